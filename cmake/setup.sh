@@ -1,0 +1,44 @@
+# Sourced by demo.sh and test.sh: the packages of Debian 12 and Ubuntu 24.04, and the build.
+
+KUMO_PACKAGES=(
+  g++ cmake ninja-build ccache pkg-config git ca-certificates
+  libzmq3-dev cppzmq-dev libprotobuf-dev protobuf-compiler libboost-program-options-dev
+  libgoogle-glog-dev libgtest-dev libgmock-dev libbenchmark-dev libdnnl-dev zlib1g-dev libisal-dev
+)
+
+# kumo_install_packages [MORE ...]: installs what is missing, and says what it does.
+kumo_install_packages() {
+  local missing=() package
+  for package in "${KUMO_PACKAGES[@]}" "$@"; do
+    dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed ||
+      missing+=("$package")
+  done
+  [ ${#missing[@]} -eq 0 ] && return 0
+  local sudo=()
+  if [ "$(id -u)" != 0 ]; then
+    command -v sudo >/dev/null || {
+      echo "these packages are missing and there is no sudo: ${missing[*]}" >&2
+      exit 78
+    }
+    sudo=(sudo)
+  fi
+  echo "installing ${missing[*]}"
+  "${sudo[@]}" apt-get update -q
+  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -qy --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# kumo_build PRESET [TARGET ...]: configures and builds into build/PRESET.
+kumo_build() {
+  local preset=$1
+  shift
+  # Compiler and linker of two cores take about 1 GiB each at most.
+  export CCACHE_NOHASHDIR=1 CCACHE_BASEDIR="$PWD"
+  cmake --preset "$preset" -DCMAKE_CXX_COMPILER_LAUNCHER=ccache >"/tmp/kumo-cmake.$$" 2>&1 || {
+    cat "/tmp/kumo-cmake.$$" >&2
+    rm -f "/tmp/kumo-cmake.$$"
+    exit 1
+  }
+  rm -f "/tmp/kumo-cmake.$$"
+  cmake --build --preset "$preset" ${1:+--target "$@"}
+}

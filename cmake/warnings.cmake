@@ -1,0 +1,11 @@
+# Every warning is an error; floating point is what the source says (no contraction into fused
+# multiply-adds behind our back: results would then depend on the instruction set).
+add_compile_options(-Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Werror
+                    -ffp-contract=off -fno-math-errno -fno-omit-frame-pointer)
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  add_compile_options(-Wthread-safety)
+endif()
+if(KUMO_SANITIZE)
+  add_compile_options(-fsanitize=${KUMO_SANITIZE} -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${KUMO_SANITIZE})
+endif()

@@ -1,0 +1,54 @@
+// Which of the instruction-set levels that the kernels were compiled for this machine runs.
+//
+// Kernel sources are compiled once per level (cmake/isa.cmake), each into a namespace of its own,
+// kumo::isa_baseline, isa_v3 and isa_v4. Who owns kernels declares them with KUMO_DECLARE_PER_ISA
+// and picks one with KUMO_AT_ISA(DetectIsa(), ...). All levels compute the same bits.
+//
+// A kernel source includes nothing but <cstddef>, <cstdint> and kernel headers whose every
+// definition lies in namespace KUMO_ISA: an inline function of the standard library compiled for
+// AVX-512 could otherwise be the copy that the linker keeps for the whole program.
+#pragma once
+
+namespace kumo {
+
+enum class Isa { kBaseline, kV3, kV4 };
+
+// The best level of this machine (x86-64-v3: AVX2, FMA and F16C; v4: AVX-512 F, BW, CD, DQ, VL).
+inline Isa DetectIsa() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                  __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+  if (v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl")) {
+    return Isa::kV4;
+  }
+  if (v3) return Isa::kV3;
+#endif
+  return Isa::kBaseline;
+}
+
+}  // namespace kumo
+
+// Declares `extern TYPE NAME;` for each level. Use it in namespace kumo.
+#define KUMO_DECLARE_PER_ISA(type, name) \
+  namespace isa_baseline {               \
+  extern type name;                      \
+  }                                      \
+  namespace isa_v3 {                     \
+  extern type name;                      \
+  }                                      \
+  namespace isa_v4 {                     \
+  extern type name;                      \
+  }
+
+// The object called `name` of level `isa`. Use it in namespace kumo.
+#if defined(__x86_64__)
+#define KUMO_AT_ISA(isa, name)                \
+  ((isa) == ::kumo::Isa::kV4   ? isa_v4::name \
+   : (isa) == ::kumo::Isa::kV3 ? isa_v3::name \
+                               : isa_baseline::name)
+#else
+#define KUMO_AT_ISA(isa, name) ((void)(isa), isa_baseline::name)
+#endif

@@ -1,0 +1,80 @@
+// The command line of one program or one of its commands: `--name value`, `--name=value`, flags,
+// positional arguments. Every row says its unit and default, so `--help` is complete by
+// construction, and an unknown option is refused with the nearest known one.
+//
+// Made by main, used once. The pointers that rows are given are borrowed until Parse returns. Not
+// thread-safe.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/options/option_value.h"
+#include "common/status.h"
+
+namespace kumo {
+
+class CommandLine {
+ public:
+  // program: "kumo launch"; about: one or more lines on what it does. --help (and -h) is always
+  // there.
+  CommandLine(std::string program, std::string about);
+
+  // An argument without a name, in the order of these calls.
+  void AddPositional(std::string placeholder, std::string help, bool required, std::string* value);
+  void AddFlag(std::string name, std::string help, bool* value);
+  // T: int, double or std::string. *value holds the default, which --help prints; default_text is
+  // printed instead where it is not empty.
+  template <typename T>
+  void AddOption(std::string name, std::string placeholder, Allowed allowed, std::string help,
+                 T* value, std::string default_text = "") {
+    if (default_text.empty()) default_text = WriteValue(*value);
+    AddRow({std::move(name), std::move(placeholder), std::move(help), std::move(default_text),
+            allowed.Text(),
+            [allowed, value](std::string_view text) { return ReadValue(text, allowed, value); }});
+  }
+  // May be given many times; the values in the order given.
+  void AddRepeated(std::string name, std::string placeholder, std::string help,
+                   std::vector<std::string>* values);
+
+  // Text printed at the end of the help.
+  void AddNote(std::string note);
+
+  // args without the program's name. InvalidArgument (exit code 64) names what is wrong and the
+  // nearest known option. With --help among the args nothing else is checked or required.
+  Status Parse(std::span<const std::string> args);
+
+  bool help_asked() const { return help_asked_; }
+  std::string Help() const;
+
+ private:
+  struct Row {
+    std::string name;         // without dashes
+    std::string placeholder;  // "" for a flag
+    std::string help;
+    std::string default_text;
+    std::string allowed;
+    std::function<Status(std::string_view)> read;
+  };
+  struct Positional {
+    std::string placeholder;
+    std::string help;
+    bool required;
+    std::string* value;
+  };
+  void AddRow(Row row);
+  // Reads args[*i], an option, and its value; leaves *i at the last argument used.
+  Status ReadOption(std::span<const std::string> args, size_t* i);
+
+  std::string program_;
+  std::string about_;
+  std::string notes_;
+  std::vector<Row> rows_;
+  std::vector<Positional> positionals_;
+  bool help_asked_ = false;
+};
+
+}  // namespace kumo

@@ -1,0 +1,188 @@
+#include "common/options/experiment_text.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+
+namespace kumo {
+namespace {
+
+// A path as it stands in the text that hosts compare.
+std::string ComparedValue(const Option& option, const Experiment& experiment) {
+  std::string value = option.write(experiment);
+  const std::filesystem::path path(value);
+  if (option.path == PathKind::kBaseName ||
+      (option.path == PathKind::kBaseNameIfAbsolute && path.is_absolute())) {
+    return path.filename().string();
+  }
+  return value;
+}
+
+std::string_view TakeLine(std::string_view* text) {
+  const size_t end = text->find('\n');
+  const std::string_view line = text->substr(0, end);
+  *text = end == std::string_view::npos ? "" : text->substr(end + 1);
+  return line;
+}
+
+struct KeyValue {
+  std::string_view key;
+  std::string_view value;
+};
+
+KeyValue Split(std::string_view line) {
+  const size_t equals = line.find(" = ");
+  if (equals == std::string_view::npos) return {line, ""};
+  return {line.substr(0, equals), line.substr(equals + 3)};
+}
+
+// At most 80 printable ASCII characters of what a peer sent.
+std::string Printable(std::string_view text) {
+  std::string shown(text.substr(0, 80));
+  for (char& c : shown) {
+    if (c < 0x20 || static_cast<unsigned char>(c) >= 0x7f) c = '?';
+  }
+  if (text.size() > 80) shown += "...";
+  return shown.empty() ? "empty" : shown;
+}
+
+std::string DefaultText(const Option& option, const Experiment& defaults) {
+  if (!option.default_text.empty()) return option.default_text;
+  return option.write(defaults);
+}
+
+std::string Hex(uint64_t number) {
+  char text[17];
+  std::snprintf(text, sizeof(text), "%016llx", static_cast<unsigned long long>(number));
+  return text;
+}
+
+std::string Padded(std::string text, size_t width) {
+  if (text.size() < width) text.append(width - text.size(), ' ');
+  return text;
+}
+
+std::string TableCell(const std::string& text) {
+  std::string cell;
+  for (const char c : text) {
+    if (c == '|') cell += '\\';
+    cell += c;
+  }
+  return cell;
+}
+
+constexpr std::string_view kMarkdownHead =
+    "# Experiment files\n"
+    "\n"
+    "An experiment file fixes what is trained, on what, and how; any number of workers and "
+    "servers\n"
+    "then gives the same weights. `kumo check FILE` validates one and prints its resolved "
+    "settings.\n"
+    "\n"
+    "- Sections in brackets, `key = value` lines, comments after `#`. Lists are separated by "
+    "commas.\n"
+    "- `--set section.key=value` on any command line goes over the file, the file over the "
+    "defaults.\n"
+    "- An unknown key or a bad value is refused with file, line, the nearest known key and the "
+    "allowed range.\n"
+    "- Settings marked **result** are part of the experiment hash: processes that differ in one of "
+    "them\n"
+    "  refuse each other, and a checkpoint belongs to one hash. The others may differ from run to "
+    "run.\n"
+    "\n"
+    "This page is what `kumo options --markdown` prints; a test compares the two.\n";
+
+}  // namespace
+
+std::string ExperimentText(const Experiment& experiment) {
+  const OptionTable table;
+  std::string text;
+  for (const Option& option : table.options()) {
+    if (option.result) text += option.key + " = " + ComparedValue(option, experiment) + "\n";
+  }
+  return text;
+}
+
+uint64_t ExperimentHash(const Experiment& experiment) {
+  uint64_t hash = 14695981039346656037ull;
+  for (const char c : ExperimentText(experiment)) {
+    hash ^= static_cast<unsigned char>(c);
+    hash *= 1099511628211ull;
+  }
+  return hash;
+}
+
+std::string FirstDifference(std::string_view here, std::string_view there) {
+  while (!here.empty() || !there.empty()) {
+    const std::string_view mine = TakeLine(&here);
+    const std::string_view theirs = TakeLine(&there);
+    if (mine == theirs) continue;
+    const KeyValue a = Split(mine), b = Split(theirs);
+    if (a.key == b.key) {
+      return Printable(a.key) + " is " + Printable(a.value) + " here and " + Printable(b.value) +
+             " there";
+    }
+    return "the settings differ: '" + Printable(mine) + "' here, '" + Printable(theirs) +
+           "' there (are both sides the same version of kumo?)";
+  }
+  return "";
+}
+
+std::string ResolvedTable(const Experiment& experiment, const Origins& origins) {
+  const OptionTable table;
+  size_t name_width = 0, value_width = 0;
+  for (const Option& option : table.options()) {
+    name_width = std::max(name_width, option.key.size());
+    value_width = std::max(value_width, std::min<size_t>(option.write(experiment).size(), 44));
+  }
+  std::string text;
+  for (const Option& option : table.options()) {
+    const auto origin = origins.find(option.key);
+    const std::string from = origin == origins.end() ? "default" : origin->second;
+    text += Padded(option.key, name_width) + "  " + Padded(option.write(experiment), value_width) +
+            "  " + Padded(option.unit, 14) + "  " + from + "\n";
+  }
+  text += "experiment hash " + Hex(ExperimentHash(experiment)) + "\n";
+  return text;
+}
+
+std::string OptionsMarkdown() {
+  const OptionTable table;
+  const Experiment defaults;
+  std::string text(kMarkdownHead);
+  std::string section;
+  for (const Option& option : table.options()) {
+    if (option.section() != section) {
+      section = option.section();
+      text +=
+          "\n## [" + section + "]\n" + std::string(OptionTable::SectionHelp(section)) +
+          "\n\n| key | default | unit | allowed | result | meaning |\n|---|---|---|---|---|---|\n";
+    }
+    text += "| `" + option.name() + "` | " + TableCell(DefaultText(option, defaults)) + " | " +
+            option.unit + " | " + TableCell(option.allowed.Text()) + " | " +
+            (option.result ? "yes" : "no") + " | " + TableCell(option.help) + " |\n";
+  }
+  return text;
+}
+
+std::string OptionsHelp() {
+  const OptionTable table;
+  const Experiment defaults;
+  std::string text;
+  std::string section;
+  for (const Option& option : table.options()) {
+    if (option.section() != section) {
+      section = option.section();
+      text += (text.empty() ? "[" : "\n[") + section + "]  " +
+              std::string(OptionTable::SectionHelp(section)) + "\n";
+    }
+    text += "  " + option.key + " = " + DefaultText(option, defaults);
+    if (!option.unit.empty()) text += " [" + option.unit + "]";
+    const std::string allowed = option.allowed.Text();
+    if (!allowed.empty()) text += " (" + allowed + ")";
+    text += "\n      " + option.help + "\n";
+  }
+  return text;
+}
+
+}  // namespace kumo

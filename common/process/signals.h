@@ -1,0 +1,46 @@
+// Signals that ask a process to stop, as readable bytes on a pipe that a loop thread polls.
+//
+// A signal handler can reach nothing but a global, so this is the one place with a static variable:
+// the write end of the newest StopSignals' pipe. At most one StopSignals may live at a time
+// (CHECK). Make it in main before any thread, so that all threads inherit the handlers. fd() may be
+// polled from any thread; the other methods belong to one.
+#pragma once
+
+#include <csignal>
+
+#include <vector>
+
+namespace kumo {
+
+class StopSignals {
+ public:
+  // Takes SIGINT, SIGTERM and SIGHUP (and `also`: the launcher adds SIGCHLD) over and ignores
+  // SIGPIPE: a peer that goes away is an error code, not our death. A SIGINT or SIGHUP that was
+  // ignored when the process started (a shell's background job, nohup) stays ignored.
+  explicit StopSignals(std::vector<int> also = {});
+  // Restores what was before.
+  ~StopSignals();
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+
+  // Readable when signals have come that Take has not yet given out.
+  int fd() const { return read_fd_; }
+  // The signals since the last call, in order; empty when there were none. Never waits.
+  std::vector<int> Take();
+
+ private:
+  struct Saved {
+    int signal;
+    struct sigaction action;
+  };
+  void Handle(int signal, void (*handler)(int));
+
+  int read_fd_ = -1;
+  int write_fd_ = -1;
+  std::vector<Saved> saved_;
+};
+
+// "SIGTERM", "SIGSEGV", ...
+const char* SignalName(int signal);
+
+}  // namespace kumo

@@ -1,0 +1,11 @@
+// The protocol's version and the limits that both sides keep. docs/formats.md is the grammar.
+#pragma once
+
+#include <cstdint>
+
+namespace kumo {
+
+// Raised when processes of two releases could misunderstand each other.
+constexpr uint32_t kProtocolVersion = 1;
+
+}  // namespace kumo

@@ -1,0 +1,140 @@
+#include "common/telemetry/progress.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <string_view>
+#include <vector>
+
+#include "common/telemetry/human_readable.h"
+
+namespace kumo {
+namespace {
+
+std::string Number(const char* format, double value) {
+  char text[64];
+  std::snprintf(text, sizeof(text), format, value);
+  return text;
+}
+
+// A part of the line, and how gladly it is given up when there is no room (0 never first).
+struct Field {
+  std::string text;
+  int expendable;
+};
+
+std::vector<Field> Fields(const RoundProgress& p) {
+  const auto of = [](int64_t part, int64_t whole) {
+    return std::to_string(part) + "/" + std::to_string(whole);
+  };
+  std::vector<Field> fields = {
+      {"round " + of(p.round, p.rounds), 1},
+      {"epoch " + of(p.epoch, p.epochs), 5},
+      {"loss " + Number("%.4f", p.loss), 2},
+      {"accuracy " + Number("%.4f", p.accuracy), 3},
+      {"lr " + Number("%.4g", p.learning_rate), 7},
+      {HumanCount(p.samples_per_second) + " samples/s", 6},
+      {"compute " + Number("%.1f", p.compute_ms) + " | wait " + Number("%.1f", p.wait_ms) +
+           " | network " + Number("%.1f", p.network_ms) + " ms",
+       9},
+      {"sent " + HumanBytes(p.bytes_sent) + ", received " + HumanBytes(p.bytes_received), 11},
+      {"workers " + std::to_string(p.workers), 8},
+  };
+  if (!p.slowest.empty()) fields.push_back({"slowest " + p.slowest, 10});
+  fields.push_back({"ETA " + (p.eta_seconds ? HumanDuration(*p.eta_seconds) : "-"), 4});
+  return fields;
+}
+
+double DoneFraction(const RoundProgress& progress) {
+  if (progress.rounds <= 0) return 0;
+  const double fraction =
+      static_cast<double>(progress.round) / static_cast<double>(progress.rounds);
+  return std::clamp(fraction, 0.0, 1.0);
+}
+
+// "[====>     ]" in `width` >= 3 columns.
+std::string Bar(double fraction, int width) {
+  const int inside = width - 2;
+  const int filled = static_cast<int>(fraction * inside);
+  std::string bar(filled, '=');
+  if (filled < inside) bar += '>';
+  bar.resize(inside, ' ');
+  return "[" + bar + "]";
+}
+
+std::string Join(const std::vector<Field>& fields) {
+  std::string line;
+  for (const Field& field : fields) {
+    if (!line.empty()) line += "  ";
+    line += field.text;
+  }
+  return line;
+}
+
+struct Column {
+  std::string_view name;
+  std::optional<double> value;
+};
+
+std::vector<Column> Columns(const EpochResult& result) {
+  return {{"epoch", result.epoch},
+          {"main/loss", result.loss},
+          {"validation/main/loss", result.validation_loss},
+          {"main/accuracy", result.accuracy},
+          {"validation/main/accuracy", result.validation_accuracy},
+          {"elapsed_time", result.elapsed_seconds}};
+}
+
+// `text` filled up to the column's width, and two blanks.
+std::string Cell(const Column& column, std::string text) {
+  text.resize(std::max({text.size(), column.name.size(), size_t{10}}), ' ');
+  return text + "  ";
+}
+
+std::string WithoutTrailingBlanks(std::string line) {
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line;
+}
+
+}  // namespace
+
+std::string FormatProgressLine(const RoundProgress& progress) { return Join(Fields(progress)); }
+
+std::string FormatProgressBar(const RoundProgress& progress, int width) {
+  constexpr int kLeastBar = 12;
+  constexpr int kMostBar = 32;
+  const double fraction = DoneFraction(progress);
+  const std::string percent = Number("%5.1f%%", 100 * fraction);
+  if (width < static_cast<int>(percent.size())) return "";
+  std::vector<Field> fields = Fields(progress);
+  // Bar, blank, percent, two blanks, fields.
+  const auto room_for_bar = [&] {
+    const std::string text = Join(fields);
+    return width - static_cast<int>(percent.size() + 1 + (text.empty() ? 0 : text.size() + 2));
+  };
+  while (!fields.empty() && room_for_bar() < kLeastBar) {
+    fields.erase(std::max_element(fields.begin(), fields.end(), [](const Field& a, const Field& b) {
+      return a.expendable < b.expendable;
+    }));
+  }
+  const int bar = std::min(room_for_bar(), kMostBar);
+  std::string line = bar >= 3 ? Bar(fraction, bar) + " " + percent : percent;
+  if (!fields.empty()) line += "  " + Join(fields);
+  return line;
+}
+
+std::string FormatEpochTableHeader() {
+  std::string line;
+  for (const Column& column : Columns({})) line += Cell(column, std::string(column.name));
+  return WithoutTrailingBlanks(line);
+}
+
+std::string FormatEpochTableRow(const EpochResult& result) {
+  std::string line;
+  for (const Column& column : Columns(result)) {
+    line += Cell(column, column.value ? Number("%g", *column.value) : "");
+  }
+  return WithoutTrailingBlanks(line);
+}
+
+}  // namespace kumo

@@ -1,0 +1,66 @@
+// Curves for TensorBoard: an event file with scalars.
+//
+// A file is a sequence of TFRecords, each
+//   u64    length n of the data, little-endian
+//   u32    masked CRC-32C of the length's 8 bytes
+//   u8[n]  data: a kumo.tensorboard.Event
+//   u32    masked CRC-32C of the data
+// (tensorflow/core/lib/io/record_writer.h). The first event names the file's version. The second
+// says from which step on this file is right, so that TensorBoard forgets what the files of an
+// interrupted run say about later steps.
+//
+// One thread. Every record is in the system's hands when a call returns.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "common/file.h"
+#include "common/status.h"
+
+namespace kumo::tensorboard {
+class Event;
+}
+
+namespace kumo {
+
+struct Scalar {
+  std::string_view tag;  // "train/loss"
+  double value = 0;
+};
+
+class TensorBoardWriter {
+ public:
+  // Creates `directory` if need be and in it events.out.tfevents.<time>.<host>.<n>, with an n that
+  // makes it new. wall_time_s: seconds since 1970. first_step: of the scalars to come. files:
+  // borrowed during the call.
+  static Result<std::unique_ptr<TensorBoardWriter>> Create(FileSystem& files,
+                                                           const std::string& directory,
+                                                           std::string_view host,
+                                                           double wall_time_s, int64_t first_step);
+
+  const std::string& path() const { return path_; }
+  Status Write(double wall_time_s, int64_t step, std::span<const Scalar> scalars);
+  Status Write(double wall_time_s, int64_t step, std::initializer_list<Scalar> scalars) {
+    return Write(wall_time_s, step, std::span<const Scalar>(scalars.begin(), scalars.size()));
+  }
+  // To the disk.
+  Status Flush() { return file_->Sync(); }
+
+ private:
+  TensorBoardWriter(std::string path, std::unique_ptr<WritableFile> file)
+      : path_(std::move(path)), file_(std::move(file)) {}
+  Status WriteEvent(const tensorboard::Event& event);
+
+  const std::string path_;
+  std::unique_ptr<WritableFile> file_;
+};
+
+// The TFRecord of `data`.
+std::string FrameRecord(std::string_view data);
+
+}  // namespace kumo
