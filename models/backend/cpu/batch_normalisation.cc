@@ -1,0 +1,96 @@
+// Batch normalisation (Ioffe & Szegedy 2015): one channel is one unit of work.
+#include <cmath>
+
+#include <glog/logging.h>
+
+#include "models/backend/cpu/ops.h"
+
+namespace kumo::cpu {
+namespace {
+
+class BatchNormalisation final : public Op {
+ public:
+  BatchNormalisation(Engine& engine, const BatchNormalisationSpec& spec)
+      : engine_(engine), spec_(spec), mean_(spec.shape.channels), inverse_(spec.shape.channels) {}
+
+  bool reads_input() const override { return true; }
+
+  void Bind(std::span<float* const> weights, std::span<float* const> gradients) override {
+    CHECK_EQ(weights.size(), 4u);
+    scale_ = weights[0];
+    shift_ = weights[1];
+    running_mean_ = weights[2];
+    running_variance_ = weights[3];
+    scale_gradient_ = gradients[0];
+    shift_gradient_ = gradients[1];
+  }
+
+  void Forward(const Pass& pass, const float* input, float* output) override {
+    const NormPlane plane = PlaneOf(pass);
+    const int64_t channel = plane.positions * plane.lanes;
+    engine_.Parallel(spec_.shape.channels, [&](int64_t c) {
+      float variance = running_variance_[c];
+      mean_[c] = running_mean_[c];
+      if (pass.training) {
+        engine_.batch_normalisation.moments(plane, input + c * channel, &mean_[c], &variance);
+        UpdateRunning(c, mean_[c], variance);
+      }
+      inverse_[c] = 1.0f / std::sqrt(variance + spec_.epsilon);
+      const float factor = scale_[c] * inverse_[c];
+      engine_.batch_normalisation.affine(plane, input + c * channel, factor,
+                                         shift_[c] - factor * mean_[c], output + c * channel);
+    });
+  }
+
+  // With x' = (x - mean) inverse and m numbers in the channel:
+  // dx = scale inverse (dy - sum dy / m - x' sum(dy x') / m).
+  void Backward(const Pass& pass, const float* input, const float*, const float* grad_output,
+                float* grad_input) override {
+    const NormPlane plane = PlaneOf(pass);
+    const int64_t channel = plane.positions * plane.lanes;
+    const auto count = static_cast<float>(plane.positions * plane.batch);
+    engine_.Parallel(spec_.shape.channels, [&](int64_t c) {
+      float sum_dy = 0;
+      float sum_dy_x = 0;
+      engine_.batch_normalisation.sums(plane, input + c * channel, grad_output + c * channel,
+                                       mean_[c], &sum_dy, &sum_dy_x);
+      shift_gradient_[c] = sum_dy;
+      scale_gradient_[c] = sum_dy_x * inverse_[c];
+      if (grad_input == nullptr) return;
+      const float a = scale_[c] * inverse_[c];
+      engine_.batch_normalisation.backward(plane, input + c * channel, grad_output + c * channel,
+                                           mean_[c], a,
+                                           -a * inverse_[c] * inverse_[c] * sum_dy_x / count,
+                                           -a * sum_dy / count, grad_input + c * channel);
+    });
+  }
+
+ private:
+  NormPlane PlaneOf(const Pass& pass) const {
+    return {spec_.shape.plane(), LaneStride(pass.batch), pass.batch};
+  }
+  void UpdateRunning(int64_t c, float mean, float variance) {
+    running_mean_[c] = spec_.momentum * running_mean_[c] + (1.0f - spec_.momentum) * mean;
+    running_variance_[c] =
+        spec_.momentum * running_variance_[c] + (1.0f - spec_.momentum) * variance;
+  }
+
+  Engine& engine_;
+  BatchNormalisationSpec spec_;
+  std::vector<float> mean_;     // of the last Forward
+  std::vector<float> inverse_;  // 1 / deviation
+  const float* scale_ = nullptr;
+  const float* shift_ = nullptr;
+  float* running_mean_ = nullptr;
+  float* running_variance_ = nullptr;
+  float* scale_gradient_ = nullptr;
+  float* shift_gradient_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<Op> MakeBatchNormalisation(Engine& engine, const BatchNormalisationSpec& spec) {
+  return std::make_unique<BatchNormalisation>(engine, spec);
+}
+
+}  // namespace kumo::cpu

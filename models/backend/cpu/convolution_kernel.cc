@@ -1,0 +1,143 @@
+// The tiles that convolutions are made of. Both keep a block of accumulators in registers and read
+// each operand once per tap: the product tile rows x vectors of samples, the outer tile output
+// channels x taps.
+#include "models/backend/cpu/kernels.h"
+#include "models/backend/cpu/vector.h"
+
+namespace kumo::KUMO_ISA {
+namespace {
+
+template <int R, int V>
+void ProductColumn(const ProductTile& tile, int64_t lane) {
+  for (int p = 0; p < tile.count; ++p) {
+    const float* source = tile.source + p * tile.source_step + lane;
+    float* result = tile.result + p * tile.lanes + lane;
+    Vector sum[R][V];
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+      for (int v = 0; v < V; ++v) {
+        sum[r][v] = tile.accumulate ? Load(result + r * tile.result_channel + v * kWidth)
+                                    : Broadcast(tile.bias == nullptr ? 0.0f : tile.bias[r]);
+      }
+    }
+    for (int s = 0; s < tile.source_channels; ++s) {
+      const float* from = source + s * tile.source_channel;
+      const float* weights = tile.weights + s * tile.weights_channel;
+      for (int t = 0; t < tile.taps; ++t) {
+        const float* x = from + tile.tap_source[t];
+        const float* w = weights + tile.tap_weights[t];
+        Vector xs[V];
+#pragma GCC unroll 8
+        for (int v = 0; v < V; ++v) xs[v] = Load(x + v * kWidth);
+#pragma GCC unroll 8
+        for (int r = 0; r < R; ++r) {
+          const Vector weight = Broadcast(w[r]);
+#pragma GCC unroll 8
+          for (int v = 0; v < V; ++v) sum[r][v] += weight * xs[v];
+        }
+      }
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+      for (int v = 0; v < V; ++v) Store(sum[r][v], result + r * tile.result_channel + v * kWidth);
+    }
+  }
+}
+
+// The lanes in columns of up to kTileVectors vectors, as even as they can be.
+template <int R>
+void ProductRows(const ProductTile& tile) {
+  int64_t left = tile.lanes / kWidth;
+  int64_t lane = 0;
+  while (left > 0) {
+    const int64_t columns = (left + kTileVectors - 1) / kTileVectors;
+    const int64_t vectors = (left + columns - 1) / columns;
+    if constexpr (kTileVectors >= 4) {
+      if (vectors == 4) ProductColumn<R, 4>(tile, lane);
+      if (vectors == 3) ProductColumn<R, 3>(tile, lane);
+    }
+    if (vectors == 2) ProductColumn<R, 2>(tile, lane);
+    if (vectors == 1) ProductColumn<R, 1>(tile, lane);
+    lane += vectors * kWidth;
+    left -= vectors;
+  }
+}
+
+void Product(const ProductTile& tile) {
+  static_assert(kTileRows == 6);
+  switch (tile.rows) {
+    case 1:
+      return ProductRows<1>(tile);
+    case 2:
+      return ProductRows<2>(tile);
+    case 3:
+      return ProductRows<3>(tile);
+    case 4:
+      return ProductRows<4>(tile);
+    case 5:
+      return ProductRows<5>(tile);
+    default:
+      return ProductRows<6>(tile);
+  }
+}
+
+template <int R, int C>
+void OuterBlock(const OuterTile& tile) {
+  Vector sum[R][C] = {};
+  const float* column[C];
+#pragma GCC unroll 8
+  for (int c = 0; c < C; ++c) column[c] = tile.source + tile.column_source[c];
+  for (int64_t y = 0; y < tile.height; ++y) {
+    const float* grad_row = tile.grad + y * tile.width * tile.lanes;
+    for (int64_t x = 0; x < tile.width; ++x) {
+      const float* grad = grad_row + x * tile.lanes;
+      const int64_t at = y * tile.source_row + x * tile.source_step;
+      for (int64_t lane = 0; lane < tile.lanes; lane += kWidth) {
+        Vector g[R];
+#pragma GCC unroll 8
+        for (int r = 0; r < R; ++r) g[r] = Load(grad + r * tile.grad_channel + lane);
+#pragma GCC unroll 8
+        for (int c = 0; c < C; ++c) {
+          const Vector source = Load(column[c] + at + lane);
+#pragma GCC unroll 8
+          for (int r = 0; r < R; ++r) sum[r][c] += g[r] * source;
+        }
+      }
+    }
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+    for (int c = 0; c < C; ++c) tile.gradient[r * tile.gradient_row + c] = SumOfVector(sum[r][c]);
+  }
+}
+
+template <int R>
+void OuterRows(const OuterTile& tile) {
+  if constexpr (kOuterColumns >= 5) {
+    if (tile.columns == 5) return OuterBlock<R, 5>(tile);
+    if (tile.columns == 4) return OuterBlock<R, 4>(tile);
+  }
+  if (tile.columns == 3) return OuterBlock<R, 3>(tile);
+  if (tile.columns == 2) return OuterBlock<R, 2>(tile);
+  OuterBlock<R, 1>(tile);
+}
+
+void Outer(const OuterTile& tile) {
+  if constexpr (kOuterRows >= 5) {
+    if (tile.rows == 5) return OuterRows<5>(tile);
+  }
+  if (tile.rows == 4) return OuterRows<4>(tile);
+  if (tile.rows == 3) return OuterRows<3>(tile);
+  if (tile.rows == 2) return OuterRows<2>(tile);
+  OuterRows<1>(tile);
+}
+
+}  // namespace
+
+extern const ConvolutionKernels kConvolution;
+const ConvolutionKernels kConvolution = {kTileRows, kOuterRows, kOuterColumns, Product, Outer};
+
+}  // namespace kumo::KUMO_ISA

@@ -1,0 +1,18 @@
+// The CPU backend: own kernels with the samples in the vector lanes (kernels.h), and oneDNN's
+// matrix product for fully connected layers.
+//
+// A result is the same bits in every process on one kind of CPU for a given number of threads.
+#pragma once
+
+#include <memory>
+
+#include "common/isa.h"
+#include "models/backend/backend.h"
+
+namespace kumo {
+
+// `threads` share each op's work, the calling thread included. Requires threads >= 1 and an `isa`
+// that this machine has.
+std::unique_ptr<Backend> MakeCpuBackend(int threads, Isa isa = DetectIsa());
+
+}  // namespace kumo

@@ -1,0 +1,63 @@
+// Dropout. The mask of a step comes from a stream that seed, partition, round, step and layer name;
+// number i of the stream decides number i of the minibatch, counted sample by sample, so it does
+// not depend on how this device lays samples out.
+#include "common/rng.h"
+#include "models/backend/cpu/ops.h"
+
+namespace kumo::cpu {
+namespace {
+
+// A net has fewer layers than this.
+constexpr uint64_t kLayersPerStep = 1 << 16;
+
+class Dropout final : public Op {
+ public:
+  Dropout(Engine& engine, const DropoutSpec& spec, int max_batch)
+      : engine_(engine),
+        spec_(spec),
+        mask_(static_cast<size_t>(spec.shape.size() * LaneStride(max_batch))) {}
+
+  bool can_run_in_place() const override { return true; }
+  int64_t bytes() const override { return static_cast<int64_t>(mask_.size() * sizeof(float)); }
+
+  void Forward(const Pass& pass, const float* input, float* output) override {
+    const int64_t n = spec_.shape.size() * LaneStride(pass.batch);
+    if (!pass.training) {
+      if (input != output) std::copy(input, input + n, output);
+      return;
+    }
+    DrawMask(pass);
+    engine_.elementwise.multiply(input, mask_.data(), n, output);
+  }
+  void Backward(const Pass& pass, const float*, const float*, const float* grad_output,
+                float* grad_input) override {
+    if (grad_input == nullptr) return;
+    engine_.elementwise.multiply(grad_output, mask_.data(),
+                                 spec_.shape.size() * LaneStride(pass.batch), grad_input);
+  }
+
+ private:
+  void DrawMask(const Pass& pass) {
+    const int64_t lanes = LaneStride(pass.batch);
+    Rng rng(pass.streams.seed, RngPurpose::kDropout, pass.streams.partition, pass.streams.round,
+            pass.streams.step * kLayersPerStep + static_cast<uint64_t>(spec_.layer));
+    const float keep = 1.0f / (1.0f - spec_.ratio);
+    for (int64_t n = 0; n < pass.batch; ++n) {
+      for (int64_t i = 0; i < spec_.shape.size(); ++i) {
+        mask_[i * lanes + n] = rng.NextUniform() < spec_.ratio ? 0.0f : keep;
+      }
+    }
+  }
+
+  Engine& engine_;
+  DropoutSpec spec_;
+  Buffer<float> mask_;  // 0 or 1 / (1 - ratio); padding lanes hold whatever was there, finite
+};
+
+}  // namespace
+
+std::unique_ptr<Op> MakeDropout(Engine& engine, const DropoutSpec& spec, int max_batch) {
+  return std::make_unique<Dropout>(engine, spec, max_batch);
+}
+
+}  // namespace kumo::cpu

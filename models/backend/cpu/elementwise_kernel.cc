@@ -1,0 +1,129 @@
+// Activations and the small passes over whole arrays.
+//
+// tanh and sigmoid come from one expm1: x = k ln 2 + r with |r| <= ln 2 / 2, exp(r) - 1 by its
+// Taylor polynomial (the first term left out, r^9/9!, is below 2^-33 of r), and
+// exp(x) - 1 = 2^k (exp(r) - 1) + (2^k - 1). For k = 0 that keeps all bits of a small x.
+#include "models/backend/cpu/kernels.h"
+#include "models/backend/cpu/vector.h"
+
+namespace kumo::KUMO_ISA {
+namespace {
+
+// Requires |x| <= 80.
+KUMO_ALWAYS_INLINE Vector ExpMinus1(Vector x) {
+  // Adding and subtracting 1.5 * 2^23 rounds to the nearest integer.
+  const Vector magic = Broadcast(12582912.0f);
+  const Vector k = (x * 1.44269504f + magic) - magic;
+  // ln 2 in two parts: the first has zeros at the end, so that k * first is exact.
+  const Vector r = (x - k * 0.693359375f) - k * -2.12194440e-4f;
+  Vector p = Broadcast(1.0f / 40320);
+  p = p * r + 1.0f / 5040;
+  p = p * r + 1.0f / 720;
+  p = p * r + 1.0f / 120;
+  p = p * r + 1.0f / 24;
+  p = p * r + 1.0f / 6;
+  p = p * r + 0.5f;
+  p = p * r * r + r;
+  const IntVector bits = (__builtin_convertvector(k, IntVector) + 127) << 23;
+  Vector scale;
+  __builtin_memcpy(&scale, &bits, sizeof(scale));
+  return scale * p + (scale - 1.0f);
+}
+
+KUMO_ALWAYS_INLINE Vector Clamp(Vector x, float low, float high) {
+  x = Select(x < low, Broadcast(low), x);
+  return Select(x > high, Broadcast(high), x);  // a NaN stays one
+}
+
+// tanh x = e / (e + 2), e = exp(2 x) - 1; from |x| = 10 on it is 1 in float32.
+KUMO_ALWAYS_INLINE Vector TanhOf(Vector x) {
+  const Vector e = ExpMinus1(Clamp(x + x, -20.0f, 20.0f));
+  return e / (e + 2.0f);
+}
+
+// 1 / (1 + exp(-x)).
+KUMO_ALWAYS_INLINE Vector SigmoidOf(Vector x) {
+  return 1.0f / (ExpMinus1(Clamp(-x, -80.0f, 80.0f)) + 2.0f);
+}
+
+void Relu(const float* x, int64_t n, float* y) {
+  // Written so that a NaN stays one.
+  for (int64_t i = 0; i < n; i += kWidth) {
+    const Vector v = Load(x + i);
+    Store(Select(v < 0.0f, Broadcast(0.0f), v), y + i);
+  }
+}
+void Tanh(const float* x, int64_t n, float* y) {
+  for (int64_t i = 0; i < n; i += kWidth) Store(TanhOf(Load(x + i)), y + i);
+}
+void Sigmoid(const float* x, int64_t n, float* y) {
+  for (int64_t i = 0; i < n; i += kWidth) Store(SigmoidOf(Load(x + i)), y + i);
+}
+
+void ReluBackward(const float* y, const float* dy, int64_t n, float* dx) {
+  for (int64_t i = 0; i < n; i += kWidth) {
+    Store(Select(Load(y + i) > 0.0f, Load(dy + i), Broadcast(0.0f)), dx + i);
+  }
+}
+void TanhBackward(const float* y, const float* dy, int64_t n, float* dx) {
+  for (int64_t i = 0; i < n; i += kWidth) {
+    const Vector v = Load(y + i);
+    Store(Load(dy + i) * (1.0f - v * v), dx + i);
+  }
+}
+void SigmoidBackward(const float* y, const float* dy, int64_t n, float* dx) {
+  for (int64_t i = 0; i < n; i += kWidth) {
+    const Vector v = Load(y + i);
+    Store(Load(dy + i) * (v * (1.0f - v)), dx + i);
+  }
+}
+void Multiply(const float* x, const float* factor, int64_t n, float* y) {
+  for (int64_t i = 0; i < n; i += kWidth) Store(Load(x + i) * Load(factor + i), y + i);
+}
+
+// Four chains of vectors, then the chains, then the lanes.
+float Sum(const float* x, int64_t n) {
+  Vector sum[4] = {};
+  int64_t i = 0;
+  for (; i + 4 * kWidth <= n; i += 4 * kWidth) {
+#pragma GCC unroll 4
+    for (int c = 0; c < 4; ++c) sum[c] += Load(x + i + c * kWidth);
+  }
+  for (; i < n; i += kWidth) sum[0] += Load(x + i);
+  return SumOfVector((sum[0] + sum[1]) + (sum[2] + sum[3]));
+}
+
+void FinishRows(const float* bias, int64_t rows, int64_t columns, int64_t lanes, float* y) {
+  for (int64_t r = 0; r < rows; ++r) {
+    float* row = y + r * lanes;
+    const float b = bias == nullptr ? 0.0f : bias[r];
+    for (int64_t c = 0; c < columns; ++c) row[c] += b;
+    for (int64_t c = columns; c < lanes; ++c) row[c] = 0.0f;
+  }
+}
+
+// In blocks of 16 x 16, so that both sides stay in whole cache lines.
+void Transpose(const float* from, int64_t rows, int64_t columns, int64_t lanes, float* to) {
+  constexpr int64_t kBlock = 16;
+  for (int64_t c0 = 0; c0 < columns; c0 += kBlock) {
+    const int64_t width = columns - c0 < kBlock ? columns - c0 : kBlock;
+    for (int64_t r0 = 0; r0 < lanes; r0 += kBlock) {
+      const int64_t height = rows - r0 < kBlock ? rows - r0 : kBlock;
+      for (int64_t c = 0; c < width; ++c) {
+        float* out = to + (c0 + c) * lanes + r0;
+        const float* in = from + r0 * columns + c0 + c;
+        for (int64_t r = 0; r < height; ++r) out[r] = in[r * columns];
+        for (int64_t r = height < 0 ? 0 : height; r < kBlock; ++r) out[r] = 0.0f;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+extern const ElementwiseKernels kElementwise;
+const ElementwiseKernels kElementwise = {
+    Relu,     Tanh, Sigmoid,    ReluBackward, TanhBackward, SigmoidBackward,
+    Multiply, Sum,  FinishRows, Transpose};
+
+}  // namespace kumo::KUMO_ISA

@@ -1,0 +1,87 @@
+// Fully connected layers with oneDNN's matrix product. In the backend's layout activations are
+// [feature][sample], so none of the three products needs a transposed copy.
+#include <dnnl.h>
+#include <glog/logging.h>
+#include <omp.h>
+
+#include "models/backend/cpu/ops.h"
+
+namespace kumo::cpu {
+namespace {
+
+struct Matrix {
+  const float* data;
+  char transposed;  // 'N' or 'T'
+  int64_t row;      // floats between rows as they lie in memory
+};
+
+// to[rows][columns] = a . b, over `depth`.
+void MultiplyRows(int64_t rows, int64_t columns, int64_t depth, const Matrix& a, const Matrix& b,
+                  float* to, int64_t to_row) {
+  // oneDNN's own threads stay out of it: the engine's threads each call for their rows.
+  omp_set_num_threads(1);
+  const dnnl_status_t status = dnnl_sgemm(a.transposed, b.transposed, rows, columns, depth, 1.0f,
+                                          a.data, a.row, b.data, b.row, 0.0f, to, to_row);
+  CHECK_EQ(status, dnnl_success) << "dnnl_sgemm";
+}
+
+class FullyConnected final : public Op {
+ public:
+  FullyConnected(Engine& engine, const FullyConnectedSpec& spec) : engine_(engine), spec_(spec) {}
+
+  bool reads_input() const override { return true; }
+
+  void Bind(std::span<float* const> weights, std::span<float* const> gradients) override {
+    CHECK_EQ(weights.size(), spec_.bias ? 2u : 1u);
+    weight_ = weights[0];
+    weight_gradient_ = gradients[0];
+    bias_ = spec_.bias ? weights[1] : nullptr;
+    bias_gradient_ = spec_.bias ? gradients[1] : nullptr;
+  }
+
+  void Forward(const Pass& pass, const float* input, float* output) override {
+    const int64_t lanes = LaneStride(pass.batch);
+    engine_.ParallelPieces(spec_.outputs, [&](int64_t begin, int64_t end) {
+      MultiplyRows(end - begin, pass.batch, spec_.inputs,
+                   {weight_ + begin * spec_.inputs, 'N', spec_.inputs}, {input, 'N', lanes},
+                   output + begin * lanes, lanes);
+      engine_.elementwise.finish_rows(bias_ == nullptr ? nullptr : bias_ + begin, end - begin,
+                                      pass.batch, lanes, output + begin * lanes);
+    });
+  }
+
+  void Backward(const Pass& pass, const float* input, const float*, const float* grad_output,
+                float* grad_input) override {
+    const int64_t lanes = LaneStride(pass.batch);
+    engine_.ParallelPieces(spec_.outputs, [&](int64_t begin, int64_t end) {
+      MultiplyRows(end - begin, spec_.inputs, pass.batch, {grad_output + begin * lanes, 'N', lanes},
+                   {input, 'T', lanes}, weight_gradient_ + begin * spec_.inputs, spec_.inputs);
+      for (int64_t o = begin; o < end && bias_gradient_ != nullptr; ++o) {
+        bias_gradient_[o] = engine_.elementwise.sum(grad_output + o * lanes, lanes);
+      }
+    });
+    if (grad_input == nullptr) return;
+    engine_.ParallelPieces(spec_.inputs, [&](int64_t begin, int64_t end) {
+      MultiplyRows(end - begin, pass.batch, spec_.outputs, {weight_ + begin, 'T', spec_.inputs},
+                   {grad_output, 'N', lanes}, grad_input + begin * lanes, lanes);
+      engine_.elementwise.finish_rows(nullptr, end - begin, pass.batch, lanes,
+                                      grad_input + begin * lanes);
+    });
+  }
+
+ private:
+  Engine& engine_;
+  FullyConnectedSpec spec_;
+  const float* weight_ = nullptr;
+  const float* bias_ = nullptr;
+  float* weight_gradient_ = nullptr;
+  float* bias_gradient_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<Op> MakeFullyConnected(Engine& engine, const FullyConnectedSpec& spec) {
+  return std::make_unique<FullyConnected>(engine, spec);
+}
+
+}  // namespace kumo::cpu

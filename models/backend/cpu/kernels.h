@@ -1,0 +1,122 @@
+// The CPU backend's own kernels: plain functions over arrays in the layout of layout.h, compiled
+// once per instruction-set level. Each *_kernel.cc fills one table; ops take the table of the level
+// that their backend was made for. They know neither nets nor threads: the ops divide the work.
+//
+// Unlike the codecs' kernels these need not give the same bits on different levels (fused
+// multiply-adds, and tiles as wide as the registers), only the same bits each time.
+#pragma once
+
+#include <cstdint>
+
+#include "common/isa.h"
+
+namespace kumo {
+
+// `count` neighbouring result positions of `rows` channels, each a sum over source channels and
+// taps: result[r][p] = start + sum_s sum_t weights[s][t][r] * source[s][offset_t + p], where a
+// position is `lanes` floats.
+struct ProductTile {
+  int rows;  // 1 .. product_rows
+  int count;
+  int64_t lanes;  // a multiple of 16
+  const float* source;
+  int64_t source_channel;  // floats between channels
+  int64_t source_step;     // floats between the sources of two neighbouring results
+  int source_channels;
+  const int64_t* tap_source;   // floats from `source`
+  const int64_t* tap_weights;  // floats from a source channel's first weight
+  int taps;
+  const float* weights;
+  int64_t weights_channel;
+  float* result;
+  int64_t result_channel;
+  const float* bias;  // of the rows, or null: the sum starts at what result holds (accumulate)
+  bool accumulate;
+};
+
+// gradient[r][t] = sum over the height x width positions and the lanes of
+// grad[r][position] * source[offset_t + position].
+struct OuterTile {
+  int rows;     // 1 .. outer_rows
+  int columns;  // 1 .. outer_columns
+  int64_t lanes;
+  const float* grad;
+  int64_t grad_channel;
+  int64_t height;
+  int64_t width;
+  const float* source;
+  const int64_t* column_source;  // floats from `source`
+  int64_t source_row;            // floats between the sources of two result rows
+  int64_t source_step;           // and of two result columns
+  float* gradient;
+  int64_t gradient_row;  // floats between rows of the weight tensor
+};
+
+struct ConvolutionKernels {
+  int product_rows;
+  int outer_rows;
+  int outer_columns;
+  void (*product)(const ProductTile& tile);
+  void (*outer)(const OuterTile& tile);
+};
+
+struct ElementwiseKernels {
+  // n is a multiple of 16 in all of these; y may be x, and dx dy.
+  void (*relu)(const float* x, int64_t n, float* y);
+  void (*tanh)(const float* x, int64_t n, float* y);
+  void (*sigmoid)(const float* x, int64_t n, float* y);
+  // From the activation's value y: dx = dy f'.
+  void (*relu_backward)(const float* y, const float* dy, int64_t n, float* dx);
+  void (*tanh_backward)(const float* y, const float* dy, int64_t n, float* dx);
+  void (*sigmoid_backward)(const float* y, const float* dy, int64_t n, float* dx);
+  void (*multiply)(const float* x, const float* factor, int64_t n, float* y);
+  float (*sum)(const float* x, int64_t n);
+  // y[r][0 .. columns) of rows `lanes` apart: += bias[r] unless bias is null; lanes from `columns`
+  // on become zero.
+  void (*finish_rows)(const float* bias, int64_t rows, int64_t columns, int64_t lanes, float* y);
+  // to[c][r] = from[r][c], with `lanes` floats between the rows of `to` and zeros from `rows` on.
+  void (*transpose)(const float* from, int64_t rows, int64_t columns, int64_t lanes, float* to);
+};
+
+// One channel of a pooling; rows of `width` positions of `lanes` floats.
+struct PoolPlane {
+  int64_t lanes;
+  int in_height, in_width;
+  int out_height, out_width;
+  int kernel, stride, pad;
+};
+
+struct PoolingKernels {
+  // Also notes in `place` which element of the window won (row * kernel + column).
+  void (*max)(const PoolPlane& plane, const float* x, float* y, uint8_t* place);
+  void (*max_backward)(const PoolPlane& plane, const uint8_t* place, const float* dy, float* dx);
+  void (*average)(const PoolPlane& plane, const float* x, float* y);
+  void (*average_backward)(const PoolPlane& plane, const float* dy, float* dx);
+};
+
+// One channel: `positions` of `lanes` floats, of which `batch` count.
+struct NormPlane {
+  int64_t positions;
+  int64_t lanes;
+  int64_t batch;
+};
+
+struct BatchNormalisationKernels {
+  // Mean and variance (divided by the count) over positions and samples.
+  void (*moments)(const NormPlane& plane, const float* x, float* mean, float* variance);
+  // y = factor x + offset.
+  void (*affine)(const NormPlane& plane, const float* x, float factor, float offset, float* y);
+  // sum dy and sum dy (x - mean) over positions and lanes.
+  void (*sums)(const NormPlane& plane, const float* x, const float* dy, float mean, float* sum_dy,
+               float* sum_dy_x);
+  // dx = a dy + b (x - mean) + c, and zero in padding lanes.
+  void (*backward)(const NormPlane& plane, const float* x, const float* dy, float mean, float a,
+                   float b, float c, float* dx);
+};
+
+KUMO_DECLARE_PER_ISA(const ConvolutionKernels, kConvolution)
+KUMO_DECLARE_PER_ISA(const ElementwiseKernels, kElementwise)
+KUMO_DECLARE_PER_ISA(const PoolingKernels, kPooling)
+KUMO_DECLARE_PER_ISA(const BatchNormalisationKernels, kBatchNormalisation)
+
+}  // namespace kumo

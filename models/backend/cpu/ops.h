@@ -1,0 +1,59 @@
+// The CPU backend's ops, one file each; only cpu_backend.cc makes them. What they share is
+// `Engine`: the kernels of one instruction-set level and the threads. It outlives the ops.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "common/parameter_layout.h"
+#include "common/thread_pool.h"
+#include "models/backend/backend.h"
+#include "models/backend/cpu/kernels.h"
+#include "models/backend/cpu/layout.h"
+
+namespace kumo::cpu {
+
+struct Engine {
+  Isa isa;
+  const ConvolutionKernels& convolution;
+  const ElementwiseKernels& elementwise;
+  const PoolingKernels& pooling;
+  const BatchNormalisationKernels& batch_normalisation;
+  ThreadPool pool;
+
+  int threads() const { return pool.threads() + 1; }
+  // body(i) for i in [0, n) on all threads; i's work must not depend on who does it.
+  template <typename Body>
+  void Parallel(int64_t n, const Body& body) {
+    if (pool.threads() == 0) {
+      for (int64_t i = 0; i < n; ++i) body(i);
+    } else {
+      pool.ParallelFor(n, body);
+    }
+  }
+  // body(begin, end) over pieces of [0, n) that are multiples of 16.
+  template <typename Body>
+  void ParallelPieces(int64_t n, const Body& body) {
+    const int64_t piece = (n / threads() + kSampleLanes) / kSampleLanes * kSampleLanes;
+    Parallel((n + piece - 1) / piece,
+             [&](int64_t i) { body(i * piece, std::min(n, (i + 1) * piece)); });
+  }
+};
+
+// [0, n) as the fewest pieces of at most `most`, as even as they can be.
+std::vector<Range> EvenPieces(int64_t n, int64_t most);
+
+std::unique_ptr<Op> MakeConvolution(Engine& engine, const ConvolutionSpec& spec,
+                                    const std::optional<PoolingSpec>& pool, int max_batch);
+std::unique_ptr<Op> MakeFullyConnected(Engine& engine, const FullyConnectedSpec& spec);
+std::unique_ptr<Op> MakeMaxPooling(Engine& engine, const PoolingSpec& spec, int max_batch);
+std::unique_ptr<Op> MakeAveragePooling(Engine& engine, const PoolingSpec& spec);
+std::unique_ptr<Op> MakeActivation(Engine& engine, Activation activation, const Shape& shape);
+std::unique_ptr<Op> MakeDropout(Engine& engine, const DropoutSpec& spec, int max_batch);
+std::unique_ptr<Op> MakeBatchNormalisation(Engine& engine, const BatchNormalisationSpec& spec);
+std::unique_ptr<LossOp> MakeSoftmaxCrossEntropy(const Shape& shape);
+
+}  // namespace kumo::cpu

@@ -1,0 +1,98 @@
+// Max and average pooling: one channel is one unit of work.
+#include <glog/logging.h>
+
+#include "models/backend/cpu/ops.h"
+
+namespace kumo::cpu {
+namespace {
+
+PoolPlane PlaneOf(const PoolingSpec& spec, int64_t lanes) {
+  const Shape out = spec.output();
+  return {lanes,
+          static_cast<int>(spec.input.height),
+          static_cast<int>(spec.input.width),
+          static_cast<int>(out.height),
+          static_cast<int>(out.width),
+          spec.kernel,
+          spec.stride,
+          spec.pad};
+}
+
+class MaxPooling final : public Op {
+ public:
+  MaxPooling(Engine& engine, const PoolingSpec& spec, int max_batch)
+      : engine_(engine),
+        spec_(spec),
+        place_(static_cast<size_t>(spec.output().size() * LaneStride(max_batch))) {
+    CHECK_LE(spec.kernel, 15) << "a place in the window must fit a byte";
+  }
+
+  int64_t bytes() const override { return static_cast<int64_t>(place_.size()); }
+
+  void Forward(const Pass& pass, const float* input, float* output) override {
+    const PoolPlane plane = PlaneOf(spec_, LaneStride(pass.batch));
+    const int64_t in = spec_.input.plane() * plane.lanes;
+    const int64_t out = spec_.output().plane() * plane.lanes;
+    engine_.Parallel(spec_.input.channels, [&](int64_t c) {
+      engine_.pooling.max(plane, input + c * in, output + c * out, place_.data() + c * out);
+    });
+  }
+
+  void Backward(const Pass& pass, const float*, const float*, const float* grad_output,
+                float* grad_input) override {
+    if (grad_input == nullptr) return;
+    const PoolPlane plane = PlaneOf(spec_, LaneStride(pass.batch));
+    const int64_t in = spec_.input.plane() * plane.lanes;
+    const int64_t out = spec_.output().plane() * plane.lanes;
+    engine_.Parallel(spec_.input.channels, [&](int64_t c) {
+      engine_.pooling.max_backward(plane, place_.data() + c * out, grad_output + c * out,
+                                   grad_input + c * in);
+    });
+  }
+
+ private:
+  Engine& engine_;
+  PoolingSpec spec_;
+  Buffer<uint8_t> place_;  // which element of the window won
+};
+
+class AveragePooling final : public Op {
+ public:
+  AveragePooling(Engine& engine, const PoolingSpec& spec) : engine_(engine), spec_(spec) {}
+
+  void Forward(const Pass& pass, const float* input, float* output) override {
+    const PoolPlane plane = PlaneOf(spec_, LaneStride(pass.batch));
+    const int64_t in = spec_.input.plane() * plane.lanes;
+    const int64_t out = spec_.output().plane() * plane.lanes;
+    engine_.Parallel(spec_.input.channels, [&](int64_t c) {
+      engine_.pooling.average(plane, input + c * in, output + c * out);
+    });
+  }
+
+  void Backward(const Pass& pass, const float*, const float*, const float* grad_output,
+                float* grad_input) override {
+    if (grad_input == nullptr) return;
+    const PoolPlane plane = PlaneOf(spec_, LaneStride(pass.batch));
+    const int64_t in = spec_.input.plane() * plane.lanes;
+    const int64_t out = spec_.output().plane() * plane.lanes;
+    engine_.Parallel(spec_.input.channels, [&](int64_t c) {
+      engine_.pooling.average_backward(plane, grad_output + c * out, grad_input + c * in);
+    });
+  }
+
+ private:
+  Engine& engine_;
+  PoolingSpec spec_;
+};
+
+}  // namespace
+
+std::unique_ptr<Op> MakeMaxPooling(Engine& engine, const PoolingSpec& spec, int max_batch) {
+  return std::make_unique<MaxPooling>(engine, spec, max_batch);
+}
+
+std::unique_ptr<Op> MakeAveragePooling(Engine& engine, const PoolingSpec& spec) {
+  return std::make_unique<AveragePooling>(engine, spec);
+}
+
+}  // namespace kumo::cpu

@@ -1,0 +1,67 @@
+// Softmax and cross-entropy in one: loss = log(sum exp(s - max)) - (s_label - max), gradient
+// (softmax - one-hot) / batch.
+#include <cmath>
+
+#include "models/backend/cpu/ops.h"
+
+namespace kumo::cpu {
+namespace {
+
+class SoftmaxCrossEntropy final : public LossOp {
+ public:
+  explicit SoftmaxCrossEntropy(int64_t classes)
+      : classes_(classes), exponentials_(static_cast<size_t>(classes)) {}
+
+  StepResult Run(int batch, const float* scores, std::span<const int32_t> labels,
+                 float* grad_scores) override {
+    const int64_t lanes = LaneStride(batch);
+    StepResult result;
+    for (int n = 0; n < batch; ++n) {
+      const float* score = scores + n;
+      int64_t best = 0;
+      for (int64_t c = 1; c < classes_; ++c) {
+        if (score[c * lanes] > score[best * lanes]) best = c;
+      }
+      const float top = score[best * lanes];
+      float sum = 0;
+      for (int64_t c = 0; c < classes_; ++c) {
+        exponentials_[c] = std::exp(score[c * lanes] - top);
+        sum += exponentials_[c];
+      }
+      const int64_t label = labels[n];
+      result.loss_sum += static_cast<double>(std::log(sum) - (score[label * lanes] - top));
+      result.correct += best == label ? 1 : 0;
+      if (grad_scores != nullptr) Gradient(batch, n, label, sum, grad_scores);
+    }
+    if (grad_scores != nullptr) ZeroPadding(batch, grad_scores);
+    return result;
+  }
+
+ private:
+  void Gradient(int batch, int n, int64_t label, float sum, float* grad_scores) const {
+    const int64_t lanes = LaneStride(batch);
+    const float mean = 1.0f / static_cast<float>(batch);
+    const float factor = mean / sum;
+    for (int64_t c = 0; c < classes_; ++c) {
+      grad_scores[c * lanes + n] = exponentials_[c] * factor;
+    }
+    grad_scores[label * lanes + n] -= mean;
+  }
+  void ZeroPadding(int batch, float* grad_scores) const {
+    const int64_t lanes = LaneStride(batch);
+    for (int64_t c = 0; c < classes_; ++c) {
+      std::fill(grad_scores + c * lanes + batch, grad_scores + (c + 1) * lanes, 0.0f);
+    }
+  }
+
+  int64_t classes_;
+  std::vector<float> exponentials_;  // of one sample
+};
+
+}  // namespace
+
+std::unique_ptr<LossOp> MakeSoftmaxCrossEntropy(const Shape& shape) {
+  return std::make_unique<SoftmaxCrossEntropy>(shape.size());
+}
+
+}  // namespace kumo::cpu

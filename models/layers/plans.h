@@ -1,0 +1,19 @@
+// The registry's view of the layer files: one function each, told about in layer.h.
+#pragma once
+
+#include "models/layers/layer.h"
+
+namespace kumo {
+
+Result<LayerPlan> PlanFullyConnected(const LayerInput& input);
+Result<LayerPlan> PlanConvolution(const LayerInput& input);
+Result<LayerPlan> PlanMaxPooling(const LayerInput& input);
+Result<LayerPlan> PlanAveragePooling(const LayerInput& input);
+Result<LayerPlan> PlanRelu(const LayerInput& input);
+Result<LayerPlan> PlanTanh(const LayerInput& input);
+Result<LayerPlan> PlanSigmoid(const LayerInput& input);
+Result<LayerPlan> PlanDropout(const LayerInput& input);
+Result<LayerPlan> PlanBatchNormalisation(const LayerInput& input);
+Result<LayerPlan> PlanFlatten(const LayerInput& input);
+
+}  // namespace kumo

@@ -1,0 +1,58 @@
+#include "models/layers/layer.h"
+#include "models/layers/plans.h"
+
+namespace kumo {
+namespace {
+
+// The one list of layers.
+constexpr LayerKind kLayerKinds[] = {
+    {model::Layer::kFullyConnected, "fully_connected", PlanFullyConnected},
+    {model::Layer::kConvolution, "convolution", PlanConvolution},
+    {model::Layer::kMaxPooling, "max_pooling", PlanMaxPooling},
+    {model::Layer::kAveragePooling, "average_pooling", PlanAveragePooling},
+    {model::Layer::kRelu, "relu", PlanRelu},
+    {model::Layer::kTanh, "tanh", PlanTanh},
+    {model::Layer::kSigmoid, "sigmoid", PlanSigmoid},
+    {model::Layer::kDropout, "dropout", PlanDropout},
+    {model::Layer::kBatchNormalisation, "batch_normalisation", PlanBatchNormalisation},
+    {model::Layer::kFlatten, "flatten", PlanFlatten},
+};
+
+}  // namespace
+
+std::span<const LayerKind> LayerKinds() { return kLayerKinds; }
+
+const LayerKind* FindLayerKind(model::Layer::KindCase kind) {
+  for (const LayerKind& entry : kLayerKinds) {
+    if (entry.kind == kind) return &entry;
+  }
+  return nullptr;
+}
+
+Status CheckRange(const char* field, int64_t value, int64_t low, int64_t high) {
+  if (value >= low && value <= high) return OkStatus();
+  return InvalidArgument(std::string(field) + " must be " + std::to_string(low) + " to " +
+                         std::to_string(high) + ", is " + std::to_string(value));
+}
+
+ParameterSpec MakeParameter(const std::string& layer, const char* tensor,
+                            std::vector<int64_t> shape, Segment segment,
+                            const model::Initialiser& initialiser,
+                            const model::Initialiser& fallback, Fans fans) {
+  const bool given = initialiser.kind_case() != model::Initialiser::KIND_NOT_SET;
+  return {{layer + "." + tensor, std::move(shape), segment}, given ? initialiser : fallback, fans};
+}
+
+model::Initialiser ConstantInitialiser(float value) {
+  model::Initialiser initialiser;
+  initialiser.mutable_constant()->set_value(value);
+  return initialiser;
+}
+
+model::Initialiser LeCunNormalInitialiser() {
+  model::Initialiser initialiser;
+  initialiser.mutable_lecun_normal();
+  return initialiser;
+}
+
+}  // namespace kumo

@@ -1,0 +1,32 @@
+// What ends a net: scores and labels become a loss. As with layers, a new loss is one file, one
+// line in the list and one op in models/backend/.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "common/status.h"
+#include "models/backend/backend.h"
+#include "proto/model.pb.h"
+
+namespace kumo {
+
+struct LossPlan {
+  int64_t classes = 0;  // labels lie in [0, classes)
+  std::function<std::unique_ptr<LossOp>(Backend& backend, int max_batch)> make_op;
+};
+
+struct LossKind {
+  model::Layer::KindCase kind;
+  const char* name;  // as in the network file
+  Result<LossPlan> (*plan)(const model::Layer& layer, const Shape& scores);
+};
+
+std::span<const LossKind> LossKinds();
+// Null when there is none.
+const LossKind* FindLossKind(model::Layer::KindCase kind);
+
+Result<LossPlan> PlanSoftmaxCrossEntropy(const model::Layer& layer, const Shape& scores);
+
+}  // namespace kumo

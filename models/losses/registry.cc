@@ -1,0 +1,22 @@
+#include "models/losses/loss.h"
+
+namespace kumo {
+namespace {
+
+// The one list of losses.
+constexpr LossKind kLossKinds[] = {
+    {model::Layer::kSoftmaxCrossEntropy, "softmax_cross_entropy", PlanSoftmaxCrossEntropy},
+};
+
+}  // namespace
+
+std::span<const LossKind> LossKinds() { return kLossKinds; }
+
+const LossKind* FindLossKind(model::Layer::KindCase kind) {
+  for (const LossKind& entry : kLossKinds) {
+    if (entry.kind == kind) return &entry;
+  }
+  return nullptr;
+}
+
+}  // namespace kumo

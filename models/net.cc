@@ -1,0 +1,250 @@
+#include "models/net.h"
+
+#include <algorithm>
+#include <iomanip>
+#include <sstream>
+
+#include <glog/logging.h>
+
+#include "models/backend/cpu/cpu_backend.h"
+
+namespace kumo {
+namespace {
+
+// The planned layers that compute something, with max pooling moved in front of non-decreasing
+// activations.
+std::vector<PlannedLayer> OrderOfExecution(const NetworkPlan& plan) {
+  std::vector<PlannedLayer> order;
+  for (const PlannedLayer& layer : plan.layers) {
+    if (layer.plan.make_op == nullptr) continue;
+    order.push_back(layer);
+    for (size_t i = order.size() - 1;
+         i > 0 && order[i].plan.max_pooling && order[i - 1].plan.is_monotone; --i) {
+      std::swap(order[i - 1], order[i]);
+      PlannedLayer& activation = order[i];
+      const LayerKind* kind = FindLayerKind(activation.layer.kind_case());
+      // The pooling's input has the shape that the activation's had; the activation is planned
+      // anew for the pooled shape.
+      activation.input = order[i - 1].plan.output;
+      Result<LayerPlan> planned = kind->plan({activation.layer, activation.input, 0});
+      CHECK(planned.ok()) << planned.status().message();
+      activation.plan = std::move(planned).value();
+    }
+  }
+  return order;
+}
+
+bool PoolsInPlace(const PlannedLayer& convolution, const PlannedLayer& next) {
+  const auto& pool = next.plan.max_pooling;
+  return convolution.plan.convolution && pool && pool->pad == 0 && pool->stride == pool->kernel;
+}
+
+std::string Megabytes(int64_t bytes) {
+  std::ostringstream out;
+  out << std::fixed << std::setprecision(2) << static_cast<double>(bytes) / 1e6 << " MB";
+  return out.str();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Net>> Net::Make(const model::Network& network, const NetOptions& options) {
+  KUMO_RETURN_IF_ERROR(CheckRange("threads", options.threads, 1, 1024));
+  return Make(network, options, MakeCpuBackend(options.threads));
+}
+
+Result<std::unique_ptr<Net>> Net::Make(const model::Network& network, const NetOptions& options,
+                                       std::unique_ptr<Backend> backend) {
+  KUMO_RETURN_IF_ERROR(CheckRange("max_batch", options.max_batch, 1, 1 << 20));
+  std::unique_ptr<Net> net(new Net());
+  KUMO_ASSIGN_OR_RETURN(net->plan_, PlanNetwork(network));
+  net->options_ = options;
+  net->backend_ = std::move(backend);
+  net->MakeSteps();
+  net->AllocateActivations();
+  return net;
+}
+
+void Net::MakeSteps() {
+  const std::vector<PlannedLayer> order = OrderOfExecution(plan_);
+  for (size_t i = 0; i < order.size(); ++i) {
+    const PlannedLayer& layer = order[i];
+    Step step;
+    step.input = layer.input;
+    step.output = layer.plan.output;
+    for (size_t p = 0; p < layer.plan.parameters.size(); ++p) {
+      step.tensors.push_back(layer.first_tensor + static_cast<int>(p));
+    }
+    if (i + 1 < order.size() && PoolsInPlace(layer, order[i + 1])) {
+      ++i;
+      step.op = backend_->MakeConvolution(*layer.plan.convolution, order[i].plan.max_pooling,
+                                          options_.max_batch);
+      step.output = order[i].plan.output;
+    } else {
+      step.op = layer.plan.make_op(*backend_, options_.max_batch);
+    }
+    steps_.push_back(std::move(step));
+  }
+  loss_ = plan_.loss.make_op(*backend_, options_.max_batch);
+  while (steps_[first_trained_].tensors.empty()) ++first_trained_;
+}
+
+void Net::AllocateActivations() {
+  const auto size_of = [&](const Shape& shape) {
+    return static_cast<size_t>(backend_->ActivationSize(shape, options_.max_batch));
+  };
+  input_ = Buffer<float>(size_of(plan_.input));
+  size_t most = 0;
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    Step& step = steps_[i];
+    const bool spares_input = i > 0 && !steps_[i - 1].op->reads_output();
+    step.in_place = step.op->can_run_in_place() && spares_input;
+    if (step.in_place) {
+      outputs_.push_back(outputs_.back());
+    } else {
+      buffers_.emplace_back(size_of(step.output));
+      outputs_.push_back(buffers_.back().data());
+    }
+    most = std::max({most, size_of(step.input), size_of(step.output)});
+  }
+  for (Buffer<float>& gradient : gradients_) gradient = Buffer<float>(most);
+}
+
+Status Net::CheckLayout(const ParameterLayout& layout, size_t length) const {
+  if (layout.tensors() != plan_.tensors()) {
+    KUMO_ASSIGN_OR_RETURN(const ParameterLayout own, ParameterLayout::Make(plan_.tensors()));
+    return FailedPrecondition("the parameter layout is not that of network " + plan_.name + ": " +
+                              own.FirstDifference(layout));
+  }
+  if (static_cast<int64_t>(length) != layout.size()) {
+    return FailedPrecondition("a parameter vector of " + plan_.name + " has " +
+                              std::to_string(layout.size()) + " floats, not " +
+                              std::to_string(length));
+  }
+  return OkStatus();
+}
+
+Status Net::InitialWeights(uint64_t seed, const ParameterLayout& layout,
+                           std::span<float> weights) const {
+  KUMO_RETURN_IF_ERROR(CheckLayout(layout, weights.size()));
+  std::fill(weights.begin(), weights.end(), 0.0f);
+  int index = 0;
+  for (const PlannedLayer& layer : plan_.layers) {
+    for (const ParameterSpec& parameter : layer.plan.parameters) {
+      const Range range = layout.tensor(index++);
+      Initialise(
+          parameter.initialiser, parameter.fans, seed, parameter.tensor.name,
+          weights.subspan(static_cast<size_t>(range.begin), static_cast<size_t>(range.size())));
+    }
+  }
+  return OkStatus();
+}
+
+Status Net::Bind(const ParameterLayout& layout, std::span<float> weights,
+                 std::span<float> gradients) {
+  KUMO_RETURN_IF_ERROR(CheckLayout(layout, weights.size()));
+  KUMO_RETURN_IF_ERROR(CheckLayout(layout, gradients.size()));
+  for (Step& step : steps_) {
+    std::vector<float*> step_weights;
+    std::vector<float*> step_gradients;
+    for (const int tensor : step.tensors) {
+      step_weights.push_back(weights.data() + layout.tensor(tensor).begin);
+      step_gradients.push_back(gradients.data() + layout.tensor(tensor).begin);
+    }
+    step.op->Bind(step_weights, step_gradients);
+  }
+  bound_ = true;
+  return OkStatus();
+}
+
+Status Net::CheckBatch(const Batch& batch) const {
+  KUMO_RETURN_IF_ERROR(CheckRange("the size of a minibatch", batch.size, 1, options_.max_batch));
+  const auto size = static_cast<size_t>(batch.size);
+  if (batch.inputs.size() != size * static_cast<size_t>(plan_.input.size())) {
+    return InvalidArgument("a minibatch of " + std::to_string(batch.size) + " samples of " +
+                           plan_.input.ToString() + " has " +
+                           std::to_string(batch.size * plan_.input.size()) + " numbers, not " +
+                           std::to_string(batch.inputs.size()));
+  }
+  if (batch.labels.size() != size) {
+    return InvalidArgument("a minibatch of " + std::to_string(batch.size) + " samples has " +
+                           std::to_string(batch.labels.size()) + " labels");
+  }
+  for (size_t i = 0; i < size; ++i) {
+    if (batch.labels[i] < 0 || batch.labels[i] >= classes()) {
+      return InvalidArgument("label " + std::to_string(batch.labels[i]) + " of sample " +
+                             std::to_string(i) + " of the minibatch is outside the " +
+                             std::to_string(classes()) + " classes of network " + plan_.name);
+    }
+  }
+  return OkStatus();
+}
+
+const float* Net::InputOf(size_t step) const {
+  return step == 0 ? input_.data() : outputs_[step - 1];
+}
+
+const float* Net::Forward(const Batch& batch, const Pass& pass) {
+  backend_->LoadInputs(plan_.input, batch.size, batch.inputs.data(), input_.data());
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    steps_[i].op->Forward(pass, InputOf(i), outputs_[i]);
+  }
+  return outputs_.back();
+}
+
+// The loss left its gradient in gradients_[0].
+void Net::Backward(const Pass& pass) {
+  int current = 0;
+  for (size_t i = steps_.size(); i-- > first_trained_;) {
+    Step& step = steps_[i];
+    const int next = step.op->can_run_in_place() ? current : 1 - current;
+    step.op->Backward(pass, InputOf(i), outputs_[i], gradients_[current].data(),
+                      i == first_trained_ ? nullptr : gradients_[next].data());
+    current = next;
+  }
+}
+
+Result<StepResult> Net::TrainStep(const Batch& batch, const StepStreams& streams) {
+  CHECK(bound_) << "TrainStep before Bind";
+  KUMO_RETURN_IF_ERROR(CheckBatch(batch));
+  const Pass pass = {batch.size, true, streams};
+  const float* scores = Forward(batch, pass);
+  const StepResult result = loss_->Run(batch.size, scores, batch.labels, gradients_[0].data());
+  Backward(pass);
+  return result;
+}
+
+Result<StepResult> Net::Evaluate(const Batch& batch) {
+  CHECK(bound_) << "Evaluate before Bind";
+  KUMO_RETURN_IF_ERROR(CheckBatch(batch));
+  const float* scores = Forward(batch, {batch.size, false, {}});
+  return loss_->Run(batch.size, scores, batch.labels, nullptr);
+}
+
+std::string Net::Describe() const {
+  std::ostringstream out;
+  const auto line = [&](const std::string& name, const std::string& kind, const std::string& detail,
+                        const Shape& shape, int64_t parameters) {
+    out << std::left << std::setw(12) << name << std::setw(24) << kind << std::setw(22) << detail
+        << std::setw(14) << shape.ToString() << std::right << std::setw(12)
+        << (parameters < 0 ? std::string() : std::to_string(parameters)) << '\n';
+  };
+  out << plan_.name << ", input " << plan_.input.ToString() << '\n';
+  for (const PlannedLayer& layer : plan_.layers) {
+    int64_t parameters = 0;
+    for (const ParameterSpec& spec : layer.plan.parameters) parameters += spec.tensor.size();
+    line(layer.layer.name(), layer.kind, layer.plan.detail, layer.plan.output, parameters);
+  }
+  line(plan_.loss_name, plan_.loss_kind, "", {plan_.loss.classes}, 0);
+  int64_t bytes = static_cast<int64_t>(
+      (input_.size() + gradients_[0].size() + gradients_[1].size()) * sizeof(float));
+  for (const Buffer<float>& buffer : buffers_) {
+    bytes += static_cast<int64_t>(buffer.size() * sizeof(float));
+  }
+  for (const Step& step : steps_) bytes += step.op->bytes();
+  out << plan_.trained_parameters() << " trained parameters; minibatches of up to "
+      << options_.max_batch << " on " << backend_->name() << ", " << options_.threads
+      << " thread(s), take " << Megabytes(bytes) << '\n';
+  return out.str();
+}
+
+}  // namespace kumo

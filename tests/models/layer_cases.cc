@@ -1,0 +1,53 @@
+#include "tests/models/layer_cases.h"
+
+namespace kumo {
+
+// A new layer gets a line here.
+const std::vector<LayerCase>& LayerCases() {
+  static const std::vector<LayerCase>& cases = *new std::vector<LayerCase>{
+      {"FullyConnected", {7}, R"(name: "l" fully_connected { outputs: 5 })"},
+      {"FullyConnectedOfImages", {2, 3, 3}, R"(name: "l" fully_connected { outputs: 33 })"},
+      {"FullyConnectedNoBias", {4}, R"(name: "l" fully_connected { outputs: 3 no_bias: true })"},
+      {"Convolution", {2, 6, 5}, R"(name: "l" convolution { outputs: 7 kernel: 3 })"},
+      {"ConvolutionOneByOne", {3, 4, 4}, R"(name: "l" convolution { outputs: 2 kernel: 1 })"},
+      {"ConvolutionPadded", {2, 5, 4}, R"(name: "l" convolution { outputs: 3 kernel: 3 pad: 1 })"},
+      {"ConvolutionWidePadding",
+       {1, 4, 4},
+       R"(name: "l" convolution { outputs: 2 kernel: 3 pad: 2 })"},
+      {"ConvolutionStrided",
+       {2, 7, 6},
+       R"(name: "l" convolution { outputs: 4 kernel: 3 stride: 2 pad: 1 })"},
+      {"ConvolutionStridePastKernel",
+       {1, 7, 7},
+       R"(name: "l" convolution { outputs: 2 kernel: 2 stride: 3 })"},
+      {"ConvolutionDilated",
+       {2, 7, 7},
+       R"(name: "l" convolution { outputs: 3 kernel: 3 dilation: 2 pad: 2 })"},
+      {"ConvolutionTall",
+       {2, 6, 5},
+       R"(name: "l" convolution { outputs: 3 kernel_height: 3 kernel_width: 2 no_bias: true })"},
+      {"ConvolutionManyChannels", {13, 3, 3}, R"(name: "l" convolution { outputs: 17 kernel: 2 })"},
+      {"MaxPooling", {3, 6, 4}, R"(name: "l" max_pooling { kernel: 2 })"},
+      {"MaxPoolingOverlapping",
+       {2, 7, 6},
+       R"(name: "l" max_pooling { kernel: 3 stride: 2 pad: 1 })"},
+      {"MaxPoolingWithRest", {2, 5, 5}, R"(name: "l" max_pooling { kernel: 2 })"},
+      {"AveragePooling", {3, 6, 4}, R"(name: "l" average_pooling { kernel: 2 })"},
+      {"AveragePoolingOverlapping",
+       {2, 7, 6},
+       R"(name: "l" average_pooling { kernel: 3 stride: 2 pad: 1 })"},
+      {"Relu", {2, 3, 5}, R"(name: "l" relu {})"},
+      {"Tanh", {31}, R"(name: "l" tanh {})"},
+      {"Sigmoid", {2, 3, 5}, R"(name: "l" sigmoid {})"},
+      {"Dropout", {3, 4, 4}, R"(name: "l" dropout { ratio: 0.4 })"},
+      {"DropoutOfNothing", {5}, R"(name: "l" dropout { ratio: 0 })"},
+      {"BatchNormalisation", {3, 4, 5}, R"(name: "l" batch_normalisation {})"},
+      {"BatchNormalisationOfVectors",
+       {6},
+       R"(name: "l" batch_normalisation { epsilon: 0.01 momentum: 0.5 })"},
+      {"Flatten", {2, 3, 4}, R"(name: "l" flatten {})"},
+  };
+  return cases;
+}
+
+}  // namespace kumo

@@ -1,0 +1,339 @@
+// The conformance test of the registry: every layer agrees with a plain reference and its gradients
+// with differences of its own values, on every instruction-set level of this machine, with one
+// thread and with three.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include "common/buffer.h"
+#include "common/rng.h"
+#include "models/backend/cpu/cpu_backend.h"
+#include "models/layers/layer.h"
+#include "models/losses/loss.h"
+#include "tests/models/layer_cases.h"
+#include "tests/models/reference.h"
+
+namespace kumo {
+namespace {
+
+constexpr int kMaxBatch = 70;
+constexpr int kIndex = 3;
+const StepStreams kStreams = {11, 2, 5, 7};
+
+struct Setting {
+  Isa isa;
+  int threads;
+};
+
+std::vector<Setting> Settings() {
+  std::vector<Setting> settings;
+  for (const Isa isa : {Isa::kBaseline, Isa::kV3, Isa::kV4}) {
+    if (isa > DetectIsa()) continue;
+    settings.push_back({isa, 1});
+    settings.push_back({isa, 3});
+  }
+  return settings;
+}
+
+// Numbers that keep a distance from each other and from zero, in random order: a small step
+// changes neither the place of a maximum nor the side of a kink.
+std::vector<float> SpacedNumbers(int64_t n, Rng* rng) {
+  std::vector<float> numbers(static_cast<size_t>(n));
+  const float spacing = 4.0f / static_cast<float>(n);
+  for (int64_t i = 0; i < n; ++i) {
+    numbers[i] = (static_cast<float>(i - n / 2) + 0.5f) * spacing;
+  }
+  for (size_t i = numbers.size(); i > 1; --i) std::swap(numbers[i - 1], numbers[rng->NextBelow(i)]);
+  return numbers;
+}
+
+std::vector<float> RandomNumbers(int64_t n, Rng* rng) {
+  std::vector<float> numbers(static_cast<size_t>(n));
+  for (float& x : numbers) x = rng->NextUniform(-1, 1);
+  return numbers;
+}
+
+// The same for a device's array and for its numbers alone, when padding holds zeros. Exact: whole
+// multiples of 2^-40, added as integers.
+int64_t SumOfSizes(std::span<const float> x) {
+  int64_t sum = 0;
+  for (const float v : x) sum += std::llround(std::abs(static_cast<double>(v)) * 0x1p40);
+  return sum;
+}
+
+reference::Numbers Doubles(const std::vector<float>& x) { return {x.begin(), x.end()}; }
+
+// One layer on one backend, seen from outside: samples x channels x height x width.
+class LayerOnCpu {
+ public:
+  LayerOnCpu(const LayerCase& layer_case, const Setting& setting)
+      : shape_(layer_case.input), backend_(MakeCpuBackend(setting.threads, setting.isa)) {
+    CHECK(google::protobuf::TextFormat::ParseFromString(layer_case.text, &layer_));
+    Result<LayerPlan> plan = FindLayerKind(layer_.kind_case())->plan({layer_, shape_, kIndex});
+    CHECK(plan.ok()) << plan.status().message();
+    plan_ = std::move(plan).value();
+    if (plan_.make_op) op_ = plan_.make_op(*backend_, kMaxBatch);
+    Rng rng(1, RngPurpose::kTest);
+    for (const ParameterSpec& spec : plan_.parameters) {
+      weights_.push_back(RandomNumbers(spec.tensor.size(), &rng));
+      for (float& w : weights_.back()) {
+        if (spec.tensor.name == "l.running_variance") w = std::abs(w) + 0.1f;
+      }
+      // A gradient that is not overwritten shows.
+      gradients_.emplace_back(weights_.back().size(), 1e6f);
+    }
+  }
+
+  const model::Layer& layer() const { return layer_; }
+  const LayerPlan& plan() const { return plan_; }
+  std::vector<std::vector<float>>& weights() { return weights_; }
+  const std::vector<std::vector<float>>& gradients() const { return gradients_; }
+
+  std::vector<float> Forward(const std::vector<float>& x, int batch, bool training) {
+    if (op_ == nullptr) return x;
+    Bind();
+    input_ = Load(shape_, batch, x);
+    output_ = Buffer<float>(backend_->ActivationSize(plan_.output, batch));
+    op_->Forward({batch, training, kStreams}, input_.data(), output_.data());
+    return StoreAs(plan_.output, batch, output_);
+  }
+
+  // After a Forward.
+  std::vector<float> Backward(const std::vector<float>& dy, int batch) {
+    if (op_ == nullptr) return dy;
+    const Buffer<float> grad_output = Load(plan_.output, batch, dy);
+    Buffer<float> grad_input(backend_->ActivationSize(shape_, batch));
+    std::fill(grad_input.span().begin(), grad_input.span().end(), 1e6f);
+    op_->Backward({batch, true, kStreams}, input_.data(), output_.data(), grad_output.data(),
+                  grad_input.data());
+    const std::vector<float> dx = StoreAs(shape_, batch, grad_input);
+    EXPECT_EQ(SumOfSizes(grad_input.span()), SumOfSizes(dx)) << "padding must hold zeros";
+    return dx;
+  }
+
+ private:
+  void Bind() {
+    std::vector<float*> weights;
+    std::vector<float*> gradients;
+    for (auto& tensor : weights_) weights.push_back(tensor.data());
+    for (auto& tensor : gradients_) gradients.push_back(tensor.data());
+    op_->Bind(weights, gradients);
+  }
+  Buffer<float> Load(const Shape& shape, int batch, const std::vector<float>& from) {
+    Buffer<float> to(backend_->ActivationSize(shape, batch));
+    backend_->LoadInputs(shape, batch, from.data(), to.data());
+    return to;
+  }
+  std::vector<float> StoreAs(const Shape& shape, int batch, const Buffer<float>& from) {
+    std::vector<float> to(static_cast<size_t>(batch * shape.size()));
+    backend_->StoreOutputs(shape, batch, from.data(), to.data());
+    return to;
+  }
+
+  model::Layer layer_;
+  Shape shape_;
+  std::unique_ptr<Backend> backend_;
+  LayerPlan plan_;
+  std::unique_ptr<Op> op_;
+  std::vector<std::vector<float>> weights_;
+  std::vector<std::vector<float>> gradients_;
+  Buffer<float> input_;
+  Buffer<float> output_;
+};
+
+class LayerTest : public testing::TestWithParam<LayerCase> {};
+
+TEST_P(LayerTest, AgreesWithThePlainReference) {
+  const LayerCase& layer_case = GetParam();
+  for (const Setting& setting : Settings()) {
+    LayerOnCpu layer(layer_case, setting);
+    Rng rng(2, RngPurpose::kTest);
+    // One vector, less than one, more than one tile of vectors, and back.
+    for (const int batch : {16, 5, kMaxBatch, 33, 1}) {
+      for (const bool training : {true, false}) {
+        const std::vector<float> x = SpacedNumbers(batch * layer_case.input.size(), &rng);
+        std::vector<reference::Numbers> parameters;
+        for (const auto& tensor : layer.weights()) parameters.push_back(Doubles(tensor));
+        const reference::Numbers expected =
+            reference::Forward({layer.layer(), layer_case.input, kIndex, batch, training, kStreams},
+                               Doubles(x), parameters);
+        const std::vector<float> y = layer.Forward(x, batch, training);
+        ASSERT_EQ(y.size(), expected.size());
+        for (size_t i = 0; i < y.size(); ++i) {
+          ASSERT_NEAR(static_cast<double>(y[i]), expected[i], 2e-5 * (1 + std::abs(expected[i])))
+              << "number " << i << ", batch " << batch << ", level "
+              << static_cast<int>(setting.isa);
+        }
+      }
+    }
+  }
+}
+
+// sum weight_i y_i, whose gradient with respect to y is `weight`.
+double Objective(const std::vector<float>& y, const std::vector<float>& weight) {
+  double sum = 0;
+  for (size_t i = 0; i < y.size(); ++i) {
+    sum += static_cast<double>(y[i]) * static_cast<double>(weight[i]);
+  }
+  return sum;
+}
+
+// Central differences of the objective with respect to `*at`.
+double Difference(LayerOnCpu* layer, const std::vector<float>& x, int batch,
+                  const std::vector<float>& weight, float* at) {
+  constexpr float kStep = 2e-3f;
+  const float before = *at;
+  *at = before + kStep;
+  const double up = static_cast<double>(*at);
+  const double above = Objective(layer->Forward(x, batch, true), weight);
+  *at = before - kStep;
+  const double down = static_cast<double>(*at);
+  const double below = Objective(layer->Forward(x, batch, true), weight);
+  *at = before;
+  return (above - below) / (up - down);
+}
+
+TEST_P(LayerTest, GradientsAreThoseOfItsValues) {
+  const LayerCase& layer_case = GetParam();
+  constexpr int kBatch = 5;
+  for (const Setting& setting : Settings()) {
+    LayerOnCpu layer(layer_case, setting);
+    Rng rng(3, RngPurpose::kTest);
+    std::vector<float> x = SpacedNumbers(kBatch * layer_case.input.size(), &rng);
+    const std::vector<float> y = layer.Forward(x, kBatch, true);
+    const std::vector<float> weight = RandomNumbers(static_cast<int64_t>(y.size()), &rng);
+    const std::vector<float> dx = layer.Backward(weight, kBatch);
+    const auto gradients = layer.gradients();
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double expected = Difference(&layer, x, kBatch, weight, &x[i]);
+      ASSERT_NEAR(static_cast<double>(dx[i]), expected, 5e-3 * (1 + std::abs(expected)))
+          << "input " << i;
+    }
+    for (size_t t = 0; t < gradients.size(); ++t) {
+      const TensorSpec& spec = layer.plan().parameters[t].tensor;
+      if (spec.segment == Segment::kStatistics) {
+        EXPECT_THAT(gradients[t], testing::Each(1e6f)) << spec.name << " is no gradient";
+        continue;
+      }
+      for (size_t i = 0; i < gradients[t].size(); ++i) {
+        const double expected = Difference(&layer, x, kBatch, weight, &layer.weights()[t][i]);
+        ASSERT_NEAR(static_cast<double>(gradients[t][i]), expected, 5e-3 * (1 + std::abs(expected)))
+            << spec.name << " " << i;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, LayerTest, testing::ValuesIn(LayerCases()),
+                         [](const auto& tested) { return std::string(tested.param.name); });
+
+TEST(LayerRegistryTest, EveryEntryHasACase) {
+  std::set<int> tried;
+  for (const LayerCase& layer_case : LayerCases()) {
+    model::Layer layer;
+    ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(layer_case.text, &layer));
+    tried.insert(layer.kind_case());
+  }
+  for (const LayerKind& kind : LayerKinds()) EXPECT_EQ(tried.count(kind.kind), 1u) << kind.name;
+}
+
+TEST(LayerRegistryTest, EveryKindOfTheFormatIsALayerOrALoss) {
+  const auto* kinds = model::Layer::descriptor()->FindOneofByName("kind");
+  for (int i = 0; i < kinds->field_count(); ++i) {
+    const auto kind = static_cast<model::Layer::KindCase>(kinds->field(i)->number());
+    EXPECT_TRUE((FindLayerKind(kind) != nullptr) != (FindLossKind(kind) != nullptr))
+        << kinds->field(i)->name();
+  }
+}
+
+class ActivationAccuracyTest : public testing::Test {
+ protected:
+  // The largest error in units of the last place, over x of many sizes.
+  double WorstUlps(const char* text, double (*exact)(double)) {
+    double worst = 0;
+    for (const Setting& setting : Settings()) {
+      const Shape shape = {20000};
+      LayerOnCpu layer({"", shape, text}, setting);
+      std::vector<float> x;
+      for (int64_t i = 0; i < shape.size(); ++i) {
+        const double size = std::exp(static_cast<double>(i) / 20000.0 * 20 - 16);
+        x.push_back(static_cast<float>(i % 2 == 0 ? size : -size));
+      }
+      const std::vector<float> y = layer.Forward(x, 1, true);
+      for (size_t i = 0; i < x.size(); ++i) {
+        const double expected = exact(static_cast<double>(x[i]));
+        const auto nearest = std::abs(static_cast<float>(expected));
+        const double ulp = static_cast<double>(std::nextafter(nearest, 10.0f) - nearest);
+        worst = std::max(worst, std::abs(static_cast<double>(y[i]) - expected) / ulp);
+      }
+    }
+    return worst;
+  }
+};
+
+TEST_F(ActivationAccuracyTest, TanhIsExactToAFewUlps) {
+  EXPECT_LT(WorstUlps(R"(name: "l" tanh {})", [](double x) { return std::tanh(x); }), 4.0);
+}
+
+TEST_F(ActivationAccuracyTest, SigmoidIsExactToAFewUlps) {
+  EXPECT_LT(WorstUlps(R"(name: "l" sigmoid {})", [](double x) { return 1 / (1 + std::exp(-x)); }),
+            4.0);
+}
+
+TEST_F(ActivationAccuracyTest, ActivationsKeepNotANumber) {
+  for (const char* text :
+       {R"(name: "l" tanh {})", R"(name: "l" sigmoid {})", R"(name: "l" relu {})"}) {
+    for (const Setting& setting : Settings()) {
+      LayerOnCpu layer({"", {1}, text}, setting);
+      EXPECT_TRUE(std::isnan(layer.Forward({std::nanf("")}, 1, true)[0])) << text;
+    }
+  }
+}
+
+TEST(SoftmaxCrossEntropyTest, LossAndGradientAgreeWithThePlainReference) {
+  constexpr int kBatch = 19;
+  constexpr int kClasses = 7;
+  const auto backend = MakeCpuBackend(1);
+  const auto loss = backend->MakeSoftmaxCrossEntropy({kClasses}, kBatch);
+  Rng rng(4, RngPurpose::kTest);
+  std::vector<float> scores = RandomNumbers(kBatch * kClasses, &rng);
+  scores[3] = 200.0f;  // must not overflow
+  scores[10] = -300.0f;
+  std::vector<int32_t> labels;
+  for (int n = 0; n < kBatch; ++n) labels.push_back(static_cast<int32_t>(rng.NextBelow(kClasses)));
+  Buffer<float> device(backend->ActivationSize({kClasses}, kBatch));
+  Buffer<float> gradient(device.size());
+  std::fill(gradient.span().begin(), gradient.span().end(), 1e6f);
+  backend->LoadInputs({kClasses}, kBatch, scores.data(), device.data());
+  const StepResult result = loss->Run(kBatch, device.data(), labels, gradient.data());
+  std::vector<float> found(scores.size());
+  backend->StoreOutputs({kClasses}, kBatch, gradient.data(), found.data());
+
+  EXPECT_EQ(SumOfSizes(gradient.span()), SumOfSizes(found)) << "padding must hold zeros";
+
+  double loss_sum = 0;
+  int64_t correct = 0;
+  for (int n = 0; n < kBatch; ++n) {
+    const float* s = scores.data() + n * kClasses;
+    const float top = *std::max_element(s, s + kClasses);
+    double sum = 0;
+    for (int c = 0; c < kClasses; ++c) sum += std::exp(static_cast<double>(s[c] - top));
+    loss_sum += std::log(sum) - static_cast<double>(s[labels[n]] - top);
+    correct += s[labels[n]] == top ? 1 : 0;
+    for (int c = 0; c < kClasses; ++c) {
+      const double softmax = std::exp(static_cast<double>(s[c] - top)) / sum;
+      EXPECT_NEAR(static_cast<double>(found[n * kClasses + c]),
+                  (softmax - (c == labels[n] ? 1 : 0)) / kBatch, 1e-7);
+    }
+  }
+  EXPECT_NEAR(result.loss_sum, loss_sum, 1e-4);
+  EXPECT_EQ(result.correct, correct);
+}
+
+}  // namespace
+}  // namespace kumo

@@ -1,0 +1,341 @@
+#include "models/net.h"
+
+#include <cmath>
+#include <cstring>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/rng.h"
+
+namespace kumo {
+namespace {
+
+using testing::HasSubstr;
+
+model::Network Zoo(const std::string& name) {
+  Result<model::Network> network = LoadNetwork(std::string(KUMO_ZOO) + "/" + name + ".pbtxt");
+  CHECK(network.ok()) << network.status().message();
+  return *network;
+}
+
+// Small, with one of everything.
+model::Network SmallNetwork() {
+  Result<model::Network> network = ParseNetwork(R"(
+    name: "small"
+    input { channels: 2 height: 9 width: 9 }
+    layers { name: "conv" convolution { outputs: 5 kernel: 3 pad: 1 } }
+    layers { name: "norm" batch_normalisation {} }
+    layers { name: "relu" relu {} }
+    layers { name: "pool" max_pooling { kernel: 3 stride: 2 } }
+    layers { name: "sigmoid" sigmoid {} }
+    layers { name: "mean" average_pooling { kernel: 2 } }
+    layers { name: "flat" flatten {} }
+    layers { name: "fc1" fully_connected { outputs: 11 } }
+    layers { name: "tanh" tanh {} }
+    layers { name: "drop" dropout { ratio: 0.3 } }
+    layers { name: "fc2" fully_connected { outputs: 4 } }
+    layers { name: "loss" softmax_cross_entropy {} })",
+                                                "small");
+  CHECK(network.ok()) << network.status().message();
+  return *network;
+}
+
+// A net with its arenas.
+struct Trained {
+  Trained(const model::Network& network, int max_batch, int threads = 1, uint64_t seed = 1) {
+    Result<std::unique_ptr<Net>> made = Net::Make(network, {max_batch, threads});
+    CHECK(made.ok()) << made.status().message();
+    net = std::move(made).value();
+    Result<ParameterLayout> own = ParameterLayout::Make(net->tensors());
+    CHECK(own.ok()) << own.status().message();
+    layout = *own;
+    weights.resize(layout.size());
+    gradients.resize(layout.size());
+    CHECK(net->InitialWeights(seed, layout, weights).ok());
+    CHECK(net->Bind(layout, weights, gradients).ok());
+  }
+  StepResult Step(const Batch& batch, const StepStreams& streams = {}) {
+    Result<StepResult> result = net->TrainStep(batch, streams);
+    CHECK(result.ok()) << result.status().message();
+    return *result;
+  }
+  void Descend(float rate) {
+    const Range trained = {0, layout.segment(Segment::kUndecayed).end};
+    for (int64_t i = 0; i < trained.end; ++i) weights[i] -= rate * gradients[i];
+  }
+
+  std::unique_ptr<Net> net;
+  ParameterLayout layout;
+  std::vector<float> weights;
+  std::vector<float> gradients;
+};
+
+struct Samples {
+  Samples(const Net& net, int count, uint64_t seed = 7) : size(net.input().size()) {
+    Rng rng(seed, RngPurpose::kTest);
+    inputs.resize(static_cast<size_t>(count * size));
+    for (float& x : inputs) x = rng.NextUniform();
+    for (int i = 0; i < count; ++i) {
+      labels.push_back(static_cast<int32_t>(rng.NextBelow(net.classes())));
+    }
+  }
+  Batch Slice(int begin, int count) const {
+    return {count, std::span(inputs).subspan(begin * size, count * size),
+            std::span(labels).subspan(begin, count)};
+  }
+
+  int64_t size;
+  std::vector<float> inputs;
+  std::vector<int32_t> labels;
+};
+
+TEST(NetTest, LeNetHasThePublishedParametersAndSegments) {
+  const Trained lenet(Zoo("mnist_lenet"), 1);
+  int64_t parameters = 0;
+  for (const TensorSpec& tensor : lenet.net->tensors()) {
+    parameters += tensor.size();
+    const bool bias = tensor.name.find(".bias") != std::string::npos;
+    EXPECT_EQ(tensor.segment, bias ? Segment::kUndecayed : Segment::kDecayed) << tensor.name;
+  }
+  EXPECT_EQ(parameters, 431080);
+  EXPECT_THAT(lenet.net->Describe(), HasSubstr("431080 trained parameters"));
+}
+
+TEST(NetTest, LossOfLeNetGoesDown) {
+  Trained lenet(Zoo("mnist_lenet"), 32);
+  const Samples samples(*lenet.net, 32);
+  const double first = lenet.Step(samples.Slice(0, 32)).loss_sum / 32;
+  EXPECT_NEAR(first, std::log(10.0), 0.5);
+  for (int i = 0; i < 80; ++i) {
+    lenet.Descend(0.02f);
+    lenet.Step(samples.Slice(0, 32));
+  }
+  const Result<StepResult> last = lenet.net->Evaluate(samples.Slice(0, 32));
+  ASSERT_TRUE(last.ok());
+  EXPECT_LT(last->loss_sum / 32, 0.25 * first);
+  EXPECT_GE(last->correct, 30);
+}
+
+TEST(NetTest, TheSameStepsGiveTheSameBits) {
+  for (const char* name : {"mnist_lenet", "mnist_mlp"}) {
+    std::vector<std::vector<float>> outcomes;
+    for (int i = 0; i < 2; ++i) {
+      Trained net(Zoo(name), 20);
+      const Samples samples(*net.net, 20);
+      for (int step = 0; step < 3; ++step) {
+        net.Step(samples.Slice(0, 20));
+        net.Descend(0.05f);
+      }
+      outcomes.push_back(net.weights);
+    }
+    EXPECT_EQ(outcomes[0], outcomes[1]) << name;
+  }
+}
+
+TEST(NetTest, WhatRanBeforeAndTheLargestBatchDoNotMatter) {
+  Trained fresh(SmallNetwork(), 5);
+  Trained used(SmallNetwork(), 70);
+  const Samples samples(*fresh.net, 70);
+  const std::vector<float> start = used.weights;
+  for (const int size : {70, 16, 33, 1, 64}) {
+    used.Step(samples.Slice(70 - size, size), {1, 2, 3, static_cast<uint64_t>(size)});
+    ASSERT_TRUE(used.net->Evaluate(samples.Slice(0, size)).ok());
+  }
+  std::copy(start.begin(), start.end(), used.weights.begin());
+  const StepStreams streams = {9, 1, 4, 2};
+  const StepResult one = fresh.Step(samples.Slice(3, 5), streams);
+  const StepResult other = used.Step(samples.Slice(3, 5), streams);
+  EXPECT_EQ(one.loss_sum, other.loss_sum);
+  EXPECT_EQ(one.correct, other.correct);
+  EXPECT_EQ(fresh.gradients, used.gradients);
+  EXPECT_EQ(fresh.weights, used.weights);  // the running statistics
+}
+
+TEST(NetTest, GradientIsTheMeanOverTheMinibatch) {
+  Trained net(Zoo("mnist_lenet"), 12);
+  Samples samples(*net.net, 12);
+  std::copy_n(samples.inputs.begin(), 6 * samples.size, samples.inputs.begin() + 6 * samples.size);
+  std::copy_n(samples.labels.begin(), 6, samples.labels.begin() + 6);
+  const StepResult half = net.Step(samples.Slice(0, 6));
+  const std::vector<float> gradient = net.gradients;
+  const StepResult both = net.Step(samples.Slice(0, 12));
+  EXPECT_NEAR(both.loss_sum, 2 * half.loss_sum, 1e-4);
+  for (size_t i = 0; i < gradient.size(); ++i) {
+    ASSERT_NEAR(net.gradients[i], gradient[i], 1e-5f) << i;
+  }
+}
+
+// Of the whole net, rewrites and shared buffers included; parameters drawn at random.
+TEST(NetTest, GradientsAreThoseOfTheLoss) {
+  for (const int threads : {1, 3}) {
+    Trained net(SmallNetwork(), 9, threads);
+    const Samples samples(*net.net, 9);
+    const StepStreams streams = {9, 1, 4, 2};
+    net.Step(samples.Slice(0, 9), streams);
+    const std::vector<float> gradients = net.gradients;
+    Rng rng(8, RngPurpose::kTest);
+    double error = 0;  // squared lengths of the difference and of the gradient
+    double length = 0;
+    int tried = 0;
+    while (tried < 120) {
+      const auto i =
+          static_cast<int64_t>(rng.NextBelow(net.layout.segment(Segment::kUndecayed).end));
+      if (net.layout.TensorAt(i) < 0) continue;
+      ++tried;
+      constexpr float kStep = 1e-3f;
+      const float before = net.weights[i];
+      net.weights[i] = before + kStep;
+      const double above = net.Step(samples.Slice(0, 9), streams).loss_sum / 9;
+      net.weights[i] = before - kStep;
+      const double below = net.Step(samples.Slice(0, 9), streams).loss_sum / 9;
+      net.weights[i] = before;
+      const double expected = (above - below) / (2 * 1e-3);
+      const double found = static_cast<double>(gradients[i]);
+      error += (found - expected) * (found - expected);
+      length += expected * expected;
+    }
+    // All together: single ones may step over a kink.
+    EXPECT_LT(std::sqrt(error), 0.03 * std::sqrt(length));
+  }
+}
+
+TEST(NetTest, GradientsAreOverwrittenAndTheRestIsLeftAlone) {
+  Trained net(SmallNetwork(), 8);
+  const Samples samples(*net.net, 8);
+  net.Step(samples.Slice(0, 8));
+  const std::vector<float> expected = net.gradients;
+  const Range statistics = net.layout.segment(Segment::kStatistics);
+  std::fill(net.gradients.begin(), net.gradients.end(), 5.0f);
+  net.Step(samples.Slice(0, 8));
+  for (int64_t i = 0; i < net.layout.size(); ++i) {
+    const bool trained = net.layout.TensorAt(i) >= 0 && i < statistics.begin;
+    ASSERT_EQ(net.gradients[i], trained ? expected[i] : 5.0f) << i;
+    if (!trained) {
+      ASSERT_EQ(expected[i], 0.0f) << i;
+    }
+  }
+}
+
+TEST(NetTest, InitialWeightsFollowSeedAndNames) {
+  const Trained one(SmallNetwork(), 1);
+  const Trained same(SmallNetwork(), 64);
+  const Trained other(SmallNetwork(), 1, 1, 2);
+  EXPECT_EQ(one.weights, same.weights);
+  EXPECT_NE(one.weights, other.weights);
+  for (int64_t i = 0; i < one.layout.size(); ++i) {
+    if (one.layout.TensorAt(i) < 0) {
+      EXPECT_EQ(one.weights[i], 0.0f) << "a gap";
+    }
+  }
+}
+
+TEST(NetTest, RunningStatisticsMoveInTrainingOnly) {
+  Trained net(SmallNetwork(), 16);
+  const Samples samples(*net.net, 16);
+  const Range statistics = net.layout.segment(Segment::kStatistics);
+  ASSERT_EQ(statistics.size(), 10);
+  const std::vector<float> start = net.weights;
+  ASSERT_TRUE(net.net->Evaluate(samples.Slice(0, 16)).ok());
+  EXPECT_EQ(net.weights, start);
+  net.Step(samples.Slice(0, 16));
+  for (int64_t i = 0; i < net.layout.size(); ++i) {
+    const bool moved = net.weights[i] != start[i];
+    EXPECT_EQ(moved, i >= statistics.begin && net.layout.TensorAt(i) >= 0) << i;
+  }
+}
+
+// With running statistics that have settled on one minibatch, use equals training.
+TEST(NetTest, RunningStatisticsSettleOnTheMinibatchs) {
+  Result<model::Network> network = ParseNetwork(R"(
+    name: "n" input { channels: 3 height: 4 width: 4 }
+    layers { name: "norm" batch_normalisation { momentum: 0.5 } }
+    layers { name: "fc" fully_connected { outputs: 4 } }
+    layers { name: "loss" softmax_cross_entropy {} })",
+                                                "n");
+  ASSERT_TRUE(network.ok());
+  Trained net(*network, 21);
+  const Samples samples(*net.net, 21);
+  StepResult trained;
+  for (int i = 0; i < 60; ++i) trained = net.Step(samples.Slice(0, 21));
+  const Result<StepResult> used = net.net->Evaluate(samples.Slice(0, 21));
+  ASSERT_TRUE(used.ok());
+  EXPECT_NEAR(used->loss_sum, trained.loss_sum, 1e-4);
+}
+
+TEST(NetTest, DropoutFollowsItsStreamsAndNothingElse) {
+  Trained here(SmallNetwork(), 8);
+  Trained elsewhere(SmallNetwork(), 32);  // has computed other partitions before
+  const Samples samples(*here.net, 8);
+  const StepStreams streams = {5, 3, 100, 17};
+  for (uint64_t partition = 0; partition < 3; ++partition) {
+    elsewhere.Step(samples.Slice(0, 8), {5, partition, 99, 17});
+  }
+  here.Step(samples.Slice(0, 8), streams);
+  elsewhere.Step(samples.Slice(0, 8), streams);
+  EXPECT_EQ(here.gradients, elsewhere.gradients);
+  for (const StepStreams& other : {StepStreams{6, 3, 100, 17}, StepStreams{5, 4, 100, 17},
+                                   StepStreams{5, 3, 101, 17}, StepStreams{5, 3, 100, 18}}) {
+    elsewhere.Step(samples.Slice(0, 8), other);
+    EXPECT_NE(here.gradients, elsewhere.gradients);
+  }
+}
+
+TEST(NetTest, TwoDropoutLayersDrawDifferentMasks) {
+  Result<model::Network> network = ParseNetwork(R"(
+    name: "n" input { channels: 200 height: 1 width: 1 }
+    layers { name: "drop1" dropout { ratio: 0.5 } }
+    layers { name: "drop2" dropout { ratio: 0.5 } }
+    layers { name: "fc" fully_connected { outputs: 2 no_bias: true } }
+    layers { name: "loss" softmax_cross_entropy {} })",
+                                                "n");
+  ASSERT_TRUE(network.ok());
+  Trained net(*network, 1);
+  const std::vector<float> ones(200, 1.0f);
+  const std::vector<int32_t> label = {0};
+  net.Step({1, ones, label});
+  int64_t kept = 0;
+  for (int i = 0; i < 200; ++i) kept += net.gradients[i] != 0.0f ? 1 : 0;
+  EXPECT_GT(kept, 20);  // a quarter; the same mask twice would keep half
+  EXPECT_LT(kept, 80);
+}
+
+TEST(NetTest, BadBatchesAreRefusedAndChangeNothing) {
+  Trained net(SmallNetwork(), 4);
+  const Samples samples(*net.net, 8);
+  const std::vector<float> weights = net.weights;
+  const std::vector<int32_t> high = {0, 4};
+  const std::vector<int32_t> low = {-1, 0};
+  const Batch good = samples.Slice(0, 2);
+  const Batch bad[] = {{2, good.inputs, high},
+                       {2, good.inputs, low},
+                       {2, good.inputs.first(5), good.labels},
+                       {2, good.inputs, good.labels.first(1)},
+                       {0, {}, {}},
+                       samples.Slice(0, 5)};
+  for (const Batch& batch : bad) {
+    EXPECT_EQ(net.net->TrainStep(batch, {}).status().code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(net.net->Evaluate(batch).status().code(), StatusCode::kInvalidArgument);
+  }
+  EXPECT_THAT(net.net->TrainStep(bad[0], {}).status().message(),
+              HasSubstr("label 4 of sample 1 of the minibatch is outside the 4 classes"));
+  EXPECT_EQ(net.weights, weights);
+}
+
+TEST(NetTest, AnotherNetworksLayoutIsRefused) {
+  Trained small(SmallNetwork(), 4);
+  Trained lenet(Zoo("mnist_lenet"), 4);
+  const Status status = small.net->Bind(lenet.layout, lenet.weights, lenet.gradients);
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(status.message(), HasSubstr("conv"));
+  EXPECT_EQ(small.net->Bind(small.layout, lenet.weights, lenet.gradients).code(),
+            StatusCode::kFailedPrecondition);
+}
+
+TEST(NetTest, OptionsOutOfRangeAreRefused) {
+  EXPECT_FALSE(Net::Make(SmallNetwork(), {0, 1}).ok());
+  EXPECT_FALSE(Net::Make(SmallNetwork(), {1, 0}).ok());
+}
+
+}  // namespace
+}  // namespace kumo

@@ -1,0 +1,153 @@
+#include "models/network.h"
+
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/rng.h"
+
+namespace kumo {
+namespace {
+
+using testing::HasSubstr;
+
+std::string ZooFile(const std::string& name) { return std::string(KUMO_ZOO) + "/" + name; }
+
+struct ZooCase {
+  const char* file;
+  int64_t parameters;
+  size_t tensors;
+};
+
+class ZooTest : public testing::TestWithParam<ZooCase> {};
+
+TEST_P(ZooTest, HasThePublishedNumberOfParameters) {
+  Result<model::Network> network = LoadNetwork(ZooFile(GetParam().file));
+  ASSERT_TRUE(network.ok()) << network.status().message();
+  Result<NetworkPlan> plan = PlanNetwork(*network);
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  EXPECT_EQ(plan->trained_parameters(), GetParam().parameters);
+  EXPECT_EQ(plan->tensors().size(), GetParam().tensors);
+  EXPECT_EQ(plan->loss.classes, 10);
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, ZooTest,
+                         testing::Values(ZooCase{"mnist_lenet.pbtxt", 431080, 8},
+                                         ZooCase{"mnist_mlp.pbtxt", 1796010, 6},
+                                         ZooCase{"cifar_convnet.pbtxt", 1195594, 14}),
+                         [](const auto& tested) {
+                           const std::string file = tested.param.file;
+                           return file.substr(0, file.find('.'));
+                         });
+
+// A network around one layer.
+std::string Around(const std::string& layer) {
+  return "name: \"n\"\ninput { channels: 2 height: 8 width: 8 }\n" + layer +
+         "\nlayers { name: \"fc\" fully_connected { outputs: 3 } }\n"
+         "layers { name: \"loss\" softmax_cross_entropy {} }\n";
+}
+
+Status Parse(const std::string& text) { return ParseNetwork(text, "n.pbtxt").status(); }
+
+struct BadCase {
+  const char* text;     // of one layer in the middle
+  const char* message;  // part of it
+};
+
+TEST(NetworkTest, WrongFieldsAreRefusedByLayerAndName) {
+  const BadCase cases[] = {
+      {"layers { name: 'c' convolution { outputs: 3 } }",
+       "n.pbtxt: layer c: kernel must be 1 to 64, is 0"},
+      {"layers { name: 'c' convolution { kernel: 3 } }", "layer c: outputs must be 1"},
+      {"layers { name: 'c' convolution { outputs: -3 kernel: 3 } }", "outputs must be 1"},
+      {"layers { name: 'c' convolution { outputs: 2000000000 kernel: 5 } }", "outputs must be 1"},
+      {"layers { name: 'c' convolution { outputs: 3 kernel: 9 } }", "kernel must fit the input"},
+      {"layers { name: 'c' convolution { outputs: 3 kernel: 3 stride: -1 } }", "stride must be"},
+      {"layers { name: 'c' convolution { outputs: 3 kernel: 3 pad: -1 } }", "pad must be"},
+      {"layers { name: 'c' convolution { outputs: 3 kernel: 3 dilation: 99 } }", "dilation must"},
+      {"layers { name: 'c' convolution { outputs: 3 kernel: 3 kernel_height: 2 kernel_width: 2 } }",
+       "kernel must not be set beside"},
+      {"layers { name: 'c' convolution { outputs: 3 kernel_height: 2 } }", "kernel_width must be"},
+      {"layers { name: 'c' convolution { outputs: 3 kernel: 3 weight { xavier { magnitude: -2 } } "
+       "} }",
+       "weight: xavier.magnitude must"},
+      {"layers { name: 'f' fully_connected {} }", "layer f: outputs must be 1"},
+      {"layers { name: 'p' max_pooling {} }", "layer p: kernel must be 1 to 15, is 0"},
+      {"layers { name: 'p' max_pooling { kernel: 3 pad: 3 } }", "pad must be 0 to 2, is 3"},
+      {"layers { name: 'p' average_pooling { kernel: 9 } }", "kernel must fit"},
+      {"layers { name: 'd' dropout { ratio: 1 } }", "layer d: ratio must be"},
+      {"layers { name: 'd' dropout { ratio: nan } }", "ratio must be"},
+      {"layers { name: 'b' batch_normalisation { momentum: 1 } }", "momentum must be"},
+      {"layers { name: 'b' batch_normalisation { epsilon: -1 } }", "epsilon must be"},
+      {"layers { name: 'x' }", "layer x: needs a kind, one of fully_connected, convolution"},
+      {"layers { relu {} }", "layer number 1: name must not be empty"},
+      {"layers { name: 'a.b' relu {} }", "name must be letters"},
+      {"layers { name: 'fc' relu {} }", "layer fc: name must not be used twice"},
+      {"layers { name: 'e' softmax_cross_entropy {} }", "layer e: a loss must be the last layer"},
+  };
+  for (const BadCase& c : cases) {
+    const Status status = Parse(Around(c.text));
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << c.text;
+    EXPECT_THAT(status.message(), HasSubstr(c.message));
+  }
+}
+
+TEST(NetworkTest, NetworksWithoutWhatTheyNeedAreRefused) {
+  const BadCase cases[] = {
+      {"", "name must not be empty"},
+      {"name: 'n'", "input must be given"},
+      {"name: 'n' input { height: 1 width: 1 }", "input.channels must be 1"},
+      {"name: 'n' input { channels: 1 height: -1 width: 1 }", "input.height must be 1"},
+      {"name: 'n' input { channels: 1000000 height: 65000 width: 65000 }", "at most 2^28"},
+      {"name: 'n' input { channels: 1 height: 1 width: 1 }", "the number of layers must be 2"},
+      {"name: 'n' input { channels: 1 height: 1 width: 1 } layers { name: 'a' relu {} } "
+       "layers { name: 'b' relu {} }",
+       "layer b: the last layer must be a loss"},
+      {"name: 'n' input { channels: 1 height: 1 width: 1 } layers { name: 'a' relu {} } "
+       "layers { name: 'b' softmax_cross_entropy {} }",
+       "must have a layer with weights"},
+  };
+  for (const BadCase& c : cases) {
+    EXPECT_THAT(Parse(c.text).message(), HasSubstr(c.message)) << c.text;
+  }
+}
+
+TEST(NetworkTest, SyntaxErrorsAreGivenWithLineAndColumn) {
+  const Status unknown = Parse("name: \"n\"\ninput { chanels: 1 }\n");
+  EXPECT_EQ(unknown.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(unknown.message(), testing::StartsWith("n.pbtxt:2:16: "));
+  EXPECT_THAT(unknown.message(), HasSubstr("chanels"));
+  EXPECT_THAT(Parse("name: \"n\"\nlayers {\n").message(), testing::StartsWith("n.pbtxt:3:1: "));
+}
+
+TEST(NetworkTest, AMissingFileIsNamed) {
+  const Status status = LoadNetwork("no/such/file.pbtxt").status();
+  EXPECT_EQ(status.code(), StatusCode::kNotFound);
+  EXPECT_THAT(status.message(), HasSubstr("no/such/file.pbtxt: No such file"));
+}
+
+TEST(NetworkTest, ADirectoryIsNoNetwork) { EXPECT_FALSE(LoadNetwork(KUMO_ZOO).ok()); }
+
+// Whatever a file holds, the answer is a network or a Status.
+TEST(NetworkTest, DamagedFilesNeverCrash) {
+  std::ifstream file(ZooFile("cifar_convnet.pbtxt"));
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  ASSERT_FALSE(text.empty());
+  Rng rng(1, RngPurpose::kTest);
+  const std::string bytes = "{}:\"0193abc -\n#";
+  for (int i = 0; i < 3000; ++i) {
+    std::string damaged = text;
+    for (uint64_t n = rng.NextBelow(4) + 1; n > 0; --n) {
+      damaged[rng.NextBelow(damaged.size())] = bytes[rng.NextBelow(bytes.size())];
+    }
+    if (rng.NextBelow(4) == 0) damaged.resize(rng.NextBelow(damaged.size()));
+    const Result<model::Network> network = ParseNetwork(damaged, "damaged");
+    if (!network.ok()) {
+      EXPECT_EQ(network.status().code(), StatusCode::kInvalidArgument);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kumo

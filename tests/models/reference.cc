@@ -1,0 +1,191 @@
+#include "tests/models/reference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <glog/logging.h>
+
+#include "common/rng.h"
+
+namespace kumo::reference {
+namespace {
+
+// x[n][c][y][x], or `outside` beyond the border.
+double At(const Numbers& x, const Shape& shape, int64_t n, int64_t c, int64_t row, int64_t column,
+          double outside) {
+  if (row < 0 || row >= shape.height || column < 0 || column >= shape.width) return outside;
+  return x[((n * shape.channels + c) * shape.height + row) * shape.width + column];
+}
+
+template <typename F>
+Numbers Each(const Numbers& x, F f) {
+  Numbers y(x.size());
+  std::transform(x.begin(), x.end(), y.begin(), f);
+  return y;
+}
+
+Numbers FullyConnect(const Call& call, const Numbers& x, const std::vector<Numbers>& parameters) {
+  const int64_t in = call.shape.size();
+  const int64_t out = call.layer.fully_connected().outputs();
+  Numbers y;
+  for (int64_t n = 0; n < call.batch; ++n) {
+    for (int64_t o = 0; o < out; ++o) {
+      double sum = parameters.size() > 1 ? parameters[1][o] : 0;
+      for (int64_t i = 0; i < in; ++i) sum += parameters[0][o * in + i] * x[n * in + i];
+      y.push_back(sum);
+    }
+  }
+  return y;
+}
+
+PoolingSpec PoolingOf(const model::Pooling& settings, const Shape& shape) {
+  return {shape, settings.kernel(), settings.stride() == 0 ? settings.kernel() : settings.stride(),
+          settings.pad()};
+}
+
+// Calls each(y index, window's numbers inside the input) in the order of y.
+template <typename Each>
+void ForEachWindow(const PoolingSpec& spec, int batch, const Numbers& x, Each each) {
+  const Shape out = spec.output();
+  const double outside = std::numeric_limits<double>::quiet_NaN();
+  for (int64_t n = 0; n < batch; ++n) {
+    for (int64_t i = 0; i < out.size(); ++i) {
+      const int64_t c = i / out.plane();
+      const int64_t row = i % out.plane() / out.width * spec.stride - spec.pad;
+      const int64_t column = i % out.width * spec.stride - spec.pad;
+      Numbers window;
+      for (int k = 0; k < spec.kernel * spec.kernel; ++k) {
+        const double value =
+            At(x, spec.input, n, c, row + k / spec.kernel, column + k % spec.kernel, outside);
+        if (!std::isnan(value)) window.push_back(value);
+      }
+      each(window);
+    }
+  }
+}
+
+Numbers AveragePool(const PoolingSpec& spec, int batch, const Numbers& x) {
+  Numbers y;
+  ForEachWindow(spec, batch, x, [&](const Numbers& window) {
+    double sum = 0;
+    for (const double value : window) sum += value;
+    y.push_back(sum / static_cast<double>(window.size()));
+  });
+  return y;
+}
+
+Numbers Drop(const Call& call, const Numbers& x) {
+  if (!call.training) return x;
+  const float ratio = call.layer.dropout().ratio();
+  Rng rng(call.streams.seed, RngPurpose::kDropout, call.streams.partition, call.streams.round,
+          call.streams.step * 65536 + static_cast<uint64_t>(call.index));
+  return Each(x, [&](double v) {
+    return rng.NextUniform() < ratio ? 0.0 : v / (1.0 - static_cast<double>(ratio));
+  });
+}
+
+Numbers Normalise(const Call& call, const Numbers& x, const std::vector<Numbers>& parameters) {
+  const model::BatchNormalisation& settings = call.layer.batch_normalisation();
+  const double epsilon =
+      settings.epsilon() == 0.0f ? 1e-5 : static_cast<double>(settings.epsilon());
+  const int64_t plane = call.shape.plane();
+  Numbers y(x.size());
+  for (int64_t c = 0; c < call.shape.channels; ++c) {
+    std::vector<int64_t> places;
+    for (int64_t n = 0; n < call.batch; ++n) {
+      for (int64_t i = 0; i < plane; ++i)
+        places.push_back((n * call.shape.channels + c) * plane + i);
+    }
+    double mean = parameters[2][c];
+    double variance = parameters[3][c];
+    if (call.training) {
+      mean = variance = 0;
+      for (const int64_t i : places) mean += x[i] / static_cast<double>(places.size());
+      for (const int64_t i : places) {
+        variance += (x[i] - mean) * (x[i] - mean) / static_cast<double>(places.size());
+      }
+    }
+    for (const int64_t i : places) {
+      y[i] = parameters[0][c] * (x[i] - mean) / std::sqrt(variance + epsilon) + parameters[1][c];
+    }
+  }
+  return y;
+}
+
+ConvolutionSpec ConvolutionOf(const model::Convolution& settings, const Shape& shape) {
+  const auto or_else = [](int value, int fallback) { return value == 0 ? fallback : value; };
+  return {shape,
+          settings.outputs(),
+          or_else(settings.kernel_height(), settings.kernel()),
+          or_else(settings.kernel_width(), settings.kernel()),
+          or_else(settings.stride(), 1),
+          settings.pad(),
+          or_else(settings.dilation(), 1),
+          !settings.no_bias()};
+}
+
+}  // namespace
+
+Numbers Convolve(const ConvolutionSpec& spec, int batch, const Numbers& x, const Numbers& weight,
+                 const Numbers& bias) {
+  const Shape out = spec.output();
+  const int64_t taps = int64_t{spec.kernel_height} * spec.kernel_width;
+  Numbers y;
+  for (int64_t n = 0; n < batch; ++n) {
+    for (int64_t i = 0; i < out.size(); ++i) {
+      const int64_t o = i / out.plane();
+      const int64_t row = i % out.plane() / out.width * spec.stride - spec.pad;
+      const int64_t column = i % out.width * spec.stride - spec.pad;
+      double sum = bias.empty() ? 0 : bias[o];
+      for (int64_t k = 0; k < spec.input.channels * taps; ++k) {
+        const int64_t c = k / taps;
+        const int64_t ky = k % taps / spec.kernel_width;
+        const int64_t kx = k % spec.kernel_width;
+        sum += weight[o * spec.input.channels * taps + k] *
+               At(x, spec.input, n, c, row + ky * spec.dilation, column + kx * spec.dilation, 0);
+      }
+      y.push_back(sum);
+    }
+  }
+  return y;
+}
+
+Numbers MaxPool(const PoolingSpec& spec, int batch, const Numbers& x) {
+  Numbers y;
+  ForEachWindow(spec, batch, x, [&](const Numbers& window) {
+    y.push_back(*std::max_element(window.begin(), window.end()));
+  });
+  return y;
+}
+
+Numbers Forward(const Call& call, const Numbers& x, const std::vector<Numbers>& parameters) {
+  switch (call.layer.kind_case()) {
+    case model::Layer::kFullyConnected:
+      return FullyConnect(call, x, parameters);
+    case model::Layer::kConvolution:
+      return Convolve(ConvolutionOf(call.layer.convolution(), call.shape), call.batch, x,
+                      parameters[0], parameters.size() > 1 ? parameters[1] : Numbers());
+    case model::Layer::kMaxPooling:
+      return MaxPool(PoolingOf(call.layer.max_pooling(), call.shape), call.batch, x);
+    case model::Layer::kAveragePooling:
+      return AveragePool(PoolingOf(call.layer.average_pooling(), call.shape), call.batch, x);
+    case model::Layer::kRelu:
+      return Each(x, [](double v) { return std::max(v, 0.0); });
+    case model::Layer::kTanh:
+      return Each(x, [](double v) { return std::tanh(v); });
+    case model::Layer::kSigmoid:
+      return Each(x, [](double v) { return 1 / (1 + std::exp(-v)); });
+    case model::Layer::kDropout:
+      return Drop(call, x);
+    case model::Layer::kBatchNormalisation:
+      return Normalise(call, x, parameters);
+    case model::Layer::kFlatten:
+      return x;
+    default:
+      break;
+  }
+  LOG(FATAL) << "no reference for layer kind " << call.layer.kind_case();
+}
+
+}  // namespace kumo::reference
