@@ -1,0 +1,54 @@
+// A set of labelled samples that can be read in any order.
+//
+// A dataset knows nothing of epochs, minibatches or threads: permutation.h says in which order an
+// epoch visits the samples, batch_stream.h cuts that order into minibatches and reads them ahead.
+//
+// Readers (readers/registry.h) make datasets; whoever opened one owns it, and it outlives every
+// stream that reads from it. All methods are const and thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "common/status.h"
+
+namespace kumo {
+
+// One sample's extents; its numbers lie channel by channel, row by row (CHW).
+struct SampleShape {
+  int64_t channels = 1;
+  int64_t height = 0;
+  int64_t width = 0;
+
+  int64_t size() const { return channels * height * width; }
+  bool operator==(const SampleShape&) const = default;
+};
+
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+
+  // Samples; at least 1.
+  virtual int64_t size() const = 0;
+  virtual SampleShape shape() const = 0;
+  // Labels lie in [0, classes()).
+  virtual int classes() const = 0;
+  // For messages: where the samples come from.
+  virtual const std::string& name() const = 0;
+
+  // Reads the samples `indices` in that order: inputs[k * shape().size() + j] = scale * pixel j of
+  // sample indices[k] (so NCHW), labels[k] its label. Requires every index in [0, size()),
+  // inputs.size() == indices.size() * shape().size() and labels.size() == indices.size().
+  // DataLoss or Unavailable when what holds the samples fails.
+  virtual Status Read(std::span<const int64_t> indices, float scale, std::span<float> inputs,
+                      std::span<int32_t> labels) const = 0;
+};
+
+struct Datasets {
+  std::unique_ptr<Dataset> train;
+  std::unique_ptr<Dataset> validation;
+};
+
+}  // namespace kumo

@@ -1,0 +1,144 @@
+#!/bin/sh
+# Fetches a data set from its publishers' mirrors and verifies it.
+#
+# usage: data/fetch.sh mnist [DIR]
+#
+# The four files of MNIST go to DIR/mnist; DIR is $KUMO_DATA where it is not given. A file that is
+# there and whole is not fetched again, one that was cut off goes on where it stopped, and a file
+# gets its name only when its SHA-256 is right.
+#
+# Environment:
+#   KUMO_MNIST_MIRRORS     addresses to fetch from instead, separated by spaces
+#   KUMO_MNIST_SHA256SUMS  a file of checksums to verify with instead, as sha256sum prints them
+#
+# Exit codes: 0 all files are there; 64 usage; 75 no mirror gave a file (try again); 78 DIR cannot be
+# written, or a program is missing.
+set -eu
+
+readonly EXIT_USAGE=64 EXIT_UNAVAILABLE=75 EXIT_CONFIGURATION=78
+
+mirrors=${KUMO_MNIST_MIRRORS:-"https://ossci-datasets.s3.amazonaws.com/mnist
+https://storage.googleapis.com/cvdf-datasets/mnist"}
+files="train-images-idx3-ubyte.gz train-labels-idx1-ubyte.gz
+t10k-images-idx3-ubyte.gz t10k-labels-idx1-ubyte.gz"
+
+usage() {
+  sed -n '2,/^set -eu/{/^#/s/^# \{0,1\}//p;}' "$0"
+}
+
+fail() {
+  code=$1
+  shift
+  echo "fetch.sh: $*" >&2
+  exit "$code"
+}
+
+# The checksum that FILE must have, or nothing.
+expected_sum() {
+  if [ -n "${KUMO_MNIST_SHA256SUMS:-}" ]; then
+    awk -v name="$1" '{ file = $2; sub(/^.*[\/*]/, "", file) } file == name { print $1; exit }' \
+      "$KUMO_MNIST_SHA256SUMS"
+    return
+  fi
+  case $1 in
+    train-images-idx3-ubyte.gz)
+      echo 71524e2cd1ad2968737f7f2f2ff69cbfc32df8ccddff51593f7cb2d4e0eb5b64 ;;
+    train-labels-idx1-ubyte.gz)
+      echo fe03b8bd7915f70bf5aa08be480aa413fbd85afcaa58b35d230d335f284fd88e ;;
+    t10k-images-idx3-ubyte.gz)
+      echo 5634745efa576a17e7d4cf5cd9d09123c75e6538e5114267c2d156edaf519341 ;;
+    t10k-labels-idx1-ubyte.gz)
+      echo ae18e77e031ccde52407f794d123116439864147d33ac992975f85dd4dc42af6 ;;
+  esac
+}
+
+sum_of() {
+  sha256sum <"$1" | cut -d ' ' -f 1
+}
+
+# download URL FILE: goes on behind what FILE holds already.
+download() {
+  case $downloader in
+    curl) curl --fail --location --silent --show-error --retry 3 --retry-delay 2 \
+            --connect-timeout 20 --speed-limit 1000 --speed-time 30 \
+            --continue-at - --output "$2" "$1" ;;
+    wget) wget --quiet --tries=3 --waitretry=2 --timeout=30 --continue \
+            --output-document="$2" "$1" ;;
+  esac
+}
+
+# verified FILE NAME: whether FILE has the checksum of NAME; removes it where it has not.
+verified() {
+  [ -f "$1" ] || return 1
+  actual=$(sum_of "$1")
+  wanted=$(expected_sum "$2")
+  [ "$actual" = "$wanted" ] && return 0
+  echo "fetch.sh: $2: SHA-256 is $actual, not $wanted; thrown away" >&2
+  rm -f "$1"
+  return 1
+}
+
+# fetch NAME: from the first mirror that has the right one.
+fetch() {
+  part=$folder/.$1.part
+  for mirror in $mirrors; do
+    # Twice: what an earlier try left may have been wrong from the start.
+    for try in 1 2; do
+      echo "$1: from $mirror"
+      had=0
+      [ -s "$part" ] && had=1
+      if download "$mirror/$1" "$part"; then
+        if verified "$part" "$1"; then
+          mv -f "$part" "$folder/$1"
+          return 0
+        fi
+      elif [ "$had" = 1 ]; then
+        # A mirror refuses to go on behind the end of a whole file.
+        if verified "$part" "$1"; then
+          mv -f "$part" "$folder/$1"
+          return 0
+        fi
+      fi
+      [ "$had" = 1 ] || break
+    done
+  done
+  return 1
+}
+
+case ${1:-} in
+  -h | --help) usage; exit 0 ;;
+  mnist) ;;
+  '') usage >&2; exit $EXIT_USAGE ;;
+  *) fail $EXIT_USAGE "no data set '$1'; there is one: data/fetch.sh mnist [DIR]" ;;
+esac
+[ $# -le 2 ] || fail $EXIT_USAGE "one argument too many: $3; data/fetch.sh mnist [DIR]"
+directory=${2:-${KUMO_DATA:-}}
+[ -n "$directory" ] || fail $EXIT_USAGE "where to? data/fetch.sh mnist DIR, or set KUMO_DATA"
+
+command -v sha256sum >/dev/null || fail $EXIT_CONFIGURATION "sha256sum is missing: install coreutils"
+if command -v curl >/dev/null; then
+  downloader=curl
+elif command -v wget >/dev/null; then
+  downloader=wget
+else
+  fail $EXIT_CONFIGURATION "neither curl nor wget is here: install one of them"
+fi
+if [ -n "${KUMO_MNIST_SHA256SUMS:-}" ] && [ ! -r "$KUMO_MNIST_SHA256SUMS" ]; then
+  fail $EXIT_CONFIGURATION "KUMO_MNIST_SHA256SUMS: $KUMO_MNIST_SHA256SUMS cannot be read"
+fi
+
+folder=$directory/mnist
+mkdir -p "$folder" 2>/dev/null && [ -d "$folder" ] ||
+  fail $EXIT_CONFIGURATION "$folder cannot be made; name another DIR"
+
+for name in $files; do
+  [ -n "$(expected_sum "$name")" ] ||
+    fail $EXIT_CONFIGURATION "KUMO_MNIST_SHA256SUMS has no line for $name"
+  if [ -f "$folder/$name" ] && [ "$(sum_of "$folder/$name")" = "$(expected_sum "$name")" ]; then
+    echo "$name: there already"
+    continue
+  fi
+  [ -w "$folder" ] || fail $EXIT_CONFIGURATION "$folder cannot be written; name another DIR"
+  fetch "$name" || fail $EXIT_UNAVAILABLE "$name: no mirror gave it whole; try again later"
+done
+echo "MNIST is in $folder; use it with --data-dir $directory or KUMO_DATA=$directory"

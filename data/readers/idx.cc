@@ -1,0 +1,179 @@
+#include "data/readers/idx.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <utility>
+#include <vector>
+
+#include "data/memory_dataset.h"
+#include "data/readers/byte_source.h"
+
+namespace kumo {
+namespace {
+
+constexpr uint32_t kImagesMagic = 0x00000803;  // unsigned bytes, three extents
+constexpr uint32_t kLabelsMagic = 0x00000801;  // unsigned bytes, one extent
+constexpr int64_t kMaxSide = 16384;            // pixels; so that products fit 64 bits
+constexpr size_t kGrowthBytes = 64 << 20;      // memory taken before the bytes are seen
+
+struct IdxFile {
+  ByteSource source;
+  std::vector<int64_t> extents;
+  int64_t header_size = 0;
+  int64_t sample_size = 1;  // bytes
+
+  int64_t count() const { return extents[0]; }
+  int64_t content_size() const { return header_size + count() * sample_size; }
+  const std::string& path() const { return source.path(); }
+  // "60000 x 28 x 28"
+  std::string ExtentsText() const;
+};
+
+std::string IdxFile::ExtentsText() const {
+  std::string text = std::to_string(extents[0]);
+  for (size_t i = 1; i < extents.size(); ++i) text += " x " + std::to_string(extents[i]);
+  return text;
+}
+
+std::string Hex(uint32_t value) {
+  std::array<char, 11> text;
+  std::snprintf(text.data(), text.size(), "0x%08x", value);
+  return text.data();
+}
+
+uint32_t BigEndian(const uint8_t* bytes) {
+  return uint32_t{bytes[0]} << 24 | uint32_t{bytes[1]} << 16 | uint32_t{bytes[2]} << 8 |
+         uint32_t{bytes[3]};
+}
+
+Status Truncated(const IdxFile& file, int64_t size) {
+  return DataLoss(file.path() + ": truncated: it ends at byte " + std::to_string(size) +
+                  ", its header promises " + std::to_string(file.content_size()) + " bytes (" +
+                  file.ExtentsText() + "); fetch or make the file again");
+}
+
+Status TooLong(const IdxFile& file) {
+  return DataLoss(file.path() + ": it goes on behind byte " + std::to_string(file.content_size()) +
+                  ", where its header (" + file.ExtentsText() +
+                  ") says that it ends; fetch or make the file again");
+}
+
+// Refuses extents that are no sensible ones, or that the file is too small or too long for.
+Status CheckExtents(const IdxFile& file) {
+  if (file.count() == 0) {
+    return InvalidArgument(file.path() + ": holds no samples (count 0 at byte 4)");
+  }
+  for (size_t i = 1; i < file.extents.size(); ++i) {
+    if (file.extents[i] < 1 || file.extents[i] > kMaxSide) {
+      return InvalidArgument(file.path() + ": extent " + std::to_string(file.extents[i]) +
+                             " at byte " + std::to_string(4 + 4 * i) + " is not in 1.." +
+                             std::to_string(kMaxSide) + "; the file is damaged or not of images");
+    }
+  }
+  const int64_t most = file.source.max_content_size();
+  if (file.content_size() > most) {
+    if (!file.source.compressed()) return Truncated(file, most);
+    return DataLoss(file.path() + ": its header promises " + std::to_string(file.content_size()) +
+                    " bytes (" + file.ExtentsText() + "), which " +
+                    std::to_string(file.source.file_size()) +
+                    " bytes of gzip cannot hold; fetch or make the file again");
+  }
+  if (!file.source.compressed() && file.content_size() < most) return TooLong(file);
+  return OkStatus();
+}
+
+// Opens `path` and reads its header. `kind` is "images" or "labels".
+Result<IdxFile> OpenFile(const std::string& path, uint32_t magic, const std::string& kind) {
+  KUMO_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(path));
+  IdxFile file{std::move(source), {}};
+  std::array<uint8_t, 16> header{};
+  const size_t ranks = magic & 0xff;
+  file.header_size = static_cast<int64_t>(4 + 4 * ranks);
+  KUMO_ASSIGN_OR_RETURN(const size_t got,
+                        file.source.Read(std::span(header).first(file.header_size)));
+  const uint32_t found = BigEndian(header.data());
+  if (got >= 4 && found != magic) {
+    const bool swapped = found == kImagesMagic || found == kLabelsMagic;
+    return InvalidArgument(path + ": magic number " + Hex(found) + " at byte 0 is not IDX " + kind +
+                           "' " + Hex(magic) +
+                           (swapped ? "; are the images' and the labels' file names swapped?"
+                                    : "; name an IDX file of unsigned bytes, plain or gzip'd"));
+  }
+  if (got < static_cast<size_t>(file.header_size)) {
+    return DataLoss(path + ": truncated: it ends at byte " + std::to_string(got) +
+                    " of the IDX header's " + std::to_string(file.header_size) +
+                    "; fetch or make the file again");
+  }
+  for (size_t i = 0; i < ranks; ++i) {
+    file.extents.push_back(BigEndian(header.data() + 4 + 4 * i));
+    if (i > 0) file.sample_size *= std::min(file.extents[i], kMaxSide + 1);
+  }
+  KUMO_RETURN_IF_ERROR(CheckExtents(file));
+  return file;
+}
+
+// Reads what follows the header and returns its first `keep` bytes; what the rest holds is verified
+// only as far as the format does it (length and, of gzip, the checksum).
+Result<std::vector<uint8_t>> ReadContent(IdxFile& file, int64_t keep) {
+  std::vector<uint8_t> kept;
+  std::vector<uint8_t> scratch;
+  while (file.source.offset() < file.content_size()) {
+    const size_t have = kept.size();
+    const int64_t missing = keep - static_cast<int64_t>(have);
+    std::span<uint8_t> out;
+    if (missing > 0) {
+      // Doubles what has really come, so a header cannot make us take memory for nothing.
+      const size_t step = std::max(have, kGrowthBytes);
+      kept.resize(have + std::min<size_t>(step, missing));
+      out = std::span(kept).subspan(have);
+    } else {
+      scratch.resize(256 * 1024);
+      const int64_t rest = file.content_size() - file.source.offset();
+      out = std::span(scratch).first(std::min<size_t>(scratch.size(), rest));
+    }
+    KUMO_ASSIGN_OR_RETURN(const size_t got, file.source.Read(out));
+    if (got < out.size()) return Truncated(file, file.source.offset());
+  }
+  // Also makes zlib verify the checksum, which stands behind the last byte.
+  uint8_t beyond = 0;
+  KUMO_ASSIGN_OR_RETURN(const size_t more, file.source.Read({&beyond, 1}));
+  if (more > 0) return TooLong(file);
+  return kept;
+}
+
+Status CheckLabels(const IdxFile& file, const std::vector<uint8_t>& labels, int classes) {
+  const auto bad = std::find_if(labels.begin(), labels.end(),
+                                [classes](uint8_t label) { return label >= classes; });
+  if (bad == labels.end()) return OkStatus();
+  const int64_t index = bad - labels.begin();
+  return InvalidArgument(file.path() + ": label " + std::to_string(*bad) + " of sample " +
+                         std::to_string(index) + " (byte " +
+                         std::to_string(file.header_size + index) +
+                         ") is not below data.classes = " + std::to_string(classes) +
+                         "; correct data.classes or the file");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Dataset>> OpenIdx(const ReaderRequest& request) {
+  KUMO_ASSIGN_OR_RETURN(IdxFile images, OpenFile(request.images, kImagesMagic, "images"));
+  KUMO_ASSIGN_OR_RETURN(IdxFile labels, OpenFile(request.labels, kLabelsMagic, "labels"));
+  if (images.count() != labels.count()) {
+    return InvalidArgument(images.path() + " holds " + std::to_string(images.count()) +
+                           " images, " + labels.path() + " " + std::to_string(labels.count()) +
+                           " labels; name files that belong together");
+  }
+  KUMO_ASSIGN_OR_RETURN(std::vector<uint8_t> classes, ReadContent(labels, labels.count()));
+  KUMO_RETURN_IF_ERROR(CheckLabels(labels, classes, request.classes));
+  const int64_t samples =
+      request.limit > 0 ? std::min(request.limit, images.count()) : images.count();
+  KUMO_ASSIGN_OR_RETURN(std::vector<uint8_t> pixels,
+                        ReadContent(images, samples * images.sample_size));
+  classes.resize(samples);
+  const SampleShape shape{1, images.extents[1], images.extents[2]};
+  return std::unique_ptr<Dataset>(std::make_unique<MemoryDataset>(
+      images.path(), shape, request.classes, std::move(pixels), std::move(classes)));
+}
+
+}  // namespace kumo

@@ -1,0 +1,39 @@
+// The list of dataset readers. Adding a format is one file beside this one and one line in
+// registry.cc; tests/data/reader_conformance_test.cc then wants a sample of it.
+//
+// Constant data and pure functions; thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "common/status.h"
+#include "data/dataset.h"
+
+namespace kumo {
+
+// One set of samples to open.
+struct ReaderRequest {
+  std::string images;  // paths
+  std::string labels;
+  int classes = 0;    // every label must be below it
+  int64_t limit = 0;  // keep only the first so many samples; 0: all
+};
+
+// A reader never crashes on what a file holds, takes no more memory than the file's size justifies,
+// and refuses a file that is cut off anywhere.
+struct Reader {
+  std::string_view name;  // data.reader
+  std::string_view summary;
+  Result<std::unique_ptr<Dataset>> (*open)(const ReaderRequest& request);
+};
+
+std::span<const Reader> Readers();
+
+// FailedPrecondition, naming the known readers, where there is none of that name.
+Result<const Reader*> FindReader(std::string_view name);
+
+}  // namespace kumo

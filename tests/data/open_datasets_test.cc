@@ -1,0 +1,121 @@
+#include "data/open_datasets.h"
+
+#include <array>
+#include <cstdlib>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/data/test_files.h"
+
+namespace kumo {
+namespace {
+
+using test::Idx;
+using test::Labels;
+using test::Pattern;
+using test::WriteFile;
+using testing::AllOf;
+using testing::HasSubstr;
+
+class OpenDatasetsTest : public testing::Test {
+ protected:
+  OpenDatasetsTest() {
+    data_.directory = scratch_.path();
+    WriteFile(scratch_ / data_.train_images, Idx({20, 4, 4}, Pattern(320)));
+    WriteFile(scratch_ / data_.train_labels, Idx({20}, Labels(20, 10)));
+    WriteFile(scratch_ / data_.validation_images, Idx({8, 4, 4}, Pattern(128)));
+    WriteFile(scratch_ / data_.validation_labels, Idx({8}, Labels(8, 10)));
+  }
+  Status Refusal() { return OpenDatasets(data_).status(); }
+
+  test::ScratchDirectory scratch_;
+  Experiment::Data data_;
+};
+
+TEST_F(OpenDatasetsTest, FindsTheFilesOfTheDirectory) {
+  const auto sets = OpenDatasets(data_);
+  ASSERT_TRUE(sets.ok()) << sets.status().message();
+  EXPECT_EQ(sets.value().train->size(), 20);
+  EXPECT_EQ(sets.value().validation->size(), 8);
+  EXPECT_THAT(sets.value().train->name(), HasSubstr("train-images"));
+}
+
+TEST_F(OpenDatasetsTest, HonoursTheLimits) {
+  data_.train_limit = 12;
+  data_.validation_limit = 3;
+  const auto sets = OpenDatasets(data_);
+  ASSERT_TRUE(sets.ok());
+  EXPECT_EQ(sets.value().train->size(), 12);
+  EXPECT_EQ(sets.value().validation->size(), 3);
+}
+
+TEST_F(OpenDatasetsTest, AbsoluteNamesNeedNoDirectory) {
+  for (std::string* name : {&data_.train_images, &data_.train_labels, &data_.validation_images,
+                            &data_.validation_labels}) {
+    *name = scratch_ / *name;
+  }
+  data_.directory.clear();
+  EXPECT_TRUE(OpenDatasets(data_).ok());
+}
+
+TEST_F(OpenDatasetsTest, MissingDirectorySaysHowToGetData) {
+  data_.directory.clear();
+  EXPECT_EQ(Refusal().code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(Refusal().message(),
+              AllOf(HasSubstr("data.directory"), HasSubstr("KUMO_DATA"), HasSubstr("kumo-data")));
+}
+
+TEST_F(OpenDatasetsTest, MissingFileIsNamedAndSaysHowToGetIt) {
+  std::filesystem::remove(scratch_ / data_.validation_labels);
+  EXPECT_EQ(Refusal().code(), StatusCode::kNotFound);
+  EXPECT_THAT(Refusal().message(), AllOf(HasSubstr(scratch_ / data_.validation_labels),
+                                         HasSubstr("data/fetch.sh mnist")));
+}
+
+TEST_F(OpenDatasetsTest, UnknownReaderIsRefused) {
+  data_.reader = "idx3";
+  EXPECT_THAT(Refusal().message(), HasSubstr("idx3"));
+}
+
+TEST_F(OpenDatasetsTest, ImagesOfDifferentSizesAreRefused) {
+  WriteFile(scratch_ / data_.validation_images, Idx({8, 4, 5}, Pattern(160)));
+  EXPECT_EQ(Refusal().code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(Refusal().message(), AllOf(HasSubstr("1 x 4 x 4"), HasSubstr("1 x 4 x 5")));
+}
+
+TEST_F(OpenDatasetsTest, TooFewClassesAreRefused) {
+  data_.classes = 5;
+  EXPECT_THAT(Refusal().message(), AllOf(HasSubstr("label 5"), HasSubstr("data.classes = 5")));
+}
+
+TEST(MnistTest, IsReadAsPublished) {
+  const char* directory = std::getenv("KUMO_DATA");
+  if (directory == nullptr) GTEST_SKIP() << "KUMO_DATA does not name a folder with mnist/";
+  Experiment::Data data;
+  data.directory = directory;
+  const auto sets = OpenDatasets(data);
+  ASSERT_TRUE(sets.ok()) << sets.status().message();
+  const Dataset& train = *sets.value().train;
+  EXPECT_EQ(train.size(), 60000);
+  EXPECT_EQ(sets.value().validation->size(), 10000);
+  EXPECT_EQ(train.shape(), (SampleShape{1, 28, 28}));
+
+  std::array<int64_t, 10> counts{};
+  double sum = 0;
+  std::vector<float> inputs(784);
+  std::array<int32_t, 1> label;
+  for (int64_t i = 0; i < train.size(); ++i) {
+    ASSERT_TRUE(train.Read({&i, 1}, 1.0f, inputs, label).ok());
+    ++counts[label[0]];
+    for (const float pixel : inputs) sum += static_cast<double>(pixel);
+  }
+  const bool drawn = counts[1] != 6742;
+  if (drawn) GTEST_SKIP() << directory << " holds another set than MNIST";
+  EXPECT_THAT(counts,
+              testing::ElementsAre(5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949));
+  EXPECT_NEAR(sum / (60000.0 * 784), 33.318421, 1e-5);
+}
+
+}  // namespace
+}  // namespace kumo

@@ -1,0 +1,203 @@
+// What every reader of the list must do; a new reader adds its sample files here.
+#include <functional>
+#include <map>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "data/readers/registry.h"
+#include "tests/data/test_files.h"
+
+namespace kumo {
+namespace {
+
+constexpr int kClasses = 5;
+constexpr int64_t kSamples = 23;
+
+struct SampleFiles {
+  test::Bytes images;
+  test::Bytes labels;
+};
+
+// For each reader: the content of valid files that hold kSamples samples of kClasses classes.
+const std::map<std::string, std::function<std::vector<SampleFiles>()>, std::less<>>& Samples() {
+  static const auto* samples =
+      new std::map<std::string, std::function<std::vector<SampleFiles>()>, std::less<>>{
+          {"idx", [] {
+             const test::Bytes images = test::Idx({kSamples, 6, 5}, test::Pattern(kSamples * 30));
+             const test::Bytes labels = test::Idx({kSamples}, test::Labels(kSamples, kClasses));
+             return std::vector<SampleFiles>{{images, labels},
+                                             {test::Gzip(images), test::Gzip(labels)}};
+           }}};
+  return *samples;
+}
+
+class ReaderConformanceTest : public testing::TestWithParam<Reader> {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(Samples().contains(GetParam().name))
+        << "add sample files of the reader " << GetParam().name << " to this test";
+    files_ = Samples().find(GetParam().name)->second();
+    ASSERT_FALSE(files_.empty());
+  }
+
+  Result<std::unique_ptr<Dataset>> Open(const SampleFiles& files, int64_t limit = 0) {
+    test::WriteFile(request_.images, files.images);
+    test::WriteFile(request_.labels, files.labels);
+    request_.classes = kClasses;
+    request_.limit = limit;
+    return GetParam().open(request_);
+  }
+
+  test::ScratchDirectory scratch_;
+  ReaderRequest request_{scratch_ / "images", scratch_ / "labels", kClasses, 0};
+  std::vector<SampleFiles> files_;
+};
+
+struct Content {
+  std::vector<float> inputs;
+  std::vector<int32_t> labels;
+  bool operator==(const Content&) const = default;
+};
+
+Content ReadAll(const Dataset& dataset) {
+  Content content;
+  content.inputs.resize(dataset.size() * dataset.shape().size());
+  content.labels.resize(dataset.size());
+  std::vector<int64_t> indices(dataset.size());
+  for (int64_t i = 0; i < dataset.size(); ++i) indices[i] = i;
+  EXPECT_TRUE(dataset.Read(indices, 1.0f, content.inputs, content.labels).ok());
+  return content;
+}
+
+TEST_P(ReaderConformanceTest, IsDeterministic) {
+  for (const SampleFiles& files : files_) {
+    const auto first = Open(files);
+    const auto second = Open(files);
+    ASSERT_TRUE(first.ok()) << first.status().message();
+    ASSERT_TRUE(second.ok());
+    EXPECT_EQ(first.value()->size(), kSamples);
+    EXPECT_EQ(first.value()->classes(), kClasses);
+    EXPECT_EQ(ReadAll(*first.value()), ReadAll(*second.value()));
+    EXPECT_EQ(ReadAll(*first.value()), ReadAll(*first.value()));
+  }
+}
+
+TEST_P(ReaderConformanceTest, LabelsLieInsideTheClasses) {
+  for (const SampleFiles& files : files_) {
+    const auto dataset = Open(files);
+    ASSERT_TRUE(dataset.ok());
+    EXPECT_THAT(ReadAll(*dataset.value()).labels,
+                testing::Each(testing::AllOf(testing::Ge(0), testing::Lt(kClasses))));
+    request_.classes = kClasses - 1;
+    EXPECT_FALSE(GetParam().open(request_).ok());
+  }
+}
+
+TEST_P(ReaderConformanceTest, AnySubsetInAnyOrderReadsTheSameSamples) {
+  const auto opened = Open(files_.front());
+  ASSERT_TRUE(opened.ok());
+  const Dataset& dataset = *opened.value();
+  const Content all = ReadAll(dataset);
+  const int64_t size = dataset.shape().size();
+  const std::vector<int64_t> indices = {22, 0, 7, 7, 13};
+  Content some{std::vector<float>(indices.size() * size), std::vector<int32_t>(indices.size())};
+  ASSERT_TRUE(dataset.Read(indices, 0.25f, some.inputs, some.labels).ok());
+  for (size_t k = 0; k < indices.size(); ++k) {
+    EXPECT_EQ(some.labels[k], all.labels[indices[k]]);
+    for (int64_t j = 0; j < size; ++j) {
+      EXPECT_EQ(some.inputs[k * size + j], 0.25f * all.inputs[indices[k] * size + j]);
+    }
+  }
+  EXPECT_TRUE(dataset.Read({}, 1.0f, {}, {}).ok());
+}
+
+TEST_P(ReaderConformanceTest, LimitKeepsThePrefix) {
+  for (const SampleFiles& files : files_) {
+    const auto whole = Open(files);
+    const auto part = Open(files, 9);
+    ASSERT_TRUE(whole.ok());
+    ASSERT_TRUE(part.ok());
+    ASSERT_EQ(part.value()->size(), 9);
+    Content expected = ReadAll(*whole.value());
+    expected.inputs.resize(9 * whole.value()->shape().size());
+    expected.labels.resize(9);
+    EXPECT_EQ(ReadAll(*part.value()), expected);
+  }
+}
+
+TEST_P(ReaderConformanceTest, FileCutOffAtEveryByteIsRefused) {
+  for (const SampleFiles& files : files_) {
+    for (auto part : {&SampleFiles::images, &SampleFiles::labels}) {
+      for (size_t size = 0; size < (files.*part).size(); ++size) {
+        SampleFiles cut = files;
+        (cut.*part).resize(size);
+        const auto dataset = Open(cut);
+        ASSERT_FALSE(dataset.ok()) << "cut off to " << size << " bytes";
+        EXPECT_THAT(dataset.status().message(), testing::HasSubstr(scratch_.path()));
+      }
+    }
+  }
+}
+
+TEST_P(ReaderConformanceTest, DamagedBytesAreRefusedOrStillBounded) {
+  // Where a format has no checksum a changed pixel goes unnoticed; whatever is accepted must be a
+  // set that can be read and keeps its promises.
+  for (const SampleFiles& files : files_) {
+    for (auto part : {&SampleFiles::images, &SampleFiles::labels}) {
+      for (size_t byte = 0; byte < (files.*part).size(); ++byte) {
+        for (const int change : {0x01, 0x80, 0xff}) {
+          SampleFiles damaged = files;
+          (damaged.*part)[byte] = static_cast<uint8_t>((damaged.*part)[byte] ^ change);
+          const auto dataset = Open(damaged);
+          if (!dataset.ok()) continue;
+          ASSERT_EQ(dataset.value()->size(), kSamples);
+          EXPECT_THAT(ReadAll(*dataset.value()).labels,
+                      testing::Each(testing::AllOf(testing::Ge(0), testing::Lt(kClasses))));
+        }
+      }
+    }
+  }
+}
+
+TEST_P(ReaderConformanceTest, ManyThreadsMayRead) {
+  const auto opened = Open(files_.front());
+  ASSERT_TRUE(opened.ok());
+  const Content expected = ReadAll(*opened.value());
+  std::vector<Content> contents(4);
+  std::vector<std::thread> threads;
+  for (Content& content : contents) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 20; ++i) content = ReadAll(*opened.value());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_THAT(contents, testing::Each(expected));
+}
+
+INSTANTIATE_TEST_SUITE_P(AllReaders, ReaderConformanceTest,
+                         testing::ValuesIn(Readers().begin(), Readers().end()),
+                         [](const testing::TestParamInfo<Reader>& reader) {
+                           return std::string(reader.param.name);
+                         });
+
+TEST(ReaderListTest, UnknownReaderIsRefusedWithTheKnownOnes) {
+  const auto reader = FindReader("parquet");
+  ASSERT_FALSE(reader.ok());
+  EXPECT_EQ(reader.status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(reader.status().message(),
+              testing::AllOf(testing::HasSubstr("parquet"), testing::HasSubstr("idx")));
+}
+
+TEST(ReaderListTest, EveryReaderIsFoundByItsNameOnce) {
+  for (const Reader& reader : Readers()) {
+    const auto found = FindReader(reader.name);
+    ASSERT_TRUE(found.ok());
+    EXPECT_EQ(found.value(), &reader);
+    EXPECT_FALSE(reader.summary.empty());
+  }
+}
+
+}  // namespace
+}  // namespace kumo
