@@ -1,0 +1,39 @@
+// Starting a program and saying how it ended. Nothing that it starts outlives this process: each
+// child is killed by the kernel when its parent dies.
+//
+// Functions; to be called from a thread that lives as long as the process (see DieWithParent).
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/status.h"
+
+namespace kumo {
+
+struct ChildSpec {
+  std::vector<std::string> command;                              // command[0]: path of the program
+  std::vector<std::pair<std::string, std::string>> environment;  // added to this process's
+  std::string output_file;  // stdout and stderr are appended to it; "": this process's own
+};
+
+// Starts the program in a process group of its own (Ctrl-C on the terminal reaches only the
+// launcher), with an empty stdin, default signal handlers, and SIGKILL at the death of this
+// process. NotFound when the program cannot be executed, Internal when the system refuses.
+Result<pid_t> StartChild(const ChildSpec& spec);
+
+// Runs it to its end; stdout and stderr go to this process's own or, where `output` is not null,
+// there. Returns the exit code, or 128 + the signal that killed it.
+Result<int> RunChild(const ChildSpec& spec, std::string* output);
+
+// Why a process ended, in one line: the termination log that it wrote, else the last line of its
+// output file behind its first `output_start` bytes, which earlier processes wrote (a failed
+// CHECK's line, where there is one). "" when neither says anything.
+std::string LastWordsOf(const std::string& termination_log, const std::string& output_file,
+                        uintmax_t output_start);
+
+}  // namespace kumo

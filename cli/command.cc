@@ -1,0 +1,39 @@
+#include "cli/command.h"
+
+namespace kumo {
+
+std::span<const Command> Commands() {
+  static constexpr Command kCommands[] = {
+      {"launch", "train: start the processes of this machine and supervise them", RunLaunch},
+      {"check", "validate an experiment, its data and this machine before a start", RunCheck},
+      {"evaluate", "compute a checkpoint's validation loss and accuracy", RunEvaluate},
+      {"status", "ask a running job how it is", RunStatus},
+      {"options", "list every setting of an experiment file", RunOptions},
+  };
+  return kCommands;
+}
+
+void ExperimentArguments::AddTo(CommandLine* line) {
+  line->AddPositional("FILE", "The experiment file (docs/experiments.md)", /*required=*/true,
+                      &file);
+  line->AddRepeated("set", "SECTION.KEY=VALUE",
+                    "Overrides a setting of the file; may be repeated (kumo options lists them)",
+                    &sets);
+  line->AddOption("bin-dir", "DIR", Allowed(), "Where kumo-server and kumo-worker are",
+                  &binary_directory, "beside kumo");
+}
+
+std::vector<std::string> ExperimentArguments::Forward() const {
+  std::vector<std::string> args = {file};
+  for (const std::string& set : sets) {
+    args.push_back("--set");
+    args.push_back(set);
+  }
+  return args;
+}
+
+std::string ExperimentArguments::Binary(std::string_view name) const {
+  return binary_directory + "/" + std::string(name);
+}
+
+}  // namespace kumo

@@ -1,0 +1,51 @@
+// The commands of `kumo`: the one list to add a command to (command.cc).
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/options/command_line.h"
+#include "common/options/parser.h"
+#include "common/process/last_words.h"
+
+namespace kumo {
+
+// What main found out about the machine; nothing below main reads the environment.
+struct CliEnvironment {
+  std::string binary_directory;  // where kumo-server and kumo-worker are
+  std::string data_directory;    // $KUMO_DATA or ""
+  std::string termination_log;   // see LastWords
+};
+
+struct Command {
+  std::string_view name;
+  std::string_view summary;
+  // args without the command's name. Returns the exit code; last words are said.
+  int (*run)(const CliEnvironment& environment, std::span<const std::string> args);
+};
+
+std::span<const Command> Commands();
+
+int RunLaunch(const CliEnvironment& environment, std::span<const std::string> args);
+int RunCheck(const CliEnvironment& environment, std::span<const std::string> args);
+int RunEvaluate(const CliEnvironment& environment, std::span<const std::string> args);
+int RunStatus(const CliEnvironment& environment, std::span<const std::string> args);
+int RunOptions(const CliEnvironment& environment, std::span<const std::string> args);
+
+// FILE, --set and --bin-dir, which several commands take.
+struct ExperimentArguments {
+  std::string file;
+  std::vector<std::string> sets;
+  std::string binary_directory;
+
+  explicit ExperimentArguments(const CliEnvironment& environment)
+      : binary_directory(environment.binary_directory) {}
+  void AddTo(CommandLine* line);
+  // The same for a process that is started: FILE --set ...
+  std::vector<std::string> Forward() const;
+  std::string Binary(std::string_view name) const;
+};
+
+}  // namespace kumo

@@ -1,0 +1,15 @@
+// A running job's status as a person reads it.
+//
+// Pure function; thread-safe. The status comes from a peer: whatever its strings hold, only
+// printable characters reach the terminal.
+#pragma once
+
+#include <string>
+
+#include "proto/wire.pb.h"
+
+namespace kumo {
+
+std::string JobTable(const wire::JobStatus& status);
+
+}  // namespace kumo

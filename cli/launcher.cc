@@ -1,0 +1,131 @@
+#include "cli/launcher.h"
+
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include <glog/logging.h>
+
+#include "common/process/exit_code.h"
+
+namespace kumo {
+namespace {
+
+constexpr TimeUs kLongestWait = 10 * kSecond;
+
+ProcessEnd EndOf(int status) {
+  ProcessEnd end;
+  if (WIFSIGNALED(status)) {
+    end.signal = WTERMSIG(status);
+  } else {
+    end.code = WEXITSTATUS(status);
+  }
+  return end;
+}
+
+}  // namespace
+
+Launcher::Launcher(LaunchPlan plan, const Clock* clock, StopSignals* signals)
+    : plan_(std::move(plan)), clock_(clock), signals_(signals), supervisor_(plan_.supervisor) {}
+
+Launcher::~Launcher() {
+  for (const auto& [pid, id] : running_) kill(-pid, SIGKILL);
+  for (const auto& [pid, id] : running_) waitpid(pid, nullptr, 0);
+}
+
+std::string Launcher::OutputFile(const ProcessId& id) const {
+  // Server 0 shows the progress: it has the terminal.
+  const bool server0 = id.role == ProcessId::Role::kServer && id.index == 0;
+  return server0 ? "" : plan_.log_directory + "/" + id.Name() + ".stderr";
+}
+
+std::string Launcher::LastWordsFile(const ProcessId& id) const {
+  return plan_.log_directory + "/" + id.Name() + ".last-words";
+}
+
+Outcome Launcher::Run() {
+  Do(supervisor_.Begin());
+  while (!supervisor_.over()) {
+    Wait();
+    for (const int signal : signals_->Take()) {
+      if (signal == SIGCHLD) continue;
+      LOG(INFO) << "received " << SignalName(signal);
+      Do(supervisor_.OnStopRequest(signal, clock_->NowUs()));
+    }
+    Reap();
+    Do(supervisor_.OnTime(clock_->NowUs()));
+  }
+  return supervisor_.outcome();
+}
+
+void Launcher::Do(const Supervisor::Actions& actions) {
+  std::map<ProcessId, ProcessEnd> failures;
+  for (const SupervisorAction& action : actions) {
+    if (action.kind == SupervisorAction::Kind::kSignal) {
+      Signal(action.process, action.signal);
+      continue;
+    }
+    const Status status = Start(action.process);
+    if (status.ok()) continue;
+    // A program that cannot be executed will not become executable by trying again.
+    failures[action.process] = {static_cast<int>(ExitCode::kBadConfiguration), 0, status.message()};
+  }
+  for (const auto& [id, end] : failures) Do(supervisor_.OnEnd(id, end, clock_->NowUs()));
+}
+
+Status Launcher::Start(const ProcessId& id) {
+  unlink(LastWordsFile(id).c_str());
+  ChildSpec spec;
+  spec.command = plan_.commands.at(id);
+  spec.environment = {{"KUMO_TERMINATION_LOG", LastWordsFile(id)}};
+  spec.output_file = OutputFile(id);
+  std::error_code error;
+  const uintmax_t bytes = std::filesystem::file_size(spec.output_file, error);
+  output_start_[id] = error ? 0 : bytes;
+  KUMO_ASSIGN_OR_RETURN(const pid_t pid, StartChild(spec));
+  running_[pid] = id;
+  LOG(INFO) << "started " << id.Name() << " as pid " << pid;
+  return OkStatus();
+}
+
+void Launcher::Signal(const ProcessId& id, int signal) {
+  for (const auto& [pid, running] : running_) {
+    if (running != id) continue;
+    LOG(INFO) << "sending " << SignalName(signal) << " to " << id.Name() << ", pid " << pid;
+    // The last resort takes what the process has started along.
+    kill(signal == SIGKILL ? -pid : pid, signal);
+  }
+}
+
+void Launcher::Wait() {
+  const TimeUs now = clock_->NowUs();
+  const TimeUs until = supervisor_.NextDeadline().value_or(now + kLongestWait);
+  const TimeUs wait = std::clamp<TimeUs>(until - now, 0, kLongestWait);
+  pollfd readable{signals_->fd(), POLLIN, 0};
+  poll(&readable, 1, static_cast<int>((wait + kMillisecond - 1) / kMillisecond));
+}
+
+void Launcher::Reap() {
+  for (auto it = running_.begin(); it != running_.end();) {
+    int status = 0;
+    const auto [pid, id] = *it;
+    if (waitpid(pid, &status, WNOHANG) != pid) {
+      ++it;
+      continue;
+    }
+    it = running_.erase(it);
+    ProcessEnd end = EndOf(status);
+    if (!end.ok())
+      end.last_words = LastWordsOf(LastWordsFile(id), OutputFile(id), output_start_[id]);
+    LOG(INFO) << Describe(id, end);
+    Do(supervisor_.OnEnd(id, end, clock_->NowUs()));
+  }
+}
+
+}  // namespace kumo

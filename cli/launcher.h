@@ -1,0 +1,59 @@
+// Carries out what the Supervisor decides: starts the processes, hands their ends and the person's
+// signals to it, sends signals, and reaps everybody.
+//
+// Single-threaded: must be used from the main thread, which forks and therefore must live as long
+// as the children (see DieWithParent).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cli/child_process.h"
+#include "cli/supervisor.h"
+#include "common/clock.h"
+#include "common/process/signals.h"
+
+namespace kumo {
+
+struct LaunchPlan {
+  SupervisorSettings supervisor;
+  // A process's program and arguments; filled for each process that the settings ask for.
+  std::map<ProcessId, std::vector<std::string>> commands;
+  // An existing folder. Server 0 writes to the terminal; the others' output goes to
+  // <name>.stderr there; what a process says at its end is found in <name>.last-words.
+  std::string log_directory;
+};
+
+class Launcher {
+ public:
+  // signals must take SIGCHLD over too; clock and signals are borrowed for life.
+  Launcher(LaunchPlan plan, const Clock* clock, StopSignals* signals);
+  // Kills and reaps whatever is still there.
+  ~Launcher();
+  Launcher(const Launcher&) = delete;
+  Launcher& operator=(const Launcher&) = delete;
+
+  // Starts everything and returns when nothing is running any more.
+  Outcome Run();
+
+ private:
+  void Do(const Supervisor::Actions& actions);
+  Status Start(const ProcessId& id);
+  void Signal(const ProcessId& id, int signal);
+  // Waits for a signal or the supervisor's next deadline.
+  void Wait();
+  void Reap();
+  std::string OutputFile(const ProcessId& id) const;
+  std::string LastWordsFile(const ProcessId& id) const;
+
+  const LaunchPlan plan_;
+  const Clock* const clock_;
+  StopSignals* const signals_;
+  Supervisor supervisor_;
+  std::map<pid_t, ProcessId> running_;
+  std::map<ProcessId, uintmax_t> output_start_;  // length of the output file at the last start
+};
+
+}  // namespace kumo

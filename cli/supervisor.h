@@ -1,0 +1,127 @@
+// What `kumo launch` does about the processes that it started, as a state machine: it takes what
+// happened (a process ended, a person wants to stop, time passed) and returns what to do (start,
+// signal). It sees no process, clock or signal itself; Launcher carries its decisions out.
+//
+// In prose. A server that fails ends the job: its shard is lost until a person or Kubernetes starts
+// the job again from a checkpoint. A worker that crashes or loses its servers is started again,
+// after a pause that doubles, a limited number of times; when no worker is left the job fails. Exit
+// codes 64 and 78 say that starting again cannot help: they end the job at once. When server 0 ends
+// well the job is done, and the others get a moment to leave. A request to stop goes to server 0
+// alone, which saves and lets everybody leave; a second one kills. The first cause of a failure is
+// what the launcher reports, whatever the end of the others says after it.
+//
+// Used by one thread.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+
+namespace kumo {
+
+struct ProcessId {
+  enum class Role { kServer, kWorker };
+  Role role = Role::kServer;
+  int index = 0;
+
+  std::string Name() const;  // "server-0", "worker-3"
+  auto operator<=>(const ProcessId&) const = default;
+};
+
+struct ProcessEnd {
+  int code = 0;            // exit code; meaningless when signal is not 0
+  int signal = 0;          // that killed it, or 0
+  std::string last_words;  // why, in its own words; may be ""
+
+  bool ok() const { return code == 0 && signal == 0; }
+};
+
+struct SupervisorSettings {
+  int servers = 1;
+  int workers = 1;
+  int max_restarts = 3;                        // of one worker
+  TimeUs first_pause_us = 500 * kMillisecond;  // before a worker's first restart; then doubling
+  TimeUs longest_pause_us = 10 * kSecond;
+  TimeUs grace_us = 25 * kSecond;  // from the request to stop to SIGKILL
+  TimeUs leave_us = 10 * kSecond;  // from the end of server 0 to SIGTERM for who is still there
+  // Requests to stop that come so soon after the first are the same one: `timeout` and terminals
+  // signal a process and its group.
+  TimeUs same_request_us = 500 * kMillisecond;
+  TimeUs failure_grace_us = 5 * kSecond;  // from SIGTERM to SIGKILL after a failure
+};
+
+struct SupervisorAction {
+  enum class Kind { kStart, kSignal };
+  Kind kind = Kind::kStart;
+  ProcessId process;
+  int signal = 0;
+};
+
+struct Outcome {
+  int code = 0;
+  std::string words;                  // "" when all went well
+  std::vector<std::string> warnings;  // what went wrong and was made good
+};
+
+class Supervisor {
+ public:
+  using Actions = std::vector<SupervisorAction>;
+
+  explicit Supervisor(const SupervisorSettings& settings);
+
+  // Once, at first.
+  Actions Begin();
+  // A process that was started has ended.
+  Actions OnEnd(const ProcessId& process, const ProcessEnd& end, TimeUs now);
+  // A person or the machine wants the job to stop.
+  Actions OnStopRequest(int signal, TimeUs now);
+  // To be called at NextDeadline(), or whenever.
+  Actions OnTime(TimeUs now);
+
+  // When OnTime has something to do next.
+  std::optional<TimeUs> NextDeadline() const;
+  // No process is running and none will be started.
+  bool over() const;
+  // Requires over().
+  Outcome outcome() const;
+
+ private:
+  enum class Phase { kRunning, kStopping, kFailing, kLeaving, kKilling };
+  enum class State { kRunning, kPausing, kEnded };
+  struct Process {
+    State state = State::kRunning;
+    int restarts = 0;
+    TimeUs restart_at = 0;  // kPausing
+    ProcessEnd end;         // kEnded, kPausing
+  };
+
+  void OnWorkerFailure(const ProcessId& id, const ProcessEnd& end, TimeUs now, Actions* actions);
+  void Fail(const ProcessId& id, const ProcessEnd& end, const std::string& remark, TimeUs now,
+            Actions* actions);
+  void CancelRestarts();
+  void SignalAll(int signal, Actions* actions);
+  void KillAll(Actions* actions);
+  bool IsRunning(const ProcessId& id) const;
+  bool WorkerIsLeft() const;
+
+  const SupervisorSettings settings_;
+  std::map<ProcessId, Process> processes_;
+  Phase phase_ = Phase::kRunning;
+  std::optional<TimeUs> deadline_;  // of the phase
+  bool leaving_was_signalled_ = false;
+  int stop_signal_ = 0;
+  TimeUs stop_requested_at_ = 0;
+  std::string stop_words_;  // server 0's, after a request to stop
+  std::vector<std::string> killed_;
+  std::optional<Outcome> cause_;
+  std::vector<std::string> warnings_;
+};
+
+// "worker-1 ended with exit code 78 (bad configuration): its last words", "... was killed by
+// SIGSEGV".
+std::string Describe(const ProcessId& process, const ProcessEnd& end);
+
+}  // namespace kumo

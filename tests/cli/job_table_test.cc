@@ -1,0 +1,57 @@
+#include "cli/job_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace kumo {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+wire::JobStatus Example() {
+  wire::JobStatus status;
+  status.set_job_name("mnist_lenet");
+  status.set_phase("training");
+  status.set_round(12);
+  status.set_rounds(190);
+  status.set_last_checkpoint(-1);
+  wire::JobStatus::Worker* worker = status.add_workers();
+  worker->set_name("worker-3");
+  worker->set_host("b");
+  for (const int partition : {4, 0, 2, 1}) worker->mutable_report()->add_partitions(partition);
+  wire::JobStatus::Server* server = status.add_servers();
+  server->set_index(1);
+  server->mutable_report()->set_shard_bytes(3 << 20);
+  server->mutable_report()->set_waits_for("partition 3 of round 12");
+  return status;
+}
+
+TEST(JobTable, TellsRoundWorkersLeasesAndShards) {
+  const std::string table = JobTable(Example());
+  EXPECT_THAT(table, HasSubstr("job mnist_lenet: training, round 12 of 190"));
+  EXPECT_THAT(table, HasSubstr("last checkpoint none"));
+  EXPECT_THAT(table, ::testing::ContainsRegex("worker-3 +b .*0-2 4"));
+  EXPECT_THAT(table, ::testing::ContainsRegex("1 +.* 3\\.00 .*waits for partition 3 of round 12"));
+}
+
+TEST(JobTable, WhatAPeerSendsReachesTheTerminalHarmless) {
+  wire::JobStatus status = Example();
+  status.set_job_name("\x1b[2Jevil\n");
+  status.mutable_workers(0)->set_name(std::string(100000, 'x'));
+  status.mutable_workers(0)->mutable_report()->set_state("\x1b]0;title\x07");
+  status.set_eta_seconds(std::numeric_limits<double>::quiet_NaN());
+  status.set_elapsed_seconds(1e300);
+  const std::string table = JobTable(status);
+  EXPECT_THAT(table, Not(HasSubstr("\x1b")));
+  EXPECT_LT(table.size(), 4000u);
+}
+
+TEST(JobTable, AnEmptyAnswerIsNoProblem) {
+  EXPECT_THAT(JobTable(wire::JobStatus()), HasSubstr("round 0 of 0"));
+}
+
+}  // namespace
+}  // namespace kumo

@@ -1,0 +1,196 @@
+// kumo launch with real processes that play servers and workers.
+#include <gmock/gmock.h>
+
+#include <csignal>
+#include <filesystem>
+#include <set>
+
+#include "tests/cli/kumo_runner.h"
+
+namespace kumo {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class LaunchTest : public KumoTest {
+ protected:
+  std::vector<std::string> Launch(std::vector<std::string> more = {}) const {
+    std::vector<std::string> args = {"launch", experiment_, "--servers", "2", "--workers", "2"};
+    args.insert(args.end(), more.begin(), more.end());
+    return args;
+  }
+  void AwaitAllStarted() {
+    for (const char* name : {"server-0", "server-1", "worker-0", "worker-1"}) {
+      Await(name, [&] { return !Starts(name).empty(); });
+    }
+  }
+  // Everybody runs until told otherwise.
+  void ScriptAll(const std::string& lines) {
+    for (const char* name : {"server-0", "server-1", "worker-0", "worker-1"}) Script(name, lines);
+  }
+};
+
+TEST_F(LaunchTest, AJobThatIsDoneReturnsZeroAndSaysWhereThingsAre) {
+  const Ended ended = Run(Launch());
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(ended.err, "");
+  EXPECT_THAT(ended.out,
+              AllOf(HasSubstr("sync.partitions"), HasSubstr("kumo status tcp://127.0.0.1:"),
+                    HasSubstr("experiment hash")));
+  EXPECT_TRUE(NothingRuns());
+  bool found_log = false;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ + "/out/logs")) {
+    found_log |= entry.path().filename().string().starts_with("launch.");
+  }
+  EXPECT_TRUE(found_log);
+}
+
+TEST_F(LaunchTest, EveryProcessIsToldTheSameServersAndWhoItIs) {
+  ASSERT_EQ(Run(Launch({"--set", "sync.block=7"})).code, 0);
+  std::set<std::string> servers;
+  for (const char* name : {"server-0", "server-1", "worker-0", "worker-1"}) {
+    const std::string args = Read(std::string(name) + ".args");
+    EXPECT_THAT(args, AllOf(HasSubstr(experiment_), HasSubstr("--set sync.block=7"),
+                            HasSubstr("--set cluster.workers=2")));
+    const size_t at = args.find("cluster.servers=");
+    ASSERT_NE(at, std::string::npos);
+    servers.insert(args.substr(at, args.find(" --", at) - at));
+  }
+  EXPECT_EQ(servers.size(), 1u) << "all agree";
+  EXPECT_THAT(*servers.begin(), HasSubstr(", tcp://127.0.0.1:"));
+  EXPECT_THAT(Read("server-1.args"), HasSubstr("--index 1"));
+  EXPECT_THAT(Read("worker-1.args"), HasSubstr("--name worker-1"));
+}
+
+TEST_F(LaunchTest, ACrashedWorkerIsStartedAgain) {
+  Script("worker-1", "die 11\nexit 75 lost\nexit 0");
+  Script("server-0", "await worker-1 3 0");
+  const Ended ended = Run(Launch());
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(Starts("worker-1").size(), 3u);
+  EXPECT_THAT(ended.err, HasSubstr("worker-1 was killed by SIGSEGV"));
+  EXPECT_THAT(ended.err, HasSubstr("worker-1 ended with exit code 75"));
+}
+
+TEST_F(LaunchTest, WhenNoWorkerIsLeftTheLastOnesEndIsReported) {
+  Script("server-0", "run 75");
+  Script("worker-0", "exit 75 first life\nexit 75 second life");
+  const Ended ended = Run({"launch", experiment_, "--workers", "1", "--max-restarts", "1"});
+  EXPECT_EQ(ended.code, 75);
+  EXPECT_THAT(ended.last_line, AllOf(HasSubstr("worker-0"), HasSubstr("second life"),
+                                     HasSubstr("after 1 restarts")));
+  EXPECT_TRUE(NothingRuns());
+}
+
+TEST_F(LaunchTest, BadConfigurationOfOneEndsAllAndIsTheLastLine) {
+  ScriptAll("run 75");
+  Script("worker-1", "exit 78 network.file: no such layer");
+  const Ended ended = Run(Launch());
+  EXPECT_EQ(ended.code, 78);
+  EXPECT_EQ(ended.last_line,
+            "kumo launch: worker-1 ended with exit code 78 (bad configuration): "
+            "network.file: no such layer");
+  EXPECT_EQ(Read("termination-log"), ended.last_line + "\n");
+  EXPECT_EQ(Starts("worker-1").size(), 1u);
+  EXPECT_TRUE(NothingRuns());
+}
+
+TEST_F(LaunchTest, AServerThatDiesEndsAll) {
+  ScriptAll("run 75");
+  Script("server-1", "die 9");
+  const Ended ended = Run(Launch());
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_EQ(ended.last_line, "kumo launch: server-1 was killed by SIGKILL (signal 9)");
+  EXPECT_TRUE(NothingRuns());
+}
+
+TEST_F(LaunchTest, LastWordsOfServerZeroWhichHasTheTerminalAreQuotedToo) {
+  ScriptAll("run 75");
+  Script("server-0", "exit 75 round 812 waits 20 s for partition 3");
+  const Ended ended = Run(Launch());
+  EXPECT_EQ(ended.code, 75);
+  EXPECT_THAT(ended.last_line, AllOf(HasSubstr("server-0 ended with exit code 75"),
+                                     HasSubstr("round 812 waits 20 s for partition 3")));
+}
+
+TEST_F(LaunchTest, TheFirstInterruptReachesServerZeroAloneAndTheOthersFollow) {
+  ScriptAll("follow server-0 75");
+  Script("server-0", "run 75");
+  Start(Launch());
+  AwaitAllStarted();
+  Signal(SIGINT);
+  const Ended ended = Wait();
+  EXPECT_EQ(ended.code, 75);
+  EXPECT_THAT(ended.last_line, HasSubstr("kumo launch: stopped by SIGINT"));
+  EXPECT_EQ(Lines("server-0.terms").size(), 1u);
+  for (const char* name : {"server-1", "worker-0", "worker-1"}) {
+    EXPECT_EQ(Read(std::string(name) + ".terms"), "") << name;
+  }
+  EXPECT_TRUE(NothingRuns());
+}
+
+TEST_F(LaunchTest, WhoOutstaysTheGracePeriodIsKilled) {
+  ScriptAll("ignore");
+  Start(Launch({"--grace", "0.2"}));
+  AwaitAllStarted();
+  Signal(SIGTERM);
+  const Ended ended = Wait();
+  EXPECT_EQ(ended.code, 75);
+  EXPECT_THAT(ended.last_line, HasSubstr("killed: server-0, server-1, worker-0, worker-1"));
+  EXPECT_TRUE(NothingRuns());
+}
+
+TEST_F(LaunchTest, ASecondInterruptKillsAtOnce) {
+  ScriptAll("ignore");
+  Start(Launch({"--grace", "600"}));
+  AwaitAllStarted();
+  Signal(SIGINT);
+  Await("the first signal to be passed on", [&] { return !Lines("server-0.terms").empty(); });
+  Await("the end of everybody", [&] {
+    Signal(SIGINT);  // again and again: the first ones may count as one
+    return NothingRuns();
+  });
+  EXPECT_EQ(Wait().code, 75);
+}
+
+TEST_F(LaunchTest, KillingTheLauncherLeavesNothingRunning) {
+  ScriptAll("ignore");
+  Start(Launch());
+  AwaitAllStarted();
+  EXPECT_FALSE(NothingRuns());
+  Signal(SIGKILL);
+  EXPECT_EQ(Wait().code, 128 + SIGKILL);
+  Await("the end of everything", [&] { return NothingRuns(); });
+}
+
+TEST_F(LaunchTest, AMissingBinaryIsNamedBeforeAnythingStarts) {
+  std::filesystem::remove(folder_ + "/bin/kumo-worker");
+  const Ended ended = Run(Launch());
+  EXPECT_EQ(ended.code, 78);
+  EXPECT_THAT(ended.last_line, HasSubstr("bin/kumo-worker is not there"));
+  EXPECT_TRUE(Starts("server-0").empty());
+}
+
+TEST_F(LaunchTest, OutputThatCannotBeWrittenIsNamedBeforeAnythingStarts) {
+  const Ended ended = Run(Launch({"--set", "output.directory=" + experiment_ + "/out"}));
+  EXPECT_EQ(ended.code, 78);
+  EXPECT_THAT(ended.last_line, HasSubstr(experiment_ + "/out"));
+  EXPECT_TRUE(Starts("server-0").empty());
+}
+
+TEST_F(LaunchTest, AddressesOfOtherMachinesAreRefused) {
+  const Ended ended = Run({"launch", experiment_, "--set", "cluster.servers=tcp://192.0.2.1:5555",
+                           "--set", "cluster.insecure=true"});
+  EXPECT_EQ(ended.code, 78);
+  EXPECT_THAT(ended.last_line, HasSubstr("tcp://192.0.2.1:5555"));
+}
+
+TEST_F(LaunchTest, AnUnknownSettingIsRefusedWithItsNearest) {
+  const Ended ended = Run(Launch({"--set", "sync.minibach=3"}));
+  EXPECT_EQ(ended.code, 78);
+  EXPECT_THAT(ended.last_line, HasSubstr("did you mean sync.minibatch?"));
+}
+
+}  // namespace
+}  // namespace kumo

@@ -1,0 +1,82 @@
+// kumo status against a server that answers, one that does not, and none.
+#include <gmock/gmock.h>
+
+#include <memory>
+
+#include "common/transport/zmq_transport.h"
+#include "tests/cli/kumo_runner.h"
+
+namespace kumo {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class StatusTest : public KumoTest {
+ protected:
+  std::unique_ptr<ZmqTransport> Server() {
+    ZmqTransportOptions options;
+    options.name = ServerPeer(0);
+    options.framing.job = 77;
+    auto server = ZmqTransport::Make(options);
+    EXPECT_TRUE(server.ok());
+    EXPECT_TRUE((*server)->Bind("tcp://127.0.0.1:*").ok());
+    return std::move(server).value();
+  }
+  // Answers one question, within a limit.
+  void Answer(ZmqTransport* server) {
+    bool answered = false;
+    Await("a question", [&] {
+      server->Poll(10 * kMillisecond, [&](const PeerName& from, Message question) {
+        EXPECT_EQ(question.header.type(), wire::STATUS);
+        Message reply;
+        reply.header.set_type(wire::STATUS_REPLY);
+        reply.header.mutable_job_status()->set_job_name("mine");
+        reply.header.mutable_job_status()->set_round(42);
+        EXPECT_TRUE(server->Send(from, std::move(reply)).ok());
+        answered = true;
+      });
+      return answered;
+    });
+  }
+};
+
+TEST_F(StatusTest, AnAnswerIsPrintedAsATable) {
+  const auto server = Server();
+  Start({"status", server->bound_address(), "--timeout-ms", "20000"}, false);
+  Answer(server.get());
+  const Ended ended = Wait();
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("job mine"));
+  EXPECT_THAT(ended.out, HasSubstr("round 42"));
+}
+
+TEST_F(StatusTest, AnAnswerIsPrintedAsJson) {
+  const auto server = Server();
+  Start({"status", server->bound_address(), "--json", "--timeout-ms", "20000"}, false);
+  Answer(server.get());
+  const Ended ended = Wait();
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("\"job_name\":\"mine\""), HasSubstr("\"round\":\"42\"")));
+}
+
+TEST_F(StatusTest, NobodyThereIsUnavailableAndNamesTheAddress) {
+  const Ended ended = Run({"status", "tcp://127.0.0.1:1", "--timeout-ms", "200"}, false);
+  EXPECT_EQ(ended.code, 75);
+  EXPECT_THAT(ended.last_line, HasSubstr("nothing answers at tcp://127.0.0.1:1 within 200 ms"));
+}
+
+TEST_F(StatusTest, AServerThatIsSilentIsUnavailableToo) {
+  const auto server = Server();
+  const Ended ended = Run({"status", server->bound_address(), "--timeout-ms", "500"}, false);
+  EXPECT_EQ(ended.code, 75);
+  EXPECT_THAT(ended.last_line, HasSubstr(server->bound_address()));
+}
+
+TEST_F(StatusTest, AMalformedAddressIsUsage) {
+  EXPECT_EQ(Run({"status", "localhost"}, false).code, 64);
+  EXPECT_EQ(Run({"status"}, false).code, 64);
+}
+
+}  // namespace
+}  // namespace kumo
