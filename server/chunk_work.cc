@@ -1,0 +1,47 @@
+#include "server/chunk_work.h"
+
+#include <algorithm>
+
+#include <glog/logging.h>
+
+#include "server/rules/aggregate.h"
+
+namespace kumo {
+std::shared_ptr<Buffer<std::byte>> EncodeStart(const Codec& codec, const Buffer<float>& start) {
+  auto coded = std::make_shared<Buffer<std::byte>>(codec.EncodedBytes(start.size()));
+  const int64_t bad = codec.Encode(start.span(), {}, coded->span());
+  LOG_IF(ERROR, bad >= 0) << "weight " << bad << " of a chunk is not finite";
+  return coded;
+}
+
+void ChunkWork::Run() {
+  std::vector<Contribution> ready;
+  for (const ArrivedContribution& c : contributions) {
+    ready.push_back({c.codec, c.payload.bytes, c.samples});
+  }
+  if (!closes()) {
+    if (!sum_holds_numbers) sum->Zero();
+    Accumulate(ready, sum->span());
+    return;
+  }
+  ChunkArrays arrays;
+  arrays.n = numbers;
+  arrays.partial_sum = sum_holds_numbers ? sum->data() : nullptr;
+  arrays.start = start->data();
+  arrays.next_start = next_start->data();
+  if (rule->keeps_weights_apart()) {
+    arrays.weights = weights->data();
+    arrays.next_weights = next_weights->data();
+  }
+  for (int i = 0; i < rule->slots(); ++i) arrays.slots[i] = slots[i]->data();
+  AggregateAndApply(*rule, info, ready, arrays);
+  if (pull_codec != nullptr) coded_start = EncodeStart(*pull_codec, *next_start);
+  if (!copy_slots) return;
+  for (const FloatArray& slot : slots) {
+    auto copy = std::make_shared<Buffer<float>>(numbers);
+    std::copy_n(slot->data(), numbers, copy->data());
+    slot_copies.push_back(std::move(copy));
+  }
+}
+
+}  // namespace kumo

@@ -1,0 +1,158 @@
+// The coordinator: a role of server 0, as a state machine. It knows who takes part, leases
+// partitions to workers, says after which rounds a checkpoint is taken, commits its manifest, and
+// decides when the job is done or has failed.
+//
+// It is not on the way of a round: shards close rounds by themselves. What it wants of a round (a
+// checkpoint, a stop) travels with the pull of chunk 0 that starts it and with the pushes that end
+// it, so every process acts on the same round. What it wants of a worker (leases) is repeated whole
+// in each heartbeat's reply, so a lost message changes nothing.
+//
+// A lease says from which round on a partition is to be computed. When a worker is lost, its
+// partitions go to the others at the oldest round that may still be open. When one joins later,
+// leases move at a round whose end was saved, so that what a partition carries moves along.
+//
+// Owned by a ServerNode; one thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/job_identity.h"
+#include "common/job_plan.h"
+#include "common/optimiser/schedule.h"
+#include "common/options/experiment.h"
+#include "common/shard_map.h"
+#include "common/status.h"
+#include "common/transport/message.h"
+#include "server/actions.h"
+#include "server/shard.h"
+
+namespace kumo {
+
+class Coordinator {
+ public:
+  // restored: the manifest of the checkpoint that the job goes on from, if any.
+  Coordinator(const JobIdentity& identity, const Experiment& experiment,
+              std::optional<checkpoint::Manifest> restored, TimeUs now);
+
+  uint32_t generation() const { return generation_; }
+  // Where the job starts: 0 or the checkpoint's version.
+  int64_t start_version() const { return start_version_; }
+  // The checkpoint's name, or "".
+  std::string restore_name() const;
+
+  // The job's spec has become known.
+  void OnSpec(const JobPlan& plan, const ShardMap& map, const JobSpec& spec);
+
+  // A hello that CheckHello accepted.
+  Status OnHello(const PeerName& from, const wire::Hello& hello, TimeUs now,
+                 ServerActions* actions);
+  // Heartbeats of workers and of the other servers.
+  void OnHeartbeat(const PeerName& from, const wire::Header& header, TimeUs now,
+                   ServerActions* actions);
+  void OnBye(const PeerName& from, const wire::Header& header, TimeUs now, ServerActions* actions);
+  Status OnEvaluated(const PeerName& from, const wire::Header& header, TimeUs now,
+                     ServerActions* actions);
+  Status OnSaved(int server, const wire::Header& header, ServerActions* actions);
+  void OnCommitted(int64_t version, const Status& status, TimeUs now, ServerActions* actions);
+
+  // Server 0's own shard: what OnHeartbeat is for the others.
+  void OnOwnReport(const wire::ServerReport& report, TimeUs now, ServerActions* actions);
+  // Chunk 0 has reached `version`; what the round that starts from it is to do.
+  Directive OnVersion(int64_t version, const wire::Metrics& metrics, TimeUs now,
+                      ServerActions* actions);
+
+  // Save at the end of the next round, then stop (a first Ctrl-C, a spot notice).
+  void RequestStop();
+  void Tick(TimeUs now, ServerActions* actions);
+  TimeUs NextDeadline() const { return next_tick_; }
+
+  wire::JobStatus Describe(TimeUs now) const;
+
+ private:
+  enum class Phase { kWaiting, kTraining, kFinished, kFailed };
+  struct Worker {
+    wire::Hello hello;
+    TimeUs seen = 0;
+    wire::WorkerReport report;
+    TimeUs rate_since = 0;  // for samples_per_second
+    int64_t rate_samples = 0;
+    double samples_per_second = 0;
+    bool told_end = false;
+  };
+  struct Server {
+    PeerName peer;  // empty until its hello
+    wire::Hello hello;
+    TimeUs seen = 0;
+    wire::ServerReport report;
+    bool told_end = false;
+  };
+  struct Lease {
+    PeerName worker;  // empty: nobody's
+    int64_t from = 0;
+    PeerName before;  // who had it until the last move, and is still alive
+  };
+  struct Saving {
+    int64_t version = 0;
+    std::map<int, checkpoint::File> files;  // by server
+    bool committing = false;
+    bool failed = false;
+  };
+
+  void Begin(TimeUs now, ServerActions* actions);
+  void Lose(const PeerName& peer, const std::string& why, TimeUs now, ServerActions* actions);
+  void LeaseOrphans(ServerActions* actions);
+  void SpreadLeases(int64_t from, ServerActions* actions);
+  int64_t OldestOpenRound() const;
+  void SendOrders(const PeerName& to, ServerActions* actions);
+  void Fail(Status status, ServerActions* actions);
+  void FinishIfDone(TimeUs now, ServerActions* actions);
+  bool Over() const { return phase_ == Phase::kFinished || phase_ == Phase::kFailed; }
+  void ExitWhenTold(TimeUs now, ServerActions* actions);
+  bool SaveIsDue(int64_t version, TimeUs now) const;
+  int ServersWithChunks() const;
+  std::string WaitingFor() const;
+  double ElapsedSeconds(TimeUs now) const;
+  double WorkerRates() const;
+
+  JobIdentity identity_;
+  Experiment experiment_;
+  uint32_t generation_ = 1;
+  int64_t start_version_ = 0;
+  std::optional<checkpoint::Manifest> restored_;
+
+  std::optional<JobPlan> plan_;
+  std::optional<ShardMap> map_;
+  std::optional<Schedule> schedule_;
+  JobSpec spec_;
+
+  Phase phase_ = Phase::kWaiting;
+  Status failure_;
+  TimeUs started_ = 0;
+  TimeUs next_tick_ = 0;
+  TimeUs over_since_ = 0;
+  TimeUs alone_since_ = 0;  // no worker since; 0: there is one
+  std::map<PeerName, Worker> workers_;
+  std::vector<Server> servers_;
+  std::vector<Lease> leases_;  // by partition
+
+  int64_t version_ = -1;        // of chunk 0
+  bool spread_wanted_ = false;  // a worker joined: move leases at the next chance
+  int64_t spread_at_ = -1;      // the saved version at which they move
+  bool stop_requested_ = false;
+  int64_t stop_at_ = -1;  // the version that the job stops at before its end
+  TimeUs last_save_ = 0;
+  std::map<int64_t, Saving> saving_;
+  int64_t last_checkpoint_ = -1;
+
+  std::map<int64_t, std::map<int, wire::Metrics>> evaluations_;  // version -> partition -> sums
+  std::map<int, wire::Metrics> epoch_train_;                     // epochs not yet reported
+  std::map<int64_t, checkpoint::Progress> progress_at_;          // as of a version being saved
+  checkpoint::Progress progress_;
+};
+
+}  // namespace kumo

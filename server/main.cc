@@ -1,0 +1,129 @@
+// kumo-server: holds one shard of a job's weights; server 0 also coordinates.
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+#include "common/options/command_line.h"
+#include "common/options/experiment_text.h"
+#include "common/options/parser.h"
+#include "common/process/exit_code.h"
+#include "common/process/last_words.h"
+#include "common/process/logging.h"
+#include "common/process/signals.h"
+#include "common/telemetry/console.h"
+#include "common/transport/malloc_tuning.h"
+#include "server/resume.h"
+#include "server/server_service.h"
+
+namespace kumo {
+namespace {
+
+struct Arguments {
+  std::string file;
+  std::vector<std::string> sets;
+  int index = 0;
+  std::string bind;
+};
+
+Status CheckArguments(const Arguments& arguments, const Experiment& experiment) {
+  const size_t servers = experiment.cluster.servers.size();
+  if (servers == 0) {
+    return FailedPrecondition(
+        "cluster.servers is not set: name the servers' addresses in the experiment file or with "
+        "--set cluster.servers=tcp://HOST:PORT,...");
+  }
+  if (arguments.index < 0 || static_cast<size_t>(arguments.index) >= servers) {
+    return FailedPrecondition("--index " + std::to_string(arguments.index) +
+                              ": cluster.servers names " + std::to_string(servers) +
+                              " servers, so it must be 0 .. " + std::to_string(servers - 1));
+  }
+  return OkStatus();
+}
+
+Status Run(const Arguments& arguments, const Experiment& experiment, const char* program) {
+  KUMO_RETURN_IF_ERROR(CheckArguments(arguments, experiment));
+  SteadyClock clock;
+  StopSignals signals;
+  PosixFileSystem files;
+  LogSettings log;
+  log.program = program;
+  log.directory = JoinPath(experiment.output.directory, "logs");
+  log.role = "server";
+  log.rank = std::to_string(arguments.index);
+  KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<Logging> logging, Logging::Start(log));
+
+  ServerNodeSettings settings;
+  settings.index = arguments.index;
+  settings.experiment = experiment;
+  settings.identity = IdentityOf(experiment);
+  settings.host = HostName();
+  settings.pid = getpid();
+  std::random_device random;
+  settings.incarnation = (uint64_t{random()} << 32) | random();
+
+  FdConsole console(STDOUT_FILENO);
+  std::unique_ptr<RunRecorder> recorder;
+  if (arguments.index == 0) {
+    KUMO_ASSIGN_OR_RETURN(settings.restored, FindCheckpointToResume(files, experiment));
+    RunRecorderSettings record;
+    record.directory = experiment.output.directory;
+    record.host = settings.host;
+    record.wall_time_s = static_cast<double>(std::time(nullptr));
+    record.tensorboard = experiment.output.tensorboard;
+    record.jsonl = experiment.output.jsonl;
+    if (settings.restored) record.resumed_round = settings.restored->version();
+    KUMO_ASSIGN_OR_RETURN(recorder, RunRecorder::Open(record, files, &clock, &console));
+    if (settings.restored) {
+      recorder->Say("goes on from checkpoint " + settings.restored->name());
+    }
+  }
+  const std::string address =
+      arguments.bind.empty() ? experiment.cluster.servers[arguments.index] : arguments.bind;
+  KUMO_ASSIGN_OR_RETURN(std::unique_ptr<ServerService> service,
+                        ServerService::Make(std::move(settings), address, &files, &clock, &signals,
+                                            std::move(recorder)));
+  return service->Run();
+}
+
+int Main(const char* program, const std::vector<std::string>& args) {
+  TuneMallocForLargeMessages();
+  Arguments arguments;
+  CommandLine line("kumo-server",
+                   "Holds one shard of a job's weights. Server 0 also coordinates: it leases "
+                   "partitions to\nworkers, commits checkpoints and shows the progress.");
+  line.AddPositional("FILE", "The experiment file", true, &arguments.file);
+  line.AddOption("index", "N", Allowed{.min = 0}, "Which of cluster.servers this is",
+                 &arguments.index);
+  line.AddOption("bind", "ADDRESS", Allowed(),
+                 "Where to listen, if not at its address in cluster.servers: tcp://*:7700",
+                 &arguments.bind, "its address in cluster.servers");
+  line.AddRepeated("set", "SECTION.KEY=VALUE", "Overrides a setting of the file", &arguments.sets);
+  const Status usage = line.Parse(args);
+  if (line.help_asked() && usage.ok()) {
+    std::fputs(line.Help().c_str(), stdout);
+    return 0;
+  }
+  const LastWords last_words("kumo-server " + std::to_string(arguments.index),
+                             LastWords::DefaultTerminationLog());
+  if (!usage.ok()) return last_words.Say(ExitCode::kUsage, usage.message());
+  const char* data = std::getenv("KUMO_DATA");
+  const Result<Experiment> experiment =
+      ParseExperiment(arguments.file, arguments.sets, data == nullptr ? "" : data);
+  if (!experiment.ok()) {
+    return last_words.Say(ExitCode::kBadConfiguration, experiment.status().message());
+  }
+  return last_words.Say(Run(arguments, *experiment, program));
+}
+
+}  // namespace
+}  // namespace kumo
+
+int main(int argc, char** argv) {
+  return kumo::Main(argv[0], std::vector<std::string>(argv + 1, argv + argc));
+}

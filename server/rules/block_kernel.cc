@@ -1,0 +1,97 @@
+// Block momentum and averaging over arrays: see rule.h for the formulas.
+//
+// Each formula is written once, for a number or a vector of them. The arrays that are written but
+// not read (the next weights) may be streamed past the caches: an ordinary store fetches the line
+// first, which costs a quarter of the whole pass.
+#include "common/lanes.h"
+#include "common/vector_loop.h"
+#include "server/rules/kernel.h"
+
+namespace kumo::KUMO_ISA {
+
+KUMO_ALWAYS_INLINE bool Aligned(const void* array) {
+  return array == nullptr || reinterpret_cast<uintptr_t>(array) % 64 == 0;
+}
+
+template <bool stream>
+KUMO_ALWAYS_INLINE void Write(FloatPart part, float* to) {
+  if constexpr (stream) {
+    StreamPart(part, to);
+  } else {
+    StorePart(part, to);
+  }
+}
+
+// What one formula makes of one number (or vector) of each array.
+template <typename T>
+struct Next {
+  T start;
+  T weights;
+};
+
+// With weights apart the formula is given the weights, else the start.
+template <bool stream, typename Formula>
+KUMO_ALWAYS_INLINE void UpdateTile(const RuleArrays& arrays, Formula formula) {
+  const RuleArrays a = arrays;
+  const float* from = a.next_weights == nullptr ? a.start : a.weights;
+  const auto vectors = [&a, from, formula](size_t begin, size_t end) KUMO_INLINE_LAMBDA {
+    size_t i = begin;
+    for (; i + kPartLanes <= end; i += kPartLanes) {
+      FloatPart velocity = {};
+      if (a.velocity != nullptr) velocity = LoadPart(a.velocity + i);
+      const Next<FloatPart> next = formula(LoadPart(a.sum + i), LoadPart(from + i), velocity);
+      if (a.velocity != nullptr) StorePart(velocity, a.velocity + i);
+      Write<stream>(next.start, a.next_start + i);
+      if (a.next_weights != nullptr) Write<stream>(next.weights, a.next_weights + i);
+    }
+    for (; i < end; ++i) {
+      float velocity = a.velocity == nullptr ? 0.0f : a.velocity[i];
+      const Next<float> next = formula(a.sum[i], from[i], velocity);
+      if (a.velocity != nullptr) a.velocity[i] = velocity;
+      a.next_start[i] = next.start;
+      if (a.next_weights != nullptr) a.next_weights[i] = next.weights;
+    }
+  };
+  if (a.velocity != nullptr) {
+    ForEachBlock(a.n, vectors, from, const_cast<const float*>(a.velocity));
+  } else {
+    ForEachBlock(a.n, vectors, from);
+  }
+}
+
+template <typename Formula>
+KUMO_ALWAYS_INLINE void Update(const RuleArrays& arrays, Formula formula) {
+  if (arrays.stream && Aligned(arrays.next_start) && Aligned(arrays.next_weights)) {
+    UpdateTile<true>(arrays, formula);
+  } else {
+    UpdateTile<false>(arrays, formula);
+  }
+}
+
+static void Average(float scale, const RuleArrays& arrays) {
+  Update(arrays, [scale](auto sum, auto start, auto&) KUMO_INLINE_LAMBDA {
+    const auto next = start - scale * sum;
+    return Next<decltype(sum)>{next, next};
+  });
+}
+
+static void Momentum(float eta, float gain, const RuleArrays& arrays) {
+  Update(arrays, [eta, gain](auto sum, auto start, auto& velocity) KUMO_INLINE_LAMBDA {
+    velocity = eta * velocity + gain * sum;
+    const auto next = start - velocity;
+    return Next<decltype(sum)>{next, next};
+  });
+}
+
+static void Nesterov(float eta, float gain, const RuleArrays& arrays) {
+  Update(arrays, [eta, gain](auto sum, auto weights, auto& velocity) KUMO_INLINE_LAMBDA {
+    velocity = eta * velocity + gain * sum;
+    const auto next = weights - velocity;
+    return Next<decltype(sum)>{next - eta * velocity, next};
+  });
+}
+
+extern const RuleKernels kRuleKernels;
+constinit const RuleKernels kRuleKernels = {Average, Momentum, Nesterov};
+
+}  // namespace kumo::KUMO_ISA

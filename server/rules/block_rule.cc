@@ -1,0 +1,145 @@
+// Rules `block_momentum` and `average`.
+#include <cmath>
+#include <sstream>
+
+#include "server/rules/kernel_table.h"
+#include "server/rules/rule.h"
+
+namespace kumo {
+namespace {
+
+RuleArrays ArraysOf(const RuleTile& tile, float* velocity) {
+  return {tile.n,       tile.sum,          tile.start, tile.next_start,
+          tile.weights, tile.next_weights, velocity,   tile.stream};
+}
+
+class AverageRule final : public Rule {
+ public:
+  explicit AverageRule(Isa isa) : kernels_(RuleKernelsAt(isa)) {}
+
+  std::string_view name() const override { return "average"; }
+  int slots() const override { return 0; }
+  bool keeps_weights_apart() const override { return false; }
+
+ private:
+  void Step(const RoundInfo&, const RuleTile& tile) const override {
+    kernels_.average(tile.scale, ArraysOf(tile, /*velocity=*/nullptr));
+  }
+
+  const RuleKernels& kernels_;
+};
+
+// v <- eta v + gain * sum, where the conventions differ in eta and gain, and in whether the
+// look-ahead of Nesterov's form is kept apart from the weights.
+class BlockMomentumRule : public Rule {
+ public:
+  BlockMomentumRule(const BlockRuleSettings& settings, bool apart, Isa isa)
+      : settings_(settings), apart_(apart), kernels_(RuleKernelsAt(isa)) {}
+
+  std::string_view name() const final { return "block_momentum"; }
+  int slots() const final { return 1; }
+  bool keeps_weights_apart() const final { return apart_; }
+
+ protected:
+  struct Factors {
+    double eta;
+    double of_mean;  // of the mean contribution
+  };
+  virtual Factors FactorsOf(const RoundInfo& info) const = 0;
+
+  const BlockRuleSettings settings_;
+
+ private:
+  void Step(const RoundInfo& info, const RuleTile& tile) const final {
+    const Factors factors = FactorsOf(info);
+    const float eta = static_cast<float>(factors.eta);
+    const float gain = static_cast<float>(factors.of_mean * static_cast<double>(tile.scale));
+    const auto step = settings_.nesterov ? kernels_.nesterov : kernels_.momentum;
+    step(eta, gain, ArraysOf(tile, tile.slots[0]));
+  }
+
+  const bool apart_;
+  const RuleKernels& kernels_;
+};
+
+class PaperRule final : public BlockMomentumRule {
+ public:
+  PaperRule(const BlockRuleSettings& settings, Isa isa)
+      : BlockMomentumRule(settings, /*apart=*/settings.nesterov, isa) {}
+
+ private:
+  Factors FactorsOf(const RoundInfo&) const override {
+    return {settings_.momentum, settings_.learning_rate};
+  }
+};
+
+class CntkRule final : public BlockMomentumRule {
+ public:
+  // time_constant in samples over all partitions; 0: no momentum.
+  CntkRule(const BlockRuleSettings& settings, double time_constant, Isa isa)
+      : BlockMomentumRule(settings, /*apart=*/false, isa), time_constant_(time_constant) {}
+
+ private:
+  Factors FactorsOf(const RoundInfo& info) const override {
+    const double eta =
+        time_constant_ > 0.0 ? std::exp(-static_cast<double>(info.samples) / time_constant_) : 0.0;
+    return {eta, (1.0 - eta) * static_cast<double>(settings_.learning_rate) * info.partitions};
+  }
+
+  const double time_constant_;
+};
+
+Status OutOfRange(std::string_view setting, double value, std::string_view range) {
+  std::ostringstream message;
+  message << "block." << setting << " = " << value << " is out of range: it must be " << range;
+  return InvalidArgument(message.str());
+}
+
+Status CheckSettings(const BlockRuleSettings& settings) {
+  // Written so that NaN is refused too.
+  if (!(settings.momentum >= 0.0f && settings.momentum < 1.0f)) {
+    return OutOfRange("momentum", settings.momentum, "at least 0 and below 1");
+  }
+  if (!(settings.learning_rate > 0.0f && std::isfinite(settings.learning_rate))) {
+    return OutOfRange("learning_rate", settings.learning_rate, "above 0");
+  }
+  if (!(settings.time_constant >= 0.0 && std::isfinite(settings.time_constant))) {
+    return OutOfRange("time_constant", settings.time_constant,
+                      "at least 0, in samples (0: from the block's size)");
+  }
+  return OkStatus();
+}
+
+// tau_c = -B / ln(1 - 1/N). One partition has nothing to smooth: 0, no momentum.
+double TimeConstant(const BlockRuleSettings& settings, int partitions, int64_t full_block_samples) {
+  if (settings.time_constant > 0.0) return settings.time_constant;
+  if (partitions == 1) return 0.0;
+  return -static_cast<double>(full_block_samples) / std::log1p(-1.0 / partitions);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Rule>> MakeBlockRule(const BlockRuleSettings& settings, int partitions,
+                                            int64_t full_block_samples, Isa isa) {
+  CHECK_GE(partitions, 1);
+  CHECK_GE(full_block_samples, 1);
+  if (settings.rule == "average") return MakeAverageRule(isa);
+  if (settings.rule != "block_momentum") {
+    return NotFound("block.rule = '" + settings.rule +
+                    "' is unknown; there are: block_momentum, average");
+  }
+  KUMO_RETURN_IF_ERROR(CheckSettings(settings));
+  if (settings.convention == "paper") {
+    return std::unique_ptr<Rule>(std::make_unique<PaperRule>(settings, isa));
+  }
+  if (settings.convention == "cntk") {
+    const double time_constant = TimeConstant(settings, partitions, full_block_samples);
+    return std::unique_ptr<Rule>(std::make_unique<CntkRule>(settings, time_constant, isa));
+  }
+  return NotFound("block.convention = '" + settings.convention +
+                  "' is unknown; there are: paper, cntk");
+}
+
+std::unique_ptr<Rule> MakeAverageRule(Isa isa) { return std::make_unique<AverageRule>(isa); }
+
+}  // namespace kumo

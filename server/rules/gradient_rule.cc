@@ -1,0 +1,34 @@
+// Rule `gradient`: next = weights - step of an optimiser along the mean gradient.
+#include <utility>
+
+#include "server/rules/rule.h"
+
+namespace kumo {
+namespace {
+
+class GradientRule final : public Rule {
+ public:
+  explicit GradientRule(std::unique_ptr<Optimiser> optimiser) : optimiser_(std::move(optimiser)) {}
+
+  std::string_view name() const override { return "gradient"; }
+  int slots() const override { return optimiser_->slots(); }
+  bool keeps_weights_apart() const override { return false; }
+
+ private:
+  void Step(const RoundInfo& info, const RuleTile& tile) const override {
+    const StepInfo step = {info.learning_rate, info.weight_decay, info.step};
+    optimiser_->Step(step, tile.scale, {tile.sum, tile.n}, {tile.start, tile.n},
+                     {tile.next_start, tile.n}, tile.slots);
+  }
+
+  const std::unique_ptr<Optimiser> optimiser_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Rule>> MakeGradientRule(const OptimiserSettings& settings, Isa isa) {
+  KUMO_ASSIGN_OR_RETURN(std::unique_ptr<Optimiser> optimiser, MakeOptimiser(settings, isa));
+  return std::unique_ptr<Rule>(std::make_unique<GradientRule>(std::move(optimiser)));
+}
+
+}  // namespace kumo

@@ -1,0 +1,89 @@
+// Update rules: the mean contribution of a round and the state -> the next weights. Formulas:
+// docs/design.md, "Update rules".
+//
+// A shard keeps two vectors per chunk: `start`, what the workers pull and begin a block from (s),
+// and `weights`, what is evaluated and exported (w). They are one and the same unless
+// keeps_weights_apart(). Rules are immutable and thread-safe; they work per element on tiles, so a
+// chunk's aggregation and update are one pass over memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "common/isa.h"
+#include "common/optimiser/optimiser.h"
+#include "common/options/experiment.h"
+#include "common/status.h"
+
+namespace kumo {
+
+// What a rule is told about a round; the same on every shard.
+struct RoundInfo {
+  float learning_rate = 0.0f;  // rule `gradient`: of this round's minibatch
+  float weight_decay = 0.0f;   // rule `gradient`: 0 for segments that are not decayed
+  int64_t step = 1;            // rounds since this rule's state was zero, counted from 1
+  int64_t samples = 0;         // of the round, over all partitions; 0: an empty round
+  int partitions = 1;          // N, those without samples included
+};
+
+// Some numbers of one chunk. All arrays have n elements; the `next` arrays do not overlap the
+// others. Where the rule keeps no weights apart, weights and next_weights are null.
+struct RuleTile {
+  size_t n = 0;
+  const float* sum = nullptr;  // sum over partitions of samples_i * contribution_i
+  float scale = 0.0f;          // 1 / samples of the round: mean = scale * sum
+  const float* start = nullptr;
+  float* next_start = nullptr;
+  const float* weights = nullptr;
+  float* next_weights = nullptr;
+  float* slots[Optimiser::kMaxSlots] = {};
+  // Write the next arrays past the caches, where they are 64-byte aligned: a third faster for a
+  // shard that is larger than its caches, slower for what is read again at once. Who sets it calls
+  // FenceStreams before another thread reads them (AggregateAndApply does).
+  bool stream = false;
+};
+
+// Orders streamed writes before all that follows.
+void FenceStreams();
+
+class Rule {
+ public:
+  virtual ~Rule() = default;
+  virtual std::string_view name() const = 0;
+  // State arrays per chunk, 0 .. Optimiser::kMaxSlots, zero at the start.
+  virtual int slots() const = 0;
+  virtual bool keeps_weights_apart() const = 0;
+  // Writes the next arrays and the slots. A round without samples changes nothing: the next arrays
+  // become copies, the slots stay (a replayed momentum would move the weights without any data).
+  void Apply(const RoundInfo& info, const RuleTile& tile) const;
+
+ private:
+  // As Apply, with info.samples > 0.
+  virtual void Step(const RoundInfo& info, const RuleTile& tile) const = 0;
+};
+
+// `gradient`: contributions are mean gradients, stepped by an optimiser.
+Result<std::unique_ptr<Rule>> MakeGradientRule(const OptimiserSettings& settings,
+                                               Isa isa = DetectIsa());
+
+// The rule of block mode, `block_momentum` or `average`. full_block_samples: B, of a full block
+// over all partitions. With G the mean of s - w_i over the round's samples and v starting at 0:
+//   paper  v <- eta v + zeta G;  w <- w - v;  s <- w, with Nesterov s <- w - eta v
+//          (Chen & Huo, ICASSP 2016). With Nesterov w and s differ, and both are kept.
+//   cntk   v <- eta v + (1 - eta) blockLR N G;  s <- s - v, with Nesterov s <- s - v - eta v;
+//          eta = exp(-samples of the round / tau_c), tau_c by default -B / ln(1 - 1/N), which makes
+//          eta = 1 - 1/N on a full block, and 0 for N = 1. The next step starts from s, look-ahead
+//          included, so there is one vector: s is what is evaluated too, as in CNTK.
+// eta = 0, zeta = 1 is plain averaging. InvalidArgument names the setting that is out of range,
+// NotFound an unknown rule or convention. Requires partitions and full_block_samples >= 1.
+Result<std::unique_ptr<Rule>> MakeBlockRule(const BlockRuleSettings& settings, int partitions,
+                                            int64_t full_block_samples, Isa isa = DetectIsa());
+
+// Plain averaging (next = start - mean): statistics in either mode, and `rule=average`.
+std::unique_ptr<Rule> MakeAverageRule(Isa isa = DetectIsa());
+
+}  // namespace kumo

@@ -1,0 +1,416 @@
+#include "server/server_node.h"
+
+#include <algorithm>
+
+#include <glog/logging.h>
+
+#include "common/protocol.h"
+
+namespace kumo {
+namespace {
+
+constexpr size_t kMaxMembers = 4096;
+constexpr TimeUs kResend = 500 * kMillisecond;
+
+TimeUs Seconds(double seconds) { return static_cast<TimeUs>(seconds * 1e6); }
+
+const PeerName& CoordinatorPeer() {
+  static const PeerName* const name = new PeerName(ServerPeer(0));
+  return *name;
+}
+
+}  // namespace
+
+ServerNode::ServerNode(ServerNodeSettings settings, TimeUs now)
+    : settings_(std::move(settings)), started_(now), heard_(now) {
+  if (!coordinates()) return;
+  coordinator_.emplace(settings_.identity, settings_.experiment, settings_.restored, now);
+  generation_ = coordinator_->generation();
+  start_version_ = coordinator_->start_version();
+  restore_ = coordinator_->restore_name();
+}
+
+ServerActions ServerNode::OnMessage(const PeerName& from, const Message& message, TimeUs now) {
+  ServerActions actions;
+  now_ = now;
+  const wire::Header& header = message.header;
+  if (header.type() == wire::STATUS) {
+    if (coordinates()) {
+      SendAction reply{from, {}};
+      reply.message.header.set_type(wire::STATUS_REPLY);
+      *reply.message.header.mutable_job_status() = Describe(now);
+      actions.push_back(std::move(reply));
+    }
+  } else if (header.type() == wire::HELLO) {
+    OnHello(from, message, now, &actions);
+  } else if (header.job() != settings_.identity.JobId()) {
+    // Another job's; its hello is answered, nothing else is.
+  } else if (!coordinates() && from == CoordinatorPeer()) {
+    OnFromCoordinator(message, now, &actions);
+  } else {
+    OnFromMember(from, message, now, &actions);
+  }
+  return Stamp(std::move(actions));
+}
+
+void ServerNode::OnHello(const PeerName& from, const Message& message, TimeUs now,
+                         ServerActions* actions) {
+  const wire::Hello& hello = message.header.hello();
+  if (Status status = CheckHello(message.header, settings_.identity, spec_); !status.ok()) {
+    Refuse(from, status, actions);
+    return;
+  }
+  const bool worker = hello.role() == wire::Hello::WORKER;
+  if (!coordinates() && (!worker || generation_ == 0)) return;  // it asks again
+  if (members_.size() >= kMaxMembers && !members_.contains(from)) {
+    Refuse(from, ResourceExhausted("too many members"), actions);
+    return;
+  }
+  if (worker && !shard_) {
+    if (Status status = BuildShard(hello.spec(), now, actions); !status.ok()) {
+      Refuse(from, status, actions);
+      return;
+    }
+  }
+  if (coordinates()) {
+    if (Status status = coordinator_->OnHello(from, hello, now, actions); !status.ok()) {
+      Refuse(from, status, actions);
+      return;
+    }
+  }
+  members_[from].seen = now;
+  Welcome(from, actions);
+}
+
+Status ServerNode::BuildShard(const wire::JobSpec& wire_spec, TimeUs now, ServerActions* actions) {
+  const Experiment& experiment = settings_.experiment;
+  KUMO_ASSIGN_OR_RETURN(JobSpec spec, ParseSpec(wire_spec));
+  if (settings_.restored && settings_.restored->fingerprint() != spec.layout.fingerprint()) {
+    return FailedPrecondition("checkpoint " + restore_ +
+                              " is of another network than this worker's: choose another output "
+                              "directory, or checkpoint.resume=never");
+  }
+  KUMO_ASSIGN_OR_RETURN(JobPlan plan, PlanFor(experiment, spec));
+
+  ShardSettings settings;
+  settings.index = settings_.index;
+  settings.servers = settings_.identity.servers;
+  settings.chunk_bytes = experiment.cluster.chunk_kib * 1024;
+  settings.state_slots = StateSlots(experiment, spec);
+  const auto observe = [this](int64_t version, const wire::Metrics& metrics) {
+    return coordinator_->OnVersion(version, metrics, now_, observed_);
+  };
+  KUMO_ASSIGN_OR_RETURN(std::unique_ptr<Shard> shard,
+                        Shard::Make(settings, experiment, plan, spec.layout, observe));
+  plan_ = plan;
+  spec_ = std::move(spec);
+  shard_ = std::move(shard);
+  if (coordinates()) coordinator_->OnSpec(*plan_, shard_->map(), *spec_);
+  LOG(INFO) << "holds " << shard_->bytes() << " of " << shard_->layout().size() * sizeof(float)
+            << " bytes of weights";
+  if (restore_.empty()) {
+    ready_ = true;
+  } else {
+    actions->push_back(RestoreAction{restore_});
+  }
+  if (coordinates()) coordinator_->OnOwnReport(Report(), now, actions);
+  return OkStatus();
+}
+
+void ServerNode::OnFromCoordinator(const Message& message, TimeUs now, ServerActions* actions) {
+  heard_ = now;
+  const wire::Header& header = message.header;
+  switch (header.type()) {
+    case wire::WELCOME:
+      if (generation_ == 0) {
+        generation_ = header.welcome().generation();
+        start_version_ = header.welcome().version();
+        restore_ = header.welcome().restore();
+      }
+      return;
+    case wire::REFUSED:
+      actions->push_back(ExitAction{
+          FailedPrecondition("server 0 refused this server: " + header.refusal().reason())});
+      return;
+    case wire::ACK:
+      unsent_saves_.erase(header.round());
+      return;
+    case wire::HEARTBEAT_REPLY:
+      if (header.has_refusal()) {
+        actions->push_back(ExitAction{Status(static_cast<StatusCode>(header.refusal().code()),
+                                             "the job failed: " + header.refusal().reason())});
+      } else if (header.orders().finished()) {
+        actions->push_back(ExitAction{
+            header.orders().stopped() ? Unavailable("the job was stopped and saved") : OkStatus()});
+      }
+      return;
+    default:
+      return;
+  }
+}
+
+void ServerNode::OnFromMember(const PeerName& from, const Message& message, TimeUs now,
+                              ServerActions* actions) {
+  const auto member = members_.find(from);
+  const wire::Header& header = message.header;
+  if (member == members_.end()) {
+    if (header.type() != wire::HEARTBEAT) return;
+    SendAction reply{from, {}};  // it has to join first
+    reply.message.header.set_type(wire::GONE);
+    actions->push_back(std::move(reply));
+    return;
+  }
+  if (header.generation() != generation_) {
+    Refuse(from,
+           Aborted("generation " + std::to_string(header.generation()) +
+                   " is over; this is generation " + std::to_string(generation_)),
+           actions);
+    return;
+  }
+  member->second.seen = now;
+  switch (header.type()) {
+    case wire::HEARTBEAT:
+    case wire::BYE:
+    case wire::EVALUATED:
+    case wire::SAVED:
+      OnToCoordinator(from, message, now, actions);
+      return;
+    default:
+      break;
+  }
+  if (!shard_ || !ready_) return;
+  observed_ = actions;
+  if (Status status = shard_->OnMessage(from, message, actions); !status.ok()) {
+    LOG(WARNING) << "refused a message of " << from << ": " << status.message();
+    Refuse(from, status, actions);
+  }
+}
+
+void ServerNode::OnToCoordinator(const PeerName& from, const Message& message, TimeUs now,
+                                 ServerActions* actions) {
+  const wire::Header& header = message.header;
+  if (header.type() == wire::BYE) {
+    if (shard_) shard_->Forget(from);
+    members_.erase(from);
+  }
+  if (!coordinates()) {
+    if (header.type() != wire::HEARTBEAT) return;
+    SendAction reply{from, {}};  // only says that this server is alive
+    reply.message.header.set_type(wire::HEARTBEAT_REPLY);
+    actions->push_back(std::move(reply));
+    return;
+  }
+  Status status;
+  switch (header.type()) {
+    case wire::HEARTBEAT:
+      coordinator_->OnHeartbeat(from, header, now, actions);
+      break;
+    case wire::BYE:
+      coordinator_->OnBye(from, header, now, actions);
+      break;
+    case wire::EVALUATED:
+      status = coordinator_->OnEvaluated(from, header, now, actions);
+      break;
+    default:
+      for (int i = 1; i < settings_.identity.servers; ++i) {
+        if (from == ServerPeer(i)) status = coordinator_->OnSaved(i, header, actions);
+      }
+  }
+  if (!status.ok()) Refuse(from, status, actions);
+}
+
+ServerActions ServerNode::OnComputed(const ChunkWork& work, TimeUs now) {
+  ServerActions actions;
+  now_ = now;
+  observed_ = &actions;
+  shard_->OnComputed(work, &actions);
+  return Stamp(std::move(actions));
+}
+
+ServerActions ServerNode::OnSaved(int64_t version, const Result<checkpoint::File>& file,
+                                  TimeUs now) {
+  ServerActions actions;
+  Message message;
+  message.header.set_type(wire::SAVED);
+  message.header.set_round(version);
+  wire::SavedFile* saved = message.header.mutable_saved_file();
+  if (file.ok()) {
+    saved->set_name(file->name());
+    saved->set_bytes(file->bytes());
+    saved->set_crc32c(file->crc32c());
+  } else {
+    saved->set_failure(file.status().message());
+    LOG(ERROR) << "could not save round " << version << ": " << file.status().message();
+  }
+  if (coordinates()) {
+    // Our own word needs no acknowledgement.
+    if (Status status = coordinator_->OnSaved(0, message.header, &actions); !status.ok()) {
+      LOG(ERROR) << status.message();
+    }
+  } else {
+    unsent_saves_[version] = {message, now + kResend};
+    actions.push_back(SendAction{CoordinatorPeer(), std::move(message)});
+  }
+  return Stamp(std::move(actions));
+}
+
+ServerActions ServerNode::OnRestored(const Result<ShardSnapshot>& snapshot, TimeUs now) {
+  ServerActions actions;
+  now_ = now;
+  observed_ = &actions;
+  Status status = snapshot.ok() ? shard_->Restore(*snapshot) : snapshot.status();
+  if (status.ok()) {
+    ready_ = true;
+    LOG(INFO) << "goes on from checkpoint " << restore_;
+    if (coordinates()) coordinator_->OnOwnReport(Report(), now, &actions);
+  } else {
+    Fail(FailedPrecondition("checkpoint " + restore_ + ": " + status.message()), now, &actions);
+  }
+  return Stamp(std::move(actions));
+}
+
+void ServerNode::Fail(const Status& status, TimeUs now, ServerActions* actions) {
+  LOG(ERROR) << status.message();
+  failure_ = status;
+  next_heartbeat_ = 0;  // tell the coordinator at once
+  if (coordinates()) coordinator_->OnOwnReport(Report(), now, actions);
+}
+
+ServerActions ServerNode::OnCommitted(int64_t version, const Status& status, TimeUs now) {
+  ServerActions actions;
+  coordinator_->OnCommitted(version, status, now, &actions);
+  return Stamp(std::move(actions));
+}
+
+void ServerNode::RequestStop() {
+  if (coordinates()) coordinator_->RequestStop();
+}
+
+ServerActions ServerNode::Tick(TimeUs now) {
+  ServerActions actions;
+  now_ = now;
+  const TimeUs forget_after = 2 * Seconds(settings_.experiment.cluster.suspect_after_s);
+  for (auto member = members_.begin(); member != members_.end();) {
+    if (now - member->second.seen <= forget_after) {
+      ++member;
+      continue;
+    }
+    if (shard_) shard_->Forget(member->first);
+    member = members_.erase(member);
+  }
+  if (coordinates()) {
+    if (shard_) coordinator_->OnOwnReport(Report(), now, &actions);
+    coordinator_->Tick(now, &actions);
+  } else {
+    TickFollower(now, &actions);
+  }
+  return Stamp(std::move(actions));
+}
+
+void ServerNode::TickFollower(TimeUs now, ServerActions* actions) {
+  const auto& cluster = settings_.experiment.cluster;
+  const double limit = generation_ == 0 ? cluster.join_timeout_s : 3 * cluster.suspect_after_s;
+  if (now - heard_ > Seconds(limit)) {
+    actions->push_back(ExitAction{Unavailable("server 0 does not answer since " +
+                                              std::to_string((now - heard_) / kSecond) + " s")});
+    return;
+  }
+  if (generation_ == 0) {
+    if (now < next_hello_) return;
+    next_hello_ = now + kResend;
+    SendAction send{CoordinatorPeer(), {}};
+    send.message.header.set_type(wire::HELLO);
+    wire::Hello* hello = send.message.header.mutable_hello();
+    hello->set_role(wire::Hello::SERVER);
+    hello->set_job_name(settings_.identity.job_name);
+    hello->set_experiment_hash(settings_.identity.experiment_hash);
+    hello->set_experiment_text(settings_.identity.experiment_text);
+    hello->set_incarnation(settings_.incarnation);
+    hello->set_host(settings_.host);
+    hello->set_pid(settings_.pid);
+    hello->set_server_index(settings_.index);
+    hello->set_servers(settings_.identity.servers);
+    actions->push_back(std::move(send));
+    return;
+  }
+  if (now >= next_heartbeat_) {
+    next_heartbeat_ = now + Seconds(cluster.heartbeat_s);
+    SendAction send{CoordinatorPeer(), {}};
+    send.message.header.set_type(wire::HEARTBEAT);
+    *send.message.header.mutable_server_report() = Report();
+    actions->push_back(std::move(send));
+  }
+  for (auto& [version, save] : unsent_saves_) {
+    if (now < save.resend_at) continue;
+    save.resend_at = now + kResend;
+    actions->push_back(SendAction{CoordinatorPeer(), save.message});
+  }
+}
+
+TimeUs ServerNode::NextDeadline() const {
+  if (coordinates()) return coordinator_->NextDeadline();
+  TimeUs next = generation_ == 0 ? next_hello_ : next_heartbeat_;
+  for (const auto& [version, save] : unsent_saves_) next = std::min(next, save.resend_at);
+  return next;
+}
+
+wire::JobStatus ServerNode::Describe(TimeUs now) const { return coordinator_->Describe(now); }
+
+Range ServerNode::shard_range() const {
+  const ShardMap& map = shard_->map();
+  const int first = map.FirstChunk(settings_.index);
+  const int last = map.FirstChunk(settings_.index + 1) - 1;
+  if (last < first) return {};
+  return {map.chunks()[first].range.begin, map.chunks()[last].range.end};
+}
+
+void ServerNode::SetTraffic(uint64_t bytes_sent, uint64_t bytes_received) {
+  bytes_sent_ = bytes_sent;
+  bytes_received_ = bytes_received;
+}
+
+wire::ServerReport ServerNode::Report() const {
+  wire::ServerReport report;
+  report.set_ready(ready_);
+  report.set_bytes_sent(bytes_sent_);
+  report.set_bytes_received(bytes_received_);
+  if (shard_) {
+    report.set_version(shard_->version());
+    report.set_shard_bytes(shard_->bytes());
+    report.set_waits_for(shard_->WaitsFor());
+  }
+  report.set_failure(failure_.message());
+  report.set_failure_code(static_cast<uint32_t>(failure_.code()));
+  return report;
+}
+
+void ServerNode::Welcome(const PeerName& to, ServerActions* actions) {
+  SendAction reply{to, {}};
+  reply.message.header.set_type(wire::WELCOME);
+  wire::Welcome* welcome = reply.message.header.mutable_welcome();
+  welcome->set_generation(generation_);
+  welcome->set_version(start_version_);
+  welcome->set_restore(restore_);
+  actions->push_back(std::move(reply));
+}
+
+void ServerNode::Refuse(const PeerName& to, const Status& status, ServerActions* actions) {
+  SendAction reply{to, {}};
+  reply.message.header.set_type(wire::REFUSED);
+  reply.message.header.mutable_refusal()->set_code(static_cast<uint32_t>(status.code()));
+  reply.message.header.mutable_refusal()->set_reason(status.message());
+  actions->push_back(std::move(reply));
+}
+
+ServerActions ServerNode::Stamp(ServerActions actions) const {
+  for (ServerAction& action : actions) {
+    if (auto* send = std::get_if<SendAction>(&action)) {
+      send->message.header.set_protocol(kProtocolVersion);
+      send->message.header.set_job(settings_.identity.JobId());
+      send->message.header.set_generation(generation_);
+    }
+  }
+  return actions;
+}
+
+}  // namespace kumo

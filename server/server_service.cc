@@ -1,0 +1,275 @@
+#include "server/server_service.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include <glog/logging.h>
+
+#include "common/telemetry/human_readable.h"
+
+namespace kumo {
+namespace {
+
+constexpr TimeUs kLongestPoll = 100 * kMillisecond;
+constexpr int64_t kShutdownMs = 10'000;
+
+// The address that a server listens at is what other processes connect to, unless told otherwise.
+ZmqTransportOptions TransportOptions(const ServerNodeSettings& settings) {
+  ZmqTransportOptions options;
+  options.name = ServerPeer(settings.index);
+  options.framing.job = settings.identity.JobId();
+  options.framing.max_payload_bytes = settings.experiment.cluster.chunk_kib * 1024 + 4096;
+  options.insecure = settings.experiment.cluster.insecure;
+  return options;
+}
+
+RoundProgress ProgressOf(const wire::JobStatus& status) {
+  RoundProgress progress;
+  progress.round = status.round();
+  progress.rounds = status.rounds();
+  progress.epoch = status.epoch();
+  progress.epochs = status.epochs();
+  progress.loss = status.loss();
+  progress.accuracy = status.accuracy();
+  progress.learning_rate = status.learning_rate();
+  progress.samples_per_second = status.samples_per_second();
+  progress.workers = status.workers_size();
+  progress.elapsed_seconds = status.elapsed_seconds();
+  if (status.eta_seconds() > 0) progress.eta_seconds = status.eta_seconds();
+  double slowest = 0;
+  for (const auto& worker : status.workers()) {
+    const wire::WorkerReport& report = worker.report();
+    const double share = 1.0 / status.workers_size();
+    progress.compute_ms += share * report.compute_ms();
+    progress.wait_ms += share * report.wait_ms();
+    progress.network_ms += share * report.network_ms();
+    progress.bytes_sent += report.bytes_sent();
+    progress.bytes_received += report.bytes_received();
+    // Whoever waits least is the one that the others wait for.
+    const double busy = report.compute_ms() + report.network_ms();
+    if (status.workers_size() > 1 && busy > slowest) {
+      slowest = busy;
+      progress.slowest = worker.name();
+    }
+  }
+  return progress;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ServerService>> ServerService::Make(ServerNodeSettings settings,
+                                                           const std::string& bind_address,
+                                                           FileSystem* files, const Clock* clock,
+                                                           StopSignals* signals,
+                                                           std::unique_ptr<RunRecorder> recorder) {
+  KUMO_ASSIGN_OR_RETURN(std::unique_ptr<ZmqTransport> transport,
+                        ZmqTransport::Make(TransportOptions(settings)));
+  KUMO_RETURN_IF_ERROR(transport->Bind(bind_address));
+  LOG(INFO) << "listens at " << transport->bound_address();
+  if (settings.index > 0) {
+    KUMO_RETURN_IF_ERROR(transport->Connect(ServerPeer(0), settings.experiment.cluster.servers[0]));
+  }
+  return std::unique_ptr<ServerService>(new ServerService(
+      std::move(settings), files, clock, signals, std::move(transport), std::move(recorder)));
+}
+
+ServerService::ServerService(ServerNodeSettings settings, FileSystem* files, const Clock* clock,
+                             StopSignals* signals, std::unique_ptr<ZmqTransport> transport,
+                             std::unique_ptr<RunRecorder> recorder)
+    : settings_(settings),
+      folder_(JoinPath(settings.experiment.output.directory, "checkpoints")),
+      files_(files),
+      clock_(clock),
+      signals_(signals),
+      transport_(std::move(transport)),
+      recorder_(std::move(recorder)),
+      node_(settings, clock->NowUs()),
+      arithmetic_(settings.experiment.cluster.server_threads) {
+  transport_->AddFd(signals_->fd(), [this] { OnSignals(); });
+}
+
+// Server 0 saves and stops the job; the others then hear of it. Asked twice, or told to leave on
+// its own, a server goes at once.
+void ServerService::OnSignals() {
+  for (int signal : signals_->Take()) {
+    LOG(WARNING) << SignalName(signal);
+    if (settings_.index == 0 && ++stops_asked_ == 1) {
+      node_.RequestStop();
+      if (recorder_) recorder_->Say("stopping after the next round, which is saved");
+    } else {
+      exit_ = Unavailable(std::string("ended by ") + SignalName(signal));
+    }
+  }
+}
+
+Status ServerService::Run() {
+  const auto on_message = [this](const PeerName& from, Message message) {
+    Perform(node_.OnMessage(from, message, clock_->NowUs()));
+  };
+  while (!exit_) {
+    const TimeUs now = clock_->NowUs();
+    if (now >= node_.NextDeadline()) {
+      node_.SetTraffic(transport_->counters().bytes_sent, transport_->counters().bytes_received);
+      Perform(node_.Tick(now));
+    }
+    ShowProgress(now);
+    if (exit_) break;
+    const TimeUs wait = std::clamp<TimeUs>(node_.NextDeadline() - now, 0, kLongestPoll);
+    transport_->Poll(wait, on_message);
+    RunCompletions();
+  }
+  for (ThreadPool* pool : {&arithmetic_, &disk_}) {
+    if (Status status = pool->Shutdown(kShutdownMs); !status.ok()) LOG(WARNING) << status.message();
+  }
+  if (recorder_) {
+    SayFarewell();
+    if (Status status = recorder_->Flush(); !status.ok()) LOG(WARNING) << status.message();
+  }
+  return *exit_;
+}
+
+void ServerService::SayFarewell() {
+  const std::string& output = settings_.experiment.output.directory;
+  const wire::JobStatus status = node_.Describe(clock_->NowUs());
+  if (exit_->ok()) {
+    std::string accuracy = "nothing was evaluated";
+    if (last_accuracy_ >= 0) {
+      char text[64];
+      std::snprintf(text, sizeof text, "validation accuracy %.4f", last_accuracy_);
+      accuracy = text;
+    }
+    recorder_->Say("done: " + accuracy + " after " + HumanDuration(status.elapsed_seconds()));
+  }
+  if (status.last_checkpoint() >= 0) {
+    recorder_->Say("model   " + JoinPath(folder_, CheckpointName(status.last_checkpoint())));
+  }
+  recorder_->Say("curves  " + output + " (tensorboard --logdir " + output + "; log.jsonl)");
+  recorder_->Say("logs    " + JoinPath(output, "logs"));
+}
+
+void ServerService::Complete(Completion completion) {
+  {
+    MutexLock lock(mutex_);
+    completions_.push_back(std::move(completion));
+  }
+  transport_->Wake();
+}
+
+void ServerService::RunCompletions() {
+  std::vector<Completion> completions;
+  {
+    MutexLock lock(mutex_);
+    completions.swap(completions_);
+  }
+  for (Completion& completion : completions) Perform(completion(clock_->NowUs()));
+}
+
+void ServerService::Perform(ServerActions actions) {
+  for (ServerAction& action : actions) {
+    if (auto* send = std::get_if<SendAction>(&action)) {
+      // Whoever misses it asks again.
+      const Status status = transport_->Send(send->to, std::move(send->message));
+      if (!status.ok()) VLOG(1) << status.message();
+    } else if (auto* compute = std::get_if<ComputeAction>(&action)) {
+      arithmetic_.Submit([this, work = std::move(compute->work)] {
+        work->Run();
+        Complete([this, work](TimeUs now) { return node_.OnComputed(*work, now); });
+      });
+    } else if (auto* save = std::get_if<SaveAction>(&action)) {
+      Save(std::move(save->snapshot));
+    } else if (auto* restore = std::get_if<RestoreAction>(&action)) {
+      Restore(restore->checkpoint);
+    } else if (auto* commit = std::get_if<CommitAction>(&action)) {
+      Commit(std::move(commit->manifest));
+    } else if (auto* epoch = std::get_if<EpochEvaluatedAction>(&action)) {
+      Record(*epoch);
+    } else if (auto* exit = std::get_if<ExitAction>(&action)) {
+      if (!exit_) exit_ = exit->status;
+    }
+  }
+}
+
+void ServerService::Save(ShardSnapshot snapshot) {
+  const int64_t version = snapshot.version;
+  ShardFileHeader header;
+  header.job = settings_.identity.JobId();
+  header.experiment_hash = settings_.identity.experiment_hash;
+  header.fingerprint = node_.fingerprint();
+  header.version = version;
+  header.generation = node_.generation();
+  header.shard = static_cast<uint32_t>(settings_.index);
+  header.shards = static_cast<uint32_t>(settings_.identity.servers);
+  disk_.Submit([this, header, snapshot = std::move(snapshot)] {
+    const Result<SavedShardFile> saved = SaveShard(*files_, folder_, header, snapshot);
+    Result<checkpoint::File> file = checkpoint::File();
+    if (saved.ok()) {
+      file->set_name(ShardFileName(header.shard, header.shards, header.generation));
+      file->set_bytes(saved->bytes);
+      file->set_crc32c(saved->crc32c);
+    } else {
+      file = saved.status();
+    }
+    Complete([this, version = header.version, file](TimeUs now) {
+      return node_.OnSaved(version, file, now);
+    });
+  });
+}
+
+void ServerService::Restore(const std::string& name) {
+  disk_.Submit([this, name, wanted = node_.shard_range()] {
+    Result<ShardSnapshot> snapshot = [&]() -> Result<ShardSnapshot> {
+      KUMO_ASSIGN_OR_RETURN(const checkpoint::Manifest manifest,
+                            ReadManifest(*files_, folder_, name));
+      return ReadSnapshot(*files_, folder_, manifest, wanted);
+    }();
+    Complete([this, snapshot](TimeUs now) { return node_.OnRestored(snapshot, now); });
+  });
+}
+
+void ServerService::Commit(checkpoint::Manifest manifest) {
+  manifest.set_name(CheckpointName(manifest.version()));
+  disk_.Submit([this, manifest = std::move(manifest)] {
+    const Status status = WriteManifest(*files_, folder_, manifest);
+    if (status.ok()) {
+      const auto pruned = PruneCheckpoints(*files_, folder_, settings_.experiment.checkpoint.keep);
+      if (!pruned.ok()) LOG(WARNING) << pruned.status().message();
+    }
+    Complete([this, version = manifest.version(), status](TimeUs now) {
+      return node_.OnCommitted(version, status, now);
+    });
+  });
+}
+
+void ServerService::Record(const EpochEvaluatedAction& epoch) {
+  if (!recorder_) return;
+  const auto mean = [](double sum, int64_t samples) {
+    return samples > 0 ? sum / static_cast<double>(samples) : 0.0;
+  };
+  const wire::JobStatus status = node_.Describe(clock_->NowUs());
+  EpochResult result;
+  result.epoch = epoch.epoch + 1;
+  result.round = status.round();
+  result.loss = mean(epoch.train.loss_sum(), epoch.train.samples());
+  result.accuracy = mean(static_cast<double>(epoch.train.correct()), epoch.train.samples());
+  if (epoch.validation.samples() > 0) {
+    result.validation_loss = mean(epoch.validation.loss_sum(), epoch.validation.samples());
+    result.validation_accuracy =
+        mean(static_cast<double>(epoch.validation.correct()), epoch.validation.samples());
+    last_accuracy_ = *result.validation_accuracy;
+  }
+  result.elapsed_seconds = status.elapsed_seconds();
+  recorder_->Record(result);
+}
+
+void ServerService::ShowProgress(TimeUs now) {
+  if (!recorder_ || now < next_progress_) return;
+  next_progress_ = now + static_cast<TimeUs>(settings_.experiment.output.interval_s * 1e6);
+  const wire::JobStatus status = node_.Describe(now);
+  if (status.phase() == "training" && status.round() >= 0) {
+    recorder_->Record(ProgressOf(status));
+  } else if (status.phase() == "waiting" && !status.waits_for().empty() && now > 0) {
+    LOG(INFO) << "waits for " << status.waits_for();
+  }
+}
+
+}  // namespace kumo

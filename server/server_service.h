@@ -1,0 +1,79 @@
+// A server process: the node's driver over ZeroMQ, with threads for the arithmetic and for the
+// disk, and on server 0 the recorder that shows the progress.
+//
+// The calling thread owns the node, the transport and the recorder; what the other threads did
+// comes back through a queue.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/checkpoint/checkpoint.h"
+#include "common/clock.h"
+#include "common/file.h"
+#include "common/mutex.h"
+#include "common/process/signals.h"
+#include "common/status.h"
+#include "common/telemetry/run_recorder.h"
+#include "common/thread_pool.h"
+#include "common/transport/zmq_transport.h"
+#include "server/server_node.h"
+
+namespace kumo {
+
+class ServerService {
+ public:
+  // Listens at `bind_address`. files, clock and signals are borrowed for life; recorder may be null
+  // (other servers than 0).
+  static Result<std::unique_ptr<ServerService>> Make(ServerNodeSettings settings,
+                                                     const std::string& bind_address,
+                                                     FileSystem* files, const Clock* clock,
+                                                     StopSignals* signals,
+                                                     std::unique_ptr<RunRecorder> recorder);
+
+  // Serves until the job is over: ok when it is done, else why not.
+  Status Run();
+
+ private:
+  using Completion = std::function<ServerActions(TimeUs now)>;
+
+  ServerService(ServerNodeSettings settings, FileSystem* files, const Clock* clock,
+                StopSignals* signals, std::unique_ptr<ZmqTransport> transport,
+                std::unique_ptr<RunRecorder> recorder);
+
+  void Perform(ServerActions actions);
+  void Complete(Completion completion) KUMO_EXCLUDES(mutex_);
+  void RunCompletions() KUMO_EXCLUDES(mutex_);
+  void Save(ShardSnapshot snapshot);
+  void Restore(const std::string& name);
+  void Commit(checkpoint::Manifest manifest);
+  void Record(const EpochEvaluatedAction& epoch);
+  void ShowProgress(TimeUs now);
+  // The last lines that a person sees: the result and where everything is.
+  void SayFarewell();
+  void OnSignals();
+
+  const ServerNodeSettings settings_;
+  const std::string folder_;  // of the checkpoints
+  FileSystem* const files_;
+  const Clock* const clock_;
+  StopSignals* const signals_;
+  std::unique_ptr<ZmqTransport> transport_;
+  std::unique_ptr<RunRecorder> recorder_;
+  ServerNode node_;
+
+  std::optional<Status> exit_;
+  int stops_asked_ = 0;
+  double last_accuracy_ = -1;  // on the validation set; -1: none yet
+  TimeUs next_progress_ = 0;
+
+  Mutex mutex_;
+  std::vector<Completion> completions_ KUMO_GUARDED_BY(mutex_);
+  ThreadPool arithmetic_;
+  ThreadPool disk_{1};  // last: their threads use all of the above
+};
+
+}  // namespace kumo

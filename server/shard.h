@@ -1,0 +1,163 @@
+// A shard: the chunks of the flat parameter vector that one server holds, as a state machine.
+//
+// Per chunk: `start` at the open round's version, which workers pull, and at the version before,
+// for a partition that is computed again; the update rule's slots; and the open round's
+// contributions, one per partition. A chunk closes round r when all partitions' contributions are
+// there: they are added in partition order, however they arrived, the rule makes version r + 1, and
+// the pulls that were parked for it are answered. A second contribution of a partition to a round
+// is acknowledged and dropped; so pushes may be repeated, and computed twice, without harm.
+//
+// A chunk's versions can differ from another's by at most one: version r + 1 of a chunk needs every
+// partition's contribution to round r, for which each needed every chunk at version r.
+//
+// A contribution may say that a checkpoint follows its round: the shard then takes a snapshot at
+// that version, adds what the partitions carry (PUT_STATE), and hands it out as a SaveAction.
+//
+// Owned by a ServerNode; one thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/checkpoint/snapshot.h"
+#include "common/job_plan.h"
+#include "common/optimiser/schedule.h"
+#include "common/options/experiment.h"
+#include "common/shard_map.h"
+#include "common/status.h"
+#include "common/transport/message.h"
+#include "server/actions.h"
+#include "server/chunk_work.h"
+#include "server/rules/rule.h"
+
+namespace kumo {
+
+// What the coordinator says about the round that starts from a version.
+struct Directive {
+  bool save = false;  // a checkpoint is taken when that round closes
+  bool stop = false;  // and the job stops then
+};
+
+// Everything about the mathematics that a shard needs; made from the experiment and the job's spec.
+struct ShardSettings {
+  int index = 0;
+  int servers = 1;
+  int64_t chunk_bytes = 1 << 20;
+  int state_slots = 0;  // arrays per partition that PUT_STATE brings for each trained chunk
+};
+
+class Shard {
+ public:
+  // Called once for each version of chunk 0, before anybody can pull it (only where the chunk is):
+  // the sums over the samples of the round that made it, and the directive for the round that
+  // starts from it.
+  using VersionObserver = std::function<Directive(int64_t version, const wire::Metrics& metrics)>;
+
+  static Result<std::unique_ptr<Shard>> Make(const ShardSettings& settings,
+                                             const Experiment& experiment, const JobPlan& plan,
+                                             ParameterLayout layout, VersionObserver observer);
+
+  const ShardMap& map() const { return map_; }
+  const ParameterLayout& layout() const { return layout_; }
+
+  // Takes over the state of a checkpoint's version. The arrays may begin and end anywhere (another
+  // number of servers wrote them). DataLoss names what is missing.
+  Status Restore(const ShardSnapshot& snapshot);
+
+  // A message of an accepted worker: INITIALISE, PUSH, PULL, PUT_STATE, GET_STATE. An error refuses
+  // the message; the shard is unchanged.
+  Status OnMessage(const PeerName& from, const Message& message, ServerActions* actions);
+  // The work of a ComputeAction has run.
+  void OnComputed(const ChunkWork& work, ServerActions* actions);
+  // Forgets the pulls that a lost worker left parked.
+  void Forget(const PeerName& peer);
+
+  // The oldest version among this shard's chunks: no round before it is open. -1 before the weights
+  // are there; the last version where the shard has no chunk.
+  int64_t version() const;
+  int64_t bytes() const { return map_.ServerBytes(settings_.index); }
+  // "partition 3 of round 812 (chunk 7)", or "" when no round is open.
+  std::string WaitsFor() const;
+
+ private:
+  struct ParkedPull {
+    PeerName peer;
+    wire::Vector vector;
+  };
+  struct PartitionState {
+    int64_t version = 0;
+    FloatArray numbers;  // null: the partition carries nothing
+  };
+  struct ChunkState {
+    Chunk chunk;
+    int64_t version = -1;
+    FloatArray start, previous_start;
+    FloatArray weights, previous_weights;  // the same arrays where the rule keeps none apart
+    std::shared_ptr<Buffer<std::byte>> coded_start, previous_coded_start;
+    std::vector<FloatArray> slots;
+    // The open round.
+    std::vector<std::optional<ArrivedContribution>> arrived;  // by partition
+    int added = 0;  // partitions whose contributions are in `sum` or in the work under way
+    int64_t samples = 0;
+    bool save = false;
+    bool computing = false;
+    FloatArray sum;
+    std::vector<ParkedPull> parked;
+    std::map<std::pair<int, int>, PartitionState> states;  // by partition and slot
+  };
+
+  Shard(const ShardSettings& settings, const Experiment& experiment, const JobPlan& plan,
+        ParameterLayout layout, VersionObserver observer);
+  Status MakeRules();
+
+  Status RestoreChunk(const ShardSnapshot& snapshot, ChunkState* state);
+  Result<ChunkState*> FindChunk(const wire::Header& header);
+  Status CheckContribution(const ChunkState& state, const Message& message,
+                           ArrivedContribution* contribution) const;
+  const Rule& RuleFor(const RoundPlan& round, Segment segment) const;
+  const Codec& PushCodec(const RoundPlan& round, Segment segment) const;
+
+  Status OnInitialise(const PeerName& from, const Message& message, ServerActions* actions);
+  Status OnPush(const PeerName& from, const Message& message, ServerActions* actions);
+  Status OnPull(const PeerName& from, const Message& message, ServerActions* actions);
+  Status OnPutState(const PeerName& from, const Message& message, ServerActions* actions);
+  Status OnGetState(const PeerName& from, const Message& message, ServerActions* actions);
+
+  void Advance(ChunkState* state, ServerActions* actions);
+  std::shared_ptr<ChunkWork> MakeWork(ChunkState* state, int ready);
+  void ReachVersion(ChunkState* state, ServerActions* actions);
+  void AnswerPull(const ChunkState& state, const ParkedPull& pull, int64_t version,
+                  ServerActions* actions) const;
+  void Acknowledge(const PeerName& to, const wire::Header& header, ServerActions* actions) const;
+
+  // Snapshots: gathered chunk by chunk, handed out when every array is there.
+  void SnapChunk(const ChunkState& state, const ChunkWork& work);
+  bool SnapshotIsComplete() const;
+  void HandOutSnapshot(ServerActions* actions);
+  bool CarriesState(const Chunk& chunk) const;
+
+  ShardSettings settings_;
+  Experiment experiment_;
+  JobPlan plan_;
+  ParameterLayout layout_;
+  ShardMap map_;
+  VersionObserver observer_;
+  std::optional<Schedule> schedule_;
+  std::unique_ptr<Rule> gradient_rule_, block_rule_, average_rule_;
+  const Codec* push_codec_ = nullptr;
+  const Codec* fp32_ = nullptr;
+  const Codec* pull_codec_ = nullptr;  // null: float32
+  std::vector<ChunkState> chunks_;
+  std::map<int64_t, Directive> directives_;       // chunk 0: of its version and the one before
+  std::vector<wire::Metrics> partition_metrics_;  // chunk 0: of the open round
+  std::optional<ShardSnapshot> snapshot_;         // being gathered
+  int snapped_chunks_ = 0;
+};
+
+}  // namespace kumo

@@ -1,0 +1,256 @@
+// What goes wrong, each tried as a person would: one clear error, the right exit code, nothing
+// hangs, nothing is left running.
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <netinet/in.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/rng.h"
+#include "common/transport/address.h"
+#include "tests/multiproc/cluster_of_processes.h"
+
+namespace kumo::multiproc {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+void TinyJob(ClusterOfProcesses* job) {
+  job->Set("job.name", "tiny");
+  job->Set("job.epochs", "2");
+  job->Set("network.file", std::string(KUMO_SOURCE_DIR) + "/models/zoo/mnist_mlp.pbtxt");
+  job->Set("data.directory", SmallDigits());
+  job->Set("sync.mode", "gradient");
+  job->Set("sync.partitions", "2");
+  job->Set("sync.minibatch", "50");
+  job->Set("optimiser.type", "sgd");
+  job->Set("output.directory", job->output());
+  job->Set("cluster.workers", "2");
+  job->Set("cluster.join_timeout_s", "20");
+  job->UseServers(1);
+}
+
+std::string LastLine(const std::string& text) {
+  const size_t end = text.find_last_not_of('\n');
+  const size_t begin = text.rfind('\n', end);
+  return text.substr(begin == std::string::npos ? 0 : begin + 1, end - begin);
+}
+
+TEST(BadInput, AnUnknownKeyIsRefusedWithFileLineAndTheNearestKey) {
+  ClusterOfProcesses job("key");
+  TinyJob(&job);
+  job.Set("sync.minibach", "64");
+  job.WriteExperiment();
+  for (const auto& [binary, arguments] :
+       std::vector<std::pair<std::string, std::vector<std::string>>>{
+           {"kumo", {"launch", job.experiment_file()}},
+           {"kumo", {"check", job.experiment_file()}},
+           {"kumo-server", {job.experiment_file()}},
+           {"kumo-worker", {job.experiment_file()}}}) {
+    const Ended ended = job.Run(binary, arguments);
+    EXPECT_EQ(ended.code, 78) << ended.output;
+    EXPECT_THAT(ended.output, HasSubstr("sync.minibach"));
+    EXPECT_THAT(ended.output, HasSubstr("sync.minibatch"));
+    EXPECT_THAT(ended.output, HasSubstr("experiment.conf:"));
+  }
+}
+
+TEST(BadInput, AMissingDataFileIsNamed) {
+  ClusterOfProcesses job("missing");
+  TinyJob(&job);
+  job.Set("data.train_images", "mnist/nowhere.gz");
+  job.WriteExperiment();
+  const Ended ended = job.Run("kumo", {"launch", job.experiment_file()});
+  EXPECT_EQ(ended.code, 78) << ended.output;
+  EXPECT_THAT(LastLine(ended.output), HasSubstr("mnist/nowhere.gz"));
+}
+
+TEST(BadInput, ATruncatedDataFileIsNamed) {
+  ClusterOfProcesses job("truncated");
+  TinyJob(&job);
+  fs::create_directories(job.Path("data/mnist"));
+  for (const auto& file : fs::directory_iterator(SmallDigits() + "/mnist")) {
+    fs::copy(file.path(), job.Path("data/mnist"));
+  }
+  const std::string images = job.Path("data/mnist/train-images-idx3-ubyte.gz");
+  fs::resize_file(images, fs::file_size(images) / 2);
+  job.Set("data.directory", job.Path("data"));
+  job.WriteExperiment();
+  const Ended ended = job.Run("kumo-worker", {job.experiment_file()});
+  EXPECT_EQ(ended.code, 78) << ended.output;
+  EXPECT_THAT(LastLine(ended.output), HasSubstr("train-images-idx3-ubyte.gz"));
+}
+
+TEST(BadInput, ALabelOutOfRangeIsNamed) {
+  ClusterOfProcesses job("label");
+  TinyJob(&job);
+  job.Set("data.classes", "7");
+  job.WriteExperiment();
+  const Ended ended = job.Run("kumo-worker", {job.experiment_file()});
+  EXPECT_EQ(ended.code, 78) << ended.output;
+  EXPECT_THAT(LastLine(ended.output), HasSubstr("label"));
+  EXPECT_THAT(LastLine(ended.output), HasSubstr("data.classes"));
+}
+
+TEST(BadInput, ABusyPortIsNamed) {
+  ClusterOfProcesses job("busy");
+  TinyJob(&job);
+  const Listener other = ListenTcp(ParseAddress(job.addresses()[0]).value(), false).value();
+  job.WriteExperiment();
+  const Ended ended = job.Run("kumo-server", {job.experiment_file()});
+  EXPECT_EQ(ended.code, 75) << ended.output;
+  EXPECT_THAT(LastLine(ended.output), HasSubstr(job.addresses()[0]));
+  const Ended check = job.Run("kumo", {"check", job.experiment_file()});
+  EXPECT_NE(check.code, 0);
+  EXPECT_THAT(check.output, HasSubstr(job.addresses()[0]));
+  close(other.fd);
+}
+
+TEST(BadInput, AnOutputDirectoryThatCannotBeWrittenIsNamed) {
+  ClusterOfProcesses job("output");
+  TinyJob(&job);
+  std::ofstream(job.Path("file")) << "not a folder";
+  job.Set("output.directory", job.Path("file/out"));
+  job.WriteExperiment();
+  for (const char* command : {"launch", "check"}) {
+    const Ended ended = job.Run("kumo", {command, job.experiment_file()});
+    EXPECT_EQ(ended.code, 78) << ended.output;
+    EXPECT_THAT(ended.output, HasSubstr(job.Path("file")));
+  }
+}
+
+TEST(BadInput, AServerThatDoesNotAnswerIsNamedAfterALimit) {
+  ClusterOfProcesses job("silent");
+  TinyJob(&job);
+  job.Set("cluster.join_timeout_s", "2");
+  job.WriteExperiment();
+  const Ended ended = job.Run("kumo-worker", {job.experiment_file()});
+  EXPECT_EQ(ended.code, 75) << ended.output;
+  EXPECT_THAT(LastLine(ended.output), HasSubstr("server 0"));
+  EXPECT_THAT(LastLine(ended.output), HasSubstr(job.addresses()[0]));
+}
+
+TEST(BadInput, AWorkerWithAnotherNetworkIsRefusedAndTheJobGoesOn) {
+  ClusterOfProcesses job("networks");
+  TinyJob(&job);
+  job.WriteExperiment();
+  // The same file name on another host, with another content.
+  std::string network = ReadFile(std::string(KUMO_SOURCE_DIR) + "/models/zoo/mnist_mlp.pbtxt");
+  const size_t at = network.find("1000");
+  ASSERT_NE(at, std::string::npos);
+  network.replace(at, 4, "900");
+  std::ofstream(job.Path("mnist_mlp.pbtxt")) << network;
+
+  job.StartServer(0);
+  job.StartWorker(0);
+  const auto joined = [&] { return job.Status().workers_size() == 1; };
+  while (!joined()) ASSERT_TRUE(job.Running("server-0"));
+  const Ended refused = job.Run("kumo-worker", {job.experiment_file(), "--name", "odd", "--set",
+                                                "network.file=" + job.Path("mnist_mlp.pbtxt")});
+  EXPECT_EQ(refused.code, 78) << refused.output;
+  EXPECT_THAT(LastLine(refused.output), HasSubstr("900"));
+  EXPECT_THAT(LastLine(refused.output), HasSubstr("weight"));
+  job.StartWorker(1);
+  EXPECT_EQ(job.Wait("server-0").code, 0);
+  EXPECT_EQ(job.Wait("worker-0").code, 0);
+  EXPECT_EQ(job.Wait("worker-1").code, 0);
+}
+
+TEST(BadInput, AWorkerWithAnotherExperimentIsRefusedWithTheSetting) {
+  ClusterOfProcesses job("experiment");
+  TinyJob(&job);
+  job.WriteExperiment();
+  job.StartServer(0);
+  const Ended refused =
+      job.Run("kumo-worker", {job.experiment_file(), "--set", "sync.minibatch=51"});
+  EXPECT_EQ(refused.code, 78) << refused.output;
+  EXPECT_THAT(LastLine(refused.output), HasSubstr("sync.minibatch"));
+  job.Signal("server-0", SIGTERM);
+  EXPECT_EQ(job.Wait("server-0").code, 75);
+}
+
+// Connects to a port and writes seeded noise until the server has had enough.
+void WriteNoise(const std::string& address, uint64_t seed) {
+  const Address to = ParseAddress(address).value();
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in peer{};
+  peer.sin_family = AF_INET;
+  peer.sin_port = htons(static_cast<uint16_t>(to.port));
+  peer.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (connect(fd, reinterpret_cast<sockaddr*>(&peer), sizeof peer) == 0) {
+    Rng rng(seed, RngPurpose::kTest);
+    std::string noise;
+    // Some begin as ZeroMQ's greeting does.
+    if (seed % 2 == 0) noise = std::string("\xFF\0\0\0\0\0\0\0\x01\x7F\x03\0NULL", 16);
+    for (int i = 0; i < 4096; ++i) noise += static_cast<char>(rng.NextUint32());
+    (void)send(fd, noise.data(), noise.size(), MSG_NOSIGNAL);
+  }
+  close(fd);
+}
+
+TEST(BadInput, NoiseOnEveryPortDisturbsNobody) {
+  ClusterOfProcesses job("noise");
+  TinyJob(&job);
+  job.UseServers(2);
+  job.WriteExperiment();
+  for (int i = 0; i < 2; ++i) job.StartServer(i);
+  for (int i = 0; i < 2; ++i) job.StartWorker(i);
+  uint64_t seed = 0;
+  while (job.Running("server-0")) {
+    for (const std::string& address : job.addresses()) WriteNoise(address, seed++);
+    usleep(5000);
+  }
+  EXPECT_GT(seed, 10u);
+  for (const char* id : {"server-0", "server-1", "worker-0", "worker-1"}) {
+    const Ended ended = job.Wait(id);
+    EXPECT_EQ(ended.code, 0) << id << ": " << ended.output;
+  }
+}
+
+TEST(BadInput, ADamagedCheckpointIsRefusedAndTheLastGoodOneOffered) {
+  ClusterOfProcesses job("damaged");
+  TinyJob(&job);
+  job.Set("checkpoint.every_rounds", "10");
+  job.Set("cluster.workers", "1");
+  job.WriteExperiment();
+  const auto launch = [&](const std::string& set) {
+    return job.Run("kumo", {"launch", job.experiment_file(), "--set", set});
+  };
+  ASSERT_EQ(launch("checkpoint.resume=auto").code, 0);
+  std::vector<fs::path> checkpoints;
+  for (const auto& entry : fs::directory_iterator(job.output() + "/checkpoints")) {
+    checkpoints.push_back(entry.path());
+  }
+  std::sort(checkpoints.begin(), checkpoints.end());
+  ASSERT_GE(checkpoints.size(), 2u);
+  for (const auto& file : fs::directory_iterator(checkpoints.back())) {
+    if (file.path().filename() == "MANIFEST") continue;
+    std::fstream stream(file.path(), std::ios::in | std::ios::out | std::ios::binary);
+    stream.seekp(static_cast<std::streamoff>(fs::file_size(file.path()) / 2));
+    stream.put('\x55');
+    stream.put('\xAA');
+  }
+  const Ended refused = launch("checkpoint.resume=auto");
+  EXPECT_EQ(refused.code, 78) << refused.output;
+  EXPECT_THAT(LastLine(refused.output), HasSubstr(checkpoints.back().filename().string()));
+  const std::string offer = "checkpoint.resume=";
+  const size_t at = refused.output.rfind(offer);
+  ASSERT_NE(at, std::string::npos) << refused.output;
+  const std::string round = std::to_string(std::stoll(refused.output.substr(at + offer.size())));
+  EXPECT_THAT(checkpoints[checkpoints.size() - 2].string(), HasSubstr(round));
+  EXPECT_EQ(launch("checkpoint.resume=" + round).code, 0);
+  // Of another experiment.
+  const Ended foreign = launch("optimiser.type=momentum");
+  EXPECT_EQ(foreign.code, 78);
+  EXPECT_THAT(LastLine(foreign.output), HasSubstr("optimiser.type"));
+}
+
+}  // namespace
+}  // namespace kumo::multiproc

@@ -1,0 +1,219 @@
+#include "tests/multiproc/cluster_of_processes.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "cli/child_process.h"
+#include "common/checkpoint/checkpoint.h"
+#include "common/transport/address.h"
+#include "common/transport/zmq_transport.h"
+
+namespace kumo::multiproc {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr auto kPollInterval = std::chrono::milliseconds(10);
+
+std::string NewFolder(const std::string& name) {
+  std::string pattern = (fs::temp_directory_path() / ("kumo-" + name + "-XXXXXX")).string();
+  if (mkdtemp(pattern.data()) == nullptr) ADD_FAILURE() << "cannot create " << pattern;
+  return pattern;
+}
+
+std::chrono::steady_clock::time_point Deadline() {
+  return std::chrono::steady_clock::now() + std::chrono::seconds(kLimitSeconds);
+}
+
+}  // namespace
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream out;
+  out << in.rdbuf();
+  return out.str();
+}
+
+const std::string& SmallDigits() {
+  struct Digits {
+    Digits() : cluster("digits") {
+      const Ended ended = cluster.Run("kumo-data", {"digits", "--out", cluster.Path("data"),
+                                                    "--train", "2000", "--validation", "300"});
+      if (ended.code != 0) ADD_FAILURE() << ended.output;
+      directory = cluster.Path("data");
+    }
+    ClusterOfProcesses cluster;
+    std::string directory;
+  };
+  static Digits digits;
+  return digits.directory;
+}
+
+ClusterOfProcesses::ClusterOfProcesses(const std::string& name) : folder_(NewFolder(name)) {}
+
+ClusterOfProcesses::~ClusterOfProcesses() {
+  for (auto& [id, process] : processes_) {
+    if (process.ended) continue;
+    kill(process.pid, SIGKILL);
+    Reap(&process, /*block=*/true);
+  }
+  std::error_code ignored;
+  fs::remove_all(folder_, ignored);
+}
+
+void ClusterOfProcesses::Set(const std::string& key, const std::string& value) {
+  const size_t dot = key.find('.');
+  sections_[key.substr(0, dot)][key.substr(dot + 1)] = value;
+}
+
+void ClusterOfProcesses::WriteExperiment() const {
+  std::ofstream out(experiment_file());
+  for (const auto& [section, values] : sections_) {
+    out << "[" << section << "]\n";
+    for (const auto& [key, value] : values) out << key << " = " << value << "\n";
+  }
+}
+
+void ClusterOfProcesses::UseServers(int servers) {
+  addresses_.clear();
+  std::vector<Listener> listeners;
+  std::string list;
+  for (int i = 0; i < servers; ++i) {
+    const auto any = ParseAddress("tcp://127.0.0.1:0");
+    listeners.push_back(ListenTcp(*any, false).value());
+    addresses_.push_back(listeners.back().address.ToString());
+    list += (i > 0 ? "," : "") + addresses_.back();
+  }
+  for (const Listener& listener : listeners) close(listener.fd);
+  Set("cluster.servers", list);
+}
+
+void ClusterOfProcesses::Start(const std::string& id, const std::string& binary,
+                               std::vector<std::string> arguments) {
+  ChildSpec spec;
+  spec.command = {std::string(KUMO_BIN_DIR) + "/" + binary};
+  spec.command.insert(spec.command.end(), arguments.begin(), arguments.end());
+  spec.environment = {{"KUMO_TERMINATION_LOG", Path(id + ".last-words")}};
+  spec.output_file = OutputFile(id);
+  fs::remove(spec.output_file);
+  const Result<pid_t> pid = StartChild(spec);
+  if (!pid.ok()) {
+    ADD_FAILURE() << pid.status().message();
+    return;
+  }
+  processes_[id] = Process{*pid, false, {}};
+}
+
+void ClusterOfProcesses::StartServer(int index) {
+  Start("server-" + std::to_string(index), "kumo-server",
+        {experiment_file(), "--index", std::to_string(index)});
+}
+
+void ClusterOfProcesses::StartWorker(int index) {
+  const std::string name = "worker-" + std::to_string(index);
+  Start(name, "kumo-worker", {experiment_file(), "--name", name});
+}
+
+void ClusterOfProcesses::Signal(const std::string& id, int signal) {
+  kill(processes_.at(id).pid, signal);
+}
+
+bool ClusterOfProcesses::Reap(Process* process, bool block) {
+  if (process->ended) return true;
+  int status = 0;
+  if (waitpid(process->pid, &status, block ? 0 : WNOHANG) != process->pid) return false;
+  process->ended = true;
+  process->end.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return true;
+}
+
+bool ClusterOfProcesses::Running(const std::string& id) {
+  return !Reap(&processes_.at(id), /*block=*/false);
+}
+
+Ended ClusterOfProcesses::Wait(const std::string& id) {
+  Process& process = processes_.at(id);
+  const auto deadline = Deadline();
+  while (!Reap(&process, /*block=*/false)) {
+    if (std::chrono::steady_clock::now() > deadline) {
+      kill(process.pid, SIGKILL);
+      Reap(&process, /*block=*/true);
+      break;
+    }
+    std::this_thread::sleep_for(kPollInterval);
+  }
+  process.end.output = ReadFile(OutputFile(id));
+  return process.end;
+}
+
+Ended ClusterOfProcesses::Run(const std::string& binary, std::vector<std::string> arguments) {
+  const std::string id = "run-" + std::to_string(runs_++);
+  Start(id, binary, std::move(arguments));
+  return Wait(id);
+}
+
+wire::JobStatus ClusterOfProcesses::Status() {
+  wire::JobStatus status;
+  ZmqTransportOptions options;
+  options.name = "client/test";
+  auto transport = ZmqTransport::Make(options);
+  if (!transport.ok() || !(*transport)->Connect("server/0", addresses_[0]).ok()) return status;
+  bool answered = false;
+  for (int attempt = 0; attempt < 100 && !answered; ++attempt) {
+    Message ask;
+    ask.header.set_type(wire::STATUS);
+    (void)(*transport)->Send("server/0", ask);
+    (*transport)->Poll(20 * kMillisecond, [&](const PeerName&, Message message) {
+      if (message.header.type() != wire::STATUS_REPLY) return;
+      status = message.header.job_status();
+      answered = true;
+    });
+  }
+  return status;
+}
+
+bool ClusterOfProcesses::WaitForRound(int64_t round) {
+  const auto deadline = Deadline();
+  while (std::chrono::steady_clock::now() < deadline) {
+    const wire::JobStatus status = Status();
+    if (status.round() >= round && status.phase() == "training") return true;
+    if (!Running("server-0")) return false;
+    std::this_thread::sleep_for(kPollInterval);
+  }
+  return false;
+}
+
+std::vector<float> ClusterOfProcesses::FinalWeights() const {
+  PosixFileSystem files;
+  const std::string checkpoints = output() + "/checkpoints";
+  const Result<VerifiedCheckpoint> newest = NewestVerified(files, checkpoints);
+  if (!newest.ok()) {
+    ADD_FAILURE() << newest.status().message();
+    return {};
+  }
+  const auto snapshot = ReadSnapshot(files, checkpoints, newest->manifest, {0, int64_t{1} << 32});
+  if (!snapshot.ok()) {
+    ADD_FAILURE() << snapshot.status().message();
+    return {};
+  }
+  std::vector<float> weights;
+  for (const StateKind kind : {StateKind::kStart, StateKind::kWeights}) {
+    for (const StateArray& array : snapshot->arrays) {
+      if (array.kind != kind) continue;
+      weights.resize(std::max<size_t>(weights.size(), array.begin + array.numbers.size()));
+      std::copy(array.numbers.begin(), array.numbers.end(), weights.begin() + array.begin);
+    }
+  }
+  return weights;
+}
+
+}  // namespace kumo::multiproc

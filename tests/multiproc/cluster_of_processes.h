@@ -1,0 +1,86 @@
+// A small job as real processes, started and killed by a test: its folder, its experiment file, its
+// digit set, and the processes themselves, none of which outlives the test.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "proto/wire.pb.h"
+
+namespace kumo::multiproc {
+
+// Longer than anything here takes on a busy machine; reaching it is a failure.
+constexpr int kLimitSeconds = 120;
+
+struct Ended {
+  int code = -1;       // exit code, or 128 + signal
+  std::string output;  // stdout and stderr
+};
+
+class ClusterOfProcesses {
+ public:
+  // A new folder with an empty experiment.
+  explicit ClusterOfProcesses(const std::string& name);
+  // Kills what still runs and removes the folder.
+  ~ClusterOfProcesses();
+  ClusterOfProcesses(const ClusterOfProcesses&) = delete;
+  ClusterOfProcesses& operator=(const ClusterOfProcesses&) = delete;
+
+  const std::string& folder() const { return folder_; }
+  std::string Path(const std::string& name) const { return folder_ + "/" + name; }
+  std::string experiment_file() const { return Path("experiment.conf"); }
+  std::string output() const { return Path("out"); }
+
+  // "section.key" = value, in the file. Values of earlier calls are replaced.
+  void Set(const std::string& key, const std::string& value);
+  void WriteExperiment() const;
+  // Addresses of that many servers on free loopback ports, put into the experiment.
+  void UseServers(int servers);
+  const std::vector<std::string>& addresses() const { return addresses_; }
+
+  // Starts a binary of the build; the id names it in the calls below.
+  void Start(const std::string& id, const std::string& binary, std::vector<std::string> arguments);
+  void StartServer(int index);
+  void StartWorker(int index);
+  void Signal(const std::string& id, int signal);
+  bool Running(const std::string& id);
+  pid_t pid(const std::string& id) const { return processes_.at(id).pid; }
+  // Waits for its end; a process that takes longer than the limit is killed (code 137).
+  Ended Wait(const std::string& id);
+  // Start and Wait.
+  Ended Run(const std::string& binary, std::vector<std::string> arguments);
+
+  // The coordinator's status, asked over the wire; an empty phase when it does not answer.
+  wire::JobStatus Status();
+  // Waits until the coordinator is at `round` at least; false when the limit or the job's end comes
+  // first.
+  bool WaitForRound(int64_t round);
+
+  // The weights of the newest checkpoint that are evaluated, as one flat vector.
+  std::vector<float> FinalWeights() const;
+
+ private:
+  struct Process {
+    pid_t pid = -1;
+    bool ended = false;
+    Ended end;
+  };
+  bool Reap(Process* process, bool block);
+  std::string OutputFile(const std::string& id) const { return Path(id + ".output"); }
+
+  std::string folder_;
+  std::map<std::string, std::map<std::string, std::string>> sections_;
+  std::vector<std::string> addresses_;
+  std::map<std::string, Process> processes_;
+  int runs_ = 0;
+};
+
+// A digit set of its own for the tests, drawn once per test program; a data.directory.
+const std::string& SmallDigits();
+std::string ReadFile(const std::string& path);
+
+}  // namespace kumo::multiproc

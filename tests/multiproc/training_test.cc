@@ -1,0 +1,157 @@
+// The promises about weights, with real processes: they do not depend on how many workers and
+// servers there are, on who is killed, or on stopping and going on.
+#include <signal.h>
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "tests/multiproc/cluster_of_processes.h"
+
+namespace kumo::multiproc {
+namespace {
+
+// LeNet on a small digit set: 4 partitions, 2 epochs, about 16 rounds.
+void SmallJob(ClusterOfProcesses* job) {
+  job->Set("job.name", "small");
+  job->Set("job.epochs", "2");
+  job->Set("network.file", std::string(KUMO_SOURCE_DIR) + "/models/zoo/mnist_lenet.pbtxt");
+  job->Set("data.directory", SmallDigits());
+  job->Set("sync.mode", "block");
+  job->Set("sync.partitions", "4");
+  job->Set("sync.minibatch", "16");
+  job->Set("sync.block", "4");
+  job->Set("optimiser.type", "momentum");
+  job->Set("schedule.learning_rate", "0.05");
+  job->Set("output.directory", job->output());
+  job->Set("cluster.workers", "2");
+  job->Set("cluster.suspect_after_s", "3");
+  job->Set("cluster.heartbeat_s", "0.2");
+  job->Set("cluster.chunk_kib", "64");
+}
+
+void StartAll(ClusterOfProcesses* job, int servers, int workers) {
+  job->UseServers(servers);
+  job->Set("cluster.workers", std::to_string(workers));
+  job->WriteExperiment();
+  // Workers first: any order of starting must do.
+  for (int i = 0; i < workers; ++i) job->StartWorker(i);
+  for (int i = 0; i < servers; ++i) job->StartServer(i);
+}
+
+void ExpectAllDone(ClusterOfProcesses* job, int servers, int workers) {
+  for (int i = 0; i < servers; ++i) {
+    const Ended ended = job->Wait("server-" + std::to_string(i));
+    EXPECT_EQ(ended.code, 0) << ended.output;
+  }
+  for (int i = 0; i < workers; ++i) {
+    const Ended ended = job->Wait("worker-" + std::to_string(i));
+    EXPECT_EQ(ended.code, 0) << ended.output;
+  }
+}
+
+std::vector<float> TrainSmallJob(int servers, int workers,
+                                 const std::map<std::string, std::string>& settings = {}) {
+  ClusterOfProcesses job("train");
+  SmallJob(&job);
+  for (const auto& [key, value] : settings) job.Set(key, value);
+  StartAll(&job, servers, workers);
+  ExpectAllDone(&job, servers, workers);
+  return job.FinalWeights();
+}
+
+TEST(Training, WeightsDoNotDependOnTheNumberOfWorkersAndServers) {
+  const std::vector<float> reference = TrainSmallJob(1, 1);
+  ASSERT_GT(reference.size(), 431000u);
+  EXPECT_EQ(TrainSmallJob(1, 2), reference);
+  EXPECT_EQ(TrainSmallJob(3, 4), reference);
+  EXPECT_EQ(TrainSmallJob(3, 1), reference);
+}
+
+TEST(Training, AKilledWorkersPartitionsAreTakenOverBitForBit) {
+  const std::map<std::string, std::string> longer = {{"job.epochs", "6"}};
+  const std::vector<float> reference = TrainSmallJob(1, 1, longer);
+  ClusterOfProcesses job("kill");
+  SmallJob(&job);
+  job.Set("job.epochs", "6");
+  StartAll(&job, 2, 2);
+  ASSERT_TRUE(job.WaitForRound(5));
+  job.Signal("worker-1", SIGKILL);
+  EXPECT_EQ(job.Wait("worker-1").code, 128 + SIGKILL);
+  ExpectAllDone(&job, 2, 1);
+  EXPECT_EQ(job.FinalWeights(), reference);
+}
+
+TEST(Training, StoppedAndResumedIsUninterruptedBitForBit) {
+  // With residuals, a local optimiser that keeps its state, and Nesterov's second vector.
+  const std::map<std::string, std::string> settings = {{"job.epochs", "6"},
+                                                       {"sync.push_codec", "1bit"},
+                                                       {"sync.warmup_samples", "500"},
+                                                       {"block.reset_local_state", "false"},
+                                                       {"block.nesterov", "true"},
+                                                       {"block.momentum", "0.5"}};
+  const std::vector<float> reference = TrainSmallJob(2, 2, settings);
+
+  ClusterOfProcesses job("resume");
+  SmallJob(&job);
+  for (const auto& [key, value] : settings) job.Set(key, value);
+  StartAll(&job, 2, 2);
+  ASSERT_TRUE(job.WaitForRound(12));
+  job.Signal("server-0", SIGTERM);
+  for (const char* id : {"server-0", "server-1", "worker-0", "worker-1"}) {
+    const Ended ended = job.Wait(id);
+    EXPECT_EQ(ended.code, 75) << id << ": " << ended.output;
+  }
+  // Another number of servers and workers goes on.
+  StartAll(&job, 1, 3);
+  ExpectAllDone(&job, 1, 3);
+  EXPECT_EQ(job.FinalWeights(), reference);
+  EXPECT_NE(ReadFile(job.Path("server-0.output")).find("goes on from checkpoint"),
+            std::string::npos);
+}
+
+// Two partitions that average their weights after one minibatch of plain SGD are one process with
+// twice the minibatch.
+TEST(Training, AveragingAfterEachMinibatchIsSynchronousSgd) {
+  const std::vector<float> averaged = TrainSmallJob(1, 2,
+                                                    {{"sync.partitions", "2"},
+                                                     {"sync.block", "1"},
+                                                     {"block.momentum", "0"},
+                                                     {"block.learning_rate", "1"},
+                                                     {"optimiser.type", "sgd"}});
+  const std::vector<float> doubled = TrainSmallJob(1, 1,
+                                                   {{"sync.mode", "gradient"},
+                                                    {"sync.partitions", "1"},
+                                                    {"sync.minibatch", "32"},
+                                                    {"optimiser.type", "sgd"}});
+  ASSERT_EQ(averaged.size(), doubled.size());
+  double difference = 0, length = 0;
+  for (size_t i = 0; i < averaged.size(); ++i) {
+    difference += std::pow(averaged[i] - doubled[i], 2);
+    length += std::pow(doubled[i], 2);
+  }
+  // 126 steps of float32 rounding; another learning rate or order of samples would show as 1e-2.
+  EXPECT_LT(std::sqrt(difference / length), 1e-4);
+}
+
+TEST(Training, EvaluateRepeatsTheLastEpochsFigure) {
+  ClusterOfProcesses job("evaluate");
+  SmallJob(&job);
+  StartAll(&job, 2, 2);
+  ExpectAllDone(&job, 2, 2);
+  const Ended evaluated = job.Run("kumo", {"evaluate", job.experiment_file()});
+  ASSERT_EQ(evaluated.code, 0) << evaluated.output;
+  const std::string key = "validation/main/accuracy ";
+  const size_t at = evaluated.output.find(key);
+  ASSERT_NE(at, std::string::npos) << evaluated.output;
+  const double accuracy = std::stod(evaluated.output.substr(at + key.size()));
+  EXPECT_GT(accuracy, 0.5);
+  const std::string log = ReadFile(job.output() + "/log.jsonl");
+  const std::string logged = "\"validation/main/accuracy\":";
+  const size_t last = log.rfind(logged);
+  ASSERT_NE(last, std::string::npos) << log;
+  EXPECT_NEAR(std::stod(log.substr(last + logged.size())), accuracy, 1e-6);
+}
+
+}  // namespace
+}  // namespace kumo::multiproc

@@ -1,0 +1,187 @@
+#include "server/rules/aggregate.h"
+
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "common/rng.h"
+
+namespace kumo {
+namespace {
+
+std::vector<float> Normal(size_t n, uint64_t seed) {
+  Rng rng(seed, RngPurpose::kTest);
+  std::vector<float> numbers(n);
+  for (float& x : numbers) x = rng.NextNormal();
+  return numbers;
+}
+
+// What k partitions send for a chunk of n numbers, with different codecs and weights.
+struct Round {
+  Round(size_t n, size_t k, uint64_t seed) {
+    Rng rng(seed, RngPurpose::kTest, 1);
+    for (size_t i = 0; i < k; ++i) {
+      const Codec* codec = AllCodecs()[rng.NextBelow(AllCodecs().size())];
+      bytes.emplace_back(codec->EncodedBytes(n));
+      EXPECT_EQ(codec->Encode(Normal(n, seed * 100 + i), {}, bytes.back()), -1);
+      contributions.push_back({codec, bytes.back(), static_cast<int64_t>(rng.NextBelow(5000))});
+      info.samples += contributions.back().samples;
+    }
+    info.partitions = static_cast<int>(k);
+    info.learning_rate = 0.1f;
+  }
+
+  std::vector<std::vector<std::byte>> bytes;
+  std::vector<Contribution> contributions;
+  RoundInfo info;
+};
+
+struct Arrays {
+  explicit Arrays(size_t n)
+      : start(Normal(n, 1)), next_start(n), weights(Normal(n, 2)), next_weights(n) {
+    slots[0] = Normal(n, 3);
+    slots[1] = Normal(n, 4);
+    for (float& x : slots[1]) x *= x;
+  }
+  ChunkArrays chunk(const Rule& rule, const float* partial_sum, bool stream = false) {
+    const bool apart = rule.keeps_weights_apart();
+    return {.n = start.size(),
+            .partial_sum = partial_sum,
+            .start = start.data(),
+            .next_start = next_start.data(),
+            .weights = apart ? weights.data() : nullptr,
+            .next_weights = apart ? next_weights.data() : nullptr,
+            .slots = {slots[0].data(), slots[1].data()},
+            .stream = stream};
+  }
+  bool operator==(const Arrays&) const = default;
+
+  std::vector<float> start, next_start, weights, next_weights;
+  std::vector<float> slots[2];
+};
+
+std::unique_ptr<Rule> SomeRule(uint64_t seed) {
+  if (seed % 4 == 0) return MakeAverageRule();
+  if (seed % 4 == 1) return std::move(MakeGradientRule({.type = "adam"})).value();
+  return std::move(MakeBlockRule({.nesterov = seed % 4 == 2}, 4, 1000)).value();
+}
+
+const std::vector<size_t> kLengths = {1, 511, 1024, 1025, 5000};
+
+TEST(Aggregate, BitsDoNotDependOnHowContributionsAreSpreadOverCalls) {
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    const size_t n = kLengths[seed % kLengths.size()];
+    Round round(n, 1 + seed % 7, seed);
+    const auto rule = SomeRule(seed);
+    Arrays at_once(n);
+    AggregateAndApply(*rule, round.info, round.contributions, at_once.chunk(*rule, nullptr));
+
+    // The same in random groups; the last one goes with the update, and may be empty.
+    Rng rng(seed, RngPurpose::kTest, 2);
+    std::vector<float> sum(n, 0.0f);
+    std::span<const Contribution> rest = round.contributions;
+    while (!rest.empty() && rng.NextBelow(3) != 0) {
+      const size_t group = 1 + rng.NextBelow(rest.size());
+      Accumulate(rest.first(group), sum);
+      rest = rest.subspan(group);
+    }
+    Arrays grouped(n);
+    AggregateAndApply(*rule, round.info, rest, grouped.chunk(*rule, sum.data(), seed % 2 == 0));
+    ASSERT_EQ(at_once, grouped) << "seed " << seed;
+  }
+}
+
+TEST(Aggregate, AddsInTheOrderGivenToTheBit) {
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    const size_t n = kLengths[seed % kLengths.size()];
+    Round round(n, 5, seed);
+    std::vector<float> expected(n, 0.0f);
+    for (const Contribution& contribution : round.contributions) {
+      std::vector<float> decoded(n);
+      contribution.codec->Decode(contribution.encoded, n, 0, decoded);
+      for (size_t i = 0; i < n; ++i) {
+        const volatile float product = static_cast<float>(contribution.samples) * decoded[i];
+        expected[i] += product;
+      }
+    }
+    std::vector<float> sum(n, 0.0f);
+    Accumulate(round.contributions, sum);
+    ASSERT_EQ(sum, expected);
+    // And the order matters, so this test can fail.
+    std::swap(round.contributions[0], round.contributions[3]);
+    std::vector<float> swapped(n, 0.0f);
+    Accumulate(round.contributions, swapped);
+    EXPECT_TRUE(n <= 1000 || swapped != expected);
+  }
+}
+
+TEST(Aggregate, TakesTheMeanBySamples) {
+  const Codec& fp32 = *FindCodec("fp32").value();
+  std::vector<std::byte> one(4), four(4);
+  ASSERT_EQ(fp32.Encode(std::vector<float>{1.0f}, {}, one), -1);
+  ASSERT_EQ(fp32.Encode(std::vector<float>{4.0f}, {}, four), -1);
+  const Contribution contributions[] = {{&fp32, one, 200}, {&fp32, four, 100}};
+  const float start = 10.0f;
+  float next = 0.0f;
+  AggregateAndApply(*MakeAverageRule(), {.samples = 300, .partitions = 2}, contributions,
+                    {.n = 1, .start = &start, .next_start = &next});
+  EXPECT_FLOAT_EQ(next, 8.0f);  // 10 - (200 * 1 + 100 * 4) / 300
+}
+
+TEST(Aggregate, APartitionWithoutSamplesAddsNothingWhateverItsBytes) {
+  const size_t n = 600;
+  Round round(n, 3, 8);
+  round.contributions[1].samples = 0;
+  std::vector<float> with(n, 0.0f);
+  Accumulate(round.contributions, with);
+  const std::vector<std::byte> nonsense(round.bytes[1].size(), std::byte{0xff});
+  round.contributions[1].encoded = nonsense;
+  std::vector<float> with_nonsense(n, 0.0f);
+  Accumulate(round.contributions, with_nonsense);
+  EXPECT_EQ(with, with_nonsense);
+}
+
+TEST(Aggregate, ARoundWithoutSamplesCopiesTheWeights) {
+  for (uint64_t seed = 0; seed < 4; ++seed) {
+    const auto rule = SomeRule(seed);
+    Arrays arrays(1500);
+    const Arrays before = arrays;
+    AggregateAndApply(*rule, {.samples = 0}, {}, arrays.chunk(*rule, nullptr));
+    EXPECT_EQ(arrays.next_start, before.start);
+    EXPECT_EQ(arrays.slots[0], before.slots[0]);
+    EXPECT_EQ(arrays.slots[1], before.slots[1]);
+    EXPECT_TRUE(!rule->keeps_weights_apart() || arrays.next_weights == before.weights);
+  }
+}
+
+TEST(Aggregate, AChunkCutAtATileGivesTheBitsOfTheWhole) {
+  // The update is per element: how a shard cuts its vector into chunks changes nothing.
+  const size_t n = 3000;
+  const size_t cut = 1024;
+  const Codec& codec = *FindCodec("1bit").value();
+  const std::vector<float> x = Normal(n, 9);
+  std::vector<std::byte> bytes(codec.EncodedBytes(n));
+  ASSERT_EQ(codec.Encode(x, {}, bytes), -1);
+  const auto rule = std::move(MakeBlockRule({}, 1, 100)).value();
+  const RoundInfo info = {.samples = 100};
+  Arrays whole(n);
+  Arrays parts(n);
+  const Contribution all = {&codec, bytes, 100};
+  AggregateAndApply(*rule, info, {&all, 1}, whole.chunk(*rule, nullptr));
+  for (const auto& [first, count] : {std::pair{size_t{0}, cut}, std::pair{cut, n - cut}}) {
+    const Contribution part = {
+        &codec, std::span(bytes).subspan(codec.EncodedBytes(first), codec.EncodedBytes(count)),
+        100};
+    AggregateAndApply(*rule, info, {&part, 1},
+                      {.n = count,
+                       .start = parts.start.data() + first,
+                       .next_start = parts.next_start.data() + first,
+                       .slots = {parts.slots[0].data() + first}});
+  }
+  EXPECT_EQ(whole.next_start, parts.next_start);
+  EXPECT_EQ(whole.slots[0], parts.slots[0]);
+}
+
+}  // namespace
+}  // namespace kumo

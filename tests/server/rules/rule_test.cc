@@ -1,0 +1,297 @@
+#include "server/rules/rule.h"
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/rng.h"
+
+namespace kumo {
+namespace {
+
+std::vector<float> Normal(size_t n, uint64_t seed) {
+  Rng rng(seed, RngPurpose::kTest);
+  std::vector<float> numbers(n);
+  for (float& x : numbers) x = rng.NextNormal();
+  return numbers;
+}
+
+// A chunk that a rule walks: both versions of the arrays, swapped after each round.
+struct Chunk {
+  explicit Chunk(std::vector<float> initial)
+      : start(initial),
+        next_start(initial.size(), -1.0f),
+        weights(initial),
+        next_weights(initial.size(), -1.0f) {
+    for (auto& slot : slots) slot.assign(initial.size(), 0.0f);
+  }
+
+  // sum is over samples, as the rule takes it.
+  void Round(const Rule& rule, const RoundInfo& info, const std::vector<float>& sum,
+             bool stream = false) {
+    const bool apart = rule.keeps_weights_apart();
+    rule.Apply(info, {.n = sum.size(),
+                      .sum = sum.data(),
+                      .scale = info.samples > 0 ? 1.0f / static_cast<float>(info.samples) : 0.0f,
+                      .start = start.data(),
+                      .next_start = next_start.data(),
+                      .weights = apart ? weights.data() : nullptr,
+                      .next_weights = apart ? next_weights.data() : nullptr,
+                      .slots = {slots[0].data(), slots[1].data()},
+                      .stream = stream});
+    if (stream) FenceStreams();
+    std::swap(start, next_start);
+    if (apart) std::swap(weights, next_weights);
+  }
+  // What is evaluated.
+  const std::vector<float>& evaluated(const Rule& rule) const {
+    return rule.keeps_weights_apart() ? weights : start;
+  }
+
+  std::vector<float> start, next_start, weights, next_weights;
+  std::vector<float> slots[Optimiser::kMaxSlots];
+};
+
+std::unique_ptr<Rule> Block(const BlockRuleSettings& settings, int partitions = 2,
+                            int64_t full_block = 100, Isa isa = DetectIsa()) {
+  return std::move(MakeBlockRule(settings, partitions, full_block, isa)).value();
+}
+
+RoundInfo Samples(int64_t samples, int partitions = 2) {
+  return {.learning_rate = 0.1f, .samples = samples, .partitions = partitions};
+}
+
+std::vector<BlockRuleSettings> AllBlockSettings() {
+  std::vector<BlockRuleSettings> all = {{.rule = "average"}};
+  for (const char* convention : {"paper", "cntk"}) {
+    for (const bool nesterov : {false, true}) {
+      all.push_back({.convention = convention,
+                     .nesterov = nesterov,
+                     .momentum = 0.9f,
+                     .learning_rate = 0.7f});
+    }
+  }
+  return all;
+}
+
+struct RuleCase {
+  std::string name;
+  std::function<std::unique_ptr<Rule>(Isa)> make;
+};
+
+// Every rule with every optimiser or convention.
+std::vector<RuleCase> AllRules() {
+  std::vector<RuleCase> cases;
+  for (const std::string_view type : OptimiserTypes()) {
+    OptimiserSettings settings;
+    settings.type = std::string(type);
+    cases.push_back({"gradient_" + settings.type, [settings](Isa isa) {
+                       return std::move(MakeGradientRule(settings, isa)).value();
+                     }});
+  }
+  for (const BlockRuleSettings& settings : AllBlockSettings()) {
+    cases.push_back(
+        {settings.rule + "_" + settings.convention + (settings.nesterov ? "_nesterov" : ""),
+         [settings](Isa isa) { return Block(settings, 2, 100, isa); }});
+  }
+  return cases;
+}
+
+class EveryRule : public testing::TestWithParam<RuleCase> {};
+
+TEST_P(EveryRule, AnEmptyRoundChangesNothing) {
+  const auto rule = GetParam().make(DetectIsa());
+  Chunk chunk(Normal(300, 1));
+  for (int64_t step = 1; step <= 3; ++step) {
+    RoundInfo info = Samples(100);
+    info.step = step;
+    chunk.Round(*rule, info, Normal(300, 2));
+  }
+  const Chunk before = chunk;
+  chunk.Round(*rule, Samples(0), Normal(300, 3));
+  EXPECT_EQ(chunk.start, before.start);
+  EXPECT_EQ(chunk.weights, before.weights);
+  for (int s = 0; s < Optimiser::kMaxSlots; ++s) EXPECT_EQ(chunk.slots[s], before.slots[s]);
+}
+
+TEST_P(EveryRule, ComputesTheSameBitsOnEveryLevelStreamedOrNot) {
+  const auto baseline = GetParam().make(Isa::kBaseline);
+  for (const Isa isa : {Isa::kBaseline, Isa::kV3, Isa::kV4}) {
+    if (isa > DetectIsa()) continue;
+    const auto rule = GetParam().make(isa);
+    for (const bool stream : {false, true}) {
+      for (const size_t n : {size_t{1}, size_t{37}, size_t{1024}, size_t{1100}}) {
+        Chunk chunk(Normal(n, 4));
+        Chunk expected = chunk;
+        for (int64_t step = 1; step <= 6; ++step) {
+          RoundInfo info = Samples(step == 6 ? 37 : 100);
+          info.step = step;
+          const std::vector<float> sum = Normal(n, 10 + static_cast<uint64_t>(step));
+          chunk.Round(*rule, info, sum, stream);
+          expected.Round(*baseline, info, sum);
+          ASSERT_EQ(chunk.start, expected.start);
+          ASSERT_EQ(chunk.weights, expected.weights);
+          for (int s = 0; s < Optimiser::kMaxSlots; ++s) {
+            ASSERT_EQ(chunk.slots[s], expected.slots[s]);
+          }
+        }
+      }
+    }
+  }
+}
+
+std::string CaseName(const testing::TestParamInfo<RuleCase>& info) { return info.param.name; }
+
+INSTANTIATE_TEST_SUITE_P(Rules, EveryRule, testing::ValuesIn(AllRules()), CaseName);
+
+// Two rounds of one number, from s = w = 10, with G = 2 and then G = 1 (sums over 100 samples).
+struct Numbers {
+  float start, weights, velocity;
+};
+Numbers AfterTwoRounds(const Rule& rule, int64_t samples) {
+  Chunk chunk({10.0f});
+  const float n = static_cast<float>(samples);
+  chunk.Round(rule, Samples(samples), {2.0f * n});
+  chunk.Round(rule, Samples(samples), {1.0f * n});
+  return {chunk.start[0], chunk.evaluated(rule)[0], chunk.slots[0][0]};
+}
+
+TEST(BlockMomentum, PaperConventionMatchesTwoRoundsByHand) {
+  // eta .5, zeta .5: v = 1, then .5 + .5 = 1.
+  const Numbers cbm = AfterTwoRounds(*Block({.momentum = 0.5f, .learning_rate = 0.5f}), 100);
+  EXPECT_FLOAT_EQ(cbm.velocity, 1.0f);
+  EXPECT_FLOAT_EQ(cbm.start, 8.0f);
+  EXPECT_FLOAT_EQ(cbm.weights, 8.0f);
+  const Numbers nesterov =
+      AfterTwoRounds(*Block({.nesterov = true, .momentum = 0.5f, .learning_rate = 0.5f}), 100);
+  EXPECT_FLOAT_EQ(nesterov.weights, 8.0f);
+  EXPECT_FLOAT_EQ(nesterov.start, 7.5f);  // w - eta v
+}
+
+TEST(BlockMomentum, CntkConventionMatchesTwoRoundsByHand) {
+  // Two partitions, full blocks: eta = 1/2, gain of the mean (1 - 1/2) * 2 = 1. v = 2, then 2.
+  const Numbers cbm = AfterTwoRounds(*Block({.convention = "cntk"}), 100);
+  EXPECT_FLOAT_EQ(cbm.velocity, 2.0f);
+  EXPECT_FLOAT_EQ(cbm.start, 6.0f);
+  // s = 10 - 2 - 1 = 7, then 7 - 2 - 1.
+  const Numbers nesterov = AfterTwoRounds(*Block({.convention = "cntk", .nesterov = true}), 100);
+  EXPECT_FLOAT_EQ(nesterov.start, 4.0f);
+  EXPECT_FLOAT_EQ(nesterov.weights, 4.0f);
+}
+
+TEST(BlockMomentum, CntkMomentumFollowsTheSamplesOfTheRound) {
+  // Half a block of two partitions: eta = sqrt(1/2).
+  const Numbers half = AfterTwoRounds(*Block({.convention = "cntk"}), 50);
+  const double eta = std::sqrt(0.5);
+  const double v = eta * (1 - eta) * 2 * 2.0 + (1 - eta) * 2 * 1.0;
+  EXPECT_NEAR(static_cast<double>(half.velocity), v, 1e-6);
+  // A time constant that is given: eta = exp(-100 / 200).
+  const Numbers given = AfterTwoRounds(
+      *Block({.convention = "cntk", .learning_rate = 3.0f, .time_constant = 200}), 100);
+  const double e = std::exp(-0.5);
+  EXPECT_NEAR(static_cast<double>(given.velocity), 6 * (1 - e) * (e * 2 + 1), 1e-5);
+}
+
+TEST(BlockMomentum, CntkWithOnePartitionHasNoMomentum) {
+  const auto rule = Block({.convention = "cntk"}, 1, 100);
+  Chunk chunk({10.0f});
+  for (int i = 0; i < 3; ++i) chunk.Round(*rule, Samples(100, 1), {200.0f});
+  EXPECT_FLOAT_EQ(chunk.start[0], 4.0f);  // averaging: - G each round
+}
+
+TEST(BlockMomentum, WithoutMomentumAndRateOneIsAveragingToTheBit) {
+  for (const bool nesterov : {false, true}) {
+    const auto block = Block({.nesterov = nesterov, .momentum = 0.0f, .learning_rate = 1.0f});
+    const auto average = MakeAverageRule();
+    Chunk a(Normal(700, 5));
+    Chunk b = a;
+    for (uint64_t round = 0; round < 10; ++round) {
+      const std::vector<float> sum = Normal(700, 20 + round);
+      a.Round(*block, Samples(37), sum);
+      b.Round(*average, Samples(37), sum);
+      ASSERT_EQ(a.start, b.start);
+      ASSERT_EQ(a.evaluated(*block), b.start);
+    }
+  }
+}
+
+TEST(BlockMomentum, PaperNesterovWalksAsPyTorchsNesterovSgd) {
+  const float zeta = 0.7f;
+  const float eta = 0.9f;
+  const auto rule = Block({.nesterov = true, .momentum = eta, .learning_rate = zeta});
+  Chunk chunk({3.0f});
+  double s = 3.0;
+  double buffer = 0.0;
+  Rng rng(6, RngPurpose::kTest);
+  for (int round = 0; round < 50; ++round) {
+    const float g = rng.NextNormal();
+    chunk.Round(*rule, Samples(64), {64.0f * g});
+    buffer = static_cast<double>(eta) * buffer + static_cast<double>(g);
+    s -= static_cast<double>(zeta) * (static_cast<double>(g) + static_cast<double>(eta) * buffer);
+    ASSERT_NEAR(static_cast<double>(chunk.start[0]), s, 2e-5) << "round " << round;
+  }
+}
+
+TEST(BlockMomentum, KeepsTheWeightsApartOnlyForThePapersNesterov) {
+  for (const BlockRuleSettings& settings : AllBlockSettings()) {
+    const bool apart =
+        settings.rule == "block_momentum" && settings.convention == "paper" && settings.nesterov;
+    EXPECT_EQ(Block(settings)->keeps_weights_apart(), apart);
+  }
+}
+
+TEST(BlockMomentum, AValueOutOfRangeIsRefusedByName) {
+  const auto expect_refused = [](const BlockRuleSettings& settings, const std::string& name) {
+    const Status status = MakeBlockRule(settings, 2, 100).status();
+    EXPECT_FALSE(status.ok());
+    EXPECT_THAT(status.message(), testing::HasSubstr("block." + name));
+  };
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const float bad : {-0.1f, 1.0f, nan}) expect_refused({.momentum = bad}, "momentum");
+  for (const float bad : {0.0f, -1.0f, nan})
+    expect_refused({.learning_rate = bad}, "learning_rate");
+  expect_refused({.time_constant = -1}, "time_constant");
+  expect_refused({.rule = "median"}, "rule");
+  expect_refused({.convention = "torch"}, "convention");
+}
+
+TEST(GradientRule, StepsItsOptimiserAlongTheMean) {
+  OptimiserSettings settings;
+  settings.type = "momentum";
+  settings.momentum = 0.5f;
+  const auto rule = std::move(MakeGradientRule(settings)).value();
+  // .1 (2), then .1 (.5 * 2 + 1).
+  const Numbers after = AfterTwoRounds(*rule, 64);
+  EXPECT_FLOAT_EQ(after.start, 9.6f);
+  EXPECT_FLOAT_EQ(after.velocity, 2.0f);
+}
+
+TEST(GradientRule, HandsOnWhatTheOptimiserRefuses) {
+  OptimiserSettings settings;
+  settings.type = "nonesuch";
+  EXPECT_EQ(MakeGradientRule(settings).status().code(), StatusCode::kNotFound);
+}
+
+TEST(GradientRule, SgdOnTheMeanIsAveragingOfOneStep) {
+  // Averaging w_i = s - lr g_i is one step of SGD along the mean gradient.
+  OptimiserSettings settings;
+  settings.type = "sgd";
+  const auto sgd = std::move(MakeGradientRule(settings)).value();
+  const auto average = MakeAverageRule();
+  Chunk a(Normal(100, 7));
+  Chunk b = a;
+  std::vector<float> gradient = Normal(100, 8);
+  std::vector<float> steps = gradient;
+  for (float& x : steps) x *= 0.1f;
+  a.Round(*sgd, Samples(1), gradient);
+  b.Round(*average, Samples(1), steps);
+  for (size_t i = 0; i < 100; ++i) EXPECT_FLOAT_EQ(a.start[i], b.start[i]);
+}
+
+}  // namespace
+}  // namespace kumo

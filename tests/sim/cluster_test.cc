@@ -1,0 +1,219 @@
+// Whole jobs in the simulation: the same weights whatever the network does and whoever dies.
+//
+// EverySeedEndsWithTheSameWeights runs many random jobs. A failing seed prints the command that
+// repeats it; KUMO_SIM_SEEDS and KUMO_SIM_FIRST_SEED choose how many and which.
+#include "tests/sim/cluster.h"
+
+#include <cstdlib>
+
+#include <gtest/gtest.h>
+
+namespace kumo::sim {
+namespace {
+
+SimSettings SmallJob(uint64_t seed = 1) {
+  SimSettings settings;
+  settings.seed = seed;
+  settings.tensors = {{"a.weight", {40, 30}, Segment::kDecayed},
+                      {"a.bias", {30}, Segment::kUndecayed},
+                      {"n.mean", {17}, Segment::kStatistics},
+                      {"b.weight", {30, 25}, Segment::kDecayed}};
+  settings.train_samples = 103;
+  settings.validation_samples = 11;
+  Experiment& e = settings.experiment;
+  e.job.name = "sim";
+  e.job.epochs = 3;
+  e.sync.mode = SyncMode::kBlock;
+  e.sync.partitions = 4;
+  e.sync.minibatch = 4;
+  e.sync.block = 2;
+  e.cluster.workers = 2;
+  e.cluster.suspect_after_s = 2;
+  e.cluster.heartbeat_s = 0.3;
+  e.cluster.chunk_kib = 2;
+  e.checkpoint.every_rounds = 0;
+  e.checkpoint.every_minutes = 0;
+  return settings;
+}
+
+SimResult RunJob(SimSettings settings, Disk* disk = nullptr) {
+  return Cluster(std::move(settings), disk).Run();
+}
+
+void ExpectFinished(const SimResult& result) {
+  EXPECT_TRUE(result.status.ok()) << result.status.message();
+  for (const std::string& violation : result.violations) ADD_FAILURE() << violation;
+}
+
+TEST(Cluster, FinishesWithEveryEpochEvaluated) {
+  const SimResult result = RunJob(SmallJob());
+  ExpectFinished(result);
+  ASSERT_EQ(result.epochs.size(), 3u);
+  for (const auto& epoch : result.epochs) EXPECT_EQ(epoch.train.samples(), 103);
+  EXPECT_EQ(result.version, 12);  // 103 samples, 32 a round: 4 rounds an epoch
+}
+
+TEST(Cluster, WeightsDoNotDependOnTheNumberOfWorkersAndServers) {
+  const SimResult reference = RunJob(SmallJob());
+  for (int workers : {1, 3, 4, 6}) {
+    for (int servers : {1, 3}) {
+      SimSettings settings = SmallJob(7);
+      settings.experiment.cluster.workers = workers;
+      settings.servers = servers;
+      const SimResult result = RunJob(settings);
+      ExpectFinished(result);
+      EXPECT_EQ(result.weights, reference.weights)
+          << workers << " workers, " << servers << " servers";
+      for (size_t e = 0; e < 3; ++e) {
+        EXPECT_EQ(result.epochs[e].validation.loss_sum(),
+                  reference.epochs[e].validation.loss_sum());
+      }
+    }
+  }
+}
+
+TEST(Cluster, AWorkerThatDiesIsReplacedByTheOthers) {
+  const SimResult reference = RunJob(SmallJob());
+  SimSettings settings = SmallJob();
+  settings.faults.kills = 1;
+  settings.faults.kill_within = 300 * kMillisecond;
+  const SimResult result = RunJob(settings);
+  ExpectFinished(result);
+  EXPECT_EQ(result.weights, reference.weights);
+}
+
+TEST(Cluster, AWorkerThatComesBackGetsPartitionsAgain) {
+  SimSettings settings = SmallJob();
+  settings.experiment.job.epochs = 40;
+  settings.experiment.sync.push_codec = "1bit";
+  const SimResult reference = RunJob(settings);
+  settings.faults.kills = 2;
+  settings.faults.restart = 1;
+  settings.faults.kill_within = 3 * kSecond;
+  const SimResult result = RunJob(settings);
+  ExpectFinished(result);
+  // A crash loses residuals, so the bits differ; both have come to the same minimum.
+  for (size_t i = 0; i < result.weights.size(); ++i) {
+    ASSERT_NEAR(result.weights[i], reference.weights[i], 0.3);
+  }
+}
+
+TEST(Cluster, StoppedAndResumedIsUninterrupted) {
+  for (const char* codec : {"fp32", "1bit", "int8"}) {
+    for (bool keep : {false, true}) {
+      SimSettings settings = SmallJob();
+      settings.experiment.job.epochs = 6;
+      settings.experiment.sync.push_codec = codec;
+      settings.experiment.sync.warmup_samples = 50;
+      settings.experiment.block.reset_local_state = !keep;
+      settings.experiment.block.nesterov = true;
+      const SimResult reference = RunJob(settings);
+      ExpectFinished(reference);
+
+      Disk disk;
+      settings.stop_at = 700 * kMillisecond;
+      const SimResult first = RunJob(settings, &disk);
+      EXPECT_EQ(first.status.code(), StatusCode::kUnavailable) << first.status.message();
+      EXPECT_LT(first.version, reference.version);
+      ASSERT_FALSE(disk.manifests.empty());
+
+      settings.stop_at = -1;
+      settings.servers = 3;  // another number of servers and workers goes on
+      settings.experiment.cluster.workers = 3;
+      const SimResult second = RunJob(settings, &disk);
+      ExpectFinished(second);
+      EXPECT_EQ(second.rounds.front(), first.rounds.back() + 1);
+      EXPECT_EQ(second.weights, reference.weights) << codec << (keep ? " keep" : " reset");
+      EXPECT_EQ(second.start, reference.start);
+      EXPECT_EQ(second.epochs.back().validation.loss_sum(),
+                reference.epochs.back().validation.loss_sum());
+      EXPECT_EQ(second.epochs.back().train.samples(), reference.epochs.back().train.samples());
+    }
+  }
+}
+
+TEST(Cluster, ResumingAFinishedJobOnlyEvaluatesAgain) {
+  Disk disk;
+  const SimResult first = RunJob(SmallJob(), &disk);
+  const SimResult second = RunJob(SmallJob(), &disk);
+  ExpectFinished(second);
+  EXPECT_TRUE(second.rounds.empty());
+  ASSERT_EQ(second.epochs.size(), 1u);
+  EXPECT_EQ(second.epochs[0].validation.loss_sum(), first.epochs.back().validation.loss_sum());
+}
+
+TEST(Cluster, NoWorkerIsAnErrorWithALimit) {
+  SimSettings settings = SmallJob();
+  settings.faults.drop = 1.0;
+  const SimResult result = RunJob(settings);
+  EXPECT_EQ(result.status.code(), StatusCode::kUnavailable);
+  EXPECT_NE(result.status.message().find("workers"), std::string::npos) << result.status.message();
+}
+
+// A random job; its reference is the same experiment on one worker and one server, undisturbed.
+SimSettings RandomJob(uint64_t seed) {
+  Rng rng(seed, RngPurpose::kTest);
+  SimSettings settings = SmallJob(seed);
+  const auto choose = [&](std::initializer_list<int> values) {
+    return *(values.begin() + rng.NextBelow(values.size()));
+  };
+  Experiment& e = settings.experiment;
+  e.job.epochs = choose({1, 2, 3});
+  e.sync.mode = choose({0, 1}) ? SyncMode::kBlock : SyncMode::kGradient;
+  e.sync.partitions = choose({1, 2, 3, 5});
+  e.sync.block = choose({1, 2, 4});
+  settings.train_samples = choose({1, 37, 103});
+  settings.validation_samples = choose({0, 1, 11});
+  if (choose({0, 1})) e.sync.warmup_samples = choose({10, 60});
+  e.block.nesterov = choose({0, 1});
+  e.block.reset_local_state = choose({0, 1});
+  e.sync.pull_codec = choose({0, 0, 1}) ? "fp16" : "fp32";
+  e.cluster.workers = choose({1, 2, 3});
+  settings.servers = choose({1, 2, 3});
+  e.checkpoint.every_rounds = choose({0, 0, 1, 3});
+  settings.faults.drop = choose({0, 1, 10}) / 100.0;
+  settings.faults.duplicate = choose({0, 1, 10}) / 100.0;
+  settings.faults.jitter = choose({0, 1000, 100000});
+  if (choose({0, 1})) {
+    settings.faults.kills = choose({1, 2, 3});
+    settings.faults.restart = choose({0, 50, 100}) / 100.0;
+    settings.faults.kill_within = choose({1, 5}) * kSecond;
+    // What a dead worker's partitions carried is gone, so bits can only be held without any.
+    e.block.reset_local_state = true;
+  } else {
+    const char* const kCodecs[] = {"fp32", "1bit", "int8", "bf16"};
+    e.sync.push_codec = kCodecs[rng.NextBelow(4)];
+  }
+  return settings;
+}
+
+TEST(Cluster, EverySeedEndsWithTheSameWeights) {
+  const auto number = [](const char* name, int fallback) {
+    const char* text = std::getenv(name);
+    return text ? std::atoi(text) : fallback;
+  };
+  const int first = number("KUMO_SIM_FIRST_SEED", 1);
+  const int count = number("KUMO_SIM_SEEDS", 1000);
+  for (int seed = first; seed < first + count; ++seed) {
+    const SimSettings settings = RandomJob(seed);
+    SimSettings undisturbed = settings;
+    undisturbed.faults = Faults{};
+    undisturbed.servers = 1;
+    undisturbed.experiment.cluster.workers = 1;
+    const SimResult reference = RunJob(undisturbed);
+    Disk disk;
+    const SimResult result = RunJob(settings, &disk);
+    ExpectFinished(reference);
+    ExpectFinished(result);
+    EXPECT_EQ(result.weights, reference.weights);
+    EXPECT_EQ(result.epochs.size(), reference.epochs.size());
+    if (HasFailure()) {
+      FAIL() << "repeat with: KUMO_SIM_FIRST_SEED=" << seed
+             << " KUMO_SIM_SEEDS=1 build/release/bin/cluster_test "
+                "--gtest_filter=Cluster.EverySeedEndsWithTheSameWeights";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kumo::sim

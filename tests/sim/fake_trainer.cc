@@ -1,0 +1,119 @@
+#include "tests/sim/fake_trainer.h"
+
+#include <cmath>
+#include <cstring>
+
+#include <glog/logging.h>
+
+namespace kumo::sim {
+namespace {
+
+Payload Pack(std::span<const float> numbers) {
+  auto copy = std::make_shared<std::vector<float>>(numbers.begin(), numbers.end());
+  return {copy, std::as_bytes(std::span<const float>(*copy))};
+}
+
+}  // namespace
+
+FakeTrainer::FakeTrainer(uint64_t seed, const Session* session, const JobSpec& spec, bool residual)
+    : seed_(seed), session_(session), spec_(spec), residual_(residual) {
+  for (auto& vector : vectors_) vector.resize(spec_.layout.size());
+}
+
+std::vector<Payload> FakeTrainer::InitialWeights() const {
+  std::vector<float> all(spec_.layout.size());
+  Rng rng(seed_, RngPurpose::kInitialWeights);
+  for (float& w : all) w = rng.NextNormal();
+  std::vector<Payload> chunks;
+  for (const Chunk& chunk : session_->map().chunks()) {
+    chunks.push_back(
+        Pack(std::span<const float>(all).subspan(chunk.range.begin, chunk.range.size())));
+  }
+  return chunks;
+}
+
+void FakeTrainer::Install(const InstallAction& install) {
+  const Range range = session_->map().chunks()[install.chunk].range;
+  install.codec->Decode(
+      install.payload.bytes, range.size(), 0,
+      std::span<float>(vectors_[install.vector]).subspan(range.begin, range.size()));
+}
+
+void FakeTrainer::Adopt(const AdoptAction& adopt) {
+  auto& slots = carried_[adopt.partition];
+  const size_t count = (residual_ ? 1 : 0) + size_t(spec_.optimiser_slots);
+  slots.assign(count, std::vector<float>(spec_.layout.size()));
+  for (const auto& array : adopt.arrays) {
+    const Range range = session_->map().chunks()[array.chunk].range;
+    std::memcpy(slots[array.slot].data() + range.begin, array.payload.bytes.data(),
+                array.payload.bytes.size());
+  }
+}
+
+TrainedBlock FakeTrainer::Train(const TrainAction& train) {
+  auto& slots = carried_.at(train.partition);
+  const Range samples = session_->plan().PartitionSamples(train.round, train.partition);
+  Rng rng(seed_, RngPurpose::kSimulation, train.partition, train.round.round);
+  TrainedBlock block;
+  block.metrics.set_samples(samples.size());
+  block.metrics.set_loss_sum(static_cast<double>(samples.size()) * 0.5);
+  for (const Chunk& chunk : session_->map().chunks()) {
+    const size_t n = chunk.range.size();
+    std::vector<float> x(n);
+    for (size_t i = 0; i < n; ++i) {
+      const size_t at = chunk.range.begin + i;
+      // Towards a minimum of the partition's own, with noise; local state moves it too.
+      x[i] = 0.1f * (vectors_[0][at] - static_cast<float>(train.partition)) +
+             0.01f *
+                 static_cast<float>(
+                     (at * 2654435761u + train.round.round * 40503u + train.partition * 9176u) %
+                     1000u) /
+                 1000.0f;
+    }
+    for (int s = 0; s < spec_.optimiser_slots; ++s) {
+      if (chunk.segment == Segment::kStatistics) break;
+      auto& slot = slots[(residual_ ? 1 : 0) + s];
+      for (size_t i = 0; i < n; ++i) {
+        const size_t at = chunk.range.begin + i;
+        slot[at] = 0.5f * slot[at] + x[i];
+        x[i] += 0.1f * slot[at];
+      }
+    }
+    if (samples.size() == 0) {
+      block.contributions.push_back({});
+      continue;
+    }
+    const Codec& codec = session_->PushCodec(train.round, chunk.segment);
+    std::span<float> residual;
+    if (residual_ && codec.lossy()) {
+      residual = std::span<float>(slots[0]).subspan(chunk.range.begin, n);
+    }
+    auto coded = std::make_shared<std::vector<std::byte>>(codec.EncodedBytes(n));
+    CHECK_EQ(codec.Encode(x, residual, *coded), -1);
+    block.contributions.push_back({coded, std::span<const std::byte>(*coded)});
+  }
+  if (train.save_state) {
+    for (const Chunk& chunk : session_->map().chunks()) {
+      if (chunk.segment == Segment::kStatistics) continue;
+      for (size_t slot = 0; slot < slots.size(); ++slot) {
+        block.carried.push_back({chunk.index, static_cast<int>(slot),
+                                 Pack(std::span<const float>(slots[slot])
+                                          .subspan(chunk.range.begin, chunk.range.size()))});
+      }
+    }
+  }
+  return block;
+}
+
+wire::Metrics FakeTrainer::Evaluate(const EvaluateAction& evaluate) const {
+  const Range slice =
+      session_->plan().EvaluationSamples(spec_.validation_samples, evaluate.partition);
+  double sum = 0;
+  for (float w : vectors_[evaluate.vector]) sum += std::abs(static_cast<double>(w));
+  wire::Metrics metrics;
+  metrics.set_samples(slice.size());
+  metrics.set_loss_sum(sum * static_cast<double>(slice.size()));
+  return metrics;
+}
+
+}  // namespace kumo::sim

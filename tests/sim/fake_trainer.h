@@ -1,0 +1,34 @@
+// A stand-in for a worker's arithmetic: blocks whose result is a fixed function of the base
+// weights, the partition, the round and what the partition carries, so that any mix-up of versions,
+// partitions or states changes the final bits.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "common/rng.h"
+#include "worker/session.h"
+
+namespace kumo::sim {
+
+class FakeTrainer {
+ public:
+  FakeTrainer(uint64_t seed, const Session* session, const JobSpec& spec, bool residual);
+
+  std::vector<Payload> InitialWeights() const;
+  void Install(const InstallAction& install);
+  void Adopt(const AdoptAction& adopt);
+  TrainedBlock Train(const TrainAction& train);
+  wire::Metrics Evaluate(const EvaluateAction& evaluate) const;
+  void Drop(int partition) { carried_.erase(partition); }
+
+ private:
+  uint64_t seed_;
+  const Session* session_;
+  JobSpec spec_;
+  bool residual_;
+  std::vector<float> vectors_[2];                           // START, WEIGHTS
+  std::map<int, std::vector<std::vector<float>>> carried_;  // partition -> slot -> flat vector
+};
+
+}  // namespace kumo::sim

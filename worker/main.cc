@@ -1,0 +1,169 @@
+// kumo-worker: computes partitions of a job on one device.
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+#include "common/checkpoint/checkpoint.h"
+#include "common/options/command_line.h"
+#include "common/options/experiment_text.h"
+#include "common/options/parser.h"
+#include "common/process/exit_code.h"
+#include "common/process/last_words.h"
+#include "common/process/logging.h"
+#include "common/process/signals.h"
+#include "common/transport/malloc_tuning.h"
+#include "worker/trainer.h"
+#include "worker/worker_service.h"
+
+namespace kumo {
+namespace {
+
+struct Arguments {
+  std::string file;
+  std::vector<std::string> sets;
+  std::string name;
+  std::string evaluate;
+  bool check = false;
+};
+
+// What the network and the data are, line by line: `kumo check` prints it.
+void PrintCheck(const Trainer& trainer, const Experiment& experiment) {
+  const Datasets& data = trainer.datasets();
+  std::printf("network  %s: %" PRId64 " parameters\n", experiment.network.file.c_str(),
+              trainer.spec().layout.segment(Segment::kDecayed).size() +
+                  trainer.spec().layout.segment(Segment::kUndecayed).size());
+  std::printf("data     %s: %" PRId64 " samples to train on\n", data.train->name().c_str(),
+              data.train->size());
+  std::printf("data     %s: %" PRId64 " samples to evaluate on\n", data.validation->name().c_str(),
+              data.validation->size());
+  std::printf("device   %s, %d thread%s\n", experiment.network.device.c_str(),
+              experiment.network.threads, experiment.network.threads == 1 ? "" : "s");
+  std::printf("%s", trainer.net().Describe().c_str());
+}
+
+// The weights of a checkpoint that are evaluated: those kept apart where there are any.
+Result<std::vector<float>> EvaluatedWeights(const std::string& path, const Experiment& experiment,
+                                            const JobSpec& spec) {
+  PosixFileSystem files;
+  const std::filesystem::path folder = std::filesystem::path(path).lexically_normal();
+  const std::string parent = folder.parent_path().string();
+  const std::string name = folder.filename().string();
+  KUMO_ASSIGN_OR_RETURN(const checkpoint::Manifest manifest,
+                        VerifyCheckpoint(files, parent.empty() ? "." : parent, name));
+  if (manifest.fingerprint() != spec.layout.fingerprint()) {
+    return FailedPrecondition(path + " holds the weights of another network than " +
+                              experiment.network.file);
+  }
+  KUMO_ASSIGN_OR_RETURN(
+      const ShardSnapshot snapshot,
+      ReadSnapshot(files, parent.empty() ? "." : parent, manifest, {0, spec.layout.size()}));
+  std::vector<float> weights(spec.layout.size());
+  for (const StateKind kind : {StateKind::kStart, StateKind::kWeights}) {
+    for (const StateArray& array : snapshot.arrays) {
+      if (array.kind != kind) continue;
+      std::copy(array.numbers.begin(), array.numbers.end(), weights.begin() + array.begin);
+    }
+  }
+  return weights;
+}
+
+Status Evaluate(Trainer* trainer, const Experiment& experiment, const std::string& path) {
+  std::string checkpoint = path;
+  if (checkpoint.ends_with('/')) checkpoint.pop_back();
+  KUMO_ASSIGN_OR_RETURN(const std::vector<float> weights,
+                        EvaluatedWeights(checkpoint, experiment, trainer->spec()));
+  KUMO_ASSIGN_OR_RETURN(const wire::Metrics metrics, trainer->EvaluateAll(weights));
+  const double samples = static_cast<double>(std::max<int64_t>(metrics.samples(), 1));
+  std::printf("%s: validation/main/loss %.6f  validation/main/accuracy %.6f  (%" PRId64
+              " samples)\n",
+              checkpoint.c_str(), metrics.loss_sum() / samples,
+              static_cast<double>(metrics.correct()) / samples, metrics.samples());
+  return OkStatus();
+}
+
+Status Train(Trainer* trainer, const Experiment& experiment, const std::string& name,
+             const Clock* clock, StopSignals* signals) {
+  if (experiment.cluster.servers.empty()) {
+    return FailedPrecondition(
+        "cluster.servers is not set: name the servers' addresses in the experiment file or with "
+        "--set cluster.servers=tcp://HOST:PORT,...");
+  }
+  SessionSettings settings;
+  settings.experiment = experiment;
+  settings.identity = IdentityOf(experiment);
+  settings.spec = trainer->spec();
+  settings.name = name;
+  settings.host = HostName();
+  settings.device = experiment.network.device;
+  settings.pid = getpid();
+  std::random_device random;
+  settings.incarnation = (uint64_t{random()} << 32) | random();
+  KUMO_ASSIGN_OR_RETURN(std::unique_ptr<WorkerService> service,
+                        WorkerService::Make(settings, clock, trainer, signals));
+  return service->Run();
+}
+
+Status Run(const Arguments& arguments, const Experiment& experiment, const char* program) {
+  SteadyClock clock;
+  StopSignals signals;
+  if (arguments.check || !arguments.evaluate.empty()) {
+    KUMO_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, Trainer::Make(experiment, &clock));
+    if (!arguments.check) return Evaluate(trainer.get(), experiment, arguments.evaluate);
+    PrintCheck(*trainer, experiment);
+    return OkStatus();
+  }
+  LogSettings log;
+  log.program = program;
+  log.directory = JoinPath(experiment.output.directory, "logs");
+  log.role = "worker";
+  // "worker-3" makes worker-3.<host>.log, not worker-worker-3.
+  log.rank = arguments.name.starts_with("worker-") ? arguments.name.substr(7) : arguments.name;
+  KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<Logging> logging, Logging::Start(log));
+  KUMO_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, Trainer::Make(experiment, &clock));
+  return Train(trainer.get(), experiment, arguments.name, &clock, &signals);
+}
+
+int Main(const char* program, const std::vector<std::string>& args) {
+  TuneMallocForLargeMessages();
+  Arguments arguments;
+  arguments.name = HostName() + "-" + std::to_string(getpid());
+  CommandLine line("kumo-worker",
+                   "Computes partitions of a job on one device: pulls weights from the servers, "
+                   "trains,\npushes contributions, until the job is over.");
+  line.AddPositional("FILE", "The experiment file", true, &arguments.file);
+  line.AddRepeated("set", "SECTION.KEY=VALUE", "Overrides a setting of the file", &arguments.sets);
+  line.AddOption("name", "NAME", Allowed(),
+                 "This worker's name; one that is started again under "
+                 "its name takes its place at once",
+                 &arguments.name, "the host and the pid");
+  line.AddFlag("check", "Only read the network and the data, say what they are, and end",
+               &arguments.check);
+  line.AddOption("evaluate", "DIR", Allowed(), "Only evaluate the checkpoint in DIR, and end",
+                 &arguments.evaluate);
+  const Status usage = line.Parse(args);
+  if (line.help_asked() && usage.ok()) {
+    std::fputs(line.Help().c_str(), stdout);
+    return 0;
+  }
+  const LastWords last_words("kumo-worker " + arguments.name, LastWords::DefaultTerminationLog());
+  if (!usage.ok()) return last_words.Say(ExitCode::kUsage, usage.message());
+  const char* data = std::getenv("KUMO_DATA");
+  const Result<Experiment> experiment =
+      ParseExperiment(arguments.file, arguments.sets, data == nullptr ? "" : data);
+  if (!experiment.ok())
+    return last_words.Say(ExitCode::kBadConfiguration, experiment.status().message());
+  return last_words.Say(Run(arguments, *experiment, program));
+}
+
+}  // namespace
+}  // namespace kumo
+
+int main(int argc, char** argv) {
+  return kumo::Main(argv[0], std::vector<std::string>(argv + 1, argv + argc));
+}

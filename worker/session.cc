@@ -1,0 +1,594 @@
+#include "worker/session.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <glog/logging.h>
+
+#include "common/protocol.h"
+
+namespace kumo {
+namespace {
+
+constexpr TimeUs kFirstResend = kSecond;
+constexpr TimeUs kLastResend = 8 * kSecond;
+constexpr TimeUs kHelloInterval = 500 * kMillisecond;
+
+TimeUs Seconds(double seconds) { return static_cast<TimeUs>(seconds * 1e6); }
+
+}  // namespace
+
+Result<Session> Session::Make(SessionSettings settings, TimeUs now) {
+  KUMO_ASSIGN_OR_RETURN(JobPlan plan, PlanFor(settings.experiment, settings.spec));
+  ShardMap map(settings.spec.layout, settings.identity.servers,
+               settings.experiment.cluster.chunk_kib * 1024);
+  Session session(std::move(settings), std::move(plan), std::move(map), now);
+  KUMO_ASSIGN_OR_RETURN(session.push_codec_,
+                        FindCodec(session.settings_.experiment.sync.push_codec));
+  KUMO_ASSIGN_OR_RETURN(session.fp32_, FindCodec("fp32"));
+  return session;
+}
+
+Session::Session(SessionSettings settings, JobPlan plan, ShardMap map, TimeUs now)
+    : settings_(std::move(settings)),
+      plan_(std::move(plan)),
+      map_(std::move(map)),
+      now_(now),
+      servers_(settings_.identity.servers) {
+  for (Server& server : servers_) server.heard = now;
+  for (int vector : {wire::START, wire::WEIGHTS}) {
+    installed_[vector].assign(map_.chunks().size(), -1);
+    waiting_[vector].resize(map_.chunks().size());
+  }
+}
+
+PeerName Session::peer_name() const {
+  return "worker/" + settings_.name + "/" + std::to_string(settings_.incarnation);
+}
+
+const Codec& Session::PushCodec(const RoundPlan& round, Segment segment) const {
+  return round.full_precision || segment == Segment::kStatistics ? *fp32_ : *push_codec_;
+}
+
+WorkerActions Session::OnMessage(int server, const Message& message, TimeUs now) {
+  WorkerActions actions;
+  now_ = now;
+  const wire::Header& header = message.header;
+  if (finished_) return actions;
+  if (header.type() == wire::REFUSED) {
+    OnRefused(server, header, &actions);
+    return Stamp(std::move(actions));
+  }
+  if (header.job() != settings_.identity.JobId()) return actions;
+  servers_[server].heard = now;
+  if (header.type() == wire::WELCOME) {
+    OnWelcome(server, header.welcome(), &actions);
+  } else if (header.generation() != generation_) {
+    return actions;  // of a generation that is over
+  }
+  switch (header.type()) {
+    case wire::HEARTBEAT_REPLY:
+      if (server == 0) OnOrders(header, &actions);
+      break;
+    case wire::ACK:
+      OnAck(header);
+      break;
+    case wire::CHUNK:
+      OnChunk(message);
+      break;
+    case wire::GONE:
+      OnGone(server, header, &actions);
+      break;
+    case wire::STATE:
+      OnState(message);
+      break;
+    default:
+      break;
+  }
+  if (!finished_) Proceed(&actions);
+  return Stamp(std::move(actions));
+}
+
+void Session::OnWelcome(int server, const wire::Welcome& welcome, WorkerActions* actions) {
+  if (server == 0 && generation_ != welcome.generation()) {
+    generation_ = welcome.generation();
+    start_version_ = welcome.version();
+    initialised_ = start_version_ > 0;
+    LOG(INFO) << "joined generation " << generation_ << ", which starts at round "
+              << start_version_;
+  }
+  if (welcome.generation() != generation_) return;
+  servers_[server].welcomed = true;
+  if (server != 0) return;
+  for (size_t i = 1; i < servers_.size(); ++i) SendHello(static_cast<int>(i), actions);
+  next_heartbeat_ = now_;
+}
+
+void Session::OnRefused(int server, const wire::Header& header, WorkerActions* actions) {
+  const auto code = static_cast<StatusCode>(header.refusal().code());
+  const std::string text = NameOf(server) + " refused: " + header.refusal().reason();
+  if (code == StatusCode::kAborted) {
+    // Late or early by a moment; what still matters is asked again.
+    LOG(WARNING) << text;
+    return;
+  }
+  Finish(Status(code == StatusCode::kInvalidArgument ? StatusCode::kInternal : code, text),
+         actions);
+}
+
+void Session::OnOrders(const wire::Header& header, WorkerActions* actions) {
+  if (header.has_refusal()) {
+    Finish(Status(static_cast<StatusCode>(header.refusal().code()),
+                  "the job failed: " + header.refusal().reason()),
+           actions);
+    return;
+  }
+  const wire::Orders& orders = header.orders();
+  if (orders.finished()) {
+    Finish(orders.stopped() ? Unavailable("the job was stopped and saved") : OkStatus(), actions);
+    return;
+  }
+  std::map<int, int64_t> wanted;
+  for (const auto& lease : orders.leases()) {
+    if (lease.partition() >= 0 && lease.partition() < plan_.settings().partitions &&
+        lease.from() >= 0 && lease.from() <= plan_.rounds()) {
+      wanted[lease.partition()] = lease.from();
+    }
+  }
+  for (auto lease = leases_.begin(); lease != leases_.end();) {
+    const auto keep = wanted.find(lease->first);
+    if (keep != wanted.end() && keep->second == lease->second.from) {
+      ++lease;
+      continue;
+    }
+    const int partition = lease->first;
+    LOG(INFO) << "partition " << partition << " is no longer ours";
+    // What was computed for it is still pushed: the next owner begins after it.
+    std::erase_if(requests_, [&](const auto& r) {
+      return std::get<0>(r.first) == wire::GET_STATE && std::get<1>(r.first) == partition;
+    });
+    std::erase_if(received_states_,
+                  [&](const auto& s) { return std::get<0>(s.first) == partition; });
+    actions->push_back(DropAction{partition});
+    lease = leases_.erase(lease);
+  }
+  for (const auto& [partition, from] : wanted) {
+    if (leases_.contains(partition)) continue;
+    LOG(INFO) << "computes partition " << partition << " from round " << from << " on";
+    leases_[partition] = Lease{from, from, false, -1};
+  }
+}
+
+void Session::OnAck(const wire::Header& header) {
+  const auto request =
+      requests_.find({header.acknowledges(), header.partition(), header.chunk(), header.slot()});
+  if (request == requests_.end() || request->second.message.header.round() != header.round()) {
+    return;  // a second answer
+  }
+  if (header.acknowledges() == wire::EVALUATED) {
+    if (const auto lease = leases_.find(header.partition()); lease != leases_.end()) {
+      lease->second.evaluated = header.round();
+    }
+  }
+  requests_.erase(request);
+}
+
+void Session::OnChunk(const Message& message) {
+  const wire::Header& header = message.header;
+  const auto request = requests_.find({wire::PULL, 0, header.chunk(), header.vector()});
+  if (request == requests_.end() || request->second.message.header.round() != header.round()) {
+    return;  // a second answer, or no longer wanted
+  }
+  const auto codec = FindCodec(header.codec());
+  const size_t numbers = map_.chunks()[header.chunk()].range.size();
+  if (!codec.ok() || message.payload.bytes.size() != (*codec)->EncodedBytes(numbers)) {
+    LOG(WARNING) << "chunk " << header.chunk() << " came with " << message.payload.bytes.size()
+                 << " bytes of codec " << header.codec() << "; asks again";
+    return;
+  }
+  requests_.erase(request);
+  waiting_[header.vector()][header.chunk()] = message;
+}
+
+void Session::OnGone(int server, const wire::Header& header, WorkerActions* actions) {
+  if (header.chunk() < 0 || header.round() <= 0) {
+    // The server does not know us (any more): join again.
+    servers_[server].welcomed = false;
+    servers_[server].next_hello = now_;
+    if (server == 0) generation_ = 0;
+    for (const auto& [partition, lease] : leases_) actions->push_back(DropAction{partition});
+    leases_.clear();
+    received_states_.clear();
+    requests_.clear();
+    return;
+  }
+  // The round that we are at has closed without us: go on with the oldest one still open.
+  requests_.erase({wire::PULL, 0, header.chunk(), header.vector()});
+  for (auto& [partition, lease] : leases_) {
+    if (lease.round >= header.round()) continue;
+    lease.round = header.round();
+    lease.adopted = false;
+  }
+}
+
+void Session::OnState(const Message& message) {
+  const wire::Header& header = message.header;
+  const auto request =
+      requests_.find({wire::GET_STATE, header.partition(), header.chunk(), header.slot()});
+  if (request == requests_.end() || request->second.message.header.round() != header.round()) {
+    return;
+  }
+  const size_t bytes = map_.chunks()[header.chunk()].range.size() * sizeof(float);
+  if (!message.payload.empty() && message.payload.bytes.size() != bytes) return;
+  requests_.erase(request);
+  received_states_[{header.partition(), header.chunk(), header.slot()}] = message.payload;
+}
+
+bool Session::Waiting(wire::Type type, int partition) const {
+  return std::any_of(requests_.begin(), requests_.end(), [&](const auto& request) {
+    return std::get<0>(request.first) == type && std::get<1>(request.first) == partition;
+  });
+}
+
+int64_t Session::TargetRound() const {
+  int64_t target = std::numeric_limits<int64_t>::max();
+  for (const auto& [partition, lease] : leases_) target = std::min(target, lease.round);
+  return target;
+}
+
+void Session::Proceed(WorkerActions* actions) {
+  if (busy_ != Busy::kNo || leases_.empty()) return;
+  if (std::any_of(servers_.begin(), servers_.end(), [](auto& s) { return !s.welcomed; })) return;
+  // Whoever holds partition 0 brings the initial weights; should it be lost, the next one does.
+  if (!initialised_ && leases_.contains(0) && leases_[0].round == 0) {
+    busy_ = Busy::kInitialising;
+    actions->push_back(InitialiseAction{});
+    return;
+  }
+  const int64_t target = TargetRound();
+  if (halted_at_ >= 0 && target >= halted_at_) return;  // waits for the coordinator's last word
+  if (!PullMissing(wire::START, target, actions)) return;
+  if (NeedsWeightsApart(target) && !PullMissing(wire::WEIGHTS, target, actions)) return;
+  for (auto& [partition, lease] : leases_) {
+    if (lease.round != target) continue;
+    ComputePartition(partition, &lease, actions);
+    if (busy_ != Busy::kNo) return;
+  }
+}
+
+// True when all chunks are installed at `version`.
+bool Session::PullMissing(wire::Vector vector, int64_t version, WorkerActions* actions) {
+  bool complete = true;
+  for (const Chunk& chunk : map_.chunks()) {
+    auto& waiting = waiting_[vector][chunk.index];
+    if (waiting && waiting->header.round() == version) {
+      const auto codec = FindCodec(waiting->header.codec());
+      actions->push_back(InstallAction{chunk.index, vector, *codec, std::move(waiting->payload)});
+      installed_[vector][chunk.index] = version;
+      if (chunk.index == 0 && vector == wire::START) {
+        save_ = waiting->header.save();
+        stop_ = waiting->header.stop();
+      }
+    }
+    waiting.reset();
+    if (installed_[vector][chunk.index] == version) continue;
+    complete = false;
+    const auto asked = requests_.find({wire::PULL, 0, chunk.index, vector});
+    if (asked != requests_.end() && asked->second.message.header.round() == version) continue;
+    wire::Header header;
+    header.set_type(wire::PULL);
+    header.set_slot(vector);  // tells the two pulls of a chunk apart in requests_
+    header.set_vector(vector);
+    header.set_chunk(chunk.index);
+    header.set_round(version);
+    Ask(chunk.server, std::move(header), {}, actions);
+  }
+  return complete;
+}
+
+// True where version `version` is evaluated and the rule keeps the evaluated weights apart from
+// what blocks start from.
+bool Session::NeedsWeightsApart(int64_t version) const {
+  if (plan_.EvaluatedEpoch(version) < 0) return false;
+  const auto& block = settings_.experiment.block;
+  return plan_.Round(version - 1).mode == SyncMode::kBlock && block.rule == "block_momentum" &&
+         block.nesterov && block.convention == "paper";
+}
+
+void Session::ComputePartition(int partition, Lease* lease, WorkerActions* actions) {
+  if (Waiting(wire::EVALUATED, partition) || Waiting(wire::PUT_STATE, partition)) return;
+  if (!lease->adopted) {
+    AskForState(partition, *lease, actions);
+    if (Waiting(wire::GET_STATE, partition)) return;
+    AdoptAction adopt{partition, {}};
+    for (const auto& [key, payload] : received_states_) {
+      if (std::get<0>(key) != partition || payload.empty()) continue;
+      adopt.arrays.push_back({std::get<1>(key), std::get<2>(key), payload});
+    }
+    std::erase_if(received_states_,
+                  [&](const auto& s) { return std::get<0>(s.first) == partition; });
+    actions->push_back(std::move(adopt));
+    lease->adopted = true;
+  }
+  busy_partition_ = partition;
+  busy_round_ = lease->round;
+  if (plan_.EvaluatedEpoch(lease->round) >= 0 && lease->evaluated != lease->round) {
+    busy_ = Busy::kEvaluating;
+    const bool apart = NeedsWeightsApart(lease->round);
+    actions->push_back(
+        EvaluateAction{partition, lease->round, apart ? wire::WEIGHTS : wire::START});
+    return;
+  }
+  if (lease->round >= plan_.rounds()) return;
+  busy_ = Busy::kTraining;
+  actions->push_back(TrainAction{partition, plan_.Round(lease->round), save_});
+}
+
+// What the partition carries: asked of each shard once, unless there is nothing to carry.
+void Session::AskForState(int partition, const Lease& lease, WorkerActions* actions) {
+  const int slots = StateSlots(settings_.experiment, settings_.spec);
+  if (lease.round == 0) return;
+  for (const Chunk& chunk : map_.chunks()) {
+    if (chunk.segment == Segment::kStatistics) continue;
+    for (int slot = 0; slot < slots; ++slot) {
+      if (requests_.contains({wire::GET_STATE, partition, chunk.index, slot}) ||
+          received_states_.contains({partition, chunk.index, slot})) {
+        continue;
+      }
+      wire::Header header;
+      header.set_type(wire::GET_STATE);
+      header.set_partition(partition);
+      header.set_chunk(chunk.index);
+      header.set_slot(slot);
+      header.set_round(lease.round);
+      Ask(chunk.server, std::move(header), {}, actions);
+    }
+  }
+}
+
+WorkerActions Session::OnInitialised(std::vector<Payload> weights, TimeUs now) {
+  WorkerActions actions;
+  now_ = now;
+  busy_ = Busy::kNo;
+  initialised_ = true;
+  for (const Chunk& chunk : map_.chunks()) {
+    wire::Header header;
+    header.set_type(wire::INITIALISE);
+    header.set_chunk(chunk.index);
+    header.set_codec(static_cast<uint32_t>(CodecId::kFp32));
+    Ask(chunk.server, std::move(header), std::move(weights[chunk.index]), &actions);
+  }
+  Proceed(&actions);
+  return Stamp(std::move(actions));
+}
+
+WorkerActions Session::OnTrained(TrainedBlock block, TimeUs now) {
+  WorkerActions actions;
+  now_ = now;
+  busy_ = Busy::kNo;
+  report_.set_samples(report_.samples() + block.metrics.samples());
+  const auto lease = leases_.find(busy_partition_);
+  if (finished_) return actions;
+  if (lease == leases_.end() || lease->second.round != busy_round_) {
+    Proceed(&actions);  // the lease went away meanwhile
+    return Stamp(std::move(actions));
+  }
+  const RoundPlan round = plan_.Round(busy_round_);
+  const int64_t samples = plan_.PartitionSamples(round, busy_partition_).size();
+  for (const Chunk& chunk : map_.chunks()) {
+    wire::Header header;
+    header.set_type(wire::PUSH);
+    header.set_round(busy_round_);
+    header.set_partition(busy_partition_);
+    header.set_chunk(chunk.index);
+    header.set_samples(samples);
+    header.set_save(save_);
+    header.set_stop(stop_);
+    header.set_codec(static_cast<uint32_t>(PushCodec(round, chunk.segment).id()));
+    if (chunk.index == 0) *header.mutable_metrics() = block.metrics;
+    Ask(chunk.server, std::move(header), std::move(block.contributions[chunk.index]), &actions);
+  }
+  for (TrainedBlock::Array& array : block.carried) {
+    wire::Header header;
+    header.set_type(wire::PUT_STATE);
+    header.set_round(busy_round_ + 1);
+    header.set_partition(busy_partition_);
+    header.set_chunk(array.chunk);
+    header.set_slot(array.slot);
+    header.set_codec(static_cast<uint32_t>(CodecId::kFp32));
+    Ask(ServerOf(array.chunk), std::move(header), std::move(array.payload), &actions);
+  }
+  if (stop_) halted_at_ = busy_round_ + 1;
+  lease->second.round = busy_round_ + 1;
+  report_.set_round(lease->second.round);
+  Proceed(&actions);
+  return Stamp(std::move(actions));
+}
+
+WorkerActions Session::OnEvaluated(const wire::Metrics& metrics, TimeUs now) {
+  WorkerActions actions;
+  now_ = now;
+  busy_ = Busy::kNo;
+  if (finished_) return actions;
+  if (leases_.contains(busy_partition_)) {
+    wire::Header header;
+    header.set_type(wire::EVALUATED);
+    header.set_round(busy_round_);
+    header.set_partition(busy_partition_);
+    *header.mutable_metrics() = metrics;
+    Ask(0, std::move(header), {}, &actions);
+  }
+  Proceed(&actions);
+  return Stamp(std::move(actions));
+}
+
+WorkerActions Session::OnFailed(const Status& status, TimeUs now) {
+  WorkerActions actions;
+  now_ = now;
+  Finish(status, &actions);
+  return Stamp(std::move(actions));
+}
+
+WorkerActions Session::Leave(TimeUs now) {
+  return OnFailed(Unavailable("stopped by a signal: its partitions go to the other workers"), now);
+}
+
+void Session::Finish(Status status, WorkerActions* actions) {
+  if (finished_) return;
+  finished_ = true;
+  if (!status.ok() && servers_[0].welcomed) {
+    SendToServerAction bye{0, {}};
+    bye.message.header.set_type(wire::BYE);
+    *bye.message.header.mutable_worker_report() = report_;
+    bye.message.header.mutable_worker_report()->set_failure(status.message());
+    bye.message.header.mutable_worker_report()->set_failure_code(
+        static_cast<uint32_t>(status.code()));
+    actions->push_back(std::move(bye));
+  } else if (servers_[0].welcomed) {
+    SendHeartbeats(actions);  // the coordinator sees that we have heard it
+  }
+  actions->push_back(LeaveAction{std::move(status)});
+}
+
+void Session::Ask(int server, wire::Header header, Payload payload, WorkerActions* actions) {
+  const RequestKey key{header.type(), header.partition(), header.chunk(), header.slot()};
+  Request& request = requests_[key];
+  request.server = server;
+  request.message = Message{std::move(header), std::move(payload)};
+  request.interval = kFirstResend;
+  request.resend_at = now_ + request.interval;
+  actions->push_back(SendToServerAction{server, request.message});
+}
+
+void Session::SendHello(int server, WorkerActions* actions) {
+  servers_[server].next_hello = now_ + kHelloInterval;
+  SendToServerAction send{server, {}};
+  send.message.header.set_type(wire::HELLO);
+  wire::Hello* hello = send.message.header.mutable_hello();
+  hello->set_role(wire::Hello::WORKER);
+  hello->set_job_name(settings_.identity.job_name);
+  hello->set_experiment_hash(settings_.identity.experiment_hash);
+  hello->set_experiment_text(settings_.identity.experiment_text);
+  hello->set_name(settings_.name);
+  hello->set_incarnation(settings_.incarnation);
+  hello->set_host(settings_.host);
+  hello->set_pid(settings_.pid);
+  hello->set_servers(settings_.identity.servers);
+  hello->set_device(settings_.device);
+  *hello->mutable_spec() = SpecToWire(settings_.spec);
+  actions->push_back(std::move(send));
+}
+
+void Session::SendHeartbeats(WorkerActions* actions) {
+  report_.set_state(StateInWords());
+  for (size_t i = 0; i < servers_.size(); ++i) {
+    if (!servers_[i].welcomed) continue;
+    SendToServerAction send{static_cast<int>(i), {}};
+    send.message.header.set_type(wire::HEARTBEAT);
+    if (i == 0) *send.message.header.mutable_worker_report() = report_;
+    actions->push_back(std::move(send));
+  }
+}
+
+std::string Session::NameOf(int server) const {
+  const auto& addresses = settings_.experiment.cluster.servers;
+  const bool known = server < static_cast<int>(addresses.size());
+  return "server " + std::to_string(server) + (known ? " at " + addresses[server] : "");
+}
+
+WorkerActions Session::Tick(TimeUs now) {
+  WorkerActions actions;
+  now_ = now;
+  if (finished_) return actions;
+  const auto& cluster = settings_.experiment.cluster;
+  for (size_t i = 0; i < servers_.size(); ++i) {
+    Server& server = servers_[i];
+    const bool joining = !server.welcomed;
+    if (i > 0 && joining && !servers_[0].welcomed) {
+      server.heard = now;  // comes after server 0
+      continue;
+    }
+    const TimeUs limit = Seconds(joining ? cluster.join_timeout_s : 3 * cluster.suspect_after_s);
+    if (now - server.heard > limit) {
+      Finish(Unavailable(NameOf(static_cast<int>(i)) + " does not answer since " +
+                         std::to_string((now - server.heard) / kSecond) + " s (" + StateInWords() +
+                         ")"),
+             &actions);
+      return Stamp(std::move(actions));
+    }
+    if (joining && now >= server.next_hello) SendHello(static_cast<int>(i), &actions);
+  }
+  if (servers_[0].welcomed && now >= next_heartbeat_) {
+    next_heartbeat_ = now + Seconds(cluster.heartbeat_s);
+    SendHeartbeats(&actions);
+  }
+  for (auto& [key, request] : requests_) {
+    if (now < request.resend_at) continue;
+    request.interval = std::min(2 * request.interval, kLastResend);
+    request.resend_at = now + request.interval;
+    actions.push_back(SendToServerAction{request.server, request.message});
+  }
+  Proceed(&actions);
+  return Stamp(std::move(actions));
+}
+
+TimeUs Session::NextDeadline() const {
+  if (finished_) return std::numeric_limits<TimeUs>::max();
+  TimeUs next = servers_[0].welcomed ? next_heartbeat_ : servers_[0].next_hello;
+  for (size_t i = 1; i < servers_.size(); ++i) {
+    if (servers_[0].welcomed && !servers_[i].welcomed) {
+      next = std::min(next, servers_[i].next_hello);
+    }
+  }
+  for (const auto& [key, request] : requests_) next = std::min(next, request.resend_at);
+  return next;
+}
+
+void Session::SetTraffic(uint64_t bytes_sent, uint64_t bytes_received) {
+  report_.set_bytes_sent(bytes_sent);
+  report_.set_bytes_received(bytes_received);
+}
+
+void Session::SetTimes(double compute_ms, double network_ms, double wait_ms) {
+  report_.set_compute_ms(compute_ms);
+  report_.set_network_ms(network_ms);
+  report_.set_wait_ms(wait_ms);
+}
+
+std::string Session::StateInWords() const {
+  for (size_t i = 0; i < servers_.size(); ++i) {
+    if (!servers_[i].welcomed) return "joins server " + std::to_string(i);
+  }
+  if (leases_.empty()) return "waits for a partition to compute";
+  const std::string round = "round " + std::to_string(TargetRound());
+  if (busy_ == Busy::kInitialising) return "makes the initial weights";
+  if (busy_ == Busy::kTraining)
+    return round + ": trains partition " + std::to_string(busy_partition_);
+  if (busy_ == Busy::kEvaluating) return round + ": evaluates";
+  for (const auto& [key, request] : requests_) {
+    const std::string server = " (server " + std::to_string(request.server) + ")";
+    switch (std::get<0>(key)) {
+      case wire::PULL:
+        return round + ": waits for the weights" + server;
+      case wire::GET_STATE:
+      case wire::PUT_STATE:
+        return round + ": hands over a partition's state" + server;
+      default:
+        break;
+    }
+  }
+  return requests_.empty() ? round + ": waits for orders" : round + ": waits for acknowledgements";
+}
+
+WorkerActions Session::Stamp(WorkerActions actions) const {
+  for (WorkerAction& action : actions) {
+    if (auto* send = std::get_if<SendToServerAction>(&action)) {
+      send->message.header.set_protocol(kProtocolVersion);
+      send->message.header.set_job(settings_.identity.JobId());
+      send->message.header.set_generation(generation_);
+    }
+  }
+  return actions;
+}
+
+}  // namespace kumo

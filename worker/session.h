@@ -1,0 +1,222 @@
+// A worker's conversation with the servers, as a state machine: it joins, takes leases, and for
+// each leased partition pulls the weights of a round, has its block trained, pushes the
+// contribution, and again, until the coordinator says that the job is over.
+//
+// What it wants computed it returns as actions (one at a time); the driver answers with OnTrained
+// and its kind. Everything that it asks of a server is repeated until answered, and every request
+// may be answered twice. No method blocks, reads a clock or does I/O. One thread.
+//
+// A round in words. Let r be the smallest round among the leased partitions. (1) Every chunk that
+// is not installed at version r is pulled; servers park the pull until the version exists. (2) For
+// each partition whose round is r: where version r ends an epoch, its slice of the validation set
+// is evaluated and the result acknowledged; then its block is trained and the coded contribution
+// pushed chunk by chunk. (3) Where the pull of chunk 0 said that this round ends with a checkpoint,
+// what the partition carries is put on the servers too, and acknowledged, before its next round.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <variant>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/codec/codec.h"
+#include "common/job_identity.h"
+#include "common/job_plan.h"
+#include "common/options/experiment.h"
+#include "common/shard_map.h"
+#include "common/status.h"
+#include "common/transport/message.h"
+
+namespace kumo {
+
+// --- What the session asks of its driver.
+
+struct SendToServerAction {
+  int server = 0;
+  Message message;
+};
+// Compute the initial weights, then call OnInitialised.
+struct InitialiseAction {};
+// Decode a chunk's payload into the base weights (vector START) or into the weights that are
+// evaluated (WEIGHTS).
+struct InstallAction {
+  int chunk = 0;
+  wire::Vector vector = wire::START;
+  const Codec* codec = nullptr;
+  Payload payload;
+};
+// Before a partition's first block here: what it carries. Slots and chunks that are not named carry
+// nothing.
+struct AdoptAction {
+  int partition = 0;
+  struct Array {
+    int chunk = 0;
+    int slot = 0;
+    Payload payload;  // float32
+  };
+  std::vector<Array> arrays;
+};
+// Train the partition's block of a round from the base weights; then OnTrained.
+struct TrainAction {
+  int partition = 0;
+  RoundPlan round;
+  bool save_state = false;  // also return what the partition carries afterwards
+};
+// Evaluate the partition's slice of the validation set; then OnEvaluated.
+struct EvaluateAction {
+  int partition = 0;
+  int64_t version = 0;
+  wire::Vector vector = wire::START;  // which installed vector
+};
+// The partition has left this worker: forget what it carries.
+struct DropAction {
+  int partition = 0;
+};
+// Nothing is left to do: ok when the job is done, else why not.
+struct LeaveAction {
+  Status status;
+};
+
+using WorkerAction = std::variant<SendToServerAction, InitialiseAction, InstallAction, AdoptAction,
+                                  TrainAction, EvaluateAction, DropAction, LeaveAction>;
+using WorkerActions = std::vector<WorkerAction>;
+
+// A trained block, coded.
+struct TrainedBlock {
+  struct Array {
+    int chunk = 0;
+    int slot = 0;
+    Payload payload;
+  };
+  std::vector<Payload> contributions;  // by chunk; empty payloads where there was no data
+  std::vector<Array> carried;          // if save_state
+  wire::Metrics metrics;
+};
+
+struct SessionSettings {
+  JobIdentity identity;
+  Experiment experiment;
+  JobSpec spec;
+  std::string name;  // "worker-0"
+  std::string host;
+  std::string device;
+  int64_t pid = 0;
+  uint64_t incarnation = 0;
+};
+
+class Session {
+ public:
+  static Result<Session> Make(SessionSettings settings, TimeUs now);
+
+  // The name that this worker's messages travel under.
+  PeerName peer_name() const;
+  const JobPlan& plan() const { return plan_; }
+  const ShardMap& map() const { return map_; }
+  // The codec of a round's contributions to a chunk.
+  const Codec& PushCodec(const RoundPlan& round, Segment segment) const;
+
+  WorkerActions OnMessage(int server, const Message& message, TimeUs now);
+  WorkerActions Tick(TimeUs now);
+  TimeUs NextDeadline() const;
+
+  // weights: by chunk, float32.
+  WorkerActions OnInitialised(std::vector<Payload> weights, TimeUs now);
+  WorkerActions OnTrained(TrainedBlock block, TimeUs now);
+  WorkerActions OnEvaluated(const wire::Metrics& metrics, TimeUs now);
+  // The block could not be computed (numbers that are not finite, a device's failure): tells the
+  // coordinator and leaves.
+  WorkerActions OnFailed(const Status& status, TimeUs now);
+  // SIGTERM: says goodbye and leaves.
+  WorkerActions Leave(TimeUs now);
+
+  // For the report in each heartbeat.
+  void SetTraffic(uint64_t bytes_sent, uint64_t bytes_received);
+  // Of the last block: computing, coding and moving bytes, waiting for others; milliseconds.
+  void SetTimes(double compute_ms, double network_ms, double wait_ms);
+  // "round 812: waits for the weights (chunks on server 1)"
+  std::string StateInWords() const;
+
+ private:
+  struct Server {
+    bool welcomed = false;
+    TimeUs heard = 0;
+    TimeUs next_hello = 0;
+  };
+  struct Lease {
+    int64_t from = 0;        // as ordered
+    int64_t round = 0;       // next to compute
+    bool adopted = false;    // has what it carries
+    int64_t evaluated = -1;  // version whose evaluation is acknowledged
+  };
+  // Type, partition, chunk, slot: one request of each is under way at most.
+  using RequestKey = std::tuple<wire::Type, int, int, int>;
+  struct Request {
+    int server = 0;
+    Message message;
+    TimeUs resend_at = 0;
+    TimeUs interval = 0;
+  };
+  enum class Busy { kNo, kInitialising, kTraining, kEvaluating };
+
+  Session(SessionSettings settings, JobPlan plan, ShardMap map, TimeUs now);
+
+  void OnWelcome(int server, const wire::Welcome& welcome, WorkerActions* actions);
+  void OnOrders(const wire::Header& header, WorkerActions* actions);
+  void OnAck(const wire::Header& header);
+  void OnChunk(const Message& message);
+  void OnGone(int server, const wire::Header& header, WorkerActions* actions);
+  void OnState(const Message& message);
+  void OnRefused(int server, const wire::Header& header, WorkerActions* actions);
+
+  // Starts whatever can be started next.
+  void Proceed(WorkerActions* actions);
+  bool PullMissing(wire::Vector vector, int64_t version, WorkerActions* actions);
+  bool NeedsWeightsApart(int64_t version) const;
+  void ComputePartition(int partition, Lease* lease, WorkerActions* actions);
+  void AskForState(int partition, const Lease& lease, WorkerActions* actions);
+  bool Waiting(wire::Type type, int partition) const;
+  void Ask(int server, wire::Header header, Payload payload, WorkerActions* actions);
+  void SendHello(int server, WorkerActions* actions);
+  void SendHeartbeats(WorkerActions* actions);
+  void Finish(Status status, WorkerActions* actions);
+  // "server 0 at tcp://host:7700"
+  std::string NameOf(int server) const;
+  int ServerOf(int chunk) const { return map_.chunks()[chunk].server; }
+  int64_t TargetRound() const;
+  WorkerActions Stamp(WorkerActions actions) const;
+
+  SessionSettings settings_;
+  JobPlan plan_;
+  ShardMap map_;
+  const Codec* push_codec_ = nullptr;
+  const Codec* fp32_ = nullptr;
+
+  TimeUs now_ = 0;
+  std::vector<Server> servers_;
+  uint32_t generation_ = 0;
+  int64_t start_version_ = 0;
+  TimeUs next_heartbeat_ = 0;
+  bool finished_ = false;
+
+  std::map<int, Lease> leases_;        // by partition
+  bool initialised_ = false;           // the initial weights were pushed, or are not wanted
+  std::vector<int64_t> installed_[2];  // by vector and chunk: version, or -1
+  std::vector<std::optional<Message>> waiting_[2];  // pulled, not installed yet
+  std::map<RequestKey, Request> requests_;
+  std::map<std::tuple<int, int, int>, Payload> received_states_;  // partition, chunk, slot
+
+  Busy busy_ = Busy::kNo;
+  int busy_partition_ = 0;
+  int64_t busy_round_ = 0;
+  bool save_ = false;  // what chunk 0, as installed, says of its round
+  bool stop_ = false;
+  int64_t halted_at_ = -1;  // the version that the job stops at
+
+  wire::WorkerReport report_;
+};
+
+}  // namespace kumo

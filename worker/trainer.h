@@ -1,0 +1,102 @@
+// A worker's arithmetic: the weights on its device, the network, the local optimiser, and what each
+// leased partition carries from round to round.
+//
+// Four flat vectors of the layout: `base` (what blocks start from), `weights` (moved by a block),
+// `gradients`, and `evaluated` (only where the update rule keeps the evaluated weights apart); one
+// more per slot of the local optimiser, and per partition one for the codec's residual.
+//
+// Used by one thread at a time: the runtime runs everything here on its compute thread, in order.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "common/buffer.h"
+#include "common/clock.h"
+#include "common/job_identity.h"
+#include "common/optimiser/optimiser.h"
+#include "common/optimiser/schedule.h"
+#include "common/options/experiment.h"
+#include "common/shard_map.h"
+#include "common/status.h"
+#include "data/batch_stream.h"
+#include "data/dataset.h"
+#include "models/net.h"
+#include "worker/session.h"
+
+namespace kumo {
+
+// How long the parts of a block took.
+struct BlockTimes {
+  double compute_ms = 0;
+  double coding_ms = 0;
+};
+
+class Trainer {
+ public:
+  // Reads the network file and opens the data. The errors of LoadNetwork, Net::Make and
+  // OpenDatasets; FailedPrecondition where network and data do not fit each other.
+  static Result<std::unique_ptr<Trainer>> Make(const Experiment& experiment, const Clock* clock);
+
+  const JobSpec& spec() const { return spec_; }
+  const Net& net() const { return *net_; }
+  const Datasets& datasets() const { return datasets_; }
+
+  // How rounds, chunks and codecs are laid out. `session` is borrowed for life and only asked for
+  // what does not change (plan, map, PushCodec).
+  Status Attach(const Session* session);
+
+  // By chunk.
+  Result<std::vector<Payload>> InitialWeights() const;
+  void Install(const InstallAction& install);
+  void Adopt(const AdoptAction& adopt);
+  // FailedPrecondition, naming round, partition and tensor, when a number is not finite.
+  Result<TrainedBlock> Train(const TrainAction& train, BlockTimes* times);
+  Result<wire::Metrics> Evaluate(const EvaluateAction& evaluate);
+  void Drop(int partition);
+
+  // The whole validation set against `weights` (a flat vector): `kumo evaluate`.
+  Result<wire::Metrics> EvaluateAll(std::span<const float> weights);
+
+ private:
+  struct Carried {
+    Buffer<float> residual;                // empty where the codec needs none
+    std::vector<Buffer<float>> optimiser;  // where the local optimiser is not reset
+  };
+
+  explicit Trainer(const Experiment& experiment, const Clock* clock);
+  Status OpenNetworkAndData();
+
+  Carried MakeCarried() const;
+  void StartRange(const TrainAction& train);
+  void StartNextRange(const TrainAction& train);
+  Result<wire::Metrics> Minibatches(const TrainAction& train, Carried* carried);
+  void OptimiserStep(const TrainAction& train, int minibatch, Carried* carried);
+  Result<Payload> Encode(const TrainAction& train, const Chunk& chunk, Carried* carried);
+  Result<wire::Metrics> EvaluateRange(Range samples, std::span<float> weights);
+  std::string TensorAt(int64_t position) const;
+  void AppendCarried(const Carried& carried, TrainedBlock* block) const;
+
+  const Experiment experiment_;
+  const Clock* const clock_;
+  const Session* session_ = nullptr;
+  std::unique_ptr<Net> net_;
+  Datasets datasets_;
+  JobSpec spec_;
+  std::unique_ptr<Optimiser> optimiser_;  // block mode's local one
+  std::optional<Schedule> schedule_;
+
+  std::unique_ptr<BatchStream> train_stream_;
+  std::unique_ptr<BatchStream> validation_stream_;
+  std::optional<std::pair<int64_t, int>> started_;  // round and partition whose range comes next
+
+  Buffer<float> base_, weights_, gradients_, evaluated_;
+  std::vector<Buffer<float>> optimiser_slots_;  // where they are reset with each block
+  Buffer<float> difference_;                    // of one chunk
+  std::map<int, Carried> carried_;              // by leased partition
+};
+
+}  // namespace kumo

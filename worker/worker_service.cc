@@ -1,0 +1,149 @@
+#include "worker/worker_service.h"
+
+#include <algorithm>
+
+#include <glog/logging.h>
+
+namespace kumo {
+namespace {
+
+// The longest wait of the loop: bounds how late a completion could be seen at worst.
+constexpr TimeUs kLongestPoll = 100 * kMillisecond;
+constexpr int64_t kComputeShutdownMs = 2000;
+
+}  // namespace
+
+Result<std::unique_ptr<WorkerService>> WorkerService::Make(const SessionSettings& settings,
+                                                           const Clock* clock, Trainer* trainer,
+                                                           StopSignals* signals) {
+  KUMO_ASSIGN_OR_RETURN(Session session, Session::Make(settings, clock->NowUs()));
+  ZmqTransportOptions options;
+  options.name = session.peer_name();
+  options.framing.job = settings.identity.JobId();
+  options.framing.max_payload_bytes = settings.experiment.cluster.chunk_kib * 1024 + 4096;
+  KUMO_ASSIGN_OR_RETURN(std::unique_ptr<ZmqTransport> transport,
+                        ZmqTransport::Make(std::move(options)));
+  const auto& servers = settings.experiment.cluster.servers;
+  for (size_t i = 0; i < servers.size(); ++i) {
+    KUMO_RETURN_IF_ERROR(transport->Connect(ServerPeer(static_cast<int>(i)), servers[i]));
+  }
+  std::unique_ptr<WorkerService> service(
+      new WorkerService(std::move(session), clock, trainer, signals, std::move(transport)));
+  KUMO_RETURN_IF_ERROR(trainer->Attach(&service->session_));
+  return service;
+}
+
+WorkerService::WorkerService(Session session, const Clock* clock, Trainer* trainer,
+                             StopSignals* signals, std::unique_ptr<ZmqTransport> transport)
+    : session_(std::move(session)),
+      clock_(clock),
+      trainer_(trainer),
+      signals_(signals),
+      transport_(std::move(transport)) {
+  transport_->AddFd(signals_->fd(), [this] {
+    for (int signal : signals_->Take()) {
+      LOG(WARNING) << SignalName(signal) << ": leaves";
+      Perform(session_.Leave(clock_->NowUs()));
+    }
+  });
+}
+
+Status WorkerService::Run() {
+  const auto on_message = [this](const PeerName& from, Message message) {
+    for (int i = 0; i < session_.map().servers(); ++i) {
+      if (from == ServerPeer(i)) Perform(session_.OnMessage(i, message, clock_->NowUs()));
+    }
+  };
+  while (!left_) {
+    const TimeUs now = clock_->NowUs();
+    if (now >= session_.NextDeadline()) {
+      session_.SetTraffic(transport_->counters().bytes_sent, transport_->counters().bytes_received);
+      Perform(session_.Tick(now));
+    }
+    if (left_) break;
+    const TimeUs wait = std::clamp<TimeUs>(session_.NextDeadline() - now, 0, kLongestPoll);
+    transport_->Poll(wait, on_message);
+    RunCompletions();
+  }
+  // A block that is still being trained is of no use any more.
+  if (Status status = compute_.Shutdown(kComputeShutdownMs); !status.ok()) {
+    LOG(WARNING) << status.message();
+  }
+  return result_;
+}
+
+void WorkerService::Complete(Completion completion) {
+  {
+    MutexLock lock(mutex_);
+    completions_.push_back(std::move(completion));
+  }
+  transport_->Wake();
+}
+
+void WorkerService::RunCompletions() {
+  std::vector<Completion> completions;
+  {
+    MutexLock lock(mutex_);
+    completions.swap(completions_);
+  }
+  for (Completion& completion : completions) Perform(completion(clock_->NowUs()));
+}
+
+void WorkerService::NoteTimes(const BlockTimes& times, TimeUs now) {
+  const double round_ms =
+      round_began_ > 0 ? static_cast<double>(now - round_began_) * 1e-3 : times.compute_ms;
+  round_began_ = now;
+  session_.SetTimes(times.compute_ms, times.coding_ms,
+                    std::max(0.0, round_ms - times.compute_ms - times.coding_ms));
+}
+
+void WorkerService::Train(const TrainAction& train) {
+  Compute([this, train] {
+    BlockTimes times;
+    auto block = std::make_shared<Result<TrainedBlock>>(trainer_->Train(train, &times));
+    Complete([this, block, times](TimeUs now) {
+      NoteTimes(times, now);
+      if (!block->ok()) return session_.OnFailed(block->status(), now);
+      return session_.OnTrained(std::move(*block).value(), now);
+    });
+  });
+}
+
+void WorkerService::Perform(WorkerActions actions) {
+  for (WorkerAction& action : actions) {
+    if (auto* send = std::get_if<SendToServerAction>(&action)) {
+      // What cannot be sent now is asked again by the session's timers.
+      const Status status = transport_->Send(ServerPeer(send->server), std::move(send->message));
+      if (!status.ok()) VLOG(1) << status.message();
+    } else if (std::get_if<InitialiseAction>(&action)) {
+      Compute([this] {
+        auto weights = std::make_shared<Result<std::vector<Payload>>>(trainer_->InitialWeights());
+        Complete([this, weights](TimeUs now) {
+          if (!weights->ok()) return session_.OnFailed(weights->status(), now);
+          return session_.OnInitialised(std::move(*weights).value(), now);
+        });
+      });
+    } else if (auto* install = std::get_if<InstallAction>(&action)) {
+      Compute([this, install = std::move(*install)] { trainer_->Install(install); });
+    } else if (auto* adopt = std::get_if<AdoptAction>(&action)) {
+      Compute([this, adopt = std::move(*adopt)] { trainer_->Adopt(adopt); });
+    } else if (auto* drop = std::get_if<DropAction>(&action)) {
+      Compute([this, partition = drop->partition] { trainer_->Drop(partition); });
+    } else if (auto* train = std::get_if<TrainAction>(&action)) {
+      Train(*train);
+    } else if (auto* evaluate = std::get_if<EvaluateAction>(&action)) {
+      Compute([this, evaluate = *evaluate] {
+        auto metrics = std::make_shared<Result<wire::Metrics>>(trainer_->Evaluate(evaluate));
+        Complete([this, metrics](TimeUs now) {
+          if (!metrics->ok()) return session_.OnFailed(metrics->status(), now);
+          return session_.OnEvaluated(**metrics, now);
+        });
+      });
+    } else if (auto* leave = std::get_if<LeaveAction>(&action)) {
+      left_ = true;
+      result_ = leave->status;
+    }
+  }
+}
+
+}  // namespace kumo

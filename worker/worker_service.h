@@ -1,0 +1,64 @@
+// A worker process: the session's driver over ZeroMQ, with one thread for the arithmetic.
+//
+// The calling thread owns the session and the transport; the compute thread owns the trainer. They
+// meet in two queues: what the session wants computed, in order, and what came of it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/mutex.h"
+#include "common/process/signals.h"
+#include "common/status.h"
+#include "common/thread_pool.h"
+#include "common/transport/zmq_transport.h"
+#include "worker/session.h"
+#include "worker/trainer.h"
+
+namespace kumo {
+
+class WorkerService {
+ public:
+  // clock, trainer and signals are borrowed for life.
+  static Result<std::unique_ptr<WorkerService>> Make(const SessionSettings& settings,
+                                                     const Clock* clock, Trainer* trainer,
+                                                     StopSignals* signals);
+
+  // Takes part in the job until it is over: ok when it is done, else why this worker leaves.
+  Status Run();
+
+ private:
+  // What the compute thread hands back, to be run on the loop thread.
+  using Completion = std::function<WorkerActions(TimeUs now)>;
+
+  WorkerService(Session session, const Clock* clock, Trainer* trainer, StopSignals* signals,
+                std::unique_ptr<ZmqTransport> transport);
+
+  void Perform(WorkerActions actions);
+  // Runs `work` on the compute thread, behind what was asked for before.
+  void Compute(std::function<void()> work) { compute_.Submit(std::move(work)); }
+  void Complete(Completion completion) KUMO_EXCLUDES(mutex_);
+  void RunCompletions() KUMO_EXCLUDES(mutex_);
+  void Train(const TrainAction& train);
+  void NoteTimes(const BlockTimes& times, TimeUs now);
+
+  Session session_;
+  const Clock* const clock_;
+  Trainer* const trainer_;
+  StopSignals* const signals_;
+  std::unique_ptr<ZmqTransport> transport_;
+
+  bool left_ = false;
+  Status result_;
+  TimeUs round_began_ = 0;  // when the last block's result came in
+
+  Mutex mutex_;
+  std::vector<Completion> completions_ KUMO_GUARDED_BY(mutex_);
+  ThreadPool compute_{1};  // last: its thread uses all of the above
+};
+
+}  // namespace kumo
