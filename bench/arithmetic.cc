@@ -1,0 +1,388 @@
+// How near the codecs, the aggregation and the update rules come to what memory allows, on one
+// core.
+//
+//   bench_arithmetic [--numbers N] [--repetitions R] [--json FILE]
+//
+// Two yardsticks run interleaved with everything else, once per repetition: `a += b` over float32
+// arrays (12 bytes a number) and memcpy of a float32 array (8 bytes a number). A row's bytes are
+// those that it must move at the least: each input read once, each output written once, each state
+// array read and written once; the lines that a plain store first fetches are not counted, on
+// either side. Time is the thread's processor time. For additions and updates the table gives the
+// rate as a share of that of a += b (1 is the limit of memory); for codecs as a share of memcpy's
+// rate, and the time over that of a memcpy of the float32 numbers. Shares are taken within a
+// repetition; the table has their median and quartiles.
+#include <sys/utsname.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/arithmetic_kernel.h"
+#include "common/buffer.h"
+#include "common/codec/codec.h"
+#include "common/rng.h"
+#include "server/rules/aggregate.h"
+
+namespace kumo {
+
+KUMO_DECLARE_PER_ISA(const YardstickKernels, kYardstick)
+
+namespace {
+
+constexpr size_t kChunk = 256 * 1024;  // numbers: 1 MiB of float32
+
+struct Row {
+  std::string name;
+  double bytes = 0;    // moved at the least by one run
+  bool codec = false;  // compared with memcpy, else with a += b
+  std::function<void()> run;
+  std::vector<double> seconds;
+};
+
+struct Quartiles {
+  double low, median, high;
+};
+
+Quartiles QuartilesOf(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const size_t n = values.size();
+  return {values[n / 4], values[n / 2], values[n - 1 - n / 4]};
+}
+
+// Processor time of this thread: on a machine that others use as well, what they take away of the
+// core does not count.
+double ThreadSeconds() {
+  timespec now = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+double SecondsOf(const std::function<void()>& run) {
+  const double begin = ThreadSeconds();
+  run();
+  return ThreadSeconds() - begin;
+}
+
+void FillNormal(std::span<float> numbers) {
+  // Normal numbers are drawn once and repeated: drawing 16 million takes longer than the benchmark.
+  Rng rng(1, RngPurpose::kTest);
+  const size_t drawn = std::min<size_t>(numbers.size(), 1 << 16);
+  for (size_t i = 0; i < drawn; ++i) numbers[i] = rng.NextNormal();
+  for (size_t i = drawn; i < numbers.size(); ++i) numbers[i] = numbers[i - drawn];
+}
+
+// All arrays of the benchmark; rows borrow them.
+class Arena {
+ public:
+  explicit Arena(size_t numbers) : n_(numbers) {
+    for (auto& array : floats_) {
+      array = Buffer<float>(n_);
+      FillNormal(array.span());
+    }
+    for (float& x : floats_[5].span()) x *= x;  // Adam's mean square
+    for (auto& bytes : encoded_) bytes = Buffer<std::byte>(n_ * 4);
+  }
+
+  size_t n() const { return n_; }
+  std::span<float> floats(int i) { return floats_[i].span(); }
+  std::span<std::byte> encoded(int i) { return encoded_[i].span(); }
+
+ private:
+  size_t n_;
+  Buffer<float> floats_[6];
+  Buffer<std::byte> encoded_[2];
+};
+
+// Calls use(first number, count, where the chunk's encoding starts) for each chunk.
+template <typename Use>
+void ForEachChunk(const Codec& codec, size_t n, Use use) {
+  size_t at = 0;
+  for (size_t first = 0; first < n; first += kChunk) {
+    const size_t count = std::min(kChunk, n - first);
+    use(first, count, at);
+    at += codec.EncodedBytes(count);
+  }
+}
+
+void EncodeAll(const Codec& codec, Arena& arena, bool feedback, int to) {
+  ForEachChunk(codec, arena.n(), [&](size_t first, size_t count, size_t at) {
+    const auto residual = feedback ? arena.floats(1).subspan(first, count) : std::span<float>();
+    const auto out = arena.encoded(to).subspan(at, codec.EncodedBytes(count));
+    CHECK_EQ(codec.Encode(arena.floats(0).subspan(first, count), residual, out), -1);
+  });
+}
+
+void AddCodecRows(const Codec& codec, Arena& arena, std::vector<Row>* rows) {
+  const double n = static_cast<double>(arena.n());
+  const double coded = static_cast<double>(codec.EncodedBytes(arena.n()));
+  const std::string name(codec.name());
+  if (codec.lossy()) {
+    rows->push_back({name + " encode + feedback",
+                     n * 12 + coded,
+                     true,
+                     [&codec, &arena] { EncodeAll(codec, arena, true, 0); },
+                     {}});
+  }
+  rows->push_back({name + " encode",
+                   n * 4 + coded,
+                   true,
+                   [&codec, &arena] { EncodeAll(codec, arena, false, 0); },
+                   {}});
+  rows->push_back({name + " decode",
+                   n * 4 + coded,
+                   true,
+                   [&codec, &arena] {
+                     ForEachChunk(codec, arena.n(), [&](size_t first, size_t count, size_t at) {
+                       codec.Decode(arena.encoded(0).subspan(at, codec.EncodedBytes(count)), count,
+                                    0, arena.floats(2).subspan(first, count));
+                     });
+                   },
+                   {}});
+  rows->push_back({name + " decode-add",
+                   n * 8 + coded,
+                   false,
+                   [&codec, &arena] {
+                     ForEachChunk(codec, arena.n(), [&](size_t first, size_t count, size_t at) {
+                       codec.DecodeAdd(arena.encoded(0).subspan(at, codec.EncodedBytes(count)),
+                                       count, 0, 0.5f, arena.floats(2).subspan(first, count));
+                     });
+                   },
+                   {}});
+  rows->push_back({name + " check",
+                   coded,
+                   true,
+                   [&codec, &arena] {
+                     ForEachChunk(codec, arena.n(), [&](size_t, size_t count, size_t at) {
+                       const auto bytes = arena.encoded(0).subspan(at, codec.EncodedBytes(count));
+                       CHECK(codec.Check(bytes, count).ok());
+                     });
+                   },
+                   {}});
+}
+
+// One round of a shard: two contributions, added and applied chunk by chunk.
+void AggregateAll(const Codec& codec, const Rule& rule, Arena& arena) {
+  const RoundInfo info = {.learning_rate = 1e-6f, .samples = 6400, .partitions = 2};
+  ForEachChunk(codec, arena.n(), [&](size_t first, size_t count, size_t at) {
+    const size_t bytes = codec.EncodedBytes(count);
+    const Contribution contributions[2] = {{&codec, arena.encoded(0).subspan(at, bytes), 3200},
+                                           {&codec, arena.encoded(1).subspan(at, bytes), 3200}};
+    const bool apart = rule.keeps_weights_apart();
+    AggregateAndApply(rule, info, contributions,
+                      {.n = count,
+                       .start = arena.floats(0).data() + first,
+                       .next_start = arena.floats(1).data() + first,
+                       .weights = apart ? arena.floats(3).data() + first : nullptr,
+                       .next_weights = apart ? arena.floats(4).data() + first : nullptr,
+                       .slots = {arena.floats(2).data() + first, arena.floats(5).data() + first},
+                       .stream = true});
+  });
+}
+
+// Bytes a number that a rule's state and weights take: start or weights read, the next arrays
+// written, each slot both. With Nesterov's weights apart the old start is not read.
+double RuleBytes(const Rule& rule) {
+  return 4.0 + 4.0 + (rule.keeps_weights_apart() ? 4.0 : 0.0) + 8.0 * rule.slots();
+}
+
+void AddAggregationRows(const Codec& codec, const std::string& label, const Rule& rule,
+                        Arena& arena, std::vector<Row>* rows) {
+  const double coded = 2 * static_cast<double>(codec.EncodedBytes(arena.n()));
+  rows->push_back({"2 x " + std::string(codec.name()) + " + " + label,
+                   static_cast<double>(arena.n()) * RuleBytes(rule) + coded,
+                   false,
+                   [&codec, &rule, &arena] { AggregateAll(codec, rule, arena); },
+                   {}});
+}
+
+std::string Commit() {
+  std::string commit = "unknown";
+  if (FILE* git = popen("git rev-parse --short HEAD 2>/dev/null", "r")) {
+    char line[64];
+    if (fgets(line, sizeof(line), git) != nullptr) commit = std::string(line, strcspn(line, "\n"));
+    pclose(git);
+  }
+  return commit;
+}
+
+std::string Machine() {
+  std::string model = "unknown";
+  std::ifstream cpuinfo("/proc/cpuinfo");
+  for (std::string line; std::getline(cpuinfo, line);) {
+    if (line.rfind("model name", 0) == 0) {
+      model = line.substr(line.find(':') + 2);
+      break;
+    }
+  }
+  utsname name = {};
+  uname(&name);
+  const char* levels[] = {"baseline", "x86-64-v3", "x86-64-v4"};
+  return model + ", " + name.sysname + " " + name.release + ", kernels " +
+         levels[static_cast<int>(DetectIsa())];
+}
+
+struct Options {
+  size_t numbers = size_t{16} << 20;
+  int repetitions = 11;
+  std::string json;
+};
+
+class Report {
+ public:
+  Report(const Options& options, std::vector<Row>* rows)
+      : options_(options), rows_(*rows), add_(rows_[0]), copy_(rows_[1]) {}
+
+  void PrintTable() const {
+    std::printf("%s, commit %s; %zu numbers (%zu MiB of float32), %d repetitions, one thread\n\n",
+                Machine().c_str(), Commit().c_str(), options_.numbers, options_.numbers >> 18,
+                options_.repetitions);
+    std::printf("%-28s %8s %8s   %s\n", "", "GB/s", "ms", "share of the yardstick's rate");
+    for (const Row& row : rows_) {
+      const Quartiles share = ShareOf(row);
+      const double seconds = QuartilesOf(row.seconds).median;
+      std::printf("%-28s %8.1f %8.2f   %.2f of %s (%.2f .. %.2f)", row.name.c_str(),
+                  row.bytes / seconds * 1e-9, seconds * 1e3, share.median,
+                  row.codec ? "memcpy" : "a += b", share.low, share.high);
+      if (row.codec) std::printf(", %.2f x its time", TimeOverCopy(row).median);
+      std::printf("\n");
+    }
+  }
+
+  std::string Json() const {
+    std::ostringstream json;
+    json << "{\"benchmark\": \"arithmetic\", \"machine\": \"" << Machine() << "\", \"commit\": \""
+         << Commit() << "\", \"numbers\": " << options_.numbers
+         << ", \"repetitions\": " << options_.repetitions << ", \"rows\": [";
+    for (size_t i = 0; i < rows_.size(); ++i) {
+      const Row& row = rows_[i];
+      const Quartiles share = ShareOf(row);
+      json << (i == 0 ? "" : ", ") << "{\"name\": \"" << row.name
+           << "\", \"bytes\": " << static_cast<int64_t>(row.bytes)
+           << ", \"seconds\": " << QuartilesOf(row.seconds).median << ", \"yardstick\": \""
+           << (row.codec ? "memcpy" : "a += b") << "\", \"share\": " << share.median
+           << ", \"share_low\": " << share.low << ", \"share_high\": " << share.high << "}";
+    }
+    json << "]}\n";
+    return json.str();
+  }
+
+ private:
+  Quartiles ShareOf(const Row& row) const {
+    const Row& yardstick = row.codec ? copy_ : add_;
+    std::vector<double> shares;
+    for (size_t r = 0; r < row.seconds.size(); ++r) {
+      shares.push_back(row.bytes / row.seconds[r] / (yardstick.bytes / yardstick.seconds[r]));
+    }
+    return QuartilesOf(shares);
+  }
+  Quartiles TimeOverCopy(const Row& row) const {
+    std::vector<double> times;
+    for (size_t r = 0; r < row.seconds.size(); ++r) {
+      times.push_back(row.seconds[r] / copy_.seconds[r]);
+    }
+    return QuartilesOf(times);
+  }
+
+  const Options& options_;
+  const std::vector<Row>& rows_;
+  const Row& add_;
+  const Row& copy_;
+};
+
+void AddYardsticks(Arena& arena, std::vector<Row>* rows) {
+  const double n = static_cast<double>(arena.n());
+  rows->push_back({"a += b",
+                   n * 12,
+                   false,
+                   [&arena] {
+                     KUMO_AT_ISA(DetectIsa(), kYardstick)
+                         .add_into(arena.floats(3).data(), arena.floats(4).data(), arena.n());
+                   },
+                   {}});
+  rows->push_back(
+      {"memcpy",
+       n * 8,
+       true,
+       [&arena] { std::memcpy(arena.floats(4).data(), arena.floats(5).data(), arena.n() * 4); },
+       {}});
+}
+
+void Measure(int repetitions, std::vector<Row>* rows) {
+  for (int r = -1; r < repetitions; ++r) {  // the first is for warming up
+    for (Row& row : *rows) {
+      const double seconds = SecondsOf(row.run);
+      if (r >= 0) row.seconds.push_back(seconds);
+    }
+  }
+}
+
+int Run(const Options& options) {
+  Arena arena(options.numbers);
+  BlockRuleSettings cbm = {.learning_rate = 1e-6f};
+  BlockRuleSettings nesterov = {.nesterov = true, .learning_rate = 1e-6f};
+  const auto cbm_rule = std::move(MakeBlockRule(cbm, 2, 6400)).value();
+  const auto nesterov_rule = std::move(MakeBlockRule(nesterov, 2, 6400)).value();
+  const auto adam_rule = std::move(MakeGradientRule({.type = "adam"})).value();
+  const auto average_rule = MakeAverageRule();
+
+  std::vector<Row> rows;
+  AddYardsticks(arena, &rows);
+  std::vector<std::pair<const Codec*, std::vector<Row>>> groups;
+  for (const Codec* codec : AllCodecs()) {
+    std::vector<Row> group;
+    // Both contributions of this codec, before its rows are timed.
+    group.push_back({"",
+                     0,
+                     true,
+                     [codec, &arena] {
+                       EncodeAll(*codec, arena, false, 0);
+                       EncodeAll(*codec, arena, false, 1);
+                     },
+                     {}});
+    AddCodecRows(*codec, arena, &group);
+    AddAggregationRows(*codec, "block momentum", *cbm_rule, arena, &group);
+    AddAggregationRows(*codec, "its Nesterov", *nesterov_rule, arena, &group);
+    AddAggregationRows(*codec, "adam", *adam_rule, arena, &group);
+    AddAggregationRows(*codec, "average", *average_rule, arena, &group);
+    for (Row& row : group) rows.push_back(std::move(row));
+  }
+  Measure(options.repetitions, &rows);
+  rows.erase(std::remove_if(rows.begin(), rows.end(), [](const Row& r) { return r.name.empty(); }),
+             rows.end());
+  const Report report(options, &rows);
+  report.PrintTable();
+  if (options.json.empty()) {
+    std::cout << "\n" << report.Json();
+  } else if (!(std::ofstream(options.json) << report.Json())) {
+    std::cerr << "cannot write " << options.json << "\n";
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace kumo
+
+int main(int argc, char** argv) {
+  kumo::Options options;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string key = argv[i];
+    if (key == "--numbers") options.numbers = std::strtoull(argv[i + 1], nullptr, 10);
+    if (key == "--repetitions") options.repetitions = std::atoi(argv[i + 1]);
+    if (key == "--json") options.json = argv[i + 1];
+  }
+  if (argc % 2 == 0 || options.numbers == 0 || options.repetitions < 1) {
+    std::cerr << "usage: bench_arithmetic [--numbers N] [--repetitions R] [--json FILE]\n";
+    return 64;
+  }
+  return kumo::Run(options);
+}

@@ -1,0 +1,62 @@
+// push_pull: what moving a model costs. A worker process pushes a model of float32 chunk by chunk
+// to a server process, which adds each chunk to its sums; then it pulls the sums and copies them
+// out. One contender is Kumo's transport; the others move the same bytes and do the same
+// arithmetic over a bare ZeroMQ pair and over a raw TCP connection, so the difference is what our
+// layers cost.
+//
+// Every contender is a pair: Serve runs in a process of its own, for ever; a PushPullWorker lives
+// in the measuring process.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace kumo::bench {
+
+constexpr size_t kChunkFloats = size_t{1} << 18;  // 1 MiB
+
+// How a model is cut; chunk i is floats [i * kChunkFloats, ...).
+struct Model {
+  size_t floats = 0;
+
+  size_t chunks() const { return (floats + kChunkFloats - 1) / kChunkFloats; }
+  std::span<float> chunk(std::span<float> all, size_t i) const {
+    return all.subspan(i * kChunkFloats, std::min(kChunkFloats, floats - i * kChunkFloats));
+  }
+};
+
+// sum[i] += x[i], the server's arithmetic in every contender; x may have any alignment.
+void AddChunk(std::span<const std::byte> x, std::span<float> sum);
+
+class PushPullWorker {
+ public:
+  virtual ~PushPullWorker() = default;
+  // Pushes `update` and then pulls into `weights`; both have Model::floats numbers.
+  virtual void PushPull(std::span<float> update, std::span<float> weights) = 0;
+};
+
+struct Contender {
+  std::string name;
+  // Serves for ever; writes its address as a line into `report_fd` once it listens.
+  void (*serve)(const Model& model, int report_fd);
+  std::unique_ptr<PushPullWorker> (*connect)(const Model& model, const std::string& address);
+  // What pushing x once does to the weights, in x: +1, or -1 where the server takes a gradient
+  // step.
+  int direction = 1;
+};
+
+// Writes `line` and a newline.
+void Report(int fd, const std::string& line);
+
+Contender KumoContender();
+Contender KumoIpcContender();
+Contender KumoChecksumContender();
+Contender KumoShardContender();
+Contender BareZmqContender();
+Contender RawTcpContender();
+Contender RawTcpStagedContender();
+
+}  // namespace kumo::bench

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""PyTorch's side of bench/train_speed: trains LeNet or the MLP on random data and prints JSON.
+
+One call times one setting for some seconds: {"samples_per_s": ...}. With --list it prints the
+settings that are worth trying, so that the caller can pick PyTorch's best before comparing.
+"""
+import argparse
+import itertools
+import json
+import sys
+import time
+
+
+def lenet(torch):
+    nn = torch.nn
+    return nn.Sequential(
+        nn.Conv2d(1, 20, 5), nn.Tanh(), nn.MaxPool2d(2),
+        nn.Conv2d(20, 50, 5), nn.Tanh(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Linear(800, 500), nn.Tanh(), nn.Linear(500, 10))
+
+
+def mlp(torch):
+    nn = torch.nn
+    return nn.Sequential(
+        nn.Flatten(), nn.Linear(784, 1000), nn.ReLU(), nn.Linear(1000, 1000), nn.ReLU(),
+        nn.Linear(1000, 10))
+
+
+def convnet(torch):
+    nn = torch.nn
+    layers, channels = [], 3
+    for _ in range(2):
+        for _ in range(2):
+            layers += [nn.Conv2d(channels, 64, 3, padding=1), nn.ReLU()]
+            channels = 64
+        layers.append(nn.MaxPool2d(3, 2, 1))
+    return nn.Sequential(
+        *layers, nn.Flatten(), nn.Linear(4096, 256), nn.ReLU(), nn.Dropout(.5),
+        nn.Linear(256, 128), nn.ReLU(), nn.Dropout(.5), nn.Linear(128, 10))
+
+
+WORK = {
+    # name: (network, input shape, batch, optimiser)
+    "lenet": (lenet, (1, 28, 28), 64, "momentum"),
+    "mlp": (mlp, (1, 28, 28), 100, "adam"),
+    "convnet": (convnet, (3, 32, 32), 64, "momentum"),
+}
+
+
+def settings(work):
+    formats = ["channels_last", "contiguous"] if work != "mlp" else ["contiguous"]
+    return [f"{f},{o}" for f, o in itertools.product(formats, ["fused", "foreach", "forloop"])]
+
+
+def make_optimiser(torch, kind, parameters, variant):
+    flags = {"fused": {"fused": True}, "foreach": {"foreach": True},
+             "forloop": {"foreach": False}}[variant]
+    if kind == "adam":
+        return torch.optim.Adam(parameters, lr=1e-3, betas=(.9, .999), eps=1e-8, **flags)
+    return torch.optim.SGD(parameters, lr=.05, momentum=.9, weight_decay=1e-4, **flags)
+
+
+def measure(work, setting, seconds, threads, cpu_time):
+    import torch
+    torch.set_num_threads(threads)
+    torch.set_flush_denormal(True)
+    torch.manual_seed(1)
+    network, shape, batch, kind = WORK[work]
+    layout, variant = setting.split(",")
+    memory = torch.channels_last if layout == "channels_last" else torch.contiguous_format
+    net = network(torch).to(memory_format=memory).train()
+    optimiser = make_optimiser(torch, kind, net.parameters(), variant)
+    loss_of = torch.nn.CrossEntropyLoss()
+    # Several minibatches, so that the input is not always in the cache.
+    inputs = [torch.rand(batch, *shape).to(memory_format=memory) for _ in range(8)]
+    labels = [torch.randint(0, 10, (batch,)) for _ in range(8)]
+
+    def run(limit_s, least):
+        now = time.process_time if cpu_time else time.perf_counter
+        steps, start = 0, now()
+        while True:
+            i = steps % 8
+            optimiser.zero_grad(set_to_none=True)
+            loss_of(net(inputs[i]), labels[i]).backward()
+            optimiser.step()
+            steps += 1
+            elapsed = now() - start
+            if elapsed >= limit_s and steps >= least:
+                return steps * batch / elapsed
+
+    run(0.3, 10)
+    return {"samples_per_s": run(seconds, 5), "setting": setting, "torch": torch.__version__}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--work", choices=sorted(WORK), default="lenet")
+    parser.add_argument("--setting", default="contiguous,fused")
+    parser.add_argument("--seconds", type=float, default=1.0)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--cpu-time", action="store_true", help="by the process's CPU time")
+    parser.add_argument("--list", action="store_true")
+    arguments = parser.parse_args()
+    if arguments.list:
+        json.dump(settings(arguments.work), sys.stdout)
+    else:
+        json.dump(measure(arguments.work, arguments.setting, arguments.seconds,
+                          arguments.threads, arguments.cpu_time), sys.stdout)
+    print()
+
+
+if __name__ == "__main__":
+    main()
