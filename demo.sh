@@ -5,7 +5,7 @@
 #
 #   ./demo.sh                  on a digit set that a built-in generator draws; nothing is downloaded
 #   ./demo.sh --data-dir DIR   on MNIST in DIR/mnist (also: KUMO_DATA=DIR ./demo.sh;
-#                              data/fetch.sh mnist DIR/mnist brings it)
+#                              data/fetch.sh mnist DIR brings it)
 set -euo pipefail
 cd "$(dirname "$0")"
 source cmake/setup.sh

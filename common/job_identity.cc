@@ -1,5 +1,6 @@
 #include "common/job_identity.h"
 
+#include "common/fnv.h"
 #include "common/options/experiment_text.h"
 #include "common/protocol.h"
 
@@ -26,9 +27,10 @@ Status CheckSpec(const wire::JobSpec& wire_spec, const JobSpec& established) {
 }  // namespace
 
 uint64_t JobIdentity::JobId() const {
-  uint64_t hash = 0xCBF29CE484222325ull ^ experiment_hash;
-  for (char c : job_name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3ull;
-  return hash;
+  Fnv1a hash;
+  hash.Add(experiment_hash);
+  hash.Add(job_name);
+  return hash.value();
 }
 
 JobIdentity IdentityOf(const Experiment& experiment) {
@@ -37,6 +39,7 @@ JobIdentity IdentityOf(const Experiment& experiment) {
   identity.experiment_hash = ExperimentHash(experiment);
   identity.experiment_text = ExperimentText(experiment);
   identity.servers = static_cast<int>(experiment.cluster.servers.size());
+  identity.chunk_kib = experiment.cluster.chunk_kib;
   return identity;
 }
 
@@ -98,6 +101,17 @@ Result<JobPlan> PlanFor(const Experiment& experiment, const JobSpec& spec) {
   return JobPlan::Make(plan);
 }
 
+Result<PushCodecs> PushCodecs::Make(const Experiment& experiment) {
+  PushCodecs codecs;
+  KUMO_ASSIGN_OR_RETURN(codecs.quantised_, FindCodec(experiment.sync.push_codec));
+  KUMO_ASSIGN_OR_RETURN(codecs.exact_, FindCodec("fp32"));
+  return codecs;
+}
+
+const Codec& PushCodecs::For(const RoundPlan& round, Segment segment) const {
+  return round.full_precision || segment == Segment::kStatistics ? *exact_ : *quantised_;
+}
+
 Status CheckHello(const wire::Header& header, const JobIdentity& identity,
                   const std::optional<JobSpec>& established) {
   const wire::Hello& hello = header.hello();
@@ -118,6 +132,11 @@ Status CheckHello(const wire::Header& header, const JobIdentity& identity,
     return FailedPrecondition("the job has " + std::to_string(identity.servers) +
                               " servers; this process was told of " +
                               std::to_string(hello.servers()));
+  }
+  if (hello.chunk_kib() != identity.chunk_kib) {
+    return FailedPrecondition("cluster.chunk_kib is " + std::to_string(identity.chunk_kib) +
+                              " on the server and " + std::to_string(hello.chunk_kib()) +
+                              " in this process");
   }
   if (hello.role() == wire::Hello::SERVER) {
     if (hello.server_index() < 1 || hello.server_index() >= identity.servers) {

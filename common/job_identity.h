@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "common/codec/codec.h"
 #include "common/job_plan.h"
 #include "common/options/experiment.h"
 #include "common/parameter_layout.h"
@@ -19,6 +20,7 @@ struct JobIdentity {
   uint64_t experiment_hash = 0;
   std::string experiment_text;  // the settings behind the hash, one `key = value` a line
   int servers = 1;
+  int64_t chunk_kib = 1024;
 
   // What messages of this job carry in Header.job.
   uint64_t JobId() const;
@@ -46,6 +48,20 @@ bool CarriesResidual(const Experiment& experiment);
 int StateSlots(const Experiment& experiment, const JobSpec& spec);
 // The plan that every process works out for itself.
 Result<JobPlan> PlanFor(const Experiment& experiment, const JobSpec& spec);
+
+// The codec of a contribution: what sync.push_codec says, and float32 in the warm-up and for
+// statistics. Workers code by it, shards refuse what is coded otherwise.
+class PushCodecs {
+ public:
+  // NotFound for an unknown codec.
+  static Result<PushCodecs> Make(const Experiment& experiment);
+  const Codec& For(const RoundPlan& round, Segment segment) const;
+  const Codec& exact() const { return *exact_; }
+
+ private:
+  const Codec* quantised_ = nullptr;
+  const Codec* exact_ = nullptr;
+};
 
 // FailedPrecondition names the first difference: protocol, job, number of servers, a setting, a
 // tensor, the size of the data. `established` is the job's spec where there is one already.

@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include "common/fnv.h"
+
 namespace kumo {
 namespace {
 
@@ -41,22 +43,6 @@ Status CheckTensor(const TensorSpec& tensor) {
   }
   return OkStatus();
 }
-
-// FNV-1a over the parts that two networks must share.
-class Fingerprint {
- public:
-  void Add(std::string_view bytes) {
-    for (char c : bytes) hash_ = (hash_ ^ static_cast<unsigned char>(c)) * 0x100000001B3ull;
-    Add(bytes.size());
-  }
-  void Add(uint64_t number) {
-    for (int i = 0; i < 8; ++i) hash_ = (hash_ ^ ((number >> (8 * i)) & 0xFF)) * 0x100000001B3ull;
-  }
-  uint64_t value() const { return hash_; }
-
- private:
-  uint64_t hash_ = 0xCBF29CE484222325ull;
-};
 
 }  // namespace
 
@@ -110,11 +96,12 @@ Result<ParameterLayout> ParameterLayout::Make(std::vector<TensorSpec> tensors) {
   }
   layout.size_ = AlignUp(position);
 
-  Fingerprint fingerprint;
+  Fnv1a fingerprint;
   for (const TensorSpec& tensor : layout.tensors_) {
     fingerprint.Add(tensor.name);
+    fingerprint.Add(uint64_t{tensor.name.size()});
     fingerprint.Add(static_cast<uint64_t>(tensor.segment));
-    fingerprint.Add(tensor.shape.size());
+    fingerprint.Add(uint64_t{tensor.shape.size()});
     for (int64_t extent : tensor.shape) fingerprint.Add(static_cast<uint64_t>(extent));
   }
   layout.fingerprint_ = fingerprint.value();

@@ -8,6 +8,7 @@
 
 namespace kumo {
 namespace {
+constexpr int64_t kMaxChunks = 1 << 16;
 constexpr int64_t kBucket = static_cast<int64_t>(Codec::kBucket);
 }  // namespace
 
@@ -20,7 +21,9 @@ ShardMap::ShardMap(const ParameterLayout& layout, int servers, int64_t chunk_byt
 
   // Small networks are cut finer than chunk_bytes, so that every server has its share.
   const int64_t share = (total + servers - 1) / servers;
-  const int64_t wanted = std::min(chunk_bytes / static_cast<int64_t>(sizeof(float)), share);
+  const int64_t asked = std::min(chunk_bytes / static_cast<int64_t>(sizeof(float)), share);
+  // What a peer says a network is must not make a table without bound.
+  const int64_t wanted = std::max(asked, total / kMaxChunks);
   const int64_t length = std::max(kBucket, (wanted + kBucket - 1) / kBucket * kBucket);
 
   int64_t before = 0;  // floats in the chunks so far

@@ -141,4 +141,4 @@ for name in $files; do
   [ -w "$folder" ] || fail $EXIT_CONFIGURATION "$folder cannot be written; name another DIR"
   fetch "$name" || fail $EXIT_UNAVAILABLE "$name: no mirror gave it whole; try again later"
 done
-echo "MNIST is in $folder; use it with --data-dir $directory or KUMO_DATA=$directory"
+echo "MNIST is in $folder; use it with --set data.directory=$directory or KUMO_DATA=$directory"

@@ -19,7 +19,8 @@ constexpr int kMaxThreads = 64;
 
 constexpr char kAbout[] =
     "Draws a set of handwritten-looking digits, 28 x 28 pixels, and writes it as gzip'd IDX files\n"
-    "with MNIST's names to DIR/mnist; give DIR to the other commands as --data-dir DIR or as\n"
+    "with MNIST's names to DIR/mnist; give DIR to the other commands as --set data.directory=DIR "
+    "or as\n"
     "KUMO_DATA=DIR. The same options give the same set; where it is there already, nothing is "
     "done.\n"
     "Files of another origin are not overwritten.";

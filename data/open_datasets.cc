@@ -12,7 +12,7 @@ namespace {
 
 constexpr char kHowToGet[] =
     "data/fetch.sh mnist DIR brings MNIST, `kumo-data digits --out DIR` draws a set without a "
-    "network; then --data-dir DIR or KUMO_DATA=DIR names it";
+    "network; then --set data.directory=DIR or KUMO_DATA=DIR names it";
 
 std::string ShapeText(const SampleShape& shape) {
   return std::to_string(shape.channels) + " x " + std::to_string(shape.height) + " x " +

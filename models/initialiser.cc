@@ -6,18 +6,17 @@
 
 #include <glog/logging.h>
 
+#include "common/fnv.h"
 #include "common/rng.h"
 
 namespace kumo {
 namespace {
 
-// FNV-1a: names become stream numbers that never change.
+// Names become stream numbers that never change.
 uint64_t HashOfName(std::string_view name) {
-  uint64_t hash = 0xCBF29CE484222325ull;
-  for (const char c : name) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3ull;
-  }
-  return hash;
+  Fnv1a hash;
+  hash.Add(name);
+  return hash.value();
 }
 
 void FillNormal(float deviation, Rng rng, std::span<float> values) {

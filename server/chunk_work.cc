@@ -27,6 +27,7 @@ void ChunkWork::Run() {
   ChunkArrays arrays;
   arrays.n = numbers;
   arrays.partial_sum = sum_holds_numbers ? sum->data() : nullptr;
+  arrays.stream = stream;
   arrays.start = start->data();
   arrays.next_start = next_start->data();
   if (rule->keeps_weights_apart()) {

@@ -43,6 +43,7 @@ struct ChunkWork {
   FloatArray next_weights;  // likewise
   std::vector<FloatArray> slots;
   const Codec* pull_codec = nullptr;  // codes the next start for the readers; null: float32
+  bool stream = false;                // write the next arrays past the caches
   bool copy_slots = false;            // a checkpoint is taken of the next version
 
   // Made by Run().

@@ -34,14 +34,17 @@ void AcknowledgeTo(const PeerName& to, const wire::Header& header, ServerActions
 }  // namespace
 
 Coordinator::Coordinator(const JobIdentity& identity, const Experiment& experiment,
-                         std::optional<checkpoint::Manifest> restored, TimeUs now)
+                         const std::string& host, std::optional<checkpoint::Manifest> restored,
+                         TimeUs now)
     : identity_(identity),
       experiment_(experiment),
+      host_(host),
       restored_(std::move(restored)),
       started_(now),
       next_tick_(now),
       servers_(identity.servers),
-      leases_(experiment.sync.partitions) {
+      leases_(experiment.sync.partitions),
+      last_save_(now) {
   if (!restored_) return;
   generation_ = restored_->generation() + 1;
   start_version_ = restored_->version();
@@ -91,6 +94,14 @@ Status Coordinator::OnHello(const PeerName& from, const wire::Hello& hello, Time
   for (const auto& [peer, worker] : std::map<PeerName, Worker>(workers_)) {
     if (peer != from && worker.hello.name() == hello.name()) {
       Lose(peer, "it was started again", now, actions);
+      // Where both are alive, two processes were given one name.
+      SendAction refuse{peer, {}};
+      refuse.message.header.set_type(wire::REFUSED);
+      refuse.message.header.mutable_refusal()->set_code(
+          static_cast<uint32_t>(StatusCode::kFailedPrecondition));
+      refuse.message.header.mutable_refusal()->set_reason(
+          "another process has joined under the name " + hello.name());
+      actions->push_back(std::move(refuse));
     }
   }
   const bool known = workers_.contains(from);
@@ -171,16 +182,24 @@ void Coordinator::Lose(const PeerName& peer, const std::string& why, TimeUs now,
                  << " is lost: " << why;
   }
   workers_.erase(found);
+  bool moved = false;
   for (Lease& lease : leases_) {
     // A partition that had just moved away from it may miss its last contribution.
     if (lease.before == peer) {
       lease.before.clear();
       lease.from = std::min(lease.from, OldestOpenRound());
+      moved = true;
     }
     if (lease.worker == peer) lease.worker.clear();
   }
   if (workers_.empty()) alone_since_ = now;
-  if (phase_ == Phase::kTraining) LeaseOrphans(actions);
+  if (phase_ != Phase::kTraining) return;
+  const bool orphans =
+      std::any_of(leases_.begin(), leases_.end(), [](const Lease& l) { return l.worker.empty(); });
+  if (orphans) LeaseOrphans(actions);
+  if (moved && !orphans) {
+    for (const auto& [other, worker] : workers_) SendOrders(other, actions);
+  }
 }
 
 // Partitions of nobody go to the workers with the fewest.
@@ -253,6 +272,7 @@ void Coordinator::SendOrders(const PeerName& to, ServerActions* actions) {
       wire::Orders::Lease* lease = orders->add_leases();
       lease->set_partition(static_cast<int32_t>(p));
       lease->set_from(leases_[p].from);
+      lease->set_handed_over(!leases_[p].before.empty());
     }
   }
   actions->push_back(std::move(reply));
@@ -300,7 +320,7 @@ Directive Coordinator::OnVersion(int64_t version, const wire::Metrics& metrics, 
   for (Lease& lease : leases_) lease.before.clear();
   if (spread_at_ >= 0 && version >= spread_at_) {
     spread_at_ = -1;
-    SpreadLeases(version, actions);
+    if (version != stop_at_) SpreadLeases(version, actions);
   }
 
   Directive directive;
@@ -346,6 +366,7 @@ Status Coordinator::OnEvaluated(const PeerName& from, const wire::Header& header
 
   wire::Metrics sum;  // in partition order
   for (const auto& [partition, metrics] : parts) Add(metrics, &sum);
+  last_validation_ = sum;
   actions->push_back(EpochEvaluatedAction{epoch, train->second, sum});
   evaluations_.erase(version);
   epoch_train_.erase(train);
@@ -563,6 +584,10 @@ wire::JobStatus Coordinator::Describe(TimeUs now) const {
   status.set_loss(progress_.last_loss());
   status.set_accuracy(progress_.last_accuracy());
   status.set_last_checkpoint(last_checkpoint_);
+  if (const double n = static_cast<double>(last_validation_.samples()); n > 0) {
+    status.set_validation_loss(last_validation_.loss_sum() / n);
+    status.set_validation_accuracy(static_cast<double>(last_validation_.correct()) / n);
+  }
   if (plan_) {
     status.set_rounds(plan_->rounds());
     const RoundPlan round = plan_->Round(std::clamp<int64_t>(version_, 0, plan_->rounds() - 1));
@@ -591,7 +616,7 @@ wire::JobStatus Coordinator::Describe(TimeUs now) const {
   for (size_t i = 0; i < servers_.size(); ++i) {
     wire::JobStatus::Server* s = status.add_servers();
     s->set_index(static_cast<int32_t>(i));
-    s->set_host(servers_[i].hello.host());
+    s->set_host(i == 0 ? host_ : servers_[i].hello.host());
     s->set_seen_seconds_ago(SecondsSince(servers_[i].seen, now));
     *s->mutable_report() = servers_[i].report;
   }

@@ -35,8 +35,9 @@ namespace kumo {
 
 class Coordinator {
  public:
-  // restored: the manifest of the checkpoint that the job goes on from, if any.
-  Coordinator(const JobIdentity& identity, const Experiment& experiment,
+  // host: of this process. restored: the manifest of the checkpoint that the job goes on from, if
+  // any.
+  Coordinator(const JobIdentity& identity, const Experiment& experiment, const std::string& host,
               std::optional<checkpoint::Manifest> restored, TimeUs now);
 
   uint32_t generation() const { return generation_; }
@@ -121,6 +122,7 @@ class Coordinator {
 
   JobIdentity identity_;
   Experiment experiment_;
+  std::string host_;
   uint32_t generation_ = 1;
   int64_t start_version_ = 0;
   std::optional<checkpoint::Manifest> restored_;
@@ -153,6 +155,7 @@ class Coordinator {
   std::map<int, wire::Metrics> epoch_train_;                     // epochs not yet reported
   std::map<int64_t, checkpoint::Progress> progress_at_;          // as of a version being saved
   checkpoint::Progress progress_;
+  wire::Metrics last_validation_;
 };
 
 }  // namespace kumo

@@ -18,6 +18,7 @@
 #include "common/process/signals.h"
 #include "common/telemetry/console.h"
 #include "common/transport/malloc_tuning.h"
+#include "server/output_lock.h"
 #include "server/resume.h"
 #include "server/server_service.h"
 
@@ -68,8 +69,10 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
   settings.incarnation = (uint64_t{random()} << 32) | random();
 
   FdConsole console(STDOUT_FILENO);
+  std::unique_ptr<OutputLock> lock;
   std::unique_ptr<RunRecorder> recorder;
   if (arguments.index == 0) {
+    KUMO_ASSIGN_OR_RETURN(lock, OutputLock::Take(experiment.output.directory));
     KUMO_ASSIGN_OR_RETURN(settings.restored, FindCheckpointToResume(files, experiment));
     RunRecorderSettings record;
     record.directory = experiment.output.directory;

@@ -24,7 +24,8 @@ const PeerName& CoordinatorPeer() {
 ServerNode::ServerNode(ServerNodeSettings settings, TimeUs now)
     : settings_(std::move(settings)), started_(now), heard_(now) {
   if (!coordinates()) return;
-  coordinator_.emplace(settings_.identity, settings_.experiment, settings_.restored, now);
+  coordinator_.emplace(settings_.identity, settings_.experiment, settings_.host, settings_.restored,
+                       now);
   generation_ = coordinator_->generation();
   start_version_ = coordinator_->start_version();
   restore_ = coordinator_->restore_name();
@@ -132,6 +133,11 @@ void ServerNode::OnFromCoordinator(const Message& message, TimeUs now, ServerAct
       actions->push_back(ExitAction{
           FailedPrecondition("server 0 refused this server: " + header.refusal().reason())});
       return;
+    case wire::GONE:
+      actions->push_back(ExitAction{Unavailable(
+          "server 0 was started again and does not know this server: start the job again to go on "
+          "from its last checkpoint")});
+      return;
     case wire::ACK:
       unsent_saves_.erase(header.round());
       return;
@@ -181,7 +187,7 @@ void ServerNode::OnFromMember(const PeerName& from, const Message& message, Time
   if (!shard_ || !ready_) return;
   observed_ = actions;
   if (Status status = shard_->OnMessage(from, message, actions); !status.ok()) {
-    LOG(WARNING) << "refused a message of " << from << ": " << status.message();
+    LOG_EVERY_T(WARNING, 1) << "refused a message of " << from << ": " << status.message();
     Refuse(from, status, actions);
   }
 }
@@ -330,6 +336,7 @@ void ServerNode::TickFollower(TimeUs now, ServerActions* actions) {
     hello->set_pid(settings_.pid);
     hello->set_server_index(settings_.index);
     hello->set_servers(settings_.identity.servers);
+    hello->set_chunk_kib(settings_.identity.chunk_kib);
     actions->push_back(std::move(send));
     return;
   }

@@ -231,7 +231,8 @@ void ServerService::Commit(checkpoint::Manifest manifest) {
   disk_.Submit([this, manifest = std::move(manifest)] {
     const Status status = WriteManifest(*files_, folder_, manifest);
     if (status.ok()) {
-      const auto pruned = PruneCheckpoints(*files_, folder_, settings_.experiment.checkpoint.keep);
+      const auto pruned = PruneCheckpoints(*files_, folder_, settings_.experiment.checkpoint.keep,
+                                           manifest.version());
       if (!pruned.ok()) LOG(WARNING) << pruned.status().message();
     }
     Complete([this, version = manifest.version(), status](TimeUs now) {

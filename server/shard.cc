@@ -1,9 +1,12 @@
 #include "server/shard.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include <glog/logging.h>
+
+#include "server/rules/aggregate.h"
 
 namespace kumo {
 namespace {
@@ -23,7 +26,10 @@ FloatArray CopyFloats(std::span<const std::byte> bytes) {
 // An array for a chunk's next version: `old` again where the chunk's own `holders` names for it are
 // the only ones. Others would be messages on their way and snapshots being written.
 FloatArray Recycle(const FloatArray& old, long holders, size_t numbers) {
-  return old && old.use_count() == holders ? old : MakeArray(numbers);
+  if (!old || old.use_count() != holders) return MakeArray(numbers);
+  // use_count() is a relaxed read: see all that the last other holder did.
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return old;
 }
 
 // Where `array` overlaps `range`, copies its numbers to `out` (which starts at range.begin).
@@ -80,8 +86,7 @@ Status Shard::MakeRules() {
   KUMO_ASSIGN_OR_RETURN(Schedule schedule,
                         Schedule::Make(experiment_.schedule, plan.train_samples, plan.epochs));
   schedule_ = schedule;
-  KUMO_ASSIGN_OR_RETURN(push_codec_, FindCodec(experiment_.sync.push_codec));
-  KUMO_ASSIGN_OR_RETURN(fp32_, FindCodec("fp32"));
+  KUMO_ASSIGN_OR_RETURN(push_codecs_, PushCodecs::Make(experiment_));
   if (experiment_.sync.pull_codec != "fp32") {
     KUMO_ASSIGN_OR_RETURN(pull_codec_, FindCodec(experiment_.sync.pull_codec));
   }
@@ -91,10 +96,6 @@ Status Shard::MakeRules() {
 const Rule& Shard::RuleFor(const RoundPlan& round, Segment segment) const {
   if (segment == Segment::kStatistics) return *average_rule_;
   return round.mode == SyncMode::kGradient ? *gradient_rule_ : *block_rule_;
-}
-
-const Codec& Shard::PushCodec(const RoundPlan& round, Segment segment) const {
-  return round.full_precision || segment == Segment::kStatistics ? *fp32_ : *push_codec_;
 }
 
 Status Shard::Restore(const ShardSnapshot& snapshot) {
@@ -132,12 +133,9 @@ Status Shard::RestoreChunk(const ShardSnapshot& snapshot, ChunkState* state) {
           state->slots.resize(array.slot + 1);
         target = &state->slots[array.slot];
         break;
-      case StateKind::kPartitionState: {
-        PartitionState& carried = state->states[{array.partition, array.slot}];
-        carried.version = snapshot.version;
-        target = &carried.numbers;
+      case StateKind::kPartitionState:
+        target = &state->states[{array.partition, array.slot, snapshot.version}];
         break;
-      }
     }
     if (!target) continue;
     if (!*target) *target = MakeArray(range.size());
@@ -189,7 +187,7 @@ Status Shard::OnInitialise(const PeerName& from, const Message& message, ServerA
     return InvalidArgument("initial weights of chunk " + std::to_string(message.header.chunk()) +
                            " have " + std::to_string(bytes.size()) + " bytes");
   }
-  KUMO_RETURN_IF_ERROR(fp32_->Check(bytes, state->chunk.range.size()));
+  KUMO_RETURN_IF_ERROR(push_codecs_.exact().Check(bytes, state->chunk.range.size()));
   Acknowledge(from, message.header, actions);
   if (state->version >= 0) return OkStatus();
   state->start = state->weights = CopyFloats(bytes);
@@ -208,7 +206,7 @@ Status Shard::CheckContribution(const ChunkState& state, const Message& message,
   }
   contribution->samples = samples;
   if (samples == 0) return OkStatus();
-  const Codec& codec = PushCodec(round, state.chunk.segment);
+  const Codec& codec = push_codecs_.For(round, state.chunk.segment);
   if (header.codec() != static_cast<uint32_t>(codec.id())) {
     return InvalidArgument(Where(header) + ": codec " + std::to_string(header.codec()) +
                            " instead of " + std::string(codec.name()));
@@ -307,6 +305,7 @@ std::shared_ptr<ChunkWork> Shard::MakeWork(ChunkState* state, int ready) {
   }
   work->pull_codec = state->chunk.segment == Segment::kStatistics ? nullptr : pull_codec_;
   work->copy_slots = state->save;
+  work->stream = bytes() > static_cast<int64_t>(kStreamBytes);
   return work;
 }
 
@@ -341,7 +340,7 @@ void Shard::ReachVersion(ChunkState* state, ServerActions* actions) {
   // and once its round has closed nobody asks for a state any more.
   if (snapshot_ && snapshot_->version < state->version) HandOutSnapshot(actions);
   std::erase_if(state->states,
-                [&](const auto& entry) { return entry.second.version < state->version; });
+                [&](const auto& entry) { return entry.first.version < state->version; });
 
   if (state->chunk.index == 0) {
     wire::Metrics sum;
@@ -436,8 +435,14 @@ Status Shard::OnPutState(const PeerName& from, const Message& message, ServerAct
   // Older than the open round: a copy that took its time. It may be one version ahead of a chunk
   // that has not closed its round yet.
   if (header.round() < state->version || header.round() > state->version + 1) return OkStatus();
-  state->states[{header.partition(), header.slot()}] = {
-      header.round(), bytes.empty() ? nullptr : CopyFloats(bytes)};
+  state->states[{header.partition(), header.slot(), header.round()}] =
+      bytes.empty() ? nullptr : CopyFloats(bytes);
+  std::erase_if(state->parked_gets, [&](const ParkedGet& get) {
+    const bool this_one = get.asked.partition() == header.partition() &&
+                          get.asked.slot() == header.slot() && get.asked.round() == header.round();
+    if (this_one) AnswerGet(*state, get.peer, get.asked, actions);
+    return this_one;
+  });
   if (SnapshotIsComplete()) HandOutSnapshot(actions);
   return OkStatus();
 }
@@ -451,17 +456,28 @@ Status Shard::OnGetState(const PeerName& from, const Message& message, ServerAct
     return InvalidArgument("no state of " + Where(asked) + ", slot " +
                            std::to_string(asked.slot()));
   }
-  const std::pair<int, int> key{asked.partition(), asked.slot()};
-  auto found = state->states.find(key);
-  if (found == state->states.end() || found->second.version != asked.round()) {
-    // Lost with the worker that carried it: the partition goes on without, and no snapshot waits.
-    if (asked.round() == state->version) {
-      state->states[key] = {asked.round(), nullptr};
-      if (SnapshotIsComplete()) HandOutSnapshot(actions);
-    }
-    found = state->states.end();
+  const StateKey key{asked.partition(), asked.slot(), asked.round()};
+  const bool known = state->states.contains(key);
+  if (!known && asked.wait() && asked.round() >= state->version &&
+      asked.round() <= state->version + 1) {
+    std::erase_if(state->parked_gets, [&](const ParkedGet& get) {
+      return get.asked.partition() == asked.partition() && get.asked.slot() == asked.slot();
+    });
+    state->parked_gets.push_back({from, asked});
+    return OkStatus();
   }
-  SendAction reply{from, {}};
+  if (!known && asked.round() == state->version) {
+    // Lost with the worker that carried it: the partition goes on without, and no snapshot waits.
+    state->states[key] = nullptr;
+    if (SnapshotIsComplete()) HandOutSnapshot(actions);
+  }
+  AnswerGet(*state, from, asked, actions);
+  return OkStatus();
+}
+
+void Shard::AnswerGet(const ChunkState& state, const PeerName& to, const wire::Header& asked,
+                      ServerActions* actions) const {
+  SendAction reply{to, {}};
   wire::Header& header = reply.message.header;
   header.set_type(wire::STATE);
   header.set_round(asked.round());
@@ -469,11 +485,9 @@ Status Shard::OnGetState(const PeerName& from, const Message& message, ServerAct
   header.set_chunk(asked.chunk());
   header.set_slot(asked.slot());
   header.set_codec(static_cast<uint32_t>(CodecId::kFp32));
-  if (found != state->states.end() && found->second.numbers) {
-    reply.message.payload = BytesOf(found->second.numbers);
-  }
+  const auto found = state.states.find({asked.partition(), asked.slot(), asked.round()});
+  if (found != state.states.end() && found->second) reply.message.payload = BytesOf(found->second);
   actions->push_back(std::move(reply));
-  return OkStatus();
 }
 
 void Shard::SnapChunk(const ChunkState& state, const ChunkWork& work) {
@@ -498,9 +512,9 @@ bool Shard::SnapshotIsComplete() const {
   const size_t expected = size_t(plan_.settings().partitions) * settings_.state_slots;
   for (const ChunkState& state : chunks_) {
     if (!CarriesState(state.chunk)) continue;
-    const auto known = std::count_if(
-        state.states.begin(), state.states.end(),
-        [&](const auto& entry) { return entry.second.version == snapshot_->version; });
+    const auto known =
+        std::count_if(state.states.begin(), state.states.end(),
+                      [&](const auto& entry) { return entry.first.version == snapshot_->version; });
     if (static_cast<size_t>(known) < expected) return false;
   }
   return true;
@@ -508,11 +522,11 @@ bool Shard::SnapshotIsComplete() const {
 
 void Shard::HandOutSnapshot(ServerActions* actions) {
   for (const ChunkState& state : chunks_) {
-    for (const auto& [key, carried] : state.states) {
-      if (carried.version != snapshot_->version || !carried.numbers) continue;
-      snapshot_->arrays.push_back({StateKind::kPartitionState, key.first, key.second,
-                                   state.chunk.range.begin, carried.numbers,
-                                   std::as_const(*carried.numbers).span()});
+    for (const auto& [key, numbers] : state.states) {
+      if (key.version != snapshot_->version || !numbers) continue;
+      snapshot_->arrays.push_back({StateKind::kPartitionState, key.partition, key.slot,
+                                   state.chunk.range.begin, numbers,
+                                   std::as_const(*numbers).span()});
     }
   }
   actions->push_back(SaveAction{*std::move(snapshot_)});
@@ -522,6 +536,7 @@ void Shard::HandOutSnapshot(ServerActions* actions) {
 void Shard::Forget(const PeerName& peer) {
   for (ChunkState& state : chunks_) {
     std::erase_if(state.parked, [&](const ParkedPull& pull) { return pull.peer == peer; });
+    std::erase_if(state.parked_gets, [&](const ParkedGet& get) { return get.peer == peer; });
   }
 }
 

@@ -16,6 +16,7 @@
 // Owned by a ServerNode; one thread.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -26,6 +27,7 @@
 #include <vector>
 
 #include "common/checkpoint/snapshot.h"
+#include "common/job_identity.h"
 #include "common/job_plan.h"
 #include "common/optimiser/schedule.h"
 #include "common/options/experiment.h"
@@ -90,9 +92,16 @@ class Shard {
     PeerName peer;
     wire::Vector vector;
   };
-  struct PartitionState {
+  struct ParkedGet {
+    PeerName peer;
+    wire::Header asked;
+  };
+  // Which partition, which slot, as of which version.
+  struct StateKey {
+    int partition = 0;
+    int slot = 0;
     int64_t version = 0;
-    FloatArray numbers;  // null: the partition carries nothing
+    auto operator<=>(const StateKey&) const = default;
   };
   struct ChunkState {
     Chunk chunk;
@@ -109,7 +118,9 @@ class Shard {
     bool computing = false;
     FloatArray sum;
     std::vector<ParkedPull> parked;
-    std::map<std::pair<int, int>, PartitionState> states;  // by partition and slot
+    std::vector<ParkedGet> parked_gets;  // for states that live workers are about to put here
+    // What partitions carry, as of the chunk's version and the next; null: nothing.
+    std::map<StateKey, FloatArray> states;
   };
 
   Shard(const ShardSettings& settings, const Experiment& experiment, const JobPlan& plan,
@@ -121,7 +132,6 @@ class Shard {
   Status CheckContribution(const ChunkState& state, const Message& message,
                            ArrivedContribution* contribution) const;
   const Rule& RuleFor(const RoundPlan& round, Segment segment) const;
-  const Codec& PushCodec(const RoundPlan& round, Segment segment) const;
 
   Status OnInitialise(const PeerName& from, const Message& message, ServerActions* actions);
   Status OnPush(const PeerName& from, const Message& message, ServerActions* actions);
@@ -132,6 +142,8 @@ class Shard {
   void Advance(ChunkState* state, ServerActions* actions);
   std::shared_ptr<ChunkWork> MakeWork(ChunkState* state, int ready);
   void ReachVersion(ChunkState* state, ServerActions* actions);
+  void AnswerGet(const ChunkState& state, const PeerName& to, const wire::Header& asked,
+                 ServerActions* actions) const;
   void AnswerPull(const ChunkState& state, const ParkedPull& pull, int64_t version,
                   ServerActions* actions) const;
   void Acknowledge(const PeerName& to, const wire::Header& header, ServerActions* actions) const;
@@ -150,8 +162,7 @@ class Shard {
   VersionObserver observer_;
   std::optional<Schedule> schedule_;
   std::unique_ptr<Rule> gradient_rule_, block_rule_, average_rule_;
-  const Codec* push_codec_ = nullptr;
-  const Codec* fp32_ = nullptr;
+  PushCodecs push_codecs_;
   const Codec* pull_codec_ = nullptr;  // null: float32
   std::vector<ChunkState> chunks_;
   std::map<int64_t, Directive> directives_;       // chunk 0: of its version and the one before

@@ -2,14 +2,14 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <random>
 #include <string>
 #include <vector>
 
 #include <unistd.h>
 
-#include "common/checkpoint/checkpoint.h"
+#include "common/file.h"
+#include "common/job_identity.h"
 #include "common/options/command_line.h"
 #include "common/options/experiment_text.h"
 #include "common/options/parser.h"
@@ -18,6 +18,7 @@
 #include "common/process/logging.h"
 #include "common/process/signals.h"
 #include "common/transport/malloc_tuning.h"
+#include "worker/stored_weights.h"
 #include "worker/trainer.h"
 #include "worker/worker_service.h"
 
@@ -47,42 +48,14 @@ void PrintCheck(const Trainer& trainer, const Experiment& experiment) {
   std::printf("%s", trainer.net().Describe().c_str());
 }
 
-// The weights of a checkpoint that are evaluated: those kept apart where there are any.
-Result<std::vector<float>> EvaluatedWeights(const std::string& path, const Experiment& experiment,
-                                            const JobSpec& spec) {
-  PosixFileSystem files;
-  const std::filesystem::path folder = std::filesystem::path(path).lexically_normal();
-  const std::string parent = folder.parent_path().string();
-  const std::string name = folder.filename().string();
-  KUMO_ASSIGN_OR_RETURN(const checkpoint::Manifest manifest,
-                        VerifyCheckpoint(files, parent.empty() ? "." : parent, name));
-  if (manifest.fingerprint() != spec.layout.fingerprint()) {
-    return FailedPrecondition(path + " holds the weights of another network than " +
-                              experiment.network.file);
-  }
-  KUMO_ASSIGN_OR_RETURN(
-      const ShardSnapshot snapshot,
-      ReadSnapshot(files, parent.empty() ? "." : parent, manifest, {0, spec.layout.size()}));
-  std::vector<float> weights(spec.layout.size());
-  for (const StateKind kind : {StateKind::kStart, StateKind::kWeights}) {
-    for (const StateArray& array : snapshot.arrays) {
-      if (array.kind != kind) continue;
-      std::copy(array.numbers.begin(), array.numbers.end(), weights.begin() + array.begin);
-    }
-  }
-  return weights;
-}
-
-Status Evaluate(Trainer* trainer, const Experiment& experiment, const std::string& path) {
-  std::string checkpoint = path;
-  if (checkpoint.ends_with('/')) checkpoint.pop_back();
-  KUMO_ASSIGN_OR_RETURN(const std::vector<float> weights,
-                        EvaluatedWeights(checkpoint, experiment, trainer->spec()));
-  KUMO_ASSIGN_OR_RETURN(const wire::Metrics metrics, trainer->EvaluateAll(weights));
+Status Evaluate(Trainer* trainer, const std::string& path) {
+  KUMO_ASSIGN_OR_RETURN(const Buffer<float> weights,
+                        LoadStoredWeights(path, trainer->spec().layout));
+  KUMO_ASSIGN_OR_RETURN(const wire::Metrics metrics, trainer->EvaluateAll(weights.span()));
   const double samples = static_cast<double>(std::max<int64_t>(metrics.samples(), 1));
   std::printf("%s: validation/main/loss %.6f  validation/main/accuracy %.6f  (%" PRId64
               " samples)\n",
-              checkpoint.c_str(), metrics.loss_sum() / samples,
+              path.c_str(), metrics.loss_sum() / samples,
               static_cast<double>(metrics.correct()) / samples, metrics.samples());
   return OkStatus();
 }
@@ -114,7 +87,7 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
   StopSignals signals;
   if (arguments.check || !arguments.evaluate.empty()) {
     KUMO_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, Trainer::Make(experiment, &clock));
-    if (!arguments.check) return Evaluate(trainer.get(), experiment, arguments.evaluate);
+    if (!arguments.check) return Evaluate(trainer.get(), arguments.evaluate);
     PrintCheck(*trainer, experiment);
     return OkStatus();
   }

@@ -10,8 +10,10 @@
 namespace kumo {
 namespace {
 
-constexpr TimeUs kFirstResend = kSecond;
-constexpr TimeUs kLastResend = 8 * kSecond;
+// A message is lost with a connection only, and OnConnected then repeats what was asked; the timers
+// are for the rest. They are long: a slow network may need seconds for an answer on its way.
+constexpr TimeUs kFirstResend = 5 * kSecond;
+constexpr TimeUs kLastResend = 40 * kSecond;
 constexpr TimeUs kHelloInterval = 500 * kMillisecond;
 
 TimeUs Seconds(double seconds) { return static_cast<TimeUs>(seconds * 1e6); }
@@ -23,9 +25,7 @@ Result<Session> Session::Make(SessionSettings settings, TimeUs now) {
   ShardMap map(settings.spec.layout, settings.identity.servers,
                settings.experiment.cluster.chunk_kib * 1024);
   Session session(std::move(settings), std::move(plan), std::move(map), now);
-  KUMO_ASSIGN_OR_RETURN(session.push_codec_,
-                        FindCodec(session.settings_.experiment.sync.push_codec));
-  KUMO_ASSIGN_OR_RETURN(session.fp32_, FindCodec("fp32"));
+  KUMO_ASSIGN_OR_RETURN(session.push_codecs_, PushCodecs::Make(session.settings_.experiment));
   return session;
 }
 
@@ -47,7 +47,7 @@ PeerName Session::peer_name() const {
 }
 
 const Codec& Session::PushCodec(const RoundPlan& round, Segment segment) const {
-  return round.full_precision || segment == Segment::kStatistics ? *fp32_ : *push_codec_;
+  return push_codecs_.For(round, segment);
 }
 
 WorkerActions Session::OnMessage(int server, const Message& message, TimeUs now) {
@@ -128,16 +128,23 @@ void Session::OnOrders(const wire::Header& header, WorkerActions* actions) {
     Finish(orders.stopped() ? Unavailable("the job was stopped and saved") : OkStatus(), actions);
     return;
   }
-  std::map<int, int64_t> wanted;
+  std::map<int, wire::Orders::Lease> wanted;
   for (const auto& lease : orders.leases()) {
     if (lease.partition() >= 0 && lease.partition() < plan_.settings().partitions &&
         lease.from() >= 0 && lease.from() <= plan_.rounds()) {
-      wanted[lease.partition()] = lease.from();
+      wanted[lease.partition()] = lease;
     }
   }
   for (auto lease = leases_.begin(); lease != leases_.end();) {
     const auto keep = wanted.find(lease->first);
-    if (keep != wanted.end() && keep->second == lease->second.from) {
+    if (keep != wanted.end() && keep->second.from() == lease->second.from) {
+      // The worker that was to hand it over has died: ask again, without waiting.
+      if (lease->second.handed_over && !keep->second.handed_over()) {
+        lease->second.handed_over = false;
+        std::erase_if(requests_, [&](const auto& r) {
+          return std::get<0>(r.first) == wire::GET_STATE && std::get<1>(r.first) == lease->first;
+        });
+      }
       ++lease;
       continue;
     }
@@ -152,10 +159,10 @@ void Session::OnOrders(const wire::Header& header, WorkerActions* actions) {
     actions->push_back(DropAction{partition});
     lease = leases_.erase(lease);
   }
-  for (const auto& [partition, from] : wanted) {
+  for (const auto& [partition, lease] : wanted) {
     if (leases_.contains(partition)) continue;
-    LOG(INFO) << "computes partition " << partition << " from round " << from << " on";
-    leases_[partition] = Lease{from, from, false, -1};
+    LOG(INFO) << "computes partition " << partition << " from round " << lease.from() << " on";
+    leases_[partition] = Lease{lease.from(), lease.from(), lease.handed_over(), false, -1};
   }
 }
 
@@ -170,6 +177,7 @@ void Session::OnAck(const wire::Header& header) {
       lease->second.evaluated = header.round();
     }
   }
+  if (header.acknowledges() == wire::PUSH) acknowledged_at_ = now_;
   requests_.erase(request);
 }
 
@@ -188,6 +196,10 @@ void Session::OnChunk(const Message& message) {
   }
   requests_.erase(request);
   waiting_[header.vector()][header.chunk()] = message;
+  if (header.vector() == wire::START) {
+    if (first_chunk_at_ < pushed_at_) first_chunk_at_ = now_;
+    last_chunk_at_ = now_;
+  }
 }
 
 void Session::OnGone(int server, const wire::Header& header, WorkerActions* actions) {
@@ -199,6 +211,7 @@ void Session::OnGone(int server, const wire::Header& header, WorkerActions* acti
     for (const auto& [partition, lease] : leases_) actions->push_back(DropAction{partition});
     leases_.clear();
     received_states_.clear();
+    initialised_ = start_version_ > 0;
     requests_.clear();
     return;
   }
@@ -246,8 +259,16 @@ void Session::Proceed(WorkerActions* actions) {
     return;
   }
   const int64_t target = TargetRound();
-  if (halted_at_ >= 0 && target >= halted_at_) return;  // waits for the coordinator's last word
+  if (halted_at_ >= 0 && target >= halted_at_) {
+    // Waits for the coordinator's last word. A partition that came here after its worker was lost
+    // still asks for what it carries: the shards' last snapshot waits for the state or this.
+    for (const auto& [partition, lease] : leases_) {
+      if (!lease.adopted) AskForState(partition, lease, actions);
+    }
+    return;
+  }
   if (!PullMissing(wire::START, target, actions)) return;
+  if (first_chunk_at_ >= pushed_at_) ReportTimes();
   if (NeedsWeightsApart(target) && !PullMissing(wire::WEIGHTS, target, actions)) return;
   for (auto& [partition, lease] : leases_) {
     if (lease.round != target) continue;
@@ -290,9 +311,8 @@ bool Session::PullMissing(wire::Vector vector, int64_t version, WorkerActions* a
 // what blocks start from.
 bool Session::NeedsWeightsApart(int64_t version) const {
   if (plan_.EvaluatedEpoch(version) < 0) return false;
-  const auto& block = settings_.experiment.block;
-  return plan_.Round(version - 1).mode == SyncMode::kBlock && block.rule == "block_momentum" &&
-         block.nesterov && block.convention == "paper";
+  return plan_.Round(version - 1).mode == SyncMode::kBlock &&
+         settings_.experiment.block.KeepsWeightsApart();
 }
 
 void Session::ComputePartition(int partition, Lease* lease, WorkerActions* actions) {
@@ -341,9 +361,24 @@ void Session::AskForState(int partition, const Lease& lease, WorkerActions* acti
       header.set_chunk(chunk.index);
       header.set_slot(slot);
       header.set_round(lease.round);
+      header.set_wait(lease.handed_over && lease.round == lease.from);
       Ask(chunk.server, std::move(header), {}, actions);
     }
   }
+}
+
+WorkerActions Session::OnConnected(int server, TimeUs now) {
+  WorkerActions actions;
+  now_ = now;
+  if (finished_) return actions;
+  if (!servers_[server].welcomed) {
+    servers_[server].next_hello = now;
+    return actions;
+  }
+  for (const auto& [key, request] : requests_) {
+    if (request.server == server) actions.push_back(SendToServerAction{server, request.message});
+  }
+  return Stamp(std::move(actions));
 }
 
 WorkerActions Session::OnInitialised(std::vector<Payload> weights, TimeUs now) {
@@ -398,6 +433,7 @@ WorkerActions Session::OnTrained(TrainedBlock block, TimeUs now) {
     header.set_codec(static_cast<uint32_t>(CodecId::kFp32));
     Ask(ServerOf(array.chunk), std::move(header), std::move(array.payload), &actions);
   }
+  pushed_at_ = now;
   if (stop_) halted_at_ = busy_round_ + 1;
   lease->second.round = busy_round_ + 1;
   report_.set_round(lease->second.round);
@@ -474,6 +510,7 @@ void Session::SendHello(int server, WorkerActions* actions) {
   hello->set_host(settings_.host);
   hello->set_pid(settings_.pid);
   hello->set_servers(settings_.identity.servers);
+  hello->set_chunk_kib(settings_.identity.chunk_kib);
   hello->set_device(settings_.device);
   *hello->mutable_spec() = SpecToWire(settings_.spec);
   actions->push_back(std::move(send));
@@ -549,10 +586,21 @@ void Session::SetTraffic(uint64_t bytes_sent, uint64_t bytes_received) {
   report_.set_bytes_received(bytes_received);
 }
 
-void Session::SetTimes(double compute_ms, double network_ms, double wait_ms) {
+void Session::SetTimes(double compute_ms, double coding_ms) {
   report_.set_compute_ms(compute_ms);
-  report_.set_network_ms(network_ms);
-  report_.set_wait_ms(wait_ms);
+  coding_ms_ = coding_ms;
+}
+
+// Network: coding, pushes until the last is acknowledged, and chunks from the first to the last.
+// Wait: from the acknowledgement until the first chunk of the next version comes.
+void Session::ReportTimes() {
+  const auto milliseconds = [](TimeUs from, TimeUs to) {
+    return to > from ? static_cast<double>(to - from) * 1e-3 : 0.0;
+  };
+  const TimeUs sent = std::max(pushed_at_, acknowledged_at_);
+  report_.set_network_ms(coding_ms_ + milliseconds(pushed_at_, sent) +
+                         milliseconds(first_chunk_at_, last_chunk_at_));
+  report_.set_wait_ms(milliseconds(sent, first_chunk_at_));
 }
 
 std::string Session::StateInWords() const {

@@ -120,6 +120,8 @@ class Session {
   const Codec& PushCodec(const RoundPlan& round, Segment segment) const;
 
   WorkerActions OnMessage(int server, const Message& message, TimeUs now);
+  // The connection to a server was made (again): what it may have missed is asked at once.
+  WorkerActions OnConnected(int server, TimeUs now);
   WorkerActions Tick(TimeUs now);
   TimeUs NextDeadline() const;
 
@@ -135,8 +137,8 @@ class Session {
 
   // For the report in each heartbeat.
   void SetTraffic(uint64_t bytes_sent, uint64_t bytes_received);
-  // Of the last block: computing, coding and moving bytes, waiting for others; milliseconds.
-  void SetTimes(double compute_ms, double network_ms, double wait_ms);
+  // Of the last block, for the report: how long it was computed and coded, milliseconds.
+  void SetTimes(double compute_ms, double coding_ms);
   // "round 812: waits for the weights (chunks on server 1)"
   std::string StateInWords() const;
 
@@ -147,10 +149,11 @@ class Session {
     TimeUs next_hello = 0;
   };
   struct Lease {
-    int64_t from = 0;        // as ordered
-    int64_t round = 0;       // next to compute
-    bool adopted = false;    // has what it carries
-    int64_t evaluated = -1;  // version whose evaluation is acknowledged
+    int64_t from = 0;          // as ordered
+    int64_t round = 0;         // next to compute
+    bool handed_over = false;  // what it carries is still on its way from a live worker
+    bool adopted = false;      // has what it carries
+    int64_t evaluated = -1;    // version whose evaluation is acknowledged
   };
   // Type, partition, chunk, slot: one request of each is under way at most.
   using RequestKey = std::tuple<wire::Type, int, int, int>;
@@ -174,6 +177,7 @@ class Session {
 
   // Starts whatever can be started next.
   void Proceed(WorkerActions* actions);
+  void ReportTimes();
   bool PullMissing(wire::Vector vector, int64_t version, WorkerActions* actions);
   bool NeedsWeightsApart(int64_t version) const;
   void ComputePartition(int partition, Lease* lease, WorkerActions* actions);
@@ -192,8 +196,7 @@ class Session {
   SessionSettings settings_;
   JobPlan plan_;
   ShardMap map_;
-  const Codec* push_codec_ = nullptr;
-  const Codec* fp32_ = nullptr;
+  PushCodecs push_codecs_;
 
   TimeUs now_ = 0;
   std::vector<Server> servers_;
@@ -208,6 +211,11 @@ class Session {
   std::vector<std::optional<Message>> waiting_[2];  // pulled, not installed yet
   std::map<RequestKey, Request> requests_;
   std::map<std::tuple<int, int, int>, Payload> received_states_;  // partition, chunk, slot
+
+  // Of the round under way: when the last block was pushed, when the last push was acknowledged,
+  // and when the first and the last chunk of the next version came.
+  TimeUs pushed_at_ = 0, acknowledged_at_ = 0, first_chunk_at_ = 0, last_chunk_at_ = 0;
+  double coding_ms_ = 0;
 
   Busy busy_ = Busy::kNo;
   int busy_partition_ = 0;

@@ -7,6 +7,7 @@
 
 #include "data/open_datasets.h"
 #include "models/network.h"
+#include "worker/stored_weights.h"
 
 namespace kumo {
 namespace {
@@ -101,7 +102,11 @@ Status Trainer::Attach(const Session* session) {
 
 Result<std::vector<Payload>> Trainer::InitialWeights() const {
   Buffer<float> weights(spec_.layout.size());
-  KUMO_RETURN_IF_ERROR(net_->InitialWeights(experiment_.job.seed, spec_.layout, weights.span()));
+  if (const std::string& stored = experiment_.network.initial_weights; !stored.empty()) {
+    KUMO_ASSIGN_OR_RETURN(weights, LoadStoredWeights(stored, spec_.layout));
+  } else {
+    KUMO_RETURN_IF_ERROR(net_->InitialWeights(experiment_.job.seed, spec_.layout, weights.span()));
+  }
   std::vector<Payload> chunks;
   for (const Chunk& chunk : session_->map().chunks()) {
     chunks.push_back(Pack(Part(weights, chunk.range)));

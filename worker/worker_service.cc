@@ -54,6 +54,11 @@ Status WorkerService::Run() {
       if (from == ServerPeer(i)) Perform(session_.OnMessage(i, message, clock_->NowUs()));
     }
   };
+  transport_->OnConnected([this](const PeerName& peer) {
+    for (int i = 0; i < session_.map().servers(); ++i) {
+      if (peer == ServerPeer(i)) Perform(session_.OnConnected(i, clock_->NowUs()));
+    }
+  });
   while (!left_) {
     const TimeUs now = clock_->NowUs();
     if (now >= session_.NextDeadline()) {
@@ -89,20 +94,12 @@ void WorkerService::RunCompletions() {
   for (Completion& completion : completions) Perform(completion(clock_->NowUs()));
 }
 
-void WorkerService::NoteTimes(const BlockTimes& times, TimeUs now) {
-  const double round_ms =
-      round_began_ > 0 ? static_cast<double>(now - round_began_) * 1e-3 : times.compute_ms;
-  round_began_ = now;
-  session_.SetTimes(times.compute_ms, times.coding_ms,
-                    std::max(0.0, round_ms - times.compute_ms - times.coding_ms));
-}
-
 void WorkerService::Train(const TrainAction& train) {
   Compute([this, train] {
     BlockTimes times;
     auto block = std::make_shared<Result<TrainedBlock>>(trainer_->Train(train, &times));
     Complete([this, block, times](TimeUs now) {
-      NoteTimes(times, now);
+      session_.SetTimes(times.compute_ms, times.coding_ms);
       if (!block->ok()) return session_.OnFailed(block->status(), now);
       return session_.OnTrained(std::move(*block).value(), now);
     });

@@ -44,7 +44,6 @@ class WorkerService {
   void Complete(Completion completion) KUMO_EXCLUDES(mutex_);
   void RunCompletions() KUMO_EXCLUDES(mutex_);
   void Train(const TrainAction& train);
-  void NoteTimes(const BlockTimes& times, TimeUs now);
 
   Session session_;
   const Clock* const clock_;
@@ -54,7 +53,6 @@ class WorkerService {
 
   bool left_ = false;
   Status result_;
-  TimeUs round_began_ = 0;  // when the last block's result came in
 
   Mutex mutex_;
   std::vector<Completion> completions_ KUMO_GUARDED_BY(mutex_);

@@ -26,6 +26,11 @@ struct BlockRuleSettings {
   float learning_rate = 1.0f;     // zeta (paper), blockLR (cntk)
   double time_constant = 0.0;     // cntk: tau_c in samples; 0: -B / ln(1 - 1/N)
   bool reset_local_state = true;  // the local optimiser's slots restart with each block
+
+  // Whether the weights that are evaluated are another vector than what blocks start from.
+  bool KeepsWeightsApart() const {
+    return rule == "block_momentum" && convention == "paper" && nesterov;
+  }
 };
 
 struct Experiment {

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "common/fnv.h"
+
 namespace kumo {
 namespace {
 
@@ -104,12 +106,9 @@ std::string ExperimentText(const Experiment& experiment) {
 }
 
 uint64_t ExperimentHash(const Experiment& experiment) {
-  uint64_t hash = 14695981039346656037ull;
-  for (const char c : ExperimentText(experiment)) {
-    hash ^= static_cast<unsigned char>(c);
-    hash *= 1099511628211ull;
-  }
-  return hash;
+  Fnv1a hash;
+  hash.Add(ExperimentText(experiment));
+  return hash.value();
 }
 
 std::string FirstDifference(std::string_view here, std::string_view there) {

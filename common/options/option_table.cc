@@ -74,7 +74,8 @@ void AddNetwork(std::vector<Option>* rows) {
   rows->push_back(Row("network.device", KUMO_FIELD(network.device), "", OneOf({"cpu"}), !kResult,
                       "What the workers compute on"));
   rows->push_back(Row("network.threads", KUMO_FIELD(network.threads), "threads", Between(1, 1024),
-                      !kResult, "Arithmetic threads of one worker"));
+                      kResult,
+                      "Arithmetic threads of one worker; sums depend on it in the last bits"));
   rows->push_back(WithPath(
       Row("network.initial_weights", KUMO_FIELD(network.initial_weights), "", Any(), kResult,
           "A checkpoint whose weights the job starts from, relative as network.file; empty: "

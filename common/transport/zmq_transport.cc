@@ -8,13 +8,6 @@
 #include <cstring>
 #include <limits>
 
-// Asked for by the thread sanitizer, and by nobody else. Distributions build libzmq without it, so
-// the sanitizer does not see libzmq's atomics and takes each frame that crosses its threads for a
-// race. Nothing of ours is excused unless libzmq called it.
-extern "C" const char* __tsan_default_suppressions() {  // NOLINT(bugprone-reserved-identifier)
-  return "race:libzmq.so\n";
-}
-
 namespace kumo {
 namespace {
 

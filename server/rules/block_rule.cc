@@ -65,7 +65,7 @@ class BlockMomentumRule : public Rule {
 class PaperRule final : public BlockMomentumRule {
  public:
   PaperRule(const BlockRuleSettings& settings, Isa isa)
-      : BlockMomentumRule(settings, /*apart=*/settings.nesterov, isa) {}
+      : BlockMomentumRule(settings, /*apart=*/settings.KeepsWeightsApart(), isa) {}
 
  private:
   Factors FactorsOf(const RoundInfo&) const override {

@@ -58,6 +58,7 @@ JobIdentity Cluster::Identity() const {
   identity.experiment_text = ExperimentText(settings_.experiment);
   identity.experiment_hash = ExperimentHash(settings_.experiment);
   identity.servers = settings_.servers;
+  identity.chunk_kib = settings_.experiment.cluster.chunk_kib;
   return identity;
 }
 
@@ -307,6 +308,9 @@ SimResult Cluster::Run() {
     const auto when = static_cast<TimeUs>(rng_.NextBelow(settings_.faults.kill_within));
     const int who = static_cast<int>(rng_.NextBelow(settings_.experiment.cluster.workers));
     At(when, [this, who] { Kill(who); });
+  }
+  if (settings_.late_worker_at >= 0) {
+    At(settings_.late_worker_at, [this] { StartWorker(settings_.experiment.cluster.workers, 1); });
   }
   if (settings_.stop_at >= 0) {
     At(settings_.stop_at, [this] { servers_[0]->node->RequestStop(); });

@@ -39,7 +39,8 @@ struct SimSettings {
   int64_t train_samples = 100;
   int64_t validation_samples = 10;
   Faults faults;
-  TimeUs stop_at = -1;  // server 0 gets a stop request then
+  TimeUs stop_at = -1;         // server 0 gets a stop request then
+  TimeUs late_worker_at = -1;  // one more worker starts then
   TimeUs time_limit = 3600 * kSecond;
 };
 

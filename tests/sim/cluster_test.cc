@@ -98,6 +98,24 @@ TEST(Cluster, AWorkerThatComesBackGetsPartitionsAgain) {
   }
 }
 
+// Its partitions' residuals move with them, so nothing is lost and the bits stay.
+TEST(Cluster, PartitionsMoveToALateWorkerWithWhatTheyCarry) {
+  SimSettings settings = SmallJob();
+  settings.experiment.job.epochs = 10;
+  settings.experiment.sync.push_codec = "1bit";
+  settings.experiment.block.reset_local_state = false;
+  const SimResult reference = RunJob(settings);
+  for (TimeUs at : {300, 500, 700, 900}) {
+    for (TimeUs jitter : {0, 20}) {
+      settings.late_worker_at = at * kMillisecond;
+      settings.faults.jitter = jitter * kMillisecond;
+      const SimResult result = RunJob(settings);
+      ExpectFinished(result);
+      EXPECT_EQ(result.weights, reference.weights) << "joined at " << at << " ms";
+    }
+  }
+}
+
 TEST(Cluster, StoppedAndResumedIsUninterrupted) {
   for (const char* codec : {"fp32", "1bit", "int8"}) {
     for (bool keep : {false, true}) {
@@ -171,9 +189,13 @@ SimSettings RandomJob(uint64_t seed) {
   e.cluster.workers = choose({1, 2, 3});
   settings.servers = choose({1, 2, 3});
   e.checkpoint.every_rounds = choose({0, 0, 1, 3});
+  // A tenth of the messages lost: more than six heartbeats in a row, some day.
+  e.cluster.suspect_after_s = 5;
   settings.faults.drop = choose({0, 1, 10}) / 100.0;
   settings.faults.duplicate = choose({0, 1, 10}) / 100.0;
   settings.faults.jitter = choose({0, 1000, 100000});
+  if (choose({0, 0, 1})) settings.late_worker_at = choose({200, 700}) * kMillisecond;
+  if (choose({0, 0, 1})) settings.stop_at = choose({300, 600, 1000}) * kMillisecond;
   if (choose({0, 1})) {
     settings.faults.kills = choose({1, 2, 3});
     settings.faults.restart = choose({0, 50, 100}) / 100.0;
@@ -198,15 +220,25 @@ TEST(Cluster, EverySeedEndsWithTheSameWeights) {
     const SimSettings settings = RandomJob(seed);
     SimSettings undisturbed = settings;
     undisturbed.faults = Faults{};
+    undisturbed.late_worker_at = undisturbed.stop_at = -1;
     undisturbed.servers = 1;
     undisturbed.experiment.cluster.workers = 1;
     const SimResult reference = RunJob(undisturbed);
     Disk disk;
-    const SimResult result = RunJob(settings, &disk);
+    SimSettings next = settings;
+    SimResult result = RunJob(next, &disk);
+    const bool stopped = settings.stop_at >= 0 && result.status.code() == StatusCode::kUnavailable;
+    if (stopped) {
+      // Goes on from what was saved, or from the beginning when nothing was yet.
+      for (const std::string& violation : result.violations) ADD_FAILURE() << violation;
+      next.stop_at = -1;
+      result = RunJob(next, &disk);
+    } else {
+      EXPECT_EQ(result.epochs.size(), reference.epochs.size());
+    }
     ExpectFinished(reference);
     ExpectFinished(result);
     EXPECT_EQ(result.weights, reference.weights);
-    EXPECT_EQ(result.epochs.size(), reference.epochs.size());
     if (HasFailure()) {
       FAIL() << "repeat with: KUMO_SIM_FIRST_SEED=" << seed
              << " KUMO_SIM_SEEDS=1 build/release/bin/cluster_test "

@@ -41,7 +41,9 @@ KUMO_ALWAYS_INLINE Vector Load(const float* from) {
 KUMO_ALWAYS_INLINE void Store(Vector vector, float* to) {
   __builtin_memcpy(to, &vector, sizeof(vector));
 }
-KUMO_ALWAYS_INLINE Vector Broadcast(float value) { return Vector{} + value; }
+// Minus zero leaves every number as it is, so the compiler drops it and broadcasts from memory;
+// plus zero would cost an addition (-0 + 0 is 0) and a shuffle in the innermost loops.
+KUMO_ALWAYS_INLINE Vector Broadcast(float value) { return value - Vector{}; }
 
 // The sum of the lanes: halves added to halves.
 KUMO_ALWAYS_INLINE float SumOfVector(Vector vector) {

@@ -1,0 +1,34 @@
+#include "worker/stored_weights.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "common/checkpoint/checkpoint.h"
+
+namespace kumo {
+
+Result<Buffer<float>> LoadStoredWeights(const std::string& path, const ParameterLayout& layout) {
+  PosixFileSystem files;
+  std::filesystem::path folder = std::filesystem::path(path).lexically_normal();
+  if (!folder.has_filename()) folder = folder.parent_path();  // "dir/"
+  const std::string parent = folder.has_parent_path() ? folder.parent_path().string() : ".";
+  KUMO_ASSIGN_OR_RETURN(const checkpoint::Manifest manifest,
+                        VerifyCheckpoint(files, parent, folder.filename().string()));
+  if (manifest.fingerprint() != layout.fingerprint()) {
+    return FailedPrecondition("checkpoint " + path +
+                              " holds the weights of another network than network.file");
+  }
+  KUMO_ASSIGN_OR_RETURN(const ShardSnapshot snapshot,
+                        ReadSnapshot(files, parent, manifest, {0, layout.size()}));
+  Buffer<float> weights(layout.size());
+  // Where no weights are kept apart, those that blocks start from are the ones.
+  for (const StateKind kind : {StateKind::kStart, StateKind::kWeights}) {
+    for (const StateArray& array : snapshot.arrays) {
+      if (array.kind != kind) continue;
+      std::copy(array.numbers.begin(), array.numbers.end(), weights.data() + array.begin);
+    }
+  }
+  return weights;
+}
+
+}  // namespace kumo

@@ -1,0 +1,17 @@
+// The weights that a checkpoint holds, as one flat vector: to evaluate them, or to start from them.
+#pragma once
+
+#include <string>
+
+#include "common/buffer.h"
+#include "common/parameter_layout.h"
+#include "common/status.h"
+
+namespace kumo {
+
+// Of the checkpoint in the folder `path` (".../checkpoints/round-..."), verified: the weights that
+// are evaluated, layout.size() floats. FailedPrecondition when they are of another network;
+// otherwise what VerifyCheckpoint says.
+Result<Buffer<float>> LoadStoredWeights(const std::string& path, const ParameterLayout& layout);
+
+}  // namespace kumo
