@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Installs what is needed, builds and runs all tests. Repeatable; quick the second time.
 #
-#   ./test.sh          everything: format, build, unit, property, simulation and multi-process tests,
-#                      benchmarks' smoke runs, sanitizer builds
-#   ./test.sh --quick  without the sanitizer builds
+#   ./test.sh          everything: format, clang-tidy, build, unit, property, simulation and
+#                      multi-process tests, benchmarks' smoke runs, sanitizer builds
+#   ./test.sh --quick  without clang-tidy and the sanitizer builds
 #
+# KUMO_DATA=DIR lets the tests that want it read MNIST in DIR/mnist; without it they skip, saying so.
 # Ends with CTest's summary; exits non-zero when anything failed.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -19,15 +20,32 @@ for argument in "$@"; do
   esac
 done
 
-kumo_install_packages clang-format
+rooms=(common server worker models data cli)
+kumo_install_packages clang-format clang-tidy python3-venv
 
 echo "== format"
-git ls-files '*.h' '*.cc' | xargs clang-format --dry-run --Werror
+find "${rooms[@]}" bench tests -name '*.h' -o -name '*.cc' | xargs clang-format --dry-run --Werror
+
+# The one test that reads our event files with TensorBoard itself; it skips where there is none.
+if [ -z "${KUMO_TENSORBOARD_PYTHON:-}" ] && ! python3 -c 'import tensorboard' 2>/dev/null; then
+  python=build/python/bin/python3
+  if [ -x "$python" ] || { python3 -m venv build/python &&
+    build/python/bin/pip install -q 'tensorboard>=2.12' 'setuptools<81'; } >/dev/null 2>&1; then
+    export KUMO_TENSORBOARD_PYTHON="$PWD/$python"
+  else
+    rm -rf build/python
+    echo "TensorBoard cannot be had here: the test that reads our event files with it will skip"
+  fi
+fi
 
 echo "== build"
 kumo_build release
 
 if [ "$quick" = 0 ]; then
+  echo "== clang-tidy"
+  find "${rooms[@]}" -name '*.cc' ! -name '*kernel*.cc' -print0 |
+    xargs -0 -n 4 -P "$(nproc)" clang-tidy --quiet -p build/release 2>/dev/null
+
   # Races and memory errors: the unit and simulation tests, where the protocol and the kernels are.
   for preset in asan tsan; do
     echo "== $preset"

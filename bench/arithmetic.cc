@@ -1,7 +1,7 @@
 // How near the codecs, the aggregation and the update rules come to what memory allows, on one
 // core.
 //
-//   bench_arithmetic [--numbers N] [--repetitions R] [--json FILE]
+//   arithmetic [--numbers N] [--repetitions R] [--json FILE]
 //
 // Two yardsticks run interleaved with everything else, once per repetition: `a += b` over float32
 // arrays (12 bytes a number) and memcpy of a float32 array (8 bytes a number). A row's bytes are
@@ -381,7 +381,7 @@ int main(int argc, char** argv) {
     if (key == "--json") options.json = argv[i + 1];
   }
   if (argc % 2 == 0 || options.numbers == 0 || options.repetitions < 1) {
-    std::cerr << "usage: bench_arithmetic [--numbers N] [--repetitions R] [--json FILE]\n";
+    std::cerr << "usage: arithmetic [--numbers N] [--repetitions R] [--json FILE]\n";
     return 64;
   }
   return kumo::Run(options);

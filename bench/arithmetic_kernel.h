@@ -1,4 +1,4 @@
-// The yardstick of bench_arithmetic, compiled per instruction-set level as the kernels are.
+// The yardstick of arithmetic, compiled per instruction-set level as the kernels are.
 #pragma once
 
 #include <cstddef>

@@ -56,6 +56,9 @@ TEST(NameResolutionTest, AServerThatMovedToAnotherAddressIsFoundAgain) {
   const std::string address = "tcp://127.0.0.2:" + std::to_string(port);
   const Status bound = second.transport->Bind(address);
   ASSERT_TRUE(bound.ok()) << bound.message();
+  // What is sent into the old connection before its end is noticed is lost; so wait for the new
+  // one.
+  ASSERT_TRUE(RunUntil({&worker, &second}, [&] { return worker.connected.size() == 2; }));
   ASSERT_TRUE(SendSoon(worker, "server/0", MakeMessage(2), {&worker, &second}));
   ASSERT_TRUE(RunUntil({&worker, &second}, [&] { return !second.received.empty(); }));
   EXPECT_GE(lookups, 2);
