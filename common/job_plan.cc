@@ -35,11 +35,22 @@ Result<JobPlan> JobPlan::Make(const PlanSettings& settings) {
                            std::to_string(settings.epochs) + " epochs is too long");
   }
 
+  constexpr int64_t kMostSamplesARound = int64_t{1} << 40;
+  if (settings.minibatch > kMostSamplesARound / settings.partitions / settings.block) {
+    return InvalidArgument("a round of " + std::to_string(settings.partitions) + " partitions, " +
+                           std::to_string(settings.block) + " minibatches each of " +
+                           std::to_string(settings.minibatch) + " samples is too long");
+  }
+  if (settings.warmup_samples < 0) {
+    return InvalidArgument("warmup_samples = " + std::to_string(settings.warmup_samples) +
+                           ": must be at least 0");
+  }
+
   JobPlan plan;
   plan.settings_ = settings;
   const int64_t n = settings.train_samples;
-  int64_t warmup = settings.mode == SyncMode::kBlock ? std::max<int64_t>(settings.warmup_samples, 0)
-                                                     : n * settings.epochs;
+  int64_t warmup =
+      settings.mode == SyncMode::kBlock ? settings.warmup_samples : n * settings.epochs;
   warmup = std::min(warmup, n * settings.epochs);
   const int whole = static_cast<int>(warmup / n);  // epochs in gradient mode
   const int64_t part = warmup % n;                 // and the start of one more

@@ -48,4 +48,9 @@ Status ResourceExhausted(std::string message) {
 }
 Status Internal(std::string message) { return Status(StatusCode::kInternal, std::move(message)); }
 
+Status ErrorFromPeer(uint32_t code, std::string message) {
+  const bool known = code > 0 && code <= static_cast<uint32_t>(StatusCode::kInternal);
+  return Status(known ? static_cast<StatusCode>(code) : StatusCode::kInternal, std::move(message));
+}
+
 }  // namespace kumo

@@ -5,6 +5,7 @@
 // what the person can do about it. Our own bugs are CHECKs (glog), never Statuses.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -55,6 +56,8 @@ Status Aborted(std::string message);
 Status DataLoss(std::string message);
 Status ResourceExhausted(std::string message);
 Status Internal(std::string message);
+// An error whose code a peer sent: what is no error's code becomes Internal.
+Status ErrorFromPeer(uint32_t code, std::string message);
 
 // A T or the Status that says why there is none. Taking value() of an error is our bug (CHECK).
 template <typename T>

@@ -91,18 +91,20 @@ Status Coordinator::OnHello(const PeerName& from, const wire::Hello& hello, Time
     return ResourceExhausted("the job has " + std::to_string(kMaxWorkers) + " workers already");
   }
   // The same worker started again: what its former process held is free at once.
-  for (const auto& [peer, worker] : std::map<PeerName, Worker>(workers_)) {
-    if (peer != from && worker.hello.name() == hello.name()) {
-      Lose(peer, "it was started again", now, actions);
-      // Where both are alive, two processes were given one name.
-      SendAction refuse{peer, {}};
-      refuse.message.header.set_type(wire::REFUSED);
-      refuse.message.header.mutable_refusal()->set_code(
-          static_cast<uint32_t>(StatusCode::kFailedPrecondition));
-      refuse.message.header.mutable_refusal()->set_reason(
-          "another process has joined under the name " + hello.name());
-      actions->push_back(std::move(refuse));
-    }
+  const auto former = std::find_if(workers_.begin(), workers_.end(), [&](const auto& entry) {
+    return entry.first != from && entry.second.hello.name() == hello.name();
+  });
+  if (former != workers_.end()) {
+    const PeerName peer = former->first;
+    Lose(peer, "it was started again", now, actions);
+    // Where both are alive, two processes were given one name.
+    SendAction refuse{peer, {}};
+    refuse.message.header.set_type(wire::REFUSED);
+    refuse.message.header.mutable_refusal()->set_code(
+        static_cast<uint32_t>(StatusCode::kFailedPrecondition));
+    refuse.message.header.mutable_refusal()->set_reason(
+        "another process has joined under the name " + hello.name());
+    actions->push_back(std::move(refuse));
   }
   const bool known = workers_.contains(from);
   Worker& worker = workers_[from];
@@ -129,8 +131,8 @@ void Coordinator::OnHeartbeat(const PeerName& from, const wire::Header& header, 
       servers_[i].report = header.server_report();
       servers_[i].told_end = Over();
       if (!header.server_report().failure().empty()) {
-        Fail(Status(static_cast<StatusCode>(header.server_report().failure_code()),
-                    "server " + std::to_string(i) + ": " + header.server_report().failure()),
+        Fail(ErrorFromPeer(header.server_report().failure_code(),
+                           "server " + std::to_string(i) + ": " + header.server_report().failure()),
              actions);
       }
       SendOrders(from, actions);
@@ -283,8 +285,7 @@ void Coordinator::OnOwnReport(const wire::ServerReport& report, TimeUs now,
   servers_[0].seen = now;
   servers_[0].report = report;
   if (!report.failure().empty()) {
-    Fail(Status(static_cast<StatusCode>(report.failure_code()), "server 0: " + report.failure()),
-         actions);
+    Fail(ErrorFromPeer(report.failure_code(), "server 0: " + report.failure()), actions);
   }
 }
 
@@ -396,6 +397,7 @@ Status Coordinator::OnSaved(int server, const wire::Header& header, ServerAction
                        std::to_string(server) + ": " + file.failure()),
            actions);
     }
+    progress_at_.erase(saving.version);
     saving_.erase(found);
     return OkStatus();
   }

@@ -143,8 +143,8 @@ void ServerNode::OnFromCoordinator(const Message& message, TimeUs now, ServerAct
       return;
     case wire::HEARTBEAT_REPLY:
       if (header.has_refusal()) {
-        actions->push_back(ExitAction{Status(static_cast<StatusCode>(header.refusal().code()),
-                                             "the job failed: " + header.refusal().reason())});
+        actions->push_back(ExitAction{ErrorFromPeer(
+            header.refusal().code(), "the job failed: " + header.refusal().reason())});
       } else if (header.orders().finished()) {
         actions->push_back(ExitAction{
             header.orders().stopped() ? Unavailable("the job was stopped and saved") : OkStatus()});

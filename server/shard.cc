@@ -32,6 +32,11 @@ FloatArray Recycle(const FloatArray& old, long holders, size_t numbers) {
   return old;
 }
 
+bool Overlaps(const StateArray& array, Range range) {
+  return array.begin < range.end &&
+         array.begin + static_cast<int64_t>(array.numbers.size()) > range.begin;
+}
+
 // Where `array` overlaps `range`, copies its numbers to `out` (which starts at range.begin).
 // Returns how many.
 int64_t CopyOverlap(const StateArray& array, Range range, Buffer<float>* out) {
@@ -128,16 +133,18 @@ Status Shard::RestoreChunk(const ShardSnapshot& snapshot, ChunkState* state) {
         target = &state->weights;
         break;
       case StateKind::kRuleSlot:
+        if (!Overlaps(array, range)) continue;
         if (array.slot < 0 || array.slot >= Optimiser::kMaxSlots) continue;
         if (static_cast<int>(state->slots.size()) <= array.slot)
           state->slots.resize(array.slot + 1);
         target = &state->slots[array.slot];
         break;
       case StateKind::kPartitionState:
+        if (!Overlaps(array, range)) continue;
         target = &state->states[{array.partition, array.slot, snapshot.version}];
         break;
     }
-    if (!target) continue;
+    if (!Overlaps(array, range)) continue;
     if (!*target) *target = MakeArray(range.size());
     CopyOverlap(array, range, target->get());
   }
@@ -172,8 +179,8 @@ Status Shard::OnMessage(const PeerName& from, const Message& message, ServerActi
 }
 
 Result<Shard::ChunkState*> Shard::FindChunk(const wire::Header& header) {
-  const int local = header.chunk() - map_.FirstChunk(settings_.index);
-  if (local < 0 || local >= static_cast<int>(chunks_.size())) {
+  const int64_t local = int64_t{header.chunk()} - map_.FirstChunk(settings_.index);
+  if (local < 0 || local >= static_cast<int64_t>(chunks_.size())) {
     return InvalidArgument("chunk " + std::to_string(header.chunk()) + " is not on server " +
                            std::to_string(settings_.index));
   }
@@ -303,6 +310,11 @@ std::shared_ptr<ChunkWork> Shard::MakeWork(ChunkState* state, int ready) {
   } else {
     work->next_weights = Recycle(state->previous_weights, 1, work->numbers);
   }
+  // Every partition has gone on from that version: nobody has a use for it, and from now on the
+  // work writes there.
+  state->previous_start.reset();
+  state->previous_weights.reset();
+  state->previous_coded_start.reset();
   work->pull_codec = state->chunk.segment == Segment::kStatistics ? nullptr : pull_codec_;
   work->copy_slots = state->save;
   work->stream = bytes() > static_cast<int64_t>(kStreamBytes);
@@ -362,6 +374,9 @@ Status Shard::OnPull(const PeerName& from, const Message& message, ServerActions
   const wire::Header& header = message.header;
   KUMO_ASSIGN_OR_RETURN(ChunkState * state, FindChunk(header));
   const int64_t version = header.round();
+  if (header.vector() != wire::START && header.vector() != wire::WEIGHTS) {
+    return InvalidArgument("pull of an unknown vector " + std::to_string(header.vector()));
+  }
   if (version < 0 || version > state->version + 1 || version > plan_.rounds()) {
     return Aborted("pull of version " + std::to_string(version) + " of chunk " +
                    std::to_string(header.chunk()) + ", which is at version " +

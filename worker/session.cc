@@ -93,7 +93,7 @@ void Session::OnWelcome(int server, const wire::Welcome& welcome, WorkerActions*
   if (server == 0 && generation_ != welcome.generation()) {
     generation_ = welcome.generation();
     start_version_ = welcome.version();
-    initialised_ = start_version_ > 0;
+    ForgetRounds(actions);
     LOG(INFO) << "joined generation " << generation_ << ", which starts at round "
               << start_version_;
   }
@@ -104,9 +104,25 @@ void Session::OnWelcome(int server, const wire::Welcome& welcome, WorkerActions*
   next_heartbeat_ = now_;
 }
 
+// Everything that belongs to a generation, or to a membership that is over.
+void Session::ForgetRounds(WorkerActions* actions) {
+  for (const auto& [partition, lease] : leases_) actions->push_back(DropAction{partition});
+  leases_.clear();
+  requests_.clear();
+  received_states_.clear();
+  for (int vector : {wire::START, wire::WEIGHTS}) {
+    std::fill(installed_[vector].begin(), installed_[vector].end(), -1);
+    for (auto& waiting : waiting_[vector]) waiting.reset();
+  }
+  initialised_ = start_version_ > 0;
+  halted_at_ = -1;
+  // What is being computed now is of no use when it is done.
+  busy_partition_ = -1;
+}
+
 void Session::OnRefused(int server, const wire::Header& header, WorkerActions* actions) {
-  const auto code = static_cast<StatusCode>(header.refusal().code());
   const std::string text = NameOf(server) + " refused: " + header.refusal().reason();
+  const StatusCode code = ErrorFromPeer(header.refusal().code(), text).code();
   if (code == StatusCode::kAborted) {
     // Late or early by a moment; what still matters is asked again.
     LOG(WARNING) << text;
@@ -118,8 +134,7 @@ void Session::OnRefused(int server, const wire::Header& header, WorkerActions* a
 
 void Session::OnOrders(const wire::Header& header, WorkerActions* actions) {
   if (header.has_refusal()) {
-    Finish(Status(static_cast<StatusCode>(header.refusal().code()),
-                  "the job failed: " + header.refusal().reason()),
+    Finish(ErrorFromPeer(header.refusal().code(), "the job failed: " + header.refusal().reason()),
            actions);
     return;
   }
@@ -203,16 +218,12 @@ void Session::OnChunk(const Message& message) {
 }
 
 void Session::OnGone(int server, const wire::Header& header, WorkerActions* actions) {
-  if (header.chunk() < 0 || header.round() <= 0) {
+  if (header.chunk() < 0 || header.round() <= 0 || header.round() > plan_.rounds()) {
     // The server does not know us (any more): join again.
     servers_[server].welcomed = false;
     servers_[server].next_hello = now_;
     if (server == 0) generation_ = 0;
-    for (const auto& [partition, lease] : leases_) actions->push_back(DropAction{partition});
-    leases_.clear();
-    received_states_.clear();
-    initialised_ = start_version_ > 0;
-    requests_.clear();
+    ForgetRounds(actions);
     return;
   }
   // The round that we are at has closed without us: go on with the oldest one still open.
@@ -255,6 +266,7 @@ void Session::Proceed(WorkerActions* actions) {
   // Whoever holds partition 0 brings the initial weights; should it be lost, the next one does.
   if (!initialised_ && leases_.contains(0) && leases_[0].round == 0) {
     busy_ = Busy::kInitialising;
+    busy_partition_ = 0;
     actions->push_back(InitialiseAction{});
     return;
   }
@@ -385,6 +397,10 @@ WorkerActions Session::OnInitialised(std::vector<Payload> weights, TimeUs now) {
   WorkerActions actions;
   now_ = now;
   busy_ = Busy::kNo;
+  if (finished_ || busy_partition_ < 0) {
+    Proceed(&actions);
+    return Stamp(std::move(actions));
+  }
   initialised_ = true;
   for (const Chunk& chunk : map_.chunks()) {
     wire::Header header;

@@ -169,6 +169,7 @@ class Session {
 
   void OnWelcome(int server, const wire::Welcome& welcome, WorkerActions* actions);
   void OnOrders(const wire::Header& header, WorkerActions* actions);
+  void ForgetRounds(WorkerActions* actions);
   void OnAck(const wire::Header& header);
   void OnChunk(const Message& message);
   void OnGone(int server, const wire::Header& header, WorkerActions* actions);
@@ -218,7 +219,7 @@ class Session {
   double coding_ms_ = 0;
 
   Busy busy_ = Busy::kNo;
-  int busy_partition_ = 0;
+  int busy_partition_ = 0;  // -1: the result is to be thrown away
   int64_t busy_round_ = 0;
   bool save_ = false;  // what chunk 0, as installed, says of its round
   bool stop_ = false;

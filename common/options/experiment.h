@@ -43,7 +43,7 @@ struct Experiment {
   struct Network {     // [network] (result)
     std::string file;  // text protobuf; a relative path is relative to the experiment file
     std::string device = "cpu";   // not part of the hash
-    int threads = 1;              // of one worker's arithmetic; not part of the hash
+    int threads = 1;              // of one worker's arithmetic
     std::string initial_weights;  // a checkpoint to start from, or empty
   } network;
 

@@ -1,0 +1,636 @@
+#include "server/coordinator.h"
+
+#include <algorithm>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/server/shard_harness.h"
+
+namespace kumo {
+namespace {
+
+using test::Job;
+using test::SmallJob;
+using testing::HasSubstr;
+
+// A coordinator and the processes around it, as far as it can tell.
+struct Fleet {
+  Fleet(const Job& small, int number_of_servers,
+        std::optional<checkpoint::Manifest> restored = std::nullopt, TimeUs start = 1000 * kSecond)
+      : job(small), servers(number_of_servers), now(start), plan(job.plan()) {
+    for (int s = 0; s < servers; ++s) {
+      job.experiment.cluster.servers.push_back("ipc://server-" + std::to_string(s));
+    }
+    coordinator.emplace(IdentityOf(job.experiment), job.experiment, "here", std::move(restored),
+                        now);
+  }
+
+  // The first worker's hello told what the job is; every server is there.
+  void Learn() {
+    const ShardMap map(job.spec.layout, servers, job.experiment.cluster.chunk_kib * 1024);
+    coordinator->OnSpec(plan, map, job.spec);
+    for (int s = 1; s < servers; ++s) {
+      wire::Hello hello;
+      hello.set_role(wire::Hello::SERVER);
+      hello.set_server_index(s);
+      hello.set_incarnation(1);
+      hello.set_host("host-" + std::to_string(s));
+      ServerActions actions;
+      ASSERT_TRUE(coordinator->OnHello(ServerPeer(s), hello, now, &actions).ok());
+      Take(std::move(actions));
+    }
+    Report(coordinator->start_version());
+  }
+  void Report(int64_t version) {
+    ServerActions actions;
+    wire::ServerReport report;
+    report.set_ready(true);
+    report.set_version(version);
+    coordinator->OnOwnReport(report, now, &actions);
+    for (int s = 1; s < servers; ++s) {
+      wire::Header header;
+      *header.mutable_server_report() = report;
+      coordinator->OnHeartbeat(ServerPeer(s), header, now, &actions);
+    }
+    Take(std::move(actions));
+  }
+  PeerName Join(const std::string& name, uint64_t incarnation = 1) {
+    const PeerName peer = "worker/" + name + "/" + std::to_string(incarnation);
+    wire::Hello hello;
+    hello.set_role(wire::Hello::WORKER);
+    hello.set_name(name);
+    hello.set_incarnation(incarnation);
+    hello.set_host("host of " + name);
+    ServerActions actions;
+    EXPECT_TRUE(coordinator->OnHello(peer, hello, now, &actions).ok());
+    Take(std::move(actions));
+    return peer;
+  }
+  wire::Header Heartbeat(const PeerName& peer) {
+    ServerActions actions;
+    wire::Header header;
+    header.mutable_worker_report();
+    coordinator->OnHeartbeat(peer, header, now, &actions);
+    EXPECT_EQ(actions.size(), 1u);
+    const wire::Header reply = std::get<SendAction>(actions.at(0)).message.header;
+    return reply;
+  }
+  void Bye(const PeerName& peer, StatusCode code = StatusCode::kOk, const char* failure = "") {
+    ServerActions actions;
+    wire::Header header;
+    header.mutable_worker_report()->set_failure(failure);
+    header.mutable_worker_report()->set_failure_code(static_cast<uint32_t>(code));
+    coordinator->OnBye(peer, header, now, &actions);
+    Take(std::move(actions));
+  }
+  void Tick(TimeUs later = 100 * kMillisecond) {
+    now += later;
+    ServerActions actions;
+    coordinator->Tick(now, &actions);
+    Take(std::move(actions));
+  }
+  // Chunk 0 reaches a version.
+  Directive Reach(int64_t version) {
+    wire::Metrics metrics;
+    if (version > coordinator->start_version()) {
+      metrics.set_samples(plan.Round(version - 1).samples.size());
+      metrics.set_loss_sum(static_cast<double>(metrics.samples()));
+    }
+    ServerActions actions;
+    const Directive directive = coordinator->OnVersion(version, metrics, now, &actions);
+    Take(std::move(actions));
+    Report(version);
+    return directive;
+  }
+  Status Saved(int server, int64_t version, const char* failure = "") {
+    wire::Header header;
+    header.set_type(wire::SAVED);
+    header.set_round(version);
+    header.mutable_saved_file()->set_name("shard-" + std::to_string(server));
+    header.mutable_saved_file()->set_bytes(100 + server);
+    header.mutable_saved_file()->set_crc32c(7 + server);
+    header.mutable_saved_file()->set_failure(failure);
+    ServerActions actions;
+    const Status status = coordinator->OnSaved(server, header, &actions);
+    Take(std::move(actions));
+    return status;
+  }
+  void Committed(int64_t version, const Status& status = OkStatus()) {
+    ServerActions actions;
+    coordinator->OnCommitted(version, status, now, &actions);
+    Take(std::move(actions));
+  }
+  Status Evaluated(const PeerName& from, int64_t version, int partition, double loss = 1) {
+    wire::Header header;
+    header.set_type(wire::EVALUATED);
+    header.set_round(version);
+    header.set_partition(partition);
+    header.mutable_metrics()->set_samples(plan.EvaluationSamples(10, partition).size());
+    header.mutable_metrics()->set_loss_sum(loss);
+    ServerActions actions;
+    const Status status = coordinator->OnEvaluated(from, header, now, &actions);
+    Take(std::move(actions));
+    return status;
+  }
+  void Take(ServerActions actions) {
+    for (ServerAction& action : actions) {
+      if (auto* send = std::get_if<SendAction>(&action)) {
+        if (send->message.header.type() == wire::HEARTBEAT_REPLY) {
+          orders[send->to] = send->message.header;
+        }
+        if (send->message.header.type() == wire::ACK) ++acknowledgements;
+      }
+      if (auto* commit = std::get_if<CommitAction>(&action)) commits.push_back(commit->manifest);
+      if (auto* epoch = std::get_if<EpochEvaluatedAction>(&action)) epochs.push_back(*epoch);
+      if (auto* left = std::get_if<ExitAction>(&action)) exit = left->status;
+    }
+  }
+  std::string phase() const { return coordinator->Describe(now).phase(); }
+
+  Job job;
+  int servers;
+  TimeUs now;
+  JobPlan plan;
+  std::optional<Coordinator> coordinator;
+  std::map<PeerName, wire::Header> orders;  // the last that each was sent unasked
+  std::vector<checkpoint::Manifest> commits;
+  std::vector<EpochEvaluatedAction> epochs;
+  std::optional<Status> exit;
+  int acknowledgements = 0;
+};
+
+// A job in training, at version 0, on workers a, b, ...
+Fleet Training(Job job, int servers, int workers) {
+  job.experiment.cluster.workers = workers;
+  Fleet fleet(job, servers);
+  fleet.Learn();
+  for (int w = 0; w < workers; ++w) fleet.Join(std::string(1, static_cast<char>('a' + w)));
+  fleet.Tick();
+  EXPECT_EQ(fleet.phase(), "training");
+  fleet.Reach(0);
+  return fleet;
+}
+
+std::map<int, int64_t> Leases(const wire::Header& header) {
+  std::map<int, int64_t> leases;
+  for (const auto& lease : header.orders().leases()) {
+    EXPECT_TRUE(leases.emplace(lease.partition(), lease.from()).second);
+  }
+  return leases;
+}
+
+// --- The beginning.
+
+TEST(Coordinator, WaitsForAllWorkersAndThenLeasesContiguousRuns) {
+  Job job = SmallJob();
+  job.experiment.sync.partitions = 7;
+  job.experiment.cluster.workers = 3;
+  Fleet fleet(job, 2);
+  fleet.Tick();
+  EXPECT_THAT(fleet.coordinator->Describe(fleet.now).waits_for(), HasSubstr("server 1"));
+  fleet.Learn();
+  fleet.Join("b");
+  fleet.Join("a");
+  fleet.Tick();
+  EXPECT_EQ(fleet.phase(), "waiting");
+  EXPECT_THAT(fleet.coordinator->Describe(fleet.now).waits_for(), HasSubstr("1 of 3 workers"));
+  EXPECT_TRUE(Leases(fleet.Heartbeat("worker/a/1")).empty());
+  fleet.Join("c");
+  fleet.Tick();
+  EXPECT_EQ(fleet.phase(), "training");
+  EXPECT_EQ(Leases(fleet.orders["worker/a/1"]), (std::map<int, int64_t>{{0, 0}, {1, 0}, {2, 0}}));
+  EXPECT_EQ(Leases(fleet.orders["worker/b/1"]), (std::map<int, int64_t>{{3, 0}, {4, 0}}));
+  EXPECT_EQ(Leases(fleet.orders["worker/c/1"]), (std::map<int, int64_t>{{5, 0}, {6, 0}}));
+}
+
+TEST(Coordinator, BeginsWithTheWorkersThatThereAreWhenTheLimitIsOver) {
+  Job job = SmallJob();
+  job.experiment.cluster.workers = 5;
+  job.experiment.cluster.suspect_after_s = 1000;
+  Fleet fleet(job, 1);
+  fleet.Learn();
+  fleet.Join("a");
+  fleet.Tick(59 * kSecond);
+  EXPECT_EQ(fleet.phase(), "waiting");
+  fleet.Tick(2 * kSecond);
+  EXPECT_EQ(fleet.phase(), "training");
+  EXPECT_EQ(Leases(fleet.orders["worker/a/1"]).size(), 3u);
+}
+
+TEST(Coordinator, NobodyCameIsUnavailableAndSaysWhoIsMissing) {
+  Fleet fleet(SmallJob(), 3);
+  fleet.Tick(61 * kSecond);
+  fleet.Tick();
+  ASSERT_TRUE(fleet.exit);
+  EXPECT_EQ(fleet.exit->code(), StatusCode::kUnavailable);
+  EXPECT_THAT(fleet.exit->message(),
+              testing::AllOf(HasSubstr("server 1"), HasSubstr("server 2"), HasSubstr("workers")));
+}
+
+TEST(Coordinator, AStopBeforeTheBeginningEndsTheJob) {
+  Fleet fleet(SmallJob(), 1);
+  fleet.coordinator->RequestStop();
+  fleet.Tick();
+  fleet.Tick();
+  ASSERT_TRUE(fleet.exit);
+  EXPECT_EQ(fleet.exit->code(), StatusCode::kUnavailable);
+}
+
+// --- Leases.
+
+TEST(Coordinator, LeasesCoverEachPartitionOnceWhoeverComesAndGoes) {
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng(seed, RngPurpose::kTest);
+    Job job = SmallJob();
+    job.experiment.sync.partitions = 1 + static_cast<int>(rng.NextBelow(9));
+    job.experiment.job.epochs = 100;
+    const int partitions = job.experiment.sync.partitions;
+    Fleet fleet = Training(job, 1 + static_cast<int>(rng.NextBelow(2)), 2);
+    std::set<PeerName> alive = {"worker/a/1", "worker/b/1"};
+    std::map<std::string, uint64_t> incarnations;
+    std::map<int, PeerName> owners;
+    int64_t version = 0;
+    int64_t reported = 0;
+    uint64_t next = 2;
+    for (int step = 0; step < 150; ++step) {
+      const auto any = [&] { return *std::next(alive.begin(), rng.NextBelow(alive.size())); };
+      switch (rng.NextBelow(5)) {
+        case 0:
+          if (alive.size() < 7) alive.insert(fleet.Join("w" + std::to_string(next++)));
+          break;
+        case 1:
+          if (alive.size() > 1) {
+            const PeerName gone = any();
+            alive.erase(gone);
+            fleet.Bye(gone);
+          }
+          break;
+        case 2: {  // started again under its name
+          const PeerName old = any();
+          const std::string name = old.substr(7, old.rfind('/') - 7);
+          alive.erase(old);
+          alive.insert(fleet.Join(name, 2 + next++));
+          break;
+        }
+        default:
+          if (version + 1 < fleet.plan.rounds()) {
+            fleet.Reach(++version);
+            reported = version;
+          }
+      }
+      // Orders in a heartbeat's reply are the whole truth, and were sent before they were asked
+      // for.
+      std::map<int, PeerName> owner;
+      for (const PeerName& peer : alive) {
+        const std::map<int, int64_t> leases = Leases(fleet.Heartbeat(peer));
+        ASSERT_EQ(leases, Leases(fleet.orders[peer])) << peer << " in step " << step;
+        for (const auto& [partition, from] : leases) {
+          ASSERT_TRUE(owner.emplace(partition, peer).second) << "two have " << partition;
+          ASSERT_GE(from, 0);
+          ASSERT_LE(from, version);
+          const auto before = owners.find(partition);
+          if (before != owners.end() && before->second != peer && !alive.contains(before->second)) {
+            // Taken from the dead: no round that may still be open is left out.
+            ASSERT_LE(from, reported);
+          }
+        }
+      }
+      ASSERT_EQ(static_cast<int>(owner.size()), partitions) << "step " << step;
+      owners = owner;
+    }
+    EXPECT_EQ(fleet.phase(), "training");
+  }
+}
+
+TEST(Coordinator, AWorkerThatJoinsGetsItsShareAtASavedVersion) {
+  Fleet fleet = Training(SmallJob(), 1, 1);
+  const PeerName b = fleet.Join("b");
+  EXPECT_TRUE(Leases(fleet.Heartbeat(b)).empty());
+  EXPECT_TRUE(fleet.Reach(1).save);  // round 1 ends with a checkpoint: version 2
+  EXPECT_TRUE(Leases(fleet.Heartbeat(b)).empty());
+  EXPECT_FALSE(fleet.Reach(2).save);
+  const std::map<int, int64_t> leases = Leases(fleet.Heartbeat(b));
+  ASSERT_EQ(leases.size(), 1u);
+  EXPECT_EQ(leases.begin()->second, 2);
+}
+
+TEST(Coordinator, ASilentWorkerIsLostAndHasToJoinAgain) {
+  Fleet fleet = Training(SmallJob(), 1, 2);
+  for (int second = 0; second < 12; ++second) {
+    fleet.Tick(kSecond);
+    fleet.Heartbeat("worker/a/1");
+  }
+  EXPECT_EQ(Leases(fleet.Heartbeat("worker/a/1")).size(), 3u);
+  EXPECT_EQ(fleet.Heartbeat("worker/b/1").type(), wire::GONE);
+  fleet.Join("b");
+  EXPECT_EQ(fleet.Heartbeat("worker/b/1").type(), wire::HEARTBEAT_REPLY);
+}
+
+TEST(Coordinator, WithoutAWorkerAJobWaitsAWhileForOne) {
+  Fleet fleet = Training(SmallJob(), 1, 1);
+  fleet.Bye("worker/a/1");
+  fleet.Tick(59 * kSecond);
+  EXPECT_EQ(fleet.phase(), "training");
+  fleet.Join("c");
+  EXPECT_EQ(Leases(fleet.orders["worker/c/1"]).size(), 3u);
+  fleet.Bye("worker/c/1");
+  fleet.Tick(61 * kSecond);
+  fleet.Tick();
+  ASSERT_TRUE(fleet.exit);
+  EXPECT_EQ(fleet.exit->code(), StatusCode::kUnavailable);
+  EXPECT_THAT(fleet.exit->message(), HasSubstr("no worker"));
+}
+
+// --- Failures.
+
+TEST(Coordinator, AnErrorThatARetryCannotHelpEndsTheJobForAll) {
+  Fleet fleet = Training(SmallJob(), 2, 2);
+  fleet.Bye("worker/a/1", StatusCode::kFailedPrecondition, "fc.weight has become infinite");
+  const wire::Header orders = fleet.Heartbeat("worker/b/1");
+  ASSERT_TRUE(orders.has_refusal());
+  EXPECT_EQ(orders.refusal().code(), static_cast<uint32_t>(StatusCode::kFailedPrecondition));
+  EXPECT_TRUE(fleet.orders[ServerPeer(1)].has_refusal());
+  fleet.Report(0);  // server 1 has asked, and so knows
+  fleet.Tick();
+  ASSERT_TRUE(fleet.exit);
+  EXPECT_EQ(fleet.exit->code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(fleet.exit->message(), HasSubstr("infinite"));
+}
+
+TEST(Coordinator, AnErrorOfOneWorkerOnlyLosesIt) {
+  Fleet fleet = Training(SmallJob(), 1, 2);
+  fleet.Bye("worker/a/1", StatusCode::kInternal, "its device is gone");
+  EXPECT_EQ(fleet.phase(), "training");
+  EXPECT_EQ(Leases(fleet.Heartbeat("worker/b/1")).size(), 3u);
+}
+
+TEST(Coordinator, AServerThatFallsSilentEndsTheJob) {
+  Fleet fleet = Training(SmallJob(), 2, 1);
+  for (int second = 0; second < 16; ++second) {
+    fleet.Heartbeat("worker/a/1");
+    fleet.Tick(kSecond);
+  }
+  ASSERT_TRUE(fleet.exit);
+  EXPECT_EQ(fleet.exit->code(), StatusCode::kUnavailable);
+  EXPECT_THAT(fleet.exit->message(), HasSubstr("server 1"));
+}
+
+TEST(Coordinator, AServerThatIsStartedAgainHasLostItsWeights) {
+  Fleet fleet = Training(SmallJob(), 2, 1);
+  wire::Hello hello;
+  hello.set_role(wire::Hello::SERVER);
+  hello.set_server_index(1);
+  hello.set_incarnation(1);
+  ServerActions actions;
+  ASSERT_TRUE(fleet.coordinator->OnHello(ServerPeer(1), hello, fleet.now, &actions).ok());
+  EXPECT_EQ(fleet.phase(), "training");  // a repeated hello
+  hello.set_incarnation(2);
+  ASSERT_TRUE(fleet.coordinator->OnHello(ServerPeer(1), hello, fleet.now, &actions).ok());
+  EXPECT_EQ(fleet.phase(), "failed");
+}
+
+TEST(Coordinator, AFailureThatAServerReportsEndsTheJobAndIsNeverSuccess) {
+  for (const uint32_t code : {static_cast<uint32_t>(StatusCode::kDataLoss), 0u}) {
+    Fleet fleet = Training(SmallJob(), 2, 1);
+    wire::Header header;
+    header.mutable_server_report()->set_failure("the file is damaged");
+    header.mutable_server_report()->set_failure_code(code);
+    ServerActions actions;
+    fleet.coordinator->OnHeartbeat(ServerPeer(1), header, fleet.now, &actions);
+    fleet.Tick(4 * kSecond);
+    fleet.Tick(4 * kSecond);
+    ASSERT_TRUE(fleet.exit);
+    EXPECT_FALSE(fleet.exit->ok()) << "code " << code;
+    EXPECT_THAT(fleet.exit->message(), HasSubstr("damaged"));
+  }
+}
+
+// --- When to save, and stopping.
+
+TEST(Coordinator, SavesEveryFewRoundsAndAtTheEnd) {
+  Job job = SmallJob();
+  job.experiment.checkpoint.every_rounds = 3;
+  Fleet fleet = Training(job, 1, 1);
+  EXPECT_FALSE(fleet.Reach(0).save);
+  for (int64_t version = 1; version < fleet.plan.rounds(); ++version) {
+    const Directive directive = fleet.Reach(version);
+    const int64_t next = version + 1;
+    EXPECT_EQ(directive.save, next % 3 == 0 || next == fleet.plan.rounds()) << version;
+    EXPECT_FALSE(directive.stop);
+  }
+  const Directive end = fleet.Reach(fleet.plan.rounds());
+  EXPECT_FALSE(end.save || end.stop);
+}
+
+TEST(Coordinator, SavesByTheClock) {
+  Job job = SmallJob();
+  job.experiment.checkpoint.every_minutes = 2;
+  job.experiment.job.epochs = 50;
+  Fleet fleet = Training(job, 1, 1);
+  TimeUs last = fleet.now;
+  for (int64_t version = 1; version < 40; ++version) {
+    fleet.now += 35 * kSecond;
+    const bool due = fleet.now - last >= 120 * kSecond;
+    EXPECT_EQ(fleet.Reach(version).save, due) << version;
+    if (due) last = fleet.now;
+  }
+}
+
+checkpoint::Manifest ManifestAt(const Job& job, int64_t version) {
+  checkpoint::Manifest manifest;
+  manifest.set_name("round-" + std::to_string(version));
+  manifest.set_generation(4);
+  manifest.set_version(version);
+  manifest.set_fingerprint(job.spec.layout.fingerprint());
+  manifest.mutable_progress()->set_elapsed_seconds(1000);
+  return manifest;
+}
+
+TEST(Coordinator, AResumedJobIsTheNextGenerationFromTheCheckpointsVersion) {
+  Job job = SmallJob();
+  job.experiment.checkpoint.every_minutes = 10;
+  job.experiment.cluster.workers = 1;
+  Fleet fleet(job, 1, ManifestAt(job, 5));
+  EXPECT_EQ(fleet.coordinator->generation(), 5u);
+  EXPECT_EQ(fleet.coordinator->start_version(), 5);
+  EXPECT_EQ(fleet.coordinator->restore_name(), "round-5");
+  fleet.Learn();
+  // The machine may have been up for days: that is no reason to save at once.
+  EXPECT_FALSE(fleet.Reach(5).save);
+  fleet.Join("a");
+  fleet.Tick();
+  EXPECT_EQ(Leases(fleet.orders["worker/a/1"]).at(0), 5);
+  const wire::JobStatus status = fleet.coordinator->Describe(fleet.now);
+  EXPECT_EQ(status.last_checkpoint(), 5);
+  EXPECT_GE(status.elapsed_seconds(), 1000);
+}
+
+TEST(Coordinator, AStopSavesTheRoundUnderWayAndEndsThere) {
+  Fleet fleet = Training(SmallJob(), 2, 2);
+  fleet.Reach(1);
+  fleet.coordinator->RequestStop();
+  const Directive directive = fleet.Reach(2);
+  EXPECT_TRUE(directive.save && directive.stop);
+  fleet.Reach(3);
+  ASSERT_TRUE(fleet.Saved(0, 3).ok());
+  ASSERT_TRUE(fleet.Saved(1, 3).ok());
+  ASSERT_EQ(fleet.commits.size(), 1u);
+  EXPECT_FALSE(fleet.orders["worker/a/1"].orders().finished());  // not before it is durable
+  fleet.Committed(3);
+  for (const PeerName& peer : {PeerName("worker/a/1"), PeerName("worker/b/1"), ServerPeer(1)}) {
+    EXPECT_TRUE(fleet.orders[peer].orders().finished()) << peer;
+    EXPECT_TRUE(fleet.orders[peer].orders().stopped()) << peer;
+  }
+  fleet.Tick();
+  EXPECT_FALSE(fleet.exit);  // somebody may not have heard it
+  fleet.Heartbeat("worker/a/1");
+  fleet.Heartbeat("worker/b/1");
+  fleet.Report(3);
+  fleet.Tick();
+  ASSERT_TRUE(fleet.exit);
+  EXPECT_EQ(fleet.exit->code(), StatusCode::kUnavailable);
+  EXPECT_THAT(fleet.exit->message(), HasSubstr("round 3"));
+}
+
+TEST(Coordinator, ItLeavesEvenWhenSomebodyNeverAsksAgain) {
+  Fleet fleet = Training(SmallJob(), 1, 2);
+  fleet.Bye("worker/a/1", StatusCode::kFailedPrecondition, "no");
+  for (int i = 0; i < 100 && !fleet.exit; ++i) fleet.Tick();
+  EXPECT_TRUE(fleet.exit);
+}
+
+// --- Checkpoints and evaluations.
+
+TEST(Coordinator, AManifestNamesTheFilesOfAllServersOnce) {
+  Job job = SmallJob();
+  job.experiment.checkpoint.every_rounds = 2;
+  Fleet fleet = Training(job, 3, 1);
+  fleet.Reach(1);
+  ASSERT_TRUE(fleet.Saved(2, 2).ok());  // may be faster than chunk 0
+  fleet.Reach(2);
+  ASSERT_TRUE(fleet.Saved(2, 2).ok());  // repeated
+  ASSERT_TRUE(fleet.Saved(0, 2).ok());
+  EXPECT_TRUE(fleet.commits.empty());
+  ASSERT_TRUE(fleet.Saved(1, 2).ok());
+  ASSERT_TRUE(fleet.Saved(1, 2).ok());
+  ASSERT_EQ(fleet.commits.size(), 1u);
+  EXPECT_EQ(fleet.acknowledgements, 4);  // server 0 needs none
+  const checkpoint::Manifest& manifest = fleet.commits[0];
+  EXPECT_EQ(manifest.version(), 2);
+  EXPECT_EQ(manifest.generation(), 1u);
+  EXPECT_EQ(manifest.fingerprint(), job.spec.layout.fingerprint());
+  ASSERT_EQ(manifest.files_size(), 3);
+  for (int s = 0; s < 3; ++s) {
+    EXPECT_EQ(manifest.files(s).name(), "shard-" + std::to_string(s));
+    EXPECT_EQ(manifest.files(s).bytes(), 100u + s);
+    EXPECT_EQ(manifest.files(s).crc32c(), 7u + s);
+  }
+  const int64_t seen = fleet.plan.Round(0).samples.size() + fleet.plan.Round(1).samples.size();
+  EXPECT_EQ(manifest.progress().epoch_samples(), seen);
+  fleet.Committed(2);
+  EXPECT_EQ(fleet.coordinator->Describe(fleet.now).last_checkpoint(), 2);
+}
+
+TEST(Coordinator, AFileThatCannotBeSavedDoesNotStopTheTraining) {
+  Job job = SmallJob();
+  job.experiment.checkpoint.every_rounds = 2;
+  Fleet fleet = Training(job, 2, 1);
+  fleet.Reach(1);
+  fleet.Reach(2);
+  ASSERT_TRUE(fleet.Saved(1, 2, "the disk is full").ok());
+  ASSERT_TRUE(fleet.Saved(0, 2).ok());
+  EXPECT_TRUE(fleet.commits.empty());
+  fleet.Reach(3);
+  fleet.Reach(4);
+  ASSERT_TRUE(fleet.Saved(0, 4).ok());
+  ASSERT_TRUE(fleet.Saved(1, 4).ok());
+  ASSERT_EQ(fleet.commits.size(), 1u);
+  fleet.Committed(4, Unavailable("the disk is full"));
+  EXPECT_EQ(fleet.phase(), "training");
+  EXPECT_EQ(fleet.coordinator->Describe(fleet.now).last_checkpoint(), -1);
+}
+
+TEST(Coordinator, TheLastFileThatCannotBeSavedFailsTheJob) {
+  for (const bool commit : {false, true}) {
+    Fleet fleet = Training(SmallJob(), 1, 1);
+    const int64_t rounds = fleet.plan.rounds();
+    for (int64_t version = 1; version <= rounds; ++version) fleet.Reach(version);
+    ASSERT_TRUE(fleet.Saved(0, rounds, commit ? "" : "the disk is full").ok());
+    if (commit) fleet.Committed(rounds, Unavailable("the disk is full"));
+    EXPECT_EQ(fleet.phase(), "failed");
+    fleet.Heartbeat("worker/a/1");
+    fleet.Tick();
+    ASSERT_TRUE(fleet.exit);
+    EXPECT_THAT(fleet.exit->message(), HasSubstr("disk is full"));
+  }
+}
+
+TEST(Coordinator, AnEpochIsReportedOnceWithTheSumsOfAllPartitions) {
+  Fleet fleet = Training(SmallJob(), 1, 1);
+  for (int64_t version = 1; version <= 4; ++version) fleet.Reach(version);
+  ASSERT_EQ(fleet.plan.EvaluatedEpoch(4), 0);
+  const PeerName peer = "worker/a/1";
+  for (const int partition : {2, 0, 2, 0}) {
+    ASSERT_TRUE(fleet.Evaluated(peer, 4, partition, 1 + partition).ok());
+  }
+  ASSERT_TRUE(fleet.Evaluated(peer, 4, 0, 1000).ok());  // a second one does not count
+  EXPECT_TRUE(fleet.epochs.empty());
+  ASSERT_TRUE(fleet.Evaluated(peer, 4, 1, 2).ok());
+  ASSERT_TRUE(fleet.Evaluated(peer, 4, 1, 2).ok());
+  ASSERT_EQ(fleet.epochs.size(), 1u);
+  EXPECT_EQ(fleet.acknowledgements, 7);
+  EXPECT_EQ(fleet.epochs[0].epoch, 0);
+  EXPECT_EQ(fleet.epochs[0].train.samples(), 80);
+  EXPECT_EQ(fleet.epochs[0].validation.samples(), 10);
+  EXPECT_EQ(fleet.epochs[0].validation.loss_sum(), 1 + 2 + 3);
+}
+
+TEST(Coordinator, AnEvaluationThatNobodyAskedForIsRefused) {
+  Fleet fleet(SmallJob(), 1);
+  EXPECT_FALSE(fleet.Evaluated("worker/a/1", 4, 0).ok());  // before the job is known
+  fleet = Training(SmallJob(), 1, 1);
+  for (int64_t version = 1; version <= 4; ++version) fleet.Reach(version);
+  for (const int64_t version : {int64_t{3}, int64_t{8}, int64_t{0}, int64_t{-1}, INT64_MAX}) {
+    EXPECT_FALSE(fleet.Evaluated("worker/a/1", version, 0).ok()) << version;
+  }
+  for (const int partition : {-1, 3, INT32_MAX}) {
+    EXPECT_FALSE(fleet.Evaluated("worker/a/1", 4, partition).ok()) << partition;
+  }
+  EXPECT_EQ(fleet.acknowledgements, 0);
+}
+
+TEST(Coordinator, TheJobIsDoneWhenTheLastVersionIsSavedAndEvaluated) {
+  for (const bool save_first : {false, true}) {
+    Fleet fleet = Training(SmallJob(), 1, 1);
+    const int64_t rounds = fleet.plan.rounds();
+    for (int64_t version = 1; version <= rounds; ++version) {
+      fleet.Reach(version);
+      if (version == 4) {
+        for (int p = 0; p < 3; ++p) ASSERT_TRUE(fleet.Evaluated("worker/a/1", 4, p).ok());
+      }
+    }
+    const auto save = [&] {
+      ASSERT_TRUE(fleet.Saved(0, rounds).ok());
+      fleet.Committed(rounds);
+    };
+    if (save_first) save();
+    for (int p = 0; p < 3; ++p) {
+      EXPECT_EQ(fleet.phase(), "training");
+      ASSERT_TRUE(fleet.Evaluated("worker/a/1", rounds, p).ok());
+    }
+    if (!save_first) save();
+    EXPECT_EQ(fleet.phase(), "finished");
+    const wire::Header orders = fleet.Heartbeat("worker/a/1");
+    EXPECT_TRUE(orders.orders().finished());
+    EXPECT_FALSE(orders.orders().stopped());
+    fleet.Tick();
+    ASSERT_TRUE(fleet.exit);
+    EXPECT_TRUE(fleet.exit->ok());
+  }
+}
+
+}  // namespace
+}  // namespace kumo

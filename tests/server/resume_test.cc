@@ -1,0 +1,162 @@
+#include "server/resume.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/checkpoint/checkpoint.h"
+#include "common/options/experiment_text.h"
+#include "tests/common/memory_file_system.h"
+
+namespace kumo {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr char kFolder[] = "/out/checkpoints";
+
+Experiment SomeExperiment(const std::string& resume) {
+  Experiment e;
+  e.job.name = "digits";
+  e.output.directory = "/out";
+  e.checkpoint.resume = resume;
+  return e;
+}
+
+std::string FilePath(int64_t version) {
+  return std::string(kFolder) + "/" + CheckpointName(version) + "/" + ShardFileName(0, 1, 1);
+}
+
+void Save(MemoryFileSystem& files, int64_t version,
+          const Experiment& experiment = SomeExperiment("auto")) {
+  ShardFileHeader header;
+  header.experiment_hash = ExperimentHash(experiment);
+  header.fingerprint = 77;
+  header.version = version;
+  header.generation = 1;
+  header.shard = 0;
+  header.shards = 1;
+  const std::vector<float> numbers = {1, 2, 3};
+  ShardSnapshot snapshot{version, {{StateKind::kStart, 0, 0, 0, nullptr, numbers}}};
+  const Result<SavedShardFile> saved = SaveShard(files, kFolder, header, snapshot);
+  ASSERT_TRUE(saved.ok()) << saved.status().message();
+  checkpoint::Manifest manifest;
+  manifest.set_job_name(experiment.job.name);
+  manifest.set_experiment_hash(header.experiment_hash);
+  manifest.set_experiment_text(ExperimentText(experiment));
+  manifest.set_fingerprint(77);
+  manifest.set_generation(1);
+  manifest.set_version(version);
+  checkpoint::File* file = manifest.add_files();
+  file->set_name(ShardFileName(0, 1, 1));
+  file->set_bytes(files.Contents(FilePath(version))->size());
+  file->set_crc32c(saved->crc32c);
+  const Status written = WriteManifest(files, kFolder, manifest);
+  ASSERT_TRUE(written.ok()) << written.message();
+}
+
+void Damage(MemoryFileSystem& files, int64_t version) {
+  std::string* bytes = files.Contents(FilePath(version));
+  ASSERT_TRUE(bytes);
+  bytes->at(bytes->size() / 2) ^= 1;
+}
+
+// The version that it goes on from, or -1 for the beginning.
+int64_t Found(MemoryFileSystem& files, const std::string& resume) {
+  const auto found = FindCheckpointToResume(files, SomeExperiment(resume));
+  EXPECT_TRUE(found.ok()) << found.status().message();
+  if (!found.ok()) return -2;
+  if (!*found) return -1;
+  EXPECT_EQ((*found)->name(), CheckpointName((*found)->version()));
+  return (*found)->version();
+}
+
+std::string Refusal(MemoryFileSystem& files, const Experiment& experiment) {
+  const auto found = FindCheckpointToResume(files, experiment);
+  EXPECT_EQ(found.status().code(), StatusCode::kFailedPrecondition) << found.status().message();
+  return found.status().message();
+}
+
+TEST(FindCheckpointToResume, WithoutACheckpointAutoAndNeverStartAnewAndMustRefuses) {
+  MemoryFileSystem files;
+  EXPECT_EQ(Found(files, "auto"), -1);
+  EXPECT_EQ(Found(files, "never"), -1);
+  EXPECT_THAT(Refusal(files, SomeExperiment("must")), HasSubstr("checkpoint.resume=must"));
+  EXPECT_THAT(Refusal(files, SomeExperiment("5")), HasSubstr("round-000000000005"));
+}
+
+TEST(FindCheckpointToResume, TakesTheNewestOrTheOneThatIsNamed) {
+  MemoryFileSystem files;
+  for (const int64_t version : {3, 20, 7}) Save(files, version);
+  EXPECT_EQ(Found(files, "auto"), 20);
+  EXPECT_EQ(Found(files, "must"), 20);
+  EXPECT_EQ(Found(files, "never"), -1);
+  EXPECT_EQ(Found(files, "7"), 7);
+  EXPECT_EQ(Found(files, "0007"), 7);
+  Refusal(files, SomeExperiment("8"));
+}
+
+TEST(FindCheckpointToResume, ADamagedNewestOneIsRefusedAndTheLastGoodOneOffered) {
+  MemoryFileSystem files;
+  for (const int64_t version : {3, 7, 20}) Save(files, version);
+  Damage(files, 20);
+  for (const char* resume : {"auto", "must", "20"}) {
+    const std::string refusal = Refusal(files, SomeExperiment(resume));
+    EXPECT_THAT(refusal, HasSubstr(CheckpointName(20)));
+    EXPECT_THAT(refusal, HasSubstr("checkpoint.resume=7"));
+  }
+  EXPECT_EQ(Found(files, "7"), 7);
+  EXPECT_EQ(Found(files, "never"), -1);
+  Damage(files, 3);
+  Damage(files, 7);
+  const std::string refusal = Refusal(files, SomeExperiment("auto"));
+  EXPECT_THAT(refusal, HasSubstr("none of the checkpoints is good"));
+  EXPECT_THAT(refusal, HasSubstr("checkpoint.resume=never"));
+}
+
+TEST(FindCheckpointToResume, AMissingFileIsADamagedCheckpoint) {
+  MemoryFileSystem files;
+  Save(files, 3);
+  ASSERT_TRUE(files.RemoveFile(FilePath(3)).ok());
+  EXPECT_THAT(Refusal(files, SomeExperiment("auto")), HasSubstr(CheckpointName(3)));
+}
+
+TEST(FindCheckpointToResume, AnotherExperimentsCheckpointIsRefusedByTheSetting) {
+  MemoryFileSystem files;
+  Save(files, 3);
+  Experiment other = SomeExperiment("auto");
+  other.sync.minibatch = 99;
+  const std::string refusal = Refusal(files, other);
+  EXPECT_THAT(refusal, HasSubstr("sync.minibatch"));
+  EXPECT_THAT(refusal, HasSubstr("99"));
+  EXPECT_THAT(refusal, HasSubstr("output.directory"));
+  // What the result does not depend on may change.
+  other = SomeExperiment("auto");
+  other.cluster.workers = 9;
+  EXPECT_TRUE(FindCheckpointToResume(files, other).ok());
+}
+
+TEST(FindCheckpointToResume, AFolderThatIsBeingWrittenIsNoCheckpoint) {
+  MemoryFileSystem files;
+  Save(files, 3);
+  ShardFileHeader header;
+  header.version = 9;
+  header.shards = 1;
+  const std::vector<float> numbers = {1};
+  ShardSnapshot snapshot{9, {{StateKind::kStart, 0, 0, 0, nullptr, numbers}}};
+  ASSERT_TRUE(SaveShard(files, kFolder, header, snapshot).ok());
+  EXPECT_EQ(Found(files, "auto"), 3);
+}
+
+TEST(FindCheckpointToResume, LooksOnlyAndChangesNothing) {
+  MemoryFileSystem files;
+  Save(files, 3);
+  Damage(files, 3);
+  const int operations = files.operations();
+  for (const char* resume : {"auto", "must", "never", "3", "4"}) {
+    (void)FindCheckpointToResume(files, SomeExperiment(resume));
+  }
+  EXPECT_EQ(files.operations(), operations);
+}
+
+}  // namespace
+}  // namespace kumo

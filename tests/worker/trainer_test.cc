@@ -1,0 +1,410 @@
+#include "worker/trainer.h"
+
+#include <cmath>
+#include <filesystem>
+#include <limits>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/file.h"
+#include "data/digit_set.h"
+#include "models/network.h"
+
+#include <unistd.h>
+
+namespace kumo {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr char kNetwork[] = R"(
+  name: "tiny"
+  input { channels: 1 height: 28 width: 28 }
+  layers { name: "pool" average_pooling { kernel: 4 } }
+  layers { name: "flat" flatten {} }
+  layers { name: "norm" batch_normalisation {} }
+  layers { name: "fc1" fully_connected { outputs: 20 } }
+  layers { name: "tanh" tanh {} }
+  layers { name: "drop" dropout { ratio: 0.2 } }
+  layers { name: "fc2" fully_connected { outputs: 10 } }
+  layers { name: "loss" softmax_cross_entropy {} })";
+
+class NoTime : public Clock {
+ public:
+  TimeUs NowUs() const override { return 0; }
+};
+
+// Drawn digits and a network file in a folder that goes away again.
+class TrainerTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = testing::TempDir() + "/kumo-trainer-" + std::to_string(getpid());
+    std::filesystem::create_directories(folder_);
+    PosixFileSystem files;
+    DigitSetOptions digits;
+    digits.directory = folder_;
+    digits.train = 90;
+    digits.validation = 23;
+    ASSERT_TRUE(WriteDigitSet(files, digits).ok());
+    ASSERT_TRUE(WriteFileAtomically(files, folder_ + "/tiny.pbtxt", kNetwork).ok());
+  }
+  static void TearDownTestSuite() { std::filesystem::remove_all(folder_); }
+
+  static Experiment Block() {
+    Experiment e;
+    e.job.name = "tiny";
+    e.job.epochs = 3;
+    e.job.seed = 4;
+    e.network.file = folder_ + "/tiny.pbtxt";
+    e.data.directory = folder_;
+    e.sync.mode = SyncMode::kBlock;
+    e.sync.partitions = 2;
+    e.sync.minibatch = 7;
+    e.sync.block = 3;
+    e.optimiser.type = "sgd";
+    e.optimiser.weight_decay = 0.01f;
+    e.schedule.type = "poly";
+    e.schedule.learning_rate = 0.1;
+    e.evaluation.minibatch = 8;
+    e.cluster.chunk_kib = 2;
+    e.cluster.servers = {"ipc://somewhere"};
+    return e;
+  }
+  static Experiment Gradient() {
+    Experiment e = Block();
+    e.sync.mode = SyncMode::kGradient;
+    return e;
+  }
+
+  // A trainer with its session, at the initial weights, holding both partitions.
+  struct Worker {
+    explicit Worker(const Experiment& e) : experiment(e) {
+      Result<std::unique_ptr<Trainer>> made = Trainer::Make(e, &clock);
+      CHECK(made.ok()) << made.status().message();
+      trainer = std::move(made).value();
+      SessionSettings settings;
+      settings.experiment = e;
+      settings.identity = IdentityOf(e);
+      settings.spec = trainer->spec();
+      session = std::make_unique<Session>(Session::Make(std::move(settings), 0).value());
+      CHECK(trainer->Attach(session.get()).ok());
+      InstallAll(trainer->InitialWeights().value());
+      for (int p = 0; p < e.sync.partitions; ++p) trainer->Adopt({p, {}});
+    }
+    const ShardMap& map() const { return session->map(); }
+    const ParameterLayout& layout() const { return trainer->spec().layout; }
+    void InstallAll(const std::vector<Payload>& chunks, wire::Vector vector = wire::START) {
+      for (const Chunk& chunk : map().chunks()) {
+        trainer->Install({chunk.index, vector, *FindCodec("fp32"), chunks[chunk.index]});
+      }
+    }
+    Result<TrainedBlock> TryTrain(int64_t round, int partition, bool save = false) {
+      BlockTimes times;
+      return trainer->Train({partition, session->plan().Round(round), save}, &times);
+    }
+    TrainedBlock Train(int64_t round, int partition, bool save = false) {
+      Result<TrainedBlock> block = TryTrain(round, partition, save);
+      CHECK(block.ok()) << block.status().message();
+      return std::move(block).value();
+    }
+    // A contribution as numbers of the flat vector.
+    std::vector<float> Decode(const TrainedBlock& block, int64_t round) const {
+      std::vector<float> all(layout().size());
+      for (const Chunk& chunk : map().chunks()) {
+        const Codec& codec = session->PushCodec(session->plan().Round(round), chunk.segment);
+        codec.Decode(block.contributions[chunk.index].bytes, chunk.range.size(), 0,
+                     std::span<float>(all).subspan(chunk.range.begin, chunk.range.size()));
+      }
+      return all;
+    }
+    std::vector<float> InitialWeights() const {
+      std::vector<float> all(layout().size());
+      CHECK(trainer->net().InitialWeights(experiment.job.seed, layout(), all).ok());
+      return all;
+    }
+
+    Experiment experiment;
+    NoTime clock;
+    std::unique_ptr<Trainer> trainer;
+    std::unique_ptr<Session> session;
+  };
+
+  // The same block written out plainly: steps on the minibatches of a slice from `weights` on, by
+  // `step`, which is called after each with the gradients.
+  template <typename Step>
+  static void WalkThrough(const Worker& worker, int64_t round, int partition,
+                          std::vector<float>* weights, Step step) {
+    const Experiment& e = worker.experiment;
+    auto net = Net::Make(*LoadNetwork(e.network.file), {e.sync.minibatch, 1}).value();
+    std::vector<float> gradients(worker.layout().size());
+    ASSERT_TRUE(net->Bind(worker.layout(), *weights, gradients).ok());
+    BatchStream stream(worker.trainer->datasets().train.get(),
+                       {.order = BatchOrder::kShuffled,
+                        .seed = e.job.seed,
+                        .scale = static_cast<float>(e.data.scale),
+                        .minibatch = e.sync.minibatch,
+                        .prefetch = 0});
+    const RoundPlan plan = worker.session->plan().Round(round);
+    stream.Start(plan.epoch, worker.session->plan().PartitionSamples(plan, partition));
+    for (uint64_t i = 0;; ++i) {
+      const Minibatch batch = stream.Next().value();
+      if (batch.size == 0) break;
+      ASSERT_TRUE(net->TrainStep({static_cast<int>(batch.size), batch.inputs, batch.labels},
+                                 {e.job.seed, static_cast<uint64_t>(partition),
+                                  static_cast<uint64_t>(round), i})
+                      .ok());
+      step(static_cast<int>(i), gradients);
+    }
+  }
+
+  static bool SameBytes(const TrainedBlock& a, const TrainedBlock& b) {
+    if (a.contributions.size() != b.contributions.size()) return false;
+    for (size_t i = 0; i < a.contributions.size(); ++i) {
+      if (!std::ranges::equal(a.contributions[i].bytes, b.contributions[i].bytes)) return false;
+    }
+    return true;
+  }
+
+  static inline std::string folder_;
+};
+
+TEST_F(TrainerTest, KnowsTheJob) {
+  const Worker worker(Block());
+  EXPECT_EQ(worker.trainer->spec().train_samples, 90);
+  EXPECT_EQ(worker.trainer->spec().validation_samples, 23);
+  EXPECT_EQ(worker.trainer->spec().optimiser_slots, 0);
+  Experiment keep = Block();
+  keep.optimiser.type = "adam";
+  keep.block.reset_local_state = false;
+  EXPECT_EQ(Worker(keep).trainer->spec().optimiser_slots, 2);
+}
+
+TEST_F(TrainerTest, AGradientRoundsContributionIsTheNetsGradient) {
+  for (const int64_t round : {int64_t{0}, int64_t{9}}) {
+    for (const int partition : {0, 1}) {
+      Worker worker(Gradient());
+      const std::vector<float> got = worker.Decode(worker.Train(round, partition), round);
+      std::vector<float> weights = worker.InitialWeights();
+      const std::vector<float> start = weights;
+      std::vector<float> expected;
+      WalkThrough(worker, round, partition, &weights,
+                  [&](int, const std::vector<float>& gradients) { expected = gradients; });
+      // Statistics are averaged: their contribution is how far they moved.
+      const Range statistics = worker.layout().segment(Segment::kStatistics);
+      ASSERT_GT(statistics.size(), 0);
+      for (int64_t i = statistics.begin; i < statistics.end; ++i) {
+        expected[i] = start[i] - weights[i];
+      }
+      EXPECT_EQ(got, expected);
+    }
+  }
+}
+
+TEST_F(TrainerTest, ABlocksContributionIsTheSumOfItsSgdSteps) {
+  for (const int64_t round : {int64_t{0}, int64_t{2}, int64_t{4}}) {  // 2: a short one
+    for (const int partition : {0, 1}) {
+      Worker worker(Block());
+      const Experiment& e = worker.experiment;
+      const RoundPlan plan = worker.session->plan().Round(round);
+      const Schedule schedule = Schedule::Make(e.schedule, 90, e.job.epochs).value();
+      std::vector<float> weights = worker.InitialWeights();
+      const std::vector<float> start = weights;
+      int steps = 0;
+      WalkThrough(worker, round, partition, &weights, [&](int i, const std::vector<float>& g) {
+        const float rate = schedule.RateAt(std::min<int64_t>(
+            plan.first_sample + i * 2 * 7, plan.first_sample + plan.samples.size()));
+        const Range decayed = worker.layout().segment(Segment::kDecayed);
+        const Range undecayed = worker.layout().segment(Segment::kUndecayed);
+        for (int64_t at = 0; at < undecayed.end; ++at) {
+          const float decay = at < decayed.end ? 0.01f * weights[at] : 0.0f;
+          weights[at] -= rate * (g[at] + decay);
+        }
+        ++steps;
+      });
+      const int64_t samples = worker.session->plan().PartitionSamples(plan, partition).size();
+      ASSERT_EQ(steps, (samples + 6) / 7);
+      const TrainedBlock block = worker.Train(round, partition);
+      EXPECT_EQ(block.metrics.samples(), samples);
+      const std::vector<float> got = worker.Decode(block, round);
+      for (size_t i = 0; i < got.size(); ++i) {
+        ASSERT_NEAR(got[i], start[i] - weights[i], 1e-6f * (1 + std::abs(start[i]))) << i;
+      }
+    }
+  }
+}
+
+TEST_F(TrainerTest, WhatCodingLosesComesWithTheNextRounds) {
+  for (const char* codec : {"int8", "1bit", "bf16"}) {
+    Experiment e = Gradient();
+    Worker exact(e);
+    e.sync.push_codec = codec;
+    Worker coded(e);
+    std::vector<double> sent(exact.layout().size());
+    std::vector<double> wanted(exact.layout().size());
+    std::vector<float> residual(exact.layout().size());
+    for (int64_t round = 0; round < 6; ++round) {
+      const std::vector<float> x = exact.Decode(exact.Train(round, 1), round);
+      const TrainedBlock block = coded.Train(round, 1, true);
+      const std::vector<float> y = coded.Decode(block, round);
+      for (size_t i = 0; i < x.size(); ++i) {
+        sent[i] += y[i];
+        wanted[i] += x[i];
+      }
+      for (const TrainedBlock::Array& array : block.carried) {
+        ASSERT_EQ(array.slot, 0);
+        const Range range = coded.map().chunks()[array.chunk].range;
+        ASSERT_EQ(array.payload.bytes.size(), range.size() * sizeof(float));
+        std::memcpy(residual.data() + range.begin, array.payload.bytes.data(),
+                    array.payload.bytes.size());
+      }
+      double off = 0;
+      double lost = 0;
+      for (size_t i = 0; i < x.size(); ++i) {
+        ASSERT_NEAR(sent[i] + residual[i], wanted[i], 1e-5) << codec << ", round " << round;
+        off += std::abs(sent[i] - wanted[i]);
+        lost += std::abs(residual[i]);
+      }
+      EXPECT_GT(lost, 0);
+      EXPECT_NEAR(off, lost, 1e-3 * lost + 1e-4);
+    }
+  }
+}
+
+TEST_F(TrainerTest, OrderAndPrefetchingDoNotMatter) {
+  Experiment e = Block();
+  e.sync.push_codec = "1bit";
+  Worker reference(e);
+  std::map<std::pair<int64_t, int>, TrainedBlock> blocks;
+  for (int64_t round = 0; round < 4; ++round) {
+    for (int p = 0; p < 2; ++p) blocks[{round, p}] = reference.Train(round, p);
+  }
+  for (const int prefetch : {0, 1, 4, 9}) {
+    e.data.prefetch = prefetch;
+    Worker backwards(e);
+    for (int64_t round = 0; round < 4; ++round) {
+      for (const int p : {1, 0}) {
+        EXPECT_TRUE(SameBytes(backwards.Train(round, p), blocks[{round, p}]))
+            << "prefetch " << prefetch << ", round " << round << ", partition " << p;
+      }
+    }
+    // Alone, as on a worker that has one lease, and each round twice.
+    Worker alone(e);
+    alone.trainer->Drop(0);
+    for (int64_t round = 0; round < 4; ++round) {
+      EXPECT_TRUE(SameBytes(alone.Train(round, 1), blocks[{round, 1}])) << round;
+    }
+  }
+}
+
+TEST_F(TrainerTest, ABlockComputedAgainIsTheSame) {
+  Worker worker(Block());
+  const TrainedBlock once = worker.Train(1, 0);
+  (void)worker.Train(3, 1);
+  (void)worker.Train(0, 0);
+  EXPECT_TRUE(SameBytes(worker.Train(1, 0), once));
+  EXPECT_FALSE(SameBytes(worker.Train(1, 1), once));
+}
+
+TEST_F(TrainerTest, WhatIsCarriedMovesToAnotherWorker) {
+  Experiment e = Block();
+  e.sync.push_codec = "1bit";
+  e.optimiser.type = "adam";
+  e.block.reset_local_state = false;
+  Worker stays(e);
+  Worker moves(e);
+  Worker forgets(e);
+  for (int64_t round = 0; round < 2; ++round) {
+    const TrainedBlock block = stays.Train(round, 1, round == 1);
+    ASSERT_EQ(block.carried.empty(), round == 0);
+    if (round == 0) continue;
+    AdoptAction adopt{1, {}};
+    for (const TrainedBlock::Array& array : block.carried) {
+      adopt.arrays.push_back({array.chunk, array.slot, array.payload});
+    }
+    moves.trainer->Adopt(adopt);
+  }
+  const TrainedBlock expected = stays.Train(2, 1);
+  EXPECT_TRUE(SameBytes(moves.Train(2, 1), expected));
+  EXPECT_FALSE(SameBytes(forgets.Train(2, 1), expected));
+}
+
+TEST_F(TrainerTest, APartitionWithoutSamplesContributesNothing) {
+  Experiment e = Block();
+  e.data.train_limit = 1;
+  Worker worker(e);
+  const TrainedBlock block = worker.Train(0, 1);
+  EXPECT_EQ(block.metrics.samples(), 0);
+  ASSERT_EQ(block.contributions.size(), worker.map().chunks().size());
+  for (const Payload& payload : block.contributions) EXPECT_TRUE(payload.empty());
+  EXPECT_EQ(worker.Train(0, 0).metrics.samples(), 1);
+}
+
+TEST_F(TrainerTest, ANumberThatIsNotFiniteNamesRoundPartitionAndTensor) {
+  for (const Experiment& e : {Block(), Gradient()}) {
+    Worker worker(e);
+    std::vector<float> weights = worker.InitialWeights();
+    const Range range = worker.layout().tensor(static_cast<int>(worker.layout().tensors().size()) -
+                                               1);  // fc2's last
+    weights[range.begin] = std::numeric_limits<float>::infinity();
+    std::vector<Payload> chunks;
+    for (const Chunk& chunk : worker.map().chunks()) {
+      auto copy = std::make_shared<std::vector<float>>(weights.begin() + chunk.range.begin,
+                                                       weights.begin() + chunk.range.end);
+      chunks.push_back({copy, std::as_bytes(std::span<const float>(*copy))});
+    }
+    worker.InstallAll(chunks);
+    const Result<TrainedBlock> block = worker.TryTrain(1, 1);
+    ASSERT_FALSE(block.ok());
+    EXPECT_EQ(block.status().code(), StatusCode::kFailedPrecondition);
+    EXPECT_THAT(
+        block.status().message(),
+        testing::AllOf(HasSubstr("round 1"), HasSubstr("partition 1"), HasSubstr("tensor")));
+  }
+}
+
+TEST_F(TrainerTest, PartitionsEvaluateTheWholeSetBetweenThem) {
+  for (const wire::Vector vector : {wire::START, wire::WEIGHTS}) {
+    Worker worker(Block());
+    worker.InstallAll(worker.trainer->InitialWeights().value(), vector);
+    wire::Metrics sum;
+    for (int p = 0; p < 2; ++p) {
+      const wire::Metrics part = worker.trainer->Evaluate({p, 0, vector}).value();
+      sum.set_samples(sum.samples() + part.samples());
+      sum.set_correct(sum.correct() + part.correct());
+      sum.set_loss_sum(sum.loss_sum() + part.loss_sum());
+    }
+    const TrainedBlock before = worker.Train(0, 0);
+    const wire::Metrics all = worker.trainer->EvaluateAll(worker.InitialWeights()).value();
+    EXPECT_EQ(sum.samples(), 23);
+    EXPECT_EQ(all.samples(), 23);
+    EXPECT_EQ(sum.correct(), all.correct());
+    EXPECT_NEAR(sum.loss_sum(), all.loss_sum(), 1e-3);
+    EXPECT_TRUE(SameBytes(worker.Train(0, 0), before));  // evaluating leaves no trace
+  }
+}
+
+TEST_F(TrainerTest, WhatDoesNotFitTogetherIsRefusedByName) {
+  NoTime clock;
+  const auto refusal = [&](auto change) {
+    Experiment e = Block();
+    change(&e);
+    const auto made = Trainer::Make(e, &clock);
+    EXPECT_FALSE(made.ok());
+    return made.ok() ? "" : made.status().message();
+  };
+  EXPECT_THAT(refusal([](Experiment* e) { e->network.file = "nowhere.pbtxt"; }),
+              HasSubstr("nowhere.pbtxt"));
+  EXPECT_THAT(refusal([](Experiment* e) { e->data.directory = "/nowhere"; }),
+              HasSubstr("/nowhere"));
+  EXPECT_THAT(refusal([](Experiment* e) { e->data.classes = 11; }), HasSubstr("11"));
+  PosixFileSystem files;
+  std::string other = kNetwork;
+  other.replace(other.find("28 width"), 8, "24 width");
+  ASSERT_TRUE(WriteFileAtomically(files, folder_ + "/other.pbtxt", other).ok());
+  EXPECT_THAT(refusal([&](Experiment* e) { e->network.file = folder_ + "/other.pbtxt"; }),
+              testing::AllOf(HasSubstr("24x28"), HasSubstr("28x28")));
+}
+
+}  // namespace
+}  // namespace kumo
