@@ -91,6 +91,8 @@ Status Coordinator::OnHello(const PeerName& from, const wire::Hello& hello, Time
     return ResourceExhausted("the job has " + std::to_string(kMaxWorkers) + " workers already");
   }
   // The same worker started again: what its former process held is free at once.
+  const std::string taken = "another process has joined under the name " + hello.name();
+  if (replaced_.contains(from)) return FailedPrecondition(taken);
   const auto former = std::find_if(workers_.begin(), workers_.end(), [&](const auto& entry) {
     return entry.first != from && entry.second.hello.name() == hello.name();
   });
@@ -102,8 +104,8 @@ Status Coordinator::OnHello(const PeerName& from, const wire::Hello& hello, Time
     refuse.message.header.set_type(wire::REFUSED);
     refuse.message.header.mutable_refusal()->set_code(
         static_cast<uint32_t>(StatusCode::kFailedPrecondition));
-    refuse.message.header.mutable_refusal()->set_reason(
-        "another process has joined under the name " + hello.name());
+    refuse.message.header.mutable_refusal()->set_reason(taken);
+    if (replaced_.size() < kMaxWorkers) replaced_.insert(peer);
     actions->push_back(std::move(refuse));
   }
   const bool known = workers_.contains(from);

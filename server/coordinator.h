@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -139,6 +140,7 @@ class Coordinator {
   TimeUs over_since_ = 0;
   TimeUs alone_since_ = 0;  // no worker since; 0: there is one
   std::map<PeerName, Worker> workers_;
+  std::set<PeerName> replaced_;  // workers whose name a later process took
   std::vector<Server> servers_;
   std::vector<Lease> leases_;  // by partition
 

@@ -11,7 +11,8 @@ namespace kumo {
 namespace {
 
 constexpr TimeUs kLongestPoll = 100 * kMillisecond;
-constexpr int64_t kShutdownMs = 10'000;
+// Longer than a slow disk takes: the threads must be gone before what they work on is.
+constexpr int64_t kShutdownMs = 60'000;
 
 // The address that a server listens at is what other processes connect to, unless told otherwise.
 ZmqTransportOptions TransportOptions(const ServerNodeSettings& settings) {

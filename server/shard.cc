@@ -446,6 +446,10 @@ Status Shard::OnPutState(const PeerName& from, const Message& message, ServerAct
     return InvalidArgument("state of " + Where(header) + ", slot " + std::to_string(header.slot()) +
                            ", with " + std::to_string(bytes.size()) + " bytes");
   }
+  if (!bytes.empty()) {
+    KUMO_RETURN_IF_ERROR(
+        push_codecs_.exact().Check(bytes, state->chunk.range.size()).WithContext(Where(header)));
+  }
   Acknowledge(from, header, actions);
   // Older than the open round: a copy that took its time. It may be one version ahead of a chunk
   // that has not closed its round yet.

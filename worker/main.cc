@@ -88,6 +88,9 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
   if (arguments.check || !arguments.evaluate.empty()) {
     KUMO_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, Trainer::Make(experiment, &clock));
     if (!arguments.check) return Evaluate(trainer.get(), arguments.evaluate);
+    if (const std::string& stored = experiment.network.initial_weights; !stored.empty()) {
+      KUMO_RETURN_IF_ERROR(LoadStoredWeights(stored, trainer->spec().layout).status());
+    }
     PrintCheck(*trainer, experiment);
     return OkStatus();
   }

@@ -103,7 +103,10 @@ Status Trainer::Attach(const Session* session) {
 Result<std::vector<Payload>> Trainer::InitialWeights() const {
   Buffer<float> weights(spec_.layout.size());
   if (const std::string& stored = experiment_.network.initial_weights; !stored.empty()) {
-    KUMO_ASSIGN_OR_RETURN(weights, LoadStoredWeights(stored, spec_.layout));
+    Result<Buffer<float>> loaded = LoadStoredWeights(stored, spec_.layout);
+    // Another worker would find the same: the job is to end, naming it.
+    if (!loaded.ok()) return FailedPrecondition(loaded.status().message());
+    weights = std::move(loaded).value();
   } else {
     KUMO_RETURN_IF_ERROR(net_->InitialWeights(experiment_.job.seed, spec_.layout, weights.span()));
   }
@@ -195,6 +198,7 @@ Result<TrainedBlock> Trainer::Train(const TrainAction& train, BlockTimes* times)
 Result<wire::Metrics> Trainer::Minibatches(const TrainAction& train, Carried* carried) {
   wire::Metrics metrics;
   for (int i = 0;; ++i) {
+    if (cancelled_) return Aborted("cancelled");
     KUMO_ASSIGN_OR_RETURN(const Minibatch minibatch, train_stream_->Next());
     if (minibatch.size == 0) return metrics;
     const Batch batch{static_cast<int>(minibatch.size), minibatch.inputs, minibatch.labels};
@@ -291,6 +295,7 @@ Result<wire::Metrics> Trainer::EvaluateRange(Range samples, std::span<float> wei
   KUMO_RETURN_IF_ERROR(net_->Bind(spec_.layout, weights, gradients_.span()));
   validation_stream_->Start(0, samples);
   while (true) {
+    if (cancelled_) return Aborted("cancelled");
     KUMO_ASSIGN_OR_RETURN(const Minibatch minibatch, validation_stream_->Next());
     if (minibatch.size == 0) break;
     const Batch batch{static_cast<int>(minibatch.size), minibatch.inputs, minibatch.labels};

@@ -8,6 +8,7 @@
 // Used by one thread at a time: the runtime runs everything here on its compute thread, in order.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -57,6 +58,8 @@ class Trainer {
   Result<TrainedBlock> Train(const TrainAction& train, BlockTimes* times);
   Result<wire::Metrics> Evaluate(const EvaluateAction& evaluate);
   void Drop(int partition);
+  // From any thread: what is under way and what comes after ends at its next minibatch, Aborted.
+  void Cancel() { cancelled_ = true; }
 
   // The whole validation set against `weights` (a flat vector): `kumo evaluate`.
   Result<wire::Metrics> EvaluateAll(std::span<const float> weights);
@@ -96,7 +99,8 @@ class Trainer {
   Buffer<float> base_, weights_, gradients_, evaluated_;
   std::vector<Buffer<float>> optimiser_slots_;  // where they are reset with each block
   Buffer<float> difference_;                    // of one chunk
-  std::map<int, Carried> carried_;              // by leased partition
+  std::atomic<bool> cancelled_{false};
+  std::map<int, Carried> carried_;  // by leased partition
 };
 
 }  // namespace kumo

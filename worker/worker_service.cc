@@ -9,7 +9,8 @@ namespace {
 
 // The longest wait of the loop: bounds how late a completion could be seen at worst.
 constexpr TimeUs kLongestPoll = 100 * kMillisecond;
-constexpr int64_t kComputeShutdownMs = 2000;
+// Longer than any minibatch: the threads must be gone before what they work on is.
+constexpr int64_t kComputeShutdownMs = 60'000;
 
 }  // namespace
 
@@ -71,6 +72,7 @@ Status WorkerService::Run() {
     RunCompletions();
   }
   // A block that is still being trained is of no use any more.
+  trainer_->Cancel();
   if (Status status = compute_.Shutdown(kComputeShutdownMs); !status.ok()) {
     LOG(WARNING) << status.message();
   }
