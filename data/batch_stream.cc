@@ -98,8 +98,10 @@ BatchStream::Slot& BatchStream::WaitForSlot() {
   }
   MutexLock lock(mutex_);
   while (taken_ == made_) batch_changed_.Wait(mutex_);
-  work_changed_.NotifyOne();
-  return slots_[taken_++ % slots_.size()];
+  Slot& slot = slots_[taken_++ % slots_.size()];
+  // Woken for several minibatches at a time: each time may cost the consumer its core.
+  if (made_ - taken_ <= options_.prefetch / 2) work_changed_.NotifyOne();
+  return slot;
 }
 
 void BatchStream::TakeWork(Slot& slot) {

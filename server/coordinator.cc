@@ -236,7 +236,9 @@ void Coordinator::SpreadLeases(int64_t from, ServerActions* actions) {
   }
   const auto by_load = [](auto& a, auto& b) { return a.second < b.second; };
   while (true) {
-    const auto [least, most] = std::minmax_element(load.begin(), load.end(), by_load);
+    // Not a structured binding: C++20 lets a lambda capture one, clang before 16 does not.
+    const auto extremes = std::minmax_element(load.begin(), load.end(), by_load);
+    const auto least = extremes.first, most = extremes.second;
     if (most->second - least->second <= 1) break;
     const auto lease = std::find_if(leases_.begin(), leases_.end(),
                                     [&](const Lease& l) { return l.worker == most->first; });

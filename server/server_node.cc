@@ -22,7 +22,7 @@ const PeerName& CoordinatorPeer() {
 }  // namespace
 
 ServerNode::ServerNode(ServerNodeSettings settings, TimeUs now)
-    : settings_(std::move(settings)), started_(now), heard_(now) {
+    : settings_(std::move(settings)), heard_(now) {
   if (!coordinates()) return;
   coordinator_.emplace(settings_.identity, settings_.experiment, settings_.host, settings_.restored,
                        now);

@@ -102,7 +102,6 @@ class ServerNode {
   // The others than server 0.
   TimeUs next_hello_ = 0;
   TimeUs next_heartbeat_ = 0;
-  TimeUs started_ = 0;
   TimeUs heard_ = 0;  // from the coordinator
   std::map<int64_t, UnsentSave> unsent_saves_;
 };
