@@ -1,31 +1,24 @@
 // kumo evaluate: kumo-worker computes the figures; this finds the checkpoint.
-#include <algorithm>
 #include <cstdio>
 
 #include "cli/child_process.h"
 #include "cli/command.h"
+#include "common/checkpoint/checkpoint.h"
 #include "common/file.h"
 #include "common/process/exit_code.h"
 
 namespace kumo {
 namespace {
 
-// A folder is a checkpoint when it holds a manifest; names sort by round (docs/formats.md).
-constexpr char kManifest[] = "MANIFEST";
-constexpr char kPrefix[] = "round-";
-
-Result<std::string> FindLatestCheckpoint(FileSystem& files, const std::string& output) {
+Result<std::string> LatestCheckpoint(const std::string& output) {
+  PosixFileSystem files;
   const std::string folder = JoinPath(output, "checkpoints");
-  const Result<std::vector<std::string>> names = files.List(folder);
-  if (names.ok()) {
-    for (auto name = names->rbegin(); name != names->rend(); ++name) {
-      const std::string path = JoinPath(folder, *name);
-      if (name->starts_with(kPrefix) && files.Exists(JoinPath(path, kManifest))) return path;
-    }
-  }
-  return NotFound("there is no checkpoint in " + folder +
-                  "; train first (kumo launch), set output.directory, or name one with "
-                  "--checkpoint DIR");
+  const Result<std::string> name = FindLatest(files, folder);
+  if (name.ok()) return JoinPath(folder, *name);
+  return Status(name.status().code(),
+                name.status().message() +
+                    "; train first (kumo launch), set output.directory, or name one with "
+                    "--checkpoint DIR");
 }
 
 }  // namespace
@@ -51,8 +44,7 @@ int RunEvaluate(const CliEnvironment& environment, std::span<const std::string> 
       ParseExperiment(experiment.file, experiment.sets, environment.data_directory);
   if (!parsed.ok()) return last_words.Say(parsed.status());
   if (checkpoint.empty()) {
-    PosixFileSystem files;
-    Result<std::string> latest = FindLatestCheckpoint(files, parsed->output.directory);
+    Result<std::string> latest = LatestCheckpoint(parsed->output.directory);
     if (!latest.ok()) return last_words.Say(latest.status());
     checkpoint = std::move(latest).value();
   }

@@ -30,6 +30,8 @@ std::string Mebibytes(uint64_t bytes) {
   return Format("%.2f", static_cast<double>(bytes) / (1 << 20));
 }
 
+std::string Known(bool known, double value) { return known ? Format("%.4f", value) : "-"; }
+
 std::string Duration(double seconds) {
   if (!(seconds >= 0 && seconds < 1e9)) return "?";
   const long long s = static_cast<long long>(seconds);
@@ -57,12 +59,15 @@ std::string Head(const wire::JobStatus& status) {
              Shown(status.job_name()).c_str(), Shown(status.phase()).c_str(),
              static_cast<long long>(status.round()), static_cast<long long>(status.rounds()),
              status.epoch(), status.epochs(), status.generation());
-  text += Format("loss %.4f  accuracy %.4f  validation loss %.4f  validation accuracy %.4f\n",
-                 status.loss(), status.accuracy(), status.validation_loss(),
-                 status.validation_accuracy());
+  text += Format("loss %s  accuracy %s  validation loss %s  validation accuracy %s\n",
+                 Known(status.has_loss(), status.loss()).c_str(),
+                 Known(status.has_accuracy(), status.accuracy()).c_str(),
+                 Known(status.has_validation_loss(), status.validation_loss()).c_str(),
+                 Known(status.has_validation_accuracy(), status.validation_accuracy()).c_str());
   text += Format("learning rate %g  %.0f samples/s  elapsed %s  left %s  last checkpoint %s\n",
                  status.learning_rate(), status.samples_per_second(),
-                 Duration(status.elapsed_seconds()).c_str(), Duration(status.eta_seconds()).c_str(),
+                 Duration(status.elapsed_seconds()).c_str(),
+                 status.has_eta_seconds() ? Duration(status.eta_seconds()).c_str() : "?",
                  status.last_checkpoint() < 0
                      ? "none"
                      : ("round " + std::to_string(status.last_checkpoint())).c_str());

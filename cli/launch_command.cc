@@ -9,9 +9,11 @@
 
 #include "cli/command.h"
 #include "cli/launcher.h"
+#include "common/file.h"
 #include "common/options/experiment_text.h"
 #include "common/process/exit_code.h"
 #include "common/process/logging.h"
+#include "common/process/output_lock.h"
 #include "common/shard_map.h"
 #include "common/transport/address.h"
 
@@ -155,6 +157,13 @@ Result<Outcome> Launch(const ExperimentArguments& args, const LaunchArguments& l
   KUMO_RETURN_IF_ERROR(CheckBinaries(args));
   // Before any process is started, so that no signal is missed.
   StopSignals signals({SIGCHLD});
+  {
+    // Server 0 takes the lock for good; a second launch is told before it touches any file.
+    const std::string& directory = loaded.experiment.output.directory;
+    const Status made = PosixFileSystem().CreateDirectories(directory);
+    KUMO_RETURN_IF_ERROR(made.WithContext("output.directory = " + directory));
+    KUMO_RETURN_IF_ERROR(OutputLock::Take(directory).status());
+  }
   const std::string log_directory = loaded.experiment.output.directory + "/logs";
   KUMO_ASSIGN_OR_RETURN(
       const std::unique_ptr<Logging> logging,

@@ -587,8 +587,10 @@ wire::JobStatus Coordinator::Describe(TimeUs now) const {
   status.set_epochs(experiment_.job.epochs);
   status.set_elapsed_seconds(ElapsedSeconds(now));
   status.set_samples_per_second(WorkerRates());
-  status.set_loss(progress_.last_loss());
-  status.set_accuracy(progress_.last_accuracy());
+  if (version_ > 0) {
+    status.set_loss(progress_.last_loss());
+    status.set_accuracy(progress_.last_accuracy());
+  }
   status.set_last_checkpoint(last_checkpoint_);
   if (const double n = static_cast<double>(last_validation_.samples()); n > 0) {
     status.set_validation_loss(last_validation_.loss_sum() / n);

@@ -9,16 +9,17 @@
 
 #include <unistd.h>
 
+#include "common/checkpoint/checkpoint.h"
 #include "common/options/command_line.h"
 #include "common/options/experiment_text.h"
 #include "common/options/parser.h"
 #include "common/process/exit_code.h"
 #include "common/process/last_words.h"
 #include "common/process/logging.h"
+#include "common/process/output_lock.h"
 #include "common/process/signals.h"
 #include "common/telemetry/console.h"
 #include "common/transport/malloc_tuning.h"
-#include "server/output_lock.h"
 #include "server/resume.h"
 #include "server/server_service.h"
 
@@ -82,6 +83,11 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
     record.jsonl = experiment.output.jsonl;
     if (settings.restored) record.resumed_round = settings.restored->version();
     KUMO_ASSIGN_OR_RETURN(recorder, RunRecorder::Open(record, files, &clock, &console));
+    if (experiment.checkpoint.resume == "never") {
+      const std::string folder = JoinPath(experiment.output.directory, "checkpoints");
+      KUMO_ASSIGN_OR_RETURN(const bool aside, SetCheckpointsAside(files, folder));
+      if (aside) recorder->Say("starts anew; the checkpoints until now are in " + folder + ".old");
+    }
     if (settings.restored) {
       recorder->Say("goes on from checkpoint " + settings.restored->name());
     }

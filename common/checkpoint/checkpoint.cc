@@ -226,4 +226,18 @@ Result<std::vector<std::string>> PruneCheckpoints(FileSystem& files, const std::
   return PruneCheckpoints(files, folder, keep, VersionOf(names.front()));
 }
 
+Result<bool> SetCheckpointsAside(FileSystem& files, const std::string& folder) {
+  KUMO_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListCheckpoints(files, folder));
+  if (names.empty()) return false;
+  const std::string aside = folder + ".old";
+  KUMO_ASSIGN_OR_RETURN(const std::vector<std::string> old, ListCandidates(files, aside));
+  for (const std::string& name : old) {
+    KUMO_RETURN_IF_ERROR(RemoveCheckpoint(files, aside, name));
+  }
+  if (files.Exists(aside)) KUMO_RETURN_IF_ERROR(files.RemoveEmptyDirectory(aside));
+  KUMO_RETURN_IF_ERROR(files.Rename(folder, aside));
+  KUMO_RETURN_IF_ERROR(files.SyncDirectory(DirectoryOf(folder)));
+  return true;
+}
+
 }  // namespace kumo

@@ -89,4 +89,9 @@ Result<std::vector<std::string>> PruneCheckpoints(FileSystem& files, const std::
 Result<std::vector<std::string>> PruneCheckpoints(FileSystem& files, const std::string& folder,
                                                   int keep);
 
+// Renames a folder that holds checkpoints, for a job that starts anew: `<folder>.old`, in place of
+// the one that was set aside before. Whether there was any; a folder without is left as it is, so
+// that trying to start twice loses nothing.
+Result<bool> SetCheckpointsAside(FileSystem& files, const std::string& folder);
+
 }  // namespace kumo

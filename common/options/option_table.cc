@@ -8,8 +8,7 @@ namespace kumo {
 namespace {
 
 // Reaches a field of a const or non-const Experiment.
-#define KUMO_FIELD(path) \
-  [](auto& e) -> auto& { return e.path; }
+#define KUMO_FIELD(path) [](auto& e) -> decltype(auto) { return (e.path); }
 
 constexpr bool kResult = true;
 constexpr double kAnyCount = 1e15;  // samples, rounds: a double still holds it exactly
@@ -214,7 +213,8 @@ void AddEvaluationAndCheckpoint(std::vector<Option>* rows) {
   rows->push_back(Row("checkpoint.resume", KUMO_FIELD(checkpoint.resume), "",
                       Saying("auto, never, must or a round number"), !kResult,
                       "auto: go on from the latest checkpoint where there is one; must: fail "
-                      "where there is none; a number: from the checkpoint of that round"));
+                      "where there is none; a number: from the checkpoint of that round; never: "
+                      "start anew, what there is goes to checkpoints.old"));
   rows->push_back(Row("checkpoint.grace_s", KUMO_FIELD(checkpoint.grace_s), "seconds",
                       AboveTo(0, 86400), !kResult, "Limit of saving and leaving after SIGTERM"));
 }

@@ -25,6 +25,14 @@ void Forward(int signal) {
   errno = saved_errno;
 }
 
+void Handle(int signal, void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  PCHECK(sigaction(signal, &action, nullptr) == 0) << "signal " << signal;
+}
+
 bool IsIgnored(int signal) {
   struct sigaction action {};
   return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
@@ -48,20 +56,9 @@ StopSignals::StopSignals(std::vector<int> also) {
 }
 
 StopSignals::~StopSignals() {
-  for (const Saved& saved : saved_) sigaction(saved.signal, &saved.action, nullptr);
   write_end.store(-1);
   close(write_fd_);
   close(read_fd_);
-}
-
-void StopSignals::Handle(int signal, void (*handler)(int)) {
-  struct sigaction action {};
-  action.sa_handler = handler;
-  action.sa_flags = SA_RESTART;
-  sigemptyset(&action.sa_mask);
-  Saved saved{signal, {}};
-  PCHECK(sigaction(signal, &action, &saved.action) == 0) << "signal " << signal;
-  saved_.push_back(saved);
 }
 
 std::vector<int> StopSignals::Take() {

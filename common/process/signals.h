@@ -18,7 +18,7 @@ class StopSignals {
   // SIGPIPE: a peer that goes away is an error code, not our death. A SIGINT or SIGHUP that was
   // ignored when the process started (a shell's background job, nohup) stays ignored.
   explicit StopSignals(std::vector<int> also = {});
-  // Restores what was before.
+  // From here on they do nothing: the process is ending, with the exit code that it has decided on.
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
@@ -29,15 +29,8 @@ class StopSignals {
   std::vector<int> Take();
 
  private:
-  struct Saved {
-    int signal;
-    struct sigaction action;
-  };
-  void Handle(int signal, void (*handler)(int));
-
   int read_fd_ = -1;
   int write_fd_ = -1;
-  std::vector<Saved> saved_;
 };
 
 // "SIGTERM", "SIGSEGV", ...

@@ -37,6 +37,16 @@ TEST(JobTable, TellsRoundWorkersLeasesAndShards) {
   EXPECT_THAT(table, ::testing::ContainsRegex("1 +.* 3\\.00 .*waits for partition 3 of round 12"));
 }
 
+TEST(JobTable, WhatIsNotKnownYetIsNoNumber) {
+  wire::JobStatus status = Example();
+  EXPECT_THAT(JobTable(status), HasSubstr("loss -  accuracy -  validation loss -"));
+  EXPECT_THAT(JobTable(status), HasSubstr("left ?"));
+  status.set_validation_accuracy(0);
+  status.set_eta_seconds(0);
+  EXPECT_THAT(JobTable(status), HasSubstr("validation accuracy 0.0000"));
+  EXPECT_THAT(JobTable(status), HasSubstr("left 0:00:00"));
+}
+
 TEST(JobTable, WhatAPeerSendsReachesTheTerminalHarmless) {
   wire::JobStatus status = Example();
   status.set_job_name("\x1b[2Jevil\n");

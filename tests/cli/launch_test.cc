@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <set>
 
+#include "common/process/output_lock.h"
 #include "tests/cli/kumo_runner.h"
 
 namespace kumo {
@@ -44,6 +45,17 @@ TEST_F(LaunchTest, AJobThatIsDoneReturnsZeroAndSaysWhereThingsAre) {
     found_log |= entry.path().filename().string().starts_with("launch.");
   }
   EXPECT_TRUE(found_log);
+}
+
+TEST_F(LaunchTest, ASecondLaunchOfARunningJobIsRefusedAndTouchesNothing) {
+  std::filesystem::create_directories(folder_ + "/out");
+  const auto running = OutputLock::Take(folder_ + "/out");
+  ASSERT_TRUE(running.ok()) << running.status().message();
+  const Ended ended = Run(Launch());
+  EXPECT_EQ(ended.code, 75);
+  EXPECT_THAT(ended.last_line, HasSubstr("another job is running"));
+  EXPECT_TRUE(Starts("server-0").empty());
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/out/logs"));
 }
 
 TEST_F(LaunchTest, EveryProcessIsToldTheSameServersAndWhoItIs) {

@@ -116,8 +116,14 @@ Status MemoryFileSystem::Rename(const std::string& from, const std::string& to) 
   KUMO_RETURN_IF_ERROR(Operation("rename " + from));
   const auto at = names_.find(from);
   if (at == names_.end()) return NotFound("cannot rename " + from);
-  names_[to] = at->second;
-  names_.erase(from);
+  Names moved;  // with what is in it, if it is a folder
+  std::erase_if(names_, [&](const auto& entry) {
+    const auto& [path, node] = entry;
+    if (path != from && !path.starts_with(from + "/")) return false;
+    moved[to + path.substr(from.size())] = node;
+    return true;
+  });
+  for (auto& [path, node] : moved) names_[path] = node;
   return OkStatus();
 }
 

@@ -288,6 +288,25 @@ TEST(CheckpointTest, PruningForgetsThePastThatAJobWentBackFrom) {
   EXPECT_TRUE(PruneCheckpoints(files, kFolder, 2, 6)->empty());
 }
 
+TEST(CheckpointTest, AJobThatStartsAnewFindsNoneAndTheLastOnesAreKeptAside) {
+  MemoryFileSystem files;
+  const std::string old = std::string(kFolder) + ".old";
+  EXPECT_FALSE(*SetCheckpointsAside(files, kFolder));
+  for (const int64_t version : {5, 6}) ASSERT_TRUE(Save(files, version).ok());
+  EXPECT_TRUE(*SetCheckpointsAside(files, kFolder));
+  EXPECT_THAT(*ListCheckpoints(files, kFolder), ElementsAre());
+  EXPECT_EQ(NewestVerified(files, old)->name, CheckpointName(6));
+  // A start that came to nothing does not push them out.
+  ASSERT_TRUE(Save(files, 1).ok());
+  ASSERT_TRUE(files.RemoveFile(PathIn(1, "MANIFEST")).ok());
+  EXPECT_FALSE(*SetCheckpointsAside(files, kFolder));
+  EXPECT_EQ(NewestVerified(files, old)->name, CheckpointName(6));
+  // One that left a checkpoint does.
+  ASSERT_TRUE(Save(files, 2).ok());
+  EXPECT_TRUE(*SetCheckpointsAside(files, kFolder));
+  EXPECT_THAT(*ListCheckpoints(files, old), ElementsAre(CheckpointName(2)));
+}
+
 // Whichever operation is the last before the power goes, and whatever of the names and bytes that
 // were not yet durable survives: there is a checkpoint that verifies, it is the new one when the
 // writer was told that all went well, and none looks complete that is not.

@@ -1,4 +1,4 @@
-#include "server/output_lock.h"
+#include "common/process/output_lock.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
