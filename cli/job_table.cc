@@ -4,6 +4,8 @@
 #include <cstdarg>
 #include <cstdio>
 
+#include "common/telemetry/human_readable.h"
+
 namespace kumo {
 namespace {
 
@@ -31,12 +33,6 @@ std::string Mebibytes(uint64_t bytes) {
 }
 
 std::string Known(bool known, double value) { return known ? Format("%.4f", value) : "-"; }
-
-std::string Duration(double seconds) {
-  if (!(seconds >= 0 && seconds < 1e9)) return "?";
-  const long long s = static_cast<long long>(seconds);
-  return Format("%lld:%02lld:%02lld", s / 3600, s / 60 % 60, s % 60);
-}
 
 // Sorted, with ranges: "0-3 7".
 std::string Leases(const wire::WorkerReport& report) {
@@ -66,8 +62,8 @@ std::string Head(const wire::JobStatus& status) {
                  Known(status.has_validation_accuracy(), status.validation_accuracy()).c_str());
   text += Format("learning rate %g  %.0f samples/s  elapsed %s  left %s  last checkpoint %s\n",
                  status.learning_rate(), status.samples_per_second(),
-                 Duration(status.elapsed_seconds()).c_str(),
-                 status.has_eta_seconds() ? Duration(status.eta_seconds()).c_str() : "?",
+                 HumanDuration(status.elapsed_seconds()).c_str(),
+                 (status.has_eta_seconds() ? HumanDuration(status.eta_seconds()) : "-").c_str(),
                  status.last_checkpoint() < 0
                      ? "none"
                      : ("round " + std::to_string(status.last_checkpoint())).c_str());

@@ -113,7 +113,6 @@ Status Coordinator::OnHello(const PeerName& from, const wire::Hello& hello, Time
   worker.hello = hello;
   worker.seen = now;
   if (known) return OkStatus();
-  worker.rate_since = now;
   alone_since_ = 0;
   LOG(INFO) << hello.name() << " on " << hello.host() << " (pid " << hello.pid() << ", "
             << hello.device() << ") joined";
@@ -153,14 +152,7 @@ void Coordinator::OnHeartbeat(const PeerName& from, const wire::Header& header, 
   worker.seen = now;
   worker.report = header.worker_report();
   worker.told_end = Over();
-  // Blocks arrive whole: the rate is taken from one block's end to a later one's.
-  const double passed = SecondsSince(worker.rate_since, now);
-  if (passed >= 1.0 && worker.report.samples() > worker.rate_samples) {
-    worker.samples_per_second =
-        static_cast<double>(worker.report.samples() - worker.rate_samples) / passed;
-    worker.rate_since = now;
-    worker.rate_samples = worker.report.samples();
-  }
+  worker.CountRate();
   SendOrders(from, actions);
 }
 
@@ -224,6 +216,18 @@ void Coordinator::LeaseOrphans(ServerActions* actions) {
               << " from round " << leases_[p].from << " on";
   }
   for (const auto& [peer, worker] : workers_) SendOrders(peer, actions);
+}
+
+// Blocks arrive whole: the rate is taken from one block's end to a later one's.
+void Coordinator::Worker::CountRate() {
+  const auto samples = static_cast<double>(report.samples());
+  const double passed = report.samples_at_s() - rate_at_s;
+  if (rate_at_s > 0) {
+    if (!(passed >= 1.0 && samples > rate_samples)) return;
+    samples_per_second = (samples - rate_samples) / passed;
+  }
+  rate_samples = samples;
+  rate_at_s = report.samples_at_s();
 }
 
 // Evens the leases out, moving as few as possible, each from round `from` on.

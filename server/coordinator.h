@@ -81,9 +81,11 @@ class Coordinator {
     wire::Hello hello;
     TimeUs seen = 0;
     wire::WorkerReport report;
-    TimeUs rate_since = 0;  // for samples_per_second
-    int64_t rate_samples = 0;
+    // The worker's samples and their time, where its rate is counted from.
+    double rate_samples = 0;
+    double rate_at_s = 0;
     double samples_per_second = 0;
+    void CountRate();
     bool told_end = false;
   };
   struct Server {

@@ -17,6 +17,7 @@ constexpr TimeUs kLastResend = 40 * kSecond;
 constexpr TimeUs kHelloInterval = 500 * kMillisecond;
 
 TimeUs Seconds(double seconds) { return static_cast<TimeUs>(seconds * 1e6); }
+double InSeconds(TimeUs time) { return static_cast<double>(time) * 1e-6; }
 
 }  // namespace
 
@@ -353,6 +354,7 @@ void Session::ComputePartition(int partition, Lease* lease, WorkerActions* actio
   }
   if (lease->round >= plan_.rounds()) return;
   busy_ = Busy::kTraining;
+  if (report_.samples() == 0) report_.set_samples_at_s(InSeconds(now_));
   actions->push_back(TrainAction{partition, plan_.Round(lease->round), save_});
 }
 
@@ -418,6 +420,7 @@ WorkerActions Session::OnTrained(TrainedBlock block, TimeUs now) {
   now_ = now;
   busy_ = Busy::kNo;
   report_.set_samples(report_.samples() + block.metrics.samples());
+  report_.set_samples_at_s(InSeconds(now));
   const auto lease = leases_.find(busy_partition_);
   if (finished_) return actions;
   if (lease == leases_.end() || lease->second.round != busy_round_) {

@@ -47,8 +47,8 @@ int BacklogGuard::Check(TimeUs now) {
     if (backlog > limit_) {
       LOG(WARNING) << "a peer sent " << backlog << " bytes that are no complete messages; "
                    << "its connection is closed";
-      // ZeroMQ closes on the end of the stream. The peer, whose window is maybe closed, would hear of
-      // a plain close only when the kernel forgets the connection; a reset it hears at once.
+      // ZeroMQ closes on the end of the stream. The peer, whose window is maybe closed, would hear
+      // of a plain close only when the kernel forgets the connection; a reset it hears at once.
       const linger reset{.l_onoff = 1, .l_linger = 0};
       setsockopt(it->first, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
       shutdown(it->first, SHUT_RDWR);

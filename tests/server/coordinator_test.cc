@@ -1,6 +1,8 @@
 #include "server/coordinator.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <set>
 
 #include <gmock/gmock.h>
@@ -68,10 +70,11 @@ struct Fleet {
     Take(std::move(actions));
     return peer;
   }
-  wire::Header Heartbeat(const PeerName& peer) {
+  wire::Header Heartbeat(const PeerName& peer, int64_t samples = 0, double samples_at_s = 0) {
     ServerActions actions;
     wire::Header header;
-    header.mutable_worker_report();
+    header.mutable_worker_report()->set_samples(samples);
+    header.mutable_worker_report()->set_samples_at_s(samples_at_s);
     coordinator->OnHeartbeat(peer, header, now, &actions);
     EXPECT_EQ(actions.size(), 1u);
     const wire::Header reply = std::get<SendAction>(actions.at(0)).message.header;
@@ -630,6 +633,26 @@ TEST(Coordinator, TheJobIsDoneWhenTheLastVersionIsSavedAndEvaluated) {
     ASSERT_TRUE(fleet.exit);
     EXPECT_TRUE(fleet.exit->ok());
   }
+}
+
+TEST(Coordinator, RatesDoNotDependOnWhenHeartbeatsFallBetweenTheEndsOfBlocks) {
+  Fleet fleet(SmallJob(), 1);
+  fleet.Learn();
+  const PeerName peer = fleet.Join("a");
+  const auto rate = [&] { return fleet.coordinator->Describe(fleet.now).samples_per_second(); };
+  fleet.Heartbeat(peer);
+  // Blocks of 320 samples in .64 s from second 7 on, heartbeats every second.
+  for (int second = 1; second <= 20; ++second) {
+    fleet.Tick(kSecond);
+    const int blocks = static_cast<int>(second / .64);
+    fleet.Heartbeat(peer, blocks * 320, 7 + blocks * .64);
+    if (second <= 3) continue;
+    EXPECT_NEAR(rate(), 500, 1e-6) << "after " << second << " s";
+  }
+  // What a peer makes up stays its own problem.
+  fleet.Heartbeat(peer, std::numeric_limits<int64_t>::min(), 1e308);
+  fleet.Heartbeat(peer, std::numeric_limits<int64_t>::max(), std::nan(""));
+  EXPECT_NEAR(rate(), 500, 1e-6);
 }
 
 }  // namespace
