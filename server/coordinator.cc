@@ -16,12 +16,6 @@ TimeUs Seconds(double seconds) { return static_cast<TimeUs>(seconds * 1e6); }
 
 double SecondsSince(TimeUs then, TimeUs now) { return static_cast<double>(now - then) * 1e-6; }
 
-void Add(const wire::Metrics& from, wire::Metrics* to) {
-  to->set_samples(to->samples() + from.samples());
-  to->set_loss_sum(to->loss_sum() + from.loss_sum());
-  to->set_correct(to->correct() + from.correct());
-}
-
 void AcknowledgeTo(const PeerName& to, const wire::Header& header, ServerActions* actions) {
   SendAction reply{to, {}};
   reply.message.header.set_type(wire::ACK);
@@ -48,7 +42,7 @@ Coordinator::Coordinator(const JobIdentity& identity, const Experiment& experime
   if (!restored_) return;
   generation_ = restored_->generation() + 1;
   start_version_ = restored_->version();
-  progress_ = restored_->progress();
+  ledger_ = EpochLedger(restored_->progress());
   last_checkpoint_ = restored_->version();
 }
 
@@ -58,12 +52,7 @@ void Coordinator::OnSpec(const JobPlan& plan, const ShardMap& map, const JobSpec
   plan_ = plan;
   map_ = map;
   spec_ = spec;
-  if (const int epoch = plan.EvaluatedEpoch(start_version_); epoch >= 0) {
-    wire::Metrics& train = epoch_train_[epoch];
-    train.set_samples(progress_.ended_epoch_samples());
-    train.set_loss_sum(progress_.ended_epoch_loss_sum());
-    train.set_correct(progress_.ended_epoch_correct());
-  }
+  ledger_.Start(plan, start_version_);
   if (auto schedule =
           Schedule::Make(experiment_.schedule, spec.train_samples, experiment_.job.epochs);
       schedule.ok()) {
@@ -301,30 +290,12 @@ Directive Coordinator::OnVersion(int64_t version, const wire::Metrics& metrics, 
                                  ServerActions* actions) {
   version_ = version;
   if (metrics.samples() > 0) {
-    const RoundPlan round = plan_->Round(version - 1);
     actions->push_back(RoundClosedAction{version - 1, metrics});
-    wire::Metrics epoch;
-    epoch.set_samples(progress_.epoch_samples());
-    epoch.set_loss_sum(progress_.epoch_loss_sum());
-    epoch.set_correct(progress_.epoch_correct());
-    Add(metrics, &epoch);
-    progress_.set_last_loss(metrics.loss_sum() / static_cast<double>(metrics.samples()));
-    progress_.set_last_accuracy(static_cast<double>(metrics.correct()) /
-                                static_cast<double>(metrics.samples()));
-    if (round.ends_epoch) {
-      if (plan_->EvaluatedEpoch(version) >= 0) epoch_train_[round.epoch] = epoch;
-      progress_.set_ended_epoch_samples(epoch.samples());
-      progress_.set_ended_epoch_loss_sum(epoch.loss_sum());
-      progress_.set_ended_epoch_correct(epoch.correct());
-      epoch.Clear();
-    }
-    progress_.set_epoch_samples(epoch.samples());
-    progress_.set_epoch_loss_sum(epoch.loss_sum());
-    progress_.set_epoch_correct(epoch.correct());
+    ledger_.AddRound(*plan_, version, metrics);
   }
-  if (saving_.contains(version)) {
-    progress_at_[version] = progress_;
-    progress_at_[version].set_elapsed_seconds(ElapsedSeconds(now));
+  if (const auto saving = saving_.find(version); saving != saving_.end()) {
+    saving->second.progress = ledger_.progress();
+    saving->second.progress.set_elapsed_seconds(ElapsedSeconds(now));
   }
   for (Lease& lease : leases_) lease.before.clear();
   if (spread_at_ >= 0 && version >= spread_at_) {
@@ -366,20 +337,11 @@ Status Coordinator::OnEvaluated(const PeerName& from, const wire::Header& header
                            std::to_string(header.partition()));
   }
   AcknowledgeTo(from, header, actions);
-  const int epoch = plan_->EvaluatedEpoch(version);
-  const auto train = epoch_train_.find(epoch);
-  if (train == epoch_train_.end()) return OkStatus();  // reported already
-  auto& parts = evaluations_[version];
-  parts.emplace(header.partition(), header.metrics());
-  if (static_cast<int>(parts.size()) < plan_->settings().partitions) return OkStatus();
-
-  wire::Metrics sum;  // in partition order
-  for (const auto& [partition, metrics] : parts) Add(metrics, &sum);
-  last_validation_ = sum;
-  actions->push_back(EpochEvaluatedAction{epoch, train->second, sum});
-  evaluations_.erase(version);
-  epoch_train_.erase(train);
-  FinishIfDone(now, actions);
+  if (const auto epoch =
+          ledger_.AddEvaluation(*plan_, version, header.partition(), header.metrics())) {
+    actions->push_back(EpochEvaluatedAction{epoch->epoch, epoch->train, epoch->validation});
+    FinishIfDone(now, actions);
+  }
   return OkStatus();
 }
 
@@ -405,7 +367,6 @@ Status Coordinator::OnSaved(int server, const wire::Header& header, ServerAction
                        std::to_string(server) + ": " + file.failure()),
            actions);
     }
-    progress_at_.erase(saving.version);
     saving_.erase(found);
     return OkStatus();
   }
@@ -426,7 +387,7 @@ Status Coordinator::OnSaved(int server, const wire::Header& header, ServerAction
   commit.manifest.set_generation(generation_);
   commit.manifest.set_version(saving.version);
   for (const auto& [index, f] : saving.files) *commit.manifest.add_files() = f;
-  *commit.manifest.mutable_progress() = progress_at_[saving.version];
+  *commit.manifest.mutable_progress() = saving.progress;
   actions->push_back(std::move(commit));
   return OkStatus();
 }
@@ -434,7 +395,6 @@ Status Coordinator::OnSaved(int server, const wire::Header& header, ServerAction
 void Coordinator::OnCommitted(int64_t version, const Status& status, TimeUs now,
                               ServerActions* actions) {
   saving_.erase(version);
-  progress_at_.erase(version);
   if (status.ok()) {
     last_checkpoint_ = std::max(last_checkpoint_, version);
     LOG(INFO) << "checkpoint of round " << version << " is complete";
@@ -451,7 +411,7 @@ void Coordinator::FinishIfDone(TimeUs now, ServerActions* actions) {
   if (phase_ != Phase::kTraining) return;
   const bool stopped = stop_at_ >= 0 && last_checkpoint_ >= stop_at_;
   const bool done = plan_ && version_ == plan_->rounds() && last_checkpoint_ == plan_->rounds() &&
-                    epoch_train_.empty();
+                    ledger_.complete();
   if (!stopped && !done) return;
   if (done) stop_at_ = -1;
   phase_ = Phase::kFinished;
@@ -592,13 +552,14 @@ wire::JobStatus Coordinator::Describe(TimeUs now) const {
   status.set_elapsed_seconds(ElapsedSeconds(now));
   status.set_samples_per_second(WorkerRates());
   if (version_ > 0) {
-    status.set_loss(progress_.last_loss());
-    status.set_accuracy(progress_.last_accuracy());
+    status.set_loss(ledger_.progress().last_loss());
+    status.set_accuracy(ledger_.progress().last_accuracy());
   }
   status.set_last_checkpoint(last_checkpoint_);
-  if (const double n = static_cast<double>(last_validation_.samples()); n > 0) {
-    status.set_validation_loss(last_validation_.loss_sum() / n);
-    status.set_validation_accuracy(static_cast<double>(last_validation_.correct()) / n);
+  const wire::Metrics& validation = ledger_.last_validation();
+  if (const double n = static_cast<double>(validation.samples()); n > 0) {
+    status.set_validation_loss(validation.loss_sum() / n);
+    status.set_validation_accuracy(static_cast<double>(validation.correct()) / n);
   }
   if (plan_) {
     status.set_rounds(plan_->rounds());

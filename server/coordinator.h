@@ -30,6 +30,7 @@
 #include "common/status.h"
 #include "common/transport/message.h"
 #include "server/actions.h"
+#include "server/epoch_ledger.h"
 #include "server/shard.h"
 
 namespace kumo {
@@ -103,6 +104,7 @@ class Coordinator {
   struct Saving {
     int64_t version = 0;
     std::map<int, checkpoint::File> files;  // by server
+    checkpoint::Progress progress;          // as of the version
     bool committing = false;
     bool failed = false;
   };
@@ -155,11 +157,7 @@ class Coordinator {
   std::map<int64_t, Saving> saving_;
   int64_t last_checkpoint_ = -1;
 
-  std::map<int64_t, std::map<int, wire::Metrics>> evaluations_;  // version -> partition -> sums
-  std::map<int, wire::Metrics> epoch_train_;                     // epochs not yet reported
-  std::map<int64_t, checkpoint::Progress> progress_at_;          // as of a version being saved
-  checkpoint::Progress progress_;
-  wire::Metrics last_validation_;
+  EpochLedger ledger_;
 };
 
 }  // namespace kumo

@@ -10,10 +10,6 @@
 namespace kumo {
 namespace {
 
-// A message is lost with a connection only, and OnConnected then repeats what was asked; the timers
-// are for the rest. They are long: a slow network may need seconds for an answer on its way.
-constexpr TimeUs kFirstResend = 5 * kSecond;
-constexpr TimeUs kLastResend = 40 * kSecond;
 constexpr TimeUs kHelloInterval = 500 * kMillisecond;
 
 TimeUs Seconds(double seconds) { return static_cast<TimeUs>(seconds * 1e6); }
@@ -109,7 +105,7 @@ void Session::OnWelcome(int server, const wire::Welcome& welcome, WorkerActions*
 void Session::ForgetRounds(WorkerActions* actions) {
   for (const auto& [partition, lease] : leases_) actions->push_back(DropAction{partition});
   leases_.clear();
-  requests_.clear();
+  requests_.Clear();
   received_states_.clear();
   for (int vector : {wire::START, wire::WEIGHTS}) {
     std::fill(installed_[vector].begin(), installed_[vector].end(), -1);
@@ -157,9 +153,7 @@ void Session::OnOrders(const wire::Header& header, WorkerActions* actions) {
       // The worker that was to hand it over has died: ask again, without waiting.
       if (lease->second.handed_over && !keep->second.handed_over()) {
         lease->second.handed_over = false;
-        std::erase_if(requests_, [&](const auto& r) {
-          return std::get<0>(r.first) == wire::GET_STATE && std::get<1>(r.first) == lease->first;
-        });
+        requests_.Drop(wire::GET_STATE, lease->first);
       }
       ++lease;
       continue;
@@ -167,9 +161,7 @@ void Session::OnOrders(const wire::Header& header, WorkerActions* actions) {
     const int partition = lease->first;
     LOG(INFO) << "partition " << partition << " is no longer ours";
     // What was computed for it is still pushed: the next owner begins after it.
-    std::erase_if(requests_, [&](const auto& r) {
-      return std::get<0>(r.first) == wire::GET_STATE && std::get<1>(r.first) == partition;
-    });
+    requests_.Drop(wire::GET_STATE, partition);
     std::erase_if(received_states_,
                   [&](const auto& s) { return std::get<0>(s.first) == partition; });
     actions->push_back(DropAction{partition});
@@ -183,26 +175,22 @@ void Session::OnOrders(const wire::Header& header, WorkerActions* actions) {
 }
 
 void Session::OnAck(const wire::Header& header) {
-  const auto request =
-      requests_.find({header.acknowledges(), header.partition(), header.chunk(), header.slot()});
-  if (request == requests_.end() || request->second.message.header.round() != header.round()) {
-    return;  // a second answer
-  }
+  const OpenRequests::Key request{header.acknowledges(), header.partition(), header.chunk(),
+                                  header.slot()};
+  if (!requests_.Waits(request, header.round())) return;  // a second answer
   if (header.acknowledges() == wire::EVALUATED) {
     if (const auto lease = leases_.find(header.partition()); lease != leases_.end()) {
       lease->second.evaluated = header.round();
     }
   }
   if (header.acknowledges() == wire::PUSH) acknowledged_at_ = now_;
-  requests_.erase(request);
+  requests_.Drop(request);
 }
 
 void Session::OnChunk(const Message& message) {
   const wire::Header& header = message.header;
-  const auto request = requests_.find({wire::PULL, 0, header.chunk(), header.vector()});
-  if (request == requests_.end() || request->second.message.header.round() != header.round()) {
-    return;  // a second answer, or no longer wanted
-  }
+  const OpenRequests::Key request{wire::PULL, 0, header.chunk(), header.vector()};
+  if (!requests_.Waits(request, header.round())) return;  // a second answer, or no longer wanted
   const auto codec = FindCodec(header.codec());
   const size_t numbers = map_.chunks()[header.chunk()].range.size();
   if (!codec.ok() || message.payload.bytes.size() != (*codec)->EncodedBytes(numbers)) {
@@ -210,7 +198,7 @@ void Session::OnChunk(const Message& message) {
                  << " bytes of codec " << header.codec() << "; asks again";
     return;
   }
-  requests_.erase(request);
+  requests_.Drop(request);
   waiting_[header.vector()][header.chunk()] = message;
   if (header.vector() == wire::START) {
     if (first_chunk_at_ < pushed_at_) first_chunk_at_ = now_;
@@ -228,7 +216,7 @@ void Session::OnGone(int server, const wire::Header& header, WorkerActions* acti
     return;
   }
   // The round that we are at has closed without us: go on with the oldest one still open.
-  requests_.erase({wire::PULL, 0, header.chunk(), header.vector()});
+  requests_.Drop({wire::PULL, 0, header.chunk(), header.vector()});
   for (auto& [partition, lease] : leases_) {
     if (lease.round >= header.round()) continue;
     lease.round = header.round();
@@ -238,21 +226,13 @@ void Session::OnGone(int server, const wire::Header& header, WorkerActions* acti
 
 void Session::OnState(const Message& message) {
   const wire::Header& header = message.header;
-  const auto request =
-      requests_.find({wire::GET_STATE, header.partition(), header.chunk(), header.slot()});
-  if (request == requests_.end() || request->second.message.header.round() != header.round()) {
-    return;
-  }
+  const OpenRequests::Key request{wire::GET_STATE, header.partition(), header.chunk(),
+                                  header.slot()};
+  if (!requests_.Waits(request, header.round())) return;
   const size_t bytes = map_.chunks()[header.chunk()].range.size() * sizeof(float);
   if (!message.payload.empty() && message.payload.bytes.size() != bytes) return;
-  requests_.erase(request);
+  requests_.Drop(request);
   received_states_[{header.partition(), header.chunk(), header.slot()}] = message.payload;
-}
-
-bool Session::Waiting(wire::Type type, int partition) const {
-  return std::any_of(requests_.begin(), requests_.end(), [&](const auto& request) {
-    return std::get<0>(request.first) == type && std::get<1>(request.first) == partition;
-  });
 }
 
 int64_t Session::TargetRound() const {
@@ -307,8 +287,7 @@ bool Session::PullMissing(wire::Vector vector, int64_t version, WorkerActions* a
     waiting.reset();
     if (installed_[vector][chunk.index] == version) continue;
     complete = false;
-    const auto asked = requests_.find({wire::PULL, 0, chunk.index, vector});
-    if (asked != requests_.end() && asked->second.message.header.round() == version) continue;
+    if (requests_.Waits({wire::PULL, 0, chunk.index, vector}, version)) continue;
     wire::Header header;
     header.set_type(wire::PULL);
     header.set_slot(vector);  // tells the two pulls of a chunk apart in requests_
@@ -329,10 +308,11 @@ bool Session::NeedsWeightsApart(int64_t version) const {
 }
 
 void Session::ComputePartition(int partition, Lease* lease, WorkerActions* actions) {
-  if (Waiting(wire::EVALUATED, partition) || Waiting(wire::PUT_STATE, partition)) return;
+  if (requests_.Waits(wire::EVALUATED, partition)) return;
+  if (requests_.Waits(wire::PUT_STATE, partition)) return;
   if (!lease->adopted) {
     AskForState(partition, *lease, actions);
-    if (Waiting(wire::GET_STATE, partition)) return;
+    if (requests_.Waits(wire::GET_STATE, partition)) return;
     AdoptAction adopt{partition, {}};
     for (const auto& [key, payload] : received_states_) {
       if (std::get<0>(key) != partition || payload.empty()) continue;
@@ -365,7 +345,7 @@ void Session::AskForState(int partition, const Lease& lease, WorkerActions* acti
   for (const Chunk& chunk : map_.chunks()) {
     if (chunk.segment == Segment::kStatistics) continue;
     for (int slot = 0; slot < slots; ++slot) {
-      if (requests_.contains({wire::GET_STATE, partition, chunk.index, slot}) ||
+      if (requests_.Waits({wire::GET_STATE, partition, chunk.index, slot}) ||
           received_states_.contains({partition, chunk.index, slot})) {
         continue;
       }
@@ -389,8 +369,8 @@ WorkerActions Session::OnConnected(int server, TimeUs now) {
     servers_[server].next_hello = now;
     return actions;
   }
-  for (const auto& [key, request] : requests_) {
-    if (request.server == server) actions.push_back(SendToServerAction{server, request.message});
+  for (const OpenRequests::Request* request : requests_.OfServer(server)) {
+    actions.push_back(SendToServerAction{server, request->message});
   }
   return Stamp(std::move(actions));
 }
@@ -506,13 +486,9 @@ void Session::Finish(Status status, WorkerActions* actions) {
 }
 
 void Session::Ask(int server, wire::Header header, Payload payload, WorkerActions* actions) {
-  const RequestKey key{header.type(), header.partition(), header.chunk(), header.slot()};
-  Request& request = requests_[key];
-  request.server = server;
-  request.message = Message{std::move(header), std::move(payload)};
-  request.interval = kFirstResend;
-  request.resend_at = now_ + request.interval;
-  actions->push_back(SendToServerAction{server, request.message});
+  const Message& message =
+      requests_.Add(server, Message{std::move(header), std::move(payload)}, now_);
+  actions->push_back(SendToServerAction{server, message});
 }
 
 void Session::SendHello(int server, WorkerActions* actions) {
@@ -578,11 +554,8 @@ WorkerActions Session::Tick(TimeUs now) {
     next_heartbeat_ = now + Seconds(cluster.heartbeat_s);
     SendHeartbeats(&actions);
   }
-  for (auto& [key, request] : requests_) {
-    if (now < request.resend_at) continue;
-    request.interval = std::min(2 * request.interval, kLastResend);
-    request.resend_at = now + request.interval;
-    actions.push_back(SendToServerAction{request.server, request.message});
+  for (const OpenRequests::Request* request : requests_.Due(now)) {
+    actions.push_back(SendToServerAction{request->server, request->message});
   }
   Proceed(&actions);
   return Stamp(std::move(actions));
@@ -596,8 +569,7 @@ TimeUs Session::NextDeadline() const {
       next = std::min(next, servers_[i].next_hello);
     }
   }
-  for (const auto& [key, request] : requests_) next = std::min(next, request.resend_at);
-  return next;
+  return std::min(next, requests_.NextDue());
 }
 
 void Session::SetTraffic(uint64_t bytes_sent, uint64_t bytes_received) {
@@ -632,16 +604,15 @@ std::string Session::StateInWords() const {
   if (busy_ == Busy::kTraining)
     return round + ": trains partition " + std::to_string(busy_partition_);
   if (busy_ == Busy::kEvaluating) return round + ": evaluates";
-  for (const auto& [key, request] : requests_) {
-    const std::string server = " (server " + std::to_string(request.server) + ")";
-    switch (std::get<0>(key)) {
-      case wire::PULL:
-        return round + ": waits for the weights" + server;
-      case wire::GET_STATE:
-      case wire::PUT_STATE:
-        return round + ": hands over a partition's state" + server;
-      default:
-        break;
+  const auto at = [](const OpenRequests::Request* request) {
+    return " (server " + std::to_string(request->server) + ")";
+  };
+  if (const auto* pull = requests_.First(wire::PULL)) {
+    return round + ": waits for the weights" + at(pull);
+  }
+  for (const wire::Type type : {wire::GET_STATE, wire::PUT_STATE}) {
+    if (const auto* state = requests_.First(type)) {
+      return round + ": hands over a partition's state" + at(state);
     }
   }
   return requests_.empty() ? round + ": waits for orders" : round + ": waits for acknowledgements";

@@ -30,6 +30,7 @@
 #include "common/shard_map.h"
 #include "common/status.h"
 #include "common/transport/message.h"
+#include "worker/open_requests.h"
 
 namespace kumo {
 
@@ -155,14 +156,6 @@ class Session {
     bool adopted = false;      // has what it carries
     int64_t evaluated = -1;    // version whose evaluation is acknowledged
   };
-  // Type, partition, chunk, slot: one request of each is under way at most.
-  using RequestKey = std::tuple<wire::Type, int, int, int>;
-  struct Request {
-    int server = 0;
-    Message message;
-    TimeUs resend_at = 0;
-    TimeUs interval = 0;
-  };
   enum class Busy { kNo, kInitialising, kTraining, kEvaluating };
 
   Session(SessionSettings settings, JobPlan plan, ShardMap map, TimeUs now);
@@ -183,7 +176,6 @@ class Session {
   bool NeedsWeightsApart(int64_t version) const;
   void ComputePartition(int partition, Lease* lease, WorkerActions* actions);
   void AskForState(int partition, const Lease& lease, WorkerActions* actions);
-  bool Waiting(wire::Type type, int partition) const;
   void Ask(int server, wire::Header header, Payload payload, WorkerActions* actions);
   void SendHello(int server, WorkerActions* actions);
   void SendHeartbeats(WorkerActions* actions);
@@ -210,7 +202,7 @@ class Session {
   bool initialised_ = false;           // the initial weights were pushed, or are not wanted
   std::vector<int64_t> installed_[2];  // by vector and chunk: version, or -1
   std::vector<std::optional<Message>> waiting_[2];  // pulled, not installed yet
-  std::map<RequestKey, Request> requests_;
+  OpenRequests requests_;
   std::map<std::tuple<int, int, int>, Payload> received_states_;  // partition, chunk, slot
 
   // Of the round under way: when the last block was pushed, when the last push was acknowledged,

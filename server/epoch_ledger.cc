@@ -1,0 +1,63 @@
+#include "server/epoch_ledger.h"
+
+namespace kumo {
+namespace {
+
+void Add(const wire::Metrics& from, wire::Metrics* to) {
+  to->set_samples(to->samples() + from.samples());
+  to->set_loss_sum(to->loss_sum() + from.loss_sum());
+  to->set_correct(to->correct() + from.correct());
+}
+
+}  // namespace
+
+void EpochLedger::Start(const JobPlan& plan, int64_t version) {
+  const int epoch = plan.EvaluatedEpoch(version);
+  if (epoch < 0) return;
+  wire::Metrics& train = ended_[epoch];
+  train.set_samples(progress_.ended_epoch_samples());
+  train.set_loss_sum(progress_.ended_epoch_loss_sum());
+  train.set_correct(progress_.ended_epoch_correct());
+}
+
+void EpochLedger::AddRound(const JobPlan& plan, int64_t version, const wire::Metrics& metrics) {
+  const auto samples = static_cast<double>(metrics.samples());
+  progress_.set_last_loss(metrics.loss_sum() / samples);
+  progress_.set_last_accuracy(static_cast<double>(metrics.correct()) / samples);
+  wire::Metrics epoch;
+  epoch.set_samples(progress_.epoch_samples());
+  epoch.set_loss_sum(progress_.epoch_loss_sum());
+  epoch.set_correct(progress_.epoch_correct());
+  Add(metrics, &epoch);
+  const RoundPlan round = plan.Round(version - 1);
+  if (round.ends_epoch) {
+    if (plan.EvaluatedEpoch(version) >= 0) ended_[round.epoch] = epoch;
+    progress_.set_ended_epoch_samples(epoch.samples());
+    progress_.set_ended_epoch_loss_sum(epoch.loss_sum());
+    progress_.set_ended_epoch_correct(epoch.correct());
+    epoch.Clear();
+  }
+  progress_.set_epoch_samples(epoch.samples());
+  progress_.set_epoch_loss_sum(epoch.loss_sum());
+  progress_.set_epoch_correct(epoch.correct());
+}
+
+std::optional<EpochLedger::Epoch> EpochLedger::AddEvaluation(const JobPlan& plan, int64_t version,
+                                                             int partition,
+                                                             const wire::Metrics& metrics) {
+  const int epoch = plan.EvaluatedEpoch(version);
+  const auto train = ended_.find(epoch);
+  if (train == ended_.end()) return std::nullopt;  // reported already
+  std::map<int, wire::Metrics>& parts = evaluations_[epoch];
+  parts.emplace(partition, metrics);
+  if (static_cast<int>(parts.size()) < plan.settings().partitions) return std::nullopt;
+
+  last_validation_.Clear();
+  for (const auto& [p, part] : parts) Add(part, &last_validation_);  // in partition order
+  Epoch complete{epoch, train->second, last_validation_};
+  evaluations_.erase(epoch);
+  ended_.erase(train);
+  return complete;
+}
+
+}  // namespace kumo

@@ -1,0 +1,54 @@
+// The sums behind the curves: loss and accuracy of rounds, of epochs, and of their evaluations.
+//
+// Rounds are counted as they close and evaluations as partitions report them, in any order; an
+// epoch is complete when all partitions have evaluated the version that it ended with. A
+// checkpoint keeps progress(), so that a resumed job's epochs have the sums of an uninterrupted
+// one.
+//
+// Owned by the Coordinator; one thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+
+#include "common/job_plan.h"
+#include "proto/checkpoint.pb.h"
+#include "proto/wire.pb.h"
+
+namespace kumo {
+
+class EpochLedger {
+ public:
+  struct Epoch {
+    int epoch = 0;
+    wire::Metrics train, validation;
+  };
+
+  EpochLedger() = default;
+  // restored: of the checkpoint that the job goes on from. elapsed_seconds is not touched here.
+  explicit EpochLedger(const checkpoint::Progress& restored) : progress_(restored) {}
+
+  // The job starts at `version`: an epoch that ended there is still to be evaluated.
+  void Start(const JobPlan& plan, int64_t version);
+  // The round that made `version` has closed. Requires samples in it.
+  void AddRound(const JobPlan& plan, int64_t version, const wire::Metrics& metrics);
+  // A partition has evaluated its slice with `version`, which ends an epoch that is evaluated; a
+  // second report of a partition changes nothing. The epoch when that was the last partition.
+  std::optional<Epoch> AddEvaluation(const JobPlan& plan, int64_t version, int partition,
+                                     const wire::Metrics& metrics);
+
+  const checkpoint::Progress& progress() const { return progress_; }
+  // Of the last complete epoch since the start; no samples before the first.
+  const wire::Metrics& last_validation() const { return last_validation_; }
+  // No epoch that has ended waits for its evaluation.
+  bool complete() const { return ended_.empty(); }
+
+ private:
+  checkpoint::Progress progress_;
+  std::map<int, wire::Metrics> ended_;  // epoch -> training sums, until it is evaluated
+  std::map<int, std::map<int, wire::Metrics>> evaluations_;  // epoch -> partition -> sums
+  wire::Metrics last_validation_;
+};
+
+}  // namespace kumo
