@@ -1,5 +1,7 @@
 // Kumo's transport as a contender: kumo::ZmqTransport with wire::Headers, as the real server and
 // worker use it, without their state machines.
+#include <memory>
+
 #include <unistd.h>
 
 #include <glog/logging.h>

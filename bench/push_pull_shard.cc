@@ -1,5 +1,7 @@
 // Kumo's transport with the real shard behind it: the server's work is then a round of synchronous
 // SGD (checking the numbers, the update rule, the next version), not just the adding.
+#include <cstdint>
+#include <memory>
 #include <variant>
 
 #include <glog/logging.h>

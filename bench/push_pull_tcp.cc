@@ -8,7 +8,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstring>
+#include <memory>
 
 #include <glog/logging.h>
 

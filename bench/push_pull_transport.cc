@@ -1,5 +1,6 @@
 #include "bench/push_pull_transport.h"
 
+#include <cstdint>
 #include <cstring>
 
 #include <glog/logging.h>

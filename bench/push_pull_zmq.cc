@@ -1,7 +1,9 @@
 // A bare ZeroMQ pair as a contender: DEALER and ROUTER, a 16-byte header frame and a payload frame
 // without copies, nothing else. It has the settings that are best for it: queues without limits,
 // the loopback's congestion control on both ends, the process's allocator tuned.
+#include <cstdint>
 #include <cstring>
+#include <memory>
 
 #include <glog/logging.h>
 

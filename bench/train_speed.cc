@@ -10,6 +10,7 @@
 // that they got instead of the wall's.
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>

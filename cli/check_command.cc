@@ -1,5 +1,6 @@
 // kumo check: everything that can be known to be wrong before a start.
 #include <charconv>
+#include <cstdint>
 #include <cstdio>
 #include <sstream>
 #include <utility>

@@ -3,6 +3,8 @@
 // computes the same bits.
 #pragma once
 
+#include <cstdint>
+
 #include "common/vector_loop.h"
 
 namespace kumo::KUMO_ISA {

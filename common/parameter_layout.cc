@@ -1,5 +1,6 @@
 #include "common/parameter_layout.h"
 
+#include <algorithm>
 #include <set>
 
 #include "common/fnv.h"

@@ -1,5 +1,6 @@
 #include "data/open_datasets.h"
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>

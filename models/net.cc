@@ -1,6 +1,7 @@
 #include "models/net.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <iomanip>
 #include <sstream>
 

@@ -10,6 +10,7 @@
 // its own output.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>

@@ -3,6 +3,7 @@
 // Values and pure functions; thread-safe.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 

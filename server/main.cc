@@ -1,8 +1,10 @@
 // kumo-server: holds one shard of a job's weights; server 0 also coordinates.
 #include <cinttypes>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>

@@ -1,6 +1,7 @@
 #include "server/resume.h"
 
 #include <charconv>
+#include <cstdint>
 
 #include "common/checkpoint/checkpoint.h"
 #include "common/options/experiment_text.h"

@@ -1,6 +1,7 @@
 #include "server/server_service.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 
 #include <glog/logging.h>

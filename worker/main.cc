@@ -1,7 +1,9 @@
 // kumo-worker: computes partitions of a job on one device.
 #include <cinttypes>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>

@@ -1,6 +1,7 @@
 // The manifest: its text form, and what may stand in one.
 
 #include <cinttypes>
+#include <cstdint>
 #include <cstdio>
 #include <sstream>
 

@@ -1,4 +1,6 @@
 // Codec bf16: the upper half of a float32, rounded to nearest even, saturating.
+#include <cstdint>
+
 #include "common/codec/half.h"
 
 namespace kumo::KUMO_ISA {

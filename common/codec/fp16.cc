@@ -1,4 +1,6 @@
 // Codec fp16: IEEE binary16, rounded to nearest even, saturating at +-65504.
+#include <cstdint>
+
 #include "common/codec/half.h"
 
 namespace kumo::KUMO_ISA {

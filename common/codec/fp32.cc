@@ -1,4 +1,6 @@
 // Codec fp32: the numbers themselves.
+#include <cstdint>
+
 #include "common/codec/bucket.h"
 
 namespace kumo::KUMO_ISA {

@@ -4,6 +4,8 @@
 //   kInfinity: the bits of its infinity
 #pragma once
 
+#include <cstdint>
+
 #include "common/codec/bucket.h"
 
 namespace kumo::KUMO_ISA {

@@ -1,4 +1,6 @@
 // Codec int8: a scale per bucket, absmax / 127, and codes rounded to nearest even.
+#include <cstdint>
+
 #include "common/codec/bucket.h"
 
 namespace kumo::KUMO_ISA {

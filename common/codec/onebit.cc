@@ -3,6 +3,8 @@
 //
 // Bit v of word l belongs to number 16 v + l: sixteen lanes shift their own word, so neither side
 // ever gathers bits across lanes.
+#include <cstdint>
+
 #include "common/codec/bucket.h"
 #include "common/lanes.h"
 

@@ -1,6 +1,7 @@
 #include "common/telemetry/run_recorder.h"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 namespace kumo {

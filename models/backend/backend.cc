@@ -1,5 +1,7 @@
 #include "models/backend/backend.h"
 
+#include <cstdint>
+
 #include <glog/logging.h>
 
 namespace kumo {

@@ -9,6 +9,7 @@
 // A Backend outlives its Ops. Neither is thread-safe: one net, one caller at a time.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>

@@ -1,3 +1,6 @@
+#include <cstdint>
+#include <optional>
+
 #include "models/layers/plans.h"
 
 namespace kumo {

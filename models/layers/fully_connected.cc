@@ -1,3 +1,5 @@
+#include <cstdint>
+
 #include "models/layers/plans.h"
 
 namespace kumo {

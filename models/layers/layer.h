@@ -6,6 +6,7 @@
 // models/backend/. Everything here is a value or a pure function; thread-safe.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>

@@ -1,3 +1,5 @@
+#include <cstdint>
+
 #include "models/layers/layer.h"
 #include "models/layers/plans.h"
 

@@ -2,6 +2,7 @@
 // line in the list and one op in models/backend/.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>

@@ -1,5 +1,7 @@
 // Rules `block_momentum` and `average`.
 #include <cmath>
+#include <cstdint>
+#include <memory>
 #include <sstream>
 
 #include "server/rules/kernel_table.h"

@@ -1,4 +1,5 @@
 // Rule `gradient`: next = weights - step of an optimiser along the mean gradient.
+#include <memory>
 #include <utility>
 
 #include "server/rules/rule.h"

@@ -1,5 +1,6 @@
 #include "tests/common/memory_file_system.h"
 
+#include <cstdint>
 #include <cstring>
 #include <utility>
 

@@ -5,6 +5,7 @@
 // more). One thread.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>

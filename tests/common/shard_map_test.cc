@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "common/shard_map.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // data/fetch.sh against mirrors that are folders (file://, which curl knows).
+#include <cstdint>
 #include <cstdlib>
 
 #include <gmock/gmock.h>

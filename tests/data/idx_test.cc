@@ -2,6 +2,7 @@
 
 #include <sys/resource.h>
 
+#include <cstdint>
 #include <numeric>
 
 #include <gmock/gmock.h>

@@ -1,6 +1,7 @@
 #include "data/open_datasets.h"
 
 #include <array>
+#include <cstdint>
 #include <cstdlib>
 
 #include <gmock/gmock.h>

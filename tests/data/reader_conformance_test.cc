@@ -1,4 +1,5 @@
 // What every reader of the list must do; a new reader adds its sample files here.
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <thread>

@@ -1,5 +1,6 @@
 #include "models/initialiser.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <gmock/gmock.h>

@@ -3,6 +3,7 @@
 // thread and with three.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <numeric>
 #include <set>
 

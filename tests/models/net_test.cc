@@ -1,5 +1,6 @@
 #include "models/net.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 

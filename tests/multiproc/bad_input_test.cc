@@ -6,6 +6,8 @@
 
 #include <netinet/in.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 

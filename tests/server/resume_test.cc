@@ -1,3 +1,5 @@
+#include <cstdint>
+
 #include "server/resume.h"
 
 #include <gmock/gmock.h>

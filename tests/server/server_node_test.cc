@@ -1,6 +1,7 @@
 #include "server/server_node.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include <gmock/gmock.h>

@@ -1,5 +1,6 @@
 #include "tests/server/shard_harness.h"
 
+#include <cstdint>
 #include <cstring>
 
 #include <glog/logging.h>

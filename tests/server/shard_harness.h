@@ -2,6 +2,7 @@
 // runs when the test says so.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>

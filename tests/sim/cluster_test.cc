@@ -4,6 +4,7 @@
 // repeats it; KUMO_SIM_SEEDS and KUMO_SIM_FIRST_SEED choose how many and which.
 #include "tests/sim/cluster.h"
 
+#include <cstdint>
 #include <cstdlib>
 
 #include <gtest/gtest.h>

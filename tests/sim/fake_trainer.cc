@@ -1,7 +1,9 @@
 #include "tests/sim/fake_trainer.h"
 
 #include <cmath>
+#include <cstdint>
 #include <cstring>
+#include <memory>
 
 #include <glog/logging.h>
 

@@ -3,6 +3,7 @@
 // partitions or states changes the final bits.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <vector>
 

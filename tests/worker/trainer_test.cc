@@ -1,6 +1,7 @@
 #include "worker/trainer.h"
 
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <limits>
 

@@ -1,4 +1,7 @@
 // ReLU, tanh and sigmoid. All three have their derivative in terms of their value.
+#include <cstdint>
+#include <memory>
+
 #include "models/backend/cpu/ops.h"
 
 namespace kumo::cpu {

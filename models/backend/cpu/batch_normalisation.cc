@@ -1,5 +1,7 @@
 // Batch normalisation (Ioffe & Szegedy 2015): one channel is one unit of work.
 #include <cmath>
+#include <cstdint>
+#include <memory>
 
 #include <glog/logging.h>
 

@@ -1,4 +1,6 @@
 // Batch normalisation of one channel.
+#include <cstdint>
+
 #include "models/backend/cpu/kernels.h"
 #include "models/backend/cpu/vector.h"
 

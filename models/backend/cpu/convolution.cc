@@ -5,7 +5,10 @@
 // Backward: the pooled gradient is spread to a full one; then the weights' gradient (OuterTile,
 // against a zero-padded copy of the input where the convolution pads) and the input's (TapProduct
 // the other way round).
+#include <cstdint>
 #include <cstring>
+#include <memory>
+#include <optional>
 
 #include <glog/logging.h>
 

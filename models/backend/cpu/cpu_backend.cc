@@ -1,5 +1,8 @@
 #include "models/backend/cpu/cpu_backend.h"
 
+#include <cstdint>
+#include <optional>
+
 #include <glog/logging.h>
 
 #include "models/backend/cpu/ops.h"

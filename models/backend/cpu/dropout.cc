@@ -1,6 +1,10 @@
 // Dropout. The mask of a step comes from a stream that seed, partition, round, step and layer name;
 // number i of the stream decides number i of the minibatch, counted sample by sample, so it does
 // not depend on how this device lays samples out.
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+
 #include "common/rng.h"
 #include "models/backend/cpu/ops.h"
 

@@ -3,6 +3,8 @@
 // tanh and sigmoid come from one expm1: x = k ln 2 + r with |r| <= ln 2 / 2, exp(r) - 1 by its
 // Taylor polynomial (the first term left out, r^9/9!, is below 2^-33 of r), and
 // exp(x) - 1 = 2^k (exp(r) - 1) + (2^k - 1). For k = 0 that keeps all bits of a small x.
+#include <cstdint>
+
 #include "models/backend/cpu/kernels.h"
 #include "models/backend/cpu/vector.h"
 

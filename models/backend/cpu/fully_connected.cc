@@ -1,5 +1,8 @@
 // Fully connected layers with oneDNN's matrix product. In the backend's layout activations are
 // [feature][sample], so none of the three products needs a transposed copy.
+#include <cstdint>
+#include <memory>
+
 #include <dnnl.h>
 #include <glog/logging.h>
 #include <omp.h>

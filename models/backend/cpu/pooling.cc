@@ -1,4 +1,7 @@
 // Max and average pooling: one channel is one unit of work.
+#include <cstdint>
+#include <memory>
+
 #include <glog/logging.h>
 
 #include "models/backend/cpu/ops.h"

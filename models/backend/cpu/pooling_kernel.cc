@@ -1,4 +1,6 @@
 // Pooling of one channel, 16 samples at a time.
+#include <cstdint>
+
 #include "models/backend/cpu/kernels.h"
 #include "models/backend/cpu/vector.h"
 

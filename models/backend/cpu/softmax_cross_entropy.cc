@@ -1,6 +1,9 @@
 // Softmax and cross-entropy in one: loss = log(sum exp(s - max)) - (s_label - max), gradient
 // (softmax - one-hot) / batch.
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <memory>
 
 #include "models/backend/cpu/ops.h"
 

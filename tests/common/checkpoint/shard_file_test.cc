@@ -1,5 +1,6 @@
 #include "common/checkpoint/shard_file.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>

@@ -2,6 +2,7 @@
 // arithmetic.
 #include <bit>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <limits>
 #include <vector>

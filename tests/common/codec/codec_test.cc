@@ -1,6 +1,7 @@
 // What every codec of the list must do, on every instruction-set level of this machine.
 #include "common/codec/codec.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>

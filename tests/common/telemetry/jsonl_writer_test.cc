@@ -1,6 +1,8 @@
 #include "common/telemetry/jsonl_writer.h"
 
 #include <cmath>
+#include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <string>
 

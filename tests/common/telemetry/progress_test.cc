@@ -1,5 +1,6 @@
 #include "common/telemetry/progress.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 

@@ -1,5 +1,6 @@
 #include "common/telemetry/run_recorder.h"
 
+#include <algorithm>
 #include <string>
 
 #include <gmock/gmock.h>

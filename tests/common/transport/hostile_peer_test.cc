@@ -1,4 +1,6 @@
 // Whatever comes in at the port: the process lives on, serves its real peers, and does not grow.
+#include <cstdint>
+
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>

@@ -2,6 +2,7 @@
 // them until something holds. Every wait has a limit, and a test fails when it is reached.
 #pragma once
 
+#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <initializer_list>
