@@ -39,9 +39,10 @@ CommandLine MakeCommandLine(ExperimentArguments* experiment, LaunchArguments* ar
                  "cluster.workers");
   line.AddOption("servers", "M", {.min = 1, .max = ShardMap::kMaxServers}, "Server processes",
                  &args->servers, "as many as cluster.servers names, else 1");
-  line.AddOption("max-restarts", "N", {.min = 0, .max = 1000000},
-                 "How often one worker that crashed or lost its servers is started again",
-                 &args->max_restarts);
+  line.AddOption(
+      "max-restarts", "N", {.min = 0, .max = 1000000},
+      "How often one process that crashed, was preempted or lost its servers is started again",
+      &args->max_restarts);
   line.AddOption("grace", "SECONDS", {.min = 0, .max = 86400, .min_excluded = true},
                  "From the request to stop to SIGKILL", &args->grace_s, "checkpoint.grace_s");
   line.AddNote(
@@ -116,6 +117,8 @@ LaunchPlan MakePlan(const ExperimentArguments& args, const Experiment& experimen
   for (int i = 0; i < plan.supervisor.servers; ++i) {
     add({ProcessId::Role::kServer, i}, "kumo-server", "--index", std::to_string(i));
   }
+  // Whatever the run began with, it goes on from its own last checkpoint.
+  plan.again[{ProcessId::Role::kServer, 0}] = {"--set", "checkpoint.resume=auto"};
   for (int i = 0; i < plan.supervisor.workers; ++i) {
     const ProcessId id{ProcessId::Role::kWorker, i};
     add(id, "kumo-worker", "--name", id.Name());

@@ -71,7 +71,7 @@ void Launcher::Do(const Supervisor::Actions& actions) {
       Signal(action.process, action.signal);
       continue;
     }
-    const Status status = Start(action.process);
+    const Status status = Start(action.process, action.again);
     if (status.ok()) continue;
     // A program that cannot be executed will not become executable by trying again.
     failures[action.process] = {static_cast<int>(ExitCode::kBadConfiguration), 0, status.message()};
@@ -79,10 +79,13 @@ void Launcher::Do(const Supervisor::Actions& actions) {
   for (const auto& [id, end] : failures) Do(supervisor_.OnEnd(id, end, clock_->NowUs()));
 }
 
-Status Launcher::Start(const ProcessId& id) {
+Status Launcher::Start(const ProcessId& id, bool again) {
   unlink(LastWordsFile(id).c_str());
   ChildSpec spec;
   spec.command = plan_.commands.at(id);
+  if (const auto more = plan_.again.find(id); again && more != plan_.again.end()) {
+    spec.command.insert(spec.command.end(), more->second.begin(), more->second.end());
+  }
   spec.environment = {{"KUMO_TERMINATION_LOG", LastWordsFile(id)}};
   spec.output_file = OutputFile(id);
   std::error_code error;

@@ -21,6 +21,8 @@ struct LaunchPlan {
   SupervisorSettings supervisor;
   // A process's program and arguments; filled for each process that the settings ask for.
   std::map<ProcessId, std::vector<std::string>> commands;
+  // Put behind them when a process is started again.
+  std::map<ProcessId, std::vector<std::string>> again;
   // An existing folder. Server 0 writes to the terminal; the others' output goes to
   // <name>.stderr there; what a process says at its end is found in <name>.last-words.
   std::string log_directory;
@@ -40,7 +42,7 @@ class Launcher {
 
  private:
   void Do(const Supervisor::Actions& actions);
-  Status Start(const ProcessId& id);
+  Status Start(const ProcessId& id, bool again);
   void Signal(const ProcessId& id, int signal);
   // Waits for a signal or the supervisor's next deadline.
   void Wait();

@@ -64,7 +64,7 @@ Supervisor::Actions Supervisor::Begin() {
   const auto start = [&](ProcessId::Role role, int count) {
     for (int i = 0; i < count; ++i) {
       processes_[{role, i}] = Process();
-      actions.push_back({SupervisorAction::Kind::kStart, {role, i}, 0});
+      actions.push_back({SupervisorAction::Kind::kStart, {role, i}, 0, /*again=*/false});
     }
   };
   start(ProcessId::Role::kServer, settings_.servers);
@@ -84,10 +84,8 @@ Supervisor::Actions Supervisor::OnEnd(const ProcessId& id, const ProcessEnd& end
         phase_ = Phase::kLeaving;
         deadline_ = now + settings_.leave_us;
         CancelRestarts();
-      } else if (!end.ok() && id.role == ProcessId::Role::kServer) {
-        Fail(id, end, "", now, &actions);
       } else if (!end.ok()) {
-        OnWorkerFailure(id, end, now, &actions);
+        OnFailure(id, end, now, &actions);
       }
       break;
     case Phase::kStopping:
@@ -112,9 +110,11 @@ Supervisor::Actions Supervisor::OnEnd(const ProcessId& id, const ProcessEnd& end
   return actions;
 }
 
-void Supervisor::OnWorkerFailure(const ProcessId& id, const ProcessEnd& end, TimeUs now,
-                                 Actions* actions) {
-  if (IsHopeless(end)) return Fail(id, end, "", now, actions);
+void Supervisor::OnFailure(const ProcessId& id, const ProcessEnd& end, TimeUs now,
+                           Actions* actions) {
+  if (IsHopeless(end) || (id == kServer0 && IsUnavailable(end))) {
+    return Fail(id, end, "", now, actions);
+  }
   Process& process = processes_[id];
   if (process.restarts < settings_.max_restarts) {
     const int doublings = std::min(process.restarts, 20);
@@ -126,8 +126,9 @@ void Supervisor::OnWorkerFailure(const ProcessId& id, const ProcessEnd& end, Tim
     warnings_.push_back(Describe(id, end) + " (started again)");
     return;
   }
-  const std::string remark = " (after " + std::to_string(process.restarts) + " restarts)";
-  if (WorkerIsLeft()) {
+  const std::string remark =
+      process.restarts > 0 ? " (after " + std::to_string(process.restarts) + " restarts)" : "";
+  if (id.role == ProcessId::Role::kWorker && WorkerIsLeft()) {
     warnings_.push_back(Describe(id, end) + remark);
   } else {
     Fail(id, end, remark, now, actions);
@@ -157,7 +158,7 @@ Supervisor::Actions Supervisor::OnStopRequest(int signal, TimeUs now) {
   deadline_ = now + settings_.grace_us;
   CancelRestarts();
   if (IsRunning(kServer0)) {
-    actions.push_back({SupervisorAction::Kind::kSignal, kServer0, SIGTERM});
+    actions.push_back({SupervisorAction::Kind::kSignal, kServer0, SIGTERM, false});
   } else {
     SignalAll(SIGTERM, &actions);
   }
@@ -169,7 +170,7 @@ Supervisor::Actions Supervisor::OnTime(TimeUs now) {
   for (auto& [id, process] : processes_) {
     if (process.state == State::kPausing && now >= process.restart_at) {
       process.state = State::kRunning;
-      actions.push_back({SupervisorAction::Kind::kStart, id, 0});
+      actions.push_back({SupervisorAction::Kind::kStart, id, 0, /*again=*/true});
     }
   }
   if (!deadline_ || now < *deadline_) return actions;
@@ -229,7 +230,7 @@ void Supervisor::CancelRestarts() {
 void Supervisor::SignalAll(int signal, Actions* actions) {
   for (const auto& [id, process] : processes_) {
     if (process.state == State::kRunning) {
-      actions->push_back({SupervisorAction::Kind::kSignal, id, signal});
+      actions->push_back({SupervisorAction::Kind::kSignal, id, signal, false});
     }
   }
 }

@@ -2,13 +2,14 @@
 // happened (a process ended, a person wants to stop, time passed) and returns what to do (start,
 // signal). It sees no process, clock or signal itself; Launcher carries its decisions out.
 //
-// In prose. A server that fails ends the job: its shard is lost until a person or Kubernetes starts
-// the job again from a checkpoint. A worker that crashes or loses its servers is started again,
-// after a pause that doubles, a limited number of times; when no worker is left the job fails. Exit
-// codes 64 and 78 say that starting again cannot help: they end the job at once. When server 0 ends
-// well the job is done, and the others get a moment to leave. A request to stop goes to server 0
-// alone, which saves and lets everybody leave; a second one kills. The first cause of a failure is
-// what the launcher reports, whatever the end of the others says after it.
+// In prose. A process that crashes, is preempted or loses its servers is started again, after a
+// pause that doubles, a limited number of times: the job goes on (from its last checkpoint, where a
+// server was lost). When a server is gone for good, or no worker is left, the job fails. Exit codes
+// 64 and 78 say that starting again cannot help: they end the job at once. Server 0 knows how the
+// job stands: when it ends well the job is done, and the others get a moment to leave; when it
+// leaves with 75 the job was stopped or has failed. A request to stop goes to server 0 alone, which
+// saves and lets everybody leave; a second one kills. The first cause of a failure is what the
+// launcher reports, whatever the end of the others says after it.
 //
 // Used by one thread.
 #pragma once
@@ -42,8 +43,8 @@ struct ProcessEnd {
 struct SupervisorSettings {
   int servers = 1;
   int workers = 1;
-  int max_restarts = 3;                        // of one worker
-  TimeUs first_pause_us = 500 * kMillisecond;  // before a worker's first restart; then doubling
+  int max_restarts = 3;                        // of one process
+  TimeUs first_pause_us = 500 * kMillisecond;  // before its first restart; then doubling
   TimeUs longest_pause_us = 10 * kSecond;
   TimeUs grace_us = 25 * kSecond;  // from the request to stop to SIGKILL
   TimeUs leave_us = 10 * kSecond;  // from the end of server 0 to SIGTERM for who is still there
@@ -58,6 +59,7 @@ struct SupervisorAction {
   Kind kind = Kind::kStart;
   ProcessId process;
   int signal = 0;
+  bool again = false;  // kStart: it has run before
 };
 
 struct Outcome {
@@ -98,7 +100,7 @@ class Supervisor {
     ProcessEnd end;         // kEnded, kPausing
   };
 
-  void OnWorkerFailure(const ProcessId& id, const ProcessEnd& end, TimeUs now, Actions* actions);
+  void OnFailure(const ProcessId& id, const ProcessEnd& end, TimeUs now, Actions* actions);
   void Fail(const ProcessId& id, const ProcessEnd& end, const std::string& remark, TimeUs now,
             Actions* actions);
   void CancelRestarts();

@@ -7,7 +7,9 @@
 #include <variant>
 #include <vector>
 
+#include "common/checkpoint/shard_file.h"
 #include "common/checkpoint/snapshot.h"
+#include "common/parameter_layout.h"
 #include "common/status.h"
 #include "common/transport/message.h"
 #include "proto/checkpoint.pb.h"
@@ -27,12 +29,23 @@ struct ComputeAction {
 
 // Write the shard's file of a checkpoint durably beside the training, then call OnSaved.
 struct SaveAction {
+  ShardFileHeader header;
   ShardSnapshot snapshot;
 };
 
-// Read this shard's part of a checkpoint, verified, then call OnRestored.
+// Read what a checkpoint holds for `wanted`, verified, then call OnRestored.
 struct RestoreAction {
+  uint32_t generation = 0;
   std::string checkpoint;
+  Range wanted;
+};
+
+// The job goes back. When every manifest that is being written is there: make `generation` durable,
+// so that no later process uses it again, find the newest checkpoint that verifies and is not newer
+// than `newest`, and call OnChosen.
+struct ChooseCheckpointAction {
+  uint32_t generation = 0;
+  int64_t newest = 0;
 };
 
 // All files of a checkpoint are durable: write its manifest, then call OnCommitted.
@@ -41,6 +54,10 @@ struct CommitAction {
 };
 
 // For the curves and the progress line.
+struct WentBackAction {
+  int64_t version = 0;  // what is known about later rounds does not count any more
+  std::string why;
+};
 struct RoundClosedAction {
   int64_t round = 0;
   wire::Metrics metrics;
@@ -57,8 +74,8 @@ struct ExitAction {
 };
 
 using ServerAction =
-    std::variant<SendAction, ComputeAction, SaveAction, RestoreAction, CommitAction,
-                 RoundClosedAction, EpochEvaluatedAction, ExitAction>;
+    std::variant<SendAction, ComputeAction, SaveAction, RestoreAction, ChooseCheckpointAction,
+                 CommitAction, WentBackAction, RoundClosedAction, EpochEvaluatedAction, ExitAction>;
 using ServerActions = std::vector<ServerAction>;
 
 }  // namespace kumo

@@ -27,6 +27,7 @@ struct ArrivedContribution {
 };
 
 struct ChunkWork {
+  uint32_t generation = 0;  // of the shard that asked for it
   int chunk = 0;
   int64_t round = 0;
   size_t numbers = 0;                              // length of the chunk
@@ -35,7 +36,7 @@ struct ChunkWork {
   bool sum_holds_numbers = false;  // contributions of this round were added to `sum` before
 
   // For the work that closes the round; null otherwise.
-  const Rule* rule = nullptr;
+  std::shared_ptr<const Rule> rule;
   RoundInfo info;
   FloatArray start;
   FloatArray next_start;

@@ -11,8 +11,13 @@ namespace {
 // How long a server keeps telling the others that the job is over before it leaves itself.
 constexpr TimeUs kFarewell = 3 * kSecond;
 constexpr size_t kMaxWorkers = 4096;
+// Moving leases costs a checkpoint: only where rounds become so much shorter, and not often.
+constexpr double kWorthSpreading = 1.25;
+constexpr TimeUs kSpreadPause = 60 * kSecond;
 
 TimeUs Seconds(double seconds) { return static_cast<TimeUs>(seconds * 1e6); }
+
+std::string InSeconds(TimeUs time) { return std::to_string(time / kSecond) + " s"; }
 
 double SecondsSince(TimeUs then, TimeUs now) { return static_cast<double>(now - then) * 1e-6; }
 
@@ -28,25 +33,32 @@ void AcknowledgeTo(const PeerName& to, const wire::Header& header, ServerActions
 }  // namespace
 
 Coordinator::Coordinator(const JobIdentity& identity, const Experiment& experiment,
-                         const std::string& host, std::optional<checkpoint::Manifest> restored,
-                         TimeUs now)
+                         const std::string& host, uint32_t generation,
+                         std::optional<checkpoint::Manifest> restored, TimeUs now)
     : identity_(identity),
       experiment_(experiment),
       host_(host),
+      generation_(generation),
       restored_(std::move(restored)),
       started_(now),
-      next_tick_(now),
+      waiting_since_(now),
+      ticked_at_(now - kTick),
       servers_(identity.servers),
       leases_(experiment.sync.partitions),
       last_save_(now) {
   if (!restored_) return;
-  generation_ = restored_->generation() + 1;
   start_version_ = restored_->version();
+  elapsed_before_ = restored_->progress().elapsed_seconds();
   ledger_ = EpochLedger(restored_->progress());
   last_checkpoint_ = restored_->version();
 }
 
 std::string Coordinator::restore_name() const { return restored_ ? restored_->name() : ""; }
+
+bool Coordinator::Knows(const PeerName& peer) const {
+  return workers_.contains(peer) || std::any_of(servers_.begin(), servers_.end(),
+                                                [&](const Server& s) { return s.peer == peer; });
+}
 
 void Coordinator::OnSpec(const JobPlan& plan, const ShardMap& map, const JobSpec& spec) {
   plan_ = plan;
@@ -60,22 +72,29 @@ void Coordinator::OnSpec(const JobPlan& plan, const ShardMap& map, const JobSpec
   }
 }
 
+Status Coordinator::OnServerHello(const PeerName& from, const wire::Hello& hello, TimeUs now,
+                                  ServerActions* actions) {
+  Server& server = servers_[hello.server_index()];
+  const std::string who = "server " + std::to_string(hello.server_index()) + " on " + hello.host();
+  if (replaced_servers_.contains({hello.server_index(), hello.incarnation()})) {
+    return FailedPrecondition("another process has taken the place of " + who);
+  }
+  if (!server.peer.empty() && server.hello.incarnation() != hello.incarnation()) {
+    if (replaced_servers_.size() < kMaxWorkers) {
+      replaced_servers_.emplace(hello.server_index(), server.hello.incarnation());
+    }
+    server.report.Clear();
+    if (phase_ == Phase::kTraining) GoBack(who + " was started again", now, actions);
+  }
+  server.peer = from;
+  server.hello = hello;
+  server.seen = now;
+  return OkStatus();
+}
+
 Status Coordinator::OnHello(const PeerName& from, const wire::Hello& hello, TimeUs now,
                             ServerActions* actions) {
-  if (hello.role() == wire::Hello::SERVER) {
-    Server& server = servers_[hello.server_index()];
-    if (!server.peer.empty() && server.hello.incarnation() != hello.incarnation() &&
-        phase_ == Phase::kTraining) {
-      Fail(Unavailable("server " + std::to_string(hello.server_index()) + " on " + hello.host() +
-                       " was started again and has lost its part of the weights: start the job "
-                       "again to go on from its last checkpoint"),
-           actions);
-    }
-    server.peer = from;
-    server.hello = hello;
-    server.seen = now;
-    return OkStatus();
-  }
+  if (hello.role() == wire::Hello::SERVER) return OnServerHello(from, hello, now, actions);
   if (workers_.size() >= kMaxWorkers && !workers_.contains(from)) {
     return ResourceExhausted("the job has " + std::to_string(kMaxWorkers) + " workers already");
   }
@@ -102,7 +121,6 @@ Status Coordinator::OnHello(const PeerName& from, const wire::Hello& hello, Time
   worker.hello = hello;
   worker.seen = now;
   if (known) return OkStatus();
-  alone_since_ = 0;
   LOG(INFO) << hello.name() << " on " << hello.host() << " (pid " << hello.pid() << ", "
             << hello.device() << ") joined";
   if (phase_ == Phase::kTraining) {
@@ -117,14 +135,8 @@ void Coordinator::OnHeartbeat(const PeerName& from, const wire::Header& header, 
   if (header.has_server_report()) {
     for (size_t i = 1; i < servers_.size(); ++i) {
       if (servers_[i].peer != from) continue;
-      servers_[i].seen = now;
-      servers_[i].report = header.server_report();
       servers_[i].told_end = Over();
-      if (!header.server_report().failure().empty()) {
-        Fail(ErrorFromPeer(header.server_report().failure_code(),
-                           "server " + std::to_string(i) + ": " + header.server_report().failure()),
-             actions);
-      }
+      OnServerReport(static_cast<int>(i), header.server_report(), now, actions);
       SendOrders(from, actions);
     }
     return;
@@ -142,7 +154,32 @@ void Coordinator::OnHeartbeat(const PeerName& from, const wire::Header& header, 
   worker.report = header.worker_report();
   worker.told_end = Over();
   worker.CountRate();
+  if (worker.report.leaving() && !worker.leaving) {
+    worker.leaving = true;
+    LOG(INFO) << worker.hello.name() << " on " << worker.hello.host() << " was told to leave";
+    LetGo(from, actions);
+  }
   SendOrders(from, actions);
+}
+
+void Coordinator::OnOwnReport(const wire::ServerReport& report, TimeUs now,
+                              ServerActions* actions) {
+  OnServerReport(0, report, now, actions);
+}
+
+void Coordinator::OnServerReport(int index, const wire::ServerReport& report, TimeUs now,
+                                 ServerActions* actions) {
+  Server& server = servers_[index];
+  server.seen = now;
+  server.report = report;
+  const std::string name = "server " + std::to_string(index);
+  if (server.silent) LOG(WARNING) << name << " is back";
+  server.silent = false;
+  if (!report.failure().empty()) {
+    Fail(ErrorFromPeer(report.failure_code(), name + ": " + report.failure()), actions);
+  } else if (phase_ == Phase::kTraining && !report.ready()) {
+    GoBack(name + " has lost its part of the weights", now, actions);
+  }
 }
 
 void Coordinator::OnBye(const PeerName& from, const wire::Header& header, TimeUs now,
@@ -155,6 +192,7 @@ void Coordinator::OnBye(const PeerName& from, const wire::Header& header, TimeUs
     // A retry cannot help, on another worker neither.
     Fail(FailedPrecondition(who + ": " + report.failure()), actions);
   }
+  if (report.handed_over()) leases_.HandedOver(from);
   Lose(from, report.failure().empty() ? "it left" : report.failure(), now, actions);
 }
 
@@ -162,86 +200,102 @@ void Coordinator::Lose(const PeerName& peer, const std::string& why, TimeUs now,
                        ServerActions* actions) {
   const auto found = workers_.find(peer);
   if (found == workers_.end()) return;
-  if (!Over()) {
-    LOG(WARNING) << found->second.hello.name() << " on " << found->second.hello.host()
-                 << " is lost: " << why;
-  }
+  const std::string who = found->second.hello.name() + " on " + found->second.hello.host();
   workers_.erase(found);
-  bool moved = false;
-  for (Lease& lease : leases_) {
-    // A partition that had just moved away from it may miss its last contribution.
-    if (lease.before == peer) {
-      lease.before.clear();
-      lease.from = std::min(lease.from, OldestOpenRound());
-      moved = true;
-    }
-    if (lease.worker == peer) lease.worker.clear();
+  const bool lost = leases_.Lose(peer, OldestOpenRound());
+  if (!Over()) {
+    LOG(WARNING) << who << (lost ? " is lost: " : " has left: ") << why;
   }
-  if (workers_.empty()) alone_since_ = now;
-  if (phase_ != Phase::kTraining) return;
-  const bool orphans =
-      std::any_of(leases_.begin(), leases_.end(), [](const Lease& l) { return l.worker.empty(); });
-  if (orphans) LeaseOrphans(actions);
-  if (moved && !orphans) {
-    for (const auto& [other, worker] : workers_) SendOrders(other, actions);
+  if (phase_ != Phase::kTraining || !lost) return;
+  if (experiment_.cluster.recovery == "exact" && CarriesState()) {
+    GoBack(who + " is lost with what its partitions carried: " + why, now, actions);
+    return;
   }
+  LeaseOrphans(actions);
 }
 
-// Partitions of nobody go to the workers with the fewest.
+// A worker was told to leave. Where its partitions carry nothing, another one computes the blocks
+// under way again; else they move when a round has been saved.
+void Coordinator::LetGo(const PeerName& peer, ServerActions* actions) {
+  if (phase_ != Phase::kTraining || leases_.Count(peer) == 0) return;
+  if (CarriesState()) {
+    spread_wanted_ = true;
+    return;
+  }
+  leases_.Lose(peer, OldestOpenRound());
+  LeaseOrphans(actions);
+}
+
+bool Coordinator::CarriesState() const { return StateSlots(experiment_, spec_) > 0; }
+
+std::vector<LeaseTable::Taker> Coordinator::Takers() const {
+  std::vector<LeaseTable::Taker> takers;
+  for (const auto& [peer, worker] : workers_) {
+    if (!worker.leaving) takers.push_back({peer, worker.block_ms});
+  }
+  return takers;
+}
+
 void Coordinator::LeaseOrphans(ServerActions* actions) {
-  std::map<PeerName, int> load;
-  for (const auto& [peer, worker] : workers_) load[peer] = 0;
-  if (load.empty()) return;
-  for (const Lease& lease : leases_) {
-    if (!lease.worker.empty()) ++load[lease.worker];
+  if (static_cast<int>(workers_.size()) >= experiment_.cluster.min_workers) {
+    leases_.LeaseOrphans(Takers(), OldestOpenRound());
   }
-  for (size_t p = 0; p < leases_.size(); ++p) {
-    if (!leases_[p].worker.empty()) continue;
-    const auto least = std::min_element(load.begin(), load.end(),
-                                        [](auto& a, auto& b) { return a.second < b.second; });
-    leases_[p] = {least->first, OldestOpenRound(), ""};
-    ++least->second;
-    LOG(INFO) << "partition " << p << " goes to " << workers_[least->first].hello.name()
-              << " from round " << leases_[p].from << " on";
+  SendOrdersToAll(actions);
+}
+
+// The job goes on from the newest good checkpoint, in a generation of its own.
+void Coordinator::GoBack(const std::string& why, TimeUs now, ServerActions* actions) {
+  if (phase_ != Phase::kTraining) return;
+  LOG(WARNING) << why << ": the job goes back to its last checkpoint";
+  ++generation_;
+  choosing_ = true;
+  went_back_why_ = why;
+  phase_ = Phase::kWaiting;
+  waiting_since_ = now;
+  actions->push_back(ChooseCheckpointAction{generation_, version_});
+  version_ = -1;
+  leases_.Clear();
+  saving_.clear();
+  spread_wanted_ = false;
+  spread_at_ = stop_at_ = -1;
+  for (Server& server : servers_) server.report.Clear();
+  SendOrdersToAll(actions);  // whoever sees the new generation joins it
+}
+
+void Coordinator::OnChosen(const Result<std::optional<checkpoint::Manifest>>& chosen, TimeUs now,
+                           ServerActions* actions) {
+  if (!choosing_) return;
+  choosing_ = false;
+  if (!chosen.ok()) {
+    Fail(chosen.status().WithContext(went_back_why_), actions);
+    return;
   }
-  for (const auto& [peer, worker] : workers_) SendOrders(peer, actions);
+  restored_ = *chosen;
+  start_version_ = restored_ ? restored_->version() : 0;
+  last_checkpoint_ = restored_ ? start_version_ : -1;
+  ledger_ = restored_ ? EpochLedger(restored_->progress()) : EpochLedger();
+  ledger_.Start(*plan_, start_version_);
+  waiting_since_ = now;
+  LOG(WARNING) << "generation " << generation_ << " goes back to round " << start_version_ << ": "
+               << went_back_why_;
+  actions->push_back(WentBackAction{start_version_, went_back_why_});
 }
 
 // Blocks arrive whole: the rate is taken from one block's end to a later one's.
 void Coordinator::Worker::CountRate() {
   const auto samples = static_cast<double>(report.samples());
   const double passed = report.samples_at_s() - rate_at_s;
+  if (report.compute_ms() > 0) {
+    constexpr double kNew = 0.3;
+    block_ms =
+        block_ms > 0 ? (1 - kNew) * block_ms + kNew * report.compute_ms() : report.compute_ms();
+  }
   if (rate_at_s > 0) {
     if (!(passed >= 1.0 && samples > rate_samples)) return;
     samples_per_second = (samples - rate_samples) / passed;
   }
   rate_samples = samples;
   rate_at_s = report.samples_at_s();
-}
-
-// Evens the leases out, moving as few as possible, each from round `from` on.
-void Coordinator::SpreadLeases(int64_t from, ServerActions* actions) {
-  std::map<PeerName, int> load;
-  for (const auto& [peer, worker] : workers_) load[peer] = 0;
-  if (load.empty()) return;
-  for (const Lease& lease : leases_) {
-    if (!lease.worker.empty()) ++load[lease.worker];
-  }
-  const auto by_load = [](auto& a, auto& b) { return a.second < b.second; };
-  while (true) {
-    // Not a structured binding: C++20 lets a lambda capture one, clang before 16 does not.
-    const auto extremes = std::minmax_element(load.begin(), load.end(), by_load);
-    const auto least = extremes.first, most = extremes.second;
-    if (most->second - least->second <= 1) break;
-    const auto lease = std::find_if(leases_.begin(), leases_.end(),
-                                    [&](const Lease& l) { return l.worker == most->first; });
-    *lease = {least->first, from, most->first};
-    --most->second;
-    ++least->second;
-    LOG(INFO) << "partition " << lease - leases_.begin() << " moves to "
-              << workers_[least->first].hello.name() << " at round " << from;
-  }
-  for (const auto& [peer, worker] : workers_) SendOrders(peer, actions);
 }
 
 // No shard has closed this round in all its chunks before: a lower bound, since reports are late.
@@ -265,30 +319,33 @@ void Coordinator::SendOrders(const PeerName& to, ServerActions* actions) {
   wire::Orders* orders = header.mutable_orders();
   orders->set_finished(phase_ == Phase::kFinished);
   orders->set_stopped(phase_ == Phase::kFinished && stop_at_ >= 0);
+  const auto worker = workers_.find(to);
+  orders->set_released(worker != workers_.end() && worker->second.leaving &&
+                       leases_.Count(to) == 0);
   if (phase_ == Phase::kTraining) {
-    for (size_t p = 0; p < leases_.size(); ++p) {
-      if (leases_[p].worker != to) continue;
-      wire::Orders::Lease* lease = orders->add_leases();
-      lease->set_partition(static_cast<int32_t>(p));
-      lease->set_from(leases_[p].from);
-      lease->set_handed_over(!leases_[p].before.empty());
+    for (size_t p = 0; p < leases_.leases().size(); ++p) {
+      const LeaseTable::Lease& lease = leases_.leases()[p];
+      if (lease.worker != to) continue;
+      wire::Orders::Lease* order = orders->add_leases();
+      order->set_partition(static_cast<int32_t>(p));
+      order->set_from(lease.from);
+      order->set_handed_over(!lease.before.empty());
     }
   }
   actions->push_back(std::move(reply));
 }
 
-void Coordinator::OnOwnReport(const wire::ServerReport& report, TimeUs now,
-                              ServerActions* actions) {
-  servers_[0].seen = now;
-  servers_[0].report = report;
-  if (!report.failure().empty()) {
-    Fail(ErrorFromPeer(report.failure_code(), "server 0: " + report.failure()), actions);
+void Coordinator::SendOrdersToAll(ServerActions* actions) {
+  for (const auto& [peer, worker] : workers_) SendOrders(peer, actions);
+  for (size_t i = 1; i < servers_.size(); ++i) {
+    if (!servers_[i].peer.empty()) SendOrders(servers_[i].peer, actions);
   }
 }
 
 Directive Coordinator::OnVersion(int64_t version, const wire::Metrics& metrics, TimeUs now,
                                  ServerActions* actions) {
   version_ = version;
+  moved_at_ = now;
   if (metrics.samples() > 0) {
     actions->push_back(RoundClosedAction{version - 1, metrics});
     ledger_.AddRound(*plan_, version, metrics);
@@ -297,10 +354,13 @@ Directive Coordinator::OnVersion(int64_t version, const wire::Metrics& metrics, 
     saving->second.progress = ledger_.progress();
     saving->second.progress.set_elapsed_seconds(ElapsedSeconds(now));
   }
-  for (Lease& lease : leases_) lease.before.clear();
+  leases_.Settle(version);
   if (spread_at_ >= 0 && version >= spread_at_) {
     spread_at_ = -1;
-    if (version != stop_at_) SpreadLeases(version, actions);
+    if (version != stop_at_) {
+      leases_.Spread(Takers(), version);
+      SendOrdersToAll(actions);
+    }
   }
 
   Directive directive;
@@ -308,16 +368,24 @@ Directive Coordinator::OnVersion(int64_t version, const wire::Metrics& metrics, 
   // Of the round that starts now; it ends with version + 1.
   directive.stop = stop_requested_ && stop_at_ < 0 && version + 1 < plan_->rounds();
   if (directive.stop) stop_at_ = version + 1;
-  if (spread_wanted_ && spread_at_ < 0) {
-    spread_wanted_ = false;
-    spread_at_ = version + 1;
-  }
-  directive.save = SaveIsDue(version, now) || directive.stop || spread_at_ == version + 1;
+  if (SpreadIsDue(now)) spread_at_ = version + 1;
+  directive.move = spread_at_ == version + 1;
+  directive.save = SaveIsDue(version, now) || directive.stop || directive.move;
   if (directive.save) {
     last_save_ = now;
     saving_[version + 1].version = version + 1;
   }
   return directive;
+}
+
+bool Coordinator::SpreadIsDue(TimeUs now) {
+  if (phase_ != Phase::kTraining || spread_at_ >= 0) return false;
+  const bool uneven =
+      now - spread_last_ > kSpreadPause && leases_.Imbalance(Takers()) > kWorthSpreading;
+  if (!spread_wanted_ && !uneven) return false;
+  spread_wanted_ = false;
+  spread_last_ = now;
+  return true;
 }
 
 bool Coordinator::SaveIsDue(int64_t version, TimeUs now) const {
@@ -337,6 +405,7 @@ Status Coordinator::OnEvaluated(const PeerName& from, const wire::Header& header
                            std::to_string(header.partition()));
   }
   AcknowledgeTo(from, header, actions);
+  moved_at_ = now;
   if (const auto epoch =
           ledger_.AddEvaluation(*plan_, version, header.partition(), header.metrics())) {
     actions->push_back(EpochEvaluatedAction{epoch->epoch, epoch->train, epoch->validation});
@@ -389,6 +458,9 @@ Status Coordinator::OnSaved(int server, const wire::Header& header, ServerAction
   for (const auto& [index, f] : saving.files) *commit.manifest.add_files() = f;
   *commit.manifest.mutable_progress() = saving.progress;
   actions->push_back(std::move(commit));
+  // What has been overtaken is not needed any more; and were it committed late, this checkpoint
+  // would pass for one of a past that the job went back from.
+  saving_.erase(saving_.begin(), found);
   return OkStatus();
 }
 
@@ -416,8 +488,7 @@ void Coordinator::FinishIfDone(TimeUs now, ServerActions* actions) {
   if (done) stop_at_ = -1;
   phase_ = Phase::kFinished;
   over_since_ = now;
-  for (const auto& [peer, worker] : workers_) SendOrders(peer, actions);
-  for (size_t i = 1; i < servers_.size(); ++i) SendOrders(servers_[i].peer, actions);
+  SendOrdersToAll(actions);
 }
 
 void Coordinator::Fail(Status status, ServerActions* actions) {
@@ -425,91 +496,138 @@ void Coordinator::Fail(Status status, ServerActions* actions) {
   LOG(ERROR) << status.message();
   phase_ = Phase::kFailed;
   failure_ = std::move(status);
-  for (const auto& [peer, worker] : workers_) SendOrders(peer, actions);
-  for (size_t i = 1; i < servers_.size(); ++i) {
-    if (!servers_[i].peer.empty()) SendOrders(servers_[i].peer, actions);
-  }
+  SendOrdersToAll(actions);
 }
 
 void Coordinator::RequestStop() { stop_requested_ = true; }
 
 void Coordinator::Begin(TimeUs now, ServerActions* actions) {
   phase_ = Phase::kTraining;
-  last_save_ = now;
-  LOG(INFO) << "training starts at round " << start_version_ << " with " << workers_.size()
-            << " workers";
-  // Contiguous runs of partitions, in the order of the workers' names.
+  last_save_ = moved_at_ = spread_last_ = now;
   std::vector<std::pair<std::string, PeerName>> names;
-  for (const auto& [peer, worker] : workers_) names.emplace_back(worker.hello.name(), peer);
-  std::sort(names.begin(), names.end());
-  for (size_t p = 0; p < leases_.size(); ++p) {
-    leases_[p] = {names[p * names.size() / leases_.size()].second, start_version_, ""};
+  for (const LeaseTable::Taker& taker : Takers()) {
+    names.emplace_back(workers_[taker.worker].hello.name(), taker.worker);
   }
-  for (const auto& [peer, worker] : workers_) SendOrders(peer, actions);
+  std::sort(names.begin(), names.end());
+  std::vector<PeerName> workers;
+  for (const auto& [name, peer] : names) workers.push_back(peer);
+  LOG(INFO) << "training starts at round " << start_version_ << " with " << workers.size()
+            << " workers";
+  leases_.Begin(workers, start_version_);
+  SendOrdersToAll(actions);
 }
 
-std::string Coordinator::WaitingFor() const {
+// What has to be there before training can begin; "" when it is.
+std::string Coordinator::WaitsForProcesses(TimeUs now) const {
+  if (choosing_) return "the checkpoint to go back to";
   std::string missing;
   for (size_t i = 0; i < servers_.size(); ++i) {
-    if (i > 0 && servers_[i].peer.empty()) {
-      missing += ", server " + std::to_string(i);
-    } else if (plan_ && !servers_[i].report.ready()) {
-      missing += ", server " + std::to_string(i) + " (loading)";
+    const Server& server = servers_[i];
+    const std::string name = ", server " + std::to_string(i);
+    if (i > 0 && server.peer.empty()) {
+      missing += name;
+    } else if (server.silent) {
+      missing += name + " on " + server.hello.host() + " (silent for " +
+                 InSeconds(now - server.seen) + ")";
+    } else if (plan_ && !server.report.ready()) {
+      missing += name + " (loading)";
     }
   }
-  if (static_cast<int>(workers_.size()) < experiment_.cluster.workers) {
-    missing += ", " + std::to_string(experiment_.cluster.workers - workers_.size()) + " of " +
-               std::to_string(experiment_.cluster.workers) + " workers";
+  const auto& cluster = experiment_.cluster;
+  const bool beginning = phase_ == Phase::kWaiting && went_back_why_.empty();
+  const int wanted =
+      beginning ? std::max(cluster.workers, cluster.min_workers) : cluster.min_workers;
+  const int there = static_cast<int>(Takers().size());
+  if (there < wanted) {
+    missing += ", " + std::to_string(wanted - there) + " of " + std::to_string(wanted) + " workers";
   }
   return missing.empty() ? "" : missing.substr(2);
 }
 
-void Coordinator::Tick(TimeUs now, ServerActions* actions) {
-  if (now < next_tick_) return;
-  next_tick_ = now + 100 * kMillisecond;
-  if (Over()) {
-    ExitWhenTold(now, actions);
-    return;
+// "partition 3 of round 812 (worker-5 on b, seen 2 s ago: round 812: trains partition 3)"
+std::string Coordinator::WaitsForPartitions(TimeUs now) const {
+  for (const Server& server : servers_) {
+    if (server.report.missing_size() == 0) continue;
+    const int partition = server.report.missing(0);
+    if (partition < 0 || partition >= static_cast<int>(leases_.leases().size())) continue;
+    const std::string text = server.report.waits_for();
+    const auto worker = workers_.find(leases_.leases()[partition].worker);
+    if (worker == workers_.end()) return text + " (nobody's)";
+    return text + " (" + worker->second.hello.name() + " on " + worker->second.hello.host() +
+           ", seen " + InSeconds(now - worker->second.seen) +
+           " ago: " + worker->second.report.state() + ")";
   }
+  return servers_[0].report.waits_for();
+}
+
+void Coordinator::NoticeSilence(TimeUs now, ServerActions* actions) {
   const TimeUs suspect = Seconds(experiment_.cluster.suspect_after_s);
+  // Whoever did not tick has not listened either: nobody is to be blamed for that.
+  if (now - ticked_at_ > suspect / 2) {
+    LOG(WARNING) << "was held up for " << InSeconds(now - ticked_at_);
+    for (auto& [peer, worker] : workers_) worker.seen = now;
+    for (Server& server : servers_) server.seen = now;
+  }
   std::vector<PeerName> silent;
   for (const auto& [peer, worker] : workers_) {
     if (now - worker.seen > suspect) silent.push_back(peer);
   }
-  for (const PeerName& peer : silent) {
-    Lose(peer, "silent for " + std::to_string(suspect / kSecond) + " s", now, actions);
-  }
+  for (const PeerName& peer : silent) Lose(peer, "silent for " + InSeconds(suspect), now, actions);
   for (size_t i = 1; i < servers_.size(); ++i) {
-    if (!servers_[i].peer.empty() && now - servers_[i].seen > suspect) {
-      Fail(Unavailable("server " + std::to_string(i) + " on " + servers_[i].hello.host() +
-                       " is silent for " + std::to_string(suspect / kSecond) +
-                       " s: start the job again to go on from its last checkpoint"),
-           actions);
-      return;
-    }
+    Server& server = servers_[i];
+    if (server.peer.empty() || server.silent || now - server.seen <= suspect) continue;
+    // Its weights may still be there: the job waits until it is back or started again.
+    server.silent = true;
+    LOG(WARNING) << "server " << i << " on " << server.hello.host() << " is silent for "
+                 << InSeconds(suspect) << "; the job waits for it";
   }
-  const TimeUs limit = Seconds(experiment_.cluster.join_timeout_s);
-  if (phase_ == Phase::kTraining) {
-    if (workers_.empty() && stop_requested_) {
-      Fail(Unavailable("stopped while no worker was left"), actions);
-    } else if (workers_.empty() && now - alone_since_ > limit) {
-      Fail(Unavailable("no worker is left, and none joined within " +
-                       std::to_string(limit / kSecond) + " s"),
-           actions);
-    }
-    return;
+}
+
+void Coordinator::Tick(TimeUs now, ServerActions* actions) {
+  if (now < NextDeadline()) return;
+  if (!Over()) NoticeSilence(now, actions);
+  ticked_at_ = now;
+  switch (phase_) {
+    case Phase::kWaiting:
+      TickWaiting(now, actions);
+      break;
+    case Phase::kTraining:
+      TickTraining(now, actions);
+      break;
+    default:
+      ExitWhenTold(now, actions);
   }
-  const std::string missing = WaitingFor();
+}
+
+void Coordinator::TickTraining(TimeUs now, ServerActions* actions) {
+  const TimeUs limit = Seconds(experiment_.cluster.stall_timeout_s);
+  if (workers_.empty() && stop_requested_) {
+    Fail(Unavailable("stopped while no worker was left"), actions);
+  } else if (now - moved_at_ > limit) {
+    std::string waits_for = WaitsForProcesses(now);
+    if (waits_for.empty()) waits_for = WaitsForPartitions(now);
+    Fail(Unavailable("no round has closed for " + InSeconds(limit) +
+                     " (cluster.stall_timeout_s): waited for " + waits_for),
+         actions);
+  }
+}
+
+void Coordinator::TickWaiting(TimeUs now, ServerActions* actions) {
+  const auto& cluster = experiment_.cluster;
+  const bool beginning = went_back_why_.empty();
+  const TimeUs limit = Seconds(beginning ? cluster.join_timeout_s : cluster.stall_timeout_s);
+  const std::string missing = WaitsForProcesses(now);
   const bool servers_ready =
       std::all_of(servers_.begin(), servers_.end(), [](auto& s) { return s.report.ready(); });
-  const bool late = now - started_ > limit;
-  if (plan_ && (missing.empty() || (late && servers_ready && !workers_.empty()))) {
+  const bool late = now - waiting_since_ > limit;
+  const bool enough = static_cast<int>(Takers().size()) >= cluster.min_workers;
+  if (plan_ && (missing.empty() || (beginning && late && servers_ready && enough))) {
     LOG_IF(WARNING, late) << "begins without " << missing;
     Begin(now, actions);
-  } else if (stop_requested_) {
+  } else if (stop_requested_ && beginning) {
     Fail(Unavailable("stopped before the training began"), actions);
   } else if (late) {
-    Fail(Unavailable("waited " + std::to_string(limit / kSecond) + " s for " + missing), actions);
+    Fail(Unavailable("waited " + InSeconds(limit) + " for " + missing), actions);
   }
 }
 
@@ -534,7 +652,7 @@ void Coordinator::ExitWhenTold(TimeUs now, ServerActions* actions) {
 }
 
 double Coordinator::ElapsedSeconds(TimeUs now) const {
-  return (restored_ ? restored_->progress().elapsed_seconds() : 0.0) + SecondsSince(started_, now);
+  return elapsed_before_ + SecondsSince(started_, now);
 }
 
 double Coordinator::WorkerRates() const {
@@ -573,7 +691,9 @@ wire::JobStatus Coordinator::Describe(TimeUs now) const {
   }
   constexpr const char* kPhases[] = {"waiting", "training", "finished", "failed"};
   status.set_phase(kPhases[static_cast<int>(phase_)]);
-  status.set_waits_for(phase_ == Phase::kWaiting ? WaitingFor() : servers_[0].report.waits_for());
+  std::string waits_for = Over() ? "" : WaitsForProcesses(now);
+  if (phase_ == Phase::kTraining && waits_for.empty()) waits_for = WaitsForPartitions(now);
+  status.set_waits_for(waits_for);
   for (const auto& [peer, worker] : workers_) {
     wire::JobStatus::Worker* w = status.add_workers();
     w->set_name(worker.hello.name());
@@ -582,8 +702,9 @@ wire::JobStatus Coordinator::Describe(TimeUs now) const {
     *w->mutable_report() = worker.report;
     w->set_samples_per_second(worker.samples_per_second);
     w->mutable_report()->clear_partitions();
-    for (size_t p = 0; p < leases_.size(); ++p) {
-      if (leases_[p].worker == peer) w->mutable_report()->add_partitions(static_cast<int32_t>(p));
+    for (size_t p = 0; p < leases_.leases().size(); ++p) {
+      if (leases_.leases()[p].worker == peer)
+        w->mutable_report()->add_partitions(static_cast<int32_t>(p));
     }
   }
   for (size_t i = 0; i < servers_.size(); ++i) {

@@ -7,9 +7,12 @@
 // it, so every process acts on the same round. What it wants of a worker (leases) is repeated whole
 // in each heartbeat's reply, so a lost message changes nothing.
 //
-// A lease says from which round on a partition is to be computed. When a worker is lost, its
-// partitions go to the others at the oldest round that may still be open. When one joins later,
-// leases move at a round whose end was saved, so that what a partition carries moves along.
+// When a worker is lost, its partitions go to the others at once; when one joins or is told to
+// leave, leases move at a round whose end was saved, so that what a partition carries moves along
+// (lease_table.h). When weights are lost, or (cluster.recovery=exact) what partitions carried, the
+// job goes back: the generation is raised, which makes every message of the time before count for
+// nothing, all servers load the newest good checkpoint, and training begins there. A process that
+// is merely silent, and comes back as it was, costs nothing but the wait.
 //
 // Owned by a ServerNode; one thread.
 #pragma once
@@ -19,6 +22,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/clock.h"
@@ -31,23 +35,29 @@
 #include "common/transport/message.h"
 #include "server/actions.h"
 #include "server/epoch_ledger.h"
+#include "server/lease_table.h"
 #include "server/shard.h"
 
 namespace kumo {
 
 class Coordinator {
  public:
-  // host: of this process. restored: the manifest of the checkpoint that the job goes on from, if
-  // any.
+  // host: of this process. generation: one that no process of this job has used before. restored:
+  // the manifest of the checkpoint that the job goes on from, if any.
   Coordinator(const JobIdentity& identity, const Experiment& experiment, const std::string& host,
-              std::optional<checkpoint::Manifest> restored, TimeUs now);
+              uint32_t generation, std::optional<checkpoint::Manifest> restored, TimeUs now);
 
+  // Goes up when the job goes back.
   uint32_t generation() const { return generation_; }
-  // Where the job starts: 0 or the checkpoint's version.
+  // Not known yet where the generation starts; until it is, nobody can be welcomed.
+  bool choosing() const { return choosing_; }
+  // Where the generation starts: 0 or the checkpoint's version.
   int64_t start_version() const { return start_version_; }
   // The checkpoint's name, or "".
   std::string restore_name() const;
 
+  // Whether a peer takes part: a worker that was not given up, or a server.
+  bool Knows(const PeerName& peer) const;
   // The job's spec has become known.
   void OnSpec(const JobPlan& plan, const ShardMap& map, const JobSpec& spec);
 
@@ -62,6 +72,9 @@ class Coordinator {
                      ServerActions* actions);
   Status OnSaved(int server, const wire::Header& header, ServerActions* actions);
   void OnCommitted(int64_t version, const Status& status, TimeUs now, ServerActions* actions);
+  // The answer to ChooseCheckpointAction: nothing when there is no checkpoint to go back to.
+  void OnChosen(const Result<std::optional<checkpoint::Manifest>>& chosen, TimeUs now,
+                ServerActions* actions);
 
   // Server 0's own shard: what OnHeartbeat is for the others.
   void OnOwnReport(const wire::ServerReport& report, TimeUs now, ServerActions* actions);
@@ -72,11 +85,12 @@ class Coordinator {
   // Save at the end of the next round, then stop (a first Ctrl-C, a spot notice).
   void RequestStop();
   void Tick(TimeUs now, ServerActions* actions);
-  TimeUs NextDeadline() const { return next_tick_; }
+  TimeUs NextDeadline() const { return ticked_at_ + kTick; }
 
   wire::JobStatus Describe(TimeUs now) const;
 
  private:
+  static constexpr TimeUs kTick = 100 * kMillisecond;
   enum class Phase { kWaiting, kTraining, kFinished, kFailed };
   struct Worker {
     wire::Hello hello;
@@ -86,7 +100,9 @@ class Coordinator {
     double rate_samples = 0;
     double rate_at_s = 0;
     double samples_per_second = 0;
+    double block_ms = 0;  // smoothed; 0: not known yet
     void CountRate();
+    bool leaving = false;
     bool told_end = false;
   };
   struct Server {
@@ -94,12 +110,8 @@ class Coordinator {
     wire::Hello hello;
     TimeUs seen = 0;
     wire::ServerReport report;
+    bool silent = false;  // for suspect_after_s
     bool told_end = false;
-  };
-  struct Lease {
-    PeerName worker;  // empty: nobody's
-    int64_t from = 0;
-    PeerName before;  // who had it until the last move, and is still alive
   };
   struct Saving {
     int64_t version = 0;
@@ -109,19 +121,32 @@ class Coordinator {
     bool failed = false;
   };
 
+  Status OnServerHello(const PeerName& from, const wire::Hello& hello, TimeUs now,
+                       ServerActions* actions);
+  void OnServerReport(int server, const wire::ServerReport& report, TimeUs now,
+                      ServerActions* actions);
   void Begin(TimeUs now, ServerActions* actions);
+  void GoBack(const std::string& why, TimeUs now, ServerActions* actions);
   void Lose(const PeerName& peer, const std::string& why, TimeUs now, ServerActions* actions);
+  void LetGo(const PeerName& peer, ServerActions* actions);
   void LeaseOrphans(ServerActions* actions);
-  void SpreadLeases(int64_t from, ServerActions* actions);
+  std::vector<LeaseTable::Taker> Takers() const;
+  bool CarriesState() const;
   int64_t OldestOpenRound() const;
+  bool SpreadIsDue(TimeUs now);
   void SendOrders(const PeerName& to, ServerActions* actions);
+  void SendOrdersToAll(ServerActions* actions);
   void Fail(Status status, ServerActions* actions);
   void FinishIfDone(TimeUs now, ServerActions* actions);
   bool Over() const { return phase_ == Phase::kFinished || phase_ == Phase::kFailed; }
+  void NoticeSilence(TimeUs now, ServerActions* actions);
+  void TickWaiting(TimeUs now, ServerActions* actions);
+  void TickTraining(TimeUs now, ServerActions* actions);
   void ExitWhenTold(TimeUs now, ServerActions* actions);
   bool SaveIsDue(int64_t version, TimeUs now) const;
   int ServersWithChunks() const;
-  std::string WaitingFor() const;
+  std::string WaitsForProcesses(TimeUs now) const;
+  std::string WaitsForPartitions(TimeUs now) const;
   double ElapsedSeconds(TimeUs now) const;
   double WorkerRates() const;
 
@@ -140,17 +165,23 @@ class Coordinator {
   Phase phase_ = Phase::kWaiting;
   Status failure_;
   TimeUs started_ = 0;
-  TimeUs next_tick_ = 0;
+  double elapsed_before_ = 0;  // seconds, of earlier runs
+  TimeUs waiting_since_ = 0;   // kWaiting
+  TimeUs moved_at_ = 0;        // kTraining: when a round closed or an evaluation came
+  TimeUs ticked_at_ = 0;
   TimeUs over_since_ = 0;
-  TimeUs alone_since_ = 0;  // no worker since; 0: there is one
+  bool choosing_ = false;
+  std::string went_back_why_;  // "" in the first generation of this process
   std::map<PeerName, Worker> workers_;
-  std::set<PeerName> replaced_;  // workers whose name a later process took
+  std::set<PeerName> replaced_;                          // workers whose name a later process took
+  std::set<std::pair<int, uint64_t>> replaced_servers_;  // index and incarnation, likewise
   std::vector<Server> servers_;
-  std::vector<Lease> leases_;  // by partition
+  LeaseTable leases_;
 
   int64_t version_ = -1;        // of chunk 0
-  bool spread_wanted_ = false;  // a worker joined: move leases at the next chance
+  bool spread_wanted_ = false;  // a worker joined or leaves: move leases at the next chance
   int64_t spread_at_ = -1;      // the saved version at which they move
+  TimeUs spread_last_ = 0;
   bool stop_requested_ = false;
   int64_t stop_at_ = -1;  // the version that the job stops at before its end
   TimeUs last_save_ = 0;

@@ -76,7 +76,8 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
   std::unique_ptr<RunRecorder> recorder;
   if (arguments.index == 0) {
     KUMO_ASSIGN_OR_RETURN(lock, OutputLock::Take(experiment.output.directory));
-    KUMO_ASSIGN_OR_RETURN(settings.restored, FindCheckpointToResume(files, experiment));
+    KUMO_ASSIGN_OR_RETURN(ResumePoint resume, FindCheckpointToResume(files, experiment));
+    settings.restored = std::move(resume.manifest);
     RunRecorderSettings record;
     record.directory = experiment.output.directory;
     record.host = settings.host;
@@ -90,9 +91,13 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
       KUMO_ASSIGN_OR_RETURN(const bool aside, SetCheckpointsAside(files, folder));
       if (aside) recorder->Say("starts anew; the checkpoints until now are in " + folder + ".old");
     }
+    for (const std::string& skipped : resume.skipped) recorder->Say("passes over " + skipped);
     if (settings.restored) {
       recorder->Say("goes on from checkpoint " + settings.restored->name());
     }
+    KUMO_ASSIGN_OR_RETURN(settings.generation,
+                          ClaimGeneration(files, experiment,
+                                          settings.restored ? settings.restored->generation() : 0));
   }
   const std::string address =
       arguments.bind.empty() ? experiment.cluster.servers[arguments.index] : arguments.bind;

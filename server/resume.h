@@ -1,7 +1,12 @@
-// Which checkpoint a job goes on from, by its checkpoint.resume setting.
+// Where a run begins: which checkpoint it goes on from, and as which generation.
+//
+// Functions; they block while they read checkpoints or write.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "common/file.h"
 #include "common/options/experiment.h"
@@ -10,10 +15,26 @@
 
 namespace kumo {
 
-// The verified manifest, or none when the job starts from the beginning. A damaged newest
-// checkpoint or one of another experiment is refused by name (FailedPrecondition), with the last
-// good one offered; never silently passed over. Blocks while it reads the checkpoint.
-Result<std::optional<checkpoint::Manifest>> FindCheckpointToResume(FileSystem& files,
-                                                                   const Experiment& experiment);
+struct ResumePoint {
+  std::optional<checkpoint::Manifest> manifest;  // verified; none: the beginning
+  std::vector<std::string> skipped;              // newer checkpoints, and what is wrong with each
+};
+
+// By the checkpoint.resume setting. auto and must take the newest checkpoint that verifies; where
+// there are some but none is good, and where one is of another experiment, or the one that is named
+// is damaged, FailedPrecondition says so and what to do. Only looks.
+Result<ResumePoint> FindCheckpointToResume(FileSystem& files, const Experiment& experiment);
+
+// A number above `at_least` that no process of this output directory has used before, made durable
+// in <output.directory>/generation. The errors of writing a file.
+Result<uint32_t> ClaimGeneration(FileSystem& files, const Experiment& experiment,
+                                 uint32_t at_least);
+
+// For a job that goes back: makes `generation` durable as ClaimGeneration does (only a warning
+// where it cannot), and finds the newest checkpoint that verifies, of a round up to `newest`; none
+// where there is none. FailedPrecondition where there are some but none is good.
+Result<std::optional<checkpoint::Manifest>> ChooseCheckpoint(FileSystem& files,
+                                                             const Experiment& experiment,
+                                                             uint32_t generation, int64_t newest);
 
 }  // namespace kumo

@@ -24,8 +24,8 @@ const PeerName& CoordinatorPeer() {
 ServerNode::ServerNode(ServerNodeSettings settings, TimeUs now)
     : settings_(std::move(settings)), heard_(now) {
   if (!coordinates()) return;
-  coordinator_.emplace(settings_.identity, settings_.experiment, settings_.host, settings_.restored,
-                       now);
+  coordinator_.emplace(settings_.identity, settings_.experiment, settings_.host,
+                       settings_.generation, settings_.restored, now);
   generation_ = coordinator_->generation();
   start_version_ = coordinator_->start_version();
   restore_ = coordinator_->restore_name();
@@ -51,7 +51,7 @@ ServerActions ServerNode::OnMessage(const PeerName& from, const Message& message
   } else {
     OnFromMember(from, message, now, &actions);
   }
-  return Stamp(std::move(actions));
+  return Done(std::move(actions), now);
 }
 
 void ServerNode::OnHello(const PeerName& from, const Message& message, TimeUs now,
@@ -67,77 +67,128 @@ void ServerNode::OnHello(const PeerName& from, const Message& message, TimeUs no
     Refuse(from, ResourceExhausted("too many members"), actions);
     return;
   }
-  if (worker && !shard_) {
-    if (Status status = BuildShard(hello.spec(), now, actions); !status.ok()) {
+  if (worker && !spec_) {
+    if (Status status = LearnSpec(hello.spec(), now, actions); !status.ok()) {
       Refuse(from, status, actions);
       return;
     }
   }
   if (coordinates()) {
-    if (Status status = coordinator_->OnHello(from, hello, now, actions); !status.ok()) {
-      Refuse(from, status, actions);
+    const Status status = coordinator_->OnHello(from, hello, now, actions);
+    FollowCoordinator(now, actions);
+    if (!status.ok()) {
+      Refuse(from, status, actions, worker ? 0 : hello.incarnation());
       return;
     }
+    if (coordinator_->choosing()) return;  // it asks again
   }
   members_[from].seen = now;
   Welcome(from, actions);
 }
 
-Status ServerNode::BuildShard(const wire::JobSpec& wire_spec, TimeUs now, ServerActions* actions) {
-  const Experiment& experiment = settings_.experiment;
+// The first worker says what the job's network and data are.
+Status ServerNode::LearnSpec(const wire::JobSpec& wire_spec, TimeUs now, ServerActions* actions) {
   KUMO_ASSIGN_OR_RETURN(JobSpec spec, ParseSpec(wire_spec));
   if (settings_.restored && settings_.restored->fingerprint() != spec.layout.fingerprint()) {
     return FailedPrecondition("checkpoint " + restore_ +
                               " is of another network than this worker's: choose another output "
                               "directory, or checkpoint.resume=never");
   }
-  KUMO_ASSIGN_OR_RETURN(JobPlan plan, PlanFor(experiment, spec));
-
-  ShardSettings settings;
-  settings.index = settings_.index;
-  settings.servers = settings_.identity.servers;
-  settings.chunk_bytes = experiment.cluster.chunk_kib * 1024;
-  settings.state_slots = StateSlots(experiment, spec);
-  const auto observe = [this](int64_t version, const wire::Metrics& metrics) {
-    return coordinator_->OnVersion(version, metrics, now_, observed_);
-  };
-  KUMO_ASSIGN_OR_RETURN(std::unique_ptr<Shard> shard,
-                        Shard::Make(settings, experiment, plan, spec.layout, observe));
-  plan_ = plan;
+  KUMO_ASSIGN_OR_RETURN(plan_, PlanFor(settings_.experiment, spec));
   spec_ = std::move(spec);
-  shard_ = std::move(shard);
-  if (coordinates()) coordinator_->OnSpec(*plan_, shard_->map(), *spec_);
+  if (Status status = BuildShard(now, actions); !status.ok()) {
+    spec_.reset();
+    return status;
+  }
+  if (coordinates()) {
+    coordinator_->OnSpec(*plan_, shard_->map(), *spec_);
+    coordinator_->OnOwnReport(Report(), now, actions);
+  }
   LOG(INFO) << "holds " << shard_->bytes() << " of " << shard_->layout().size() * sizeof(float)
             << " bytes of weights";
-  if (restore_.empty()) {
-    ready_ = true;
-  } else {
-    actions->push_back(RestoreAction{restore_});
-  }
-  if (coordinates()) coordinator_->OnOwnReport(Report(), now, actions);
   return OkStatus();
 }
 
+// The shard of a generation, with what it starts from on its way.
+Status ServerNode::BuildShard(TimeUs now, ServerActions* actions) {
+  const Experiment& experiment = settings_.experiment;
+  ShardSettings settings;
+  settings.generation = generation_;
+  settings.index = settings_.index;
+  settings.servers = settings_.identity.servers;
+  settings.chunk_bytes = experiment.cluster.chunk_kib * 1024;
+  settings.state_slots = StateSlots(experiment, *spec_);
+  const auto observe = [this](int64_t version, const wire::Metrics& metrics) {
+    return coordinator_->OnVersion(version, metrics, now_, observed_);
+  };
+  KUMO_ASSIGN_OR_RETURN(shard_, Shard::Make(settings, experiment, *plan_, spec_->layout, observe));
+  ready_ = restore_.empty();
+  if (!ready_) actions->push_back(RestoreAction{generation_, restore_, ShardRange()});
+  now_ = now;
+  return OkStatus();
+}
+
+// What belongs to a generation that is over.
+void ServerNode::LeaveGeneration() {
+  shard_.reset();
+  ready_ = false;
+  members_.clear();
+  unsent_saves_.clear();
+}
+
+// Server 0: the job goes back.
+void ServerNode::FollowCoordinator(TimeUs now, ServerActions* actions) {
+  if (!coordinates()) return;
+  if (coordinator_->generation() != generation_) {
+    generation_ = coordinator_->generation();
+    LeaveGeneration();
+  }
+  if (shard_ || !spec_ || coordinator_->choosing()) return;
+  start_version_ = coordinator_->start_version();
+  restore_ = coordinator_->restore_name();
+  if (Status status = BuildShard(now, actions); !status.ok()) Fail(status, now, actions);
+}
+
+// Another server: joins the newest generation, with nothing of the one before.
+void ServerNode::Rejoin(uint32_t generation, TimeUs now) {
+  LOG(WARNING) << "generation " << generation_ << " is over";
+  newest_generation_ = std::max(newest_generation_, generation);
+  LeaveGeneration();
+  generation_ = 0;
+  next_hello_ = heard_ = now;
+}
+
+void ServerNode::OnWelcome(const wire::Header& header, TimeUs now, ServerActions* actions) {
+  const wire::Welcome& welcome = header.welcome();
+  if (generation_ != 0 || welcome.generation() < newest_generation_) return;
+  generation_ = newest_generation_ = welcome.generation();
+  start_version_ = welcome.version();
+  restore_ = welcome.restore();
+  next_heartbeat_ = now;
+  if (!spec_) return;
+  if (Status status = BuildShard(now, actions); !status.ok()) Fail(status, now, actions);
+}
+
 void ServerNode::OnFromCoordinator(const Message& message, TimeUs now, ServerActions* actions) {
-  heard_ = now;
   const wire::Header& header = message.header;
+  if (header.type() == wire::REFUSED) {
+    const wire::Refusal& refusal = header.refusal();
+    if (refusal.incarnation() != 0 && refusal.incarnation() != settings_.incarnation) return;
+    actions->push_back(ExitAction{
+        ErrorFromPeer(refusal.code(), "server 0 refused this server: " + refusal.reason())});
+    return;
+  }
+  heard_ = now;
+  if (header.type() == wire::WELCOME) {
+    OnWelcome(header, now, actions);
+    return;
+  }
+  if (generation_ == 0 || header.generation() < generation_) return;
+  if (header.generation() > generation_) {
+    Rejoin(header.generation(), now);
+    return;
+  }
   switch (header.type()) {
-    case wire::WELCOME:
-      if (generation_ == 0) {
-        generation_ = header.welcome().generation();
-        start_version_ = header.welcome().version();
-        restore_ = header.welcome().restore();
-      }
-      return;
-    case wire::REFUSED:
-      actions->push_back(ExitAction{
-          FailedPrecondition("server 0 refused this server: " + header.refusal().reason())});
-      return;
-    case wire::GONE:
-      actions->push_back(ExitAction{Unavailable(
-          "server 0 was started again and does not know this server: start the job again to go on "
-          "from its last checkpoint")});
-      return;
     case wire::ACK:
       unsent_saves_.erase(header.round());
       return;
@@ -160,19 +211,14 @@ void ServerNode::OnFromMember(const PeerName& from, const Message& message, Time
   const auto member = members_.find(from);
   const wire::Header& header = message.header;
   if (member == members_.end()) {
-    if (header.type() != wire::HEARTBEAT) return;
+    if (header.type() != wire::HEARTBEAT || generation_ == 0) return;
     SendAction reply{from, {}};  // it has to join first
     reply.message.header.set_type(wire::GONE);
     actions->push_back(std::move(reply));
     return;
   }
-  if (header.generation() != generation_) {
-    Refuse(from,
-           Aborted("generation " + std::to_string(header.generation()) +
-                   " is over; this is generation " + std::to_string(generation_)),
-           actions);
-    return;
-  }
+  // Of a generation that is over, or that this server is late for: nothing of it counts.
+  if (header.generation() != generation_) return;
   member->second.seen = now;
   switch (header.type()) {
     case wire::HEARTBEAT:
@@ -229,13 +275,15 @@ ServerActions ServerNode::OnComputed(const ChunkWork& work, TimeUs now) {
   ServerActions actions;
   now_ = now;
   observed_ = &actions;
+  if (!shard_ || work.generation != generation_) return actions;
   shard_->OnComputed(work, &actions);
-  return Stamp(std::move(actions));
+  return Done(std::move(actions), now);
 }
 
-ServerActions ServerNode::OnSaved(int64_t version, const Result<checkpoint::File>& file,
-                                  TimeUs now) {
+ServerActions ServerNode::OnSaved(uint32_t generation, int64_t version,
+                                  const Result<checkpoint::File>& file, TimeUs now) {
   ServerActions actions;
+  if (generation != generation_) return actions;
   Message message;
   message.header.set_type(wire::SAVED);
   message.header.set_round(version);
@@ -257,11 +305,13 @@ ServerActions ServerNode::OnSaved(int64_t version, const Result<checkpoint::File
     unsent_saves_[version] = {message, now + kResend};
     actions.push_back(SendAction{CoordinatorPeer(), std::move(message)});
   }
-  return Stamp(std::move(actions));
+  return Done(std::move(actions), now);
 }
 
-ServerActions ServerNode::OnRestored(const Result<ShardSnapshot>& snapshot, TimeUs now) {
+ServerActions ServerNode::OnRestored(uint32_t generation, const Result<ShardSnapshot>& snapshot,
+                                     TimeUs now) {
   ServerActions actions;
+  if (!shard_ || generation != generation_ || ready_) return actions;
   now_ = now;
   observed_ = &actions;
   Status status = snapshot.ok() ? shard_->Restore(*snapshot) : snapshot.status();
@@ -272,7 +322,7 @@ ServerActions ServerNode::OnRestored(const Result<ShardSnapshot>& snapshot, Time
   } else {
     Fail(FailedPrecondition("checkpoint " + restore_ + ": " + status.message()), now, &actions);
   }
-  return Stamp(std::move(actions));
+  return Done(std::move(actions), now);
 }
 
 void ServerNode::Fail(const Status& status, TimeUs now, ServerActions* actions) {
@@ -282,10 +332,19 @@ void ServerNode::Fail(const Status& status, TimeUs now, ServerActions* actions) 
   if (coordinates()) coordinator_->OnOwnReport(Report(), now, actions);
 }
 
-ServerActions ServerNode::OnCommitted(int64_t version, const Status& status, TimeUs now) {
+ServerActions ServerNode::OnCommitted(uint32_t generation, int64_t version, const Status& status,
+                                      TimeUs now) {
   ServerActions actions;
-  coordinator_->OnCommitted(version, status, now, &actions);
-  return Stamp(std::move(actions));
+  if (generation == generation_) coordinator_->OnCommitted(version, status, now, &actions);
+  return Done(std::move(actions), now);
+}
+
+ServerActions ServerNode::OnChosen(uint32_t generation,
+                                   const Result<std::optional<checkpoint::Manifest>>& chosen,
+                                   TimeUs now) {
+  ServerActions actions;
+  if (generation == generation_) coordinator_->OnChosen(chosen, now, &actions);
+  return Done(std::move(actions), now);
 }
 
 void ServerNode::RequestStop() {
@@ -297,7 +356,9 @@ ServerActions ServerNode::Tick(TimeUs now) {
   now_ = now;
   const TimeUs forget_after = 2 * Seconds(settings_.experiment.cluster.suspect_after_s);
   for (auto member = members_.begin(); member != members_.end();) {
-    if (now - member->second.seen <= forget_after) {
+    const bool stays = coordinates() ? coordinator_->Knows(member->first)
+                                     : now - member->second.seen <= forget_after;
+    if (stays) {
       ++member;
       continue;
     }
@@ -310,12 +371,13 @@ ServerActions ServerNode::Tick(TimeUs now) {
   } else {
     TickFollower(now, &actions);
   }
-  return Stamp(std::move(actions));
+  return Done(std::move(actions), now);
 }
 
 void ServerNode::TickFollower(TimeUs now, ServerActions* actions) {
   const auto& cluster = settings_.experiment.cluster;
-  const double limit = generation_ == 0 ? cluster.join_timeout_s : 3 * cluster.suspect_after_s;
+  // Server 0 may be started again, and the job goes on.
+  const double limit = newest_generation_ == 0 ? cluster.join_timeout_s : cluster.stall_timeout_s;
   if (now - heard_ > Seconds(limit)) {
     actions->push_back(ExitAction{Unavailable("server 0 does not answer since " +
                                               std::to_string((now - heard_) / kSecond) + " s")});
@@ -363,7 +425,7 @@ TimeUs ServerNode::NextDeadline() const {
 
 wire::JobStatus ServerNode::Describe(TimeUs now) const { return coordinator_->Describe(now); }
 
-Range ServerNode::shard_range() const {
+Range ServerNode::ShardRange() const {
   const ShardMap& map = shard_->map();
   const int first = map.FirstChunk(settings_.index);
   const int last = map.FirstChunk(settings_.index + 1) - 1;
@@ -385,6 +447,10 @@ wire::ServerReport ServerNode::Report() const {
     report.set_version(shard_->version());
     report.set_shard_bytes(shard_->bytes());
     report.set_waits_for(shard_->WaitsFor());
+    constexpr size_t kMostMissing = 16;
+    for (const int partition : shard_->Missing()) {
+      if (report.missing_size() < static_cast<int>(kMostMissing)) report.add_missing(partition);
+    }
   }
   report.set_failure(failure_.message());
   report.set_failure_code(static_cast<uint32_t>(failure_.code()));
@@ -401,23 +467,40 @@ void ServerNode::Welcome(const PeerName& to, ServerActions* actions) {
   actions->push_back(std::move(reply));
 }
 
-void ServerNode::Refuse(const PeerName& to, const Status& status, ServerActions* actions) {
+void ServerNode::Refuse(const PeerName& to, const Status& status, ServerActions* actions,
+                        uint64_t incarnation) {
   SendAction reply{to, {}};
   reply.message.header.set_type(wire::REFUSED);
   reply.message.header.mutable_refusal()->set_code(static_cast<uint32_t>(status.code()));
   reply.message.header.mutable_refusal()->set_reason(status.message());
+  reply.message.header.mutable_refusal()->set_incarnation(incarnation);
   actions->push_back(std::move(reply));
 }
 
-ServerActions ServerNode::Stamp(ServerActions actions) const {
+ServerActions ServerNode::Done(ServerActions actions, TimeUs now) {
+  FollowCoordinator(now, &actions);
   for (ServerAction& action : actions) {
     if (auto* send = std::get_if<SendAction>(&action)) {
       send->message.header.set_protocol(kProtocolVersion);
       send->message.header.set_job(settings_.identity.JobId());
       send->message.header.set_generation(generation_);
+    } else if (auto* save = std::get_if<SaveAction>(&action)) {
+      save->header = FileHeader(save->snapshot.version);
     }
   }
   return actions;
+}
+
+ShardFileHeader ServerNode::FileHeader(int64_t version) const {
+  ShardFileHeader header;
+  header.job = settings_.identity.JobId();
+  header.experiment_hash = settings_.identity.experiment_hash;
+  header.fingerprint = spec_->layout.fingerprint();
+  header.version = version;
+  header.generation = generation_;
+  header.shard = static_cast<uint32_t>(settings_.index);
+  header.shards = static_cast<uint32_t>(settings_.identity.servers);
+  return header;
 }
 
 }  // namespace kumo

@@ -29,7 +29,8 @@ struct ServerNodeSettings {
   std::string host;
   int64_t pid = 0;
   uint64_t incarnation = 0;
-  // Server 0: the verified checkpoint that the job goes on from.
+  // Server 0: of this run, unused before; and the verified checkpoint that the job goes on from.
+  uint32_t generation = 1;
   std::optional<checkpoint::Manifest> restored;
 };
 
@@ -39,9 +40,13 @@ class ServerNode {
 
   ServerActions OnMessage(const PeerName& from, const Message& message, TimeUs now);
   ServerActions OnComputed(const ChunkWork& work, TimeUs now);
-  ServerActions OnSaved(int64_t version, const Result<checkpoint::File>& file, TimeUs now);
-  ServerActions OnRestored(const Result<ShardSnapshot>& snapshot, TimeUs now);
-  ServerActions OnCommitted(int64_t version, const Status& status, TimeUs now);
+  // Answers to the actions of a generation; those of one that is over change nothing.
+  ServerActions OnSaved(uint32_t generation, int64_t version, const Result<checkpoint::File>& file,
+                        TimeUs now);
+  ServerActions OnRestored(uint32_t generation, const Result<ShardSnapshot>& snapshot, TimeUs now);
+  ServerActions OnCommitted(uint32_t generation, int64_t version, const Status& status, TimeUs now);
+  ServerActions OnChosen(uint32_t generation,
+                         const Result<std::optional<checkpoint::Manifest>>& chosen, TimeUs now);
   // SIGTERM or a first Ctrl-C: server 0 saves and stops the job.
   void RequestStop();
   ServerActions Tick(TimeUs now);
@@ -51,10 +56,6 @@ class ServerNode {
   wire::JobStatus Describe(TimeUs now) const;
   const JobPlan* plan() const { return plan_ ? &*plan_ : nullptr; }
   uint32_t generation() const { return generation_; }
-  // Require a shard: a worker's hello was accepted.
-  uint64_t fingerprint() const { return shard_->layout().fingerprint(); }
-  // The part of the flat vector that the shard's chunks span.
-  Range shard_range() const;
   // What the transport counted, for reports.
   void SetTraffic(uint64_t bytes_sent, uint64_t bytes_received);
 
@@ -74,22 +75,33 @@ class ServerNode {
                     ServerActions* actions);
   void OnToCoordinator(const PeerName& from, const Message& message, TimeUs now,
                        ServerActions* actions);
-  Status BuildShard(const wire::JobSpec& spec, TimeUs now, ServerActions* actions);
+  void OnWelcome(const wire::Header& header, TimeUs now, ServerActions* actions);
+  Status LearnSpec(const wire::JobSpec& spec, TimeUs now, ServerActions* actions);
+  Status BuildShard(TimeUs now, ServerActions* actions);
+  void LeaveGeneration();
+  void FollowCoordinator(TimeUs now, ServerActions* actions);
+  void Rejoin(uint32_t generation, TimeUs now);
+  // The part of the flat vector that the shard's chunks span.
+  Range ShardRange() const;
   void Welcome(const PeerName& to, ServerActions* actions);
-  void Refuse(const PeerName& to, const Status& status, ServerActions* actions);
+  // incarnation: of the process that is meant, where several may have its name; 0: whoever has.
+  void Refuse(const PeerName& to, const Status& status, ServerActions* actions,
+              uint64_t incarnation = 0);
   void Fail(const Status& status, TimeUs now, ServerActions* actions);
   void TickFollower(TimeUs now, ServerActions* actions);
   wire::ServerReport Report() const;
-  // Fills in what every header carries.
-  ServerActions Stamp(ServerActions actions) const;
+  ShardFileHeader FileHeader(int64_t version) const;
+  // Every call ends here: goes along with a new generation, and fills in what headers carry.
+  ServerActions Done(ServerActions actions, TimeUs now);
 
   ServerNodeSettings settings_;
   std::optional<Coordinator> coordinator_;  // server 0
   std::optional<JobSpec> spec_;
   std::optional<JobPlan> plan_;
   std::unique_ptr<Shard> shard_;
-  bool ready_ = false;       // has what the generation starts from
-  uint32_t generation_ = 0;  // 0: not welcomed yet
+  bool ready_ = false;              // has what the generation starts from
+  uint32_t generation_ = 0;         // 0: not welcomed yet
+  uint32_t newest_generation_ = 0;  // that server 0 has spoken of
   int64_t start_version_ = 0;
   std::string restore_;
   std::map<PeerName, Member> members_;

@@ -7,6 +7,7 @@
 #include <glog/logging.h>
 
 #include "common/telemetry/human_readable.h"
+#include "server/resume.h"
 
 namespace kumo {
 namespace {
@@ -178,11 +179,15 @@ void ServerService::Perform(ServerActions actions) {
         Complete([this, work](TimeUs now) { return node_.OnComputed(*work, now); });
       });
     } else if (auto* save = std::get_if<SaveAction>(&action)) {
-      Save(std::move(save->snapshot));
+      Save(std::move(*save));
     } else if (auto* restore = std::get_if<RestoreAction>(&action)) {
-      Restore(restore->checkpoint);
+      Restore(*restore);
+    } else if (auto* choose = std::get_if<ChooseCheckpointAction>(&action)) {
+      Choose(*choose);
     } else if (auto* commit = std::get_if<CommitAction>(&action)) {
       Commit(std::move(commit->manifest));
+    } else if (auto* back = std::get_if<WentBackAction>(&action)) {
+      GoBack(*back);
     } else if (auto* epoch = std::get_if<EpochEvaluatedAction>(&action)) {
       Record(*epoch);
     } else if (auto* exit = std::get_if<ExitAction>(&action)) {
@@ -191,18 +196,10 @@ void ServerService::Perform(ServerActions actions) {
   }
 }
 
-void ServerService::Save(ShardSnapshot snapshot) {
-  const int64_t version = snapshot.version;
-  ShardFileHeader header;
-  header.job = settings_.identity.JobId();
-  header.experiment_hash = settings_.identity.experiment_hash;
-  header.fingerprint = node_.fingerprint();
-  header.version = version;
-  header.generation = node_.generation();
-  header.shard = static_cast<uint32_t>(settings_.index);
-  header.shards = static_cast<uint32_t>(settings_.identity.servers);
-  disk_.Submit([this, header, snapshot = std::move(snapshot)] {
-    const Result<SavedShardFile> saved = SaveShard(*files_, folder_, header, snapshot);
+void ServerService::Save(SaveAction save) {
+  disk_.Submit([this, save = std::move(save)] {
+    const ShardFileHeader& header = save.header;
+    const Result<SavedShardFile> saved = SaveShard(*files_, folder_, header, save.snapshot);
     Result<checkpoint::File> file = checkpoint::File();
     if (saved.ok()) {
       file->set_name(ShardFileName(header.shard, header.shards, header.generation));
@@ -211,20 +208,32 @@ void ServerService::Save(ShardSnapshot snapshot) {
     } else {
       file = saved.status();
     }
-    Complete([this, version = header.version, file](TimeUs now) {
-      return node_.OnSaved(version, file, now);
+    Complete([this, generation = header.generation, version = header.version, file](TimeUs now) {
+      return node_.OnSaved(generation, version, file, now);
     });
   });
 }
 
-void ServerService::Restore(const std::string& name) {
-  disk_.Submit([this, name, wanted = node_.shard_range()] {
+void ServerService::Restore(const RestoreAction& restore) {
+  disk_.Submit([this, restore] {
     Result<ShardSnapshot> snapshot = [&]() -> Result<ShardSnapshot> {
       KUMO_ASSIGN_OR_RETURN(const checkpoint::Manifest manifest,
-                            ReadManifest(*files_, folder_, name));
-      return ReadSnapshot(*files_, folder_, manifest, wanted);
+                            ReadManifest(*files_, folder_, restore.checkpoint));
+      return ReadSnapshot(*files_, folder_, manifest, restore.wanted);
     }();
-    Complete([this, snapshot](TimeUs now) { return node_.OnRestored(snapshot, now); });
+    Complete([this, generation = restore.generation, snapshot](TimeUs now) {
+      return node_.OnRestored(generation, snapshot, now);
+    });
+  });
+}
+
+// The disk's thread does one thing after the other, so a manifest that is being written is there.
+void ServerService::Choose(const ChooseCheckpointAction& choose) {
+  disk_.Submit([this, choose] {
+    auto chosen = ChooseCheckpoint(*files_, settings_.experiment, choose.generation, choose.newest);
+    Complete([this, generation = choose.generation, chosen = std::move(chosen)](TimeUs now) {
+      return node_.OnChosen(generation, chosen, now);
+    });
   });
 }
 
@@ -237,10 +246,15 @@ void ServerService::Commit(checkpoint::Manifest manifest) {
                                            manifest.version());
       if (!pruned.ok()) LOG(WARNING) << pruned.status().message();
     }
-    Complete([this, version = manifest.version(), status](TimeUs now) {
-      return node_.OnCommitted(version, status, now);
-    });
+    Complete([this, generation = manifest.generation(), version = manifest.version(),
+              status](TimeUs now) { return node_.OnCommitted(generation, version, status, now); });
   });
+}
+
+void ServerService::GoBack(const WentBackAction& back) {
+  if (!recorder_) return;
+  recorder_->GoBack(back.version);
+  recorder_->Say(back.why + ": goes on from round " + std::to_string(back.version));
 }
 
 void ServerService::Record(const EpochEvaluatedAction& epoch) {
@@ -270,7 +284,7 @@ void ServerService::ShowProgress(TimeUs now) {
   const wire::JobStatus status = node_.Describe(now);
   if (status.phase() == "training" && status.round() >= 0) {
     recorder_->Record(ProgressOf(status));
-  } else if (status.phase() == "waiting" && !status.waits_for().empty() && now > 0) {
+  } else if (status.phase() == "waiting" && !status.waits_for().empty()) {
     LOG(INFO) << "waits for " << status.waits_for();
   }
 }

@@ -47,9 +47,11 @@ class ServerService {
   void Perform(ServerActions actions);
   void Complete(Completion completion) KUMO_EXCLUDES(mutex_);
   void RunCompletions() KUMO_EXCLUDES(mutex_);
-  void Save(ShardSnapshot snapshot);
-  void Restore(const std::string& name);
+  void Save(SaveAction save);
+  void Restore(const RestoreAction& restore);
+  void Choose(const ChooseCheckpointAction& choose);
   void Commit(checkpoint::Manifest manifest);
+  void GoBack(const WentBackAction& back);
   void Record(const EpochEvaluatedAction& epoch);
   void ShowProgress(TimeUs now);
   // The last lines that a person sees: the result and where everything is.

@@ -98,9 +98,9 @@ Status Shard::MakeRules() {
   return OkStatus();
 }
 
-const Rule& Shard::RuleFor(const RoundPlan& round, Segment segment) const {
-  if (segment == Segment::kStatistics) return *average_rule_;
-  return round.mode == SyncMode::kGradient ? *gradient_rule_ : *block_rule_;
+const std::shared_ptr<const Rule>& Shard::RuleFor(const RoundPlan& round, Segment segment) const {
+  if (segment == Segment::kStatistics) return average_rule_;
+  return round.mode == SyncMode::kGradient ? gradient_rule_ : block_rule_;
 }
 
 Status Shard::Restore(const ShardSnapshot& snapshot) {
@@ -270,6 +270,7 @@ std::shared_ptr<ChunkWork> Shard::MakeWork(ChunkState* state, int ready) {
   const int partitions = plan_.settings().partitions;
   const RoundPlan round = plan_.Round(state->version);
   auto work = std::make_shared<ChunkWork>();
+  work->generation = settings_.generation;
   work->chunk = state->chunk.index;
   work->round = state->version;
   work->numbers = state->chunk.range.size();
@@ -286,8 +287,8 @@ std::shared_ptr<ChunkWork> Shard::MakeWork(ChunkState* state, int ready) {
   work->info.samples = round.samples.size();
   if (!closes) return work;
 
-  const Rule& rule = RuleFor(round, state->chunk.segment);
-  work->rule = &rule;
+  work->rule = RuleFor(round, state->chunk.segment);
+  const Rule& rule = *work->rule;
   work->info.learning_rate = schedule_->RateAt(round.first_sample);
   work->info.weight_decay =
       state->chunk.segment == Segment::kDecayed ? experiment_.optimiser.weight_decay : 0.0f;
@@ -427,6 +428,7 @@ void Shard::AnswerPull(const ChunkState& state, const ParkedPull& pull, int64_t 
       state.chunk.index == 0 && directive != directives_.end()) {
     header.set_save(directive->second.save);
     header.set_stop(directive->second.stop);
+    header.set_move(directive->second.move);
   }
   actions->push_back(std::move(reply));
 }
@@ -548,7 +550,7 @@ void Shard::HandOutSnapshot(ServerActions* actions) {
                                    std::as_const(*numbers).span()});
     }
   }
-  actions->push_back(SaveAction{*std::move(snapshot_)});
+  actions->push_back(SaveAction{{}, *std::move(snapshot_)});
   snapshot_.reset();
 }
 
@@ -565,20 +567,26 @@ int64_t Shard::version() const {
   return oldest;
 }
 
-std::string Shard::WaitsFor() const {
+std::vector<int> Shard::Missing() const {
+  std::vector<int> missing;
   const int64_t oldest = version();
-  if (oldest < 0) return "the initial weights";
-  if (oldest >= plan_.rounds()) return "";
+  if (oldest < 0 || oldest >= plan_.rounds()) return missing;
   for (const ChunkState& state : chunks_) {
     if (state.version != oldest || state.computing) continue;
-    std::string missing;
     for (int p = state.added; p < plan_.settings().partitions; ++p) {
-      if (!state.arrived[p]) missing += (missing.empty() ? "" : ", ") + std::to_string(p);
+      if (!state.arrived[p]) missing.push_back(p);
     }
-    if (missing.empty()) continue;
-    return "partition " + missing + " of round " + std::to_string(oldest);
+    if (!missing.empty()) break;
   }
-  return "";
+  return missing;
+}
+
+std::string Shard::WaitsFor() const {
+  if (version() < 0) return "the initial weights";
+  std::string missing;
+  for (const int p : Missing()) missing += (missing.empty() ? "" : ", ") + std::to_string(p);
+  if (missing.empty()) return "";
+  return "partition " + missing + " of round " + std::to_string(version());
 }
 
 void Shard::Acknowledge(const PeerName& to, const wire::Header& header,

@@ -44,10 +44,12 @@ namespace kumo {
 struct Directive {
   bool save = false;  // a checkpoint is taken when that round closes
   bool stop = false;  // and the job stops then
+  bool move = false;  // and leases move then: workers wait for their orders
 };
 
 // Everything about the mathematics that a shard needs; made from the experiment and the job's spec.
 struct ShardSettings {
+  uint32_t generation = 1;
   int index = 0;
   int servers = 1;
   int64_t chunk_bytes = 1 << 20;
@@ -84,7 +86,9 @@ class Shard {
   // are there; the last version where the shard has no chunk.
   int64_t version() const;
   int64_t bytes() const { return map_.ServerBytes(settings_.index); }
-  // "partition 3 of round 812 (chunk 7)", or "" when no round is open.
+  // Partitions that have not contributed to the oldest open round yet; empty when none is open.
+  std::vector<int> Missing() const;
+  // "partition 3, 4 of round 812", "the initial weights", or "" when no round is open.
   std::string WaitsFor() const;
 
  private:
@@ -131,7 +135,7 @@ class Shard {
   Result<ChunkState*> FindChunk(const wire::Header& header);
   Status CheckContribution(const ChunkState& state, const Message& message,
                            ArrivedContribution* contribution) const;
-  const Rule& RuleFor(const RoundPlan& round, Segment segment) const;
+  const std::shared_ptr<const Rule>& RuleFor(const RoundPlan& round, Segment segment) const;
 
   Status OnInitialise(const PeerName& from, const Message& message, ServerActions* actions);
   Status OnPush(const PeerName& from, const Message& message, ServerActions* actions);
@@ -161,7 +165,8 @@ class Shard {
   ShardMap map_;
   VersionObserver observer_;
   std::optional<Schedule> schedule_;
-  std::unique_ptr<Rule> gradient_rule_, block_rule_, average_rule_;
+  // Work under way may outlive the shard.
+  std::shared_ptr<const Rule> gradient_rule_, block_rule_, average_rule_;
   PushCodecs push_codecs_;
   const Codec* pull_codec_ = nullptr;  // null: float32
   std::vector<ChunkState> chunks_;

@@ -11,6 +11,7 @@ namespace kumo {
 namespace {
 
 constexpr TimeUs kHelloInterval = 500 * kMillisecond;
+constexpr TimeUs kSameRequest = 500 * kMillisecond;
 
 TimeUs Seconds(double seconds) { return static_cast<TimeUs>(seconds * 1e6); }
 double InSeconds(TimeUs time) { return static_cast<double>(time) * 1e-6; }
@@ -60,6 +61,9 @@ WorkerActions Session::OnMessage(int server, const Message& message, TimeUs now)
   servers_[server].heard = now;
   if (header.type() == wire::WELCOME) {
     OnWelcome(server, header.welcome(), &actions);
+  } else if (server == 0 && generation_ != 0 && header.generation() > generation_) {
+    Rejoin(header.generation(), &actions);  // the job has gone back
+    return Stamp(std::move(actions));
   } else if (header.generation() != generation_) {
     return actions;  // of a generation that is over
   }
@@ -83,12 +87,13 @@ WorkerActions Session::OnMessage(int server, const Message& message, TimeUs now)
       break;
   }
   if (!finished_) Proceed(&actions);
+  LeaveIfHandedOver(&actions);
   return Stamp(std::move(actions));
 }
 
 void Session::OnWelcome(int server, const wire::Welcome& welcome, WorkerActions* actions) {
-  if (server == 0 && generation_ != welcome.generation()) {
-    generation_ = welcome.generation();
+  if (server == 0 && generation_ == 0 && welcome.generation() >= newest_generation_) {
+    generation_ = newest_generation_ = welcome.generation();
     start_version_ = welcome.version();
     ForgetRounds(actions);
     LOG(INFO) << "joined generation " << generation_ << ", which starts at round "
@@ -96,9 +101,24 @@ void Session::OnWelcome(int server, const wire::Welcome& welcome, WorkerActions*
   }
   if (welcome.generation() != generation_) return;
   servers_[server].welcomed = true;
-  if (server != 0) return;
+  if (server != 0) {
+    for (const OpenRequests::Request* request : requests_.OfServer(server)) {
+      actions->push_back(SendToServerAction{server, request->message});
+    }
+    return;
+  }
   for (size_t i = 1; i < servers_.size(); ++i) SendHello(static_cast<int>(i), actions);
   next_heartbeat_ = now_;
+}
+
+// Joins server 0 again, and then the others.
+void Session::Rejoin(uint32_t generation, WorkerActions* actions) {
+  newest_generation_ = std::max(newest_generation_, generation);
+  generation_ = 0;
+  for (Server& server : servers_) server.welcomed = false;
+  ForgetRounds(actions);
+  released_ = false;
+  SendHello(0, actions);
 }
 
 // Everything that belongs to a generation, or to a membership that is over.
@@ -112,7 +132,8 @@ void Session::ForgetRounds(WorkerActions* actions) {
     for (auto& waiting : waiting_[vector]) waiting.reset();
   }
   initialised_ = start_version_ > 0;
-  halted_at_ = -1;
+  halted_at_ = orders_at_ = -1;
+  orders_due_ = 0;
   // What is being computed now is of no use when it is done.
   busy_partition_ = -1;
 }
@@ -140,6 +161,8 @@ void Session::OnOrders(const wire::Header& header, WorkerActions* actions) {
     Finish(orders.stopped() ? Unavailable("the job was stopped and saved") : OkStatus(), actions);
     return;
   }
+  if (header.round() < orders_at_) return;  // overtaken
+  orders_at_ = header.round();
   std::map<int, wire::Orders::Lease> wanted;
   for (const auto& lease : orders.leases()) {
     if (lease.partition() >= 0 && lease.partition() < plan_.settings().partitions &&
@@ -172,6 +195,8 @@ void Session::OnOrders(const wire::Header& header, WorkerActions* actions) {
     LOG(INFO) << "computes partition " << partition << " from round " << lease.from() << " on";
     leases_[partition] = Lease{lease.from(), lease.from(), lease.handed_over(), false, -1};
   }
+  released_ = orders.released();
+  if (leases_.empty()) requests_.Drop(wire::PULL, 0);  // nothing is computed from it
 }
 
 void Session::OnAck(const wire::Header& header) {
@@ -208,14 +233,18 @@ void Session::OnChunk(const Message& message) {
 
 void Session::OnGone(int server, const wire::Header& header, WorkerActions* actions) {
   if (header.chunk() < 0 || header.round() <= 0 || header.round() > plan_.rounds()) {
-    // The server does not know us (any more): join again.
-    servers_[server].welcomed = false;
-    servers_[server].next_hello = now_;
-    if (server == 0) generation_ = 0;
-    ForgetRounds(actions);
+    // The server does not know us (any more). Where it is server 0 others have our leases.
+    if (server == 0) {
+      Rejoin(generation_, actions);
+    } else {
+      servers_[server].welcomed = false;
+      SendHello(server, actions);
+    }
     return;
   }
-  // The round that we are at has closed without us: go on with the oldest one still open.
+  // The round that we are at has closed without us: go on with the oldest one still open, if the
+  // partition is ours still.
+  orders_due_ = std::max(orders_due_, header.round());
   requests_.Drop({wire::PULL, 0, header.chunk(), header.vector()});
   for (auto& [partition, lease] : leases_) {
     if (lease.round >= header.round()) continue;
@@ -260,6 +289,7 @@ void Session::Proceed(WorkerActions* actions) {
     }
     return;
   }
+  if (target >= orders_due_ && orders_at_ < orders_due_) return;
   if (!PullMissing(wire::START, target, actions)) return;
   if (first_chunk_at_ >= pushed_at_) ReportTimes();
   if (NeedsWeightsApart(target) && !PullMissing(wire::WEIGHTS, target, actions)) return;
@@ -282,6 +312,7 @@ bool Session::PullMissing(wire::Vector vector, int64_t version, WorkerActions* a
       if (chunk.index == 0 && vector == wire::START) {
         save_ = waiting->header.save();
         stop_ = waiting->header.stop();
+        if (waiting->header.move()) orders_due_ = std::max(orders_due_, version + 1);
       }
     }
     waiting.reset();
@@ -465,7 +496,36 @@ WorkerActions Session::OnFailed(const Status& status, TimeUs now) {
 }
 
 WorkerActions Session::Leave(TimeUs now) {
-  return OnFailed(Unavailable("stopped by a signal: its partitions go to the other workers"), now);
+  WorkerActions actions;
+  now_ = now;
+  if (finished_) return actions;
+  const TimeUs grace = Seconds(settings_.experiment.checkpoint.grace_s);
+  const bool again = leave_by_ > 0;
+  // Terminals and `timeout` signal a process and its group: that is one request.
+  if (again && now < leave_by_ - grace + kSameRequest) return actions;
+  if (!again) leave_by_ = now + grace;
+  if (again || !servers_[0].welcomed) {
+    Finish(Unavailable("ended by a signal, without handing its partitions over"), &actions);
+  } else {
+    report_.set_leaving(true);
+    SendHeartbeats(&actions);
+    LeaveIfHandedOver(&actions);
+  }
+  return Stamp(std::move(actions));
+}
+
+// Told to leave: without leases, and with everything acknowledged, nothing is lost with it.
+void Session::LeaveIfHandedOver(WorkerActions* actions) {
+  if (leave_by_ == 0 || finished_) return;
+  if (released_ && leases_.empty() && requests_.empty()) {
+    report_.set_handed_over(true);
+    Finish(Unavailable("was told to leave: its partitions go to the other workers"), actions);
+  } else if (now_ > leave_by_) {
+    Finish(Unavailable("was told to leave, and had not handed its partitions over after " +
+                       std::to_string(static_cast<int>(settings_.experiment.checkpoint.grace_s)) +
+                       " s (checkpoint.grace_s)"),
+           actions);
+  }
 }
 
 void Session::Finish(Status status, WorkerActions* actions) {
@@ -540,7 +600,9 @@ WorkerActions Session::Tick(TimeUs now) {
       server.heard = now;  // comes after server 0
       continue;
     }
-    const TimeUs limit = Seconds(joining ? cluster.join_timeout_s : 3 * cluster.suspect_after_s);
+    // A server that is gone may be started again, and the job goes on.
+    const bool first = joining && newest_generation_ == 0;
+    const TimeUs limit = Seconds(first ? cluster.join_timeout_s : cluster.stall_timeout_s);
     if (now - server.heard > limit) {
       Finish(Unavailable(NameOf(static_cast<int>(i)) + " does not answer since " +
                          std::to_string((now - server.heard) / kSecond) + " s (" + StateInWords() +
@@ -558,6 +620,7 @@ WorkerActions Session::Tick(TimeUs now) {
     actions.push_back(SendToServerAction{request->server, request->message});
   }
   Proceed(&actions);
+  LeaveIfHandedOver(&actions);
   return Stamp(std::move(actions));
 }
 

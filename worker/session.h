@@ -133,7 +133,9 @@ class Session {
   // The block could not be computed (numbers that are not finite, a device's failure): tells the
   // coordinator and leaves.
   WorkerActions OnFailed(const Status& status, TimeUs now);
-  // SIGTERM: says goodbye and leaves.
+  // SIGTERM: asks the coordinator to move its leases to others, goes on until what its partitions
+  // carry is on the servers, and leaves. Asked again, or after checkpoint.grace_s, it leaves as it
+  // is.
   WorkerActions Leave(TimeUs now);
 
   // For the report in each heartbeat.
@@ -161,6 +163,8 @@ class Session {
   Session(SessionSettings settings, JobPlan plan, ShardMap map, TimeUs now);
 
   void OnWelcome(int server, const wire::Welcome& welcome, WorkerActions* actions);
+  void Rejoin(uint32_t generation, WorkerActions* actions);
+  void LeaveIfHandedOver(WorkerActions* actions);
   void OnOrders(const wire::Header& header, WorkerActions* actions);
   void ForgetRounds(WorkerActions* actions);
   void OnAck(const wire::Header& header);
@@ -193,10 +197,13 @@ class Session {
 
   TimeUs now_ = 0;
   std::vector<Server> servers_;
-  uint32_t generation_ = 0;
+  uint32_t generation_ = 0;         // 0: not welcomed yet
+  uint32_t newest_generation_ = 0;  // that server 0 has spoken of
   int64_t start_version_ = 0;
   TimeUs next_heartbeat_ = 0;
   bool finished_ = false;
+  TimeUs leave_by_ = 0;    // was told to leave; 0: was not
+  bool released_ = false;  // and the coordinator has nothing more for it
 
   std::map<int, Lease> leases_;        // by partition
   bool initialised_ = false;           // the initial weights were pushed, or are not wanted
@@ -216,6 +223,9 @@ class Session {
   bool save_ = false;  // what chunk 0, as installed, says of its round
   bool stop_ = false;
   int64_t halted_at_ = -1;  // the version that the job stops at
+  // Leases may have moved at `orders_due_`: what is leased from there on is known when orders of
+  // that version have come. orders_at_: the version of the newest orders.
+  int64_t orders_due_ = 0, orders_at_ = -1;
 
   wire::WorkerReport report_;
 };

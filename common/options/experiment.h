@@ -99,11 +99,14 @@ struct Experiment {
   struct Cluster {                     // [cluster]
     std::vector<std::string> servers;  // one address per server: tcp://host:port or ipc://path
     int workers = 2;                   // wait for so many at the start
+    int min_workers = 1;               // wait while there are fewer
     double join_timeout_s = 60;        // limit of waiting for servers and workers at the start
     double suspect_after_s = 10;       // a silent process counts as lost after so long
     double heartbeat_s = 1;
-    int server_threads = 1;  // arithmetic threads of one server
-    bool insecure = false;   // serve other than loopback and ipc addresses without keys
+    double stall_timeout_s = 600;       // the job ends when nothing has moved for so long
+    std::string recovery = "continue";  // continue, exact: after a loss of what partitions carried
+    int server_threads = 1;             // arithmetic threads of one server
+    bool insecure = false;              // serve other than loopback and ipc addresses without keys
     int64_t chunk_kib = 1024;
   } cluster;
 };

@@ -240,12 +240,23 @@ void AddCluster(std::vector<Option>* rows) {
                   "`kumo launch` picks free loopback ports"));
   rows->push_back(Row("cluster.workers", KUMO_FIELD(cluster.workers), "workers", Between(1, 4096),
                       !kResult, "The job waits for so many workers at its start"));
+  rows->push_back(Row("cluster.min_workers", KUMO_FIELD(cluster.min_workers), "workers",
+                      Between(1, 4096), !kResult, "The job waits while there are fewer"));
   rows->push_back(Row("cluster.join_timeout_s", KUMO_FIELD(cluster.join_timeout_s), "seconds",
                       AboveTo(0, 86400), !kResult,
                       "Limit of waiting for servers and workers at the start"));
   rows->push_back(Row("cluster.suspect_after_s", KUMO_FIELD(cluster.suspect_after_s), "seconds",
                       AboveTo(0, 86400), !kResult,
                       "A process that is silent for so long counts as lost"));
+  rows->push_back(Row("cluster.stall_timeout_s", KUMO_FIELD(cluster.stall_timeout_s), "seconds",
+                      AboveTo(0, 604800), !kResult,
+                      "The job ends when no round closes for so long, which a block must not "
+                      "take; and how long a process waits for a server that is gone"));
+  rows->push_back(Row("cluster.recovery", KUMO_FIELD(cluster.recovery), "",
+                      OneOf({"continue", "exact"}), !kResult,
+                      "When a worker dies with what its partitions carried (residuals, kept "
+                      "optimiser state): go on without it, or go back to the last checkpoint, "
+                      "which gives the bits of an undisturbed run"));
   rows->push_back(Row("cluster.heartbeat_s", KUMO_FIELD(cluster.heartbeat_s), "seconds",
                       AboveTo(0, 3600), !kResult, "Time between two signs of life"));
   rows->push_back(Row("cluster.server_threads", KUMO_FIELD(cluster.server_threads), "threads",

@@ -10,18 +10,40 @@ Result<std::unique_ptr<RunRecorder>> RunRecorder::Open(const RunRecorderSettings
                                                        FileSystem& files, const Clock* clock,
                                                        Console* console) {
   KUMO_RETURN_IF_ERROR(files.CreateDirectories(settings.directory));
-  std::unique_ptr<RunRecorder> recorder(new RunRecorder(settings, clock, console));
+  std::unique_ptr<RunRecorder> recorder(new RunRecorder(settings, files, clock, console));
   if (settings.tensorboard) {
-    const int64_t first_step = std::max<int64_t>(settings.resumed_round, -1) + 1;
-    KUMO_ASSIGN_OR_RETURN(recorder->tensorboard_,
-                          TensorBoardWriter::Create(files, settings.directory, settings.host,
-                                                    settings.wall_time_s, first_step));
+    KUMO_RETURN_IF_ERROR(recorder->OpenTensorBoard(settings.resumed_round));
   }
-  if (settings.jsonl) {
-    const std::string path = JoinPath(settings.directory, "log.jsonl");
-    KUMO_ASSIGN_OR_RETURN(recorder->jsonl_, JsonlWriter::Open(files, path, settings.resumed_round));
-  }
+  if (settings.jsonl) KUMO_RETURN_IF_ERROR(recorder->OpenJsonl(settings.resumed_round));
   return recorder;
+}
+
+Status RunRecorder::OpenTensorBoard(int64_t round) {
+  const int64_t first_step = std::max<int64_t>(round, -1) + 1;
+  KUMO_ASSIGN_OR_RETURN(tensorboard_,
+                        TensorBoardWriter::Create(files_, settings_.directory, settings_.host,
+                                                  WallTime(), first_step));
+  return OkStatus();
+}
+
+Status RunRecorder::OpenJsonl(int64_t round) {
+  const std::string path = JoinPath(settings_.directory, "log.jsonl");
+  KUMO_ASSIGN_OR_RETURN(jsonl_, JsonlWriter::Open(files_, path, round));
+  return OkStatus();
+}
+
+template <typename Writer>
+void RunRecorder::GiveUpOnError(const Status& status, std::unique_ptr<Writer>* writer) {
+  if (status.ok()) return;
+  if (first_error_.ok()) first_error_ = status;
+  view_.ShowLine("warning: " + status.message() + "; the training goes on without this file");
+  writer->reset();
+}
+
+void RunRecorder::GoBack(int64_t round) {
+  // What was given up stays so.
+  if (tensorboard_) GiveUpOnError(OpenTensorBoard(round), &tensorboard_);
+  if (jsonl_) GiveUpOnError(OpenJsonl(round), &jsonl_);
 }
 
 double RunRecorder::WallTime() const {
@@ -96,14 +118,6 @@ void RunRecorder::WriteJson(int64_t round, const JsonFields& fields) {
   JsonFields with_time = fields;
   with_time.Add("wall_time", WallTime());
   GiveUpOnError(jsonl_->Write(round, with_time), &jsonl_);
-}
-
-template <typename Writer>
-void RunRecorder::GiveUpOnError(const Status& status, std::unique_ptr<Writer>* writer) {
-  if (status.ok()) return;
-  if (first_error_.ok()) first_error_ = status;
-  view_.ShowLine("warning: " + status.message() + "; the training goes on without this file");
-  writer->reset();
 }
 
 Status RunRecorder::Flush() {

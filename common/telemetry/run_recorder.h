@@ -33,11 +33,13 @@ struct RunRecorderSettings {
 
 class RunRecorder {
  public:
-  // clock and console: borrowed for life; files: during the call.
+  // files, clock and console are borrowed for life.
   static Result<std::unique_ptr<RunRecorder>> Open(const RunRecorderSettings& settings,
                                                    FileSystem& files, const Clock* clock,
                                                    Console* console);
 
+  // The job has gone back: what is recorded of rounds after `round` counts no more.
+  void GoBack(int64_t round);
   // Once per interval.
   void Record(const RoundProgress& progress);
   // At the end of each epoch.
@@ -49,8 +51,16 @@ class RunRecorder {
   Status Flush();
 
  private:
-  RunRecorder(const RunRecorderSettings& settings, const Clock* clock, Console* console)
-      : settings_(settings), clock_(clock), start_us_(clock->NowUs()), view_(console) {}
+  RunRecorder(const RunRecorderSettings& settings, FileSystem& files, const Clock* clock,
+              Console* console)
+      : settings_(settings),
+        files_(files),
+        clock_(clock),
+        start_us_(clock->NowUs()),
+        view_(console) {}
+  // To go on after `round`; -1: a new run.
+  Status OpenTensorBoard(int64_t round);
+  Status OpenJsonl(int64_t round);
   double WallTime() const;
   void WriteTensorBoard(int64_t step, std::span<const Scalar> scalars);
   void WriteJson(int64_t round, const JsonFields& fields);
@@ -59,6 +69,7 @@ class RunRecorder {
   void GiveUpOnError(const Status& status, std::unique_ptr<Writer>* writer);
 
   const RunRecorderSettings settings_;
+  FileSystem& files_;
   const Clock* const clock_;
   const TimeUs start_us_;
   ProgressView view_;

@@ -108,13 +108,26 @@ TEST_F(LaunchTest, BadConfigurationOfOneEndsAllAndIsTheLastLine) {
   EXPECT_TRUE(NothingRuns());
 }
 
-TEST_F(LaunchTest, AServerThatDiesEndsAll) {
+TEST_F(LaunchTest, AServerThatDiesAgainAndAgainEndsAll) {
   ScriptAll("run 75");
   Script("server-1", "die 9");
-  const Ended ended = Run(Launch());
+  const Ended ended = Run(Launch({"--max-restarts", "1"}));
   EXPECT_EQ(ended.code, 1);
-  EXPECT_EQ(ended.last_line, "kumo launch: server-1 was killed by SIGKILL (signal 9)");
+  EXPECT_EQ(ended.last_line,
+            "kumo launch: server-1 was killed by SIGKILL (signal 9) (after 1 restarts)");
   EXPECT_TRUE(NothingRuns());
+}
+
+TEST_F(LaunchTest, AServerZeroThatIsStartedAgainGoesOnWhateverTheRunBeganWith) {
+  ScriptAll("await server-0 2 0");
+  Script("server-0", "die 9\nexit 0");
+  const Ended ended = Run(Launch({"--set", "checkpoint.resume=never"}));
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  const std::vector<std::string> args = Lines("server-0.args");
+  ASSERT_EQ(args.size(), 2u);
+  EXPECT_THAT(args[0], testing::Not(HasSubstr("resume=auto")));
+  EXPECT_THAT(args[1], HasSubstr("resume=never"));
+  EXPECT_THAT(args[1], testing::EndsWith("--set checkpoint.resume=auto"));
 }
 
 TEST_F(LaunchTest, LastWordsOfServerZeroWhichHasTheTerminalAreQuotedToo) {

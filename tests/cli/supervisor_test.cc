@@ -131,18 +131,48 @@ TEST_F(SupervisorTest, BadConfigurationAndUsageEndAllAtOnce) {
   }
 }
 
-TEST_F(SupervisorTest, AServerThatFailsEndsTheJobAndItsCauseIsReported) {
+TEST_F(SupervisorTest, ACrashedServerIsStartedAgain) {
+  for (const ProcessId server : {kServer1, kServer0}) {
+    EXPECT_THAT(End(server, Killed(SIGKILL)), IsEmpty());
+    now_ = supervisor_.NextDeadline().value();
+    const Supervisor::Actions actions = supervisor_.OnTime(now_);
+    EXPECT_THAT(Text(actions), ElementsAre("start " + server.Name()));
+    EXPECT_TRUE(actions.front().again);
+  }
+  EXPECT_THAT(End(kServer1, Code(75, "ended by SIGTERM")), IsEmpty());
+  EXPECT_THAT(NextTime(), ElementsAre("start server-1"));
+  EndAll({kServer0, kServer1, kWorker0, kWorker1}, kOk);
+  EXPECT_EQ(supervisor_.outcome().code, 0);
+  EXPECT_EQ(supervisor_.outcome().warnings.size(), 3u);
+}
+
+TEST_F(SupervisorTest, AServerThatIsGoneForGoodEndsTheJobAndItsCauseIsReported) {
+  for (int i = 0; i < 3; ++i) {
+    End(kServer1, Killed(SIGSEGV));
+    NextTime();
+  }
   End(kWorker0, Code(75));  // waits to be started again
   EXPECT_THAT(End(kServer1, Killed(SIGSEGV)),
               ElementsAre("signal 15 server-0", "signal 15 worker-1"));
   EndAll({kWorker1, kServer0}, Code(75));
   ASSERT_TRUE(supervisor_.over()) << "the restart must be called off";
   EXPECT_EQ(supervisor_.outcome().code, 1);
-  EXPECT_EQ(supervisor_.outcome().words, "server-1 was killed by SIGSEGV (signal 11)");
+  EXPECT_EQ(supervisor_.outcome().words,
+            "server-1 was killed by SIGSEGV (signal 11) (after 3 restarts)");
+}
+
+// It knows how the job stands.
+TEST_F(SupervisorTest, WhatServerZeroLeavesWithIsTheEndOfTheJob) {
+  End(kServer1, Code(75, "the job failed: the disk is full"));
+  EXPECT_THAT(End(kServer0, Code(75, "the disk is full")),
+              ElementsAre("signal 15 worker-0", "signal 15 worker-1"));
+  EndAll({kWorker0, kWorker1}, Code(75));
+  EXPECT_EQ(supervisor_.outcome().code, 75);
+  EXPECT_THAT(supervisor_.outcome().words, HasSubstr("server-0 ended with exit code 75"));
 }
 
 TEST_F(SupervisorTest, WhoIgnoresTheEndAfterAFailureIsKilled) {
-  End(kServer1, Code(1));
+  End(kServer1, Code(78));
   EndAll({kServer0, kWorker1}, Code(75));
   EXPECT_THAT(NextTime(), ElementsAre("signal 9 worker-0"));
   End(kWorker0, Killed(SIGKILL));

@@ -182,15 +182,21 @@ wire::JobStatus ClusterOfProcesses::Status() {
   return status;
 }
 
-bool ClusterOfProcesses::WaitForRound(int64_t round) {
+bool ClusterOfProcesses::WaitUntil(const std::function<bool()>& condition) {
   const auto deadline = Deadline();
   while (std::chrono::steady_clock::now() < deadline) {
-    const wire::JobStatus status = Status();
-    if (status.round() >= round && status.phase() == "training") return true;
+    if (condition()) return true;
     if (!Running("server-0")) return false;
     std::this_thread::sleep_for(kPollInterval);
   }
   return false;
+}
+
+bool ClusterOfProcesses::WaitForRound(int64_t round) {
+  return WaitUntil([&] {
+    const wire::JobStatus status = Status();
+    return status.round() >= round && status.phase() == "training";
+  });
 }
 
 std::vector<float> ClusterOfProcesses::FinalWeights() const {

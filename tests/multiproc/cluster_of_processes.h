@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -56,6 +57,8 @@ class ClusterOfProcesses {
 
   // The coordinator's status, asked over the wire; an empty phase when it does not answer.
   wire::JobStatus Status();
+  // Asks again and again; false when the limit or the job's end comes first.
+  bool WaitUntil(const std::function<bool()>& condition);
   // Waits until the coordinator is at `round` at least; false when the limit or the job's end comes
   // first.
   bool WaitForRound(int64_t round);

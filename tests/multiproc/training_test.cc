@@ -110,6 +110,81 @@ TEST(Training, StoppedAndResumedIsUninterruptedBitForBit) {
             std::string::npos);
 }
 
+// With residuals and kept local state, so that whatever is lost shows.
+const std::map<std::string, std::string> kCarrying = {{"job.epochs", "6"},
+                                                      {"sync.push_codec", "1bit"},
+                                                      {"block.reset_local_state", "false"},
+                                                      {"checkpoint.every_rounds", "4"},
+                                                      {"cluster.recovery", "exact"}};
+
+// What an undisturbed run of that ends with.
+const std::vector<float>& CarryingReference() {
+  static const std::vector<float> reference = TrainSmallJob(1, 1, kCarrying);
+  return reference;
+}
+
+TEST(Training, AServerThatIsKilledAndStartedAgainCostsNoBit) {
+  for (const int server : {0, 1}) {
+    ClusterOfProcesses job("server-killed");
+    SmallJob(&job);
+    for (const auto& [key, value] : kCarrying) job.Set(key, value);
+    StartAll(&job, 2, 2);
+    ASSERT_TRUE(job.WaitForRound(10));
+    const std::string id = "server-" + std::to_string(server);
+    job.Signal(id, SIGKILL);
+    EXPECT_EQ(job.Wait(id).code, 128 + SIGKILL);
+    job.StartServer(server);
+    ExpectAllDone(&job, 2, 2);
+    EXPECT_EQ(job.FinalWeights(), CarryingReference()) << id;
+  }
+}
+
+TEST(Training, AKilledWorkerTakesTheJobBackAndCostsNoBit) {
+  ClusterOfProcesses job("worker-killed");
+  SmallJob(&job);
+  for (const auto& [key, value] : kCarrying) job.Set(key, value);
+  StartAll(&job, 2, 2);
+  ASSERT_TRUE(job.WaitForRound(10));
+  job.Signal("worker-1", SIGKILL);
+  EXPECT_EQ(job.Wait("worker-1").code, 128 + SIGKILL);
+  ExpectAllDone(&job, 2, 1);
+  EXPECT_EQ(job.FinalWeights(), CarryingReference());
+}
+
+TEST(Training, AWorkerThatIsToldToLeaveHandsItsPartitionsOverBitForBit) {
+  ClusterOfProcesses job("leave");
+  SmallJob(&job);
+  for (const auto& [key, value] : kCarrying) job.Set(key, value);
+  StartAll(&job, 2, 2);
+  ASSERT_TRUE(job.WaitForRound(10));
+  job.Signal("worker-1", SIGTERM);
+  const Ended left = job.Wait("worker-1");
+  EXPECT_EQ(left.code, 75);
+  EXPECT_NE(left.output.find("was told to leave"), std::string::npos) << left.output;
+  EXPECT_EQ(job.Status().generation(), 1u);  // nobody went back
+  job.StartWorker(1);                        // and comes back
+  ExpectAllDone(&job, 2, 2);
+  EXPECT_EQ(job.FinalWeights(), CarryingReference());
+}
+
+TEST(Training, AServerThatWasFrozenCostsNothingButTheWait) {
+  ClusterOfProcesses job("frozen");
+  SmallJob(&job);
+  for (const auto& [key, value] : kCarrying) job.Set(key, value);
+  job.Set("cluster.suspect_after_s", "0.6");
+  StartAll(&job, 2, 2);
+  ASSERT_TRUE(job.WaitForRound(6));
+  job.Signal("server-1", SIGSTOP);
+  EXPECT_TRUE(job.WaitUntil([&] {
+    return job.Status().waits_for().find("server 1") != std::string::npos;
+  })) << "nobody notices";
+  job.Signal("server-1", SIGCONT);
+  ASSERT_TRUE(job.WaitForRound(10));
+  EXPECT_EQ(job.Status().generation(), 1u);
+  ExpectAllDone(&job, 2, 2);
+  EXPECT_EQ(job.FinalWeights(), CarryingReference());
+}
+
 // Two partitions that average their weights after one minibatch of plain SGD are one process with
 // twice the minibatch.
 TEST(Training, AveragingAfterEachMinibatchIsSynchronousSgd) {

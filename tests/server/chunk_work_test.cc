@@ -30,7 +30,7 @@ ArrivedContribution Contribution(const Codec& codec, int partition) {
 ChunkWork Closing(const Rule& rule, const FloatArray& start, int samples) {
   ChunkWork work;
   work.numbers = kNumbers;
-  work.rule = &rule;
+  work.rule = {std::shared_ptr<void>(), &rule};  // borrowed
   work.info.samples = samples;
   work.info.partitions = 6;
   work.start = start;

@@ -16,6 +16,7 @@ namespace {
 using test::Job;
 using test::SmallJob;
 using testing::HasSubstr;
+using testing::Not;
 
 // A coordinator and the processes around it, as far as it can tell.
 struct Fleet {
@@ -25,8 +26,9 @@ struct Fleet {
     for (int s = 0; s < servers; ++s) {
       job.experiment.cluster.servers.push_back("ipc://server-" + std::to_string(s));
     }
-    coordinator.emplace(IdentityOf(job.experiment), job.experiment, "here", std::move(restored),
-                        now);
+    const uint32_t generation = restored ? restored->generation() + 1 : 1;
+    coordinator.emplace(IdentityOf(job.experiment), job.experiment, "here", generation,
+                        std::move(restored), now);
   }
 
   // The first worker's hello told what the job is; every server is there.
@@ -70,19 +72,23 @@ struct Fleet {
     Take(std::move(actions));
     return peer;
   }
-  wire::Header Heartbeat(const PeerName& peer, int64_t samples = 0, double samples_at_s = 0) {
+  wire::Header Heartbeat(const PeerName& peer, int64_t samples = 0, double samples_at_s = 0,
+                         bool leaving = false) {
     ServerActions actions;
     wire::Header header;
+    header.mutable_worker_report()->set_leaving(leaving);
     header.mutable_worker_report()->set_samples(samples);
     header.mutable_worker_report()->set_samples_at_s(samples_at_s);
     coordinator->OnHeartbeat(peer, header, now, &actions);
-    EXPECT_EQ(actions.size(), 1u);
-    const wire::Header reply = std::get<SendAction>(actions.at(0)).message.header;
+    const wire::Header reply = std::get<SendAction>(actions.back()).message.header;
+    Take(std::move(actions));
     return reply;
   }
-  void Bye(const PeerName& peer, StatusCode code = StatusCode::kOk, const char* failure = "") {
+  void Bye(const PeerName& peer, StatusCode code = StatusCode::kOk, const char* failure = "",
+           bool handed_over = false) {
     ServerActions actions;
     wire::Header header;
+    header.mutable_worker_report()->set_handed_over(handed_over);
     header.mutable_worker_report()->set_failure(failure);
     header.mutable_worker_report()->set_failure_code(static_cast<uint32_t>(code));
     coordinator->OnBye(peer, header, now, &actions);
@@ -92,6 +98,18 @@ struct Fleet {
     now += later;
     ServerActions actions;
     coordinator->Tick(now, &actions);
+    Take(std::move(actions));
+  }
+  // Time passes, with signs of life of `alive` alone.
+  void Wait(int seconds, const std::vector<PeerName>& alive = {}) {
+    for (int i = 0; i < seconds && !exit; ++i) {
+      for (const PeerName& peer : alive) Heartbeat(peer);
+      Tick(kSecond);
+    }
+  }
+  void Chosen(const std::optional<checkpoint::Manifest>& manifest) {
+    ServerActions actions;
+    coordinator->OnChosen(manifest, now, &actions);
     Take(std::move(actions));
   }
   // Chunk 0 reaches a version.
@@ -148,6 +166,8 @@ struct Fleet {
       if (auto* commit = std::get_if<CommitAction>(&action)) commits.push_back(commit->manifest);
       if (auto* epoch = std::get_if<EpochEvaluatedAction>(&action)) epochs.push_back(*epoch);
       if (auto* left = std::get_if<ExitAction>(&action)) exit = left->status;
+      if (auto* c = std::get_if<ChooseCheckpointAction>(&action)) choose = *c;
+      if (auto* back = std::get_if<WentBackAction>(&action)) went_back_to = back->version;
     }
   }
   std::string phase() const { return coordinator->Describe(now).phase(); }
@@ -161,6 +181,8 @@ struct Fleet {
   std::vector<checkpoint::Manifest> commits;
   std::vector<EpochEvaluatedAction> epochs;
   std::optional<Status> exit;
+  std::optional<ChooseCheckpointAction> choose;
+  int64_t went_back_to = -1;
   int acknowledgements = 0;
 };
 
@@ -335,16 +357,89 @@ TEST(Coordinator, ASilentWorkerIsLostAndHasToJoinAgain) {
 TEST(Coordinator, WithoutAWorkerAJobWaitsAWhileForOne) {
   Fleet fleet = Training(SmallJob(), 1, 1);
   fleet.Bye("worker/a/1");
-  fleet.Tick(59 * kSecond);
+  fleet.Wait(590);
   EXPECT_EQ(fleet.phase(), "training");
+  EXPECT_THAT(fleet.coordinator->Describe(fleet.now).waits_for(), HasSubstr("1 of 1 workers"));
   fleet.Join("c");
   EXPECT_EQ(Leases(fleet.orders["worker/c/1"]).size(), 3u);
   fleet.Bye("worker/c/1");
-  fleet.Tick(61 * kSecond);
-  fleet.Tick();
+  fleet.Wait(20);
   ASSERT_TRUE(fleet.exit);
   EXPECT_EQ(fleet.exit->code(), StatusCode::kUnavailable);
-  EXPECT_THAT(fleet.exit->message(), HasSubstr("no worker"));
+  EXPECT_THAT(fleet.exit->message(), HasSubstr("waited for 1 of 1 workers"));
+  EXPECT_THAT(fleet.exit->message(), HasSubstr("cluster.stall_timeout_s"));
+}
+
+TEST(Coordinator, BelowTheLeastNumberOfWorkersPartitionsOfNobodyWait) {
+  Job job = SmallJob();
+  job.experiment.cluster.min_workers = 2;
+  Fleet fleet = Training(job, 1, 2);
+  const auto held = Leases(fleet.Heartbeat("worker/b/1"));
+  fleet.Bye("worker/a/1");
+  EXPECT_EQ(Leases(fleet.Heartbeat("worker/b/1")), held);
+  EXPECT_THAT(fleet.coordinator->Describe(fleet.now).waits_for(), HasSubstr("1 of 2 workers"));
+  fleet.Join("c");
+  EXPECT_EQ(Leases(fleet.orders["worker/b/1"]).size() + Leases(fleet.orders["worker/c/1"]).size(),
+            3u);
+}
+
+// --- Workers that are told to leave.
+
+// What partitions carry: residuals.
+Job Carrying() {
+  Job job = SmallJob();
+  job.experiment.sync.push_codec = "1bit";
+  return job;
+}
+
+TEST(Coordinator, AWorkerThatLeavesGivesItsPartitionsUpAtASavedVersion) {
+  Fleet fleet = Training(Carrying(), 1, 2);
+  const auto held = Leases(fleet.Heartbeat("worker/a/1"));
+  const wire::Header told = fleet.Heartbeat("worker/a/1", 0, 0, /*leaving=*/true);
+  EXPECT_EQ(Leases(told), held);  // it goes on for now
+  EXPECT_FALSE(told.orders().released());
+  const Directive directive = fleet.Reach(1);
+  EXPECT_TRUE(directive.save);
+  EXPECT_TRUE(directive.move);
+  fleet.Reach(2);
+  EXPECT_TRUE(Leases(fleet.orders["worker/a/1"]).empty());
+  EXPECT_TRUE(fleet.orders["worker/a/1"].orders().released());
+  for (const auto& lease : fleet.orders["worker/b/1"].orders().leases()) {
+    EXPECT_EQ(lease.handed_over(), held.contains(lease.partition()));
+    if (lease.handed_over()) {
+      EXPECT_EQ(lease.from(), 2);
+    }
+  }
+  // It says goodbye when everything is on the servers: nothing changes hands once more.
+  fleet.Bye("worker/a/1", StatusCode::kUnavailable, "was told to leave", /*handed_over=*/true);
+  const wire::Header after = fleet.Heartbeat("worker/b/1");
+  for (const auto& lease : after.orders().leases()) {
+    EXPECT_FALSE(lease.handed_over());
+    if (held.contains(lease.partition())) {
+      EXPECT_EQ(lease.from(), 2);
+    }
+  }
+}
+
+TEST(Coordinator, WithNothingToCarryAWorkerMayLeaveAtOnce) {
+  Fleet fleet = Training(SmallJob(), 1, 2);
+  const wire::Header told = fleet.Heartbeat("worker/a/1", 0, 0, /*leaving=*/true);
+  EXPECT_TRUE(Leases(told).empty());
+  EXPECT_TRUE(told.orders().released());
+  EXPECT_EQ(Leases(fleet.orders["worker/b/1"]).size(), 3u);
+}
+
+TEST(Coordinator, WhenAllWorkersLeaveTheirPartitionsWaitForTheNext) {
+  Fleet fleet = Training(Carrying(), 1, 1);
+  fleet.Heartbeat("worker/a/1", 0, 0, /*leaving=*/true);
+  fleet.Reach(1);
+  fleet.Reach(2);
+  EXPECT_TRUE(fleet.orders["worker/a/1"].orders().released());
+  fleet.Bye("worker/a/1", StatusCode::kUnavailable, "was told to leave", /*handed_over=*/true);
+  fleet.Join("c");
+  const auto leases = Leases(fleet.orders["worker/c/1"]);
+  EXPECT_EQ(leases.size(), 3u);
+  for (const auto& [partition, from] : leases) EXPECT_EQ(from, 2);
 }
 
 // --- Failures.
@@ -370,29 +465,138 @@ TEST(Coordinator, AnErrorOfOneWorkerOnlyLosesIt) {
   EXPECT_EQ(Leases(fleet.Heartbeat("worker/b/1")).size(), 3u);
 }
 
-TEST(Coordinator, AServerThatFallsSilentEndsTheJob) {
+TEST(Coordinator, AServerThatFallsSilentIsWaitedForAndNamed) {
   Fleet fleet = Training(SmallJob(), 2, 1);
-  for (int second = 0; second < 16; ++second) {
-    fleet.Heartbeat("worker/a/1");
-    fleet.Tick(kSecond);
-  }
+  fleet.Wait(60, {"worker/a/1"});
+  EXPECT_EQ(fleet.phase(), "training");
+  EXPECT_THAT(fleet.coordinator->Describe(fleet.now).waits_for(),
+              HasSubstr("server 1 on host-1 (silent for 60 s)"));
+  fleet.Report(0);  // it is back, with its weights
+  EXPECT_THAT(fleet.coordinator->Describe(fleet.now).waits_for(), Not(HasSubstr("silent")));
+  fleet.Wait(700, {"worker/a/1"});
   ASSERT_TRUE(fleet.exit);
   EXPECT_EQ(fleet.exit->code(), StatusCode::kUnavailable);
-  EXPECT_THAT(fleet.exit->message(), HasSubstr("server 1"));
+  EXPECT_THAT(fleet.exit->message(), HasSubstr("server 1 on host-1 (silent for"));
 }
 
-TEST(Coordinator, AServerThatIsStartedAgainHasLostItsWeights) {
-  Fleet fleet = Training(SmallJob(), 2, 1);
+TEST(Coordinator, AStalledJobEndsAndSaysWhomItWaitedFor) {
+  Fleet fleet = Training(SmallJob(), 1, 1);
+  wire::ServerReport report;
+  report.set_ready(true);
+  report.set_waits_for("partition 2 of round 0");
+  report.add_missing(2);
+  ServerActions actions;
+  fleet.coordinator->OnOwnReport(report, fleet.now, &actions);
+  fleet.Wait(605, {"worker/a/1"});
+  ASSERT_TRUE(fleet.exit);
+  EXPECT_EQ(fleet.exit->code(), StatusCode::kUnavailable);
+  EXPECT_THAT(fleet.exit->message(), HasSubstr("partition 2 of round 0 (a on host of a, seen"));
+}
+
+// Nobody is lost because the coordinator itself was stopped for a while.
+TEST(Coordinator, WhoWasHeldUpBlamesNobodyForSilence) {
+  Fleet fleet = Training(SmallJob(), 2, 2);
+  fleet.Tick(30 * kSecond);
+  EXPECT_EQ(
+      Leases(fleet.Heartbeat("worker/a/1")).size() + Leases(fleet.Heartbeat("worker/b/1")).size(),
+      3u);
+  EXPECT_EQ(fleet.coordinator->generation(), 1u);
+}
+
+// --- Going back.
+
+void StartServerAgain(Fleet* fleet, uint64_t incarnation) {
   wire::Hello hello;
   hello.set_role(wire::Hello::SERVER);
   hello.set_server_index(1);
-  hello.set_incarnation(1);
+  hello.set_incarnation(incarnation);
+  hello.set_host("host-1");
   ServerActions actions;
-  ASSERT_TRUE(fleet.coordinator->OnHello(ServerPeer(1), hello, fleet.now, &actions).ok());
+  ASSERT_TRUE(fleet->coordinator->OnHello(ServerPeer(1), hello, fleet->now, &actions).ok());
+  fleet->Take(std::move(actions));
+}
+
+TEST(Coordinator, AServerThatIsStartedAgainMakesTheJobGoBack) {
+  Fleet fleet = Training(SmallJob(), 2, 1);
+  StartServerAgain(&fleet, 1);
   EXPECT_EQ(fleet.phase(), "training");  // a repeated hello
-  hello.set_incarnation(2);
-  ASSERT_TRUE(fleet.coordinator->OnHello(ServerPeer(1), hello, fleet.now, &actions).ok());
+  for (int64_t version = 1; version <= 5; ++version) fleet.Reach(version);
+  StartServerAgain(&fleet, 2);
+  EXPECT_EQ(fleet.coordinator->generation(), 2u);
+  EXPECT_TRUE(fleet.coordinator->choosing());
+  ASSERT_TRUE(fleet.choose);
+  EXPECT_EQ(fleet.choose->generation, 2u);
+  EXPECT_EQ(fleet.choose->newest, 5);
+  EXPECT_TRUE(Leases(fleet.Heartbeat("worker/a/1")).empty());
+
+  checkpoint::Manifest manifest;
+  manifest.set_name("round-000000000004");
+  manifest.set_version(4);
+  manifest.mutable_progress()->set_elapsed_seconds(5);
+  fleet.Chosen(manifest);
+  EXPECT_EQ(fleet.coordinator->start_version(), 4);
+  EXPECT_EQ(fleet.went_back_to, 4);
+  fleet.Tick();
+  EXPECT_EQ(fleet.phase(), "waiting");  // the servers have not loaded it yet
+  fleet.Report(4);
+  fleet.Tick();
+  EXPECT_EQ(fleet.phase(), "training");
+  const auto leases = Leases(fleet.orders["worker/a/1"]);
+  EXPECT_EQ(leases.size(), 3u);
+  for (const auto& [partition, from] : leases) EXPECT_EQ(from, 4);
+}
+
+TEST(Coordinator, WithoutACheckpointItGoesBackToTheBeginning) {
+  Fleet fleet = Training(SmallJob(), 2, 1);
+  fleet.Reach(1);
+  StartServerAgain(&fleet, 2);
+  fleet.Chosen(std::nullopt);
+  EXPECT_EQ(fleet.coordinator->start_version(), 0);
+  EXPECT_EQ(fleet.coordinator->restore_name(), "");
+  fleet.Report(-1);
+  fleet.Tick();
+  EXPECT_EQ(fleet.phase(), "training");
+}
+
+TEST(Coordinator, WhereNoCheckpointIsGoodItFails) {
+  Fleet fleet = Training(SmallJob(), 2, 1);
+  StartServerAgain(&fleet, 2);
+  ServerActions actions;
+  fleet.coordinator->OnChosen(FailedPrecondition("none is good"), fleet.now, &actions);
   EXPECT_EQ(fleet.phase(), "failed");
+}
+
+TEST(Coordinator, ALostWorkerTakesTheJobBackOnlyIfThatIsAskedForAndItCarriedSomething) {
+  for (const bool carries : {false, true}) {
+    for (const char* recovery : {"continue", "exact"}) {
+      Job job = carries ? Carrying() : SmallJob();
+      job.experiment.cluster.recovery = recovery;
+      Fleet fleet = Training(job, 1, 2);
+      fleet.Bye("worker/a/1", StatusCode::kInternal, "its device is gone");
+      const bool back = carries && std::string(recovery) == "exact";
+      EXPECT_EQ(fleet.coordinator->generation(), back ? 2u : 1u) << recovery << carries;
+      EXPECT_EQ(fleet.choose.has_value(), back);
+    }
+  }
+}
+
+TEST(Coordinator, AWorkerWithoutALeaseTakesNothingAlong) {
+  Job job = Carrying();
+  job.experiment.cluster.recovery = "exact";
+  Fleet fleet = Training(job, 1, 3);
+  fleet.Join("d");
+  fleet.Bye("worker/d/1", StatusCode::kInternal, "its device is gone");
+  EXPECT_EQ(fleet.coordinator->generation(), 1u);
+}
+
+TEST(Coordinator, AServerThatCannotBeReachedWhileTheJobGoesBackIsNamed) {
+  Fleet fleet = Training(SmallJob(), 2, 1);
+  StartServerAgain(&fleet, 2);
+  fleet.Chosen(std::nullopt);
+  fleet.Wait(700, {"worker/a/1"});
+  ASSERT_TRUE(fleet.exit);
+  EXPECT_EQ(fleet.exit->code(), StatusCode::kUnavailable);
+  EXPECT_THAT(fleet.exit->message(), HasSubstr("server 1"));
 }
 
 TEST(Coordinator, AFailureThatAServerReportsEndsTheJobAndIsNeverSuccess) {

@@ -67,9 +67,9 @@ int64_t Found(MemoryFileSystem& files, const std::string& resume) {
   const auto found = FindCheckpointToResume(files, SomeExperiment(resume));
   EXPECT_TRUE(found.ok()) << found.status().message();
   if (!found.ok()) return -2;
-  if (!*found) return -1;
-  EXPECT_EQ((*found)->name(), CheckpointName((*found)->version()));
-  return (*found)->version();
+  if (!found->manifest) return -1;
+  EXPECT_EQ(found->manifest->name(), CheckpointName(found->manifest->version()));
+  return found->manifest->version();
 }
 
 std::string Refusal(MemoryFileSystem& files, const Experiment& experiment) {
@@ -97,22 +97,43 @@ TEST(FindCheckpointToResume, TakesTheNewestOrTheOneThatIsNamed) {
   Refusal(files, SomeExperiment("8"));
 }
 
-TEST(FindCheckpointToResume, ADamagedNewestOneIsRefusedAndTheLastGoodOneOffered) {
+TEST(FindCheckpointToResume, DamagedOnesArePassedOverAndNamed) {
   MemoryFileSystem files;
-  for (const int64_t version : {3, 7, 20}) Save(files, version);
+  for (const int64_t version : {3, 7, 20, 25}) Save(files, version);
   Damage(files, 20);
-  for (const char* resume : {"auto", "must", "20"}) {
-    const std::string refusal = Refusal(files, SomeExperiment(resume));
-    EXPECT_THAT(refusal, HasSubstr(CheckpointName(20)));
-    EXPECT_THAT(refusal, HasSubstr("checkpoint.resume=7"));
+  ASSERT_TRUE(files.RemoveFile(FilePath(25)).ok());
+  for (const char* resume : {"auto", "must"}) {
+    const auto found = FindCheckpointToResume(files, SomeExperiment(resume));
+    ASSERT_TRUE(found.ok()) << found.status().message();
+    ASSERT_TRUE(found->manifest);
+    EXPECT_EQ(found->manifest->version(), 7);
+    EXPECT_THAT(found->skipped,
+                testing::ElementsAre(HasSubstr(CheckpointName(25)), HasSubstr(CheckpointName(20))));
   }
   EXPECT_EQ(Found(files, "7"), 7);
   EXPECT_EQ(Found(files, "never"), -1);
+}
+
+TEST(FindCheckpointToResume, ADamagedOneThatIsNamedIsRefusedAndTheLastGoodOneOffered) {
+  MemoryFileSystem files;
+  for (const int64_t version : {3, 7, 20}) Save(files, version);
+  Damage(files, 20);
+  const std::string refusal = Refusal(files, SomeExperiment("20"));
+  EXPECT_THAT(refusal, HasSubstr(CheckpointName(20)));
+  EXPECT_THAT(refusal, HasSubstr("checkpoint.resume=7"));
+}
+
+// Starting anew in silence would throw away what may be mended.
+TEST(FindCheckpointToResume, WhereNoneIsGoodItIsRefused) {
+  MemoryFileSystem files;
+  for (const int64_t version : {3, 7}) Save(files, version);
   Damage(files, 3);
   Damage(files, 7);
-  const std::string refusal = Refusal(files, SomeExperiment("auto"));
-  EXPECT_THAT(refusal, HasSubstr("none of the checkpoints is good"));
-  EXPECT_THAT(refusal, HasSubstr("checkpoint.resume=never"));
+  for (const char* resume : {"auto", "must", "7"}) {
+    const std::string refusal = Refusal(files, SomeExperiment(resume));
+    EXPECT_THAT(refusal, HasSubstr("none of the checkpoints"));
+    EXPECT_THAT(refusal, HasSubstr("checkpoint.resume=never"));
+  }
 }
 
 TEST(FindCheckpointToResume, AMissingFileIsADamagedCheckpoint) {
@@ -158,6 +179,38 @@ TEST(FindCheckpointToResume, LooksOnlyAndChangesNothing) {
     (void)FindCheckpointToResume(files, SomeExperiment(resume));
   }
   EXPECT_EQ(files.operations(), operations);
+}
+
+TEST(ClaimGeneration, IsAboveAllThatWereClaimedBefore) {
+  MemoryFileSystem files;
+  const Experiment experiment = SomeExperiment("auto");
+  ASSERT_TRUE(files.CreateDirectories("/out").ok());
+  EXPECT_EQ(*ClaimGeneration(files, experiment, 0), 1u);
+  EXPECT_EQ(*ClaimGeneration(files, experiment, 0), 2u);
+  EXPECT_EQ(*ClaimGeneration(files, experiment, 7), 8u);
+  ASSERT_TRUE(ChooseCheckpoint(files, experiment, 9, 100).ok());
+  EXPECT_EQ(*ClaimGeneration(files, experiment, 3), 10u);
+  *files.Contents("/out/generation") = "rubbish";
+  EXPECT_EQ(*ClaimGeneration(files, experiment, 3), 4u);
+}
+
+TEST(ChooseCheckpoint, TakesTheNewestGoodOneUpToARound) {
+  MemoryFileSystem files;
+  const Experiment experiment = SomeExperiment("auto");
+  ASSERT_TRUE(files.CreateDirectories("/out").ok());
+  EXPECT_FALSE(*ChooseCheckpoint(files, experiment, 2, 100));
+  for (const int64_t version : {3, 7, 20}) Save(files, version);
+  const auto chosen = [&](int64_t newest) {
+    return (*ChooseCheckpoint(files, experiment, 2, newest))->version();
+  };
+  EXPECT_EQ(chosen(100), 20);
+  EXPECT_EQ(chosen(19), 7);
+  EXPECT_FALSE(*ChooseCheckpoint(files, experiment, 2, 2));
+  Damage(files, 20);
+  EXPECT_EQ(chosen(100), 7);
+  // A disk that cannot be written still can be read.
+  files.FailFrom(files.operations());
+  EXPECT_EQ(chosen(100), 7);
 }
 
 }  // namespace

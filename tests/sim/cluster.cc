@@ -1,6 +1,7 @@
 #include "tests/sim/cluster.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <glog/logging.h>
 
@@ -13,6 +14,7 @@ constexpr TimeUs kComputeChunk = 50;
 constexpr TimeUs kSaveFile = 20 * kMillisecond;
 constexpr TimeUs kTrainBlock = 30 * kMillisecond;
 constexpr TimeUs kEvaluateSlice = 5 * kMillisecond;
+constexpr TimeUs kRestartWithin = 3 * kSecond;
 
 // A snapshot that shares nothing with the shard, as a file would not.
 ShardSnapshot DeepCopy(const ShardSnapshot& snapshot) {
@@ -29,26 +31,33 @@ ShardSnapshot DeepCopy(const ShardSnapshot& snapshot) {
 
 }  // namespace
 
-struct Cluster::ServerProcess {
+struct Cluster::Process {
   int index = 0;
-  std::unique_ptr<ServerNode> node;
   bool alive = true;
-  Status status;
-  TimeUs tick_at = 0;
-  ShardSnapshot last;  // of the newest version that was saved
+  bool frozen = false;
+  bool deaf = false, mute = false;          // cut off: nothing comes in, nothing goes out
+  std::vector<std::function<void()>> held;  // what happens when it thaws
 };
 
-struct Cluster::WorkerProcess {
-  int index = 0;
+struct Cluster::ServerProcess : Process {
+  std::unique_ptr<ServerNode> node;
+  uint64_t incarnation = 1;
+  Status status;
+};
+
+struct Cluster::WorkerProcess : Process {
   uint64_t incarnation = 0;
+  bool leaves = false;
   std::optional<Session> session;
   std::unique_ptr<FakeTrainer> trainer;
-  bool alive = true;
-  TimeUs tick_at = 0;
 };
 
 Cluster::Cluster(SimSettings settings, Disk* disk)
-    : settings_(std::move(settings)), disk_(disk), rng_(settings_.seed, RngPurpose::kSimulation) {}
+    : settings_(std::move(settings)),
+      disk_(disk ? disk : &own_disk_),
+      rng_(settings_.seed, RngPurpose::kSimulation) {
+  invariants_.emplace(PlanFor(settings_.experiment, Spec()).value(), settings_.validation_samples);
+}
 
 Cluster::~Cluster() = default;
 
@@ -78,32 +87,54 @@ void Cluster::At(TimeUs when, std::function<void()> run) {
   events_.push({when, sequence_++, std::move(run)});
 }
 
-void Cluster::Deliver(std::function<void()> arrival) {
-  ++result_.messages;
-  const Faults& faults = settings_.faults;
-  if (rng_.NextUniform() < faults.drop) return;
-  const int copies = rng_.NextUniform() < faults.duplicate ? 2 : 1;
-  for (int i = 0; i < copies; ++i) {
-    const TimeUs extra = faults.jitter > 0 ? static_cast<TimeUs>(rng_.NextBelow(faults.jitter)) : 0;
-    At(now_ + faults.latency + extra, arrival);
+void Cluster::In(const std::shared_ptr<Process>& process, std::function<void()> run) {
+  if (!process->alive) return;
+  if (process->frozen) {
+    process->held.push_back(std::move(run));
+  } else {
+    run();
   }
 }
 
+void Cluster::Deliver(const std::shared_ptr<Process>& from, const std::shared_ptr<Process>& to,
+                      std::function<void()> arrival) {
+  ++result_.messages;
+  const Faults& faults = settings_.faults;
+  const bool dropped = rng_.NextUniform() < faults.drop;
+  const int copies = rng_.NextUniform() < faults.duplicate ? 2 : 1;
+  if (dropped || from->mute) return;
+  for (int i = 0; i < copies; ++i) {
+    const TimeUs extra = faults.jitter > 0 ? RandomTime(faults.jitter) : 0;
+    At(now_ + faults.latency + extra, [this, to, arrival] {
+      if (!to->deaf) In(to, arrival);
+    });
+  }
+}
+
+// --- Processes come and go.
+
 void Cluster::StartServer(int index) {
-  auto server = std::make_unique<ServerProcess>();
+  const auto former = servers_[index];
+  auto server = std::make_shared<ServerProcess>();
   server->index = index;
+  server->incarnation = former ? former->incarnation + 1 : 1;
   ServerNodeSettings settings;
   settings.index = index;
   settings.identity = Identity();
   settings.experiment = settings_.experiment;
   settings.host = "sim";
-  settings.incarnation = 1;
-  if (index == 0 && disk_ && !disk_->manifests.empty()) {
-    settings.restored = disk_->manifests.rbegin()->second;
+  settings.incarnation = server->incarnation;
+  if (index == 0) {
+    if (!disk_->manifests.empty()) settings.restored = disk_->manifests.rbegin()->second;
+    settings.generation = ++disk_->generation;
+    if (former) {
+      invariants_->OnWentBack(settings.generation,
+                              settings.restored ? settings.restored->version() : 0, true);
+    }
   }
   server->node = std::make_unique<ServerNode>(settings, now_);
-  servers_.push_back(std::move(server));
-  TickServer(index);
+  servers_[index] = server;
+  Tick(server);
 }
 
 void Cluster::StartWorker(int index, uint64_t incarnation) {
@@ -123,12 +154,12 @@ void Cluster::StartWorker(int index, uint64_t incarnation) {
                                                   Spec(), CarriesResidual(settings_.experiment));
   workers_[worker->session->peer_name()] = worker;
   worker_names_[index] = worker->session->peer_name();
-  TickWorker(worker);
+  Tick(worker);
 }
 
-void Cluster::Kill(int index) {
+void Cluster::KillWorker(int index) {
   const auto name = worker_names_.find(index);
-  if (name == worker_names_.end() || over_) return;
+  if (name == worker_names_.end()) return;
   const bool restart = rng_.NextUniform() < settings_.faults.restart;
   // Somebody has to be left to finish the job.
   if (!restart && worker_names_.size() < 2) return;
@@ -136,179 +167,324 @@ void Cluster::Kill(int index) {
   worker->alive = false;
   workers_.erase(name->second);
   worker_names_.erase(name);
-  if (restart) {
-    const uint64_t incarnation = worker->incarnation + 1;
-    At(now_ + static_cast<TimeUs>(rng_.NextBelow(3 * kSecond)), [this, index, incarnation] {
-      if (!over_) StartWorker(index, incarnation);
+  if (restart) RestartWorkerLater(index, worker->incarnation + 1);
+}
+
+void Cluster::RestartWorkerLater(int index, uint64_t incarnation) {
+  At(now_ + RandomTime(kRestartWithin), [this, index, incarnation] {
+    if (!worker_names_.contains(index)) StartWorker(index, incarnation);
+  });
+}
+
+void Cluster::KillServer(int index) {
+  if (!servers_[index]->alive) return;
+  servers_[index]->alive = false;
+  At(now_ + RandomTime(kRestartWithin), [this, index] { StartServer(index); });
+}
+
+void Cluster::Leave(int index) {
+  const auto name = worker_names_.find(index);
+  if (name == worker_names_.end()) return;
+  const auto worker = workers_.at(name->second);
+  if (std::exchange(worker->leaves, true)) return;  // asked twice it does not hand over
+  In(worker, [this, worker] { Perform(worker, worker->session->Leave(now_)); });
+}
+
+std::shared_ptr<Cluster::Process> Cluster::RandomProcess() {
+  std::vector<std::shared_ptr<Process>> all(servers_.begin(), servers_.end());
+  for (const auto& [name, worker] : workers_) all.push_back(worker);
+  return all[rng_.NextBelow(all.size())];
+}
+
+void Cluster::Freeze(const std::shared_ptr<Process>& process, TimeUs until) {
+  if (process->frozen || !process->alive) return;
+  process->frozen = true;
+  At(until, [this, process] {
+    process->frozen = false;
+    for (auto& run : std::exchange(process->held, {})) In(process, run);
+  });
+}
+
+void Cluster::Cut(const std::shared_ptr<Process>& process) {
+  // Both ways, or one of them.
+  const uint64_t way = rng_.NextBelow(3);
+  if (way != 1) process->deaf = true;
+  if (way != 2) process->mute = true;
+  At(now_ + RandomTime(settings_.faults.longest),
+     [process] { process->deaf = process->mute = false; });
+}
+
+void Cluster::PlanFaults() {
+  const Faults& faults = settings_.faults;
+  const auto plan = [&](int count, std::function<void()> fault) {
+    for (int i = 0; i < count; ++i) At(RandomTime(faults.kill_within), fault);
+  };
+  const int workers = settings_.experiment.cluster.workers;
+  plan(faults.kills, [this, workers] { KillWorker(static_cast<int>(rng_.NextBelow(workers))); });
+  plan(faults.server_kills,
+       [this] { KillServer(static_cast<int>(rng_.NextBelow(servers_.size()))); });
+  plan(faults.leaves, [this, workers] { Leave(static_cast<int>(rng_.NextBelow(workers))); });
+  plan(faults.freezes,
+       [this] { Freeze(RandomProcess(), now_ + RandomTime(settings_.faults.longest)); });
+  plan(faults.cuts, [this] { Cut(RandomProcess()); });
+}
+
+// --- Time.
+
+void Cluster::Tick(const std::shared_ptr<ServerProcess>& server) {
+  if (!server->alive) return;
+  In(server, [this, server] {
+    Perform(server, server->node->Tick(now_));
+    if (!server->alive) return;
+    At(std::max(server->node->NextDeadline(), now_ + 100 * kMillisecond),
+       [this, server] { Tick(server); });
+  });
+}
+
+void Cluster::Tick(const std::shared_ptr<WorkerProcess>& worker) {
+  if (!worker->alive) return;
+  In(worker, [this, worker] {
+    Perform(worker, worker->session->Tick(now_));
+    if (!worker->alive) return;
+    At(std::clamp(worker->session->NextDeadline(), now_ + 20 * kMillisecond, now_ + kSecond),
+       [this, worker] { Tick(worker); });
+  });
+}
+
+// --- Messages.
+
+void Cluster::SendToServer(const std::shared_ptr<WorkerProcess>& worker, int server,
+                           Message message) {
+  const PeerName from = worker->session->peer_name();
+  const auto to = servers_[server];
+  Deliver(worker, to, [this, from, to, message = std::move(message)] {
+    Message arrived = message;
+    Mutate(*to, &arrived);
+    const uint32_t generation = to->node->generation();
+    ServerActions actions = to->node->OnMessage(from, arrived, now_);
+    invariants_->OnAnswered(message.header, generation, actions);
+    Perform(to, std::move(actions));
+  });
+}
+
+void Cluster::SendFromServer(const std::shared_ptr<ServerProcess>& server, const PeerName& name,
+                             Message message) {
+  const int index = server->index;
+  for (const auto& to : servers_) {
+    if (ServerPeer(to->index) != name) continue;
+    Deliver(server, to, [this, index, to, message = std::move(message)] {
+      Perform(to, to->node->OnMessage(ServerPeer(index), message, now_));
     });
+    return;
+  }
+  const auto found = workers_.find(name);
+  if (found == workers_.end()) return;
+  const auto worker = found->second;
+  if (settings_.mutation == Mutation::kStateLostOnTheWay && message.header.type() == wire::STATE) {
+    message.payload = {};
+  }
+  if (settings_.mutation == Mutation::kAcknowledgementsLost && message.header.type() == wire::ACK &&
+      now_ > 200 * kMillisecond) {
+    return;
+  }
+  Deliver(server, worker, [this, index, worker, message = std::move(message)] {
+    Perform(worker, worker->session->OnMessage(index, message, now_));
+  });
+}
+
+// --- Bugs.
+
+void Cluster::Mutate(const ServerProcess& to, Message* message) const {
+  if (settings_.mutation == Mutation::kOldGenerationCounts &&
+      message->header.type() == wire::PUSH) {
+    message->header.set_generation(to.node->generation());
   }
 }
 
-void Cluster::TickServer(int index) {
-  ServerProcess* server = servers_[index].get();
-  if (!server->alive) return;
-  Perform(server, server->node->Tick(now_));
-  const TimeUs next = std::max(server->node->NextDeadline(), now_ + 100 * kMillisecond);
-  if (server->alive) At(next, [this, index] { TickServer(index); });
+void Cluster::Mutate(ChunkWork* work) const {
+  if (work->round != 2) return;
+  auto& contributions = work->contributions;
+  switch (settings_.mutation) {
+    case Mutation::kContributionTwice:
+      if (!contributions.empty()) contributions.push_back(contributions.back());
+      break;
+    case Mutation::kContributionLeftOut:
+      if (!contributions.empty()) contributions.pop_back();
+      break;
+    case Mutation::kRoundSkipped:
+      work->round = 3;
+      break;
+    default:
+      break;
+  }
 }
 
-void Cluster::TickWorker(std::shared_ptr<WorkerProcess> worker) {
-  if (!worker->alive) return;
-  Perform(worker.get(), worker->session->Tick(now_));
-  const TimeUs next =
-      std::clamp(worker->session->NextDeadline(), now_ + 20 * kMillisecond, now_ + kSecond);
-  if (worker->alive) At(next, [this, worker] { TickWorker(worker); });
-}
+// --- What the machines ask for.
 
-void Cluster::SendToServer(WorkerProcess* worker, int server, Message message) {
-  const PeerName from = worker->session->peer_name();
-  Deliver([this, from, server, message = std::move(message)] {
-    ServerProcess* to = servers_[server].get();
-    if (to->alive) Perform(to, to->node->OnMessage(from, message, now_));
+void Cluster::Compute(const std::shared_ptr<ServerProcess>& server,
+                      std::shared_ptr<ChunkWork> work) {
+  Mutate(work.get());
+  invariants_->OnWork(*work);
+  At(now_ + kComputeChunk + RandomTime(200), [this, server, work] {
+    work->Run();
+    In(server, [this, server, work] { Perform(server, server->node->OnComputed(*work, now_)); });
   });
 }
 
-void Cluster::SendFromServer(int server, const PeerName& to, Message message) {
-  Deliver([this, server, to, message = std::move(message)] {
-    for (auto& other : servers_) {
-      if (ServerPeer(other->index) == to && other->alive) {
-        Perform(other.get(), other->node->OnMessage(ServerPeer(server), message, now_));
-        return;
-      }
+void Cluster::Save(const std::shared_ptr<ServerProcess>& server, SaveAction save) {
+  const bool fails = rng_.NextUniform() < settings_.faults.disk;
+  const auto saved = std::make_shared<SaveAction>(std::move(save));
+  At(now_ + kSaveFile, [this, server, saved, fails] {
+    if (!server->alive) return;
+    const auto& header = saved->header;
+    Result<checkpoint::File> file = checkpoint::File();
+    if (fails) {
+      file = ResourceExhausted("the disk is full");
+    } else {
+      // Copied only now: whoever wrote to a shared array since would be found out.
+      disk_->files[{header.version, header.generation}][server->index] = DeepCopy(saved->snapshot);
+      file->set_name("shard-" + std::to_string(server->index));
     }
-    const auto found = workers_.find(to);
-    if (found == workers_.end()) return;
-    const std::shared_ptr<WorkerProcess> worker = found->second;
-    Perform(worker.get(), worker->session->OnMessage(server, message, now_));
+    In(server, [this, server, header, file] {
+      Perform(server, server->node->OnSaved(header.generation, header.version, file, now_));
+    });
   });
 }
 
-void Cluster::Perform(ServerProcess* server, ServerActions actions) {
-  const int index = server->index;
+void Cluster::Commit(const std::shared_ptr<ServerProcess>& server, checkpoint::Manifest manifest) {
+  const int64_t version = manifest.version();
+  manifest.set_name("round-" + std::to_string(version));
+  auto& files = disk_->files[{version, manifest.generation()}];
+  if (settings_.mutation == Mutation::kManifestTooEarly) files.erase(files.begin());
+  invariants_->OnManifest(manifest, static_cast<int>(files.size()));
+  disk_->manifests[version] = manifest;
+  // Checkpoints of later versions are of a past that the job went back from.
+  disk_->manifests.erase(disk_->manifests.upper_bound(version), disk_->manifests.end());
+  At(now_ + kMillisecond, [this, server, generation = manifest.generation(), version] {
+    In(server, [this, server, generation, version] {
+      Perform(server, server->node->OnCommitted(generation, version, OkStatus(), now_));
+    });
+  });
+}
+
+void Cluster::Restore(const std::shared_ptr<ServerProcess>& server, const RestoreAction& restore) {
+  ShardSnapshot all;
+  for (const auto& [version, manifest] : disk_->manifests) {
+    if (manifest.name() != restore.checkpoint) continue;
+    all.version = version;
+    for (const auto& [from, snapshot] : disk_->files[{version, manifest.generation()}]) {
+      const ShardSnapshot copy = DeepCopy(snapshot);
+      all.arrays.insert(all.arrays.end(), copy.arrays.begin(), copy.arrays.end());
+    }
+  }
+  At(now_ + kMillisecond, [this, server, generation = restore.generation, all] {
+    In(server, [this, server, generation, all] {
+      Perform(server, server->node->OnRestored(generation, all, now_));
+    });
+  });
+}
+
+void Cluster::Choose(const std::shared_ptr<ServerProcess>& server,
+                     const ChooseCheckpointAction& choose) {
+  disk_->generation = std::max(disk_->generation, choose.generation);
+  std::optional<checkpoint::Manifest> manifest;
+  for (const auto& [version, candidate] : disk_->manifests) {
+    if (version <= choose.newest) manifest = candidate;
+  }
+  At(now_ + 2 * kMillisecond, [this, server, generation = choose.generation, manifest] {
+    In(server, [this, server, generation, manifest] {
+      Perform(server, server->node->OnChosen(generation, manifest, now_));
+    });
+  });
+}
+
+void Cluster::Perform(const std::shared_ptr<ServerProcess>& server, ServerActions actions) {
   for (ServerAction& action : actions) {
     if (auto* send = std::get_if<SendAction>(&action)) {
-      SendFromServer(index, send->to, std::move(send->message));
+      SendFromServer(server, send->to, std::move(send->message));
     } else if (auto* compute = std::get_if<ComputeAction>(&action)) {
-      const auto work = compute->work;
-      At(now_ + kComputeChunk + static_cast<TimeUs>(rng_.NextBelow(200)), [this, index, work] {
-        work->Run();
-        if (servers_[index]->alive) {
-          Perform(servers_[index].get(), servers_[index]->node->OnComputed(*work, now_));
-        }
-      });
+      Compute(server, compute->work);
     } else if (auto* save = std::get_if<SaveAction>(&action)) {
-      const auto snapshot = std::make_shared<ShardSnapshot>(std::move(save->snapshot));
-      At(now_ + kSaveFile, [this, index, snapshot] {
-        // Copied only now: whoever wrote to a shared array since would be found out.
-        if (disk_) disk_->files[snapshot->version][index] = DeepCopy(*snapshot);
-        servers_[index]->last = DeepCopy(*snapshot);
-        checkpoint::File file;
-        file.set_name("shard-" + std::to_string(index));
-        if (servers_[index]->alive) {
-          Perform(servers_[index].get(),
-                  servers_[index]->node->OnSaved(snapshot->version, file, now_));
-        }
-      });
+      Save(server, std::move(*save));
     } else if (auto* commit = std::get_if<CommitAction>(&action)) {
-      checkpoint::Manifest manifest = commit->manifest;
-      manifest.set_name("round-" + std::to_string(manifest.version()));
-      if (disk_) {
-        if (static_cast<int>(disk_->files[manifest.version()].size()) < manifest.files_size()) {
-          Violation("manifest of round " + std::to_string(manifest.version()) +
-                    " names files that are not there");
-        }
-        disk_->manifests[manifest.version()] = manifest;
-      }
-      At(now_ + kMillisecond, [this, index, version = manifest.version()] {
-        Perform(servers_[index].get(),
-                servers_[index]->node->OnCommitted(version, OkStatus(), now_));
-      });
-    } else if (std::get_if<RestoreAction>(&action)) {
-      ShardSnapshot all{disk_->manifests.rbegin()->first, {}};
-      for (const auto& [from, snapshot] : disk_->files[all.version]) {
-        const ShardSnapshot copy = DeepCopy(snapshot);
-        all.arrays.insert(all.arrays.end(), copy.arrays.begin(), copy.arrays.end());
-      }
-      At(now_ + kMillisecond, [this, index, all] {
-        Perform(servers_[index].get(), servers_[index]->node->OnRestored(all, now_));
-      });
+      Commit(server, std::move(commit->manifest));
+    } else if (auto* restore = std::get_if<RestoreAction>(&action)) {
+      Restore(server, *restore);
+    } else if (auto* choose = std::get_if<ChooseCheckpointAction>(&action)) {
+      Choose(server, *choose);
+    } else if (auto* back = std::get_if<WentBackAction>(&action)) {
+      invariants_->OnWentBack(server->node->generation(), back->version,
+                              disk_->manifests.contains(back->version));
     } else if (auto* closed = std::get_if<RoundClosedAction>(&action)) {
-      if (!result_.rounds.empty() && closed->round != result_.rounds.back() + 1) {
-        Violation("round " + std::to_string(closed->round) + " closed after round " +
-                  std::to_string(result_.rounds.back()));
+      if (settings_.mutation == Mutation::kSamplesTwice) {
+        closed->metrics.set_samples(closed->metrics.samples() * 2);
       }
-      const RoundPlan round = servers_[0]->node->plan()->Round(closed->round);
-      if (closed->metrics.samples() != round.samples.size()) {
-        Violation("round " + std::to_string(closed->round) + " has " +
-                  std::to_string(closed->metrics.samples()) + " samples");
-      }
+      invariants_->OnRoundClosed(server->node->generation(), *closed);
       result_.rounds.push_back(closed->round);
     } else if (auto* epoch = std::get_if<EpochEvaluatedAction>(&action)) {
-      if (epoch->validation.samples() != settings_.validation_samples) {
-        Violation("an evaluation of " + std::to_string(epoch->validation.samples()) + " samples");
-      }
+      invariants_->OnEpoch(*epoch);
+      // An epoch that is trained again after the job went back is evaluated again.
+      std::erase_if(result_.epochs, [&](const auto& e) { return e.epoch == epoch->epoch; });
       result_.epochs.push_back(*epoch);
     } else if (auto* exit = std::get_if<ExitAction>(&action)) {
       server->alive = false;
       server->status = exit->status;
-      if (index == 0) over_ = true;
+      if (server->index == 0) over_ = true;
     }
   }
 }
 
-void Cluster::Perform(WorkerProcess* worker, WorkerActions actions) {
-  const std::shared_ptr<WorkerProcess> self = [&] {
-    const auto found = workers_.find(worker->session->peer_name());
-    return found == workers_.end() ? nullptr : found->second;
-  }();
-  if (!self) return;
+void Cluster::Perform(const std::shared_ptr<WorkerProcess>& worker, WorkerActions actions) {
+  if (!worker->alive) return;
+  const auto later = [&](TimeUs time, std::function<WorkerActions()> result) {
+    At(now_ + time, [this, worker, result = std::move(result)] {
+      In(worker, [this, worker, result] { Perform(worker, result()); });
+    });
+  };
+  Session& session = *worker->session;
+  FakeTrainer& trainer = *worker->trainer;
   for (WorkerAction& action : actions) {
     if (auto* send = std::get_if<SendToServerAction>(&action)) {
       SendToServer(worker, send->server, std::move(send->message));
     } else if (std::get_if<InitialiseAction>(&action)) {
-      At(now_ + kMillisecond, [this, self] {
-        if (!self->alive) return;
-        Perform(self.get(), self->session->OnInitialised(self->trainer->InitialWeights(), now_));
-      });
+      later(kMillisecond, [&] { return session.OnInitialised(trainer.InitialWeights(), now_); });
     } else if (auto* install = std::get_if<InstallAction>(&action)) {
-      self->trainer->Install(*install);
+      trainer.Install(*install);
     } else if (auto* adopt = std::get_if<AdoptAction>(&action)) {
-      self->trainer->Adopt(*adopt);
+      trainer.Adopt(*adopt);
     } else if (auto* train = std::get_if<TrainAction>(&action)) {
-      const TimeUs time = kTrainBlock + static_cast<TimeUs>(rng_.NextBelow(kTrainBlock));
-      const auto block = std::make_shared<TrainedBlock>(self->trainer->Train(*train));
-      At(now_ + time, [this, self, block] {
-        if (!self->alive) return;
+      const auto block = std::make_shared<TrainedBlock>(trainer.Train(*train));
+      later(kTrainBlock + RandomTime(kTrainBlock), [this, &session, block] {
         ++result_.blocks_trained;
-        Perform(self.get(), self->session->OnTrained(std::move(*block), now_));
+        return session.OnTrained(std::move(*block), now_);
       });
     } else if (auto* evaluate = std::get_if<EvaluateAction>(&action)) {
-      At(now_ + kEvaluateSlice, [this, self, evaluate = *evaluate] {
-        if (!self->alive) return;
-        Perform(self.get(), self->session->OnEvaluated(self->trainer->Evaluate(evaluate), now_));
+      later(kEvaluateSlice, [this, &session, &trainer, evaluate = *evaluate] {
+        return session.OnEvaluated(trainer.Evaluate(evaluate), now_);
       });
     } else if (auto* drop = std::get_if<DropAction>(&action)) {
-      self->trainer->Drop(drop->partition);
+      trainer.Drop(drop->partition);
     } else if (auto* leave = std::get_if<LeaveAction>(&action)) {
-      if (!leave->status.ok() && !over_) LOG(INFO) << leave->status.message();
-      self->alive = false;
-      worker_names_.erase(self->index);
-      workers_.erase(self->session->peer_name());
+      worker->alive = false;
+      worker_names_.erase(worker->index);
+      workers_.erase(session.peer_name());
+      if (leave->status.ok() || over_) return;
+      LOG(INFO) << leave->status.message();
+      if (leave->status.code() == StatusCode::kUnavailable) {  // as a scheduler would
+        RestartWorkerLater(worker->index, worker->incarnation + 1);
+      }
       return;
     }
   }
 }
 
-void Cluster::Violation(std::string what) { result_.violations.push_back(std::move(what)); }
-
 SimResult Cluster::Run() {
+  servers_.resize(settings_.servers);
   for (int i = 0; i < settings_.servers; ++i) StartServer(i);
-  for (int i = 0; i < settings_.experiment.cluster.workers; ++i) StartWorker(i, 1);
-  for (int i = 0; i < settings_.faults.kills; ++i) {
-    const auto when = static_cast<TimeUs>(rng_.NextBelow(settings_.faults.kill_within));
-    const int who = static_cast<int>(rng_.NextBelow(settings_.experiment.cluster.workers));
-    At(when, [this, who] { Kill(who); });
+  for (int i = 0; i < settings_.experiment.cluster.workers; ++i) {
+    At(1, [this, i] { StartWorker(i, 1); });
   }
+  PlanFaults();
   if (settings_.late_worker_at >= 0) {
     At(settings_.late_worker_at, [this] { StartWorker(settings_.experiment.cluster.workers, 1); });
   }
@@ -327,22 +503,27 @@ SimResult Cluster::Run() {
     for (const auto& [name, worker] : workers_) {
       what += "; " + name + ": " + worker->session->StateInWords();
     }
-    Violation(what);
+    invariants_->Violation(what);
   }
   result_.status = servers_[0]->status;
   result_.ended = now_;
+  result_.generation = servers_[0]->node->generation();
+  result_.violations = invariants_->violations();
   CollectFinal(&result_);
   return std::move(result_);
 }
 
+// What the newest checkpoint holds.
 void Cluster::CollectFinal(SimResult* result) {
   const ParameterLayout layout = ParameterLayout::Make(settings_.tensors).value();
   result->start.assign(layout.size(), 0.0f);
   result->weights.assign(layout.size(), 0.0f);
-  result->version = servers_[0]->last.version;
+  if (disk_->manifests.empty()) return;
+  const auto& [version, manifest] = *disk_->manifests.rbegin();
+  result->version = version;
   for (StateKind kind : {StateKind::kStart, StateKind::kWeights}) {
-    for (const auto& server : servers_) {
-      for (const StateArray& array : server->last.arrays) {
+    for (const auto& [server, snapshot] : disk_->files[{version, manifest.generation()}]) {
+      for (const StateArray& array : snapshot.arrays) {
         if (array.kind != kind) continue;
         // Where no weights are kept apart they are what blocks start from.
         std::copy(array.numbers.begin(), array.numbers.end(),

@@ -1,7 +1,10 @@
 // A whole job in one process and in virtual time: the real state machines of servers and workers,
-// with a network that drops, delays, duplicates and reorders, workers that die and come back, an
-// in-memory disk, and a stand-in for the network's arithmetic. Everything random comes from the
-// seed, so a run can be repeated exactly.
+// with a network that drops, delays, duplicates, reorders and is cut, processes that die, come
+// back, freeze and are told to leave, an in-memory disk that fails, and a stand-in for the
+// network's arithmetic. Everything random comes from the seed, so a run can be repeated exactly.
+//
+// What must hold at every moment (invariants.h) is checked while it runs. A Mutation plants a bug
+// where machines and drivers meet, to show that the checks would find one.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +20,7 @@
 #include "common/rng.h"
 #include "server/server_node.h"
 #include "tests/sim/fake_trainer.h"
+#include "tests/sim/invariants.h"
 #include "worker/session.h"
 
 namespace kumo::sim {
@@ -29,6 +33,25 @@ struct Faults {
   int kills = 0;         // workers killed at random moments
   double restart = 0;    // share of killed workers that come back under their name
   TimeUs kill_within = 5 * kSecond;
+  int server_kills = 0;  // servers, server 0 among them, killed at random moments; they come back
+  int leaves = 0;        // workers told to leave; one that has left comes back
+  int freezes = 0;       // processes stopped for a while
+  int cuts = 0;          // processes that cannot be reached, or cannot reach others, for a while
+  TimeUs longest = 0;    // of a freeze or a cut
+  double disk = 0;       // share of files that cannot be written
+};
+
+// A bug to plant.
+enum class Mutation {
+  kNone,
+  kContributionTwice,     // a shard adds a contribution twice
+  kContributionLeftOut,   // a shard closes a round without one
+  kRoundSkipped,          // a shard takes a round for the next one
+  kOldGenerationCounts,   // messages of a generation that is over are taken
+  kManifestTooEarly,      // a manifest is written before a file of it is durable
+  kStateLostOnTheWay,     // what a partition carries does not move with it
+  kAcknowledgementsLost,  // a server acknowledges nothing any more
+  kSamplesTwice,          // the sums of a round count a partition twice
 };
 
 struct SimSettings {
@@ -39,6 +62,7 @@ struct SimSettings {
   int64_t train_samples = 100;
   int64_t validation_samples = 10;
   Faults faults;
+  Mutation mutation = Mutation::kNone;
   TimeUs stop_at = -1;         // server 0 gets a stop request then
   TimeUs late_worker_at = -1;  // one more worker starts then
   TimeUs time_limit = 3600 * kSecond;
@@ -46,8 +70,10 @@ struct SimSettings {
 
 // What checkpoints survive a run in, to hand to the next.
 struct Disk {
-  std::map<int64_t, std::map<int, ShardSnapshot>> files;  // version -> server
-  std::map<int64_t, checkpoint::Manifest> manifests;
+  // (version, generation) -> server
+  std::map<std::pair<int64_t, uint32_t>, std::map<int, ShardSnapshot>> files;
+  std::map<int64_t, checkpoint::Manifest> manifests;  // by version
+  uint32_t generation = 0;                            // the last that was claimed
 };
 
 struct SimResult {
@@ -55,12 +81,13 @@ struct SimResult {
   std::vector<float> start;    // final vector that blocks start from
   std::vector<float> weights;  // final vector that is evaluated
   int64_t version = -1;
-  std::vector<int64_t> rounds;  // closed, in order
+  std::vector<int64_t> rounds;  // closed, in order; those that were closed again too
   std::vector<EpochEvaluatedAction> epochs;
   std::vector<std::string> violations;  // of invariants
   TimeUs ended = 0;
   int64_t messages = 0;
   int64_t blocks_trained = 0;
+  uint32_t generation = 0;  // the last
 };
 
 class Cluster {
@@ -70,6 +97,7 @@ class Cluster {
   SimResult Run();
 
  private:
+  struct Process;
   struct ServerProcess;
   struct WorkerProcess;
   struct Event {
@@ -84,30 +112,50 @@ class Cluster {
   };
 
   void At(TimeUs when, std::function<void()> run);
-  void Deliver(std::function<void()> arrival);
+  // Runs something in a process: not at all when it has died, later when it is frozen.
+  void In(const std::shared_ptr<Process>& process, std::function<void()> run);
+  void Deliver(const std::shared_ptr<Process>& from, const std::shared_ptr<Process>& to,
+               std::function<void()> arrival);
+  void PlanFaults();
+  TimeUs RandomTime(TimeUs limit) { return static_cast<TimeUs>(rng_.NextBelow(limit)); }
+  std::shared_ptr<Process> RandomProcess();
   void StartServer(int index);
   void StartWorker(int index, uint64_t incarnation);
-  void Kill(int index);
-  void Perform(ServerProcess* server, ServerActions actions);
-  void Perform(WorkerProcess* worker, WorkerActions actions);
-  void TickServer(int index);
-  void TickWorker(std::shared_ptr<WorkerProcess> worker);
-  void SendToServer(WorkerProcess* worker, int server, Message message);
-  void SendFromServer(int server, const PeerName& to, Message message);
-  void Violation(std::string what);
+  void KillWorker(int index);
+  void KillServer(int index);
+  void Leave(int index);
+  void RestartWorkerLater(int index, uint64_t incarnation);
+  void Freeze(const std::shared_ptr<Process>& process, TimeUs until);
+  void Cut(const std::shared_ptr<Process>& process);
+  void Perform(const std::shared_ptr<ServerProcess>& server, ServerActions actions);
+  void Perform(const std::shared_ptr<WorkerProcess>& worker, WorkerActions actions);
+  void Compute(const std::shared_ptr<ServerProcess>& server, std::shared_ptr<ChunkWork> work);
+  void Save(const std::shared_ptr<ServerProcess>& server, SaveAction save);
+  void Commit(const std::shared_ptr<ServerProcess>& server, checkpoint::Manifest manifest);
+  void Restore(const std::shared_ptr<ServerProcess>& server, const RestoreAction& restore);
+  void Choose(const std::shared_ptr<ServerProcess>& server, const ChooseCheckpointAction& choose);
+  void Tick(const std::shared_ptr<ServerProcess>& server);
+  void Tick(const std::shared_ptr<WorkerProcess>& worker);
+  void SendToServer(const std::shared_ptr<WorkerProcess>& worker, int server, Message message);
+  void SendFromServer(const std::shared_ptr<ServerProcess>& server, const PeerName& to,
+                      Message message);
+  void Mutate(ChunkWork* work) const;
+  void Mutate(const ServerProcess& to, Message* message) const;
   void CollectFinal(SimResult* result);
   JobIdentity Identity() const;
   JobSpec Spec() const;
 
   SimSettings settings_;
+  Disk own_disk_;
   Disk* disk_;
   Rng rng_;
   TimeUs now_ = 0;
   int64_t sequence_ = 0;
   std::priority_queue<Event, std::vector<Event>, Later> events_;
-  std::vector<std::unique_ptr<ServerProcess>> servers_;
+  std::vector<std::shared_ptr<ServerProcess>> servers_;
   std::map<PeerName, std::shared_ptr<WorkerProcess>> workers_;
   std::map<int, PeerName> worker_names_;  // alive, by index
+  std::optional<Invariants> invariants_;
   SimResult result_;
   bool over_ = false;
 };

@@ -76,9 +76,11 @@ class Script {
     header.mutable_welcome()->set_version(start_version);
     ReceiveHeader(server, header);
   }
-  void Order(const std::map<int, int64_t>& leases) {
+  void Order(const std::map<int, int64_t>& leases, int64_t as_of = 0, bool released = false) {
     wire::Header header;
     header.set_type(wire::HEARTBEAT_REPLY);
+    header.set_round(as_of);
+    header.mutable_orders()->set_released(released);
     for (const auto& [partition, from] : leases) {
       auto* lease = header.mutable_orders()->add_leases();
       lease->set_partition(partition);
@@ -103,6 +105,7 @@ class Script {
         header.set_codec(static_cast<uint32_t>(CodecId::kFp32));
         header.set_save(asked.chunk() == 0 && save_at.contains(asked.round()));
         header.set_stop(asked.chunk() == 0 && asked.round() == stop_at);
+        header.set_move(asked.chunk() == 0 && asked.round() == move_at);
         reply.payload = Bytes(map().chunks()[asked.chunk()].range.size() * 4);
         break;
       case wire::GET_STATE:
@@ -213,6 +216,7 @@ class Script {
   int64_t start_version = 0;
   std::set<int64_t> save_at;  // versions whose round ends with a checkpoint
   int64_t stop_at = -1;
+  int64_t move_at = -1;  // the version after whose round leases move
   std::deque<SendToServerAction> sent;
   std::vector<SendToServerAction> log;  // what Run answered, or kept waiting
   std::vector<std::pair<int, wire::Vector>> installs;
@@ -502,6 +506,9 @@ TEST(Session, ARoundThatClosedWithoutItIsSkipped) {
   gone.set_round(3);
   script.ReceiveHeader(0, gone);
   script.Run();
+  EXPECT_TRUE(script.trained.empty());  // is it ours still?
+  script.Order({{1, 0}}, 3);
+  script.Run();
   ASSERT_FALSE(script.trained.empty());
   EXPECT_EQ(script.trained.front(), (std::pair<int64_t, int>{3, 1}));
 }
@@ -555,10 +562,11 @@ TEST(Session, AFailedJobEndsItWithTheJobsStatus) {
   EXPECT_EQ(script.left->code(), StatusCode::kDataLoss);
 }
 
-TEST(Session, AServerThatFallsSilentEndsIt) {
+TEST(Session, AServerThatStaysSilentEndsIt) {
   Script script(SmallSettings(2));
   script.Join();
-  for (int second = 0; second < 40 && !script.left; ++second) {
+  for (int second = 0; second < 610 && !script.left; ++second) {
+    EXPECT_TRUE(!script.left || second > 590) << "it may be started again";
     wire::Header alive;
     alive.set_type(wire::HEARTBEAT_REPLY);
     script.ReceiveHeader(0, alive);
@@ -586,13 +594,107 @@ TEST(Session, ABlockThatCannotBeComputedIsToldToTheCoordinator) {
   EXPECT_TRUE(script.sent.empty());  // it has left
 }
 
-TEST(Session, ASignalSaysGoodbye) {
+// --- Told to leave.
+
+TEST(Session, ToldToLeaveItGoesOnUntilItsLeasesHaveMovedAndAllIsAcknowledged) {
+  SessionSettings settings = SmallSettings();
+  settings.experiment.sync.push_codec = "1bit";
+  settings.identity = IdentityOf(settings.experiment);
+  Script script(settings);
+  script.Join();
+  script.save_at = {1};
+  script.move_at = 1;
+  script.Order({{1, 0}});
+  script.Run(0);
+  script.sent.clear();
+  script.Take(script.session().Leave(script.now));
+  ASSERT_EQ(script.CountSent(wire::HEARTBEAT), 1);  // at once
+  EXPECT_TRUE(script.sent.back().message.header.worker_report().leaving());
+  EXPECT_FALSE(script.left);
+  script.Tick(6 * kSecond);  // asks for version 1 again
+  script.Run(1);
+  EXPECT_EQ(script.trained.back(), (std::pair<int64_t, int>{1, 1}));
+  EXPECT_FALSE(script.left);
+  script.sent.clear();
+  script.Order({}, 2, /*released=*/true);
+  ASSERT_TRUE(script.left);
+  EXPECT_EQ(script.left->code(), StatusCode::kUnavailable);
+  ASSERT_EQ(script.CountSent(wire::BYE), 1);
+  EXPECT_TRUE(script.sent.back().message.header.worker_report().handed_over());
+}
+
+TEST(Session, WithoutALeaseItLeavesAsSoonAsItIsReleased) {
   Script script;
   script.Join();
-  script.sent.clear();
-  script.Take(script.session().Leave(0));
-  EXPECT_EQ(script.CountSent(wire::BYE), 1);
-  EXPECT_EQ(script.left->code(), StatusCode::kUnavailable);
+  script.Take(script.session().Leave(script.now));
+  EXPECT_FALSE(script.left);
+  script.Order({}, 0, /*released=*/true);
+  EXPECT_TRUE(script.left);
+}
+
+TEST(Session, WhatIsNotAcknowledgedKeepsALeavingWorker) {
+  Script script;
+  script.Join();
+  script.Order({{1, 0}});
+  while (script.trained.empty() || script.train) {  // pushes, and nobody answers
+    if (script.Work()) continue;
+    ASSERT_FALSE(script.sent.empty());
+    const auto send = script.sent.front();
+    script.sent.pop_front();
+    script.Answer(send);
+  }
+  ASSERT_GT(script.CountSent(wire::PUSH), 0);
+  script.Take(script.session().Leave(script.now));
+  script.Order({}, 1, /*released=*/true);
+  EXPECT_FALSE(script.left);
+  script.Run();
+  EXPECT_TRUE(script.left);
+}
+
+TEST(Session, AskedTwiceOrTooLateItLeavesAsItIs) {
+  for (const bool twice : {false, true}) {
+    Script script;
+    script.Join();
+    script.Order({{1, 0}});
+    script.Take(script.session().Leave(script.now));
+    script.Take(script.session().Leave(script.now + 1));  // the same request
+    EXPECT_FALSE(script.left);
+    script.sent.clear();
+    if (twice) {
+      script.Take(script.session().Leave(script.now + kSecond));
+    } else {
+      script.Tick(26 * kSecond);  // checkpoint.grace_s is over
+    }
+    ASSERT_TRUE(script.left);
+    ASSERT_EQ(script.CountSent(wire::BYE), 1);
+    EXPECT_FALSE(script.sent.back().message.header.worker_report().handed_over());
+  }
+}
+
+// --- Leases that move.
+
+TEST(Session, WhereLeasesMoveNobodyGoesOnWithoutOrders) {
+  Script script;
+  script.move_at = 1;
+  script.Join();
+  script.Order({{1, 0}, {2, 0}});
+  script.Run();
+  EXPECT_EQ(script.trained.back().first, 1);
+  script.Order({{1, 0}, {2, 0}}, 1);  // of before
+  script.Run();
+  EXPECT_EQ(script.trained.back().first, 1);
+  script.Order({{2, 0}}, 2);
+  script.Run(2);
+  EXPECT_EQ(script.trained.back(), (std::pair<int64_t, int>{2, 2}));
+  EXPECT_EQ(script.trained.size(), 5u);
+}
+
+TEST(Session, OrdersThatWereOvertakenAreIgnored) {
+  Script script;
+  script.Join();
+  script.Order({{1, 3}}, 3);
+  script.Order({{2, 0}}, 2);
+  EXPECT_TRUE(script.dropped.empty());
 }
 
 // --- Servers that no longer know it.
@@ -608,15 +710,57 @@ TEST(Session, AServerThatDoesNotKnowItIsJoinedAgain) {
   script.Join();
   script.Order({{1, 0}, {2, 0}});
   script.Run(0);
+  script.sent.clear();
   SayGone(&script);
   EXPECT_THAT(script.dropped, testing::UnorderedElementsAre(1, 2));
-  script.sent.clear();
-  script.Tick(kMillisecond);
   EXPECT_EQ(script.CountSent(wire::HELLO), 1);
   script.Welcome(0);
   script.Order({{2, 1}});
   script.Run(1);
   EXPECT_EQ(script.trained.back(), (std::pair<int64_t, int>{1, 2}));
+}
+
+TEST(Session, WordOfANewGenerationMakesItJoinThat) {
+  Script script(SmallSettings(2));
+  script.Join();
+  script.Order({{1, 0}});
+  script.Run(0);
+  script.generation = 2;
+  script.sent.clear();
+  wire::Header orders;
+  orders.set_type(wire::HEARTBEAT_REPLY);
+  script.ReceiveHeader(1, orders);
+  EXPECT_TRUE(script.dropped.empty());  // only server 0 knows
+  script.ReceiveHeader(0, orders);
+  EXPECT_THAT(script.dropped, testing::ElementsAre(1));
+  EXPECT_EQ(script.CountSent(wire::HELLO), 1);
+  script.generation = 1;
+  script.Welcome(0);  // late
+  script.Order({{1, 0}});
+  EXPECT_EQ(script.session().StateInWords(), "joins server 0");
+  script.generation = 2;
+  script.Welcome(0);
+  script.Welcome(1);
+  script.Order({{1, 0}});
+  script.Run(0);
+  EXPECT_EQ(script.trained.size(), 2u);
+}
+
+// Another server than 0 says it: what the partitions carry is still here.
+TEST(Session, AServerThatForgotItIsJoinedAgainAndAskedForWhatIsOpen) {
+  Script script(SmallSettings(2));
+  script.Join();
+  script.Order({{1, 0}});
+  script.Run(0);
+  script.sent.clear();
+  wire::Header gone;
+  gone.set_type(wire::GONE);
+  script.ReceiveHeader(1, gone);
+  EXPECT_TRUE(script.dropped.empty());
+  ASSERT_EQ(script.CountSent(wire::HELLO), 1);
+  script.sent.clear();
+  script.Welcome(1);
+  EXPECT_GT(script.CountSent(wire::PULL), 0);
 }
 
 TEST(Session, AnotherGenerationHasOtherWeights) {

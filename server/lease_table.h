@@ -1,0 +1,65 @@
+// Who computes which partition, from which round on: the table behind the coordinator's orders.
+//
+// A partition changes hands in one of two ways. Where its worker is lost, another one takes it over
+// at the oldest round that may still be open, without what it carried. Where a worker joins or
+// leaves, partitions move at a version whose round was saved: the worker that had it (`before`)
+// puts what the partition carries on the servers, and the next one fetches it there.
+//
+// Owned by the Coordinator; one thread.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/transport/message.h"
+
+namespace kumo {
+
+class LeaseTable {
+ public:
+  struct Lease {
+    PeerName worker;   // empty: nobody's
+    int64_t from = 0;  // the first round that the worker computes
+    // Alive, and putting what the partition carries at version `from` on the servers; or empty.
+    PeerName before;
+    bool stored = false;  // what it carries at version `from` is on the servers
+  };
+  // A worker that may hold leases.
+  struct Taker {
+    PeerName worker;
+    double block_ms = 0;  // how long it takes for a block; 0: not known yet
+  };
+
+  explicit LeaseTable(int partitions) : leases_(partitions) {}
+
+  const std::vector<Lease>& leases() const { return leases_; }  // by partition
+  int64_t Count(const PeerName& worker) const;
+  bool HasOrphans() const { return Count("") > 0; }
+
+  // Nobody has a lease.
+  void Clear() { leases_.assign(leases_.size(), {}); }
+  // Contiguous runs of partitions from round `from` on, in the order of `workers` (at least one).
+  void Begin(const std::vector<PeerName>& workers, int64_t from);
+
+  // A worker is gone without a word: its partitions are nobody's, and what it had not handed over
+  // is lost. True when there was anything of the kind.
+  bool Lose(const PeerName& worker, int64_t oldest_open);
+  // A worker has left that had put everything on the servers.
+  void HandedOver(const PeerName& worker);
+  // The round that began with `from` has closed: what moved at that version has arrived.
+  void Settle(int64_t version);
+
+  // Partitions of nobody go to who will be done with them first.
+  void LeaseOrphans(const std::vector<Taker>& takers, int64_t oldest_open);
+  // Moves partitions at version `from`, as few as possible: off workers that are no takers, and
+  // from slow workers to fast ones until the longest round time is as short as it can be. They
+  // become nobody's where there are no takers.
+  void Spread(const std::vector<Taker>& takers, int64_t from);
+  // The longest round time now over the one that Spread would make; 1 where it would do nothing.
+  double Imbalance(const std::vector<Taker>& takers) const;
+
+ private:
+  std::vector<Lease> leases_;
+};
+
+}  // namespace kumo

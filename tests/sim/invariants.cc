@@ -1,0 +1,87 @@
+#include "tests/sim/invariants.h"
+
+namespace kumo::sim {
+namespace {
+
+std::string Number(int64_t number) { return std::to_string(number); }
+
+}  // namespace
+
+void Invariants::OnWork(const ChunkWork& work) {
+  ChunkRound& chunk = chunks_[{work.generation, work.chunk}];
+  const std::string where = "chunk " + Number(work.chunk) + ", generation " +
+                            Number(work.generation) + ", round " + Number(work.round);
+  if (chunk.round >= 0 && work.round != chunk.round + (chunk.closed ? 1 : 0)) {
+    Violation(where + ": comes after round " + Number(chunk.round));
+  }
+  if (chunk.round != work.round) chunk = {work.round, 0, false};
+  chunk.contributions += static_cast<int>(work.contributions.size());
+  if (!work.closes()) return;
+  chunk.closed = true;
+  const RoundPlan round = plan_.Round(work.round);
+  int expected = 0;
+  for (int p = 0; p < plan_.settings().partitions; ++p) {
+    expected += plan_.PartitionSamples(round, p).size() > 0;
+  }
+  if (chunk.contributions != expected) {
+    Violation(where + ": closes with " + Number(chunk.contributions) + " of " + Number(expected) +
+              " contributions");
+  }
+}
+
+void Invariants::OnRoundClosed(uint32_t generation, const RoundClosedAction& closed) {
+  if (generation == generation_ && closed_ >= 0 && closed.round != closed_ + 1) {
+    Violation("round " + Number(closed.round) + " closed after round " + Number(closed_));
+  }
+  if (generation < generation_) {
+    Violation("a round of generation " + Number(generation) + " closed in generation " +
+              Number(generation_));
+  }
+  generation_ = generation;
+  closed_ = closed.round;
+  const int64_t samples = plan_.Round(closed.round).samples.size();
+  if (closed.metrics.samples() != samples) {
+    Violation("round " + Number(closed.round) + " has " + Number(closed.metrics.samples()) +
+              " samples instead of " + Number(samples));
+  }
+}
+
+void Invariants::OnEpoch(const EpochEvaluatedAction& epoch) {
+  if (epoch.validation.samples() != validation_samples_) {
+    Violation("an evaluation of " + Number(epoch.validation.samples()) + " samples");
+  }
+  if (epoch.train.samples() != plan_.settings().train_samples) {
+    Violation("an epoch of " + Number(epoch.train.samples()) + " samples");
+  }
+}
+
+void Invariants::OnWentBack(uint32_t generation, int64_t version, bool checkpoint_is_there) {
+  if (generation <= generation_ && closed_ >= 0) {
+    Violation("generation " + Number(generation) + " after " + Number(generation_));
+  }
+  if (version > 0 && !checkpoint_is_there) {
+    Violation("goes back to round " + Number(version) + ", which is no checkpoint");
+  }
+  closed_ = -1;
+  generation_ = generation;
+}
+
+void Invariants::OnAnswered(const wire::Header& sent, uint32_t generation,
+                            const ServerActions& actions) {
+  if (sent.type() == wire::HELLO || sent.generation() == generation) return;
+  for (const ServerAction& action : actions) {
+    const auto* send = std::get_if<SendAction>(&action);
+    if (send && send->message.header.type() == wire::GONE) continue;
+    Violation("a message of type " + Number(sent.type()) + " of generation " +
+              Number(sent.generation()) + " counts in generation " + Number(generation));
+  }
+}
+
+void Invariants::OnManifest(const checkpoint::Manifest& manifest, int files_there) {
+  if (files_there < manifest.files_size()) {
+    Violation("the manifest of round " + Number(manifest.version()) +
+              " names files that are not there");
+  }
+}
+
+}  // namespace kumo::sim

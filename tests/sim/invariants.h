@@ -1,0 +1,54 @@
+// What must hold at every moment of a job, whatever happens to its processes. The simulation tells
+// what it sees of the machines' actions; a violation is kept as a sentence.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "common/job_plan.h"
+#include "proto/checkpoint.pb.h"
+#include "server/actions.h"
+
+namespace kumo::sim {
+
+class Invariants {
+ public:
+  Invariants(const JobPlan& plan, int64_t validation_samples)
+      : plan_(plan), validation_samples_(validation_samples) {}
+
+  // A chunk takes each partition's contribution to a round once, closes the round once with all of
+  // them, and its versions only grow within a generation.
+  void OnWork(const ChunkWork& work);
+  // Rounds close one after the other within a generation, each with all of its samples.
+  void OnRoundClosed(uint32_t generation, const RoundClosedAction& closed);
+  // Every epoch is of every sample once.
+  void OnEpoch(const EpochEvaluatedAction& epoch);
+  // Generations only grow, and a job never goes back further than to a version that is complete.
+  void OnWentBack(uint32_t generation, int64_t version, bool checkpoint_is_there);
+  // What a worker sent in one generation changes nothing in another.
+  void OnAnswered(const wire::Header& sent, uint32_t generation, const ServerActions& actions);
+  // A manifest is complete or absent.
+  void OnManifest(const checkpoint::Manifest& manifest, int files_there);
+
+  void Violation(std::string what) { violations_.push_back(std::move(what)); }
+  const std::vector<std::string>& violations() const { return violations_; }
+
+ private:
+  struct ChunkRound {
+    int64_t round = -1;
+    int contributions = 0;
+    bool closed = false;
+  };
+
+  const JobPlan plan_;
+  const int64_t validation_samples_;
+  std::map<std::pair<uint32_t, int>, ChunkRound> chunks_;  // generation, chunk
+  uint32_t generation_ = 0;
+  int64_t closed_ = -1;  // the last round, of the generation; -1: none yet
+  std::vector<std::string> violations_;
+};
+
+}  // namespace kumo::sim
