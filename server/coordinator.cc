@@ -14,6 +14,9 @@ constexpr size_t kMaxWorkers = 4096;
 // Moving leases costs a checkpoint: only where rounds become so much shorter, and not often.
 constexpr double kWorthSpreading = 1.25;
 constexpr TimeUs kSpreadPause = 60 * kSecond;
+// A round straggles when it takes so many times what it should, and at least so long.
+constexpr double kStraggling = 1.5;
+constexpr double kLeastStraggling = 1000;  // milliseconds
 
 TimeUs Seconds(double seconds) { return static_cast<TimeUs>(seconds * 1e6); }
 
@@ -37,28 +40,21 @@ Coordinator::Coordinator(const JobIdentity& identity, const Experiment& experime
                          std::optional<checkpoint::Manifest> restored, TimeUs now)
     : identity_(identity),
       experiment_(experiment),
-      host_(host),
       generation_(generation),
       restored_(std::move(restored)),
       started_(now),
       waiting_since_(now),
       ticked_at_(now - kTick),
-      servers_(identity.servers),
+      members_(identity.servers, host),
       leases_(experiment.sync.partitions),
-      last_save_(now) {
+      checkpoints_(experiment.checkpoint, restored_ ? restored_->version() : -1, now) {
   if (!restored_) return;
   start_version_ = restored_->version();
   elapsed_before_ = restored_->progress().elapsed_seconds();
   ledger_ = EpochLedger(restored_->progress());
-  last_checkpoint_ = restored_->version();
 }
 
 std::string Coordinator::restore_name() const { return restored_ ? restored_->name() : ""; }
-
-bool Coordinator::Knows(const PeerName& peer) const {
-  return workers_.contains(peer) || std::any_of(servers_.begin(), servers_.end(),
-                                                [&](const Server& s) { return s.peer == peer; });
-}
 
 void Coordinator::OnSpec(const JobPlan& plan, const ShardMap& map, const JobSpec& spec) {
   plan_ = plan;
@@ -74,7 +70,7 @@ void Coordinator::OnSpec(const JobPlan& plan, const ShardMap& map, const JobSpec
 
 Status Coordinator::OnServerHello(const PeerName& from, const wire::Hello& hello, TimeUs now,
                                   ServerActions* actions) {
-  Server& server = servers_[hello.server_index()];
+  ServerMember& server = members_.servers[hello.server_index()];
   const std::string who = "server " + std::to_string(hello.server_index()) + " on " + hello.host();
   if (replaced_servers_.contains({hello.server_index(), hello.incarnation()})) {
     return FailedPrecondition("another process has taken the place of " + who);
@@ -95,16 +91,19 @@ Status Coordinator::OnServerHello(const PeerName& from, const wire::Hello& hello
 Status Coordinator::OnHello(const PeerName& from, const wire::Hello& hello, TimeUs now,
                             ServerActions* actions) {
   if (hello.role() == wire::Hello::SERVER) return OnServerHello(from, hello, now, actions);
-  if (workers_.size() >= kMaxWorkers && !workers_.contains(from)) {
+  if (members_.workers.size() >= kMaxWorkers && !members_.workers.contains(from)) {
     return ResourceExhausted("the job has " + std::to_string(kMaxWorkers) + " workers already");
   }
   // The same worker started again: what its former process held is free at once.
   const std::string taken = "another process has joined under the name " + hello.name();
   if (replaced_.contains(from)) return FailedPrecondition(taken);
-  const auto former = std::find_if(workers_.begin(), workers_.end(), [&](const auto& entry) {
-    return entry.first != from && entry.second.hello.name() == hello.name();
-  });
-  if (former != workers_.end()) {
+  const auto former =
+      std::find_if(members_.workers.begin(), members_.workers.end(), [&](const auto& entry) {
+        return entry.first != from && entry.second.hello.name() == hello.name();
+      });
+  if (former != members_.workers.end()) {
+    // A hello may come late, from a process that is dead by now.
+    if (former->second.hello.started_ms() > hello.started_ms()) return FailedPrecondition(taken);
     const PeerName peer = former->first;
     Lose(peer, "it was started again", now, actions);
     // Where both are alive, two processes were given one name.
@@ -116,8 +115,8 @@ Status Coordinator::OnHello(const PeerName& from, const wire::Hello& hello, Time
     if (replaced_.size() < kMaxWorkers) replaced_.insert(peer);
     actions->push_back(std::move(refuse));
   }
-  const bool known = workers_.contains(from);
-  Worker& worker = workers_[from];
+  const bool known = members_.workers.contains(from);
+  WorkerMember& worker = members_.workers[from];
   worker.hello = hello;
   worker.seen = now;
   if (known) return OkStatus();
@@ -133,30 +132,29 @@ Status Coordinator::OnHello(const PeerName& from, const wire::Hello& hello, Time
 void Coordinator::OnHeartbeat(const PeerName& from, const wire::Header& header, TimeUs now,
                               ServerActions* actions) {
   if (header.has_server_report()) {
-    for (size_t i = 1; i < servers_.size(); ++i) {
-      if (servers_[i].peer != from) continue;
-      servers_[i].told_end = Over();
+    for (size_t i = 1; i < members_.servers.size(); ++i) {
+      if (members_.servers[i].peer != from) continue;
+      members_.servers[i].told_end = Over();
       OnServerReport(static_cast<int>(i), header.server_report(), now, actions);
       SendOrders(from, actions);
     }
     return;
   }
-  const auto found = workers_.find(from);
-  if (found == workers_.end()) {
+  WorkerMember* const found = members_.Find(from);
+  if (!found) {
     // Given up while it was silent: it has to join again.
     SendAction reply{from, {}};
     reply.message.header.set_type(wire::GONE);
     actions->push_back(std::move(reply));
     return;
   }
-  Worker& worker = found->second;
+  WorkerMember& worker = *found;
   worker.seen = now;
-  worker.report = header.worker_report();
+  worker.OnReport(header.worker_report());
   worker.told_end = Over();
-  worker.CountRate();
   if (worker.report.leaving() && !worker.leaving) {
     worker.leaving = true;
-    LOG(INFO) << worker.hello.name() << " on " << worker.hello.host() << " was told to leave";
+    LOG(INFO) << worker.Name() << " was told to leave";
     LetGo(from, actions);
   }
   SendOrders(from, actions);
@@ -169,7 +167,7 @@ void Coordinator::OnOwnReport(const wire::ServerReport& report, TimeUs now,
 
 void Coordinator::OnServerReport(int index, const wire::ServerReport& report, TimeUs now,
                                  ServerActions* actions) {
-  Server& server = servers_[index];
+  ServerMember& server = members_.servers[index];
   server.seen = now;
   server.report = report;
   const std::string name = "server " + std::to_string(index);
@@ -184,10 +182,10 @@ void Coordinator::OnServerReport(int index, const wire::ServerReport& report, Ti
 
 void Coordinator::OnBye(const PeerName& from, const wire::Header& header, TimeUs now,
                         ServerActions* actions) {
-  const auto found = workers_.find(from);
-  if (found == workers_.end()) return;
+  const WorkerMember* const worker = members_.Find(from);
+  if (!worker) return;
   const wire::WorkerReport& report = header.worker_report();
-  const std::string who = found->second.hello.name() + " on " + found->second.hello.host();
+  const std::string who = worker->Name();
   if (static_cast<StatusCode>(report.failure_code()) == StatusCode::kFailedPrecondition) {
     // A retry cannot help, on another worker neither.
     Fail(FailedPrecondition(who + ": " + report.failure()), actions);
@@ -198,15 +196,16 @@ void Coordinator::OnBye(const PeerName& from, const wire::Header& header, TimeUs
 
 void Coordinator::Lose(const PeerName& peer, const std::string& why, TimeUs now,
                        ServerActions* actions) {
-  const auto found = workers_.find(peer);
-  if (found == workers_.end()) return;
-  const std::string who = found->second.hello.name() + " on " + found->second.hello.host();
-  workers_.erase(found);
+  const WorkerMember* const worker = members_.Find(peer);
+  if (!worker) return;
+  const std::string who = worker->Name();
+  members_.workers.erase(peer);
   const bool lost = leases_.Lose(peer, OldestOpenRound());
   if (!Over()) {
     LOG(WARNING) << who << (lost ? " is lost: " : " has left: ") << why;
   }
   if (phase_ != Phase::kTraining || !lost) return;
+  if (first_loss_.empty()) first_loss_ = who + ": " + why;
   if (experiment_.cluster.recovery == "exact" && CarriesState()) {
     GoBack(who + " is lost with what its partitions carried: " + why, now, actions);
     return;
@@ -228,17 +227,9 @@ void Coordinator::LetGo(const PeerName& peer, ServerActions* actions) {
 
 bool Coordinator::CarriesState() const { return StateSlots(experiment_, spec_) > 0; }
 
-std::vector<LeaseTable::Taker> Coordinator::Takers() const {
-  std::vector<LeaseTable::Taker> takers;
-  for (const auto& [peer, worker] : workers_) {
-    if (!worker.leaving) takers.push_back({peer, worker.block_ms});
-  }
-  return takers;
-}
-
 void Coordinator::LeaseOrphans(ServerActions* actions) {
-  if (static_cast<int>(workers_.size()) >= experiment_.cluster.min_workers) {
-    leases_.LeaseOrphans(Takers(), OldestOpenRound());
+  if (static_cast<int>(members_.workers.size()) >= experiment_.cluster.min_workers) {
+    leases_.LeaseOrphans(members_.Takers(), OldestOpenRound());
   }
   SendOrdersToAll(actions);
 }
@@ -255,10 +246,10 @@ void Coordinator::GoBack(const std::string& why, TimeUs now, ServerActions* acti
   actions->push_back(ChooseCheckpointAction{generation_, version_});
   version_ = -1;
   leases_.Clear();
-  saving_.clear();
+  checkpoints_.GoBack(checkpoints_.last(), now);
   spread_wanted_ = false;
   spread_at_ = stop_at_ = -1;
-  for (Server& server : servers_) server.report.Clear();
+  for (ServerMember& server : members_.servers) server.report.Clear();
   SendOrdersToAll(actions);  // whoever sees the new generation joins it
 }
 
@@ -272,7 +263,7 @@ void Coordinator::OnChosen(const Result<std::optional<checkpoint::Manifest>>& ch
   }
   restored_ = *chosen;
   start_version_ = restored_ ? restored_->version() : 0;
-  last_checkpoint_ = restored_ ? start_version_ : -1;
+  checkpoints_.GoBack(restored_ ? start_version_ : -1, now);
   ledger_ = restored_ ? EpochLedger(restored_->progress()) : EpochLedger();
   ledger_.Start(*plan_, start_version_);
   waiting_since_ = now;
@@ -281,30 +272,22 @@ void Coordinator::OnChosen(const Result<std::optional<checkpoint::Manifest>>& ch
   actions->push_back(WentBackAction{start_version_, went_back_why_});
 }
 
-// Blocks arrive whole: the rate is taken from one block's end to a later one's.
-void Coordinator::Worker::CountRate() {
-  const auto samples = static_cast<double>(report.samples());
-  const double passed = report.samples_at_s() - rate_at_s;
-  if (report.compute_ms() > 0) {
-    constexpr double kNew = 0.3;
-    block_ms =
-        block_ms > 0 ? (1 - kNew) * block_ms + kNew * report.compute_ms() : report.compute_ms();
-  }
-  if (rate_at_s > 0) {
-    if (!(passed >= 1.0 && samples > rate_samples)) return;
-    samples_per_second = (samples - rate_samples) / passed;
-  }
-  rate_samples = samples;
-  rate_at_s = report.samples_at_s();
-}
-
 // No shard has closed this round in all its chunks before: a lower bound, since reports are late.
 int64_t Coordinator::OldestOpenRound() const {
-  int64_t oldest = std::max(version_, start_version_);
-  for (const Server& server : servers_) {
-    if (server.report.ready()) oldest = std::min(oldest, server.report.version());
-  }
-  return std::max(oldest, start_version_);
+  const int64_t version = std::max(version_, start_version_);
+  return std::max(members_.OldestOpenRound(version), start_version_);
+}
+
+// When a round takes much longer than it should, whoever is done with it computes what is missing
+// too: the first contribution counts, and both are the same as long as partitions carry nothing.
+void Coordinator::HelpStragglers(TimeUs now, ServerActions* actions) {
+  const std::vector<LeaseTable::Taker> takers = members_.Takers();
+  const double expected_ms = leases_.LongestRound(takers);
+  if (CarriesState() || expected_ms <= 0) return;
+  const double open_ms = static_cast<double>(now - moved_at_) * 1e-3;
+  if (open_ms < std::max(kLeastStraggling, kStraggling * expected_ms)) return;
+  const std::vector<int> missing = members_.MissingPartitions(version_);
+  if (leases_.Help(missing, version_, takers)) SendOrdersToAll(actions);
 }
 
 void Coordinator::SendOrders(const PeerName& to, ServerActions* actions) {
@@ -319,9 +302,15 @@ void Coordinator::SendOrders(const PeerName& to, ServerActions* actions) {
   wire::Orders* orders = header.mutable_orders();
   orders->set_finished(phase_ == Phase::kFinished);
   orders->set_stopped(phase_ == Phase::kFinished && stop_at_ >= 0);
-  const auto worker = workers_.find(to);
-  orders->set_released(worker != workers_.end() && worker->second.leaving &&
-                       leases_.Count(to) == 0);
+  for (const ServerMember& server : members_.servers) {
+    if (server.peer != to) continue;
+    orders->set_save_version(save_order().version);
+    orders->set_save_attempt(save_order().attempt);
+    orders->set_released(server.leaves_at >= 0 && checkpoints_.last() >= server.leaves_at);
+  }
+  if (const WorkerMember* worker = members_.Find(to)) {
+    orders->set_released(worker->leaving && leases_.Count(to) == 0);
+  }
   if (phase_ == Phase::kTraining) {
     for (size_t p = 0; p < leases_.leases().size(); ++p) {
       const LeaseTable::Lease& lease = leases_.leases()[p];
@@ -331,14 +320,21 @@ void Coordinator::SendOrders(const PeerName& to, ServerActions* actions) {
       order->set_from(lease.from);
       order->set_handed_over(!lease.before.empty());
     }
+    for (const auto& [partition, help] : leases_.helpers()) {
+      if (help.worker != to) continue;
+      wire::Orders::Lease* order = orders->add_leases();
+      order->set_partition(partition);
+      order->set_from(help.round);
+      order->set_until(help.round + 1);
+    }
   }
   actions->push_back(std::move(reply));
 }
 
 void Coordinator::SendOrdersToAll(ServerActions* actions) {
-  for (const auto& [peer, worker] : workers_) SendOrders(peer, actions);
-  for (size_t i = 1; i < servers_.size(); ++i) {
-    if (!servers_[i].peer.empty()) SendOrders(servers_[i].peer, actions);
+  for (const auto& [peer, worker] : members_.workers) SendOrders(peer, actions);
+  for (size_t i = 1; i < members_.servers.size(); ++i) {
+    if (!members_.servers[i].peer.empty()) SendOrders(members_.servers[i].peer, actions);
   }
 }
 
@@ -350,15 +346,12 @@ Directive Coordinator::OnVersion(int64_t version, const wire::Metrics& metrics, 
     actions->push_back(RoundClosedAction{version - 1, metrics});
     ledger_.AddRound(*plan_, version, metrics);
   }
-  if (const auto saving = saving_.find(version); saving != saving_.end()) {
-    saving->second.progress = ledger_.progress();
-    saving->second.progress.set_elapsed_seconds(ElapsedSeconds(now));
-  }
+  checkpoints_.SetProgress(version, Progress(now));
   leases_.Settle(version);
   if (spread_at_ >= 0 && version >= spread_at_) {
     spread_at_ = -1;
     if (version != stop_at_) {
-      leases_.Spread(Takers(), version);
+      leases_.Spread(members_.Takers(), version);
       SendOrdersToAll(actions);
     }
   }
@@ -371,29 +364,37 @@ Directive Coordinator::OnVersion(int64_t version, const wire::Metrics& metrics, 
   if (SpreadIsDue(now)) spread_at_ = version + 1;
   directive.move = spread_at_ == version + 1;
   directive.save = SaveIsDue(version, now) || directive.stop || directive.move;
-  if (directive.save) {
-    last_save_ = now;
-    saving_[version + 1].version = version + 1;
-  }
+  if (directive.save) checkpoints_.Begin(version + 1, now);
   return directive;
 }
 
 bool Coordinator::SpreadIsDue(TimeUs now) {
   if (phase_ != Phase::kTraining || spread_at_ >= 0) return false;
   const bool uneven =
-      now - spread_last_ > kSpreadPause && leases_.Imbalance(Takers()) > kWorthSpreading;
+      now - spread_last_ > kSpreadPause && leases_.Imbalance(members_.Takers()) > kWorthSpreading;
   if (!spread_wanted_ && !uneven) return false;
   spread_wanted_ = false;
   spread_last_ = now;
   return true;
 }
 
-bool Coordinator::SaveIsDue(int64_t version, TimeUs now) const {
+bool Coordinator::SaveIsDue(int64_t version, TimeUs now) {
   const int64_t next = version + 1;
-  const auto& options = experiment_.checkpoint;
   if (next == plan_->rounds()) return true;
-  if (options.every_rounds > 0 && next % options.every_rounds == 0) return true;
-  return options.every_minutes > 0 && now - last_save_ >= Seconds(options.every_minutes * 60);
+  bool leaves = false;
+  for (ServerMember& server : members_.servers) {
+    if (!server.report.leaving() || server.leaves_at >= 0) continue;
+    server.leaves_at = next;
+    leaves = true;
+  }
+  if (leaves) return true;
+  return checkpoints_.IsDue(next, now);
+}
+
+checkpoint::Progress Coordinator::Progress(TimeUs now) const {
+  checkpoint::Progress progress = ledger_.progress();
+  progress.set_elapsed_seconds(ElapsedSeconds(now));
+  return progress;
 }
 
 Status Coordinator::OnEvaluated(const PeerName& from, const wire::Header& header, TimeUs now,
@@ -420,70 +421,89 @@ int Coordinator::ServersWithChunks() const {
   return count;
 }
 
-Status Coordinator::OnSaved(int server, const wire::Header& header, ServerActions* actions) {
-  if (server > 0) AcknowledgeTo(servers_[server].peer, header, actions);
-  const auto found = saving_.find(header.round());
-  if (found == saving_.end()) return OkStatus();
-  Saving& saving = found->second;
-  const wire::SavedFile& file = header.saved_file();
-  if (!file.failure().empty()) {
-    saving.failed = true;
-    LOG(ERROR) << "checkpoint of round " << saving.version << " failed on server " << server << ": "
-               << file.failure() << "; training goes on, the last good one is of round "
-               << last_checkpoint_;
-    if (saving.version == plan_->rounds() || saving.version == stop_at_) {
-      Fail(Unavailable("the last checkpoint could not be saved on server " +
-                       std::to_string(server) + ": " + file.failure()),
-           actions);
-    }
-    saving_.erase(found);
+Status Coordinator::OnSaved(int server, const wire::Header& header, TimeUs now,
+                            ServerActions* actions) {
+  if (server > 0) AcknowledgeTo(members_.servers[server].peer, header, actions);
+  const int64_t version = header.round();
+  if (!checkpoints_.Has(version)) return OkStatus();
+  const wire::SavedFile& saved = header.saved_file();
+  if (!saved.failure().empty()) {
+    OnSaveFailed(version, "server " + std::to_string(server) + ": " + saved.failure(), now,
+                 actions);
     return OkStatus();
   }
-  checkpoint::File entry;
-  entry.set_name(file.name());
-  entry.set_bytes(file.bytes());
-  entry.set_crc32c(file.crc32c());
-  saving.files[server] = entry;
-  if (static_cast<int>(saving.files.size()) < ServersWithChunks() || saving.committing) {
-    return OkStatus();
-  }
-  saving.committing = true;
-  CommitAction commit;
-  commit.manifest.set_job_name(identity_.job_name);
-  commit.manifest.set_experiment_hash(identity_.experiment_hash);
-  commit.manifest.set_experiment_text(identity_.experiment_text);
-  commit.manifest.set_fingerprint(spec_.layout.fingerprint());
-  commit.manifest.set_generation(generation_);
-  commit.manifest.set_version(saving.version);
-  for (const auto& [index, f] : saving.files) *commit.manifest.add_files() = f;
-  *commit.manifest.mutable_progress() = saving.progress;
-  actions->push_back(std::move(commit));
-  // What has been overtaken is not needed any more; and were it committed late, this checkpoint
-  // would pass for one of a past that the job went back from.
-  saving_.erase(saving_.begin(), found);
+  checkpoint::File file;
+  file.set_name(saved.name());
+  file.set_bytes(saved.bytes());
+  file.set_crc32c(saved.crc32c());
+  auto manifest = checkpoints_.Add(version, server, file, ServersWithChunks());
+  if (!manifest) return OkStatus();
+  manifest->set_job_name(identity_.job_name);
+  manifest->set_experiment_hash(identity_.experiment_hash);
+  manifest->set_experiment_text(identity_.experiment_text);
+  manifest->set_fingerprint(spec_.layout.fingerprint());
+  manifest->set_generation(generation_);
+  actions->push_back(CommitAction{*std::move(manifest)});
   return OkStatus();
 }
 
 void Coordinator::OnCommitted(int64_t version, const Status& status, TimeUs now,
                               ServerActions* actions) {
-  saving_.erase(version);
-  if (status.ok()) {
-    last_checkpoint_ = std::max(last_checkpoint_, version);
-    LOG(INFO) << "checkpoint of round " << version << " is complete";
-  } else {
-    LOG(ERROR) << "checkpoint of round " << version << " failed: " << status.message();
-    if (version == plan_->rounds() || version == stop_at_) {
-      Fail(status.WithContext("the last checkpoint could not be saved"), actions);
-    }
+  if (!status.ok()) {
+    OnSaveFailed(version, status.message(), now, actions);
+    return;
   }
+  checkpoints_.Committed(version);
+  LOG(INFO) << "checkpoint of round " << version << " is complete";
   FinishIfDone(now, actions);
+  if (ending_ && version == save_order().version) {
+    Fail(Status(ending_->code(), ending_->message() + "; round " + std::to_string(version) +
+                                     " is saved: start the job again to go on from there"),
+         actions);
+  }
+}
+
+// Training goes on without that checkpoint; only the last one is worth waiting for the disk.
+void Coordinator::OnSaveFailed(int64_t version, const std::string& why, TimeUs now,
+                               ServerActions* actions) {
+  checkpoints_.Failed(version);
+  LOG(ERROR) << "checkpoint of round " << version << " failed: " << why
+             << "; the last good one is of round " << checkpoints_.last();
+  if (ending_) {
+    Fail(*ending_, actions);
+  } else if (version == plan_->rounds() || version == stop_at_) {
+    const double limit =
+        version == stop_at_ ? experiment_.checkpoint.grace_s : experiment_.cluster.stall_timeout_s;
+    if (checkpoints_.TryAgain(version, Seconds(limit), now)) return;
+    Fail(Unavailable("the last checkpoint could not be saved: " + why), actions);
+  }
+}
+
+// The job cannot go on. What has been learnt since the last checkpoint is saved first, unless a
+// part of it is missing.
+void Coordinator::EndWith(Status status, TimeUs now, ServerActions* actions) {
+  if (ending_) return;
+  if (!first_loss_.empty()) {
+    status = Status(status.code(), status.message() + "; the first to be lost was " + first_loss_);
+  }
+  const bool whole = !CarriesState() || experiment_.cluster.recovery == "continue";
+  if (!whole || version_ <= std::max<int64_t>(checkpoints_.last(), 0) ||
+      checkpoints_.Has(version_)) {
+    Fail(std::move(status), actions);
+    return;
+  }
+  LOG(ERROR) << status.message();
+  ending_ = std::move(status);
+  ending_by_ = now + Seconds(experiment_.checkpoint.grace_s);
+  checkpoints_.OrderNow(version_, Progress(now), now);
+  SendOrdersToAll(actions);
 }
 
 void Coordinator::FinishIfDone(TimeUs now, ServerActions* actions) {
   if (phase_ != Phase::kTraining) return;
-  const bool stopped = stop_at_ >= 0 && last_checkpoint_ >= stop_at_;
-  const bool done = plan_ && version_ == plan_->rounds() && last_checkpoint_ == plan_->rounds() &&
-                    ledger_.complete();
+  const bool stopped = stop_at_ >= 0 && checkpoints_.last() >= stop_at_;
+  const bool done = plan_ && version_ == plan_->rounds() &&
+                    checkpoints_.last() == plan_->rounds() && ledger_.complete();
   if (!stopped && !done) return;
   if (done) stop_at_ = -1;
   phase_ = Phase::kFinished;
@@ -503,10 +523,11 @@ void Coordinator::RequestStop() { stop_requested_ = true; }
 
 void Coordinator::Begin(TimeUs now, ServerActions* actions) {
   phase_ = Phase::kTraining;
-  last_save_ = moved_at_ = spread_last_ = now;
+  moved_at_ = spread_last_ = now;
+  checkpoints_.CountFrom(now);
   std::vector<std::pair<std::string, PeerName>> names;
-  for (const LeaseTable::Taker& taker : Takers()) {
-    names.emplace_back(workers_[taker.worker].hello.name(), taker.worker);
+  for (const LeaseTable::Taker& taker : members_.Takers()) {
+    names.emplace_back(members_.workers[taker.worker].hello.name(), taker.worker);
   }
   std::sort(names.begin(), names.end());
   std::vector<PeerName> workers;
@@ -520,44 +541,23 @@ void Coordinator::Begin(TimeUs now, ServerActions* actions) {
 // What has to be there before training can begin; "" when it is.
 std::string Coordinator::WaitsForProcesses(TimeUs now) const {
   if (choosing_) return "the checkpoint to go back to";
-  std::string missing;
-  for (size_t i = 0; i < servers_.size(); ++i) {
-    const Server& server = servers_[i];
-    const std::string name = ", server " + std::to_string(i);
-    if (i > 0 && server.peer.empty()) {
-      missing += name;
-    } else if (server.silent) {
-      missing += name + " on " + server.hello.host() + " (silent for " +
-                 InSeconds(now - server.seen) + ")";
-    } else if (plan_ && !server.report.ready()) {
-      missing += name + " (loading)";
-    }
-  }
+  std::string missing = members_.WaitsForServers(now, plan_.has_value());
   const auto& cluster = experiment_.cluster;
   const bool beginning = phase_ == Phase::kWaiting && went_back_why_.empty();
   const int wanted =
       beginning ? std::max(cluster.workers, cluster.min_workers) : cluster.min_workers;
-  const int there = static_cast<int>(Takers().size());
+  const int there = static_cast<int>(members_.Takers().size());
   if (there < wanted) {
-    missing += ", " + std::to_string(wanted - there) + " of " + std::to_string(wanted) + " workers";
+    if (!missing.empty()) missing += ", ";
+    missing += std::to_string(wanted - there) + " of " + std::to_string(wanted) + " workers";
   }
-  return missing.empty() ? "" : missing.substr(2);
+  return missing;
 }
 
-// "partition 3 of round 812 (worker-5 on b, seen 2 s ago: round 812: trains partition 3)"
-std::string Coordinator::WaitsForPartitions(TimeUs now) const {
-  for (const Server& server : servers_) {
-    if (server.report.missing_size() == 0) continue;
-    const int partition = server.report.missing(0);
-    if (partition < 0 || partition >= static_cast<int>(leases_.leases().size())) continue;
-    const std::string text = server.report.waits_for();
-    const auto worker = workers_.find(leases_.leases()[partition].worker);
-    if (worker == workers_.end()) return text + " (nobody's)";
-    return text + " (" + worker->second.hello.name() + " on " + worker->second.hello.host() +
-           ", seen " + InSeconds(now - worker->second.seen) +
-           " ago: " + worker->second.report.state() + ")";
-  }
-  return servers_[0].report.waits_for();
+std::string Coordinator::WaitsFor(TimeUs now) const {
+  const std::string processes = WaitsForProcesses(now);
+  if (phase_ != Phase::kTraining || !processes.empty()) return processes;
+  return members_.WaitsForPartitions(now, leases_);
 }
 
 void Coordinator::NoticeSilence(TimeUs now, ServerActions* actions) {
@@ -565,22 +565,13 @@ void Coordinator::NoticeSilence(TimeUs now, ServerActions* actions) {
   // Whoever did not tick has not listened either: nobody is to be blamed for that.
   if (now - ticked_at_ > suspect / 2) {
     LOG(WARNING) << "was held up for " << InSeconds(now - ticked_at_);
-    for (auto& [peer, worker] : workers_) worker.seen = now;
-    for (Server& server : servers_) server.seen = now;
+    members_.ForgiveSilence(now);
   }
-  std::vector<PeerName> silent;
-  for (const auto& [peer, worker] : workers_) {
-    if (now - worker.seen > suspect) silent.push_back(peer);
+  for (const PeerName& peer : members_.SilentWorkers(now, suspect)) {
+    Lose(peer, "silent for " + InSeconds(suspect), now, actions);
   }
-  for (const PeerName& peer : silent) Lose(peer, "silent for " + InSeconds(suspect), now, actions);
-  for (size_t i = 1; i < servers_.size(); ++i) {
-    Server& server = servers_[i];
-    if (server.peer.empty() || server.silent || now - server.seen <= suspect) continue;
-    // Its weights may still be there: the job waits until it is back or started again.
-    server.silent = true;
-    LOG(WARNING) << "server " << i << " on " << server.hello.host() << " is silent for "
-                 << InSeconds(suspect) << "; the job waits for it";
-  }
+  // A server's weights may still be there: the job waits until it is back or started again.
+  members_.MarkSilentServers(now, suspect);
 }
 
 void Coordinator::Tick(TimeUs now, ServerActions* actions) {
@@ -601,14 +592,24 @@ void Coordinator::Tick(TimeUs now, ServerActions* actions) {
 
 void Coordinator::TickTraining(TimeUs now, ServerActions* actions) {
   const TimeUs limit = Seconds(experiment_.cluster.stall_timeout_s);
-  if (workers_.empty() && stop_requested_) {
-    Fail(Unavailable("stopped while no worker was left"), actions);
+  if (ending_) {
+    if (now > ending_by_) Fail(*ending_, actions);
+  } else if (checkpoints_.trying_again()) {
+    if (checkpoints_.DueAgain(now) == version_) {
+      checkpoints_.OrderNow(version_, Progress(now), now);
+      SendOrdersToAll(actions);
+    } else if (checkpoints_.IsHopeless(now)) {
+      Fail(Unavailable("the last checkpoint could not be saved: not all servers have answered"),
+           actions);
+    }
+  } else if (members_.workers.empty() && stop_requested_ && stop_at_ != version_) {
+    EndWith(Unavailable("stopped while no worker was left"), now, actions);
   } else if (now - moved_at_ > limit) {
-    std::string waits_for = WaitsForProcesses(now);
-    if (waits_for.empty()) waits_for = WaitsForPartitions(now);
-    Fail(Unavailable("no round has closed for " + InSeconds(limit) +
-                     " (cluster.stall_timeout_s): waited for " + waits_for),
-         actions);
+    EndWith(Unavailable("no round has closed for " + InSeconds(limit) +
+                        " (cluster.stall_timeout_s): waited for " + WaitsFor(now)),
+            now, actions);
+  } else {
+    HelpStragglers(now, actions);
   }
 }
 
@@ -617,11 +618,9 @@ void Coordinator::TickWaiting(TimeUs now, ServerActions* actions) {
   const bool beginning = went_back_why_.empty();
   const TimeUs limit = Seconds(beginning ? cluster.join_timeout_s : cluster.stall_timeout_s);
   const std::string missing = WaitsForProcesses(now);
-  const bool servers_ready =
-      std::all_of(servers_.begin(), servers_.end(), [](auto& s) { return s.report.ready(); });
   const bool late = now - waiting_since_ > limit;
-  const bool enough = static_cast<int>(Takers().size()) >= cluster.min_workers;
-  if (plan_ && (missing.empty() || (beginning && late && servers_ready && enough))) {
+  const bool enough = static_cast<int>(members_.Takers().size()) >= cluster.min_workers;
+  if (plan_ && (missing.empty() || (beginning && late && members_.ServersAreReady() && enough))) {
     LOG_IF(WARNING, late) << "begins without " << missing;
     Begin(now, actions);
   } else if (stop_requested_ && beginning) {
@@ -634,12 +633,7 @@ void Coordinator::TickWaiting(TimeUs now, ServerActions* actions) {
 // Leaves when everybody has asked since the end, or after a while.
 void Coordinator::ExitWhenTold(TimeUs now, ServerActions* actions) {
   if (over_since_ == 0) over_since_ = now;
-  bool all_told = true;
-  for (const auto& [peer, worker] : workers_) all_told &= worker.told_end;
-  for (size_t i = 1; i < servers_.size(); ++i) {
-    all_told &= servers_[i].peer.empty() || servers_[i].told_end;
-  }
-  if (!all_told && now - over_since_ < kFarewell) return;
+  if (!members_.AllToldEnd() && now - over_since_ < kFarewell) return;
   if (phase_ == Phase::kFailed) {
     actions->push_back(ExitAction{failure_});
   } else if (stop_at_ >= 0) {
@@ -655,12 +649,6 @@ double Coordinator::ElapsedSeconds(TimeUs now) const {
   return elapsed_before_ + SecondsSince(started_, now);
 }
 
-double Coordinator::WorkerRates() const {
-  double rate = 0;
-  for (const auto& [peer, worker] : workers_) rate += worker.samples_per_second;
-  return rate;
-}
-
 wire::JobStatus Coordinator::Describe(TimeUs now) const {
   wire::JobStatus status;
   status.set_job_name(identity_.job_name);
@@ -668,12 +656,12 @@ wire::JobStatus Coordinator::Describe(TimeUs now) const {
   status.set_round(version_);
   status.set_epochs(experiment_.job.epochs);
   status.set_elapsed_seconds(ElapsedSeconds(now));
-  status.set_samples_per_second(WorkerRates());
+  status.set_samples_per_second(members_.SamplesPerSecond());
   if (version_ > 0) {
     status.set_loss(ledger_.progress().last_loss());
     status.set_accuracy(ledger_.progress().last_accuracy());
   }
-  status.set_last_checkpoint(last_checkpoint_);
+  status.set_last_checkpoint(checkpoints_.last());
   const wire::Metrics& validation = ledger_.last_validation();
   if (const double n = static_cast<double>(validation.samples()); n > 0) {
     status.set_validation_loss(validation.loss_sum() / n);
@@ -691,29 +679,8 @@ wire::JobStatus Coordinator::Describe(TimeUs now) const {
   }
   constexpr const char* kPhases[] = {"waiting", "training", "finished", "failed"};
   status.set_phase(kPhases[static_cast<int>(phase_)]);
-  std::string waits_for = Over() ? "" : WaitsForProcesses(now);
-  if (phase_ == Phase::kTraining && waits_for.empty()) waits_for = WaitsForPartitions(now);
-  status.set_waits_for(waits_for);
-  for (const auto& [peer, worker] : workers_) {
-    wire::JobStatus::Worker* w = status.add_workers();
-    w->set_name(worker.hello.name());
-    w->set_host(worker.hello.host());
-    w->set_seen_seconds_ago(SecondsSince(worker.seen, now));
-    *w->mutable_report() = worker.report;
-    w->set_samples_per_second(worker.samples_per_second);
-    w->mutable_report()->clear_partitions();
-    for (size_t p = 0; p < leases_.leases().size(); ++p) {
-      if (leases_.leases()[p].worker == peer)
-        w->mutable_report()->add_partitions(static_cast<int32_t>(p));
-    }
-  }
-  for (size_t i = 0; i < servers_.size(); ++i) {
-    wire::JobStatus::Server* s = status.add_servers();
-    s->set_index(static_cast<int32_t>(i));
-    s->set_host(i == 0 ? host_ : servers_[i].hello.host());
-    s->set_seen_seconds_ago(SecondsSince(servers_[i].seen, now));
-    *s->mutable_report() = servers_[i].report;
-  }
+  if (!Over()) status.set_waits_for(WaitsFor(now));
+  members_.Describe(now, leases_, &status);
   return status;
 }
 

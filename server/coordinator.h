@@ -34,8 +34,10 @@
 #include "common/status.h"
 #include "common/transport/message.h"
 #include "server/actions.h"
+#include "server/checkpoints.h"
 #include "server/epoch_ledger.h"
 #include "server/lease_table.h"
+#include "server/members.h"
 #include "server/shard.h"
 
 namespace kumo {
@@ -57,7 +59,7 @@ class Coordinator {
   std::string restore_name() const;
 
   // Whether a peer takes part: a worker that was not given up, or a server.
-  bool Knows(const PeerName& peer) const;
+  bool Knows(const PeerName& peer) const { return members_.Knows(peer); }
   // The job's spec has become known.
   void OnSpec(const JobPlan& plan, const ShardMap& map, const JobSpec& spec);
 
@@ -70,7 +72,7 @@ class Coordinator {
   void OnBye(const PeerName& from, const wire::Header& header, TimeUs now, ServerActions* actions);
   Status OnEvaluated(const PeerName& from, const wire::Header& header, TimeUs now,
                      ServerActions* actions);
-  Status OnSaved(int server, const wire::Header& header, ServerActions* actions);
+  Status OnSaved(int server, const wire::Header& header, TimeUs now, ServerActions* actions);
   void OnCommitted(int64_t version, const Status& status, TimeUs now, ServerActions* actions);
   // The answer to ChooseCheckpointAction: nothing when there is no checkpoint to go back to.
   void OnChosen(const Result<std::optional<checkpoint::Manifest>>& chosen, TimeUs now,
@@ -82,6 +84,10 @@ class Coordinator {
   Directive OnVersion(int64_t version, const wire::Metrics& metrics, TimeUs now,
                       ServerActions* actions);
 
+  // What the servers are to save without waiting for a round's end: when nobody is left who could
+  // bring the round to its end, or when the disk did not take the last version before.
+  const Checkpoints::Order& save_order() const { return checkpoints_.order(); }
+
   // Save at the end of the next round, then stop (a first Ctrl-C, a spot notice).
   void RequestStop();
   void Tick(TimeUs now, ServerActions* actions);
@@ -92,34 +98,6 @@ class Coordinator {
  private:
   static constexpr TimeUs kTick = 100 * kMillisecond;
   enum class Phase { kWaiting, kTraining, kFinished, kFailed };
-  struct Worker {
-    wire::Hello hello;
-    TimeUs seen = 0;
-    wire::WorkerReport report;
-    // The worker's samples and their time, where its rate is counted from.
-    double rate_samples = 0;
-    double rate_at_s = 0;
-    double samples_per_second = 0;
-    double block_ms = 0;  // smoothed; 0: not known yet
-    void CountRate();
-    bool leaving = false;
-    bool told_end = false;
-  };
-  struct Server {
-    PeerName peer;  // empty until its hello
-    wire::Hello hello;
-    TimeUs seen = 0;
-    wire::ServerReport report;
-    bool silent = false;  // for suspect_after_s
-    bool told_end = false;
-  };
-  struct Saving {
-    int64_t version = 0;
-    std::map<int, checkpoint::File> files;  // by server
-    checkpoint::Progress progress;          // as of the version
-    bool committing = false;
-    bool failed = false;
-  };
 
   Status OnServerHello(const PeerName& from, const wire::Hello& hello, TimeUs now,
                        ServerActions* actions);
@@ -130,10 +108,10 @@ class Coordinator {
   void Lose(const PeerName& peer, const std::string& why, TimeUs now, ServerActions* actions);
   void LetGo(const PeerName& peer, ServerActions* actions);
   void LeaseOrphans(ServerActions* actions);
-  std::vector<LeaseTable::Taker> Takers() const;
   bool CarriesState() const;
   int64_t OldestOpenRound() const;
   bool SpreadIsDue(TimeUs now);
+  void HelpStragglers(TimeUs now, ServerActions* actions);
   void SendOrders(const PeerName& to, ServerActions* actions);
   void SendOrdersToAll(ServerActions* actions);
   void Fail(Status status, ServerActions* actions);
@@ -143,16 +121,17 @@ class Coordinator {
   void TickWaiting(TimeUs now, ServerActions* actions);
   void TickTraining(TimeUs now, ServerActions* actions);
   void ExitWhenTold(TimeUs now, ServerActions* actions);
-  bool SaveIsDue(int64_t version, TimeUs now) const;
+  bool SaveIsDue(int64_t version, TimeUs now);
+  void OnSaveFailed(int64_t version, const std::string& why, TimeUs now, ServerActions* actions);
+  void EndWith(Status status, TimeUs now, ServerActions* actions);
+  checkpoint::Progress Progress(TimeUs now) const;
   int ServersWithChunks() const;
   std::string WaitsForProcesses(TimeUs now) const;
-  std::string WaitsForPartitions(TimeUs now) const;
+  std::string WaitsFor(TimeUs now) const;
   double ElapsedSeconds(TimeUs now) const;
-  double WorkerRates() const;
 
   JobIdentity identity_;
   Experiment experiment_;
-  std::string host_;
   uint32_t generation_ = 1;
   int64_t start_version_ = 0;
   std::optional<checkpoint::Manifest> restored_;
@@ -172,10 +151,9 @@ class Coordinator {
   TimeUs over_since_ = 0;
   bool choosing_ = false;
   std::string went_back_why_;  // "" in the first generation of this process
-  std::map<PeerName, Worker> workers_;
+  Members members_;
   std::set<PeerName> replaced_;                          // workers whose name a later process took
   std::set<std::pair<int, uint64_t>> replaced_servers_;  // index and incarnation, likewise
-  std::vector<Server> servers_;
   LeaseTable leases_;
 
   int64_t version_ = -1;        // of chunk 0
@@ -184,9 +162,10 @@ class Coordinator {
   TimeUs spread_last_ = 0;
   bool stop_requested_ = false;
   int64_t stop_at_ = -1;  // the version that the job stops at before its end
-  TimeUs last_save_ = 0;
-  std::map<int64_t, Saving> saving_;
-  int64_t last_checkpoint_ = -1;
+  Checkpoints checkpoints_;
+  std::optional<Status> ending_;  // why the job ends when what there is has been saved
+  TimeUs ending_by_ = 0;
+  std::string first_loss_;  // the first worker that was lost, and why
 
   EpochLedger ledger_;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <set>
 
 #include <glog/logging.h>
 
@@ -80,6 +81,11 @@ int64_t LeaseTable::Count(const PeerName& worker) const {
                        [&](const Lease& lease) { return lease.worker == worker; });
 }
 
+void LeaseTable::Clear() {
+  leases_.assign(leases_.size(), {});
+  helpers_.clear();
+}
+
 void LeaseTable::Begin(const std::vector<PeerName>& workers, int64_t from) {
   CHECK(!workers.empty());
   for (size_t p = 0; p < leases_.size(); ++p) {
@@ -89,6 +95,7 @@ void LeaseTable::Begin(const std::vector<PeerName>& workers, int64_t from) {
 
 bool LeaseTable::Lose(const PeerName& worker, int64_t oldest_open) {
   bool lost = false;
+  std::erase_if(helpers_, [&](const auto& entry) { return entry.second.worker == worker; });
   for (Lease& lease : leases_) {
     if (lease.before == worker) {
       // Its last contributions may be missing too.
@@ -114,6 +121,7 @@ void LeaseTable::HandedOver(const PeerName& worker) {
 }
 
 void LeaseTable::Settle(int64_t version) {
+  std::erase_if(helpers_, [&](const auto& entry) { return entry.second.round < version; });
   for (Lease& lease : leases_) {
     if (version <= lease.from) continue;
     lease.before.clear();
@@ -156,6 +164,35 @@ void LeaseTable::Spread(const std::vector<Taker>& takers, int64_t from) {
       move(&*lease, fastest);
     }
   }
+}
+
+bool LeaseTable::Help(const std::vector<int>& missing, int64_t round,
+                      const std::vector<Taker>& takers) {
+  std::set<PeerName> busy;
+  for (const int p : missing) {
+    if (p >= 0 && p < static_cast<int>(leases_.size())) busy.insert(leases_[p].worker);
+  }
+  for (const auto& [p, helper] : helpers_) busy.insert(helper.worker);
+  auto next = missing.begin();
+  bool found = false;
+  for (const Taker& taker : takers) {
+    if (busy.contains(taker.worker)) continue;
+    next = std::find_if(next, missing.end(), [&](int p) {
+      return p >= 0 && p < static_cast<int>(leases_.size()) && !helpers_.contains(p);
+    });
+    if (next == missing.end()) break;
+    LOG(INFO) << taker.worker << " computes partition " << *next << " of round " << round
+              << " too, which " << leases_[*next].worker << " has not finished";
+    helpers_[*next++] = {taker.worker, round};
+    found = true;
+  }
+  return found;
+}
+
+double LeaseTable::LongestRound(const std::vector<Taker>& takers) const {
+  const bool known = std::any_of(takers.begin(), takers.end(),
+                                 [](const Taker& taker) { return taker.block_ms > 0; });
+  return known ? Loads(takers, *this).LongestRound() : 0;
 }
 
 double LeaseTable::Imbalance(const std::vector<Taker>& takers) const {

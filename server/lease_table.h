@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "common/transport/message.h"
@@ -30,14 +31,21 @@ class LeaseTable {
     double block_ms = 0;  // how long it takes for a block; 0: not known yet
   };
 
+  // A worker that computes a straggler's partition too, for one round.
+  struct Helper {
+    PeerName worker;
+    int64_t round = 0;
+  };
+
   explicit LeaseTable(int partitions) : leases_(partitions) {}
 
-  const std::vector<Lease>& leases() const { return leases_; }  // by partition
+  const std::vector<Lease>& leases() const { return leases_; }       // by partition
+  const std::map<int, Helper>& helpers() const { return helpers_; }  // by partition
   int64_t Count(const PeerName& worker) const;
   bool HasOrphans() const { return Count("") > 0; }
 
   // Nobody has a lease.
-  void Clear() { leases_.assign(leases_.size(), {}); }
+  void Clear();
   // Contiguous runs of partitions from round `from` on, in the order of `workers` (at least one).
   void Begin(const std::vector<PeerName>& workers, int64_t from);
 
@@ -55,11 +63,17 @@ class LeaseTable {
   // from slow workers to fast ones until the longest round time is as short as it can be. They
   // become nobody's where there are no takers.
   void Spread(const std::vector<Taker>& takers, int64_t from);
+  // `missing` are the partitions that a round waits for: each goes to a taker that waits for others
+  // only, one to each. True when there was one.
+  bool Help(const std::vector<int>& missing, int64_t round, const std::vector<Taker>& takers);
+  // How long a round should take, in milliseconds; 0 as long as nobody's time is known.
+  double LongestRound(const std::vector<Taker>& takers) const;
   // The longest round time now over the one that Spread would make; 1 where it would do nothing.
   double Imbalance(const std::vector<Taker>& takers) const;
 
  private:
   std::vector<Lease> leases_;
+  std::map<int, Helper> helpers_;
 };
 
 }  // namespace kumo

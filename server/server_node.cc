@@ -136,14 +136,29 @@ void ServerNode::LeaveGeneration() {
   unsent_saves_.clear();
 }
 
-// Server 0: the job goes back.
+// The coordinator wants a version saved without waiting for a round's end; once per attempt.
+void ServerNode::SaveNow(int64_t version, int attempt, TimeUs now, ServerActions* actions) {
+  if (attempt == save_attempt_ || version < 0) return;
+  save_attempt_ = attempt;
+  if (!shard_ || !ready_) return;
+  if (Status status = shard_->SaveNow(version, actions); !status.ok()) {
+    ReportSaved(version, status, now, actions);
+  }
+}
+
+// Server 0 goes along with what its coordinator has decided: the job goes back, or is saved.
 void ServerNode::FollowCoordinator(TimeUs now, ServerActions* actions) {
   if (!coordinates()) return;
   if (coordinator_->generation() != generation_) {
     generation_ = coordinator_->generation();
     LeaveGeneration();
   }
-  if (shard_ || !spec_ || coordinator_->choosing()) return;
+  if (shard_) {
+    const Checkpoints::Order& order = coordinator_->save_order();
+    SaveNow(order.version, order.attempt, now, actions);
+    return;
+  }
+  if (!spec_ || coordinator_->choosing()) return;
   start_version_ = coordinator_->start_version();
   restore_ = coordinator_->restore_name();
   if (Status status = BuildShard(now, actions); !status.ok()) Fail(status, now, actions);
@@ -199,6 +214,10 @@ void ServerNode::OnFromCoordinator(const Message& message, TimeUs now, ServerAct
       } else if (header.orders().finished()) {
         actions->push_back(ExitAction{
             header.orders().stopped() ? Unavailable("the job was stopped and saved") : OkStatus()});
+      } else if (leave_by_ > 0 && header.orders().released()) {
+        actions->push_back(ExitAction{Unavailable("was told to leave, and everything is saved")});
+      } else {
+        SaveNow(header.orders().save_version(), header.orders().save_attempt(), now, actions);
       }
       return;
     default:
@@ -265,7 +284,7 @@ void ServerNode::OnToCoordinator(const PeerName& from, const Message& message, T
       break;
     default:
       for (int i = 1; i < settings_.identity.servers; ++i) {
-        if (from == ServerPeer(i)) status = coordinator_->OnSaved(i, header, actions);
+        if (from == ServerPeer(i)) status = coordinator_->OnSaved(i, header, now, actions);
       }
   }
   if (!status.ok()) Refuse(from, status, actions);
@@ -283,7 +302,12 @@ ServerActions ServerNode::OnComputed(const ChunkWork& work, TimeUs now) {
 ServerActions ServerNode::OnSaved(uint32_t generation, int64_t version,
                                   const Result<checkpoint::File>& file, TimeUs now) {
   ServerActions actions;
-  if (generation != generation_) return actions;
+  if (generation == generation_) ReportSaved(version, file, now, &actions);
+  return Done(std::move(actions), now);
+}
+
+void ServerNode::ReportSaved(int64_t version, const Result<checkpoint::File>& file, TimeUs now,
+                             ServerActions* actions) {
   Message message;
   message.header.set_type(wire::SAVED);
   message.header.set_round(version);
@@ -298,14 +322,13 @@ ServerActions ServerNode::OnSaved(uint32_t generation, int64_t version,
   }
   if (coordinates()) {
     // Our own word needs no acknowledgement.
-    if (Status status = coordinator_->OnSaved(0, message.header, &actions); !status.ok()) {
+    if (Status status = coordinator_->OnSaved(0, message.header, now, actions); !status.ok()) {
       LOG(ERROR) << status.message();
     }
   } else {
     unsent_saves_[version] = {message, now + kResend};
-    actions.push_back(SendAction{CoordinatorPeer(), std::move(message)});
+    actions->push_back(SendAction{CoordinatorPeer(), std::move(message)});
   }
-  return Done(std::move(actions), now);
 }
 
 ServerActions ServerNode::OnRestored(uint32_t generation, const Result<ShardSnapshot>& snapshot,
@@ -347,8 +370,17 @@ ServerActions ServerNode::OnChosen(uint32_t generation,
   return Done(std::move(actions), now);
 }
 
-void ServerNode::RequestStop() {
-  if (coordinates()) coordinator_->RequestStop();
+ServerActions ServerNode::RequestStop(TimeUs now) {
+  ServerActions actions;
+  if (coordinates()) {
+    coordinator_->RequestStop();
+  } else if (!ready_) {
+    actions.push_back(ExitAction{Unavailable("was told to leave before it held anything")});
+  } else {
+    leave_by_ = now + Seconds(settings_.experiment.checkpoint.grace_s);
+    next_heartbeat_ = now;
+  }
+  return Done(std::move(actions), now);
 }
 
 ServerActions ServerNode::Tick(TimeUs now) {
@@ -402,6 +434,10 @@ void ServerNode::TickFollower(TimeUs now, ServerActions* actions) {
     actions->push_back(std::move(send));
     return;
   }
+  if (leave_by_ > 0 && now > leave_by_) {
+    actions->push_back(ExitAction{Unavailable("was told to leave; no round was saved in time")});
+    return;
+  }
   if (now >= next_heartbeat_) {
     next_heartbeat_ = now + Seconds(cluster.heartbeat_s);
     SendAction send{CoordinatorPeer(), {}};
@@ -441,15 +477,15 @@ void ServerNode::SetTraffic(uint64_t bytes_sent, uint64_t bytes_received) {
 wire::ServerReport ServerNode::Report() const {
   wire::ServerReport report;
   report.set_ready(ready_);
+  report.set_leaving(leave_by_ > 0);
   report.set_bytes_sent(bytes_sent_);
   report.set_bytes_received(bytes_received_);
   if (shard_) {
     report.set_version(shard_->version());
     report.set_shard_bytes(shard_->bytes());
     report.set_waits_for(shard_->WaitsFor());
-    constexpr size_t kMostMissing = 16;
     for (const int partition : shard_->Missing()) {
-      if (report.missing_size() < static_cast<int>(kMostMissing)) report.add_missing(partition);
+      if (report.missing_size() < kMostMissing) report.add_missing(partition);
     }
   }
   report.set_failure(failure_.message());

@@ -47,8 +47,9 @@ class ServerNode {
   ServerActions OnCommitted(uint32_t generation, int64_t version, const Status& status, TimeUs now);
   ServerActions OnChosen(uint32_t generation,
                          const Result<std::optional<checkpoint::Manifest>>& chosen, TimeUs now);
-  // SIGTERM or a first Ctrl-C: server 0 saves and stops the job.
-  void RequestStop();
+  // SIGTERM or a first Ctrl-C: server 0 saves and stops the job; another one leaves when a round
+  // has been saved, or after checkpoint.grace_s.
+  ServerActions RequestStop(TimeUs now);
   ServerActions Tick(TimeUs now);
   TimeUs NextDeadline() const;
 
@@ -81,6 +82,9 @@ class ServerNode {
   void LeaveGeneration();
   void FollowCoordinator(TimeUs now, ServerActions* actions);
   void Rejoin(uint32_t generation, TimeUs now);
+  void SaveNow(int64_t version, int attempt, TimeUs now, ServerActions* actions);
+  void ReportSaved(int64_t version, const Result<checkpoint::File>& file, TimeUs now,
+                   ServerActions* actions);
   // The part of the flat vector that the shard's chunks span.
   Range ShardRange() const;
   void Welcome(const PeerName& to, ServerActions* actions);
@@ -108,7 +112,9 @@ class ServerNode {
   uint64_t bytes_sent_ = 0;
   uint64_t bytes_received_ = 0;
   Status failure_;
-  TimeUs now_ = 0;  // of the call under way, for the shard's observer
+  TimeUs leave_by_ = 0;   // was told to leave; 0: was not
+  int save_attempt_ = 0;  // the last order to save now that was seen
+  TimeUs now_ = 0;        // of the call under way, for the shard's observer
   ServerActions* observed_ = nullptr;
 
   // The others than server 0.

@@ -91,17 +91,16 @@ ServerService::ServerService(ServerNodeSettings settings, FileSystem* files, con
   transport_->AddFd(signals_->fd(), [this] { OnSignals(); });
 }
 
-// Server 0 saves and stops the job; the others then hear of it. Asked twice, or told to leave on
-// its own, a server goes at once.
+// Asked twice, a server goes at once.
 void ServerService::OnSignals() {
   for (int signal : signals_->Take()) {
     LOG(WARNING) << SignalName(signal);
-    if (settings_.index == 0 && ++stops_asked_ == 1) {
-      node_.RequestStop();
-      if (recorder_) recorder_->Say("stopping after the next round, which is saved");
-    } else {
+    if (++stops_asked_ > 1) {
       exit_ = Unavailable(std::string("ended by ") + SignalName(signal));
+      continue;
     }
+    if (recorder_) recorder_->Say("stopping after the next round, which is saved");
+    Perform(node_.RequestStop(clock_->NowUs()));
   }
 }
 

@@ -337,7 +337,7 @@ void Shard::OnComputed(const ChunkWork& work, ServerActions* actions) {
   state->coded_start = work.coded_start;
   ReachVersion(state, actions);
   if (work.copy_slots) {
-    SnapChunk(*state, work);
+    SnapChunk(*state, work.slot_copies);
     if (SnapshotIsComplete()) HandOutSnapshot(actions);
   }
 }
@@ -511,7 +511,27 @@ void Shard::AnswerGet(const ChunkState& state, const PeerName& to, const wire::H
   actions->push_back(std::move(reply));
 }
 
-void Shard::SnapChunk(const ChunkState& state, const ChunkWork& work) {
+Status Shard::SaveNow(int64_t version, ServerActions* actions) {
+  for (const ChunkState& state : chunks_) {
+    if (state.version == version && !state.computing) continue;
+    return Aborted("chunk " + std::to_string(state.chunk.index) + " is " +
+                   (state.computing ? "being computed" : "at version ") +
+                   (state.computing ? "" : std::to_string(state.version)));
+  }
+  if (chunks_.empty()) return OkStatus();
+  snapshot_.reset();
+  for (const ChunkState& state : chunks_) {
+    std::vector<FloatArray> slots;
+    for (const FloatArray& slot : state.slots) {
+      slots.push_back(CopyFloats(std::as_bytes(std::as_const(*slot).span())));
+    }
+    SnapChunk(state, slots);
+  }
+  HandOutSnapshot(actions);
+  return OkStatus();
+}
+
+void Shard::SnapChunk(const ChunkState& state, std::span<const FloatArray> slots) {
   if (!snapshot_) {
     snapshot_ = ShardSnapshot{state.version, {}};
     snapped_chunks_ = 0;
@@ -522,8 +542,8 @@ void Shard::SnapChunk(const ChunkState& state, const ChunkWork& work) {
   };
   add(StateKind::kStart, 0, state.start);
   if (state.weights != state.start) add(StateKind::kWeights, 0, state.weights);
-  for (size_t i = 0; i < work.slot_copies.size(); ++i) {
-    add(StateKind::kRuleSlot, static_cast<int>(i), work.slot_copies[i]);
+  for (size_t i = 0; i < slots.size(); ++i) {
+    add(StateKind::kRuleSlot, static_cast<int>(i), slots[i]);
   }
   ++snapped_chunks_;
 }

@@ -22,6 +22,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -79,6 +80,8 @@ class Shard {
   Status OnMessage(const PeerName& from, const Message& message, ServerActions* actions);
   // The work of a ComputeAction has run.
   void OnComputed(const ChunkWork& work, ServerActions* actions);
+  // Hands a snapshot out at once. Aborted unless all chunks are at `version`, and at rest.
+  Status SaveNow(int64_t version, ServerActions* actions);
   // Forgets the pulls that a lost worker left parked.
   void Forget(const PeerName& peer);
 
@@ -153,7 +156,7 @@ class Shard {
   void Acknowledge(const PeerName& to, const wire::Header& header, ServerActions* actions) const;
 
   // Snapshots: gathered chunk by chunk, handed out when every array is there.
-  void SnapChunk(const ChunkState& state, const ChunkWork& work);
+  void SnapChunk(const ChunkState& state, std::span<const FloatArray> slots);
   bool SnapshotIsComplete() const;
   void HandOutSnapshot(ServerActions* actions);
   bool CarriesState(const Chunk& chunk) const;

@@ -16,6 +16,10 @@ constexpr TimeUs kSameRequest = 500 * kMillisecond;
 TimeUs Seconds(double seconds) { return static_cast<TimeUs>(seconds * 1e6); }
 double InSeconds(TimeUs time) { return static_cast<double>(time) * 1e-6; }
 
+int64_t UntilOf(const wire::Orders::Lease& lease) {
+  return lease.until() > 0 ? lease.until() : std::numeric_limits<int64_t>::max();
+}
+
 }  // namespace
 
 Result<Session> Session::Make(SessionSettings settings, TimeUs now) {
@@ -172,7 +176,8 @@ void Session::OnOrders(const wire::Header& header, WorkerActions* actions) {
   }
   for (auto lease = leases_.begin(); lease != leases_.end();) {
     const auto keep = wanted.find(lease->first);
-    if (keep != wanted.end() && keep->second.from() == lease->second.from) {
+    if (keep != wanted.end() && keep->second.from() == lease->second.from &&
+        UntilOf(keep->second) == lease->second.until) {
       // The worker that was to hand it over has died: ask again, without waiting.
       if (lease->second.handed_over && !keep->second.handed_over()) {
         lease->second.handed_over = false;
@@ -193,7 +198,8 @@ void Session::OnOrders(const wire::Header& header, WorkerActions* actions) {
   for (const auto& [partition, lease] : wanted) {
     if (leases_.contains(partition)) continue;
     LOG(INFO) << "computes partition " << partition << " from round " << lease.from() << " on";
-    leases_[partition] = Lease{lease.from(), lease.from(), lease.handed_over(), false, -1};
+    leases_[partition] =
+        Lease{lease.from(), lease.from(), UntilOf(lease), lease.handed_over(), false, -1};
   }
   released_ = orders.released();
   if (leases_.empty()) requests_.Drop(wire::PULL, 0);  // nothing is computed from it
@@ -266,7 +272,9 @@ void Session::OnState(const Message& message) {
 
 int64_t Session::TargetRound() const {
   int64_t target = std::numeric_limits<int64_t>::max();
-  for (const auto& [partition, lease] : leases_) target = std::min(target, lease.round);
+  for (const auto& [partition, lease] : leases_) {
+    if (lease.round < lease.until) target = std::min(target, lease.round);
+  }
   return target;
 }
 
@@ -281,6 +289,7 @@ void Session::Proceed(WorkerActions* actions) {
     return;
   }
   const int64_t target = TargetRound();
+  if (target > plan_.rounds()) return;  // has only helped, and is done
   if (halted_at_ >= 0 && target >= halted_at_) {
     // Waits for the coordinator's last word. A partition that came here after its worker was lost
     // still asks for what it carries: the shards' last snapshot waits for the state or this.
@@ -294,7 +303,7 @@ void Session::Proceed(WorkerActions* actions) {
   if (first_chunk_at_ >= pushed_at_) ReportTimes();
   if (NeedsWeightsApart(target) && !PullMissing(wire::WEIGHTS, target, actions)) return;
   for (auto& [partition, lease] : leases_) {
-    if (lease.round != target) continue;
+    if (lease.round != target || lease.round >= lease.until) continue;
     ComputePartition(partition, &lease, actions);
     if (busy_ != Busy::kNo) return;
   }
@@ -562,6 +571,7 @@ void Session::SendHello(int server, WorkerActions* actions) {
   hello->set_experiment_text(settings_.identity.experiment_text);
   hello->set_name(settings_.name);
   hello->set_incarnation(settings_.incarnation);
+  hello->set_started_ms(settings_.started_ms);
   hello->set_host(settings_.host);
   hello->set_pid(settings_.pid);
   hello->set_servers(settings_.identity.servers);
@@ -662,6 +672,7 @@ std::string Session::StateInWords() const {
     if (!servers_[i].welcomed) return "joins server " + std::to_string(i);
   }
   if (leases_.empty()) return "waits for a partition to compute";
+  if (TargetRound() > plan_.rounds()) return "waits for a partition to compute";
   const std::string round = "round " + std::to_string(TargetRound());
   if (busy_ == Busy::kInitialising) return "makes the initial weights";
   if (busy_ == Busy::kTraining)

@@ -107,6 +107,7 @@ struct SessionSettings {
   std::string device;
   int64_t pid = 0;
   uint64_t incarnation = 0;
+  int64_t started_ms = 0;  // since 1970; of two processes with one name the later one stays
 };
 
 class Session {
@@ -154,6 +155,7 @@ class Session {
   struct Lease {
     int64_t from = 0;          // as ordered
     int64_t round = 0;         // next to compute
+    int64_t until = 0;         // computes rounds before this; the last of all where it is no helper
     bool handed_over = false;  // what it carries is still on its way from a live worker
     bool adopted = false;      // has what it carries
     int64_t evaluated = -1;    // version whose evaluation is acknowledged

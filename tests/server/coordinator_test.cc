@@ -60,12 +60,13 @@ struct Fleet {
     }
     Take(std::move(actions));
   }
-  PeerName Join(const std::string& name, uint64_t incarnation = 1) {
+  PeerName Join(const std::string& name, uint64_t incarnation = 1, int64_t started_ms = 0) {
     const PeerName peer = "worker/" + name + "/" + std::to_string(incarnation);
     wire::Hello hello;
     hello.set_role(wire::Hello::WORKER);
     hello.set_name(name);
     hello.set_incarnation(incarnation);
+    hello.set_started_ms(started_ms);
     hello.set_host("host of " + name);
     ServerActions actions;
     EXPECT_TRUE(coordinator->OnHello(peer, hello, now, &actions).ok());
@@ -73,9 +74,10 @@ struct Fleet {
     return peer;
   }
   wire::Header Heartbeat(const PeerName& peer, int64_t samples = 0, double samples_at_s = 0,
-                         bool leaving = false) {
+                         bool leaving = false, double compute_ms = 0) {
     ServerActions actions;
     wire::Header header;
+    header.mutable_worker_report()->set_compute_ms(compute_ms);
     header.mutable_worker_report()->set_leaving(leaving);
     header.mutable_worker_report()->set_samples(samples);
     header.mutable_worker_report()->set_samples_at_s(samples_at_s);
@@ -134,7 +136,7 @@ struct Fleet {
     header.mutable_saved_file()->set_crc32c(7 + server);
     header.mutable_saved_file()->set_failure(failure);
     ServerActions actions;
-    const Status status = coordinator->OnSaved(server, header, &actions);
+    const Status status = coordinator->OnSaved(server, header, now, &actions);
     Take(std::move(actions));
     return status;
   }
@@ -442,6 +444,51 @@ TEST(Coordinator, WhenAllWorkersLeaveTheirPartitionsWaitForTheNext) {
   for (const auto& [partition, from] : leases) EXPECT_EQ(from, 2);
 }
 
+TEST(Coordinator, ALateHelloOfAProcessThatWasStartedAgainChangesNothing) {
+  Fleet fleet = Training(SmallJob(), 1, 1);
+  fleet.Join("a", 3, 2000);
+  const auto held = Leases(fleet.Heartbeat("worker/a/3"));
+  EXPECT_EQ(held.size(), 3u);
+  wire::Hello late;
+  late.set_role(wire::Hello::WORKER);
+  late.set_name("a");
+  late.set_incarnation(2);
+  late.set_started_ms(1000);
+  ServerActions actions;
+  EXPECT_EQ(fleet.coordinator->OnHello("worker/a/2", late, fleet.now, &actions).code(),
+            StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Leases(fleet.Heartbeat("worker/a/3")), held);
+}
+
+TEST(Coordinator, WhoIsIdleComputesAStragglersPartitionToo) {
+  for (const bool carries : {false, true}) {
+    Fleet fleet = Training(carries ? Carrying() : SmallJob(), 1, 2);
+    const auto of_a = Leases(fleet.Heartbeat("worker/a/1", 0, 0, false, /*compute_ms=*/100));
+    const auto of_b = Leases(fleet.Heartbeat("worker/b/1", 0, 0, false, /*compute_ms=*/100));
+    wire::ServerReport report;
+    report.set_ready(true);
+    report.set_version(0);
+    for (const auto& [partition, from] : of_a) report.add_missing(partition);
+    ServerActions actions;
+    fleet.coordinator->OnOwnReport(report, fleet.now, &actions);
+    fleet.Tick(500 * kMillisecond);
+    EXPECT_EQ(Leases(fleet.Heartbeat("worker/b/1")), of_b);  // it is not late yet
+    fleet.Tick(kSecond);
+    const wire::Header orders = fleet.Heartbeat("worker/b/1");
+    const int helps = orders.orders().leases_size() - static_cast<int>(of_b.size());
+    EXPECT_EQ(helps, carries ? 0 : 1);
+    if (helps == 1) {
+      const auto& help = orders.orders().leases(orders.orders().leases_size() - 1);
+      EXPECT_TRUE(of_a.contains(help.partition()));
+      EXPECT_EQ(help.from(), 0);
+      EXPECT_EQ(help.until(), 1);
+    }
+    EXPECT_EQ(Leases(fleet.Heartbeat("worker/a/1")), of_a);  // it may still be first
+    fleet.Reach(1);
+    EXPECT_EQ(Leases(fleet.Heartbeat("worker/b/1")), of_b);
+  }
+}
+
 // --- Failures.
 
 TEST(Coordinator, AnErrorThatARetryCannotHelpEndsTheJobForAll) {
@@ -642,6 +689,8 @@ TEST(Coordinator, SavesByTheClock) {
     fleet.now += 35 * kSecond;
     const bool due = fleet.now - last >= 120 * kSecond;
     EXPECT_EQ(fleet.Reach(version).save, due) << version;
+    ASSERT_TRUE(fleet.Saved(0, version).ok());
+    fleet.Committed(version);
     if (due) last = fleet.now;
   }
 }
@@ -760,19 +809,54 @@ TEST(Coordinator, AFileThatCannotBeSavedDoesNotStopTheTraining) {
   EXPECT_EQ(fleet.coordinator->Describe(fleet.now).last_checkpoint(), -1);
 }
 
-TEST(Coordinator, TheLastFileThatCannotBeSavedFailsTheJob) {
+TEST(Coordinator, TheLastFileThatCannotBeSavedIsTriedAgainAndThenFailsTheJob) {
   for (const bool commit : {false, true}) {
     Fleet fleet = Training(SmallJob(), 1, 1);
     const int64_t rounds = fleet.plan.rounds();
     for (int64_t version = 1; version <= rounds; ++version) fleet.Reach(version);
-    ASSERT_TRUE(fleet.Saved(0, rounds, commit ? "" : "the disk is full").ok());
-    if (commit) fleet.Committed(rounds, Unavailable("the disk is full"));
-    EXPECT_EQ(fleet.phase(), "failed");
-    fleet.Heartbeat("worker/a/1");
-    fleet.Tick();
+    for (int attempt = 0; !fleet.exit && attempt < 1000; ++attempt) {
+      EXPECT_EQ(fleet.coordinator->save_order().attempt, attempt);
+      ASSERT_TRUE(fleet.Saved(0, rounds, commit ? "" : "the disk is full").ok());
+      if (commit) fleet.Committed(rounds, Unavailable("the disk is full"));
+      fleet.Wait(6, {"worker/a/1"});
+    }
     ASSERT_TRUE(fleet.exit);
+    EXPECT_GE(fleet.coordinator->save_order().attempt, 90);
     EXPECT_THAT(fleet.exit->message(), HasSubstr("disk is full"));
   }
+}
+
+TEST(Coordinator, ASlowDiskGetsNoMoreThanTwoCheckpointsAtATime) {
+  Job job = SmallJob();
+  job.experiment.checkpoint.every_rounds = 1;
+  Fleet fleet = Training(job, 1, 1);  // version 1 is on its way
+  EXPECT_TRUE(fleet.Reach(1).save);
+  EXPECT_FALSE(fleet.Reach(2).save);
+  ASSERT_TRUE(fleet.Saved(0, 1).ok());
+  fleet.Committed(1);
+  EXPECT_TRUE(fleet.Reach(3).save);
+}
+
+TEST(Coordinator, AServerThatIsToldToLeaveMayWhenARoundIsSaved) {
+  Fleet fleet = Training(SmallJob(), 2, 1);
+  wire::Header header;
+  header.mutable_server_report()->set_ready(true);
+  header.mutable_server_report()->set_leaving(true);
+  const auto released = [&] {
+    ServerActions actions;
+    fleet.coordinator->OnHeartbeat(ServerPeer(1), header, fleet.now, &actions);
+    fleet.Take(std::move(actions));
+    return fleet.orders[ServerPeer(1)].orders().released();
+  };
+  EXPECT_FALSE(released());
+  ServerActions actions;
+  EXPECT_TRUE(fleet.coordinator->OnVersion(1, wire::Metrics(), fleet.now, &actions).save);
+  EXPECT_FALSE(fleet.coordinator->OnVersion(2, wire::Metrics(), fleet.now, &actions).save);
+  EXPECT_FALSE(released());
+  ASSERT_TRUE(fleet.Saved(0, 2).ok());
+  ASSERT_TRUE(fleet.Saved(1, 2).ok());
+  fleet.Committed(2);
+  EXPECT_TRUE(released());
 }
 
 TEST(Coordinator, AnEpochIsReportedOnceWithTheSumsOfAllPartitions) {

@@ -101,6 +101,26 @@ TEST(LeaseTable, AWorkerThatHasNotComputedYetCountsLikeTheOthers) {
   EXPECT_EQ(Counts(table), (std::map<PeerName, int>{{"a", 2}, {"b", 2}, {"c", 2}}));
 }
 
+TEST(LeaseTable, AStragglersPartitionGoesToOneWhoIsDoneForOneRound) {
+  LeaseTable table(3);
+  table.Begin({"a", "b", "c"}, 0);
+  const Takers takers = {{"a", 10}, {"b", 10}, {"c", 10}};
+  EXPECT_TRUE(table.Help({0}, 7, takers));
+  EXPECT_FALSE(table.Help({0}, 7, takers)) << "once is enough";
+  ASSERT_EQ(table.helpers().size(), 1u);
+  EXPECT_EQ(table.helpers().at(0).worker, "b");
+  EXPECT_EQ(table.helpers().at(0).round, 7);
+  table.Settle(7);
+  EXPECT_EQ(table.helpers().size(), 1u);
+  table.Settle(8);
+  EXPECT_TRUE(table.helpers().empty());
+  EXPECT_FALSE(table.Help({0, 1, 2}, 8, takers)) << "nobody is idle";
+  EXPECT_TRUE(table.Help({0, 1}, 8, takers));
+  EXPECT_EQ(table.helpers().size(), 1u);
+  table.Lose("c", 8);
+  EXPECT_TRUE(table.helpers().empty());
+}
+
 // Whoever comes and goes: every partition has one owner, who is there; and Spread leaves no single
 // move that would make the longest round shorter.
 TEST(LeaseTable, AnyHistoryKeepsEveryPartitionWithOneWorker) {

@@ -149,6 +149,7 @@ void Cluster::StartWorker(int index, uint64_t incarnation) {
   settings.host = "sim";
   settings.device = "fake";
   settings.incarnation = incarnation;
+  settings.started_ms = now_ / kMillisecond;
   worker->session = Session::Make(std::move(settings), now_).value();
   worker->trainer = std::make_unique<FakeTrainer>(settings_.experiment.job.seed, &*worker->session,
                                                   Spec(), CarriesResidual(settings_.experiment));
@@ -190,6 +191,12 @@ void Cluster::Leave(int index) {
   In(worker, [this, worker] { Perform(worker, worker->session->Leave(now_)); });
 }
 
+void Cluster::LeaveServer(int index) {
+  const auto server = servers_[index];
+  if (index == 0) return;  // that would stop the job
+  In(server, [this, server] { Perform(server, server->node->RequestStop(now_)); });
+}
+
 std::shared_ptr<Cluster::Process> Cluster::RandomProcess() {
   std::vector<std::shared_ptr<Process>> all(servers_.begin(), servers_.end());
   for (const auto& [name, worker] : workers_) all.push_back(worker);
@@ -224,6 +231,8 @@ void Cluster::PlanFaults() {
   plan(faults.server_kills,
        [this] { KillServer(static_cast<int>(rng_.NextBelow(servers_.size()))); });
   plan(faults.leaves, [this, workers] { Leave(static_cast<int>(rng_.NextBelow(workers))); });
+  plan(faults.server_leaves,
+       [this] { LeaveServer(static_cast<int>(rng_.NextBelow(servers_.size()))); });
   plan(faults.freezes,
        [this] { Freeze(RandomProcess(), now_ + RandomTime(settings_.faults.longest)); });
   plan(faults.cuts, [this] { Cut(RandomProcess()); });
@@ -429,7 +438,12 @@ void Cluster::Perform(const std::shared_ptr<ServerProcess>& server, ServerAction
     } else if (auto* exit = std::get_if<ExitAction>(&action)) {
       server->alive = false;
       server->status = exit->status;
-      if (server->index == 0) over_ = true;
+      const int index = server->index;
+      if (index == 0) {
+        over_ = true;
+      } else if (exit->status.code() == StatusCode::kUnavailable) {  // as a scheduler would
+        At(now_ + RandomTime(kRestartWithin), [this, index] { StartServer(index); });
+      }
     }
   }
 }
@@ -454,8 +468,11 @@ void Cluster::Perform(const std::shared_ptr<WorkerProcess>& worker, WorkerAction
       trainer.Adopt(*adopt);
     } else if (auto* train = std::get_if<TrainAction>(&action)) {
       const auto block = std::make_shared<TrainedBlock>(trainer.Train(*train));
-      later(kTrainBlock + RandomTime(kTrainBlock), [this, &session, block] {
+      const bool slow = worker->index == 0 && settings_.slow_block > 0 && RandomTime(4) == 0;
+      const TimeUs time = kTrainBlock + RandomTime(kTrainBlock) + (slow ? settings_.slow_block : 0);
+      later(time, [this, &session, block, time] {
         ++result_.blocks_trained;
+        session.SetTimes(static_cast<double>(time) * 1e-3, 0);
         return session.OnTrained(std::move(*block), now_);
       });
     } else if (auto* evaluate = std::get_if<EvaluateAction>(&action)) {
@@ -488,8 +505,15 @@ SimResult Cluster::Run() {
   if (settings_.late_worker_at >= 0) {
     At(settings_.late_worker_at, [this] { StartWorker(settings_.experiment.cluster.workers, 1); });
   }
+  if (settings_.all_workers_die_at >= 0) {
+    At(settings_.all_workers_die_at, [this] {
+      for (const auto& [name, worker] : workers_) worker->alive = false;
+      workers_.clear();
+      worker_names_.clear();
+    });
+  }
   if (settings_.stop_at >= 0) {
-    At(settings_.stop_at, [this] { servers_[0]->node->RequestStop(); });
+    At(settings_.stop_at, [this] { Perform(servers_[0], servers_[0]->node->RequestStop(now_)); });
   }
   while (!events_.empty() && !over_ && now_ < settings_.time_limit) {
     Event event = events_.top();

@@ -33,12 +33,13 @@ struct Faults {
   int kills = 0;         // workers killed at random moments
   double restart = 0;    // share of killed workers that come back under their name
   TimeUs kill_within = 5 * kSecond;
-  int server_kills = 0;  // servers, server 0 among them, killed at random moments; they come back
-  int leaves = 0;        // workers told to leave; one that has left comes back
-  int freezes = 0;       // processes stopped for a while
-  int cuts = 0;          // processes that cannot be reached, or cannot reach others, for a while
-  TimeUs longest = 0;    // of a freeze or a cut
-  double disk = 0;       // share of files that cannot be written
+  int server_kills = 0;   // servers, server 0 among them, killed at random moments; they come back
+  int leaves = 0;         // workers told to leave; one that has left comes back
+  int server_leaves = 0;  // servers other than 0, likewise
+  int freezes = 0;        // processes stopped for a while
+  int cuts = 0;           // processes that cannot be reached, or cannot reach others, for a while
+  TimeUs longest = 0;     // of a freeze or a cut
+  double disk = 0;        // share of files that cannot be written
 };
 
 // A bug to plant.
@@ -65,6 +66,8 @@ struct SimSettings {
   Mutation mutation = Mutation::kNone;
   TimeUs stop_at = -1;         // server 0 gets a stop request then
   TimeUs late_worker_at = -1;  // one more worker starts then
+  TimeUs all_workers_die_at = -1;
+  TimeUs slow_block = 0;  // worker 0 takes so much longer for a block, now and then
   TimeUs time_limit = 3600 * kSecond;
 };
 
@@ -124,6 +127,7 @@ class Cluster {
   void KillWorker(int index);
   void KillServer(int index);
   void Leave(int index);
+  void LeaveServer(int index);
   void RestartWorkerLater(int index, uint64_t incarnation);
   void Freeze(const std::shared_ptr<Process>& process, TimeUs until);
   void Cut(const std::shared_ptr<Process>& process);

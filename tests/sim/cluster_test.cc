@@ -226,6 +226,62 @@ TEST(Cluster, AServerThatWasFrozenCostsNothingButTheWait) {
   }
 }
 
+// Nothing that was learnt is lost with the last worker: what there is is saved before the job ends.
+TEST(Cluster, AJobThatAllWorkersHaveLeftForGoodEndsWithACheckpoint) {
+  SimSettings settings = SmallJob();
+  settings.experiment.job.epochs = 10;
+  settings.experiment.cluster.stall_timeout_s = 30;
+  const SimResult reference = RunJob(settings);
+  settings.all_workers_die_at = 700 * kMillisecond;
+  Disk disk;
+  const SimResult first = RunJob(settings, &disk);
+  EXPECT_EQ(first.status.code(), StatusCode::kUnavailable);
+  EXPECT_NE(first.status.message().find("the first to be lost was worker-"), std::string::npos)
+      << first.status.message();
+  EXPECT_NE(first.status.message().find("is saved"), std::string::npos) << first.status.message();
+  ASSERT_FALSE(first.rounds.empty());
+  EXPECT_EQ(first.version, first.rounds.back() + 1);
+  settings.all_workers_die_at = -1;
+  const SimResult second = RunJob(settings, &disk);
+  ExpectFinished(second);
+  EXPECT_EQ(second.weights, reference.weights);
+}
+
+// A disk that is full for a while does not cost the result.
+TEST(Cluster, TheLastCheckpointIsTriedUntilTheDiskTakesIt) {
+  int tried_again = 0;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    SimSettings settings = SmallJob(seed);
+    const SimResult reference = RunJob(settings);
+    settings.faults.disk = 0.7;
+    settings.servers = 2;
+    const SimResult result = RunJob(settings);
+    ExpectFinished(result);
+    EXPECT_EQ(result.weights, reference.weights);
+    tried_again += result.ended > reference.ended + 4 * kSecond;
+  }
+  EXPECT_GE(tried_again, 10);
+}
+
+// One of three workers takes 20 s for a block now and then: others compute it, first come first
+// served, and the round does not wait for it.
+TEST(Cluster, AStragglersPartitionIsComputedByWhoIsIdle) {
+  SimSettings settings = SmallJob();
+  settings.experiment.job.epochs = 5;
+  settings.experiment.cluster.workers = 3;
+  const SimResult reference = RunJob(settings);
+  settings.slow_block = 20 * kSecond;
+  const SimResult helped = RunJob(settings);
+  ExpectFinished(helped);
+  EXPECT_EQ(helped.weights, reference.weights);
+  EXPECT_GT(helped.blocks_trained, reference.blocks_trained);
+  // What partitions carry cannot be in two places: there the round waits.
+  settings.experiment.sync.push_codec = "1bit";
+  const SimResult waits = RunJob(settings);
+  ExpectFinished(waits);
+  EXPECT_LT(helped.ended * 4, waits.ended);
+}
+
 // A random job; its reference is the same experiment on one worker and one server, undisturbed.
 SimSettings RandomJob(uint64_t seed) {
   Rng rng(seed, RngPurpose::kTest);
@@ -265,8 +321,10 @@ SimSettings RandomJob(uint64_t seed) {
   if (choose({0, 0, 1})) faults.kills = choose({1, 2, 3});
   if (choose({0, 0, 1})) faults.server_kills = choose({1, 2});
   if (choose({0, 0, 1})) faults.leaves = choose({1, 2, 3});
+  if (choose({0, 0, 0, 1})) faults.server_leaves = choose({1, 2});
   if (choose({0, 0, 1})) faults.freezes = choose({1, 2});
   if (choose({0, 0, 1})) faults.cuts = choose({1, 2});
+  if (choose({0, 0, 0, 0, 1})) settings.slow_block = choose({2, 15}) * kSecond;
   if (choose({0, 0, 0, 1})) faults.disk = choose({10, 50}) / 100.0;
   return settings;
 }
@@ -275,6 +333,7 @@ SimSettings Undisturbed(SimSettings settings) {
   settings.faults = Faults{};
   settings.mutation = Mutation::kNone;
   settings.late_worker_at = settings.stop_at = -1;
+  settings.slow_block = 0;
   settings.servers = 1;
   settings.experiment.cluster.workers = 1;
   return settings;

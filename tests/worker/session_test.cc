@@ -689,6 +689,31 @@ TEST(Session, WhereLeasesMoveNobodyGoesOnWithoutOrders) {
   EXPECT_EQ(script.trained.size(), 5u);
 }
 
+TEST(Session, AStragglersPartitionIsComputedForItsRoundAlone) {
+  Script script;
+  script.Join();
+  script.Order({{1, 0}});
+  script.Run(0);  // waits for version 1
+  ASSERT_EQ(script.trained.size(), 1u);
+  wire::Header header;
+  header.set_type(wire::HEARTBEAT_REPLY);
+  for (const auto& [partition, until] : std::map<int, int64_t>{{1, 0}, {2, 1}}) {
+    auto* lease = header.mutable_orders()->add_leases();
+    lease->set_partition(partition);
+    lease->set_until(until);
+  }
+  script.ReceiveHeader(0, header);
+  script.Run(0);
+  ASSERT_EQ(script.trained.size(), 2u);
+  EXPECT_EQ(script.trained[1], (std::pair<int64_t, int>{0, 2}));
+  script.Tick(6 * kSecond);  // asks for version 1 again
+  script.Run(1);
+  EXPECT_EQ(script.trained.size(), 3u);
+  EXPECT_EQ(script.trained[2], (std::pair<int64_t, int>{1, 1}));
+  script.Order({{1, 0}});
+  EXPECT_THAT(script.dropped, testing::ElementsAre(2));
+}
+
 TEST(Session, OrdersThatWereOvertakenAreIgnored) {
   Script script;
   script.Join();

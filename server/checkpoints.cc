@@ -1,0 +1,89 @@
+#include "server/checkpoints.h"
+
+#include <algorithm>
+
+#include <glog/logging.h>
+
+namespace kumo {
+namespace {
+
+constexpr TimeUs kPause = 5 * kSecond;
+constexpr int kMostUnderWay = 2;
+
+}  // namespace
+
+void Checkpoints::GoBack(int64_t last, TimeUs now) {
+  last_ = last;
+  began_at_ = now;
+  under_way_.clear();
+  order_.version = unsaved_ = -1;
+  again_at_ = give_up_at_ = 0;
+}
+
+bool Checkpoints::IsDue(int64_t version, TimeUs now) const {
+  const bool by_rounds = options_.every_rounds > 0 && version % options_.every_rounds == 0;
+  const bool by_time = options_.every_minutes > 0 &&
+                       static_cast<double>(now - began_at_) >= options_.every_minutes * 60e6;
+  if (!by_rounds && !by_time) return false;
+  if (static_cast<int>(under_way_.size()) < kMostUnderWay) return true;
+  LOG_EVERY_T(WARNING, 60) << "the disk has not finished the last " << under_way_.size()
+                           << " checkpoints: none is taken of round " << version;
+  return false;
+}
+
+void Checkpoints::Begin(int64_t version, TimeUs now) {
+  under_way_[version];
+  began_at_ = now;
+}
+
+void Checkpoints::SetProgress(int64_t version, const checkpoint::Progress& progress) {
+  const auto found = under_way_.find(version);
+  if (found != under_way_.end()) found->second.progress = progress;
+}
+
+void Checkpoints::OrderNow(int64_t version, const checkpoint::Progress& progress, TimeUs now) {
+  order_ = {version, order_.attempt + 1};
+  again_at_ = 0;
+  Begin(version, now);
+  SetProgress(version, progress);
+}
+
+std::optional<checkpoint::Manifest> Checkpoints::Add(int64_t version, int server,
+                                                     const checkpoint::File& file, int wanted) {
+  const auto found = under_way_.find(version);
+  if (found == under_way_.end() || found->second.committing) return std::nullopt;
+  UnderWay& checkpoint = found->second;
+  checkpoint.files[server] = file;
+  if (static_cast<int>(checkpoint.files.size()) < wanted) return std::nullopt;
+  checkpoint.committing = true;
+  under_way_.erase(under_way_.begin(), found);
+  checkpoint::Manifest manifest;
+  manifest.set_version(version);
+  for (const auto& [index, saved] : checkpoint.files) *manifest.add_files() = saved;
+  *manifest.mutable_progress() = checkpoint.progress;
+  return manifest;
+}
+
+void Checkpoints::Committed(int64_t version) {
+  under_way_.erase(version);
+  last_ = std::max(last_, version);
+}
+
+bool Checkpoints::TryAgain(int64_t version, TimeUs limit, TimeUs now) {
+  if (give_up_at_ == 0) give_up_at_ = now + limit;
+  if (now + kPause > give_up_at_) return false;
+  unsaved_ = version;
+  again_at_ = now + kPause;
+  return true;
+}
+
+std::optional<int64_t> Checkpoints::DueAgain(TimeUs now) const {
+  if (again_at_ == 0 || now < again_at_) return std::nullopt;
+  return unsaved_;
+}
+
+bool Checkpoints::IsHopeless(TimeUs now) const {
+  return give_up_at_ > 0 && now > give_up_at_ + kPause;
+}
+
+}  // namespace kumo

@@ -1,0 +1,85 @@
+// A job's checkpoints as the coordinator sees them: when one is taken, which servers' files of it
+// are durable, and what is done where the disk does not take one.
+//
+// A version is complete when every server that holds chunks has saved its file; then the older ones
+// that are still on their way are given up: were one committed late, it would pass for the newest.
+// One that fails is let go, and training goes on; but the version that the job ends with is ordered
+// again and again until the disk takes it or a limit is over.
+//
+// Owned by the Coordinator; one thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+
+#include "common/clock.h"
+#include "common/options/experiment.h"
+#include "proto/checkpoint.pb.h"
+
+namespace kumo {
+
+class Checkpoints {
+ public:
+  // An order to the servers: to save a version without waiting for a round's end.
+  struct Order {
+    int64_t version = -1;
+    int attempt = 0;  // counts the orders; 0: none yet
+  };
+
+  // last: the version that the job goes on from; -1: none.
+  Checkpoints(const Experiment::CheckpointOptions& options, int64_t last, TimeUs now)
+      : options_(options), last_(last), began_at_(now) {}
+
+  // Of the newest that is complete; -1: none.
+  int64_t last() const { return last_; }
+  const Order& order() const { return order_; }
+  bool Has(int64_t version) const { return under_way_.contains(version); }
+
+  // The job goes back to `last`: what was on its way counts no more.
+  void GoBack(int64_t last, TimeUs now);
+  // Training starts: checkpoint.every_minutes counts from now.
+  void CountFrom(TimeUs now) { began_at_ = now; }
+  // Whether the settings ask for a checkpoint at a version. Not while the disk is behind: the
+  // snapshots that it has not taken yet lie in memory.
+  bool IsDue(int64_t version, TimeUs now) const;
+  // The round that ends with `version` is to be saved.
+  void Begin(int64_t version, TimeUs now);
+  // Where the job stood at `version`; does nothing when it is not being saved.
+  void SetProgress(int64_t version, const checkpoint::Progress& progress);
+  // Orders what the shards hold now to be saved, and remembers that.
+  void OrderNow(int64_t version, const checkpoint::Progress& progress, TimeUs now);
+
+  // A server's file is durable. When it is the last one of `wanted`: a manifest with the version,
+  // the files in the order of their servers, and the progress.
+  std::optional<checkpoint::Manifest> Add(int64_t version, int server, const checkpoint::File& file,
+                                          int wanted);
+  void Committed(int64_t version);
+  void Failed(int64_t version) { under_way_.erase(version); }
+
+  // The version that the job ends with could not be saved: it is to be ordered again after a pause.
+  // False when it was tried for `limit`.
+  bool TryAgain(int64_t version, TimeUs limit, TimeUs now);
+  bool trying_again() const { return give_up_at_ > 0; }
+  // The version to order now; none before the pause is over.
+  std::optional<int64_t> DueAgain(TimeUs now) const;
+  // Tried for longer than the limit, without an answer.
+  bool IsHopeless(TimeUs now) const;
+
+ private:
+  struct UnderWay {
+    std::map<int, checkpoint::File> files;  // by server
+    checkpoint::Progress progress;
+    bool committing = false;
+  };
+
+  Experiment::CheckpointOptions options_;
+  int64_t last_ = -1;
+  TimeUs began_at_ = 0;                    // the last one
+  std::map<int64_t, UnderWay> under_way_;  // by version
+  Order order_;
+  int64_t unsaved_ = -1;  // what is tried again
+  TimeUs again_at_ = 0, give_up_at_ = 0;
+};
+
+}  // namespace kumo

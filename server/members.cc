@@ -1,0 +1,177 @@
+#include "server/members.h"
+
+#include <algorithm>
+#include <set>
+
+#include <glog/logging.h>
+
+namespace kumo {
+namespace {
+
+std::string InSeconds(TimeUs time) { return std::to_string(time / kSecond) + " s"; }
+
+double SecondsSince(TimeUs then, TimeUs now) { return static_cast<double>(now - then) * 1e-6; }
+
+}  // namespace
+
+void WorkerMember::OnReport(const wire::WorkerReport& new_report) {
+  report = new_report;
+  if (report.compute_ms() > 0) {
+    constexpr double kNew = 0.3;
+    block_ms =
+        block_ms > 0 ? (1 - kNew) * block_ms + kNew * report.compute_ms() : report.compute_ms();
+  }
+  // Blocks arrive whole: the rate is taken from one block's end to a later one's.
+  const auto samples = static_cast<double>(report.samples());
+  const double passed = report.samples_at_s() - rate_at_s_;
+  if (rate_at_s_ > 0) {
+    if (!(passed >= 1.0 && samples > rate_samples_)) return;
+    samples_per_second = (samples - rate_samples_) / passed;
+  }
+  rate_samples_ = samples;
+  rate_at_s_ = report.samples_at_s();
+}
+
+Members::Members(int count, const std::string& host) : servers(count) {
+  servers[0].hello.set_host(host);
+}
+
+bool Members::Knows(const PeerName& peer) const {
+  return workers.contains(peer) ||
+         std::any_of(servers.begin(), servers.end(), [&](const auto& s) { return s.peer == peer; });
+}
+
+WorkerMember* Members::Find(const PeerName& worker) {
+  const auto found = workers.find(worker);
+  return found == workers.end() ? nullptr : &found->second;
+}
+
+const WorkerMember* Members::Find(const PeerName& worker) const {
+  const auto found = workers.find(worker);
+  return found == workers.end() ? nullptr : &found->second;
+}
+
+std::vector<LeaseTable::Taker> Members::Takers() const {
+  std::vector<LeaseTable::Taker> takers;
+  for (const auto& [peer, worker] : workers) {
+    if (!worker.leaving) takers.push_back({peer, worker.block_ms});
+  }
+  return takers;
+}
+
+bool Members::ServersAreReady() const {
+  return std::all_of(servers.begin(), servers.end(),
+                     [](const auto& server) { return server.report.ready(); });
+}
+
+int64_t Members::OldestOpenRound(int64_t version) const {
+  for (const ServerMember& server : servers) {
+    if (server.report.ready()) version = std::min(version, server.report.version());
+  }
+  return version;
+}
+
+std::vector<int> Members::MissingPartitions(int64_t round) const {
+  std::set<int> missing;
+  for (const ServerMember& server : servers) {
+    if (server.report.version() != round) continue;
+    if (server.report.missing_size() >= kMostMissing) return {};
+    missing.insert(server.report.missing().begin(), server.report.missing().end());
+  }
+  return {missing.begin(), missing.end()};
+}
+
+void Members::ForgiveSilence(TimeUs now) {
+  for (auto& [peer, worker] : workers) worker.seen = now;
+  for (ServerMember& server : servers) server.seen = now;
+}
+
+std::vector<PeerName> Members::SilentWorkers(TimeUs now, TimeUs limit) const {
+  std::vector<PeerName> silent;
+  for (const auto& [peer, worker] : workers) {
+    if (now - worker.seen > limit) silent.push_back(peer);
+  }
+  return silent;
+}
+
+void Members::MarkSilentServers(TimeUs now, TimeUs limit) {
+  for (size_t i = 1; i < servers.size(); ++i) {
+    ServerMember& server = servers[i];
+    if (server.peer.empty() || server.silent || now - server.seen <= limit) continue;
+    server.silent = true;
+    LOG(WARNING) << "server " << i << " on " << server.hello.host() << " is silent for "
+                 << InSeconds(limit) << "; the job waits for it";
+  }
+}
+
+bool Members::AllToldEnd() const {
+  bool all = true;
+  for (const auto& [peer, worker] : workers) all &= worker.told_end;
+  for (size_t i = 1; i < servers.size(); ++i) {
+    all &= servers[i].peer.empty() || servers[i].told_end;
+  }
+  return all;
+}
+
+std::string Members::WaitsForServers(TimeUs now, bool loading_counts) const {
+  std::string missing;
+  for (size_t i = 0; i < servers.size(); ++i) {
+    const ServerMember& server = servers[i];
+    const std::string name = ", server " + std::to_string(i);
+    if (i > 0 && server.peer.empty()) {
+      missing += name;
+    } else if (server.silent) {
+      missing += name + " on " + server.hello.host() + " (silent for " +
+                 InSeconds(now - server.seen) + ")";
+    } else if (loading_counts && !server.report.ready()) {
+      missing += name + " (loading)";
+    }
+  }
+  return missing.empty() ? "" : missing.substr(2);
+}
+
+std::string Members::WaitsForPartitions(TimeUs now, const LeaseTable& leases) const {
+  for (const ServerMember& server : servers) {
+    if (server.report.missing_size() == 0) continue;
+    const int partition = server.report.missing(0);
+    if (partition < 0 || partition >= static_cast<int>(leases.leases().size())) continue;
+    const std::string& text = server.report.waits_for();
+    const WorkerMember* worker = Find(leases.leases()[partition].worker);
+    if (!worker) return text + " (nobody's)";
+    return text + " (" + worker->Name() + ", seen " + InSeconds(now - worker->seen) +
+           " ago: " + worker->report.state() + ")";
+  }
+  return servers[0].report.waits_for();
+}
+
+double Members::SamplesPerSecond() const {
+  double rate = 0;
+  for (const auto& [peer, worker] : workers) rate += worker.samples_per_second;
+  return rate;
+}
+
+void Members::Describe(TimeUs now, const LeaseTable& leases, wire::JobStatus* status) const {
+  for (const auto& [peer, worker] : workers) {
+    wire::JobStatus::Worker* w = status->add_workers();
+    w->set_name(worker.hello.name());
+    w->set_host(worker.hello.host());
+    w->set_seen_seconds_ago(SecondsSince(worker.seen, now));
+    *w->mutable_report() = worker.report;
+    w->set_samples_per_second(worker.samples_per_second);
+    w->mutable_report()->clear_partitions();
+    for (size_t p = 0; p < leases.leases().size(); ++p) {
+      if (leases.leases()[p].worker == peer) {
+        w->mutable_report()->add_partitions(static_cast<int32_t>(p));
+      }
+    }
+  }
+  for (size_t i = 0; i < servers.size(); ++i) {
+    wire::JobStatus::Server* s = status->add_servers();
+    s->set_index(static_cast<int32_t>(i));
+    s->set_host(servers[i].hello.host());
+    s->set_seen_seconds_ago(SecondsSince(servers[i].seen, now));
+    *s->mutable_report() = servers[i].report;
+  }
+}
+
+}  // namespace kumo

@@ -1,0 +1,93 @@
+// Who takes part in a job, as the coordinator knows it: workers and servers, when each was last
+// heard of, and what it says of itself. All of it comes from hellos and heartbeats, so a
+// coordinator that was started again learns it anew.
+//
+// Owned by the Coordinator; one thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/transport/message.h"
+#include "server/lease_table.h"
+
+namespace kumo {
+
+// So many missing partitions a server names in its report.
+constexpr int kMostMissing = 16;
+
+struct WorkerMember {
+  wire::Hello hello;
+  TimeUs seen = 0;
+  wire::WorkerReport report;
+  double samples_per_second = 0;
+  double block_ms = 0;  // smoothed; 0: not known yet
+  bool leaving = false;
+  bool told_end = false;
+
+  // "worker-1 on alpha"
+  std::string Name() const { return hello.name() + " on " + hello.host(); }
+  // Takes a new report over and counts the rates.
+  void OnReport(const wire::WorkerReport& new_report);
+
+ private:
+  // Where the rate is counted from: the worker's samples and their time.
+  double rate_samples_ = 0;
+  double rate_at_s_ = 0;
+};
+
+struct ServerMember {
+  PeerName peer;  // empty until its hello
+  wire::Hello hello;
+  TimeUs seen = 0;
+  wire::ServerReport report;
+  bool silent = false;     // for longer than a process may be
+  int64_t leaves_at = -1;  // told to leave; may when this version is saved
+  bool told_end = false;
+};
+
+class Members {
+ public:
+  // host: of server 0 itself, which says no hello.
+  Members(int servers, const std::string& host);
+
+  std::map<PeerName, WorkerMember> workers;
+  std::vector<ServerMember> servers;  // by index
+
+  bool Knows(const PeerName& peer) const;
+  // Null when it does not take part.
+  WorkerMember* Find(const PeerName& worker);
+  const WorkerMember* Find(const PeerName& worker) const;
+  // Workers that may hold leases: those that were not told to leave.
+  std::vector<LeaseTable::Taker> Takers() const;
+
+  bool ServersAreReady() const;
+  // No round before it is open on any shard, as far as reported, and if `version` says nothing
+  // else.
+  int64_t OldestOpenRound(int64_t version) const;
+
+  // Partitions whose contribution to a round some shard waits for. Empty where a shard misses so
+  // many that it has not named them all.
+  std::vector<int> MissingPartitions(int64_t round) const;
+
+  // Nobody is to be blamed for the time until now.
+  void ForgiveSilence(TimeUs now);
+  std::vector<PeerName> SilentWorkers(TimeUs now, TimeUs limit) const;
+  // Marks them and says so in the log, once.
+  void MarkSilentServers(TimeUs now, TimeUs limit);
+  // Everybody has asked since the end.
+  bool AllToldEnd() const;
+
+  // "server 1 on beta (silent for 12 s), server 2 (loading)"; "" when all are there and, where
+  // `loading_counts`, ready.
+  std::string WaitsForServers(TimeUs now, bool loading_counts) const;
+  // "partition 3 of round 812 (worker-5 on b, seen 2 s ago: round 812: trains partition 3)"
+  std::string WaitsForPartitions(TimeUs now, const LeaseTable& leases) const;
+  double SamplesPerSecond() const;
+  void Describe(TimeUs now, const LeaseTable& leases, wire::JobStatus* status) const;
+};
+
+}  // namespace kumo
