@@ -41,8 +41,9 @@ void Checkpoints::SetProgress(int64_t version, const checkpoint::Progress& progr
   if (found != under_way_.end()) found->second.progress = progress;
 }
 
-void Checkpoints::OrderNow(int64_t version, const checkpoint::Progress& progress, TimeUs now) {
-  order_ = {version, order_.attempt + 1};
+void Checkpoints::OrderNow(int64_t version, bool partial, const checkpoint::Progress& progress,
+                           TimeUs now) {
+  order_ = {version, order_.attempt + 1, partial};
   again_at_ = 0;
   Begin(version, now);
   SetProgress(version, progress);

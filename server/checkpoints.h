@@ -24,7 +24,8 @@ class Checkpoints {
   // An order to the servers: to save a version without waiting for a round's end.
   struct Order {
     int64_t version = -1;
-    int attempt = 0;  // counts the orders; 0: none yet
+    int attempt = 0;       // counts the orders; 0: none yet
+    bool partial = false;  // even where what partitions carry is not there
   };
 
   // last: the version that the job goes on from; -1: none.
@@ -48,7 +49,7 @@ class Checkpoints {
   // Where the job stood at `version`; does nothing when it is not being saved.
   void SetProgress(int64_t version, const checkpoint::Progress& progress);
   // Orders what the shards hold now to be saved, and remembers that.
-  void OrderNow(int64_t version, const checkpoint::Progress& progress, TimeUs now);
+  void OrderNow(int64_t version, bool partial, const checkpoint::Progress& progress, TimeUs now);
 
   // A server's file is durable. When it is the last one of `wanted`: a manifest with the version,
   // the files in the order of their servers, and the progress.

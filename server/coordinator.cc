@@ -45,6 +45,7 @@ Coordinator::Coordinator(const JobIdentity& identity, const Experiment& experime
       started_(now),
       waiting_since_(now),
       ticked_at_(now - kTick),
+      heard_at_(now),
       members_(identity.servers, host),
       leases_(experiment.sync.partitions),
       checkpoints_(experiment.checkpoint, restored_ ? restored_->version() : -1, now) {
@@ -90,6 +91,7 @@ Status Coordinator::OnServerHello(const PeerName& from, const wire::Hello& hello
 
 Status Coordinator::OnHello(const PeerName& from, const wire::Hello& hello, TimeUs now,
                             ServerActions* actions) {
+  heard_at_ = now;
   if (hello.role() == wire::Hello::SERVER) return OnServerHello(from, hello, now, actions);
   if (members_.workers.size() >= kMaxWorkers && !members_.workers.contains(from)) {
     return ResourceExhausted("the job has " + std::to_string(kMaxWorkers) + " workers already");
@@ -131,6 +133,7 @@ Status Coordinator::OnHello(const PeerName& from, const wire::Hello& hello, Time
 
 void Coordinator::OnHeartbeat(const PeerName& from, const wire::Header& header, TimeUs now,
                               ServerActions* actions) {
+  heard_at_ = now;
   if (header.has_server_report()) {
     for (size_t i = 1; i < members_.servers.size(); ++i) {
       if (members_.servers[i].peer != from) continue;
@@ -229,7 +232,7 @@ bool Coordinator::CarriesState() const { return StateSlots(experiment_, spec_) >
 
 void Coordinator::LeaseOrphans(ServerActions* actions) {
   if (static_cast<int>(members_.workers.size()) >= experiment_.cluster.min_workers) {
-    leases_.LeaseOrphans(members_.Takers(), OldestOpenRound());
+    leases_.LeaseOrphans(members_.Takers(leases_), OldestOpenRound());
   }
   SendOrdersToAll(actions);
 }
@@ -281,12 +284,15 @@ int64_t Coordinator::OldestOpenRound() const {
 // When a round takes much longer than it should, whoever is done with it computes what is missing
 // too: the first contribution counts, and both are the same as long as partitions carry nothing.
 void Coordinator::HelpStragglers(TimeUs now, ServerActions* actions) {
-  const std::vector<LeaseTable::Taker> takers = members_.Takers();
-  const double expected_ms = leases_.LongestRound(takers);
+  const std::vector<LeaseTable::Taker> takers = members_.Takers(leases_);
+  const double expected_ms = leases_.TypicalRound(takers);
   if (CarriesState() || expected_ms <= 0) return;
   const double open_ms = static_cast<double>(now - moved_at_) * 1e-3;
   if (open_ms < std::max(kLeastStraggling, kStraggling * expected_ms)) return;
-  const std::vector<int> missing = members_.MissingPartitions(version_);
+  // At the end it is the last evaluation that may be waited for.
+  const std::vector<int> missing = version_ == plan_->rounds()
+                                       ? ledger_.Unevaluated(plan_->settings().partitions)
+                                       : members_.MissingPartitions(version_);
   if (leases_.Help(missing, version_, takers)) SendOrdersToAll(actions);
 }
 
@@ -306,6 +312,7 @@ void Coordinator::SendOrders(const PeerName& to, ServerActions* actions) {
     if (server.peer != to) continue;
     orders->set_save_version(save_order().version);
     orders->set_save_attempt(save_order().attempt);
+    orders->set_save_partial(save_order().partial);
     orders->set_released(server.leaves_at >= 0 && checkpoints_.last() >= server.leaves_at);
   }
   if (const WorkerMember* worker = members_.Find(to)) {
@@ -351,7 +358,7 @@ Directive Coordinator::OnVersion(int64_t version, const wire::Metrics& metrics, 
   if (spread_at_ >= 0 && version >= spread_at_) {
     spread_at_ = -1;
     if (version != stop_at_) {
-      leases_.Spread(members_.Takers(), version);
+      leases_.Spread(members_.Takers(leases_), version);
       SendOrdersToAll(actions);
     }
   }
@@ -370,8 +377,8 @@ Directive Coordinator::OnVersion(int64_t version, const wire::Metrics& metrics, 
 
 bool Coordinator::SpreadIsDue(TimeUs now) {
   if (phase_ != Phase::kTraining || spread_at_ >= 0) return false;
-  const bool uneven =
-      now - spread_last_ > kSpreadPause && leases_.Imbalance(members_.Takers()) > kWorthSpreading;
+  const bool uneven = now - spread_last_ > kSpreadPause &&
+                      leases_.Imbalance(members_.Takers(leases_)) > kWorthSpreading;
   if (!spread_wanted_ && !uneven) return false;
   spread_wanted_ = false;
   spread_last_ = now;
@@ -495,7 +502,7 @@ void Coordinator::EndWith(Status status, TimeUs now, ServerActions* actions) {
   LOG(ERROR) << status.message();
   ending_ = std::move(status);
   ending_by_ = now + Seconds(experiment_.checkpoint.grace_s);
-  checkpoints_.OrderNow(version_, Progress(now), now);
+  checkpoints_.OrderNow(version_, /*partial=*/true, Progress(now), now);
   SendOrdersToAll(actions);
 }
 
@@ -526,7 +533,7 @@ void Coordinator::Begin(TimeUs now, ServerActions* actions) {
   moved_at_ = spread_last_ = now;
   checkpoints_.CountFrom(now);
   std::vector<std::pair<std::string, PeerName>> names;
-  for (const LeaseTable::Taker& taker : members_.Takers()) {
+  for (const LeaseTable::Taker& taker : members_.Takers(leases_)) {
     names.emplace_back(members_.workers[taker.worker].hello.name(), taker.worker);
   }
   std::sort(names.begin(), names.end());
@@ -546,7 +553,7 @@ std::string Coordinator::WaitsForProcesses(TimeUs now) const {
   const bool beginning = phase_ == Phase::kWaiting && went_back_why_.empty();
   const int wanted =
       beginning ? std::max(cluster.workers, cluster.min_workers) : cluster.min_workers;
-  const int there = static_cast<int>(members_.Takers().size());
+  const int there = static_cast<int>(members_.Takers(leases_).size());
   if (there < wanted) {
     if (!missing.empty()) missing += ", ";
     missing += std::to_string(wanted - there) + " of " + std::to_string(wanted) + " workers";
@@ -562,11 +569,15 @@ std::string Coordinator::WaitsFor(TimeUs now) const {
 
 void Coordinator::NoticeSilence(TimeUs now, ServerActions* actions) {
   const TimeUs suspect = Seconds(experiment_.cluster.suspect_after_s);
-  // Whoever did not tick has not listened either: nobody is to be blamed for that.
-  if (now - ticked_at_ > suspect / 2) {
-    LOG(WARNING) << "was held up for " << InSeconds(now - ticked_at_);
-    members_.ForgiveSilence(now);
-  }
+  // Whoever did not tick has not listened either, and when nobody at all is heard it is us who are
+  // cut off: the others are not to be blamed for that.
+  const bool held_up = now - ticked_at_ > suspect / 2;
+  const bool alone = members_.count() > 1 && now - heard_at_ > suspect / 2;
+  LOG_IF(WARNING, held_up) << "was held up for " << InSeconds(now - ticked_at_);
+  LOG_IF(WARNING, alone && !alone_) << "nobody is heard";
+  if (held_up || (alone_ && !alone)) members_.ForgiveSilence(now);
+  alone_ = alone;
+  if (alone) return;
   for (const PeerName& peer : members_.SilentWorkers(now, suspect)) {
     Lose(peer, "silent for " + InSeconds(suspect), now, actions);
   }
@@ -596,7 +607,7 @@ void Coordinator::TickTraining(TimeUs now, ServerActions* actions) {
     if (now > ending_by_) Fail(*ending_, actions);
   } else if (checkpoints_.trying_again()) {
     if (checkpoints_.DueAgain(now) == version_) {
-      checkpoints_.OrderNow(version_, Progress(now), now);
+      checkpoints_.OrderNow(version_, /*partial=*/false, Progress(now), now);
       SendOrdersToAll(actions);
     } else if (checkpoints_.IsHopeless(now)) {
       Fail(Unavailable("the last checkpoint could not be saved: not all servers have answered"),
@@ -619,7 +630,7 @@ void Coordinator::TickWaiting(TimeUs now, ServerActions* actions) {
   const TimeUs limit = Seconds(beginning ? cluster.join_timeout_s : cluster.stall_timeout_s);
   const std::string missing = WaitsForProcesses(now);
   const bool late = now - waiting_since_ > limit;
-  const bool enough = static_cast<int>(members_.Takers().size()) >= cluster.min_workers;
+  const bool enough = static_cast<int>(members_.Takers(leases_).size()) >= cluster.min_workers;
   if (plan_ && (missing.empty() || (beginning && late && members_.ServersAreReady() && enough))) {
     LOG_IF(WARNING, late) << "begins without " << missing;
     Begin(now, actions);

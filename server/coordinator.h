@@ -148,6 +148,8 @@ class Coordinator {
   TimeUs waiting_since_ = 0;   // kWaiting
   TimeUs moved_at_ = 0;        // kTraining: when a round closed or an evaluation came
   TimeUs ticked_at_ = 0;
+  TimeUs heard_at_ = 0;  // from anybody
+  bool alone_ = false;   // nobody is heard any more
   TimeUs over_since_ = 0;
   bool choosing_ = false;
   std::string went_back_why_;  // "" in the first generation of this process

@@ -60,4 +60,14 @@ std::optional<EpochLedger::Epoch> EpochLedger::AddEvaluation(const JobPlan& plan
   return complete;
 }
 
+std::vector<int> EpochLedger::Unevaluated(int partitions) const {
+  std::vector<int> missing;
+  if (ended_.empty()) return missing;
+  const auto parts = evaluations_.find(ended_.begin()->first);
+  for (int p = 0; p < partitions; ++p) {
+    if (parts == evaluations_.end() || !parts->second.contains(p)) missing.push_back(p);
+  }
+  return missing;
+}
+
 }  // namespace kumo

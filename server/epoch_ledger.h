@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "common/job_plan.h"
 #include "proto/checkpoint.pb.h"
@@ -41,6 +42,8 @@ class EpochLedger {
   const checkpoint::Progress& progress() const { return progress_; }
   // Of the last complete epoch since the start; no samples before the first.
   const wire::Metrics& last_validation() const { return last_validation_; }
+  // Partitions that have not evaluated the first epoch that waits for its evaluation.
+  std::vector<int> Unevaluated(int partitions) const;
   // No epoch that has ended waits for its evaluation.
   bool complete() const { return ended_.empty(); }
 

@@ -189,10 +189,17 @@ bool LeaseTable::Help(const std::vector<int>& missing, int64_t round,
   return found;
 }
 
-double LeaseTable::LongestRound(const std::vector<Taker>& takers) const {
-  const bool known = std::any_of(takers.begin(), takers.end(),
-                                 [](const Taker& taker) { return taker.block_ms > 0; });
-  return known ? Loads(takers, *this).LongestRound() : 0;
+double LeaseTable::TypicalRound(const std::vector<Taker>& takers) const {
+  std::vector<double> times;
+  int64_t most = 0;
+  for (const Taker& taker : takers) {
+    if (taker.block_ms > 0) times.push_back(taker.block_ms);
+    most = std::max(most, Count(taker.worker));
+  }
+  if (times.empty()) return 0;
+  const auto median = times.begin() + std::ssize(times) / 2;
+  std::nth_element(times.begin(), median, times.end());
+  return *median * static_cast<double>(most);
 }
 
 double LeaseTable::Imbalance(const std::vector<Taker>& takers) const {

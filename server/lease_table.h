@@ -66,8 +66,9 @@ class LeaseTable {
   // `missing` are the partitions that a round waits for: each goes to a taker that waits for others
   // only, one to each. True when there was one.
   bool Help(const std::vector<int>& missing, int64_t round, const std::vector<Taker>& takers);
-  // How long a round should take, in milliseconds; 0 as long as nobody's time is known.
-  double LongestRound(const std::vector<Taker>& takers) const;
+  // How long a round should take, in milliseconds, if everybody were as fast as the median; 0 as
+  // long as nobody's time is known.
+  double TypicalRound(const std::vector<Taker>& takers) const;
   // The longest round time now over the one that Spread would make; 1 where it would do nothing.
   double Imbalance(const std::vector<Taker>& takers) const;
 

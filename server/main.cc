@@ -1,9 +1,9 @@
 // kumo-server: holds one shard of a job's weights; server 0 also coordinates.
+#include <chrono>
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <memory>
 #include <random>
 #include <string>
@@ -81,7 +81,8 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
     RunRecorderSettings record;
     record.directory = experiment.output.directory;
     record.host = settings.host;
-    record.wall_time_s = static_cast<double>(std::time(nullptr));
+    record.wall_time_s =
+        std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
     record.tensorboard = experiment.output.tensorboard;
     record.jsonl = experiment.output.jsonl;
     if (settings.restored) record.resumed_round = settings.restored->version();

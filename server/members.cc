@@ -15,8 +15,9 @@ double SecondsSince(TimeUs then, TimeUs now) { return static_cast<double>(now - 
 }  // namespace
 
 void WorkerMember::OnReport(const wire::WorkerReport& new_report) {
+  const bool another_block = new_report.samples() != report.samples();
   report = new_report;
-  if (report.compute_ms() > 0) {
+  if (another_block && report.compute_ms() > 0) {
     constexpr double kNew = 0.3;
     block_ms =
         block_ms > 0 ? (1 - kNew) * block_ms + kNew * report.compute_ms() : report.compute_ms();
@@ -41,6 +42,12 @@ bool Members::Knows(const PeerName& peer) const {
          std::any_of(servers.begin(), servers.end(), [&](const auto& s) { return s.peer == peer; });
 }
 
+int64_t Members::count() const {
+  return static_cast<int64_t>(workers.size()) +
+         std::count_if(servers.begin(), servers.end(),
+                       [](const auto& server) { return !server.peer.empty(); });
+}
+
 WorkerMember* Members::Find(const PeerName& worker) {
   const auto found = workers.find(worker);
   return found == workers.end() ? nullptr : &found->second;
@@ -51,10 +58,10 @@ const WorkerMember* Members::Find(const PeerName& worker) const {
   return found == workers.end() ? nullptr : &found->second;
 }
 
-std::vector<LeaseTable::Taker> Members::Takers() const {
+std::vector<LeaseTable::Taker> Members::Takers(const LeaseTable& leases) const {
   std::vector<LeaseTable::Taker> takers;
   for (const auto& [peer, worker] : workers) {
-    if (!worker.leaving) takers.push_back({peer, worker.block_ms});
+    if (!worker.leaving) takers.push_back({peer, leases.Count(peer) > 0 ? worker.block_ms : 0});
   }
   return takers;
 }

@@ -58,11 +58,14 @@ class Members {
   std::vector<ServerMember> servers;  // by index
 
   bool Knows(const PeerName& peer) const;
+  // Workers, and servers other than 0 that have said hello.
+  int64_t count() const;
   // Null when it does not take part.
   WorkerMember* Find(const PeerName& worker);
   const WorkerMember* Find(const PeerName& worker) const;
-  // Workers that may hold leases: those that were not told to leave.
-  std::vector<LeaseTable::Taker> Takers() const;
+  // Workers that may hold leases: those that were not told to leave. Of one that holds none now the
+  // time for a block is not known: it may have been frozen when it was measured.
+  std::vector<LeaseTable::Taker> Takers(const LeaseTable& leases) const;
 
   bool ServersAreReady() const;
   // No round before it is open on any shard, as far as reported, and if `version` says nothing

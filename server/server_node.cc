@@ -1,6 +1,7 @@
 #include "server/server_node.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <glog/logging.h>
 
@@ -80,7 +81,10 @@ void ServerNode::OnHello(const PeerName& from, const Message& message, TimeUs no
       Refuse(from, status, actions, worker ? 0 : hello.incarnation());
       return;
     }
-    if (coordinator_->choosing()) return;  // it asks again
+    if (coordinator_->choosing()) {
+      if (early_.size() < kMaxMembers) early_.insert(from);
+      return;
+    }
   }
   members_[from].seen = now;
   Welcome(from, actions);
@@ -137,12 +141,12 @@ void ServerNode::LeaveGeneration() {
 }
 
 // The coordinator wants a version saved without waiting for a round's end; once per attempt.
-void ServerNode::SaveNow(int64_t version, int attempt, TimeUs now, ServerActions* actions) {
-  if (attempt == save_attempt_ || version < 0) return;
-  save_attempt_ = attempt;
+void ServerNode::SaveNow(const Checkpoints::Order& order, TimeUs now, ServerActions* actions) {
+  if (order.attempt == save_attempt_ || order.version < 0) return;
+  save_attempt_ = order.attempt;
   if (!shard_ || !ready_) return;
-  if (Status status = shard_->SaveNow(version, actions); !status.ok()) {
-    ReportSaved(version, status, now, actions);
+  if (Status status = shard_->SaveNow(order.version, order.partial, actions); !status.ok()) {
+    ReportSaved(order.version, status, now, actions);
   }
 }
 
@@ -154,14 +158,17 @@ void ServerNode::FollowCoordinator(TimeUs now, ServerActions* actions) {
     LeaveGeneration();
   }
   if (shard_) {
-    const Checkpoints::Order& order = coordinator_->save_order();
-    SaveNow(order.version, order.attempt, now, actions);
+    SaveNow(coordinator_->save_order(), now, actions);
     return;
   }
   if (!spec_ || coordinator_->choosing()) return;
   start_version_ = coordinator_->start_version();
   restore_ = coordinator_->restore_name();
   if (Status status = BuildShard(now, actions); !status.ok()) Fail(status, now, actions);
+  for (const PeerName& peer : std::exchange(early_, {})) {
+    members_[peer].seen = now;
+    Welcome(peer, actions);
+  }
 }
 
 // Another server: joins the newest generation, with nothing of the one before.
@@ -217,7 +224,9 @@ void ServerNode::OnFromCoordinator(const Message& message, TimeUs now, ServerAct
       } else if (leave_by_ > 0 && header.orders().released()) {
         actions->push_back(ExitAction{Unavailable("was told to leave, and everything is saved")});
       } else {
-        SaveNow(header.orders().save_version(), header.orders().save_attempt(), now, actions);
+        const wire::Orders& orders = header.orders();
+        SaveNow({orders.save_version(), orders.save_attempt(), orders.save_partial()}, now,
+                actions);
       }
       return;
     default:

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "common/clock.h"
@@ -82,7 +83,7 @@ class ServerNode {
   void LeaveGeneration();
   void FollowCoordinator(TimeUs now, ServerActions* actions);
   void Rejoin(uint32_t generation, TimeUs now);
-  void SaveNow(int64_t version, int attempt, TimeUs now, ServerActions* actions);
+  void SaveNow(const Checkpoints::Order& order, TimeUs now, ServerActions* actions);
   void ReportSaved(int64_t version, const Result<checkpoint::File>& file, TimeUs now,
                    ServerActions* actions);
   // The part of the flat vector that the shard's chunks span.
@@ -109,6 +110,7 @@ class ServerNode {
   int64_t start_version_ = 0;
   std::string restore_;
   std::map<PeerName, Member> members_;
+  std::set<PeerName> early_;  // said hello before it was known where the generation starts
   uint64_t bytes_sent_ = 0;
   uint64_t bytes_received_ = 0;
   Status failure_;

@@ -511,7 +511,7 @@ void Shard::AnswerGet(const ChunkState& state, const PeerName& to, const wire::H
   actions->push_back(std::move(reply));
 }
 
-Status Shard::SaveNow(int64_t version, ServerActions* actions) {
+Status Shard::SaveNow(int64_t version, bool partial, ServerActions* actions) {
   for (const ChunkState& state : chunks_) {
     if (state.version == version && !state.computing) continue;
     return Aborted("chunk " + std::to_string(state.chunk.index) + " is " +
@@ -527,7 +527,8 @@ Status Shard::SaveNow(int64_t version, ServerActions* actions) {
     }
     SnapChunk(state, slots);
   }
-  HandOutSnapshot(actions);
+  // If not, it is handed out as soon as the last state comes.
+  if (partial || SnapshotIsComplete()) HandOutSnapshot(actions);
   return OkStatus();
 }
 

@@ -80,8 +80,9 @@ class Shard {
   Status OnMessage(const PeerName& from, const Message& message, ServerActions* actions);
   // The work of a ComputeAction has run.
   void OnComputed(const ChunkWork& work, ServerActions* actions);
-  // Hands a snapshot out at once. Aborted unless all chunks are at `version`, and at rest.
-  Status SaveNow(int64_t version, ServerActions* actions);
+  // Takes a snapshot without waiting for a round's end, and hands it out when what partitions carry
+  // is there (if `partial`: at once). Aborted unless all chunks are at `version` and at rest.
+  Status SaveNow(int64_t version, bool partial, ServerActions* actions);
   // Forgets the pulls that a lost worker left parked.
   void Forget(const PeerName& peer);
 

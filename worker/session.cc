@@ -136,6 +136,7 @@ void Session::ForgetRounds(WorkerActions* actions) {
     for (auto& waiting : waiting_[vector]) waiting.reset();
   }
   initialised_ = start_version_ > 0;
+  report_.set_compute_ms(0);  // it may have been frozen
   halted_at_ = orders_at_ = -1;
   orders_due_ = 0;
   // What is being computed now is of no use when it is done.

@@ -463,8 +463,8 @@ TEST(Coordinator, ALateHelloOfAProcessThatWasStartedAgainChangesNothing) {
 TEST(Coordinator, WhoIsIdleComputesAStragglersPartitionToo) {
   for (const bool carries : {false, true}) {
     Fleet fleet = Training(carries ? Carrying() : SmallJob(), 1, 2);
-    const auto of_a = Leases(fleet.Heartbeat("worker/a/1", 0, 0, false, /*compute_ms=*/100));
-    const auto of_b = Leases(fleet.Heartbeat("worker/b/1", 0, 0, false, /*compute_ms=*/100));
+    const auto of_a = Leases(fleet.Heartbeat("worker/a/1", 1, 0, false, /*compute_ms=*/100));
+    const auto of_b = Leases(fleet.Heartbeat("worker/b/1", 1, 0, false, /*compute_ms=*/100));
     wire::ServerReport report;
     report.set_ready(true);
     report.set_version(0);
@@ -487,6 +487,18 @@ TEST(Coordinator, WhoIsIdleComputesAStragglersPartitionToo) {
     fleet.Reach(1);
     EXPECT_EQ(Leases(fleet.Heartbeat("worker/b/1")), of_b);
   }
+}
+
+// Stopped for a while in the middle of a block, a worker seems slow when it is back.
+TEST(Coordinator, AWorkerThatWasFrozenGetsItsShareAgain) {
+  Fleet fleet = Training(SmallJob(), 1, 2);
+  fleet.Heartbeat("worker/a/1", 10, 1, false, /*compute_ms=*/10);
+  fleet.Wait(12, {"worker/a/1"});  // b is lost
+  fleet.Join("b");
+  fleet.Heartbeat("worker/b/1", 10, 1, false, /*compute_ms=*/60000);
+  fleet.Reach(1);
+  fleet.Reach(2);
+  EXPECT_GT(Leases(fleet.orders["worker/b/1"]).size(), 0u);
 }
 
 // --- Failures.
@@ -548,6 +560,19 @@ TEST(Coordinator, WhoWasHeldUpBlamesNobodyForSilence) {
       Leases(fleet.Heartbeat("worker/a/1")).size() + Leases(fleet.Heartbeat("worker/b/1")).size(),
       3u);
   EXPECT_EQ(fleet.coordinator->generation(), 1u);
+}
+
+// It is the coordinator that is cut off.
+TEST(Coordinator, WhenNobodyIsHeardNobodyIsLost) {
+  Job job = Carrying();
+  job.experiment.cluster.recovery = "exact";
+  Fleet fleet = Training(job, 2, 2);
+  fleet.Wait(60);
+  EXPECT_EQ(fleet.coordinator->generation(), 1u);
+  fleet.Wait(8, {"worker/a/1"});  // heard again: the other one gets the usual time
+  EXPECT_EQ(fleet.coordinator->generation(), 1u);
+  fleet.Wait(4, {"worker/a/1"});
+  EXPECT_EQ(fleet.coordinator->generation(), 2u);
 }
 
 // --- Going back.

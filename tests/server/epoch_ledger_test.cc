@@ -69,6 +69,23 @@ TEST(EpochLedger, AnEpochIsCompleteOnceWhenAllPartitionsHaveEvaluatedItsEnd) {
   EXPECT_EQ(ledger.last_validation().samples(), 33);
 }
 
+TEST(EpochLedger, KnowsWhoHasNotEvaluatedYet) {
+  const JobPlan plan = Plan();
+  EpochLedger ledger;
+  EXPECT_TRUE(ledger.Unevaluated(3).empty());
+  int64_t version = 0;
+  while (plan.EvaluatedEpoch(version) < 0) {
+    ++version;
+    ledger.AddRound(plan, version, OfRound(plan.Round(version - 1)));
+  }
+  EXPECT_EQ(ledger.Unevaluated(3), (std::vector<int>{0, 1, 2}));
+  ledger.AddEvaluation(plan, version, 1, OfPart(version, 1));
+  EXPECT_EQ(ledger.Unevaluated(3), (std::vector<int>{0, 2}));
+  ledger.AddEvaluation(plan, version, 0, OfPart(version, 0));
+  ledger.AddEvaluation(plan, version, 2, OfPart(version, 2));
+  EXPECT_TRUE(ledger.Unevaluated(3).empty());
+}
+
 TEST(EpochLedger, AnEpochThatIsNotEvaluatedYetIsNotComplete) {
   const JobPlan plan = Plan();
   EpochLedger ledger;

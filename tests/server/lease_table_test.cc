@@ -121,6 +121,13 @@ TEST(LeaseTable, AStragglersPartitionGoesToOneWhoIsDoneForOneRound) {
   EXPECT_TRUE(table.helpers().empty());
 }
 
+TEST(LeaseTable, ATypicalRoundIsNotAsLongAsTheSlowestWorkers) {
+  LeaseTable table(6);
+  table.Begin({"a", "b", "c"}, 0);
+  EXPECT_DOUBLE_EQ(table.TypicalRound({{"a", 0}, {"b", 0}, {"c", 0}}), 0);
+  EXPECT_DOUBLE_EQ(table.TypicalRound({{"a", 10}, {"b", 12}, {"c", 1000}}), 24);
+}
+
 // Whoever comes and goes: every partition has one owner, who is there; and Spread leaves no single
 // move that would make the longest round shorter.
 TEST(LeaseTable, AnyHistoryKeepsEveryPartitionWithOneWorker) {
