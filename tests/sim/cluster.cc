@@ -35,8 +35,7 @@ struct Cluster::Process {
   int index = 0;
   bool alive = true;
   bool frozen = false;
-  bool deaf = false, mute = false;          // cut off: nothing comes in, nothing goes out
-  std::vector<std::function<void()>> held;  // what happens when it thaws
+  bool deaf = false, mute = false;  // cut off: nothing comes in, nothing goes out
 };
 
 struct Cluster::ServerProcess : Process {
@@ -90,7 +89,7 @@ void Cluster::At(TimeUs when, std::function<void()> run) {
 void Cluster::In(const std::shared_ptr<Process>& process, std::function<void()> run) {
   if (!process->alive) return;
   if (process->frozen) {
-    process->held.push_back(std::move(run));
+    held_[process].push_back(std::move(run));
   } else {
     run();
   }
@@ -208,7 +207,9 @@ void Cluster::Freeze(const std::shared_ptr<Process>& process, TimeUs until) {
   process->frozen = true;
   At(until, [this, process] {
     process->frozen = false;
-    for (auto& run : std::exchange(process->held, {})) In(process, run);
+    auto held = held_.extract(process);
+    if (held.empty()) return;
+    for (auto& run : held.mapped()) In(process, std::move(run));
   });
 }
 

@@ -159,6 +159,8 @@ class Cluster {
   std::vector<std::shared_ptr<ServerProcess>> servers_;
   std::map<PeerName, std::shared_ptr<WorkerProcess>> workers_;
   std::map<int, PeerName> worker_names_;  // alive, by index
+  // What happens to a frozen process when it thaws.
+  std::map<std::shared_ptr<Process>, std::vector<std::function<void()>>> held_;
   std::optional<Invariants> invariants_;
   SimResult result_;
   bool over_ = false;
