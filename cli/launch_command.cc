@@ -117,7 +117,8 @@ LaunchPlan MakePlan(const ExperimentArguments& args, const Experiment& experimen
   for (int i = 0; i < plan.supervisor.servers; ++i) {
     add({ProcessId::Role::kServer, i}, "kumo-server", "--index", std::to_string(i));
   }
-  // Whatever the run began with, it goes on from its own last checkpoint.
+  // Whatever the run began with, it goes on from the newest checkpoint: its own, as soon as it has
+  // one.
   plan.again[{ProcessId::Role::kServer, 0}] = {"--set", "checkpoint.resume=auto"};
   for (int i = 0; i < plan.supervisor.workers; ++i) {
     const ProcessId id{ProcessId::Role::kWorker, i};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace kumo {
 
@@ -9,6 +10,11 @@ namespace kumo {
 using TimeUs = int64_t;
 constexpr TimeUs kMillisecond = 1000;
 constexpr TimeUs kSecond = 1'000'000;
+
+constexpr TimeUs FromSeconds(double seconds) { return static_cast<TimeUs>(seconds * 1e6); }
+constexpr double ToSeconds(TimeUs time) { return static_cast<double>(time) * 1e-6; }
+// "12 s"
+inline std::string InWholeSeconds(TimeUs time) { return std::to_string(time / kSecond) + " s"; }
 
 class Clock {
  public:

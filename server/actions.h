@@ -48,6 +48,12 @@ struct ChooseCheckpointAction {
   int64_t newest = 0;
 };
 
+// What a server held is fetched from another one, and the job goes on where it is: make
+// `generation` durable, as above, and call OnClaimed.
+struct ClaimGenerationAction {
+  uint32_t generation = 0;
+};
+
 // All files of a checkpoint are durable: write its manifest, then call OnCommitted.
 struct CommitAction {
   checkpoint::Manifest manifest;
@@ -55,7 +61,7 @@ struct CommitAction {
 
 // For the curves and the progress line.
 struct WentBackAction {
-  int64_t version = 0;  // what is known about later rounds does not count any more
+  int64_t version = 0;  // what is known about later rounds does not count any more; -1: all of it
   std::string why;
 };
 struct RoundClosedAction {
@@ -75,7 +81,8 @@ struct ExitAction {
 
 using ServerAction =
     std::variant<SendAction, ComputeAction, SaveAction, RestoreAction, ChooseCheckpointAction,
-                 CommitAction, WentBackAction, RoundClosedAction, EpochEvaluatedAction, ExitAction>;
+                 ClaimGenerationAction, CommitAction, WentBackAction, RoundClosedAction,
+                 EpochEvaluatedAction, ExitAction>;
 using ServerActions = std::vector<ServerAction>;
 
 }  // namespace kumo

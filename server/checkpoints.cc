@@ -20,15 +20,23 @@ void Checkpoints::GoBack(int64_t last, TimeUs now) {
   again_at_ = give_up_at_ = 0;
 }
 
+void Checkpoints::FailAll() {
+  under_way_.clear();
+  order_.version = -1;
+}
+
 bool Checkpoints::IsDue(int64_t version, TimeUs now) const {
   const bool by_rounds = options_.every_rounds > 0 && version % options_.every_rounds == 0;
   const bool by_time = options_.every_minutes > 0 &&
                        static_cast<double>(now - began_at_) >= options_.every_minutes * 60e6;
-  if (!by_rounds && !by_time) return false;
-  if (static_cast<int>(under_way_.size()) < kMostUnderWay) return true;
+  return by_rounds || by_time;
+}
+
+bool Checkpoints::IsBehind(int64_t version) const {
+  if (static_cast<int>(under_way_.size()) < kMostUnderWay) return false;
   LOG_EVERY_T(WARNING, 60) << "the disk has not finished the last " << under_way_.size()
                            << " checkpoints: none is taken of round " << version;
-  return false;
+  return true;
 }
 
 void Checkpoints::Begin(int64_t version, TimeUs now) {
@@ -45,6 +53,7 @@ void Checkpoints::OrderNow(int64_t version, bool partial, const checkpoint::Prog
                            TimeUs now) {
   order_ = {version, order_.attempt + 1, partial};
   again_at_ = 0;
+  if (unsaved_ == version && give_up_at_ == 0) give_up_at_ = now + limit_;
   Begin(version, now);
   SetProgress(version, progress);
 }
@@ -68,6 +77,10 @@ std::optional<checkpoint::Manifest> Checkpoints::Add(int64_t version, int server
 void Checkpoints::Committed(int64_t version) {
   under_way_.erase(version);
   last_ = std::max(last_, version);
+  if (version >= unsaved_) {
+    unsaved_ = -1;
+    again_at_ = give_up_at_ = 0;
+  }
 }
 
 bool Checkpoints::TryAgain(int64_t version, TimeUs limit, TimeUs now) {
@@ -78,9 +91,15 @@ bool Checkpoints::TryAgain(int64_t version, TimeUs limit, TimeUs now) {
   return true;
 }
 
-std::optional<int64_t> Checkpoints::DueAgain(TimeUs now) const {
-  if (again_at_ == 0 || now < again_at_) return std::nullopt;
-  return unsaved_;
+void Checkpoints::OrderLater(int64_t version, TimeUs limit) {
+  unsaved_ = version;
+  limit_ = limit;
+  again_at_ = 1;
+  give_up_at_ = 0;
+}
+
+bool Checkpoints::IsDueAgain(int64_t version, TimeUs now) const {
+  return unsaved_ == version && again_at_ > 0 && now >= again_at_;
 }
 
 bool Checkpoints::IsHopeless(TimeUs now) const {

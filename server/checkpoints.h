@@ -41,9 +41,11 @@ class Checkpoints {
   void GoBack(int64_t last, TimeUs now);
   // Training starts: checkpoint.every_minutes counts from now.
   void CountFrom(TimeUs now) { began_at_ = now; }
-  // Whether the settings ask for a checkpoint at a version. Not while the disk is behind: the
-  // snapshots that it has not taken yet lie in memory.
+  // Whether the settings ask for a checkpoint at a version.
   bool IsDue(int64_t version, TimeUs now) const;
+  // The snapshots that the disk has not taken yet lie in memory: while there are two, only the last
+  // version is saved.
+  bool IsBehind(int64_t version) const;
   // The round that ends with `version` is to be saved.
   void Begin(int64_t version, TimeUs now);
   // Where the job stood at `version`; does nothing when it is not being saved.
@@ -57,13 +59,18 @@ class Checkpoints {
                                           int wanted);
   void Committed(int64_t version);
   void Failed(int64_t version) { under_way_.erase(version); }
+  void FailAll();
 
-  // The version that the job ends with could not be saved: it is to be ordered again after a pause.
-  // False when it was tried for `limit`.
+  // The version that the job ends with is to be ordered once it is there, and for `limit` from then
+  // on.
+  void OrderLater(int64_t version, TimeUs limit);
+  // It could not be saved, and is to be ordered again after a pause. False when it was tried for
+  // `limit`.
   bool TryAgain(int64_t version, TimeUs limit, TimeUs now);
-  bool trying_again() const { return give_up_at_ > 0; }
-  // The version to order now; none before the pause is over.
-  std::optional<int64_t> DueAgain(TimeUs now) const;
+  // A version is ordered until it is saved, or hopeless.
+  bool Insists(int64_t version) const { return unsaved_ == version; }
+  // To be ordered now; not before the pause is over.
+  bool IsDueAgain(int64_t version, TimeUs now) const;
   // Tried for longer than the limit, without an answer.
   bool IsHopeless(TimeUs now) const;
 
@@ -79,8 +86,10 @@ class Checkpoints {
   TimeUs began_at_ = 0;                    // the last one
   std::map<int64_t, UnderWay> under_way_;  // by version
   Order order_;
-  int64_t unsaved_ = -1;  // what is tried again
-  TimeUs again_at_ = 0, give_up_at_ = 0;
+  int64_t unsaved_ = -1;  // what is ordered again and again
+  TimeUs limit_ = 0;
+  TimeUs again_at_ = 0;    // 0: it is ordered
+  TimeUs give_up_at_ = 0;  // 0: was not ordered yet
 };
 
 }  // namespace kumo

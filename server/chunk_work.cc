@@ -1,12 +1,27 @@
 #include "server/chunk_work.h"
 
 #include <algorithm>
+#include <cstring>
+#include <utility>
 
 #include <glog/logging.h>
 
 #include "server/rules/aggregate.h"
 
 namespace kumo {
+
+FloatArray MakeArray(size_t numbers) { return std::make_shared<Buffer<float>>(numbers); }
+
+FloatArray CopyFloats(std::span<const std::byte> bytes) {
+  FloatArray array = MakeArray(bytes.size() / sizeof(float));
+  std::memcpy(array->data(), bytes.data(), bytes.size());
+  return array;
+}
+
+Payload BytesOf(const FloatArray& array) {
+  return {array, std::as_bytes(std::as_const(*array).span())};
+}
+
 std::shared_ptr<Buffer<std::byte>> EncodeStart(const Codec& codec, const Buffer<float>& start) {
   auto coded = std::make_shared<Buffer<std::byte>>(codec.EncodedBytes(start.size()));
   const int64_t bad = codec.Encode(start.span(), {}, coded->span());

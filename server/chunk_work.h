@@ -5,6 +5,7 @@
 // or adds the last ones, applies the update rule and makes the next version.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -18,6 +19,11 @@
 namespace kumo {
 
 using FloatArray = std::shared_ptr<Buffer<float>>;
+
+FloatArray MakeArray(size_t numbers);
+// bytes: float32.
+FloatArray CopyFloats(std::span<const std::byte> bytes);
+Payload BytesOf(const FloatArray& array);
 
 // A partition's coded contribution, as it arrived and still in the transport's memory.
 struct ArrivedContribution {

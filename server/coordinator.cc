@@ -8,24 +8,16 @@
 namespace kumo {
 namespace {
 
-// How long a server keeps telling the others that the job is over before it leaves itself.
-constexpr TimeUs kFarewell = 3 * kSecond;
-constexpr size_t kMaxWorkers = 4096;
 // Moving leases costs a checkpoint: only where rounds become so much shorter, and not often.
 constexpr double kWorthSpreading = 1.25;
 constexpr TimeUs kSpreadPause = 60 * kSecond;
-// A round straggles when it takes so many times what it should, and at least so long.
-constexpr double kStraggling = 1.5;
-constexpr double kLeastStraggling = 1000;  // milliseconds
 
-TimeUs Seconds(double seconds) { return static_cast<TimeUs>(seconds * 1e6); }
+}  // namespace
 
-std::string InSeconds(TimeUs time) { return std::to_string(time / kSecond) + " s"; }
-
-double SecondsSince(TimeUs then, TimeUs now) { return static_cast<double>(now - then) * 1e-6; }
-
-void AcknowledgeTo(const PeerName& to, const wire::Header& header, ServerActions* actions) {
+void Coordinator::AcknowledgeTo(const PeerName& to, const wire::Header& header, bool held,
+                                ServerActions* actions) {
   SendAction reply{to, {}};
+  reply.message.header.set_held(held);
   reply.message.header.set_type(wire::ACK);
   reply.message.header.set_acknowledges(header.type());
   reply.message.header.set_round(header.round());
@@ -33,14 +25,13 @@ void AcknowledgeTo(const PeerName& to, const wire::Header& header, ServerActions
   actions->push_back(std::move(reply));
 }
 
-}  // namespace
-
 Coordinator::Coordinator(const JobIdentity& identity, const Experiment& experiment,
                          const std::string& host, uint32_t generation,
                          std::optional<checkpoint::Manifest> restored, TimeUs now)
     : identity_(identity),
       experiment_(experiment),
       generation_(generation),
+      since_(generation),
       restored_(std::move(restored)),
       started_(now),
       waiting_since_(now),
@@ -49,6 +40,7 @@ Coordinator::Coordinator(const JobIdentity& identity, const Experiment& experime
       members_(identity.servers, host),
       leases_(experiment.sync.partitions),
       checkpoints_(experiment.checkpoint, restored_ ? restored_->version() : -1, now) {
+  undecided_ = choosing_ = experiment.cluster.replicas > 1 && identity.servers > 1;
   if (!restored_) return;
   start_version_ = restored_->version();
   elapsed_before_ = restored_->progress().elapsed_seconds();
@@ -67,26 +59,6 @@ void Coordinator::OnSpec(const JobPlan& plan, const ShardMap& map, const JobSpec
       schedule.ok()) {
     schedule_ = *schedule;
   }
-}
-
-Status Coordinator::OnServerHello(const PeerName& from, const wire::Hello& hello, TimeUs now,
-                                  ServerActions* actions) {
-  ServerMember& server = members_.servers[hello.server_index()];
-  const std::string who = "server " + std::to_string(hello.server_index()) + " on " + hello.host();
-  if (replaced_servers_.contains({hello.server_index(), hello.incarnation()})) {
-    return FailedPrecondition("another process has taken the place of " + who);
-  }
-  if (!server.peer.empty() && server.hello.incarnation() != hello.incarnation()) {
-    if (replaced_servers_.size() < kMaxWorkers) {
-      replaced_servers_.emplace(hello.server_index(), server.hello.incarnation());
-    }
-    server.report.Clear();
-    if (phase_ == Phase::kTraining) GoBack(who + " was started again", now, actions);
-  }
-  server.peer = from;
-  server.hello = hello;
-  server.seen = now;
-  return OkStatus();
 }
 
 Status Coordinator::OnHello(const PeerName& from, const wire::Hello& hello, TimeUs now,
@@ -125,7 +97,7 @@ Status Coordinator::OnHello(const PeerName& from, const wire::Hello& hello, Time
   LOG(INFO) << hello.name() << " on " << hello.host() << " (pid " << hello.pid() << ", "
             << hello.device() << ") joined";
   if (phase_ == Phase::kTraining) {
-    spread_wanted_ = true;
+    spread_wanted_ |= !Claims() || hello.claims_size() == 0;
     LeaseOrphans(actions);
   }
   return OkStatus();
@@ -171,6 +143,7 @@ void Coordinator::OnOwnReport(const wire::ServerReport& report, TimeUs now,
 void Coordinator::OnServerReport(int index, const wire::ServerReport& report, TimeUs now,
                                  ServerActions* actions) {
   ServerMember& server = members_.servers[index];
+  if (server.silent || !report.ready()) server.back_at = now;
   server.seen = now;
   server.report = report;
   const std::string name = "server " + std::to_string(index);
@@ -178,128 +151,24 @@ void Coordinator::OnServerReport(int index, const wire::ServerReport& report, Ti
   server.silent = false;
   if (!report.failure().empty()) {
     Fail(ErrorFromPeer(report.failure_code(), name + ": " + report.failure()), actions);
-  } else if (phase_ == Phase::kTraining && !report.ready()) {
+  } else if (report.ready()) {
+    LOG_IF(INFO, server.recovering) << name << " has its part of the weights again";
+    server.recovering = false;
+  } else if (phase_ == Phase::kTraining && (report.lost() || !server.recovering)) {
     GoBack(name + " has lost its part of the weights", now, actions);
   }
 }
 
-void Coordinator::OnBye(const PeerName& from, const wire::Header& header, TimeUs now,
-                        ServerActions* actions) {
-  const WorkerMember* const worker = members_.Find(from);
-  if (!worker) return;
-  const wire::WorkerReport& report = header.worker_report();
-  const std::string who = worker->Name();
-  if (static_cast<StatusCode>(report.failure_code()) == StatusCode::kFailedPrecondition) {
-    // A retry cannot help, on another worker neither.
-    Fail(FailedPrecondition(who + ": " + report.failure()), actions);
-  }
-  if (report.handed_over()) leases_.HandedOver(from);
-  Lose(from, report.failure().empty() ? "it left" : report.failure(), now, actions);
-}
-
-void Coordinator::Lose(const PeerName& peer, const std::string& why, TimeUs now,
-                       ServerActions* actions) {
-  const WorkerMember* const worker = members_.Find(peer);
-  if (!worker) return;
-  const std::string who = worker->Name();
-  members_.workers.erase(peer);
-  const bool lost = leases_.Lose(peer, OldestOpenRound());
-  if (!Over()) {
-    LOG(WARNING) << who << (lost ? " is lost: " : " has left: ") << why;
-  }
-  if (phase_ != Phase::kTraining || !lost) return;
-  if (first_loss_.empty()) first_loss_ = who + ": " + why;
-  if (experiment_.cluster.recovery == "exact" && CarriesState()) {
-    GoBack(who + " is lost with what its partitions carried: " + why, now, actions);
-    return;
-  }
-  LeaseOrphans(actions);
-}
-
-// A worker was told to leave. Where its partitions carry nothing, another one computes the blocks
-// under way again; else they move when a round has been saved.
-void Coordinator::LetGo(const PeerName& peer, ServerActions* actions) {
-  if (phase_ != Phase::kTraining || leases_.Count(peer) == 0) return;
-  if (CarriesState()) {
-    spread_wanted_ = true;
-    return;
-  }
-  leases_.Lose(peer, OldestOpenRound());
-  LeaseOrphans(actions);
-}
-
 bool Coordinator::CarriesState() const { return StateSlots(experiment_, spec_) > 0; }
-
-void Coordinator::LeaseOrphans(ServerActions* actions) {
-  if (static_cast<int>(members_.workers.size()) >= experiment_.cluster.min_workers) {
-    leases_.LeaseOrphans(members_.Takers(leases_), OldestOpenRound());
-  }
-  SendOrdersToAll(actions);
-}
-
-// The job goes on from the newest good checkpoint, in a generation of its own.
-void Coordinator::GoBack(const std::string& why, TimeUs now, ServerActions* actions) {
-  if (phase_ != Phase::kTraining) return;
-  LOG(WARNING) << why << ": the job goes back to its last checkpoint";
-  ++generation_;
-  choosing_ = true;
-  went_back_why_ = why;
-  phase_ = Phase::kWaiting;
-  waiting_since_ = now;
-  actions->push_back(ChooseCheckpointAction{generation_, version_});
-  version_ = -1;
-  leases_.Clear();
-  checkpoints_.GoBack(checkpoints_.last(), now);
-  spread_wanted_ = false;
-  spread_at_ = stop_at_ = -1;
-  for (ServerMember& server : members_.servers) server.report.Clear();
-  SendOrdersToAll(actions);  // whoever sees the new generation joins it
-}
-
-void Coordinator::OnChosen(const Result<std::optional<checkpoint::Manifest>>& chosen, TimeUs now,
-                           ServerActions* actions) {
-  if (!choosing_) return;
-  choosing_ = false;
-  if (!chosen.ok()) {
-    Fail(chosen.status().WithContext(went_back_why_), actions);
-    return;
-  }
-  restored_ = *chosen;
-  start_version_ = restored_ ? restored_->version() : 0;
-  checkpoints_.GoBack(restored_ ? start_version_ : -1, now);
-  ledger_ = restored_ ? EpochLedger(restored_->progress()) : EpochLedger();
-  ledger_.Start(*plan_, start_version_);
-  waiting_since_ = now;
-  LOG(WARNING) << "generation " << generation_ << " goes back to round " << start_version_ << ": "
-               << went_back_why_;
-  actions->push_back(WentBackAction{start_version_, went_back_why_});
-}
-
-// No shard has closed this round in all its chunks before: a lower bound, since reports are late.
-int64_t Coordinator::OldestOpenRound() const {
-  const int64_t version = std::max(version_, start_version_);
-  return std::max(members_.OldestOpenRound(version), start_version_);
-}
-
-// When a round takes much longer than it should, whoever is done with it computes what is missing
-// too: the first contribution counts, and both are the same as long as partitions carry nothing.
-void Coordinator::HelpStragglers(TimeUs now, ServerActions* actions) {
-  const std::vector<LeaseTable::Taker> takers = members_.Takers(leases_);
-  const double expected_ms = leases_.TypicalRound(takers);
-  if (CarriesState() || expected_ms <= 0) return;
-  const double open_ms = static_cast<double>(now - moved_at_) * 1e-3;
-  if (open_ms < std::max(kLeastStraggling, kStraggling * expected_ms)) return;
-  // At the end it is the last evaluation that may be waited for.
-  const std::vector<int> missing = version_ == plan_->rounds()
-                                       ? ledger_.Unevaluated(plan_->settings().partitions)
-                                       : members_.MissingPartitions(version_);
-  if (leases_.Help(missing, version_, takers)) SendOrdersToAll(actions);
-}
 
 void Coordinator::SendOrders(const PeerName& to, ServerActions* actions) {
   SendAction reply{to, {}};
   wire::Header& header = reply.message.header;
   header.set_type(wire::HEARTBEAT_REPLY);
+  if (Claims()) {  // no orders yet: who has leases goes on with them
+    actions->push_back(std::move(reply));
+    return;
+  }
   header.set_round(version_);
   if (phase_ == Phase::kFailed) {
     header.mutable_refusal()->set_code(static_cast<uint32_t>(failure_.code()));
@@ -348,7 +217,10 @@ void Coordinator::SendOrdersToAll(ServerActions* actions) {
 Directive Coordinator::OnVersion(int64_t version, const wire::Metrics& metrics, TimeUs now,
                                  ServerActions* actions) {
   version_ = version;
+  round_times_.push_back(now - moved_at_);
+  if (round_times_.size() > kRoundTimes) round_times_.pop_front();
   moved_at_ = now;
+  first_loss_.clear();  // it was made good
   if (metrics.samples() > 0) {
     actions->push_back(RoundClosedAction{version - 1, metrics});
     ledger_.AddRound(*plan_, version, metrics);
@@ -357,26 +229,30 @@ Directive Coordinator::OnVersion(int64_t version, const wire::Metrics& metrics, 
   leases_.Settle(version);
   if (spread_at_ >= 0 && version >= spread_at_) {
     spread_at_ = -1;
-    if (version != stop_at_) {
+    if (Claims()) {
+      spread_wanted_ = true;
+    } else if (version != stop_at_) {
       leases_.Spread(members_.Takers(leases_), version);
       SendOrdersToAll(actions);
     }
   }
 
-  Directive directive;
-  if (version >= plan_->rounds()) return directive;
-  // Of the round that starts now; it ends with version + 1.
-  directive.stop = stop_requested_ && stop_at_ < 0 && version + 1 < plan_->rounds();
-  if (directive.stop) stop_at_ = version + 1;
-  if (SpreadIsDue(now)) spread_at_ = version + 1;
-  directive.move = spread_at_ == version + 1;
-  directive.save = SaveIsDue(version, now) || directive.stop || directive.move;
-  if (directive.save) checkpoints_.Begin(version + 1, now);
+  ReleaseEvaluations(version, actions);
+  Directive directive = Direct(version, now);
+  if (experiment_.cluster.replicas > 1) {
+    const auto state = std::make_shared<wire::CoordinatorState>();
+    ledger_.Describe(state.get());
+    state->mutable_progress()->set_elapsed_seconds(ElapsedSeconds(now));
+    state->set_save(directive.save);
+    state->set_stop_at(stop_at_);
+    state->set_move_at(spread_at_);
+    directive.state = state;
+  }
   return directive;
 }
 
 bool Coordinator::SpreadIsDue(TimeUs now) {
-  if (phase_ != Phase::kTraining || spread_at_ >= 0) return false;
+  if (phase_ != Phase::kTraining || spread_at_ >= 0 || Claims()) return false;
   const bool uneven = now - spread_last_ > kSpreadPause &&
                       leases_.Imbalance(members_.Takers(leases_)) > kWorthSpreading;
   if (!spread_wanted_ && !uneven) return false;
@@ -385,23 +261,19 @@ bool Coordinator::SpreadIsDue(TimeUs now) {
   return true;
 }
 
-bool Coordinator::SaveIsDue(int64_t version, TimeUs now) {
-  const int64_t next = version + 1;
-  if (next == plan_->rounds()) return true;
-  bool leaves = false;
-  for (ServerMember& server : members_.servers) {
-    if (!server.report.leaving() || server.leaves_at >= 0) continue;
-    server.leaves_at = next;
-    leaves = true;
-  }
-  if (leaves) return true;
-  return checkpoints_.IsDue(next, now);
-}
-
-checkpoint::Progress Coordinator::Progress(TimeUs now) const {
-  checkpoint::Progress progress = ledger_.progress();
-  progress.set_elapsed_seconds(ElapsedSeconds(now));
-  return progress;
+// What was evaluated at a version is in the coordinator's state of the next one; that is kept twice
+// when the one after it is made.
+void Coordinator::ReleaseEvaluations(int64_t version, ServerActions* actions) {
+  wire::Header header;
+  header.set_type(wire::EVALUATED);
+  std::erase_if(held_evaluations_, [&](const auto& entry) {
+    const auto& [evaluated, partition, peer] = entry;
+    if (evaluated >= version - 1) return false;
+    header.set_round(evaluated);
+    header.set_partition(partition);
+    AcknowledgeTo(peer, header, /*held=*/false, actions);
+    return true;
+  });
 }
 
 Status Coordinator::OnEvaluated(const PeerName& from, const wire::Header& header, TimeUs now,
@@ -412,7 +284,9 @@ Status Coordinator::OnEvaluated(const PeerName& from, const wire::Header& header
     return InvalidArgument("an evaluation of version " + std::to_string(version) + ", partition " +
                            std::to_string(header.partition()));
   }
-  AcknowledgeTo(from, header, actions);
+  const bool held = experiment_.cluster.replicas > 1 && version >= version_ - 1;
+  if (held) held_evaluations_.emplace(version, header.partition(), from);
+  AcknowledgeTo(from, header, held, actions);
   moved_at_ = now;
   if (const auto epoch =
           ledger_.AddEvaluation(*plan_, version, header.partition(), header.metrics())) {
@@ -421,112 +295,6 @@ Status Coordinator::OnEvaluated(const PeerName& from, const wire::Header& header
   }
   return OkStatus();
 }
-
-int Coordinator::ServersWithChunks() const {
-  int count = 0;
-  for (int s = 0; s < map_->servers(); ++s) count += map_->FirstChunk(s) < map_->FirstChunk(s + 1);
-  return count;
-}
-
-Status Coordinator::OnSaved(int server, const wire::Header& header, TimeUs now,
-                            ServerActions* actions) {
-  if (server > 0) AcknowledgeTo(members_.servers[server].peer, header, actions);
-  const int64_t version = header.round();
-  if (!checkpoints_.Has(version)) return OkStatus();
-  const wire::SavedFile& saved = header.saved_file();
-  if (!saved.failure().empty()) {
-    OnSaveFailed(version, "server " + std::to_string(server) + ": " + saved.failure(), now,
-                 actions);
-    return OkStatus();
-  }
-  checkpoint::File file;
-  file.set_name(saved.name());
-  file.set_bytes(saved.bytes());
-  file.set_crc32c(saved.crc32c());
-  auto manifest = checkpoints_.Add(version, server, file, ServersWithChunks());
-  if (!manifest) return OkStatus();
-  manifest->set_job_name(identity_.job_name);
-  manifest->set_experiment_hash(identity_.experiment_hash);
-  manifest->set_experiment_text(identity_.experiment_text);
-  manifest->set_fingerprint(spec_.layout.fingerprint());
-  manifest->set_generation(generation_);
-  actions->push_back(CommitAction{*std::move(manifest)});
-  return OkStatus();
-}
-
-void Coordinator::OnCommitted(int64_t version, const Status& status, TimeUs now,
-                              ServerActions* actions) {
-  if (!status.ok()) {
-    OnSaveFailed(version, status.message(), now, actions);
-    return;
-  }
-  checkpoints_.Committed(version);
-  LOG(INFO) << "checkpoint of round " << version << " is complete";
-  FinishIfDone(now, actions);
-  if (ending_ && version == save_order().version) {
-    Fail(Status(ending_->code(), ending_->message() + "; round " + std::to_string(version) +
-                                     " is saved: start the job again to go on from there"),
-         actions);
-  }
-}
-
-// Training goes on without that checkpoint; only the last one is worth waiting for the disk.
-void Coordinator::OnSaveFailed(int64_t version, const std::string& why, TimeUs now,
-                               ServerActions* actions) {
-  checkpoints_.Failed(version);
-  LOG(ERROR) << "checkpoint of round " << version << " failed: " << why
-             << "; the last good one is of round " << checkpoints_.last();
-  if (ending_) {
-    Fail(*ending_, actions);
-  } else if (version == plan_->rounds() || version == stop_at_) {
-    const double limit =
-        version == stop_at_ ? experiment_.checkpoint.grace_s : experiment_.cluster.stall_timeout_s;
-    if (checkpoints_.TryAgain(version, Seconds(limit), now)) return;
-    Fail(Unavailable("the last checkpoint could not be saved: " + why), actions);
-  }
-}
-
-// The job cannot go on. What has been learnt since the last checkpoint is saved first, unless a
-// part of it is missing.
-void Coordinator::EndWith(Status status, TimeUs now, ServerActions* actions) {
-  if (ending_) return;
-  if (!first_loss_.empty()) {
-    status = Status(status.code(), status.message() + "; the first to be lost was " + first_loss_);
-  }
-  const bool whole = !CarriesState() || experiment_.cluster.recovery == "continue";
-  if (!whole || version_ <= std::max<int64_t>(checkpoints_.last(), 0) ||
-      checkpoints_.Has(version_)) {
-    Fail(std::move(status), actions);
-    return;
-  }
-  LOG(ERROR) << status.message();
-  ending_ = std::move(status);
-  ending_by_ = now + Seconds(experiment_.checkpoint.grace_s);
-  checkpoints_.OrderNow(version_, /*partial=*/true, Progress(now), now);
-  SendOrdersToAll(actions);
-}
-
-void Coordinator::FinishIfDone(TimeUs now, ServerActions* actions) {
-  if (phase_ != Phase::kTraining) return;
-  const bool stopped = stop_at_ >= 0 && checkpoints_.last() >= stop_at_;
-  const bool done = plan_ && version_ == plan_->rounds() &&
-                    checkpoints_.last() == plan_->rounds() && ledger_.complete();
-  if (!stopped && !done) return;
-  if (done) stop_at_ = -1;
-  phase_ = Phase::kFinished;
-  over_since_ = now;
-  SendOrdersToAll(actions);
-}
-
-void Coordinator::Fail(Status status, ServerActions* actions) {
-  if (Over()) return;
-  LOG(ERROR) << status.message();
-  phase_ = Phase::kFailed;
-  failure_ = std::move(status);
-  SendOrdersToAll(actions);
-}
-
-void Coordinator::RequestStop() { stop_requested_ = true; }
 
 void Coordinator::Begin(TimeUs now, ServerActions* actions) {
   phase_ = Phase::kTraining;
@@ -547,7 +315,8 @@ void Coordinator::Begin(TimeUs now, ServerActions* actions) {
 
 // What has to be there before training can begin; "" when it is.
 std::string Coordinator::WaitsForProcesses(TimeUs now) const {
-  if (choosing_) return "the checkpoint to go back to";
+  if (undecided_) return members_.WaitsForServers(now, false);
+  if (choosing_) return since_ == generation_ ? "the checkpoint to go back to" : "the disk";
   std::string missing = members_.WaitsForServers(now, plan_.has_value());
   const auto& cluster = experiment_.cluster;
   const bool beginning = phase_ == Phase::kWaiting && went_back_why_.empty();
@@ -567,24 +336,6 @@ std::string Coordinator::WaitsFor(TimeUs now) const {
   return members_.WaitsForPartitions(now, leases_);
 }
 
-void Coordinator::NoticeSilence(TimeUs now, ServerActions* actions) {
-  const TimeUs suspect = Seconds(experiment_.cluster.suspect_after_s);
-  // Whoever did not tick has not listened either, and when nobody at all is heard it is us who are
-  // cut off: the others are not to be blamed for that.
-  const bool held_up = now - ticked_at_ > suspect / 2;
-  const bool alone = members_.count() > 1 && now - heard_at_ > suspect / 2;
-  LOG_IF(WARNING, held_up) << "was held up for " << InSeconds(now - ticked_at_);
-  LOG_IF(WARNING, alone && !alone_) << "nobody is heard";
-  if (held_up || (alone_ && !alone)) members_.ForgiveSilence(now);
-  alone_ = alone;
-  if (alone) return;
-  for (const PeerName& peer : members_.SilentWorkers(now, suspect)) {
-    Lose(peer, "silent for " + InSeconds(suspect), now, actions);
-  }
-  // A server's weights may still be there: the job waits until it is back or started again.
-  members_.MarkSilentServers(now, suspect);
-}
-
 void Coordinator::Tick(TimeUs now, ServerActions* actions) {
   if (now < NextDeadline()) return;
   if (!Over()) NoticeSilence(now, actions);
@@ -602,21 +353,25 @@ void Coordinator::Tick(TimeUs now, ServerActions* actions) {
 }
 
 void Coordinator::TickTraining(TimeUs now, ServerActions* actions) {
-  const TimeUs limit = Seconds(experiment_.cluster.stall_timeout_s);
+  TickClaims(now, actions);
+  if (phase_ != Phase::kTraining) return;
+  const TimeUs limit = FromSeconds(experiment_.cluster.stall_timeout_s);
   if (ending_) {
     if (now > ending_by_) Fail(*ending_, actions);
-  } else if (checkpoints_.trying_again()) {
-    if (checkpoints_.DueAgain(now) == version_) {
+  } else if (checkpoints_.Insists(version_)) {
+    if (checkpoints_.IsDueAgain(version_, now)) {
       checkpoints_.OrderNow(version_, /*partial=*/false, Progress(now), now);
       SendOrdersToAll(actions);
     } else if (checkpoints_.IsHopeless(now)) {
       Fail(Unavailable("the last checkpoint could not be saved: not all servers have answered"),
            actions);
     }
-  } else if (members_.workers.empty() && stop_requested_ && stop_at_ != version_) {
-    EndWith(Unavailable("stopped while no worker was left"), now, actions);
+  } else if (stop_requested_ && stop_at_ != version_ &&
+             (members_.workers.empty() || alone_ || (leases_.HasOrphans() && !Claims()))) {
+    // Nobody brings the round to its end.
+    EndWith(Unavailable("stopped while there were too few workers"), now, actions);
   } else if (now - moved_at_ > limit) {
-    EndWith(Unavailable("no round has closed for " + InSeconds(limit) +
+    EndWith(Unavailable("no round has closed for " + InWholeSeconds(limit) +
                         " (cluster.stall_timeout_s): waited for " + WaitsFor(now)),
             now, actions);
   } else {
@@ -627,7 +382,7 @@ void Coordinator::TickTraining(TimeUs now, ServerActions* actions) {
 void Coordinator::TickWaiting(TimeUs now, ServerActions* actions) {
   const auto& cluster = experiment_.cluster;
   const bool beginning = went_back_why_.empty();
-  const TimeUs limit = Seconds(beginning ? cluster.join_timeout_s : cluster.stall_timeout_s);
+  const TimeUs limit = FromSeconds(beginning ? cluster.join_timeout_s : cluster.stall_timeout_s);
   const std::string missing = WaitsForProcesses(now);
   const bool late = now - waiting_since_ > limit;
   const bool enough = static_cast<int>(members_.Takers(leases_).size()) >= cluster.min_workers;
@@ -637,27 +392,12 @@ void Coordinator::TickWaiting(TimeUs now, ServerActions* actions) {
   } else if (stop_requested_ && beginning) {
     Fail(Unavailable("stopped before the training began"), actions);
   } else if (late) {
-    Fail(Unavailable("waited " + InSeconds(limit) + " for " + missing), actions);
-  }
-}
-
-// Leaves when everybody has asked since the end, or after a while.
-void Coordinator::ExitWhenTold(TimeUs now, ServerActions* actions) {
-  if (over_since_ == 0) over_since_ = now;
-  if (!members_.AllToldEnd() && now - over_since_ < kFarewell) return;
-  if (phase_ == Phase::kFailed) {
-    actions->push_back(ExitAction{failure_});
-  } else if (stop_at_ >= 0) {
-    actions->push_back(
-        ExitAction{Unavailable("stopped after round " + std::to_string(stop_at_) +
-                               ", which is saved: start the job again to go on from there")});
-  } else {
-    actions->push_back(ExitAction{OkStatus()});
+    Fail(Unavailable("waited " + InWholeSeconds(limit) + " for " + missing), actions);
   }
 }
 
 double Coordinator::ElapsedSeconds(TimeUs now) const {
-  return elapsed_before_ + SecondsSince(started_, now);
+  return elapsed_before_ + ToSeconds(now - started_);
 }
 
 wire::JobStatus Coordinator::Describe(TimeUs now) const {

@@ -11,17 +11,22 @@
 // leave, leases move at a round whose end was saved, so that what a partition carries moves along
 // (lease_table.h). When weights are lost, or (cluster.recovery=exact) what partitions carried, the
 // job goes back: the generation is raised, which makes every message of the time before count for
-// nothing, all servers load the newest good checkpoint, and training begins there. A process that
-// is merely silent, and comes back as it was, costs nothing but the wait.
+// nothing, all servers load the newest good checkpoint, and training begins there. Where versions
+// are kept twice (cluster.replicas) a server that was started again gets its part from the next one
+// instead: the generation is raised too, but all the others go on where they are. A process that is
+// merely silent, and comes back as it was, costs nothing but the wait.
 //
 // Owned by a ServerNode; one thread.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -49,9 +54,13 @@ class Coordinator {
   Coordinator(const JobIdentity& identity, const Experiment& experiment, const std::string& host,
               uint32_t generation, std::optional<checkpoint::Manifest> restored, TimeUs now);
 
-  // Goes up when the job goes back.
+  // Goes up when weights are lost.
   uint32_t generation() const { return generation_; }
-  // Not known yet where the generation starts; until it is, nobody can be welcomed.
+  // The generation in which the job began or last went back; in a later one what is lost was kept
+  // twice, and everybody else goes on where it is.
+  uint32_t since() const { return since_; }
+  // Not known yet where the generation starts, or its number is not durable yet; until then nobody
+  // can be welcomed.
   bool choosing() const { return choosing_; }
   // Where the generation starts: 0 or the checkpoint's version.
   int64_t start_version() const { return start_version_; }
@@ -78,6 +87,12 @@ class Coordinator {
   void OnChosen(const Result<std::optional<checkpoint::Manifest>>& chosen, TimeUs now,
                 ServerActions* actions);
 
+  // The answer to ClaimGenerationAction.
+  void OnClaimed();
+  // A coordinator that was started again: chunk 0 is back, at `version`, with what the former one
+  // said about the round that starts from it.
+  void Resume(int64_t version, const Directive& said, TimeUs now, ServerActions* actions);
+
   // Server 0's own shard: what OnHeartbeat is for the others.
   void OnOwnReport(const wire::ServerReport& report, TimeUs now, ServerActions* actions);
   // Chunk 0 has reached `version`; what the round that starts from it is to do.
@@ -97,13 +112,23 @@ class Coordinator {
 
  private:
   static constexpr TimeUs kTick = 100 * kMillisecond;
+  static constexpr size_t kMaxWorkers = 4096;
+  static constexpr size_t kRoundTimes = 9;
   enum class Phase { kWaiting, kTraining, kFinished, kFailed };
 
+  // held: the sender is to keep what it sent.
+  static void AcknowledgeTo(const PeerName& to, const wire::Header& header, bool held,
+                            ServerActions* actions);
   Status OnServerHello(const PeerName& from, const wire::Hello& hello, TimeUs now,
                        ServerActions* actions);
   void OnServerReport(int server, const wire::ServerReport& report, TimeUs now,
                       ServerActions* actions);
   void Begin(TimeUs now, ServerActions* actions);
+  void Decide(TimeUs now, ServerActions* actions);
+  void TickClaims(TimeUs now, ServerActions* actions);
+  bool Claims() const;
+  void ReleaseEvaluations(int64_t version, ServerActions* actions);
+  void Recover(int server, const std::string& why, TimeUs now, ServerActions* actions);
   void GoBack(const std::string& why, TimeUs now, ServerActions* actions);
   void Lose(const PeerName& peer, const std::string& why, TimeUs now, ServerActions* actions);
   void LetGo(const PeerName& peer, ServerActions* actions);
@@ -112,16 +137,23 @@ class Coordinator {
   int64_t OldestOpenRound() const;
   bool SpreadIsDue(TimeUs now);
   void HelpStragglers(TimeUs now, ServerActions* actions);
+  TimeUs TypicalRound() const;
   void SendOrders(const PeerName& to, ServerActions* actions);
   void SendOrdersToAll(ServerActions* actions);
   void Fail(Status status, ServerActions* actions);
   void FinishIfDone(TimeUs now, ServerActions* actions);
   bool Over() const { return phase_ == Phase::kFinished || phase_ == Phase::kFailed; }
   void NoticeSilence(TimeUs now, ServerActions* actions);
+  void NoticeCuts(TimeUs now, ServerActions* actions);
+  void OnLost(const std::string& who, const std::string& why, TimeUs now, ServerActions* actions);
   void TickWaiting(TimeUs now, ServerActions* actions);
   void TickTraining(TimeUs now, ServerActions* actions);
   void ExitWhenTold(TimeUs now, ServerActions* actions);
+  Directive Direct(int64_t version, TimeUs now);
   bool SaveIsDue(int64_t version, TimeUs now);
+  // What the job ends with: its last round's, or where it was stopped.
+  int64_t LastVersion() const;
+  TimeUs SaveLimit(int64_t version) const;
   void OnSaveFailed(int64_t version, const std::string& why, TimeUs now, ServerActions* actions);
   void EndWith(Status status, TimeUs now, ServerActions* actions);
   checkpoint::Progress Progress(TimeUs now) const;
@@ -133,6 +165,7 @@ class Coordinator {
   JobIdentity identity_;
   Experiment experiment_;
   uint32_t generation_ = 1;
+  uint32_t since_ = 1;
   int64_t start_version_ = 0;
   std::optional<checkpoint::Manifest> restored_;
 
@@ -152,15 +185,22 @@ class Coordinator {
   bool alone_ = false;   // nobody is heard any more
   TimeUs over_since_ = 0;
   bool choosing_ = false;
-  std::string went_back_why_;  // "" in the first generation of this process
+  // Started again, maybe: not known yet whether the other servers still have what the job is about.
+  bool undecided_ = false;
+  // They have: until then workers that took part say which partitions are theirs. 0: not (any
+  // more).
+  TimeUs claims_until_ = 0;
+  int64_t resumed_version_ = -1;  // of chunk 0 then; -1: not known yet
+  std::string went_back_why_;     // "" in the first generation of this process
   Members members_;
   std::set<PeerName> replaced_;                          // workers whose name a later process took
   std::set<std::pair<int, uint64_t>> replaced_servers_;  // index and incarnation, likewise
   LeaseTable leases_;
 
-  int64_t version_ = -1;        // of chunk 0
-  bool spread_wanted_ = false;  // a worker joined or leaves: move leases at the next chance
-  int64_t spread_at_ = -1;      // the saved version at which they move
+  int64_t version_ = -1;            // of chunk 0
+  std::deque<TimeUs> round_times_;  // how long the last rounds took
+  bool spread_wanted_ = false;      // a worker joined or leaves: move leases at the next chance
+  int64_t spread_at_ = -1;          // the saved version at which they move
   TimeUs spread_last_ = 0;
   bool stop_requested_ = false;
   int64_t stop_at_ = -1;  // the version that the job stops at before its end
@@ -170,6 +210,9 @@ class Coordinator {
   std::string first_loss_;  // the first worker that was lost, and why
 
   EpochLedger ledger_;
+  // Evaluations that their workers keep until a later coordinator would know of them: version,
+  // partition, worker.
+  std::set<std::tuple<int64_t, int, PeerName>> held_evaluations_;
 };
 
 }  // namespace kumo

@@ -11,6 +11,26 @@ void Add(const wire::Metrics& from, wire::Metrics* to) {
 
 }  // namespace
 
+EpochLedger::EpochLedger(const wire::CoordinatorState& state) : progress_(state.progress()) {
+  for (const auto& ended : state.ended_epochs()) {
+    ended_[ended.epoch()] = ended.train();
+    auto& evaluations = evaluations_[ended.epoch()];
+    evaluations.insert(ended.evaluated().begin(), ended.evaluated().end());
+  }
+}
+
+void EpochLedger::Describe(wire::CoordinatorState* state) const {
+  *state->mutable_progress() = progress_;
+  for (const auto& [epoch, train] : ended_) {
+    auto* ended = state->add_ended_epochs();
+    ended->set_epoch(epoch);
+    *ended->mutable_train() = train;
+    const auto evaluations = evaluations_.find(epoch);
+    if (evaluations == evaluations_.end()) continue;
+    ended->mutable_evaluated()->insert(evaluations->second.begin(), evaluations->second.end());
+  }
+}
+
 void EpochLedger::Start(const JobPlan& plan, int64_t version) {
   const int epoch = plan.EvaluatedEpoch(version);
   if (epoch < 0) return;

@@ -30,6 +30,11 @@ class EpochLedger {
   // restored: of the checkpoint that the job goes on from. elapsed_seconds is not touched here.
   explicit EpochLedger(const checkpoint::Progress& restored) : progress_(restored) {}
 
+  // Of a coordinator that was started again and goes on where the former one was.
+  explicit EpochLedger(const wire::CoordinatorState& state);
+  // Fills in what that constructor reads.
+  void Describe(wire::CoordinatorState* state) const;
+
   // The job starts at `version`: an epoch that ended there is still to be evaluated.
   void Start(const JobPlan& plan, int64_t version);
   // The round that made `version` has closed. Requires samples in it.

@@ -93,6 +93,11 @@ void LeaseTable::Begin(const std::vector<PeerName>& workers, int64_t from) {
   }
 }
 
+void LeaseTable::Claim(int partition, const PeerName& worker, int64_t from) {
+  Lease& lease = leases_[partition];
+  if (lease.worker.empty() || from > lease.from) lease = {worker, from, "", false};
+}
+
 bool LeaseTable::Lose(const PeerName& worker, int64_t oldest_open) {
   bool lost = false;
   std::erase_if(helpers_, [&](const auto& entry) { return entry.second.worker == worker; });
@@ -137,6 +142,7 @@ void LeaseTable::LeaseOrphans(const std::vector<Taker>& takers, int64_t oldest_o
     if (!lease.worker.empty()) continue;
     if (!lease.stored && lease.before.empty()) lease.from = oldest_open;
     lease.worker = loads.Give();
+    helpers_.erase(static_cast<int>(p));  // that would be less than the lease
     LOG(INFO) << "partition " << p << " goes to " << lease.worker << " from round " << lease.from
               << " on";
   }
@@ -147,6 +153,7 @@ void LeaseTable::Spread(const std::vector<Taker>& takers, int64_t from) {
   const auto move = [&](Lease* lease, const PeerName& to) {
     LOG(INFO) << "partition " << lease - leases_.data() << " moves from " << lease->worker << " to "
               << (to.empty() ? "nobody yet" : to) << " at round " << from;
+    helpers_.erase(static_cast<int>(lease - leases_.data()));
     *lease = {to, from, lease->worker, false};
   };
   for (Lease& lease : leases_) {

@@ -49,6 +49,9 @@ class LeaseTable {
   // Contiguous runs of partitions from round `from` on, in the order of `workers` (at least one).
   void Begin(const std::vector<PeerName>& workers, int64_t from);
 
+  // A worker has it from `from` on, as it says itself; where two say so, the later lease counts.
+  void Claim(int partition, const PeerName& worker, int64_t from);
+
   // A worker is gone without a word: its partitions are nobody's, and what it had not handed over
   // is lost. True when there was anything of the kind.
   bool Lose(const PeerName& worker, int64_t oldest_open);

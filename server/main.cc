@@ -85,7 +85,13 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
         std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
     record.tensorboard = experiment.output.tensorboard;
     record.jsonl = experiment.output.jsonl;
-    if (settings.restored) record.resumed_round = settings.restored->version();
+    // Where versions are kept twice the job may be further, in the other servers' memory.
+    const bool may_be_further = experiment.cluster.replicas > 1;
+    if (may_be_further) {
+      record.resumed_round = RunRecorderSettings::kKeepAll;
+    } else if (settings.restored) {
+      record.resumed_round = settings.restored->version();
+    }
     KUMO_ASSIGN_OR_RETURN(recorder, RunRecorder::Open(record, files, &clock, &console));
     if (experiment.checkpoint.resume == "never") {
       const std::string folder = JoinPath(experiment.output.directory, "checkpoints");
@@ -93,7 +99,7 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
       if (aside) recorder->Say("starts anew; the checkpoints until now are in " + folder + ".old");
     }
     for (const std::string& skipped : resume.skipped) recorder->Say("passes over " + skipped);
-    if (settings.restored) {
+    if (settings.restored && !may_be_further) {
       recorder->Say("goes on from checkpoint " + settings.restored->name());
     }
     KUMO_ASSIGN_OR_RETURN(settings.generation,

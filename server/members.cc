@@ -8,9 +8,8 @@
 namespace kumo {
 namespace {
 
-std::string InSeconds(TimeUs time) { return std::to_string(time / kSecond) + " s"; }
-
-double SecondsSince(TimeUs then, TimeUs now) { return static_cast<double>(now - then) * 1e-6; }
+// Until a lost connection is made again, and both ends have noticed.
+constexpr TimeUs kReconnecting = 5 * kSecond;
 
 }  // namespace
 
@@ -61,7 +60,8 @@ const WorkerMember* Members::Find(const PeerName& worker) const {
 std::vector<LeaseTable::Taker> Members::Takers(const LeaseTable& leases) const {
   std::vector<LeaseTable::Taker> takers;
   for (const auto& [peer, worker] : workers) {
-    if (!worker.leaving) takers.push_back({peer, leases.Count(peer) > 0 ? worker.block_ms : 0});
+    if (!worker.leaving && !worker.cut_off)
+      takers.push_back({peer, leases.Count(peer) > 0 ? worker.block_ms : 0});
   }
   return takers;
 }
@@ -72,10 +72,12 @@ bool Members::ServersAreReady() const {
 }
 
 int64_t Members::OldestOpenRound(int64_t version) const {
+  int64_t oldest = version;
   for (const ServerMember& server : servers) {
-    if (server.report.ready()) version = std::min(version, server.report.version());
+    // Chunks are one version apart at most.
+    oldest = std::min(oldest, server.report.ready() ? server.report.version() : version - 1);
   }
-  return version;
+  return oldest;
 }
 
 std::vector<int> Members::MissingPartitions(int64_t round) const {
@@ -101,13 +103,24 @@ std::vector<PeerName> Members::SilentWorkers(TimeUs now, TimeUs limit) const {
   return silent;
 }
 
+std::optional<int> Members::CutOffFrom(const WorkerMember& worker, TimeUs now, TimeUs limit) const {
+  for (const int32_t index : worker.report.unheard()) {
+    if (index < 1 || index >= std::ssize(servers)) continue;
+    const ServerMember& server = servers[index];
+    // Whoever has just come back may not have answered the worker yet.
+    const bool there = !server.peer.empty() && !server.silent && now - server.seen <= limit;
+    if (there && now - server.back_at > limit + kReconnecting) return index;
+  }
+  return std::nullopt;
+}
+
 void Members::MarkSilentServers(TimeUs now, TimeUs limit) {
   for (size_t i = 1; i < servers.size(); ++i) {
     ServerMember& server = servers[i];
     if (server.peer.empty() || server.silent || now - server.seen <= limit) continue;
     server.silent = true;
     LOG(WARNING) << "server " << i << " on " << server.hello.host() << " is silent for "
-                 << InSeconds(limit) << "; the job waits for it";
+                 << InWholeSeconds(limit) << "; the job waits for it";
   }
 }
 
@@ -129,7 +142,7 @@ std::string Members::WaitsForServers(TimeUs now, bool loading_counts) const {
       missing += name;
     } else if (server.silent) {
       missing += name + " on " + server.hello.host() + " (silent for " +
-                 InSeconds(now - server.seen) + ")";
+                 InWholeSeconds(now - server.seen) + ")";
     } else if (loading_counts && !server.report.ready()) {
       missing += name + " (loading)";
     }
@@ -145,7 +158,7 @@ std::string Members::WaitsForPartitions(TimeUs now, const LeaseTable& leases) co
     const std::string& text = server.report.waits_for();
     const WorkerMember* worker = Find(leases.leases()[partition].worker);
     if (!worker) return text + " (nobody's)";
-    return text + " (" + worker->Name() + ", seen " + InSeconds(now - worker->seen) +
+    return text + " (" + worker->Name() + ", seen " + InWholeSeconds(now - worker->seen) +
            " ago: " + worker->report.state() + ")";
   }
   return servers[0].report.waits_for();
@@ -162,7 +175,7 @@ void Members::Describe(TimeUs now, const LeaseTable& leases, wire::JobStatus* st
     wire::JobStatus::Worker* w = status->add_workers();
     w->set_name(worker.hello.name());
     w->set_host(worker.hello.host());
-    w->set_seen_seconds_ago(SecondsSince(worker.seen, now));
+    w->set_seen_seconds_ago(ToSeconds(now - worker.seen));
     *w->mutable_report() = worker.report;
     w->set_samples_per_second(worker.samples_per_second);
     w->mutable_report()->clear_partitions();
@@ -176,7 +189,7 @@ void Members::Describe(TimeUs now, const LeaseTable& leases, wire::JobStatus* st
     wire::JobStatus::Server* s = status->add_servers();
     s->set_index(static_cast<int32_t>(i));
     s->set_host(servers[i].hello.host());
-    s->set_seen_seconds_ago(SecondsSince(servers[i].seen, now));
+    s->set_seen_seconds_ago(ToSeconds(now - servers[i].seen));
     *s->mutable_report() = servers[i].report;
   }
 }

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,7 @@ struct WorkerMember {
   double samples_per_second = 0;
   double block_ms = 0;  // smoothed; 0: not known yet
   bool leaving = false;
+  bool cut_off = false;  // from another server, which we hear
   bool told_end = false;
 
   // "worker-1 on alpha"
@@ -44,8 +46,10 @@ struct ServerMember {
   wire::Hello hello;
   TimeUs seen = 0;
   wire::ServerReport report;
-  bool silent = false;     // for longer than a process may be
-  int64_t leaves_at = -1;  // told to leave; may when this version is saved
+  bool silent = false;      // for longer than a process may be
+  TimeUs back_at = 0;       // it has been heard, and ready, since then
+  bool recovering = false;  // was started again, and fetches what it is to hold
+  int64_t leaves_at = -1;   // told to leave; may when this version is saved
   bool told_end = false;
 };
 
@@ -63,8 +67,9 @@ class Members {
   // Null when it does not take part.
   WorkerMember* Find(const PeerName& worker);
   const WorkerMember* Find(const PeerName& worker) const;
-  // Workers that may hold leases: those that were not told to leave. Of one that holds none now the
-  // time for a block is not known: it may have been frozen when it was measured.
+  // Workers that may hold leases: those that were not told to leave, and reach all servers. Of one
+  // that holds none now the time for a block is not known: it may have been frozen when it was
+  // measured.
   std::vector<LeaseTable::Taker> Takers(const LeaseTable& leases) const;
 
   bool ServersAreReady() const;
@@ -72,13 +77,15 @@ class Members {
   // else.
   int64_t OldestOpenRound(int64_t version) const;
 
-  // Partitions whose contribution to a round some shard waits for. Empty where a shard misses so
-  // many that it has not named them all.
+  // Partitions whose contribution to a round some shard waits for, as last reported. Empty where a
+  // shard misses so many that it has not named them all.
   std::vector<int> MissingPartitions(int64_t round) const;
 
   // Nobody is to be blamed for the time until now.
   void ForgiveSilence(TimeUs now);
   std::vector<PeerName> SilentWorkers(TimeUs now, TimeUs limit) const;
+  // A server that a worker does not hear, though we do; none where it hears all.
+  std::optional<int> CutOffFrom(const WorkerMember& worker, TimeUs now, TimeUs limit) const;
   // Marks them and says so in the log, once.
   void MarkSilentServers(TimeUs now, TimeUs limit);
   // Everybody has asked since the end.

@@ -61,6 +61,12 @@ Result<ResumePoint> Newest(FileSystem& files, const Experiment& experiment, int6
   for (const std::string& name : names) {
     Result<checkpoint::Manifest> manifest = VerifyCheckpoint(files, folder, name);
     if (!manifest.ok()) {
+      // What may be good, and only cannot be read just now, is not passed over: it would be
+      // deleted.
+      const StatusCode code = manifest.status().code();
+      if (code == StatusCode::kUnavailable || code == StatusCode::kResourceExhausted) {
+        return manifest.status().WithContext("checkpoint " + name);
+      }
       point.skipped.push_back(name + ": " + manifest.status().message());
       continue;
     }
@@ -120,13 +126,17 @@ Result<uint32_t> ClaimGeneration(FileSystem& files, const Experiment& experiment
   return generation;
 }
 
-Result<std::optional<checkpoint::Manifest>> ChooseCheckpoint(FileSystem& files,
-                                                             const Experiment& experiment,
-                                                             uint32_t generation, int64_t newest) {
+void KeepGeneration(FileSystem& files, const Experiment& experiment, uint32_t generation) {
   if (Status status = WriteGeneration(files, experiment, generation); !status.ok()) {
     LOG(WARNING) << status.message()
                  << "; should server 0 be started again, old messages may confuse it";
   }
+}
+
+Result<std::optional<checkpoint::Manifest>> ChooseCheckpoint(FileSystem& files,
+                                                             const Experiment& experiment,
+                                                             uint32_t generation, int64_t newest) {
+  KeepGeneration(files, experiment, generation);
   KUMO_ASSIGN_OR_RETURN(ResumePoint point, Newest(files, experiment, newest));
   for (const std::string& skipped : point.skipped) LOG(ERROR) << "passes over " << skipped;
   return std::move(point.manifest);

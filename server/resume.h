@@ -30,9 +30,13 @@ Result<ResumePoint> FindCheckpointToResume(FileSystem& files, const Experiment& 
 Result<uint32_t> ClaimGeneration(FileSystem& files, const Experiment& experiment,
                                  uint32_t at_least);
 
-// For a job that goes back: makes `generation` durable as ClaimGeneration does (only a warning
-// where it cannot), and finds the newest checkpoint that verifies, of a round up to `newest`; none
-// where there is none. FailedPrecondition where there are some but none is good.
+// Makes a generation that is in use durable as ClaimGeneration does; only a warning where it
+// cannot.
+void KeepGeneration(FileSystem& files, const Experiment& experiment, uint32_t generation);
+
+// For a job that goes back: KeepGeneration, and finds the newest checkpoint that verifies, of a
+// round up to `newest`; none where there is none. FailedPrecondition where there are some but none
+// is good.
 Result<std::optional<checkpoint::Manifest>> ChooseCheckpoint(FileSystem& files,
                                                              const Experiment& experiment,
                                                              uint32_t generation, int64_t newest);

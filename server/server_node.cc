@@ -12,8 +12,12 @@ namespace {
 
 constexpr size_t kMaxMembers = 4096;
 constexpr TimeUs kResend = 500 * kMillisecond;
+constexpr TimeUs kTick = 100 * kMillisecond;
 
-TimeUs Seconds(double seconds) { return static_cast<TimeUs>(seconds * 1e6); }
+bool IsBetweenNeighbours(const wire::Header& header) {
+  const wire::Type type = header.type() == wire::ACK ? header.acknowledges() : header.type();
+  return type == wire::REPLICATE || type == wire::FETCH_REPLICA;
+}
 
 const PeerName& CoordinatorPeer() {
   static const PeerName* const name = new PeerName(ServerPeer(0));
@@ -28,6 +32,7 @@ ServerNode::ServerNode(ServerNodeSettings settings, TimeUs now)
   coordinator_.emplace(settings_.identity, settings_.experiment, settings_.host,
                        settings_.generation, settings_.restored, now);
   generation_ = coordinator_->generation();
+  since_ = coordinator_->since();
   start_version_ = coordinator_->start_version();
   restore_ = coordinator_->restore_name();
 }
@@ -47,6 +52,8 @@ ServerActions ServerNode::OnMessage(const PeerName& from, const Message& message
     OnHello(from, message, now, &actions);
   } else if (header.job() != settings_.identity.JobId()) {
     // Another job's; its hello is answered, nothing else is.
+  } else if (IsBetweenNeighbours(header)) {
+    OnFromNeighbour(from, message, now, &actions);
   } else if (!coordinates() && from == CoordinatorPeer()) {
     OnFromCoordinator(message, now, &actions);
   } else {
@@ -81,10 +88,12 @@ void ServerNode::OnHello(const PeerName& from, const Message& message, TimeUs no
       Refuse(from, status, actions, worker ? 0 : hello.incarnation());
       return;
     }
-    if (coordinator_->choosing()) {
-      if (early_.size() < kMaxMembers) early_.insert(from);
+    if (coordinator_->choosing() || (worker && fetch_)) {
+      if (early_.size() < kMaxMembers) early_[from] = worker;
       return;
     }
+  } else if (fetch_) {
+    return;  // it would send what it has kept for us; it asks again
   }
   members_[from].seen = now;
   Welcome(from, actions);
@@ -100,16 +109,16 @@ Status ServerNode::LearnSpec(const wire::JobSpec& wire_spec, TimeUs now, ServerA
   }
   KUMO_ASSIGN_OR_RETURN(plan_, PlanFor(settings_.experiment, spec));
   spec_ = std::move(spec);
+  if (coordinates()) {
+    coordinator_->OnSpec(*plan_, ShardMap(spec_->layout, settings_.identity.servers, ChunkBytes()),
+                         *spec_);
+    if (coordinator_->choosing()) return OkStatus();  // built when it is known with what
+  }
   if (Status status = BuildShard(now, actions); !status.ok()) {
     spec_.reset();
     return status;
   }
-  if (coordinates()) {
-    coordinator_->OnSpec(*plan_, shard_->map(), *spec_);
-    coordinator_->OnOwnReport(Report(), now, actions);
-  }
-  LOG(INFO) << "holds " << shard_->bytes() << " of " << shard_->layout().size() * sizeof(float)
-            << " bytes of weights";
+  if (coordinates()) coordinator_->OnOwnReport(Report(), now, actions);
   return OkStatus();
 }
 
@@ -117,34 +126,43 @@ Status ServerNode::LearnSpec(const wire::JobSpec& wire_spec, TimeUs now, ServerA
 Status ServerNode::BuildShard(TimeUs now, ServerActions* actions) {
   const Experiment& experiment = settings_.experiment;
   ShardSettings settings;
-  settings.generation = generation_;
+  settings.generation = since_;
   settings.index = settings_.index;
   settings.servers = settings_.identity.servers;
-  settings.chunk_bytes = experiment.cluster.chunk_kib * 1024;
+  settings.chunk_bytes = ChunkBytes();
   settings.state_slots = StateSlots(experiment, *spec_);
+  settings.replicate = KeepsVersionsTwice();
   const auto observe = [this](int64_t version, const wire::Metrics& metrics) {
     return coordinator_->OnVersion(version, metrics, now_, observed_);
   };
   KUMO_ASSIGN_OR_RETURN(shard_, Shard::Make(settings, experiment, *plan_, spec_->layout, observe));
-  ready_ = restore_.empty();
-  if (!ready_) actions->push_back(RestoreAction{generation_, restore_, ShardRange()});
   now_ = now;
+  LOG(INFO) << "holds " << shard_->bytes() << " of " << shard_->layout().size() * sizeof(float)
+            << " bytes of weights";
+  if (since_ != generation_) {
+    // The job has not gone back: the next server has what this one is to hold.
+    fetch_.emplace(ReplicaHolder(settings_.index, settings_.identity.servers), shard_->chunks());
+    TickFetch(now, actions);
+    return OkStatus();
+  }
+  ready_ = restore_.empty();
+  next_heartbeat_ = now;  // tell the coordinator
+  if (!ready_) actions->push_back(RestoreAction{generation_, restore_, shard_->range()});
   return OkStatus();
 }
 
 // What belongs to a generation that is over.
 void ServerNode::LeaveGeneration() {
   shard_.reset();
-  ready_ = false;
-  members_.clear();
-  unsent_saves_.clear();
+  fetch_.reset();
+  replica_.Clear();
+  ready_ = lost_ = false;
 }
 
 // The coordinator wants a version saved without waiting for a round's end; once per attempt.
 void ServerNode::SaveNow(const Checkpoints::Order& order, TimeUs now, ServerActions* actions) {
-  if (order.attempt == save_attempt_ || order.version < 0) return;
+  if (order.attempt == save_attempt_ || order.version < 0 || !shard_ || !ready_) return;
   save_attempt_ = order.attempt;
-  if (!shard_ || !ready_) return;
   if (Status status = shard_->SaveNow(order.version, order.partial, actions); !status.ok()) {
     ReportSaved(order.version, status, now, actions);
   }
@@ -155,27 +173,39 @@ void ServerNode::FollowCoordinator(TimeUs now, ServerActions* actions) {
   if (!coordinates()) return;
   if (coordinator_->generation() != generation_) {
     generation_ = coordinator_->generation();
-    LeaveGeneration();
+    save_attempt_ = 0;
+    members_.clear();
+    if (coordinator_->since() == generation_) {
+      LeaveGeneration();
+    } else if (shard_) {
+      shard_->ReplicateAgain(actions);
+    }
   }
+  if (coordinator_->choosing()) return;
+  since_ = coordinator_->since();
   if (shard_) {
     SaveNow(coordinator_->save_order(), now, actions);
-    return;
+  } else if (spec_) {
+    start_version_ = coordinator_->start_version();
+    restore_ = coordinator_->restore_name();
+    if (Status status = BuildShard(now, actions); !status.ok()) Fail(status, now, actions);
   }
-  if (!spec_ || coordinator_->choosing()) return;
-  start_version_ = coordinator_->start_version();
-  restore_ = coordinator_->restore_name();
-  if (Status status = BuildShard(now, actions); !status.ok()) Fail(status, now, actions);
-  for (const PeerName& peer : std::exchange(early_, {})) {
+  std::erase_if(early_, [&](const auto& entry) {
+    const auto& [peer, worker] = entry;
+    if (worker && fetch_) return false;
     members_[peer].seen = now;
     Welcome(peer, actions);
-  }
+    return true;
+  });
 }
 
-// Another server: joins the newest generation, with nothing of the one before.
+// Another server: joins the newest generation. What it keeps it learns there.
 void ServerNode::Rejoin(uint32_t generation, TimeUs now) {
   LOG(WARNING) << "generation " << generation_ << " is over";
   newest_generation_ = std::max(newest_generation_, generation);
-  LeaveGeneration();
+  if (!KeepsVersionsTwice()) LeaveGeneration();  // the job can only have gone back
+  members_.clear();
+  unsent_saves_.clear();
   generation_ = 0;
   next_hello_ = heard_ = now;
 }
@@ -187,6 +217,13 @@ void ServerNode::OnWelcome(const wire::Header& header, TimeUs now, ServerActions
   start_version_ = welcome.version();
   restore_ = welcome.restore();
   next_heartbeat_ = now;
+  save_attempt_ = 0;
+  if (since_ != welcome.since()) LeaveGeneration();
+  since_ = welcome.since();
+  if (ready_) {
+    shard_->ReplicateAgain(actions);
+    return;
+  }
   if (!spec_) return;
   if (Status status = BuildShard(now, actions); !status.ok()) Fail(status, now, actions);
 }
@@ -214,6 +251,9 @@ void ServerNode::OnFromCoordinator(const Message& message, TimeUs now, ServerAct
     case wire::ACK:
       unsent_saves_.erase(header.round());
       return;
+    case wire::GONE:
+      Rejoin(generation_, now);
+      return;
     case wire::HEARTBEAT_REPLY:
       if (header.has_refusal()) {
         actions->push_back(ExitAction{ErrorFromPeer(
@@ -223,7 +263,7 @@ void ServerNode::OnFromCoordinator(const Message& message, TimeUs now, ServerAct
             header.orders().stopped() ? Unavailable("the job was stopped and saved") : OkStatus()});
       } else if (leave_by_ > 0 && header.orders().released()) {
         actions->push_back(ExitAction{Unavailable("was told to leave, and everything is saved")});
-      } else {
+      } else if (header.has_orders()) {
         const wire::Orders& orders = header.orders();
         SaveNow({orders.save_version(), orders.save_attempt(), orders.save_partial()}, now,
                 actions);
@@ -240,8 +280,10 @@ void ServerNode::OnFromMember(const PeerName& from, const Message& message, Time
   const wire::Header& header = message.header;
   if (member == members_.end()) {
     if (header.type() != wire::HEARTBEAT || generation_ == 0) return;
-    SendAction reply{from, {}};  // it has to join first
-    reply.message.header.set_type(wire::GONE);
+    // It has to join first; or again, when it sees our generation.
+    SendAction reply{from, {}};
+    const bool late = header.generation() != generation_;
+    reply.message.header.set_type(late ? wire::HEARTBEAT_REPLY : wire::GONE);
     actions->push_back(std::move(reply));
     return;
   }
@@ -303,7 +345,7 @@ ServerActions ServerNode::OnComputed(const ChunkWork& work, TimeUs now) {
   ServerActions actions;
   now_ = now;
   observed_ = &actions;
-  if (!shard_ || work.generation != generation_) return actions;
+  if (!shard_ || work.generation != shard_->generation()) return actions;
   shard_->OnComputed(work, &actions);
   return Done(std::move(actions), now);
 }
@@ -346,13 +388,14 @@ ServerActions ServerNode::OnRestored(uint32_t generation, const Result<ShardSnap
   if (!shard_ || generation != generation_ || ready_) return actions;
   now_ = now;
   observed_ = &actions;
-  Status status = snapshot.ok() ? shard_->Restore(*snapshot) : snapshot.status();
+  Status status = snapshot.ok() ? shard_->Restore(*snapshot, &actions) : snapshot.status();
   if (status.ok()) {
     ready_ = true;
+    next_heartbeat_ = now;  // tell the coordinator
     LOG(INFO) << "goes on from checkpoint " << restore_;
     if (coordinates()) coordinator_->OnOwnReport(Report(), now, &actions);
   } else {
-    Fail(FailedPrecondition("checkpoint " + restore_ + ": " + status.message()), now, &actions);
+    Fail(status.WithContext("checkpoint " + restore_), now, &actions);
   }
   return Done(std::move(actions), now);
 }
@@ -379,6 +422,11 @@ ServerActions ServerNode::OnChosen(uint32_t generation,
   return Done(std::move(actions), now);
 }
 
+ServerActions ServerNode::OnClaimed(uint32_t generation, TimeUs now) {
+  if (generation == generation_) coordinator_->OnClaimed();
+  return Done({}, now);
+}
+
 ServerActions ServerNode::RequestStop(TimeUs now) {
   ServerActions actions;
   if (coordinates()) {
@@ -386,7 +434,7 @@ ServerActions ServerNode::RequestStop(TimeUs now) {
   } else if (!ready_) {
     actions.push_back(ExitAction{Unavailable("was told to leave before it held anything")});
   } else {
-    leave_by_ = now + Seconds(settings_.experiment.checkpoint.grace_s);
+    leave_by_ = now + FromSeconds(settings_.experiment.checkpoint.grace_s);
     next_heartbeat_ = now;
   }
   return Done(std::move(actions), now);
@@ -394,8 +442,8 @@ ServerActions ServerNode::RequestStop(TimeUs now) {
 
 ServerActions ServerNode::Tick(TimeUs now) {
   ServerActions actions;
-  now_ = now;
-  const TimeUs forget_after = 2 * Seconds(settings_.experiment.cluster.suspect_after_s);
+  now_ = ticked_at_ = now;
+  const TimeUs forget_after = 2 * FromSeconds(settings_.experiment.cluster.suspect_after_s);
   for (auto member = members_.begin(); member != members_.end();) {
     const bool stays = coordinates() ? coordinator_->Knows(member->first)
                                      : now - member->second.seen <= forget_after;
@@ -406,6 +454,9 @@ ServerActions ServerNode::Tick(TimeUs now) {
     if (shard_) shard_->Forget(member->first);
     member = members_.erase(member);
   }
+  observed_ = &actions;
+  TickFetch(now, &actions);
+  if (shard_) shard_->Tick(now, &actions);
   if (coordinates()) {
     if (shard_) coordinator_->OnOwnReport(Report(), now, &actions);
     coordinator_->Tick(now, &actions);
@@ -419,9 +470,13 @@ void ServerNode::TickFollower(TimeUs now, ServerActions* actions) {
   const auto& cluster = settings_.experiment.cluster;
   // Server 0 may be started again, and the job goes on.
   const double limit = newest_generation_ == 0 ? cluster.join_timeout_s : cluster.stall_timeout_s;
-  if (now - heard_ > Seconds(limit)) {
+  if (now - heard_ > FromSeconds(limit)) {
     actions->push_back(ExitAction{Unavailable("server 0 does not answer since " +
                                               std::to_string((now - heard_) / kSecond) + " s")});
+    return;
+  }
+  if (leave_by_ > 0 && now > leave_by_) {
+    actions->push_back(ExitAction{Unavailable("was told to leave; no round was saved in time")});
     return;
   }
   if (generation_ == 0) {
@@ -440,15 +495,13 @@ void ServerNode::TickFollower(TimeUs now, ServerActions* actions) {
     hello->set_server_index(settings_.index);
     hello->set_servers(settings_.identity.servers);
     hello->set_chunk_kib(settings_.identity.chunk_kib);
+    hello->set_since(ready_ ? since_ : 0);
+    hello->set_holds_replica(HoldsReplica());
     actions->push_back(std::move(send));
     return;
   }
-  if (leave_by_ > 0 && now > leave_by_) {
-    actions->push_back(ExitAction{Unavailable("was told to leave; no round was saved in time")});
-    return;
-  }
   if (now >= next_heartbeat_) {
-    next_heartbeat_ = now + Seconds(cluster.heartbeat_s);
+    next_heartbeat_ = now + FromSeconds(cluster.heartbeat_s);
     SendAction send{CoordinatorPeer(), {}};
     send.message.header.set_type(wire::HEARTBEAT);
     *send.message.header.mutable_server_report() = Report();
@@ -464,19 +517,12 @@ void ServerNode::TickFollower(TimeUs now, ServerActions* actions) {
 TimeUs ServerNode::NextDeadline() const {
   if (coordinates()) return coordinator_->NextDeadline();
   TimeUs next = generation_ == 0 ? next_hello_ : next_heartbeat_;
+  if (fetch_ || (shard_ && shard_->replicating())) next = std::min(next, ticked_at_ + kTick);
   for (const auto& [version, save] : unsent_saves_) next = std::min(next, save.resend_at);
   return next;
 }
 
 wire::JobStatus ServerNode::Describe(TimeUs now) const { return coordinator_->Describe(now); }
-
-Range ServerNode::ShardRange() const {
-  const ShardMap& map = shard_->map();
-  const int first = map.FirstChunk(settings_.index);
-  const int last = map.FirstChunk(settings_.index + 1) - 1;
-  if (last < first) return {};
-  return {map.chunks()[first].range.begin, map.chunks()[last].range.end};
-}
 
 void ServerNode::SetTraffic(uint64_t bytes_sent, uint64_t bytes_received) {
   bytes_sent_ = bytes_sent;
@@ -486,6 +532,7 @@ void ServerNode::SetTraffic(uint64_t bytes_sent, uint64_t bytes_received) {
 wire::ServerReport ServerNode::Report() const {
   wire::ServerReport report;
   report.set_ready(ready_);
+  report.set_lost(lost_);
   report.set_leaving(leave_by_ > 0);
   report.set_bytes_sent(bytes_sent_);
   report.set_bytes_received(bytes_received_);
@@ -509,6 +556,7 @@ void ServerNode::Welcome(const PeerName& to, ServerActions* actions) {
   welcome->set_generation(generation_);
   welcome->set_version(start_version_);
   welcome->set_restore(restore_);
+  welcome->set_since(since_);
   actions->push_back(std::move(reply));
 }
 

@@ -10,7 +10,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 
 #include "common/clock.h"
@@ -19,6 +18,7 @@
 #include "common/transport/message.h"
 #include "server/actions.h"
 #include "server/coordinator.h"
+#include "server/replica_store.h"
 #include "server/shard.h"
 
 namespace kumo {
@@ -48,6 +48,7 @@ class ServerNode {
   ServerActions OnCommitted(uint32_t generation, int64_t version, const Status& status, TimeUs now);
   ServerActions OnChosen(uint32_t generation,
                          const Result<std::optional<checkpoint::Manifest>>& chosen, TimeUs now);
+  ServerActions OnClaimed(uint32_t generation, TimeUs now);
   // SIGTERM or a first Ctrl-C: server 0 saves and stops the job; another one leaves when a round
   // has been saved, or after checkpoint.grace_s.
   ServerActions RequestStop(TimeUs now);
@@ -77,17 +78,26 @@ class ServerNode {
                     ServerActions* actions);
   void OnToCoordinator(const PeerName& from, const Message& message, TimeUs now,
                        ServerActions* actions);
+  void OnFromNeighbour(const PeerName& from, const Message& message, TimeUs now,
+                       ServerActions* actions);
+  void OnReplicate(const PeerName& from, const Message& message, ServerActions* actions);
+  void OnFetchReplica(const PeerName& from, const wire::Header& header, ServerActions* actions);
+  void TickFetch(TimeUs now, ServerActions* actions);
   void OnWelcome(const wire::Header& header, TimeUs now, ServerActions* actions);
   Status LearnSpec(const wire::JobSpec& spec, TimeUs now, ServerActions* actions);
   Status BuildShard(TimeUs now, ServerActions* actions);
+  int64_t ChunkBytes() const { return settings_.experiment.cluster.chunk_kib * 1024; }
+  bool KeepsVersionsTwice() const;
+  // All chunks of the server before this one.
+  bool HoldsReplica() const;
+  // Whether this server keeps the versions of a chunk for `from`.
+  bool HoldsFor(const PeerName& from, int chunk) const;
   void LeaveGeneration();
   void FollowCoordinator(TimeUs now, ServerActions* actions);
   void Rejoin(uint32_t generation, TimeUs now);
   void SaveNow(const Checkpoints::Order& order, TimeUs now, ServerActions* actions);
   void ReportSaved(int64_t version, const Result<checkpoint::File>& file, TimeUs now,
                    ServerActions* actions);
-  // The part of the flat vector that the shard's chunks span.
-  Range ShardRange() const;
   void Welcome(const PeerName& to, ServerActions* actions);
   // incarnation: of the process that is meant, where several may have its name; 0: whoever has.
   void Refuse(const PeerName& to, const Status& status, ServerActions* actions,
@@ -105,18 +115,25 @@ class ServerNode {
   std::optional<JobPlan> plan_;
   std::unique_ptr<Shard> shard_;
   bool ready_ = false;              // has what the generation starts from
+  bool lost_ = false;               // and will not get it: nobody has kept it
   uint32_t generation_ = 0;         // 0: not welcomed yet
   uint32_t newest_generation_ = 0;  // that server 0 has spoken of
   int64_t start_version_ = 0;
   std::string restore_;
+  uint32_t since_ = 0;                 // the generation in which the job began or last went back
+  ReplicaStore replica_;               // of the server before this one; of the time since `since_`
+  std::optional<ReplicaFetch> fetch_;  // started again: what the next server kept
   std::map<PeerName, Member> members_;
-  std::set<PeerName> early_;  // said hello before it was known where the generation starts
+  // Said hello before it was known where the generation starts, or (workers: true) before this
+  // server could take what they have kept for it.
+  std::map<PeerName, bool> early_;
   uint64_t bytes_sent_ = 0;
   uint64_t bytes_received_ = 0;
   Status failure_;
   TimeUs leave_by_ = 0;   // was told to leave; 0: was not
   int save_attempt_ = 0;  // the last order to save now that was seen
-  TimeUs now_ = 0;        // of the call under way, for the shard's observer
+  TimeUs ticked_at_ = 0;
+  TimeUs now_ = 0;  // of the call under way, for the shard's observer
   ServerActions* observed_ = nullptr;
 
   // The others than server 0.

@@ -13,6 +13,8 @@ namespace kumo {
 namespace {
 
 constexpr TimeUs kLongestPoll = 100 * kMillisecond;
+// Terminals and `timeout` signal a process and its group: that is one request.
+constexpr TimeUs kSameRequest = 500 * kMillisecond;
 // Longer than a slow disk takes: the threads must be gone before what they work on is.
 constexpr int64_t kShutdownMs = 60'000;
 
@@ -69,8 +71,16 @@ Result<std::unique_ptr<ServerService>> ServerService::Make(ServerNodeSettings se
                         ZmqTransport::Make(TransportOptions(settings)));
   KUMO_RETURN_IF_ERROR(transport->Bind(bind_address));
   LOG(INFO) << "listens at " << transport->bound_address();
+  const auto& cluster = settings.experiment.cluster;
   if (settings.index > 0) {
-    KUMO_RETURN_IF_ERROR(transport->Connect(ServerPeer(0), settings.experiment.cluster.servers[0]));
+    KUMO_RETURN_IF_ERROR(transport->Connect(ServerPeer(0), cluster.servers[0]));
+    // The one that keeps what is here; the last server's is server 0, and server 1 has connected to
+    // server 0 itself.
+    const size_t next = static_cast<size_t>(settings.index) + 1;
+    if (cluster.replicas > 1 && next < cluster.servers.size()) {
+      KUMO_RETURN_IF_ERROR(
+          transport->Connect(ServerPeer(settings.index + 1), cluster.servers[next]));
+    }
   }
   return std::unique_ptr<ServerService>(new ServerService(
       std::move(settings), files, clock, signals, std::move(transport), std::move(recorder)));
@@ -95,6 +105,9 @@ ServerService::ServerService(ServerNodeSettings settings, FileSystem* files, con
 void ServerService::OnSignals() {
   for (int signal : signals_->Take()) {
     LOG(WARNING) << SignalName(signal);
+    const TimeUs now = clock_->NowUs();
+    if (stops_asked_ > 0 && now - stop_asked_at_ < kSameRequest) continue;
+    stop_asked_at_ = now;
     if (++stops_asked_ > 1) {
       exit_ = Unavailable(std::string("ended by ") + SignalName(signal));
       continue;
@@ -183,6 +196,8 @@ void ServerService::Perform(ServerActions actions) {
       Restore(*restore);
     } else if (auto* choose = std::get_if<ChooseCheckpointAction>(&action)) {
       Choose(*choose);
+    } else if (auto* claim = std::get_if<ClaimGenerationAction>(&action)) {
+      Claim(*claim);
     } else if (auto* commit = std::get_if<CommitAction>(&action)) {
       Commit(std::move(commit->manifest));
     } else if (auto* back = std::get_if<WentBackAction>(&action)) {
@@ -236,6 +251,13 @@ void ServerService::Choose(const ChooseCheckpointAction& choose) {
   });
 }
 
+void ServerService::Claim(const ClaimGenerationAction& claim) {
+  disk_.Submit([this, claim] {
+    KeepGeneration(*files_, settings_.experiment, claim.generation);
+    Complete([this, claim](TimeUs now) { return node_.OnClaimed(claim.generation, now); });
+  });
+}
+
 void ServerService::Commit(checkpoint::Manifest manifest) {
   manifest.set_name(CheckpointName(manifest.version()));
   disk_.Submit([this, manifest = std::move(manifest)] {
@@ -253,6 +275,7 @@ void ServerService::Commit(checkpoint::Manifest manifest) {
 void ServerService::GoBack(const WentBackAction& back) {
   if (!recorder_) return;
   recorder_->GoBack(back.version);
+  if (back.version < 0) return;
   recorder_->Say(back.why + ": goes on from round " + std::to_string(back.version));
 }
 

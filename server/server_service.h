@@ -50,6 +50,7 @@ class ServerService {
   void Save(SaveAction save);
   void Restore(const RestoreAction& restore);
   void Choose(const ChooseCheckpointAction& choose);
+  void Claim(const ClaimGenerationAction& claim);
   void Commit(checkpoint::Manifest manifest);
   void GoBack(const WentBackAction& back);
   void Record(const EpochEvaluatedAction& epoch);
@@ -69,6 +70,7 @@ class ServerService {
 
   std::optional<Status> exit_;
   int stops_asked_ = 0;
+  TimeUs stop_asked_at_ = 0;
   double last_accuracy_ = -1;  // on the validation set; -1: none yet
   TimeUs next_progress_ = 0;
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 
 #include <glog/logging.h>
 
@@ -10,18 +9,6 @@
 
 namespace kumo {
 namespace {
-
-Payload BytesOf(const FloatArray& array) {
-  return {array, std::as_bytes(std::as_const(*array).span())};
-}
-
-FloatArray MakeArray(size_t numbers) { return std::make_shared<Buffer<float>>(numbers); }
-
-FloatArray CopyFloats(std::span<const std::byte> bytes) {
-  FloatArray array = MakeArray(bytes.size() / sizeof(float));
-  std::memcpy(array->data(), bytes.data(), bytes.size());
-  return array;
-}
 
 // An array for a chunk's next version: `old` again where the chunk's own `holders` names for it are
 // the only ones. Others would be messages on their way and snapshots being written.
@@ -32,28 +19,12 @@ FloatArray Recycle(const FloatArray& old, long holders, size_t numbers) {
   return old;
 }
 
-bool Overlaps(const StateArray& array, Range range) {
-  return array.begin < range.end &&
-         array.begin + static_cast<int64_t>(array.numbers.size()) > range.begin;
-}
+}  // namespace
 
-// Where `array` overlaps `range`, copies its numbers to `out` (which starts at range.begin).
-// Returns how many.
-int64_t CopyOverlap(const StateArray& array, Range range, Buffer<float>* out) {
-  const int64_t begin = std::max(array.begin, range.begin);
-  const int64_t end = std::min(array.begin + static_cast<int64_t>(array.numbers.size()), range.end);
-  if (begin >= end) return 0;
-  std::copy_n(array.numbers.data() + (begin - array.begin), end - begin,
-              out->data() + (begin - range.begin));
-  return end - begin;
-}
-
-std::string Where(const wire::Header& header) {
+std::string Shard::Where(const wire::Header& header) {
   return "partition " + std::to_string(header.partition()) + ", round " +
          std::to_string(header.round()) + ", chunk " + std::to_string(header.chunk());
 }
-
-}  // namespace
 
 Result<std::unique_ptr<Shard>> Shard::Make(const ShardSettings& settings,
                                            const Experiment& experiment, const JobPlan& plan,
@@ -79,6 +50,18 @@ Shard::Shard(const ShardSettings& settings, const Experiment& experiment, const 
     state.arrived.resize(plan_.settings().partitions);
     chunks_.push_back(std::move(state));
   }
+  if (settings_.replicate) replicator_.emplace(ReplicaHolder(settings_.index, settings_.servers));
+}
+
+std::vector<Chunk> Shard::chunks() const {
+  std::vector<Chunk> chunks;
+  for (const ChunkState& state : chunks_) chunks.push_back(state.chunk);
+  return chunks;
+}
+
+Range Shard::range() const {
+  if (chunks_.empty()) return {};
+  return {chunks_.front().chunk.range.begin, chunks_.back().chunk.range.end};
 }
 
 Status Shard::MakeRules() {
@@ -101,63 +84,6 @@ Status Shard::MakeRules() {
 const std::shared_ptr<const Rule>& Shard::RuleFor(const RoundPlan& round, Segment segment) const {
   if (segment == Segment::kStatistics) return average_rule_;
   return round.mode == SyncMode::kGradient ? gradient_rule_ : block_rule_;
-}
-
-Status Shard::Restore(const ShardSnapshot& snapshot) {
-  const int64_t version = snapshot.version;
-  if (version < 0 || version > plan_.rounds()) {
-    return DataLoss("version " + std::to_string(version) + " is not one of this job's");
-  }
-  for (ChunkState& state : chunks_) {
-    KUMO_RETURN_IF_ERROR(RestoreChunk(snapshot, &state));
-  }
-  for (ChunkState& state : chunks_) {
-    state.version = version - 1;
-    ServerActions none;  // nobody has pulled yet
-    ReachVersion(&state, &none);
-  }
-  return OkStatus();
-}
-
-Status Shard::RestoreChunk(const ShardSnapshot& snapshot, ChunkState* state) {
-  const Range range = state->chunk.range;
-  int64_t start_numbers = 0;
-  state->start = MakeArray(range.size());
-  for (const StateArray& array : snapshot.arrays) {
-    FloatArray* target = nullptr;
-    switch (array.kind) {
-      case StateKind::kStart:
-        start_numbers += CopyOverlap(array, range, state->start.get());
-        continue;
-      case StateKind::kWeights:
-        target = &state->weights;
-        break;
-      case StateKind::kRuleSlot:
-        if (!Overlaps(array, range)) continue;
-        if (array.slot < 0 || array.slot >= Optimiser::kMaxSlots) continue;
-        if (static_cast<int>(state->slots.size()) <= array.slot)
-          state->slots.resize(array.slot + 1);
-        target = &state->slots[array.slot];
-        break;
-      case StateKind::kPartitionState:
-        if (!Overlaps(array, range)) continue;
-        target = &state->states[{array.partition, array.slot, snapshot.version}];
-        break;
-    }
-    if (!Overlaps(array, range)) continue;
-    if (!*target) *target = MakeArray(range.size());
-    CopyOverlap(array, range, target->get());
-  }
-  if (start_numbers != range.size()) {
-    return DataLoss("the checkpoint has " + std::to_string(start_numbers) + " of the " +
-                    std::to_string(range.size()) + " weights of chunk " +
-                    std::to_string(state->chunk.index));
-  }
-  if (!state->weights) state->weights = state->start;
-  for (FloatArray& slot : state->slots) {
-    if (!slot) slot = MakeArray(range.size());
-  }
-  return OkStatus();
 }
 
 Status Shard::OnMessage(const PeerName& from, const Message& message, ServerActions* actions) {
@@ -195,10 +121,13 @@ Status Shard::OnInitialise(const PeerName& from, const Message& message, ServerA
                            " have " + std::to_string(bytes.size()) + " bytes");
   }
   KUMO_RETURN_IF_ERROR(push_codecs_.exact().Check(bytes, state->chunk.range.size()));
-  Acknowledge(from, message.header, actions);
+  Acknowledge(from, message.header, /*held=*/false, actions);
   if (state->version >= 0) return OkStatus();
   state->start = state->weights = CopyFloats(bytes);
+  if (state->chunk.index == 0) Observe(0);
   ReachVersion(state, actions);
+  // Should they be lost they are made again: nobody waits for the next server.
+  ReplicateCurrent(state, actions);
   return OkStatus();
 }
 
@@ -247,7 +176,9 @@ Status Shard::OnPush(const PeerName& from, const Message& message, ServerActions
     state->save |= header.save();
     if (state->chunk.index == 0) partition_metrics_[header.partition()] = header.metrics();
   }
-  Acknowledge(from, header, actions);
+  const bool held = replicator_ && header.round() == state->version;
+  if (held) state->contributors.emplace(header.partition(), from);
+  Acknowledge(from, header, held, actions);
   if (!repeated) Advance(state, actions);
   return OkStatus();
 }
@@ -317,32 +248,63 @@ std::shared_ptr<ChunkWork> Shard::MakeWork(ChunkState* state, int ready) {
   state->previous_weights.reset();
   state->previous_coded_start.reset();
   work->pull_codec = state->chunk.segment == Segment::kStatistics ? nullptr : pull_codec_;
-  work->copy_slots = state->save;
+  work->copy_slots = state->save || replicator_;
   work->stream = bytes() > static_cast<int64_t>(kStreamBytes);
   return work;
 }
 
 void Shard::OnComputed(const ChunkWork& work, ServerActions* actions) {
   ChunkState* state = &chunks_[work.chunk - map_.FirstChunk(settings_.index)];
-  state->computing = false;
   if (!work.closes()) {
+    state->computing = false;
     Advance(state, actions);
     return;
   }
-  state->previous_start = state->start;
-  state->previous_weights = state->weights;
-  state->previous_coded_start = state->coded_start;
-  state->start = work.next_start;
-  state->weights = work.next_weights;
-  state->coded_start = work.coded_start;
-  ReachVersion(state, actions);
-  if (work.copy_slots) {
-    SnapChunk(*state, work.slot_copies);
-    if (SnapshotIsComplete()) HandOutSnapshot(actions);
+  state->next = {work.next_start, work.next_weights, work.coded_start, work.slot_copies};
+  if (work.chunk == 0) Observe(state->version + 1);
+  if (!replicator_) {
+    Publish(state, actions);
+    return;
   }
+  const auto& next = state->next;
+  replicator_->Send(state->chunk.index, state->version + 1, next.start, next.weights,
+                    next.slot_copies, StateAt(*state, state->version + 1), actions);
+}
+
+// The next version is everybody's.
+void Shard::Publish(ChunkState* state, ServerActions* actions) {
+  NextVersion next = std::exchange(state->next, {});
+  const bool save = state->save;
+  state->computing = false;
+  state->previous_start = std::exchange(state->start, std::move(next.start));
+  state->previous_weights = std::exchange(state->weights, std::move(next.weights));
+  state->previous_coded_start = std::exchange(state->coded_start, std::move(next.coded_start));
+  ReachVersion(state, actions);
+  if (!save) return;
+  SnapChunk(*state, next.slot_copies);
+  if (SnapshotIsComplete()) HandOutSnapshot(actions);
+}
+
+// Chunk 0's next version is made.
+void Shard::Observe(int64_t version) {
+  wire::Metrics sum;
+  for (wire::Metrics& metrics : partition_metrics_) {
+    sum.set_samples(sum.samples() + metrics.samples());
+    sum.set_loss_sum(sum.loss_sum() + metrics.loss_sum());
+    sum.set_correct(sum.correct() + metrics.correct());
+    metrics.Clear();
+  }
+  directives_.erase(directives_.begin(), directives_.lower_bound(version - 2));
+  directives_[version] = observer_(version, sum);
+}
+
+Directive Shard::DirectiveOf(int64_t version) const {
+  const auto found = directives_.find(version);
+  return found == directives_.end() ? Directive() : found->second;
 }
 
 void Shard::ReachVersion(ChunkState* state, ServerActions* actions) {
+  AcknowledgeClosedRound(state, actions);
   ++state->version;
   state->added = 0;
   state->save = false;
@@ -354,18 +316,8 @@ void Shard::ReachVersion(ChunkState* state, ServerActions* actions) {
   if (snapshot_ && snapshot_->version < state->version) HandOutSnapshot(actions);
   std::erase_if(state->states,
                 [&](const auto& entry) { return entry.first.version < state->version; });
-
-  if (state->chunk.index == 0) {
-    wire::Metrics sum;
-    for (wire::Metrics& metrics : partition_metrics_) {
-      sum.set_samples(sum.samples() + metrics.samples());
-      sum.set_loss_sum(sum.loss_sum() + metrics.loss_sum());
-      sum.set_correct(sum.correct() + metrics.correct());
-      metrics.Clear();
-    }
-    directives_.erase(state->version - 2);
-    directives_[state->version] = observer_(state->version, sum);
-  }
+  std::erase_if(state->parked_gets,
+                [&](const ParkedGet& get) { return get.asked.round() < state->version; });
   for (const ParkedPull& pull : std::exchange(state->parked, {})) {
     AnswerPull(*state, pull, state->version, actions);
   }
@@ -424,155 +376,13 @@ void Shard::AnswerPull(const ChunkState& state, const ParkedPull& pull, int64_t 
     header.set_codec(static_cast<uint32_t>(CodecId::kFp32));
     reply.message.payload = BytesOf(pull.vector == wire::START ? start : weights);
   }
-  if (const auto directive = directives_.find(version);
-      state.chunk.index == 0 && directive != directives_.end()) {
-    header.set_save(directive->second.save);
-    header.set_stop(directive->second.stop);
-    header.set_move(directive->second.move);
+  if (state.chunk.index == 0) {
+    const Directive said = DirectiveOf(version);
+    header.set_save(said.save);
+    header.set_stop(said.stop);
+    header.set_move(said.move);
   }
   actions->push_back(std::move(reply));
-}
-
-bool Shard::CarriesState(const Chunk& chunk) const {
-  return settings_.state_slots > 0 && chunk.segment != Segment::kStatistics;
-}
-
-Status Shard::OnPutState(const PeerName& from, const Message& message, ServerActions* actions) {
-  const wire::Header& header = message.header;
-  KUMO_ASSIGN_OR_RETURN(ChunkState * state, FindChunk(header));
-  const auto bytes = message.payload.bytes;
-  const bool fits = bytes.empty() || bytes.size() == state->chunk.range.size() * sizeof(float);
-  if (!CarriesState(state->chunk) || header.partition() < 0 ||
-      header.partition() >= plan_.settings().partitions || header.slot() < 0 ||
-      header.slot() >= settings_.state_slots || !fits) {
-    return InvalidArgument("state of " + Where(header) + ", slot " + std::to_string(header.slot()) +
-                           ", with " + std::to_string(bytes.size()) + " bytes");
-  }
-  if (!bytes.empty()) {
-    KUMO_RETURN_IF_ERROR(
-        push_codecs_.exact().Check(bytes, state->chunk.range.size()).WithContext(Where(header)));
-  }
-  Acknowledge(from, header, actions);
-  // Older than the open round: a copy that took its time. It may be one version ahead of a chunk
-  // that has not closed its round yet.
-  if (header.round() < state->version || header.round() > state->version + 1) return OkStatus();
-  state->states[{header.partition(), header.slot(), header.round()}] =
-      bytes.empty() ? nullptr : CopyFloats(bytes);
-  std::erase_if(state->parked_gets, [&](const ParkedGet& get) {
-    const bool this_one = get.asked.partition() == header.partition() &&
-                          get.asked.slot() == header.slot() && get.asked.round() == header.round();
-    if (this_one) AnswerGet(*state, get.peer, get.asked, actions);
-    return this_one;
-  });
-  if (SnapshotIsComplete()) HandOutSnapshot(actions);
-  return OkStatus();
-}
-
-Status Shard::OnGetState(const PeerName& from, const Message& message, ServerActions* actions) {
-  const wire::Header& asked = message.header;
-  KUMO_ASSIGN_OR_RETURN(ChunkState * state, FindChunk(asked));
-  if (!CarriesState(state->chunk) || asked.partition() < 0 ||
-      asked.partition() >= plan_.settings().partitions || asked.slot() < 0 ||
-      asked.slot() >= settings_.state_slots) {
-    return InvalidArgument("no state of " + Where(asked) + ", slot " +
-                           std::to_string(asked.slot()));
-  }
-  const StateKey key{asked.partition(), asked.slot(), asked.round()};
-  const bool known = state->states.contains(key);
-  if (!known && asked.wait() && asked.round() >= state->version &&
-      asked.round() <= state->version + 1) {
-    std::erase_if(state->parked_gets, [&](const ParkedGet& get) {
-      return get.asked.partition() == asked.partition() && get.asked.slot() == asked.slot();
-    });
-    state->parked_gets.push_back({from, asked});
-    return OkStatus();
-  }
-  if (!known && asked.round() == state->version) {
-    // Lost with the worker that carried it: the partition goes on without, and no snapshot waits.
-    state->states[key] = nullptr;
-    if (SnapshotIsComplete()) HandOutSnapshot(actions);
-  }
-  AnswerGet(*state, from, asked, actions);
-  return OkStatus();
-}
-
-void Shard::AnswerGet(const ChunkState& state, const PeerName& to, const wire::Header& asked,
-                      ServerActions* actions) const {
-  SendAction reply{to, {}};
-  wire::Header& header = reply.message.header;
-  header.set_type(wire::STATE);
-  header.set_round(asked.round());
-  header.set_partition(asked.partition());
-  header.set_chunk(asked.chunk());
-  header.set_slot(asked.slot());
-  header.set_codec(static_cast<uint32_t>(CodecId::kFp32));
-  const auto found = state.states.find({asked.partition(), asked.slot(), asked.round()});
-  if (found != state.states.end() && found->second) reply.message.payload = BytesOf(found->second);
-  actions->push_back(std::move(reply));
-}
-
-Status Shard::SaveNow(int64_t version, bool partial, ServerActions* actions) {
-  for (const ChunkState& state : chunks_) {
-    if (state.version == version && !state.computing) continue;
-    return Aborted("chunk " + std::to_string(state.chunk.index) + " is " +
-                   (state.computing ? "being computed" : "at version ") +
-                   (state.computing ? "" : std::to_string(state.version)));
-  }
-  if (chunks_.empty()) return OkStatus();
-  snapshot_.reset();
-  for (const ChunkState& state : chunks_) {
-    std::vector<FloatArray> slots;
-    for (const FloatArray& slot : state.slots) {
-      slots.push_back(CopyFloats(std::as_bytes(std::as_const(*slot).span())));
-    }
-    SnapChunk(state, slots);
-  }
-  // If not, it is handed out as soon as the last state comes.
-  if (partial || SnapshotIsComplete()) HandOutSnapshot(actions);
-  return OkStatus();
-}
-
-void Shard::SnapChunk(const ChunkState& state, std::span<const FloatArray> slots) {
-  if (!snapshot_) {
-    snapshot_ = ShardSnapshot{state.version, {}};
-    snapped_chunks_ = 0;
-  }
-  const auto add = [&](StateKind kind, int slot, const FloatArray& array) {
-    snapshot_->arrays.push_back(
-        {kind, 0, slot, state.chunk.range.begin, array, std::as_const(*array).span()});
-  };
-  add(StateKind::kStart, 0, state.start);
-  if (state.weights != state.start) add(StateKind::kWeights, 0, state.weights);
-  for (size_t i = 0; i < slots.size(); ++i) {
-    add(StateKind::kRuleSlot, static_cast<int>(i), slots[i]);
-  }
-  ++snapped_chunks_;
-}
-
-bool Shard::SnapshotIsComplete() const {
-  if (!snapshot_ || snapped_chunks_ < static_cast<int>(chunks_.size())) return false;
-  const size_t expected = size_t(plan_.settings().partitions) * settings_.state_slots;
-  for (const ChunkState& state : chunks_) {
-    if (!CarriesState(state.chunk)) continue;
-    const auto known =
-        std::count_if(state.states.begin(), state.states.end(),
-                      [&](const auto& entry) { return entry.first.version == snapshot_->version; });
-    if (static_cast<size_t>(known) < expected) return false;
-  }
-  return true;
-}
-
-void Shard::HandOutSnapshot(ServerActions* actions) {
-  for (const ChunkState& state : chunks_) {
-    for (const auto& [key, numbers] : state.states) {
-      if (key.version != snapshot_->version || !numbers) continue;
-      snapshot_->arrays.push_back({StateKind::kPartitionState, key.partition, key.slot,
-                                   state.chunk.range.begin, numbers,
-                                   std::as_const(*numbers).span()});
-    }
-  }
-  actions->push_back(SaveAction{{}, *std::move(snapshot_)});
-  snapshot_.reset();
 }
 
 void Shard::Forget(const PeerName& peer) {
@@ -610,7 +420,7 @@ std::string Shard::WaitsFor() const {
   return "partition " + missing + " of round " + std::to_string(version());
 }
 
-void Shard::Acknowledge(const PeerName& to, const wire::Header& header,
+void Shard::Acknowledge(const PeerName& to, const wire::Header& header, bool held,
                         ServerActions* actions) const {
   SendAction reply{to, {}};
   wire::Header& ack = reply.message.header;
@@ -620,6 +430,7 @@ void Shard::Acknowledge(const PeerName& to, const wire::Header& header,
   ack.set_partition(header.partition());
   ack.set_chunk(header.chunk());
   ack.set_slot(header.slot());
+  ack.set_held(held);
   actions->push_back(std::move(reply));
 }
 

@@ -13,6 +13,10 @@
 // A contribution may say that a checkpoint follows its round: the shard then takes a snapshot at
 // that version, adds what the partitions carry (PUT_STATE), and hands it out as a SaveAction.
 //
+// Where versions are kept twice (cluster.replicas) nobody gets a version before the next server has
+// it too, and whoever brought something to the open round keeps it until that round's version is
+// there: with both a server that was started again is where the former one was.
+//
 // Owned by a ServerNode; one thread.
 #pragma once
 
@@ -22,6 +26,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -37,6 +42,8 @@
 #include "common/transport/message.h"
 #include "server/actions.h"
 #include "server/chunk_work.h"
+#include "server/replica_store.h"
+#include "server/replicator.h"
 #include "server/rules/rule.h"
 
 namespace kumo {
@@ -46,6 +53,8 @@ struct Directive {
   bool save = false;  // a checkpoint is taken when that round closes
   bool stop = false;  // and the job stops then
   bool move = false;  // and leases move then: workers wait for their orders
+  // What the coordinator goes on from should it be started again; where versions are kept twice.
+  std::shared_ptr<const wire::CoordinatorState> state = nullptr;
 };
 
 // Everything about the mathematics that a shard needs; made from the experiment and the job's spec.
@@ -54,14 +63,15 @@ struct ShardSettings {
   int index = 0;
   int servers = 1;
   int64_t chunk_bytes = 1 << 20;
-  int state_slots = 0;  // arrays per partition that PUT_STATE brings for each trained chunk
+  int state_slots = 0;     // arrays per partition that PUT_STATE brings for each trained chunk
+  bool replicate = false;  // keep each version on the next server too
 };
 
 class Shard {
  public:
-  // Called once for each version of chunk 0, before anybody can pull it (only where the chunk is):
-  // the sums over the samples of the round that made it, and the directive for the round that
-  // starts from it.
+  // Called once for each version of chunk 0 that is made here, before anybody can pull it (only
+  // where the chunk is): the sums over the samples of the round that made it, and the directive for
+  // the round that starts from it.
   using VersionObserver = std::function<Directive(int64_t version, const wire::Metrics& metrics)>;
 
   static Result<std::unique_ptr<Shard>> Make(const ShardSettings& settings,
@@ -73,7 +83,13 @@ class Shard {
 
   // Takes over the state of a checkpoint's version. The arrays may begin and end anywhere (another
   // number of servers wrote them). DataLoss names what is missing.
-  Status Restore(const ShardSnapshot& snapshot);
+  Status Restore(const ShardSnapshot& snapshot, ServerActions* actions);
+  // Takes over what the next server kept of a former process's shard: every chunk at its newest
+  // version there. DataLoss where that is none of this job's.
+  Status Adopt(const ReplicaStore& replica);
+  // The newest version of chunk 0, which is here and has one, and what the coordinator said about
+  // the round that starts from it.
+  std::pair<int64_t, Directive> newest_directive() const { return *directives_.rbegin(); }
 
   // A message of an accepted worker: INITIALISE, PUSH, PULL, PUT_STATE, GET_STATE. An error refuses
   // the message; the shard is unchanged.
@@ -85,11 +101,23 @@ class Shard {
   Status SaveNow(int64_t version, bool partial, ServerActions* actions);
   // Forgets the pulls that a lost worker left parked.
   void Forget(const PeerName& peer);
+  // The next server has (acknowledged) an array of a version.
+  void OnReplicated(const wire::Header& header, ServerActions* actions);
+  // The next server may be another process: it gets what it should have.
+  void ReplicateAgain(ServerActions* actions);
+  void Tick(TimeUs now, ServerActions* actions);
+  // A version is on its way to the next server.
+  bool replicating() const { return replicator_ && !replicator_->idle(); }
 
   // The oldest version among this shard's chunks: no round before it is open. -1 before the weights
   // are there; the last version where the shard has no chunk.
   int64_t version() const;
   int64_t bytes() const { return map_.ServerBytes(settings_.index); }
+  // Of the time when it was made.
+  uint32_t generation() const { return settings_.generation; }
+  std::vector<Chunk> chunks() const;
+  // The part of the flat vector that they span.
+  Range range() const;
   // Partitions that have not contributed to the oldest open round yet; empty when none is open.
   std::vector<int> Missing() const;
   // "partition 3, 4 of round 812", "the initial weights", or "" when no round is open.
@@ -111,6 +139,11 @@ class Shard {
     int64_t version = 0;
     auto operator<=>(const StateKey&) const = default;
   };
+  struct NextVersion {
+    FloatArray start, weights;
+    std::shared_ptr<Buffer<std::byte>> coded_start;
+    std::vector<FloatArray> slot_copies;
+  };
   struct ChunkState {
     Chunk chunk;
     int64_t version = -1;
@@ -123,17 +156,23 @@ class Shard {
     int added = 0;  // partitions whose contributions are in `sum` or in the work under way
     int64_t samples = 0;
     bool save = false;
-    bool computing = false;
+    bool computing = false;  // or what was computed is on its way to the next server
     FloatArray sum;
+    NextVersion next;                                 // made, and not everybody's yet
+    std::set<std::pair<int, PeerName>> contributors;  // by partition; they keep what they sent
+    bool holder_lacks_previous = false;               // of the next server: the version before
     std::vector<ParkedPull> parked;
     std::vector<ParkedGet> parked_gets;  // for states that live workers are about to put here
     // What partitions carry, as of the chunk's version and the next; null: nothing.
     std::map<StateKey, FloatArray> states;
+    std::set<std::pair<StateKey, PeerName>> state_givers;  // they keep what they sent
   };
 
   Shard(const ShardSettings& settings, const Experiment& experiment, const JobPlan& plan,
         ParameterLayout layout, VersionObserver observer);
   Status MakeRules();
+  // "partition 3, round 812, chunk 4"
+  static std::string Where(const wire::Header& header);
 
   Status RestoreChunk(const ShardSnapshot& snapshot, ChunkState* state);
   Result<ChunkState*> FindChunk(const wire::Header& header);
@@ -149,12 +188,22 @@ class Shard {
 
   void Advance(ChunkState* state, ServerActions* actions);
   std::shared_ptr<ChunkWork> MakeWork(ChunkState* state, int ready);
+  void Observe(int64_t version);
+  Directive DirectiveOf(int64_t version) const;
   void ReachVersion(ChunkState* state, ServerActions* actions);
+  void Publish(ChunkState* state, ServerActions* actions);
+  // What the coordinator's successor needs, with a version of chunk 0; null with other chunks.
+  std::shared_ptr<const wire::CoordinatorState> StateAt(const ChunkState& state,
+                                                        int64_t version) const;
+  void ReplicateCurrent(ChunkState* state, ServerActions* actions);
+  void AcknowledgeClosedRound(ChunkState* state, ServerActions* actions);
   void AnswerGet(const ChunkState& state, const PeerName& to, const wire::Header& asked,
                  ServerActions* actions) const;
   void AnswerPull(const ChunkState& state, const ParkedPull& pull, int64_t version,
                   ServerActions* actions) const;
-  void Acknowledge(const PeerName& to, const wire::Header& header, ServerActions* actions) const;
+  // held: the sender is to keep what it sent.
+  void Acknowledge(const PeerName& to, const wire::Header& header, bool held,
+                   ServerActions* actions) const;
 
   // Snapshots: gathered chunk by chunk, handed out when every array is there.
   void SnapChunk(const ChunkState& state, std::span<const FloatArray> slots);
@@ -176,7 +225,8 @@ class Shard {
   std::vector<ChunkState> chunks_;
   std::map<int64_t, Directive> directives_;       // chunk 0: of its version and the one before
   std::vector<wire::Metrics> partition_metrics_;  // chunk 0: of the open round
-  std::optional<ShardSnapshot> snapshot_;         // being gathered
+  std::optional<Replicator> replicator_;
+  std::optional<ShardSnapshot> snapshot_;  // being gathered
   int snapped_chunks_ = 0;
 };
 

@@ -25,11 +25,28 @@ bool OpenRequests::Waits(const Key& key, int64_t round) const {
   return request != requests_.end() && request->second.message.header.round() == round;
 }
 
+bool OpenRequests::Waits(const Key& key) const {
+  const auto request = requests_.find(key);
+  return request != requests_.end() && !request->second.held;
+}
+
 bool OpenRequests::Waits(wire::Type type, int partition) const {
-  const auto first = requests_.lower_bound(
-      {type, partition, std::numeric_limits<int>::min(), std::numeric_limits<int>::min()});
-  return first != requests_.end() && first->first.type == type &&
-         first->first.partition == partition;
+  constexpr int kLeast = std::numeric_limits<int>::min();
+  for (auto request = requests_.lower_bound({type, partition, kLeast, kLeast});
+       request != requests_.end() && request->first.type == type &&
+       request->first.partition == partition;
+       ++request) {
+    if (!request->second.held) return true;
+  }
+  return false;
+}
+
+void OpenRequests::Hold(const Key& key, TimeUs now) {
+  const auto request = requests_.find(key);
+  if (request == requests_.end()) return;
+  request->second.held = true;
+  request->second.interval = kLastInterval;
+  request->second.resend_at = now + kLastInterval;
 }
 
 void OpenRequests::Drop(wire::Type type, int partition) {
@@ -52,9 +69,19 @@ std::vector<const OpenRequests::Request*> OpenRequests::Due(TimeUs now) {
 std::vector<const OpenRequests::Request*> OpenRequests::OfServer(int server) const {
   std::vector<const Request*> of_server;
   for (const auto& [key, request] : requests_) {
-    if (request.server == server) of_server.push_back(&request);
+    if (request.server == server && !request.held) of_server.push_back(&request);
   }
   return of_server;
+}
+
+std::vector<const OpenRequests::Request*> OpenRequests::Reopen(int server, TimeUs now) {
+  for (auto& [key, request] : requests_) {
+    if (request.server != server) continue;
+    request.held = false;
+    request.interval = kFirstInterval;
+    request.resend_at = now + kFirstInterval;
+  }
+  return OfServer(server);
 }
 
 TimeUs OpenRequests::NextDue() const {
@@ -64,8 +91,11 @@ TimeUs OpenRequests::NextDue() const {
 }
 
 const OpenRequests::Request* OpenRequests::First(wire::Type type) const {
-  const auto first = requests_.lower_bound({type, std::numeric_limits<int>::min(), 0, 0});
-  return first != requests_.end() && first->first.type == type ? &first->second : nullptr;
+  for (auto request = requests_.lower_bound({type, std::numeric_limits<int>::min(), 0, 0});
+       request != requests_.end() && request->first.type == type; ++request) {
+    if (!request->second.held) return &request->second;
+  }
+  return nullptr;
 }
 
 }  // namespace kumo

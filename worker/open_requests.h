@@ -5,6 +5,10 @@
 // lost with a connection only, and OfServer then repeats what was asked there; the timers are for
 // the rest, and long: a slow network may need seconds for an answer on its way.
 //
+// A request may be held: it has arrived, but would be lost with its server. Nobody waits for it,
+// but it stays, in case another process takes the server's place, until the server says that it is
+// done.
+//
 // Owned by a Session; one thread.
 #pragma once
 
@@ -33,6 +37,7 @@ class OpenRequests {
     Message message;
     TimeUs resend_at = 0;
     TimeUs interval = 0;
+    bool held = false;
   };
 
   // To be repeated from now on; in place of an open request with the same key (its header's type,
@@ -40,19 +45,24 @@ class OpenRequests {
   const Message& Add(int server, Message message, TimeUs now);
   // Whether an answer with this key and round is still waited for.
   bool Waits(const Key& key, int64_t round) const;
-  bool Waits(const Key& key) const { return requests_.contains(key); }
+  bool Waits(const Key& key) const;
   bool Waits(wire::Type type, int partition) const;
 
+  void Hold(const Key& key, TimeUs now);
   void Drop(const Key& key) { requests_.erase(key); }
   void Drop(wire::Type type, int partition);
   void Clear() { requests_.clear(); }
 
   // What is due to be repeated at `now`; it is due again after twice the time, 40 s at most.
   std::vector<const Request*> Due(TimeUs now);
+  // What is waited for from a server.
   std::vector<const Request*> OfServer(int server) const;
+  // A process has taken the server's place: it is asked everything, and what was held is waited for
+  // again. Returns it.
+  std::vector<const Request*> Reopen(int server, TimeUs now);
   // When the next is due; far away when none is open.
   TimeUs NextDue() const;
-  // Null when none is open; else the first in the order of types.
+  // Null when none is waited for; else the first in the order of types.
   const Request* First(wire::Type type) const;
   bool empty() const { return requests_.empty(); }
 

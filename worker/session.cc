@@ -10,12 +10,6 @@
 namespace kumo {
 namespace {
 
-constexpr TimeUs kHelloInterval = 500 * kMillisecond;
-constexpr TimeUs kSameRequest = 500 * kMillisecond;
-
-TimeUs Seconds(double seconds) { return static_cast<TimeUs>(seconds * 1e6); }
-double InSeconds(TimeUs time) { return static_cast<double>(time) * 1e-6; }
-
 int64_t UntilOf(const wire::Orders::Lease& lease) {
   return lease.until() > 0 ? lease.until() : std::numeric_limits<int64_t>::max();
 }
@@ -36,6 +30,7 @@ Session::Session(SessionSettings settings, JobPlan plan, ShardMap map, TimeUs no
       plan_(std::move(plan)),
       map_(std::move(map)),
       now_(now),
+      ticked_at_(now),
       servers_(settings_.identity.servers) {
   for (Server& server : servers_) server.heard = now;
   for (int vector : {wire::START, wire::WEIGHTS}) {
@@ -63,6 +58,7 @@ WorkerActions Session::OnMessage(int server, const Message& message, TimeUs now)
   }
   if (header.job() != settings_.identity.JobId()) return actions;
   servers_[server].heard = now;
+  servers_[server].unheard = false;
   if (header.type() == wire::WELCOME) {
     OnWelcome(server, header.welcome(), &actions);
   } else if (server == 0 && generation_ != 0 && header.generation() > generation_) {
@@ -73,7 +69,7 @@ WorkerActions Session::OnMessage(int server, const Message& message, TimeUs now)
   }
   switch (header.type()) {
     case wire::HEARTBEAT_REPLY:
-      if (server == 0) OnOrders(header, &actions);
+      if (server == 0 && (header.has_orders() || header.has_refusal())) OnOrders(header, &actions);
       break;
     case wire::ACK:
       OnAck(header);
@@ -95,66 +91,6 @@ WorkerActions Session::OnMessage(int server, const Message& message, TimeUs now)
   return Stamp(std::move(actions));
 }
 
-void Session::OnWelcome(int server, const wire::Welcome& welcome, WorkerActions* actions) {
-  if (server == 0 && generation_ == 0 && welcome.generation() >= newest_generation_) {
-    generation_ = newest_generation_ = welcome.generation();
-    start_version_ = welcome.version();
-    ForgetRounds(actions);
-    LOG(INFO) << "joined generation " << generation_ << ", which starts at round "
-              << start_version_;
-  }
-  if (welcome.generation() != generation_) return;
-  servers_[server].welcomed = true;
-  if (server != 0) {
-    for (const OpenRequests::Request* request : requests_.OfServer(server)) {
-      actions->push_back(SendToServerAction{server, request->message});
-    }
-    return;
-  }
-  for (size_t i = 1; i < servers_.size(); ++i) SendHello(static_cast<int>(i), actions);
-  next_heartbeat_ = now_;
-}
-
-// Joins server 0 again, and then the others.
-void Session::Rejoin(uint32_t generation, WorkerActions* actions) {
-  newest_generation_ = std::max(newest_generation_, generation);
-  generation_ = 0;
-  for (Server& server : servers_) server.welcomed = false;
-  ForgetRounds(actions);
-  released_ = false;
-  SendHello(0, actions);
-}
-
-// Everything that belongs to a generation, or to a membership that is over.
-void Session::ForgetRounds(WorkerActions* actions) {
-  for (const auto& [partition, lease] : leases_) actions->push_back(DropAction{partition});
-  leases_.clear();
-  requests_.Clear();
-  received_states_.clear();
-  for (int vector : {wire::START, wire::WEIGHTS}) {
-    std::fill(installed_[vector].begin(), installed_[vector].end(), -1);
-    for (auto& waiting : waiting_[vector]) waiting.reset();
-  }
-  initialised_ = start_version_ > 0;
-  report_.set_compute_ms(0);  // it may have been frozen
-  halted_at_ = orders_at_ = -1;
-  orders_due_ = 0;
-  // What is being computed now is of no use when it is done.
-  busy_partition_ = -1;
-}
-
-void Session::OnRefused(int server, const wire::Header& header, WorkerActions* actions) {
-  const std::string text = NameOf(server) + " refused: " + header.refusal().reason();
-  const StatusCode code = ErrorFromPeer(header.refusal().code(), text).code();
-  if (code == StatusCode::kAborted) {
-    // Late or early by a moment; what still matters is asked again.
-    LOG(WARNING) << text;
-    return;
-  }
-  Finish(Status(code == StatusCode::kInvalidArgument ? StatusCode::kInternal : code, text),
-         actions);
-}
-
 void Session::OnOrders(const wire::Header& header, WorkerActions* actions) {
   if (header.has_refusal()) {
     Finish(ErrorFromPeer(header.refusal().code(), "the job failed: " + header.refusal().reason()),
@@ -172,7 +108,9 @@ void Session::OnOrders(const wire::Header& header, WorkerActions* actions) {
   for (const auto& lease : orders.leases()) {
     if (lease.partition() >= 0 && lease.partition() < plan_.settings().partitions &&
         lease.from() >= 0 && lease.from() <= plan_.rounds()) {
-      wanted[lease.partition()] = lease;
+      // A helper's order is for less than the lease.
+      const bool helps = lease.until() > 0;
+      if (!helps || !wanted.contains(lease.partition())) wanted[lease.partition()] = lease;
     }
   }
   for (auto lease = leases_.begin(); lease != leases_.end();) {
@@ -215,8 +153,12 @@ void Session::OnAck(const wire::Header& header) {
       lease->second.evaluated = header.round();
     }
   }
-  if (header.acknowledges() == wire::PUSH) acknowledged_at_ = now_;
-  requests_.Drop(request);
+  if (header.acknowledges() == wire::PUSH && requests_.Waits(request)) acknowledged_at_ = now_;
+  if (header.held()) {
+    requests_.Hold(request, now_);
+  } else {
+    requests_.Drop(request);
+  }
 }
 
 void Session::OnChunk(const Message& message) {
@@ -242,6 +184,8 @@ void Session::OnGone(int server, const wire::Header& header, WorkerActions* acti
   if (header.chunk() < 0 || header.round() <= 0 || header.round() > plan_.rounds()) {
     // The server does not know us (any more). Where it is server 0 others have our leases.
     if (server == 0) {
+      since_ = 0;
+      ForgetRounds(actions);
       Rejoin(generation_, actions);
     } else {
       servers_[server].welcomed = false;
@@ -375,7 +319,7 @@ void Session::ComputePartition(int partition, Lease* lease, WorkerActions* actio
   }
   if (lease->round >= plan_.rounds()) return;
   busy_ = Busy::kTraining;
-  if (report_.samples() == 0) report_.set_samples_at_s(InSeconds(now_));
+  if (report_.samples() == 0) report_.set_samples_at_s(ToSeconds(now_));
   actions->push_back(TrainAction{partition, plan_.Round(lease->round), save_});
 }
 
@@ -400,20 +344,6 @@ void Session::AskForState(int partition, const Lease& lease, WorkerActions* acti
       Ask(chunk.server, std::move(header), {}, actions);
     }
   }
-}
-
-WorkerActions Session::OnConnected(int server, TimeUs now) {
-  WorkerActions actions;
-  now_ = now;
-  if (finished_) return actions;
-  if (!servers_[server].welcomed) {
-    servers_[server].next_hello = now;
-    return actions;
-  }
-  for (const OpenRequests::Request* request : requests_.OfServer(server)) {
-    actions.push_back(SendToServerAction{server, request->message});
-  }
-  return Stamp(std::move(actions));
 }
 
 WorkerActions Session::OnInitialised(std::vector<Payload> weights, TimeUs now) {
@@ -441,7 +371,7 @@ WorkerActions Session::OnTrained(TrainedBlock block, TimeUs now) {
   now_ = now;
   busy_ = Busy::kNo;
   report_.set_samples(report_.samples() + block.metrics.samples());
-  report_.set_samples_at_s(InSeconds(now));
+  report_.set_samples_at_s(ToSeconds(now));
   const auto lease = leases_.find(busy_partition_);
   if (finished_) return actions;
   if (lease == leases_.end() || lease->second.round != busy_round_) {
@@ -505,150 +435,11 @@ WorkerActions Session::OnFailed(const Status& status, TimeUs now) {
   return Stamp(std::move(actions));
 }
 
-WorkerActions Session::Leave(TimeUs now) {
-  WorkerActions actions;
-  now_ = now;
-  if (finished_) return actions;
-  const TimeUs grace = Seconds(settings_.experiment.checkpoint.grace_s);
-  const bool again = leave_by_ > 0;
-  // Terminals and `timeout` signal a process and its group: that is one request.
-  if (again && now < leave_by_ - grace + kSameRequest) return actions;
-  if (!again) leave_by_ = now + grace;
-  if (again || !servers_[0].welcomed) {
-    Finish(Unavailable("ended by a signal, without handing its partitions over"), &actions);
-  } else {
-    report_.set_leaving(true);
-    SendHeartbeats(&actions);
-    LeaveIfHandedOver(&actions);
-  }
-  return Stamp(std::move(actions));
-}
-
-// Told to leave: without leases, and with everything acknowledged, nothing is lost with it.
-void Session::LeaveIfHandedOver(WorkerActions* actions) {
-  if (leave_by_ == 0 || finished_) return;
-  if (released_ && leases_.empty() && requests_.empty()) {
-    report_.set_handed_over(true);
-    Finish(Unavailable("was told to leave: its partitions go to the other workers"), actions);
-  } else if (now_ > leave_by_) {
-    Finish(Unavailable("was told to leave, and had not handed its partitions over after " +
-                       std::to_string(static_cast<int>(settings_.experiment.checkpoint.grace_s)) +
-                       " s (checkpoint.grace_s)"),
-           actions);
-  }
-}
-
-void Session::Finish(Status status, WorkerActions* actions) {
-  if (finished_) return;
-  finished_ = true;
-  if (!status.ok() && servers_[0].welcomed) {
-    SendToServerAction bye{0, {}};
-    bye.message.header.set_type(wire::BYE);
-    *bye.message.header.mutable_worker_report() = report_;
-    bye.message.header.mutable_worker_report()->set_failure(status.message());
-    bye.message.header.mutable_worker_report()->set_failure_code(
-        static_cast<uint32_t>(status.code()));
-    actions->push_back(std::move(bye));
-  } else if (servers_[0].welcomed) {
-    SendHeartbeats(actions);  // the coordinator sees that we have heard it
-  }
-  actions->push_back(LeaveAction{std::move(status)});
-}
-
 void Session::Ask(int server, wire::Header header, Payload payload, WorkerActions* actions) {
   const Message& message =
       requests_.Add(server, Message{std::move(header), std::move(payload)}, now_);
-  actions->push_back(SendToServerAction{server, message});
-}
-
-void Session::SendHello(int server, WorkerActions* actions) {
-  servers_[server].next_hello = now_ + kHelloInterval;
-  SendToServerAction send{server, {}};
-  send.message.header.set_type(wire::HELLO);
-  wire::Hello* hello = send.message.header.mutable_hello();
-  hello->set_role(wire::Hello::WORKER);
-  hello->set_job_name(settings_.identity.job_name);
-  hello->set_experiment_hash(settings_.identity.experiment_hash);
-  hello->set_experiment_text(settings_.identity.experiment_text);
-  hello->set_name(settings_.name);
-  hello->set_incarnation(settings_.incarnation);
-  hello->set_started_ms(settings_.started_ms);
-  hello->set_host(settings_.host);
-  hello->set_pid(settings_.pid);
-  hello->set_servers(settings_.identity.servers);
-  hello->set_chunk_kib(settings_.identity.chunk_kib);
-  hello->set_device(settings_.device);
-  *hello->mutable_spec() = SpecToWire(settings_.spec);
-  actions->push_back(std::move(send));
-}
-
-void Session::SendHeartbeats(WorkerActions* actions) {
-  report_.set_state(StateInWords());
-  for (size_t i = 0; i < servers_.size(); ++i) {
-    if (!servers_[i].welcomed) continue;
-    SendToServerAction send{static_cast<int>(i), {}};
-    send.message.header.set_type(wire::HEARTBEAT);
-    if (i == 0) *send.message.header.mutable_worker_report() = report_;
-    actions->push_back(std::move(send));
-  }
-}
-
-std::string Session::NameOf(int server) const {
-  const auto& addresses = settings_.experiment.cluster.servers;
-  const bool known = server < static_cast<int>(addresses.size());
-  return "server " + std::to_string(server) + (known ? " at " + addresses[server] : "");
-}
-
-WorkerActions Session::Tick(TimeUs now) {
-  WorkerActions actions;
-  now_ = now;
-  if (finished_) return actions;
-  const auto& cluster = settings_.experiment.cluster;
-  for (size_t i = 0; i < servers_.size(); ++i) {
-    Server& server = servers_[i];
-    const bool joining = !server.welcomed;
-    if (i > 0 && joining && !servers_[0].welcomed) {
-      server.heard = now;  // comes after server 0
-      continue;
-    }
-    // A server that is gone may be started again, and the job goes on.
-    const bool first = joining && newest_generation_ == 0;
-    const TimeUs limit = Seconds(first ? cluster.join_timeout_s : cluster.stall_timeout_s);
-    if (now - server.heard > limit) {
-      Finish(Unavailable(NameOf(static_cast<int>(i)) + " does not answer since " +
-                         std::to_string((now - server.heard) / kSecond) + " s (" + StateInWords() +
-                         ")"),
-             &actions);
-      return Stamp(std::move(actions));
-    }
-    if (joining && now >= server.next_hello) SendHello(static_cast<int>(i), &actions);
-  }
-  if (servers_[0].welcomed && now >= next_heartbeat_) {
-    next_heartbeat_ = now + Seconds(cluster.heartbeat_s);
-    SendHeartbeats(&actions);
-  }
-  for (const OpenRequests::Request* request : requests_.Due(now)) {
-    actions.push_back(SendToServerAction{request->server, request->message});
-  }
-  Proceed(&actions);
-  LeaveIfHandedOver(&actions);
-  return Stamp(std::move(actions));
-}
-
-TimeUs Session::NextDeadline() const {
-  if (finished_) return std::numeric_limits<TimeUs>::max();
-  TimeUs next = servers_[0].welcomed ? next_heartbeat_ : servers_[0].next_hello;
-  for (size_t i = 1; i < servers_.size(); ++i) {
-    if (servers_[0].welcomed && !servers_[i].welcomed) {
-      next = std::min(next, servers_[i].next_hello);
-    }
-  }
-  return std::min(next, requests_.NextDue());
-}
-
-void Session::SetTraffic(uint64_t bytes_sent, uint64_t bytes_received) {
-  report_.set_bytes_sent(bytes_sent);
-  report_.set_bytes_received(bytes_received);
+  // Else it is sent when the server has welcomed us.
+  if (servers_[server].welcomed) actions->push_back(SendToServerAction{server, message});
 }
 
 void Session::SetTimes(double compute_ms, double coding_ms) {

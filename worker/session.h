@@ -150,6 +150,7 @@ class Session {
   struct Server {
     bool welcomed = false;
     TimeUs heard = 0;
+    bool unheard = false;  // for longer than a process may be silent
     TimeUs next_hello = 0;
   };
   struct Lease {
@@ -198,9 +199,11 @@ class Session {
   PushCodecs push_codecs_;
 
   TimeUs now_ = 0;
+  TimeUs ticked_at_ = 0, held_up_at_ = 0;
   std::vector<Server> servers_;
   uint32_t generation_ = 0;         // 0: not welcomed yet
   uint32_t newest_generation_ = 0;  // that server 0 has spoken of
+  uint32_t since_ = 0;              // the generation that our leases and requests began in
   int64_t start_version_ = 0;
   TimeUs next_heartbeat_ = 0;
   bool finished_ = false;
@@ -227,7 +230,7 @@ class Session {
   int64_t halted_at_ = -1;  // the version that the job stops at
   // Leases may have moved at `orders_due_`: what is leased from there on is known when orders of
   // that version have come. orders_at_: the version of the newest orders.
-  int64_t orders_due_ = 0, orders_at_ = -1;
+  int64_t orders_due_ = -1, orders_at_ = -1;
 
   wire::WorkerReport report_;
 };

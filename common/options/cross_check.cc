@@ -96,6 +96,10 @@ class Checker {
       if (!seen.insert(text).second) Problem("cluster.servers", ": names " + text + " twice");
       CheckServer(text);
     }
+    if (cluster.replicas > 1 && cluster.servers.size() == 1) {
+      Problem("cluster.replicas", " = " + std::to_string(cluster.replicas) +
+                                      ": needs as many servers; cluster.servers names one");
+    }
     if (cluster.heartbeat_s * 2 > cluster.suspect_after_s) {
       Problem("cluster.suspect_after_s", " = " + WriteValue(cluster.suspect_after_s) +
                                              ": must be at least twice cluster.heartbeat_s = " +

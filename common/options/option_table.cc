@@ -257,6 +257,10 @@ void AddCluster(std::vector<Option>* rows) {
                       "When a worker dies with what its partitions carried (residuals, kept "
                       "optimiser state): go on without it, or go back to the last checkpoint, "
                       "which gives the bits of an undisturbed run"));
+  rows->push_back(Row("cluster.replicas", KUMO_FIELD(cluster.replicas), "servers", Between(1, 2),
+                      !kResult,
+                      "How many servers keep each version of the weights in memory: with 2 the "
+                      "death of one server loses no round, and each version travels once more"));
   rows->push_back(Row("cluster.heartbeat_s", KUMO_FIELD(cluster.heartbeat_s), "seconds",
                       AboveTo(0, 3600), !kResult, "Time between two signs of life"));
   rows->push_back(Row("cluster.server_threads", KUMO_FIELD(cluster.server_threads), "threads",

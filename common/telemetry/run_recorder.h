@@ -28,6 +28,8 @@ struct RunRecorderSettings {
   double wall_time_s = 0;  // seconds since 1970 when it is opened
   bool tensorboard = true;
   bool jsonl = true;
+  // Not known yet where the run goes on: what is recorded stays, until GoBack() is called.
+  static constexpr int64_t kKeepAll = int64_t{1} << 62;
   int64_t resumed_round = -1;  // goes on after this round; -1: a new run
 };
 
@@ -38,7 +40,7 @@ class RunRecorder {
                                                    FileSystem& files, const Clock* clock,
                                                    Console* console);
 
-  // The job has gone back: what is recorded of rounds after `round` counts no more.
+  // The job has gone back: what is recorded of rounds after `round` counts no more; -1: nothing.
   void GoBack(int64_t round);
   // Once per interval.
   void Record(const RoundProgress& progress);

@@ -216,7 +216,7 @@ TEST(BadInput, NoiseOnEveryPortDisturbsNobody) {
   }
 }
 
-TEST(BadInput, ADamagedCheckpointIsRefusedAndTheLastGoodOneOffered) {
+TEST(BadInput, ADamagedCheckpointIsPassedOverAndRefusedWhereItIsNamed) {
   ClusterOfProcesses job("damaged");
   TinyJob(&job);
   job.Set("checkpoint.every_rounds", "10");
@@ -239,14 +239,18 @@ TEST(BadInput, ADamagedCheckpointIsRefusedAndTheLastGoodOneOffered) {
     stream.put('\x55');
     stream.put('\xAA');
   }
-  const Ended refused = launch("checkpoint.resume=auto");
+  const std::string damaged = checkpoints.back().filename().string();
+  const Ended refused = launch("checkpoint.resume=" + damaged.substr(damaged.find('-') + 1));
   EXPECT_EQ(refused.code, 78) << refused.output;
-  EXPECT_THAT(LastLine(refused.output), HasSubstr(checkpoints.back().filename().string()));
+  EXPECT_THAT(LastLine(refused.output), HasSubstr(damaged));
   const std::string offer = "checkpoint.resume=";
   const size_t at = refused.output.rfind(offer);
   ASSERT_NE(at, std::string::npos) << refused.output;
   const std::string round = std::to_string(std::stoll(refused.output.substr(at + offer.size())));
   EXPECT_THAT(checkpoints[checkpoints.size() - 2].string(), HasSubstr(round));
+  const Ended passes_over = launch("checkpoint.resume=auto");
+  EXPECT_EQ(passes_over.code, 0) << passes_over.output;
+  EXPECT_THAT(passes_over.output, HasSubstr("passes over " + damaged));
   EXPECT_EQ(launch("checkpoint.resume=" + round).code, 0);
   // Of another experiment.
   const Ended foreign = launch("optimiser.type=momentum");

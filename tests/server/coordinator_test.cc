@@ -882,6 +882,56 @@ TEST(Coordinator, AServerThatIsToldToLeaveMayWhenARoundIsSaved) {
   ASSERT_TRUE(fleet.Saved(1, 2).ok());
   fleet.Committed(2);
   EXPECT_TRUE(released());
+
+  // Its successor is told to leave too.
+  StartServerAgain(&fleet, 2);
+  fleet.Chosen(std::nullopt);
+  fleet.Report(0);
+  fleet.Tick();
+  ASSERT_EQ(fleet.phase(), "training");
+  EXPECT_FALSE(released());
+  EXPECT_TRUE(fleet.Reach(1).save);
+  ASSERT_TRUE(fleet.Saved(0, 2, "the disk is full").ok());
+  EXPECT_FALSE(released());
+  EXPECT_TRUE(fleet.Reach(2).save) << "what failed is ordered again";
+}
+
+// --- Versions that are kept twice.
+
+TEST(Coordinator, WhereVersionsAreKeptTwiceAServerThatIsStartedAgainTakesNobodyBack) {
+  Job job = SmallJob();
+  job.experiment.cluster.replicas = 2;
+  Fleet fleet = Training(job, 2, 1);
+  for (int64_t version = 1; version <= 5; ++version) fleet.Reach(version);
+  const auto leases = Leases(fleet.Heartbeat("worker/a/1"));
+  StartServerAgain(&fleet, 2);
+  EXPECT_EQ(fleet.coordinator->generation(), 2u);
+  EXPECT_EQ(fleet.coordinator->since(), 1u);
+  EXPECT_FALSE(fleet.choose);
+  EXPECT_TRUE(fleet.coordinator->choosing());
+  fleet.coordinator->OnClaimed();
+  EXPECT_FALSE(fleet.coordinator->choosing());
+  EXPECT_EQ(fleet.phase(), "training");
+  EXPECT_EQ(Leases(fleet.Heartbeat("worker/a/1")), leases);
+
+  const auto report = [&](bool ready, bool lost) {
+    wire::Header header;
+    header.mutable_server_report()->set_ready(ready);
+    header.mutable_server_report()->set_lost(lost);
+    ServerActions actions;
+    fleet.coordinator->OnHeartbeat(ServerPeer(1), header, fleet.now, &actions);
+    fleet.Take(std::move(actions));
+  };
+  report(false, false);  // it fetches what it held
+  EXPECT_FALSE(fleet.choose);
+  report(true, false);
+  EXPECT_FALSE(fleet.choose);
+  StartServerAgain(&fleet, 3);
+  EXPECT_EQ(fleet.coordinator->since(), 1u);
+  report(false, true);  // there is nothing to fetch
+  ASSERT_TRUE(fleet.choose);
+  EXPECT_EQ(fleet.coordinator->generation(), 4u);
+  EXPECT_EQ(fleet.coordinator->since(), 4u);
 }
 
 TEST(Coordinator, AnEpochIsReportedOnceWithTheSumsOfAllPartitions) {

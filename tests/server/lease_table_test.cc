@@ -121,6 +121,35 @@ TEST(LeaseTable, AStragglersPartitionGoesToOneWhoIsDoneForOneRound) {
   EXPECT_TRUE(table.helpers().empty());
 }
 
+// A helper's order is for one round; it must not stand in for the lease.
+TEST(LeaseTable, WhoGetsAPartitionIsNoHelperOfItAnyMore) {
+  for (const bool spread : {false, true}) {
+    LeaseTable table(1);
+    table.Begin({"a"}, 0);
+    ASSERT_TRUE(table.Help({0}, 7, {{"a", 10}, {"b", 10}}));
+    ASSERT_EQ(table.helpers().size(), 1u);
+    if (spread) {
+      table.Spread({{"b", 10}}, 8);
+    } else {
+      table.Lose("a", 6);
+      table.LeaseOrphans({{"b", 10}}, 6);
+    }
+    EXPECT_EQ(table.leases()[0].worker, "b");
+    EXPECT_TRUE(table.helpers().empty());
+  }
+}
+
+TEST(LeaseTable, OfTwoClaimsTheLaterLeaseCounts) {
+  for (const bool first : {false, true}) {
+    LeaseTable table(2);
+    table.Claim(0, first ? "old" : "new", first ? 3 : 8);
+    table.Claim(0, first ? "new" : "old", first ? 8 : 3);
+    EXPECT_EQ(table.leases()[0].worker, "new");
+    EXPECT_EQ(table.leases()[0].from, 8);
+    EXPECT_TRUE(table.HasOrphans());  // the other partition
+  }
+}
+
 TEST(LeaseTable, ATypicalRoundIsNotAsLongAsTheSlowestWorkers) {
   LeaseTable table(6);
   table.Begin({"a", "b", "c"}, 0);

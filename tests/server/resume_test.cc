@@ -114,6 +114,30 @@ TEST(FindCheckpointToResume, DamagedOnesArePassedOverAndNamed) {
   EXPECT_EQ(Found(files, "never"), -1);
 }
 
+// A disk that cannot read some files for the moment.
+class BusyFileSystem : public MemoryFileSystem {
+ public:
+  std::string busy;  // a part of their paths
+  Result<std::unique_ptr<ReadableFile>> OpenForReading(const std::string& path) override {
+    if (!busy.empty() && path.find(busy) != std::string::npos) return Unavailable("try again");
+    return MemoryFileSystem::OpenForReading(path);
+  }
+};
+
+// Else a good one would be deleted as of a past that was given up.
+TEST(FindCheckpointToResume, OneThatCannotBeReadJustNowIsNotPassedOver) {
+  BusyFileSystem files;
+  for (const int64_t version : {7, 20}) Save(files, version);
+  for (const std::string& file : {std::string("MANIFEST"), FilePath(20).substr(1)}) {
+    files.busy = file == "MANIFEST" ? CheckpointName(20) + "/MANIFEST" : file;
+    const auto found = FindCheckpointToResume(files, SomeExperiment("auto"));
+    EXPECT_EQ(found.status().code(), StatusCode::kUnavailable) << found.status().message();
+    EXPECT_THAT(found.status().message(), HasSubstr(CheckpointName(20)));
+  }
+  files.busy.clear();
+  EXPECT_EQ(Found(files, "auto"), 20);
+}
+
 TEST(FindCheckpointToResume, ADamagedOneThatIsNamedIsRefusedAndTheLastGoodOneOffered) {
   MemoryFileSystem files;
   for (const int64_t version : {3, 7, 20}) Save(files, version);

@@ -180,6 +180,7 @@ TEST(ServerNode, AnybodyMayAskForTheStatus) {
 Message WelcomeTo(const Job& job, uint32_t generation, const std::string& restore = "") {
   Message welcome = Plain(job, wire::WELCOME);
   welcome.header.mutable_welcome()->set_generation(generation);
+  welcome.header.mutable_welcome()->set_since(generation);
   welcome.header.mutable_welcome()->set_restore(restore);
   return welcome;
 }
@@ -559,6 +560,43 @@ TEST(ServerNode, RandomMessagesNeitherCrashNorFillAServer) {
   }
 }
 
+// A neighbour's messages neither: what it is sent to keep, and what it fetches.
+TEST(ServerNode, RandomMessagesBetweenNeighboursDoNotCrashThem) {
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    SCOPED_TRACE(seed);
+    Job job = JobOn(2);
+    job.experiment.cluster.replicas = 2;
+    WildMessages wild(job, seed);
+    ServerNode node = Node(job, 1);
+    const bool fetches = seed % 2 == 0;
+    Message welcome = WelcomeTo(job, 2);
+    if (fetches) welcome.header.mutable_welcome()->set_since(1);
+    (void)node.OnMessage(ServerPeer(0), welcome, 0);
+    (void)node.OnMessage("worker/a/1", WorkerHello(job, "a"), 0);
+    const ShardMap map(job.spec.layout, 2, job.experiment.cluster.chunk_kib * 1024);
+    for (int i = 0; i < 1000; ++i) {
+      const auto below = [&](uint64_t n) { return static_cast<int>(wild.rng().NextBelow(n)); };
+      Message m = wild.Next();
+      wire::Header& h = m.header;
+      const wire::Type types[] = {wire::REPLICATE, wire::FETCH_REPLICA, wire::ACK};
+      h.set_type(types[below(3)]);
+      h.set_acknowledges(types[below(2)]);
+      h.set_generation(2);
+      h.set_job(IdentityOf(job.experiment).JobId());
+      h.set_chunk(below(map.chunks().size() + 2) - 1);
+      h.set_round(below(5) == 0 ? INT64_MAX - below(3) : below(4) - 1);
+      h.set_slot(below(6) - 1);
+      h.set_arrays(static_cast<uint32_t>(below(5)));
+      const bool known = h.chunk() >= 0 && h.chunk() < static_cast<int>(map.chunks().size());
+      if (known && below(4) > 0) {
+        m.payload = test::PackFloats(std::vector<float>(map.chunks()[h.chunk()].range.size()));
+      }
+      (void)node.OnMessage(ServerPeer(0), m, i * kMillisecond);
+      (void)node.Tick(i * kMillisecond);
+    }
+  }
+}
+
 TEST(ServerNode, RandomMessagesFromServer0DoNotCrashAFollower) {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     SCOPED_TRACE(seed);
@@ -570,6 +608,7 @@ TEST(ServerNode, RandomMessagesFromServer0DoNotCrashAFollower) {
       Message m = wild.Next();
       m.header.set_type(static_cast<wire::Type>(types[wild.rng().NextBelow(6)]));
       m.header.mutable_welcome()->set_generation(static_cast<uint32_t>(wild.rng().NextBelow(3)));
+      m.header.mutable_welcome()->set_since(static_cast<uint32_t>(wild.rng().NextBelow(3)));
       m.header.mutable_welcome()->set_restore("../..");
       if (wild.rng().NextBelow(20) == 0) m.header.mutable_refusal()->set_code(12345);
       (void)node.OnMessage(ServerPeer(0), m, i * kMillisecond);

@@ -191,7 +191,8 @@ std::vector<float> Shards::Pull(int64_t version, wire::Vector vector) {
 }
 
 Status Shards::Restore(const ShardSnapshot& snapshot) {
-  for (auto& shard : shards_) KUMO_RETURN_IF_ERROR(shard->Restore(snapshot));
+  ServerActions actions;
+  for (auto& shard : shards_) KUMO_RETURN_IF_ERROR(shard->Restore(snapshot, &actions));
   return OkStatus();
 }
 

@@ -222,6 +222,14 @@ void Cluster::Cut(const std::shared_ptr<Process>& process) {
      [process] { process->deaf = process->mute = false; });
 }
 
+void Cluster::CutLink() {
+  const int workers = settings_.experiment.cluster.workers;
+  const std::pair<int, int> link(rng_.NextBelow(workers), rng_.NextBelow(servers_.size()));
+  cut_links_.insert(link);
+  At(now_ + RandomTime(settings_.faults.longest),
+     [this, link] { cut_links_.erase(cut_links_.find(link)); });
+}
+
 void Cluster::PlanFaults() {
   const Faults& faults = settings_.faults;
   const auto plan = [&](int count, std::function<void()> fault) {
@@ -237,6 +245,7 @@ void Cluster::PlanFaults() {
   plan(faults.freezes,
        [this] { Freeze(RandomProcess(), now_ + RandomTime(settings_.faults.longest)); });
   plan(faults.cuts, [this] { Cut(RandomProcess()); });
+  plan(faults.links, [this] { CutLink(); });
 }
 
 // --- Time.
@@ -265,6 +274,7 @@ void Cluster::Tick(const std::shared_ptr<WorkerProcess>& worker) {
 
 void Cluster::SendToServer(const std::shared_ptr<WorkerProcess>& worker, int server,
                            Message message) {
+  if (cut_links_.contains({worker->index, server})) return;
   const PeerName from = worker->session->peer_name();
   const auto to = servers_[server];
   Deliver(worker, to, [this, from, to, message = std::move(message)] {
@@ -290,6 +300,7 @@ void Cluster::SendFromServer(const std::shared_ptr<ServerProcess>& server, const
   const auto found = workers_.find(name);
   if (found == workers_.end()) return;
   const auto worker = found->second;
+  if (cut_links_.contains({worker->index, index})) return;
   if (settings_.mutation == Mutation::kStateLostOnTheWay && message.header.type() == wire::STATE) {
     message.payload = {};
   }
@@ -334,7 +345,7 @@ void Cluster::Mutate(ChunkWork* work) const {
 void Cluster::Compute(const std::shared_ptr<ServerProcess>& server,
                       std::shared_ptr<ChunkWork> work) {
   Mutate(work.get());
-  invariants_->OnWork(*work);
+  invariants_->OnWork(server->incarnation, *work);
   At(now_ + kComputeChunk + RandomTime(200), [this, server, work] {
     work->Run();
     In(server, [this, server, work] { Perform(server, server->node->OnComputed(*work, now_)); });
@@ -416,6 +427,13 @@ void Cluster::Perform(const std::shared_ptr<ServerProcess>& server, ServerAction
       Compute(server, compute->work);
     } else if (auto* save = std::get_if<SaveAction>(&action)) {
       Save(server, std::move(*save));
+    } else if (auto* claim = std::get_if<ClaimGenerationAction>(&action)) {
+      disk_->generation = std::max(disk_->generation, claim->generation);
+      At(now_ + kMillisecond, [this, server, generation = claim->generation] {
+        In(server, [this, server, generation] {
+          Perform(server, server->node->OnClaimed(generation, now_));
+        });
+      });
     } else if (auto* commit = std::get_if<CommitAction>(&action)) {
       Commit(server, std::move(commit->manifest));
     } else if (auto* restore = std::get_if<RestoreAction>(&action)) {

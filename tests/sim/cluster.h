@@ -38,6 +38,7 @@ struct Faults {
   int server_leaves = 0;  // servers other than 0, likewise
   int freezes = 0;        // processes stopped for a while
   int cuts = 0;           // processes that cannot be reached, or cannot reach others, for a while
+  int links = 0;          // a worker and a server that do not reach each other for a while
   TimeUs longest = 0;     // of a freeze or a cut
   double disk = 0;        // share of files that cannot be written
 };
@@ -131,6 +132,7 @@ class Cluster {
   void RestartWorkerLater(int index, uint64_t incarnation);
   void Freeze(const std::shared_ptr<Process>& process, TimeUs until);
   void Cut(const std::shared_ptr<Process>& process);
+  void CutLink();
   void Perform(const std::shared_ptr<ServerProcess>& server, ServerActions actions);
   void Perform(const std::shared_ptr<WorkerProcess>& worker, WorkerActions actions);
   void Compute(const std::shared_ptr<ServerProcess>& server, std::shared_ptr<ChunkWork> work);
@@ -158,7 +160,8 @@ class Cluster {
   std::priority_queue<Event, std::vector<Event>, Later> events_;
   std::vector<std::shared_ptr<ServerProcess>> servers_;
   std::map<PeerName, std::shared_ptr<WorkerProcess>> workers_;
-  std::map<int, PeerName> worker_names_;  // alive, by index
+  std::map<int, PeerName> worker_names_;          // alive, by index
+  std::multiset<std::pair<int, int>> cut_links_;  // a worker's index, a server's
   // What happens to a frozen process when it thaws.
   std::map<std::shared_ptr<Process>, std::vector<std::function<void()>>> held_;
   std::optional<Invariants> invariants_;

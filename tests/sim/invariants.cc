@@ -7,14 +7,16 @@ std::string Number(int64_t number) { return std::to_string(number); }
 
 }  // namespace
 
-void Invariants::OnWork(const ChunkWork& work) {
+void Invariants::OnWork(uint64_t incarnation, const ChunkWork& work) {
   ChunkRound& chunk = chunks_[{work.generation, work.chunk}];
   const std::string where = "chunk " + Number(work.chunk) + ", generation " +
                             Number(work.generation) + ", round " + Number(work.round);
-  if (chunk.round >= 0 && work.round != chunk.round + (chunk.closed ? 1 : 0)) {
+  const bool same = chunk.incarnation == incarnation;
+  const bool next = work.round == chunk.round + (chunk.closed ? 1 : 0);
+  if (chunk.round >= 0 && !next && (same || work.round != chunk.round)) {
     Violation(where + ": comes after round " + Number(chunk.round));
   }
-  if (chunk.round != work.round) chunk = {work.round, 0, false};
+  if (chunk.round != work.round || !same) chunk = {incarnation, work.round, 0, false};
   chunk.contributions += static_cast<int>(work.contributions.size());
   if (!work.closes()) return;
   chunk.closed = true;
@@ -71,7 +73,10 @@ void Invariants::OnAnswered(const wire::Header& sent, uint32_t generation,
   if (sent.type() == wire::HELLO || sent.generation() == generation) return;
   for (const ServerAction& action : actions) {
     const auto* send = std::get_if<SendAction>(&action);
-    if (send && send->message.header.type() == wire::GONE) continue;
+    // It is only told so.
+    const bool told = send && send->message.header.type() == wire::HEARTBEAT_REPLY &&
+                      !send->message.header.has_orders();
+    if (told) continue;
     Violation("a message of type " + Number(sent.type()) + " of generation " +
               Number(sent.generation()) + " counts in generation " + Number(generation));
   }

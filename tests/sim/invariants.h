@@ -20,8 +20,9 @@ class Invariants {
       : plan_(plan), validation_samples_(validation_samples) {}
 
   // A chunk takes each partition's contribution to a round once, closes the round once with all of
-  // them, and its versions only grow within a generation.
-  void OnWork(const ChunkWork& work);
+  // them, and its versions only grow within a generation. A process (incarnation) that has taken
+  // the place of another one may close the last round again, which nobody can have seen.
+  void OnWork(uint64_t incarnation, const ChunkWork& work);
   // Rounds close one after the other within a generation, each with all of its samples.
   void OnRoundClosed(uint32_t generation, const RoundClosedAction& closed);
   // Every epoch is of every sample once.
@@ -38,6 +39,7 @@ class Invariants {
 
  private:
   struct ChunkRound {
+    uint64_t incarnation = 0;
     int64_t round = -1;
     int contributions = 0;
     bool closed = false;

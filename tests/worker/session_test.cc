@@ -73,6 +73,7 @@ class Script {
     wire::Header header;
     header.set_type(wire::WELCOME);
     header.mutable_welcome()->set_generation(generation);
+    header.mutable_welcome()->set_since(since > 0 ? since : generation);
     header.mutable_welcome()->set_version(start_version);
     ReceiveHeader(server, header);
   }
@@ -117,6 +118,7 @@ class Script {
       case wire::INITIALISE:
         header.set_type(wire::ACK);
         header.set_acknowledges(asked.type());
+        header.set_held(held && asked.type() == wire::PUSH);
         break;
       default:
         return;
@@ -213,6 +215,8 @@ class Script {
 
   TimeUs now = 0;
   uint32_t generation = 1;
+  uint32_t since = 0;  // 0: as the generation
+  bool held = false;   // acknowledgements of contributions say so
   int64_t start_version = 0;
   std::set<int64_t> save_at;  // versions whose round ends with a checkpoint
   int64_t stop_at = -1;
@@ -714,6 +718,23 @@ TEST(Session, AStragglersPartitionIsComputedForItsRoundAlone) {
   EXPECT_THAT(script.dropped, testing::ElementsAre(2));
 }
 
+TEST(Session, AHelpersOrderDoesNotStandInForALease) {
+  for (const bool lease_first : {false, true}) {
+    Script script;
+    script.Join();
+    wire::Header header;
+    header.set_type(wire::HEARTBEAT_REPLY);
+    for (const bool is_lease : {lease_first, !lease_first}) {
+      auto* lease = header.mutable_orders()->add_leases();
+      lease->set_partition(1);
+      if (!is_lease) lease->set_until(1);
+    }
+    script.ReceiveHeader(0, header);
+    script.Run(2);
+    EXPECT_GE(script.trained.size(), 3u);
+  }
+}
+
 TEST(Session, OrdersThatWereOvertakenAreIgnored) {
   Script script;
   script.Join();
@@ -757,7 +778,7 @@ TEST(Session, WordOfANewGenerationMakesItJoinThat) {
   script.ReceiveHeader(1, orders);
   EXPECT_TRUE(script.dropped.empty());  // only server 0 knows
   script.ReceiveHeader(0, orders);
-  EXPECT_THAT(script.dropped, testing::ElementsAre(1));
+  EXPECT_TRUE(script.dropped.empty());  // it may go on with what it has
   EXPECT_EQ(script.CountSent(wire::HELLO), 1);
   script.generation = 1;
   script.Welcome(0);  // late
@@ -765,6 +786,7 @@ TEST(Session, WordOfANewGenerationMakesItJoinThat) {
   EXPECT_EQ(script.session().StateInWords(), "joins server 0");
   script.generation = 2;
   script.Welcome(0);
+  EXPECT_THAT(script.dropped, testing::ElementsAre(1));
   script.Welcome(1);
   script.Order({{1, 0}});
   script.Run(0);
@@ -786,6 +808,63 @@ TEST(Session, AServerThatForgotItIsJoinedAgainAndAskedForWhatIsOpen) {
   script.sent.clear();
   script.Welcome(1);
   EXPECT_GT(script.CountSent(wire::PULL), 0);
+}
+
+// A server was started again, and what it held was kept twice: nobody goes back.
+TEST(Session, InAGenerationThatGoesOnItKeepsWhatItHas) {
+  Script script(SmallSettings(2));
+  script.Join();
+  script.Order({{1, 0}, {2, 0}});
+  script.Run(0);
+  ASSERT_EQ(script.trained.size(), 2u);
+  script.sent.clear();
+  script.generation = 2;
+  script.since = 1;
+  wire::Header told;
+  told.set_type(wire::HEARTBEAT_REPLY);
+  script.ReceiveHeader(0, told);
+  ASSERT_EQ(script.CountSent(wire::HELLO), 1);
+  const wire::Hello& hello = script.sent.front().message.header.hello();
+  EXPECT_EQ(hello.since(), 1u);
+  ASSERT_EQ(hello.claims_size(), 2);
+  EXPECT_EQ(hello.claims(0).partition(), 1);
+  EXPECT_EQ(hello.claims(0).round(), 1);
+  script.Welcome(0);
+  EXPECT_TRUE(script.dropped.empty());
+  const int64_t asked = script.CountSent(wire::PULL);
+  EXPECT_GT(asked, 0);  // what is open on server 0
+  script.Welcome(1);
+  EXPECT_GT(script.CountSent(wire::PULL), asked);
+  EXPECT_EQ(script.CountSent(wire::PUSH), 0);  // acknowledged
+  script.Order({{1, 0}, {2, 0}}, 1);
+  script.Run(1);
+  EXPECT_EQ(script.trained.size(), 4u);
+}
+
+// An acknowledgement may say that the contribution would be lost with the server.
+TEST(Session, ContributionsThatAreHeldAreSentAgainToWhoeverTakesTheServersPlace) {
+  Script script(SmallSettings(2));
+  script.Join();
+  script.Order({{1, 0}});
+  script.held = true;
+  script.Run(0);
+  ASSERT_EQ(script.trained.size(), 1u);
+  wire::Header gone;
+  gone.set_type(wire::GONE);
+  const auto pushes_after_rejoining = [&] {
+    script.sent.clear();
+    script.ReceiveHeader(1, gone);
+    script.Welcome(1);
+    return script.CountSent(wire::PUSH);
+  };
+  const int64_t chunks = pushes_after_rejoining();
+  EXPECT_GT(chunks, 0);
+  EXPECT_EQ(script.session().StateInWords().find("acknowledgements"), std::string::npos);
+  script.held = false;  // the round has closed
+  for (const auto& send : std::exchange(script.sent, {})) {
+    if (send.message.header.type() == wire::PUSH) script.Answer(send);
+  }
+  EXPECT_EQ(pushes_after_rejoining(), 0);
 }
 
 TEST(Session, AnotherGenerationHasOtherWeights) {

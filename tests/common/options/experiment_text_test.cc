@@ -12,8 +12,8 @@ using ::testing::HasSubstr;
 bool Change(const Option& option, Experiment* experiment) {
   const std::string before = option.write(*experiment);
   for (const char* text :
-       {"3", "0.25", "true", "false", "adam", "cosine", "sample", "cntk", "average", "gradient",
-        "1bit", "fp16", "never", "exact", "tcp://127.0.0.1:1", "other"}) {
+       {"3", "2", "0.25", "true", "false", "adam", "cosine", "sample", "cntk", "average",
+        "gradient", "1bit", "fp16", "never", "exact", "tcp://127.0.0.1:1", "other"}) {
     if (option.read(text, experiment).ok() && option.write(*experiment) != before) return true;
   }
   return false;

@@ -165,6 +165,15 @@ TEST_F(ParserTest, ServerAddressesAreCheckedBeforeAnythingStarts) {
   EXPECT_THAT(problem(many), HasSubstr("at most 64"));
 }
 
+TEST_F(ParserTest, TwoCopiesNeedTwoServers) {
+  const std::string head(kNetwork);
+  const auto problem = [&](const std::string& servers) {
+    return FirstProblem(head, {"cluster.replicas=2", "cluster.servers=" + servers});
+  };
+  EXPECT_THAT(problem("tcp://127.0.0.1:5555"), HasSubstr("cluster.replicas = 2"));
+  EXPECT_EQ(problem("tcp://127.0.0.1:5555,tcp://127.0.0.1:5556"), "");
+}
+
 TEST_F(ParserTest, SettingsWithoutEffectAreNoted) {
   const LoadedExperiment loaded =
       Load(kNetwork, {"sync.mode=gradient", "sync.block=3", "block.momentum=0.1"});

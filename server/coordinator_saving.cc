@@ -1,0 +1,178 @@
+// The coordinator's part in saving and ending: when a checkpoint is taken, and what the job ends
+// with.
+#include <algorithm>
+
+#include <glog/logging.h>
+
+#include "server/coordinator.h"
+
+namespace kumo {
+namespace {
+
+// How long a server keeps telling the others that the job is over before it leaves itself.
+constexpr TimeUs kFarewell = 3 * kSecond;
+
+}  // namespace
+
+// What the round that starts from a version is to do.
+Directive Coordinator::Direct(int64_t version, TimeUs now) {
+  Directive directive;
+  if (version >= LastVersion()) return directive;
+  // Of the round that starts now; it ends with version + 1.
+  directive.stop = stop_requested_ && stop_at_ < 0 && version + 1 < plan_->rounds();
+  if (directive.stop) stop_at_ = version + 1;
+  if (!checkpoints_.IsBehind(version + 1) && SpreadIsDue(now)) spread_at_ = version + 1;
+  directive.move = spread_at_ == version + 1;
+  directive.save = SaveIsDue(version, now) || directive.stop || directive.move;
+  if (directive.save) checkpoints_.Begin(version + 1, now);
+  return directive;
+}
+
+bool Coordinator::SaveIsDue(int64_t version, TimeUs now) {
+  const int64_t next = version + 1;
+  if (next == plan_->rounds()) return true;
+  if (checkpoints_.IsBehind(next)) return false;
+  bool leaves = false;
+  for (ServerMember& server : members_.servers) {
+    const bool saved = server.leaves_at >= 0 && checkpoints_.last() >= server.leaves_at;
+    if (!server.report.leaving() || saved || checkpoints_.Has(server.leaves_at)) continue;
+    server.leaves_at = next;
+    leaves = true;
+  }
+  return leaves || checkpoints_.IsDue(next, now);
+}
+
+checkpoint::Progress Coordinator::Progress(TimeUs now) const {
+  checkpoint::Progress progress = ledger_.progress();
+  progress.set_elapsed_seconds(ElapsedSeconds(now));
+  return progress;
+}
+
+int Coordinator::ServersWithChunks() const {
+  int count = 0;
+  for (int s = 0; s < map_->servers(); ++s) count += map_->FirstChunk(s) < map_->FirstChunk(s + 1);
+  return count;
+}
+
+Status Coordinator::OnSaved(int server, const wire::Header& header, TimeUs now,
+                            ServerActions* actions) {
+  if (server > 0) AcknowledgeTo(members_.servers[server].peer, header, /*held=*/false, actions);
+  const int64_t version = header.round();
+  if (!checkpoints_.Has(version)) return OkStatus();
+  const wire::SavedFile& saved = header.saved_file();
+  if (!saved.failure().empty()) {
+    OnSaveFailed(version, "server " + std::to_string(server) + ": " + saved.failure(), now,
+                 actions);
+    return OkStatus();
+  }
+  checkpoint::File file;
+  file.set_name(saved.name());
+  file.set_bytes(saved.bytes());
+  file.set_crc32c(saved.crc32c());
+  auto manifest = checkpoints_.Add(version, server, file, ServersWithChunks());
+  if (!manifest) return OkStatus();
+  manifest->set_job_name(identity_.job_name);
+  manifest->set_experiment_hash(identity_.experiment_hash);
+  manifest->set_experiment_text(identity_.experiment_text);
+  manifest->set_fingerprint(spec_.layout.fingerprint());
+  manifest->set_generation(generation_);
+  actions->push_back(CommitAction{*std::move(manifest)});
+  return OkStatus();
+}
+
+void Coordinator::OnCommitted(int64_t version, const Status& status, TimeUs now,
+                              ServerActions* actions) {
+  if (!status.ok()) {
+    OnSaveFailed(version, status.message(), now, actions);
+    return;
+  }
+  checkpoints_.Committed(version);
+  LOG(INFO) << "checkpoint of round " << version << " is complete";
+  FinishIfDone(now, actions);
+  if (ending_ && version == save_order().version) {
+    Fail(Status(ending_->code(), ending_->message() + "; round " + std::to_string(version) +
+                                     " is saved: start the job again to go on from there"),
+         actions);
+  }
+}
+
+int64_t Coordinator::LastVersion() const { return stop_at_ >= 0 ? stop_at_ : plan_->rounds(); }
+
+// How long the version that the job ends with is tried to be saved.
+TimeUs Coordinator::SaveLimit(int64_t version) const {
+  return FromSeconds(version == stop_at_ ? experiment_.checkpoint.grace_s
+                                         : experiment_.cluster.stall_timeout_s);
+}
+
+// Training goes on without that checkpoint; only the last one is worth waiting for the disk.
+void Coordinator::OnSaveFailed(int64_t version, const std::string& why, TimeUs now,
+                               ServerActions* actions) {
+  checkpoints_.Failed(version);
+  LOG(ERROR) << "checkpoint of round " << version << " failed: " << why
+             << "; the last good one is of round " << checkpoints_.last();
+  if (ending_) {
+    Fail(*ending_, actions);
+  } else if (version == LastVersion()) {
+    if (checkpoints_.TryAgain(version, SaveLimit(version), now)) return;
+    Fail(Unavailable("the last checkpoint could not be saved: " + why), actions);
+  }
+}
+
+// The job cannot go on. What has been learnt since the last checkpoint is saved first, unless a
+// part of it is missing.
+void Coordinator::EndWith(Status status, TimeUs now, ServerActions* actions) {
+  if (ending_) return;
+  if (!first_loss_.empty()) {
+    status = Status(status.code(), status.message() + "; the first to be lost was " + first_loss_);
+  }
+  const bool whole = !CarriesState() || experiment_.cluster.recovery == "continue";
+  if (!whole || version_ <= std::max<int64_t>(checkpoints_.last(), 0) ||
+      checkpoints_.Has(version_)) {
+    Fail(std::move(status), actions);
+    return;
+  }
+  LOG(ERROR) << status.message();
+  ending_ = std::move(status);
+  ending_by_ = now + FromSeconds(experiment_.checkpoint.grace_s);
+  checkpoints_.OrderNow(version_, /*partial=*/true, Progress(now), now);
+  SendOrdersToAll(actions);
+}
+
+void Coordinator::FinishIfDone(TimeUs now, ServerActions* actions) {
+  if (phase_ != Phase::kTraining) return;
+  const bool stopped = stop_at_ >= 0 && checkpoints_.last() >= stop_at_;
+  const bool done = plan_ && version_ == plan_->rounds() &&
+                    checkpoints_.last() == plan_->rounds() && ledger_.complete();
+  if (!stopped && !done) return;
+  if (done) stop_at_ = -1;
+  phase_ = Phase::kFinished;
+  over_since_ = now;
+  SendOrdersToAll(actions);
+}
+
+void Coordinator::Fail(Status status, ServerActions* actions) {
+  if (Over()) return;
+  LOG(ERROR) << status.message();
+  phase_ = Phase::kFailed;
+  failure_ = std::move(status);
+  SendOrdersToAll(actions);
+}
+
+void Coordinator::RequestStop() { stop_requested_ = true; }
+
+// Leaves when everybody has asked since the end, or after a while.
+void Coordinator::ExitWhenTold(TimeUs now, ServerActions* actions) {
+  if (over_since_ == 0) over_since_ = now;
+  if (!members_.AllToldEnd() && now - over_since_ < kFarewell) return;
+  if (phase_ == Phase::kFailed) {
+    actions->push_back(ExitAction{failure_});
+  } else if (stop_at_ >= 0) {
+    actions->push_back(
+        ExitAction{Unavailable("stopped after round " + std::to_string(stop_at_) +
+                               ", which is saved: start the job again to go on from there")});
+  } else {
+    actions->push_back(ExitAction{OkStatus()});
+  }
+}
+
+}  // namespace kumo

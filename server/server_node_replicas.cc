@@ -1,0 +1,129 @@
+// A server and its neighbours: what it keeps in memory for the one before it, and what it gets back
+// from the next one when it was started again.
+#include <utility>
+
+#include <glog/logging.h>
+
+#include "server/server_node.h"
+
+namespace kumo {
+
+bool ServerNode::KeepsVersionsTwice() const {
+  return settings_.experiment.cluster.replicas > 1 && settings_.identity.servers > 1;
+}
+
+bool ServerNode::HoldsReplica() const {
+  if (!KeepsVersionsTwice() || !shard_) return false;
+  const int servers = settings_.identity.servers;
+  const int before = (settings_.index + servers - 1) % servers;
+  const ShardMap& map = shard_->map();
+  for (int i = map.FirstChunk(before); i < map.FirstChunk(before + 1); ++i) {
+    if (replica_.Find(i).empty()) return false;
+  }
+  return true;
+}
+
+bool ServerNode::HoldsFor(const PeerName& from, int chunk) const {
+  if (!KeepsVersionsTwice() || !shard_ || chunk < 0) return false;
+  const auto& chunks = shard_->map().chunks();
+  if (chunk >= static_cast<int>(chunks.size())) return false;
+  const int owner = chunks[chunk].server;
+  return from == ServerPeer(owner) &&
+         ReplicaHolder(owner, settings_.identity.servers) == ServerPeer(settings_.index);
+}
+
+void ServerNode::OnFromNeighbour(const PeerName& from, const Message& message, TimeUs now,
+                                 ServerActions* actions) {
+  const wire::Header& header = message.header;
+  if (generation_ == 0 || header.generation() != generation_) return;
+  const bool holder =
+      from == ReplicaHolder(settings_.index, settings_.identity.servers) && KeepsVersionsTwice();
+  if (header.type() == wire::FETCH_REPLICA) {
+    if (HoldsFor(from, header.chunk())) OnFetchReplica(from, header, actions);
+  } else if (header.type() == wire::REPLICATE && HoldsFor(from, header.chunk())) {
+    OnReplicate(from, message, actions);
+  } else if (holder && header.type() == wire::ACK && header.acknowledges() == wire::REPLICATE) {
+    if (!shard_ || !ready_) return;
+    observed_ = actions;
+    shard_->OnReplicated(header, actions);
+  } else if (holder && fetch_) {
+    if (Status status = fetch_->OnMessage(message); !status.ok()) {
+      LOG_EVERY_T(WARNING, 1) << "from " << from << ": " << status.message();
+    }
+    TickFetch(now, actions);
+  }
+}
+
+void ServerNode::OnReplicate(const PeerName& from, const Message& message, ServerActions* actions) {
+  const wire::Header& header = message.header;
+  const Range range = shard_->map().chunks()[header.chunk()].range;
+  if (Status status = replica_.Add(message, range.size()); !status.ok()) {
+    LOG_EVERY_T(WARNING, 1) << "from " << from << ": " << status.message();
+    return;
+  }
+  SendAction reply{from, {}};
+  wire::Header& ack = reply.message.header;
+  ack.set_type(wire::ACK);
+  ack.set_acknowledges(wire::REPLICATE);
+  ack.set_chunk(header.chunk());
+  ack.set_round(header.round());
+  ack.set_slot(header.slot());
+  actions->push_back(std::move(reply));
+}
+
+void ServerNode::OnFetchReplica(const PeerName& from, const wire::Header& header,
+                                ServerActions* actions) {
+  const auto versions = replica_.Find(header.chunk());
+  for (const auto& [number, version] : versions) {
+    for (const auto& [slot, payload] : version->arrays) {
+      SendAction send{from, {}};
+      send.message.header.set_type(wire::REPLICATE);
+      send.message.header.set_chunk(header.chunk());
+      send.message.header.set_round(number);
+      send.message.header.set_slot(slot);
+      send.message.header.set_arrays(static_cast<uint32_t>(version->arrays.size()));
+      if (header.chunk() == 0) {
+        *send.message.header.mutable_coordinator_state() = version->coordinator_state;
+      }
+      send.message.payload = payload;
+      actions->push_back(std::move(send));
+    }
+  }
+  SendAction reply{from, {}};
+  wire::Header& ack = reply.message.header;
+  ack.set_type(wire::ACK);
+  ack.set_acknowledges(wire::FETCH_REPLICA);
+  ack.set_chunk(header.chunk());
+  ack.set_round(versions.empty() ? -1 : versions.rbegin()->first);
+  ack.set_arrays(static_cast<uint32_t>(versions.size()));
+  actions->push_back(std::move(reply));
+}
+
+// A server that was started again, until it has what its former process held.
+void ServerNode::TickFetch(TimeUs now, ServerActions* actions) {
+  if (!fetch_) return;
+  fetch_->Tick(now, actions);
+  if (!fetch_->lost() && !fetch_->complete()) return;
+  lost_ = fetch_->lost();
+  if (!lost_) {
+    if (Status status = shard_->Adopt(fetch_->store()); !status.ok()) {
+      LOG(WARNING) << status.message();
+      lost_ = true;
+    }
+  }
+  fetch_.reset();
+  // What partitions carry at a checkpoint that the job started from is only there, and may not have
+  // been asked for yet; going back to it costs no more than the round that is open.
+  lost_ |= start_version_ > 0 && shard_->version() <= start_version_ &&
+           StateSlots(settings_.experiment, *spec_) > 0;
+  next_heartbeat_ = now;  // tell the coordinator
+  if (lost_) return;
+  ready_ = true;
+  if (coordinates()) {
+    const auto [version, said] = shard_->newest_directive();
+    coordinator_->Resume(version, said, now, actions);
+  }
+  LOG(INFO) << "goes on from round " << shard_->version() << ", as the next server has kept it";
+}
+
+}  // namespace kumo
