@@ -40,17 +40,18 @@ def block_ends(log):
     return ended
 
 
-def kumo(arguments, workers, folder):
-    """Samples per second of a job with that many workers."""
+def kumo(arguments, workers, folder, servers=1, settings=()):
+    """Samples per second of a job with so many processes, and more settings: "section.key=value"."""
     out = pathlib.Path(folder) / f"kumo-{workers}-{time.monotonic_ns()}"
     process = subprocess.Popen(
         [arguments.bin / "kumo", "launch", HERE.parent / "experiments" / "mnist_lenet.conf",
-         "--workers", str(workers), "--servers", "1",
+         "--workers", str(workers), "--servers", str(servers),
          "--set", f"output.directory={out}", "--set", f"data.directory={arguments.data}",
          "--set", "sync.warmup_samples=0", "--set", f"sync.block={BLOCK}",
          "--set", "output.interval_s=0.1", "--set", "evaluation.every_epochs=0",
          "--set", "job.epochs=1000", "--set", "checkpoint.every_minutes=0",
-         "--set", "output.tensorboard=false"],
+         "--set", "output.tensorboard=false",
+         *[part for setting in settings for part in ("--set", setting)]],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     # There is no third core: this script looks rarely, and at the file only.
     log = out / "log.jsonl"
