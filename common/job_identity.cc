@@ -112,6 +112,16 @@ const Codec& PushCodecs::For(const RoundPlan& round, Segment segment) const {
   return round.full_precision || segment == Segment::kStatistics ? *exact_ : *quantised_;
 }
 
+wire::Hello HelloOf(const JobIdentity& identity) {
+  wire::Hello hello;
+  hello.set_job_name(identity.job_name);
+  hello.set_experiment_hash(identity.experiment_hash);
+  hello.set_experiment_text(identity.experiment_text);
+  hello.set_servers(identity.servers);
+  hello.set_chunk_kib(identity.chunk_kib);
+  return hello;
+}
+
 Status CheckHello(const wire::Header& header, const JobIdentity& identity,
                   const std::optional<JobSpec>& established) {
   const wire::Hello& hello = header.hello();

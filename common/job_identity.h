@@ -63,6 +63,9 @@ class PushCodecs {
   const Codec* exact_ = nullptr;
 };
 
+// What a hello says about the job, for CheckHello; role, name and the like are the sender's to add.
+wire::Hello HelloOf(const JobIdentity& identity);
+
 // FailedPrecondition names the first difference: protocol, job, number of servers, a setting, a
 // tensor, the size of the data. `established` is the job's spec where there is one already.
 Status CheckHello(const wire::Header& header, const JobIdentity& identity,

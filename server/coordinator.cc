@@ -14,17 +14,6 @@ constexpr TimeUs kSpreadPause = 60 * kSecond;
 
 }  // namespace
 
-void Coordinator::AcknowledgeTo(const PeerName& to, const wire::Header& header, bool held,
-                                ServerActions* actions) {
-  SendAction reply{to, {}};
-  reply.message.header.set_held(held);
-  reply.message.header.set_type(wire::ACK);
-  reply.message.header.set_acknowledges(header.type());
-  reply.message.header.set_round(header.round());
-  reply.message.header.set_partition(header.partition());
-  actions->push_back(std::move(reply));
-}
-
 Coordinator::Coordinator(const JobIdentity& identity, const Experiment& experiment,
                          const std::string& host, uint32_t generation,
                          std::optional<checkpoint::Manifest> restored, TimeUs now)
@@ -40,7 +29,7 @@ Coordinator::Coordinator(const JobIdentity& identity, const Experiment& experime
       members_(identity.servers, host),
       leases_(experiment.sync.partitions),
       checkpoints_(experiment.checkpoint, restored_ ? restored_->version() : -1, now) {
-  undecided_ = choosing_ = experiment.cluster.replicas > 1 && identity.servers > 1;
+  undecided_ = choosing_ = experiment.cluster.KeepsVersionsTwice();
   if (!restored_) return;
   start_version_ = restored_->version();
   elapsed_before_ = restored_->progress().elapsed_seconds();
@@ -97,7 +86,7 @@ Status Coordinator::OnHello(const PeerName& from, const wire::Hello& hello, Time
   LOG(INFO) << hello.name() << " on " << hello.host() << " (pid " << hello.pid() << ", "
             << hello.device() << ") joined";
   if (phase_ == Phase::kTraining) {
-    spread_wanted_ |= !Claims() || hello.claims_size() == 0;
+    spread_wanted_ |= !CollectsClaims() || hello.claims_size() == 0;
     LeaseOrphans(actions);
   }
   return OkStatus();
@@ -161,11 +150,15 @@ void Coordinator::OnServerReport(int index, const wire::ServerReport& report, Ti
 
 bool Coordinator::CarriesState() const { return StateSlots(experiment_, spec_) > 0; }
 
+bool Coordinator::LossTakesBack() const {
+  return CarriesState() && experiment_.cluster.recovery == "exact";
+}
+
 void Coordinator::SendOrders(const PeerName& to, ServerActions* actions) {
   SendAction reply{to, {}};
   wire::Header& header = reply.message.header;
   header.set_type(wire::HEARTBEAT_REPLY);
-  if (Claims()) {  // no orders yet: who has leases goes on with them
+  if (CollectsClaims()) {  // no orders yet: who has leases goes on with them
     actions->push_back(std::move(reply));
     return;
   }
@@ -177,6 +170,8 @@ void Coordinator::SendOrders(const PeerName& to, ServerActions* actions) {
   wire::Orders* orders = header.mutable_orders();
   orders->set_finished(phase_ == Phase::kFinished);
   orders->set_stopped(phase_ == Phase::kFinished && stop_at_ >= 0);
+  // Who joins after chunk 0 has said so would go on beyond it.
+  orders->set_stop_at(std::max<int64_t>(stop_at_, 0));
   for (const ServerMember& server : members_.servers) {
     if (server.peer != to) continue;
     orders->set_save_version(save_order().version);
@@ -229,7 +224,7 @@ Directive Coordinator::OnVersion(int64_t version, const wire::Metrics& metrics, 
   leases_.Settle(version);
   if (spread_at_ >= 0 && version >= spread_at_) {
     spread_at_ = -1;
-    if (Claims()) {
+    if (CollectsClaims()) {
       spread_wanted_ = true;
     } else if (version != stop_at_) {
       leases_.Spread(members_.Takers(leases_), version);
@@ -239,7 +234,7 @@ Directive Coordinator::OnVersion(int64_t version, const wire::Metrics& metrics, 
 
   ReleaseEvaluations(version, actions);
   Directive directive = Direct(version, now);
-  if (experiment_.cluster.replicas > 1) {
+  if (experiment_.cluster.KeepsVersionsTwice()) {
     const auto state = std::make_shared<wire::CoordinatorState>();
     ledger_.Describe(state.get());
     state->mutable_progress()->set_elapsed_seconds(ElapsedSeconds(now));
@@ -252,7 +247,7 @@ Directive Coordinator::OnVersion(int64_t version, const wire::Metrics& metrics, 
 }
 
 bool Coordinator::SpreadIsDue(TimeUs now) {
-  if (phase_ != Phase::kTraining || spread_at_ >= 0 || Claims()) return false;
+  if (phase_ != Phase::kTraining || spread_at_ >= 0 || CollectsClaims()) return false;
   const bool uneven = now - spread_last_ > kSpreadPause &&
                       leases_.Imbalance(members_.Takers(leases_)) > kWorthSpreading;
   if (!spread_wanted_ && !uneven) return false;
@@ -271,7 +266,7 @@ void Coordinator::ReleaseEvaluations(int64_t version, ServerActions* actions) {
     if (evaluated >= version - 1) return false;
     header.set_round(evaluated);
     header.set_partition(partition);
-    AcknowledgeTo(peer, header, /*held=*/false, actions);
+    actions->push_back(Acknowledgement(peer, header));
     return true;
   });
 }
@@ -284,10 +279,11 @@ Status Coordinator::OnEvaluated(const PeerName& from, const wire::Header& header
     return InvalidArgument("an evaluation of version " + std::to_string(version) + ", partition " +
                            std::to_string(header.partition()));
   }
-  const bool held = experiment_.cluster.replicas > 1 && version >= version_ - 1;
+  const bool held = experiment_.cluster.KeepsVersionsTwice() && version >= version_ - 1;
   if (held) held_evaluations_.emplace(version, header.partition(), from);
-  AcknowledgeTo(from, header, held, actions);
-  moved_at_ = now;
+  actions->push_back(Acknowledgement(from, header, held));
+  // One that is sent again, since it is held, moves nothing.
+  if (ledger_.Waits(*plan_, version, header.partition())) moved_at_ = now;
   if (const auto epoch =
           ledger_.AddEvaluation(*plan_, version, header.partition(), header.metrics())) {
     actions->push_back(EpochEvaluatedAction{epoch->epoch, epoch->train, epoch->validation});
@@ -367,7 +363,7 @@ void Coordinator::TickTraining(TimeUs now, ServerActions* actions) {
            actions);
     }
   } else if (stop_requested_ && stop_at_ != version_ &&
-             (members_.workers.empty() || alone_ || (leases_.HasOrphans() && !Claims()))) {
+             (members_.workers.empty() || alone_ || (leases_.HasOrphans() && !CollectsClaims()))) {
     // Nobody brings the round to its end.
     EndWith(Unavailable("stopped while there were too few workers"), now, actions);
   } else if (now - moved_at_ > limit) {

@@ -116,9 +116,6 @@ class Coordinator {
   static constexpr size_t kRoundTimes = 9;
   enum class Phase { kWaiting, kTraining, kFinished, kFailed };
 
-  // held: the sender is to keep what it sent.
-  static void AcknowledgeTo(const PeerName& to, const wire::Header& header, bool held,
-                            ServerActions* actions);
   Status OnServerHello(const PeerName& from, const wire::Hello& hello, TimeUs now,
                        ServerActions* actions);
   void OnServerReport(int server, const wire::ServerReport& report, TimeUs now,
@@ -126,7 +123,7 @@ class Coordinator {
   void Begin(TimeUs now, ServerActions* actions);
   void Decide(TimeUs now, ServerActions* actions);
   void TickClaims(TimeUs now, ServerActions* actions);
-  bool Claims() const;
+  bool CollectsClaims() const;
   void ReleaseEvaluations(int64_t version, ServerActions* actions);
   void Recover(int server, const std::string& why, TimeUs now, ServerActions* actions);
   void GoBack(const std::string& why, TimeUs now, ServerActions* actions);
@@ -134,6 +131,8 @@ class Coordinator {
   void LetGo(const PeerName& peer, ServerActions* actions);
   void LeaseOrphans(ServerActions* actions);
   bool CarriesState() const;
+  // What partitions carry is part of the result: the job does not go on without it.
+  bool LossTakesBack() const;
   int64_t OldestOpenRound() const;
   bool SpreadIsDue(TimeUs now);
   void HelpStragglers(TimeUs now, ServerActions* actions);

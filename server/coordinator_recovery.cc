@@ -82,12 +82,12 @@ void Coordinator::Resume(int64_t version, const Directive& said, TimeUs now,
   TickClaims(now, actions);
 }
 
-bool Coordinator::Claims() const { return claims_until_ > 0; }
+bool Coordinator::CollectsClaims() const { return claims_until_ > 0; }
 
 // Partitions are with the workers that say so; those that nobody has claimed in time are lost with
 // their workers.
 void Coordinator::TickClaims(TimeUs now, ServerActions* actions) {
-  if (!Claims() || resumed_version_ < 0) return;
+  if (!CollectsClaims() || resumed_version_ < 0) return;
   leases_.Clear();
   for (const auto& [peer, worker] : members_.workers) {
     if (worker.hello.since() != since_) continue;
@@ -103,7 +103,7 @@ void Coordinator::TickClaims(TimeUs now, ServerActions* actions) {
     return;
   }
   claims_until_ = 0;
-  if (leases_.HasOrphans() && experiment_.cluster.recovery == "exact" && CarriesState()) {
+  if (leases_.HasOrphans() && LossTakesBack()) {
     GoBack("a worker is lost with what its partitions carried, and server 0", now, actions);
     return;
   }
@@ -144,7 +144,7 @@ void Coordinator::Lose(const PeerName& peer, const std::string& why, TimeUs now,
 void Coordinator::OnLost(const std::string& who, const std::string& why, TimeUs now,
                          ServerActions* actions) {
   if (first_loss_.empty()) first_loss_ = who + ": " + why;
-  if (experiment_.cluster.recovery == "exact" && CarriesState()) {
+  if (LossTakesBack()) {
     GoBack(who + " is lost with what its partitions carried: " + why, now, actions);
     return;
   }
@@ -164,7 +164,7 @@ void Coordinator::LetGo(const PeerName& peer, ServerActions* actions) {
 }
 
 void Coordinator::LeaseOrphans(ServerActions* actions) {
-  if (Claims()) return;
+  if (CollectsClaims()) return;
   const auto takers = members_.Takers(leases_);
   if (static_cast<int>(takers.size()) >= experiment_.cluster.min_workers) {
     leases_.LeaseOrphans(takers, OldestOpenRound());
@@ -175,7 +175,7 @@ void Coordinator::LeaseOrphans(ServerActions* actions) {
 // A server has died with its part of the weights, and was started again. Where that is kept twice
 // it fetches it, and everybody else goes on where it is.
 void Coordinator::Recover(int server, const std::string& why, TimeUs now, ServerActions* actions) {
-  if (experiment_.cluster.replicas < 2 || version_ < 0 || ending_) {
+  if (!experiment_.cluster.KeepsVersionsTwice() || version_ < 0 || ending_) {
     GoBack(why, now, actions);
     return;
   }
@@ -294,7 +294,7 @@ void Coordinator::NoticeCuts(TimeUs now, ServerActions* actions) {
     const std::string who = worker->Name();
     const std::string why = "it does not reach server " + std::to_string(*server);
     LOG(WARNING) << who << " is cut off: " << why;
-    if (phase_ != Phase::kTraining || Claims()) continue;
+    if (phase_ != Phase::kTraining || CollectsClaims()) continue;
     if (leases_.Lose(peer, OldestOpenRound())) OnLost(who, why, now, actions);
   }
 }

@@ -56,7 +56,7 @@ int Coordinator::ServersWithChunks() const {
 
 Status Coordinator::OnSaved(int server, const wire::Header& header, TimeUs now,
                             ServerActions* actions) {
-  if (server > 0) AcknowledgeTo(members_.servers[server].peer, header, /*held=*/false, actions);
+  if (server > 0) actions->push_back(Acknowledgement(members_.servers[server].peer, header));
   const int64_t version = header.round();
   if (!checkpoints_.Has(version)) return OkStatus();
   const wire::SavedFile& saved = header.saved_file();
@@ -125,8 +125,7 @@ void Coordinator::EndWith(Status status, TimeUs now, ServerActions* actions) {
   if (!first_loss_.empty()) {
     status = Status(status.code(), status.message() + "; the first to be lost was " + first_loss_);
   }
-  const bool whole = !CarriesState() || experiment_.cluster.recovery == "continue";
-  if (!whole || version_ <= std::max<int64_t>(checkpoints_.last(), 0) ||
+  if (LossTakesBack() || version_ <= std::max<int64_t>(checkpoints_.last(), 0) ||
       checkpoints_.Has(version_)) {
     Fail(std::move(status), actions);
     return;

@@ -62,6 +62,13 @@ void EpochLedger::AddRound(const JobPlan& plan, int64_t version, const wire::Met
   progress_.set_epoch_correct(epoch.correct());
 }
 
+bool EpochLedger::Waits(const JobPlan& plan, int64_t version, int partition) const {
+  const int epoch = plan.EvaluatedEpoch(version);
+  const auto parts = evaluations_.find(epoch);
+  return ended_.contains(epoch) &&
+         (parts == evaluations_.end() || !parts->second.contains(partition));
+}
+
 std::optional<EpochLedger::Epoch> EpochLedger::AddEvaluation(const JobPlan& plan, int64_t version,
                                                              int partition,
                                                              const wire::Metrics& metrics) {

@@ -39,6 +39,9 @@ class EpochLedger {
   void Start(const JobPlan& plan, int64_t version);
   // The round that made `version` has closed. Requires samples in it.
   void AddRound(const JobPlan& plan, int64_t version, const wire::Metrics& metrics);
+  // Whether a partition's evaluation of `version`, which ends an epoch that is evaluated, is still
+  // to come.
+  bool Waits(const JobPlan& plan, int64_t version, int partition) const;
   // A partition has evaluated its slice with `version`, which ends an epoch that is evaluated; a
   // second report of a partition changes nothing. The epoch when that was the last partition.
   std::optional<Epoch> AddEvaluation(const JobPlan& plan, int64_t version, int partition,

@@ -86,7 +86,7 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
     record.tensorboard = experiment.output.tensorboard;
     record.jsonl = experiment.output.jsonl;
     // Where versions are kept twice the job may be further, in the other servers' memory.
-    const bool may_be_further = experiment.cluster.replicas > 1;
+    const bool may_be_further = experiment.cluster.KeepsVersionsTwice();
     if (may_be_further) {
       record.resumed_round = RunRecorderSettings::kKeepAll;
     } else if (settings.restored) {

@@ -22,7 +22,7 @@ void Replicator::Send(int chunk, int64_t version, const FloatArray& start,
                       const std::shared_ptr<const wire::CoordinatorState>& coordinator_state,
                       ServerActions* actions) {
   Sent sent;
-  sent.interval = kFirstInterval;
+  sent.interval = unheard_ ? kSoon : kFirstInterval;
   const auto add = [&](int slot, const FloatArray& array) {
     Message& message = sent.arrays[slot];
     message.header.set_type(wire::REPLICATE);
@@ -51,6 +51,7 @@ void Replicator::Send(int chunk, int64_t version, const FloatArray& start,
 }
 
 bool Replicator::OnAcknowledged(const wire::Header& header) {
+  unheard_ = false;
   const auto sent = sent_.find({header.chunk(), header.round()});
   if (sent == sent_.end()) return false;
   sent->second.arrays.erase(header.slot());
@@ -70,12 +71,9 @@ void Replicator::Tick(TimeUs now, ServerActions* actions) {
   }
 }
 
-void Replicator::SendAgain(ServerActions* actions) {
-  for (auto& [key, sent] : sent_) {
-    SendArrays(sent, actions);
-    sent.interval = kSoon;
-    sent.resend_at = 0;
-  }
+void Replicator::StartOver() {
+  sent_.clear();
+  unheard_ = true;
 }
 
 void Replicator::SendArrays(const Sent& sent, ServerActions* actions) const {

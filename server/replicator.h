@@ -36,11 +36,10 @@ class Replicator {
   bool OnAcknowledged(const wire::Header& header);
   // Repeats what has not been acknowledged for a while.
   void Tick(TimeUs now, ServerActions* actions);
-  // Repeats all of it: the holder may be another process.
-  void SendAgain(ServerActions* actions);
+  // The holder may be another process, which has not joined the generation yet: nothing is on its
+  // way any more, and what is sent from now on is repeated soon until the holder has answered.
+  void StartOver();
   bool idle() const { return sent_.empty(); }
-  // Whether a version of a chunk is on its way.
-  bool IsSending(int chunk, int64_t version) const { return sent_.contains({chunk, version}); }
 
  private:
   struct Sent {
@@ -52,6 +51,7 @@ class Replicator {
   void SendArrays(const Sent& sent, ServerActions* actions) const;
 
   PeerName holder_;
+  bool unheard_ = false;                          // since it started over
   std::map<std::pair<int, int64_t>, Sent> sent_;  // chunk, version
 };
 

@@ -131,7 +131,7 @@ Status ServerNode::BuildShard(TimeUs now, ServerActions* actions) {
   settings.servers = settings_.identity.servers;
   settings.chunk_bytes = ChunkBytes();
   settings.state_slots = StateSlots(experiment, *spec_);
-  settings.replicate = KeepsVersionsTwice();
+  settings.replicate = experiment.cluster.KeepsVersionsTwice();
   const auto observe = [this](int64_t version, const wire::Metrics& metrics) {
     return coordinator_->OnVersion(version, metrics, now_, observed_);
   };
@@ -203,7 +203,8 @@ void ServerNode::FollowCoordinator(TimeUs now, ServerActions* actions) {
 void ServerNode::Rejoin(uint32_t generation, TimeUs now) {
   LOG(WARNING) << "generation " << generation_ << " is over";
   newest_generation_ = std::max(newest_generation_, generation);
-  if (!KeepsVersionsTwice()) LeaveGeneration();  // the job can only have gone back
+  if (!settings_.experiment.cluster.KeepsVersionsTwice())
+    LeaveGeneration();  // the job can only have gone back
   members_.clear();
   unsent_saves_.clear();
   generation_ = 0;
@@ -485,16 +486,12 @@ void ServerNode::TickFollower(TimeUs now, ServerActions* actions) {
     SendAction send{CoordinatorPeer(), {}};
     send.message.header.set_type(wire::HELLO);
     wire::Hello* hello = send.message.header.mutable_hello();
+    *hello = HelloOf(settings_.identity);
     hello->set_role(wire::Hello::SERVER);
-    hello->set_job_name(settings_.identity.job_name);
-    hello->set_experiment_hash(settings_.identity.experiment_hash);
-    hello->set_experiment_text(settings_.identity.experiment_text);
     hello->set_incarnation(settings_.incarnation);
     hello->set_host(settings_.host);
     hello->set_pid(settings_.pid);
     hello->set_server_index(settings_.index);
-    hello->set_servers(settings_.identity.servers);
-    hello->set_chunk_kib(settings_.identity.chunk_kib);
     hello->set_since(ready_ ? since_ : 0);
     hello->set_holds_replica(HoldsReplica());
     actions->push_back(std::move(send));

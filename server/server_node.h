@@ -87,7 +87,6 @@ class ServerNode {
   Status LearnSpec(const wire::JobSpec& spec, TimeUs now, ServerActions* actions);
   Status BuildShard(TimeUs now, ServerActions* actions);
   int64_t ChunkBytes() const { return settings_.experiment.cluster.chunk_kib * 1024; }
-  bool KeepsVersionsTwice() const;
   // All chunks of the server before this one.
   bool HoldsReplica() const;
   // Whether this server keeps the versions of a chunk for `from`.

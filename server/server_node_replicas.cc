@@ -8,12 +8,8 @@
 
 namespace kumo {
 
-bool ServerNode::KeepsVersionsTwice() const {
-  return settings_.experiment.cluster.replicas > 1 && settings_.identity.servers > 1;
-}
-
 bool ServerNode::HoldsReplica() const {
-  if (!KeepsVersionsTwice() || !shard_) return false;
+  if (!settings_.experiment.cluster.KeepsVersionsTwice() || !shard_) return false;
   const int servers = settings_.identity.servers;
   const int before = (settings_.index + servers - 1) % servers;
   const ShardMap& map = shard_->map();
@@ -24,7 +20,7 @@ bool ServerNode::HoldsReplica() const {
 }
 
 bool ServerNode::HoldsFor(const PeerName& from, int chunk) const {
-  if (!KeepsVersionsTwice() || !shard_ || chunk < 0) return false;
+  if (!settings_.experiment.cluster.KeepsVersionsTwice() || !shard_ || chunk < 0) return false;
   const auto& chunks = shard_->map().chunks();
   if (chunk >= static_cast<int>(chunks.size())) return false;
   const int owner = chunks[chunk].server;
@@ -36,8 +32,8 @@ void ServerNode::OnFromNeighbour(const PeerName& from, const Message& message, T
                                  ServerActions* actions) {
   const wire::Header& header = message.header;
   if (generation_ == 0 || header.generation() != generation_) return;
-  const bool holder =
-      from == ReplicaHolder(settings_.index, settings_.identity.servers) && KeepsVersionsTwice();
+  const bool holder = settings_.experiment.cluster.KeepsVersionsTwice() &&
+                      from == ReplicaHolder(settings_.index, settings_.identity.servers);
   if (header.type() == wire::FETCH_REPLICA) {
     if (HoldsFor(from, header.chunk())) OnFetchReplica(from, header, actions);
   } else if (header.type() == wire::REPLICATE && HoldsFor(from, header.chunk())) {
@@ -61,14 +57,7 @@ void ServerNode::OnReplicate(const PeerName& from, const Message& message, Serve
     LOG_EVERY_T(WARNING, 1) << "from " << from << ": " << status.message();
     return;
   }
-  SendAction reply{from, {}};
-  wire::Header& ack = reply.message.header;
-  ack.set_type(wire::ACK);
-  ack.set_acknowledges(wire::REPLICATE);
-  ack.set_chunk(header.chunk());
-  ack.set_round(header.round());
-  ack.set_slot(header.slot());
-  actions->push_back(std::move(reply));
+  actions->push_back(Acknowledgement(from, header));
 }
 
 void ServerNode::OnFetchReplica(const PeerName& from, const wire::Header& header,
@@ -89,13 +78,9 @@ void ServerNode::OnFetchReplica(const PeerName& from, const wire::Header& header
       actions->push_back(std::move(send));
     }
   }
-  SendAction reply{from, {}};
-  wire::Header& ack = reply.message.header;
-  ack.set_type(wire::ACK);
-  ack.set_acknowledges(wire::FETCH_REPLICA);
-  ack.set_chunk(header.chunk());
-  ack.set_round(versions.empty() ? -1 : versions.rbegin()->first);
-  ack.set_arrays(static_cast<uint32_t>(versions.size()));
+  SendAction reply = Acknowledgement(from, header);
+  reply.message.header.set_round(versions.empty() ? -1 : versions.rbegin()->first);
+  reply.message.header.set_arrays(static_cast<uint32_t>(versions.size()));
   actions->push_back(std::move(reply));
 }
 

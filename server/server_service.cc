@@ -77,7 +77,7 @@ Result<std::unique_ptr<ServerService>> ServerService::Make(ServerNodeSettings se
     // The one that keeps what is here; the last server's is server 0, and server 1 has connected to
     // server 0 itself.
     const size_t next = static_cast<size_t>(settings.index) + 1;
-    if (cluster.replicas > 1 && next < cluster.servers.size()) {
+    if (cluster.KeepsVersionsTwice() && next < cluster.servers.size()) {
       KUMO_RETURN_IF_ERROR(
           transport->Connect(ServerPeer(settings.index + 1), cluster.servers[next]));
     }

@@ -121,13 +121,13 @@ Status Shard::OnInitialise(const PeerName& from, const Message& message, ServerA
                            " have " + std::to_string(bytes.size()) + " bytes");
   }
   KUMO_RETURN_IF_ERROR(push_codecs_.exact().Check(bytes, state->chunk.range.size()));
-  Acknowledge(from, message.header, /*held=*/false, actions);
+  actions->push_back(Acknowledgement(from, message.header));
   if (state->version >= 0) return OkStatus();
   state->start = state->weights = CopyFloats(bytes);
   if (state->chunk.index == 0) Observe(0);
   ReachVersion(state, actions);
   // Should they be lost they are made again: nobody waits for the next server.
-  ReplicateCurrent(state, actions);
+  ReplicateCurrent(*state, actions);
   return OkStatus();
 }
 
@@ -178,7 +178,7 @@ Status Shard::OnPush(const PeerName& from, const Message& message, ServerActions
   }
   const bool held = replicator_ && header.round() == state->version;
   if (held) state->contributors.emplace(header.partition(), from);
-  Acknowledge(from, header, held, actions);
+  actions->push_back(Acknowledgement(from, header, held));
   if (!repeated) Advance(state, actions);
   return OkStatus();
 }
@@ -266,9 +266,7 @@ void Shard::OnComputed(const ChunkWork& work, ServerActions* actions) {
     Publish(state, actions);
     return;
   }
-  const auto& next = state->next;
-  replicator_->Send(state->chunk.index, state->version + 1, next.start, next.weights,
-                    next.slot_copies, StateAt(*state, state->version + 1), actions);
+  ReplicateNext(*state, actions);
 }
 
 // The next version is everybody's.
@@ -418,20 +416,6 @@ std::string Shard::WaitsFor() const {
   for (const int p : Missing()) missing += (missing.empty() ? "" : ", ") + std::to_string(p);
   if (missing.empty()) return "";
   return "partition " + missing + " of round " + std::to_string(version());
-}
-
-void Shard::Acknowledge(const PeerName& to, const wire::Header& header, bool held,
-                        ServerActions* actions) const {
-  SendAction reply{to, {}};
-  wire::Header& ack = reply.message.header;
-  ack.set_type(wire::ACK);
-  ack.set_acknowledges(header.type());
-  ack.set_round(header.round());
-  ack.set_partition(header.partition());
-  ack.set_chunk(header.chunk());
-  ack.set_slot(header.slot());
-  ack.set_held(held);
-  actions->push_back(std::move(reply));
 }
 
 }  // namespace kumo

@@ -195,15 +195,13 @@ class Shard {
   // What the coordinator's successor needs, with a version of chunk 0; null with other chunks.
   std::shared_ptr<const wire::CoordinatorState> StateAt(const ChunkState& state,
                                                         int64_t version) const;
-  void ReplicateCurrent(ChunkState* state, ServerActions* actions);
+  void ReplicateCurrent(const ChunkState& state, ServerActions* actions);
+  void ReplicateNext(const ChunkState& state, ServerActions* actions);
   void AcknowledgeClosedRound(ChunkState* state, ServerActions* actions);
   void AnswerGet(const ChunkState& state, const PeerName& to, const wire::Header& asked,
                  ServerActions* actions) const;
   void AnswerPull(const ChunkState& state, const ParkedPull& pull, int64_t version,
                   ServerActions* actions) const;
-  // held: the sender is to keep what it sent.
-  void Acknowledge(const PeerName& to, const wire::Header& header, bool held,
-                   ServerActions* actions) const;
 
   // Snapshots: gathered chunk by chunk, handed out when every array is there.
   void SnapChunk(const ChunkState& state, std::span<const FloatArray> slots);

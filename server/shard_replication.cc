@@ -48,7 +48,7 @@ void Shard::AcknowledgeClosedRound(ChunkState* state, ServerActions* actions) {
   header.set_round(state->version);
   for (const auto& [partition, peer] : std::exchange(state->contributors, {})) {
     header.set_partition(partition);
-    Acknowledge(peer, header, /*held=*/false, actions);
+    actions->push_back(Acknowledgement(peer, header));
   }
   header.set_type(wire::PUT_STATE);
   std::erase_if(state->state_givers, [&](const auto& entry) {
@@ -57,7 +57,7 @@ void Shard::AcknowledgeClosedRound(ChunkState* state, ServerActions* actions) {
     header.set_partition(key.partition);
     header.set_slot(key.slot);
     header.set_round(key.version);
-    Acknowledge(peer, header, /*held=*/false, actions);
+    actions->push_back(Acknowledgement(peer, header));
     return true;
   });
 }
@@ -68,12 +68,18 @@ std::shared_ptr<const wire::CoordinatorState> Shard::StateAt(const ChunkState& s
 }
 
 // Sends a version that is everybody's already.
-void Shard::ReplicateCurrent(ChunkState* state, ServerActions* actions) {
+void Shard::ReplicateCurrent(const ChunkState& state, ServerActions* actions) {
   if (!replicator_) return;
   std::vector<FloatArray> slots;
-  for (const FloatArray& slot : state->slots) slots.push_back(CopyFloats(BytesOf(slot).bytes));
-  replicator_->Send(state->chunk.index, state->version, state->start, state->weights, slots,
-                    StateAt(*state, state->version), actions);
+  for (const FloatArray& slot : state.slots) slots.push_back(CopyFloats(BytesOf(slot).bytes));
+  replicator_->Send(state.chunk.index, state.version, state.start, state.weights, slots,
+                    StateAt(state, state.version), actions);
+}
+
+// Sends the version that is made; when it is there, it is everybody's.
+void Shard::ReplicateNext(const ChunkState& state, ServerActions* actions) {
+  replicator_->Send(state.chunk.index, state.version + 1, state.next.start, state.next.weights,
+                    state.next.slot_copies, StateAt(state, state.version + 1), actions);
 }
 
 void Shard::OnReplicated(const wire::Header& header, ServerActions* actions) {
@@ -91,13 +97,17 @@ void Shard::OnReplicated(const wire::Header& header, ServerActions* actions) {
 
 void Shard::ReplicateAgain(ServerActions* actions) {
   if (!replicator_) return;
-  replicator_->SendAgain(actions);
+  replicator_->StartOver();
   for (ChunkState& state : chunks_) {
     if (state.version < 0) continue;
     state.holder_lacks_previous = true;
     // While its round is being closed the rule's slots change; the next version follows soon.
     const bool closing = state.added == plan_.settings().partitions;
-    if (!closing) ReplicateCurrent(&state, actions);
+    if (state.next.start) {
+      ReplicateNext(state, actions);
+    } else if (!closing) {
+      ReplicateCurrent(state, actions);
+    }
   }
 }
 

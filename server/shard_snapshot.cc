@@ -39,7 +39,7 @@ Status Shard::Restore(const ShardSnapshot& snapshot, ServerActions* actions) {
     if (state.chunk.index == 0) Observe(version);
     ServerActions none;  // nobody has pulled yet
     ReachVersion(&state, &none);
-    ReplicateCurrent(&state, actions);
+    ReplicateCurrent(state, actions);
   }
   return OkStatus();
 }
@@ -107,7 +107,7 @@ Status Shard::OnPutState(const PeerName& from, const Message& message, ServerAct
   // Older than the open round: a copy that took its time. It may be one version ahead of a chunk
   // that has not closed its round yet.
   const bool counts = header.round() >= state->version && header.round() <= state->version + 1;
-  Acknowledge(from, header, replicator_ && counts, actions);
+  actions->push_back(Acknowledgement(from, header, replicator_ && counts));
   if (!counts) return OkStatus();
   const StateKey key{header.partition(), header.slot(), header.round()};
   state->states[key] = bytes.empty() ? nullptr : CopyFloats(bytes);

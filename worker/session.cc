@@ -104,6 +104,7 @@ void Session::OnOrders(const wire::Header& header, WorkerActions* actions) {
   }
   if (header.round() < orders_at_) return;  // overtaken
   orders_at_ = header.round();
+  if (orders.stop_at() > 0) halted_at_ = orders.stop_at();
   std::map<int, wire::Orders::Lease> wanted;
   for (const auto& lease : orders.leases()) {
     if (lease.partition() >= 0 && lease.partition() < plan_.settings().partitions &&
@@ -265,7 +266,7 @@ bool Session::PullMissing(wire::Vector vector, int64_t version, WorkerActions* a
       installed_[vector][chunk.index] = version;
       if (chunk.index == 0 && vector == wire::START) {
         save_ = waiting->header.save();
-        stop_ = waiting->header.stop();
+        if (waiting->header.stop()) halted_at_ = version + 1;
         if (waiting->header.move()) orders_due_ = std::max(orders_due_, version + 1);
       }
     }
@@ -388,7 +389,6 @@ WorkerActions Session::OnTrained(TrainedBlock block, TimeUs now) {
     header.set_chunk(chunk.index);
     header.set_samples(samples);
     header.set_save(save_);
-    header.set_stop(stop_);
     header.set_codec(static_cast<uint32_t>(PushCodec(round, chunk.segment).id()));
     if (chunk.index == 0) *header.mutable_metrics() = block.metrics;
     Ask(chunk.server, std::move(header), std::move(block.contributions[chunk.index]), &actions);
@@ -404,7 +404,6 @@ WorkerActions Session::OnTrained(TrainedBlock block, TimeUs now) {
     Ask(ServerOf(array.chunk), std::move(header), std::move(array.payload), &actions);
   }
   pushed_at_ = now;
-  if (stop_) halted_at_ = busy_round_ + 1;
   lease->second.round = busy_round_ + 1;
   report_.set_round(lease->second.round);
   Proceed(&actions);

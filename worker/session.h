@@ -226,7 +226,6 @@ class Session {
   int busy_partition_ = 0;  // -1: the result is to be thrown away
   int64_t busy_round_ = 0;
   bool save_ = false;  // what chunk 0, as installed, says of its round
-  bool stop_ = false;
   int64_t halted_at_ = -1;  // the version that the job stops at
   // Leases may have moved at `orders_due_`: what is leased from there on is known when orders of
   // that version have come. orders_at_: the version of the newest orders.

@@ -145,17 +145,13 @@ void Session::SendHello(int server, WorkerActions* actions) {
   SendToServerAction send{server, {}};
   send.message.header.set_type(wire::HELLO);
   wire::Hello* hello = send.message.header.mutable_hello();
+  *hello = HelloOf(settings_.identity);
   hello->set_role(wire::Hello::WORKER);
-  hello->set_job_name(settings_.identity.job_name);
-  hello->set_experiment_hash(settings_.identity.experiment_hash);
-  hello->set_experiment_text(settings_.identity.experiment_text);
   hello->set_name(settings_.name);
   hello->set_incarnation(settings_.incarnation);
   hello->set_started_ms(settings_.started_ms);
   hello->set_host(settings_.host);
   hello->set_pid(settings_.pid);
-  hello->set_servers(settings_.identity.servers);
-  hello->set_chunk_kib(settings_.identity.chunk_kib);
   hello->set_device(settings_.device);
   hello->set_since(since_);
   for (const auto& [partition, lease] : leases_) {

@@ -105,10 +105,12 @@ struct Experiment {
     double heartbeat_s = 1;
     double stall_timeout_s = 600;       // the job ends when nothing has moved for so long
     std::string recovery = "continue";  // continue, exact: after a loss of what partitions carried
-    int replicas = 1;                   // how many servers keep each version in memory
+    int replicas = 1;                   // how many servers keep each version in memory: 1, 2
     int server_threads = 1;             // arithmetic threads of one server
     bool insecure = false;              // serve other than loopback and ipc addresses without keys
     int64_t chunk_kib = 1024;
+
+    bool KeepsVersionsTwice() const { return replicas > 1 && servers.size() > 1; }
   } cluster;
 };
 

@@ -552,6 +552,20 @@ TEST(Coordinator, AStalledJobEndsAndSaysWhomItWaitedFor) {
   EXPECT_THAT(fleet.exit->message(), HasSubstr("partition 2 of round 0 (a on host of a, seen"));
 }
 
+// A worker repeats an evaluation that it is to keep; only the first one is progress.
+TEST(Coordinator, AnEvaluationThatIsRepeatedDoesNotHideAStall) {
+  Job job = SmallJob();
+  job.experiment.cluster.stall_timeout_s = 60;
+  Fleet fleet = Training(job, 1, 1);
+  for (int64_t version = 1; version <= 4; ++version) fleet.Reach(version);
+  for (int i = 0; i < 3 && !fleet.exit; ++i) {
+    ASSERT_TRUE(fleet.Evaluated("worker/a/1", 4, 0).ok());
+    fleet.Wait(40, {"worker/a/1"});
+  }
+  ASSERT_TRUE(fleet.exit);
+  EXPECT_THAT(fleet.exit->message(), HasSubstr("no round has closed for 60 s"));
+}
+
 // Nobody is lost because the coordinator itself was stopped for a while.
 TEST(Coordinator, WhoWasHeldUpBlamesNobodyForSilence) {
   Fleet fleet = Training(SmallJob(), 2, 2);
@@ -755,6 +769,7 @@ TEST(Coordinator, AStopSavesTheRoundUnderWayAndEndsThere) {
   fleet.coordinator->RequestStop();
   const Directive directive = fleet.Reach(2);
   EXPECT_TRUE(directive.save && directive.stop);
+  EXPECT_EQ(fleet.Heartbeat("worker/a/1").orders().stop_at(), 3);
   fleet.Reach(3);
   ASSERT_TRUE(fleet.Saved(0, 3).ok());
   ASSERT_TRUE(fleet.Saved(1, 3).ok());

@@ -105,17 +105,40 @@ TEST(ReplicaStore, WhatDoesNotFitIsRefused) {
 TEST(Replicator, AVersionIsThereWhenEveryArrayIsAcknowledged) {
   Replicator replicator("holder");
   const std::vector<Message> sent = VersionOf(5, 9, &replicator);
-  EXPECT_TRUE(replicator.IsSending(5, 9));
+  EXPECT_FALSE(replicator.idle());
   EXPECT_FALSE(replicator.OnAcknowledged(sent[0].header));
   EXPECT_FALSE(replicator.OnAcknowledged(sent[0].header));  // again
   EXPECT_FALSE(replicator.OnAcknowledged(sent[2].header));
   ServerActions again;
-  replicator.SendAgain(&again);
+  replicator.Tick(kSecond, &again);
+  replicator.Tick(10 * kSecond, &again);
   ASSERT_EQ(again.size(), 1u);  // only what is missing
   EXPECT_EQ(std::get<SendAction>(again[0]).message.header.slot(), sent[1].header.slot());
   EXPECT_TRUE(replicator.OnAcknowledged(sent[1].header));
   EXPECT_FALSE(replicator.OnAcknowledged(sent[1].header));
-  EXPECT_FALSE(replicator.IsSending(5, 9));
+  EXPECT_TRUE(replicator.idle());
+}
+
+TEST(Replicator, StartedOverItSendsNothingOfBeforeAndRepeatsSoonUntilItHears) {
+  Replicator replicator("holder");
+  const std::vector<Message> before = VersionOf(0, 1, &replicator);
+  replicator.StartOver();
+  EXPECT_TRUE(replicator.idle());
+  const auto repeats = [&](TimeUs from) {
+    int times = 0;
+    for (TimeUs now = from; now < from + kSecond; now += 100 * kMillisecond) {
+      ServerActions actions;
+      replicator.Tick(now, &actions);
+      times += !actions.empty();
+    }
+    return times;
+  };
+  EXPECT_EQ(repeats(kSecond), 0);
+  const std::vector<Message> sent = VersionOf(0, 2, &replicator);
+  EXPECT_GE(repeats(2 * kSecond), 3);
+  for (const Message& message : sent) replicator.OnAcknowledged(message.header);
+  VersionOf(0, 3, &replicator);
+  EXPECT_EQ(repeats(3 * kSecond), 0);
 }
 
 TEST(Replicator, RepeatsWhatIsNotAcknowledgedLessAndLessOften) {

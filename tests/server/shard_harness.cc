@@ -111,6 +111,7 @@ Shards::Shards(const Job& job, int servers) : job_(job) {
     settings.servers = servers;
     settings.chunk_bytes = job.experiment.cluster.chunk_kib * 1024;
     settings.state_slots = StateSlots(job.experiment, job.spec);
+    settings.replicate = job.experiment.cluster.replicas > 1;
     Result<std::unique_ptr<Shard>> shard =
         Shard::Make(settings, job.experiment, job.plan(), job.spec.layout,
                     [this](int64_t version, const wire::Metrics& metrics) {
@@ -152,6 +153,26 @@ void Shards::Compute(Rng* rng) {
     ServerActions actions;
     shards_[server]->OnComputed(*work, &actions);
     Collect(server, std::move(actions));
+  }
+}
+
+void Shards::Acknowledge(int server, const wire::Header& replicate) {
+  ServerActions actions;
+  shards_[server]->OnReplicated(replicate, &actions);
+  Collect(server, std::move(actions));
+}
+
+void Shards::ReplaceHolder(int server) {
+  ServerActions actions;
+  shards_[server]->ReplicateAgain(&actions);
+  Collect(server, std::move(actions));
+}
+
+void Shards::Tick(TimeUs now) {
+  for (int s = 0; s < servers(); ++s) {
+    ServerActions actions;
+    shards_[s]->Tick(now, &actions);
+    Collect(s, std::move(actions));
   }
 }
 

@@ -24,7 +24,7 @@ struct Job {
 // of 4 rounds, the last one of each shorter.
 Job SmallJob();
 
-// All shards of a job.
+// All shards of a job; versions are kept twice where cluster.replicas says so.
 class Shards {
  public:
   Shards(const Job& job, int servers);
@@ -40,6 +40,12 @@ class Shards {
   // Runs what there is to compute, in turn or in the order that `rng` draws, until nothing is left.
   void Compute(Rng* rng = nullptr);
   bool HasWork() const { return !work_.empty(); }
+
+  // Where versions are kept twice: a server's next one acknowledges an array, or was replaced by an
+  // empty one.
+  void Acknowledge(int server, const wire::Header& replicate);
+  void ReplaceHolder(int server);
+  void Tick(TimeUs now);
 
   // Random weights for every chunk.
   void Initialise(uint64_t seed = 1);

@@ -77,11 +77,13 @@ class Script {
     header.mutable_welcome()->set_version(start_version);
     ReceiveHeader(server, header);
   }
-  void Order(const std::map<int, int64_t>& leases, int64_t as_of = 0, bool released = false) {
+  void Order(const std::map<int, int64_t>& leases, int64_t as_of = 0, bool released = false,
+             int64_t stop = 0) {
     wire::Header header;
     header.set_type(wire::HEARTBEAT_REPLY);
     header.set_round(as_of);
     header.mutable_orders()->set_released(released);
+    header.mutable_orders()->set_stop_at(stop);
     for (const auto& [partition, from] : leases) {
       auto* lease = header.mutable_orders()->add_leases();
       lease->set_partition(partition);
@@ -477,6 +479,20 @@ TEST(Session, AStopEndsWithItsRoundAndWaitsForTheLastWord) {
   script.ReceiveHeader(0, stopped);
   ASSERT_TRUE(script.left);
   EXPECT_EQ(script.left->code(), StatusCode::kUnavailable);
+}
+
+// The version that said so is gone by the time it joins.
+TEST(Session, WhoJoinsAfterAStopWasDecidedHearsOfItWithItsOrders) {
+  Script script;
+  script.start_version = 1;
+  script.Join();
+  script.Order({{0, 1}}, 2, false, 2);
+  script.Run();
+  ASSERT_EQ(script.trained.size(), 1u);
+  EXPECT_EQ(script.trained[0], (std::pair<int64_t, int>{1, 0}));
+  script.Order({{0, 1}, {1, 2}}, 2, false, 2);
+  script.Run();
+  EXPECT_EQ(script.trained.size(), 1u);
 }
 
 TEST(Session, ALeaseThatIsTakenAwayIsDroppedAndItsBlockUnderWayIsNotPushed) {
