@@ -27,6 +27,13 @@ Job SmallJob() {
   return job;
 }
 
+Job NesterovJob(const char* codec) {
+  Job job = SmallJob();
+  job.experiment.block.nesterov = true;
+  job.experiment.sync.push_codec = codec;
+  return job;
+}
+
 JobPlan Job::plan() const {
   Result<JobPlan> plan = PlanFor(experiment, spec);
   CHECK(plan.ok()) << plan.status().message();

@@ -23,6 +23,9 @@ struct Job {
 // 3 partitions, block mode without warm-up, chunks of 512 numbers in all three segments; 2 epochs
 // of 4 rounds, the last one of each shorter.
 Job SmallJob();
+// The same with Nesterov block momentum, which keeps weights apart from what blocks start from:
+// every array that there is.
+Job NesterovJob(const char* codec = "fp32");
 
 // All shards of a job; versions are kept twice where cluster.replicas says so.
 class Shards {

@@ -68,8 +68,7 @@ class Neighbours {
 
  private:
   static Job KeptTwice() {
-    Job job = test::SmallJob();
-    job.experiment.block.nesterov = true;
+    Job job = test::NesterovJob();
     job.experiment.cluster.replicas = 2;
     return job;
   }

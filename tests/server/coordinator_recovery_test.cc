@@ -1,0 +1,251 @@
+#include "server/coordinator.h"
+
+#include <algorithm>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/server/coordinator_harness.h"
+
+namespace kumo {
+namespace {
+
+using test::Carrying;
+using test::Fleet;
+using test::Job;
+using test::Leases;
+using test::SmallJob;
+using test::StartServerAgain;
+using test::Training;
+using testing::HasSubstr;
+using testing::Not;
+
+// --- Failures.
+
+TEST(Coordinator, AnErrorThatARetryCannotHelpEndsTheJobForAll) {
+  Fleet fleet = Training(SmallJob(), 2, 2);
+  fleet.Bye("worker/a/1", StatusCode::kFailedPrecondition, "fc.weight has become infinite");
+  const wire::Header orders = fleet.Heartbeat("worker/b/1");
+  ASSERT_TRUE(orders.has_refusal());
+  EXPECT_EQ(orders.refusal().code(), static_cast<uint32_t>(StatusCode::kFailedPrecondition));
+  EXPECT_TRUE(fleet.orders[ServerPeer(1)].has_refusal());
+  fleet.Report(0);  // server 1 has asked, and so knows
+  fleet.Tick();
+  ASSERT_TRUE(fleet.exit);
+  EXPECT_EQ(fleet.exit->code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(fleet.exit->message(), HasSubstr("infinite"));
+}
+
+TEST(Coordinator, AnErrorOfOneWorkerOnlyLosesIt) {
+  Fleet fleet = Training(SmallJob(), 1, 2);
+  fleet.Bye("worker/a/1", StatusCode::kInternal, "its device is gone");
+  EXPECT_EQ(fleet.phase(), "training");
+  EXPECT_EQ(Leases(fleet.Heartbeat("worker/b/1")).size(), 3u);
+}
+
+TEST(Coordinator, AServerThatFallsSilentIsWaitedForAndNamed) {
+  Fleet fleet = Training(SmallJob(), 2, 1);
+  fleet.Wait(60, {"worker/a/1"});
+  EXPECT_EQ(fleet.phase(), "training");
+  EXPECT_THAT(fleet.coordinator->Describe(fleet.now).waits_for(),
+              HasSubstr("server 1 on host-1 (silent for 60 s)"));
+  fleet.Report(0);  // it is back, with its weights
+  EXPECT_THAT(fleet.coordinator->Describe(fleet.now).waits_for(), Not(HasSubstr("silent")));
+  fleet.Wait(700, {"worker/a/1"});
+  ASSERT_TRUE(fleet.exit);
+  EXPECT_EQ(fleet.exit->code(), StatusCode::kUnavailable);
+  EXPECT_THAT(fleet.exit->message(), HasSubstr("server 1 on host-1 (silent for"));
+}
+
+TEST(Coordinator, AStalledJobEndsAndSaysWhomItWaitedFor) {
+  Fleet fleet = Training(SmallJob(), 1, 1);
+  wire::ServerReport report;
+  report.set_ready(true);
+  report.set_waits_for("partition 2 of round 0");
+  report.add_missing(2);
+  ServerActions actions;
+  fleet.coordinator->OnOwnReport(report, fleet.now, &actions);
+  fleet.Wait(605, {"worker/a/1"});
+  ASSERT_TRUE(fleet.exit);
+  EXPECT_EQ(fleet.exit->code(), StatusCode::kUnavailable);
+  EXPECT_THAT(fleet.exit->message(), HasSubstr("partition 2 of round 0 (a on host of a, seen"));
+}
+
+// A worker repeats an evaluation that it is to keep; only the first one is progress.
+TEST(Coordinator, AnEvaluationThatIsRepeatedDoesNotHideAStall) {
+  Job job = SmallJob();
+  job.experiment.cluster.stall_timeout_s = 60;
+  Fleet fleet = Training(job, 1, 1);
+  for (int64_t version = 1; version <= 4; ++version) fleet.Reach(version);
+  for (int i = 0; i < 3 && !fleet.exit; ++i) {
+    ASSERT_TRUE(fleet.Evaluated("worker/a/1", 4, 0).ok());
+    fleet.Wait(40, {"worker/a/1"});
+  }
+  ASSERT_TRUE(fleet.exit);
+  EXPECT_THAT(fleet.exit->message(), HasSubstr("no round has closed for 60 s"));
+}
+
+// Nobody is lost because the coordinator itself was stopped for a while.
+TEST(Coordinator, WhoWasHeldUpBlamesNobodyForSilence) {
+  Fleet fleet = Training(SmallJob(), 2, 2);
+  fleet.Tick(30 * kSecond);
+  EXPECT_EQ(
+      Leases(fleet.Heartbeat("worker/a/1")).size() + Leases(fleet.Heartbeat("worker/b/1")).size(),
+      3u);
+  EXPECT_EQ(fleet.coordinator->generation(), 1u);
+}
+
+// It is the coordinator that is cut off.
+TEST(Coordinator, WhenNobodyIsHeardNobodyIsLost) {
+  Job job = Carrying();
+  job.experiment.cluster.recovery = "exact";
+  Fleet fleet = Training(job, 2, 2);
+  fleet.Wait(60);
+  EXPECT_EQ(fleet.coordinator->generation(), 1u);
+  fleet.Wait(8, {"worker/a/1"});  // heard again: the other one gets the usual time
+  EXPECT_EQ(fleet.coordinator->generation(), 1u);
+  fleet.Wait(4, {"worker/a/1"});
+  EXPECT_EQ(fleet.coordinator->generation(), 2u);
+}
+
+// --- Going back.
+
+TEST(Coordinator, AServerThatIsStartedAgainMakesTheJobGoBack) {
+  Fleet fleet = Training(SmallJob(), 2, 1);
+  StartServerAgain(&fleet, 1);
+  EXPECT_EQ(fleet.phase(), "training");  // a repeated hello
+  for (int64_t version = 1; version <= 5; ++version) fleet.Reach(version);
+  StartServerAgain(&fleet, 2);
+  EXPECT_EQ(fleet.coordinator->generation(), 2u);
+  EXPECT_TRUE(fleet.coordinator->choosing());
+  ASSERT_TRUE(fleet.choose);
+  EXPECT_EQ(fleet.choose->generation, 2u);
+  EXPECT_EQ(fleet.choose->newest, 5);
+  EXPECT_TRUE(Leases(fleet.Heartbeat("worker/a/1")).empty());
+
+  checkpoint::Manifest manifest;
+  manifest.set_name("round-000000000004");
+  manifest.set_version(4);
+  manifest.mutable_progress()->set_elapsed_seconds(5);
+  fleet.Chosen(manifest);
+  EXPECT_EQ(fleet.coordinator->start_version(), 4);
+  EXPECT_EQ(fleet.went_back_to, 4);
+  fleet.Tick();
+  EXPECT_EQ(fleet.phase(), "waiting");  // the servers have not loaded it yet
+  fleet.Report(4);
+  fleet.Tick();
+  EXPECT_EQ(fleet.phase(), "training");
+  const auto leases = Leases(fleet.orders["worker/a/1"]);
+  EXPECT_EQ(leases.size(), 3u);
+  for (const auto& [partition, from] : leases) EXPECT_EQ(from, 4);
+}
+
+TEST(Coordinator, WithoutACheckpointItGoesBackToTheBeginning) {
+  Fleet fleet = Training(SmallJob(), 2, 1);
+  fleet.Reach(1);
+  StartServerAgain(&fleet, 2);
+  fleet.Chosen(std::nullopt);
+  EXPECT_EQ(fleet.coordinator->start_version(), 0);
+  EXPECT_EQ(fleet.coordinator->restore_name(), "");
+  fleet.Report(-1);
+  fleet.Tick();
+  EXPECT_EQ(fleet.phase(), "training");
+}
+
+TEST(Coordinator, WhereNoCheckpointIsGoodItFails) {
+  Fleet fleet = Training(SmallJob(), 2, 1);
+  StartServerAgain(&fleet, 2);
+  ServerActions actions;
+  fleet.coordinator->OnChosen(FailedPrecondition("none is good"), fleet.now, &actions);
+  EXPECT_EQ(fleet.phase(), "failed");
+}
+
+TEST(Coordinator, ALostWorkerTakesTheJobBackOnlyIfThatIsAskedForAndItCarriedSomething) {
+  for (const bool carries : {false, true}) {
+    for (const char* recovery : {"continue", "exact"}) {
+      Job job = carries ? Carrying() : SmallJob();
+      job.experiment.cluster.recovery = recovery;
+      Fleet fleet = Training(job, 1, 2);
+      fleet.Bye("worker/a/1", StatusCode::kInternal, "its device is gone");
+      const bool back = carries && std::string(recovery) == "exact";
+      EXPECT_EQ(fleet.coordinator->generation(), back ? 2u : 1u) << recovery << carries;
+      EXPECT_EQ(fleet.choose.has_value(), back);
+    }
+  }
+}
+
+TEST(Coordinator, AWorkerWithoutALeaseTakesNothingAlong) {
+  Job job = Carrying();
+  job.experiment.cluster.recovery = "exact";
+  Fleet fleet = Training(job, 1, 3);
+  fleet.Join("d");
+  fleet.Bye("worker/d/1", StatusCode::kInternal, "its device is gone");
+  EXPECT_EQ(fleet.coordinator->generation(), 1u);
+}
+
+TEST(Coordinator, AServerThatCannotBeReachedWhileTheJobGoesBackIsNamed) {
+  Fleet fleet = Training(SmallJob(), 2, 1);
+  StartServerAgain(&fleet, 2);
+  fleet.Chosen(std::nullopt);
+  fleet.Wait(700, {"worker/a/1"});
+  ASSERT_TRUE(fleet.exit);
+  EXPECT_EQ(fleet.exit->code(), StatusCode::kUnavailable);
+  EXPECT_THAT(fleet.exit->message(), HasSubstr("server 1"));
+}
+
+TEST(Coordinator, AFailureThatAServerReportsEndsTheJobAndIsNeverSuccess) {
+  for (const uint32_t code : {static_cast<uint32_t>(StatusCode::kDataLoss), 0u}) {
+    Fleet fleet = Training(SmallJob(), 2, 1);
+    wire::Header header;
+    header.mutable_server_report()->set_failure("the file is damaged");
+    header.mutable_server_report()->set_failure_code(code);
+    ServerActions actions;
+    fleet.coordinator->OnHeartbeat(ServerPeer(1), header, fleet.now, &actions);
+    fleet.Tick(4 * kSecond);
+    fleet.Tick(4 * kSecond);
+    ASSERT_TRUE(fleet.exit);
+    EXPECT_FALSE(fleet.exit->ok()) << "code " << code;
+    EXPECT_THAT(fleet.exit->message(), HasSubstr("damaged"));
+  }
+}
+
+// --- Versions that are kept twice.
+
+TEST(Coordinator, WhereVersionsAreKeptTwiceAServerThatIsStartedAgainTakesNobodyBack) {
+  Job job = SmallJob();
+  job.experiment.cluster.replicas = 2;
+  Fleet fleet = Training(job, 2, 1);
+  for (int64_t version = 1; version <= 5; ++version) fleet.Reach(version);
+  const auto leases = Leases(fleet.Heartbeat("worker/a/1"));
+  StartServerAgain(&fleet, 2);
+  EXPECT_EQ(fleet.coordinator->generation(), 2u);
+  EXPECT_EQ(fleet.coordinator->since(), 1u);
+  EXPECT_FALSE(fleet.choose);
+  EXPECT_TRUE(fleet.coordinator->choosing());
+  fleet.coordinator->OnClaimed();
+  EXPECT_FALSE(fleet.coordinator->choosing());
+  EXPECT_EQ(fleet.phase(), "training");
+  EXPECT_EQ(Leases(fleet.Heartbeat("worker/a/1")), leases);
+
+  const auto report = [&](bool ready, bool lost) {
+    wire::Header header;
+    header.mutable_server_report()->set_ready(ready);
+    header.mutable_server_report()->set_lost(lost);
+    ServerActions actions;
+    fleet.coordinator->OnHeartbeat(ServerPeer(1), header, fleet.now, &actions);
+    fleet.Take(std::move(actions));
+  };
+  report(false, false);  // it fetches what it held
+  EXPECT_FALSE(fleet.choose);
+  report(true, false);
+  EXPECT_FALSE(fleet.choose);
+  StartServerAgain(&fleet, 3);
+  EXPECT_EQ(fleet.coordinator->since(), 1u);
+  report(false, true);  // there is nothing to fetch
+  ASSERT_TRUE(fleet.choose);
+  EXPECT_EQ(fleet.coordinator->generation(), 4u);
+  EXPECT_EQ(fleet.coordinator->since(), 4u);
+}
+
+}  // namespace
+}  // namespace kumo
