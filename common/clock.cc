@@ -10,4 +10,10 @@ TimeUs SteadyClock::NowUs() const {
       .count();
 }
 
+int64_t TimeOfDayMs() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
 }  // namespace kumo

@@ -28,4 +28,7 @@ class SteadyClock : public Clock {
   TimeUs NowUs() const override;
 };
 
+// The time of day, which may be set: milliseconds since 1970.
+int64_t TimeOfDayMs();
+
 }  // namespace kumo

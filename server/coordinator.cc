@@ -65,8 +65,7 @@ Status Coordinator::OnHello(const PeerName& from, const wire::Hello& hello, Time
         return entry.first != from && entry.second.hello.name() == hello.name();
       });
   if (former != members_.workers.end()) {
-    // A hello may come late, from a process that is dead by now.
-    if (former->second.hello.started_ms() > hello.started_ms()) return FailedPrecondition(taken);
+    if (IsLate(hello, former->second.hello)) return FailedPrecondition(taken);
     const PeerName peer = former->first;
     Lose(peer, "it was started again", now, actions);
     // Where both are alive, two processes were given one name.

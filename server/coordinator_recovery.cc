@@ -21,10 +21,12 @@ Status Coordinator::OnServerHello(const PeerName& from, const wire::Hello& hello
                                   ServerActions* actions) {
   ServerMember& server = members_.servers[hello.server_index()];
   const std::string who = "server " + std::to_string(hello.server_index()) + " on " + hello.host();
-  if (replaced_servers_.contains({hello.server_index(), hello.incarnation()})) {
+  const bool another = !server.peer.empty() && server.hello.incarnation() != hello.incarnation();
+  if (replaced_servers_.contains({hello.server_index(), hello.incarnation()}) ||
+      (another && IsLate(hello, server.hello))) {
     return FailedPrecondition("another process has taken the place of " + who);
   }
-  if (!server.peer.empty() && server.hello.incarnation() != hello.incarnation()) {
+  if (another) {
     if (replaced_servers_.size() < kMaxWorkers) {
       replaced_servers_.emplace(hello.server_index(), server.hello.incarnation());
     }

@@ -1,5 +1,4 @@
 // kumo-server: holds one shard of a job's weights; server 0 also coordinates.
-#include <chrono>
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/checkpoint/checkpoint.h"
+#include "common/clock.h"
 #include "common/options/command_line.h"
 #include "common/options/experiment_text.h"
 #include "common/options/parser.h"
@@ -70,6 +70,7 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
   settings.pid = getpid();
   std::random_device random;
   settings.incarnation = (uint64_t{random()} << 32) | random();
+  settings.started_ms = TimeOfDayMs();
 
   FdConsole console(STDOUT_FILENO);
   std::unique_ptr<OutputLock> lock;
@@ -81,8 +82,7 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
     RunRecorderSettings record;
     record.directory = experiment.output.directory;
     record.host = settings.host;
-    record.wall_time_s =
-        std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+    record.wall_time_s = static_cast<double>(settings.started_ms) * 1e-3;
     record.tensorboard = experiment.output.tensorboard;
     record.jsonl = experiment.output.jsonl;
     // Where versions are kept twice the job may be further, in the other servers' memory.

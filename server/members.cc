@@ -13,6 +13,10 @@ constexpr TimeUs kReconnecting = 5 * kSecond;
 
 }  // namespace
 
+bool IsLate(const wire::Hello& hello, const wire::Hello& known) {
+  return hello.host() == known.host() && hello.started_ms() < known.started_ms();
+}
+
 void WorkerMember::OnReport(const wire::WorkerReport& new_report) {
   const bool another_block = new_report.samples() != report.samples();
   report = new_report;

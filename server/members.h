@@ -20,6 +20,10 @@ namespace kumo {
 // So many missing partitions a server names in its report.
 constexpr int kMostMissing = 16;
 
+// Whether a hello came late: from a process that was started before the one that is known under its
+// name, by the clock of the host of both.
+bool IsLate(const wire::Hello& hello, const wire::Hello& known);
+
 struct WorkerMember {
   wire::Hello hello;
   TimeUs seen = 0;

@@ -489,6 +489,7 @@ void ServerNode::TickFollower(TimeUs now, ServerActions* actions) {
     *hello = HelloOf(settings_.identity);
     hello->set_role(wire::Hello::SERVER);
     hello->set_incarnation(settings_.incarnation);
+    hello->set_started_ms(settings_.started_ms);
     hello->set_host(settings_.host);
     hello->set_pid(settings_.pid);
     hello->set_server_index(settings_.index);

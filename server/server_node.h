@@ -30,6 +30,7 @@ struct ServerNodeSettings {
   std::string host;
   int64_t pid = 0;
   uint64_t incarnation = 0;
+  int64_t started_ms = 0;  // since 1970; of two processes on one host the later one stays
   // Server 0: of this run, unused before; and the verified checkpoint that the job goes on from.
   uint32_t generation = 1;
   std::optional<checkpoint::Manifest> restored;

@@ -1,5 +1,4 @@
 // kumo-worker: computes partitions of a job on one device.
-#include <chrono>
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
@@ -11,6 +10,7 @@
 
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/file.h"
 #include "common/job_identity.h"
 #include "common/options/command_line.h"
@@ -78,9 +78,7 @@ Status Train(Trainer* trainer, const Experiment& experiment, const std::string& 
   settings.host = HostName();
   settings.device = experiment.network.device;
   settings.pid = getpid();
-  settings.started_ms = std::chrono::duration_cast<std::chrono::milliseconds>(
-                            std::chrono::system_clock::now().time_since_epoch())
-                            .count();
+  settings.started_ms = TimeOfDayMs();
   std::random_device random;
   settings.incarnation = (uint64_t{random()} << 32) | random();
   KUMO_ASSIGN_OR_RETURN(std::unique_ptr<WorkerService> service,

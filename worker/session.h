@@ -107,7 +107,7 @@ struct SessionSettings {
   std::string device;
   int64_t pid = 0;
   uint64_t incarnation = 0;
-  int64_t started_ms = 0;  // since 1970; of two processes with one name the later one stays
+  int64_t started_ms = 0;  // since 1970; of two of one name on one host the later one stays
 };
 
 class Session {
@@ -225,7 +225,7 @@ class Session {
   Busy busy_ = Busy::kNo;
   int busy_partition_ = 0;  // -1: the result is to be thrown away
   int64_t busy_round_ = 0;
-  bool save_ = false;  // what chunk 0, as installed, says of its round
+  bool save_ = false;       // what chunk 0, as installed, says of its round
   int64_t halted_at_ = -1;  // the version that the job stops at
   // Leases may have moved at `orders_due_`: what is leased from there on is known when orders of
   // that version have come. orders_at_: the version of the newest orders.

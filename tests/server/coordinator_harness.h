@@ -211,15 +211,17 @@ inline Job Carrying() {
   return job;
 }
 
-inline void StartServerAgain(Fleet* fleet, uint64_t incarnation) {
+inline Status StartServerAgain(Fleet* fleet, uint64_t incarnation, int64_t started_ms = 0) {
   wire::Hello hello;
   hello.set_role(wire::Hello::SERVER);
   hello.set_server_index(1);
   hello.set_incarnation(incarnation);
   hello.set_host("host-1");
+  hello.set_started_ms(started_ms);
   ServerActions actions;
-  ASSERT_TRUE(fleet->coordinator->OnHello(ServerPeer(1), hello, fleet->now, &actions).ok());
+  const Status status = fleet->coordinator->OnHello(ServerPeer(1), hello, fleet->now, &actions);
   fleet->Take(std::move(actions));
+  return status;
 }
 
 inline checkpoint::Manifest ManifestAt(const Job& job, int64_t version) {

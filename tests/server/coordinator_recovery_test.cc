@@ -112,10 +112,10 @@ TEST(Coordinator, WhenNobodyIsHeardNobodyIsLost) {
 
 TEST(Coordinator, AServerThatIsStartedAgainMakesTheJobGoBack) {
   Fleet fleet = Training(SmallJob(), 2, 1);
-  StartServerAgain(&fleet, 1);
+  ASSERT_TRUE(StartServerAgain(&fleet, 1).ok());
   EXPECT_EQ(fleet.phase(), "training");  // a repeated hello
   for (int64_t version = 1; version <= 5; ++version) fleet.Reach(version);
-  StartServerAgain(&fleet, 2);
+  ASSERT_TRUE(StartServerAgain(&fleet, 2).ok());
   EXPECT_EQ(fleet.coordinator->generation(), 2u);
   EXPECT_TRUE(fleet.coordinator->choosing());
   ASSERT_TRUE(fleet.choose);
@@ -140,10 +140,22 @@ TEST(Coordinator, AServerThatIsStartedAgainMakesTheJobGoBack) {
   for (const auto& [partition, from] : leases) EXPECT_EQ(from, 4);
 }
 
+// Its process has died before the one that is known was started.
+TEST(Coordinator, ALateHelloOfAServerThatHasDiedChangesNothing) {
+  Fleet fleet = Training(SmallJob(), 2, 1);
+  ASSERT_TRUE(StartServerAgain(&fleet, 2, /*started_ms=*/2000).ok());
+  fleet.Chosen(std::nullopt);
+  EXPECT_EQ(StartServerAgain(&fleet, 3, /*started_ms=*/1000).code(),
+            StatusCode::kFailedPrecondition);
+  EXPECT_EQ(fleet.coordinator->generation(), 2u);
+  EXPECT_TRUE(StartServerAgain(&fleet, 2, /*started_ms=*/2000).ok());
+  EXPECT_TRUE(StartServerAgain(&fleet, 4, /*started_ms=*/2000).ok());
+}
+
 TEST(Coordinator, WithoutACheckpointItGoesBackToTheBeginning) {
   Fleet fleet = Training(SmallJob(), 2, 1);
   fleet.Reach(1);
-  StartServerAgain(&fleet, 2);
+  ASSERT_TRUE(StartServerAgain(&fleet, 2).ok());
   fleet.Chosen(std::nullopt);
   EXPECT_EQ(fleet.coordinator->start_version(), 0);
   EXPECT_EQ(fleet.coordinator->restore_name(), "");
@@ -154,7 +166,7 @@ TEST(Coordinator, WithoutACheckpointItGoesBackToTheBeginning) {
 
 TEST(Coordinator, WhereNoCheckpointIsGoodItFails) {
   Fleet fleet = Training(SmallJob(), 2, 1);
-  StartServerAgain(&fleet, 2);
+  ASSERT_TRUE(StartServerAgain(&fleet, 2).ok());
   ServerActions actions;
   fleet.coordinator->OnChosen(FailedPrecondition("none is good"), fleet.now, &actions);
   EXPECT_EQ(fleet.phase(), "failed");
@@ -185,7 +197,7 @@ TEST(Coordinator, AWorkerWithoutALeaseTakesNothingAlong) {
 
 TEST(Coordinator, AServerThatCannotBeReachedWhileTheJobGoesBackIsNamed) {
   Fleet fleet = Training(SmallJob(), 2, 1);
-  StartServerAgain(&fleet, 2);
+  ASSERT_TRUE(StartServerAgain(&fleet, 2).ok());
   fleet.Chosen(std::nullopt);
   fleet.Wait(700, {"worker/a/1"});
   ASSERT_TRUE(fleet.exit);
@@ -217,7 +229,7 @@ TEST(Coordinator, WhereVersionsAreKeptTwiceAServerThatIsStartedAgainTakesNobodyB
   Fleet fleet = Training(job, 2, 1);
   for (int64_t version = 1; version <= 5; ++version) fleet.Reach(version);
   const auto leases = Leases(fleet.Heartbeat("worker/a/1"));
-  StartServerAgain(&fleet, 2);
+  ASSERT_TRUE(StartServerAgain(&fleet, 2).ok());
   EXPECT_EQ(fleet.coordinator->generation(), 2u);
   EXPECT_EQ(fleet.coordinator->since(), 1u);
   EXPECT_FALSE(fleet.choose);
@@ -239,7 +251,7 @@ TEST(Coordinator, WhereVersionsAreKeptTwiceAServerThatIsStartedAgainTakesNobodyB
   EXPECT_FALSE(fleet.choose);
   report(true, false);
   EXPECT_FALSE(fleet.choose);
-  StartServerAgain(&fleet, 3);
+  ASSERT_TRUE(StartServerAgain(&fleet, 3).ok());
   EXPECT_EQ(fleet.coordinator->since(), 1u);
   report(false, true);  // there is nothing to fetch
   ASSERT_TRUE(fleet.choose);

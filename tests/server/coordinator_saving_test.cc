@@ -207,7 +207,7 @@ TEST(Coordinator, AServerThatIsToldToLeaveMayWhenARoundIsSaved) {
   EXPECT_TRUE(released());
 
   // Its successor is told to leave too.
-  StartServerAgain(&fleet, 2);
+  ASSERT_TRUE(StartServerAgain(&fleet, 2).ok());
   fleet.Chosen(std::nullopt);
   fleet.Report(0);
   fleet.Tick();

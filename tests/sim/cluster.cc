@@ -123,6 +123,7 @@ void Cluster::StartServer(int index) {
   settings.experiment = settings_.experiment;
   settings.host = "sim";
   settings.incarnation = server->incarnation;
+  settings.started_ms = now_ / kMillisecond;
   if (index == 0) {
     if (!disk_->manifests.empty()) settings.restored = disk_->manifests.rbegin()->second;
     settings.generation = ++disk_->generation;
