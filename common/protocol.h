@@ -1,4 +1,4 @@
-// The protocol's version and the limits that both sides keep. docs/formats.md is the grammar.
+// The protocol's version; docs/formats.md is the grammar.
 #pragma once
 
 #include <cstdint>
