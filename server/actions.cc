@@ -11,6 +11,7 @@ SendAction Acknowledgement(const PeerName& to, const wire::Header& header, bool 
   ack.set_partition(header.partition());
   ack.set_chunk(header.chunk());
   ack.set_slot(header.slot());
+  ack.set_attempt(header.attempt());
   ack.set_held(held);
   return reply;
 }

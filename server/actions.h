@@ -23,8 +23,8 @@ struct SendAction {
 };
 
 // Says that a message with this header has arrived, by what tells it from others: type, round,
-// partition, chunk and slot. held: it would be lost should this server die; the sender is to keep
-// it until it hears otherwise.
+// partition, chunk, slot and attempt. held: it would be lost should this server die; the sender is
+// to keep it until it hears otherwise.
 SendAction Acknowledgement(const PeerName& to, const wire::Header& header, bool held = false);
 
 // Run work->Run() on any thread, then call ServerNode::OnComputed with it.
@@ -35,6 +35,7 @@ struct ComputeAction {
 // Write the shard's file of a checkpoint durably beside the training, then call OnSaved.
 struct SaveAction {
   ShardFileHeader header;
+  int attempt = 0;  // of the coordinator's order; 0: at its round's end
   ShardSnapshot snapshot;
 };
 

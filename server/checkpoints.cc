@@ -54,14 +54,19 @@ void Checkpoints::OrderNow(int64_t version, bool partial, const checkpoint::Prog
   order_ = {version, order_.attempt + 1, partial};
   again_at_ = 0;
   if (unsaved_ == version && give_up_at_ == 0) give_up_at_ = now + limit_;
-  Begin(version, now);
-  SetProgress(version, progress);
+  under_way_[version] = {order_.attempt, {}, progress, false};
+  began_at_ = now;
+}
+
+bool Checkpoints::Awaits(int64_t version, int attempt) const {
+  const auto found = under_way_.find(version);
+  return found != under_way_.end() && found->second.attempt == attempt && !found->second.committing;
 }
 
 std::optional<checkpoint::Manifest> Checkpoints::Add(int64_t version, int server,
                                                      const checkpoint::File& file, int wanted) {
   const auto found = under_way_.find(version);
-  if (found == under_way_.end() || found->second.committing) return std::nullopt;
+  if (found == under_way_.end()) return std::nullopt;
   UnderWay& checkpoint = found->second;
   checkpoint.files[server] = file;
   if (static_cast<int>(checkpoint.files.size()) < wanted) return std::nullopt;

@@ -53,6 +53,8 @@ class Checkpoints {
   // Orders what the shards hold now to be saved, and remembers that.
   void OrderNow(int64_t version, bool partial, const checkpoint::Progress& progress, TimeUs now);
 
+  // Whether an attempt to save a version is the one under way. 0: at its round's end.
+  bool Awaits(int64_t version, int attempt) const;
   // A server's file is durable. When it is the last one of `wanted`: a manifest with the version,
   // the files in the order of their servers, and the progress.
   std::optional<checkpoint::Manifest> Add(int64_t version, int server, const checkpoint::File& file,
@@ -68,7 +70,7 @@ class Checkpoints {
   // `limit`.
   bool TryAgain(int64_t version, TimeUs limit, TimeUs now);
   // A version is ordered until it is saved, or hopeless.
-  bool Insists(int64_t version) const { return unsaved_ == version; }
+  bool Insists(int64_t version) const { return unsaved_ >= 0 && unsaved_ == version; }
   // To be ordered now; not before the pause is over.
   bool IsDueAgain(int64_t version, TimeUs now) const;
   // Tried for longer than the limit, without an answer.
@@ -76,6 +78,7 @@ class Checkpoints {
 
  private:
   struct UnderWay {
+    int attempt = 0;                        // files of another one are written over
     std::map<int, checkpoint::File> files;  // by server
     checkpoint::Progress progress;
     bool committing = false;

@@ -169,8 +169,9 @@ void Coordinator::SendOrders(const PeerName& to, ServerActions* actions) {
   wire::Orders* orders = header.mutable_orders();
   orders->set_finished(phase_ == Phase::kFinished);
   orders->set_stopped(phase_ == Phase::kFinished && stop_at_ >= 0);
-  // Who joins after chunk 0 has said so would go on beyond it.
-  orders->set_stop_at(std::max<int64_t>(stop_at_, 0));
+  // Who joins now would go on beyond it: chunk 0 has said so with the version before. Not earlier:
+  // should server 0 die before that version is kept twice, nobody knows of the stop any more.
+  if (stop_at_ >= 0 && version_ >= stop_at_) orders->set_stop_at(stop_at_);
   for (const ServerMember& server : members_.servers) {
     if (server.peer != to) continue;
     orders->set_save_version(save_order().version);
@@ -361,7 +362,7 @@ void Coordinator::TickTraining(TimeUs now, ServerActions* actions) {
       Fail(Unavailable("the last checkpoint could not be saved: not all servers have answered"),
            actions);
     }
-  } else if (stop_requested_ && stop_at_ != version_ &&
+  } else if (stop_requested_ && (stop_at_ < 0 || stop_at_ != version_) &&
              (members_.workers.empty() || alone_ || (leases_.HasOrphans() && !CollectsClaims()))) {
     // Nobody brings the round to its end.
     EndWith(Unavailable("stopped while there were too few workers"), now, actions);

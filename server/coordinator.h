@@ -122,6 +122,7 @@ class Coordinator {
                       ServerActions* actions);
   void Begin(TimeUs now, ServerActions* actions);
   void Decide(TimeUs now, ServerActions* actions);
+  bool TakeClaims();
   void TickClaims(TimeUs now, ServerActions* actions);
   bool CollectsClaims() const;
   void ReleaseEvaluations(int64_t version, ServerActions* actions);

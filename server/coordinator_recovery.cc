@@ -86,26 +86,48 @@ void Coordinator::Resume(int64_t version, const Directive& said, TimeUs now,
 
 bool Coordinator::CollectsClaims() const { return claims_until_ > 0; }
 
+// The leases as workers say they are. Whether each partition is somebody's, with what it carries.
+bool Coordinator::TakeClaims() {
+  const auto known = [&](int partition) {
+    return partition >= 0 && partition < plan_->settings().partitions;
+  };
+  leases_.Clear();
+  std::map<int, PeerName> waiting;
+  for (const auto& [peer, worker] : members_.workers) {
+    if (worker.hello.since() != since_) continue;
+    for (const auto& claim : worker.hello.claims()) {
+      // The job has gone on without it.
+      const bool late = CarriesState() && claim.round() < resumed_version_;
+      if (!known(claim.partition()) || late) continue;
+      leases_.Claim(claim.partition(), peer, claim.from());
+      if (claim.waits()) waiting[claim.partition()] = peer;
+    }
+  }
+  for (const auto& [peer, worker] : members_.workers) {
+    if (worker.hello.since() != since_) continue;
+    for (const auto& hand_over : worker.hello.hands_over()) {
+      if (!known(hand_over.partition())) continue;
+      leases_.ClaimHandOver(hand_over.partition(), peer, hand_over.version());
+    }
+  }
+  return !leases_.HasOrphans() &&
+         std::all_of(waiting.begin(), waiting.end(), [&](const auto& entry) {
+           const LeaseTable::Lease& lease = leases_.leases()[entry.first];
+           return lease.worker != entry.second || !lease.before.empty();
+         });
+}
+
 // Partitions are with the workers that say so; those that nobody has claimed in time are lost with
 // their workers.
 void Coordinator::TickClaims(TimeUs now, ServerActions* actions) {
   if (!CollectsClaims() || resumed_version_ < 0) return;
-  leases_.Clear();
-  for (const auto& [peer, worker] : members_.workers) {
-    if (worker.hello.since() != since_) continue;
-    for (const auto& claim : worker.hello.claims()) {
-      const bool known = claim.partition() >= 0 && claim.partition() < plan_->settings().partitions;
-      // The job has gone on without it.
-      const bool late = CarriesState() && claim.round() < resumed_version_;
-      if (known && !late) leases_.Claim(claim.partition(), peer, claim.from());
-    }
-  }
-  if (leases_.HasOrphans() && now < claims_until_) {
+  const bool complete = TakeClaims();
+  if (!complete && now < claims_until_) {
     leases_.Clear();
     return;
   }
   claims_until_ = 0;
-  if (leases_.HasOrphans() && LossTakesBack()) {
+  if (!complete && LossTakesBack()) {
     GoBack("a worker is lost with what its partitions carried, and server 0", now, actions);
     return;
   }
@@ -199,6 +221,10 @@ void Coordinator::OnClaimed() { choosing_ = false; }
 // The job goes on from the newest good checkpoint, in a generation of its own.
 void Coordinator::GoBack(const std::string& why, TimeUs now, ServerActions* actions) {
   if (phase_ != Phase::kTraining) return;
+  if (ending_) {  // what was to be saved first is gone
+    Fail(*ending_, actions);
+    return;
+  }
   LOG(WARNING) << why << ": the job goes back to its last checkpoint";
   since_ = ++generation_;
   choosing_ = true;

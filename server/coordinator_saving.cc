@@ -58,7 +58,7 @@ Status Coordinator::OnSaved(int server, const wire::Header& header, TimeUs now,
                             ServerActions* actions) {
   if (server > 0) actions->push_back(Acknowledgement(members_.servers[server].peer, header));
   const int64_t version = header.round();
-  if (!checkpoints_.Has(version)) return OkStatus();
+  if (!checkpoints_.Awaits(version, header.attempt())) return OkStatus();
   const wire::SavedFile& saved = header.saved_file();
   if (!saved.failure().empty()) {
     OnSaveFailed(version, "server " + std::to_string(server) + ": " + saved.failure(), now,

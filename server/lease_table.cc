@@ -98,6 +98,11 @@ void LeaseTable::Claim(int partition, const PeerName& worker, int64_t from) {
   if (lease.worker.empty() || from > lease.from) lease = {worker, from, "", false};
 }
 
+void LeaseTable::ClaimHandOver(int partition, const PeerName& before, int64_t version) {
+  Lease& lease = leases_[partition];
+  if (lease.worker != before && lease.from == version) lease.before = before;
+}
+
 bool LeaseTable::Lose(const PeerName& worker, int64_t oldest_open) {
   bool lost = false;
   std::erase_if(helpers_, [&](const auto& entry) { return entry.second.worker == worker; });

@@ -51,6 +51,8 @@ class LeaseTable {
 
   // A worker has it from `from` on, as it says itself; where two say so, the later lease counts.
   void Claim(int partition, const PeerName& worker, int64_t from);
+  // What a claimed partition carries as of `version` is still on its way from `before`.
+  void ClaimHandOver(int partition, const PeerName& before, int64_t version);
 
   // A worker is gone without a word: its partitions are nobody's, and what it had not handed over
   // is lost. True when there was anything of the kind.

@@ -70,7 +70,7 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
   settings.pid = getpid();
   std::random_device random;
   settings.incarnation = (uint64_t{random()} << 32) | random();
-  settings.started_ms = TimeOfDayMs();
+  settings.started = BootTime::Now();
 
   FdConsole console(STDOUT_FILENO);
   std::unique_ptr<OutputLock> lock;
@@ -82,7 +82,7 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
     RunRecorderSettings record;
     record.directory = experiment.output.directory;
     record.host = settings.host;
-    record.wall_time_s = static_cast<double>(settings.started_ms) * 1e-3;
+    record.wall_time_s = TimeOfDay();
     record.tensorboard = experiment.output.tensorboard;
     record.jsonl = experiment.output.jsonl;
     // Where versions are kept twice the job may be further, in the other servers' memory.

@@ -14,7 +14,8 @@ constexpr TimeUs kReconnecting = 5 * kSecond;
 }  // namespace
 
 bool IsLate(const wire::Hello& hello, const wire::Hello& known) {
-  return hello.host() == known.host() && hello.started_ms() < known.started_ms();
+  return !hello.boot().empty() && hello.boot() == known.boot() &&
+         hello.started_ms() < known.started_ms();
 }
 
 void WorkerMember::OnReport(const wire::WorkerReport& new_report) {

@@ -14,6 +14,11 @@ constexpr TimeUs kAskAgain = 2 * kSecond;
 // Versions of a chunk at most: two complete ones, and one on its way.
 constexpr size_t kMostVersions = 3;
 
+void DropSlots(ReplicaStore::Version* version) {
+  std::erase_if(version->arrays,
+                [](const auto& array) { return array.first >= ReplicaStore::kFirstSlot; });
+}
+
 }  // namespace
 
 Status ReplicaStore::Add(const Message& message, size_t numbers) {
@@ -35,9 +40,16 @@ Status ReplicaStore::Add(const Message& message, size_t numbers) {
       return OkStatus();
     }
   }
+  // A version is sent again without the rule's slots once it is the one before.
   Version& version = versions[header.round()];
-  version.expected = header.arrays();
-  version.arrays[header.slot()] = message.payload;
+  if (version.expected == 0) version.expected = header.arrays();
+  if (header.arrays() < version.expected) {
+    version.expected = header.arrays();
+    DropSlots(&version);
+  }
+  if (header.arrays() == version.expected || header.slot() < kFirstSlot) {
+    version.arrays[header.slot()] = message.payload;
+  }
   if (header.has_coordinator_state()) version.coordinator_state = header.coordinator_state();
   if (version.complete()) {
     int64_t newest = -1;
@@ -49,7 +61,7 @@ Status ReplicaStore::Add(const Message& message, size_t numbers) {
       // Only pulled from now on.
       Version& old = before->second;
       if (old.complete()) {
-        std::erase_if(old.arrays, [](const auto& array) { return array.first >= kFirstSlot; });
+        DropSlots(&old);
         old.expected = old.arrays.size();
       }
     }

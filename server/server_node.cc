@@ -163,8 +163,9 @@ void ServerNode::LeaveGeneration() {
 void ServerNode::SaveNow(const Checkpoints::Order& order, TimeUs now, ServerActions* actions) {
   if (order.attempt == save_attempt_ || order.version < 0 || !shard_ || !ready_) return;
   save_attempt_ = order.attempt;
-  if (Status status = shard_->SaveNow(order.version, order.partial, actions); !status.ok()) {
-    ReportSaved(order.version, status, now, actions);
+  if (Status status = shard_->SaveNow(order.version, order.attempt, order.partial, actions);
+      !status.ok()) {
+    ReportSaved(order.version, order.attempt, status, now, actions);
   }
 }
 
@@ -250,7 +251,12 @@ void ServerNode::OnFromCoordinator(const Message& message, TimeUs now, ServerAct
   }
   switch (header.type()) {
     case wire::ACK:
-      unsent_saves_.erase(header.round());
+      // Of an earlier attempt it may come late.
+      if (const auto save = unsent_saves_.find(header.round());
+          save != unsent_saves_.end() &&
+          save->second.message.header.attempt() == header.attempt()) {
+        unsent_saves_.erase(save);
+      }
       return;
     case wire::GONE:
       Rejoin(generation_, now);
@@ -351,18 +357,19 @@ ServerActions ServerNode::OnComputed(const ChunkWork& work, TimeUs now) {
   return Done(std::move(actions), now);
 }
 
-ServerActions ServerNode::OnSaved(uint32_t generation, int64_t version,
+ServerActions ServerNode::OnSaved(uint32_t generation, int64_t version, int attempt,
                                   const Result<checkpoint::File>& file, TimeUs now) {
   ServerActions actions;
-  if (generation == generation_) ReportSaved(version, file, now, &actions);
+  if (generation == generation_) ReportSaved(version, attempt, file, now, &actions);
   return Done(std::move(actions), now);
 }
 
-void ServerNode::ReportSaved(int64_t version, const Result<checkpoint::File>& file, TimeUs now,
-                             ServerActions* actions) {
+void ServerNode::ReportSaved(int64_t version, int attempt, const Result<checkpoint::File>& file,
+                             TimeUs now, ServerActions* actions) {
   Message message;
   message.header.set_type(wire::SAVED);
   message.header.set_round(version);
+  message.header.set_attempt(attempt);
   wire::SavedFile* saved = message.header.mutable_saved_file();
   if (file.ok()) {
     saved->set_name(file->name());
@@ -489,7 +496,8 @@ void ServerNode::TickFollower(TimeUs now, ServerActions* actions) {
     *hello = HelloOf(settings_.identity);
     hello->set_role(wire::Hello::SERVER);
     hello->set_incarnation(settings_.incarnation);
-    hello->set_started_ms(settings_.started_ms);
+    hello->set_boot(settings_.started.boot);
+    hello->set_started_ms(settings_.started.ms);
     hello->set_host(settings_.host);
     hello->set_pid(settings_.pid);
     hello->set_server_index(settings_.index);

@@ -30,7 +30,7 @@ struct ServerNodeSettings {
   std::string host;
   int64_t pid = 0;
   uint64_t incarnation = 0;
-  int64_t started_ms = 0;  // since 1970; of two processes on one host the later one stays
+  BootTime started;  // of two processes on one machine the later one stays
   // Server 0: of this run, unused before; and the verified checkpoint that the job goes on from.
   uint32_t generation = 1;
   std::optional<checkpoint::Manifest> restored;
@@ -43,8 +43,8 @@ class ServerNode {
   ServerActions OnMessage(const PeerName& from, const Message& message, TimeUs now);
   ServerActions OnComputed(const ChunkWork& work, TimeUs now);
   // Answers to the actions of a generation; those of one that is over change nothing.
-  ServerActions OnSaved(uint32_t generation, int64_t version, const Result<checkpoint::File>& file,
-                        TimeUs now);
+  ServerActions OnSaved(uint32_t generation, int64_t version, int attempt,
+                        const Result<checkpoint::File>& file, TimeUs now);
   ServerActions OnRestored(uint32_t generation, const Result<ShardSnapshot>& snapshot, TimeUs now);
   ServerActions OnCommitted(uint32_t generation, int64_t version, const Status& status, TimeUs now);
   ServerActions OnChosen(uint32_t generation,
@@ -96,7 +96,7 @@ class ServerNode {
   void FollowCoordinator(TimeUs now, ServerActions* actions);
   void Rejoin(uint32_t generation, TimeUs now);
   void SaveNow(const Checkpoints::Order& order, TimeUs now, ServerActions* actions);
-  void ReportSaved(int64_t version, const Result<checkpoint::File>& file, TimeUs now,
+  void ReportSaved(int64_t version, int attempt, const Result<checkpoint::File>& file, TimeUs now,
                    ServerActions* actions);
   void Welcome(const PeerName& to, ServerActions* actions);
   // incarnation: of the process that is meant, where several may have its name; 0: whoever has.

@@ -222,9 +222,9 @@ void ServerService::Save(SaveAction save) {
     } else {
       file = saved.status();
     }
-    Complete([this, generation = header.generation, version = header.version, file](TimeUs now) {
-      return node_.OnSaved(generation, version, file, now);
-    });
+    Complete([this, generation = header.generation, version = header.version,
+              attempt = save.attempt,
+              file](TimeUs now) { return node_.OnSaved(generation, version, attempt, file, now); });
   });
 }
 

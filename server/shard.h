@@ -98,7 +98,8 @@ class Shard {
   void OnComputed(const ChunkWork& work, ServerActions* actions);
   // Takes a snapshot without waiting for a round's end, and hands it out when what partitions carry
   // is there (if `partial`: at once). Aborted unless all chunks are at `version` and at rest.
-  Status SaveNow(int64_t version, bool partial, ServerActions* actions);
+  // attempt: for the SaveAction.
+  Status SaveNow(int64_t version, int attempt, bool partial, ServerActions* actions);
   // Forgets the pulls that a lost worker left parked.
   void Forget(const PeerName& peer);
   // The next server has (acknowledged) an array of a version.
@@ -226,6 +227,7 @@ class Shard {
   std::optional<Replicator> replicator_;
   std::optional<ShardSnapshot> snapshot_;  // being gathered
   int snapped_chunks_ = 0;
+  int snapshot_attempt_ = 0;
 };
 
 }  // namespace kumo

@@ -165,7 +165,7 @@ void Shard::AnswerGet(const ChunkState& state, const PeerName& to, const wire::H
   actions->push_back(std::move(reply));
 }
 
-Status Shard::SaveNow(int64_t version, bool partial, ServerActions* actions) {
+Status Shard::SaveNow(int64_t version, int attempt, bool partial, ServerActions* actions) {
   for (const ChunkState& state : chunks_) {
     if (state.version == version && !state.computing) continue;
     return Aborted("chunk " + std::to_string(state.chunk.index) + " is " +
@@ -179,6 +179,7 @@ Status Shard::SaveNow(int64_t version, bool partial, ServerActions* actions) {
     for (const FloatArray& slot : state.slots) slots.push_back(CopyFloats(BytesOf(slot).bytes));
     SnapChunk(state, slots);
   }
+  snapshot_attempt_ = attempt;
   // If not, it is handed out as soon as the last state comes.
   if (partial || SnapshotIsComplete()) HandOutSnapshot(actions);
   return OkStatus();
@@ -187,7 +188,7 @@ Status Shard::SaveNow(int64_t version, bool partial, ServerActions* actions) {
 void Shard::SnapChunk(const ChunkState& state, std::span<const FloatArray> slots) {
   if (!snapshot_) {
     snapshot_ = ShardSnapshot{state.version, {}};
-    snapped_chunks_ = 0;
+    snapped_chunks_ = snapshot_attempt_ = 0;
   }
   const auto add = [&](StateKind kind, int slot, const FloatArray& array) {
     snapshot_->arrays.push_back(
@@ -223,7 +224,7 @@ void Shard::HandOutSnapshot(ServerActions* actions) {
                                    std::as_const(*numbers).span()});
     }
   }
-  actions->push_back(SaveAction{{}, *std::move(snapshot_)});
+  actions->push_back(SaveAction{{}, snapshot_attempt_, *std::move(snapshot_)});
   snapshot_.reset();
 }
 

@@ -78,7 +78,7 @@ Status Train(Trainer* trainer, const Experiment& experiment, const std::string& 
   settings.host = HostName();
   settings.device = experiment.network.device;
   settings.pid = getpid();
-  settings.started_ms = TimeOfDayMs();
+  settings.started = BootTime::Now();
   std::random_device random;
   settings.incarnation = (uint64_t{random()} << 32) | random();
   KUMO_ASSIGN_OR_RETURN(std::unique_ptr<WorkerService> service,

@@ -90,10 +90,18 @@ TimeUs OpenRequests::NextDue() const {
   return next;
 }
 
-const OpenRequests::Request* OpenRequests::First(wire::Type type) const {
+std::vector<const OpenRequests::Request*> OpenRequests::OfType(wire::Type type) const {
+  std::vector<const Request*> of_type;
   for (auto request = requests_.lower_bound({type, std::numeric_limits<int>::min(), 0, 0});
        request != requests_.end() && request->first.type == type; ++request) {
-    if (!request->second.held) return &request->second;
+    of_type.push_back(&request->second);
+  }
+  return of_type;
+}
+
+const OpenRequests::Request* OpenRequests::First(wire::Type type) const {
+  for (const Request* request : OfType(type)) {
+    if (!request->held) return request;
   }
   return nullptr;
 }

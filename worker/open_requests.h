@@ -62,6 +62,8 @@ class OpenRequests {
   std::vector<const Request*> Reopen(int server, TimeUs now);
   // When the next is due; far away when none is open.
   TimeUs NextDue() const;
+  // All of a type, held ones too.
+  std::vector<const Request*> OfType(wire::Type type) const;
   // Null when none is waited for; else the first in the order of types.
   const Request* First(wire::Type type) const;
   bool empty() const { return requests_.empty(); }

@@ -107,7 +107,7 @@ struct SessionSettings {
   std::string device;
   int64_t pid = 0;
   uint64_t incarnation = 0;
-  int64_t started_ms = 0;  // since 1970; of two of one name on one host the later one stays
+  BootTime started;  // of two of one name on one machine the later one stays
 };
 
 class Session {

@@ -149,7 +149,8 @@ void Session::SendHello(int server, WorkerActions* actions) {
   hello->set_role(wire::Hello::WORKER);
   hello->set_name(settings_.name);
   hello->set_incarnation(settings_.incarnation);
-  hello->set_started_ms(settings_.started_ms);
+  hello->set_boot(settings_.started.boot);
+  hello->set_started_ms(settings_.started.ms);
   hello->set_host(settings_.host);
   hello->set_pid(settings_.pid);
   hello->set_device(settings_.device);
@@ -160,6 +161,19 @@ void Session::SendHello(int server, WorkerActions* actions) {
     claim->set_partition(partition);
     claim->set_from(lease.from);
     claim->set_round(lease.round);
+    claim->set_waits(lease.handed_over && !lease.adopted);
+  }
+  std::set<std::pair<int, int64_t>> on_the_way;
+  for (const OpenRequests::Request* put : requests_.OfType(wire::PUT_STATE)) {
+    const wire::Header& header = put->message.header;
+    if (!leases_.contains(header.partition())) {
+      on_the_way.emplace(header.partition(), header.round());
+    }
+  }
+  for (const auto& [partition, version] : on_the_way) {
+    wire::Hello::HandOver* hands_over = hello->add_hands_over();
+    hands_over->set_partition(partition);
+    hands_over->set_version(version);
   }
   *hello->mutable_spec() = SpecToWire(settings_.spec);
   actions->push_back(std::move(send));

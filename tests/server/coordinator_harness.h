@@ -62,6 +62,7 @@ struct Fleet {
     hello.set_role(wire::Hello::WORKER);
     hello.set_name(name);
     hello.set_incarnation(incarnation);
+    hello.set_boot("boot");
     hello.set_started_ms(started_ms);
     hello.set_host("host of " + name);
     ServerActions actions;
@@ -123,10 +124,11 @@ struct Fleet {
     Report(version);
     return directive;
   }
-  Status Saved(int server, int64_t version, const char* failure = "") {
+  Status Saved(int server, int64_t version, const char* failure = "", int attempt = 0) {
     wire::Header header;
     header.set_type(wire::SAVED);
     header.set_round(version);
+    header.set_attempt(attempt);
     header.mutable_saved_file()->set_name("shard-" + std::to_string(server));
     header.mutable_saved_file()->set_bytes(100 + server);
     header.mutable_saved_file()->set_crc32c(7 + server);
@@ -217,6 +219,7 @@ inline Status StartServerAgain(Fleet* fleet, uint64_t incarnation, int64_t start
   hello.set_server_index(1);
   hello.set_incarnation(incarnation);
   hello.set_host("host-1");
+  hello.set_boot("boot");
   hello.set_started_ms(started_ms);
   ServerActions actions;
   const Status status = fleet->coordinator->OnHello(ServerPeer(1), hello, fleet->now, &actions);

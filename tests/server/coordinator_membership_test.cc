@@ -199,7 +199,7 @@ TEST(Coordinator, ALateHelloOfAProcessThatWasStartedAgainChangesNothing) {
   wire::Hello late;
   late.set_role(wire::Hello::WORKER);
   late.set_name("a");
-  late.set_host("host of a");
+  late.set_boot("boot");
   late.set_incarnation(2);
   late.set_started_ms(1000);
   ServerActions actions;

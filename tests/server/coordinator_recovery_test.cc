@@ -85,6 +85,33 @@ TEST(Coordinator, AnEvaluationThatIsRepeatedDoesNotHideAStall) {
   EXPECT_THAT(fleet.exit->message(), HasSubstr("no round has closed for 60 s"));
 }
 
+TEST(Coordinator, BeforeThereAreWeightsAJobStallsAndStopsToo) {
+  for (const bool stop : {false, true}) {
+    Job job = SmallJob();
+    job.experiment.cluster.workers = 1;
+    Fleet fleet(job, 1);
+    fleet.Learn();
+    fleet.Join("a");
+    fleet.Tick();
+    ASSERT_EQ(fleet.phase(), "training");
+    fleet.Bye("worker/a/1");
+    if (stop) fleet.coordinator->RequestStop();
+    fleet.Wait(stop ? 2 : 605);
+    ASSERT_EQ(fleet.phase(), "failed") << stop;
+  }
+}
+
+TEST(Coordinator, AServerThatIsLostWhileTheJobEndsIsNotWaitedFor) {
+  Fleet fleet = Training(SmallJob(), 2, 1);
+  fleet.Reach(1);
+  fleet.Wait(605, {"worker/a/1"});  // no round closes
+  ASSERT_EQ(fleet.phase(), "training");
+  ASSERT_EQ(fleet.orders[ServerPeer(1)].orders().save_version(), 1);
+  ASSERT_TRUE(StartServerAgain(&fleet, 2).ok());
+  EXPECT_EQ(fleet.phase(), "failed");
+  EXPECT_FALSE(fleet.choose);
+}
+
 // Nobody is lost because the coordinator itself was stopped for a while.
 TEST(Coordinator, WhoWasHeldUpBlamesNobodyForSilence) {
   Fleet fleet = Training(SmallJob(), 2, 2);
@@ -257,6 +284,97 @@ TEST(Coordinator, WhereVersionsAreKeptTwiceAServerThatIsStartedAgainTakesNobodyB
   ASSERT_TRUE(fleet.choose);
   EXPECT_EQ(fleet.coordinator->generation(), 4u);
   EXPECT_EQ(fleet.coordinator->since(), 4u);
+}
+
+// --- A coordinator that takes the place of one that has died.
+
+// Partition 0 moves from worker a to worker b, as of version 3.
+struct TakenOver {
+  TakenOver() : fleet(ExactJob(), 2) {
+    const ShardMap map(fleet.job.spec.layout, 2, fleet.job.experiment.cluster.chunk_kib * 1024);
+    fleet.coordinator->OnSpec(fleet.plan, map, fleet.job.spec);
+    wire::Hello server;
+    server.set_role(wire::Hello::SERVER);
+    server.set_server_index(1);
+    server.set_incarnation(1);
+    server.set_since(1);
+    server.set_holds_replica(true);
+    Hello(ServerPeer(1), server);
+    Directive said;
+    said.state = std::make_shared<wire::CoordinatorState>();
+    ServerActions actions;
+    fleet.coordinator->Resume(3, said, fleet.now, &actions);
+    fleet.Take(std::move(actions));
+  }
+  static Job ExactJob() {
+    Job job = Carrying();
+    job.experiment.cluster.replicas = 2;
+    job.experiment.cluster.recovery = "exact";
+    return job;
+  }
+  void Hello(const PeerName& peer, const wire::Hello& hello) {
+    ServerActions actions;
+    ASSERT_TRUE(fleet.coordinator->OnHello(peer, hello, fleet.now, &actions).ok());
+    fleet.Take(std::move(actions));
+  }
+  static wire::Hello Worker(const std::string& name) {
+    wire::Hello hello;
+    hello.set_role(wire::Hello::WORKER);
+    hello.set_name(name);
+    hello.set_incarnation(1);
+    hello.set_since(1);
+    return hello;
+  }
+  void HelloOfA() {
+    wire::Hello a = Worker("a");
+    auto* hands_over = a.add_hands_over();
+    hands_over->set_partition(0);
+    hands_over->set_version(3);
+    Hello("worker/a/1", a);
+  }
+  void HelloOfB() {
+    wire::Hello b = Worker("b");
+    for (int p = 0; p < 3; ++p) {
+      auto* claim = b.add_claims();
+      claim->set_partition(p);
+      claim->set_from(p == 0 ? 3 : 0);
+      claim->set_round(3);
+      claim->set_waits(p == 0);
+    }
+    Hello("worker/b/1", b);
+  }
+  bool HandedOver() {
+    const wire::Header orders = fleet.Heartbeat("worker/b/1");
+    return orders.orders().leases_size() == 3 && orders.orders().leases(0).handed_over();
+  }
+
+  Fleet fleet;
+};
+
+TEST(Coordinator, WhatIsOnItsWayBetweenWorkersIsKnownAgain) {
+  for (const bool a_first : {false, true}) {
+    TakenOver job;
+    if (a_first) job.HelloOfA();
+    job.HelloOfB();
+    if (!a_first) {
+      job.fleet.Tick();
+      EXPECT_EQ(job.fleet.Heartbeat("worker/b/1").orders().leases_size(), 0);  // waits for a
+      job.HelloOfA();
+    }
+    job.fleet.Tick();
+    EXPECT_TRUE(job.HandedOver());
+    job.fleet.Bye("worker/a/1");  // without having handed it over
+    EXPECT_TRUE(job.fleet.choose);
+  }
+}
+
+TEST(Coordinator, WhatWasOnItsWayFromAWorkerThatDiedTooIsLost) {
+  TakenOver job;
+  job.HelloOfB();
+  job.fleet.Wait(8, {"worker/b/1"});
+  EXPECT_FALSE(job.fleet.choose);
+  job.fleet.Wait(4, {"worker/b/1"});
+  EXPECT_TRUE(job.fleet.choose);
 }
 
 }  // namespace

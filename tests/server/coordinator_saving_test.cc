@@ -77,8 +77,10 @@ TEST(Coordinator, AStopSavesTheRoundUnderWayAndEndsThere) {
   fleet.coordinator->RequestStop();
   const Directive directive = fleet.Reach(2);
   EXPECT_TRUE(directive.save && directive.stop);
-  EXPECT_EQ(fleet.Heartbeat("worker/a/1").orders().stop_at(), 3);
+  // Version 2 says it; as long as it is not there, a server 0 that dies takes the stop along.
+  EXPECT_EQ(fleet.Heartbeat("worker/a/1").orders().stop_at(), 0);
   fleet.Reach(3);
+  EXPECT_EQ(fleet.Heartbeat("worker/a/1").orders().stop_at(), 3);
   ASSERT_TRUE(fleet.Saved(0, 3).ok());
   ASSERT_TRUE(fleet.Saved(1, 3).ok());
   ASSERT_EQ(fleet.commits.size(), 1u);
@@ -164,7 +166,7 @@ TEST(Coordinator, TheLastFileThatCannotBeSavedIsTriedAgainAndThenFailsTheJob) {
     for (int64_t version = 1; version <= rounds; ++version) fleet.Reach(version);
     for (int attempt = 0; !fleet.exit && attempt < 1000; ++attempt) {
       EXPECT_EQ(fleet.coordinator->save_order().attempt, attempt);
-      ASSERT_TRUE(fleet.Saved(0, rounds, commit ? "" : "the disk is full").ok());
+      ASSERT_TRUE(fleet.Saved(0, rounds, commit ? "" : "the disk is full", attempt).ok());
       if (commit) fleet.Committed(rounds, Unavailable("the disk is full"));
       fleet.Wait(6, {"worker/a/1"});
     }
@@ -172,6 +174,24 @@ TEST(Coordinator, TheLastFileThatCannotBeSavedIsTriedAgainAndThenFailsTheJob) {
     EXPECT_GE(fleet.coordinator->save_order().attempt, 90);
     EXPECT_THAT(fleet.exit->message(), HasSubstr("disk is full"));
   }
+}
+
+// An attempt's files are written over by the next one's: no manifest may name both.
+TEST(Coordinator, AManifestNamesFilesOfOneAttempt) {
+  Fleet fleet = Training(SmallJob(), 2, 1);
+  const int64_t rounds = fleet.plan.rounds();
+  for (int64_t version = 1; version <= rounds; ++version) fleet.Reach(version);
+  ASSERT_TRUE(fleet.Saved(0, rounds, "the disk is full").ok());
+  fleet.Wait(6, {"worker/a/1"});
+  const wire::Orders order = fleet.orders[ServerPeer(1)].orders();
+  ASSERT_EQ(order.save_version(), rounds);
+  ASSERT_EQ(order.save_attempt(), 1);
+  ASSERT_TRUE(fleet.Saved(1, rounds).ok());                      // of the round's end, late
+  ASSERT_TRUE(fleet.Saved(0, rounds, "the disk is full").ok());  // repeated
+  ASSERT_TRUE(fleet.Saved(0, rounds, "", 1).ok());
+  EXPECT_TRUE(fleet.commits.empty());
+  ASSERT_TRUE(fleet.Saved(1, rounds, "", 1).ok());
+  EXPECT_EQ(fleet.commits.size(), 1u);
 }
 
 TEST(Coordinator, ASlowDiskGetsNoMoreThanTwoCheckpointsAtATime) {

@@ -86,6 +86,20 @@ TEST(ReplicaStore, AnyOrderAndAnyRepetitionIsTheSame) {
   }
 }
 
+// The holder has joined between the messages of a version; then it was the one before.
+TEST(ReplicaStore, AVersionThatComesAgainWithoutItsSlotsIsComplete) {
+  std::vector<Message> whole = VersionOf(0, 1);
+  std::vector<Message> without_slots = VersionOf(0, 1);
+  without_slots.pop_back();
+  for (Message& message : without_slots) message.header.set_arrays(2);
+  ReplicaStore store;
+  ASSERT_TRUE(store.Add(whole[2], kNumbers).ok());
+  AddAll(without_slots, &store);
+  EXPECT_EQ(Kept(store, 0), (std::vector<int64_t>{1}));
+  ASSERT_TRUE(store.Add(whole[2], kNumbers).ok());  // late
+  EXPECT_EQ(Kept(store, 0), (std::vector<int64_t>{1}));
+}
+
 TEST(ReplicaStore, WhatDoesNotFitIsRefused) {
   const auto refused = [](auto change) {
     Message message = VersionOf(0, 1).front();

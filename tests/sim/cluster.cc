@@ -55,20 +55,11 @@ Cluster::Cluster(SimSettings settings, Disk* disk)
     : settings_(std::move(settings)),
       disk_(disk ? disk : &own_disk_),
       rng_(settings_.seed, RngPurpose::kSimulation) {
+  settings_.experiment.cluster.servers.assign(settings_.servers, "ipc://sim");
   invariants_.emplace(PlanFor(settings_.experiment, Spec()).value(), settings_.validation_samples);
 }
 
 Cluster::~Cluster() = default;
-
-JobIdentity Cluster::Identity() const {
-  JobIdentity identity;
-  identity.job_name = "sim";
-  identity.experiment_text = ExperimentText(settings_.experiment);
-  identity.experiment_hash = ExperimentHash(settings_.experiment);
-  identity.servers = settings_.servers;
-  identity.chunk_kib = settings_.experiment.cluster.chunk_kib;
-  return identity;
-}
 
 JobSpec Cluster::Spec() const {
   JobSpec spec;
@@ -119,11 +110,11 @@ void Cluster::StartServer(int index) {
   server->incarnation = former ? former->incarnation + 1 : 1;
   ServerNodeSettings settings;
   settings.index = index;
-  settings.identity = Identity();
+  settings.identity = IdentityOf(settings_.experiment);
   settings.experiment = settings_.experiment;
   settings.host = "sim";
   settings.incarnation = server->incarnation;
-  settings.started_ms = now_ / kMillisecond;
+  settings.started = {"sim", now_ / kMillisecond};
   if (index == 0) {
     if (!disk_->manifests.empty()) settings.restored = disk_->manifests.rbegin()->second;
     settings.generation = ++disk_->generation;
@@ -142,14 +133,14 @@ void Cluster::StartWorker(int index, uint64_t incarnation) {
   worker->index = index;
   worker->incarnation = incarnation;
   SessionSettings settings;
-  settings.identity = Identity();
+  settings.identity = IdentityOf(settings_.experiment);
   settings.experiment = settings_.experiment;
   settings.spec = Spec();
   settings.name = "worker-" + std::to_string(index);
   settings.host = "sim";
   settings.device = "fake";
   settings.incarnation = incarnation;
-  settings.started_ms = now_ / kMillisecond;
+  settings.started = {"sim", now_ / kMillisecond};
   worker->session = Session::Make(std::move(settings), now_).value();
   worker->trainer = std::make_unique<FakeTrainer>(settings_.experiment.job.seed, &*worker->session,
                                                   Spec(), CarriesResidual(settings_.experiment));
@@ -367,8 +358,9 @@ void Cluster::Save(const std::shared_ptr<ServerProcess>& server, SaveAction save
       disk_->files[{header.version, header.generation}][server->index] = DeepCopy(saved->snapshot);
       file->set_name("shard-" + std::to_string(server->index));
     }
-    In(server, [this, server, header, file] {
-      Perform(server, server->node->OnSaved(header.generation, header.version, file, now_));
+    In(server, [this, server, header, attempt = saved->attempt, file] {
+      Perform(server,
+              server->node->OnSaved(header.generation, header.version, attempt, file, now_));
     });
   });
 }

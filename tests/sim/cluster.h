@@ -148,7 +148,6 @@ class Cluster {
   void Mutate(ChunkWork* work) const;
   void Mutate(const ServerProcess& to, Message* message) const;
   void CollectFinal(SimResult* result);
-  JobIdentity Identity() const;
   JobSpec Spec() const;
 
   SimSettings settings_;
