@@ -57,7 +57,6 @@ from scaling import HERE, machine
 ROLES = ("worker", "server", "coordinator")
 FAULTS = {fault: ROLES for fault in ("kill", "freeze", "cut", "oneway", "loss", "latency")}
 FAULTS["terminate"] = ("worker",)
-SUSPECT_AFTER_S = 2
 FAULT_LASTS_S = 5             # loss, latency
 PAUSE_S = (0.2, 3)            # until something is started again: before or after it is missed
 LOOK_S, NEWS_S = 0.02, 0.1    # between two looks; until a closed round is seen
@@ -67,12 +66,12 @@ SETTINGS = {
     "data.train_limit": 12800, "data.validation_limit": 1000, "sync.block": 20,
     "sync.warmup_samples": WARM_UP_ROUNDS * 128, "evaluation.every_epochs": 5,
     "checkpoint.every_rounds": 5, "cluster.recovery": "exact",
-    "cluster.suspect_after_s": SUSPECT_AFTER_S, "cluster.heartbeat_s": 0.2,
+    "cluster.suspect_after_s": 2, "cluster.heartbeat_s": 0.2,
     "cluster.insecure": "true", "output.interval_s": 0.05, "output.tensorboard": "false"}
 WEIGHTS = {None: "-", True: "equal", False: "DIFFERENT"}
 LOG_TIME = re.compile(r" [IWEF](\d{8} \d\d:\d\d:\d\d\.\d+) ")
 FOUND = re.compile(r"is lost|has left: |is silent |goes back to round |was told to leave|"
-                   r"was held up for |nobody is heard|generation \d+ is over")
+                   r"nobody is heard|generation \d+ is over")
 WENT_BACK = re.compile(r"goes back to round (\d+)|goes on from checkpoint round-(\d+)")
 
 
@@ -103,7 +102,7 @@ class Job:
         self.output = folder / "out"
         self.processes, self.due, self.done, self.lost = {}, {}, set(), []
         self.gave_up = 0          # processes that ended by themselves, to be started again
-        self.expected = set()     # those whose next end is our doing
+        self.expected = {}        # those whose next end is our doing -> its exit code
         self.progress = []        # (time when it was seen, closed rounds, live workers)
         self.last_line = b""
         self.lines = []           # (wall time, "log's name: line") of all logs
@@ -128,7 +127,7 @@ class Job:
             self.network.impair(node, relay.NONE)
 
     def start(self, node):
-        settings = dict(SETTINGS, **self.arguments.set)
+        settings = dict(self.arguments.settings)
         settings.update({"output.directory": self.output, "data.directory": self.arguments.data,
                          "cluster.workers": len(self.network.workers),
                          "cluster.servers": ",".join(self.network.addresses(node))})
@@ -154,8 +153,7 @@ class Job:
         for node, process in list(self.processes.items()):
             if process.poll() is None or node in self.done or node in self.due:
                 continue
-            ours = node in self.expected
-            self.expected.discard(node)
+            ours = process.returncode == self.expected.pop(node, None)
             if ours or process.returncode == 75:
                 self.gave_up += not ours
                 self.due[node] = now + self.arguments.random.uniform(*PAUSE_S)
@@ -219,9 +217,10 @@ class Job:
 
 def begin(job, fault, node, chance):
     """Does the fault; returns (seconds until it ends, what ends it)."""
-    lasts = chance.uniform(1.5, 3.5) * SUSPECT_AFTER_S
+    lasts = chance.uniform(1.5, 3.5) * job.arguments.suspect_after_s
     if fault in ("kill", "terminate"):
-        job.expected.add(node)
+        if job.processes[node].poll() is None:
+            job.expected[node] = -signal.SIGKILL if fault == "kill" else 75
         job.signal(node, signal.SIGKILL if fault == "kill" else signal.SIGTERM)
         return 0, lambda: None
     if fault == "freeze":
@@ -450,9 +449,12 @@ def complete(arguments):
     wanted = arguments.only or [pairs_of("kill:" if quick else "")]
     arguments.pairs = list(dict.fromkeys(pair for pairs in wanted for pair in pairs))
     arguments.random = random.Random(arguments.seed)
+    arguments.trials = []
     arguments.experiment = HERE.parent / "experiments" / "mnist_lenet.conf"
     # The warm-up's epoch has more rounds, of one minibatch each; the others have 5.
-    arguments.set = {"job.epochs": max(2, arguments.rounds // 5), **dict(arguments.set)}
+    arguments.settings = {**SETTINGS, "job.epochs": max(2, arguments.rounds // 5),
+                          **dict(arguments.set)}
+    arguments.suspect_after_s = float(arguments.settings["cluster.suspect_after_s"])
 
 
 def run(arguments, folder):
@@ -461,7 +463,8 @@ def run(arguments, folder):
         subprocess.run([arguments.bin / "kumo-data", "digits", "--out", arguments.data], check=True,
                        stdout=subprocess.DEVNULL)
     network, remark = relay.choose(arguments.network, arguments.servers, workers=2)
-    trials = [Trial(fault, role, arguments.tries) for fault, role in arguments.pairs]
+    arguments.trials = trials = [Trial(fault, role, arguments.tries)
+                                 for fault, role in arguments.pairs]
     began, reference = time.time(), None
     try:
         reference = undisturbed(arguments, network, folder / "undisturbed")
@@ -491,14 +494,17 @@ def report(arguments, network, remark, trials, reference, seconds):
     rows = [trial.row() for trial in trials]
     print(f"{machine()}, commit {commit}; {arguments.servers} servers, 2 workers, network "
           f"{network.name}; {reference['rounds']} rounds a job, {reference['rounds_per_s']:.1f} a "
-          f"second undisturbed; suspected after {SUSPECT_AFTER_S} s; {seconds:.0f} s in all")
+          f"second undisturbed; suspected after {arguments.suspect_after_s:g} s; {seconds:.0f} s "
+          "in all")
+    for key, value in arguments.set:
+        print(f"{key} = {value}")
     print_table(rows)
     if remark:
         print(remark)
     if arguments.json:
         arguments.json.write_text(json.dumps({
             "benchmark": "chaos", "machine": machine(), "commit": commit, "network": network.name,
-            "seed": arguments.seed, "rows": rows,
+            "seed": arguments.seed, "settings": arguments.settings, "rows": rows,
             "tries": [{"fault": trial.fault, "role": trial.role, "tries": trial.tries,
                        "jobs": trial.jobs} for trial in trials]}) + "\n")
 
@@ -506,7 +512,8 @@ def report(arguments, network, remark, trials, reference, seconds):
 def main():
     arguments = parse()
     complete(arguments)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # like Ctrl-C
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)  # like Ctrl-C
     if arguments.keep:
         arguments.keep.mkdir(parents=True)
     folder = arguments.keep or pathlib.Path(tempfile.mkdtemp(prefix="kumo-chaos-"))
@@ -516,7 +523,7 @@ def main():
     except OSError as error:
         sys.exit(f"chaos.py: {error}")
     except KeyboardInterrupt:
-        failed = False
+        failed = any(trial.failed() for trial in arguments.trials)
         sys.exit(130)
     finally:
         if not arguments.keep and not failed:

@@ -204,7 +204,9 @@ class Relay(Carried):
         super().__init__(servers, workers)
         self.public = {}  # (client, server) -> port
         pairs = [(client, server) for client in self.workers for server in self.servers]
+        # Servers talk to server 0, and to the next one where versions are kept twice.
         pairs += [(client, self.servers[0]) for client in self.servers[1:]]
+        pairs += list(zip(self.servers[1:], self.servers[2:]))
         for client, server in pairs:
             listening = self.loop.run_until_complete(asyncio.start_server(
                 lambda reader, writer, client=client, server=server:

@@ -43,6 +43,7 @@ def block_ends(log):
 def kumo(arguments, workers, folder, servers=1, settings=()):
     """Samples per second of a job with so many processes, and more settings: "section.key=value"."""
     out = pathlib.Path(folder) / f"kumo-{workers}-{time.monotonic_ns()}"
+    errors = tempfile.TemporaryFile("w+")
     process = subprocess.Popen(
         [arguments.bin / "kumo", "launch", HERE.parent / "experiments" / "mnist_lenet.conf",
          "--workers", str(workers), "--servers", str(servers),
@@ -52,7 +53,7 @@ def kumo(arguments, workers, folder, servers=1, settings=()):
          "--set", "job.epochs=1000", "--set", "checkpoint.every_minutes=0",
          "--set", "output.tensorboard=false",
          *[part for setting in settings for part in ("--set", setting)]],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        stdout=subprocess.DEVNULL, stderr=errors)
     # There is no third core: this script looks rarely, and at the file only.
     log = out / "log.jsonl"
     ended, rounds = {}, []
@@ -64,12 +65,14 @@ def kumo(arguments, workers, folder, servers=1, settings=()):
             if len(rounds) > 1 and ended[rounds[-1]] - ended[rounds[0]] >= arguments.seconds:
                 break
             if process.poll() is not None:
-                sys.exit(f"scaling.py: kumo launch ended with {process.returncode}; see {out}/logs")
+                errors.seek(0)
+                sys.exit(f"scaling.py: kumo launch ended with {process.returncode}: "
+                         f"{errors.read().strip()}")
     finally:
         process.terminate()
         process.wait()
     if len(rounds) < 2:
-        sys.exit(f"scaling.py: no progress with {workers} workers; see {out}/logs")
+        sys.exit(f"scaling.py: no progress with {workers} workers")
     samples = (rounds[-1] - rounds[0]) * PARTITIONS * MINIBATCH * BLOCK
     return samples / (ended[rounds[-1]] - ended[rounds[0]])
 

@@ -88,11 +88,11 @@ void ServerNode::OnHello(const PeerName& from, const Message& message, TimeUs no
       Refuse(from, status, actions, worker ? 0 : hello.incarnation());
       return;
     }
-    if (coordinator_->choosing() || (worker && fetch_)) {
+    if (coordinator_->choosing() || (worker && lacks_part())) {
       if (early_.size() < kMaxMembers) early_[from] = worker;
       return;
     }
-  } else if (fetch_) {
+  } else if (lacks_part()) {
     return;  // it would send what it has kept for us; it asks again
   }
   members_[from].seen = now;
@@ -193,7 +193,7 @@ void ServerNode::FollowCoordinator(TimeUs now, ServerActions* actions) {
   }
   std::erase_if(early_, [&](const auto& entry) {
     const auto& [peer, worker] = entry;
-    if (worker && fetch_) return false;
+    if (worker && lacks_part()) return false;
     members_[peer].seen = now;
     Welcome(peer, actions);
     return true;

@@ -124,6 +124,9 @@ class ServerNode {
   ReplicaStore replica_;               // of the server before this one; of the time since `since_`
   std::optional<ReplicaFetch> fetch_;  // started again: what the next server kept
   std::map<PeerName, Member> members_;
+  // Of what the job is about: it is being fetched, or nobody has it and the job is about to go
+  // back.
+  bool lacks_part() const { return fetch_ || lost_; }
   // Said hello before it was known where the generation starts, or (workers: true) before this
   // server could take what they have kept for it.
   std::map<PeerName, bool> early_;

@@ -58,6 +58,7 @@ WorkerActions Session::OnMessage(int server, const Message& message, TimeUs now)
   }
   if (header.job() != settings_.identity.JobId()) return actions;
   servers_[server].heard = now;
+  LOG_IF(WARNING, servers_[server].unheard) << NameOf(server) << " is heard again";
   servers_[server].unheard = false;
   if (header.type() == wire::WELCOME) {
     OnWelcome(server, header.welcome(), &actions);

@@ -212,7 +212,11 @@ WorkerActions Session::Tick(TimeUs now) {
   for (size_t i = 0; i < servers_.size(); ++i) {
     Server& server = servers_[i];
     const bool joining = !server.welcomed;
-    server.unheard |= servers_[0].welcomed && now - std::max(server.heard, held_up_at_) > suspect;
+    if (!server.unheard && servers_[0].welcomed &&
+        now - std::max(server.heard, held_up_at_) > suspect) {
+      server.unheard = true;
+      LOG(WARNING) << NameOf(static_cast<int>(i)) << " is silent for " << InWholeSeconds(suspect);
+    }
     if (i > 0 && joining && !servers_[0].welcomed) {
       server.heard = now;  // comes after server 0
       continue;

@@ -325,6 +325,42 @@ TEST(ServerNode, Server0WelcomesNobodyUntilItKnowsWhereAGenerationStarts) {
   EXPECT_EQ(Find(late, wire::REFUSED)->message.header.refusal().incarnation(), 1u);
 }
 
+// A worker that goes on would bring what the job is about to forget.
+TEST(ServerNode, WhereItsPartIsLostServer0WelcomesNoWorkerUntilTheJobHasGoneBack) {
+  Job job = JobOn(2);
+  job.experiment.cluster.replicas = 2;
+  ServerNodeSettings settings;
+  settings.identity = IdentityOf(job.experiment);
+  settings.experiment = job.experiment;
+  settings.generation = 2;
+  ServerNode node(settings, 0);
+  Message neighbour = Plain(job, wire::HELLO);
+  wire::Hello* hello = neighbour.header.mutable_hello();
+  *hello = HelloOf(settings.identity);
+  hello->set_role(wire::Hello::SERVER);
+  hello->set_server_index(1);
+  hello->set_incarnation(7);
+  hello->set_since(1);
+  hello->set_holds_replica(true);
+  (void)node.OnMessage("worker/w/1", WorkerHello(job, "w"), 0);
+  (void)node.OnMessage(ServerPeer(1), neighbour, 0);
+  const auto asked = Sends(node.Tick(kSecond));
+  ASSERT_TRUE(Find(asked, wire::FETCH_REPLICA));
+  Message nothing = Stamped(job, {}, 2);
+  nothing.header.set_type(wire::ACK);
+  nothing.header.set_acknowledges(wire::FETCH_REPLICA);
+  nothing.header.set_chunk(Find(asked, wire::FETCH_REPLICA)->message.header.chunk());
+  nothing.header.set_round(-1);
+  std::vector<SendAction> sent = Sends(node.OnMessage(ServerPeer(1), nothing, kSecond));
+  EXPECT_FALSE(Find(sent, wire::WELCOME));
+  sent = Sends(node.OnMessage("worker/w/1", WorkerHello(job, "w"), kSecond));
+  EXPECT_FALSE(Find(sent, wire::WELCOME));
+  (void)node.Tick(2 * kSecond);
+  sent = Sends(node.OnChosen(3, std::optional<checkpoint::Manifest>(), 2 * kSecond));
+  ASSERT_TRUE(Find(sent, wire::WELCOME));
+  EXPECT_EQ(Find(sent, wire::WELCOME)->message.header.welcome().since(), 3u);
+}
+
 TEST(ServerNode, ARefusalOfAnotherProcessIsNotForUs) {
   const Job job = JobOn(2);
   ServerNode node = Node(job, 1);  // incarnation 3
