@@ -6,6 +6,6 @@
 namespace kumo {
 
 // Raised when processes of two releases could misunderstand each other.
-constexpr uint32_t kProtocolVersion = 2;
+constexpr uint32_t kProtocolVersion = 3;
 
 }  // namespace kumo

@@ -40,6 +40,8 @@ class Replicator {
   // way any more, and what is sent from now on is repeated soon until the holder has answered.
   void StartOver();
   bool idle() const { return sent_.empty(); }
+  // Whether a version of a chunk is on its way.
+  bool IsSending(int chunk, int64_t version) const { return sent_.contains({chunk, version}); }
 
  private:
   struct Sent {

@@ -97,10 +97,6 @@ void ServerNode::TickFetch(TimeUs now, ServerActions* actions) {
     }
   }
   fetch_.reset();
-  // What partitions carry at a checkpoint that the job started from is only there, and may not have
-  // been asked for yet; going back to it costs no more than the round that is open.
-  lost_ |= start_version_ > 0 && shard_->version() <= start_version_ &&
-           StateSlots(settings_.experiment, *spec_) > 0;
   next_heartbeat_ = now;  // tell the coordinator
   if (lost_) return;
   ready_ = true;

@@ -16,10 +16,17 @@ Status Shard::Adopt(const ReplicaStore& replica) {
       return DataLoss("no version of chunk " + std::to_string(state.chunk.index) + " was kept");
     }
     const auto& [number, newest] = *versions.rbegin();
-    if (const auto before = versions.find(number - 1); before != versions.end()) {
+    const auto before = versions.find(number - 1);
+    if (before != versions.end()) {
       state.previous_start = copy(*before->second, ReplicaStore::kStart);
       state.previous_weights = copy(*before->second, ReplicaStore::kWeights);
       if (!state.previous_weights) state.previous_weights = state.previous_start;
+    } else if (number > 0) {
+      // Another chunk may still be there, with nobody who has computed its round. Or it is where the
+      // job has begun: going back to that costs no more than the round, and what partitions carry
+      // there is only on the disk.
+      return DataLoss("version " + std::to_string(number - 1) + " of chunk " +
+                      std::to_string(state.chunk.index) + " was not kept");
     }
     state.start = copy(*newest, ReplicaStore::kStart);
     state.weights = copy(*newest, ReplicaStore::kWeights);
@@ -86,7 +93,11 @@ void Shard::OnReplicated(const wire::Header& header, ServerActions* actions) {
   const auto found = FindChunk(header);
   if (!replicator_ || !found.ok() || !replicator_->OnAcknowledged(header)) return;
   ChunkState* const state = *found;
-  if (state->next.start && header.round() == state->version + 1) Publish(state, actions);
+  // The version before is there too by then, for who has to compute the round again.
+  if (state->next.start && !replicator_->IsSending(state->chunk.index, state->version) &&
+      !replicator_->IsSending(state->chunk.index, state->version + 1)) {
+    Publish(state, actions);
+  }
   if (header.round() != state->version || !state->holder_lacks_previous) return;
   // Only now: alone it must not pass for the newest.
   state->holder_lacks_previous = false;
