@@ -285,17 +285,17 @@ void ServerNode::OnFromMember(const PeerName& from, const Message& message, Time
                               ServerActions* actions) {
   const auto member = members_.find(from);
   const wire::Header& header = message.header;
-  if (member == members_.end()) {
+  // Of a generation that is over, or that this server is late for, nothing counts.
+  const bool other_generation = header.generation() != generation_;
+  if (member == members_.end() || other_generation) {
     if (header.type() != wire::HEARTBEAT || generation_ == 0) return;
-    // It has to join first; or again, when it sees our generation.
+    // It has to join first; or again, when it sees our generation. A member may have got a WELCOME
+    // of an older one late.
     SendAction reply{from, {}};
-    const bool late = header.generation() != generation_;
-    reply.message.header.set_type(late ? wire::HEARTBEAT_REPLY : wire::GONE);
+    reply.message.header.set_type(other_generation ? wire::HEARTBEAT_REPLY : wire::GONE);
     actions->push_back(std::move(reply));
     return;
   }
-  // Of a generation that is over, or that this server is late for: nothing of it counts.
-  if (header.generation() != generation_) return;
   member->second.seen = now;
   switch (header.type()) {
     case wire::HEARTBEAT:

@@ -22,9 +22,9 @@ Status Shard::Adopt(const ReplicaStore& replica) {
       state.previous_weights = copy(*before->second, ReplicaStore::kWeights);
       if (!state.previous_weights) state.previous_weights = state.previous_start;
     } else if (number > 0) {
-      // Another chunk may still be there, with nobody who has computed its round. Or it is where the
-      // job has begun: going back to that costs no more than the round, and what partitions carry
-      // there is only on the disk.
+      // Another chunk may still be there, with nobody who has computed its round. Or it is where
+      // the job has begun: going back to that costs no more than the round, and what partitions
+      // carry there is only on the disk.
       return DataLoss("version " + std::to_string(number - 1) + " of chunk " +
                       std::to_string(state.chunk.index) + " was not kept");
     }

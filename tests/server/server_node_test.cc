@@ -325,6 +325,20 @@ TEST(ServerNode, Server0WelcomesNobodyUntilItKnowsWhereAGenerationStarts) {
   EXPECT_EQ(Find(late, wire::REFUSED)->message.header.refusal().incarnation(), 1u);
 }
 
+// Its WELCOME of the generation before came after the new one's.
+TEST(ServerNode, AMemberThatIsInAnOlderGenerationIsTold) {
+  const Job job = JobOn(1);
+  ServerNodeSettings settings;
+  settings.identity = IdentityOf(job.experiment);
+  settings.experiment = job.experiment;
+  settings.generation = 2;
+  ServerNode node(settings, 0);
+  ASSERT_TRUE(Find(Sends(node.OnMessage("worker/w/1", WorkerHello(job, "w"), 0)), wire::WELCOME));
+  const auto sent = Sends(node.OnMessage("worker/w/1", Plain(job, wire::HEARTBEAT), kSecond));
+  ASSERT_TRUE(Find(sent, wire::HEARTBEAT_REPLY));
+  EXPECT_EQ(Find(sent, wire::HEARTBEAT_REPLY)->message.header.generation(), 2u);
+}
+
 // A worker that goes on would bring what the job is about to forget.
 TEST(ServerNode, WhereItsPartIsLostServer0WelcomesNoWorkerUntilTheJobHasGoneBack) {
   Job job = JobOn(2);
