@@ -204,8 +204,8 @@ void ServerNode::FollowCoordinator(TimeUs now, ServerActions* actions) {
 void ServerNode::Rejoin(uint32_t generation, TimeUs now) {
   LOG(WARNING) << "generation " << generation_ << " is over";
   newest_generation_ = std::max(newest_generation_, generation);
-  if (!settings_.experiment.cluster.KeepsVersionsTwice())
-    LeaveGeneration();  // the job can only have gone back
+  // Without, the job can only have gone back.
+  if (!settings_.experiment.cluster.KeepsVersionsTwice()) LeaveGeneration();
   members_.clear();
   unsent_saves_.clear();
   generation_ = 0;
