@@ -251,12 +251,7 @@ void ServerNode::OnFromCoordinator(const Message& message, TimeUs now, ServerAct
   }
   switch (header.type()) {
     case wire::ACK:
-      // Of an earlier attempt it may come late.
-      if (const auto save = unsent_saves_.find(header.round());
-          save != unsent_saves_.end() &&
-          save->second.message.header.attempt() == header.attempt()) {
-        unsent_saves_.erase(save);
-      }
+      unsent_saves_.erase({header.round(), header.attempt()});
       return;
     case wire::GONE:
       Rejoin(generation_, now);
@@ -385,7 +380,7 @@ void ServerNode::ReportSaved(int64_t version, int attempt, const Result<checkpoi
       LOG(ERROR) << status.message();
     }
   } else {
-    unsent_saves_[version] = {message, now + kResend};
+    unsent_saves_[{version, attempt}] = {message, now + kResend};
     actions->push_back(SendAction{CoordinatorPeer(), std::move(message)});
   }
 }
@@ -513,7 +508,7 @@ void ServerNode::TickFollower(TimeUs now, ServerActions* actions) {
     *send.message.header.mutable_server_report() = Report();
     actions->push_back(std::move(send));
   }
-  for (auto& [version, save] : unsent_saves_) {
+  for (auto& [key, save] : unsent_saves_) {
     if (now < save.resend_at) continue;
     save.resend_at = now + kResend;
     actions->push_back(SendAction{CoordinatorPeer(), save.message});
@@ -524,7 +519,7 @@ TimeUs ServerNode::NextDeadline() const {
   if (coordinates()) return coordinator_->NextDeadline();
   TimeUs next = generation_ == 0 ? next_hello_ : next_heartbeat_;
   if (fetch_ || (shard_ && shard_->replicating())) next = std::min(next, ticked_at_ + kTick);
-  for (const auto& [version, save] : unsent_saves_) next = std::min(next, save.resend_at);
+  for (const auto& [key, save] : unsent_saves_) next = std::min(next, save.resend_at);
   return next;
 }
 

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "common/clock.h"
 #include "common/job_identity.h"
@@ -142,8 +143,8 @@ class ServerNode {
   // The others than server 0.
   TimeUs next_hello_ = 0;
   TimeUs next_heartbeat_ = 0;
-  TimeUs heard_ = 0;  // from the coordinator
-  std::map<int64_t, UnsentSave> unsent_saves_;
+  TimeUs heard_ = 0;                                            // from the coordinator
+  std::map<std::pair<int64_t, int>, UnsentSave> unsent_saves_;  // by version and attempt
 };
 
 }  // namespace kumo

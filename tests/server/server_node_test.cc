@@ -178,15 +178,18 @@ TEST(ServerNode, AFollowerRepeatsThatItSavedUntilItIsHeard) {
   checkpoint::File file;
   file.set_name("shard-1");
   EXPECT_TRUE(Find(Sends(node.OnSaved(1, 5, 0, file, 0)), wire::SAVED));
+  EXPECT_TRUE(Find(Sends(node.OnSaved(1, 5, 7, file, 0)), wire::SAVED));
   for (int i = 1; i < 4; ++i) {
     EXPECT_TRUE(Find(Sends(node.Tick(i * kSecond)), wire::SAVED)) << i;
   }
   Message ack = Plain(job, wire::ACK);
   ack.header.set_acknowledges(wire::SAVED);
   ack.header.set_round(5);
-  ack.header.set_attempt(7);  // of another attempt
+  ack.header.set_attempt(7);  // each attempt is heard for itself
   (void)node.OnMessage(ServerPeer(0), ack, 4 * kSecond);
-  EXPECT_TRUE(Find(Sends(node.Tick(4 * kSecond)), wire::SAVED));
+  const auto sent = Sends(node.Tick(4 * kSecond));
+  ASSERT_TRUE(Find(sent, wire::SAVED));
+  EXPECT_EQ(Find(sent, wire::SAVED)->message.header.attempt(), 0);
   ack.header.set_attempt(0);
   (void)node.OnMessage(ServerPeer(0), ack, 4 * kSecond);
   EXPECT_FALSE(Find(Sends(node.Tick(5 * kSecond)), wire::SAVED));
