@@ -256,17 +256,14 @@ bool Coordinator::SpreadIsDue(TimeUs now) {
   return true;
 }
 
-// What was evaluated at a version is in the coordinator's state of the next one; that is kept twice
-// when the one after it is made.
+// What came during one version is in the coordinator's state of the next one; that is kept twice
+// when the one after it is made. It need not have come during the version that was evaluated: what
+// is sent again to a new server 0 may be overtaken by the contributions.
 void Coordinator::ReleaseEvaluations(int64_t version, ServerActions* actions) {
-  wire::Header header;
-  header.set_type(wire::EVALUATED);
   std::erase_if(held_evaluations_, [&](const auto& entry) {
-    const auto& [evaluated, partition, peer] = entry;
-    if (evaluated >= version - 1) return false;
-    header.set_round(evaluated);
-    header.set_partition(partition);
-    actions->push_back(Acknowledgement(peer, header));
+    const HeldEvaluation& evaluation = entry.second;
+    if (evaluation.came_at >= version - 1) return false;
+    for (const auto& [peer, release] : evaluation.released) actions->push_back(release);
     return true;
   });
 }
@@ -279,11 +276,14 @@ Status Coordinator::OnEvaluated(const PeerName& from, const wire::Header& header
     return InvalidArgument("an evaluation of version " + std::to_string(version) + ", partition " +
                            std::to_string(header.partition()));
   }
-  const bool held = experiment_.cluster.KeepsVersionsTwice() && version >= version_ - 1;
-  if (held) held_evaluations_.emplace(version, header.partition(), from);
-  actions->push_back(Acknowledgement(from, header, held));
-  // One that is sent again, since it is held, moves nothing.
-  if (ledger_.Waits(*plan_, version, header.partition())) moved_at_ = now;
+  const std::pair<int64_t, int> evaluation{version, header.partition()};
+  if (ledger_.Waits(*plan_, version, header.partition())) {
+    moved_at_ = now;  // one that is sent again, since it is held, moves nothing
+    if (experiment_.cluster.KeepsVersionsTwice()) held_evaluations_[evaluation].came_at = version_;
+  }
+  const auto held = held_evaluations_.find(evaluation);
+  if (held != held_evaluations_.end()) held->second.released[from] = Acknowledgement(from, header);
+  actions->push_back(Acknowledgement(from, header, held != held_evaluations_.end()));
   if (const auto epoch =
           ledger_.AddEvaluation(*plan_, version, header.partition(), header.metrics())) {
     actions->push_back(EpochEvaluatedAction{epoch->epoch, epoch->train, epoch->validation});

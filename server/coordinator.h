@@ -26,7 +26,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -210,9 +209,12 @@ class Coordinator {
   std::string first_loss_;  // the first worker that was lost, and why
 
   EpochLedger ledger_;
-  // Evaluations that their workers keep until a later coordinator would know of them: version,
-  // partition, worker.
-  std::set<std::tuple<int64_t, int, PeerName>> held_evaluations_;
+  // An evaluation that its workers keep until a later coordinator would know of it.
+  struct HeldEvaluation {
+    int64_t came_at = 0;                      // version_ then
+    std::map<PeerName, SendAction> released;  // what each is told at last
+  };
+  std::map<std::pair<int64_t, int>, HeldEvaluation> held_evaluations_;  // by version, partition
 };
 
 }  // namespace kumo

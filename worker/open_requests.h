@@ -29,7 +29,7 @@ class OpenRequests {
     wire::Type type = wire::HELLO;
     int partition = 0;
     int chunk = 0;
-    int slot = 0;  // of a PULL: the vector
+    int slot = 0;  // of a PULL: the vector; of an EVALUATED: the epoch
     auto operator<=>(const Key&) const = default;
   };
   struct Request {

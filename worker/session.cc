@@ -152,7 +152,7 @@ void Session::OnAck(const wire::Header& header) {
   if (!requests_.Waits(request, header.round())) return;  // a second answer
   if (header.acknowledges() == wire::EVALUATED) {
     if (const auto lease = leases_.find(header.partition()); lease != leases_.end()) {
-      lease->second.evaluated = header.round();
+      lease->second.evaluated = std::max(lease->second.evaluated, header.round());
     }
   }
   if (header.acknowledges() == wire::PUSH && requests_.Waits(request)) acknowledged_at_ = now_;
@@ -419,6 +419,7 @@ WorkerActions Session::OnEvaluated(const wire::Metrics& metrics, TimeUs now) {
   if (leases_.contains(busy_partition_)) {
     wire::Header header;
     header.set_type(wire::EVALUATED);
+    header.set_slot(plan_.EvaluatedEpoch(busy_round_));  // an earlier epoch's may still be held
     header.set_round(busy_round_);
     header.set_partition(busy_partition_);
     *header.mutable_metrics() = metrics;

@@ -161,7 +161,10 @@ struct Fleet {
         if (send->message.header.type() == wire::HEARTBEAT_REPLY) {
           orders[send->to] = send->message.header;
         }
-        if (send->message.header.type() == wire::ACK) ++acknowledgements;
+        if (send->message.header.type() == wire::ACK) {
+          ++acknowledgements;
+          acknowledged = send->message.header;
+        }
       }
       if (auto* commit = std::get_if<CommitAction>(&action)) commits.push_back(commit->manifest);
       if (auto* epoch = std::get_if<EpochEvaluatedAction>(&action)) epochs.push_back(*epoch);
@@ -184,6 +187,7 @@ struct Fleet {
   std::optional<ChooseCheckpointAction> choose;
   int64_t went_back_to = -1;
   int acknowledgements = 0;
+  wire::Header acknowledged;  // the last
 };
 
 // A job in training, at version 0, on workers a, b, ...

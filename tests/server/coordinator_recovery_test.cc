@@ -85,6 +85,40 @@ TEST(Coordinator, AnEvaluationThatIsRepeatedDoesNotHideAStall) {
   EXPECT_THAT(fleet.exit->message(), HasSubstr("no round has closed for 60 s"));
 }
 
+// What came during a version is in the state of the next one, which is kept twice when the one
+// after it is made; an evaluation may come late, when a new server 0 is sent again what was held.
+TEST(Coordinator, AnEvaluationIsHeldUntilTheStateThatKnowsItIsKeptTwice) {
+  Job job = SmallJob();
+  job.experiment.cluster.replicas = 2;
+  Fleet fleet = Training(job, 2, 1);
+  for (int64_t version = 1; version <= 4; ++version) fleet.Reach(version);
+  ASSERT_EQ(fleet.plan.EvaluatedEpoch(4), 0);
+  const auto known = [](const Directive& directive) {
+    std::set<int> partitions;
+    for (const auto& ended : directive.state->ended_epochs()) {
+      for (const auto& [partition, metrics] : ended.evaluated()) partitions.insert(partition);
+    }
+    return partitions;
+  };
+  ASSERT_TRUE(fleet.Evaluated("worker/a/1", 4, 0).ok());
+  EXPECT_TRUE(fleet.acknowledged.held());
+  EXPECT_EQ(known(fleet.Reach(5)), (std::set<int>{0}));
+  ASSERT_TRUE(fleet.Evaluated("worker/a/1", 4, 1).ok());  // late
+  ASSERT_TRUE(fleet.Evaluated("worker/a/1", 4, 0).ok());  // again
+  EXPECT_TRUE(fleet.acknowledged.held());
+  EXPECT_EQ(fleet.acknowledgements, 3);
+  EXPECT_EQ(known(fleet.Reach(6)), (std::set<int>{0, 1}));
+  EXPECT_EQ(fleet.acknowledgements, 4);
+  EXPECT_EQ(fleet.acknowledged.partition(), 0);
+  EXPECT_FALSE(fleet.acknowledged.held());
+  fleet.Reach(7);
+  EXPECT_EQ(fleet.acknowledgements, 5);
+  EXPECT_EQ(fleet.acknowledged.partition(), 1);
+  EXPECT_FALSE(fleet.acknowledged.held());
+  ASSERT_TRUE(fleet.Evaluated("worker/a/1", 4, 0).ok());  // the answer was lost
+  EXPECT_FALSE(fleet.acknowledged.held());
+}
+
 TEST(Coordinator, BeforeThereAreWeightsAJobStallsAndStopsToo) {
   for (const bool stop : {false, true}) {
     Job job = SmallJob();

@@ -122,7 +122,7 @@ class Script {
       case wire::INITIALISE:
         header.set_type(wire::ACK);
         header.set_acknowledges(asked.type());
-        header.set_held(held && asked.type() == wire::PUSH);
+        header.set_held(held.contains(asked.type()));
         break;
       default:
         return;
@@ -219,8 +219,8 @@ class Script {
 
   TimeUs now = 0;
   uint32_t generation = 1;
-  uint32_t since = 0;  // 0: as the generation
-  bool held = false;   // acknowledgements of contributions say so
+  uint32_t since = 0;         // 0: as the generation
+  std::set<wire::Type> held;  // acknowledgements of these say so
   int64_t start_version = 0;
   std::set<int64_t> save_at;  // versions whose round ends with a checkpoint
   int64_t stop_at = -1;

@@ -309,7 +309,7 @@ TEST(Session, ContributionsThatAreHeldAreSentAgainToWhoeverTakesTheServersPlace)
   Script script(SmallSettings(2));
   script.Join();
   script.Order({{1, 0}});
-  script.held = true;
+  script.held = {wire::PUSH};
   script.Run(0);
   ASSERT_EQ(script.trained.size(), 1u);
   wire::Header gone;
@@ -323,11 +323,44 @@ TEST(Session, ContributionsThatAreHeldAreSentAgainToWhoeverTakesTheServersPlace)
   const int64_t chunks = pushes_after_rejoining();
   EXPECT_GT(chunks, 0);
   EXPECT_EQ(script.session().StateInWords().find("acknowledgements"), std::string::npos);
-  script.held = false;  // the round has closed
+  script.held.clear();  // the round has closed
   for (const auto& send : std::exchange(script.sent, {})) {
     if (send.message.header.type() == wire::PUSH) script.Answer(send);
   }
   EXPECT_EQ(pushes_after_rejoining(), 0);
+}
+
+// One of 95,000 simulated jobs waited for ever for an evaluation: the next epoch's took its place
+// while it was held, and then server 0 died.
+TEST(Session, AnEvaluationThatIsHeldIsKeptBesideThatOfTheNextEpoch) {
+  Script script;
+  script.held = {wire::EVALUATED};
+  script.Join();
+  script.Order({{0, 0}, {1, 0}});
+  script.Run();
+  const std::vector<std::pair<int64_t, int>> both = {{4, 0}, {4, 1}, {8, 0}, {8, 1}};
+  ASSERT_EQ(script.evaluated, both);
+  script.generation = 2;
+  script.since = 1;
+  wire::Header told;
+  told.set_type(wire::HEARTBEAT_REPLY);
+  script.ReceiveHeader(0, told);
+  script.sent.clear();
+  script.Welcome(0);
+  std::vector<std::pair<int64_t, int>> again;
+  for (const auto& send : script.sent) {
+    const wire::Header& header = send.message.header;
+    if (header.type() == wire::EVALUATED) again.emplace_back(header.round(), header.partition());
+  }
+  std::sort(again.begin(), again.end());
+  EXPECT_EQ(again, both);
+  // The older one is done with; what is evaluated last is not evaluated again for that.
+  script.held.clear();
+  for (const auto& send : std::exchange(script.sent, {})) {
+    if (send.message.header.round() == 8) script.Answer(send);
+  }
+  script.Run();
+  EXPECT_EQ(script.evaluated, both);
 }
 
 TEST(Session, AnotherGenerationHasOtherWeights) {
