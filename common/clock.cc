@@ -1,8 +1,6 @@
 #include "common/clock.h"
 
 #include <chrono>
-#include <ctime>
-#include <fstream>
 
 namespace kumo {
 
@@ -14,15 +12,6 @@ TimeUs SteadyClock::NowUs() const {
 
 double TimeOfDay() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-BootTime BootTime::Now() {
-  BootTime now;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> now.boot;
-  timespec time{};
-  clock_gettime(CLOCK_BOOTTIME, &time);
-  now.ms = int64_t{time.tv_sec} * 1000 + time.tv_nsec / 1'000'000;
-  return now;
 }
 
 }  // namespace kumo

@@ -31,13 +31,4 @@ class SteadyClock : public Clock {
 // The time of day, which may be set: seconds since 1970.
 double TimeOfDay();
 
-// When something happened on this machine, by a clock that nobody sets; two such times can be
-// compared where their boots are the same.
-struct BootTime {
-  std::string boot;  // what the kernel calls this run of the machine; "": it does not say
-  int64_t ms = 0;    // since then
-
-  static BootTime Now();
-};
-
 }  // namespace kumo

@@ -112,13 +112,18 @@ const Codec& PushCodecs::For(const RoundPlan& round, Segment segment) const {
   return round.full_precision || segment == Segment::kStatistics ? *exact_ : *quantised_;
 }
 
-wire::Hello HelloOf(const JobIdentity& identity) {
+wire::Hello HelloOf(const JobIdentity& identity, const ProcessIdentity& process) {
   wire::Hello hello;
   hello.set_job_name(identity.job_name);
   hello.set_experiment_hash(identity.experiment_hash);
   hello.set_experiment_text(identity.experiment_text);
   hello.set_servers(identity.servers);
   hello.set_chunk_kib(identity.chunk_kib);
+  hello.set_host(process.host);
+  hello.set_pid(process.pid);
+  hello.set_incarnation(process.incarnation);
+  hello.set_boot(process.boot);
+  hello.set_started_ms(process.started_ms);
   return hello;
 }
 

@@ -9,6 +9,7 @@
 #include "common/job_plan.h"
 #include "common/options/experiment.h"
 #include "common/parameter_layout.h"
+#include "common/process_identity.h"
 #include "common/status.h"
 #include "proto/wire.pb.h"
 
@@ -63,8 +64,9 @@ class PushCodecs {
   const Codec* exact_ = nullptr;
 };
 
-// What a hello says about the job, for CheckHello; role, name and the like are the sender's to add.
-wire::Hello HelloOf(const JobIdentity& identity);
+// What a hello says about the job, for CheckHello, and about who sends it; the rest goes by the
+// role.
+wire::Hello HelloOf(const JobIdentity& identity, const ProcessIdentity& process);
 
 // FailedPrecondition names the first difference: protocol, job, number of servers, a setting, a
 // tensor, the size of the data. `established` is the job's spec where there is one already.

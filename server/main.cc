@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -66,11 +65,7 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
   settings.index = arguments.index;
   settings.experiment = experiment;
   settings.identity = IdentityOf(experiment);
-  settings.host = HostName();
-  settings.pid = getpid();
-  std::random_device random;
-  settings.incarnation = (uint64_t{random()} << 32) | random();
-  settings.started = BootTime::Now();
+  settings.process = ThisProcess(HostName());
 
   FdConsole console(STDOUT_FILENO);
   std::unique_ptr<OutputLock> lock;
@@ -81,7 +76,7 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
     settings.restored = std::move(resume.manifest);
     RunRecorderSettings record;
     record.directory = experiment.output.directory;
-    record.host = settings.host;
+    record.host = settings.process.host;
     record.wall_time_s = TimeOfDay();
     record.tensorboard = experiment.output.tensorboard;
     record.jsonl = experiment.output.jsonl;

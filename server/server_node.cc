@@ -29,7 +29,7 @@ const PeerName& CoordinatorPeer() {
 ServerNode::ServerNode(ServerNodeSettings settings, TimeUs now)
     : settings_(std::move(settings)), heard_(now) {
   if (!coordinates()) return;
-  coordinator_.emplace(settings_.identity, settings_.experiment, settings_.host,
+  coordinator_.emplace(settings_.identity, settings_.experiment, settings_.process.host,
                        settings_.generation, settings_.restored, now);
   generation_ = coordinator_->generation();
   since_ = coordinator_->since();
@@ -234,7 +234,8 @@ void ServerNode::OnFromCoordinator(const Message& message, TimeUs now, ServerAct
   const wire::Header& header = message.header;
   if (header.type() == wire::REFUSED) {
     const wire::Refusal& refusal = header.refusal();
-    if (refusal.incarnation() != 0 && refusal.incarnation() != settings_.incarnation) return;
+    if (refusal.incarnation() != 0 && refusal.incarnation() != settings_.process.incarnation)
+      return;
     actions->push_back(ExitAction{
         ErrorFromPeer(refusal.code(), "server 0 refused this server: " + refusal.reason())});
     return;
@@ -488,13 +489,8 @@ void ServerNode::TickFollower(TimeUs now, ServerActions* actions) {
     SendAction send{CoordinatorPeer(), {}};
     send.message.header.set_type(wire::HELLO);
     wire::Hello* hello = send.message.header.mutable_hello();
-    *hello = HelloOf(settings_.identity);
+    *hello = HelloOf(settings_.identity, settings_.process);
     hello->set_role(wire::Hello::SERVER);
-    hello->set_incarnation(settings_.incarnation);
-    hello->set_boot(settings_.started.boot);
-    hello->set_started_ms(settings_.started.ms);
-    hello->set_host(settings_.host);
-    hello->set_pid(settings_.pid);
     hello->set_server_index(settings_.index);
     hello->set_since(ready_ ? since_ : 0);
     hello->set_holds_replica(HoldsReplica());

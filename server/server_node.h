@@ -28,10 +28,7 @@ struct ServerNodeSettings {
   int index = 0;
   JobIdentity identity;
   Experiment experiment;
-  std::string host;
-  int64_t pid = 0;
-  uint64_t incarnation = 0;
-  BootTime started;  // of two processes on one machine the later one stays
+  ProcessIdentity process;
   // Server 0: of this run, unused before; and the verified checkpoint that the job goes on from.
   uint32_t generation = 1;
   std::optional<checkpoint::Manifest> restored;

@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -75,12 +74,8 @@ Status Train(Trainer* trainer, const Experiment& experiment, const std::string& 
   settings.identity = IdentityOf(experiment);
   settings.spec = trainer->spec();
   settings.name = name;
-  settings.host = HostName();
   settings.device = experiment.network.device;
-  settings.pid = getpid();
-  settings.started = BootTime::Now();
-  std::random_device random;
-  settings.incarnation = (uint64_t{random()} << 32) | random();
+  settings.process = ThisProcess(HostName());
   KUMO_ASSIGN_OR_RETURN(std::unique_ptr<WorkerService> service,
                         WorkerService::Make(settings, clock, trainer, signals));
   return service->Run();

@@ -40,7 +40,7 @@ Session::Session(SessionSettings settings, JobPlan plan, ShardMap map, TimeUs no
 }
 
 PeerName Session::peer_name() const {
-  return "worker/" + settings_.name + "/" + std::to_string(settings_.incarnation);
+  return "worker/" + settings_.name + "/" + std::to_string(settings_.process.incarnation);
 }
 
 const Codec& Session::PushCodec(const RoundPlan& round, Segment segment) const {

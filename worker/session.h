@@ -103,11 +103,8 @@ struct SessionSettings {
   Experiment experiment;
   JobSpec spec;
   std::string name;  // "worker-0"
-  std::string host;
   std::string device;
-  int64_t pid = 0;
-  uint64_t incarnation = 0;
-  BootTime started;  // of two of one name on one machine the later one stays
+  ProcessIdentity process;
 };
 
 class Session {

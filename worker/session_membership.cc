@@ -145,14 +145,9 @@ void Session::SendHello(int server, WorkerActions* actions) {
   SendToServerAction send{server, {}};
   send.message.header.set_type(wire::HELLO);
   wire::Hello* hello = send.message.header.mutable_hello();
-  *hello = HelloOf(settings_.identity);
+  *hello = HelloOf(settings_.identity, settings_.process);
   hello->set_role(wire::Hello::WORKER);
   hello->set_name(settings_.name);
-  hello->set_incarnation(settings_.incarnation);
-  hello->set_boot(settings_.started.boot);
-  hello->set_started_ms(settings_.started.ms);
-  hello->set_host(settings_.host);
-  hello->set_pid(settings_.pid);
   hello->set_device(settings_.device);
   hello->set_since(since_);
   for (const auto& [partition, lease] : leases_) {

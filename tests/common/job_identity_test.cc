@@ -30,17 +30,12 @@ JobSpec SomeSpec() {
 
 // What a process of that experiment says.
 wire::Header HelloOf(const Experiment& experiment, const JobSpec& spec) {
-  const JobIdentity identity = IdentityOf(experiment);
   wire::Header header;
   header.set_protocol(kProtocolVersion);
   header.set_type(wire::HELLO);
   wire::Hello* hello = header.mutable_hello();
+  *hello = kumo::HelloOf(IdentityOf(experiment), ProcessIdentity());
   hello->set_role(wire::Hello::WORKER);
-  hello->set_job_name(identity.job_name);
-  hello->set_experiment_hash(identity.experiment_hash);
-  hello->set_experiment_text(identity.experiment_text);
-  hello->set_servers(identity.servers);
-  hello->set_chunk_kib(identity.chunk_kib);
   hello->set_name("worker-0");
   *hello->mutable_spec() = SpecToWire(spec);
   return header;

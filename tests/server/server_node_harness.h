@@ -26,8 +26,8 @@ inline ServerNode Node(const Job& job, int index) {
   settings.index = index;
   settings.identity = IdentityOf(job.experiment);
   settings.experiment = job.experiment;
-  settings.host = "here";
-  settings.incarnation = 3;
+  settings.process.host = "here";
+  settings.process.incarnation = 3;
   return ServerNode(settings, 0);
 }
 
@@ -42,7 +42,7 @@ inline Message WorkerHello(const Job& job, const std::string& name) {
   Message message;
   message.header.set_type(wire::HELLO);
   wire::Hello* hello = message.header.mutable_hello();
-  *hello = HelloOf(IdentityOf(job.experiment));
+  *hello = HelloOf(IdentityOf(job.experiment), {});
   hello->set_role(wire::Hello::WORKER);
   hello->set_name(name);
   *hello->mutable_spec() = SpecToWire(job.spec);

@@ -353,7 +353,7 @@ TEST(ServerNode, WhereItsPartIsLostServer0WelcomesNoWorkerUntilTheJobHasGoneBack
   ServerNode node(settings, 0);
   Message neighbour = Plain(job, wire::HELLO);
   wire::Hello* hello = neighbour.header.mutable_hello();
-  *hello = HelloOf(settings.identity);
+  *hello = HelloOf(settings.identity, {});
   hello->set_role(wire::Hello::SERVER);
   hello->set_server_index(1);
   hello->set_incarnation(7);

@@ -7,37 +7,11 @@
 
 namespace kumo::test {
 
-Job SmallJob() {
-  Job job;
-  job.spec.layout = ParameterLayout::Make({{"a.weight", {40, 30}, Segment::kDecayed},
-                                           {"a.bias", {30}, Segment::kUndecayed},
-                                           {"n.mean", {17}, Segment::kStatistics}})
-                        .value();
-  job.spec.train_samples = 80;
-  job.spec.validation_samples = 10;
-  Experiment& e = job.experiment;
-  e.job.name = "small";
-  e.job.epochs = 2;
-  e.sync.mode = SyncMode::kBlock;
-  e.sync.partitions = 3;
-  e.sync.minibatch = 4;
-  e.sync.block = 2;
-  e.cluster.chunk_kib = 2;
-  e.checkpoint.every_minutes = 0;
-  return job;
-}
-
 Job NesterovJob(const char* codec) {
   Job job = SmallJob();
   job.experiment.block.nesterov = true;
   job.experiment.sync.push_codec = codec;
   return job;
-}
-
-JobPlan Job::plan() const {
-  Result<JobPlan> plan = PlanFor(experiment, spec);
-  CHECK(plan.ok()) << plan.status().message();
-  return *plan;
 }
 
 Payload PackFloats(std::span<const float> numbers) {

@@ -1,4 +1,4 @@
-// A small job and its shards without network or threads: messages go in by hand, and the arithmetic
+// A small job's shards without network or threads: messages go in by hand, and the arithmetic
 // runs when the test says so.
 #pragma once
 
@@ -8,22 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "common/job_identity.h"
 #include "common/rng.h"
 #include "server/shard.h"
+#include "tests/common/small_job.h"
 
 namespace kumo::test {
 
-struct Job {
-  Experiment experiment;
-  JobSpec spec;
-  JobPlan plan() const;
-};
-
-// 3 partitions, block mode without warm-up, chunks of 512 numbers in all three segments; 2 epochs
-// of 4 rounds, the last one of each shorter.
-Job SmallJob();
-// The same with Nesterov block momentum, which keeps weights apart from what blocks start from:
+// SmallJob with Nesterov block momentum, which keeps weights apart from what blocks start from:
 // every array that there is.
 Job NesterovJob(const char* codec = "fp32");
 

@@ -112,9 +112,7 @@ void Cluster::StartServer(int index) {
   settings.index = index;
   settings.identity = IdentityOf(settings_.experiment);
   settings.experiment = settings_.experiment;
-  settings.host = "sim";
-  settings.incarnation = server->incarnation;
-  settings.started = {"sim", now_ / kMillisecond};
+  settings.process = {"sim", 0, server->incarnation, "sim", now_ / kMillisecond};
   if (index == 0) {
     if (!disk_->manifests.empty()) settings.restored = disk_->manifests.rbegin()->second;
     settings.generation = ++disk_->generation;
@@ -137,10 +135,8 @@ void Cluster::StartWorker(int index, uint64_t incarnation) {
   settings.experiment = settings_.experiment;
   settings.spec = Spec();
   settings.name = "worker-" + std::to_string(index);
-  settings.host = "sim";
   settings.device = "fake";
-  settings.incarnation = incarnation;
-  settings.started = {"sim", now_ / kMillisecond};
+  settings.process = {"sim", 0, incarnation, "sim", now_ / kMillisecond};
   worker->session = Session::Make(std::move(settings), now_).value();
   worker->trainer = std::make_unique<FakeTrainer>(settings_.experiment.job.seed, &*worker->session,
                                                   Spec(), CarriesResidual(settings_.experiment));

@@ -9,16 +9,16 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/common/small_job.h"
+
 namespace kumo::sim {
 namespace {
 
 SimSettings SmallJob(uint64_t seed = 1) {
   SimSettings settings;
   settings.seed = seed;
-  settings.tensors = {{"a.weight", {40, 30}, Segment::kDecayed},
-                      {"a.bias", {30}, Segment::kUndecayed},
-                      {"n.mean", {17}, Segment::kStatistics},
-                      {"b.weight", {30, 25}, Segment::kDecayed}};
+  settings.tensors = test::SmallTensors();
+  settings.tensors.push_back({"b.weight", {30, 25}, Segment::kDecayed});
   settings.train_samples = 103;
   settings.validation_samples = 11;
   Experiment& e = settings.experiment;

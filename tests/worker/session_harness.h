@@ -14,30 +14,20 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/common/small_job.h"
 #include "worker/session.h"
 
 namespace kumo::test {
 
 inline SessionSettings SmallSettings(int servers = 1) {
+  Job job = SmallJob();
+  job.experiment.cluster.servers.assign(servers, "ipc://somewhere");
   SessionSettings settings;
-  Experiment& e = settings.experiment;
-  e.job.name = "small";
-  e.job.epochs = 2;
-  e.sync.mode = SyncMode::kBlock;
-  e.sync.partitions = 3;
-  e.sync.minibatch = 4;
-  e.sync.block = 2;
-  e.cluster.chunk_kib = 2;
-  e.cluster.servers.assign(servers, "ipc://somewhere");
-  settings.identity = IdentityOf(e);
-  settings.spec.layout = ParameterLayout::Make({{"a.weight", {40, 30}, Segment::kDecayed},
-                                                {"a.bias", {30}, Segment::kUndecayed},
-                                                {"n.mean", {17}, Segment::kStatistics}})
-                             .value();
-  settings.spec.train_samples = 80;  // 4 rounds an epoch
-  settings.spec.validation_samples = 10;
+  settings.experiment = job.experiment;
+  settings.identity = IdentityOf(job.experiment);
+  settings.spec = job.spec;
   settings.name = "worker-0";
-  settings.incarnation = 5;
+  settings.process.incarnation = 5;
   return settings;
 }
 
