@@ -31,11 +31,14 @@ inline ServerNode Node(const Job& job, int index) {
   return ServerNode(settings, 0);
 }
 
-inline Message Stamped(const Job& job, Message message, uint32_t generation = 1) {
+inline Message Stamped(uint64_t job, Message message, uint32_t generation = 1) {
   message.header.set_protocol(kProtocolVersion);
-  message.header.set_job(IdentityOf(job.experiment).JobId());
+  message.header.set_job(job);
   message.header.set_generation(generation);
   return message;
+}
+inline Message Stamped(const Job& job, Message message, uint32_t generation = 1) {
+  return Stamped(IdentityOf(job.experiment).JobId(), std::move(message), generation);
 }
 
 inline Message WorkerHello(const Job& job, const std::string& name) {

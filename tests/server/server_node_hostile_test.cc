@@ -26,9 +26,12 @@ class WildMessages {
       : job_(job),
         map_(job.spec.layout, static_cast<int>(job.experiment.cluster.servers.size()),
              job.experiment.cluster.chunk_kib * 1024),
+        job_id_(IdentityOf(job.experiment).JobId()),
+        hello_(WorkerHello(job, "w0")),
         rng_(seed, RngPurpose::kTest) {}
 
   Rng& rng() { return rng_; }
+  uint64_t job_id() const { return job_id_; }
 
   Message Next() {
     const Chunk& chunk = map_.chunks()[rng_.NextBelow(map_.chunks().size())];
@@ -42,7 +45,7 @@ class WildMessages {
       m.payload = test::PackFloats(std::vector<float>(chunk.range.size()));
     }
     if (h.type() == wire::HELLO) m = RandomHello();
-    m = Stamped(job_, std::move(m));
+    m = Stamped(job_id_, std::move(m));
     for (uint64_t i = rng_.NextBelow(4); i > 0; --i) Mutate(&m);
     return m;
   }
@@ -55,8 +58,9 @@ class WildMessages {
   }
 
   Message RandomHello() {
-    Message m = WorkerHello(job_, "w" + std::to_string(rng_.NextBelow(5)));
+    Message m = hello_;
     wire::Hello* hello = m.header.mutable_hello();
+    hello->set_name("w" + std::to_string(rng_.NextBelow(5)));
     if (rng_.NextBelow(4) == 0) {
       hello->set_role(wire::Hello::SERVER);
       hello->set_server_index(static_cast<int32_t>(Wild(3)));
@@ -123,7 +127,9 @@ class WildMessages {
   }
 
   const Job& job_;
-  ShardMap map_;
+  const ShardMap map_;
+  const uint64_t job_id_;  // both take long to work out
+  const Message hello_;
   Rng rng_;
 };
 
@@ -197,7 +203,7 @@ TEST(ServerNode, RandomMessagesBetweenNeighboursDoNotCrashThem) {
       h.set_type(types[below(3)]);
       h.set_acknowledges(types[below(2)]);
       h.set_generation(2);
-      h.set_job(IdentityOf(job.experiment).JobId());
+      h.set_job(wild.job_id());
       h.set_chunk(below(map.chunks().size() + 2) - 1);
       h.set_round(below(5) == 0 ? INT64_MAX - below(3) : below(4) - 1);
       h.set_slot(below(6) - 1);
