@@ -16,13 +16,14 @@
 #include <ctime>
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "common/buffer.h"
 #include "common/optimiser/optimiser.h"
 #include "common/rng.h"
+#include "models/backend/devices.h"
 #include "models/net.h"
 
 namespace kumo {
@@ -67,18 +68,23 @@ void Take(const Status& status) {
 
 class Trainer {
  public:
-  explicit Trainer(const Work& work)
+  Trainer(const Work& work, const std::string& device)
       : work_(work),
+        backend_(Take(MakeBackend({.device = device}))),
         net_(
             Take(Net::Make(Take(LoadNetwork(std::string(KUMO_ZOO) + "/" + work.network + ".pbtxt")),
-                           {work.batch, 1}))),
+                           work.batch, backend_.get()))),
         layout_(Take(ParameterLayout::Make(net_->tensors()))),
-        weights_(layout_.size()),
-        gradients_(layout_.size()),
+        weights_(*backend_, layout_.size(), "weights"),
+        gradients_(*backend_, layout_.size(), "gradients"),
         optimiser_(Take(MakeOptimiser(work.optimiser))) {
-    for (int s = 0; s < optimiser_->slots(); ++s) slots_.emplace_back(layout_.size());
-    Take(net_->InitialWeights(1, layout_, weights_.span()));
-    Take(net_->Bind(layout_, weights_.span(), gradients_.span()));
+    for (int s = 0; s < optimiser_->slots(); ++s) {
+      slots_.emplace_back(*backend_, layout_.size(), "the optimiser's state");
+    }
+    std::vector<float> start(static_cast<size_t>(layout_.size()));
+    Take(net_->InitialWeights(1, layout_, start));
+    backend_->Write(start.data(), start.size() * sizeof(float), weights_.data());
+    Take(net_->Bind(layout_, weights_.data(), gradients_.data()));
     Rng rng(1, RngPurpose::kTest);
     // Several minibatches, so that the input is not always in the cache.
     for (int b = 0; b < 8; ++b) {
@@ -92,12 +98,19 @@ class Trainer {
   }
 
   void Step() {
-    const size_t i = static_cast<size_t>(step_ % 8);
-    Take(net_->TrainStep({work_.batch, inputs_[i], labels_[i]},
-                         {1, 0, 0, static_cast<uint64_t>(step_)}));
-    ++step_;
-    Optimise(Segment::kDecayed, work_.optimiser.weight_decay);
-    Optimise(Segment::kUndecayed, 0);
+    const size_t i = static_cast<size_t>(step_++ % 8);
+    Take(net_->Load({work_.batch, inputs_[i], labels_[i]}));
+    StepParameters step;
+    step.streams = {1, 0, 0, static_cast<uint64_t>(step_)};
+    step.optimiser = optimiser_.get();
+    step.decayed = {work_.learning_rate, work_.optimiser.weight_decay, step_};
+    step.undecayed = {work_.learning_rate, 0, step_};
+    backend_->SetStep(step);
+    backend_->Repeat({work_.batch, true, nullptr}, [&] {
+      net_->Train();
+      Optimise(Segment::kDecayed);
+      Optimise(Segment::kUndecayed);
+    });
   }
 
   // Samples per second over about `seconds`.
@@ -107,32 +120,30 @@ class Trainer {
     while (true) {
       Step();
       ++steps;
-      const double elapsed = Now(cpu_time) - start;
-      if (elapsed >= seconds && steps >= 5) {
-        return static_cast<double>(steps * work_.batch) / elapsed;
+      if (Now(cpu_time) - start >= seconds && steps >= 5) {
+        Take(net_->TakeSums());  // waits for what is queued
+        return static_cast<double>(steps * work_.batch) / (Now(cpu_time) - start);
       }
     }
   }
 
  private:
-  void Optimise(Segment segment, float weight_decay) {
+  void Optimise(Segment segment) {
     const Range range = layout_.segment(segment);
-    const auto begin = static_cast<size_t>(range.begin);
-    const auto size = static_cast<size_t>(range.size());
     float* slots[Optimiser::kMaxSlots] = {};
-    for (size_t s = 0; s < slots_.size(); ++s) slots[s] = slots_[s].data() + begin;
-    const std::span<float> weights = weights_.span().subspan(begin, size);
-    optimiser_->Step({work_.learning_rate, weight_decay, step_}, 1.0f,
-                     gradients_.span().subspan(begin, size), weights, weights, slots);
+    for (size_t s = 0; s < slots_.size(); ++s) slots[s] = slots_[s].data() + range.begin;
+    backend_->OptimiserStep(segment, gradients_.data() + range.begin, range.size(),
+                            weights_.data() + range.begin, slots);
   }
 
   Work work_;
+  std::unique_ptr<Backend> backend_;
   std::unique_ptr<Net> net_;
   ParameterLayout layout_;
-  Buffer<float> weights_;
-  Buffer<float> gradients_;
+  DeviceArray<float> weights_;
+  DeviceArray<float> gradients_;
   std::unique_ptr<Optimiser> optimiser_;
-  std::vector<Buffer<float>> slots_;
+  std::vector<DeviceArray<float>> slots_;
   std::vector<std::vector<float>> inputs_;
   std::vector<std::vector<int32_t>> labels_;
   int64_t step_ = 0;
@@ -152,7 +163,7 @@ std::string OutputOf(const std::string& command) {
 // PyTorch, one process per measurement.
 class Torch {
  public:
-  explicit Torch(bool cpu_time) : cpu_time_(cpu_time) {
+  Torch(const std::string& device, bool cpu_time) : device_(device), cpu_time_(cpu_time) {
     const char* python = std::getenv("KUMO_TORCH_PYTHON");
     python_ = python == nullptr ? "python3" : python;
     version_ = OutputOf(python_ + " -c 'import torch; print(torch.__version__, end=\"\")'");
@@ -183,8 +194,9 @@ class Torch {
  private:
   std::string Command(const std::string& work) const {
     return "OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 " + python_ + " " + KUMO_TRAIN_SPEED_PY +
-           " --work " + work;
+           " --work " + work + " --device " + device_;
   }
+  std::string device_;
   bool cpu_time_;
   std::string python_;
   std::string version_;
@@ -211,83 +223,105 @@ std::string Machine() {
   return "unknown";
 }
 
+// PyTorch in one of its modes: eager, or a recorded graph.
+struct Rival {
+  std::string setting;  // the best one of the mode; begins with the mode's name
+  std::vector<double> speeds;
+  std::vector<double> ratios;  // Kumo's speed of the same turn to it
+};
+
 struct Outcome {
   std::string work;
-  Spread kumo;
-  Spread torch;
-  double ratio = 0;  // median of the turns' own ratios
-  std::string setting;
+  std::vector<double> kumo;
+  std::vector<Rival> rivals;
 };
 
 struct Arguments {
   std::string work = "lenet,mlp";
+  std::string device = "cpu";
   int repeats = 7;
   double seconds = 1;
   bool kumo_only = false;
   bool cpu_time = false;
 };
 
+// The best setting of each mode, of three turns: one unlucky turn must not choose PyTorch a bad
+// one.
+std::vector<Rival> ChooseRivals(const Work& work, const Torch& torch, double seconds) {
+  std::map<std::string, std::pair<double, std::string>> best;  // by mode
+  const std::vector<std::string> settings = torch.Settings(work.name);
+  for (int turn = 0; turn < 3; ++turn) {
+    for (const std::string& setting : settings) {
+      const double speed = torch.Measure(work.name, setting, seconds);
+      std::pair<double, std::string>& of_mode = best[setting.substr(0, setting.find(','))];
+      if (speed > of_mode.first) of_mode = {speed, setting};
+    }
+  }
+  std::vector<Rival> rivals;
+  for (const auto& [mode, chosen] : best) {
+    if (!chosen.second.empty()) rivals.push_back({chosen.second, {}, {}});
+  }
+  return rivals;
+}
+
 Outcome Compare(const Work& work, const Torch* torch, const Arguments& arguments) {
   Outcome outcome;
   outcome.work = work.name;
-  if (torch != nullptr) {
-    // The best of three turns: one unlucky turn must not choose PyTorch a bad setting.
-    double best = -1;
-    const std::vector<std::string> settings = torch->Settings(work.name);
-    for (int turn = 0; turn < 3; ++turn) {
-      for (const std::string& setting : settings) {
-        const double speed = torch->Measure(work.name, setting, arguments.seconds);
-        if (speed > best) outcome.setting = setting;
-        best = std::max(best, speed);
-      }
+  if (torch != nullptr) outcome.rivals = ChooseRivals(work, *torch, arguments.seconds);
+  Trainer trainer(work, arguments.device);
+  trainer.Measure(0.3, arguments.cpu_time);
+  for (int i = 0; i < arguments.repeats; ++i) {
+    outcome.kumo.push_back(trainer.Measure(arguments.seconds, arguments.cpu_time));
+    for (Rival& rival : outcome.rivals) {
+      const double speed = torch->Measure(work.name, rival.setting, arguments.seconds);
+      rival.speeds.push_back(speed);
+      if (speed > 0) rival.ratios.push_back(outcome.kumo.back() / speed);
     }
   }
-  Trainer trainer(work);
-  trainer.Measure(0.3, arguments.cpu_time);
-  std::vector<double> ours;
-  std::vector<double> theirs;
-  std::vector<double> ratios;
-  for (int i = 0; i < arguments.repeats; ++i) {
-    ours.push_back(trainer.Measure(arguments.seconds, arguments.cpu_time));
-    if (torch == nullptr) continue;
-    theirs.push_back(torch->Measure(work.name, outcome.setting, arguments.seconds));
-    if (theirs.back() > 0) ratios.push_back(ours.back() / theirs.back());
-  }
-  outcome.kumo = SpreadOf(ours);
-  outcome.torch = SpreadOf(theirs);
-  outcome.ratio = SpreadOf(ratios).median;
   return outcome;
 }
 
-void Print(const std::vector<Outcome>& outcomes, const Torch* torch, bool cpu_time) {
-  std::printf("samples/s, one thread each, by %s, median (lowest - highest)\n",
-              cpu_time ? "CPU time" : "wall time");
+std::string InWords(const std::vector<double>& speeds) {
+  const Spread spread = SpreadOf(speeds);
+  char text[64];
+  std::snprintf(text, sizeof(text), "%.0f (%.0f - %.0f)", spread.median, spread.low, spread.high);
+  return text;
+}
+
+std::string InJson(const std::vector<double>& speeds) {
+  const Spread spread = SpreadOf(speeds);
+  char text[64];
+  std::snprintf(text, sizeof(text), "[%.0f, %.0f, %.0f]", spread.low, spread.median, spread.high);
+  return text;
+}
+
+void Print(const std::vector<Outcome>& outcomes, const Torch* torch, const Arguments& arguments) {
+  std::printf("samples/s on %s, one host thread each, by %s, median (lowest - highest)\n",
+              arguments.device.c_str(), arguments.cpu_time ? "CPU time" : "wall time");
   std::printf("%-9s %-28s %-28s %-6s %s\n", "work", "kumo", "pytorch", "ratio",
               "pytorch's setting");
+  std::string json;
   for (const Outcome& o : outcomes) {
-    char kumo[64];
-    char theirs[64];
-    std::snprintf(kumo, sizeof(kumo), "%.0f (%.0f - %.0f)", o.kumo.median, o.kumo.low, o.kumo.high);
-    std::snprintf(theirs, sizeof(theirs), "%.0f (%.0f - %.0f)", o.torch.median, o.torch.low,
-                  o.torch.high);
-    std::printf("%-9s %-28s %-28s %-6.2f %s\n", o.work.c_str(), kumo,
-                torch == nullptr ? "-" : theirs, o.ratio, o.setting.c_str());
+    json += std::string(json.empty() ? "" : ", ") + "{\"work\": \"" + o.work +
+            "\", \"kumo\": " + InJson(o.kumo) + ", \"torch\": [";
+    if (o.rivals.empty()) std::printf("%-9s %-28s -\n", o.work.c_str(), InWords(o.kumo).c_str());
+    for (const Rival& rival : o.rivals) {
+      const Spread ratio = SpreadOf(rival.ratios);
+      std::printf("%-9s %-28s %-28s %-6.2f %s\n", o.work.c_str(), InWords(o.kumo).c_str(),
+                  InWords(rival.speeds).c_str(), ratio.median, rival.setting.c_str());
+      char numbers[64];
+      std::snprintf(numbers, sizeof(numbers), "\"ratio\": %.3f", ratio.median);
+      json += std::string(&rival == &o.rivals.front() ? "" : ", ") + "{\"setting\": \"" +
+              rival.setting + "\", \"speed\": " + InJson(rival.speeds) + ", " + numbers + "}";
+    }
+    json += "]}";
   }
   std::printf(
       "{\"benchmark\": \"train_speed\", \"machine\": \"%s\", \"commit\": \"%s\", "
-      "\"torch\": \"%s\", \"time\": \"%s\", \"results\": [",
-      Machine().c_str(), KUMO_COMMIT, torch == nullptr ? "" : torch->version().c_str(),
-      cpu_time ? "cpu" : "wall");
-  const char* separator = "";
-  for (const Outcome& o : outcomes) {
-    std::printf(
-        "%s{\"work\": \"%s\", \"kumo\": [%.0f, %.0f, %.0f], \"torch\": [%.0f, %.0f, "
-        "%.0f], \"ratio\": %.3f, \"torch_setting\": \"%s\"}",
-        separator, o.work.c_str(), o.kumo.low, o.kumo.median, o.kumo.high, o.torch.low,
-        o.torch.median, o.torch.high, o.ratio, o.setting.c_str());
-    separator = ", ";
-  }
-  std::printf("]}\n");
+      "\"device\": \"%s\", \"torch\": \"%s\", \"time\": \"%s\", \"results\": [%s]}\n",
+      Machine().c_str(), KUMO_COMMIT, arguments.device.c_str(),
+      torch == nullptr ? "" : torch->version().c_str(), arguments.cpu_time ? "cpu" : "wall",
+      json.c_str());
 }
 
 Arguments Parse(int argc, char** argv) {
@@ -304,12 +338,15 @@ Arguments Parse(int argc, char** argv) {
     }
     if (i + 1 < argc && key == "--work") {
       arguments.work = argv[++i];
+    } else if (i + 1 < argc && key == "--device") {
+      arguments.device = argv[++i];
     } else if (i + 1 < argc && key == "--repeats") {
       arguments.repeats = std::max(1, std::atoi(argv[++i]));
     } else if (i + 1 < argc && key == "--seconds") {
       arguments.seconds = std::atof(argv[++i]);
     } else {
-      std::cerr << "usage: train_speed [--work lenet,mlp,convnet] [--repeats N] [--seconds S] "
+      std::cerr << "usage: train_speed [--work lenet,mlp,convnet] [--device cpu|cuda] [--repeats "
+                   "N] [--seconds S] "
                    "[--kumo-only] [--cpu-time]\n";
       std::exit(64);
     }
@@ -320,7 +357,7 @@ Arguments Parse(int argc, char** argv) {
 int Main(int argc, char** argv) {
   const Arguments arguments = Parse(argc, argv);
   std::unique_ptr<Torch> torch;
-  if (!arguments.kumo_only) torch = std::make_unique<Torch>(arguments.cpu_time);
+  if (!arguments.kumo_only) torch = std::make_unique<Torch>(arguments.device, arguments.cpu_time);
   if (torch && !torch->available()) {
     std::cout << "PyTorch: none (" << torch->python()
               << " cannot import torch; set KUMO_TORCH_PYTHON): Kumo's figures alone\n";
@@ -334,7 +371,7 @@ int Main(int argc, char** argv) {
     }
     outcomes.push_back(Compare(work, torch.get(), arguments));
   }
-  Print(outcomes, torch.get(), arguments.cpu_time);
+  Print(outcomes, torch.get(), arguments);
   return 0;
 }
 

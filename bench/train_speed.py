@@ -47,46 +47,79 @@ WORK = {
 }
 
 
-def settings(work):
+def settings(work, device):
     formats = ["channels_last", "contiguous"] if work != "mlp" else ["contiguous"]
-    return [f"{f},{o}" for f, o in itertools.product(formats, ["fused", "foreach", "forloop"])]
+    modes = ["eager"] if device == "cpu" else ["eager", "graph"]
+    variants = ["fused", "foreach", "forloop"] if device == "cpu" else ["fused", "foreach"]
+    return [",".join(s) for s in itertools.product(modes, formats, variants)]
 
 
-def make_optimiser(torch, kind, parameters, variant):
+def make_optimiser(torch, kind, parameters, variant, graph):
     flags = {"fused": {"fused": True}, "foreach": {"foreach": True},
              "forloop": {"foreach": False}}[variant]
     if kind == "adam":
+        if graph:
+            flags["capturable"] = True
         return torch.optim.Adam(parameters, lr=1e-3, betas=(.9, .999), eps=1e-8, **flags)
     return torch.optim.SGD(parameters, lr=.05, momentum=.9, weight_decay=1e-4, **flags)
 
 
-def measure(work, setting, seconds, threads, cpu_time):
+def make_step(torch, net, optimiser, loss_of, inputs, labels, graph):
+    """A function that trains on minibatch i, from memory of the device."""
+    def step(x, y):
+        optimiser.zero_grad(set_to_none=True)
+        loss_of(net(x), y).backward()
+        optimiser.step()
+
+    if not graph:
+        return lambda i: step(inputs[i], labels[i])
+    x, y = inputs[0].clone(), labels[0].clone()
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(11):  # cuDNN chooses its algorithms, the optimiser makes its state
+            step(x, y)
+    torch.cuda.current_stream().wait_stream(side)
+    recorded = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(recorded):
+        step(x, y)
+
+    def replay(i):
+        x.copy_(inputs[i])
+        y.copy_(labels[i])
+        recorded.replay()
+    return replay
+
+
+def measure(work, setting, seconds, threads, cpu_time, device):
     import torch
     torch.set_num_threads(threads)
     torch.set_flush_denormal(True)
     torch.manual_seed(1)
+    torch.backends.cudnn.benchmark = True
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_tf32 = False
     network, shape, batch, kind = WORK[work]
-    layout, variant = setting.split(",")
+    mode, layout, variant = setting.split(",")
     memory = torch.channels_last if layout == "channels_last" else torch.contiguous_format
-    net = network(torch).to(memory_format=memory).train()
-    optimiser = make_optimiser(torch, kind, net.parameters(), variant)
+    net = network(torch).to(device=device, memory_format=memory).train()
+    optimiser = make_optimiser(torch, kind, net.parameters(), variant, mode == "graph")
     loss_of = torch.nn.CrossEntropyLoss()
     # Several minibatches, so that the input is not always in the cache.
-    inputs = [torch.rand(batch, *shape).to(memory_format=memory) for _ in range(8)]
-    labels = [torch.randint(0, 10, (batch,)) for _ in range(8)]
+    inputs = [torch.rand(batch, *shape, device=device).to(memory_format=memory) for _ in range(8)]
+    labels = [torch.randint(0, 10, (batch,), device=device) for _ in range(8)]
+    step = make_step(torch, net, optimiser, loss_of, inputs, labels, mode == "graph")
 
     def run(limit_s, least):
         now = time.process_time if cpu_time else time.perf_counter
         steps, start = 0, now()
         while True:
-            i = steps % 8
-            optimiser.zero_grad(set_to_none=True)
-            loss_of(net(inputs[i]), labels[i]).backward()
-            optimiser.step()
+            step(steps % 8)
             steps += 1
-            elapsed = now() - start
-            if elapsed >= limit_s and steps >= least:
-                return steps * batch / elapsed
+            if now() - start >= limit_s and steps >= least:
+                if device != "cpu":
+                    torch.cuda.synchronize()
+                return steps * batch / (now() - start)
 
     run(0.3, 10)
     return {"samples_per_s": run(seconds, 5), "setting": setting, "torch": torch.__version__}
@@ -95,17 +128,18 @@ def measure(work, setting, seconds, threads, cpu_time):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", choices=sorted(WORK), default="lenet")
-    parser.add_argument("--setting", default="contiguous,fused")
+    parser.add_argument("--setting", default="eager,contiguous,fused")
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
     parser.add_argument("--cpu-time", action="store_true", help="by the process's CPU time")
     parser.add_argument("--list", action="store_true")
     arguments = parser.parse_args()
     if arguments.list:
-        json.dump(settings(arguments.work), sys.stdout)
+        json.dump(settings(arguments.work, arguments.device), sys.stdout)
     else:
         json.dump(measure(arguments.work, arguments.setting, arguments.seconds,
-                          arguments.threads, arguments.cpu_time), sys.stdout)
+                          arguments.threads, arguments.cpu_time, arguments.device), sys.stdout)
     print()
 
 

@@ -11,6 +11,7 @@
 #include "cli/launcher.h"
 #include "common/file.h"
 #include "common/options/experiment_text.h"
+#include "common/options/option_table.h"
 #include "common/process/exit_code.h"
 #include "common/process/logging.h"
 #include "common/process/output_lock.h"
@@ -24,7 +25,8 @@ struct LaunchArguments {
   int workers = 0;  // 0: cluster.workers
   int servers = 0;  // 0: as many as cluster.servers names, or 1
   int max_restarts = 3;
-  double grace_s = 0;  // 0: checkpoint.grace_s
+  double grace_s = 0;                // 0: checkpoint.grace_s
+  std::vector<std::string> devices;  // of the workers, in turn; empty: network.device
 };
 
 CommandLine MakeCommandLine(ExperimentArguments* experiment, LaunchArguments* args) {
@@ -39,6 +41,9 @@ CommandLine MakeCommandLine(ExperimentArguments* experiment, LaunchArguments* ar
                  "cluster.workers");
   line.AddOption("servers", "M", {.min = 1, .max = ShardMap::kMaxServers}, "Server processes",
                  &args->servers, "as many as cluster.servers names, else 1");
+  line.AddOption("devices", "LIST", OptionTable().Find("network.device")->allowed,
+                 "What worker 0, 1, ... computes on, from the start again when the list ends",
+                 &args->devices, "network.device");
   line.AddOption(
       "max-restarts", "N", {.min = 0, .max = 1000000},
       "How often one process that crashed, was preempted or lost its servers is started again",
@@ -123,6 +128,9 @@ LaunchPlan MakePlan(const ExperimentArguments& args, const Experiment& experimen
   for (int i = 0; i < plan.supervisor.workers; ++i) {
     const ProcessId id{ProcessId::Role::kWorker, i};
     add(id, "kumo-worker", "--name", id.Name());
+    if (launch.devices.empty()) continue;
+    const std::string& device = launch.devices[i % launch.devices.size()];
+    plan.commands[id].insert(plan.commands[id].end(), {"--set", "network.device=" + device});
   }
   return plan;
 }

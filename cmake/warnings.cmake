@@ -1,7 +1,7 @@
 # Every warning is an error; floating point is what the source says (no contraction into fused
 # multiply-adds behind our back: results would then depend on the instruction set).
-add_compile_options(-Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Werror
-                    -ffp-contract=off -fno-math-errno -fno-omit-frame-pointer)
+add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wconversion;-Wno-sign-conversion;-Werror;-ffp-contract=off;-fno-math-errno;-fno-omit-frame-pointer>"
+                    "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra;-Werror=all-warnings>")
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   add_compile_options(-Wthread-safety)
 endif()

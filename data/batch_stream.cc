@@ -14,9 +14,10 @@ BatchStream::BatchStream(const Dataset* dataset, const BatchStreamOptions& optio
   CHECK_GE(options.prefetch, 0);
   // A minibatch never holds more samples than there are.
   const int64_t samples = std::min<int64_t>(options.minibatch, dataset_.size());
-  indices_.resize(samples);
   slots_.resize(options.prefetch + 1);
   for (Slot& slot : slots_) {
+    slot.indices.resize(samples);
+    if (options.indices_only) continue;
     slot.inputs = Buffer<float>(samples * dataset_.shape().size());
     slot.labels.resize(samples);
   }
@@ -66,11 +67,15 @@ Result<Minibatch> BatchStream::Next() {
     return Minibatch{};
   }
   at_end_ = slot.ends_range;
-  return Minibatch{.size = size,
-                   .epoch = slot.epoch,
-                   .positions = slot.positions,
-                   .inputs = slot.inputs.span().first(size * dataset_.shape().size()),
-                   .labels = std::span(slot.labels).first(size)};
+  Minibatch minibatch{.size = size,
+                      .epoch = slot.epoch,
+                      .positions = slot.positions,
+                      .indices = std::span(slot.indices).first(size)};
+  if (!options_.indices_only) {
+    minibatch.inputs = slot.inputs.span().first(size * dataset_.shape().size());
+    minibatch.labels = std::span(slot.labels).first(size);
+  }
+  return minibatch;
 }
 
 void BatchStream::Cancel() {
@@ -123,9 +128,11 @@ void BatchStream::Fill(Slot& slot) {
   }
   for (int64_t k = 0; k < size; ++k) {
     const int64_t position = slot.positions.begin + k;
-    indices_[k] = options_.order == BatchOrder::kShuffled ? permutation_->At(position) : position;
+    slot.indices[k] =
+        options_.order == BatchOrder::kShuffled ? permutation_->At(position) : position;
   }
-  slot.status = dataset_.Read(std::span(indices_).first(size), options_.scale,
+  if (options_.indices_only) return;
+  slot.status = dataset_.Read(std::span(slot.indices).first(size), options_.scale,
                               slot.inputs.span().first(size * dataset_.shape().size()),
                               std::span(slot.labels).first(size));
 }

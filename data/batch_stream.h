@@ -45,15 +45,18 @@ struct BatchStreamOptions {
   float scale = 1.0f;  // pixels are multiplied by it
   int minibatch = 1;   // samples; at least 1
   int prefetch = 4;    // minibatches ready ahead; 0: no thread, Next() reads them itself
+  // Only which samples a minibatch has: for who reads them elsewhere.
+  bool indices_only = false;
 };
 
 // Valid until the next call of Next() or Cancel().
 struct Minibatch {
   int64_t size = 0;  // samples; 0: no batch, the range has ended
   int64_t epoch = 0;
-  Range positions;                  // which of the epoch's positions these are
-  std::span<const float> inputs;    // size x dataset.shape(), NCHW, 64-byte aligned
-  std::span<const int32_t> labels;  // size
+  Range positions;                     // which of the epoch's positions these are
+  std::span<const int64_t> indices{};  // size: the samples, in this order
+  std::span<const float> inputs{};     // size x dataset.shape(), NCHW, 64-byte aligned; or none
+  std::span<const int32_t> labels{};   // size; or none
 };
 
 class BatchStream {
@@ -88,6 +91,7 @@ class BatchStream {
   };
   // One minibatch's buffer. The thread that fills it and the consumer never have it at once.
   struct Slot {
+    std::vector<int64_t> indices;
     Buffer<float> inputs;
     std::vector<int32_t> labels;
     Status status;
@@ -107,7 +111,6 @@ class BatchStream {
   const BatchStreamOptions options_;
   std::vector<Slot> slots_;  // a ring: `prefetch` ready ones and the consumer's
   // Used by whoever fills slots.
-  std::vector<int64_t> indices_;
   std::optional<EpochPermutation> permutation_;
   int64_t permutation_epoch_ = 0;
   // Used by the consumer alone.

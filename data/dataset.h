@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -24,6 +25,12 @@ struct SampleShape {
 
   int64_t size() const { return channels * height * width; }
   bool operator==(const SampleShape&) const = default;
+};
+
+// A whole data set as it lies in memory, one byte a pixel and a label: samples one after the other.
+struct RawSamples {
+  std::span<const uint8_t> pixels;
+  std::span<const uint8_t> labels;
 };
 
 class Dataset {
@@ -44,6 +51,8 @@ class Dataset {
   // DataLoss or Unavailable when what holds the samples fails.
   virtual Status Read(std::span<const int64_t> indices, float scale, std::span<float> inputs,
                       std::span<int32_t> labels) const = 0;
+  // Where all of it is in memory, for a device that keeps a copy; borrowed for the set's life.
+  virtual std::optional<RawSamples> raw() const { return std::nullopt; }
 };
 
 struct Datasets {

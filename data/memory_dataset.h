@@ -26,6 +26,7 @@ class MemoryDataset final : public Dataset {
   // Never fails.
   Status Read(std::span<const int64_t> indices, float scale, std::span<float> inputs,
               std::span<int32_t> labels) const override;
+  std::optional<RawSamples> raw() const override { return RawSamples{pixels_, labels_}; }
 
  private:
   std::string name_;

@@ -7,8 +7,6 @@
 
 #include <glog/logging.h>
 
-#include "models/backend/cpu/cpu_backend.h"
-
 namespace kumo {
 namespace {
 
@@ -48,20 +46,16 @@ std::string Megabytes(int64_t bytes) {
 
 }  // namespace
 
-Result<std::unique_ptr<Net>> Net::Make(const model::Network& network, const NetOptions& options) {
-  KUMO_RETURN_IF_ERROR(CheckRange("threads", options.threads, 1, 1024));
-  return Make(network, options, MakeCpuBackend(options.threads));
-}
-
-Result<std::unique_ptr<Net>> Net::Make(const model::Network& network, const NetOptions& options,
-                                       std::unique_ptr<Backend> backend) {
-  KUMO_RETURN_IF_ERROR(CheckRange("max_batch", options.max_batch, 1, 1 << 20));
+Result<std::unique_ptr<Net>> Net::Make(const model::Network& network, int max_batch,
+                                       Backend* backend) {
+  KUMO_RETURN_IF_ERROR(CheckRange("max_batch", max_batch, 1, 1 << 20));
   std::unique_ptr<Net> net(new Net());
   KUMO_ASSIGN_OR_RETURN(net->plan_, PlanNetwork(network));
-  net->options_ = options;
-  net->backend_ = std::move(backend);
+  net->max_batch_ = max_batch;
+  net->backend_ = backend;
   net->MakeSteps();
   net->AllocateActivations();
+  KUMO_RETURN_IF_ERROR(backend->Wait());
   return net;
 }
 
@@ -72,29 +66,32 @@ void Net::MakeSteps() {
     Step step;
     step.input = layer.input;
     step.output = layer.plan.output;
+    step.layer = layer.layer.name();
     for (size_t p = 0; p < layer.plan.parameters.size(); ++p) {
       step.tensors.push_back(layer.first_tensor + static_cast<int>(p));
     }
     if (i + 1 < order.size() && PoolsInPlace(layer, order[i + 1])) {
       ++i;
-      step.op = backend_->MakeConvolution(*layer.plan.convolution, order[i].plan.max_pooling,
-                                          options_.max_batch);
+      step.op =
+          backend_->MakeConvolution(*layer.plan.convolution, order[i].plan.max_pooling, max_batch_);
       step.output = order[i].plan.output;
     } else {
-      step.op = layer.plan.make_op(*backend_, options_.max_batch);
+      step.op = layer.plan.make_op(*backend_, max_batch_);
     }
     steps_.push_back(std::move(step));
   }
-  loss_ = plan_.loss.make_op(*backend_, options_.max_batch);
+  loss_ = plan_.loss.make_op(*backend_, max_batch_);
   while (steps_[first_trained_].tensors.empty()) ++first_trained_;
 }
 
 void Net::AllocateActivations() {
   const auto size_of = [&](const Shape& shape) {
-    return static_cast<size_t>(backend_->ActivationSize(shape, options_.max_batch));
+    return backend_->ActivationSize(shape, max_batch_);
   };
-  input_ = Buffer<float>(size_of(plan_.input));
-  size_t most = 0;
+  input_ = DeviceArray<float>(*backend_, size_of(plan_.input), "a minibatch");
+  labels_ = DeviceArray<int32_t>(*backend_, max_batch_, "a minibatch's labels");
+  sums_ = DeviceArray<StepResult>(*backend_, 1, "the sums of losses");
+  int64_t most = 0;
   for (size_t i = 0; i < steps_.size(); ++i) {
     Step& step = steps_[i];
     const bool spares_input = i > 0 && !steps_[i - 1].op->reads_output();
@@ -102,31 +99,31 @@ void Net::AllocateActivations() {
     if (step.in_place) {
       outputs_.push_back(outputs_.back());
     } else {
-      buffers_.emplace_back(size_of(step.output));
+      buffers_.emplace_back(*backend_, size_of(step.output), "activations");
       outputs_.push_back(buffers_.back().data());
     }
     most = std::max({most, size_of(step.input), size_of(step.output)});
   }
-  for (Buffer<float>& gradient : gradients_) gradient = Buffer<float>(most);
+  for (DeviceArray<float>& gradient : gradients_) {
+    gradient = DeviceArray<float>(*backend_, most, "activations' gradients");
+  }
 }
 
-Status Net::CheckLayout(const ParameterLayout& layout, size_t length) const {
-  if (layout.tensors() != plan_.tensors()) {
-    KUMO_ASSIGN_OR_RETURN(const ParameterLayout own, ParameterLayout::Make(plan_.tensors()));
-    return FailedPrecondition("the parameter layout is not that of network " + plan_.name + ": " +
-                              own.FirstDifference(layout));
-  }
-  if (static_cast<int64_t>(length) != layout.size()) {
-    return FailedPrecondition("a parameter vector of " + plan_.name + " has " +
-                              std::to_string(layout.size()) + " floats, not " +
-                              std::to_string(length));
-  }
-  return OkStatus();
+Status Net::CheckLayout(const ParameterLayout& layout) const {
+  if (layout.tensors() == plan_.tensors()) return OkStatus();
+  KUMO_ASSIGN_OR_RETURN(const ParameterLayout own, ParameterLayout::Make(plan_.tensors()));
+  return FailedPrecondition("the parameter layout is not that of network " + plan_.name + ": " +
+                            own.FirstDifference(layout));
 }
 
 Status Net::InitialWeights(uint64_t seed, const ParameterLayout& layout,
                            std::span<float> weights) const {
-  KUMO_RETURN_IF_ERROR(CheckLayout(layout, weights.size()));
+  KUMO_RETURN_IF_ERROR(CheckLayout(layout));
+  if (static_cast<int64_t>(weights.size()) != layout.size()) {
+    return FailedPrecondition("a parameter vector of " + plan_.name + " has " +
+                              std::to_string(layout.size()) + " floats, not " +
+                              std::to_string(weights.size()));
+  }
   std::fill(weights.begin(), weights.end(), 0.0f);
   int index = 0;
   for (const PlannedLayer& layer : plan_.layers) {
@@ -140,16 +137,14 @@ Status Net::InitialWeights(uint64_t seed, const ParameterLayout& layout,
   return OkStatus();
 }
 
-Status Net::Bind(const ParameterLayout& layout, std::span<float> weights,
-                 std::span<float> gradients) {
-  KUMO_RETURN_IF_ERROR(CheckLayout(layout, weights.size()));
-  KUMO_RETURN_IF_ERROR(CheckLayout(layout, gradients.size()));
+Status Net::Bind(const ParameterLayout& layout, float* weights, float* gradients) {
+  KUMO_RETURN_IF_ERROR(CheckLayout(layout));
   for (Step& step : steps_) {
     std::vector<float*> step_weights;
     std::vector<float*> step_gradients;
     for (const int tensor : step.tensors) {
-      step_weights.push_back(weights.data() + layout.tensor(tensor).begin);
-      step_gradients.push_back(gradients.data() + layout.tensor(tensor).begin);
+      step_weights.push_back(weights + layout.tensor(tensor).begin);
+      step_gradients.push_back(gradients + layout.tensor(tensor).begin);
     }
     step.op->Bind(step_weights, step_gradients);
   }
@@ -158,7 +153,7 @@ Status Net::Bind(const ParameterLayout& layout, std::span<float> weights,
 }
 
 Status Net::CheckBatch(const Batch& batch) const {
-  KUMO_RETURN_IF_ERROR(CheckRange("the size of a minibatch", batch.size, 1, options_.max_batch));
+  KUMO_RETURN_IF_ERROR(CheckRange("the size of a minibatch", batch.size, 1, max_batch_));
   const auto size = static_cast<size_t>(batch.size);
   if (batch.inputs.size() != size * static_cast<size_t>(plan_.input.size())) {
     return InvalidArgument("a minibatch of " + std::to_string(batch.size) + " samples of " +
@@ -184,11 +179,12 @@ const float* Net::InputOf(size_t step) const {
   return step == 0 ? input_.data() : outputs_[step - 1];
 }
 
-const float* Net::Forward(const Batch& batch, const Pass& pass) {
-  backend_->LoadInputs(plan_.input, batch.size, batch.inputs.data(), input_.data());
+const float* Net::Forward(const Pass& pass) {
   for (size_t i = 0; i < steps_.size(); ++i) {
+    backend_->SetPlace(&steps_[i].layer);
     steps_[i].op->Forward(pass, InputOf(i), outputs_[i]);
   }
+  backend_->SetPlace(&plan_.loss_name);
   return outputs_.back();
 }
 
@@ -197,6 +193,7 @@ void Net::Backward(const Pass& pass) {
   int current = 0;
   for (size_t i = steps_.size(); i-- > first_trained_;) {
     Step& step = steps_[i];
+    backend_->SetPlace(&step.layer);
     const int next = step.op->can_run_in_place() ? current : 1 - current;
     step.op->Backward(pass, InputOf(i), outputs_[i], gradients_[current].data(),
                       i == first_trained_ ? nullptr : gradients_[next].data());
@@ -204,21 +201,40 @@ void Net::Backward(const Pass& pass) {
   }
 }
 
-Result<StepResult> Net::TrainStep(const Batch& batch, const StepStreams& streams) {
-  CHECK(bound_) << "TrainStep before Bind";
+Status Net::Load(const Batch& batch) {
   KUMO_RETURN_IF_ERROR(CheckBatch(batch));
-  const Pass pass = {batch.size, true, streams};
-  const float* scores = Forward(batch, pass);
-  const StepResult result = loss_->Run(batch.size, scores, batch.labels, gradients_[0].data());
-  Backward(pass);
-  return result;
+  batch_ = batch.size;
+  backend_->LoadInputs(plan_.input, batch.size, batch.inputs.data(), input_.data());
+  backend_->Write(batch.labels.data(), batch.labels.size_bytes(), labels_.data());
+  return OkStatus();
 }
 
-Result<StepResult> Net::Evaluate(const Batch& batch) {
+Status Net::Load(const DeviceSamples& samples, std::span<const int64_t> indices) {
+  KUMO_RETURN_IF_ERROR(CheckRange("the size of a minibatch", indices.size(), 1, max_batch_));
+  batch_ = static_cast<int>(indices.size());
+  backend_->LoadSamples(samples, indices, input_.data(), labels_.data());
+  return OkStatus();
+}
+
+void Net::Train() {
+  CHECK(bound_) << "Train before Bind";
+  const Pass pass = {batch_, true};
+  const float* scores = Forward(pass);
+  loss_->Run(batch_, scores, labels_.data(), gradients_[0].data(), sums_.data());
+  Backward(pass);
+}
+
+void Net::Evaluate() {
   CHECK(bound_) << "Evaluate before Bind";
-  KUMO_RETURN_IF_ERROR(CheckBatch(batch));
-  const float* scores = Forward(batch, {batch.size, false, {}});
-  return loss_->Run(batch.size, scores, batch.labels, nullptr);
+  const float* scores = Forward({batch_, false});
+  loss_->Run(batch_, scores, labels_.data(), nullptr, sums_.data());
+}
+
+Result<StepResult> Net::TakeSums() {
+  StepResult sums;
+  KUMO_RETURN_IF_ERROR(backend_->Read(sums_.data(), sizeof(sums), &sums));
+  backend_->Zero(sums_.data(), sizeof(sums));
+  return sums;
 }
 
 std::string Net::Describe() const {
@@ -236,15 +252,11 @@ std::string Net::Describe() const {
     line(layer.layer.name(), layer.kind, layer.plan.detail, layer.plan.output, parameters);
   }
   line(plan_.loss_name, plan_.loss_kind, "", {plan_.loss.classes}, 0);
-  int64_t bytes = static_cast<int64_t>(
-      (input_.size() + gradients_[0].size() + gradients_[1].size()) * sizeof(float));
-  for (const Buffer<float>& buffer : buffers_) {
-    bytes += static_cast<int64_t>(buffer.size() * sizeof(float));
-  }
+  int64_t bytes = input_.bytes() + gradients_[0].bytes() + gradients_[1].bytes();
+  for (const DeviceArray<float>& buffer : buffers_) bytes += buffer.bytes();
   for (const Step& step : steps_) bytes += step.op->bytes();
-  out << plan_.trained_parameters() << " trained parameters; minibatches of up to "
-      << options_.max_batch << " on " << backend_->name() << ", " << options_.threads
-      << " thread(s), take " << Megabytes(bytes) << '\n';
+  out << plan_.trained_parameters() << " trained parameters; minibatches of up to " << max_batch_
+      << " on " << backend_->name() << " take " << Megabytes(bytes) << '\n';
   return out.str();
 }
 

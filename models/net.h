@@ -1,9 +1,10 @@
 // A network ready to train: the layers' ops on one backend, with the memory for one minibatch.
 //
-// Weights and gradients are two flat vectors of one ParameterLayout that belong to the caller (a
-// worker's arenas); the net holds views into them. Not thread-safe: one caller at a time; inside a
-// step the backend uses `threads` threads. A step's result is the same bits in every process on
-// one kind of CPU, for a given number of threads.
+// Weights and gradients are two flat vectors of one ParameterLayout in the backend's memory that
+// belong to the caller (a worker's arenas); the net holds views into them. Steps are queued on the
+// backend, and their losses added up there, so that nobody waits for a step. Not thread-safe: one
+// caller at a time. On the CPU a step's result is the same bits in every process on one kind of
+// CPU, for a given number of threads.
 //
 // Order of execution. Two rewrites keep the result and save passes over memory: max pooling runs
 // before a non-decreasing activation in front of it (max f(x) = f(max x)), and a convolution pools
@@ -16,7 +17,6 @@
 #include <string>
 #include <vector>
 
-#include "common/buffer.h"
 #include "common/parameter_layout.h"
 #include "common/status.h"
 #include "models/backend/backend.h"
@@ -25,18 +25,13 @@
 
 namespace kumo {
 
-struct NetOptions {
-  int max_batch = 1;  // samples
-  int threads = 1;
-};
-
 class Net {
  public:
-  // InvalidArgument as PlanNetwork, and for options below 1. The second form takes the backend.
-  static Result<std::unique_ptr<Net>> Make(const model::Network& network,
-                                           const NetOptions& options);
-  static Result<std::unique_ptr<Net>> Make(const model::Network& network, const NetOptions& options,
-                                           std::unique_ptr<Backend> backend);
+  // For minibatches of up to `max_batch` samples on a backend that outlives the net.
+  // InvalidArgument as PlanNetwork, and for max_batch below 1; the backend's failure, where its
+  // memory does not suffice.
+  static Result<std::unique_ptr<Net>> Make(const model::Network& network, int max_batch,
+                                           Backend* backend);
 
   const std::string& name() const { return plan_.name; }
   const Shape& input() const { return plan_.input; }
@@ -50,23 +45,34 @@ class Net {
                         std::span<float> weights) const;
 
   // From now on the net reads its weights (and keeps running statistics) in `weights` and writes
-  // gradients to `gradients`; both are borrowed until the next Bind or the net's end and may change
-  // between calls. Errors as InitialWeights.
-  Status Bind(const ParameterLayout& layout, std::span<float> weights, std::span<float> gradients);
+  // gradients to `gradients`: vectors of the layout in the device's memory, borrowed until the next
+  // Bind or the net's end, that may change between calls. FailedPrecondition when the layout is
+  // another network's.
+  Status Bind(const ParameterLayout& layout, float* weights, float* gradients);
 
-  // One minibatch forward and backward. Overwrites the gradients with those of the minibatch's mean
-  // loss; the gaps and statistics of the gradients vector are not touched. Batches may differ in
-  // size. InvalidArgument, before anything is changed, when the batch's size or a label is out of
-  // range or its spans have other lengths. Requires Bind.
-  Result<StepResult> TrainStep(const Batch& batch, const StepStreams& streams);
-  // Forward as in use: no dropout, running statistics, nothing changed. Errors as TrainStep.
-  Result<StepResult> Evaluate(const Batch& batch);
+  // The minibatch that the next Train or Evaluate is about. Batches may differ in size.
+  // InvalidArgument, before anything is changed, when the batch's size or a label is out of range
+  // or its spans have other lengths.
+  Status Load(const Batch& batch);
+  // The same of samples that the backend keeps, which are of the network's input, with labels in
+  // range. InvalidArgument for a number of indices that is out of range.
+  Status Load(const DeviceSamples& samples, std::span<const int64_t> indices);
+  // Queues the loaded minibatch forward and backward, as the step that the backend was told of.
+  // Overwrites the gradients with those of the minibatch's mean loss; the gaps and statistics of
+  // the gradients vector are not touched. Requires Bind.
+  void Train();
+  // Forward as in use: no dropout, running statistics, nothing changed but the sums.
+  void Evaluate();
+  // What Train and Evaluate have added up since the last call; waits for them. The backend's
+  // failure.
+  Result<StepResult> TakeSums();
 
   // A table of layers, shapes, parameters and memory, for people.
   std::string Describe() const;
 
  private:
   struct Step {
+    std::string layer;  // its name
     std::unique_ptr<Op> op;
     Shape input;
     Shape output;
@@ -77,24 +83,27 @@ class Net {
   Net() = default;
   void MakeSteps();
   void AllocateActivations();
-  Status CheckLayout(const ParameterLayout& layout, size_t length) const;
+  Status CheckLayout(const ParameterLayout& layout) const;
   Status CheckBatch(const Batch& batch) const;
   // Runs the steps forward and returns the scores.
-  const float* Forward(const Batch& batch, const Pass& pass);
+  const float* Forward(const Pass& pass);
   void Backward(const Pass& pass);
   const float* InputOf(size_t step) const;
 
   NetworkPlan plan_;
-  NetOptions options_;
-  std::unique_ptr<Backend> backend_;  // outlives the ops
+  int max_batch_ = 1;
+  Backend* backend_ = nullptr;
   std::vector<Step> steps_;
   std::unique_ptr<LossOp> loss_;
   size_t first_trained_ = 0;  // steps before it need no gradient
   bool bound_ = false;
-  Buffer<float> input_;                 // in the device's layout
-  std::vector<Buffer<float>> buffers_;  // activations
-  std::vector<float*> outputs_;         // of each step
-  Buffer<float> gradients_[2];          // of activations, by turns
+  int batch_ = 0;             // samples that are loaded
+  DeviceArray<float> input_;  // in the device's layout
+  DeviceArray<int32_t> labels_;
+  std::vector<DeviceArray<float>> buffers_;  // activations
+  std::vector<float*> outputs_;              // of each step
+  DeviceArray<float> gradients_[2];          // of activations, by turns
+  DeviceArray<StepResult> sums_;             // one
 };
 
 }  // namespace kumo

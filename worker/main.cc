@@ -20,6 +20,7 @@
 #include "common/process/logging.h"
 #include "common/process/signals.h"
 #include "common/transport/malloc_tuning.h"
+#include "models/backend/devices.h"
 #include "worker/stored_weights.h"
 #include "worker/trainer.h"
 #include "worker/worker_service.h"
@@ -45,6 +46,9 @@ void PrintCheck(const Trainer& trainer, const Experiment& experiment) {
               data.train->size());
   std::printf("data     %s: %" PRId64 " samples to evaluate on\n", data.validation->name().c_str(),
               data.validation->size());
+  std::string devices;
+  for (const std::string& device : ListDevices()) devices += (devices.empty() ? "" : ", ") + device;
+  std::printf("devices  %s\n", devices.c_str());
   std::printf("device   %s, %d thread%s\n", experiment.network.device.c_str(),
               experiment.network.threads, experiment.network.threads == 1 ? "" : "s");
   std::printf("%s", trainer.net().Describe().c_str());

@@ -6,6 +6,7 @@
 #include <glog/logging.h>
 
 #include "data/open_datasets.h"
+#include "models/backend/devices.h"
 #include "models/network.h"
 #include "worker/stored_weights.h"
 
@@ -18,9 +19,7 @@ Payload Pack(std::span<const float> numbers) {
   return {copy, std::as_bytes(std::as_const(*copy).span())};
 }
 
-std::span<float> Part(Buffer<float>& vector, Range range) {
-  return vector.span().subspan(range.begin, range.size());
-}
+size_t BytesOf(Range range) { return static_cast<size_t>(range.size()) * sizeof(float); }
 
 }  // namespace
 
@@ -35,10 +34,14 @@ Result<std::unique_ptr<Trainer>> Trainer::Make(const Experiment& experiment, con
 
 Status Trainer::OpenNetworkAndData() {
   KUMO_ASSIGN_OR_RETURN(const model::Network network, LoadNetwork(experiment_.network.file));
-  NetOptions options;
-  options.max_batch = std::max(experiment_.sync.minibatch, experiment_.evaluation.minibatch);
-  options.threads = experiment_.network.threads;
-  KUMO_ASSIGN_OR_RETURN(net_, Net::Make(network, options));
+  DeviceOptions device;
+  device.device = experiment_.network.device;
+  device.threads = experiment_.network.threads;
+  device.tf32 = experiment_.network.tf32;
+  device.deterministic = experiment_.network.deterministic;
+  KUMO_ASSIGN_OR_RETURN(backend_, MakeBackend(device));
+  const int max_batch = std::max(experiment_.sync.minibatch, experiment_.evaluation.minibatch);
+  KUMO_ASSIGN_OR_RETURN(net_, Net::Make(network, max_batch, backend_.get()));
   KUMO_ASSIGN_OR_RETURN(datasets_, OpenDatasets(experiment_.data));
 
   const Shape input = net_->input();
@@ -68,36 +71,55 @@ Status Trainer::OpenNetworkAndData() {
       Schedule::Make(experiment_.schedule, spec_.train_samples, experiment_.job.epochs));
   schedule_ = schedule;
 
-  const float scale = static_cast<float>(experiment_.data.scale);
-  train_stream_ = std::make_unique<BatchStream>(
-      datasets_.train.get(), BatchStreamOptions{.order = BatchOrder::kShuffled,
-                                                .seed = experiment_.job.seed,
-                                                .scale = scale,
-                                                .minibatch = experiment_.sync.minibatch,
-                                                .prefetch = experiment_.data.prefetch});
-  validation_stream_ = std::make_unique<BatchStream>(
-      datasets_.validation.get(), BatchStreamOptions{.order = BatchOrder::kSequential,
-                                                     .scale = scale,
-                                                     .minibatch = experiment_.evaluation.minibatch,
-                                                     .prefetch = experiment_.data.prefetch});
-  weights_ = Buffer<float>(spec_.layout.size());
-  gradients_ = Buffer<float>(spec_.layout.size());
-  return net_->Bind(spec_.layout, weights_.span(), gradients_.span());
+  train_ = MakeSource(*datasets_.train, BatchOrder::kShuffled, experiment_.sync.minibatch);
+  validation_ =
+      MakeSource(*datasets_.validation, BatchOrder::kSequential, experiment_.evaluation.minibatch);
+  weights_ = MakeVectors(1, "the weights");
+  gradients_ = MakeVectors(1, "the gradients");
+  KUMO_RETURN_IF_ERROR(backend_->Wait());
+  return net_->Bind(spec_.layout, weights_.data(), gradients_.data());
+}
+
+Trainer::Source Trainer::MakeSource(const Dataset& dataset, BatchOrder order, int minibatch) {
+  const auto scale = static_cast<float>(experiment_.data.scale);
+  Source source;
+  if (const std::optional<RawSamples> raw = dataset.raw()) {
+    source.kept = backend_->KeepSamples(net_->input(), raw->pixels, raw->labels, scale);
+  }
+  source.stream = std::make_unique<BatchStream>(
+      &dataset, BatchStreamOptions{.order = order,
+                                   .seed = experiment_.job.seed,
+                                   .scale = scale,
+                                   .minibatch = minibatch,
+                                   .prefetch = experiment_.data.prefetch,
+                                   .indices_only = source.kept != nullptr});
+  return source;
+}
+
+// The next minibatch's size; 0 where the range has ended.
+Result<int> Trainer::LoadNext(Source* source) {
+  KUMO_ASSIGN_OR_RETURN(const Minibatch minibatch, source->stream->Next());
+  const int size = static_cast<int>(minibatch.size);
+  if (size == 0) return size;
+  if (source->kept) {
+    KUMO_RETURN_IF_ERROR(net_->Load(*source->kept, minibatch.indices));
+  } else {
+    KUMO_RETURN_IF_ERROR(net_->Load({size, minibatch.inputs, minibatch.labels}));
+  }
+  return size;
+}
+
+DeviceArray<float> Trainer::MakeVectors(int count, const std::string& what) const {
+  return {*backend_, count * spec_.layout.size(), what};
 }
 
 Status Trainer::Attach(const Session* session) {
   session_ = session;
-  base_ = Buffer<float>(spec_.layout.size());
+  base_ = MakeVectors(1, "the weights that blocks start from");
   if (experiment_.sync.mode == SyncMode::kBlock && experiment_.block.reset_local_state) {
-    for (int i = 0; i < optimiser_->slots(); ++i)
-      optimiser_slots_.emplace_back(spec_.layout.size());
+    optimiser_slots_ = MakeVectors(optimiser_->slots(), "the optimiser's state");
   }
-  int64_t longest = 0;
-  for (const Chunk& chunk : session_->map().chunks()) {
-    longest = std::max(longest, chunk.range.size());
-  }
-  difference_ = Buffer<float>(longest);
-  return OkStatus();
+  return backend_->Wait();
 }
 
 Result<std::vector<Payload>> Trainer::InitialWeights() const {
@@ -112,24 +134,23 @@ Result<std::vector<Payload>> Trainer::InitialWeights() const {
   }
   std::vector<Payload> chunks;
   for (const Chunk& chunk : session_->map().chunks()) {
-    chunks.push_back(Pack(Part(weights, chunk.range)));
+    chunks.push_back(Pack(weights.span().subspan(chunk.range.begin, chunk.range.size())));
   }
   return chunks;
 }
 
 void Trainer::Install(const InstallAction& install) {
-  Buffer<float>& vector = install.vector == wire::START ? base_ : evaluated_;
-  if (vector.empty()) vector = Buffer<float>(spec_.layout.size());
+  DeviceArray<float>& vector = install.vector == wire::START ? base_ : evaluated_;
+  if (vector.empty()) vector = MakeVectors(1, "the weights that are evaluated");
   const Range range = session_->map().chunks()[install.chunk].range;
-  install.codec->Decode(install.payload.bytes, range.size(), 0, Part(vector, range));
+  backend_->Decode(*install.codec, install.payload.bytes, range.size(),
+                   vector.data() + range.begin);
 }
 
 Trainer::Carried Trainer::MakeCarried() const {
   Carried carried;
-  if (CarriesResidual(experiment_)) carried.residual = Buffer<float>(spec_.layout.size());
-  for (int i = 0; i < spec_.optimiser_slots; ++i) {
-    carried.optimiser.emplace_back(spec_.layout.size());
-  }
+  if (CarriesResidual(experiment_)) carried.residual = MakeVectors(1, "a partition's residual");
+  carried.optimiser = MakeVectors(spec_.optimiser_slots, "a partition's optimiser state");
   return carried;
 }
 
@@ -137,11 +158,12 @@ void Trainer::Adopt(const AdoptAction& adopt) {
   Carried& carried = carried_[adopt.partition] = MakeCarried();
   const int first_optimiser = carried.residual.empty() ? 0 : 1;
   for (const AdoptAction::Array& array : adopt.arrays) {
-    Buffer<float>& vector = array.slot < first_optimiser
-                                ? carried.residual
-                                : carried.optimiser[array.slot - first_optimiser];
-    const std::span<float> part = Part(vector, session_->map().chunks()[array.chunk].range);
-    std::memcpy(part.data(), array.payload.bytes.data(), part.size_bytes());
+    float* const vector =
+        array.slot < first_optimiser
+            ? carried.residual.data()
+            : carried.optimiser.data() + (array.slot - first_optimiser) * spec_.layout.size();
+    const Range range = session_->map().chunks()[array.chunk].range;
+    backend_->Write(array.payload.bytes.data(), BytesOf(range), vector + range.begin);
   }
 }
 
@@ -150,8 +172,8 @@ void Trainer::Drop(int partition) { carried_.erase(partition); }
 void Trainer::StartRange(const TrainAction& train) {
   const std::pair<int64_t, int> wanted{train.round.round, train.partition};
   if (started_ == wanted) return;
-  if (started_) train_stream_->Cancel();
-  train_stream_->Start(train.round.epoch,
+  if (started_) train_.stream->Cancel();
+  train_.stream->Start(train.round.epoch,
                        session_->plan().PartitionSamples(train.round, train.partition));
 }
 
@@ -166,7 +188,7 @@ void Trainer::StartNextRange(const TrainAction& train) {
     next = carried_.begin();
   }
   started_ = {round.round, next->first};
-  train_stream_->Start(round.epoch, session_->plan().PartitionSamples(round, next->first));
+  train_.stream->Start(round.epoch, session_->plan().PartitionSamples(round, next->first));
 }
 
 Result<TrainedBlock> Trainer::Train(const TrainAction& train, BlockTimes* times) {
@@ -175,21 +197,18 @@ Result<TrainedBlock> Trainer::Train(const TrainAction& train, BlockTimes* times)
   TrainedBlock block;
   StartRange(train);
   StartNextRange(train);
-  std::memcpy(weights_.data(), base_.data(), base_.size() * sizeof(float));
+  backend_->Copy(base_.data(), static_cast<size_t>(base_.bytes()), weights_.data());
   if (train.round.mode == SyncMode::kBlock) {
-    for (Buffer<float>& slot : optimiser_slots_) slot.Zero();
+    backend_->Zero(optimiser_slots_.data(), static_cast<size_t>(optimiser_slots_.bytes()));
   }
   KUMO_ASSIGN_OR_RETURN(block.metrics, Minibatches(train, &carried));
   const TimeUs trained = clock_->NowUs();
-  for (const Chunk& chunk : session_->map().chunks()) {
-    if (block.metrics.samples() == 0) {
-      block.contributions.push_back({});
-      continue;
-    }
-    KUMO_ASSIGN_OR_RETURN(Payload payload, Encode(train, chunk, &carried));
-    block.contributions.push_back(std::move(payload));
+  if (block.metrics.samples() == 0) {
+    block.contributions.resize(session_->map().chunks().size());
+  } else {
+    KUMO_ASSIGN_OR_RETURN(block.contributions, Encode(train, &carried));
   }
-  if (train.save_state) AppendCarried(carried, &block);
+  if (train.save_state) KUMO_RETURN_IF_ERROR(AppendCarried(carried, &block));
   times->compute_ms = static_cast<double>(trained - begin) * 1e-3;
   times->coding_ms = static_cast<double>(clock_->NowUs() - trained) * 1e-3;
   return block;
@@ -197,66 +216,91 @@ Result<TrainedBlock> Trainer::Train(const TrainAction& train, BlockTimes* times)
 
 Result<wire::Metrics> Trainer::Minibatches(const TrainAction& train, Carried* carried) {
   wire::Metrics metrics;
+  const bool steps = train.round.mode == SyncMode::kBlock;
   for (int i = 0;; ++i) {
     if (cancelled_) return Aborted("cancelled");
-    KUMO_ASSIGN_OR_RETURN(const Minibatch minibatch, train_stream_->Next());
-    if (minibatch.size == 0) return metrics;
-    const Batch batch{static_cast<int>(minibatch.size), minibatch.inputs, minibatch.labels};
-    const StepStreams streams{experiment_.job.seed, static_cast<uint64_t>(train.partition),
-                              static_cast<uint64_t>(train.round.round), static_cast<uint64_t>(i)};
-    KUMO_ASSIGN_OR_RETURN(const StepResult step, net_->TrainStep(batch, streams));
-    metrics.set_samples(metrics.samples() + minibatch.size);
-    metrics.set_loss_sum(metrics.loss_sum() + step.loss_sum);
-    metrics.set_correct(metrics.correct() + step.correct);
-    if (train.round.mode == SyncMode::kBlock) OptimiserStep(train, i, carried);
+    KUMO_ASSIGN_OR_RETURN(const int size, LoadNext(&train_));
+    if (size == 0) break;
+    backend_->SetStep(ParametersOf(train, i, *carried));
+    backend_->Repeat({size, steps, carried->optimiser.data()}, [&] {
+      net_->Train();
+      if (steps) OptimiserStep(carried);
+    });
+    metrics.set_samples(metrics.samples() + size);
   }
+  KUMO_RETURN_IF_ERROR(TakeSums(&metrics));
+  return metrics;
 }
 
-void Trainer::OptimiserStep(const TrainAction& train, int minibatch, Carried* carried) {
+StepParameters Trainer::ParametersOf(const TrainAction& train, int minibatch,
+                                     const Carried& carried) const {
   const auto& sync = experiment_.sync;
   const RoundPlan& round = train.round;
-  std::vector<Buffer<float>>& slots =
-      carried->optimiser.empty() ? optimiser_slots_ : carried->optimiser;
-  StepInfo info;
+  StepParameters step;
+  step.streams = {experiment_.job.seed, static_cast<uint64_t>(train.partition),
+                  static_cast<uint64_t>(round.round), static_cast<uint64_t>(minibatch)};
+  step.optimiser = optimiser_.get();
   // All partitions advance together: the position counts what they have seen so far.
-  info.learning_rate = schedule_->RateAt(
+  step.undecayed.learning_rate = schedule_->RateAt(
       std::min(round.first_sample + int64_t{minibatch} * sync.minibatch * sync.partitions,
                round.first_sample + round.samples.size()));
-  info.step = minibatch + 1;
-  if (!carried->optimiser.empty()) info.step += (round.step - 1) * sync.block;
+  step.undecayed.step = minibatch + 1;
+  if (!carried.optimiser.empty()) step.undecayed.step += (round.step - 1) * sync.block;
+  step.decayed = step.undecayed;
+  step.decayed.weight_decay = experiment_.optimiser.weight_decay;
+  return step;
+}
+
+void Trainer::OptimiserStep(Carried* carried) {
+  float* const slots =
+      carried->optimiser.empty() ? optimiser_slots_.data() : carried->optimiser.data();
   for (Segment segment : {Segment::kDecayed, Segment::kUndecayed}) {
     const Range range = spec_.layout.segment(segment);
-    info.weight_decay = segment == Segment::kDecayed ? experiment_.optimiser.weight_decay : 0.0f;
     float* slot_parts[Optimiser::kMaxSlots] = {};
-    for (size_t i = 0; i < slots.size(); ++i) slot_parts[i] = slots[i].data() + range.begin;
-    const std::span<float> weights = Part(weights_, range);
-    optimiser_->Step(info, 1.0f, Part(gradients_, range), weights, weights, slot_parts);
+    for (int i = 0; i < optimiser_->slots(); ++i) {
+      slot_parts[i] = slots + i * spec_.layout.size() + range.begin;
+    }
+    backend_->OptimiserStep(segment, gradients_.data() + range.begin, range.size(),
+                            weights_.data() + range.begin, slot_parts);
   }
 }
 
-// The mean gradient where the round is one of gradients, else base - weights. Statistics are
-// averaged in either mode.
-Result<Payload> Trainer::Encode(const TrainAction& train, const Chunk& chunk, Carried* carried) {
-  const size_t n = chunk.range.size();
-  std::span<const float> numbers = Part(gradients_, chunk.range);
-  if (train.round.mode == SyncMode::kBlock || chunk.segment == Segment::kStatistics) {
-    const float* base = base_.data() + chunk.range.begin;
-    const float* weights = weights_.data() + chunk.range.begin;
-    for (size_t i = 0; i < n; ++i) difference_[i] = base[i] - weights[i];
-    numbers = difference_.span().subspan(0, n);
+// By chunk, the mean gradient where the round is one of gradients, else base - weights. Statistics
+// are averaged in either mode.
+Result<std::vector<Payload>> Trainer::Encode(const TrainAction& train, Carried* carried) {
+  const std::vector<Chunk>& chunks = session_->map().chunks();
+  std::vector<Payload> payloads;
+  std::vector<int64_t> first_bad(chunks.size(), -1);
+  for (const Chunk& chunk : chunks) {
+    const int64_t begin = chunk.range.begin;
+    Backend::Encoding encoding;
+    encoding.codec = &session_->PushCodec(train.round, chunk.segment);
+    encoding.n = chunk.range.size();
+    if (train.round.mode == SyncMode::kBlock || chunk.segment == Segment::kStatistics) {
+      encoding.x = base_.data() + begin;
+      encoding.minus = weights_.data() + begin;
+    } else {
+      encoding.x = gradients_.data() + begin;
+    }
+    if (encoding.codec->lossy() && !carried->residual.empty()) {
+      encoding.residual = carried->residual.data() + begin;
+    }
+    const size_t bytes = encoding.codec->EncodedBytes(static_cast<size_t>(encoding.n));
+    const std::shared_ptr<std::byte> code = backend_->MakeCode(bytes);
+    const std::span<std::byte> span(code.get(), bytes);
+    backend_->Encode(encoding, span, &first_bad[chunk.index]);
+    payloads.push_back({code, span});
   }
-  const Codec& codec = session_->PushCodec(train.round, chunk.segment);
-  std::span<float> residual;
-  if (codec.lossy() && !carried->residual.empty()) residual = Part(carried->residual, chunk.range);
-  auto coded = std::make_shared<Buffer<std::byte>>(codec.EncodedBytes(n));
-  const int64_t bad = codec.Encode(numbers, residual, coded->span());
-  if (bad >= 0) {
+  KUMO_RETURN_IF_ERROR(backend_->Wait());
+  for (const Chunk& chunk : chunks) {
+    if (first_bad[chunk.index] < 0) continue;
     return FailedPrecondition(
         "round " + std::to_string(train.round.round) + ", partition " +
-        std::to_string(train.partition) + ": tensor " + TensorAt(chunk.range.begin + bad) +
+        std::to_string(train.partition) + ": tensor " +
+        TensorAt(chunk.range.begin + first_bad[chunk.index]) +
         " has become infinite or not a number; a lower schedule.learning_rate usually helps");
   }
-  return Payload{coded, std::as_const(*coded).span()};
+  return payloads;
 }
 
 std::string Trainer::TensorAt(int64_t position) const {
@@ -264,48 +308,63 @@ std::string Trainer::TensorAt(int64_t position) const {
   return tensor < 0 ? "?" : spec_.layout.tensors()[tensor].name;
 }
 
-void Trainer::AppendCarried(const Carried& carried, TrainedBlock* block) const {
+Result<Payload> Trainer::ReadChunk(const float* vector, const Chunk& chunk) const {
+  auto copy = std::make_shared<Buffer<float>>(chunk.range.size());
+  KUMO_RETURN_IF_ERROR(
+      backend_->Read(vector + chunk.range.begin, BytesOf(chunk.range), copy->data()));
+  return Payload{copy, std::as_bytes(std::as_const(*copy).span())};
+}
+
+Status Trainer::AppendCarried(const Carried& carried, TrainedBlock* block) const {
+  std::vector<const float*> vectors;
+  if (!carried.residual.empty()) vectors.push_back(carried.residual.data());
+  for (int i = 0; i < spec_.optimiser_slots; ++i) {
+    vectors.push_back(carried.optimiser.data() + i * spec_.layout.size());
+  }
   for (const Chunk& chunk : session_->map().chunks()) {
     if (chunk.segment == Segment::kStatistics) continue;
-    int slot = 0;
-    const auto add = [&](const Buffer<float>& vector) {
-      block->carried.push_back(
-          {chunk.index, slot++,
-           Pack(vector.span().subspan(chunk.range.begin, chunk.range.size()))});
-    };
-    if (!carried.residual.empty()) add(carried.residual);
-    for (const Buffer<float>& vector : carried.optimiser) add(vector);
+    for (size_t slot = 0; slot < vectors.size(); ++slot) {
+      KUMO_ASSIGN_OR_RETURN(Payload payload, ReadChunk(vectors[slot], chunk));
+      block->carried.push_back({chunk.index, static_cast<int>(slot), std::move(payload)});
+    }
   }
+  return OkStatus();
 }
 
 Result<wire::Metrics> Trainer::Evaluate(const EvaluateAction& evaluate) {
-  Buffer<float>& vector = evaluate.vector == wire::START ? base_ : evaluated_;
+  DeviceArray<float>& vector = evaluate.vector == wire::START ? base_ : evaluated_;
   return EvaluateRange(
       session_->plan().EvaluationSamples(spec_.validation_samples, evaluate.partition),
-      vector.span());
+      vector.data());
 }
 
 Result<wire::Metrics> Trainer::EvaluateAll(std::span<const float> weights) {
-  std::copy(weights.begin(), weights.end(), weights_.data());
-  return EvaluateRange({0, spec_.validation_samples}, weights_.span());
+  backend_->Write(weights.data(), weights.size_bytes(), weights_.data());
+  return EvaluateRange({0, spec_.validation_samples}, weights_.data());
 }
 
-Result<wire::Metrics> Trainer::EvaluateRange(Range samples, std::span<float> weights) {
+Result<wire::Metrics> Trainer::EvaluateRange(Range samples, float* weights) {
   wire::Metrics metrics;
-  KUMO_RETURN_IF_ERROR(net_->Bind(spec_.layout, weights, gradients_.span()));
-  validation_stream_->Start(0, samples);
+  KUMO_RETURN_IF_ERROR(net_->Bind(spec_.layout, weights, gradients_.data()));
+  validation_.stream->Start(0, samples);
   while (true) {
     if (cancelled_) return Aborted("cancelled");
-    KUMO_ASSIGN_OR_RETURN(const Minibatch minibatch, validation_stream_->Next());
-    if (minibatch.size == 0) break;
-    const Batch batch{static_cast<int>(minibatch.size), minibatch.inputs, minibatch.labels};
-    KUMO_ASSIGN_OR_RETURN(const StepResult step, net_->Evaluate(batch));
-    metrics.set_samples(metrics.samples() + minibatch.size);
-    metrics.set_loss_sum(metrics.loss_sum() + step.loss_sum);
-    metrics.set_correct(metrics.correct() + step.correct);
+    KUMO_ASSIGN_OR_RETURN(const int size, LoadNext(&validation_));
+    if (size == 0) break;
+    net_->Evaluate();
+    metrics.set_samples(metrics.samples() + size);
   }
-  KUMO_RETURN_IF_ERROR(net_->Bind(spec_.layout, weights_.span(), gradients_.span()));
+  KUMO_RETURN_IF_ERROR(net_->Bind(spec_.layout, weights_.data(), gradients_.data()));
+  KUMO_RETURN_IF_ERROR(TakeSums(&metrics));
   return metrics;
+}
+
+// What the net has added up, waited for.
+Status Trainer::TakeSums(wire::Metrics* metrics) {
+  KUMO_ASSIGN_OR_RETURN(const StepResult sums, net_->TakeSums());
+  metrics->set_loss_sum(sums.loss_sum);
+  metrics->set_correct(sums.correct);
+  return OkStatus();
 }
 
 }  // namespace kumo

@@ -1,9 +1,10 @@
 // A worker's arithmetic: the weights on its device, the network, the local optimiser, and what each
 // leased partition carries from round to round.
 //
-// Four flat vectors of the layout: `base` (what blocks start from), `weights` (moved by a block),
-// `gradients`, and `evaluated` (only where the update rule keeps the evaluated weights apart); one
-// more per slot of the local optimiser, and per partition one for the codec's residual.
+// Four flat vectors of the layout in the device's memory: `base` (what blocks start from),
+// `weights` (moved by a block), `gradients`, and `evaluated` (only where the update rule keeps the
+// evaluated weights apart); one more per slot of the local optimiser, and per partition one for the
+// codec's residual. A block's steps are queued on the device; the host waits for its end alone.
 //
 // Used by one thread at a time: the runtime runs everything here on its compute thread, in order.
 #pragma once
@@ -66,39 +67,53 @@ class Trainer {
 
  private:
   struct Carried {
-    Buffer<float> residual;                // empty where the codec needs none
-    std::vector<Buffer<float>> optimiser;  // where the local optimiser is not reset
+    DeviceArray<float> residual;   // empty where the codec needs none
+    DeviceArray<float> optimiser;  // all slots, where the local optimiser is not reset
+  };
+
+  // Where minibatches come from: the host, or what the device keeps.
+  struct Source {
+    std::unique_ptr<DeviceSamples> kept;  // null: the stream reads them
+    std::unique_ptr<BatchStream> stream;
   };
 
   explicit Trainer(const Experiment& experiment, const Clock* clock);
   Status OpenNetworkAndData();
+  Source MakeSource(const Dataset& dataset, BatchOrder order, int minibatch);
+  Result<int> LoadNext(Source* source);
+  Status TakeSums(wire::Metrics* metrics);
 
+  // `count` vectors of the layout, one after the other.
+  DeviceArray<float> MakeVectors(int count, const std::string& what) const;
   Carried MakeCarried() const;
   void StartRange(const TrainAction& train);
   void StartNextRange(const TrainAction& train);
   Result<wire::Metrics> Minibatches(const TrainAction& train, Carried* carried);
-  void OptimiserStep(const TrainAction& train, int minibatch, Carried* carried);
-  Result<Payload> Encode(const TrainAction& train, const Chunk& chunk, Carried* carried);
-  Result<wire::Metrics> EvaluateRange(Range samples, std::span<float> weights);
+  StepParameters ParametersOf(const TrainAction& train, int minibatch,
+                              const Carried& carried) const;
+  void OptimiserStep(Carried* carried);
+  Result<std::vector<Payload>> Encode(const TrainAction& train, Carried* carried);
+  Result<wire::Metrics> EvaluateRange(Range samples, float* weights);
+  Result<Payload> ReadChunk(const float* vector, const Chunk& chunk) const;
   std::string TensorAt(int64_t position) const;
-  void AppendCarried(const Carried& carried, TrainedBlock* block) const;
+  Status AppendCarried(const Carried& carried, TrainedBlock* block) const;
 
   const Experiment experiment_;
   const Clock* const clock_;
   const Session* session_ = nullptr;
+  std::unique_ptr<Backend> backend_;  // outlives what follows
   std::unique_ptr<Net> net_;
   Datasets datasets_;
   JobSpec spec_;
   std::unique_ptr<Optimiser> optimiser_;  // block mode's local one
   std::optional<Schedule> schedule_;
 
-  std::unique_ptr<BatchStream> train_stream_;
-  std::unique_ptr<BatchStream> validation_stream_;
+  Source train_;
+  Source validation_;
   std::optional<std::pair<int64_t, int>> started_;  // round and partition whose range comes next
 
-  Buffer<float> base_, weights_, gradients_, evaluated_;
-  std::vector<Buffer<float>> optimiser_slots_;  // where they are reset with each block
-  Buffer<float> difference_;                    // of one chunk
+  DeviceArray<float> base_, weights_, gradients_, evaluated_;
+  DeviceArray<float> optimiser_slots_;  // all, where they are reset with each block
   std::atomic<bool> cancelled_{false};
   std::map<int, Carried> carried_;  // by leased partition
 };

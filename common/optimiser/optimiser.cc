@@ -40,6 +40,7 @@ class KernelOptimiser final : public Optimiser {
   KernelOptimiser(const OptimiserSettings& settings, const OptimiserKernel& kernel)
       : settings_(settings), kernel_(kernel) {}
 
+  std::string_view type() const override { return kernel_.name; }
   int slots() const override { return kernel_.slots; }
 
   void Step(const StepInfo& info, float scale, std::span<const float> gradient,
@@ -51,8 +52,7 @@ class KernelOptimiser final : public Optimiser {
                  weights.size());
   }
 
- private:
-  StepNumbers NumbersOf(const StepInfo& info, float scale) const {
+  StepNumbers NumbersOf(const StepInfo& info, float scale) const override {
     const OptimiserSettings& s = settings_;
     const double rate = info.learning_rate;
     StepNumbers numbers = {};
@@ -76,6 +76,7 @@ class KernelOptimiser final : public Optimiser {
     return numbers;
   }
 
+ private:
   const OptimiserSettings settings_;
   const OptimiserKernel& kernel_;
 };

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "common/isa.h"
+#include "common/optimiser/kernel.h"
 #include "common/status.h"
 
 namespace kumo {
@@ -50,8 +51,12 @@ class Optimiser {
   static constexpr int kMaxSlots = 2;
 
   virtual ~Optimiser() = default;
+  // One of OptimiserTypes().
+  virtual std::string_view type() const = 0;
   // State arrays per weight: 0 .. kMaxSlots.
   virtual int slots() const = 0;
+  // What Step computes with: for devices that step weights in their own memory.
+  virtual StepNumbers NumbersOf(const StepInfo& info, float scale) const = 0;
   // next[i] = weights[i] - step(scale * gradient[i]); `next` may be `weights` itself, nothing else
   // may overlap. Every span is equally long; slots points to slots() arrays of that length, and may
   // be null where there are none.

@@ -42,7 +42,9 @@ struct Experiment {
 
   struct Network {     // [network] (result)
     std::string file;  // text protobuf; a relative path is relative to the experiment file
-    std::string device = "cpu";   // not part of the hash
+    std::string device = "cpu";   // "cuda", "cuda:N"; not part of the hash
+    bool tf32 = false;            // on a GPU; likewise
+    bool deterministic = false;   // on a GPU; likewise
     int threads = 1;              // of one worker's arithmetic
     std::string initial_weights;  // a checkpoint to start from, or empty
   } network;

@@ -51,6 +51,14 @@ Allowed ToBelow(double min, double max) { return {.min = min, .max = max, .max_e
 Allowed OneOf(std::vector<std::string> values) { return {.values = std::move(values)}; }
 Allowed Saying(std::string text) { return {.text = std::move(text)}; }
 
+// What network.device may say.
+Allowed Devices() {
+  Allowed devices = OneOf({"cpu", "cuda"});
+  for (int i = 0; i < 16; ++i) devices.values.push_back("cuda:" + std::to_string(i));
+  devices.text = "cpu, cuda, or cuda:0 .. cuda:15";
+  return devices;
+}
+
 void AddJob(std::vector<Option>* rows) {
   rows->push_back(
       WithDefault(Row("job.name", KUMO_FIELD(job.name), "",
@@ -70,11 +78,20 @@ void AddNetwork(std::vector<Option>* rows) {
                       "relative to that file, on the command line to the working directory"),
                   "required"),
       PathKind::kBaseName));
-  rows->push_back(Row("network.device", KUMO_FIELD(network.device), "", OneOf({"cpu"}), !kResult,
-                      "What the workers compute on"));
+  rows->push_back(Row("network.device", KUMO_FIELD(network.device), "", Devices(), !kResult,
+                      "What the workers compute on: the CPU, or the GPU of that number (cuda: the "
+                      "first)"));
   rows->push_back(Row("network.threads", KUMO_FIELD(network.threads), "threads", Between(1, 1024),
                       kResult,
                       "Arithmetic threads of one worker; sums depend on it in the last bits"));
+  rows->push_back(
+      Row("network.tf32", KUMO_FIELD(network.tf32), "", Any(), !kResult,
+          "On a GPU, products of float32 numbers may be rounded to TF32: faster, with 10 "
+          "bits of mantissa instead of 23"));
+  rows->push_back(
+      Row("network.deterministic", KUMO_FIELD(network.deterministic), "", Any(), !kResult,
+          "On a GPU, only algorithms that give the same bits each time, on the same kind "
+          "of GPU"));
   rows->push_back(WithPath(
       Row("network.initial_weights", KUMO_FIELD(network.initial_weights), "", Any(), kResult,
           "A checkpoint whose weights the job starts from, relative as network.file; empty: "

@@ -1,22 +1,32 @@
-// What a device can compute: a Backend makes one Op for each layer of a net, and the Op runs that
-// layer forward and backward on the device's own arrays.
+// A device: its memory, what it can do with whole arenas, and the ops of a net's layers.
 //
-// A device keeps activations in a layout of its own (the CPU: samples in the vector lanes, see
-// cpu/layout.h), so nobody but the backend looks into them: inputs go in through LoadInputs, and
-// what comes out are sums. Parameters and their gradients are plain arrays in the order of the
-// tensor's shape. No header here names a library; backend/cpu/ and its twins do.
+// A worker's vectors (weights, gradients, residuals) are plain arrays in the device's memory, so
+// that a step never leaves it; what goes over the network is coded there. Activations are in a
+// layout of the device's own (the CPU: samples in the vector lanes, see cpu/layout.h), so nobody
+// but the backend looks into them: inputs go in through LoadInputs, and what comes out are sums. No
+// header here names a library; backend/cpu/ and its twins do.
 //
-// A Backend outlives its Ops. Neither is thread-safe: one net, one caller at a time.
+// Work is queued, and done in order: what a call writes to the device may be used by the next call,
+// and is known to the host after Read or Wait. A device that fails does nothing any more; Read and
+// Wait say why.
+//
+// A Backend outlives its arrays and ops. None is thread-safe: one caller at a time.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "common/buffer.h"
+#include "common/codec/codec.h"
+#include "common/optimiser/optimiser.h"
+#include "common/parameter_layout.h"
+#include "common/status.h"
 #include "models/tensor.h"
 
 namespace kumo {
@@ -68,7 +78,15 @@ struct BatchNormalisationSpec {
 struct Pass {
   int batch = 0;  // samples, at most the max_batch the op was made for
   bool training = false;
+};
+
+// What changes from one training step to the next.
+struct StepParameters {
   StepStreams streams;
+  const Optimiser* optimiser = nullptr;  // the local one, borrowed while steps run; null: none
+  // For weights that are decayed and for those that are not.
+  StepInfo decayed;
+  StepInfo undecayed;
 };
 
 // One layer's arithmetic. What Backward needs from Forward beyond input and output (masks, the
@@ -95,20 +113,100 @@ class Op {
   virtual int64_t bytes() const { return 0; }
 };
 
+// A data set in a device's memory; see Backend::KeepSamples.
+class DeviceSamples {
+ public:
+  virtual ~DeviceSamples() = default;
+  virtual int64_t bytes() const = 0;
+};
+
 // The end of a net.
 class LossOp {
  public:
   virtual ~LossOp() = default;
-  // Of `batch` samples; labels are host memory and in range. grad_scores, unless null, becomes the
+  // Of `batch` samples, labels in range; adds to *sums. grad_scores, unless null, becomes the
   // gradient of the mean loss.
-  virtual StepResult Run(int batch, const float* scores, std::span<const int32_t> labels,
-                         float* grad_scores) = 0;
+  virtual void Run(int batch, const float* scores, const int32_t* labels, float* grad_scores,
+                   StepResult* sums) = 0;
 };
 
 class Backend {
  public:
   virtual ~Backend() = default;
   virtual std::string name() const = 0;
+
+  // --- Memory
+
+  // Zeroed, aligned to 64 bytes. Null when there is not enough (Wait then says that `what` needed
+  // how much) or something has failed before. DeviceArray calls both.
+  virtual void* Allocate(size_t bytes, const std::string& what) = 0;
+  virtual void Free(void* memory) = 0;
+  // From the host, which may change `from` as soon as it returns.
+  virtual void Write(const void* from, size_t bytes, void* to) = 0;
+  // To the host, when everything queued before is done. The device's failure.
+  virtual Status Read(const void* from, size_t bytes, void* to) = 0;
+  // Within the device.
+  virtual void Copy(const void* from, size_t bytes, void* to) = 0;
+  virtual void Zero(void* memory, size_t bytes) = 0;
+  // Until everything queued is done. The first failure: ResourceExhausted, or Internal naming the
+  // call and the layer.
+  virtual Status Wait() = 0;
+
+  // --- Data
+
+  // A copy of a data set, one byte a pixel and a label, so that a minibatch costs no more than its
+  // indices; pixels are multiplied by `scale` when they are loaded. Null where the device reads the
+  // host's memory as fast, or has no room.
+  virtual std::unique_ptr<DeviceSamples> KeepSamples(const Shape& shape,
+                                                     std::span<const uint8_t> pixels,
+                                                     std::span<const uint8_t> labels,
+                                                     float scale) = 0;
+  // As LoadInputs, and the labels, from what KeepSamples made. Requires indices of samples there.
+  virtual void LoadSamples(const DeviceSamples& samples, std::span<const int64_t> indices,
+                           float* inputs, int32_t* labels) = 0;
+
+  // --- Whole arenas
+
+  // `to` becomes n numbers from their code, in host memory, which may change as soon as it returns.
+  virtual void Decode(const Codec& codec, std::span<const std::byte> code, int64_t n,
+                      float* to) = 0;
+  // Codec::Encode of x, or of x - minus where that is not null. `residual` is null where there is
+  // no error feedback. `code`, in host memory, and *first_bad, as Codec::Encode returns it, are
+  // there after Wait.
+  struct Encoding {
+    const Codec* codec = nullptr;
+    const float* x = nullptr;
+    const float* minus = nullptr;
+    float* residual = nullptr;
+    int64_t n = 0;
+  };
+  virtual void Encode(const Encoding& encoding, std::span<std::byte> code, int64_t* first_bad) = 0;
+  // Host memory that Encode writes into best; at least `bytes` long.
+  virtual std::shared_ptr<std::byte> MakeCode(size_t bytes) = 0;
+  // One step of n weights of a segment in place, by the current step's optimiser. `slots` as
+  // Optimiser::Step has them.
+  virtual void OptimiserStep(Segment segment, const float* gradient, int64_t n, float* weights,
+                             float* const* slots) = 0;
+
+  // --- Steps
+
+  // Of the steps from now on.
+  virtual void SetStep(const StepParameters& step) = 0;
+  // Does `work`, which queues a step. For the same key it is always the same work on the same
+  // arrays, but for what SetStep sets: a device may record it once and then repeat what it has
+  // recorded.
+  struct StepKey {
+    int batch = 0;
+    bool optimises = false;
+    const void* state =
+        nullptr;  // what else tells works apart: an array that only one of them uses
+    auto operator<=>(const StepKey&) const = default;
+  };
+  virtual void Repeat(const StepKey& key, const std::function<void()>& work) = 0;
+  // For whom ops are called from now on: a layer's name, for failures; borrowed until the next one.
+  virtual void SetPlace(const std::string* place) = 0;
+
+  // --- Layers
 
   // Floats of an activation array of `batch` samples.
   virtual int64_t ActivationSize(const Shape& shape, int batch) const = 0;
@@ -129,6 +227,42 @@ class Backend {
   virtual std::unique_ptr<Op> MakeBatchNormalisation(const BatchNormalisationSpec& spec,
                                                      int max_batch) = 0;
   virtual std::unique_ptr<LossOp> MakeSoftmaxCrossEntropy(const Shape& shape, int max_batch) = 0;
+};
+
+// Numbers in a device's memory, zero at the start. Moved, not copied.
+template <typename T>
+class DeviceArray {
+ public:
+  DeviceArray() = default;
+  // `what` it is for, as an error is to name it. See Backend::Allocate.
+  DeviceArray(Backend& backend, int64_t size, const std::string& what)
+      : backend_(&backend),
+        data_(static_cast<T*>(backend.Allocate(static_cast<size_t>(size) * sizeof(T), what))),
+        size_(size) {}
+  DeviceArray(DeviceArray&& other) noexcept
+      : backend_(other.backend_),
+        data_(std::exchange(other.data_, nullptr)),
+        size_(std::exchange(other.size_, 0)) {}
+  DeviceArray& operator=(DeviceArray&& other) noexcept {
+    std::swap(backend_, other.backend_);
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~DeviceArray() {
+    if (data_ != nullptr) backend_->Free(data_);
+  }
+
+  T* data() { return data_; }
+  const T* data() const { return data_; }
+  int64_t size() const { return size_; }
+  int64_t bytes() const { return size_ * static_cast<int64_t>(sizeof(T)); }
+  bool empty() const { return size_ == 0; }
+
+ private:
+  Backend* backend_ = nullptr;
+  T* data_ = nullptr;
+  int64_t size_ = 0;
 };
 
 }  // namespace kumo

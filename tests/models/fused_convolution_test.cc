@@ -47,7 +47,7 @@ class FusedConvolutionTest : public testing::TestWithParam<Geometry> {
   // The gradient of sum y^2 / 2, with one op or with two.
   Outcome Run(int threads, bool fused) {
     const auto backend = MakeCpuBackend(threads);
-    const Pass pass = {kBatch, true, {}};
+    const Pass pass = {kBatch, true};
     const auto array = [&](const Shape& shape) {
       return Buffer<float>(backend->ActivationSize(shape, kBatch));
     };

@@ -1,19 +1,22 @@
 // The conformance test of the registry: every layer agrees with a plain reference and its gradients
-// with differences of its own values, on every instruction-set level of this machine, with one
-// thread and with three.
+// with differences of its own values, on every instruction-set level of this machine with one
+// thread and with three, and on its GPU.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <numeric>
+#include <functional>
+#include <memory>
 #include <set>
+#include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
-#include "common/buffer.h"
 #include "common/rng.h"
 #include "models/backend/cpu/cpu_backend.h"
+#include "models/backend/cuda/cuda_backend.h"
 #include "models/layers/layer.h"
 #include "models/losses/loss.h"
 #include "tests/models/layer_cases.h"
@@ -27,16 +30,23 @@ constexpr int kIndex = 3;
 const StepStreams kStreams = {11, 2, 5, 7};
 
 struct Setting {
-  Isa isa;
-  int threads;
+  std::string name;
+  std::function<std::unique_ptr<Backend>()> make;
 };
 
+// The CPU on every level, and a GPU where there is one.
 std::vector<Setting> Settings() {
   std::vector<Setting> settings;
   for (const Isa isa : {Isa::kBaseline, Isa::kV3, Isa::kV4}) {
     if (isa > DetectIsa()) continue;
-    settings.push_back({isa, 1});
-    settings.push_back({isa, 3});
+    for (const int threads : {1, 3}) {
+      settings.push_back({"level " + std::to_string(static_cast<int>(isa)) + ", " +
+                              std::to_string(threads) + " threads",
+                          [=] { return MakeCpuBackend(threads, isa); }});
+    }
+  }
+  if (MakeCudaBackend({}).ok()) {
+    settings.push_back({"cuda", [] { return MakeCudaBackend({}).value(); }});
   }
   return settings;
 }
@@ -70,10 +80,10 @@ int64_t SumOfSizes(std::span<const float> x) {
 reference::Numbers Doubles(const std::vector<float>& x) { return {x.begin(), x.end()}; }
 
 // One layer on one backend, seen from outside: samples x channels x height x width.
-class LayerOnCpu {
+class LayerOnDevice {
  public:
-  LayerOnCpu(const LayerCase& layer_case, const Setting& setting)
-      : shape_(layer_case.input), backend_(MakeCpuBackend(setting.threads, setting.isa)) {
+  LayerOnDevice(const LayerCase& layer_case, const Setting& setting)
+      : shape_(layer_case.input), backend_(setting.make()) {
     CHECK(google::protobuf::TextFormat::ParseFromString(layer_case.text, &layer_));
     Result<LayerPlan> plan = FindLayerKind(layer_.kind_case())->plan({layer_, shape_, kIndex});
     CHECK(plan.ok()) << plan.status().message();
@@ -98,22 +108,27 @@ class LayerOnCpu {
   std::vector<float> Forward(const std::vector<float>& x, int batch, bool training) {
     if (op_ == nullptr) return x;
     Bind();
+    StepParameters step;
+    step.streams = kStreams;
+    backend_->SetStep(step);
     input_ = Load(shape_, batch, x);
-    output_ = Buffer<float>(backend_->ActivationSize(plan_.output, batch));
-    op_->Forward({batch, training, kStreams}, input_.data(), output_.data());
+    output_ = Activation(plan_.output, batch);
+    op_->Forward({batch, training}, input_.data(), output_.data());
     return StoreAs(plan_.output, batch, output_);
   }
 
   // After a Forward.
   std::vector<float> Backward(const std::vector<float>& dy, int batch) {
     if (op_ == nullptr) return dy;
-    const Buffer<float> grad_output = Load(plan_.output, batch, dy);
-    Buffer<float> grad_input(backend_->ActivationSize(shape_, batch));
-    std::fill(grad_input.span().begin(), grad_input.span().end(), 1e6f);
-    op_->Backward({batch, true, kStreams}, input_.data(), output_.data(), grad_output.data(),
+    const DeviceArray<float> grad_output = Load(plan_.output, batch, dy);
+    DeviceArray<float> grad_input = Activation(shape_, batch);
+    const std::vector<float> wrong(static_cast<size_t>(grad_input.size()), 1e6f);
+    Write(wrong, &grad_input);
+    op_->Backward({batch, true}, input_.data(), output_.data(), grad_output.data(),
                   grad_input.data());
+    for (size_t t = 0; t < gradients_.size(); ++t) gradients_[t] = Read(device_gradients_[t]);
     const std::vector<float> dx = StoreAs(shape_, batch, grad_input);
-    EXPECT_EQ(SumOfSizes(grad_input.span()), SumOfSizes(dx)) << "padding must hold zeros";
+    EXPECT_EQ(SumOfSizes(Read(grad_input)), SumOfSizes(dx)) << "padding must hold zeros";
     return dx;
   }
 
@@ -121,16 +136,39 @@ class LayerOnCpu {
   void Bind() {
     std::vector<float*> weights;
     std::vector<float*> gradients;
-    for (auto& tensor : weights_) weights.push_back(tensor.data());
-    for (auto& tensor : gradients_) gradients.push_back(tensor.data());
+    device_weights_.clear();
+    device_gradients_.clear();
+    for (size_t t = 0; t < weights_.size(); ++t) {
+      device_weights_.push_back(OnDevice(weights_[t]));
+      device_gradients_.push_back(OnDevice(gradients_[t]));
+      weights.push_back(device_weights_.back().data());
+      gradients.push_back(device_gradients_.back().data());
+    }
     op_->Bind(weights, gradients);
   }
-  Buffer<float> Load(const Shape& shape, int batch, const std::vector<float>& from) {
-    Buffer<float> to(backend_->ActivationSize(shape, batch));
+  void Write(const std::vector<float>& from, DeviceArray<float>* to) {
+    backend_->Write(from.data(), from.size() * sizeof(float), to->data());
+  }
+  DeviceArray<float> OnDevice(const std::vector<float>& from) {
+    DeviceArray<float> to(*backend_, static_cast<int64_t>(from.size()), "a tensor");
+    Write(from, &to);
+    return to;
+  }
+  std::vector<float> Read(const DeviceArray<float>& from) {
+    std::vector<float> to(static_cast<size_t>(from.size()));
+    const Status read = backend_->Read(from.data(), static_cast<size_t>(from.bytes()), to.data());
+    EXPECT_TRUE(read.ok()) << read.message();
+    return to;
+  }
+  DeviceArray<float> Activation(const Shape& shape, int batch) {
+    return {*backend_, backend_->ActivationSize(shape, batch), "an activation"};
+  }
+  DeviceArray<float> Load(const Shape& shape, int batch, const std::vector<float>& from) {
+    DeviceArray<float> to = Activation(shape, batch);
     backend_->LoadInputs(shape, batch, from.data(), to.data());
     return to;
   }
-  std::vector<float> StoreAs(const Shape& shape, int batch, const Buffer<float>& from) {
+  std::vector<float> StoreAs(const Shape& shape, int batch, const DeviceArray<float>& from) {
     std::vector<float> to(static_cast<size_t>(batch * shape.size()));
     backend_->StoreOutputs(shape, batch, from.data(), to.data());
     return to;
@@ -143,8 +181,10 @@ class LayerOnCpu {
   std::unique_ptr<Op> op_;
   std::vector<std::vector<float>> weights_;
   std::vector<std::vector<float>> gradients_;
-  Buffer<float> input_;
-  Buffer<float> output_;
+  std::vector<DeviceArray<float>> device_weights_;
+  std::vector<DeviceArray<float>> device_gradients_;
+  DeviceArray<float> input_;
+  DeviceArray<float> output_;
 };
 
 class LayerTest : public testing::TestWithParam<LayerCase> {};
@@ -152,7 +192,7 @@ class LayerTest : public testing::TestWithParam<LayerCase> {};
 TEST_P(LayerTest, AgreesWithThePlainReference) {
   const LayerCase& layer_case = GetParam();
   for (const Setting& setting : Settings()) {
-    LayerOnCpu layer(layer_case, setting);
+    LayerOnDevice layer(layer_case, setting);
     Rng rng(2, RngPurpose::kTest);
     // One vector, less than one, more than one tile of vectors, and back.
     for (const int batch : {16, 5, kMaxBatch, 33, 1}) {
@@ -167,8 +207,7 @@ TEST_P(LayerTest, AgreesWithThePlainReference) {
         ASSERT_EQ(y.size(), expected.size());
         for (size_t i = 0; i < y.size(); ++i) {
           ASSERT_NEAR(static_cast<double>(y[i]), expected[i], 2e-5 * (1 + std::abs(expected[i])))
-              << "number " << i << ", batch " << batch << ", level "
-              << static_cast<int>(setting.isa);
+              << "number " << i << ", batch " << batch << ", " << setting.name;
         }
       }
     }
@@ -185,7 +224,7 @@ double Objective(const std::vector<float>& y, const std::vector<float>& weight) 
 }
 
 // Central differences of the objective with respect to `*at`.
-double Difference(LayerOnCpu* layer, const std::vector<float>& x, int batch,
+double Difference(LayerOnDevice* layer, const std::vector<float>& x, int batch,
                   const std::vector<float>& weight, float* at) {
   constexpr float kStep = 2e-3f;
   const float before = *at;
@@ -203,7 +242,7 @@ TEST_P(LayerTest, GradientsAreThoseOfItsValues) {
   const LayerCase& layer_case = GetParam();
   constexpr int kBatch = 5;
   for (const Setting& setting : Settings()) {
-    LayerOnCpu layer(layer_case, setting);
+    LayerOnDevice layer(layer_case, setting);
     Rng rng(3, RngPurpose::kTest);
     std::vector<float> x = SpacedNumbers(kBatch * layer_case.input.size(), &rng);
     const std::vector<float> y = layer.Forward(x, kBatch, true);
@@ -259,7 +298,7 @@ class ActivationAccuracyTest : public testing::Test {
     double worst = 0;
     for (const Setting& setting : Settings()) {
       const Shape shape = {20000};
-      LayerOnCpu layer({"", shape, text}, setting);
+      LayerOnDevice layer({"", shape, text}, setting);
       std::vector<float> x;
       for (int64_t i = 0; i < shape.size(); ++i) {
         const double size = std::exp(static_cast<double>(i) / 20000.0 * 20 - 16);
@@ -290,7 +329,7 @@ TEST_F(ActivationAccuracyTest, ActivationsKeepNotANumber) {
   for (const char* text :
        {R"(name: "l" tanh {})", R"(name: "l" sigmoid {})", R"(name: "l" relu {})"}) {
     for (const Setting& setting : Settings()) {
-      LayerOnCpu layer({"", {1}, text}, setting);
+      LayerOnDevice layer({"", {1}, text}, setting);
       EXPECT_TRUE(std::isnan(layer.Forward({std::nanf("")}, 1, true)[0])) << text;
     }
   }
@@ -307,15 +346,23 @@ TEST(SoftmaxCrossEntropyTest, LossAndGradientAgreeWithThePlainReference) {
   scores[10] = -300.0f;
   std::vector<int32_t> labels;
   for (int n = 0; n < kBatch; ++n) labels.push_back(static_cast<int32_t>(rng.NextBelow(kClasses)));
-  Buffer<float> device(backend->ActivationSize({kClasses}, kBatch));
-  Buffer<float> gradient(device.size());
-  std::fill(gradient.span().begin(), gradient.span().end(), 1e6f);
+  const int64_t size = backend->ActivationSize({kClasses}, kBatch);
+  DeviceArray<float> device(*backend, size, "scores");
+  DeviceArray<float> gradient(*backend, size, "their gradients");
+  const std::vector<float> wrong(static_cast<size_t>(size), 1e6f);
+  backend->Write(wrong.data(), wrong.size() * sizeof(float), gradient.data());
+  DeviceArray<int32_t> device_labels(*backend, kBatch, "labels");
+  backend->Write(labels.data(), labels.size() * sizeof(int32_t), device_labels.data());
+  DeviceArray<StepResult> sums(*backend, 1, "sums");
   backend->LoadInputs({kClasses}, kBatch, scores.data(), device.data());
-  const StepResult result = loss->Run(kBatch, device.data(), labels, gradient.data());
+  loss->Run(kBatch, device.data(), device_labels.data(), gradient.data(), sums.data());
+  StepResult result;
+  ASSERT_TRUE(backend->Read(sums.data(), sizeof(result), &result).ok());
   std::vector<float> found(scores.size());
   backend->StoreOutputs({kClasses}, kBatch, gradient.data(), found.data());
-
-  EXPECT_EQ(SumOfSizes(gradient.span()), SumOfSizes(found)) << "padding must hold zeros";
+  std::vector<float> all(static_cast<size_t>(size));
+  ASSERT_TRUE(backend->Read(gradient.data(), all.size() * sizeof(float), all.data()).ok());
+  EXPECT_EQ(SumOfSizes(all), SumOfSizes(found)) << "padding must hold zeros";
 
   double loss_sum = 0;
   int64_t correct = 0;

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "common/rng.h"
+#include "models/backend/cpu/cpu_backend.h"
 
 namespace kumo {
 namespace {
@@ -45,7 +46,8 @@ model::Network SmallNetwork() {
 // A net with its arenas.
 struct Trained {
   Trained(const model::Network& network, int max_batch, int threads = 1, uint64_t seed = 1) {
-    Result<std::unique_ptr<Net>> made = Net::Make(network, {max_batch, threads});
+    backend = MakeCpuBackend(threads);
+    Result<std::unique_ptr<Net>> made = Net::Make(network, max_batch, backend.get());
     CHECK(made.ok()) << made.status().message();
     net = std::move(made).value();
     Result<ParameterLayout> own = ParameterLayout::Make(net->tensors());
@@ -54,18 +56,27 @@ struct Trained {
     weights.resize(layout.size());
     gradients.resize(layout.size());
     CHECK(net->InitialWeights(seed, layout, weights).ok());
-    CHECK(net->Bind(layout, weights, gradients).ok());
+    CHECK(net->Bind(layout, weights.data(), gradients.data()).ok());
   }
   StepResult Step(const Batch& batch, const StepStreams& streams = {}) {
-    Result<StepResult> result = net->TrainStep(batch, streams);
-    CHECK(result.ok()) << result.status().message();
-    return *result;
+    CHECK(net->Load(batch).ok());
+    StepParameters step;
+    step.streams = streams;
+    backend->SetStep(step);
+    net->Train();
+    return net->TakeSums().value();
+  }
+  StepResult Evaluate(const Batch& batch) {
+    CHECK(net->Load(batch).ok());
+    net->Evaluate();
+    return net->TakeSums().value();
   }
   void Descend(float rate) {
     const Range trained = {0, layout.segment(Segment::kUndecayed).end};
     for (int64_t i = 0; i < trained.end; ++i) weights[i] -= rate * gradients[i];
   }
 
+  std::unique_ptr<Backend> backend;
   std::unique_ptr<Net> net;
   ParameterLayout layout;
   std::vector<float> weights;
@@ -112,10 +123,9 @@ TEST(NetTest, LossOfLeNetGoesDown) {
     lenet.Descend(0.02f);
     lenet.Step(samples.Slice(0, 32));
   }
-  const Result<StepResult> last = lenet.net->Evaluate(samples.Slice(0, 32));
-  ASSERT_TRUE(last.ok());
-  EXPECT_LT(last->loss_sum / 32, 0.25 * first);
-  EXPECT_GE(last->correct, 30);
+  const StepResult last = lenet.Evaluate(samples.Slice(0, 32));
+  EXPECT_LT(last.loss_sum / 32, 0.25 * first);
+  EXPECT_GE(last.correct, 30);
 }
 
 TEST(NetTest, TheSameStepsGiveTheSameBits) {
@@ -141,7 +151,7 @@ TEST(NetTest, WhatRanBeforeAndTheLargestBatchDoNotMatter) {
   const std::vector<float> start = used.weights;
   for (const int size : {70, 16, 33, 1, 64}) {
     used.Step(samples.Slice(70 - size, size), {1, 2, 3, static_cast<uint64_t>(size)});
-    ASSERT_TRUE(used.net->Evaluate(samples.Slice(0, size)).ok());
+    used.Evaluate(samples.Slice(0, size));
   }
   std::copy(start.begin(), start.end(), used.weights.begin());
   const StepStreams streams = {9, 1, 4, 2};
@@ -237,7 +247,7 @@ TEST(NetTest, RunningStatisticsMoveInTrainingOnly) {
   const Range statistics = net.layout.segment(Segment::kStatistics);
   ASSERT_EQ(statistics.size(), 10);
   const std::vector<float> start = net.weights;
-  ASSERT_TRUE(net.net->Evaluate(samples.Slice(0, 16)).ok());
+  net.Evaluate(samples.Slice(0, 16));
   EXPECT_EQ(net.weights, start);
   net.Step(samples.Slice(0, 16));
   for (int64_t i = 0; i < net.layout.size(); ++i) {
@@ -259,9 +269,8 @@ TEST(NetTest, RunningStatisticsSettleOnTheMinibatchs) {
   const Samples samples(*net.net, 21);
   StepResult trained;
   for (int i = 0; i < 60; ++i) trained = net.Step(samples.Slice(0, 21));
-  const Result<StepResult> used = net.net->Evaluate(samples.Slice(0, 21));
-  ASSERT_TRUE(used.ok());
-  EXPECT_NEAR(used->loss_sum, trained.loss_sum, 1e-4);
+  const StepResult used = net.Evaluate(samples.Slice(0, 21));
+  EXPECT_NEAR(used.loss_sum, trained.loss_sum, 1e-4);
 }
 
 TEST(NetTest, DropoutFollowsItsStreamsAndNothingElse) {
@@ -315,10 +324,9 @@ TEST(NetTest, BadBatchesAreRefusedAndChangeNothing) {
                        {0, {}, {}},
                        samples.Slice(0, 5)};
   for (const Batch& batch : bad) {
-    EXPECT_EQ(net.net->TrainStep(batch, {}).status().code(), StatusCode::kInvalidArgument);
-    EXPECT_EQ(net.net->Evaluate(batch).status().code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(net.net->Load(batch).code(), StatusCode::kInvalidArgument);
   }
-  EXPECT_THAT(net.net->TrainStep(bad[0], {}).status().message(),
+  EXPECT_THAT(net.net->Load(bad[0]).message(),
               HasSubstr("label 4 of sample 1 of the minibatch is outside the 4 classes"));
   EXPECT_EQ(net.weights, weights);
 }
@@ -326,16 +334,16 @@ TEST(NetTest, BadBatchesAreRefusedAndChangeNothing) {
 TEST(NetTest, AnotherNetworksLayoutIsRefused) {
   Trained small(SmallNetwork(), 4);
   Trained lenet(Zoo("mnist_lenet"), 4);
-  const Status status = small.net->Bind(lenet.layout, lenet.weights, lenet.gradients);
+  const Status status = small.net->Bind(lenet.layout, lenet.weights.data(), lenet.gradients.data());
   EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(status.message(), HasSubstr("conv"));
-  EXPECT_EQ(small.net->Bind(small.layout, lenet.weights, lenet.gradients).code(),
+  EXPECT_EQ(small.net->InitialWeights(1, small.layout, lenet.weights).code(),
             StatusCode::kFailedPrecondition);
 }
 
 TEST(NetTest, OptionsOutOfRangeAreRefused) {
-  EXPECT_FALSE(Net::Make(SmallNetwork(), {0, 1}).ok());
-  EXPECT_FALSE(Net::Make(SmallNetwork(), {1, 0}).ok());
+  const auto backend = MakeCpuBackend(1);
+  EXPECT_FALSE(Net::Make(SmallNetwork(), 0, backend.get()).ok());
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "common/file.h"
 #include "data/digit_set.h"
+#include "models/backend/cpu/cpu_backend.h"
 #include "models/network.h"
 
 #include <unistd.h>
@@ -137,9 +138,11 @@ class TrainerTest : public testing::Test {
   static void WalkThrough(const Worker& worker, int64_t round, int partition,
                           std::vector<float>* weights, Step step) {
     const Experiment& e = worker.experiment;
-    auto net = Net::Make(*LoadNetwork(e.network.file), {e.sync.minibatch, 1}).value();
+    const auto backend = MakeCpuBackend(1);
+    const auto net =
+        Net::Make(*LoadNetwork(e.network.file), e.sync.minibatch, backend.get()).value();
     std::vector<float> gradients(worker.layout().size());
-    ASSERT_TRUE(net->Bind(worker.layout(), *weights, gradients).ok());
+    ASSERT_TRUE(net->Bind(worker.layout(), weights->data(), gradients.data()).ok());
     BatchStream stream(worker.trainer->datasets().train.get(),
                        {.order = BatchOrder::kShuffled,
                         .seed = e.job.seed,
@@ -151,10 +154,12 @@ class TrainerTest : public testing::Test {
     for (uint64_t i = 0;; ++i) {
       const Minibatch batch = stream.Next().value();
       if (batch.size == 0) break;
-      ASSERT_TRUE(net->TrainStep({static_cast<int>(batch.size), batch.inputs, batch.labels},
-                                 {e.job.seed, static_cast<uint64_t>(partition),
-                                  static_cast<uint64_t>(round), i})
-                      .ok());
+      ASSERT_TRUE(net->Load({static_cast<int>(batch.size), batch.inputs, batch.labels}).ok());
+      StepParameters parameters;
+      parameters.streams = {e.job.seed, static_cast<uint64_t>(partition),
+                            static_cast<uint64_t>(round), i};
+      backend->SetStep(parameters);
+      net->Train();
       step(static_cast<int>(i), gradients);
     }
   }

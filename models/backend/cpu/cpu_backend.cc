@@ -1,10 +1,13 @@
 #include "models/backend/cpu/cpu_backend.h"
 
 #include <cstdint>
+#include <cstring>
+#include <functional>
 #include <optional>
 
 #include <glog/logging.h>
 
+#include "common/buffer.h"
 #include "models/backend/cpu/ops.h"
 
 namespace kumo {
@@ -18,9 +21,67 @@ class CpuBackend final : public Backend {
                 KUMO_AT_ISA(isa, kElementwise),
                 KUMO_AT_ISA(isa, kPooling),
                 KUMO_AT_ISA(isa, kBatchNormalisation),
-                ThreadPool(threads - 1)} {}
+                ThreadPool(threads - 1),
+                {}} {}
 
   std::string name() const override { return "cpu"; }
+
+  // Memory that cannot be had ends the process, as everywhere on the host.
+  void* Allocate(size_t bytes, const std::string&) override {
+    return bytes == 0 ? nullptr : AllocateAligned(bytes);
+  }
+  void Free(void* memory) override { FreeAligned(memory); }
+  void Write(const void* from, size_t bytes, void* to) override { Copy(from, bytes, to); }
+  Status Read(const void* from, size_t bytes, void* to) override {
+    Copy(from, bytes, to);
+    return OkStatus();
+  }
+  void Copy(const void* from, size_t bytes, void* to) override {
+    if (bytes > 0) std::memcpy(to, from, bytes);
+  }
+  void Zero(void* memory, size_t bytes) override {
+    if (bytes > 0) std::memset(memory, 0, bytes);
+  }
+  Status Wait() override { return OkStatus(); }
+
+  std::unique_ptr<DeviceSamples> KeepSamples(const Shape&, std::span<const uint8_t>,
+                                             std::span<const uint8_t>, float) override {
+    return nullptr;
+  }
+  void LoadSamples(const DeviceSamples&, std::span<const int64_t>, float*, int32_t*) override {
+    LOG(FATAL) << "the CPU keeps no samples";
+  }
+
+  void Decode(const Codec& codec, std::span<const std::byte> code, int64_t n, float* to) override {
+    codec.Decode(code, static_cast<size_t>(n), 0, {to, static_cast<size_t>(n)});
+  }
+  void Encode(const Encoding& encoding, std::span<std::byte> code, int64_t* first_bad) override {
+    const auto n = static_cast<size_t>(encoding.n);
+    const float* x = encoding.x;
+    if (encoding.minus != nullptr) {
+      if (difference_.size() < n) difference_ = Buffer<float>(n);
+      for (size_t i = 0; i < n; ++i) difference_[i] = x[i] - encoding.minus[i];
+      x = difference_.data();
+    }
+    std::span<float> residual;
+    if (encoding.residual != nullptr) residual = {encoding.residual, n};
+    *first_bad = encoding.codec->Encode({x, n}, residual, code);
+  }
+  std::shared_ptr<std::byte> MakeCode(size_t bytes) override {
+    const auto code = std::make_shared<Buffer<std::byte>>(bytes);
+    return {code, code->data()};
+  }
+  void OptimiserStep(Segment segment, const float* gradient, int64_t n, float* weights,
+                     float* const* slots) override {
+    const StepParameters& step = engine_.step;
+    const auto size = static_cast<size_t>(n);
+    step.optimiser->Step(segment == Segment::kDecayed ? step.decayed : step.undecayed, 1.0f,
+                         {gradient, size}, {weights, size}, {weights, size}, slots);
+  }
+
+  void SetStep(const StepParameters& step) override { engine_.step = step; }
+  void Repeat(const StepKey&, const std::function<void()>& work) override { work(); }
+  void SetPlace(const std::string*) override {}
 
   int64_t ActivationSize(const Shape& shape, int batch) const override {
     return shape.size() * cpu::LaneStride(batch);
@@ -64,6 +125,7 @@ class CpuBackend final : public Backend {
 
  private:
   cpu::Engine engine_;
+  Buffer<float> difference_;
 };
 
 }  // namespace

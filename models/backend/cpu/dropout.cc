@@ -30,7 +30,7 @@ class Dropout final : public Op {
       if (input != output) std::copy(input, input + n, output);
       return;
     }
-    DrawMask(pass);
+    DrawMask(pass.batch);
     engine_.elementwise.multiply(input, mask_.data(), n, output);
   }
   void Backward(const Pass& pass, const float*, const float*, const float* grad_output,
@@ -41,12 +41,13 @@ class Dropout final : public Op {
   }
 
  private:
-  void DrawMask(const Pass& pass) {
-    const int64_t lanes = LaneStride(pass.batch);
-    Rng rng(pass.streams.seed, RngPurpose::kDropout, pass.streams.partition, pass.streams.round,
-            pass.streams.step * kLayersPerStep + static_cast<uint64_t>(spec_.layer));
+  void DrawMask(int batch) {
+    const int64_t lanes = LaneStride(batch);
+    const StepStreams& streams = engine_.step.streams;
+    Rng rng(streams.seed, RngPurpose::kDropout, streams.partition, streams.round,
+            streams.step * kLayersPerStep + static_cast<uint64_t>(spec_.layer));
     const float keep = 1.0f / (1.0f - spec_.ratio);
-    for (int64_t n = 0; n < pass.batch; ++n) {
+    for (int64_t n = 0; n < batch; ++n) {
       for (int64_t i = 0; i < spec_.shape.size(); ++i) {
         mask_[i * lanes + n] = rng.NextUniform() < spec_.ratio ? 0.0f : keep;
       }

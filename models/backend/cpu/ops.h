@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "common/buffer.h"
 #include "common/parameter_layout.h"
 #include "common/thread_pool.h"
 #include "models/backend/backend.h"
@@ -23,6 +24,7 @@ struct Engine {
   const PoolingKernels& pooling;
   const BatchNormalisationKernels& batch_normalisation;
   ThreadPool pool;
+  StepParameters step;
 
   int threads() const { return pool.threads() + 1; }
   // body(i) for i in [0, n) on all threads; i's work must not depend on who does it.

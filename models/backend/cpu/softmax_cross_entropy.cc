@@ -15,8 +15,8 @@ class SoftmaxCrossEntropy final : public LossOp {
   explicit SoftmaxCrossEntropy(int64_t classes)
       : classes_(classes), exponentials_(static_cast<size_t>(classes)) {}
 
-  StepResult Run(int batch, const float* scores, std::span<const int32_t> labels,
-                 float* grad_scores) override {
+  void Run(int batch, const float* scores, const int32_t* labels, float* grad_scores,
+           StepResult* sums) override {
     const int64_t lanes = LaneStride(batch);
     StepResult result;
     for (int n = 0; n < batch; ++n) {
@@ -37,7 +37,8 @@ class SoftmaxCrossEntropy final : public LossOp {
       if (grad_scores != nullptr) Gradient(batch, n, label, sum, grad_scores);
     }
     if (grad_scores != nullptr) ZeroPadding(batch, grad_scores);
-    return result;
+    sums->loss_sum += result.loss_sum;
+    sums->correct += result.correct;
   }
 
  private:

@@ -1,0 +1,31 @@
+# KUMO_CUDA: AUTO builds the CUDA backend where nvcc, cuDNN and cuBLAS are found, ON wants them, OFF
+# leaves them out. Sets KUMO_CUDA_FOUND.
+set(KUMO_CUDA AUTO CACHE STRING "The CUDA backend: AUTO, ON or OFF")
+set_property(CACHE KUMO_CUDA PROPERTY STRINGS AUTO ON OFF)
+set(KUMO_CUDA_FOUND FALSE)
+if(KUMO_CUDA STREQUAL "OFF")
+  return()
+endif()
+
+include(CheckLanguage)
+check_language(CUDA)
+find_package(CUDAToolkit QUIET)
+find_path(KUMO_CUDNN_INCLUDE cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+find_library(KUMO_CUDNN_LIBRARY cudnn HINTS ${CUDAToolkit_LIBRARY_DIR})
+if(CMAKE_CUDA_COMPILER AND CUDAToolkit_FOUND AND KUMO_CUDNN_INCLUDE AND KUMO_CUDNN_LIBRARY)
+  set(KUMO_CUDA_FOUND TRUE)
+elseif(KUMO_CUDA STREQUAL "ON")
+  message(FATAL_ERROR "KUMO_CUDA=ON: nvcc (${CMAKE_CUDA_COMPILER}), the CUDA toolkit "
+                      "(${CUDAToolkit_VERSION}) or cuDNN (${KUMO_CUDNN_LIBRARY}) is missing")
+endif()
+if(KUMO_CUDA_FOUND)
+  # Each architecture that is still sold, and the last one's PTX for what comes.
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 86-real 89-real 90)
+  endif()
+  enable_language(CUDA)
+  # CMake 3.25 does not know that nvcc 13 speaks C++20.
+  set(CMAKE_CUDA_STANDARD_DEFAULT "")
+  string(APPEND CMAKE_CUDA_FLAGS " -std=c++20")
+  message(STATUS "CUDA ${CUDAToolkit_VERSION}, cuDNN ${KUMO_CUDNN_LIBRARY}")
+endif()

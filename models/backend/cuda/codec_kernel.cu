@@ -1,0 +1,317 @@
+// The codecs of common/codec/ with the same rounding and the same order of sums, so the same bits
+// (compiled without contraction of products and sums). 16 threads work on a bucket, each on one of
+// the codecs' 16 lanes: numbers 16 v + lane of the bucket.
+//
+// Encode reads x (and what is subtracted) and the residual once, and writes the residual and the
+// packed bytes once: memory bandwidth is the limit.
+#include <cfloat>
+#include <cstring>
+
+#include "models/backend/cuda/grid.cuh"
+
+namespace kumo::cuda {
+namespace {
+
+constexpr int kLanes = 16;
+constexpr int kVectors = static_cast<int>(Codec::kBucket) / kLanes;
+constexpr uint32_t kInfinityBits = 0x7f800000u;
+
+// The 16 threads of this bucket within their warp.
+__device__ unsigned LanesMask() { return 0xFFFFu << (threadIdx.x % kWarp / kLanes * kLanes); }
+
+// The sum of the lanes: halves added to halves, as SumOfLanes of common/lanes.h. In lane 0.
+__device__ float SumOfLanes(float value) {
+  for (int width = kLanes / 2; width > 0; width /= 2) {
+    value += __shfl_down_sync(LanesMask(), value, width, kLanes);
+  }
+  return value;
+}
+__device__ int CountOfLanes(int value) {
+  for (int width = kLanes / 2; width > 0; width /= 2) {
+    value += __shfl_down_sync(LanesMask(), value, width, kLanes);
+  }
+  return value;
+}
+__device__ float FromLane0(float value) { return __shfl_sync(LanesMask(), value, 0, kLanes); }
+
+__device__ void StoreBytes(const void* from, int bytes, std::byte* to) {
+  memcpy(to, from, static_cast<size_t>(bytes));
+}
+
+// One lane's numbers of a bucket, 0 beyond its end.
+struct LaneOfBucket {
+  int lane;
+  int count;  // of the bucket: kBucket, or fewer at the chunk's end
+  float u[kVectors];
+
+  __device__ bool has(int v) const { return kLanes * v + lane < count; }
+};
+
+struct Fp32Format {
+  static __host__ __device__ int64_t Bytes(int64_t count) { return 4 * count; }
+  __device__ static void Encode(const LaneOfBucket& b, uint32_t, float* residual, std::byte* out) {
+    for (int v = 0; v < kVectors; ++v) {
+      if (!b.has(v)) continue;
+      const int i = kLanes * v + b.lane;
+      StoreBytes(&b.u[v], 4, out + 4 * i);
+      if (residual != nullptr) residual[i] = 0.0f;
+    }
+  }
+  __device__ static float Decode(const std::byte* in, int i) {
+    float x;
+    memcpy(&x, in + 4 * i, 4);
+    return x;
+  }
+};
+
+struct Binary16 {
+  static constexpr uint32_t kLargest = 0x477fe000u;
+  static constexpr uint32_t kSmallestNormal = 0x38800000u;
+  static constexpr uint32_t kRebias = (127u - 15u) << 23;
+  static constexpr uint32_t kInfinity = 0x7c00u;
+
+  __device__ static uint16_t FromFloat(float x) {
+    const uint32_t bits = __float_as_uint(x);
+    uint32_t magnitude = bits & 0x7fffffffu;
+    magnitude = magnitude < kLargest ? magnitude : kLargest;
+    const uint32_t normal = (magnitude - kRebias + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;
+    const uint32_t subnormal =
+        __float_as_uint(__uint_as_float(magnitude) + 0.5f) - __float_as_uint(0.5f);
+    const uint32_t half = magnitude < kSmallestNormal ? subnormal : normal;
+    return static_cast<uint16_t>(half | ((bits >> 16) & 0x8000u));
+  }
+  __device__ static float ToFloat(uint16_t half) {
+    const uint32_t shifted = (half & 0x7fffu) << 13;
+    const uint32_t normal = shifted + kRebias;
+    const uint32_t subnormal = __float_as_uint(__uint_as_float(shifted + kSmallestNormal) -
+                                               __uint_as_float(kSmallestNormal));
+    uint32_t bits = shifted >= (kInfinity << 13) ? normal + kRebias : normal;
+    bits = shifted < (1u << 23) ? subnormal : bits;
+    return __uint_as_float(bits | ((half & 0x8000u) << 16));
+  }
+};
+
+struct BFloat16 {
+  static constexpr uint32_t kInfinity = 0x7f80u;
+
+  __device__ static uint16_t FromFloat(float x) {
+    const uint32_t bits = __float_as_uint(x);
+    const uint32_t magnitude = bits & 0x7fffffffu;
+    uint32_t half = (magnitude + 0x7fffu + ((magnitude >> 16) & 1u)) >> 16;
+    half = half < kInfinity ? half : kInfinity - 1u;
+    return static_cast<uint16_t>(half | ((bits >> 16) & 0x8000u));
+  }
+  __device__ static float ToFloat(uint16_t half) { return __uint_as_float(uint32_t{half} << 16); }
+};
+
+template <typename Half>
+struct HalfFormat {
+  static __host__ __device__ int64_t Bytes(int64_t count) { return 2 * count; }
+  __device__ static void Encode(const LaneOfBucket& b, uint32_t, float* residual, std::byte* out) {
+    for (int v = 0; v < kVectors; ++v) {
+      if (!b.has(v)) continue;
+      const int i = kLanes * v + b.lane;
+      const uint16_t bits = Half::FromFloat(b.u[v]);
+      StoreBytes(&bits, 2, out + 2 * i);
+      if (residual != nullptr) residual[i] = b.u[v] - Half::ToFloat(bits);
+    }
+  }
+  __device__ static float Decode(const std::byte* in, int i) {
+    uint16_t bits;
+    memcpy(&bits, in + 2 * i, 2);
+    return Half::ToFloat(bits);
+  }
+};
+
+struct Int8Format {
+  static constexpr float kLargestScale = FLT_MAX / 128.0f;
+  static constexpr float kSmallestAbsMax = 0x1p-100f;
+  static constexpr float kRound = 0x1.8p23f;
+
+  static __host__ __device__ int64_t Bytes(int64_t count) { return 4 + count; }
+  __device__ static void Encode(const LaneOfBucket& b, uint32_t absmax_bits, float* residual,
+                                std::byte* out) {
+    const float absmax = __uint_as_float(absmax_bits);
+    float scale = absmax < kSmallestAbsMax ? 0.0f : absmax / 127.0f;
+    scale = scale < kLargestScale ? scale : kLargestScale;
+    const float inverse = scale > 0.0f ? 1.0f / scale : 0.0f;
+    if (b.lane == 0) StoreBytes(&scale, 4, out);
+    for (int v = 0; v < kVectors; ++v) {
+      if (!b.has(v)) continue;
+      const int i = kLanes * v + b.lane;
+      float code = b.u[v] * inverse;
+      code = code < 127.0f ? code : 127.0f;
+      code = code > -127.0f ? code : -127.0f;
+      const float shifted = code + kRound;
+      out[4 + i] = static_cast<std::byte>(__float_as_uint(shifted));
+      if (residual != nullptr) residual[i] = b.u[v] - (shifted - kRound) * scale;
+    }
+  }
+  __device__ static float Decode(const std::byte* in, int i) {
+    float scale;
+    memcpy(&scale, in, 4);
+    return static_cast<float>(static_cast<int8_t>(in[4 + i])) * scale;
+  }
+};
+
+struct OneBitFormat {
+  static constexpr int kWordsAt = 8;
+
+  struct Levels {
+    float low;
+    float high;
+  };
+
+  static __host__ __device__ int64_t Bytes(int64_t) { return kWordsAt + Codec::kBucket / 8; }
+  __device__ static void Encode(const LaneOfBucket& b, uint32_t, float* residual, std::byte* out) {
+    float below = 0.0f;
+    float above = 0.0f;
+    uint32_t word = 0;
+    for (int v = 0; v < kVectors; ++v) {
+      const float x = b.u[v];
+      const bool one = x >= 0.0f;
+      above += one ? x : 0.0f;
+      below += one ? 0.0f : x;
+      if (one && b.has(v)) word |= 1u << v;
+    }
+    const Levels levels = Means(b, SumOfLanes(below), SumOfLanes(above), CountOfLanes(__popc(word)));
+    if (b.lane == 0) StoreBytes(&levels, kWordsAt, out);
+    StoreBytes(&word, 4, out + kWordsAt + 4 * b.lane);
+    if (residual == nullptr) return;
+    for (int v = 0; v < kVectors; ++v) {
+      if (!b.has(v)) continue;
+      residual[kLanes * v + b.lane] = b.u[v] - (b.u[v] >= 0.0f ? levels.high : levels.low);
+    }
+  }
+  __device__ static float Decode(const std::byte* in, int i) {
+    Levels levels;
+    memcpy(&levels, in, sizeof(levels));
+    uint32_t word;
+    memcpy(&word, in + kWordsAt + 4 * (i % kLanes), 4);
+    return (word >> (i / kLanes) & 1u) != 0 ? levels.high : levels.low;
+  }
+
+ private:
+  // below, above and ones: the bucket's, in lane 0. The result is every lane's.
+  __device__ static Levels Means(const LaneOfBucket& b, float below, float above, int ones) {
+    const bool huge = (__float_as_uint(below) & kInfinityBits) == kInfinityBits ||
+                      (__float_as_uint(above) & kInfinityBits) == kInfinityBits;
+    const int zeros = b.count - ones;
+    Levels levels = {zeros > 0 ? below / static_cast<float>(zeros) : 0.0f,
+                     ones > 0 ? above / static_cast<float>(ones) : 0.0f};
+    if (__shfl_sync(LanesMask(), static_cast<int>(huge), 0, kLanes) != 0) {
+      levels = MeansOfHugeNumbers(b, zeros, ones);
+    }
+    return {FromLane0(levels.low), FromLane0(levels.high)};
+  }
+  // Numbers whose sum, but not their mean, is beyond float32: in double, one after the other. Rare,
+  // so lane 0 adds up what the others hand to it.
+  __device__ static Levels MeansOfHugeNumbers(const LaneOfBucket& b, int zeros, int ones) {
+    double below = 0.0;
+    double above = 0.0;
+    for (int v = 0; v < kVectors; ++v) {
+      for (int l = 0; l < kLanes; ++l) {
+        const float x = __shfl_sync(LanesMask(), b.u[v], l, kLanes);
+        if (kLanes * v + l < b.count) (x >= 0.0f ? above : below) += static_cast<double>(x);
+      }
+    }
+    return {zeros > 0 ? static_cast<float>(below / zeros) : 0.0f,
+            ones > 0 ? static_cast<float>(above / ones) : 0.0f};
+  }
+};
+
+// Buckets before this thread's, and how many the whole grid takes at once.
+__device__ int64_t FirstBucket() { return FirstOfThread() / kLanes; }
+__device__ int64_t BucketsOfGrid() { return ThreadsOfGrid() / kLanes; }
+
+template <typename Format>
+__global__ void EncodeKernel(const float* x, const float* minus, float* residual, int64_t n,
+                             std::byte* out, unsigned long long* first_bad) {
+  constexpr int64_t kBucket = Codec::kBucket;
+  LaneOfBucket b;
+  b.lane = static_cast<int>(threadIdx.x % kLanes);
+  for (int64_t bucket = FirstBucket(); bucket * kBucket < n; bucket += BucketsOfGrid()) {
+    const int64_t begin = bucket * kBucket;
+    b.count = static_cast<int>(min(kBucket, n - begin));
+    uint32_t top = 0;
+    for (int v = 0; v < kVectors; ++v) {
+      b.u[v] = 0.0f;
+      if (!b.has(v)) continue;
+      const int64_t i = begin + kLanes * v + b.lane;
+      float u = x[i];
+      if (minus != nullptr) u -= minus[i];
+      if (residual != nullptr) u += residual[i];
+      b.u[v] = u;
+      const uint32_t magnitude = __float_as_uint(u) & 0x7fffffffu;
+      if (magnitude >= kInfinityBits) atomicMin(first_bad, static_cast<unsigned long long>(i));
+      top = max(top, magnitude);
+    }
+    for (int width = kLanes / 2; width > 0; width /= 2) {
+      top = max(top, __shfl_xor_sync(LanesMask(), top, width, kLanes));
+    }
+    Format::Encode(b, top, residual == nullptr ? nullptr : residual + begin,
+                   out + bucket * Format::Bytes(kBucket));
+  }
+}
+
+template <typename Format>
+__global__ void DecodeKernel(const std::byte* in, int64_t n, float* out) {
+  constexpr int64_t kBucket = Codec::kBucket;
+  for (int64_t i = FirstOfThread(); i < n; i += ThreadsOfGrid()) {
+    out[i] = Format::Decode(in + i / kBucket * Format::Bytes(kBucket),
+                            static_cast<int>(i % kBucket));
+  }
+}
+
+template <typename Format>
+cudaError_t LaunchEncode(const Launch& launch, const float* x, const float* minus, float* residual,
+                         int64_t n, std::byte* out, unsigned long long* first_bad) {
+  const int64_t buckets = (n + Codec::kBucket - 1) / static_cast<int64_t>(Codec::kBucket);
+  EncodeKernel<Format><<<BlocksFor(launch, buckets * kLanes), kThreads, 0, launch.stream>>>(
+      x, minus, residual, n, out, first_bad);
+  return cudaPeekAtLastError();
+}
+
+template <typename Format>
+cudaError_t LaunchDecode(const Launch& launch, const std::byte* in, int64_t n, float* out) {
+  DecodeKernel<Format><<<BlocksFor(launch, n), kThreads, 0, launch.stream>>>(in, n, out);
+  return cudaPeekAtLastError();
+}
+
+}  // namespace
+
+cudaError_t Encode(const Launch& launch, CodecId codec, const float* x, const float* minus,
+                   float* residual, int64_t n, std::byte* out, unsigned long long* first_bad) {
+  switch (codec) {
+    case CodecId::kFp32:
+      return LaunchEncode<Fp32Format>(launch, x, minus, residual, n, out, first_bad);
+    case CodecId::kFp16:
+      return LaunchEncode<HalfFormat<Binary16>>(launch, x, minus, residual, n, out, first_bad);
+    case CodecId::kBf16:
+      return LaunchEncode<HalfFormat<BFloat16>>(launch, x, minus, residual, n, out, first_bad);
+    case CodecId::kInt8:
+      return LaunchEncode<Int8Format>(launch, x, minus, residual, n, out, first_bad);
+    case CodecId::kOneBit:
+      return LaunchEncode<OneBitFormat>(launch, x, minus, residual, n, out, first_bad);
+  }
+  return cudaErrorInvalidValue;
+}
+
+cudaError_t Decode(const Launch& launch, CodecId codec, const std::byte* in, int64_t n,
+                   float* out) {
+  switch (codec) {
+    case CodecId::kFp32:
+      return LaunchDecode<Fp32Format>(launch, in, n, out);
+    case CodecId::kFp16:
+      return LaunchDecode<HalfFormat<Binary16>>(launch, in, n, out);
+    case CodecId::kBf16:
+      return LaunchDecode<HalfFormat<BFloat16>>(launch, in, n, out);
+    case CodecId::kInt8:
+      return LaunchDecode<Int8Format>(launch, in, n, out);
+    case CodecId::kOneBit:
+      return LaunchDecode<OneBitFormat>(launch, in, n, out);
+  }
+  return cudaErrorInvalidValue;
+}
+
+}  // namespace kumo::cuda

@@ -1,0 +1,284 @@
+#include "models/backend/cuda/cuda_backend.h"
+
+#include <cstring>
+#include <limits>
+#include <map>
+#include <vector>
+
+#include <glog/logging.h>
+
+#include "models/backend/cuda/engine.h"
+#include "models/backend/cuda/ops.h"
+#include "models/backend/cuda/pinned_pool.h"
+#include "models/backend/cuda/staging.h"
+
+namespace kumo {
+namespace {
+
+using cuda::Array;
+using cuda::Engine;
+using cuda::Handle;
+
+using Graph = Handle<cudaGraph_t, cudaGraphDestroy>;
+using GraphExec = Handle<cudaGraphExec_t, cudaGraphExecDestroy>;
+
+using StepKernel = cudaError_t (*)(const cuda::Launch&, const StepNumbers*, const float*, int64_t,
+                                   float*, float* const*);
+
+StepKernel KernelOf(std::string_view optimiser) {
+  if (optimiser == "sgd") return cuda::SgdStep;
+  if (optimiser == "momentum") return cuda::MomentumStep;
+  if (optimiser == "nesterov") return cuda::NesterovStep;
+  if (optimiser == "adam") return cuda::AdamStep;
+  if (optimiser == "adamw") return cuda::AdamWStep;
+  LOG(FATAL) << "the CUDA backend has no optimiser " << optimiser;
+}
+
+class CudaSamples final : public DeviceSamples {
+ public:
+  CudaSamples(Engine& engine, const Shape& shape, int64_t samples, float pixel_scale)
+      : size(shape.size()),
+        scale(pixel_scale),
+        pixels(engine, samples * shape.size(), "the data set"),
+        labels(engine, samples, "the data set's labels") {}
+  int64_t bytes() const override { return pixels.bytes() + labels.bytes(); }
+
+  const int64_t size;  // pixels of a sample
+  const float scale;
+  const Array<uint8_t> pixels;
+  const Array<uint8_t> labels;
+};
+
+class CudaBackend final : public Backend {
+ public:
+  explicit CudaBackend(std::unique_ptr<Engine> engine)
+      : engine_(std::move(engine)), staging_(*engine_, pool_) {}
+  ~CudaBackend() override { (void)engine_->Wait(); }
+
+  std::string name() const override {
+    return "cuda:" + std::to_string(engine_->options().device) + " (" + engine_->device_name() +
+           ")";
+  }
+
+  void* Allocate(size_t bytes, const std::string& what) override {
+    const Result<void*> memory = engine_->Allocate(bytes, what);
+    if (memory.ok()) return *memory;
+    engine_->Remember(memory.status());
+    return nullptr;
+  }
+  void Free(void* memory) override { engine_->Free(memory); }
+  void Write(const void* from, size_t bytes, void* to) override { staging_.Write(from, bytes, to); }
+  Status Read(const void* from, size_t bytes, void* to) override {
+    KUMO_CUDA(*engine_,
+              cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, engine_->stream()));
+    return engine_->Wait();
+  }
+  void Copy(const void* from, size_t bytes, void* to) override {
+    KUMO_CUDA(*engine_,
+              cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, engine_->stream()));
+  }
+  void Zero(void* memory, size_t bytes) override {
+    KUMO_CUDA(*engine_, cudaMemsetAsync(memory, 0, bytes, engine_->stream()));
+  }
+  Status Wait() override {
+    const Status status = engine_->Wait();
+    for (const Encoded& encoded : encoded_) *encoded.first_bad = FirstBad(*encoded.found);
+    encoded_.clear();
+    return status;
+  }
+
+  std::unique_ptr<DeviceSamples> KeepSamples(const Shape& shape, std::span<const uint8_t> pixels,
+                                             std::span<const uint8_t> labels,
+                                             float scale) override {
+    // Room is left for what is allocated later: partitions that come, the libraries' workspace.
+    if (engine_->FreeBytes() / 2 < pixels.size() + labels.size()) return nullptr;
+    auto samples =
+        std::make_unique<CudaSamples>(*engine_, shape, static_cast<int64_t>(labels.size()), scale);
+    if (!engine_->ok()) return nullptr;
+    Write(pixels.data(), pixels.size(), samples->pixels.data());
+    Write(labels.data(), labels.size(), samples->labels.data());
+    return samples;
+  }
+  void LoadSamples(const DeviceSamples& samples, std::span<const int64_t> indices, float* inputs,
+                   int32_t* labels) override {
+    const auto& kept = static_cast<const CudaSamples&>(samples);
+    const auto batch = static_cast<int64_t>(indices.size());
+    if (indices_.size() < batch)
+      indices_ = Array<int64_t>(*engine_, batch, "a minibatch's indices");
+    Write(indices.data(), indices.size_bytes(), indices_.data());
+    KUMO_CUDA(*engine_,
+              cuda::Gather(engine_->launch(), kept.pixels.data(), kept.labels.data(), kept.size,
+                           kept.scale, indices_.data(), static_cast<int>(batch), inputs, labels));
+  }
+
+  void Decode(const Codec& codec, std::span<const std::byte> code, int64_t n, float* to) override {
+    std::byte* const packed = Packed(code.size());
+    Write(code.data(), code.size(), packed);
+    KUMO_CUDA(*engine_, cuda::Decode(engine_->launch(), codec.id(), packed, n, to));
+  }
+  void Encode(const Encoding& encoding, std::span<std::byte> code, int64_t* first_bad) override;
+  std::shared_ptr<std::byte> MakeCode(size_t bytes) override;
+  void OptimiserStep(Segment segment, const float* gradient, int64_t n, float* weights,
+                     float* const* slots) override {
+    const cuda::StepBlock* step = engine_->step();
+    KUMO_CUDA(*engine_,
+              KernelOf(optimiser_)(engine_->launch(),
+                                   segment == Segment::kDecayed ? &step->decayed : &step->undecayed,
+                                   gradient, n, weights, slots));
+  }
+
+  void SetStep(const StepParameters& step) override {
+    cuda::StepBlock block;
+    block.seed = step.streams.seed;
+    block.partition = step.streams.partition;
+    block.round = step.streams.round;
+    block.step = step.streams.step;
+    if (step.optimiser != nullptr) {
+      optimiser_ = step.optimiser->type();
+      block.decayed = step.optimiser->NumbersOf(step.decayed, 1.0f);
+      block.undecayed = step.optimiser->NumbersOf(step.undecayed, 1.0f);
+    }
+    engine_->SetStep(block);
+  }
+  void Repeat(const StepKey& key, const std::function<void()>& work) override;
+  void SetPlace(const std::string* place) override { engine_->set_place(place); }
+
+  int64_t ActivationSize(const Shape& shape, int batch) const override {
+    return shape.size() * batch;
+  }
+  void LoadInputs(const Shape& shape, int batch, const float* from, float* to) override {
+    Write(from, static_cast<size_t>(shape.size() * batch) * sizeof(float), to);
+  }
+  void StoreOutputs(const Shape& shape, int batch, const float* from, float* to) override {
+    (void)Read(from, static_cast<size_t>(shape.size() * batch) * sizeof(float), to);
+  }
+
+  std::unique_ptr<Op> MakeConvolution(const ConvolutionSpec& spec,
+                                      const std::optional<PoolingSpec>& pool,
+                                      int max_batch) override {
+    return cuda::MakeConvolution(*engine_, spec, pool, max_batch);
+  }
+  std::unique_ptr<Op> MakeFullyConnected(const FullyConnectedSpec& spec, int) override {
+    return cuda::MakeFullyConnected(*engine_, spec);
+  }
+  std::unique_ptr<Op> MakeMaxPooling(const PoolingSpec& spec, int) override {
+    return cuda::MakeMaxPooling(*engine_, spec);
+  }
+  std::unique_ptr<Op> MakeAveragePooling(const PoolingSpec& spec, int) override {
+    return cuda::MakeAveragePooling(*engine_, spec);
+  }
+  std::unique_ptr<Op> MakeActivation(Activation activation, const Shape& shape) override {
+    return cuda::MakeActivation(*engine_, activation, shape);
+  }
+  std::unique_ptr<Op> MakeDropout(const DropoutSpec& spec, int) override {
+    return cuda::MakeDropout(*engine_, spec);
+  }
+  std::unique_ptr<Op> MakeBatchNormalisation(const BatchNormalisationSpec& spec, int) override {
+    return cuda::MakeBatchNormalisation(*engine_, spec);
+  }
+  std::unique_ptr<LossOp> MakeSoftmaxCrossEntropy(const Shape& shape, int max_batch) override {
+    return cuda::MakeSoftmaxCrossEntropy(*engine_, shape, max_batch);
+  }
+
+ private:
+  // A contribution that is being encoded.
+  struct Encoded {
+    std::shared_ptr<unsigned long long> found;  // pinned
+    int64_t* first_bad = nullptr;
+  };
+  struct Recorded {
+    bool warm = false;  // it ran once: whatever is chosen or allocated at first is
+    GraphExec graph;
+    const void* workspace = nullptr;  // that the graph uses
+  };
+  static constexpr unsigned long long kNone = std::numeric_limits<unsigned long long>::max();
+
+  static int64_t FirstBad(unsigned long long found) {
+    return found == kNone ? -1 : static_cast<int64_t>(found);
+  }
+  std::byte* Packed(size_t bytes);
+  void Record(const std::function<void()>& work, GraphExec* graph);
+
+  std::unique_ptr<Engine> engine_;
+  cuda::PinnedPool pool_;
+  cuda::Staging staging_;
+  std::string optimiser_;
+  std::map<StepKey, Recorded> recorded_;
+  std::vector<Encoded> encoded_;
+  Array<int64_t> indices_;   // of the minibatch that is loaded
+  Array<std::byte> packed_;  // of the contribution or chunk that is being coded
+};
+
+// Work in order uses it one after the other, so it may only be replaced when nothing is queued.
+std::byte* CudaBackend::Packed(size_t bytes) {
+  if (packed_.size() < static_cast<int64_t>(bytes)) {
+    (void)engine_->Wait();
+    packed_ = Array<std::byte>(*engine_, static_cast<int64_t>(bytes), "coded chunks");
+  }
+  return packed_.data();
+}
+
+std::shared_ptr<std::byte> CudaBackend::MakeCode(size_t bytes) {
+  std::shared_ptr<std::byte> code = pool_.Take(bytes);
+  if (!code)
+    engine_->Remember(ResourceExhausted("no host memory could be pinned for contributions"));
+  return code;
+}
+
+void CudaBackend::Encode(const Encoding& encoding, std::span<std::byte> code, int64_t* first_bad) {
+  const std::shared_ptr<std::byte> memory = MakeCode(sizeof(unsigned long long));
+  if (!engine_->ok()) return;
+  Encoded encoded{{memory, reinterpret_cast<unsigned long long*>(memory.get())}, first_bad};
+  *encoded.found = kNone;
+  // The first bad position lies behind the code, and travels back on its own.
+  constexpr size_t kAlign = sizeof(unsigned long long);
+  const size_t at = (code.size() + kAlign - 1) / kAlign * kAlign;
+  std::byte* const packed = Packed(at + kAlign);
+  auto* const found = reinterpret_cast<unsigned long long*>(packed + at);
+  KUMO_CUDA(*engine_, cudaMemsetAsync(found, 0xFF, kAlign, engine_->stream()));
+  KUMO_CUDA(*engine_, cuda::Encode(engine_->launch(), encoding.codec->id(), encoding.x,
+                                   encoding.minus, encoding.residual, encoding.n, packed, found));
+  KUMO_CUDA(*engine_, cudaMemcpyAsync(code.data(), packed, code.size(), cudaMemcpyDeviceToHost,
+                                      engine_->stream()));
+  KUMO_CUDA(*engine_, cudaMemcpyAsync(encoded.found.get(), found, kAlign, cudaMemcpyDeviceToHost,
+                                      engine_->stream()));
+  encoded_.push_back(std::move(encoded));
+}
+
+// The first time it just runs: cuDNN measures its algorithms then, and memory is allocated. The
+// second time it is recorded.
+void CudaBackend::Repeat(const StepKey& key, const std::function<void()>& work) {
+  Recorded& recorded = recorded_[key];
+  if (!recorded.warm) {
+    work();
+    recorded.warm = true;
+    return;
+  }
+  if (!recorded.graph || recorded.workspace != engine_->workspace()) {
+    Record(work, &recorded.graph);
+    recorded.workspace = engine_->workspace();
+  }
+  if (recorded.graph) {
+    KUMO_CUDA(*engine_, cudaGraphLaunch(recorded.graph.get(), engine_->stream()));
+  }
+}
+
+void CudaBackend::Record(const std::function<void()>& work, GraphExec* graph) {
+  Graph captured;
+  if (!KUMO_CUDA(*engine_,
+                 cudaStreamBeginCapture(engine_->stream(), cudaStreamCaptureModeThreadLocal))) {
+    return;
+  }
+  work();
+  KUMO_CUDA(*engine_, cudaStreamEndCapture(engine_->stream(), captured.receive()));
+  KUMO_CUDA(*engine_, cudaGraphInstantiate(graph->receive(), captured.get(), 0));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Backend>> MakeCudaBackend(const CudaOptions& options) {
+  KUMO_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, Engine::Make(options));
+  return std::unique_ptr<Backend>(std::make_unique<CudaBackend>(std::move(engine)));
+}
+
+}  // namespace kumo

@@ -1,0 +1,27 @@
+// The CUDA backend: cuDNN's convolutions and pooling, cuBLASLt's matrix products, own kernels for
+// the rest (kernels.h). A training step is recorded as a graph once for each key and then replayed.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+#include "models/backend/backend.h"
+
+namespace kumo {
+
+struct CudaOptions {
+  int device = 0;
+  bool tf32 = false;           // float32 products may be rounded to TF32
+  bool deterministic = false;  // only algorithms that give the same bits each time
+};
+
+// FailedPrecondition where there is no such device, naming those that there are, or where Kumo was
+// built without CUDA.
+Result<std::unique_ptr<Backend>> MakeCudaBackend(const CudaOptions& options);
+// The devices that there are: "cuda:0 (NVIDIA H100 80GB HBM3, 80 GB)". FailedPrecondition says why
+// there can be none: no driver, built without CUDA.
+Result<std::vector<std::string>> ListCudaDevices();
+
+}  // namespace kumo

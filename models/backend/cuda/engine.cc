@@ -1,0 +1,148 @@
+#include "models/backend/cuda/engine.h"
+
+#include <cstring>
+
+namespace kumo::cuda {
+namespace {
+
+std::string InMegabytes(size_t bytes) { return std::to_string(bytes / 1'000'000) + " MB"; }
+
+}  // namespace
+
+Result<std::unique_ptr<Engine>> Engine::Make(const CudaOptions& options) {
+  const std::string name = "network.device=cuda:" + std::to_string(options.device);
+  const Result<std::vector<std::string>> devices = ListCudaDevices();
+  if (!devices.ok()) return devices.status().WithContext(name);
+  if (options.device < 0 || options.device >= std::ssize(*devices)) {
+    std::string there;
+    for (const std::string& device : *devices) there += (there.empty() ? "" : ", ") + device;
+    return FailedPrecondition(name + ": there is only " + there);
+  }
+  std::unique_ptr<Engine> engine(new Engine());
+  engine->options_ = options;
+  KUMO_RETURN_IF_ERROR(engine->Open());
+  return engine;
+}
+
+Status Engine::Open() {
+  cudaDeviceProp properties{};
+  if (!KUMO_CUDA(*this, cudaSetDevice(options_.device)) ||
+      !KUMO_CUDA(*this, cudaGetDeviceProperties(&properties, options_.device))) {
+    return failure_;
+  }
+  device_name_ = properties.name;
+  multiprocessors_ = properties.multiProcessorCount;
+  // Not the legacy stream: that one waits for, and is waited for by, every other.
+  KUMO_CUDA(*this, cudaStreamCreateWithFlags(stream_.receive(), cudaStreamNonBlocking));
+  KUMO_CUDA(*this, cudnnCreate(cudnn_.receive()));
+  KUMO_CUDA(*this, cudnnSetStream(cudnn_.get(), stream_.get()));
+  KUMO_CUDA(*this, cublasLtCreate(cublas_.receive()));
+  KUMO_RETURN_IF_ERROR(failure_);
+  KUMO_ASSIGN_OR_RETURN(void* step, Allocate(sizeof(StepBlock), "a step's parameters"));
+  step_ = static_cast<StepBlock*>(step);
+  return OkStatus();
+}
+
+Engine::~Engine() {
+  Free(step_);
+  Free(workspace_);
+}
+
+Result<void*> Engine::Allocate(size_t bytes, const std::string& what) {
+  KUMO_RETURN_IF_ERROR(failure_);
+  void* memory = nullptr;
+  if (bytes == 0) return memory;
+  const cudaError_t code = cudaMalloc(&memory, bytes);
+  if (code == cudaErrorMemoryAllocation) {
+    (void)cudaGetLastError();  // it does not stick
+    size_t free = 0;
+    size_t total = 0;
+    (void)cudaMemGetInfo(&free, &total);
+    return ResourceExhausted(what + " need " + InMegabytes(bytes) +
+                             " on cuda:" + std::to_string(options_.device) + " (" + device_name_ +
+                             "), which has " + InMegabytes(free) + " of " + InMegabytes(total) +
+                             " free");
+  }
+  if (!Check(code, "cudaMalloc", __FILE__, __LINE__)) return failure_;
+  KUMO_CUDA(*this, cudaMemsetAsync(memory, 0, bytes, stream_.get()));
+  return memory;
+}
+
+void Engine::Free(void* memory) {
+  if (memory != nullptr) (void)cudaFree(memory);  // waits for what is queued
+}
+
+size_t Engine::FreeBytes() {
+  size_t free = 0;
+  size_t total = 0;
+  return KUMO_CUDA(*this, cudaMemGetInfo(&free, &total)) ? free : 0;
+}
+
+void Engine::SetStep(const StepBlock& step) { KUMO_CUDA(*this, StoreStep(launch(), step, step_)); }
+
+void Engine::ReserveWorkspace(size_t bytes) {
+  if (bytes <= workspace_bytes_) return;
+  const Result<void*> larger = Allocate(bytes, "the libraries' workspace");
+  if (!larger.ok()) {
+    Remember(larger.status());
+    return;
+  }
+  Free(workspace_);
+  workspace_ = *larger;
+  workspace_bytes_ = bytes;
+}
+
+bool Engine::Fail(const char* library, const char* problem, const char* call, const char* file,
+                  int line) {
+  if (!failure_.ok()) return false;
+  const char* slash = std::strrchr(file, '/');
+  failure_ = Internal(std::string(library) + ": " + problem + " in " + call + " (" +
+                      (slash != nullptr ? slash + 1 : file) + ":" + std::to_string(line) + ")" +
+                      (place_ != nullptr ? ", layer " + *place_ : ""));
+  return false;
+}
+
+bool Engine::Check(cudaError_t code, const char* call, const char* file, int line) {
+  return code == cudaSuccess || Fail("CUDA", cudaGetErrorString(code), call, file, line);
+}
+
+bool Engine::Check(cudnnStatus_t code, const char* call, const char* file, int line) {
+  return code == CUDNN_STATUS_SUCCESS || Fail("cuDNN", cudnnGetErrorString(code), call, file, line);
+}
+
+bool Engine::Check(cublasStatus_t code, const char* call, const char* file, int line) {
+  return code == CUBLAS_STATUS_SUCCESS ||
+         Fail("cuBLAS", cublasLtGetStatusString(code), call, file, line);
+}
+
+Status Engine::Wait() {
+  // A kernel's own failure is seen here; nobody knows whose it was.
+  place_ = nullptr;
+  KUMO_CUDA(*this, cudaStreamSynchronize(stream_.get()));
+  return failure_;
+}
+
+}  // namespace kumo::cuda
+
+namespace kumo {
+
+Result<std::vector<std::string>> ListCudaDevices() {
+  int count = 0;
+  if (const cudaError_t code = cudaGetDeviceCount(&count); code != cudaSuccess) {
+    return FailedPrecondition(cudaGetErrorString(code));
+  }
+  if (count == 0) return FailedPrecondition("there is no GPU");
+  std::vector<std::string> devices;
+  for (int i = 0; i < count; ++i) {
+    cudaDeviceProp properties{};
+    const bool known = cudaGetDeviceProperties(&properties, i) == cudaSuccess;
+    devices.push_back("cuda:" + std::to_string(i) +
+                      (known
+                           ? " (" + std::string(properties.name) + ", " +
+                                 std::to_string(properties.totalGlobalMem / 1'000'000'000) + " GB)"
+                           : ""));
+  }
+  return devices;
+}
+
+}  // namespace kumo

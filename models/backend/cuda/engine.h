@@ -1,0 +1,139 @@
+// What the CUDA backend's ops share: one device, one stream, the libraries' handles and workspace,
+// and the first failure.
+//
+// Everything is queued on the stream and nothing waits. The first call that fails is remembered
+// with the layer it was made for; after it nothing is queued any more, and Wait says what it was.
+// CUDA's own errors stick to the process, so there is nothing to go on with.
+//
+// One thread at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
+#include <cudnn.h>
+
+#include "common/status.h"
+#include "models/backend/cuda/cuda_backend.h"
+#include "models/backend/cuda/handle.h"
+#include "models/backend/cuda/kernels.h"
+#include "models/backend/cuda/step.h"
+
+namespace kumo::cuda {
+
+using Stream = Handle<cudaStream_t, cudaStreamDestroy>;
+using Event = Handle<cudaEvent_t, cudaEventDestroy>;
+using Cudnn = Handle<cudnnHandle_t, cudnnDestroy>;
+using CublasLt = Handle<cublasLtHandle_t, cublasLtDestroy>;
+
+class Engine {
+ public:
+  // FailedPrecondition where there is no such device, naming those that there are.
+  static Result<std::unique_ptr<Engine>> Make(const CudaOptions& options);
+
+  const CudaOptions& options() const { return options_; }
+  const std::string& device_name() const { return device_name_; }
+
+  cudaStream_t stream() const { return stream_.get(); }
+  Launch launch() const { return {stream_.get(), multiprocessors_}; }
+  cudnnHandle_t cudnn() const { return cudnn_.get(); }
+  cublasLtHandle_t cublas() const { return cublas_.get(); }
+
+  // Device memory, zeroed, aligned to 256 bytes. ResourceExhausted names `what` asked, for how
+  // much, and how much the device has free.
+  Result<void*> Allocate(size_t bytes, const std::string& what);
+  void Free(void* memory);
+  // What the device has left; 0 when it does not say.
+  size_t FreeBytes();
+
+  // One workspace for all: ops run one after the other. Grows only before the first step.
+  void ReserveWorkspace(size_t bytes);
+  void* workspace() const { return workspace_; }
+  size_t workspace_bytes() const { return workspace_bytes_; }
+
+  // The step under way, in device memory: kernels that are recorded once read it anew each time.
+  const StepBlock* step() const { return step_; }
+  void SetStep(const StepBlock& step);
+
+  // For whom calls are made from now on: a layer's name, borrowed until the next one.
+  void set_place(const std::string* place) { place_ = place; }
+
+  bool ok() const { return failure_.ok(); }
+  void Remember(const Status& failure) {
+    if (failure_.ok()) failure_ = failure;
+  }
+  // Whether a call went well; see KUMO_CUDA. The first that did not is remembered.
+  bool Check(cudaError_t code, const char* call, const char* file, int line);
+  bool Check(cudnnStatus_t code, const char* call, const char* file, int line);
+  bool Check(cublasStatus_t code, const char* call, const char* file, int line);
+  // Until everything queued is done; the first failure.
+  Status Wait();
+
+  ~Engine();
+
+ private:
+  Engine() = default;
+  Status Open();
+  bool Fail(const char* library, const char* problem, const char* call, const char* file, int line);
+
+  CudaOptions options_;
+  std::string device_name_;
+  int multiprocessors_ = 0;
+  Stream stream_;
+  Cudnn cudnn_;
+  CublasLt cublas_;
+  void* workspace_ = nullptr;
+  size_t workspace_bytes_ = 0;
+  StepBlock* step_ = nullptr;
+  const std::string* place_ = nullptr;
+  Status failure_;
+};
+
+// Numbers in a device's memory, zero at the start; freed before its engine is. Where they could not
+// be had, empty, and the engine's failure says why. Moved, not copied.
+template <typename T>
+class Array {
+ public:
+  Array() = default;
+  Array(Engine& engine, int64_t size, const std::string& what) : engine_(&engine) {
+    const Result<void*> memory = engine.Allocate(static_cast<size_t>(size) * sizeof(T), what);
+    if (!memory.ok()) {
+      engine.Remember(memory.status());
+      return;
+    }
+    data_ = static_cast<T*>(*memory);
+    size_ = size;
+  }
+  Array(Array&& other) noexcept
+      : engine_(other.engine_),
+        data_(std::exchange(other.data_, nullptr)),
+        size_(std::exchange(other.size_, 0)) {}
+  Array& operator=(Array&& other) noexcept {
+    std::swap(engine_, other.engine_);
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~Array() {
+    if (data_ != nullptr) engine_->Free(data_);
+  }
+
+  T* data() const { return data_; }
+  int64_t size() const { return size_; }
+  int64_t bytes() const { return size_ * static_cast<int64_t>(sizeof(T)); }
+
+ private:
+  Engine* engine_ = nullptr;
+  T* data_ = nullptr;
+  int64_t size_ = 0;
+};
+
+// Makes a call, unless one failed before it; whether it went well.
+#define KUMO_CUDA(engine, call) ((engine).ok() && (engine).Check((call), #call, __FILE__, __LINE__))
+
+}  // namespace kumo::cuda

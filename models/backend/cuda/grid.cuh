@@ -1,0 +1,43 @@
+// How kernels over long arrays are laid out on the device.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "models/backend/cuda/kernels.h"
+
+namespace kumo::cuda {
+
+constexpr int kThreads = 256;
+constexpr int kWarp = 32;
+
+// Blocks for n numbers at one a thread, at most 8 for each multiprocessor: kernels go on in strides
+// of the whole grid.
+inline int BlocksFor(const Launch& launch, int64_t n) {
+  const int64_t wanted = (n + kThreads - 1) / kThreads;
+  return static_cast<int>(std::clamp<int64_t>(wanted, 1, int64_t{8} * launch.multiprocessors));
+}
+
+__device__ inline int64_t FirstOfThread() {
+  return int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+}
+__device__ inline int64_t ThreadsOfGrid() { return int64_t{gridDim.x} * blockDim.x; }
+
+// The sum over the block's kThreads threads, the same bits each time; valid in thread 0.
+template <typename T>
+__device__ T SumOfBlock(T value) {
+  __shared__ T of_warps[kThreads / kWarp];
+  for (int distance = kWarp / 2; distance > 0; distance /= 2) {
+    value += __shfl_down_sync(0xFFFFFFFFu, value, distance);
+  }
+  __syncthreads();  // of_warps may still be read from the call before
+  if (threadIdx.x % kWarp == 0) of_warps[threadIdx.x / kWarp] = value;
+  __syncthreads();
+  T sum = 0;
+  if (threadIdx.x == 0) {
+    for (int w = 0; w < kThreads / kWarp; ++w) sum += of_warps[w];
+  }
+  return sum;
+}
+
+}  // namespace kumo::cuda

@@ -1,0 +1,36 @@
+// One owner for everything that CUDA, cuDNN and cuBLAS make and want destroyed: streams, events,
+// graphs, library handles, descriptors. Moved, not copied.
+#pragma once
+
+#include <utility>
+
+namespace kumo::cuda {
+
+// T: a pointer-like type whose empty value is null. destroy: what the library calls it; its status
+// is dropped, as there is nobody left who could use the object.
+template <typename T, auto destroy>
+class Handle {
+ public:
+  Handle() = default;
+  Handle(Handle&& other) noexcept : value_(std::exchange(other.value_, nullptr)) {}
+  Handle& operator=(Handle&& other) noexcept {
+    std::swap(value_, other.value_);
+    return *this;
+  }
+  ~Handle() {
+    if (value_ != nullptr) (void)destroy(value_);
+  }
+
+  T get() const { return value_; }
+  // For the library's create function; what was held before is destroyed.
+  T* receive() {
+    *this = Handle();
+    return &value_;
+  }
+  explicit operator bool() const { return value_ != nullptr; }
+
+ private:
+  T value_ = nullptr;
+};
+
+}  // namespace kumo::cuda

@@ -1,0 +1,80 @@
+#include "models/backend/cuda/matrix_product.h"
+
+#include <algorithm>
+#include <string>
+
+namespace kumo::cuda {
+namespace {
+
+// What cuBLASLt may use for sums in several parts.
+constexpr size_t kWorkspace = size_t{32} << 20;
+
+uint32_t Alignment(const float* pointer) {
+  const auto address = reinterpret_cast<uintptr_t>(pointer);
+  return static_cast<uint32_t>(std::min<uintptr_t>(256, address & (~address + 1)));
+}
+
+}  // namespace
+
+MatrixProduct::MatrixProduct(Engine& engine, const ProductShape& shape, const float* a,
+                             const float* b, const float* d, const float* bias) {
+  const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
+    KUMO_CUDA(engine,
+              cublasLtMatmulDescSetAttribute(operation_.get(), attribute, &value, sizeof(value)));
+  };
+  const auto lay_out = [&](int64_t rows, int64_t columns, Layout* layout) {
+    KUMO_CUDA(engine,
+              cublasLtMatrixLayoutCreate(layout->receive(), CUDA_R_32F, static_cast<uint64_t>(rows),
+                                         static_cast<uint64_t>(columns), rows));
+  };
+  KUMO_CUDA(engine, cublasLtMatmulDescCreate(
+                        operation_.receive(),
+                        engine.options().tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
+                        CUDA_R_32F));
+  set(CUBLASLT_MATMUL_DESC_TRANSA, shape.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(CUBLASLT_MATMUL_DESC_TRANSB, shape.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, shape.epilogue);
+  if (bias != nullptr) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+  lay_out(shape.transpose_a ? shape.depth : shape.rows,
+          shape.transpose_a ? shape.rows : shape.depth, &a_);
+  lay_out(shape.transpose_b ? shape.columns : shape.depth,
+          shape.transpose_b ? shape.depth : shape.columns, &b_);
+  lay_out(shape.rows, shape.columns, &d_);
+
+  engine.ReserveWorkspace(kWorkspace);
+  Preference preference;
+  KUMO_CUDA(engine, cublasLtMatmulPreferenceCreate(preference.receive()));
+  const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
+    KUMO_CUDA(engine, cublasLtMatmulPreferenceSetAttribute(preference.get(), attribute, &value,
+                                                           sizeof(value)));
+  };
+  prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kWorkspace);
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, Alignment(a));
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, Alignment(b));
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, Alignment(d));
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, Alignment(d));
+  cublasLtMatmulHeuristicResult_t found{};
+  int count = 0;
+  if (!KUMO_CUDA(engine, cublasLtMatmulAlgoGetHeuristic(engine.cublas(), operation_.get(), a_.get(),
+                                                        b_.get(), d_.get(), d_.get(),
+                                                        preference.get(), 1, &found, &count))) {
+    return;
+  }
+  if (count == 0) {
+    engine.Remember(FailedPrecondition(
+        "cuBLAS has no algorithm for a product of " + std::to_string(shape.rows) + "x" +
+        std::to_string(shape.depth) + " and " + std::to_string(shape.depth) + "x" +
+        std::to_string(shape.columns)));
+  }
+  algorithm_ = found.algo;
+}
+
+void MatrixProduct::Run(Engine& engine, const float* a, const float* b, float* d) const {
+  const float one = 1.0f;
+  const float zero = 0.0f;
+  KUMO_CUDA(engine, cublasLtMatmul(engine.cublas(), operation_.get(), &one, a, a_.get(), b,
+                                   b_.get(), &zero, d, d_.get(), d, d_.get(), &algorithm_,
+                                   engine.workspace(), engine.workspace_bytes(), engine.stream()));
+}
+
+}  // namespace kumo::cuda

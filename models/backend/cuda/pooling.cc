@@ -1,0 +1,79 @@
+#include "models/backend/cuda/pooling.h"
+
+#include <memory>
+
+#include "models/backend/cuda/ops.h"
+
+namespace kumo::cuda {
+
+Pooling::Pooling(Engine& engine, const PoolingSpec& spec, cudnnPoolingMode_t mode)
+    : engine_(engine), spec_(spec) {
+  KUMO_CUDA(engine, cudnnCreatePoolingDescriptor(pooling_.receive()));
+  KUMO_CUDA(engine,
+            cudnnSetPooling2dDescriptor(pooling_.get(), mode, CUDNN_PROPAGATE_NAN, spec.kernel,
+                                        spec.kernel, spec.pad, spec.pad, spec.stride, spec.stride));
+}
+
+const Pooling::Tensors& Pooling::Of(int batch) {
+  const auto [entry, fresh] = tensors_.try_emplace(batch);
+  if (fresh) {
+    entry->second.input = Describe(engine_, spec_.input, batch);
+    entry->second.output = Describe(engine_, spec_.output(), batch);
+  }
+  return entry->second;
+}
+
+void Pooling::Forward(int batch, const float* input, float* output) {
+  const float one = 1.0f;
+  const float zero = 0.0f;
+  const Tensors& tensors = Of(batch);
+  KUMO_CUDA(engine_, cudnnPoolingForward(engine_.cudnn(), pooling_.get(), &one, tensors.input.get(),
+                                         input, &zero, tensors.output.get(), output));
+}
+
+void Pooling::Backward(int batch, const float* input, const float* output, const float* grad_output,
+                       float* grad_input) {
+  const float one = 1.0f;
+  const float zero = 0.0f;
+  const Tensors& tensors = Of(batch);
+  KUMO_CUDA(engine_,
+            cudnnPoolingBackward(engine_.cudnn(), pooling_.get(), &one, tensors.output.get(),
+                                 output, tensors.output.get(), grad_output, tensors.input.get(),
+                                 input, &zero, tensors.input.get(), grad_input));
+}
+
+namespace {
+
+class PoolingOp final : public Op {
+ public:
+  PoolingOp(Engine& engine, const PoolingSpec& spec, cudnnPoolingMode_t mode)
+      : pooling_(engine, spec, mode) {}
+
+  bool reads_input() const override { return true; }
+  bool reads_output() const override { return true; }
+
+  void Forward(const Pass& pass, const float* input, float* output) override {
+    pooling_.Forward(pass.batch, input, output);
+  }
+  void Backward(const Pass& pass, const float* input, const float* output, const float* grad_output,
+                float* grad_input) override {
+    if (grad_input != nullptr) {
+      pooling_.Backward(pass.batch, input, output, grad_output, grad_input);
+    }
+  }
+
+ private:
+  Pooling pooling_;
+};
+
+}  // namespace
+
+std::unique_ptr<Op> MakeMaxPooling(Engine& engine, const PoolingSpec& spec) {
+  return std::make_unique<PoolingOp>(engine, spec, kMaxPooling);
+}
+
+std::unique_ptr<Op> MakeAveragePooling(Engine& engine, const PoolingSpec& spec) {
+  return std::make_unique<PoolingOp>(engine, spec, kAveragePooling);
+}
+
+}  // namespace kumo::cuda

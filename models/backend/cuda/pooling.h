@@ -1,0 +1,39 @@
+// Max and average pooling by cuDNN, for the pooling ops and for convolutions that pool their
+// output.
+#pragma once
+
+#include <map>
+
+#include "models/backend/backend.h"
+#include "models/backend/cuda/tensors.h"
+
+namespace kumo::cuda {
+
+class Pooling {
+ public:
+  Pooling(Engine& engine, const PoolingSpec& spec, cudnnPoolingMode_t mode);
+
+  void Forward(int batch, const float* input, float* output);
+  void Backward(int batch, const float* input, const float* output, const float* grad_output,
+                float* grad_input);
+
+ private:
+  using Descriptor = Handle<cudnnPoolingDescriptor_t, cudnnDestroyPoolingDescriptor>;
+  struct Tensors {
+    TensorDescriptor input;
+    TensorDescriptor output;
+  };
+  const Tensors& Of(int batch);
+
+  Engine& engine_;
+  PoolingSpec spec_;
+  Descriptor pooling_;
+  std::map<int, Tensors> tensors_;  // by batch size
+};
+
+// The first of equal maxima gets the gradient, as on the CPU.
+inline constexpr cudnnPoolingMode_t kMaxPooling = CUDNN_POOLING_MAX_DETERMINISTIC;
+// Padding does not count.
+inline constexpr cudnnPoolingMode_t kAveragePooling = CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING;
+
+}  // namespace kumo::cuda

@@ -1,0 +1,39 @@
+// Softmax and cross-entropy in one, and the sums of losses, which stay on the device.
+#include <cstdint>
+#include <memory>
+
+#include "models/backend/cuda/ops.h"
+
+namespace kumo::cuda {
+namespace {
+
+class SoftmaxCrossEntropyOp final : public LossOp {
+ public:
+  SoftmaxCrossEntropyOp(Engine& engine, int64_t classes, int max_batch)
+      : engine_(engine),
+        classes_(static_cast<int>(classes)),
+        losses_(engine, max_batch, "the samples' losses"),
+        hits_(engine, max_batch, "the samples' hits") {}
+
+  void Run(int batch, const float* scores, const int32_t* labels, float* grad_scores,
+           StepResult* sums) override {
+    const Launch launch = engine_.launch();
+    KUMO_CUDA(engine_, SoftmaxCrossEntropy(launch, batch, classes_, scores, labels, losses_.data(),
+                                           hits_.data(), grad_scores));
+    KUMO_CUDA(engine_, AddLosses(launch, batch, losses_.data(), hits_.data(), sums));
+  }
+
+ private:
+  Engine& engine_;
+  int classes_;
+  Array<float> losses_;
+  Array<int32_t> hits_;
+};
+
+}  // namespace
+
+std::unique_ptr<LossOp> MakeSoftmaxCrossEntropy(Engine& engine, const Shape& shape, int max_batch) {
+  return std::make_unique<SoftmaxCrossEntropyOp>(engine, shape.size(), max_batch);
+}
+
+}  // namespace kumo::cuda

@@ -1,0 +1,28 @@
+// The devices that there are, by the names that experiment files use.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+#include "models/backend/backend.h"
+
+namespace kumo {
+
+struct DeviceOptions {
+  std::string device = "cpu";  // "cpu", "cuda", "cuda:N"; "cuda" is "cuda:0"
+  int threads = 1;             // of the CPU
+  bool tf32 = false;           // CUDA: float32 products may be rounded to TF32
+  bool deterministic = false;  // CUDA: only algorithms that give the same bits each time
+};
+
+// InvalidArgument for a name that is none, FailedPrecondition where there is no such device or Kumo
+// was built without it.
+Result<std::unique_ptr<Backend>> MakeBackend(const DeviceOptions& options);
+
+// Every device of this machine, as people are told: "cpu", "cuda:0 (NVIDIA H100 80GB HBM3, 80 GB)",
+// or why there is no GPU: "no cuda: built without CUDA".
+std::vector<std::string> ListDevices();
+
+}  // namespace kumo

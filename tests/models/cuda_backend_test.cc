@@ -1,0 +1,286 @@
+// What the CUDA backend owes to the CPU's: the same bits where codecs, optimisers and masks are
+// concerned, and the same training within the rounding of sums. Layers are held against the plain
+// reference in layer_test.cc, on this device too.
+#include "models/backend/cuda/cuda_backend.h"
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/rng.h"
+#include "models/backend/cpu/cpu_backend.h"
+#include "models/net.h"
+#include "models/network.h"
+
+namespace kumo {
+namespace {
+
+using testing::HasSubstr;
+
+// Numbers of very different sizes, with zeros of both signs and subnormal ones.
+std::vector<float> SomeNumbers(int64_t n, uint64_t seed) {
+  Rng rng(seed, RngPurpose::kTest);
+  std::vector<float> numbers(static_cast<size_t>(n));
+  for (float& x : numbers) {
+    x = rng.NextNormal() * std::ldexp(1.0f, static_cast<int>(rng.NextBelow(12)) - 8);
+    const uint64_t special = rng.NextBelow(64);
+    if (special == 0) x = 0.0f;
+    if (special == 1) x = -0.0f;
+    if (special == 2) x = std::numeric_limits<float>::denorm_min() * 3;
+  }
+  return numbers;
+}
+
+std::vector<uint32_t> Bits(const std::vector<float>& numbers) {
+  std::vector<uint32_t> bits;
+  for (const float x : numbers) bits.push_back(std::bit_cast<uint32_t>(x));
+  return bits;
+}
+
+// A vector in a device's memory.
+struct Vector {
+  Vector(Backend& device, const std::vector<float>& from)
+      : backend(device), array(device, static_cast<int64_t>(from.size()), "a vector") {
+    backend.Write(from.data(), from.size() * sizeof(float), array.data());
+  }
+  std::vector<float> Read() const {
+    std::vector<float> to(static_cast<size_t>(array.size()));
+    const Status read = backend.Read(array.data(), to.size() * sizeof(float), to.data());
+    EXPECT_TRUE(read.ok()) << read.message();
+    return to;
+  }
+  float* data() { return array.data(); }
+
+  Backend& backend;
+  DeviceArray<float> array;
+};
+
+class CudaBackendTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    Result<std::unique_ptr<Backend>> made = MakeCudaBackend({});
+    if (!made.ok()) GTEST_SKIP() << made.status().message();
+    cuda_ = std::move(made).value();
+    cpu_ = MakeCpuBackend(1);
+  }
+
+  std::unique_ptr<Backend> cpu_;
+  std::unique_ptr<Backend> cuda_;
+};
+
+TEST(CudaDevice, ADeviceThatIsNotThereIsRefusedByName) {
+  const Result<std::unique_ptr<Backend>> made = MakeCudaBackend({.device = 99});
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(made.status().message(), HasSubstr("network.device=cuda:99"));
+}
+
+struct Coded {
+  std::vector<std::byte> code;
+  int64_t first_bad = -2;
+  std::vector<float> residual;
+  std::vector<float> decoded;
+};
+
+Coded EncodeOn(Backend& backend, const Codec& codec, const std::vector<float>& x,
+               const std::vector<float>& minus, const std::vector<float>& residual) {
+  const auto n = static_cast<int64_t>(x.size());
+  Vector device_x(backend, x);
+  Vector device_minus(backend, minus);
+  Vector device_residual(backend, residual);
+  Backend::Encoding encoding;
+  encoding.codec = &codec;
+  encoding.x = device_x.data();
+  encoding.minus = minus.empty() ? nullptr : device_minus.data();
+  encoding.residual = residual.empty() ? nullptr : device_residual.data();
+  encoding.n = n;
+  Coded coded;
+  const size_t bytes = codec.EncodedBytes(x.size());
+  const std::shared_ptr<std::byte> code = backend.MakeCode(bytes);
+  backend.Encode(encoding, {code.get(), bytes}, &coded.first_bad);
+  EXPECT_TRUE(backend.Wait().ok());
+  coded.code.assign(code.get(), code.get() + bytes);
+  coded.residual = device_residual.Read();
+  Vector decoded(backend, std::vector<float>(x.size()));
+  backend.Decode(codec, coded.code, n, decoded.data());
+  coded.decoded = decoded.Read();
+  return coded;
+}
+
+TEST_F(CudaBackendTest, CodesAndResidualsAreTheCpusBitForBit) {
+  for (const Codec* codec : AllCodecs()) {
+    for (const int64_t n : {1, 15, 511, 512, 513, 5000, 300'001}) {
+      for (const bool difference : {false, true}) {
+        for (const bool feedback : {false, true}) {
+          SCOPED_TRACE(std::string(codec->name()) + " " + std::to_string(n));
+          std::vector<float> x = SomeNumbers(n, 1);
+          if (n > 600) {
+            // A bucket whose sum is beyond float32, and one of nothing.
+            for (int i = 0; i < 512; ++i) x[i] = i % 3 == 0 ? -3e38f : 3e38f;
+          }
+          const std::vector<float> minus = difference ? SomeNumbers(n, 2) : std::vector<float>();
+          const std::vector<float> residual =
+              feedback && codec->lossy() ? SomeNumbers(n, 3) : std::vector<float>();
+          const Coded expected = EncodeOn(*cpu_, *codec, x, minus, residual);
+          const Coded found = EncodeOn(*cuda_, *codec, x, minus, residual);
+          ASSERT_EQ(expected.first_bad, -1);
+          ASSERT_EQ(found.first_bad, -1);
+          ASSERT_EQ(found.code, expected.code);
+          ASSERT_EQ(Bits(found.residual), Bits(expected.residual));
+          ASSERT_EQ(Bits(found.decoded), Bits(expected.decoded));
+        }
+      }
+    }
+  }
+}
+
+TEST_F(CudaBackendTest, TheFirstNumberThatIsNotFiniteIsFound) {
+  for (const Codec* codec : AllCodecs()) {
+    std::vector<float> x = SomeNumbers(4000, 4);
+    x[1234] = std::numeric_limits<float>::infinity();
+    x[3210] = std::numeric_limits<float>::quiet_NaN();
+    EXPECT_EQ(EncodeOn(*cuda_, *codec, x, {}, {}).first_bad, 1234) << codec->name();
+  }
+}
+
+TEST_F(CudaBackendTest, OptimisersWalkTheCpusWayBitForBit) {
+  constexpr int64_t kSize = 10'007;
+  for (const std::string_view type : OptimiserTypes()) {
+    OptimiserSettings settings;
+    settings.type = std::string(type);
+    const std::unique_ptr<Optimiser> optimiser = MakeOptimiser(settings).value();
+    const auto walk = [&](Backend& backend) {
+      Vector weights(backend, SomeNumbers(kSize, 5));
+      Vector first(backend, std::vector<float>(kSize));
+      Vector second(backend, std::vector<float>(kSize));
+      float* const slots[] = {first.data(), second.data()};
+      for (int s = 1; s <= 5; ++s) {
+        Vector gradient(backend, SomeNumbers(kSize, static_cast<uint64_t>(10 + s)));
+        StepParameters step;
+        step.optimiser = optimiser.get();
+        step.decayed = {0.01f / static_cast<float>(s), 0.0005f, s};
+        step.undecayed = {0.01f / static_cast<float>(s), 0.0f, s};
+        backend.SetStep(step);
+        const int64_t half = kSize / 2;
+        float* const upper[] = {slots[0] + half, slots[1] + half};
+        backend.OptimiserStep(Segment::kDecayed, gradient.data(), half, weights.data(), slots);
+        backend.OptimiserStep(Segment::kUndecayed, gradient.data() + half, kSize - half,
+                              weights.data() + half, upper);
+        EXPECT_TRUE(backend.Wait().ok());
+      }
+      return Bits(weights.Read());
+    };
+    EXPECT_EQ(walk(*cuda_), walk(*cpu_)) << type;
+  }
+}
+
+TEST_F(CudaBackendTest, AMaskIsTheCpus) {
+  constexpr int kBatch = 13;
+  const DropoutSpec spec{{7, 5, 3}, 0.4f, 6};
+  const std::vector<float> x(kBatch * 105, 1.0f);
+  const auto drop = [&](Backend& backend) {
+    StepParameters step;
+    step.streams = {9, 3, uint64_t{1} << 40, 17};
+    backend.SetStep(step);
+    const int64_t size = backend.ActivationSize(spec.shape, kBatch);
+    DeviceArray<float> input(backend, size, "x");
+    DeviceArray<float> output(backend, size, "y");
+    backend.LoadInputs(spec.shape, kBatch, x.data(), input.data());
+    const auto op = backend.MakeDropout(spec, kBatch);
+    op->Forward({kBatch, true}, input.data(), output.data());
+    std::vector<float> y(x.size());
+    backend.StoreOutputs(spec.shape, kBatch, output.data(), y.data());
+    return Bits(y);
+  };
+  EXPECT_EQ(drop(*cuda_), drop(*cpu_));
+}
+
+// Losses of a net's first steps by momentum, each minibatch's by itself.
+std::vector<double> Losses(Backend& backend, const std::string& name, int steps, bool repeat) {
+  constexpr int kBatch = 32;
+  const model::Network network = LoadNetwork(std::string(KUMO_ZOO) + "/" + name + ".pbtxt").value();
+  const auto net = Net::Make(network, kBatch, &backend).value();
+  const ParameterLayout layout = ParameterLayout::Make(net->tensors()).value();
+  std::vector<float> start(static_cast<size_t>(layout.size()));
+  EXPECT_TRUE(net->InitialWeights(1, layout, start).ok());
+  Vector weights(backend, start);
+  Vector gradients(backend, std::vector<float>(start.size()));
+  Vector velocity(backend, std::vector<float>(start.size()));
+  EXPECT_TRUE(net->Bind(layout, weights.data(), gradients.data()).ok());
+  const std::unique_ptr<Optimiser> optimiser = MakeOptimiser({}).value();
+  const auto work = [&] {
+    net->Train();
+    for (const Segment segment : {Segment::kDecayed, Segment::kUndecayed}) {
+      const Range range = layout.segment(segment);
+      float* const slots[] = {velocity.data() + range.begin};
+      backend.OptimiserStep(segment, gradients.data() + range.begin, range.size(),
+                            weights.data() + range.begin, slots);
+    }
+  };
+  Rng rng(6, RngPurpose::kTest);
+  std::vector<double> losses;
+  for (int s = 0; s < steps; ++s) {
+    std::vector<float> inputs(static_cast<size_t>(kBatch * net->input().size()));
+    for (float& x : inputs) x = rng.NextUniform();
+    std::vector<int32_t> labels(kBatch);
+    for (int32_t& label : labels) label = static_cast<int32_t>(rng.NextBelow(10));
+    EXPECT_TRUE(net->Load({kBatch, inputs, labels}).ok());
+    StepParameters step;
+    step.streams = {1, 2, 3, static_cast<uint64_t>(s)};
+    step.optimiser = optimiser.get();
+    step.decayed = {0.01f, 0.0005f, s + 1};
+    step.undecayed = {0.01f, 0.0f, s + 1};
+    backend.SetStep(step);
+    if (repeat) {
+      backend.Repeat({kBatch, true, nullptr}, work);
+    } else {
+      work();
+    }
+    const Result<StepResult> sums = net->TakeSums();
+    EXPECT_TRUE(sums.ok()) << sums.status().message();
+    if (!sums.ok()) break;
+    losses.push_back(sums->loss_sum / kBatch);
+  }
+  return losses;
+}
+
+TEST_F(CudaBackendTest, TheFirstFiftyLossesAreTheCpusButForRounding) {
+  for (const char* name : {"mnist_mlp", "mnist_lenet", "cifar_convnet"}) {
+    const std::vector<double> expected = Losses(*cpu_, name, 50, false);
+    const std::vector<double> found = Losses(*cuda_, name, 50, false);
+    ASSERT_EQ(found.size(), expected.size()) << name;
+    for (size_t s = 0; s < found.size(); ++s) {
+      EXPECT_NEAR(found[s], expected[s], 1e-3 * expected[s]) << name << ", step " << s;
+    }
+  }
+}
+
+TEST_F(CudaBackendTest, AStepThatIsRecordedIsTheStep) {
+  for (const char* name : {"mnist_lenet", "cifar_convnet"}) {
+    const std::vector<double> expected = Losses(*cuda_, name, 12, false);
+    const auto other = MakeCudaBackend({}).value();
+    const std::vector<double> found = Losses(*other, name, 12, true);
+    ASSERT_EQ(found.size(), expected.size()) << name;
+    for (size_t s = 0; s < found.size(); ++s) {
+      EXPECT_NEAR(found[s], expected[s], 1e-3 * expected[s]) << name << ", step " << s;
+    }
+  }
+}
+
+TEST_F(CudaBackendTest, MoreMemoryThanThereIsNamesWhoAskedForIt) {
+  const DeviceArray<float> much(*cuda_, int64_t{1} << 44, "the residuals of 4096 partitions");
+  const Status status = cuda_->Wait();
+  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(status.message(), HasSubstr("the residuals of 4096 partitions need"));
+  EXPECT_THAT(status.message(), HasSubstr("free"));
+}
+
+}  // namespace
+}  // namespace kumo
