@@ -107,43 +107,38 @@ int64_t SizeOf(const NormShape& shape) { return shape.batch * shape.channels * s
 cudaError_t Moments(const Launch& launch, const NormShape& shape, const float* x, float epsilon,
                     float momentum, float* mean, float* inverse, float* running_mean,
                     float* running_variance) {
-  MomentsKernel<<<static_cast<unsigned>(shape.channels), kThreads, 0, launch.stream>>>(
-      shape, x, epsilon, momentum, mean, inverse, running_mean, running_variance);
-  return cudaPeekAtLastError();
+  return Queue(launch, MomentsKernel, static_cast<unsigned>(shape.channels), shape, x, epsilon,
+               momentum, mean, inverse, running_mean, running_variance);
 }
 
 cudaError_t RunningMoments(const Launch& launch, int64_t channels, const float* running_mean,
                            const float* running_variance, float epsilon, float* mean,
                            float* inverse) {
   const auto blocks = static_cast<unsigned>((channels + kThreads - 1) / kThreads);
-  RunningKernel<<<blocks, kThreads, 0, launch.stream>>>(channels, running_mean, running_variance,
-                                                        epsilon, mean, inverse);
-  return cudaPeekAtLastError();
+  return Queue(launch, RunningKernel, blocks, channels, running_mean, running_variance, epsilon,
+               mean, inverse);
 }
 
 cudaError_t Normalise(const Launch& launch, const NormShape& shape, const float* x,
                       const float* mean, const float* inverse, const float* scale,
                       const float* shift, float* y) {
-  NormaliseKernel<<<BlocksFor(launch, SizeOf(shape)), kThreads, 0, launch.stream>>>(
-      shape, x, mean, inverse, scale, shift, y);
-  return cudaPeekAtLastError();
+  return Queue(launch, NormaliseKernel, BlocksFor(launch, SizeOf(shape)), shape, x, mean, inverse,
+               scale, shift, y);
 }
 
 cudaError_t NormSums(const Launch& launch, const NormShape& shape, const float* x, const float* dy,
                      const float* mean, const float* inverse, float* scale_gradient,
                      float* shift_gradient) {
-  SumsKernel<<<static_cast<unsigned>(shape.channels), kThreads, 0, launch.stream>>>(
-      shape, x, dy, mean, inverse, scale_gradient, shift_gradient);
-  return cudaPeekAtLastError();
+  return Queue(launch, SumsKernel, static_cast<unsigned>(shape.channels), shape, x, dy, mean,
+               inverse, scale_gradient, shift_gradient);
 }
 
 cudaError_t NormBackward(const Launch& launch, const NormShape& shape, const float* x,
                          const float* dy, const float* mean, const float* inverse,
                          const float* scale, const float* scale_gradient,
                          const float* shift_gradient, float* dx) {
-  BackwardKernel<<<BlocksFor(launch, SizeOf(shape)), kThreads, 0, launch.stream>>>(
-      shape, x, dy, mean, inverse, scale, scale_gradient, shift_gradient, dx);
-  return cudaPeekAtLastError();
+  return Queue(launch, BackwardKernel, BlocksFor(launch, SizeOf(shape)), shape, x, dy, mean,
+               inverse, scale, scale_gradient, shift_gradient, dx);
 }
 
 }  // namespace kumo::cuda

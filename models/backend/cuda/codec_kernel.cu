@@ -174,7 +174,8 @@ struct OneBitFormat {
       below += one ? 0.0f : x;
       if (one && b.has(v)) word |= 1u << v;
     }
-    const Levels levels = Means(b, SumOfLanes(below), SumOfLanes(above), CountOfLanes(__popc(word)));
+    const Levels levels =
+        Means(b, SumOfLanes(below), SumOfLanes(above), CountOfLanes(__popc(word)));
     if (b.lane == 0) StoreBytes(&levels, kWordsAt, out);
     StoreBytes(&word, 4, out + kWordsAt + 4 * b.lane);
     if (residual == nullptr) return;
@@ -258,8 +259,8 @@ template <typename Format>
 __global__ void DecodeKernel(const std::byte* in, int64_t n, float* out) {
   constexpr int64_t kBucket = Codec::kBucket;
   for (int64_t i = FirstOfThread(); i < n; i += ThreadsOfGrid()) {
-    out[i] = Format::Decode(in + i / kBucket * Format::Bytes(kBucket),
-                            static_cast<int>(i % kBucket));
+    out[i] =
+        Format::Decode(in + i / kBucket * Format::Bytes(kBucket), static_cast<int>(i % kBucket));
   }
 }
 
@@ -267,15 +268,13 @@ template <typename Format>
 cudaError_t LaunchEncode(const Launch& launch, const float* x, const float* minus, float* residual,
                          int64_t n, std::byte* out, unsigned long long* first_bad) {
   const int64_t buckets = (n + Codec::kBucket - 1) / static_cast<int64_t>(Codec::kBucket);
-  EncodeKernel<Format><<<BlocksFor(launch, buckets * kLanes), kThreads, 0, launch.stream>>>(
-      x, minus, residual, n, out, first_bad);
-  return cudaPeekAtLastError();
+  return Queue(launch, EncodeKernel<Format>, BlocksFor(launch, buckets * kLanes), x, minus,
+               residual, n, out, first_bad);
 }
 
 template <typename Format>
 cudaError_t LaunchDecode(const Launch& launch, const std::byte* in, int64_t n, float* out) {
-  DecodeKernel<Format><<<BlocksFor(launch, n), kThreads, 0, launch.stream>>>(in, n, out);
-  return cudaPeekAtLastError();
+  return Queue(launch, DecodeKernel<Format>, BlocksFor(launch, n), in, n, out);
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
-// Dropout's masks: Philox4x32-10 (common/rng.h) at any position of a stream, so that a mask need not
-// be kept, and is the CPU's.
+// Dropout's masks: Philox4x32-10 (common/rng.h) at any position of a stream, so that a mask need
+// not be kept, and is the CPU's.
 #include "models/backend/cuda/grid.cuh"
 
 namespace kumo::cuda {
 namespace {
 
-constexpr uint64_t kPurpose = 3;             // RngPurpose::kDropout
+constexpr uint64_t kPurpose = 3;              // RngPurpose::kDropout
 constexpr uint64_t kLayersPerStep = 1 << 16;  // as in cpu/dropout.cc
 
 __device__ uint64_t Mix(uint64_t x) {
@@ -50,9 +50,8 @@ __global__ void DropKernel(const StepBlock* step, uint64_t layer, float ratio, f
 
 cudaError_t Drop(const Launch& launch, const StepBlock* step, int layer, float ratio,
                  const float* from, int64_t n, float* to) {
-  DropKernel<<<BlocksFor(launch, (n + 3) / 4), kThreads, 0, launch.stream>>>(
-      step, static_cast<uint64_t>(layer), ratio, 1.0f / (1.0f - ratio), from, n, to);
-  return cudaPeekAtLastError();
+  return Queue(launch, DropKernel, BlocksFor(launch, (n + 3) / 4), step,
+               static_cast<uint64_t>(layer), ratio, 1.0f / (1.0f - ratio), from, n, to);
 }
 
 }  // namespace kumo::cuda

@@ -35,24 +35,23 @@ struct SigmoidSlope {
 
 template <typename F>
 cudaError_t LaunchMap(const Launch& launch, const float* from, int64_t n, float* to, F f) {
-  Map<<<BlocksFor(launch, n), kThreads, 0, launch.stream>>>(from, n, to, f);
-  return cudaPeekAtLastError();
+  return Queue(launch, Map<F>, BlocksFor(launch, n), from, n, to, f);
 }
 
 template <typename F>
 cudaError_t LaunchMap2(const Launch& launch, const float* a, const float* b, int64_t n, float* to,
                        F f) {
-  Map2<<<BlocksFor(launch, n), kThreads, 0, launch.stream>>>(a, b, n, to, f);
-  return cudaPeekAtLastError();
+  return Queue(launch, Map2<F>, BlocksFor(launch, n), a, b, n, to, f);
 }
 
-__global__ void Store(StepBlock step, StepBlock* to) { *to = step; }
+__global__ void Store(StepBlock step, StepBlock* to) {
+  if (FirstOfThread() == 0) *to = step;
+}
 
 }  // namespace
 
 cudaError_t StoreStep(const Launch& launch, const StepBlock& step, StepBlock* to) {
-  Store<<<1, 1, 0, launch.stream>>>(step, to);
-  return cudaPeekAtLastError();
+  return Queue(launch, Store, 1, step, to);
 }
 
 cudaError_t Relu(const Launch& launch, const float* from, int64_t n, float* to) {

@@ -18,9 +18,8 @@ __global__ void GatherKernel(const uint8_t* pixels, const uint8_t* labels, int64
 cudaError_t Gather(const Launch& launch, const uint8_t* pixels, const uint8_t* labels, int64_t size,
                    float scale, const int64_t* indices, int batch, float* inputs,
                    int32_t* batch_labels) {
-  GatherKernel<<<BlocksFor(launch, batch * size), kThreads, 0, launch.stream>>>(
-      pixels, labels, size, scale, indices, batch, inputs, batch_labels);
-  return cudaPeekAtLastError();
+  return Queue(launch, GatherKernel, BlocksFor(launch, batch * size), pixels, labels, size, scale,
+               indices, batch, inputs, batch_labels);
 }
 
 }  // namespace kumo::cuda

@@ -18,9 +18,18 @@ inline int BlocksFor(const Launch& launch, int64_t n) {
   return static_cast<int>(std::clamp<int64_t>(wanted, 1, int64_t{8} * launch.multiprocessors));
 }
 
-__device__ inline int64_t FirstOfThread() {
-  return int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+// Queues a kernel of `blocks` blocks of kThreads threads; whether it could be launched.
+template <typename... Parameters, typename... Arguments>
+cudaError_t Queue(const Launch& launch, void (*kernel)(Parameters...), int64_t blocks,
+                  const Arguments&... arguments) {
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(blocks));
+  config.blockDim = dim3(kThreads);
+  config.stream = launch.stream;
+  return cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
 }
+
+__device__ inline int64_t FirstOfThread() { return int64_t{blockIdx.x} * blockDim.x + threadIdx.x; }
 __device__ inline int64_t ThreadsOfGrid() { return int64_t{gridDim.x} * blockDim.x; }
 
 // The sum over the block's kThreads threads, the same bits each time; valid in thread 0.

@@ -58,9 +58,8 @@ __global__ void StepKernel(const StepNumbers* numbers, const float* gradient, in
 template <typename Rule>
 cudaError_t LaunchStep(const Launch& launch, const StepNumbers* numbers, const float* gradient,
                        int64_t n, float* weights, Slots slots) {
-  StepKernel<Rule><<<BlocksFor(launch, n), kThreads, 0, launch.stream>>>(numbers, gradient, n,
-                                                                         weights, slots);
-  return cudaPeekAtLastError();
+  return Queue(launch, StepKernel<Rule>, BlocksFor(launch, n), numbers, gradient, n, weights,
+               slots);
 }
 
 }  // namespace

@@ -77,15 +77,13 @@ cudaError_t SoftmaxCrossEntropy(const Launch& launch, int batch, int classes, co
                                 const int32_t* labels, float* losses, int32_t* hits,
                                 float* grad_scores) {
   const int blocks = (batch + kThreads / kWarp - 1) / (kThreads / kWarp);
-  LossKernel<<<blocks, kThreads, 0, launch.stream>>>(batch, classes, scores, labels, losses, hits,
-                                                     grad_scores);
-  return cudaPeekAtLastError();
+  return Queue(launch, LossKernel, blocks, batch, classes, scores, labels, losses, hits,
+               grad_scores);
 }
 
 cudaError_t AddLosses(const Launch& launch, int batch, const float* losses, const int32_t* hits,
                       StepResult* sums) {
-  AddKernel<<<1, kThreads, 0, launch.stream>>>(batch, losses, hits, sums);
-  return cudaPeekAtLastError();
+  return Queue(launch, AddKernel, 1, batch, losses, hits, sums);
 }
 
 }  // namespace kumo::cuda
