@@ -149,8 +149,12 @@ class Convolution final : public Op {
     return std::nullopt;
   }
 
-  // Scratch for what is measured; what is in the result afterwards is the measured one's.
-  Array<std::byte> Scratch() { return {engine_, kMostWorkspace, "measuring convolutions"}; }
+  // Scratch for what is measured; what is in the result afterwards is the measured one's. At most
+  // half of what is free, since the workspace of the one that is chosen comes on top.
+  Array<std::byte> Scratch() {
+    const size_t bytes = std::min(kMostWorkspace, engine_.FreeBytes() / 2);
+    return {engine_, static_cast<int64_t>(bytes), "measuring convolutions"};
+  }
 
   void ChooseForward(const float* input, float* output, Plan* plan) {
     std::vector<cudnnConvolutionFwdAlgoPerf_t> measured(kCandidates);
