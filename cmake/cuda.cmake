@@ -1,8 +1,17 @@
 # KUMO_CUDA: AUTO builds the CUDA backend where nvcc, cuDNN and cuBLAS are found, ON wants them, OFF
 # leaves them out. Sets KUMO_CUDA_FOUND.
+#
+# KUMO_CUDA_HEADERS_FOUND, whatever KUMO_CUDA is: the headers are there (KUMO_CUDA_INCLUDE,
+# KUMO_CUDNN_INCLUDE), so that the backend can be built for the tests' simulated GPU.
 set(KUMO_CUDA AUTO CACHE STRING "The CUDA backend: AUTO, ON or OFF")
 set_property(CACHE KUMO_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(KUMO_CUDA_FOUND FALSE)
+set(KUMO_CUDA_HEADERS_FOUND FALSE)
+find_path(KUMO_CUDA_INCLUDE cublasLt.h HINTS $ENV{CUDA_PATH}/include PATHS /usr/local/cuda/include)
+find_path(KUMO_CUDNN_INCLUDE cudnn.h HINTS ${KUMO_CUDA_INCLUDE})
+if(KUMO_CUDA_INCLUDE AND KUMO_CUDNN_INCLUDE)
+  set(KUMO_CUDA_HEADERS_FOUND TRUE)
+endif()
 if(KUMO_CUDA STREQUAL "OFF")
   return()
 endif()
@@ -10,7 +19,6 @@ endif()
 include(CheckLanguage)
 check_language(CUDA)
 find_package(CUDAToolkit QUIET)
-find_path(KUMO_CUDNN_INCLUDE cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
 find_library(KUMO_CUDNN_LIBRARY cudnn HINTS ${CUDAToolkit_LIBRARY_DIR})
 if(CMAKE_CUDA_COMPILER AND CUDAToolkit_FOUND AND KUMO_CUDNN_INCLUDE AND KUMO_CUDNN_LIBRARY)
   set(KUMO_CUDA_FOUND TRUE)

@@ -34,8 +34,11 @@ struct Setting {
   std::function<std::unique_ptr<Backend>()> make;
 };
 
-// The CPU on every level, and a GPU where there is one.
+// The CPU on every level, and a GPU where there is one; or the simulated GPU alone.
 std::vector<Setting> Settings() {
+  if (KUMO_GPU_IS_SIMULATED) {
+    return {{"simulated cuda", [] { return MakeCudaBackend({}).value(); }}};
+  }
   std::vector<Setting> settings;
   for (const Isa isa : {Isa::kBaseline, Isa::kV3, Isa::kV4}) {
     if (isa > DetectIsa()) continue;
