@@ -63,6 +63,7 @@ void Net::MakeSteps() {
   const std::vector<PlannedLayer> order = OrderOfExecution(plan_);
   for (size_t i = 0; i < order.size(); ++i) {
     const PlannedLayer& layer = order[i];
+    if (layer.plan.takes_vector) FlattenFor(layer.layer.name(), layer.input);
     Step step;
     step.input = layer.input;
     step.output = layer.plan.output;
@@ -78,17 +79,30 @@ void Net::MakeSteps() {
     } else {
       step.op = layer.plan.make_op(*backend_, max_batch_);
     }
-    steps_.push_back(std::move(step));
+    if (step.op != nullptr) steps_.push_back(std::move(step));
   }
+  FlattenFor(plan_.loss_name, steps_.back().output);
   loss_ = plan_.loss.make_op(*backend_, max_batch_);
   while (steps_[first_trained_].tensors.empty()) ++first_trained_;
 }
 
+// A step in front of a layer that reads a sample as one vector, where the device keeps it
+// otherwise.
+void Net::FlattenFor(const std::string& layer, const Shape& input) {
+  if (input.plane() == 1) return;
+  Step step;
+  step.layer = layer;
+  step.op = backend_->MakeFlatten(input);
+  step.input = input;
+  step.output = {input.size()};
+  if (step.op != nullptr) steps_.push_back(std::move(step));
+}
+
 void Net::AllocateActivations() {
-  const auto size_of = [&](const Shape& shape) {
-    return backend_->ActivationSize(shape, max_batch_);
+  const auto bytes_of = [&](const Shape& shape) {
+    return backend_->ActivationBytes(shape, max_batch_);
   };
-  input_ = DeviceArray<float>(*backend_, size_of(plan_.input), "a minibatch");
+  input_ = DeviceArray<std::byte>(*backend_, bytes_of(plan_.input), "a minibatch");
   labels_ = DeviceArray<int32_t>(*backend_, max_batch_, "a minibatch's labels");
   sums_ = DeviceArray<StepResult>(*backend_, 1, "the sums of losses");
   int64_t most = 0;
@@ -99,13 +113,13 @@ void Net::AllocateActivations() {
     if (step.in_place) {
       outputs_.push_back(outputs_.back());
     } else {
-      buffers_.emplace_back(*backend_, size_of(step.output), "activations");
+      buffers_.emplace_back(*backend_, bytes_of(step.output), "activations");
       outputs_.push_back(buffers_.back().data());
     }
-    most = std::max({most, size_of(step.input), size_of(step.output)});
+    most = std::max({most, bytes_of(step.input), bytes_of(step.output)});
   }
-  for (DeviceArray<float>& gradient : gradients_) {
-    gradient = DeviceArray<float>(*backend_, most, "activations' gradients");
+  for (DeviceArray<std::byte>& gradient : gradients_) {
+    gradient = DeviceArray<std::byte>(*backend_, most, "activations' gradients");
   }
 }
 
@@ -175,11 +189,11 @@ Status Net::CheckBatch(const Batch& batch) const {
   return OkStatus();
 }
 
-const float* Net::InputOf(size_t step) const {
+const void* Net::InputOf(size_t step) const {
   return step == 0 ? input_.data() : outputs_[step - 1];
 }
 
-const float* Net::Forward(const Pass& pass) {
+const void* Net::Forward(const Pass& pass) {
   for (size_t i = 0; i < steps_.size(); ++i) {
     backend_->SetPlace(&steps_[i].layer);
     steps_[i].op->Forward(pass, InputOf(i), outputs_[i]);
@@ -219,14 +233,14 @@ Status Net::Load(const DeviceSamples& samples, std::span<const int64_t> indices)
 void Net::Train() {
   CHECK(bound_) << "Train before Bind";
   const Pass pass = {batch_, true};
-  const float* scores = Forward(pass);
+  const void* scores = Forward(pass);
   loss_->Run(batch_, scores, labels_.data(), gradients_[0].data(), sums_.data());
   Backward(pass);
 }
 
 void Net::Evaluate() {
   CHECK(bound_) << "Evaluate before Bind";
-  const float* scores = Forward({batch_, false});
+  const void* scores = Forward({batch_, false});
   loss_->Run(batch_, scores, labels_.data(), nullptr, sums_.data());
 }
 
@@ -253,7 +267,7 @@ std::string Net::Describe() const {
   }
   line(plan_.loss_name, plan_.loss_kind, "", {plan_.loss.classes}, 0);
   int64_t bytes = input_.bytes() + gradients_[0].bytes() + gradients_[1].bytes();
-  for (const DeviceArray<float>& buffer : buffers_) bytes += buffer.bytes();
+  for (const DeviceArray<std::byte>& buffer : buffers_) bytes += buffer.bytes();
   for (const Step& step : steps_) bytes += step.op->bytes();
   out << plan_.trained_parameters() << " trained parameters; minibatches of up to " << max_batch_
       << " on " << backend_->name() << " take " << Megabytes(bytes) << '\n';

@@ -82,13 +82,14 @@ class Net {
 
   Net() = default;
   void MakeSteps();
+  void FlattenFor(const std::string& layer, const Shape& input);
   void AllocateActivations();
   Status CheckLayout(const ParameterLayout& layout) const;
   Status CheckBatch(const Batch& batch) const;
   // Runs the steps forward and returns the scores.
-  const float* Forward(const Pass& pass);
+  const void* Forward(const Pass& pass);
   void Backward(const Pass& pass);
-  const float* InputOf(size_t step) const;
+  const void* InputOf(size_t step) const;
 
   NetworkPlan plan_;
   int max_batch_ = 1;
@@ -97,13 +98,13 @@ class Net {
   std::unique_ptr<LossOp> loss_;
   size_t first_trained_ = 0;  // steps before it need no gradient
   bool bound_ = false;
-  int batch_ = 0;             // samples that are loaded
-  DeviceArray<float> input_;  // in the device's layout
+  int batch_ = 0;  // samples that are loaded
+  DeviceArray<std::byte> input_;
   DeviceArray<int32_t> labels_;
-  std::vector<DeviceArray<float>> buffers_;  // activations
-  std::vector<float*> outputs_;              // of each step
-  DeviceArray<float> gradients_[2];          // of activations, by turns
-  DeviceArray<StepResult> sums_;             // one
+  std::vector<DeviceArray<std::byte>> buffers_;  // activations
+  std::vector<void*> outputs_;                   // of each step
+  DeviceArray<std::byte> gradients_[2];          // of activations, by turns
+  DeviceArray<StepResult> sums_;                 // one
 };
 
 }  // namespace kumo

@@ -37,6 +37,7 @@ Status Trainer::OpenNetworkAndData() {
   DeviceOptions device;
   device.device = experiment_.network.device;
   device.threads = experiment_.network.threads;
+  device.precision = experiment_.network.precision;
   device.tf32 = experiment_.network.tf32;
   device.deterministic = experiment_.network.deterministic;
   KUMO_ASSIGN_OR_RETURN(backend_, MakeBackend(device));
@@ -217,6 +218,7 @@ Result<TrainedBlock> Trainer::Train(const TrainAction& train, BlockTimes* times)
 Result<wire::Metrics> Trainer::Minibatches(const TrainAction& train, Carried* carried) {
   wire::Metrics metrics;
   const bool steps = train.round.mode == SyncMode::kBlock;
+  const Range trained = {0, spec_.layout.segment(Segment::kUndecayed).end};
   for (int i = 0;; ++i) {
     if (cancelled_) return Aborted("cancelled");
     KUMO_ASSIGN_OR_RETURN(const int size, LoadNext(&train_));
@@ -224,7 +226,12 @@ Result<wire::Metrics> Trainer::Minibatches(const TrainAction& train, Carried* ca
     backend_->SetStep(ParametersOf(train, i, *carried));
     backend_->Repeat({size, steps, carried->optimiser.data()}, [&] {
       net_->Train();
-      if (steps) OptimiserStep(carried);
+      backend_->MeasureGradients(gradients_.data(), trained.size());
+      if (steps) {
+        OptimiserStep(carried);
+      } else {
+        backend_->ScaleGradients(gradients_.data(), trained.size());
+      }
     });
     metrics.set_samples(metrics.samples() + size);
   }
@@ -248,6 +255,7 @@ StepParameters Trainer::ParametersOf(const TrainAction& train, int minibatch,
   if (!carried.optimiser.empty()) step.undecayed.step += (round.step - 1) * sync.block;
   step.decayed = step.undecayed;
   step.decayed.weight_decay = experiment_.optimiser.weight_decay;
+  step.clip_norm = experiment_.optimiser.clip_norm;
   return step;
 }
 

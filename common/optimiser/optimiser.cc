@@ -95,6 +95,7 @@ Status CheckSettings(const OptimiserSettings& settings) {
   KUMO_RETURN_IF_ERROR(CheckRange("beta1", settings.beta1, true));
   KUMO_RETURN_IF_ERROR(CheckRange("beta2", settings.beta2, true));
   KUMO_RETURN_IF_ERROR(CheckRange("weight_decay", settings.weight_decay, false));
+  KUMO_RETURN_IF_ERROR(CheckRange("clip_norm", settings.clip_norm, false));
   KUMO_RETURN_IF_ERROR(CheckRange("epsilon", settings.epsilon, false));
   if (settings.epsilon == 0.0f) {
     return InvalidArgument(

@@ -37,6 +37,7 @@ struct OptimiserSettings {
   float beta2 = 0.999f;
   float epsilon = 1e-8f;      // > 0
   float weight_decay = 0.0f;  // >= 0; what callers put into StepInfo for segments that are decayed
+  float clip_norm = 0.0f;  // >= 0; what workers bring a minibatch's gradients down to; 0: nothing
 };
 
 // What changes from step to step.

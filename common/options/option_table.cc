@@ -81,6 +81,11 @@ void AddNetwork(std::vector<Option>* rows) {
   rows->push_back(Row("network.device", KUMO_FIELD(network.device), "", Devices(), !kResult,
                       "What the workers compute on: the CPU, or the GPU of that number (cuda: the "
                       "first)"));
+  rows->push_back(Row(
+      "network.precision", KUMO_FIELD(network.precision), "", OneOf({"fp32", "bf16", "fp16"}),
+      kResult,
+      "Numbers of activations and of the products' operands. bf16 and fp16 need a GPU; weights, "
+      "their gradients and sums stay float32, and fp16 scales the loss as needed"));
   rows->push_back(Row("network.threads", KUMO_FIELD(network.threads), "threads", Between(1, 1024),
                       kResult,
                       "Arithmetic threads of one worker; sums depend on it in the last bits"));
@@ -190,6 +195,10 @@ void AddOptimiser(std::vector<Option>* rows) {
   rows->push_back(Row("optimiser.weight_decay", KUMO_FIELD(optimiser.weight_decay), "",
                       ToBelow(0, 1), kResult,
                       "L2 added to the gradient of weights, not of biases; decoupled with adamw"));
+  rows->push_back(Row("optimiser.clip_norm", KUMO_FIELD(optimiser.clip_norm), "", AtLeast(0),
+                      kResult,
+                      "The gradients of each minibatch of a partition are scaled down until their "
+                      "L2 norm is no more than this, before the decay; 0: never"));
 }
 
 void AddSchedule(std::vector<Option>* rows) {

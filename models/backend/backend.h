@@ -1,10 +1,11 @@
 // A device: its memory, what it can do with whole arenas, and the ops of a net's layers.
 //
 // A worker's vectors (weights, gradients, residuals) are plain arrays in the device's memory, so
-// that a step never leaves it; what goes over the network is coded there. Activations are in a
-// layout of the device's own (the CPU: samples in the vector lanes, see cpu/layout.h), so nobody
-// but the backend looks into them: inputs go in through LoadInputs, and what comes out are sums. No
-// header here names a library; backend/cpu/ and its twins do.
+// that a step never leaves it; what goes over the network is coded there. Activations and their
+// gradients are void*: number type and layout are the device's own (the CPU: samples in the vector
+// lanes, see cpu/layout.h; a GPU: 16 bits, channels last, where network.precision says so), so
+// nobody but the backend looks into them: inputs go in through LoadInputs, and what comes out are
+// sums. No header here names a library; backend/cpu/ and its twins do.
 //
 // Work is queued, and done in order: what a call writes to the device may be used by the next call,
 // and is known to the host after Read or Wait. A device that fails does nothing any more; Read and
@@ -59,6 +60,9 @@ struct FullyConnectedSpec {
   bool bias = true;
 };
 
+// Of activations, their gradients and the operands of products; everything else is float32.
+enum class Precision { kFp32, kBf16, kFp16 };
+
 enum class Activation { kRelu, kTanh, kSigmoid };
 
 struct DropoutSpec {
@@ -87,6 +91,7 @@ struct StepParameters {
   // For weights that are decayed and for those that are not.
   StepInfo decayed;
   StepInfo undecayed;
+  float clip_norm = 0;  // most that the gradients' L2 norm may be; 0: any
 };
 
 // One layer's arithmetic. What Backward needs from Forward beyond input and output (masks, the
@@ -98,10 +103,10 @@ class Op {
   // The layer's tensors, in the order of its declaration; borrowed until the next Bind. Requires
   // as many as the spec says.
   virtual void Bind(std::span<float* const> weights, std::span<float* const> gradients);
-  virtual void Forward(const Pass& pass, const float* input, float* output) = 0;
+  virtual void Forward(const Pass& pass, const void* input, void* output) = 0;
   // Overwrites the parameters' gradients and, unless it is null, grad_input.
-  virtual void Backward(const Pass& pass, const float* input, const float* output,
-                        const float* grad_output, float* grad_input) = 0;
+  virtual void Backward(const Pass& pass, const void* input, const void* output,
+                        const void* grad_output, void* grad_input) = 0;
 
   // Whether output may be input, and grad_input grad_output.
   virtual bool can_run_in_place() const { return false; }
@@ -125,8 +130,8 @@ class LossOp {
  public:
   virtual ~LossOp() = default;
   // Of `batch` samples, labels in range; adds to *sums. grad_scores, unless null, becomes the
-  // gradient of the mean loss.
-  virtual void Run(int batch, const float* scores, const int32_t* labels, float* grad_scores,
+  // gradient of the mean loss, times the device's loss scale (see Backend::MeasureGradients).
+  virtual void Run(int batch, const void* scores, const int32_t* labels, void* grad_scores,
                    StepResult* sums) = 0;
 };
 
@@ -148,6 +153,8 @@ class Backend {
   // Within the device.
   virtual void Copy(const void* from, size_t bytes, void* to) = 0;
   virtual void Zero(void* memory, size_t bytes) = 0;
+  // What it is used for, for people: "activations 51.2 MB, the weights 1.7 MB".
+  virtual std::string DescribeMemory() const = 0;
   // Until everything queued is done. The first failure: ResourceExhausted, or Internal naming the
   // call and the layer.
   virtual Status Wait() = 0;
@@ -163,7 +170,7 @@ class Backend {
                                                      float scale) = 0;
   // As LoadInputs, and the labels, from what KeepSamples made. Requires indices of samples there.
   virtual void LoadSamples(const DeviceSamples& samples, std::span<const int64_t> indices,
-                           float* inputs, int32_t* labels) = 0;
+                           void* inputs, int32_t* labels) = 0;
 
   // --- Whole arenas
 
@@ -183,8 +190,18 @@ class Backend {
   virtual void Encode(const Encoding& encoding, std::span<std::byte> code, int64_t* first_bad) = 0;
   // Host memory that Encode writes into best; at least `bytes` long.
   virtual std::shared_ptr<std::byte> MakeCode(size_t bytes) = 0;
-  // One step of n weights of a segment in place, by the current step's optimiser. `slots` as
-  // Optimiser::Step has them.
+  // To be called when a step's n trained gradients are there: works out the factor that
+  // OptimiserStep and ScaleGradients multiply them with. It is 1 but for
+  // - StepParameters::clip_norm: min(1, clip_norm / their L2 norm);
+  // - the loss scale of fp16 activations, whose small gradients would be 0: losses are multiplied
+  //   by it, gradients divided. It is halved when a gradient has become infinite, and that step
+  //   left out (factor 0: nothing moves); doubled after 2000 good steps (Micikevicius et al.
+  //   2018, Mixed Precision Training).
+  virtual void MeasureGradients(const float* gradients, int64_t n) = 0;
+  // Multiplies them by the factor, where it is not 1.
+  virtual void ScaleGradients(float* gradients, int64_t n) = 0;
+  // One step of n weights of a segment in place, by the current step's optimiser and that factor.
+  // `slots` as Optimiser::Step has them.
   virtual void OptimiserStep(Segment segment, const float* gradient, int64_t n, float* weights,
                              float* const* slots) = 0;
 
@@ -208,12 +225,12 @@ class Backend {
 
   // --- Layers
 
-  // Floats of an activation array of `batch` samples.
-  virtual int64_t ActivationSize(const Shape& shape, int batch) const = 0;
+  // Of an activation array of `batch` samples.
+  virtual int64_t ActivationBytes(const Shape& shape, int batch) const = 0;
   // Host numbers (batch x channels x height x width) to the device's layout.
-  virtual void LoadInputs(const Shape& shape, int batch, const float* from, float* to) = 0;
+  virtual void LoadInputs(const Shape& shape, int batch, const float* from, void* to) = 0;
   // And back. For tests and for who wants to look.
-  virtual void StoreOutputs(const Shape& shape, int batch, const float* from, float* to) = 0;
+  virtual void StoreOutputs(const Shape& shape, int batch, const void* from, float* to) = 0;
 
   // A convolution, and with `pool` the max pooling of its output in the same op.
   virtual std::unique_ptr<Op> MakeConvolution(const ConvolutionSpec& spec,
@@ -223,6 +240,8 @@ class Backend {
   virtual std::unique_ptr<Op> MakeMaxPooling(const PoolingSpec& spec, int max_batch) = 0;
   virtual std::unique_ptr<Op> MakeAveragePooling(const PoolingSpec& spec, int max_batch) = 0;
   virtual std::unique_ptr<Op> MakeActivation(Activation activation, const Shape& shape) = 0;
+  // Channels x height x width to one long vector in that order; null where nothing moves.
+  virtual std::unique_ptr<Op> MakeFlatten(const Shape& shape) = 0;
   virtual std::unique_ptr<Op> MakeDropout(const DropoutSpec& spec, int max_batch) = 0;
   virtual std::unique_ptr<Op> MakeBatchNormalisation(const BatchNormalisationSpec& spec,
                                                      int max_batch) = 0;

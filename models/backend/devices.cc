@@ -21,10 +21,23 @@ int CudaDevice(std::string_view name) {
   return error == std::errc() && end == name.data() + name.size() ? device : -1;
 }
 
+Result<Precision> PrecisionOf(std::string_view name) {
+  if (name == "fp32") return Precision::kFp32;
+  if (name == "bf16") return Precision::kBf16;
+  if (name == "fp16") return Precision::kFp16;
+  return InvalidArgument("network.precision = '" + std::string(name) +
+                         "' is unknown; there are fp32, bf16 and fp16");
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Backend>> MakeBackend(const DeviceOptions& options) {
+  KUMO_ASSIGN_OR_RETURN(const Precision precision, PrecisionOf(options.precision));
   if (options.device == "cpu") {
+    if (precision != Precision::kFp32) {
+      return FailedPrecondition("network.precision=" + options.precision +
+                                " needs a GPU: with network.device=cpu there is only fp32");
+    }
     if (options.threads < 1 || options.threads > 1024) {
       return InvalidArgument("threads = " + std::to_string(options.threads) +
                              " is outside 1 .. 1024");
@@ -36,7 +49,7 @@ Result<std::unique_ptr<Backend>> MakeBackend(const DeviceOptions& options) {
     return InvalidArgument("network.device = '" + options.device +
                            "' is no device; there are cpu, and cuda:0, cuda:1, ...");
   }
-  return MakeCudaBackend({device, options.tf32, options.deterministic});
+  return MakeCudaBackend({device, precision, options.tf32, options.deterministic});
 }
 
 std::vector<std::string> ListDevices() {

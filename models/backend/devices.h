@@ -11,10 +11,11 @@
 namespace kumo {
 
 struct DeviceOptions {
-  std::string device = "cpu";  // "cpu", "cuda", "cuda:N"; "cuda" is "cuda:0"
-  int threads = 1;             // of the CPU
-  bool tf32 = false;           // CUDA: float32 products may be rounded to TF32
-  bool deterministic = false;  // CUDA: only algorithms that give the same bits each time
+  std::string device = "cpu";      // "cpu", "cuda", "cuda:N"; "cuda" is "cuda:0"
+  int threads = 1;                 // of the CPU
+  std::string precision = "fp32";  // "fp32"; on CUDA also "bf16", "fp16"
+  bool tf32 = false;               // CUDA: float32 products may be rounded to TF32
+  bool deterministic = false;      // CUDA: only algorithms that give the same bits each time
 };
 
 // InvalidArgument for a name that is none, FailedPrecondition where there is no such device or Kumo

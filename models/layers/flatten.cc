@@ -2,10 +2,12 @@
 
 namespace kumo {
 
-// Backends keep channels before rows before columns, so nothing moves.
 Result<LayerPlan> PlanFlatten(const LayerInput& input) {
   LayerPlan plan;
   plan.output = {input.shape.size()};
+  plan.make_op = [shape = input.shape](Backend& backend, int) {
+    return backend.MakeFlatten(shape);
+  };
   return plan;
 }
 

@@ -17,6 +17,7 @@ Result<LayerPlan> PlanFullyConnected(const LayerInput& input) {
   const Fans fans = {inputs, spec.outputs};
   LayerPlan plan;
   plan.output = {spec.outputs};
+  plan.takes_vector = true;
   plan.parameters.push_back(MakeParameter(name, "weight", {spec.outputs, inputs}, Segment::kDecayed,
                                           settings.weight(), LeCunNormalInitialiser(), fans));
   if (spec.bias) {

@@ -36,6 +36,7 @@ struct LayerPlan {
   // Null for a layer that computes nothing.
   std::function<std::unique_ptr<Op>(Backend& backend, int max_batch)> make_op;
 
+  bool takes_vector = false;  // reads a sample as one vector, channels x height x width
   // What the net may use to run two layers as one or in another order, with the same result:
   bool is_monotone = false;                    // a non-decreasing function of each number
   std::optional<ConvolutionSpec> convolution;  // set by a convolution

@@ -190,9 +190,9 @@ TEST_F(CudaBackendTest, AMaskIsTheCpus) {
     StepParameters step;
     step.streams = {9, 3, uint64_t{1} << 40, 17};
     backend.SetStep(step);
-    const int64_t size = backend.ActivationSize(spec.shape, kBatch);
-    DeviceArray<float> input(backend, size, "x");
-    DeviceArray<float> output(backend, size, "y");
+    const int64_t size = backend.ActivationBytes(spec.shape, kBatch);
+    DeviceArray<std::byte> input(backend, size, "x");
+    DeviceArray<std::byte> output(backend, size, "y");
     backend.LoadInputs(spec.shape, kBatch, x.data(), input.data());
     const auto op = backend.MakeDropout(spec, kBatch);
     op->Forward({kBatch, true}, input.data(), output.data());

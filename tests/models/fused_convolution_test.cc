@@ -49,7 +49,7 @@ class FusedConvolutionTest : public testing::TestWithParam<Geometry> {
     const auto backend = MakeCpuBackend(threads);
     const Pass pass = {kBatch, true};
     const auto array = [&](const Shape& shape) {
-      return Buffer<float>(backend->ActivationSize(shape, kBatch));
+      return Buffer<float>(backend->ActivationBytes(shape, kBatch) / int64_t{sizeof(float)});
     };
     Outcome outcome;
     outcome.weight_gradient.resize(weight_.size());

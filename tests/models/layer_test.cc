@@ -91,6 +91,7 @@ class LayerOnDevice {
     Result<LayerPlan> plan = FindLayerKind(layer_.kind_case())->plan({layer_, shape_, kIndex});
     CHECK(plan.ok()) << plan.status().message();
     plan_ = std::move(plan).value();
+    if (plan_.takes_vector) shape_ = {shape_.size()};
     if (plan_.make_op) op_ = plan_.make_op(*backend_, kMaxBatch);
     Rng rng(1, RngPurpose::kTest);
     for (const ParameterSpec& spec : plan_.parameters) {
@@ -123,15 +124,17 @@ class LayerOnDevice {
   // After a Forward.
   std::vector<float> Backward(const std::vector<float>& dy, int batch) {
     if (op_ == nullptr) return dy;
-    const DeviceArray<float> grad_output = Load(plan_.output, batch, dy);
-    DeviceArray<float> grad_input = Activation(shape_, batch);
-    const std::vector<float> wrong(static_cast<size_t>(grad_input.size()), 1e6f);
+    const DeviceArray<std::byte> grad_output = Load(plan_.output, batch, dy);
+    DeviceArray<std::byte> grad_input = Activation(shape_, batch);
+    const std::vector<float> wrong(static_cast<size_t>(grad_input.bytes()) / sizeof(float), 1e6f);
     Write(wrong, &grad_input);
     op_->Backward({batch, true}, input_.data(), output_.data(), grad_output.data(),
                   grad_input.data());
     for (size_t t = 0; t < gradients_.size(); ++t) gradients_[t] = Read(device_gradients_[t]);
     const std::vector<float> dx = StoreAs(shape_, batch, grad_input);
-    EXPECT_EQ(SumOfSizes(Read(grad_input)), SumOfSizes(dx)) << "padding must hold zeros";
+    if (backend_->name() == "cpu") {
+      EXPECT_EQ(SumOfSizes(Read(grad_input)), SumOfSizes(dx)) << "padding must hold zeros";
+    }
     return dx;
   }
 
@@ -149,7 +152,8 @@ class LayerOnDevice {
     }
     op_->Bind(weights, gradients);
   }
-  void Write(const std::vector<float>& from, DeviceArray<float>* to) {
+  template <typename T>
+  void Write(const std::vector<float>& from, DeviceArray<T>* to) {
     backend_->Write(from.data(), from.size() * sizeof(float), to->data());
   }
   DeviceArray<float> OnDevice(const std::vector<float>& from) {
@@ -157,21 +161,22 @@ class LayerOnDevice {
     Write(from, &to);
     return to;
   }
-  std::vector<float> Read(const DeviceArray<float>& from) {
-    std::vector<float> to(static_cast<size_t>(from.size()));
+  template <typename T>
+  std::vector<float> Read(const DeviceArray<T>& from) {
+    std::vector<float> to(static_cast<size_t>(from.bytes()) / sizeof(float));
     const Status read = backend_->Read(from.data(), static_cast<size_t>(from.bytes()), to.data());
     EXPECT_TRUE(read.ok()) << read.message();
     return to;
   }
-  DeviceArray<float> Activation(const Shape& shape, int batch) {
-    return {*backend_, backend_->ActivationSize(shape, batch), "an activation"};
+  DeviceArray<std::byte> Activation(const Shape& shape, int batch) {
+    return {*backend_, backend_->ActivationBytes(shape, batch), "an activation"};
   }
-  DeviceArray<float> Load(const Shape& shape, int batch, const std::vector<float>& from) {
-    DeviceArray<float> to = Activation(shape, batch);
+  DeviceArray<std::byte> Load(const Shape& shape, int batch, const std::vector<float>& from) {
+    DeviceArray<std::byte> to = Activation(shape, batch);
     backend_->LoadInputs(shape, batch, from.data(), to.data());
     return to;
   }
-  std::vector<float> StoreAs(const Shape& shape, int batch, const DeviceArray<float>& from) {
+  std::vector<float> StoreAs(const Shape& shape, int batch, const DeviceArray<std::byte>& from) {
     std::vector<float> to(static_cast<size_t>(batch * shape.size()));
     backend_->StoreOutputs(shape, batch, from.data(), to.data());
     return to;
@@ -186,8 +191,8 @@ class LayerOnDevice {
   std::vector<std::vector<float>> gradients_;
   std::vector<DeviceArray<float>> device_weights_;
   std::vector<DeviceArray<float>> device_gradients_;
-  DeviceArray<float> input_;
-  DeviceArray<float> output_;
+  DeviceArray<std::byte> input_;
+  DeviceArray<std::byte> output_;
 };
 
 class LayerTest : public testing::TestWithParam<LayerCase> {};
@@ -349,7 +354,7 @@ TEST(SoftmaxCrossEntropyTest, LossAndGradientAgreeWithThePlainReference) {
   scores[10] = -300.0f;
   std::vector<int32_t> labels;
   for (int n = 0; n < kBatch; ++n) labels.push_back(static_cast<int32_t>(rng.NextBelow(kClasses)));
-  const int64_t size = backend->ActivationSize({kClasses}, kBatch);
+  const int64_t size = backend->ActivationBytes({kClasses}, kBatch) / int64_t{sizeof(float)};
   DeviceArray<float> device(*backend, size, "scores");
   DeviceArray<float> gradient(*backend, size, "their gradients");
   const std::vector<float> wrong(static_cast<size_t>(size), 1e6f);

@@ -10,7 +10,7 @@ namespace {
 using ForwardKernel = void (*)(const float*, int64_t, float*);
 using BackwardKernel = void (*)(const float*, const float*, int64_t, float*);
 
-class ActivationOp final : public Op {
+class ActivationOp final : public FloatOp {
  public:
   ActivationOp(Engine& engine, int64_t size, ForwardKernel forward, BackwardKernel backward)
       : engine_(engine), size_(size), forward_(forward), backward_(backward) {}
@@ -18,13 +18,13 @@ class ActivationOp final : public Op {
   bool can_run_in_place() const override { return true; }
   bool reads_output() const override { return true; }
 
-  void Forward(const Pass& pass, const float* input, float* output) override {
+  void ForwardFloats(const Pass& pass, const float* input, float* output) override {
     engine_.ParallelPieces(size_ * LaneStride(pass.batch), [&](int64_t begin, int64_t end) {
       forward_(input + begin, end - begin, output + begin);
     });
   }
-  void Backward(const Pass& pass, const float*, const float* output, const float* grad_output,
-                float* grad_input) override {
+  void BackwardFloats(const Pass& pass, const float*, const float* output, const float* grad_output,
+                      float* grad_input) override {
     if (grad_input == nullptr) return;
     engine_.ParallelPieces(size_ * LaneStride(pass.batch), [&](int64_t begin, int64_t end) {
       backward_(output + begin, grad_output + begin, end - begin, grad_input + begin);

@@ -10,7 +10,7 @@
 namespace kumo::cpu {
 namespace {
 
-class BatchNormalisation final : public Op {
+class BatchNormalisation final : public FloatOp {
  public:
   BatchNormalisation(Engine& engine, const BatchNormalisationSpec& spec)
       : engine_(engine), spec_(spec), mean_(spec.shape.channels), inverse_(spec.shape.channels) {}
@@ -27,7 +27,7 @@ class BatchNormalisation final : public Op {
     shift_gradient_ = gradients[1];
   }
 
-  void Forward(const Pass& pass, const float* input, float* output) override {
+  void ForwardFloats(const Pass& pass, const float* input, float* output) override {
     const NormPlane plane = PlaneOf(pass);
     const int64_t channel = plane.positions * plane.lanes;
     engine_.Parallel(spec_.shape.channels, [&](int64_t c) {
@@ -46,8 +46,8 @@ class BatchNormalisation final : public Op {
 
   // With x' = (x - mean) inverse and m numbers in the channel:
   // dx = scale inverse (dy - sum dy / m - x' sum(dy x') / m).
-  void Backward(const Pass& pass, const float* input, const float*, const float* grad_output,
-                float* grad_input) override {
+  void BackwardFloats(const Pass& pass, const float* input, const float*, const float* grad_output,
+                      float* grad_input) override {
     const NormPlane plane = PlaneOf(pass);
     const int64_t channel = plane.positions * plane.lanes;
     const auto count = static_cast<float>(plane.positions * plane.batch);

@@ -42,7 +42,7 @@ TapProduct::Geometry BackwardGeometry(const ConvolutionSpec& spec) {
                        spec.dilation)};
 }
 
-class Convolution final : public Op {
+class Convolution final : public FloatOp {
  public:
   Convolution(Engine& engine, const ConvolutionSpec& spec, const std::optional<PoolingSpec>& pool,
               int max_batch)
@@ -86,7 +86,7 @@ class Convolution final : public Op {
     bias_gradient_ = spec_.bias ? gradients[1] : nullptr;
   }
 
-  void Forward(const Pass& pass, const float* input, float* output) override {
+  void ForwardFloats(const Pass& pass, const float* input, float* output) override {
     const int64_t lanes = LaneStride(pass.batch);
     forward_.Pack(weight_, spec_.input.channels * taps_, taps_);
     if (!pool_) return forward_.Run(lanes, input, bias_, output);
@@ -95,8 +95,8 @@ class Convolution final : public Op {
                      [&](int64_t block) { ForwardPooled(block, lanes, input, output); });
   }
 
-  void Backward(const Pass& pass, const float* input, const float*, const float* grad_output,
-                float* grad_input) override {
+  void BackwardFloats(const Pass& pass, const float* input, const float*, const float* grad_output,
+                      float* grad_input) override {
     const int64_t lanes = LaneStride(pass.batch);
     if (bias_gradient_ != nullptr) BiasGradient(lanes, grad_output);
     const float* full = pool_ ? SpreadGradient(lanes, grad_output) : grad_output;

@@ -1,5 +1,6 @@
 #include "models/backend/cpu/cpu_backend.h"
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -9,6 +10,7 @@
 
 #include "common/buffer.h"
 #include "models/backend/cpu/ops.h"
+#include "models/backend/memory_ledger.h"
 
 namespace kumo {
 namespace {
@@ -22,15 +24,23 @@ class CpuBackend final : public Backend {
                 KUMO_AT_ISA(isa, kPooling),
                 KUMO_AT_ISA(isa, kBatchNormalisation),
                 ThreadPool(threads - 1),
-                {}} {}
+                {},
+                1} {}
 
   std::string name() const override { return "cpu"; }
 
   // Memory that cannot be had ends the process, as everywhere on the host.
-  void* Allocate(size_t bytes, const std::string&) override {
-    return bytes == 0 ? nullptr : AllocateAligned(bytes);
+  void* Allocate(size_t bytes, const std::string& what) override {
+    if (bytes == 0) return nullptr;
+    void* const memory = AllocateAligned(bytes);
+    ledger_.Add(memory, static_cast<int64_t>(bytes), what);
+    return memory;
   }
-  void Free(void* memory) override { FreeAligned(memory); }
+  void Free(void* memory) override {
+    ledger_.Remove(memory);
+    FreeAligned(memory);
+  }
+  std::string DescribeMemory() const override { return ledger_.Describe(8); }
   void Write(const void* from, size_t bytes, void* to) override { Copy(from, bytes, to); }
   Status Read(const void* from, size_t bytes, void* to) override {
     Copy(from, bytes, to);
@@ -48,7 +58,7 @@ class CpuBackend final : public Backend {
                                              std::span<const uint8_t>, float) override {
     return nullptr;
   }
-  void LoadSamples(const DeviceSamples&, std::span<const int64_t>, float*, int32_t*) override {
+  void LoadSamples(const DeviceSamples&, std::span<const int64_t>, void*, int32_t*) override {
     LOG(FATAL) << "the CPU keeps no samples";
   }
 
@@ -71,28 +81,43 @@ class CpuBackend final : public Backend {
     const auto code = std::make_shared<Buffer<std::byte>>(bytes);
     return {code, code->data()};
   }
+  void MeasureGradients(const float* gradients, int64_t n) override {
+    const auto limit = static_cast<double>(engine_.step.clip_norm);
+    engine_.gradient_factor = 1;
+    if (limit <= 0) return;
+    const double norm = std::sqrt(engine_.elementwise.sum_of_squares(gradients, n));
+    // A norm that is no number leaves the gradients as they are: who looks for such finds them.
+    if (norm > limit) engine_.gradient_factor = static_cast<float>(limit / norm);
+  }
+  void ScaleGradients(float* gradients, int64_t n) override {
+    if (engine_.gradient_factor == 1.0f) return;
+    for (int64_t i = 0; i < n; ++i) gradients[i] *= engine_.gradient_factor;
+  }
   void OptimiserStep(Segment segment, const float* gradient, int64_t n, float* weights,
                      float* const* slots) override {
     const StepParameters& step = engine_.step;
     const auto size = static_cast<size_t>(n);
-    step.optimiser->Step(segment == Segment::kDecayed ? step.decayed : step.undecayed, 1.0f,
-                         {gradient, size}, {weights, size}, {weights, size}, slots);
+    step.optimiser->Step(segment == Segment::kDecayed ? step.decayed : step.undecayed,
+                         engine_.gradient_factor, {gradient, size}, {weights, size},
+                         {weights, size}, slots);
   }
 
   void SetStep(const StepParameters& step) override { engine_.step = step; }
   void Repeat(const StepKey&, const std::function<void()>& work) override { work(); }
   void SetPlace(const std::string*) override {}
 
-  int64_t ActivationSize(const Shape& shape, int batch) const override {
-    return shape.size() * cpu::LaneStride(batch);
+  int64_t ActivationBytes(const Shape& shape, int batch) const override {
+    return shape.size() * cpu::LaneStride(batch) * static_cast<int64_t>(sizeof(float));
   }
-  void LoadInputs(const Shape& shape, int batch, const float* from, float* to) override {
-    engine_.elementwise.transpose(from, batch, shape.size(), cpu::LaneStride(batch), to);
+  void LoadInputs(const Shape& shape, int batch, const float* from, void* to) override {
+    engine_.elementwise.transpose(from, batch, shape.size(), cpu::LaneStride(batch),
+                                  static_cast<float*>(to));
   }
-  void StoreOutputs(const Shape& shape, int batch, const float* from, float* to) override {
+  void StoreOutputs(const Shape& shape, int batch, const void* from, float* to) override {
+    const auto* const numbers = static_cast<const float*>(from);
     const int64_t lanes = cpu::LaneStride(batch);
     for (int64_t n = 0; n < batch; ++n) {
-      for (int64_t i = 0; i < shape.size(); ++i) to[n * shape.size() + i] = from[i * lanes + n];
+      for (int64_t i = 0; i < shape.size(); ++i) to[n * shape.size() + i] = numbers[i * lanes + n];
     }
   }
 
@@ -113,6 +138,7 @@ class CpuBackend final : public Backend {
   std::unique_ptr<Op> MakeActivation(Activation activation, const Shape& shape) override {
     return cpu::MakeActivation(engine_, activation, shape);
   }
+  std::unique_ptr<Op> MakeFlatten(const Shape&) override { return nullptr; }
   std::unique_ptr<Op> MakeDropout(const DropoutSpec& spec, int max_batch) override {
     return cpu::MakeDropout(engine_, spec, max_batch);
   }
@@ -125,6 +151,7 @@ class CpuBackend final : public Backend {
 
  private:
   cpu::Engine engine_;
+  MemoryLedger ledger_;
   Buffer<float> difference_;
 };
 

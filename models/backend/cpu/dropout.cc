@@ -14,7 +14,7 @@ namespace {
 // A net has fewer layers than this.
 constexpr uint64_t kLayersPerStep = 1 << 16;
 
-class Dropout final : public Op {
+class Dropout final : public FloatOp {
  public:
   Dropout(Engine& engine, const DropoutSpec& spec, int max_batch)
       : engine_(engine),
@@ -24,7 +24,7 @@ class Dropout final : public Op {
   bool can_run_in_place() const override { return true; }
   int64_t bytes() const override { return static_cast<int64_t>(mask_.size() * sizeof(float)); }
 
-  void Forward(const Pass& pass, const float* input, float* output) override {
+  void ForwardFloats(const Pass& pass, const float* input, float* output) override {
     const int64_t n = spec_.shape.size() * LaneStride(pass.batch);
     if (!pass.training) {
       if (input != output) std::copy(input, input + n, output);
@@ -33,8 +33,8 @@ class Dropout final : public Op {
     DrawMask(pass.batch);
     engine_.elementwise.multiply(input, mask_.data(), n, output);
   }
-  void Backward(const Pass& pass, const float*, const float*, const float* grad_output,
-                float* grad_input) override {
+  void BackwardFloats(const Pass& pass, const float*, const float*, const float* grad_output,
+                      float* grad_input) override {
     if (grad_input == nullptr) return;
     engine_.elementwise.multiply(grad_output, mask_.data(),
                                  spec_.shape.size() * LaneStride(pass.batch), grad_input);

@@ -95,6 +95,26 @@ float Sum(const float* x, int64_t n) {
   return SumOfVector((sum[0] + sum[1]) + (sum[2] + sum[3]));
 }
 
+double SumOfSquares(const float* x, int64_t n) {
+  constexpr int kLanes = 16;
+  double sum[kLanes] = {};
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+#pragma GCC unroll 16
+    for (int l = 0; l < kLanes; ++l) {
+      const auto number = static_cast<double>(x[i + l]);
+      sum[l] += number * number;
+    }
+  }
+  for (int l = 0; i + l < n; ++l) {
+    const auto number = static_cast<double>(x[i + l]);
+    sum[l] += number * number;
+  }
+  double total = 0;
+  for (const double lane : sum) total += lane;
+  return total;
+}
+
 void FinishRows(const float* bias, int64_t rows, int64_t columns, int64_t lanes, float* y) {
   for (int64_t r = 0; r < rows; ++r) {
     float* row = y + r * lanes;
@@ -125,7 +145,7 @@ void Transpose(const float* from, int64_t rows, int64_t columns, int64_t lanes, 
 
 extern const ElementwiseKernels kElementwise;
 const ElementwiseKernels kElementwise = {
-    Relu,     Tanh, Sigmoid,    ReluBackward, TanhBackward, SigmoidBackward,
-    Multiply, Sum,  FinishRows, Transpose};
+    Relu,     Tanh, Sigmoid,      ReluBackward, TanhBackward, SigmoidBackward,
+    Multiply, Sum,  SumOfSquares, FinishRows,   Transpose};
 
 }  // namespace kumo::KUMO_ISA

@@ -28,7 +28,7 @@ void MultiplyRows(int64_t rows, int64_t columns, int64_t depth, const Matrix& a,
   CHECK_EQ(status, dnnl_success) << "dnnl_sgemm";
 }
 
-class FullyConnected final : public Op {
+class FullyConnected final : public FloatOp {
  public:
   FullyConnected(Engine& engine, const FullyConnectedSpec& spec) : engine_(engine), spec_(spec) {}
 
@@ -42,7 +42,7 @@ class FullyConnected final : public Op {
     bias_gradient_ = spec_.bias ? gradients[1] : nullptr;
   }
 
-  void Forward(const Pass& pass, const float* input, float* output) override {
+  void ForwardFloats(const Pass& pass, const float* input, float* output) override {
     const int64_t lanes = LaneStride(pass.batch);
     engine_.ParallelPieces(spec_.outputs, [&](int64_t begin, int64_t end) {
       MultiplyRows(end - begin, pass.batch, spec_.inputs,
@@ -53,8 +53,8 @@ class FullyConnected final : public Op {
     });
   }
 
-  void Backward(const Pass& pass, const float* input, const float*, const float* grad_output,
-                float* grad_input) override {
+  void BackwardFloats(const Pass& pass, const float* input, const float*, const float* grad_output,
+                      float* grad_input) override {
     const int64_t lanes = LaneStride(pass.batch);
     engine_.ParallelPieces(spec_.outputs, [&](int64_t begin, int64_t end) {
       MultiplyRows(end - begin, spec_.inputs, pass.batch, {grad_output + begin * lanes, 'N', lanes},

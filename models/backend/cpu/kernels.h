@@ -71,6 +71,8 @@ struct ElementwiseKernels {
   void (*sigmoid_backward)(const float* y, const float* dy, int64_t n, float* dx);
   void (*multiply)(const float* x, const float* factor, int64_t n, float* y);
   float (*sum)(const float* x, int64_t n);
+  // Of any n, in double, the same bits each time.
+  double (*sum_of_squares)(const float* x, int64_t n);
   // y[r][0 .. columns) of rows `lanes` apart: += bias[r] unless bias is null; lanes from `columns`
   // on become zero.
   void (*finish_rows)(const float* bias, int64_t rows, int64_t columns, int64_t lanes, float* y);

@@ -25,6 +25,7 @@ struct Engine {
   const BatchNormalisationKernels& batch_normalisation;
   ThreadPool pool;
   StepParameters step;
+  float gradient_factor = 1;  // see Backend::MeasureGradients
 
   int threads() const { return pool.threads() + 1; }
   // body(i) for i in [0, n) on all threads; i's work must not depend on who does it.
@@ -43,6 +44,24 @@ struct Engine {
     Parallel((n + piece - 1) / piece,
              [&](int64_t i) { body(i * piece, std::min(n, (i + 1) * piece)); });
   }
+};
+
+// An op whose activations are float32 in the layout of layout.h.
+class FloatOp : public Op {
+ public:
+  void Forward(const Pass& pass, const void* input, void* output) final {
+    ForwardFloats(pass, static_cast<const float*>(input), static_cast<float*>(output));
+  }
+  void Backward(const Pass& pass, const void* input, const void* output, const void* grad_output,
+                void* grad_input) final {
+    BackwardFloats(pass, static_cast<const float*>(input), static_cast<const float*>(output),
+                   static_cast<const float*>(grad_output), static_cast<float*>(grad_input));
+  }
+
+ private:
+  virtual void ForwardFloats(const Pass& pass, const float* input, float* output) = 0;
+  virtual void BackwardFloats(const Pass& pass, const float* input, const float* output,
+                              const float* grad_output, float* grad_input) = 0;
 };
 
 // [0, n) as the fewest pieces of at most `most`, as even as they can be.

@@ -21,7 +21,7 @@ PoolPlane PlaneOf(const PoolingSpec& spec, int64_t lanes) {
           spec.pad};
 }
 
-class MaxPooling final : public Op {
+class MaxPooling final : public FloatOp {
  public:
   MaxPooling(Engine& engine, const PoolingSpec& spec, int max_batch)
       : engine_(engine),
@@ -32,7 +32,7 @@ class MaxPooling final : public Op {
 
   int64_t bytes() const override { return static_cast<int64_t>(place_.size()); }
 
-  void Forward(const Pass& pass, const float* input, float* output) override {
+  void ForwardFloats(const Pass& pass, const float* input, float* output) override {
     const PoolPlane plane = PlaneOf(spec_, LaneStride(pass.batch));
     const int64_t in = spec_.input.plane() * plane.lanes;
     const int64_t out = spec_.output().plane() * plane.lanes;
@@ -41,8 +41,8 @@ class MaxPooling final : public Op {
     });
   }
 
-  void Backward(const Pass& pass, const float*, const float*, const float* grad_output,
-                float* grad_input) override {
+  void BackwardFloats(const Pass& pass, const float*, const float*, const float* grad_output,
+                      float* grad_input) override {
     if (grad_input == nullptr) return;
     const PoolPlane plane = PlaneOf(spec_, LaneStride(pass.batch));
     const int64_t in = spec_.input.plane() * plane.lanes;
@@ -59,11 +59,11 @@ class MaxPooling final : public Op {
   Buffer<uint8_t> place_;  // which element of the window won
 };
 
-class AveragePooling final : public Op {
+class AveragePooling final : public FloatOp {
  public:
   AveragePooling(Engine& engine, const PoolingSpec& spec) : engine_(engine), spec_(spec) {}
 
-  void Forward(const Pass& pass, const float* input, float* output) override {
+  void ForwardFloats(const Pass& pass, const float* input, float* output) override {
     const PoolPlane plane = PlaneOf(spec_, LaneStride(pass.batch));
     const int64_t in = spec_.input.plane() * plane.lanes;
     const int64_t out = spec_.output().plane() * plane.lanes;
@@ -72,8 +72,8 @@ class AveragePooling final : public Op {
     });
   }
 
-  void Backward(const Pass& pass, const float*, const float*, const float* grad_output,
-                float* grad_input) override {
+  void BackwardFloats(const Pass& pass, const float*, const float*, const float* grad_output,
+                      float* grad_input) override {
     if (grad_input == nullptr) return;
     const PoolPlane plane = PlaneOf(spec_, LaneStride(pass.batch));
     const int64_t in = spec_.input.plane() * plane.lanes;

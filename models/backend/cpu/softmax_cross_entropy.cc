@@ -15,8 +15,14 @@ class SoftmaxCrossEntropy final : public LossOp {
   explicit SoftmaxCrossEntropy(int64_t classes)
       : classes_(classes), exponentials_(static_cast<size_t>(classes)) {}
 
-  void Run(int batch, const float* scores, const int32_t* labels, float* grad_scores,
+  void Run(int batch, const void* scores, const int32_t* labels, void* grad_scores,
            StepResult* sums) override {
+    Run(batch, static_cast<const float*>(scores), labels, static_cast<float*>(grad_scores), sums);
+  }
+
+ private:
+  void Run(int batch, const float* scores, const int32_t* labels, float* grad_scores,
+           StepResult* sums) {
     const int64_t lanes = LaneStride(batch);
     StepResult result;
     for (int n = 0; n < batch; ++n) {
@@ -40,8 +46,6 @@ class SoftmaxCrossEntropy final : public LossOp {
     sums->loss_sum += result.loss_sum;
     sums->correct += result.correct;
   }
-
- private:
   void Gradient(int batch, int n, int64_t label, float sum, float* grad_scores) const {
     const int64_t lanes = LaneStride(batch);
     const float mean = 1.0f / static_cast<float>(batch);

@@ -7,46 +7,35 @@
 namespace kumo::cuda {
 namespace {
 
-using ForwardKernel = cudaError_t (*)(const Launch&, const float*, int64_t, float*);
-using BackwardKernel = cudaError_t (*)(const Launch&, const float*, const float*, int64_t, float*);
-
 class ActivationOp final : public Op {
  public:
-  ActivationOp(Engine& engine, int64_t size, ForwardKernel forward, BackwardKernel backward)
-      : engine_(engine), size_(size), forward_(forward), backward_(backward) {}
+  ActivationOp(Engine& engine, Activation activation, int64_t size)
+      : engine_(engine), activation_(activation), size_(size) {}
 
   bool can_run_in_place() const override { return true; }
   bool reads_output() const override { return true; }
 
-  void Forward(const Pass& pass, const float* input, float* output) override {
-    KUMO_CUDA(engine_, forward_(engine_.launch(), input, size_ * pass.batch, output));
+  void Forward(const Pass& pass, const void* input, void* output) override {
+    KUMO_CUDA(engine_, ActivationForward(engine_.launch(), engine_.precision(), activation_, input,
+                                         size_ * pass.batch, output));
   }
-  void Backward(const Pass& pass, const float*, const float* output, const float* grad_output,
-                float* grad_input) override {
+  void Backward(const Pass& pass, const void*, const void* output, const void* grad_output,
+                void* grad_input) override {
     if (grad_input == nullptr) return;
-    KUMO_CUDA(engine_,
-              backward_(engine_.launch(), output, grad_output, size_ * pass.batch, grad_input));
+    KUMO_CUDA(engine_, ActivationBackward(engine_.launch(), engine_.precision(), activation_,
+                                          output, grad_output, size_ * pass.batch, grad_input));
   }
 
  private:
   Engine& engine_;
+  Activation activation_;
   int64_t size_;
-  ForwardKernel forward_;
-  BackwardKernel backward_;
 };
 
 }  // namespace
 
 std::unique_ptr<Op> MakeActivation(Engine& engine, Activation activation, const Shape& shape) {
-  switch (activation) {
-    case Activation::kRelu:
-      return std::make_unique<ActivationOp>(engine, shape.size(), Relu, ReluBackward);
-    case Activation::kTanh:
-      return std::make_unique<ActivationOp>(engine, shape.size(), Tanh, TanhBackward);
-    case Activation::kSigmoid:
-      return std::make_unique<ActivationOp>(engine, shape.size(), Sigmoid, SigmoidBackward);
-  }
-  return nullptr;
+  return std::make_unique<ActivationOp>(engine, activation, shape.size());
 }
 
 }  // namespace kumo::cuda

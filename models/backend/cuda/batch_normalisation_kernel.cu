@@ -1,144 +1,141 @@
-// Batch normalisation over samples x plane, a block for each channel. Sums are added in a fixed
-// order, in double where a channel of a large minibatch has millions of numbers.
-#include "models/backend/cuda/grid.cuh"
+// Batch normalisation over samples x plane.
+#include "models/backend/cuda/channel_sums.cuh"
 
 namespace kumo::cuda {
 namespace {
 
-// The numbers of one channel, as if they lay one after the other.
-struct Channel {
-  __device__ Channel(const NormShape& shape, int64_t channel)
-      : shape_(shape), first_(channel * shape.plane) {}
-  __device__ int64_t size() const { return shape_.batch * shape_.plane; }
-  __device__ int64_t at(int64_t i) const {
-    return i / shape_.plane * shape_.channels * shape_.plane + first_ + i % shape_.plane;
-  }
+// Sums of x - s and of its square, s a number of the channel: near enough to the mean that nothing
+// cancels.
+template <typename T>
+struct ShiftedTerms {
+  const T* x;
+  ActivationShape shape;
 
- private:
-  const NormShape shape_;
-  const int64_t first_;
+  __device__ float Shift(int64_t channel) const {
+    return ToFloat(x[PlaceOfRow<T>(shape, 0, channel)]);
+  }
+  __device__ Pair operator()(int64_t place, int64_t channel) const {
+    const float distance = ToFloat(x[place]) - Shift(channel);
+    return {distance, distance * distance};
+  }
 };
 
-// Sum over the channel of f(position), valid in all threads.
-template <typename F>
-__device__ double SumOverChannel(const Channel& channel, F f) {
-  __shared__ double everywhere;
-  double sum = 0;
-  for (int64_t i = threadIdx.x; i < channel.size(); i += kThreads) {
-    sum += static_cast<double>(f(channel.at(i)));
+template <typename T>
+struct KeepMoments {
+  ShiftedTerms<T> terms;
+  NormNumbers numbers;
+
+  __device__ void operator()(int64_t c, double sum, double squares) const {
+    const auto count = static_cast<double>(terms.shape.batch * terms.shape.plane);
+    const double from_shift = sum / count;
+    const auto mean = static_cast<float>(static_cast<double>(terms.Shift(c)) + from_shift);
+    const auto variance = static_cast<float>(fmax(squares / count - from_shift * from_shift, 0.0));
+    const float keep = numbers.momentum;
+    numbers.mean[c] = mean;
+    numbers.inverse[c] = 1.0f / sqrtf(variance + numbers.epsilon);
+    numbers.running_mean[c] = keep * numbers.running_mean[c] + (1.0f - keep) * mean;
+    numbers.running_variance[c] = keep * numbers.running_variance[c] + (1.0f - keep) * variance;
   }
-  sum = SumOfBlock(sum);
-  if (threadIdx.x == 0) everywhere = sum;
-  __syncthreads();
-  sum = everywhere;
-  __syncthreads();
-  return sum;
-}
+};
 
-__global__ void MomentsKernel(NormShape shape, const float* x, float epsilon, float momentum,
-                              float* mean, float* inverse, float* running_mean,
-                              float* running_variance) {
-  const int64_t c = blockIdx.x;
-  const Channel channel(shape, c);
-  const auto count = static_cast<double>(channel.size());
-  const auto m =
-      static_cast<float>(SumOverChannel(channel, [=](int64_t i) { return x[i]; }) / count);
-  const auto variance = static_cast<float>(
-      SumOverChannel(channel, [=](int64_t i) { return (x[i] - m) * (x[i] - m); }) / count);
-  if (threadIdx.x != 0) return;
-  mean[c] = m;
-  inverse[c] = 1.0f / sqrtf(variance + epsilon);
-  running_mean[c] = momentum * running_mean[c] + (1.0f - momentum) * m;
-  running_variance[c] = momentum * running_variance[c] + (1.0f - momentum) * variance;
-}
-
-__global__ void RunningKernel(int64_t channels, const float* running_mean,
-                              const float* running_variance, float epsilon, float* mean,
-                              float* inverse) {
+__global__ void RunningKernel(int64_t channels, NormNumbers numbers) {
   const int64_t c = FirstOfThread();
   if (c >= channels) return;
-  mean[c] = running_mean[c];
-  inverse[c] = 1.0f / sqrtf(running_variance[c] + epsilon);
+  numbers.mean[c] = numbers.running_mean[c];
+  numbers.inverse[c] = 1.0f / sqrtf(numbers.running_variance[c] + numbers.epsilon);
 }
 
-__global__ void NormaliseKernel(NormShape shape, const float* x, const float* mean,
-                                const float* inverse, const float* scale, const float* shift,
-                                float* y) {
+template <typename T>
+__global__ void NormaliseKernel(ActivationShape shape, const T* x, NormNumbers numbers, T* y) {
   const int64_t n = shape.batch * shape.channels * shape.plane;
   for (int64_t i = FirstOfThread(); i < n; i += ThreadsOfGrid()) {
-    const int64_t c = i / shape.plane % shape.channels;
-    const float factor = scale[c] * inverse[c];
-    y[i] = x[i] * factor + (shift[c] - factor * mean[c]);
+    const int64_t c = ChannelAt<T>(shape, i);
+    const float factor = numbers.scale[c] * numbers.inverse[c];
+    Store(ToFloat(x[i]) * factor + (numbers.shift[c] - factor * numbers.mean[c]), y + i);
   }
 }
 
-__global__ void SumsKernel(NormShape shape, const float* x, const float* dy, const float* mean,
-                           const float* inverse, float* scale_gradient, float* shift_gradient) {
-  const int64_t c = blockIdx.x;
-  const Channel channel(shape, c);
-  const float m = mean[c];
-  const double sum_dy = SumOverChannel(channel, [=](int64_t i) { return dy[i]; });
-  const double sum_dy_x = SumOverChannel(channel, [=](int64_t i) { return dy[i] * (x[i] - m); });
-  if (threadIdx.x != 0) return;
-  shift_gradient[c] = static_cast<float>(sum_dy);
-  scale_gradient[c] = static_cast<float>(sum_dy_x) * inverse[c];
-}
+// Sums of dy and of dy (x - mean).
+template <typename T>
+struct GradientTerms {
+  const T* x;
+  const T* dy;
+  const float* mean;
+
+  __device__ Pair operator()(int64_t place, int64_t channel) const {
+    const float gradient = ToFloat(dy[place]);
+    return {gradient, gradient * (ToFloat(x[place]) - mean[channel])};
+  }
+};
+
+struct KeepGradients {
+  NormNumbers numbers;
+
+  __device__ void operator()(int64_t c, double sum_dy, double sum_dy_x) const {
+    numbers.shift_gradient[c] = static_cast<float>(sum_dy);
+    numbers.scale_gradient[c] = static_cast<float>(sum_dy_x) * numbers.inverse[c];
+  }
+};
 
 // With x' = (x - mean) inverse and m numbers in the channel:
 // dx = scale inverse (dy - sum dy / m - x' sum(dy x') / m).
-__global__ void BackwardKernel(NormShape shape, const float* x, const float* dy, const float* mean,
-                               const float* inverse, const float* scale,
-                               const float* scale_gradient, const float* shift_gradient,
-                               float* dx) {
+template <typename T>
+__global__ void BackwardKernel(ActivationShape shape, const T* x, const T* dy, NormNumbers numbers,
+                               T* dx) {
   const int64_t n = shape.batch * shape.channels * shape.plane;
   const float per_number = 1.0f / static_cast<float>(shape.batch * shape.plane);
   for (int64_t i = FirstOfThread(); i < n; i += ThreadsOfGrid()) {
-    const int64_t c = i / shape.plane % shape.channels;
-    const float normal = (x[i] - mean[c]) * inverse[c];
-    dx[i] = scale[c] * inverse[c] *
-            (dy[i] - (shift_gradient[c] + normal * scale_gradient[c]) * per_number);
+    const int64_t c = ChannelAt<T>(shape, i);
+    const float inverse = numbers.inverse[c];
+    const float normal = (ToFloat(x[i]) - numbers.mean[c]) * inverse;
+    const float mean_part =
+        (numbers.shift_gradient[c] + normal * numbers.scale_gradient[c]) * per_number;
+    Store(numbers.scale[c] * inverse * (ToFloat(dy[i]) - mean_part), dx + i);
   }
 }
 
-int64_t SizeOf(const NormShape& shape) { return shape.batch * shape.channels * shape.plane; }
-
 }  // namespace
 
-cudaError_t Moments(const Launch& launch, const NormShape& shape, const float* x, float epsilon,
-                    float momentum, float* mean, float* inverse, float* running_mean,
-                    float* running_variance) {
-  return Queue(launch, MomentsKernel, static_cast<unsigned>(shape.channels), shape, x, epsilon,
-               momentum, mean, inverse, running_mean, running_variance);
+cudaError_t NormMoments(const Launch& launch, const ActivationShape& shape, const void* x,
+                        const NormNumbers& numbers, void* scratch) {
+  return WithNumber(shape.precision, [&](auto number) {
+    using T = decltype(number);
+    const ShiftedTerms<T> terms = {static_cast<const T*>(x), shape};
+    return SumChannels<T>(launch, shape, terms, KeepMoments<T>{terms, numbers}, scratch);
+  });
 }
 
-cudaError_t RunningMoments(const Launch& launch, int64_t channels, const float* running_mean,
-                           const float* running_variance, float epsilon, float* mean,
-                           float* inverse) {
-  const auto blocks = static_cast<unsigned>((channels + kThreads - 1) / kThreads);
-  return Queue(launch, RunningKernel, blocks, channels, running_mean, running_variance, epsilon,
-               mean, inverse);
+cudaError_t NormRunningMoments(const Launch& launch, int64_t channels, const NormNumbers& numbers) {
+  return Queue(launch, RunningKernel, (channels + kThreads - 1) / kThreads, channels, numbers);
 }
 
-cudaError_t Normalise(const Launch& launch, const NormShape& shape, const float* x,
-                      const float* mean, const float* inverse, const float* scale,
-                      const float* shift, float* y) {
-  return Queue(launch, NormaliseKernel, BlocksFor(launch, SizeOf(shape)), shape, x, mean, inverse,
-               scale, shift, y);
+cudaError_t Normalise(const Launch& launch, const ActivationShape& shape, const void* x,
+                      const NormNumbers& numbers, void* y) {
+  return WithNumber(shape.precision, [&](auto number) {
+    using T = decltype(number);
+    return Queue(launch, NormaliseKernel<T>, BlocksFor(launch, shape.size()), shape,
+                 static_cast<const T*>(x), numbers, static_cast<T*>(y));
+  });
 }
 
-cudaError_t NormSums(const Launch& launch, const NormShape& shape, const float* x, const float* dy,
-                     const float* mean, const float* inverse, float* scale_gradient,
-                     float* shift_gradient) {
-  return Queue(launch, SumsKernel, static_cast<unsigned>(shape.channels), shape, x, dy, mean,
-               inverse, scale_gradient, shift_gradient);
+cudaError_t NormGradients(const Launch& launch, const ActivationShape& shape, const void* x,
+                          const void* dy, const NormNumbers& numbers, void* scratch) {
+  return WithNumber(shape.precision, [&](auto number) {
+    using T = decltype(number);
+    return SumChannels<T>(
+        launch, shape,
+        GradientTerms<T>{static_cast<const T*>(x), static_cast<const T*>(dy), numbers.mean},
+        KeepGradients{numbers}, scratch);
+  });
 }
 
-cudaError_t NormBackward(const Launch& launch, const NormShape& shape, const float* x,
-                         const float* dy, const float* mean, const float* inverse,
-                         const float* scale, const float* scale_gradient,
-                         const float* shift_gradient, float* dx) {
-  return Queue(launch, BackwardKernel, BlocksFor(launch, SizeOf(shape)), shape, x, dy, mean,
-               inverse, scale, scale_gradient, shift_gradient, dx);
+cudaError_t NormBackward(const Launch& launch, const ActivationShape& shape, const void* x,
+                         const void* dy, const NormNumbers& numbers, void* dx) {
+  return WithNumber(shape.precision, [&](auto number) {
+    using T = decltype(number);
+    return Queue(launch, BackwardKernel<T>, BlocksFor(launch, shape.size()), shape,
+                 static_cast<const T*>(x), static_cast<const T*>(dy), numbers, static_cast<T*>(dx));
+  });
 }
 
 }  // namespace kumo::cuda

@@ -1,62 +1,49 @@
-// Convolutions by cuDNN, with the max pooling of their output where the net asks for it.
+// Convolutions by cuDNN, with the max pooling of their output where the net asks for it; biases by
+// our own kernels.
 //
-// For each batch size the three algorithms (forward, gradient of the input, of the weights) are
-// found by measuring those that there are on the arrays of the first pass; so that pass is the one
-// that must not be recorded.
-#include <algorithm>
+// With 16-bit activations cuDNN reads a 16-bit copy of the filter with its channels last, made anew
+// for each minibatch, and leaves such a gradient.
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
-#include <span>
-#include <vector>
 
 #include <glog/logging.h>
 
+#include "models/backend/cuda/convolution_plan.h"
 #include "models/backend/cuda/ops.h"
 #include "models/backend/cuda/pooling.h"
-#include "models/backend/cuda/tensors.h"
 
 namespace kumo::cuda {
 namespace {
-
-using FilterDescriptor = Handle<cudnnFilterDescriptor_t, cudnnDestroyFilterDescriptor>;
-using ConvolutionDescriptor =
-    Handle<cudnnConvolutionDescriptor_t, cudnnDestroyConvolutionDescriptor>;
-
-// What an algorithm may use while it is measured; the one that is chosen is what is kept.
-constexpr size_t kMostWorkspace = size_t{512} << 20;
-constexpr int kCandidates = 8;
 
 class Convolution final : public Op {
  public:
   Convolution(Engine& engine, const ConvolutionSpec& spec, const std::optional<PoolingSpec>& pool,
               int max_batch)
       : engine_(engine), spec_(spec) {
-    KUMO_CUDA(engine, cudnnCreateFilterDescriptor(filter_.receive()));
-    KUMO_CUDA(engine,
-              cudnnSetFilter4dDescriptor(filter_.get(), CUDNN_DATA_FLOAT, CUDNN_TENSOR_NCHW,
-                                         spec.outputs, static_cast<int>(spec.input.channels),
-                                         spec.kernel_height, spec.kernel_width));
-    KUMO_CUDA(engine, cudnnCreateConvolutionDescriptor(convolution_.receive()));
-    KUMO_CUDA(engine, cudnnSetConvolution2dDescriptor(
-                          convolution_.get(), spec.pad, spec.pad, spec.stride, spec.stride,
-                          spec.dilation, spec.dilation, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
-    KUMO_CUDA(engine,
-              cudnnSetConvolutionMathType(
-                  convolution_.get(), engine.options().tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH));
-    if (spec.bias) bias_tensor_ = Describe(engine, {spec.outputs}, 1);
+    if (spec.bias) {
+      engine.ReserveWorkspace(ChannelScratch(engine.ShapeOf(spec.output(), max_batch)));
+    }
+    if (engine.channels_last()) {
+      const int64_t size = spec.outputs * spec.input.channels * kernel();
+      narrow_filter_ = Array<uint16_t>(engine, size, "16-bit filters");
+      narrow_gradient_ = Array<uint16_t>(engine, size, "their gradients");
+    }
     if (pool) {
       pool_.emplace(engine, *pool, kMaxPooling);
-      const int64_t size = spec.output().size() * max_batch;
-      convolved_ = Array<float>(engine, size, "a convolution's values before pooling");
-      grad_convolved_ = Array<float>(engine, size, "their gradients");
+      const int64_t bytes = engine.ActivationBytes(spec.output(), max_batch);
+      convolved_ = Array<std::byte>(engine, bytes, "a convolution's values before pooling");
+      grad_convolved_ = Array<std::byte>(engine, bytes, "their gradients");
     }
   }
 
   bool reads_input() const override { return true; }
   bool reads_output() const override { return pool_.has_value(); }
-  int64_t bytes() const override { return convolved_.bytes() + grad_convolved_.bytes(); }
+  int64_t bytes() const override {
+    return convolved_.bytes() + grad_convolved_.bytes() + narrow_filter_.bytes() +
+           narrow_gradient_.bytes();
+  }
 
   void Bind(std::span<float* const> weights, std::span<float* const> gradients) override {
     CHECK_EQ(weights.size(), spec_.bias ? 2u : 1u);
@@ -66,139 +53,63 @@ class Convolution final : public Op {
     bias_gradient_ = spec_.bias ? gradients[1] : nullptr;
   }
 
-  void Forward(const Pass& pass, const float* input, float* output) override {
-    float* const convolved = pool_ ? convolved_.data() : output;
-    Plan& plan = Of(pass.batch);
-    if (!plan.forward) ChooseForward(input, convolved, &plan);
-    if (!engine_.ok()) return;
-    const float one = 1.0f;
-    const float zero = 0.0f;
-    KUMO_CUDA(engine_, cudnnConvolutionForward(
-                           engine_.cudnn(), &one, plan.input.get(), input, filter_.get(), weight_,
-                           convolution_.get(), *plan.forward, engine_.workspace(),
-                           engine_.workspace_bytes(), &zero, plan.output.get(), convolved));
+  void Forward(const Pass& pass, const void* input, void* output) override {
+    void* const convolved = pool_ ? convolved_.data() : output;
+    if (engine_.channels_last()) {
+      const Planes planes = {spec_.outputs, spec_.input.channels, kernel()};
+      KUMO_CUDA(engine_, Transpose(engine_.launch(), Precision::kFp32, weight_, planes,
+                                   engine_.precision(), narrow_filter_.data()));
+    }
+    PlanFor(pass.batch).Forward(input, filter(), convolved);
     if (bias_ != nullptr) {
-      KUMO_CUDA(engine_, cudnnAddTensor(engine_.cudnn(), &one, bias_tensor_.get(), bias_, &one,
-                                        plan.output.get(), convolved));
+      KUMO_CUDA(engine_, AddBias(engine_.launch(), engine_.ShapeOf(spec_.output(), pass.batch),
+                                 bias_, convolved));
     }
     if (pool_) pool_->Forward(pass.batch, convolved, output);
   }
 
-  void Backward(const Pass& pass, const float* input, const float* output, const float* grad_output,
-                float* grad_input) override {
-    const float* grad = grad_output;
+  void Backward(const Pass& pass, const void* input, const void* output, const void* grad_output,
+                void* grad_input) override {
+    const void* gradient = grad_output;
     if (pool_) {
       pool_->Backward(pass.batch, convolved_.data(), output, grad_output, grad_convolved_.data());
-      grad = grad_convolved_.data();
+      gradient = grad_convolved_.data();
     }
-    Plan& plan = Of(pass.batch);
-    if (!plan.weights) ChooseForWeights(input, grad, &plan);
-    if (grad_input != nullptr && !plan.inputs) ChooseForInputs(grad, grad_input, &plan);
-    if (!engine_.ok()) return;
-    const float one = 1.0f;
-    const float zero = 0.0f;
-    KUMO_CUDA(engine_, cudnnConvolutionBackwardFilter(
-                           engine_.cudnn(), &one, plan.input.get(), input, plan.output.get(), grad,
-                           convolution_.get(), *plan.weights, engine_.workspace(),
-                           engine_.workspace_bytes(), &zero, filter_.get(), weight_gradient_));
+    ConvolutionPlan& plan = PlanFor(pass.batch);
+    if (engine_.channels_last()) {
+      plan.FilterGradient(input, gradient, narrow_gradient_.data());
+      const Planes planes = {spec_.outputs, kernel(), spec_.input.channels};
+      KUMO_CUDA(engine_, Transpose(engine_.launch(), engine_.precision(), narrow_gradient_.data(),
+                                   planes, Precision::kFp32, weight_gradient_));
+    } else {
+      plan.FilterGradient(input, gradient, weight_gradient_);
+    }
     if (bias_gradient_ != nullptr) {
-      KUMO_CUDA(engine_,
-                cudnnConvolutionBackwardBias(engine_.cudnn(), &one, plan.output.get(), grad, &zero,
-                                             bias_tensor_.get(), bias_gradient_));
+      KUMO_CUDA(engine_, BiasGradient(engine_.launch(), engine_.ShapeOf(spec_.output(), pass.batch),
+                                      gradient, engine_.workspace(), bias_gradient_));
     }
-    if (grad_input == nullptr) return;
-    KUMO_CUDA(engine_, cudnnConvolutionBackwardData(
-                           engine_.cudnn(), &one, filter_.get(), weight_, plan.output.get(), grad,
-                           convolution_.get(), *plan.inputs, engine_.workspace(),
-                           engine_.workspace_bytes(), &zero, plan.input.get(), grad_input));
+    // The 16-bit filter is still that of Forward.
+    if (grad_input != nullptr) plan.InputGradient(filter(), gradient, grad_input);
   }
 
  private:
-  // For one batch size.
-  struct Plan {
-    TensorDescriptor input;
-    TensorDescriptor output;  // of the convolution alone
-    std::optional<cudnnConvolutionFwdAlgo_t> forward;
-    std::optional<cudnnConvolutionBwdFilterAlgo_t> weights;
-    std::optional<cudnnConvolutionBwdDataAlgo_t> inputs;
-  };
-
-  Plan& Of(int batch) {
-    const auto [entry, fresh] = plans_.try_emplace(batch);
-    if (fresh) {
-      entry->second.input = Describe(engine_, spec_.input, batch);
-      entry->second.output = Describe(engine_, spec_.output(), batch);
-    }
-    return entry->second;
+  int64_t kernel() const { return int64_t{spec_.kernel_height} * spec_.kernel_width; }
+  const void* filter() const {
+    if (engine_.channels_last()) return narrow_filter_.data();
+    return weight_;
   }
-
-  // The fastest of those that ran, and are the same bits each time where that is wanted.
-  template <typename Measured>
-  auto Fastest(const std::vector<Measured>& measured, int count)
-      -> std::optional<decltype(Measured::algo)> {
-    for (int i = 0; i < count; ++i) {
-      const Measured& candidate = measured[i];
-      const bool repeats = candidate.determinism == CUDNN_DETERMINISTIC;
-      if (candidate.status != CUDNN_STATUS_SUCCESS) continue;
-      if (engine_.options().deterministic && !repeats) continue;
-      engine_.ReserveWorkspace(candidate.memory);
-      return candidate.algo;
-    }
-    engine_.Remember(FailedPrecondition("cuDNN has no algorithm for a convolution of " +
-                                        spec_.input.ToString()));
-    return std::nullopt;
-  }
-
-  // Scratch for what is measured; what is in the result afterwards is the measured one's. At most
-  // half of what is free, since the workspace of the one that is chosen comes on top.
-  Array<std::byte> Scratch() {
-    const size_t bytes = std::min(kMostWorkspace, engine_.FreeBytes() / 2);
-    return {engine_, static_cast<int64_t>(bytes), "measuring convolutions"};
-  }
-
-  void ChooseForward(const float* input, float* output, Plan* plan) {
-    std::vector<cudnnConvolutionFwdAlgoPerf_t> measured(kCandidates);
-    int count = 0;
-    const Array<std::byte> scratch = Scratch();
-    if (KUMO_CUDA(engine_, cudnnFindConvolutionForwardAlgorithmEx(
-                               engine_.cudnn(), plan->input.get(), input, filter_.get(), weight_,
-                               convolution_.get(), plan->output.get(), output, kCandidates, &count,
-                               measured.data(), scratch.data(), scratch.size()))) {
-      plan->forward = Fastest(measured, count);
-    }
-  }
-  void ChooseForWeights(const float* input, const float* grad, Plan* plan) {
-    std::vector<cudnnConvolutionBwdFilterAlgoPerf_t> measured(kCandidates);
-    int count = 0;
-    const Array<std::byte> scratch = Scratch();
-    if (KUMO_CUDA(engine_, cudnnFindConvolutionBackwardFilterAlgorithmEx(
-                               engine_.cudnn(), plan->input.get(), input, plan->output.get(), grad,
-                               convolution_.get(), filter_.get(), weight_gradient_, kCandidates,
-                               &count, measured.data(), scratch.data(), scratch.size()))) {
-      plan->weights = Fastest(measured, count);
-    }
-  }
-  void ChooseForInputs(const float* grad, float* grad_input, Plan* plan) {
-    std::vector<cudnnConvolutionBwdDataAlgoPerf_t> measured(kCandidates);
-    int count = 0;
-    const Array<std::byte> scratch = Scratch();
-    if (KUMO_CUDA(engine_, cudnnFindConvolutionBackwardDataAlgorithmEx(
-                               engine_.cudnn(), filter_.get(), weight_, plan->output.get(), grad,
-                               convolution_.get(), plan->input.get(), grad_input, kCandidates,
-                               &count, measured.data(), scratch.data(), scratch.size()))) {
-      plan->inputs = Fastest(measured, count);
-    }
+  ConvolutionPlan& PlanFor(int batch) {
+    return plans_.try_emplace(batch, engine_, spec_, batch).first->second;
   }
 
   Engine& engine_;
   ConvolutionSpec spec_;
-  FilterDescriptor filter_;
-  ConvolutionDescriptor convolution_;
-  TensorDescriptor bias_tensor_;
+  Array<uint16_t> narrow_filter_;    // 16-bit activations: outputs x kernel x channels
+  Array<uint16_t> narrow_gradient_;  // likewise
   std::optional<Pooling> pool_;
-  Array<float> convolved_;       // before pooling
-  Array<float> grad_convolved_;  // likewise
-  std::map<int, Plan> plans_;    // by batch size
+  Array<std::byte> convolved_;            // before pooling
+  Array<std::byte> grad_convolved_;       // likewise
+  std::map<int, ConvolutionPlan> plans_;  // by batch size
   const float* weight_ = nullptr;
   const float* bias_ = nullptr;
   float* weight_gradient_ = nullptr;

@@ -22,8 +22,8 @@ using cuda::Handle;
 using Graph = Handle<cudaGraph_t, cudaGraphDestroy>;
 using GraphExec = Handle<cudaGraphExec_t, cudaGraphExecDestroy>;
 
-using StepKernel = cudaError_t (*)(const cuda::Launch&, const StepNumbers*, const float*, int64_t,
-                                   float*, float* const*);
+using StepKernel = cudaError_t (*)(const cuda::Launch&, const StepNumbers*, const float*,
+                                   const float*, int64_t, float*, float* const*);
 
 StepKernel KernelOf(std::string_view optimiser) {
   if (optimiser == "sgd") return cuda::SgdStep;
@@ -36,14 +36,14 @@ StepKernel KernelOf(std::string_view optimiser) {
 
 class CudaSamples final : public DeviceSamples {
  public:
-  CudaSamples(Engine& engine, const Shape& shape, int64_t samples, float pixel_scale)
-      : size(shape.size()),
+  CudaSamples(Engine& engine, const Shape& sample, int64_t samples, float pixel_scale)
+      : shape(sample),
         scale(pixel_scale),
         pixels(engine, samples * shape.size(), "the data set"),
         labels(engine, samples, "the data set's labels") {}
   int64_t bytes() const override { return pixels.bytes() + labels.bytes(); }
 
-  const int64_t size;  // pixels of a sample
+  const Shape shape;
   const float scale;
   const Array<uint8_t> pixels;
   const Array<uint8_t> labels;
@@ -52,7 +52,7 @@ class CudaSamples final : public DeviceSamples {
 class CudaBackend final : public Backend {
  public:
   explicit CudaBackend(std::unique_ptr<Engine> engine)
-      : engine_(std::move(engine)), staging_(*engine_, pool_) {}
+      : engine_(std::move(engine)), staging_(*engine_, pool_), inputs_(*engine_, pool_) {}
   ~CudaBackend() override { (void)engine_->Wait(); }
 
   std::string name() const override {
@@ -99,7 +99,7 @@ class CudaBackend final : public Backend {
     Write(labels.data(), labels.size(), samples->labels.data());
     return samples;
   }
-  void LoadSamples(const DeviceSamples& samples, std::span<const int64_t> indices, float* inputs,
+  void LoadSamples(const DeviceSamples& samples, std::span<const int64_t> indices, void* inputs,
                    int32_t* labels) override {
     const auto& kept = static_cast<const CudaSamples&>(samples);
     const auto batch = static_cast<int64_t>(indices.size());
@@ -107,8 +107,9 @@ class CudaBackend final : public Backend {
       indices_ = Array<int64_t>(*engine_, batch, "a minibatch's indices");
     Write(indices.data(), indices.size_bytes(), indices_.data());
     KUMO_CUDA(*engine_,
-              cuda::Gather(engine_->launch(), kept.pixels.data(), kept.labels.data(), kept.size,
-                           kept.scale, indices_.data(), static_cast<int>(batch), inputs, labels));
+              cuda::Gather(engine_->launch(), engine_->ShapeOf(kept.shape, static_cast<int>(batch)),
+                           kept.pixels.data(), kept.labels.data(), kept.scale, indices_.data(),
+                           inputs, labels));
   }
 
   void Decode(const Codec& codec, std::span<const std::byte> code, int64_t n, float* to) override {
@@ -118,13 +119,25 @@ class CudaBackend final : public Backend {
   }
   void Encode(const Encoding& encoding, std::span<std::byte> code, int64_t* first_bad) override;
   std::shared_ptr<std::byte> MakeCode(size_t bytes) override;
+  void MeasureGradients(const float* gradients, int64_t n) override {
+    const bool scales = engine_->precision() == Precision::kFp16;
+    if (!scales && clip_norm_ == 0.0f) return;
+    const int sums = cuda::GradientSums(engine_->launch(), n);
+    engine_->ReserveWorkspace(static_cast<size_t>(sums) * sizeof(double));
+    KUMO_CUDA(*engine_, cuda::MeasureGradients(engine_->launch(), gradients, n, scales,
+                                               static_cast<double*>(engine_->workspace()),
+                                               engine_->step(), engine_->loss_scale()));
+  }
+  void ScaleGradients(float* gradients, int64_t n) override {
+    KUMO_CUDA(*engine_, cuda::ScaleGradients(engine_->launch(), engine_->step(), n, gradients));
+  }
   void OptimiserStep(Segment segment, const float* gradient, int64_t n, float* weights,
                      float* const* slots) override {
     const cuda::StepBlock* step = engine_->step();
     KUMO_CUDA(*engine_,
               KernelOf(optimiser_)(engine_->launch(),
                                    segment == Segment::kDecayed ? &step->decayed : &step->undecayed,
-                                   gradient, n, weights, slots));
+                                   &step->gradient_factor, gradient, n, weights, slots));
   }
 
   void SetStep(const StepParameters& step) override {
@@ -133,6 +146,7 @@ class CudaBackend final : public Backend {
     block.partition = step.streams.partition;
     block.round = step.streams.round;
     block.step = step.streams.step;
+    block.clip_norm = clip_norm_ = step.clip_norm;
     if (step.optimiser != nullptr) {
       optimiser_ = step.optimiser->type();
       block.decayed = step.optimiser->NumbersOf(step.decayed, 1.0f);
@@ -143,14 +157,27 @@ class CudaBackend final : public Backend {
   void Repeat(const StepKey& key, const std::function<void()>& work) override;
   void SetPlace(const std::string* place) override { engine_->set_place(place); }
 
-  int64_t ActivationSize(const Shape& shape, int batch) const override {
-    return shape.size() * batch;
+  std::string DescribeMemory() const override { return engine_->ledger().Describe(8); }
+
+  int64_t ActivationBytes(const Shape& shape, int batch) const override {
+    return engine_->ActivationBytes(shape, batch);
   }
-  void LoadInputs(const Shape& shape, int batch, const float* from, float* to) override {
-    Write(from, static_cast<size_t>(shape.size() * batch) * sizeof(float), to);
+  void LoadInputs(const Shape& shape, int batch, const float* from, void* to) override {
+    const size_t bytes = static_cast<size_t>(shape.size() * batch) * sizeof(float);
+    const void* const sent = inputs_.Send(from, bytes);
+    if (sent == nullptr) return;
+    KUMO_CUDA(*engine_, cuda::Transpose(engine_->launch(), Precision::kFp32, sent,
+                                        MatricesOf(shape, batch), engine_->precision(), to));
+    inputs_.Done();
   }
-  void StoreOutputs(const Shape& shape, int batch, const float* from, float* to) override {
-    (void)Read(from, static_cast<size_t>(shape.size() * batch) * sizeof(float), to);
+  void StoreOutputs(const Shape& shape, int batch, const void* from, float* to) override {
+    const int64_t size = shape.size() * batch;
+    const Array<float> numbers(*engine_, size, "outputs that are read");
+    const cuda::Planes stored = MatricesOf(shape, batch);
+    KUMO_CUDA(*engine_, cuda::Transpose(engine_->launch(), engine_->precision(), from,
+                                        {stored.count, stored.columns, stored.rows},
+                                        Precision::kFp32, numbers.data()));
+    (void)Read(numbers.data(), static_cast<size_t>(numbers.bytes()), to);
   }
 
   std::unique_ptr<Op> MakeConvolution(const ConvolutionSpec& spec,
@@ -170,11 +197,15 @@ class CudaBackend final : public Backend {
   std::unique_ptr<Op> MakeActivation(Activation activation, const Shape& shape) override {
     return cuda::MakeActivation(*engine_, activation, shape);
   }
+  std::unique_ptr<Op> MakeFlatten(const Shape& shape) override {
+    return cuda::MakeFlatten(*engine_, shape);
+  }
   std::unique_ptr<Op> MakeDropout(const DropoutSpec& spec, int) override {
     return cuda::MakeDropout(*engine_, spec);
   }
-  std::unique_ptr<Op> MakeBatchNormalisation(const BatchNormalisationSpec& spec, int) override {
-    return cuda::MakeBatchNormalisation(*engine_, spec);
+  std::unique_ptr<Op> MakeBatchNormalisation(const BatchNormalisationSpec& spec,
+                                             int max_batch) override {
+    return cuda::MakeBatchNormalisation(*engine_, spec, max_batch);
   }
   std::unique_ptr<LossOp> MakeSoftmaxCrossEntropy(const Shape& shape, int max_batch) override {
     return cuda::MakeSoftmaxCrossEntropy(*engine_, shape, max_batch);
@@ -196,13 +227,20 @@ class CudaBackend final : public Backend {
   static int64_t FirstBad(unsigned long long found) {
     return found == kNone ? -1 : static_cast<int64_t>(found);
   }
+  // The host's order of an array, to be transposed to the device's.
+  cuda::Planes MatricesOf(const Shape& shape, int batch) const {
+    if (engine_->channels_last()) return {batch, shape.channels, shape.plane()};
+    return {1, 1, shape.size() * batch};
+  }
   std::byte* Packed(size_t bytes);
   void Record(const std::function<void()>& work, GraphExec* graph);
 
   std::unique_ptr<Engine> engine_;
   cuda::PinnedPool pool_;
   cuda::Staging staging_;
+  cuda::InputBuffers inputs_;
   std::string optimiser_;
+  float clip_norm_ = 0;  // of the steps from now on
   std::map<StepKey, Recorded> recorded_;
   std::vector<Encoded> encoded_;
   Array<int64_t> indices_;   // of the minibatch that is loaded

@@ -13,6 +13,7 @@ namespace kumo {
 
 struct CudaOptions {
   int device = 0;
+  Precision precision = Precision::kFp32;
   bool tf32 = false;           // float32 products may be rounded to TF32
   bool deterministic = false;  // only algorithms that give the same bits each time
 };

@@ -13,24 +13,24 @@ class Dropout final : public Op {
 
   bool can_run_in_place() const override { return true; }
 
-  void Forward(const Pass& pass, const float* input, float* output) override {
-    const int64_t n = spec_.shape.size() * pass.batch;
+  void Forward(const Pass& pass, const void* input, void* output) override {
     if (pass.training) {
-      Apply(input, n, output);
+      Apply(pass, input, output);
     } else if (input != output) {
-      KUMO_CUDA(engine_, cudaMemcpyAsync(output, input, static_cast<size_t>(n) * sizeof(float),
+      const int64_t bytes = engine_.ActivationBytes(spec_.shape, pass.batch);
+      KUMO_CUDA(engine_, cudaMemcpyAsync(output, input, static_cast<size_t>(bytes),
                                          cudaMemcpyDeviceToDevice, engine_.stream()));
     }
   }
-  void Backward(const Pass& pass, const float*, const float*, const float* grad_output,
-                float* grad_input) override {
-    if (grad_input != nullptr) Apply(grad_output, spec_.shape.size() * pass.batch, grad_input);
+  void Backward(const Pass& pass, const void*, const void*, const void* grad_output,
+                void* grad_input) override {
+    if (grad_input != nullptr) Apply(pass, grad_output, grad_input);
   }
 
  private:
-  void Apply(const float* from, int64_t n, float* to) {
-    KUMO_CUDA(engine_,
-              Drop(engine_.launch(), engine_.step(), spec_.layer, spec_.ratio, from, n, to));
+  void Apply(const Pass& pass, const void* from, void* to) {
+    KUMO_CUDA(engine_, Drop(engine_.launch(), engine_.step(), spec_.layer, spec_.ratio,
+                            engine_.ShapeOf(spec_.shape, pass.batch), from, to));
   }
 
   Engine& engine_;

@@ -1,6 +1,6 @@
 // Dropout's masks: Philox4x32-10 (common/rng.h) at any position of a stream, so that a mask need
 // not be kept, and is the CPU's.
-#include "models/backend/cuda/grid.cuh"
+#include "models/backend/cuda/numbers.cuh"
 
 namespace kumo::cuda {
 namespace {
@@ -28,11 +28,15 @@ __device__ uint4 Philox(uint4 counter, uint2 key) {
   return counter;
 }
 
-// A thread makes four numbers: one block of the generator.
+// A thread makes four numbers: one block of the generator. Numbers are drawn in the order of
+// samples, channels, plane, wherever they lie.
+template <typename T>
 __global__ void DropKernel(const StepBlock* step, uint64_t layer, float ratio, float keep,
-                           const float* from, int64_t n, float* to) {
+                           ActivationShape shape, const T* from, T* to) {
   const uint64_t key = Mix(Mix(Mix(step->seed) ^ kPurpose) ^ step->partition);
   const uint64_t stream = Mix(Mix(step->round) ^ (step->step * kLayersPerStep + layer));
+  const int64_t size = shape.channels * shape.plane;
+  const int64_t n = shape.batch * size;
   for (int64_t b = FirstOfThread(); 4 * b < n; b += ThreadsOfGrid()) {
     const uint4 words =
         Philox(make_uint4(static_cast<uint32_t>(b), static_cast<uint32_t>(b >> 32),
@@ -40,8 +44,11 @@ __global__ void DropKernel(const StepBlock* step, uint64_t layer, float ratio, f
                make_uint2(static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)));
     const uint32_t drawn[4] = {words.x, words.y, words.z, words.w};
     for (int i = 0; i < 4 && 4 * b + i < n; ++i) {
+      const int64_t drawn_at = 4 * b + i;
+      const int64_t of_sample = drawn_at % size;
+      const int64_t place = drawn_at - of_sample + PlaceOf<T>(shape, of_sample);
       const float uniform = static_cast<float>(drawn[i] >> 8) * 0x1p-24f;
-      to[4 * b + i] = uniform < ratio ? 0.0f : from[4 * b + i] * keep;
+      Store(uniform < ratio ? 0.0f : ToFloat(from[place]) * keep, to + place);
     }
   }
 }
@@ -49,9 +56,13 @@ __global__ void DropKernel(const StepBlock* step, uint64_t layer, float ratio, f
 }  // namespace
 
 cudaError_t Drop(const Launch& launch, const StepBlock* step, int layer, float ratio,
-                 const float* from, int64_t n, float* to) {
-  return Queue(launch, DropKernel, BlocksFor(launch, (n + 3) / 4), step,
-               static_cast<uint64_t>(layer), ratio, 1.0f / (1.0f - ratio), from, n, to);
+                 const ActivationShape& shape, const void* from, void* to) {
+  return WithNumber(shape.precision, [&](auto number) {
+    using T = decltype(number);
+    return Queue(launch, DropKernel<T>, BlocksFor(launch, (shape.size() + 3) / 4), step,
+                 static_cast<uint64_t>(layer), ratio, 1.0f / (1.0f - ratio), shape,
+                 static_cast<const T*>(from), static_cast<T*>(to));
+  });
 }
 
 }  // namespace kumo::cuda

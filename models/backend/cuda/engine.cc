@@ -3,12 +3,6 @@
 #include <cstring>
 
 namespace kumo::cuda {
-namespace {
-
-std::string InMegabytes(size_t bytes) { return std::to_string(bytes / 1'000'000) + " MB"; }
-
-}  // namespace
-
 Result<std::unique_ptr<Engine>> Engine::Make(const CudaOptions& options) {
   const std::string name = "network.device=cuda:" + std::to_string(options.device);
   const Result<std::vector<std::string>> devices = ListCudaDevices();
@@ -31,6 +25,13 @@ Status Engine::Open() {
     return failure_;
   }
   device_name_ = properties.name;
+  if (precision() == Precision::kBf16 && properties.major < 8) {
+    return FailedPrecondition(
+        "network.precision=bf16 needs a GPU of compute capability 8.0; cuda:" +
+        std::to_string(options_.device) + " (" + device_name_ + ") has " +
+        std::to_string(properties.major) + "." + std::to_string(properties.minor) +
+        ", which can do fp16");
+  }
   multiprocessors_ = properties.multiProcessorCount;
   // Not the legacy stream: that one waits for, and is waited for by, every other.
   KUMO_CUDA(*this, cudaStreamCreateWithFlags(stream_.receive(), cudaStreamNonBlocking));
@@ -40,10 +41,18 @@ Status Engine::Open() {
   KUMO_RETURN_IF_ERROR(failure_);
   KUMO_ASSIGN_OR_RETURN(void* step, Allocate(sizeof(StepBlock), "a step's parameters"));
   step_ = static_cast<StepBlock*>(step);
-  return OkStatus();
+  SetStep({});
+  KUMO_ASSIGN_OR_RETURN(void* scale, Allocate(sizeof(LossScale), "the loss scale"));
+  loss_scale_ = static_cast<LossScale*>(scale);
+  LossScale first;
+  if (precision() == Precision::kFp16) first.scale = 0x1p16f;
+  KUMO_CUDA(*this, cudaMemcpyAsync(loss_scale_, &first, sizeof(first), cudaMemcpyHostToDevice,
+                                   stream_.get()));
+  return Wait();
 }
 
 Engine::~Engine() {
+  Free(loss_scale_);
   Free(step_);
   Free(workspace_);
 }
@@ -58,18 +67,23 @@ Result<void*> Engine::Allocate(size_t bytes, const std::string& what) {
     size_t free = 0;
     size_t total = 0;
     (void)cudaMemGetInfo(&free, &total);
-    return ResourceExhausted(what + " need " + InMegabytes(bytes) +
+    return ResourceExhausted(what + " need " + Megabytes(static_cast<int64_t>(bytes)) +
                              " on cuda:" + std::to_string(options_.device) + " (" + device_name_ +
-                             "), which has " + InMegabytes(free) + " of " + InMegabytes(total) +
-                             " free");
+                             "), which has " + Megabytes(static_cast<int64_t>(free)) + " of " +
+                             Megabytes(static_cast<int64_t>(total)) + " free; this process uses " +
+                             ledger_.Describe(4) +
+                             ". Smaller sync.minibatch and evaluation.minibatch need less");
   }
   if (!Check(code, "cudaMalloc", __FILE__, __LINE__)) return failure_;
+  ledger_.Add(memory, static_cast<int64_t>(bytes), what);
   KUMO_CUDA(*this, cudaMemsetAsync(memory, 0, bytes, stream_.get()));
   return memory;
 }
 
 void Engine::Free(void* memory) {
-  if (memory != nullptr) (void)cudaFree(memory);  // waits for what is queued
+  if (memory == nullptr) return;
+  ledger_.Remove(memory);
+  (void)cudaFree(memory);  // waits for what is queued
 }
 
 size_t Engine::FreeBytes() {

@@ -23,6 +23,7 @@
 #include "models/backend/cuda/handle.h"
 #include "models/backend/cuda/kernels.h"
 #include "models/backend/cuda/step.h"
+#include "models/backend/memory_ledger.h"
 
 namespace kumo::cuda {
 
@@ -38,6 +39,15 @@ class Engine {
 
   const CudaOptions& options() const { return options_; }
   const std::string& device_name() const { return device_name_; }
+  // Of activations. 16-bit ones have their channels last.
+  Precision precision() const { return options_.precision; }
+  bool channels_last() const { return precision() != Precision::kFp32; }
+  ActivationShape ShapeOf(const Shape& shape, int batch) const {
+    return {precision(), batch, shape.channels, shape.plane()};
+  }
+  int64_t ActivationBytes(const Shape& shape, int batch) const {
+    return shape.size() * batch * (precision() == Precision::kFp32 ? 4 : 2);
+  }
 
   cudaStream_t stream() const { return stream_.get(); }
   Launch launch() const { return {stream_.get(), multiprocessors_}; }
@@ -48,6 +58,7 @@ class Engine {
   // much, and how much the device has free.
   Result<void*> Allocate(size_t bytes, const std::string& what);
   void Free(void* memory);
+  const MemoryLedger& ledger() const { return ledger_; }
   // What the device has left; 0 when it does not say.
   size_t FreeBytes();
 
@@ -57,7 +68,8 @@ class Engine {
   size_t workspace_bytes() const { return workspace_bytes_; }
 
   // The step under way, in device memory: kernels that are recorded once read it anew each time.
-  const StepBlock* step() const { return step_; }
+  StepBlock* step() const { return step_; }
+  LossScale* loss_scale() const { return loss_scale_; }
   void SetStep(const StepBlock& step);
 
   // For whom calls are made from now on: a layer's name, borrowed until the next one.
@@ -90,7 +102,9 @@ class Engine {
   void* workspace_ = nullptr;
   size_t workspace_bytes_ = 0;
   StepBlock* step_ = nullptr;
+  LossScale* loss_scale_ = nullptr;
   const std::string* place_ = nullptr;
+  MemoryLedger ledger_;
   Status failure_;
 };
 

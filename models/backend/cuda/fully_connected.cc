@@ -1,5 +1,8 @@
 // Fully connected layers. To cuBLAS, which counts columns first, our arrays are transposed:
 // activations are [inputs][batch], the weight [inputs][outputs].
+//
+// With 16-bit activations the products read a 16-bit copy of weight and bias, made anew for each
+// minibatch; gradients of both come out in float32.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -12,11 +15,29 @@
 namespace kumo::cuda {
 namespace {
 
+cudaDataType_t TypeOf(Precision precision) {
+  switch (precision) {
+    case Precision::kFp32:
+      return CUDA_R_32F;
+    case Precision::kBf16:
+      return CUDA_R_16BF;
+    case Precision::kFp16:
+      return CUDA_R_16F;
+  }
+  return CUDA_R_32F;
+}
+
 class FullyConnected final : public Op {
  public:
-  FullyConnected(Engine& engine, const FullyConnectedSpec& spec) : engine_(engine), spec_(spec) {}
+  FullyConnected(Engine& engine, const FullyConnectedSpec& spec)
+      : engine_(engine), spec_(spec), type_(TypeOf(engine.precision())) {
+    if (type_ == CUDA_R_32F) return;
+    narrow_weight_ = Array<uint16_t>(engine, spec.inputs * spec.outputs, "16-bit weights");
+    if (spec.bias) narrow_bias_ = Array<uint16_t>(engine, spec.outputs, "16-bit biases");
+  }
 
   bool reads_input() const override { return true; }
+  int64_t bytes() const override { return narrow_weight_.bytes() + narrow_bias_.bytes(); }
 
   void Bind(std::span<float* const> weights, std::span<float* const> gradients) override {
     CHECK_EQ(weights.size(), spec_.bias ? 2u : 1u);
@@ -24,42 +45,57 @@ class FullyConnected final : public Op {
     weight_gradient_ = gradients[0];
     bias_ = spec_.bias ? weights[1] : nullptr;
     bias_gradient_ = spec_.bias ? gradients[1] : nullptr;
-    products_.clear();  // they know the biases' places
   }
 
-  void Forward(const Pass& pass, const float* input, float* output) override {
+  void Forward(const Pass& pass, const void* input, void* output) override {
+    const ProductArrays arrays = {Operand(weight_, narrow_weight_), input, output,
+                                  Operand(bias_, narrow_bias_)};
     MatrixProduct& product = products_[pass.batch].forward;
     if (!product) {
-      const ProductShape shape = {
-          spec_.outputs, pass.batch,
-          spec_.inputs,  true,
-          false,         bias_ != nullptr ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT};
-      product = MatrixProduct(engine_, shape, weight_, input, output, bias_);
+      ProductShape shape;
+      shape.rows = spec_.outputs;
+      shape.columns = pass.batch;
+      shape.depth = spec_.inputs;
+      shape.transpose_a = true;
+      if (spec_.bias) shape.epilogue = CUBLASLT_EPILOGUE_BIAS;
+      shape.operands = type_;
+      shape.result = type_;
+      product = MatrixProduct(engine_, shape, arrays);
     }
-    product.Run(engine_, weight_, input, output);
+    product.Run(engine_, arrays);
   }
 
-  void Backward(const Pass& pass, const float* input, const float*, const float* grad_output,
-                float* grad_input) override {
+  void Backward(const Pass& pass, const void* input, const void*, const void* grad_output,
+                void* grad_input) override {
     Products& products = products_[pass.batch];
+    const ProductArrays weights = {input, grad_output, weight_gradient_, bias_gradient_};
     if (!products.weights) {
-      const ProductShape shape = {
-          spec_.inputs,
-          spec_.outputs,
-          pass.batch,
-          false,
-          true,
-          bias_gradient_ != nullptr ? CUBLASLT_EPILOGUE_BGRADB : CUBLASLT_EPILOGUE_DEFAULT};
-      products.weights =
-          MatrixProduct(engine_, shape, input, grad_output, weight_gradient_, bias_gradient_);
+      ProductShape shape;
+      shape.rows = spec_.inputs;
+      shape.columns = spec_.outputs;
+      shape.depth = pass.batch;
+      shape.transpose_b = true;
+      if (spec_.bias) shape.epilogue = CUBLASLT_EPILOGUE_BGRADB;
+      shape.operands = type_;
+      products.weights = MatrixProduct(engine_, shape, weights);
     }
-    products.weights.Run(engine_, input, grad_output, weight_gradient_);
+    products.weights.Run(engine_, weights);
     if (grad_input == nullptr) return;
+    // The 16-bit weight is still that of Forward.
+    const void* const weight = type_ == CUDA_R_32F
+                                   ? static_cast<const void*>(weight_)
+                                   : static_cast<const void*>(narrow_weight_.data());
+    const ProductArrays inputs = {weight, grad_output, grad_input, nullptr};
     if (!products.inputs) {
-      const ProductShape shape = {spec_.inputs, pass.batch, spec_.outputs, false, false};
-      products.inputs = MatrixProduct(engine_, shape, weight_, grad_output, grad_input, nullptr);
+      ProductShape shape;
+      shape.rows = spec_.inputs;
+      shape.columns = pass.batch;
+      shape.depth = spec_.outputs;
+      shape.operands = type_;
+      shape.result = type_;
+      products.inputs = MatrixProduct(engine_, shape, inputs);
     }
-    products.inputs.Run(engine_, weight_, grad_output, grad_input);
+    products.inputs.Run(engine_, inputs);
   }
 
  private:
@@ -69,8 +105,19 @@ class FullyConnected final : public Op {
     MatrixProduct inputs;   // the input's gradient
   };
 
+  // A parameter as the products read it: itself, or its 16-bit copy, which is made here.
+  const void* Operand(const float* parameter, Array<uint16_t>& narrow) {
+    if (type_ == CUDA_R_32F || parameter == nullptr) return parameter;
+    KUMO_CUDA(engine_, Transpose(engine_.launch(), Precision::kFp32, parameter,
+                                 {1, 1, narrow.size()}, engine_.precision(), narrow.data()));
+    return narrow.data();
+  }
+
   Engine& engine_;
   FullyConnectedSpec spec_;
+  cudaDataType_t type_;  // of activations
+  Array<uint16_t> narrow_weight_;
+  Array<uint16_t> narrow_bias_;
   std::map<int, Products> products_;  // by batch size
   const float* weight_ = nullptr;
   const float* bias_ = nullptr;

@@ -1,6 +1,5 @@
 // The CUDA backend's own kernels, for what cuDNN and cuBLAS lack. Each function here queues one
-// kernel and returns whether it could be launched; arrays are in device memory. Activations are
-// samples x channels x height x width.
+// kernel or two and returns whether they could be launched; arrays are in device memory.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +9,7 @@
 
 #include "common/codec/codec.h"
 #include "common/optimiser/kernel.h"
+#include "models/backend/backend.h"
 #include "models/backend/cuda/step.h"
 #include "models/tensor.h"
 
@@ -21,65 +21,103 @@ struct Launch {
   int multiprocessors = 1;
 };
 
+// An activation array: float32 numbers are samples x channels x plane, 16-bit ones samples x plane
+// x channels.
+struct ActivationShape {
+  Precision precision = Precision::kFp32;
+  int batch = 0;
+  int64_t channels = 0;
+  int64_t plane = 0;
+
+  __host__ __device__ int64_t size() const { return batch * channels * plane; }
+};
+
+// --- step_kernel.cu
 cudaError_t StoreStep(const Launch& launch, const StepBlock& step, StepBlock* to);
 
 // --- elementwise_kernel.cu. `to` may be `from`, and grad_input grad_output.
-cudaError_t Relu(const Launch& launch, const float* from, int64_t n, float* to);
-cudaError_t Tanh(const Launch& launch, const float* from, int64_t n, float* to);
-cudaError_t Sigmoid(const Launch& launch, const float* from, int64_t n, float* to);
-// From an activation's value y and the gradient with respect to it.
-cudaError_t ReluBackward(const Launch& launch, const float* y, const float* grad_output, int64_t n,
-                         float* grad_input);
-cudaError_t TanhBackward(const Launch& launch, const float* y, const float* grad_output, int64_t n,
-                         float* grad_input);
-cudaError_t SigmoidBackward(const Launch& launch, const float* y, const float* grad_output,
-                            int64_t n, float* grad_input);
+cudaError_t ActivationForward(const Launch& launch, Precision precision, Activation activation,
+                              const void* from, int64_t n, void* to);
+// From the activation's value y and the gradient with respect to it.
+cudaError_t ActivationBackward(const Launch& launch, Precision precision, Activation activation,
+                               const void* y, const void* grad_output, int64_t n, void* grad_input);
+// to += bias of the channel.
+cudaError_t AddBias(const Launch& launch, const ActivationShape& shape, const float* bias,
+                    void* to);
 
-// --- gather_kernel.cu. Minibatches of a data set in device memory, of `size` numbers a sample:
-// inputs[k * size + j] = scale * pixels[indices[k] * size + j].
-cudaError_t Gather(const Launch& launch, const uint8_t* pixels, const uint8_t* labels, int64_t size,
-                   float scale, const int64_t* indices, int batch, float* inputs,
+// --- transpose_kernel.cu. Of `count` matrices: to[k][column][row] = from[k][row][column].
+struct Planes {
+  int64_t count = 0;
+  int64_t rows = 0;
+  int64_t columns = 0;
+};
+cudaError_t Transpose(const Launch& launch, Precision from_precision, const void* from,
+                      const Planes& planes, Precision to_precision, void* to);
+
+// --- gather_kernel.cu. Minibatches of a data set in device memory: sample k of `inputs` is scale *
+// sample indices[k] of `pixels`, samples x channels x plane.
+cudaError_t Gather(const Launch& launch, const ActivationShape& shape, const uint8_t* pixels,
+                   const uint8_t* labels, float scale, const int64_t* indices, void* inputs,
                    int32_t* batch_labels);
 
 // --- dropout_kernel.cu. to[i] = from[i] * (0 or 1 / (1 - ratio)), as number i of the stream of the
 // step under way and of the layer says: the same mask for forward and backward, and as on the CPU.
 cudaError_t Drop(const Launch& launch, const StepBlock* step, int layer, float ratio,
-                 const float* from, int64_t n, float* to);
+                 const ActivationShape& shape, const void* from, void* to);
 
-// --- batch_normalisation_kernel.cu. Of `batch` samples of channels x plane numbers.
-struct NormShape {
-  int batch = 0;
-  int64_t channels = 0;
-  int64_t plane = 0;
+// --- channel_sums_kernel.cu
+// Bytes of scratch memory that sums over channels need.
+size_t ChannelScratch(const ActivationShape& shape);
+// bias_gradient[c]: the sum of the channel's gradients.
+cudaError_t BiasGradient(const Launch& launch, const ActivationShape& shape, const void* gradient,
+                         void* scratch, float* bias_gradient);
+
+// --- batch_normalisation_kernel.cu. `scratch` as ChannelScratch says.
+// The numbers of each channel, arrays of [channels].
+struct NormNumbers {
+  float epsilon = 0;
+  float momentum = 0;
+  const float* scale = nullptr;
+  const float* shift = nullptr;
+  float* mean = nullptr;     // of the minibatch
+  float* inverse = nullptr;  // 1 / its deviation
+  float* running_mean = nullptr;
+  float* running_variance = nullptr;
+  float* scale_gradient = nullptr;
+  float* shift_gradient = nullptr;
 };
-// mean and inverse (1 / deviation), each [channels]; the running ones move by 1 - momentum.
-cudaError_t Moments(const Launch& launch, const NormShape& shape, const float* x, float epsilon,
-                    float momentum, float* mean, float* inverse, float* running_mean,
-                    float* running_variance);
-// The same two from the running ones.
-cudaError_t RunningMoments(const Launch& launch, int64_t channels, const float* running_mean,
-                           const float* running_variance, float epsilon, float* mean,
-                           float* inverse);
-cudaError_t Normalise(const Launch& launch, const NormShape& shape, const float* x,
-                      const float* mean, const float* inverse, const float* scale,
-                      const float* shift, float* y);
-// Sums over each channel: shift_gradient = sum dy, scale_gradient = sum dy (x - mean) inverse.
-cudaError_t NormSums(const Launch& launch, const NormShape& shape, const float* x, const float* dy,
-                     const float* mean, const float* inverse, float* scale_gradient,
-                     float* shift_gradient);
-cudaError_t NormBackward(const Launch& launch, const NormShape& shape, const float* x,
-                         const float* dy, const float* mean, const float* inverse,
-                         const float* scale, const float* scale_gradient,
-                         const float* shift_gradient, float* dx);
+// mean and inverse; the running ones move by 1 - momentum.
+cudaError_t NormMoments(const Launch& launch, const ActivationShape& shape, const void* x,
+                        const NormNumbers& numbers, void* scratch);
+// mean and inverse from the running ones.
+cudaError_t NormRunningMoments(const Launch& launch, int64_t channels, const NormNumbers& numbers);
+cudaError_t Normalise(const Launch& launch, const ActivationShape& shape, const void* x,
+                      const NormNumbers& numbers, void* y);
+// shift_gradient = sum dy, scale_gradient = sum dy (x - mean) inverse.
+cudaError_t NormGradients(const Launch& launch, const ActivationShape& shape, const void* x,
+                          const void* dy, const NormNumbers& numbers, void* scratch);
+// After those.
+cudaError_t NormBackward(const Launch& launch, const ActivationShape& shape, const void* x,
+                         const void* dy, const NormNumbers& numbers, void* dx);
 
 // --- softmax_cross_entropy_kernel.cu. losses and hits, each [batch], are scratch; grad_scores may
 // be null.
-cudaError_t SoftmaxCrossEntropy(const Launch& launch, int batch, int classes, const float* scores,
-                                const int32_t* labels, float* losses, int32_t* hits,
-                                float* grad_scores);
+cudaError_t SoftmaxCrossEntropy(const Launch& launch, Precision precision, int batch, int classes,
+                                const void* scores, const int32_t* labels,
+                                const LossScale* loss_scale, float* losses, int32_t* hits,
+                                void* grad_scores);
 // Adds the first `batch` of them to the sums, in a fixed order.
 cudaError_t AddLosses(const Launch& launch, int batch, const float* losses, const int32_t* hits,
                       StepResult* sums);
+
+// --- gradient_norm_kernel.cu. See Backend::MeasureGradients.
+// Doubles of scratch memory that n gradients need.
+int GradientSums(const Launch& launch, int64_t n);
+// Sets step->gradient_factor, and *loss_scale where losses are scaled.
+cudaError_t MeasureGradients(const Launch& launch, const float* gradients, int64_t n, bool scales,
+                             double* sums, StepBlock* step, LossScale* loss_scale);
+cudaError_t ScaleGradients(const Launch& launch, const StepBlock* step, int64_t n,
+                           float* gradients);
 
 // --- codec_kernel.cu. common/codec/codec.h on the device, the same bits; see there. Encodes x, or
 // x - minus where that is not null; residual may be null. Where a number is not finite,
@@ -90,16 +128,17 @@ cudaError_t Encode(const Launch& launch, CodecId codec, const float* x, const fl
 cudaError_t Decode(const Launch& launch, CodecId codec, const std::byte* in, int64_t n, float* out);
 
 // --- optimiser_kernel.cu. One step of common/optimiser/, the same bits; `numbers` in device
-// memory, since they change from step to step. slots as Optimiser::Step has them.
-cudaError_t SgdStep(const Launch& launch, const StepNumbers* numbers, const float* gradient,
-                    int64_t n, float* weights, float* const* slots);
-cudaError_t MomentumStep(const Launch& launch, const StepNumbers* numbers, const float* gradient,
-                         int64_t n, float* weights, float* const* slots);
-cudaError_t NesterovStep(const Launch& launch, const StepNumbers* numbers, const float* gradient,
-                         int64_t n, float* weights, float* const* slots);
-cudaError_t AdamStep(const Launch& launch, const StepNumbers* numbers, const float* gradient,
-                     int64_t n, float* weights, float* const* slots);
-cudaError_t AdamWStep(const Launch& launch, const StepNumbers* numbers, const float* gradient,
-                      int64_t n, float* weights, float* const* slots);
+// memory, since they change from step to step, and so is the factor of the gradients; where that is
+// 0 nothing moves. slots as Optimiser::Step has them.
+cudaError_t SgdStep(const Launch& launch, const StepNumbers* numbers, const float* factor,
+                    const float* gradient, int64_t n, float* weights, float* const* slots);
+cudaError_t MomentumStep(const Launch& launch, const StepNumbers* numbers, const float* factor,
+                         const float* gradient, int64_t n, float* weights, float* const* slots);
+cudaError_t NesterovStep(const Launch& launch, const StepNumbers* numbers, const float* factor,
+                         const float* gradient, int64_t n, float* weights, float* const* slots);
+cudaError_t AdamStep(const Launch& launch, const StepNumbers* numbers, const float* factor,
+                     const float* gradient, int64_t n, float* weights, float* const* slots);
+cudaError_t AdamWStep(const Launch& launch, const StepNumbers* numbers, const float* factor,
+                      const float* gradient, int64_t n, float* weights, float* const* slots);
 
 }  // namespace kumo::cuda

@@ -9,22 +9,22 @@ namespace {
 // What cuBLASLt may use for sums in several parts.
 constexpr size_t kWorkspace = size_t{32} << 20;
 
-uint32_t Alignment(const float* pointer) {
+uint32_t Alignment(const void* pointer) {
   const auto address = reinterpret_cast<uintptr_t>(pointer);
   return static_cast<uint32_t>(std::min<uintptr_t>(256, address & (~address + 1)));
 }
 
 }  // namespace
 
-MatrixProduct::MatrixProduct(Engine& engine, const ProductShape& shape, const float* a,
-                             const float* b, const float* d, const float* bias) {
+MatrixProduct::MatrixProduct(Engine& engine, const ProductShape& shape,
+                             const ProductArrays& arrays) {
   const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
     KUMO_CUDA(engine,
               cublasLtMatmulDescSetAttribute(operation_.get(), attribute, &value, sizeof(value)));
   };
-  const auto lay_out = [&](int64_t rows, int64_t columns, Layout* layout) {
+  const auto lay_out = [&](cudaDataType_t type, int64_t rows, int64_t columns, Layout* layout) {
     KUMO_CUDA(engine,
-              cublasLtMatrixLayoutCreate(layout->receive(), CUDA_R_32F, static_cast<uint64_t>(rows),
+              cublasLtMatrixLayoutCreate(layout->receive(), type, static_cast<uint64_t>(rows),
                                          static_cast<uint64_t>(columns), rows));
   };
   KUMO_CUDA(engine, cublasLtMatmulDescCreate(
@@ -34,12 +34,12 @@ MatrixProduct::MatrixProduct(Engine& engine, const ProductShape& shape, const fl
   set(CUBLASLT_MATMUL_DESC_TRANSA, shape.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(CUBLASLT_MATMUL_DESC_TRANSB, shape.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(CUBLASLT_MATMUL_DESC_EPILOGUE, shape.epilogue);
-  if (bias != nullptr) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
-  lay_out(shape.transpose_a ? shape.depth : shape.rows,
+  SetBias(engine, arrays.bias);
+  lay_out(shape.operands, shape.transpose_a ? shape.depth : shape.rows,
           shape.transpose_a ? shape.rows : shape.depth, &a_);
-  lay_out(shape.transpose_b ? shape.columns : shape.depth,
+  lay_out(shape.operands, shape.transpose_b ? shape.columns : shape.depth,
           shape.transpose_b ? shape.depth : shape.columns, &b_);
-  lay_out(shape.rows, shape.columns, &d_);
+  lay_out(shape.result, shape.rows, shape.columns, &d_);
 
   engine.ReserveWorkspace(kWorkspace);
   Preference preference;
@@ -49,10 +49,10 @@ MatrixProduct::MatrixProduct(Engine& engine, const ProductShape& shape, const fl
                                                            sizeof(value)));
   };
   prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kWorkspace);
-  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, Alignment(a));
-  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, Alignment(b));
-  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, Alignment(d));
-  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, Alignment(d));
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, Alignment(arrays.a));
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, Alignment(arrays.b));
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, Alignment(arrays.d));
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, Alignment(arrays.d));
   cublasLtMatmulHeuristicResult_t found{};
   int count = 0;
   if (!KUMO_CUDA(engine, cublasLtMatmulAlgoGetHeuristic(engine.cublas(), operation_.get(), a_.get(),
@@ -69,12 +69,20 @@ MatrixProduct::MatrixProduct(Engine& engine, const ProductShape& shape, const fl
   algorithm_ = found.algo;
 }
 
-void MatrixProduct::Run(Engine& engine, const float* a, const float* b, float* d) const {
+void MatrixProduct::SetBias(Engine& engine, const void* bias) const {
+  if (bias == nullptr) return;
+  KUMO_CUDA(engine, cublasLtMatmulDescSetAttribute(
+                        operation_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias)));
+}
+
+void MatrixProduct::Run(Engine& engine, const ProductArrays& arrays) const {
+  SetBias(engine, arrays.bias);
   const float one = 1.0f;
   const float zero = 0.0f;
-  KUMO_CUDA(engine, cublasLtMatmul(engine.cublas(), operation_.get(), &one, a, a_.get(), b,
-                                   b_.get(), &zero, d, d_.get(), d, d_.get(), &algorithm_,
-                                   engine.workspace(), engine.workspace_bytes(), engine.stream()));
+  KUMO_CUDA(engine,
+            cublasLtMatmul(engine.cublas(), operation_.get(), &one, arrays.a, a_.get(), arrays.b,
+                           b_.get(), &zero, arrays.d, d_.get(), arrays.d, d_.get(), &algorithm_,
+                           engine.workspace(), engine.workspace_bytes(), engine.stream()));
 }
 
 }  // namespace kumo::cuda

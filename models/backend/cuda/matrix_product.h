@@ -17,24 +17,35 @@ struct ProductShape {
   bool transpose_a = false;
   bool transpose_b = false;
   cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+  cudaDataType_t operands = CUDA_R_32F;  // a and b
+  cudaDataType_t result = CUDA_R_32F;    // d, and the bias
+};
+
+// The arrays of a product. `bias`: what the epilogue adds (BIAS: one number a row of d) or makes
+// (BGRADB: the sums of op(b)'s columns over depth); null where there is none.
+struct ProductArrays {
+  const void* a = nullptr;
+  const void* b = nullptr;
+  void* d = nullptr;
+  const void* bias = nullptr;
 };
 
 class MatrixProduct {
  public:
   MatrixProduct() = default;
-  // `bias`: what the epilogue adds (BIAS: one number a row of d) or makes (BGRADB: the sums of
-  // op(b)'s columns over depth); null where there is none. All four are what Run will be given, or
-  // are aligned as well: the algorithm is chosen for their alignment.
-  MatrixProduct(Engine& engine, const ProductShape& shape, const float* a, const float* b,
-                const float* d, const float* bias);
+  // `arrays` are those that Run will be given, or aligned as well: the algorithm is chosen for
+  // their alignment.
+  MatrixProduct(Engine& engine, const ProductShape& shape, const ProductArrays& arrays);
 
-  void Run(Engine& engine, const float* a, const float* b, float* d) const;
+  void Run(Engine& engine, const ProductArrays& arrays) const;
   explicit operator bool() const { return static_cast<bool>(operation_); }
 
  private:
   using Operation = Handle<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>;
   using Layout = Handle<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
   using Preference = Handle<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
+
+  void SetBias(Engine& engine, const void* bias) const;
 
   Operation operation_;
   Layout a_, b_, d_;

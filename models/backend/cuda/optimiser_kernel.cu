@@ -47,42 +47,48 @@ struct Adam {
 };
 
 template <typename Rule>
-__global__ void StepKernel(const StepNumbers* numbers, const float* gradient, int64_t n,
-                           float* weights, Slots slots) {
-  const StepNumbers s = *numbers;
+__global__ void StepKernel(const StepNumbers* numbers, const float* factor, const float* gradient,
+                           int64_t n, float* weights, Slots slots) {
+  StepNumbers s = *numbers;
+  s.scale *= *factor;
+  if (s.scale == 0.0f) return;  // a step that is left out
   for (int64_t i = FirstOfThread(); i < n; i += ThreadsOfGrid()) {
     weights[i] = Rule::Next(s, gradient[i], weights[i], slots, i);
   }
 }
 
 template <typename Rule>
-cudaError_t LaunchStep(const Launch& launch, const StepNumbers* numbers, const float* gradient,
-                       int64_t n, float* weights, Slots slots) {
-  return Queue(launch, StepKernel<Rule>, BlocksFor(launch, n), numbers, gradient, n, weights,
-               slots);
+cudaError_t LaunchStep(const Launch& launch, const StepNumbers* numbers, const float* factor,
+                       const float* gradient, int64_t n, float* weights, Slots slots) {
+  return Queue(launch, StepKernel<Rule>, BlocksFor(launch, n), numbers, factor, gradient, n,
+               weights, slots);
 }
 
 }  // namespace
 
-cudaError_t SgdStep(const Launch& launch, const StepNumbers* numbers, const float* gradient,
-                    int64_t n, float* weights, float* const*) {
-  return LaunchStep<Sgd>(launch, numbers, gradient, n, weights, {});
+cudaError_t SgdStep(const Launch& launch, const StepNumbers* numbers, const float* factor,
+                    const float* gradient, int64_t n, float* weights, float* const*) {
+  return LaunchStep<Sgd>(launch, numbers, factor, gradient, n, weights, {});
 }
-cudaError_t MomentumStep(const Launch& launch, const StepNumbers* numbers, const float* gradient,
-                         int64_t n, float* weights, float* const* slots) {
-  return LaunchStep<Momentum<false>>(launch, numbers, gradient, n, weights, {slots[0], nullptr});
+cudaError_t MomentumStep(const Launch& launch, const StepNumbers* numbers, const float* factor,
+                         const float* gradient, int64_t n, float* weights, float* const* slots) {
+  return LaunchStep<Momentum<false>>(launch, numbers, factor, gradient, n, weights,
+                                     {slots[0], nullptr});
 }
-cudaError_t NesterovStep(const Launch& launch, const StepNumbers* numbers, const float* gradient,
-                         int64_t n, float* weights, float* const* slots) {
-  return LaunchStep<Momentum<true>>(launch, numbers, gradient, n, weights, {slots[0], nullptr});
+cudaError_t NesterovStep(const Launch& launch, const StepNumbers* numbers, const float* factor,
+                         const float* gradient, int64_t n, float* weights, float* const* slots) {
+  return LaunchStep<Momentum<true>>(launch, numbers, factor, gradient, n, weights,
+                                    {slots[0], nullptr});
 }
-cudaError_t AdamStep(const Launch& launch, const StepNumbers* numbers, const float* gradient,
-                     int64_t n, float* weights, float* const* slots) {
-  return LaunchStep<Adam<false>>(launch, numbers, gradient, n, weights, {slots[0], slots[1]});
+cudaError_t AdamStep(const Launch& launch, const StepNumbers* numbers, const float* factor,
+                     const float* gradient, int64_t n, float* weights, float* const* slots) {
+  return LaunchStep<Adam<false>>(launch, numbers, factor, gradient, n, weights,
+                                 {slots[0], slots[1]});
 }
-cudaError_t AdamWStep(const Launch& launch, const StepNumbers* numbers, const float* gradient,
-                      int64_t n, float* weights, float* const* slots) {
-  return LaunchStep<Adam<true>>(launch, numbers, gradient, n, weights, {slots[0], slots[1]});
+cudaError_t AdamWStep(const Launch& launch, const StepNumbers* numbers, const float* factor,
+                      const float* gradient, int64_t n, float* weights, float* const* slots) {
+  return LaunchStep<Adam<true>>(launch, numbers, factor, gradient, n, weights,
+                                {slots[0], slots[1]});
 }
 
 }  // namespace kumo::cuda

@@ -23,7 +23,7 @@ const Pooling::Tensors& Pooling::Of(int batch) {
   return entry->second;
 }
 
-void Pooling::Forward(int batch, const float* input, float* output) {
+void Pooling::Forward(int batch, const void* input, void* output) {
   const float one = 1.0f;
   const float zero = 0.0f;
   const Tensors& tensors = Of(batch);
@@ -31,8 +31,8 @@ void Pooling::Forward(int batch, const float* input, float* output) {
                                          input, &zero, tensors.output.get(), output));
 }
 
-void Pooling::Backward(int batch, const float* input, const float* output, const float* grad_output,
-                       float* grad_input) {
+void Pooling::Backward(int batch, const void* input, const void* output, const void* grad_output,
+                       void* grad_input) {
   const float one = 1.0f;
   const float zero = 0.0f;
   const Tensors& tensors = Of(batch);
@@ -52,11 +52,11 @@ class PoolingOp final : public Op {
   bool reads_input() const override { return true; }
   bool reads_output() const override { return true; }
 
-  void Forward(const Pass& pass, const float* input, float* output) override {
+  void Forward(const Pass& pass, const void* input, void* output) override {
     pooling_.Forward(pass.batch, input, output);
   }
-  void Backward(const Pass& pass, const float* input, const float* output, const float* grad_output,
-                float* grad_input) override {
+  void Backward(const Pass& pass, const void* input, const void* output, const void* grad_output,
+                void* grad_input) override {
     if (grad_input != nullptr) {
       pooling_.Backward(pass.batch, input, output, grad_output, grad_input);
     }

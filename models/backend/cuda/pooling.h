@@ -13,9 +13,9 @@ class Pooling {
  public:
   Pooling(Engine& engine, const PoolingSpec& spec, cudnnPoolingMode_t mode);
 
-  void Forward(int batch, const float* input, float* output);
-  void Backward(int batch, const float* input, const float* output, const float* grad_output,
-                float* grad_input);
+  void Forward(int batch, const void* input, void* output);
+  void Backward(int batch, const void* input, const void* output, const void* grad_output,
+                void* grad_input);
 
  private:
   using Descriptor = Handle<cudnnPoolingDescriptor_t, cudnnDestroyPoolingDescriptor>;

@@ -15,11 +15,12 @@ class SoftmaxCrossEntropyOp final : public LossOp {
         losses_(engine, max_batch, "the samples' losses"),
         hits_(engine, max_batch, "the samples' hits") {}
 
-  void Run(int batch, const float* scores, const int32_t* labels, float* grad_scores,
+  void Run(int batch, const void* scores, const int32_t* labels, void* grad_scores,
            StepResult* sums) override {
     const Launch launch = engine_.launch();
-    KUMO_CUDA(engine_, SoftmaxCrossEntropy(launch, batch, classes_, scores, labels, losses_.data(),
-                                           hits_.data(), grad_scores));
+    KUMO_CUDA(engine_,
+              SoftmaxCrossEntropy(launch, engine_.precision(), batch, classes_, scores, labels,
+                                  engine_.loss_scale(), losses_.data(), hits_.data(), grad_scores));
     KUMO_CUDA(engine_, AddLosses(launch, batch, losses_.data(), hits_.data(), sums));
   }
 

@@ -1,6 +1,6 @@
 // Softmax and cross-entropy in one, a warp for each sample: loss = log(sum exp(s - max)) -
-// (s_label - max), gradient (softmax - one-hot) / batch.
-#include "models/backend/cuda/grid.cuh"
+// (s_label - max), gradient (softmax - one-hot) / batch times the loss scale.
+#include "models/backend/cuda/numbers.cuh"
 
 namespace kumo::cuda {
 namespace {
@@ -8,12 +8,14 @@ namespace {
 constexpr unsigned kAll = 0xFFFFFFFFu;
 
 // The largest score and the first class that has it, in all lanes.
-__device__ void Largest(const float* score, int classes, int lane, float* top, int* best) {
+template <typename T>
+__device__ void Largest(const T* score, int classes, int lane, float* top, int* best) {
   float most = -INFINITY;
   int first = classes;
   for (int c = lane; c < classes; c += kWarp) {
-    if (first == classes || score[c] > most) {
-      most = score[c];
+    const float here = ToFloat(score[c]);
+    if (first == classes || here > most) {
+      most = here;
       first = c;
     }
   }
@@ -29,30 +31,32 @@ __device__ void Largest(const float* score, int classes, int lane, float* top, i
   *best = first;
 }
 
-__global__ void LossKernel(int batch, int classes, const float* scores, const int32_t* labels,
-                           float* losses, int32_t* hits, float* grad_scores) {
+template <typename T>
+__global__ void LossKernel(int batch, int classes, const T* scores, const int32_t* labels,
+                           const LossScale* loss_scale, float* losses, int32_t* hits,
+                           T* grad_scores) {
   const int sample = static_cast<int>(FirstOfThread() / kWarp);
   const int lane = threadIdx.x % kWarp;
   if (sample >= batch) return;  // a whole warp
-  const float* score = scores + int64_t{sample} * classes;
+  const T* score = scores + int64_t{sample} * classes;
   float top = 0;
   int best = 0;
   Largest(score, classes, lane, &top, &best);
   float sum = 0;
-  for (int c = lane; c < classes; c += kWarp) sum += expf(score[c] - top);
+  for (int c = lane; c < classes; c += kWarp) sum += expf(ToFloat(score[c]) - top);
   for (int distance = kWarp / 2; distance > 0; distance /= 2) {
     sum += __shfl_xor_sync(kAll, sum, distance);
   }
   const int label = labels[sample];
   if (lane == 0) {
-    losses[sample] = logf(sum) - (score[label] - top);
+    losses[sample] = logf(sum) - (ToFloat(score[label]) - top);
     hits[sample] = best == label ? 1 : 0;
   }
   if (grad_scores == nullptr) return;
-  const float mean = 1.0f / static_cast<float>(batch);
+  const float mean = loss_scale->scale / static_cast<float>(batch);
   for (int c = lane; c < classes; c += kWarp) {
-    const float softmax = expf(score[c] - top) * (mean / sum);
-    grad_scores[int64_t{sample} * classes + c] = c == label ? softmax - mean : softmax;
+    const float softmax = expf(ToFloat(score[c]) - top) * (mean / sum);
+    Store(c == label ? softmax - mean : softmax, grad_scores + int64_t{sample} * classes + c);
   }
 }
 
@@ -73,12 +77,17 @@ __global__ void AddKernel(int batch, const float* losses, const int32_t* hits, S
 
 }  // namespace
 
-cudaError_t SoftmaxCrossEntropy(const Launch& launch, int batch, int classes, const float* scores,
-                                const int32_t* labels, float* losses, int32_t* hits,
-                                float* grad_scores) {
-  const int blocks = (batch + kThreads / kWarp - 1) / (kThreads / kWarp);
-  return Queue(launch, LossKernel, blocks, batch, classes, scores, labels, losses, hits,
-               grad_scores);
+cudaError_t SoftmaxCrossEntropy(const Launch& launch, Precision precision, int batch, int classes,
+                                const void* scores, const int32_t* labels,
+                                const LossScale* loss_scale, float* losses, int32_t* hits,
+                                void* grad_scores) {
+  constexpr int kSamples = kThreads / kWarp;
+  return WithNumber(precision, [&](auto number) {
+    using T = decltype(number);
+    return Queue(launch, LossKernel<T>, (batch + kSamples - 1) / kSamples, batch, classes,
+                 static_cast<const T*>(scores), labels, loss_scale, losses, hits,
+                 static_cast<T*>(grad_scores));
+  });
 }
 
 cudaError_t AddLosses(const Launch& launch, int batch, const float* losses, const int32_t* hits,

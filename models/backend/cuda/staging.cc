@@ -34,4 +34,44 @@ void Staging::Write(const void* from, size_t bytes, void* to) {
   }
 }
 
+bool InputBuffers::Prepare(Slot* slot, size_t bytes) {
+  if (!stream_) {
+    KUMO_CUDA(engine_, cudaStreamCreateWithFlags(stream_.receive(), cudaStreamNonBlocking));
+  }
+  if (!slot->sent) {
+    KUMO_CUDA(engine_, cudaEventCreateWithFlags(slot->sent.receive(), cudaEventDisableTiming));
+    KUMO_CUDA(engine_, cudaEventCreateWithFlags(slot->used.receive(), cudaEventDisableTiming));
+  } else {
+    KUMO_CUDA(engine_, cudaEventSynchronize(slot->sent.get()));
+  }
+  if (slot->memory.size() < static_cast<int64_t>(bytes)) {
+    slot->memory = Array<std::byte>(engine_, static_cast<int64_t>(bytes), "minibatches sent");
+    slot->pinned = pool_.Take(bytes);
+    if (!slot->pinned) {
+      engine_.Remember(ResourceExhausted("no host memory could be pinned for minibatches"));
+    }
+    // The copy has another stream than what Array has queued.
+    (void)engine_.Wait();
+  }
+  return engine_.ok();
+}
+
+const void* InputBuffers::Send(const void* from, size_t bytes) {
+  Slot& slot = slots_[next_];
+  if (!Prepare(&slot, bytes)) return nullptr;
+  std::memcpy(slot.pinned.get(), from, bytes);
+  // An event that was never recorded is not waited for.
+  KUMO_CUDA(engine_, cudaStreamWaitEvent(stream_.get(), slot.used.get(), 0));
+  KUMO_CUDA(engine_, cudaMemcpyAsync(slot.memory.data(), slot.pinned.get(), bytes,
+                                     cudaMemcpyHostToDevice, stream_.get()));
+  KUMO_CUDA(engine_, cudaEventRecord(slot.sent.get(), stream_.get()));
+  KUMO_CUDA(engine_, cudaStreamWaitEvent(engine_.stream(), slot.sent.get(), 0));
+  return engine_.ok() ? slot.memory.data() : nullptr;
+}
+
+void InputBuffers::Done() {
+  KUMO_CUDA(engine_, cudaEventRecord(slots_[next_].used.get(), engine_.stream()));
+  next_ = (next_ + 1) % slots_.size();
+}
+
 }  // namespace kumo::cuda

@@ -13,6 +13,7 @@
 
 namespace kumo::cuda {
 
+// Copies in order with everything else: into arrays that queued work may still use.
 class Staging {
  public:
   Staging(Engine& engine, PinnedPool& pool) : engine_(engine), pool_(pool) {}
@@ -33,6 +34,35 @@ class Staging {
   Engine& engine_;
   PinnedPool& pool_;
   std::array<Slot, 4> slots_;
+  size_t next_ = 0;
+};
+
+// Minibatches from the host: each goes to one of two buffers on the device by a stream of its own,
+// while the step before it computes with the other.
+class InputBuffers {
+ public:
+  InputBuffers(Engine& engine, PinnedPool& pool) : engine_(engine), pool_(pool) {}
+
+  // Where on the device `bytes` from the host will be for work that the engine's stream is given
+  // from now on, until Done. Null when something has failed.
+  const void* Send(const void* from, size_t bytes);
+  // The work that reads what the last Send sent is queued.
+  void Done();
+
+ private:
+  struct Slot {
+    std::shared_ptr<std::byte> pinned;
+    Array<std::byte> memory;
+    Event sent;
+    Event used;
+  };
+
+  bool Prepare(Slot* slot, size_t bytes);
+
+  Engine& engine_;
+  PinnedPool& pool_;
+  Stream stream_;
+  std::array<Slot, 2> slots_;
   size_t next_ = 0;
 };
 

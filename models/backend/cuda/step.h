@@ -1,5 +1,6 @@
 // What changes from one training step to the next, and nothing else: the rest of a step is the same
-// work on the same arrays, so that it can be recorded once as a graph and repeated.
+// work on the same arrays, so that it can be recorded once as a graph and repeated. Both structs
+// live in device memory.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,7 @@
 
 namespace kumo::cuda {
 
-// Lives in device memory.
+// Written anew for each step.
 struct StepBlock {
   // Dropout's stream: the key, and for each layer the upper half of the counter is made from these
   // (common/rng.h; layers are told apart by their index).
@@ -19,6 +20,15 @@ struct StepBlock {
   // The local optimiser's, for weights that are decayed and for those that are not.
   StepNumbers decayed = {};
   StepNumbers undecayed = {};
+  // See Backend::MeasureGradients.
+  float clip_norm = 0;
+  float gradient_factor = 1;
+};
+
+// What losses are multiplied with; goes on from step to step. Stays 1 but for fp16.
+struct LossScale {
+  float scale = 1;
+  int32_t good_steps = 0;  // since it last changed
 };
 
 }  // namespace kumo::cuda

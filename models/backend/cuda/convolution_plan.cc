@@ -1,0 +1,117 @@
+#include "models/backend/cuda/convolution_plan.h"
+
+#include <algorithm>
+
+namespace kumo::cuda {
+namespace {
+
+constexpr float kOne = 1.0f;
+constexpr float kZero = 0.0f;
+
+cudnnMathType_t MathOf(const Engine& engine) {
+  if (engine.precision() != Precision::kFp32) return CUDNN_TENSOR_OP_MATH;
+  return engine.options().tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
+}
+
+}  // namespace
+
+ConvolutionPlan::ConvolutionPlan(Engine& engine, const ConvolutionSpec& spec, int batch)
+    : engine_(engine),
+      what_("a convolution of " + std::to_string(batch) + " x " + spec.input.ToString() + " by " +
+            std::to_string(spec.outputs) + " of " + std::to_string(spec.kernel_height) + "x" +
+            std::to_string(spec.kernel_width)),
+      input_(Describe(engine, spec.input, batch)),
+      output_(Describe(engine, spec.output(), batch)) {
+  KUMO_CUDA(engine, cudnnCreateFilterDescriptor(filter_.receive()));
+  KUMO_CUDA(engine,
+            cudnnSetFilter4dDescriptor(filter_.get(), TypeOf(engine.precision()), FormatOf(engine),
+                                       spec.outputs, static_cast<int>(spec.input.channels),
+                                       spec.kernel_height, spec.kernel_width));
+  KUMO_CUDA(engine, cudnnCreateConvolutionDescriptor(convolution_.receive()));
+  KUMO_CUDA(engine, cudnnSetConvolution2dDescriptor(
+                        convolution_.get(), spec.pad, spec.pad, spec.stride, spec.stride,
+                        spec.dilation, spec.dilation, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
+  KUMO_CUDA(engine, cudnnSetConvolutionMathType(convolution_.get(), MathOf(engine)));
+}
+
+Array<std::byte> ConvolutionPlan::Scratch() {
+  const auto spare = static_cast<int64_t>(engine_.FreeBytes() / 2);
+  return {engine_, std::min(kMostWorkspace, spare), "measuring convolutions"};
+}
+
+template <typename Candidate>
+auto ConvolutionPlan::Choose(const Candidate* candidates, int count)
+    -> std::optional<decltype(candidates->algo)> {
+  for (int i = 0; i < count; ++i) {
+    const Candidate& candidate = candidates[i];
+    if (candidate.status != CUDNN_STATUS_SUCCESS) continue;
+    if (engine_.options().deterministic && candidate.determinism != CUDNN_DETERMINISTIC) continue;
+    engine_.ReserveWorkspace(candidate.memory);
+    return candidate.algo;
+  }
+  engine_.Remember(FailedPrecondition("cuDNN has no algorithm for " + what_));
+  return std::nullopt;
+}
+
+void ConvolutionPlan::Forward(const void* input, const void* filter, void* output) {
+  if (!forward_) {
+    cudnnConvolutionFwdAlgoPerf_t measured[kCandidates];
+    int count = 0;
+    const Array<std::byte> scratch = Scratch();
+    if (!KUMO_CUDA(engine_, cudnnFindConvolutionForwardAlgorithmEx(
+                                engine_.cudnn(), input_.get(), input, filter_.get(), filter,
+                                convolution_.get(), output_.get(), output, kCandidates, &count,
+                                measured, scratch.data(), scratch.size()))) {
+      return;
+    }
+    forward_ = Choose(measured, count);
+    if (!forward_) return;
+  }
+  KUMO_CUDA(engine_,
+            cudnnConvolutionForward(engine_.cudnn(), &kOne, input_.get(), input, filter_.get(),
+                                    filter, convolution_.get(), *forward_, engine_.workspace(),
+                                    engine_.workspace_bytes(), &kZero, output_.get(), output));
+}
+
+void ConvolutionPlan::FilterGradient(const void* input, const void* grad_output,
+                                     void* filter_gradient) {
+  if (!filter_gradient_) {
+    cudnnConvolutionBwdFilterAlgoPerf_t measured[kCandidates];
+    int count = 0;
+    const Array<std::byte> scratch = Scratch();
+    if (!KUMO_CUDA(engine_, cudnnFindConvolutionBackwardFilterAlgorithmEx(
+                                engine_.cudnn(), input_.get(), input, output_.get(), grad_output,
+                                convolution_.get(), filter_.get(), filter_gradient, kCandidates,
+                                &count, measured, scratch.data(), scratch.size()))) {
+      return;
+    }
+    filter_gradient_ = Choose(measured, count);
+    if (!filter_gradient_) return;
+  }
+  KUMO_CUDA(engine_, cudnnConvolutionBackwardFilter(
+                         engine_.cudnn(), &kOne, input_.get(), input, output_.get(), grad_output,
+                         convolution_.get(), *filter_gradient_, engine_.workspace(),
+                         engine_.workspace_bytes(), &kZero, filter_.get(), filter_gradient));
+}
+
+void ConvolutionPlan::InputGradient(const void* filter, const void* grad_output, void* grad_input) {
+  if (!input_gradient_) {
+    cudnnConvolutionBwdDataAlgoPerf_t measured[kCandidates];
+    int count = 0;
+    const Array<std::byte> scratch = Scratch();
+    if (!KUMO_CUDA(engine_, cudnnFindConvolutionBackwardDataAlgorithmEx(
+                                engine_.cudnn(), filter_.get(), filter, output_.get(), grad_output,
+                                convolution_.get(), input_.get(), grad_input, kCandidates, &count,
+                                measured, scratch.data(), scratch.size()))) {
+      return;
+    }
+    input_gradient_ = Choose(measured, count);
+    if (!input_gradient_) return;
+  }
+  KUMO_CUDA(engine_, cudnnConvolutionBackwardData(
+                         engine_.cudnn(), &kOne, filter_.get(), filter, output_.get(), grad_output,
+                         convolution_.get(), *input_gradient_, engine_.workspace(),
+                         engine_.workspace_bytes(), &kZero, input_.get(), grad_input));
+}
+
+}  // namespace kumo::cuda

@@ -1,0 +1,71 @@
+// The L2 norm of all gradients, and what follows from it for the step under way.
+#include <cfloat>
+
+#include "models/backend/cuda/grid.cuh"
+
+namespace kumo::cuda {
+namespace {
+
+__global__ void SquaresKernel(const float* gradients, int64_t n, double* sums) {
+  double sum = 0;
+  for (int64_t i = FirstOfThread(); i < n; i += ThreadsOfGrid()) {
+    const auto number = static_cast<double>(gradients[i]);
+    sum += number * number;
+  }
+  sum = SumOfBlock(sum);
+  if (threadIdx.x == 0) sums[blockIdx.x] = sum;
+}
+
+// One block.
+__global__ void FactorKernel(const double* sums, int count, bool scales, StepBlock* step,
+                             LossScale* loss_scale) {
+  double sum = 0;
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += kThreads) sum += sums[i];
+  sum = SumOfBlock(sum);
+  if (threadIdx.x != 0) return;
+  const float scale = loss_scale->scale;
+  const double norm = sqrt(sum) / static_cast<double>(scale);
+  const bool finite = norm <= DBL_MAX;
+  if (scales && !finite && scale > 1.0f) {
+    step->gradient_factor = 0.0f;
+    *loss_scale = {scale / 2.0f, 0};
+    return;
+  }
+  // Gradients that are not finite without any help are left so: who looks for such finds them.
+  const auto limit = static_cast<double>(step->clip_norm);
+  const double clip = limit > 0 && finite && norm > limit ? limit / norm : 1.0;
+  step->gradient_factor = static_cast<float>(clip / static_cast<double>(scale));
+  if (!scales) return;
+  constexpr int kGoodSteps = 2000;
+  constexpr float kMost = 0x1p24f;
+  const bool grows = loss_scale->good_steps + 1 >= kGoodSteps && scale < kMost;
+  *loss_scale = grows ? LossScale{2.0f * scale, 0}
+                      : LossScale{scale, min(loss_scale->good_steps + 1, kGoodSteps)};
+}
+
+__global__ void ScaleKernel(const StepBlock* step, int64_t n, float* gradients) {
+  const float factor = step->gradient_factor;
+  if (factor == 1.0f) return;
+  for (int64_t i = FirstOfThread(); i < n; i += ThreadsOfGrid()) {
+    gradients[i] = factor == 0.0f ? 0.0f : factor * gradients[i];
+  }
+}
+
+}  // namespace
+
+int GradientSums(const Launch& launch, int64_t n) { return BlocksFor(launch, n); }
+
+cudaError_t MeasureGradients(const Launch& launch, const float* gradients, int64_t n, bool scales,
+                             double* sums, StepBlock* step, LossScale* loss_scale) {
+  const int count = GradientSums(launch, n);
+  const cudaError_t queued = Queue(launch, SquaresKernel, count, gradients, n, sums);
+  if (queued != cudaSuccess) return queued;
+  return Queue(launch, FactorKernel, 1, sums, count, scales, step, loss_scale);
+}
+
+cudaError_t ScaleGradients(const Launch& launch, const StepBlock* step, int64_t n,
+                           float* gradients) {
+  return Queue(launch, ScaleKernel, BlocksFor(launch, n), step, n, gradients);
+}
+
+}  // namespace kumo::cuda

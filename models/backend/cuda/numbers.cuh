@@ -1,0 +1,52 @@
+// The number types of activations, and where a number of one lies: float32 ones are samples x
+// channels x plane, 16-bit ones samples x plane x channels, as tensor cores want them. Arithmetic
+// is in float32; a number is rounded where it is stored.
+#pragma once
+
+#include <cstdint>
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "models/backend/cuda/grid.cuh"
+
+namespace kumo::cuda {
+
+__device__ inline float ToFloat(float x) { return x; }
+__device__ inline float ToFloat(__half x) { return __half2float(x); }
+__device__ inline float ToFloat(__nv_bfloat16 x) { return __bfloat162float(x); }
+
+__device__ inline void Store(float x, float* to) { *to = x; }
+__device__ inline void Store(float x, __half* to) { *to = __float2half_rn(x); }
+__device__ inline void Store(float x, __nv_bfloat16* to) { *to = __float2bfloat16_rn(x); }
+
+template <typename T>
+constexpr bool kChannelsLast = sizeof(T) == 2;
+
+// Of number i of a sample as people count them, channels before the plane.
+template <typename T>
+__device__ int64_t PlaceOf(const ActivationShape& shape, int64_t i) {
+  if (!kChannelsLast<T>) return i;
+  return i % shape.plane * shape.channels + i / shape.plane;
+}
+// And the channel of the number at a place of an array.
+template <typename T>
+__device__ int64_t ChannelAt(const ActivationShape& shape, int64_t place) {
+  return kChannelsLast<T> ? place % shape.channels : place / shape.plane % shape.channels;
+}
+
+// call(T()) for the precision's number type T.
+template <typename Call>
+cudaError_t WithNumber(Precision precision, const Call& call) {
+  switch (precision) {
+    case Precision::kFp32:
+      return call(float());
+    case Precision::kBf16:
+      return call(__nv_bfloat16());
+    case Precision::kFp16:
+      return call(__half());
+  }
+  return cudaErrorInvalidValue;
+}
+
+}  // namespace kumo::cuda

@@ -1,0 +1,33 @@
+// Moves numbers between the orders and types that layers, libraries and the host want.
+#include "models/backend/cuda/numbers.cuh"
+
+namespace kumo::cuda {
+namespace {
+
+// A thread makes result after result: those of neighbours lie side by side.
+template <typename From, typename To>
+__global__ void TransposeKernel(const From* from, Planes planes, To* to) {
+  const int64_t plane = planes.rows * planes.columns;
+  for (int64_t i = FirstOfThread(); i < planes.count * plane; i += ThreadsOfGrid()) {
+    const int64_t at = i % plane;  // column * rows + row
+    const int64_t source = at % planes.rows * planes.columns + at / planes.rows;
+    Store(ToFloat(from[i - at + source]), to + i);
+  }
+}
+
+}  // namespace
+
+cudaError_t Transpose(const Launch& launch, Precision from_precision, const void* from,
+                      const Planes& planes, Precision to_precision, void* to) {
+  return WithNumber(from_precision, [&](auto source) {
+    return WithNumber(to_precision, [&](auto result) {
+      using From = decltype(source);
+      using To = decltype(result);
+      return Queue(launch, TransposeKernel<From, To>,
+                   BlocksFor(launch, planes.count * planes.rows * planes.columns),
+                   static_cast<const From*>(from), planes, static_cast<To*>(to));
+    });
+  });
+}
+
+}  // namespace kumo::cuda
