@@ -7,6 +7,8 @@
 
 #include <glog/logging.h>
 
+#include "models/backend/memory_ledger.h"
+
 namespace kumo {
 namespace {
 
@@ -36,12 +38,6 @@ std::vector<PlannedLayer> OrderOfExecution(const NetworkPlan& plan) {
 bool PoolsInPlace(const PlannedLayer& convolution, const PlannedLayer& next) {
   const auto& pool = next.plan.max_pooling;
   return convolution.plan.convolution && pool && pool->pad == 0 && pool->stride == pool->kernel;
-}
-
-std::string Megabytes(int64_t bytes) {
-  std::ostringstream out;
-  out << std::fixed << std::setprecision(2) << static_cast<double>(bytes) / 1e6 << " MB";
-  return out.str();
 }
 
 }  // namespace
@@ -76,6 +72,9 @@ void Net::MakeSteps() {
       step.op =
           backend_->MakeConvolution(*layer.plan.convolution, order[i].plan.max_pooling, max_batch_);
       step.output = order[i].plan.output;
+    } else if (i + 1 < order.size() && FusesActivation(layer, order[i + 1])) {
+      ++i;
+      step.op = layer.plan.make_fused_op(*backend_, max_batch_, *order[i].plan.activation);
     } else {
       step.op = layer.plan.make_op(*backend_, max_batch_);
     }
@@ -84,6 +83,11 @@ void Net::MakeSteps() {
   FlattenFor(plan_.loss_name, steps_.back().output);
   loss_ = plan_.loss.make_op(*backend_, max_batch_);
   while (steps_[first_trained_].tensors.empty()) ++first_trained_;
+}
+
+bool Net::FusesActivation(const PlannedLayer& layer, const PlannedLayer& next) const {
+  return layer.plan.make_fused_op && next.plan.activation &&
+         backend_->FusesActivation(*next.plan.activation);
 }
 
 // A step in front of a layer that reads a sample as one vector, where the device keeps it

@@ -8,7 +8,8 @@
 //
 // Order of execution. Two rewrites keep the result and save passes over memory: max pooling runs
 // before a non-decreasing activation in front of it (max f(x) = f(max x)), and a convolution pools
-// its own output.
+// its own output. And where the device can, a fully connected layer and batch normalisation apply
+// the activation that follows them.
 #pragma once
 
 #include <cstdint>
@@ -82,6 +83,7 @@ class Net {
 
   Net() = default;
   void MakeSteps();
+  bool FusesActivation(const PlannedLayer& layer, const PlannedLayer& next) const;
   void FlattenFor(const std::string& layer, const Shape& input);
   void AllocateActivations();
   Status CheckLayout(const ParameterLayout& layout) const;

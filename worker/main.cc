@@ -52,6 +52,7 @@ void PrintCheck(const Trainer& trainer, const Experiment& experiment) {
   std::printf("device   %s, %d thread%s\n", experiment.network.device.c_str(),
               experiment.network.threads, experiment.network.threads == 1 ? "" : "s");
   std::printf("%s", trainer.net().Describe().c_str());
+  std::printf("memory   %s\n", trainer.DescribeMemory().c_str());
 }
 
 Status Evaluate(Trainer* trainer, const std::string& path) {

@@ -7,6 +7,7 @@
 
 #include "data/open_datasets.h"
 #include "models/backend/devices.h"
+#include "models/backend/memory_ledger.h"
 #include "models/network.h"
 #include "worker/stored_weights.h"
 
@@ -120,7 +121,19 @@ Status Trainer::Attach(const Session* session) {
   if (experiment_.sync.mode == SyncMode::kBlock && experiment_.block.reset_local_state) {
     optimiser_slots_ = MakeVectors(optimiser_->slots(), "the optimiser's state");
   }
-  return backend_->Wait();
+  KUMO_RETURN_IF_ERROR(backend_->Wait());
+  LOG(INFO) << "memory of " << backend_->name() << ": " << DescribeMemory();
+  return OkStatus();
+}
+
+int Trainer::CarriedVectors() const {
+  return (CarriesResidual(experiment_) ? 1 : 0) + spec_.optimiser_slots;
+}
+
+std::string Trainer::DescribeMemory() const {
+  const int64_t of_partition =
+      CarriedVectors() * spec_.layout.size() * static_cast<int64_t>(sizeof(float));
+  return backend_->DescribeMemory() + "; each partition adds " + Megabytes(of_partition);
 }
 
 Result<std::vector<Payload>> Trainer::InitialWeights() const {

@@ -46,6 +46,8 @@ class Trainer {
   const JobSpec& spec() const { return spec_; }
   const Net& net() const { return *net_; }
   const Datasets& datasets() const { return datasets_; }
+  // What the device's memory holds, and what each leased partition will add, for people.
+  std::string DescribeMemory() const;
 
   // How rounds, chunks and codecs are laid out. `session` is borrowed for life and only asked for
   // what does not change (plan, map, PushCodec).
@@ -86,6 +88,7 @@ class Trainer {
   // `count` vectors of the layout, one after the other.
   DeviceArray<float> MakeVectors(int count, const std::string& what) const;
   Carried MakeCarried() const;
+  int CarriedVectors() const;
   void StartRange(const TrainAction& train);
   void StartNextRange(const TrainAction& train);
   Result<wire::Metrics> Minibatches(const TrainAction& train, Carried* carried);

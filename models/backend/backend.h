@@ -32,6 +32,11 @@
 
 namespace kumo {
 
+// Of activations, their gradients and the operands of products; everything else is float32.
+enum class Precision { kFp32, kBf16, kFp16 };
+
+enum class Activation { kRelu, kTanh, kSigmoid };
+
 struct PoolingSpec {
   Shape input;
   int kernel = 1;
@@ -58,12 +63,8 @@ struct FullyConnectedSpec {
   int64_t inputs = 1;
   int64_t outputs = 1;
   bool bias = true;
+  std::optional<Activation> activation;  // of the result; see Backend::FusesActivation
 };
-
-// Of activations, their gradients and the operands of products; everything else is float32.
-enum class Precision { kFp32, kBf16, kFp16 };
-
-enum class Activation { kRelu, kTanh, kSigmoid };
 
 struct DropoutSpec {
   Shape shape;
@@ -76,6 +77,7 @@ struct BatchNormalisationSpec {
   Shape shape;
   float epsilon = 1e-5f;
   float momentum = 0.9f;
+  std::optional<Activation> activation;  // of the result; see Backend::FusesActivation
 };
 
 // One minibatch's way through an op.
@@ -232,6 +234,8 @@ class Backend {
   // And back. For tests and for who wants to look.
   virtual void StoreOutputs(const Shape& shape, int batch, const void* from, float* to) = 0;
 
+  // Whether specs may name this activation, to be applied to the op's result in the same pass.
+  virtual bool FusesActivation(Activation activation) const = 0;
   // A convolution, and with `pool` the max pooling of its output in the same op.
   virtual std::unique_ptr<Op> MakeConvolution(const ConvolutionSpec& spec,
                                               const std::optional<PoolingSpec>& pool,

@@ -27,11 +27,13 @@ std::string MemoryLedger::Describe(int most) const {
   std::sort(largest.rbegin(), largest.rend());
   std::string text;
   int64_t rest = bytes_;
+  constexpr int64_t kWorthALine = 50'000;
   for (size_t i = 0; i < largest.size() && i < static_cast<size_t>(most); ++i) {
+    if (i > 0 && largest[i].first < kWorthALine) break;
     text += (text.empty() ? "" : ", ") + largest[i].second + " " + Megabytes(largest[i].first);
     rest -= largest[i].first;
   }
-  if (rest > 0) text += ", the rest " + Megabytes(rest);
+  if (rest >= kWorthALine) text += ", the rest " + Megabytes(rest);
   return text.empty() ? "nothing" : text;
 }
 

@@ -32,6 +32,11 @@ Result<LayerPlan> PlanBatchNormalisation(const LayerInput& input) {
   plan.make_op = [spec](Backend& backend, int max_batch) {
     return backend.MakeBatchNormalisation(spec, max_batch);
   };
+  plan.make_fused_op = [spec](Backend& backend, int max_batch, Activation activation) {
+    BatchNormalisationSpec fused = spec;
+    fused.activation = activation;
+    return backend.MakeBatchNormalisation(fused, max_batch);
+  };
   return plan;
 }
 

@@ -13,7 +13,7 @@ Result<LayerPlan> PlanFullyConnected(const LayerInput& input) {
   KUMO_RETURN_IF_ERROR(CheckInitialiser(settings.weight()).WithContext("weight"));
   KUMO_RETURN_IF_ERROR(CheckInitialiser(settings.bias()).WithContext("bias"));
 
-  const FullyConnectedSpec spec = {inputs, settings.outputs(), !settings.no_bias()};
+  const FullyConnectedSpec spec = {inputs, settings.outputs(), !settings.no_bias(), {}};
   const Fans fans = {inputs, spec.outputs};
   LayerPlan plan;
   plan.output = {spec.outputs};
@@ -26,6 +26,11 @@ Result<LayerPlan> PlanFullyConnected(const LayerInput& input) {
   }
   plan.make_op = [spec](Backend& backend, int max_batch) {
     return backend.MakeFullyConnected(spec, max_batch);
+  };
+  plan.make_fused_op = [spec](Backend& backend, int max_batch, Activation activation) {
+    FullyConnectedSpec fused = spec;
+    fused.activation = activation;
+    return backend.MakeFullyConnected(fused, max_batch);
   };
   return plan;
 }

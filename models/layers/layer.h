@@ -38,7 +38,11 @@ struct LayerPlan {
 
   bool takes_vector = false;  // reads a sample as one vector, channels x height x width
   // What the net may use to run two layers as one or in another order, with the same result:
-  bool is_monotone = false;                    // a non-decreasing function of each number
+  bool is_monotone = false;              // a non-decreasing function of each number
+  std::optional<Activation> activation;  // set by one
+  // The same op with an activation of its output in it; null where there is none.
+  std::function<std::unique_ptr<Op>(Backend& backend, int max_batch, Activation activation)>
+      make_fused_op;
   std::optional<ConvolutionSpec> convolution;  // set by a convolution
   std::optional<PoolingSpec> max_pooling;      // set by max pooling
 };

@@ -6,6 +6,7 @@ Result<LayerPlan> PlanRelu(const LayerInput& input) {
   LayerPlan plan;
   plan.output = input.shape;
   plan.is_monotone = true;
+  plan.activation = Activation::kRelu;
   plan.make_op = [shape = input.shape](Backend& backend, int) {
     return backend.MakeActivation(Activation::kRelu, shape);
   };

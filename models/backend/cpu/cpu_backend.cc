@@ -121,6 +121,7 @@ class CpuBackend final : public Backend {
     }
   }
 
+  bool FusesActivation(Activation) const override { return false; }
   std::unique_ptr<Op> MakeConvolution(const ConvolutionSpec& spec,
                                       const std::optional<PoolingSpec>& pool,
                                       int max_batch) override {

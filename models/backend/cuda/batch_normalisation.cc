@@ -18,6 +18,7 @@ class BatchNormalisation final : public Op {
         mean_(engine, spec.shape.channels, "batch normalisation's means"),
         inverse_(engine, spec.shape.channels, "batch normalisation's deviations") {
     engine.ReserveWorkspace(ChannelScratch(engine.ShapeOf(spec.shape, max_batch)));
+    numbers_.relu = spec.activation == Activation::kRelu;
     numbers_.epsilon = spec.epsilon;
     numbers_.momentum = spec.momentum;
     numbers_.mean = mean_.data();

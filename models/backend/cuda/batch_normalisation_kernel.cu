@@ -51,8 +51,16 @@ __global__ void NormaliseKernel(ActivationShape shape, const T* x, NormNumbers n
   for (int64_t i = FirstOfThread(); i < n; i += ThreadsOfGrid()) {
     const int64_t c = ChannelAt<T>(shape, i);
     const float factor = numbers.scale[c] * numbers.inverse[c];
-    Store(ToFloat(x[i]) * factor + (numbers.shift[c] - factor * numbers.mean[c]), y + i);
+    const float normal = ToFloat(x[i]) * factor + (numbers.shift[c] - factor * numbers.mean[c]);
+    Store(numbers.relu && normal < 0.0f ? 0.0f : normal, y + i);
   }
+}
+
+// dy in front of the ReLU: where that let nothing through, which x tells as well as y would, 0.
+__device__ float GradientBefore(const NormNumbers& numbers, int64_t c, float x, float dy) {
+  if (!numbers.relu) return dy;
+  const float factor = numbers.scale[c] * numbers.inverse[c];
+  return x * factor + (numbers.shift[c] - factor * numbers.mean[c]) > 0.0f ? dy : 0.0f;
 }
 
 // Sums of dy and of dy (x - mean).
@@ -60,11 +68,12 @@ template <typename T>
 struct GradientTerms {
   const T* x;
   const T* dy;
-  const float* mean;
+  NormNumbers numbers;
 
-  __device__ Pair operator()(int64_t place, int64_t channel) const {
-    const float gradient = ToFloat(dy[place]);
-    return {gradient, gradient * (ToFloat(x[place]) - mean[channel])};
+  __device__ Pair operator()(int64_t place, int64_t c) const {
+    const float number = ToFloat(x[place]);
+    const float gradient = GradientBefore(numbers, c, number, ToFloat(dy[place]));
+    return {gradient, gradient * (number - numbers.mean[c])};
   }
 };
 
@@ -87,10 +96,12 @@ __global__ void BackwardKernel(ActivationShape shape, const T* x, const T* dy, N
   for (int64_t i = FirstOfThread(); i < n; i += ThreadsOfGrid()) {
     const int64_t c = ChannelAt<T>(shape, i);
     const float inverse = numbers.inverse[c];
-    const float normal = (ToFloat(x[i]) - numbers.mean[c]) * inverse;
+    const float number = ToFloat(x[i]);
+    const float gradient = GradientBefore(numbers, c, number, ToFloat(dy[i]));
+    const float normal = (number - numbers.mean[c]) * inverse;
     const float mean_part =
         (numbers.shift_gradient[c] + normal * numbers.scale_gradient[c]) * per_number;
-    Store(numbers.scale[c] * inverse * (ToFloat(dy[i]) - mean_part), dx + i);
+    Store(numbers.scale[c] * inverse * (gradient - mean_part), dx + i);
   }
 }
 
@@ -124,7 +135,7 @@ cudaError_t NormGradients(const Launch& launch, const ActivationShape& shape, co
     using T = decltype(number);
     return SumChannels<T>(
         launch, shape,
-        GradientTerms<T>{static_cast<const T*>(x), static_cast<const T*>(dy), numbers.mean},
+        GradientTerms<T>{static_cast<const T*>(x), static_cast<const T*>(dy), numbers},
         KeepGradients{numbers}, scratch);
   });
 }

@@ -180,13 +180,16 @@ class CudaBackend final : public Backend {
     (void)Read(numbers.data(), static_cast<size_t>(numbers.bytes()), to);
   }
 
+  bool FusesActivation(Activation activation) const override {
+    return activation == Activation::kRelu;
+  }
   std::unique_ptr<Op> MakeConvolution(const ConvolutionSpec& spec,
                                       const std::optional<PoolingSpec>& pool,
                                       int max_batch) override {
     return cuda::MakeConvolution(*engine_, spec, pool, max_batch);
   }
-  std::unique_ptr<Op> MakeFullyConnected(const FullyConnectedSpec& spec, int) override {
-    return cuda::MakeFullyConnected(*engine_, spec);
+  std::unique_ptr<Op> MakeFullyConnected(const FullyConnectedSpec& spec, int max_batch) override {
+    return cuda::MakeFullyConnected(*engine_, spec, max_batch);
   }
   std::unique_ptr<Op> MakeMaxPooling(const PoolingSpec& spec, int) override {
     return cuda::MakeMaxPooling(*engine_, spec);

@@ -141,9 +141,17 @@ Status Engine::Wait() {
 namespace kumo {
 
 Result<std::vector<std::string>> ListCudaDevices() {
+  int driver = 0;
+  if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) {
+    return FailedPrecondition("this machine has no NVIDIA driver");
+  }
   int count = 0;
   if (const cudaError_t code = cudaGetDeviceCount(&count); code != cudaSuccess) {
-    return FailedPrecondition(cudaGetErrorString(code));
+    return FailedPrecondition(std::string(cudaGetErrorString(code)) + " (the driver is for CUDA " +
+                              std::to_string(driver / 1000) + "." +
+                              std::to_string(driver % 1000 / 10) + ", this build for " +
+                              std::to_string(CUDART_VERSION / 1000) + "." +
+                              std::to_string(CUDART_VERSION % 1000 / 10) + ")");
   }
   if (count == 0) return FailedPrecondition("there is no GPU");
   std::vector<std::string> devices;

@@ -2,7 +2,8 @@
 // activations are [inputs][batch], the weight [inputs][outputs].
 //
 // With 16-bit activations the products read a 16-bit copy of weight and bias, made anew for each
-// minibatch; gradients of both come out in float32.
+// minibatch; gradients of both come out in float32. A ReLU may be part of the op: of the product's
+// epilogue in Forward, a pass over the outputs' gradients in Backward.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -29,15 +30,23 @@ cudaDataType_t TypeOf(Precision precision) {
 
 class FullyConnected final : public Op {
  public:
-  FullyConnected(Engine& engine, const FullyConnectedSpec& spec)
+  FullyConnected(Engine& engine, const FullyConnectedSpec& spec, int max_batch)
       : engine_(engine), spec_(spec), type_(TypeOf(engine.precision())) {
+    CHECK(!spec.activation || spec.activation == Activation::kRelu);
+    if (spec.activation) {
+      grad_product_ = Array<std::byte>(engine, engine.ActivationBytes({spec.outputs}, max_batch),
+                                       "gradients in front of a ReLU");
+    }
     if (type_ == CUDA_R_32F) return;
     narrow_weight_ = Array<uint16_t>(engine, spec.inputs * spec.outputs, "16-bit weights");
     if (spec.bias) narrow_bias_ = Array<uint16_t>(engine, spec.outputs, "16-bit biases");
   }
 
   bool reads_input() const override { return true; }
-  int64_t bytes() const override { return narrow_weight_.bytes() + narrow_bias_.bytes(); }
+  bool reads_output() const override { return spec_.activation.has_value(); }
+  int64_t bytes() const override {
+    return narrow_weight_.bytes() + narrow_bias_.bytes() + grad_product_.bytes();
+  }
 
   void Bind(std::span<float* const> weights, std::span<float* const> gradients) override {
     CHECK_EQ(weights.size(), spec_.bias ? 2u : 1u);
@@ -57,7 +66,7 @@ class FullyConnected final : public Op {
       shape.columns = pass.batch;
       shape.depth = spec_.inputs;
       shape.transpose_a = true;
-      if (spec_.bias) shape.epilogue = CUBLASLT_EPILOGUE_BIAS;
+      shape.epilogue = Epilogue();
       shape.operands = type_;
       shape.result = type_;
       product = MatrixProduct(engine_, shape, arrays);
@@ -65,8 +74,14 @@ class FullyConnected final : public Op {
     product.Run(engine_, arrays);
   }
 
-  void Backward(const Pass& pass, const void* input, const void*, const void* grad_output,
+  void Backward(const Pass& pass, const void* input, const void* output, const void* grad_output,
                 void* grad_input) override {
+    if (spec_.activation) {
+      KUMO_CUDA(engine_,
+                ActivationBackward(engine_.launch(), engine_.precision(), *spec_.activation, output,
+                                   grad_output, spec_.outputs * pass.batch, grad_product_.data()));
+      grad_output = grad_product_.data();
+    }
     Products& products = products_[pass.batch];
     const ProductArrays weights = {input, grad_output, weight_gradient_, bias_gradient_};
     if (!products.weights) {
@@ -105,6 +120,10 @@ class FullyConnected final : public Op {
     MatrixProduct inputs;   // the input's gradient
   };
 
+  cublasLtEpilogue_t Epilogue() const {
+    if (spec_.activation) return spec_.bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
+    return spec_.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+  }
   // A parameter as the products read it: itself, or its 16-bit copy, which is made here.
   const void* Operand(const float* parameter, Array<uint16_t>& narrow) {
     if (type_ == CUDA_R_32F || parameter == nullptr) return parameter;
@@ -118,6 +137,7 @@ class FullyConnected final : public Op {
   cudaDataType_t type_;  // of activations
   Array<uint16_t> narrow_weight_;
   Array<uint16_t> narrow_bias_;
+  Array<std::byte> grad_product_;     // in front of the activation
   std::map<int, Products> products_;  // by batch size
   const float* weight_ = nullptr;
   const float* bias_ = nullptr;
@@ -127,8 +147,9 @@ class FullyConnected final : public Op {
 
 }  // namespace
 
-std::unique_ptr<Op> MakeFullyConnected(Engine& engine, const FullyConnectedSpec& spec) {
-  return std::make_unique<FullyConnected>(engine, spec);
+std::unique_ptr<Op> MakeFullyConnected(Engine& engine, const FullyConnectedSpec& spec,
+                                       int max_batch) {
+  return std::make_unique<FullyConnected>(engine, spec, max_batch);
 }
 
 }  // namespace kumo::cuda

@@ -75,6 +75,7 @@ cudaError_t BiasGradient(const Launch& launch, const ActivationShape& shape, con
 // --- batch_normalisation_kernel.cu. `scratch` as ChannelScratch says.
 // The numbers of each channel, arrays of [channels].
 struct NormNumbers {
+  bool relu = false;  // y is max(0, the normalised number)
   float epsilon = 0;
   float momentum = 0;
   const float* scale = nullptr;

@@ -13,7 +13,8 @@ namespace kumo::cuda {
 
 std::unique_ptr<Op> MakeConvolution(Engine& engine, const ConvolutionSpec& spec,
                                     const std::optional<PoolingSpec>& pool, int max_batch);
-std::unique_ptr<Op> MakeFullyConnected(Engine& engine, const FullyConnectedSpec& spec);
+std::unique_ptr<Op> MakeFullyConnected(Engine& engine, const FullyConnectedSpec& spec,
+                                       int max_batch);
 std::unique_ptr<Op> MakeFlatten(Engine& engine, const Shape& shape);
 std::unique_ptr<Op> MakeMaxPooling(Engine& engine, const PoolingSpec& spec);
 std::unique_ptr<Op> MakeAveragePooling(Engine& engine, const PoolingSpec& spec);
