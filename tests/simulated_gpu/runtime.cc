@@ -140,6 +140,11 @@ const char* cudaGetErrorString(cudaError_t error) {
   }
 }
 
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+
 cudaError_t cudaGetDeviceCount(int* count) {
   return Runtime([&](Machine& machine) {
     *count = machine.devices();
