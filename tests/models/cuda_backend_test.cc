@@ -1,6 +1,6 @@
 // What the CUDA backend owes to the CPU's: the same bits where codecs, optimisers and masks are
-// concerned, and the same training within the rounding of sums. Layers are held against the plain
-// reference in layer_test.cc, on this device too.
+// concerned. Layers are held against the plain reference in layer_test.cc, on this device too, and
+// whole networks against the CPU in cuda_training_test.cc.
 #include "models/backend/cuda/cuda_backend.h"
 
 #include <bit>
@@ -16,8 +16,6 @@
 
 #include "common/rng.h"
 #include "models/backend/cpu/cpu_backend.h"
-#include "models/net.h"
-#include "models/network.h"
 
 namespace kumo {
 namespace {
@@ -201,83 +199,6 @@ TEST_F(CudaBackendTest, AMaskIsTheCpus) {
     return Bits(y);
   };
   EXPECT_EQ(drop(*cuda_), drop(*cpu_));
-}
-
-// Losses of a net's first steps by momentum, each minibatch's by itself.
-std::vector<double> Losses(Backend& backend, const std::string& name, int steps, bool repeat) {
-  constexpr int kBatch = 32;
-  const model::Network network = LoadNetwork(std::string(KUMO_ZOO) + "/" + name + ".pbtxt").value();
-  const auto net = Net::Make(network, kBatch, &backend).value();
-  const ParameterLayout layout = ParameterLayout::Make(net->tensors()).value();
-  std::vector<float> start(static_cast<size_t>(layout.size()));
-  EXPECT_TRUE(net->InitialWeights(1, layout, start).ok());
-  Vector weights(backend, start);
-  Vector gradients(backend, std::vector<float>(start.size()));
-  Vector velocity(backend, std::vector<float>(start.size()));
-  EXPECT_TRUE(net->Bind(layout, weights.data(), gradients.data()).ok());
-  const std::unique_ptr<Optimiser> optimiser = MakeOptimiser({}).value();
-  const auto work = [&] {
-    net->Train();
-    for (const Segment segment : {Segment::kDecayed, Segment::kUndecayed}) {
-      const Range range = layout.segment(segment);
-      float* const slots[] = {velocity.data() + range.begin};
-      backend.OptimiserStep(segment, gradients.data() + range.begin, range.size(),
-                            weights.data() + range.begin, slots);
-    }
-  };
-  Rng rng(6, RngPurpose::kTest);
-  std::vector<double> losses;
-  for (int s = 0; s < steps; ++s) {
-    std::vector<float> inputs(static_cast<size_t>(kBatch * net->input().size()));
-    for (float& x : inputs) x = rng.NextUniform();
-    std::vector<int32_t> labels(kBatch);
-    for (int32_t& label : labels) label = static_cast<int32_t>(rng.NextBelow(10));
-    EXPECT_TRUE(net->Load({kBatch, inputs, labels}).ok());
-    StepParameters step;
-    step.streams = {1, 2, 3, static_cast<uint64_t>(s)};
-    step.optimiser = optimiser.get();
-    step.decayed = {0.01f, 0.0005f, s + 1};
-    step.undecayed = {0.01f, 0.0f, s + 1};
-    backend.SetStep(step);
-    if (repeat) {
-      backend.Repeat({kBatch, true, nullptr}, work);
-    } else {
-      work();
-    }
-    const Result<StepResult> sums = net->TakeSums();
-    EXPECT_TRUE(sums.ok()) << sums.status().message();
-    if (!sums.ok()) break;
-    losses.push_back(sums->loss_sum / kBatch);
-  }
-  return losses;
-}
-
-// Fifty of them; but in a deep net a maximum that rounding moves to its neighbour has changed every
-// weight a few steps later (the CPU's own instruction sets part ways like that), so there only
-// those before.
-TEST_F(CudaBackendTest, TheFirstLossesAreTheCpusButForRounding) {
-  const std::pair<const char*, int> nets[] = {
-      {"mnist_mlp", 50}, {"mnist_lenet", 50}, {"cifar_convnet", 5}};
-  for (const auto& [name, steps] : nets) {
-    const std::vector<double> expected = Losses(*cpu_, name, steps, false);
-    const std::vector<double> found = Losses(*cuda_, name, steps, false);
-    ASSERT_EQ(found.size(), expected.size()) << name;
-    for (size_t s = 0; s < found.size(); ++s) {
-      EXPECT_NEAR(found[s], expected[s], 1e-3 * expected[s]) << name << ", step " << s;
-    }
-  }
-}
-
-TEST_F(CudaBackendTest, AStepThatIsRecordedIsTheStep) {
-  for (const char* name : {"mnist_lenet", "cifar_convnet"}) {
-    const std::vector<double> expected = Losses(*cuda_, name, 12, false);
-    const auto other = MakeCudaBackend({}).value();
-    const std::vector<double> found = Losses(*other, name, 12, true);
-    ASSERT_EQ(found.size(), expected.size()) << name;
-    for (size_t s = 0; s < found.size(); ++s) {
-      EXPECT_NEAR(found[s], expected[s], 1e-3 * expected[s]) << name << ", step " << s;
-    }
-  }
 }
 
 TEST_F(CudaBackendTest, MoreMemoryThanThereIsNamesWhoAskedForIt) {

@@ -277,6 +277,53 @@ TEST_P(LayerTest, GradientsAreThoseOfItsValues) {
   }
 }
 
+double Largest(const std::vector<float>& x) {
+  double largest = 0;
+  for (const float v : x) largest = std::max(largest, std::abs(static_cast<double>(v)));
+  return largest;
+}
+
+// Of numbers that have no more bits than the narrow ones.
+TEST_P(LayerTest, In16BitsItDiffersByTheirRoundingAlone) {
+  if (!MakeCudaBackend({}).ok()) GTEST_SKIP() << MakeCudaBackend({}).status().message();
+  const LayerCase& layer_case = GetParam();
+  constexpr int kBatch = 6;
+  const std::pair<Precision, double> precisions[] = {{Precision::kBf16, 0x1p-9},
+                                                     {Precision::kFp16, 0x1p-12}};
+  for (const auto& [precision, unit] : precisions) {
+    const auto on = [&layer_case](Precision chosen) {
+      return LayerOnDevice(layer_case, {"cuda", [chosen] {
+                                          return MakeCudaBackend({.precision = chosen}).value();
+                                        }});
+    };
+    LayerOnDevice wide = on(Precision::kFp32);
+    LayerOnDevice narrow = on(precision);
+    Rng rng(5, RngPurpose::kTest);
+    const auto numbers = [&](int64_t n) {
+      std::vector<float> x(static_cast<size_t>(n));
+      for (float& v : x) v = static_cast<float>(rng.NextBelow(255)) / 64.0f - 127.0f / 64.0f;
+      return x;
+    };
+    const auto expect_near = [unit = unit](const std::vector<float>& found,
+                                           const std::vector<float>& expected, const char* what) {
+      ASSERT_EQ(found.size(), expected.size());
+      for (size_t i = 0; i < found.size(); ++i) {
+        ASSERT_NEAR(found[i], expected[i], 6 * unit * std::max(1.0, Largest(expected)))
+            << what << ' ' << i << ", rounding " << unit;
+      }
+    };
+    const std::vector<float> x = numbers(kBatch * layer_case.input.size());
+    for (const bool training : {false, true}) {
+      expect_near(narrow.Forward(x, kBatch, training), wide.Forward(x, kBatch, training), "output");
+    }
+    const std::vector<float> dy = numbers(kBatch * wide.plan().output.size());
+    expect_near(narrow.Backward(dy, kBatch), wide.Backward(dy, kBatch), "input's gradient");
+    for (size_t t = 0; t < wide.gradients().size(); ++t) {
+      expect_near(narrow.gradients()[t], wide.gradients()[t], "parameter's gradient");
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Registry, LayerTest, testing::ValuesIn(LayerCases()),
                          [](const auto& tested) { return std::string(tested.param.name); });
 

@@ -8,6 +8,7 @@ namespace {
 constexpr float kOne = 1.0f;
 constexpr float kZero = 0.0f;
 
+// What algorithms may be measured with.
 cudnnMathType_t MathOf(const Engine& engine) {
   if (engine.precision() != Precision::kFp32) return CUDNN_TENSOR_OP_MATH;
   return engine.options().tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
@@ -31,7 +32,10 @@ ConvolutionPlan::ConvolutionPlan(Engine& engine, const ConvolutionSpec& spec, in
   KUMO_CUDA(engine, cudnnSetConvolution2dDescriptor(
                         convolution_.get(), spec.pad, spec.pad, spec.stride, spec.stride,
                         spec.dilation, spec.dilation, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
-  KUMO_CUDA(engine, cudnnSetConvolutionMathType(convolution_.get(), MathOf(engine)));
+}
+
+void ConvolutionPlan::SetMath(cudnnMathType_t math) {
+  KUMO_CUDA(engine_, cudnnSetConvolutionMathType(convolution_.get(), math));
 }
 
 Array<std::byte> ConvolutionPlan::Scratch() {
@@ -41,13 +45,13 @@ Array<std::byte> ConvolutionPlan::Scratch() {
 
 template <typename Candidate>
 auto ConvolutionPlan::Choose(const Candidate* candidates, int count)
-    -> std::optional<decltype(candidates->algo)> {
+    -> std::optional<Choice<decltype(candidates->algo)>> {
   for (int i = 0; i < count; ++i) {
     const Candidate& candidate = candidates[i];
     if (candidate.status != CUDNN_STATUS_SUCCESS) continue;
     if (engine_.options().deterministic && candidate.determinism != CUDNN_DETERMINISTIC) continue;
     engine_.ReserveWorkspace(candidate.memory);
-    return candidate.algo;
+    return Choice<decltype(candidates->algo)>{candidate.algo, candidate.mathType};
   }
   engine_.Remember(FailedPrecondition("cuDNN has no algorithm for " + what_));
   return std::nullopt;
@@ -58,6 +62,7 @@ void ConvolutionPlan::Forward(const void* input, const void* filter, void* outpu
     cudnnConvolutionFwdAlgoPerf_t measured[kCandidates];
     int count = 0;
     const Array<std::byte> scratch = Scratch();
+    SetMath(MathOf(engine_));
     if (!KUMO_CUDA(engine_, cudnnFindConvolutionForwardAlgorithmEx(
                                 engine_.cudnn(), input_.get(), input, filter_.get(), filter,
                                 convolution_.get(), output_.get(), output, kCandidates, &count,
@@ -67,10 +72,11 @@ void ConvolutionPlan::Forward(const void* input, const void* filter, void* outpu
     forward_ = Choose(measured, count);
     if (!forward_) return;
   }
-  KUMO_CUDA(engine_,
-            cudnnConvolutionForward(engine_.cudnn(), &kOne, input_.get(), input, filter_.get(),
-                                    filter, convolution_.get(), *forward_, engine_.workspace(),
-                                    engine_.workspace_bytes(), &kZero, output_.get(), output));
+  SetMath(forward_->math);
+  KUMO_CUDA(engine_, cudnnConvolutionForward(
+                         engine_.cudnn(), &kOne, input_.get(), input, filter_.get(), filter,
+                         convolution_.get(), forward_->algorithm, engine_.workspace(),
+                         engine_.workspace_bytes(), &kZero, output_.get(), output));
 }
 
 void ConvolutionPlan::FilterGradient(const void* input, const void* grad_output,
@@ -79,6 +85,7 @@ void ConvolutionPlan::FilterGradient(const void* input, const void* grad_output,
     cudnnConvolutionBwdFilterAlgoPerf_t measured[kCandidates];
     int count = 0;
     const Array<std::byte> scratch = Scratch();
+    SetMath(MathOf(engine_));
     if (!KUMO_CUDA(engine_, cudnnFindConvolutionBackwardFilterAlgorithmEx(
                                 engine_.cudnn(), input_.get(), input, output_.get(), grad_output,
                                 convolution_.get(), filter_.get(), filter_gradient, kCandidates,
@@ -88,9 +95,10 @@ void ConvolutionPlan::FilterGradient(const void* input, const void* grad_output,
     filter_gradient_ = Choose(measured, count);
     if (!filter_gradient_) return;
   }
+  SetMath(filter_gradient_->math);
   KUMO_CUDA(engine_, cudnnConvolutionBackwardFilter(
                          engine_.cudnn(), &kOne, input_.get(), input, output_.get(), grad_output,
-                         convolution_.get(), *filter_gradient_, engine_.workspace(),
+                         convolution_.get(), filter_gradient_->algorithm, engine_.workspace(),
                          engine_.workspace_bytes(), &kZero, filter_.get(), filter_gradient));
 }
 
@@ -99,6 +107,7 @@ void ConvolutionPlan::InputGradient(const void* filter, const void* grad_output,
     cudnnConvolutionBwdDataAlgoPerf_t measured[kCandidates];
     int count = 0;
     const Array<std::byte> scratch = Scratch();
+    SetMath(MathOf(engine_));
     if (!KUMO_CUDA(engine_, cudnnFindConvolutionBackwardDataAlgorithmEx(
                                 engine_.cudnn(), filter_.get(), filter, output_.get(), grad_output,
                                 convolution_.get(), input_.get(), grad_input, kCandidates, &count,
@@ -108,9 +117,10 @@ void ConvolutionPlan::InputGradient(const void* filter, const void* grad_output,
     input_gradient_ = Choose(measured, count);
     if (!input_gradient_) return;
   }
+  SetMath(input_gradient_->math);
   KUMO_CUDA(engine_, cudnnConvolutionBackwardData(
                          engine_.cudnn(), &kOne, filter_.get(), filter, output_.get(), grad_output,
-                         convolution_.get(), *input_gradient_, engine_.workspace(),
+                         convolution_.get(), input_gradient_->algorithm, engine_.workspace(),
                          engine_.workspace_bytes(), &kZero, input_.get(), grad_input));
 }
 

@@ -29,10 +29,18 @@ class ConvolutionPlan {
 
   // Memory for what is measured, which may be more than what is chosen wants.
   Array<std::byte> Scratch();
+  // An algorithm goes with the arithmetic that it was measured with.
+  template <typename Algorithm>
+  struct Choice {
+    Algorithm algorithm;
+    cudnnMathType_t math;
+  };
   // The first of `count` candidates, fastest first, that ran and, where that is wanted, gives the
   // same bits each time.
   template <typename Candidate>
-  auto Choose(const Candidate* candidates, int count) -> std::optional<decltype(candidates->algo)>;
+  auto Choose(const Candidate* candidates, int count)
+      -> std::optional<Choice<decltype(candidates->algo)>>;
+  void SetMath(cudnnMathType_t math);
 
   static constexpr int64_t kMostWorkspace = int64_t{512} << 20;
   static constexpr int kCandidates = 8;
@@ -43,9 +51,9 @@ class ConvolutionPlan {
   TensorDescriptor output_;
   FilterDescriptor filter_;
   ConvolutionDescriptor convolution_;
-  std::optional<cudnnConvolutionFwdAlgo_t> forward_;
-  std::optional<cudnnConvolutionBwdFilterAlgo_t> filter_gradient_;
-  std::optional<cudnnConvolutionBwdDataAlgo_t> input_gradient_;
+  std::optional<Choice<cudnnConvolutionFwdAlgo_t>> forward_;
+  std::optional<Choice<cudnnConvolutionBwdFilterAlgo_t>> filter_gradient_;
+  std::optional<Choice<cudnnConvolutionBwdDataAlgo_t>> input_gradient_;
 };
 
 }  // namespace kumo::cuda

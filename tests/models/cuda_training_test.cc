@@ -1,0 +1,262 @@
+// Whole networks on a GPU: the CPU's training but for the rounding of sums; in 16 bits the same but
+// for theirs; recorded or not, the same again.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include "common/optimiser/optimiser.h"
+#include "common/rng.h"
+#include "models/backend/cpu/cpu_backend.h"
+#include "models/backend/cuda/cuda_backend.h"
+#include "models/net.h"
+#include "models/network.h"
+
+namespace kumo {
+namespace {
+
+constexpr int kBatch = 32;
+
+model::Network Zoo(const std::string& name) {
+  return LoadNetwork(std::string(KUMO_ZOO) + "/" + name + ".pbtxt").value();
+}
+
+model::Network Parse(const char* text) {
+  model::Network network;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &network));
+  return network;
+}
+
+// Every layer, with what devices may run together or in another layout: a bias and none, ReLU
+// behind batch normalisation and behind fully connected layers, these on a plane and on a vector.
+model::Network EveryLayer() {
+  constexpr char kText[] = R"(
+      name: "every_layer"
+      input { channels: 3 height: 12 width: 10 }
+      layers { name: "conv1" convolution { outputs: 8 kernel: 3 pad: 1 no_bias: true } }
+      layers { name: "norm1" batch_normalisation {} }
+      layers { name: "relu1" relu {} }
+      layers { name: "conv2" convolution { outputs: 40 kernel: 3 stride: 2 pad: 1 } }
+      layers { name: "norm2" batch_normalisation {} }
+      layers { name: "tanh2" tanh {} }
+      layers { name: "pool2" max_pooling { kernel: 3 stride: 2 pad: 1 } }
+      layers { name: "drop2" dropout { ratio: 0.25 } }
+      layers { name: "conv3" convolution { outputs: 12 kernel: 1 } }
+      layers { name: "pool3" average_pooling { kernel: 2 stride: 1 } }
+      layers { name: "fc1" fully_connected { outputs: 20 } }
+      layers { name: "relu3" relu {} }
+      layers { name: "drop3" dropout { ratio: 0.5 } }
+      layers { name: "fc2" fully_connected { outputs: 16 no_bias: true } }
+      layers { name: "sigmoid" sigmoid {} }
+      layers { name: "fc3" fully_connected { outputs: 10 } }
+      layers { name: "loss" softmax_cross_entropy {} })";
+  return Parse(kText);
+}
+
+struct WalkSettings {
+  int steps = 10;
+  bool repeat = false;
+  float clip_norm = 0;
+  float input_scale = 1;
+};
+
+struct Walk {
+  std::vector<double> losses;                 // of each step's minibatch, the mean
+  std::vector<std::vector<float>> gradients;  // of each step, after ScaleGradients
+  std::vector<std::vector<float>> weights;    // after each step
+};
+
+// A net's first steps by momentum, always the same on the same minibatches.
+Walk Train(Backend& backend, const model::Network& network, const WalkSettings& settings) {
+  const auto net = Net::Make(network, kBatch, &backend).value();
+  const ParameterLayout layout = ParameterLayout::Make(net->tensors()).value();
+  std::vector<float> start(static_cast<size_t>(layout.size()));
+  EXPECT_TRUE(net->InitialWeights(1, layout, start).ok());
+  const auto vector = [&] { return DeviceArray<float>(backend, layout.size(), "a vector"); };
+  DeviceArray<float> weights = vector();
+  DeviceArray<float> gradients = vector();
+  DeviceArray<float> velocity = vector();
+  const auto read = [&](const DeviceArray<float>& array) {
+    std::vector<float> to(static_cast<size_t>(array.size()));
+    EXPECT_TRUE(backend.Read(array.data(), static_cast<size_t>(array.bytes()), to.data()).ok());
+    return to;
+  };
+  backend.Write(start.data(), start.size() * sizeof(float), weights.data());
+  EXPECT_TRUE(net->Bind(layout, weights.data(), gradients.data()).ok());
+  const std::unique_ptr<Optimiser> optimiser = MakeOptimiser({}).value();
+  const int64_t trained = layout.segment(Segment::kUndecayed).end;
+  const auto work = [&] {
+    net->Train();
+    backend.MeasureGradients(gradients.data(), trained);
+    for (const Segment segment : {Segment::kDecayed, Segment::kUndecayed}) {
+      const Range range = layout.segment(segment);
+      float* const slots[] = {velocity.data() + range.begin};
+      backend.OptimiserStep(segment, gradients.data() + range.begin, range.size(),
+                            weights.data() + range.begin, slots);
+    }
+    backend.ScaleGradients(gradients.data(), trained);
+  };
+  Rng rng(6, RngPurpose::kTest);
+  Walk walk;
+  for (int s = 0; s < settings.steps; ++s) {
+    std::vector<float> inputs(static_cast<size_t>(kBatch * net->input().size()));
+    for (float& x : inputs) x = settings.input_scale * rng.NextUniform();
+    std::vector<int32_t> labels(kBatch);
+    for (int32_t& label : labels) label = static_cast<int32_t>(rng.NextBelow(10));
+    EXPECT_TRUE(net->Load({kBatch, inputs, labels}).ok());
+    StepParameters step;
+    step.streams = {1, 2, 3, static_cast<uint64_t>(s)};
+    step.optimiser = optimiser.get();
+    step.decayed = {0.01f, 0.0005f, s + 1};
+    step.undecayed = {0.01f, 0.0f, s + 1};
+    step.clip_norm = settings.clip_norm;
+    backend.SetStep(step);
+    if (settings.repeat) {
+      backend.Repeat({kBatch, true, nullptr}, work);
+    } else {
+      work();
+    }
+    const Result<StepResult> sums = net->TakeSums();
+    EXPECT_TRUE(sums.ok()) << sums.status().message();
+    if (!sums.ok()) break;
+    walk.losses.push_back(sums->loss_sum / kBatch);
+    walk.gradients.push_back(read(gradients));
+    walk.weights.push_back(read(weights));
+  }
+  return walk;
+}
+
+double Norm(const std::vector<float>& x) {
+  double sum = 0;
+  for (const float v : x) sum += static_cast<double>(v) * static_cast<double>(v);
+  return std::sqrt(sum);
+}
+
+// |a - b| / |b|.
+double Distance(const std::vector<float>& a, const std::vector<float>& b) {
+  std::vector<float> difference(a.size());
+  for (size_t i = 0; i < a.size(); ++i) difference[i] = a[i] - b[i];
+  return Norm(difference) / Norm(b);
+}
+
+class CudaTrainingTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    Result<std::unique_ptr<Backend>> made = MakeCudaBackend({});
+    if (!made.ok()) {
+      ASSERT_FALSE(KUMO_GPU_IS_SIMULATED) << made.status().message();
+      GTEST_SKIP() << made.status().message();
+    }
+    cuda_ = std::move(made).value();
+    cpu_ = MakeCpuBackend(1);
+  }
+  static std::unique_ptr<Backend> Cuda(Precision precision) {
+    return MakeCudaBackend({.precision = precision}).value();
+  }
+
+  std::unique_ptr<Backend> cpu_;
+  std::unique_ptr<Backend> cuda_;
+};
+
+void ExpectLossesNear(const Walk& found, const Walk& expected, double tolerance) {
+  ASSERT_EQ(found.losses.size(), expected.losses.size());
+  for (size_t s = 0; s < found.losses.size(); ++s) {
+    EXPECT_NEAR(found.losses[s], expected.losses[s], tolerance * expected.losses[s])
+        << "step " << s;
+  }
+}
+
+// Fifty of them; but in a deep net a maximum that rounding moves to its neighbour has changed every
+// weight a few steps later (the CPU's own instruction sets part ways like that), so there only
+// those before.
+TEST_F(CudaTrainingTest, TheFirstLossesAreTheCpusButForRounding) {
+  const std::pair<const char*, int> nets[] = {
+      {"mnist_mlp", 50}, {"mnist_lenet", 50}, {"cifar_convnet", 5}};
+  for (const auto& [name, steps] : nets) {
+    SCOPED_TRACE(name);
+    const model::Network network = Zoo(name);
+    ExpectLossesNear(Train(*cuda_, network, {.steps = steps}),
+                     Train(*cpu_, network, {.steps = steps}), 1e-3);
+  }
+}
+
+TEST_F(CudaTrainingTest, GradientsOfEveryLayerAreTheCpusButForRounding) {
+  const model::Network network = EveryLayer();
+  const Walk expected = Train(*cpu_, network, {.steps = 1});
+  EXPECT_LT(Distance(Train(*cuda_, network, {.steps = 1}).gradients[0], expected.gradients[0]),
+            1e-5);
+}
+
+TEST_F(CudaTrainingTest, NarrowNumbersChangeNoMoreThanTheirRounding) {
+  const model::Network network = EveryLayer();
+  const Walk expected = Train(*cuda_, network, {.steps = 5});
+  const std::pair<Precision, double> precisions[] = {{Precision::kBf16, 0x1p-8},
+                                                     {Precision::kFp16, 0x1p-11}};
+  for (const auto& [precision, unit] : precisions) {
+    SCOPED_TRACE(unit);
+    const Walk found = Train(*Cuda(precision), network, {.steps = 5});
+    // A dozen layers, each of which rounds; and maxima and kinks, where a gradient may go another
+    // way. Layer by layer it is closer: layer_test.cc.
+    EXPECT_LT(Distance(found.gradients[0], expected.gradients[0]), 0.1);
+    ExpectLossesNear(found, expected, 12 * unit);
+  }
+}
+
+TEST_F(CudaTrainingTest, AStepThatIsRecordedIsTheStep) {
+  for (const Precision precision : {Precision::kFp32, Precision::kBf16, Precision::kFp16}) {
+    for (const model::Network& network : {Zoo("mnist_lenet"), EveryLayer()}) {
+      SCOPED_TRACE(network.name());
+      const Walk expected = Train(*Cuda(precision), network, {.steps = 6, .clip_norm = 0.5f});
+      const Walk found =
+          Train(*Cuda(precision), network, {.steps = 6, .repeat = true, .clip_norm = 0.5f});
+      // Algorithms are chosen by measuring, so not the same bits.
+      ExpectLossesNear(found, expected, precision == Precision::kFp32 ? 1e-4 : 1e-2);
+      EXPECT_LT(Distance(found.weights.back(), expected.weights.back()), 1e-3);
+    }
+  }
+}
+
+TEST_F(CudaTrainingTest, GradientsAreClippedAsOnTheCpu) {
+  const model::Network network = Zoo("mnist_lenet");
+  const Walk expected = Train(*cpu_, network, {.steps = 4, .clip_norm = 0.01f});
+  const Walk found = Train(*cuda_, network, {.steps = 4, .clip_norm = 0.01f});
+  for (size_t s = 0; s < 4; ++s) {
+    EXPECT_NEAR(Norm(found.gradients[s]), 0.01, 1e-6);
+    EXPECT_LT(Distance(found.weights[s], expected.weights[s]), 1e-4) << "step " << s;
+  }
+}
+
+// The first loss scale is too much for the filters' gradients of inputs like these, so the first
+// steps are left out, each with half the scale of the one before.
+TEST_F(CudaTrainingTest, AStepWhoseGradientsOverflowIsLeftOutAndTheLossScaledLess) {
+  constexpr char kText[] = R"(
+      name: "filters"
+      input { channels: 1 height: 8 width: 8 }
+      layers { name: "conv" convolution { outputs: 4 kernel: 3 } }
+      layers { name: "fc" fully_connected { outputs: 10 } }
+      layers { name: "loss" softmax_cross_entropy {} })";
+  const Walk found = Train(*Cuda(Precision::kFp16), Parse(kText),
+                           {.steps = 20, .clip_norm = 0.01f, .input_scale = 1000.0f});
+  size_t left_out = 0;
+  while (left_out + 1 < found.weights.size() &&
+         found.weights[left_out] == found.weights[left_out + 1]) {
+    EXPECT_THAT(found.gradients[left_out], testing::Each(0.0f));
+    ++left_out;
+  }
+  EXPECT_GT(left_out, 0u) << "nothing has overflowed: the test tests nothing";
+  EXPECT_LT(left_out, found.weights.size() - 1) << "no step was good";
+  for (const double loss : found.losses) EXPECT_TRUE(std::isfinite(loss));
+  // The first good step is of weights that nothing has moved yet.
+  EXPECT_GT(Norm(found.gradients[left_out + 1]), 0.0);
+}
+
+}  // namespace
+}  // namespace kumo
