@@ -26,7 +26,7 @@ using ConvolutionDescriptor =
 
 // What an algorithm may use while it is measured; the one that is chosen is what is kept.
 constexpr size_t kMostWorkspace = size_t{512} << 20;
-constexpr int kCandidates = 8;
+constexpr int kCandidates = 16;  // each algorithm may come by two kinds of mathematics
 
 class Convolution final : public Op {
  public:
@@ -42,9 +42,6 @@ class Convolution final : public Op {
     KUMO_CUDA(engine, cudnnSetConvolution2dDescriptor(
                           convolution_.get(), spec.pad, spec.pad, spec.stride, spec.stride,
                           spec.dilation, spec.dilation, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
-    KUMO_CUDA(engine,
-              cudnnSetConvolutionMathType(
-                  convolution_.get(), engine.options().tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH));
     if (spec.bias) bias_tensor_ = Describe(engine, {spec.outputs}, 1);
     if (pool) {
       pool_.emplace(engine, *pool, kMaxPooling);
@@ -73,9 +70,10 @@ class Convolution final : public Op {
     if (!engine_.ok()) return;
     const float one = 1.0f;
     const float zero = 0.0f;
+    UseMath(plan.forward->math);
     KUMO_CUDA(engine_, cudnnConvolutionForward(
                            engine_.cudnn(), &one, plan.input.get(), input, filter_.get(), weight_,
-                           convolution_.get(), *plan.forward, engine_.workspace(),
+                           convolution_.get(), plan.forward->algorithm, engine_.workspace(),
                            engine_.workspace_bytes(), &zero, plan.output.get(), convolved));
     if (bias_ != nullptr) {
       KUMO_CUDA(engine_, cudnnAddTensor(engine_.cudnn(), &one, bias_tensor_.get(), bias_, &one,
@@ -97,9 +95,10 @@ class Convolution final : public Op {
     if (!engine_.ok()) return;
     const float one = 1.0f;
     const float zero = 0.0f;
+    UseMath(plan.weights->math);
     KUMO_CUDA(engine_, cudnnConvolutionBackwardFilter(
                            engine_.cudnn(), &one, plan.input.get(), input, plan.output.get(), grad,
-                           convolution_.get(), *plan.weights, engine_.workspace(),
+                           convolution_.get(), plan.weights->algorithm, engine_.workspace(),
                            engine_.workspace_bytes(), &zero, filter_.get(), weight_gradient_));
     if (bias_gradient_ != nullptr) {
       KUMO_CUDA(engine_,
@@ -107,20 +106,28 @@ class Convolution final : public Op {
                                              bias_tensor_.get(), bias_gradient_));
     }
     if (grad_input == nullptr) return;
+    UseMath(plan.inputs->math);
     KUMO_CUDA(engine_, cudnnConvolutionBackwardData(
                            engine_.cudnn(), &one, filter_.get(), weight_, plan.output.get(), grad,
-                           convolution_.get(), *plan.inputs, engine_.workspace(),
+                           convolution_.get(), plan.inputs->algorithm, engine_.workspace(),
                            engine_.workspace_bytes(), &zero, plan.input.get(), grad_input));
   }
 
  private:
+  // An algorithm, and the mathematics that it was measured with: it may need another workspace, and
+  // be slower, with any other.
+  template <typename Algorithm>
+  struct Choice {
+    Algorithm algorithm;
+    cudnnMathType_t math;
+  };
   // For one batch size.
   struct Plan {
     TensorDescriptor input;
     TensorDescriptor output;  // of the convolution alone
-    std::optional<cudnnConvolutionFwdAlgo_t> forward;
-    std::optional<cudnnConvolutionBwdFilterAlgo_t> weights;
-    std::optional<cudnnConvolutionBwdDataAlgo_t> inputs;
+    std::optional<Choice<cudnnConvolutionFwdAlgo_t>> forward;
+    std::optional<Choice<cudnnConvolutionBwdFilterAlgo_t>> weights;
+    std::optional<Choice<cudnnConvolutionBwdDataAlgo_t>> inputs;
   };
 
   Plan& Of(int batch) {
@@ -135,19 +142,24 @@ class Convolution final : public Op {
   // The fastest of those that ran, and are the same bits each time where that is wanted.
   template <typename Measured>
   auto Fastest(const std::vector<Measured>& measured, int count)
-      -> std::optional<decltype(Measured::algo)> {
+      -> std::optional<Choice<decltype(Measured::algo)>> {
     for (int i = 0; i < count; ++i) {
       const Measured& candidate = measured[i];
       const bool repeats = candidate.determinism == CUDNN_DETERMINISTIC;
       if (candidate.status != CUDNN_STATUS_SUCCESS) continue;
       if (engine_.options().deterministic && !repeats) continue;
       engine_.ReserveWorkspace(candidate.memory);
-      return candidate.algo;
+      return {{candidate.algo, candidate.mathType}};
     }
     engine_.Remember(FailedPrecondition("cuDNN has no algorithm for a convolution of " +
                                         spec_.input.ToString()));
     return std::nullopt;
   }
+
+  void UseMath(cudnnMathType_t math) {
+    KUMO_CUDA(engine_, cudnnSetConvolutionMathType(convolution_.get(), math));
+  }
+  void AllowAllMath() { UseMath(engine_.options().tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH); }
 
   // Scratch for what is measured; what is in the result afterwards is the measured one's. At most
   // half of what is free, since the workspace of the one that is chosen comes on top.
@@ -160,6 +172,7 @@ class Convolution final : public Op {
     std::vector<cudnnConvolutionFwdAlgoPerf_t> measured(kCandidates);
     int count = 0;
     const Array<std::byte> scratch = Scratch();
+    AllowAllMath();
     if (KUMO_CUDA(engine_, cudnnFindConvolutionForwardAlgorithmEx(
                                engine_.cudnn(), plan->input.get(), input, filter_.get(), weight_,
                                convolution_.get(), plan->output.get(), output, kCandidates, &count,
@@ -171,6 +184,7 @@ class Convolution final : public Op {
     std::vector<cudnnConvolutionBwdFilterAlgoPerf_t> measured(kCandidates);
     int count = 0;
     const Array<std::byte> scratch = Scratch();
+    AllowAllMath();
     if (KUMO_CUDA(engine_, cudnnFindConvolutionBackwardFilterAlgorithmEx(
                                engine_.cudnn(), plan->input.get(), input, plan->output.get(), grad,
                                convolution_.get(), filter_.get(), weight_gradient_, kCandidates,
@@ -182,6 +196,7 @@ class Convolution final : public Op {
     std::vector<cudnnConvolutionBwdDataAlgoPerf_t> measured(kCandidates);
     int count = 0;
     const Array<std::byte> scratch = Scratch();
+    AllowAllMath();
     if (KUMO_CUDA(engine_, cudnnFindConvolutionBackwardDataAlgorithmEx(
                                engine_.cudnn(), filter_.get(), weight_, plan->output.get(), grad,
                                convolution_.get(), plan->input.get(), grad_input, kCandidates,
