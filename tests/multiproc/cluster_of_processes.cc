@@ -99,11 +99,12 @@ void ClusterOfProcesses::UseServers(int servers) {
 }
 
 void ClusterOfProcesses::Start(const std::string& id, const std::string& binary,
-                               std::vector<std::string> arguments) {
+                               std::vector<std::string> arguments, const Environment& environment) {
   ChildSpec spec;
   spec.command = {std::string(KUMO_BIN_DIR) + "/" + binary};
   spec.command.insert(spec.command.end(), arguments.begin(), arguments.end());
-  spec.environment = {{"KUMO_TERMINATION_LOG", Path(id + ".last-words")}};
+  spec.environment = environment;
+  spec.environment.emplace_back("KUMO_TERMINATION_LOG", Path(id + ".last-words"));
   spec.output_file = OutputFile(id);
   fs::remove(spec.output_file);
   const Result<pid_t> pid = StartChild(spec);
@@ -119,9 +120,9 @@ void ClusterOfProcesses::StartServer(int index) {
         {experiment_file(), "--index", std::to_string(index)});
 }
 
-void ClusterOfProcesses::StartWorker(int index) {
+void ClusterOfProcesses::StartWorker(int index, const Environment& environment) {
   const std::string name = "worker-" + std::to_string(index);
-  Start(name, "kumo-worker", {experiment_file(), "--name", name});
+  Start(name, worker_binary_, {experiment_file(), "--name", name}, environment);
 }
 
 void ClusterOfProcesses::Signal(const std::string& id, int signal) {

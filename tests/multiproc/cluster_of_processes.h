@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "proto/wire.pb.h"
@@ -43,10 +44,14 @@ class ClusterOfProcesses {
   void UseServers(int servers);
   const std::vector<std::string>& addresses() const { return addresses_; }
 
+  using Environment = std::vector<std::pair<std::string, std::string>>;
   // Starts a binary of the build; the id names it in the calls below.
-  void Start(const std::string& id, const std::string& binary, std::vector<std::string> arguments);
+  void Start(const std::string& id, const std::string& binary, std::vector<std::string> arguments,
+             const Environment& environment = {});
   void StartServer(int index);
-  void StartWorker(int index);
+  void StartWorker(int index, const Environment& environment = {});
+  // What StartWorker starts from now on.
+  void UseWorkerBinary(const std::string& binary) { worker_binary_ = binary; }
   void Signal(const std::string& id, int signal);
   bool Running(const std::string& id);
   pid_t pid(const std::string& id) const { return processes_.at(id).pid; }
@@ -79,6 +84,7 @@ class ClusterOfProcesses {
   std::map<std::string, std::map<std::string, std::string>> sections_;
   std::vector<std::string> addresses_;
   std::map<std::string, Process> processes_;
+  std::string worker_binary_ = "kumo-worker";
   int runs_ = 0;
 };
 

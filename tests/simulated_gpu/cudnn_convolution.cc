@@ -147,6 +147,7 @@ struct Algorithm {
   int number = 0;
   bool repeats = true;
   size_t workspace = 0;
+  bool tensor_cores = false;  // can use them, where the descriptor lets it
   bool possible = true;
 };
 
@@ -165,29 +166,29 @@ size_t BytesOfColumns(const Plan& plan) {
 // The fastest first.
 std::vector<Algorithm> Forward(const Plan& plan) {
   return {{CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED, true, plan.x.bytes() + plan.y.bytes(),
-           IsThreeByThree(plan)},
+           true, IsThreeByThree(plan)},
           {CUDNN_CONVOLUTION_FWD_ALGO_GEMM, true, BytesOfColumns(plan)},
-          {CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, true, 1000},
+          {CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, true, 1000, true},
           {CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM, true, 0},
-          {CUDNN_CONVOLUTION_FWD_ALGO_DIRECT, true, 0, false}};
+          {CUDNN_CONVOLUTION_FWD_ALGO_DIRECT, true, 0, false, false}};
 }
 
 std::vector<Algorithm> BackwardData(const Plan& plan) {
   return {{CUDNN_CONVOLUTION_BWD_DATA_ALGO_0, false, 0},
-          {CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, true, BytesOfColumns(plan)},
-          {CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD, true, 0, false}};
+          {CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, true, BytesOfColumns(plan), true},
+          {CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD, true, 0, false, false}};
 }
 
 std::vector<Algorithm> BackwardFilter(const Plan& plan) {
   return {{CUDNN_CONVOLUTION_BWD_FILTER_ALGO_3, false, plan.w.bytes()},
           {CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0, false, 0},
-          {CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, true, BytesOfColumns(plan)},
-          {CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT, true, 0, false}};
+          {CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, true, BytesOfColumns(plan), true},
+          {CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT, true, 0, false, false}};
 }
 
 // Tensor cores want their operands rearranged, and so more space.
 size_t WorkspaceOf(const Algorithm& algorithm, cudnnMathType_t math) {
-  return algorithm.workspace + (math == CUDNN_FMA_MATH ? 0 : 512);
+  return algorithm.workspace + (algorithm.tensor_cores && math != CUDNN_FMA_MATH ? 512 : 0);
 }
 
 // What an algorithm needs beside its operands: checked now, filled when it runs.
@@ -233,6 +234,7 @@ cudnnStatus_t Find(Machine& machine, cudnnHandle_t handle, const Plan& plan, Alg
   std::vector<Measured> results;
   for (const Algorithm& algorithm : algorithms(plan)) {
     for (const cudnnMathType_t math : maths) {
+      if (math != CUDNN_FMA_MATH && !algorithm.tensor_cores) continue;
       Measured result{};
       result.algo = static_cast<decltype(Measured::algo)>(algorithm.number);
       result.mathType = math;

@@ -20,10 +20,7 @@ Result<std::unique_ptr<Engine>> Engine::Make(const CudaOptions& options) {
 
 Status Engine::Open() {
   cudaDeviceProp properties{};
-  if (!KUMO_CUDA(*this, cudaSetDevice(options_.device)) ||
-      !KUMO_CUDA(*this, cudaGetDeviceProperties(&properties, options_.device))) {
-    return failure_;
-  }
+  if (!KUMO_CUDA(*this, cudaGetDeviceProperties(&properties, options_.device))) return failure_;
   device_name_ = properties.name;
   if (precision() == Precision::kBf16 && properties.major < 8) {
     return FailedPrecondition(
@@ -57,8 +54,18 @@ Engine::~Engine() {
   Free(workspace_);
 }
 
+// Each thread has a current device of its own, the first one until it says otherwise; and a backend
+// is made by one thread and used by another.
+bool Engine::Enter() {
+  thread_local int current = 0;
+  if (current == options_.device) return true;
+  if (!Check(cudaSetDevice(options_.device), "cudaSetDevice", __FILE__, __LINE__)) return false;
+  current = options_.device;
+  return true;
+}
+
 Result<void*> Engine::Allocate(size_t bytes, const std::string& what) {
-  KUMO_RETURN_IF_ERROR(failure_);
+  if (!Ready()) return failure_;
   void* memory = nullptr;
   if (bytes == 0) return memory;
   const cudaError_t code = cudaMalloc(&memory, bytes);

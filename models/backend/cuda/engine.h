@@ -76,6 +76,8 @@ class Engine {
   void set_place(const std::string* place) { place_ = place; }
 
   bool ok() const { return failure_.ok(); }
+  // Whether a call can be made: nothing has failed, and the calling thread is on this device.
+  bool Ready() { return failure_.ok() && Enter(); }
   void Remember(const Status& failure) {
     if (failure_.ok()) failure_ = failure;
   }
@@ -91,6 +93,7 @@ class Engine {
  private:
   Engine() = default;
   Status Open();
+  bool Enter();
   bool Fail(const char* library, const char* problem, const char* call, const char* file, int line);
 
   CudaOptions options_;
@@ -148,6 +151,7 @@ class Array {
 };
 
 // Makes a call, unless one failed before it; whether it went well.
-#define KUMO_CUDA(engine, call) ((engine).ok() && (engine).Check((call), #call, __FILE__, __LINE__))
+#define KUMO_CUDA(engine, call) \
+  ((engine).Ready() && (engine).Check((call), #call, __FILE__, __LINE__))
 
 }  // namespace kumo::cuda

@@ -1,0 +1,159 @@
+// What the CUDA backend makes of a GPU that fails, is full or has little room: on the simulated
+// one, which fails when it is told to.
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <cublasLt.h>
+#include <cudnn.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "models/backend/cuda/cuda_backend.h"
+#include "models/net.h"
+#include "tests/simulated_gpu/simulated_gpu.h"
+
+namespace kumo {
+namespace {
+
+using simulated_gpu::Api;
+using testing::HasSubstr;
+
+class CudaFailureTest : public testing::Test {
+ protected:
+  CudaFailureTest() { Start({}); }
+  ~CudaFailureTest() override {
+    End();
+    simulated_gpu::Reset();
+  }
+
+  void Start(const simulated_gpu::Settings& settings, const CudaOptions& options = {}) {
+    End();
+    simulated_gpu::Reset(settings);
+    backend_ = MakeCudaBackend(options).value();
+  }
+  void End() {
+    net_.reset();
+    weights_ = {};
+    gradients_ = {};
+    backend_.reset();
+  }
+
+  // A convolution and a product, with their vectors, ready for a step.
+  void MakeNet() {
+    const model::Network network = ParseNetwork(R"(
+      name: "small"
+      input { channels: 2 height: 8 width: 8 }
+      layers { name: "conv" convolution { outputs: 4 kernel: 3 pad: 1 } }
+      layers { name: "relu" relu {} }
+      layers { name: "flat" flatten {} }
+      layers { name: "fc" fully_connected { outputs: 4 } }
+      layers { name: "loss" softmax_cross_entropy {} })",
+                                                "small")
+                                       .value();
+    net_ = Net::Make(network, kBatch, backend_.get()).value();
+    const ParameterLayout layout = ParameterLayout::Make(net_->tensors()).value();
+    weights_ = {*backend_, layout.size(), "weights"};
+    gradients_ = {*backend_, layout.size(), "gradients"};
+    std::vector<float> start(static_cast<size_t>(layout.size()));
+    ASSERT_TRUE(net_->InitialWeights(1, layout, start).ok());
+    backend_->Write(start.data(), start.size() * sizeof(float), weights_.data());
+    ASSERT_TRUE(net_->Bind(layout, weights_.data(), gradients_.data()).ok());
+  }
+  Status Step() {
+    std::vector<float> inputs(static_cast<size_t>(kBatch * net_->input().size()));
+    for (size_t i = 0; i < inputs.size(); ++i) inputs[i] = static_cast<float>(i * i % 97) / 97.0f;
+    const std::vector<int32_t> labels(kBatch, 1);
+    EXPECT_TRUE(net_->Load({kBatch, inputs, labels}).ok());
+    backend_->SetStep({});
+    backend_->Repeat({kBatch, false, nullptr}, [&] { net_->Train(); });
+    return net_->TakeSums().status();
+  }
+
+  static constexpr int kBatch = 3;
+  std::unique_ptr<Backend> backend_;
+  DeviceArray<float> weights_;
+  DeviceArray<float> gradients_;
+  std::unique_ptr<Net> net_;
+};
+
+TEST_F(CudaFailureTest, AFaultIsSeenByWhoWaitsAndStays) {
+  MakeNet();
+  ASSERT_TRUE(Step().ok());
+  simulated_gpu::FaultAtWork(7);
+  const Status status = Step();
+  EXPECT_EQ(status.code(), StatusCode::kInternal);
+  EXPECT_THAT(status.message(), HasSubstr("CUDA: an illegal memory access was encountered"));
+  EXPECT_EQ(backend_->Wait().message(), status.message());
+  EXPECT_EQ(Step().message(), status.message());
+}
+
+TEST_F(CudaFailureTest, ALibrarysFailureNamesTheCallAndTheLayer) {
+  MakeNet();
+  simulated_gpu::FailCall(Api::kCudnn, 5, CUDNN_STATUS_INTERNAL_ERROR);
+  Status status = Step();
+  EXPECT_EQ(status.code(), StatusCode::kInternal);
+  EXPECT_THAT(status.message(), HasSubstr("cuDNN: CUDNN_STATUS_INTERNAL_ERROR in cudnn"));
+  EXPECT_THAT(status.message(), HasSubstr("layer conv"));
+
+  Start({});
+  MakeNet();
+  simulated_gpu::FailCall(Api::kCublasLt, 3, CUBLAS_STATUS_NOT_SUPPORTED);
+  status = Step();
+  EXPECT_THAT(status.message(), HasSubstr("cuBLAS: the functionality requested is not supported"));
+  EXPECT_THAT(status.message(), HasSubstr("layer fc"));
+}
+
+TEST_F(CudaFailureTest, AFailureWhileAStepIsRecordedIsTheCallsOwn) {
+  MakeNet();
+  ASSERT_TRUE(Step().ok());
+  // In the step that is recorded, after its mathematics are set.
+  simulated_gpu::FailCall(Api::kCudnn, 2, CUDNN_STATUS_EXECUTION_FAILED);
+  EXPECT_THAT(Step().message(),
+              HasSubstr("CUDNN_STATUS_EXECUTION_FAILED in cudnnConvolutionForward"));
+}
+
+TEST_F(CudaFailureTest, ALittleMemoryIsEnoughForALittleNet) {
+  Start({.memory_bytes = size_t{40} << 20});
+  MakeNet();
+  for (int s = 0; s < 3; ++s) EXPECT_TRUE(Step().ok());
+}
+
+TEST_F(CudaFailureTest, AConvolutionByTensorCoresHasTheWorkspaceThatItNeeds) {
+  Start({}, {.tf32 = true});
+  const ConvolutionSpec spec = {
+      .input = {3, 9, 9}, .outputs = 4, .kernel_height = 3, .kernel_width = 3};
+  const auto op = backend_->MakeConvolution(spec, std::nullopt, kBatch);
+  DeviceArray<float> weights(*backend_, 4 * 27 + 4, "weights");
+  float* const tensors[] = {weights.data(), weights.data() + 4 * 27};
+  DeviceArray<float> x(*backend_, kBatch * spec.input.size(), "x");
+  DeviceArray<float> y(*backend_, kBatch * spec.output().size(), "y");
+  op->Bind(tensors, tensors);
+  op->Forward({kBatch, true}, x.data(), y.data());
+  const Status status = backend_->Wait();
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
+TEST_F(CudaFailureTest, ADeterministicStepRepeatsItsBits) {
+  Start({}, {.deterministic = true});
+  MakeNet();
+  std::vector<std::vector<float>> gradients;
+  for (int s = 0; s < 4; ++s) {
+    ASSERT_TRUE(Step().ok());
+    std::vector<float>& read = gradients.emplace_back(static_cast<size_t>(gradients_.size()));
+    ASSERT_TRUE(backend_->Read(gradients_.data(), read.size() * sizeof(float), read.data()).ok());
+  }
+  for (int s = 1; s < 4; ++s) EXPECT_EQ(gradients[s], gradients[0]) << "step " << s;
+}
+
+TEST_F(CudaFailureTest, NothingIsLeftBehind) {
+  MakeNet();
+  for (int s = 0; s < 3; ++s) ASSERT_TRUE(Step().ok());
+  EXPECT_GT(simulated_gpu::BytesInUse(), 0u);
+  End();
+  EXPECT_EQ(simulated_gpu::BytesInUse(), 0u);
+}
+
+}  // namespace
+}  // namespace kumo
