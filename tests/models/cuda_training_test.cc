@@ -212,15 +212,13 @@ TEST_F(CudaTrainingTest, NarrowNumbersChangeNoMoreThanTheirRounding) {
 
 TEST_F(CudaTrainingTest, AStepThatIsRecordedIsTheStep) {
   for (const Precision precision : {Precision::kFp32, Precision::kBf16, Precision::kFp16}) {
-    for (const model::Network& network : {Zoo("mnist_lenet"), EveryLayer()}) {
-      SCOPED_TRACE(network.name());
-      const Walk expected = Train(*Cuda(precision), network, {.steps = 6, .clip_norm = 0.5f});
-      const Walk found =
-          Train(*Cuda(precision), network, {.steps = 6, .repeat = true, .clip_norm = 0.5f});
-      // Algorithms are chosen by measuring, so not the same bits.
-      ExpectLossesNear(found, expected, precision == Precision::kFp32 ? 1e-4 : 1e-2);
-      EXPECT_LT(Distance(found.weights.back(), expected.weights.back()), 1e-3);
-    }
+    const model::Network network = EveryLayer();
+    const Walk expected = Train(*Cuda(precision), network, {.steps = 5, .clip_norm = 0.5f});
+    const Walk found =
+        Train(*Cuda(precision), network, {.steps = 5, .repeat = true, .clip_norm = 0.5f});
+    // Algorithms are chosen by measuring, so not the same bits.
+    ExpectLossesNear(found, expected, precision == Precision::kFp32 ? 1e-4 : 1e-2);
+    EXPECT_LT(Distance(found.weights.back(), expected.weights.back()), 1e-3);
   }
 }
 

@@ -1,5 +1,5 @@
 // Batch normalisation over samples x plane.
-#include "models/backend/cuda/channel_sums.cuh"
+#include "models/backend/cuda/channels.cuh"
 
 namespace kumo::cuda {
 namespace {
@@ -14,9 +14,14 @@ struct ShiftedTerms {
   __device__ float Shift(int64_t channel) const {
     return ToFloat(x[PlaceOfRow<T>(shape, 0, channel)]);
   }
-  __device__ Pair operator()(int64_t place, int64_t channel) const {
-    const float distance = ToFloat(x[place]) - Shift(channel);
-    return {distance, distance * distance};
+  template <int kPack>
+  __device__ void Add(int64_t place, int64_t channel, Pair* sums) const {
+    const auto pack = Pack<T, kPack>::Load(x + place);
+    for (int j = 0; j < kPack; ++j) {
+      const float distance = ToFloat(pack.at[j]) - Shift(channel + j);
+      sums[j].first += distance;
+      sums[j].second += distance * distance;
+    }
   }
 };
 
@@ -45,22 +50,40 @@ __global__ void RunningKernel(int64_t channels, NormNumbers numbers) {
   numbers.inverse[c] = 1.0f / sqrtf(numbers.running_variance[c] + numbers.epsilon);
 }
 
-template <typename T>
-__global__ void NormaliseKernel(ActivationShape shape, const T* x, NormNumbers numbers, T* y) {
-  const int64_t n = shape.batch * shape.channels * shape.plane;
-  for (int64_t i = FirstOfThread(); i < n; i += ThreadsOfGrid()) {
-    const int64_t c = ChannelAt<T>(shape, i);
+// y = factor x + offset of a channel.
+struct Line {
+  float factor;
+  float offset;
+
+  __device__ static Line Of(const NormNumbers& numbers, int64_t c) {
     const float factor = numbers.scale[c] * numbers.inverse[c];
-    const float normal = ToFloat(x[i]) * factor + (numbers.shift[c] - factor * numbers.mean[c]);
-    Store(numbers.relu && normal < 0.0f ? 0.0f : normal, y + i);
+    return {factor, numbers.shift[c] - factor * numbers.mean[c]};
   }
-}
+  __device__ float At(float x) const { return x * factor + offset; }
+};
+
+template <typename T>
+struct Normaliser {
+  using Constants = Line;
+  const T* x;
+  T* y;
+  NormNumbers numbers;
+
+  __device__ Line ConstantsOf(int64_t channel) const { return Line::Of(numbers, channel); }
+  template <int kPack>
+  __device__ void Do(const Line* lines, int64_t place) const {
+    auto pack = Pack<T, kPack>::Load(x + place);
+    for (int j = 0; j < kPack; ++j) {
+      const float normal = lines[j].At(ToFloat(pack.at[j]));
+      Store(numbers.relu && normal < 0.0f ? 0.0f : normal, &pack.at[j]);
+    }
+    pack.StoreTo(y + place);
+  }
+};
 
 // dy in front of the ReLU: where that let nothing through, which x tells as well as y would, 0.
-__device__ float GradientBefore(const NormNumbers& numbers, int64_t c, float x, float dy) {
-  if (!numbers.relu) return dy;
-  const float factor = numbers.scale[c] * numbers.inverse[c];
-  return x * factor + (numbers.shift[c] - factor * numbers.mean[c]) > 0.0f ? dy : 0.0f;
+__device__ float BeforeRelu(const NormNumbers& numbers, const Line& line, float x, float dy) {
+  return numbers.relu && !(line.At(x) > 0.0f) ? 0.0f : dy;
 }
 
 // Sums of dy and of dy (x - mean).
@@ -70,10 +93,17 @@ struct GradientTerms {
   const T* dy;
   NormNumbers numbers;
 
-  __device__ Pair operator()(int64_t place, int64_t c) const {
-    const float number = ToFloat(x[place]);
-    const float gradient = GradientBefore(numbers, c, number, ToFloat(dy[place]));
-    return {gradient, gradient * (number - numbers.mean[c])};
+  template <int kPack>
+  __device__ void Add(int64_t place, int64_t channel, Pair* sums) const {
+    const auto values = Pack<T, kPack>::Load(x + place);
+    const auto gradients = Pack<T, kPack>::Load(dy + place);
+    for (int j = 0; j < kPack; ++j) {
+      const float value = ToFloat(values.at[j]);
+      const float gradient =
+          BeforeRelu(numbers, Line::Of(numbers, channel + j), value, ToFloat(gradients.at[j]));
+      sums[j].first += gradient;
+      sums[j].second += gradient * (value - numbers.mean[channel + j]);
+    }
   }
 };
 
@@ -89,21 +119,39 @@ struct KeepGradients {
 // With x' = (x - mean) inverse and m numbers in the channel:
 // dx = scale inverse (dy - sum dy / m - x' sum(dy x') / m).
 template <typename T>
-__global__ void BackwardKernel(ActivationShape shape, const T* x, const T* dy, NormNumbers numbers,
-                               T* dx) {
-  const int64_t n = shape.batch * shape.channels * shape.plane;
-  const float per_number = 1.0f / static_cast<float>(shape.batch * shape.plane);
-  for (int64_t i = FirstOfThread(); i < n; i += ThreadsOfGrid()) {
-    const int64_t c = ChannelAt<T>(shape, i);
-    const float inverse = numbers.inverse[c];
-    const float number = ToFloat(x[i]);
-    const float gradient = GradientBefore(numbers, c, number, ToFloat(dy[i]));
-    const float normal = (number - numbers.mean[c]) * inverse;
-    const float mean_part =
-        (numbers.shift_gradient[c] + normal * numbers.scale_gradient[c]) * per_number;
-    Store(numbers.scale[c] * inverse * (gradient - mean_part), dx + i);
+struct BackwardPass {
+  struct Constants {
+    Line line;
+    float mean;
+    float inverse;
+    float mean_gradient;         // sum dy / m
+    float mean_gradient_normal;  // sum(dy x') / m
+  };
+  const T* x;
+  const T* dy;
+  T* dx;
+  NormNumbers numbers;
+  float per_number;  // 1 / m
+
+  __device__ Constants ConstantsOf(int64_t c) const {
+    return {Line::Of(numbers, c), numbers.mean[c], numbers.inverse[c],
+            numbers.shift_gradient[c] * per_number, numbers.scale_gradient[c] * per_number};
   }
-}
+  template <int kPack>
+  __device__ void Do(const Constants* constants, int64_t place) const {
+    const auto values = Pack<T, kPack>::Load(x + place);
+    auto pack = Pack<T, kPack>::Load(dy + place);
+    for (int j = 0; j < kPack; ++j) {
+      const Constants& k = constants[j];
+      const float value = ToFloat(values.at[j]);
+      const float gradient = BeforeRelu(numbers, k.line, value, ToFloat(pack.at[j]));
+      const float normal = (value - k.mean) * k.inverse;
+      Store(k.line.factor * (gradient - (k.mean_gradient + normal * k.mean_gradient_normal)),
+            &pack.at[j]);
+    }
+    pack.StoreTo(dx + place);
+  }
+};
 
 }  // namespace
 
@@ -124,8 +172,8 @@ cudaError_t Normalise(const Launch& launch, const ActivationShape& shape, const 
                       const NormNumbers& numbers, void* y) {
   return WithNumber(shape.precision, [&](auto number) {
     using T = decltype(number);
-    return Queue(launch, NormaliseKernel<T>, BlocksFor(launch, shape.size()), shape,
-                 static_cast<const T*>(x), numbers, static_cast<T*>(y));
+    return MapChannels<T>(launch, shape,
+                          Normaliser<T>{static_cast<const T*>(x), static_cast<T*>(y), numbers});
   });
 }
 
@@ -144,8 +192,10 @@ cudaError_t NormBackward(const Launch& launch, const ActivationShape& shape, con
                          const void* dy, const NormNumbers& numbers, void* dx) {
   return WithNumber(shape.precision, [&](auto number) {
     using T = decltype(number);
-    return Queue(launch, BackwardKernel<T>, BlocksFor(launch, shape.size()), shape,
-                 static_cast<const T*>(x), static_cast<const T*>(dy), numbers, static_cast<T*>(dx));
+    const auto per_number = 1.0f / static_cast<float>(shape.batch * shape.plane);
+    return MapChannels<T>(launch, shape,
+                          BackwardPass<T>{static_cast<const T*>(x), static_cast<const T*>(dy),
+                                          static_cast<T*>(dx), numbers, per_number});
   });
 }
 

@@ -226,26 +226,37 @@ __device__ int64_t FirstBucket() { return FirstOfThread() / kLanes; }
 __device__ int64_t BucketsOfGrid() { return ThreadsOfGrid() / kLanes; }
 
 template <typename Format>
-__global__ void EncodeKernel(const float* x, const float* minus, float* residual, int64_t n,
-                             std::byte* out, unsigned long long* first_bad) {
+__global__ void EncodeKernel(const float* __restrict__ x, const float* __restrict__ minus,
+                             float* __restrict__ residual, int64_t n, std::byte* __restrict__ out,
+                             unsigned long long* first_bad) {
   constexpr int64_t kBucket = Codec::kBucket;
   LaneOfBucket b;
   b.lane = static_cast<int>(threadIdx.x % kLanes);
   for (int64_t bucket = FirstBucket(); bucket * kBucket < n; bucket += BucketsOfGrid()) {
     const int64_t begin = bucket * kBucket;
     b.count = static_cast<int>(min(kBucket, n - begin));
+    // Array after array, so that many loads are on their way at once.
+    const int64_t mine = begin + b.lane;
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) b.u[v] = b.has(v) ? x[mine + kLanes * v] : 0.0f;
+    if (minus != nullptr) {
+#pragma unroll
+      for (int v = 0; v < kVectors; ++v) b.u[v] -= b.has(v) ? minus[mine + kLanes * v] : 0.0f;
+    }
+    if (residual != nullptr) {
+#pragma unroll
+      for (int v = 0; v < kVectors; ++v) b.u[v] += b.has(v) ? residual[mine + kLanes * v] : 0.0f;
+    }
     uint32_t top = 0;
-    for (int v = 0; v < kVectors; ++v) {
-      b.u[v] = 0.0f;
-      if (!b.has(v)) continue;
-      const int64_t i = begin + kLanes * v + b.lane;
-      float u = x[i];
-      if (minus != nullptr) u -= minus[i];
-      if (residual != nullptr) u += residual[i];
-      b.u[v] = u;
-      const uint32_t magnitude = __float_as_uint(u) & 0x7fffffffu;
-      if (magnitude >= kInfinityBits) atomicMin(first_bad, static_cast<unsigned long long>(i));
+    int bad = kVectors;
+#pragma unroll
+    for (int v = kVectors - 1; v >= 0; --v) {
+      const uint32_t magnitude = __float_as_uint(b.u[v]) & 0x7fffffffu;
+      if (magnitude >= kInfinityBits) bad = v;
       top = max(top, magnitude);
+    }
+    if (bad < kVectors) {
+      atomicMin(first_bad, static_cast<unsigned long long>(mine + kLanes * bad));
     }
     for (int width = kLanes / 2; width > 0; width /= 2) {
       top = max(top, __shfl_xor_sync(LanesMask(), top, width, kLanes));

@@ -4,18 +4,32 @@
 namespace kumo::cuda {
 namespace {
 
+// Whole packs, and what is left over by the first threads. Arrays start aligned.
 template <typename F, typename T>
 __global__ void Map(const T* from, int64_t n, T* to) {
-  for (int64_t i = FirstOfThread(); i < n; i += ThreadsOfGrid()) {
-    Store(F::Of(ToFloat(from[i])), to + i);
+  constexpr int kPack = kPackOf<T>;
+  for (int64_t p = FirstOfThread(); p < n / kPack; p += ThreadsOfGrid()) {
+    auto pack = Pack<T, kPack>::Load(from + p * kPack);
+    for (int j = 0; j < kPack; ++j) Store(F::Of(ToFloat(pack.at[j])), &pack.at[j]);
+    pack.StoreTo(to + p * kPack);
   }
+  const int64_t i = n / kPack * kPack + FirstOfThread();
+  if (i < n) Store(F::Of(ToFloat(from[i])), to + i);
 }
 
 template <typename F, typename T>
 __global__ void Map2(const T* y, const T* grad_output, int64_t n, T* grad_input) {
-  for (int64_t i = FirstOfThread(); i < n; i += ThreadsOfGrid()) {
-    Store(F::Back(ToFloat(y[i]), ToFloat(grad_output[i])), grad_input + i);
+  constexpr int kPack = kPackOf<T>;
+  for (int64_t p = FirstOfThread(); p < n / kPack; p += ThreadsOfGrid()) {
+    const auto values = Pack<T, kPack>::Load(y + p * kPack);
+    auto pack = Pack<T, kPack>::Load(grad_output + p * kPack);
+    for (int j = 0; j < kPack; ++j) {
+      Store(F::Back(ToFloat(values.at[j]), ToFloat(pack.at[j])), &pack.at[j]);
+    }
+    pack.StoreTo(grad_input + p * kPack);
   }
+  const int64_t i = n / kPack * kPack + FirstOfThread();
+  if (i < n) Store(F::Back(ToFloat(y[i]), ToFloat(grad_output[i])), grad_input + i);
 }
 
 // Each with its gradient from its value y and the gradient g with respect to that.
@@ -37,8 +51,8 @@ cudaError_t LaunchForward(const Launch& launch, Precision precision, const void*
                           void* to) {
   return WithNumber(precision, [&](auto number) {
     using T = decltype(number);
-    return Queue(launch, Map<F, T>, BlocksFor(launch, n), static_cast<const T*>(from), n,
-                 static_cast<T*>(to));
+    return Queue(launch, Map<F, T>, BlocksFor(launch, n / kPackOf<T> + 1),
+                 static_cast<const T*>(from), n, static_cast<T*>(to));
   });
 }
 
@@ -47,17 +61,10 @@ cudaError_t LaunchBackward(const Launch& launch, Precision precision, const void
                            const void* grad_output, int64_t n, void* grad_input) {
   return WithNumber(precision, [&](auto number) {
     using T = decltype(number);
-    return Queue(launch, Map2<F, T>, BlocksFor(launch, n), static_cast<const T*>(y),
-                 static_cast<const T*>(grad_output), n, static_cast<T*>(grad_input));
+    return Queue(launch, Map2<F, T>, BlocksFor(launch, n / kPackOf<T> + 1),
+                 static_cast<const T*>(y), static_cast<const T*>(grad_output), n,
+                 static_cast<T*>(grad_input));
   });
-}
-
-template <typename T>
-__global__ void AddBiasKernel(ActivationShape shape, const float* bias, T* to) {
-  const int64_t n = shape.batch * shape.channels * shape.plane;
-  for (int64_t i = FirstOfThread(); i < n; i += ThreadsOfGrid()) {
-    Store(ToFloat(to[i]) + bias[ChannelAt<T>(shape, i)], to + i);
-  }
 }
 
 }  // namespace
@@ -87,15 +94,6 @@ cudaError_t ActivationBackward(const Launch& launch, Precision precision, Activa
       return LaunchBackward<SigmoidFunction>(launch, precision, y, grad_output, n, grad_input);
   }
   return cudaErrorInvalidValue;
-}
-
-cudaError_t AddBias(const Launch& launch, const ActivationShape& shape, const float* bias,
-                    void* to) {
-  return WithNumber(shape.precision, [&](auto number) {
-    using T = decltype(number);
-    return Queue(launch, AddBiasKernel<T>, BlocksFor(launch, shape.size()), shape, bias,
-                 static_cast<T*>(to));
-  });
 }
 
 }  // namespace kumo::cuda

@@ -41,10 +41,6 @@ cudaError_t ActivationForward(const Launch& launch, Precision precision, Activat
 // From the activation's value y and the gradient with respect to it.
 cudaError_t ActivationBackward(const Launch& launch, Precision precision, Activation activation,
                                const void* y, const void* grad_output, int64_t n, void* grad_input);
-// to += bias of the channel.
-cudaError_t AddBias(const Launch& launch, const ActivationShape& shape, const float* bias,
-                    void* to);
-
 // --- transpose_kernel.cu. Of `count` matrices: to[k][column][row] = from[k][row][column].
 struct Planes {
   int64_t count = 0;
@@ -65,7 +61,10 @@ cudaError_t Gather(const Launch& launch, const ActivationShape& shape, const uin
 cudaError_t Drop(const Launch& launch, const StepBlock* step, int layer, float ratio,
                  const ActivationShape& shape, const void* from, void* to);
 
-// --- channel_sums_kernel.cu
+// --- bias_kernel.cu
+// to += bias of the channel.
+cudaError_t AddBias(const Launch& launch, const ActivationShape& shape, const float* bias,
+                    void* to);
 // Bytes of scratch memory that sums over channels need.
 size_t ChannelScratch(const ActivationShape& shape);
 // bias_gradient[c]: the sum of the channel's gradients.

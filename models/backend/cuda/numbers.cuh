@@ -29,11 +29,17 @@ __device__ int64_t PlaceOf(const ActivationShape& shape, int64_t i) {
   if (!kChannelsLast<T>) return i;
   return i % shape.plane * shape.channels + i / shape.plane;
 }
-// And the channel of the number at a place of an array.
+// Neighbouring numbers that are read and written at once: a thread should move 16 bytes.
+template <typename T, int kCount>
+struct alignas(kCount * sizeof(T)) Pack {
+  T at[kCount];
+
+  // Requires `from` and `to` to be aligned like a pack.
+  __device__ static Pack Load(const T* from) { return *reinterpret_cast<const Pack*>(from); }
+  __device__ void StoreTo(T* to) const { *reinterpret_cast<Pack*>(to) = *this; }
+};
 template <typename T>
-__device__ int64_t ChannelAt(const ActivationShape& shape, int64_t place) {
-  return kChannelsLast<T> ? place % shape.channels : place / shape.plane % shape.channels;
-}
+constexpr int kPackOf = 16 / static_cast<int>(sizeof(T));
 
 // call(T()) for the precision's number type T.
 template <typename Call>

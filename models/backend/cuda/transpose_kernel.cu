@@ -8,10 +8,14 @@ namespace {
 template <typename From, typename To>
 __global__ void TransposeKernel(const From* from, Planes planes, To* to) {
   const int64_t plane = planes.rows * planes.columns;
+  const bool moves = planes.rows > 1 && planes.columns > 1;
   for (int64_t i = FirstOfThread(); i < planes.count * plane; i += ThreadsOfGrid()) {
-    const int64_t at = i % plane;  // column * rows + row
-    const int64_t source = at % planes.rows * planes.columns + at / planes.rows;
-    Store(ToFloat(from[i - at + source]), to + i);
+    int64_t source = i;
+    if (moves) {
+      const int64_t at = i % plane;  // column * rows + row
+      source += at % planes.rows * planes.columns + at / planes.rows - at;
+    }
+    Store(ToFloat(from[source]), to + i);
   }
 }
 

@@ -1,0 +1,64 @@
+// Biases of channels: added, and their gradients.
+#include "models/backend/cuda/channels.cuh"
+
+namespace kumo::cuda {
+namespace {
+
+template <typename T>
+struct BiasAdder {
+  using Constants = float;
+  const float* bias;
+  T* to;
+
+  __device__ float ConstantsOf(int64_t channel) const { return bias[channel]; }
+  template <int kPack>
+  __device__ void Do(const float* constants, int64_t place) const {
+    auto pack = Pack<T, kPack>::Load(to + place);
+    for (int j = 0; j < kPack; ++j) Store(ToFloat(pack.at[j]) + constants[j], &pack.at[j]);
+    pack.StoreTo(to + place);
+  }
+};
+
+template <typename T>
+struct GradientTerm {
+  const T* gradient;
+
+  template <int kPack>
+  __device__ void Add(int64_t place, int64_t, Pair* sums) const {
+    const auto pack = Pack<T, kPack>::Load(gradient + place);
+    for (int j = 0; j < kPack; ++j) sums[j].first += ToFloat(pack.at[j]);
+  }
+};
+
+struct KeepFirst {
+  float* sums;
+
+  __device__ void operator()(int64_t channel, double first, double) const {
+    sums[channel] = static_cast<float>(first);
+  }
+};
+
+}  // namespace
+
+size_t ChannelScratch(const ActivationShape& shape) {
+  return shape.precision == Precision::kFp32 ? ScratchFor<float>(shape) : ScratchFor<__half>(shape);
+}
+
+cudaError_t AddBias(const Launch& launch, const ActivationShape& shape, const float* bias,
+                    void* to) {
+  return WithNumber(shape.precision, [&](auto number) {
+    using T = decltype(number);
+    return MapChannels<T>(launch, shape, BiasAdder<T>{bias, static_cast<T*>(to)});
+  });
+}
+
+cudaError_t BiasGradient(const Launch& launch, const ActivationShape& shape, const void* gradient,
+                         void* scratch, float* bias_gradient) {
+  return WithNumber(shape.precision, [&](auto number) {
+    using T = decltype(number);
+    return SumChannels<T>(launch, shape, GradientTerm<T>{static_cast<const T*>(gradient)},
+                          KeepFirst{bias_gradient}, scratch);
+  });
+}
+
+}  // namespace kumo::cuda
