@@ -24,7 +24,8 @@ rooms=(common server worker models data cli)
 kumo_install_packages clang-format clang-tidy libomp-dev python3-venv
 
 echo "== format"
-find "${rooms[@]}" bench tests -name '*.h' -o -name '*.cc' | xargs clang-format --dry-run --Werror
+find "${rooms[@]}" bench tests -name '*.h' -o -name '*.cc' -o -name '*.cu' -o -name '*.cuh' |
+  xargs clang-format --dry-run --Werror
 
 # The one test that reads our event files with TensorBoard itself; it skips where there is none.
 if [ -z "${KUMO_TENSORBOARD_PYTHON:-}" ] && ! python3 -c 'import tensorboard' 2>/dev/null; then

@@ -81,6 +81,51 @@ TEST(CudaDevice, ADeviceThatIsNotThereIsRefusedByName) {
   EXPECT_THAT(made.status().message(), HasSubstr("network.device=cuda:99"));
 }
 
+// More writes, and more bytes, than are on their way at once.
+TEST_F(CudaBackendTest, WhatIsWrittenMayChangeAsSoonAsTheCallReturns) {
+  constexpr int64_t kSize = 600'000;
+  std::vector<float> host(kSize);
+  std::vector<std::unique_ptr<Vector>> vectors;
+  for (int v = 0; v < 20; ++v) {
+    host.assign(kSize, static_cast<float>(v));
+    vectors.push_back(std::make_unique<Vector>(*cuda_, host));
+  }
+  host.assign(kSize, -1.0f);
+  for (int v = 0; v < 20; ++v) {
+    EXPECT_EQ(vectors[v]->Read(), std::vector<float>(kSize, static_cast<float>(v))) << v;
+  }
+}
+
+// Each longer than the one before, so that the memory for codes grows in between.
+TEST_F(CudaBackendTest, ManyContributionsAreCodedBeforeOneIsWaitedFor) {
+  const Codec* const codec = AllCodecs().front();
+  constexpr int kMany = 8;
+  std::vector<std::unique_ptr<Vector>> vectors;
+  std::vector<std::shared_ptr<std::byte>> codes;
+  std::vector<int64_t> first_bad(kMany, -2);
+  for (int v = 0; v < kMany; ++v) {
+    const int64_t n = 1000 * (v + 1);
+    vectors.push_back(std::make_unique<Vector>(*cuda_, SomeNumbers(n, static_cast<uint64_t>(v))));
+    const size_t bytes = codec->EncodedBytes(static_cast<size_t>(n));
+    codes.push_back(cuda_->MakeCode(bytes));
+    Backend::Encoding encoding;
+    encoding.codec = codec;
+    encoding.x = vectors[v]->data();
+    encoding.n = n;
+    cuda_->Encode(encoding, {codes[v].get(), bytes}, &first_bad[v]);
+  }
+  ASSERT_TRUE(cuda_->Wait().ok());
+  for (int v = 0; v < kMany; ++v) {
+    EXPECT_EQ(first_bad[v], -1);
+    const int64_t n = 1000 * (v + 1);
+    const std::vector<float> numbers = SomeNumbers(n, static_cast<uint64_t>(v));
+    std::vector<float> decoded(numbers.size());
+    const size_t bytes = codec->EncodedBytes(numbers.size());
+    codec->Decode({codes[v].get(), bytes}, numbers.size(), 0, decoded);
+    EXPECT_EQ(Bits(decoded), Bits(numbers)) << v;
+  }
+}
+
 struct Coded {
   std::vector<std::byte> code;
   int64_t first_bad = -2;
