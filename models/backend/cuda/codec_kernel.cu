@@ -210,7 +210,9 @@ struct OneBitFormat {
   __device__ static Levels MeansOfHugeNumbers(const LaneOfBucket& b, int zeros, int ones) {
     double below = 0.0;
     double above = 0.0;
+#pragma unroll
     for (int v = 0; v < kVectors; ++v) {
+#pragma unroll 1
       for (int l = 0; l < kLanes; ++l) {
         const float x = __shfl_sync(LanesMask(), b.u[v], l, kLanes);
         if (kLanes * v + l < b.count) (x >= 0.0f ? above : below) += static_cast<double>(x);
