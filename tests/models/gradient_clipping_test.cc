@@ -111,13 +111,16 @@ TEST(GradientClippingTest, TheOptimiserStepsByTheGradientThatWasScaled) {
 }
 
 TEST(GradientClippingTest, AShortGradientAndOneThatIsNoNumberStayAsTheyAre) {
-  std::vector<float> broken = SomeNumbers(1);
-  broken[77] = std::numeric_limits<float>::quiet_NaN();
-  broken[78] = std::numeric_limits<float>::infinity();
+  std::vector<float> not_a_number = SomeNumbers(1);
+  not_a_number[77] = std::numeric_limits<float>::quiet_NaN();
+  std::vector<float> infinite = SomeNumbers(1);
+  infinite[78] = std::numeric_limits<float>::infinity();
   for (const auto& backend : Backends()) {
     SCOPED_TRACE(backend->name());
     EXPECT_EQ(Bits(Stepped(*backend, SomeNumbers(1), 1e6f).scaled), Bits(SomeNumbers(1)));
-    EXPECT_EQ(Bits(Stepped(*backend, broken, 1.0f).scaled), Bits(broken));
+    for (const auto& broken : {not_a_number, infinite}) {
+      EXPECT_EQ(Bits(Stepped(*backend, broken, 1.0f).scaled), Bits(broken));
+    }
   }
 }
 

@@ -7,7 +7,7 @@ namespace {
 
 TEST(MemoryLedgerTest, UsesOfOneNameAreOneAndTheLargestComeFirst) {
   MemoryLedger ledger;
-  char memory[5];
+  const char memory[5] = {};
   ledger.Add(&memory[0], 1'000'000, "activations");
   ledger.Add(&memory[1], 2'500'000, "the weights");
   ledger.Add(&memory[2], 3'000'000, "activations");
@@ -19,7 +19,7 @@ TEST(MemoryLedgerTest, UsesOfOneNameAreOneAndTheLargestComeFirst) {
 
 TEST(MemoryLedgerTest, WhatIsGivenBackCountsNoMore) {
   MemoryLedger ledger;
-  char memory[2];
+  const char memory[2] = {};
   ledger.Add(&memory[0], 1'000'000, "activations");
   ledger.Remove(&memory[1]);
   EXPECT_EQ(ledger.bytes(), 1'000'000);

@@ -87,7 +87,9 @@ class CpuBackend final : public Backend {
     if (limit <= 0) return;
     const double norm = std::sqrt(engine_.elementwise.sum_of_squares(gradients, n));
     // A norm that is no number leaves the gradients as they are: who looks for such finds them.
-    if (norm > limit) engine_.gradient_factor = static_cast<float>(limit / norm);
+    if (std::isfinite(norm) && norm > limit) {
+      engine_.gradient_factor = static_cast<float>(limit / norm);
+    }
   }
   void ScaleGradients(float* gradients, int64_t n) override {
     if (engine_.gradient_factor == 1.0f) return;
