@@ -34,7 +34,8 @@ kumo_build() {
   shift
   # Compiler and linker of two cores take about 1 GiB each at most.
   export CCACHE_NOHASHDIR=1 CCACHE_BASEDIR="$PWD"
-  cmake --preset "$preset" -DCMAKE_CXX_COMPILER_LAUNCHER=ccache >"/tmp/kumo-cmake.$$" 2>&1 || {
+  cmake --preset "$preset" -DCMAKE_CXX_COMPILER_LAUNCHER=ccache \
+    -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache >"/tmp/kumo-cmake.$$" 2>&1 || {
     cat "/tmp/kumo-cmake.$$" >&2
     rm -f "/tmp/kumo-cmake.$$"
     exit 1
