@@ -9,13 +9,13 @@
 // are those that it must move in the device's memory at the least: numbers and residual read,
 // residual and code written (decoding: code read, numbers written).
 //
-// On a GPU a call is more than its kernel. Encode also sends the code to pinned host memory, and
-// Decode first brings it from the host's, through pinned memory that the host copies it into. What
-// the code's bytes alone take that way is measured too, in the same repetition: "bus ms" (Read into
-// pinned memory, Write). Encode's kernel and copy follow one another on one stream, so "share" is
-// the row's bytes over its time less the bus's, over the copy's bytes over its time. Decode's
-// host-side copying runs beside earlier kernels, so its share is only given where the call takes
-// clearly longer than the bus alone; "bus" says that the bus is the limit.
+// On a GPU a call is more than its kernel: Encode also sends the code to pinned host memory, and
+// Decode first brings it from the host's, through pinned memory that the host copies it into. So
+// two more things are timed in the same repetition: what the code's bytes alone take that way ("bus
+// ms": Read into pinned memory, Write), and the kernel alone, with everything in the device's
+// memory
+// ("kernel ms"). "share" is the rate at which the kernel moves the row's bytes, over the copy's
+// rate; on the CPU, which has no kernel of its own, the whole call's.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -29,6 +29,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/codec_kernels.h"
 #include "common/codec/codec.h"
 #include "common/rng.h"
 #include "models/backend/devices.h"
@@ -65,11 +66,13 @@ struct Row {
   std::string name;
   double bytes = 0;  // moved in the device's memory at the least
   bool encodes = false;
-  std::function<void()> call;   // queues one
-  std::function<void()> bus;    // what of it crosses the bus, alone; null: nothing does
-  std::vector<double> seconds;  // by repetition, as the two below
+  std::function<void()> call;    // queues one
+  std::function<void()> bus;     // what of it crosses the bus, alone; null: nothing does
+  std::function<void()> kernel;  // queues its kernel alone; null: there is none
+  std::vector<double> seconds;   // by repetition, as the two below
   std::vector<double> bus_seconds;
-  std::vector<double> copy_seconds;  // of the copy right before it
+  std::vector<double> kernel_seconds;  // the call, where there is no kernel
+  std::vector<double> copy_seconds;    // of the copy right before it
 };
 
 class Bench {
@@ -90,6 +93,11 @@ class Bench {
       numbers[i] = i < (1 << 16) ? rng.NextNormal() : numbers[i - (1 << 16)];
     }
     backend_->Write(numbers.data(), most_, x_.data());
+    if (options.device != "cpu") {
+      Result<std::unique_ptr<CodecKernels>> kernels = MakeCodecKernels(numbers);
+      Take(kernels.status());
+      kernels_ = std::move(kernels).value();
+    }
     for (const Codec* codec : AllCodecs()) AddRows(codec);
   }
 
@@ -105,8 +113,10 @@ class Bench {
         const double bus = row.bus ? SecondsOf(row.bus) : 0;
         if (!row.encodes) Prepare(row);
         const double seconds = SecondsOf(row.call);
+        const double kernel = row.kernel ? SecondsOf(row.kernel) : 0;
         if (r < 0) continue;
         row.seconds.push_back(seconds);
+        row.kernel_seconds.push_back(kernel > 0 ? kernel : seconds);
         row.bus_seconds.push_back(bus);
         row.copy_seconds.push_back(copied);
       }
@@ -114,11 +124,15 @@ class Bench {
   }
 
  private:
-  double SecondsOf(const std::function<void()>& call) {
+  void Wait() {
     Take(backend_->Wait());
+    if (kernels_) Take(kernels_->Wait());
+  }
+  double SecondsOf(const std::function<void()>& call) {
+    Wait();
     const auto start = std::chrono::steady_clock::now();
     for (int i = 0; i < options_.queued; ++i) call();
-    Take(backend_->Wait());
+    Wait();
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
     return taken.count() / options_.queued;
   }
@@ -137,9 +151,11 @@ class Bench {
   // What a row decodes is of its codec.
   void Prepare(const Row& row) {
     for (const Codec* codec : AllCodecs()) {
-      if (row.name.starts_with(codec->name())) Encode(codec, false);
+      if (!row.name.starts_with(codec->name())) continue;
+      Encode(codec, false);
+      if (kernels_) kernels_->Encode(*codec, false);
     }
-    Take(backend_->Wait());
+    Wait();
   }
 
   void AddRows(const Codec* codec) {
@@ -152,33 +168,28 @@ class Bench {
       out = [this, codec] { Take(backend_->Read(to_.data(), Code(codec).size(), code_.get())); };
       in = [this, codec] { backend_->Write(code_.get(), Code(codec).size(), to_.data()); };
     }
-    if (codec->lossy()) {
-      rows_.push_back({name + " encode + feedback",
-                       12 * n + coded,
-                       true,
-                       [this, codec] { Encode(codec, true); },
-                       out,
-                       {},
-                       {},
-                       {}});
-    }
-    rows_.push_back({name + " encode",
-                     4 * n + coded,
-                     true,
-                     [this, codec] { Encode(codec, false); },
-                     out,
-                     {},
-                     {},
-                     {}});
-    rows_.push_back(
-        {name + " decode",
-         4 * n + coded,
-         false,
-         [this, codec] { backend_->Decode(*codec, Code(codec), options_.numbers, to_.data()); },
-         in,
-         {},
-         {},
-         {}});
+    const auto add = [&](const std::string& what, double bytes, bool encodes,
+                         std::function<void()> call, std::function<void()> kernel) {
+      Row row;
+      row.name = name + what;
+      row.bytes = bytes;
+      row.encodes = encodes;
+      row.call = std::move(call);
+      row.bus = encodes ? out : in;
+      if (kernels_) row.kernel = std::move(kernel);
+      rows_.push_back(std::move(row));
+    };
+    const auto add_encoding = [&](const std::string& what, double bytes, bool feedback) {
+      add(
+          what, bytes, true, [this, codec, feedback] { Encode(codec, feedback); },
+          [this, codec, feedback] { kernels_->Encode(*codec, feedback); });
+    };
+    if (codec->lossy()) add_encoding(" encode + feedback", 12 * n + coded, true);
+    add_encoding(" encode", 4 * n + coded, false);
+    add(
+        " decode", 4 * n + coded, false,
+        [this, codec] { backend_->Decode(*codec, Code(codec), options_.numbers, to_.data()); },
+        [this, codec] { kernels_->Decode(*codec); });
   }
 
   const Options options_;
@@ -188,19 +199,18 @@ class Bench {
   DeviceArray<float> to_;
   const size_t most_;  // bytes of the numbers: no code is longer
   std::shared_ptr<std::byte> code_;
+  std::unique_ptr<CodecKernels> kernels_;  // null on the CPU
   int64_t first_bad_ = -1;
   std::vector<Row> rows_;
 };
 
-// The row's rate over the copy's, repetition by repetition; empty where the bus hides the device.
-std::vector<double> Shares(const Row& row, double copied_bytes) {
+// The row's rate over the copy's, repetition by repetition.
+Spread ShareOf(const Row& row, double copied_bytes) {
   std::vector<double> shares;
   for (size_t r = 0; r < row.seconds.size(); ++r) {
-    const double device = row.seconds[r] - row.bus_seconds[r];
-    if (device < 0.1 * row.seconds[r]) return {};
-    shares.push_back(row.bytes / device / (copied_bytes / row.copy_seconds[r]));
+    shares.push_back(row.bytes / row.kernel_seconds[r] / (copied_bytes / row.copy_seconds[r]));
   }
-  return shares;
+  return SpreadOf(shares);
 }
 
 std::string Machine() {
@@ -230,28 +240,24 @@ void Print(const Bench& bench, const Options& options) {
               static_cast<long long>(options.numbers), options.repetitions, options.queued);
   std::printf("%-24s %s GB/s read and written\n", "copy within the device",
               Rates(bench.copied_bytes(), copies).c_str());
-  std::printf("%-24s %-26s %8s %8s  %s\n", "", "GB/s of float32", "ms", "bus ms",
+  std::printf("%-24s %-26s %8s %8s %9s  %s\n", "", "GB/s of float32", "ms", "bus ms", "kernel ms",
               "share of the copy's rate");
   std::string json;
   for (const Row& row : bench.rows()) {
-    const std::vector<double> shares = Shares(row, bench.copied_bytes());
-    const Spread share = shares.empty() ? Spread{0, 0, 0} : SpreadOf(shares);
+    const Spread share = ShareOf(row, bench.copied_bytes());
     const Spread seconds = SpreadOf(row.seconds);
     const double bus = SpreadOf(row.bus_seconds).median;
-    std::printf("%-24s %-26s %8.3f %8.3f  ", row.name.c_str(), Rates(floats, row.seconds).c_str(),
-                seconds.median * 1e3, bus * 1e3);
-    if (shares.empty()) {
-      std::printf("bus\n");
-    } else {
-      std::printf("%.2f (%.2f - %.2f)\n", share.median, share.low, share.high);
-    }
+    const double kernel = SpreadOf(row.kernel_seconds).median;
+    std::printf("%-24s %-26s %8.3f %8.3f %9.3f  %.2f (%.2f - %.2f)\n", row.name.c_str(),
+                Rates(floats, row.seconds).c_str(), seconds.median * 1e3, bus * 1e3, kernel * 1e3,
+                share.median, share.low, share.high);
     std::array<char, 256> text;
     std::snprintf(text.data(), text.size(),
                   "%s{\"name\": \"%s\", \"gb_per_s\": [%.2f, %.2f, %.2f], \"bus_ms\": %.4f, "
-                  "\"share\": %s}",
+                  "\"kernel_gb_per_s\": %.2f, \"share\": %.4f}",
                   json.empty() ? "" : ", ", row.name.c_str(), floats / seconds.high * 1e-9,
                   floats / seconds.median * 1e-9, floats / seconds.low * 1e-9, bus * 1e3,
-                  shares.empty() ? "null" : std::to_string(share.median).c_str());
+                  floats / kernel * 1e-9, share.median);
     json += text.data();
   }
   std::printf(

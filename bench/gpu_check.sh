@@ -148,8 +148,10 @@ fi
 # --- Measurements, the shortest first
 
 bin=$build/bin
-on_gpu device_codecs 60 "$bin/device_codecs" --device "$device" || failed=1
-on_gpu train_speed 180 "$bin/train_speed" --device "$device" --work lenet,mlp,convnet --repeats 5 \
+numbers=67108864 work=lenet,mlp,convnet target=.99
+[ "$device" = cuda ] || numbers=1048576 work=lenet,mlp target=.97
+on_gpu device_codecs 60 "$bin/device_codecs" --device "$device" --numbers "$numbers" || failed=1
+on_gpu train_speed 180 "$bin/train_speed" --device "$device" --work "$work" --repeats 5 \
   --seconds 0.4 || failed=1
 on_gpu blocks 90 "$python" bench/blocks.py --bin "$bin" --devices "$device" --runs 3 --seconds 2 \
   --json "$check/blocks.json" || failed=1
@@ -157,7 +159,7 @@ on_gpu worker_killed 120 "$python" bench/chaos.py --bin "$bin" --quick --only ki
   --set network.device="$device" --accuracy-within 0.005 --json "$check/chaos.json" || failed=1
 if [ -n "${KUMO_DATA:-}" ]; then
   on_gpu time_to_accuracy 150 "$python" bench/time_to_accuracy.py --bin "$bin" --device "$device" \
-    --runs 2 --json "$check/time_to_accuracy.json" || failed=1
+    --runs 2 --target "$target" --json "$check/time_to_accuracy.json" || failed=1
 else
   note time_to_accuracy skipped 0 "KUMO_DATA names no folder with MNIST"
 fi
