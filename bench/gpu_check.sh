@@ -62,6 +62,7 @@ step() {
       return 1
     fi
   fi
+  [ "$name" = layer_test ] && [ -z "$gpu" ] && remark="no GPU: the CPU's layers only"
   note "$name" ok $((SECONDS - start)) "$remark"
 }
 # on_gpu NAME LIMIT_S COMMAND...: a step that is nothing without a GPU.
@@ -128,21 +129,22 @@ fi
 # --- Tests
 
 failed=0
-[ -n "$gpu" ] || echo "no GPU: layer_test only looks at the CPU's layers"
 for test in "${tests[@]}"; do
   step "$test" 120 "$build/bin/$test" --gtest_brief=1 || failed=1
 done
 sanitizer=$(command -v compute-sanitizer || true)
-# Each launch is slow under it: the tests of the kernels, and the layers against their reference.
+# Each launch is slow under it: the tests of the kernels, and the layers against their reference. Calls
+# that fail are the backend's own to report; what libraries try and do without is no error.
+memcheck=(--tool memcheck --report-api-errors no --error-exitcode 1)
 if [ -z "$gpu" ]; then
   note memcheck skipped 0 "no GPU"
 elif [ -z "$sanitizer" ]; then
   note memcheck skipped 0 "no compute-sanitizer"
 else
-  step memcheck 90 "$sanitizer" --tool memcheck --error-exitcode 1 "$build/bin/cuda_backend_test" \
+  step memcheck 75 "$sanitizer" "${memcheck[@]}" "$build/bin/cuda_backend_test" \
     --gtest_brief=1 --gtest_filter='CudaBackendTest.*-*FirstFifty*:*MoreMemory*' || failed=1
-  step memcheck_layers 90 "$sanitizer" --tool memcheck --error-exitcode 1 "$build/bin/layer_test" \
-    --gtest_brief=1 --gtest_filter='*AgreesWithThePlainReference*' || failed=1
+  step memcheck_layers 75 "$sanitizer" "${memcheck[@]}" "$build/bin/layer_test" --gtest_brief=1 \
+    --gtest_filter='*AgreesWithThePlainReference*' || failed=1
 fi
 
 # --- Measurements, the shortest first
@@ -150,13 +152,14 @@ fi
 bin=$build/bin
 numbers=67108864 work=lenet,mlp,convnet target=.99
 [ "$device" = cuda ] || numbers=1048576 work=lenet,mlp target=.97
-on_gpu device_codecs 60 "$bin/device_codecs" --device "$device" --numbers "$numbers" || failed=1
+on_gpu device_codecs 60 "$bin/device_codecs" --device "$device" --numbers "$numbers" \
+  --repetitions 7 || failed=1
 on_gpu train_speed 180 "$bin/train_speed" --device "$device" --work "$work" --repeats 5 \
   --seconds 0.4 || failed=1
-on_gpu blocks 90 "$python" bench/blocks.py --bin "$bin" --devices "$device" --runs 3 --seconds 2 \
+on_gpu blocks 120 "$python" bench/blocks.py --bin "$bin" --devices "$device" --runs 2 --seconds 2 \
   --json "$check/blocks.json" || failed=1
 on_gpu worker_killed 120 "$python" bench/chaos.py --bin "$bin" --quick --only kill:worker \
-  --set network.device="$device" --accuracy-within 0.005 --json "$check/chaos.json" || failed=1
+  --set network.device="$device" --accuracy-within 0.01 --json "$check/chaos.json" || failed=1
 if [ -n "${KUMO_DATA:-}" ]; then
   on_gpu time_to_accuracy 150 "$python" bench/time_to_accuracy.py --bin "$bin" --device "$device" \
     --runs 2 --target "$target" --json "$check/time_to_accuracy.json" || failed=1
