@@ -138,8 +138,11 @@ def ddp(python, seconds, layout):
 
 def find_torch():
     python = os.environ.get("KUMO_TORCH_PYTHON", sys.executable)
-    found = subprocess.run([python, "-c", "import torch; print(torch.__version__)"],
-                           capture_output=True, text=True)
+    try:
+        found = subprocess.run([python, "-c", "import torch; print(torch.__version__)"],
+                               capture_output=True, text=True)
+    except OSError:  # there is no such program
+        return None, None
     return (python, found.stdout.strip()) if found.returncode == 0 else (None, None)
 
 

@@ -14,9 +14,11 @@ the data and validating count: it is what a person waits for.
 without one only Kumo is timed, and said so.
 """
 import argparse
+import contextlib
 import json
 import os
 import pathlib
+import signal
 import statistics
 import subprocess
 import sys
@@ -116,9 +118,12 @@ def main():
                 contenders[f"PyTorch {version} {mode}"] = (
                     lambda seed, mode=mode: torch(arguments, python, mode, seed))
         results = {name: [] for name in contenders}
-        for seed in range(1, arguments.runs + 1):
-            for name, run in contenders.items():
-                results[name].append(run(seed))
+        # What was measured before a Ctrl-C or a SIGTERM is reported.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        with contextlib.suppress(KeyboardInterrupt):
+            for seed in range(1, arguments.runs + 1):
+                for name, run in contenders.items():
+                    results[name].append(run(seed))
 
     commit = subprocess.run(["git", "-C", HERE, "describe", "--always", "--dirty"],
                             capture_output=True, text=True).stdout.strip() or "unknown"
@@ -136,7 +141,7 @@ def main():
                   f"epochs {', '.join(map(str, epochs))}   reached in {len(reached)} of "
                   f"{len(values)}")
         else:
-            print(f"{name:34s} not reached within {EPOCHS} epochs, or failed")
+            print(f"{name:34s} not reached in {len(values)} runs of {EPOCHS} epochs, or failed")
         rows.append(row)
     if not python:
         print("PyTorch is not there (KUMO_TORCH_PYTHON names a Python that has it): not compared")
