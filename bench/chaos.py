@@ -25,7 +25,8 @@ Columns, times in seconds, "MEDIAN MAXIMUM [in so many of the tries]":
                     every 0.05 s)
   again             rounds computed again because the job went back to a checkpoint
   ended themselves  processes that gave up and had to be started again, of all tries together
-  weights           whether all jobs ended with the undisturbed run's bits
+  weights           whether all jobs ended with the undisturbed run's bits; with --accuracy-within,
+                    whether they ended with its validation accuracy, within that much
   hung or lost      tries after which the job did not go on within --limit, or in which a process
                     crashed or ended with a code that says not to start it again
 
@@ -91,6 +92,23 @@ def newest_weights(output):
             at += 48 + 4 * numbers
     return manifest.parent.name, {kind: b"".join(part for _, part in sorted(parts.items()))
                                   for kind, parts in vectors.items()}
+
+
+def last_accuracy(output):
+    """Validation accuracy at the end of the last epoch, 0 where none was validated."""
+    key = "validation/main/accuracy"
+    entries = [json.loads(line) for line in (output / "log.jsonl").read_text().splitlines()]
+    return next((entry[key] for entry in reversed(entries) if key in entry), 0)
+
+
+def same_result(arguments, output, reference):
+    """Whether a job ended as the undisturbed one."""
+    if arguments.accuracy_within is None:
+        return newest_weights(output) == reference["weights"]
+    accuracy = last_accuracy(output)
+    print(f"validation accuracy {accuracy:.4f}, undisturbed {reference['accuracy']:.4f}",
+          file=sys.stderr, flush=True)
+    return abs(accuracy - reference["accuracy"]) <= arguments.accuracy_within
 
 
 class Job:
@@ -331,7 +349,7 @@ def run_job(arguments, network, folder, trials, reference):
             well = False
     if not any(trial.tries for trial in trials):
         sys.exit("chaos.py: the job was over before anything could be tried: more --rounds")
-    same = newest_weights(folder / "out") == reference["weights"] if well else None
+    same = same_result(arguments, folder / "out", reference) if well else None
     for trial in trials:
         trial.same = trial.same if same is None else same and trial.same is not False
         trial.jobs.append({"folder": str(folder), "gave_up": job.gave_up, "again": job.again})
@@ -348,7 +366,8 @@ def undisturbed(arguments, network, folder):
         if not began or not job.wait(job.ended, arguments.limit + job.rounds):
             sys.exit(f"chaos.py: the undisturbed run failed: {'; '.join(job.lost)}; see {folder}")
         first, last = job.progress[len(job.progress) // 2], job.progress[-1]
-    return {"weights": newest_weights(folder / "out"), "rounds": last[1],
+    return {"weights": newest_weights(folder / "out"),
+            "accuracy": last_accuracy(folder / "out"), "rounds": last[1],
             "rounds_per_s": (last[1] - first[1]) / (last[0] - first[0])}
 
 
@@ -423,6 +442,10 @@ def parse():
                         help="a data.directory with MNIST (default $KUMO_DATA, else drawn digits)")
     parser.add_argument("--set", type=setting, action="append", default=[], metavar="KEY=VALUE",
                         help="another setting of the experiment, of all runs; may be repeated")
+    parser.add_argument("--accuracy-within", type=float, metavar="X",
+                        help="jobs need not end with the undisturbed run's bits but with its "
+                             "validation accuracy, within X: on GPUs, which need not sum in the "
+                             "same order twice")
     parser.add_argument("--keep", type=pathlib.Path, metavar="DIR",
                         help="keep all jobs' folders below a new folder DIR")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="the table and each try")

@@ -1,56 +1,170 @@
 #!/usr/bin/env bash
 # What needs a GPU, on a machine that has one: builds Kumo with CUDA from this repository and the
 # packages that bench/gpu_bundle.sh has downloaded, runs the tests of the CUDA backend, looks at its
-# kernels with compute-sanitizer, trains beside PyTorch on the same card, and ends with one table.
-# Needs CUDA with cuDNN, CMake, a C++20 compiler and, for the comparison, a python3 with PyTorch.
+# kernels with compute-sanitizer, measures it beside PyTorch on the same card, and ends with one
+# table. Exit code 1 when a step failed; what could not be done is in the table as skipped, with why.
+# Needs CUDA with cuDNN, CMake, a C++20 compiler and, for the comparisons, a python3 with PyTorch.
 #
 #   bench/gpu_check.sh BUNDLE [BUILD]     BUNDLE: the folder of packages; BUILD: default build/gpu
+#
+# KUMO_DATA: a folder with MNIST, for the training to .99 (skipped without). KUMO_TORCH_PYTHON: the
+# Python with PyTorch (python3). KUMO_COMMIT: what the sources are, where there is no git repository.
+# KUMO_CHECK_S: seconds for all of it (570); steps for which too little is left are skipped.
+# KUMO_CHECK_STEPS: only these steps, names with blanks between them. KUMO_CHECK_DEVICE=cpu tries the
+# script itself where there is no GPU: what trains and measures does so on the CPU.
 set -euo pipefail
-{ [ $# = 1 ] || [ $# = 2 ]; } && [ "$1" != --help ] || { sed -n '2,8s/^# \{0,1\}//p' "$0"; exit 64; }
+{ [ $# = 1 ] || [ $# = 2 ]; } && [ "$1" != --help ] || { sed -n '2,15s/^# \{0,1\}//p' "$0"; exit 64; }
 bundle=$(cd "$1" && pwd)
 cd "$(dirname "$0")/.."
+source bench/gpu_packages.sh
 build=${2:-build/gpu}
-mkdir -p "$build"
+mkdir -p "$build/check"
 build=$(cd "$build" && pwd)
+check=$build/check
+rm -f "$check"/*
+export KUMO_TORCH_PYTHON=${KUMO_TORCH_PYTHON:-python3}
+commit=${KUMO_COMMIT:-$(git describe --always --dirty 2>/dev/null || echo unknown)}
+seconds=${KUMO_CHECK_S:-570}
 
-packages=$build/packages
-libraries=$packages/usr/lib/x86_64-linux-gnu
-if [ ! -d "$packages" ]; then
-  for package in "$bundle"/*.deb; do dpkg -x "$package" "$packages"; done
-fi
-export PATH=$packages/usr/bin:$PATH
-export LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-export PKG_CONFIG_SYSROOT_DIR=$packages PKG_CONFIG_LIBDIR=$libraries/pkgconfig:$packages/usr/share/pkgconfig
-
-results=()
-# step NAME COMMAND...: runs it with its output in BUILD/NAME.log, and notes how it ended.
+# note NAME OUTCOME SECONDS REMARK: a line for the table, and one to look at while it runs.
+note() {
+  printf '%s\t%s\t%s\t%s\n' "$@" >>"$check/steps.tsv"
+  printf '%4d s  %-18s %-8s %4s s  %s\n' "$SECONDS" "$@"
+}
+# step NAME LIMIT_S COMMAND...: runs it with its output in check/NAME.log, for LIMIT_S at most.
 step() {
-  local name=$1 start=$SECONDS
-  shift
-  if "$@" >"$build/$name.log" 2>&1; then
-    results+=("$(printf '%-28s ok      %4d s' "$name" $((SECONDS - start)))")
-  else
-    results+=("$(printf '%-28s FAILED  %4d s   %s' "$name" $((SECONDS - start)) "$build/$name.log")")
-    tail -n 30 "$build/$name.log"
+  local name=$1 limit=$2 start=$SECONDS left=$((seconds - SECONDS)) code=0
+  shift 2
+  [ -z "${KUMO_CHECK_STEPS:-}" ] || [[ " $KUMO_CHECK_STEPS " == *" $name "* ]] || return 0
+  if [ "$left" -lt 10 ]; then
+    note "$name" skipped 0 "no time was left"
+    return 0
+  fi
+  timeout --kill-after=10 "$((limit < left ? limit : left))" "$@" >"$check/$name.log" 2>&1 || code=$?
+  local remark=
+  case $code in
+    0) ;;
+    124 | 137) remark="took longer than $((limit < left ? limit : left)) s; see $check/$name.log" ;;
+    *) remark="ended with $code; see $check/$name.log" ;;
+  esac
+  if [ "$code" != 0 ]; then
+    note "$name" FAILED $((SECONDS - start)) "$remark"
+    tail -n 30 "$check/$name.log"
+    return 1
+  fi
+  # A test that skips although there is a GPU has not done what it is here for.
+  local skipped
+  skipped=$(sed -n 's/^\[  SKIPPED \] \([0-9]*\) tests*\..*/\1/p' "$check/$name.log" | head -n 1)
+  if [ -n "$skipped" ]; then
+    remark="$skipped tests skipped: $(sed -n '/: Skipped$/{n;p;q}' "$check/$name.log")"
+    if [ -n "$gpu" ]; then
+      note "$name" FAILED $((SECONDS - start)) "$remark"
+      return 1
+    fi
+  fi
+  [ "$name" = layer_test ] && [ -z "$gpu" ] && remark="no GPU: the CPU's layers only"
+  note "$name" ok $((SECONDS - start)) "$remark"
+}
+# on_gpu NAME LIMIT_S COMMAND...: a step that is nothing without a GPU.
+on_gpu() {
+  if [ -n "$gpu" ] || [ "$device" = cpu ]; then
+    step "$@"
+  elif [ -z "${KUMO_CHECK_STEPS:-}" ] || [[ " $KUMO_CHECK_STEPS " == *" $1 "* ]]; then
+    note "$1" skipped 0 "no GPU"
   fi
 }
+finish() {
+  local where=${gpu:-no GPU}
+  [ "$device" = cuda ] || where="$where; all figures are of $device"
+  "$python" bench/gpu_table.py "$check" "$where" "$commit"
+}
 
-step configure cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DKUMO_CUDA=ON \
-  -DCMAKE_CUDA_ARCHITECTURES=native -DCMAKE_PREFIX_PATH="$packages/usr"
-step build cmake --build "$build" --target layer_test cuda_backend_test train_speed
-for test in cuda_backend_test layer_test; do
-  step "$test" "$build/bin/$test" --gtest_brief=1
-  grep -h 'SKIPPED' "$build/$test.log" || true
-done
-if command -v compute-sanitizer >/dev/null; then
-  step memcheck compute-sanitizer --tool memcheck --error-exitcode 1 "$build/bin/cuda_backend_test" \
-    --gtest_brief=1 --gtest_filter='*Bit*:*Mask*:*NotFinite*'
+# --- What this machine has
+
+python=$(command -v python3)
+device=${KUMO_CHECK_DEVICE:-cuda}
+# Programs that are on the path already come first.
+toolkit=${CUDA_HOME:-/usr/local/cuda}
+export PATH=$PATH:$toolkit/bin:$toolkit/compute-sanitizer
+gpu=$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -n 1) || gpu=
+architecture=90
+if [ -n "$gpu" ]; then
+  architecture=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 1 | tr -d .)
+else
+  echo "no GPU answers nvidia-smi: builds for compute capability 9.0, and nothing of CUDA will run"
 fi
-step train_speed env KUMO_TORCH_PYTHON="${KUMO_TORCH_PYTHON:-python3}" "$build/bin/train_speed" \
-  --device cuda --work lenet,mlp,convnet --repeats 5
+# cuDNN may only be there as a Python package, whose library has no name without a version.
+cudnn=()
+toolkit=$(dirname "$(dirname "$(readlink -f "$(command -v nvcc)" || echo "$toolkit/bin/nvcc")")")
+if ! echo '#include <cudnn.h>' | c++ -E -x c++ -I"$toolkit/include" - >/dev/null 2>&1; then
+  folder=$("$KUMO_TORCH_PYTHON" -c \
+    'import nvidia.cudnn as c; print(list(c.__path__)[0])' 2>/dev/null) || folder=
+  library=$(compgen -G "$folder/lib/libcudnn.so.*" | head -n 1) || library=
+  [ -z "$library" ] ||
+    cudnn=(-DKUMO_CUDNN_INCLUDE="$folder/include" -DKUMO_CUDNN_LIBRARY="$library")
+fi
 
-nvidia-smi --query-gpu=name,driver_version --format=csv,noheader || true
-git describe --always --dirty 2>/dev/null || true
-cat "$build/train_speed.log"
-printf '%s\n' "${results[@]}"
-[[ "${results[*]}" != *FAILED* ]]
+# --- Build
+
+tests=(layer_test cuda_backend_test cuda_training_test gradient_clipping_test)
+targets=("${tests[@]}" train_speed device_codecs kumo kumo-server kumo-worker kumo-data)
+build_all() {
+  packages=$build/packages
+  export -f kumo_machine_library kumo_unpack
+  step packages 60 bash -c 'kumo_unpack "$@"' _ "$bundle" "$packages" || return 1
+  export PKG_CONFIG_SYSROOT_DIR=$packages
+  export PKG_CONFIG_LIBDIR=$packages/usr/lib/x86_64-linux-gnu/pkgconfig
+  local flags
+  mapfile -t flags < <(kumo_package_flags "$packages")
+  step configure 120 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+    -DKUMO_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES="$architecture-real" -DKUMO_COMMIT="$commit" \
+    "${cudnn[@]}" "${flags[@]}" || return 1
+  step build "${KUMO_BUILD_S:-300}" cmake --build "$build" -j "$(nproc)" --target "${targets[@]}"
+}
+if ! build_all; then
+  finish || true
+  exit 1
+fi
+
+# --- Tests
+
+failed=0
+for test in "${tests[@]}"; do
+  step "$test" 120 "$build/bin/$test" --gtest_brief=1 || failed=1
+done
+sanitizer=$(command -v compute-sanitizer || true)
+# Each launch is slow under it: the tests of the kernels, and the layers against their reference. Calls
+# that fail are the backend's own to report; what libraries try and do without is no error.
+memcheck=(--tool memcheck --report-api-errors no --error-exitcode 1)
+if [ -z "$gpu" ]; then
+  note memcheck skipped 0 "no GPU"
+elif [ -z "$sanitizer" ]; then
+  note memcheck skipped 0 "no compute-sanitizer"
+else
+  step memcheck 75 "$sanitizer" "${memcheck[@]}" "$build/bin/cuda_backend_test" \
+    --gtest_brief=1 --gtest_filter='CudaBackendTest.*-*FirstFifty*:*MoreMemory*' || failed=1
+  step memcheck_layers 75 "$sanitizer" "${memcheck[@]}" "$build/bin/layer_test" --gtest_brief=1 \
+    --gtest_filter='*AgreesWithThePlainReference*' || failed=1
+fi
+
+# --- Measurements, the shortest first
+
+bin=$build/bin
+numbers=67108864 work=lenet,mlp,convnet target=.99
+[ "$device" = cuda ] || numbers=1048576 work=lenet,mlp target=.97
+on_gpu device_codecs 60 "$bin/device_codecs" --device "$device" --numbers "$numbers" \
+  --repetitions 7 || failed=1
+on_gpu train_speed 180 "$bin/train_speed" --device "$device" --work "$work" --repeats 5 \
+  --seconds 0.4 || failed=1
+on_gpu blocks 120 "$python" bench/blocks.py --bin "$bin" --devices "$device" --runs 2 --seconds 2 \
+  --json "$check/blocks.json" || failed=1
+on_gpu worker_killed 120 "$python" bench/chaos.py --bin "$bin" --quick --only kill:worker \
+  --set network.device="$device" --accuracy-within 0.01 --json "$check/chaos.json" || failed=1
+if [ -n "${KUMO_DATA:-}" ]; then
+  on_gpu time_to_accuracy 150 "$python" bench/time_to_accuracy.py --bin "$bin" --device "$device" \
+    --runs 2 --target "$target" --json "$check/time_to_accuracy.json" || failed=1
+else
+  note time_to_accuracy skipped 0 "KUMO_DATA names no folder with MNIST"
+fi
+finish
+exit "$failed"

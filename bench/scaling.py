@@ -29,52 +29,64 @@ MINIBATCH, BLOCK, PARTITIONS = 64, 50, 2
 START_UP_S, FIRST_ROUND = 2, 2  # what is before is start-up
 
 
-def block_ends(log):
-    """When each block ended, in seconds, from what the job logged: round -> wall time."""
-    ended = {}
+def progress(log):
+    """What the job logged, by round: the first line about each."""
+    entries = {}
     if log.exists():
         for line in log.read_text().splitlines(keepends=True):
             if line.endswith("\n"):
                 entry = json.loads(line)
-                ended.setdefault(entry["round"], entry["wall_time"])
-    return ended
+                entries.setdefault(entry["round"], entry)
+    return entries
 
 
-def kumo(arguments, workers, folder, servers=1, settings=()):
-    """Samples per second of a job with so many processes, and more settings: "section.key=value"."""
+def run_job(arguments, workers, folder, servers=1, settings=(), block=BLOCK, start_up=()):
+    """The progress of a job with so many processes, and more settings: "section.key=value". At least
+    arguments.seconds lie between the first and the last entry. start_up: more arguments of kumo
+    launch."""
     out = pathlib.Path(folder) / f"kumo-{workers}-{time.monotonic_ns()}"
     errors = tempfile.TemporaryFile("w+")
     process = subprocess.Popen(
         [arguments.bin / "kumo", "launch", HERE.parent / "experiments" / "mnist_lenet.conf",
-         "--workers", str(workers), "--servers", str(servers),
+         "--workers", str(workers), "--servers", str(servers), *start_up,
          "--set", f"output.directory={out}", "--set", f"data.directory={arguments.data}",
-         "--set", "sync.warmup_samples=0", "--set", f"sync.block={BLOCK}",
+         "--set", "sync.warmup_samples=0", "--set", f"sync.block={block}",
          "--set", "output.interval_s=0.1", "--set", "evaluation.every_epochs=0",
          "--set", "job.epochs=1000", "--set", "checkpoint.every_minutes=0",
          "--set", "output.tensorboard=false",
          *[part for setting in settings for part in ("--set", setting)]],
         stdout=subprocess.DEVNULL, stderr=errors)
     # There is no third core: this script looks rarely, and at the file only.
-    log = out / "log.jsonl"
-    ended, rounds = {}, []
+    entries = []
     try:
         for _ in range(20):
-            time.sleep(START_UP_S + arguments.seconds if not rounds else 1)
-            ended = block_ends(log)
-            rounds = sorted(r for r in ended if r >= FIRST_ROUND)
-            if len(rounds) > 1 and ended[rounds[-1]] - ended[rounds[0]] >= arguments.seconds:
+            time.sleep(START_UP_S + arguments.seconds if not entries else 1)
+            by_round = progress(out / "log.jsonl")
+            entries = [by_round[r] for r in sorted(by_round) if r >= FIRST_ROUND]
+            if (len(entries) > 1 and
+                    entries[-1]["wall_time"] - entries[0]["wall_time"] >= arguments.seconds):
                 break
             if process.poll() is not None:
                 errors.seek(0)
-                sys.exit(f"scaling.py: kumo launch ended with {process.returncode}: "
-                         f"{errors.read().strip()}")
+                sys.exit(f"{pathlib.Path(sys.argv[0]).name}: kumo launch ended with "
+                         f"{process.returncode}: {errors.read().strip()}")
     finally:
         process.terminate()
         process.wait()
-    if len(rounds) < 2:
-        sys.exit(f"scaling.py: no progress with {workers} workers")
-    samples = (rounds[-1] - rounds[0]) * PARTITIONS * MINIBATCH * BLOCK
-    return samples / (ended[rounds[-1]] - ended[rounds[0]])
+    if len(entries) < 2:
+        sys.exit(f"{pathlib.Path(sys.argv[0]).name}: no progress with {workers} workers")
+    return entries
+
+
+def rate(entries, block=BLOCK):
+    """Samples per second from the first entry to the last."""
+    samples = (entries[-1]["round"] - entries[0]["round"]) * PARTITIONS * MINIBATCH * block
+    return samples / (entries[-1]["wall_time"] - entries[0]["wall_time"])
+
+
+def kumo(arguments, workers, folder, servers=1, settings=()):
+    """Samples per second of a job with so many processes, and more settings."""
+    return rate(run_job(arguments, workers, folder, servers, settings))
 
 
 DDP = r"""
@@ -126,8 +138,11 @@ def ddp(python, seconds, layout):
 
 def find_torch():
     python = os.environ.get("KUMO_TORCH_PYTHON", sys.executable)
-    found = subprocess.run([python, "-c", "import torch; print(torch.__version__)"],
-                           capture_output=True, text=True)
+    try:
+        found = subprocess.run([python, "-c", "import torch; print(torch.__version__)"],
+                               capture_output=True, text=True)
+    except OSError:  # there is no such program
+        return None, None
     return (python, found.stdout.strip()) if found.returncode == 0 else (None, None)
 
 

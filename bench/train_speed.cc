@@ -8,8 +8,13 @@
 // Without a Python that has PyTorch it says so and prints Kumo's figures alone. Pin it to a core
 // (taskset -c 0); on a machine that others use too, --cpu-time measures both sides by the CPU time
 // that they got instead of the wall's.
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -85,21 +90,11 @@ class Trainer {
     Take(net_->InitialWeights(1, layout_, start));
     backend_->Write(start.data(), start.size() * sizeof(float), weights_.data());
     Take(net_->Bind(layout_, weights_.data(), gradients_.data()));
-    Rng rng(1, RngPurpose::kTest);
-    // Several minibatches, so that the input is not always in the cache.
-    for (int b = 0; b < 8; ++b) {
-      std::vector<float> inputs(work.batch * net_->input().size());
-      for (float& x : inputs) x = rng.NextUniform();
-      std::vector<int32_t> labels(work.batch);
-      for (int32_t& label : labels) label = static_cast<int32_t>(rng.NextBelow(10));
-      inputs_.push_back(std::move(inputs));
-      labels_.push_back(std::move(labels));
-    }
+    MakeData();
   }
 
   void Step() {
-    const size_t i = static_cast<size_t>(step_++ % 8);
-    Take(net_->Load({work_.batch, inputs_[i], labels_[i]}));
+    Load(static_cast<size_t>(step_++ % 8));
     StepParameters step;
     step.streams = {1, 0, 0, static_cast<uint64_t>(step_)};
     step.optimiser = optimiser_.get();
@@ -128,6 +123,38 @@ class Trainer {
   }
 
  private:
+  // Where the device keeps data sets, a step gathers its minibatch from one, as a worker's does;
+  // PyTorch's minibatches lie there ready.
+  void Load(size_t i) {
+    if (kept_) {
+      Take(net_->Load(*kept_, indices_[i]));
+    } else {
+      Take(net_->Load({work_.batch, inputs_[i], labels_[i]}));
+    }
+  }
+
+  void MakeData() {
+    Rng rng(1, RngPurpose::kTest);
+    const int64_t samples = 8 * work_.batch;
+    std::vector<uint8_t> pixels(static_cast<size_t>(samples * net_->input().size()));
+    for (uint8_t& pixel : pixels) pixel = static_cast<uint8_t>(rng.NextBelow(256));
+    std::vector<uint8_t> classes(static_cast<size_t>(samples));
+    for (uint8_t& label : classes) label = static_cast<uint8_t>(rng.NextBelow(10));
+    kept_ = backend_->KeepSamples(net_->input(), pixels, classes, 1 / 255.0f);
+    // Several minibatches, so that the input is not always in the cache.
+    for (int b = 0; b < 8; ++b) {
+      std::vector<int64_t> indices(work_.batch);
+      for (int64_t& index : indices) index = static_cast<int64_t>(rng.NextBelow(samples));
+      indices_.push_back(std::move(indices));
+      std::vector<float> inputs(work_.batch * net_->input().size());
+      for (float& x : inputs) x = rng.NextUniform();
+      std::vector<int32_t> labels(work_.batch);
+      for (int32_t& label : labels) label = static_cast<int32_t>(rng.NextBelow(10));
+      inputs_.push_back(std::move(inputs));
+      labels_.push_back(std::move(labels));
+    }
+  }
+
   void Optimise(Segment segment) {
     const Range range = layout_.segment(segment);
     float* slots[Optimiser::kMaxSlots] = {};
@@ -144,36 +171,53 @@ class Trainer {
   DeviceArray<float> gradients_;
   std::unique_ptr<Optimiser> optimiser_;
   std::vector<DeviceArray<float>> slots_;
+  std::unique_ptr<DeviceSamples> kept_;
+  std::vector<std::vector<int64_t>> indices_;  // of kept_, by minibatch
   std::vector<std::vector<float>> inputs_;
   std::vector<std::vector<int32_t>> labels_;
   int64_t step_ = 0;
 };
 
-// What a command prints, or "" when it fails.
-std::string OutputOf(const std::string& command) {
-  FILE* pipe = popen((command + " 2>/dev/null").c_str(), "r");
-  if (pipe == nullptr) return "";
-  std::string output;
-  std::array<char, 4096> buffer;
-  size_t n = 0;
-  while ((n = fread(buffer.data(), 1, buffer.size(), pipe)) > 0) output.append(buffer.data(), n);
-  return pclose(pipe) == 0 ? output : "";
-}
-
-// PyTorch, one process per measurement.
+// PyTorch: one process, which is asked line by line (train_speed.py --serve). While Kumo's turn
+// lasts it waits for the next line.
 class Torch {
  public:
-  Torch(const std::string& device, bool cpu_time) : device_(device), cpu_time_(cpu_time) {
+  Torch(const std::string& device, bool cpu_time) {
     const char* python = std::getenv("KUMO_TORCH_PYTHON");
     python_ = python == nullptr ? "python3" : python;
-    version_ = OutputOf(python_ + " -c 'import torch; print(torch.__version__, end=\"\")'");
+    const std::string command = "OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 exec " + python_ + " " +
+                                KUMO_TRAIN_SPEED_PY + " --serve --device " + device +
+                                (cpu_time ? " --cpu-time" : "");
+    std::signal(SIGPIPE, SIG_IGN);  // one that has died shows as an end of its answers
+    int questions[2];
+    int answers[2];
+    if (pipe2(questions, O_CLOEXEC) != 0 || pipe2(answers, O_CLOEXEC) != 0) return;
+    child_ = fork();
+    if (child_ == 0) {
+      dup2(questions[0], STDIN_FILENO);
+      dup2(answers[1], STDOUT_FILENO);
+      execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+      _exit(127);
+    }
+    close(questions[0]);
+    close(answers[1]);
+    questions_ = fdopen(questions[1], "w");
+    answers_ = fdopen(answers[0], "r");
   }
-  bool available() const { return !version_.empty(); }
-  const std::string& version() const { return version_; }
+  ~Torch() {
+    if (questions_ != nullptr) fclose(questions_);  // the end of its input ends it
+    if (answers_ != nullptr) fclose(answers_);
+    if (child_ > 0) waitpid(child_, nullptr, 0);
+  }
+  Torch(const Torch&) = delete;
+  Torch& operator=(const Torch&) = delete;
+
+  // Empty where the Python has no PyTorch.
+  std::string Version() { return Field(Ask("version"), "torch"); }
   const std::string& python() const { return python_; }
 
-  std::vector<std::string> Settings(const std::string& work) const {
-    const std::string list = OutputOf(Command(work) + " --list");
+  std::vector<std::string> Settings(const std::string& work) {
+    const std::string list = Ask(work + " list");
     std::vector<std::string> settings;
     size_t end = 0;
     for (size_t begin = list.find('"'); begin != std::string::npos;
@@ -184,22 +228,37 @@ class Torch {
     }
     return settings;
   }
-  double Measure(const std::string& work, const std::string& setting, double seconds) const {
-    const std::string output = OutputOf(Command(work) + " --setting " + setting + " --seconds " +
-                                        std::to_string(seconds) + (cpu_time_ ? " --cpu-time" : ""));
-    const size_t at = output.find(": ");
-    return at == std::string::npos ? 0 : std::atof(output.c_str() + at + 2);
+  // Samples per second; 0, and a line that says why, where the setting does not work.
+  double Measure(const std::string& work, const std::string& setting, double seconds) {
+    const std::string answer = Ask(work + " " + setting + " " + std::to_string(seconds));
+    const std::string key = "\"samples_per_s\": ";
+    const size_t at = answer.find(key);
+    if (at != std::string::npos) return std::atof(answer.c_str() + at + key.size());
+    std::cerr << "PyTorch, " << work << ", " << setting << ": "
+              << (answer.empty() ? "no answer\n" : answer);
+    return 0;
   }
 
  private:
-  std::string Command(const std::string& work) const {
-    return "OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 " + python_ + " " + KUMO_TRAIN_SPEED_PY +
-           " --work " + work + " --device " + device_;
+  std::string Ask(const std::string& question) {
+    if (questions_ == nullptr || answers_ == nullptr) return "";
+    std::fputs((question + "\n").c_str(), questions_);
+    std::fflush(questions_);
+    std::array<char, 4096> line;
+    return fgets(line.data(), line.size(), answers_) == nullptr ? "" : line.data();
   }
-  std::string device_;
-  bool cpu_time_;
+  static std::string Field(const std::string& json, const std::string& name) {
+    const std::string key = "\"" + name + "\": \"";
+    const size_t at = json.find(key);
+    if (at == std::string::npos) return "";
+    const size_t begin = at + key.size();
+    return json.substr(begin, json.find('"', begin) - begin);
+  }
+
   std::string python_;
-  std::string version_;
+  pid_t child_ = -1;
+  FILE* questions_ = nullptr;
+  FILE* answers_ = nullptr;
 };
 
 struct Spread {
@@ -247,7 +306,7 @@ struct Arguments {
 
 // The best setting of each mode, of three turns: one unlucky turn must not choose PyTorch a bad
 // one.
-std::vector<Rival> ChooseRivals(const Work& work, const Torch& torch, double seconds) {
+std::vector<Rival> ChooseRivals(const Work& work, Torch& torch, double seconds) {
   std::map<std::string, std::pair<double, std::string>> best;  // by mode
   const std::vector<std::string> settings = torch.Settings(work.name);
   for (int turn = 0; turn < 3; ++turn) {
@@ -264,7 +323,7 @@ std::vector<Rival> ChooseRivals(const Work& work, const Torch& torch, double sec
   return rivals;
 }
 
-Outcome Compare(const Work& work, const Torch* torch, const Arguments& arguments) {
+Outcome Compare(const Work& work, Torch* torch, const Arguments& arguments) {
   Outcome outcome;
   outcome.work = work.name;
   if (torch != nullptr) outcome.rivals = ChooseRivals(work, *torch, arguments.seconds);
@@ -295,7 +354,8 @@ std::string InJson(const std::vector<double>& speeds) {
   return text;
 }
 
-void Print(const std::vector<Outcome>& outcomes, const Torch* torch, const Arguments& arguments) {
+void Print(const std::vector<Outcome>& outcomes, const std::string& torch_version,
+           const Arguments& arguments) {
   std::printf("samples/s on %s, one host thread each, by %s, median (lowest - highest)\n",
               arguments.device.c_str(), arguments.cpu_time ? "CPU time" : "wall time");
   std::printf("%-9s %-28s %-28s %-6s %s\n", "work", "kumo", "pytorch", "ratio",
@@ -319,9 +379,8 @@ void Print(const std::vector<Outcome>& outcomes, const Torch* torch, const Argum
   std::printf(
       "{\"benchmark\": \"train_speed\", \"machine\": \"%s\", \"commit\": \"%s\", "
       "\"device\": \"%s\", \"torch\": \"%s\", \"time\": \"%s\", \"results\": [%s]}\n",
-      Machine().c_str(), KUMO_COMMIT, arguments.device.c_str(),
-      torch == nullptr ? "" : torch->version().c_str(), arguments.cpu_time ? "cpu" : "wall",
-      json.c_str());
+      Machine().c_str(), KUMO_COMMIT, arguments.device.c_str(), torch_version.c_str(),
+      arguments.cpu_time ? "cpu" : "wall", json.c_str());
 }
 
 Arguments Parse(int argc, char** argv) {
@@ -358,7 +417,8 @@ int Main(int argc, char** argv) {
   const Arguments arguments = Parse(argc, argv);
   std::unique_ptr<Torch> torch;
   if (!arguments.kumo_only) torch = std::make_unique<Torch>(arguments.device, arguments.cpu_time);
-  if (torch && !torch->available()) {
+  const std::string torch_version = torch ? torch->Version() : "";
+  if (torch && torch_version.empty()) {
     std::cout << "PyTorch: none (" << torch->python()
               << " cannot import torch; set KUMO_TORCH_PYTHON): Kumo's figures alone\n";
     torch.reset();
@@ -371,7 +431,7 @@ int Main(int argc, char** argv) {
     }
     outcomes.push_back(Compare(work, torch.get(), arguments));
   }
-  Print(outcomes, torch.get(), arguments);
+  Print(outcomes, torch_version, arguments);
   return 0;
 }
 

@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""PyTorch's side of bench/train_speed: trains LeNet or the MLP on random data and prints JSON.
+"""PyTorch's side of bench/train_speed: trains its networks on random data and prints JSON.
 
 One call times one setting for some seconds: {"samples_per_s": ...}. With --list it prints the
-settings that are worth trying, so that the caller can pick PyTorch's best before comparing.
+settings that are worth trying, so that the caller can pick PyTorch's best before comparing. With
+--serve it does what the lines of its input say, "version", "WORK list" or "WORK SETTING SECONDS", one
+line of JSON each: starting a process, importing PyTorch and waking the GPU would else take longer than what
+is measured. {"error": ...} where a setting does not work.
 """
 import argparse
 import itertools
@@ -91,38 +94,73 @@ def make_step(torch, net, optimiser, loss_of, inputs, labels, graph):
     return replay
 
 
-def measure(work, setting, seconds, threads, cpu_time, device):
+class Contender:
+    """A network, its optimiser and its data, ready to be timed."""
+
+    def __init__(self, work, setting, cpu_time, device):
+        import torch
+        self.torch, self.cpu_time, self.device = torch, cpu_time, device
+        network, shape, self.batch, kind = WORK[work]
+        mode, layout, variant = setting.split(",")
+        memory = torch.channels_last if layout == "channels_last" else torch.contiguous_format
+        torch.manual_seed(1)
+        net = network(torch).to(device=device, memory_format=memory).train()
+        optimiser = make_optimiser(torch, kind, net.parameters(), variant, mode == "graph")
+        # Several minibatches, so that the input is not always in the cache.
+        inputs = [torch.rand(self.batch, *shape, device=device).to(memory_format=memory)
+                  for _ in range(8)]
+        labels = [torch.randint(0, 10, (self.batch,), device=device) for _ in range(8)]
+        self.step = make_step(torch, net, optimiser, torch.nn.CrossEntropyLoss(), inputs, labels,
+                              mode == "graph")
+        self.run(0.3, 10)
+
+    def run(self, limit_s, least=5):
+        """Samples per second over about that time."""
+        now = time.process_time if self.cpu_time else time.perf_counter
+        steps, start = 0, now()
+        while True:
+            self.step(steps % 8)
+            steps += 1
+            if now() - start >= limit_s and steps >= least:
+                if self.device != "cpu":
+                    self.torch.cuda.synchronize()
+                return steps * self.batch / (now() - start)
+
+
+def prepare(threads):
     import torch
     torch.set_num_threads(threads)
     torch.set_flush_denormal(True)
-    torch.manual_seed(1)
     torch.backends.cudnn.benchmark = True
     torch.backends.cudnn.allow_tf32 = False
     torch.backends.cuda.matmul.allow_tf32 = False
-    network, shape, batch, kind = WORK[work]
-    mode, layout, variant = setting.split(",")
-    memory = torch.channels_last if layout == "channels_last" else torch.contiguous_format
-    net = network(torch).to(device=device, memory_format=memory).train()
-    optimiser = make_optimiser(torch, kind, net.parameters(), variant, mode == "graph")
-    loss_of = torch.nn.CrossEntropyLoss()
-    # Several minibatches, so that the input is not always in the cache.
-    inputs = [torch.rand(batch, *shape, device=device).to(memory_format=memory) for _ in range(8)]
-    labels = [torch.randint(0, 10, (batch,), device=device) for _ in range(8)]
-    step = make_step(torch, net, optimiser, loss_of, inputs, labels, mode == "graph")
+    return torch.__version__
 
-    def run(limit_s, least):
-        now = time.process_time if cpu_time else time.perf_counter
-        steps, start = 0, now()
-        while True:
-            step(steps % 8)
-            steps += 1
-            if now() - start >= limit_s and steps >= least:
-                if device != "cpu":
-                    torch.cuda.synchronize()
-                return steps * batch / (now() - start)
 
-    run(0.3, 10)
-    return {"samples_per_s": run(seconds, 5), "setting": setting, "torch": torch.__version__}
+def answer(line, contenders, arguments, version):
+    """What one line of a caller asks for."""
+    work, *rest = line.split()
+    if work == "version":
+        return {"torch": version}
+    if rest == ["list"]:
+        return settings(work, arguments.device)
+    setting, seconds = rest
+    if (work, setting) not in contenders:
+        contenders[work, setting] = Contender(work, setting, arguments.cpu_time, arguments.device)
+    contender = contenders[work, setting]
+    contender.run(0.1)  # the others' turns have driven it out of the caches
+    return {"samples_per_s": contender.run(float(seconds)), "setting": setting, "torch": version}
+
+
+def serve(arguments):
+    version = prepare(arguments.threads)
+    contenders = {}
+    for line in sys.stdin:
+        try:
+            result = answer(line, contenders, arguments, version)
+        except Exception as error:  # whatever a version of PyTorch does not like about a setting
+            result = {"error": str(error).splitlines()[0] if str(error) else type(error).__name__}
+        print(json.dumps(result), flush=True)
 
 
 def main():
@@ -134,13 +172,17 @@ def main():
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
     parser.add_argument("--cpu-time", action="store_true", help="by the process's CPU time")
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--serve", action="store_true", help="do what lines of the input say")
     arguments = parser.parse_args()
+    if arguments.serve:
+        return serve(arguments)
     if arguments.list:
-        json.dump(settings(arguments.work, arguments.device), sys.stdout)
+        result = settings(arguments.work, arguments.device)
     else:
-        json.dump(measure(arguments.work, arguments.setting, arguments.seconds,
-                          arguments.threads, arguments.cpu_time, arguments.device), sys.stdout)
-    print()
+        version = prepare(arguments.threads)
+        result = answer(f"{arguments.work} {arguments.setting} {arguments.seconds}", {}, arguments,
+                        version)
+    print(json.dumps(result))
 
 
 if __name__ == "__main__":

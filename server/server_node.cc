@@ -347,9 +347,10 @@ void ServerNode::OnToCoordinator(const PeerName& from, const Message& message, T
 ServerActions ServerNode::OnComputed(const ChunkWork& work, TimeUs now) {
   ServerActions actions;
   now_ = now;
-  observed_ = &actions;
   if (!shard_ || work.generation != shard_->generation()) return actions;
+  observed_ = &actions;
   shard_->OnComputed(work, &actions);
+  observed_ = nullptr;
   return Done(std::move(actions), now);
 }
 

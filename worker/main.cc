@@ -4,9 +4,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include <glog/logging.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -18,6 +20,7 @@
 #include "common/process/exit_code.h"
 #include "common/process/last_words.h"
 #include "common/process/logging.h"
+#include "common/process/near_cores.h"
 #include "common/process/signals.h"
 #include "common/transport/malloc_tuning.h"
 #include "models/backend/devices.h"
@@ -86,6 +89,22 @@ Status Train(Trainer* trainer, const Experiment& experiment, const std::string& 
   return service->Run();
 }
 
+// A worker on a GPU runs near it. Threads inherit that: call it before any is started. Training
+// does not depend on it, so what goes wrong is only said.
+void PinNearDevice(const std::string& device) {
+  const Result<std::optional<std::string>> bus = PciBusIdOf(device);
+  if (!bus.ok() || !bus->has_value()) return;  // no GPU; or none is there, which Trainer::Make says
+  const Result<std::string> said = PinNear(device, **bus);
+  const std::string where = device + " at " + **bus + ": not pinned: ";
+  if (said.ok()) {
+    LOG(INFO) << *said;
+  } else if (said.status().code() == StatusCode::kNotFound) {
+    LOG(INFO) << where << said.status().message();
+  } else {
+    LOG(WARNING) << where << said.status().message();
+  }
+}
+
 Status Run(const Arguments& arguments, const Experiment& experiment, const char* program) {
   SteadyClock clock;
   StopSignals signals;
@@ -105,6 +124,7 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
   // "worker-3" makes worker-3.<host>.log, not worker-worker-3.
   log.rank = arguments.name.starts_with("worker-") ? arguments.name.substr(7) : arguments.name;
   KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<Logging> logging, Logging::Start(log));
+  PinNearDevice(experiment.network.device);
   KUMO_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, Trainer::Make(experiment, &clock));
   return Train(trainer.get(), experiment, arguments.name, &clock, &signals);
 }

@@ -63,4 +63,11 @@ std::vector<std::string> ListDevices() {
   return devices;
 }
 
+Result<std::optional<std::string>> PciBusIdOf(const std::string& device) {
+  const int number = CudaDevice(device);
+  if (number < 0) return std::optional<std::string>();
+  KUMO_ASSIGN_OR_RETURN(std::string id, CudaPciBusId(number));
+  return std::optional<std::string>(std::move(id));
+}
+
 }  // namespace kumo

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,5 +26,9 @@ Result<std::unique_ptr<Backend>> MakeBackend(const DeviceOptions& options);
 // Every device of this machine, as people are told: "cpu", "cuda:0 (NVIDIA H100 80GB HBM3, 80 GB)",
 // or why there is no GPU: "no cuda: built without CUDA".
 std::vector<std::string> ListDevices();
+
+// Where a device is plugged in, as the kernel's folders for PCI devices are called; nothing for the
+// CPU and for a name that is no device's. FailedPrecondition where there is no such device.
+Result<std::optional<std::string>> PciBusIdOf(const std::string& device);
 
 }  // namespace kumo

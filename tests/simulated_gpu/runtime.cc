@@ -145,6 +145,15 @@ cudaError_t cudaDriverGetVersion(int* version) {
   return cudaSuccess;
 }
 
+// No device of the machine that the tests run on: nobody is to be bound to cores near it.
+cudaError_t cudaDeviceGetPCIBusId(char* id, int bytes, int device) {
+  return Runtime([&](Machine& machine) {
+    if (device < 0 || device >= machine.devices()) return cudaErrorInvalidDevice;
+    std::snprintf(id, static_cast<size_t>(bytes), "FFFF:FF:%02X.0", device);
+    return cudaSuccess;
+  });
+}
+
 cudaError_t cudaGetDeviceCount(int* count) {
   return Runtime([&](Machine& machine) {
     *count = machine.devices();

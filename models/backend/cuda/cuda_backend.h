@@ -24,5 +24,8 @@ Result<std::unique_ptr<Backend>> MakeCudaBackend(const CudaOptions& options);
 // The devices that there are: "cuda:0 (NVIDIA H100 80GB HBM3, 80 GB)". FailedPrecondition says why
 // there can be none: no driver, built without CUDA.
 Result<std::vector<std::string>> ListCudaDevices();
+// Where a device is plugged in, "0000:1B:00.0", by the number that this process knows it under
+// (CUDA_VISIBLE_DEVICES renumbers them). Touches no device. FailedPrecondition as above.
+Result<std::string> CudaPciBusId(int device);
 
 }  // namespace kumo

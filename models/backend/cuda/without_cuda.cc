@@ -16,4 +16,6 @@ Result<std::unique_ptr<Backend>> MakeCudaBackend(const CudaOptions& options) {
 
 Result<std::vector<std::string>> ListCudaDevices() { return FailedPrecondition(kWhy); }
 
+Result<std::string> CudaPciBusId(int) { return FailedPrecondition(kWhy); }
+
 }  // namespace kumo
