@@ -156,6 +156,9 @@ on_gpu device_codecs 60 "$bin/device_codecs" --device "$device" --numbers "$numb
   --repetitions 7 || failed=1
 on_gpu train_speed 180 "$bin/train_speed" --device "$device" --work "$work" --repeats 5 \
   --seconds 0.4 || failed=1
+if [ "$device" = cuda ]; then
+  on_gpu resnet 180 "$bin/train_speed" --device cuda --work resnet --repeats 3 --seconds 2 || failed=1
+fi
 on_gpu blocks 120 "$python" bench/blocks.py --bin "$bin" --devices "$device" --runs 2 --seconds 2 \
   --json "$check/blocks.json" || failed=1
 on_gpu worker_killed 120 "$python" bench/chaos.py --bin "$bin" --quick --only kill:worker \

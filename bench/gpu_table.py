@@ -19,7 +19,10 @@ def results(folder):
                     entry = json.loads(line)
                 except ValueError:  # cut short
                     continue
-                found[entry["benchmark"]] = entry
+                if "results" in entry and entry["benchmark"] in found:  # in several steps
+                    found[entry["benchmark"]]["results"] += entry["results"]
+                else:
+                    found[entry["benchmark"]] = entry
     return found
 
 

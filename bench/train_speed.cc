@@ -3,7 +3,11 @@
 // the same machine. PyTorch gets the best of its settings, found first. Prints a table, then JSON.
 //
 //   KUMO_TORCH_PYTHON=/path/to/python train_speed [--work lenet,mlp] [--repeats 7] [--seconds 1]
-//                                                 [--kumo-only] [--cpu-time]
+//       [--device cpu] [--batch N] [--precision P] [--kumo-only] [--cpu-time]
+//
+// Work: lenet, mlp, convnet, and resnet: a stack of convolutions, batch normalisation and ReLU of
+// ResNet-50's shapes without its shortcuts, in bf16. Batch and precision are the work's own unless
+// they are given.
 //
 // Without a Python that has PyTorch it says so and prints Kumo's figures alone. Pin it to a core
 // (taskset -c 0); on a machine that others use too, --cpu-time measures both sides by the CPU time
@@ -42,21 +46,12 @@ double Now(bool cpu_time) {
 
 struct Work {
   const char* name;
-  const char* network;
+  model::Network network;
   int batch;
   OptimiserSettings optimiser;
   float learning_rate;
+  std::string precision = "fp32";
 };
-
-std::vector<Work> AllWork() {
-  OptimiserSettings momentum;
-  momentum.weight_decay = 1e-4f;
-  OptimiserSettings adam;
-  adam.type = "adam";
-  return {{"lenet", "mnist_lenet", 64, momentum, 0.05f},
-          {"mlp", "mnist_mlp", 100, adam, 1e-3f},
-          {"convnet", "cifar_convnet", 64, momentum, 0.01f}};
-}
 
 // Ends the process: a benchmark has nobody to report to.
 template <typename T>
@@ -71,14 +66,72 @@ void Take(const Status& status) {
   std::exit(1);
 }
 
+model::Network Zoo(const std::string& name) {
+  return Take(LoadNetwork(std::string(KUMO_ZOO) + "/" + name + ".pbtxt"));
+}
+
+// He et al. 2015, Deep Residual Learning, table 1, the column of 50 layers: four stages of blocks
+// of 1x1, 3x3 and 1x1 convolutions; a stage's first 3x3 halves the plane but for the first stage's.
+model::Network ResnetStack() {
+  model::Network network;
+  network.set_name("resnet_stack");
+  network.mutable_input()->set_channels(3);
+  network.mutable_input()->set_height(224);
+  network.mutable_input()->set_width(224);
+  const auto add = [&network](const std::string& kind) {
+    model::Layer* layer = network.add_layers();
+    layer->set_name(kind + std::to_string(network.layers_size()));
+    return layer;
+  };
+  const auto convolve = [&add](int outputs, int kernel, int stride) {
+    model::Convolution* convolution = add("conv")->mutable_convolution();
+    convolution->set_outputs(outputs);
+    convolution->set_kernel(kernel);
+    convolution->set_stride(stride);
+    convolution->set_pad(kernel / 2);
+    convolution->set_no_bias(true);
+    convolution->mutable_weight()->mutable_he_normal();
+    add("norm")->mutable_batch_normalisation();
+    add("relu")->mutable_relu();
+  };
+  convolve(64, 7, 2);
+  model::Pooling* pool = add("pool")->mutable_max_pooling();
+  pool->set_kernel(3);
+  pool->set_stride(2);
+  pool->set_pad(1);
+  const std::array<int, 4> blocks = {3, 4, 6, 3};
+  for (size_t stage = 0; stage < blocks.size(); ++stage) {
+    const int width = 64 << stage;
+    for (int block = 0; block < blocks[stage]; ++block) {
+      convolve(width, 1, 1);
+      convolve(width, 3, stage > 0 && block == 0 ? 2 : 1);
+      convolve(4 * width, 1, 1);
+    }
+  }
+  add("pool")->mutable_average_pooling()->set_kernel(7);
+  add("flatten")->mutable_flatten();
+  add("fc")->mutable_fully_connected()->set_outputs(1000);
+  add("loss")->mutable_softmax_cross_entropy();
+  return network;
+}
+
+std::vector<Work> AllWork() {
+  OptimiserSettings momentum;
+  momentum.weight_decay = 1e-4f;
+  OptimiserSettings adam;
+  adam.type = "adam";
+  return {{"lenet", Zoo("mnist_lenet"), 64, momentum, 0.05f},
+          {"mlp", Zoo("mnist_mlp"), 100, adam, 1e-3f},
+          {"convnet", Zoo("cifar_convnet"), 64, momentum, 0.01f},
+          {"resnet", ResnetStack(), 256, momentum, 0.01f, "bf16"}};
+}
+
 class Trainer {
  public:
   Trainer(const Work& work, const std::string& device)
       : work_(work),
-        backend_(Take(MakeBackend({.device = device}))),
-        net_(
-            Take(Net::Make(Take(LoadNetwork(std::string(KUMO_ZOO) + "/" + work.network + ".pbtxt")),
-                           work.batch, backend_.get()))),
+        backend_(Take(MakeBackend({.device = device, .precision = work.precision}))),
+        net_(Take(Net::Make(work.network, work.batch, backend_.get()))),
         layout_(Take(ParameterLayout::Make(net_->tensors()))),
         weights_(*backend_, layout_.size(), "weights"),
         gradients_(*backend_, layout_.size(), "gradients"),
@@ -103,6 +156,7 @@ class Trainer {
     backend_->SetStep(step);
     backend_->Repeat({work_.batch, true, nullptr}, [&] {
       net_->Train();
+      backend_->MeasureGradients(gradients_.data(), layout_.segment(Segment::kUndecayed).end);
       Optimise(Segment::kDecayed);
       Optimise(Segment::kUndecayed);
     });
@@ -140,12 +194,13 @@ class Trainer {
     for (uint8_t& pixel : pixels) pixel = static_cast<uint8_t>(rng.NextBelow(256));
     std::vector<uint8_t> classes(static_cast<size_t>(samples));
     for (uint8_t& label : classes) label = static_cast<uint8_t>(rng.NextBelow(10));
-    kept_ = backend_->KeepSamples(net_->input(), pixels, classes, 1 / 255.0f);
+    kept_ = backend_->KeepSamples(net_->input(), pixels, classes, 1 / 255.0f, 0);
     // Several minibatches, so that the input is not always in the cache.
     for (int b = 0; b < 8; ++b) {
       std::vector<int64_t> indices(work_.batch);
       for (int64_t& index : indices) index = static_cast<int64_t>(rng.NextBelow(samples));
       indices_.push_back(std::move(indices));
+      if (kept_) continue;
       std::vector<float> inputs(work_.batch * net_->input().size());
       for (float& x : inputs) x = rng.NextUniform();
       std::vector<int32_t> labels(work_.batch);
@@ -178,16 +233,29 @@ class Trainer {
   int64_t step_ = 0;
 };
 
+struct Arguments {
+  std::string work = "lenet,mlp";
+  std::string device = "cpu";
+  int batch = 0;          // 0: the work's own
+  std::string precision;  // empty: the work's own
+  int repeats = 7;
+  double seconds = 1;
+  bool kumo_only = false;
+  bool cpu_time = false;
+};
+
 // PyTorch: one process, which is asked line by line (train_speed.py --serve). While Kumo's turn
 // lasts it waits for the next line.
 class Torch {
  public:
-  Torch(const std::string& device, bool cpu_time) {
+  explicit Torch(const Arguments& arguments) {
     const char* python = std::getenv("KUMO_TORCH_PYTHON");
     python_ = python == nullptr ? "python3" : python;
     const std::string command = "OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 exec " + python_ + " " +
-                                KUMO_TRAIN_SPEED_PY + " --serve --device " + device +
-                                (cpu_time ? " --cpu-time" : "");
+                                KUMO_TRAIN_SPEED_PY + " --serve --device " + arguments.device +
+                                " --batch " + std::to_string(arguments.batch) +
+                                (arguments.precision.empty() ? "" : " --precision ") +
+                                arguments.precision + (arguments.cpu_time ? " --cpu-time" : "");
     std::signal(SIGPIPE, SIG_IGN);  // one that has died shows as an end of its answers
     int questions[2];
     int answers[2];
@@ -295,15 +363,6 @@ struct Outcome {
   std::vector<Rival> rivals;
 };
 
-struct Arguments {
-  std::string work = "lenet,mlp";
-  std::string device = "cpu";
-  int repeats = 7;
-  double seconds = 1;
-  bool kumo_only = false;
-  bool cpu_time = false;
-};
-
 // The best setting of each mode, of three turns: one unlucky turn must not choose PyTorch a bad
 // one.
 std::vector<Rival> ChooseRivals(const Work& work, Torch& torch, double seconds) {
@@ -399,14 +458,18 @@ Arguments Parse(int argc, char** argv) {
       arguments.work = argv[++i];
     } else if (i + 1 < argc && key == "--device") {
       arguments.device = argv[++i];
+    } else if (i + 1 < argc && key == "--batch") {
+      arguments.batch = std::max(1, std::atoi(argv[++i]));
+    } else if (i + 1 < argc && key == "--precision") {
+      arguments.precision = argv[++i];
     } else if (i + 1 < argc && key == "--repeats") {
       arguments.repeats = std::max(1, std::atoi(argv[++i]));
     } else if (i + 1 < argc && key == "--seconds") {
       arguments.seconds = std::atof(argv[++i]);
     } else {
-      std::cerr << "usage: train_speed [--work lenet,mlp,convnet] [--device cpu|cuda] [--repeats "
-                   "N] [--seconds S] "
-                   "[--kumo-only] [--cpu-time]\n";
+      std::cerr << "usage: train_speed [--work lenet,mlp,convnet,resnet] [--device cpu|cuda]\n"
+                   "                   [--batch N] [--precision fp32|bf16|fp16] [--repeats N]\n"
+                   "                   [--seconds S] [--kumo-only] [--cpu-time]\n";
       std::exit(64);
     }
   }
@@ -416,7 +479,7 @@ Arguments Parse(int argc, char** argv) {
 int Main(int argc, char** argv) {
   const Arguments arguments = Parse(argc, argv);
   std::unique_ptr<Torch> torch;
-  if (!arguments.kumo_only) torch = std::make_unique<Torch>(arguments.device, arguments.cpu_time);
+  if (!arguments.kumo_only) torch = std::make_unique<Torch>(arguments);
   const std::string torch_version = torch ? torch->Version() : "";
   if (torch && torch_version.empty()) {
     std::cout << "PyTorch: none (" << torch->python()
@@ -424,11 +487,13 @@ int Main(int argc, char** argv) {
     torch.reset();
   }
   std::vector<Outcome> outcomes;
-  for (const Work& work : AllWork()) {
+  for (Work work : AllWork()) {
     if (("," + arguments.work + ",").find("," + std::string(work.name) + ",") ==
         std::string::npos) {
       continue;
     }
+    if (arguments.batch > 0) work.batch = arguments.batch;
+    if (!arguments.precision.empty()) work.precision = arguments.precision;
     outcomes.push_back(Compare(work, torch.get(), arguments));
   }
   Print(outcomes, torch_version, arguments);

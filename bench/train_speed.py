@@ -42,15 +42,39 @@ def convnet(torch):
         nn.Linear(256, 128), nn.ReLU(), nn.Dropout(.5), nn.Linear(128, 10))
 
 
+def resnet(torch):
+    """A stack of ResNet-50's convolutions, each with batch normalisation and ReLU, no shortcuts."""
+    nn = torch.nn
+    layers, channels = [], 3
+
+    def convolve(outputs, kernel, stride):
+        nonlocal channels
+        layers.extend([nn.Conv2d(channels, outputs, kernel, stride, kernel // 2, bias=False),
+                       nn.BatchNorm2d(outputs), nn.ReLU()])
+        channels = outputs
+
+    convolve(64, 7, 2)
+    layers.append(nn.MaxPool2d(3, 2, 1))
+    for stage, blocks in enumerate([3, 4, 6, 3]):
+        for block in range(blocks):
+            convolve(64 << stage, 1, 1)
+            convolve(64 << stage, 3, 2 if stage > 0 and block == 0 else 1)
+            convolve(256 << stage, 1, 1)
+    return nn.Sequential(*layers, nn.AvgPool2d(7), nn.Flatten(), nn.Linear(2048, 1000))
+
+
 WORK = {
-    # name: (network, input shape, batch, optimiser)
-    "lenet": (lenet, (1, 28, 28), 64, "momentum"),
-    "mlp": (mlp, (1, 28, 28), 100, "adam"),
-    "convnet": (convnet, (3, 32, 32), 64, "momentum"),
+    # name: (network, input shape, batch, optimiser, precision)
+    "lenet": (lenet, (1, 28, 28), 64, "momentum", "fp32"),
+    "mlp": (mlp, (1, 28, 28), 100, "adam", "fp32"),
+    "convnet": (convnet, (3, 32, 32), 64, "momentum", "fp32"),
+    "resnet": (resnet, (3, 224, 224), 256, "momentum", "bf16"),
 }
 
 
 def settings(work, device):
+    if work == "resnet":  # a step is long enough that how it is launched does not matter
+        return ["eager,channels_last,fused", "compiled,channels_last,fused"]
     formats = ["channels_last", "contiguous"] if work != "mlp" else ["contiguous"]
     modes = ["eager"] if device == "cpu" else ["eager", "graph"]
     variants = ["fused", "foreach", "forloop"] if device == "cpu" else ["fused", "foreach"]
@@ -67,12 +91,18 @@ def make_optimiser(torch, kind, parameters, variant, graph):
     return torch.optim.SGD(parameters, lr=.05, momentum=.9, weight_decay=1e-4, **flags)
 
 
-def make_step(torch, net, optimiser, loss_of, inputs, labels, graph):
+def make_step(torch, net, optimiser, loss_of, inputs, labels, graph, precision):
     """A function that trains on minibatch i, from memory of the device."""
+    number = {"fp32": None, "bf16": torch.bfloat16, "fp16": torch.float16}[precision]
+    scaler = torch.amp.GradScaler(enabled=precision == "fp16")
+
     def step(x, y):
         optimiser.zero_grad(set_to_none=True)
-        loss_of(net(x), y).backward()
-        optimiser.step()
+        with torch.autocast(x.device.type, dtype=number, enabled=number is not None):
+            loss = loss_of(net(x), y)
+        scaler.scale(loss).backward()
+        scaler.step(optimiser)
+        scaler.update()
 
     if not graph:
         return lambda i: step(inputs[i], labels[i])
@@ -97,21 +127,26 @@ def make_step(torch, net, optimiser, loss_of, inputs, labels, graph):
 class Contender:
     """A network, its optimiser and its data, ready to be timed."""
 
-    def __init__(self, work, setting, cpu_time, device):
+    def __init__(self, work, setting, arguments):
         import torch
-        self.torch, self.cpu_time, self.device = torch, cpu_time, device
-        network, shape, self.batch, kind = WORK[work]
+        device = arguments.device
+        self.torch, self.cpu_time, self.device = torch, arguments.cpu_time, device
+        network, shape, self.batch, kind, precision = WORK[work]
+        self.batch = arguments.batch or self.batch
+        precision = arguments.precision or precision
         mode, layout, variant = setting.split(",")
         memory = torch.channels_last if layout == "channels_last" else torch.contiguous_format
         torch.manual_seed(1)
         net = network(torch).to(device=device, memory_format=memory).train()
+        if mode == "compiled":
+            net = torch.compile(net)
         optimiser = make_optimiser(torch, kind, net.parameters(), variant, mode == "graph")
         # Several minibatches, so that the input is not always in the cache.
         inputs = [torch.rand(self.batch, *shape, device=device).to(memory_format=memory)
                   for _ in range(8)]
         labels = [torch.randint(0, 10, (self.batch,), device=device) for _ in range(8)]
         self.step = make_step(torch, net, optimiser, torch.nn.CrossEntropyLoss(), inputs, labels,
-                              mode == "graph")
+                              mode == "graph", precision)
         self.run(0.3, 10)
 
     def run(self, limit_s, least=5):
@@ -146,7 +181,7 @@ def answer(line, contenders, arguments, version):
         return settings(work, arguments.device)
     setting, seconds = rest
     if (work, setting) not in contenders:
-        contenders[work, setting] = Contender(work, setting, arguments.cpu_time, arguments.device)
+        contenders[work, setting] = Contender(work, setting, arguments)
     contender = contenders[work, setting]
     contender.run(0.1)  # the others' turns have driven it out of the caches
     return {"samples_per_s": contender.run(float(seconds)), "setting": setting, "torch": version}
@@ -170,6 +205,9 @@ def main():
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
+    parser.add_argument("--batch", type=int, default=0, help="0: the work's own")
+    parser.add_argument("--precision", choices=["fp32", "bf16", "fp16"],
+                        help="of activations; default: the work's own")
     parser.add_argument("--cpu-time", action="store_true", help="by the process's CPU time")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--serve", action="store_true", help="do what lines of the input say")

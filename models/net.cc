@@ -240,12 +240,14 @@ void Net::Train() {
   const void* scores = Forward(pass);
   loss_->Run(batch_, scores, labels_.data(), gradients_[0].data(), sums_.data());
   Backward(pass);
+  backend_->SetPlace(nullptr);
 }
 
 void Net::Evaluate() {
   CHECK(bound_) << "Evaluate before Bind";
   const void* scores = Forward({batch_, false});
   loss_->Run(batch_, scores, labels_.data(), nullptr, sums_.data());
+  backend_->SetPlace(nullptr);
 }
 
 Result<StepResult> Net::TakeSums() {

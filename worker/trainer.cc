@@ -73,11 +73,11 @@ Status Trainer::OpenNetworkAndData() {
       Schedule::Make(experiment_.schedule, spec_.train_samples, experiment_.job.epochs));
   schedule_ = schedule;
 
+  weights_ = MakeVectors(1, "the weights");
+  gradients_ = MakeVectors(1, "the gradients");
   train_ = MakeSource(*datasets_.train, BatchOrder::kShuffled, experiment_.sync.minibatch);
   validation_ =
       MakeSource(*datasets_.validation, BatchOrder::kSequential, experiment_.evaluation.minibatch);
-  weights_ = MakeVectors(1, "the weights");
-  gradients_ = MakeVectors(1, "the gradients");
   KUMO_RETURN_IF_ERROR(backend_->Wait());
   return net_->Bind(spec_.layout, weights_.data(), gradients_.data());
 }
@@ -86,7 +86,11 @@ Trainer::Source Trainer::MakeSource(const Dataset& dataset, BatchOrder order, in
   const auto scale = static_cast<float>(experiment_.data.scale);
   Source source;
   if (const std::optional<RawSamples> raw = dataset.raw()) {
-    source.kept = backend_->KeepSamples(net_->input(), raw->pixels, raw->labels, scale);
+    // Base, evaluated weights, the optimiser's state; what all partitions may carry.
+    const int64_t vectors =
+        2 + optimiser_->slots() + int64_t{experiment_.sync.partitions} * CarriedVectors();
+    const int64_t reserve = vectors * spec_.layout.size() * static_cast<int64_t>(sizeof(float));
+    source.kept = backend_->KeepSamples(net_->input(), raw->pixels, raw->labels, scale, reserve);
   }
   source.stream = std::make_unique<BatchStream>(
       &dataset, BatchStreamOptions{.order = order,
@@ -237,7 +241,7 @@ Result<wire::Metrics> Trainer::Minibatches(const TrainAction& train, Carried* ca
     KUMO_ASSIGN_OR_RETURN(const int size, LoadNext(&train_));
     if (size == 0) break;
     backend_->SetStep(ParametersOf(train, i, *carried));
-    backend_->Repeat({size, steps, carried->optimiser.data()}, [&] {
+    backend_->Repeat({size, steps, steps ? carried->optimiser.data() : nullptr}, [&] {
       net_->Train();
       backend_->MeasureGradients(gradients_.data(), trained.size());
       if (steps) {

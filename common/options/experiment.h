@@ -44,8 +44,8 @@ struct Experiment {
     std::string file;  // text protobuf; a relative path is relative to the experiment file
     std::string device = "cpu";      // "cuda", "cuda:N"; not part of the hash
     std::string precision = "fp32";  // of activations: fp32, bf16, fp16
-    bool tf32 = false;               // on a GPU; likewise
-    bool deterministic = false;      // on a GPU; likewise
+    bool tf32 = false;               // on a GPU
+    bool deterministic = false;      // on a GPU; not part of the hash
     int threads = 1;                 // of one worker's arithmetic
     std::string initial_weights;     // a checkpoint to start from, or empty
   } network;

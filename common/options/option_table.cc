@@ -85,12 +85,12 @@ void AddNetwork(std::vector<Option>* rows) {
       "network.precision", KUMO_FIELD(network.precision), "", OneOf({"fp32", "bf16", "fp16"}),
       kResult,
       "Numbers of activations and of the products' operands. bf16 and fp16 need a GPU; weights, "
-      "their gradients and sums stay float32, and fp16 scales the loss as needed"));
+      "optimisers and sums stay float32, and fp16 scales the loss as needed"));
   rows->push_back(Row("network.threads", KUMO_FIELD(network.threads), "threads", Between(1, 1024),
                       kResult,
                       "Arithmetic threads of one worker; sums depend on it in the last bits"));
   rows->push_back(
-      Row("network.tf32", KUMO_FIELD(network.tf32), "", Any(), !kResult,
+      Row("network.tf32", KUMO_FIELD(network.tf32), "", Any(), kResult,
           "On a GPU, products of float32 numbers may be rounded to TF32: faster, with 10 "
           "bits of mantissa instead of 23"));
   rows->push_back(

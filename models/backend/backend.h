@@ -32,7 +32,8 @@
 
 namespace kumo {
 
-// Of activations, their gradients and the operands of products; everything else is float32.
+// Of activations, their gradients, the operands of products and the gradients of convolutions'
+// filters as they come out; everything else is float32.
 enum class Precision { kFp32, kBf16, kFp16 };
 
 enum class Activation { kRelu, kTanh, kSigmoid };
@@ -165,11 +166,11 @@ class Backend {
 
   // A copy of a data set, one byte a pixel and a label, so that a minibatch costs no more than its
   // indices; pixels are multiplied by `scale` when they are loaded. Null where the device reads the
-  // host's memory as fast, or has no room.
+  // host's memory as fast, or has no room that leaves `reserve` bytes to arrays that are to come.
   virtual std::unique_ptr<DeviceSamples> KeepSamples(const Shape& shape,
                                                      std::span<const uint8_t> pixels,
-                                                     std::span<const uint8_t> labels,
-                                                     float scale) = 0;
+                                                     std::span<const uint8_t> labels, float scale,
+                                                     int64_t reserve) = 0;
   // As LoadInputs, and the labels, from what KeepSamples made. Requires indices of samples there.
   virtual void LoadSamples(const DeviceSamples& samples, std::span<const int64_t> indices,
                            void* inputs, int32_t* labels) = 0;
@@ -197,8 +198,8 @@ class Backend {
   // - StepParameters::clip_norm: min(1, clip_norm / their L2 norm);
   // - the loss scale of fp16 activations, whose small gradients would be 0: losses are multiplied
   //   by it, gradients divided. It is halved when a gradient has become infinite, and that step
-  //   left out (factor 0: nothing moves); doubled after 2000 good steps (Micikevicius et al.
-  //   2018, Mixed Precision Training).
+  //   left out (factor 0: OptimiserStep moves nothing, scaled gradients are 0); doubled after 2000
+  //   good steps (Micikevicius et al. 2018, Mixed Precision Training).
   virtual void MeasureGradients(const float* gradients, int64_t n) = 0;
   // Multiplies them by the factor, where it is not 1.
   virtual void ScaleGradients(float* gradients, int64_t n) = 0;

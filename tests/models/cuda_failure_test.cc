@@ -1,5 +1,6 @@
 // What the CUDA backend makes of a GPU that fails, is full or has little room: on the simulated
 // one, which fails when it is told to.
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -112,6 +113,59 @@ TEST_F(CudaFailureTest, AFailureWhileAStepIsRecordedIsTheCallsOwn) {
   simulated_gpu::FailCall(Api::kCudnn, 2, CUDNN_STATUS_EXECUTION_FAILED);
   EXPECT_THAT(Step().message(),
               HasSubstr("CUDNN_STATUS_EXECUTION_FAILED in cudnnConvolutionForward"));
+}
+
+TEST_F(CudaFailureTest, ARecordingThatFailedLeavesTheProcessUsable) {
+  MakeNet();
+  ASSERT_TRUE(Step().ok());
+  simulated_gpu::FailCall(Api::kCudnn, 2, CUDNN_STATUS_EXECUTION_FAILED);
+  ASSERT_FALSE(Step().ok());
+  End();
+  EXPECT_EQ(simulated_gpu::BytesInUse(), 0u);
+  Start({});
+  MakeNet();
+  for (int s = 0; s < 3; ++s) EXPECT_TRUE(Step().ok());
+}
+
+TEST_F(CudaFailureTest, SixteenBitsAndTf32GoTogether) {
+  Start({}, {.precision = Precision::kBf16, .tf32 = true});
+  MakeNet();
+  for (int s = 0; s < 3; ++s) {
+    const Status status = Step();
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+}
+
+// Whichever call cuBLAS does not support: only a product that sums the bias's gradient as well can
+// be done without, and then the gradients are the same.
+TEST_F(CudaFailureTest, ABiasHasItsGradientWithoutTheEpilogueToo) {
+  const auto gradients_with_failure_at = [&](int64_t call, Status* status) {
+    Start({});
+    MakeNet();
+    if (call > 0) simulated_gpu::FailCall(Api::kCublasLt, call, CUBLAS_STATUS_NOT_SUPPORTED);
+    *status = Step();
+    std::vector<float> read(static_cast<size_t>(gradients_.size()));
+    (void)backend_->Read(gradients_.data(), read.size() * sizeof(float), read.data());
+    return read;
+  };
+  Status status;
+  const std::vector<float> expected = gradients_with_failure_at(0, &status);
+  ASSERT_TRUE(status.ok());
+  int went_well = 0;
+  int failed = 0;
+  for (int64_t call = 1; call <= 40; ++call) {
+    const std::vector<float> found = gradients_with_failure_at(call, &status);
+    if (!status.ok()) {
+      ++failed;
+      continue;
+    }
+    ++went_well;
+    for (size_t i = 0; i < found.size(); ++i) {
+      ASSERT_NEAR(found[i], expected[i], 1e-5 * (1 + std::abs(expected[i]))) << call;
+    }
+  }
+  EXPECT_EQ(failed, 39);
+  EXPECT_EQ(went_well, 1);
 }
 
 TEST_F(CudaFailureTest, ALittleMemoryIsEnoughForALittleNet) {

@@ -199,6 +199,10 @@ struct Product {
         operation.compute != CUBLAS_COMPUTE_32F_FAST_TF32) {
       return CUBLAS_STATUS_NOT_SUPPORTED;
     }
+    // The faster kinds of float32 arithmetic are for float32 operands.
+    if (operation.compute == CUBLAS_COMPUTE_32F_FAST_TF32 && a.type != CUDA_R_32F) {
+      return CUBLAS_STATUS_NOT_SUPPORTED;
+    }
     const bool known_epilogue = operation.epilogue == CUBLASLT_EPILOGUE_DEFAULT ||
                                 operation.epilogue == CUBLASLT_EPILOGUE_RELU ||
                                 operation.epilogue == CUBLASLT_EPILOGUE_BIAS ||

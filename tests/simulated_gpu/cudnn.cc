@@ -147,6 +147,10 @@ cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream) {
   });
 }
 
+void cudnnGetLastErrorString(char* message, size_t bytes) {
+  if (bytes > 0) *message = '\0';  // the status says it all
+}
+
 const char* cudnnGetErrorString(cudnnStatus_t status) {
   switch (status) {
     case CUDNN_STATUS_SUCCESS:

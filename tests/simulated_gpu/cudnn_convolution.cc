@@ -216,6 +216,37 @@ cudnnStatus_t Run(Machine& machine, cudnnHandle_t handle, const Plan& plan, Algo
   return CUDNN_STATUS_NOT_SUPPORTED;
 }
 
+// What there is, the fastest first and what does not fit last.
+template <typename Measured>
+cudnnStatus_t List(const Plan& plan, Algorithms algorithms, size_t workspace, int wanted,
+                   int* count, Measured* found) {
+  std::vector<cudnnMathType_t> maths = {CUDNN_FMA_MATH};
+  if (plan.convolution.math != CUDNN_FMA_MATH) maths.push_back(plan.convolution.math);
+  std::vector<Measured> results;
+  for (const Algorithm& algorithm : algorithms(plan)) {
+    for (const cudnnMathType_t math : maths) {
+      if (math != CUDNN_FMA_MATH && !algorithm.tensor_cores) continue;
+      Measured result{};
+      result.algo = static_cast<decltype(Measured::algo)>(algorithm.number);
+      result.mathType = math;
+      result.memory = WorkspaceOf(algorithm, math);
+      result.determinism = algorithm.repeats ? CUDNN_DETERMINISTIC : CUDNN_NON_DETERMINISTIC;
+      result.status = !algorithm.possible         ? CUDNN_STATUS_NOT_SUPPORTED
+                      : result.memory > workspace ? CUDNN_STATUS_INTERNAL_ERROR
+                                                  : CUDNN_STATUS_SUCCESS;
+      result.time =
+          result.status == CUDNN_STATUS_SUCCESS ? 1.0f + static_cast<float>(results.size()) : -1.0f;
+      results.push_back(result);
+    }
+  }
+  std::stable_partition(results.begin(), results.end(), [](const Measured& result) {
+    return result.status == CUDNN_STATUS_SUCCESS;
+  });
+  *count = std::min(wanted, static_cast<int>(results.size()));
+  std::copy_n(results.begin(), *count, found);
+  return CUDNN_STATUS_SUCCESS;
+}
+
 // Measures: waits for the stream, tries the algorithms with the descriptor's mathematics and with
 // plain FMA, and leaves rubbish in the output. Fills `found` with the fastest first and what failed
 // last.
@@ -229,31 +260,16 @@ cudnnStatus_t Find(Machine& machine, cudnnHandle_t handle, const Plan& plan, Alg
   if (stream == nullptr || handle->device != CurrentDevice()) return CUDNN_STATUS_BAD_PARAM;
   if (machine.Synchronise(stream) != cudaSuccess) return CUDNN_STATUS_EXECUTION_FAILED;
   std::memset(output, 0xFF, output_bytes);
-  std::vector<cudnnMathType_t> maths = {CUDNN_FMA_MATH};
-  if (plan.convolution.math != CUDNN_FMA_MATH) maths.push_back(plan.convolution.math);
-  std::vector<Measured> results;
-  for (const Algorithm& algorithm : algorithms(plan)) {
-    for (const cudnnMathType_t math : maths) {
-      if (math != CUDNN_FMA_MATH && !algorithm.tensor_cores) continue;
-      Measured result{};
-      result.algo = static_cast<decltype(Measured::algo)>(algorithm.number);
-      result.mathType = math;
-      result.memory = WorkspaceOf(algorithm, math);
-      result.determinism = algorithm.repeats ? CUDNN_DETERMINISTIC : CUDNN_NON_DETERMINISTIC;
-      result.status = !algorithm.possible               ? CUDNN_STATUS_NOT_SUPPORTED
-                      : result.memory > workspace.given ? CUDNN_STATUS_INTERNAL_ERROR
-                                                        : CUDNN_STATUS_SUCCESS;
-      result.time =
-          result.status == CUDNN_STATUS_SUCCESS ? 1.0f + static_cast<float>(results.size()) : -1.0f;
-      results.push_back(result);
-    }
-  }
-  std::stable_partition(results.begin(), results.end(), [](const Measured& result) {
-    return result.status == CUDNN_STATUS_SUCCESS;
-  });
-  *count = std::min(wanted, static_cast<int>(results.size()));
-  std::copy_n(results.begin(), *count, found);
-  return CUDNN_STATUS_SUCCESS;
+  return List(plan, algorithms, workspace.given, wanted, count, found);
+}
+
+// Guesses without measuring: as if there were room for every algorithm.
+template <typename Measured>
+cudnnStatus_t Guess(const Plan& plan, Algorithms algorithms, int wanted, int* count,
+                    Measured* found) {
+  if (wanted < 1 || count == nullptr || found == nullptr) return CUDNN_STATUS_BAD_PARAM;
+  if (const cudnnStatus_t status = plan.Check(); status != CUDNN_STATUS_SUCCESS) return status;
+  return List(plan, algorithms, SIZE_MAX, wanted, count, found);
 }
 
 cudnnStatus_t WorkspaceSize(const Plan& plan, Algorithms algorithms, int number, size_t* bytes) {
@@ -292,6 +308,17 @@ cudnnStatus_t cudnnFindConvolutionForwardAlgorithmEx(
                        y_descriptor->tensor};
     return Find(machine, handle, plan, Forward, {workspace, workspace_bytes}, y, plan.y.bytes(),
                 wanted, count, found);
+  });
+}
+
+cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(
+    cudnnHandle_t, cudnnTensorDescriptor_t x_descriptor, cudnnFilterDescriptor_t w_descriptor,
+    cudnnConvolutionDescriptor_t convolution, cudnnTensorDescriptor_t y_descriptor, int wanted,
+    int* count, cudnnConvolutionFwdAlgoPerf_t* found) {
+  return CudnnCall([&](Machine&) {
+    const Plan plan = {*convolution, x_descriptor->tensor, w_descriptor->tensor,
+                       y_descriptor->tensor};
+    return Guess(plan, Forward, wanted, count, found);
   });
 }
 
@@ -335,6 +362,17 @@ cudnnStatus_t cudnnFindConvolutionBackwardDataAlgorithmEx(
   });
 }
 
+cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithm_v7(
+    cudnnHandle_t, cudnnFilterDescriptor_t w_descriptor, cudnnTensorDescriptor_t dy_descriptor,
+    cudnnConvolutionDescriptor_t convolution, cudnnTensorDescriptor_t dx_descriptor, int wanted,
+    int* count, cudnnConvolutionBwdDataAlgoPerf_t* found) {
+  return CudnnCall([&](Machine&) {
+    const Plan plan = {*convolution, dx_descriptor->tensor, w_descriptor->tensor,
+                       dy_descriptor->tensor};
+    return Guess(plan, BackwardData, wanted, count, found);
+  });
+}
+
 cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t handle, const void* alpha,
                                            cudnnFilterDescriptor_t w_descriptor, const void* w,
                                            cudnnTensorDescriptor_t dy_descriptor, const void* dy,
@@ -373,6 +411,17 @@ cudnnStatus_t cudnnFindConvolutionBackwardFilterAlgorithmEx(
                        dy_descriptor->tensor};
     return Find(machine, handle, plan, BackwardFilter, {workspace, workspace_bytes}, dw,
                 plan.w.bytes(), wanted, count, found);
+  });
+}
+
+cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithm_v7(
+    cudnnHandle_t, cudnnTensorDescriptor_t x_descriptor, cudnnTensorDescriptor_t dy_descriptor,
+    cudnnConvolutionDescriptor_t convolution, cudnnFilterDescriptor_t dw_descriptor, int wanted,
+    int* count, cudnnConvolutionBwdFilterAlgoPerf_t* found) {
+  return CudnnCall([&](Machine&) {
+    const Plan plan = {*convolution, x_descriptor->tensor, dw_descriptor->tensor,
+                       dy_descriptor->tensor};
+    return Guess(plan, BackwardFilter, wanted, count, found);
   });
 }
 

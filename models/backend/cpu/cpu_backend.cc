@@ -55,7 +55,7 @@ class CpuBackend final : public Backend {
   Status Wait() override { return OkStatus(); }
 
   std::unique_ptr<DeviceSamples> KeepSamples(const Shape&, std::span<const uint8_t>,
-                                             std::span<const uint8_t>, float) override {
+                                             std::span<const uint8_t>, float, int64_t) override {
     return nullptr;
   }
   void LoadSamples(const DeviceSamples&, std::span<const int64_t>, void*, int32_t*) override {

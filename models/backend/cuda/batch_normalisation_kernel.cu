@@ -8,17 +8,18 @@ namespace {
 // cancels.
 template <typename T>
 struct ShiftedTerms {
+  using Constants = float;  // s
   const T* x;
   ActivationShape shape;
 
-  __device__ float Shift(int64_t channel) const {
+  __device__ float ConstantsOf(int64_t channel) const {
     return ToFloat(x[PlaceOfRow<T>(shape, 0, channel)]);
   }
   template <int kPack>
-  __device__ void Add(int64_t place, int64_t channel, Pair* sums) const {
+  __device__ void Add(const float* shifts, int64_t place, Pair* sums) const {
     const auto pack = Pack<T, kPack>::Load(x + place);
     for (int j = 0; j < kPack; ++j) {
-      const float distance = ToFloat(pack.at[j]) - Shift(channel + j);
+      const float distance = ToFloat(pack.at[j]) - shifts[j];
       sums[j].first += distance;
       sums[j].second += distance * distance;
     }
@@ -33,7 +34,7 @@ struct KeepMoments {
   __device__ void operator()(int64_t c, double sum, double squares) const {
     const auto count = static_cast<double>(terms.shape.batch * terms.shape.plane);
     const double from_shift = sum / count;
-    const auto mean = static_cast<float>(static_cast<double>(terms.Shift(c)) + from_shift);
+    const auto mean = static_cast<float>(static_cast<double>(terms.ConstantsOf(c)) + from_shift);
     const auto variance = static_cast<float>(fmax(squares / count - from_shift * from_shift, 0.0));
     const float keep = numbers.momentum;
     numbers.mean[c] = mean;
@@ -89,20 +90,27 @@ __device__ float BeforeRelu(const NormNumbers& numbers, const Line& line, float 
 // Sums of dy and of dy (x - mean).
 template <typename T>
 struct GradientTerms {
+  struct Constants {
+    Line line;
+    float mean;
+  };
   const T* x;
   const T* dy;
   NormNumbers numbers;
 
+  __device__ Constants ConstantsOf(int64_t channel) const {
+    return {Line::Of(numbers, channel), numbers.mean[channel]};
+  }
   template <int kPack>
-  __device__ void Add(int64_t place, int64_t channel, Pair* sums) const {
+  __device__ void Add(const Constants* constants, int64_t place, Pair* sums) const {
     const auto values = Pack<T, kPack>::Load(x + place);
     const auto gradients = Pack<T, kPack>::Load(dy + place);
     for (int j = 0; j < kPack; ++j) {
       const float value = ToFloat(values.at[j]);
       const float gradient =
-          BeforeRelu(numbers, Line::Of(numbers, channel + j), value, ToFloat(gradients.at[j]));
+          BeforeRelu(numbers, constants[j].line, value, ToFloat(gradients.at[j]));
       sums[j].first += gradient;
-      sums[j].second += gradient * (value - numbers.mean[channel + j]);
+      sums[j].second += gradient * (value - constants[j].mean);
     }
   }
 };

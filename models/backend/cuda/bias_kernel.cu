@@ -21,10 +21,12 @@ struct BiasAdder {
 
 template <typename T>
 struct GradientTerm {
+  struct Constants {};
   const T* gradient;
 
+  __device__ Constants ConstantsOf(int64_t) const { return {}; }
   template <int kPack>
-  __device__ void Add(int64_t place, int64_t, Pair* sums) const {
+  __device__ void Add(const Constants*, int64_t place, Pair* sums) const {
     const auto pack = Pack<T, kPack>::Load(gradient + place);
     for (int j = 0; j < kPack; ++j) sums[j].first += ToFloat(pack.at[j]);
   }

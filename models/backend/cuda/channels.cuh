@@ -134,11 +134,11 @@ __device__ inline double2 SumOfColumn(int columns, float first, float second) {
       of_threads[thread].y += of_threads[thread + distance].y;
     }
   }
-  return of_threads[thread % columns];
+  return thread < columns ? of_threads[thread] : double2{};
 }
 
-// partial[slice * channels + channel]: the sums over a slice of what terms.Add(place, channel,
-// sums) adds for the channels of a pack.
+// partial[slice * channels + channel]: the sums over a slice of what terms.Add(constants, place,
+// sums) adds for the channels of a pack; constants as in MapChannelsLast.
 template <typename T, int kPack, typename Terms>
 __global__ void PartialSums(ActivationShape shape, Tiling tiling, Terms terms, double2* partial) {
   const int thread = static_cast<int>(threadIdx.x);
@@ -147,9 +147,11 @@ __global__ void PartialSums(ActivationShape shape, Tiling tiling, Terms terms, d
   const int64_t channel = int64_t{tile * tiling.columns + thread % tiling.columns} * kPack;
   Pair sums[kPack];
   if (channel < shape.channels) {
+    typename Terms::Constants constants[kPack];
+    for (int j = 0; j < kPack; ++j) constants[j] = terms.ConstantsOf(channel + j);
     int64_t row = slice * tiling.row_step * kPerThread + thread / tiling.columns;
     for (int k = 0; k < kPerThread && row < tiling.rows; ++k, row += tiling.row_step) {
-      terms.template Add<kPack>(PlaceOfRow<T>(shape, static_cast<int>(row), channel), channel,
+      terms.template Add<kPack>(constants, PlaceOfRow<T>(shape, static_cast<int>(row), channel),
                                 sums);
     }
   }

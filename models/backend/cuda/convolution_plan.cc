@@ -38,38 +38,52 @@ void ConvolutionPlan::SetMath(cudnnMathType_t math) {
   KUMO_CUDA(engine_, cudnnSetConvolutionMathType(convolution_.get(), math));
 }
 
-Array<std::byte> ConvolutionPlan::Scratch() {
-  const auto spare = static_cast<int64_t>(engine_.FreeBytes() / 2);
-  return {engine_, std::min(kMostWorkspace, spare), "measuring convolutions"};
-}
-
-template <typename Candidate>
-auto ConvolutionPlan::Choose(const Candidate* candidates, int count)
-    -> std::optional<Choice<decltype(candidates->algo)>> {
-  for (int i = 0; i < count; ++i) {
+template <typename Candidate, typename Measure, typename Guess>
+auto ConvolutionPlan::Choose(const Measure& measure, const Guess& guess)
+    -> std::optional<Choice<decltype(Candidate::algo)>> {
+  const bool deterministic = engine_.options().deterministic;
+  Candidate candidates[kCandidates];
+  int count = 0;
+  SetMath(MathOf(engine_));
+  if (deterministic) {
+    if (!guess(&count, candidates)) return std::nullopt;
+  } else {
+    const auto spare = static_cast<int64_t>(engine_.FreeBytes() / 2);
+    const auto scratch =
+        Array<std::byte>::Try(engine_, std::min(kMostWorkspace, spare), "measuring convolutions");
+    if (!measure(scratch, &count, candidates)) return std::nullopt;
+  }
+  for (int i = 0; i < count && engine_.ok(); ++i) {
     const Candidate& candidate = candidates[i];
     if (candidate.status != CUDNN_STATUS_SUCCESS) continue;
-    if (engine_.options().deterministic && candidate.determinism != CUDNN_DETERMINISTIC) continue;
-    engine_.ReserveWorkspace(candidate.memory);
-    return Choice<decltype(candidates->algo)>{candidate.algo, candidate.mathType};
+    if (deterministic && candidate.determinism != CUDNN_DETERMINISTIC) continue;
+    if (candidate.memory > static_cast<size_t>(kMostWorkspace)) continue;
+    if (engine_.TryReserveWorkspace(candidate.memory)) {
+      return Choice<decltype(Candidate::algo)>{candidate.algo, candidate.mathType};
+    }
+    // Another process, with more room, would take it: other bits.
+    if (deterministic) engine_.ReserveWorkspace(candidate.memory);
   }
-  engine_.Remember(FailedPrecondition("cuDNN has no algorithm for " + what_));
+  engine_.Remember(FailedPrecondition("cuDNN has no algorithm for " + what_ +
+                                      ", or none that there is memory for"));
   return std::nullopt;
 }
 
 void ConvolutionPlan::Forward(const void* input, const void* filter, void* output) {
   if (!forward_) {
-    cudnnConvolutionFwdAlgoPerf_t measured[kCandidates];
-    int count = 0;
-    const Array<std::byte> scratch = Scratch();
-    SetMath(MathOf(engine_));
-    if (!KUMO_CUDA(engine_, cudnnFindConvolutionForwardAlgorithmEx(
-                                engine_.cudnn(), input_.get(), input, filter_.get(), filter,
-                                convolution_.get(), output_.get(), output, kCandidates, &count,
-                                measured, scratch.data(), scratch.size()))) {
-      return;
-    }
-    forward_ = Choose(measured, count);
+    forward_ = Choose<cudnnConvolutionFwdAlgoPerf_t>(
+        [&](const Array<std::byte>& scratch, int* count, cudnnConvolutionFwdAlgoPerf_t* found) {
+          return KUMO_CUDA(engine_, cudnnFindConvolutionForwardAlgorithmEx(
+                                        engine_.cudnn(), input_.get(), input, filter_.get(), filter,
+                                        convolution_.get(), output_.get(), output, kCandidates,
+                                        count, found, scratch.data(), scratch.size()));
+        },
+        [&](int* count, cudnnConvolutionFwdAlgoPerf_t* found) {
+          return KUMO_CUDA(engine_,
+                           cudnnGetConvolutionForwardAlgorithm_v7(
+                               engine_.cudnn(), input_.get(), filter_.get(), convolution_.get(),
+                               output_.get(), kCandidates, count, found));
+        });
     if (!forward_) return;
   }
   SetMath(forward_->math);
@@ -82,17 +96,21 @@ void ConvolutionPlan::Forward(const void* input, const void* filter, void* outpu
 void ConvolutionPlan::FilterGradient(const void* input, const void* grad_output,
                                      void* filter_gradient) {
   if (!filter_gradient_) {
-    cudnnConvolutionBwdFilterAlgoPerf_t measured[kCandidates];
-    int count = 0;
-    const Array<std::byte> scratch = Scratch();
-    SetMath(MathOf(engine_));
-    if (!KUMO_CUDA(engine_, cudnnFindConvolutionBackwardFilterAlgorithmEx(
-                                engine_.cudnn(), input_.get(), input, output_.get(), grad_output,
-                                convolution_.get(), filter_.get(), filter_gradient, kCandidates,
-                                &count, measured, scratch.data(), scratch.size()))) {
-      return;
-    }
-    filter_gradient_ = Choose(measured, count);
+    filter_gradient_ = Choose<cudnnConvolutionBwdFilterAlgoPerf_t>(
+        [&](const Array<std::byte>& scratch, int* count,
+            cudnnConvolutionBwdFilterAlgoPerf_t* found) {
+          return KUMO_CUDA(
+              engine_, cudnnFindConvolutionBackwardFilterAlgorithmEx(
+                           engine_.cudnn(), input_.get(), input, output_.get(), grad_output,
+                           convolution_.get(), filter_.get(), filter_gradient, kCandidates, count,
+                           found, scratch.data(), scratch.size()));
+        },
+        [&](int* count, cudnnConvolutionBwdFilterAlgoPerf_t* found) {
+          return KUMO_CUDA(engine_,
+                           cudnnGetConvolutionBackwardFilterAlgorithm_v7(
+                               engine_.cudnn(), input_.get(), output_.get(), convolution_.get(),
+                               filter_.get(), kCandidates, count, found));
+        });
     if (!filter_gradient_) return;
   }
   SetMath(filter_gradient_->math);
@@ -104,17 +122,19 @@ void ConvolutionPlan::FilterGradient(const void* input, const void* grad_output,
 
 void ConvolutionPlan::InputGradient(const void* filter, const void* grad_output, void* grad_input) {
   if (!input_gradient_) {
-    cudnnConvolutionBwdDataAlgoPerf_t measured[kCandidates];
-    int count = 0;
-    const Array<std::byte> scratch = Scratch();
-    SetMath(MathOf(engine_));
-    if (!KUMO_CUDA(engine_, cudnnFindConvolutionBackwardDataAlgorithmEx(
-                                engine_.cudnn(), filter_.get(), filter, output_.get(), grad_output,
-                                convolution_.get(), input_.get(), grad_input, kCandidates, &count,
-                                measured, scratch.data(), scratch.size()))) {
-      return;
-    }
-    input_gradient_ = Choose(measured, count);
+    input_gradient_ = Choose<cudnnConvolutionBwdDataAlgoPerf_t>(
+        [&](const Array<std::byte>& scratch, int* count, cudnnConvolutionBwdDataAlgoPerf_t* found) {
+          return KUMO_CUDA(engine_, cudnnFindConvolutionBackwardDataAlgorithmEx(
+                                        engine_.cudnn(), filter_.get(), filter, output_.get(),
+                                        grad_output, convolution_.get(), input_.get(), grad_input,
+                                        kCandidates, count, found, scratch.data(), scratch.size()));
+        },
+        [&](int* count, cudnnConvolutionBwdDataAlgoPerf_t* found) {
+          return KUMO_CUDA(engine_,
+                           cudnnGetConvolutionBackwardDataAlgorithm_v7(
+                               engine_.cudnn(), filter_.get(), output_.get(), convolution_.get(),
+                               input_.get(), kCandidates, count, found));
+        });
     if (!input_gradient_) return;
   }
   SetMath(input_gradient_->math);

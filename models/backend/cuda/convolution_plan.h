@@ -1,6 +1,8 @@
 // One convolution by cuDNN for one batch size: descriptors, and for forward, the gradient of the
-// input and that of the filter the fastest algorithm, found once by measuring all that there are on
-// the arrays of the first pass. So that pass is the one that must not be recorded.
+// input and that of the filter an algorithm. The fastest is found once by measuring all that there
+// are on the arrays of the first pass, so that pass is the one that must not be recorded. Where the
+// same bits are wanted each time, in each process, nothing is measured: cuDNN's own guess is taken,
+// which depends on the shapes and the kind of GPU alone.
 //
 // The filter is outputs x channels x kernel, or, with 16-bit activations, outputs x kernel x
 // channels in their number type.
@@ -27,23 +29,21 @@ class ConvolutionPlan {
   using ConvolutionDescriptor =
       Handle<cudnnConvolutionDescriptor_t, cudnnDestroyConvolutionDescriptor>;
 
-  // Memory for what is measured, which may be more than what is chosen wants.
-  Array<std::byte> Scratch();
   // An algorithm goes with the arithmetic that it was measured with.
   template <typename Algorithm>
   struct Choice {
     Algorithm algorithm;
     cudnnMathType_t math;
   };
-  // The first of `count` candidates, fastest first, that ran and, where that is wanted, gives the
-  // same bits each time.
-  template <typename Candidate>
-  auto Choose(const Candidate* candidates, int count)
-      -> std::optional<Choice<decltype(candidates->algo)>>;
+  // One of the candidates that `measure`, given scratch memory, or `guess` name, the best first;
+  // each returns whether cuDNN could say. None when something has failed.
+  template <typename Candidate, typename Measure, typename Guess>
+  auto Choose(const Measure& measure, const Guess& guess)
+      -> std::optional<Choice<decltype(Candidate::algo)>>;
   void SetMath(cudnnMathType_t math);
 
   static constexpr int64_t kMostWorkspace = int64_t{512} << 20;
-  static constexpr int kCandidates = 8;
+  static constexpr int kCandidates = 24;  // algorithms times arithmetics
 
   Engine& engine_;
   std::string what_;  // for errors

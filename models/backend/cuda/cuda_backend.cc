@@ -39,8 +39,8 @@ class CudaSamples final : public DeviceSamples {
   CudaSamples(Engine& engine, const Shape& sample, int64_t samples, float pixel_scale)
       : shape(sample),
         scale(pixel_scale),
-        pixels(engine, samples * shape.size(), "the data set"),
-        labels(engine, samples, "the data set's labels") {}
+        pixels(Array<uint8_t>::Try(engine, samples * sample.size(), "the data set")),
+        labels(Array<uint8_t>::Try(engine, samples, "the data set's labels")) {}
   int64_t bytes() const override { return pixels.bytes() + labels.bytes(); }
 
   const Shape shape;
@@ -53,7 +53,7 @@ class CudaBackend final : public Backend {
  public:
   explicit CudaBackend(std::unique_ptr<Engine> engine)
       : engine_(std::move(engine)), staging_(*engine_, pool_), inputs_(*engine_, pool_) {}
-  ~CudaBackend() override { (void)engine_->Wait(); }
+  ~CudaBackend() override { engine_->Drain(); }
 
   std::string name() const override {
     return "cuda:" + std::to_string(engine_->options().device) + " (" + engine_->device_name() +
@@ -66,18 +66,24 @@ class CudaBackend final : public Backend {
     engine_->Remember(memory.status());
     return nullptr;
   }
-  void Free(void* memory) override { engine_->Free(memory); }
+  void Free(void* memory) override {
+    engine_->Free(memory);
+    std::erase_if(recorded_, [memory](const auto& entry) { return entry.first.state == memory; });
+  }
   void Write(const void* from, size_t bytes, void* to) override { staging_.Write(from, bytes, to); }
   Status Read(const void* from, size_t bytes, void* to) override {
+    if (bytes == 0) return engine_->Wait();
     KUMO_CUDA(*engine_,
               cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, engine_->stream()));
     return engine_->Wait();
   }
   void Copy(const void* from, size_t bytes, void* to) override {
+    if (bytes == 0) return;
     KUMO_CUDA(*engine_,
               cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, engine_->stream()));
   }
   void Zero(void* memory, size_t bytes) override {
+    if (bytes == 0) return;
     KUMO_CUDA(*engine_, cudaMemsetAsync(memory, 0, bytes, engine_->stream()));
   }
   Status Wait() override {
@@ -88,13 +94,14 @@ class CudaBackend final : public Backend {
   }
 
   std::unique_ptr<DeviceSamples> KeepSamples(const Shape& shape, std::span<const uint8_t> pixels,
-                                             std::span<const uint8_t> labels,
-                                             float scale) override {
-    // Room is left for what is allocated later: partitions that come, the libraries' workspace.
-    if (engine_->FreeBytes() / 2 < pixels.size() + labels.size()) return nullptr;
+                                             std::span<const uint8_t> labels, float scale,
+                                             int64_t reserve) override {
+    // As much again is left to the libraries' workspace.
+    const size_t bytes = pixels.size() + labels.size();
+    if (engine_->FreeBytes() / 2 < bytes + static_cast<size_t>(reserve)) return nullptr;
     auto samples =
         std::make_unique<CudaSamples>(*engine_, shape, static_cast<int64_t>(labels.size()), scale);
-    if (!engine_->ok()) return nullptr;
+    if (samples->pixels.size() == 0 || samples->labels.size() == 0) return nullptr;
     Write(pixels.data(), pixels.size(), samples->pixels.data());
     Write(labels.data(), labels.size(), samples->labels.data());
     return samples;
@@ -260,6 +267,7 @@ std::byte* CudaBackend::Packed(size_t bytes) {
 }
 
 std::shared_ptr<std::byte> CudaBackend::MakeCode(size_t bytes) {
+  if (!engine_->Ready()) return nullptr;
   std::shared_ptr<std::byte> code = pool_.Take(bytes);
   if (!code)
     engine_->Remember(ResourceExhausted("no host memory could be pinned for contributions"));
@@ -311,7 +319,9 @@ void CudaBackend::Record(const std::function<void()>& work, GraphExec* graph) {
     return;
   }
   work();
-  KUMO_CUDA(*engine_, cudaStreamEndCapture(engine_->stream(), captured.receive()));
+  // Whatever has failed: a stream that is left capturing takes no other call.
+  const cudaError_t ended = cudaStreamEndCapture(engine_->stream(), captured.receive());
+  if (!engine_->Check(ended, "cudaStreamEndCapture", __FILE__, __LINE__)) return;
   KUMO_CUDA(*engine_, cudaGraphInstantiate(graph->receive(), captured.get(), 0));
 }
 

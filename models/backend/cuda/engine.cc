@@ -64,33 +64,52 @@ bool Engine::Enter() {
   return true;
 }
 
-Result<void*> Engine::Allocate(size_t bytes, const std::string& what) {
-  if (!Ready()) return failure_;
+void* Engine::TryAllocate(size_t bytes, const std::string& what) {
+  if (bytes == 0 || !Ready()) return nullptr;
   void* memory = nullptr;
-  if (bytes == 0) return memory;
   const cudaError_t code = cudaMalloc(&memory, bytes);
   if (code == cudaErrorMemoryAllocation) {
     (void)cudaGetLastError();  // it does not stick
-    size_t free = 0;
-    size_t total = 0;
-    (void)cudaMemGetInfo(&free, &total);
-    return ResourceExhausted(what + " need " + Megabytes(static_cast<int64_t>(bytes)) +
-                             " on cuda:" + std::to_string(options_.device) + " (" + device_name_ +
-                             "), which has " + Megabytes(static_cast<int64_t>(free)) + " of " +
-                             Megabytes(static_cast<int64_t>(total)) + " free; this process uses " +
-                             ledger_.Describe(4) +
-                             ". Smaller sync.minibatch and evaluation.minibatch need less");
+    return nullptr;
   }
-  if (!Check(code, "cudaMalloc", __FILE__, __LINE__)) return failure_;
+  if (!Check(code, "cudaMalloc", __FILE__, __LINE__)) return nullptr;
   ledger_.Add(memory, static_cast<int64_t>(bytes), what);
-  KUMO_CUDA(*this, cudaMemsetAsync(memory, 0, bytes, stream_.get()));
   return memory;
+}
+
+Result<void*> Engine::Allocate(size_t bytes, const std::string& what) {
+  KUMO_RETURN_IF_ERROR(failure_);
+  void* const memory = TryAllocate(bytes, what);
+  if (memory != nullptr) {
+    KUMO_CUDA(*this, cudaMemsetAsync(memory, 0, bytes, stream_.get()));
+    return memory;
+  }
+  KUMO_RETURN_IF_ERROR(failure_);
+  if (bytes == 0) return memory;
+  return NoRoom(bytes, what);
+}
+
+Status Engine::NoRoom(size_t bytes, const std::string& what) const {
+  size_t free = 0;
+  size_t total = 0;
+  (void)cudaMemGetInfo(&free, &total);
+  return ResourceExhausted(what + " need " + Megabytes(static_cast<int64_t>(bytes)) +
+                           " on cuda:" + std::to_string(options_.device) + " (" + device_name_ +
+                           "), which has " + Megabytes(static_cast<int64_t>(free)) + " of " +
+                           Megabytes(static_cast<int64_t>(total)) + " free; this process uses " +
+                           ledger_.Describe(4) +
+                           ". Smaller sync.minibatch and evaluation.minibatch need less");
 }
 
 void Engine::Free(void* memory) {
   if (memory == nullptr) return;
+  Drain();
   ledger_.Remove(memory);
-  (void)cudaFree(memory);  // waits for what is queued
+  (void)cudaFree(memory);
+}
+
+void Engine::Drain() {
+  if (Enter()) (void)cudaStreamSynchronize(stream_.get());
 }
 
 size_t Engine::FreeBytes() {
@@ -101,16 +120,24 @@ size_t Engine::FreeBytes() {
 
 void Engine::SetStep(const StepBlock& step) { KUMO_CUDA(*this, StoreStep(launch(), step, step_)); }
 
-void Engine::ReserveWorkspace(size_t bytes) {
-  if (bytes <= workspace_bytes_) return;
-  const Result<void*> larger = Allocate(bytes, "the libraries' workspace");
-  if (!larger.ok()) {
-    Remember(larger.status());
-    return;
-  }
+bool Engine::TryReserveWorkspace(size_t bytes) {
+  if (bytes <= workspace_bytes_) return ok();
+  const std::string what = "the libraries' workspace";
+  // The old one goes first: the new one may need its room.
   Free(workspace_);
-  workspace_ = *larger;
-  workspace_bytes_ = bytes;
+  workspace_ = TryAllocate(bytes, what);
+  const bool reserved = workspace_ != nullptr;
+  if (reserved) {
+    workspace_bytes_ = bytes;
+  } else if (workspace_bytes_ > 0) {
+    workspace_ = TryAllocate(workspace_bytes_, what);
+    if (workspace_ == nullptr) Remember(NoRoom(workspace_bytes_, what));
+  }
+  return reserved;
+}
+
+void Engine::ReserveWorkspace(size_t bytes) {
+  if (ok() && !TryReserveWorkspace(bytes)) Remember(NoRoom(bytes, "the libraries' workspace"));
 }
 
 bool Engine::Fail(const char* library, const char* problem, const char* call, const char* file,
@@ -128,7 +155,12 @@ bool Engine::Check(cudaError_t code, const char* call, const char* file, int lin
 }
 
 bool Engine::Check(cudnnStatus_t code, const char* call, const char* file, int line) {
-  return code == CUDNN_STATUS_SUCCESS || Fail("cuDNN", cudnnGetErrorString(code), call, file, line);
+  if (code == CUDNN_STATUS_SUCCESS) return true;
+  char why[256] = "";
+  cudnnGetLastErrorString(why, sizeof(why));
+  const std::string problem =
+      std::string(cudnnGetErrorString(code)) + (*why == 0 ? "" : ": ") + why;
+  return Fail("cuDNN", problem.c_str(), call, file, line);
 }
 
 bool Engine::Check(cublasStatus_t code, const char* call, const char* file, int line) {

@@ -57,6 +57,9 @@ class Engine {
   // Device memory, zeroed, aligned to 256 bytes. ResourceExhausted names `what` asked, for how
   // much, and how much the device has free.
   Result<void*> Allocate(size_t bytes, const std::string& what);
+  // The same, but where there is not enough null and no failure; and it holds rubbish.
+  void* TryAllocate(size_t bytes, const std::string& what);
+  // When nothing uses it any more: waits for what is queued.
   void Free(void* memory);
   const MemoryLedger& ledger() const { return ledger_; }
   // What the device has left; 0 when it does not say.
@@ -64,6 +67,8 @@ class Engine {
 
   // One workspace for all: ops run one after the other. Grows only before the first step.
   void ReserveWorkspace(size_t bytes);
+  // Whether there is room for it.
+  bool TryReserveWorkspace(size_t bytes);
   void* workspace() const { return workspace_; }
   size_t workspace_bytes() const { return workspace_bytes_; }
 
@@ -85,6 +90,8 @@ class Engine {
   bool Check(cudaError_t code, const char* call, const char* file, int line);
   bool Check(cudnnStatus_t code, const char* call, const char* file, int line);
   bool Check(cublasStatus_t code, const char* call, const char* file, int line);
+  // Until nothing is queued any more, whatever became of it.
+  void Drain();
   // Until everything queued is done; the first failure.
   Status Wait();
 
@@ -94,6 +101,7 @@ class Engine {
   Engine() = default;
   Status Open();
   bool Enter();
+  Status NoRoom(size_t bytes, const std::string& what) const;
   bool Fail(const char* library, const char* problem, const char* call, const char* file, int line);
 
   CudaOptions options_;
@@ -125,6 +133,14 @@ class Array {
     }
     data_ = static_cast<T*>(*memory);
     size_ = size;
+  }
+  // Rubbish at the start, and empty without a failure where there is not enough memory.
+  static Array Try(Engine& engine, int64_t size, const std::string& what) {
+    Array array;
+    array.engine_ = &engine;
+    array.data_ = static_cast<T*>(engine.TryAllocate(static_cast<size_t>(size) * sizeof(T), what));
+    array.size_ = array.data_ != nullptr ? size : 0;
+    return array;
   }
   Array(Array&& other) noexcept
       : engine_(other.engine_),

@@ -2,8 +2,9 @@
 // activations are [inputs][batch], the weight [inputs][outputs].
 //
 // With 16-bit activations the products read a 16-bit copy of weight and bias, made anew for each
-// minibatch; gradients of both come out in float32. A ReLU may be part of the op: of the product's
-// epilogue in Forward, a pass over the outputs' gradients in Backward.
+// minibatch; gradients of both come out in float32. Not every combination of types has a product
+// that also sums the bias's gradient; else our own kernel does. A ReLU may be part of the op: of
+// the product's epilogue in Forward, a pass over the outputs' gradients in Backward.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -32,6 +33,8 @@ class FullyConnected final : public Op {
  public:
   FullyConnected(Engine& engine, const FullyConnectedSpec& spec, int max_batch)
       : engine_(engine), spec_(spec), type_(TypeOf(engine.precision())) {
+    if (spec.bias)
+      engine.ReserveWorkspace(ChannelScratch(engine.ShapeOf({spec.outputs}, max_batch)));
     CHECK(!spec.activation || spec.activation == Activation::kRelu);
     if (spec.activation) {
       grad_product_ = Array<std::byte>(engine, engine.ActivationBytes({spec.outputs}, max_batch),
@@ -93,8 +96,21 @@ class FullyConnected final : public Op {
       if (spec_.bias) shape.epilogue = CUBLASLT_EPILOGUE_BGRADB;
       shape.operands = type_;
       products.weights = MatrixProduct(engine_, shape, weights);
+      products.sums_bias = static_cast<bool>(products.weights);
+      if (!products.sums_bias && spec_.bias) {
+        shape.epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+        products.weights =
+            MatrixProduct(engine_, shape, {input, grad_output, weight_gradient_, nullptr});
+      }
     }
-    products.weights.Run(engine_, weights);
+    if (products.sums_bias || !spec_.bias) {
+      products.weights.Run(engine_, weights);
+    } else {
+      products.weights.Run(engine_, {input, grad_output, weight_gradient_, nullptr});
+      KUMO_CUDA(engine_,
+                BiasGradient(engine_.launch(), engine_.ShapeOf({spec_.outputs}, pass.batch),
+                             grad_output, engine_.workspace(), bias_gradient_));
+    }
     if (grad_input == nullptr) return;
     // The 16-bit weight is still that of Forward.
     const void* const weight = type_ == CUDA_R_32F
@@ -116,8 +132,9 @@ class FullyConnected final : public Op {
  private:
   struct Products {
     MatrixProduct forward;
-    MatrixProduct weights;  // the weight's gradient, and the bias's
-    MatrixProduct inputs;   // the input's gradient
+    MatrixProduct weights;   // the weight's gradient,
+    bool sums_bias = false;  // and the bias's
+    MatrixProduct inputs;    // the input's gradient
   };
 
   cublasLtEpilogue_t Epilogue() const {
@@ -137,7 +154,8 @@ class FullyConnected final : public Op {
   cudaDataType_t type_;  // of activations
   Array<uint16_t> narrow_weight_;
   Array<uint16_t> narrow_bias_;
-  Array<std::byte> grad_product_;     // in front of the activation
+  // In front of the activation; grad_output belongs to the net.
+  Array<std::byte> grad_product_;
   std::map<int, Products> products_;  // by batch size
   const float* weight_ = nullptr;
   const float* bias_ = nullptr;

@@ -16,8 +16,9 @@ uint32_t Alignment(const void* pointer) {
 
 }  // namespace
 
-MatrixProduct::MatrixProduct(Engine& engine, const ProductShape& shape,
-                             const ProductArrays& arrays) {
+MatrixProduct::MatrixProduct(Engine& engine, const ProductShape& shape, const ProductArrays& arrays)
+    : what_("a product of " + std::to_string(shape.rows) + "x" + std::to_string(shape.depth) +
+            " and " + std::to_string(shape.depth) + "x" + std::to_string(shape.columns)) {
   const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
     KUMO_CUDA(engine,
               cublasLtMatmulDescSetAttribute(operation_.get(), attribute, &value, sizeof(value)));
@@ -27,10 +28,10 @@ MatrixProduct::MatrixProduct(Engine& engine, const ProductShape& shape,
               cublasLtMatrixLayoutCreate(layout->receive(), type, static_cast<uint64_t>(rows),
                                          static_cast<uint64_t>(columns), rows));
   };
+  const bool tf32 = engine.options().tf32 && shape.operands == CUDA_R_32F;
   KUMO_CUDA(engine, cublasLtMatmulDescCreate(
                         operation_.receive(),
-                        engine.options().tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
-                        CUDA_R_32F));
+                        tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F));
   set(CUBLASLT_MATMUL_DESC_TRANSA, shape.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(CUBLASLT_MATMUL_DESC_TRANSB, shape.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(CUBLASLT_MATMUL_DESC_EPILOGUE, shape.epilogue);
@@ -53,20 +54,20 @@ MatrixProduct::MatrixProduct(Engine& engine, const ProductShape& shape,
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, Alignment(arrays.b));
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, Alignment(arrays.d));
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, Alignment(arrays.d));
-  cublasLtMatmulHeuristicResult_t found{};
+  // Partial sums stay in float32.
+  prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+         static_cast<uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+  if (!engine.Ready()) return;
+  cublasLtMatmulHeuristicResult_t best{};
   int count = 0;
-  if (!KUMO_CUDA(engine, cublasLtMatmulAlgoGetHeuristic(engine.cublas(), operation_.get(), a_.get(),
-                                                        b_.get(), d_.get(), d_.get(),
-                                                        preference.get(), 1, &found, &count))) {
-    return;
+  const cublasStatus_t answer =
+      cublasLtMatmulAlgoGetHeuristic(engine.cublas(), operation_.get(), a_.get(), b_.get(),
+                                     d_.get(), d_.get(), preference.get(), 1, &best, &count);
+  found_ = answer == CUBLAS_STATUS_SUCCESS && count > 0;
+  algorithm_ = best.algo;
+  if (answer != CUBLAS_STATUS_NOT_SUPPORTED) {
+    engine.Check(answer, "cublasLtMatmulAlgoGetHeuristic", __FILE__, __LINE__);
   }
-  if (count == 0) {
-    engine.Remember(FailedPrecondition(
-        "cuBLAS has no algorithm for a product of " + std::to_string(shape.rows) + "x" +
-        std::to_string(shape.depth) + " and " + std::to_string(shape.depth) + "x" +
-        std::to_string(shape.columns)));
-  }
-  algorithm_ = found.algo;
 }
 
 void MatrixProduct::SetBias(Engine& engine, const void* bias) const {
@@ -76,6 +77,7 @@ void MatrixProduct::SetBias(Engine& engine, const void* bias) const {
 }
 
 void MatrixProduct::Run(Engine& engine, const ProductArrays& arrays) const {
+  if (!found_) engine.Remember(FailedPrecondition("cuBLAS has no algorithm for " + what_));
   SetBias(engine, arrays.bias);
   const float one = 1.0f;
   const float zero = 0.0f;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "models/backend/cuda/engine.h"
 #include "models/backend/cuda/handle.h"
@@ -37,8 +38,10 @@ class MatrixProduct {
   // their alignment.
   MatrixProduct(Engine& engine, const ProductShape& shape, const ProductArrays& arrays);
 
+  // Requires a product for which there is an algorithm; else that is the engine's failure.
   void Run(Engine& engine, const ProductArrays& arrays) const;
-  explicit operator bool() const { return static_cast<bool>(operation_); }
+  // Whether it was planned and cuBLAS has an algorithm for it.
+  explicit operator bool() const { return found_; }
 
  private:
   using Operation = Handle<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>;
@@ -50,6 +53,8 @@ class MatrixProduct {
   Operation operation_;
   Layout a_, b_, d_;
   cublasLtMatmulAlgo_t algorithm_{};
+  bool found_ = false;
+  std::string what_;  // for errors
 };
 
 }  // namespace kumo::cuda

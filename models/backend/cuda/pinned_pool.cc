@@ -1,5 +1,6 @@
 #include "models/backend/cuda/pinned_pool.h"
 
+#include <algorithm>
 #include <bit>
 #include <map>
 
@@ -9,7 +10,7 @@
 
 namespace kumo::cuda {
 
-// Free blocks by their size, a power of two.
+// Free blocks by their size: a power of two, or whole MiB.
 class PinnedPool::Blocks {
  public:
   ~Blocks() {
@@ -47,7 +48,9 @@ PinnedPool::PinnedPool() : blocks_(std::make_shared<Blocks>()) {}
 
 std::shared_ptr<std::byte> PinnedPool::Take(size_t bytes) {
   constexpr size_t kLeast = 64;
-  const size_t size = std::bit_ceil(bytes < kLeast ? kLeast : bytes);
+  constexpr size_t kStep = size_t{1} << 20;
+  const size_t size =
+      bytes > kStep ? (bytes + kStep - 1) / kStep * kStep : std::bit_ceil(std::max(bytes, kLeast));
   std::byte* const block = blocks_->Take(size);
   if (block == nullptr) return nullptr;
   return {block, [blocks = blocks_, size](std::byte* taken) { blocks->Give(size, taken); }};

@@ -31,7 +31,7 @@ class Pooling {
   std::map<int, Tensors> tensors_;  // by batch size
 };
 
-// The first of equal maxima gets the gradient, as on the CPU.
+// One of equal maxima gets the gradient, the same one each time.
 inline constexpr cudnnPoolingMode_t kMaxPooling = CUDNN_POOLING_MAX_DETERMINISTIC;
 // Padding does not count.
 inline constexpr cudnnPoolingMode_t kAveragePooling = CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING;

@@ -6,6 +6,7 @@
 namespace kumo::cuda {
 
 Staging::Slot* Staging::Next() {
+  if (!engine_.Ready()) return nullptr;
   Slot& slot = slots_[next_];
   next_ = (next_ + 1) % slots_.size();
   if (slot.memory) {
@@ -34,7 +35,12 @@ void Staging::Write(const void* from, size_t bytes, void* to) {
   }
 }
 
+InputBuffers::~InputBuffers() {
+  if (stream_) (void)cudaStreamSynchronize(stream_.get());
+}
+
 bool InputBuffers::Prepare(Slot* slot, size_t bytes) {
+  if (!engine_.Ready()) return false;
   if (!stream_) {
     KUMO_CUDA(engine_, cudaStreamCreateWithFlags(stream_.receive(), cudaStreamNonBlocking));
   }

@@ -42,6 +42,7 @@ class Staging {
 class InputBuffers {
  public:
   InputBuffers(Engine& engine, PinnedPool& pool) : engine_(engine), pool_(pool) {}
+  ~InputBuffers();
 
   // Where on the device `bytes` from the host will be for work that the engine's stream is given
   // from now on, until Done. Null when something has failed.

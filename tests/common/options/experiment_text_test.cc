@@ -13,7 +13,7 @@ bool Change(const Option& option, Experiment* experiment) {
   const std::string before = option.write(*experiment);
   for (const char* text :
        {"3", "2", "0.25", "true", "false", "adam", "cosine", "sample", "cntk", "average",
-        "gradient", "1bit", "fp16", "never", "exact", "tcp://127.0.0.1:1", "other"}) {
+        "gradient", "1bit", "fp16", "never", "exact", "tcp://127.0.0.1:1", "cuda", "other"}) {
     if (option.read(text, experiment).ok() && option.write(*experiment) != before) return true;
   }
   return false;
@@ -23,7 +23,7 @@ TEST(ExperimentHash, ChangesWithEveryResultSettingAndWithNoOther) {
   const OptionTable table;
   for (const Option& option : table.options()) {
     Experiment changed;
-    // One format and one device so far.
+    // One format so far.
     if (option.allowed.values.size() == 1) continue;
     ASSERT_TRUE(Change(option, &changed)) << option.key;
     EXPECT_EQ(ExperimentHash(changed) != ExperimentHash(Experiment()), option.result) << option.key;
