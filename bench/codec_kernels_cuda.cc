@@ -26,16 +26,22 @@ class CudaCodecKernels final : public CodecKernels {
     Allocate(numbers.size_bytes(), &to_);
     Allocate(numbers.size_bytes() + 4096, &code_);  // no code is longer
     Allocate(sizeof(unsigned long long), &first_bad_);
+    Allocate(2 * sizeof(cuda::EncodeJob), &jobs_);
     if (!status_.ok()) return;
     Check(cudaMemcpy(x_.get(), numbers.data(), numbers.size_bytes(), cudaMemcpyHostToDevice));
     Check(cudaMemset(residual_.get(), 0, numbers.size_bytes()));
     Check(cudaMemset(first_bad_.get(), 0xFF, sizeof(unsigned long long)));
+    const cuda::EncodeJob jobs[] = {
+        {x_.get(), nullptr, nullptr, n_, code_.get(), first_bad_.get(), 0},
+        {x_.get(), nullptr, residual_.get(), n_, code_.get(), first_bad_.get(), 0}};
+    Check(cudaMemcpy(jobs_.get(), jobs, sizeof(jobs), cudaMemcpyHostToDevice));
   }
 
   void Encode(const Codec& codec, bool feedback) override {
     if (!status_.ok()) return;
-    Check(cuda::Encode(launch_, codec.id(), x_.get(), nullptr, feedback ? residual_.get() : nullptr,
-                       n_, code_.get(), first_bad_.get()));
+    constexpr auto kBucket = static_cast<int64_t>(Codec::kBucket);
+    Check(cuda::Encode(launch_, codec.id(), jobs_.get() + (feedback ? 1 : 0), 1,
+                       (n_ + kBucket - 1) / kBucket));
   }
   void Decode(const Codec& codec) override {
     if (status_.ok()) Check(cuda::Decode(launch_, codec.id(), code_.get(), n_, to_.get()));
@@ -65,6 +71,7 @@ class CudaCodecKernels final : public CodecKernels {
   Memory<float> to_;
   Memory<std::byte> code_;
   Memory<unsigned long long> first_bad_;
+  Memory<cuda::EncodeJob> jobs_;  // without and with error feedback
   Status status_;
 };
 

@@ -138,12 +138,12 @@ class Bench {
   }
 
   void Encode(const Codec* codec, bool feedback) {
-    Backend::Encoding encoding;
-    encoding.codec = codec;
-    encoding.x = x_.data();
-    encoding.residual = feedback ? residual_.data() : nullptr;
-    encoding.n = options_.numbers;
-    backend_->Encode(encoding, Code(codec), &first_bad_);
+    encoding_.codec = codec;
+    encoding_.x = x_.data();
+    encoding_.residual = feedback ? residual_.data() : nullptr;
+    encoding_.n = options_.numbers;
+    encoding_.code = Code(codec);
+    backend_->Encode({&encoding_, 1});
   }
   std::span<std::byte> Code(const Codec* codec) {
     return {code_.get(), codec->EncodedBytes(static_cast<size_t>(options_.numbers))};
@@ -200,7 +200,7 @@ class Bench {
   const size_t most_;  // bytes of the numbers: no code is longer
   std::shared_ptr<std::byte> code_;
   std::unique_ptr<CodecKernels> kernels_;  // null on the CPU
-  int64_t first_bad_ = -1;
+  Backend::Encoding encoding_;             // the last one
   std::vector<Row> rows_;
 };
 

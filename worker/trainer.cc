@@ -294,11 +294,13 @@ void Trainer::OptimiserStep(Carried* carried) {
 // are averaged in either mode.
 Result<std::vector<Payload>> Trainer::Encode(const TrainAction& train, Carried* carried) {
   const std::vector<Chunk>& chunks = session_->map().chunks();
-  std::vector<Payload> payloads;
-  std::vector<int64_t> first_bad(chunks.size(), -1);
+  constexpr size_t kAlign = 64;
+  std::vector<Backend::Encoding> encodings;
+  std::vector<size_t> places;
+  size_t end = 0;
   for (const Chunk& chunk : chunks) {
     const int64_t begin = chunk.range.begin;
-    Backend::Encoding encoding;
+    Backend::Encoding& encoding = encodings.emplace_back();
     encoding.codec = &session_->PushCodec(train.round, chunk.segment);
     encoding.n = chunk.range.size();
     if (train.round.mode == SyncMode::kBlock || chunk.segment == Segment::kStatistics) {
@@ -310,19 +312,26 @@ Result<std::vector<Payload>> Trainer::Encode(const TrainAction& train, Carried* 
     if (encoding.codec->lossy() && !carried->residual.empty()) {
       encoding.residual = carried->residual.data() + begin;
     }
-    const size_t bytes = encoding.codec->EncodedBytes(static_cast<size_t>(encoding.n));
-    const std::shared_ptr<std::byte> code = backend_->MakeCode(bytes);
-    const std::span<std::byte> span(code.get(), bytes);
-    backend_->Encode(encoding, span, &first_bad[chunk.index]);
-    payloads.push_back({code, span});
+    places.push_back(end);
+    end += encoding.codec->EncodedBytes(static_cast<size_t>(encoding.n));
+    end = (end + kAlign - 1) / kAlign * kAlign;
   }
+  const std::shared_ptr<std::byte> memory = backend_->MakeCode(end);
+  std::vector<Payload> payloads;
+  for (size_t i = 0; i < encodings.size(); ++i) {
+    Backend::Encoding& encoding = encodings[i];
+    encoding.code = {memory.get() + places[i],
+                     encoding.codec->EncodedBytes(static_cast<size_t>(encoding.n))};
+    payloads.push_back({memory, encoding.code});
+  }
+  backend_->Encode(encodings);
   KUMO_RETURN_IF_ERROR(backend_->Wait());
   for (const Chunk& chunk : chunks) {
-    if (first_bad[chunk.index] < 0) continue;
+    const int64_t first_bad = encodings[chunk.index].first_bad;
+    if (first_bad < 0) continue;
     return FailedPrecondition(
         "round " + std::to_string(train.round.round) + ", partition " +
-        std::to_string(train.partition) + ": tensor " +
-        TensorAt(chunk.range.begin + first_bad[chunk.index]) +
+        std::to_string(train.partition) + ": tensor " + TensorAt(chunk.range.begin + first_bad) +
         " has become infinite or not a number; a lower schedule.learning_rate usually helps");
   }
   return payloads;

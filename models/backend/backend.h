@@ -181,16 +181,19 @@ class Backend {
   virtual void Decode(const Codec& codec, std::span<const std::byte> code, int64_t n,
                       float* to) = 0;
   // Codec::Encode of x, or of x - minus where that is not null. `residual` is null where there is
-  // no error feedback. `code`, in host memory, and *first_bad, as Codec::Encode returns it, are
-  // there after Wait.
+  // no error feedback.
   struct Encoding {
     const Codec* codec = nullptr;
     const float* x = nullptr;
     const float* minus = nullptr;
     float* residual = nullptr;
     int64_t n = 0;
+    std::span<std::byte> code;  // in host memory, EncodedBytes(n) of it
+    int64_t first_bad = -1;     // what Codec::Encode returns
   };
-  virtual void Encode(const Encoding& encoding, std::span<std::byte> code, int64_t* first_bad) = 0;
+  // All of a contribution: codes and first_bad are there after Wait, until which `encodings` stay
+  // where they are. Fastest where codes lie one behind the other in memory of MakeCode.
+  virtual void Encode(std::span<Encoding> encodings) = 0;
   // Host memory that Encode writes into best; at least `bytes` long.
   virtual std::shared_ptr<std::byte> MakeCode(size_t bytes) = 0;
   // To be called when a step's n trained gradients are there: works out the factor that

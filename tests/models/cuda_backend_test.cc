@@ -102,21 +102,23 @@ TEST_F(CudaBackendTest, ManyContributionsAreCodedBeforeOneIsWaitedFor) {
   constexpr int kMany = 8;
   std::vector<std::unique_ptr<Vector>> vectors;
   std::vector<std::shared_ptr<std::byte>> codes;
-  std::vector<int64_t> first_bad(kMany, -2);
+  std::vector<Backend::Encoding> encodings(kMany);
   for (int v = 0; v < kMany; ++v) {
     const int64_t n = 1000 * (v + 1);
     vectors.push_back(std::make_unique<Vector>(*cuda_, SomeNumbers(n, static_cast<uint64_t>(v))));
     const size_t bytes = codec->EncodedBytes(static_cast<size_t>(n));
     codes.push_back(cuda_->MakeCode(bytes));
-    Backend::Encoding encoding;
+    Backend::Encoding& encoding = encodings[v];
     encoding.codec = codec;
     encoding.x = vectors[v]->data();
     encoding.n = n;
-    cuda_->Encode(encoding, {codes[v].get(), bytes}, &first_bad[v]);
+    encoding.code = {codes[v].get(), bytes};
+    encoding.first_bad = -2;
+    cuda_->Encode({&encoding, 1});
   }
   ASSERT_TRUE(cuda_->Wait().ok());
   for (int v = 0; v < kMany; ++v) {
-    EXPECT_EQ(first_bad[v], -1);
+    EXPECT_EQ(encodings[v].first_bad, -1);
     const int64_t n = 1000 * (v + 1);
     const std::vector<float> numbers = SomeNumbers(n, static_cast<uint64_t>(v));
     std::vector<float> decoded(numbers.size());
@@ -148,8 +150,10 @@ Coded EncodeOn(Backend& backend, const Codec& codec, const std::vector<float>& x
   Coded coded;
   const size_t bytes = codec.EncodedBytes(x.size());
   const std::shared_ptr<std::byte> code = backend.MakeCode(bytes);
-  backend.Encode(encoding, {code.get(), bytes}, &coded.first_bad);
+  encoding.code = {code.get(), bytes};
+  backend.Encode({&encoding, 1});
   EXPECT_TRUE(backend.Wait().ok());
+  coded.first_bad = encoding.first_bad;
   coded.code.assign(code.get(), code.get() + bytes);
   coded.residual = device_residual.Read();
   Vector decoded(backend, std::vector<float>(x.size()));
@@ -182,6 +186,47 @@ TEST_F(CudaBackendTest, CodesAndResidualsAreTheCpusBitForBit) {
         }
       }
     }
+  }
+}
+
+// Of several codecs, some without a number, some with a neighbour in host memory and some with
+// none; one has a number that is not finite, which is found in that one.
+TEST_F(CudaBackendTest, AContributionIsCodedAsItsChunksAre) {
+  constexpr size_t kRoom = size_t{1} << 20;
+  const std::vector<int64_t> sizes = {512, 1024, 0, 700, 3, 512, 0, 9000, 1, 1536, 511};
+  constexpr size_t kBroken = 7;
+  std::vector<std::unique_ptr<Vector>> vectors;
+  std::vector<std::unique_ptr<Vector>> residuals;
+  std::vector<Backend::Encoding> encodings;
+  std::vector<Coded> expected;
+  const std::shared_ptr<std::byte> memory = cuda_->MakeCode(kRoom);
+  size_t end = 0;
+  const std::span<const Codec* const> codecs = AllCodecs();
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    std::vector<float> x = SomeNumbers(sizes[i], i);
+    if (i == kBroken) x[5000] = std::numeric_limits<float>::infinity();
+    const Codec* const codec = codecs[i / 2 % codecs.size()];
+    const std::vector<float> residual =
+        codec->lossy() ? SomeNumbers(sizes[i], 100 + i) : std::vector<float>();
+    expected.push_back(EncodeOn(*cpu_, *codec, x, {}, residual));
+    vectors.push_back(std::make_unique<Vector>(*cuda_, x));
+    residuals.push_back(std::make_unique<Vector>(*cuda_, residual));
+    Backend::Encoding& encoding = encodings.emplace_back();
+    encoding.codec = codec;
+    encoding.x = vectors.back()->data();
+    encoding.residual = residual.empty() ? nullptr : residuals.back()->data();
+    encoding.n = sizes[i];
+    const size_t bytes = codec->EncodedBytes(x.size());
+    encoding.code = {memory.get() + end, bytes};
+    end += bytes + (i % 3 == 0 ? 64 : 0);
+  }
+  cuda_->Encode(encodings);
+  ASSERT_TRUE(cuda_->Wait().ok());
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    EXPECT_EQ(encodings[i].first_bad, i == kBroken ? 5000 : -1) << i;
+    if (i == kBroken) continue;
+    EXPECT_THAT(encodings[i].code, testing::ElementsAreArray(expected[i].code)) << i;
+    EXPECT_EQ(Bits(residuals[i]->Read()), Bits(expected[i].residual)) << i;
   }
 }
 

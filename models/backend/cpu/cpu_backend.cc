@@ -65,17 +65,19 @@ class CpuBackend final : public Backend {
   void Decode(const Codec& codec, std::span<const std::byte> code, int64_t n, float* to) override {
     codec.Decode(code, static_cast<size_t>(n), 0, {to, static_cast<size_t>(n)});
   }
-  void Encode(const Encoding& encoding, std::span<std::byte> code, int64_t* first_bad) override {
-    const auto n = static_cast<size_t>(encoding.n);
-    const float* x = encoding.x;
-    if (encoding.minus != nullptr) {
-      if (difference_.size() < n) difference_ = Buffer<float>(n);
-      for (size_t i = 0; i < n; ++i) difference_[i] = x[i] - encoding.minus[i];
-      x = difference_.data();
+  void Encode(std::span<Encoding> encodings) override {
+    for (Encoding& encoding : encodings) {
+      const auto n = static_cast<size_t>(encoding.n);
+      const float* x = encoding.x;
+      if (encoding.minus != nullptr) {
+        if (difference_.size() < n) difference_ = Buffer<float>(n);
+        for (size_t i = 0; i < n; ++i) difference_[i] = x[i] - encoding.minus[i];
+        x = difference_.data();
+      }
+      std::span<float> residual;
+      if (encoding.residual != nullptr) residual = {encoding.residual, n};
+      encoding.first_bad = encoding.codec->Encode({x, n}, residual, encoding.code);
     }
-    std::span<float> residual;
-    if (encoding.residual != nullptr) residual = {encoding.residual, n};
-    *first_bad = encoding.codec->Encode({x, n}, residual, code);
   }
   std::shared_ptr<std::byte> MakeCode(size_t bytes) override {
     const auto code = std::make_shared<Buffer<std::byte>>(bytes);

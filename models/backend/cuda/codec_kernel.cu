@@ -5,7 +5,6 @@
 // Encode reads x (and what is subtracted) and the residual once, and writes the residual and the
 // packed bytes once: memory bandwidth is the limit.
 #include <cfloat>
-#include <cstring>
 
 #include "models/backend/cuda/grid.cuh"
 
@@ -34,8 +33,14 @@ __device__ int CountOfLanes(int value) {
 }
 __device__ float FromLane0(float value) { return __shfl_sync(LanesMask(), value, 0, kLanes); }
 
-__device__ void StoreBytes(const void* from, int bytes, std::byte* to) {
-  memcpy(to, from, static_cast<size_t>(bytes));
+// Codes are aligned to what they consist of.
+template <typename T>
+__device__ void Put(T value, std::byte* to) {
+  *reinterpret_cast<T*>(to) = value;
+}
+template <typename T>
+__device__ T Get(const std::byte* from) {
+  return *reinterpret_cast<const T*>(from);
 }
 
 // One lane's numbers of a bucket, 0 beyond its end.
@@ -53,15 +58,11 @@ struct Fp32Format {
     for (int v = 0; v < kVectors; ++v) {
       if (!b.has(v)) continue;
       const int i = kLanes * v + b.lane;
-      StoreBytes(&b.u[v], 4, out + 4 * i);
+      Put(b.u[v], out + 4 * i);
       if (residual != nullptr) residual[i] = 0.0f;
     }
   }
-  __device__ static float Decode(const std::byte* in, int i) {
-    float x;
-    memcpy(&x, in + 4 * i, 4);
-    return x;
-  }
+  __device__ static float Decode(const std::byte* in, int i) { return Get<float>(in + 4 * i); }
 };
 
 struct Binary16 {
@@ -112,14 +113,12 @@ struct HalfFormat {
       if (!b.has(v)) continue;
       const int i = kLanes * v + b.lane;
       const uint16_t bits = Half::FromFloat(b.u[v]);
-      StoreBytes(&bits, 2, out + 2 * i);
+      Put(bits, out + 2 * i);
       if (residual != nullptr) residual[i] = b.u[v] - Half::ToFloat(bits);
     }
   }
   __device__ static float Decode(const std::byte* in, int i) {
-    uint16_t bits;
-    memcpy(&bits, in + 2 * i, 2);
-    return Half::ToFloat(bits);
+    return Half::ToFloat(Get<uint16_t>(in + 2 * i));
   }
 };
 
@@ -135,7 +134,7 @@ struct Int8Format {
     float scale = absmax < kSmallestAbsMax ? 0.0f : absmax / 127.0f;
     scale = scale < kLargestScale ? scale : kLargestScale;
     const float inverse = scale > 0.0f ? 1.0f / scale : 0.0f;
-    if (b.lane == 0) StoreBytes(&scale, 4, out);
+    if (b.lane == 0) Put(scale, out);
     for (int v = 0; v < kVectors; ++v) {
       if (!b.has(v)) continue;
       const int i = kLanes * v + b.lane;
@@ -148,9 +147,7 @@ struct Int8Format {
     }
   }
   __device__ static float Decode(const std::byte* in, int i) {
-    float scale;
-    memcpy(&scale, in, 4);
-    return static_cast<float>(static_cast<int8_t>(in[4 + i])) * scale;
+    return static_cast<float>(static_cast<int8_t>(in[4 + i])) * Get<float>(in);
   }
 };
 
@@ -176,8 +173,8 @@ struct OneBitFormat {
     }
     const Levels levels =
         Means(b, SumOfLanes(below), SumOfLanes(above), CountOfLanes(__popc(word)));
-    if (b.lane == 0) StoreBytes(&levels, kWordsAt, out);
-    StoreBytes(&word, 4, out + kWordsAt + 4 * b.lane);
+    if (b.lane == 0) Put(levels, out);
+    Put(word, out + kWordsAt + 4 * b.lane);
     if (residual == nullptr) return;
     for (int v = 0; v < kVectors; ++v) {
       if (!b.has(v)) continue;
@@ -185,10 +182,8 @@ struct OneBitFormat {
     }
   }
   __device__ static float Decode(const std::byte* in, int i) {
-    Levels levels;
-    memcpy(&levels, in, sizeof(levels));
-    uint32_t word;
-    memcpy(&word, in + kWordsAt + 4 * (i % kLanes), 4);
+    const auto levels = Get<Levels>(in);
+    const auto word = Get<uint32_t>(in + kWordsAt + 4 * (i % kLanes));
     return (word >> (i / kLanes) & 1u) != 0 ? levels.high : levels.low;
   }
 
@@ -227,16 +222,29 @@ struct OneBitFormat {
 __device__ int64_t FirstBucket() { return FirstOfThread() / kLanes; }
 __device__ int64_t BucketsOfGrid() { return ThreadsOfGrid() / kLanes; }
 
+// The job of which `bucket` is one.
+__device__ const EncodeJob& JobOf(const EncodeJob* jobs, int count, int64_t bucket) {
+  int low = 0;
+  for (int high = count; high - low > 1;) {
+    const int middle = (low + high) / 2;
+    (jobs[middle].first_bucket <= bucket ? low : high) = middle;
+  }
+  return jobs[low];
+}
+
 template <typename Format>
-__global__ void EncodeKernel(const float* __restrict__ x, const float* __restrict__ minus,
-                             float* __restrict__ residual, int64_t n, std::byte* __restrict__ out,
-                             unsigned long long* first_bad) {
+__global__ void EncodeKernel(const EncodeJob* jobs, int count, int64_t buckets) {
   constexpr int64_t kBucket = Codec::kBucket;
   LaneOfBucket b;
   b.lane = static_cast<int>(threadIdx.x % kLanes);
-  for (int64_t bucket = FirstBucket(); bucket * kBucket < n; bucket += BucketsOfGrid()) {
+  for (int64_t of_all = FirstBucket(); of_all < buckets; of_all += BucketsOfGrid()) {
+    const EncodeJob& job = JobOf(jobs, count, of_all);
+    const int64_t bucket = of_all - job.first_bucket;
+    const float* __restrict__ x = job.x;
+    const float* __restrict__ minus = job.minus;
+    float* __restrict__ residual = job.residual;
     const int64_t begin = bucket * kBucket;
-    b.count = static_cast<int>(min(kBucket, n - begin));
+    b.count = static_cast<int>(min(kBucket, job.n - begin));
     // Array after array, so that many loads are on their way at once.
     const int64_t mine = begin + b.lane;
 #pragma unroll
@@ -258,13 +266,13 @@ __global__ void EncodeKernel(const float* __restrict__ x, const float* __restric
       top = max(top, magnitude);
     }
     if (bad < kVectors) {
-      atomicMin(first_bad, static_cast<unsigned long long>(mine + kLanes * bad));
+      atomicMin(job.first_bad, static_cast<unsigned long long>(mine + kLanes * bad));
     }
     for (int width = kLanes / 2; width > 0; width /= 2) {
       top = max(top, __shfl_xor_sync(LanesMask(), top, width, kLanes));
     }
     Format::Encode(b, top, residual == nullptr ? nullptr : residual + begin,
-                   out + bucket * Format::Bytes(kBucket));
+                   job.out + bucket * Format::Bytes(kBucket));
   }
 }
 
@@ -278,11 +286,9 @@ __global__ void DecodeKernel(const std::byte* in, int64_t n, float* out) {
 }
 
 template <typename Format>
-cudaError_t LaunchEncode(const Launch& launch, const float* x, const float* minus, float* residual,
-                         int64_t n, std::byte* out, unsigned long long* first_bad) {
-  const int64_t buckets = (n + Codec::kBucket - 1) / static_cast<int64_t>(Codec::kBucket);
-  return Queue(launch, EncodeKernel<Format>, BlocksFor(launch, buckets * kLanes), x, minus,
-               residual, n, out, first_bad);
+cudaError_t LaunchEncode(const Launch& launch, const EncodeJob* jobs, int count, int64_t buckets) {
+  return Queue(launch, EncodeKernel<Format>, BlocksFor(launch, buckets * kLanes), jobs, count,
+               buckets);
 }
 
 template <typename Format>
@@ -292,19 +298,19 @@ cudaError_t LaunchDecode(const Launch& launch, const std::byte* in, int64_t n, f
 
 }  // namespace
 
-cudaError_t Encode(const Launch& launch, CodecId codec, const float* x, const float* minus,
-                   float* residual, int64_t n, std::byte* out, unsigned long long* first_bad) {
+cudaError_t Encode(const Launch& launch, CodecId codec, const EncodeJob* jobs, int count,
+                   int64_t buckets) {
   switch (codec) {
     case CodecId::kFp32:
-      return LaunchEncode<Fp32Format>(launch, x, minus, residual, n, out, first_bad);
+      return LaunchEncode<Fp32Format>(launch, jobs, count, buckets);
     case CodecId::kFp16:
-      return LaunchEncode<HalfFormat<Binary16>>(launch, x, minus, residual, n, out, first_bad);
+      return LaunchEncode<HalfFormat<Binary16>>(launch, jobs, count, buckets);
     case CodecId::kBf16:
-      return LaunchEncode<HalfFormat<BFloat16>>(launch, x, minus, residual, n, out, first_bad);
+      return LaunchEncode<HalfFormat<BFloat16>>(launch, jobs, count, buckets);
     case CodecId::kInt8:
-      return LaunchEncode<Int8Format>(launch, x, minus, residual, n, out, first_bad);
+      return LaunchEncode<Int8Format>(launch, jobs, count, buckets);
     case CodecId::kOneBit:
-      return LaunchEncode<OneBitFormat>(launch, x, minus, residual, n, out, first_bad);
+      return LaunchEncode<OneBitFormat>(launch, jobs, count, buckets);
   }
   return cudaErrorInvalidValue;
 }

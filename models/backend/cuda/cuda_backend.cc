@@ -88,7 +88,11 @@ class CudaBackend final : public Backend {
   }
   Status Wait() override {
     const Status status = engine_->Wait();
-    for (const Encoded& encoded : encoded_) *encoded.first_bad = FirstBad(*encoded.found);
+    for (const Encoded& encoded : encoded_) {
+      for (size_t i = 0; i < encoded.encodings.size(); ++i) {
+        encoded.encodings[i].first_bad = FirstBad(encoded.found()[i]);
+      }
+    }
     encoded_.clear();
     return status;
   }
@@ -124,7 +128,7 @@ class CudaBackend final : public Backend {
     Write(code.data(), code.size(), packed);
     KUMO_CUDA(*engine_, cuda::Decode(engine_->launch(), codec.id(), packed, n, to));
   }
-  void Encode(const Encoding& encoding, std::span<std::byte> code, int64_t* first_bad) override;
+  void Encode(std::span<Encoding> encodings) override;
   std::shared_ptr<std::byte> MakeCode(size_t bytes) override;
   void MeasureGradients(const float* gradients, int64_t n) override {
     const bool scales = engine_->precision() == Precision::kFp16;
@@ -224,8 +228,12 @@ class CudaBackend final : public Backend {
  private:
   // A contribution that is being encoded.
   struct Encoded {
-    std::shared_ptr<unsigned long long> found;  // pinned
-    int64_t* first_bad = nullptr;
+    std::span<Encoding> encodings;
+    std::shared_ptr<std::byte> memory;  // pinned: the first bad position of each
+
+    unsigned long long* found() const {
+      return reinterpret_cast<unsigned long long*>(memory.get());
+    }
   };
   struct Recorded {
     bool warm = false;  // it ran once: whatever is chosen or allocated at first is
@@ -243,6 +251,8 @@ class CudaBackend final : public Backend {
     return {1, 1, shape.size() * batch};
   }
   std::byte* Packed(size_t bytes);
+  void QueueEncoders(std::span<const Encoding> encodings, const std::vector<size_t>& places,
+                     std::byte* packed, unsigned long long* found);
   void Record(const std::function<void()>& work, GraphExec* graph);
 
   std::unique_ptr<Engine> engine_;
@@ -253,8 +263,9 @@ class CudaBackend final : public Backend {
   float clip_norm_ = 0;  // of the steps from now on
   std::map<StepKey, Recorded> recorded_;
   std::vector<Encoded> encoded_;
-  Array<int64_t> indices_;   // of the minibatch that is loaded
-  Array<std::byte> packed_;  // of the contribution or chunk that is being coded
+  Array<int64_t> indices_;       // of the minibatch that is loaded
+  Array<std::byte> packed_;      // of the contribution or chunk that is being coded
+  Array<cuda::EncodeJob> jobs_;  // of that contribution
 };
 
 // Work in order uses it one after the other, so it may only be replaced when nothing is queued.
@@ -274,24 +285,73 @@ std::shared_ptr<std::byte> CudaBackend::MakeCode(size_t bytes) {
   return code;
 }
 
-void CudaBackend::Encode(const Encoding& encoding, std::span<std::byte> code, int64_t* first_bad) {
-  const std::shared_ptr<std::byte> memory = MakeCode(sizeof(unsigned long long));
+// Codes lie in the device's memory as they do in the host's, so that those that are neighbours
+// there cross the bus together; in front of them the first bad positions.
+void CudaBackend::Encode(std::span<Encoding> encodings) {
+  if (encodings.empty()) return;
+  constexpr size_t kAlign = 64;
+  const size_t found_bytes = encodings.size() * sizeof(unsigned long long);
+  Encoded encoded{encodings, MakeCode(found_bytes)};
   if (!engine_->ok()) return;
-  Encoded encoded{{memory, reinterpret_cast<unsigned long long*>(memory.get())}, first_bad};
-  *encoded.found = kNone;
-  // The first bad position lies behind the code, and travels back on its own.
-  constexpr size_t kAlign = sizeof(unsigned long long);
-  const size_t at = (code.size() + kAlign - 1) / kAlign * kAlign;
-  std::byte* const packed = Packed(at + kAlign);
-  auto* const found = reinterpret_cast<unsigned long long*>(packed + at);
-  KUMO_CUDA(*engine_, cudaMemsetAsync(found, 0xFF, kAlign, engine_->stream()));
-  KUMO_CUDA(*engine_, cuda::Encode(engine_->launch(), encoding.codec->id(), encoding.x,
-                                   encoding.minus, encoding.residual, encoding.n, packed, found));
-  KUMO_CUDA(*engine_, cudaMemcpyAsync(code.data(), packed, code.size(), cudaMemcpyDeviceToHost,
-                                      engine_->stream()));
-  KUMO_CUDA(*engine_, cudaMemcpyAsync(encoded.found.get(), found, kAlign, cudaMemcpyDeviceToHost,
+  std::fill_n(encoded.found(), encodings.size(), kNone);
+
+  struct Run {
+    std::byte* to;
+    size_t place;
+    size_t bytes;
+  };
+  std::vector<Run> runs;
+  std::vector<size_t> places;
+  size_t end = found_bytes;
+  for (const Encoding& encoding : encodings) {
+    const std::span<std::byte> code = encoding.code;
+    if (runs.empty() || code.data() != runs.back().to + runs.back().bytes || end % 8 != 0) {
+      end = (end + kAlign - 1) / kAlign * kAlign;
+      runs.push_back({code.data(), end, 0});
+    }
+    places.push_back(end);
+    runs.back().bytes += code.size();
+    end += code.size();
+  }
+  std::byte* const packed = Packed(end);
+  auto* const found = reinterpret_cast<unsigned long long*>(packed);
+  KUMO_CUDA(*engine_, cudaMemsetAsync(found, 0xFF, found_bytes, engine_->stream()));
+  QueueEncoders(encodings, places, packed, found);
+  for (const Run& run : runs) {
+    KUMO_CUDA(*engine_, cudaMemcpyAsync(run.to, packed + run.place, run.bytes,
+                                        cudaMemcpyDeviceToHost, engine_->stream()));
+  }
+  KUMO_CUDA(*engine_, cudaMemcpyAsync(encoded.found(), found, found_bytes, cudaMemcpyDeviceToHost,
                                       engine_->stream()));
   encoded_.push_back(std::move(encoded));
+}
+
+// One kernel for each codec that there is.
+void CudaBackend::QueueEncoders(std::span<const Encoding> encodings,
+                                const std::vector<size_t>& places, std::byte* packed,
+                                unsigned long long* found) {
+  struct Group {
+    std::vector<cuda::EncodeJob> jobs;
+    int64_t buckets = 0;
+  };
+  std::map<CodecId, Group> groups;
+  for (size_t i = 0; i < encodings.size(); ++i) {
+    const Encoding& e = encodings[i];
+    Group& group = groups[e.codec->id()];
+    group.jobs.push_back(
+        {e.x, e.minus, e.residual, e.n, packed + places[i], found + i, group.buckets});
+    group.buckets += (e.n + int64_t{Codec::kBucket} - 1) / int64_t{Codec::kBucket};
+  }
+  if (jobs_.size() < std::ssize(encodings)) {
+    jobs_ = Array<cuda::EncodeJob>(*engine_, std::ssize(encodings), "what is to be coded");
+  }
+  cuda::EncodeJob* jobs = jobs_.data();
+  for (const auto& [codec, group] : groups) {
+    Write(group.jobs.data(), group.jobs.size() * sizeof(cuda::EncodeJob), jobs);
+    KUMO_CUDA(*engine_, cuda::Encode(engine_->launch(), codec, jobs,
+                                     static_cast<int>(group.jobs.size()), group.buckets));
+    jobs += group.jobs.size();
+  }
 }
 
 // The first time it just runs: cuDNN measures its algorithms then, and memory is allocated. The

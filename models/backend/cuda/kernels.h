@@ -119,12 +119,23 @@ cudaError_t MeasureGradients(const Launch& launch, const float* gradients, int64
 cudaError_t ScaleGradients(const Launch& launch, const StepBlock* step, int64_t n,
                            float* gradients);
 
-// --- codec_kernel.cu. common/codec/codec.h on the device, the same bits; see there. Encodes x, or
-// x - minus where that is not null; residual may be null. Where a number is not finite,
-// *first_bad becomes its position if that is less than what it held; then `out` and the residual
-// are unspecified.
-cudaError_t Encode(const Launch& launch, CodecId codec, const float* x, const float* minus,
-                   float* residual, int64_t n, std::byte* out, unsigned long long* first_bad);
+// --- codec_kernel.cu. common/codec/codec.h on the device, the same bits; see there.
+// One array to encode: x, or x - minus where that is not null; residual may be null. Where a number
+// is not finite, *first_bad becomes its position if that is less than what it held; then `out` and
+// the residual are unspecified.
+struct EncodeJob {
+  const float* x = nullptr;
+  const float* minus = nullptr;
+  float* residual = nullptr;
+  int64_t n = 0;
+  std::byte* out = nullptr;  // aligned to 8 bytes
+  unsigned long long* first_bad = nullptr;
+  int64_t first_bucket = 0;  // buckets of the jobs before it
+};
+// `jobs` in device memory, `buckets` those of all.
+cudaError_t Encode(const Launch& launch, CodecId codec, const EncodeJob* jobs, int count,
+                   int64_t buckets);
+// `in` is aligned to 8 bytes.
 cudaError_t Decode(const Launch& launch, CodecId codec, const std::byte* in, int64_t n, float* out);
 
 // --- optimiser_kernel.cu. One step of common/optimiser/, the same bits; `numbers` in device
