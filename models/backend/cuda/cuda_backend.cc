@@ -114,8 +114,9 @@ class CudaBackend final : public Backend {
                    int32_t* labels) override {
     const auto& kept = static_cast<const CudaSamples&>(samples);
     const auto batch = static_cast<int64_t>(indices.size());
-    if (indices_.size() < batch)
+    if (indices_.size() < batch) {
       indices_ = Array<int64_t>(*engine_, batch, "a minibatch's indices");
+    }
     Write(indices.data(), indices.size_bytes(), indices_.data());
     KUMO_CUDA(*engine_,
               cuda::Gather(engine_->launch(), engine_->ShapeOf(kept.shape, static_cast<int>(batch)),
@@ -280,8 +281,9 @@ std::byte* CudaBackend::Packed(size_t bytes) {
 std::shared_ptr<std::byte> CudaBackend::MakeCode(size_t bytes) {
   if (!engine_->Ready()) return nullptr;
   std::shared_ptr<std::byte> code = pool_.Take(bytes);
-  if (!code)
+  if (!code) {
     engine_->Remember(ResourceExhausted("no host memory could be pinned for contributions"));
+  }
   return code;
 }
 
