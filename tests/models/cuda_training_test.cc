@@ -195,6 +195,23 @@ TEST_F(CudaTrainingTest, GradientsOfEveryLayerAreTheCpusButForRounding) {
             1e-5);
 }
 
+// The second filter begins behind 27 numbers, the third behind 162.
+TEST_F(CudaTrainingTest, FiltersMayLieAnywhereInTheVector) {
+  const model::Network network = Parse(R"(
+      name: "odd_filters"
+      input { channels: 1 height: 9 width: 9 }
+      layers { name: "conv1" convolution { outputs: 3 kernel: 3 } }
+      layers { name: "conv2" convolution { outputs: 5 kernel: 3 } }
+      layers { name: "conv3" convolution { outputs: 4 kernel: 2 } }
+      layers { name: "fc" fully_connected { outputs: 10 } }
+      layers { name: "loss" softmax_cross_entropy {} })");
+  const Walk expected = Train(*cpu_, network, {.steps = 2});
+  const Walk found = Train(*cuda_, network, {.steps = 2});
+  for (size_t s = 0; s < 2; ++s) {
+    EXPECT_LT(Distance(found.gradients[s], expected.gradients[s]), 1e-5) << "step " << s;
+  }
+}
+
 TEST_F(CudaTrainingTest, NarrowNumbersChangeNoMoreThanTheirRounding) {
   const model::Network network = EveryLayer();
   const Walk expected = Train(*cuda_, network, {.steps = 5});

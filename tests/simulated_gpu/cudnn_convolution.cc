@@ -197,6 +197,14 @@ struct Workspace {
   size_t given = 0;
 };
 
+// A kernel may read 16 bytes at once, which faults where they do not lie on 16 bytes.
+bool Aligned(const void* x, const void* w, const void* y) {
+  return (reinterpret_cast<uintptr_t>(x) | reinterpret_cast<uintptr_t>(w) |
+          reinterpret_cast<uintptr_t>(y)) %
+             16 ==
+         0;
+}
+
 // Queues `work`, by the algorithm of that number: work(whether it repeats its bits).
 template <typename F>
 cudnnStatus_t Run(Machine& machine, cudnnHandle_t handle, const Plan& plan, Algorithms algorithms,
@@ -332,6 +340,7 @@ cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void* alpha,
   return CudnnCall([&](Machine& machine) {
     const Plan plan = {*convolution, x_descriptor->tensor, w_descriptor->tensor,
                        y_descriptor->tensor};
+    if (!Aligned(x, w, y)) return CUDNN_STATUS_BAD_PARAM;
     return Run(
         machine, handle, plan, Forward, algorithm, {workspace, workspace_bytes},
         [=, scale = Scale(alpha, beta)](bool) { Write(plan.y, Convolve(plan, x, w), scale, y); });
@@ -383,6 +392,7 @@ cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t handle, const void* alp
   return CudnnCall([&](Machine& machine) {
     const Plan plan = {*convolution, dx_descriptor->tensor, w_descriptor->tensor,
                        dy_descriptor->tensor};
+    if (!Aligned(dx, w, dy)) return CUDNN_STATUS_BAD_PARAM;
     return Run(machine, handle, plan, BackwardData, algorithm, {workspace, workspace_bytes},
                [=, scale = Scale(alpha, beta)](bool) {
                  Write(plan.x, GradientOfInput(plan, w, dy), scale, dx);
@@ -433,6 +443,7 @@ cudnnStatus_t cudnnConvolutionBackwardFilter(
   return CudnnCall([&](Machine& machine) {
     const Plan plan = {*convolution, x_descriptor->tensor, dw_descriptor->tensor,
                        dy_descriptor->tensor};
+    if (!Aligned(x, dw, dy)) return CUDNN_STATUS_BAD_PARAM;
     return Run(machine, handle, plan, BackwardFilter, algorithm, {workspace, workspace_bytes},
                [=, scale = Scale(alpha, beta)](bool repeats) {
                  const std::vector<int64_t> order = OrderOfSamples(plan.samples(), repeats);

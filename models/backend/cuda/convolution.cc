@@ -1,8 +1,10 @@
 // Convolutions by cuDNN, with the max pooling of their output where the net asks for it; biases by
 // our own kernels.
 //
-// With 16-bit activations cuDNN reads a 16-bit copy of the filter with its channels last, made anew
-// for each minibatch, and leaves such a gradient.
+// Where activations have 16 bits cuDNN reads a copy of the filter, made anew for each minibatch,
+// that has 16 bits too and its channels last, and leaves such a gradient. So it does in float32
+// where the filter does not lie on 16 bytes, which its kernels may want and a flat vector does not
+// promise.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -25,11 +27,6 @@ class Convolution final : public Op {
     if (spec.bias) {
       engine.ReserveWorkspace(ChannelScratch(engine.ShapeOf(spec.output(), max_batch)));
     }
-    if (engine.channels_last()) {
-      const int64_t size = spec.outputs * spec.input.channels * kernel();
-      narrow_filter_ = Array<uint16_t>(engine, size, "16-bit filters");
-      narrow_gradient_ = Array<uint16_t>(engine, size, "their gradients");
-    }
     if (pool) {
       pool_.emplace(engine, *pool, kMaxPooling);
       const int64_t bytes = engine.ActivationBytes(spec.output(), max_batch);
@@ -41,8 +38,8 @@ class Convolution final : public Op {
   bool reads_input() const override { return true; }
   bool reads_output() const override { return pool_.has_value(); }
   int64_t bytes() const override {
-    return convolved_.bytes() + grad_convolved_.bytes() + narrow_filter_.bytes() +
-           narrow_gradient_.bytes();
+    return convolved_.bytes() + grad_convolved_.bytes() + filter_copy_.bytes() +
+           gradient_copy_.bytes();
   }
 
   void Bind(std::span<float* const> weights, std::span<float* const> gradients) override {
@@ -51,14 +48,19 @@ class Convolution final : public Op {
     weight_gradient_ = gradients[0];
     bias_ = spec_.bias ? weights[1] : nullptr;
     bias_gradient_ = spec_.bias ? gradients[1] : nullptr;
+    copies_ = engine_.channels_last() || !IsAligned(weight_) || !IsAligned(weight_gradient_);
+    if (!copies_ || filter_copy_.size() > 0) return;
+    const int64_t bytes = filter_size() * (engine_.channels_last() ? 2 : 4);
+    filter_copy_ = Array<std::byte>(engine_, bytes, "cuDNN's copies of filters");
+    gradient_copy_ = Array<std::byte>(engine_, bytes, "their gradients");
   }
 
   void Forward(const Pass& pass, const void* input, void* output) override {
     void* const convolved = pool_ ? convolved_.data() : output;
-    if (engine_.channels_last()) {
-      const Planes planes = {spec_.outputs, spec_.input.channels, kernel()};
+    if (copies_) {
+      const Planes planes = Matrices(spec_.input.channels, kernel());
       KUMO_CUDA(engine_, Transpose(engine_.launch(), Precision::kFp32, weight_, planes,
-                                   engine_.precision(), narrow_filter_.data()));
+                                   engine_.precision(), filter_copy_.data()));
     }
     PlanFor(pass.batch).Forward(input, filter(), convolved);
     if (bias_ != nullptr) {
@@ -76,10 +78,10 @@ class Convolution final : public Op {
       gradient = grad_convolved_.data();
     }
     ConvolutionPlan& plan = PlanFor(pass.batch);
-    if (engine_.channels_last()) {
-      plan.FilterGradient(input, gradient, narrow_gradient_.data());
-      const Planes planes = {spec_.outputs, kernel(), spec_.input.channels};
-      KUMO_CUDA(engine_, Transpose(engine_.launch(), engine_.precision(), narrow_gradient_.data(),
+    if (copies_) {
+      plan.FilterGradient(input, gradient, gradient_copy_.data());
+      const Planes planes = Matrices(kernel(), spec_.input.channels);
+      KUMO_CUDA(engine_, Transpose(engine_.launch(), engine_.precision(), gradient_copy_.data(),
                                    planes, Precision::kFp32, weight_gradient_));
     } else {
       plan.FilterGradient(input, gradient, weight_gradient_);
@@ -88,15 +90,24 @@ class Convolution final : public Op {
       KUMO_CUDA(engine_, BiasGradient(engine_.launch(), engine_.ShapeOf(spec_.output(), pass.batch),
                                       gradient, engine_.workspace(), bias_gradient_));
     }
-    // The 16-bit filter is still that of Forward.
+    // The copy is still that of Forward.
     if (grad_input != nullptr) plan.InputGradient(filter(), gradient, grad_input);
   }
 
  private:
   int64_t kernel() const { return int64_t{spec_.kernel_height} * spec_.kernel_width; }
+  int64_t filter_size() const { return spec_.outputs * spec_.input.channels * kernel(); }
   const void* filter() const {
-    if (engine_.channels_last()) return narrow_filter_.data();
+    if (copies_) return filter_copy_.data();
     return weight_;
+  }
+  static bool IsAligned(const float* filter) {
+    return reinterpret_cast<uintptr_t>(filter) % 16 == 0;
+  }
+  // What is transposed between a filter, or its gradient, and the copy.
+  Planes Matrices(int64_t rows, int64_t columns) const {
+    if (engine_.channels_last()) return {spec_.outputs, rows, columns};
+    return {1, 1, filter_size()};
   }
   ConvolutionPlan& PlanFor(int batch) {
     return plans_.try_emplace(batch, engine_, spec_, batch).first->second;
@@ -104,8 +115,9 @@ class Convolution final : public Op {
 
   Engine& engine_;
   ConvolutionSpec spec_;
-  Array<uint16_t> narrow_filter_;    // 16-bit activations: outputs x kernel x channels
-  Array<uint16_t> narrow_gradient_;  // likewise
+  bool copies_ = false;             // whether cuDNN works on copies of its own
+  Array<std::byte> filter_copy_;    // 16-bit activations: outputs x kernel x channels
+  Array<std::byte> gradient_copy_;  // likewise
   std::optional<Pooling> pool_;
   Array<std::byte> convolved_;            // before pooling
   Array<std::byte> grad_convolved_;       // likewise
