@@ -21,13 +21,13 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "common/codec/codec.h"
 #include "common/optimiser/optimiser.h"
 #include "common/parameter_layout.h"
 #include "common/status.h"
+#include "models/backend/device_array.h"
 #include "models/tensor.h"
 
 namespace kumo {
@@ -138,17 +138,13 @@ class LossOp {
                    StepResult* sums) = 0;
 };
 
-class Backend {
+class Backend : public DeviceMemory {
  public:
-  virtual ~Backend() = default;
   virtual std::string name() const = 0;
 
-  // --- Memory
+  // --- Memory: arrays of it are DeviceArray. Where there is not enough, Wait says who needed how
+  // much.
 
-  // Zeroed, aligned to 64 bytes. Null when there is not enough (Wait then says that `what` needed
-  // how much) or something has failed before. DeviceArray calls both.
-  virtual void* Allocate(size_t bytes, const std::string& what) = 0;
-  virtual void Free(void* memory) = 0;
   // From the host, which may change `from` as soon as it returns.
   virtual void Write(const void* from, size_t bytes, void* to) = 0;
   // To the host, when everything queued before is done. The device's failure.
@@ -254,42 +250,6 @@ class Backend {
   virtual std::unique_ptr<Op> MakeBatchNormalisation(const BatchNormalisationSpec& spec,
                                                      int max_batch) = 0;
   virtual std::unique_ptr<LossOp> MakeSoftmaxCrossEntropy(const Shape& shape, int max_batch) = 0;
-};
-
-// Numbers in a device's memory, zero at the start. Moved, not copied.
-template <typename T>
-class DeviceArray {
- public:
-  DeviceArray() = default;
-  // `what` it is for, as an error is to name it. See Backend::Allocate.
-  DeviceArray(Backend& backend, int64_t size, const std::string& what)
-      : backend_(&backend),
-        data_(static_cast<T*>(backend.Allocate(static_cast<size_t>(size) * sizeof(T), what))),
-        size_(size) {}
-  DeviceArray(DeviceArray&& other) noexcept
-      : backend_(other.backend_),
-        data_(std::exchange(other.data_, nullptr)),
-        size_(std::exchange(other.size_, 0)) {}
-  DeviceArray& operator=(DeviceArray&& other) noexcept {
-    std::swap(backend_, other.backend_);
-    std::swap(data_, other.data_);
-    std::swap(size_, other.size_);
-    return *this;
-  }
-  ~DeviceArray() {
-    if (data_ != nullptr) backend_->Free(data_);
-  }
-
-  T* data() { return data_; }
-  const T* data() const { return data_; }
-  int64_t size() const { return size_; }
-  int64_t bytes() const { return size_ * static_cast<int64_t>(sizeof(T)); }
-  bool empty() const { return size_ == 0; }
-
- private:
-  Backend* backend_ = nullptr;
-  T* data_ = nullptr;
-  int64_t size_ = 0;
 };
 
 }  // namespace kumo

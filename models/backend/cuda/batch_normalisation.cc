@@ -62,8 +62,8 @@ class BatchNormalisation final : public Op {
  private:
   Engine& engine_;
   BatchNormalisationSpec spec_;
-  Array<float> mean_;     // of the last Forward
-  Array<float> inverse_;  // 1 / deviation
+  DeviceArray<float> mean_;     // of the last Forward
+  DeviceArray<float> inverse_;  // 1 / deviation
   NormNumbers numbers_;
 };
 

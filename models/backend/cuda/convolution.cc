@@ -30,8 +30,8 @@ class Convolution final : public Op {
     if (pool) {
       pool_.emplace(engine, *pool, kMaxPooling);
       const int64_t bytes = engine.ActivationBytes(spec.output(), max_batch);
-      convolved_ = Array<std::byte>(engine, bytes, "a convolution's values before pooling");
-      grad_convolved_ = Array<std::byte>(engine, bytes, "their gradients");
+      convolved_ = DeviceArray<std::byte>(engine, bytes, "a convolution's values before pooling");
+      grad_convolved_ = DeviceArray<std::byte>(engine, bytes, "their gradients");
     }
   }
 
@@ -51,8 +51,8 @@ class Convolution final : public Op {
     copies_ = engine_.channels_last() || !IsAligned(weight_) || !IsAligned(weight_gradient_);
     if (!copies_ || filter_copy_.size() > 0) return;
     const int64_t bytes = filter_size() * (engine_.channels_last() ? 2 : 4);
-    filter_copy_ = Array<std::byte>(engine_, bytes, "cuDNN's copies of filters");
-    gradient_copy_ = Array<std::byte>(engine_, bytes, "their gradients");
+    filter_copy_ = DeviceArray<std::byte>(engine_, bytes, "cuDNN's copies of filters");
+    gradient_copy_ = DeviceArray<std::byte>(engine_, bytes, "their gradients");
   }
 
   void Forward(const Pass& pass, const void* input, void* output) override {
@@ -115,13 +115,13 @@ class Convolution final : public Op {
 
   Engine& engine_;
   ConvolutionSpec spec_;
-  bool copies_ = false;             // whether cuDNN works on copies of its own
-  Array<std::byte> filter_copy_;    // 16-bit activations: outputs x kernel x channels
-  Array<std::byte> gradient_copy_;  // likewise
+  bool copies_ = false;                   // whether cuDNN works on copies of its own
+  DeviceArray<std::byte> filter_copy_;    // 16-bit activations: outputs x kernel x channels
+  DeviceArray<std::byte> gradient_copy_;  // likewise
   std::optional<Pooling> pool_;
-  Array<std::byte> convolved_;            // before pooling
-  Array<std::byte> grad_convolved_;       // likewise
-  std::map<int, ConvolutionPlan> plans_;  // by batch size
+  DeviceArray<std::byte> convolved_;       // before pooling
+  DeviceArray<std::byte> grad_convolved_;  // likewise
+  std::map<int, ConvolutionPlan> plans_;   // by batch size
   const float* weight_ = nullptr;
   const float* bias_ = nullptr;
   float* weight_gradient_ = nullptr;

@@ -49,8 +49,8 @@ auto ConvolutionPlan::Choose(const Measure& measure, const Guess& guess)
     if (!guess(&count, candidates)) return std::nullopt;
   } else {
     const auto spare = static_cast<int64_t>(engine_.FreeBytes() / 2);
-    const auto scratch =
-        Array<std::byte>::Try(engine_, std::min(kMostWorkspace, spare), "measuring convolutions");
+    auto scratch =
+        TryArray<std::byte>(engine_, std::min(kMostWorkspace, spare), "measuring convolutions");
     if (!measure(scratch, &count, candidates)) return std::nullopt;
   }
   for (int i = 0; i < count && engine_.ok(); ++i) {
@@ -72,7 +72,7 @@ auto ConvolutionPlan::Choose(const Measure& measure, const Guess& guess)
 void ConvolutionPlan::Forward(const void* input, const void* filter, void* output) {
   if (!forward_) {
     forward_ = Choose<cudnnConvolutionFwdAlgoPerf_t>(
-        [&](const Array<std::byte>& scratch, int* count, cudnnConvolutionFwdAlgoPerf_t* found) {
+        [&](DeviceArray<std::byte>& scratch, int* count, cudnnConvolutionFwdAlgoPerf_t* found) {
           return KUMO_CUDA(engine_, cudnnFindConvolutionForwardAlgorithmEx(
                                         engine_.cudnn(), input_.get(), input, filter_.get(), filter,
                                         convolution_.get(), output_.get(), output, kCandidates,
@@ -97,7 +97,7 @@ void ConvolutionPlan::FilterGradient(const void* input, const void* grad_output,
                                      void* filter_gradient) {
   if (!filter_gradient_) {
     filter_gradient_ = Choose<cudnnConvolutionBwdFilterAlgoPerf_t>(
-        [&](const Array<std::byte>& scratch, int* count,
+        [&](DeviceArray<std::byte>& scratch, int* count,
             cudnnConvolutionBwdFilterAlgoPerf_t* found) {
           return KUMO_CUDA(
               engine_, cudnnFindConvolutionBackwardFilterAlgorithmEx(
@@ -123,7 +123,7 @@ void ConvolutionPlan::FilterGradient(const void* input, const void* grad_output,
 void ConvolutionPlan::InputGradient(const void* filter, const void* grad_output, void* grad_input) {
   if (!input_gradient_) {
     input_gradient_ = Choose<cudnnConvolutionBwdDataAlgoPerf_t>(
-        [&](const Array<std::byte>& scratch, int* count, cudnnConvolutionBwdDataAlgoPerf_t* found) {
+        [&](DeviceArray<std::byte>& scratch, int* count, cudnnConvolutionBwdDataAlgoPerf_t* found) {
           return KUMO_CUDA(engine_, cudnnFindConvolutionBackwardDataAlgorithmEx(
                                         engine_.cudnn(), filter_.get(), filter, output_.get(),
                                         grad_output, convolution_.get(), input_.get(), grad_input,

@@ -15,7 +15,6 @@
 namespace kumo {
 namespace {
 
-using cuda::Array;
 using cuda::Engine;
 using cuda::Handle;
 
@@ -34,19 +33,14 @@ StepKernel KernelOf(std::string_view optimiser) {
   LOG(FATAL) << "the CUDA backend has no optimiser " << optimiser;
 }
 
-class CudaSamples final : public DeviceSamples {
- public:
-  CudaSamples(Engine& engine, const Shape& sample, int64_t samples, float pixel_scale)
-      : shape(sample),
-        scale(pixel_scale),
-        pixels(Array<uint8_t>::Try(engine, samples * sample.size(), "the data set")),
-        labels(Array<uint8_t>::Try(engine, samples, "the data set's labels")) {}
+// A data set on the device. Its parts are the backend's to use.
+struct CudaSamples final : public DeviceSamples {
   int64_t bytes() const override { return pixels.bytes() + labels.bytes(); }
 
-  const Shape shape;
-  const float scale;
-  const Array<uint8_t> pixels;
-  const Array<uint8_t> labels;
+  Shape shape;
+  float scale = 1;
+  DeviceArray<uint8_t> pixels;
+  DeviceArray<uint8_t> labels;
 };
 
 class CudaBackend final : public Backend {
@@ -61,10 +55,7 @@ class CudaBackend final : public Backend {
   }
 
   void* Allocate(size_t bytes, const std::string& what) override {
-    const Result<void*> memory = engine_->Allocate(bytes, what);
-    if (memory.ok()) return *memory;
-    engine_->Remember(memory.status());
-    return nullptr;
+    return engine_->Allocate(bytes, what);
   }
   void Free(void* memory) override {
     engine_->Free(memory);
@@ -103,9 +94,13 @@ class CudaBackend final : public Backend {
     // As much again is left to the libraries' workspace.
     const size_t bytes = pixels.size() + labels.size();
     if (engine_->FreeBytes() / 2 < bytes + static_cast<size_t>(reserve)) return nullptr;
-    auto samples =
-        std::make_unique<CudaSamples>(*engine_, shape, static_cast<int64_t>(labels.size()), scale);
-    if (samples->pixels.size() == 0 || samples->labels.size() == 0) return nullptr;
+    auto samples = std::make_unique<CudaSamples>();
+    samples->shape = shape;
+    samples->scale = scale;
+    samples->pixels = cuda::TryArray<uint8_t>(*engine_, std::ssize(pixels), "the data set");
+    samples->labels =
+        cuda::TryArray<uint8_t>(*engine_, std::ssize(labels), "the data set's labels");
+    if (samples->pixels.empty() || samples->labels.empty()) return nullptr;
     Write(pixels.data(), pixels.size(), samples->pixels.data());
     Write(labels.data(), labels.size(), samples->labels.data());
     return samples;
@@ -115,7 +110,7 @@ class CudaBackend final : public Backend {
     const auto& kept = static_cast<const CudaSamples&>(samples);
     const auto batch = static_cast<int64_t>(indices.size());
     if (indices_.size() < batch) {
-      indices_ = Array<int64_t>(*engine_, batch, "a minibatch's indices");
+      indices_ = DeviceArray<int64_t>(*engine_, batch, "a minibatch's indices");
     }
     Write(indices.data(), indices.size_bytes(), indices_.data());
     KUMO_CUDA(*engine_,
@@ -146,8 +141,7 @@ class CudaBackend final : public Backend {
   void OptimiserStep(Segment segment, const float* gradient, int64_t n, float* weights,
                      float* const* slots) override {
     const cuda::StepBlock* step = engine_->step();
-    KUMO_CUDA(*engine_,
-              KernelOf(optimiser_)(engine_->launch(),
+    KUMO_CUDA(*engine_, optimiser_(engine_->launch(),
                                    segment == Segment::kDecayed ? &step->decayed : &step->undecayed,
                                    &step->gradient_factor, gradient, n, weights, slots));
   }
@@ -160,7 +154,7 @@ class CudaBackend final : public Backend {
     block.step = step.streams.step;
     block.clip_norm = clip_norm_ = step.clip_norm;
     if (step.optimiser != nullptr) {
-      optimiser_ = step.optimiser->type();
+      optimiser_ = KernelOf(step.optimiser->type());
       block.decayed = step.optimiser->NumbersOf(step.decayed, 1.0f);
       block.undecayed = step.optimiser->NumbersOf(step.undecayed, 1.0f);
     }
@@ -184,7 +178,7 @@ class CudaBackend final : public Backend {
   }
   void StoreOutputs(const Shape& shape, int batch, const void* from, float* to) override {
     const int64_t size = shape.size() * batch;
-    const Array<float> numbers(*engine_, size, "outputs that are read");
+    DeviceArray<float> numbers(*engine_, size, "outputs that are read");
     const cuda::Planes stored = MatricesOf(shape, batch);
     KUMO_CUDA(*engine_, cuda::Transpose(engine_->launch(), engine_->precision(), from,
                                         {stored.count, stored.columns, stored.rows},
@@ -260,20 +254,20 @@ class CudaBackend final : public Backend {
   cuda::PinnedPool pool_;
   cuda::Staging staging_;
   cuda::InputBuffers inputs_;
-  std::string optimiser_;
-  float clip_norm_ = 0;  // of the steps from now on
+  StepKernel optimiser_ = nullptr;  // of the steps from now on
+  float clip_norm_ = 0;             // likewise
   std::map<StepKey, Recorded> recorded_;
   std::vector<Encoded> encoded_;
-  Array<int64_t> indices_;       // of the minibatch that is loaded
-  Array<std::byte> packed_;      // of the contribution or chunk that is being coded
-  Array<cuda::EncodeJob> jobs_;  // of that contribution
+  DeviceArray<int64_t> indices_;       // of the minibatch that is loaded
+  DeviceArray<std::byte> packed_;      // of the contribution or chunk that is being coded
+  DeviceArray<cuda::EncodeJob> jobs_;  // of that contribution
 };
 
 // Work in order uses it one after the other, so it may only be replaced when nothing is queued.
 std::byte* CudaBackend::Packed(size_t bytes) {
   if (packed_.size() < static_cast<int64_t>(bytes)) {
     (void)engine_->Wait();
-    packed_ = Array<std::byte>(*engine_, static_cast<int64_t>(bytes), "coded chunks");
+    packed_ = DeviceArray<std::byte>(*engine_, static_cast<int64_t>(bytes), "coded chunks");
   }
   return packed_.data();
 }
@@ -345,7 +339,7 @@ void CudaBackend::QueueEncoders(std::span<const Encoding> encodings,
     group.buckets += (e.n + int64_t{Codec::kBucket} - 1) / int64_t{Codec::kBucket};
   }
   if (jobs_.size() < std::ssize(encodings)) {
-    jobs_ = Array<cuda::EncodeJob>(*engine_, std::ssize(encodings), "what is to be coded");
+    jobs_ = DeviceArray<cuda::EncodeJob>(*engine_, std::ssize(encodings), "what is to be coded");
   }
   cuda::EncodeJob* jobs = jobs_.data();
   for (const auto& [codec, group] : groups) {

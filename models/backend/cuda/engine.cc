@@ -36,11 +36,9 @@ Status Engine::Open() {
   KUMO_CUDA(*this, cudnnSetStream(cudnn_.get(), stream_.get()));
   KUMO_CUDA(*this, cublasLtCreate(cublas_.receive()));
   KUMO_RETURN_IF_ERROR(failure_);
-  KUMO_ASSIGN_OR_RETURN(void* step, Allocate(sizeof(StepBlock), "a step's parameters"));
-  step_ = static_cast<StepBlock*>(step);
+  step_ = static_cast<StepBlock*>(Allocate(sizeof(StepBlock), "a step's parameters"));
+  loss_scale_ = static_cast<LossScale*>(Allocate(sizeof(LossScale), "the loss scale"));
   SetStep({});
-  KUMO_ASSIGN_OR_RETURN(void* scale, Allocate(sizeof(LossScale), "the loss scale"));
-  loss_scale_ = static_cast<LossScale*>(scale);
   LossScale first;
   if (precision() == Precision::kFp16) first.scale = 0x1p16f;
   KUMO_CUDA(*this, cudaMemcpyAsync(loss_scale_, &first, sizeof(first), cudaMemcpyHostToDevice,
@@ -77,16 +75,14 @@ void* Engine::TryAllocate(size_t bytes, const std::string& what) {
   return memory;
 }
 
-Result<void*> Engine::Allocate(size_t bytes, const std::string& what) {
-  KUMO_RETURN_IF_ERROR(failure_);
+void* Engine::Allocate(size_t bytes, const std::string& what) {
   void* const memory = TryAllocate(bytes, what);
   if (memory != nullptr) {
     KUMO_CUDA(*this, cudaMemsetAsync(memory, 0, bytes, stream_.get()));
-    return memory;
+  } else if (bytes > 0 && ok()) {
+    Remember(NoRoom(bytes, what));
   }
-  KUMO_RETURN_IF_ERROR(failure_);
-  if (bytes == 0) return memory;
-  return NoRoom(bytes, what);
+  return memory;
 }
 
 Status Engine::NoRoom(size_t bytes, const std::string& what) const {

@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <utility>
 
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
@@ -23,6 +22,7 @@
 #include "models/backend/cuda/handle.h"
 #include "models/backend/cuda/kernels.h"
 #include "models/backend/cuda/step.h"
+#include "models/backend/device_array.h"
 #include "models/backend/memory_ledger.h"
 
 namespace kumo::cuda {
@@ -32,7 +32,7 @@ using Event = Handle<cudaEvent_t, cudaEventDestroy>;
 using Cudnn = Handle<cudnnHandle_t, cudnnDestroy>;
 using CublasLt = Handle<cublasLtHandle_t, cublasLtDestroy>;
 
-class Engine {
+class Engine final : public DeviceMemory {
  public:
   // FailedPrecondition where there is no such device, naming those that there are.
   static Result<std::unique_ptr<Engine>> Make(const CudaOptions& options);
@@ -54,13 +54,11 @@ class Engine {
   cudnnHandle_t cudnn() const { return cudnn_.get(); }
   cublasLtHandle_t cublas() const { return cublas_.get(); }
 
-  // Device memory, zeroed, aligned to 256 bytes. ResourceExhausted names `what` asked, for how
-  // much, and how much the device has free.
-  Result<void*> Allocate(size_t bytes, const std::string& what);
+  void* Allocate(size_t bytes, const std::string& what) override;
   // The same, but where there is not enough null and no failure; and it holds rubbish.
   void* TryAllocate(size_t bytes, const std::string& what);
-  // When nothing uses it any more: waits for what is queued.
-  void Free(void* memory);
+  // Waits for what is queued.
+  void Free(void* memory) override;
   const MemoryLedger& ledger() const { return ledger_; }
   // What the device has left; 0 when it does not say.
   size_t FreeBytes();
@@ -95,7 +93,7 @@ class Engine {
   // Until everything queued is done; the first failure.
   Status Wait();
 
-  ~Engine();
+  ~Engine() override;
 
  private:
   Engine() = default;
@@ -119,52 +117,12 @@ class Engine {
   Status failure_;
 };
 
-// Numbers in a device's memory, zero at the start; freed before its engine is. Where they could not
-// be had, empty, and the engine's failure says why. Moved, not copied.
+// An array as DeviceArray, but with rubbish in it, and empty without a failure where there is not
+// enough memory.
 template <typename T>
-class Array {
- public:
-  Array() = default;
-  Array(Engine& engine, int64_t size, const std::string& what) : engine_(&engine) {
-    const Result<void*> memory = engine.Allocate(static_cast<size_t>(size) * sizeof(T), what);
-    if (!memory.ok()) {
-      engine.Remember(memory.status());
-      return;
-    }
-    data_ = static_cast<T*>(*memory);
-    size_ = size;
-  }
-  // Rubbish at the start, and empty without a failure where there is not enough memory.
-  static Array Try(Engine& engine, int64_t size, const std::string& what) {
-    Array array;
-    array.engine_ = &engine;
-    array.data_ = static_cast<T*>(engine.TryAllocate(static_cast<size_t>(size) * sizeof(T), what));
-    array.size_ = array.data_ != nullptr ? size : 0;
-    return array;
-  }
-  Array(Array&& other) noexcept
-      : engine_(other.engine_),
-        data_(std::exchange(other.data_, nullptr)),
-        size_(std::exchange(other.size_, 0)) {}
-  Array& operator=(Array&& other) noexcept {
-    std::swap(engine_, other.engine_);
-    std::swap(data_, other.data_);
-    std::swap(size_, other.size_);
-    return *this;
-  }
-  ~Array() {
-    if (data_ != nullptr) engine_->Free(data_);
-  }
-
-  T* data() const { return data_; }
-  int64_t size() const { return size_; }
-  int64_t bytes() const { return size_ * static_cast<int64_t>(sizeof(T)); }
-
- private:
-  Engine* engine_ = nullptr;
-  T* data_ = nullptr;
-  int64_t size_ = 0;
-};
+DeviceArray<T> TryArray(Engine& engine, int64_t size, const std::string& what) {
+  return {engine, engine.TryAllocate(static_cast<size_t>(size) * sizeof(T), what), size};
+}
 
 // Makes a call, unless one failed before it; whether it went well.
 #define KUMO_CUDA(engine, call) \

@@ -37,12 +37,13 @@ class FullyConnected final : public Op {
       engine.ReserveWorkspace(ChannelScratch(engine.ShapeOf({spec.outputs}, max_batch)));
     CHECK(!spec.activation || spec.activation == Activation::kRelu);
     if (spec.activation) {
-      grad_product_ = Array<std::byte>(engine, engine.ActivationBytes({spec.outputs}, max_batch),
-                                       "gradients in front of a ReLU");
+      grad_product_ =
+          DeviceArray<std::byte>(engine, engine.ActivationBytes({spec.outputs}, max_batch),
+                                 "gradients in front of a ReLU");
     }
     if (type_ == CUDA_R_32F) return;
-    narrow_weight_ = Array<uint16_t>(engine, spec.inputs * spec.outputs, "16-bit weights");
-    if (spec.bias) narrow_bias_ = Array<uint16_t>(engine, spec.outputs, "16-bit biases");
+    narrow_weight_ = DeviceArray<uint16_t>(engine, spec.inputs * spec.outputs, "16-bit weights");
+    if (spec.bias) narrow_bias_ = DeviceArray<uint16_t>(engine, spec.outputs, "16-bit biases");
   }
 
   bool reads_input() const override { return true; }
@@ -142,7 +143,7 @@ class FullyConnected final : public Op {
     return spec_.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
   }
   // A parameter as the products read it: itself, or its 16-bit copy, which is made here.
-  const void* Operand(const float* parameter, Array<uint16_t>& narrow) {
+  const void* Operand(const float* parameter, DeviceArray<uint16_t>& narrow) {
     if (type_ == CUDA_R_32F || parameter == nullptr) return parameter;
     KUMO_CUDA(engine_, Transpose(engine_.launch(), Precision::kFp32, parameter,
                                  {1, 1, narrow.size()}, engine_.precision(), narrow.data()));
@@ -152,10 +153,10 @@ class FullyConnected final : public Op {
   Engine& engine_;
   FullyConnectedSpec spec_;
   cudaDataType_t type_;  // of activations
-  Array<uint16_t> narrow_weight_;
-  Array<uint16_t> narrow_bias_;
+  DeviceArray<uint16_t> narrow_weight_;
+  DeviceArray<uint16_t> narrow_bias_;
   // In front of the activation; grad_output belongs to the net.
-  Array<std::byte> grad_product_;
+  DeviceArray<std::byte> grad_product_;
   std::map<int, Products> products_;  // by batch size
   const float* weight_ = nullptr;
   const float* bias_ = nullptr;

@@ -27,8 +27,8 @@ class SoftmaxCrossEntropyOp final : public LossOp {
  private:
   Engine& engine_;
   int classes_;
-  Array<float> losses_;
-  Array<int32_t> hits_;
+  DeviceArray<float> losses_;
+  DeviceArray<int32_t> hits_;
 };
 
 }  // namespace

@@ -51,7 +51,7 @@ bool InputBuffers::Prepare(Slot* slot, size_t bytes) {
     KUMO_CUDA(engine_, cudaEventSynchronize(slot->sent.get()));
   }
   if (slot->memory.size() < static_cast<int64_t>(bytes)) {
-    slot->memory = Array<std::byte>(engine_, static_cast<int64_t>(bytes), "minibatches sent");
+    slot->memory = DeviceArray<std::byte>(engine_, static_cast<int64_t>(bytes), "minibatches sent");
     slot->pinned = pool_.Take(bytes);
     if (!slot->pinned) {
       engine_.Remember(ResourceExhausted("no host memory could be pinned for minibatches"));

@@ -53,7 +53,7 @@ class InputBuffers {
  private:
   struct Slot {
     std::shared_ptr<std::byte> pinned;
-    Array<std::byte> memory;
+    DeviceArray<std::byte> memory;
     Event sent;
     Event used;
   };
