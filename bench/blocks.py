@@ -15,10 +15,9 @@ import json
 import os
 import pathlib
 import statistics
-import subprocess
 import tempfile
 
-from scaling import HERE, machine, rate, run_job
+from jobs import HERE, commit, draw_data, machine, rate, run_job
 
 WARM_UP_S = 1
 PARTS = ("compute_ms", "wait_ms", "network_ms")
@@ -52,17 +51,12 @@ def main():
 
     found = {block: [] for block in blocks}
     with tempfile.TemporaryDirectory() as folder:
-        if not arguments.data:
-            arguments.data = folder
-            subprocess.run([arguments.bin / "kumo-data", "digits", "--out", folder], check=True,
-                           stdout=subprocess.DEVNULL)
+        draw_data(arguments, folder)
         for _ in range(arguments.runs):
             for block in blocks:
                 found[block].append(measure(arguments, block, folder))
 
-    commit = subprocess.run(["git", "-C", HERE, "describe", "--always", "--dirty"],
-                            capture_output=True, text=True).stdout.strip() or "unknown"
-    print(f"{machine()}, workers on {arguments.devices}, commit {commit}; {arguments.runs} runs in "
+    print(f"{machine()}, workers on {arguments.devices}, commit {commit()}; {arguments.runs} runs in "
           "turn")
     print("minibatches a block      samples/s                 compute  wait  network")
     rows = []
@@ -76,7 +70,7 @@ def main():
               f"{shares[0]:12.2f}  {shares[1]:.2f}  {shares[2]:.2f}")
     if arguments.json:
         arguments.json.write_text(json.dumps({
-            "benchmark": "blocks", "machine": machine(), "commit": commit,
+            "benchmark": "blocks", "machine": machine(), "commit": commit(),
             "devices": arguments.devices, "rows": rows}) + "\n")
 
 

@@ -53,7 +53,7 @@ import tempfile
 import time
 
 import relay
-from scaling import HERE, machine
+from jobs import HERE, commit, machine
 
 ROLES = ("worker", "server", "coordinator")
 FAULTS = {fault: ROLES for fault in ("kill", "freeze", "cut", "oneway", "loss", "latency")}
@@ -512,10 +512,8 @@ def run(arguments, folder):
 
 
 def report(arguments, network, remark, trials, reference, seconds):
-    commit = subprocess.run(["git", "-C", HERE, "describe", "--always", "--dirty"],
-                            capture_output=True, text=True).stdout.strip() or "unknown"
     rows = [trial.row() for trial in trials]
-    print(f"{machine()}, commit {commit}; {arguments.servers} servers, 2 workers, network "
+    print(f"{machine()}, commit {commit()}; {arguments.servers} servers, 2 workers, network "
           f"{network.name}; {reference['rounds']} rounds a job, {reference['rounds_per_s']:.1f} a "
           f"second undisturbed; suspected after {arguments.suspect_after_s:g} s; {seconds:.0f} s "
           "in all")
@@ -526,7 +524,7 @@ def report(arguments, network, remark, trials, reference, seconds):
         print(remark)
     if arguments.json:
         arguments.json.write_text(json.dumps({
-            "benchmark": "chaos", "machine": machine(), "commit": commit, "network": network.name,
+            "benchmark": "chaos", "machine": machine(), "commit": commit(), "network": network.name,
             "seed": arguments.seed, "settings": arguments.settings, "rows": rows,
             "tries": [{"fault": trial.fault, "role": trial.role, "tries": trial.tries,
                        "jobs": trial.jobs} for trial in trials]}) + "\n")

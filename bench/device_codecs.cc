@@ -22,7 +22,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <functional>
 #include <iostream>
 #include <memory>
@@ -30,6 +29,7 @@
 #include <vector>
 
 #include "bench/codec_kernels.h"
+#include "bench/report.h"
 #include "common/codec/codec.h"
 #include "common/rng.h"
 #include "models/backend/devices.h"
@@ -49,16 +49,6 @@ void Take(const Status& status) {
   if (status.ok()) return;
   std::cerr << "device_codecs: " << status.message() << '\n';
   std::exit(1);
-}
-
-struct Spread {
-  double low, median, high;
-};
-
-Spread SpreadOf(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const size_t n = values.size();
-  return {values.front(), (values[(n - 1) / 2] + values[n / 2]) / 2, values.back()};
 }
 
 // One thing that is timed. All times are of one call, in seconds.
@@ -213,14 +203,6 @@ Spread ShareOf(const Row& row, double copied_bytes) {
   return SpreadOf(shares);
 }
 
-std::string Machine() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
-  }
-  return "unknown";
-}
-
 std::string Rates(double bytes, const std::vector<double>& seconds) {
   const Spread spread = SpreadOf(seconds);
   std::array<char, 64> text;
@@ -236,7 +218,7 @@ void Print(const Bench& bench, const Options& options) {
     copies.insert(copies.end(), row.copy_seconds.begin(), row.copy_seconds.end());
   }
   std::printf("%s, %s, commit %s; %lld numbers, %d repetitions of %d calls, median (low - high)\n",
-              bench.backend().name().c_str(), Machine().c_str(), KUMO_COMMIT,
+              bench.backend().name().c_str(), Processor().c_str(), KUMO_COMMIT,
               static_cast<long long>(options.numbers), options.repetitions, options.queued);
   std::printf("%-24s %s GB/s read and written\n", "copy within the device",
               Rates(bench.copied_bytes(), copies).c_str());
@@ -263,7 +245,7 @@ void Print(const Bench& bench, const Options& options) {
   std::printf(
       "{\"benchmark\": \"device_codecs\", \"machine\": \"%s\", \"device\": \"%s\", "
       "\"commit\": \"%s\", \"copy_gb_per_s\": %.1f, \"rows\": [%s]}\n",
-      Machine().c_str(), bench.backend().name().c_str(), KUMO_COMMIT,
+      Processor().c_str(), bench.backend().name().c_str(), KUMO_COMMIT,
       bench.copied_bytes() / SpreadOf(copies).median * 1e-9, json.c_str());
 }
 

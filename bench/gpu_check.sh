@@ -142,7 +142,9 @@ elif [ -z "$sanitizer" ]; then
   note memcheck skipped 0 "no compute-sanitizer"
 else
   step memcheck 75 "$sanitizer" "${memcheck[@]}" "$build/bin/cuda_backend_test" \
-    --gtest_brief=1 --gtest_filter='CudaBackendTest.*-*FirstFifty*:*MoreMemory*' || failed=1
+    --gtest_brief=1 --gtest_filter='CudaBackendTest.*-*MoreMemory*' || failed=1
+  step memcheck_net 75 "$sanitizer" "${memcheck[@]}" "$build/bin/cuda_training_test" \
+    --gtest_brief=1 --gtest_filter='*OfEveryLayer*:*NarrowNumbers*' || failed=1
   step memcheck_layers 75 "$sanitizer" "${memcheck[@]}" "$build/bin/layer_test" --gtest_brief=1 \
     --gtest_filter='*AgreesWithThePlainReference*' || failed=1
 fi

@@ -14,10 +14,9 @@ import json
 import os
 import pathlib
 import statistics
-import subprocess
 import tempfile
 
-from scaling import HERE, kumo, machine
+from jobs import HERE, commit, draw_data, kumo, machine
 
 OFF = ["cluster.heartbeat_s=1800", "cluster.suspect_after_s=3600", "checkpoint.every_minutes=0"]
 ON = ["cluster.heartbeat_s=1", "checkpoint.every_minutes=1"]
@@ -41,17 +40,12 @@ def main():
 
     rates = {name: [] for name in CONTENDERS}
     with tempfile.TemporaryDirectory() as folder:
-        if not arguments.data:
-            arguments.data = folder
-            subprocess.run([arguments.bin / "kumo-data", "digits", "--out", folder], check=True,
-                           stdout=subprocess.DEVNULL)
+        draw_data(arguments, folder)
         for _ in range(arguments.runs):
             for name, settings in CONTENDERS.items():
                 rates[name].append(kumo(arguments, 2, folder, servers=2, settings=settings))
 
-    commit = subprocess.run(["git", "-C", HERE, "describe", "--always", "--dirty"],
-                            capture_output=True, text=True).stdout.strip() or "unknown"
-    print(f"{machine()}, commit {commit}; {arguments.runs} runs in turn of {arguments.seconds:g} s, "
+    print(f"{machine()}, commit {commit()}; {arguments.runs} runs in turn of {arguments.seconds:g} s, "
           "samples/s")
     rows = []
     for name, values in rates.items():
@@ -62,7 +56,7 @@ def main():
               f"   ratio {rows[-1]['ratio']:.3f}  ({min(ratios):.3f} .. {max(ratios):.3f})")
     if arguments.json:
         arguments.json.write_text(json.dumps({"benchmark": "safety_cost", "machine": machine(),
-                                              "commit": commit, "rows": rows}) + "\n")
+                                              "commit": commit(), "rows": rows}) + "\n")
 
 
 if __name__ == "__main__":

@@ -16,78 +16,13 @@ import argparse
 import json
 import os
 import pathlib
-import platform
 import socket
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-MINIBATCH, BLOCK, PARTITIONS = 64, 50, 2
-START_UP_S, FIRST_ROUND = 2, 2  # what is before is start-up
-
-
-def progress(log):
-    """What the job logged, by round: the first line about each."""
-    entries = {}
-    if log.exists():
-        for line in log.read_text().splitlines(keepends=True):
-            if line.endswith("\n"):
-                entry = json.loads(line)
-                entries.setdefault(entry["round"], entry)
-    return entries
-
-
-def run_job(arguments, workers, folder, servers=1, settings=(), block=BLOCK, start_up=()):
-    """The progress of a job with so many processes, and more settings: "section.key=value". At least
-    arguments.seconds lie between the first and the last entry. start_up: more arguments of kumo
-    launch."""
-    out = pathlib.Path(folder) / f"kumo-{workers}-{time.monotonic_ns()}"
-    errors = tempfile.TemporaryFile("w+")
-    process = subprocess.Popen(
-        [arguments.bin / "kumo", "launch", HERE.parent / "experiments" / "mnist_lenet.conf",
-         "--workers", str(workers), "--servers", str(servers), *start_up,
-         "--set", f"output.directory={out}", "--set", f"data.directory={arguments.data}",
-         "--set", "sync.warmup_samples=0", "--set", f"sync.block={block}",
-         "--set", "output.interval_s=0.1", "--set", "evaluation.every_epochs=0",
-         "--set", "job.epochs=1000", "--set", "checkpoint.every_minutes=0",
-         "--set", "output.tensorboard=false",
-         *[part for setting in settings for part in ("--set", setting)]],
-        stdout=subprocess.DEVNULL, stderr=errors)
-    # There is no third core: this script looks rarely, and at the file only.
-    entries = []
-    try:
-        for _ in range(20):
-            time.sleep(START_UP_S + arguments.seconds if not entries else 1)
-            by_round = progress(out / "log.jsonl")
-            entries = [by_round[r] for r in sorted(by_round) if r >= FIRST_ROUND]
-            if (len(entries) > 1 and
-                    entries[-1]["wall_time"] - entries[0]["wall_time"] >= arguments.seconds):
-                break
-            if process.poll() is not None:
-                errors.seek(0)
-                sys.exit(f"{pathlib.Path(sys.argv[0]).name}: kumo launch ended with "
-                         f"{process.returncode}: {errors.read().strip()}")
-    finally:
-        process.terminate()
-        process.wait()
-    if len(entries) < 2:
-        sys.exit(f"{pathlib.Path(sys.argv[0]).name}: no progress with {workers} workers")
-    return entries
-
-
-def rate(entries, block=BLOCK):
-    """Samples per second from the first entry to the last."""
-    samples = (entries[-1]["round"] - entries[0]["round"]) * PARTITIONS * MINIBATCH * block
-    return samples / (entries[-1]["wall_time"] - entries[0]["wall_time"])
-
-
-def kumo(arguments, workers, folder, servers=1, settings=()):
-    """Samples per second of a job with so many processes, and more settings."""
-    return rate(run_job(arguments, workers, folder, servers, settings))
-
+from jobs import HERE, commit, draw_data, find_torch, kumo, machine
 
 DDP = r"""
 import os, sys, time, torch
@@ -136,22 +71,6 @@ def ddp(python, seconds, layout):
     return float(outputs[0]) if outputs[0].strip() else None
 
 
-def find_torch():
-    python = os.environ.get("KUMO_TORCH_PYTHON", sys.executable)
-    try:
-        found = subprocess.run([python, "-c", "import torch; print(torch.__version__)"],
-                               capture_output=True, text=True)
-    except OSError:  # there is no such program
-        return None, None
-    return (python, found.stdout.strip()) if found.returncode == 0 else (None, None)
-
-
-def machine():
-    with open("/proc/cpuinfo") as info:
-        names = [line.split(":")[1].strip() for line in info if line.startswith("model name")]
-    return f"{names[0] if names else platform.machine()}, {os.cpu_count()} cores"
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -164,10 +83,7 @@ def main():
     python, version = find_torch()
 
     with tempfile.TemporaryDirectory() as folder:
-        if not arguments.data:
-            arguments.data = folder
-            subprocess.run([arguments.bin / "kumo-data", "digits", "--out", folder], check=True,
-                           stdout=subprocess.DEVNULL)
+        draw_data(arguments, folder)
         layout = None
         if python:
             trials = {name: ddp(python, 2, name) or 0 for name in ("channels_last", "contiguous")}
@@ -180,9 +96,7 @@ def main():
                 rates[name].append(ddp(python, arguments.seconds, layout) if "DDP" in name else
                                    kumo(arguments, int(name.split()[1]), folder))
 
-    commit = subprocess.run(["git", "-C", HERE, "describe", "--always", "--dirty"],
-                            capture_output=True, text=True).stdout.strip() or "unknown"
-    print(f"{machine()}, commit {commit}; {arguments.runs} runs in turn, samples/s")
+    print(f"{machine()}, commit {commit()}; {arguments.runs} runs in turn, samples/s")
     rows = []
     two = rates["kumo, 2 workers"]
     for name, values in rates.items():
@@ -193,7 +107,7 @@ def main():
               f"   2 workers over it: {rows[-1]['two_workers_over_it']:.2f}")
     if not python:
         print("PyTorch is not there (KUMO_TORCH_PYTHON names a Python that has it): not compared")
-    result = {"benchmark": "scaling", "machine": machine(), "commit": commit, "rows": rows}
+    result = {"benchmark": "scaling", "machine": machine(), "commit": commit(), "rows": rows}
     if arguments.json:
         pathlib.Path(arguments.json).write_text(json.dumps(result) + "\n")
 

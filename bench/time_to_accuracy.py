@@ -25,7 +25,7 @@ import sys
 import tempfile
 import time
 
-from scaling import HERE, find_torch, machine
+from jobs import HERE, commit, draw_data, find_torch, machine
 
 LOOK_S, EPOCHS = 0.02, 20
 
@@ -105,10 +105,7 @@ def main():
     python, version = find_torch()
 
     with tempfile.TemporaryDirectory() as folder:
-        if not arguments.data:
-            arguments.data = folder
-            subprocess.run([arguments.bin / "kumo-data", "digits", "--out", folder], check=True,
-                           stdout=subprocess.DEVNULL)
+        draw_data(arguments, folder)
         contenders = {
             "kumo, one learner": lambda seed: kumo(arguments, "mnist_lenet_sync", 1, seed, folder),
             "kumo, 2 workers, blocks of 50": lambda seed: kumo(arguments, "mnist_lenet", 2, seed,
@@ -125,9 +122,7 @@ def main():
                 for name, run in contenders.items():
                     results[name].append(run(seed))
 
-    commit = subprocess.run(["git", "-C", HERE, "describe", "--always", "--dirty"],
-                            capture_output=True, text=True).stdout.strip() or "unknown"
-    print(f"{machine()}, {arguments.device}, commit {commit}; seconds to {arguments.target:g} on "
+    print(f"{machine()}, {arguments.device}, commit {commit()}; seconds to {arguments.target:g} on "
           f"the validation set, {arguments.runs} runs in turn")
     rows = []
     for name, values in results.items():
@@ -145,7 +140,7 @@ def main():
         rows.append(row)
     if not python:
         print("PyTorch is not there (KUMO_TORCH_PYTHON names a Python that has it): not compared")
-    result = {"benchmark": "time_to_accuracy", "machine": machine(), "commit": commit,
+    result = {"benchmark": "time_to_accuracy", "machine": machine(), "commit": commit(),
               "device": arguments.device, "target": arguments.target, "rows": rows}
     if arguments.json:
         arguments.json.write_text(json.dumps(result) + "\n")

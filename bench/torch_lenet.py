@@ -13,6 +13,8 @@ import json
 import pathlib
 import time
 
+from train_speed import lenet, record
+
 
 def read(folder, name):
     """Bytes of an IDX file behind its header."""
@@ -32,29 +34,12 @@ def load(torch, folder, part, device, limit):
 
 
 def network(torch):
-    nn = torch.nn
-    net = nn.Sequential(
-        nn.Conv2d(1, 20, 5), nn.Tanh(), nn.MaxPool2d(2),
-        nn.Conv2d(20, 50, 5), nn.Tanh(), nn.MaxPool2d(2),
-        nn.Flatten(), nn.Linear(800, 500), nn.Tanh(), nn.Linear(500, 10))
+    net = lenet(torch)
     for layer in net:
         if hasattr(layer, "weight"):
-            nn.init.normal_(layer.weight, std=(2 / layer.weight[0].numel()) ** .5)
-            nn.init.zeros_(layer.bias)
+            torch.nn.init.normal_(layer.weight, std=(2 / layer.weight[0].numel()) ** .5)
+            torch.nn.init.zeros_(layer.bias)
     return net
-
-
-def record(torch, step, x, y):
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(11):  # cuDNN chooses its algorithms, the optimiser makes its state
-            step(x, y)
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        step(x, y)
-    return graph
 
 
 class Learner:

@@ -23,13 +23,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
-#include <fstream>
 #include <iostream>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "bench/report.h"
 #include "common/optimiser/optimiser.h"
 #include "common/rng.h"
 #include "models/backend/devices.h"
@@ -329,27 +329,6 @@ class Torch {
   FILE* answers_ = nullptr;
 };
 
-struct Spread {
-  double median = 0;
-  double low = 0;
-  double high = 0;
-};
-
-Spread SpreadOf(std::vector<double> values) {
-  if (values.empty()) return {};
-  std::sort(values.begin(), values.end());
-  const size_t n = values.size();
-  return {(values[(n - 1) / 2] + values[n / 2]) / 2, values.front(), values.back()};
-}
-
-std::string Machine() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
-  }
-  return "unknown";
-}
-
 // PyTorch in one of its modes: eager, or a recorded graph.
 struct Rival {
   std::string setting;  // the best one of the mode; begins with the mode's name
@@ -438,7 +417,7 @@ void Print(const std::vector<Outcome>& outcomes, const std::string& torch_versio
   std::printf(
       "{\"benchmark\": \"train_speed\", \"machine\": \"%s\", \"commit\": \"%s\", "
       "\"device\": \"%s\", \"torch\": \"%s\", \"time\": \"%s\", \"results\": [%s]}\n",
-      Machine().c_str(), KUMO_COMMIT, arguments.device.c_str(), torch_version.c_str(),
+      Processor().c_str(), KUMO_COMMIT, arguments.device.c_str(), torch_version.c_str(),
       arguments.cpu_time ? "cpu" : "wall", json.c_str());
 }
 

@@ -91,6 +91,20 @@ def make_optimiser(torch, kind, parameters, variant, graph):
     return torch.optim.SGD(parameters, lr=.05, momentum=.9, weight_decay=1e-4, **flags)
 
 
+def record(torch, step, x, y):
+    """step(x, y) as a CUDA graph. It trains some steps before."""
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(11):  # cuDNN chooses its algorithms, the optimiser makes its state
+            step(x, y)
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step(x, y)
+    return graph
+
+
 def make_step(torch, net, optimiser, loss_of, inputs, labels, graph, precision):
     """A function that trains on minibatch i, from memory of the device."""
     number = {"fp32": None, "bf16": torch.bfloat16, "fp16": torch.float16}[precision]
@@ -107,15 +121,7 @@ def make_step(torch, net, optimiser, loss_of, inputs, labels, graph, precision):
     if not graph:
         return lambda i: step(inputs[i], labels[i])
     x, y = inputs[0].clone(), labels[0].clone()
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(11):  # cuDNN chooses its algorithms, the optimiser makes its state
-            step(x, y)
-    torch.cuda.current_stream().wait_stream(side)
-    recorded = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(recorded):
-        step(x, y)
+    recorded = record(torch, step, x, y)
 
     def replay(i):
         x.copy_(inputs[i])
