@@ -223,6 +223,7 @@ class Backend : public DeviceMemory {
   };
   virtual void Repeat(const StepKey& key, const std::function<void()>& work) = 0;
   // For whom ops are called from now on: a layer's name, for failures; borrowed until the next one.
+  // Null: for no layer.
   virtual void SetPlace(const std::string* place) = 0;
 
   // --- Layers
