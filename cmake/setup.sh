@@ -4,6 +4,7 @@ KUMO_PACKAGES=(
   g++ cmake ninja-build ccache pkg-config git ca-certificates
   libzmq3-dev libprotobuf-dev protobuf-compiler libboost-program-options-dev
   libgoogle-glog-dev libgtest-dev libgmock-dev libdnnl-dev zlib1g-dev libisal-dev
+  libboost-context-dev
 )
 
 # kumo_install_packages [MORE ...]: installs what is missing, and says what it does.

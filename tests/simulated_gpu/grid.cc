@@ -1,7 +1,6 @@
 #include "tests/simulated_gpu/grid.h"
 
-#include <ucontext.h>
-
+#include <bit>
 #include <cstddef>
 #include <deque>
 #include <memory>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include <glog/logging.h>
+#include <boost/context/detail/fcontext.hpp>
 
 #include "tests/simulated_gpu/device_language.h"
 #include "tests/simulated_gpu/runtime.h"
@@ -30,24 +30,32 @@ namespace {
 constexpr size_t kStackBytes = size_t{256} << 10;
 constexpr unsigned kMostThreads = 1024;
 
+namespace boost_context = boost::context::detail;
+
 // A stack that a device's thread runs on; the scheduler's is the host thread's own.
 struct Fiber {
-  ucontext_t context{};
+  boost_context::fcontext_t context = nullptr;  // while another runs
   std::unique_ptr<std::byte[]> memory;
   const void* bottom = nullptr;
   size_t bytes = 0;
 };
 
-// The address sanitizer has to be told when the stack changes.
-void Switch(Fiber* from, Fiber* to) {
+// The fiber that goes on notes where the one that ran before stopped. The address sanitizer has to
+// be told when the stack changes.
+void Arrive(boost_context::transfer_t from, [[maybe_unused]] void* fake_stack) {
+  auto* const stopped = static_cast<Fiber*>(from.data);
+  stopped->context = from.fctx;
 #if defined(__SANITIZE_ADDRESS__)
-  void* saved = nullptr;
-  __sanitizer_start_switch_fiber(&saved, to->bottom, to->bytes);
-  CHECK_EQ(swapcontext(&from->context, &to->context), 0);
-  __sanitizer_finish_switch_fiber(saved, nullptr, nullptr);
-#else
-  CHECK_EQ(swapcontext(&from->context, &to->context), 0);
+  __sanitizer_finish_switch_fiber(fake_stack, &stopped->bottom, &stopped->bytes);
 #endif
+}
+
+void Switch(Fiber* from, Fiber* to) {
+  void* fake_stack = nullptr;
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_start_switch_fiber(&fake_stack, to->bottom, to->bytes);
+#endif
+  Arrive(boost_context::jump_fcontext(to->context, from), fake_stack);
 }
 
 class Block;
@@ -56,8 +64,12 @@ thread_local Block* running = nullptr;
 class Block {
  public:
   Block(const Kernel& kernel, dim3 shape)
-      : kernel_(kernel), shape_(shape), threads_(shape.x * shape.y * shape.z) {}
+      : kernel_(kernel),
+        shape_(shape),
+        threads_(shape.x * shape.y * shape.z),
+        warps_((threads_.size() + kWarp - 1) / kWarp) {}
 
+  // Runs the block `blockIdx`; one after the other.
   void Run();
 
   void Barrier(const std::source_location& where);
@@ -66,9 +78,10 @@ class Block {
   int lane() const { return static_cast<int>(current_ % kWarp); }
 
  private:
-  enum class State { kNew, kRuns, kAtBarrier, kAtExchange, kEnded };
+  enum class State { kRuns, kAtBarrier, kAtExchange, kEnded };
   struct Thread {
-    State state = State::kNew;
+    State state = State::kRuns;
+    uint3 index{};
     Fiber* fiber = nullptr;  // while it has begun and not ended
     std::source_location where;
     // Of the exchange that it waits in.
@@ -78,10 +91,17 @@ class Block {
     uint64_t value = 0;
     uint64_t received = 0;
   };
+  // A bit for each lane.
+  struct Warp {
+    uint32_t at_exchange = 0;
+    uint32_t ended = 0;  // or never was
+  };
 
-  static void Main();  // of a fiber
+  static void Main(boost_context::transfer_t from);  // of a fiber
   void RunNewThreads();
-  void Wait();  // until another thread has woken the one that runs
+  void End(size_t thread);
+  Fiber* Next();  // to run, with its thread as the current one; none: null
+  void Wait();    // until another thread has woken the one that runs
   void Wake(size_t thread);
   void Finish(size_t warp, uint32_t mask);
   void Receive(size_t first, uint32_t present, size_t thread);
@@ -92,8 +112,10 @@ class Block {
 
   const Kernel& kernel_;
   const dim3 shape_;
-  std::vector<Thread> threads_;
+  std::vector<Thread> threads_;  // only those that have begun mean anything
+  std::vector<Warp> warps_;
   std::deque<size_t> ready_;  // that have waited and may go on
+  uint3 next_index_{};        // of the thread that begins next
   size_t begun_ = 0;
   size_t ended_ = 0;
   size_t at_barrier_ = 0;
@@ -114,25 +136,19 @@ Fibers& FibersOfThread() {
 
 void Block::Run() {
   running = this;
-  while (!ready_.empty() || begun_ < threads_.size()) {
-    if (ready_.empty()) {
-      fiber_ = IdleFiber();
-    } else {
-      SetCurrent(ready_.front());
-      ready_.pop_front();
-      fiber_ = threads_[current_].fiber;
-    }
-    Switch(&FibersOfThread().scheduler, fiber_);
-  }
+  begun_ = 0;
+  ended_ = 0;
+  next_index_ = {};
+  const size_t of_last = threads_.size() - (warps_.size() - 1) * kWarp;
+  warps_.assign(warps_.size(), {});
+  if (of_last < kWarp) warps_.back().ended = ~uint32_t{0} << of_last;
+  while ((fiber_ = Next()) != nullptr) Switch(&FibersOfThread().scheduler, fiber_);
   running = nullptr;
   if (ended_ != threads_.size()) FailStuck();
 }
 
-void Block::Main() {
-#if defined(__SANITIZE_ADDRESS__)
-  Fiber& scheduler = FibersOfThread().scheduler;
-  __sanitizer_finish_switch_fiber(nullptr, &scheduler.bottom, &scheduler.bytes);
-#endif
+void Block::Main(boost_context::transfer_t from) {
+  Arrive(from, nullptr);
   // A fiber is used again by other blocks, and never leaves this loop.
   for (;;) {
     running->RunNewThreads();
@@ -144,24 +160,50 @@ void Block::Main() {
 void Block::RunNewThreads() {
   while (begun_ < threads_.size()) {
     const size_t thread = begun_++;
+    Thread& begins = threads_[thread];
+    begins.state = State::kRuns;
+    begins.index = next_index_;
+    begins.fiber = fiber_;
+    begins.where = {};
+    if (++next_index_.x == shape_.x) {
+      next_index_.x = 0;
+      if (++next_index_.y == shape_.y) {
+        next_index_.y = 0;
+        ++next_index_.z;
+      }
+    }
     SetCurrent(thread);
-    threads_[thread].state = State::kRuns;
-    threads_[thread].fiber = fiber_;
     kernel_.thread();
     // Others may have run since.
-    threads_[thread].state = State::kEnded;
-    ++ended_;
-    const size_t first = thread / kWarp * kWarp;
-    for (size_t t = first; t < threads_.size() && t < first + kWarp; ++t) {
-      if (threads_[t].state == State::kAtExchange) Finish(first, threads_[t].mask);
-    }
+    End(thread);
+  }
+}
+
+// Those of its warp that wait for it need not any more.
+void Block::End(size_t thread) {
+  threads_[thread].state = State::kEnded;
+  ++ended_;
+  const size_t first = thread / kWarp * kWarp;
+  Warp& warp = warps_[thread / kWarp];
+  warp.ended |= 1u << thread % kWarp;
+  for (uint32_t waiting = warp.at_exchange; waiting != 0; waiting &= waiting - 1) {
+    const Thread& waits = threads_[first + static_cast<size_t>(std::countr_zero(waiting))];
+    if (waits.state == State::kAtExchange) Finish(first / kWarp, waits.mask);
   }
 }
 
 void Block::SetCurrent(size_t thread) {
   current_ = thread;
-  const auto t = static_cast<unsigned>(thread);
-  threadIdx = {t % shape_.x, t / shape_.x % shape_.y, t / (shape_.x * shape_.y)};
+  threadIdx = threads_[thread].index;
+}
+
+Fiber* Block::Next() {
+  if (!ready_.empty()) {
+    SetCurrent(ready_.front());
+    ready_.pop_front();
+    return threads_[current_].fiber;
+  }
+  return begun_ < threads_.size() ? IdleFiber() : nullptr;
 }
 
 Fiber* Block::IdleFiber() {
@@ -171,13 +213,8 @@ Fiber* Block::IdleFiber() {
     fiber->memory = std::make_unique_for_overwrite<std::byte[]>(kStackBytes);
     fiber->bottom = fiber->memory.get();
     fiber->bytes = kStackBytes;
-    CHECK_EQ(getcontext(&fiber->context), 0);
-    fiber->context.uc_stack.ss_sp = fiber->memory.get();
-    fiber->context.uc_stack.ss_size = kStackBytes;
-    makecontext(&fiber->context, &Block::Main, 0);
-    // Only makecontext needs them; the address sanitizer would clear the whole stack's shadow at
-    // each switch.
-    fiber->context.uc_stack.ss_size = 0;
+    fiber->context =
+        boost_context::make_fcontext(fiber->memory.get() + kStackBytes, kStackBytes, &Block::Main);
     fibers.idle.push_back(fiber.get());
     fibers.all.push_back(std::move(fiber));
   }
@@ -186,7 +223,11 @@ Fiber* Block::IdleFiber() {
   return fiber;
 }
 
-void Block::Wait() { Switch(fiber_, &FibersOfThread().scheduler); }
+void Block::Wait() {
+  Fiber* const waits = fiber_;
+  fiber_ = Next();
+  Switch(waits, fiber_ != nullptr ? fiber_ : &FibersOfThread().scheduler);
+}
 
 void Block::Wake(size_t thread) {
   threads_[thread].state = State::kRuns;
@@ -216,28 +257,28 @@ uint64_t Block::Exchange(uint32_t mask, uint64_t value, int source, bool ballot,
   thread.value = value;
   thread.source = source;
   thread.ballot = ballot;
-  Finish(self / kWarp * kWarp, mask);
+  warps_[self / kWarp].at_exchange |= 1u << self % kWarp;
+  Finish(self / kWarp, mask);
   if (thread.state == State::kAtExchange) Wait();
   return thread.received;
 }
 
-// Ends the exchange of `mask` in the warp that begins at thread `first`, if all have come.
-void Block::Finish(size_t first, uint32_t mask) {
-  uint32_t present = 0;
-  for (int l = 0; l < kWarp; ++l) {
-    const size_t t = first + static_cast<size_t>(l);
-    if ((mask >> l & 1u) == 0 || t >= threads_.size()) continue;
-    const Thread& thread = threads_[t];
-    if (thread.state == State::kEnded) continue;
-    if (thread.state != State::kAtExchange || thread.mask != mask) return;
-    present |= 1u << l;
-  }
-  for (int l = 0; l < kWarp; ++l) {
-    if ((present >> l & 1u) != 0) Receive(first, present, first + static_cast<size_t>(l));
-  }
-  for (int l = 0; l < kWarp; ++l) {
-    if ((present >> l & 1u) != 0) Wake(first + static_cast<size_t>(l));
-  }
+// Ends the exchange of `mask` in a warp, if all have come.
+void Block::Finish(size_t warp, uint32_t mask) {
+  const uint32_t present = mask & ~warps_[warp].ended;
+  if ((present & ~warps_[warp].at_exchange) != 0) return;
+  const size_t first = warp * kWarp;
+  const auto for_each = [&](auto call) {
+    for (uint32_t left = present; left != 0; left &= left - 1) {
+      call(first + static_cast<size_t>(std::countr_zero(left)));
+    }
+  };
+  bool same = true;
+  for_each([&](size_t thread) { same = same && threads_[thread].mask == mask; });
+  if (!same) return;
+  warps_[warp].at_exchange &= ~present;
+  for_each([&](size_t thread) { Receive(first, present, thread); });
+  for_each([&](size_t thread) { Wake(thread); });
 }
 
 void Block::Receive(size_t first, uint32_t present, size_t receiver) {
@@ -257,11 +298,10 @@ void Block::Receive(size_t first, uint32_t present, size_t receiver) {
 }
 
 std::string Block::Describe(size_t thread) const {
-  const auto t = static_cast<unsigned>(thread);
+  const uint3 index = threads_[thread].index;
   std::ostringstream out;
   out << "kernel of (" << kernel_.name << "), block (" << blockIdx.x << ", " << blockIdx.y << ", "
-      << blockIdx.z << "), thread (" << t % shape_.x << ", " << t / shape_.x % shape_.y << ", "
-      << t / (shape_.x * shape_.y) << ")";
+      << blockIdx.z << "), thread (" << index.x << ", " << index.y << ", " << index.z << ")";
   const Thread& of = threads_[thread];
   if (of.where.line() != 0) {
     out << " in " << of.where.function_name() << " (" << of.where.file_name() << ":"
@@ -289,11 +329,12 @@ void Block::FailStuck() const {
 void RunGrid(const Kernel& kernel, dim3 grid, dim3 block) {
   gridDim = grid;
   blockDim = block;
+  Block run(kernel, block);
   for (unsigned z = 0; z < grid.z; ++z) {
     for (unsigned y = 0; y < grid.y; ++y) {
       for (unsigned x = 0; x < grid.x; ++x) {
         blockIdx = {x, y, z};
-        Block(kernel, block).Run();
+        run.Run();
       }
     }
   }
