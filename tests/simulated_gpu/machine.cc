@@ -1,5 +1,7 @@
 #include "tests/simulated_gpu/machine.h"
 
+#include <sys/mman.h>
+
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -14,6 +16,7 @@ namespace {
 
 constexpr int kRubbish = 0xFF;
 constexpr size_t kAlignment = 256;
+constexpr size_t kLargePage = size_t{2} << 20;
 
 Settings FromEnvironment() {
   Settings settings;
@@ -43,8 +46,12 @@ Settings FromEnvironment() {
 }
 
 void* Rubbish(size_t bytes) {
+  // To fill a large block is mostly page faults, unless its pages are large.
+  const bool large = bytes >= kLargePage;
   void* memory = nullptr;
-  CHECK_EQ(posix_memalign(&memory, kAlignment, bytes), 0) << "the host has no memory left";
+  CHECK_EQ(posix_memalign(&memory, large ? kLargePage : kAlignment, bytes), 0)
+      << "the host has no memory left";
+  if (large) (void)madvise(memory, bytes, MADV_HUGEPAGE);
   std::memset(memory, kRubbish, bytes);
   return memory;
 }

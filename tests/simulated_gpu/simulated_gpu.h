@@ -23,7 +23,7 @@ namespace kumo::simulated_gpu {
 
 struct Settings {
   int devices = 1;
-  size_t memory_bytes = size_t{256} << 20;  // of each device
+  size_t memory_bytes = size_t{128} << 20;  // of each device
   int64_t fault_at = 0;                     // as FaultAtWork; 0: never
 };
 
