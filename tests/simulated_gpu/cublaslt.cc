@@ -222,20 +222,28 @@ struct Product {
   }
 };
 
-// op(matrix) as rows one after the other.
-std::vector<float> Dense(const Layout& layout, int32_t operation, const void* matrix) {
-  const auto rows = static_cast<int64_t>(layout.rows);
-  const auto columns = static_cast<int64_t>(layout.columns);
-  const bool transposed = operation != CUBLAS_OP_N;
-  std::vector<float> dense(static_cast<size_t>(rows * columns));
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t c = 0; c < columns; ++c) {
-      dense[transposed ? c * rows + r : r * columns + c] =
-          Load(layout.number(), matrix, layout.at(r, c));
+// op(matrix) in float32: its rows one after the other, or its columns where those are so in memory.
+struct Dense {
+  Dense(const Layout& layout, int32_t operation, const void* matrix)
+      : by_columns((layout.order == CUBLASLT_ORDER_COL) == (operation == CUBLAS_OP_N)) {
+    const bool column_major = layout.order == CUBLASLT_ORDER_COL;
+    const auto lines = static_cast<int64_t>(column_major ? layout.columns : layout.rows);
+    length = static_cast<int64_t>(column_major ? layout.rows : layout.columns);
+    numbers.resize(static_cast<size_t>(lines * length));
+    for (int64_t line = 0; line < lines; ++line) {
+      for (int64_t i = 0; i < length; ++i) {
+        numbers[line * length + i] = Load(layout.number(), matrix, line * layout.leading + i);
+      }
     }
   }
-  return dense;
-}
+  float at(int64_t row, int64_t column) const {
+    return numbers[by_columns ? column * length + row : row * length + column];
+  }
+
+  bool by_columns = false;
+  int64_t length = 0;  // of a row or a column
+  std::vector<float> numbers;
+};
 
 struct Operands {
   float alpha = 1;
@@ -252,10 +260,11 @@ void Run(const Product& product, const Operands& with) {
   const int64_t columns = product.columns();
   const int64_t depth = product.depth();
   const Number number = product.d.number();
-  const std::vector<float> a = Dense(product.a, operation.transpose_a, with.a);
-  const std::vector<float> b = Dense(product.b, operation.transpose_b, with.b);
+  const Dense a(product.a, operation.transpose_a, with.a);
+  const Dense b(product.b, operation.transpose_b, with.b);
   std::vector<float> sums(static_cast<size_t>(rows * columns));
-  Multiply({rows, columns, depth}, a.data(), b.data(), 0.0f, sums.data());
+  Multiply({rows, columns, depth, a.by_columns, b.by_columns}, a.numbers.data(), b.numbers.data(),
+           0.0f, sums.data());
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t c = 0; c < columns; ++c) {
       float value = with.alpha * sums[r * columns + c];
@@ -272,7 +281,7 @@ void Run(const Product& product, const Operands& with) {
   if (!of_a && !product.has_epilogue(CUBLASLT_EPILOGUE_BGRADB)) return;
   for (int64_t i = 0; i < (of_a ? rows : columns); ++i) {
     float sum = 0;
-    for (int64_t k = 0; k < depth; ++k) sum += of_a ? a[i * depth + k] : b[k * columns + i];
+    for (int64_t k = 0; k < depth; ++k) sum += of_a ? a.at(i, k) : b.at(k, i);
     Store(number, sum, i, operation.bias);
   }
 }

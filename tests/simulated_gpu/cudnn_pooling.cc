@@ -1,4 +1,5 @@
 // cuDNN's pooling.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -42,10 +43,11 @@ int64_t ForEachUnder(const Plan& plan, int64_t i, Each each) {
   const int64_t plane = i / (rows * columns);
   const int64_t top = i / columns % rows * plan.pooling.stride[0] - plan.pooling.pad[0];
   const int64_t left = i % columns * plan.pooling.stride[1] - plan.pooling.pad[1];
+  const int64_t bottom = std::min(top + plan.pooling.window[0], height);
+  const int64_t right = std::min(left + plan.pooling.window[1], width);
   int64_t count = 0;
-  for (int64_t h = top; h < top + plan.pooling.window[0]; ++h) {
-    for (int64_t w = left; w < left + plan.pooling.window[1]; ++w) {
-      if (h < 0 || h >= height || w < 0 || w >= width) continue;
+  for (int64_t h = std::max<int64_t>(top, 0); h < bottom; ++h) {
+    for (int64_t w = std::max<int64_t>(left, 0); w < right; ++w) {
       each((plane * height + h) * width + w);
       ++count;
     }
