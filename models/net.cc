@@ -207,8 +207,9 @@ const void* Net::Forward(const Pass& pass) {
 }
 
 // The loss left its gradient in gradients_[0].
-void Net::Backward(const Pass& pass) {
+void Net::Backward(const Pass& pass, const std::function<void(int)>& on_stage) {
   int current = 0;
+  int stage = 0;
   for (size_t i = steps_.size(); i-- > first_trained_;) {
     Step& step = steps_[i];
     backend_->SetPlace(&step.layer);
@@ -216,7 +217,18 @@ void Net::Backward(const Pass& pass) {
     step.op->Backward(pass, InputOf(i), outputs_[i], gradients_[current].data(),
                       i == first_trained_ ? nullptr : gradients_[next].data());
     current = next;
+    if (!step.tensors.empty() && on_stage) on_stage(stage++);
   }
+}
+
+std::vector<Range> Net::gradient_stages() const {
+  std::vector<Range> stages;
+  for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
+    if (!step->tensors.empty()) {
+      stages.push_back({step->tensors.front(), step->tensors.back() + 1});
+    }
+  }
+  return stages;
 }
 
 Status Net::Load(const Batch& batch) {
@@ -234,12 +246,12 @@ Status Net::Load(const DeviceSamples& samples, std::span<const int64_t> indices)
   return OkStatus();
 }
 
-void Net::Train() {
+void Net::Train(const std::function<void(int)>& on_stage) {
   CHECK(bound_) << "Train before Bind";
   const Pass pass = {batch_, true};
   const void* scores = Forward(pass);
   loss_->Run(batch_, scores, labels_.data(), gradients_[0].data(), sums_.data());
-  Backward(pass);
+  Backward(pass, on_stage);
   backend_->SetPlace(nullptr);
 }
 

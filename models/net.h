@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -60,8 +61,12 @@ class Net {
   Status Load(const DeviceSamples& samples, std::span<const int64_t> indices);
   // Queues the loaded minibatch forward and backward, as the step that the backend was told of.
   // Overwrites the gradients with those of the minibatch's mean loss; the gaps and statistics of
-  // the gradients vector are not touched. Requires Bind.
-  void Train();
+  // the gradients vector are not touched. Calls on_stage(s) when the gradients of
+  // gradient_stages()[s] are queued. Requires Bind.
+  void Train(const std::function<void(int)>& on_stage = nullptr);
+  // The tensors (ranges of tensors()) whose gradients are made together, in the order in which that
+  // is: the last layer's first.
+  std::vector<Range> gradient_stages() const;
   // Forward as in use: no dropout, running statistics, nothing changed but the sums.
   void Evaluate();
   // What Train and Evaluate have added up since the last call; waits for them. The backend's
@@ -90,7 +95,7 @@ class Net {
   Status CheckBatch(const Batch& batch) const;
   // Runs the steps forward and returns the scores.
   const void* Forward(const Pass& pass);
-  void Backward(const Pass& pass);
+  void Backward(const Pass& pass, const std::function<void(int)>& on_stage);
   const void* InputOf(size_t step) const;
 
   NetworkPlan plan_;

@@ -321,6 +321,7 @@ void Session::ComputePartition(int partition, Lease* lease, WorkerActions* actio
   }
   if (lease->round >= plan_.rounds()) return;
   busy_ = Busy::kTraining;
+  pushed_.assign(map_.chunks().size(), false);
   if (report_.samples() == 0) report_.set_samples_at_s(ToSeconds(now_));
   actions->push_back(TrainAction{partition, plan_.Round(lease->round), save_});
 }
@@ -368,31 +369,56 @@ WorkerActions Session::OnInitialised(std::vector<Payload> weights, TimeUs now) {
   return Stamp(std::move(actions));
 }
 
+// Of the block that is being trained; null where the lease went away meanwhile.
+Session::Lease* Session::LeaseOfBlock() {
+  const auto lease = leases_.find(busy_partition_);
+  if (lease == leases_.end() || lease->second.round != busy_round_) return nullptr;
+  return &lease->second;
+}
+
+void Session::Push(int chunk, Payload payload, const wire::Metrics* metrics,
+                   WorkerActions* actions) {
+  const RoundPlan round = plan_.Round(busy_round_);
+  wire::Header header;
+  header.set_type(wire::PUSH);
+  header.set_round(busy_round_);
+  header.set_partition(busy_partition_);
+  header.set_chunk(chunk);
+  header.set_samples(plan_.PartitionSamples(round, busy_partition_).size());
+  header.set_save(save_);
+  header.set_codec(static_cast<uint32_t>(PushCodec(round, map_.chunks()[chunk].segment).id()));
+  if (metrics != nullptr) *header.mutable_metrics() = *metrics;
+  pushed_[chunk] = true;
+  Ask(ServerOf(chunk), std::move(header), std::move(payload), actions);
+}
+
+WorkerActions Session::OnCoded(std::vector<CodedChunk> chunks, TimeUs now) {
+  WorkerActions actions;
+  now_ = now;
+  if (finished_ || LeaseOfBlock() == nullptr) return actions;
+  for (CodedChunk& coded : chunks) {
+    CHECK_GT(coded.chunk, 0) << "the block's metrics go with chunk 0";
+    Push(coded.chunk, std::move(coded.payload), nullptr, &actions);
+  }
+  return Stamp(std::move(actions));
+}
+
 WorkerActions Session::OnTrained(TrainedBlock block, TimeUs now) {
   WorkerActions actions;
   now_ = now;
   busy_ = Busy::kNo;
   report_.set_samples(report_.samples() + block.metrics.samples());
   report_.set_samples_at_s(ToSeconds(now));
-  const auto lease = leases_.find(busy_partition_);
   if (finished_) return actions;
-  if (lease == leases_.end() || lease->second.round != busy_round_) {
-    Proceed(&actions);  // the lease went away meanwhile
+  Lease* const lease = LeaseOfBlock();
+  if (lease == nullptr) {
+    Proceed(&actions);
     return Stamp(std::move(actions));
   }
-  const RoundPlan round = plan_.Round(busy_round_);
-  const int64_t samples = plan_.PartitionSamples(round, busy_partition_).size();
   for (const Chunk& chunk : map_.chunks()) {
-    wire::Header header;
-    header.set_type(wire::PUSH);
-    header.set_round(busy_round_);
-    header.set_partition(busy_partition_);
-    header.set_chunk(chunk.index);
-    header.set_samples(samples);
-    header.set_save(save_);
-    header.set_codec(static_cast<uint32_t>(PushCodec(round, chunk.segment).id()));
-    if (chunk.index == 0) *header.mutable_metrics() = block.metrics;
-    Ask(chunk.server, std::move(header), std::move(block.contributions[chunk.index]), &actions);
+    if (pushed_[chunk.index]) continue;
+    Push(chunk.index, std::move(block.contributions[chunk.index]),
+         chunk.index == 0 ? &block.metrics : nullptr, &actions);
   }
   for (TrainedBlock::Array& array : block.carried) {
     wire::Header header;
@@ -405,8 +431,8 @@ WorkerActions Session::OnTrained(TrainedBlock block, TimeUs now) {
     Ask(ServerOf(array.chunk), std::move(header), std::move(array.payload), &actions);
   }
   pushed_at_ = now;
-  lease->second.round = busy_round_ + 1;
-  report_.set_round(lease->second.round);
+  lease->round = busy_round_ + 1;
+  report_.set_round(lease->round);
   Proceed(&actions);
   return Stamp(std::move(actions));
 }

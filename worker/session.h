@@ -10,7 +10,7 @@
 // is not installed at version r is pulled; servers park the pull until the version exists. (2) For
 // each partition whose round is r: where version r ends an epoch, its slice of the validation set
 // is evaluated and the result acknowledged; then its block is trained and the coded contribution
-// pushed chunk by chunk. (3) Where the pull of chunk 0 said that this round ends with a checkpoint,
+// pushed chunk by chunk, some perhaps while the block is still computed. (3) Where the pull of chunk 0 said that this round ends with a checkpoint,
 // what the partition carries is put on the servers too, and acknowledged, before its next round.
 #pragma once
 
@@ -61,7 +61,8 @@ struct AdoptAction {
   };
   std::vector<Array> arrays;
 };
-// Train the partition's block of a round from the base weights; then OnTrained.
+// Train the partition's block of a round from the base weights; OnCoded for what of it is coded
+// early, then OnTrained.
 struct TrainAction {
   int partition = 0;
   RoundPlan round;
@@ -85,6 +86,12 @@ struct LeaveAction {
 using WorkerAction = std::variant<SendToServerAction, InitialiseAction, InstallAction, AdoptAction,
                                   TrainAction, EvaluateAction, DropAction, LeaveAction>;
 using WorkerActions = std::vector<WorkerAction>;
+
+// A chunk of a contribution.
+struct CodedChunk {
+  int chunk = 0;
+  Payload payload;
+};
 
 // A trained block, coded.
 struct TrainedBlock {
@@ -126,6 +133,9 @@ class Session {
 
   // weights: by chunk, float32.
   WorkerActions OnInitialised(std::vector<Payload> weights, TimeUs now);
+  // Before OnTrained: chunks of the block's contribution, not chunk 0, that are final while the
+  // rest is still computed.
+  WorkerActions OnCoded(std::vector<CodedChunk> chunks, TimeUs now);
   WorkerActions OnTrained(TrainedBlock block, TimeUs now);
   WorkerActions OnEvaluated(const wire::Metrics& metrics, TimeUs now);
   // The block could not be computed (numbers that are not finite, a device's failure): tells the
@@ -179,6 +189,8 @@ class Session {
   bool PullMissing(wire::Vector vector, int64_t version, WorkerActions* actions);
   bool NeedsWeightsApart(int64_t version) const;
   void ComputePartition(int partition, Lease* lease, WorkerActions* actions);
+  Lease* LeaseOfBlock();
+  void Push(int chunk, Payload payload, const wire::Metrics* metrics, WorkerActions* actions);
   void AskForState(int partition, const Lease& lease, WorkerActions* actions);
   void Ask(int server, wire::Header header, Payload payload, WorkerActions* actions);
   void SendHello(int server, WorkerActions* actions);
@@ -222,8 +234,9 @@ class Session {
   Busy busy_ = Busy::kNo;
   int busy_partition_ = 0;  // -1: the result is to be thrown away
   int64_t busy_round_ = 0;
-  bool save_ = false;       // what chunk 0, as installed, says of its round
-  int64_t halted_at_ = -1;  // the version that the job stops at
+  std::vector<bool> pushed_;  // by chunk, of the block that is being trained
+  bool save_ = false;         // what chunk 0, as installed, says of its round
+  int64_t halted_at_ = -1;    // the version that the job stops at
   // Leases may have moved at `orders_due_`: what is leased from there on is known when orders of
   // that version have come. orders_at_: the version of the newest orders.
   int64_t orders_due_ = -1, orders_at_ = -1;

@@ -115,6 +115,25 @@ Result<int> Trainer::LoadNext(Source* source) {
   return size;
 }
 
+// A chunk is final when the first of its tensors is, whose gradients are the last that are made.
+// What belongs to the last stage is final at the step's end, with everything else; so is chunk 0,
+// whose message says how the step went. A factor that is worked out of all gradients, for clipping
+// or for fp16's losses, leaves none final before.
+void Trainer::FindStages() {
+  if (experiment_.optimiser.clip_norm > 0 || experiment_.network.precision == "fp16") return;
+  const std::vector<Range> stages = net_->gradient_stages();
+  chunks_of_stage_.resize(stages.size());
+  for (const Chunk& chunk : session_->map().chunks()) {
+    if (chunk.index == 0 || chunk.segment == Segment::kStatistics) continue;
+    const int first = spec_.layout.TensorAt(chunk.range.begin);
+    for (size_t stage = 0; stage + 1 < stages.size(); ++stage) {
+      if (stages[stage].begin <= first && first < stages[stage].end) {
+        chunks_of_stage_[stage].push_back(chunk.index);
+      }
+    }
+  }
+}
+
 DeviceArray<float> Trainer::MakeVectors(int count, const std::string& what) const {
   return {*backend_, count * spec_.layout.size(), what};
 }
@@ -126,6 +145,7 @@ Status Trainer::Attach(const Session* session) {
     optimiser_slots_ = MakeVectors(optimiser_->slots(), "the optimiser's state");
   }
   KUMO_RETURN_IF_ERROR(backend_->Wait());
+  FindStages();
   LOG(INFO) << "memory of " << backend_->name() << ": " << DescribeMemory();
   return OkStatus();
 }
@@ -209,7 +229,8 @@ void Trainer::StartNextRange(const TrainAction& train) {
   train_.stream->Start(round.epoch, session_->plan().PartitionSamples(round, next->first));
 }
 
-Result<TrainedBlock> Trainer::Train(const TrainAction& train, BlockTimes* times) {
+Result<TrainedBlock> Trainer::Train(const TrainAction& train, const Contribution::OnCoded& on_coded,
+                                    BlockTimes* times) {
   Carried& carried = carried_.at(train.partition);
   const TimeUs begin = clock_->NowUs();
   TrainedBlock block;
@@ -219,12 +240,22 @@ Result<TrainedBlock> Trainer::Train(const TrainAction& train, BlockTimes* times)
   if (train.round.mode == SyncMode::kBlock) {
     backend_->Zero(optimiser_slots_.data(), static_cast<size_t>(optimiser_slots_.bytes()));
   }
-  KUMO_ASSIGN_OR_RETURN(block.metrics, Minibatches(train, &carried));
+  Contribution contribution(
+      *session_, train.round,
+      {base_.data(), weights_.data(), gradients_.data(), carried.residual.data()}, backend_.get());
+  KUMO_ASSIGN_OR_RETURN(block.metrics, Minibatches(train, on_coded, &carried, &contribution));
   const TimeUs trained = clock_->NowUs();
   if (block.metrics.samples() == 0) {
     block.contributions.resize(session_->map().chunks().size());
   } else {
-    KUMO_ASSIGN_OR_RETURN(block.contributions, Encode(train, &carried));
+    KUMO_RETURN_IF_ERROR(contribution.Finish());
+    if (const int64_t bad = contribution.first_bad(); bad >= 0) {
+      return FailedPrecondition(
+          "round " + std::to_string(train.round.round) + ", partition " +
+          std::to_string(train.partition) + ": tensor " + TensorAt(bad) +
+          " has become infinite or not a number; a lower schedule.learning_rate usually helps");
+    }
+    block.contributions = contribution.payloads();
   }
   if (train.save_state) KUMO_RETURN_IF_ERROR(AppendCarried(carried, &block));
   times->compute_ms = static_cast<double>(trained - begin) * 1e-3;
@@ -232,8 +263,13 @@ Result<TrainedBlock> Trainer::Train(const TrainAction& train, BlockTimes* times)
   return block;
 }
 
-Result<wire::Metrics> Trainer::Minibatches(const TrainAction& train, Carried* carried) {
+Result<wire::Metrics> Trainer::Minibatches(const TrainAction& train,
+                                           const Contribution::OnCoded& on_coded, Carried* carried,
+                                           Contribution* contribution) {
   wire::Metrics metrics;
+  const auto mark = [this](int stage) {
+    if (!chunks_of_stage_[stage].empty()) backend_->Mark(stage);
+  };
   const bool steps = train.round.mode == SyncMode::kBlock;
   const Range trained = {0, spec_.layout.segment(Segment::kUndecayed).end};
   for (int i = 0;; ++i) {
@@ -241,8 +277,12 @@ Result<wire::Metrics> Trainer::Minibatches(const TrainAction& train, Carried* ca
     KUMO_ASSIGN_OR_RETURN(const int size, LoadNext(&train_));
     if (size == 0) break;
     backend_->SetStep(ParametersOf(train, i, *carried));
+    for (size_t stage = 0; !steps && on_coded && stage < chunks_of_stage_.size(); ++stage) {
+      const std::vector<int>& chunks = chunks_of_stage_[stage];
+      if (!chunks.empty()) contribution->CodeAt(static_cast<int>(stage), chunks, on_coded);
+    }
     backend_->Repeat({size, steps, steps ? carried->optimiser.data() : nullptr}, [&] {
-      net_->Train();
+      net_->Train(steps || chunks_of_stage_.empty() ? nullptr : std::function<void(int)>(mark));
       backend_->MeasureGradients(gradients_.data(), trained.size());
       if (steps) {
         OptimiserStep(carried);
@@ -288,53 +328,6 @@ void Trainer::OptimiserStep(Carried* carried) {
     backend_->OptimiserStep(segment, gradients_.data() + range.begin, range.size(),
                             weights_.data() + range.begin, slot_parts);
   }
-}
-
-// By chunk, the mean gradient where the round is one of gradients, else base - weights. Statistics
-// are averaged in either mode.
-Result<std::vector<Payload>> Trainer::Encode(const TrainAction& train, Carried* carried) {
-  const std::vector<Chunk>& chunks = session_->map().chunks();
-  constexpr size_t kAlign = 64;
-  std::vector<Backend::Encoding> encodings;
-  std::vector<size_t> places;
-  size_t end = 0;
-  for (const Chunk& chunk : chunks) {
-    const int64_t begin = chunk.range.begin;
-    Backend::Encoding& encoding = encodings.emplace_back();
-    encoding.codec = &session_->PushCodec(train.round, chunk.segment);
-    encoding.n = chunk.range.size();
-    if (train.round.mode == SyncMode::kBlock || chunk.segment == Segment::kStatistics) {
-      encoding.x = base_.data() + begin;
-      encoding.minus = weights_.data() + begin;
-    } else {
-      encoding.x = gradients_.data() + begin;
-    }
-    if (encoding.codec->lossy() && !carried->residual.empty()) {
-      encoding.residual = carried->residual.data() + begin;
-    }
-    places.push_back(end);
-    end += encoding.codec->EncodedBytes(static_cast<size_t>(encoding.n));
-    end = (end + kAlign - 1) / kAlign * kAlign;
-  }
-  const std::shared_ptr<std::byte> memory = backend_->MakeCode(end);
-  std::vector<Payload> payloads;
-  for (size_t i = 0; i < encodings.size(); ++i) {
-    Backend::Encoding& encoding = encodings[i];
-    encoding.code = {memory.get() + places[i],
-                     encoding.codec->EncodedBytes(static_cast<size_t>(encoding.n))};
-    payloads.push_back({memory, encoding.code});
-  }
-  backend_->Encode(encodings);
-  KUMO_RETURN_IF_ERROR(backend_->Wait());
-  for (const Chunk& chunk : chunks) {
-    const int64_t first_bad = encodings[chunk.index].first_bad;
-    if (first_bad < 0) continue;
-    return FailedPrecondition(
-        "round " + std::to_string(train.round.round) + ", partition " +
-        std::to_string(train.partition) + ": tensor " + TensorAt(chunk.range.begin + first_bad) +
-        " has become infinite or not a number; a lower schedule.learning_rate usually helps");
-  }
-  return payloads;
 }
 
 std::string Trainer::TensorAt(int64_t position) const {

@@ -27,14 +27,15 @@
 #include "data/batch_stream.h"
 #include "data/dataset.h"
 #include "models/net.h"
+#include "worker/contribution.h"
 #include "worker/session.h"
 
 namespace kumo {
 
 // How long the parts of a block took.
 struct BlockTimes {
-  double compute_ms = 0;
-  double coding_ms = 0;
+  double compute_ms = 0;  // with what is coded meanwhile
+  double coding_ms = 0;   // after that
 };
 
 class Trainer {
@@ -58,7 +59,10 @@ class Trainer {
   void Install(const InstallAction& install);
   void Adopt(const AdoptAction& adopt);
   // FailedPrecondition, naming round, partition and tensor, when a number is not finite.
-  Result<TrainedBlock> Train(const TrainAction& train, BlockTimes* times);
+  // `on_coded`, unless it is null, is called on this thread with chunks of a gradient that are
+  // coded before the step is at its end (Session::OnCoded); the block has them, too.
+  Result<TrainedBlock> Train(const TrainAction& train, const Contribution::OnCoded& on_coded,
+                             BlockTimes* times);
   Result<wire::Metrics> Evaluate(const EvaluateAction& evaluate);
   void Drop(int partition);
   // From any thread: what is under way and what comes after ends at its next minibatch, Aborted.
@@ -91,11 +95,12 @@ class Trainer {
   int CarriedVectors() const;
   void StartRange(const TrainAction& train);
   void StartNextRange(const TrainAction& train);
-  Result<wire::Metrics> Minibatches(const TrainAction& train, Carried* carried);
+  void FindStages();
+  Result<wire::Metrics> Minibatches(const TrainAction& train, const Contribution::OnCoded& on_coded,
+                                    Carried* carried, Contribution* contribution);
   StepParameters ParametersOf(const TrainAction& train, int minibatch,
                               const Carried& carried) const;
   void OptimiserStep(Carried* carried);
-  Result<std::vector<Payload>> Encode(const TrainAction& train, Carried* carried);
   Result<wire::Metrics> EvaluateRange(Range samples, float* weights);
   Result<Payload> ReadChunk(const float* vector, const Chunk& chunk) const;
   std::string TensorAt(int64_t position) const;
@@ -110,6 +115,9 @@ class Trainer {
   JobSpec spec_;
   std::unique_ptr<Optimiser> optimiser_;  // block mode's local one
   std::optional<Schedule> schedule_;
+  // By stage of the net's backward pass: the chunks whose gradients are final with it. Empty where
+  // they may change until the end of the step.
+  std::vector<std::vector<int>> chunks_of_stage_;
 
   Source train_;
   Source validation_;

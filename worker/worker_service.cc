@@ -99,7 +99,11 @@ void WorkerService::RunCompletions() {
 void WorkerService::Train(const TrainAction& train) {
   Compute([this, train] {
     BlockTimes times;
-    auto block = std::make_shared<Result<TrainedBlock>>(trainer_->Train(train, &times));
+    const auto on_coded = [this](std::vector<CodedChunk> chunks) {
+      auto coded = std::make_shared<std::vector<CodedChunk>>(std::move(chunks));
+      Complete([this, coded](TimeUs now) { return session_.OnCoded(std::move(*coded), now); });
+    };
+    auto block = std::make_shared<Result<TrainedBlock>>(trainer_->Train(train, on_coded, &times));
     Complete([this, block, times](TimeUs now) {
       session_.SetTimes(times.compute_ms, times.coding_ms);
       if (!block->ok()) return session_.OnFailed(block->status(), now);

@@ -187,9 +187,18 @@ class Backend : public DeviceMemory {
     std::span<std::byte> code;  // in host memory, EncodedBytes(n) of it
     int64_t first_bad = -1;     // what Codec::Encode returns
   };
-  // All of a contribution: codes and first_bad are there after Wait, until which `encodings` stay
-  // where they are. Fastest where codes lie one behind the other in memory of MakeCode.
+  // A contribution, or chunks of one: codes and first_bad are there after Wait, until which
+  // `encodings` stay where they are. Fastest where codes lie one behind the other in memory of
+  // MakeCode.
   virtual void Encode(std::span<Encoding> encodings) = 0;
+  // The same of numbers that the next Repeat's work has made when it comes to Mark(mark), and does
+  // not change any more: they are coded beside what it queues after that. `done` is called when
+  // codes and first_bad are there, by the caller's thread within Repeat, Read or Wait, and never
+  // where the device has failed; no call of this object is made in it. Requires that the work marks
+  // that, and one call for each mark.
+  virtual void EncodeAt(int mark, std::span<Encoding> encodings, std::function<void()> done) = 0;
+  // Within Repeat's work: what was queued so far is what EncodeAt(mark, ...) waits for.
+  virtual void Mark(int mark) = 0;
   // Host memory that Encode writes into best; at least `bytes` long.
   virtual std::shared_ptr<std::byte> MakeCode(size_t bytes) = 0;
   // To be called when a step's n trained gradients are there: works out the factor that
@@ -212,8 +221,8 @@ class Backend : public DeviceMemory {
   // Of the steps from now on.
   virtual void SetStep(const StepParameters& step) = 0;
   // Does `work`, which queues a step. For the same key it is always the same work on the same
-  // arrays, but for what SetStep sets: a device may record it once and then repeat what it has
-  // recorded.
+  // arrays with the same marks, but for what SetStep sets: a device may record it once and then
+  // repeat what it has recorded.
   struct StepKey {
     int batch = 0;
     bool optimises = false;

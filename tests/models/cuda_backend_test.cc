@@ -230,6 +230,69 @@ TEST_F(CudaBackendTest, AContributionIsCodedAsItsChunksAre) {
   }
 }
 
+// Vectors are made one after the other by a step that is first run, then recorded, then repeated,
+// and coded as they come; what follows the step uses them again.
+TEST_F(CudaBackendTest, WhatAStepHasMadeIsCodedWhileItGoesOn) {
+  constexpr int kVectors = 3;
+  constexpr int64_t kSize = 70'000;
+  const Codec* const codec = FindCodec("1bit").value();
+  const size_t bytes = codec->EncodedBytes(kSize);
+  for (Backend* const backend : {cpu_.get(), cuda_.get()}) {
+    SCOPED_TRACE(backend->name());
+    std::vector<std::unique_ptr<Vector>> from, made, residuals;
+    std::vector<std::vector<float>> carried(kVectors, std::vector<float>(kSize));
+    for (int v = 0; v < kVectors; ++v) {
+      for (auto* vectors : {&from, &made, &residuals}) {
+        vectors->push_back(std::make_unique<Vector>(*backend, std::vector<float>(kSize)));
+      }
+    }
+    for (int step = 0; step < 4; ++step) {
+      std::vector<std::vector<float>> numbers;
+      std::vector<Backend::Encoding> encodings(kVectors);
+      std::vector<int> told;
+      std::vector<std::shared_ptr<std::byte>> codes;
+      for (int v = 0; v < kVectors; ++v) {
+        numbers.push_back(SomeNumbers(kSize, static_cast<uint64_t>(10 * step + v)));
+        backend->Write(numbers[v].data(), kSize * sizeof(float), from[v]->data());
+        codes.push_back(backend->MakeCode(bytes));
+        Backend::Encoding& encoding = encodings[v];
+        encoding.codec = codec;
+        encoding.x = made[v]->data();
+        encoding.residual = residuals[v]->data();
+        encoding.n = kSize;
+        encoding.code = {codes[v].get(), bytes};
+        encoding.first_bad = -2;
+      }
+      // Not of mark 1: nobody has to ask for each; and asked in another order than made.
+      for (const int v : {2, 0}) {
+        backend->EncodeAt(v, {&encodings[v], 1}, [&told, &encodings, v] {
+          EXPECT_EQ(encodings[v].first_bad, -1);
+          told.push_back(v);
+        });
+      }
+      backend->Repeat({1, false, made[0]->data()}, [&] {
+        for (int v = 0; v < kVectors; ++v) {
+          backend->Copy(from[v]->data(), kSize * sizeof(float), made[v]->data());
+          backend->Mark(v);
+        }
+      });
+      backend->Encode({&encodings[1], 1});
+      for (int v = 0; v < kVectors; ++v) {
+        backend->Zero(made[v]->data(), kSize * sizeof(float));
+      }
+      ASSERT_TRUE(backend->Wait().ok());
+      EXPECT_THAT(told, testing::UnorderedElementsAre(0, 2)) << "step " << step;
+      for (int v = 0; v < kVectors; ++v) {
+        const Coded expected = EncodeOn(*cpu_, *codec, numbers[v], {}, carried[v]);
+        carried[v] = expected.residual;
+        EXPECT_EQ(encodings[v].first_bad, -1);
+        EXPECT_TRUE(std::ranges::equal(encodings[v].code, expected.code)) << "vector " << v;
+        EXPECT_EQ(Bits(residuals[v]->Read()), Bits(expected.residual)) << "vector " << v;
+      }
+    }
+  }
+}
+
 TEST_F(CudaBackendTest, TheFirstNumberThatIsNotFiniteIsFound) {
   for (const Codec* codec : AllCodecs()) {
     std::vector<float> x = SomeNumbers(4000, 4);

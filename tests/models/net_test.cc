@@ -211,6 +211,34 @@ TEST(NetTest, GradientsAreThoseOfTheLoss) {
   }
 }
 
+TEST(NetTest, AStagesGradientsAreFinalWhenItIsTold) {
+  Trained small(SmallNetwork(), 6);
+  const Samples samples(*small.net, 6);
+  const std::vector<Range> stages = small.net->gradient_stages();
+  std::vector<int> tensors;
+  for (const Range& stage : stages) {
+    for (int64_t t = stage.begin; t < stage.end; ++t) tensors.push_back(static_cast<int>(t));
+  }
+  EXPECT_THAT(tensors, testing::ElementsAre(8, 9, 6, 7, 2, 3, 4, 5, 0, 1));
+
+  ASSERT_TRUE(small.net->Load(samples.Slice(0, 6)).ok());
+  small.backend->SetStep({});
+  std::vector<std::vector<float>> then;
+  small.net->Train([&](int stage) {
+    EXPECT_EQ(stage, static_cast<int>(then.size()));
+    then.push_back(small.gradients);
+  });
+  ASSERT_EQ(then.size(), stages.size());
+  for (size_t s = 0; s < stages.size(); ++s) {
+    for (int64_t t = stages[s].begin; t < stages[s].end; ++t) {
+      const Range range = small.layout.tensor(static_cast<int>(t));
+      for (int64_t i = range.begin; i < range.end; ++i) {
+        ASSERT_EQ(then[s][i], small.gradients[i]) << small.net->tensors()[t].name;
+      }
+    }
+  }
+}
+
 TEST(NetTest, GradientsAreOverwrittenAndTheRestIsLeftAlone) {
   Trained net(SmallNetwork(), 8);
   const Samples samples(*net.net, 8);

@@ -478,6 +478,16 @@ void Cluster::Perform(const std::shared_ptr<WorkerProcess>& worker, WorkerAction
       const auto block = std::make_shared<TrainedBlock>(trainer.Train(*train));
       const bool slow = worker->index == 0 && settings_.slow_block > 0 && RandomTime(4) == 0;
       const TimeUs time = kTrainBlock + RandomTime(kTrainBlock) + (slow ? settings_.slow_block : 0);
+      // Some of the chunks, others in each block, are there before the block is.
+      later(time / 2, [this, &session, block, train = *train] {
+        std::vector<CodedChunk> early;
+        for (const Chunk& chunk : session.map().chunks()) {
+          if (chunk.index == 0 || block->contributions[chunk.index].empty()) continue;
+          if ((chunk.index + train.round.round + train.partition) % 3 == 0) continue;
+          early.push_back({chunk.index, block->contributions[chunk.index]});
+        }
+        return session.OnCoded(std::move(early), now_);
+      });
       later(time, [this, &session, block, time] {
         ++result_.blocks_trained;
         session.SetTimes(static_cast<double>(time) * 1e-3, 0);

@@ -192,7 +192,7 @@ CUstream_st* Machine::Find(cudaStream_t stream, int device) {
 cudaError_t Machine::Submit(CUstream_st* stream, Work work) {
   if (stream->capture) {
     if (!stream->capture->valid) return cudaErrorStreamCaptureInvalidated;
-    stream->capture->works.push_back(std::move(work));
+    stream->capture->nodes.push_back({std::move(work)});
     return cudaSuccess;
   }
   Queue& queue = *stream->queue;

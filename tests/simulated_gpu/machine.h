@@ -32,12 +32,19 @@ struct Queue {
   uint64_t end() const { return begun + works.size(); }
 };
 
+// What a capture holds, and each launch of its graph queues: a piece of work, or an event that the
+// launch records.
+struct Node {
+  Work work;
+  cudaEvent_t event = nullptr;
+};
+
 // What a stream does instead of queueing while it captures.
 struct Capture {
   cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
   std::thread::id thread;
   bool valid = true;
-  std::vector<Work> works;
+  std::vector<Node> nodes;
 };
 
 }  // namespace kumo::simulated_gpu
@@ -56,11 +63,11 @@ struct CUevent_st {
 };
 
 struct CUgraph_st {
-  std::vector<kumo::simulated_gpu::Work> works;
+  std::vector<kumo::simulated_gpu::Node> nodes;
 };
 
 struct CUgraphExec_st {
-  std::vector<kumo::simulated_gpu::Work> works;
+  std::vector<kumo::simulated_gpu::Node> nodes;
 };
 
 namespace kumo::simulated_gpu {

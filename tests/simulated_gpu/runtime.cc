@@ -14,6 +14,7 @@ using kumo::simulated_gpu::Capture;
 using kumo::simulated_gpu::CurrentDevice;
 using kumo::simulated_gpu::LastError;
 using kumo::simulated_gpu::Machine;
+using kumo::simulated_gpu::Node;
 using kumo::simulated_gpu::Runtime;
 using kumo::simulated_gpu::Work;
 using Place = kumo::simulated_gpu::Machine::Place;
@@ -309,6 +310,16 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   });
 }
 
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
+  if (flags == cudaEventRecordDefault) return cudaEventRecord(event, stream);
+  return OnStream(stream, [&](Machine&, CUstream_st* found) {
+    if (flags != cudaEventRecordExternal || !found->capture) return cudaErrorInvalidValue;
+    if (!found->capture->valid) return cudaErrorStreamCaptureInvalidated;
+    found->capture->nodes.push_back({nullptr, event});
+    return cudaSuccess;
+  });
+}
+
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   return Runtime([&](Machine& machine) {
     if (event->captured) return cudaErrorCapturedEvent;
@@ -353,7 +364,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
     const Capture capture = std::move(*found->capture);
     found->capture.reset();
     if (!capture.valid) return cudaErrorStreamCaptureInvalidated;
-    *graph = new CUgraph_st{capture.works};
+    *graph = new CUgraph_st{capture.nodes};
     return cudaSuccess;
   });
 }
@@ -377,7 +388,7 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
                                  unsigned long long) {
   return Runtime([&](Machine&) {
     if (graph == nullptr) return cudaErrorInvalidValue;
-    *executable = new CUgraphExec_st{graph->works};
+    *executable = new CUgraphExec_st{graph->nodes};
     return cudaSuccess;
   });
 }
@@ -391,8 +402,12 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
   return OnStream(stream, [&](Machine& machine, CUstream_st* found) {
-    for (const Work& work : executable->works) {
-      const cudaError_t error = machine.Submit(found, work);
+    for (const Node& node : executable->nodes) {
+      if (node.event != nullptr) {
+        *node.event = {found->queue, found->queue->end(), false};
+        continue;
+      }
+      const cudaError_t error = machine.Submit(found, node.work);
       if (error != cudaSuccess) return error;
     }
     return cudaSuccess;

@@ -103,6 +103,42 @@ TEST_F(RuntimeTest, AGraphRepeatsWhatWasCaptured) {
   EXPECT_EQ(cudaGraphExecDestroy(executable), cudaSuccess);
 }
 
+// What a graph's event tells is the place in its newest launch.
+TEST_F(RuntimeTest, AStreamWaitsForAPlaceInAGraph) {
+  cudaStream_t other = nullptr;
+  cudaEvent_t event = nullptr;
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking), cudaSuccess);
+  ASSERT_EQ(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), cudaSuccess);
+  EXPECT_EQ(cudaEventRecordWithFlags(event, stream_, cudaEventRecordExternal),
+            cudaErrorInvalidValue)
+      << "there is no graph that it could be outside of";
+  (void)cudaGetLastError();
+  ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+  ASSERT_EQ(CopyIn(), cudaSuccess);
+  ASSERT_EQ(cudaEventRecordWithFlags(event, stream_, cudaEventRecordExternal), cudaSuccess);
+  ASSERT_EQ(cudaMemsetAsync(device_, 6, kBytes, stream_), cudaSuccess);
+  ASSERT_EQ(cudaStreamEndCapture(stream_, &graph), cudaSuccess);
+  ASSERT_EQ(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess);
+  uint8_t* seen = nullptr;
+  ASSERT_EQ(cudaHostAlloc(reinterpret_cast<void**>(&seen), 1, 0), cudaSuccess);
+  for (const int value : {8, 9}) {
+    std::memset(pinned_, value, kBytes);
+    ASSERT_EQ(cudaGraphLaunch(executable, stream_), cudaSuccess);
+    ASSERT_EQ(cudaStreamWaitEvent(other, event, 0), cudaSuccess);
+    ASSERT_EQ(cudaMemcpyAsync(seen, device_, 1, cudaMemcpyDeviceToHost, other), cudaSuccess);
+    ASSERT_EQ(cudaStreamSynchronize(other), cudaSuccess);
+    EXPECT_EQ(*seen, value);
+    EXPECT_EQ(FirstByte(), 6);
+  }
+  EXPECT_EQ(cudaFreeHost(seen), cudaSuccess);
+  EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+  EXPECT_EQ(cudaGraphExecDestroy(executable), cudaSuccess);
+  EXPECT_EQ(cudaEventDestroy(event), cudaSuccess);
+  EXPECT_EQ(cudaStreamDestroy(other), cudaSuccess);
+}
+
 TEST_F(RuntimeTest, WhatACaptureDoesNotAllowEndsItAsInvalid) {
   void* memory = nullptr;
   std::vector<uint8_t> host(kBytes);

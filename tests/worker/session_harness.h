@@ -138,6 +138,24 @@ class Script {
     }
     return answered;
   }
+  // Answers until a block is to be trained.
+  void RunUntilItTrains() {
+    while (!train) {
+      ASSERT_FALSE(sent.empty());
+      const SendToServerAction send = sent.front();
+      sent.pop_front();
+      Answer(send);
+    }
+  }
+  // Chunks of the block that is to be trained are coded.
+  void HandOn(const std::vector<int>& chunks) {
+    std::vector<CodedChunk> coded;
+    for (const int chunk : chunks) {
+      const Codec& codec = session_.PushCodec(train->round, map().chunks()[chunk].segment);
+      coded.push_back({chunk, Bytes(codec.EncodedBytes(map().chunks()[chunk].range.size()))});
+    }
+    Take(session_.OnCoded(std::move(coded), now));
+  }
   // Carries the computation out that was asked for; false when there is none.
   bool Work() {
     if (initialise) {

@@ -95,17 +95,13 @@ TEST(Session, ALeaseThatIsTakenAwayIsDroppedAndItsBlockUnderWayIsNotPushed) {
   Script script;
   script.Join();
   script.Order({{1, 0}, {2, 0}});
-  while (!script.train) {
-    ASSERT_FALSE(script.sent.empty());
-    const auto send = script.sent.front();
-    script.sent.pop_front();
-    script.Answer(send);
-  }
+  script.RunUntilItTrains();
   ASSERT_EQ(script.train->partition, 1);
   script.Order({{2, 0}});
   script.Order({{2, 0}});  // repeated: nothing new
   EXPECT_EQ(script.dropped, (std::vector<int>{1}));
   script.sent.clear();
+  script.HandOn({1});
   ASSERT_TRUE(script.Work());
   EXPECT_EQ(script.CountSent(wire::PUSH), 0);
   ASSERT_TRUE(script.train);

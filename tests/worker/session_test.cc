@@ -51,6 +51,34 @@ TEST(Session, ComputesAndPushesEachBlockOnceAndEvaluatesEachEpoch) {
   }
 }
 
+TEST(Session, WhatIsCodedEarlyIsPushedAtOnceAndNotAgain) {
+  Script script;
+  script.Join();
+  script.Order({{1, 0}});
+  script.RunUntilItTrains();
+  const auto pushed = [&script] {
+    std::map<int, int> times;
+    for (const auto& send : script.sent) {
+      const wire::Header& h = send.message.header;
+      if (h.type() != wire::PUSH) continue;
+      EXPECT_EQ(h.partition(), 1);
+      EXPECT_EQ(h.has_metrics(), h.chunk() == 0);
+      ++times[h.chunk()];
+    }
+    return times;
+  };
+  ASSERT_GE(script.map().chunks().size(), 3u);
+  script.HandOn({2});
+  script.HandOn({1});
+  EXPECT_EQ(pushed(), (std::map<int, int>{{1, 1}, {2, 1}}));
+  ASSERT_TRUE(script.Work());
+  std::map<int, int> all;
+  for (const Chunk& chunk : script.map().chunks()) all[chunk.index] = 1;
+  EXPECT_EQ(pushed(), all);
+  script.Run();
+  ASSERT_TRUE(script.trained.size() > 1) << "the next round's block pushes everything anew";
+}
+
 TEST(Session, OnlyTheHolderOfPartition0BringsTheInitialWeights) {
   Script script;
   script.Join();

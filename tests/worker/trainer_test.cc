@@ -103,7 +103,7 @@ class TrainerTest : public testing::Test {
     }
     Result<TrainedBlock> TryTrain(int64_t round, int partition, bool save = false) {
       BlockTimes times;
-      return trainer->Train({partition, session->plan().Round(round), save}, &times);
+      return trainer->Train({partition, session->plan().Round(round), save}, on_coded, &times);
     }
     TrainedBlock Train(int64_t round, int partition, bool save = false) {
       Result<TrainedBlock> block = TryTrain(round, partition, save);
@@ -126,6 +126,7 @@ class TrainerTest : public testing::Test {
       return all;
     }
 
+    Contribution::OnCoded on_coded;
     Experiment experiment;
     NoTime clock;
     std::unique_ptr<Trainer> trainer;
@@ -203,6 +204,39 @@ TEST_F(TrainerTest, AGradientRoundsContributionIsTheNetsGradient) {
         expected[i] = start[i] - weights[i];
       }
       EXPECT_EQ(got, expected);
+    }
+  }
+}
+
+// Layers with more numbers than a chunk; where clipping must know all gradients, none comes early.
+TEST_F(TrainerTest, AGradientsChunksAreHandedOnWhileTheStepGoesOn) {
+  for (const char* codec : {"fp32", "1bit"}) {
+    for (const float clip_norm : {0.0f, 0.5f}) {
+      Experiment e = Gradient();
+      e.cluster.chunk_kib = 1;
+      e.sync.push_codec = codec;
+      e.optimiser.clip_norm = clip_norm;
+      Worker at_the_end(e);
+      Worker early(e);
+      for (int64_t round = 0; round < 3; ++round) {
+        std::map<int, Payload> handed;
+        int calls = 0;
+        early.on_coded = [&](const std::vector<CodedChunk>& chunks) {
+          ++calls;
+          for (const CodedChunk& coded : chunks) {
+            EXPECT_TRUE(handed.emplace(coded.chunk, coded.payload).second);
+          }
+        };
+        const TrainedBlock block = early.Train(round, 1, true);
+        EXPECT_TRUE(SameBytes(block, at_the_end.Train(round, 1, true)));
+        for (const auto& [chunk, payload] : handed) {
+          EXPECT_THAT(payload.bytes, testing::ElementsAreArray(block.contributions[chunk].bytes));
+        }
+        EXPECT_FALSE(handed.contains(0));
+        // fc2, and what of fc1 no other layer shares a chunk with.
+        EXPECT_EQ(calls, clip_norm > 0 ? 0 : 2);
+        EXPECT_EQ(handed.empty(), clip_norm > 0);
+      }
     }
   }
 }
@@ -349,6 +383,7 @@ TEST_F(TrainerTest, APartitionWithoutSamplesContributesNothing) {
 TEST_F(TrainerTest, ANumberThatIsNotFiniteNamesRoundPartitionAndTensor) {
   for (const Experiment& e : {Block(), Gradient()}) {
     Worker worker(e);
+    worker.on_coded = [](const std::vector<CodedChunk>&) {};
     std::vector<float> weights = worker.InitialWeights();
     const Range range = worker.layout().tensor(static_cast<int>(worker.layout().tensors().size()) -
                                                1);  // fc2's last

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <optional>
+#include <utility>
 
 #include <glog/logging.h>
 
@@ -79,6 +81,17 @@ class CpuBackend final : public Backend {
       encoding.first_bad = encoding.codec->Encode({x, n}, residual, encoding.code);
     }
   }
+  void EncodeAt(int mark, std::span<Encoding> encodings, std::function<void()> done) override {
+    CHECK(marked_.emplace(mark, Marked{encodings, std::move(done)}).second) << "mark " << mark;
+  }
+  void Mark(int mark) override {
+    const auto found = marked_.find(mark);
+    if (found == marked_.end()) return;
+    const Marked marked = std::move(found->second);
+    marked_.erase(found);
+    Encode(marked.encodings);
+    marked.done();
+  }
   std::shared_ptr<std::byte> MakeCode(size_t bytes) override {
     const auto code = std::make_shared<Buffer<std::byte>>(bytes);
     return {code, code->data()};
@@ -107,7 +120,10 @@ class CpuBackend final : public Backend {
   }
 
   void SetStep(const StepParameters& step) override { engine_.step = step; }
-  void Repeat(const StepKey&, const std::function<void()>& work) override { work(); }
+  void Repeat(const StepKey&, const std::function<void()>& work) override {
+    work();
+    CHECK(marked_.empty()) << "the step did not come to mark " << marked_.begin()->first;
+  }
   void SetPlace(const std::string*) override {}
 
   int64_t ActivationBytes(const Shape& shape, int batch) const override {
@@ -155,9 +171,15 @@ class CpuBackend final : public Backend {
   }
 
  private:
+  struct Marked {  // what is to be coded at a mark of the next step
+    std::span<Encoding> encodings;
+    std::function<void()> done;
+  };
+
   cpu::Engine engine_;
   MemoryLedger ledger_;
   Buffer<float> difference_;
+  std::map<int, Marked> marked_;
 };
 
 }  // namespace

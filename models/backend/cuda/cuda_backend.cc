@@ -1,12 +1,12 @@
 #include "models/backend/cuda/cuda_backend.h"
 
 #include <cstring>
-#include <limits>
 #include <map>
 #include <vector>
 
 #include <glog/logging.h>
 
+#include "models/backend/cuda/coder.h"
 #include "models/backend/cuda/engine.h"
 #include "models/backend/cuda/ops.h"
 #include "models/backend/cuda/pinned_pool.h"
@@ -46,7 +46,10 @@ struct CudaSamples final : public DeviceSamples {
 class CudaBackend final : public Backend {
  public:
   explicit CudaBackend(std::unique_ptr<Engine> engine)
-      : engine_(std::move(engine)), staging_(*engine_, pool_), inputs_(*engine_, pool_) {}
+      : engine_(std::move(engine)),
+        staging_(*engine_, pool_),
+        inputs_(*engine_, pool_),
+        coder_(*engine_, pool_, staging_) {}
   ~CudaBackend() override { engine_->Drain(); }
 
   std::string name() const override {
@@ -63,10 +66,11 @@ class CudaBackend final : public Backend {
   }
   void Write(const void* from, size_t bytes, void* to) override { staging_.Write(from, bytes, to); }
   Status Read(const void* from, size_t bytes, void* to) override {
-    if (bytes == 0) return engine_->Wait();
-    KUMO_CUDA(*engine_,
-              cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, engine_->stream()));
-    return engine_->Wait();
+    if (bytes > 0) {
+      KUMO_CUDA(*engine_,
+                cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, engine_->stream()));
+    }
+    return Wait();
   }
   void Copy(const void* from, size_t bytes, void* to) override {
     if (bytes == 0) return;
@@ -77,16 +81,7 @@ class CudaBackend final : public Backend {
     if (bytes == 0) return;
     KUMO_CUDA(*engine_, cudaMemsetAsync(memory, 0, bytes, engine_->stream()));
   }
-  Status Wait() override {
-    const Status status = engine_->Wait();
-    for (const Encoded& encoded : encoded_) {
-      for (size_t i = 0; i < encoded.encodings.size(); ++i) {
-        encoded.encodings[i].first_bad = FirstBad(encoded.found()[i]);
-      }
-    }
-    encoded_.clear();
-    return status;
-  }
+  Status Wait() override { return coder_.Wait(); }
 
   std::unique_ptr<DeviceSamples> KeepSamples(const Shape& shape, std::span<const uint8_t> pixels,
                                              std::span<const uint8_t> labels, float scale,
@@ -120,12 +115,17 @@ class CudaBackend final : public Backend {
   }
 
   void Decode(const Codec& codec, std::span<const std::byte> code, int64_t n, float* to) override {
-    std::byte* const packed = Packed(code.size());
-    Write(code.data(), code.size(), packed);
-    KUMO_CUDA(*engine_, cuda::Decode(engine_->launch(), codec.id(), packed, n, to));
+    const auto bytes = static_cast<int64_t>(code.size());
+    if (packed_.size() < bytes) packed_ = DeviceArray<std::byte>(*engine_, bytes, "a coded chunk");
+    Write(code.data(), code.size(), packed_.data());
+    KUMO_CUDA(*engine_, cuda::Decode(engine_->launch(), codec.id(), packed_.data(), n, to));
   }
-  void Encode(std::span<Encoding> encodings) override;
-  std::shared_ptr<std::byte> MakeCode(size_t bytes) override;
+  void Encode(std::span<Encoding> encodings) override { coder_.Encode(encodings); }
+  void EncodeAt(int mark, std::span<Encoding> encodings, std::function<void()> done) override {
+    coder_.EncodeAt(mark, encodings, std::move(done));
+  }
+  void Mark(int mark) override { coder_.Mark(mark); }
+  std::shared_ptr<std::byte> MakeCode(size_t bytes) override { return coder_.MakeCode(bytes); }
   void MeasureGradients(const float* gradients, int64_t n) override {
     const bool scales = engine_->precision() == Precision::kFp16;
     if (!scales && clip_norm_ == 0.0f) return;
@@ -221,138 +221,40 @@ class CudaBackend final : public Backend {
   }
 
  private:
-  // A contribution that is being encoded.
-  struct Encoded {
-    std::span<Encoding> encodings;
-    std::shared_ptr<std::byte> memory;  // pinned: the first bad position of each
-
-    unsigned long long* found() const {
-      return reinterpret_cast<unsigned long long*>(memory.get());
-    }
-  };
   struct Recorded {
     bool warm = false;  // it ran once: whatever is chosen or allocated at first is
     GraphExec graph;
     const void* workspace = nullptr;  // that the graph uses
   };
-  static constexpr unsigned long long kNone = std::numeric_limits<unsigned long long>::max();
 
-  static int64_t FirstBad(unsigned long long found) {
-    return found == kNone ? -1 : static_cast<int64_t>(found);
-  }
   // The host's order of an array, to be transposed to the device's.
   cuda::Planes MatricesOf(const Shape& shape, int batch) const {
     if (engine_->channels_last()) return {batch, shape.channels, shape.plane()};
     return {1, 1, shape.size() * batch};
   }
-  std::byte* Packed(size_t bytes);
-  void QueueEncoders(std::span<const Encoding> encodings, const std::vector<size_t>& places,
-                     std::byte* packed, unsigned long long* found);
+  void Queue(const StepKey& key, const std::function<void()>& work);
   void Record(const std::function<void()>& work, GraphExec* graph);
 
   std::unique_ptr<Engine> engine_;
   cuda::PinnedPool pool_;
   cuda::Staging staging_;
   cuda::InputBuffers inputs_;
+  cuda::Coder coder_;
   StepKernel optimiser_ = nullptr;  // of the steps from now on
   float clip_norm_ = 0;             // likewise
   std::map<StepKey, Recorded> recorded_;
-  std::vector<Encoded> encoded_;
-  DeviceArray<int64_t> indices_;       // of the minibatch that is loaded
-  DeviceArray<std::byte> packed_;      // of the contribution or chunk that is being coded
-  DeviceArray<cuda::EncodeJob> jobs_;  // of that contribution
+  DeviceArray<int64_t> indices_;   // of the minibatch that is loaded
+  DeviceArray<std::byte> packed_;  // the chunk that is being decoded
 };
 
-// Work in order uses it one after the other, so it may only be replaced when nothing is queued.
-std::byte* CudaBackend::Packed(size_t bytes) {
-  if (packed_.size() < static_cast<int64_t>(bytes)) {
-    (void)engine_->Wait();
-    packed_ = DeviceArray<std::byte>(*engine_, static_cast<int64_t>(bytes), "coded chunks");
-  }
-  return packed_.data();
-}
-
-std::shared_ptr<std::byte> CudaBackend::MakeCode(size_t bytes) {
-  if (!engine_->Ready()) return nullptr;
-  std::shared_ptr<std::byte> code = pool_.Take(bytes);
-  if (!code) {
-    engine_->Remember(ResourceExhausted("no host memory could be pinned for contributions"));
-  }
-  return code;
-}
-
-// Codes lie in the device's memory as they do in the host's, so that those that are neighbours
-// there cross the bus together; in front of them the first bad positions.
-void CudaBackend::Encode(std::span<Encoding> encodings) {
-  if (encodings.empty()) return;
-  constexpr size_t kAlign = 64;
-  const size_t found_bytes = encodings.size() * sizeof(unsigned long long);
-  Encoded encoded{encodings, MakeCode(found_bytes)};
-  if (!engine_->ok()) return;
-  std::fill_n(encoded.found(), encodings.size(), kNone);
-
-  struct Run {
-    std::byte* to;
-    size_t place;
-    size_t bytes;
-  };
-  std::vector<Run> runs;
-  std::vector<size_t> places;
-  size_t end = found_bytes;
-  for (const Encoding& encoding : encodings) {
-    const std::span<std::byte> code = encoding.code;
-    if (runs.empty() || code.data() != runs.back().to + runs.back().bytes || end % 8 != 0) {
-      end = (end + kAlign - 1) / kAlign * kAlign;
-      runs.push_back({code.data(), end, 0});
-    }
-    places.push_back(end);
-    runs.back().bytes += code.size();
-    end += code.size();
-  }
-  std::byte* const packed = Packed(end);
-  auto* const found = reinterpret_cast<unsigned long long*>(packed);
-  KUMO_CUDA(*engine_, cudaMemsetAsync(found, 0xFF, found_bytes, engine_->stream()));
-  QueueEncoders(encodings, places, packed, found);
-  for (const Run& run : runs) {
-    KUMO_CUDA(*engine_, cudaMemcpyAsync(run.to, packed + run.place, run.bytes,
-                                        cudaMemcpyDeviceToHost, engine_->stream()));
-  }
-  KUMO_CUDA(*engine_, cudaMemcpyAsync(encoded.found(), found, found_bytes, cudaMemcpyDeviceToHost,
-                                      engine_->stream()));
-  encoded_.push_back(std::move(encoded));
-}
-
-// One kernel for each codec that there is.
-void CudaBackend::QueueEncoders(std::span<const Encoding> encodings,
-                                const std::vector<size_t>& places, std::byte* packed,
-                                unsigned long long* found) {
-  struct Group {
-    std::vector<cuda::EncodeJob> jobs;
-    int64_t buckets = 0;
-  };
-  std::map<CodecId, Group> groups;
-  for (size_t i = 0; i < encodings.size(); ++i) {
-    const Encoding& e = encodings[i];
-    Group& group = groups[e.codec->id()];
-    group.jobs.push_back(
-        {e.x, e.minus, e.residual, e.n, packed + places[i], found + i, group.buckets});
-    group.buckets += (e.n + int64_t{Codec::kBucket} - 1) / int64_t{Codec::kBucket};
-  }
-  if (jobs_.size() < std::ssize(encodings)) {
-    jobs_ = DeviceArray<cuda::EncodeJob>(*engine_, std::ssize(encodings), "what is to be coded");
-  }
-  cuda::EncodeJob* jobs = jobs_.data();
-  for (const auto& [codec, group] : groups) {
-    Write(group.jobs.data(), group.jobs.size() * sizeof(cuda::EncodeJob), jobs);
-    KUMO_CUDA(*engine_, cuda::Encode(engine_->launch(), codec, jobs,
-                                     static_cast<int>(group.jobs.size()), group.buckets));
-    jobs += group.jobs.size();
-  }
+void CudaBackend::Repeat(const StepKey& key, const std::function<void()>& work) {
+  Queue(key, work);
+  coder_.Start();
 }
 
 // The first time it just runs: cuDNN measures its algorithms then, and memory is allocated. The
 // second time it is recorded.
-void CudaBackend::Repeat(const StepKey& key, const std::function<void()>& work) {
+void CudaBackend::Queue(const StepKey& key, const std::function<void()>& work) {
   Recorded& recorded = recorded_[key];
   if (!recorded.warm) {
     work();

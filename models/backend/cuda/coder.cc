@@ -1,0 +1,181 @@
+#include "models/backend/cuda/coder.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include <glog/logging.h>
+
+namespace kumo::cuda {
+namespace {
+
+constexpr unsigned long long kNone = std::numeric_limits<unsigned long long>::max();
+
+size_t Aligned(size_t place) {
+  constexpr size_t kAlign = 64;
+  return (place + kAlign - 1) / kAlign * kAlign;
+}
+
+}  // namespace
+
+Coder::~Coder() {
+  if (stream_) (void)cudaStreamSynchronize(stream_.get());
+}
+
+std::shared_ptr<std::byte> Coder::MakeCode(size_t bytes) {
+  if (!engine_.Ready()) return nullptr;
+  std::shared_ptr<std::byte> code = pool_.Take(bytes);
+  if (!code) {
+    engine_.Remember(ResourceExhausted("no host memory could be pinned for contributions"));
+  }
+  return code;
+}
+
+void Coder::Encode(std::span<Backend::Encoding> encodings) {
+  if (encodings.empty()) return;
+  Part part;
+  part.encodings = encodings;
+  if (!Prepare(&in_order_, &part)) return;
+  Queue(part, engine_.stream());
+  queued_.push_back(std::move(part));
+}
+
+void Coder::EncodeAt(int mark, std::span<Backend::Encoding> encodings, std::function<void()> done) {
+  Memory& memory = at_mark_[mark];
+  if (!stream_) {
+    KUMO_CUDA(engine_, cudaStreamCreateWithFlags(stream_.receive(), cudaStreamNonBlocking));
+  }
+  if (!memory.coded) {
+    KUMO_CUDA(engine_, cudaEventCreateWithFlags(memory.coded.receive(), cudaEventDisableTiming));
+  }
+  Part part;
+  part.encodings = encodings;
+  part.done = std::move(done);
+  if (!Prepare(&memory, &part)) return;
+  waiting_.push_back(std::move(part));
+}
+
+// A recording holds it as a node of its own, so that others can wait for that place in each launch.
+void Coder::Mark(int mark) {
+  Memory& memory = at_mark_[mark];
+  if (!memory.marked) {
+    KUMO_CUDA(engine_, cudaEventCreateWithFlags(memory.marked.receive(), cudaEventDisableTiming));
+  }
+  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  KUMO_CUDA(engine_, cudaStreamIsCapturing(engine_.stream(), &capture));
+  const unsigned flags =
+      capture == cudaStreamCaptureStatusNone ? cudaEventRecordDefault : cudaEventRecordExternal;
+  KUMO_CUDA(engine_, cudaEventRecordWithFlags(memory.marked.get(), engine_.stream(), flags));
+}
+
+void Coder::Start() {
+  for (Part& part : waiting_) {
+    CHECK(part.memory->marked) << "the step has no such mark";
+    KUMO_CUDA(engine_, cudaStreamWaitEvent(stream_.get(), part.memory->marked.get(), 0));
+    Queue(part, stream_.get());
+    KUMO_CUDA(engine_, cudaEventRecord(part.memory->coded.get(), stream_.get()));
+    // What comes after the step is in order with it again.
+    KUMO_CUDA(engine_, cudaStreamWaitEvent(engine_.stream(), part.memory->coded.get(), 0));
+    queued_.push_back(std::move(part));
+  }
+  waiting_.clear();
+}
+
+Status Coder::Wait() {
+  for (const Part& part : queued_) {
+    if (part.done) {
+      KUMO_CUDA(engine_, cudaEventSynchronize(part.memory->coded.get()));
+    } else {
+      (void)engine_.Wait();
+    }
+    if (engine_.ok()) Deliver(part);
+  }
+  queued_.clear();
+  return engine_.Wait();
+}
+
+void Coder::Deliver(const Part& part) {
+  for (size_t i = 0; i < part.encodings.size(); ++i) {
+    const unsigned long long found = part.found()[i];
+    part.encodings[i].first_bad = found == kNone ? -1 : static_cast<int64_t>(found);
+  }
+  if (part.done) part.done();
+}
+
+// The place of each code in the device's memory; the last is where they end.
+std::vector<size_t> Coder::Part::LayOut() {
+  std::vector<size_t> places;
+  size_t end = found_bytes();
+  for (const Backend::Encoding& encoding : encodings) {
+    const std::span<std::byte> code = encoding.code;
+    if (runs.empty() || code.data() != runs.back().to + runs.back().bytes || end % 8 != 0) {
+      end = Aligned(end);
+      runs.push_back({code.data(), end, 0});
+    }
+    places.push_back(end);
+    runs.back().bytes += code.size();
+    end += code.size();
+  }
+  places.push_back(end);
+  return places;
+}
+
+// Grouped by codec.
+std::vector<EncodeJob> Coder::Part::MakeJobs(const std::vector<size_t>& places) {
+  std::byte* const packed = memory->packed.data();
+  auto* const first_bad = reinterpret_cast<unsigned long long*>(packed);
+  std::map<CodecId, std::vector<size_t>> of_codec;
+  for (size_t i = 0; i < encodings.size(); ++i) of_codec[encodings[i].codec->id()].push_back(i);
+  std::vector<EncodeJob> jobs;
+  for (const auto& [codec, members] : of_codec) {
+    Group& group = groups.emplace_back();
+    group = {codec, static_cast<int>(jobs.size()), static_cast<int>(members.size()), 0};
+    for (const size_t i : members) {
+      const Backend::Encoding& e = encodings[i];
+      jobs.push_back(
+          {e.x, e.minus, e.residual, e.n, packed + places[i], first_bad + i, group.buckets});
+      group.buckets += (e.n + int64_t{Codec::kBucket} - 1) / int64_t{Codec::kBucket};
+    }
+  }
+  return jobs;
+}
+
+bool Coder::Prepare(Memory* memory, Part* part) {
+  part->memory = memory;
+  part->found_memory = MakeCode(part->found_bytes());
+  if (!engine_.ok()) return false;
+  std::fill_n(part->found(), part->encodings.size(), kNone);
+  const std::vector<size_t> places = part->LayOut();
+  // What was queued before uses them, too: an array that is replaced waits for that.
+  const auto bytes = static_cast<int64_t>(places.back());
+  if (memory->packed.size() < bytes) {
+    memory->packed = DeviceArray<std::byte>(engine_, bytes, "coded chunks");
+  }
+  const int64_t count = std::ssize(part->encodings);
+  if (memory->jobs.size() < count) {
+    memory->jobs = DeviceArray<EncodeJob>(engine_, count, "what is to be coded");
+  }
+  const std::vector<EncodeJob> jobs = part->MakeJobs(places);
+  staging_.Write(jobs.data(), jobs.size() * sizeof(EncodeJob), memory->jobs.data());
+  KUMO_CUDA(engine_,
+            cudaMemsetAsync(memory->packed.data(), 0xFF, part->found_bytes(), engine_.stream()));
+  return engine_.ok();
+}
+
+void Coder::Queue(const Part& part, cudaStream_t stream) {
+  Launch launch = engine_.launch();
+  launch.stream = stream;
+  for (const Group& group : part.groups) {
+    KUMO_CUDA(engine_, cuda::Encode(launch, group.codec, part.memory->jobs.data() + group.first_job,
+                                    group.jobs, group.buckets));
+  }
+  const std::byte* const packed = part.memory->packed.data();
+  for (const Run& run : part.runs) {
+    KUMO_CUDA(engine_, cudaMemcpyAsync(run.to, packed + run.place, run.bytes,
+                                       cudaMemcpyDeviceToHost, stream));
+  }
+  KUMO_CUDA(engine_, cudaMemcpyAsync(part.found(), packed, part.found_bytes(),
+                                     cudaMemcpyDeviceToHost, stream));
+}
+
+}  // namespace kumo::cuda

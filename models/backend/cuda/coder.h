@@ -1,0 +1,95 @@
+// How contributions get from the device's arrays into packed bytes in the host's memory: by one
+// kernel for each codec and few copies, in order with everything else, or beside a step from a mark
+// in it on.
+//
+// Codes lie in the device's memory as they do in the host's, so that those that are neighbours
+// there cross the bus together; in front of them stands where each chunk's first number is that is
+// not finite.
+//
+// One thread.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "common/status.h"
+#include "models/backend/backend.h"
+#include "models/backend/cuda/engine.h"
+#include "models/backend/cuda/kernels.h"
+#include "models/backend/cuda/pinned_pool.h"
+#include "models/backend/cuda/staging.h"
+
+namespace kumo::cuda {
+
+class Coder {
+ public:
+  Coder(Engine& engine, PinnedPool& pool, Staging& staging)
+      : engine_(engine), pool_(pool), staging_(staging) {}
+  ~Coder();
+
+  // Backend's functions of the same names.
+  std::shared_ptr<std::byte> MakeCode(size_t bytes);
+  void Encode(std::span<Backend::Encoding> encodings);
+  void EncodeAt(int mark, std::span<Backend::Encoding> encodings, std::function<void()> done);
+  void Mark(int mark);
+  // The step is queued, or its recording launched: what EncodeAt was told of may follow its marks.
+  void Start();
+  // Until all codes are there, in the order in which they were asked for.
+  Status Wait();
+
+ private:
+  // Chunks on their way. What they use on the device is taken again by the next of the same kind.
+  struct Memory {
+    DeviceArray<std::byte> packed;
+    DeviceArray<EncodeJob> jobs;
+    Event marked;  // null: for what is coded in order
+    Event coded;
+  };
+  struct Run {  // codes that are neighbours in the host's memory
+    std::byte* to;
+    size_t place;  // in packed
+    size_t bytes;
+  };
+  struct Group {  // chunks of one codec: a kernel's work
+    CodecId codec = CodecId::kFp32;
+    int first_job = 0;
+    int jobs = 0;
+    int64_t buckets = 0;
+  };
+  struct Part {
+    std::span<Backend::Encoding> encodings;
+    std::function<void()> done;
+    Memory* memory = nullptr;
+    std::shared_ptr<std::byte> found_memory;  // pinned: the first bad position of each
+    std::vector<Run> runs;
+    std::vector<Group> groups;
+
+    std::vector<size_t> LayOut();
+    std::vector<EncodeJob> MakeJobs(const std::vector<size_t>& places);
+    size_t found_bytes() const { return encodings.size() * sizeof(unsigned long long); }
+    unsigned long long* found() const {
+      return reinterpret_cast<unsigned long long*>(found_memory.get());
+    }
+  };
+
+  // Lays a part out and tells the device of it, in order with everything else. Whether nothing has
+  // failed.
+  bool Prepare(Memory* memory, Part* part);
+  void Queue(const Part& part, cudaStream_t stream);
+  void Deliver(const Part& part);
+
+  Engine& engine_;
+  PinnedPool& pool_;
+  Staging& staging_;
+  Stream stream_;  // of what is coded beside a step
+  Memory in_order_;
+  std::map<int, Memory> at_mark_;
+  std::vector<Part> waiting_;  // for their marks
+  std::vector<Part> queued_;
+};
+
+}  // namespace kumo::cuda
