@@ -106,7 +106,7 @@ fi
 
 # --- Build
 
-tests=(layer_test cuda_backend_test cuda_training_test gradient_clipping_test)
+tests=(layer_test cuda_backend_test cuda_inputs_test cuda_training_test gradient_clipping_test)
 targets=("${tests[@]}" train_speed device_codecs kumo kumo-server kumo-worker kumo-data)
 build_all() {
   packages=$build/packages
@@ -143,6 +143,8 @@ elif [ -z "$sanitizer" ]; then
 else
   step memcheck 75 "$sanitizer" "${memcheck[@]}" "$build/bin/cuda_backend_test" \
     --gtest_brief=1 --gtest_filter='CudaBackendTest.*-*MoreMemory*' || failed=1
+  step memcheck_inputs 60 "$sanitizer" "${memcheck[@]}" "$build/bin/cuda_inputs_test" \
+    --gtest_brief=1 --gtest_filter='CudaInputsTest.*' || failed=1
   step memcheck_net 75 "$sanitizer" "${memcheck[@]}" "$build/bin/cuda_training_test" \
     --gtest_brief=1 --gtest_filter='*OfEveryLayer*:*NarrowNumbers*' || failed=1
   step memcheck_layers 75 "$sanitizer" "${memcheck[@]}" "$build/bin/layer_test" --gtest_brief=1 \

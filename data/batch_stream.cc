@@ -9,7 +9,10 @@
 namespace kumo {
 
 BatchStream::BatchStream(const Dataset* dataset, const BatchStreamOptions& options)
-    : dataset_(*dataset), options_(options) {
+    : dataset_(*dataset),
+      options_(options),
+      raw_(dataset_.raw()),
+      transform_(dataset_.shape(), options_.pixels) {
   CHECK_GE(options.minibatch, 1);
   CHECK_GE(options.prefetch, 0);
   // A minibatch never holds more samples than there are.
@@ -17,9 +20,15 @@ BatchStream::BatchStream(const Dataset* dataset, const BatchStreamOptions& optio
   slots_.resize(options.prefetch + 1);
   for (Slot& slot : slots_) {
     slot.indices.resize(samples);
-    if (options.indices_only) continue;
-    slot.inputs = Buffer<float>(samples * dataset_.shape().size());
+    if (options.augmentation.any()) slot.windows.resize(samples);
+    if (options.content == BatchContent::kNone) continue;
     slot.labels.resize(samples);
+    const int64_t pixels = samples * dataset_.shape().size();
+    if (options.content == BatchContent::kPixels) slot.pixels = Buffer<uint8_t>(pixels);
+    if (options.content == BatchContent::kInputs) slot.inputs = Buffer<float>(pixels);
+  }
+  if (options.content == BatchContent::kInputs && !raw_) {
+    read_ = Buffer<uint8_t>(samples * dataset_.shape().size());
   }
   if (options.prefetch > 0) {
     thread_ = std::thread([this] { PrefetchLoop(); });
@@ -71,10 +80,11 @@ Result<Minibatch> BatchStream::Next() {
                       .epoch = slot.epoch,
                       .positions = slot.positions,
                       .indices = std::span(slot.indices).first(size)};
-  if (!options_.indices_only) {
-    minibatch.inputs = slot.inputs.span().first(size * dataset_.shape().size());
-    minibatch.labels = std::span(slot.labels).first(size);
-  }
+  const int64_t pixels = size * dataset_.shape().size();
+  if (!slot.windows.empty()) minibatch.windows = std::span(slot.windows).first(size);
+  if (!slot.inputs.empty()) minibatch.inputs = slot.inputs.span().first(pixels);
+  if (!slot.pixels.empty()) minibatch.pixels = slot.pixels.span().first(pixels);
+  if (!slot.labels.empty()) minibatch.labels = std::span(slot.labels).first(size);
   return minibatch;
 }
 
@@ -131,10 +141,36 @@ void BatchStream::Fill(Slot& slot) {
     slot.indices[k] =
         options_.order == BatchOrder::kShuffled ? permutation_->At(position) : position;
   }
-  if (options_.indices_only) return;
-  slot.status = dataset_.Read(std::span(slot.indices).first(size), options_.scale,
-                              slot.inputs.span().first(size * dataset_.shape().size()),
-                              std::span(slot.labels).first(size));
+  for (int64_t k = 0; k < size && !slot.windows.empty(); ++k) {
+    slot.windows[k] = DrawWindow(options_.augmentation, options_.seed, slot.epoch, slot.indices[k]);
+  }
+  if (options_.content == BatchContent::kPixels) {
+    slot.status = ReadPixels(slot.pixels.span(), slot);
+  } else if (options_.content == BatchContent::kInputs) {
+    slot.status = MakeInputs(slot);
+  }
+}
+
+Status BatchStream::ReadPixels(std::span<uint8_t> pixels, Slot& slot) const {
+  const int64_t size = slot.positions.size();
+  return dataset_.Read(std::span(slot.indices).first(size),
+                       pixels.first(size * dataset_.shape().size()),
+                       std::span(slot.labels).first(size));
+}
+
+Status BatchStream::MakeInputs(Slot& slot) {
+  const int64_t sample_size = dataset_.shape().size();
+  if (!raw_) KUMO_RETURN_IF_ERROR(ReadPixels(read_.span(), slot));
+  for (int64_t k = 0; k < slot.positions.size(); ++k) {
+    const int64_t index = slot.indices[k];
+    const std::span<const uint8_t> image =
+        raw_ ? raw_->pixels.subspan(index * sample_size, sample_size)
+             : std::as_const(read_).span().subspan(k * sample_size, sample_size);
+    if (raw_) slot.labels[k] = raw_->labels[index];
+    transform_.Apply(image, slot.windows.empty() ? nullptr : &slot.windows[k],
+                     slot.inputs.span().subspan(k * sample_size, sample_size));
+  }
+  return OkStatus();
 }
 
 void BatchStream::PrefetchLoop() {

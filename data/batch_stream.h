@@ -4,7 +4,8 @@
 // the minibatches one by one (Next). Ranges queue up: start block r + 1's range while block r still
 // trains, and its first minibatches are ready when block r ends. The thread keeps at most
 // `prefetch` minibatches ready, in buffers that are allocated once; what a batch holds depends on
-// the dataset, the order, the epoch and the positions only, never on `prefetch` or on timing.
+// the dataset, the order, the augmentation, the epoch and the positions only, never on `prefetch`
+// or on timing.
 //
 //   BatchStream stream(train, {.order = BatchOrder::kShuffled, .seed = 1, .minibatch = 64});
 //   stream.Start(epoch, plan.PartitionSamples(round, partition));
@@ -28,9 +29,12 @@
 #include "common/buffer.h"
 #include "common/mutex.h"
 #include "common/parameter_layout.h"
+#include "common/pixels.h"
 #include "common/status.h"
+#include "data/augmentation.h"
 #include "data/dataset.h"
 #include "data/permutation.h"
+#include "data/pixel_transform.h"
 
 namespace kumo {
 
@@ -39,14 +43,22 @@ enum class BatchOrder {
   kSequential,  // position p is sample p in every epoch: evaluation
 };
 
+// What a minibatch brings of its samples, beside which they are and which windows of them are
+// meant.
+enum class BatchContent {
+  kInputs,  // the network's inputs, of those windows, and labels
+  kPixels,  // whole images as bytes, and labels: who takes them makes inputs of them
+  kNone,    // who takes it has the data set
+};
+
 struct BatchStreamOptions {
   BatchOrder order = BatchOrder::kShuffled;
-  uint64_t seed = 1;   // of the permutations; unused in sequential order
-  float scale = 1.0f;  // pixels are multiplied by it
-  int minibatch = 1;   // samples; at least 1
-  int prefetch = 4;    // minibatches ready ahead; 0: no thread, Next() reads them itself
-  // Only which samples a minibatch has: for who reads them elsewhere.
-  bool indices_only = false;
+  uint64_t seed = 1;  // of permutations and windows
+  int minibatch = 1;  // samples; at least 1
+  int prefetch = 4;   // minibatches ready ahead; 0: no thread, Next() reads them itself
+  BatchContent content = BatchContent::kInputs;
+  Augmentation augmentation{};
+  PixelRule pixels{};  // how inputs are made
 };
 
 // Valid until the next call of Next() or Cancel().
@@ -55,13 +67,18 @@ struct Minibatch {
   int64_t epoch = 0;
   Range positions;                     // which of the epoch's positions these are
   std::span<const int64_t> indices{};  // size: the samples, in this order
-  std::span<const float> inputs{};     // size x dataset.shape(), NCHW, 64-byte aligned; or none
-  std::span<const int32_t> labels{};   // size; or none
+  std::span<const Window> windows{};   // size; or none: whole images
+  // Of size, or none, as BatchContent says. Inputs and pixels: dataset.shape() each, NCHW, 64-byte
+  // aligned.
+  std::span<const float> inputs{};
+  std::span<const uint8_t> pixels{};
+  std::span<const int32_t> labels{};
 };
 
 class BatchStream {
  public:
-  // The dataset is borrowed for the stream's whole life. Requires minibatch >= 1, prefetch >= 0.
+  // The dataset is borrowed for the stream's whole life. Requires minibatch >= 1, prefetch >= 0, a
+  // mean of the dataset's shape or none.
   BatchStream(const Dataset* dataset, const BatchStreamOptions& options);
   ~BatchStream();
   BatchStream(const BatchStream&) = delete;
@@ -92,7 +109,9 @@ class BatchStream {
   // One minibatch's buffer. The thread that fills it and the consumer never have it at once.
   struct Slot {
     std::vector<int64_t> indices;
+    std::vector<Window> windows;
     Buffer<float> inputs;
+    Buffer<uint8_t> pixels;
     std::vector<int32_t> labels;
     Status status;
     int64_t epoch = 0;
@@ -103,6 +122,9 @@ class BatchStream {
   // Takes the next minibatch off the queued ranges and describes it in `slot`.
   void TakeWork(Slot& slot) KUMO_REQUIRES(mutex_);
   void Fill(Slot& slot);
+  // The samples of slot.indices.
+  Status ReadPixels(std::span<uint8_t> pixels, Slot& slot) const;
+  Status MakeInputs(Slot& slot);
   void PrefetchLoop() KUMO_EXCLUDES(mutex_);
   // The slot of the next minibatch, filled.
   Slot& WaitForSlot() KUMO_EXCLUDES(mutex_);
@@ -113,6 +135,9 @@ class BatchStream {
   // Used by whoever fills slots.
   std::optional<EpochPermutation> permutation_;
   int64_t permutation_epoch_ = 0;
+  const std::optional<RawSamples> raw_;
+  PixelTransform transform_;
+  Buffer<uint8_t> read_;  // what inputs are made of, where the data set is not in memory
   // Used by the consumer alone.
   int64_t open_ranges_ = 0;  // started, their end not yet returned
   bool at_end_ = false;      // the batch returned last was its range's last

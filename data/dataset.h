@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "common/status.h"
 
@@ -45,19 +46,21 @@ class Dataset {
   // For messages: where the samples come from.
   virtual const std::string& name() const = 0;
 
-  // Reads the samples `indices` in that order: inputs[k * shape().size() + j] = scale * pixel j of
-  // sample indices[k] (so NCHW), labels[k] its label. Requires every index in [0, size()),
-  // inputs.size() == indices.size() * shape().size() and labels.size() == indices.size().
+  // Reads the samples `indices` in that order: pixels[k * shape().size() + j] is pixel j of sample
+  // indices[k] (so NCHW), labels[k] its label. Requires every index in [0, size()),
+  // pixels.size() == indices.size() * shape().size() and labels.size() == indices.size().
   // DataLoss or Unavailable when what holds the samples fails.
-  virtual Status Read(std::span<const int64_t> indices, float scale, std::span<float> inputs,
+  virtual Status Read(std::span<const int64_t> indices, std::span<uint8_t> pixels,
                       std::span<int32_t> labels) const = 0;
-  // Where all of it is in memory, for a device that keeps a copy; borrowed for the set's life.
+  // Where all of it is in memory, for who needs no copy and for a device that keeps one; borrowed
+  // for the set's life.
   virtual std::optional<RawSamples> raw() const { return std::nullopt; }
 };
 
 struct Datasets {
   std::unique_ptr<Dataset> train;
   std::unique_ptr<Dataset> validation;
+  std::vector<float> mean;  // of the training images; empty where none is subtracted
 };
 
 }  // namespace kumo

@@ -1,4 +1,4 @@
-// A dataset whose pixels and labels lie in memory, one byte a pixel, converted when they are read.
+// A dataset whose pixels and labels lie in memory, one byte a pixel and a label.
 //
 // Immutable after construction, hence thread-safe.
 #pragma once
@@ -24,7 +24,7 @@ class MemoryDataset final : public Dataset {
   int classes() const override { return classes_; }
   const std::string& name() const override { return name_; }
   // Never fails.
-  Status Read(std::span<const int64_t> indices, float scale, std::span<float> inputs,
+  Status Read(std::span<const int64_t> indices, std::span<uint8_t> pixels,
               std::span<int32_t> labels) const override;
   std::optional<RawSamples> raw() const override { return RawSamples{pixels_, labels_}; }
 

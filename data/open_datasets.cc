@@ -1,11 +1,13 @@
 #include "data/open_datasets.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "common/file.h"
+#include "data/mean_image.h"
 #include "data/readers/registry.h"
 
 namespace kumo {
@@ -44,6 +46,17 @@ Result<std::unique_ptr<Dataset>> OpenOne(const Experiment::Data& data, const std
   return dataset;
 }
 
+// A window that begins in the padding holds some of the image all the same.
+Status CheckCrops(const Experiment::Data& data, const Dataset& dataset) {
+  const SampleShape shape = dataset.shape();
+  const int64_t most = std::min(shape.height, shape.width) - 1;
+  if (data.crop_pad <= most) return OkStatus();
+  return FailedPrecondition(
+      "data.crop_pad = " + std::to_string(data.crop_pad) + " is too much for " + dataset.name() +
+      ", whose images are " + ShapeText(shape) +
+      ": a window might show nothing of one; set it to 0 .. " + std::to_string(most));
+}
+
 }  // namespace
 
 Result<Datasets> OpenDatasets(const Experiment::Data& data) {
@@ -57,6 +70,10 @@ Result<Datasets> OpenDatasets(const Experiment::Data& data) {
                               ShapeText(sets.train->shape()) + ", " + sets.validation->name() +
                               " of " + ShapeText(sets.validation->shape()) +
                               "; name files that belong together");
+  }
+  KUMO_RETURN_IF_ERROR(CheckCrops(data, *sets.train));
+  if (data.subtract_mean) {
+    KUMO_ASSIGN_OR_RETURN(sets.mean, MeanImage(*sets.train));
   }
   return sets;
 }

@@ -7,11 +7,12 @@
 
 namespace kumo {
 
-// Opens the training and the validation set that `data` names; both are verified in full. Names of
-// files are relative to data.directory unless they begin with '/'. FailedPrecondition where the
-// directory is not set, the reader is unknown or the two sets' image sizes differ; NotFound where a
-// file is missing, saying how to get it; otherwise what the reader says. None of these goes away by
-// itself, except Unavailable.
+// Opens the training and the validation set that `data` names, both verified in full, and works out
+// the training set's mean image where that is subtracted. Names of files are relative to
+// data.directory unless they begin with '/'. FailedPrecondition where the directory is not set, the
+// reader is unknown, the two sets' image sizes differ or data.crop_pad is too much for them;
+// NotFound where a file is missing, saying how to get it; otherwise what the reader says. None of
+// these goes away by itself, except Unavailable.
 Result<Datasets> OpenDatasets(const Experiment::Data& data);
 
 }  // namespace kumo

@@ -170,22 +170,27 @@ Status Net::Bind(const ParameterLayout& layout, float* weights, float* gradients
   return OkStatus();
 }
 
-Status Net::CheckBatch(const Batch& batch) const {
-  KUMO_RETURN_IF_ERROR(CheckRange("the size of a minibatch", batch.size, 1, max_batch_));
-  const auto size = static_cast<size_t>(batch.size);
-  if (batch.inputs.size() != size * static_cast<size_t>(plan_.input.size())) {
-    return InvalidArgument("a minibatch of " + std::to_string(batch.size) + " samples of " +
-                           plan_.input.ToString() + " has " +
-                           std::to_string(batch.size * plan_.input.size()) + " numbers, not " +
-                           std::to_string(batch.inputs.size()));
+Status Net::CheckSize(int64_t size, int64_t windows) const {
+  KUMO_RETURN_IF_ERROR(CheckRange("the size of a minibatch", size, 1, max_batch_));
+  if (windows == 0 || windows == size) return OkStatus();
+  return InvalidArgument("a minibatch of " + std::to_string(size) + " samples has " +
+                         std::to_string(windows) + " windows");
+}
+
+Status Net::CheckBatch(int size, size_t numbers, std::span<const int32_t> labels) const {
+  const auto expected = static_cast<size_t>(size * plan_.input.size());
+  if (numbers != expected) {
+    return InvalidArgument("a minibatch of " + std::to_string(size) + " samples of " +
+                           plan_.input.ToString() + " has " + std::to_string(expected) +
+                           " numbers, not " + std::to_string(numbers));
   }
-  if (batch.labels.size() != size) {
-    return InvalidArgument("a minibatch of " + std::to_string(batch.size) + " samples has " +
-                           std::to_string(batch.labels.size()) + " labels");
+  if (std::ssize(labels) != size) {
+    return InvalidArgument("a minibatch of " + std::to_string(size) + " samples has " +
+                           std::to_string(labels.size()) + " labels");
   }
-  for (size_t i = 0; i < size; ++i) {
-    if (batch.labels[i] < 0 || batch.labels[i] >= classes()) {
-      return InvalidArgument("label " + std::to_string(batch.labels[i]) + " of sample " +
+  for (size_t i = 0; i < labels.size(); ++i) {
+    if (labels[i] < 0 || labels[i] >= classes()) {
+      return InvalidArgument("label " + std::to_string(labels[i]) + " of sample " +
                              std::to_string(i) + " of the minibatch is outside the " +
                              std::to_string(classes()) + " classes of network " + plan_.name);
     }
@@ -232,17 +237,27 @@ std::vector<Range> Net::gradient_stages() const {
 }
 
 Status Net::Load(const Batch& batch) {
-  KUMO_RETURN_IF_ERROR(CheckBatch(batch));
+  KUMO_RETURN_IF_ERROR(CheckSize(batch.size, 0));
+  KUMO_RETURN_IF_ERROR(CheckBatch(batch.size, batch.inputs.size(), batch.labels));
   batch_ = batch.size;
   backend_->LoadInputs(plan_.input, batch.size, batch.inputs.data(), input_.data());
   backend_->Write(batch.labels.data(), batch.labels.size_bytes(), labels_.data());
   return OkStatus();
 }
 
-Status Net::Load(const DeviceSamples& samples, std::span<const int64_t> indices) {
-  KUMO_RETURN_IF_ERROR(CheckRange("the size of a minibatch", indices.size(), 1, max_batch_));
+Status Net::Load(const DeviceRule& rule, const PixelBatch& batch) {
+  KUMO_RETURN_IF_ERROR(CheckSize(batch.size, std::ssize(batch.windows)));
+  KUMO_RETURN_IF_ERROR(CheckBatch(batch.size, batch.pixels.size(), batch.labels));
+  batch_ = batch.size;
+  backend_->LoadPixels(rule, batch, input_.data(), labels_.data());
+  return OkStatus();
+}
+
+Status Net::Load(const DeviceRule& rule, const DeviceSamples& samples,
+                 std::span<const int64_t> indices, std::span<const Window> windows) {
+  KUMO_RETURN_IF_ERROR(CheckSize(std::ssize(indices), std::ssize(windows)));
   batch_ = static_cast<int>(indices.size());
-  backend_->LoadSamples(samples, indices, input_.data(), labels_.data());
+  backend_->LoadSamples(rule, samples, indices, windows, input_.data(), labels_.data());
   return OkStatus();
 }
 

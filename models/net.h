@@ -56,9 +56,13 @@ class Net {
   // InvalidArgument, before anything is changed, when the batch's size or a label is out of range
   // or its spans have other lengths.
   Status Load(const Batch& batch);
+  // The same of bytes, for a backend that makes inputs of them by `rule`.
+  Status Load(const DeviceRule& rule, const PixelBatch& batch);
   // The same of samples that the backend keeps, which are of the network's input, with labels in
-  // range. InvalidArgument for a number of indices that is out of range.
-  Status Load(const DeviceSamples& samples, std::span<const int64_t> indices);
+  // range; `windows` may be empty. InvalidArgument for a number of indices that is out of range, or
+  // another one of windows.
+  Status Load(const DeviceRule& rule, const DeviceSamples& samples,
+              std::span<const int64_t> indices, std::span<const Window> windows);
   // Queues the loaded minibatch forward and backward, as the step that the backend was told of.
   // Overwrites the gradients with those of the minibatch's mean loss; the gaps and statistics of
   // the gradients vector are not touched. Calls on_stage(s) when the gradients of
@@ -92,7 +96,9 @@ class Net {
   void FlattenFor(const std::string& layer, const Shape& input);
   void AllocateActivations();
   Status CheckLayout(const ParameterLayout& layout) const;
-  Status CheckBatch(const Batch& batch) const;
+  Status CheckSize(int64_t size, int64_t windows) const;
+  // `numbers`: of the samples' images.
+  Status CheckBatch(int size, size_t numbers, std::span<const int32_t> labels) const;
   // Runs the steps forward and returns the scores.
   const void* Forward(const Pass& pass);
   void Backward(const Pass& pass, const std::function<void(int)>& on_stage);

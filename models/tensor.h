@@ -6,6 +6,8 @@
 #include <span>
 #include <string>
 
+#include "common/pixels.h"
+
 namespace kumo {
 
 // Of one sample. A vector of n numbers is n x 1 x 1.
@@ -28,6 +30,14 @@ struct Batch {
   int size = 0;                     // samples
   std::span<const float> inputs;    // size x channels x height x width, already scaled
   std::span<const int32_t> labels;  // size of them, each in [0, classes)
+};
+
+// The same as bytes, for devices that make inputs of them: see Backend::KeepRule.
+struct PixelBatch {
+  int size = 0;                     // samples
+  std::span<const uint8_t> pixels;  // size x channels x height x width: whole images
+  std::span<const int32_t> labels;  // size of them, each in [0, classes)
+  std::span<const Window> windows;  // size of them; or none: the images as they are
 };
 
 // Names the random streams of one training step. Whoever computes partition `partition`'s step

@@ -45,7 +45,31 @@ Status Trainer::OpenNetworkAndData() {
   const int max_batch = std::max(experiment_.sync.minibatch, experiment_.evaluation.minibatch);
   KUMO_ASSIGN_OR_RETURN(net_, Net::Make(network, max_batch, backend_.get()));
   KUMO_ASSIGN_OR_RETURN(datasets_, OpenDatasets(experiment_.data));
+  KUMO_RETURN_IF_ERROR(CheckDataFits());
+  KUMO_ASSIGN_OR_RETURN(spec_.layout, ParameterLayout::Make(net_->tensors()));
+  spec_.train_samples = datasets_.train->size();
+  spec_.validation_samples = datasets_.validation->size();
+  KUMO_ASSIGN_OR_RETURN(optimiser_, MakeOptimiser(experiment_.optimiser));
+  const bool keeps =
+      experiment_.sync.mode == SyncMode::kBlock && !experiment_.block.reset_local_state;
+  spec_.optimiser_slots = keeps ? optimiser_->slots() : 0;
+  KUMO_ASSIGN_OR_RETURN(
+      const Schedule schedule,
+      Schedule::Make(experiment_.schedule, spec_.train_samples, experiment_.job.epochs));
+  schedule_ = schedule;
 
+  weights_ = MakeVectors(1, "the weights");
+  gradients_ = MakeVectors(1, "the gradients");
+  rule_ = backend_->KeepRule(net_->input(), Pixels());
+  train_ = MakeSource(*datasets_.train, BatchOrder::kShuffled, experiment_.sync.minibatch,
+                      {.pad = experiment_.data.crop_pad, .flip = experiment_.data.flip});
+  validation_ = MakeSource(*datasets_.validation, BatchOrder::kSequential,
+                           experiment_.evaluation.minibatch, {});
+  KUMO_RETURN_IF_ERROR(backend_->Wait());
+  return net_->Bind(spec_.layout, weights_.data(), gradients_.data());
+}
+
+Status Trainer::CheckDataFits() const {
   const Shape input = net_->input();
   const SampleShape sample = datasets_.train->shape();
   if (input.channels != sample.channels || input.height != sample.height ||
@@ -61,44 +85,35 @@ Status Trainer::OpenNetworkAndData() {
                               std::to_string(net_->classes()) + " classes apart, data.classes is " +
                               std::to_string(datasets_.train->classes()));
   }
-  KUMO_ASSIGN_OR_RETURN(spec_.layout, ParameterLayout::Make(net_->tensors()));
-  spec_.train_samples = datasets_.train->size();
-  spec_.validation_samples = datasets_.validation->size();
-  KUMO_ASSIGN_OR_RETURN(optimiser_, MakeOptimiser(experiment_.optimiser));
-  const bool keeps =
-      experiment_.sync.mode == SyncMode::kBlock && !experiment_.block.reset_local_state;
-  spec_.optimiser_slots = keeps ? optimiser_->slots() : 0;
-  KUMO_ASSIGN_OR_RETURN(
-      const Schedule schedule,
-      Schedule::Make(experiment_.schedule, spec_.train_samples, experiment_.job.epochs));
-  schedule_ = schedule;
-
-  weights_ = MakeVectors(1, "the weights");
-  gradients_ = MakeVectors(1, "the gradients");
-  train_ = MakeSource(*datasets_.train, BatchOrder::kShuffled, experiment_.sync.minibatch);
-  validation_ =
-      MakeSource(*datasets_.validation, BatchOrder::kSequential, experiment_.evaluation.minibatch);
-  KUMO_RETURN_IF_ERROR(backend_->Wait());
-  return net_->Bind(spec_.layout, weights_.data(), gradients_.data());
+  return OkStatus();
 }
 
-Trainer::Source Trainer::MakeSource(const Dataset& dataset, BatchOrder order, int minibatch) {
-  const auto scale = static_cast<float>(experiment_.data.scale);
+PixelRule Trainer::Pixels() const {
+  return {.scale = static_cast<float>(experiment_.data.scale),
+          .pad_value = static_cast<uint8_t>(experiment_.data.pad_value),
+          .mean = datasets_.mean};
+}
+
+Trainer::Source Trainer::MakeSource(const Dataset& dataset, BatchOrder order, int minibatch,
+                                    const Augmentation& augmentation) {
   Source source;
-  if (const std::optional<RawSamples> raw = dataset.raw()) {
+  if (const std::optional<RawSamples> raw = dataset.raw(); raw && rule_) {
     // Base, evaluated weights, the optimiser's state; what all partitions may carry.
     const int64_t vectors =
         2 + optimiser_->slots() + int64_t{experiment_.sync.partitions} * CarriedVectors();
     const int64_t reserve = vectors * spec_.layout.size() * static_cast<int64_t>(sizeof(float));
-    source.kept = backend_->KeepSamples(net_->input(), raw->pixels, raw->labels, scale, reserve);
+    source.kept = backend_->KeepSamples(raw->pixels, raw->labels, reserve);
   }
+  BatchContent content = BatchContent::kInputs;
+  if (rule_) content = source.kept ? BatchContent::kNone : BatchContent::kPixels;
   source.stream = std::make_unique<BatchStream>(
       &dataset, BatchStreamOptions{.order = order,
                                    .seed = experiment_.job.seed,
-                                   .scale = scale,
                                    .minibatch = minibatch,
                                    .prefetch = experiment_.data.prefetch,
-                                   .indices_only = source.kept != nullptr});
+                                   .content = content,
+                                   .augmentation = augmentation,
+                                   .pixels = Pixels()});
   return source;
 }
 
@@ -108,7 +123,10 @@ Result<int> Trainer::LoadNext(Source* source) {
   const int size = static_cast<int>(minibatch.size);
   if (size == 0) return size;
   if (source->kept) {
-    KUMO_RETURN_IF_ERROR(net_->Load(*source->kept, minibatch.indices));
+    KUMO_RETURN_IF_ERROR(net_->Load(*rule_, *source->kept, minibatch.indices, minibatch.windows));
+  } else if (rule_) {
+    KUMO_RETURN_IF_ERROR(
+        net_->Load(*rule_, {size, minibatch.pixels, minibatch.labels, minibatch.windows}));
   } else {
     KUMO_RETURN_IF_ERROR(net_->Load({size, minibatch.inputs, minibatch.labels}));
   }

@@ -77,7 +77,7 @@ class Trainer {
     DeviceArray<float> optimiser;  // all slots, where the local optimiser is not reset
   };
 
-  // Where minibatches come from: the host, or what the device keeps.
+  // Where minibatches come from: the host, as inputs or as bytes, or what the device keeps.
   struct Source {
     std::unique_ptr<DeviceSamples> kept;  // null: the stream reads them
     std::unique_ptr<BatchStream> stream;
@@ -85,7 +85,10 @@ class Trainer {
 
   explicit Trainer(const Experiment& experiment, const Clock* clock);
   Status OpenNetworkAndData();
-  Source MakeSource(const Dataset& dataset, BatchOrder order, int minibatch);
+  Status CheckDataFits() const;
+  PixelRule Pixels() const;
+  Source MakeSource(const Dataset& dataset, BatchOrder order, int minibatch,
+                    const Augmentation& augmentation);
   Result<int> LoadNext(Source* source);
   Status TakeSums(wire::Metrics* metrics);
 
@@ -119,6 +122,7 @@ class Trainer {
   // they may change until the end of the step.
   std::vector<std::vector<int>> chunks_of_stage_;
 
+  std::unique_ptr<DeviceRule> rule_;  // null: the streams make inputs
   Source train_;
   Source validation_;
   std::optional<std::pair<int64_t, int>> started_;  // round and partition whose range comes next

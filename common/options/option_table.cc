@@ -66,7 +66,7 @@ void AddJob(std::vector<Option>* rows) {
                       "Names the job in logs, checkpoints and messages between processes"),
                   "the file's name without .conf"));
   rows->push_back(Row("job.seed", KUMO_FIELD(job.seed), "", Between(0, 9007199254740991.0), kResult,
-                      "Seed of every random stream: initial weights, shuffling, dropout"));
+                      "Seed of every random stream: initial weights, shuffling, crops, dropout"));
   rows->push_back(Row("job.epochs", KUMO_FIELD(job.epochs), "epochs", Between(1, 1000000), kResult,
                       "Passes over the training set"));
 }
@@ -122,6 +122,18 @@ void AddData(std::vector<Option>* rows) {
   add_file("data.validation_labels", KUMO_FIELD(data.validation_labels), "Their labels");
   rows->push_back(Row("data.scale", KUMO_FIELD(data.scale), "", Above(0), kResult,
                       "Pixels are multiplied by it; the default is 1/255"));
+  rows->push_back(Row("data.subtract_mean", KUMO_FIELD(data.subtract_mean), "", Any(), kResult,
+                      "Subtract the mean image of the training set (its first data.train_limit "
+                      "samples) from every image, before data.scale"));
+  rows->push_back(Row("data.crop_pad", KUMO_FIELD(data.crop_pad), "pixels", Between(0, 1024),
+                      kResult,
+                      "Train on random windows, of the images' own size, of images that are padded "
+                      "by so much on every side; 0: on the images themselves"));
+  rows->push_back(Row("data.pad_value", KUMO_FIELD(data.pad_value), "", Between(0, 255), kResult,
+                      "The pixels that data.crop_pad adds"));
+  rows->push_back(Row("data.flip", KUMO_FIELD(data.flip), "", Any(), kResult,
+                      "Mirror each training image left to right with probability 1/2, anew in each "
+                      "epoch"));
   rows->push_back(Row("data.classes", KUMO_FIELD(data.classes), "classes", Between(2, 1000000),
                       kResult, "Labels are below it"));
   rows->push_back(Row("data.train_limit", KUMO_FIELD(data.train_limit), "samples",

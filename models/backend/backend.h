@@ -4,8 +4,9 @@
 // that a step never leaves it; what goes over the network is coded there. Activations and their
 // gradients are void*: number type and layout are the device's own (the CPU: samples in the vector
 // lanes, see cpu/layout.h; a GPU: 16 bits, channels last, where network.precision says so), so
-// nobody but the backend looks into them: inputs go in through LoadInputs, and what comes out are
-// sums. No header here names a library; backend/cpu/ and its twins do.
+// nobody but the backend looks into them: inputs go in as LoadInputs or the device makes them of
+// bytes, and what comes out are sums. No header here names a library; backend/cpu/ and its twins
+// do.
 //
 // Work is queued, and done in order: what a call writes to the device may be used by the next call,
 // and is known to the host after Read or Wait. A device that fails does nothing any more; Read and
@@ -26,6 +27,7 @@
 #include "common/codec/codec.h"
 #include "common/optimiser/optimiser.h"
 #include "common/parameter_layout.h"
+#include "common/pixels.h"
 #include "common/status.h"
 #include "models/backend/device_array.h"
 #include "models/tensor.h"
@@ -121,6 +123,12 @@ class Op {
   virtual int64_t bytes() const { return 0; }
 };
 
+// A PixelRule in a device's memory; see Backend::KeepRule.
+class DeviceRule {
+ public:
+  virtual ~DeviceRule() = default;
+};
+
 // A data set in a device's memory; see Backend::KeepSamples.
 class DeviceSamples {
  public:
@@ -160,15 +168,24 @@ class Backend : public DeviceMemory {
 
   // --- Data
 
-  // A copy of a data set, one byte a pixel and a label, so that a minibatch costs no more than its
-  // indices; pixels are multiplied by `scale` when they are loaded. Null where the device reads the
-  // host's memory as fast, or has no room that leaves `reserve` bytes to arrays that are to come.
-  virtual std::unique_ptr<DeviceSamples> KeepSamples(const Shape& shape,
-                                                     std::span<const uint8_t> pixels,
-                                                     std::span<const uint8_t> labels, float scale,
+  // Where the device makes inputs of bytes (common/pixels.h), how it does that for images of
+  // `shape`; null where that is the host's to do, for LoadInputs. Requires rule.mean to be empty or
+  // of shape.size().
+  virtual std::unique_ptr<DeviceRule> KeepRule(const Shape& shape, const PixelRule& rule) = 0;
+  // A copy of a data set of such images, one byte a pixel, so that a minibatch costs no more than
+  // its indices and windows. Null where the device makes no inputs, or has no room that leaves
+  // `reserve` bytes to arrays that are to come.
+  virtual std::unique_ptr<DeviceSamples> KeepSamples(std::span<const uint8_t> pixels,
+                                                     std::span<const uint8_t> labels,
                                                      int64_t reserve) = 0;
-  // As LoadInputs, and the labels, from what KeepSamples made. Requires indices of samples there.
-  virtual void LoadSamples(const DeviceSamples& samples, std::span<const int64_t> indices,
+  // A minibatch of bytes to inputs in the device's layout, and its labels, by what KeepRule made.
+  // The bytes may change as soon as it returns.
+  virtual void LoadPixels(const DeviceRule& rule, const PixelBatch& batch, void* inputs,
+                          int32_t* labels) = 0;
+  // The same of what KeepSamples made. Requires indices of samples there, and as many windows or
+  // none.
+  virtual void LoadSamples(const DeviceRule& rule, const DeviceSamples& samples,
+                           std::span<const int64_t> indices, std::span<const Window> windows,
                            void* inputs, int32_t* labels) = 0;
 
   // --- Whole arenas

@@ -7,12 +7,18 @@
 #include <gtest/gtest.h>
 
 #include "common/job_plan.h"
+#include "data/memory_dataset.h"
+#include "tests/data/pixel_reference.h"
+#include "tests/data/test_files.h"
 
 namespace kumo {
 namespace {
 
-// Sample i's pixels are scale * (10 i), scale * (10 i + 1), ...; its label is i. Counts its reads;
-// may be told to fail from one read on.
+// The low byte of 10 i + j.
+uint8_t Pixel(int64_t sample, int64_t j) { return static_cast<uint8_t>(10 * sample + j); }
+
+// Sample i's pixels are Pixel(i, 0), Pixel(i, 1), ...; its label is i. Counts its reads; may be
+// told to fail from one read on.
 class NumbersDataset final : public Dataset {
  public:
   explicit NumbersDataset(int64_t size) : size_(size) {}
@@ -21,17 +27,15 @@ class NumbersDataset final : public Dataset {
   SampleShape shape() const override { return {1, 1, 3}; }
   int classes() const override { return static_cast<int>(size_); }
   const std::string& name() const override { return name_; }
-  Status Read(std::span<const int64_t> indices, float scale, std::span<float> inputs,
+  Status Read(std::span<const int64_t> indices, std::span<uint8_t> pixels,
               std::span<int32_t> labels) const override {
     const int64_t read = reads++;
     reads.notify_all();
     if (read >= fail_from) return DataLoss("the disk is gone");
-    EXPECT_EQ(inputs.size(), indices.size() * 3);
+    EXPECT_EQ(pixels.size(), indices.size() * 3);
     for (size_t k = 0; k < indices.size(); ++k) {
       labels[k] = static_cast<int32_t>(indices[k]);
-      for (int64_t j = 0; j < 3; ++j) {
-        inputs[k * 3 + j] = scale * static_cast<float>(10 * indices[k] + j);
-      }
+      for (int64_t j = 0; j < 3; ++j) pixels[k * 3 + j] = Pixel(indices[k], j);
     }
     return OkStatus();
   }
@@ -72,7 +76,11 @@ std::vector<Copy> Drain(BatchStream& stream) {
 }
 
 BatchStreamOptions Options(int minibatch, int prefetch, BatchOrder order = BatchOrder::kShuffled) {
-  return {.order = order, .seed = 9, .scale = 0.5f, .minibatch = minibatch, .prefetch = prefetch};
+  return {.order = order,
+          .seed = 9,
+          .minibatch = minibatch,
+          .prefetch = prefetch,
+          .pixels = {.scale = 0.5f}};
 }
 
 class BatchStreamTest : public testing::TestWithParam<int> {  // prefetch
@@ -105,7 +113,7 @@ TEST_P(BatchStreamTest, FollowsTheEpochsPermutation) {
       EXPECT_EQ(batch.positions.begin, position);
       for (size_t k = 0; k < batch.labels.size(); ++k, ++position) {
         EXPECT_EQ(batch.labels[k], permutation.At(position));
-        EXPECT_EQ(batch.inputs[3 * k + 2], 0.5f * static_cast<float>(10 * batch.labels[k] + 2));
+        EXPECT_EQ(batch.inputs[3 * k + 2], 0.5f * static_cast<float>(Pixel(batch.labels[k], 2)));
       }
     }
     EXPECT_EQ(position, 31);
@@ -198,6 +206,105 @@ TEST_P(BatchStreamTest, EndsCleanlyWhateverIsStillQueued) {
     for (int i = 0; i < taken; ++i) ASSERT_TRUE(stream.Next().ok());
   }
   BatchStream idle(&dataset_, Options(4, GetParam()));
+}
+
+TEST_P(BatchStreamTest, WholeImagesAreScaledWhereverTheyLie) {
+  const test::Bytes pixels = test::Pattern(300);
+  const MemoryDataset in_memory("bytes", {1, 1, 3}, 10, pixels, test::Labels(100, 10));
+  BatchStream stream(&in_memory, Options(7, GetParam()));
+  stream.Start(0, {0, 100});
+  const EpochPermutation permutation(100, 9, 0);
+  int64_t position = 0;
+  for (const Copy& batch : Drain(stream)) {
+    for (size_t k = 0; k < batch.labels.size(); ++k, ++position) {
+      const int64_t sample = permutation.At(position);
+      EXPECT_EQ(batch.labels[k], sample % 10);
+      for (int64_t j = 0; j < 3; ++j) {
+        EXPECT_EQ(batch.inputs[3 * k + j], 0.5f * static_cast<float>(pixels[3 * sample + j]));
+      }
+    }
+  }
+  EXPECT_EQ(position, 100);
+}
+
+TEST_P(BatchStreamTest, BytesAreWholeImagesAndWindowsComeBeside) {
+  BatchStreamOptions options = Options(8, GetParam());
+  options.content = BatchContent::kPixels;
+  for (const bool augments : {false, true}) {
+    options.augmentation = {.pad = augments ? 2 : 0, .flip = augments};
+    BatchStream stream(&dataset_, options);
+    stream.Start(1, {0, 20});
+    for (const int64_t size : {8, 8, 4}) {
+      const Minibatch batch = stream.Next().value();
+      ASSERT_EQ(batch.size, size);
+      EXPECT_TRUE(batch.inputs.empty());
+      ASSERT_EQ(std::ssize(batch.pixels), 3 * size);
+      ASSERT_EQ(std::ssize(batch.labels), size);
+      ASSERT_EQ(std::ssize(batch.windows), augments ? size : 0);
+      for (int64_t k = 0; k < size; ++k) {
+        EXPECT_EQ(batch.labels[k], batch.indices[k]);
+        for (int64_t j = 0; j < 3; ++j) {
+          EXPECT_EQ(batch.pixels[3 * k + j], Pixel(batch.indices[k], j));
+        }
+        if (!augments) continue;
+        EXPECT_EQ(batch.windows[k], DrawWindow(options.augmentation, 9, 1, batch.indices[k]));
+      }
+    }
+  }
+}
+
+TEST_P(BatchStreamTest, WhoHasTheDataSetGetsIndicesAndWindows) {
+  BatchStreamOptions options = Options(8, GetParam());
+  options.content = BatchContent::kNone;
+  options.augmentation = {.pad = 1, .flip = true};
+  BatchStream stream(&dataset_, options);
+  stream.Start(0, {0, 8});
+  const Minibatch batch = stream.Next().value();
+  EXPECT_EQ(batch.indices.size(), 8u);
+  EXPECT_EQ(batch.windows.size(), 8u);
+  EXPECT_TRUE(batch.inputs.empty());
+  EXPECT_TRUE(batch.pixels.empty());
+  EXPECT_TRUE(batch.labels.empty());
+  EXPECT_EQ(dataset_.reads, 0);
+}
+
+// What a sample looks like is a function of sample and epoch, whatever it comes with, and wherever
+// the data set lies.
+TEST_P(BatchStreamTest, ASampleLooksTheSameInAnyMinibatch) {
+  const SampleShape shape = {2, 5, 4};
+  const test::Bytes pixels = test::Pattern(60 * shape.size());
+  const MemoryDataset in_memory("images", shape, 3, pixels, test::Labels(60, 3));
+  const test::Unmapped read_each_time(&in_memory);
+  PixelRule rule = {.scale = 0.01f, .pad_value = 77};
+  for (int64_t j = 0; j < shape.size(); ++j) rule.mean.push_back(0.3f * static_cast<float>(j));
+  const Augmentation augmentation = {.pad = 2, .flip = true};
+  for (const Dataset* dataset :
+       {static_cast<const Dataset*>(&in_memory), static_cast<const Dataset*>(&read_each_time)}) {
+    for (const int minibatch : {1, 7, 60}) {
+      BatchStream stream(dataset, {.seed = 3,
+                                   .minibatch = minibatch,
+                                   .prefetch = GetParam(),
+                                   .augmentation = augmentation,
+                                   .pixels = rule});
+      for (const int64_t epoch : {0, 4}) {
+        stream.Start(epoch, {0, 60});
+        const EpochPermutation permutation(60, 3, epoch);
+        int64_t position = 0;
+        for (const Copy& batch : Drain(stream)) {
+          for (size_t k = 0; k < batch.labels.size(); ++k, ++position) {
+            const int64_t sample = permutation.At(position);
+            const std::vector<float> expected = test::InputsOf(
+                shape, std::span(pixels).subspan(sample * shape.size(), shape.size()), rule,
+                DrawWindow(augmentation, 3, epoch, sample));
+            ASSERT_EQ(batch.labels[k], sample % 3);
+            ASSERT_THAT(std::span(batch.inputs).subspan(k * shape.size(), shape.size()),
+                        testing::ElementsAreArray(expected));
+          }
+        }
+        ASSERT_EQ(position, 60);
+      }
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Prefetch, BatchStreamTest, testing::Values(0, 1, 2, 4, 33));

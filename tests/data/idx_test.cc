@@ -54,14 +54,14 @@ void ExpectIsPattern(const Dataset& dataset, int64_t samples) {
   ASSERT_EQ(dataset.size(), samples);
   std::vector<int64_t> indices(samples);
   std::iota(indices.rbegin(), indices.rend(), 0);  // backwards: the order asked for counts
-  std::vector<float> inputs(samples * 12);
+  std::vector<uint8_t> read(samples * 12);
   std::vector<int32_t> labels(samples);
-  ASSERT_TRUE(dataset.Read(indices, 0.5f, inputs, labels).ok());
+  ASSERT_TRUE(dataset.Read(indices, read, labels).ok());
   const Bytes pixels = Pattern(7 * 12);
   for (int64_t k = 0; k < samples; ++k) {
     EXPECT_EQ(labels[k], indices[k] % kClasses);
     for (int64_t j = 0; j < 12; ++j) {
-      EXPECT_EQ(inputs[k * 12 + j], 0.5f * static_cast<float>(pixels[indices[k] * 12 + j]));
+      EXPECT_EQ(read[k * 12 + j], pixels[indices[k] * 12 + j]);
     }
   }
 }

@@ -85,6 +85,38 @@ TEST_F(OpenDatasetsTest, ImagesOfDifferentSizesAreRefused) {
   EXPECT_THAT(Refusal().message(), AllOf(HasSubstr("1 x 4 x 4"), HasSubstr("1 x 4 x 5")));
 }
 
+TEST_F(OpenDatasetsTest, NoMeanIsWorkedOutThatNobodySubtracts) {
+  EXPECT_TRUE(OpenDatasets(data_).value().mean.empty());
+}
+
+TEST_F(OpenDatasetsTest, TheMeanIsOfTheTrainingImagesThatAreUsed) {
+  data_.subtract_mean = true;
+  data_.train_limit = 2;
+  const test::Bytes pixels = Pattern(32);
+  const std::vector<float> mean = OpenDatasets(data_).value().mean;
+  ASSERT_EQ(mean.size(), 16u);
+  for (size_t i = 0; i < 16; ++i) {
+    EXPECT_EQ(mean[i], static_cast<float>(pixels[i] + pixels[16 + i]) / 2) << i;
+  }
+}
+
+TEST_F(OpenDatasetsTest, APadThatAWindowCouldGetLostInIsRefused) {
+  data_.crop_pad = 3;
+  EXPECT_TRUE(OpenDatasets(data_).ok());
+  data_.crop_pad = 4;
+  EXPECT_EQ(Refusal().code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(Refusal().message(),
+              AllOf(HasSubstr("data.crop_pad = 4"), HasSubstr("1 x 4 x 4"), HasSubstr("0 .. 3")));
+}
+
+TEST_F(OpenDatasetsTest, AnImageOfOnePixelCannotBeCropped) {
+  WriteFile(scratch_ / data_.train_images, Idx({20, 1, 1}, Pattern(20)));
+  WriteFile(scratch_ / data_.validation_images, Idx({8, 1, 1}, Pattern(8)));
+  EXPECT_TRUE(OpenDatasets(data_).ok());
+  data_.crop_pad = 1;
+  EXPECT_THAT(Refusal().message(), AllOf(HasSubstr("data.crop_pad = 1"), HasSubstr("0 .. 0")));
+}
+
 TEST_F(OpenDatasetsTest, TooFewClassesAreRefused) {
   data_.classes = 5;
   EXPECT_THAT(Refusal().message(), AllOf(HasSubstr("label 5"), HasSubstr("data.classes = 5")));
@@ -104,12 +136,12 @@ TEST(MnistTest, IsReadAsPublished) {
 
   std::array<int64_t, 10> counts{};
   double sum = 0;
-  std::vector<float> inputs(784);
+  std::vector<uint8_t> pixels(784);
   std::array<int32_t, 1> label;
   for (int64_t i = 0; i < train.size(); ++i) {
-    ASSERT_TRUE(train.Read({&i, 1}, 1.0f, inputs, label).ok());
+    ASSERT_TRUE(train.Read({&i, 1}, pixels, label).ok());
     ++counts[label[0]];
-    for (const float pixel : inputs) sum += static_cast<double>(pixel);
+    for (const uint8_t pixel : pixels) sum += pixel;
   }
   const bool drawn = counts[1] != 6742;
   if (drawn) GTEST_SKIP() << directory << " holds another set than MNIST";

@@ -57,18 +57,18 @@ class ReaderConformanceTest : public testing::TestWithParam<Reader> {
 };
 
 struct Content {
-  std::vector<float> inputs;
+  std::vector<uint8_t> pixels;
   std::vector<int32_t> labels;
   bool operator==(const Content&) const = default;
 };
 
 Content ReadAll(const Dataset& dataset) {
   Content content;
-  content.inputs.resize(dataset.size() * dataset.shape().size());
+  content.pixels.resize(dataset.size() * dataset.shape().size());
   content.labels.resize(dataset.size());
   std::vector<int64_t> indices(dataset.size());
   for (int64_t i = 0; i < dataset.size(); ++i) indices[i] = i;
-  EXPECT_TRUE(dataset.Read(indices, 1.0f, content.inputs, content.labels).ok());
+  EXPECT_TRUE(dataset.Read(indices, content.pixels, content.labels).ok());
   return content;
 }
 
@@ -103,15 +103,27 @@ TEST_P(ReaderConformanceTest, AnySubsetInAnyOrderReadsTheSameSamples) {
   const Content all = ReadAll(dataset);
   const int64_t size = dataset.shape().size();
   const std::vector<int64_t> indices = {22, 0, 7, 7, 13};
-  Content some{std::vector<float>(indices.size() * size), std::vector<int32_t>(indices.size())};
-  ASSERT_TRUE(dataset.Read(indices, 0.25f, some.inputs, some.labels).ok());
+  Content some{std::vector<uint8_t>(indices.size() * size), std::vector<int32_t>(indices.size())};
+  ASSERT_TRUE(dataset.Read(indices, some.pixels, some.labels).ok());
   for (size_t k = 0; k < indices.size(); ++k) {
     EXPECT_EQ(some.labels[k], all.labels[indices[k]]);
     for (int64_t j = 0; j < size; ++j) {
-      EXPECT_EQ(some.inputs[k * size + j], 0.25f * all.inputs[indices[k] * size + j]);
+      EXPECT_EQ(some.pixels[k * size + j], all.pixels[indices[k] * size + j]);
     }
   }
-  EXPECT_TRUE(dataset.Read({}, 1.0f, {}, {}).ok());
+  EXPECT_TRUE(dataset.Read({}, {}, {}).ok());
+}
+
+TEST_P(ReaderConformanceTest, WhatLiesInMemoryIsWhatIsRead) {
+  for (const SampleFiles& files : files_) {
+    const auto opened = Open(files);
+    ASSERT_TRUE(opened.ok());
+    const std::optional<RawSamples> raw = opened.value()->raw();
+    if (!raw) continue;
+    const Content all = ReadAll(*opened.value());
+    EXPECT_THAT(raw->pixels, testing::ElementsAreArray(all.pixels));
+    EXPECT_THAT(raw->labels, testing::ElementsAreArray(all.labels));
+  }
 }
 
 TEST_P(ReaderConformanceTest, LimitKeepsThePrefix) {
@@ -122,7 +134,7 @@ TEST_P(ReaderConformanceTest, LimitKeepsThePrefix) {
     ASSERT_TRUE(part.ok());
     ASSERT_EQ(part.value()->size(), 9);
     Content expected = ReadAll(*whole.value());
-    expected.inputs.resize(9 * whole.value()->shape().size());
+    expected.pixels.resize(9 * whole.value()->shape().size());
     expected.labels.resize(9);
     EXPECT_EQ(ReadAll(*part.value()), expected);
   }

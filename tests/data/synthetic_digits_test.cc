@@ -145,11 +145,11 @@ TEST_F(DigitSetTest, StandsInForMnist) {
 
   const Set expected = Draw(1, DigitSplit::kTrain, 299, 1);
   const int64_t last = 299;
-  std::vector<float> inputs(kDigitPixels);
+  std::vector<uint8_t> pixels(kDigitPixels);
   std::array<int32_t, 1> label;
-  ASSERT_TRUE(sets.value().train->Read({&last, 1}, 1.0f, inputs, label).ok());
+  ASSERT_TRUE(sets.value().train->Read({&last, 1}, pixels, label).ok());
   EXPECT_EQ(label[0], expected.labels[0]);
-  EXPECT_TRUE(std::ranges::equal(inputs, expected.pixels));
+  EXPECT_TRUE(std::ranges::equal(pixels, expected.pixels));
 }
 
 TEST_F(DigitSetTest, SameOptionsGiveTheSameFiles) {

@@ -68,6 +68,14 @@ TEST(Training, WeightsDoNotDependOnTheNumberOfWorkersAndServers) {
   EXPECT_EQ(TrainSmallJob(3, 1), reference);
 }
 
+TEST(Training, WeightsOfAugmentedImagesDoNotDependOnTheNumberOfWorkers) {
+  const std::map<std::string, std::string> augmented = {
+      {"data.crop_pad", "2"}, {"data.flip", "true"}, {"data.subtract_mean", "true"}};
+  const std::vector<float> reference = TrainSmallJob(1, 1, augmented);
+  EXPECT_EQ(TrainSmallJob(2, 2, augmented), reference);
+  EXPECT_NE(TrainSmallJob(1, 1), reference);
+}
+
 TEST(Training, AKilledWorkersPartitionsAreTakenOverBitForBit) {
   const std::map<std::string, std::string> longer = {{"job.epochs", "6"}};
   const std::vector<float> reference = TrainSmallJob(1, 1, longer);
@@ -212,6 +220,8 @@ TEST(Training, AveragingAfterEachMinibatchIsSynchronousSgd) {
 TEST(Training, EvaluateRepeatsTheLastEpochsFigure) {
   ClusterOfProcesses job("evaluate");
   SmallJob(&job);
+  job.Set("data.crop_pad", "1");
+  job.Set("data.subtract_mean", "true");
   StartAll(&job, 2, 2);
   ExpectAllDone(&job, 2, 2);
   const Ended evaluated = job.Run("kumo", {"evaluate", job.experiment_file()});

@@ -56,11 +56,17 @@ class CpuBackend final : public Backend {
   }
   Status Wait() override { return OkStatus(); }
 
-  std::unique_ptr<DeviceSamples> KeepSamples(const Shape&, std::span<const uint8_t>,
-                                             std::span<const uint8_t>, float, int64_t) override {
+  // Inputs are made where minibatches are read, beside the training.
+  std::unique_ptr<DeviceRule> KeepRule(const Shape&, const PixelRule&) override { return nullptr; }
+  std::unique_ptr<DeviceSamples> KeepSamples(std::span<const uint8_t>, std::span<const uint8_t>,
+                                             int64_t) override {
     return nullptr;
   }
-  void LoadSamples(const DeviceSamples&, std::span<const int64_t>, void*, int32_t*) override {
+  void LoadPixels(const DeviceRule&, const PixelBatch&, void*, int32_t*) override {
+    LOG(FATAL) << "the CPU keeps no rule";
+  }
+  void LoadSamples(const DeviceRule&, const DeviceSamples&, std::span<const int64_t>,
+                   std::span<const Window>, void*, int32_t*) override {
     LOG(FATAL) << "the CPU keeps no samples";
   }
 

@@ -1,5 +1,6 @@
 #include "models/backend/cuda/cuda_backend.h"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <vector>
@@ -33,14 +34,18 @@ StepKernel KernelOf(std::string_view optimiser) {
   LOG(FATAL) << "the CUDA backend has no optimiser " << optimiser;
 }
 
-// A data set on the device. Its parts are the backend's to use.
+// What is kept on the device of a data set. The parts are the backend's to use.
+struct CudaRule final : public DeviceRule {
+  Shape shape;
+  float scale = 1;
+  uint8_t pad_value = 0;
+  DeviceArray<float> mean;
+};
 struct CudaSamples final : public DeviceSamples {
   int64_t bytes() const override { return pixels.bytes() + labels.bytes(); }
 
-  Shape shape;
-  float scale = 1;
   DeviceArray<uint8_t> pixels;
-  DeviceArray<uint8_t> labels;
+  DeviceArray<int32_t> labels;
 };
 
 class CudaBackend final : public Backend {
@@ -83,36 +88,15 @@ class CudaBackend final : public Backend {
   }
   Status Wait() override { return coder_.Wait(); }
 
-  std::unique_ptr<DeviceSamples> KeepSamples(const Shape& shape, std::span<const uint8_t> pixels,
-                                             std::span<const uint8_t> labels, float scale,
-                                             int64_t reserve) override {
-    // As much again is left to the libraries' workspace.
-    const size_t bytes = pixels.size() + labels.size();
-    if (engine_->FreeBytes() / 2 < bytes + static_cast<size_t>(reserve)) return nullptr;
-    auto samples = std::make_unique<CudaSamples>();
-    samples->shape = shape;
-    samples->scale = scale;
-    samples->pixels = cuda::TryArray<uint8_t>(*engine_, std::ssize(pixels), "the data set");
-    samples->labels =
-        cuda::TryArray<uint8_t>(*engine_, std::ssize(labels), "the data set's labels");
-    if (samples->pixels.empty() || samples->labels.empty()) return nullptr;
-    Write(pixels.data(), pixels.size(), samples->pixels.data());
-    Write(labels.data(), labels.size(), samples->labels.data());
-    return samples;
-  }
-  void LoadSamples(const DeviceSamples& samples, std::span<const int64_t> indices, void* inputs,
-                   int32_t* labels) override {
-    const auto& kept = static_cast<const CudaSamples&>(samples);
-    const auto batch = static_cast<int64_t>(indices.size());
-    if (indices_.size() < batch) {
-      indices_ = DeviceArray<int64_t>(*engine_, batch, "a minibatch's indices");
-    }
-    Write(indices.data(), indices.size_bytes(), indices_.data());
-    KUMO_CUDA(*engine_,
-              cuda::Gather(engine_->launch(), engine_->ShapeOf(kept.shape, static_cast<int>(batch)),
-                           kept.pixels.data(), kept.labels.data(), kept.scale, indices_.data(),
-                           inputs, labels));
-  }
+  std::unique_ptr<DeviceRule> KeepRule(const Shape& shape, const PixelRule& rule) override;
+  std::unique_ptr<DeviceSamples> KeepSamples(std::span<const uint8_t> pixels,
+                                             std::span<const uint8_t> labels,
+                                             int64_t reserve) override;
+  void LoadPixels(const DeviceRule& rule, const PixelBatch& batch, void* inputs,
+                  int32_t* labels) override;
+  void LoadSamples(const DeviceRule& rule, const DeviceSamples& samples,
+                   std::span<const int64_t> indices, std::span<const Window> windows, void* inputs,
+                   int32_t* labels) override;
 
   void Decode(const Codec& codec, std::span<const std::byte> code, int64_t n, float* to) override {
     const auto bytes = static_cast<int64_t>(code.size());
@@ -169,8 +153,8 @@ class CudaBackend final : public Backend {
     return engine_->ActivationBytes(shape, batch);
   }
   void LoadInputs(const Shape& shape, int batch, const float* from, void* to) override {
-    const size_t bytes = static_cast<size_t>(shape.size() * batch) * sizeof(float);
-    const void* const sent = inputs_.Send(from, bytes);
+    const std::span<const float> numbers(from, static_cast<size_t>(shape.size() * batch));
+    const void* const sent = inputs_.Send({std::as_bytes(numbers)});
     if (sent == nullptr) return;
     KUMO_CUDA(*engine_, cuda::Transpose(engine_->launch(), Precision::kFp32, sent,
                                         MatricesOf(shape, batch), engine_->precision(), to));
@@ -232,6 +216,8 @@ class CudaBackend final : public Backend {
     if (engine_->channels_last()) return {batch, shape.channels, shape.plane()};
     return {1, 1, shape.size() * batch};
   }
+  void Gather(const CudaRule& rule, cuda::Images images, size_t batch, void* inputs,
+              int32_t* labels);
   void Queue(const StepKey& key, const std::function<void()>& work);
   void Record(const std::function<void()>& work, GraphExec* graph);
 
@@ -243,9 +229,89 @@ class CudaBackend final : public Backend {
   StepKernel optimiser_ = nullptr;  // of the steps from now on
   float clip_norm_ = 0;             // likewise
   std::map<StepKey, Recorded> recorded_;
-  DeviceArray<int64_t> indices_;   // of the minibatch that is loaded
+  // Of the minibatch that is loaded from a data set on the device: indices, then windows.
+  DeviceArray<std::byte> picks_;
+  std::vector<std::byte> host_picks_;
   DeviceArray<std::byte> packed_;  // the chunk that is being decoded
 };
+
+std::unique_ptr<DeviceRule> CudaBackend::KeepRule(const Shape& shape, const PixelRule& rule) {
+  CHECK(rule.mean.empty() || std::ssize(rule.mean) == shape.size());
+  auto kept = std::make_unique<CudaRule>();
+  kept->shape = shape;
+  kept->scale = rule.scale;
+  kept->pad_value = rule.pad_value;
+  kept->mean = DeviceArray<float>(*engine_, std::ssize(rule.mean), "the mean image");
+  Write(rule.mean.data(), rule.mean.size() * sizeof(float), kept->mean.data());
+  return kept;
+}
+
+std::unique_ptr<DeviceSamples> CudaBackend::KeepSamples(std::span<const uint8_t> pixels,
+                                                        std::span<const uint8_t> labels,
+                                                        int64_t reserve) {
+  // As much again is left to the libraries' workspace.
+  const size_t bytes = pixels.size() + labels.size() * sizeof(int32_t);
+  if (engine_->FreeBytes() / 2 < bytes + static_cast<size_t>(reserve)) return nullptr;
+  const std::vector<int32_t> wide(labels.begin(), labels.end());
+  auto samples = std::make_unique<CudaSamples>();
+  samples->pixels = cuda::TryArray<uint8_t>(*engine_, std::ssize(pixels), "the data set");
+  samples->labels = cuda::TryArray<int32_t>(*engine_, std::ssize(wide), "the data set's labels");
+  if (samples->pixels.empty() || samples->labels.empty()) return nullptr;
+  Write(pixels.data(), pixels.size(), samples->pixels.data());
+  Write(wide.data(), wide.size() * sizeof(int32_t), samples->labels.data());
+  return samples;
+}
+
+// Labels and windows go first: then each kind lies where its type may.
+void CudaBackend::LoadPixels(const DeviceRule& rule, const PixelBatch& batch, void* inputs,
+                             int32_t* labels) {
+  const void* const sent = inputs_.Send(
+      {std::as_bytes(batch.labels), std::as_bytes(batch.windows), std::as_bytes(batch.pixels)});
+  if (sent == nullptr) return;
+  static_assert(alignof(Window) <= alignof(int32_t));
+  cuda::Images images;
+  images.labels = static_cast<const int32_t*>(sent);
+  const auto* const windows = reinterpret_cast<const Window*>(images.labels + batch.labels.size());
+  if (!batch.windows.empty()) images.windows = windows;
+  images.pixels = reinterpret_cast<const uint8_t*>(windows + batch.windows.size());
+  Gather(static_cast<const CudaRule&>(rule), images, batch.labels.size(), inputs, labels);
+  inputs_.Done();
+}
+
+void CudaBackend::LoadSamples(const DeviceRule& rule, const DeviceSamples& samples,
+                              std::span<const int64_t> indices, std::span<const Window> windows,
+                              void* inputs, int32_t* labels) {
+  const auto& kept = static_cast<const CudaSamples&>(samples);
+  host_picks_.resize(indices.size_bytes() + windows.size_bytes());
+  std::ranges::copy(std::as_bytes(indices), host_picks_.begin());
+  std::ranges::copy(std::as_bytes(windows),
+                    host_picks_.begin() + std::ssize(std::as_bytes(indices)));
+  if (picks_.size() < std::ssize(host_picks_)) {
+    picks_ =
+        DeviceArray<std::byte>(*engine_, std::ssize(host_picks_), "which samples a minibatch has");
+  }
+  if (picks_.empty()) return;  // something has failed
+  Write(host_picks_.data(), host_picks_.size(), picks_.data());
+  cuda::Images images;
+  images.pixels = kept.pixels.data();
+  images.labels = kept.labels.data();
+  images.indices = reinterpret_cast<const int64_t*>(picks_.data());
+  if (!windows.empty()) {
+    images.windows = reinterpret_cast<const Window*>(images.indices + indices.size());
+  }
+  Gather(static_cast<const CudaRule&>(rule), images, indices.size(), inputs, labels);
+}
+
+void CudaBackend::Gather(const CudaRule& rule, cuda::Images images, size_t batch, void* inputs,
+                         int32_t* labels) {
+  images.height = static_cast<int>(rule.shape.height);
+  images.width = static_cast<int>(rule.shape.width);
+  const cuda::PixelNumbers numbers = {rule.scale, rule.pad_value,
+                                      rule.mean.empty() ? nullptr : rule.mean.data()};
+  KUMO_CUDA(*engine_,
+            cuda::Gather(engine_->launch(), engine_->ShapeOf(rule.shape, static_cast<int>(batch)),
+                         images, numbers, inputs, labels));
+}
 
 void CudaBackend::Repeat(const StepKey& key, const std::function<void()>& work) {
   Queue(key, work);

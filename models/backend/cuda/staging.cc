@@ -62,10 +62,13 @@ bool InputBuffers::Prepare(Slot* slot, size_t bytes) {
   return engine_.ok();
 }
 
-const void* InputBuffers::Send(const void* from, size_t bytes) {
+const void* InputBuffers::Send(std::initializer_list<Part> parts) {
   Slot& slot = slots_[next_];
+  size_t bytes = 0;
+  for (const Part& part : parts) bytes += part.size();
   if (!Prepare(&slot, bytes)) return nullptr;
-  std::memcpy(slot.pinned.get(), from, bytes);
+  std::byte* to = slot.pinned.get();
+  for (const Part& part : parts) to = std::copy(part.begin(), part.end(), to);
   // An event that was never recorded is not waited for.
   KUMO_CUDA(engine_, cudaStreamWaitEvent(stream_.get(), slot.used.get(), 0));
   KUMO_CUDA(engine_, cudaMemcpyAsync(slot.memory.data(), slot.pinned.get(), bytes,

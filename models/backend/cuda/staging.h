@@ -6,7 +6,9 @@
 
 #include <array>
 #include <cstddef>
+#include <initializer_list>
 #include <memory>
+#include <span>
 
 #include "models/backend/cuda/engine.h"
 #include "models/backend/cuda/pinned_pool.h"
@@ -44,9 +46,11 @@ class InputBuffers {
   InputBuffers(Engine& engine, PinnedPool& pool) : engine_(engine), pool_(pool) {}
   ~InputBuffers();
 
-  // Where on the device `bytes` from the host will be for work that the engine's stream is given
-  // from now on, until Done. Null when something has failed.
-  const void* Send(const void* from, size_t bytes);
+  using Part = std::span<const std::byte>;
+  // Where on the device `parts` from the host, one behind the other, will be for work that the
+  // engine's stream is given from now on, until Done; aligned as an allocation is. Null when
+  // something has failed.
+  const void* Send(std::initializer_list<Part> parts);
   // The work that reads what the last Send sent is queued.
   void Done();
 

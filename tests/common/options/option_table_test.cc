@@ -74,6 +74,25 @@ TEST(OptionTable, BoundsThemselvesAreAllowedAndBeyondThemIsNot) {
   EXPECT_FALSE(table.Find("schedule.step")->read("inf", &e).ok());
 }
 
+TEST(OptionTable, WhatIsDoneToImagesHasBounds) {
+  const OptionTable table;
+  Experiment e;
+  EXPECT_TRUE(table.Find("data.crop_pad")->read("0", &e).ok());
+  EXPECT_TRUE(table.Find("data.crop_pad")->read("1024", &e).ok());
+  EXPECT_EQ(e.data.crop_pad, 1024);
+  EXPECT_EQ(table.Find("data.crop_pad")->read("-1", &e).message(), "must be 0 .. 1024");
+  EXPECT_EQ(table.Find("data.crop_pad")->read("1025", &e).message(), "must be 0 .. 1024");
+  EXPECT_TRUE(table.Find("data.pad_value")->read("255", &e).ok());
+  EXPECT_EQ(table.Find("data.pad_value")->read("256", &e).message(), "must be 0 .. 255");
+  EXPECT_EQ(table.Find("data.pad_value")->read("-1", &e).message(), "must be 0 .. 255");
+  for (const char* key : {"data.flip", "data.subtract_mean"}) {
+    EXPECT_TRUE(table.Find(key)->read("true", &e).ok());
+    EXPECT_FALSE(table.Find(key)->read("0.5", &e).ok());
+  }
+  EXPECT_TRUE(e.data.flip);
+  EXPECT_TRUE(e.data.subtract_mean);
+}
+
 TEST(OptionTable, AnUnknownWordOfAListIsRefusedWithTheNearest) {
   const OptionTable table;
   Experiment e;

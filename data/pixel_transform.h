@@ -1,0 +1,32 @@
+// Images to a network's inputs on the host: common/pixels.h has the formula.
+//
+// Owned and used by one thread.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/pixels.h"
+#include "data/dataset.h"
+
+namespace kumo {
+
+class PixelTransform {
+ public:
+  // Of images of `shape`. Requires rule.mean to be empty or of shape.size() numbers.
+  PixelTransform(const SampleShape& shape, PixelRule rule);
+
+  // One image, or the window of it. `window` may be null: all of it. Requires image and inputs of
+  // shape.size().
+  void Apply(std::span<const uint8_t> image, const Window* window, std::span<float> inputs);
+
+ private:
+  void CutOut(const uint8_t* image, const Window& window);
+
+  const SampleShape shape_;
+  const PixelRule rule_;
+  std::vector<uint8_t> cut_;  // the pixels of a window
+};
+
+}  // namespace kumo

@@ -1,0 +1,58 @@
+#include "data/mean_image.h"
+
+#include <cstdint>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "data/memory_dataset.h"
+#include "tests/data/pixel_reference.h"
+
+namespace kumo {
+namespace {
+
+// Also where the number of samples is no multiple of how many are read at once.
+TEST(MeanImageTest, IsThePlainMeanWhereverTheImagesLie) {
+  Rng rng(1, RngPurpose::kTest);
+  for (const int64_t samples : {1, 2, 63, 64, 65, 1000}) {
+    const SampleShape shape = {3, 5, 7};
+    const std::vector<uint8_t> pixels = test::RandomBytes(rng, samples * shape.size());
+    const MemoryDataset dataset("images", shape, 2, pixels, std::vector<uint8_t>(samples));
+    std::vector<float> expected;
+    for (int64_t j = 0; j < shape.size(); ++j) {
+      double sum = 0;
+      for (int64_t i = 0; i < samples; ++i) sum += pixels[i * shape.size() + j];
+      expected.push_back(static_cast<float>(sum / static_cast<double>(samples)));
+    }
+    EXPECT_EQ(MeanImage(dataset).value(), expected) << samples;
+    EXPECT_EQ(MeanImage(test::Unmapped(&dataset)).value(), expected) << samples;
+  }
+}
+
+TEST(MeanImageTest, SumsDoNotOverflow) {
+  constexpr int64_t kSamples = 20'000'000;  // of 255: beyond 32 bits
+  const MemoryDataset white("white", {1, 1, 1}, 2, std::vector<uint8_t>(kSamples, 255),
+                            std::vector<uint8_t>(kSamples));
+  EXPECT_EQ(MeanImage(white).value(), std::vector<float>{255.0f});
+}
+
+class Broken final : public Dataset {
+ public:
+  int64_t size() const override { return 100; }
+  SampleShape shape() const override { return {1, 2, 2}; }
+  int classes() const override { return 2; }
+  const std::string& name() const override { return name_; }
+  Status Read(std::span<const int64_t>, std::span<uint8_t>, std::span<int32_t>) const override {
+    return DataLoss("the disk is gone");
+  }
+
+ private:
+  std::string name_ = "broken";
+};
+
+TEST(MeanImageTest, ADataSetThatCannotBeReadIsSaid) {
+  EXPECT_EQ(MeanImage(Broken()).status().message(), "the disk is gone");
+}
+
+}  // namespace
+}  // namespace kumo

@@ -1,0 +1,108 @@
+// A worker on a GPU, the simulated one: whether the data set is kept there or minibatches are sent,
+// it trains on the same numbers; and what it hands on early is what it has in the end.
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/data/test_files.h"
+#include "tests/simulated_gpu/simulated_gpu.h"
+#include "tests/worker/trainer_harness.h"
+
+namespace kumo {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr uint32_t kImages = 30'000;  // 23.5 MB
+constexpr size_t kSmall = size_t{40} << 20;
+
+class TrainerGpuTest : public TrainerTest, public testing::WithParamInterface<bool> {
+ protected:
+  static void SetUpTestSuite() {
+    TrainerTest::SetUpTestSuite();
+    test::WriteFile(folder_ + "/many", test::Idx({kImages, 28, 28}, test::Pattern(kImages * 784)));
+    test::WriteFile(folder_ + "/many-labels", test::Idx({kImages}, test::Labels(kImages, 10)));
+  }
+  ~TrainerGpuTest() override { simulated_gpu::Reset(); }
+
+  // With crops, flips and the mean or without.
+  static Experiment Large(const std::string& device) {
+    Experiment e = GetParam() ? Augmented(Block()) : Block();
+    e.data.train_images = folder_ + "/many";
+    e.data.train_labels = folder_ + "/many-labels";
+    e.network.device = device;
+    e.network.deterministic = true;
+    return e;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Augments, TrainerGpuTest, testing::Bool());
+
+struct Trained {
+  std::vector<TrainedBlock> blocks;
+  wire::Metrics evaluated;
+  std::string memory;
+};
+
+template <typename Worker>
+Trained TrainSome(Worker worker) {
+  Trained trained;
+  for (const int64_t round : {0, 900}) trained.blocks.push_back(worker.Train(round, 1));
+  trained.evaluated = worker.trainer->EvaluateAll(worker.InitialWeights()).value();
+  trained.memory = worker.trainer->DescribeMemory();
+  return trained;
+}
+
+TEST_P(TrainerGpuTest, MinibatchesThatAreSentAreThoseOfAKeptSetBitForBit) {
+  const Trained kept = TrainSome(Worker(Large("cuda")));
+  EXPECT_THAT(kept.memory, HasSubstr("the data set 2"));
+  simulated_gpu::Reset({.memory_bytes = kSmall});
+  const Trained sent = TrainSome(Worker(Large("cuda")));
+  EXPECT_THAT(sent.memory, Not(HasSubstr("the data set 2")));
+  for (size_t i = 0; i < kept.blocks.size(); ++i) {
+    EXPECT_TRUE(SameBytes(sent.blocks[i], kept.blocks[i])) << i;
+  }
+  EXPECT_EQ(sent.evaluated.loss_sum(), kept.evaluated.loss_sum());
+}
+
+TEST_P(TrainerGpuTest, LossesAreTheCpusButForRounding) {
+  const Trained cpu = TrainSome(Worker(Large("cpu")));
+  const Trained gpu = TrainSome(Worker(Large("cuda")));
+  for (size_t i = 0; i < cpu.blocks.size(); ++i) {
+    const double loss = cpu.blocks[i].metrics.loss_sum();
+    EXPECT_NEAR(gpu.blocks[i].metrics.loss_sum(), loss, 1e-4 * loss) << i;
+  }
+  EXPECT_NEAR(gpu.evaluated.loss_sum(), cpu.evaluated.loss_sum(), 1e-4 * cpu.evaluated.loss_sum());
+}
+
+// The step is run, then recorded, then repeated.
+TEST_F(TrainerTest, AGpusChunksAreHandedOnWhileTheStepGoesOn) {
+  Experiment e = Gradient();
+  e.network.device = "cuda";
+  e.network.deterministic = true;
+  e.cluster.chunk_kib = 1;
+  e.sync.push_codec = "1bit";
+  Worker at_the_end(e);
+  Worker early(e);
+  for (int64_t round = 0; round < 4; ++round) {
+    std::map<int, Payload> handed;
+    early.on_coded = [&](const std::vector<CodedChunk>& chunks) {
+      for (const CodedChunk& coded : chunks) {
+        EXPECT_TRUE(handed.emplace(coded.chunk, coded.payload).second);
+      }
+    };
+    const TrainedBlock block = early.Train(round, 1);
+    EXPECT_TRUE(SameBytes(block, at_the_end.Train(round, 1)));
+    EXPECT_GE(handed.size(), 2u);
+    for (const auto& [chunk, payload] : handed) {
+      EXPECT_THAT(payload.bytes, testing::ElementsAreArray(block.contributions[chunk].bytes));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kumo
