@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""(i) What it is worth to push a gradient's chunks while the rest is still computed.
+
+LeNet in gradient mode: 2 partitions, minibatches of 64, chunks of 256 KiB, two workers and one
+server. A job that pushes chunks as they become final beside one that pushes all at the end, which
+optimiser.clip_norm makes it do (its factor comes from all gradients; set so high that it never
+clips). The two take turns; reported are medians and ranges of samples per second of the whole job
+and of their ratio.
+
+With --rate all of it runs in a network namespace of its own, whose loopback lets through that much;
+needs root, util-linux and iproute2. What the sides gain is what the network can do beside the
+computation: on this machine's own loopback, with no core to spare, they do not.
+
+  bench/overlap.py [--rate 1gbit] [--codecs fp32,1bit] [--runs N] [--seconds S] [--data DIR]
+                   [--bin DIR] [--json FILE]
+"""
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+from jobs import HERE, commit, draw_data, machine, rate, run_job
+
+SHAPED = "ip link set lo up && tc qdisc add dev lo root tbf rate {} burst 256kb latency 50ms"
+NEVER_CLIPS = "optimiser.clip_norm=1e30"
+
+
+def in_slow_network(bandwidth):
+    """Runs this script again where the loopback is that slow, and ends as it does."""
+    script = SHAPED.format(bandwidth) + ' && exec "$0" "$@" --inside'
+    ended = subprocess.run(["unshare", "--net", "sh", "-c", script, sys.executable, __file__,
+                            *sys.argv[1:]])
+    sys.exit(ended.returncode)
+
+
+def measure(arguments, codec, early, folder):
+    settings = ["sync.mode=gradient", f"sync.push_codec={codec}", "cluster.chunk_kib=256"]
+    if not early:
+        settings.append(NEVER_CLIPS)
+    return rate(run_job(arguments, 2, folder, settings=settings, block=1), 1)
+
+
+def row(name, values):
+    return {"name": name, "median": statistics.median(values), "min": min(values),
+            "max": max(values)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", type=pathlib.Path, default=HERE.parent / "build/release/bin")
+    parser.add_argument("--data", default=os.environ.get("KUMO_DATA"),
+                        help="a data.directory with MNIST (default: KUMO_DATA, or drawn digits)")
+    parser.add_argument("--rate", help="of the network, as tc writes it: 1gbit, 300mbit")
+    parser.add_argument("--codecs", default="fp32,1bit", help="of the pushes (default fp32,1bit)")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=5, help="measured per run (default 5)")
+    parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.rate and not arguments.inside:
+        in_slow_network(arguments.rate)
+
+    network = arguments.rate or "loopback"
+    codecs = arguments.codecs.split(",")
+    found = {(codec, early): [] for codec in codecs for early in (True, False)}
+    with tempfile.TemporaryDirectory() as folder:
+        draw_data(arguments, folder)
+        for run in range(arguments.runs):
+            for codec in codecs:
+                for early in (True, False) if run % 2 == 0 else (False, True):
+                    found[codec, early].append(measure(arguments, codec, early, folder))
+
+    print(f"{machine()}, network {network}, commit {commit()}; {arguments.runs} runs in turn")
+    print("pushes   as they are final          all at the end             ratio")
+    rows = []
+    for codec in codecs:
+        early, late = found[codec, True], found[codec, False]
+        rows += [row(f"{codec} early", early), row(f"{codec} at the end", late),
+                 row(f"{codec} ratio", [e / l for e, l in zip(early, late)])]
+        print(f"{codec:7s}" + "".join(f"{r['median']:8.0f} ({r['min']:.0f} .. {r['max']:.0f})".ljust(27)
+                                      for r in rows[-3:-1]) +
+              f"{rows[-1]['median']:6.2f} ({rows[-1]['min']:.2f} .. {rows[-1]['max']:.2f})")
+    if arguments.json:
+        arguments.json.write_text(json.dumps({
+            "benchmark": "overlap", "machine": machine(), "commit": commit(), "network": network,
+            "rows": rows}) + "\n")
+
+
+if __name__ == "__main__":
+    main()
