@@ -55,8 +55,8 @@ void PixelTransform::CutOut(const uint8_t* image, const Window& window) {
   for (int64_t c = 0; c < shape_.channels; ++c) {
     for (int64_t y = first_row; y < end_row; ++y) {
       uint8_t* const row = cut_.data() + (c * height + y) * width;
-      const int64_t source = (c * height + window.top + y) * width + window.left;
-      const uint8_t* const from = image + source + first;
+      const uint8_t* const from =
+          image + ((c * height + window.top + y) * width + window.left + first);
       if (window.mirrored) {
         std::reverse_copy(from, from + (end - first), row + width - end);
       } else {

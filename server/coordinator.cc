@@ -353,7 +353,13 @@ void Coordinator::TickTraining(TimeUs now, ServerActions* actions) {
   if (phase_ != Phase::kTraining) return;
   const TimeUs limit = FromSeconds(experiment_.cluster.stall_timeout_s);
   if (ending_) {
-    if (now > ending_by_) Fail(*ending_, actions);
+    if (now > ending_by_) {
+      Fail(*ending_, actions);
+    } else if (!checkpoints_.Has(version_) && now >= save_again_at_) {
+      // A last block's contributions were still on their way, or the disk did not take it.
+      checkpoints_.OrderNow(version_, /*partial=*/true, Progress(now), now);
+      SendOrdersToAll(actions);
+    }
   } else if (checkpoints_.Insists(version_)) {
     if (checkpoints_.IsDueAgain(version_, now)) {
       checkpoints_.OrderNow(version_, /*partial=*/false, Progress(now), now);

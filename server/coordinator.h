@@ -206,7 +206,8 @@ class Coordinator {
   Checkpoints checkpoints_;
   std::optional<Status> ending_;  // why the job ends when what there is has been saved
   TimeUs ending_by_ = 0;
-  std::string first_loss_;  // the first worker that was lost, and why
+  TimeUs save_again_at_ = 0;  // not before, while it ends
+  std::string first_loss_;    // the first worker that was lost, and why
 
   EpochLedger ledger_;
   // An evaluation that its workers keep until a later coordinator would know of it.

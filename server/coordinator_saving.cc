@@ -11,6 +11,8 @@ namespace {
 
 // How long a server keeps telling the others that the job is over before it leaves itself.
 constexpr TimeUs kFarewell = 3 * kSecond;
+// Between attempts to save what a job that cannot go on has learnt.
+constexpr TimeUs kSaveAgain = 200 * kMillisecond;
 
 }  // namespace
 
@@ -111,7 +113,7 @@ void Coordinator::OnSaveFailed(int64_t version, const std::string& why, TimeUs n
   LOG(ERROR) << "checkpoint of round " << version << " failed: " << why
              << "; the last good one is of round " << checkpoints_.last();
   if (ending_) {
-    Fail(*ending_, actions);
+    save_again_at_ = now + kSaveAgain;
   } else if (version == LastVersion()) {
     if (checkpoints_.TryAgain(version, SaveLimit(version), now)) return;
     Fail(Unavailable("the last checkpoint could not be saved: " + why), actions);

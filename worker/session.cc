@@ -129,7 +129,7 @@ void Session::OnOrders(const wire::Header& header, WorkerActions* actions) {
     }
     const int partition = lease->first;
     LOG(INFO) << "partition " << partition << " is no longer ours";
-    // What was computed for it is still pushed: the next owner begins after it.
+    // What is being pushed of it goes on: with what the next owner pushes it counts once.
     requests_.Drop(wire::GET_STATE, partition);
     std::erase_if(received_states_,
                   [&](const auto& s) { return std::get<0>(s.first) == partition; });
@@ -376,6 +376,13 @@ Session::Lease* Session::LeaseOfBlock() {
   return &lease->second;
 }
 
+// Whether some chunks of the block under way are pushed, and may have closed their round. Then the
+// others must follow, whoever has the lease: else servers might be left at different versions.
+bool Session::HalfPushed() const {
+  return busy_ == Busy::kTraining && busy_partition_ >= 0 &&
+         std::find(pushed_.begin(), pushed_.end(), true) != pushed_.end();
+}
+
 void Session::Push(int chunk, Payload payload, const wire::Metrics* metrics,
                    WorkerActions* actions) {
   const RoundPlan round = plan_.Round(busy_round_);
@@ -396,6 +403,7 @@ WorkerActions Session::OnCoded(std::vector<CodedChunk> chunks, TimeUs now) {
   WorkerActions actions;
   now_ = now;
   if (finished_ || LeaseOfBlock() == nullptr) return actions;
+  if (leave_by_ > 0 && !HalfPushed()) return actions;  // it might have to give it up
   for (CodedChunk& coded : chunks) {
     CHECK_GT(coded.chunk, 0) << "the block's metrics go with chunk 0";
     Push(coded.chunk, std::move(coded.payload), nullptr, &actions);
@@ -406,21 +414,28 @@ WorkerActions Session::OnCoded(std::vector<CodedChunk> chunks, TimeUs now) {
 WorkerActions Session::OnTrained(TrainedBlock block, TimeUs now) {
   WorkerActions actions;
   now_ = now;
+  const bool half_pushed = HalfPushed();
   busy_ = Busy::kNo;
   report_.set_samples(report_.samples() + block.metrics.samples());
   report_.set_samples_at_s(ToSeconds(now));
   if (finished_) return actions;
   Lease* const lease = LeaseOfBlock();
-  if (lease == nullptr) {
-    Proceed(&actions);
-    return Stamp(std::move(actions));
+  if (lease != nullptr || half_pushed) {
+    for (const Chunk& chunk : map_.chunks()) {
+      if (pushed_[chunk.index]) continue;
+      Push(chunk.index, std::move(block.contributions[chunk.index]),
+           chunk.index == 0 ? &block.metrics : nullptr, &actions);
+    }
   }
-  for (const Chunk& chunk : map_.chunks()) {
-    if (pushed_[chunk.index]) continue;
-    Push(chunk.index, std::move(block.contributions[chunk.index]),
-         chunk.index == 0 ? &block.metrics : nullptr, &actions);
-  }
-  for (TrainedBlock::Array& array : block.carried) {
+  if (lease != nullptr) EndBlock(std::move(block.carried), lease, &actions);
+  Proceed(&actions);
+  return Stamp(std::move(actions));
+}
+
+// What the partition carries is put on the servers, and its next block can be computed.
+void Session::EndBlock(std::vector<TrainedBlock::Array> carried, Lease* lease,
+                       WorkerActions* actions) {
+  for (TrainedBlock::Array& array : carried) {
     wire::Header header;
     header.set_type(wire::PUT_STATE);
     header.set_round(busy_round_ + 1);
@@ -428,13 +443,11 @@ WorkerActions Session::OnTrained(TrainedBlock block, TimeUs now) {
     header.set_chunk(array.chunk);
     header.set_slot(array.slot);
     header.set_codec(static_cast<uint32_t>(CodecId::kFp32));
-    Ask(ServerOf(array.chunk), std::move(header), std::move(array.payload), &actions);
+    Ask(ServerOf(array.chunk), std::move(header), std::move(array.payload), actions);
   }
-  pushed_at_ = now;
+  pushed_at_ = now_;
   lease->round = busy_round_ + 1;
   report_.set_round(lease->round);
-  Proceed(&actions);
-  return Stamp(std::move(actions));
 }
 
 WorkerActions Session::OnEvaluated(const wire::Metrics& metrics, TimeUs now) {

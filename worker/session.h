@@ -10,8 +10,9 @@
 // is not installed at version r is pulled; servers park the pull until the version exists. (2) For
 // each partition whose round is r: where version r ends an epoch, its slice of the validation set
 // is evaluated and the result acknowledged; then its block is trained and the coded contribution
-// pushed chunk by chunk, some perhaps while the block is still computed. (3) Where the pull of chunk 0 said that this round ends with a checkpoint,
-// what the partition carries is put on the servers too, and acknowledged, before its next round.
+// pushed chunk by chunk, some perhaps while the block is still computed. (3) Where the pull of
+// chunk 0 said that this round ends with a checkpoint, what the partition carries is put on the
+// servers too, and acknowledged, before its next round.
 #pragma once
 
 #include <cstdint>
@@ -190,6 +191,8 @@ class Session {
   bool NeedsWeightsApart(int64_t version) const;
   void ComputePartition(int partition, Lease* lease, WorkerActions* actions);
   Lease* LeaseOfBlock();
+  bool HalfPushed() const;
+  void EndBlock(std::vector<TrainedBlock::Array> carried, Lease* lease, WorkerActions* actions);
   void Push(int chunk, Payload payload, const wire::Metrics* metrics, WorkerActions* actions);
   void AskForState(int partition, const Lease& lease, WorkerActions* actions);
   void Ask(int server, wire::Header header, Payload payload, WorkerActions* actions);

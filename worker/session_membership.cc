@@ -109,10 +109,11 @@ WorkerActions Session::Leave(TimeUs now) {
   return Stamp(std::move(actions));
 }
 
-// Told to leave: without leases, and with everything acknowledged, nothing is lost with it.
+// Told to leave: without leases or a block that is half pushed, and with everything acknowledged,
+// nothing is lost with it.
 void Session::LeaveIfHandedOver(WorkerActions* actions) {
   if (leave_by_ == 0 || finished_) return;
-  if (released_ && leases_.empty() && requests_.empty()) {
+  if (released_ && leases_.empty() && requests_.empty() && !HalfPushed()) {
     report_.set_handed_over(true);
     Finish(Unavailable("was told to leave: its partitions go to the other workers"), actions);
   } else if (now_ > leave_by_) {

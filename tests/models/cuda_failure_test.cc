@@ -115,6 +115,27 @@ TEST_F(CudaFailureTest, AFailureWhileAStepIsRecordedIsTheCallsOwn) {
               HasSubstr("CUDNN_STATUS_EXECUTION_FAILED in cudnnConvolutionForward"));
 }
 
+// The step comes to its mark, but there is nothing any more that could be coded there.
+TEST_F(CudaFailureTest, AStepThatFailsBeforeItsMarkHandsNothingOn) {
+  DeviceArray<float> numbers(*backend_, 600, "numbers");
+  Backend::Encoding encoding;
+  encoding.codec = FindCodec("1bit").value();
+  encoding.x = numbers.data();
+  encoding.n = numbers.size();
+  const size_t bytes = encoding.codec->EncodedBytes(600);
+  const std::shared_ptr<std::byte> code = backend_->MakeCode(bytes);
+  encoding.code = {code.get(), bytes};
+  backend_->EncodeAt(0, {&encoding, 1}, [] { ADD_FAILURE() << "a step that failed has no codes"; });
+  backend_->Repeat({1, false, nullptr}, [&] {
+    simulated_gpu::FailCall(Api::kRuntime, 1, cudaErrorUnknown);
+    backend_->Zero(numbers.data(), 600 * sizeof(float));
+    backend_->Mark(0);
+  });
+  const Status status = backend_->Wait();
+  EXPECT_EQ(status.code(), StatusCode::kInternal);
+  EXPECT_THAT(status.message(), HasSubstr("cudaMemsetAsync"));
+}
+
 TEST_F(CudaFailureTest, ARecordingThatFailedLeavesTheProcessUsable) {
   MakeNet();
   ASSERT_TRUE(Step().ok());

@@ -523,6 +523,11 @@ SimResult Cluster::Run() {
   if (settings_.late_worker_at >= 0) {
     At(settings_.late_worker_at, [this] { StartWorker(settings_.experiment.cluster.workers, 1); });
   }
+  if (settings_.all_workers_leave_at >= 0) {
+    At(settings_.all_workers_leave_at, [this] {
+      for (int i = 0; i < settings_.experiment.cluster.workers; ++i) Leave(i);
+    });
+  }
   if (settings_.all_workers_die_at >= 0) {
     At(settings_.all_workers_die_at, [this] {
       for (const auto& [name, worker] : workers_) worker->alive = false;

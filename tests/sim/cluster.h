@@ -68,6 +68,7 @@ struct SimSettings {
   TimeUs stop_at = -1;         // server 0 gets a stop request then
   TimeUs late_worker_at = -1;  // one more worker starts then
   TimeUs all_workers_die_at = -1;
+  TimeUs all_workers_leave_at = -1;
   TimeUs slow_block = 0;  // worker 0 takes so much longer for a block, now and then
   TimeUs time_limit = 3600 * kSecond;
 };

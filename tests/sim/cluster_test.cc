@@ -298,6 +298,29 @@ TEST(Cluster, AJobThatAllWorkersHaveLeftForGoodEndsWithACheckpoint) {
   EXPECT_EQ(second.weights, reference.weights);
 }
 
+// Every process is told to leave at once, at any moment of a round: some chunks of the blocks under
+// way are on the servers by then, and have closed their round.
+TEST(Cluster, AJobWhoseProcessesAreAllToldToLeaveIsSaved) {
+  SimSettings settings = SmallJob();
+  settings.experiment.job.epochs = 10;
+  settings.experiment.sync.push_codec = "fp32";
+  const SimResult reference = RunJob(settings);
+  for (int i = 0; i < 40; ++i) {
+    const TimeUs moment = (600 + 11 * i) * kMillisecond;
+    SimSettings told = settings;
+    told.stop_at = told.all_workers_leave_at = moment;
+    Disk disk;
+    const SimResult first = RunJob(told, &disk);
+    EXPECT_EQ(first.status.code(), StatusCode::kUnavailable);
+    ASSERT_FALSE(first.rounds.empty()) << moment;
+    const SimResult second = RunJob(settings, &disk);
+    ExpectFinished(second);
+    EXPECT_EQ(second.rounds.front(), first.rounds.back() + 1)
+        << "told at " << moment << ": " << first.status.message();
+    EXPECT_EQ(second.weights, reference.weights);
+  }
+}
+
 // A disk that is full for a while does not cost the result.
 TEST(Cluster, TheLastCheckpointIsTriedUntilTheDiskTakesIt) {
   int tried_again = 0;

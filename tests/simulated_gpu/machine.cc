@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -107,6 +108,10 @@ size_t Machine::bytes_in_use(std::optional<int> device) const {
     if (!device || allocation.device == *device) bytes += allocation.bytes;
   }
   return bytes;
+}
+
+bool Machine::idle() const {
+  return std::ranges::all_of(streams_, [](auto* stream) { return stream->queue->works.empty(); });
 }
 
 cudaError_t Machine::Allocate(int device, size_t bytes, void** memory) {
@@ -272,6 +277,11 @@ void FailCall(Api api, int64_t nth, int code) {
 void FaultAtWork(int64_t nth) {
   const std::lock_guard lock(Machine::Get().mutex());
   Machine::Get().OrderFault(nth);
+}
+
+bool IsIdle() {
+  const std::lock_guard lock(Machine::Get().mutex());
+  return Machine::Get().idle();
 }
 
 size_t BytesInUse() {

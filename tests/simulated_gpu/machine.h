@@ -102,6 +102,8 @@ class Machine {
   cudaError_t Unpin(void* memory);
   Place PlaceOf(const void* memory, size_t bytes) const;
   size_t bytes_in_use(std::optional<int> device) const;
+  // Of streams that there are.
+  bool idle() const;
 
   // --- Streams. Null, and cudaStreamLegacy, are the device's legacy stream.
   cudaStream_t MakeStream(int device, bool blocking);

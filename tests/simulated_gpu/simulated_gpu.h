@@ -40,5 +40,7 @@ void FailCall(Api api, int64_t nth, int code);
 void FaultAtWork(int64_t nth);
 // Device memory that is allocated, of all devices.
 size_t BytesInUse();
+// Whether nothing is queued on any stream.
+bool IsIdle();
 
 }  // namespace kumo::simulated_gpu

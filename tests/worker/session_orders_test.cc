@@ -108,6 +108,38 @@ TEST(Session, ALeaseThatIsTakenAwayIsDroppedAndItsBlockUnderWayIsNotPushed) {
   EXPECT_EQ(script.train->partition, 2);
 }
 
+// Some of its chunks may have closed their round: the others must follow.
+TEST(Session, ABlockOfWhichChunksArePushedIsPushedToItsEndWhoeverHasTheLease) {
+  Script script;
+  script.Join();
+  script.Order({{1, 0}});
+  script.RunUntilItTrains();
+  script.HandOn({2});
+  script.Take(script.session().Leave(script.now));
+  script.Order({}, 0, /*released=*/true);
+  EXPECT_FALSE(script.left) << "it has something to push";
+  script.HandOn({1});
+  ASSERT_TRUE(script.Work());
+  EXPECT_EQ(script.CountSent(wire::PUSH), static_cast<int>(script.map().chunks().size()));
+  EXPECT_EQ(script.CountSent(wire::PUT_STATE), 0);
+  script.Run();
+  ASSERT_TRUE(script.left);
+  EXPECT_EQ(script.trained.size(), 1u);
+}
+
+// What it has to give up soon it does not begin to push.
+TEST(Session, ToldToLeaveItPushesNothingEarly) {
+  Script script;
+  script.Join();
+  script.Order({{1, 0}});
+  script.RunUntilItTrains();
+  script.Take(script.session().Leave(script.now));
+  script.HandOn({1, 2});
+  EXPECT_EQ(script.CountSent(wire::PUSH), 0);
+  script.Order({}, 0, /*released=*/true);
+  EXPECT_TRUE(script.left);
+}
+
 TEST(Session, ARoundThatClosedWithoutItIsSkipped) {
   Script script;
   script.Join();

@@ -91,6 +91,7 @@ TEST_F(TrainerTest, AGpusChunksAreHandedOnWhileTheStepGoesOn) {
   for (int64_t round = 0; round < 4; ++round) {
     std::map<int, Payload> handed;
     early.on_coded = [&](const std::vector<CodedChunk>& chunks) {
+      EXPECT_FALSE(simulated_gpu::IsIdle()) << "the step has something left to do";
       for (const CodedChunk& coded : chunks) {
         EXPECT_TRUE(handed.emplace(coded.chunk, coded.payload).second);
       }

@@ -225,7 +225,12 @@ TEST_F(TrainerTest, APartitionWithoutSamplesContributesNothing) {
 TEST_F(TrainerTest, ANumberThatIsNotFiniteNamesRoundPartitionAndTensor) {
   for (const Experiment& e : {Block(), Gradient()}) {
     Worker worker(e);
-    worker.on_coded = [](const std::vector<CodedChunk>&) {};
+    worker.on_coded = [&worker](const std::vector<CodedChunk>& chunks) {
+      for (const CodedChunk& coded : chunks) {
+        const auto n = static_cast<size_t>(worker.map().chunks()[coded.chunk].range.size());
+        EXPECT_TRUE((*FindCodec("fp32"))->Check(coded.payload.bytes, n).ok());
+      }
+    };
     std::vector<float> weights = worker.InitialWeights();
     const Range range = worker.layout().tensor(static_cast<int>(worker.layout().tensors().size()) -
                                                1);  // fc2's last

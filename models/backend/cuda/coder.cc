@@ -69,6 +69,7 @@ void Coder::Mark(int mark) {
 }
 
 void Coder::Start() {
+  if (!engine_.ok()) waiting_.clear();
   for (Part& part : waiting_) {
     CHECK(part.memory->marked) << "the step has no such mark";
     KUMO_CUDA(engine_, cudaStreamWaitEvent(stream_.get(), part.memory->marked.get(), 0));
@@ -76,25 +77,30 @@ void Coder::Start() {
     KUMO_CUDA(engine_, cudaEventRecord(part.memory->coded.get(), stream_.get()));
     // What comes after the step is in order with it again.
     KUMO_CUDA(engine_, cudaStreamWaitEvent(engine_.stream(), part.memory->coded.get(), 0));
-    queued_.push_back(std::move(part));
+    marked_.push_back(std::move(part));
   }
   waiting_.clear();
 }
 
-Status Coder::Wait() {
-  for (const Part& part : queued_) {
-    if (part.done) {
-      KUMO_CUDA(engine_, cudaEventSynchronize(part.memory->coded.get()));
-    } else {
-      (void)engine_.Wait();
-    }
-    if (engine_.ok()) Deliver(part);
+void Coder::WaitForMarked() {
+  for (const Part& part : marked_) {
+    KUMO_CUDA(engine_, cudaEventSynchronize(part.memory->coded.get()));
+    Deliver(part);
   }
-  queued_.clear();
-  return engine_.Wait();
+  marked_.clear();
 }
 
+Status Coder::Wait() {
+  WaitForMarked();
+  const Status status = engine_.Wait();
+  for (const Part& part : queued_) Deliver(part);
+  queued_.clear();
+  return status;
+}
+
+// What has failed is told by Wait.
 void Coder::Deliver(const Part& part) {
+  if (!engine_.ok()) return;
   for (size_t i = 0; i < part.encodings.size(); ++i) {
     const unsigned long long found = part.found()[i];
     part.encodings[i].first_bad = found == kNone ? -1 : static_cast<int64_t>(found);

@@ -38,7 +38,10 @@ class Coder {
   void Mark(int mark);
   // The step is queued, or its recording launched: what EncodeAt was told of may follow its marks.
   void Start();
-  // Until all codes are there, in the order in which they were asked for.
+  // Until the codes are there that a step made at its marks, one part after the other, whatever
+  // else the step has still to do.
+  void WaitForMarked();
+  // Until all codes are there, and everything that was queued is done.
   Status Wait();
 
  private:
@@ -89,7 +92,8 @@ class Coder {
   Memory in_order_;
   std::map<int, Memory> at_mark_;
   std::vector<Part> waiting_;  // for their marks
-  std::vector<Part> queued_;
+  std::vector<Part> marked_;   // queued, each behind its mark
+  std::vector<Part> queued_;   // in order
 };
 
 }  // namespace kumo::cuda

@@ -34,7 +34,7 @@ StepKernel KernelOf(std::string_view optimiser) {
   LOG(FATAL) << "the CUDA backend has no optimiser " << optimiser;
 }
 
-// What is kept on the device of a data set. The parts are the backend's to use.
+// What is kept on the device of images and data sets. The parts are the backend's to use.
 struct CudaRule final : public DeviceRule {
   Shape shape;
   float scale = 1;
@@ -71,6 +71,8 @@ class CudaBackend final : public Backend {
   }
   void Write(const void* from, size_t bytes, void* to) override { staging_.Write(from, bytes, to); }
   Status Read(const void* from, size_t bytes, void* to) override {
+    // A copy to memory that is not pinned waits for all that was queued.
+    coder_.WaitForMarked();
     if (bytes > 0) {
       KUMO_CUDA(*engine_,
                 cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, engine_->stream()));
