@@ -10,14 +10,11 @@ of log.jsonl), after a second to warm up.
   bench/blocks.py [--devices LIST] [--blocks 1,10,100] [--runs N] [--seconds S] [--data DIR]
                   [--bin DIR] [--json FILE]
 """
-import argparse
 import json
-import os
-import pathlib
 import statistics
 import tempfile
 
-from jobs import HERE, commit, draw_data, machine, rate, run_job
+from jobs import commit, draw_data, machine, parser, rate, run_job
 
 WARM_UP_S = 1
 PARTS = ("compute_ms", "wait_ms", "network_ms")
@@ -36,17 +33,10 @@ def measure(arguments, block, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", type=pathlib.Path, default=HERE.parent / "build/release/bin")
-    parser.add_argument("--data", default=os.environ.get("KUMO_DATA"),
-                        help="a data.directory with MNIST (default: KUMO_DATA, or drawn digits)")
-    parser.add_argument("--devices", default="cpu", help="of the workers, in turn (default cpu)")
-    parser.add_argument("--blocks", default="1,10,100")
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=5, help="measured per run (default 5)")
-    parser.add_argument("--json", type=pathlib.Path)
-    arguments = parser.parse_args()
+    options = parser(__doc__, runs=3, seconds=5)
+    options.add_argument("--devices", default="cpu", help="of the workers, in turn (default cpu)")
+    options.add_argument("--blocks", default="1,10,100")
+    arguments = options.parse_args()
     blocks = [int(block) for block in arguments.blocks.split(",")]
 
     found = {block: [] for block in blocks}

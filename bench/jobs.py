@@ -1,4 +1,5 @@
 """What the benchmarks share: Kumo's jobs on LeNet, what they logged, and where it was measured."""
+import argparse
 import json
 import os
 import pathlib
@@ -92,6 +93,21 @@ def machine():
 def commit():
     return subprocess.run(["git", "-C", HERE, "describe", "--always", "--dirty"],
                           capture_output=True, text=True).stdout.strip() or "unknown"
+
+
+def parser(description, runs, seconds=None):
+    """Of a script that measures jobs, with what all of them take. seconds: that of run_job."""
+    made = argparse.ArgumentParser(description=description,
+                                   formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("--bin", type=pathlib.Path, default=HERE.parent / "build/release/bin")
+    made.add_argument("--data", default=os.environ.get("KUMO_DATA"),
+                      help="a data.directory with MNIST (default: KUMO_DATA, or drawn digits)")
+    made.add_argument("--runs", type=int, default=runs, help=f"of each (default {runs})")
+    if seconds is not None:
+        made.add_argument("--seconds", type=float, default=seconds,
+                          help=f"measured per run (default {seconds})")
+    made.add_argument("--json", type=pathlib.Path, metavar="FILE", help="for the figures")
+    return made
 
 
 def draw_data(arguments, folder):

@@ -16,14 +16,12 @@ computation: on this machine's own loopback, with no core to spare, they do not.
 """
 import argparse
 import json
-import os
-import pathlib
 import statistics
 import subprocess
 import sys
 import tempfile
 
-from jobs import HERE, commit, draw_data, machine, rate, run_job
+from jobs import commit, draw_data, machine, parser, rate, run_job
 
 SHAPED = "ip link set lo up && tc qdisc add dev lo root tbf rate {} burst 256kb latency 50ms"
 NEVER_CLIPS = "optimiser.clip_norm=1e30"
@@ -50,18 +48,11 @@ def row(name, values):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", type=pathlib.Path, default=HERE.parent / "build/release/bin")
-    parser.add_argument("--data", default=os.environ.get("KUMO_DATA"),
-                        help="a data.directory with MNIST (default: KUMO_DATA, or drawn digits)")
-    parser.add_argument("--rate", help="of the network, as tc writes it: 1gbit, 300mbit")
-    parser.add_argument("--codecs", default="fp32,1bit", help="of the pushes (default fp32,1bit)")
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=5, help="measured per run (default 5)")
-    parser.add_argument("--json", type=pathlib.Path)
-    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
+    options = parser(__doc__, runs=5, seconds=5)
+    options.add_argument("--rate", help="of the network, as tc writes it: 1gbit, 300mbit")
+    options.add_argument("--codecs", default="fp32,1bit", help="of the pushes (default fp32,1bit)")
+    options.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    arguments = options.parse_args()
     if arguments.rate and not arguments.inside:
         in_slow_network(arguments.rate)
 

@@ -9,14 +9,11 @@ longer than a minute.
 
   bench/safety_cost.py [--bin DIR] [--data DIR] [--runs N] [--seconds S] [--json FILE]
 """
-import argparse
 import json
-import os
-import pathlib
 import statistics
 import tempfile
 
-from jobs import HERE, commit, draw_data, kumo, machine
+from jobs import commit, draw_data, kumo, machine, parser
 
 OFF = ["cluster.heartbeat_s=1800", "cluster.suspect_after_s=3600", "checkpoint.every_minutes=0"]
 ON = ["cluster.heartbeat_s=1", "checkpoint.every_minutes=1"]
@@ -28,15 +25,8 @@ CONTENDERS = {
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", type=pathlib.Path, default=HERE.parent / "build/release/bin")
-    parser.add_argument("--data", default=os.environ.get("KUMO_DATA"),
-                        help="a data.directory with MNIST (default: KUMO_DATA, or drawn digits)")
-    parser.add_argument("--runs", type=int, default=5, help="of each contender (default 5)")
-    parser.add_argument("--seconds", type=float, default=65, help="measured per run (default 65)")
-    parser.add_argument("--json", type=pathlib.Path, metavar="FILE")
-    arguments = parser.parse_args()
+    options = parser(__doc__, runs=5, seconds=65)
+    arguments = options.parse_args()
 
     rates = {name: [] for name in CONTENDERS}
     with tempfile.TemporaryDirectory() as folder:

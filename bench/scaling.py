@@ -12,17 +12,15 @@ job, taken between the first and the last block that ended after the start-up.
 --data: a data.directory with MNIST, or what `kumo-data digits` draws (the default draws one).
 KUMO_TORCH_PYTHON names a Python that has PyTorch; without one only Kumo is measured, and said so.
 """
-import argparse
 import json
 import os
-import pathlib
 import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 
-from jobs import HERE, commit, draw_data, find_torch, kumo, machine
+from jobs import commit, draw_data, find_torch, kumo, machine, parser
 
 DDP = r"""
 import os, sys, time, torch
@@ -72,14 +70,8 @@ def ddp(python, seconds, layout):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", type=pathlib.Path, default=HERE.parent / "build/release/bin")
-    parser.add_argument("--data", default=os.environ.get("KUMO_DATA"))
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=8, help="measured per run (default 8)")
-    parser.add_argument("--json")
-    arguments = parser.parse_args()
+    options = parser(__doc__, runs=5, seconds=8)
+    arguments = options.parse_args()
     python, version = find_torch()
 
     with tempfile.TemporaryDirectory() as folder:
@@ -109,7 +101,7 @@ def main():
         print("PyTorch is not there (KUMO_TORCH_PYTHON names a Python that has it): not compared")
     result = {"benchmark": "scaling", "machine": machine(), "commit": commit(), "rows": rows}
     if arguments.json:
-        pathlib.Path(arguments.json).write_text(json.dumps(result) + "\n")
+        arguments.json.write_text(json.dumps(result) + "\n")
 
 
 if __name__ == "__main__":

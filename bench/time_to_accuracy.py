@@ -13,7 +13,6 @@ the data and validating count: it is what a person waits for.
 --data: a folder with MNIST (default KUMO_DATA). KUMO_TORCH_PYTHON names a Python that has PyTorch;
 without one only Kumo is timed, and said so.
 """
-import argparse
 import contextlib
 import json
 import os
@@ -25,7 +24,7 @@ import sys
 import tempfile
 import time
 
-from jobs import HERE, commit, draw_data, find_torch, machine
+from jobs import HERE, commit, draw_data, find_torch, machine, parser
 
 LOOK_S, EPOCHS = 0.02, 20
 
@@ -92,16 +91,11 @@ def torch(arguments, python, mode, seed):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", type=pathlib.Path, default=HERE.parent / "build/release/bin")
-    parser.add_argument("--data", default=os.environ.get("KUMO_DATA"))
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--target", type=float, default=.99)
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--limit", type=int, default=0, help="training samples (default: all)")
-    parser.add_argument("--json", type=pathlib.Path)
-    arguments = parser.parse_args()
+    options = parser(__doc__, runs=3)
+    options.add_argument("--device", default="cpu")
+    options.add_argument("--target", type=float, default=.99)
+    options.add_argument("--limit", type=int, default=0, help="training samples (default: all)")
+    arguments = options.parse_args()
     python, version = find_torch()
 
     with tempfile.TemporaryDirectory() as folder:
