@@ -21,7 +21,11 @@ while [ $# -gt 0 ]; do
 done
 
 kumo_install_packages
-kumo_build release kumo kumo-server kumo-worker kumo-data
+programs=(kumo kumo-server kumo-worker kumo-data)
+# The workers below compute on the CPU; where there is a GPU, others may want it next.
+[ ! -e /dev/nvidia0 ] || programs+=(kumo_backend_cuda_module)
+kumo_configure release
+kumo_build release "${programs[@]}"
 bin=build/release/bin
 
 if [ -z "$data" ]; then

@@ -188,7 +188,7 @@ class Job:
     def read_progress(self):
         """The end of log.jsonl. Its times are not used: they may be a second off."""
         with contextlib.suppress(OSError), open(self.output / "log.jsonl", "rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - 4096))
+            file.seek(max(0, file.seek(0, os.SEEK_END) - 65536))
             lines = re.findall(rb'^{"round":.*"progress".*}\n', file.read(), re.MULTILINE)
             if lines and lines[-1] != self.last_line:
                 self.last_line = lines[-1]

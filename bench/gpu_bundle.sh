@@ -11,7 +11,7 @@ cd "$1"
 rm -f -- *.deb
 
 wanted=(
-  libzmq3-dev libprotobuf-dev protobuf-compiler libboost-program-options-dev libgoogle-glog-dev
+  libzmq3-dev libprotobuf-dev protobuf-compiler libgoogle-glog-dev
   libgtest-dev libgmock-dev libdnnl-dev zlib1g-dev libisal-dev pkgconf ninja-build
   libboost-context-dev
 )

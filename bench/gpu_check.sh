@@ -107,7 +107,8 @@ fi
 # --- Build
 
 tests=(layer_test cuda_backend_test cuda_inputs_test cuda_training_test gradient_clipping_test)
-targets=("${tests[@]}" train_speed device_codecs kumo kumo-server kumo-worker kumo-data)
+targets=("${tests[@]}" train_speed device_codecs kumo kumo-server kumo-worker kumo-data
+         kumo_backend_cuda_module)
 build_all() {
   packages=$build/packages
   export -f kumo_machine_library kumo_unpack
@@ -117,7 +118,7 @@ build_all() {
   local flags
   mapfile -t flags < <(kumo_package_flags "$packages")
   step configure 120 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
-    -DKUMO_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES="$architecture-real" -DKUMO_COMMIT="$commit" \
+    -DKUMO_CUDA=ON -DKUMO_CUDA_ARCHITECTURES="$architecture-real" -DKUMO_COMMIT="$commit" \
     "${cudnn[@]}" "${flags[@]}" || return 1
   step build "${KUMO_BUILD_S:-300}" cmake --build "$build" -j "$(nproc)" --target "${targets[@]}"
 }

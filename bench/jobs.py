@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import platform
+import socket
 import subprocess
 import sys
 import tempfile
@@ -14,15 +15,25 @@ MINIBATCH, BLOCK, PARTITIONS = 64, 50, 2
 START_UP_S, FIRST_ROUND = 2, 2  # what is before is start-up
 
 
+def logged(log):
+    """The lines of a log.jsonl that are whole, in their order."""
+    lines = log.read_text().splitlines(keepends=True) if log.exists() else []
+    return [json.loads(line) for line in lines if line.endswith("\n")]
+
+
 def progress(log):
-    """What the job logged, by round: the first line about each."""
+    """What the job logged of its progress, by round: the first line about each."""
     entries = {}
-    if log.exists():
-        for line in log.read_text().splitlines(keepends=True):
-            if line.endswith("\n"):
-                entry = json.loads(line)
-                entries.setdefault(entry["round"], entry)
+    for entry in logged(log):
+        if entry["kind"] == "progress":
+            entries.setdefault(entry["round"], entry)
     return entries
+
+
+def epochs(log):
+    """What the job logged about each epoch that it has validated."""
+    return [entry for entry in logged(log)
+            if entry["kind"] == "epoch" and entry.get("validation/main/accuracy") is not None]
 
 
 def run_job(arguments, workers, folder, servers=1, settings=(), block=BLOCK, start_up=()):
@@ -84,6 +95,24 @@ def find_torch():
     return (python, found.stdout.strip()) if found.returncode == 0 else (None, None)
 
 
+def ddp(python, network, seconds, layout="contiguous", hook="none"):
+    """Samples per second of PyTorch DDP's two ranks (torch_ddp.py)."""
+    with socket.socket() as any_port:
+        any_port.bind(("127.0.0.1", 0))
+        port = any_port.getsockname()[1]
+    environment = dict(os.environ, MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port),
+                       OMP_NUM_THREADS="1", GLOO_SOCKET_IFNAME="lo", OMP_WAIT_POLICY="PASSIVE")
+    with tempfile.TemporaryFile("w+") as errors:
+        ranks = [subprocess.Popen([python, HERE / "torch_ddp.py", str(rank), network, str(seconds),
+                                   layout, hook], env=environment, stdout=subprocess.PIPE,
+                                  stderr=errors, text=True) for rank in range(2)]
+        outputs = [rank.communicate()[0] for rank in ranks]
+        if any(rank.returncode for rank in ranks):
+            errors.seek(0)
+            sys.exit(f"{pathlib.Path(sys.argv[0]).name}: PyTorch DDP: {errors.read().strip()}")
+    return float(outputs[0])
+
+
 def machine():
     with open("/proc/cpuinfo") as info:
         names = [line.split(":")[1].strip() for line in info if line.startswith("model name")]
@@ -108,6 +137,19 @@ def parser(description, runs, seconds=None):
                           help=f"measured per run (default {seconds})")
     made.add_argument("--json", type=pathlib.Path, metavar="FILE", help="for the figures")
     return made
+
+
+def in_slow_network(options):
+    """The arguments, parsed. With --rate the script runs again, where the loopback is that slow, in
+    a network namespace of its own, and this process ends as that one does."""
+    options.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    arguments = options.parse_args()
+    if arguments.rate and not arguments.inside:
+        script = ("ip link set lo up && tc qdisc add dev lo root tbf rate "
+                  f'{arguments.rate} burst 256kb latency 50ms && exec "$0" "$@" --inside')
+        ended = subprocess.run(["unshare", "--net", "sh", "-c", script, sys.executable, *sys.argv])
+        sys.exit(ended.returncode)
+    return arguments
 
 
 def draw_data(arguments, folder):

@@ -14,25 +14,13 @@ computation: on this machine's own loopback, with no core to spare, they do not.
   bench/overlap.py [--rate 1gbit] [--codecs fp32,1bit] [--runs N] [--seconds S] [--data DIR]
                    [--bin DIR] [--json FILE]
 """
-import argparse
 import json
 import statistics
-import subprocess
-import sys
 import tempfile
 
-from jobs import commit, draw_data, machine, parser, rate, run_job
+from jobs import commit, draw_data, in_slow_network, machine, parser, rate, run_job
 
-SHAPED = "ip link set lo up && tc qdisc add dev lo root tbf rate {} burst 256kb latency 50ms"
 NEVER_CLIPS = "optimiser.clip_norm=1e30"
-
-
-def in_slow_network(bandwidth):
-    """Runs this script again where the loopback is that slow, and ends as it does."""
-    script = SHAPED.format(bandwidth) + ' && exec "$0" "$@" --inside'
-    ended = subprocess.run(["unshare", "--net", "sh", "-c", script, sys.executable, __file__,
-                            *sys.argv[1:]])
-    sys.exit(ended.returncode)
 
 
 def measure(arguments, codec, early, folder):
@@ -51,10 +39,7 @@ def main():
     options = parser(__doc__, runs=5, seconds=5)
     options.add_argument("--rate", help="of the network, as tc writes it: 1gbit, 300mbit")
     options.add_argument("--codecs", default="fp32,1bit", help="of the pushes (default fp32,1bit)")
-    options.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
-    arguments = options.parse_args()
-    if arguments.rate and not arguments.inside:
-        in_slow_network(arguments.rate)
+    arguments = in_slow_network(options)
 
     network = arguments.rate or "loopback"
     codecs = arguments.codecs.split(",")

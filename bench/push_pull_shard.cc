@@ -52,7 +52,8 @@ void Serve(const Model& model, int report_fd) {
       if (auto* compute = std::get_if<ComputeAction>(&actions[i])) {
         const std::shared_ptr<ChunkWork> work = compute->work;
         work->Run();
-        shard->OnComputed(*work, &actions);
+        const Status computed = shard->OnComputed(*work, &actions);
+        CHECK(computed.ok()) << computed.message();
       } else if (auto* send = std::get_if<SendAction>(&actions[i])) {
         SendPatiently(*transport, send->to, send->message, handler);
       }

@@ -24,21 +24,9 @@ import sys
 import tempfile
 import time
 
-from jobs import HERE, commit, draw_data, find_torch, machine, parser
+from jobs import HERE, commit, draw_data, epochs, find_torch, machine, parser
 
 LOOK_S, EPOCHS = 0.02, 20
-
-
-def kumo_epochs(log):
-    """(epoch, accuracy, wall time) of each epoch that the job has validated."""
-    found = []
-    if log.exists():
-        for line in log.read_text().splitlines(keepends=True):
-            if line.endswith("\n") and '"kind":"epoch"' in line.replace(" ", ""):
-                entry = json.loads(line)
-                found.append((entry["epoch"], entry["validation/main/accuracy"],
-                              entry["wall_time"]))
-    return found
 
 
 def kumo(arguments, experiment, workers, seed, folder):
@@ -57,9 +45,9 @@ def kumo(arguments, experiment, workers, seed, folder):
         try:
             while True:
                 ended = process.poll() is not None
-                for epoch, accuracy, when in kumo_epochs(out / "log.jsonl"):
-                    if accuracy >= arguments.target:
-                        return when - began, epoch
+                for entry in epochs(out / "log.jsonl"):
+                    if entry["validation/main/accuracy"] >= arguments.target:
+                        return entry["wall_time"] - began, entry["epoch"]
                 if ended:
                     break
                 time.sleep(LOOK_S)

@@ -1,109 +1,104 @@
 // kumo check: everything that can be known to be wrong before a start.
-#include <charconv>
-#include <cstdint>
 #include <cstdio>
-#include <sstream>
-#include <utility>
+#include <string>
 
-#include "cli/child_process.h"
 #include "cli/command.h"
+#include "cli/job_arguments.h"
+#include "cli/machine_memory.h"
 #include "cli/preflight.h"
+#include "cli/problems.h"
+#include "cli/server_addresses.h"
+#include "cli/settings_json.h"
+#include "cli/worker_check.h"
 #include "common/options/experiment_text.h"
+#include "common/options/resolved_table.h"
 #include "common/process/exit_code.h"
 
 namespace kumo {
 namespace {
 
-// The number in front of the word "parameters" in what kumo-worker --check prints, or 0.
-int64_t ParametersIn(const std::string& output) {
-  std::istringstream words(output);
-  std::string before, word;
-  while (words >> word) {
-    int64_t number = 0;
-    const auto [end, error] = std::from_chars(before.data(), before.data() + before.size(), number);
-    if (word.starts_with("parameters") && error == std::errc() && !before.empty() &&
-        end == before.data() + before.size()) {
-      return number;
-    }
-    before = std::exchange(word, "");
-  }
-  return 0;
+constexpr int kHanging = 6;  // as wide as "ok    "
+
+CommandLine MakeCommandLine(JobArguments* args) {
+  CommandLine line(
+      "kumo check",
+      "Tries what kumo launch will try, and starts nothing: the file, the network, the data,\n"
+      "the devices, the programs, the servers' ports, the output folder, disk and memory.\n"
+      "Prints the settings and everything that is wrong.");
+  args->AddTo(&line);
+  line.AddFlag("json", "Print one JSON object", &args->json);
+  line.AddNote(
+      "Exit codes: 0 all is well, 64 wrong command line, 75 something is in use or full just now, "
+      "78\nsomething is wrong.");
+  return line;
 }
 
-// Network, data and device, which only a worker knows how to open. Returns the parameters.
-int64_t CheckByWorker(const ExperimentArguments& args, Preflight* result) {
-  ChildSpec spec;
-  spec.command = args.Forward();
-  spec.command.insert(spec.command.begin(), args.Binary("kumo-worker"));
-  spec.command.push_back("--check");
-  // The last words of the worker are this command's to say.
-  spec.environment = {{"KUMO_TERMINATION_LOG", ""}};
-  std::string output;
-  const Result<int> code = RunChild(spec, &output);
-  if (!code.ok()) {
-    result->problems.push_back(code.status().message());
-    return 0;
+// Everything that kumo launch looks at, and what only a worker knows.
+void CheckJob(const JobArguments& args, const PlannedJob& job, Preflight* result) {
+  const JobSize size = CheckByWorker(args, job, result);
+  PosixFileSystem files;
+  CheckStart(args, job, size, &files, result);
+  const Result<uint64_t> available = AvailableMemory();
+  if (available.ok() && size.worker_bytes > 0) CheckMemory(job, size, *available, result);
+  const Status one_machine = IsForOneMachine(job.loaded.experiment);
+  if (!one_machine.ok()) result->notes.push_back(one_machine.message());
+}
+
+void PrintReport(const CliEnvironment& environment, const JobArguments& args, const PlannedJob& job,
+                 const Preflight& result) {
+  const auto print = [&](const char* mark, const std::vector<std::string>& lines) {
+    for (const std::string& line : lines) Print(environment, mark + line + "\n", kHanging);
+  };
+  print("      ", result.told);
+  print("ok    ", result.passed);
+  print("note  ", result.notes);
+  if (!result.problems.empty()) return;
+  const bool here = IsForOneMachine(job.loaded.experiment).ok();
+  Print(environment, here ? "all is well: kumo launch " + args.experiment.file + "\n"
+                          : "all is well: start kumo-server and kumo-worker on each host\n");
+}
+
+void PrintJson(const PlannedJob& job, const Preflight& result) {
+  JsonFields report;
+  report.Add("outcome", result.problems.empty() ? "ok" : "wrong");
+  report.Add("exit_code", static_cast<int>(CodeOf(result.problems)));
+  report.Add("problems", ToJsonArray(MessagesOf(result.problems)));
+  report.Add("notes", ToJsonArray(result.notes));
+  report.Add("passed", ToJsonArray(result.passed));
+  if (job.loaded.problems.empty()) {
+    report.Add("experiment_hash", HashText(job.loaded.experiment));
+    report.Add("settings", SettingsJson(job.loaded.experiment, job.loaded.origins));
   }
-  std::istringstream lines(output);
-  std::string line, last;
-  while (std::getline(lines, line)) {
-    if (*code != 0 && !last.empty()) result->told.push_back(last);
-    if (*code == 0) result->passed.push_back(line);
-    last = line;
-  }
-  if (*code != 0) {
-    result->problems.push_back(
-        last.empty() ? "kumo-worker --check ended with exit code " + ExitCodeText(*code) : last);
-  }
-  return ParametersIn(output);
+  std::printf("%s\n", report.object().c_str());
 }
 
 }  // namespace
 
 int RunCheck(const CliEnvironment& environment, std::span<const std::string> args) {
-  const LastWords last_words("kumo check", environment.termination_log);
-  ExperimentArguments experiment(environment);
-  CommandLine line(
-      "kumo check",
-      "Validates an experiment before anything starts: the file, the network, the data,\n"
-      "the device, the servers' ports on this machine, the output folder and the free\n"
-      "disk. Prints the resolved settings and everything that is wrong.");
-  experiment.AddTo(&line);
-  line.AddNote("Exit codes: 0 all is well, 64 wrong command line, 78 something is wrong.");
+  const LastWords last_words = environment.LastWordsOf("kumo check");
+  JobArguments arguments(environment);
+  CommandLine line = MakeCommandLine(&arguments);
   const Status usage = line.Parse(args);
   if (!usage.ok()) return last_words.Say(ExitCode::kUsage, usage.message());
   if (line.help_asked()) {
-    std::fputs(line.Help().c_str(), stdout);
+    Print(environment, line.Help());
     return 0;
   }
-  const LoadedExperiment loaded =
-      LoadExperiment(experiment.file, experiment.sets, environment.data_directory);
-  Preflight result;
-  result.problems = loaded.problems;
-  if (loaded.problems.empty()) {
-    std::fputs(ResolvedTable(loaded.experiment, loaded.origins).c_str(), stdout);
-    const int64_t parameters = CheckByWorker(experiment, &result);
-    CheckAddresses(loaded.experiment, &result);
-    PosixFileSystem files;
-    CheckOutput(loaded.experiment, parameters, &files, &result);
-  }
-  for (const std::string& told : result.told) std::printf("      %s\n", told.c_str());
-  for (const std::string& passed : result.passed) std::printf("ok    %s\n", passed.c_str());
-  for (const std::string& note : loaded.notes) std::printf("note  %s\n", note.c_str());
+  const PlannedJob job = PlanJob(environment, arguments);
+  Preflight result = PreflightOf(job.loaded);
   if (result.problems.empty()) {
-    std::printf("all is well: kumo launch %s\n", experiment.file.c_str());
-    return 0;
+    if (!arguments.json) {
+      Print(environment, ResolvedTable(job.loaded.experiment, job.loaded.origins,
+                                       {arguments.verbose, environment.columns}));
+    }
+    CheckJob(arguments, job, &result);
   }
-  std::fflush(stdout);
-  for (const std::string& problem : result.problems) {
-    std::fprintf(stderr, "wrong %s\n", problem.c_str());
+  if (arguments.json) {
+    PrintJson(job, result);
+  } else {
+    PrintReport(environment, arguments, job, result);
   }
-  const size_t count = result.problems.size();
-  return last_words.Say(
-      ExitCode::kBadConfiguration,
-      count == 1
-          ? result.problems.front()
-          : std::to_string(count) + " things are wrong, the first: " + result.problems.front());
+  return SayProblems(environment, last_words, result.problems);
 }
 
 }  // namespace kumo

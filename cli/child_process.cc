@@ -1,6 +1,7 @@
 #include "cli/child_process.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "cli/warning_tail.h"
 #include "common/process/parent_death.h"
 
 extern char** environ;
@@ -25,6 +27,7 @@ struct Prepared {
   std::vector<std::string> environment;
   std::vector<char*> argv, envp;
   int output_fd = -1;  // -1: inherit
+  int error_fd = -1;
 };
 
 Prepared Prepare(const ChildSpec& spec) {
@@ -58,8 +61,8 @@ void RestoreSignals(const sigset_t& mask) {
   sigprocmask(SIG_SETMASK, &mask, nullptr);
 }
 
-// After the fork, in the child: only async-signal-safe calls. Leaves an errno on `error_fd` when
-// the program cannot be executed; a successful exec closes it.
+// Runs in the child after the fork, so it makes async-signal-safe calls alone. Leaves an errno on
+// `error_fd` when the program cannot be executed; a successful exec closes it.
 [[noreturn]] void BecomeProgram(const Prepared& prepared, pid_t parent, int error_fd,
                                 const sigset_t& mask) {
   setpgid(0, 0);
@@ -67,10 +70,8 @@ void RestoreSignals(const sigset_t& mask) {
   RestoreSignals(mask);
   const int null_fd = open("/dev/null", O_RDONLY);
   if (null_fd >= 0) dup2(null_fd, STDIN_FILENO);
-  if (prepared.output_fd >= 0) {
-    dup2(prepared.output_fd, STDOUT_FILENO);
-    dup2(prepared.output_fd, STDERR_FILENO);
-  }
+  if (prepared.output_fd >= 0) dup2(prepared.output_fd, STDOUT_FILENO);
+  if (prepared.error_fd >= 0) dup2(prepared.error_fd, STDERR_FILENO);
   execve(prepared.argv[0], prepared.argv.data(), prepared.envp.data());
   const int error = errno;
   const ssize_t written = write(error_fd, &error, sizeof(error));
@@ -78,9 +79,11 @@ void RestoreSignals(const sigset_t& mask) {
   _exit(127);
 }
 
-Result<pid_t> Start(const ChildSpec& spec, int output_fd) {
+// What is not -1 becomes stdout and stderr.
+Result<pid_t> Start(const ChildSpec& spec, int output_fd, int error_fd) {
   Prepared prepared = Prepare(spec);
   prepared.output_fd = output_fd;
+  prepared.error_fd = error_fd;
   int error_pipe[2];
   if (pipe2(error_pipe, O_CLOEXEC) != 0) {
     return Internal(std::string("cannot make a pipe: ") + std::strerror(errno));
@@ -113,6 +116,14 @@ Result<pid_t> Start(const ChildSpec& spec, int output_fd) {
   return pid;
 }
 
+// -1 for "".
+Result<int> OpenForAppending(const std::string& path) {
+  if (path.empty()) return -1;
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (fd >= 0) return fd;
+  return FailedPrecondition(path + " cannot be written: " + std::strerror(errno));
+}
+
 int ExitStatus(int status) {
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
@@ -126,6 +137,8 @@ std::string LastLine(const std::string& path, std::streamoff start) {
   while (std::getline(file, line)) {
     // Behind a failed CHECK glog prints a stack trace, which is not the reason.
     if (line.find("Check failed: ") != std::string::npos) return line;
+    // What a process warned of is not why it ended.
+    if (!WarningIn(line).empty()) continue;
     if (line.find_first_not_of(" \t\r") != std::string::npos) last = line;
   }
   return last;
@@ -134,22 +147,21 @@ std::string LastLine(const std::string& path, std::streamoff start) {
 }  // namespace
 
 Result<pid_t> StartChild(const ChildSpec& spec) {
-  if (spec.output_file.empty()) return Start(spec, -1);
-  const int fd = open(spec.output_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (fd < 0) {
-    return FailedPrecondition(spec.output_file + " cannot be written: " + std::strerror(errno));
-  }
-  Result<pid_t> pid = Start(spec, fd);
-  close(fd);
+  KUMO_ASSIGN_OR_RETURN(const int output_fd, OpenForAppending(spec.output_file));
+  const bool apart = !spec.error_file.empty();
+  const Result<int> error_fd = apart ? OpenForAppending(spec.error_file) : Result<int>(output_fd);
+  const auto pid = error_fd.ok() ? Start(spec, output_fd, *error_fd) : error_fd.status();
+  if (output_fd >= 0) close(output_fd);
+  if (apart && error_fd.ok()) close(*error_fd);
   return pid;
 }
 
-Result<int> RunChild(const ChildSpec& spec, std::string* output) {
+Result<ChildEnd> RunChild(const ChildSpec& spec, std::string* output) {
   std::array<int, 2> fds = {-1, -1};
   if (output != nullptr && pipe2(fds.data(), O_CLOEXEC) != 0) {
     return Internal(std::string("cannot make a pipe: ") + std::strerror(errno));
   }
-  Result<pid_t> pid = Start(spec, fds[1]);
+  Result<pid_t> pid = Start(spec, fds[1], fds[1]);
   if (fds[1] >= 0) close(fds[1]);
   if (pid.ok() && output != nullptr) {
     char buffer[4096];
@@ -161,10 +173,17 @@ Result<int> RunChild(const ChildSpec& spec, std::string* output) {
   if (fds[0] >= 0) close(fds[0]);
   if (!pid.ok()) return pid.status();
   int status = 0;
-  while (waitpid(*pid, &status, 0) < 0) {
-    if (errno != EINTR) return Internal(std::string("waitpid: ") + std::strerror(errno));
+  rusage usage{};
+  while (wait4(*pid, &status, 0, &usage) < 0) {
+    if (errno != EINTR) return Internal(std::string("wait4: ") + std::strerror(errno));
   }
-  return ExitStatus(status);
+  return ChildEnd{ExitStatus(status), int64_t{usage.ru_maxrss} * 1024};
+}
+
+std::string WithoutProgram(const std::string& words) {
+  const size_t colon = words.find(": ");
+  const bool named = words.starts_with("kumo-") && colon != std::string::npos;
+  return named ? words.substr(colon + 2) : words;
 }
 
 std::string LastWordsOf(const std::string& termination_log, const std::string& output_file,
@@ -173,7 +192,7 @@ std::string LastWordsOf(const std::string& termination_log, const std::string& o
   if (words.empty() && !output_file.empty()) {
     words = LastLine(output_file, static_cast<std::streamoff>(output_start));
   }
-  return words.substr(0, 1000);
+  return WithoutProgram(words).substr(0, 1000);
 }
 
 }  // namespace kumo

@@ -19,6 +19,12 @@ struct ChildSpec {
   std::vector<std::string> command;                              // command[0]: path of the program
   std::vector<std::pair<std::string, std::string>> environment;  // added to this process's
   std::string output_file;  // stdout and stderr are appended to it; "": this process's own
+  std::string error_file;   // stderr is appended to it instead; "": as stdout
+};
+
+struct ChildEnd {
+  int code = 0;            // exit code, or 128 + the signal that killed it
+  int64_t peak_bytes = 0;  // of memory
 };
 
 // Starts the program in a process group of its own (Ctrl-C on the terminal reaches only the
@@ -27,12 +33,16 @@ struct ChildSpec {
 Result<pid_t> StartChild(const ChildSpec& spec);
 
 // Runs it to its end; stdout and stderr go to this process's own or, where `output` is not null,
-// there. Returns the exit code, or 128 + the signal that killed it.
-Result<int> RunChild(const ChildSpec& spec, std::string* output);
+// there.
+Result<ChildEnd> RunChild(const ChildSpec& spec, std::string* output);
+
+// "kumo-worker worker-3: no network" -> "no network": what a process of ours said, for whoever has
+// named it already.
+std::string WithoutProgram(const std::string& words);
 
 // Why a process ended, in one line: the termination log that it wrote, else the last line of its
 // output file behind its first `output_start` bytes, which earlier processes wrote (a failed
-// CHECK's line, where there is one). "" when neither says anything.
+// CHECK's line, where there is one), WithoutProgram. "" when neither says anything.
 std::string LastWordsOf(const std::string& termination_log, const std::string& output_file,
                         uintmax_t output_start);
 

@@ -1,5 +1,9 @@
 #include "cli/command.h"
 
+#include <cstdio>
+
+#include "common/terminal.h"
+
 namespace kumo {
 
 std::span<const Command> Commands() {
@@ -11,6 +15,10 @@ std::span<const Command> Commands() {
       {"options", "list every setting of an experiment file", RunOptions},
   };
   return kCommands;
+}
+
+void Print(const CliEnvironment& environment, std::string_view text, int hanging) {
+  std::fputs(Folded(text, environment.columns, hanging).c_str(), stdout);
 }
 
 void ExperimentArguments::AddTo(CommandLine* line) {

@@ -8,6 +8,7 @@
 
 #include "common/options/command_line.h"
 #include "common/options/parser.h"
+#include "common/options/variables.h"
 #include "common/process/last_words.h"
 
 namespace kumo {
@@ -15,9 +16,19 @@ namespace kumo {
 // What main found out about the machine; nothing below main reads the environment.
 struct CliEnvironment {
   std::string binary_directory;  // where kumo-server and kumo-worker are
-  std::string data_directory;    // $KUMO_DATA or ""
+  Variables variables;           // of the environment
   std::string termination_log;   // see LastWords
+  // Of the terminals behind stdout and stderr; 0 where there is none.
+  int columns = 0;
+  int error_columns = 0;
+
+  LastWords LastWordsOf(const std::string& program) const {
+    return LastWords(program, termination_log, error_columns);
+  }
 };
+
+// Prints to stdout, no line wider than the terminal; of a line that is broken the rest is indented.
+void Print(const CliEnvironment& environment, std::string_view text, int hanging = 0);
 
 struct Command {
   std::string_view name;

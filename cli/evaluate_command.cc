@@ -24,9 +24,10 @@ Result<std::string> LatestCheckpoint(const std::string& output) {
 }  // namespace
 
 int RunEvaluate(const CliEnvironment& environment, std::span<const std::string> args) {
-  const LastWords last_words("kumo evaluate", environment.termination_log);
+  const LastWords last_words = environment.LastWordsOf("kumo evaluate");
   ExperimentArguments experiment(environment);
   std::string checkpoint;
+  bool json = false;
   CommandLine line(
       "kumo evaluate",
       "Computes the validation loss and accuracy of a checkpoint with kumo-worker, on\n"
@@ -34,14 +35,15 @@ int RunEvaluate(const CliEnvironment& environment, std::span<const std::string> 
   experiment.AddTo(&line);
   line.AddOption("checkpoint", "DIR", Allowed(), "The checkpoint's folder", &checkpoint,
                  "the latest in output.directory");
+  line.AddFlag("json", "Print JSON", &json);
   const Status usage = line.Parse(args);
   if (!usage.ok()) return last_words.Say(ExitCode::kUsage, usage.message());
   if (line.help_asked()) {
-    std::fputs(line.Help().c_str(), stdout);
+    Print(environment, line.Help());
     return 0;
   }
   const Result<Experiment> parsed =
-      ParseExperiment(experiment.file, experiment.sets, environment.data_directory);
+      ParseExperiment(experiment.file, experiment.sets, environment.variables);
   if (!parsed.ok()) return last_words.Say(parsed.status());
   if (checkpoint.empty()) {
     Result<std::string> latest = LatestCheckpoint(parsed->output.directory);
@@ -52,8 +54,9 @@ int RunEvaluate(const CliEnvironment& environment, std::span<const std::string> 
   spec.command = experiment.Forward();
   spec.command.insert(spec.command.begin(), experiment.Binary("kumo-worker"));
   spec.command.insert(spec.command.end(), {"--evaluate", checkpoint});
-  const Result<int> code = RunChild(spec, nullptr);
-  return code.ok() ? *code : last_words.Say(code.status());
+  if (json) spec.command.push_back("--json");
+  const Result<ChildEnd> end = RunChild(spec, nullptr);
+  return end.ok() ? end->code : last_words.Say(end.status());
 }
 
 }  // namespace kumo

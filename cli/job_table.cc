@@ -1,10 +1,13 @@
 #include "cli/job_table.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>
+#include <initializer_list>
 
+#include "common/telemetry/figures.h"
 #include "common/telemetry/human_readable.h"
 
 namespace kumo {
@@ -33,7 +36,24 @@ std::string Mebibytes(uint64_t bytes) {
   return Format("%.2f", static_cast<double>(bytes) / (1 << 20));
 }
 
-std::string Known(bool known, double value) { return known ? Format("%.4f", value) : "-"; }
+// "-" for what is not known.
+std::string Known(bool known, const std::string& text) { return known ? text : "-"; }
+std::string Known(bool known, double value) { return Known(known, Format("%.4f", value)); }
+std::string Tenths(bool known, double value) { return Known(known, Format("%.1f", value)); }
+
+std::string Named(const Figure& figure, const std::string& value) {
+  return std::string(figure.name) + " " + value;
+}
+
+std::string Line(std::initializer_list<std::string> parts) {
+  std::string line;
+  for (const std::string& part : parts) line += (line.empty() ? "" : "  ") + part;
+  return line + "\n";
+}
+
+std::string SilentFor(double seconds) {
+  return Format("silent for %.0f s", std::floor(std::clamp(seconds, 0.0, 1e9)));
+}
 
 // Sorted, with ranges: "0-3 7".
 std::string Leases(const wire::WorkerReport& report) {
@@ -50,41 +70,80 @@ std::string Leases(const wire::WorkerReport& report) {
   return text.empty() ? "-" : text;
 }
 
+std::string Done(const wire::JobStatus& status) {
+  std::string text = "samples " + Known(status.has_samples(), std::to_string(status.samples())) +
+                     " of " +
+                     Known(status.has_total_samples(), std::to_string(status.total_samples()));
+  if (status.total_samples() > 0) {
+    text += Format(" (%.1f %%)", 100 * static_cast<double>(status.samples()) /
+                                     static_cast<double>(status.total_samples()));
+  }
+  return text + "\n";
+}
+
 std::string Head(const wire::JobStatus& status) {
-  std::string text =
-      Format("job %s: %s, round %lld of %lld, epoch %d of %d, generation %u\n",
-             Shown(status.job_name()).c_str(), Shown(status.phase()).c_str(),
-             static_cast<long long>(status.round()), static_cast<long long>(status.rounds()),
-             status.epoch(), status.epochs(), status.generation());
-  text += Format("loss %s  accuracy %s  validation loss %s  validation accuracy %s\n",
-                 Known(status.has_loss(), status.loss()).c_str(),
-                 Known(status.has_accuracy(), status.accuracy()).c_str(),
-                 Known(status.has_validation_loss(), status.validation_loss()).c_str(),
-                 Known(status.has_validation_accuracy(), status.validation_accuracy()).c_str());
-  text += Format("learning rate %g  %.0f samples/s  elapsed %s  left %s  last checkpoint %s\n",
-                 status.learning_rate(), status.samples_per_second(),
-                 HumanDuration(status.elapsed_seconds()).c_str(),
-                 (status.has_eta_seconds() ? HumanDuration(status.eta_seconds()) : "-").c_str(),
-                 status.last_checkpoint() < 0
-                     ? "none"
-                     : ("round " + std::to_string(status.last_checkpoint())).c_str());
+  std::string text = Format("job %s: %s, round %lld of %s, epoch %s of %d, generation %u\n",
+                            Shown(status.job_name()).c_str(), Shown(status.phase()).c_str(),
+                            static_cast<long long>(status.round()),
+                            Known(status.has_rounds(), std::to_string(status.rounds())).c_str(),
+                            Known(status.has_epoch(), std::to_string(status.epoch())).c_str(),
+                            status.epochs(), status.generation());
+  text += Done(status);
+  text += Line({
+      Named(figure::kLoss, Known(status.has_loss(), status.loss())),
+      Named(figure::kAccuracy, Known(status.has_accuracy(), status.accuracy())),
+      Named(figure::kValidationLoss, Known(status.has_validation_loss(), status.validation_loss())),
+      Named(figure::kValidationAccuracy,
+            Known(status.has_validation_accuracy(), status.validation_accuracy())),
+  });
+  text += Line({
+      Named(figure::kLearningRate,
+            Known(status.has_learning_rate(), Format("%g", status.learning_rate()))),
+      Named(figure::kSamplesPerSecond,
+            Known(status.has_samples_per_second(), Format("%.0f", status.samples_per_second()))),
+      Named(figure::kElapsedTime, HumanDuration(status.elapsed_seconds())),
+      Named(figure::kEta, Known(status.has_eta_seconds(), HumanDuration(status.eta_seconds()))),
+      status.last_checkpoint() < 0
+          ? "last checkpoint none"
+          : "last checkpoint round " + std::to_string(status.last_checkpoint()),
+  });
   if (!status.waits_for().empty()) text += "waits for " + Shown(status.waits_for()) + "\n";
   return text;
 }
 
+std::string StateOf(const wire::JobStatus::Worker& worker) {
+  const wire::WorkerReport& report = worker.report();
+  if (!report.failure().empty()) return "failed: " + report.failure();
+  if (worker.has_silent_seconds()) return SilentFor(worker.silent_seconds());
+  return report.state();
+}
+
+std::string StateOf(const wire::JobStatus::Server& server) {
+  const wire::ServerReport& report = server.report();
+  if (!report.failure().empty()) return "failed: " + report.failure();
+  if (!server.has_seen_seconds_ago()) return "not here yet";
+  if (server.has_silent_seconds()) return SilentFor(server.silent_seconds());
+  if (!report.waits_for().empty()) return "waits for " + report.waits_for();
+  return report.ready() ? "ready" : "starting";
+}
+
 std::string Workers(const wire::JobStatus& status) {
-  std::string text = Format("\n%-16s %-14s %8s %-12s %8s %10s %8s %8s %8s %9s %9s  %s\n", "worker",
-                            "host", "seen s", "partitions", "round", "samples/s", "comp ms",
-                            "wait ms", "net ms", "sent MiB", "recv MiB", "state");
+  std::string text = Format("\n%-16s %-14s %8s %-12s %8s %10s %10s %8s %10s %9s %9s  %s\n",
+                            "worker", "host", "seen s", "partitions", "round", "samples/s",
+                            figure::kCompute.name.data(), figure::kWait.name.data(),
+                            figure::kNetwork.name.data(), "sent MiB", "recv MiB", "state");
   for (const wire::JobStatus::Worker& worker : status.workers()) {
     const wire::WorkerReport& report = worker.report();
     text += Format(
-        "%-16.40s %-14.40s %8.1f %-12.60s %8lld %10.0f %8.1f %8.1f %8.1f %9s %9s  ",
+        "%-16.40s %-14.40s %8.1f %-12.60s %8lld %10s %10s %8s %10s %9s %9s  ",
         Shown(worker.name()).c_str(), Shown(worker.host()).c_str(), worker.seen_seconds_ago(),
-        Leases(report).c_str(), static_cast<long long>(report.round()), worker.samples_per_second(),
-        report.compute_ms(), report.wait_ms(), report.network_ms(),
+        Leases(report).c_str(), static_cast<long long>(report.round()),
+        Known(worker.has_samples_per_second(), Format("%.0f", worker.samples_per_second())).c_str(),
+        Tenths(report.has_compute_ms(), report.compute_ms()).c_str(),
+        Tenths(report.has_wait_ms(), report.wait_ms()).c_str(),
+        Tenths(report.has_network_ms(), report.network_ms()).c_str(),
         Mebibytes(report.bytes_sent()).c_str(), Mebibytes(report.bytes_received()).c_str());
-    text += Shown(report.failure().empty() ? report.state() : "failed: " + report.failure()) + "\n";
+    text += Shown(StateOf(worker)) + "\n";
   }
   return text;
 }
@@ -95,14 +154,12 @@ std::string Servers(const wire::JobStatus& status) {
   for (const wire::JobStatus::Server& server : status.servers()) {
     const wire::ServerReport& report = server.report();
     text +=
-        Format("%-7d %-14.40s %8.1f %9s %8lld %9s %9s  ", server.index(),
-               Shown(server.host()).c_str(), server.seen_seconds_ago(),
+        Format("%-7d %-14.40s %8s %9s %8lld %9s %9s  ", server.index(),
+               Known(!server.host().empty(), Shown(server.host())).c_str(),
+               Tenths(server.has_seen_seconds_ago(), server.seen_seconds_ago()).c_str(),
                Mebibytes(report.shard_bytes()).c_str(), static_cast<long long>(report.version()),
                Mebibytes(report.bytes_sent()).c_str(), Mebibytes(report.bytes_received()).c_str());
-    std::string state = report.ready() ? "ready" : "starting";
-    if (!report.waits_for().empty()) state = "waits for " + report.waits_for();
-    if (!report.failure().empty()) state = "failed: " + report.failure();
-    text += Shown(state) + "\n";
+    text += Shown(StateOf(server)) + "\n";
   }
   return text;
 }

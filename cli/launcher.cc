@@ -17,7 +17,9 @@
 namespace kumo {
 namespace {
 
-constexpr TimeUs kLongestWait = 10 * kSecond;
+constexpr ProcessId kServer0{ProcessId::Role::kServer, 0};
+// Also how late a warning of server 0 may be seen.
+constexpr TimeUs kLongestWait = kSecond;
 
 ProcessEnd EndOf(int status) {
   ProcessEnd end;
@@ -32,7 +34,11 @@ ProcessEnd EndOf(int status) {
 }  // namespace
 
 Launcher::Launcher(LaunchPlan plan, const Clock* clock, StopSignals* signals)
-    : plan_(std::move(plan)), clock_(clock), signals_(signals), supervisor_(plan_.supervisor) {}
+    : plan_(std::move(plan)),
+      clock_(clock),
+      signals_(signals),
+      supervisor_(plan_.supervisor),
+      server_warnings_(OutputFile(kServer0)) {}
 
 Launcher::~Launcher() {
   for (const auto& [pid, id] : running_) kill(-pid, SIGKILL);
@@ -40,9 +46,7 @@ Launcher::~Launcher() {
 }
 
 std::string Launcher::OutputFile(const ProcessId& id) const {
-  // Server 0 shows the progress: it has the terminal.
-  const bool server0 = id.role == ProcessId::Role::kServer && id.index == 0;
-  return server0 ? "" : plan_.log_directory + "/" + id.Name() + ".stderr";
+  return plan_.log_directory + "/" + id.Name() + ".stderr";
 }
 
 std::string Launcher::LastWordsFile(const ProcessId& id) const {
@@ -56,12 +60,22 @@ Outcome Launcher::Run() {
     for (const int signal : signals_->Take()) {
       if (signal == SIGCHLD) continue;
       LOG(INFO) << "received " << SignalName(signal);
+      TellWarnings();  // those from before
       Do(supervisor_.OnStopRequest(signal, clock_->NowUs()));
     }
     Reap();
     Do(supervisor_.OnTime(clock_->NowUs()));
+    TellWarnings();
   }
   return supervisor_.outcome();
+}
+
+void Launcher::TellWarnings() {
+  for (const std::string& warning : server_warnings_.Next()) {
+    if (supervisor_.running()) plan_.tell(kServer0.Name() + ": " + warning);
+  }
+  const std::vector<std::string>& warnings = supervisor_.warnings();
+  for (; told_ < warnings.size(); ++told_) plan_.tell(warnings[told_]);
 }
 
 void Launcher::Do(const Supervisor::Actions& actions) {
@@ -87,9 +101,11 @@ Status Launcher::Start(const ProcessId& id, bool again) {
     spec.command.insert(spec.command.end(), more->second.begin(), more->second.end());
   }
   spec.environment = {{"KUMO_TERMINATION_LOG", LastWordsFile(id)}};
-  spec.output_file = OutputFile(id);
+  // Server 0 shows the progress: it has the terminal.
+  const bool shown = id == kServer0 && !plan_.quiet;
+  (shown ? spec.error_file : spec.output_file) = OutputFile(id);
   std::error_code error;
-  const uintmax_t bytes = std::filesystem::file_size(spec.output_file, error);
+  const uintmax_t bytes = std::filesystem::file_size(OutputFile(id), error);
   output_start_[id] = error ? 0 : bytes;
   KUMO_ASSIGN_OR_RETURN(const pid_t pid, StartChild(spec));
   running_[pid] = id;

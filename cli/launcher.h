@@ -6,12 +6,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "cli/child_process.h"
 #include "cli/supervisor.h"
+#include "cli/warning_tail.h"
 #include "common/clock.h"
 #include "common/process/signals.h"
 
@@ -23,9 +25,14 @@ struct LaunchPlan {
   std::map<ProcessId, std::vector<std::string>> commands;
   // Put behind them when a process is started again.
   std::map<ProcessId, std::vector<std::string>> again;
-  // An existing folder. Server 0 writes to the terminal; the others' output goes to
-  // <name>.stderr there; what a process says at its end is found in <name>.last-words.
+  // An existing folder. What processes print goes to <name>.stderr there, but for server 0's
+  // stdout, which shows the progress and keeps this process's, unless `quiet`; what a process says
+  // at its end is found in <name>.last-words.
   std::string log_directory;
+  bool quiet = false;
+  // Called for what a person should hear at once: a process that is started again, and what server
+  // 0 warns of, which ends when the job does.
+  std::function<void(const std::string&)> tell = [](const std::string&) {};
 };
 
 class Launcher {
@@ -47,6 +54,7 @@ class Launcher {
   // Waits for a signal or the supervisor's next deadline.
   void Wait();
   void Reap();
+  void TellWarnings();
   std::string OutputFile(const ProcessId& id) const;
   std::string LastWordsFile(const ProcessId& id) const;
 
@@ -56,6 +64,8 @@ class Launcher {
   Supervisor supervisor_;
   std::map<pid_t, ProcessId> running_;
   std::map<ProcessId, uintmax_t> output_start_;  // length of the output file at the last start
+  WarningTail server_warnings_;                  // of server 0
+  size_t told_ = 0;                              // of the supervisor's warnings
 };
 
 }  // namespace kumo

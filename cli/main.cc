@@ -1,14 +1,16 @@
 // kumo: what a person types.
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <system_error>
 #include <vector>
 
+#include <unistd.h>
+
 #include "cli/command.h"
-#include "common/options/nearest.h"
+#include "common/nearest.h"
 #include "common/process/exit_code.h"
+#include "common/terminal.h"
 
 namespace kumo {
 namespace {
@@ -31,15 +33,17 @@ CliEnvironment FindEnvironment() {
   std::error_code error;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
   environment.binary_directory = error ? "." : self.parent_path().string();
-  const char* data = std::getenv("KUMO_DATA");
-  environment.data_directory = data == nullptr ? "" : data;
+  environment.variables = VariablesOf(environ);
   environment.termination_log = LastWords::DefaultTerminationLog();
+  const std::string wanted = ValueOf(environment.variables, "COLUMNS");
+  environment.columns = TerminalColumns(STDOUT_FILENO, wanted);
+  environment.error_columns = TerminalColumns(STDERR_FILENO, wanted);
   return environment;
 }
 
 int Main(const std::vector<std::string>& args) {
   const CliEnvironment environment = FindEnvironment();
-  const LastWords last_words("kumo", environment.termination_log);
+  const LastWords last_words = environment.LastWordsOf("kumo");
   if (args.empty()) {
     PrintHelp();
     return last_words.Say(ExitCode::kUsage, "a command is missing");

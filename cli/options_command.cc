@@ -1,21 +1,30 @@
 #include <cstdio>
 
 #include "cli/command.h"
+#include "cli/settings_json.h"
 #include "common/options/experiment_text.h"
 
 namespace kumo {
 
 int RunOptions(const CliEnvironment& environment, std::span<const std::string> args) {
-  const LastWords last_words("kumo options", environment.termination_log);
+  const LastWords last_words = environment.LastWordsOf("kumo options");
   bool markdown = false;
+  bool json = false;
   CommandLine line("kumo options",
                    "Lists every setting of an experiment file: default, unit, allowed values.");
   line.AddFlag("markdown", "Print docs/experiments.md", &markdown);
+  line.AddFlag("json", "Print a JSON array, one object for each setting", &json);
   const Status status = line.Parse(args);
   if (!status.ok()) return last_words.Say(ExitCode::kUsage, status.message());
-  const std::string text =
-      line.help_asked() ? line.Help() : (markdown ? OptionsMarkdown() : OptionsHelp());
-  std::fputs(text.c_str(), stdout);
+  if (line.help_asked()) {
+    Print(environment, line.Help());
+  } else if (json) {
+    std::printf("%s\n", OptionsJson().array().c_str());
+  } else if (markdown) {
+    std::fputs(OptionsMarkdown().c_str(), stdout);
+  } else {
+    Print(environment, OptionsHelp());
+  }
   return 0;
 }
 

@@ -4,7 +4,9 @@
 
 #include <cstdio>
 
-#include "common/transport/address.h"
+#include "cli/server_addresses.h"
+#include "common/process/output_lock.h"
+#include "common/telemetry/human_readable.h"
 
 namespace kumo {
 namespace {
@@ -12,52 +14,86 @@ namespace {
 // Slots of every rule and optimiser: momentum has one, Adam two.
 constexpr int64_t kMostSlots = 2;
 
-// For logs, curves and a small network where its size is not known.
+// What logs, curves and a small network take, where the network's size is not known.
 constexpr int64_t kLeastFreeBytes = int64_t{64} << 20;
 
-std::string Mebibytes(uint64_t bytes) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.1f MiB", static_cast<double>(bytes) / (1 << 20));
-  return text;
+// "3 workers".
+std::string Count(int64_t number, const std::string& thing) {
+  return std::to_string(number) + " " + thing + (number == 1 ? "" : "s");
 }
 
-// FailedPrecondition tells a name or number that is not this machine's.
-Status TryAddress(const Address& address, bool insecure) {
-  if (address.kind == Address::Kind::kIpc) {
-    KUMO_RETURN_IF_ERROR(CheckIpcFree(address));
-    if (address.path.front() == '@') return OkStatus();
-    PosixFileSystem files;
-    return files.CheckWritable(DirectoryOf(address.path));
+// An error about a setting, which keeps its code.
+Status About(const std::string& setting, const Status& status, const std::string& advice = "") {
+  return Status(status.code(), setting + ": " + status.message() + advice);
+}
+
+// False where the folder cannot be used at all.
+bool CheckFolder(const std::string& setting, const std::string& directory, FileSystem* files,
+                 Preflight* result) {
+  const Status writable = files->CheckWritable(directory);
+  if (!writable.ok()) {
+    result->problems.push_back(About(setting + ": cannot be written", writable,
+                                     "; set output.directory to a folder that can"));
+    return false;
   }
-  KUMO_ASSIGN_OR_RETURN(const Listener listener, ListenTcp(address, insecure));
-  close(listener.fd);
-  return OkStatus();
+  const Status logs = files->CheckWritable(JoinPath(directory, "logs"));
+  if (!logs.ok()) {
+    result->problems.push_back(About(setting + ": no logs can be written", logs));
+    return false;
+  }
+  const Status unused = OutputLock::Probe(directory);
+  if (!unused.ok()) {
+    result->problems.push_back(unused);
+    return false;
+  }
+  result->passed.push_back("output " + directory + ": can be written, and no job is using it");
+  return true;
 }
 
 }  // namespace
 
-void CheckAddresses(const Experiment& experiment, Preflight* result) {
+void CheckStart(const JobArguments& args, const PlannedJob& job, const JobSize& size,
+                FileSystem* files, Preflight* result) {
+  CheckPrograms(args.experiment, result);
+  CheckAddresses(job, result);
+  CheckOutput(job.loaded.experiment, size.parameters, files, result);
+  NoteIdleProcesses(job, size.chunks, result);
+}
+
+void CheckPrograms(const ExperimentArguments& args, Preflight* result) {
+  bool all = true;
+  for (const char* name : {"kumo-server", "kumo-worker"}) {
+    const std::string path = args.Binary(name);
+    if (access(path.c_str(), X_OK) == 0) continue;
+    all = false;
+    result->problems.push_back(FailedPrecondition(
+        path + " is not there or cannot be executed; build it, or say --bin-dir DIR"));
+  }
+  if (all) result->passed.push_back("programs in " + args.binary_directory);
+}
+
+void CheckAddresses(const PlannedJob& job, Preflight* result) {
+  const Experiment& experiment = job.loaded.experiment;
   const std::vector<std::string>& servers = experiment.cluster.servers;
   if (servers.empty()) {
-    result->passed.push_back("ports: kumo launch will pick free ones on 127.0.0.1");
+    const auto picked = PickServers(job.servers);
+    if (picked.ok()) {
+      result->passed.push_back("ports: " + Count(job.servers, "free one") + " on 127.0.0.1");
+    } else {
+      result->problems.push_back(picked.status());
+    }
   }
+  const bool one_machine = IsForOneMachine(experiment).ok();
   for (size_t i = 0; i < servers.size(); ++i) {
     const std::string server = "server " + std::to_string(i) + " at " + servers[i];
-    const Result<Address> address = ParseAddress(servers[i]);
-    if (!address.ok()) {
-      result->problems.push_back("cluster.servers: " + address.status().message());
-      continue;
-    }
-    const Status status = TryAddress(*address, experiment.cluster.insecure);
-    const bool elsewhere = address->kind == Address::Kind::kTcp && !IsLoopbackHost(address->host) &&
-                           status.code() == StatusCode::kFailedPrecondition;
+    const Status status = TryAddress(servers[i], experiment.cluster.insecure);
     if (status.ok()) {
       result->passed.push_back(server + ": the address is free");
-    } else if (elsewhere) {
+    } else if (!one_machine && status.code() == StatusCode::kFailedPrecondition) {
       result->passed.push_back(server + ": not checked, another machine's (" + status.message() +
                                ")");
     } else {
-      result->problems.push_back("cluster.servers: " + status.message());
+      result->problems.push_back(About("cluster.servers", status));
     }
   }
 }
@@ -71,28 +107,67 @@ int64_t CheckpointBytes(const Experiment& experiment, int64_t parameters) {
 void CheckOutput(const Experiment& experiment, int64_t parameters, FileSystem* files,
                  Preflight* result) {
   const std::string& directory = experiment.output.directory;
-  const Status writable = files->CheckWritable(directory);
-  if (!writable.ok()) {
-    result->problems.push_back("output.directory = " + directory + ": cannot be written: " +
-                               writable.message() + "; set output.directory to a folder that can");
-    return;
-  }
-  result->passed.push_back("output " + directory + ": can be written");
+  const std::string setting = "output.directory = " + directory;
+  if (!CheckFolder(setting, directory, files, result)) return;
   const Result<uint64_t> free = files->FreeBytes(directory);
   if (!free.ok()) {
-    result->problems.push_back("output.directory = " + directory + ": " + free.status().message());
+    result->problems.push_back(About(setting, free.status()));
     return;
   }
   const uint64_t needed =
       kLeastFreeBytes + CheckpointBytes(experiment, parameters) * (experiment.checkpoint.keep + 1);
-  const std::string numbers = Mebibytes(*free) + " free, " + Mebibytes(needed) + " needed for " +
-                              std::to_string(experiment.checkpoint.keep) +
-                              " checkpoints kept, one being written, and logs";
+  const std::string numbers = HumanBytes(*free) + " free, " + HumanBytes(needed) + " needed for " +
+                              Count(experiment.checkpoint.keep, "checkpoint") +
+                              " kept, one being written, and logs";
   if (*free < needed) {
-    result->problems.push_back("output.directory = " + directory + ": the disk is too full: " +
-                               numbers + "; free some, lower checkpoint.keep, or set another");
+    result->problems.push_back(
+        FailedPrecondition(setting + ": the disk is too full: " + numbers +
+                           "; free some, lower checkpoint.keep, or set another folder"));
   } else {
     result->passed.push_back("disk: " + numbers);
+  }
+}
+
+void NoteIdleProcesses(const PlannedJob& job, int64_t chunks, Preflight* result) {
+  const Experiment& experiment = job.loaded.experiment;
+  const int workers = experiment.cluster.workers;
+  const int partitions = experiment.sync.partitions;
+  if (workers > partitions) {
+    result->notes.push_back(
+        Count(workers, "worker") + " for " + Count(partitions, "partition") + ": " +
+        std::to_string(workers - partitions) + " would wait as spares, should another fail; " +
+        "--workers " + std::to_string(partitions) +
+        " leaves none idle, more sync.partitions (another experiment) give them work");
+  }
+  if (workers < experiment.cluster.min_workers) {
+    result->notes.push_back(
+        "cluster.min_workers = " + std::to_string(experiment.cluster.min_workers) + ", but " +
+        Count(workers, "worker") + " would be started: the job would wait for others");
+  }
+  if (chunks > 0 && job.servers > chunks) {
+    result->notes.push_back(Count(job.servers, "server") + " for " + Count(chunks, "chunk") +
+                            " of the network: " + std::to_string(job.servers - chunks) +
+                            " would hold nothing; --servers " + std::to_string(chunks) +
+                            " is enough, a smaller cluster.chunk_kib makes more chunks");
+  }
+}
+
+void CheckMemory(const PlannedJob& job, const JobSize& size, uint64_t available,
+                 Preflight* result) {
+  const Experiment& experiment = job.loaded.experiment;
+  const auto workers = static_cast<uint64_t>(experiment.cluster.workers);
+  const auto of_worker = static_cast<uint64_t>(size.worker_bytes);
+  // What servers hold, and a copy of it while a checkpoint is written.
+  const auto of_servers = static_cast<uint64_t>(2 * CheckpointBytes(experiment, size.parameters));
+  const std::string numbers = Count(experiment.cluster.workers, "worker") + " of " +
+                              HumanBytes(of_worker) + (workers == 1 ? "" : " each") + " and " +
+                              HumanBytes(of_servers) + " for the servers, " +
+                              HumanBytes(available) + " available";
+  if (workers * of_worker + of_servers > available) {
+    result->problems.push_back(
+        ResourceExhausted("memory: too little: " + numbers + "; start fewer workers (--workers)"));
+  } else {
+    result->passed.push_back("memory: " + numbers);
   }
 }
 

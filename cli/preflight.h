@@ -1,33 +1,59 @@
-// What `kumo check` looks at on this machine before a start: ports, the output folder, the disk.
+// What can be known to be wrong on this machine before a job starts: programs, ports, the output
+// folder, the disk, the memory, how many processes there are. `kumo launch` tries all that is
+// quick; `kumo check` tries the same, in the same words, and what only a worker knows.
 //
-// Functions without state. Each appends to `problems` one line per thing that is wrong, which names
-// it and says what to do, and to `passed` one line per thing that is right. Nothing is left behind:
-// no port stays bound, no file or folder stays created.
+// Functions without state. Each appends to `problems` one error per thing that is wrong, which
+// names it and says what to do, and to `passed` one line per thing that is right. Nothing is left
+// behind: no port stays bound, no file or folder stays created.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "cli/job_arguments.h"
 #include "common/file.h"
 #include "common/options/experiment.h"
+#include "common/status.h"
 
 namespace kumo {
 
 struct Preflight {
   std::vector<std::string> passed;
-  std::vector<std::string> told;  // neither: what a check said on its way to a problem
-  std::vector<std::string> problems;
+  std::vector<std::string> told;   // neither: what a check said on its way to a problem
+  std::vector<std::string> notes;  // allowed, but most likely not meant
+  std::vector<Status> problems;    // their codes say how a process would end because of them
 };
 
-// Whether the servers' addresses that are this machine's can be listened on. Addresses of other
-// machines are told as such.
-void CheckAddresses(const Experiment& experiment, Preflight* result);
+// What only a worker finds out; 0 where it is not known.
+struct JobSize {
+  int64_t parameters = 0;  // of the network
+  int64_t chunks = 0;
+  int64_t worker_bytes = 0;  // memory that one worker takes
+};
 
-// Whether output.directory can be written, and whether the disk has room for the checkpoints that
-// are kept and the one being written. parameters: of the network; 0 when unknown.
+// All that is quick: everything below but memory and chunks.
+void CheckStart(const JobArguments& args, const PlannedJob& job, const JobSize& size,
+                FileSystem* files, Preflight* result);
+
+// Whether kumo-server and kumo-worker are there.
+void CheckPrograms(const ExperimentArguments& args, Preflight* result);
+
+// Whether the servers' addresses that are this machine's can be listened on, or free ports be
+// picked. Addresses of other machines are told as such.
+void CheckAddresses(const PlannedJob& job, Preflight* result);
+
+// Whether output.directory and its logs can be written, no running job has it, and the disk has
+// room for the checkpoints that are kept and the one being written.
 void CheckOutput(const Experiment& experiment, int64_t parameters, FileSystem* files,
                  Preflight* result);
+
+// Notes processes that would have nothing to do: workers beyond the partitions, servers beyond the
+// chunks.
+void NoteIdleProcesses(const PlannedJob& job, int64_t chunks, Preflight* result);
+
+// Whether all processes fit into `available` bytes.
+void CheckMemory(const PlannedJob& job, const JobSize& size, uint64_t available, Preflight* result);
 
 // Bytes of one checkpoint, at most: weights and start weights, the update rule's slots, and each
 // partition's residual and optimiser slots, all float32.

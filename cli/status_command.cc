@@ -1,6 +1,4 @@
 // kumo status: one question to server 0 of a running job.
-#include <google/protobuf/util/json_util.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -8,6 +6,7 @@
 #include <utility>
 
 #include "cli/command.h"
+#include "cli/job_json.h"
 #include "cli/job_table.h"
 #include "common/clock.h"
 #include "common/process/exit_code.h"
@@ -65,26 +64,10 @@ Result<wire::JobStatus> AskStatus(const std::string& address, int timeout_ms) {
                      "; is it server 0 of a kumo job?");
 }
 
-int Print(const wire::JobStatus& status, bool json, const LastWords& last_words) {
-  if (!json) {
-    std::fputs(JobTable(status).c_str(), stdout);
-    return 0;
-  }
-  google::protobuf::util::JsonPrintOptions options;
-  options.always_print_primitive_fields = true;
-  options.preserve_proto_field_names = true;
-  std::string text;
-  if (!google::protobuf::util::MessageToJsonString(status, &text, options).ok()) {
-    return last_words.Say(DataLoss("the answer cannot be written as JSON"));
-  }
-  std::printf("%s\n", text.c_str());
-  return 0;
-}
-
 }  // namespace
 
 int RunStatus(const CliEnvironment& environment, std::span<const std::string> args) {
-  const LastWords last_words("kumo status", environment.termination_log);
+  const LastWords last_words = environment.LastWordsOf("kumo status");
   std::string address;
   bool json = false;
   int timeout_ms = 3000;
@@ -101,11 +84,14 @@ int RunStatus(const CliEnvironment& environment, std::span<const std::string> ar
   const Status usage = line.Parse(args);
   if (!usage.ok()) return last_words.Say(ExitCode::kUsage, usage.message());
   if (line.help_asked()) {
-    std::fputs(line.Help().c_str(), stdout);
+    Print(environment, line.Help());
     return 0;
   }
   const Result<wire::JobStatus> status = AskStatus(address, timeout_ms);
-  if (status.ok()) return Print(*status, json, last_words);
+  if (status.ok()) {
+    std::printf("%s", (json ? JobJson(*status) + "\n" : JobTable(*status)).c_str());
+    return 0;
+  }
   // A malformed address is the command line's fault.
   if (status.status().code() == StatusCode::kInvalidArgument) {
     return last_words.Say(ExitCode::kUsage, status.status().message());

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <csignal>
+#include <string_view>
+#include <utility>
 
 #include <glog/logging.h>
 
@@ -27,6 +29,13 @@ bool IsUnavailable(const ProcessEnd& end) {
 
 int CodeOf(const ProcessEnd& end) {
   return end.signal != 0 ? static_cast<int>(ExitCode::kCrashed) : end.code;
+}
+
+Outcome FailureOf(const ProcessEnd& end, std::string words) {
+  Outcome outcome;
+  outcome.code = CodeOf(end);
+  outcome.words = std::move(words);
+  return outcome;
 }
 
 std::string Join(const std::vector<std::string>& names) {
@@ -91,7 +100,7 @@ Supervisor::Actions Supervisor::OnEnd(const ProcessId& id, const ProcessEnd& end
     case Phase::kStopping:
       if (id == kServer0) stop_words_ = end.last_words;
       if (!end.ok() && !IsUnavailable(end) && !WasAskedToStop(end) && !cause_) {
-        cause_ = Outcome{CodeOf(end), Describe(id, end) + " (while stopping)", {}};
+        cause_ = FailureOf(end, Describe(id, end) + " (while stopping)");
       }
       break;
     case Phase::kLeaving:
@@ -100,7 +109,7 @@ Supervisor::Actions Supervisor::OnEnd(const ProcessId& id, const ProcessEnd& end
       if (IsUnavailable(end) || WasAskedToStop(end)) {
         warnings_.push_back(Describe(id, end) + " (after the job was done)");
       } else if (!cause_) {
-        cause_ = Outcome{CodeOf(end), Describe(id, end) + " (after the job was done)", {}};
+        cause_ = FailureOf(end, Describe(id, end) + " (after the job was done)");
       }
       break;
     case Phase::kFailing:
@@ -137,7 +146,7 @@ void Supervisor::OnFailure(const ProcessId& id, const ProcessEnd& end, TimeUs no
 
 void Supervisor::Fail(const ProcessId& id, const ProcessEnd& end, const std::string& remark,
                       TimeUs now, Actions* actions) {
-  cause_ = Outcome{CodeOf(end), Describe(id, end) + remark, {}};
+  cause_ = FailureOf(end, Describe(id, end) + remark);
   phase_ = Phase::kFailing;
   deadline_ = now + settings_.failure_grace_us;
   CancelRestarts();
@@ -207,10 +216,9 @@ Outcome Supervisor::outcome() const {
     outcome = *cause_;
   } else if (stop_signal_ != 0 && !done) {
     outcome.code = static_cast<int>(ExitCode::kUnavailable);
-    outcome.words = std::string("stopped by ") + SignalName(stop_signal_);
-    if (!killed_.empty()) outcome.words += " (killed: " + Join(killed_) + ")";
-    outcome.words += stop_words_.empty() ? ": the same command goes on from the last checkpoint"
-                                         : ": " + stop_words_;
+    outcome.stopped = true;
+    outcome.explained = !stop_words_.empty();
+    outcome.words = StopWords();
   } else if (!killed_.empty()) {
     outcome.code = static_cast<int>(ExitCode::kCrashed);
     outcome.words = "the job is done, but " + Join(killed_) + " did not end within " +
@@ -219,6 +227,15 @@ Outcome Supervisor::outcome() const {
   }
   outcome.warnings = warnings_;
   return outcome;
+}
+
+// Server 0's own words, "stopped after round 12, ...", go on behind the signal's name.
+std::string Supervisor::StopWords() const {
+  constexpr std::string_view kStopped = "stopped ";
+  std::string words = std::string("stopped by ") + SignalName(stop_signal_);
+  if (!killed_.empty()) words += " (killed: " + Join(killed_) + ")";
+  if (stop_words_.starts_with(kStopped)) return words + " " + stop_words_.substr(kStopped.size());
+  return stop_words_.empty() ? words : words + ": " + stop_words_;
 }
 
 void Supervisor::CancelRestarts() {

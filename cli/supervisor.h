@@ -48,9 +48,9 @@ struct SupervisorSettings {
   TimeUs longest_pause_us = 10 * kSecond;
   TimeUs grace_us = 25 * kSecond;  // from the request to stop to SIGKILL
   TimeUs leave_us = 10 * kSecond;  // from the end of server 0 to SIGTERM for who is still there
-  // Requests to stop that come so soon after the first are the same one: `timeout` and terminals
-  // signal a process and its group.
-  TimeUs same_request_us = 500 * kMillisecond;
+  // Requests to stop that come so soon after the first are the same one: `timeout` signals a
+  // process and its group, one right after the other. A person takes longer to press keys twice.
+  TimeUs same_request_us = 100 * kMillisecond;
   TimeUs failure_grace_us = 5 * kSecond;  // from SIGTERM to SIGKILL after a failure
 };
 
@@ -64,6 +64,8 @@ struct SupervisorAction {
 
 struct Outcome {
   int code = 0;
+  bool stopped = false;               // by a person or the machine
+  bool explained = false;             // stopped: the words say what was saved
   std::string words;                  // "" when all went well
   std::vector<std::string> warnings;  // what went wrong and was made good
 };
@@ -74,21 +76,25 @@ class Supervisor {
 
   explicit Supervisor(const SupervisorSettings& settings);
 
-  // Once, at first.
+  // Starts the processes; to be called once, at first.
   Actions Begin();
   // A process that was started has ended.
   Actions OnEnd(const ProcessId& process, const ProcessEnd& end, TimeUs now);
   // A person or the machine wants the job to stop.
   Actions OnStopRequest(int signal, TimeUs now);
-  // To be called at NextDeadline(), or whenever.
+  // Time has passed; to be called at NextDeadline(), or whenever.
   Actions OnTime(TimeUs now);
 
   // When OnTime has something to do next.
   std::optional<TimeUs> NextDeadline() const;
+  // The job is neither done nor to be stopped nor has it failed.
+  bool running() const { return phase_ == Phase::kRunning; }
   // No process is running and none will be started.
   bool over() const;
   // Requires over().
   Outcome outcome() const;
+  // What went wrong so far and was made good.
+  const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
   enum class Phase { kRunning, kStopping, kFailing, kLeaving, kKilling };
@@ -103,6 +109,7 @@ class Supervisor {
   void OnFailure(const ProcessId& id, const ProcessEnd& end, TimeUs now, Actions* actions);
   void Fail(const ProcessId& id, const ProcessEnd& end, const std::string& remark, TimeUs now,
             Actions* actions);
+  std::string StopWords() const;
   void CancelRestarts();
   void SignalAll(int signal, Actions* actions);
   void KillAll(Actions* actions);

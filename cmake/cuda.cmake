@@ -1,10 +1,15 @@
 # KUMO_CUDA: AUTO builds the CUDA backend where nvcc, cuDNN and cuBLAS are found, ON wants them, OFF
 # leaves them out. Sets KUMO_CUDA_FOUND.
 #
+# KUMO_CUDA_ARCHITECTURES: AUTO compiles for the GPU of this machine, and where there is none for
+# compute capability 7.5 with the PTX from which drivers make code for later ones; ALL for each that
+# is still sold, as packages need it; or a list as CMAKE_CUDA_ARCHITECTURES takes it.
+#
 # KUMO_CUDA_HEADERS_FOUND, whatever KUMO_CUDA is: the headers are there (KUMO_CUDA_INCLUDE,
 # KUMO_CUDNN_INCLUDE), so that the backend can be built for the tests' simulated GPU.
 set(KUMO_CUDA AUTO CACHE STRING "The CUDA backend: AUTO, ON or OFF")
 set_property(CACHE KUMO_CUDA PROPERTY STRINGS AUTO ON OFF)
+set(KUMO_CUDA_ARCHITECTURES AUTO CACHE STRING "GPUs to compile for: AUTO, ALL or a list")
 set(KUMO_CUDA_FOUND FALSE)
 set(KUMO_CUDA_HEADERS_FOUND FALSE)
 find_path(KUMO_CUDA_INCLUDE cublasLt.h HINTS $ENV{CUDA_PATH}/include PATHS /usr/local/cuda/include)
@@ -27,9 +32,14 @@ elseif(KUMO_CUDA STREQUAL "ON")
                       "(${CUDAToolkit_VERSION}) or cuDNN (${KUMO_CUDNN_LIBRARY}) is missing")
 endif()
 if(KUMO_CUDA_FOUND)
-  # Each architecture that is still sold, and the last one's PTX for what comes.
-  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+  if(KUMO_CUDA_ARCHITECTURES STREQUAL "ALL")
     set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 86-real 89-real 90)
+  elseif(NOT KUMO_CUDA_ARCHITECTURES STREQUAL "AUTO")
+    set(CMAKE_CUDA_ARCHITECTURES ${KUMO_CUDA_ARCHITECTURES})
+  elseif(EXISTS /dev/nvidia0)
+    set(CMAKE_CUDA_ARCHITECTURES native)
+  else()
+    set(CMAKE_CUDA_ARCHITECTURES 75)
   endif()
   enable_language(CUDA)
   # CMake 3.25 does not know that nvcc 13 speaks C++20.

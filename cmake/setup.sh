@@ -2,9 +2,9 @@
 
 KUMO_PACKAGES=(
   g++ cmake ninja-build ccache pkg-config git ca-certificates
-  libzmq3-dev libprotobuf-dev protobuf-compiler libboost-program-options-dev
+  libzmq3-dev libprotobuf-dev protobuf-compiler
   libgoogle-glog-dev libgtest-dev libgmock-dev libdnnl-dev zlib1g-dev libisal-dev
-  libboost-context-dev
+  libboost-context-dev mold
 )
 
 # kumo_install_packages [MORE ...]: installs what is missing, and says what it does.
@@ -29,18 +29,27 @@ kumo_install_packages() {
     apt-get install -qy --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-# kumo_build PRESET [TARGET ...]: configures and builds into build/PRESET.
+# kumo_configure PRESET [-DOPTION=VALUE ...]: into build/PRESET.
+kumo_configure() {
+  local preset=$1 log
+  shift
+  log=$(mktemp)
+  cmake --preset "$preset" -DCMAKE_CXX_COMPILER_LAUNCHER=ccache \
+    -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache "$@" >"$log" 2>&1 || {
+    cat "$log" >&2
+    rm -f "$log"
+    exit 1
+  }
+  rm -f "$log"
+}
+
+# kumo_build PRESET [TARGET ...]: builds in build/PRESET.
 kumo_build() {
   local preset=$1
   shift
   # Compiler and linker of two cores take about 1 GiB each at most.
-  export CCACHE_NOHASHDIR=1 CCACHE_BASEDIR="$PWD"
-  cmake --preset "$preset" -DCMAKE_CXX_COMPILER_LAUNCHER=ccache \
-    -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache >"/tmp/kumo-cmake.$$" 2>&1 || {
-    cat "/tmp/kumo-cmake.$$" >&2
-    rm -f "/tmp/kumo-cmake.$$"
-    exit 1
-  }
-  rm -f "/tmp/kumo-cmake.$$"
   cmake --build --preset "$preset" ${1:+--target "$@"}
 }
+
+# So that build folders in other places share what ccache keeps, precompiled headers included.
+export CCACHE_NOHASHDIR=1 CCACHE_BASEDIR="$PWD" CCACHE_SLOPPINESS=pch_defines,time_macros

@@ -17,7 +17,7 @@ void* AllocateAligned(size_t bytes) {
   CHECK_GE(rounded, bytes) << "allocation of " << bytes << " bytes overflows";
   void* memory = std::aligned_alloc(alignment, rounded);
   CHECK(memory != nullptr) << "out of memory: " << bytes << " bytes";
-  // Only advice: where it is refused the pages are small and nothing else changes.
+  // This is advice alone: where it is refused the pages are small and nothing else changes.
   if (alignment == kHugePage) (void)madvise(memory, rounded, MADV_HUGEPAGE);
   std::memset(memory, 0, rounded);
   return memory;

@@ -166,7 +166,8 @@ Result<std::unique_ptr<WritableFile>> PosixFileSystem::OpenForAppending(const st
 }
 
 Result<std::unique_ptr<ReadableFile>> PosixFileSystem::OpenForReading(const std::string& path) {
-  // Not blocking, so that a pipe nobody writes to cannot hold us before we see that it is one.
+  // The file is opened without blocking, so that a pipe nobody writes to cannot hold us before we
+  // see that it is one.
   FileDescriptor fd = OpenFile(path, O_RDONLY | O_NONBLOCK);
   struct stat info;
   if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0) return ErrnoStatus("open", path);

@@ -36,7 +36,7 @@ class WritableFile {
 class ReadableFile {
  public:
   virtual ~ReadableFile() = default;
-  // In bytes, when it was opened.
+  // The file's length in bytes when it was opened.
   virtual uint64_t size() const = 0;
   // Fills all of `out` from `offset` on, or fails: DataLoss when the file ends before.
   virtual Status Read(uint64_t offset, std::span<std::byte> out) = 0;
@@ -112,7 +112,7 @@ class AtomicFile {
   AtomicFile& operator=(const AtomicFile&) = delete;
 
   Status Append(std::span<const std::byte> bytes) { return file_->Append(bytes); }
-  // At most once.
+  // To be called once at most.
   Status Commit();
 
  private:

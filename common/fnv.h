@@ -1,5 +1,5 @@
-// FNV-1a, 64 bits (Fowler, Noll, Vo): short fingerprints of settings and names. Not for bytes that
-// somebody may have chosen to collide.
+// FNV-1a, 64 bits (Fowler, Noll, Vo): short fingerprints of settings and names. It does not tell
+// bytes apart that somebody has chosen to collide.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ class Fnv1a {
   void Add(std::string_view bytes) {
     for (char c : bytes) AddByte(static_cast<unsigned char>(c));
   }
-  // As 8 little-endian bytes.
+  // Adds the number as 8 little-endian bytes.
   void Add(uint64_t number) {
     for (int i = 0; i < 8; ++i) AddByte(static_cast<unsigned char>(number >> (8 * i)));
   }

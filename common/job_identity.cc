@@ -84,7 +84,7 @@ bool CarriesResidual(const Experiment& experiment) {
   return experiment.sync.push_codec != "fp32" && experiment.sync.error_feedback;
 }
 
-int StateSlots(const Experiment& experiment, const JobSpec& spec) {
+int CarriedArrays(const Experiment& experiment, const JobSpec& spec) {
   return (CarriesResidual(experiment) ? 1 : 0) + spec.optimiser_slots;
 }
 

@@ -43,10 +43,10 @@ Result<JobSpec> ParseSpec(const wire::JobSpec& spec);
 wire::JobSpec SpecToWire(const JobSpec& spec);
 
 // Arrays that a partition carries from round to round for each trained chunk: the codec's residual
-// (slot 0, where pushes are lossy and error feedback is on), then the local optimiser's slots where
-// they are not reset at each block.
+// (array 0, where pushes are lossy and error feedback is on), then the local optimiser's slots
+// where they are not reset at each block.
 bool CarriesResidual(const Experiment& experiment);
-int StateSlots(const Experiment& experiment, const JobSpec& spec);
+int CarriedArrays(const Experiment& experiment, const JobSpec& spec);
 // The plan that every process works out for itself.
 Result<JobPlan> PlanFor(const Experiment& experiment, const JobSpec& spec);
 

@@ -105,6 +105,16 @@ RoundPlan JobPlan::Round(int64_t round) const {
   return plan;
 }
 
+int64_t JobPlan::SamplesAt(int64_t version) const {
+  return version == rounds_ ? samples() : Round(version).first_sample;
+}
+
+bool JobPlan::EndsPart(const RoundPlan& round, int parts) const {
+  // Both below 2^40 * 10^6.
+  const auto part = [&](int64_t position) { return position * parts / settings_.train_samples; };
+  return part(round.samples.end) > part(round.samples.begin);
+}
+
 Range JobPlan::PartitionSamples(const RoundPlan& round, int partition) const {
   return EvenSlice(round.samples, partition, settings_.partitions);
 }

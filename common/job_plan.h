@@ -53,10 +53,17 @@ class JobPlan {
   const PlanSettings& settings() const { return settings_; }
   // Rounds of the whole job; the final weights are version rounds().
   int64_t rounds() const { return rounds_; }
+  // Samples of the whole job, all epochs together.
+  int64_t samples() const { return settings_.train_samples * settings_.epochs; }
+  // So many of them the weights of a version were trained on. Requires 0 <= version <= rounds().
+  int64_t SamplesAt(int64_t version) const;
   // Requires 0 <= round < rounds().
   RoundPlan Round(int64_t round) const;
   // Partition p's slice of a round: positions in the epoch's permutation; may be empty.
   Range PartitionSamples(const RoundPlan& round, int partition) const;
+  // Where an epoch is cut into `parts` equal parts: whether a part ends in this round, its last
+  // sample included. The epoch's last round always ends one.
+  bool EndsPart(const RoundPlan& round, int parts) const;
   // Partition p's slice of `samples` validation samples.
   Range EvaluationSamples(int64_t samples, int partition) const;
   // The epoch (counted from 0) that ended with weights version `version` and is to be evaluated, or

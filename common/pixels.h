@@ -17,7 +17,7 @@
 namespace kumo {
 
 // What is done to every image of a job.
-struct PixelRule {
+struct PixelFormula {
   float scale = 1.0f;
   uint8_t pad_value = 0;
   std::vector<float> mean{};  // of an image, channels x height x width; empty: none is subtracted

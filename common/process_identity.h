@@ -10,8 +10,8 @@ struct ProcessIdentity {
   std::string host;
   int64_t pid = 0;
   uint64_t incarnation = 0;  // random
-  // When it was started, by a clock that nobody sets. Two such times can be compared where their
-  // boots are the same.
+  // When the process was started, by a clock that nobody sets. Two such times can be compared where
+  // their boots are the same.
   std::string boot;        // what the kernel calls this run of the machine; "": it does not say
   int64_t started_ms = 0;  // since then
 };

@@ -17,15 +17,15 @@ BatchStream::BatchStream(const Dataset* dataset, const BatchStreamOptions& optio
   CHECK_GE(options.prefetch, 0);
   // A minibatch never holds more samples than there are.
   const int64_t samples = std::min<int64_t>(options.minibatch, dataset_.size());
-  slots_.resize(options.prefetch + 1);
-  for (Slot& slot : slots_) {
-    slot.indices.resize(samples);
-    if (options.augmentation.any()) slot.windows.resize(samples);
+  ring_.resize(options.prefetch + 1);
+  for (Entry& entry : ring_) {
+    entry.indices.resize(samples);
+    if (options.augmentation.any()) entry.windows.resize(samples);
     if (options.content == BatchContent::kNone) continue;
-    slot.labels.resize(samples);
+    entry.labels.resize(samples);
     const int64_t pixels = samples * dataset_.shape().size();
-    if (options.content == BatchContent::kPixels) slot.pixels = Buffer<uint8_t>(pixels);
-    if (options.content == BatchContent::kInputs) slot.inputs = Buffer<float>(pixels);
+    if (options.content == BatchContent::kPixels) entry.pixels = Buffer<uint8_t>(pixels);
+    if (options.content == BatchContent::kInputs) entry.inputs = Buffer<float>(pixels);
   }
   if (options.content == BatchContent::kInputs && !raw_) {
     read_ = Buffer<uint8_t>(samples * dataset_.shape().size());
@@ -65,26 +65,26 @@ Result<Minibatch> BatchStream::Next() {
     --open_ranges_;
     return Minibatch{};
   }
-  Slot& slot = WaitForSlot();
-  if (!slot.status.ok()) {
-    failure_ = std::move(slot.status);
+  Entry& entry = WaitForEntry();
+  if (!entry.status.ok()) {
+    failure_ = std::move(entry.status);
     return failure_;
   }
-  const int64_t size = slot.positions.size();
+  const int64_t size = entry.positions.size();
   if (size == 0) {  // an empty range
     --open_ranges_;
     return Minibatch{};
   }
-  at_end_ = slot.ends_range;
+  at_end_ = entry.ends_range;
   Minibatch minibatch{.size = size,
-                      .epoch = slot.epoch,
-                      .positions = slot.positions,
-                      .indices = std::span(slot.indices).first(size)};
+                      .epoch = entry.epoch,
+                      .positions = entry.positions,
+                      .indices = std::span(entry.indices).first(size)};
   const int64_t pixels = size * dataset_.shape().size();
-  if (!slot.windows.empty()) minibatch.windows = std::span(slot.windows).first(size);
-  if (!slot.inputs.empty()) minibatch.inputs = slot.inputs.span().first(pixels);
-  if (!slot.pixels.empty()) minibatch.pixels = slot.pixels.span().first(pixels);
-  if (!slot.labels.empty()) minibatch.labels = std::span(slot.labels).first(size);
+  if (!entry.windows.empty()) minibatch.windows = std::span(entry.windows).first(size);
+  if (!entry.inputs.empty()) minibatch.inputs = entry.inputs.span().first(pixels);
+  if (!entry.pixels.empty()) minibatch.pixels = entry.pixels.span().first(pixels);
+  if (!entry.labels.empty()) minibatch.labels = std::span(entry.labels).first(size);
   return minibatch;
 }
 
@@ -102,80 +102,81 @@ void BatchStream::Cancel() {
   failure_ = OkStatus();
 }
 
-BatchStream::Slot& BatchStream::WaitForSlot() {
+BatchStream::Entry& BatchStream::WaitForEntry() {
   if (options_.prefetch == 0) {
     {
       MutexLock lock(mutex_);
-      TakeWork(slots_[0]);
+      TakeWork(ring_[0]);
     }
-    Fill(slots_[0]);
-    return slots_[0];
+    Fill(ring_[0]);
+    return ring_[0];
   }
   MutexLock lock(mutex_);
   while (taken_ == made_) batch_changed_.Wait(mutex_);
-  Slot& slot = slots_[taken_++ % slots_.size()];
+  Entry& entry = ring_[taken_++ % ring_.size()];
   // Woken for several minibatches at a time: each time may cost the consumer its core.
   if (made_ - taken_ <= options_.prefetch / 2) work_changed_.NotifyOne();
-  return slot;
+  return entry;
 }
 
-void BatchStream::TakeWork(Slot& slot) {
+void BatchStream::TakeWork(Entry& entry) {
   Work& work = work_.front();
   const int64_t end = std::min(work.positions.begin + options_.minibatch, work.positions.end);
-  slot.epoch = work.epoch;
-  slot.positions = {work.positions.begin, end};
-  slot.ends_range = end == work.positions.end;
+  entry.epoch = work.epoch;
+  entry.positions = {work.positions.begin, end};
+  entry.ends_range = end == work.positions.end;
   work.positions.begin = end;
-  if (slot.ends_range) work_.pop_front();
+  if (entry.ends_range) work_.pop_front();
 }
 
-void BatchStream::Fill(Slot& slot) {
-  const int64_t size = slot.positions.size();
+void BatchStream::Fill(Entry& entry) {
+  const int64_t size = entry.positions.size();
   if (options_.order == BatchOrder::kShuffled &&
-      (!permutation_ || permutation_epoch_ != slot.epoch)) {
-    permutation_.emplace(dataset_.size(), options_.seed, slot.epoch);
-    permutation_epoch_ = slot.epoch;
+      (!permutation_ || permutation_epoch_ != entry.epoch)) {
+    permutation_.emplace(dataset_.size(), options_.seed, entry.epoch);
+    permutation_epoch_ = entry.epoch;
   }
   for (int64_t k = 0; k < size; ++k) {
-    const int64_t position = slot.positions.begin + k;
-    slot.indices[k] =
+    const int64_t position = entry.positions.begin + k;
+    entry.indices[k] =
         options_.order == BatchOrder::kShuffled ? permutation_->At(position) : position;
   }
-  for (int64_t k = 0; k < size && !slot.windows.empty(); ++k) {
-    slot.windows[k] = DrawWindow(options_.augmentation, options_.seed, slot.epoch, slot.indices[k]);
+  for (int64_t k = 0; k < size && !entry.windows.empty(); ++k) {
+    entry.windows[k] =
+        DrawWindow(options_.augmentation, options_.seed, entry.epoch, entry.indices[k]);
   }
   if (options_.content == BatchContent::kPixels) {
-    slot.status = ReadPixels(slot.pixels.span(), slot);
+    entry.status = ReadPixels(entry.pixels.span(), entry);
   } else if (options_.content == BatchContent::kInputs) {
-    slot.status = MakeInputs(slot);
+    entry.status = MakeInputs(entry);
   }
 }
 
-Status BatchStream::ReadPixels(std::span<uint8_t> pixels, Slot& slot) const {
-  const int64_t size = slot.positions.size();
-  return dataset_.Read(std::span(slot.indices).first(size),
+Status BatchStream::ReadPixels(std::span<uint8_t> pixels, Entry& entry) const {
+  const int64_t size = entry.positions.size();
+  return dataset_.Read(std::span(entry.indices).first(size),
                        pixels.first(size * dataset_.shape().size()),
-                       std::span(slot.labels).first(size));
+                       std::span(entry.labels).first(size));
 }
 
-Status BatchStream::MakeInputs(Slot& slot) {
+Status BatchStream::MakeInputs(Entry& entry) {
   const int64_t sample_size = dataset_.shape().size();
-  if (!raw_) KUMO_RETURN_IF_ERROR(ReadPixels(read_.span(), slot));
-  for (int64_t k = 0; k < slot.positions.size(); ++k) {
-    const int64_t index = slot.indices[k];
+  if (!raw_) KUMO_RETURN_IF_ERROR(ReadPixels(read_.span(), entry));
+  for (int64_t k = 0; k < entry.positions.size(); ++k) {
+    const int64_t index = entry.indices[k];
     const std::span<const uint8_t> image =
         raw_ ? raw_->pixels.subspan(index * sample_size, sample_size)
              : std::as_const(read_).span().subspan(k * sample_size, sample_size);
-    if (raw_) slot.labels[k] = raw_->labels[index];
-    transform_.Apply(image, slot.windows.empty() ? nullptr : &slot.windows[k],
-                     slot.inputs.span().subspan(k * sample_size, sample_size));
+    if (raw_) entry.labels[k] = raw_->labels[index];
+    transform_.Apply(image, entry.windows.empty() ? nullptr : &entry.windows[k],
+                     entry.inputs.span().subspan(k * sample_size, sample_size));
   }
   return OkStatus();
 }
 
 void BatchStream::PrefetchLoop() {
   while (true) {
-    Slot* slot = nullptr;
+    Entry* entry = nullptr;
     int64_t cancels = 0;
     {
       MutexLock lock(mutex_);
@@ -183,11 +184,11 @@ void BatchStream::PrefetchLoop() {
         work_changed_.Wait(mutex_);
       }
       if (stop_) return;
-      slot = &slots_[made_ % slots_.size()];
-      TakeWork(*slot);
+      entry = &ring_[made_ % ring_.size()];
+      TakeWork(*entry);
       cancels = cancels_;
     }
-    Fill(*slot);
+    Fill(*entry);
     MutexLock lock(mutex_);
     if (cancels == cancels_) {
       ++made_;

@@ -58,7 +58,7 @@ struct BatchStreamOptions {
   int prefetch = 4;   // minibatches ready ahead; 0: no thread, Next() reads them itself
   BatchContent content = BatchContent::kInputs;
   Augmentation augmentation{};
-  PixelRule pixels{};  // how inputs are made
+  PixelFormula pixels{};  // how inputs are made
 };
 
 // Valid until the next call of Next() or Cancel().
@@ -95,7 +95,7 @@ class BatchStream {
   // until Cancel().
   Result<Minibatch> Next();
 
-  // Forgets every started range, prepared minibatch and error: the next Start() is the only range.
+  // Forgets every started range, entry minibatch and error: the next Start() is the only range.
   void Cancel();
 
   const Dataset& dataset() const { return dataset_; }
@@ -106,8 +106,9 @@ class BatchStream {
     int64_t epoch = 0;
     Range positions;
   };
-  // One minibatch's buffer. The thread that fills it and the consumer never have it at once.
-  struct Slot {
+  // An entry of the ring: one minibatch's arrays. The thread that fills it and the consumer never
+  // have it at once.
+  struct Entry {
     std::vector<int64_t> indices;
     std::vector<Window> windows;
     Buffer<float> inputs;
@@ -119,20 +120,20 @@ class BatchStream {
     bool ends_range = false;
   };
 
-  // Takes the next minibatch off the queued ranges and describes it in `slot`.
-  void TakeWork(Slot& slot) KUMO_REQUIRES(mutex_);
-  void Fill(Slot& slot);
-  // The samples of slot.indices.
-  Status ReadPixels(std::span<uint8_t> pixels, Slot& slot) const;
-  Status MakeInputs(Slot& slot);
+  // Takes the next minibatch off the queued ranges and describes it in `entry`.
+  void TakeWork(Entry& entry) KUMO_REQUIRES(mutex_);
+  void Fill(Entry& entry);
+  // The samples of entry.indices.
+  Status ReadPixels(std::span<uint8_t> pixels, Entry& entry) const;
+  Status MakeInputs(Entry& entry);
   void PrefetchLoop() KUMO_EXCLUDES(mutex_);
-  // The slot of the next minibatch, filled.
-  Slot& WaitForSlot() KUMO_EXCLUDES(mutex_);
+  // The next minibatch's entry, filled.
+  Entry& WaitForEntry() KUMO_EXCLUDES(mutex_);
 
   const Dataset& dataset_;
   const BatchStreamOptions options_;
-  std::vector<Slot> slots_;  // a ring: `prefetch` ready ones and the consumer's
-  // Used by whoever fills slots.
+  std::vector<Entry> ring_;  // `prefetch` ready ones and the consumer's
+  // Used by whoever fills entries.
   std::optional<EpochPermutation> permutation_;
   int64_t permutation_epoch_ = 0;
   const std::optional<RawSamples> raw_;
@@ -147,8 +148,8 @@ class BatchStream {
   CondVar work_changed_;   // for the thread: there is work and room for it, or stop
   CondVar batch_changed_;  // for the consumer: a batch is ready
   std::deque<Work> work_ KUMO_GUARDED_BY(mutex_);
-  // Minibatches ever made and taken; slot i % slots_.size() holds minibatch i. As at most
-  // `prefetch` are made and not taken, the slot being filled is never the one taken last.
+  // Minibatches ever made and taken; ring_[i % ring_.size()] holds minibatch i. As at most
+  // `prefetch` are made and not taken, the entry being filled is never the one taken last.
   int64_t made_ KUMO_GUARDED_BY(mutex_) = 0;
   int64_t taken_ KUMO_GUARDED_BY(mutex_) = 0;
   int64_t cancels_ KUMO_GUARDED_BY(mutex_) = 0;

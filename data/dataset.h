@@ -43,7 +43,7 @@ class Dataset {
   virtual SampleShape shape() const = 0;
   // Labels lie in [0, classes()).
   virtual int classes() const = 0;
-  // For messages: where the samples come from.
+  // Messages name the set by this: where its samples come from.
   virtual const std::string& name() const = 0;
 
   // Reads the samples `indices` in that order: pixels[k * shape().size() + j] is pixel j of sample
@@ -52,8 +52,8 @@ class Dataset {
   // DataLoss or Unavailable when what holds the samples fails.
   virtual Status Read(std::span<const int64_t> indices, std::span<uint8_t> pixels,
                       std::span<int32_t> labels) const = 0;
-  // Where all of it is in memory, for who needs no copy and for a device that keeps one; borrowed
-  // for the set's life.
+  // All samples, where the set has them in memory: for who needs no copy, and for a device that
+  // keeps one. Borrowed for the set's life.
   virtual std::optional<RawSamples> raw() const { return std::nullopt; }
 };
 

@@ -11,7 +11,7 @@
 namespace kumo {
 namespace {
 
-// Of drawn digits level 6 makes 3 % less and takes half as long again.
+// Level 6 would make 3 % less of drawn digits, and take half as long again.
 constexpr int kLevel = 3;
 
 }  // namespace

@@ -10,9 +10,9 @@
 
 namespace kumo {
 
-// Of each pixel, channels x height x width, over all samples: sums of bytes, which are exact, so
-// that every machine finds the same bits; divided in float64, rounded to float32. The errors of
-// Dataset::Read.
+// The mean of each pixel, channels x height x width, over all samples: sums of bytes, which are
+// exact, so that every machine finds the same bits; divided in float64, rounded to float32. The
+// errors of Dataset::Read.
 Result<std::vector<float>> MeanImage(const Dataset& dataset);
 
 }  // namespace kumo

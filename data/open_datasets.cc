@@ -13,37 +13,56 @@
 namespace kumo {
 namespace {
 
-constexpr char kHowToGet[] =
-    "data/fetch.sh mnist DIR brings MNIST, `kumo-data digits --out DIR` draws a set without a "
-    "network; then --set data.directory=DIR or KUMO_DATA=DIR names it";
+constexpr char kHowToGetMnist[] =
+    "; data/fetch.sh mnist DIR brings MNIST, `kumo-data digits --out DIR` draws a set like it "
+    "without a network; then --set data.directory=DIR or KUMO_DATA=DIR names it";
+
+// A setting that names a file.
+struct FileSetting {
+  std::string key;
+  std::string value;
+  // Only whoever asks for MNIST wants to hear how it is had.
+  std::string Advice() const { return value.starts_with("mnist/") ? kHowToGetMnist : ""; }
+};
+
+// The files of one set of samples.
+struct SetFiles {
+  FileSetting images;
+  FileSetting labels;
+};
 
 std::string ShapeText(const SampleShape& shape) {
   return std::to_string(shape.channels) + " x " + std::to_string(shape.height) + " x " +
          std::to_string(shape.width);
 }
 
-Result<std::string> PathOf(const Experiment::Data& data, const std::string& file) {
-  if (file.starts_with('/')) return file;
-  if (data.directory.empty()) {
-    return FailedPrecondition("data.directory is not set, so " + file +
-                              " is nowhere: " + kHowToGet);
+// Where the file is. An error names the setting and where the file was looked for.
+Result<std::string> Find(const std::string& directory, const FileSetting& file) {
+  const bool absolute = file.value.starts_with('/');
+  const std::string named = file.key + " = " + file.value;
+  if (!absolute && directory.empty()) {
+    const std::string advice = file.Advice();
+    return FailedPrecondition(
+        named + ": data.directory is not set, so that this relative name is nowhere" +
+        (advice.empty() ? "; name its folder with --set data.directory=DIR or KUMO_DATA=DIR"
+                        : advice));
   }
-  return JoinPath(data.directory, file);
+  const std::string path = absolute ? file.value : JoinPath(directory, file.value);
+  if (PosixFileSystem().Exists(path)) return path;
+  if (absolute) return NotFound(named + ": there is no such file");
+  return NotFound(named + ": there is no " + path + " (data.directory = " + directory + ")" +
+                  file.Advice());
 }
 
-Result<std::unique_ptr<Dataset>> OpenOne(const Experiment::Data& data, const std::string& images,
-                                         const std::string& labels, int64_t limit) {
+Result<std::unique_ptr<Dataset>> OpenOne(const Experiment::Data& data, const SetFiles& files,
+                                         int64_t limit) {
   KUMO_ASSIGN_OR_RETURN(const Reader* reader, FindReader(data.reader));
   ReaderRequest request;
-  KUMO_ASSIGN_OR_RETURN(request.images, PathOf(data, images));
-  KUMO_ASSIGN_OR_RETURN(request.labels, PathOf(data, labels));
+  KUMO_ASSIGN_OR_RETURN(request.images, Find(data.directory, files.images));
+  KUMO_ASSIGN_OR_RETURN(request.labels, Find(data.directory, files.labels));
   request.classes = data.classes;
   request.limit = limit;
-  auto dataset = reader->open(request);
-  if (!dataset.ok() && dataset.status().code() == StatusCode::kNotFound) {
-    return NotFound(dataset.status().message() + "; " + kHowToGet);
-  }
-  return dataset;
+  return reader->open(request);
 }
 
 // A window that begins in the padding holds some of the image all the same.
@@ -61,10 +80,12 @@ Status CheckCrops(const Experiment::Data& data, const Dataset& dataset) {
 
 Result<Datasets> OpenDatasets(const Experiment::Data& data) {
   Datasets sets;
-  KUMO_ASSIGN_OR_RETURN(sets.train,
-                        OpenOne(data, data.train_images, data.train_labels, data.train_limit));
-  KUMO_ASSIGN_OR_RETURN(sets.validation, OpenOne(data, data.validation_images,
-                                                 data.validation_labels, data.validation_limit));
+  const SetFiles train = {{"data.train_images", data.train_images},
+                          {"data.train_labels", data.train_labels}};
+  const SetFiles validation = {{"data.validation_images", data.validation_images},
+                               {"data.validation_labels", data.validation_labels}};
+  KUMO_ASSIGN_OR_RETURN(sets.train, OpenOne(data, train, data.train_limit));
+  KUMO_ASSIGN_OR_RETURN(sets.validation, OpenOne(data, validation, data.validation_limit));
   if (sets.train->shape() != sets.validation->shape()) {
     return FailedPrecondition(sets.train->name() + " holds images of " +
                               ShapeText(sets.train->shape()) + ", " + sets.validation->name() +

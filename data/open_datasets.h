@@ -1,4 +1,4 @@
-// From the [data] section of an experiment to the two datasets of a job.
+// Opens the two datasets of a job, as the [data] section of its experiment says.
 #pragma once
 
 #include "common/options/experiment.h"
@@ -11,8 +11,9 @@ namespace kumo {
 // the training set's mean image where that is subtracted. Names of files are relative to
 // data.directory unless they begin with '/'. FailedPrecondition where the directory is not set, the
 // reader is unknown, the two sets' image sizes differ or data.crop_pad is too much for them;
-// NotFound where a file is missing, saying how to get it; otherwise what the reader says. None of
-// these goes away by itself, except Unavailable.
+// NotFound where a file is missing, saying which setting names it and where it was looked for, and
+// how MNIST is had where that is asked for; otherwise what the reader says. None of these goes away
+// by itself, except Unavailable.
 Result<Datasets> OpenDatasets(const Experiment::Data& data);
 
 }  // namespace kumo

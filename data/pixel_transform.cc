@@ -9,8 +9,9 @@
 namespace kumo {
 namespace {
 
-// Kept apart and plain so that the compiler turns them into vector instructions (CMakeLists.txt
-// asks for -O3); each operation rounds once, so every instruction set gives the same bits.
+// The two loops are kept apart and plain so that the compiler turns them into vector instructions
+// (CMakeLists.txt asks for -O3); each operation rounds once, so every instruction set gives the
+// same bits.
 void ScalePixels(const uint8_t* __restrict pixels, int64_t count, float scale,
                  float* __restrict out) {
   for (int64_t i = 0; i < count; ++i) out[i] = scale * static_cast<float>(pixels[i]);
@@ -22,9 +23,9 @@ void ScaleDifferences(const uint8_t* __restrict pixels, const float* __restrict 
 
 }  // namespace
 
-PixelTransform::PixelTransform(const SampleShape& shape, PixelRule rule)
-    : shape_(shape), rule_(std::move(rule)) {
-  CHECK(rule_.mean.empty() || std::ssize(rule_.mean) == shape_.size());
+PixelTransform::PixelTransform(const SampleShape& shape, PixelFormula formula)
+    : shape_(shape), formula_(std::move(formula)) {
+  CHECK(formula_.mean.empty() || std::ssize(formula_.mean) == shape_.size());
 }
 
 void PixelTransform::Apply(std::span<const uint8_t> image, const Window* window,
@@ -36,10 +37,10 @@ void PixelTransform::Apply(std::span<const uint8_t> image, const Window* window,
     CutOut(pixels, *window);
     pixels = cut_.data();
   }
-  if (rule_.mean.empty()) {
-    ScalePixels(pixels, shape_.size(), rule_.scale, inputs.data());
+  if (formula_.mean.empty()) {
+    ScalePixels(pixels, shape_.size(), formula_.scale, inputs.data());
   } else {
-    ScaleDifferences(pixels, rule_.mean.data(), shape_.size(), rule_.scale, inputs.data());
+    ScaleDifferences(pixels, formula_.mean.data(), shape_.size(), formula_.scale, inputs.data());
   }
 }
 
@@ -47,7 +48,7 @@ void PixelTransform::Apply(std::span<const uint8_t> image, const Window* window,
 void PixelTransform::CutOut(const uint8_t* image, const Window& window) {
   const int64_t height = shape_.height;
   const int64_t width = shape_.width;
-  cut_.assign(shape_.size(), rule_.pad_value);
+  cut_.assign(shape_.size(), formula_.pad_value);
   const int64_t first_row = std::clamp<int64_t>(-window.top, 0, height);
   const int64_t end_row = std::clamp<int64_t>(height - window.top, first_row, height);
   const int64_t first = std::clamp<int64_t>(-window.left, 0, width);

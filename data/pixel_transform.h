@@ -14,8 +14,8 @@ namespace kumo {
 
 class PixelTransform {
  public:
-  // Of images of `shape`. Requires rule.mean to be empty or of shape.size() numbers.
-  PixelTransform(const SampleShape& shape, PixelRule rule);
+  // A transform of images of `shape`. Requires formula.mean to be empty or of shape.size() numbers.
+  PixelTransform(const SampleShape& shape, PixelFormula formula);
 
   // One image, or the window of it. `window` may be null: all of it. Requires image and inputs of
   // shape.size().
@@ -25,7 +25,7 @@ class PixelTransform {
   void CutOut(const uint8_t* image, const Window& window);
 
   const SampleShape shape_;
-  const PixelRule rule_;
+  const PixelFormula formula_;
   std::vector<uint8_t> cut_;  // the pixels of a window
 };
 

@@ -113,7 +113,8 @@ void Transform(Drawing& drawing, float sloppiness, Rng& rng) {
   }
 }
 
-// From the digit's own coordinates to pixels: the longer side to about 20 of them, in the middle.
+// Turns the digit's own coordinates into pixels: its longer side takes about 20 of them, in the
+// middle.
 void FitToCanvas(Drawing& drawing, Rng& rng) {
   Point low = drawing.points[0];
   Point high = low;
@@ -180,7 +181,7 @@ void DrawStrokes(Drawing& drawing, Rng& rng, Canvas& canvas) {
   }
 }
 
-// Now and then a mark that does not belong to the digit.
+// Draws, now and then, a mark that does not belong to the digit.
 void DrawStrayMark(float sloppiness, Rng& rng, Canvas& canvas) {
   if (rng.NextUniform() > 0.05f * sloppiness) return;
   const Point from{rng.NextUniform(2.0f, 25.0f), rng.NextUniform(2.0f, 25.0f), 1.0f, true};

@@ -245,19 +245,19 @@ Status Net::Load(const Batch& batch) {
   return OkStatus();
 }
 
-Status Net::Load(const DeviceRule& rule, const PixelBatch& batch) {
+Status Net::Load(const DeviceFormula& formula, const PixelBatch& batch) {
   KUMO_RETURN_IF_ERROR(CheckSize(batch.size, std::ssize(batch.windows)));
   KUMO_RETURN_IF_ERROR(CheckBatch(batch.size, batch.pixels.size(), batch.labels));
   batch_ = batch.size;
-  backend_->LoadPixels(rule, batch, input_.data(), labels_.data());
+  backend_->LoadPixels(formula, batch, input_.data(), labels_.data());
   return OkStatus();
 }
 
-Status Net::Load(const DeviceRule& rule, const DeviceSamples& samples,
+Status Net::Load(const DeviceFormula& formula, const DeviceSamples& samples,
                  std::span<const int64_t> indices, std::span<const Window> windows) {
   KUMO_RETURN_IF_ERROR(CheckSize(std::ssize(indices), std::ssize(windows)));
   batch_ = static_cast<int>(indices.size());
-  backend_->LoadSamples(rule, samples, indices, windows, input_.data(), labels_.data());
+  backend_->LoadSamples(formula, samples, indices, windows, input_.data(), labels_.data());
   return OkStatus();
 }
 

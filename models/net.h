@@ -29,7 +29,7 @@ namespace kumo {
 
 class Net {
  public:
-  // For minibatches of up to `max_batch` samples on a backend that outlives the net.
+  // A net for minibatches of up to `max_batch` samples, on a backend that outlives it.
   // InvalidArgument as PlanNetwork, and for max_batch below 1; the backend's failure, where its
   // memory does not suffice.
   static Result<std::unique_ptr<Net>> Make(const model::Network& network, int max_batch,
@@ -56,12 +56,12 @@ class Net {
   // InvalidArgument, before anything is changed, when the batch's size or a label is out of range
   // or its spans have other lengths.
   Status Load(const Batch& batch);
-  // The same of bytes, for a backend that makes inputs of them by `rule`.
-  Status Load(const DeviceRule& rule, const PixelBatch& batch);
+  // The same of bytes, for a backend that makes inputs of them by `formula`.
+  Status Load(const DeviceFormula& formula, const PixelBatch& batch);
   // The same of samples that the backend keeps, which are of the network's input, with labels in
   // range; `windows` may be empty. InvalidArgument for a number of indices that is out of range, or
   // another one of windows.
-  Status Load(const DeviceRule& rule, const DeviceSamples& samples,
+  Status Load(const DeviceFormula& formula, const DeviceSamples& samples,
               std::span<const int64_t> indices, std::span<const Window> windows);
   // Queues the loaded minibatch forward and backward, as the step that the backend was told of.
   // Overwrites the gradients with those of the minibatch's mean loss; the gaps and statistics of

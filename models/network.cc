@@ -11,6 +11,8 @@
 #include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/text_format.h>
 
+#include "models/field_advice.h"
+
 namespace kumo {
 namespace {
 
@@ -28,7 +30,7 @@ class FirstError final : public google::protobuf::io::ErrorCollector {
     if (!message_.empty()) return;
     message_ = name_;
     if (line >= 0) message_ += ":" + std::to_string(line + 1) + ":" + std::to_string(column + 1);
-    message_ += ": " + message;
+    message_ += ": " + Explained(message);
   }
   const std::string& message() const { return message_; }
 
@@ -97,6 +99,46 @@ Status PlanLoss(const model::Layer& layer, const Shape& scores, NetworkPlan* pla
   return OkStatus();
 }
 
+// *layer_at_fault becomes the layer that an error is about, -1 where it is about no single one.
+Result<NetworkPlan> PlanLayers(const model::Network& network, int* layer_at_fault) {
+  NetworkPlan plan;
+  *layer_at_fault = -1;
+  plan.name = network.name();
+  KUMO_RETURN_IF_ERROR(CheckName(network.name()));
+  KUMO_ASSIGN_OR_RETURN(plan.input, PlanInput(network));
+  KUMO_RETURN_IF_ERROR(CheckRange("the number of layers", network.layers_size(), 2, kMostLayers));
+  Shape shape = plan.input;
+  std::set<std::string> names;
+  for (int i = 0; i < network.layers_size(); ++i) {
+    const model::Layer& layer = network.layers(i);
+    *layer_at_fault = i;
+    const std::string context =
+        "layer " + (layer.name().empty() ? "number " + std::to_string(i + 1) : layer.name());
+    KUMO_RETURN_IF_ERROR(CheckName(layer.name()).WithContext(context));
+    if (!names.insert(layer.name()).second) {
+      return InvalidArgument(context + ": name must not be used twice");
+    }
+    const bool last = i + 1 == network.layers_size();
+    const Status status = last ? PlanLoss(layer, shape, &plan) : PlanOne(layer, i, shape, &plan);
+    KUMO_RETURN_IF_ERROR(status.WithContext(context));
+    if (!last) shape = plan.layers.back().plan.output;
+  }
+  *layer_at_fault = -1;
+  if (plan.trained_parameters() == 0) {
+    return InvalidArgument("the network must have a layer with weights");
+  }
+  return plan;
+}
+
+// "net.pbtxt:12", where the layer begins; the file's name alone for layer -1.
+std::string Place(const std::string& name,
+                  const google::protobuf::TextFormat::ParseInfoTree& places, int layer) {
+  if (layer < 0) return name;
+  const google::protobuf::FieldDescriptor* field =
+      model::Network::descriptor()->FindFieldByNumber(model::Network::kLayersFieldNumber);
+  return name + ":" + std::to_string(places.GetLocation(field, layer).line + 1);
+}
+
 }  // namespace
 
 std::vector<TensorSpec> NetworkPlan::tensors() const {
@@ -118,43 +160,25 @@ int64_t NetworkPlan::trained_parameters() const {
 }
 
 Result<NetworkPlan> PlanNetwork(const model::Network& network) {
-  NetworkPlan plan;
-  plan.name = network.name();
-  KUMO_RETURN_IF_ERROR(CheckName(network.name()));
-  KUMO_ASSIGN_OR_RETURN(plan.input, PlanInput(network));
-  KUMO_RETURN_IF_ERROR(CheckRange("the number of layers", network.layers_size(), 2, kMostLayers));
-  Shape shape = plan.input;
-  std::set<std::string> names;
-  for (int i = 0; i < network.layers_size(); ++i) {
-    const model::Layer& layer = network.layers(i);
-    const std::string context =
-        "layer " + (layer.name().empty() ? "number " + std::to_string(i + 1) : layer.name());
-    KUMO_RETURN_IF_ERROR(CheckName(layer.name()).WithContext(context));
-    if (!names.insert(layer.name()).second) {
-      return InvalidArgument(context + ": name must not be used twice");
-    }
-    const bool last = i + 1 == network.layers_size();
-    const Status status = last ? PlanLoss(layer, shape, &plan) : PlanOne(layer, i, shape, &plan);
-    KUMO_RETURN_IF_ERROR(status.WithContext(context));
-    if (!last) shape = plan.layers.back().plan.output;
-  }
-  if (plan.trained_parameters() == 0) {
-    return InvalidArgument("the network must have a layer with weights");
-  }
-  return plan;
+  int layer_at_fault = -1;  // which the message names
+  return PlanLayers(network, &layer_at_fault);
 }
 
 Result<model::Network> ParseNetwork(const std::string& text, const std::string& name) {
   model::Network network;
   FirstError error(name);
   google::protobuf::TextFormat::Parser parser;
+  google::protobuf::TextFormat::ParseInfoTree places;
   parser.RecordErrorsTo(&error);
+  parser.WriteLocationsTo(&places);
   parser.SetRecursionLimit(32);
   if (!parser.ParseFromString(text, &network)) {
     return InvalidArgument(error.message().empty() ? name + ": not a text protobuf"
                                                    : error.message());
   }
-  KUMO_RETURN_IF_ERROR(PlanNetwork(network).status().WithContext(name));
+  int layer_at_fault = -1;
+  const Status status = PlanLayers(network, &layer_at_fault).status();
+  KUMO_RETURN_IF_ERROR(status.WithContext(Place(name, places, layer_at_fault)));
   return network;
 }
 
@@ -162,7 +186,7 @@ Result<model::Network> LoadNetwork(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) {
     const std::string reason = std::strerror(errno);
-    return NotFound(path + ": " + reason);
+    return NotFound(path + ": " + reason + "; network.file names the network's text protobuf");
   }
   std::string text;
   char buffer[1 << 14];

@@ -31,15 +31,15 @@ struct NetworkPlan {
   const char* loss_kind = "";
   LossPlan loss;
 
-  // In the order of the file: what ParameterLayout::Make takes.
+  // The layers' tensors in the order of the file, as ParameterLayout::Make takes them.
   std::vector<TensorSpec> tensors() const;
   // Trained numbers, and with the running statistics.
   int64_t trained_parameters() const;
 };
 
 // Reads and checks a text-protobuf file. NotFound or Unavailable when it cannot be read,
-// InvalidArgument "file:line:column: ..." when it is no network, and "file: layer conv2: kernel
-// must be ..." when a field is wrong.
+// InvalidArgument "file:line:column: ..." when it is no network, with what an unknown field was
+// most likely meant to be, and "file:line: layer conv2: kernel must be ..." when a field is wrong.
 Result<model::Network> LoadNetwork(const std::string& path);
 
 // The same from memory; `name` stands for the file in messages.

@@ -10,7 +10,7 @@
 
 namespace kumo {
 
-// Of one sample. A vector of n numbers is n x 1 x 1.
+// The extents of one sample. A vector of n numbers is n x 1 x 1.
 struct Shape {
   int64_t channels = 0;
   int64_t height = 1;
@@ -32,7 +32,7 @@ struct Batch {
   std::span<const int32_t> labels;  // size of them, each in [0, classes)
 };
 
-// The same as bytes, for devices that make inputs of them: see Backend::KeepRule.
+// The same as bytes, for devices that make inputs of them: see Backend::KeepFormula.
 struct PixelBatch {
   int size = 0;                     // samples
   std::span<const uint8_t> pixels;  // size x channels x height x width: whole images

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -23,8 +24,8 @@ struct SendAction {
 };
 
 // Says that a message with this header has arrived, by what tells it from others: type, round,
-// partition, chunk, slot and attempt. held: it would be lost should this server die; the sender is
-// to keep it until it hears otherwise.
+// partition, chunk, Header.slot and attempt. held: it would be lost should this server die; the
+// sender is to keep it until it hears otherwise.
 SendAction Acknowledgement(const PeerName& to, const wire::Header& header, bool held = false);
 
 // Run work->Run() on any thread, then call ServerNode::OnComputed with it.
@@ -55,8 +56,8 @@ struct ChooseCheckpointAction {
 };
 
 // What a server held is fetched from another one, and the job goes on where it is: make
-// `generation` durable, as above, and call OnClaimed.
-struct ClaimGenerationAction {
+// `generation` durable, as above, and call OnReserved.
+struct ReserveGenerationAction {
   uint32_t generation = 0;
 };
 
@@ -65,19 +66,36 @@ struct CommitAction {
   checkpoint::Manifest manifest;
 };
 
-// For the curves and the progress line.
+// The curves and the progress line want to know of these.
 struct WentBackAction {
-  int64_t version = 0;  // what is known about later rounds does not count any more; -1: all of it
+  // What is known about later rounds does not count any more; -1: nothing does.
+  int64_t version = 0;
+  int64_t samples = 0;  // that the version was trained on; -1: likewise
   std::string why;
+};
+// This process has taken the place of a server 0 that died, and the job goes on from a version:
+// what the other one recorded of later rounds does not count.
+struct WentOnAction {
+  int64_t version = 0;
+  int64_t samples = 0;
 };
 struct RoundClosedAction {
   int64_t round = 0;
   wire::Metrics metrics;
 };
+struct CurvePointAction {
+  int64_t version = 0;                  // that the point's last round made
+  int64_t samples = 0;                  // that it was trained on
+  int epoch = 0;                        // counted from 0
+  wire::Metrics train;                  // of the rounds since the point before
+  std::optional<double> learning_rate;  // of the last round
+};
 struct EpochEvaluatedAction {
   int epoch = 0;  // counted from 0
   wire::Metrics train;
   wire::Metrics validation;
+  int64_t version = 0;  // that the epoch ended with
+  int64_t samples = 0;  // that it was trained on
 };
 
 // The process has nothing left to do: ok when the job is done, else why not.
@@ -87,8 +105,8 @@ struct ExitAction {
 
 using ServerAction =
     std::variant<SendAction, ComputeAction, SaveAction, RestoreAction, ChooseCheckpointAction,
-                 ClaimGenerationAction, CommitAction, WentBackAction, RoundClosedAction,
-                 EpochEvaluatedAction, ExitAction>;
+                 ReserveGenerationAction, CommitAction, WentBackAction, WentOnAction,
+                 RoundClosedAction, CurvePointAction, EpochEvaluatedAction, ExitAction>;
 using ServerActions = std::vector<ServerAction>;
 
 }  // namespace kumo

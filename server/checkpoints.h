@@ -32,7 +32,7 @@ class Checkpoints {
   Checkpoints(const Experiment::CheckpointOptions& options, int64_t last, TimeUs now)
       : options_(options), last_(last), began_at_(now) {}
 
-  // Of the newest that is complete; -1: none.
+  // The newest checkpoint's version, of those that are complete; -1: there is none.
   int64_t last() const { return last_; }
   const Order& order() const { return order_; }
   bool Has(int64_t version) const { return under_way_.contains(version); }
@@ -71,7 +71,7 @@ class Checkpoints {
   bool TryAgain(int64_t version, TimeUs limit, TimeUs now);
   // A version is ordered until it is saved, or hopeless.
   bool Insists(int64_t version) const { return unsaved_ >= 0 && unsaved_ == version; }
-  // To be ordered now; not before the pause is over.
+  // Whether the version is to be ordered again now: not before the pause after a failure is over.
   bool IsDueAgain(int64_t version, TimeUs now) const;
   // Tried for longer than the limit, without an answer.
   bool IsHopeless(TimeUs now) const;

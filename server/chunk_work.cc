@@ -4,8 +4,6 @@
 #include <cstring>
 #include <utility>
 
-#include <glog/logging.h>
-
 #include "server/rules/aggregate.h"
 
 namespace kumo {
@@ -22,11 +20,11 @@ Payload BytesOf(const FloatArray& array) {
   return {array, std::as_bytes(std::as_const(*array).span())};
 }
 
-std::shared_ptr<Buffer<std::byte>> EncodeStart(const Codec& codec, const Buffer<float>& start) {
-  auto coded = std::make_shared<Buffer<std::byte>>(codec.EncodedBytes(start.size()));
-  const int64_t bad = codec.Encode(start.span(), {}, coded->span());
-  LOG_IF(ERROR, bad >= 0) << "weight " << bad << " of a chunk is not finite";
-  return coded;
+CodedStart EncodeStart(const Codec& codec, const Buffer<float>& start) {
+  auto bytes = std::make_shared<Buffer<std::byte>>(codec.EncodedBytes(start.size()));
+  const float most = codec.MostWithoutLoss(/*has_residual=*/false);
+  const int64_t bad = codec.EncodeUpTo(most, start.span(), {}, bytes->span());
+  return {std::move(bytes), bad};
 }
 
 void ChunkWork::Run() {

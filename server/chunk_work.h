@@ -32,6 +32,14 @@ struct ArrivedContribution {
   Payload payload;
 };
 
+// A version's start as the readers get it.
+using CodedBytes = std::shared_ptr<Buffer<std::byte>>;
+struct CodedStart {
+  CodedBytes bytes;
+  int64_t first_bad = -1;  // where a number stands that the codec cannot hold; -1: nowhere
+};
+CodedStart EncodeStart(const Codec& codec, const Buffer<float>& start);
+
 struct ChunkWork {
   uint32_t generation = 0;  // of the shard that asked for it
   int chunk = 0;
@@ -41,7 +49,7 @@ struct ChunkWork {
   FloatArray sum;                                  // running sum; null: these are all there are
   bool sum_holds_numbers = false;  // contributions of this round were added to `sum` before
 
-  // For the work that closes the round; null otherwise.
+  // What the work that closes the round needs; null in other works.
   std::shared_ptr<const Rule> rule;
   RoundInfo info;
   FloatArray start;
@@ -53,15 +61,12 @@ struct ChunkWork {
   bool stream = false;                // write the next arrays past the caches
   bool copy_slots = false;            // a checkpoint is taken of the next version
 
-  // Made by Run().
-  std::shared_ptr<Buffer<std::byte>> coded_start;
+  // What Run() makes.
+  CodedStart coded_start;
   std::vector<FloatArray> slot_copies;
 
   bool closes() const { return rule != nullptr; }
   void Run();
 };
-
-// A version's start as the readers get it.
-std::shared_ptr<Buffer<std::byte>> EncodeStart(const Codec& codec, const Buffer<float>& start);
 
 }  // namespace kumo

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include <glog/logging.h>
+
+#include "common/options/option_value.h"
 
 namespace kumo {
 namespace {
@@ -26,7 +29,7 @@ Coordinator::Coordinator(const JobIdentity& identity, const Experiment& experime
       waiting_since_(now),
       ticked_at_(now - kTick),
       heard_at_(now),
-      members_(identity.servers, host),
+      members_(identity.servers, host, experiment.cluster),
       leases_(experiment.sync.partitions),
       checkpoints_(experiment.checkpoint, restored_ ? restored_->version() : -1, now) {
   undecided_ = choosing_ = experiment.cluster.KeepsVersionsTwice();
@@ -97,7 +100,6 @@ void Coordinator::OnHeartbeat(const PeerName& from, const wire::Header& header, 
   if (header.has_server_report()) {
     for (size_t i = 1; i < members_.servers.size(); ++i) {
       if (members_.servers[i].peer != from) continue;
-      members_.servers[i].told_end = Over();
       OnServerReport(static_cast<int>(i), header.server_report(), now, actions);
       SendOrders(from, actions);
     }
@@ -105,7 +107,7 @@ void Coordinator::OnHeartbeat(const PeerName& from, const wire::Header& header, 
   }
   WorkerMember* const found = members_.Find(from);
   if (!found) {
-    // Given up while it was silent: it has to join again.
+    // The worker was given up while it was silent: it has to join again.
     SendAction reply{from, {}};
     reply.message.header.set_type(wire::GONE);
     actions->push_back(std::move(reply));
@@ -114,7 +116,6 @@ void Coordinator::OnHeartbeat(const PeerName& from, const wire::Header& header, 
   WorkerMember& worker = *found;
   worker.seen = now;
   worker.OnReport(header.worker_report());
-  worker.told_end = Over();
   if (worker.report.leaving() && !worker.leaving) {
     worker.leaving = true;
     LOG(INFO) << worker.Name() << " was told to leave";
@@ -147,7 +148,7 @@ void Coordinator::OnServerReport(int index, const wire::ServerReport& report, Ti
   }
 }
 
-bool Coordinator::CarriesState() const { return StateSlots(experiment_, spec_) > 0; }
+bool Coordinator::CarriesState() const { return CarriedArrays(experiment_, spec_) > 0; }
 
 bool Coordinator::LossTakesBack() const {
   return CarriesState() && experiment_.cluster.recovery == "exact";
@@ -167,10 +168,12 @@ void Coordinator::SendOrders(const PeerName& to, ServerActions* actions) {
     header.mutable_refusal()->set_reason(failure_.message());
   }
   wire::Orders* orders = header.mutable_orders();
+  orders->set_waits_for(WaitsForProcesses(ticked_at_));
   orders->set_finished(phase_ == Phase::kFinished);
   orders->set_stopped(phase_ == Phase::kFinished && stop_at_ >= 0);
-  // Who joins now would go on beyond it: chunk 0 has said so with the version before. Not earlier:
-  // should server 0 die before that version is kept twice, nobody knows of the stop any more.
+  // Who joins now would go on beyond it: chunk 0 has said so with the version before. Orders do
+  // not say it earlier: should server 0 die before that version is kept twice, nobody knows of the
+  // stop any more.
   if (stop_at_ >= 0 && version_ >= stop_at_) orders->set_stop_at(stop_at_);
   for (const ServerMember& server : members_.servers) {
     if (server.peer != to) continue;
@@ -204,8 +207,8 @@ void Coordinator::SendOrders(const PeerName& to, ServerActions* actions) {
 
 void Coordinator::SendOrdersToAll(ServerActions* actions) {
   for (const auto& [peer, worker] : members_.workers) SendOrders(peer, actions);
-  for (size_t i = 1; i < members_.servers.size(); ++i) {
-    if (!members_.servers[i].peer.empty()) SendOrders(members_.servers[i].peer, actions);
+  for (const ServerMember& server : members_.servers) {
+    if (!server.peer.empty() && !server.said_bye) SendOrders(server.peer, actions);
   }
 }
 
@@ -216,10 +219,7 @@ Directive Coordinator::OnVersion(int64_t version, const wire::Metrics& metrics, 
   if (round_times_.size() > kRoundTimes) round_times_.pop_front();
   moved_at_ = now;
   first_loss_.clear();  // it was made good
-  if (metrics.samples() > 0) {
-    actions->push_back(RoundClosedAction{version - 1, metrics});
-    ledger_.AddRound(*plan_, version, metrics);
-  }
+  if (metrics.samples() > 0) RecordRound(version, metrics, now, actions);
   checkpoints_.SetProgress(version, Progress(now));
   leases_.Settle(version);
   if (spread_at_ >= 0 && version >= spread_at_) {
@@ -244,6 +244,18 @@ Directive Coordinator::OnVersion(int64_t version, const wire::Metrics& metrics, 
     directive.state = state;
   }
   return directive;
+}
+
+// What the round that made a version adds to the curves.
+void Coordinator::RecordRound(int64_t version, const wire::Metrics& metrics, TimeUs now,
+                              ServerActions* actions) {
+  const RoundPlan round = plan_->Round(version - 1);
+  rate_.OnClosed(round, now);
+  actions->push_back(RoundClosedAction{round.round, metrics});
+  const auto sums = ledger_.AddRound(*plan_, version, metrics, experiment_.output.points_per_epoch);
+  if (!sums) return;
+  actions->push_back(CurvePointAction{version, plan_->SamplesAt(version), round.epoch, *sums,
+                                      LearningRateAt(round)});
 }
 
 bool Coordinator::SpreadIsDue(TimeUs now) {
@@ -286,7 +298,8 @@ Status Coordinator::OnEvaluated(const PeerName& from, const wire::Header& header
   actions->push_back(Acknowledgement(from, header, held != held_evaluations_.end()));
   if (const auto epoch =
           ledger_.AddEvaluation(*plan_, version, header.partition(), header.metrics())) {
-    actions->push_back(EpochEvaluatedAction{epoch->epoch, epoch->train, epoch->validation});
+    actions->push_back(EpochEvaluatedAction{epoch->epoch, epoch->train, epoch->validation, version,
+                                            plan_->SamplesAt(version)});
     FinishIfDone(now, actions);
   }
   return OkStatus();
@@ -309,8 +322,8 @@ void Coordinator::Begin(TimeUs now, ServerActions* actions) {
   SendOrdersToAll(actions);
 }
 
-// What has to be there before training can begin; "" when it is.
 std::string Coordinator::WaitsForProcesses(TimeUs now) const {
+  if (Over()) return "";
   if (undecided_) return members_.WaitsForServers(now, false);
   if (choosing_) return since_ == generation_ ? "the checkpoint to go back to" : "the disk";
   std::string missing = members_.WaitsForServers(now, plan_.has_value());
@@ -344,7 +357,7 @@ void Coordinator::Tick(TimeUs now, ServerActions* actions) {
       TickTraining(now, actions);
       break;
     default:
-      ExitWhenTold(now, actions);
+      TickOver(now, actions);
   }
 }
 
@@ -406,35 +419,64 @@ wire::JobStatus Coordinator::Describe(TimeUs now) const {
   wire::JobStatus status;
   status.set_job_name(identity_.job_name);
   status.set_generation(generation_);
-  status.set_round(version_);
-  status.set_epochs(experiment_.job.epochs);
   status.set_elapsed_seconds(ElapsedSeconds(now));
-  status.set_samples_per_second(members_.SamplesPerSecond());
-  if (version_ > 0) {
-    status.set_loss(ledger_.progress().last_loss());
-    status.set_accuracy(ledger_.progress().last_accuracy());
-  }
+  DescribeProgress(now, &status);
   status.set_last_checkpoint(checkpoints_.last());
   const wire::Metrics& validation = ledger_.last_validation();
   if (const double n = static_cast<double>(validation.samples()); n > 0) {
     status.set_validation_loss(validation.loss_sum() / n);
     status.set_validation_accuracy(static_cast<double>(validation.correct()) / n);
   }
-  if (plan_) {
-    status.set_rounds(plan_->rounds());
-    const RoundPlan round = plan_->Round(std::clamp<int64_t>(version_, 0, plan_->rounds() - 1));
-    status.set_epoch(round.epoch + 1);
-    if (schedule_) status.set_learning_rate(schedule_->RateAt(round.first_sample));
-    const int64_t left = spec_.train_samples * experiment_.job.epochs - round.first_sample;
-    if (status.samples_per_second() > 0) {
-      status.set_eta_seconds(static_cast<double>(left) / status.samples_per_second());
-    }
-  }
   constexpr const char* kPhases[] = {"waiting", "training", "finished", "failed"};
   status.set_phase(kPhases[static_cast<int>(phase_)]);
   if (!Over()) status.set_waits_for(WaitsFor(now));
   members_.Describe(now, leases_, &status);
   return status;
+}
+
+void Coordinator::DescribeProgress(TimeUs now, wire::JobStatus* status) const {
+  const int64_t version = std::max(version_, start_version_);
+  status->set_round(version);
+  status->set_epochs(experiment_.job.epochs);
+  const checkpoint::Progress& progress = ledger_.progress();
+  if (progress.has_last_loss()) status->set_loss(progress.last_loss());
+  if (progress.has_last_accuracy()) status->set_accuracy(progress.last_accuracy());
+  const auto rate = rate_.SamplesPerSecond(now);
+  if (rate) status->set_samples_per_second(*rate);
+  if (!plan_) return;
+  status->set_rounds(plan_->rounds());
+  status->set_samples(plan_->SamplesAt(version));
+  status->set_total_samples(plan_->samples());
+  const RoundPlan round = plan_->Round(std::min(version, plan_->rounds() - 1));
+  status->set_epoch(round.epoch + 1);
+  if (const auto lr = LearningRateAt(round)) status->set_learning_rate(*lr);
+  if (const auto left = SecondsLeft(version, now)) status->set_eta_seconds(*left);
+}
+
+// Of a round, as people write it: 0.05 instead of 0.0500000007.
+std::optional<double> Coordinator::LearningRateAt(const RoundPlan& round) const {
+  if (!schedule_) return std::nullopt;
+  return std::strtod(WriteValue(schedule_->RateAt(round.first_sample)).c_str(), nullptr);
+}
+
+// By the rate of rounds like those that are left. While there is a warm-up, blocks are taken to be
+// computed as fast as its minibatches are, and to wait for nobody.
+std::optional<double> Coordinator::SecondsLeft(int64_t version, TimeUs now) const {
+  const RoundPlan last = plan_->Round(plan_->rounds() - 1);
+  const RoundPlan round = plan_->Round(std::min(version, plan_->rounds() - 1));
+  const auto rate = rate_.SamplesPerSecondOf(round, now);
+  if (!rate) return std::nullopt;
+  const int64_t samples = plan_->SamplesAt(version);
+  if (TrainingRate::AreAlike(round, last)) {
+    return static_cast<double>(plan_->samples() - samples) / *rate;
+  }
+  const double round_ms = leases_.TypicalRound(members_.Takers(leases_));
+  if (round_ms <= 0) return std::nullopt;
+  const PlanSettings& plan = plan_->settings();
+  const int64_t minibatches = int64_t{plan.partitions} * plan.minibatch;
+  return static_cast<double>(plan.warmup_samples - samples) / *rate +
+         static_cast<double>(plan_->samples() - plan.warmup_samples) * round_ms * 1e-3 /
+             static_cast<double>(minibatches);
 }
 
 }  // namespace kumo

@@ -43,6 +43,7 @@
 #include "server/lease_table.h"
 #include "server/members.h"
 #include "server/shard.h"
+#include "server/training_rate.h"
 
 namespace kumo {
 
@@ -53,15 +54,15 @@ class Coordinator {
   Coordinator(const JobIdentity& identity, const Experiment& experiment, const std::string& host,
               uint32_t generation, std::optional<checkpoint::Manifest> restored, TimeUs now);
 
-  // Goes up when weights are lost.
+  // The generation goes up when weights are lost.
   uint32_t generation() const { return generation_; }
   // The generation in which the job began or last went back; in a later one what is lost was kept
   // twice, and everybody else goes on where it is.
   uint32_t since() const { return since_; }
-  // Not known yet where the generation starts, or its number is not durable yet; until then nobody
-  // can be welcomed.
+  // Whether the coordinator still waits to learn where the generation starts, or for its number to
+  // be durable; until then nobody can be welcomed.
   bool choosing() const { return choosing_; }
-  // Where the generation starts: 0 or the checkpoint's version.
+  // The version that the generation starts from: 0 or the checkpoint's.
   int64_t start_version() const { return start_version_; }
   // The checkpoint's name, or "".
   std::string restore_name() const;
@@ -86,11 +87,11 @@ class Coordinator {
   void OnChosen(const Result<std::optional<checkpoint::Manifest>>& chosen, TimeUs now,
                 ServerActions* actions);
 
-  // The answer to ClaimGenerationAction.
-  void OnClaimed();
+  // The answer to ReserveGenerationAction.
+  void OnReserved();
   // A coordinator that was started again: chunk 0 is back, at `version`, with what the former one
   // said about the round that starts from it.
-  void Resume(int64_t version, const Directive& said, TimeUs now, ServerActions* actions);
+  void TakeOver(int64_t version, const Directive& said, TimeUs now, ServerActions* actions);
 
   // Server 0's own shard: what OnHeartbeat is for the others.
   void OnOwnReport(const wire::ServerReport& report, TimeUs now, ServerActions* actions);
@@ -107,7 +108,13 @@ class Coordinator {
   void Tick(TimeUs now, ServerActions* actions);
   TimeUs NextDeadline() const { return ticked_at_ + kTick; }
 
+  // Whom the job waits for: at its start, when one is lost, when it goes back. "" when all that it
+  // needs are there. "server 1 at tcp://beta:7700, 1 of 2 workers"
+  std::string WaitsForProcesses(TimeUs now) const;
+
   wire::JobStatus Describe(TimeUs now) const;
+  // Of the job, earlier runs included.
+  double ElapsedSeconds(TimeUs now) const;
 
  private:
   static constexpr TimeUs kTick = 100 * kMillisecond;
@@ -144,10 +151,13 @@ class Coordinator {
   bool Over() const { return phase_ == Phase::kFinished || phase_ == Phase::kFailed; }
   void NoticeSilence(TimeUs now, ServerActions* actions);
   void NoticeCuts(TimeUs now, ServerActions* actions);
+  void OnWorkersBye(const PeerName& from, const wire::Header& header, TimeUs now,
+                    ServerActions* actions);
   void OnLost(const std::string& who, const std::string& why, TimeUs now, ServerActions* actions);
   void TickWaiting(TimeUs now, ServerActions* actions);
   void TickTraining(TimeUs now, ServerActions* actions);
-  void ExitWhenTold(TimeUs now, ServerActions* actions);
+  void TickOver(TimeUs now, ServerActions* actions);
+  void Exit(ServerActions* actions) const;
   Directive Direct(int64_t version, TimeUs now);
   bool SaveIsDue(int64_t version, TimeUs now);
   // What the job ends with: its last round's, or where it was stopped.
@@ -157,9 +167,12 @@ class Coordinator {
   void EndWith(Status status, TimeUs now, ServerActions* actions);
   checkpoint::Progress Progress(TimeUs now) const;
   int ServersWithChunks() const;
-  std::string WaitsForProcesses(TimeUs now) const;
+  void RecordRound(int64_t version, const wire::Metrics& metrics, TimeUs now,
+                   ServerActions* actions);
+  void DescribeProgress(TimeUs now, wire::JobStatus* status) const;
+  std::optional<double> LearningRateAt(const RoundPlan& round) const;
+  std::optional<double> SecondsLeft(int64_t version, TimeUs now) const;
   std::string WaitsFor(TimeUs now) const;
-  double ElapsedSeconds(TimeUs now) const;
 
   JobIdentity identity_;
   Experiment experiment_;
@@ -184,13 +197,14 @@ class Coordinator {
   bool alone_ = false;   // nobody is heard any more
   TimeUs over_since_ = 0;
   bool choosing_ = false;
-  // Started again, maybe: not known yet whether the other servers still have what the job is about.
+  // This process may have been started in another one's place: it does not know yet whether the
+  // other servers still have what the job is about.
   bool undecided_ = false;
-  // They have: until then workers that took part say which partitions are theirs. 0: not (any
-  // more).
+  // Where the other servers have it: until when workers that took part say which partitions are
+  // theirs. 0: nobody is asked (any more).
   TimeUs claims_until_ = 0;
-  int64_t resumed_version_ = -1;  // of chunk 0 then; -1: not known yet
-  std::string went_back_why_;     // "" in the first generation of this process
+  int64_t taken_over_at_ = -1;  // chunk 0's version then; -1: not known yet
+  std::string went_back_why_;   // "" in the first generation of this process
   Members members_;
   std::set<PeerName> replaced_;                          // workers whose name a later process took
   std::set<std::pair<int, uint64_t>> replaced_servers_;  // index and incarnation, likewise
@@ -206,10 +220,11 @@ class Coordinator {
   Checkpoints checkpoints_;
   std::optional<Status> ending_;  // why the job ends when what there is has been saved
   TimeUs ending_by_ = 0;
-  TimeUs save_again_at_ = 0;  // not before, while it ends
+  TimeUs save_again_at_ = 0;  // while the job ends: no new order to save before
   std::string first_loss_;    // the first worker that was lost, and why
 
   EpochLedger ledger_;
+  TrainingRate rate_;
   // An evaluation that its workers keep until a later coordinator would know of it.
   struct HeldEvaluation {
     int64_t came_at = 0;                      // version_ then

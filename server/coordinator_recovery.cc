@@ -43,7 +43,8 @@ Status Coordinator::OnServerHello(const PeerName& from, const wire::Hello& hello
 }
 
 // Where versions are kept twice this process may have taken the place of a server 0 that died, and
-// all that the job is about may still be with the others. Known when they are all there.
+// all that the job is about may still be with the others. They say so in their hellos, so it is
+// known when they are all there.
 void Coordinator::Decide(TimeUs now, ServerActions* actions) {
   const auto& servers = members_.servers;
   const uint32_t since = servers[1].hello.since();
@@ -56,8 +57,9 @@ void Coordinator::Decide(TimeUs now, ServerActions* actions) {
                   [&](const ServerMember& server) { return server.hello.since() == since; });
   undecided_ = choosing_ = false;
   if (!all_there) {
-    actions->push_back(
-        WentBackAction{restored_ ? start_version_ : -1, "nothing newer is in the servers' memory"});
+    actions->push_back(WentBackAction{restored_ ? start_version_ : -1,
+                                      restored_ ? restored_->progress().samples() : -1,
+                                      "nothing newer is in the servers' memory"});
     return;
   }
   LOG(WARNING) << "takes the place of a server 0 that has died: the others go on where they are";
@@ -68,12 +70,13 @@ void Coordinator::Decide(TimeUs now, ServerActions* actions) {
   claims_until_ = now + FromSeconds(experiment_.cluster.suspect_after_s);
 }
 
-void Coordinator::Resume(int64_t version, const Directive& said, TimeUs now,
-                         ServerActions* actions) {
-  version_ = resumed_version_ = version;
+void Coordinator::TakeOver(int64_t version, const Directive& said, TimeUs now,
+                           ServerActions* actions) {
+  version_ = taken_over_at_ = version;
   moved_at_ = spread_last_ = now;
   ledger_ = EpochLedger(*said.state);
   elapsed_before_ = said.state->progress().elapsed_seconds() - ToSeconds(now - started_);
+  actions->push_back(WentOnAction{version, ledger_.progress().samples()});
   if (said.stop || said.state->stop_at() == version) stop_at_ = said.state->stop_at();
   if (said.move) spread_at_ = said.state->move_at();
   checkpoints_.CountFrom(now);
@@ -97,7 +100,7 @@ bool Coordinator::TakeClaims() {
     if (worker.hello.since() != since_) continue;
     for (const auto& claim : worker.hello.claims()) {
       // The job has gone on without it.
-      const bool late = CarriesState() && claim.round() < resumed_version_;
+      const bool late = CarriesState() && claim.round() < taken_over_at_;
       if (!known(claim.partition()) || late) continue;
       leases_.Claim(claim.partition(), peer, claim.from());
       if (claim.waits()) waiting[claim.partition()] = peer;
@@ -120,7 +123,7 @@ bool Coordinator::TakeClaims() {
 // Partitions are with the workers that say so; those that nobody has claimed in time are lost with
 // their workers.
 void Coordinator::TickClaims(TimeUs now, ServerActions* actions) {
-  if (!CollectsClaims() || resumed_version_ < 0) return;
+  if (!CollectsClaims() || taken_over_at_ < 0) return;
   const bool complete = TakeClaims();
   if (!complete && now < claims_until_) {
     leases_.Clear();
@@ -139,6 +142,13 @@ void Coordinator::TickClaims(TimeUs now, ServerActions* actions) {
 
 void Coordinator::OnBye(const PeerName& from, const wire::Header& header, TimeUs now,
                         ServerActions* actions) {
+  for (ServerMember& server : members_.servers) server.said_bye |= server.peer == from;
+  OnWorkersBye(from, header, now, actions);
+  if (Over() && members_.AllHaveLeft()) Exit(actions);
+}
+
+void Coordinator::OnWorkersBye(const PeerName& from, const wire::Header& header, TimeUs now,
+                               ServerActions* actions) {
   const WorkerMember* const worker = members_.Find(from);
   if (!worker) return;
   const wire::WorkerReport& report = header.worker_report();
@@ -175,8 +185,8 @@ void Coordinator::OnLost(const std::string& who, const std::string& why, TimeUs 
   LeaseOrphans(actions);
 }
 
-// A worker was told to leave. Where its partitions carry nothing, another one computes the blocks
-// under way again; else they move when a round has been saved.
+// A worker was told to leave. Where its partitions carry nothing, another worker computes the
+// blocks under way again; else the partitions move when a round has been saved.
 void Coordinator::LetGo(const PeerName& peer, ServerActions* actions) {
   if (phase_ != Phase::kTraining || leases_.Count(peer) == 0) return;
   if (CarriesState()) {
@@ -196,8 +206,8 @@ void Coordinator::LeaseOrphans(ServerActions* actions) {
   SendOrdersToAll(actions);
 }
 
-// A server has died with its part of the weights, and was started again. Where that is kept twice
-// it fetches it, and everybody else goes on where it is.
+// A server has died with its part of the weights, and was started again. Where versions are
+// kept twice it fetches that part, and everybody else goes on where he is.
 void Coordinator::Recover(int server, const std::string& why, TimeUs now, ServerActions* actions) {
   if (!experiment_.cluster.KeepsVersionsTwice() || version_ < 0 || ending_) {
     GoBack(why, now, actions);
@@ -206,9 +216,10 @@ void Coordinator::Recover(int server, const std::string& why, TimeUs now, Server
   LOG(WARNING) << why << ": it fetches what it held from the next server";
   ++generation_;
   choosing_ = true;
-  actions->push_back(ClaimGenerationAction{generation_});
+  actions->push_back(ReserveGenerationAction{generation_});
   members_.servers[server].recovering = true;
   moved_at_ = now;
+  rate_.Forget();
   // Its snapshots are lost, and those of the others are of a generation that is over.
   const int64_t last = LastVersion();
   if (checkpoints_.Has(last)) checkpoints_.OrderLater(last, SaveLimit(last));
@@ -216,7 +227,7 @@ void Coordinator::Recover(int server, const std::string& why, TimeUs now, Server
   SendOrdersToAll(actions);
 }
 
-void Coordinator::OnClaimed() { choosing_ = false; }
+void Coordinator::OnReserved() { choosing_ = false; }
 
 // The job goes on from the newest good checkpoint, in a generation of its own.
 void Coordinator::GoBack(const std::string& why, TimeUs now, ServerActions* actions) {
@@ -233,6 +244,7 @@ void Coordinator::GoBack(const std::string& why, TimeUs now, ServerActions* acti
   waiting_since_ = now;
   actions->push_back(ChooseCheckpointAction{generation_, std::max(version_, checkpoints_.last())});
   version_ = -1;
+  rate_.Forget();
   leases_.Clear();
   claims_until_ = 0;
   held_evaluations_.clear();
@@ -263,7 +275,7 @@ void Coordinator::OnChosen(const Result<std::optional<checkpoint::Manifest>>& ch
   waiting_since_ = now;
   LOG(WARNING) << "generation " << generation_ << " goes back to round " << start_version_ << ": "
                << went_back_why_;
-  actions->push_back(WentBackAction{start_version_, went_back_why_});
+  actions->push_back(WentBackAction{start_version_, ledger_.progress().samples(), went_back_why_});
 }
 
 // No shard has closed this round in all its chunks before: a lower bound, since reports are late.

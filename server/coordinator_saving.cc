@@ -9,9 +9,10 @@
 namespace kumo {
 namespace {
 
-// How long a server keeps telling the others that the job is over before it leaves itself.
+// How long server 0 keeps telling the others that the job is over before it leaves without their
+// goodbye.
 constexpr TimeUs kFarewell = 3 * kSecond;
-// Between attempts to save what a job that cannot go on has learnt.
+// The pause between attempts to save what a job that cannot go on has learnt.
 constexpr TimeUs kSaveAgain = 200 * kMillisecond;
 
 }  // namespace
@@ -20,7 +21,7 @@ constexpr TimeUs kSaveAgain = 200 * kMillisecond;
 Directive Coordinator::Direct(int64_t version, TimeUs now) {
   Directive directive;
   if (version >= LastVersion()) return directive;
-  // Of the round that starts now; it ends with version + 1.
+  // The directive is about the round that starts now, which ends with version + 1.
   directive.stop = stop_requested_ && stop_at_ < 0 && version + 1 < plan_->rounds();
   if (directive.stop) stop_at_ = version + 1;
   if (!checkpoints_.IsBehind(version + 1) && SpreadIsDue(now)) spread_at_ = version + 1;
@@ -161,10 +162,19 @@ void Coordinator::Fail(Status status, ServerActions* actions) {
 
 void Coordinator::RequestStop() { stop_requested_ = true; }
 
-// Leaves when everybody has asked since the end, or after a while.
-void Coordinator::ExitWhenTold(TimeUs now, ServerActions* actions) {
+// Server 0 leaves when everybody has said goodbye, which they do when they know of the end; whoever
+// has not is told again. Who has died, or whose goodbye is lost, is waited for in vain, for a
+// while.
+void Coordinator::TickOver(TimeUs now, ServerActions* actions) {
   if (over_since_ == 0) over_since_ = now;
-  if (!members_.AllToldEnd() && now - over_since_ < kFarewell) return;
+  if (members_.AllHaveLeft() || now - over_since_ >= kFarewell) {
+    Exit(actions);
+  } else {
+    SendOrdersToAll(actions);
+  }
+}
+
+void Coordinator::Exit(ServerActions* actions) const {
   if (phase_ == Phase::kFailed) {
     actions->push_back(ExitAction{failure_});
   } else if (stop_at_ >= 0) {

@@ -1,5 +1,7 @@
 #include "server/epoch_ledger.h"
 
+#include <utility>
+
 namespace kumo {
 namespace {
 
@@ -7,6 +9,14 @@ void Add(const wire::Metrics& from, wire::Metrics* to) {
   to->set_samples(to->samples() + from.samples());
   to->set_loss_sum(to->loss_sum() + from.loss_sum());
   to->set_correct(to->correct() + from.correct());
+}
+
+wire::Metrics Sums(int64_t samples, double loss_sum, int64_t correct) {
+  wire::Metrics sums;
+  sums.set_samples(samples);
+  sums.set_loss_sum(loss_sum);
+  sums.set_correct(correct);
+  return sums;
 }
 
 }  // namespace
@@ -34,24 +44,38 @@ void EpochLedger::Describe(wire::CoordinatorState* state) const {
 void EpochLedger::Start(const JobPlan& plan, int64_t version) {
   const int epoch = plan.EvaluatedEpoch(version);
   if (epoch < 0) return;
-  wire::Metrics& train = ended_[epoch];
-  train.set_samples(progress_.ended_epoch_samples());
-  train.set_loss_sum(progress_.ended_epoch_loss_sum());
-  train.set_correct(progress_.ended_epoch_correct());
+  ended_[epoch] = Sums(progress_.ended_epoch_samples(), progress_.ended_epoch_loss_sum(),
+                       progress_.ended_epoch_correct());
 }
 
-void EpochLedger::AddRound(const JobPlan& plan, int64_t version, const wire::Metrics& metrics) {
+std::optional<wire::Metrics> EpochLedger::AddRound(const JobPlan& plan, int64_t version,
+                                                   const wire::Metrics& metrics,
+                                                   int points_per_epoch) {
+  const RoundPlan round = plan.Round(version - 1);
   const auto samples = static_cast<double>(metrics.samples());
+  progress_.set_samples(plan.SamplesAt(version));
   progress_.set_last_loss(metrics.loss_sum() / samples);
   progress_.set_last_accuracy(static_cast<double>(metrics.correct()) / samples);
-  wire::Metrics epoch;
-  epoch.set_samples(progress_.epoch_samples());
-  epoch.set_loss_sum(progress_.epoch_loss_sum());
-  epoch.set_correct(progress_.epoch_correct());
+  AddToEpoch(plan, round, metrics);
+
+  wire::Metrics point =
+      Sums(progress_.point_samples(), progress_.point_loss_sum(), progress_.point_correct());
+  Add(metrics, &point);
+  std::optional<wire::Metrics> complete;
+  if (plan.EndsPart(round, points_per_epoch)) complete = std::exchange(point, wire::Metrics());
+  progress_.set_point_samples(point.samples());
+  progress_.set_point_loss_sum(point.loss_sum());
+  progress_.set_point_correct(point.correct());
+  return complete;
+}
+
+void EpochLedger::AddToEpoch(const JobPlan& plan, const RoundPlan& round,
+                             const wire::Metrics& metrics) {
+  wire::Metrics epoch =
+      Sums(progress_.epoch_samples(), progress_.epoch_loss_sum(), progress_.epoch_correct());
   Add(metrics, &epoch);
-  const RoundPlan round = plan.Round(version - 1);
   if (round.ends_epoch) {
-    if (plan.EvaluatedEpoch(version) >= 0) ended_[round.epoch] = epoch;
+    if (plan.EvaluatedEpoch(round.round + 1) >= 0) ended_[round.epoch] = epoch;
     progress_.set_ended_epoch_samples(epoch.samples());
     progress_.set_ended_epoch_loss_sum(epoch.loss_sum());
     progress_.set_ended_epoch_correct(epoch.correct());

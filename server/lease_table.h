@@ -3,7 +3,8 @@
 // A partition changes hands in one of two ways. Where its worker is lost, another one takes it over
 // at the oldest round that may still be open, without what it carried. Where a worker joins or
 // leaves, partitions move at a version whose round was saved: the worker that had it (`before`)
-// puts what the partition carries on the servers, and the next one fetches it there.
+// puts what the partition carries on the servers, and the next one fetches it there. docs/design.md
+// ("Leases") tells it with numbers.
 //
 // Owned by the Coordinator; one thread.
 #pragma once
@@ -21,7 +22,8 @@ class LeaseTable {
   struct Lease {
     PeerName worker;   // empty: nobody's
     int64_t from = 0;  // the first round that the worker computes
-    // Alive, and putting what the partition carries at version `from` on the servers; or empty.
+    // A live worker that had the partition, and puts what it carries at version `from` on the
+    // servers; or empty.
     PeerName before;
     bool stored = false;  // what it carries at version `from` is on the servers
   };
@@ -49,7 +51,8 @@ class LeaseTable {
   // Contiguous runs of partitions from round `from` on, in the order of `workers` (at least one).
   void Begin(const std::vector<PeerName>& workers, int64_t from);
 
-  // A worker has it from `from` on, as it says itself; where two say so, the later lease counts.
+  // A worker has the partition from `from` on, as it says itself; where two say so, the later lease
+  // counts.
   void Claim(int partition, const PeerName& worker, int64_t from);
   // What a claimed partition carries as of `version` is still on its way from `before`.
   void ClaimHandOver(int partition, const PeerName& before, int64_t version);

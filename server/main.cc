@@ -2,7 +2,6 @@
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -80,12 +79,16 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
     record.wall_time_s = TimeOfDay();
     record.tensorboard = experiment.output.tensorboard;
     record.jsonl = experiment.output.jsonl;
+    for (ResultSetting& setting : ResultSettings(experiment)) {
+      record.hyperparameters.push_back({std::move(setting.key), std::move(setting.value)});
+    }
     // Where versions are kept twice the job may be further, in the other servers' memory.
     const bool may_be_further = experiment.cluster.KeepsVersionsTwice();
     if (may_be_further) {
-      record.resumed_round = RunRecorderSettings::kKeepAll;
+      record.resumed_round = record.resumed_samples = RunRecorderSettings::kKeepAll;
     } else if (settings.restored) {
       record.resumed_round = settings.restored->version();
+      record.resumed_samples = settings.restored->progress().samples();
     }
     KUMO_ASSIGN_OR_RETURN(recorder, RunRecorder::Open(record, files, &clock, &console));
     if (experiment.checkpoint.resume == "never") {
@@ -97,9 +100,10 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
     if (settings.restored && !may_be_further) {
       recorder->Say("goes on from checkpoint " + settings.restored->name());
     }
-    KUMO_ASSIGN_OR_RETURN(settings.generation,
-                          ClaimGeneration(files, experiment,
-                                          settings.restored ? settings.restored->generation() : 0));
+    KUMO_ASSIGN_OR_RETURN(
+        settings.generation,
+        ReserveGeneration(files, experiment,
+                          settings.restored ? settings.restored->generation() : 0));
   }
   const std::string address =
       arguments.bind.empty() ? experiment.cluster.servers[arguments.index] : arguments.bind;
@@ -130,9 +134,8 @@ int Main(const char* program, const std::vector<std::string>& args) {
   const LastWords last_words("kumo-server " + std::to_string(arguments.index),
                              LastWords::DefaultTerminationLog());
   if (!usage.ok()) return last_words.Say(ExitCode::kUsage, usage.message());
-  const char* data = std::getenv("KUMO_DATA");
   const Result<Experiment> experiment =
-      ParseExperiment(arguments.file, arguments.sets, data == nullptr ? "" : data);
+      ParseExperiment(arguments.file, arguments.sets, VariablesOf(environ));
   if (!experiment.ok()) {
     return last_words.Say(ExitCode::kBadConfiguration, experiment.status().message());
   }

@@ -8,8 +8,16 @@
 namespace kumo {
 namespace {
 
-// Until a lost connection is made again, and both ends have noticed.
+// The time until a lost connection is made again and both ends have noticed.
 constexpr TimeUs kReconnecting = 5 * kSecond;
+// So many heartbeats are missing when a process is called silent.
+constexpr double kMissingHeartbeats = 3;
+
+// Sooner than a process is given up, but never because of one that is a little late.
+double SilentAfterSeconds(const Experiment::Cluster& cluster) {
+  return std::min(kMissingHeartbeats * cluster.heartbeat_s,
+                  std::max(1.5 * cluster.heartbeat_s, cluster.suspect_after_s / 2));
+}
 
 }  // namespace
 
@@ -37,7 +45,10 @@ void WorkerMember::OnReport(const wire::WorkerReport& new_report) {
   rate_at_s_ = report.samples_at_s();
 }
 
-Members::Members(int count, const std::string& host) : servers(count) {
+Members::Members(int count, const std::string& host, const Experiment::Cluster& cluster)
+    : servers(count),
+      silent_after_(FromSeconds(SilentAfterSeconds(cluster))),
+      addresses_(cluster.servers) {
   servers[0].hello.set_host(host);
 }
 
@@ -95,6 +106,11 @@ std::vector<int> Members::MissingPartitions(int64_t round) const {
   return {missing.begin(), missing.end()};
 }
 
+std::optional<TimeUs> Members::Silence(TimeUs seen, TimeUs now) const {
+  if (now - seen <= silent_after_) return std::nullopt;
+  return now - seen;
+}
+
 void Members::ForgiveSilence(TimeUs now) {
   for (auto& [peer, worker] : workers) worker.seen = now;
   for (ServerMember& server : servers) server.seen = now;
@@ -129,13 +145,11 @@ void Members::MarkSilentServers(TimeUs now, TimeUs limit) {
   }
 }
 
-bool Members::AllToldEnd() const {
-  bool all = true;
-  for (const auto& [peer, worker] : workers) all &= worker.told_end;
-  for (size_t i = 1; i < servers.size(); ++i) {
-    all &= servers[i].peer.empty() || servers[i].told_end;
-  }
-  return all;
+bool Members::AllHaveLeft() const {
+  return workers.empty() &&
+         std::all_of(servers.begin(), servers.end(), [](const ServerMember& server) {
+           return server.peer.empty() || server.said_bye;
+         });
 }
 
 std::string Members::WaitsForServers(TimeUs now, bool loading_counts) const {
@@ -145,6 +159,7 @@ std::string Members::WaitsForServers(TimeUs now, bool loading_counts) const {
     const std::string name = ", server " + std::to_string(i);
     if (i > 0 && server.peer.empty()) {
       missing += name;
+      if (i < addresses_.size()) missing += " at " + addresses_[i];
     } else if (server.silent) {
       missing += name + " on " + server.hello.host() + " (silent for " +
                  InWholeSeconds(now - server.seen) + ")";
@@ -163,16 +178,13 @@ std::string Members::WaitsForPartitions(TimeUs now, const LeaseTable& leases) co
     const std::string& text = server.report.waits_for();
     const WorkerMember* worker = Find(leases.leases()[partition].worker);
     if (!worker) return text + " (nobody's)";
+    if (const auto silence = Silence(worker->seen, now)) {
+      return text + " (" + worker->Name() + ", silent for " + InWholeSeconds(*silence) + ")";
+    }
     return text + " (" + worker->Name() + ", seen " + InWholeSeconds(now - worker->seen) +
            " ago: " + worker->report.state() + ")";
   }
   return servers[0].report.waits_for();
-}
-
-double Members::SamplesPerSecond() const {
-  double rate = 0;
-  for (const auto& [peer, worker] : workers) rate += worker.samples_per_second;
-  return rate;
 }
 
 void Members::Describe(TimeUs now, const LeaseTable& leases, wire::JobStatus* status) const {
@@ -181,8 +193,9 @@ void Members::Describe(TimeUs now, const LeaseTable& leases, wire::JobStatus* st
     w->set_name(worker.hello.name());
     w->set_host(worker.hello.host());
     w->set_seen_seconds_ago(ToSeconds(now - worker.seen));
+    if (const auto silence = Silence(worker.seen, now)) w->set_silent_seconds(ToSeconds(*silence));
     *w->mutable_report() = worker.report;
-    w->set_samples_per_second(worker.samples_per_second);
+    if (worker.samples_per_second) w->set_samples_per_second(*worker.samples_per_second);
     w->mutable_report()->clear_partitions();
     for (size_t p = 0; p < leases.leases().size(); ++p) {
       if (leases.leases()[p].worker == peer) {
@@ -194,7 +207,13 @@ void Members::Describe(TimeUs now, const LeaseTable& leases, wire::JobStatus* st
     wire::JobStatus::Server* s = status->add_servers();
     s->set_index(static_cast<int32_t>(i));
     s->set_host(servers[i].hello.host());
-    s->set_seen_seconds_ago(ToSeconds(now - servers[i].seen));
+    if (i == 0) {
+      s->set_seen_seconds_ago(0);  // it answers
+    } else if (!servers[i].peer.empty()) {
+      s->set_seen_seconds_ago(ToSeconds(now - servers[i].seen));
+      const auto silence = Silence(servers[i].seen, now);
+      if (silence) s->set_silent_seconds(ToSeconds(*silence));
+    }
     *s->mutable_report() = servers[i].report;
   }
 }

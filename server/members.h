@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "common/options/experiment.h"
 #include "common/transport/message.h"
 #include "server/lease_table.h"
 
@@ -28,11 +29,10 @@ struct WorkerMember {
   wire::Hello hello;
   TimeUs seen = 0;
   wire::WorkerReport report;
-  double samples_per_second = 0;
+  std::optional<double> samples_per_second;
   double block_ms = 0;  // smoothed; 0: not known yet
   bool leaving = false;
   bool cut_off = false;  // from another server, which we hear
-  bool told_end = false;
 
   // "worker-1 on alpha"
   std::string Name() const { return hello.name() + " on " + hello.host(); }
@@ -40,7 +40,7 @@ struct WorkerMember {
   void OnReport(const wire::WorkerReport& new_report);
 
  private:
-  // Where the rate is counted from: the worker's samples and their time.
+  // What the rate is counted from: the worker's samples and when it had them.
   double rate_samples_ = 0;
   double rate_at_s_ = 0;
 };
@@ -54,13 +54,14 @@ struct ServerMember {
   TimeUs back_at = 0;       // it has been heard, and ready, since then
   bool recovering = false;  // was started again, and fetches what it is to hold
   int64_t leaves_at = -1;   // told to leave; may when this version is saved
-  bool told_end = false;
+  bool said_bye = false;    // knows that the job is over, and has left
 };
 
 class Members {
  public:
-  // host: of server 0 itself, which says no hello.
-  Members(int servers, const std::string& host);
+  // host: of server 0 itself, which says no hello. cluster: how often a process is heard, and
+  // where servers are.
+  Members(int servers, const std::string& host, const Experiment::Cluster& cluster = {});
 
   std::map<PeerName, WorkerMember> workers;
   std::vector<ServerMember> servers;  // by index
@@ -68,12 +69,12 @@ class Members {
   bool Knows(const PeerName& peer) const;
   // Workers, and servers other than 0 that have said hello.
   int64_t count() const;
-  // Null when it does not take part.
+  // The worker of that name; null when it does not take part.
   WorkerMember* Find(const PeerName& worker);
   const WorkerMember* Find(const PeerName& worker) const;
-  // Workers that may hold leases: those that were not told to leave, and reach all servers. Of one
-  // that holds none now the time for a block is not known: it may have been frozen when it was
-  // measured.
+  // Workers that may hold leases: those that were not told to leave, and reach all servers. The
+  // time for a block of a worker without a lease counts as not known: it may have been frozen when
+  // that was measured.
   std::vector<LeaseTable::Taker> Takers(const LeaseTable& leases) const;
 
   bool ServersAreReady() const;
@@ -81,10 +82,13 @@ class Members {
   // else.
   int64_t OldestOpenRound(int64_t version) const;
 
-  // Partitions whose contribution to a round some shard waits for, as last reported. Empty where a
-  // shard misses so many that it has not named them all.
+  // Partitions whose contribution to a round some shard waits for, as last reported. The list
+  // is empty where a shard misses so many that it has not named them all.
   std::vector<int> MissingPartitions(int64_t round) const;
 
+  // How long a process that was heard of at `seen` has been silent, where some heartbeats are
+  // missing: sooner than it counts as lost.
+  std::optional<TimeUs> Silence(TimeUs seen, TimeUs now) const;
   // Nobody is to be blamed for the time until now.
   void ForgiveSilence(TimeUs now);
   std::vector<PeerName> SilentWorkers(TimeUs now, TimeUs limit) const;
@@ -92,16 +96,20 @@ class Members {
   std::optional<int> CutOffFrom(const WorkerMember& worker, TimeUs now, TimeUs limit) const;
   // Marks them and says so in the log, once.
   void MarkSilentServers(TimeUs now, TimeUs limit);
-  // Everybody has asked since the end.
-  bool AllToldEnd() const;
+  // Every worker and every other server that has joined has said goodbye.
+  bool AllHaveLeft() const;
 
-  // "server 1 on beta (silent for 12 s), server 2 (loading)"; "" when all are there and, where
-  // `loading_counts`, ready.
+  // "server 1 on beta (silent for 12 s), server 2 at tcp://gamma:7700"; "" when all are there and,
+  // where `loading_counts`, ready.
   std::string WaitsForServers(TimeUs now, bool loading_counts) const;
-  // "partition 3 of round 812 (worker-5 on b, seen 2 s ago: round 812: trains partition 3)"
+  // "partition 3 of round 812 (worker-5 on b, seen 2 s ago: round 812: trains partition 3)", or
+  // "(worker-5 on b, silent for 4 s)"
   std::string WaitsForPartitions(TimeUs now, const LeaseTable& leases) const;
-  double SamplesPerSecond() const;
   void Describe(TimeUs now, const LeaseTable& leases, wire::JobStatus* status) const;
+
+ private:
+  TimeUs silent_after_;
+  std::vector<std::string> addresses_;  // of servers
 };
 
 }  // namespace kumo

@@ -23,9 +23,9 @@ void DropSlots(ReplicaStore::Version* version) {
 
 Status ReplicaStore::Add(const Message& message, size_t numbers) {
   const wire::Header& header = message.header;
-  const int slots = kFirstSlot + Optimiser::kMaxSlots;
-  if (header.round() < 0 || header.slot() < 0 || header.slot() >= slots || header.arrays() < 1 ||
-      header.arrays() > static_cast<uint32_t>(slots) ||
+  const int most = kFirstSlot + Optimiser::kMaxSlots;
+  if (header.round() < 0 || header.slot() < 0 || header.slot() >= most || header.arrays() < 1 ||
+      header.arrays() > static_cast<uint32_t>(most) ||
       message.payload.bytes.size() != numbers * sizeof(float)) {
     return InvalidArgument("replica of chunk " + std::to_string(header.chunk()) + ", version " +
                            std::to_string(header.round()) + ", array " +
@@ -58,7 +58,7 @@ Status ReplicaStore::Add(const Message& message, size_t numbers) {
     }
     std::erase_if(versions, [&](const auto& entry) { return entry.first < newest - 1; });
     if (const auto before = versions.find(newest - 1); before != versions.end()) {
-      // Only pulled from now on.
+      // The version before is only pulled from now on: no rule starts from it.
       Version& old = before->second;
       if (old.complete()) {
         DropSlots(&old);

@@ -21,14 +21,14 @@ namespace kumo {
 
 class ReplicaStore {
  public:
-  // A REPLICATE message's slot.
+  // The numbers of a version's arrays (a REPLICATE message's Header.slot).
   static constexpr int kStart = 0;
-  static constexpr int kWeights = 1;  // absent where they are the start
-  static constexpr int kFirstSlot = 2;
+  static constexpr int kWeights = 1;    // absent where they are the start
+  static constexpr int kFirstSlot = 2;  // of the rule's
 
   struct Version {
     size_t expected = 0;                       // how many arrays there are
-    std::map<int, Payload> arrays;             // float32, by slot
+    std::map<int, Payload> arrays;             // float32, by number
     wire::CoordinatorState coordinator_state;  // of chunk 0
     bool complete() const { return arrays.size() == expected && arrays.contains(kStart); }
   };
@@ -51,12 +51,13 @@ class ReplicaFetch {
 
   // A REPLICATE, or an ACK of a FETCH_REPLICA. InvalidArgument where it does not fit.
   Status OnMessage(const Message& message);
-  // Asks for what is not there yet, and again after a while. As long as the holder has not answered
-  // (it may not have joined the generation yet) only one chunk is asked for, and soon again.
+  // Asks for what is not there yet, and asks again after a while. As long as the holder has not
+  // answered (it may not have joined the generation yet) one chunk alone is asked for, and soon
+  // again.
   void Tick(TimeUs now, ServerActions* actions);
-  // Everything is there.
+  // Whether every chunk is there.
   bool complete() const;
-  // There is a chunk of which the holder keeps nothing.
+  // Whether there is a chunk of which the holder keeps nothing.
   bool lost() const { return lost_; }
   const ReplicaStore& store() const { return store_; }
 

@@ -23,12 +23,12 @@ void Replicator::Send(int chunk, int64_t version, const FloatArray& start,
                       ServerActions* actions) {
   Sent sent;
   sent.interval = unheard_ ? kSoon : kFirstInterval;
-  const auto add = [&](int slot, const FloatArray& array) {
-    Message& message = sent.arrays[slot];
+  const auto add = [&](int number, const FloatArray& array) {
+    Message& message = sent.arrays[number];
     message.header.set_type(wire::REPLICATE);
     message.header.set_chunk(chunk);
     message.header.set_round(version);
-    message.header.set_slot(slot);
+    message.header.set_slot(number);
     message.payload = BytesOf(array);
   };
   add(ReplicaStore::kStart, start);
@@ -39,12 +39,12 @@ void Replicator::Send(int chunk, int64_t version, const FloatArray& start,
   for (size_t i = 0; i < slots.size(); ++i) {
     add(ReplicaStore::kFirstSlot + static_cast<int>(i), slots[i]);
   }
-  for (auto& [slot, message] : sent.arrays) {
+  for (auto& [number, message] : sent.arrays) {
     message.header.set_arrays(static_cast<uint32_t>(sent.arrays.size()));
   }
   SendArrays(sent, actions);
   sent_[{chunk, version}] = std::move(sent);
-  // Of what is older the holder keeps the version before, at most.
+  // The holder keeps one older version at most, the one before.
   std::erase_if(sent_, [&](const auto& entry) {
     return entry.first.first == chunk && entry.first.second < version - 1;
   });
@@ -77,7 +77,7 @@ void Replicator::StartOver() {
 }
 
 void Replicator::SendArrays(const Sent& sent, ServerActions* actions) const {
-  for (const auto& [slot, message] : sent.arrays) {
+  for (const auto& [number, message] : sent.arrays) {
     actions->push_back(SendAction{holder_, message});
   }
 }

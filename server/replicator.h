@@ -1,6 +1,7 @@
 // Keeps each version of a server's chunks twice: sends it to the next server, which keeps it in
 // memory (replica_store.h), and says when it is there. A version that anybody has seen is on two
-// servers, so the death of one loses no round.
+// servers, so the death of one loses no round. docs/design.md ("Versions that are kept twice")
+// tells it with numbers.
 //
 // Owned by a Shard; one thread.
 #pragma once
@@ -45,7 +46,7 @@ class Replicator {
 
  private:
   struct Sent {
-    std::map<int, Message> arrays;  // not acknowledged yet, by slot
+    std::map<int, Message> arrays;  // not acknowledged yet, by number (ReplicaStore)
     TimeUs interval = 0;
     TimeUs resend_at = 0;  // 0: the interval begins with the next tick
   };

@@ -93,7 +93,7 @@ Result<ResumePoint> Named(FileSystem& files, const Experiment& experiment, int64
   return ResumePoint{*std::move(manifest), {}};
 }
 
-// The last generation that was claimed; 0 where there is none that can be read.
+// The last generation that was reserved; 0 where there is none that can be read.
 uint32_t LastGeneration(FileSystem& files, const Experiment& experiment) {
   constexpr uint64_t kLongest = 64;
   const Result<std::string> text = ReadWholeFile(files, GenerationFile(experiment), kLongest);
@@ -119,8 +119,8 @@ Result<ResumePoint> FindCheckpointToResume(FileSystem& files, const Experiment& 
   return point;
 }
 
-Result<uint32_t> ClaimGeneration(FileSystem& files, const Experiment& experiment,
-                                 uint32_t at_least) {
+Result<uint32_t> ReserveGeneration(FileSystem& files, const Experiment& experiment,
+                                   uint32_t at_least) {
   const uint32_t generation = std::max(LastGeneration(files, experiment), at_least) + 1;
   KUMO_RETURN_IF_ERROR(WriteGeneration(files, experiment, generation));
   return generation;

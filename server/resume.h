@@ -27,10 +27,10 @@ Result<ResumePoint> FindCheckpointToResume(FileSystem& files, const Experiment& 
 
 // A number above `at_least` that no process of this output directory has used before, made durable
 // in <output.directory>/generation. The errors of writing a file.
-Result<uint32_t> ClaimGeneration(FileSystem& files, const Experiment& experiment,
-                                 uint32_t at_least);
+Result<uint32_t> ReserveGeneration(FileSystem& files, const Experiment& experiment,
+                                   uint32_t at_least);
 
-// Makes a generation that is in use durable as ClaimGeneration does; only a warning where it
+// Makes a generation that is in use durable as ReserveGeneration does; only a warning where it
 // cannot.
 void KeepGeneration(FileSystem& files, const Experiment& experiment, uint32_t generation);
 

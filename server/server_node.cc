@@ -130,7 +130,7 @@ Status ServerNode::BuildShard(TimeUs now, ServerActions* actions) {
   settings.index = settings_.index;
   settings.servers = settings_.identity.servers;
   settings.chunk_bytes = ChunkBytes();
-  settings.state_slots = StateSlots(experiment, *spec_);
+  settings.carried_arrays = CarriedArrays(experiment, *spec_);
   settings.replicate = experiment.cluster.KeepsVersionsTwice();
   const auto observe = [this](int64_t version, const wire::Metrics& metrics) {
     return coordinator_->OnVersion(version, metrics, now_, observed_);
@@ -204,7 +204,7 @@ void ServerNode::FollowCoordinator(TimeUs now, ServerActions* actions) {
 void ServerNode::Rejoin(uint32_t generation, TimeUs now) {
   LOG(WARNING) << "generation " << generation_ << " is over";
   newest_generation_ = std::max(newest_generation_, generation);
-  // Without, the job can only have gone back.
+  // Where versions are not kept twice, the job can only have gone back.
   if (!settings_.experiment.cluster.KeepsVersionsTwice()) LeaveGeneration();
   members_.clear();
   unsent_saves_.clear();
@@ -259,11 +259,13 @@ void ServerNode::OnFromCoordinator(const Message& message, TimeUs now, ServerAct
       return;
     case wire::HEARTBEAT_REPLY:
       if (header.has_refusal()) {
-        actions->push_back(ExitAction{ErrorFromPeer(
-            header.refusal().code(), "the job failed: " + header.refusal().reason())});
+        LeaveJob(
+            ErrorFromPeer(header.refusal().code(), "the job failed: " + header.refusal().reason()),
+            actions);
       } else if (header.orders().finished()) {
-        actions->push_back(ExitAction{
-            header.orders().stopped() ? Unavailable("the job was stopped and saved") : OkStatus()});
+        LeaveJob(
+            header.orders().stopped() ? Unavailable("the job was stopped and saved") : OkStatus(),
+            actions);
       } else if (leave_by_ > 0 && header.orders().released()) {
         actions->push_back(ExitAction{Unavailable("was told to leave, and everything is saved")});
       } else if (header.has_orders()) {
@@ -277,11 +279,18 @@ void ServerNode::OnFromCoordinator(const Message& message, TimeUs now, ServerAct
   }
 }
 
+void ServerNode::LeaveJob(Status status, ServerActions* actions) const {
+  SendAction bye{CoordinatorPeer(), {}};
+  bye.message.header.set_type(wire::BYE);
+  actions->push_back(std::move(bye));
+  actions->push_back(ExitAction{std::move(status)});
+}
+
 void ServerNode::OnFromMember(const PeerName& from, const Message& message, TimeUs now,
                               ServerActions* actions) {
   const auto member = members_.find(from);
   const wire::Header& header = message.header;
-  // Of a generation that is over, or that this server is late for, nothing counts.
+  // No message counts of a generation that is over, or that this server is late for.
   const bool other_generation = header.generation() != generation_;
   if (member == members_.end() || other_generation) {
     if (header.type() != wire::HEARTBEAT || generation_ == 0) return;
@@ -349,7 +358,9 @@ ServerActions ServerNode::OnComputed(const ChunkWork& work, TimeUs now) {
   now_ = now;
   if (!shard_ || work.generation != shard_->generation()) return actions;
   observed_ = &actions;
-  shard_->OnComputed(work, &actions);
+  if (Status status = shard_->OnComputed(work, &actions); !status.ok()) {
+    Fail(status, now, &actions);
+  }
   observed_ = nullptr;
   return Done(std::move(actions), now);
 }
@@ -427,8 +438,8 @@ ServerActions ServerNode::OnChosen(uint32_t generation,
   return Done(std::move(actions), now);
 }
 
-ServerActions ServerNode::OnClaimed(uint32_t generation, TimeUs now) {
-  if (generation == generation_) coordinator_->OnClaimed();
+ServerActions ServerNode::OnReserved(uint32_t generation, TimeUs now) {
+  if (generation == generation_) coordinator_->OnReserved();
   return Done({}, now);
 }
 
@@ -521,6 +532,13 @@ TimeUs ServerNode::NextDeadline() const {
 }
 
 wire::JobStatus ServerNode::Describe(TimeUs now) const { return coordinator_->Describe(now); }
+
+std::string ServerNode::WaitsForProcesses(TimeUs now) const {
+  if (coordinates()) return coordinator_->WaitsForProcesses(now);
+  if (generation_ != 0) return "";
+  const auto& addresses = settings_.experiment.cluster.servers;
+  return addresses.empty() ? "server 0" : "server 0 at " + addresses[0];
+}
 
 void ServerNode::SetTraffic(uint64_t bytes_sent, uint64_t bytes_received) {
   bytes_sent_ = bytes_sent;

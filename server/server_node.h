@@ -47,7 +47,7 @@ class ServerNode {
   ServerActions OnCommitted(uint32_t generation, int64_t version, const Status& status, TimeUs now);
   ServerActions OnChosen(uint32_t generation,
                          const Result<std::optional<checkpoint::Manifest>>& chosen, TimeUs now);
-  ServerActions OnClaimed(uint32_t generation, TimeUs now);
+  ServerActions OnReserved(uint32_t generation, TimeUs now);
   // SIGTERM or a first Ctrl-C: server 0 saves and stops the job; another one leaves when a round
   // has been saved, or after checkpoint.grace_s.
   ServerActions RequestStop(TimeUs now);
@@ -56,6 +56,10 @@ class ServerNode {
 
   // Server 0 only: for the progress line, the page and `kumo status`.
   wire::JobStatus Describe(TimeUs now) const;
+  double ElapsedSeconds(TimeUs now) const { return coordinator_->ElapsedSeconds(now); }
+  // Whom this process waits for before it can go on, "" for nobody: server 0 for the processes that
+  // the job needs, another server for server 0.
+  std::string WaitsForProcesses(TimeUs now) const;
   const JobPlan* plan() const { return plan_ ? &*plan_ : nullptr; }
   uint32_t generation() const { return generation_; }
   // What the transport counted, for reports.
@@ -102,6 +106,8 @@ class ServerNode {
               uint64_t incarnation = 0);
   void Fail(const Status& status, TimeUs now, ServerActions* actions);
   void TickFollower(TimeUs now, ServerActions* actions);
+  // The job is over: says goodbye to server 0, which waits for that, and leaves.
+  void LeaveJob(Status status, ServerActions* actions) const;
   wire::ServerReport Report() const;
   ShardFileHeader FileHeader(int64_t version) const;
   // Every call ends here: goes along with a new generation, and fills in what headers carry.
@@ -113,7 +119,7 @@ class ServerNode {
   std::optional<JobPlan> plan_;
   std::unique_ptr<Shard> shard_;
   bool ready_ = false;              // has what the generation starts from
-  bool lost_ = false;               // and will not get it: nobody has kept it
+  bool lost_ = false;               // will not get it: nobody has kept it
   uint32_t generation_ = 0;         // 0: not welcomed yet
   uint32_t newest_generation_ = 0;  // that server 0 has spoken of
   int64_t start_version_ = 0;
@@ -122,11 +128,11 @@ class ServerNode {
   ReplicaStore replica_;               // of the server before this one; of the time since `since_`
   std::optional<ReplicaFetch> fetch_;  // started again: what the next server kept
   std::map<PeerName, Member> members_;
-  // Of what the job is about: it is being fetched, or nobody has it and the job is about to go
-  // back.
+  // Whether this server lacks a part of what the job is about: it is being fetched, or nobody has
+  // it and the job is about to go back.
   bool lacks_part() const { return fetch_ || lost_; }
-  // Said hello before it was known where the generation starts, or (workers: true) before this
-  // server could take what they have kept for it.
+  // Peers that said hello before it was known where the generation starts, or (workers: true)
+  // before this server could take what they have kept for it.
   std::map<PeerName, bool> early_;
   uint64_t bytes_sent_ = 0;
   uint64_t bytes_received_ = 0;

@@ -64,12 +64,12 @@ void ServerNode::OnFetchReplica(const PeerName& from, const wire::Header& header
                                 ServerActions* actions) {
   const auto versions = replica_.Find(header.chunk());
   for (const auto& [number, version] : versions) {
-    for (const auto& [slot, payload] : version->arrays) {
+    for (const auto& [array, payload] : version->arrays) {
       SendAction send{from, {}};
       send.message.header.set_type(wire::REPLICATE);
       send.message.header.set_chunk(header.chunk());
       send.message.header.set_round(number);
-      send.message.header.set_slot(slot);
+      send.message.header.set_slot(array);
       send.message.header.set_arrays(static_cast<uint32_t>(version->arrays.size()));
       if (header.chunk() == 0) {
         *send.message.header.mutable_coordinator_state() = version->coordinator_state;
@@ -102,7 +102,7 @@ void ServerNode::TickFetch(TimeUs now, ServerActions* actions) {
   ready_ = true;
   if (coordinates()) {
     const auto [version, said] = shard_->newest_directive();
-    coordinator_->Resume(version, said, now, actions);
+    coordinator_->TakeOver(version, said, now, actions);
   }
   LOG(INFO) << "goes on from round " << shard_->version() << ", as the next server has kept it";
 }

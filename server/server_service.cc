@@ -7,6 +7,7 @@
 #include <glog/logging.h>
 
 #include "common/telemetry/human_readable.h"
+#include "server/job_progress.h"
 #include "server/resume.h"
 
 namespace kumo {
@@ -15,7 +16,8 @@ namespace {
 constexpr TimeUs kLongestPoll = 100 * kMillisecond;
 // Terminals and `timeout` signal a process and its group: that is one request.
 constexpr TimeUs kSameRequest = 500 * kMillisecond;
-// Longer than a slow disk takes: the threads must be gone before what they work on is.
+// How long threads are waited for, longer than a slow disk takes: they must be gone before what
+// they work on is.
 constexpr int64_t kShutdownMs = 60'000;
 
 // The address that a server listens at is what other processes connect to, unless told otherwise.
@@ -28,36 +30,8 @@ ZmqTransportOptions TransportOptions(const ServerNodeSettings& settings) {
   return options;
 }
 
-RoundProgress ProgressOf(const wire::JobStatus& status) {
-  RoundProgress progress;
-  progress.round = status.round();
-  progress.rounds = status.rounds();
-  progress.epoch = status.epoch();
-  progress.epochs = status.epochs();
-  progress.loss = status.loss();
-  progress.accuracy = status.accuracy();
-  progress.learning_rate = status.learning_rate();
-  progress.samples_per_second = status.samples_per_second();
-  progress.workers = status.workers_size();
-  progress.elapsed_seconds = status.elapsed_seconds();
-  if (status.eta_seconds() > 0) progress.eta_seconds = status.eta_seconds();
-  double slowest = 0;
-  for (const auto& worker : status.workers()) {
-    const wire::WorkerReport& report = worker.report();
-    const double share = 1.0 / status.workers_size();
-    progress.compute_ms += share * report.compute_ms();
-    progress.wait_ms += share * report.wait_ms();
-    progress.network_ms += share * report.network_ms();
-    progress.bytes_sent += report.bytes_sent();
-    progress.bytes_received += report.bytes_received();
-    // Whoever waits least is the one that the others wait for.
-    const double busy = report.compute_ms() + report.network_ms();
-    if (status.workers_size() > 1 && busy > slowest) {
-      slowest = busy;
-      progress.slowest = worker.name();
-    }
-  }
-  return progress;
+double Mean(double sum, int64_t samples) {
+  return samples > 0 ? sum / static_cast<double>(samples) : 0.0;
 }
 
 }  // namespace
@@ -101,7 +75,7 @@ ServerService::ServerService(ServerNodeSettings settings, FileSystem* files, con
   transport_->AddFd(signals_->fd(), [this] { OnSignals(); });
 }
 
-// Asked twice, a server goes at once.
+// A server that is asked twice to stop goes at once.
 void ServerService::OnSignals() {
   for (int signal : signals_->Take()) {
     LOG(WARNING) << SignalName(signal);
@@ -112,7 +86,8 @@ void ServerService::OnSignals() {
       exit_ = Unavailable(std::string("ended by ") + SignalName(signal));
       continue;
     }
-    if (recorder_) recorder_->Say("stopping after the next round, which is saved");
+    if (recorder_)
+      recorder_->Say("stopping after the next round, which is saved; Ctrl-C again ends at once");
     Perform(node_.RequestStop(clock_->NowUs()));
   }
 }
@@ -126,6 +101,7 @@ Status ServerService::Run() {
     if (now >= node_.NextDeadline()) {
       node_.SetTraffic(transport_->counters().bytes_sent, transport_->counters().bytes_received);
       Perform(node_.Tick(now));
+      SayWhomItWaitsFor(now);
     }
     ShowProgress(now);
     if (exit_) break;
@@ -148,11 +124,12 @@ void ServerService::SayFarewell() {
   const wire::JobStatus status = node_.Describe(clock_->NowUs());
   if (exit_->ok()) {
     std::string accuracy = "nothing was evaluated";
-    if (last_accuracy_ >= 0) {
+    if (last_accuracy_) {
       char text[64];
-      std::snprintf(text, sizeof text, "validation accuracy %.4f", last_accuracy_);
+      std::snprintf(text, sizeof text, "validation accuracy %.4f", *last_accuracy_);
       accuracy = text;
     }
+    recorder_->RecordDone();
     recorder_->Say("done: " + accuracy + " after " + HumanDuration(status.elapsed_seconds()));
   }
   if (status.last_checkpoint() >= 0) {
@@ -196,12 +173,16 @@ void ServerService::Perform(ServerActions actions) {
       Restore(*restore);
     } else if (auto* choose = std::get_if<ChooseCheckpointAction>(&action)) {
       Choose(*choose);
-    } else if (auto* claim = std::get_if<ClaimGenerationAction>(&action)) {
-      Claim(*claim);
+    } else if (auto* reserve = std::get_if<ReserveGenerationAction>(&action)) {
+      Reserve(*reserve);
     } else if (auto* commit = std::get_if<CommitAction>(&action)) {
       Commit(std::move(commit->manifest));
     } else if (auto* back = std::get_if<WentBackAction>(&action)) {
       GoBack(*back);
+    } else if (auto* on = std::get_if<WentOnAction>(&action)) {
+      if (recorder_) recorder_->GoBack(on->version, on->samples);
+    } else if (auto* point = std::get_if<CurvePointAction>(&action)) {
+      Record(*point);
     } else if (auto* epoch = std::get_if<EpochEvaluatedAction>(&action)) {
       Record(*epoch);
     } else if (auto* exit = std::get_if<ExitAction>(&action)) {
@@ -251,10 +232,10 @@ void ServerService::Choose(const ChooseCheckpointAction& choose) {
   });
 }
 
-void ServerService::Claim(const ClaimGenerationAction& claim) {
-  disk_.Submit([this, claim] {
-    KeepGeneration(*files_, settings_.experiment, claim.generation);
-    Complete([this, claim](TimeUs now) { return node_.OnClaimed(claim.generation, now); });
+void ServerService::Reserve(const ReserveGenerationAction& reserve) {
+  disk_.Submit([this, reserve] {
+    KeepGeneration(*files_, settings_.experiment, reserve.generation);
+    Complete([this, reserve](TimeUs now) { return node_.OnReserved(reserve.generation, now); });
   });
 }
 
@@ -274,41 +255,59 @@ void ServerService::Commit(checkpoint::Manifest manifest) {
 
 void ServerService::GoBack(const WentBackAction& back) {
   if (!recorder_) return;
-  recorder_->GoBack(back.version);
+  recorder_->GoBack(back.version, back.samples);
   if (back.version < 0) return;
   recorder_->Say(back.why + ": goes on from round " + std::to_string(back.version));
 }
 
+void ServerService::Record(const CurvePointAction& action) {
+  if (!recorder_) return;
+  CurvePoint point;
+  point.round = action.version;
+  point.samples = action.samples;
+  point.epoch = action.epoch + 1;
+  point.loss = Mean(action.train.loss_sum(), action.train.samples());
+  point.accuracy = Mean(static_cast<double>(action.train.correct()), action.train.samples());
+  point.learning_rate = action.learning_rate;
+  point.elapsed_seconds = node_.ElapsedSeconds(clock_->NowUs());
+  recorder_->Record(point);
+}
+
 void ServerService::Record(const EpochEvaluatedAction& epoch) {
   if (!recorder_) return;
-  const auto mean = [](double sum, int64_t samples) {
-    return samples > 0 ? sum / static_cast<double>(samples) : 0.0;
-  };
-  const wire::JobStatus status = node_.Describe(clock_->NowUs());
   EpochResult result;
   result.epoch = epoch.epoch + 1;
-  result.round = status.round();
-  result.loss = mean(epoch.train.loss_sum(), epoch.train.samples());
-  result.accuracy = mean(static_cast<double>(epoch.train.correct()), epoch.train.samples());
+  result.round = epoch.version;
+  result.samples = epoch.samples;
+  result.loss = Mean(epoch.train.loss_sum(), epoch.train.samples());
+  result.accuracy = Mean(static_cast<double>(epoch.train.correct()), epoch.train.samples());
   if (epoch.validation.samples() > 0) {
-    result.validation_loss = mean(epoch.validation.loss_sum(), epoch.validation.samples());
+    result.validation_loss = Mean(epoch.validation.loss_sum(), epoch.validation.samples());
     result.validation_accuracy =
-        mean(static_cast<double>(epoch.validation.correct()), epoch.validation.samples());
+        Mean(static_cast<double>(epoch.validation.correct()), epoch.validation.samples());
     last_accuracy_ = *result.validation_accuracy;
   }
-  result.elapsed_seconds = status.elapsed_seconds();
+  result.elapsed_seconds = node_.ElapsedSeconds(clock_->NowUs());
   recorder_->Record(result);
+}
+
+void ServerService::SayWhomItWaitsFor(TimeUs now) {
+  const auto waits = wait_notice_.Update(node_.WaitsForProcesses(now), now);
+  if (!waits) return;
+  // A person sees what server 0 says, and the others' warnings.
+  if (recorder_) {
+    recorder_->Say(*waits);
+    LOG(INFO) << *waits;
+  } else {
+    LOG(WARNING) << *waits;
+  }
 }
 
 void ServerService::ShowProgress(TimeUs now) {
   if (!recorder_ || now < next_progress_) return;
   next_progress_ = now + static_cast<TimeUs>(settings_.experiment.output.interval_s * 1e6);
   const wire::JobStatus status = node_.Describe(now);
-  if (status.phase() == "training" && status.round() >= 0) {
-    recorder_->Record(ProgressOf(status));
-  } else if (status.phase() == "waiting" && !status.waits_for().empty()) {
-    LOG(INFO) << "waits for " << status.waits_for();
-  }
+  if (status.phase() == "training" && status.has_rounds()) recorder_->Record(ProgressOf(status));
 }
 
 }  // namespace kumo

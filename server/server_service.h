@@ -20,6 +20,7 @@
 #include "common/telemetry/run_recorder.h"
 #include "common/thread_pool.h"
 #include "common/transport/zmq_transport.h"
+#include "common/wait_notice.h"
 #include "server/server_node.h"
 
 namespace kumo {
@@ -50,11 +51,13 @@ class ServerService {
   void Save(SaveAction save);
   void Restore(const RestoreAction& restore);
   void Choose(const ChooseCheckpointAction& choose);
-  void Claim(const ClaimGenerationAction& claim);
+  void Reserve(const ReserveGenerationAction& reserve);
   void Commit(checkpoint::Manifest manifest);
   void GoBack(const WentBackAction& back);
+  void Record(const CurvePointAction& action);
   void Record(const EpochEvaluatedAction& epoch);
   void ShowProgress(TimeUs now);
+  void SayWhomItWaitsFor(TimeUs now);
   // The last lines that a person sees: the result and where everything is.
   void SayFarewell();
   void OnSignals();
@@ -71,8 +74,9 @@ class ServerService {
   std::optional<Status> exit_;
   int stops_asked_ = 0;
   TimeUs stop_asked_at_ = 0;
-  double last_accuracy_ = -1;  // on the validation set; -1: none yet
+  std::optional<double> last_accuracy_;  // on the validation set
   TimeUs next_progress_ = 0;
+  WaitNotice wait_notice_;
 
   Mutex mutex_;
   std::vector<Completion> completions_ KUMO_GUARDED_BY(mutex_);

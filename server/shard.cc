@@ -121,12 +121,17 @@ Status Shard::OnInitialise(const PeerName& from, const Message& message, ServerA
                            " have " + std::to_string(bytes.size()) + " bytes");
   }
   KUMO_RETURN_IF_ERROR(push_codecs_.exact().Check(bytes, state->chunk.range.size()));
+  const bool repeated = state->version >= 0;
+  if (!repeated) {
+    const FloatArray start = CopyFloats(bytes);
+    KUMO_ASSIGN_OR_RETURN(state->coded_start, CodeStart(state->chunk, 0, start));
+    state->start = state->weights = start;
+  }
   actions->push_back(Acknowledgement(from, message.header));
-  if (state->version >= 0) return OkStatus();
-  state->start = state->weights = CopyFloats(bytes);
+  if (repeated) return OkStatus();
   if (state->chunk.index == 0) Observe(0);
   ReachVersion(state, actions);
-  // Should they be lost they are made again: nobody waits for the next server.
+  // Initial weights that are lost are made again: nobody waits for the next server to have them.
   ReplicateCurrent(*state, actions);
   return OkStatus();
 }
@@ -166,13 +171,13 @@ Status Shard::OnPush(const PeerName& from, const Message& message, ServerActions
   if (header.round() > state->version || header.round() < 0 || header.round() >= plan_.rounds()) {
     return Aborted(Where(header) + ": the open round is " + std::to_string(state->version));
   }
-  auto& slot = state->arrived[header.partition()];
+  auto& arrived = state->arrived[header.partition()];
   const bool repeated =
-      header.round() < state->version || slot.has_value() || header.partition() < state->added;
+      header.round() < state->version || arrived.has_value() || header.partition() < state->added;
   if (!repeated) {
     ArrivedContribution contribution;
     KUMO_RETURN_IF_ERROR(CheckContribution(*state, message, &contribution));
-    slot = std::move(contribution);
+    arrived = std::move(contribution);
     state->save |= header.save();
     if (state->chunk.index == 0) partition_metrics_[header.partition()] = header.metrics();
   }
@@ -247,26 +252,50 @@ std::shared_ptr<ChunkWork> Shard::MakeWork(ChunkState* state, int ready) {
   state->previous_start.reset();
   state->previous_weights.reset();
   state->previous_coded_start.reset();
-  work->pull_codec = state->chunk.segment == Segment::kStatistics ? nullptr : pull_codec_;
+  work->pull_codec = PullCodec(state->chunk.segment);
   work->copy_slots = state->save || replicator_;
   work->stream = bytes() > static_cast<int64_t>(kStreamBytes);
   return work;
 }
 
-void Shard::OnComputed(const ChunkWork& work, ServerActions* actions) {
+const Codec* Shard::PullCodec(Segment segment) const {
+  return segment == Segment::kStatistics ? nullptr : pull_codec_;
+}
+
+Result<CodedBytes> Shard::CodeStart(const Chunk& chunk, int64_t version,
+                                    const FloatArray& start) const {
+  const Codec* const codec = PullCodec(chunk.segment);
+  if (codec == nullptr) return CodedBytes();
+  const CodedStart coded = EncodeStart(*codec, *start);
+  KUMO_RETURN_IF_ERROR(CheckFits(chunk, version, coded));
+  return coded.bytes;
+}
+
+Status Shard::CheckFits(const Chunk& chunk, int64_t version, const CodedStart& coded) const {
+  if (coded.first_bad < 0) return OkStatus();
+  const int tensor = layout_.TensorAt(chunk.range.begin + coded.first_bad);
+  return FailedPrecondition("the weights after " + std::to_string(version) + " rounds: tensor " +
+                            (tensor < 0 ? "?" : layout_.tensors()[tensor].name) + " has become " +
+                            pull_codec_->DescribeMisfit() +
+                            " (sync.pull_codec); a lower schedule.learning_rate usually helps");
+}
+
+Status Shard::OnComputed(const ChunkWork& work, ServerActions* actions) {
   ChunkState* state = &chunks_[work.chunk - map_.FirstChunk(settings_.index)];
   if (!work.closes()) {
     state->computing = false;
     Advance(state, actions);
-    return;
+    return OkStatus();
   }
-  state->next = {work.next_start, work.next_weights, work.coded_start, work.slot_copies};
+  KUMO_RETURN_IF_ERROR(CheckFits(state->chunk, state->version + 1, work.coded_start));
+  state->next = {work.next_start, work.next_weights, work.coded_start.bytes, work.slot_copies};
   if (work.chunk == 0) Observe(state->version + 1);
-  if (!replicator_) {
+  if (replicator_) {
+    ReplicateNext(*state, actions);
+  } else {
     Publish(state, actions);
-    return;
   }
-  ReplicateNext(*state, actions);
+  return OkStatus();
 }
 
 // The next version is everybody's.
@@ -306,9 +335,6 @@ void Shard::ReachVersion(ChunkState* state, ServerActions* actions) {
   ++state->version;
   state->added = 0;
   state->save = false;
-  if (pull_codec_ && !state->coded_start && state->chunk.segment != Segment::kStatistics) {
-    state->coded_start = EncodeStart(*pull_codec_, *state->start);
-  }
   // A snapshot of an older version that still waits for a state waits for a worker that is gone;
   // and once its round has closed nobody asks for a state any more.
   if (snapshot_ && snapshot_->version < state->version) HandOutSnapshot(actions);

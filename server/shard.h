@@ -8,7 +8,9 @@
 // is acknowledged and dropped; so pushes may be repeated, and computed twice, without harm.
 //
 // A chunk's versions can differ from another's by at most one: version r + 1 of a chunk needs every
-// partition's contribution to round r, for which each needed every chunk at version r.
+// partition's contribution to round r, for which each needed every chunk at version r. What the
+// previous version is kept for, with numbers: docs/design.md, "Versions, and why a chunk keeps
+// two".
 //
 // A contribution may say that a checkpoint follows its round: the shard then takes a snapshot at
 // that version, adds what the partitions carry (PUT_STATE), and hands it out as a SaveAction.
@@ -63,15 +65,15 @@ struct ShardSettings {
   int index = 0;
   int servers = 1;
   int64_t chunk_bytes = 1 << 20;
-  int state_slots = 0;     // arrays per partition that PUT_STATE brings for each trained chunk
+  int carried_arrays = 0;  // arrays per partition that PUT_STATE brings for each trained chunk
   bool replicate = false;  // keep each version on the next server too
 };
 
 class Shard {
  public:
-  // Called once for each version of chunk 0 that is made here, before anybody can pull it (only
-  // where the chunk is): the sums over the samples of the round that made it, and the directive for
-  // the round that starts from it.
+  // The observer is called once for each version of chunk 0 that is made here (on the server that
+  // has the chunk), before anybody can pull it. It gets the sums over the samples of the round that
+  // made the version, and returns the directive for the round that starts from it.
   using VersionObserver = std::function<Directive(int64_t version, const wire::Metrics& metrics)>;
 
   static Result<std::unique_ptr<Shard>> Make(const ShardSettings& settings,
@@ -94,8 +96,9 @@ class Shard {
   // A message of an accepted worker: INITIALISE, PUSH, PULL, PUT_STATE, GET_STATE. An error refuses
   // the message; the shard is unchanged.
   Status OnMessage(const PeerName& from, const Message& message, ServerActions* actions);
-  // The work of a ComputeAction has run.
-  void OnComputed(const ChunkWork& work, ServerActions* actions);
+  // The work of a ComputeAction has run. FailedPrecondition, naming version and tensor, where the
+  // new weights are nothing that sync.pull_codec can hold: the job cannot go on.
+  Status OnComputed(const ChunkWork& work, ServerActions* actions);
   // Takes a snapshot without waiting for a round's end, and hands it out when what partitions carry
   // is there (if `partial`: at once). Aborted unless all chunks are at `version` and at rest.
   // attempt: for the SaveAction.
@@ -114,7 +117,7 @@ class Shard {
   // are there; the last version where the shard has no chunk.
   int64_t version() const;
   int64_t bytes() const { return map_.ServerBytes(settings_.index); }
-  // Of the time when it was made.
+  // The generation in which the shard was made.
   uint32_t generation() const { return settings_.generation; }
   std::vector<Chunk> chunks() const;
   // The part of the flat vector that they span.
@@ -133,16 +136,16 @@ class Shard {
     PeerName peer;
     wire::Header asked;
   };
-  // Which partition, which slot, as of which version.
+  // Names one array of what a partition carries (CarriedArrays), as of a version.
   struct StateKey {
     int partition = 0;
-    int slot = 0;
+    int array = 0;
     int64_t version = 0;
     auto operator<=>(const StateKey&) const = default;
   };
   struct NextVersion {
     FloatArray start, weights;
-    std::shared_ptr<Buffer<std::byte>> coded_start;
+    CodedBytes coded_start;
     std::vector<FloatArray> slot_copies;
   };
   struct ChunkState {
@@ -150,7 +153,7 @@ class Shard {
     int64_t version = -1;
     FloatArray start, previous_start;
     FloatArray weights, previous_weights;  // the same arrays where the rule keeps none apart
-    std::shared_ptr<Buffer<std::byte>> coded_start, previous_coded_start;
+    CodedBytes coded_start, previous_coded_start;  // null where readers get float32
     std::vector<FloatArray> slots;
     // The open round.
     std::vector<std::optional<ArrivedContribution>> arrived;  // by partition
@@ -180,6 +183,11 @@ class Shard {
   Status CheckContribution(const ChunkState& state, const Message& message,
                            ArrivedContribution* contribution) const;
   const std::shared_ptr<const Rule>& RuleFor(const RoundPlan& round, Segment segment) const;
+  // The codec that a segment's start goes to the readers in; null: float32.
+  const Codec* PullCodec(Segment segment) const;
+  // A version's start as the readers get it; null where that is float32. Errors as OnComputed.
+  Result<CodedBytes> CodeStart(const Chunk& chunk, int64_t version, const FloatArray& start) const;
+  Status CheckFits(const Chunk& chunk, int64_t version, const CodedStart& coded) const;
 
   Status OnInitialise(const PeerName& from, const Message& message, ServerActions* actions);
   Status OnPush(const PeerName& from, const Message& message, ServerActions* actions);

@@ -6,8 +6,8 @@
 namespace kumo {
 
 Status Shard::Adopt(const ReplicaStore& replica) {
-  const auto copy = [](const ReplicaStore::Version& version, int slot) {
-    const auto found = version.arrays.find(slot);
+  const auto copy = [](const ReplicaStore::Version& version, int array) {
+    const auto found = version.arrays.find(array);
     return found == version.arrays.end() ? nullptr : CopyFloats(found->second.bytes);
   };
   for (ChunkState& state : chunks_) {
@@ -31,8 +31,9 @@ Status Shard::Adopt(const ReplicaStore& replica) {
     state.start = copy(*newest, ReplicaStore::kStart);
     state.weights = copy(*newest, ReplicaStore::kWeights);
     if (!state.weights) state.weights = state.start;
-    for (int slot = ReplicaStore::kFirstSlot; newest->arrays.contains(slot); ++slot) {
-      state.slots.push_back(copy(*newest, slot));
+    KUMO_ASSIGN_OR_RETURN(state.coded_start, CodeStart(state.chunk, number, state.start));
+    for (int array = ReplicaStore::kFirstSlot; newest->arrays.contains(array); ++array) {
+      state.slots.push_back(copy(*newest, array));
     }
     if (state.chunk.index == 0) {
       const wire::CoordinatorState& said = newest->coordinator_state;
@@ -62,7 +63,7 @@ void Shard::AcknowledgeClosedRound(ChunkState* state, ServerActions* actions) {
     const auto& [key, peer] = entry;
     if (key.version > state->version) return false;
     header.set_partition(key.partition);
-    header.set_slot(key.slot);
+    header.set_slot(key.array);
     header.set_round(key.version);
     actions->push_back(Acknowledgement(peer, header));
     return true;
@@ -99,7 +100,7 @@ void Shard::OnReplicated(const wire::Header& header, ServerActions* actions) {
     Publish(state, actions);
   }
   if (header.round() != state->version || !state->holder_lacks_previous) return;
-  // Only now: alone it must not pass for the newest.
+  // The version before is sent after the newest one: alone it must not pass for that.
   state->holder_lacks_previous = false;
   if (!state->previous_start) return;
   replicator_->Send(state->chunk.index, state->version - 1, state->previous_start,

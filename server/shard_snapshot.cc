@@ -33,6 +33,7 @@ Status Shard::Restore(const ShardSnapshot& snapshot, ServerActions* actions) {
   }
   for (ChunkState& state : chunks_) {
     KUMO_RETURN_IF_ERROR(RestoreChunk(snapshot, &state));
+    KUMO_ASSIGN_OR_RETURN(state.coded_start, CodeStart(state.chunk, version, state.start));
   }
   for (ChunkState& state : chunks_) {
     state.version = version - 1;
@@ -86,7 +87,7 @@ Status Shard::RestoreChunk(const ShardSnapshot& snapshot, ChunkState* state) {
 }
 
 bool Shard::CarriesState(const Chunk& chunk) const {
-  return settings_.state_slots > 0 && chunk.segment != Segment::kStatistics;
+  return settings_.carried_arrays > 0 && chunk.segment != Segment::kStatistics;
 }
 
 Status Shard::OnPutState(const PeerName& from, const Message& message, ServerActions* actions) {
@@ -96,9 +97,10 @@ Status Shard::OnPutState(const PeerName& from, const Message& message, ServerAct
   const bool fits = bytes.empty() || bytes.size() == state->chunk.range.size() * sizeof(float);
   if (!CarriesState(state->chunk) || header.partition() < 0 ||
       header.partition() >= plan_.settings().partitions || header.slot() < 0 ||
-      header.slot() >= settings_.state_slots || !fits) {
-    return InvalidArgument("state of " + Where(header) + ", slot " + std::to_string(header.slot()) +
-                           ", with " + std::to_string(bytes.size()) + " bytes");
+      header.slot() >= settings_.carried_arrays || !fits) {
+    return InvalidArgument("state of " + Where(header) + ", array " +
+                           std::to_string(header.slot()) + ", with " +
+                           std::to_string(bytes.size()) + " bytes");
   }
   if (!bytes.empty()) {
     KUMO_RETURN_IF_ERROR(
@@ -127,8 +129,8 @@ Status Shard::OnGetState(const PeerName& from, const Message& message, ServerAct
   KUMO_ASSIGN_OR_RETURN(ChunkState * state, FindChunk(asked));
   if (!CarriesState(state->chunk) || asked.partition() < 0 ||
       asked.partition() >= plan_.settings().partitions || asked.slot() < 0 ||
-      asked.slot() >= settings_.state_slots) {
-    return InvalidArgument("no state of " + Where(asked) + ", slot " +
+      asked.slot() >= settings_.carried_arrays) {
+    return InvalidArgument("no state of " + Where(asked) + ", array " +
                            std::to_string(asked.slot()));
   }
   const StateKey key{asked.partition(), asked.slot(), asked.round()};
@@ -142,7 +144,8 @@ Status Shard::OnGetState(const PeerName& from, const Message& message, ServerAct
     return OkStatus();
   }
   if (!known && asked.round() == state->version) {
-    // Lost with the worker that carried it: the partition goes on without, and no snapshot waits.
+    // The state was lost with the worker that carried it: the partition goes on without, and no
+    // snapshot waits for it.
     state->states[key] = nullptr;
     if (SnapshotIsComplete()) HandOutSnapshot(actions);
   }
@@ -180,7 +183,7 @@ Status Shard::SaveNow(int64_t version, int attempt, bool partial, ServerActions*
     SnapChunk(state, slots);
   }
   snapshot_attempt_ = attempt;
-  // If not, it is handed out as soon as the last state comes.
+  // A snapshot that is not complete is handed out as soon as the last state comes.
   if (partial || SnapshotIsComplete()) HandOutSnapshot(actions);
   return OkStatus();
 }
@@ -204,7 +207,7 @@ void Shard::SnapChunk(const ChunkState& state, std::span<const FloatArray> slots
 
 bool Shard::SnapshotIsComplete() const {
   if (!snapshot_ || snapped_chunks_ < static_cast<int>(chunks_.size())) return false;
-  const size_t expected = size_t(plan_.settings().partitions) * settings_.state_slots;
+  const size_t expected = size_t(plan_.settings().partitions) * settings_.carried_arrays;
   for (const ChunkState& state : chunks_) {
     if (!CarriesState(state.chunk)) continue;
     const auto known =
@@ -219,7 +222,7 @@ void Shard::HandOutSnapshot(ServerActions* actions) {
   for (const ChunkState& state : chunks_) {
     for (const auto& [key, numbers] : state.states) {
       if (key.version != snapshot_->version || !numbers) continue;
-      snapshot_->arrays.push_back({StateKind::kPartitionState, key.partition, key.slot,
+      snapshot_->arrays.push_back({StateKind::kPartitionState, key.partition, key.array,
                                    state.chunk.range.begin, numbers,
                                    std::as_const(*numbers).span()});
     }

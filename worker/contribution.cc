@@ -24,6 +24,7 @@ Contribution::Contribution(const Session& session, const RoundPlan& round, const
     if (encoding.codec->lossy() && vectors.residual != nullptr) {
       encoding.residual = vectors.residual + begin;
     }
+    encoding.most = encoding.codec->MostWithoutLoss(encoding.residual != nullptr);
     places.push_back(end);
     end += encoding.codec->EncodedBytes(static_cast<size_t>(encoding.n));
     end = (end + kAlign - 1) / kAlign * kAlign;
@@ -70,7 +71,7 @@ Status Contribution::Finish() {
 }
 
 void Contribution::HandOn(const Part& part, const OnCoded& on_coded) const {
-  if (FirstBad(part) >= 0) return;
+  if (FirstBad(part)) return;
   std::vector<CodedChunk> coded;
   for (size_t i = 0; i < part.chunks.size(); ++i) {
     coded.push_back({part.chunks[i], {memory_, part.encodings[i].code}});
@@ -78,19 +79,20 @@ void Contribution::HandOn(const Part& part, const OnCoded& on_coded) const {
   on_coded(std::move(coded));
 }
 
-int64_t Contribution::FirstBad(const Part& part) const {
+std::optional<Contribution::BadNumber> Contribution::FirstBad(const Part& part) const {
   for (size_t i = 0; i < part.chunks.size(); ++i) {
-    const int64_t found = part.encodings[i].first_bad;
-    if (found >= 0) return chunks_[part.chunks[i]].range.begin + found;
+    const Backend::Encoding& encoding = part.encodings[i];
+    if (encoding.first_bad < 0) continue;
+    return BadNumber{chunks_[part.chunks[i]].range.begin + encoding.first_bad, encoding.codec};
   }
-  return -1;
+  return std::nullopt;
 }
 
-int64_t Contribution::first_bad() const {
+std::optional<Contribution::BadNumber> Contribution::first_bad() const {
   for (const Part& part : parts_) {
-    if (const int64_t found = FirstBad(part); found >= 0) return found;
+    if (const std::optional<BadNumber> found = FirstBad(part)) return found;
   }
-  return -1;
+  return std::nullopt;
 }
 
 std::vector<Payload> Contribution::payloads() const {

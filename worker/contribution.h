@@ -8,6 +8,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -39,15 +40,21 @@ class Contribution {
   Contribution& operator=(const Contribution&) = delete;
 
   // Has chunks coded at a mark of the backend's next Repeat, and hands them to on_coded when they
-  // are, unless a number is not finite.
+  // are, unless there is a bad number among them.
   void CodeAt(int mark, std::span<const int> chunks, OnCoded on_coded);
   // Has the other chunks coded, as what was queued leaves them, and waits for all. The device's
   // failure.
   Status Finish();
 
-  // After Finish: where in the flat vectors a number stands that is not finite; -1: nowhere.
-  int64_t first_bad() const;
-  // After Finish, by chunk.
+  // A number that is not finite, or of which saturation would take a part for good
+  // (Codec::MostWithoutLoss).
+  struct BadNumber {
+    int64_t position = 0;  // in the flat vectors
+    const Codec* codec = nullptr;
+  };
+  // The first of them, after Finish; none where all is well.
+  std::optional<BadNumber> first_bad() const;
+  // The codes, after Finish, by chunk.
   std::vector<Payload> payloads() const;
 
  private:
@@ -58,7 +65,7 @@ class Contribution {
   };
 
   Part& AddPart(std::span<const int> chunks);
-  int64_t FirstBad(const Part& part) const;
+  std::optional<BadNumber> FirstBad(const Part& part) const;
   void HandOn(const Part& part, const OnCoded& on_coded) const;
 
   const std::vector<Chunk>& chunks_;

@@ -2,7 +2,6 @@
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +21,9 @@
 #include "common/process/logging.h"
 #include "common/process/near_cores.h"
 #include "common/process/signals.h"
+#include "common/shard_map.h"
+#include "common/telemetry/figures.h"
+#include "common/telemetry/json.h"
 #include "common/transport/malloc_tuning.h"
 #include "models/backend/devices.h"
 #include "worker/stored_weights.h"
@@ -37,14 +39,18 @@ struct Arguments {
   std::string name;
   std::string evaluate;
   bool check = false;
+  bool json = false;
 };
 
 // What the network and the data are, line by line: `kumo check` prints it.
 void PrintCheck(const Trainer& trainer, const Experiment& experiment) {
   const Datasets& data = trainer.datasets();
-  std::printf("network  %s: %" PRId64 " parameters\n", experiment.network.file.c_str(),
-              trainer.spec().layout.segment(Segment::kDecayed).size() +
-                  trainer.spec().layout.segment(Segment::kUndecayed).size());
+  const ParameterLayout& layout = trainer.spec().layout;
+  const ShardMap map(layout, /*servers=*/1, experiment.cluster.chunk_kib * 1024);
+  std::printf("network  %s: %" PRId64 " parameters in %zu chunk%s\n",
+              experiment.network.file.c_str(),
+              layout.segment(Segment::kDecayed).size() + layout.segment(Segment::kUndecayed).size(),
+              map.chunks().size(), map.chunks().size() == 1 ? "" : "s");
   std::printf("data     %s: %" PRId64 " samples to train on\n", data.train->name().c_str(),
               data.train->size());
   std::printf("data     %s: %" PRId64 " samples to evaluate on\n", data.validation->name().c_str(),
@@ -58,15 +64,26 @@ void PrintCheck(const Trainer& trainer, const Experiment& experiment) {
   std::printf("memory   %s\n", trainer.DescribeMemory().c_str());
 }
 
-Status Evaluate(Trainer* trainer, const std::string& path) {
+// With the names and figures of an epoch's evaluation (common/telemetry/figures.h).
+Status Evaluate(Trainer* trainer, const std::string& path, bool json) {
   KUMO_ASSIGN_OR_RETURN(const Buffer<float> weights,
                         LoadStoredWeights(path, trainer->spec().layout));
   KUMO_ASSIGN_OR_RETURN(const wire::Metrics metrics, trainer->EvaluateAll(weights.span()));
   const double samples = static_cast<double>(std::max<int64_t>(metrics.samples(), 1));
-  std::printf("%s: validation/main/loss %.6f  validation/main/accuracy %.6f  (%" PRId64
-              " samples)\n",
-              path.c_str(), metrics.loss_sum() / samples,
-              static_cast<double>(metrics.correct()) / samples, metrics.samples());
+  const double loss = metrics.loss_sum() / samples;
+  const double accuracy = static_cast<double>(metrics.correct()) / samples;
+  if (json) {
+    JsonFields fields;
+    fields.Add("checkpoint", path)
+        .Add(figure::kSamples, metrics.samples())
+        .Add(figure::kValidationLoss, loss)
+        .Add(figure::kValidationAccuracy, accuracy);
+    std::printf("%s\n", fields.object().c_str());
+    return OkStatus();
+  }
+  std::printf("%s: %s %.6f  %s %.6f  (%" PRId64 " samples)\n", path.c_str(),
+              figure::kValidationLoss.name.data(), loss, figure::kValidationAccuracy.name.data(),
+              accuracy, metrics.samples());
   return OkStatus();
 }
 
@@ -110,7 +127,7 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
   StopSignals signals;
   if (arguments.check || !arguments.evaluate.empty()) {
     KUMO_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, Trainer::Make(experiment, &clock));
-    if (!arguments.check) return Evaluate(trainer.get(), arguments.evaluate);
+    if (!arguments.check) return Evaluate(trainer.get(), arguments.evaluate, arguments.json);
     if (const std::string& stored = experiment.network.initial_weights; !stored.empty()) {
       KUMO_RETURN_IF_ERROR(LoadStoredWeights(stored, trainer->spec().layout).status());
     }
@@ -146,16 +163,19 @@ int Main(const char* program, const std::vector<std::string>& args) {
                &arguments.check);
   line.AddOption("evaluate", "DIR", Allowed(), "Only evaluate the checkpoint in DIR, and end",
                  &arguments.evaluate);
-  const Status usage = line.Parse(args);
+  line.AddFlag("json", "With --evaluate: print JSON", &arguments.json);
+  Status usage = line.Parse(args);
+  if (usage.ok() && arguments.json && arguments.evaluate.empty()) {
+    usage = InvalidArgument("--json goes with --evaluate DIR");
+  }
   if (line.help_asked() && usage.ok()) {
     std::fputs(line.Help().c_str(), stdout);
     return 0;
   }
   const LastWords last_words("kumo-worker " + arguments.name, LastWords::DefaultTerminationLog());
   if (!usage.ok()) return last_words.Say(ExitCode::kUsage, usage.message());
-  const char* data = std::getenv("KUMO_DATA");
   const Result<Experiment> experiment =
-      ParseExperiment(arguments.file, arguments.sets, data == nullptr ? "" : data);
+      ParseExperiment(arguments.file, arguments.sets, VariablesOf(environ));
   if (!experiment.ok())
     return last_words.Say(ExitCode::kBadConfiguration, experiment.status().message());
   return last_words.Say(Run(arguments, *experiment, program));

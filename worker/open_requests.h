@@ -29,7 +29,7 @@ class OpenRequests {
     wire::Type type = wire::HELLO;
     int partition = 0;
     int chunk = 0;
-    int slot = 0;  // of a PULL: the vector; of an EVALUATED: the epoch
+    int which = 0;  // Header.slot: a state's array, a PULL's vector, an EVALUATED's epoch
     auto operator<=>(const Key&) const = default;
   };
   struct Request {
@@ -40,8 +40,8 @@ class OpenRequests {
     bool held = false;
   };
 
-  // To be repeated from now on; in place of an open request with the same key (its header's type,
-  // partition, chunk and slot).
+  // The message is repeated from now on, in place of an open request with the same key (its
+  // header's type, partition, chunk and slot).
   const Message& Add(int server, Message message, TimeUs now);
   // Whether an answer with this key and round is still waited for.
   bool Waits(const Key& key, int64_t round) const;
@@ -60,11 +60,11 @@ class OpenRequests {
   // A process has taken the server's place: it is asked everything, and what was held is waited for
   // again. Returns it.
   std::vector<const Request*> Reopen(int server, TimeUs now);
-  // When the next is due; far away when none is open.
+  // When the next request is due; far away when none is open.
   TimeUs NextDue() const;
   // All of a type, held ones too.
   std::vector<const Request*> OfType(wire::Type type) const;
-  // Null when none is waited for; else the first in the order of types.
+  // The first request of a type whose answer is waited for; null when there is none.
   const Request* First(wire::Type type) const;
   bool empty() const { return requests_.empty(); }
 

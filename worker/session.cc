@@ -105,6 +105,7 @@ void Session::OnOrders(const wire::Header& header, WorkerActions* actions) {
   }
   if (header.round() < orders_at_) return;  // overtaken
   orders_at_ = header.round();
+  job_waits_for_ = orders.waits_for();
   if (orders.stop_at() > 0) halted_at_ = orders.stop_at();
   std::map<int, wire::Orders::Lease> wanted;
   for (const auto& lease : orders.leases()) {
@@ -155,7 +156,7 @@ void Session::OnAck(const wire::Header& header) {
       lease->second.evaluated = std::max(lease->second.evaluated, header.round());
     }
   }
-  if (header.acknowledges() == wire::PUSH && requests_.Waits(request)) acknowledged_at_ = now_;
+  if (header.acknowledges() == wire::PUSH && requests_.Waits(request)) times_.acknowledged = now_;
   if (header.held()) {
     requests_.Hold(request, now_);
   } else {
@@ -176,15 +177,15 @@ void Session::OnChunk(const Message& message) {
   }
   requests_.Drop(request);
   waiting_[header.vector()][header.chunk()] = message;
-  if (header.vector() == wire::START) {
-    if (first_chunk_at_ < pushed_at_) first_chunk_at_ = now_;
-    last_chunk_at_ = now_;
+  if (header.vector() == wire::START && times_.pushed) {
+    if (!times_.first_chunk) times_.first_chunk = now_;
+    times_.last_chunk = now_;
   }
 }
 
 void Session::OnGone(int server, const wire::Header& header, WorkerActions* actions) {
   if (header.chunk() < 0 || header.round() <= 0 || header.round() > plan_.rounds()) {
-    // The server does not know us (any more). Where it is server 0 others have our leases.
+    // The server does not know us (any more). Where that is server 0, others have our leases.
     if (server == 0) {
       since_ = 0;
       ForgetRounds(actions);
@@ -238,8 +239,9 @@ void Session::Proceed(WorkerActions* actions) {
   const int64_t target = TargetRound();
   if (target > plan_.rounds()) return;  // has only helped, and is done
   if (halted_at_ >= 0 && target >= halted_at_) {
-    // Waits for the coordinator's last word. A partition that came here after its worker was lost
-    // still asks for what it carries: the shards' last snapshot waits for the state or this.
+    // This worker waits for the coordinator's last word. A partition that came here after its
+    // worker was lost still asks for what it carries: the shards' last snapshot waits for the state
+    // or this.
     for (const auto& [partition, lease] : leases_) {
       if (!lease.adopted) AskForState(partition, lease, actions);
     }
@@ -247,7 +249,7 @@ void Session::Proceed(WorkerActions* actions) {
   }
   if (target >= orders_due_ && orders_at_ < orders_due_) return;
   if (!PullMissing(wire::START, target, actions)) return;
-  if (first_chunk_at_ >= pushed_at_) ReportTimes();
+  if (times_.first_chunk) ReportTimes();
   if (NeedsWeightsApart(target) && !PullMissing(wire::WEIGHTS, target, actions)) return;
   for (auto& [partition, lease] : leases_) {
     if (lease.round != target || lease.round >= lease.until) continue;
@@ -328,20 +330,20 @@ void Session::ComputePartition(int partition, Lease* lease, WorkerActions* actio
 
 // What the partition carries: asked of each shard once, unless there is nothing to carry.
 void Session::AskForState(int partition, const Lease& lease, WorkerActions* actions) {
-  const int slots = StateSlots(settings_.experiment, settings_.spec);
+  const int arrays = CarriedArrays(settings_.experiment, settings_.spec);
   if (lease.round == 0) return;
   for (const Chunk& chunk : map_.chunks()) {
     if (chunk.segment == Segment::kStatistics) continue;
-    for (int slot = 0; slot < slots; ++slot) {
-      if (requests_.Waits({wire::GET_STATE, partition, chunk.index, slot}) ||
-          received_states_.contains({partition, chunk.index, slot})) {
+    for (int array = 0; array < arrays; ++array) {
+      if (requests_.Waits({wire::GET_STATE, partition, chunk.index, array}) ||
+          received_states_.contains({partition, chunk.index, array})) {
         continue;
       }
       wire::Header header;
       header.set_type(wire::GET_STATE);
       header.set_partition(partition);
       header.set_chunk(chunk.index);
-      header.set_slot(slot);
+      header.set_slot(array);
       header.set_round(lease.round);
       header.set_wait(lease.handed_over && lease.round == lease.from);
       Ask(chunk.server, std::move(header), {}, actions);
@@ -369,7 +371,7 @@ WorkerActions Session::OnInitialised(std::vector<Payload> weights, TimeUs now) {
   return Stamp(std::move(actions));
 }
 
-// Of the block that is being trained; null where the lease went away meanwhile.
+// The lease of the block that is being trained; null where it went away meanwhile.
 Session::Lease* Session::LeaseOfBlock() {
   const auto lease = leases_.find(busy_partition_);
   if (lease == leases_.end() || lease->second.round != busy_round_) return nullptr;
@@ -441,11 +443,12 @@ void Session::EndBlock(std::vector<TrainedBlock::Array> carried, Lease* lease,
     header.set_round(busy_round_ + 1);
     header.set_partition(busy_partition_);
     header.set_chunk(array.chunk);
-    header.set_slot(array.slot);
+    header.set_slot(array.index);
     header.set_codec(static_cast<uint32_t>(CodecId::kFp32));
     Ask(ServerOf(array.chunk), std::move(header), std::move(array.payload), actions);
   }
-  pushed_at_ = now_;
+  times_ = {};
+  times_.pushed = now_;
   lease->round = busy_round_ + 1;
   report_.set_round(lease->round);
 }
@@ -478,7 +481,7 @@ WorkerActions Session::OnFailed(const Status& status, TimeUs now) {
 void Session::Ask(int server, wire::Header header, Payload payload, WorkerActions* actions) {
   const Message& message =
       requests_.Add(server, Message{std::move(header), std::move(payload)}, now_);
-  // Else it is sent when the server has welcomed us.
+  // What cannot be sent yet is sent when the server has welcomed us.
   if (servers_[server].welcomed) actions->push_back(SendToServerAction{server, message});
 }
 
@@ -493,15 +496,24 @@ void Session::ReportTimes() {
   const auto milliseconds = [](TimeUs from, TimeUs to) {
     return to > from ? static_cast<double>(to - from) * 1e-3 : 0.0;
   };
-  const TimeUs sent = std::max(pushed_at_, acknowledged_at_);
-  report_.set_network_ms(coding_ms_ + milliseconds(pushed_at_, sent) +
-                         milliseconds(first_chunk_at_, last_chunk_at_));
-  report_.set_wait_ms(milliseconds(sent, first_chunk_at_));
+  const TimeUs sent = times_.acknowledged.value_or(*times_.pushed);
+  report_.set_network_ms(coding_ms_ + milliseconds(*times_.pushed, sent) +
+                         milliseconds(*times_.first_chunk, *times_.last_chunk));
+  report_.set_wait_ms(milliseconds(sent, *times_.first_chunk));
+}
+
+std::string Session::WaitsForProcesses() const {
+  for (size_t i = 0; i < servers_.size(); ++i) {
+    if (!servers_[i].welcomed) return NameOf(static_cast<int>(i));
+  }
+  if (leases_.empty() && !job_waits_for_.empty())
+    return "the job, which waits for " + job_waits_for_;
+  return "";
 }
 
 std::string Session::StateInWords() const {
-  for (size_t i = 0; i < servers_.size(); ++i) {
-    if (!servers_[i].welcomed) return "joins server " + std::to_string(i);
+  if (const std::string missing = WaitsForProcesses(); !missing.empty()) {
+    return "waits for " + missing;
   }
   if (leases_.empty()) return "waits for a partition to compute";
   if (TargetRound() > plan_.rounds()) return "waits for a partition to compute";

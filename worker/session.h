@@ -51,13 +51,13 @@ struct InstallAction {
   const Codec* codec = nullptr;
   Payload payload;
 };
-// Before a partition's first block here: what it carries. Slots and chunks that are not named carry
-// nothing.
+// Take over what a partition carries, before its first block here. It carries nothing in arrays and
+// chunks that are not named.
 struct AdoptAction {
   int partition = 0;
   struct Array {
     int chunk = 0;
-    int slot = 0;
+    int index = 0;    // of CarriedArrays
     Payload payload;  // float32
   };
   std::vector<Array> arrays;
@@ -98,7 +98,7 @@ struct CodedChunk {
 struct TrainedBlock {
   struct Array {
     int chunk = 0;
-    int slot = 0;
+    int index = 0;  // of CarriedArrays
     Payload payload;
   };
   std::vector<Payload> contributions;  // by chunk; empty payloads where there was no data
@@ -134,23 +134,26 @@ class Session {
 
   // weights: by chunk, float32.
   WorkerActions OnInitialised(std::vector<Payload> weights, TimeUs now);
-  // Before OnTrained: chunks of the block's contribution, not chunk 0, that are final while the
-  // rest is still computed.
+  // The driver hands on chunks of the block's contribution (not chunk 0) that are final while the
+  // rest is still computed; all before OnTrained.
   WorkerActions OnCoded(std::vector<CodedChunk> chunks, TimeUs now);
   WorkerActions OnTrained(TrainedBlock block, TimeUs now);
   WorkerActions OnEvaluated(const wire::Metrics& metrics, TimeUs now);
   // The block could not be computed (numbers that are not finite, a device's failure): tells the
   // coordinator and leaves.
   WorkerActions OnFailed(const Status& status, TimeUs now);
-  // SIGTERM: asks the coordinator to move its leases to others, goes on until what its partitions
-  // carry is on the servers, and leaves. Asked again, or after checkpoint.grace_s, it leaves as it
-  // is.
+  // A worker that gets SIGTERM asks the coordinator to move its leases to others, goes on until
+  // what its partitions carry is on the servers, and leaves. When it is asked again, or after
+  // checkpoint.grace_s, it leaves as it is.
   WorkerActions Leave(TimeUs now);
 
-  // For the report in each heartbeat.
+  // The report in each heartbeat says how much was sent and received,
   void SetTraffic(uint64_t bytes_sent, uint64_t bytes_received);
-  // Of the last block, for the report: how long it was computed and coded, milliseconds.
+  // and how long the last block was computed and coded, in milliseconds.
   void SetTimes(double compute_ms, double coding_ms);
+  // Whom it waits for before it can begin, or go on: "server 1 at tcp://beta:7700", or what the
+  // coordinator says that the job waits for; "" when nobody is missing.
+  std::string WaitsForProcesses() const;
   // "round 812: waits for the weights (chunks on server 1)"
   std::string StateInWords() const;
 
@@ -220,18 +223,21 @@ class Session {
   TimeUs next_heartbeat_ = 0;
   bool finished_ = false;
   TimeUs leave_by_ = 0;    // was told to leave; 0: was not
-  bool released_ = false;  // and the coordinator has nothing more for it
+  bool released_ = false;  // was, and the coordinator has nothing more for it
 
   std::map<int, Lease> leases_;        // by partition
   bool initialised_ = false;           // the initial weights were pushed, or are not wanted
   std::vector<int64_t> installed_[2];  // by vector and chunk: version, or -1
   std::vector<std::optional<Message>> waiting_[2];  // pulled, not installed yet
   OpenRequests requests_;
-  std::map<std::tuple<int, int, int>, Payload> received_states_;  // partition, chunk, slot
+  std::map<std::tuple<int, int, int>, Payload> received_states_;  // partition, chunk, array
 
-  // Of the round under way: when the last block was pushed, when the last push was acknowledged,
-  // and when the first and the last chunk of the next version came.
-  TimeUs pushed_at_ = 0, acknowledged_at_ = 0, first_chunk_at_ = 0, last_chunk_at_ = 0;
+  // Times of the round under way, as far as it has come: when its last block was pushed, when the
+  // last push was acknowledged, and when the first and the last chunk of the next version came.
+  struct RoundTimes {
+    std::optional<TimeUs> pushed, acknowledged, first_chunk, last_chunk;
+  };
+  RoundTimes times_;
   double coding_ms_ = 0;
 
   Busy busy_ = Busy::kNo;
@@ -243,6 +249,7 @@ class Session {
   // Leases may have moved at `orders_due_`: what is leased from there on is known when orders of
   // that version have come. orders_at_: the version of the newest orders.
   int64_t orders_due_ = -1, orders_at_ = -1;
+  std::string job_waits_for_;  // as the newest orders say
 
   wire::WorkerReport report_;
 };

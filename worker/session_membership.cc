@@ -58,7 +58,11 @@ void Session::ForgetRounds(WorkerActions* actions) {
     for (auto& waiting : waiting_[vector]) waiting.reset();
   }
   initialised_ = start_version_ > 0;
-  report_.set_compute_ms(0);  // it may have been frozen
+  times_ = {};
+  report_.clear_compute_ms();  // it may have been frozen
+  report_.clear_wait_ms();
+  report_.clear_network_ms();
+  job_waits_for_.clear();
   halted_at_ = orders_at_ = orders_due_ = -1;
   // What is being computed now is of no use when it is done.
   busy_partition_ = -1;
@@ -68,7 +72,7 @@ void Session::OnRefused(int server, const wire::Header& header, WorkerActions* a
   const std::string text = NameOf(server) + " refused: " + header.refusal().reason();
   const StatusCode code = ErrorFromPeer(header.refusal().code(), text).code();
   if (code == StatusCode::kAborted) {
-    // Late or early by a moment; what still matters is asked again.
+    // The message came late or early by a moment; what still matters is asked again.
     LOG(WARNING) << text;
     return;
   }
@@ -109,8 +113,8 @@ WorkerActions Session::Leave(TimeUs now) {
   return Stamp(std::move(actions));
 }
 
-// Told to leave: without leases or a block that is half pushed, and with everything acknowledged,
-// nothing is lost with it.
+// A worker was told to leave: when it has no lease and no block that is half pushed, and everything
+// is acknowledged, nothing is lost with it.
 void Session::LeaveIfHandedOver(WorkerActions* actions) {
   if (leave_by_ == 0 || finished_) return;
   if (released_ && leases_.empty() && requests_.empty() && !HalfPushed()) {
@@ -127,7 +131,7 @@ void Session::LeaveIfHandedOver(WorkerActions* actions) {
 void Session::Finish(Status status, WorkerActions* actions) {
   if (finished_) return;
   finished_ = true;
-  if (!status.ok() && servers_[0].welcomed) {
+  if (servers_[0].welcomed) {
     SendToServerAction bye{0, {}};
     bye.message.header.set_type(wire::BYE);
     *bye.message.header.mutable_worker_report() = report_;
@@ -135,8 +139,6 @@ void Session::Finish(Status status, WorkerActions* actions) {
     bye.message.header.mutable_worker_report()->set_failure_code(
         static_cast<uint32_t>(status.code()));
     actions->push_back(std::move(bye));
-  } else if (servers_[0].welcomed) {
-    SendHeartbeats(actions);  // the coordinator sees that we have heard it
   }
   actions->push_back(LeaveAction{std::move(status)});
 }

@@ -21,7 +21,7 @@ Result<Buffer<float>> LoadStoredWeights(const std::string& path, const Parameter
   KUMO_ASSIGN_OR_RETURN(const ShardSnapshot snapshot,
                         ReadSnapshot(files, parent, manifest, {0, layout.size()}));
   Buffer<float> weights(layout.size());
-  // Where no weights are kept apart, those that blocks start from are the ones.
+  // Where no weights are kept apart, the ones that blocks start from are evaluated, too.
   for (const StateKind kind : {StateKind::kStart, StateKind::kWeights}) {
     for (const StateArray& array : snapshot.arrays) {
       if (array.kind != kind) continue;

@@ -9,9 +9,9 @@
 
 namespace kumo {
 
-// Of the checkpoint in the folder `path` (".../checkpoints/round-..."), verified: the weights that
-// are evaluated, layout.size() floats. FailedPrecondition when they are of another network;
-// otherwise what VerifyCheckpoint says.
+// The weights that are evaluated (layout.size() floats) of the checkpoint in the folder `path`
+// (".../checkpoints/round-..."), which is verified. FailedPrecondition when they are of another
+// network; otherwise what VerifyCheckpoint says.
 Result<Buffer<float>> LoadStoredWeights(const std::string& path, const ParameterLayout& layout);
 
 }  // namespace kumo

@@ -60,7 +60,7 @@ Status Trainer::OpenNetworkAndData() {
 
   weights_ = MakeVectors(1, "the weights");
   gradients_ = MakeVectors(1, "the gradients");
-  rule_ = backend_->KeepRule(net_->input(), Pixels());
+  formula_ = backend_->KeepFormula(net_->input(), Pixels());
   train_ = MakeSource(*datasets_.train, BatchOrder::kShuffled, experiment_.sync.minibatch,
                       {.pad = experiment_.data.crop_pad, .flip = experiment_.data.flip});
   validation_ = MakeSource(*datasets_.validation, BatchOrder::kSequential,
@@ -88,7 +88,7 @@ Status Trainer::CheckDataFits() const {
   return OkStatus();
 }
 
-PixelRule Trainer::Pixels() const {
+PixelFormula Trainer::Pixels() const {
   return {.scale = static_cast<float>(experiment_.data.scale),
           .pad_value = static_cast<uint8_t>(experiment_.data.pad_value),
           .mean = datasets_.mean};
@@ -97,7 +97,7 @@ PixelRule Trainer::Pixels() const {
 Trainer::Source Trainer::MakeSource(const Dataset& dataset, BatchOrder order, int minibatch,
                                     const Augmentation& augmentation) {
   Source source;
-  if (const std::optional<RawSamples> raw = dataset.raw(); raw && rule_) {
+  if (const std::optional<RawSamples> raw = dataset.raw(); raw && formula_) {
     // Base, evaluated weights, the optimiser's state; what all partitions may carry.
     const int64_t vectors =
         2 + optimiser_->slots() + int64_t{experiment_.sync.partitions} * CarriedVectors();
@@ -105,7 +105,7 @@ Trainer::Source Trainer::MakeSource(const Dataset& dataset, BatchOrder order, in
     source.kept = backend_->KeepSamples(raw->pixels, raw->labels, reserve);
   }
   BatchContent content = BatchContent::kInputs;
-  if (rule_) content = source.kept ? BatchContent::kNone : BatchContent::kPixels;
+  if (formula_) content = source.kept ? BatchContent::kNone : BatchContent::kPixels;
   source.stream = std::make_unique<BatchStream>(
       &dataset, BatchStreamOptions{.order = order,
                                    .seed = experiment_.job.seed,
@@ -123,10 +123,11 @@ Result<int> Trainer::LoadNext(Source* source) {
   const int size = static_cast<int>(minibatch.size);
   if (size == 0) return size;
   if (source->kept) {
-    KUMO_RETURN_IF_ERROR(net_->Load(*rule_, *source->kept, minibatch.indices, minibatch.windows));
-  } else if (rule_) {
     KUMO_RETURN_IF_ERROR(
-        net_->Load(*rule_, {size, minibatch.pixels, minibatch.labels, minibatch.windows}));
+        net_->Load(*formula_, *source->kept, minibatch.indices, minibatch.windows));
+  } else if (formula_) {
+    KUMO_RETURN_IF_ERROR(
+        net_->Load(*formula_, {size, minibatch.pixels, minibatch.labels, minibatch.windows}));
   } else {
     KUMO_RETURN_IF_ERROR(net_->Load({size, minibatch.inputs, minibatch.labels}));
   }
@@ -215,9 +216,9 @@ void Trainer::Adopt(const AdoptAction& adopt) {
   const int first_optimiser = carried.residual.empty() ? 0 : 1;
   for (const AdoptAction::Array& array : adopt.arrays) {
     float* const vector =
-        array.slot < first_optimiser
+        array.index < first_optimiser
             ? carried.residual.data()
-            : carried.optimiser.data() + (array.slot - first_optimiser) * spec_.layout.size();
+            : carried.optimiser.data() + (array.index - first_optimiser) * spec_.layout.size();
     const Range range = session_->map().chunks()[array.chunk].range;
     backend_->Write(array.payload.bytes.data(), BytesOf(range), vector + range.begin);
   }
@@ -267,11 +268,11 @@ Result<TrainedBlock> Trainer::Train(const TrainAction& train, const Contribution
     block.contributions.resize(session_->map().chunks().size());
   } else {
     KUMO_RETURN_IF_ERROR(contribution.Finish());
-    if (const int64_t bad = contribution.first_bad(); bad >= 0) {
+    if (const auto bad = contribution.first_bad()) {
       return FailedPrecondition(
           "round " + std::to_string(train.round.round) + ", partition " +
-          std::to_string(train.partition) + ": tensor " + TensorAt(bad) +
-          " has become infinite or not a number; a lower schedule.learning_rate usually helps");
+          std::to_string(train.partition) + ": tensor " + TensorAt(bad->position) + " has become " +
+          bad->codec->DescribeMisfit() + "; a lower schedule.learning_rate usually helps");
     }
     block.contributions = contribution.payloads();
   }
@@ -368,9 +369,9 @@ Status Trainer::AppendCarried(const Carried& carried, TrainedBlock* block) const
   }
   for (const Chunk& chunk : session_->map().chunks()) {
     if (chunk.segment == Segment::kStatistics) continue;
-    for (size_t slot = 0; slot < vectors.size(); ++slot) {
-      KUMO_ASSIGN_OR_RETURN(Payload payload, ReadChunk(vectors[slot], chunk));
-      block->carried.push_back({chunk.index, static_cast<int>(slot), std::move(payload)});
+    for (size_t i = 0; i < vectors.size(); ++i) {
+      KUMO_ASSIGN_OR_RETURN(Payload payload, ReadChunk(vectors[i], chunk));
+      block->carried.push_back({chunk.index, static_cast<int>(i), std::move(payload)});
     }
   }
   return OkStatus();

@@ -54,18 +54,20 @@ class Trainer {
   // what does not change (plan, map, PushCodec).
   Status Attach(const Session* session);
 
-  // By chunk.
+  // The weights that a job begins with, by chunk.
   Result<std::vector<Payload>> InitialWeights() const;
   void Install(const InstallAction& install);
   void Adopt(const AdoptAction& adopt);
-  // FailedPrecondition, naming round, partition and tensor, when a number is not finite.
-  // `on_coded`, unless it is null, is called on this thread with chunks of a gradient that are
-  // coded before the step is at its end (Session::OnCoded); the block has them, too.
+  // FailedPrecondition, naming round, partition and tensor, where a number of the contribution is
+  // not finite, or saturates so far that its residual would, too. `on_coded`, unless it is null, is
+  // called on this thread with chunks of a gradient that are coded before the step is at its end
+  // (Session::OnCoded); the block has them, too.
   Result<TrainedBlock> Train(const TrainAction& train, const Contribution::OnCoded& on_coded,
                              BlockTimes* times);
   Result<wire::Metrics> Evaluate(const EvaluateAction& evaluate);
   void Drop(int partition);
-  // From any thread: what is under way and what comes after ends at its next minibatch, Aborted.
+  // What is under way and what comes after ends at its next minibatch, Aborted. May be called from
+  // any thread.
   void Cancel() { cancelled_ = true; }
 
   // The whole validation set against `weights` (a flat vector): `kumo evaluate`.
@@ -86,7 +88,7 @@ class Trainer {
   explicit Trainer(const Experiment& experiment, const Clock* clock);
   Status OpenNetworkAndData();
   Status CheckDataFits() const;
-  PixelRule Pixels() const;
+  PixelFormula Pixels() const;
   Source MakeSource(const Dataset& dataset, BatchOrder order, int minibatch,
                     const Augmentation& augmentation);
   Result<int> LoadNext(Source* source);
@@ -118,11 +120,11 @@ class Trainer {
   JobSpec spec_;
   std::unique_ptr<Optimiser> optimiser_;  // block mode's local one
   std::optional<Schedule> schedule_;
-  // By stage of the net's backward pass: the chunks whose gradients are final with it. Empty where
-  // they may change until the end of the step.
+  // The chunks whose gradients are final with a stage of the net's backward pass, by stage. Empty
+  // where gradients may change until the end of the step.
   std::vector<std::vector<int>> chunks_of_stage_;
 
-  std::unique_ptr<DeviceRule> rule_;  // null: the streams make inputs
+  std::unique_ptr<DeviceFormula> formula_;  // null: the streams make inputs
   Source train_;
   Source validation_;
   std::optional<std::pair<int64_t, int>> started_;  // round and partition whose range comes next

@@ -9,7 +9,8 @@ namespace {
 
 // The longest wait of the loop: bounds how late a completion could be seen at worst.
 constexpr TimeUs kLongestPoll = 100 * kMillisecond;
-// Longer than any minibatch: the threads must be gone before what they work on is.
+// How long threads are waited for, longer than any minibatch: they must be gone before what they
+// work on is.
 constexpr int64_t kComputeShutdownMs = 60'000;
 
 }  // namespace
@@ -65,6 +66,8 @@ Status WorkerService::Run() {
     if (now >= session_.NextDeadline()) {
       session_.SetTraffic(transport_->counters().bytes_sent, transport_->counters().bytes_received);
       Perform(session_.Tick(now));
+      const auto waits = wait_notice_.Update(session_.WaitsForProcesses(), now);
+      LOG_IF(WARNING, waits.has_value()) << waits.value_or("");
     }
     if (left_) break;
     const TimeUs wait = std::clamp<TimeUs>(session_.NextDeadline() - now, 0, kLongestPoll);

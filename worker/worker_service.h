@@ -16,6 +16,7 @@
 #include "common/status.h"
 #include "common/thread_pool.h"
 #include "common/transport/zmq_transport.h"
+#include "common/wait_notice.h"
 #include "worker/session.h"
 #include "worker/trainer.h"
 
@@ -51,6 +52,7 @@ class WorkerService {
   StopSignals* const signals_;
   std::unique_ptr<ZmqTransport> transport_;
 
+  WaitNotice wait_notice_;
   bool left_ = false;
   Status result_;
 

@@ -26,7 +26,7 @@ constexpr uint32_t kFp32 = 1;  // CodecId::kFp32
 constexpr size_t kHeaderBytes = 72;
 constexpr size_t kRecordBytes = 48;
 constexpr size_t kFooterBytes = 32;
-// As much as ParameterLayout allows: so no sum of positions overflows.
+// A file may hold as many numbers as ParameterLayout allows: so no sum of positions overflows.
 constexpr int64_t kMostNumbers = int64_t{1} << 36;
 constexpr uint32_t kMostPartitions = 1u << 20;
 constexpr uint32_t kMostSlots = 256;

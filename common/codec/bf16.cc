@@ -22,6 +22,7 @@ struct BFloat16 {
 struct Bf16 : HalfFormat<BFloat16> {
   static constexpr uint32_t kId = 3;
   static constexpr const char* kName = "bf16";
+  static constexpr float kLargest = kLargestFloat;  // all but half a step of its last place
 };
 
 extern const CodecKernel kBf16;

@@ -2,7 +2,7 @@
 //
 // A format is a struct of static functions over one bucket of `count` numbers (kBucket, or fewer at
 // a chunk's end):
-//   kId, kName, kLossy, Bytes(count)
+//   kId, kName, kLossy, kLargest, Bytes(count)
 //   Encode(u, count, absmax_bits, residual, out): u is finite; residual <- u - decode(out) unless
 //       it is null; absmax_bits are the bits of the largest |u|
 //   Decode(in, count, out), DecodeAdd(in, count, scale, sum)
@@ -21,6 +21,7 @@ namespace kumo::KUMO_ISA {
 
 constexpr size_t kBucket = kCodecBucket;
 constexpr uint32_t kInfinityBits = 0x7f800000u;
+constexpr float kLargestFloat = __FLT_MAX__;
 
 KUMO_ALWAYS_INLINE uint32_t AbsMaxBits(const float* x, size_t count) {
   uint32_t top = 0;
@@ -60,18 +61,19 @@ KUMO_ALWAYS_INLINE uint32_t AddResidual(const float* x, const float* residual, s
   return top;
 }
 
-inline int64_t FirstNonFinite(const float* u, size_t count) {
+// Infinity and NaN are above any number by their bits.
+inline int64_t FirstAbove(uint32_t most_bits, const float* u, size_t count) {
   for (size_t i = 0; i < count; ++i) {
-    if ((BitsOf(u[i]) & 0x7fffffffu) >= kInfinityBits) return static_cast<int64_t>(i);
+    if ((BitsOf(u[i]) & 0x7fffffffu) > most_bits) return static_cast<int64_t>(i);
   }
   return -1;
 }
 
-// Encodes one bucket; returns as Codec::Encode does. With a constant count (a full bucket) the
+// Encodes one bucket; returns as Codec::EncodeUpTo does. With a constant count (a full bucket) the
 // loops inside have constant lengths.
 template <typename Format>
 KUMO_ALWAYS_INLINE int64_t EncodeBucket(const float* x, float* residual, size_t count,
-                                        unsigned char* out) {
+                                        uint32_t most_bits, unsigned char* out) {
   alignas(64) float buffer[kBucket];
   const float* u = x;
   uint32_t top;
@@ -81,27 +83,28 @@ KUMO_ALWAYS_INLINE int64_t EncodeBucket(const float* x, float* residual, size_t 
   } else {
     top = AbsMaxBits(x, count);
   }
-  if (top >= kInfinityBits) return FirstNonFinite(u, count);
+  if (top > most_bits) return FirstAbove(most_bits, u, count);
   Format::Encode(u, count, top, residual, out);
   return -1;
 }
 
 template <typename Format>
-int64_t EncodeChunk(const float* x, float* residual, size_t n, unsigned char* out) {
+int64_t EncodeChunk(const float* x, float* residual, size_t n, float most, unsigned char* out) {
+  const uint32_t most_bits = BitsOf(most);
   const size_t full = n / kBucket * kBucket;
   for (size_t i = 0; i < full; i += kBucket) {
     int64_t bad;
     if (residual != nullptr) {
-      bad = EncodeBucket<Format>(x + i, residual + i, kBucket, out);
+      bad = EncodeBucket<Format>(x + i, residual + i, kBucket, most_bits, out);
     } else {
-      bad = EncodeBucket<Format>(x + i, nullptr, kBucket, out);
+      bad = EncodeBucket<Format>(x + i, nullptr, kBucket, most_bits, out);
     }
     if (bad >= 0) return static_cast<int64_t>(i) + bad;
     out += Format::Bytes(kBucket);
   }
   if (full == n) return -1;
   const int64_t bad = EncodeBucket<Format>(
-      x + full, residual == nullptr ? nullptr : residual + full, n - full, out);
+      x + full, residual == nullptr ? nullptr : residual + full, n - full, most_bits, out);
   return bad < 0 ? -1 : static_cast<int64_t>(full) + bad;
 }
 
@@ -135,8 +138,9 @@ int64_t FirstBadBucket(const unsigned char* in, size_t n) {
 
 template <typename Format>
 constexpr CodecKernel KernelOf() {
-  return {Format::kId,         Format::kName,       Format::kLossy,         Format::Bytes,
-          EncodeChunk<Format>, DecodeChunk<Format>, DecodeAddChunk<Format>, FirstBadBucket<Format>};
+  return {Format::kId,         Format::kName,          Format::kLossy,
+          Format::kLargest,    Format::Bytes,          EncodeChunk<Format>,
+          DecodeChunk<Format>, DecodeAddChunk<Format>, FirstBadBucket<Format>};
 }
 
 }  // namespace kumo::KUMO_ISA

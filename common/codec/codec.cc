@@ -1,9 +1,11 @@
 #include "common/codec/codec.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
+#include <cmath>
+#include <limits>
 #include <string>
+#include <vector>
 
 #include "common/codec/kernel.h"
 
@@ -14,13 +16,13 @@ static_assert(std::endian::native == std::endian::little,
 
 static_assert(Codec::kBucket == kCodecBucket);
 
-// The one list of codecs, in the order of their ids: a new one gets a file beside int8.cc and a
-// line here and in AllCodecs.
-KUMO_DECLARE_PER_ISA(const CodecKernel, kFp32)
-KUMO_DECLARE_PER_ISA(const CodecKernel, kFp16)
-KUMO_DECLARE_PER_ISA(const CodecKernel, kBf16)
-KUMO_DECLARE_PER_ISA(const CodecKernel, kInt8)
-KUMO_DECLARE_PER_ISA(const CodecKernel, kOneBit)
+// The one list of codecs, in the order of their ids: a new one gets a file beside int8.cc, an id in
+// codec.h, and its place here. What sync.push_codec may say comes from here.
+#define KUMO_CODECS(DO) DO(kFp32) DO(kFp16) DO(kBf16) DO(kInt8) DO(kOneBit)
+
+#define KUMO_DECLARE_CODEC(name) KUMO_DECLARE_PER_ISA(const CodecKernel, name)
+KUMO_CODECS(KUMO_DECLARE_CODEC)
+#undef KUMO_DECLARE_CODEC
 
 namespace {
 
@@ -38,11 +40,13 @@ class KernelCodec final : public Codec {
            (rest == 0 ? 0 : kernel_.bucket_bytes(rest));
   }
 
-  int64_t Encode(std::span<const float> x, std::span<float> residual,
-                 std::span<std::byte> out) const override {
+  float largest() const override { return kernel_.largest; }
+
+  int64_t EncodeUpTo(float most, std::span<const float> x, std::span<float> residual,
+                     std::span<std::byte> out) const override {
     CHECK_EQ(out.size(), EncodedBytes(x.size()));
     CHECK(residual.empty() || residual.size() == x.size());
-    return kernel_.encode(x.data(), residual.empty() ? nullptr : residual.data(), x.size(),
+    return kernel_.encode(x.data(), residual.empty() ? nullptr : residual.data(), x.size(), most,
                           reinterpret_cast<unsigned char*>(out.data()));
   }
 
@@ -89,16 +93,16 @@ class KernelCodec final : public Codec {
 };
 
 struct CodecList {
-  explicit CodecList(Isa isa)
-      : codecs{KernelCodec(KUMO_AT_ISA(isa, kFp32)), KernelCodec(KUMO_AT_ISA(isa, kFp16)),
-               KernelCodec(KUMO_AT_ISA(isa, kBf16)), KernelCodec(KUMO_AT_ISA(isa, kInt8)),
-               KernelCodec(KUMO_AT_ISA(isa, kOneBit))},
-        pointers{&codecs[0], &codecs[1], &codecs[2], &codecs[3], &codecs[4]} {}
+#define KUMO_CODEC_AT(name) KernelCodec(KUMO_AT_ISA(isa, name)),
+  explicit CodecList(Isa isa) : codecs{KUMO_CODECS(KUMO_CODEC_AT)} {
+    for (const KernelCodec& codec : codecs) pointers.push_back(&codec);
+  }
+#undef KUMO_CODEC_AT
   CodecList(const CodecList&) = delete;
   CodecList& operator=(const CodecList&) = delete;
 
-  const std::array<KernelCodec, 5> codecs;
-  const std::array<const Codec*, 5> pointers;
+  const std::vector<KernelCodec> codecs;
+  std::vector<const Codec*> pointers;
 };
 
 template <typename Matches>
@@ -112,6 +116,22 @@ Result<const Codec*> Find(const std::string& wanted, Matches matches) {
 }
 
 }  // namespace
+
+int64_t Codec::Encode(std::span<const float> x, std::span<float> residual,
+                      std::span<std::byte> out) const {
+  return EncodeUpTo(std::numeric_limits<float>::max(), x, residual, out);
+}
+
+float Codec::MostWithoutLoss(bool has_residual) const {
+  const bool fits_twice = has_residual && largest() < std::numeric_limits<float>::max() / 2;
+  return fits_twice ? 2 * largest() : largest();
+}
+
+std::string Codec::DescribeMisfit() const {
+  if (largest() >= std::numeric_limits<float>::max()) return "infinite or not a number";
+  return "infinite, not a number or too large for " + std::string(name()) + ", which ends at " +
+         std::to_string(std::lround(largest()));
+}
 
 std::span<const Codec* const> AllCodecs(Isa isa) {
   CHECK(isa <= DetectIsa()) << "this machine does not run that instruction-set level";

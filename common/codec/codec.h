@@ -24,6 +24,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "common/isa.h"
@@ -50,21 +51,33 @@ class Codec {
   virtual std::string_view name() const = 0;  // as in experiment files: "1bit"
   // False when decode(encode(x)) == x for every finite float32 x: then there is no residual.
   virtual bool lossy() const = 0;
+  // What magnitudes saturate at; float32's largest where they do not.
+  virtual float largest() const = 0;
   // Exact length in bytes of n encoded numbers.
   virtual size_t EncodedBytes(size_t n) const = 0;
 
   // u = x + residual; out <- encode(u); residual <- u - decode(out). An empty residual means no
   // error feedback (u = x). Requires out.size() == EncodedBytes(x.size()), a residual that is empty
   // or as long as x, and three arrays that do not overlap. Returns the position of the first number
-  // of u that is not finite, or -1; when it is not -1, out and residual are unspecified and must
-  // not be used.
-  [[nodiscard]] virtual int64_t Encode(std::span<const float> x, std::span<float> residual,
-                                       std::span<std::byte> out) const = 0;
+  // of u that is not finite or, in magnitude, above `most`; or -1. When it is not -1, out and
+  // residual are unspecified and must not be used.
+  [[nodiscard]] virtual int64_t EncodeUpTo(float most, std::span<const float> x,
+                                           std::span<float> residual,
+                                           std::span<std::byte> out) const = 0;
+  // The same of any finite numbers.
+  [[nodiscard]] int64_t Encode(std::span<const float> x, std::span<float> residual,
+                               std::span<std::byte> out) const;
+  // The largest magnitude of u that saturation takes nothing from for good: what it cuts off is in
+  // the residual, and fits into the next code. Without a residual it is largest().
+  float MostWithoutLoss(bool has_residual) const;
+  // What a number is that is refused for that limit, in words: "infinite or not a number", of fp16
+  // "infinite, not a number or too large for fp16, which ends at 65504".
+  std::string DescribeMisfit() const;
 
   // Whether bytes from elsewhere are n encoded numbers, every one of them finite. InvalidArgument
   // says what is wrong: the length, or the bucket that decodes to a number that is not finite.
-  // Reads only the scales where a codec has scales. To be asked once, before a contribution counts:
-  // DecodeAdd does not check.
+  // Reads only the scales where a codec has scales. Whoever gets a contribution asks once, before
+  // it counts: DecodeAdd does not check.
   virtual Status Check(std::span<const std::byte> encoded, size_t n) const = 0;
 
   // sum[i] += scale * decoded[first + i] for i < sum.size(), of a chunk of n numbers, each product

@@ -38,6 +38,7 @@ struct Binary16 {
 struct Fp16 : HalfFormat<Binary16> {
   static constexpr uint32_t kId = 2;
   static constexpr const char* kName = "fp16";
+  static constexpr float kLargest = 65504.0f;
 };
 
 extern const CodecKernel kFp16;

@@ -9,6 +9,7 @@ struct Int8 {
   static constexpr uint32_t kId = 4;
   static constexpr const char* kName = "int8";
   static constexpr bool kLossy = true;
+  static constexpr float kLargest = kLargestFloat;
   static constexpr size_t Bytes(size_t count) { return 4 + count; }
 
   // No code, not even -128, decodes to infinity with a scale up to this.

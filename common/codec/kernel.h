@@ -14,10 +14,11 @@ struct CodecKernel {
   uint32_t id;  // CodecId
   const char* name;
   bool lossy;
+  float largest;                         // Codec::largest()
   size_t (*bucket_bytes)(size_t count);  // encoded length of a bucket of 1 .. kBucket numbers
-  // Codec::Encode with the lengths already checked; residual may be null.
-  int64_t (*encode)(const float* x, float* residual, size_t n, unsigned char* out);
-  // Of n numbers from a bucket's start on.
+  // Codec::EncodeUpTo with the lengths already checked; residual may be null.
+  int64_t (*encode)(const float* x, float* residual, size_t n, float most, unsigned char* out);
+  // Both decode n numbers from a bucket's start on.
   void (*decode)(const unsigned char* in, size_t n, float* out);
   void (*decode_add)(const unsigned char* in, size_t n, float scale, float* sum);
   // The first bucket that holds a number that is not finite, or -1.

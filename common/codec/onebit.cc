@@ -14,6 +14,7 @@ struct OneBit {
   static constexpr uint32_t kId = 5;
   static constexpr const char* kName = "1bit";
   static constexpr bool kLossy = true;
+  static constexpr float kLargest = kLargestFloat;
   static constexpr size_t kWordsAt = 8;
   static constexpr size_t kBucketsAhead = 4;  // a bucket has hardly more than one line
   static constexpr int kVectors = kBucket / kLanes;
@@ -37,7 +38,7 @@ struct OneBit {
     if (residual != nullptr) __builtin_memcpy(residual, error, count * sizeof(float));
   }
 
-  // Of kBucket numbers, those from `count` on being 0 and not part of the chunk.
+  // Encodes kBucket numbers, of which those from `count` on are 0 and not part of the chunk.
   KUMO_ALWAYS_INLINE static void EncodeFull(const float* u, size_t count, float* residual,
                                             unsigned char* out) {
     FloatLanes below, above;

@@ -1,27 +1,20 @@
 #include "common/optimiser/optimiser.h"
 
-#include <array>
 #include <cmath>
+#include <vector>
 
 #include "common/optimiser/kernel.h"
 
 namespace kumo {
 
-// The one list of optimisers: a new one gets a file beside adam.cc and a line here, in kKernels and
-// in kTypes.
-KUMO_DECLARE_PER_ISA(const OptimiserKernel, kSgd)
-KUMO_DECLARE_PER_ISA(const OptimiserKernel, kMomentum)
-KUMO_DECLARE_PER_ISA(const OptimiserKernel, kNesterov)
-KUMO_DECLARE_PER_ISA(const OptimiserKernel, kAdam)
-KUMO_DECLARE_PER_ISA(const OptimiserKernel, kAdamW)
+// Made of the list in all.h.
+KUMO_DECLARE_PER_ISA(const OptimiserKernels, kOptimisers)
 
 namespace {
 
-constexpr std::array<std::string_view, 5> kTypes = {"sgd", "momentum", "nesterov", "adam", "adamw"};
-
-std::array<const OptimiserKernel*, kTypes.size()> KernelsAt(Isa isa) {
-  return {&KUMO_AT_ISA(isa, kSgd), &KUMO_AT_ISA(isa, kMomentum), &KUMO_AT_ISA(isa, kNesterov),
-          &KUMO_AT_ISA(isa, kAdam), &KUMO_AT_ISA(isa, kAdamW)};
+std::span<const OptimiserKernel> KernelsAt(Isa isa) {
+  const OptimiserKernels& kernels = KUMO_AT_ISA(isa, kOptimisers);
+  return {kernels.first, kernels.count};
 }
 
 // base^exponent by squaring: a shard asks for it once per tile, and std::pow may differ from
@@ -83,7 +76,7 @@ class KernelOptimiser final : public Optimiser {
 
 // `below_one`: the range is [0, 1), else [0, infinity).
 Status CheckRange(std::string_view setting, float value, bool below_one) {
-  // Written so that NaN is refused too.
+  // The comparisons are written so that NaN is refused too.
   if (value >= 0.0f && (below_one ? value < 1.0f : std::isfinite(value))) return OkStatus();
   return InvalidArgument("optimiser." + std::string(setting) + " = " + std::to_string(value) +
                          " is out of range: it must be at least 0 and " +
@@ -107,17 +100,21 @@ Status CheckSettings(const OptimiserSettings& settings) {
 
 }  // namespace
 
-std::span<const std::string_view> OptimiserTypes() { return kTypes; }
+std::vector<std::string_view> OptimiserTypes() {
+  std::vector<std::string_view> types;
+  for (const OptimiserKernel& kernel : KernelsAt(Isa::kBaseline)) types.emplace_back(kernel.name);
+  return types;
+}
 
 Result<std::unique_ptr<Optimiser>> MakeOptimiser(const OptimiserSettings& settings, Isa isa) {
   CHECK(isa <= DetectIsa()) << "this machine does not run that instruction-set level";
   KUMO_RETURN_IF_ERROR(CheckSettings(settings));
   std::string names;
-  for (const OptimiserKernel* kernel : KernelsAt(isa)) {
-    if (kernel->name == settings.type) {
-      return std::unique_ptr<Optimiser>(std::make_unique<KernelOptimiser>(settings, *kernel));
+  for (const OptimiserKernel& kernel : KernelsAt(isa)) {
+    if (kernel.name == settings.type) {
+      return std::unique_ptr<Optimiser>(std::make_unique<KernelOptimiser>(settings, kernel));
     }
-    names += (names.empty() ? "" : ", ") + std::string(kernel->name);
+    names += (names.empty() ? "" : ", ") + std::string(kernel.name);
   }
   return NotFound("optimiser.type = '" + settings.type + "' is unknown; there are: " + names);
 }

@@ -6,7 +6,7 @@
 // vector can be stepped by itself and in any order, with the same bits on every instruction set.
 //
 // With g the scaled gradient, r the learning rate, d the weight decay (conventions of PyTorch's
-// optimisers of these names):
+// optimisers of these names; all.h lists them):
 //   sgd       g += d w;  w -= r g
 //   momentum  g += d w;  v <- momentum v + g;  w -= r v
 //   nesterov  g += d w;  v <- momentum v + g;  w -= r (g + momentum v)
@@ -66,8 +66,8 @@ class Optimiser {
                     float* const* slots) const = 0;
 };
 
-// "sgd", "momentum", "nesterov", "adam", "adamw".
-std::span<const std::string_view> OptimiserTypes();
+// What optimiser.type may say, as all.h lists it: "sgd", "momentum", "nesterov", "adam", "adamw".
+std::vector<std::string_view> OptimiserTypes();
 // NotFound for an unknown type; InvalidArgument for a hyper-parameter out of range. `isa` other
 // than this machine's best is for tests.
 Result<std::unique_ptr<Optimiser>> MakeOptimiser(const OptimiserSettings& settings,

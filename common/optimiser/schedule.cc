@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <sstream>
 
@@ -32,6 +33,15 @@ Status CheckMilestones(const std::vector<double>& milestones) {
     }
   }
   return OkStatus();
+}
+
+// floor(position / stage), as if both were the decimal fractions that they stand for. They have
+// been rounded to doubles, and so is the quotient: 0.3 / 0.1 comes out just below 3.
+double StagesBefore(double position, double stage) {
+  constexpr double kThreeRoundings = 4 * std::numeric_limits<double>::epsilon();
+  const double quotient = position / stage;
+  const double whole = std::round(quotient);
+  return std::abs(quotient - whole) <= kThreeRoundings * whole ? whole : std::floor(quotient);
 }
 
 }  // namespace
@@ -79,7 +89,7 @@ float Schedule::RateAt(int64_t samples) const {
 double Schedule::RateAtPosition(double position) const {
   const ScheduleSettings& s = settings_;
   if (position < s.warmup) return s.learning_rate * position / s.warmup;
-  if (s.type == "step") return s.learning_rate * std::pow(s.gamma, std::floor(position / s.step));
+  if (s.type == "step") return s.learning_rate * std::pow(s.gamma, StagesBefore(position, s.step));
   if (s.type == "multistep") {
     const auto passed = std::count_if(s.milestones.begin(), s.milestones.end(),
                                       [position](double m) { return m <= position; });

@@ -12,7 +12,8 @@ namespace kumo {
 // Positions are counted in `unit` from the job's start. During the warm-up the rate is
 // learning_rate * position / warmup, whatever the type. After it:
 //   constant   learning_rate
-//   step       learning_rate * gamma^floor(position / step)
+//   step       learning_rate * gamma^floor(position / step), so that a stage begins with the first
+//              sample that lies at its begin or after it, wherever in an epoch that is
 //   multistep  learning_rate * gamma^(milestones that are <= position)
 //   poly       final_rate + (learning_rate - final_rate) * (1 - p)^power
 //   cosine     final_rate + (learning_rate - final_rate) * (1 + cos(pi p)) / 2

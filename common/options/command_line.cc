@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/options/nearest.h"
+#include "common/nearest.h"
 
 namespace kumo {
 

@@ -36,7 +36,7 @@ class CommandLine {
             allowed.Text(),
             [allowed, value](std::string_view text) { return ReadValue(text, allowed, value); }});
   }
-  // May be given many times; the values in the order given.
+  // An option that may be given many times; its values come in the order given.
   void AddRepeated(std::string name, std::string placeholder, std::string help,
                    std::vector<std::string>* values);
 

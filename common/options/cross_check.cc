@@ -143,10 +143,6 @@ class Checker {
     } else {
       Note("block.time_constant", "block.convention = paper takes block.momentum");
     }
-    if (e_.cluster.workers > e_.sync.partitions) {
-      Note("cluster.workers", "more workers than the " + std::to_string(e_.sync.partitions) +
-                                  " partitions; the others wait as spares");
-    }
   }
 
   const Experiment& e_;

@@ -96,9 +96,10 @@ struct Experiment {
     double grace_s = 25;          // limit of saving and leaving after SIGTERM
   } checkpoint;
 
-  struct Output {           // [output]
-    std::string directory;  // default: out/<job.name>
-    double interval_s = 2;  // seconds between two progress lines
+  struct Output {               // [output]
+    std::string directory;      // default: out/<job.name>
+    double interval_s = 2;      // seconds between two progress lines
+    int points_per_epoch = 50;  // of the curves
     bool tensorboard = true;
     bool jsonl = true;
   } output;

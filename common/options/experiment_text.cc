@@ -1,10 +1,11 @@
 #include "common/options/experiment_text.h"
 
-#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 
 #include "common/fnv.h"
+#include "common/options/option_table.h"
 
 namespace kumo {
 namespace {
@@ -38,7 +39,7 @@ KeyValue Split(std::string_view line) {
   return {line.substr(0, equals), line.substr(equals + 3)};
 }
 
-// At most 80 printable ASCII characters of what a peer sent.
+// What a peer sent, cut to at most 80 printable ASCII characters.
 std::string Printable(std::string_view text) {
   std::string shown(text.substr(0, 80));
   for (char& c : shown) {
@@ -51,17 +52,6 @@ std::string Printable(std::string_view text) {
 std::string DefaultText(const Option& option, const Experiment& defaults) {
   if (!option.default_text.empty()) return option.default_text;
   return option.write(defaults);
-}
-
-std::string Hex(uint64_t number) {
-  char text[17];
-  std::snprintf(text, sizeof(text), "%016llx", static_cast<unsigned long long>(number));
-  return text;
-}
-
-std::string Padded(std::string text, size_t width) {
-  if (text.size() < width) text.append(width - text.size(), ' ');
-  return text;
 }
 
 std::string TableCell(const std::string& text) {
@@ -78,15 +68,26 @@ constexpr std::string_view kMarkdownHead =
     "\n"
     "An experiment file fixes what is trained, on what, and how; any number of workers and "
     "servers\n"
-    "then gives the same weights. `kumo check FILE` validates one and prints its resolved "
-    "settings.\n"
+    "then gives the same weights. `kumo check FILE` tries all that a start needs and shows the "
+    "settings\n"
+    "that differ from their defaults, with file and line (`--verbose`: all).\n"
     "\n"
     "- Sections in brackets, `key = value` lines, comments after `#`. Lists are separated by "
     "commas.\n"
-    "- `--set section.key=value` on any command line goes over the file, the file over the "
-    "defaults.\n"
-    "- An unknown key or a bad value is refused with file, line, the nearest known key and the "
-    "allowed range.\n"
+    "  A value with a `#` in it, or blanks at its ends, stands in double quotes: `key = \"a#b\"`.\n"
+    "- `include = FILE` before the first section reads FILE first; a relative name is relative to "
+    "the\n"
+    "  including file. May be repeated; what is read later goes over what was read earlier.\n"
+    "- In paths `~` is the home directory, `${NAME}` an environment variable, which must be set, "
+    "and `$$`\n"
+    "  stands for `$`.\n"
+    "- `--set section.key=value` on any command line goes over the file, the file over what it "
+    "includes,\n"
+    "  that over the defaults.\n"
+    "- An unknown key or a bad value is refused with file, line, the allowed range and what was "
+    "most "
+    "likely\n"
+    "  meant, also for what the field calls otherwise (`lr`, `batch_size`).\n"
     "- Settings marked **result** are part of the experiment hash: processes that differ in one of "
     "them\n"
     "  refuse each other, and a checkpoint belongs to one hash. The others may differ from run to "
@@ -105,10 +106,32 @@ std::string ExperimentText(const Experiment& experiment) {
   return text;
 }
 
+std::vector<ResultSetting> ResultSettings(const Experiment& experiment) {
+  std::vector<ResultSetting> settings;
+  const OptionTable table;
+  for (const Option& option : table.options()) {
+    if (!option.result) continue;
+    const std::string text = ComparedValue(option, experiment);
+    ResultSetting& setting = settings.emplace_back(ResultSetting{option.key, text});
+    if (option.type == OptionType::kFlag) setting.value = text == "true";
+    if (option.type == OptionType::kInteger || option.type == OptionType::kNumber) {
+      setting.value = std::strtod(text.c_str(), nullptr);
+    }
+  }
+  return settings;
+}
+
 uint64_t ExperimentHash(const Experiment& experiment) {
   Fnv1a hash;
   hash.Add(ExperimentText(experiment));
   return hash.value();
+}
+
+std::string HashText(const Experiment& experiment) {
+  char text[17];
+  std::snprintf(text, sizeof(text), "%016llx",
+                static_cast<unsigned long long>(ExperimentHash(experiment)));
+  return text;
 }
 
 std::string FirstDifference(std::string_view here, std::string_view there) {
@@ -125,24 +148,6 @@ std::string FirstDifference(std::string_view here, std::string_view there) {
            "' there (are both sides the same version of kumo?)";
   }
   return "";
-}
-
-std::string ResolvedTable(const Experiment& experiment, const Origins& origins) {
-  const OptionTable table;
-  size_t name_width = 0, value_width = 0;
-  for (const Option& option : table.options()) {
-    name_width = std::max(name_width, option.key.size());
-    value_width = std::max(value_width, std::min<size_t>(option.write(experiment).size(), 44));
-  }
-  std::string text;
-  for (const Option& option : table.options()) {
-    const auto origin = origins.find(option.key);
-    const std::string from = origin == origins.end() ? "default" : origin->second;
-    text += Padded(option.key, name_width) + "  " + Padded(option.write(experiment), value_width) +
-            "  " + Padded(option.unit, 14) + "  " + from + "\n";
-  }
-  text += "experiment hash " + Hex(ExperimentHash(experiment)) + "\n";
-  return text;
 }
 
 std::string OptionsMarkdown() {

@@ -1,4 +1,4 @@
-// An experiment as text: what processes compare, what a person reads, and the documentation.
+// An experiment as text: what processes compare, and the documentation of its settings.
 //
 // Pure functions; thread-safe.
 #pragma once
@@ -6,9 +6,10 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <variant>
+#include <vector>
 
 #include "common/options/experiment.h"
-#include "common/options/parser.h"
 
 namespace kumo {
 
@@ -16,16 +17,22 @@ namespace kumo {
 // Equal exactly when two processes compute the same job; paths are cut to what hosts agree on.
 std::string ExperimentText(const Experiment& experiment);
 
+// The same settings as values: bool, a number, or text.
+struct ResultSetting {
+  std::string key;
+  std::variant<bool, double, std::string> value;
+};
+std::vector<ResultSetting> ResultSettings(const Experiment& experiment);
+
 // FNV-1a (64 bits, Fowler, Noll, Vo) of ExperimentText.
 uint64_t ExperimentHash(const Experiment& experiment);
+// As people are shown it: 16 hexadecimal digits.
+std::string HashText(const Experiment& experiment);
 
 // The first difference of two texts of ExperimentText in words, "sync.minibatch is 64 here and 32
 // there", or "" when there is none. `there` may come from a peer: whatever it holds, the answer is
 // one short printable line.
 std::string FirstDifference(std::string_view here, std::string_view there);
-
-// All settings by sections: value, unit, and where the value comes from. Ends with the hash.
-std::string ResolvedTable(const Experiment& experiment, const Origins& origins);
 
 // docs/experiments.md.
 std::string OptionsMarkdown();

@@ -4,6 +4,10 @@
 #include <type_traits>
 #include <utility>
 
+#include "common/codec/codec.h"
+#include "common/optimiser/optimiser.h"
+#include "common/options/option_words.h"
+
 namespace kumo {
 namespace {
 
@@ -12,6 +16,16 @@ namespace {
 
 constexpr bool kResult = true;
 constexpr double kAnyCount = 1e15;  // samples, rounds: a double still holds it exactly
+
+template <typename Value>
+constexpr OptionType TypeOf() {
+  if constexpr (std::is_same_v<Value, bool>) return OptionType::kFlag;
+  if constexpr (std::is_integral_v<Value>) return OptionType::kInteger;
+  if constexpr (std::is_floating_point_v<Value>) return OptionType::kNumber;
+  if constexpr (std::is_same_v<Value, std::vector<double>>) return OptionType::kNumbers;
+  if constexpr (std::is_same_v<Value, std::vector<std::string>>) return OptionType::kTexts;
+  return OptionType::kText;
+}
 
 template <typename Field>
 Option Row(std::string key, Field field, std::string unit, Allowed allowed, bool result,
@@ -23,6 +37,7 @@ Option Row(std::string key, Field field, std::string unit, Allowed allowed, bool
   option.unit = std::move(unit);
   option.help = std::move(help);
   option.result = result;
+  option.type = TypeOf<Value>();
   option.read = [field, allowed](std::string_view text, Experiment* experiment) {
     return ReadValue(text, allowed, &field(*experiment));
   };
@@ -37,7 +52,8 @@ Option WithDefault(Option option, std::string default_text) {
   return option;
 }
 
-Option WithPath(Option option, PathKind path) {
+Option WithPath(Option option, PathBase base, PathKind path = PathKind::kNone) {
+  option.base = base;
   option.path = path;
   return option;
 }
@@ -50,6 +66,17 @@ Allowed AboveTo(double min, double max) { return {.min = min, .max = max, .min_e
 Allowed ToBelow(double min, double max) { return {.min = min, .max = max, .max_excluded = true}; }
 Allowed OneOf(std::vector<std::string> values) { return {.values = std::move(values)}; }
 Allowed Saying(std::string text) { return {.text = std::move(text)}; }
+
+std::vector<std::string> CodecNames() {
+  std::vector<std::string> names;
+  for (const Codec* codec : AllCodecs()) names.emplace_back(codec->name());
+  return names;
+}
+
+std::vector<std::string> OptimiserNames() {
+  const auto types = OptimiserTypes();
+  return {types.begin(), types.end()};
+}
 
 // What network.device may say.
 Allowed Devices() {
@@ -77,7 +104,7 @@ void AddNetwork(std::vector<Option>* rows) {
                       "The network as a text protobuf; a relative path in the experiment file is "
                       "relative to that file, on the command line to the working directory"),
                   "required"),
-      PathKind::kBaseName));
+      PathBase::kExperimentFile, PathKind::kBaseName));
   rows->push_back(Row("network.device", KUMO_FIELD(network.device), "", Devices(), !kResult,
                       "What the workers compute on: the CPU, or the GPU of that number (cuda: the "
                       "first)"));
@@ -101,20 +128,21 @@ void AddNetwork(std::vector<Option>* rows) {
       Row("network.initial_weights", KUMO_FIELD(network.initial_weights), "", Any(), kResult,
           "A checkpoint whose weights the job starts from, relative as network.file; empty: "
           "random ones"),
-      PathKind::kBaseName));
+      PathBase::kExperimentFile, PathKind::kBaseName));
 }
 
 void AddData(std::vector<Option>* rows) {
   const auto add_file = [rows](std::string key, auto field, std::string help) {
     rows->push_back(WithPath(Row(std::move(key), field, "", Any(), kResult, std::move(help)),
-                             PathKind::kBaseNameIfAbsolute));
+                             PathBase::kDataDirectory, PathKind::kBaseNameIfAbsolute));
   };
   rows->push_back(Row("data.reader", KUMO_FIELD(data.reader), "", OneOf({"idx"}), kResult,
                       "The format of the data files"));
   rows->push_back(
-      WithDefault(Row("data.directory", KUMO_FIELD(data.directory), "", Any(), !kResult,
-                      "Where relative data files are, relative to the working directory"),
-                  "$KUMO_DATA"));
+      WithPath(WithDefault(Row("data.directory", KUMO_FIELD(data.directory), "", Any(), !kResult,
+                               "Where relative data files are, relative to the working directory"),
+                           "$KUMO_DATA"),
+               PathBase::kWorkingDirectory));
   add_file("data.train_images", KUMO_FIELD(data.train_images),
            "Images to train on, maybe compressed (.gz)");
   add_file("data.train_labels", KUMO_FIELD(data.train_labels), "Their labels");
@@ -161,9 +189,8 @@ void AddSync(std::vector<Option>* rows) {
                       Between(0, kAnyCount), kResult,
                       "Train so many samples in gradient mode and full precision before the first "
                       "block (block mode)"));
-  rows->push_back(Row("sync.push_codec", KUMO_FIELD(sync.push_codec), "",
-                      OneOf({"fp32", "fp16", "bf16", "int8", "1bit"}), kResult,
-                      "How contributions are coded"));
+  rows->push_back(Row("sync.push_codec", KUMO_FIELD(sync.push_codec), "", OneOf(CodecNames()),
+                      kResult, "How contributions are coded"));
   rows->push_back(Row("sync.pull_codec", KUMO_FIELD(sync.pull_codec), "", OneOf({"fp32", "fp16"}),
                       kResult, "How weights are coded on their way to the workers"));
   rows->push_back(Row("sync.error_feedback", KUMO_FIELD(sync.error_feedback), "", Any(), kResult,
@@ -192,8 +219,8 @@ void AddBlock(std::vector<Option>* rows) {
 }
 
 void AddOptimiser(std::vector<Option>* rows) {
-  rows->push_back(Row("optimiser.type", KUMO_FIELD(optimiser.type), "",
-                      OneOf({"sgd", "momentum", "nesterov", "adam", "adamw"}), kResult,
+  rows->push_back(Row("optimiser.type", KUMO_FIELD(optimiser.type), "", OneOf(OptimiserNames()),
+                      kResult,
                       "Steps on minibatches: on the servers in gradient mode, on the workers in "
                       "block mode"));
   rows->push_back(Row("optimiser.momentum", KUMO_FIELD(optimiser.momentum), "", ToBelow(0, 1),
@@ -258,12 +285,17 @@ void AddEvaluationAndCheckpoint(std::vector<Option>* rows) {
 }
 
 void AddOutput(std::vector<Option>* rows) {
-  rows->push_back(
+  rows->push_back(WithPath(
       WithDefault(Row("output.directory", KUMO_FIELD(output.directory), "", Any(), !kResult,
                       "Where checkpoints, curves and logs go, relative to the working directory"),
-                  "out/<job.name>"));
+                  "out/<job.name>"),
+      PathBase::kWorkingDirectory));
   rows->push_back(Row("output.interval_s", KUMO_FIELD(output.interval_s), "seconds",
                       AboveTo(0, 86400), !kResult, "Time between two progress lines"));
+  rows->push_back(Row("output.points_per_epoch", KUMO_FIELD(output.points_per_epoch), "points",
+                      Between(1, 1000000), !kResult,
+                      "Points of the curves in an epoch, at the same samples in every run; a "
+                      "round has one at most, an epoch's end always has one"));
   rows->push_back(Row("output.tensorboard", KUMO_FIELD(output.tensorboard), "", Any(), !kResult,
                       "Write TensorBoard event files"));
   rows->push_back(Row("output.jsonl", KUMO_FIELD(output.jsonl), "", Any(), !kResult,
@@ -326,7 +358,8 @@ OptionTable::OptionTable() {
   AddEvaluationAndCheckpoint(&options_);
   AddOutput(&options_);
   AddCluster(&options_);
-  for (const Option& option : options_) {
+  for (Option& option : options_) {
+    option.also = WordsFor(option.key);
     keys_.push_back(option.key);
     if (sections_.empty() || sections_.back() != option.section()) {
       sections_.push_back(option.section());

@@ -19,13 +19,23 @@ namespace kumo {
 // How a path stands in the text that processes compare (hosts keep files in different places).
 enum class PathKind { kNone, kBaseName, kBaseNameIfAbsolute };
 
+// Whether a setting is a path, in which `~` and ${VARIABLES} are replaced, and what a relative one
+// is relative to where it stands in an experiment file.
+enum class PathBase { kNone, kWorkingDirectory, kDataDirectory, kExperimentFile };
+
+// What a setting's value is.
+enum class OptionType { kFlag, kInteger, kNumber, kText, kNumbers, kTexts };
+
 struct Option {
   std::string key;   // "sync.minibatch"
   std::string unit;  // "samples"; "" for none
   std::string help;  // one sentence without a full stop
+  std::string also;  // other words for it, separated by blanks, for advice (option_words.h)
+  OptionType type = OptionType::kText;
   Allowed allowed;
   bool result = false;  // part of the experiment hash
   PathKind path = PathKind::kNone;
+  PathBase base = PathBase::kNone;
   std::string default_text;  // said instead of the default value where that is worked out
 
   // Reads a value; the error does not name the key.

@@ -5,7 +5,7 @@
 #include <system_error>
 #include <type_traits>
 
-#include "common/options/nearest.h"
+#include "common/nearest.h"
 
 namespace kumo {
 namespace {

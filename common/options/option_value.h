@@ -15,7 +15,7 @@
 
 namespace kumo {
 
-// Which values a setting may have. For lists: each of the elements.
+// Which values a setting may have; of a list, each element.
 struct Allowed {
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();

@@ -1,9 +1,9 @@
-// Experiment files: Boost.Program_options' config format. Sections in brackets, `key = value`
-// lines, comments after '#'. The command line (`--set section.key=value`) goes over the file, the
-// file over the defaults.
+// Experiment files: sections in brackets, `key = value` lines, comments after '#' (config_file.h),
+// and `include = FILE` lines before the first section. The command line (`--set
+// section.key=value`) goes over the file, the file over what it includes, that over the defaults.
 //
-// Functions without state; thread-safe. They read the one file that they are given and neither the
-// environment nor anything else.
+// Functions without state; thread-safe. They read the file that they are given and those that it
+// includes; the environment is handed in.
 #pragma once
 
 #include <map>
@@ -12,11 +12,12 @@
 
 #include "common/options/experiment.h"
 #include "common/options/option_table.h"
+#include "common/options/variables.h"
 #include "common/status.h"
 
 namespace kumo {
 
-// Where a setting's value comes from: "experiments/x.conf:12", "command line"; "" for the default.
+// Where a setting's value comes from: "experiments/x.conf:12", "--set sync.block".
 using Origins = std::map<std::string, std::string, std::less<>>;
 
 struct LoadedExperiment {
@@ -29,17 +30,17 @@ struct LoadedExperiment {
   std::vector<std::string> notes;
 };
 
-// Reads `path` and then `sets` ("section.key=value" each). `data_directory` is the default of
-// data.directory (main hands in $KUMO_DATA). Fills in what the defaults leave open: job.name,
-// data.directory, output.directory; makes network.file and network.initial_weights of the file
-// relative to the working directory.
+// Reads `path` and then `sets` ("section.key=value" each). Replaces `variables` in paths
+// (variables.h); $KUMO_DATA is the default of data.directory. Fills in what the defaults leave
+// open: job.name, data.directory, output.directory; makes network.file and network.initial_weights
+// of a file relative to the working directory.
 LoadedExperiment LoadExperiment(const std::string& path, const std::vector<std::string>& sets,
-                                const std::string& data_directory);
+                                const Variables& variables);
 
 // The same for who only wants the experiment. InvalidArgument with the first problem, NotFound when
 // the file cannot be read.
 Result<Experiment> ParseExperiment(const std::string& path, const std::vector<std::string>& sets,
-                                   const std::string& data_directory);
+                                   const Variables& variables);
 
 // What settings say about each other (a warm-up without block mode, milestones that do not ascend,
 // addresses that are none, ...). Appends one line per problem or note. A problem names the origin

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "common/terminal.h"
+
 namespace kumo {
 namespace {
 
@@ -14,6 +16,8 @@ constexpr char kKubernetesLog[] = "/dev/termination-log";
 
 // Kubernetes keeps 4096 bytes of a termination log; a longer line would lose its end.
 constexpr size_t kLongestLine = 4000;
+
+constexpr int kHanging = 4;
 
 std::string OneLine(const std::string& words) {
   std::string line;
@@ -39,8 +43,10 @@ void WriteAll(int fd, const std::string& text) {
 
 }  // namespace
 
-LastWords::LastWords(std::string program, std::string termination_log)
-    : program_(std::move(program)), termination_log_(std::move(termination_log)) {}
+LastWords::LastWords(std::string program, std::string termination_log, int columns)
+    : program_(std::move(program)),
+      termination_log_(std::move(termination_log)),
+      columns_(columns) {}
 
 std::string LastWords::DefaultTerminationLog() {
   const char* named = std::getenv("KUMO_TERMINATION_LOG");
@@ -53,7 +59,7 @@ int LastWords::Say(ExitCode code, const std::string& words) const {
     const std::string line = program_ + ": " + OneLine(words) + "\n";
     std::fflush(stdout);
     std::fflush(stderr);
-    WriteAll(STDERR_FILENO, line);
+    WriteAll(STDERR_FILENO, Folded(line, columns_, kHanging));
     if (!termination_log_.empty()) {
       const int fd = open(termination_log_.c_str(),
                           O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0644);

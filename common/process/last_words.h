@@ -14,8 +14,9 @@ namespace kumo {
 class LastWords {
  public:
   // program: what the line begins with, "kumo-worker worker-3". termination_log: an existing file
-  // that is replaced, or one whose folder can be written; "" for none.
-  LastWords(std::string program, std::string termination_log);
+  // that is replaced, or one whose folder can be written; "" for none. columns: of the terminal
+  // behind stderr, at which the line is broken; 0: it stays one line.
+  LastWords(std::string program, std::string termination_log, int columns = 0);
 
   // The environment variable KUMO_TERMINATION_LOG where it is set (by `kumo launch`), else
   // /dev/termination-log where that exists, else "". Called by main.
@@ -30,6 +31,7 @@ class LastWords {
  private:
   const std::string program_;
   const std::string termination_log_;
+  const int columns_;
 };
 
 }  // namespace kumo

@@ -69,7 +69,7 @@ Result<Cores> CoresNear(std::string_view pci_bus_id, const std::string& sysfs) {
   std::string id(pci_bus_id);
   for (char& c : id) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   const std::string path = sysfs + "/bus/pci/devices/" + id + "/local_cpulist";
-  // Not through FileSystem: such files say nothing about their length.
+  // FileSystem cannot read such files: they say nothing about their length.
   std::ifstream file(path);
   std::string line;
   if (!file) return NotFound(path + " is not there");

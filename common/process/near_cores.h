@@ -40,7 +40,7 @@ struct Placement {
 };
 Placement PlaceNear(const Cores& near, const Cores& allowed);
 
-// Of the calling thread. Internal, with the system's words.
+// The cores that the calling thread may run on. Internal, with the system's words.
 Result<Cores> CoresOfThisThread();
 Status RunThisThreadOn(const Cores& cores);
 

@@ -13,6 +13,8 @@ class OutputLock {
   // Unavailable, saying so, while another process holds the directory's lock. The directory must
   // exist.
   static Result<std::unique_ptr<OutputLock>> Take(const std::string& directory);
+  // Whether Take would get it now. Creates nothing; the directory need not exist.
+  static Status Probe(const std::string& directory);
   ~OutputLock();  // lets go
   OutputLock(const OutputLock&) = delete;
   OutputLock& operator=(const OutputLock&) = delete;

@@ -4,45 +4,15 @@
 // One thread. Every line is in the system's hands when Write returns.
 #pragma once
 
-#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "common/file.h"
 #include "common/status.h"
+#include "common/telemetry/json.h"
 
 namespace kumo {
-
-// The fields of one object, in the order in which they are added. Keys must differ.
-class JsonFields {
- public:
-  JsonFields& Add(std::string_view key, std::string_view value);
-  JsonFields& Add(std::string_view key, const char* value) {
-    return Add(key, std::string_view(value));
-  }
-  // With as many digits as it takes to read the same double back; null when it is not finite,
-  // because JSON has no such numbers.
-  JsonFields& Add(std::string_view key, double value);
-  template <std::integral T>
-  JsonFields& Add(std::string_view key, T value) {
-    if constexpr (std::same_as<T, bool>) return AddRaw(key, value ? "true" : "false");
-    return AddRaw(key, std::to_string(value));
-  }
-  JsonFields& AddNull(std::string_view key) { return AddRaw(key, "null"); }
-
-  // "\"a\":1,\"b\":null", without braces.
-  const std::string& text() const { return text_; }
-
- private:
-  JsonFields& AddRaw(std::string_view key, std::string_view value);
-
-  std::string text_;
-};
-
-// `text` as a JSON string, quotes included. What is not UTF-8 becomes U+FFFD.
-std::string JsonString(std::string_view text);
 
 class JsonlWriter {
  public:

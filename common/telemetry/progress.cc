@@ -4,8 +4,9 @@
 #include <cmath>
 #include <cstdio>
 #include <string_view>
-#include <vector>
+#include <utility>
 
+#include "common/telemetry/figures.h"
 #include "common/telemetry/human_readable.h"
 
 namespace kumo {
@@ -23,32 +24,57 @@ struct Field {
   int expendable;
 };
 
+std::string Times(const RoundProgress& p) {
+  std::string text;
+  const auto add = [&](std::string_view name, std::optional<double> milliseconds) {
+    if (!milliseconds) return;
+    text += (text.empty() ? "" : " | ") + std::string(name) + Number(" %.1f", *milliseconds);
+  };
+  add("compute", p.compute_ms);
+  add("wait", p.wait_ms);
+  add("network", p.network_ms);
+  return text.empty() ? "" : text + " ms";
+}
+
+// "worker-1 silent for 4 s and 2 more"
+std::string SilentOnes(const RoundProgress& p) {
+  if (p.silent.empty()) return "";
+  std::string text =
+      p.silent[0].worker + " silent for " + Number("%.0f s", std::floor(p.silent[0].seconds));
+  if (p.silent.size() > 1) text += " and " + std::to_string(p.silent.size() - 1) + " more";
+  return text;
+}
+
 std::vector<Field> Fields(const RoundProgress& p) {
   const auto of = [](int64_t part, int64_t whole) {
     return std::to_string(part) + "/" + std::to_string(whole);
   };
-  std::vector<Field> fields = {
-      {"round " + of(p.round, p.rounds), 1},
-      {"epoch " + of(p.epoch, p.epochs), 5},
-      {"loss " + Number("%.4f", p.loss), 2},
-      {"accuracy " + Number("%.4f", p.accuracy), 3},
-      {"lr " + Number("%.4g", p.learning_rate), 7},
-      {HumanCount(p.samples_per_second) + " samples/s", 6},
-      {"compute " + Number("%.1f", p.compute_ms) + " | wait " + Number("%.1f", p.wait_ms) +
-           " | network " + Number("%.1f", p.network_ms) + " ms",
-       9},
-      {"sent " + HumanBytes(p.bytes_sent) + ", received " + HumanBytes(p.bytes_received), 11},
-      {"workers " + std::to_string(p.workers), 8},
+  std::vector<Field> fields;
+  const auto add = [&](std::string text, int expendable) {
+    if (!text.empty()) fields.push_back({std::move(text), expendable});
   };
-  if (!p.slowest.empty()) fields.push_back({"slowest " + p.slowest, 10});
-  fields.push_back({"ETA " + (p.eta_seconds ? HumanDuration(*p.eta_seconds) : "-"), 4});
+  const auto add_number = [&](const char* format, std::optional<double> value, int expendable) {
+    if (value) add(Number(format, *value), expendable);
+  };
+  add("round " + of(p.round, p.rounds), 2);
+  add("epoch " + of(p.epoch, p.epochs), 6);
+  add_number("loss %.4f", p.loss, 3);
+  add_number("accuracy %.4f", p.accuracy, 4);
+  add_number("lr %.4g", p.learning_rate, 8);
+  if (p.samples_per_second) add(HumanCount(*p.samples_per_second) + " samples/s", 7);
+  add(Times(p), 10);
+  add("sent " + HumanBytes(p.bytes_sent) + ", received " + HumanBytes(p.bytes_received), 12);
+  add("workers " + std::to_string(p.workers), 9);
+  add(SilentOnes(p), 1);
+  if (p.slowest) add("slowest " + *p.slowest, 11);
+  add("ETA " + (p.eta_seconds ? HumanDuration(*p.eta_seconds) : "-"), 5);
   return fields;
 }
 
 double DoneFraction(const RoundProgress& progress) {
-  if (progress.rounds <= 0) return 0;
+  if (progress.total_samples <= 0) return 0;
   const double fraction =
-      static_cast<double>(progress.round) / static_cast<double>(progress.rounds);
+      static_cast<double>(progress.samples) / static_cast<double>(progress.total_samples);
   return std::clamp(fraction, 0.0, 1.0);
 }
 
@@ -77,12 +103,12 @@ struct Column {
 };
 
 std::vector<Column> Columns(const EpochResult& result) {
-  return {{"epoch", result.epoch},
-          {"main/loss", result.loss},
-          {"validation/main/loss", result.validation_loss},
-          {"main/accuracy", result.accuracy},
-          {"validation/main/accuracy", result.validation_accuracy},
-          {"elapsed_time", result.elapsed_seconds}};
+  return {{figure::kEpoch, result.epoch},
+          {figure::kLoss, result.loss},
+          {figure::kValidationLoss, result.validation_loss},
+          {figure::kAccuracy, result.accuracy},
+          {figure::kValidationAccuracy, result.validation_accuracy},
+          {figure::kElapsedTime, result.elapsed_seconds}};
 }
 
 // `text` filled up to the column's width, and two blanks.

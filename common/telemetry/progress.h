@@ -7,46 +7,68 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace kumo {
 
-// A job at one moment, as its coordinator sees it. Losses and accuracies are means over samples.
+// A job at one moment, as its coordinator sees it. What is not known is not there.
 struct RoundProgress {
   int64_t round = 0;  // closed rounds so far
   int64_t rounds = 0;
+  int64_t samples = 0;  // trained on so far, all epochs together
+  int64_t total_samples = 0;
   int epoch = 1;  // the one that is being trained, counted from 1
   int epochs = 1;
-  double loss = 0;
-  double accuracy = 0;  // 0 .. 1
-  double learning_rate = 0;
-  double samples_per_second = 0;  // of all workers together
-  double compute_ms = 0;          // of the last round, mean over the workers
-  double wait_ms = 0;
-  double network_ms = 0;
+  std::optional<double> loss;      // of the last round, mean over its samples
+  std::optional<double> accuracy;  // 0 .. 1
+  std::optional<double> learning_rate;
+  std::optional<double> samples_per_second;  // of all workers together
+  std::optional<double> compute_ms;          // of the last round, mean over the workers
+  std::optional<double> wait_ms;
+  std::optional<double> network_ms;
   uint64_t bytes_sent = 0;  // by all workers since the start
   uint64_t bytes_received = 0;
   int workers = 0;
-  std::string slowest;  // the worker that the others wait for; empty when there is none
+  std::optional<std::string> slowest;  // the worker that the others wait for
+  struct Silent {
+    std::string worker;
+    double seconds = 0;
+  };
+  std::vector<Silent> silent;  // workers that may be dead, the longest silent one first
   double elapsed_seconds = 0;
   std::optional<double> eta_seconds;
 };
 
+// A point of the curves. Equal runs have equal ones, but for the time.
+struct CurvePoint {
+  int64_t round = 0;  // closed rounds at it
+  int64_t samples = 0;
+  int epoch = 1;  // that its last round was in, counted from 1
+  // Of the rounds since the point before, means over samples.
+  double loss = 0;
+  double accuracy = 0;
+  std::optional<double> learning_rate;  // of its last round
+  double elapsed_seconds = 0;
+};
+
 // One epoch's results.
 struct EpochResult {
-  int epoch = 1;      // counted from 1
-  int64_t round = 0;  // closed rounds at its end
-  double loss = 0;
+  int epoch = 1;        // counted from 1
+  int64_t round = 0;    // closed rounds at its end
+  int64_t samples = 0;  // likewise
+  double loss = 0;      // of the epoch, means over samples
   double accuracy = 0;
   std::optional<double> validation_loss;  // none when this epoch was not evaluated
   std::optional<double> validation_accuracy;
   double elapsed_seconds = 0;
 };
 
-// "round 812/9380  epoch 2/20  loss 0.1832  ...  ETA 3 min 20 s", without a line end.
+// "round 812/9380  epoch 2/20  loss 0.1832  ...  ETA 3 min 20 s", without a line end. What is not
+// known is left out; only the ETA is then "-".
 std::string FormatProgressLine(const RoundProgress& progress);
 
-// The same in at most `width` columns: "[>          ]   8.7%  round 812/9380 ...". What does not
-// fit is left out, the least important first.
+// The same in at most `width` columns: "[>          ]   8.7%  round 812/9380 ..."; bar and percent
+// are those of the samples. What does not fit is left out, the least important first.
 std::string FormatProgressBar(const RoundProgress& progress, int width);
 
 // ChainerMN's table (chainer.training.extensions.PrintReport): columns of a fixed width, aligned to

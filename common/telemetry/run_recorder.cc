@@ -2,9 +2,29 @@
 
 #include <algorithm>
 #include <optional>
-#include <vector>
+#include <string_view>
+#include <utility>
+
+#include "common/telemetry/figures.h"
 
 namespace kumo {
+
+// What is recorded of a moment: a line of log.jsonl, and what of it TensorBoard draws.
+struct RunRecorder::Facts {
+  JsonFields fields;
+  std::vector<std::pair<std::string, double>> curves;
+
+  template <typename T>
+  void AddCurve(std::string_view group, const Figure& figure, const std::optional<T>& value) {
+    fields.Add(figure, value);
+    if (!value) return;
+    curves.emplace_back(std::string(group) + std::string(figure.name), static_cast<double>(*value));
+  }
+  template <typename T>
+  void AddCurve(std::string_view group, const Figure& figure, const T& value) {
+    AddCurve(group, figure, std::optional<T>(value));
+  }
+};
 
 Result<std::unique_ptr<RunRecorder>> RunRecorder::Open(const RunRecorderSettings& settings,
                                                        FileSystem& files, const Clock* clock,
@@ -12,18 +32,19 @@ Result<std::unique_ptr<RunRecorder>> RunRecorder::Open(const RunRecorderSettings
   KUMO_RETURN_IF_ERROR(files.CreateDirectories(settings.directory));
   std::unique_ptr<RunRecorder> recorder(new RunRecorder(settings, files, clock, console));
   if (settings.tensorboard) {
-    KUMO_RETURN_IF_ERROR(recorder->OpenTensorBoard(settings.resumed_round));
+    KUMO_RETURN_IF_ERROR(recorder->OpenTensorBoard(settings.resumed_samples));
   }
   if (settings.jsonl) KUMO_RETURN_IF_ERROR(recorder->OpenJsonl(settings.resumed_round));
   return recorder;
 }
 
-Status RunRecorder::OpenTensorBoard(int64_t round) {
-  const int64_t first_step = std::max<int64_t>(round, -1) + 1;
+Status RunRecorder::OpenTensorBoard(int64_t samples) {
+  if (samples < 0) KUMO_RETURN_IF_ERROR(RemoveEventFiles(files_, settings_.directory));
+  const int64_t first_step = std::max<int64_t>(samples, -1) + 1;
   KUMO_ASSIGN_OR_RETURN(tensorboard_,
                         TensorBoardWriter::Create(files_, settings_.directory, settings_.host,
                                                   WallTime(), first_step));
-  return OkStatus();
+  return tensorboard_->WriteHyperparameters(WallTime(), settings_.hyperparameters);
 }
 
 Status RunRecorder::OpenJsonl(int64_t round) {
@@ -40,9 +61,9 @@ void RunRecorder::GiveUpOnError(const Status& status, std::unique_ptr<Writer>* w
   writer->reset();
 }
 
-void RunRecorder::GoBack(int64_t round) {
+void RunRecorder::GoBack(int64_t round, int64_t samples) {
   // What was given up stays so.
-  if (tensorboard_) GiveUpOnError(OpenTensorBoard(round), &tensorboard_);
+  if (tensorboard_) GiveUpOnError(OpenTensorBoard(samples), &tensorboard_);
   if (jsonl_) GiveUpOnError(OpenJsonl(round), &jsonl_);
 }
 
@@ -52,72 +73,68 @@ double RunRecorder::WallTime() const {
 
 void RunRecorder::Record(const RoundProgress& progress) {
   view_.Show(progress);
-  const std::vector<Scalar> scalars = {
-      {"train/loss", progress.loss},
-      {"train/accuracy", progress.accuracy},
-      {"train/learning_rate", progress.learning_rate},
-      {"speed/samples_per_second", progress.samples_per_second},
-      {"time/compute_ms", progress.compute_ms},
-      {"time/wait_ms", progress.wait_ms},
-      {"time/network_ms", progress.network_ms},
-      {"traffic/bytes_sent", static_cast<double>(progress.bytes_sent)},
-      {"traffic/bytes_received", static_cast<double>(progress.bytes_received)},
-      {"cluster/workers", static_cast<double>(progress.workers)},
-  };
-  WriteTensorBoard(progress.round, scalars);
-  JsonFields fields;
-  fields.Add("kind", "progress")
-      .Add("rounds", progress.rounds)
-      .Add("epoch", progress.epoch)
-      .Add("loss", progress.loss)
-      .Add("accuracy", progress.accuracy)
-      .Add("learning_rate", progress.learning_rate)
-      .Add("samples_per_second", progress.samples_per_second)
-      .Add("compute_ms", progress.compute_ms)
-      .Add("wait_ms", progress.wait_ms)
-      .Add("network_ms", progress.network_ms)
-      .Add("bytes_sent", progress.bytes_sent)
-      .Add("bytes_received", progress.bytes_received)
-      .Add("workers", progress.workers)
-      .Add("slowest", progress.slowest)
-      .Add("elapsed_seconds", progress.elapsed_seconds);
-  WriteJson(progress.round, fields);
+  Facts facts;
+  facts.fields.Add("kind", "progress");
+  facts.fields.Add(figure::kRounds, progress.rounds);
+  facts.fields.Add(figure::kSamples, progress.samples);
+  facts.fields.Add(figure::kEpoch, progress.epoch);
+  facts.AddCurve("time/", figure::kSamplesPerSecond, progress.samples_per_second);
+  facts.AddCurve("time/", figure::kCompute, progress.compute_ms);
+  facts.AddCurve("time/", figure::kWait, progress.wait_ms);
+  facts.AddCurve("time/", figure::kNetwork, progress.network_ms);
+  facts.AddCurve("time/", figure::kBytesSent, progress.bytes_sent);
+  facts.AddCurve("time/", figure::kBytesReceived, progress.bytes_received);
+  facts.AddCurve("time/", figure::kWorkers, progress.workers);
+  facts.fields.Add(figure::kSlowest, progress.slowest);
+  JsonArray silent;
+  for (const RoundProgress::Silent& one : progress.silent) silent.Add(one.worker);
+  facts.fields.Add(figure::kSilent, silent);
+  facts.fields.Add(figure::kElapsedTime, progress.elapsed_seconds);
+  Write(progress.round, progress.samples, facts);
+}
+
+void RunRecorder::Record(const CurvePoint& point) {
+  Facts facts;
+  facts.fields.Add("kind", "point");
+  facts.fields.Add(figure::kSamples, point.samples);
+  facts.fields.Add(figure::kEpoch, point.epoch);
+  facts.AddCurve("", figure::kLoss, point.loss);
+  facts.AddCurve("", figure::kAccuracy, point.accuracy);
+  facts.AddCurve("", figure::kLearningRate, point.learning_rate);
+  facts.fields.Add(figure::kElapsedTime, point.elapsed_seconds);
+  Write(point.round, point.samples, facts);
 }
 
 void RunRecorder::Record(const EpochResult& result) {
   view_.Show(result);
-  std::vector<Scalar> scalars = {{"epoch/loss", result.loss}, {"epoch/accuracy", result.accuracy}};
-  JsonFields fields;
-  fields.Add("kind", "epoch")
-      .Add("epoch", result.epoch)
-      .Add("main/loss", result.loss)
-      .Add("main/accuracy", result.accuracy);
-  const auto add_if_there = [&](std::string_view tag, std::string_view key,
-                                const std::optional<double>& value) {
-    if (!value) {
-      fields.AddNull(key);
-      return;
-    }
-    scalars.push_back({tag, *value});
-    fields.Add(key, *value);
-  };
-  add_if_there("validation/loss", "validation/main/loss", result.validation_loss);
-  add_if_there("validation/accuracy", "validation/main/accuracy", result.validation_accuracy);
-  fields.Add("elapsed_time", result.elapsed_seconds);
-  WriteTensorBoard(result.round, scalars);
-  WriteJson(result.round, fields);
+  Facts facts;
+  facts.fields.Add("kind", "epoch");
+  facts.fields.Add(figure::kSamples, result.samples);
+  facts.fields.Add(figure::kEpoch, result.epoch);
+  facts.AddCurve("epoch/", figure::kLoss, result.loss);
+  facts.AddCurve("epoch/", figure::kAccuracy, result.accuracy);
+  facts.AddCurve("", figure::kValidationLoss, result.validation_loss);
+  facts.AddCurve("", figure::kValidationAccuracy, result.validation_accuracy);
+  facts.fields.Add(figure::kElapsedTime, result.elapsed_seconds);
+  Write(result.round, result.samples, facts);
 }
 
-void RunRecorder::WriteTensorBoard(int64_t step, std::span<const Scalar> scalars) {
-  if (!tensorboard_) return;
-  GiveUpOnError(tensorboard_->Write(WallTime(), step, scalars), &tensorboard_);
+void RunRecorder::RecordDone() {
+  if (tensorboard_) GiveUpOnError(tensorboard_->WriteDone(WallTime()), &tensorboard_);
 }
 
-void RunRecorder::WriteJson(int64_t round, const JsonFields& fields) {
-  if (!jsonl_) return;
-  JsonFields with_time = fields;
-  with_time.Add("wall_time", WallTime());
-  GiveUpOnError(jsonl_->Write(round, with_time), &jsonl_);
+void RunRecorder::Write(int64_t round, int64_t samples, const Facts& facts) {
+  const double wall_time = WallTime();
+  if (tensorboard_) {
+    std::vector<Scalar> scalars;
+    for (const auto& [tag, value] : facts.curves) scalars.push_back({tag, value});
+    GiveUpOnError(tensorboard_->Write(wall_time, samples, scalars), &tensorboard_);
+  }
+  if (jsonl_) {
+    JsonFields fields = facts.fields;
+    fields.Add("wall_time", wall_time);
+    GiveUpOnError(jsonl_->Write(round, fields), &jsonl_);
+  }
 }
 
 Status RunRecorder::Flush() {

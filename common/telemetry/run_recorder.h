@@ -1,8 +1,11 @@
 // The one place where a job's facts become what a person or a program sees: the bar or the lines,
 // the table of the epochs, TensorBoard's curves and the JSONL log.
 //
-//   <directory>/events.out.tfevents.*   TensorBoard
-//   <directory>/log.jsonl               one object per interval ("kind":"progress") and per epoch
+//   <directory>/events.out.tfevents.*   TensorBoard; its steps are samples
+//   <directory>/log.jsonl               an object for each of the facts
+//
+// The curves' points are where the job's plan says, so equal runs have equal curves. How fast a run
+// is depends on the moment, and is recorded under names of its own.
 //
 // Owned by the coordinator's process; one thread. A full disk must not stop the training: a file
 // that cannot be written is given up, which the console is told once, and the rest goes on.
@@ -11,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "common/clock.h"
 #include "common/file.h"
@@ -28,9 +32,13 @@ struct RunRecorderSettings {
   double wall_time_s = 0;  // seconds since 1970 when it is opened
   bool tensorboard = true;
   bool jsonl = true;
-  // Not known yet where the run goes on: what is recorded stays, until GoBack() is called.
+  std::vector<Hyperparameter> hyperparameters;  // for TensorBoard
+  // Where the run goes on: after so many rounds and samples; -1: a new run.
+  int64_t resumed_round = -1;
+  int64_t resumed_samples = -1;
+  // A resumed_round that says: nobody knows yet where the run goes on, and what is recorded stays
+  // until GoBack() is called.
   static constexpr int64_t kKeepAll = int64_t{1} << 62;
-  int64_t resumed_round = -1;  // goes on after this round; -1: a new run
 };
 
 class RunRecorder {
@@ -40,12 +48,16 @@ class RunRecorder {
                                                    FileSystem& files, const Clock* clock,
                                                    Console* console);
 
-  // The job has gone back: what is recorded of rounds after `round` counts no more; -1: nothing.
-  void GoBack(int64_t round);
-  // Once per interval.
+  // The job has gone back to the end of a round, before which it has trained on so many samples:
+  // what is recorded of later ones counts no more; -1: nothing does.
+  void GoBack(int64_t round, int64_t samples);
+  // Once per interval: shown, and of it recorded how fast the job is.
   void Record(const RoundProgress& progress);
-  // At the end of each epoch.
+  void Record(const CurvePoint& point);
+  // At the end of each evaluated epoch.
   void Record(const EpochResult& result);
+  // The job is done.
+  void RecordDone();
   // A line for the person only.
   void Say(std::string_view line) { view_.ShowLine(line); }
 
@@ -60,12 +72,12 @@ class RunRecorder {
         clock_(clock),
         start_us_(clock->NowUs()),
         view_(console) {}
-  // To go on after `round`; -1: a new run.
-  Status OpenTensorBoard(int64_t round);
+  // To go on after so many samples, or rounds; -1: a new run.
+  Status OpenTensorBoard(int64_t samples);
   Status OpenJsonl(int64_t round);
   double WallTime() const;
-  void WriteTensorBoard(int64_t step, std::span<const Scalar> scalars);
-  void WriteJson(int64_t round, const JsonFields& fields);
+  struct Facts;
+  void Write(int64_t round, int64_t samples, const Facts& facts);
   // When `status` is an error: remembers it, tells the person, and gives the file up.
   template <typename Writer>
   void GiveUpOnError(const Status& status, std::unique_ptr<Writer>* writer);

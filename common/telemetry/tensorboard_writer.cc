@@ -3,6 +3,7 @@
 #include <cinttypes>
 #include <cmath>
 #include <cstdio>
+#include <vector>
 
 #include "common/crc32c.h"
 #include "proto/tensorboard.pb.h"
@@ -28,12 +29,14 @@ std::string FileNamePart(std::string_view host) {
   return part.empty() ? "unknown" : part;
 }
 
+constexpr std::string_view kFileNameStart = "events.out.tfevents.";
+
 std::string NewName(FileSystem& files, const std::string& directory, std::string_view host,
                     double wall_time_s) {
   char time[32];
   std::snprintf(time, sizeof(time), "%010" PRId64, static_cast<int64_t>(wall_time_s));
-  const std::string stem = JoinPath(
-      directory, std::string("events.out.tfevents.") + time + "." + FileNamePart(host) + ".");
+  const std::string stem =
+      JoinPath(directory, std::string(kFileNameStart) + time + "." + FileNamePart(host) + ".");
   int n = 0;
   while (files.Exists(stem + std::to_string(n))) ++n;
   return stem + std::to_string(n);
@@ -70,6 +73,15 @@ Result<std::unique_ptr<TensorBoardWriter>> TensorBoardWriter::Create(FileSystem&
   return writer;
 }
 
+Status RemoveEventFiles(FileSystem& files, const std::string& directory) {
+  KUMO_ASSIGN_OR_RETURN(const std::vector<std::string> names, files.List(directory));
+  for (const std::string& name : names) {
+    if (!name.starts_with(kFileNameStart)) continue;
+    KUMO_RETURN_IF_ERROR(files.RemoveFile(JoinPath(directory, name)));
+  }
+  return OkStatus();
+}
+
 Status TensorBoardWriter::Write(double wall_time_s, int64_t step, std::span<const Scalar> scalars) {
   tensorboard::Event event;
   event.set_wall_time(wall_time_s);
@@ -79,6 +91,46 @@ Status TensorBoardWriter::Write(double wall_time_s, int64_t step, std::span<cons
     value->set_tag(std::string(scalar.tag));
     value->set_simple_value(static_cast<float>(scalar.value));
   }
+  return WriteEvent(event);
+}
+
+Status TensorBoardWriter::WriteHyperparameters(double wall_time_s,
+                                               std::span<const Hyperparameter> hyperparameters) {
+  tensorboard::HParamsPluginData data;
+  data.mutable_session_start()->set_start_time_secs(wall_time_s);
+  auto& hparams = *data.mutable_session_start()->mutable_hparams();
+  for (const Hyperparameter& hyperparameter : hyperparameters) {
+    google::protobuf::Value& value = hparams[hyperparameter.name];
+    if (const auto* truth = std::get_if<bool>(&hyperparameter.value)) {
+      value.set_bool_value(*truth);
+    } else if (const auto* number = std::get_if<double>(&hyperparameter.value)) {
+      value.set_number_value(*number);
+    } else {
+      value.set_string_value(std::get<std::string>(hyperparameter.value));
+    }
+  }
+  return WriteHParams(wall_time_s, "_hparams_/session_start_info", data);
+}
+
+Status TensorBoardWriter::WriteDone(double wall_time_s) {
+  tensorboard::HParamsPluginData data;
+  data.mutable_session_end()->set_status(tensorboard::HParamsPluginData::SessionEnd::SUCCESS);
+  data.mutable_session_end()->set_end_time_secs(wall_time_s);
+  return WriteHParams(wall_time_s, "_hparams_/session_end_info", data);
+}
+
+// What a plugin wants to know of a run is metadata of a summary that is otherwise empty.
+Status TensorBoardWriter::WriteHParams(double wall_time_s, const char* tag,
+                                       const tensorboard::HParamsPluginData& data) {
+  tensorboard::Event event;
+  event.set_wall_time(wall_time_s);
+  tensorboard::Summary::Value* value = event.mutable_summary()->add_value();
+  value->set_tag(tag);
+  value->mutable_tensor()->set_dtype(1);
+  value->mutable_tensor()->mutable_shape()->add_dim();
+  auto* plugin = value->mutable_metadata()->mutable_plugin_data();
+  plugin->set_plugin_name("hparams");
+  plugin->set_content(data.SerializeAsString());
   return WriteEvent(event);
 }
 

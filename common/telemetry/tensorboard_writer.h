@@ -1,4 +1,5 @@
-// Curves for TensorBoard: an event file with scalars.
+// Curves for TensorBoard: an event file with scalars, and the run's hyperparameters for its plugin
+// hparams, which shows them beside the curves' last values.
 //
 // A file is a sequence of TFRecords, each
 //   u64    length n of the data, little-endian
@@ -18,19 +19,26 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 
 #include "common/file.h"
 #include "common/status.h"
 
 namespace kumo::tensorboard {
 class Event;
-}
+class HParamsPluginData;
+}  // namespace kumo::tensorboard
 
 namespace kumo {
 
 struct Scalar {
   std::string_view tag;  // "train/loss"
   double value = 0;
+};
+
+struct Hyperparameter {
+  std::string name;
+  std::variant<bool, double, std::string> value;
 };
 
 class TensorBoardWriter {
@@ -48,6 +56,10 @@ class TensorBoardWriter {
   Status Write(double wall_time_s, int64_t step, std::initializer_list<Scalar> scalars) {
     return Write(wall_time_s, step, std::span<const Scalar>(scalars.begin(), scalars.size()));
   }
+  // Readers keep the first that a run's files say.
+  Status WriteHyperparameters(double wall_time_s, std::span<const Hyperparameter> hyperparameters);
+  // The run has come to its end.
+  Status WriteDone(double wall_time_s);
   // To the disk.
   Status Flush() { return file_->Sync(); }
 
@@ -55,10 +67,16 @@ class TensorBoardWriter {
   TensorBoardWriter(std::string path, std::unique_ptr<WritableFile> file)
       : path_(std::move(path)), file_(std::move(file)) {}
   Status WriteEvent(const tensorboard::Event& event);
+  Status WriteHParams(double wall_time_s, const char* tag,
+                      const tensorboard::HParamsPluginData& data);
 
   const std::string path_;
   std::unique_ptr<WritableFile> file_;
 };
+
+// Removes the event files of earlier runs in a directory: of hyperparameters readers keep the first
+// that any file there says.
+Status RemoveEventFiles(FileSystem& files, const std::string& directory);
 
 // The TFRecord of `data`.
 std::string FrameRecord(std::string_view data);

@@ -34,7 +34,8 @@ class BacklogGuard {
   void Delivered(int fd, size_t frame_bytes);
 
   // Shuts the connections down that are over the limit, when the last look is kInterval ago;
-  // returns how many. To be called at least every kInterval while there are connections.
+  // returns how many. The owner calls it at least every kInterval while there are
+  // connections.
   int Check(TimeUs now);
   bool idle() const { return delivered_.empty(); }
 

@@ -20,7 +20,7 @@
 namespace kumo {
 
 // What a process accepts.
-struct FramingRules {
+struct FramingOptions {
   // Header.job of everything that is not an introduction (see IsIntroduction).
   uint64_t job = 0;
   size_t max_header_bytes = size_t{1} << 20;
@@ -39,17 +39,18 @@ uint32_t PayloadChecksum(std::span<const std::byte> payload);
 
 // Fills in what the wire adds to a header (protocol, job, payload_bytes and, when `checksum` is set
 // and the sender has not already put it there, payload_crc32c) and serialises it into `frame`.
-// ResourceExhausted when the header is longer than the rules allow, InvalidArgument when the
+// ResourceExhausted when the header is longer than the options allow, InvalidArgument when the
 // payload is: peers would drop the message.
-Status EncodeHeader(const FramingRules& rules, bool checksum, Message& message, std::string& frame);
+Status EncodeHeader(const FramingOptions& options, bool checksum, Message& message,
+                    std::string& frame);
 
 // The header of `frame`. InvalidArgument: too long, no protobuf, without a type, a payload length
-// that the rules forbid; FailedPrecondition: another protocol version or job.
-Result<wire::Header> DecodeHeader(const FramingRules& rules, std::span<const std::byte> frame);
+// that the options forbid; FailedPrecondition: another protocol version or job.
+Result<wire::Header> DecodeHeader(const FramingOptions& options, std::span<const std::byte> frame);
 
 // Frames as they arrived, header first -> a message whose payload shares the second frame's owner.
 // The errors of DecodeHeader; InvalidArgument for no or too many frames and for a payload whose
 // length is not what the header says; DataLoss for a checksum that does not match.
-Result<Message> DecodeMessage(const FramingRules& rules, std::span<const Payload> frames);
+Result<Message> DecodeMessage(const FramingOptions& options, std::span<const Payload> frames);
 
 }  // namespace kumo

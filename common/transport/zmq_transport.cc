@@ -47,7 +47,7 @@ struct InFlight {
   int64_t bytes = 0;
 };
 
-// Called by whichever thread closes the frame last: an I/O thread, mostly.
+// Whichever thread closes the frame last calls this: an I/O thread, mostly.
 void EndFlight(void*, void* hint) {
   const std::unique_ptr<InFlight> flight(static_cast<InFlight*>(hint));
   flight->queued->fetch_sub(flight->bytes, std::memory_order_acq_rel);
@@ -206,8 +206,8 @@ Status ZmqTransport::Monitor(Link& link, int events) {
   const std::string endpoint = "inproc://monitor-of-" + link.peer;
   ZmqSocket monitor(zmq_socket(context_.get(), ZMQ_PAIR));
   if (monitor == nullptr) return ZmqError("cannot create a ZeroMQ socket");
-  // Without a limit the I/O thread can never block on a loop thread that is busy elsewhere; the
-  // events are as rare as connections.
+  // The queue has no limit, so that the I/O thread can never block on a loop thread that is busy
+  // elsewhere; the events are as rare as connections.
   SetInt(monitor.get(), ZMQ_RCVHWM, 0);
   SetInt(monitor.get(), ZMQ_LINGER, 0);
   if (zmq_socket_monitor(link.socket.get(), endpoint.c_str(), events) != 0) {
@@ -356,7 +356,8 @@ void ZmqTransport::HandleDescriptors() {
   if (poll_items_[0].revents != 0) {
     uint64_t wakes = 0;
     (void)!read(wake_fd_, &wakes, sizeof wakes);
-    // After the read: a Wake in between finds the flag set, and is served by this Poll's return.
+    // The flag is cleared after the read: a Wake in between finds it set, and is served by this
+    // Poll's return.
     wake_pending_.exchange(false);
   }
   const size_t watched = fds_.size();
@@ -415,7 +416,7 @@ int ZmqTransport::Drain(const MessageHandler& on_message) {
   bool any = true;
   while (any && taken < options_.batch) {
     any = false;
-    // By index: handlers may connect to more peers.
+    // The loop counts, since handlers may connect to more peers.
     for (size_t i = 0; i < links_.size() && taken < options_.batch; ++i) {
       if (!ReceiveOne(*links_[i], on_message, &handled)) continue;
       any = true;

@@ -15,7 +15,7 @@
 // let go by the I/O thread: its destructor must be safe there), and a received payload lives in the
 // buffer that the I/O thread read it into.
 //
-// What a peer can do to us is bounded: a frame longer than the framing rules allow, or bytes that
+// What a peer can do to us is bounded: a frame longer than the framing options allow, or bytes that
 // are not ZeroMQ's protocol, end its connection; messages that framing.h refuses are counted,
 // logged with the peer's name at a bounded rate, and dropped. Both directions queue a bounded
 // number of messages per peer, and what waits towards one peer is bounded in bytes too. TCP's own
@@ -54,7 +54,7 @@ enum class Checksums {
 
 struct ZmqTransportOptions {
   PeerName name;  // this process's own, 1 to 255 visible ASCII characters
-  FramingRules framing;
+  FramingOptions framing;
   Checksums checksums = Checksums::kNetwork;
   bool insecure = false;  // may listen on addresses that other machines reach
 
@@ -72,7 +72,7 @@ struct ZmqTransportOptions {
   int heartbeat_timeout_ms = 30'000;  // a connection without any traffic for so long is closed
 };
 
-// Since the start; bytes are those of header and payload frames.
+// What was sent and received since the start; bytes are those of header and payload frames.
 struct TransportCounters {
   uint64_t messages_sent = 0;
   uint64_t bytes_sent = 0;
@@ -96,7 +96,9 @@ class ZmqTransport {
   // Listens. Errors: those of ParseAddress, ListenTcp and CheckIpcFree; FailedPrecondition when it
   // listens already.
   Status Bind(std::string_view address);
-  // Where it really listens (the port that "any free one" became), or "".
+  // The address at which the transport really listens (with the port that "any free one" became),
+  // or
+  // "".
   const std::string& bound_address() const { return bound_address_; }
 
   // Starts to connect, and to connect again whenever the connection is lost; does not wait for it.
@@ -108,7 +110,7 @@ class ZmqTransport {
   // Hands a message over; fills in its header's protocol, job, payload_bytes and, by `checksums`,
   // payload_crc32c. Unavailable: the peer is not connected, or does not take what waits for it
   // already; nothing was sent, try again later. InvalidArgument, ResourceExhausted: the message is
-  // too long for the framing rules.
+  // too long for the framing options.
   Status Send(const PeerName& to, Message message);
 
   // Also waits for `fd` to become readable and then calls `on_readable`, which must read it.
@@ -121,7 +123,7 @@ class ZmqTransport {
   // the peers of the ROUTER in turn. A signal ends the wait early.
   int Poll(TimeUs timeout_us, const MessageHandler& on_message);
 
-  // Makes the current or the next Poll return. From any thread, cheap when repeated.
+  // Makes the current or the next Poll return. Any thread may call it; it is cheap when repeated.
   void Wake();
 
   const TransportCounters& counters() const { return counters_; }

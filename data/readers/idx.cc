@@ -136,7 +136,7 @@ Result<std::vector<uint8_t>> ReadContent(IdxFile& file, int64_t keep) {
     KUMO_ASSIGN_OR_RETURN(const size_t got, file.source.Read(out));
     if (got < out.size()) return Truncated(file, file.source.offset());
   }
-  // Also makes zlib verify the checksum, which stands behind the last byte.
+  // This read also makes zlib verify the checksum, which stands behind the last byte.
   uint8_t beyond = 0;
   KUMO_ASSIGN_OR_RETURN(const size_t more, file.source.Read({&beyond, 1}));
   if (more > 0) return TooLong(file);

@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -34,8 +35,8 @@
 
 namespace kumo {
 
-// Of activations, their gradients, the operands of products and the gradients of convolutions'
-// filters as they come out; everything else is float32.
+// The numbers of activations, their gradients, the operands of products and the gradients of
+// convolutions' filters as they come out; everything else is float32.
 enum class Precision { kFp32, kBf16, kFp16 };
 
 enum class Activation { kRelu, kTanh, kSigmoid };
@@ -93,7 +94,7 @@ struct Pass {
 struct StepParameters {
   StepStreams streams;
   const Optimiser* optimiser = nullptr;  // the local one, borrowed while steps run; null: none
-  // For weights that are decayed and for those that are not.
+  // The optimiser's, for weights that are decayed and for those that are not.
   StepInfo decayed;
   StepInfo undecayed;
   float clip_norm = 0;  // most that the gradients' L2 norm may be; 0: any
@@ -123,10 +124,10 @@ class Op {
   virtual int64_t bytes() const { return 0; }
 };
 
-// A PixelRule in a device's memory; see Backend::KeepRule.
-class DeviceRule {
+// A PixelFormula in a device's memory; see Backend::KeepFormula.
+class DeviceFormula {
  public:
-  virtual ~DeviceRule() = default;
+  virtual ~DeviceFormula() = default;
 };
 
 // A data set in a device's memory; see Backend::KeepSamples.
@@ -140,8 +141,9 @@ class DeviceSamples {
 class LossOp {
  public:
   virtual ~LossOp() = default;
-  // Of `batch` samples, labels in range; adds to *sums. grad_scores, unless null, becomes the
-  // gradient of the mean loss, times the device's loss scale (see Backend::MeasureGradients).
+  // Adds the losses of `batch` samples, whose labels are in range, to *sums. grad_scores, unless
+  // null, becomes the gradient of the mean loss, times the device's loss scale (see
+  // Backend::MeasureGradients).
   virtual void Run(int batch, const void* scores, const int32_t* labels, void* grad_scores,
                    StepResult* sums) = 0;
 };
@@ -153,38 +155,39 @@ class Backend : public DeviceMemory {
   // --- Memory: arrays of it are DeviceArray. Where there is not enough, Wait says who needed how
   // much.
 
-  // From the host, which may change `from` as soon as it returns.
+  // Copies from the host, which may change `from` as soon as the call returns.
   virtual void Write(const void* from, size_t bytes, void* to) = 0;
-  // To the host, when everything queued before is done. The device's failure.
+  // Copies to the host when everything queued before is done. The device's failure.
   virtual Status Read(const void* from, size_t bytes, void* to) = 0;
-  // Within the device.
+  // Copies within the device.
   virtual void Copy(const void* from, size_t bytes, void* to) = 0;
   virtual void Zero(void* memory, size_t bytes) = 0;
   // What it is used for, for people: "activations 51.2 MB, the weights 1.7 MB".
   virtual std::string DescribeMemory() const = 0;
-  // Until everything queued is done. The first failure: ResourceExhausted, or Internal naming the
-  // call and the layer.
+  // Waits until everything queued is done. The first failure: ResourceExhausted, or Internal naming
+  // the call and the layer.
   virtual Status Wait() = 0;
 
   // --- Data
 
-  // Where the device makes inputs of bytes (common/pixels.h), how it does that for images of
-  // `shape`; null where that is the host's to do, for LoadInputs. Requires rule.mean to be empty or
-  // of shape.size().
-  virtual std::unique_ptr<DeviceRule> KeepRule(const Shape& shape, const PixelRule& rule) = 0;
+  // The formula by which the device makes inputs of bytes (common/pixels.h), for images of `shape`;
+  // null where that is the host's to do, for LoadInputs. Requires formula.mean to be empty
+  // or of shape.size().
+  virtual std::unique_ptr<DeviceFormula> KeepFormula(const Shape& shape,
+                                                     const PixelFormula& formula) = 0;
   // A copy of a data set of such images, one byte a pixel, so that a minibatch costs no more than
   // its indices and windows. Null where the device makes no inputs, or has no room that leaves
   // `reserve` bytes to arrays that are to come.
   virtual std::unique_ptr<DeviceSamples> KeepSamples(std::span<const uint8_t> pixels,
                                                      std::span<const uint8_t> labels,
                                                      int64_t reserve) = 0;
-  // A minibatch of bytes to inputs in the device's layout, and its labels, by what KeepRule made.
-  // The bytes may change as soon as it returns.
-  virtual void LoadPixels(const DeviceRule& rule, const PixelBatch& batch, void* inputs,
+  // A minibatch of bytes to inputs in the device's layout, and its labels, by what KeepFormula
+  // made. The bytes may change as soon as it returns.
+  virtual void LoadPixels(const DeviceFormula& formula, const PixelBatch& batch, void* inputs,
                           int32_t* labels) = 0;
   // The same of what KeepSamples made. Requires indices of samples there, and as many windows or
   // none.
-  virtual void LoadSamples(const DeviceRule& rule, const DeviceSamples& samples,
+  virtual void LoadSamples(const DeviceFormula& formula, const DeviceSamples& samples,
                            std::span<const int64_t> indices, std::span<const Window> windows,
                            void* inputs, int32_t* labels) = 0;
 
@@ -193,16 +196,17 @@ class Backend : public DeviceMemory {
   // `to` becomes n numbers from their code, in host memory, which may change as soon as it returns.
   virtual void Decode(const Codec& codec, std::span<const std::byte> code, int64_t n,
                       float* to) = 0;
-  // Codec::Encode of x, or of x - minus where that is not null. `residual` is null where there is
-  // no error feedback.
+  // Codec::EncodeUpTo of x, or of x - minus where that is not null. `residual` is null where there
+  // is no error feedback.
   struct Encoding {
     const Codec* codec = nullptr;
     const float* x = nullptr;
     const float* minus = nullptr;
     float* residual = nullptr;
     int64_t n = 0;
+    float most = std::numeric_limits<float>::max();
     std::span<std::byte> code;  // in host memory, EncodedBytes(n) of it
-    int64_t first_bad = -1;     // what Codec::Encode returns
+    int64_t first_bad = -1;     // what EncodeUpTo returns
   };
   // A contribution, or chunks of one: codes and first_bad are there after Wait, until which
   // `encodings` stay where they are. Fastest where codes lie one behind the other in memory of
@@ -214,7 +218,7 @@ class Backend : public DeviceMemory {
   // where the device has failed; no call of this object is made in it. Requires that the work marks
   // that, and one call for each mark.
   virtual void EncodeAt(int mark, std::span<Encoding> encodings, std::function<void()> done) = 0;
-  // Within Repeat's work: what was queued so far is what EncodeAt(mark, ...) waits for.
+  // To be called within Repeat's work: EncodeAt(mark, ...) waits for what was queued so far.
   virtual void Mark(int mark) = 0;
   // Host memory that Encode writes into best; at least `bytes` long.
   virtual std::shared_ptr<std::byte> MakeCode(size_t bytes) = 0;
@@ -235,7 +239,7 @@ class Backend : public DeviceMemory {
 
   // --- Steps
 
-  // Of the steps from now on.
+  // Sets what the steps from now on are done with.
   virtual void SetStep(const StepParameters& step) = 0;
   // Does `work`, which queues a step. For the same key it is always the same work on the same
   // arrays with the same marks, but for what SetStep sets: a device may record it once and then
@@ -248,17 +252,17 @@ class Backend : public DeviceMemory {
     auto operator<=>(const StepKey&) const = default;
   };
   virtual void Repeat(const StepKey& key, const std::function<void()>& work) = 0;
-  // For whom ops are called from now on: a layer's name, for failures; borrowed until the next one.
-  // Null: for no layer.
+  // Failures from now on name this layer, for which ops are called; the name is borrowed until the
+  // next one. Null: no layer.
   virtual void SetPlace(const std::string* place) = 0;
 
   // --- Layers
 
-  // Of an activation array of `batch` samples.
+  // The length of an activation array of `batch` samples.
   virtual int64_t ActivationBytes(const Shape& shape, int batch) const = 0;
   // Host numbers (batch x channels x height x width) to the device's layout.
   virtual void LoadInputs(const Shape& shape, int batch, const float* from, void* to) = 0;
-  // And back. For tests and for who wants to look.
+  // The device's layout to host numbers; for tests and for who wants to look.
   virtual void StoreOutputs(const Shape& shape, int batch, const void* from, float* to) = 0;
 
   // Whether specs may name this activation, to be applied to the op's result in the same pass.

@@ -11,10 +11,11 @@ namespace kumo {
 class DeviceMemory {
  public:
   virtual ~DeviceMemory() = default;
-  // Zeroed, aligned to 64 bytes at the least. Null for 0 bytes, when there is not enough, which is
-  // remembered as the device's failure and names `what`, and when something has failed before.
+  // Memory that is zero, aligned to 64 bytes at the least. Null for 0 bytes, when there is not
+  // enough, which is remembered as the device's failure and names `what`, and when something has
+  // failed before.
   virtual void* Allocate(size_t bytes, const std::string& what) = 0;
-  // When nothing uses it any more; null is nothing.
+  // Gives memory back that nothing uses any more; null is nothing.
   virtual void Free(void* memory) = 0;
 };
 

@@ -19,12 +19,12 @@ struct DeviceOptions {
   bool deterministic = false;      // CUDA: only algorithms that give the same bits each time
 };
 
-// InvalidArgument for a name that is none, FailedPrecondition where there is no such device or Kumo
-// was built without it.
+// InvalidArgument for a name that is none, FailedPrecondition where there is no such device, or no
+// module for it (cuda/module.h), which is loaded for a GPU only.
 Result<std::unique_ptr<Backend>> MakeBackend(const DeviceOptions& options);
 
 // Every device of this machine, as people are told: "cpu", "cuda:0 (NVIDIA H100 80GB HBM3, 80 GB)",
-// or why there is no GPU: "no cuda: built without CUDA".
+// or why there is no GPU: "no cuda: this machine has no NVIDIA driver". Loads the CUDA module.
 std::vector<std::string> ListDevices();
 
 // Where a device is plugged in, as the kernel's folders for PCI devices are called; nothing for the

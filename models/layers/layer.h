@@ -33,7 +33,7 @@ struct LayerPlan {
   Shape output;
   std::string detail;  // for people: "5x5, stride 1"
   std::vector<ParameterSpec> parameters;
-  // Null for a layer that computes nothing.
+  // Makes the layer's op; null for a layer that computes nothing.
   std::function<std::unique_ptr<Op>(Backend& backend, int max_batch)> make_op;
 
   bool takes_vector = false;  // reads a sample as one vector, channels x height x width
@@ -59,12 +59,13 @@ using PlanLayer = Result<LayerPlan> (*)(const LayerInput& input);
 struct LayerKind {
   model::Layer::KindCase kind;
   const char* name;  // as in the network file
+  const char* also;  // what others call it, separated by blanks: for advice only
   PlanLayer plan;
 };
 
 // Every layer but the losses, which are in models/losses/loss.h.
 std::span<const LayerKind> LayerKinds();
-// Null when there is none, or when it is a loss.
+// The list's entry of a kind; null when there is none, or when it is a loss.
 const LayerKind* FindLayerKind(model::Layer::KindCase kind);
 
 // InvalidArgument("`field` must be `low` to `high`, is `value`") for a value outside.

@@ -8,16 +8,22 @@ namespace {
 
 // The one list of layers.
 constexpr LayerKind kLayerKinds[] = {
-    {model::Layer::kFullyConnected, "fully_connected", PlanFullyConnected},
-    {model::Layer::kConvolution, "convolution", PlanConvolution},
-    {model::Layer::kMaxPooling, "max_pooling", PlanMaxPooling},
-    {model::Layer::kAveragePooling, "average_pooling", PlanAveragePooling},
-    {model::Layer::kRelu, "relu", PlanRelu},
-    {model::Layer::kTanh, "tanh", PlanTanh},
-    {model::Layer::kSigmoid, "sigmoid", PlanSigmoid},
-    {model::Layer::kDropout, "dropout", PlanDropout},
-    {model::Layer::kBatchNormalisation, "batch_normalisation", PlanBatchNormalisation},
-    {model::Layer::kFlatten, "flatten", PlanFlatten},
+    {model::Layer::kFullyConnected, "fully_connected",
+     "dense linear fc inner_product affine gemm mat_mul", PlanFullyConnected},
+    {model::Layer::kConvolution, "convolution", "conv conv2d convolution2d conv_2d",
+     PlanConvolution},
+    {model::Layer::kMaxPooling, "max_pooling", "max_pool max_pool2d max_pooling2d pooling pool",
+     PlanMaxPooling},
+    {model::Layer::kAveragePooling, "average_pooling",
+     "avg_pool avg_pool2d avg_pooling average_pooling2d mean_pooling pooling pool",
+     PlanAveragePooling},
+    {model::Layer::kRelu, "relu", "rectifier rectified_linear activation", PlanRelu},
+    {model::Layer::kTanh, "tanh", "hyperbolic_tangent activation", PlanTanh},
+    {model::Layer::kSigmoid, "sigmoid", "logistic activation", PlanSigmoid},
+    {model::Layer::kDropout, "dropout", "drop", PlanDropout},
+    {model::Layer::kBatchNormalisation, "batch_normalisation",
+     "batch_normalization batch_norm batch_norm2d bn", PlanBatchNormalisation},
+    {model::Layer::kFlatten, "flatten", "reshape view", PlanFlatten},
 };
 
 }  // namespace

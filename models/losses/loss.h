@@ -1,5 +1,5 @@
-// What ends a net: scores and labels become a loss. As with layers, a new loss is one file, one
-// line in the list and one op in models/backend/.
+// What ends a net: scores and labels become a loss. What a new one takes: docs/design.md, "Adding
+// something".
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,12 @@ struct LossPlan {
 struct LossKind {
   model::Layer::KindCase kind;
   const char* name;  // as in the network file
+  const char* also;  // what others call it, separated by blanks: for advice only
   Result<LossPlan> (*plan)(const model::Layer& layer, const Shape& scores);
 };
 
 std::span<const LossKind> LossKinds();
-// Null when there is none.
+// The list's entry of a kind; null when there is none.
 const LossKind* FindLossKind(model::Layer::KindCase kind);
 
 Result<LossPlan> PlanSoftmaxCrossEntropy(const model::Layer& layer, const Shape& scores);

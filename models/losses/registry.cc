@@ -5,7 +5,11 @@ namespace {
 
 // The one list of losses.
 constexpr LossKind kLossKinds[] = {
-    {model::Layer::kSoftmaxCrossEntropy, "softmax_cross_entropy", PlanSoftmaxCrossEntropy},
+    {model::Layer::kSoftmaxCrossEntropy, "softmax_cross_entropy",
+     "softmax cross_entropy softmax_output softmax_with_loss cross_entropy_loss nll_loss "
+     "log_softmax "
+     "categorical_cross_entropy sparse_categorical_cross_entropy loss criterion",
+     PlanSoftmaxCrossEntropy},
 };
 
 }  // namespace

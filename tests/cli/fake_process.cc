@@ -6,6 +6,8 @@
 //                                    termination log) and end
 //   die SIGNAL                       be killed by a signal
 //   run CODE                         run until SIGTERM, then end with CODE
+//   stop CODE WORDS                  the same, then log a warning and say WORDS as "exit" does
+//   warn CODE WORDS                  log WORDS as a warning, then as "run"
 //   ignore                           run and ignore SIGTERM
 //   await NAME N CODE                end with CODE when NAME has been started N times
 //   follow NAME CODE                 end with CODE when NAME has received SIGTERM
@@ -63,18 +65,35 @@ void Until(const std::string& name, Condition done) {
   if (terminated != 0 && !told) Append(name + ".terms", "SIGTERM");
 }
 
+// As glog does.
+void LogWarning(const std::string& words) {
+  std::fprintf(stderr, "W20260101 12:00:00.000000 %d fake_process.cc:1] %s\n", getpid(),
+               words.c_str());
+}
+
+void SayAndLeaveWords(const std::string& name, const std::string& words) {
+  if (!words.empty()) std::fprintf(stderr, "%s\n", words.c_str());
+  const char* log = std::getenv("KUMO_TERMINATION_LOG");
+  if (name == "server-0" && log != nullptr) std::ofstream(log) << words << std::endl;
+}
+
 int Act(const std::string& name, const std::string& line) {
   std::istringstream words(line);
-  std::string verb, who;
+  std::string verb, who, rest;
   int number = 0, code = 0;
   words >> verb;
   if (verb == "exit") {
     words >> code >> std::ws;
-    std::string rest;
     std::getline(words, rest);
-    if (!rest.empty()) std::fprintf(stderr, "%s\n", rest.c_str());
-    const char* log = std::getenv("KUMO_TERMINATION_LOG");
-    if (name == "server-0" && log != nullptr) std::ofstream(log) << rest << std::endl;
+    SayAndLeaveWords(name, rest);
+  } else if (verb == "stop" || verb == "warn") {
+    words >> code >> std::ws;
+    std::getline(words, rest);
+    if (verb == "warn") LogWarning(rest);
+    Until(name, [] { return terminated != 0; });
+    if (verb == "warn") return code;
+    LogWarning("SIGTERM");
+    SayAndLeaveWords(name, rest);
   } else if (verb == "die") {
     words >> number;
     std::signal(number, SIG_DFL);

@@ -25,6 +25,7 @@ wire::JobStatus Example() {
   wire::JobStatus::Server* server = status.add_servers();
   server->set_index(1);
   server->mutable_report()->set_shard_bytes(3 << 20);
+  server->set_seen_seconds_ago(0.5);
   server->mutable_report()->set_waits_for("partition 3 of round 12");
   return status;
 }
@@ -39,12 +40,32 @@ TEST(JobTable, TellsRoundWorkersLeasesAndShards) {
 
 TEST(JobTable, WhatIsNotKnownYetIsNoNumber) {
   wire::JobStatus status = Example();
-  EXPECT_THAT(JobTable(status), HasSubstr("loss -  accuracy -  validation loss -"));
-  EXPECT_THAT(JobTable(status), HasSubstr("left -"));
+  EXPECT_THAT(JobTable(status), HasSubstr("main/loss -  main/accuracy -  validation/main/loss -"));
+  EXPECT_THAT(JobTable(status), HasSubstr("lr -  samples_per_second -"));
+  EXPECT_THAT(JobTable(status), HasSubstr("eta -"));
+  EXPECT_THAT(JobTable(status), HasSubstr("samples - of -\n"));
+  EXPECT_THAT(JobTable(status), ::testing::ContainsRegex("worker-3 .* 0 +- +- +- +- +0.00"));
   status.set_validation_accuracy(0);
   status.set_eta_seconds(0);
-  EXPECT_THAT(JobTable(status), HasSubstr("validation accuracy 0.0000"));
-  EXPECT_THAT(JobTable(status), HasSubstr("left 0 ms"));
+  status.set_samples(30);
+  status.set_total_samples(1000);
+  EXPECT_THAT(JobTable(status), HasSubstr("validation/main/accuracy 0.0000"));
+  EXPECT_THAT(JobTable(status), HasSubstr("eta 0 ms"));
+  EXPECT_THAT(JobTable(status), HasSubstr("samples 30 of 1000 (3.0 %)\n"));
+}
+
+TEST(JobTable, WhoIsSilentIsNotSaidToWork) {
+  wire::JobStatus status = Example();
+  status.mutable_workers(0)->mutable_report()->set_state("trains partition 1");
+  EXPECT_THAT(JobTable(status), HasSubstr("trains partition 1"));
+  status.mutable_workers(0)->set_silent_seconds(4.2);
+  status.mutable_servers(0)->set_silent_seconds(7);
+  EXPECT_THAT(JobTable(status), HasSubstr("  silent for 4 s\n"));
+  EXPECT_THAT(JobTable(status), HasSubstr("  silent for 7 s\n"));
+  EXPECT_THAT(JobTable(status), Not(HasSubstr("trains partition 1")));
+  status.mutable_servers(0)->clear_silent_seconds();
+  status.mutable_servers(0)->clear_seen_seconds_ago();
+  EXPECT_THAT(JobTable(status), HasSubstr("  not here yet\n"));
 }
 
 TEST(JobTable, WhatAPeerSendsReachesTheTerminalHarmless) {
@@ -54,13 +75,14 @@ TEST(JobTable, WhatAPeerSendsReachesTheTerminalHarmless) {
   status.mutable_workers(0)->mutable_report()->set_state("\x1b]0;title\x07");
   status.set_eta_seconds(std::numeric_limits<double>::quiet_NaN());
   status.set_elapsed_seconds(1e300);
+  status.mutable_workers(0)->set_silent_seconds(1e300);
   const std::string table = JobTable(status);
   EXPECT_THAT(table, Not(HasSubstr("\x1b")));
   EXPECT_LT(table.size(), 4000u);
 }
 
 TEST(JobTable, AnEmptyAnswerIsNoProblem) {
-  EXPECT_THAT(JobTable(wire::JobStatus()), HasSubstr("round 0 of 0"));
+  EXPECT_THAT(JobTable(wire::JobStatus()), HasSubstr("round 0 of -"));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "tests/cli/kumo_runner.h"
 
 #include <fcntl.h>
+#include <pty.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -52,6 +53,7 @@ KumoTest::~KumoTest() {
     kill(pid_, SIGKILL);
     waitpid(pid_, nullptr, 0);
   }
+  if (terminal_ >= 0) close(terminal_);
   for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
     if (entry.path().extension() != ".starts") continue;
     for (const pid_t pid : Starts(entry.path().stem().string())) {
@@ -65,22 +67,56 @@ void KumoTest::Script(const std::string& name, const std::string& lines) {
   std::ofstream(folder_ + "/" + name + ".do") << lines << "\n";
 }
 
-void KumoTest::Start(std::vector<std::string> args, bool fakes) {
+void KumoTest::BecomeKumo(std::vector<std::string> args, bool fakes) const {
   args.insert(args.begin(), KUMO_BINARY);
   if (fakes) args.insert(args.end(), {"--bin-dir", folder_ + "/bin"});
   std::vector<char*> argv;
   for (std::string& arg : args) argv.push_back(arg.data());
   argv.push_back(nullptr);
-  pid_ = fork();
-  ASSERT_GE(pid_, 0);
-  if (pid_ > 0) return;
   setenv("KUMO_FAKE_DIR", folder_.c_str(), 1);
   setenv("KUMO_TERMINATION_LOG", (folder_ + "/termination-log").c_str(), 1);
   unsetenv("KUMO_DATA");
-  Redirect(folder_ + "/kumo.out", STDOUT_FILENO);
-  Redirect(folder_ + "/kumo.err", STDERR_FILENO);
+  unsetenv("COLUMNS");
   execv(argv[0], argv.data());
   _exit(127);
+}
+
+void KumoTest::Start(std::vector<std::string> args, bool fakes) {
+  pid_ = fork();
+  ASSERT_GE(pid_, 0);
+  if (pid_ > 0) return;
+  Redirect(folder_ + "/kumo.out", STDOUT_FILENO);
+  Redirect(folder_ + "/kumo.err", STDERR_FILENO);
+  BecomeKumo(std::move(args), fakes);
+}
+
+void KumoTest::StartOnTerminal(std::vector<std::string> args, int columns, bool fakes) {
+  winsize size{};
+  size.ws_row = 24;
+  size.ws_col = static_cast<unsigned short>(columns);
+  if (terminal_ >= 0) close(terminal_);
+  screen_.clear();
+  pid_ = forkpty(&terminal_, nullptr, nullptr, &size);
+  ASSERT_GE(pid_, 0);
+  if (pid_ == 0) BecomeKumo(std::move(args), fakes);
+  fcntl(terminal_, F_SETFL, O_NONBLOCK);
+}
+
+const std::string& KumoTest::Screen() const {
+  ReadTerminal();
+  return screen_;
+}
+
+void KumoTest::Type(const std::string& keys) {
+  ASSERT_EQ(write(terminal_, keys.data(), keys.size()), static_cast<ssize_t>(keys.size()));
+}
+
+// Ends with EIO when nobody has the terminal open any more.
+void KumoTest::ReadTerminal() const {
+  if (terminal_ < 0) return;
+  char bytes[4096];
+  ssize_t n;
+  while ((n = read(terminal_, bytes, sizeof(bytes))) > 0) screen_.append(bytes, n);
 }
 
 KumoTest::Ended KumoTest::Wait() {
@@ -126,8 +162,9 @@ std::vector<std::string> KumoTest::Lines(const std::string& name) const {
 void KumoTest::Await(const std::string& what, const std::function<bool()>& condition) const {
   const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   while (!condition()) {
+    ReadTerminal();
     if (std::chrono::steady_clock::now() > limit) {
-      FAIL() << "waited 30 s for " << what << "; stderr so far: " << Read("kumo.err");
+      FAIL() << "waited 30 s for " << what << "; so far: " << Read("kumo.err") << screen_;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }

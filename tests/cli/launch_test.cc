@@ -1,8 +1,11 @@
 // kumo launch with real processes that play servers and workers.
 #include <gmock/gmock.h>
+#include <google/protobuf/struct.pb.h>
+#include <google/protobuf/util/json_util.h>
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <set>
 
 #include "common/process/output_lock.h"
@@ -13,6 +16,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class LaunchTest : public KumoTest {
  protected:
@@ -36,15 +40,76 @@ TEST_F(LaunchTest, AJobThatIsDoneReturnsZeroAndSaysWhereThingsAre) {
   const Ended ended = Run(Launch());
   EXPECT_EQ(ended.code, 0) << ended.err;
   EXPECT_EQ(ended.err, "");
-  EXPECT_THAT(ended.out,
-              AllOf(HasSubstr("sync.partitions"), HasSubstr("kumo status tcp://127.0.0.1:"),
-                    HasSubstr("experiment hash")));
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("network.file"), HasSubstr("kumo status tcp://127.0.0.1:"),
+                               HasSubstr("experiment hash"), Not(HasSubstr("sync.partitions"))));
   EXPECT_TRUE(NothingRuns());
   bool found_log = false;
   for (const auto& entry : std::filesystem::directory_iterator(folder_ + "/out/logs")) {
     found_log |= entry.path().filename().string().starts_with("launch.");
   }
   EXPECT_TRUE(found_log);
+}
+
+TEST_F(LaunchTest, VerboseShowsAllSettingsAndQuietOnlyTheLastLine) {
+  EXPECT_THAT(Run(Launch({"--verbose"})).out, HasSubstr("sync.partitions"));
+  std::filesystem::create_directories(folder_ + "/out/checkpoints/round-000000000007");
+  std::ofstream(folder_ + "/out/checkpoints/round-000000000007/MANIFEST") << "x";
+  std::ofstream(folder_ + "/out/log.jsonl")
+      << R"({"round":7,"kind":"epoch","epoch":3,"validation/main/accuracy":0.5})"
+      << "\n";
+  Script("server-0", "exit 0 progress and tables");
+  const Ended quiet = Run(Launch({"--quiet"}));
+  EXPECT_EQ(quiet.code, 0);
+  EXPECT_EQ(quiet.out, "done: epoch 3, validation accuracy 0.5000; model " + folder_ +
+                           "/out/checkpoints/round-000000000007\n");
+  EXPECT_EQ(quiet.err, "");
+  EXPECT_THAT(Read("out/logs/server-0.stderr"), HasSubstr("progress and tables"));
+}
+
+TEST_F(LaunchTest, QuietStillTellsProblems) {
+  ScriptAll("run 75");
+  Script("worker-1", "exit 78 no such layer");
+  const Ended ended = Run(Launch({"--quiet"}));
+  EXPECT_EQ(ended.out, "");
+  EXPECT_THAT(ended.last_line, HasSubstr("no such layer"));
+}
+
+TEST_F(LaunchTest, JsonTellsHowTheJobEnded) {
+  const auto field = [&](const Ended& ended, const std::string& name) {
+    google::protobuf::Struct object;
+    EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(ended.out, &object).ok()) << ended.out;
+    return object.fields().at(name);
+  };
+  std::filesystem::create_directories(folder_ + "/out");
+  std::ofstream(folder_ + "/out/log.jsonl")
+      << R"({"round":7,"kind":"epoch","epoch":3,"validation/main/accuracy":0.5})"
+      << "\n";
+  Ended ended = Run(Launch({"--json"}));
+  EXPECT_EQ(field(ended, "outcome").string_value(), "done");
+  EXPECT_EQ(field(ended, "output").string_value(), folder_ + "/out");
+  EXPECT_TRUE(field(ended, "checkpoint").has_null_value());
+  EXPECT_EQ(
+      field(ended, "epoch").struct_value().fields().at("validation/main/accuracy").number_value(),
+      0.5);
+  ScriptAll("run 75");
+  Script("worker-1", "exit 78 no such layer");
+  ended = Run(Launch({"--json"}));
+  EXPECT_EQ(field(ended, "outcome").string_value(), "failed");
+  EXPECT_EQ(field(ended, "exit_code").number_value(), 78);
+  EXPECT_THAT(field(ended, "reason").string_value(), HasSubstr("no such layer"));
+  ended = Run(Launch({"--json", "--set", "lr=1"}));
+  EXPECT_EQ(field(ended, "outcome").string_value(), "refused");
+  EXPECT_THAT(field(ended, "problems").list_value().values(0).string_value(), HasSubstr("lr"));
+}
+
+TEST_F(LaunchTest, WhatServerZeroWarnsOfIsToldWhileTheJobRuns) {
+  ScriptAll("follow server-0 75");
+  Script("server-0", "warn 75 worker-7 is lost");
+  Start(Launch());
+  Await("the warning", [&] { return Read("kumo.err").find("is lost") != std::string::npos; });
+  EXPECT_EQ(Read("kumo.err"), "kumo launch: server-0: worker-7 is lost\n");
+  Signal(SIGINT);
+  EXPECT_EQ(Wait().code, 75);
 }
 
 TEST_F(LaunchTest, ASecondLaunchOfARunningJobIsRefusedAndTouchesNothing) {

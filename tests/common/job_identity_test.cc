@@ -184,16 +184,16 @@ TEST(ParseSpec, WhatNoJobHasIsRefused) {
   });
 }
 
-TEST(StateSlots, CountTheResidualAndTheKeptOptimiserState) {
+TEST(CarriedArrays, CountTheResidualAndTheKeptOptimiserState) {
   Experiment e = SomeExperiment();
   JobSpec spec = SomeSpec();
-  EXPECT_EQ(StateSlots(e, spec), 0);  // fp32 loses nothing
+  EXPECT_EQ(CarriedArrays(e, spec), 0);  // fp32 loses nothing
   e.sync.push_codec = "1bit";
-  EXPECT_EQ(StateSlots(e, spec), 1);
+  EXPECT_EQ(CarriedArrays(e, spec), 1);
   spec.optimiser_slots = 2;
-  EXPECT_EQ(StateSlots(e, spec), 3);
+  EXPECT_EQ(CarriedArrays(e, spec), 3);
   e.sync.error_feedback = false;
-  EXPECT_EQ(StateSlots(e, spec), 2);
+  EXPECT_EQ(CarriedArrays(e, spec), 2);
 }
 
 TEST(JobIdentity, TheJobIdTellsJobsAndExperimentsApart) {

@@ -80,6 +80,44 @@ TEST(JobPlan, SlicesDifferByAtMostOneSample) {
   });
 }
 
+TEST(JobPlan, VersionsKnowTheSamplesBeforeThem) {
+  ForManyPlans([](const PlanSettings& s, const JobPlan& plan) {
+    int64_t samples = 0;
+    for (int64_t version = 0; version < plan.rounds(); ++version) {
+      ASSERT_EQ(plan.SamplesAt(version), samples);
+      samples += plan.Round(version).samples.size();
+    }
+    ASSERT_EQ(plan.SamplesAt(plan.rounds()), samples);
+    ASSERT_EQ(plan.samples(), samples);
+    ASSERT_EQ(samples, s.train_samples * s.epochs);
+  });
+}
+
+// So curves of a block job and of a synchronous one have their points at the same samples, but for
+// the length of a round.
+TEST(JobPlan, EachPartOfAnEpochEndsInOneRoundWhateverRoundsThereAre) {
+  ForManyPlans([](const PlanSettings& s, const JobPlan& plan) {
+    for (const int parts : {1, 2, 7, 1000}) {
+      std::vector<std::vector<int>> ends(s.epochs, std::vector<int>(parts));
+      for (int64_t r = 0; r < plan.rounds(); ++r) {
+        const RoundPlan round = plan.Round(r);
+        bool ends_one = false;
+        for (int part = 0; part < parts; ++part) {
+          // The part's last sample, as a fraction of the epoch.
+          const int64_t mark = (part + 1) * s.train_samples;
+          const bool inside =
+              round.samples.begin * parts < mark && round.samples.end * parts >= mark;
+          ends.at(round.epoch).at(part) += inside;
+          ends_one = ends_one || inside;
+        }
+        ASSERT_EQ(plan.EndsPart(round, parts), ends_one) << "round " << r;
+        ASSERT_TRUE(!round.ends_epoch || ends_one) << "round " << r;
+      }
+      for (const auto& epoch : ends) ASSERT_THAT(epoch, testing::Each(1));
+    }
+  });
+}
+
 TEST(JobPlan, RoundsFollowEachOtherWithoutGapsAndAreNeverEmpty) {
   ForManyPlans([](const PlanSettings& s, const JobPlan& plan) {
     int64_t position = 0;

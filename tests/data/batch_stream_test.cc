@@ -275,8 +275,8 @@ TEST_P(BatchStreamTest, ASampleLooksTheSameInAnyMinibatch) {
   const test::Bytes pixels = test::Pattern(60 * shape.size());
   const MemoryDataset in_memory("images", shape, 3, pixels, test::Labels(60, 3));
   const test::Unmapped read_each_time(&in_memory);
-  PixelRule rule = {.scale = 0.01f, .pad_value = 77};
-  for (int64_t j = 0; j < shape.size(); ++j) rule.mean.push_back(0.3f * static_cast<float>(j));
+  PixelFormula formula = {.scale = 0.01f, .pad_value = 77};
+  for (int64_t j = 0; j < shape.size(); ++j) formula.mean.push_back(0.3f * static_cast<float>(j));
   const Augmentation augmentation = {.pad = 2, .flip = true};
   for (const Dataset* dataset :
        {static_cast<const Dataset*>(&in_memory), static_cast<const Dataset*>(&read_each_time)}) {
@@ -285,7 +285,7 @@ TEST_P(BatchStreamTest, ASampleLooksTheSameInAnyMinibatch) {
                                    .minibatch = minibatch,
                                    .prefetch = GetParam(),
                                    .augmentation = augmentation,
-                                   .pixels = rule});
+                                   .pixels = formula});
       for (const int64_t epoch : {0, 4}) {
         stream.Start(epoch, {0, 60});
         const EpochPermutation permutation(60, 3, epoch);
@@ -294,7 +294,7 @@ TEST_P(BatchStreamTest, ASampleLooksTheSameInAnyMinibatch) {
           for (size_t k = 0; k < batch.labels.size(); ++k, ++position) {
             const int64_t sample = permutation.At(position);
             const std::vector<float> expected = test::InputsOf(
-                shape, std::span(pixels).subspan(sample * shape.size(), shape.size()), rule,
+                shape, std::span(pixels).subspan(sample * shape.size(), shape.size()), formula,
                 DrawWindow(augmentation, 3, epoch, sample));
             ASSERT_EQ(batch.labels[k], sample % 3);
             ASSERT_THAT(std::span(batch.inputs).subspan(k * shape.size(), shape.size()),

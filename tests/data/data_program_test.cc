@@ -6,6 +6,7 @@
 
 #include "tests/data/run_command.h"
 #include "tests/data/test_files.h"
+#include "tests/scratch_directory.h"
 
 namespace kumo {
 namespace {

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/data/test_files.h"
+#include "tests/scratch_directory.h"
 
 namespace kumo {
 namespace {

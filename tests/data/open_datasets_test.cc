@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/data/test_files.h"
+#include "tests/scratch_directory.h"
 
 namespace kumo {
 namespace {
@@ -72,6 +73,27 @@ TEST_F(OpenDatasetsTest, MissingFileIsNamedAndSaysHowToGetIt) {
   EXPECT_EQ(Refusal().code(), StatusCode::kNotFound);
   EXPECT_THAT(Refusal().message(), AllOf(HasSubstr(scratch_ / data_.validation_labels),
                                          HasSubstr("data/fetch.sh mnist")));
+}
+
+TEST_F(OpenDatasetsTest, AMissingFileIsNamedWithItsSettingAndWhereItWasLookedFor) {
+  data_.validation_labels = "mine/labels.gz";
+  EXPECT_EQ(Refusal().message(), "data.validation_labels = mine/labels.gz: there is no " +
+                                     scratch_ / "mine/labels.gz" +
+                                     " (data.directory = " + scratch_.path() + ")");
+  data_.validation_labels = scratch_ / "none.gz";
+  EXPECT_EQ(Refusal().message(),
+            "data.validation_labels = " + scratch_ / "none.gz" + ": there is no such file");
+}
+
+TEST_F(OpenDatasetsTest, HowMnistIsHadIsOnlySaidToWhoAsksForIt) {
+  std::filesystem::remove(scratch_ / data_.train_labels);
+  EXPECT_THAT(Refusal().message(), HasSubstr("data/fetch.sh mnist"));
+  data_.train_images = "mine.gz";
+  EXPECT_THAT(Refusal().message(), testing::Not(HasSubstr("mnist")));
+  data_.directory.clear();
+  EXPECT_EQ(Refusal().code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(Refusal().message(), AllOf(HasSubstr("data.train_images = mine.gz"),
+                                         HasSubstr("KUMO_DATA"), testing::Not(HasSubstr("mnist"))));
 }
 
 TEST_F(OpenDatasetsTest, UnknownReaderIsRefused) {

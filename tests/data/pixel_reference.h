@@ -13,7 +13,7 @@
 namespace kumo::test {
 
 inline std::vector<float> InputsOf(const SampleShape& shape, std::span<const uint8_t> image,
-                                   const PixelRule& rule, const Window& window) {
+                                   const PixelFormula& formula, const Window& window) {
   std::vector<float> inputs;
   for (int64_t c = 0; c < shape.channels; ++c) {
     for (int64_t y = 0; y < shape.height; ++y) {
@@ -22,10 +22,10 @@ inline std::vector<float> InputsOf(const SampleShape& shape, std::span<const uin
         const int64_t column = window.left + (window.mirrored ? shape.width - 1 - x : x);
         const bool inside = row >= 0 && row < shape.height && column >= 0 && column < shape.width;
         const uint8_t pixel =
-            inside ? image[(c * shape.height + row) * shape.width + column] : rule.pad_value;
+            inside ? image[(c * shape.height + row) * shape.width + column] : formula.pad_value;
         const float mean =
-            rule.mean.empty() ? 0.0f : rule.mean[(c * shape.height + y) * shape.width + x];
-        inputs.push_back(rule.scale * (static_cast<float>(pixel) - mean));
+            formula.mean.empty() ? 0.0f : formula.mean[(c * shape.height + y) * shape.width + x];
+        inputs.push_back(formula.scale * (static_cast<float>(pixel) - mean));
       }
     }
   }
@@ -38,13 +38,13 @@ inline std::vector<uint8_t> RandomBytes(Rng& rng, int64_t size) {
   return bytes;
 }
 
-// A rule with a mean or without.
-inline PixelRule RandomRule(Rng& rng, int64_t size, bool mean) {
-  PixelRule rule;
-  rule.scale = rng.NextUniform(0.001f, 2.0f);
-  rule.pad_value = static_cast<uint8_t>(rng.NextBelow(256));
-  for (int64_t i = 0; mean && i < size; ++i) rule.mean.push_back(rng.NextUniform(0.0f, 255.0f));
-  return rule;
+// A formula with a mean or without.
+inline PixelFormula RandomFormula(Rng& rng, int64_t size, bool mean) {
+  PixelFormula formula;
+  formula.scale = rng.NextUniform(0.001f, 2.0f);
+  formula.pad_value = static_cast<uint8_t>(rng.NextBelow(256));
+  for (int64_t i = 0; mean && i < size; ++i) formula.mean.push_back(rng.NextUniform(0.0f, 255.0f));
+  return formula;
 }
 
 // Begins up to `pad` outside the image, on every side.

@@ -19,9 +19,9 @@ std::vector<uint32_t> Bits(const std::vector<float>& numbers) {
 }
 
 std::vector<float> Transform(const SampleShape& shape, const std::vector<uint8_t>& image,
-                             const PixelRule& rule, const Window* window) {
+                             const PixelFormula& formula, const Window* window) {
   std::vector<float> inputs(image.size());
-  PixelTransform(shape, rule).Apply(image, window, inputs);
+  PixelTransform(shape, formula).Apply(image, window, inputs);
   return inputs;
 }
 
@@ -31,29 +31,29 @@ TEST(PixelTransformTest, AnyWindowOfAnyImageIsTheFormulas) {
   for (int trial = 0; trial < 3000; ++trial) {
     const auto extent = [&] { return static_cast<int64_t>(1 + rng.NextBelow(40)); };
     const SampleShape shape = {static_cast<int64_t>(1 + rng.NextBelow(4)), extent(), extent()};
-    const PixelRule rule = test::RandomRule(rng, shape.size(), trial % 2 == 0);
+    const PixelFormula formula = test::RandomFormula(rng, shape.size(), trial % 2 == 0);
     const std::vector<uint8_t> image = test::RandomBytes(rng, shape.size());
     const Window window = test::RandomWindow(rng, static_cast<int>(rng.NextBelow(50)));
     SCOPED_TRACE(testing::Message()
                  << shape.channels << "x" << shape.height << "x" << shape.width << " from "
                  << window.top << "," << window.left << (window.mirrored ? " mirrored" : ""));
-    ASSERT_EQ(Bits(Transform(shape, image, rule, &window)),
-              Bits(test::InputsOf(shape, image, rule, window)));
+    ASSERT_EQ(Bits(Transform(shape, image, formula, &window)),
+              Bits(test::InputsOf(shape, image, formula, window)));
   }
 }
 
 TEST(PixelTransformTest, OneTransformServesManyImages) {
   Rng rng(2, RngPurpose::kTest);
   const SampleShape shape = {3, 9, 7};
-  const PixelRule rule = test::RandomRule(rng, shape.size(), true);
-  PixelTransform transform(shape, rule);
+  const PixelFormula formula = test::RandomFormula(rng, shape.size(), true);
+  PixelTransform transform(shape, formula);
   std::vector<float> inputs(shape.size());
   for (int trial = 0; trial < 200; ++trial) {
     const std::vector<uint8_t> image = test::RandomBytes(rng, shape.size());
     const Window window = test::RandomWindow(rng, 4);
     const bool whole = trial % 5 == 0;
     transform.Apply(image, whole ? nullptr : &window, inputs);
-    ASSERT_EQ(Bits(inputs), Bits(test::InputsOf(shape, image, rule, whole ? Window() : window)));
+    ASSERT_EQ(Bits(inputs), Bits(test::InputsOf(shape, image, formula, whole ? Window() : window)));
   }
 }
 
@@ -73,12 +73,12 @@ TEST(PixelTransformTest, WithoutAMeanAWholeImageIsItsScaledPixels) {
 // The mean stays where it is when the image moves.
 TEST(PixelTransformTest, TheMeanIsThatOfThePlaceAPixelHasComeTo) {
   const SampleShape shape = {1, 1, 3};
-  const PixelRule rule = {.scale = 2, .pad_value = 100, .mean = {1, 10, 20}};
+  const PixelFormula formula = {.scale = 2, .pad_value = 100, .mean = {1, 10, 20}};
   const std::vector<uint8_t> image = {50, 60, 70};
   const Window right = {.top = 0, .left = 1, .mirrored = false};
-  EXPECT_THAT(Transform(shape, image, rule, &right), testing::ElementsAre(118, 120, 160));
+  EXPECT_THAT(Transform(shape, image, formula, &right), testing::ElementsAre(118, 120, 160));
   const Window mirrored = {.top = 0, .left = 1, .mirrored = true};
-  EXPECT_THAT(Transform(shape, image, rule, &mirrored), testing::ElementsAre(198, 120, 80));
+  EXPECT_THAT(Transform(shape, image, formula, &mirrored), testing::ElementsAre(198, 120, 80));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "data/idx_writer.h"
 #include "data/open_datasets.h"
 #include "tests/data/test_files.h"
+#include "tests/scratch_directory.h"
 
 namespace kumo {
 namespace {

@@ -1,4 +1,4 @@
-// Small files for the tests: IDX bytes, gzip, a folder that goes away again.
+// Small files for the tests: IDX bytes, gzip.
 #pragma once
 
 #include <cstdint>
@@ -6,45 +6,14 @@
 #include <fstream>
 #include <iterator>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
 #include <zlib.h>
 
-#include <unistd.h>
-
 namespace kumo::test {
 
 using Bytes = std::vector<uint8_t>;
-
-// A folder of its own for each test, removed at its end.
-class ScratchDirectory {
- public:
-  ScratchDirectory() {
-    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
-    std::string name = std::string("kumo-") + info->test_suite_name() + "-" + info->name() + "-" +
-                       std::to_string(getpid());
-    for (char& c : name) {
-      if (c == '/') c = '-';
-    }
-    path_ = std::filesystem::path(testing::TempDir()) / name;
-    std::filesystem::remove_all(path_);
-    std::filesystem::create_directories(path_);
-  }
-  ~ScratchDirectory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  ScratchDirectory(const ScratchDirectory&) = delete;
-  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
-
-  std::string path() const { return path_.string(); }
-  std::string operator/(std::string_view name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
 
 inline void WriteFile(const std::string& path, const Bytes& bytes) {
   std::filesystem::create_directories(std::filesystem::path(path).parent_path());

@@ -16,6 +16,7 @@
 
 #include "common/rng.h"
 #include "models/backend/cpu/cpu_backend.h"
+#include "tests/models/gpu_under_test.h"
 
 namespace kumo {
 namespace {
@@ -64,7 +65,7 @@ class CudaBackendTest : public testing::Test {
  protected:
   void SetUp() override {
     Result<std::unique_ptr<Backend>> made = MakeCudaBackend({});
-    if (!made.ok() && !KUMO_GPU_IS_SIMULATED) GTEST_SKIP() << made.status().message();
+    if (!made.ok() && !GpuIsSimulated()) GTEST_SKIP() << made.status().message();
     ASSERT_TRUE(made.ok()) << made.status().message();
     cuda_ = std::move(made).value();
     cpu_ = MakeCpuBackend(1);
@@ -136,7 +137,8 @@ struct Coded {
 };
 
 Coded EncodeOn(Backend& backend, const Codec& codec, const std::vector<float>& x,
-               const std::vector<float>& minus, const std::vector<float>& residual) {
+               const std::vector<float>& minus, const std::vector<float>& residual,
+               float most = std::numeric_limits<float>::max()) {
   const auto n = static_cast<int64_t>(x.size());
   Vector device_x(backend, x);
   Vector device_minus(backend, minus);
@@ -147,6 +149,7 @@ Coded EncodeOn(Backend& backend, const Codec& codec, const std::vector<float>& x
   encoding.minus = minus.empty() ? nullptr : device_minus.data();
   encoding.residual = residual.empty() ? nullptr : device_residual.data();
   encoding.n = n;
+  encoding.most = most;
   Coded coded;
   const size_t bytes = codec.EncodedBytes(x.size());
   const std::shared_ptr<std::byte> code = backend.MakeCode(bytes);
@@ -301,6 +304,18 @@ TEST_F(CudaBackendTest, TheFirstNumberThatIsNotFiniteIsFound) {
     x[1234] = std::numeric_limits<float>::infinity();
     x[3210] = std::numeric_limits<float>::quiet_NaN();
     EXPECT_EQ(EncodeOn(*cuda_, *codec, x, {}, {}).first_bad, 1234) << codec->name();
+  }
+}
+
+TEST_F(CudaBackendTest, TheFirstNumberAboveALimitIsFound) {
+  for (const Codec* codec : AllCodecs()) {
+    std::vector<float> x = SomeNumbers(4000, 4);
+    x[77] = 65504.0f;
+    x[1234] = -65536.0f;
+    x[3210] = 1e6f;
+    EXPECT_EQ(EncodeOn(*cuda_, *codec, x, {}, {}).first_bad, -1) << codec->name();
+    EXPECT_EQ(EncodeOn(*cuda_, *codec, x, {}, {}, 65504.0f).first_bad, 1234) << codec->name();
+    EXPECT_EQ(EncodeOn(*cuda_, *codec, x, {}, x, 131072.0f).first_bad, 3210) << codec->name();
   }
 }
 

@@ -18,6 +18,7 @@
 #include "models/backend/cuda/cuda_backend.h"
 #include "models/net.h"
 #include "tests/data/pixel_reference.h"
+#include "tests/models/gpu_under_test.h"
 
 namespace kumo {
 namespace {
@@ -30,13 +31,13 @@ std::vector<uint32_t> Bits(const std::vector<float>& numbers) {
   return bits;
 }
 
-// Images, a rule, and a minibatch of some of them.
+// Images, a formula, and a minibatch of some of them.
 struct Case {
   Case(Rng& rng, const Shape& of, int64_t images, int64_t batch, bool mean, bool cuts)
       : shape(of),
         pixels(test::RandomBytes(rng, images * of.size())),
         classes(test::RandomBytes(rng, images)),
-        rule(test::RandomRule(rng, of.size(), mean)) {
+        formula(test::RandomFormula(rng, of.size(), mean)) {
     for (int64_t k = 0; k < batch; ++k) {
       indices.push_back(static_cast<int64_t>(rng.NextBelow(images)));
       if (cuts) windows.push_back(test::RandomWindow(rng, 6));
@@ -54,7 +55,7 @@ struct Case {
   // What the host makes of it.
   std::vector<float> Inputs() const {
     std::vector<float> inputs(indices.size() * shape.size());
-    PixelTransform transform({shape.channels, shape.height, shape.width}, rule);
+    PixelTransform transform({shape.channels, shape.height, shape.width}, formula);
     for (size_t k = 0; k < indices.size(); ++k) {
       transform.Apply(Image(indices[k]), windows.empty() ? nullptr : &windows[k],
                       std::span(inputs).subspan(k * shape.size(), shape.size()));
@@ -65,7 +66,7 @@ struct Case {
   Shape shape;
   std::vector<uint8_t> pixels;
   std::vector<uint8_t> classes;
-  PixelRule rule;
+  PixelFormula formula;
   std::vector<int64_t> indices;
   std::vector<Window> windows;
   std::vector<int32_t> labels;
@@ -103,20 +104,20 @@ class CudaInputsTest : public testing::Test {
  protected:
   void SetUp() override {
     Result<std::unique_ptr<Backend>> made = MakeCudaBackend({});
-    if (!made.ok() && !KUMO_GPU_IS_SIMULATED) GTEST_SKIP() << made.status().message();
+    if (!made.ok() && !GpuIsSimulated()) GTEST_SKIP() << made.status().message();
     ASSERT_TRUE(made.ok()) << made.status().message();
     cuda_ = std::move(made).value();
   }
 
   // Twice: from a data set that is kept, and sent.
   static void LoadBothWays(Backend& backend, const Case& c, Loaded* kept, Loaded* sent) {
-    const std::unique_ptr<DeviceRule> rule = backend.KeepRule(c.shape, c.rule);
-    ASSERT_NE(rule, nullptr);
+    const std::unique_ptr<DeviceFormula> formula = backend.KeepFormula(c.shape, c.formula);
+    ASSERT_NE(formula, nullptr);
     const std::unique_ptr<DeviceSamples> samples = backend.KeepSamples(c.pixels, c.classes, 0);
     ASSERT_NE(samples, nullptr);
-    backend.LoadSamples(*rule, *samples, c.indices, c.windows, kept->inputs.data(),
+    backend.LoadSamples(*formula, *samples, c.indices, c.windows, kept->inputs.data(),
                         kept->labels.data());
-    backend.LoadPixels(*rule, c.Bytes(), sent->inputs.data(), sent->labels.data());
+    backend.LoadPixels(*formula, c.Bytes(), sent->inputs.data(), sent->labels.data());
     const Status status = backend.Wait();
     ASSERT_TRUE(status.ok()) << status.message();
   }
@@ -175,18 +176,19 @@ TEST_F(CudaInputsTest, InSixteenBitsAreTheHostsRoundedOnce) {
 TEST_F(CudaInputsTest, WhatIsSentMayChangeAsSoonAsTheCallReturns) {
   Rng rng(5, RngPurpose::kTest);
   const Shape shape = {3, 8, 9};
-  const PixelRule pixels = test::RandomRule(rng, shape.size(), true);
-  const std::unique_ptr<DeviceRule> rule = cuda_->KeepRule(shape, pixels);
+  const PixelFormula pixels = test::RandomFormula(rng, shape.size(), true);
+  const std::unique_ptr<DeviceFormula> formula = cuda_->KeepFormula(shape, pixels);
   std::vector<std::unique_ptr<Loaded>> loaded;
   std::vector<std::vector<float>> expected;
   std::vector<std::vector<int32_t>> labels;
   for (const int batch : {4, 9, 1, 30, 30, 2, 31}) {
     Case c(rng, shape, 50, batch, false, true);
-    c.rule = pixels;
+    c.formula = pixels;
     expected.push_back(c.Inputs());
     labels.push_back(c.labels);
     loaded.push_back(std::make_unique<Loaded>(*cuda_, shape, batch));
-    cuda_->LoadPixels(*rule, c.Bytes(), loaded.back()->inputs.data(), loaded.back()->labels.data());
+    cuda_->LoadPixels(*formula, c.Bytes(), loaded.back()->inputs.data(),
+                      loaded.back()->labels.data());
     std::ranges::fill(c.sent, uint8_t{0});
     std::ranges::fill(c.labels, -1);
     std::ranges::fill(c.windows, Window());
@@ -207,7 +209,7 @@ TEST_F(CudaInputsTest, MinibatchesOfAKeptSetFollowOneAnother) {
   Rng rng(6, RngPurpose::kTest);
   const Shape shape = {3, 8, 9};
   const Case set(rng, shape, 50, 1, true, true);
-  const std::unique_ptr<DeviceRule> rule = cuda_->KeepRule(shape, set.rule);
+  const std::unique_ptr<DeviceFormula> formula = cuda_->KeepFormula(shape, set.formula);
   const std::unique_ptr<DeviceSamples> samples = cuda_->KeepSamples(set.pixels, set.classes, 0);
   ASSERT_NE(samples, nullptr);
   std::vector<std::unique_ptr<Loaded>> loaded;
@@ -222,7 +224,7 @@ TEST_F(CudaInputsTest, MinibatchesOfAKeptSetFollowOneAnother) {
     }
     loaded.push_back(std::make_unique<Loaded>(*cuda_, shape, batch));
     cases.push_back(c);
-    cuda_->LoadSamples(*rule, *samples, c.indices, c.windows, loaded.back()->inputs.data(),
+    cuda_->LoadSamples(*formula, *samples, c.indices, c.windows, loaded.back()->inputs.data(),
                        loaded.back()->labels.data());
     std::ranges::fill(c.indices, 0);
     std::ranges::fill(c.windows, Window());
@@ -242,15 +244,16 @@ TEST_F(CudaInputsTest, AMinibatchThatDoesNotFitTheNetIsRefused) {
                                               "small")
                                      .value();
   const std::unique_ptr<Net> net = Net::Make(network, 3, cuda_.get()).value();
-  const std::unique_ptr<DeviceRule> rule = cuda_->KeepRule(net->input(), {});
+  const std::unique_ptr<DeviceFormula> formula = cuda_->KeepFormula(net->input(), {});
   const std::vector<uint8_t> pixels(30);
   const std::vector<int32_t> labels = {0, 3, 1, 0, 4};
   const std::vector<Window> windows(5);
   const auto load = [&](int size, size_t numbers, size_t first_label, size_t cut) {
     return net
-        ->Load(*rule, PixelBatch{size, std::span(pixels).first(numbers),
-                                 std::span(labels).subspan(first_label, static_cast<size_t>(size)),
-                                 std::span(windows).first(cut)})
+        ->Load(*formula,
+               PixelBatch{size, std::span(pixels).first(numbers),
+                          std::span(labels).subspan(first_label, static_cast<size_t>(size)),
+                          std::span(windows).first(cut)})
         .message();
   };
   EXPECT_EQ(load(3, 18, 0, 0), "");
@@ -262,16 +265,16 @@ TEST_F(CudaInputsTest, AMinibatchThatDoesNotFitTheNetIsRefused) {
   const std::unique_ptr<DeviceSamples> samples =
       cuda_->KeepSamples(pixels, std::vector<uint8_t>(5), 0);
   const std::vector<int64_t> indices = {4, 0, 1, 2};
-  EXPECT_TRUE(net->Load(*rule, *samples, std::span(indices).first(3), {}).ok());
-  EXPECT_FALSE(net->Load(*rule, *samples, indices, {}).ok());
+  EXPECT_TRUE(net->Load(*formula, *samples, std::span(indices).first(3), {}).ok());
+  EXPECT_FALSE(net->Load(*formula, *samples, indices, {}).ok());
   EXPECT_FALSE(
-      net->Load(*rule, *samples, std::span(indices).first(3), std::span(windows).first(1)).ok());
+      net->Load(*formula, *samples, std::span(indices).first(3), std::span(windows).first(1)).ok());
   EXPECT_TRUE(cuda_->Wait().ok());
 }
 
 TEST(CpuInputs, AreTheHostsToMake) {
   const std::unique_ptr<Backend> cpu = MakeCpuBackend(1);
-  EXPECT_EQ(cpu->KeepRule({1, 2, 2}, {}), nullptr);
+  EXPECT_EQ(cpu->KeepFormula({1, 2, 2}, {}), nullptr);
   EXPECT_EQ(cpu->KeepSamples(std::vector<uint8_t>(4), std::vector<uint8_t>(1), 0), nullptr);
 }
 

@@ -19,6 +19,7 @@
 #include "models/backend/cuda/cuda_backend.h"
 #include "models/net.h"
 #include "models/network.h"
+#include "tests/models/gpu_under_test.h"
 
 namespace kumo {
 namespace {
@@ -152,7 +153,7 @@ class CudaTrainingTest : public testing::Test {
   void SetUp() override {
     Result<std::unique_ptr<Backend>> made = MakeCudaBackend({});
     if (!made.ok()) {
-      ASSERT_FALSE(KUMO_GPU_IS_SIMULATED) << made.status().message();
+      ASSERT_FALSE(GpuIsSimulated()) << made.status().message();
       GTEST_SKIP() << made.status().message();
     }
     cuda_ = std::move(made).value();

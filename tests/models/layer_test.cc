@@ -19,6 +19,7 @@
 #include "models/backend/cuda/cuda_backend.h"
 #include "models/layers/layer.h"
 #include "models/losses/loss.h"
+#include "tests/models/gpu_under_test.h"
 #include "tests/models/layer_cases.h"
 #include "tests/models/reference.h"
 
@@ -36,7 +37,7 @@ struct Setting {
 
 // The CPU on every level, and a GPU where there is one; or the simulated GPU alone.
 std::vector<Setting> Settings() {
-  if (KUMO_GPU_IS_SIMULATED) {
+  if (GpuIsSimulated()) {
     return {{"simulated cuda", [] { return MakeCudaBackend({}).value(); }}};
   }
   std::vector<Setting> settings;
@@ -386,6 +387,54 @@ TEST_F(ActivationAccuracyTest, ActivationsKeepNotANumber) {
     for (const Setting& setting : Settings()) {
       LayerOnDevice layer({"", {1}, text}, setting);
       EXPECT_TRUE(std::isnan(layer.Forward({std::nanf("")}, 1, true)[0])) << text;
+    }
+  }
+}
+
+// Every entry of the list with its defaults, on random scores: the slope is measured.
+TEST(LossRegistryTest, EveryLossHasTheGradientOfItsMean) {
+  constexpr int kBatch = 19;
+  constexpr int kClasses = 7;
+  constexpr float kStep = 1e-2f;
+  for (const LossKind& kind : LossKinds()) {
+    model::Layer layer;
+    const auto* field = model::Layer::descriptor()->FindFieldByNumber(kind.kind);
+    model::Layer::GetReflection()->MutableMessage(&layer, field);
+    const auto backend = MakeCpuBackend(1);
+    const Result<LossPlan> plan = kind.plan(layer, {kClasses});
+    ASSERT_TRUE(plan.ok()) << kind.name << ": " << plan.status().message();
+    EXPECT_EQ(plan->classes, kClasses) << kind.name;
+    const auto loss = plan->make_op(*backend, kBatch);
+    Rng rng(7, RngPurpose::kTest);
+    std::vector<int32_t> labels;
+    for (int n = 0; n < kBatch; ++n) {
+      labels.push_back(static_cast<int32_t>(rng.NextBelow(kClasses)));
+    }
+    DeviceArray<int32_t> device_labels(*backend, kBatch, "labels");
+    backend->Write(labels.data(), labels.size() * sizeof(int32_t), device_labels.data());
+    const int64_t size = backend->ActivationBytes({kClasses}, kBatch) / int64_t{sizeof(float)};
+    DeviceArray<float> device(*backend, size, "scores");
+    const auto mean_of = [&](const std::vector<float>& scores, float* gradient) {
+      DeviceArray<StepResult> sums(*backend, 1, "sums");
+      backend->LoadInputs({kClasses}, kBatch, scores.data(), device.data());
+      loss->Run(kBatch, device.data(), device_labels.data(), gradient, sums.data());
+      StepResult result;
+      EXPECT_TRUE(backend->Read(sums.data(), sizeof(result), &result).ok());
+      return result.loss_sum / kBatch;
+    };
+    const std::vector<float> scores = RandomNumbers(kBatch * kClasses, &rng);
+    DeviceArray<float> gradient(*backend, size, "their gradients");
+    (void)mean_of(scores, gradient.data());
+    std::vector<float> found(scores.size());
+    backend->StoreOutputs({kClasses}, kBatch, gradient.data(), found.data());
+    for (size_t i = 0; i < scores.size(); ++i) {
+      std::vector<float> above = scores;
+      std::vector<float> below = scores;
+      above[i] += kStep;
+      below[i] -= kStep;
+      const double slope = (mean_of(above, nullptr) - mean_of(below, nullptr)) /
+                           (static_cast<double>(above[i]) - static_cast<double>(below[i]));
+      ASSERT_NEAR(static_cast<double>(found[i]), slope, 2e-4) << kind.name << ", score " << i;
     }
   }
 }

@@ -1,6 +1,7 @@
 #include "models/network.h"
 
 #include <fstream>
+#include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -58,7 +59,7 @@ struct BadCase {
 TEST(NetworkTest, WrongFieldsAreRefusedByLayerAndName) {
   const BadCase cases[] = {
       {"layers { name: 'c' convolution { outputs: 3 } }",
-       "n.pbtxt: layer c: kernel must be 1 to 64, is 0"},
+       "n.pbtxt:3: layer c: kernel must be 1 to 64, is 0"},
       {"layers { name: 'c' convolution { kernel: 3 } }", "layer c: outputs must be 1"},
       {"layers { name: 'c' convolution { outputs: -3 kernel: 3 } }", "outputs must be 1"},
       {"layers { name: 'c' convolution { outputs: 2000000000 kernel: 5 } }", "outputs must be 1"},
@@ -121,10 +122,63 @@ TEST(NetworkTest, SyntaxErrorsAreGivenWithLineAndColumn) {
   EXPECT_THAT(Parse("name: \"n\"\nlayers {\n").message(), testing::StartsWith("n.pbtxt:3:1: "));
 }
 
+TEST(NetworkTest, AnErrorOfALayerNamesTheLineWhereItBegins) {
+  EXPECT_THAT(
+      Parse(Around("layers { name: 'r' relu {} }\n\nlayers {\n name: 'd'\n dropout { ratio: 2 "
+                   "}\n}"))
+          .message(),
+      testing::StartsWith("n.pbtxt:5: layer d: ratio must be"));
+  EXPECT_THAT(Parse("name: 'n'\ninput { channels: 1 height: 1 width: 1 }").message(),
+              testing::StartsWith("n.pbtxt: the number of layers"));
+}
+
+TEST(NetworkTest, AnUnknownFieldIsToldWhatItIsCalledHere) {
+  const BadCase cases[] = {
+      {"layers { name: 'c' Dense { units: 3 } }", "Layer has no field Dense; did you mean fully_c"},
+      {"layers { name: 'c' Linear {} }", "did you mean fully_connected?"},
+      {"layers { name: 'c' Conv2d {} }", "did you mean convolution?"},
+      {"layers { name: 'c' convoluton {} }", "did you mean convolution?"},
+      {"layers { name: 'c' BatchNorm {} }", "did you mean batch_normalisation?"},
+      {"layers { name: 'c' Dropout {} }", "did you mean dropout?"},
+      {"layers { name: 'c' ReLU {} }", "did you mean relu?"},
+      {"layers { name: 'c' MaxPool2d {} }", "did you mean max_pooling?"},
+      {"layers { name: 'c' pooling {} }", "did you mean max_pooling or average_pooling?"},
+      {"layers { name: 'c' cross_entropy {} }", "did you mean softmax_cross_entropy?"},
+      {"layers { name: 'c' lstm {} }", "Layer has no field lstm; it has name, fully_connected, "},
+      {"layers { name: 'c' type: 'relu' }", "; it has name, fully_connected, "},
+      {"layers { name: 'c' fully_connected { units: 3 } }", "did you mean outputs?"},
+      {"layers { name: 'c' convolution { filters: 3 } }", "did you mean outputs?"},
+      {"layers { name: 'c' convolution { padding: 3 } }", "did you mean pad?"},
+      {"layers { name: 'c' dropout { p: .5 } }", "did you mean ratio?"},
+      {"layers { name: 'c' relu { slope: .5 } }", "Relu has no field slope; it has none"},
+      {"layer { name: 'c' }", "Network has no field layer; did you mean layers?"},
+  };
+  for (const BadCase& c : cases) {
+    const Status status = Parse(Around(c.text));
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << c.text;
+    EXPECT_THAT(status.message(), testing::StartsWith("n.pbtxt:3:"));
+    EXPECT_THAT(status.message(), HasSubstr(c.message));
+  }
+}
+
+TEST(NetworkTest, EveryWordForALayerOrALossIsAnsweredWithIt) {
+  const auto check = [](const std::string& name, const std::string& also) {
+    std::istringstream words(also);
+    for (std::string word; words >> word;) {
+      EXPECT_THAT(Parse(Around("layers { name: 'c' " + word + " {} }")).message(),
+                  testing::AllOf(HasSubstr("; did you mean "), HasSubstr(name)))
+          << word;
+    }
+  };
+  for (const LayerKind& kind : LayerKinds()) check(kind.name, kind.also);
+  for (const LossKind& kind : LossKinds()) check(kind.name, kind.also);
+}
+
 TEST(NetworkTest, AMissingFileIsNamed) {
   const Status status = LoadNetwork("no/such/file.pbtxt").status();
   EXPECT_EQ(status.code(), StatusCode::kNotFound);
   EXPECT_THAT(status.message(), HasSubstr("no/such/file.pbtxt: No such file"));
+  EXPECT_THAT(status.message(), HasSubstr("network.file"));
 }
 
 TEST(NetworkTest, ADirectoryIsNoNetwork) { EXPECT_FALSE(LoadNetwork(KUMO_ZOO).ok()); }

@@ -74,6 +74,24 @@ TEST(BadInput, AMissingDataFileIsNamed) {
   EXPECT_THAT(LastLine(ended.output), HasSubstr("mnist/nowhere.gz"));
 }
 
+TEST(BadInput, ARunThatDivergesEndsNamingTheTensorWhateverTheCodecs) {
+  for (const auto& [push, pull] : std::vector<std::pair<std::string, std::string>>{
+           {"fp32", "fp32"}, {"fp16", "fp32"}, {"fp32", "fp16"}, {"1bit", "fp32"}}) {
+    ClusterOfProcesses job("diverges-" + push + "-" + pull);
+    TinyJob(&job);
+    job.Set("optimiser.type", "momentum");
+    job.Set("schedule.learning_rate", "1000");
+    job.Set("sync.push_codec", push);
+    job.Set("sync.pull_codec", pull);
+    job.WriteExperiment();
+    const Ended ended = job.Run("kumo", {"launch", job.experiment_file()});
+    EXPECT_EQ(ended.code, 78) << ended.output;
+    EXPECT_THAT(LastLine(ended.output), testing::AllOf(HasSubstr("round"), HasSubstr("tensor fc"),
+                                                       HasSubstr("schedule.learning_rate")));
+    EXPECT_EQ(LastLine(ended.output).find("partition") == std::string::npos, pull == "fp16");
+  }
+}
+
 TEST(BadInput, ATruncatedDataFileIsNamed) {
   ClusterOfProcesses job("truncated");
   TinyJob(&job);

@@ -101,7 +101,7 @@ void ClusterOfProcesses::UseServers(int servers) {
 void ClusterOfProcesses::Start(const std::string& id, const std::string& binary,
                                std::vector<std::string> arguments, const Environment& environment) {
   ChildSpec spec;
-  spec.command = {std::string(KUMO_BIN_DIR) + "/" + binary};
+  spec.command = {(fs::path(KUMO_BIN_DIR) / binary).string()};
   spec.command.insert(spec.command.end(), arguments.begin(), arguments.end());
   spec.environment = environment;
   spec.environment.emplace_back("KUMO_TERMINATION_LOG", Path(id + ".last-words"));
@@ -183,11 +183,12 @@ wire::JobStatus ClusterOfProcesses::Status() {
   return status;
 }
 
-bool ClusterOfProcesses::WaitUntil(const std::function<bool()>& condition) {
+bool ClusterOfProcesses::WaitUntil(const std::function<bool()>& condition,
+                                   const std::string& process) {
   const auto deadline = Deadline();
   while (std::chrono::steady_clock::now() < deadline) {
     if (condition()) return true;
-    if (!Running("server-0")) return false;
+    if (!Running(process)) return false;
     std::this_thread::sleep_for(kPollInterval);
   }
   return false;

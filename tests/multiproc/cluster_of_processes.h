@@ -45,7 +45,8 @@ class ClusterOfProcesses {
   const std::vector<std::string>& addresses() const { return addresses_; }
 
   using Environment = std::vector<std::pair<std::string, std::string>>;
-  // Starts a binary of the build; the id names it in the calls below.
+  // Starts a binary of the build, or one that is named by its whole path; the id names it in the
+  // calls below.
   void Start(const std::string& id, const std::string& binary, std::vector<std::string> arguments,
              const Environment& environment = {});
   void StartServer(int index);
@@ -62,8 +63,8 @@ class ClusterOfProcesses {
 
   // The coordinator's status, asked over the wire; an empty phase when it does not answer.
   wire::JobStatus Status();
-  // Asks again and again; false when the limit or the job's end comes first.
-  bool WaitUntil(const std::function<bool()>& condition);
+  // Asks again and again; false when the limit or the end of a process (the job's) comes first.
+  bool WaitUntil(const std::function<bool()>& condition, const std::string& process = "server-0");
   // Waits until the coordinator is at `round` at least; false when the limit or the job's end comes
   // first.
   bool WaitForRound(int64_t round);

@@ -17,7 +17,7 @@ using testing::HasSubstr;
 
 // A small net on a small digit set: 4 partitions, 2 epochs, about 16 rounds.
 void GpuJob(ClusterOfProcesses* job) {
-  job->UseWorkerBinary("kumo-worker-simulated-gpu");
+  job->UseWorkerBinary(KUMO_WORKER_WITH_SIMULATED_GPU);
   job->Set("job.name", "gpu");
   job->Set("job.epochs", "2");
   job->Set("network.file", std::string(KUMO_SOURCE_DIR) + "/models/zoo/mnist_lenet.pbtxt");

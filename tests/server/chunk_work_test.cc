@@ -106,9 +106,10 @@ TEST(ChunkWork, CodesTheStartAndCopiesTheSlotsWhereItIsAskedTo) {
   ASSERT_EQ(work.slot_copies.size(), 1u);
   EXPECT_NE(work.slot_copies[0], work.slots[0]);
   EXPECT_EQ(Copy(work.slot_copies[0]), Copy(work.slots[0]));
-  ASSERT_TRUE(work.coded_start);
+  ASSERT_TRUE(work.coded_start.bytes);
+  EXPECT_EQ(work.coded_start.first_bad, -1);
   std::vector<float> decoded(kNumbers);
-  work.pull_codec->Decode(std::as_const(*work.coded_start).span(), kNumbers, 0, decoded);
+  work.pull_codec->Decode(std::as_const(*work.coded_start.bytes).span(), kNumbers, 0, decoded);
   for (size_t i = 0; i < kNumbers; ++i) {
     ASSERT_NEAR(decoded[i], (*work.next_start)[i], 1e-3f * (1 + std::abs(decoded[i])));
   }

@@ -167,10 +167,15 @@ struct Fleet {
         }
       }
       if (auto* commit = std::get_if<CommitAction>(&action)) commits.push_back(commit->manifest);
+      if (auto* point = std::get_if<CurvePointAction>(&action)) points.push_back(*point);
       if (auto* epoch = std::get_if<EpochEvaluatedAction>(&action)) epochs.push_back(*epoch);
       if (auto* left = std::get_if<ExitAction>(&action)) exit = left->status;
       if (auto* c = std::get_if<ChooseCheckpointAction>(&action)) choose = *c;
-      if (auto* back = std::get_if<WentBackAction>(&action)) went_back_to = back->version;
+      if (auto* back = std::get_if<WentBackAction>(&action)) {
+        went_back_to = back->version;
+        went_back_to_samples = back->samples;
+      }
+      if (auto* on = std::get_if<WentOnAction>(&action)) went_on_from = on->version;
     }
   }
   std::string phase() const { return coordinator->Describe(now).phase(); }
@@ -182,10 +187,13 @@ struct Fleet {
   std::optional<Coordinator> coordinator;
   std::map<PeerName, wire::Header> orders;  // the last that each was sent unasked
   std::vector<checkpoint::Manifest> commits;
+  std::vector<CurvePointAction> points;
   std::vector<EpochEvaluatedAction> epochs;
   std::optional<Status> exit;
   std::optional<ChooseCheckpointAction> choose;
   int64_t went_back_to = -1;
+  int64_t went_back_to_samples = -1;
+  int64_t went_on_from = -1;
   int acknowledgements = 0;
   wire::Header acknowledged;  // the last
 };

@@ -29,8 +29,8 @@ TEST(Coordinator, AnErrorThatARetryCannotHelpEndsTheJobForAll) {
   ASSERT_TRUE(orders.has_refusal());
   EXPECT_EQ(orders.refusal().code(), static_cast<uint32_t>(StatusCode::kFailedPrecondition));
   EXPECT_TRUE(fleet.orders[ServerPeer(1)].has_refusal());
-  fleet.Report(0);  // server 1 has asked, and so knows
-  fleet.Tick();
+  fleet.Bye("worker/b/1", StatusCode::kFailedPrecondition, "the job failed");
+  fleet.Bye(ServerPeer(1));
   ASSERT_TRUE(fleet.exit);
   EXPECT_EQ(fleet.exit->code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(fleet.exit->message(), HasSubstr("infinite"));
@@ -295,7 +295,7 @@ TEST(Coordinator, WhereVersionsAreKeptTwiceAServerThatIsStartedAgainTakesNobodyB
   EXPECT_EQ(fleet.coordinator->since(), 1u);
   EXPECT_FALSE(fleet.choose);
   EXPECT_TRUE(fleet.coordinator->choosing());
-  fleet.coordinator->OnClaimed();
+  fleet.coordinator->OnReserved();
   EXPECT_FALSE(fleet.coordinator->choosing());
   EXPECT_EQ(fleet.phase(), "training");
   EXPECT_EQ(Leases(fleet.Heartbeat("worker/a/1")), leases);
@@ -337,7 +337,7 @@ struct TakenOver {
     Directive said;
     said.state = std::make_shared<wire::CoordinatorState>();
     ServerActions actions;
-    fleet.coordinator->Resume(3, said, fleet.now, &actions);
+    fleet.coordinator->TakeOver(3, said, fleet.now, &actions);
     fleet.Take(std::move(actions));
   }
   static Job ExactJob() {

@@ -90,18 +90,35 @@ TEST(Coordinator, AStopSavesTheRoundUnderWayAndEndsThere) {
     EXPECT_TRUE(fleet.orders[peer].orders().finished()) << peer;
     EXPECT_TRUE(fleet.orders[peer].orders().stopped()) << peer;
   }
-  fleet.Tick();
-  EXPECT_FALSE(fleet.exit);  // somebody may not have heard it
-  fleet.Heartbeat("worker/a/1");
-  fleet.Heartbeat("worker/b/1");
-  fleet.Report(3);
-  fleet.Tick();
+  fleet.Bye("worker/a/1");
+  fleet.Bye("worker/b/1");
+  EXPECT_FALSE(fleet.exit);  // server 1 may not have heard it
+  fleet.Bye(ServerPeer(1));
   ASSERT_TRUE(fleet.exit);
   EXPECT_EQ(fleet.exit->code(), StatusCode::kUnavailable);
   EXPECT_THAT(fleet.exit->message(), HasSubstr("round 3"));
 }
 
-TEST(Coordinator, ItLeavesEvenWhenSomebodyNeverAsksAgain) {
+// A heartbeat may have been on its way when the job ended, and the answer may be lost.
+TEST(Coordinator, ItTellsOfTheEndUntilEverybodyHasSaidGoodbye) {
+  Fleet fleet = Training(SmallJob(), 3, 2);
+  fleet.Bye("worker/a/1", StatusCode::kFailedPrecondition, "no");
+  fleet.Heartbeat("worker/b/1");
+  fleet.Report(0);
+  fleet.Bye(ServerPeer(1));
+  fleet.orders.clear();
+  fleet.Tick();
+  EXPECT_FALSE(fleet.exit);
+  EXPECT_TRUE(fleet.orders["worker/b/1"].has_refusal());
+  EXPECT_TRUE(fleet.orders[ServerPeer(2)].has_refusal());
+  EXPECT_FALSE(fleet.orders.contains(ServerPeer(1))) << "it has left";
+  fleet.Bye(ServerPeer(2));
+  EXPECT_FALSE(fleet.exit);
+  fleet.Bye("worker/b/1");
+  EXPECT_TRUE(fleet.exit);
+}
+
+TEST(Coordinator, ItLeavesEvenWhenSomebodyNeverSaysGoodbye) {
   Fleet fleet = Training(SmallJob(), 1, 2);
   fleet.Bye("worker/a/1", StatusCode::kFailedPrecondition, "no");
   for (int i = 0; i < 100 && !fleet.exit; ++i) fleet.Tick();

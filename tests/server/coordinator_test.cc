@@ -137,7 +137,8 @@ TEST(Coordinator, TheJobIsDoneWhenTheLastVersionIsSavedAndEvaluated) {
     const wire::Header orders = fleet.Heartbeat("worker/a/1");
     EXPECT_TRUE(orders.orders().finished());
     EXPECT_FALSE(orders.orders().stopped());
-    fleet.Tick();
+    EXPECT_FALSE(fleet.exit);
+    fleet.Bye("worker/a/1");
     ASSERT_TRUE(fleet.exit);
     EXPECT_TRUE(fleet.exit->ok());
   }
@@ -147,7 +148,9 @@ TEST(Coordinator, RatesDoNotDependOnWhenHeartbeatsFallBetweenTheEndsOfBlocks) {
   Fleet fleet(SmallJob(), 1);
   fleet.Learn();
   const PeerName peer = fleet.Join("a");
-  const auto rate = [&] { return fleet.coordinator->Describe(fleet.now).samples_per_second(); };
+  const auto rate = [&] {
+    return fleet.coordinator->Describe(fleet.now).workers(0).samples_per_second();
+  };
   fleet.Heartbeat(peer);
   // Blocks of 320 samples in .64 s from second 7 on, heartbeats every second.
   for (int second = 1; second <= 20; ++second) {

@@ -36,6 +36,8 @@ wire::Metrics OfPart(int64_t version, int partition) {
   return metrics;
 }
 
+constexpr int kPointsPerEpoch = 5;
+
 // Counts what a job does between two versions; returns what became complete, in words.
 std::vector<std::string> Play(EpochLedger* ledger, const JobPlan& plan, int64_t from, int64_t to) {
   std::vector<std::string> complete;
@@ -52,7 +54,11 @@ std::vector<std::string> Play(EpochLedger* ledger, const JobPlan& plan, int64_t 
   ledger->Start(plan, from);
   evaluate(from);
   for (int64_t version = from + 1; version <= to; ++version) {
-    ledger->AddRound(plan, version, OfRound(plan.Round(version - 1)));
+    const auto point =
+        ledger->AddRound(plan, version, OfRound(plan.Round(version - 1)), kPointsPerEpoch);
+    if (point) {
+      complete.push_back("point at " + std::to_string(version) + ": " + point->ShortDebugString());
+    }
     evaluate(version);
   }
   return complete;
@@ -61,7 +67,9 @@ std::vector<std::string> Play(EpochLedger* ledger, const JobPlan& plan, int64_t 
 TEST(EpochLedger, AnEpochIsCompleteOnceWhenAllPartitionsHaveEvaluatedItsEnd) {
   const JobPlan plan = Plan();
   EpochLedger ledger;
-  const auto complete = Play(&ledger, plan, 0, plan.rounds());
+  auto complete = Play(&ledger, plan, 0, plan.rounds());
+  const auto is_point = [](const std::string& what) { return what.starts_with("point"); };
+  EXPECT_EQ(std::erase_if(complete, is_point), 4u * kPointsPerEpoch);
   ASSERT_EQ(complete.size(), 2u);  // of 4 epochs every second one
   EXPECT_TRUE(complete[0].starts_with("1: samples: 77 "));
   EXPECT_TRUE(complete[1].starts_with("3: samples: 77 "));
@@ -76,7 +84,7 @@ TEST(EpochLedger, KnowsWhoHasNotEvaluatedYet) {
   int64_t version = 0;
   while (plan.EvaluatedEpoch(version) < 0) {
     ++version;
-    ledger.AddRound(plan, version, OfRound(plan.Round(version - 1)));
+    ledger.AddRound(plan, version, OfRound(plan.Round(version - 1)), kPointsPerEpoch);
   }
   EXPECT_EQ(ledger.Unevaluated(3), (std::vector<int>{0, 1, 2}));
   ledger.AddEvaluation(plan, version, 1, OfPart(version, 1));
@@ -92,7 +100,7 @@ TEST(EpochLedger, AnEpochThatIsNotEvaluatedYetIsNotComplete) {
   int64_t version = 0;
   while (plan.EvaluatedEpoch(version) < 0) {
     ++version;
-    ledger.AddRound(plan, version, OfRound(plan.Round(version - 1)));
+    ledger.AddRound(plan, version, OfRound(plan.Round(version - 1)), kPointsPerEpoch);
   }
   EXPECT_FALSE(ledger.complete());
   EXPECT_FALSE(ledger.AddEvaluation(plan, version, 0, OfPart(version, 0)));
@@ -106,6 +114,8 @@ TEST(EpochLedger, ResumedAnywhereItTellsWhatAnUninterruptedOneTells) {
   for (int64_t at = 0; at <= plan.rounds(); ++at) {
     EpochLedger before;
     std::vector<std::string> told = Play(&before, plan, 0, at);
+    EXPECT_EQ(before.progress().samples(), plan.SamplesAt(at));
+    EXPECT_EQ(before.progress().has_last_loss(), at > 0);
     EpochLedger after(before.progress());
     const auto rest = Play(&after, plan, at, plan.rounds());
     // The epoch that ended at the checkpoint is evaluated, and told, again.
@@ -118,6 +128,7 @@ TEST(EpochLedger, ResumedAnywhereItTellsWhatAnUninterruptedOneTells) {
     told.insert(told.end(), rest.begin(), rest.end());
     EXPECT_EQ(told, expected) << "resumed at version " << at;
     EXPECT_EQ(after.progress().last_loss(), whole.progress().last_loss());
+    EXPECT_EQ(after.progress().samples(), plan.samples());
   }
 }
 

@@ -101,6 +101,44 @@ TEST(Members, NamesWhoeverIsNotThere) {
   EXPECT_EQ(TwoServers().WaitsForServers(0, true), "");
 }
 
+TEST(Members, WhoIsNotThereYetIsNamedWithItsAddress) {
+  Experiment::Cluster cluster;
+  cluster.servers = {"tcp://alpha:7700", "tcp://beta:7700"};
+  EXPECT_EQ(Members(2, "alpha", cluster).WaitsForServers(0, false), "server 1 at tcp://beta:7700");
+}
+
+TEST(Members, ProcessesAreSilentAfterSomeHeartbeatsAndBeforeTheyAreLost) {
+  const auto silent_after = [](double heartbeat_s, double suspect_after_s) {
+    Experiment::Cluster cluster;
+    cluster.heartbeat_s = heartbeat_s;
+    cluster.suspect_after_s = suspect_after_s;
+    const Members members(1, "here", cluster);
+    TimeUs now = 0;
+    while (!members.Silence(0, now)) now += 10 * kMillisecond;
+    return ToSeconds(now - 10 * kMillisecond);
+  };
+  EXPECT_NEAR(silent_after(1, 10), 3, 1e-6);
+  EXPECT_NEAR(silent_after(0.2, 10), 0.6, 1e-6);
+  EXPECT_NEAR(silent_after(1, 4), 2, 1e-6);
+  EXPECT_NEAR(silent_after(1, 2), 1.5, 1e-6);
+}
+
+TEST(Members, AWorkerThatARoundWaitsForIsSilentOrSaysWhatItDoes) {
+  Members members = TwoServers();
+  members.servers[0].report.add_missing(0);
+  members.servers[0].report.set_waits_for("partition 0 of round 7");
+  WorkerMember& worker = members.workers["worker/a/1"];
+  worker.hello.set_name("a");
+  worker.hello.set_host("alpha");
+  worker.report.set_state("trains");
+  LeaseTable leases(1);
+  leases.Begin({"worker/a/1"}, 0);
+  EXPECT_EQ(members.WaitsForPartitions(2 * kSecond, leases),
+            "partition 0 of round 7 (a on alpha, seen 2 s ago: trains)");
+  EXPECT_EQ(members.WaitsForPartitions(4 * kSecond, leases),
+            "partition 0 of round 7 (a on alpha, silent for 4 s)");
+}
+
 TEST(Members, SilenceIsCountedFromWhenItWasForgiven) {
   Members members = TwoServers();
   members.workers["worker/a/1"].seen = 0;

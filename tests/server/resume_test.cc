@@ -205,17 +205,17 @@ TEST(FindCheckpointToResume, LooksOnlyAndChangesNothing) {
   EXPECT_EQ(files.operations(), operations);
 }
 
-TEST(ClaimGeneration, IsAboveAllThatWereClaimedBefore) {
+TEST(ReserveGeneration, IsAboveAllThatWereReservedBefore) {
   MemoryFileSystem files;
   const Experiment experiment = SomeExperiment("auto");
   ASSERT_TRUE(files.CreateDirectories("/out").ok());
-  EXPECT_EQ(*ClaimGeneration(files, experiment, 0), 1u);
-  EXPECT_EQ(*ClaimGeneration(files, experiment, 0), 2u);
-  EXPECT_EQ(*ClaimGeneration(files, experiment, 7), 8u);
+  EXPECT_EQ(*ReserveGeneration(files, experiment, 0), 1u);
+  EXPECT_EQ(*ReserveGeneration(files, experiment, 0), 2u);
+  EXPECT_EQ(*ReserveGeneration(files, experiment, 7), 8u);
   ASSERT_TRUE(ChooseCheckpoint(files, experiment, 9, 100).ok());
-  EXPECT_EQ(*ClaimGeneration(files, experiment, 3), 10u);
+  EXPECT_EQ(*ReserveGeneration(files, experiment, 3), 10u);
   *files.Contents("/out/generation") = "rubbish";
-  EXPECT_EQ(*ClaimGeneration(files, experiment, 3), 4u);
+  EXPECT_EQ(*ReserveGeneration(files, experiment, 3), 4u);
 }
 
 TEST(ChooseCheckpoint, TakesTheNewestGoodOneUpToARound) {

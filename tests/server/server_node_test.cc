@@ -202,7 +202,16 @@ TEST(ServerNode, AFollowerLeavesWithTheJob) {
     (void)node.OnMessage(ServerPeer(0), WelcomeTo(job, 1), 0);
     Message message = Plain(job, wire::HEARTBEAT_REPLY);
     fill(&message.header);
-    return ExitOf(node.OnMessage(ServerPeer(0), message, 0));
+    const ServerActions actions = node.OnMessage(ServerPeer(0), message, 0);
+    const std::vector<SendAction> sends = Sends(actions);
+    const SendAction* const bye = Find(sends, wire::BYE);
+    const bool of_the_job = message.header.type() == wire::HEARTBEAT_REPLY;
+    EXPECT_EQ(bye != nullptr, of_the_job && ExitOf(actions)) << "server 0 waits for it";
+    if (bye) {
+      EXPECT_EQ(bye->to, ServerPeer(0));
+      EXPECT_EQ(bye->message.header.generation(), 1u);
+    }
+    return ExitOf(actions);
   };
   EXPECT_FALSE(exit_after([](wire::Header*) {}));
   const auto done = exit_after([](wire::Header* h) { h->mutable_orders()->set_finished(true); });

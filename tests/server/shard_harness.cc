@@ -91,7 +91,7 @@ Shards::Shards(const Job& job, int servers) : job_(job) {
     settings.index = s;
     settings.servers = servers;
     settings.chunk_bytes = job.experiment.cluster.chunk_kib * 1024;
-    settings.state_slots = StateSlots(job.experiment, job.spec);
+    settings.carried_arrays = CarriedArrays(job.experiment, job.spec);
     settings.replicate = job.experiment.cluster.replicas > 1;
     Result<std::unique_ptr<Shard>> shard =
         Shard::Make(settings, job.experiment, job.plan(), job.spec.layout,
@@ -132,7 +132,8 @@ void Shards::Compute(Rng* rng) {
     work_.erase(work_.begin() + static_cast<ptrdiff_t>(i));
     work->Run();
     ServerActions actions;
-    shards_[server]->OnComputed(*work, &actions);
+    const Status status = shards_[server]->OnComputed(*work, &actions);
+    if (!status.ok()) failures.push_back(status);
     Collect(server, std::move(actions));
   }
 }

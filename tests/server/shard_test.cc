@@ -412,6 +412,43 @@ TEST(Shard, CodedPullsAreTheStartVectorRounded) {
   EXPECT_EQ(coded.Pull(2, wire::WEIGHTS), exact.Pull(2, wire::WEIGHTS));
 }
 
+// What the readers got would be another number, or rubbish.
+TEST(Shard, WeightsThatACodedPullCannotHoldEndTheJobNamingTheTensor) {
+  for (const float bad : {65505.0f, -1e9f, std::numeric_limits<float>::infinity(),
+                          std::numeric_limits<float>::quiet_NaN()}) {
+    Job job = SmallJob();
+    job.experiment.block.rule = "average";
+    job.experiment.sync.pull_codec = "fp16";
+    Shards shards(job, 2);
+    shards.Initialise();
+    shards.RunRound(0);
+    const Chunk& chunk = shards.map().chunks()[1];  // of a.weight
+    for (int p = 0; p < job.plan().settings().partitions; ++p) {
+      Message push = PushMessage(job, chunk, 1, p);
+      std::vector<float> numbers = UnpackFloats(push.payload);
+      numbers[7] = std::isfinite(bad) ? -3 * bad : std::numeric_limits<float>::max();
+      push.payload = PackFloats(numbers);
+      ASSERT_TRUE(shards.Send(push).ok());
+    }
+    EXPECT_TRUE(shards.failures.empty());
+    shards.Compute();
+    ASSERT_EQ(shards.failures.size(), 1u);
+    EXPECT_EQ(shards.failures[0].code(), StatusCode::kFailedPrecondition);
+    EXPECT_THAT(shards.failures[0].message(),
+                testing::AllOf(HasSubstr("2 rounds"), HasSubstr("tensor a.weight"),
+                               HasSubstr("sync.pull_codec")));
+
+    Shards never(job, 2);
+    Message initialise = InitialiseMessage(chunk, 1);
+    std::vector<float> numbers = UnpackFloats(initialise.payload);
+    numbers[7] = bad;
+    initialise.payload = PackFloats(numbers);
+    EXPECT_FALSE(never.Send(initialise).ok());
+    EXPECT_EQ(never.Send(initialise).code(),
+              std::isfinite(bad) ? StatusCode::kFailedPrecondition : StatusCode::kInvalidArgument);
+  }
+}
+
 // --- Chunk 0 and the coordinator.
 
 TEST(Shard, EachVersionIsObservedOnceWithItsSumsAndItsDirectiveTravelsWithChunk0) {

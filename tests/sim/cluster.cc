@@ -116,6 +116,10 @@ void Cluster::StartServer(int index) {
   if (index == 0) {
     if (!disk_->manifests.empty()) settings.restored = disk_->manifests.rbegin()->second;
     settings.generation = ++disk_->generation;
+    // Where versions are kept twice, it is known later which of them count.
+    if (former && !settings_.experiment.cluster.KeepsVersionsTwice()) {
+      ForgetPoints(settings.restored ? settings.restored->version() : -1);
+    }
     if (former) {
       invariants_->OnWentBack(settings.generation,
                               settings.restored ? settings.restored->version() : 0, true);
@@ -124,6 +128,11 @@ void Cluster::StartServer(int index) {
   server->node = std::make_unique<ServerNode>(settings, now_);
   servers_[index] = server;
   Tick(server);
+}
+
+// As the recorder does.
+void Cluster::ForgetPoints(int64_t version) {
+  std::erase_if(result_.points, [&](const auto& point) { return point.version > version; });
 }
 
 void Cluster::StartWorker(int index, uint64_t incarnation) {
@@ -372,6 +381,7 @@ void Cluster::Commit(const std::shared_ptr<ServerProcess>& server, checkpoint::M
   disk_->manifests.erase(disk_->manifests.upper_bound(version), disk_->manifests.end());
   At(now_ + kMillisecond, [this, server, generation = manifest.generation(), version] {
     In(server, [this, server, generation, version] {
+      result_.done = now_;
       Perform(server, server->node->OnCommitted(generation, version, OkStatus(), now_));
     });
   });
@@ -416,11 +426,11 @@ void Cluster::Perform(const std::shared_ptr<ServerProcess>& server, ServerAction
       Compute(server, compute->work);
     } else if (auto* save = std::get_if<SaveAction>(&action)) {
       Save(server, std::move(*save));
-    } else if (auto* claim = std::get_if<ClaimGenerationAction>(&action)) {
-      disk_->generation = std::max(disk_->generation, claim->generation);
-      At(now_ + kMillisecond, [this, server, generation = claim->generation] {
+    } else if (auto* reserve = std::get_if<ReserveGenerationAction>(&action)) {
+      disk_->generation = std::max(disk_->generation, reserve->generation);
+      At(now_ + kMillisecond, [this, server, generation = reserve->generation] {
         In(server, [this, server, generation] {
-          Perform(server, server->node->OnClaimed(generation, now_));
+          Perform(server, server->node->OnReserved(generation, now_));
         });
       });
     } else if (auto* commit = std::get_if<CommitAction>(&action)) {
@@ -429,7 +439,10 @@ void Cluster::Perform(const std::shared_ptr<ServerProcess>& server, ServerAction
       Restore(server, *restore);
     } else if (auto* choose = std::get_if<ChooseCheckpointAction>(&action)) {
       Choose(server, *choose);
+    } else if (auto* on = std::get_if<WentOnAction>(&action)) {
+      ForgetPoints(on->version);
     } else if (auto* back = std::get_if<WentBackAction>(&action)) {
+      ForgetPoints(back->version);
       invariants_->OnWentBack(server->node->generation(), back->version,
                               disk_->manifests.contains(back->version));
     } else if (auto* closed = std::get_if<RoundClosedAction>(&action)) {
@@ -438,8 +451,11 @@ void Cluster::Perform(const std::shared_ptr<ServerProcess>& server, ServerAction
       }
       invariants_->OnRoundClosed(server->node->generation(), *closed);
       result_.rounds.push_back(closed->round);
+    } else if (auto* point = std::get_if<CurvePointAction>(&action)) {
+      result_.points.push_back(*point);
     } else if (auto* epoch = std::get_if<EpochEvaluatedAction>(&action)) {
       invariants_->OnEpoch(*epoch);
+      result_.done = now_;
       // An epoch that is trained again after the job went back is evaluated again.
       std::erase_if(result_.epochs, [&](const auto& e) { return e.epoch == epoch->epoch; });
       result_.epochs.push_back(*epoch);
@@ -554,6 +570,10 @@ SimResult Cluster::Run() {
   }
   result_.status = servers_[0]->status;
   result_.ended = now_;
+  for (const auto& server : servers_) {
+    if (server->alive) result_.left_behind.push_back("server " + std::to_string(server->index));
+  }
+  for (const auto& [name, worker] : workers_) result_.left_behind.push_back(name);
   result_.generation = servers_[0]->node->generation();
   result_.violations = invariants_->violations();
   CollectFinal(&result_);

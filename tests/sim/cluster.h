@@ -78,7 +78,7 @@ struct Disk {
   // (version, generation) -> server
   std::map<std::pair<int64_t, uint32_t>, std::map<int, ShardSnapshot>> files;
   std::map<int64_t, checkpoint::Manifest> manifests;  // by version
-  uint32_t generation = 0;                            // the last that was claimed
+  uint32_t generation = 0;                            // the last that was reserved
 };
 
 struct SimResult {
@@ -86,10 +86,13 @@ struct SimResult {
   std::vector<float> start;    // final vector that blocks start from
   std::vector<float> weights;  // final vector that is evaluated
   int64_t version = -1;
-  std::vector<int64_t> rounds;  // closed, in order; those that were closed again too
+  std::vector<int64_t> rounds;           // closed, in order; those that were closed again too
+  std::vector<CurvePointAction> points;  // that count, in order
   std::vector<EpochEvaluatedAction> epochs;
-  std::vector<std::string> violations;  // of invariants
-  TimeUs ended = 0;
+  std::vector<std::string> violations;   // of invariants
+  TimeUs done = 0;                       // the last checkpoint or evaluation
+  TimeUs ended = 0;                      // server 0 left
+  std::vector<std::string> left_behind;  // processes that had not left when server 0 did
   int64_t messages = 0;
   int64_t blocks_trained = 0;
   uint32_t generation = 0;  // the last
@@ -125,6 +128,7 @@ class Cluster {
   TimeUs RandomTime(TimeUs limit) { return static_cast<TimeUs>(rng_.NextBelow(limit)); }
   std::shared_ptr<Process> RandomProcess();
   void StartServer(int index);
+  void ForgetPoints(int64_t version);
   void StartWorker(int index, uint64_t incarnation);
   void KillWorker(int index);
   void KillServer(int index);

@@ -1,11 +1,14 @@
 // Whole jobs in the simulation: the same weights whatever the network does and whoever dies.
 //
-// EverySeedEndsWithTheSameWeights runs many random jobs. A failing seed prints the command that
+// EverySeed.EndsWithTheSameWeights runs many random jobs. A failing seed prints the command that
 // repeats it; KUMO_SIM_SEEDS and KUMO_SIM_FIRST_SEED choose how many and which.
 #include "tests/sim/cluster.h"
 
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
+#include <tuple>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -34,11 +37,23 @@ SimSettings SmallJob(uint64_t seed = 1) {
   e.cluster.chunk_kib = 2;
   e.checkpoint.every_rounds = 0;
   e.checkpoint.every_minutes = 0;
+  e.output.points_per_epoch = 3;  // some of several rounds
   return settings;
 }
 
 SimResult RunJob(SimSettings settings, Disk* disk = nullptr) {
   return Cluster(std::move(settings), disk).Run();
+}
+
+// A job's curve, to the bit.
+using Point = std::tuple<int64_t, int64_t, int64_t, double, int64_t, std::optional<double>>;
+std::vector<Point> Curve(const SimResult& result) {
+  std::vector<Point> curve;
+  for (const CurvePointAction& point : result.points) {
+    curve.emplace_back(point.version, point.samples, point.train.samples(), point.train.loss_sum(),
+                       point.train.correct(), point.learning_rate);
+  }
+  return curve;
 }
 
 void ExpectFinished(const SimResult& result) {
@@ -52,6 +67,7 @@ TEST(Cluster, FinishesWithEveryEpochEvaluated) {
   ASSERT_EQ(result.epochs.size(), 3u);
   for (const auto& epoch : result.epochs) EXPECT_EQ(epoch.train.samples(), 103);
   EXPECT_EQ(result.version, 12);  // 103 samples, 32 a round: 4 rounds an epoch
+  EXPECT_EQ(result.points.size(), 9u);
 }
 
 TEST(Cluster, WeightsDoNotDependOnTheNumberOfWorkersAndServers) {
@@ -65,6 +81,7 @@ TEST(Cluster, WeightsDoNotDependOnTheNumberOfWorkersAndServers) {
       ExpectFinished(result);
       EXPECT_EQ(result.weights, reference.weights)
           << workers << " workers, " << servers << " servers";
+      EXPECT_EQ(Curve(result), Curve(reference));
       for (size_t e = 0; e < 3; ++e) {
         EXPECT_EQ(result.epochs[e].validation.loss_sum(),
                   reference.epochs[e].validation.loss_sum());
@@ -421,6 +438,7 @@ bool Holds(const SimSettings& settings, std::string* why) {
   Disk disk;
   SimSettings next = settings;
   SimResult result = RunJob(next, &disk);
+  std::vector<Point> curve = Curve(result);
   std::vector<std::string> violations = result.violations;
   // Stopped, or its last checkpoint could not be saved, or server 0 died when all was done and the
   // others had left: goes on from what was saved. Any other end would be a job that hung.
@@ -435,13 +453,18 @@ bool Holds(const SimSettings& settings, std::string* why) {
     next.stop_at = -1;
     next.faults.disk = 0;
     next.faults.server_kills = 0;
+    const int64_t from = disk.manifests.empty() ? 0 : disk.manifests.rbegin()->first;
+    std::erase_if(curve, [&](const Point& point) { return std::get<0>(point) > from; });
     result = RunJob(next, &disk);
+    const std::vector<Point> rest = Curve(result);
+    curve.insert(curve.end(), rest.begin(), rest.end());
     violations = result.violations;
   } else if (result.epochs.size() != reference.epochs.size()) {
     violations.push_back(std::to_string(result.epochs.size()) + " epochs were evaluated");
   }
   if (!result.status.ok()) violations.push_back("ends with: " + result.status.message());
   if (result.weights != reference.weights) violations.push_back("other weights");
+  if (curve != Curve(reference)) violations.push_back("another curve");
   for (const std::string& violation : violations) *why += violation + "\n";
   return violations.empty() && reference.violations.empty() && reference.status.ok();
 }
@@ -451,42 +474,60 @@ int FromEnvironment(const char* name, int fallback) {
   return text ? std::atoi(text) : fallback;
 }
 
-TEST(Cluster, EverySeedEndsWithTheSameWeights) {
+// Parts of the seeds, so that CTest runs them on all cores: part p takes each kParts-th one.
+constexpr int kParts = 20;
+class EverySeed : public testing::TestWithParam<int> {};
+
+TEST_P(EverySeed, EndsWithTheSameWeights) {
   const int first = FromEnvironment("KUMO_SIM_FIRST_SEED", 1);
   const int count = FromEnvironment("KUMO_SIM_SEEDS", 2000);
-  for (int seed = first; seed < first + count; ++seed) {
+  for (int seed = first + GetParam(); seed < first + count; seed += kParts) {
     std::string why;
     if (Holds(RandomJob(seed), &why)) continue;
     FAIL() << why << "repeat with: KUMO_SIM_FIRST_SEED=" << seed
            << " KUMO_SIM_SEEDS=1 build/release/bin/cluster_test "
-              "--gtest_filter=Cluster.EverySeedEndsWithTheSameWeights";
+              "--gtest_filter=Cluster/EverySeed.EndsWithTheSameWeights/0";
   }
 }
+INSTANTIATE_TEST_SUITE_P(Cluster, EverySeed, testing::Range(0, kParts));
 
 // Planted bugs: the checks above are worth something.
-TEST(Cluster, EveryPlantedBugIsFound) {
-  for (const Mutation mutation :
-       {Mutation::kContributionTwice, Mutation::kContributionLeftOut, Mutation::kRoundSkipped,
-        Mutation::kOldGenerationCounts, Mutation::kManifestTooEarly, Mutation::kStateLostOnTheWay,
-        Mutation::kAcknowledgementsLost, Mutation::kSamplesTwice}) {
-    bool found = false;
-    std::string why;
-    for (int seed = 1; seed <= 400 && !found; ++seed) {
-      SimSettings settings = RandomJob(seed);
-      settings.mutation = mutation;
-      if (mutation == Mutation::kOldGenerationCounts) {  // needs a past, and messages of it
-        settings.experiment.sync.push_codec = "1bit";
-        settings.experiment.cluster.workers = 3;
-        settings.faults.kills = 3;
-        settings.faults.restart = 1;
-        settings.faults.kill_within = 500 * kMillisecond;
-        settings.faults.jitter = 100 * kMillisecond;
-      }
-      found = !Holds(settings, &why);
+struct Planted {
+  const char* name;
+  Mutation mutation;
+};
+class PlantedBug : public testing::TestWithParam<Planted> {};
+
+TEST_P(PlantedBug, IsFound) {
+  bool found = false;
+  std::string why;
+  for (int seed = 1; seed <= 400 && !found; ++seed) {
+    SimSettings settings = RandomJob(seed);
+    settings.mutation = GetParam().mutation;
+    if (GetParam().mutation ==
+        Mutation::kOldGenerationCounts) {  // needs a past, and messages of it
+      settings.experiment.sync.push_codec = "1bit";
+      settings.experiment.cluster.workers = 3;
+      settings.faults.kills = 3;
+      settings.faults.restart = 1;
+      settings.faults.kill_within = 500 * kMillisecond;
+      settings.faults.jitter = 100 * kMillisecond;
     }
-    EXPECT_TRUE(found) << "mutation " << static_cast<int>(mutation);
+    found = !Holds(settings, &why);
   }
+  EXPECT_TRUE(found);
 }
+INSTANTIATE_TEST_SUITE_P(
+    Cluster, PlantedBug,
+    testing::Values(Planted{"ContributionTwice", Mutation::kContributionTwice},
+                    Planted{"ContributionLeftOut", Mutation::kContributionLeftOut},
+                    Planted{"RoundSkipped", Mutation::kRoundSkipped},
+                    Planted{"OldGenerationCounts", Mutation::kOldGenerationCounts},
+                    Planted{"ManifestTooEarly", Mutation::kManifestTooEarly},
+                    Planted{"StateLostOnTheWay", Mutation::kStateLostOnTheWay},
+                    Planted{"AcknowledgementsLost", Mutation::kAcknowledgementsLost},
+                    Planted{"SamplesTwice", Mutation::kSamplesTwice}),
+    [](const auto& of) { return of.param.name; });
 
 }  // namespace
 }  // namespace kumo::sim

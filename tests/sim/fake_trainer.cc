@@ -42,23 +42,26 @@ void FakeTrainer::Install(const InstallAction& install) {
 }
 
 void FakeTrainer::Adopt(const AdoptAction& adopt) {
-  auto& slots = carried_[adopt.partition];
+  auto& arrays = carried_[adopt.partition];
   const size_t count = (residual_ ? 1 : 0) + size_t(spec_.optimiser_slots);
-  slots.assign(count, std::vector<float>(spec_.layout.size()));
+  arrays.assign(count, std::vector<float>(spec_.layout.size()));
   for (const auto& array : adopt.arrays) {
     const Range range = session_->map().chunks()[array.chunk].range;
-    std::memcpy(slots[array.slot].data() + range.begin, array.payload.bytes.data(),
+    std::memcpy(arrays[array.index].data() + range.begin, array.payload.bytes.data(),
                 array.payload.bytes.size());
   }
 }
 
 TrainedBlock FakeTrainer::Train(const TrainAction& train) {
-  auto& slots = carried_.at(train.partition);
+  auto& arrays = carried_.at(train.partition);
   const Range samples = session_->plan().PartitionSamples(train.round, train.partition);
   Rng rng(seed_, RngPurpose::kSimulation, train.partition, train.round.round);
   TrainedBlock block;
   block.metrics.set_samples(samples.size());
-  block.metrics.set_loss_sum(static_cast<double>(samples.size()) * 0.5);
+  // Sums that show in which order they are added.
+  block.metrics.set_loss_sum(static_cast<double>(samples.size()) *
+                             (0.1 + std::abs(static_cast<double>(vectors_[0][train.partition]))));
+  block.metrics.set_correct(samples.size() / 2);
   for (const Chunk& chunk : session_->map().chunks()) {
     const size_t n = chunk.range.size();
     std::vector<float> x(n);
@@ -74,7 +77,7 @@ TrainedBlock FakeTrainer::Train(const TrainAction& train) {
     }
     for (int s = 0; s < spec_.optimiser_slots; ++s) {
       if (chunk.segment == Segment::kStatistics) break;
-      auto& slot = slots[(residual_ ? 1 : 0) + s];
+      auto& slot = arrays[(residual_ ? 1 : 0) + s];
       for (size_t i = 0; i < n; ++i) {
         const size_t at = chunk.range.begin + i;
         slot[at] = 0.5f * slot[at] + x[i];
@@ -88,7 +91,7 @@ TrainedBlock FakeTrainer::Train(const TrainAction& train) {
     const Codec& codec = session_->PushCodec(train.round, chunk.segment);
     std::span<float> residual;
     if (residual_ && codec.lossy()) {
-      residual = std::span<float>(slots[0]).subspan(chunk.range.begin, n);
+      residual = std::span<float>(arrays[0]).subspan(chunk.range.begin, n);
     }
     auto coded = std::make_shared<std::vector<std::byte>>(codec.EncodedBytes(n));
     CHECK_EQ(codec.Encode(x, residual, *coded), -1);
@@ -97,10 +100,10 @@ TrainedBlock FakeTrainer::Train(const TrainAction& train) {
   if (train.save_state) {
     for (const Chunk& chunk : session_->map().chunks()) {
       if (chunk.segment == Segment::kStatistics) continue;
-      for (size_t slot = 0; slot < slots.size(); ++slot) {
-        block.carried.push_back({chunk.index, static_cast<int>(slot),
-                                 Pack(std::span<const float>(slots[slot])
-                                          .subspan(chunk.range.begin, chunk.range.size()))});
+      for (size_t i = 0; i < arrays.size(); ++i) {
+        block.carried.push_back({chunk.index, static_cast<int>(i),
+                                 Pack(std::span<const float>(arrays[i]).subspan(
+                                     chunk.range.begin, chunk.range.size()))});
       }
     }
   }

@@ -10,7 +10,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <source_location>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -53,7 +52,8 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
 
 // --- Threads among each other
 
-inline void __syncthreads(const std::source_location& where = std::source_location::current()) {
+inline void __syncthreads(
+    const kumo::simulated_gpu::Place& where = kumo::simulated_gpu::Place::Here()) {
   kumo::simulated_gpu::Barrier(where);
 }
 
@@ -61,7 +61,7 @@ namespace kumo::simulated_gpu {
 
 // `source` is the lane that the calling one reads.
 template <typename T>
-T Shuffle(unsigned mask, T value, int source, const std::source_location& where) {
+T Shuffle(unsigned mask, T value, int source, const Place& where) {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(uint64_t));
   uint64_t bits = 0;
   std::memcpy(&bits, &value, sizeof(T));
@@ -77,14 +77,14 @@ inline int FirstOfGroup(int width) { return Lane() / width * width; }
 
 template <typename T>
 T __shfl_sync(unsigned mask, T value, int lane, int width = warpSize,
-              const std::source_location& where = std::source_location::current()) {
+              const kumo::simulated_gpu::Place& where = kumo::simulated_gpu::Place::Here()) {
   const int source = kumo::simulated_gpu::FirstOfGroup(width) + (lane & (width - 1));
   return kumo::simulated_gpu::Shuffle(mask, value, source, where);
 }
 
 template <typename T>
 T __shfl_up_sync(unsigned mask, T value, unsigned distance, int width = warpSize,
-                 const std::source_location& where = std::source_location::current()) {
+                 const kumo::simulated_gpu::Place& where = kumo::simulated_gpu::Place::Here()) {
   const int lane = kumo::simulated_gpu::Lane();
   const int source = lane - static_cast<int>(distance);
   const bool within = source >= kumo::simulated_gpu::FirstOfGroup(width);
@@ -93,7 +93,7 @@ T __shfl_up_sync(unsigned mask, T value, unsigned distance, int width = warpSize
 
 template <typename T>
 T __shfl_down_sync(unsigned mask, T value, unsigned distance, int width = warpSize,
-                   const std::source_location& where = std::source_location::current()) {
+                   const kumo::simulated_gpu::Place& where = kumo::simulated_gpu::Place::Here()) {
   const int lane = kumo::simulated_gpu::Lane();
   const int source = lane + static_cast<int>(distance);
   const bool within = source < kumo::simulated_gpu::FirstOfGroup(width) + width;
@@ -102,25 +102,27 @@ T __shfl_down_sync(unsigned mask, T value, unsigned distance, int width = warpSi
 
 template <typename T>
 T __shfl_xor_sync(unsigned mask, T value, int bits, int width = warpSize,
-                  const std::source_location& where = std::source_location::current()) {
+                  const kumo::simulated_gpu::Place& where = kumo::simulated_gpu::Place::Here()) {
   const int lane = kumo::simulated_gpu::Lane();
   const int source = lane ^ bits;
   const bool within = source < kumo::simulated_gpu::FirstOfGroup(width) + width;
   return kumo::simulated_gpu::Shuffle(mask, value, within ? source : lane, where);
 }
 
-inline void __syncwarp(unsigned mask = 0xFFFFFFFFu,
-                       const std::source_location& where = std::source_location::current()) {
+inline void __syncwarp(unsigned mask = 0xFFFFFFFFu, const kumo::simulated_gpu::Place& where =
+                                                        kumo::simulated_gpu::Place::Here()) {
   (void)kumo::simulated_gpu::Ballot(mask, false, where);
 }
 
-inline unsigned __ballot_sync(unsigned mask, int predicate,
-                              const std::source_location& where = std::source_location::current()) {
+inline unsigned __ballot_sync(
+    unsigned mask, int predicate,
+    const kumo::simulated_gpu::Place& where = kumo::simulated_gpu::Place::Here()) {
   return kumo::simulated_gpu::Ballot(mask, predicate != 0, where);
 }
 
-inline int __any_sync(unsigned mask, int predicate,
-                      const std::source_location& where = std::source_location::current()) {
+inline int __any_sync(
+    unsigned mask, int predicate,
+    const kumo::simulated_gpu::Place& where = kumo::simulated_gpu::Place::Here()) {
   return kumo::simulated_gpu::Ballot(mask, predicate != 0, where) != 0 ? 1 : 0;
 }
 

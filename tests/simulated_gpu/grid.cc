@@ -72,9 +72,8 @@ class Block {
   // Runs the block `blockIdx`; one after the other.
   void Run();
 
-  void Barrier(const std::source_location& where);
-  uint64_t Exchange(uint32_t mask, uint64_t value, int source, bool ballot,
-                    const std::source_location& where);
+  void Barrier(const Place& where);
+  uint64_t Exchange(uint32_t mask, uint64_t value, int source, bool ballot, const Place& where);
   int lane() const { return static_cast<int>(current_ % kWarp); }
 
  private:
@@ -83,7 +82,7 @@ class Block {
     State state = State::kRuns;
     uint3 index{};
     Fiber* fiber = nullptr;  // while it has begun and not ended
-    std::source_location where;
+    Place where;
     // Of the exchange that it waits in.
     uint32_t mask = 0;
     int source = 0;
@@ -234,7 +233,7 @@ void Block::Wake(size_t thread) {
   if (thread != current_) ready_.push_back(thread);
 }
 
-void Block::Barrier(const std::source_location& where) {
+void Block::Barrier(const Place& where) {
   threads_[current_].state = State::kAtBarrier;
   threads_[current_].where = where;
   if (++at_barrier_ == threads_.size()) {
@@ -246,7 +245,7 @@ void Block::Barrier(const std::source_location& where) {
 }
 
 uint64_t Block::Exchange(uint32_t mask, uint64_t value, int source, bool ballot,
-                         const std::source_location& where) {
+                         const Place& where) {
   const size_t self = current_;
   Thread& thread = threads_[self];
   thread.where = where;
@@ -303,9 +302,8 @@ std::string Block::Describe(size_t thread) const {
   out << "kernel of (" << kernel_.name << "), block (" << blockIdx.x << ", " << blockIdx.y << ", "
       << blockIdx.z << "), thread (" << index.x << ", " << index.y << ", " << index.z << ")";
   const Thread& of = threads_[thread];
-  if (of.where.line() != 0) {
-    out << " in " << of.where.function_name() << " (" << of.where.file_name() << ":"
-        << of.where.line() << ")";
+  if (of.where.line != 0) {
+    out << " in " << of.where.function << " (" << of.where.file << ":" << of.where.line << ")";
   }
   return out.str();
 }
@@ -360,13 +358,13 @@ cudaError_t Launch(const cudaLaunchConfig_t& config, Kernel kernel) {
   });
 }
 
-void Barrier(const std::source_location& where) { running->Barrier(where); }
+void Barrier(const Place& where) { running->Barrier(where); }
 
-uint64_t Exchange(uint32_t mask, uint64_t value, int source, const std::source_location& where) {
+uint64_t Exchange(uint32_t mask, uint64_t value, int source, const Place& where) {
   return running->Exchange(mask, value, source, /*ballot=*/false, where);
 }
 
-uint32_t Ballot(uint32_t mask, bool predicate, const std::source_location& where) {
+uint32_t Ballot(uint32_t mask, bool predicate, const Place& where) {
   return static_cast<uint32_t>(
       running->Exchange(mask, predicate ? 1 : 0, 0, /*ballot=*/true, where));
 }

@@ -9,7 +9,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <source_location>
 
 #include <cuda_runtime_api.h>
 
@@ -28,13 +27,26 @@ void RunGrid(const Kernel& kernel, dim3 grid, dim3 block);
 
 constexpr int kWarp = 32;
 
+// A place in a kernel's source. Not std::source_location, which Clang 14 does not have.
+struct Place {
+  const char* function = "";
+  const char* file = "";
+  int line = 0;
+
+  // Where it is called from; as a default argument, where that is used.
+  static Place Here(const char* function = __builtin_FUNCTION(),
+                    const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return {function, file, line};
+  }
+};
+
 // Waits for all threads of the block.
-void Barrier(const std::source_location& where);
+void Barrier(const Place& where);
 // Hands `value` to those lanes of `mask` that ask for it, and returns that of lane `source`. Waits
 // until all of `mask` that have not ended have come with the same mask.
-uint64_t Exchange(uint32_t mask, uint64_t value, int source, const std::source_location& where);
+uint64_t Exchange(uint32_t mask, uint64_t value, int source, const Place& where);
 // One bit for each lane of `mask`: whether its `predicate` was true.
-uint32_t Ballot(uint32_t mask, bool predicate, const std::source_location& where);
+uint32_t Ballot(uint32_t mask, bool predicate, const Place& where);
 // The running thread's place in its warp.
 int Lane();
 

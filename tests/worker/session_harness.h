@@ -38,9 +38,10 @@ inline Payload Bytes(size_t n) {
 
 class Script {
  public:
-  explicit Script(SessionSettings settings = SmallSettings())
-      : settings_(std::move(settings)),
-        session_(Session::Make(settings_, 0).value()),
+  explicit Script(SessionSettings settings = SmallSettings(), TimeUs start = 0)
+      : now(start),
+        settings_(std::move(settings)),
+        session_(Session::Make(settings_, start).value()),
         servers_(settings_.identity.servers) {}
 
   Session& session() { return session_; }
@@ -172,10 +173,10 @@ class Script {
         const Codec& codec = session_.PushCodec(asked.round, chunk.segment);
         block.contributions.push_back(samples == 0 ? Payload()
                                                    : Bytes(codec.EncodedBytes(chunk.range.size())));
-        const int slots = StateSlots(settings_.experiment, settings_.spec);
-        for (int slot = 0; asked.save_state && slot < slots; ++slot) {
+        const int arrays = CarriedArrays(settings_.experiment, settings_.spec);
+        for (int i = 0; asked.save_state && i < arrays; ++i) {
           if (chunk.segment == Segment::kStatistics) continue;
-          block.carried.push_back({chunk.index, slot, Bytes(chunk.range.size() * 4)});
+          block.carried.push_back({chunk.index, i, Bytes(chunk.range.size() * 4)});
         }
       }
       Take(session_.OnTrained(std::move(block), now));
@@ -225,7 +226,7 @@ class Script {
         sent.begin(), sent.end(), [&](const auto& s) { return s.message.header.type() == type; }));
   }
 
-  TimeUs now = 0;
+  TimeUs now;
   uint32_t generation = 1;
   uint32_t since = 0;         // 0: as the generation
   std::set<wire::Type> held;  // acknowledgements of these say so

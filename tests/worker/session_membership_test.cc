@@ -43,6 +43,24 @@ TEST(Session, JoinsServer0FirstAndThenTheOthers) {
   EXPECT_EQ(script.CountSent(wire::PULL), static_cast<int>(script.map().chunks().size()));
 }
 
+TEST(Session, SaysWhomItWaitsFor) {
+  Script script(SmallSettings(2));
+  EXPECT_EQ(script.session().WaitsForProcesses(), "server 0 at ipc://somewhere");
+  script.Tick();
+  script.Welcome(0);
+  EXPECT_EQ(script.session().WaitsForProcesses(), "server 1 at ipc://somewhere");
+  script.Welcome(1);
+  EXPECT_EQ(script.session().WaitsForProcesses(), "");
+  wire::Header orders;
+  orders.set_type(wire::HEARTBEAT_REPLY);
+  orders.mutable_orders()->set_waits_for("1 of 2 workers");
+  script.ReceiveHeader(0, orders);
+  EXPECT_EQ(script.session().WaitsForProcesses(), "the job, which waits for 1 of 2 workers");
+  EXPECT_EQ(script.session().StateInWords(), "waits for the job, which waits for 1 of 2 workers");
+  script.Order({{1, 0}});
+  EXPECT_EQ(script.session().WaitsForProcesses(), "");
+}
+
 TEST(Session, RepeatsItsHelloAndGivesUpInTheEnd) {
   Script script;
   script.Tick();
@@ -246,7 +264,7 @@ TEST(Session, WordOfANewGenerationMakesItJoinThat) {
   script.generation = 1;
   script.Welcome(0);  // late
   script.Order({{1, 0}});
-  EXPECT_EQ(script.session().StateInWords(), "joins server 0");
+  EXPECT_EQ(script.session().StateInWords(), "waits for server 0 at ipc://somewhere");
   script.generation = 2;
   script.Welcome(0);
   EXPECT_THAT(script.dropped, testing::ElementsAre(1));

@@ -1,7 +1,9 @@
 #include "worker/session.h"
 
 #include <algorithm>
+#include <deque>
 #include <set>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -45,10 +47,57 @@ TEST(Session, ComputesAndPushesEachBlockOnceAndEvaluatesEachEpoch) {
     wire::Header done;
     done.set_type(wire::HEARTBEAT_REPLY);
     done.mutable_orders()->set_finished(true);
+    script.sent.clear();
     script.ReceiveHeader(0, done);
     ASSERT_TRUE(script.left);
     EXPECT_TRUE(script.left->ok());
+    EXPECT_EQ(script.CountSent(wire::BYE), 1) << "server 0 waits for it";
   }
+}
+
+TEST(Session, TimesAreReportedWhenARoundHasShownThem) {
+  Script script(SmallSettings(), 1'750'638 * kSecond);  // the machine's uptime
+  script.Join();
+  script.Order({{1, 0}});
+  // The last report that was sent, with the times of now.
+  const auto report = [&] {
+    script.sent.clear();
+    script.Tick(kSecond);
+    wire::WorkerReport last;
+    for (const auto& send : script.sent) {
+      const wire::Header& header = send.message.header;
+      if (header.type() == wire::HEARTBEAT) last = header.worker_report();
+    }
+    EXPECT_NE(last.state(), "") << "no heartbeat";
+    return last;
+  };
+  script.RunUntilItTrains();
+  wire::WorkerReport said = report();
+  EXPECT_FALSE(said.has_compute_ms() || said.has_wait_ms() || said.has_network_ms());
+  script.session().SetTimes(12, 3);
+  script.Work();
+  // All is acknowledged 5 ms later, and the next version comes 7 ms after that, within 11 ms.
+  script.now += 5 * kMillisecond;
+  std::deque<SendToServerAction> pulls;
+  for (const auto& send : std::exchange(script.sent, {})) {
+    if (send.message.header.type() == wire::PULL) {
+      pulls.push_back(send);
+    } else {
+      script.Answer(send);
+    }
+  }
+  ASSERT_GT(pulls.size(), 1u);
+  script.now += 7 * kMillisecond;
+  while (pulls.size() > 1) {
+    script.Answer(pulls.front());
+    pulls.pop_front();
+  }
+  script.now += 11 * kMillisecond;
+  script.Answer(pulls.front());
+  said = report();
+  EXPECT_EQ(said.compute_ms(), 12);
+  EXPECT_EQ(said.network_ms(), 3 + 5 + 11);
+  EXPECT_EQ(said.wait_ms(), 7);
 }
 
 TEST(Session, WhatIsCodedEarlyIsPushedAtOnceAndNotAgain) {

@@ -34,6 +34,16 @@ inline constexpr char kTinyNetwork[] = R"(
   layers { name: "fc2" fully_connected { outputs: 10 } }
   layers { name: "loss" softmax_cross_entropy {} })";
 
+// Linear: its gradients grow with the product of its weights, and never vanish.
+inline constexpr char kUnboundedNetwork[] = R"(
+  name: "unbounded"
+  input { channels: 1 height: 28 width: 28 }
+  layers { name: "pool" average_pooling { kernel: 4 } }
+  layers { name: "fc1" fully_connected { outputs: 20 } }
+  layers { name: "fc2" fully_connected { outputs: 20 } }
+  layers { name: "fc3" fully_connected { outputs: 10 } }
+  layers { name: "loss" softmax_cross_entropy {} })";
+
 class NoTime : public Clock {
  public:
   TimeUs NowUs() const override { return 0; }
@@ -52,6 +62,7 @@ class TrainerTest : public testing::Test {
     digits.validation = 23;
     ASSERT_TRUE(WriteDigitSet(files, digits).ok());
     ASSERT_TRUE(WriteFileAtomically(files, folder_ + "/tiny.pbtxt", kTinyNetwork).ok());
+    ASSERT_TRUE(WriteFileAtomically(files, folder_ + "/diverging.pbtxt", kUnboundedNetwork).ok());
   }
   static void TearDownTestSuite() { std::filesystem::remove_all(folder_); }
 
@@ -141,6 +152,17 @@ class TrainerTest : public testing::Test {
     std::unique_ptr<Trainer> trainer;
     std::unique_ptr<Session> session;
   };
+
+  // Weights as the servers send them.
+  static std::vector<Payload> Chunks(const Worker& worker, const std::vector<float>& weights) {
+    std::vector<Payload> chunks;
+    for (const Chunk& chunk : worker.map().chunks()) {
+      auto copy = std::make_shared<std::vector<float>>(weights.begin() + chunk.range.begin,
+                                                       weights.begin() + chunk.range.end);
+      chunks.push_back({copy, std::as_bytes(std::span<const float>(*copy))});
+    }
+    return chunks;
+  }
 
   // The same block written out plainly: steps on the minibatches of a slice from `weights` on, by
   // `step`, which is called after each with the gradients.

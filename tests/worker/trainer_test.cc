@@ -130,7 +130,7 @@ TEST_F(TrainerTest, WhatCodingLosesComesWithTheNextRounds) {
         wanted[i] += x[i];
       }
       for (const TrainedBlock::Array& array : block.carried) {
-        ASSERT_EQ(array.slot, 0);
+        ASSERT_EQ(array.index, 0);
         const Range range = coded.map().chunks()[array.chunk].range;
         ASSERT_EQ(array.payload.bytes.size(), range.size() * sizeof(float));
         std::memcpy(residual.data() + range.begin, array.payload.bytes.data(),
@@ -202,7 +202,7 @@ TEST_F(TrainerTest, WhatIsCarriedMovesToAnotherWorker) {
     if (round == 0) continue;
     AdoptAction adopt{1, {}};
     for (const TrainedBlock::Array& array : block.carried) {
-      adopt.arrays.push_back({array.chunk, array.slot, array.payload});
+      adopt.arrays.push_back({array.chunk, array.index, array.payload});
     }
     moves.trainer->Adopt(adopt);
   }
@@ -235,19 +235,47 @@ TEST_F(TrainerTest, ANumberThatIsNotFiniteNamesRoundPartitionAndTensor) {
     const Range range = worker.layout().tensor(static_cast<int>(worker.layout().tensors().size()) -
                                                1);  // fc2's last
     weights[range.begin] = std::numeric_limits<float>::infinity();
-    std::vector<Payload> chunks;
-    for (const Chunk& chunk : worker.map().chunks()) {
-      auto copy = std::make_shared<std::vector<float>>(weights.begin() + chunk.range.begin,
-                                                       weights.begin() + chunk.range.end);
-      chunks.push_back({copy, std::as_bytes(std::span<const float>(*copy))});
-    }
-    worker.InstallAll(chunks);
+    worker.InstallAll(Chunks(worker, weights));
     const Result<TrainedBlock> block = worker.TryTrain(1, 1);
     ASSERT_FALSE(block.ok());
     EXPECT_EQ(block.status().code(), StatusCode::kFailedPrecondition);
     EXPECT_THAT(
         block.status().message(),
         testing::AllOf(HasSubstr("round 1"), HasSubstr("partition 1"), HasSubstr("tensor")));
+  }
+}
+
+// fp16 saturates: what it pushes of a run that diverges is finite for ever.
+TEST_F(TrainerTest, ARunThatDivergesIsNoticedWhateverTheCodec) {
+  for (const Codec* codec : AllCodecs()) {
+    for (const bool feedback : {true, false}) {
+      for (Experiment e : {Block(), Gradient()}) {
+        e.network.file = folder_ + "/diverging.pbtxt";
+        e.sync.push_codec = codec->name();
+        e.sync.error_feedback = feedback;
+        e.schedule.learning_rate = 1000;
+        e.job.epochs = 20;
+        Worker worker(e);
+        std::vector<float> weights = worker.InitialWeights();
+        Status status;
+        int64_t round = 0;
+        for (; status.ok() && round < worker.session->plan().rounds(); ++round) {
+          const Result<TrainedBlock> block = worker.TryTrain(round, 0);
+          status = block.status();
+          if (!status.ok()) break;
+          const float rate = e.sync.mode == SyncMode::kGradient ? 1000.0f : 1.0f;
+          const std::vector<float> step = worker.Decode(*block, round);
+          for (size_t i = 0; i < weights.size(); ++i) weights[i] -= rate * step[i];
+          worker.InstallAll(Chunks(worker, weights));
+        }
+        EXPECT_LT(round, 10) << codec->name();
+        EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << codec->name();
+        EXPECT_THAT(
+            status.message(),
+            testing::AllOf(HasSubstr("round " + std::to_string(round)), HasSubstr("partition 0"),
+                           HasSubstr("tensor fc"), HasSubstr("schedule.learning_rate")));
+      }
+    }
   }
 }
 

@@ -57,15 +57,17 @@ class CpuBackend final : public Backend {
   Status Wait() override { return OkStatus(); }
 
   // Inputs are made where minibatches are read, beside the training.
-  std::unique_ptr<DeviceRule> KeepRule(const Shape&, const PixelRule&) override { return nullptr; }
+  std::unique_ptr<DeviceFormula> KeepFormula(const Shape&, const PixelFormula&) override {
+    return nullptr;
+  }
   std::unique_ptr<DeviceSamples> KeepSamples(std::span<const uint8_t>, std::span<const uint8_t>,
                                              int64_t) override {
     return nullptr;
   }
-  void LoadPixels(const DeviceRule&, const PixelBatch&, void*, int32_t*) override {
-    LOG(FATAL) << "the CPU keeps no rule";
+  void LoadPixels(const DeviceFormula&, const PixelBatch&, void*, int32_t*) override {
+    LOG(FATAL) << "the CPU keeps no formula";
   }
-  void LoadSamples(const DeviceRule&, const DeviceSamples&, std::span<const int64_t>,
+  void LoadSamples(const DeviceFormula&, const DeviceSamples&, std::span<const int64_t>,
                    std::span<const Window>, void*, int32_t*) override {
     LOG(FATAL) << "the CPU keeps no samples";
   }
@@ -84,7 +86,8 @@ class CpuBackend final : public Backend {
       }
       std::span<float> residual;
       if (encoding.residual != nullptr) residual = {encoding.residual, n};
-      encoding.first_bad = encoding.codec->Encode({x, n}, residual, encoding.code);
+      encoding.first_bad =
+          encoding.codec->EncodeUpTo(encoding.most, {x, n}, residual, encoding.code);
     }
   }
   void EncodeAt(int mark, std::span<Encoding> encodings, std::function<void()> done) override {

@@ -49,7 +49,7 @@ KUMO_ALWAYS_INLINE Vector SigmoidOf(Vector x) {
 }
 
 void Relu(const float* x, int64_t n, float* y) {
-  // Written so that a NaN stays one.
+  // The comparison is written so that a NaN stays one.
   for (int64_t i = 0; i < n; i += kWidth) {
     const Vector v = Load(x + i);
     Store(Select(v < 0.0f, Broadcast(0.0f), v), y + i);
@@ -124,7 +124,7 @@ void FinishRows(const float* bias, int64_t rows, int64_t columns, int64_t lanes,
   }
 }
 
-// In blocks of 16 x 16, so that both sides stay in whole cache lines.
+// The matrix is transposed in blocks of 16 x 16, so that both sides stay in whole cache lines.
 void Transpose(const float* from, int64_t rows, int64_t columns, int64_t lanes, float* to) {
   constexpr int64_t kBlock = 16;
   for (int64_t c0 = 0; c0 < columns; c0 += kBlock) {

@@ -65,13 +65,13 @@ struct ElementwiseKernels {
   void (*relu)(const float* x, int64_t n, float* y);
   void (*tanh)(const float* x, int64_t n, float* y);
   void (*sigmoid)(const float* x, int64_t n, float* y);
-  // From the activation's value y: dx = dy f'.
+  // These work from the activation's value y: dx = dy f'.
   void (*relu_backward)(const float* y, const float* dy, int64_t n, float* dx);
   void (*tanh_backward)(const float* y, const float* dy, int64_t n, float* dx);
   void (*sigmoid_backward)(const float* y, const float* dy, int64_t n, float* dx);
   void (*multiply)(const float* x, const float* factor, int64_t n, float* y);
   float (*sum)(const float* x, int64_t n);
-  // Of any n, in double, the same bits each time.
+  // Adds any n squares up in double, with the same bits each time.
   double (*sum_of_squares)(const float* x, int64_t n);
   // y[r][0 .. columns) of rows `lanes` apart: += bias[r] unless bias is null; lanes from `columns`
   // on become zero.

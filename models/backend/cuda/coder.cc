@@ -138,8 +138,8 @@ std::vector<EncodeJob> Coder::Part::MakeJobs(const std::vector<size_t>& places) 
     group = {codec, static_cast<int>(jobs.size()), static_cast<int>(members.size()), 0};
     for (const size_t i : members) {
       const Backend::Encoding& e = encodings[i];
-      jobs.push_back(
-          {e.x, e.minus, e.residual, e.n, packed + places[i], first_bad + i, group.buckets});
+      jobs.push_back({e.x, e.minus, e.residual, e.n, packed + places[i], first_bad + i,
+                      group.buckets, e.most});
       group.buckets += (e.n + int64_t{Codec::kBucket} - 1) / int64_t{Codec::kBucket};
     }
   }

@@ -22,20 +22,8 @@ using cuda::Handle;
 using Graph = Handle<cudaGraph_t, cudaGraphDestroy>;
 using GraphExec = Handle<cudaGraphExec_t, cudaGraphExecDestroy>;
 
-using StepKernel = cudaError_t (*)(const cuda::Launch&, const StepNumbers*, const float*,
-                                   const float*, int64_t, float*, float* const*);
-
-StepKernel KernelOf(std::string_view optimiser) {
-  if (optimiser == "sgd") return cuda::SgdStep;
-  if (optimiser == "momentum") return cuda::MomentumStep;
-  if (optimiser == "nesterov") return cuda::NesterovStep;
-  if (optimiser == "adam") return cuda::AdamStep;
-  if (optimiser == "adamw") return cuda::AdamWStep;
-  LOG(FATAL) << "the CUDA backend has no optimiser " << optimiser;
-}
-
 // What is kept on the device of images and data sets. The parts are the backend's to use.
-struct CudaRule final : public DeviceRule {
+struct CudaFormula final : public DeviceFormula {
   Shape shape;
   float scale = 1;
   uint8_t pad_value = 0;
@@ -90,13 +78,14 @@ class CudaBackend final : public Backend {
   }
   Status Wait() override { return coder_.Wait(); }
 
-  std::unique_ptr<DeviceRule> KeepRule(const Shape& shape, const PixelRule& rule) override;
+  std::unique_ptr<DeviceFormula> KeepFormula(const Shape& shape,
+                                             const PixelFormula& formula) override;
   std::unique_ptr<DeviceSamples> KeepSamples(std::span<const uint8_t> pixels,
                                              std::span<const uint8_t> labels,
                                              int64_t reserve) override;
-  void LoadPixels(const DeviceRule& rule, const PixelBatch& batch, void* inputs,
+  void LoadPixels(const DeviceFormula& formula, const PixelBatch& batch, void* inputs,
                   int32_t* labels) override;
-  void LoadSamples(const DeviceRule& rule, const DeviceSamples& samples,
+  void LoadSamples(const DeviceFormula& formula, const DeviceSamples& samples,
                    std::span<const int64_t> indices, std::span<const Window> windows, void* inputs,
                    int32_t* labels) override;
 
@@ -140,7 +129,7 @@ class CudaBackend final : public Backend {
     block.step = step.streams.step;
     block.clip_norm = clip_norm_ = step.clip_norm;
     if (step.optimiser != nullptr) {
-      optimiser_ = KernelOf(step.optimiser->type());
+      optimiser_ = cuda::FindOptimiserStep(step.optimiser->type());
       block.decayed = step.optimiser->NumbersOf(step.decayed, 1.0f);
       block.undecayed = step.optimiser->NumbersOf(step.undecayed, 1.0f);
     }
@@ -218,7 +207,7 @@ class CudaBackend final : public Backend {
     if (engine_->channels_last()) return {batch, shape.channels, shape.plane()};
     return {1, 1, shape.size() * batch};
   }
-  void Gather(const CudaRule& rule, cuda::Images images, size_t batch, void* inputs,
+  void Gather(const CudaFormula& formula, cuda::Images images, size_t batch, void* inputs,
               int32_t* labels);
   void Queue(const StepKey& key, const std::function<void()>& work);
   void Record(const std::function<void()>& work, GraphExec* graph);
@@ -228,8 +217,8 @@ class CudaBackend final : public Backend {
   cuda::Staging staging_;
   cuda::InputBuffers inputs_;
   cuda::Coder coder_;
-  StepKernel optimiser_ = nullptr;  // of the steps from now on
-  float clip_norm_ = 0;             // likewise
+  cuda::OptimiserStep optimiser_ = nullptr;  // of the steps from now on
+  float clip_norm_ = 0;                      // likewise
   std::map<StepKey, Recorded> recorded_;
   // Of the minibatch that is loaded from a data set on the device: indices, then windows.
   DeviceArray<std::byte> picks_;
@@ -237,14 +226,15 @@ class CudaBackend final : public Backend {
   DeviceArray<std::byte> packed_;  // the chunk that is being decoded
 };
 
-std::unique_ptr<DeviceRule> CudaBackend::KeepRule(const Shape& shape, const PixelRule& rule) {
-  CHECK(rule.mean.empty() || std::ssize(rule.mean) == shape.size());
-  auto kept = std::make_unique<CudaRule>();
+std::unique_ptr<DeviceFormula> CudaBackend::KeepFormula(const Shape& shape,
+                                                        const PixelFormula& formula) {
+  CHECK(formula.mean.empty() || std::ssize(formula.mean) == shape.size());
+  auto kept = std::make_unique<CudaFormula>();
   kept->shape = shape;
-  kept->scale = rule.scale;
-  kept->pad_value = rule.pad_value;
-  kept->mean = DeviceArray<float>(*engine_, std::ssize(rule.mean), "the mean image");
-  Write(rule.mean.data(), rule.mean.size() * sizeof(float), kept->mean.data());
+  kept->scale = formula.scale;
+  kept->pad_value = formula.pad_value;
+  kept->mean = DeviceArray<float>(*engine_, std::ssize(formula.mean), "the mean image");
+  Write(formula.mean.data(), formula.mean.size() * sizeof(float), kept->mean.data());
   return kept;
 }
 
@@ -265,7 +255,7 @@ std::unique_ptr<DeviceSamples> CudaBackend::KeepSamples(std::span<const uint8_t>
 }
 
 // Labels and windows go first: then each kind lies where its type may.
-void CudaBackend::LoadPixels(const DeviceRule& rule, const PixelBatch& batch, void* inputs,
+void CudaBackend::LoadPixels(const DeviceFormula& formula, const PixelBatch& batch, void* inputs,
                              int32_t* labels) {
   const void* const sent = inputs_.Send(
       {std::as_bytes(batch.labels), std::as_bytes(batch.windows), std::as_bytes(batch.pixels)});
@@ -276,11 +266,11 @@ void CudaBackend::LoadPixels(const DeviceRule& rule, const PixelBatch& batch, vo
   const auto* const windows = reinterpret_cast<const Window*>(images.labels + batch.labels.size());
   if (!batch.windows.empty()) images.windows = windows;
   images.pixels = reinterpret_cast<const uint8_t*>(windows + batch.windows.size());
-  Gather(static_cast<const CudaRule&>(rule), images, batch.labels.size(), inputs, labels);
+  Gather(static_cast<const CudaFormula&>(formula), images, batch.labels.size(), inputs, labels);
   inputs_.Done();
 }
 
-void CudaBackend::LoadSamples(const DeviceRule& rule, const DeviceSamples& samples,
+void CudaBackend::LoadSamples(const DeviceFormula& formula, const DeviceSamples& samples,
                               std::span<const int64_t> indices, std::span<const Window> windows,
                               void* inputs, int32_t* labels) {
   const auto& kept = static_cast<const CudaSamples&>(samples);
@@ -301,18 +291,18 @@ void CudaBackend::LoadSamples(const DeviceRule& rule, const DeviceSamples& sampl
   if (!windows.empty()) {
     images.windows = reinterpret_cast<const Window*>(images.indices + indices.size());
   }
-  Gather(static_cast<const CudaRule&>(rule), images, indices.size(), inputs, labels);
+  Gather(static_cast<const CudaFormula&>(formula), images, indices.size(), inputs, labels);
 }
 
-void CudaBackend::Gather(const CudaRule& rule, cuda::Images images, size_t batch, void* inputs,
-                         int32_t* labels) {
-  images.height = static_cast<int>(rule.shape.height);
-  images.width = static_cast<int>(rule.shape.width);
-  const cuda::PixelNumbers numbers = {rule.scale, rule.pad_value,
-                                      rule.mean.empty() ? nullptr : rule.mean.data()};
-  KUMO_CUDA(*engine_,
-            cuda::Gather(engine_->launch(), engine_->ShapeOf(rule.shape, static_cast<int>(batch)),
-                         images, numbers, inputs, labels));
+void CudaBackend::Gather(const CudaFormula& formula, cuda::Images images, size_t batch,
+                         void* inputs, int32_t* labels) {
+  images.height = static_cast<int>(formula.shape.height);
+  images.width = static_cast<int>(formula.shape.width);
+  const cuda::PixelNumbers numbers = {formula.scale, formula.pad_value,
+                                      formula.mean.empty() ? nullptr : formula.mean.data()};
+  KUMO_CUDA(*engine_, cuda::Gather(engine_->launch(),
+                                   engine_->ShapeOf(formula.shape, static_cast<int>(batch)), images,
+                                   numbers, inputs, labels));
 }
 
 void CudaBackend::Repeat(const StepKey& key, const std::function<void()>& work) {

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <string_view>
 
 #include <cuda_runtime_api.h>
 
@@ -135,8 +137,8 @@ cudaError_t ScaleGradients(const Launch& launch, const StepBlock* step, int64_t 
 
 // --- codec_kernel.cu. common/codec/codec.h on the device, the same bits; see there.
 // One array to encode: x, or x - minus where that is not null; residual may be null. Where a number
-// is not finite, *first_bad becomes its position if that is less than what it held; then `out` and
-// the residual are unspecified.
+// is not finite or above `most`, *first_bad becomes its position if that is less than what it held;
+// then `out` and the residual are unspecified.
 struct EncodeJob {
   const float* x = nullptr;
   const float* minus = nullptr;
@@ -145,6 +147,7 @@ struct EncodeJob {
   std::byte* out = nullptr;  // aligned to 8 bytes
   unsigned long long* first_bad = nullptr;
   int64_t first_bucket = 0;  // buckets of the jobs before it
+  float most = std::numeric_limits<float>::max();
 };
 // `jobs` in device memory, `buckets` those of all.
 cudaError_t Encode(const Launch& launch, CodecId codec, const EncodeJob* jobs, int count,
@@ -155,15 +158,10 @@ cudaError_t Decode(const Launch& launch, CodecId codec, const std::byte* in, int
 // --- optimiser_kernel.cu. One step of common/optimiser/, the same bits; `numbers` in device
 // memory, since they change from step to step, and so is the factor of the gradients; where that is
 // 0 nothing moves. slots as Optimiser::Step has them.
-cudaError_t SgdStep(const Launch& launch, const StepNumbers* numbers, const float* factor,
-                    const float* gradient, int64_t n, float* weights, float* const* slots);
-cudaError_t MomentumStep(const Launch& launch, const StepNumbers* numbers, const float* factor,
-                         const float* gradient, int64_t n, float* weights, float* const* slots);
-cudaError_t NesterovStep(const Launch& launch, const StepNumbers* numbers, const float* factor,
-                         const float* gradient, int64_t n, float* weights, float* const* slots);
-cudaError_t AdamStep(const Launch& launch, const StepNumbers* numbers, const float* factor,
-                     const float* gradient, int64_t n, float* weights, float* const* slots);
-cudaError_t AdamWStep(const Launch& launch, const StepNumbers* numbers, const float* factor,
-                      const float* gradient, int64_t n, float* weights, float* const* slots);
+using OptimiserStep = cudaError_t (*)(const Launch& launch, const StepNumbers* numbers,
+                                      const float* factor, const float* gradient, int64_t n,
+                                      float* weights, float* const* slots);
+// Requires one of OptimiserTypes().
+OptimiserStep FindOptimiserStep(std::string_view type);
 
 }  // namespace kumo::cuda

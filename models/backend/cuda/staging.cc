@@ -5,33 +5,33 @@
 
 namespace kumo::cuda {
 
-Staging::Slot* Staging::Next() {
+Staging::Piece* Staging::Next() {
   if (!engine_.Ready()) return nullptr;
-  Slot& slot = slots_[next_];
-  next_ = (next_ + 1) % slots_.size();
-  if (slot.memory) {
-    KUMO_CUDA(engine_, cudaEventSynchronize(slot.copied.get()));
+  Piece& piece = pieces_[next_];
+  next_ = (next_ + 1) % pieces_.size();
+  if (piece.memory) {
+    KUMO_CUDA(engine_, cudaEventSynchronize(piece.copied.get()));
   } else {
-    slot.memory = pool_.Take(kSlotBytes);
-    if (!slot.memory) {
+    piece.memory = pool_.Take(kPieceBytes);
+    if (!piece.memory) {
       engine_.Remember(
           ResourceExhausted("no host memory could be pinned for copies to the device"));
     }
-    KUMO_CUDA(engine_, cudaEventCreateWithFlags(slot.copied.receive(), cudaEventDisableTiming));
+    KUMO_CUDA(engine_, cudaEventCreateWithFlags(piece.copied.receive(), cudaEventDisableTiming));
   }
-  return engine_.ok() ? &slot : nullptr;
+  return engine_.ok() ? &piece : nullptr;
 }
 
 void Staging::Write(const void* from, size_t bytes, void* to) {
   for (size_t done = 0; done < bytes;) {
-    Slot* const slot = Next();
-    if (slot == nullptr) return;
-    const size_t piece = std::min(bytes - done, kSlotBytes);
-    std::memcpy(slot->memory.get(), static_cast<const std::byte*>(from) + done, piece);
-    KUMO_CUDA(engine_, cudaMemcpyAsync(static_cast<std::byte*>(to) + done, slot->memory.get(),
-                                       piece, cudaMemcpyHostToDevice, engine_.stream()));
-    KUMO_CUDA(engine_, cudaEventRecord(slot->copied.get(), engine_.stream()));
-    done += piece;
+    Piece* const piece = Next();
+    if (piece == nullptr) return;
+    const size_t length = std::min(bytes - done, kPieceBytes);
+    std::memcpy(piece->memory.get(), static_cast<const std::byte*>(from) + done, length);
+    KUMO_CUDA(engine_, cudaMemcpyAsync(static_cast<std::byte*>(to) + done, piece->memory.get(),
+                                       length, cudaMemcpyHostToDevice, engine_.stream()));
+    KUMO_CUDA(engine_, cudaEventRecord(piece->copied.get(), engine_.stream()));
+    done += length;
   }
 }
 
@@ -39,21 +39,22 @@ InputBuffers::~InputBuffers() {
   if (stream_) (void)cudaStreamSynchronize(stream_.get());
 }
 
-bool InputBuffers::Prepare(Slot* slot, size_t bytes) {
+bool InputBuffers::Prepare(Transfer* transfer, size_t bytes) {
   if (!engine_.Ready()) return false;
   if (!stream_) {
     KUMO_CUDA(engine_, cudaStreamCreateWithFlags(stream_.receive(), cudaStreamNonBlocking));
   }
-  if (!slot->sent) {
-    KUMO_CUDA(engine_, cudaEventCreateWithFlags(slot->sent.receive(), cudaEventDisableTiming));
-    KUMO_CUDA(engine_, cudaEventCreateWithFlags(slot->used.receive(), cudaEventDisableTiming));
+  if (!transfer->sent) {
+    KUMO_CUDA(engine_, cudaEventCreateWithFlags(transfer->sent.receive(), cudaEventDisableTiming));
+    KUMO_CUDA(engine_, cudaEventCreateWithFlags(transfer->used.receive(), cudaEventDisableTiming));
   } else {
-    KUMO_CUDA(engine_, cudaEventSynchronize(slot->sent.get()));
+    KUMO_CUDA(engine_, cudaEventSynchronize(transfer->sent.get()));
   }
-  if (slot->memory.size() < static_cast<int64_t>(bytes)) {
-    slot->memory = DeviceArray<std::byte>(engine_, static_cast<int64_t>(bytes), "minibatches sent");
-    slot->pinned = pool_.Take(bytes);
-    if (!slot->pinned) {
+  if (transfer->memory.size() < static_cast<int64_t>(bytes)) {
+    transfer->memory =
+        DeviceArray<std::byte>(engine_, static_cast<int64_t>(bytes), "minibatches sent");
+    transfer->pinned = pool_.Take(bytes);
+    if (!transfer->pinned) {
       engine_.Remember(ResourceExhausted("no host memory could be pinned for minibatches"));
     }
     // The copy has another stream than what Array has queued.
@@ -63,24 +64,24 @@ bool InputBuffers::Prepare(Slot* slot, size_t bytes) {
 }
 
 const void* InputBuffers::Send(std::initializer_list<Part> parts) {
-  Slot& slot = slots_[next_];
+  Transfer& transfer = transfers_[next_];
   size_t bytes = 0;
   for (const Part& part : parts) bytes += part.size();
-  if (!Prepare(&slot, bytes)) return nullptr;
-  std::byte* to = slot.pinned.get();
+  if (!Prepare(&transfer, bytes)) return nullptr;
+  std::byte* to = transfer.pinned.get();
   for (const Part& part : parts) to = std::copy(part.begin(), part.end(), to);
   // An event that was never recorded is not waited for.
-  KUMO_CUDA(engine_, cudaStreamWaitEvent(stream_.get(), slot.used.get(), 0));
-  KUMO_CUDA(engine_, cudaMemcpyAsync(slot.memory.data(), slot.pinned.get(), bytes,
+  KUMO_CUDA(engine_, cudaStreamWaitEvent(stream_.get(), transfer.used.get(), 0));
+  KUMO_CUDA(engine_, cudaMemcpyAsync(transfer.memory.data(), transfer.pinned.get(), bytes,
                                      cudaMemcpyHostToDevice, stream_.get()));
-  KUMO_CUDA(engine_, cudaEventRecord(slot.sent.get(), stream_.get()));
-  KUMO_CUDA(engine_, cudaStreamWaitEvent(engine_.stream(), slot.sent.get(), 0));
-  return engine_.ok() ? slot.memory.data() : nullptr;
+  KUMO_CUDA(engine_, cudaEventRecord(transfer.sent.get(), stream_.get()));
+  KUMO_CUDA(engine_, cudaStreamWaitEvent(engine_.stream(), transfer.sent.get(), 0));
+  return engine_.ok() ? transfer.memory.data() : nullptr;
 }
 
 void InputBuffers::Done() {
-  KUMO_CUDA(engine_, cudaEventRecord(slots_[next_].used.get(), engine_.stream()));
-  next_ = (next_ + 1) % slots_.size();
+  KUMO_CUDA(engine_, cudaEventRecord(transfers_[next_].used.get(), engine_.stream()));
+  next_ = (next_ + 1) % transfers_.size();
 }
 
 }  // namespace kumo::cuda

@@ -20,22 +20,22 @@ class Staging {
  public:
   Staging(Engine& engine, PinnedPool& pool) : engine_(engine), pool_(pool) {}
 
-  // Queues the copy on the engine's stream. Waits only while all slots are on their way.
+  // Queues the copy on the engine's stream. Waits only while all pieces are on their way.
   void Write(const void* from, size_t bytes, void* to);
 
  private:
-  struct Slot {
-    std::shared_ptr<std::byte> memory;  // kSlotBytes
+  struct Piece {
+    std::shared_ptr<std::byte> memory;  // kPieceBytes
     Event copied;
   };
-  static constexpr size_t kSlotBytes = size_t{4} << 20;
+  static constexpr size_t kPieceBytes = size_t{4} << 20;
 
-  // The next slot, free to be filled; null when something has failed.
-  Slot* Next();
+  // The next piece, free to be filled; null when something has failed.
+  Piece* Next();
 
   Engine& engine_;
   PinnedPool& pool_;
-  std::array<Slot, 4> slots_;
+  std::array<Piece, 4> pieces_;
   size_t next_ = 0;
 };
 
@@ -55,19 +55,19 @@ class InputBuffers {
   void Done();
 
  private:
-  struct Slot {
+  struct Transfer {
     std::shared_ptr<std::byte> pinned;
     DeviceArray<std::byte> memory;
     Event sent;
     Event used;
   };
 
-  bool Prepare(Slot* slot, size_t bytes);
+  bool Prepare(Transfer* transfer, size_t bytes);
 
   Engine& engine_;
   PinnedPool& pool_;
   Stream stream_;
-  std::array<Slot, 2> slots_;
+  std::array<Transfer, 2> transfers_;
   size_t next_ = 0;
 };
 

@@ -265,6 +265,48 @@ TEST_P(EveryCodec, ReportsTheFirstNumberThatIsNotFinite) {
   }
 }
 
+TEST_P(EveryCodec, ReportsTheFirstNumberAboveALimit) {
+  for (const float most : {0.5f, 65504.0f, 131008.0f, 1e30f}) {
+    for (const size_t at : {size_t{0}, size_t{700}, size_t{1100}}) {
+      const size_t n = 2 * kBucket + 100;
+      std::vector<float> x(n, most / 2);
+      x[5] = -most;
+      std::vector<std::byte> out(codec().EncodedBytes(n));
+      std::vector<float> residual(n, 0.0f);
+      EXPECT_EQ(codec().EncodeUpTo(most, x, {}, out), -1);
+      EXPECT_EQ(codec().EncodeUpTo(most, x, residual, out), -1);
+      x[at] = x[n - 1] = at % 2 == 0 ? std::nextafter(most, INFINITY) : -2 * most;
+      residual.assign(n, 0.0f);
+      EXPECT_EQ(codec().EncodeUpTo(most, x, {}, out), static_cast<int64_t>(at));
+      EXPECT_EQ(codec().EncodeUpTo(most, x, residual, out), static_cast<int64_t>(at));
+    }
+  }
+}
+
+// What is cut off is lost only where there is nothing to keep it, or too much of it.
+TEST_P(EveryCodec, SaturationTakesNothingForGoodUpToItsLimit) {
+  const bool narrow = codec().largest() < std::numeric_limits<float>::max() / 2;
+  if (!narrow) {
+    EXPECT_EQ(codec().MostWithoutLoss(true), codec().largest());
+    EXPECT_EQ(codec().MostWithoutLoss(false), codec().largest());
+    return;
+  }
+  const float alone = codec().MostWithoutLoss(false);
+  const float kept = codec().MostWithoutLoss(true);
+  EXPECT_GT(kept, alone);
+  std::vector<float> x = {alone, -alone, alone / 3};
+  EXPECT_EQ(Decoded(codec(), Encoded(codec(), x, {}), 3)[0], alone);
+  x = {kept, -kept, alone + 1};
+  std::vector<float> residual(3, 0.0f);
+  std::vector<float> sum = Decoded(codec(), Encoded(codec(), x, residual), 3);
+  const std::vector<float> nothing(3, 0.0f);
+  for (int again = 0; again < 3; ++again) {
+    const std::vector<float> next = Decoded(codec(), Encoded(codec(), nothing, residual), 3);
+    for (size_t i = 0; i < 3; ++i) sum[i] += next[i];
+  }
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(sum[i], x[i]);
+}
+
 TEST_P(EveryCodec, TheLargestNumbersStayFiniteAndPassTheCheck) {
   const size_t n = kBucket + 9;
   const float most = std::numeric_limits<float>::max();

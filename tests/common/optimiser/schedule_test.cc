@@ -1,10 +1,16 @@
 #include "common/optimiser/schedule.h"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "common/rng.h"
 
 namespace kumo {
 namespace {
@@ -91,6 +97,75 @@ TEST(Schedule, CountsSamplesWhereTheUnitIsASample) {
     samples.warmup *= kSamples;
     for (double epoch = 0; epoch < 21; epoch += 0.25) {
       EXPECT_FLOAT_EQ(RateAtEpoch(epochs, epoch), RateAtEpoch(samples, epoch)) << type << epoch;
+    }
+  }
+}
+
+// A number with some decimals, as it stands in an experiment file.
+struct Decimal {
+  int64_t digits;
+  int decimals;
+  int64_t power() const { return static_cast<int64_t>(std::pow(10, decimals)); }
+  double value() const {  // what a parser makes of its text
+    std::string text = std::to_string(digits);
+    text.insert(0, std::max<size_t>(decimals + 1, text.size()) - text.size(), '0');
+    return std::stod(text.insert(text.size() - decimals, "."));
+  }
+};
+
+std::vector<Decimal> ManyLengths() {
+  std::vector<Decimal> lengths = {{1, 1}, {5, 2}, {2, 1}, {11, 1}, {3, 0}, {7, 1}, {1, 3}};
+  Rng rng(3, RngPurpose::kTest);
+  for (int i = 0; i < 200; ++i) {
+    const int decimals = static_cast<int>(rng.NextBelow(5));
+    const Decimal any{1, decimals};
+    lengths.push_back({1 + static_cast<int64_t>(rng.NextBelow(20 * any.power())), decimals});
+  }
+  return lengths;
+}
+
+TEST(Schedule, AStageOfATenthOfAnEpochEndsWithItsLastMinibatch) {
+  ScheduleSettings settings = Type("step");
+  settings.learning_rate = 1;
+  settings.step = 0.1;
+  settings.gamma = 0.5;
+  const Schedule schedule = Schedule::Make(settings, 640, 2).value();
+  for (int round = 0; round < 20; ++round) {  // minibatches of 64 samples
+    EXPECT_FLOAT_EQ(schedule.RateAt(64 * round), std::pow(0.5f, static_cast<float>(round)));
+    EXPECT_FLOAT_EQ(schedule.RateAt(64 * round + 63), std::pow(0.5f, static_cast<float>(round)));
+  }
+}
+
+// Against exact arithmetic, at the samples around the ends of stages and milestones of any length.
+TEST(Schedule, StagesMilestonesAndTheWarmUpEndAtTheSampleThatTheirDecimalsSay) {
+  for (const int64_t epoch : {640, 1000, 1019, 60000, 1281167}) {
+    for (const Decimal& length : ManyLengths()) {
+      ScheduleSettings step = Type("step");
+      step.learning_rate = 1;
+      step.gamma = 0.999;
+      step.step = length.value();
+      ScheduleSettings multistep = step;
+      multistep.type = "multistep";
+      multistep.milestones = {length.value()};
+      ScheduleSettings warmup = step;
+      warmup.type = "constant";
+      warmup.warmup = length.value();
+      const int epochs = 400;
+      const Schedule stages = Schedule::Make(step, epoch, epochs).value();
+      const Schedule milestone = Schedule::Make(multistep, epoch, epochs).value();
+      const Schedule warm = Schedule::Make(warmup, epoch, epochs).value();
+      for (int64_t k = 1; k <= 20; ++k) {
+        const int64_t end = (k * length.digits * epoch + length.power() - 1) / length.power();
+        for (int64_t samples = std::max<int64_t>(end - 2, 0); samples <= end + 2; ++samples) {
+          const int64_t over = samples * length.power() / (length.digits * epoch);
+          ASSERT_EQ(stages.RateAt(samples),
+                    static_cast<float>(std::pow(0.999, static_cast<double>(over))))
+              << length.value() << " of " << epoch << " samples, after " << samples;
+          ASSERT_EQ(milestone.RateAt(samples), over > 0 ? 0.999f : 1.0f)
+              << length.value() << " of " << epoch << " samples, after " << samples;
+          ASSERT_TRUE(over == 0 || warm.RateAt(samples) == 1.0f);
+        }
+      }
     }
   }
 }

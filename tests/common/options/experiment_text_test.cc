@@ -3,6 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+#include <variant>
+
+#include "common/options/option_table.h"
+
 namespace kumo {
 namespace {
 
@@ -53,6 +59,24 @@ TEST(ExperimentText, HostsWithOtherPathsAgree) {
   EXPECT_NE(ExperimentText(a), ExperimentText(b));
 }
 
+TEST(ResultSettings, AreThoseOfTheHashAsValues) {
+  Experiment experiment;
+  experiment.optimiser.momentum = 0.9f;
+  experiment.network.file = "/home/a/zoo/net.pbtxt";
+  std::map<std::string, std::variant<bool, double, std::string>> values;
+  for (const ResultSetting& setting : ResultSettings(experiment)) {
+    values[setting.key] = setting.value;
+  }
+  size_t lines = 0;
+  for (const char c : ExperimentText(experiment)) lines += c == '\n';
+  EXPECT_EQ(values.size(), lines);
+  EXPECT_EQ(values.at("optimiser.momentum"), (std::variant<bool, double, std::string>(0.9)));
+  EXPECT_EQ(values.at("block.nesterov"), (std::variant<bool, double, std::string>(false)));
+  EXPECT_EQ(values.at("network.file"),
+            (std::variant<bool, double, std::string>(std::string("net.pbtxt"))));
+  EXPECT_FALSE(values.contains("output.directory"));
+}
+
 TEST(FirstDifference, NamesTheKeyAndBothValues) {
   Experiment a, b;
   b.sync.minibatch = 32;
@@ -76,17 +100,6 @@ TEST(FirstDifference, WhateverAPeerSendsTheAnswerIsOneShortPrintableLine) {
     EXPECT_LT(difference.size(), 300u);
     for (const char c : difference) EXPECT_TRUE(c >= 0x20 && c < 0x7f) << difference;
   }
-}
-
-TEST(ResolvedTable, TellsEachValueAndWhereItComesFrom) {
-  Experiment experiment;
-  experiment.sync.block = 9;
-  const std::string table =
-      ResolvedTable(experiment, {{"sync.block", "x.conf:4"}, {"job.epochs", "--set job.epochs"}});
-  EXPECT_THAT(table, ::testing::ContainsRegex("sync\\.block +9 +minibatches +x\\.conf:4\n"));
-  EXPECT_THAT(table, ::testing::ContainsRegex("job\\.epochs +20 +epochs +--set job\\.epochs\n"));
-  EXPECT_THAT(table, ::testing::ContainsRegex("sync\\.partitions +2 +default\n"));
-  EXPECT_THAT(table, HasSubstr("experiment hash "));
 }
 
 TEST(OptionsHelp, NamesEveryKeyWithItsRange) {

@@ -27,7 +27,7 @@ TEST(Experiments, EveryFileLoadsWithoutProblemOrNoteAndItsNetworkExists) {
   for (const auto& entry : std::filesystem::directory_iterator(kRoot / "experiments")) {
     if (entry.path().extension() != ".conf") continue;
     ++files;
-    const LoadedExperiment loaded = LoadExperiment(entry.path().string(), {}, "data");
+    const LoadedExperiment loaded = LoadExperiment(entry.path().string(), {}, {});
     EXPECT_THAT(loaded.problems, ::testing::ElementsAre()) << entry.path();
     EXPECT_THAT(loaded.notes, ::testing::ElementsAre()) << entry.path();
     EXPECT_TRUE(std::filesystem::exists(loaded.experiment.network.file))
@@ -38,7 +38,7 @@ TEST(Experiments, EveryFileLoadsWithoutProblemOrNoteAndItsNetworkExists) {
 
 TEST(Experiments, LenetIsTheOneThatIsPublished) {
   const auto lenet =
-      ParseExperiment((kRoot / "experiments/mnist_lenet.conf").string(), {}, "").value();
+      ParseExperiment((kRoot / "experiments/mnist_lenet.conf").string(), {}, {}).value();
   EXPECT_EQ(lenet.job.name, "mnist_lenet");
   EXPECT_EQ(lenet.sync.mode, SyncMode::kBlock);
   EXPECT_EQ(lenet.sync.partitions, 2);

@@ -6,7 +6,12 @@
 #include <cstdint>
 #include <cstring>
 #include <set>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "common/codec/codec.h"
+#include "common/optimiser/optimiser.h"
 #include "common/rng.h"
 
 namespace kumo {
@@ -42,6 +47,16 @@ TEST(OptionTable, EveryDefaultIsAllowedAndReadsBackAsItself) {
     EXPECT_TRUE(status.ok()) << option.key << " = " << text << ": " << status.message();
     EXPECT_EQ(option.write(read), text) << option.key;
   }
+}
+
+TEST(OptionTable, CodecsAndOptimisersAreAllowedAsTheirListsName) {
+  const OptionTable table;
+  std::vector<std::string> codecs;
+  for (const Codec* codec : AllCodecs()) codecs.emplace_back(codec->name());
+  EXPECT_EQ(table.Find("sync.push_codec")->allowed.values, codecs);
+  const std::vector<std::string_view> types = OptimiserTypes();
+  EXPECT_EQ(table.Find("optimiser.type")->allowed.values,
+            std::vector<std::string>(types.begin(), types.end()));
 }
 
 TEST(OptionTable, ARefusedValueChangesNothing) {

@@ -9,6 +9,7 @@
 
 #include "common/options/experiment_text.h"
 #include "common/rng.h"
+#include "tests/scratch_directory.h"
 
 namespace kumo {
 namespace {
@@ -21,24 +22,24 @@ constexpr char kNetwork[] = "[network]\nfile = net.pbtxt\n";
 
 class ParserTest : public ::testing::Test {
  protected:
-  ParserTest() {
-    folder_ = ::testing::TempDir() + "parser_test_" +
-              ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::create_directories(folder_);
-    path_ = folder_ + "/x.conf";
-  }
-  ~ParserTest() override { std::filesystem::remove_all(folder_); }
-
   LoadedExperiment Load(const std::string& text, std::vector<std::string> sets = {}) {
     std::ofstream(path_, std::ios::binary) << text;
-    return LoadExperiment(path_, sets, "/data");
+    return LoadExperiment(path_, sets, variables_);
   }
   std::string FirstProblem(const std::string& text, std::vector<std::string> sets = {}) {
     const LoadedExperiment loaded = Load(text, std::move(sets));
     return loaded.problems.empty() ? "" : loaded.problems.front();
   }
 
-  std::string folder_, path_;
+  // Another file in the folder.
+  void Write(const std::string& name, const std::string& text) {
+    std::ofstream(folder_ + "/" + name, std::ios::binary) << text;
+  }
+
+  const test::ScratchDirectory scratch_;
+  const std::string folder_ = scratch_.path();
+  const std::string path_ = folder_ + "/x.conf";
+  Variables variables_ = {{"KUMO_DATA", "/data"}, {"HOME", "/home/me"}};
 };
 
 TEST_F(ParserTest, CommandLineGoesOverFileOverDefault) {
@@ -122,10 +123,10 @@ TEST_F(ParserTest, NetworkOfTheFileIsRelativeToTheFileAndOfTheCommandLineIsNot) 
 }
 
 TEST_F(ParserTest, MissingFileIsNotFoundAndNamed) {
-  const auto result = ParseExperiment(folder_ + "/none.conf", {}, "");
+  const auto result = ParseExperiment(folder_ + "/none.conf", {}, {});
   EXPECT_EQ(result.status().code(), StatusCode::kNotFound);
   EXPECT_THAT(result.status().message(), HasSubstr("none.conf"));
-  EXPECT_EQ(ParseExperiment(folder_, {}, "").status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(ParseExperiment(folder_, {}, {}).status().code(), StatusCode::kNotFound);
 }
 
 TEST_F(ParserTest, FileWithoutNetworkIsRefused) {

@@ -2,10 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
+
+#include "tests/scratch_directory.h"
 
 namespace kumo {
 namespace {
@@ -19,8 +20,8 @@ std::string Read(const std::string& path) {
 
 class LastWordsTest : public ::testing::Test {
  protected:
-  ~LastWordsTest() override { std::remove(log_.c_str()); }
-  const std::string log_ = ::testing::TempDir() + "last_words_test.log";
+  const test::ScratchDirectory scratch_;
+  const std::string log_ = scratch_ / "termination-log";
 };
 
 TEST_F(LastWordsTest, OneLineGoesToStderrAndTheTerminationLog) {
@@ -30,6 +31,13 @@ TEST_F(LastWordsTest, OneLineGoesToStderrAndTheTerminationLog) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "kumo-worker worker-1: no; network\n");
   EXPECT_EQ(code, 78);
   EXPECT_EQ(Read(log_), "kumo-worker worker-1: no; network\n");
+}
+
+TEST_F(LastWordsTest, OnATerminalTheLineIsBrokenAndInTheLogItIsNot) {
+  testing::internal::CaptureStderr();
+  (void)LastWords("kumo", log_, 20).Say(ExitCode::kUsage, "one two three four five");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "kumo: one two three\n    four five\n");
+  EXPECT_EQ(Read(log_), "kumo: one two three four five\n");
 }
 
 TEST_F(LastWordsTest, SuccessSaysNothing) {

@@ -8,6 +8,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/scratch_directory.h"
+
 namespace kumo {
 namespace {
 
@@ -16,14 +18,9 @@ using ::testing::Not;
 
 class LoggingTest : public ::testing::Test {
  protected:
-  LoggingTest() {
-    folder_ = ::testing::TempDir() + "logging_test_" +
-              ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::remove_all(folder_);
-  }
-  ~LoggingTest() override { std::filesystem::remove_all(folder_); }
   LogSettings Settings() { return {"logging_test", folder_ + "/out/logs", "worker", "3", true}; }
-  std::string folder_;
+  const test::ScratchDirectory scratch_;
+  const std::string folder_ = scratch_.path();
 };
 
 std::string Read(const std::string& path) {

@@ -1,13 +1,14 @@
 #include "common/process/near_cores.h"
 
-#include <sys/stat.h>
-
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "tests/scratch_directory.h"
 
 namespace kumo {
 namespace {
@@ -54,19 +55,14 @@ class Sysfs : public testing::Test {
   static constexpr char kDevice[] = "0000:1b:00.0";
 
   void SetUp() override {
-    std::string path = root_ = testing::TempDir() + "sysfs-" +
-                               testing::UnitTest::GetInstance()->current_test_info()->name();
-    mkdir(path.c_str(), 0755);
-    for (const char* part : {"bus", "pci", "devices", kDevice}) {
-      path += std::string("/") + part;
-      mkdir(path.c_str(), 0755);
-    }
-    list_ = path + "/local_cpulist";
-    std::remove(list_.c_str());
+    const std::string device = scratch_ / (std::string("bus/pci/devices/") + kDevice);
+    std::filesystem::create_directories(device);
+    list_ = device + "/local_cpulist";
   }
   void Write(const std::string& text) { std::ofstream(list_) << text; }
 
-  std::string root_;
+  const test::ScratchDirectory scratch_;
+  const std::string root_ = scratch_.path();
   std::string list_;
 };
 

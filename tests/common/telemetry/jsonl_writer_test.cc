@@ -1,14 +1,9 @@
 #include "common/telemetry/jsonl_writer.h"
 
-#include <cmath>
-#include <cstdlib>
-#include <cstring>
-#include <limits>
 #include <string>
 
 #include <gtest/gtest.h>
 
-#include "common/rng.h"
 #include "tests/common/memory_file_system.h"
 
 namespace kumo {
@@ -26,48 +21,6 @@ void WriteRounds(MemoryFileSystem* files, int64_t last_round, std::initializer_l
 }
 
 std::string Line(int round) { return "{\"round\":" + std::to_string(round) + ",\"x\":\"y\"}\n"; }
-
-TEST(JsonFieldsTest, ValuesAreWrittenAsJsonWantsThem) {
-  JsonFields fields;
-  fields.Add("s", "a").Add("i", -3).Add("u", std::numeric_limits<uint64_t>::max());
-  fields.Add("t", true).AddNull("n").Add("d", 0.1).Add("big", 1e300).Add("half", 0.5f);
-  EXPECT_EQ(fields.text(),
-            R"("s":"a","i":-3,"u":18446744073709551615,"t":true,"n":null,"d":0.1,"big":1e+300,)"
-            R"("half":0.5)");
-}
-
-TEST(JsonFieldsTest, NumbersThatJsonDoesNotKnowAreNull) {
-  EXPECT_EQ(JsonFields().Add("x", std::nan("")).text(), "\"x\":null");
-  EXPECT_EQ(JsonFields().Add("x", HUGE_VAL).text(), "\"x\":null");
-  EXPECT_EQ(JsonFields().Add("x", -HUGE_VAL).text(), "\"x\":null");
-}
-
-TEST(JsonFieldsTest, DoublesAreReadBackToTheBit) {
-  Rng rng(1, RngPurpose::kTest);
-  for (int i = 0; i < 10000; ++i) {
-    const uint64_t bits = rng.NextUint64();
-    double value;
-    std::memcpy(&value, &bits, sizeof(value));
-    if (!std::isfinite(value)) continue;
-    const std::string text = JsonFields().Add("", value).text().substr(3);
-    ASSERT_EQ(std::strtod(text.c_str(), nullptr), value) << text;
-  }
-}
-
-TEST(JsonStringTest, SpecialCharactersAreEscaped) {
-  EXPECT_EQ(JsonString("a\"b\\c"), R"("a\"b\\c")");
-  EXPECT_EQ(JsonString("a\nb\tc"), R"("a\nb\u0009c")");
-  EXPECT_EQ(JsonString(std::string_view("\0\x1f\x7f", 3)), "\"\\u0000\\u001f\x7f\"");
-}
-
-TEST(JsonStringTest, Utf8StaysAndWhatIsNotBecomesTheReplacementCharacter) {
-  EXPECT_EQ(JsonString("雲 é 🌩"), "\"雲 é 🌩\"");
-  EXPECT_EQ(JsonString("a\xff z"), R"("a\ufffd z")");
-  EXPECT_EQ(JsonString("\xc3"), R"("\ufffd")");                      // cut off
-  EXPECT_EQ(JsonString("\xc0\xaf"), R"("\ufffd\ufffd")");            // longer than need be
-  EXPECT_EQ(JsonString("\xed\xa0\x80"), R"("\ufffd\ufffd\ufffd")");  // a surrogate
-  EXPECT_EQ(JsonString("\xf4\x90\x80\x80"), R"("\ufffd\ufffd\ufffd\ufffd")");  // past U+10FFFF
-}
 
 TEST(JsonlWriterTest, ResumedLogHasEachRoundOnce) {
   MemoryFileSystem files;

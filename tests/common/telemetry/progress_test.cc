@@ -21,6 +21,8 @@ RoundProgress SomeProgress() {
   RoundProgress progress;
   progress.round = 812;
   progress.rounds = 9380;
+  progress.samples = 103'936;
+  progress.total_samples = 1'200'000;
   progress.epoch = 2;
   progress.epochs = 20;
   progress.loss = 0.18321;
@@ -49,16 +51,38 @@ TEST(ProgressTest, LineOfADivergedJobStillReads) {
   RoundProgress progress = SomeProgress();
   progress.loss = std::nan("");
   progress.eta_seconds.reset();
-  progress.slowest.clear();
+  progress.slowest.reset();
   const std::string line = FormatProgressLine(progress);
   EXPECT_THAT(line, HasSubstr("loss nan"));
   EXPECT_THAT(line, EndsWith("workers 2  ETA -"));
+}
+
+TEST(ProgressTest, LineOfAJobThatKnowsNothingYetSaysNothing) {
+  RoundProgress progress;
+  progress.rounds = 10;
+  progress.workers = 2;
+  EXPECT_EQ(FormatProgressLine(progress),
+            "round 0/10  epoch 1/1  sent 0 B, received 0 B  workers 2  ETA -");
+  progress.wait_ms = 0;
+  EXPECT_THAT(FormatProgressLine(progress), HasSubstr("received 0 B  workers"));
+  EXPECT_THAT(FormatProgressLine(progress), HasSubstr("epoch 1/1  wait 0.0 ms  sent"));
+}
+
+TEST(ProgressTest, AWorkerThatIsSilentIsNamedFirstOfAll) {
+  RoundProgress progress = SomeProgress();
+  progress.silent = {{"worker-1", 4.9}};
+  EXPECT_THAT(FormatProgressLine(progress), HasSubstr("workers 2  worker-1 silent for 4 s  slow"));
+  EXPECT_THAT(FormatProgressBar(progress, 50), EndsWith("8.7%  worker-1 silent for 4 s"));
+  progress.silent.push_back({"worker-0", 4});
+  progress.silent.push_back({"worker-7", 4});
+  EXPECT_THAT(FormatProgressLine(progress), HasSubstr("  worker-1 silent for 4 s and 2 more  "));
 }
 
 TEST(ProgressTest, BarNeverIsWiderThanTheTerminal) {
   RoundProgress progress = SomeProgress();
   for (int64_t round = 0; round <= progress.rounds; round += 335) {
     progress.round = round;
+    progress.samples = round * 128;
     size_t last = 0;
     for (int width = 0; width < 300; ++width) {
       const std::string bar = FormatProgressBar(progress, width);
@@ -69,19 +93,24 @@ TEST(ProgressTest, BarNeverIsWiderThanTheTerminal) {
   }
 }
 
-TEST(ProgressTest, BarGrowsWithTheRounds) {
+// A round of the warm-up is a minibatch, one after it a block of them.
+TEST(ProgressTest, BarGrowsWithTheSamplesWhateverTheRoundsAre) {
   RoundProgress progress = SomeProgress();
-  progress.rounds = 100;
+  progress.total_samples = 100;
   int64_t last = -1;
-  for (progress.round = 0; progress.round <= 100; ++progress.round) {
+  for (progress.samples = 0; progress.samples <= 100; ++progress.samples) {
     const std::string bar = FormatProgressBar(progress, 100);
     const auto filled = std::count(bar.begin(), bar.end(), '=');
     ASSERT_GE(filled, last);
     last = filled;
   }
-  progress.round = 0;
+  progress.samples = 0;
   EXPECT_THAT(FormatProgressBar(progress, 20), StartsWith("[>"));
-  progress.round = 100;
+  progress.samples = 3;
+  progress.round = 42;
+  progress.rounds = 100;
+  EXPECT_THAT(FormatProgressBar(progress, 50), HasSubstr("  3.0%  round 42/100"));
+  progress.samples = 100;
   EXPECT_EQ(FormatProgressBar(progress, 20), "[===========] 100.0%");
 }
 
@@ -173,11 +202,11 @@ TEST(ProgressViewTest, OnATerminalTheBarIsRedrawnBelowTheTable) {
     view.Show(EpochResult{});
     view.ShowLine("hello");
     RoundProgress done = SomeProgress();
-    done.round = done.rounds;
+    done.samples = done.total_samples;
     view.Show(done);
   }
   RoundProgress done = SomeProgress();
-  done.round = done.rounds;
+  done.samples = done.total_samples;
   EXPECT_THAT(console.Screen(),
               testing::ElementsAre(FormatEpochTableHeader(), FormatEpochTableRow({}), "hello",
                                    FormatProgressBar(done, 139), ""));

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/common/memory_file_system.h"
+#include "tests/common/telemetry/event_reader.h"
 
 namespace kumo {
 namespace {
@@ -42,8 +43,33 @@ class RunRecorderTest : public testing::Test {
     RoundProgress progress;
     progress.round = round;
     progress.rounds = 100;
-    progress.loss = 0.5;
+    progress.samples = 64 * round;
     return progress;
+  }
+  static CurvePoint PointAt(int64_t round) {
+    CurvePoint point;
+    point.round = round;
+    point.samples = 64 * round;
+    point.loss = 0.5;
+    return point;
+  }
+  std::string Log() { return *files_.Contents("/out/log.jsonl"); }
+  // The steps of a curve, in all event files.
+  std::vector<int64_t> Steps(const std::string& tag) {
+    std::vector<int64_t> steps;
+    const std::vector<std::string> names = files_.List("/out").value();
+    for (const std::string& name : names) {
+      if (name.find("tfevents") == std::string::npos) continue;
+      for (const tensorboard::Event& event : test::ReadEvents(*files_.Contents("/out/" + name))) {
+        // What readers do about a session's start.
+        if (event.has_session_log())
+          std::erase_if(steps, [&](auto s) { return s >= event.step(); });
+        for (const auto& value : event.summary().value()) {
+          if (value.tag() == tag) steps.push_back(event.step());
+        }
+      }
+    }
+    return steps;
   }
 
   RunRecorderSettings settings_;
@@ -52,26 +78,68 @@ class RunRecorderTest : public testing::Test {
   FakeConsole console_;
 };
 
-TEST_F(RunRecorderTest, OneFactGoesEverywhere) {
+TEST_F(RunRecorderTest, AnEpochGoesEverywhere) {
   auto recorder = Open();
   clock_.now_us += 3 * kSecond;
-  recorder->Record(At(10));
   EpochResult epoch;
   epoch.round = 20;
+  epoch.samples = 1280;
   epoch.validation_accuracy = 0.75;
   recorder->Record(epoch);
   ASSERT_TRUE(recorder->Flush().ok());
-  EXPECT_THAT(console_.written, HasSubstr("round 10/100"));
   EXPECT_THAT(console_.written, HasSubstr("validation/main/accuracy"));
-  const std::string log = *files_.Contents("/out/log.jsonl");
-  EXPECT_THAT(log, testing::StartsWith(R"({"round":10,"kind":"progress","rounds":100,)"));
-  EXPECT_THAT(log, HasSubstr(R"("wall_time":1003})"));
-  EXPECT_THAT(log, HasSubstr(R"({"round":20,"kind":"epoch","epoch":1,"main/loss":0,)"));
-  EXPECT_THAT(log, HasSubstr(R"("validation/main/loss":null,"validation/main/accuracy":0.75,)"));
-  const std::string events = *files_.Contents("/out/events.out.tfevents.0000001000.h.0");
-  EXPECT_THAT(events, HasSubstr("train/loss"));
-  EXPECT_THAT(events, HasSubstr("validation/accuracy"));
-  EXPECT_THAT(events, testing::Not(HasSubstr("validation/loss")));
+  EXPECT_EQ(
+      Log(),
+      R"({"round":20,"kind":"epoch","samples":1280,"epoch":1,"main/loss":0,"main/accuracy":0,)"
+      R"("validation/main/accuracy":0.75,"elapsed_time":0,"wall_time":1003})"
+      "\n");
+  for (const char* tag : {"epoch/main/loss", "epoch/main/accuracy", "validation/main/accuracy"}) {
+    EXPECT_THAT(Steps(tag), testing::ElementsAre(1280)) << tag;
+  }
+  EXPECT_THAT(Steps("validation/main/loss"), testing::ElementsAre());
+}
+
+TEST_F(RunRecorderTest, APointIsRecordedAndNotShown) {
+  auto recorder = Open();
+  CurvePoint point = PointAt(10);
+  point.learning_rate = 0.1;
+  recorder->Record(point);
+  EXPECT_EQ(console_.written, "");
+  EXPECT_EQ(Log(), R"({"round":10,"kind":"point","samples":640,"epoch":1,"main/loss":0.5,)"
+                   R"("main/accuracy":0,"lr":0.1,"elapsed_time":0,"wall_time":1000})"
+                   "\n");
+  for (const char* tag : {"main/loss", "main/accuracy", "lr"}) {
+    EXPECT_THAT(Steps(tag), testing::ElementsAre(640)) << tag;
+  }
+}
+
+TEST_F(RunRecorderTest, OfAMomentOnlyHowFastTheJobIsGoesIntoTheFiles) {
+  auto recorder = Open();
+  RoundProgress progress = At(10);
+  progress.loss = 0.5;
+  progress.learning_rate = 0.1;
+  progress.compute_ms = 12;
+  progress.bytes_sent = 10'000'000;
+  progress.silent = {{"worker-1", 4}};
+  recorder->Record(progress);
+  EXPECT_THAT(console_.written, HasSubstr("round 10/100"));
+  EXPECT_THAT(console_.written, HasSubstr("loss 0.5"));
+  EXPECT_EQ(Log(),
+            R"({"round":10,"kind":"progress","rounds":100,"samples":640,"epoch":1,"compute_ms":12,)"
+            R"("bytes_sent":10000000,"bytes_received":0,"workers":0,"silent":["worker-1"],)"
+            R"("elapsed_time":0,"wall_time":1000})"
+            "\n");
+  EXPECT_THAT(Steps("time/compute_ms"), testing::ElementsAre(640));
+  EXPECT_THAT(Steps("time/wait_ms"), testing::ElementsAre());
+  EXPECT_THAT(Steps("main/loss"), testing::ElementsAre());
+}
+
+TEST_F(RunRecorderTest, TheSettingsAndTheEndAreForThePluginHparams) {
+  settings_.hyperparameters = {{"sync.block", 50.0}};
+  auto recorder = Open();
+  recorder->RecordDone();
+  EXPECT_THAT(Steps("_hparams_/session_start_info"), testing::ElementsAre(0));
+  EXPECT_THAT(Steps("_hparams_/session_end_info"), testing::ElementsAre(0));
 }
 
 TEST_F(RunRecorderTest, WhatIsSwitchedOffIsNotWritten) {
@@ -85,13 +153,35 @@ TEST_F(RunRecorderTest, WhatIsSwitchedOffIsNotWritten) {
 TEST_F(RunRecorderTest, ResumedRunForgetsTheRoundsThatAreDoneAgain) {
   for (const int64_t resumed : {-1, 10}) {
     settings_.resumed_round = resumed;
+    settings_.resumed_samples = resumed < 0 ? -1 : 64 * resumed;
     auto recorder = Open();
     for (const int64_t round : {10, 20, 30}) {
-      if (round > resumed) recorder->Record(At(round));
+      if (round > resumed) recorder->Record(PointAt(round));
     }
   }
-  const std::string log = *files_.Contents("/out/log.jsonl");
+  const std::string log = Log();
   EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 3);
+  EXPECT_THAT(Steps("main/loss"), testing::ElementsAre(640, 1280, 1920));
+}
+
+TEST_F(RunRecorderTest, WhoGoesBackRecordsTheSamePointsAgainOnce) {
+  auto recorder = Open();
+  for (const int64_t round : {10, 20, 30}) recorder->Record(PointAt(round));
+  recorder->GoBack(20, 1280);
+  for (const int64_t round : {30, 40}) recorder->Record(PointAt(round));
+  EXPECT_THAT(Steps("main/loss"), testing::ElementsAre(640, 1280, 1920, 2560));
+  const std::string log = Log();
+  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 4);
+}
+
+// Of a run's settings readers keep the first that a file in the folder says.
+TEST_F(RunRecorderTest, ANewRunLeavesNoEventFilesOfAnEarlierOne) {
+  Open()->Record(PointAt(1));
+  files_.Put("/out/notes.txt", "mine");
+  settings_.wall_time_s = 2000;
+  auto recorder = Open();
+  EXPECT_THAT(*files_.List("/out"),
+              testing::ElementsAre("events.out.tfevents.0000002000.h.0", "log.jsonl", "notes.txt"));
 }
 
 TEST_F(RunRecorderTest, FullDiskIsSaidOnceAndTheRestGoesOn) {

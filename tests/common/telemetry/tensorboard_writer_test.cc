@@ -13,46 +13,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/crc32c.h"
 #include "proto/tensorboard.pb.h"
 #include "tests/common/memory_file_system.h"
+#include "tests/common/telemetry/event_reader.h"
 
 namespace kumo {
 namespace {
 
-// A small reader of TFRecord, written from the format's definition. Fails the test on any damage.
-std::vector<tensorboard::Event> ReadEvents(std::string_view file) {
-  const auto word = [&](size_t at, size_t bytes) {
-    uint64_t value = 0;
-    for (size_t i = 0; i < bytes; ++i) {
-      value |= uint64_t{static_cast<unsigned char>(file[at + i])} << (8 * i);
-    }
-    return value;
-  };
-  const auto masked_crc = [&](size_t at, size_t bytes) {
-    const uint32_t crc = Crc32c(AsBytes(file.substr(at, bytes)));
-    return ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
-  };
-  std::vector<tensorboard::Event> events;
-  size_t at = 0;
-  while (at < file.size()) {
-    if (file.size() - at < 12) {
-      ADD_FAILURE() << "half a record at " << at;
-      break;
-    }
-    const uint64_t length = word(at, 8);
-    EXPECT_EQ(word(at + 8, 4), masked_crc(at, 8));
-    if (file.size() - at - 12 < length + 4) {
-      ADD_FAILURE() << "half a record at " << at;
-      break;
-    }
-    EXPECT_EQ(word(at + 12 + length, 4), masked_crc(at + 12, length));
-    EXPECT_TRUE(
-        events.emplace_back().ParseFromArray(file.data() + at + 12, static_cast<int>(length)));
-    at += 16 + length;
-  }
-  return events;
-}
+using test::ReadEvents;
 
 TEST(TensorBoardWriterTest, RecordsAreFramedAndHoldWhatWasWritten) {
   MemoryFileSystem files;
@@ -142,41 +110,124 @@ for tag in sorted(accumulator.Tags()["scalars"]):
         print(tag, event.step, "%.6g" % event.value, "%.2f" % event.wall_time)
 )";
 
-TEST(TensorBoardWriterTest, RealTensorBoardReadsAnInterruptedAndResumedRun) {
-  const char* configured = std::getenv("KUMO_TENSORBOARD_PYTHON");
-  const std::string python = configured != nullptr ? configured : "python3";
-  if (!OutputOf(python, {"-c", "import tensorboard.backend.event_processing.event_accumulator"})) {
-    GTEST_SKIP() << python << " cannot import tensorboard (set KUMO_TENSORBOARD_PYTHON to one that "
-                 << "can)";
-  }
-  std::string directory = JoinPath(testing::TempDir(), "kumo-tensorboard-test-XXXXXX");
-  ASSERT_NE(::mkdtemp(directory.data()), nullptr);
-  PosixFileSystem files;
-  {
-    auto writer = TensorBoardWriter::Create(files, directory, "h", 1700000000, 0);
-    ASSERT_TRUE(writer.ok()) << writer.status().message();
-    for (int step = 1; step <= 4; ++step) {
-      const double value = 1.0 / step;
-      ASSERT_TRUE((*writer)->Write(1700000000.25 + step, step, {{"a", value}, {"b/c", 10}}).ok());
+// Prints what the plugin hparams would show of the runs below a folder: a line for each with its
+// status and start, then its hyperparameters and its metrics.
+constexpr char kReadHparams[] = R"(
+import sys
+from google.protobuf import json_format
+from tensorboard.backend.event_processing.data_provider import MultiplexerDataProvider
+from tensorboard.backend.event_processing.plugin_event_multiplexer import EventMultiplexer
+from tensorboard.context import RequestContext
+from tensorboard.plugins.base_plugin import TBContext
+from tensorboard.plugins.hparams import api_pb2
+from tensorboard.plugins.hparams.backend_context import Context
+from tensorboard.plugins.hparams.list_session_groups import Handler
+multiplexer = EventMultiplexer().AddRunsFromDirectory(sys.argv[1])
+multiplexer.Reload()
+context = Context(TBContext(data_provider=MultiplexerDataProvider(multiplexer, sys.argv[1])))
+asked = api_pb2.ListSessionGroupsRequest(
+    start_index=0, slice_size=100, aggregation_type=api_pb2.AGGREGATION_AVG,
+    allowed_statuses=[api_pb2.STATUS_UNKNOWN, api_pb2.STATUS_RUNNING, api_pb2.STATUS_SUCCESS])
+asked.col_params.add(metric=api_pb2.MetricName(tag="validation/main/accuracy"))
+answer = Handler(RequestContext(), context, "", asked).run()
+for group in sorted(answer.session_groups, key=lambda group: group.name):
+    session = group.sessions[0]
+    print(session.name, api_pb2.Status.Name(session.status), session.start_time_secs)
+    for name in sorted(group.hparams):
+        print(" ", name, json_format.MessageToJson(group.hparams[name]))
+    for metric in sorted(session.metric_values, key=lambda metric: metric.name.tag):
+        print(" ", metric.name.tag, "%.6g" % metric.value, "at", metric.training_step)
+)";
+
+// TensorBoard itself reads what a test has written into a folder of its own.
+class RealTensorBoardTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* configured = std::getenv("KUMO_TENSORBOARD_PYTHON");
+    python_ = configured != nullptr ? configured : "python3";
+    if (!OutputOf(python_, {"-c", "import tensorboard.plugins.hparams.list_session_groups"})) {
+      GTEST_SKIP() << python_ << " cannot import tensorboard (set KUMO_TENSORBOARD_PYTHON to one "
+                   << "that can)";
     }
+    directory_ = JoinPath(testing::TempDir(), "kumo-tensorboard-test-XXXXXX");
+    ASSERT_NE(::mkdtemp(directory_.data()), nullptr);
   }
-  {
-    // Goes on after step 2: what the first file says about 3 and 4 is forgotten.
-    auto writer = TensorBoardWriter::Create(files, directory, "h", 1700000100, 3);
-    ASSERT_TRUE(writer.ok()) << writer.status().message();
-    ASSERT_TRUE((*writer)->Write(1700000103, 3, {{"a", 77}}).ok());
-    ASSERT_TRUE((*writer)->Flush().ok());
+  void TearDown() override {
+    if (!directory_.empty()) std::filesystem::remove_all(directory_);
   }
-  const std::optional<std::string> output =
-      OutputOf(python, {"-c", kReadWithTensorBoard, directory});
-  std::filesystem::remove_all(directory);
-  ASSERT_TRUE(output);
-  EXPECT_EQ(*output,
+  std::unique_ptr<TensorBoardWriter> Writer(const std::string& run, double wall_time_s,
+                                            int64_t first_step) {
+    auto writer =
+        TensorBoardWriter::Create(files_, JoinPath(directory_, run), "h", wall_time_s, first_step);
+    EXPECT_TRUE(writer.ok()) << writer.status().message();
+    return std::move(writer).value();
+  }
+  std::optional<std::string> Read(const char* script) {
+    return OutputOf(python_, {"-c", script, directory_});
+  }
+
+  PosixFileSystem files_;
+  std::string python_;
+  std::string directory_;
+};
+
+TEST_F(RealTensorBoardTest, AnInterruptedAndResumedRunIsReadAsOne) {
+  auto writer = Writer("", 1700000000, 0);
+  for (int step = 1; step <= 4; ++step) {
+    const double value = 1.0 / step;
+    ASSERT_TRUE(writer->Write(1700000000.25 + step, step, {{"a", value}, {"b/c", 10}}).ok());
+  }
+  // Goes on after step 2: what the first file says about 3 and 4 is forgotten.
+  writer = Writer("", 1700000100, 3);
+  ASSERT_TRUE(writer->Write(1700000103, 3, {{"a", 77}}).ok());
+  ASSERT_TRUE(writer->Flush().ok());
+  EXPECT_EQ(Read(kReadWithTensorBoard),
             "a 1 1 1700000001.25\n"
             "a 2 0.5 1700000002.25\n"
             "a 3 77 1700000103.00\n"
             "b/c 1 10 1700000001.25\n"
             "b/c 2 10 1700000002.25\n");
+}
+
+TEST_F(RealTensorBoardTest, HyperparametersStandBesideTheLastFiguresOfEachRun) {
+  for (const bool first : {true, false}) {
+    const std::vector<Hyperparameter> hyperparameters = {
+        {"block.nesterov", first},
+        {"schedule.learning_rate", first ? 0.1 : 0.05},
+        {"sync.push_codec", std::string(first ? "1bit" : "fp32")}};
+    auto writer = Writer(first ? "one" : "two", 1000, 0);
+    ASSERT_TRUE(writer->WriteHyperparameters(1000, hyperparameters).ok());
+    ASSERT_TRUE(writer->Write(1001, 640, {{"validation/main/accuracy", 0.5}}).ok());
+    ASSERT_TRUE(writer->Write(1002, 1280, {{"validation/main/accuracy", 0.75}}).ok());
+    if (first) {
+      ASSERT_TRUE(writer->WriteDone(1003).ok());
+    }
+    ASSERT_TRUE(writer->Flush().ok());
+  }
+  EXPECT_EQ(Read(kReadHparams),
+            "one STATUS_SUCCESS 1000.0\n"
+            "  block.nesterov true\n"
+            "  schedule.learning_rate 0.1\n"
+            "  sync.push_codec \"1bit\"\n"
+            "  validation/main/accuracy 0.75 at 1280\n"
+            "two STATUS_UNKNOWN 1000.0\n"
+            "  block.nesterov false\n"
+            "  schedule.learning_rate 0.05\n"
+            "  sync.push_codec \"fp32\"\n"
+            "  validation/main/accuracy 0.75 at 1280\n");
+}
+
+// Why a new run removes what an earlier one has left (RemoveEventFiles).
+TEST_F(RealTensorBoardTest, OfHyperparametersTheFirstThatAFileSaysCount) {
+  for (const double rate : {0.1, 0.2}) {
+    auto writer = Writer("", 1000 + rate, 0);
+    ASSERT_TRUE(writer->WriteHyperparameters(1000, std::vector<Hyperparameter>{{"lr", rate}}).ok());
+  }
+  EXPECT_THAT(Read(kReadHparams).value_or(""), testing::HasSubstr("lr 0.1\n"));
+  ASSERT_TRUE(RemoveEventFiles(files_, directory_).ok());
+  auto writer = Writer("", 1002, 0);
+  ASSERT_TRUE(writer->WriteHyperparameters(1002, std::vector<Hyperparameter>{{"lr", 0.2}}).ok());
+  EXPECT_THAT(Read(kReadHparams).value_or(""), testing::HasSubstr("lr 0.2\n"));
 }
 
 }  // namespace

@@ -11,12 +11,12 @@ namespace {
 
 using ::testing::HasSubstr;
 
-FramingRules Rules() {
-  FramingRules rules;
-  rules.job = 42;
-  rules.max_header_bytes = 4096;
-  rules.max_payload_bytes = 1000;
-  return rules;
+FramingOptions Options() {
+  FramingOptions options;
+  options.job = 42;
+  options.max_header_bytes = 4096;
+  options.max_payload_bytes = 1000;
+  return options;
 }
 
 Payload MakePayload(const std::string& text) {
@@ -42,9 +42,10 @@ Message RandomMessage(Rng& rng) {
 }
 
 // The frames of a message, as the other side gets them.
-std::vector<Payload> Frames(Message message, bool checksum = true, FramingRules rules = Rules()) {
+std::vector<Payload> Frames(Message message, bool checksum = true,
+                            FramingOptions options = Options()) {
   std::string header;
-  const Status status = EncodeHeader(rules, checksum, message, header);
+  const Status status = EncodeHeader(options, checksum, message, header);
   EXPECT_TRUE(status.ok()) << status.message();
   std::vector<Payload> frames = {MakePayload(header)};
   if (!message.payload.empty()) frames.push_back(message.payload);
@@ -52,7 +53,7 @@ std::vector<Payload> Frames(Message message, bool checksum = true, FramingRules 
 }
 
 std::string Refusal(const std::vector<Payload>& frames, StatusCode code) {
-  const Result<Message> message = DecodeMessage(Rules(), frames);
+  const Result<Message> message = DecodeMessage(Options(), frames);
   if (message.ok()) return "accepted";
   EXPECT_EQ(message.status().code(), code) << message.status().message();
   return message.status().message();
@@ -69,12 +70,12 @@ TEST(FramingTest, EveryMessageComesBackAsItWasSent) {
   Rng rng(1, RngPurpose::kTest);
   for (int i = 0; i < 2000; ++i) {
     const Message sent = RandomMessage(rng);
-    const Result<Message> received = DecodeMessage(Rules(), Frames(sent, i % 2 == 0));
+    const Result<Message> received = DecodeMessage(Options(), Frames(sent, i % 2 == 0));
     ASSERT_TRUE(received.ok()) << received.status().message();
     EXPECT_EQ(received->header.hello().name(), sent.header.hello().name());
     EXPECT_EQ(received->header.round(), sent.header.round());
     EXPECT_EQ(received->header.protocol(), kProtocolVersion);
-    EXPECT_EQ(received->header.job(), Rules().job);
+    EXPECT_EQ(received->header.job(), Options().job);
     ASSERT_EQ(received->payload.bytes.size(), sent.payload.bytes.size());
     // Not a copy: the very same bytes, held by the same owner.
     EXPECT_EQ(received->payload.owner, sent.payload.empty() ? nullptr : sent.payload.owner);
@@ -84,7 +85,7 @@ TEST(FramingTest, EveryMessageComesBackAsItWasSent) {
 TEST(FramingTest, AChecksumOfTheSenderIsKeptAndChecked) {
   Message message = Push("abc");
   message.header.set_payload_crc32c(PayloadChecksum(message.payload.bytes));
-  EXPECT_TRUE(DecodeMessage(Rules(), Frames(message, false)).ok());
+  EXPECT_TRUE(DecodeMessage(Options(), Frames(message, false)).ok());
   message.header.set_payload_crc32c(message.header.payload_crc32c() ^ 1);
   EXPECT_THAT(Refusal(Frames(message, true), StatusCode::kDataLoss), HasSubstr("damaged"));
 }
@@ -101,14 +102,14 @@ TEST(FramingTest, AnyFlippedBitOfACheckedPayloadIsFound) {
 }
 
 TEST(FramingTest, AnotherJobAndAnotherProtocolAreRefusedByName) {
-  FramingRules other = Rules();
+  FramingOptions other = Options();
   other.job = 43;
   EXPECT_THAT(Refusal(Frames(Push(""), true, other), StatusCode::kFailedPrecondition),
               HasSubstr("another job"));
   wire::Header header;
   header.set_type(wire::PULL);
   header.set_protocol(kProtocolVersion + 1);
-  header.set_job(Rules().job);
+  header.set_job(Options().job);
   EXPECT_THAT(Refusal({MakePayload(header.SerializeAsString())}, StatusCode::kFailedPrecondition),
               HasSubstr("protocol version " + std::to_string(kProtocolVersion + 1)));
 }
@@ -118,9 +119,9 @@ TEST(FramingTest, IntroductionsPassWhateverTheirJobAndProtocol) {
     wire::Header header;
     header.set_type(type);
     header.set_protocol(kProtocolVersion + 1);
-    header.set_job(Rules().job + 1);
+    header.set_job(Options().job + 1);
     const auto message =
-        DecodeMessage(Rules(), std::vector<Payload>{MakePayload(header.SerializeAsString())});
+        DecodeMessage(Options(), std::vector<Payload>{MakePayload(header.SerializeAsString())});
     EXPECT_TRUE(message.ok()) << message.status().message();
   }
 }
@@ -136,7 +137,7 @@ TEST(FramingTest, WrongNumbersOfFramesAreRefused) {
 }
 
 TEST(FramingTest, WhatIsTooLongIsRefusedOnBothSides) {
-  FramingRules wide = Rules();
+  FramingOptions wide = Options();
   wide.max_payload_bytes = 1 << 20;
   wide.max_header_bytes = 1 << 20;
   Message long_header = Push("");
@@ -147,8 +148,10 @@ TEST(FramingTest, WhatIsTooLongIsRefusedOnBothSides) {
   EXPECT_THAT(Refusal(Frames(long_header, true, wide), StatusCode::kInvalidArgument),
               HasSubstr("the limit is 4096"));
   std::string frame;
-  EXPECT_EQ(EncodeHeader(Rules(), true, long_payload, frame).code(), StatusCode::kInvalidArgument);
-  EXPECT_EQ(EncodeHeader(Rules(), true, long_header, frame).code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(EncodeHeader(Options(), true, long_payload, frame).code(),
+            StatusCode::kInvalidArgument);
+  EXPECT_EQ(EncodeHeader(Options(), true, long_header, frame).code(),
+            StatusCode::kResourceExhausted);
 }
 
 TEST(FramingTest, AHeaderWithoutATypeIsRefused) {
@@ -191,20 +194,20 @@ TEST(FramingTest, MutatedFramesAreDecodedConsistentlyOrRefused) {
       Mutate(rng, bytes);
       frame = MakePayload(bytes);
     }
-    const Result<Message> message = DecodeMessage(Rules(), frames);
+    const Result<Message> message = DecodeMessage(Options(), frames);
     if (!message.ok()) {
       ++refused;
       EXPECT_FALSE(message.status().message().empty());
       continue;
     }
     ++accepted;
-    // What passes obeys the rules.
+    // What passes obeys the options.
     const wire::Header& header = message->header;
     ASSERT_NE(header.type(), wire::TYPE_UNSPECIFIED) << "seed " << seed;
     ASSERT_EQ(header.payload_bytes(), message->payload.bytes.size()) << "seed " << seed;
-    ASSERT_LE(message->payload.bytes.size(), Rules().max_payload_bytes) << "seed " << seed;
+    ASSERT_LE(message->payload.bytes.size(), Options().max_payload_bytes) << "seed " << seed;
     if (!IsIntroduction(header.type())) {
-      ASSERT_EQ(header.job(), Rules().job) << "seed " << seed;
+      ASSERT_EQ(header.job(), Options().job) << "seed " << seed;
       ASSERT_EQ(header.protocol(), kProtocolVersion) << "seed " << seed;
     }
     if (header.payload_crc32c() != 0 && !message->payload.empty()) {
@@ -225,7 +228,7 @@ TEST(FramingTest, NoiseIsNeverAccepted) {
     for (uint64_t i = 0; i < count; ++i) {
       frames.push_back(MakePayload(RandomBytes(rng, rng.NextBelow(200))));
     }
-    EXPECT_FALSE(DecodeMessage(Rules(), frames).ok()) << "seed " << seed;
+    EXPECT_FALSE(DecodeMessage(Options(), frames).ok()) << "seed " << seed;
   }
 }
 

@@ -1,5 +1,6 @@
-#include "common/options/nearest.h"
+#include "common/nearest.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +13,8 @@
 
 namespace kumo {
 namespace {
+
+using ::testing::ElementsAre;
 
 std::string RandomWord(Rng* rng) {
   std::string word(rng->NextBelow(8), ' ');
@@ -52,10 +55,8 @@ TEST(Nearest, FindsEveryKeyWithOneLetterMissing) {
   }
 }
 
-TEST(Nearest, FindsAKeyWhoseSectionIsMissingOrWrong) {
-  const OptionTable table;
-  EXPECT_EQ(Nearest("partitions", table.keys()), "sync.partitions");
-  EXPECT_EQ(Nearest("data.partitions", table.keys()), "sync.partitions");
+TEST(Nearest, CaseDoesNotCount) {
+  EXPECT_EQ(Nearest("SGD", std::vector<std::string>{"adam", "sgd"}), "sgd");
 }
 
 TEST(Nearest, IsSilentWhenNothingIsNear) {
@@ -64,6 +65,37 @@ TEST(Nearest, IsSilentWhenNothingIsNear) {
   EXPECT_EQ(DidYouMean("zzzzzzzzzzzz", table.keys()), "");
   EXPECT_EQ(Nearest("", table.keys()), "");
   EXPECT_EQ(Nearest(std::string(100000, 'a'), table.keys()), "");
+}
+
+constexpr KnownName kNames[] = {
+    {"fully_connected", "dense linear fc"}, {"convolution", "conv2d conv"}, {"dropout", ""}};
+
+TEST(Meant, FindsAWordByWhatItIsAlsoCalledWhateverItsCaseAndUnderscores) {
+  EXPECT_THAT(Meant("FullyConnected", kNames), ElementsAre(0u));
+  EXPECT_THAT(Meant("Linear", kNames), ElementsAre(0u));
+  EXPECT_THAT(Meant("CONV_2D", kNames), ElementsAre(1u));
+  EXPECT_THAT(Meant("drop-out", kNames), ElementsAre(2u));
+}
+
+TEST(Meant, FindsAWordByItsSpellingToo) {
+  EXPECT_THAT(Meant("convoluton", kNames), ElementsAre(1u));
+  EXPECT_THAT(Meant("linaer", kNames), ElementsAre(0u));
+  EXPECT_THAT(Meant("fd", kNames), ElementsAre()) << "short words are near to too much";
+  EXPECT_THAT(Meant("transformer", kNames), ElementsAre());
+  EXPECT_THAT(Meant("__", kNames), ElementsAre());
+}
+
+TEST(Meant, FindsAllThatAreEquallyNearAndNoneThatIsFarther) {
+  constexpr KnownName kTwo[] = {{"a.momentum", "momentum"}, {"b", "momentun"}, {"c", "momentum"}};
+  EXPECT_THAT(Meant("momentum", kTwo), ElementsAre(0u, 2u));
+}
+
+TEST(DidYouMean, NamesAllInASentence) {
+  const std::vector<std::string> names = {"a", "b", "c"};
+  EXPECT_EQ(DidYouMean(std::span(names).first(1)), "; did you mean a?");
+  EXPECT_EQ(DidYouMean(std::span(names).first(2)), "; did you mean a or b?");
+  EXPECT_EQ(DidYouMean(names), "; did you mean a, b or c?");
+  EXPECT_EQ(DidYouMean(std::span<const std::string>()), "");
 }
 
 }  // namespace

@@ -1,0 +1,45 @@
+#include "cli/job_arguments.h"
+
+#include "common/options/option_table.h"
+#include "common/shard_map.h"
+
+namespace kumo {
+
+void JobArguments::AddTo(CommandLine* line) {
+  experiment.AddTo(line);
+  line->AddOption("workers", "N", {.min = 1, .max = 4096}, "Worker processes", &workers,
+                  "cluster.workers");
+  line->AddOption("servers", "M", {.min = 1, .max = ShardMap::kMaxServers}, "Server processes",
+                  &servers, "as many as cluster.servers names, else 1");
+  line->AddOption("devices", "LIST", OptionTable().Find("network.device")->allowed,
+                  "What worker 0, 1, ... computes on, from the start again when the list ends",
+                  &devices, "network.device");
+  line->AddFlag("verbose", "Show all settings, not only those that differ from the defaults",
+                &verbose);
+}
+
+PlannedJob PlanJob(const CliEnvironment& environment, const JobArguments& args) {
+  PlannedJob job;
+  job.loaded = LoadExperiment(args.experiment.file, args.experiment.sets, environment.variables);
+  auto& cluster = job.loaded.experiment.cluster;
+  if (args.workers > 0) {
+    cluster.workers = args.workers;
+    job.loaded.origins["cluster.workers"] = "--workers";
+  }
+  const int named = static_cast<int>(cluster.servers.size());
+  job.servers = named > 0 ? named : args.servers > 0 ? args.servers : 1;
+  if (args.servers != 0 && args.servers != job.servers) {
+    job.loaded.problems.push_back("--servers " + std::to_string(args.servers) +
+                                  ", but cluster.servers names " + std::to_string(named) +
+                                  "; leave one of them out, or --set cluster.servers=");
+  }
+  // CrossCheck says it where cluster.servers names one.
+  if (named == 0 && cluster.replicas > job.servers) {
+    job.loaded.problems.push_back("cluster.replicas = " + std::to_string(cluster.replicas) +
+                                  ": needs as many servers; start them with --servers " +
+                                  std::to_string(cluster.replicas));
+  }
+  return job;
+}
+
+}  // namespace kumo

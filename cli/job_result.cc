@@ -1,0 +1,55 @@
+#include "cli/job_result.h"
+
+#include <google/protobuf/struct.pb.h>
+#include <google/protobuf/util/json_util.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "common/checkpoint/checkpoint.h"
+
+namespace kumo {
+namespace {
+
+// "0.9938" of a number in the object; "" where there is none.
+std::string NumberOf(const google::protobuf::Struct& object, const char* key, const char* format) {
+  const auto field = object.fields().find(key);
+  if (field == object.fields().end() || !field->second.has_number_value()) return "";
+  char text[64];
+  std::snprintf(text, sizeof(text), format, field->second.number_value());
+  return text;
+}
+
+std::string Described(const google::protobuf::Struct& figures) {
+  std::string text = "epoch " + NumberOf(figures, "epoch", "%.0f");
+  const std::string validation = NumberOf(figures, "validation/main/accuracy", "%.4f");
+  const std::string training = NumberOf(figures, "main/accuracy", "%.4f");
+  if (!validation.empty()) return text + ", validation accuracy " + validation;
+  return training.empty() ? text : text + ", training accuracy " + training;
+}
+
+// Sets figures and description.
+void ReadLastEpoch(const std::string& path, JobResult* result) {
+  std::ifstream log(path);
+  std::string line, last;
+  while (std::getline(log, line)) {
+    if (line.find("\"kind\":\"epoch\"") != std::string::npos) last = line;
+  }
+  google::protobuf::Struct object;
+  if (!google::protobuf::util::JsonStringToMessage(last, &object).ok()) return;
+  result->figures = last;
+  result->description = Described(object);
+}
+
+}  // namespace
+
+JobResult ReadJobResult(FileSystem& files, const std::string& output_directory) {
+  JobResult result;
+  const std::string folder = JoinPath(output_directory, "checkpoints");
+  const Result<std::string> latest = FindLatest(files, folder);
+  if (latest.ok()) result.checkpoint = JoinPath(folder, *latest);
+  ReadLastEpoch(JoinPath(output_directory, "log.jsonl"), &result);
+  return result;
+}
+
+}  // namespace kumo

@@ -1,0 +1,51 @@
+#include "cli/launch_plan.h"
+
+#include <utility>
+
+#include "common/options/option_value.h"
+
+namespace kumo {
+
+LaunchPlan MakeLaunchPlan(const LaunchArguments& args, const Experiment& experiment,
+                          const std::vector<std::string>& servers,
+                          const std::string& log_directory) {
+  LaunchPlan plan;
+  plan.supervisor.servers = static_cast<int>(servers.size());
+  plan.supervisor.workers = experiment.cluster.workers;
+  plan.supervisor.max_restarts = args.max_restarts;
+  const double grace_s = args.grace_s > 0 ? args.grace_s : experiment.checkpoint.grace_s;
+  plan.supervisor.grace_us = static_cast<TimeUs>(grace_s * kSecond);
+  plan.log_directory = log_directory;
+  plan.quiet = args.quiet;
+  const ExperimentArguments& file = args.job.experiment;
+  std::vector<std::string> common = file.Forward();
+  const auto set = [&](const std::string& key, const std::string& value) {
+    common.push_back("--set");
+    common.push_back(key + "=" + value);
+  };
+  set("cluster.servers", WriteValue(servers));
+  set("cluster.workers", std::to_string(experiment.cluster.workers));
+  const auto add = [&](ProcessId id, const char* binary, const char* option, std::string value) {
+    std::vector<std::string>& command = plan.commands[id];
+    command = {file.Binary(binary)};
+    command.insert(command.end(), common.begin(), common.end());
+    command.insert(command.end(), {option, std::move(value)});
+  };
+  for (int i = 0; i < plan.supervisor.servers; ++i) {
+    add({ProcessId::Role::kServer, i}, "kumo-server", "--index", std::to_string(i));
+  }
+  // Whatever the run began with, it goes on from the newest checkpoint: its own, as soon as it has
+  // one.
+  plan.again[{ProcessId::Role::kServer, 0}] = {"--set", "checkpoint.resume=auto"};
+  const std::vector<std::string>& devices = args.job.devices;
+  for (int i = 0; i < plan.supervisor.workers; ++i) {
+    const ProcessId id{ProcessId::Role::kWorker, i};
+    add(id, "kumo-worker", "--name", id.Name());
+    if (devices.empty()) continue;
+    const std::string& device = devices[i % devices.size()];
+    plan.commands[id].insert(plan.commands[id].end(), {"--set", "network.device=" + device});
+  }
+  return plan;
+}
+
+}  // namespace kumo

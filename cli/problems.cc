@@ -1,0 +1,47 @@
+#include "cli/problems.h"
+
+#include <cstdio>
+
+#include "common/terminal.h"
+
+namespace kumo {
+
+Preflight PreflightOf(const LoadedExperiment& loaded) {
+  Preflight preflight;
+  for (const std::string& problem : loaded.problems) {
+    preflight.problems.push_back(InvalidArgument(problem));
+  }
+  preflight.notes = loaded.notes;
+  return preflight;
+}
+
+ExitCode CodeOf(const std::vector<Status>& problems) {
+  ExitCode code = ExitCode::kDone;
+  for (const Status& problem : problems) {
+    code = ExitCodeOf(problem);
+    if (code != ExitCode::kUnavailable) return code;
+  }
+  return code;
+}
+
+int SayProblems(const CliEnvironment& environment, const LastWords& last_words,
+                const std::vector<Status>& problems) {
+  if (problems.empty()) return 0;
+  const std::string first = problems.front().message();
+  if (problems.size() == 1) return last_words.Say(CodeOf(problems), first);
+  std::fflush(stdout);
+  for (const Status& problem : problems) {
+    const std::string line = "wrong " + problem.message();
+    std::fprintf(stderr, "%s\n", Folded(line, environment.error_columns, 6).c_str());
+  }
+  return last_words.Say(CodeOf(problems),
+                        std::to_string(problems.size()) + " things are wrong, the first: " + first);
+}
+
+std::vector<std::string> MessagesOf(const std::vector<Status>& problems) {
+  std::vector<std::string> messages;
+  for (const Status& problem : problems) messages.push_back(problem.message());
+  return messages;
+}
+
+}  // namespace kumo

@@ -1,0 +1,52 @@
+#include "cli/server_addresses.h"
+
+#include <unistd.h>
+
+#include "common/file.h"
+#include "common/transport/address.h"
+
+namespace kumo {
+
+Result<std::vector<std::string>> PickServers(int servers) {
+  // All are held until all are known, so they differ.
+  std::vector<Listener> listeners;
+  std::vector<std::string> addresses;
+  Status status;
+  for (int i = 0; i < servers && status.ok(); ++i) {
+    Result<Listener> listener = ListenTcp({Address::Kind::kTcp, "127.0.0.1", 0, ""}, false);
+    status = listener.status();
+    if (!listener.ok()) break;
+    addresses.push_back(listener->address.ToString());
+    listeners.push_back(*listener);
+  }
+  for (const Listener& listener : listeners) close(listener.fd);
+  if (!status.ok()) return status.WithContext("picking ports for the servers");
+  return addresses;
+}
+
+Status TryAddress(const std::string& text, bool insecure) {
+  KUMO_ASSIGN_OR_RETURN(const Address address, ParseAddress(text));
+  if (address.kind == Address::Kind::kIpc) {
+    KUMO_RETURN_IF_ERROR(CheckIpcFree(address));
+    if (address.path.front() == '@') return OkStatus();
+    PosixFileSystem files;
+    return files.CheckWritable(DirectoryOf(address.path));
+  }
+  KUMO_ASSIGN_OR_RETURN(const Listener listener, ListenTcp(address, insecure));
+  close(listener.fd);
+  return OkStatus();
+}
+
+Status IsForOneMachine(const Experiment& experiment) {
+  for (const std::string& text : experiment.cluster.servers) {
+    KUMO_ASSIGN_OR_RETURN(const Address address, ParseAddress(text));
+    if (address.kind == Address::Kind::kIpc || IsLoopbackHost(address.host)) continue;
+    return FailedPrecondition("cluster.servers names " + text +
+                              ", but kumo launch starts the processes of one machine: start "
+                              "kumo-server and kumo-worker on each host by hand, or "
+                              "--set cluster.servers= to train on this machine alone");
+  }
+  return OkStatus();
+}
+
+}  // namespace kumo

@@ -1,0 +1,24 @@
+// The addresses of a job's servers on this machine.
+//
+// Functions without state; nothing stays bound.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/options/experiment.h"
+#include "common/status.h"
+
+namespace kumo {
+
+// So many free loopback ports, all different.
+Result<std::vector<std::string>> PickServers(int servers);
+
+// Whether this process could listen at `address`. FailedPrecondition when it is not this machine's.
+Status TryAddress(const std::string& address, bool insecure);
+
+// FailedPrecondition where cluster.servers names another machine than this one: kumo launch starts
+// the processes of one machine.
+Status IsForOneMachine(const Experiment& experiment);
+
+}  // namespace kumo

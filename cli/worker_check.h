@@ -1,0 +1,13 @@
+// What only a worker knows of a job: its network, its data, its device. kumo-worker --check opens
+// them and says what they are.
+#pragma once
+
+#include "cli/job_arguments.h"
+#include "cli/preflight.h"
+
+namespace kumo {
+
+// Runs it once for each device that the job asks for; its words go to *result.
+JobSize CheckByWorker(const JobArguments& args, const PlannedJob& job, Preflight* result);
+
+}  // namespace kumo

@@ -1,0 +1,1 @@
+// The source that a target with precompiled headers must have.

@@ -1,0 +1,73 @@
+// JSON, written: what programs read of a job.
+//
+//   JsonFields fields;
+//   fields.Add("round", 812).Add("workers", JsonArray().Add("worker-0").Add("worker-1"));
+//   fields.object()   {"round":812,"workers":["worker-0","worker-1"]}
+//
+// Numbers are JSON numbers, whole ones with all digits and others with as many as it takes to read
+// the same bits back. What is not finite becomes null, because JSON has no such numbers.
+//
+// Plain values.
+#pragma once
+
+#include <concepts>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace kumo {
+
+class JsonArray;
+class JsonFields;
+
+// A value as JSON. Of text what is not UTF-8 becomes U+FFFD.
+std::string ToJson(std::string_view text);
+inline std::string ToJson(const char* text) { return ToJson(std::string_view(text)); }
+std::string ToJson(double number);
+template <std::integral T>
+std::string ToJson(T number) {
+  if constexpr (std::same_as<T, bool>) return number ? "true" : "false";
+  return std::to_string(number);
+}
+std::string ToJson(const JsonArray& array);
+std::string ToJson(const JsonFields& object);
+
+// The fields of one object, in the order in which they are added. Keys must differ.
+class JsonFields {
+ public:
+  template <typename T>
+  JsonFields& Add(std::string_view key, const T& value) {
+    return AddRaw(key, ToJson(value));
+  }
+  // Left out where there is no value.
+  template <typename T>
+  JsonFields& Add(std::string_view key, const std::optional<T>& value) {
+    return value ? Add(key, *value) : *this;
+  }
+  JsonFields& AddNull(std::string_view key) { return AddRaw(key, "null"); }
+
+  // "\"a\":1,\"b\":null", without braces.
+  const std::string& text() const { return text_; }
+  std::string object() const { return "{" + text_ + "}"; }
+
+ private:
+  JsonFields& AddRaw(std::string_view key, std::string_view value);
+
+  std::string text_;
+};
+
+class JsonArray {
+ public:
+  template <typename T>
+  JsonArray& Add(const T& item) {
+    if (!text_.empty()) text_ += ',';
+    text_ += ToJson(item);
+    return *this;
+  }
+  std::string array() const { return "[" + text_ + "]"; }
+
+ private:
+  std::string text_;
+};
+
+}  // namespace kumo

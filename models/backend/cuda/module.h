@@ -1,0 +1,37 @@
+// The CUDA backend as a module: a shared library, lib/kumo/backend_cuda.so of the installation,
+// with one function to be found in it by its name. Everything else in it is hidden: it has own
+// copies of the few sources of Kumo's that it calls, and shares glog and the C++ library, which are
+// shared libraries too, with the program.
+//
+// C++ objects pass between the two, so both must have been compiled from the same headers by the
+// same compiler: CudaModule::build says which (cmake/module.cmake), and another one is
+// refused. Once loaded a module stays for good: objects of its classes are about, and CUDA has its
+// own exit handlers.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+#include "models/backend/cuda/cuda_backend.h"
+
+namespace kumo {
+
+struct CudaModule {
+  const char* build;  // stays the first field for ever: it is read before the others are believed
+  Result<std::unique_ptr<Backend>> (*make)(const CudaOptions& options);
+  Result<std::vector<std::string>> (*list)();
+  Result<std::string> (*pci_bus_id)(int device);
+};
+
+// What the module exports, and its name in there.
+using CudaModuleFunction = const CudaModule* (*)();
+inline constexpr char kCudaModuleFunction[] = "kumo_cuda_module";
+
+// Loads a module, which is cheap when it is loaded already. FailedPrecondition says what is
+// missing, in the dynamic linker's words, and which package brings it, or whose build the module
+// is.
+Result<const CudaModule*> LoadCudaModule(const std::string& path);
+
+}  // namespace kumo

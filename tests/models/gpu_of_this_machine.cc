@@ -1,0 +1,3 @@
+#include "tests/models/gpu_under_test.h"
+
+bool kumo::GpuIsSimulated() { return false; }

@@ -1,0 +1,87 @@
+// How jobs end in the simulation: everybody hears of it, and nobody lingers.
+#include <cstdint>
+#include <initializer_list>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/common/small_job.h"
+#include "tests/sim/cluster.h"
+
+namespace kumo::sim {
+namespace {
+
+SimSettings JobOf(int servers, int workers, uint64_t seed = 1) {
+  SimSettings settings;
+  settings.seed = seed;
+  settings.tensors = test::SmallTensors();
+  settings.tensors.push_back({"b.weight", {30, 25}, Segment::kDecayed});
+  settings.servers = servers;
+  Experiment& e = settings.experiment;
+  e.job.name = "end";
+  e.job.epochs = 5;
+  e.sync.partitions = 3;
+  e.sync.minibatch = 8;
+  e.sync.block = 2;
+  e.cluster.workers = workers;
+  e.cluster.chunk_kib = 2;
+  return settings;
+}
+
+SimResult RunJob(const SimSettings& settings) { return Cluster(settings, nullptr).Run(); }
+
+TEST(TheEnd, NobodyLingersWhateverTheNumberOfServersAndWorkers) {
+  for (const int servers : {1, 2, 3, 5}) {
+    for (const int workers : {1, 3}) {
+      for (const TimeUs stop_at : {TimeUs{-1}, 700 * kMillisecond}) {
+        SimSettings settings = JobOf(servers, workers);
+        settings.stop_at = stop_at;
+        const SimResult result = RunJob(settings);
+        EXPECT_EQ(result.status.ok(), stop_at < 0) << result.status.message();
+        EXPECT_FALSE(result.rounds.empty());
+        EXPECT_THAT(result.left_behind, testing::IsEmpty());
+        // The word and the goodbye: two messages.
+        EXPECT_LE(result.ended - result.done, 2 * settings.faults.latency)
+            << servers << " servers, " << workers << " workers";
+      }
+    }
+  }
+}
+
+// Server 0 is the only one that can say how the job ended. So it stays until everybody knows,
+// however many of its messages are lost and however late others come.
+TEST(TheEnd, NobodyIsLeftBehindWhenMessagesAreLost) {
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    SimSettings settings =
+        JobOf(1 + static_cast<int>(seed % 3), 1 + static_cast<int>(seed % 4), seed);
+    settings.faults.drop = 0.3;
+    settings.faults.duplicate = 0.1;
+    settings.faults.jitter = seed % 2 * 100 * kMillisecond;
+    settings.experiment.cluster.heartbeat_s = seed % 5 == 0 ? 10 : 0.3;
+    settings.experiment.cluster.suspect_after_s = 60;
+    const SimResult result = RunJob(settings);
+    EXPECT_TRUE(result.status.ok()) << result.status.message();
+    EXPECT_THAT(result.left_behind, testing::IsEmpty()) << "seed " << seed;
+  }
+}
+
+// Who has died without a word is waited for, but not for ever.
+TEST(TheEnd, AWorkerThatDiedUnnoticedDoesNotKeepTheJobUp) {
+  SimSettings settings = JobOf(3, 4);  // one worker more than partitions
+  settings.experiment.cluster.suspect_after_s = 600;
+  const TimeUs done = RunJob(settings).done;
+  settings.faults.kills = 1;
+  settings.faults.kill_within = done;
+  int waited = 0;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    settings.seed = seed;
+    const SimResult result = RunJob(settings);
+    if (!result.status.ok() || result.done > done + kSecond) continue;  // it held a partition
+    EXPECT_LE(result.ended - result.done, 4 * kSecond);
+    waited += result.ended - result.done > kSecond;
+  }
+  EXPECT_GT(waited, 0);
+}
+
+}  // namespace
+}  // namespace kumo::sim
