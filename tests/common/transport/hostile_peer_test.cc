@@ -133,6 +133,21 @@ TEST_F(HostilePeerTest, RandomBytesOverTcpChangeNothing) {
   ExpectService();
 }
 
+// libzmq takes bytes without a greeting for ZMTP 1. The names of such peers could end the process.
+TEST_F(HostilePeerTest, PeersOfOlderProtocolsAreRefused) {
+  const std::string signature = std::string("\xff\0\0\0\0\0\0\0\1", 9) + '\x7f';
+  const std::string name("\0\5older", 7);     // ZMTP 2: flags, size
+  const std::string v1_name("\6\0older", 7);  // ZMTP 1: size with the flags, flags
+  for (const std::string& bytes :
+       {v1_name, signature + '\0' + '\5' + v1_name, signature + '\1' + '\5' + name}) {
+    const int fd = ConnectRaw();
+    SendRaw(fd, bytes);
+    EXPECT_TRUE(IsClosed(fd)) << bytes.size() << " bytes";
+    close(fd);
+  }
+  ExpectService();
+}
+
 TEST_F(HostilePeerTest, GreetingsThatStopOrGoWrongChangeNothing) {
   std::vector<int> open;
   for (uint64_t seed = 0; seed < 300; ++seed) {
