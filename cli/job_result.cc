@@ -7,13 +7,15 @@
 #include <fstream>
 
 #include "common/checkpoint/checkpoint.h"
+#include "common/telemetry/figures.h"
 
 namespace kumo {
 namespace {
 
 // "0.9938" of a number in the object; "" where there is none.
-std::string NumberOf(const google::protobuf::Struct& object, const char* key, const char* format) {
-  const auto field = object.fields().find(key);
+std::string NumberOf(const google::protobuf::Struct& object, const Figure& figure,
+                     const char* format) {
+  const auto field = object.fields().find(std::string(figure.name));
   if (field == object.fields().end() || !field->second.has_number_value()) return "";
   char text[64];
   std::snprintf(text, sizeof(text), format, field->second.number_value());
@@ -21,9 +23,9 @@ std::string NumberOf(const google::protobuf::Struct& object, const char* key, co
 }
 
 std::string Described(const google::protobuf::Struct& figures) {
-  std::string text = "epoch " + NumberOf(figures, "epoch", "%.0f");
-  const std::string validation = NumberOf(figures, "validation/main/accuracy", "%.4f");
-  const std::string training = NumberOf(figures, "main/accuracy", "%.4f");
+  std::string text = "epoch " + NumberOf(figures, figure::kEpoch, "%.0f");
+  const std::string validation = NumberOf(figures, figure::kValidationAccuracy, "%.4f");
+  const std::string training = NumberOf(figures, figure::kAccuracy, "%.4f");
   if (!validation.empty()) return text + ", validation accuracy " + validation;
   return training.empty() ? text : text + ", training accuracy " + training;
 }

@@ -6,9 +6,12 @@
 #include <cstdint>
 #include <cstdio>
 #include <initializer_list>
+#include <vector>
 
+#include "cli/text_table.h"
 #include "common/telemetry/figures.h"
 #include "common/telemetry/human_readable.h"
+#include "common/terminal.h"
 
 namespace kumo {
 namespace {
@@ -127,47 +130,58 @@ std::string StateOf(const wire::JobStatus::Server& server) {
   return report.ready() ? "ready" : "starting";
 }
 
-std::string Workers(const wire::JobStatus& status) {
-  std::string text = Format("\n%-16s %-14s %8s %-12s %8s %10s %10s %8s %10s %9s %9s  %s\n",
-                            "worker", "host", "seen s", "partitions", "round", "samples/s",
-                            figure::kCompute.name.data(), figure::kWait.name.data(),
-                            figure::kNetwork.name.data(), "sent MiB", "recv MiB", "state");
+using Rows = std::vector<std::vector<std::string>>;
+
+std::string Workers(const wire::JobStatus& status, int columns) {
+  const std::vector<TextColumn> header = {{"worker", false},
+                                          {"host", false},
+                                          {"seen s"},
+                                          {"partitions", false},
+                                          {"round"},
+                                          {"samples/s"},
+                                          {std::string(figure::kCompute.name)},
+                                          {std::string(figure::kWait.name)},
+                                          {std::string(figure::kNetwork.name)},
+                                          {"sent MiB"},
+                                          {"recv MiB"},
+                                          {"state", false}};
+  Rows rows;
   for (const wire::JobStatus::Worker& worker : status.workers()) {
     const wire::WorkerReport& report = worker.report();
-    text += Format(
-        "%-16.40s %-14.40s %8.1f %-12.60s %8lld %10s %10s %8s %10s %9s %9s  ",
-        Shown(worker.name()).c_str(), Shown(worker.host()).c_str(), worker.seen_seconds_ago(),
-        Leases(report).c_str(), static_cast<long long>(report.round()),
-        Known(worker.has_samples_per_second(), Format("%.0f", worker.samples_per_second())).c_str(),
-        Tenths(report.has_compute_ms(), report.compute_ms()).c_str(),
-        Tenths(report.has_wait_ms(), report.wait_ms()).c_str(),
-        Tenths(report.has_network_ms(), report.network_ms()).c_str(),
-        Mebibytes(report.bytes_sent()).c_str(), Mebibytes(report.bytes_received()).c_str());
-    text += Shown(StateOf(worker)) + "\n";
+    rows.push_back(
+        {Shown(worker.name()), Shown(worker.host()), Tenths(true, worker.seen_seconds_ago()),
+         Shown(Leases(report)), std::to_string(report.round()),
+         Known(worker.has_samples_per_second(), Format("%.0f", worker.samples_per_second())),
+         Tenths(report.has_compute_ms(), report.compute_ms()),
+         Tenths(report.has_wait_ms(), report.wait_ms()),
+         Tenths(report.has_network_ms(), report.network_ms()), Mebibytes(report.bytes_sent()),
+         Mebibytes(report.bytes_received()), Shown(StateOf(worker))});
   }
-  return text;
+  return FormatTextTable(header, rows, columns);
 }
 
-std::string Servers(const wire::JobStatus& status) {
-  std::string text = Format("\n%-7s %-14s %8s %9s %8s %9s %9s  %s\n", "server", "host", "seen s",
-                            "shard MiB", "version", "sent MiB", "recv MiB", "state");
+std::string Servers(const wire::JobStatus& status, int columns) {
+  const std::vector<TextColumn> header = {{"server", false}, {"host", false}, {"seen s"},
+                                          {"shard MiB"},     {"version"},     {"sent MiB"},
+                                          {"recv MiB"},      {"state", false}};
+  Rows rows;
   for (const wire::JobStatus::Server& server : status.servers()) {
     const wire::ServerReport& report = server.report();
-    text +=
-        Format("%-7d %-14.40s %8s %9s %8lld %9s %9s  ", server.index(),
-               Known(!server.host().empty(), Shown(server.host())).c_str(),
-               Tenths(server.has_seen_seconds_ago(), server.seen_seconds_ago()).c_str(),
-               Mebibytes(report.shard_bytes()).c_str(), static_cast<long long>(report.version()),
-               Mebibytes(report.bytes_sent()).c_str(), Mebibytes(report.bytes_received()).c_str());
-    text += Shown(StateOf(server)) + "\n";
+    rows.push_back({std::to_string(server.index()),
+                    Known(!server.host().empty(), Shown(server.host())),
+                    Tenths(server.has_seen_seconds_ago(), server.seen_seconds_ago()),
+                    Mebibytes(report.shard_bytes()), std::to_string(report.version()),
+                    Mebibytes(report.bytes_sent()), Mebibytes(report.bytes_received()),
+                    Shown(StateOf(server))});
   }
-  return text;
+  return FormatTextTable(header, rows, columns);
 }
 
 }  // namespace
 
-std::string JobTable(const wire::JobStatus& status) {
-  return Head(status) + Workers(status) + Servers(status);
+std::string JobTable(const wire::JobStatus& status, int columns) {
+  return Folded(Head(status), columns, 2) + "\n" + Workers(status, columns) + "\n" +
+         Servers(status, columns);
 }
 
 }  // namespace kumo

@@ -10,6 +10,7 @@
 
 namespace kumo {
 
-std::string JobTable(const wire::JobStatus& status);
+// columns: of the terminal, which no line is wider than; 0: no limit.
+std::string JobTable(const wire::JobStatus& status, int columns);
 
 }  // namespace kumo

@@ -89,7 +89,8 @@ int RunStatus(const CliEnvironment& environment, std::span<const std::string> ar
   }
   const Result<wire::JobStatus> status = AskStatus(address, timeout_ms);
   if (status.ok()) {
-    std::printf("%s", (json ? JobJson(*status) + "\n" : JobTable(*status)).c_str());
+    std::fputs((json ? JobJson(*status) + "\n" : JobTable(*status, environment.columns)).c_str(),
+               stdout);
     return 0;
   }
   // A malformed address is the command line's fault.

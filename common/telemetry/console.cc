@@ -1,19 +1,20 @@
 #include "common/telemetry/console.h"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cerrno>
 
-namespace kumo {
+#include "common/terminal.h"
 
-int FdConsole::Width() const {
-  winsize size{};
-  if (::isatty(fd_) == 0) return 0;
-  // A terminal that does not know its width (a serial line) is as wide as they used to be.
-  if (::ioctl(fd_, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
-  return size.ws_col;
-}
+namespace kumo {
+namespace {
+
+// Of what follows in a line that is broken.
+constexpr int kHanging = 2;
+
+}  // namespace
+
+int FdConsole::Width() const { return TerminalColumns(fd_); }
 
 void FdConsole::Write(std::string_view text) {
   while (!text.empty()) {
@@ -35,22 +36,24 @@ void ProgressView::Show(const RoundProgress& progress) {
 }
 
 void ProgressView::Show(const EpochResult& result) {
-  if (!header_shown_) ShowLine(FormatEpochTableHeader());
-  header_shown_ = true;
-  ShowLine(FormatEpochTableRow(result));
+  if (!table_width_) {
+    table_width_ = console_->Width();
+    ShowLine(FormatEpochTableHeader(*table_width_));
+  }
+  ShowLine(FormatEpochTableRow(result, *table_width_));
 }
 
 void ProgressView::ShowLine(std::string_view line) {
   const std::string bar = bar_;
-  if (!bar.empty()) DrawBar("");
-  if (!bar.empty()) console_->Write("\r");
-  console_->Write(std::string(line) + "\n");
+  RemoveBar();
+  console_->Write(Folded(line, console_->Width(), kHanging) + "\n");
   if (!bar.empty()) DrawBar(bar);
 }
 
-void ProgressView::EndBar() {
-  if (!bar_.empty()) console_->Write("\n");
-  bar_.clear();
+void ProgressView::RemoveBar() {
+  if (bar_.empty()) return;
+  DrawBar("");
+  console_->Write("\r");
 }
 
 void ProgressView::DrawBar(const std::string& bar) {

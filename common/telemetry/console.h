@@ -4,6 +4,7 @@
 // One thread.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -36,23 +37,24 @@ class ProgressView {
  public:
   // console: borrowed for life.
   explicit ProgressView(Console* console) : console_(console) {}
-  ~ProgressView() { EndBar(); }
+  // A bar is of a job that runs: it goes with the view.
+  ~ProgressView() { RemoveBar(); }
 
   void Show(const RoundProgress& progress);
-  // The table's header comes with the first row.
+  // The table's header comes with the first row, and the terminal's width then is the table's.
   void Show(const EpochResult& result);
-  // Any other line, without a line end.
+  // Any other line, without a line end; broken where it is wider than the terminal.
   void ShowLine(std::string_view line);
-  // Leaves the bar standing and goes to a fresh line.
-  void EndBar();
+  // Until the next progress. The cursor is then at a line's start.
+  void RemoveBar();
 
  private:
   // Draws `bar` over the bar that is there.
   void DrawBar(const std::string& bar);
 
   Console* const console_;
-  std::string bar_;  // as it stands on the terminal; empty when there is none
-  bool header_shown_ = false;
+  std::string bar_;                 // as it stands on the terminal; empty when there is none
+  std::optional<int> table_width_;  // none until its header is shown
 };
 
 }  // namespace kumo

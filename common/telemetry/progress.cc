@@ -97,6 +97,8 @@ std::string Join(const std::vector<Field>& fields) {
   return line;
 }
 
+constexpr size_t kGap = 2;  // blanks between columns
+
 struct Column {
   std::string_view name;
   std::optional<double> value;
@@ -111,15 +113,42 @@ std::vector<Column> Columns(const EpochResult& result) {
           {figure::kElapsedTime, result.elapsed_seconds}};
 }
 
-// `text` filled up to the column's width, and two blanks.
-std::string Cell(const Column& column, std::string text) {
-  text.resize(std::max({text.size(), column.name.size(), size_t{10}}), ' ');
-  return text + "  ";
-}
-
 std::string WithoutTrailingBlanks(std::string line) {
   line.erase(line.find_last_not_of(' ') + 1);
   return line;
+}
+
+// "validation" over "/main/loss", or nothing over the name.
+std::pair<std::string_view, std::string_view> InTwoLines(std::string_view name) {
+  constexpr std::string_view kAbove = "validation";
+  if (!name.starts_with(kAbove)) return {"", name};
+  return {kAbove, name.substr(kAbove.size())};
+}
+
+// Of one column's cells.
+size_t CellWidth(std::string_view name, bool in_two_lines) {
+  const auto [above, below] = InTwoLines(name);
+  const size_t widest = in_two_lines ? std::max(above.size(), below.size()) : name.size();
+  return std::max(widest, size_t{10});
+}
+
+bool NeedsTwoLines(int width) {
+  size_t whole = 0;
+  for (const Column& column : Columns({})) {
+    whole += (whole == 0 ? 0 : kGap) + CellWidth(column.name, false);
+  }
+  return width > 0 && whole > static_cast<size_t>(width);
+}
+
+template <typename TextOf>
+std::string TableLine(const EpochResult& result, bool in_two_lines, const TextOf& text_of) {
+  std::string line;
+  for (const Column& column : Columns(result)) {
+    std::string cell(text_of(column));
+    cell.resize(std::max(cell.size(), CellWidth(column.name, in_two_lines)) + kGap, ' ');
+    line += cell;
+  }
+  return WithoutTrailingBlanks(line);
 }
 
 }  // namespace
@@ -149,18 +178,18 @@ std::string FormatProgressBar(const RoundProgress& progress, int width) {
   return line;
 }
 
-std::string FormatEpochTableHeader() {
-  std::string line;
-  for (const Column& column : Columns({})) line += Cell(column, std::string(column.name));
-  return WithoutTrailingBlanks(line);
+std::string FormatEpochTableHeader(int width) {
+  if (!NeedsTwoLines(width)) {
+    return TableLine({}, false, [](const Column& column) { return column.name; });
+  }
+  return TableLine({}, true, [](const Column& c) { return InTwoLines(c.name).first; }) + "\n" +
+         TableLine({}, true, [](const Column& c) { return InTwoLines(c.name).second; });
 }
 
-std::string FormatEpochTableRow(const EpochResult& result) {
-  std::string line;
-  for (const Column& column : Columns(result)) {
-    line += Cell(column, column.value ? Number("%g", *column.value) : "");
-  }
-  return WithoutTrailingBlanks(line);
+std::string FormatEpochTableRow(const EpochResult& result, int width) {
+  return TableLine(result, NeedsTwoLines(width), [](const Column& column) {
+    return column.value ? Number("%g", *column.value) : "";
+  });
 }
 
 }  // namespace kumo

@@ -72,8 +72,10 @@ std::string FormatProgressLine(const RoundProgress& progress);
 std::string FormatProgressBar(const RoundProgress& progress, int width);
 
 // ChainerMN's table (chainer.training.extensions.PrintReport): columns of a fixed width, aligned to
-// the left, two blanks apart, numbers with six digits, blank where there is no value.
-std::string FormatEpochTableHeader();
-std::string FormatEpochTableRow(const EpochResult& result);
+// the left, two blanks apart, numbers with six digits, blank where there is no value. Where the
+// table is wider than `width` (0: no limit), the names of the validation stand in two lines each,
+// so that 80 columns are enough.
+std::string FormatEpochTableHeader(int width = 0);
+std::string FormatEpochTableRow(const EpochResult& result, int width = 0);
 
 }  // namespace kumo

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <sstream>
+
+#include "common/terminal.h"
 
 namespace kumo {
 namespace {
@@ -31,7 +34,7 @@ wire::JobStatus Example() {
 }
 
 TEST(JobTable, TellsRoundWorkersLeasesAndShards) {
-  const std::string table = JobTable(Example());
+  const std::string table = JobTable(Example(), 0);
   EXPECT_THAT(table, HasSubstr("job mnist_lenet: training, round 12 of 190"));
   EXPECT_THAT(table, HasSubstr("last checkpoint none"));
   EXPECT_THAT(table, ::testing::ContainsRegex("worker-3 +b .*0-2 4"));
@@ -40,32 +43,33 @@ TEST(JobTable, TellsRoundWorkersLeasesAndShards) {
 
 TEST(JobTable, WhatIsNotKnownYetIsNoNumber) {
   wire::JobStatus status = Example();
-  EXPECT_THAT(JobTable(status), HasSubstr("main/loss -  main/accuracy -  validation/main/loss -"));
-  EXPECT_THAT(JobTable(status), HasSubstr("lr -  samples_per_second -"));
-  EXPECT_THAT(JobTable(status), HasSubstr("eta -"));
-  EXPECT_THAT(JobTable(status), HasSubstr("samples - of -\n"));
-  EXPECT_THAT(JobTable(status), ::testing::ContainsRegex("worker-3 .* 0 +- +- +- +- +0.00"));
+  EXPECT_THAT(JobTable(status, 0),
+              HasSubstr("main/loss -  main/accuracy -  validation/main/loss -"));
+  EXPECT_THAT(JobTable(status, 0), HasSubstr("lr -  samples_per_second -"));
+  EXPECT_THAT(JobTable(status, 0), HasSubstr("eta -"));
+  EXPECT_THAT(JobTable(status, 0), HasSubstr("samples - of -\n"));
+  EXPECT_THAT(JobTable(status, 0), ::testing::ContainsRegex("worker-3 .* 0 +- +- +- +- +0.00"));
   status.set_validation_accuracy(0);
   status.set_eta_seconds(0);
   status.set_samples(30);
   status.set_total_samples(1000);
-  EXPECT_THAT(JobTable(status), HasSubstr("validation/main/accuracy 0.0000"));
-  EXPECT_THAT(JobTable(status), HasSubstr("eta 0 ms"));
-  EXPECT_THAT(JobTable(status), HasSubstr("samples 30 of 1000 (3.0 %)\n"));
+  EXPECT_THAT(JobTable(status, 0), HasSubstr("validation/main/accuracy 0.0000"));
+  EXPECT_THAT(JobTable(status, 0), HasSubstr("eta 0 ms"));
+  EXPECT_THAT(JobTable(status, 0), HasSubstr("samples 30 of 1000 (3.0 %)\n"));
 }
 
 TEST(JobTable, WhoIsSilentIsNotSaidToWork) {
   wire::JobStatus status = Example();
   status.mutable_workers(0)->mutable_report()->set_state("trains partition 1");
-  EXPECT_THAT(JobTable(status), HasSubstr("trains partition 1"));
+  EXPECT_THAT(JobTable(status, 0), HasSubstr("trains partition 1"));
   status.mutable_workers(0)->set_silent_seconds(4.2);
   status.mutable_servers(0)->set_silent_seconds(7);
-  EXPECT_THAT(JobTable(status), HasSubstr("  silent for 4 s\n"));
-  EXPECT_THAT(JobTable(status), HasSubstr("  silent for 7 s\n"));
-  EXPECT_THAT(JobTable(status), Not(HasSubstr("trains partition 1")));
+  EXPECT_THAT(JobTable(status, 0), HasSubstr("  silent for 4 s\n"));
+  EXPECT_THAT(JobTable(status, 0), HasSubstr("  silent for 7 s\n"));
+  EXPECT_THAT(JobTable(status, 0), Not(HasSubstr("trains partition 1")));
   status.mutable_servers(0)->clear_silent_seconds();
   status.mutable_servers(0)->clear_seen_seconds_ago();
-  EXPECT_THAT(JobTable(status), HasSubstr("  not here yet\n"));
+  EXPECT_THAT(JobTable(status, 0), HasSubstr("  not here yet\n"));
 }
 
 TEST(JobTable, WhatAPeerSendsReachesTheTerminalHarmless) {
@@ -76,13 +80,23 @@ TEST(JobTable, WhatAPeerSendsReachesTheTerminalHarmless) {
   status.set_eta_seconds(std::numeric_limits<double>::quiet_NaN());
   status.set_elapsed_seconds(1e300);
   status.mutable_workers(0)->set_silent_seconds(1e300);
-  const std::string table = JobTable(status);
+  const std::string table = JobTable(status, 0);
   EXPECT_THAT(table, Not(HasSubstr("\x1b")));
   EXPECT_LT(table.size(), 4000u);
 }
 
+TEST(JobTable, FitsTheTerminal) {
+  wire::JobStatus status = Example();
+  status.mutable_workers(0)->set_host("a-host-with-a-long-name.example.net");
+  status.mutable_workers(0)->mutable_report()->set_state(std::string(200, 's'));
+  for (const int columns : {60, 80, 120}) {
+    std::istringstream lines(JobTable(status, columns));
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(ColumnsOf(line), columns) << line;
+  }
+}
+
 TEST(JobTable, AnEmptyAnswerIsNoProblem) {
-  EXPECT_THAT(JobTable(wire::JobStatus()), HasSubstr("round 0 of -"));
+  EXPECT_THAT(JobTable(wire::JobStatus(), 0), HasSubstr("round 0 of -"));
 }
 
 }  // namespace

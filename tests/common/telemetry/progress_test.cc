@@ -143,6 +143,22 @@ TEST(ProgressTest, TableLooksLikeChainers) {
             "                          5.39");
 }
 
+TEST(ProgressTest, TableFitsATerminalOfEightyColumns) {
+  EpochResult result;
+  result.loss = 0.190816;
+  result.validation_loss = 0.0969388;
+  result.accuracy = 0.9425174;
+  result.validation_accuracy = 0.9697;
+  result.elapsed_seconds = 1234.56;
+  EXPECT_EQ(FormatEpochTableHeader(80) + "\n" + FormatEpochTableRow(result, 80),
+            "                        validation                 validation\n"
+            "epoch       main/loss   /main/loss  main/accuracy  /main/accuracy  elapsed_time\n"
+            "1           0.190816    0.0969388   0.942517       0.9697          1234.56");
+  EXPECT_EQ(FormatEpochTableHeader(99), FormatEpochTableHeader());
+  EXPECT_EQ(FormatEpochTableRow(result, 99), FormatEpochTableRow(result));
+  EXPECT_EQ(FormatEpochTableHeader(98), FormatEpochTableHeader(80));
+}
+
 class FakeConsole : public Console {
  public:
   explicit FakeConsole(int width) : width_(width) {}
@@ -204,12 +220,23 @@ TEST(ProgressViewTest, OnATerminalTheBarIsRedrawnBelowTheTable) {
     RoundProgress done = SomeProgress();
     done.samples = done.total_samples;
     view.Show(done);
+    EXPECT_THAT(console.Screen(),
+                testing::ElementsAre(FormatEpochTableHeader(), FormatEpochTableRow({}), "hello",
+                                     FormatProgressBar(done, 139)));
   }
-  RoundProgress done = SomeProgress();
-  done.samples = done.total_samples;
   EXPECT_THAT(console.Screen(),
-              testing::ElementsAre(FormatEpochTableHeader(), FormatEpochTableRow({}), "hello",
-                                   FormatProgressBar(done, 139), ""));
+              testing::ElementsAre(FormatEpochTableHeader(), FormatEpochTableRow({}), "hello", ""))
+      << "the bar of a job that has ended is gone";
+}
+
+TEST(ProgressViewTest, NoLineIsWiderThanTheTerminal) {
+  FakeConsole console(80);
+  ProgressView view(&console);
+  view.Show(EpochResult{});
+  view.Show(SomeProgress());
+  view.ShowLine("model   " + std::string(60, 'x') + " " + std::string(40, 'y'));
+  for (const std::string& line : console.Screen()) EXPECT_LE(line.size(), 80u) << line;
+  EXPECT_THAT(console.Screen(), testing::Contains("  " + std::string(40, 'y')));
 }
 
 }  // namespace
