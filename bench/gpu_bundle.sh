@@ -13,7 +13,7 @@ rm -f -- *.deb
 wanted=(
   libzmq3-dev libprotobuf-dev protobuf-compiler libgoogle-glog-dev
   libgtest-dev libgmock-dev libdnnl-dev zlib1g-dev libisal-dev pkgconf ninja-build
-  libboost-context-dev
+  libboost-program-options-dev libboost-context-dev
 )
 # Every machine with a compiler has these, or nothing of ours includes or links them. The C and C++
 # libraries must never come from here: programs would load two of them.

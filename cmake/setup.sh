@@ -4,7 +4,7 @@ KUMO_PACKAGES=(
   g++ cmake ninja-build ccache pkg-config git ca-certificates
   libzmq3-dev libprotobuf-dev protobuf-compiler
   libgoogle-glog-dev libgtest-dev libgmock-dev libdnnl-dev zlib1g-dev libisal-dev
-  libboost-context-dev mold
+  libboost-program-options-dev libboost-context-dev mold
 )
 
 # kumo_install_packages [MORE ...]: installs what is missing, and says what it does.

@@ -1,11 +1,26 @@
 #include "common/options/command_line.h"
 
 #include <algorithm>
+#include <boost/program_options/errors.hpp>
+#include <boost/program_options/options_description.hpp>
+#include <boost/program_options/parsers.hpp>
+#include <boost/program_options/value_semantic.hpp>
 #include <utility>
 
 #include "common/nearest.h"
 
 namespace kumo {
+namespace {
+
+namespace po = boost::program_options;
+
+// No abbreviations: an option that is added must not change what a script means.
+constexpr int kStyle =
+    po::command_line_style::allow_long | po::command_line_style::long_allow_adjacent |
+    po::command_line_style::long_allow_next | po::command_line_style::allow_short |
+    po::command_line_style::allow_dash_for_short | po::command_line_style::short_allow_next;
+
+}  // namespace
 
 CommandLine::CommandLine(std::string program, std::string about)
     : program_(std::move(program)), about_(std::move(about)) {
@@ -37,32 +52,38 @@ void CommandLine::AddNote(std::string note) { notes_ += "\n" + std::move(note) +
 
 void CommandLine::AddRow(Row row) { rows_.push_back(std::move(row)); }
 
-Status CommandLine::ReadOption(std::span<const std::string> args, size_t* i) {
-  const std::string& arg = args[*i];
-  const size_t equals = arg.find('=');
-  const std::string given = arg == "-h" ? "--help" : arg.substr(0, equals);
-  const auto row = std::find_if(rows_.begin(), rows_.end(),
-                                [&](const Row& r) { return "--" + r.name == given; });
-  if (row == rows_.end()) {
-    std::vector<std::string> known;
-    for (const Row& r : rows_) known.push_back("--" + r.name);
-    return InvalidArgument("unknown option " + given + DidYouMean(given, known) + " (" + program_ +
-                           " --help lists them)");
+const CommandLine::Row* CommandLine::Find(std::string_view name) const {
+  const auto row =
+      std::find_if(rows_.begin(), rows_.end(), [&](const Row& r) { return r.name == name; });
+  return row == rows_.end() ? nullptr : &*row;
+}
+
+Status CommandLine::UnknownOption(const std::string& given) const {
+  std::vector<std::string> known;
+  for (const Row& row : rows_) known.push_back("--" + row.name);
+  return InvalidArgument("unknown option " + given + DidYouMean(given, known) + " (" + program_ +
+                         " --help lists them)");
+}
+
+Status CommandLine::NeedsValue(const std::string& given) const {
+  const Row* row = Find(given.substr(std::min(given.find_first_not_of('-'), given.size())));
+  return InvalidArgument(given + " needs a value" +
+                         (row == nullptr ? "" : ": " + given + " " + row->placeholder));
+}
+
+Status CommandLine::TakePositional(const std::string& value) {
+  if (taken_ == positionals_.size()) {
+    return InvalidArgument("'" + value + "' is one argument too many (" + program_ +
+                           " --help says which it takes)");
   }
-  std::string_view value;
-  if (row->placeholder.empty()) {
-    if (equals != std::string::npos) return InvalidArgument(given + " takes no value");
-  } else if (equals != std::string::npos) {
-    value = std::string_view(arg).substr(equals + 1);
-  } else {
-    if (*i + 1 >= args.size()) {
-      return InvalidArgument(given + " needs a value: " + given + " " + row->placeholder);
-    }
-    value = args[++*i];
-  }
-  const Status status = row->read(value);
+  *positionals_[taken_++].value = value;
+  return OkStatus();
+}
+
+Status CommandLine::TakeOption(const std::string& name, const std::string& value) const {
+  const Status status = Find(name)->read(value);
   if (status.ok()) return status;
-  return InvalidArgument(given + " " + std::string(value) + ": " + status.message());
+  return InvalidArgument("--" + name + " " + value + ": " + status.message());
 }
 
 Status CommandLine::Parse(std::span<const std::string> args) {
@@ -72,19 +93,33 @@ Status CommandLine::Parse(std::span<const std::string> args) {
       return OkStatus();
     }
   }
-  size_t positional = 0;
-  for (size_t i = 0; i < args.size(); ++i) {
-    if (args[i].size() > 1 && args[i].front() == '-') {
-      KUMO_RETURN_IF_ERROR(ReadOption(args, &i));
-    } else if (positional < positionals_.size()) {
-      *positionals_[positional++].value = args[i];
+  po::options_description known;
+  for (const Row& row : rows_) {
+    if (row.placeholder.empty()) {
+      known.add_options()(row.name.c_str(), "");
     } else {
-      return InvalidArgument("'" + args[i] + "' is one argument too many (" + program_ +
-                             " --help says which it takes)");
+      known.add_options()(row.name.c_str(), po::value<std::string>(), "");
     }
   }
-  if (positional < positionals_.size() && positionals_[positional].required) {
-    return InvalidArgument(positionals_[positional].placeholder + " is missing (" + program_ +
+  std::vector<po::option> given;
+  using Syntax = po::invalid_command_line_syntax;
+  try {
+    po::command_line_parser parser(std::vector<std::string>(args.begin(), args.end()));
+    given = parser.options(known).style(kStyle).run().options;
+  } catch (const po::unknown_option& error) {
+    return UnknownOption(error.get_option_name());
+  } catch (const Syntax& error) {
+    const std::string name = error.get_option_name();
+    if (error.kind() == Syntax::extra_parameter) return InvalidArgument(name + " takes no value");
+    return NeedsValue(name);
+  }
+  for (const po::option& option : given) {
+    const std::string value = option.value.empty() ? "" : option.value.front();
+    KUMO_RETURN_IF_ERROR(option.position_key >= 0 ? TakePositional(value)
+                                                  : TakeOption(option.string_key, value));
+  }
+  if (taken_ < positionals_.size() && positionals_[taken_].required) {
+    return InvalidArgument(positionals_[taken_].placeholder + " is missing (" + program_ +
                            " --help)");
   }
   return OkStatus();

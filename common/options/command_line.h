@@ -66,14 +66,19 @@ class CommandLine {
     std::string* value;
   };
   void AddRow(Row row);
-  // Reads args[*i], an option, and its value; leaves *i at the last argument used.
-  Status ReadOption(std::span<const std::string> args, size_t* i);
+  const Row* Find(std::string_view name) const;
+  // given: as it was, with its dashes.
+  Status UnknownOption(const std::string& given) const;
+  Status NeedsValue(const std::string& given) const;
+  Status TakePositional(const std::string& value);
+  Status TakeOption(const std::string& name, const std::string& value) const;
 
   std::string program_;
   std::string about_;
   std::string notes_;
   std::vector<Row> rows_;
   std::vector<Positional> positionals_;
+  size_t taken_ = 0;  // of the positionals
   bool help_asked_ = false;
 };
 

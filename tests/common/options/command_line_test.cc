@@ -51,6 +51,24 @@ TEST(CommandLine, BadAndMissingValuesAreRefused) {
   EXPECT_THAT(Arguments().Parse({"x", "y"}).message(), HasSubstr("'y' is one argument too many"));
 }
 
+TEST(CommandLine, WhatFollowsAnOptionIsItsValue) {
+  EXPECT_THAT(Arguments().Parse({"x", "--workers", "--json"}).message(),
+              HasSubstr("--workers --json: must be a whole number, 1 .. 8"));
+  EXPECT_THAT(Arguments().Parse({"x", "--workers="}).message(),
+              HasSubstr("--workers needs a value"));
+  EXPECT_THAT(Arguments().Parse({"x", "--workers", "-1"}).message(),
+              HasSubstr("--workers -1: must be 1 .. 8"));
+  Arguments a;
+  ASSERT_TRUE(a.Parse({"--", "--json"}).ok()) << "what follows -- is no option";
+  EXPECT_EQ(a.file, "--json");
+}
+
+TEST(CommandLine, OptionsAreNotAbbreviated) {
+  EXPECT_THAT(Arguments().Parse({"x", "--work", "3"}).message(),
+              HasSubstr("unknown option --work"));
+  EXPECT_THAT(Arguments().Parse({"x", "-j"}).message(), HasSubstr("unknown option -j"));
+}
+
 TEST(CommandLine, HelpNamesEveryOptionWithItsDefaultAndNeedsNothingElse) {
   Arguments a;
   ASSERT_TRUE(a.Parse({"--help"}).ok());
