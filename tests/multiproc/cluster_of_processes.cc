@@ -125,6 +125,15 @@ void ClusterOfProcesses::StartWorker(int index, const Environment& environment) 
   Start(name, worker_binary_, {experiment_file(), "--name", name}, environment);
 }
 
+void ClusterOfProcesses::StartAll(int servers, int workers) {
+  UseServers(servers);
+  Set("cluster.workers", std::to_string(workers));
+  WriteExperiment();
+  // Workers first: any order of starting must do.
+  for (int i = 0; i < workers; ++i) StartWorker(i);
+  for (int i = 0; i < servers; ++i) StartServer(i);
+}
+
 void ClusterOfProcesses::Signal(const std::string& id, int signal) {
   kill(processes_.at(id).pid, signal);
 }

@@ -51,6 +51,8 @@ class ClusterOfProcesses {
              const Environment& environment = {});
   void StartServer(int index);
   void StartWorker(int index, const Environment& environment = {});
+  // The whole job, with an experiment file that says so.
+  void StartAll(int servers, int workers);
   // What StartWorker starts from now on.
   void UseWorkerBinary(const std::string& binary) { worker_binary_ = binary; }
   void Signal(const std::string& id, int signal);

@@ -38,14 +38,6 @@ void SmallJob(ClusterOfProcesses* job) {
   job->Set("cluster.heartbeat_s", "0.1");
 }
 
-void StartAll(ClusterOfProcesses* job, int servers, int workers) {
-  job->UseServers(servers);
-  job->Set("cluster.workers", std::to_string(workers));
-  job->WriteExperiment();
-  for (int i = 0; i < workers; ++i) job->StartWorker(i);
-  for (int i = 0; i < servers; ++i) job->StartServer(i);
-}
-
 void ExpectDone(ClusterOfProcesses* job) {
   const Ended ended = job->Wait("server-0");
   EXPECT_EQ(ended.code, 0) << ended.output;
@@ -77,7 +69,7 @@ TEST(Curves, EqualJobsHaveEqualOnesOnAnyNumberOfProcessesAndWhetherStoppedOrNot)
   for (const auto& [servers, workers] : {std::pair(1, 1), std::pair(2, 3)}) {
     ClusterOfProcesses job("curves");
     SmallJob(&job);
-    StartAll(&job, servers, workers);
+    job.StartAll(servers, workers);
     ExpectDone(&job);
     if (reference.empty()) reference = Curves(job);
     EXPECT_EQ(Curves(job), reference) << servers << " servers, " << workers << " workers";
@@ -89,14 +81,14 @@ TEST(Curves, EqualJobsHaveEqualOnesOnAnyNumberOfProcessesAndWhetherStoppedOrNot)
 
   ClusterOfProcesses job("curves-stopped");
   SmallJob(&job);
-  StartAll(&job, 1, 2);
+  job.StartAll(1, 2);
   ASSERT_TRUE(job.WaitForRound(10));
   job.Signal("server-0", SIGTERM);
   EXPECT_EQ(job.Wait("server-0").code, 75);
   const size_t before = Lines(job, "point").size();
   EXPECT_LT(before, 20u);
   for (const char* worker : {"worker-0", "worker-1"}) job.Wait(worker);
-  StartAll(&job, 2, 1);
+  job.StartAll(2, 1);
   ExpectDone(&job);
   EXPECT_EQ(Curves(job), reference);
 }
@@ -104,7 +96,7 @@ TEST(Curves, EqualJobsHaveEqualOnesOnAnyNumberOfProcessesAndWhetherStoppedOrNot)
 TEST(Curves, WhatIsNotKnownIsNowhereMadeUp) {
   ClusterOfProcesses job("unknown");
   SmallJob(&job);
-  StartAll(&job, 1, 2);
+  job.StartAll(1, 2);
   ExpectDone(&job);
   const std::string shown = ReadFile(job.Path("server-0.output"));
   EXPECT_THAT(shown, Not(HasSubstr("loss 0.0000")));
@@ -155,7 +147,7 @@ TEST(Waiting, AWorkerThatIsSilentIsShownSoBeforeItIsLost) {
   SmallJob(&job);
   job.Set("job.epochs", "1000");
   job.Set("cluster.suspect_after_s", "1000");
-  StartAll(&job, 1, 2);
+  job.StartAll(1, 2);
   ASSERT_TRUE(job.WaitForRound(5));
   job.Signal("worker-1", SIGSTOP);
   EXPECT_TRUE(job.WaitUntil([&] {
@@ -185,7 +177,7 @@ TEST(Evaluate, PrintsJsonWithTheFiguresOfTheLastEpoch) {
   ClusterOfProcesses job("evaluate-json");
   SmallJob(&job);
   job.Set("job.epochs", "1");
-  StartAll(&job, 1, 1);
+  job.StartAll(1, 1);
   ExpectDone(&job);
   const Ended evaluated = job.Run("kumo", {"evaluate", job.experiment_file(), "--json"});
   ASSERT_EQ(evaluated.code, 0) << evaluated.output;

@@ -24,19 +24,9 @@ void SmallJob(ClusterOfProcesses* job) {
   job->Set("optimiser.type", "momentum");
   job->Set("schedule.learning_rate", "0.05");
   job->Set("output.directory", job->output());
-  job->Set("cluster.workers", "2");
   job->Set("cluster.suspect_after_s", "3");
   job->Set("cluster.heartbeat_s", "0.2");
   job->Set("cluster.chunk_kib", "64");
-}
-
-void StartAll(ClusterOfProcesses* job, int servers, int workers) {
-  job->UseServers(servers);
-  job->Set("cluster.workers", std::to_string(workers));
-  job->WriteExperiment();
-  // Workers first: any order of starting must do.
-  for (int i = 0; i < workers; ++i) job->StartWorker(i);
-  for (int i = 0; i < servers; ++i) job->StartServer(i);
 }
 
 void ExpectAllDone(ClusterOfProcesses* job, int servers, int workers) {
@@ -55,7 +45,7 @@ std::vector<float> TrainSmallJob(int servers, int workers,
   ClusterOfProcesses job("train");
   SmallJob(&job);
   for (const auto& [key, value] : settings) job.Set(key, value);
-  StartAll(&job, servers, workers);
+  job.StartAll(servers, workers);
   ExpectAllDone(&job, servers, workers);
   return job.FinalWeights();
 }
@@ -82,7 +72,7 @@ TEST(Training, AKilledWorkersPartitionsAreTakenOverBitForBit) {
   ClusterOfProcesses job("kill");
   SmallJob(&job);
   job.Set("job.epochs", "6");
-  StartAll(&job, 2, 2);
+  job.StartAll(2, 2);
   ASSERT_TRUE(job.WaitForRound(5));
   job.Signal("worker-1", SIGKILL);
   EXPECT_EQ(job.Wait("worker-1").code, 128 + SIGKILL);
@@ -103,7 +93,7 @@ TEST(Training, StoppedAndResumedIsUninterruptedBitForBit) {
   ClusterOfProcesses job("resume");
   SmallJob(&job);
   for (const auto& [key, value] : settings) job.Set(key, value);
-  StartAll(&job, 2, 2);
+  job.StartAll(2, 2);
   ASSERT_TRUE(job.WaitForRound(12));
   job.Signal("server-0", SIGTERM);
   for (const char* id : {"server-0", "server-1", "worker-0", "worker-1"}) {
@@ -111,7 +101,7 @@ TEST(Training, StoppedAndResumedIsUninterruptedBitForBit) {
     EXPECT_EQ(ended.code, 75) << id << ": " << ended.output;
   }
   // Another number of servers and workers goes on.
-  StartAll(&job, 1, 3);
+  job.StartAll(1, 3);
   ExpectAllDone(&job, 1, 3);
   EXPECT_EQ(job.FinalWeights(), reference);
   EXPECT_NE(ReadFile(job.Path("server-0.output")).find("goes on from checkpoint"),
@@ -136,7 +126,7 @@ TEST(Training, AServerThatIsKilledAndStartedAgainCostsNoBit) {
     ClusterOfProcesses job("server-killed");
     SmallJob(&job);
     for (const auto& [key, value] : kCarrying) job.Set(key, value);
-    StartAll(&job, 2, 2);
+    job.StartAll(2, 2);
     ASSERT_TRUE(job.WaitForRound(10));
     const std::string id = "server-" + std::to_string(server);
     job.Signal(id, SIGKILL);
@@ -151,7 +141,7 @@ TEST(Training, AKilledWorkerTakesTheJobBackAndCostsNoBit) {
   ClusterOfProcesses job("worker-killed");
   SmallJob(&job);
   for (const auto& [key, value] : kCarrying) job.Set(key, value);
-  StartAll(&job, 2, 2);
+  job.StartAll(2, 2);
   ASSERT_TRUE(job.WaitForRound(10));
   job.Signal("worker-1", SIGKILL);
   EXPECT_EQ(job.Wait("worker-1").code, 128 + SIGKILL);
@@ -163,7 +153,7 @@ TEST(Training, AWorkerThatIsToldToLeaveHandsItsPartitionsOverBitForBit) {
   ClusterOfProcesses job("leave");
   SmallJob(&job);
   for (const auto& [key, value] : kCarrying) job.Set(key, value);
-  StartAll(&job, 2, 2);
+  job.StartAll(2, 2);
   ASSERT_TRUE(job.WaitForRound(10));
   job.Signal("worker-1", SIGTERM);
   const Ended left = job.Wait("worker-1");
@@ -180,7 +170,7 @@ TEST(Training, AServerThatWasFrozenCostsNothingButTheWait) {
   SmallJob(&job);
   for (const auto& [key, value] : kCarrying) job.Set(key, value);
   job.Set("cluster.suspect_after_s", "0.6");
-  StartAll(&job, 2, 2);
+  job.StartAll(2, 2);
   ASSERT_TRUE(job.WaitForRound(6));
   job.Signal("server-1", SIGSTOP);
   EXPECT_TRUE(job.WaitUntil([&] {
@@ -222,7 +212,7 @@ TEST(Training, EvaluateRepeatsTheLastEpochsFigure) {
   SmallJob(&job);
   job.Set("data.crop_pad", "1");
   job.Set("data.subtract_mean", "true");
-  StartAll(&job, 2, 2);
+  job.StartAll(2, 2);
   ExpectAllDone(&job, 2, 2);
   const Ended evaluated = job.Run("kumo", {"evaluate", job.experiment_file()});
   ASSERT_EQ(evaluated.code, 0) << evaluated.output;
