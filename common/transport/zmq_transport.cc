@@ -118,10 +118,10 @@ Result<ZmqSocket> ZmqTransport::NewSocket(int type) {
   // assertion of libzmq's 4.3.4 and 4.3.5 in process_routing_id_msg). Nobody is asked about the
   // domain.
   CHECK_EQ(zmq_setsockopt(raw, ZMQ_ZAP_DOMAIN, kDomain.data(), kDomain.size()), 0);
-  SetInt(raw, ZMQ_HEARTBEAT_IVL, options_.heartbeat_ms);
-  SetInt(raw, ZMQ_HEARTBEAT_TIMEOUT, options_.heartbeat_timeout_ms);
-  SetInt(raw, ZMQ_HEARTBEAT_TTL, options_.heartbeat_timeout_ms);
-  // A machine that vanished without a word is noticed even where heartbeats cannot be queued.
+  // A machine that vanished without a word is noticed by TCP: within silent_ms where it owes an
+  // acknowledgement, in a minute where it owes nothing. Not by ZeroMQ's own heartbeats: a ping ends
+  // the process (libzmq asserts !_io_error) where a connection was lost while we did not read it.
+  SetInt(raw, ZMQ_TCP_MAXRT, options_.silent_ms);
   SetInt(raw, ZMQ_TCP_KEEPALIVE, 1);
   SetInt(raw, ZMQ_TCP_KEEPALIVE_IDLE, 30);
   SetInt(raw, ZMQ_TCP_KEEPALIVE_INTVL, 10);

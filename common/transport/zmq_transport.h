@@ -68,8 +68,8 @@ struct ZmqTransportOptions {
   int connect_ms = 5'000;     // an attempt that has no answer by then is repeated
   int reconnect_ms = 50;      // pause before the first new attempt; doubles up to the maximum
   int reconnect_max_ms = 2'000;
-  int heartbeat_ms = 2'000;           // a ping on each connection that is silent for so long
-  int heartbeat_timeout_ms = 30'000;  // a connection without any traffic for so long is closed
+  int silent_ms =
+      30'000;  // a connection whose other end acknowledges nothing for so long is closed
 };
 
 // What was sent and received since the start; bytes are those of header and payload frames.

@@ -148,6 +148,23 @@ TEST_F(HostilePeerTest, PeersOfOlderProtocolsAreRefused) {
   ExpectService();
 }
 
+// ZeroMQ stops to read where we do not keep up. Should the connection be lost then, the next ping
+// of ZeroMQ's own heartbeat would end the process; when it was on there was one every 2 s.
+TEST_F(HostilePeerTest, AConnectionThatIsLostWhileItsMessagesWaitEndsNobody) {
+  const int fd = ConnectZmtp("worker/flood/1");
+  const std::string frame = std::string("\0\1x", 3);
+  for (int full = 0; full < 50;) {
+    if (send(fd, frame.data(), frame.size(), MSG_NOSIGNAL | MSG_DONTWAIT) > 0) continue;
+    ++full;
+    usleep(1000);
+  }
+  const linger reset{1, 0};
+  setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+  close(fd);
+  usleep(2500 * 1000);
+  ExpectService();
+}
+
 TEST_F(HostilePeerTest, GreetingsThatStopOrGoWrongChangeNothing) {
   std::vector<int> open;
   for (uint64_t seed = 0; seed < 300; ++seed) {
