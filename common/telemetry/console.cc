@@ -51,16 +51,15 @@ void ProgressView::ShowLine(std::string_view line) {
 }
 
 void ProgressView::RemoveBar() {
-  if (bar_.empty()) return;
-  DrawBar("");
-  console_->Write("\r");
+  if (!bar_.empty()) DrawBar("");
 }
 
 void ProgressView::DrawBar(const std::string& bar) {
   // Blanks cover what is left of a longer one.
   std::string text = bar;
   if (text.size() < bar_.size()) text.resize(bar_.size(), ' ');
-  console_->Write("\r" + text);
+  // The cursor goes back, so that the "^C" which a terminal writes at it is covered too.
+  console_->Write("\r" + text + "\r");
   bar_ = bar;
 }
 

@@ -229,6 +229,16 @@ TEST(ProgressViewTest, OnATerminalTheBarIsRedrawnBelowTheTable) {
       << "the bar of a job that has ended is gone";
 }
 
+TEST(ProgressViewTest, WhatATerminalEchoesWhereTheBarIsGoesWithIt) {
+  FakeConsole console(80);
+  ProgressView view(&console);
+  view.Show(SomeProgress());
+  console.Write("^C");
+  view.ShowLine("stopping");
+  view.RemoveBar();
+  EXPECT_THAT(console.Screen(), testing::ElementsAre("stopping", ""));
+}
+
 TEST(ProgressViewTest, NoLineIsWiderThanTheTerminal) {
   FakeConsole console(80);
   ProgressView view(&console);
