@@ -2,12 +2,14 @@
 
 #include <cstdio>
 
+#include "common/options/installed_experiments.h"
 #include "common/terminal.h"
 
 namespace kumo {
 
 std::span<const Command> Commands() {
   static constexpr Command kCommands[] = {
+      {"new", "write an experiment of your own, made of one that comes with Kumo", RunNew},
       {"launch", "train: start the processes of this machine and supervise them", RunLaunch},
       {"check", "validate an experiment, its data and this machine before a start", RunCheck},
       {"evaluate", "compute a checkpoint's validation loss and accuracy", RunEvaluate},
@@ -22,8 +24,11 @@ void Print(const CliEnvironment& environment, std::string_view text, int hanging
 }
 
 void ExperimentArguments::AddTo(CommandLine* line) {
-  line->AddPositional("FILE", "The experiment file (docs/experiments.md)", /*required=*/true,
-                      &file);
+  line->AddPositional("FILE",
+                      "The experiment file (docs/experiments.md), or the name of one that comes "
+                      "with Kumo: mnist_lenet",
+                      /*required=*/true,
+                      [this](const std::string& text) { file = FindExperiment(text, share); });
   line->AddRepeated("set", "SECTION.KEY=VALUE",
                     "Overrides a setting of the file; may be repeated (kumo options lists them)",
                     &sets);

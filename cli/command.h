@@ -16,6 +16,7 @@ namespace kumo {
 // What main found out about the machine; nothing below main reads the environment.
 struct CliEnvironment {
   std::string binary_directory;  // where kumo-server and kumo-worker are
+  std::string share;             // Installation::share
   Variables variables;           // of the environment
   std::string termination_log;   // see LastWords
   // Of the terminals behind stdout and stderr; 0 where there is none.
@@ -39,6 +40,7 @@ struct Command {
 
 std::span<const Command> Commands();
 
+int RunNew(const CliEnvironment& environment, std::span<const std::string> args);
 int RunLaunch(const CliEnvironment& environment, std::span<const std::string> args);
 int RunCheck(const CliEnvironment& environment, std::span<const std::string> args);
 int RunEvaluate(const CliEnvironment& environment, std::span<const std::string> args);
@@ -47,12 +49,13 @@ int RunOptions(const CliEnvironment& environment, std::span<const std::string> a
 
 // FILE, --set and --bin-dir, which several commands take.
 struct ExperimentArguments {
-  std::string file;
+  std::string file;  // the installed one where only its name is given
   std::vector<std::string> sets;
   std::string binary_directory;
+  std::string share;
 
   explicit ExperimentArguments(const CliEnvironment& environment)
-      : binary_directory(environment.binary_directory) {}
+      : binary_directory(environment.binary_directory), share(environment.share) {}
   void AddTo(CommandLine* line);
   // The same for a process that is started: FILE --set ...
   std::vector<std::string> Forward() const;

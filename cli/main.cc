@@ -1,38 +1,26 @@
 // kumo: what a person types.
 #include <cstdio>
-#include <filesystem>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/overview.h"
+#include "common/installation.h"
 #include "common/nearest.h"
 #include "common/process/exit_code.h"
 #include "common/terminal.h"
+#include "common/version.h"
 
 namespace kumo {
 namespace {
 
-void PrintHelp() {
-  std::printf("Usage: kumo COMMAND [ARGUMENTS]\n\nCommands:\n");
-  for (const Command& command : Commands()) {
-    std::printf("  %-10s %s\n", std::string(command.name).c_str(),
-                std::string(command.summary).c_str());
-  }
-  std::printf(
-      "\n`kumo COMMAND --help` tells a command's options; `kumo --version` the version.\n"
-      "Exit codes: 0 done, 1 crashed, 64 wrong command line, 75 unavailable or preempted (start "
-      "it\n"
-      "again), 78 bad configuration (do not).\n");
-}
-
 CliEnvironment FindEnvironment() {
   CliEnvironment environment;
-  std::error_code error;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
-  environment.binary_directory = error ? "." : self.parent_path().string();
+  const Installation installation = FindInstallation();
+  environment.binary_directory = installation.programs;
+  environment.share = installation.share;
   environment.variables = VariablesOf(environ);
   environment.termination_log = LastWords::DefaultTerminationLog();
   const std::string wanted = ValueOf(environment.variables, "COLUMNS");
@@ -45,15 +33,12 @@ int Main(const std::vector<std::string>& args) {
   const CliEnvironment environment = FindEnvironment();
   const LastWords last_words = environment.LastWordsOf("kumo");
   if (args.empty()) {
-    PrintHelp();
+    PrintOverview(environment, "--help");
     return last_words.Say(ExitCode::kUsage, "a command is missing");
   }
-  if (args[0] == "--help" || args[0] == "-h" || args[0] == "help") {
-    PrintHelp();
-    return 0;
-  }
+  if (PrintOverview(environment, args[0])) return 0;
   if (args[0] == "--version") {
-    std::printf("kumo %s\n", KUMO_VERSION);
+    std::fputs(VersionText("kumo").c_str(), stdout);
     return 0;
   }
   std::vector<std::string> known;

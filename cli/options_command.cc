@@ -10,14 +10,19 @@ int RunOptions(const CliEnvironment& environment, std::span<const std::string> a
   const LastWords last_words = environment.LastWordsOf("kumo options");
   bool markdown = false;
   bool json = false;
+  bool keys = false;
   CommandLine line("kumo options",
                    "Lists every setting of an experiment file: default, unit, allowed values.");
   line.AddFlag("markdown", "Print docs/experiments.md", &markdown);
   line.AddFlag("json", "Print a JSON array, one object for each setting", &json);
+  line.AddFlag("keys", "Print only the keys, one a line, each with the values that it may have",
+               &keys);
   const Status status = line.Parse(args);
   if (!status.ok()) return last_words.Say(ExitCode::kUsage, status.message());
   if (line.help_asked()) {
     Print(environment, line.Help());
+  } else if (keys) {
+    std::fputs(OptionsKeys().c_str(), stdout);
   } else if (json) {
     std::printf("%s\n", OptionsJson().array().c_str());
   } else if (markdown) {

@@ -1,7 +1,6 @@
 // Where Kumo is installed: one folder with bin/ (the programs), lib/kumo/ (what they load) and
 // share/kumo/ (experiments and networks). It may be moved as a whole, since everything is found
-// from the running program. A build folder is laid out the same way; its share/kumo is the source
-// tree.
+// from the running program. A build folder is laid out the same way (cmake/install.cmake).
 #pragma once
 
 #include <string>

@@ -10,6 +10,7 @@
 #include "common/file.h"
 #include "common/options/command_line.h"
 #include "common/process/last_words.h"
+#include "common/version.h"
 #include "data/digit_set.h"
 
 namespace kumo {
@@ -43,14 +44,16 @@ CommandLine Describe(DigitSetOptions& options) {
                  &options.threads);
   line.AddFlag("force", "Overwrite files that were not drawn by this command, say MNIST's own",
                &options.force);
+  line.AddVersion();
   line.AddNote(kExitCodes);
   return line;
 }
 
 Status ParseCommand(CommandLine& line, const DigitSetOptions& options,
                     std::vector<std::string> args) {
-  const bool asks_help = !args.empty() && (args[0] == "--help" || args[0] == "-h");
-  if (!asks_help) {
+  const bool asks =
+      !args.empty() && (args[0].starts_with("--help") || args[0] == "-h" || args[0] == "--version");
+  if (!asks) {
     if (args.empty() || args[0] != "digits") {
       return InvalidArgument((args.empty() ? "no data set named" : "no data set " + args[0]) +
                              "; there is one: kumo-data digits --out DIR (kumo-data --help)");
@@ -58,7 +61,7 @@ Status ParseCommand(CommandLine& line, const DigitSetOptions& options,
     args.erase(args.begin());
   }
   KUMO_RETURN_IF_ERROR(line.Parse(args));
-  if (options.directory.empty() && !line.help_asked()) {
+  if (options.directory.empty() && !line.help_asked() && !line.version_asked()) {
     return InvalidArgument("--out DIR is missing: where shall the files go? (kumo-data --help)");
   }
   return OkStatus();
@@ -71,6 +74,10 @@ int Run(std::vector<std::string> args) {
   CommandLine line = Describe(options);
   const Status parsed = ParseCommand(line, options, std::move(args));
   if (!parsed.ok()) return last_words.Say(ExitCode::kUsage, parsed.message());
+  if (line.version_asked()) {
+    std::cout << VersionText("kumo-data");
+    return static_cast<int>(ExitCode::kDone);
+  }
   if (line.help_asked()) {
     std::cout << line.Help();
     return static_cast<int>(ExitCode::kDone);

@@ -10,8 +10,10 @@
 
 #include "common/checkpoint/checkpoint.h"
 #include "common/clock.h"
+#include "common/installation.h"
 #include "common/options/command_line.h"
 #include "common/options/experiment_text.h"
+#include "common/options/installed_experiments.h"
 #include "common/options/parser.h"
 #include "common/process/exit_code.h"
 #include "common/process/last_words.h"
@@ -20,6 +22,7 @@
 #include "common/process/signals.h"
 #include "common/telemetry/console.h"
 #include "common/transport/malloc_tuning.h"
+#include "common/version.h"
 #include "server/resume.h"
 #include "server/server_service.h"
 
@@ -119,14 +122,22 @@ int Main(const char* program, const std::vector<std::string>& args) {
   CommandLine line("kumo-server",
                    "Holds one shard of a job's weights. Server 0 also coordinates: it leases "
                    "partitions to\nworkers, commits checkpoints and shows the progress.");
-  line.AddPositional("FILE", "The experiment file", true, &arguments.file);
+  line.AddPositional("FILE", "The experiment file, or the name of one that comes with Kumo", true,
+                     [&](const std::string& text) {
+                       arguments.file = FindExperiment(text, FindInstallation().share);
+                     });
   line.AddOption("index", "N", Allowed{.min = 0}, "Which of cluster.servers this is",
                  &arguments.index);
   line.AddOption("bind", "ADDRESS", Allowed(),
                  "Where to listen, if not at its address in cluster.servers: tcp://*:7700",
                  &arguments.bind, "its address in cluster.servers");
   line.AddRepeated("set", "SECTION.KEY=VALUE", "Overrides a setting of the file", &arguments.sets);
+  line.AddVersion();
   const Status usage = line.Parse(args);
+  if (line.version_asked()) {
+    std::fputs(VersionText("kumo-server").c_str(), stdout);
+    return 0;
+  }
   if (line.help_asked() && usage.ok()) {
     std::fputs(line.Help().c_str(), stdout);
     return 0;

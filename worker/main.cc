@@ -12,9 +12,11 @@
 
 #include "common/clock.h"
 #include "common/file.h"
+#include "common/installation.h"
 #include "common/job_identity.h"
 #include "common/options/command_line.h"
 #include "common/options/experiment_text.h"
+#include "common/options/installed_experiments.h"
 #include "common/options/parser.h"
 #include "common/process/exit_code.h"
 #include "common/process/last_words.h"
@@ -25,6 +27,7 @@
 #include "common/telemetry/figures.h"
 #include "common/telemetry/json.h"
 #include "common/transport/malloc_tuning.h"
+#include "common/version.h"
 #include "models/backend/devices.h"
 #include "worker/stored_weights.h"
 #include "worker/trainer.h"
@@ -153,7 +156,10 @@ int Main(const char* program, const std::vector<std::string>& args) {
   CommandLine line("kumo-worker",
                    "Computes partitions of a job on one device: pulls weights from the servers, "
                    "trains,\npushes contributions, until the job is over.");
-  line.AddPositional("FILE", "The experiment file", true, &arguments.file);
+  line.AddPositional("FILE", "The experiment file, or the name of one that comes with Kumo", true,
+                     [&](const std::string& text) {
+                       arguments.file = FindExperiment(text, FindInstallation().share);
+                     });
   line.AddRepeated("set", "SECTION.KEY=VALUE", "Overrides a setting of the file", &arguments.sets);
   line.AddOption("name", "NAME", Allowed(),
                  "This worker's name; one that is started again under "
@@ -164,9 +170,14 @@ int Main(const char* program, const std::vector<std::string>& args) {
   line.AddOption("evaluate", "DIR", Allowed(), "Only evaluate the checkpoint in DIR, and end",
                  &arguments.evaluate);
   line.AddFlag("json", "With --evaluate: print JSON", &arguments.json);
+  line.AddVersion();
   Status usage = line.Parse(args);
   if (usage.ok() && arguments.json && arguments.evaluate.empty()) {
     usage = InvalidArgument("--json goes with --evaluate DIR");
+  }
+  if (line.version_asked()) {
+    std::fputs(VersionText("kumo-worker").c_str(), stdout);
+    return 0;
   }
   if (line.help_asked() && usage.ok()) {
     std::fputs(line.Help().c_str(), stdout);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/nearest.h"
+#include "common/options/command_line_formats.h"
 
 namespace kumo {
 namespace {
@@ -24,16 +25,29 @@ constexpr int kStyle =
 
 CommandLine::CommandLine(std::string program, std::string about)
     : program_(std::move(program)), about_(std::move(about)) {
-  AddFlag("help", "Print this text and end", &help_asked_);
+  // Taken before the others are (ReadQuestion).
+  AddRow({"help", "", "Print this text and end; --help=man: as a man page", "", "", {}, nullptr});
 }
 
 void CommandLine::AddPositional(std::string placeholder, std::string help, bool required,
                                 std::string* value) {
-  positionals_.push_back({std::move(placeholder), std::move(help), required, value});
+  AddPositional(std::move(placeholder), std::move(help), required,
+                [value](const std::string& text) { *value = text; });
+}
+
+void CommandLine::AddPositional(std::string placeholder, std::string help, bool required,
+                                std::function<void(const std::string& text)> read) {
+  positionals_.push_back({std::move(placeholder), std::move(help), required, std::move(read)});
+}
+
+void CommandLine::AddVersion() {
+  has_version_ = true;
+  AddFlag("version", "Print version, commit, backends and instruction set, and end",
+          &version_asked_);
 }
 
 void CommandLine::AddFlag(std::string name, std::string help, bool* value) {
-  AddRow({std::move(name), "", std::move(help), "", "", [value](std::string_view) {
+  AddRow({std::move(name), "", std::move(help), "", "", {}, [value](std::string_view) {
             *value = true;
             return OkStatus();
           }});
@@ -41,14 +55,19 @@ void CommandLine::AddFlag(std::string name, std::string help, bool* value) {
 
 void CommandLine::AddRepeated(std::string name, std::string placeholder, std::string help,
                               std::vector<std::string>* values) {
-  AddRow({std::move(name), std::move(placeholder), std::move(help), "", "",
+  AddRow({std::move(name),
+          std::move(placeholder),
+          std::move(help),
+          "",
+          "",
+          {},
           [values](std::string_view text) {
             values->emplace_back(text);
             return OkStatus();
           }});
 }
 
-void CommandLine::AddNote(std::string note) { notes_ += "\n" + std::move(note) + "\n"; }
+void CommandLine::AddNote(std::string note) { notes_.push_back(std::move(note)); }
 
 void CommandLine::AddRow(Row row) { rows_.push_back(std::move(row)); }
 
@@ -76,7 +95,7 @@ Status CommandLine::TakePositional(const std::string& value) {
     return InvalidArgument("'" + value + "' is one argument too many (" + program_ +
                            " --help says which it takes)");
   }
-  *positionals_[taken_++].value = value;
+  positionals_[taken_++].read(value);
   return OkStatus();
 }
 
@@ -86,12 +105,27 @@ Status CommandLine::TakeOption(const std::string& name, const std::string& value
   return InvalidArgument("--" + name + " " + value + ": " + status.message());
 }
 
+Result<bool> CommandLine::ReadQuestion(const std::string& arg) {
+  static constexpr std::pair<std::string_view, Format> kFormats[] = {
+      {"--help", HelpOf},
+      {"-h", HelpOf},
+      {"--help=man", ManPageOf},
+      {"--help=words", CompletionWordsOf},
+  };
+  for (const auto& [name, format] : kFormats) {
+    if (arg == name) help_format_ = format;
+  }
+  version_asked_ = has_version_ && arg == "--version";
+  if (arg.starts_with("--help=") && !help_asked()) {
+    return InvalidArgument(arg + ": there are --help, --help=man and --help=words");
+  }
+  return help_asked() || version_asked_;
+}
+
 Status CommandLine::Parse(std::span<const std::string> args) {
   for (const std::string& arg : args) {
-    if (arg == "--help" || arg == "-h") {
-      help_asked_ = true;
-      return OkStatus();
-    }
+    KUMO_ASSIGN_OR_RETURN(const bool question, ReadQuestion(arg));
+    if (question) return OkStatus();
   }
   po::options_description known;
   for (const Row& row : rows_) {
@@ -125,25 +159,13 @@ Status CommandLine::Parse(std::span<const std::string> args) {
   return OkStatus();
 }
 
-std::string CommandLine::Help() const {
-  std::string text = "Usage: " + program_;
-  for (const Positional& p : positionals_) {
-    text += p.required ? " " + p.placeholder : " [" + p.placeholder + "]";
-  }
-  text += " [OPTIONS]\n\n" + about_ + "\n";
-  if (!positionals_.empty()) text += "\nArguments:\n";
-  for (const Positional& p : positionals_) {
-    text += "  " + p.placeholder + "\n      " + p.help + "\n";
-  }
-  text += "\nOptions:\n";
-  for (const Row& row : rows_) {
-    text += "  --" + row.name + (row.placeholder.empty() ? "" : " " + row.placeholder) + "\n";
-    text += "      " + row.help;
-    if (!row.allowed.empty()) text += "; " + row.allowed;
-    if (!row.default_text.empty()) text += " (default: " + row.default_text + ")";
-    text += "\n";
-  }
-  return text + notes_;
+std::string CommandLine::Row::Explanation() const {
+  std::string text = help;
+  if (!allowed.empty()) text += "; " + allowed;
+  if (!default_text.empty()) text += " (default: " + default_text + ")";
+  return text;
 }
+
+std::string CommandLine::Help() const { return help_asked() ? help_format_(*this) : HelpOf(*this); }
 
 }  // namespace kumo

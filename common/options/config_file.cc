@@ -53,6 +53,12 @@ Result<std::string> Unquoted(std::string_view value) {
   return std::string(value.substr(1, value.size() - 2));
 }
 
+std::string Quoted(const std::string& value) {
+  const bool plain =
+      value.find('#') == std::string::npos && Trimmed(value) == value && !value.starts_with('\'');
+  return plain ? value : "\"" + value + "\"";
+}
+
 std::vector<ConfigLine> ReadConfigLines(std::string_view text) {
   std::vector<ConfigLine> lines;
   std::string section;

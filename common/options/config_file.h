@@ -27,4 +27,8 @@ std::vector<ConfigLine> ReadConfigLines(std::string_view text);
 // the value.
 Result<std::string> Unquoted(std::string_view value);
 
+// The other way round, for a value that is written to a file: in quotes where it needs them.
+// Requires that there is no quote in it.
+std::string Quoted(const std::string& value);
+
 }  // namespace kumo

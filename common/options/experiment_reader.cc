@@ -43,7 +43,9 @@ Result<std::string> ReadExperimentFile(const std::string& path) {
   }
   std::ifstream file(path, std::ios::binary);
   if (!file) {
-    return NotFound(path + ": the experiment file cannot be read: " + std::strerror(errno));
+    const bool bare = path.find('/') == std::string::npos;
+    return NotFound(path + ": the experiment file cannot be read: " + std::strerror(errno) +
+                    (bare ? " (kumo new --list names those that come with Kumo)" : ""));
   }
   std::string text(kLongestFile + 1, '\0');
   file.read(text.data(), kLongestFile + 1);

@@ -49,11 +49,6 @@ std::string Printable(std::string_view text) {
   return shown.empty() ? "empty" : shown;
 }
 
-std::string DefaultText(const Option& option, const Experiment& defaults) {
-  if (!option.default_text.empty()) return option.default_text;
-  return option.write(defaults);
-}
-
 std::string TableCell(const std::string& text) {
   std::string cell;
   for (const char c : text) {
@@ -150,6 +145,18 @@ std::string FirstDifference(std::string_view here, std::string_view there) {
   return "";
 }
 
+std::string DefaultText(const Option& option, const Experiment& defaults) {
+  if (!option.default_text.empty()) return option.default_text;
+  return option.write(defaults);
+}
+
+std::string UnitAndAllowed(const Option& option) {
+  std::string text = option.unit.empty() ? "" : "[" + option.unit + "]";
+  const std::string allowed = option.allowed.Text();
+  if (!allowed.empty()) text += (text.empty() ? "(" : " (") + allowed + ")";
+  return text;
+}
+
 std::string OptionsMarkdown() {
   const OptionTable table;
   const Experiment defaults;
@@ -181,10 +188,21 @@ std::string OptionsHelp() {
               std::string(OptionTable::SectionHelp(section)) + "\n";
     }
     text += "  " + option.key + " = " + DefaultText(option, defaults);
-    if (!option.unit.empty()) text += " [" + option.unit + "]";
-    const std::string allowed = option.allowed.Text();
-    if (!allowed.empty()) text += " (" + allowed + ")";
+    const std::string unit_and_allowed = UnitAndAllowed(option);
+    if (!unit_and_allowed.empty()) text += " " + unit_and_allowed;
     text += "\n      " + option.help + "\n";
+  }
+  return text;
+}
+
+std::string OptionsKeys() {
+  const OptionTable table;
+  std::string text;
+  for (const Option& option : table.options()) {
+    text += option.key;
+    if (option.type == OptionType::kFlag) text += " true false";
+    for (const std::string& value : option.allowed.values) text += " " + value;
+    text += "\n";
   }
   return text;
 }

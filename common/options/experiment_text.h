@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/options/experiment.h"
+#include "common/options/option_table.h"
 
 namespace kumo {
 
@@ -38,5 +39,12 @@ std::string FirstDifference(std::string_view here, std::string_view there);
 std::string OptionsMarkdown();
 // The same as plain text for `kumo options`.
 std::string OptionsHelp();
+// A line for each setting, with the values that it may have where they are listed:
+// "sync.mode gradient block".
+std::string OptionsKeys();
+// "[samples] (1 .. 4096)", "" where there is neither unit nor limit; and the default, in words
+// where it is worked out.
+std::string UnitAndAllowed(const Option& option);
+std::string DefaultText(const Option& option, const Experiment& defaults);
 
 }  // namespace kumo

@@ -38,7 +38,10 @@ TEST_F(CommandsTest, EveryCommandHasHelpAndRefusesUnknownOptions) {
 
 TEST_F(CommandsTest, HelpAndVersionAreDone) {
   EXPECT_THAT(Run({"--help"}, false).out, HasSubstr("launch"));
-  EXPECT_THAT(Run({"--version"}, false).out, ::testing::MatchesRegex("kumo [0-9.]+\n"));
+  EXPECT_THAT(Run({"--version"}, false).out,
+              ::testing::MatchesRegex("kumo [0-9.]+\ncommit  [^\n]+\n"
+                                      "CPU     oneDNN [0-9.]+, kernels for [^\n]+\n"
+                                      "CUDA    [^\n]*/lib/kumo/backend_cuda.so[^\n]*\n"));
 }
 
 TEST_F(CommandsTest, OptionsPrintsTheTable) {

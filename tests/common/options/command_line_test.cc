@@ -69,6 +69,16 @@ TEST(CommandLine, OptionsAreNotAbbreviated) {
   EXPECT_THAT(Arguments().Parse({"x", "-j"}).message(), HasSubstr("unknown option -j"));
 }
 
+TEST(CommandLine, VersionNeedsNothingElseAndIsUnknownWhereThereIsNone) {
+  Arguments a;
+  EXPECT_FALSE(a.Parse({"x", "--version"}).ok());
+  a.line.AddVersion();
+  ASSERT_TRUE(a.Parse({"--version"}).ok());
+  EXPECT_TRUE(a.line.version_asked());
+  EXPECT_FALSE(a.line.help_asked());
+  EXPECT_THAT(a.line.Help(), HasSubstr("--version"));
+}
+
 TEST(CommandLine, HelpNamesEveryOptionWithItsDefaultAndNeedsNothingElse) {
   Arguments a;
   ASSERT_TRUE(a.Parse({"--help"}).ok());

@@ -56,6 +56,7 @@ TEST(ReadConfigLines, EveryQuotedValueIsReadBack) {
     std::string value(rng.NextBelow(10), ' ');
     for (char& c : value) c = "# =[]'ab\t"[rng.NextBelow(9)];
     EXPECT_EQ(ValueIn("key=\"" + value + "\"#"), value);
+    EXPECT_EQ(ValueIn("key = " + Quoted(value) + " # comment"), value);
   }
 }
 

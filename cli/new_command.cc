@@ -1,0 +1,114 @@
+// kumo new: an experiment and a network of one's own, made of those that there are.
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/new_experiment.h"
+#include "common/file.h"
+#include "common/options/experiment_reader.h"
+#include "common/options/installed_experiments.h"
+#include "common/process/exit_code.h"
+
+namespace kumo {
+namespace {
+
+constexpr uint64_t kLongestNetwork = 64 << 20;
+constexpr char kNameText[] = "letters, digits, '-' and '_'";
+
+struct Arguments {
+  std::string name;
+  std::string from = "mnist_lenet";
+  bool list = false;
+};
+
+CommandLine MakeCommandLine(Arguments* args) {
+  CommandLine line("kumo new",
+                   "Writes NAME.conf, an experiment with a comment for every setting, and "
+                   "NAME.pbtxt, its network,\ninto the working directory, for you to edit. What it "
+                   "is made of trains the same.");
+  line.AddPositional("NAME", std::string("What it is called: ") + kNameText, /*required=*/false,
+                     &args->name);
+  line.AddOption("from", "FILE", Allowed(),
+                 "The experiment that it is made of: a file, or the name of one that comes with "
+                 "Kumo",
+                 &args->from);
+  line.AddFlag("list", "List the experiments that come with Kumo", &args->list);
+  line.AddNote(
+      "Exit codes: 0 done, 64 wrong command line, 75 the disk is full, 78 a file of that name is "
+      "there\nalready (none is overwritten), or the experiment it is made of is wrong.");
+  return line;
+}
+
+Status CheckArguments(const Arguments& args) {
+  if (args.list) return OkStatus();
+  if (args.name.empty()) {
+    return InvalidArgument("NAME is missing: kumo new NAME --from EXPERIMENT (kumo new --list)");
+  }
+  std::string ignored;
+  const Status status = ReadValue(args.name, {.characters = "-_", .text = kNameText}, &ignored);
+  return status.WithContext("the name " + args.name);
+}
+
+Status List(const CliEnvironment& environment) {
+  const std::vector<std::string> names = InstalledExperiments(environment.share);
+  if (names.empty()) {
+    return FailedPrecondition("no experiments in " + environment.share +
+                              "/experiments: is Kumo installed as a whole?");
+  }
+  for (const std::string& name : names) {
+    KUMO_ASSIGN_OR_RETURN(const std::string text,
+                          ReadExperimentFile(FindExperiment(name + ".conf", environment.share)));
+    const std::string about = LeadingComment(text);
+    std::printf("%-20s %s\n", name.c_str(), about.substr(0, about.find('\n')).c_str());
+  }
+  return OkStatus();
+}
+
+Status Write(const CliEnvironment& environment, const Arguments& args) {
+  const std::string path = FindExperiment(args.from, environment.share);
+  KUMO_ASSIGN_OR_RETURN(const std::string original, ReadExperimentFile(path));
+  const LoadedExperiment from = LoadExperiment(path, {}, environment.variables);
+  if (!from.problems.empty()) return FailedPrecondition(from.problems.front());
+  PosixFileSystem files;
+  KUMO_ASSIGN_OR_RETURN(const std::string network,
+                        ReadWholeFile(files, from.experiment.network.file, kLongestNetwork));
+  const std::string experiment_file = args.name + ".conf", network_file = args.name + ".pbtxt";
+  for (const std::string& file : {experiment_file, network_file}) {
+    if (files.Exists(file)) {
+      return FailedPrecondition(file +
+                                " is there already; nothing is overwritten: take another "
+                                "name, or move it away");
+    }
+  }
+  const std::string text = NewExperimentText(args.name, from, args.from, LeadingComment(original));
+  KUMO_RETURN_IF_ERROR(WriteFileAtomically(files, network_file, network));
+  if (const Status written = WriteFileAtomically(files, experiment_file, text); !written.ok()) {
+    (void)files.RemoveFile(network_file);
+    return written;
+  }
+  std::printf("%s  the experiment: every setting, with what it does\n%s  its network\n\n",
+              experiment_file.c_str(), network_file.c_str());
+  std::printf("kumo check %s\nkumo launch %s\n", experiment_file.c_str(), experiment_file.c_str());
+  return OkStatus();
+}
+
+}  // namespace
+
+int RunNew(const CliEnvironment& environment, std::span<const std::string> args) {
+  const LastWords last_words = environment.LastWordsOf("kumo new");
+  Arguments arguments;
+  CommandLine line = MakeCommandLine(&arguments);
+  Status usage = line.Parse(args);
+  if (usage.ok() && !line.help_asked()) usage = CheckArguments(arguments);
+  if (!usage.ok()) return last_words.Say(ExitCode::kUsage, usage.message());
+  if (line.help_asked()) {
+    Print(environment, line.Help());
+    return 0;
+  }
+  const Status status = arguments.list ? List(environment) : Write(environment, arguments);
+  return status.ok() ? 0 : last_words.Say(status);
+}
+
+}  // namespace kumo

@@ -1,0 +1,113 @@
+#include "cli/new_experiment.h"
+
+#include <algorithm>
+
+#include "common/options/config_file.h"
+#include "common/options/experiment_text.h"
+#include "common/options/option_table.h"
+#include "common/options/option_value.h"
+#include "common/terminal.h"
+
+namespace kumo {
+namespace {
+
+constexpr int kColumns = 98;  // of a comment, without "# "
+
+std::string_view TakeLine(std::string_view* text) {
+  const size_t end = std::min(text->find('\n'), text->size());
+  const std::string_view line = text->substr(0, end);
+  text->remove_prefix(std::min(end + 1, text->size()));
+  return line;
+}
+
+// Each line of the text as a comment.
+std::string Comment(const std::string& text) {
+  const std::string folded = Folded(text, kColumns);
+  std::string comment;
+  for (std::string_view rest = folded; !rest.empty();) {
+    const std::string_view line = TakeLine(&rest);
+    comment += (line.empty() ? "#" : "# " + std::string(line)) + "\n";
+  }
+  return comment;
+}
+
+// `text` as the value of a path, in which $ begins a variable.
+std::string WithoutVariables(const std::string& text) {
+  std::string path;
+  for (const char c : text) path += c == '$' ? "$$" : std::string(1, c);
+  return path;
+}
+
+// Whether a setting of the old experiment is one of the new.
+bool IsTakenOver(const Option& option, const LoadedExperiment& from) {
+  if (option.key == "job.name" || option.key == "output.directory") return false;
+  return option.key == "network.file" || from.origins.contains(option.key);
+}
+
+std::string Value(const Option& option, const std::string& name, const LoadedExperiment& from) {
+  if (option.key == "network.file") return name + ".pbtxt";
+  const std::string value = option.write(from.experiment);
+  return Quoted(option.base == PathBase::kNone ? value : WithoutVariables(value));
+}
+
+// A setting at its default, as a comment; where that is worked out there is no value to show.
+std::string AtDefault(const Option& option, const Experiment& defaults) {
+  const std::string value = Quoted(option.write(defaults));
+  return "#" + option.name() + " =" + (value.empty() ? "" : " " + value) + "\n";
+}
+
+std::string Setting(const Option& option, const std::string& name, const LoadedExperiment& from) {
+  const Experiment defaults;
+  const bool set = IsTakenOver(option, from);
+  std::string about = option.help;
+  const std::string limits = UnitAndAllowed(option);
+  if (!limits.empty()) about += " " + limits;
+  if (set || !option.default_text.empty()) {
+    const std::string text = DefaultText(option, defaults);
+    about += "; default: " + (text.empty() ? "none" : text);
+  }
+  return "\n" + Comment(about) +
+         (set ? option.name() + " = " + Value(option, name, from) + "\n"
+              : AtDefault(option, defaults));
+}
+
+std::string Heading(const std::string& name, const std::string& origin, const std::string& about) {
+  const std::string file = name + ".conf";
+  return Comment("An experiment made of " + origin + " by kumo new. Its network is in " + name +
+                 ".pbtxt.\n\n  kumo check " + file +
+                 "       says what is wrong before anything starts\n  kumo launch " + file +
+                 "      trains; Ctrl-C saves, and the same command goes on\n\nA setting with # in "
+                 "front of it has its default, which is the value that stands there. Lists are "
+                 "separated by commas. What " +
+                 origin + " says of itself:\n\n" + (about.empty() ? "nothing\n" : about));
+}
+
+}  // namespace
+
+std::string LeadingComment(std::string_view text) {
+  std::string comment;
+  while (text.starts_with('#')) {
+    std::string_view line = TakeLine(&text);
+    line.remove_prefix(line.starts_with("# ") ? 2 : 1);
+    comment += std::string(line) + "\n";
+  }
+  return comment;
+}
+
+std::string NewExperimentText(const std::string& name, const LoadedExperiment& from,
+                              const std::string& origin, const std::string& about) {
+  const OptionTable table;
+  std::string text = Heading(name, origin, about);
+  std::string section;
+  for (const Option& option : table.options()) {
+    if (option.section() != section) {
+      section = option.section();
+      text +=
+          "\n" + Comment(std::string(OptionTable::SectionHelp(section))) + "[" + section + "]\n";
+    }
+    text += Setting(option, name, from);
+  }
+  return text;
+}
+
+}  // namespace kumo

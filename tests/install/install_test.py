@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""Installs the build into a folder of its own, moves that folder, and uses Kumo from there as a user does.
+
+  tests/install/install_test.py --build DIR [--cmake FILE]
+"""
+import argparse
+import hashlib
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+ARGUMENTS = argparse.ArgumentParser(description=__doc__)
+ARGUMENTS.add_argument("--build", type=pathlib.Path, required=True)
+ARGUMENTS.add_argument("--cmake", default="cmake")
+PROGRAMS = ("kumo", "kumo-server", "kumo-worker", "kumo-data")
+SMALL = ["--set", "data.directory=data", "--set", "job.epochs=1", "--set", "sync.warmup_samples=0",
+         "--set", "sync.block=5", "--workers", "1"]
+
+
+def contents(folder):
+    """The hash of each file below a folder."""
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in folder.rglob("*") if path.is_file()}
+
+
+class InstallTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = tempfile.TemporaryDirectory()
+        cls.folder = pathlib.Path(cls.scratch.name)
+        first = cls.folder / "first"
+        subprocess.run([options.cmake, "--install", options.build, "--prefix", first],
+                       check=True, capture_output=True)
+        cls.prefix = cls.folder / "moved"
+        first.rename(cls.prefix)
+        cls.here = cls.folder / "here"
+        cls.here.mkdir()
+        cls.run_in(cls.here, "kumo-data", "digits", "--out", "data", "--train", "1000",
+                   "--validation", "200")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.scratch.cleanup()
+
+    @classmethod
+    def run_in(cls, folder, program, *arguments, expect=0):
+        ended = subprocess.run([cls.prefix / "bin" / program, *arguments], cwd=folder, text=True,
+                               capture_output=True)
+        assert ended.returncode == expect, f"{program} {arguments}: {ended.returncode}\n" \
+            f"{ended.stdout}{ended.stderr}"
+        return ended
+
+    def run_here(self, program, *arguments, expect=0):
+        return self.run_in(self.here, program, *arguments, expect=expect)
+
+    def test_every_program_tells_its_build(self):
+        texts = set()
+        for program in PROGRAMS:
+            text = self.run_here(program, "--version").stdout
+            self.assertRegex(text, rf"\A{program} \d+\.\d+\.\d+\ncommit  \S+\nCPU     oneDNN .*\nCUDA    .*\n\Z")
+            texts.add(text.removeprefix(program))
+        self.assertEqual(len(texts), 1)
+        module = self.prefix / "lib/kumo/backend_cuda.so"
+        said = f"CUDA    {module}" if module.exists() else f"CUDA    no module {module} (package"
+        self.assertIn(said, texts.pop())
+
+    def test_an_installed_experiment_is_found_by_its_name_and_writes_to_the_working_directory(self):
+        before = contents(self.prefix)
+        check = self.run_here("kumo", "check", "mnist_lenet", *SMALL)
+        self.assertIn(str(self.prefix / "share/kumo/models/zoo/mnist_lenet.pbtxt"), check.stdout)
+        self.run_here("kumo", "launch", "mnist_lenet", *SMALL)
+        self.assertTrue((self.here / "out/mnist_lenet/log.jsonl").exists())
+        self.run_here("kumo", "evaluate", "mnist_lenet.conf", *SMALL[:-2])
+        self.assertEqual(contents(self.prefix), before)
+
+    def test_every_installed_experiment_passes_the_check(self):
+        for path in (self.prefix / "share/kumo/experiments").glob("*.conf"):
+            self.run_here("kumo", "check", path.stem, "--set", "data.directory=data")
+
+    def test_a_new_experiment_is_the_same_job_with_the_same_bits(self):
+        folder = self.folder / "new"
+        folder.mkdir()
+        self.run_in(folder, "kumo", "new", "my", "--from", "mnist_lenet")
+        # What is compared holds the job's name and that of the network's file: give both the same.
+        (folder / "other").mkdir()
+        shutil.copy(folder / "my.pbtxt", folder / "other/mnist_lenet.pbtxt")
+        small = ["--set", f"data.directory={self.here / 'data'}", *SMALL[2:]]
+        mine = [*small, "--set", "job.name=same", "--set", "network.file=other/mnist_lenet.pbtxt"]
+        theirs = [*small, "--set", "job.name=same"]
+        found = []
+        for experiment, settings in (("my.conf", mine), ("mnist_lenet", theirs)):
+            report = self.run_in(folder, "kumo", "check", experiment, *settings, "--json").stdout
+            output = f"out-of-{experiment}"
+            self.run_in(folder, "kumo", "launch", experiment, *settings, "--set",
+                        f"output.directory={output}")
+            checkpoints = folder / output / "checkpoints"
+            shard, = (hash for name, hash in contents(checkpoints).items() if "MANIFEST" not in name)
+            found.append((json.loads(report)["experiment_hash"], shard))
+        self.assertEqual(found[0], found[1])
+        self.run_in(folder, "kumo", "check", "my.conf", *small)
+
+    def test_servers_and_workers_know_the_names_too(self):
+        self.run_here("kumo-worker", "mnist_lenet", "--check", "--set", "data.directory=data")
+        ended = self.run_here("kumo-server", "mnist_lenet", expect=78)
+        self.assertIn("cluster.servers is not set", ended.stderr)
+
+    def test_programs_are_found_through_a_link(self):
+        link = self.folder / "links/kumo"
+        link.parent.mkdir()
+        link.symlink_to(self.prefix / "bin/kumo")
+        subprocess.run([link, "check", "mnist_mlp", "--set", "data.directory=data"], cwd=self.here,
+                       check=True, capture_output=True)
+
+    def test_links_of_the_installed_pages_lead_somewhere(self):
+        documents = self.prefix / "share/doc/kumo"
+        pages = [documents / "README.md", *(documents / "docs").glob("*.md")]
+        self.assertGreater(len(pages), 5)
+        for page in pages:
+            for target in re.findall(r"\]\(([^)\s#:]+)(?:#[^)\s]*)?\)", page.read_text()):
+                self.assertTrue((page.parent / target).exists(), f"{page.name}: {target}")
+        self.assertIn("Apache License", (documents / "copyright").read_text())
+
+    def test_the_build_folder_has_the_same_layout(self):
+        bin_of_build = options.build / "bin"
+        subprocess.run([bin_of_build / "kumo", "check", "mnist_lenet", "--set", "data.directory=data"],
+                       cwd=self.here, check=True, capture_output=True)
+
+    def test_components_do_not_share_files(self):
+        found = []
+        for component in ("kumo", "kumo-cuda"):
+            prefix = self.folder / component
+            subprocess.run([options.cmake, "--install", options.build, "--prefix", prefix,
+                            "--component", component], check=True, capture_output=True)
+            found.append(set(contents(prefix)) if prefix.exists() else set())
+            shutil.rmtree(prefix, ignore_errors=True)
+        self.assertEqual(found[0] & found[1], set())
+        self.assertEqual(found[0] | found[1], set(contents(self.prefix)))
+        self.assertNotIn("lib/kumo/backend_cuda.so", found[0])
+
+
+if __name__ == "__main__":
+    options, rest = ARGUMENTS.parse_known_args()
+    options.build = options.build.resolve()
+    unittest.main(argv=["install_test.py", *rest], verbosity=2)
