@@ -4,7 +4,8 @@
 #   ./test.sh          builds one configuration and runs all unit, property, simulation,
 #                      multi-process and client tests
 #   ./test.sh --all    and format, clang-tidy (of what changed since it was clean), the sanitizer
-#                      builds, and each benchmark once
+#                      builds, each benchmark once, and the packages in a bare system (2 minutes
+#                      more to build them for all GPUs and to make that system; seconds later)
 #
 # KUMO_DATA=DIR lets the tests that want it read MNIST in DIR/mnist; without it they skip, saying so.
 # Ends with CTest's summary and what was not run; exits non-zero when anything failed.
@@ -16,14 +17,14 @@ all=0
 for argument in "$@"; do
   case "$argument" in
     --all) all=1 ;;
-    -h | --help) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h | --help) sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) echo "test.sh: unknown argument $argument (--help tells)" >&2; exit 64 ;;
   esac
 done
 
 rooms=(common server worker models data cli)
 packages=(python3-venv)
-[ "$all" = 0 ] || packages+=(clang clang-format clang-tidy libomp-dev)
+[ "$all" = 0 ] || packages+=(clang clang-format clang-tidy libomp-dev debootstrap dpkg-dev file)
 kumo_install_packages "${packages[@]}"
 
 # For the one test that reads our event files with TensorBoard itself; it skips where there is none.
@@ -53,11 +54,11 @@ fi
 kumo_test() { ctest --preset "$1" -j "$(nproc)" --no-tests=error "${@:2}"; }
 
 echo "== tests"
-kumo_test release -LE bench
+kumo_test release -LE 'bench|package'
 
 if [ "$all" = 0 ]; then
-  echo "not run: format, clang-tidy, the sanitizer builds, the benchmarks (./test.sh --all); tests that" \
-    "were skipped are listed above"
+  echo "not run: format, clang-tidy, the sanitizer builds, the benchmarks, the packages (./test.sh --all);" \
+    "tests that were skipped are listed above"
   exit 0
 fi
 
@@ -79,3 +80,10 @@ done
 
 echo "== benchmarks, each once"
 kumo_test release -L bench
+
+echo "== packages"
+kumo_configure package
+kumo_build package
+rm -rf build/package/packages
+cpack --preset package >/dev/null
+kumo_test release -L package

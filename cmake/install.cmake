@@ -21,7 +21,7 @@ if(KUMO_CUDA_FOUND)
 endif()
 
 # Man pages and completion, by the programs themselves.
-set(pages ${PROJECT_BINARY_DIR}/share/man/man1/kumo.1)
+set(pages ${PROJECT_BINARY_DIR}/share/man/man1/kumo.1.gz)
 add_custom_command(
   OUTPUT ${pages}
   COMMAND ${CMAKE_COMMAND} -DBIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY} -DSOURCE=${PROJECT_SOURCE_DIR}
