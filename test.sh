@@ -4,7 +4,7 @@
 #   ./test.sh          builds one configuration and runs all unit, property, simulation,
 #                      multi-process and client tests
 #   ./test.sh --all    and format, clang-tidy (of what changed since it was clean), the sanitizer
-#                      builds, each benchmark once, and the packages in a bare system (2 minutes
+#                      builds, each benchmark once, and the packages in a bare system (3 minutes
 #                      more to build them for all GPUs and to make that system; seconds later)
 #
 # KUMO_DATA=DIR lets the tests that want it read MNIST in DIR/mnist; without it they skip, saying so.

@@ -60,10 +60,6 @@ void ManPage::Item(std::string_view term, std::string_view text) {
   text_ += ".TP\n\\fB" + Escaped(term) + "\\fR\n" + EscapedLines(text);
 }
 
-void ManPage::Literal(std::string_view text) {
-  text_ += ".PP\n.nf\n" + EscapedLines(text) + ".fi\n";
-}
-
 std::string ManPage::Reference(std::string_view name) { return PageName(name) + "(1)"; }
 
 }  // namespace kumo

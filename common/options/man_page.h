@@ -14,12 +14,10 @@ class ManPage {
   ManPage(std::string_view name, std::string_view summary);
 
   void Section(std::string_view title);
-  // Filled; a line of the text that begins with a blank begins a line of the page too.
+  // Filled, whatever its lines are.
   void Paragraph(std::string_view text);
   // What is explained, in bold, and what it is, filled and indented.
   void Item(std::string_view term, std::string_view text);
-  // Line by line as it is.
-  void Literal(std::string_view text);
   // "kumo-check(1)".
   static std::string Reference(std::string_view name);
 

@@ -129,6 +129,34 @@ class InstallTest(unittest.TestCase):
         subprocess.run([bin_of_build / "kumo", "check", "mnist_lenet", "--set", "data.directory=data"],
                        cwd=self.here, check=True, capture_output=True)
 
+    def test_the_commit_is_that_of_the_sources_and_is_written_only_when_it_is_another(self):
+        sources, file = self.folder / "sources", self.folder / "commit.cc"
+        sources.mkdir()
+        script = pathlib.Path(__file__).parents[2] / "cmake/commit.cmake"
+
+        def written(*more):
+            subprocess.run([options.cmake, f"-DSOURCE={sources}", f"-DFILE={file}", *more, "-P", script],
+                           check=True, capture_output=True)
+            return re.search(r'"([^"]*)";', file.read_text())[1]
+
+        def git(*arguments):
+            subprocess.run(["git", "-C", sources, "-c", "user.name=n", "-c", "user.email=e", *arguments],
+                           check=True, capture_output=True)
+
+        self.assertEqual(written(), "unknown")
+        git("init")
+        (sources / "a").write_text("a")
+        git("add", "a")
+        git("commit", "-m", "a")
+        commit = written()
+        self.assertRegex(commit, r"\A[0-9a-f]{7,}\Z")
+        before = file.stat().st_mtime_ns
+        self.assertEqual(written(), commit)
+        self.assertEqual(file.stat().st_mtime_ns, before)
+        (sources / "a").write_text("b")
+        self.assertEqual(written(), commit + "-dirty")
+        self.assertEqual(written("-DKUMO_COMMIT=named"), "named")
+
     def test_components_do_not_share_files(self):
         found = []
         for component in ("kumo", "kumo-cuda"):
