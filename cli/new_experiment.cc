@@ -12,6 +12,7 @@ namespace kumo {
 namespace {
 
 constexpr int kColumns = 98;  // of a comment, without "# "
+constexpr char kNetworkFile[] = "network.file";
 
 std::string_view TakeLine(std::string_view* text) {
   const size_t end = std::min(text->find('\n'), text->size());
@@ -41,11 +42,11 @@ std::string WithoutVariables(const std::string& text) {
 // Whether a setting of the old experiment is one of the new.
 bool IsTakenOver(const Option& option, const LoadedExperiment& from) {
   if (option.key == "job.name" || option.key == "output.directory") return false;
-  return option.key == "network.file" || from.origins.contains(option.key);
+  return option.key == kNetworkFile || from.origins.contains(option.key);
 }
 
 std::string Value(const Option& option, const std::string& name, const LoadedExperiment& from) {
-  if (option.key == "network.file") return name + ".pbtxt";
+  if (option.key == kNetworkFile) return name + ".pbtxt";
   const std::string value = option.write(from.experiment);
   return Quoted(option.base == PathBase::kNone ? value : WithoutVariables(value));
 }
@@ -62,7 +63,9 @@ std::string Setting(const Option& option, const std::string& name, const LoadedE
   std::string about = option.help;
   const std::string limits = UnitAndAllowed(option);
   if (!limits.empty()) about += " " + limits;
-  if (set || !option.default_text.empty()) {
+  if (option.key == kNetworkFile) {
+    about += "; required";
+  } else if (set || !option.default_text.empty()) {
     const std::string text = DefaultText(option, defaults);
     about += "; default: " + (text.empty() ? "none" : text);
   }

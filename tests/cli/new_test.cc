@@ -71,7 +71,7 @@ TEST_F(NewTest, WhatItIsMadeOfMustBeThereAndRight) {
 TEST_F(NewTest, TheInstalledOnesAreListedWithWhatTheyAre) {
   const Ended ended = Run({"new", "--list"}, false);
   EXPECT_EQ(ended.code, 0);
-  EXPECT_THAT(ended.out, AllOf(HasSubstr("mnist_lenet          LeNet on MNIST in block mode"),
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("mnist_lenet          LeNet on MNIST in block mode\n"),
                                HasSubstr("mnist_mlp ")));
 }
 
