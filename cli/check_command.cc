@@ -84,6 +84,7 @@ int RunCheck(const CliEnvironment& environment, std::span<const std::string> arg
     Print(environment, line.Help());
     return 0;
   }
+  arguments.PassOn();
   const PlannedJob job = PlanJob(environment, arguments);
   Preflight result = PreflightOf(job.loaded);
   if (result.problems.empty()) {

@@ -14,8 +14,16 @@ void JobArguments::AddTo(CommandLine* line) {
   line->AddOption("devices", "LIST", OptionTable().Find("network.device")->allowed,
                   "What worker 0, 1, ... computes on, from the start again when the list ends",
                   &devices, "network.device");
+  line->AddFlag("continue",
+                "Go on from the last checkpoint also where settings have changed since, from there "
+                "on; the network and the data must be the same",
+                &continues);
   line->AddFlag("verbose", "Show all settings, not only those that differ from the defaults",
                 &verbose);
+}
+
+void JobArguments::PassOn() {
+  if (continues) experiment.sets.emplace_back("checkpoint.continue=true");
 }
 
 PlannedJob PlanJob(const CliEnvironment& environment, const JobArguments& args) {

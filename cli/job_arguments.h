@@ -16,11 +16,15 @@ struct JobArguments {
   int workers = 0;                   // 0: cluster.workers
   int servers = 0;                   // 0: as many as cluster.servers names, or 1
   std::vector<std::string> devices;  // of the workers, in turn; empty: network.device
+  bool continues = false;            // also from a checkpoint of other settings
   bool verbose = false;              // show all settings
   bool json = false;
 
   explicit JobArguments(const CliEnvironment& environment) : experiment(environment) {}
   void AddTo(CommandLine* line);
+  // Once the line is parsed: what options of the command line say about settings stands among
+  // --set, so that every process hears it.
+  void PassOn();
 };
 
 // A job as it is started on this machine.

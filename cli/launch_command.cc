@@ -96,6 +96,7 @@ int RunLaunch(const CliEnvironment& environment, std::span<const std::string> ar
     return 0;
   }
   arguments.quiet |= arguments.job.json;
+  arguments.job.PassOn();
   const PlannedJob job = PlanJob(environment, arguments.job);
   Preflight preflight = LookAhead(arguments, job);
   if (preflight.problems.empty()) {

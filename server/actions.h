@@ -66,6 +66,14 @@ struct CommitAction {
   checkpoint::Manifest manifest;
 };
 
+// The validation set's figures of a version are known: write them into its manifest, where there is
+// one of generation `since` or a later one. No answer.
+struct KeepEvaluationAction {
+  int64_t version = 0;
+  uint32_t since = 0;
+  checkpoint::Evaluation evaluation;
+};
+
 // The curves and the progress line want to know of these.
 struct WentBackAction {
   // What is known about later rounds does not count any more; -1: nothing does.
@@ -105,8 +113,9 @@ struct ExitAction {
 
 using ServerAction =
     std::variant<SendAction, ComputeAction, SaveAction, RestoreAction, ChooseCheckpointAction,
-                 ReserveGenerationAction, CommitAction, WentBackAction, WentOnAction,
-                 RoundClosedAction, CurvePointAction, EpochEvaluatedAction, ExitAction>;
+                 ReserveGenerationAction, CommitAction, KeepEvaluationAction, WentBackAction,
+                 WentOnAction, RoundClosedAction, CurvePointAction, EpochEvaluatedAction,
+                 ExitAction>;
 using ServerActions = std::vector<ServerAction>;
 
 }  // namespace kumo

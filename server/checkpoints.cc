@@ -16,6 +16,7 @@ void Checkpoints::GoBack(int64_t last, TimeUs now) {
   last_ = last;
   began_at_ = now;
   under_way_.clear();
+  evaluations_.clear();
   order_.version = unsaved_ = -1;
   again_at_ = give_up_at_ = 0;
 }
@@ -25,11 +26,16 @@ void Checkpoints::FailAll() {
   order_.version = -1;
 }
 
-bool Checkpoints::IsDue(int64_t version, TimeUs now) const {
+bool Checkpoints::IsDue(const JobPlan& plan, int64_t version, TimeUs now) const {
+  const RoundPlan last = plan.Round(version - 1);
+  const bool by_epochs =
+      options_.every_epochs > 0 && last.ends_epoch && (last.epoch + 1) % options_.every_epochs == 0;
+  // It is not known yet which one will be the best.
+  const bool may_be_best = options_.best != "none" && plan.EvaluatedEpoch(version) >= 0;
   const bool by_rounds = options_.every_rounds > 0 && version % options_.every_rounds == 0;
   const bool by_time = options_.every_minutes > 0 &&
                        static_cast<double>(now - began_at_) >= options_.every_minutes * 60e6;
-  return by_rounds || by_time;
+  return by_rounds || by_epochs || may_be_best || by_time;
 }
 
 bool Checkpoints::IsBehind(int64_t version) const {
@@ -47,6 +53,13 @@ void Checkpoints::Begin(int64_t version, TimeUs now) {
 void Checkpoints::SetProgress(int64_t version, const checkpoint::Progress& progress) {
   const auto found = under_way_.find(version);
   if (found != under_way_.end()) found->second.progress = progress;
+}
+
+void Checkpoints::SetEvaluation(int64_t version, const checkpoint::Evaluation& evaluation) {
+  evaluations_[version] = evaluation;
+  std::erase_if(evaluations_, [&](const auto& entry) {
+    return entry.first < version && !under_way_.contains(entry.first);
+  });
 }
 
 void Checkpoints::OrderNow(int64_t version, bool partial, const checkpoint::Progress& progress,
@@ -76,6 +89,8 @@ std::optional<checkpoint::Manifest> Checkpoints::Add(int64_t version, int server
   manifest.set_version(version);
   for (const auto& [index, saved] : checkpoint.files) *manifest.add_files() = saved;
   *manifest.mutable_progress() = checkpoint.progress;
+  const auto evaluation = evaluations_.find(version);
+  if (evaluation != evaluations_.end()) *manifest.mutable_evaluation() = evaluation->second;
   return manifest;
 }
 

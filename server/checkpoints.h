@@ -14,6 +14,7 @@
 #include <optional>
 
 #include "common/clock.h"
+#include "common/job_plan.h"
 #include "common/options/experiment.h"
 #include "proto/checkpoint.pb.h"
 
@@ -41,8 +42,8 @@ class Checkpoints {
   void GoBack(int64_t last, TimeUs now);
   // Training starts: checkpoint.every_minutes counts from now.
   void CountFrom(TimeUs now) { began_at_ = now; }
-  // Whether the settings ask for a checkpoint at a version.
-  bool IsDue(int64_t version, TimeUs now) const;
+  // Whether the settings ask for a checkpoint at a version, which is not 0.
+  bool IsDue(const JobPlan& plan, int64_t version, TimeUs now) const;
   // The snapshots that the disk has not taken yet lie in memory: while there are two, only the last
   // version is saved.
   bool IsBehind(int64_t version) const;
@@ -50,13 +51,16 @@ class Checkpoints {
   void Begin(int64_t version, TimeUs now);
   // Where the job stood at `version`; does nothing when it is not being saved.
   void SetProgress(int64_t version, const checkpoint::Progress& progress);
+  // What the validation set says of a version: its manifest will have it, unless that is made
+  // already.
+  void SetEvaluation(int64_t version, const checkpoint::Evaluation& evaluation);
   // Orders what the shards hold now to be saved, and remembers that.
   void OrderNow(int64_t version, bool partial, const checkpoint::Progress& progress, TimeUs now);
 
   // Whether an attempt to save a version is the one under way. 0: at its round's end.
   bool Awaits(int64_t version, int attempt) const;
   // A server's file is durable. When it is the last one of `wanted`: a manifest with the version,
-  // the files in the order of their servers, and the progress.
+  // the files in the order of their servers, the progress, and the evaluation where it is known.
   std::optional<checkpoint::Manifest> Add(int64_t version, int server, const checkpoint::File& file,
                                           int wanted);
   void Committed(int64_t version);
@@ -88,6 +92,8 @@ class Checkpoints {
   int64_t last_ = -1;
   TimeUs began_at_ = 0;                    // the last one
   std::map<int64_t, UnderWay> under_way_;  // by version
+  // By version: of those under way, and of the newest that was evaluated.
+  std::map<int64_t, checkpoint::Evaluation> evaluations_;
   Order order_;
   int64_t unsaved_ = -1;  // what is ordered again and again
   TimeUs limit_ = 0;

@@ -300,6 +300,7 @@ Status Coordinator::OnEvaluated(const PeerName& from, const wire::Header& header
           ledger_.AddEvaluation(*plan_, version, header.partition(), header.metrics())) {
     actions->push_back(EpochEvaluatedAction{epoch->epoch, epoch->train, epoch->validation, version,
                                             plan_->SamplesAt(version)});
+    KeepEvaluation(*epoch, version, actions);
     FinishIfDone(now, actions);
   }
   return OkStatus();

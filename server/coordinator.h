@@ -164,6 +164,7 @@ class Coordinator {
   int64_t LastVersion() const;
   TimeUs SaveLimit(int64_t version) const;
   void OnSaveFailed(int64_t version, const std::string& why, TimeUs now, ServerActions* actions);
+  void KeepEvaluation(const EpochLedger::Epoch& epoch, int64_t version, ServerActions* actions);
   void EndWith(Status status, TimeUs now, ServerActions* actions);
   checkpoint::Progress Progress(TimeUs now) const;
   int ServersWithChunks() const;

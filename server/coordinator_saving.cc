@@ -4,6 +4,7 @@
 
 #include <glog/logging.h>
 
+#include "common/checkpoint/tensor_list.h"
 #include "server/coordinator.h"
 
 namespace kumo {
@@ -42,7 +43,7 @@ bool Coordinator::SaveIsDue(int64_t version, TimeUs now) {
     server.leaves_at = next;
     leaves = true;
   }
-  return leaves || checkpoints_.IsDue(next, now);
+  return leaves || checkpoints_.IsDue(*plan_, next, now);
 }
 
 checkpoint::Progress Coordinator::Progress(TimeUs now) const {
@@ -79,6 +80,14 @@ Status Coordinator::OnSaved(int server, const wire::Header& header, TimeUs now,
   manifest->set_experiment_text(identity_.experiment_text);
   manifest->set_fingerprint(spec_.layout.fingerprint());
   manifest->set_generation(generation_);
+  manifest->set_train_samples(spec_.train_samples);
+  manifest->set_validation_samples(spec_.validation_samples);
+  SetTensors(spec_.layout, &*manifest);
+  if (restored_) *manifest->mutable_continuations() = restored_->continuations();
+  const int epoch = plan_->EvaluatedEpoch(version);
+  if (epoch >= 0 && spec_.validation_samples > 0) {
+    manifest->mutable_evaluation()->set_epoch(epoch + 1);
+  }
   actions->push_back(CommitAction{*std::move(manifest)});
   return OkStatus();
 }
@@ -97,6 +106,20 @@ void Coordinator::OnCommitted(int64_t version, const Status& status, TimeUs now,
                                      " is saved: start the job again to go on from there"),
          actions);
   }
+}
+
+// The manifest may be written already, or be that of the checkpoint which the job goes on from.
+void Coordinator::KeepEvaluation(const EpochLedger::Epoch& epoch, int64_t version,
+                                 ServerActions* actions) {
+  checkpoint::Evaluation evaluation;
+  evaluation.set_epoch(epoch.epoch + 1);
+  evaluation.set_samples(epoch.validation.samples());
+  evaluation.set_loss_sum(epoch.validation.loss_sum());
+  evaluation.set_correct(epoch.validation.correct());
+  checkpoints_.SetEvaluation(version, evaluation);
+  // One of an earlier generation is of a past that the job went back from.
+  const uint32_t since = version == start_version_ ? 0 : since_;
+  actions->push_back(KeepEvaluationAction{version, since, evaluation});
 }
 
 int64_t Coordinator::LastVersion() const { return stop_at_ >= 0 ? stop_at_ : plan_->rounds(); }

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "common/checkpoint/checkpoint.h"
+#include "common/checkpoint/continuation.h"
+#include "common/checkpoint/resume_point.h"
 #include "common/clock.h"
 #include "common/installation.h"
 #include "common/options/command_line.h"
@@ -49,6 +51,20 @@ Status CheckArguments(const Arguments& arguments, const Experiment& experiment) 
                               " servers, so it must be 0 .. " + std::to_string(servers - 1));
   }
   return OkStatus();
+}
+
+// Settings that have changed since the checkpoint was taken.
+void SayContinuation(const checkpoint::Continuation& continuation, RunRecorder* recorder) {
+  ContinuedRun run;
+  run.round = continuation.version();
+  run.samples = continuation.samples();
+  run.epoch = continuation.epoch();
+  for (const auto& change : continuation.changes()) {
+    run.changes.push_back({change.setting(), change.then(), change.now()});
+  }
+  run.notes = {continuation.notes().begin(), continuation.notes().end()};
+  recorder->Record(run);
+  for (const std::string& line : LinesOf(continuation)) recorder->Say("from now on: " + line);
 }
 
 Status Run(const Arguments& arguments, const Experiment& experiment, const char* program) {
@@ -103,6 +119,7 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
     if (settings.restored && !may_be_further) {
       recorder->Say("goes on from checkpoint " + settings.restored->name());
     }
+    if (resume.continuation) SayContinuation(*resume.continuation, recorder.get());
     KUMO_ASSIGN_OR_RETURN(
         settings.generation,
         ReserveGeneration(files, experiment,

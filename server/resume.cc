@@ -2,95 +2,24 @@
 
 #include <algorithm>
 #include <charconv>
-#include <limits>
 #include <string_view>
 
 #include <glog/logging.h>
 
-#include "common/checkpoint/checkpoint.h"
-#include "common/options/experiment_text.h"
+#include "common/checkpoint/resume_point.h"
 
 namespace kumo {
 namespace {
-
-constexpr char kStartAnew[] =
-    "choose another output.directory, or start anew with checkpoint.resume=never";
-constexpr int64_t kAnyVersion = std::numeric_limits<int64_t>::max();
-
-std::string Folder(const Experiment& experiment) {
-  return JoinPath(experiment.output.directory, "checkpoints");
-}
 
 std::string GenerationFile(const Experiment& experiment) {
   return JoinPath(experiment.output.directory, "generation");
 }
 
-template <typename Number>
-std::optional<Number> ParseNumber(std::string_view text) {
-  Number number = 0;
+std::optional<uint32_t> ParseNumber(std::string_view text) {
+  uint32_t number = 0;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
   if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size()) return std::nullopt;
   return number;
-}
-
-std::string Offer(FileSystem& files, const std::string& folder) {
-  const Result<VerifiedCheckpoint> good = NewestVerified(files, folder);
-  if (!good.ok()) return std::string("none of the checkpoints is good; ") + kStartAnew;
-  return "the last good one is of round " + std::to_string(good->manifest.version()) +
-         ": go on from it with checkpoint.resume=" + std::to_string(good->manifest.version());
-}
-
-// The network is compared when a worker has brought its tensors.
-Status CheckExperiment(const checkpoint::Manifest& manifest, const std::string& folder,
-                       const Experiment& experiment) {
-  const Status same = CheckSameJob(manifest, ExperimentHash(experiment), ExperimentText(experiment),
-                                   manifest.fingerprint());
-  if (same.ok()) return OkStatus();
-  return FailedPrecondition("checkpoint " + manifest.name() + " in " + folder + ": " +
-                            same.message() + "; " + kStartAnew);
-}
-
-// The newest good checkpoint of a round up to `newest`; none where there is none at all.
-Result<ResumePoint> Newest(FileSystem& files, const Experiment& experiment, int64_t newest) {
-  const std::string folder = Folder(experiment);
-  KUMO_ASSIGN_OR_RETURN(std::vector<std::string> names, ListCheckpoints(files, folder));
-  std::erase_if(names, [&](const std::string& name) {
-    return newest < kAnyVersion && name > CheckpointName(newest);
-  });
-  ResumePoint point;
-  for (const std::string& name : names) {
-    Result<checkpoint::Manifest> manifest = VerifyCheckpoint(files, folder, name);
-    if (!manifest.ok()) {
-      // What may be good, and only cannot be read just now, is not passed over: it would be
-      // deleted.
-      const StatusCode code = manifest.status().code();
-      if (code == StatusCode::kUnavailable || code == StatusCode::kResourceExhausted) {
-        return manifest.status().WithContext("checkpoint " + name);
-      }
-      point.skipped.push_back(name + ": " + manifest.status().message());
-      continue;
-    }
-    manifest->set_name(name);
-    KUMO_RETURN_IF_ERROR(CheckExperiment(*manifest, folder, experiment));
-    point.manifest = *std::move(manifest);
-    return point;
-  }
-  if (names.empty()) return point;
-  return FailedPrecondition("none of the checkpoints in " + folder +
-                            " is good: " + point.skipped.front() + "; " + kStartAnew);
-}
-
-Result<ResumePoint> Named(FileSystem& files, const Experiment& experiment, int64_t round) {
-  const std::string folder = Folder(experiment);
-  const std::string name = CheckpointName(round);
-  Result<checkpoint::Manifest> manifest = VerifyCheckpoint(files, folder, name);
-  if (!manifest.ok()) {
-    return FailedPrecondition("checkpoint " + name + " cannot be used: " +
-                              manifest.status().message() + "; " + Offer(files, folder));
-  }
-  manifest->set_name(name);
-  KUMO_RETURN_IF_ERROR(CheckExperiment(*manifest, folder, experiment));
-  return ResumePoint{*std::move(manifest), {}};
 }
 
 // The last generation that was reserved; 0 where there is none that can be read.
@@ -98,7 +27,7 @@ uint32_t LastGeneration(FileSystem& files, const Experiment& experiment) {
   constexpr uint64_t kLongest = 64;
   const Result<std::string> text = ReadWholeFile(files, GenerationFile(experiment), kLongest);
   if (!text.ok()) return 0;
-  return ParseNumber<uint32_t>(text->substr(0, text->find('\n'))).value_or(0);
+  return ParseNumber(text->substr(0, text->find('\n'))).value_or(0);
 }
 
 Status WriteGeneration(FileSystem& files, const Experiment& experiment, uint32_t generation) {
@@ -106,18 +35,6 @@ Status WriteGeneration(FileSystem& files, const Experiment& experiment, uint32_t
 }
 
 }  // namespace
-
-Result<ResumePoint> FindCheckpointToResume(FileSystem& files, const Experiment& experiment) {
-  const std::string& resume = experiment.checkpoint.resume;
-  if (resume == "never") return ResumePoint();
-  if (const auto round = ParseNumber<int64_t>(resume)) return Named(files, experiment, *round);
-  KUMO_ASSIGN_OR_RETURN(ResumePoint point, Newest(files, experiment, kAnyVersion));
-  if (!point.manifest && resume == "must") {
-    return FailedPrecondition("checkpoint.resume=must, and there is no checkpoint in " +
-                              Folder(experiment));
-  }
-  return point;
-}
 
 Result<uint32_t> ReserveGeneration(FileSystem& files, const Experiment& experiment,
                                    uint32_t at_least) {
@@ -137,7 +54,7 @@ Result<std::optional<checkpoint::Manifest>> ChooseCheckpoint(FileSystem& files,
                                                              const Experiment& experiment,
                                                              uint32_t generation, int64_t newest) {
   KeepGeneration(files, experiment, generation);
-  KUMO_ASSIGN_OR_RETURN(ResumePoint point, Newest(files, experiment, newest));
+  KUMO_ASSIGN_OR_RETURN(ResumePoint point, NewestToResume(files, experiment, newest));
   for (const std::string& skipped : point.skipped) LOG(ERROR) << "passes over " << skipped;
   return std::move(point.manifest);
 }

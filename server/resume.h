@@ -1,12 +1,11 @@
-// Where a run begins: which checkpoint it goes on from, and as which generation.
+// As which generation a run begins or goes back, and to which checkpoint it goes back
+// (common/checkpoint/resume_point.h says which one it goes on from).
 //
 // Functions; they block while they read checkpoints or write.
 #pragma once
 
 #include <cstdint>
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "common/file.h"
 #include "common/options/experiment.h"
@@ -14,16 +13,6 @@
 #include "proto/checkpoint.pb.h"
 
 namespace kumo {
-
-struct ResumePoint {
-  std::optional<checkpoint::Manifest> manifest;  // verified; none: the beginning
-  std::vector<std::string> skipped;              // newer checkpoints, and what is wrong with each
-};
-
-// By the checkpoint.resume setting. auto and must take the newest checkpoint that verifies; where
-// there are some but none is good, and where one is of another experiment, or the one that is named
-// is damaged, FailedPrecondition says so and what to do. Only looks.
-Result<ResumePoint> FindCheckpointToResume(FileSystem& files, const Experiment& experiment);
 
 // A number above `at_least` that no process of this output directory has used before, made durable
 // in <output.directory>/generation. The errors of writing a file.

@@ -5,6 +5,7 @@
 
 #include <glog/logging.h>
 
+#include "common/checkpoint/continuation.h"
 #include "common/protocol.h"
 
 namespace kumo {
@@ -102,10 +103,11 @@ void ServerNode::OnHello(const PeerName& from, const Message& message, TimeUs no
 // The first worker says what the job's network and data are.
 Status ServerNode::LearnSpec(const wire::JobSpec& wire_spec, TimeUs now, ServerActions* actions) {
   KUMO_ASSIGN_OR_RETURN(JobSpec spec, ParseSpec(wire_spec));
-  if (settings_.restored && settings_.restored->fingerprint() != spec.layout.fingerprint()) {
-    return FailedPrecondition("checkpoint " + restore_ +
-                              " is of another network than this worker's: choose another output "
-                              "directory, or checkpoint.resume=never");
+  if (settings_.restored) {
+    if (Status same = CheckSameNetworkAndData(*settings_.restored, spec); !same.ok()) {
+      return FailedPrecondition(same.message() +
+                                "; choose another output directory, or checkpoint.resume=never");
+    }
   }
   KUMO_ASSIGN_OR_RETURN(plan_, PlanFor(settings_.experiment, spec));
   spec_ = std::move(spec);

@@ -6,6 +6,8 @@
 
 #include <glog/logging.h>
 
+#include "common/checkpoint/best.h"
+#include "common/checkpoint/continuation.h"
 #include "common/telemetry/human_readable.h"
 #include "server/job_progress.h"
 #include "server/resume.h"
@@ -135,6 +137,11 @@ void ServerService::SayFarewell() {
   if (status.last_checkpoint() >= 0) {
     recorder_->Say("model   " + JoinPath(folder_, CheckpointName(status.last_checkpoint())));
   }
+  if (const auto best = FindBest(*files_, folder_, settings_.experiment.checkpoint.best);
+      best.ok()) {
+    recorder_->Say("best    " + JoinPath(folder_, best->name()) + " (" +
+                   DescribeEvaluation(best->evaluation()) + ")");
+  }
   recorder_->Say("curves  " + output + " (tensorboard --logdir " + output + "; log.jsonl)");
   recorder_->Say("logs    " + JoinPath(output, "logs"));
 }
@@ -177,6 +184,8 @@ void ServerService::Perform(ServerActions actions) {
       Reserve(*reserve);
     } else if (auto* commit = std::get_if<CommitAction>(&action)) {
       Commit(std::move(commit->manifest));
+    } else if (auto* keep = std::get_if<KeepEvaluationAction>(&action)) {
+      KeepEvaluation(*keep);
     } else if (auto* back = std::get_if<WentBackAction>(&action)) {
       GoBack(*back);
     } else if (auto* on = std::get_if<WentOnAction>(&action)) {
@@ -214,7 +223,10 @@ void ServerService::Restore(const RestoreAction& restore) {
     Result<ShardSnapshot> snapshot = [&]() -> Result<ShardSnapshot> {
       KUMO_ASSIGN_OR_RETURN(const checkpoint::Manifest manifest,
                             ReadManifest(*files_, folder_, restore.checkpoint));
-      return ReadSnapshot(*files_, folder_, manifest, restore.wanted);
+      KUMO_ASSIGN_OR_RETURN(ShardSnapshot read,
+                            ReadSnapshot(*files_, folder_, manifest, restore.wanted));
+      KUMO_RETURN_IF_ERROR(Adapt(manifest, settings_.experiment, &read));
+      return read;
     }();
     Complete([this, generation = restore.generation, snapshot](TimeUs now) {
       return node_.OnRestored(generation, snapshot, now);
@@ -244,12 +256,28 @@ void ServerService::Commit(checkpoint::Manifest manifest) {
   disk_.Submit([this, manifest = std::move(manifest)] {
     const Status status = WriteManifest(*files_, folder_, manifest);
     if (status.ok()) {
-      const auto pruned = PruneCheckpoints(*files_, folder_, settings_.experiment.checkpoint.keep,
-                                           manifest.version());
-      if (!pruned.ok()) LOG(WARNING) << pruned.status().message();
+      committed_ = manifest.version();
+      Prune();
     }
     Complete([this, generation = manifest.generation(), version = manifest.version(),
               status](TimeUs now) { return node_.OnCommitted(generation, version, status, now); });
+  });
+}
+
+// On the disk's thread.
+void ServerService::Prune() {
+  if (committed_ < 0) return;
+  const auto& options = settings_.experiment.checkpoint;
+  const auto pruned = PruneCheckpoints(*files_, folder_, {options.keep, options.best}, committed_);
+  if (!pruned.ok()) LOG(WARNING) << pruned.status().message();
+}
+
+void ServerService::KeepEvaluation(const KeepEvaluationAction& keep) {
+  disk_.Submit([this, keep] {
+    const Status kept =
+        WriteEvaluation(*files_, folder_, keep.version, keep.since, keep.evaluation);
+    if (!kept.ok()) LOG(WARNING) << kept.message();
+    Prune();  // another one may be the best now
   });
 }
 

@@ -53,6 +53,8 @@ class ServerService {
   void Choose(const ChooseCheckpointAction& choose);
   void Reserve(const ReserveGenerationAction& reserve);
   void Commit(checkpoint::Manifest manifest);
+  void Prune();
+  void KeepEvaluation(const KeepEvaluationAction& keep);
   void GoBack(const WentBackAction& back);
   void Record(const CurvePointAction& action);
   void Record(const EpochEvaluatedAction& epoch);
@@ -80,6 +82,7 @@ class ServerService {
 
   Mutex mutex_;
   std::vector<Completion> completions_ KUMO_GUARDED_BY(mutex_);
+  int64_t committed_ = -1;  // the last version with a manifest of ours; the disk's thread alone
   ThreadPool arithmetic_;
   ThreadPool disk_{1};  // last: their threads use all of the above
 };

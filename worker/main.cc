@@ -10,6 +10,8 @@
 #include <glog/logging.h>
 #include <unistd.h>
 
+#include "common/checkpoint/continuation.h"
+#include "common/checkpoint/resume_point.h"
 #include "common/clock.h"
 #include "common/file.h"
 #include "common/installation.h"
@@ -65,6 +67,26 @@ void PrintCheck(const Trainer& trainer, const Experiment& experiment) {
               experiment.network.threads, experiment.network.threads == 1 ? "" : "s");
   std::printf("%s", trainer.net().Describe().c_str());
   std::printf("memory   %s\n", trainer.DescribeMemory().c_str());
+}
+
+// Where server 0 would begin, or why it would not.
+Status CheckStart(const Trainer& trainer, const Experiment& experiment) {
+  PosixFileSystem files;
+  KUMO_ASSIGN_OR_RETURN(const ResumePoint point, FindCheckpointToResume(files, experiment));
+  for (const std::string& skipped : point.skipped) {
+    std::printf("start    passes over %s\n", skipped.c_str());
+  }
+  if (!point.manifest) {
+    std::printf("start    at the beginning\n");
+    return OkStatus();
+  }
+  KUMO_RETURN_IF_ERROR(CheckSameNetworkAndData(*point.manifest, trainer.spec()));
+  std::printf("start    from checkpoint %s\n", point.manifest->name().c_str());
+  if (!point.continuation) return OkStatus();
+  for (const std::string& line : LinesOf(*point.continuation)) {
+    std::printf("start    from then on: %s\n", line.c_str());
+  }
+  return OkStatus();
 }
 
 // With the names and figures of an epoch's evaluation (common/telemetry/figures.h).
@@ -135,7 +157,7 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
       KUMO_RETURN_IF_ERROR(LoadStoredWeights(stored, trainer->spec().layout).status());
     }
     PrintCheck(*trainer, experiment);
-    return OkStatus();
+    return CheckStart(*trainer, experiment);
   }
   LogSettings log;
   log.program = program;

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "common/checkpoint/best.h"
 #include "common/crc32c.h"
 
 namespace kumo {
@@ -194,8 +195,8 @@ Result<ShardSnapshot> ReadSnapshot(FileSystem& files, const std::string& folder,
 }
 
 Result<std::vector<std::string>> PruneCheckpoints(FileSystem& files, const std::string& folder,
-                                                  int keep, int64_t committed) {
-  CHECK_GE(keep, 1);
+                                                  const Retention& keep, int64_t committed) {
+  CHECK_GE(keep.newest, 1);
   KUMO_ASSIGN_OR_RETURN(const std::vector<std::string> complete, ListCheckpoints(files, folder));
   KUMO_ASSIGN_OR_RETURN(const std::vector<std::string> candidates, ListCandidates(files, folder));
   const auto later = [&](const std::string& name) { return VersionOf(name) > committed; };
@@ -208,9 +209,13 @@ Result<std::vector<std::string>> PruneCheckpoints(FileSystem& files, const std::
       [&](const std::string& name) { return VerifyCheckpoint(files, folder, name).ok(); });
   if (verified == checkpoints.end()) return removed;
   const auto first_removed =
-      checkpoints.begin() + std::min<std::ptrdiff_t>(keep, std::ssize(checkpoints));
+      checkpoints.begin() + std::min<std::ptrdiff_t>(keep.newest, std::ssize(checkpoints));
   std::set<std::string> kept(checkpoints.begin(), first_removed);
   kept.insert(*verified);
+  const Contenders contenders = ContendersForBest(files, folder, checkpoints, keep.best);
+  for (const std::optional<checkpoint::Manifest>& one : {contenders.best, contenders.waiting}) {
+    if (one) kept.insert(one->name());
+  }
   for (const std::string& name : candidates) {
     const bool being_written = later(name) && !std::count(complete.begin(), complete.end(), name);
     if (kept.contains(name) || being_written) continue;
@@ -221,7 +226,7 @@ Result<std::vector<std::string>> PruneCheckpoints(FileSystem& files, const std::
 }
 
 Result<std::vector<std::string>> PruneCheckpoints(FileSystem& files, const std::string& folder,
-                                                  int keep) {
+                                                  const Retention& keep) {
   KUMO_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListCheckpoints(files, folder));
   if (names.empty()) return std::vector<std::string>();
   return PruneCheckpoints(files, folder, keep, VersionOf(names.front()));

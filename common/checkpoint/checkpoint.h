@@ -67,27 +67,29 @@ struct VerifiedCheckpoint {
 // with each that there is.
 Result<VerifiedCheckpoint> NewestVerified(FileSystem& files, const std::string& folder);
 
-// FailedPrecondition, naming the first difference, when a checkpoint was made by another job: other
-// settings (experiment_text: one `key = value` a line) or another network.
-Status CheckSameJob(const checkpoint::Manifest& manifest, uint64_t experiment_hash,
-                    const std::string& experiment_text, uint64_t fingerprint);
-
 // What a checkpoint holds for positions in `wanted`, whichever servers wrote it, each array cut to
 // `wanted`. What is missing is for the caller to see. DataLoss names what is damaged.
 Result<ShardSnapshot> ReadSnapshot(FileSystem& files, const std::string& folder,
                                    const checkpoint::Manifest& manifest, Range wanted);
 
+// What pruning leaves.
+struct Retention {
+  int newest = 1;             // at least 1
+  std::string best = "none";  // and the best one, by checkpoint.best
+};
+
 // Called when `committed` has become a checkpoint. Of the checkpoints up to it, deletes all but the
-// newest `keep` (at least 1) and the newest that verifies, and older folders that never became one;
+// newest, the newest that verifies, and the best with the newest that waits for its evaluation and
+// so may be better; and older folders that never became one;
 // and checkpoints of later versions: they are of a past that the job went back from, and would else
 // pass for the latest. Folders of later versions without a manifest are being written, and stay.
 // Deletes nothing when no checkpoint up to `committed` verifies. Returns the names of what it
 // deleted.
 Result<std::vector<std::string>> PruneCheckpoints(FileSystem& files, const std::string& folder,
-                                                  int keep, int64_t committed);
+                                                  const Retention& keep, int64_t committed);
 // The same for the newest checkpoint that there is.
 Result<std::vector<std::string>> PruneCheckpoints(FileSystem& files, const std::string& folder,
-                                                  int keep);
+                                                  const Retention& keep);
 
 // Renames a folder that holds checkpoints, for a job that starts anew: `<folder>.old`, in place of
 // the one that was set aside before. Whether there was any; a folder without is left as it is, so

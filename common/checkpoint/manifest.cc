@@ -3,7 +3,6 @@
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
-#include <sstream>
 
 #include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/text_format.h>
@@ -91,31 +90,6 @@ Result<checkpoint::Manifest> ReadManifest(FileSystem& files, const std::string& 
   const std::string wrong = WrongWith(manifest, name);
   if (!wrong.empty()) return DataLoss(path + " is not this checkpoint's manifest: " + wrong);
   return manifest;
-}
-
-Status CheckSameJob(const checkpoint::Manifest& manifest, uint64_t experiment_hash,
-                    const std::string& experiment_text, uint64_t fingerprint) {
-  const std::string name = "checkpoint " + CheckpointName(manifest.version());
-  if (manifest.experiment_hash() != experiment_hash) {
-    std::istringstream theirs(manifest.experiment_text());
-    std::istringstream ours(experiment_text);
-    std::string their_line, our_line;
-    while (true) {
-      const bool more_theirs = static_cast<bool>(std::getline(theirs, their_line));
-      const bool more_ours = static_cast<bool>(std::getline(ours, our_line));
-      if (!more_theirs) their_line = "(nothing)";
-      if (!more_ours) our_line = "(nothing)";
-      if (their_line != our_line || (!more_theirs && !more_ours)) break;
-    }
-    return FailedPrecondition(name + " was made by another experiment: it has '" + their_line +
-                              "', this one '" + our_line + "'");
-  }
-  if (manifest.fingerprint() != fingerprint) {
-    return FailedPrecondition(name +
-                              " holds another network: the tensors' names, shapes or order "
-                              "differ");
-  }
-  return OkStatus();
 }
 
 }  // namespace kumo

@@ -271,15 +271,26 @@ void AddEvaluationAndCheckpoint(std::vector<Option>* rows) {
                       Between(1, 1000000), kResult, "Samples evaluated at a time"));
   rows->push_back(Row("checkpoint.every_rounds", KUMO_FIELD(checkpoint.every_rounds), "rounds",
                       Between(0, kAnyCount), !kResult, "0: not by rounds"));
+  rows->push_back(Row(
+      "checkpoint.every_epochs", KUMO_FIELD(checkpoint.every_epochs), "epochs", Between(0, 1000000),
+      !kResult, "A checkpoint with the last round of every so many epochs; 0: not by epochs"));
   rows->push_back(Row("checkpoint.every_minutes", KUMO_FIELD(checkpoint.every_minutes), "minutes",
                       Between(0, 1e6), !kResult, "0: not by time"));
   rows->push_back(Row("checkpoint.keep", KUMO_FIELD(checkpoint.keep), "checkpoints",
-                      Between(1, 1000), !kResult, "Complete checkpoints kept"));
+                      Between(1, 1000), !kResult, "Newest checkpoints that are kept"));
+  rows->push_back(
+      Row("checkpoint.best", KUMO_FIELD(checkpoint.best), "", OneOf({"none", "accuracy", "loss"}),
+          !kResult,
+          "Save each epoch that is evaluated, and keep the one with the best validation "
+          "accuracy, or loss, beside the newest; none: do not"));
   rows->push_back(Row("checkpoint.resume", KUMO_FIELD(checkpoint.resume), "",
                       Saying("auto, never, must or a round number"), !kResult,
                       "auto: go on from the latest checkpoint where there is one; must: fail "
                       "where there is none; a number: from the checkpoint of that round; never: "
                       "start anew, what there is goes to checkpoints.old"));
+  rows->push_back(Row("checkpoint.continue", KUMO_FIELD(checkpoint.continues), "", Any(), !kResult,
+                      "Go on from a checkpoint of the same network and data also where other "
+                      "settings have changed, from there on; `kumo launch --continue` sets it"));
   rows->push_back(Row("checkpoint.grace_s", KUMO_FIELD(checkpoint.grace_s), "seconds",
                       AboveTo(0, 86400), !kResult, "Limit of saving and leaving after SIGTERM"));
 }

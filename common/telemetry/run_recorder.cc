@@ -119,6 +119,34 @@ void RunRecorder::Record(const EpochResult& result) {
   Write(result.round, result.samples, facts);
 }
 
+void RunRecorder::Record(const ContinuedRun& run) {
+  Facts facts;
+  facts.fields.Add("kind", "continued");
+  facts.fields.Add(figure::kSamples, run.samples);
+  facts.fields.Add(figure::kEpoch, run.epoch);
+  JsonFields changes;
+  std::string text = "From round " + std::to_string(run.round) + ", epoch " +
+                     std::to_string(run.epoch) + ", on:\n\n";
+  for (const ContinuedRun::Change& change : run.changes) {
+    JsonArray values;
+    values.Add(change.then);
+    values.Add(change.now);
+    changes.Add(change.setting, values);
+    text += "- `" + change.setting + "`: " + change.then + " -> " + change.now + "\n";
+  }
+  JsonArray notes;
+  for (const std::string& note : run.notes) {
+    notes.Add(note);
+    text += "- " + note + "\n";
+  }
+  facts.fields.Add("changes", changes);
+  facts.fields.Add("notes", notes);
+  Write(run.round, run.samples, facts);
+  if (!tensorboard_) return;
+  GiveUpOnError(tensorboard_->WriteText(WallTime(), run.samples, "settings/changed", text),
+                &tensorboard_);
+}
+
 void RunRecorder::RecordDone() {
   if (tensorboard_) GiveUpOnError(tensorboard_->WriteDone(WallTime()), &tensorboard_);
 }

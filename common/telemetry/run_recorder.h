@@ -41,6 +41,18 @@ struct RunRecorderSettings {
   static constexpr int64_t kKeepAll = int64_t{1} << 62;
 };
 
+// A run that goes on from a checkpoint with other settings.
+struct ContinuedRun {
+  struct Change {
+    std::string setting, then, now;
+  };
+  int64_t round = 0;    // closed until then
+  int64_t samples = 0;  // trained until then
+  int epoch = 0;        // that is trained next, counted from 1
+  std::vector<Change> changes;
+  std::vector<std::string> notes;  // what of the carried state started at zero, in words
+};
+
 class RunRecorder {
  public:
   // files, clock and console are borrowed for life.
@@ -56,6 +68,8 @@ class RunRecorder {
   void Record(const CurvePoint& point);
   // At the end of each evaluated epoch.
   void Record(const EpochResult& result);
+  // The job goes on with other settings.
+  void Record(const ContinuedRun& run);
   // The job is done.
   void RecordDone();
   // A line for the person only.

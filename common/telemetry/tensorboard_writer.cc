@@ -94,6 +94,23 @@ Status TensorBoardWriter::Write(double wall_time_s, int64_t step, std::span<cons
   return WriteEvent(event);
 }
 
+Status TensorBoardWriter::WriteText(double wall_time_s, int64_t step, std::string_view tag,
+                                    std::string_view text) {
+  constexpr int kString = 7;   // TensorFlow's DT_STRING
+  constexpr int kTensors = 2;  // TensorFlow's DATA_CLASS_TENSOR
+  tensorboard::Event event;
+  event.set_wall_time(wall_time_s);
+  event.set_step(step);
+  tensorboard::Summary::Value* value = event.mutable_summary()->add_value();
+  value->set_tag(std::string(tag));
+  value->mutable_tensor()->set_dtype(kString);
+  value->mutable_tensor()->mutable_shape()->add_dim()->set_size(1);
+  value->mutable_tensor()->add_string_val(std::string(text));
+  value->mutable_metadata()->mutable_plugin_data()->set_plugin_name("text");
+  value->mutable_metadata()->set_data_class(kTensors);
+  return WriteEvent(event);
+}
+
 Status TensorBoardWriter::WriteHyperparameters(double wall_time_s,
                                                std::span<const Hyperparameter> hyperparameters) {
   tensorboard::HParamsPluginData data;

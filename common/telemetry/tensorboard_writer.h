@@ -56,6 +56,8 @@ class TensorBoardWriter {
   Status Write(double wall_time_s, int64_t step, std::initializer_list<Scalar> scalars) {
     return Write(wall_time_s, step, std::span<const Scalar>(scalars.begin(), scalars.size()));
   }
+  // A text, which TensorBoard shows as Markdown.
+  Status WriteText(double wall_time_s, int64_t step, std::string_view tag, std::string_view text);
   // Readers keep the first that a run's files say.
   Status WriteHyperparameters(double wall_time_s, std::span<const Hyperparameter> hyperparameters);
   // The run has come to its end.

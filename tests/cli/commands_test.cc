@@ -6,6 +6,8 @@
 
 #include "cli/command.h"
 #include "cli/settings_json.h"
+#include "common/checkpoint/checkpoint.h"
+#include "common/file.h"
 #include "common/options/experiment_text.h"
 #include "tests/cli/kumo_runner.h"
 
@@ -65,9 +67,45 @@ TEST_F(CommandsTest, EvaluateTakesTheLatestCompleteCheckpointAndPassesTheExitCod
   EXPECT_THAT(Read("worker.args"), HasSubstr("--evaluate " + checkpoints + "round-000000001200"));
 }
 
+TEST_F(CommandsTest, EvaluateTakesTheBestOneOrTheOneThatIsNamed) {
+  const std::string checkpoints = folder_ + "/out/checkpoints/";
+  PosixFileSystem files;
+  const auto save = [&](int64_t version, int64_t correct) {
+    const std::string name = CheckpointName(version);
+    std::filesystem::create_directories(checkpoints + name);
+    checkpoint::Manifest manifest;
+    manifest.set_version(version);
+    manifest.add_files()->set_name("shard");
+    manifest.mutable_evaluation()->set_samples(100);
+    manifest.mutable_evaluation()->set_correct(correct);
+    ASSERT_TRUE(WriteManifest(files, checkpoints, manifest).ok());
+  };
+  save(10, 90);
+  save(20, 99);
+  save(30, 95);
+  const auto evaluated = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"evaluate", experiment_});
+    const Ended ended = Run(words);
+    return ended.code == 0 ? Read("worker.args") : ended.last_line;
+  };
+  EXPECT_THAT(evaluated({"--checkpoint", "latest"}), HasSubstr(checkpoints + CheckpointName(30)));
+  EXPECT_THAT(evaluated({"--checkpoint", "best", "--set", "checkpoint.best=accuracy"}),
+              HasSubstr(checkpoints + CheckpointName(20)));
+  EXPECT_THAT(evaluated({"--checkpoint", CheckpointName(10)}),
+              HasSubstr(checkpoints + CheckpointName(10)));
+  EXPECT_THAT(evaluated({"--checkpoint", "10"}), HasSubstr(checkpoints + CheckpointName(10)));
+  EXPECT_THAT(evaluated({"--checkpoint", checkpoints + CheckpointName(20)}),
+              HasSubstr(checkpoints + CheckpointName(20)));
+  EXPECT_THAT(evaluated({"--checkpoint", "best"}), HasSubstr("checkpoint.best is none"));
+  EXPECT_THAT(
+      evaluated({"--checkpoint", "40"}),
+      HasSubstr("there is no such checkpoint in " + checkpoints.substr(0, checkpoints.size() - 1)));
+  EXPECT_THAT(evaluated({"--checkpoint", "40"}), HasSubstr(CheckpointName(30) + ", "));
+}
+
 TEST_F(CommandsTest, EvaluateHasTheWorkerPrintJson) {
-  EXPECT_EQ(Run({"evaluate", experiment_, "--checkpoint", "mine", "--json"}).code, 0);
-  EXPECT_THAT(Read("worker.args"), HasSubstr("--evaluate mine --json"));
+  EXPECT_EQ(Run({"evaluate", experiment_, "--checkpoint", folder_, "--json"}).code, 0);
+  EXPECT_THAT(Read("worker.args"), HasSubstr("--evaluate " + folder_ + " --json"));
 }
 
 TEST_F(CommandsTest, EvaluateWithoutACheckpointSaysSo) {
@@ -75,8 +113,8 @@ TEST_F(CommandsTest, EvaluateWithoutACheckpointSaysSo) {
   EXPECT_EQ(ended.code, 78);
   EXPECT_THAT(ended.last_line,
               HasSubstr("there is no checkpoint in " + folder_ + "/out/checkpoints"));
-  EXPECT_EQ(Run({"evaluate", experiment_, "--checkpoint", "mine"}).code, 0);
-  EXPECT_THAT(Read("worker.args"), HasSubstr("--evaluate mine"));
+  EXPECT_EQ(Run({"evaluate", experiment_, "--checkpoint", folder_}).code, 0);
+  EXPECT_THAT(Read("worker.args"), HasSubstr("--evaluate " + folder_));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/checkpoint/tensor_list.h"
 #include "tests/server/coordinator_harness.h"
 
 namespace kumo {
@@ -34,6 +35,76 @@ TEST(Coordinator, SavesEveryFewRoundsAndAtTheEnd) {
   }
   const Directive end = fleet.Reach(fleet.plan.rounds());
   EXPECT_FALSE(end.save || end.stop);
+}
+
+TEST(Coordinator, SavesTheEndsOfEpochs) {
+  Job job = SmallJob();  // 4 rounds an epoch
+  job.experiment.job.epochs = 5;
+  job.experiment.checkpoint.every_epochs = 2;
+  Fleet fleet = Training(job, 1, 1);
+  for (int64_t version = 1; version < fleet.plan.rounds(); ++version) {
+    const int64_t next = version + 1;
+    EXPECT_EQ(fleet.Reach(version).save, next % 8 == 0 || next == fleet.plan.rounds()) << version;
+    ASSERT_TRUE(fleet.Saved(0, version).ok());
+    fleet.Committed(version);
+  }
+}
+
+// Which epoch is the best is known when it has been evaluated: then it must have been saved.
+TEST(Coordinator, WhereTheBestIsKeptEachEpochThatIsEvaluatedIsSaved) {
+  Job job = SmallJob();
+  job.experiment.job.epochs = 5;
+  job.experiment.evaluation.every_epochs = 2;
+  job.experiment.checkpoint.best = "loss";
+  Fleet fleet = Training(job, 1, 1);
+  for (int64_t version = 1; version < fleet.plan.rounds(); ++version) {
+    const int64_t next = version + 1;
+    EXPECT_EQ(fleet.Reach(version).save, fleet.plan.EvaluatedEpoch(next) >= 0) << version;
+    ASSERT_TRUE(fleet.Saved(0, version).ok());
+    fleet.Committed(version);
+  }
+}
+
+TEST(Coordinator, AManifestSaysWhatTheNetworkAndTheDataAreAndWhetherItIsToBeEvaluated) {
+  Job job = SmallJob();
+  job.experiment.checkpoint.every_rounds = 1;
+  Fleet fleet = Training(job, 1, 1);
+  for (int64_t version = 1; version <= 4; ++version) {
+    fleet.Reach(version);
+    ASSERT_TRUE(fleet.Saved(0, version).ok());
+    fleet.Committed(version);
+  }
+  ASSERT_EQ(fleet.commits.size(), 4u);
+  for (const checkpoint::Manifest& manifest : fleet.commits) {
+    EXPECT_EQ(LayoutOf(manifest)->tensors(), job.spec.layout.tensors());
+    EXPECT_EQ(manifest.train_samples(), 80);
+    EXPECT_EQ(manifest.validation_samples(), 10);
+    EXPECT_EQ(manifest.has_evaluation(), manifest.version() == 4);
+  }
+  EXPECT_EQ(fleet.commits.back().evaluation().epoch(), 1);
+  EXPECT_EQ(fleet.commits.back().evaluation().samples(), 0);
+  for (const int partition : {0, 1, 2}) {
+    ASSERT_TRUE(fleet.Evaluated("worker/a/1", 4, partition).ok());
+  }
+  ASSERT_EQ(fleet.evaluations.size(), 1u);
+  EXPECT_EQ(fleet.evaluations[0].version, 4);
+  EXPECT_EQ(fleet.evaluations[0].since, 1u);
+  EXPECT_EQ(fleet.evaluations[0].evaluation.samples(), 10);
+  EXPECT_EQ(fleet.evaluations[0].evaluation.loss_sum(), 3);
+}
+
+TEST(Coordinator, FiguresThatAreKnownBeforeTheFilesAreDurableStandInTheManifest) {
+  Job job = SmallJob();
+  job.experiment.checkpoint.best = "accuracy";
+  Fleet fleet = Training(job, 1, 1);
+  for (int64_t version = 1; version <= 4; ++version) fleet.Reach(version);
+  for (const int partition : {0, 1, 2}) {
+    ASSERT_TRUE(fleet.Evaluated("worker/a/1", 4, partition).ok());
+  }
+  ASSERT_TRUE(fleet.Saved(0, 4).ok());
+  ASSERT_EQ(fleet.commits.size(), 1u);
+  EXPECT_EQ(fleet.commits[0].evaluation().epoch(), 1);
+  EXPECT_EQ(fleet.commits[0].evaluation().samples(), 10);
 }
 
 TEST(Coordinator, SavesByTheClock) {

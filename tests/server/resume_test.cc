@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "common/checkpoint/checkpoint.h"
+#include "common/checkpoint/resume_point.h"
 #include "common/options/experiment_text.h"
 #include "tests/common/memory_file_system.h"
 
@@ -180,6 +181,63 @@ TEST(FindCheckpointToResume, AnotherExperimentsCheckpointIsRefusedByTheSetting) 
   other = SomeExperiment("auto");
   other.cluster.workers = 9;
   EXPECT_TRUE(FindCheckpointToResume(files, other).ok());
+}
+
+// A manifest that says of which network and data it is: 2 partitions, 100 samples a round.
+void SaveWhole(MemoryFileSystem& files, int64_t version, const Experiment& experiment) {
+  Save(files, version, experiment);
+  checkpoint::Manifest manifest = *ReadManifest(files, kFolder, CheckpointName(version));
+  manifest.set_train_samples(1000);
+  manifest.add_tensors()->set_name("a");
+  ASSERT_TRUE(WriteManifest(files, kFolder, manifest).ok());
+}
+
+TEST(FindCheckpointToResume, OtherSettingsAreRefusedWithAWordOfContinueAndTakenWithIt) {
+  MemoryFileSystem files;
+  Experiment experiment = SomeExperiment("auto");
+  experiment.sync.block = 1;
+  experiment.sync.minibatch = 50;
+  SaveWhole(files, 3, experiment);
+  experiment.job.epochs = 40;
+  experiment.schedule.learning_rate = 0.5f;
+  const std::string refusal = Refusal(files, experiment);
+  EXPECT_THAT(refusal, HasSubstr("job.epochs 20 -> 40, schedule.learning_rate 0.01 -> 0.5"));
+  EXPECT_THAT(refusal, HasSubstr("kumo launch --continue"));
+
+  experiment.checkpoint.continues = true;
+  for (const char* resume : {"auto", "must", "3"}) {
+    experiment.checkpoint.resume = resume;
+    const auto found = FindCheckpointToResume(files, experiment);
+    ASSERT_TRUE(found.ok()) << found.status().message();
+    ASSERT_TRUE(found->manifest && found->continuation);
+    EXPECT_EQ(found->continuation->changes_size(), 2);
+    EXPECT_EQ(found->continuation->version(), 3);
+    ASSERT_EQ(found->manifest->continuations_size(), 1);
+    EXPECT_EQ(found->manifest->continuations(0).samples(), 300);
+  }
+  // A job that goes back to it does the same.
+  const auto chosen = ChooseCheckpoint(files, experiment, 2, 100);
+  ASSERT_TRUE(chosen.ok()) << chosen.status().message();
+  EXPECT_EQ((*chosen)->continuations_size(), 1);
+  // What cannot change is refused with the word and without it.
+  experiment.sync.minibatch = 99;
+  for (const bool continues : {true, false}) {
+    experiment.checkpoint.continues = continues;
+    EXPECT_THAT(Refusal(files, experiment),
+                testing::AllOf(HasSubstr("--continue cannot"),
+                               HasSubstr("sync.minibatch 50 -> 99: rounds count on")));
+  }
+}
+
+TEST(FindCheckpointToResume, ARenamedExperimentOrFolderIsTheSame) {
+  MemoryFileSystem files;
+  Save(files, 3);
+  Experiment renamed = SomeExperiment("auto");
+  renamed.job.name = "numbers";
+  const auto found = FindCheckpointToResume(files, renamed);
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  EXPECT_EQ(found->manifest->version(), 3);
+  EXPECT_FALSE(found->continuation);
 }
 
 TEST(FindCheckpointToResume, AFolderThatIsBeingWrittenIsNoCheckpoint) {

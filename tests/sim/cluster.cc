@@ -5,6 +5,7 @@
 
 #include <glog/logging.h>
 
+#include "common/checkpoint/continuation.h"
 #include "common/options/experiment_text.h"
 
 namespace kumo::sim {
@@ -114,7 +115,9 @@ void Cluster::StartServer(int index) {
   settings.experiment = settings_.experiment;
   settings.process = {"sim", 0, server->incarnation, "sim", now_ / kMillisecond};
   if (index == 0) {
-    if (!disk_->manifests.empty()) settings.restored = disk_->manifests.rbegin()->second;
+    if (!disk_->manifests.empty()) {
+      settings.restored = Continued(disk_->manifests.rbegin()->second);
+    }
     settings.generation = ++disk_->generation;
     // Where versions are kept twice, it is known later which of them count.
     if (former && !settings_.experiment.cluster.KeepsVersionsTwice()) {
@@ -387,6 +390,16 @@ void Cluster::Commit(const std::shared_ptr<ServerProcess>& server, checkpoint::M
   });
 }
 
+// A checkpoint that the job goes on from, with what has changed since (checkpoint.continue).
+checkpoint::Manifest Cluster::Continued(checkpoint::Manifest manifest) const {
+  const auto changes = SettingChanges(manifest.experiment_text(), settings_.experiment);
+  if (changes.empty()) return manifest;
+  const auto continuation = ContinuationOf(manifest, settings_.experiment, changes);
+  CHECK(continuation.ok()) << continuation.status().message();
+  *manifest.add_continuations() = *continuation;
+  return manifest;
+}
+
 void Cluster::Restore(const std::shared_ptr<ServerProcess>& server, const RestoreAction& restore) {
   ShardSnapshot all;
   for (const auto& [version, manifest] : disk_->manifests) {
@@ -396,6 +409,7 @@ void Cluster::Restore(const std::shared_ptr<ServerProcess>& server, const Restor
       const ShardSnapshot copy = DeepCopy(snapshot);
       all.arrays.insert(all.arrays.end(), copy.arrays.begin(), copy.arrays.end());
     }
+    CHECK(Adapt(manifest, settings_.experiment, &all).ok());
   }
   At(now_ + kMillisecond, [this, server, generation = restore.generation, all] {
     In(server, [this, server, generation, all] {
@@ -409,7 +423,7 @@ void Cluster::Choose(const std::shared_ptr<ServerProcess>& server,
   disk_->generation = std::max(disk_->generation, choose.generation);
   std::optional<checkpoint::Manifest> manifest;
   for (const auto& [version, candidate] : disk_->manifests) {
-    if (version <= choose.newest) manifest = candidate;
+    if (version <= choose.newest) manifest = Continued(candidate);
   }
   At(now_ + 2 * kMillisecond, [this, server, generation = choose.generation, manifest] {
     In(server, [this, server, generation, manifest] {
@@ -435,6 +449,11 @@ void Cluster::Perform(const std::shared_ptr<ServerProcess>& server, ServerAction
       });
     } else if (auto* commit = std::get_if<CommitAction>(&action)) {
       Commit(server, std::move(commit->manifest));
+    } else if (auto* keep = std::get_if<KeepEvaluationAction>(&action)) {
+      const auto found = disk_->manifests.find(keep->version);
+      if (found != disk_->manifests.end() && found->second.generation() >= keep->since) {
+        *found->second.mutable_evaluation() = keep->evaluation;
+      }
     } else if (auto* restore = std::get_if<RestoreAction>(&action)) {
       Restore(server, *restore);
     } else if (auto* choose = std::get_if<ChooseCheckpointAction>(&action)) {

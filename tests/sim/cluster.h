@@ -143,6 +143,7 @@ class Cluster {
   void Compute(const std::shared_ptr<ServerProcess>& server, std::shared_ptr<ChunkWork> work);
   void Save(const std::shared_ptr<ServerProcess>& server, SaveAction save);
   void Commit(const std::shared_ptr<ServerProcess>& server, checkpoint::Manifest manifest);
+  checkpoint::Manifest Continued(checkpoint::Manifest manifest) const;
   void Restore(const std::shared_ptr<ServerProcess>& server, const RestoreAction& restore);
   void Choose(const std::shared_ptr<ServerProcess>& server, const ChooseCheckpointAction& choose);
   void Tick(const std::shared_ptr<ServerProcess>& server);

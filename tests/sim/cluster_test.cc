@@ -61,6 +61,22 @@ void ExpectFinished(const SimResult& result) {
   for (const std::string& violation : result.violations) ADD_FAILURE() << violation;
 }
 
+TEST(Cluster, WhereTheBestIsKeptEveryEpochIsSavedWithItsFigures) {
+  SimSettings settings = SmallJob();
+  settings.experiment.checkpoint.best = "accuracy";
+  Disk disk;
+  const SimResult result = RunJob(settings, &disk);
+  ExpectFinished(result);
+  ASSERT_EQ(result.epochs.size(), 3u);
+  for (const EpochEvaluatedAction& epoch : result.epochs) {
+    ASSERT_TRUE(disk.manifests.contains(epoch.version)) << epoch.epoch;
+    const checkpoint::Evaluation& said = disk.manifests.at(epoch.version).evaluation();
+    EXPECT_EQ(said.epoch(), epoch.epoch + 1);
+    EXPECT_EQ(said.samples(), 11);
+    EXPECT_EQ(said.loss_sum(), epoch.validation.loss_sum());
+  }
+}
+
 TEST(Cluster, FinishesWithEveryEpochEvaluated) {
   const SimResult result = RunJob(SmallJob());
   ExpectFinished(result);
@@ -396,6 +412,7 @@ SimSettings RandomJob(uint64_t seed) {
   e.cluster.workers = choose({1, 2, 3});
   settings.servers = choose({1, 2, 3});
   e.checkpoint.every_rounds = choose({0, 0, 1, 3});
+  e.checkpoint.best = settings.seed % 2 == 0 ? "accuracy" : "none";
   // A tenth of the messages lost: more than six heartbeats in a row, some day.
   e.cluster.suspect_after_s = 5;
   // What a lost worker's partitions carried is gone, unless the job goes back.
@@ -432,6 +449,21 @@ SimSettings Undisturbed(SimSettings settings) {
   return settings;
 }
 
+// What is said of the epochs stands in the manifests of those that were saved: whoever looks for
+// the best one there finds what the table of the epochs says.
+void CheckEvaluations(const SimResult& result, const Disk& disk,
+                      std::vector<std::string>* violations) {
+  for (const EpochEvaluatedAction& epoch : result.epochs) {
+    const auto manifest = disk.manifests.find(epoch.version);
+    if (manifest == disk.manifests.end()) continue;
+    const checkpoint::Evaluation& said = manifest->second.evaluation();
+    if (said.epoch() != epoch.epoch + 1 || said.samples() != epoch.validation.samples() ||
+        said.loss_sum() != epoch.validation.loss_sum()) {
+      violations->push_back("other figures of epoch " + std::to_string(epoch.epoch + 1));
+    }
+  }
+}
+
 // Runs a job to its end, stops and all; whether everything held.
 bool Holds(const SimSettings& settings, std::string* why) {
   const SimResult reference = RunJob(Undisturbed(settings));
@@ -464,9 +496,41 @@ bool Holds(const SimSettings& settings, std::string* why) {
   }
   if (!result.status.ok()) violations.push_back("ends with: " + result.status.message());
   if (result.weights != reference.weights) violations.push_back("other weights");
+  CheckEvaluations(result, disk, &violations);
   if (curve != Curve(reference)) violations.push_back("another curve");
   for (const std::string& violation : violations) *why += violation + "\n";
   return violations.empty() && reference.violations.empty() && reference.status.ok();
+}
+
+// More epochs: the job goes on as if it had had them from the start, where the rate does not depend
+// on the end. Going on with them as well is a job like any other, on whatever machines.
+bool GoesOn(const SimSettings& settings, std::string* why) {
+  SimSettings longer = settings;
+  longer.experiment.job.epochs = settings.experiment.job.epochs + 2;
+  longer.experiment.checkpoint.continues = true;
+  const SimResult reference = RunJob(Undisturbed(longer));
+  Disk disk;
+  SimSettings first = Undisturbed(settings);
+  first.servers = settings.servers;
+  first.experiment.cluster.workers = settings.experiment.cluster.workers;
+  const SimResult before = RunJob(first, &disk);
+  longer.faults.disk = 0;
+  longer.stop_at = -1;
+  const SimResult result = RunJob(longer, &disk);
+  std::vector<Point> curve = Curve(before);
+  const std::vector<Point> rest = Curve(result);
+  curve.insert(curve.end(), rest.begin(), rest.end());
+  std::vector<std::string> violations = result.violations;
+  const bool was_done = result.status.message().starts_with("waited");
+  if (!result.status.ok() && !was_done) violations.push_back(result.status.message());
+  if (result.weights != reference.weights) violations.push_back("other weights");
+  if (curve != Curve(reference)) violations.push_back("another curve");
+  const checkpoint::Manifest& last = disk.manifests.rbegin()->second;
+  if (last.continuations_size() != 1 || last.continuations(0).version() != before.version) {
+    violations.push_back("the manifest does not say what has changed");
+  }
+  for (const std::string& violation : violations) *why += violation + "\n";
+  return violations.empty();
 }
 
 int FromEnvironment(const char* name, int fallback) {
@@ -490,6 +554,13 @@ TEST_P(EverySeed, EndsWithTheSameWeights) {
   }
 }
 INSTANTIATE_TEST_SUITE_P(Cluster, EverySeed, testing::Range(0, kParts));
+
+TEST(Cluster, GoingOnWithMoreEpochsIsHavingHadThemFromTheStart) {
+  for (int seed = 1; seed <= 120; ++seed) {
+    std::string why;
+    EXPECT_TRUE(GoesOn(RandomJob(seed), &why)) << "seed " << seed << ": " << why;
+  }
+}
 
 // Planted bugs: the checks above are worth something.
 struct Planted {

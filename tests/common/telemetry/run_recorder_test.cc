@@ -201,5 +201,25 @@ TEST_F(RunRecorderTest, DirectoryThatCannotBeMadeIsAnError) {
   EXPECT_FALSE(RunRecorder::Open(settings_, files_, &clock_, &console_).ok());
 }
 
+TEST_F(RunRecorderTest, ChangedSettingsAreALineAndATextOfTheirMoment) {
+  settings_.resumed_round = 10;
+  settings_.resumed_samples = 640;
+  const auto recorder = Open();
+  ContinuedRun run{10, 640, 2, {{"job.epochs", "2", "4"}}, {"something starts at zero"}};
+  recorder->Record(run);
+  EXPECT_THAT(Log(), HasSubstr("{\"round\":10,\"kind\":\"continued\",\"samples\":640,\"epoch\":2,"
+                               "\"changes\":{\"job.epochs\":[\"2\",\"4\"]},"
+                               "\"notes\":[\"something starts at zero\"]"));
+  EXPECT_THAT(Steps("settings/changed"), testing::ElementsAre(640));
+  const std::vector<std::string> names = files_.List("/out").value();
+  for (const std::string& name : names) {
+    if (name.find("tfevents") == std::string::npos) continue;
+    const auto events = test::ReadEvents(*files_.Contents("/out/" + name));
+    const auto& value = events.back().summary().value(0);
+    EXPECT_EQ(value.metadata().plugin_data().plugin_name(), "text");
+    EXPECT_THAT(value.tensor().string_val(0), HasSubstr("- `job.epochs`: 2 -> 4\n"));
+  }
+}
+
 }  // namespace
 }  // namespace kumo

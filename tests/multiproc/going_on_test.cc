@@ -1,0 +1,210 @@
+// Where a job's weights go on: the best epoch is kept, more epochs and other settings from a
+// checkpoint on, and another job from some of its tensors. With real processes.
+#include <signal.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/checkpoint/checkpoint.h"
+#include "common/file.h"
+#include "tests/multiproc/cluster_of_processes.h"
+
+namespace kumo::multiproc {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+
+// LeNet on a small digit set: 4 partitions, 8 rounds an epoch; with residuals and a local optimiser
+// that keeps its state, so that whatever is lost shows.
+void SmallJob(ClusterOfProcesses* job) {
+  job->Set("job.epochs", "2");
+  job->Set("network.file", std::string(KUMO_SOURCE_DIR) + "/models/zoo/mnist_lenet.pbtxt");
+  job->Set("data.directory", SmallDigits());
+  job->Set("sync.partitions", "4");
+  job->Set("sync.minibatch", "16");
+  job->Set("sync.block", "4");
+  job->Set("sync.push_codec", "1bit");
+  job->Set("block.reset_local_state", "false");
+  job->Set("schedule.learning_rate", "0.05");
+  job->Set("output.directory", job->output());
+  job->Set("cluster.workers", "2");
+  job->Set("cluster.recovery", "exact");
+  job->Set("cluster.heartbeat_s", "0.2");
+  job->Set("cluster.suspect_after_s", "3");
+  job->Set("cluster.chunk_kib", "64");
+}
+
+Ended Kumo(ClusterOfProcesses* job, const std::string& command,
+           const std::vector<std::string>& more = {}) {
+  job->WriteExperiment();
+  std::vector<std::string> words = {command, job->experiment_file()};
+  words.insert(words.end(), more.begin(), more.end());
+  return job->Run("kumo", words);
+}
+
+// The number behind `"key":` in a line of JSON.
+double Number(const std::string& line, const std::string& key) {
+  const size_t at = line.find("\"" + key + "\":");
+  if (at == std::string::npos) ADD_FAILURE() << "no " << key << " in " << line;
+  return at == std::string::npos ? -1 : std::stod(line.substr(at + key.size() + 3));
+}
+
+// Lines of log.jsonl of a kind.
+std::vector<std::string> Lines(const ClusterOfProcesses& job, const std::string& kind) {
+  std::vector<std::string> lines;
+  std::istringstream log(ReadFile(job.output() + "/log.jsonl"));
+  for (std::string line; std::getline(log, line);) {
+    if (line.find("\"kind\":\"" + kind + "\"") != std::string::npos) lines.push_back(line);
+  }
+  return lines;
+}
+
+std::vector<std::string> Checkpoints(const ClusterOfProcesses& job) {
+  PosixFileSystem files;
+  return ListCheckpoints(files, job.output() + "/checkpoints").value();
+}
+
+checkpoint::Manifest Newest(const ClusterOfProcesses& job) {
+  PosixFileSystem files;
+  const std::string folder = job.output() + "/checkpoints";
+  return ReadManifest(files, folder, Checkpoints(job).front()).value();
+}
+
+TEST(GoingOn, TheBestEpochIsKeptWhateverIsKilledAndEvaluateFindsIt) {
+  ClusterOfProcesses job("best");
+  SmallJob(&job);
+  job.Set("job.epochs", "6");
+  job.Set("schedule.learning_rate", "0.1");  // its accuracy goes up and down
+  job.Set("checkpoint.best", "accuracy");
+  job.Set("checkpoint.keep", "1");
+  job.UseServers(2);
+  job.WriteExperiment();
+  for (int i = 0; i < 2; ++i) job.StartWorker(i);
+  for (int i = 0; i < 2; ++i) job.StartServer(i);
+  ASSERT_TRUE(job.WaitForRound(26));
+  job.Signal("server-0", SIGKILL);
+  EXPECT_EQ(job.Wait("server-0").code, 128 + SIGKILL);
+  job.StartServer(0);
+  for (const char* id : {"server-0", "server-1", "worker-0", "worker-1"}) {
+    const Ended ended = job.Wait(id);
+    EXPECT_EQ(ended.code, 0) << id << ": " << ended.output;
+  }
+  // An epoch that was evaluated again counts once: the figures are the same.
+  double accuracy = -1;
+  int64_t round = 0;
+  for (const std::string& line : Lines(job, "epoch")) {
+    if (Number(line, "validation/main/accuracy") <= accuracy) continue;
+    accuracy = Number(line, "validation/main/accuracy");
+    round = static_cast<int64_t>(Number(line, "round"));
+  }
+  ASSERT_GT(accuracy, 0.5);
+  const Ended best = Kumo(&job, "evaluate", {"--checkpoint", "best", "--json"});
+  ASSERT_EQ(best.code, 0) << best.output;
+  EXPECT_THAT(best.output, HasSubstr(CheckpointName(round)));
+  EXPECT_NEAR(Number(best.output, "validation/main/accuracy"), accuracy, 1e-9);
+  EXPECT_LE(Checkpoints(job).size(), 2u);
+  EXPECT_THAT(ReadFile(job.Path("server-0.output")),
+              HasSubstr("best    " + job.output() + "/checkpoints/" + CheckpointName(round)));
+  const Ended latest = Kumo(&job, "evaluate", {"--checkpoint", "latest"});
+  EXPECT_THAT(latest.output, HasSubstr(Checkpoints(job).front()));
+}
+
+TEST(GoingOn, MoreEpochsAreRefusedWithAWordAndTakenBitForBitWithIt) {
+  ClusterOfProcesses whole("whole");
+  SmallJob(&whole);
+  whole.Set("job.epochs", "4");
+  const Ended reference = Kumo(&whole, "launch", {"--quiet"});
+  ASSERT_EQ(reference.code, 0) << reference.output;
+
+  ClusterOfProcesses job("continue");
+  SmallJob(&job);
+  ASSERT_EQ(Kumo(&job, "launch", {"--quiet"}).code, 0);
+  const int64_t until = Newest(job).version();
+
+  job.Set("job.epochs", "4");
+  for (const char* command : {"launch", "check"}) {
+    const Ended refused = Kumo(&job, command);
+    EXPECT_EQ(refused.code, 78) << refused.output;
+    EXPECT_THAT(refused.output,
+                AllOf(HasSubstr("job.epochs 2 -> 4"), HasSubstr("kumo launch --continue")));
+  }
+  const Ended check = Kumo(&job, "check", {"--continue"});
+  EXPECT_EQ(check.code, 0) << check.output;
+  EXPECT_THAT(check.output, AllOf(HasSubstr("start    from checkpoint " + CheckpointName(until)),
+                                  HasSubstr("job.epochs 2 -> 4")));
+
+  // On another number of servers.
+  const Ended launch = Kumo(&job, "launch", {"--continue", "--servers", "2"});
+  ASSERT_EQ(launch.code, 0) << launch.output;
+  EXPECT_THAT(launch.output, HasSubstr("from now on: job.epochs 2 -> 4"));
+  EXPECT_EQ(job.FinalWeights(), whole.FinalWeights());
+  // The curve is that of one run.
+  const auto points = [](const ClusterOfProcesses& of) {
+    std::vector<std::string> curve;
+    for (const std::string& line : Lines(of, "point")) {
+      curve.push_back(line.substr(0, line.find("\"elapsed_time\"")));
+    }
+    return curve;
+  };
+  EXPECT_EQ(points(job), points(whole));
+  ASSERT_EQ(Lines(job, "continued").size(), 1u);
+  EXPECT_THAT(Lines(job, "continued")[0],
+              AllOf(HasSubstr("{\"round\":" + std::to_string(until) + ","),
+                    HasSubstr("\"epoch\":3,\"changes\":{\"job.epochs\":[\"2\",\"4\"]}")));
+  ASSERT_EQ(Newest(job).continuations_size(), 1);
+  EXPECT_EQ(Newest(job).continuations(0).version(), until);
+  // From there on it is this experiment.
+  EXPECT_EQ(Kumo(&job, "launch", {"--quiet"}).code, 0);
+}
+
+TEST(GoingOn, ARenamedFileAndAMovedFolderAreNoChange) {
+  ClusterOfProcesses job("renamed");
+  SmallJob(&job);
+  ASSERT_EQ(Kumo(&job, "launch", {"--quiet"}).code, 0);
+  const std::string file = job.Path("another-name.conf"), moved = job.Path("moved");
+  fs::rename(job.experiment_file(), file);
+  fs::rename(job.output(), moved);
+  const Ended again = job.Run("kumo", {"launch", file, "--set", "output.directory=" + moved});
+  EXPECT_EQ(again.code, 0) << again.output;
+  EXPECT_THAT(again.output,
+              AllOf(HasSubstr("goes on from checkpoint"), testing::Not(HasSubstr("from now on"))));
+}
+
+TEST(GoingOn, WhatCannotChangeIsRefusedByNameAndOtherSettingsGoOn) {
+  ClusterOfProcesses job("changes");
+  SmallJob(&job);
+  job.Set("block.nesterov", "true");
+  ASSERT_EQ(Kumo(&job, "launch", {"--quiet"}).code, 0);
+  job.Set("job.epochs", "3");
+  for (const char* command : {"check", "launch"}) {
+    const Ended data = Kumo(&job, command, {"--continue", "--set", "data.train_limit=100"});
+    EXPECT_EQ(data.code, 78) << data.output;
+    EXPECT_THAT(data.output, HasSubstr("data.train_limit 0 -> 100: the data must be the same"));
+    const Ended network =
+        Kumo(&job, command,
+             {"--continue", "--set",
+              "network.file=" + std::string(KUMO_SOURCE_DIR) + "/models/zoo/mnist_mlp.pbtxt"});
+    EXPECT_EQ(network.code, 78) << network.output;
+    EXPECT_THAT(network.output, HasSubstr("is of another network: tensor 0 is"));
+  }
+  // All that is carried changes.
+  const Ended changed =
+      Kumo(&job, "launch",
+           {"--continue", "--set", "sync.push_codec=fp32", "--set", "block.nesterov=false", "--set",
+            "optimiser.type=sgd", "--set", "sync.partitions=2", "--set", "sync.minibatch=32"});
+  EXPECT_EQ(changed.code, 0) << changed.output;
+  EXPECT_THAT(changed.output,
+              AllOf(HasSubstr("sync.partitions 4 -> 2"), HasSubstr("what partitions carried"),
+                    HasSubstr("blocks start from the weights that were evaluated")));
+  EXPECT_GT(Number(Lines(job, "epoch").back(), "validation/main/accuracy"), 0.5);
+}
+
+}  // namespace
+}  // namespace kumo::multiproc
