@@ -1,5 +1,6 @@
 #include "cli/job_arguments.h"
 
+#include "common/checkpoint/source_folder.h"
 #include "common/options/option_table.h"
 #include "common/shard_map.h"
 
@@ -18,12 +19,28 @@ void JobArguments::AddTo(CommandLine* line) {
                 "Go on from the last checkpoint also where settings have changed since, from there "
                 "on; the network and the data must be the same",
                 &continues);
+  line->AddOption("from", "DIR", Allowed(),
+                  "Begin with the weights of another job: the newest in its output folder, or a "
+                  "checkpoint's; by tensors' names, so that a new head is fine "
+                  "(network.initial_weights)",
+                  &from, "random weights");
   line->AddFlag("verbose", "Show all settings, not only those that differ from the defaults",
                 &verbose);
 }
 
 void JobArguments::PassOn() {
   if (continues) experiment.sets.emplace_back("checkpoint.continue=true");
+  if (from.empty()) return;
+  // All processes are to mean the same checkpoint, also while that job goes on. What is wrong with
+  // it says who needs it, which a job with checkpoints of its own does not.
+  PosixFileSystem files;
+  const Result<CheckpointFolder> found = FindCheckpointAt(files, from);
+  std::string set = "network.initial_weights=";
+  for (const char c : found.ok() ? found->path() : from) {
+    if (c == '$') set += c;  // not a variable
+    set += c;
+  }
+  experiment.sets.push_back(std::move(set));
 }
 
 PlannedJob PlanJob(const CliEnvironment& environment, const JobArguments& args) {

@@ -16,6 +16,7 @@ struct JobArguments {
   int workers = 0;                   // 0: cluster.workers
   int servers = 0;                   // 0: as many as cluster.servers names, or 1
   std::vector<std::string> devices;  // of the workers, in turn; empty: network.device
+  std::string from;                  // a checkpoint or output folder of another job; "": none
   bool continues = false;            // also from a checkpoint of other settings
   bool verbose = false;              // show all settings
   bool json = false;

@@ -13,17 +13,8 @@ constexpr int64_t kMaxParameters = int64_t{1} << 36;
 
 int64_t AlignUp(int64_t position) { return (position + kAlignment - 1) / kAlignment * kAlignment; }
 
-std::string ShapeText(const TensorSpec& tensor) {
-  std::string text = "[";
-  for (size_t i = 0; i < tensor.shape.size(); ++i) {
-    if (i > 0) text += ", ";
-    text += std::to_string(tensor.shape[i]);
-  }
-  return text + "]";
-}
-
 std::string Describe(const TensorSpec& tensor) {
-  return tensor.name + " " + ShapeText(tensor) + " (" + std::string(SegmentName(tensor.segment)) +
+  return tensor.name + " " + tensor.ShapeText() + " (" + std::string(SegmentName(tensor.segment)) +
          ")";
 }
 
@@ -38,7 +29,7 @@ Status CheckTensor(const TensorSpec& tensor) {
   for (int64_t extent : tensor.shape) {
     if (extent < 1 || extent > kMaxParameters / size) {
       return InvalidArgument("tensor " + tensor.name + " has an impossible shape " +
-                             ShapeText(tensor));
+                             tensor.ShapeText());
     }
     size *= extent;
   }
@@ -63,6 +54,15 @@ int64_t TensorSpec::size() const {
   int64_t size = 1;
   for (int64_t extent : shape) size *= extent;
   return size;
+}
+
+std::string TensorSpec::ShapeText() const {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (i > 0) text += ", ";
+    text += std::to_string(shape[i]);
+  }
+  return text + "]";
 }
 
 Result<ParameterLayout> ParameterLayout::Make(std::vector<TensorSpec> tensors) {

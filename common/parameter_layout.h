@@ -29,6 +29,7 @@ struct TensorSpec {
   Segment segment = Segment::kDecayed;
 
   int64_t size() const;
+  std::string ShapeText() const;  // "[20, 1, 5, 5]"
   bool operator==(const TensorSpec&) const = default;
 };
 

@@ -87,6 +87,10 @@ struct WentOnAction {
   int64_t version = 0;
   int64_t samples = 0;
 };
+// The job began with weights of another one; the texts are printable.
+struct StartedFromAction {
+  checkpoint::Origin origin;
+};
 struct RoundClosedAction {
   int64_t round = 0;
   wire::Metrics metrics;
@@ -114,8 +118,8 @@ struct ExitAction {
 using ServerAction =
     std::variant<SendAction, ComputeAction, SaveAction, RestoreAction, ChooseCheckpointAction,
                  ReserveGenerationAction, CommitAction, KeepEvaluationAction, WentBackAction,
-                 WentOnAction, RoundClosedAction, CurvePointAction, EpochEvaluatedAction,
-                 ExitAction>;
+                 WentOnAction, StartedFromAction, RoundClosedAction, CurvePointAction,
+                 EpochEvaluatedAction, ExitAction>;
 using ServerActions = std::vector<ServerAction>;
 
 }  // namespace kumo

@@ -34,6 +34,7 @@ Coordinator::Coordinator(const JobIdentity& identity, const Experiment& experime
       checkpoints_(experiment.checkpoint, restored_ ? restored_->version() : -1, now) {
   undecided_ = choosing_ = experiment.cluster.KeepsVersionsTwice();
   if (!restored_) return;
+  if (restored_->has_origin()) origin_ = restored_->origin();
   start_version_ = restored_->version();
   elapsed_before_ = restored_->progress().elapsed_seconds();
   ledger_ = EpochLedger(restored_->progress());
@@ -238,6 +239,7 @@ Directive Coordinator::OnVersion(int64_t version, const wire::Metrics& metrics, 
     const auto state = std::make_shared<wire::CoordinatorState>();
     ledger_.Describe(state.get());
     state->mutable_progress()->set_elapsed_seconds(ElapsedSeconds(now));
+    if (origin_) *state->mutable_origin() = *origin_;
     state->set_save(directive.save);
     state->set_stop_at(stop_at_);
     state->set_move_at(spread_at_);

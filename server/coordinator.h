@@ -87,6 +87,9 @@ class Coordinator {
   void OnChosen(const Result<std::optional<checkpoint::Manifest>>& chosen, TimeUs now,
                 ServerActions* actions);
 
+  // A worker has brought the initial weights, which in part are another job's; the first counts.
+  void OnOrigin(const checkpoint::Origin& origin, ServerActions* actions);
+
   // The answer to ReserveGenerationAction.
   void OnReserved();
   // A coordinator that was started again: chunk 0 is back, at `version`, with what the former one
@@ -181,6 +184,7 @@ class Coordinator {
   uint32_t since_ = 1;
   int64_t start_version_ = 0;
   std::optional<checkpoint::Manifest> restored_;
+  std::optional<checkpoint::Origin> origin_;
 
   std::optional<JobPlan> plan_;
   std::optional<ShardMap> map_;

@@ -76,6 +76,7 @@ void Coordinator::TakeOver(int64_t version, const Directive& said, TimeUs now,
   moved_at_ = spread_last_ = now;
   ledger_ = EpochLedger(*said.state);
   elapsed_before_ = said.state->progress().elapsed_seconds() - ToSeconds(now - started_);
+  if (said.state->has_origin()) origin_ = said.state->origin();
   actions->push_back(WentOnAction{version, ledger_.progress().samples()});
   if (said.stop || said.state->stop_at() == version) stop_at_ = said.state->stop_at();
   if (said.move) spread_at_ = said.state->move_at();
@@ -268,6 +269,8 @@ void Coordinator::OnChosen(const Result<std::optional<checkpoint::Manifest>>& ch
     return;
   }
   restored_ = *chosen;
+  origin_.reset();
+  if (restored_ && restored_->has_origin()) origin_ = restored_->origin();
   start_version_ = restored_ ? restored_->version() : 0;
   checkpoints_.GoBack(restored_ ? start_version_ : -1, now);
   ledger_ = restored_ ? EpochLedger(restored_->progress()) : EpochLedger();

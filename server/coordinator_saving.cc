@@ -4,6 +4,7 @@
 
 #include <glog/logging.h>
 
+#include "common/checkpoint/origin.h"
 #include "common/checkpoint/tensor_list.h"
 #include "server/coordinator.h"
 
@@ -84,6 +85,7 @@ Status Coordinator::OnSaved(int server, const wire::Header& header, TimeUs now,
   manifest->set_validation_samples(spec_.validation_samples);
   SetTensors(spec_.layout, &*manifest);
   if (restored_) *manifest->mutable_continuations() = restored_->continuations();
+  if (origin_) *manifest->mutable_origin() = *origin_;
   const int epoch = plan_->EvaluatedEpoch(version);
   if (epoch >= 0 && spec_.validation_samples > 0) {
     manifest->mutable_evaluation()->set_epoch(epoch + 1);
@@ -106,6 +108,12 @@ void Coordinator::OnCommitted(int64_t version, const Status& status, TimeUs now,
                                      " is saved: start the job again to go on from there"),
          actions);
   }
+}
+
+void Coordinator::OnOrigin(const checkpoint::Origin& origin, ServerActions* actions) {
+  if (origin_ || version_ > 0 || start_version_ > 0) return;
+  origin_ = Excerpt(origin);
+  actions->push_back(StartedFromAction{*origin_});
 }
 
 // The manifest may be written already, or be that of the checkpoint which the job goes on from.

@@ -319,6 +319,8 @@ void ServerNode::OnFromMember(const PeerName& from, const Message& message, Time
   if (Status status = shard_->OnMessage(from, message, actions); !status.ok()) {
     LOG_EVERY_T(WARNING, 1) << "refused a message of " << from << ": " << status.message();
     Refuse(from, status, actions);
+  } else if (coordinates() && header.type() == wire::INITIALISE && header.has_origin()) {
+    coordinator_->OnOrigin(header.origin(), actions);
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "common/checkpoint/best.h"
 #include "common/checkpoint/continuation.h"
+#include "common/checkpoint/origin.h"
 #include "common/telemetry/human_readable.h"
 #include "server/job_progress.h"
 #include "server/resume.h"
@@ -190,6 +191,8 @@ void ServerService::Perform(ServerActions actions) {
       GoBack(*back);
     } else if (auto* on = std::get_if<WentOnAction>(&action)) {
       if (recorder_) recorder_->GoBack(on->version, on->samples);
+    } else if (auto* started = std::get_if<StartedFromAction>(&action)) {
+      Record(started->origin);
     } else if (auto* point = std::get_if<CurvePointAction>(&action)) {
       Record(*point);
     } else if (auto* epoch = std::get_if<EpochEvaluatedAction>(&action)) {
@@ -277,7 +280,7 @@ void ServerService::KeepEvaluation(const KeepEvaluationAction& keep) {
     const Status kept =
         WriteEvaluation(*files_, folder_, keep.version, keep.since, keep.evaluation);
     if (!kept.ok()) LOG(WARNING) << kept.message();
-    Prune();  // another one may be the best now
+    if (settings_.experiment.checkpoint.best != "none") Prune();  // another one may be the best now
   });
 }
 
@@ -286,6 +289,17 @@ void ServerService::GoBack(const WentBackAction& back) {
   recorder_->GoBack(back.version, back.samples);
   if (back.version < 0) return;
   recorder_->Say(back.why + ": goes on from round " + std::to_string(back.version));
+}
+
+void ServerService::Record(const checkpoint::Origin& origin) {
+  for (const std::string& line : LinesOf(origin)) {
+    LOG(INFO) << line;
+    if (recorder_) recorder_->Say(line);
+  }
+  if (!recorder_) return;
+  recorder_->Record(StartedRun{origin.checkpoint(),
+                               {origin.taken().begin(), origin.taken().end()},
+                               {origin.left().begin(), origin.left().end()}});
 }
 
 void ServerService::Record(const CurvePointAction& action) {

@@ -56,6 +56,7 @@ class ServerService {
   void Prune();
   void KeepEvaluation(const KeepEvaluationAction& keep);
   void GoBack(const WentBackAction& back);
+  void Record(const checkpoint::Origin& origin);
   void Record(const CurvePointAction& action);
   void Record(const EpochEvaluatedAction& epoch);
   void ShowProgress(TimeUs now);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/checkpoint/continuation.h"
+#include "common/checkpoint/origin.h"
 #include "common/checkpoint/resume_point.h"
 #include "common/clock.h"
 #include "common/file.h"
@@ -33,6 +34,7 @@
 #include "models/backend/devices.h"
 #include "worker/stored_weights.h"
 #include "worker/trainer.h"
+#include "worker/transferred_weights.h"
 #include "worker/worker_service.h"
 
 namespace kumo {
@@ -69,6 +71,17 @@ void PrintCheck(const Trainer& trainer, const Experiment& experiment) {
   std::printf("memory   %s\n", trainer.DescribeMemory().c_str());
 }
 
+// What the job would begin with; `path` may be empty.
+Status CheckOrigin(const Trainer& trainer, const std::string& path) {
+  if (path.empty()) return OkStatus();
+  Buffer<float> weights(trainer.spec().layout.size());
+  const Result<checkpoint::Origin> origin =
+      TransferWeights(path, trainer.spec().layout, weights.span());
+  if (!origin.ok()) return origin.status().WithContext("network.initial_weights");
+  for (const std::string& line : LinesOf(*origin)) std::printf("start    %s\n", line.c_str());
+  return OkStatus();
+}
+
 // Where server 0 would begin, or why it would not.
 Status CheckStart(const Trainer& trainer, const Experiment& experiment) {
   PosixFileSystem files;
@@ -78,7 +91,7 @@ Status CheckStart(const Trainer& trainer, const Experiment& experiment) {
   }
   if (!point.manifest) {
     std::printf("start    at the beginning\n");
-    return OkStatus();
+    return CheckOrigin(trainer, experiment.network.initial_weights);
   }
   KUMO_RETURN_IF_ERROR(CheckSameNetworkAndData(*point.manifest, trainer.spec()));
   std::printf("start    from checkpoint %s\n", point.manifest->name().c_str());
@@ -153,9 +166,6 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
   if (arguments.check || !arguments.evaluate.empty()) {
     KUMO_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, Trainer::Make(experiment, &clock));
     if (!arguments.check) return Evaluate(trainer.get(), arguments.evaluate, arguments.json);
-    if (const std::string& stored = experiment.network.initial_weights; !stored.empty()) {
-      KUMO_RETURN_IF_ERROR(LoadStoredWeights(stored, trainer->spec().layout).status());
-    }
     PrintCheck(*trainer, experiment);
     return CheckStart(*trainer, experiment);
   }

@@ -5,6 +5,7 @@
 
 #include <glog/logging.h>
 
+#include "common/checkpoint/origin.h"
 #include "common/protocol.h"
 
 namespace kumo {
@@ -351,7 +352,7 @@ void Session::AskForState(int partition, const Lease& lease, WorkerActions* acti
   }
 }
 
-WorkerActions Session::OnInitialised(std::vector<Payload> weights, TimeUs now) {
+WorkerActions Session::OnInitialised(InitialWeights weights, TimeUs now) {
   WorkerActions actions;
   now_ = now;
   busy_ = Busy::kNo;
@@ -365,7 +366,8 @@ WorkerActions Session::OnInitialised(std::vector<Payload> weights, TimeUs now) {
     header.set_type(wire::INITIALISE);
     header.set_chunk(chunk.index);
     header.set_codec(static_cast<uint32_t>(CodecId::kFp32));
-    Ask(chunk.server, std::move(header), std::move(weights[chunk.index]), &actions);
+    if (chunk.index == 0 && weights.origin) *header.mutable_origin() = Excerpt(*weights.origin);
+    Ask(chunk.server, std::move(header), std::move(weights.chunks[chunk.index]), &actions);
   }
   Proceed(&actions);
   return Stamp(std::move(actions));

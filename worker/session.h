@@ -43,6 +43,10 @@ struct SendToServerAction {
 };
 // Compute the initial weights, then call OnInitialised.
 struct InitialiseAction {};
+struct InitialWeights {
+  std::vector<Payload> chunks;
+  std::optional<checkpoint::Origin> origin;  // where some are another job's
+};
 // Decode a chunk's payload into the base weights (vector START) or into the weights that are
 // evaluated (WEIGHTS).
 struct InstallAction {
@@ -133,7 +137,7 @@ class Session {
   TimeUs NextDeadline() const;
 
   // weights: by chunk, float32.
-  WorkerActions OnInitialised(std::vector<Payload> weights, TimeUs now);
+  WorkerActions OnInitialised(InitialWeights weights, TimeUs now);
   // The driver hands on chunks of the block's contribution (not chunk 0) that are final while the
   // rest is still computed; all before OnTrained.
   WorkerActions OnCoded(std::vector<CodedChunk> chunks, TimeUs now);

@@ -1,4 +1,4 @@
-// The weights that a checkpoint holds, as one flat vector: to evaluate them, or to start from them.
+// The weights that a checkpoint holds, as one flat vector.
 #pragma once
 
 #include <string>

@@ -9,7 +9,7 @@
 #include "models/backend/devices.h"
 #include "models/backend/memory_ledger.h"
 #include "models/network.h"
-#include "worker/stored_weights.h"
+#include "worker/transferred_weights.h"
 
 namespace kumo {
 namespace {
@@ -179,21 +179,21 @@ std::string Trainer::DescribeMemory() const {
   return backend_->DescribeMemory() + "; each partition adds " + Megabytes(of_partition);
 }
 
-Result<std::vector<Payload>> Trainer::InitialWeights() const {
+Result<InitialWeights> Trainer::MakeInitialWeights() const {
+  InitialWeights initial;
   Buffer<float> weights(spec_.layout.size());
+  KUMO_RETURN_IF_ERROR(net_->InitialWeights(experiment_.job.seed, spec_.layout, weights.span()));
   if (const std::string& stored = experiment_.network.initial_weights; !stored.empty()) {
-    Result<Buffer<float>> loaded = LoadStoredWeights(stored, spec_.layout);
-    // Another worker would find the same: the job is to end, naming it.
-    if (!loaded.ok()) return FailedPrecondition(loaded.status().message());
-    weights = std::move(loaded).value();
-  } else {
-    KUMO_RETURN_IF_ERROR(net_->InitialWeights(experiment_.job.seed, spec_.layout, weights.span()));
+    Result<checkpoint::Origin> origin = TransferWeights(stored, spec_.layout, weights.span());
+    if (!origin.ok()) {
+      return FailedPrecondition("network.initial_weights: " + origin.status().message());
+    }
+    initial.origin = *std::move(origin);
   }
-  std::vector<Payload> chunks;
   for (const Chunk& chunk : session_->map().chunks()) {
-    chunks.push_back(Pack(weights.span().subspan(chunk.range.begin, chunk.range.size())));
+    initial.chunks.push_back(Pack(weights.span().subspan(chunk.range.begin, chunk.range.size())));
   }
-  return chunks;
+  return initial;
 }
 
 void Trainer::Install(const InstallAction& install) {

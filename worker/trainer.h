@@ -54,8 +54,9 @@ class Trainer {
   // what does not change (plan, map, PushCodec).
   Status Attach(const Session* session);
 
-  // The weights that a job begins with, by chunk.
-  Result<std::vector<Payload>> InitialWeights() const;
+  // The weights that a job begins with. FailedPrecondition where network.initial_weights cannot be
+  // used: another worker would find the same.
+  Result<InitialWeights> MakeInitialWeights() const;
   void Install(const InstallAction& install);
   void Adopt(const AdoptAction& adopt);
   // FailedPrecondition, naming round, partition and tensor, where a number of the contribution is

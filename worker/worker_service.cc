@@ -123,7 +123,7 @@ void WorkerService::Perform(WorkerActions actions) {
       if (!status.ok()) VLOG(1) << status.message();
     } else if (std::get_if<InitialiseAction>(&action)) {
       Compute([this] {
-        auto weights = std::make_shared<Result<std::vector<Payload>>>(trainer_->InitialWeights());
+        auto weights = std::make_shared<Result<InitialWeights>>(trainer_->MakeInitialWeights());
         Complete([this, weights](TimeUs now) {
           if (!weights->ok()) return session_.OnFailed(weights->status(), now);
           return session_.OnInitialised(std::move(*weights).value(), now);

@@ -44,8 +44,12 @@ Status Take(checkpoint::Manifest manifest, const Experiment& experiment, ResumeP
     auto continuation = ContinuationOf(manifest, experiment, changes);
     const std::string list = " (" + DescribeChanges(changes) + ")";
     if (!continuation.ok()) {
-      return FailedPrecondition(what + list + ", and --continue cannot go on with them: " +
-                                continuation.status().message() + "; " + kStartAnew);
+      return FailedPrecondition(
+          what + list +
+          ", and --continue cannot go on with them: " + continuation.status().message() +
+          "; choose another output.directory (there --from " + experiment.output.directory +
+          " begins with these weights), or start anew with "
+          "checkpoint.resume=never");
     }
     if (!experiment.checkpoint.continues) {
       return FailedPrecondition(what + list +

@@ -1,5 +1,6 @@
 // What settings say about each other.
 #include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include "common/options/parser.h"
@@ -20,6 +21,7 @@ class Checker {
     CheckSync();
     CheckSchedule();
     CheckCheckpoint();
+    CheckInitialWeights();
     CheckCluster();
     NoteWithoutEffect();
   }
@@ -84,6 +86,20 @@ class Checker {
     }
   }
 
+  // A job that starts anew sets its checkpoints aside before a worker reads them.
+  void CheckInitialWeights() {
+    const std::string& from = e_.network.initial_weights;
+    if (from.empty() || e_.checkpoint.resume != "never" || e_.output.directory.empty()) return;
+    const auto own = std::filesystem::path(e_.output.directory) / "checkpoints/";
+    const std::string normal = (std::filesystem::path(from) / "").lexically_normal().string();
+    const std::string output = (own / "..").lexically_normal().string();
+    if (normal != output && !normal.starts_with(own.lexically_normal().string())) return;
+    Problem("network.initial_weights",
+            " = " + from +
+                ": checkpoint.resume = never sets the checkpoints of output.directory "
+                "aside; choose another output.directory");
+  }
+
   void CheckCluster() {
     const auto& cluster = e_.cluster;
     if (cluster.servers.size() > ShardMap::kMaxServers) {
@@ -127,6 +143,10 @@ class Checker {
   }
 
   void NoteWithoutEffect() {
+    if (e_.evaluation.every_epochs == 0 && e_.checkpoint.best != "none") {
+      Note("checkpoint.best", "evaluation.every_epochs = 0 evaluates the last epoch alone");
+    }
+    if (e_.checkpoint.resume == "never") Note("checkpoint.continue", "checkpoint.resume is never");
     if (e_.sync.mode == SyncMode::kGradient) {
       for (const auto& [key, origin] : origins_) {
         if (key.starts_with("block.") || key == "sync.block") Note(key, "sync.mode is gradient");

@@ -126,8 +126,9 @@ void AddNetwork(std::vector<Option>* rows) {
           "of GPU"));
   rows->push_back(WithPath(
       Row("network.initial_weights", KUMO_FIELD(network.initial_weights), "", Any(), kResult,
-          "A checkpoint whose weights the job starts from, relative as network.file; empty: "
-          "random ones"),
+          "A checkpoint's folder, or a job's output folder (its newest one), relative as "
+          "network.file: tensors of the same name and shape begin with its weights, others at "
+          "random; empty: all at random"),
       PathBase::kExperimentFile, PathKind::kBaseName));
 }
 

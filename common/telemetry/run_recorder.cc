@@ -147,6 +147,20 @@ void RunRecorder::Record(const ContinuedRun& run) {
                 &tensorboard_);
 }
 
+void RunRecorder::Record(const StartedRun& run) {
+  const auto array = [](const std::vector<std::string>& texts) {
+    JsonArray items;
+    for (const std::string& text : texts) items.Add(text);
+    return items;
+  };
+  Facts facts;
+  facts.fields.Add("kind", "started_from");
+  facts.fields.Add("checkpoint", run.checkpoint);
+  facts.fields.Add("taken", array(run.taken));
+  facts.fields.Add("left", array(run.left));
+  Write(0, 0, facts);
+}
+
 void RunRecorder::RecordDone() {
   if (tensorboard_) GiveUpOnError(tensorboard_->WriteDone(WallTime()), &tensorboard_);
 }

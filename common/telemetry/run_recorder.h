@@ -53,6 +53,13 @@ struct ContinuedRun {
   std::vector<std::string> notes;  // what of the carried state started at zero, in words
 };
 
+// A run that begins with weights of another one.
+struct StartedRun {
+  std::string checkpoint;          // of the other one
+  std::vector<std::string> taken;  // tensors
+  std::vector<std::string> left;   // those that are initialised as usual, and why
+};
+
 class RunRecorder {
  public:
   // files, clock and console are borrowed for life.
@@ -70,6 +77,7 @@ class RunRecorder {
   void Record(const EpochResult& result);
   // The job goes on with other settings.
   void Record(const ContinuedRun& run);
+  void Record(const StartedRun& run);
   // The job is done.
   void RecordDone();
   // A line for the person only.

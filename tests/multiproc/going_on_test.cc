@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "common/checkpoint/checkpoint.h"
+#include "common/checkpoint/tensor_list.h"
 #include "common/file.h"
 #include "tests/multiproc/cluster_of_processes.h"
 
@@ -84,10 +85,7 @@ TEST(GoingOn, TheBestEpochIsKeptWhateverIsKilledAndEvaluateFindsIt) {
   job.Set("schedule.learning_rate", "0.1");  // its accuracy goes up and down
   job.Set("checkpoint.best", "accuracy");
   job.Set("checkpoint.keep", "1");
-  job.UseServers(2);
-  job.WriteExperiment();
-  for (int i = 0; i < 2; ++i) job.StartWorker(i);
-  for (int i = 0; i < 2; ++i) job.StartServer(i);
+  job.StartAll(2, 2);
   ASSERT_TRUE(job.WaitForRound(26));
   job.Signal("server-0", SIGKILL);
   EXPECT_EQ(job.Wait("server-0").code, 128 + SIGKILL);
@@ -204,6 +202,96 @@ TEST(GoingOn, WhatCannotChangeIsRefusedByNameAndOtherSettingsGoOn) {
               AllOf(HasSubstr("sync.partitions 4 -> 2"), HasSubstr("what partitions carried"),
                     HasSubstr("blocks start from the weights that were evaluated")));
   EXPECT_GT(Number(Lines(job, "epoch").back(), "validation/main/accuracy"), 0.5);
+}
+
+// LeNet with another head: of 12 classes, and one layer more.
+std::string NewHead() {
+  std::string network = ReadFile(std::string(KUMO_SOURCE_DIR) + "/models/zoo/mnist_lenet.pbtxt");
+  const size_t head = network.rfind("layers {\n  name: \"fc2\"");
+  EXPECT_NE(head, std::string::npos) << network;
+  return network.substr(0, head) +
+         "layers { name: \"fc2\" fully_connected { outputs: 12 } }\n"
+         "layers { name: \"new\" fully_connected { outputs: 12 } }\n"
+         "layers { name: \"loss\" softmax_cross_entropy {} }\n";
+}
+
+// The weights of a tensor in the newest checkpoint.
+std::vector<float> Tensor(const ClusterOfProcesses& job, const std::string& name) {
+  const ParameterLayout layout = LayoutOf(Newest(job)).value();
+  const std::vector<float> weights = job.FinalWeights();
+  for (size_t i = 0; i < layout.tensors().size(); ++i) {
+    const Range range = layout.tensor(static_cast<int>(i));
+    if (layout.tensors()[i].name != name) continue;
+    return {weights.begin() + range.begin, weights.begin() + range.end};
+  }
+  ADD_FAILURE() << "no tensor " << name;
+  return {};
+}
+
+TEST(GoingOn, ANewHeadStartsFromAnotherJobsWeightsAndThenGoesOnFromItsOwn) {
+  ClusterOfProcesses source("source");
+  SmallJob(&source);
+  ASSERT_EQ(Kumo(&source, "launch", {"--quiet"}).code, 0);
+
+  ClusterOfProcesses job("from");
+  SmallJob(&job);
+  std::ofstream(job.Path("head.pbtxt")) << NewHead();
+  job.Set("network.file", job.Path("head.pbtxt"));
+  job.Set("job.epochs", "1");
+  job.Set("sync.mode", "gradient");
+  job.Set("sync.push_codec", "fp32");
+  job.Set("optimiser.type", "sgd");
+  // So small that no weight moves: the last checkpoint has the weights of version 0.
+  job.Set("schedule.learning_rate", "1e-30");
+  const std::string taken = "starts with 6 of 10 tensors from " + source.output();
+  const std::string left = "initialised as usual: fc2.weight: [10, 500] there, [12, 500] here";
+  const Ended check = Kumo(&job, "check", {"--from", source.output()});
+  EXPECT_EQ(check.code, 0) << check.output;
+  EXPECT_THAT(check.output, AllOf(HasSubstr(taken), HasSubstr(left)));
+  const Ended still = Kumo(&job, "launch", {"--from", source.output(), "--servers", "2"});
+  ASSERT_EQ(still.code, 0) << still.output;
+  EXPECT_THAT(
+      still.output,
+      AllOf(HasSubstr(taken), HasSubstr(left),
+            HasSubstr("initialised as usual: new.bias: the checkpoint has no such tensor")));
+  for (const char* name :
+       {"conv1.weight", "conv1.bias", "conv2.weight", "conv2.bias", "fc1.weight", "fc1.bias"}) {
+    EXPECT_EQ(Tensor(job, name), Tensor(source, name)) << name;
+  }
+  ASSERT_EQ(Lines(job, "started_from").size(), 1u);
+  EXPECT_THAT(Lines(job, "started_from")[0], HasSubstr("\"fc1.weight\""));
+  EXPECT_EQ(Newest(job).origin().tensors_taken(), 6);
+
+  // From its own checkpoints from now on, with the word and without it, and though the other job is
+  // gone; and it learns.
+  fs::rename(source.output(), source.Path("gone"));
+  job.Set("job.epochs", "3");
+  job.Set("schedule.learning_rate", "0.05");
+  const Ended on = Kumo(&job, "launch", {"--continue", "--from", source.output()});
+  EXPECT_EQ(on.code, 0) << on.output;
+  EXPECT_THAT(on.output,
+              AllOf(HasSubstr("goes on from checkpoint"), testing::Not(HasSubstr("starts with"))));
+  EXPECT_EQ(Kumo(&job, "launch").code, 0);
+  EXPECT_EQ(Newest(job).origin().tensors_taken(), 6);
+  EXPECT_GT(Number(Lines(job, "epoch").back(), "validation/main/accuracy"), 0.5);
+}
+
+TEST(GoingOn, WhereNothingOfAnotherJobFitsItIsRefusedByCheckAndByLaunch) {
+  ClusterOfProcesses source("nothing");
+  SmallJob(&source);
+  source.Set("job.epochs", "1");
+  ASSERT_EQ(Kumo(&source, "launch", {"--quiet"}).code, 0);
+  ClusterOfProcesses job("fits");
+  SmallJob(&job);
+  job.Set("network.file", std::string(KUMO_SOURCE_DIR) + "/models/zoo/mnist_mlp.pbtxt");
+  for (const char* command : {"check", "launch"}) {
+    const Ended nothing = Kumo(&job, command, {"--from", source.output()});
+    EXPECT_EQ(nothing.code, 78) << nothing.output;
+    EXPECT_THAT(nothing.output, HasSubstr("has the name and the shape of one of the network"));
+    const Ended nowhere = Kumo(&job, command, {"--from", job.Path("nowhere")});
+    EXPECT_EQ(nowhere.code, 78) << nowhere.output;
+    EXPECT_THAT(nowhere.output, HasSubstr("is neither a checkpoint's folder"));
+  }
 }
 
 }  // namespace

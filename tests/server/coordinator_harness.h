@@ -168,6 +168,9 @@ struct Fleet {
       }
       if (auto* commit = std::get_if<CommitAction>(&action)) commits.push_back(commit->manifest);
       if (auto* keep = std::get_if<KeepEvaluationAction>(&action)) evaluations.push_back(*keep);
+      if (auto* started = std::get_if<StartedFromAction>(&action)) {
+        origins.push_back(started->origin);
+      }
       if (auto* point = std::get_if<CurvePointAction>(&action)) points.push_back(*point);
       if (auto* epoch = std::get_if<EpochEvaluatedAction>(&action)) epochs.push_back(*epoch);
       if (auto* left = std::get_if<ExitAction>(&action)) exit = left->status;
@@ -189,6 +192,7 @@ struct Fleet {
   std::map<PeerName, wire::Header> orders;  // the last that each was sent unasked
   std::vector<checkpoint::Manifest> commits;
   std::vector<KeepEvaluationAction> evaluations;
+  std::vector<checkpoint::Origin> origins;
   std::vector<CurvePointAction> points;
   std::vector<EpochEvaluatedAction> epochs;
   std::optional<Status> exit;

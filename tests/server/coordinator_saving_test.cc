@@ -93,6 +93,43 @@ TEST(Coordinator, AManifestSaysWhatTheNetworkAndTheDataAreAndWhetherItIsToBeEval
   EXPECT_EQ(fleet.evaluations[0].evaluation.loss_sum(), 3);
 }
 
+TEST(Coordinator, WhereTheInitialWeightsCameFromIsToldOnceAndStandsInEveryManifest) {
+  Job job = SmallJob();
+  job.experiment.checkpoint.every_rounds = 1;
+  Fleet fleet = Training(job, 1, 1);
+  const auto bring = [&](const char* from) {
+    checkpoint::Origin origin;
+    origin.set_checkpoint(from);
+    origin.add_left("a\nb");
+    ServerActions actions;
+    fleet.coordinator->OnOrigin(origin, &actions);
+    fleet.Take(std::move(actions));
+  };
+  bring("x");
+  bring("y");  // another worker's, which came later
+  ASSERT_EQ(fleet.origins.size(), 1u);
+  EXPECT_EQ(fleet.origins[0].checkpoint(), "x");
+  EXPECT_EQ(fleet.origins[0].left(0), "a?b");
+  fleet.Reach(1);
+  ASSERT_TRUE(fleet.Saved(0, 1).ok());
+  ASSERT_EQ(fleet.commits.size(), 1u);
+  EXPECT_EQ(fleet.commits[0].origin().checkpoint(), "x");
+
+  // A resumed job knows it from there, and nobody brings weights.
+  checkpoint::Manifest restored = ManifestAt(job, 5);
+  *restored.mutable_origin() = fleet.commits[0].origin();
+  job.experiment.cluster.workers = 1;
+  Fleet resumed(job, 1, restored);
+  resumed.Learn();
+  resumed.Reach(5);
+  resumed.Join("a");
+  resumed.Tick();
+  resumed.Reach(6);
+  ASSERT_TRUE(resumed.Saved(0, 6).ok());
+  ASSERT_EQ(resumed.commits.size(), 1u);
+  EXPECT_EQ(resumed.commits[0].origin().checkpoint(), "x");
+}
+
 TEST(Coordinator, FiguresThatAreKnownBeforeTheFilesAreDurableStandInTheManifest) {
   Job job = SmallJob();
   job.experiment.checkpoint.best = "accuracy";

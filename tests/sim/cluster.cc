@@ -504,7 +504,9 @@ void Cluster::Perform(const std::shared_ptr<WorkerProcess>& worker, WorkerAction
     if (auto* send = std::get_if<SendToServerAction>(&action)) {
       SendToServer(worker, send->server, std::move(send->message));
     } else if (std::get_if<InitialiseAction>(&action)) {
-      later(kMillisecond, [&] { return session.OnInitialised(trainer.InitialWeights(), now_); });
+      later(kMillisecond, [&] {
+        return session.OnInitialised({trainer.InitialWeights(), {}}, now_);
+      });
     } else if (auto* install = std::get_if<InstallAction>(&action)) {
       trainer.Install(*install);
     } else if (auto* adopt = std::get_if<AdoptAction>(&action)) {

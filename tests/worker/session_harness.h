@@ -163,7 +163,7 @@ class Script {
       initialise = false;
       std::vector<Payload> weights;
       for (const Chunk& chunk : map().chunks()) weights.push_back(Bytes(chunk.range.size() * 4));
-      Take(session_.OnInitialised(std::move(weights), now));
+      Take(session_.OnInitialised({std::move(weights), {}}, now));
     } else if (train) {
       const TrainAction asked = *std::exchange(train, std::nullopt);
       TrainedBlock block;

@@ -111,7 +111,7 @@ class TrainerTest : public testing::Test {
       settings.spec = trainer->spec();
       session = std::make_unique<Session>(Session::Make(std::move(settings), 0).value());
       CHECK(trainer->Attach(session.get()).ok());
-      InstallAll(trainer->InitialWeights().value());
+      InstallAll(trainer->MakeInitialWeights().value().chunks);
       for (int p = 0; p < e.sync.partitions; ++p) trainer->Adopt({p, {}});
     }
     const ShardMap& map() const { return session->map(); }

@@ -282,7 +282,7 @@ TEST_F(TrainerTest, ARunThatDivergesIsNoticedWhateverTheCodec) {
 TEST_F(TrainerTest, PartitionsEvaluateTheWholeSetBetweenThem) {
   for (const wire::Vector vector : {wire::START, wire::WEIGHTS}) {
     Worker worker(Block());
-    worker.InstallAll(worker.trainer->InitialWeights().value(), vector);
+    worker.InstallAll(worker.trainer->MakeInitialWeights().value().chunks, vector);
     wire::Metrics sum;
     for (int p = 0; p < 2; ++p) {
       const wire::Metrics part = worker.trainer->Evaluate({p, 0, vector}).value();

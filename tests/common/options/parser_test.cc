@@ -182,6 +182,23 @@ TEST_F(ParserTest, SettingsWithoutEffectAreNoted) {
   EXPECT_THAT(loaded.notes, ElementsAre(HasSubstr("block.momentum has no effect"),
                                         HasSubstr("sync.block has no effect")));
   EXPECT_THAT(Load(kNetwork).notes, ElementsAre());
+  EXPECT_THAT(Load(kNetwork, {"checkpoint.best=loss", "evaluation.every_epochs=0"}).notes,
+              ElementsAre(HasSubstr("checkpoint.best has no effect")));
+  EXPECT_THAT(Load(kNetwork, {"checkpoint.continue=true", "checkpoint.resume=never"}).notes,
+              ElementsAre(HasSubstr("checkpoint.continue has no effect")));
+}
+
+TEST_F(ParserTest, WeightsThatAreSetAsideBeforeTheyAreReadAreRefused) {
+  for (const char* from : {"o/d", "o/d/", "o/d/checkpoints", "./o/d/checkpoints/round-7"}) {
+    const std::string weights = std::string("network.initial_weights=") + from;
+    EXPECT_THAT(
+        Load(kNetwork, {weights, "output.directory=o/d", "checkpoint.resume=never"}).problems,
+        ElementsAre(HasSubstr("sets the checkpoints of output.directory aside")))
+        << from;
+    EXPECT_THAT(Load(kNetwork, {weights, "output.directory=o/d"}).problems, ElementsAre());
+    EXPECT_THAT(Load(kNetwork, {weights, "output.directory=o", "checkpoint.resume=never"}).problems,
+                ElementsAre());
+  }
 }
 
 TEST_F(ParserTest, EveryResultTextReadsBackAsTheSameExperiment) {

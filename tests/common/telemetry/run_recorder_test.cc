@@ -201,6 +201,13 @@ TEST_F(RunRecorderTest, DirectoryThatCannotBeMadeIsAnError) {
   EXPECT_FALSE(RunRecorder::Open(settings_, files_, &clock_, &console_).ok());
 }
 
+TEST_F(RunRecorderTest, WhereTheWeightsCameFromIsTheFirstLine) {
+  Open()->Record(StartedRun{"there/round-7", {"a", "b"}, {"c: [1] there, [2] here"}});
+  EXPECT_THAT(Log(), testing::StartsWith(
+                         "{\"round\":0,\"kind\":\"started_from\",\"checkpoint\":\"there/round-7\","
+                         "\"taken\":[\"a\",\"b\"],\"left\":[\"c: [1] there, [2] here\"]"));
+}
+
 TEST_F(RunRecorderTest, ChangedSettingsAreALineAndATextOfTheirMoment) {
   settings_.resumed_round = 10;
   settings_.resumed_samples = 640;
