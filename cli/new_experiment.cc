@@ -74,15 +74,16 @@ std::string Setting(const Option& option, const std::string& name, const LoadedE
               : AtDefault(option, defaults));
 }
 
+// First what the old experiment says of itself, so that it is the LeadingComment again.
 std::string Heading(const std::string& name, const std::string& origin, const std::string& about) {
   const std::string file = name + ".conf";
-  return Comment("An experiment made of " + origin + " by kumo new. Its network is in " + name +
+  return Comment(about.empty() ? "Made of " + origin + ".\n" : about) + "\n" +
+         Comment("Made of " + origin + " by kumo new; its network is in " + name +
                  ".pbtxt.\n\n  kumo check " + file +
                  "       says what is wrong before anything starts\n  kumo launch " + file +
                  "      trains; Ctrl-C saves, and the same command goes on\n\nA setting with # in "
                  "front of it has its default, which is the value that stands there. Lists are "
-                 "separated by commas. What " +
-                 origin + " says of itself:\n\n" + (about.empty() ? "nothing\n" : about));
+                 "separated by commas.\n");
 }
 
 }  // namespace

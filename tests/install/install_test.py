@@ -70,11 +70,14 @@ class InstallTest(unittest.TestCase):
 
     def test_an_installed_experiment_is_found_by_its_name_and_writes_to_the_working_directory(self):
         before = contents(self.prefix)
-        check = self.run_here("kumo", "check", "mnist_lenet", *SMALL)
+        folder = self.folder / "working"
+        folder.mkdir()
+        small = ["--set", f"data.directory={self.here / 'data'}", *SMALL[2:]]
+        check = self.run_in(folder, "kumo", "check", "mnist_lenet", *small)
         self.assertIn(str(self.prefix / "share/kumo/models/zoo/mnist_lenet.pbtxt"), check.stdout)
-        self.run_here("kumo", "launch", "mnist_lenet", *SMALL)
-        self.assertTrue((self.here / "out/mnist_lenet/log.jsonl").exists())
-        self.run_here("kumo", "evaluate", "mnist_lenet.conf", *SMALL[:-2])
+        self.run_in(folder, "kumo", "launch", "mnist_lenet", *small)
+        self.assertTrue((folder / "out/mnist_lenet/log.jsonl").exists())
+        self.run_in(folder, "kumo", "evaluate", "mnist_lenet.conf", *small[:-2])
         self.assertEqual(contents(self.prefix), before)
 
     def test_every_installed_experiment_passes_the_check(self):

@@ -125,6 +125,8 @@ class CompletionTest(unittest.TestCase):
                          ["mnist_lenet", "mnist_lenet_sync", "mnist_mlp", "mnt", "my.conf"])
         self.assertEqual(self.complete("kumo new mine --from mnist_m"), ["mnist_mlp"])
         self.assertEqual(self.complete("kumo evaluate my.conf --checkpoint m"), ["mnt"])
+        self.assertEqual(self.complete("kumo evaluate my.conf --checkpoint b"), ["best"])
+        self.assertEqual(self.complete("kumo launch my.conf --from m"), ["mnt"])
         self.assertEqual(self.complete("kumo new m"), [])
 
     def test_a_terminal(self):

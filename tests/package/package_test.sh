@@ -107,6 +107,13 @@ small="--set sync.warmup_samples=0 --set sync.block=5"
 user_ends 0 "kumo check my.conf $small" "all is well"
 user_ends 0 "kumo launch my.conf $small --set job.epochs=2" "done: validation accuracy"
 user_ends 0 "kumo evaluate my.conf $small --set job.epochs=2" "validation/main/accuracy"
+echo "== three more epochs, and a new head on what was learnt"
+user_ends 0 "kumo launch my.conf $small --set job.epochs=5 --continue" "job.epochs 2 -> 5"
+user_ends 0 "kumo new head --from my.conf" "kumo launch head.conf"
+user_ends 0 "sed -i 's/\"fc2\"/\"head\"/' head.pbtxt; kumo launch head.conf $small --set job.epochs=1 --from out/my" \
+  "starts with 6 of 8 tensors from out/my/checkpoints/"
+
+echo "== what belongs to a user's shell and to GPUs"
 on_gpu="kumo launch mnist_mlp --quiet --set output.directory=gpu --set network.device=cuda"
 user_ends 78 "$on_gpu" "install the package kumo-cuda"
 user_ends 0 "source /usr/share/bash-completion/completions/kumo; COMP_LINE='kumo lau' COMP_POINT=8;
