@@ -139,6 +139,16 @@ for group in sorted(answer.session_groups, key=lambda group: group.name):
         print(" ", metric.name.tag, "%.6g" % metric.value, "at", metric.training_step)
 )";
 
+constexpr char kReadTexts[] = R"(
+import sys
+from tensorboard.backend.event_processing import event_accumulator
+events = event_accumulator.EventAccumulator(sys.argv[1])
+events.Reload()
+for tag in events.PluginTagToContent("text"):
+    for event in events.Tensors(tag):
+        print(tag, event.step, event.tensor_proto.string_val[0].decode(), end="")
+)";
+
 // TensorBoard itself reads what a test has written into a folder of its own.
 class RealTensorBoardTest : public testing::Test {
  protected:
@@ -215,6 +225,13 @@ TEST_F(RealTensorBoardTest, HyperparametersStandBesideTheLastFiguresOfEachRun) {
             "  schedule.learning_rate 0.05\n"
             "  sync.push_codec \"fp32\"\n"
             "  validation/main/accuracy 0.75 at 1280\n");
+}
+
+TEST_F(RealTensorBoardTest, ATextIsReadAsOne) {
+  auto writer = Writer("", 1000, 0);
+  ASSERT_TRUE(writer->WriteText(1001, 640, "settings/changed", "- `job.epochs`: 2 -> 4\n").ok());
+  ASSERT_TRUE(writer->Flush().ok());
+  EXPECT_EQ(Read(kReadTexts), "settings/changed 640 - `job.epochs`: 2 -> 4\n");
 }
 
 // Why a new run removes what an earlier one has left (RemoveEventFiles).
