@@ -162,6 +162,36 @@ TEST(GoingOn, MoreEpochsAreRefusedWithAWordAndTakenBitForBitWithIt) {
   EXPECT_EQ(Kumo(&job, "launch", {"--quiet"}).code, 0);
 }
 
+// Until there is a checkpoint of its own, a job that goes back goes on from the other settings'
+// again.
+TEST(GoingOn, WhoIsKilledAfterwardsCostsNoBit) {
+  ClusterOfProcesses whole("whole");
+  SmallJob(&whole);
+  whole.Set("job.epochs", "6");
+  ASSERT_EQ(Kumo(&whole, "launch", {"--quiet"}).code, 0);
+  for (const char* victim : {"server-0", "server-1", "worker-1"}) {
+    ClusterOfProcesses job("killed");
+    SmallJob(&job);
+    ASSERT_EQ(Kumo(&job, "launch", {"--quiet"}).code, 0);
+    const int64_t until = Newest(job).version();
+    job.Set("job.epochs", "6");
+    job.Set("checkpoint.continue", "true");
+    job.StartAll(2, 2);
+    ASSERT_TRUE(job.WaitForRound(until + 4));
+    ASSERT_EQ(Newest(job).version(), until);
+    job.Signal(victim, SIGKILL);
+    EXPECT_EQ(job.Wait(victim).code, 128 + SIGKILL);
+    if (victim[0] == 's') job.StartServer(victim[7] - '0');
+    if (victim[0] == 'w') job.StartWorker(1);
+    for (const char* id : {"server-0", "server-1", "worker-0", "worker-1"}) {
+      const Ended ended = job.Wait(id);
+      EXPECT_EQ(ended.code, 0) << victim << ", " << id << ": " << ended.output;
+    }
+    EXPECT_EQ(job.FinalWeights(), whole.FinalWeights()) << victim;
+    EXPECT_EQ(Newest(job).continuations_size(), 1) << victim;
+  }
+}
+
 TEST(GoingOn, ARenamedFileAndAMovedFolderAreNoChange) {
   ClusterOfProcesses job("renamed");
   SmallJob(&job);
