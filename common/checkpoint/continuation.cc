@@ -1,7 +1,7 @@
 #include "common/checkpoint/continuation.h"
 
 #include <algorithm>
-#include <cinttypes>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <utility>
@@ -25,23 +25,15 @@ constexpr const char* kData[] = {"data.reader",
                                  "data.train_limit",
                                  "data.validation_limit"};
 // What says which samples a round has.
-constexpr const char* kRounds[] = {"sync.partitions", "sync.minibatch", "sync.block",
-                                   "sync.warmup_samples"};
-
-// What arrays of state are: of equal ones the numbers mean the same.
-enum class Meaning { kNothing, kVelocity, kMoments, kBlockStep };
-
-Meaning OfOptimiser(const Experiment& e) {
-  const std::string& type = e.optimiser.type;
-  if (type == "momentum" || type == "nesterov") return Meaning::kVelocity;
-  if (type == "adam" || type == "adamw") return Meaning::kMoments;
-  return Meaning::kNothing;
-}
+constexpr std::string_view kRounds[] = {"sync.partitions", "sync.minibatch", "sync.block",
+                                        "sync.warmup_samples"};
+constexpr char kOtherSamples[] = "rounds count on, and would have other samples";
 
 // The state that a version carries besides its weights.
 struct Carried {
-  Meaning rule = Meaning::kNothing;
-  Meaning local = Meaning::kNothing;  // of a partition's optimiser
+  // What the arrays are, in a word: of equal ones the numbers mean the same. "": there are none.
+  std::string_view rule;
+  std::string_view local;  // of a partition's optimiser
   bool residual = false;
   bool apart = false;  // what blocks start from, and what is evaluated
   int partitions = 1;
@@ -50,12 +42,13 @@ struct Carried {
 Carried CarriedBy(const Experiment& e, const RoundPlan& last) {
   Carried carried;
   const bool block = last.mode == SyncMode::kBlock;
+  const std::string_view optimiser = StateOf(e.optimiser.type).meaning;
   if (!block) {
-    carried.rule = OfOptimiser(e);
+    carried.rule = optimiser;
   } else if (e.block.rule == "block_momentum") {
-    carried.rule = Meaning::kBlockStep;
+    carried.rule = "the block's step";
   }
-  if (e.sync.mode == SyncMode::kBlock && !e.block.reset_local_state) carried.local = OfOptimiser(e);
+  if (e.sync.mode == SyncMode::kBlock && !e.block.reset_local_state) carried.local = optimiser;
   carried.residual = CarriesResidual(e);
   carried.apart = block && e.block.KeepsWeightsApart();
   carried.partitions = e.sync.partitions;
@@ -68,6 +61,7 @@ struct Comparison {
   JobPlan plan_then, plan_now;
   RoundPlan last_then, last_now;  // the round that made the version
   Carried carried_then, carried_now;
+  OptimiserState optimiser_now;
 };
 
 JobSpec SizesOf(const checkpoint::Manifest& manifest) {
@@ -88,15 +82,25 @@ Result<Comparison> Compare(const checkpoint::Manifest& manifest, const Experimen
     return DataLoss("checkpoint " + manifest.name() + " is of no round of its experiment");
   }
   c.last_then = c.plan_then.Round(version - 1);
-  if (version > c.plan_now.rounds()) {
+  if (c.plan_then.SamplesAt(version) > c.plan_now.samples()) {
     return FailedPrecondition("job.epochs = " + std::to_string(now.job.epochs) + ": " +
                               std::to_string(c.plan_then.SamplesAt(version)) +
                               " samples were trained already, of the " +
                               std::to_string(c.plan_now.samples()) + " that these are");
   }
+  if (version > c.plan_now.rounds()) {
+    std::string changes;
+    for (const SettingChange& change : SettingChanges(manifest.experiment_text(), now)) {
+      const bool of_rounds = std::count(std::begin(kRounds), std::end(kRounds), change.key) > 0;
+      if (!of_rounds && change.key != "sync.mode") continue;
+      changes += (changes.empty() ? "" : ", ") + DescribeChange(change);
+    }
+    return FailedPrecondition(changes + ": " + kOtherSamples);
+  }
   c.last_now = c.plan_now.Round(version - 1);
   c.carried_then = CarriedBy(c.then, c.last_then);
   c.carried_now = CarriedBy(now, c.last_now);
+  c.optimiser_now = StateOf(now.optimiser.type);
   return c;
 }
 
@@ -118,40 +122,46 @@ class Refusals {
     for (const char* key : kData) Refuse(key, "the data must be the same");
     Refuse("sync.mode", "rounds of one mode do not go on in the other");
     if (!SameUntilNow(c_, manifest_.version())) {
-      for (const char* key : kRounds) Refuse(key, "rounds count on, and would have other samples");
+      for (const std::string_view key : kRounds) Refuse(key, kOtherSamples);
       if (refused_.empty()) refused_.emplace_back("the rounds until now would have other samples");
     }
     if (!c_.last_then.ends_epoch) {
       Refuse("job.seed", "the epoch under way has another order; go on from an epoch's end");
     }
-    const bool keeps_moments = (Same(&Carried::rule) && Is(&Carried::rule, Meaning::kMoments)) ||
-                               (Same(&Carried::local) && Is(&Carried::local, Meaning::kMoments));
-    if (keeps_moments) {
+    if ((AreMoments(&Carried::rule) && Same(&Carried::rule)) ||
+        (AreMoments(&Carried::local) && Same(&Carried::local))) {
       for (const char* key : {"optimiser.beta1", "optimiser.beta2"}) {
         Refuse(key, "Adam's moments are means with the old one");
       }
+    }
+    if (AreMoments(&Carried::local) && Same(&Carried::local)) {
+      Refuse("sync.block", "the partitions' steps are counted by it, for the moments' bias");
     }
     RefuseFreshMoments();
     return std::move(refused_);
   }
 
  private:
-  bool Same(Meaning Carried::*what) const { return c_.carried_then.*what == c_.carried_now.*what; }
-  bool Is(Meaning Carried::*what, Meaning meaning) const { return c_.carried_now.*what == meaning; }
+  using Words = std::string_view Carried::*;
+  bool Same(Words what) const { return c_.carried_then.*what == c_.carried_now.*what; }
+  // Whether the arrays are now those of an optimiser that corrects their bias, as Adam does.
+  bool AreMoments(Words what) const {
+    return c_.optimiser_now.corrects_bias && c_.carried_now.*what == c_.optimiser_now.meaning;
+  }
 
-  void Refuse(const std::string& key, const std::string& why) {
+  void Refuse(std::string_view key, const std::string& why) {
     for (const SettingChange& change : changes_) {
       if (change.key == key) refused_.push_back(DescribeChange(change) + ": " + why);
     }
   }
 
-  // Adam's bias correction counts from the first round on.
+  // The correction of the bias counts from the first round on.
   void RefuseFreshMoments() {
     constexpr const char kWhy[] =
         "Adam's moments would start at zero in the middle of their bias correction";
-    const bool rule = Is(&Carried::rule, Meaning::kMoments) && !Same(&Carried::rule);
+    const bool rule = AreMoments(&Carried::rule) && !Same(&Carried::rule);
     const bool local =
-        Is(&Carried::local, Meaning::kMoments) &&
+        AreMoments(&Carried::local) &&
         (!Same(&Carried::local) || c_.carried_then.partitions != c_.carried_now.partitions);
     if (!rule && !local) return;
     Refuse("optimiser.type", kWhy);
@@ -169,13 +179,13 @@ class Refusals {
 // What starts at zero, or differs from what was carried.
 std::vector<std::string> NotesOf(const Carried& then, const Carried& now) {
   std::vector<std::string> notes;
-  if (then.rule != Meaning::kNothing && then.rule != now.rule) {
+  if (!then.rule.empty() && then.rule != now.rule) {
     notes.emplace_back("the servers' state of the optimiser or update rule is left behind");
   }
   if (then.apart && !now.apart) {
     notes.emplace_back("blocks start from the weights that were evaluated");
   }
-  const bool local = then.local != Meaning::kNothing;
+  const bool local = !then.local.empty();
   if (then.partitions != now.partitions && (local || then.residual)) {
     notes.emplace_back("what partitions carried (residuals, optimiser state) is left behind");
     return notes;

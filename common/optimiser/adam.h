@@ -16,6 +16,7 @@ KUMO_STEP float AdamNext(const StepNumbers& s, float g, float w, float& mean, fl
 struct Adam {
   static constexpr const char* kName = "adam";
   static constexpr int kSlots = 2;
+  static constexpr const char* kState = "moments";
   static constexpr bool kCorrectsBias = true;
 
   KUMO_STEP static float Next(const StepNumbers& s, float gradient, float w, float& mean,
@@ -27,6 +28,7 @@ struct Adam {
 struct AdamW {
   static constexpr const char* kName = "adamw";
   static constexpr int kSlots = 2;
+  static constexpr const char* kState = "moments";
   static constexpr bool kCorrectsBias = true;
 
   KUMO_STEP static float Next(const StepNumbers& s, float gradient, float w, float& mean,

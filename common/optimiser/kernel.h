@@ -4,6 +4,9 @@
 // An optimiser is a struct in a header beside sgd.h, with
 //   kName        optimiser.type
 //   kSlots       numbers of state per weight: 0 .. 2
+//   kState       what they are, in a word: slots of equal words mean the same, and a job that goes
+//   on
+//                with another optimiser keeps them; "" where there are none
 //   kCorrectsBias  whether it reads adam_rate and adam_inverse
 //   Next(numbers, gradient, weight, first, second): the weight after the step; first and second are
 //       its slots, and are left alone where it has none
@@ -36,6 +39,7 @@ struct StepNumbers {
 struct OptimiserKernel {
   const char* name;
   int slots;
+  const char* state;
   bool corrects_bias;
   // next may be weights; slots[0 .. slots) are arrays of n.
   void (*step)(const StepNumbers& numbers, const float* gradient, const float* weights, float* next,

@@ -106,6 +106,13 @@ std::vector<std::string_view> OptimiserTypes() {
   return types;
 }
 
+OptimiserState StateOf(std::string_view type) {
+  for (const OptimiserKernel& kernel : KernelsAt(Isa::kBaseline)) {
+    if (kernel.name == type) return {kernel.state, kernel.corrects_bias};
+  }
+  return {};
+}
+
 Result<std::unique_ptr<Optimiser>> MakeOptimiser(const OptimiserSettings& settings, Isa isa) {
   CHECK(isa <= DetectIsa()) << "this machine does not run that instruction-set level";
   KUMO_RETURN_IF_ERROR(CheckSettings(settings));

@@ -68,6 +68,15 @@ class Optimiser {
 
 // What optimiser.type may say, as all.h lists it: "sgd", "momentum", "nesterov", "adam", "adamw".
 std::vector<std::string_view> OptimiserTypes();
+
+// What a job that goes on with another optimiser has to know of one.
+struct OptimiserState {
+  std::string_view meaning;  // "velocity", "moments": slots of equal words mean the same; "": none
+  bool corrects_bias = false;  // zero slots are right at its first step only
+};
+// "" for an unknown type.
+OptimiserState StateOf(std::string_view type);
+
 // NotFound for an unknown type; InvalidArgument for a hyper-parameter out of range. `isa` other
 // than this machine's best is for tests.
 Result<std::unique_ptr<Optimiser>> MakeOptimiser(const OptimiserSettings& settings,

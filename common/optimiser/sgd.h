@@ -8,6 +8,7 @@ namespace kumo::KUMO_ISA {
 struct Sgd {
   static constexpr const char* kName = "sgd";
   static constexpr int kSlots = 0;
+  static constexpr const char* kState = "";
   static constexpr bool kCorrectsBias = false;
 
   KUMO_STEP static float Next(const StepNumbers& s, float gradient, float w, float&, float&) {
@@ -19,6 +20,7 @@ struct Sgd {
 struct Momentum {
   static constexpr const char* kName = "momentum";
   static constexpr int kSlots = 1;
+  static constexpr const char* kState = "velocity";
   static constexpr bool kCorrectsBias = false;
 
   KUMO_STEP static float Next(const StepNumbers& s, float gradient, float w, float& velocity,
@@ -32,6 +34,7 @@ struct Momentum {
 struct Nesterov {
   static constexpr const char* kName = "nesterov";
   static constexpr int kSlots = 1;
+  static constexpr const char* kState = "velocity";
   static constexpr bool kCorrectsBias = false;
 
   KUMO_STEP static float Next(const StepNumbers& s, float gradient, float w, float& velocity,

@@ -18,6 +18,7 @@ static void Step(const StepNumbers& numbers, const float* gradient, const float*
                  float* next, float* const* slots, size_t n) {
   constexpr int kSlots = Optimiser::kSlots;
   static_assert(kSlots <= 2);
+  static_assert((kSlots > 0) == (Optimiser::kState[0] != '\0'));
   const StepNumbers s = numbers;
   float* const first = kSlots > 0 ? slots[0] : nullptr;
   float* const second = kSlots > 1 ? slots[1] : nullptr;
@@ -37,8 +38,9 @@ template <typename>
 struct Kernels;
 template <typename... Optimiser>
 struct Kernels<OptimiserList<Optimiser...>> {
-  static constexpr OptimiserKernel kAll[] = {
-      {Optimiser::kName, Optimiser::kSlots, Optimiser::kCorrectsBias, Step<Optimiser>}...};
+  static constexpr OptimiserKernel kAll[] = {{Optimiser::kName, Optimiser::kSlots,
+                                              Optimiser::kState, Optimiser::kCorrectsBias,
+                                              Step<Optimiser>}...};
   static constexpr OptimiserKernels kList = {kAll, sizeof...(Optimiser)};
 };
 

@@ -192,6 +192,18 @@ float AfterTwoSteps(std::string_view type) {
   return walk.weights[0];
 }
 
+TEST(Optimisers, SayWhatTheirSlotsMean) {
+  for (const std::string_view type : OptimiserTypes()) {
+    EXPECT_EQ(StateOf(type).meaning.empty(), Make(Type(type))->slots() == 0) << type;
+  }
+  EXPECT_EQ(StateOf("momentum").meaning, StateOf("nesterov").meaning);
+  EXPECT_EQ(StateOf("adam").meaning, StateOf("adamw").meaning);
+  EXPECT_NE(StateOf("adam").meaning, StateOf("momentum").meaning);
+  EXPECT_TRUE(StateOf("adamw").corrects_bias);
+  EXPECT_FALSE(StateOf("momentum").corrects_bias);
+  EXPECT_EQ(StateOf("unknown").meaning, "");
+}
+
 TEST(Optimisers, MatchTwoStepsWorkedOutByHand) {
   EXPECT_FLOAT_EQ(AfterTwoSteps("sgd"), 0.7f);       // 1 - .2 - .1
   EXPECT_FLOAT_EQ(AfterTwoSteps("momentum"), 0.6f);  // v = 2, 2: 1 - .2 - .2
