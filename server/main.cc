@@ -120,6 +120,17 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
       recorder->Say("goes on from checkpoint " + settings.restored->name());
     }
     if (resume.continuation) SayContinuation(*resume.continuation, recorder.get());
+    if (settings.restored && !experiment.network.initial_weights.empty()) {
+      recorder->Say(
+          "network.initial_weights (--from) is for a job's beginning: this one goes on "
+          "from its own checkpoint");
+    }
+    if (resume.named) {
+      const std::string folder = JoinPath(experiment.output.directory, "checkpoints");
+      KUMO_ASSIGN_OR_RETURN(const int later,
+                            SetLaterAside(files, folder, settings.restored->version()));
+      if (later > 0) recorder->Say("the checkpoints of later rounds are in " + folder + ".old");
+    }
     KUMO_ASSIGN_OR_RETURN(
         settings.generation,
         ReserveGeneration(files, experiment,

@@ -12,6 +12,7 @@ namespace kumo {
 namespace {
 
 constexpr size_t kMaxMembers = 4096;
+constexpr char kStartElsewhere[] = "; choose another output directory, or checkpoint.resume=never";
 constexpr TimeUs kResend = 500 * kMillisecond;
 constexpr TimeUs kTick = 100 * kMillisecond;
 
@@ -105,11 +106,16 @@ Status ServerNode::LearnSpec(const wire::JobSpec& wire_spec, TimeUs now, ServerA
   KUMO_ASSIGN_OR_RETURN(JobSpec spec, ParseSpec(wire_spec));
   if (settings_.restored) {
     if (Status same = CheckSameNetworkAndData(*settings_.restored, spec); !same.ok()) {
-      return FailedPrecondition(same.message() +
-                                "; choose another output directory, or checkpoint.resume=never");
+      return FailedPrecondition(same.message() + kStartElsewhere);
     }
   }
-  KUMO_ASSIGN_OR_RETURN(plan_, PlanFor(settings_.experiment, spec));
+  KUMO_ASSIGN_OR_RETURN(JobPlan plan, PlanFor(settings_.experiment, spec));
+  if (settings_.restored && settings_.restored->version() > plan.rounds()) {
+    return FailedPrecondition("checkpoint " + restore_ + " is of more rounds than the job's " +
+                              std::to_string(plan.rounds()) + ": are the data others?" +
+                              kStartElsewhere);
+  }
+  plan_ = std::move(plan);
   spec_ = std::move(spec);
   if (coordinates()) {
     coordinator_->OnSpec(*plan_, ShardMap(spec_->layout, settings_.identity.servers, ChunkBytes()),
@@ -316,11 +322,14 @@ void ServerNode::OnFromMember(const PeerName& from, const Message& message, Time
   }
   if (!shard_ || !ready_) return;
   observed_ = actions;
+  // Before the shard has version 0, which is sent on with what the coordinator knows.
+  if (coordinates() && header.type() == wire::INITIALISE && header.chunk() == 0 &&
+      header.has_origin()) {
+    coordinator_->OnOrigin(header.origin(), actions);
+  }
   if (Status status = shard_->OnMessage(from, message, actions); !status.ok()) {
     LOG_EVERY_T(WARNING, 1) << "refused a message of " << from << ": " << status.message();
     Refuse(from, status, actions);
-  } else if (coordinates() && header.type() == wire::INITIALISE && header.has_origin()) {
-    coordinator_->OnOrigin(header.origin(), actions);
   }
 }
 

@@ -241,6 +241,8 @@ void ServerService::Restore(const RestoreAction& restore) {
 void ServerService::Choose(const ChooseCheckpointAction& choose) {
   disk_.Submit([this, choose] {
     auto chosen = ChooseCheckpoint(*files_, settings_.experiment, choose.generation, choose.newest);
+    // Rounds after it are written anew: what is not complete of them is under way again.
+    committed_ = chosen.ok() && *chosen ? (*chosen)->version() : -1;
     Complete([this, generation = choose.generation, chosen = std::move(chosen)](TimeUs now) {
       return node_.OnChosen(generation, chosen, now);
     });

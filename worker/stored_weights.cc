@@ -20,6 +20,17 @@ Result<Buffer<float>> LoadStoredWeights(const std::string& path, const Parameter
   }
   KUMO_ASSIGN_OR_RETURN(const ShardSnapshot snapshot,
                         ReadSnapshot(files, parent, manifest, {0, layout.size()}));
+  // Every weight is there, or the manifest is of something else: nothing is allocated for its word.
+  int64_t wanted = 0;
+  for (const TensorSpec& tensor : layout.tensors()) wanted += tensor.size();
+  int64_t numbers = 0;
+  for (const StateArray& array : snapshot.arrays) {
+    if (array.kind == StateKind::kStart) numbers += static_cast<int64_t>(array.numbers.size());
+  }
+  if (numbers < wanted) {
+    return DataLoss("checkpoint " + path + " holds " + std::to_string(numbers) + " weights of " +
+                    std::to_string(wanted));
+  }
   Buffer<float> weights(layout.size());
   // Where no weights are kept apart, the ones that blocks start from are evaluated, too.
   for (const StateKind kind : {StateKind::kStart, StateKind::kWeights}) {

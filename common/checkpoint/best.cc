@@ -26,13 +26,19 @@ std::string DescribeEvaluation(const checkpoint::Evaluation& evaluation) {
   return text;
 }
 
-Contenders ContendersForBest(FileSystem& files, const std::string& folder,
-                             std::span<const std::string> names, std::string_view by) {
+Result<Contenders> ContendersForBest(FileSystem& files, const std::string& folder,
+                                     std::span<const std::string> names, std::string_view by) {
   Contenders contenders;
   if (by == "none") return contenders;
   for (const std::string& name : names) {
     Result<checkpoint::Manifest> manifest = ReadManifest(files, folder, name);
-    if (!manifest.ok()) continue;
+    if (!manifest.ok()) {
+      const StatusCode code = manifest.status().code();
+      if (code == StatusCode::kUnavailable || code == StatusCode::kResourceExhausted) {
+        return manifest.status();
+      }
+      continue;
+    }
     const checkpoint::Evaluation& evaluation = manifest->evaluation();
     const bool waits = evaluation.epoch() > 0 && evaluation.samples() == 0;
     if (waits && !contenders.waiting) contenders.waiting = *manifest;
@@ -49,8 +55,8 @@ Contenders ContendersForBest(FileSystem& files, const std::string& folder,
 Result<checkpoint::Manifest> FindBest(FileSystem& files, const std::string& folder,
                                       std::string_view by) {
   KUMO_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListCheckpoints(files, folder));
-  std::optional<checkpoint::Manifest> best = ContendersForBest(files, folder, names, by).best;
-  if (best) return *std::move(best);
+  KUMO_ASSIGN_OR_RETURN(Contenders contenders, ContendersForBest(files, folder, names, by));
+  if (contenders.best) return *std::move(contenders.best);
   return NotFound("no checkpoint in " + folder + " has validation figures");
 }
 

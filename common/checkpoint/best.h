@@ -28,9 +28,9 @@ struct Contenders {
   std::optional<checkpoint::Manifest> waiting;  // the newest whose evaluation is still to come
 };
 // Of the checkpoints `names`, newest first; those whose manifest cannot be read do not count. None
-// by "none".
-Contenders ContendersForBest(FileSystem& files, const std::string& folder,
-                             std::span<const std::string> names, std::string_view by);
+// by "none". One that cannot be read just now is an error: it may be the best.
+Result<Contenders> ContendersForBest(FileSystem& files, const std::string& folder,
+                                     std::span<const std::string> names, std::string_view by);
 
 // The best checkpoint in a folder. NotFound when none was evaluated, and by "none".
 Result<checkpoint::Manifest> FindBest(FileSystem& files, const std::string& folder,

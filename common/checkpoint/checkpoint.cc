@@ -212,7 +212,8 @@ Result<std::vector<std::string>> PruneCheckpoints(FileSystem& files, const std::
       checkpoints.begin() + std::min<std::ptrdiff_t>(keep.newest, std::ssize(checkpoints));
   std::set<std::string> kept(checkpoints.begin(), first_removed);
   kept.insert(*verified);
-  const Contenders contenders = ContendersForBest(files, folder, checkpoints, keep.best);
+  KUMO_ASSIGN_OR_RETURN(const Contenders contenders,
+                        ContendersForBest(files, folder, checkpoints, keep.best));
   for (const std::optional<checkpoint::Manifest>& one : {contenders.best, contenders.waiting}) {
     if (one) kept.insert(one->name());
   }
@@ -244,6 +245,23 @@ Result<bool> SetCheckpointsAside(FileSystem& files, const std::string& folder) {
   KUMO_RETURN_IF_ERROR(files.Rename(folder, aside));
   KUMO_RETURN_IF_ERROR(files.SyncDirectory(DirectoryOf(folder)));
   return true;
+}
+
+Result<int> SetLaterAside(FileSystem& files, const std::string& folder, int64_t version) {
+  KUMO_ASSIGN_OR_RETURN(std::vector<std::string> names, ListCandidates(files, folder));
+  std::erase_if(names, [&](const std::string& name) { return VersionOf(name) <= version; });
+  if (names.empty()) return 0;
+  const std::string aside = folder + ".old";
+  KUMO_RETURN_IF_ERROR(files.CreateDirectories(aside));
+  for (const std::string& name : names) {
+    if (files.Exists(JoinPath(aside, name))) {
+      KUMO_RETURN_IF_ERROR(RemoveCheckpoint(files, aside, name));
+    }
+    KUMO_RETURN_IF_ERROR(files.Rename(JoinPath(folder, name), JoinPath(aside, name)));
+  }
+  KUMO_RETURN_IF_ERROR(files.SyncDirectory(aside));
+  KUMO_RETURN_IF_ERROR(files.SyncDirectory(folder));
+  return static_cast<int>(names.size());
 }
 
 }  // namespace kumo

@@ -96,4 +96,9 @@ Result<std::vector<std::string>> PruneCheckpoints(FileSystem& files, const std::
 // that trying to start twice loses nothing.
 Result<bool> SetCheckpointsAside(FileSystem& files, const std::string& folder);
 
+// Moves what is of versions after `version` to `<folder>.old`, for a job that goes on from that one
+// though there are later ones: whoever starts or goes back from then on must not meet them. How
+// many there were.
+Result<int> SetLaterAside(FileSystem& files, const std::string& folder, int64_t version);
+
 }  // namespace kumo

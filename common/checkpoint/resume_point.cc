@@ -45,11 +45,10 @@ Status Take(checkpoint::Manifest manifest, const Experiment& experiment, ResumeP
     const std::string list = " (" + DescribeChanges(changes) + ")";
     if (!continuation.ok()) {
       return FailedPrecondition(
-          what + list +
-          ", and --continue cannot go on with them: " + continuation.status().message() +
-          "; choose another output.directory (there --from " + experiment.output.directory +
-          " begins with these weights), or start anew with "
-          "checkpoint.resume=never");
+          what + list + ", and --continue cannot go on with them: " +
+          continuation.status().message() + "; choose another output.directory (there --from " +
+          JoinPath(Folder(experiment), manifest.name()) +
+          " begins with these weights), or start anew with checkpoint.resume=never");
     }
     if (!experiment.checkpoint.continues) {
       return FailedPrecondition(what + list +
@@ -74,6 +73,7 @@ Result<ResumePoint> Named(FileSystem& files, const Experiment& experiment, int64
   }
   manifest->set_name(name);
   ResumePoint point;
+  point.named = true;
   KUMO_RETURN_IF_ERROR(Take(*std::move(manifest), experiment, &point));
   return point;
 }

@@ -22,6 +22,7 @@ struct ResumePoint {
   std::optional<checkpoint::Manifest> manifest;
   std::optional<checkpoint::Continuation> continuation;
   std::vector<std::string> skipped;  // newer checkpoints, and what is wrong with each
+  bool named = false;                // by its round: there may be later ones
 };
 
 // By the checkpoint.resume setting. auto and must take the newest checkpoint that verifies; where

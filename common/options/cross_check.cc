@@ -90,8 +90,8 @@ class Checker {
   void CheckInitialWeights() {
     const std::string& from = e_.network.initial_weights;
     if (from.empty() || e_.checkpoint.resume != "never" || e_.output.directory.empty()) return;
-    const auto own = std::filesystem::path(e_.output.directory) / "checkpoints/";
-    const std::string normal = (std::filesystem::path(from) / "").lexically_normal().string();
+    const auto own = std::filesystem::absolute(e_.output.directory) / "checkpoints/";
+    const std::string normal = (std::filesystem::absolute(from) / "").lexically_normal().string();
     const std::string output = (own / "..").lexically_normal().string();
     if (normal != output && !normal.starts_with(own.lexically_normal().string())) return;
     Problem("network.initial_weights",

@@ -65,4 +65,14 @@ class MemoryFileSystem : public FileSystem {
   int fail_only_ = -1;
 };
 
+// A disk that cannot read some files for the moment.
+class BusyFileSystem : public MemoryFileSystem {
+ public:
+  std::string busy;  // a part of their paths
+  Result<std::unique_ptr<ReadableFile>> OpenForReading(const std::string& path) override {
+    if (!busy.empty() && path.find(busy) != std::string::npos) return Unavailable("try again");
+    return MemoryFileSystem::OpenForReading(path);
+  }
+};
+
 }  // namespace kumo

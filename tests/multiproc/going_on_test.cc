@@ -192,6 +192,43 @@ TEST(GoingOn, WhoIsKilledAfterwardsCostsNoBit) {
   }
 }
 
+// Nor does it meet the later checkpoints of the branch that it has left.
+TEST(GoingOn, FromANamedRoundTheLaterCheckpointsAreLeftForGood) {
+  const auto branch = [](const std::string& victim) {
+    ClusterOfProcesses job("branch");
+    SmallJob(&job);
+    job.Set("checkpoint.every_epochs", "1");
+    job.Set("checkpoint.keep", "9");
+    EXPECT_EQ(Kumo(&job, "launch", {"--quiet"}).code, 0);
+    PosixFileSystem files;
+    const std::string folder = job.output() + "/checkpoints";
+    const int64_t round = ReadManifest(files, folder, Checkpoints(job).back())->version();
+    EXPECT_LT(round, Newest(job).version());
+    job.Set("checkpoint.every_epochs", "0");
+    job.Set("checkpoint.resume", std::to_string(round));
+    job.Set("checkpoint.continue", "true");
+    job.Set("schedule.learning_rate", "0.01");
+    job.StartAll(2, 2);
+    EXPECT_TRUE(job.WaitForRound(round + 2));
+    if (!victim.empty()) {
+      job.Signal(victim, SIGKILL);
+      EXPECT_EQ(job.Wait(victim).code, 128 + SIGKILL);
+      job.Set("checkpoint.resume", "auto");
+      job.WriteExperiment();
+      job.StartServer(victim.back() - '0');
+    }
+    for (const char* id : {"server-0", "server-1", "worker-0", "worker-1"}) {
+      const Ended ended = job.Wait(id);
+      EXPECT_EQ(ended.code, 0) << victim << ", " << id << ": " << ended.output;
+    }
+    EXPECT_TRUE(files.Exists(folder + ".old"));
+    return job.FinalWeights();
+  };
+  const std::vector<float> undisturbed = branch("");
+  for (const char* victim : {"server-0", "server-1"})
+    EXPECT_EQ(branch(victim), undisturbed) << victim;
+}
+
 TEST(GoingOn, ARenamedFileAndAMovedFolderAreNoChange) {
   ClusterOfProcesses job("renamed");
   SmallJob(&job);

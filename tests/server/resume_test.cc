@@ -115,16 +115,6 @@ TEST(FindCheckpointToResume, DamagedOnesArePassedOverAndNamed) {
   EXPECT_EQ(Found(files, "never"), -1);
 }
 
-// A disk that cannot read some files for the moment.
-class BusyFileSystem : public MemoryFileSystem {
- public:
-  std::string busy;  // a part of their paths
-  Result<std::unique_ptr<ReadableFile>> OpenForReading(const std::string& path) override {
-    if (!busy.empty() && path.find(busy) != std::string::npos) return Unavailable("try again");
-    return MemoryFileSystem::OpenForReading(path);
-  }
-};
-
 // Else a good one would be deleted as of a past that was given up.
 TEST(FindCheckpointToResume, OneThatCannotBeReadJustNowIsNotPassedOver) {
   BusyFileSystem files;

@@ -58,6 +58,20 @@ std::string BestBy(FileSystem& files, const std::string& by) {
   return best.ok() ? best->name() : best.status().message();
 }
 
+TEST(FindBest, OneThatCannotBeReadJustNowMayBeItAndIsNotPruned) {
+  BusyFileSystem files;
+  for (const int64_t version : {8, 16, 24}) {
+    ASSERT_TRUE(Save(files, version, Figures(1, version == 8 ? 99 : 50, 1)).ok());
+  }
+  files.busy = CheckpointName(8) + "/MANIFEST";
+  EXPECT_EQ(FindBest(files, kFolder, "accuracy").status().code(), StatusCode::kUnavailable);
+  EXPECT_FALSE(PruneCheckpoints(files, kFolder, {1, "accuracy"}).ok());
+  files.busy.clear();
+  EXPECT_EQ(BestBy(files, "accuracy"), CheckpointName(8));
+  EXPECT_TRUE(PruneCheckpoints(files, kFolder, {1, "accuracy"}).ok());
+  EXPECT_EQ(BestBy(files, "accuracy"), CheckpointName(8));
+}
+
 TEST(Best, IsTheMostAccurateOrTheOneWithTheLeastLossAndOfEqualOnesTheFirst) {
   MemoryFileSystem files;
   ASSERT_TRUE(Save(files, 10, Figures(1, 91, 40)).ok());

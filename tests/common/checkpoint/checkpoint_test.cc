@@ -293,6 +293,21 @@ TEST(CheckpointTest, AJobThatStartsAnewFindsNoneAndTheLastOnesAreKeptAside) {
   EXPECT_THAT(*ListCheckpoints(files, old), ElementsAre(CheckpointName(2)));
 }
 
+TEST(CheckpointTest, WhatIsLaterThanTheOneThatAJobGoesOnFromIsKeptAside) {
+  MemoryFileSystem files;
+  const std::string old = std::string(kFolder) + ".old";
+  EXPECT_EQ(*SetLaterAside(files, kFolder, 5), 0);
+  for (const int64_t version : {5, 6, 7}) ASSERT_TRUE(Save(files, version).ok());
+  EXPECT_EQ(*SetLaterAside(files, kFolder, 5), 2);
+  EXPECT_EQ(NewestVerified(files, kFolder)->name, CheckpointName(5));
+  EXPECT_EQ(NewestVerified(files, old)->name, CheckpointName(7));
+  EXPECT_EQ(*SetLaterAside(files, kFolder, 5), 0);
+  // The latest of a round is kept.
+  ASSERT_TRUE(Save(files, 7).ok());
+  EXPECT_EQ(*SetLaterAside(files, kFolder, 5), 1);
+  EXPECT_EQ(NewestVerified(files, old)->name, CheckpointName(7));
+}
+
 // Whichever operation is the last before the power goes, and whatever of the names and bytes that
 // were not yet durable survives: there is a checkpoint that verifies, it is the new one when the
 // writer was told that all went well, and none looks complete that is not.

@@ -119,6 +119,15 @@ TEST(Continuation, RoundsUntilNowHaveTheSamplesThatTheyHad) {
                   version),
               "");
   }
+  // The same where the new plan has no such round at all.
+  EXPECT_THAT(Refusal(
+                  [](Experiment* e) {
+                    e->sync.minibatch = 1000;
+                    e->job.epochs = 4;
+                  },
+                  kEpochsEnd),
+              AllOf(HasSubstr("sync.minibatch 4 -> 1000: rounds count on"),
+                    testing::Not(HasSubstr("job.epochs ="))));
   // What comes after the warm-up may change as long as that lasts.
   const Change warmup = [](Experiment* e) { e->sync.warmup_samples = 80; };
   EXPECT_EQ(Refusal([](Experiment* e) { e->sync.block = 3; }, 2, warmup), "");
