@@ -14,7 +14,7 @@
 namespace kumo {
 namespace {
 
-constexpr uint64_t kLongestNetwork = 64 << 20;
+constexpr uint64_t kLongestNetwork = 16 << 20;
 constexpr char kNameText[] = "letters, digits, '-' and '_'";
 
 struct Arguments {

@@ -24,7 +24,11 @@ std::string NameOf(const CommandLine::Row& row) {
 
 // The first sentence, on one line, without its full stop.
 std::string Summary(std::string_view about) {
-  std::string sentence(about.substr(0, about.find('.')));
+  size_t end = about.find('.');
+  while (end != std::string_view::npos && end + 1 < about.size() && about[end + 1] > ' ') {
+    end = about.find('.', end + 1);  // as in "NAME.conf"
+  }
+  std::string sentence(about.substr(0, end));
   for (char& c : sentence) {
     if (c == '\n') c = ' ';
   }

@@ -85,9 +85,11 @@ constexpr std::string_view kMarkdownHead =
     "  meant, also for what the field calls otherwise (`lr`, `batch_size`).\n"
     "- Settings marked **result** are part of the experiment hash: processes that differ in one of "
     "them\n"
-    "  refuse each other, and a job goes on from its checkpoints after a change only with "
-    "`--continue`\n"
-    "  ([operations.md](operations.md#stop-and-resume)). The others may differ from run to run.\n"
+    "  refuse each other, and a job goes on from its checkpoints after a change (but of `job.name` "
+    "or\n"
+    "  `network.initial_weights`) only with `--continue` "
+    "([operations.md](operations.md#stop-and-resume)). The\n"
+    "  others may differ from run to run.\n"
     "\n"
     "This page is what `kumo options --markdown` prints; a test compares the two.\n";
 

@@ -22,6 +22,7 @@ bool IsFile(const fs::path& path) {
 
 std::string FindExperiment(const std::string& name, const std::string& share) {
   if (name.empty() || name.find('/') != std::string::npos || IsFile(name)) return name;
+  if (IsFile(name + kEnding)) return name + kEnding;
   for (const char* ending : {"", kEnding}) {
     const fs::path installed = FolderOf(share) / (name + ending);
     if (IsFile(installed)) return installed.string();

@@ -8,9 +8,9 @@
 
 namespace kumo {
 
-// The experiment file that a person means by `name`: "mnist_lenet" and "mnist_lenet.conf" are the
-// installed ones, unless a file in the working directory is called so. Anything else is a path, and
-// comes back as it is, whether there is such a file or not.
+// The experiment file that a person means by `name`: "mnist_lenet" is mnist_lenet.conf of the
+// working directory, or else the installed one, and so with its ending. Anything else is a path,
+// and comes back as it is, whether there is such a file or not.
 std::string FindExperiment(const std::string& name, const std::string& share);
 
 // Their names without ".conf", sorted. None where nothing is installed.

@@ -164,7 +164,7 @@ void AddData(std::vector<Option>* rows) {
                       "Mirror each training image left to right with probability 1/2, anew in each "
                       "epoch"));
   rows->push_back(Row("data.classes", KUMO_FIELD(data.classes), "classes", Between(2, 1000000),
-                      kResult, "Labels are below it"));
+                      kResult, "Labels are below it; those of IDX files are below 256"));
   rows->push_back(Row("data.train_limit", KUMO_FIELD(data.train_limit), "samples",
                       Between(0, kAnyCount), kResult,
                       "Use only the first so many samples to train; 0: all"));
@@ -387,7 +387,7 @@ const Option* OptionTable::Find(std::string_view key) const {
 std::string_view OptionTable::SectionHelp(std::string_view section) {
   static constexpr std::pair<std::string_view, std::string_view> kHelp[] = {
       {"job", "The job as a whole."},
-      {"network", "What is trained, and on what."},
+      {"network", "What is trained, and on which device."},
       {"data", "What it is trained and evaluated on."},
       {"sync", "How the partitions work together."},
       {"block", "The update rule of block mode."},
