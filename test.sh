@@ -27,7 +27,7 @@ packages=(python3-venv)
 [ "$all" = 0 ] || packages+=(clang clang-format clang-tidy libomp-dev debootstrap dpkg-dev file)
 kumo_install_packages "${packages[@]}"
 
-# For the one test that reads our event files with TensorBoard itself; it skips where there is none.
+# For the tests that read our event files with TensorBoard itself; they skip where there is none.
 get_tensorboard() {
   [ -x build/python/bin/tensorboard ] && return
   { rm -rf build/python && python3 -m venv build/python &&
@@ -46,7 +46,7 @@ if [ "$tensorboard" != 0 ]; then
   if wait "$tensorboard"; then
     export KUMO_TENSORBOARD_PYTHON="$PWD/build/python/bin/python3"
   else
-    echo "TensorBoard cannot be had here: the test that reads our event files with it will skip"
+    echo "TensorBoard cannot be had here: the tests that read our event files with it will skip"
   fi
 fi
 
