@@ -29,6 +29,7 @@
 #include "common/shard_map.h"
 #include "common/telemetry/figures.h"
 #include "common/telemetry/json.h"
+#include "common/terminal.h"
 #include "common/transport/malloc_tuning.h"
 #include "common/version.h"
 #include "models/backend/devices.h"
@@ -119,9 +120,13 @@ Status Evaluate(Trainer* trainer, const std::string& path, bool json) {
     std::printf("%s\n", fields.object().c_str());
     return OkStatus();
   }
-  std::printf("%s: %s %.6f  %s %.6f  (%" PRId64 " samples)\n", path.c_str(),
-              figure::kValidationLoss.name.data(), loss, figure::kValidationAccuracy.name.data(),
-              accuracy, metrics.samples());
+  char figures[160];
+  std::snprintf(figures, sizeof figures, ": %s %.6f  %s %.6f  (%" PRId64 " samples)\n",
+                figure::kValidationLoss.name.data(), loss, figure::kValidationAccuracy.name.data(),
+                accuracy, metrics.samples());
+  constexpr int kHanging = 2;
+  const std::string line = Folded(path + figures, TerminalColumns(STDOUT_FILENO), kHanging);
+  std::fputs(line.c_str(), stdout);
   return OkStatus();
 }
 
