@@ -2,6 +2,10 @@
 # compiled once. Not for kernels, which include next to nothing (cmake/isa.cmake).
 #
 # Named in angle brackets, so that no path of this folder gets into what ccache compares.
+# Clang writes the time into a precompiled header, so that ccache would know none again; as it is, it
+# knows those of the same folder.
+add_compile_options("$<$<COMPILE_LANG_AND_ID:CXX,Clang>:SHELL:-Xclang -fno-pch-timestamp>")
+
 add_library(kumo_precompiled OBJECT ${PROJECT_SOURCE_DIR}/cmake/precompiled.cc)
 target_include_directories(kumo_precompiled PRIVATE ${PROJECT_SOURCE_DIR})
 target_link_libraries(kumo_precompiled PRIVATE kumo_proto PkgConfig::GLOG Threads::Threads)
