@@ -28,9 +28,9 @@
 #include <vector>
 
 #include "bench/arithmetic_kernel.h"
-#include "common/buffer.h"
-#include "common/codec/codec.h"
-#include "common/rng.h"
+#include "common/base/buffer.h"
+#include "common/base/rng.h"
+#include "common/job/codec/codec.h"
 #include "server/rules/aggregate.h"
 
 namespace kumo {

@@ -1,6 +1,6 @@
 #include "bench/arithmetic_kernel.h"
 
-#include "common/vector_loop.h"
+#include "common/base/vector_loop.h"
 
 namespace kumo::KUMO_ISA {
 

@@ -6,8 +6,8 @@
 #include <memory>
 #include <span>
 
-#include "common/codec/codec.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/job/codec/codec.h"
 
 namespace kumo {
 

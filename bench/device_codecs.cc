@@ -30,8 +30,8 @@
 
 #include "bench/codec_kernels.h"
 #include "bench/report.h"
-#include "common/codec/codec.h"
-#include "common/rng.h"
+#include "common/base/rng.h"
+#include "common/job/codec/codec.h"
 #include "models/backend/devices.h"
 
 namespace kumo {

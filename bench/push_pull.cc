@@ -26,8 +26,8 @@
 
 #include <glog/logging.h>
 
-#include "common/buffer.h"
-#include "common/transport/malloc_tuning.h"
+#include "common/base/buffer.h"
+#include "common/job/transport/malloc_tuning.h"
 
 namespace kumo::bench {
 

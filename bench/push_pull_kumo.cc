@@ -8,7 +8,7 @@
 
 #include "bench/push_pull.h"
 #include "bench/push_pull_transport.h"
-#include "common/buffer.h"
+#include "common/base/buffer.h"
 
 namespace kumo::bench {
 namespace {

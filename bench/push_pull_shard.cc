@@ -8,8 +8,8 @@
 
 #include "bench/push_pull.h"
 #include "bench/push_pull_transport.h"
-#include "common/buffer.h"
-#include "server/shard.h"
+#include "common/base/buffer.h"
+#include "server/shard/shard.h"
 
 namespace kumo::bench {
 namespace {

@@ -8,9 +8,9 @@
 #include <glog/logging.h>
 
 #include "bench/push_pull.h"
-#include "common/buffer.h"
-#include "common/transport/address.h"
-#include "common/transport/zmq_handles.h"
+#include "common/base/buffer.h"
+#include "common/job/transport/address.h"
+#include "common/job/transport/zmq_handles.h"
 
 namespace kumo::bench {
 namespace {

@@ -30,8 +30,8 @@
 #include <vector>
 
 #include "bench/report.h"
-#include "common/optimiser/optimiser.h"
-#include "common/rng.h"
+#include "common/base/rng.h"
+#include "common/job/optimiser/optimiser.h"
 #include "models/backend/devices.h"
 #include "models/net.h"
 

@@ -10,9 +10,9 @@
 #include "cli/server_addresses.h"
 #include "cli/settings_json.h"
 #include "cli/worker_check.h"
-#include "common/options/experiment_text.h"
-#include "common/options/resolved_table.h"
-#include "common/process/exit_code.h"
+#include "common/base/process/exit_code.h"
+#include "common/job/options/experiment_text.h"
+#include "common/job/options/resolved_table.h"
 
 namespace kumo {
 namespace {

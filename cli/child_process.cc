@@ -13,7 +13,7 @@
 #include <fstream>
 
 #include "cli/warning_tail.h"
-#include "common/process/parent_death.h"
+#include "common/base/process/parent_death.h"
 
 extern char** environ;
 

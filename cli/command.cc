@@ -2,8 +2,8 @@
 
 #include <cstdio>
 
-#include "common/options/installed_experiments.h"
-#include "common/terminal.h"
+#include "common/base/terminal.h"
+#include "common/job/options/installed_experiments.h"
 
 namespace kumo {
 

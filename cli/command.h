@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "common/options/command_line.h"
-#include "common/options/parser.h"
-#include "common/options/variables.h"
-#include "common/process/last_words.h"
+#include "common/base/process/last_words.h"
+#include "common/job/options/command_line.h"
+#include "common/job/options/parser.h"
+#include "common/job/options/variables.h"
 
 namespace kumo {
 

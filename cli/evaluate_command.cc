@@ -4,8 +4,8 @@
 #include "cli/child_process.h"
 #include "cli/command.h"
 #include "cli/named_checkpoint.h"
-#include "common/file.h"
-#include "common/process/exit_code.h"
+#include "common/base/file.h"
+#include "common/base/process/exit_code.h"
 
 namespace kumo {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "common/options/command_line.h"
-#include "common/options/parser.h"
+#include "common/job/options/command_line.h"
+#include "common/job/options/parser.h"
 
 namespace kumo {
 

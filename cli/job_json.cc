@@ -2,8 +2,8 @@
 
 #include <optional>
 
-#include "common/telemetry/figures.h"
-#include "common/telemetry/json.h"
+#include "common/base/json.h"
+#include "common/job/telemetry/figures.h"
 
 namespace kumo {
 namespace {

@@ -1,5 +1,5 @@
 // A running job's status as a program reads it: one JSON object, its figures under their names
-// everywhere (common/telemetry/figures.h). What is not known is not in it.
+// everywhere (common/job/telemetry/figures.h). What is not known is not in it.
 //
 // Pure function; thread-safe. The status comes from a peer: whatever its strings hold, it is JSON.
 #pragma once

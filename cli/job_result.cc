@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <fstream>
 
-#include "common/checkpoint/checkpoint.h"
-#include "common/telemetry/figures.h"
+#include "common/job/checkpoint/checkpoint.h"
+#include "common/job/telemetry/figures.h"
 
 namespace kumo {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "common/file.h"
+#include "common/base/file.h"
 
 namespace kumo {
 

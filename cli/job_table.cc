@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "cli/text_table.h"
-#include "common/telemetry/figures.h"
-#include "common/telemetry/human_readable.h"
-#include "common/terminal.h"
+#include "common/base/human_readable.h"
+#include "common/base/terminal.h"
+#include "common/job/telemetry/figures.h"
 
 namespace kumo {
 namespace {

@@ -10,10 +10,10 @@
 #include "cli/preflight.h"
 #include "cli/problems.h"
 #include "cli/server_addresses.h"
-#include "common/file.h"
-#include "common/process/exit_code.h"
-#include "common/process/logging.h"
-#include "common/process/output_lock.h"
+#include "common/base/file.h"
+#include "common/base/process/exit_code.h"
+#include "common/base/process/logging.h"
+#include "common/base/process/output_lock.h"
 
 namespace kumo {
 namespace {

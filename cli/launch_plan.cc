@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "common/options/option_value.h"
+#include "common/job/options/option_value.h"
 
 namespace kumo {
 

@@ -6,9 +6,9 @@
 #include "cli/job_result.h"
 #include "cli/problems.h"
 #include "cli/settings_json.h"
-#include "common/options/resolved_table.h"
-#include "common/process/exit_code.h"
-#include "common/terminal.h"
+#include "common/base/process/exit_code.h"
+#include "common/base/terminal.h"
+#include "common/job/options/resolved_table.h"
 
 namespace kumo {
 namespace {

@@ -12,7 +12,7 @@
 
 #include <glog/logging.h>
 
-#include "common/process/exit_code.h"
+#include "common/base/process/exit_code.h"
 
 namespace kumo {
 namespace {

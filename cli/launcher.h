@@ -14,8 +14,8 @@
 #include "cli/child_process.h"
 #include "cli/supervisor.h"
 #include "cli/warning_tail.h"
-#include "common/clock.h"
-#include "common/process/signals.h"
+#include "common/base/clock.h"
+#include "common/base/process/signals.h"
 
 namespace kumo {
 

@@ -7,11 +7,11 @@
 
 #include "cli/command.h"
 #include "cli/overview.h"
-#include "common/installation.h"
-#include "common/nearest.h"
-#include "common/process/exit_code.h"
-#include "common/terminal.h"
-#include "common/version.h"
+#include "common/base/installation.h"
+#include "common/base/nearest.h"
+#include "common/base/process/exit_code.h"
+#include "common/base/terminal.h"
+#include "common/base/version.h"
 
 namespace kumo {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/checkpoint/best.h"
-#include "common/checkpoint/checkpoint.h"
+#include "common/job/checkpoint/best.h"
+#include "common/job/checkpoint/checkpoint.h"
 
 namespace kumo {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "common/file.h"
-#include "common/options/experiment.h"
-#include "common/status.h"
+#include "common/base/file.h"
+#include "common/base/status.h"
+#include "common/job/options/experiment.h"
 
 namespace kumo {
 

@@ -6,10 +6,10 @@
 
 #include "cli/command.h"
 #include "cli/new_experiment.h"
-#include "common/file.h"
-#include "common/options/experiment_reader.h"
-#include "common/options/installed_experiments.h"
-#include "common/process/exit_code.h"
+#include "common/base/file.h"
+#include "common/base/process/exit_code.h"
+#include "common/job/options/experiment_reader.h"
+#include "common/job/options/installed_experiments.h"
 
 namespace kumo {
 namespace {

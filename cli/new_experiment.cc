@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "common/options/config_file.h"
-#include "common/options/experiment_text.h"
-#include "common/options/option_table.h"
-#include "common/options/option_value.h"
-#include "common/terminal.h"
+#include "common/base/terminal.h"
+#include "common/job/options/config_file.h"
+#include "common/job/options/experiment_text.h"
+#include "common/job/options/option_table.h"
+#include "common/job/options/option_value.h"
 
 namespace kumo {
 namespace {

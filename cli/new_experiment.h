@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "common/options/parser.h"
+#include "common/job/options/parser.h"
 
 namespace kumo {
 

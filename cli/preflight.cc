@@ -5,8 +5,8 @@
 #include <cstdio>
 
 #include "cli/server_addresses.h"
-#include "common/process/output_lock.h"
-#include "common/telemetry/human_readable.h"
+#include "common/base/human_readable.h"
+#include "common/base/process/output_lock.h"
 
 namespace kumo {
 namespace {

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "cli/job_arguments.h"
-#include "common/file.h"
-#include "common/options/experiment.h"
-#include "common/status.h"
+#include "common/base/file.h"
+#include "common/base/status.h"
+#include "common/job/options/experiment.h"
 
 namespace kumo {
 

@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include "common/terminal.h"
+#include "common/base/terminal.h"
 
 namespace kumo {
 

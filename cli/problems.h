@@ -6,9 +6,9 @@
 
 #include "cli/command.h"
 #include "cli/preflight.h"
-#include "common/process/exit_code.h"
-#include "common/process/last_words.h"
-#include "common/status.h"
+#include "common/base/process/exit_code.h"
+#include "common/base/process/last_words.h"
+#include "common/base/status.h"
 
 namespace kumo {
 

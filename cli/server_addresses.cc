@@ -2,8 +2,8 @@
 
 #include <unistd.h>
 
-#include "common/file.h"
-#include "common/transport/address.h"
+#include "common/base/file.h"
+#include "common/job/transport/address.h"
 
 namespace kumo {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "common/options/experiment.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/job/options/experiment.h"
 
 namespace kumo {
 

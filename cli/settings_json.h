@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "common/options/parser.h"
-#include "common/telemetry/json.h"
+#include "common/base/json.h"
+#include "common/job/options/parser.h"
 
 namespace kumo {
 

@@ -8,10 +8,10 @@
 #include "cli/command.h"
 #include "cli/job_json.h"
 #include "cli/job_table.h"
-#include "common/clock.h"
-#include "common/process/exit_code.h"
-#include "common/transport/address.h"
-#include "common/transport/zmq_transport.h"
+#include "common/base/clock.h"
+#include "common/base/process/exit_code.h"
+#include "common/job/transport/address.h"
+#include "common/job/transport/zmq_transport.h"
 
 namespace kumo {
 namespace {

@@ -7,8 +7,8 @@
 
 #include <glog/logging.h>
 
-#include "common/process/exit_code.h"
-#include "common/process/signals.h"
+#include "common/base/process/exit_code.h"
+#include "common/base/process/signals.h"
 
 namespace kumo {
 namespace {

@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "common/clock.h"
+#include "common/base/clock.h"
 
 namespace kumo {
 

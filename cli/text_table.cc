@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "common/terminal.h"
+#include "common/base/terminal.h"
 
 namespace kumo {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "cli/child_process.h"
-#include "common/process/exit_code.h"
+#include "common/base/process/exit_code.h"
 
 namespace kumo {
 namespace {

@@ -8,7 +8,7 @@ if(NOT KUMO_COMMIT)
   set(KUMO_COMMIT unknown)
 endif()
 file(CONFIGURE OUTPUT ${FILE} @ONLY CONTENT [[
-#include "common/version.h"
+#include "common/base/version.h"
 
 namespace kumo {
 

@@ -2,7 +2,7 @@
 # module.
 #
 # Programs find each other, the module and share/kumo from where they are themselves
-# (common/installation.h), so these three have fixed places below the prefix, which may be moved.
+# (common/base/installation.h), so these three have fixed places below the prefix, which may be moved.
 include(GNUInstallDirs)
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME kumo)
 set(KUMO_PROGRAMS kumo kumo-server kumo-worker kumo-data)

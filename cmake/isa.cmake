@@ -1,7 +1,7 @@
 # kumo_add_kernels(TARGET SOURCE ...): compiles each SOURCE once per instruction-set level, with
 # KUMO_ISA naming the level (baseline, v3, v4), so that one binary runs on any x86-64 machine and
 # still uses AVX2 or AVX-512 where there is one. A kernel source puts all it defines into
-# namespace KUMO_ISA; common/isa.h picks the level at run time. Elsewhere than on x86-64 only
+# namespace KUMO_ISA; common/base/isa.h picks the level at run time. Elsewhere than on x86-64 only
 # `baseline` exists.
 function(kumo_add_kernels target)
   set(levels baseline)

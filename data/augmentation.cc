@@ -1,6 +1,6 @@
 #include "data/augmentation.h"
 
-#include "common/rng.h"
+#include "common/base/rng.h"
 
 namespace kumo {
 

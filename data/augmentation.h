@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "common/pixels.h"
+#include "common/job/pixels.h"
 
 namespace kumo {
 

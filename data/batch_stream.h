@@ -26,11 +26,11 @@
 #include <thread>
 #include <vector>
 
-#include "common/buffer.h"
-#include "common/mutex.h"
-#include "common/parameter_layout.h"
-#include "common/pixels.h"
-#include "common/status.h"
+#include "common/base/buffer.h"
+#include "common/base/mutex.h"
+#include "common/base/status.h"
+#include "common/job/parameter_layout.h"
+#include "common/job/pixels.h"
 #include "data/augmentation.h"
 #include "data/dataset.h"
 #include "data/permutation.h"

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "common/file.h"
-#include "common/status.h"
+#include "common/base/file.h"
+#include "common/base/status.h"
 
 namespace kumo {
 

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "common/file.h"
-#include "common/status.h"
+#include "common/base/file.h"
+#include "common/base/status.h"
 
 namespace kumo {
 

@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "common/file.h"
-#include "common/options/command_line.h"
-#include "common/process/last_words.h"
-#include "common/version.h"
+#include "common/base/file.h"
+#include "common/base/process/last_words.h"
+#include "common/base/version.h"
+#include "common/job/options/command_line.h"
 #include "data/digit_set.h"
 
 namespace kumo {

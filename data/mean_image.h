@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "common/status.h"
+#include "common/base/status.h"
 #include "data/dataset.h"
 
 namespace kumo {

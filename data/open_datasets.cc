@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "common/file.h"
+#include "common/base/file.h"
 #include "data/mean_image.h"
 #include "data/readers/registry.h"
 

@@ -1,8 +1,8 @@
 // Opens the two datasets of a job, as the [data] section of its experiment says.
 #pragma once
 
-#include "common/options/experiment.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/job/options/experiment.h"
 #include "data/dataset.h"
 
 namespace kumo {

@@ -4,7 +4,7 @@
 
 #include <glog/logging.h>
 
-#include "common/rng.h"
+#include "common/base/rng.h"
 
 namespace kumo {
 namespace {

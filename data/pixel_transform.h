@@ -1,4 +1,4 @@
-// Images to a network's inputs on the host: common/pixels.h has the formula.
+// Images to a network's inputs on the host: common/job/pixels.h has the formula.
 //
 // Owned and used by one thread.
 #pragma once
@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "common/pixels.h"
+#include "common/job/pixels.h"
 #include "data/dataset.h"
 
 namespace kumo {

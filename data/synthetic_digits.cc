@@ -9,7 +9,7 @@
 
 #include <glog/logging.h>
 
-#include "common/rng.h"
+#include "common/base/rng.h"
 #include "data/digit_strokes.h"
 
 namespace kumo {

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "common/nearest.h"
+#include "common/base/nearest.h"
 #include "models/layers/layer.h"
 #include "models/losses/loss.h"
 

@@ -6,8 +6,8 @@
 
 #include <glog/logging.h>
 
-#include "common/fnv.h"
-#include "common/rng.h"
+#include "common/base/fnv.h"
+#include "common/base/rng.h"
 
 namespace kumo {
 namespace {

@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "common/status.h"
+#include "common/base/status.h"
 #include "proto/model.pb.h"
 
 namespace kumo {

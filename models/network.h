@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "common/parameter_layout.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/job/parameter_layout.h"
 #include "models/layers/layer.h"
 #include "models/losses/loss.h"
 #include "proto/model.pb.h"

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "common/pixels.h"
+#include "common/job/pixels.h"
 
 namespace kumo {
 

@@ -8,13 +8,13 @@
 #include <variant>
 #include <vector>
 
-#include "common/checkpoint/shard_file.h"
-#include "common/checkpoint/snapshot.h"
-#include "common/parameter_layout.h"
-#include "common/status.h"
-#include "common/transport/message.h"
+#include "common/base/status.h"
+#include "common/job/checkpoint/shard_file.h"
+#include "common/job/checkpoint/snapshot.h"
+#include "common/job/parameter_layout.h"
+#include "common/job/transport/message.h"
 #include "proto/checkpoint.pb.h"
-#include "server/chunk_work.h"
+#include "server/shard/chunk_work.h"
 
 namespace kumo {
 

@@ -3,7 +3,7 @@
 // Pure function; thread-safe.
 #pragma once
 
-#include "common/telemetry/progress.h"
+#include "common/job/telemetry/progress.h"
 #include "proto/wire.pb.h"
 
 namespace kumo {

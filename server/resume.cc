@@ -6,7 +6,7 @@
 
 #include <glog/logging.h>
 
-#include "common/checkpoint/resume_point.h"
+#include "common/job/checkpoint/resume_point.h"
 
 namespace kumo {
 namespace {

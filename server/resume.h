@@ -1,5 +1,5 @@
 // As which generation a run begins or goes back, and to which checkpoint it goes back
-// (common/checkpoint/resume_point.h says which one it goes on from).
+// (common/job/checkpoint/resume_point.h says which one it goes on from).
 //
 // Functions; they block while they read checkpoints or write.
 #pragma once
@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <optional>
 
-#include "common/file.h"
-#include "common/options/experiment.h"
-#include "common/status.h"
+#include "common/base/file.h"
+#include "common/base/status.h"
+#include "common/job/options/experiment.h"
 #include "proto/checkpoint.pb.h"
 
 namespace kumo {

@@ -5,8 +5,8 @@
 
 #include <glog/logging.h>
 
-#include "common/checkpoint/continuation.h"
-#include "common/protocol.h"
+#include "common/job/checkpoint/continuation.h"
+#include "common/job/protocol.h"
 
 namespace kumo {
 namespace {

@@ -13,14 +13,14 @@
 #include <string>
 #include <utility>
 
-#include "common/clock.h"
-#include "common/job_identity.h"
-#include "common/options/experiment.h"
-#include "common/transport/message.h"
+#include "common/base/clock.h"
+#include "common/job/job_identity.h"
+#include "common/job/options/experiment.h"
+#include "common/job/transport/message.h"
 #include "server/actions.h"
-#include "server/coordinator.h"
-#include "server/replica_store.h"
-#include "server/shard.h"
+#include "server/coordinator/coordinator.h"
+#include "server/replicas/replica_store.h"
+#include "server/shard/shard.h"
 
 namespace kumo {
 

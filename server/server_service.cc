@@ -6,10 +6,10 @@
 
 #include <glog/logging.h>
 
-#include "common/checkpoint/best.h"
-#include "common/checkpoint/continuation.h"
-#include "common/checkpoint/origin.h"
-#include "common/telemetry/human_readable.h"
+#include "common/base/human_readable.h"
+#include "common/job/checkpoint/best.h"
+#include "common/job/checkpoint/continuation.h"
+#include "common/job/checkpoint/origin.h"
 #include "server/job_progress.h"
 #include "server/resume.h"
 

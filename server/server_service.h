@@ -11,16 +11,16 @@
 #include <string>
 #include <vector>
 
-#include "common/checkpoint/checkpoint.h"
-#include "common/clock.h"
-#include "common/file.h"
-#include "common/mutex.h"
-#include "common/process/signals.h"
-#include "common/status.h"
-#include "common/telemetry/run_recorder.h"
-#include "common/thread_pool.h"
-#include "common/transport/zmq_transport.h"
-#include "common/wait_notice.h"
+#include "common/base/clock.h"
+#include "common/base/file.h"
+#include "common/base/mutex.h"
+#include "common/base/process/signals.h"
+#include "common/base/status.h"
+#include "common/base/thread_pool.h"
+#include "common/job/checkpoint/checkpoint.h"
+#include "common/job/telemetry/run_recorder.h"
+#include "common/job/telemetry/wait_notice.h"
+#include "common/job/transport/zmq_transport.h"
 #include "server/server_node.h"
 
 namespace kumo {

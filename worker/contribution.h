@@ -12,10 +12,10 @@
 #include <span>
 #include <vector>
 
-#include "common/job_plan.h"
-#include "common/shard_map.h"
+#include "common/job/job_plan.h"
+#include "common/job/shard_map.h"
 #include "models/backend/backend.h"
-#include "worker/session.h"
+#include "worker/session/session.h"
 
 namespace kumo {
 

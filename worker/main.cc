@@ -10,28 +10,28 @@
 #include <glog/logging.h>
 #include <unistd.h>
 
-#include "common/checkpoint/continuation.h"
-#include "common/checkpoint/origin.h"
-#include "common/checkpoint/resume_point.h"
-#include "common/clock.h"
-#include "common/file.h"
-#include "common/installation.h"
-#include "common/job_identity.h"
-#include "common/options/command_line.h"
-#include "common/options/experiment_text.h"
-#include "common/options/installed_experiments.h"
-#include "common/options/parser.h"
-#include "common/process/exit_code.h"
-#include "common/process/last_words.h"
-#include "common/process/logging.h"
-#include "common/process/near_cores.h"
-#include "common/process/signals.h"
-#include "common/shard_map.h"
-#include "common/telemetry/figures.h"
-#include "common/telemetry/json.h"
-#include "common/terminal.h"
-#include "common/transport/malloc_tuning.h"
-#include "common/version.h"
+#include "common/base/clock.h"
+#include "common/base/file.h"
+#include "common/base/installation.h"
+#include "common/base/json.h"
+#include "common/base/process/exit_code.h"
+#include "common/base/process/last_words.h"
+#include "common/base/process/logging.h"
+#include "common/base/process/near_cores.h"
+#include "common/base/process/signals.h"
+#include "common/base/terminal.h"
+#include "common/base/version.h"
+#include "common/job/checkpoint/continuation.h"
+#include "common/job/checkpoint/origin.h"
+#include "common/job/checkpoint/resume_point.h"
+#include "common/job/job_identity.h"
+#include "common/job/options/command_line.h"
+#include "common/job/options/experiment_text.h"
+#include "common/job/options/installed_experiments.h"
+#include "common/job/options/parser.h"
+#include "common/job/shard_map.h"
+#include "common/job/telemetry/figures.h"
+#include "common/job/transport/malloc_tuning.h"
 #include "models/backend/devices.h"
 #include "worker/stored_weights.h"
 #include "worker/trainer.h"
@@ -103,7 +103,7 @@ Status CheckStart(const Trainer& trainer, const Experiment& experiment) {
   return OkStatus();
 }
 
-// With the names and figures of an epoch's evaluation (common/telemetry/figures.h).
+// With the names and figures of an epoch's evaluation (common/job/telemetry/figures.h).
 Status Evaluate(Trainer* trainer, const std::string& path, bool json) {
   KUMO_ASSIGN_OR_RETURN(const Buffer<float> weights,
                         LoadStoredWeights(path, trainer->spec().layout));

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "common/checkpoint/checkpoint.h"
+#include "common/job/checkpoint/checkpoint.h"
 
 namespace kumo {
 

@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "common/buffer.h"
-#include "common/parameter_layout.h"
-#include "common/status.h"
+#include "common/base/buffer.h"
+#include "common/base/status.h"
+#include "common/job/parameter_layout.h"
 
 namespace kumo {
 

@@ -16,19 +16,19 @@
 #include <optional>
 #include <vector>
 
-#include "common/buffer.h"
-#include "common/clock.h"
-#include "common/job_identity.h"
-#include "common/optimiser/optimiser.h"
-#include "common/optimiser/schedule.h"
-#include "common/options/experiment.h"
-#include "common/shard_map.h"
-#include "common/status.h"
+#include "common/base/buffer.h"
+#include "common/base/clock.h"
+#include "common/base/status.h"
+#include "common/job/job_identity.h"
+#include "common/job/optimiser/optimiser.h"
+#include "common/job/optimiser/schedule.h"
+#include "common/job/options/experiment.h"
+#include "common/job/shard_map.h"
 #include "data/batch_stream.h"
 #include "data/dataset.h"
 #include "models/net.h"
 #include "worker/contribution.h"
-#include "worker/session.h"
+#include "worker/session/session.h"
 
 namespace kumo {
 

@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "common/buffer.h"
-#include "common/checkpoint/checkpoint.h"
-#include "common/checkpoint/source_folder.h"
-#include "common/checkpoint/tensor_list.h"
+#include "common/base/buffer.h"
+#include "common/job/checkpoint/checkpoint.h"
+#include "common/job/checkpoint/source_folder.h"
+#include "common/job/checkpoint/tensor_list.h"
 #include "worker/stored_weights.h"
 
 namespace kumo {

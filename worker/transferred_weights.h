@@ -5,8 +5,8 @@
 #include <span>
 #include <string>
 
-#include "common/parameter_layout.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/job/parameter_layout.h"
 #include "proto/checkpoint.pb.h"
 
 namespace kumo {

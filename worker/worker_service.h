@@ -10,14 +10,14 @@
 #include <string>
 #include <vector>
 
-#include "common/clock.h"
-#include "common/mutex.h"
-#include "common/process/signals.h"
-#include "common/status.h"
-#include "common/thread_pool.h"
-#include "common/transport/zmq_transport.h"
-#include "common/wait_notice.h"
-#include "worker/session.h"
+#include "common/base/clock.h"
+#include "common/base/mutex.h"
+#include "common/base/process/signals.h"
+#include "common/base/status.h"
+#include "common/base/thread_pool.h"
+#include "common/job/telemetry/wait_notice.h"
+#include "common/job/transport/zmq_transport.h"
+#include "worker/session/session.h"
 #include "worker/trainer.h"
 
 namespace kumo {

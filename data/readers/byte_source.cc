@@ -7,7 +7,7 @@
 #include <cstring>
 #include <utility>
 
-#include "common/file.h"
+#include "common/base/file.h"
 
 namespace kumo {
 namespace {

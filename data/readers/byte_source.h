@@ -11,14 +11,14 @@
 #include <span>
 #include <string>
 
-#include "common/status.h"
+#include "common/base/status.h"
 
 namespace kumo {
 
 class ByteSource {
  public:
-  // Errors are those of FileSystem::OpenForReading (common/file.h): NotFound where there is no such
-  // file, InvalidArgument where it is not a regular one.
+  // Errors are those of FileSystem::OpenForReading (common/base/file.h): NotFound where there is no
+  // such file, InvalidArgument where it is not a regular one.
   static Result<ByteSource> Open(const std::string& path);
 
   ByteSource(ByteSource&&) noexcept;

@@ -11,7 +11,7 @@
 
 #include <memory>
 
-#include "common/status.h"
+#include "common/base/status.h"
 #include "data/readers/registry.h"
 
 namespace kumo {

@@ -25,11 +25,11 @@
 #include <string>
 #include <vector>
 
-#include "common/codec/codec.h"
-#include "common/optimiser/optimiser.h"
-#include "common/parameter_layout.h"
-#include "common/pixels.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/job/codec/codec.h"
+#include "common/job/optimiser/optimiser.h"
+#include "common/job/parameter_layout.h"
+#include "common/job/pixels.h"
 #include "models/backend/device_array.h"
 #include "models/tensor.h"
 
@@ -170,8 +170,8 @@ class Backend : public DeviceMemory {
 
   // --- Data
 
-  // The formula by which the device makes inputs of bytes (common/pixels.h), for images of `shape`;
-  // null where that is the host's to do, for LoadInputs. Requires formula.mean to be empty
+  // The formula by which the device makes inputs of bytes (common/job/pixels.h), for images of
+  // `shape`; null where that is the host's to do, for LoadInputs. Requires formula.mean to be empty
   // or of shape.size().
   virtual std::unique_ptr<DeviceFormula> KeepFormula(const Shape& shape,
                                                      const PixelFormula& formula) = 0;

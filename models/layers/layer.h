@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "common/parameter_layout.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/job/parameter_layout.h"
 #include "models/backend/backend.h"
 #include "models/initialiser.h"
 #include "models/tensor.h"

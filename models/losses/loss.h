@@ -7,7 +7,7 @@
 #include <memory>
 #include <span>
 
-#include "common/status.h"
+#include "common/base/status.h"
 #include "models/backend/backend.h"
 #include "proto/model.pb.h"
 

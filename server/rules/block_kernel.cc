@@ -3,8 +3,8 @@
 // Each formula is written once, for a number or a vector of them. The arrays that are written but
 // not read (the next weights) may be streamed past the caches: an ordinary store fetches the line
 // first, which costs a quarter of the whole pass.
-#include "common/lanes.h"
-#include "common/vector_loop.h"
+#include "common/base/lanes.h"
+#include "common/base/vector_loop.h"
 #include "server/rules/kernel.h"
 
 namespace kumo::KUMO_ISA {

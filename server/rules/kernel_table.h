@@ -1,7 +1,7 @@
 // The rules' kernels of a level.
 #pragma once
 
-#include "common/isa.h"
+#include "common/base/isa.h"
 #include "server/rules/kernel.h"
 
 namespace kumo {

@@ -14,10 +14,10 @@
 #include <string>
 #include <string_view>
 
-#include "common/isa.h"
-#include "common/optimiser/optimiser.h"
-#include "common/options/experiment.h"
-#include "common/status.h"
+#include "common/base/isa.h"
+#include "common/base/status.h"
+#include "common/job/optimiser/optimiser.h"
+#include "common/job/options/experiment.h"
 
 namespace kumo {
 

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "common/process/output_lock.h"
-#include "common/transport/address.h"
+#include "common/base/process/output_lock.h"
+#include "common/job/transport/address.h"
 #include "tests/cli/kumo_runner.h"
 
 namespace kumo {

@@ -6,9 +6,9 @@
 
 #include "cli/command.h"
 #include "cli/settings_json.h"
-#include "common/checkpoint/checkpoint.h"
-#include "common/file.h"
-#include "common/options/experiment_text.h"
+#include "common/base/file.h"
+#include "common/job/checkpoint/checkpoint.h"
+#include "common/job/options/experiment_text.h"
 #include "tests/cli/kumo_runner.h"
 
 namespace kumo {

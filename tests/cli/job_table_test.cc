@@ -6,7 +6,7 @@
 #include <limits>
 #include <sstream>
 
-#include "common/terminal.h"
+#include "common/base/terminal.h"
 
 namespace kumo {
 namespace {

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <set>
 
-#include "common/process/output_lock.h"
+#include "common/base/process/output_lock.h"
 #include "tests/cli/kumo_runner.h"
 
 namespace kumo {

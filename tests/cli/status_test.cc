@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "common/transport/zmq_transport.h"
+#include "common/job/transport/zmq_transport.h"
 #include "tests/cli/kumo_runner.h"
 
 namespace kumo {

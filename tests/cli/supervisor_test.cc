@@ -8,7 +8,7 @@
 #include <iterator>
 #include <set>
 
-#include "common/rng.h"
+#include "common/base/rng.h"
 
 namespace kumo {
 namespace {

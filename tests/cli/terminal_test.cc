@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "cli/supervisor.h"
-#include "common/terminal.h"
+#include "common/base/terminal.h"
 #include "tests/cli/kumo_runner.h"
 
 namespace kumo {

@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-#include "common/terminal.h"
+#include "common/base/terminal.h"
 
 namespace kumo {
 namespace {

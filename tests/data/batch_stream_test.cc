@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/job_plan.h"
+#include "common/job/job_plan.h"
 #include "data/memory_dataset.h"
 #include "tests/data/pixel_reference.h"
 #include "tests/data/test_files.h"

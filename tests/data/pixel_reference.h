@@ -1,4 +1,4 @@
-// common/pixels.h's formula written out plainly, number by number, and data sets to try it on.
+// common/job/pixels.h's formula written out plainly, number by number, and data sets to try it on.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "common/pixels.h"
-#include "common/rng.h"
+#include "common/base/rng.h"
+#include "common/job/pixels.h"
 #include "data/dataset.h"
 
 namespace kumo::test {

@@ -14,7 +14,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/rng.h"
+#include "common/base/rng.h"
 #include "models/backend/cpu/cpu_backend.h"
 #include "tests/models/gpu_under_test.h"
 

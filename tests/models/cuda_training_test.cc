@@ -13,8 +13,8 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
-#include "common/optimiser/optimiser.h"
-#include "common/rng.h"
+#include "common/base/rng.h"
+#include "common/job/optimiser/optimiser.h"
 #include "models/backend/cpu/cpu_backend.h"
 #include "models/backend/cuda/cuda_backend.h"
 #include "models/net.h"

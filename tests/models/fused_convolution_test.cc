@@ -1,8 +1,8 @@
 // A convolution that pools its own output gives what the two ops give one after the other.
 #include <gtest/gtest.h>
 
-#include "common/buffer.h"
-#include "common/rng.h"
+#include "common/base/buffer.h"
+#include "common/base/rng.h"
 #include "models/backend/cpu/cpu_backend.h"
 #include "tests/models/reference.h"
 

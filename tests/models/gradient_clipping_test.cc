@@ -9,8 +9,8 @@
 
 #include <gtest/gtest.h>
 
-#include "common/optimiser/optimiser.h"
-#include "common/rng.h"
+#include "common/base/rng.h"
+#include "common/job/optimiser/optimiser.h"
 #include "models/backend/cpu/cpu_backend.h"
 #include "models/backend/cuda/cuda_backend.h"
 

@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/rng.h"
+#include "common/base/rng.h"
 #include "models/backend/cpu/cpu_backend.h"
 
 namespace kumo {

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/rng.h"
+#include "common/base/rng.h"
 
 namespace kumo {
 namespace {

@@ -11,7 +11,7 @@
 #include <regex>
 #include <set>
 
-#include "common/rng.h"
+#include "common/base/rng.h"
 #include "models/backend/cpu/cpu_backend.h"
 #include "models/net.h"
 #include "tests/models/networks_page.h"

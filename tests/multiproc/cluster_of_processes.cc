@@ -14,9 +14,9 @@
 #include <gtest/gtest.h>
 
 #include "cli/child_process.h"
-#include "common/checkpoint/checkpoint.h"
-#include "common/transport/address.h"
-#include "common/transport/zmq_transport.h"
+#include "common/job/checkpoint/checkpoint.h"
+#include "common/job/transport/address.h"
+#include "common/job/transport/zmq_transport.h"
 
 namespace kumo::multiproc {
 namespace {

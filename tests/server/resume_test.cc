@@ -5,10 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/checkpoint/checkpoint.h"
-#include "common/checkpoint/resume_point.h"
-#include "common/options/experiment_text.h"
-#include "tests/common/memory_file_system.h"
+#include "common/job/checkpoint/checkpoint.h"
+#include "common/job/checkpoint/resume_point.h"
+#include "common/job/options/experiment_text.h"
+#include "tests/common/base/memory_file_system.h"
 
 namespace kumo {
 namespace {

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "common/protocol.h"
+#include "common/job/protocol.h"
 #include "server/server_node.h"
-#include "tests/server/shard_harness.h"
+#include "tests/server/shard/shard_harness.h"
 
 namespace kumo::test {
 

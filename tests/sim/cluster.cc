@@ -5,8 +5,8 @@
 
 #include <glog/logging.h>
 
-#include "common/checkpoint/continuation.h"
-#include "common/options/experiment_text.h"
+#include "common/job/checkpoint/continuation.h"
+#include "common/job/options/experiment_text.h"
 
 namespace kumo::sim {
 namespace {

@@ -17,11 +17,11 @@
 #include <string>
 #include <vector>
 
-#include "common/rng.h"
+#include "common/base/rng.h"
 #include "server/server_node.h"
 #include "tests/sim/fake_trainer.h"
 #include "tests/sim/invariants.h"
-#include "worker/session.h"
+#include "worker/session/session.h"
 
 namespace kumo::sim {
 

@@ -12,7 +12,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/common/small_job.h"
+#include "tests/common/job/small_job.h"
 
 namespace kumo::sim {
 namespace {

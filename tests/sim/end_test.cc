@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/common/small_job.h"
+#include "tests/common/job/small_job.h"
 #include "tests/sim/cluster.h"
 
 namespace kumo::sim {

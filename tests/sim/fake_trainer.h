@@ -7,8 +7,8 @@
 #include <map>
 #include <vector>
 
-#include "common/rng.h"
-#include "worker/session.h"
+#include "common/base/rng.h"
+#include "worker/session/session.h"
 
 namespace kumo::sim {
 

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "common/job_plan.h"
+#include "common/job/job_plan.h"
 #include "proto/checkpoint.pb.h"
 #include "server/actions.h"
 

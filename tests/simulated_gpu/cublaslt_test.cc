@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/rng.h"
+#include "common/base/rng.h"
 #include "tests/simulated_gpu/simulated_gpu.h"
 
 namespace kumo::simulated_gpu {

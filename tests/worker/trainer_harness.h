@@ -12,7 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/file.h"
+#include "common/base/file.h"
 #include "data/digit_set.h"
 #include "models/backend/cpu/cpu_backend.h"
 #include "models/network.h"

@@ -8,8 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/checkpoint/checkpoint.h"
-#include "common/checkpoint/tensor_list.h"
+#include "common/job/checkpoint/checkpoint.h"
+#include "common/job/checkpoint/tensor_list.h"
 #include "tests/scratch_directory.h"
 
 namespace kumo {

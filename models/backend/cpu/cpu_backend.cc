@@ -10,7 +10,7 @@
 
 #include <glog/logging.h>
 
-#include "common/buffer.h"
+#include "common/base/buffer.h"
 #include "models/backend/cpu/ops.h"
 #include "models/backend/memory_ledger.h"
 

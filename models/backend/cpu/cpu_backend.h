@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "common/isa.h"
+#include "common/base/isa.h"
 #include "models/backend/backend.h"
 
 namespace kumo {

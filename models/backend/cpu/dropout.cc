@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "common/rng.h"
+#include "common/base/rng.h"
 #include "models/backend/cpu/ops.h"
 
 namespace kumo::cpu {

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "common/isa.h"
+#include "common/base/isa.h"
 
 namespace kumo {
 

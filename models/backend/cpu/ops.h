@@ -8,9 +8,9 @@
 #include <optional>
 #include <vector>
 
-#include "common/buffer.h"
-#include "common/parameter_layout.h"
-#include "common/thread_pool.h"
+#include "common/base/buffer.h"
+#include "common/base/thread_pool.h"
+#include "common/job/parameter_layout.h"
 #include "models/backend/backend.h"
 #include "models/backend/cpu/kernels.h"
 #include "models/backend/cpu/layout.h"

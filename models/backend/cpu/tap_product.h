@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/buffer.h"
+#include "common/base/buffer.h"
 #include "models/backend/cpu/ops.h"
 
 namespace kumo::cpu {

@@ -1,11 +1,11 @@
 // For kernel sources: vectors of the level's own width, and how large a tile of them the registers
-// hold. All in namespace KUMO_ISA (see common/isa.h).
+// hold. All in namespace KUMO_ISA (see common/base/isa.h).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#include "common/vector_loop.h"
+#include "common/base/vector_loop.h"
 
 namespace kumo::KUMO_ISA {
 

@@ -1,6 +1,6 @@
-// The codecs of common/codec/ with the same rounding and the same order of sums, so the same bits
-// (compiled without contraction of products and sums). 16 threads work on a bucket, each on one of
-// the codecs' 16 lanes: numbers 16 v + lane of the bucket.
+// The codecs of common/job/codec/ with the same rounding and the same order of sums, so the same
+// bits (compiled without contraction of products and sums). 16 threads work on a bucket, each on
+// one of the codecs' 16 lanes: numbers 16 v + lane of the bucket.
 //
 // Encode reads x (and what is subtracted) and the residual once, and writes the residual and the
 // packed bytes once: memory bandwidth is the limit.
@@ -18,7 +18,7 @@ constexpr uint32_t kInfinityBits = 0x7f800000u;
 // The 16 threads of this bucket within their warp.
 __device__ unsigned LanesMask() { return 0xFFFFu << (threadIdx.x % kWarp / kLanes * kLanes); }
 
-// The sum of the lanes: halves added to halves, as SumOfLanes of common/lanes.h. In lane 0.
+// The sum of the lanes: halves added to halves, as SumOfLanes of common/base/lanes.h. In lane 0.
 __device__ float SumOfLanes(float value) {
   for (int width = kLanes / 2; width > 0; width /= 2) {
     value += __shfl_down_sync(LanesMask(), value, width, kLanes);

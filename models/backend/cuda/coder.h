@@ -16,7 +16,7 @@
 #include <span>
 #include <vector>
 
-#include "common/status.h"
+#include "common/base/status.h"
 #include "models/backend/backend.h"
 #include "models/backend/cuda/engine.h"
 #include "models/backend/cuda/kernels.h"

@@ -1,5 +1,5 @@
-// Dropout's masks: Philox4x32-10 (common/rng.h) at any position of a stream, so that a mask need
-// not be kept, and is the CPU's.
+// Dropout's masks: Philox4x32-10 (common/base/rng.h) at any position of a stream, so that a mask
+// need not be kept, and is the CPU's.
 #include "models/backend/cuda/numbers.cuh"
 
 namespace kumo::cuda {

@@ -17,7 +17,7 @@
 #include <cuda_runtime_api.h>
 #include <cudnn.h>
 
-#include "common/status.h"
+#include "common/base/status.h"
 #include "models/backend/cuda/cuda_backend.h"
 #include "models/backend/cuda/handle.h"
 #include "models/backend/cuda/kernels.h"

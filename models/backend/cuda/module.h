@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "common/status.h"
+#include "common/base/status.h"
 #include "models/backend/cuda/cuda_backend.h"
 
 namespace kumo {

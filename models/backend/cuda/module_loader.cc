@@ -5,7 +5,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "common/installation.h"
+#include "common/base/installation.h"
 #include "models/backend/cuda/module.h"
 
 namespace kumo {

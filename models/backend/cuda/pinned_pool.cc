@@ -6,7 +6,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "common/mutex.h"
+#include "common/base/mutex.h"
 
 namespace kumo::cuda {
 

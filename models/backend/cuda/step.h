@@ -5,14 +5,14 @@
 
 #include <cstdint>
 
-#include "common/optimiser/kernel.h"
+#include "common/job/optimiser/kernel.h"
 
 namespace kumo::cuda {
 
 // Written anew for each step.
 struct StepBlock {
   // Dropout's stream: the key, and for each layer the upper half of the counter is made from these
-  // (common/rng.h; layers are told apart by their index).
+  // (common/base/rng.h; layers are told apart by their index).
   uint64_t seed = 0;
   uint64_t partition = 0;
   uint64_t round = 0;

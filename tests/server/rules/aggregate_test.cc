@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/rng.h"
+#include "common/base/rng.h"
 
 namespace kumo {
 namespace {

@@ -1,0 +1,105 @@
+// Codecs: numbers <-> the bytes of a push or a pull. Formulas: docs/design.md, "Codecs".
+//
+// A codec works on one chunk at a time, in buckets of kBucket numbers counted from the chunk's
+// start (the last may be shorter), so any bucket can be decoded by itself, and a chunk that is cut
+// at a bucket's boundary has the same bytes as the two parts one after the other. Codecs are
+// stateless and thread-safe; what error feedback carries (the residual) belongs to the caller.
+// Results do not depend on the instruction set: sums run over 16 fixed lanes in a fixed order.
+//
+// Layout of n encoded numbers, all little-endian, without padding between buckets:
+//   fp32   n x float32.
+//   fp16   n x IEEE binary16, rounded to nearest even; magnitudes above 65504 become 65504.
+//   bf16   n x the upper half of a float32, rounded to nearest even; magnitudes above the largest
+//          finite bf16 become that.
+//   int8   per bucket of m numbers: float32 scale, m x int8 code; number = code * scale.
+//          scale = absmax / 127, at most FLT_MAX / 128, and 0 where absmax < 2^-100; the encoder
+//          writes codes -127 .. 127 and rounds u / scale to nearest even.
+//   1bit   per bucket 72 bytes, also for a shorter last one: float32 low, float32 high, 16 x uint32
+//          words. Number 16 v + l of the bucket is `high` where bit v of word l is 1, else `low`.
+//          The encoder sets the bit where u >= 0; low and high are the means of u over the zeros
+//          and over the ones, 0 for an empty side. Bits beyond the chunk's end are written as 0 and
+//          ignored.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "common/base/isa.h"
+#include "common/base/status.h"
+
+namespace kumo {
+
+// Numbers of the wire format and of checkpoints: never renumber.
+enum class CodecId : uint32_t {
+  kFp32 = 1,
+  kFp16 = 2,
+  kBf16 = 3,
+  kInt8 = 4,
+  kOneBit = 5,
+};
+
+class Codec {
+ public:
+  static constexpr size_t kBucket = 512;
+
+  virtual ~Codec() = default;
+
+  virtual CodecId id() const = 0;
+  virtual std::string_view name() const = 0;  // as in experiment files: "1bit"
+  // False when decode(encode(x)) == x for every finite float32 x: then there is no residual.
+  virtual bool lossy() const = 0;
+  // What magnitudes saturate at; float32's largest where they do not.
+  virtual float largest() const = 0;
+  // Exact length in bytes of n encoded numbers.
+  virtual size_t EncodedBytes(size_t n) const = 0;
+
+  // u = x + residual; out <- encode(u); residual <- u - decode(out). An empty residual means no
+  // error feedback (u = x). Requires out.size() == EncodedBytes(x.size()), a residual that is empty
+  // or as long as x, and three arrays that do not overlap. Returns the position of the first number
+  // of u that is not finite or, in magnitude, above `most`; or -1. When it is not -1, out and
+  // residual are unspecified and must not be used.
+  [[nodiscard]] virtual int64_t EncodeUpTo(float most, std::span<const float> x,
+                                           std::span<float> residual,
+                                           std::span<std::byte> out) const = 0;
+  // The same of any finite numbers.
+  [[nodiscard]] int64_t Encode(std::span<const float> x, std::span<float> residual,
+                               std::span<std::byte> out) const;
+  // The largest magnitude of u that saturation takes nothing from for good: what it cuts off is in
+  // the residual, and fits into the next code. Without a residual it is largest().
+  float MostWithoutLoss(bool has_residual) const;
+  // What a number is that is refused for that limit, in words: "infinite or not a number", of fp16
+  // "infinite, not a number or too large for fp16, which ends at 65504".
+  std::string DescribeMisfit() const;
+
+  // Whether bytes from elsewhere are n encoded numbers, every one of them finite. InvalidArgument
+  // says what is wrong: the length, or the bucket that decodes to a number that is not finite.
+  // Reads only the scales where a codec has scales. Whoever gets a contribution asks once, before
+  // it counts: DecodeAdd does not check.
+  virtual Status Check(std::span<const std::byte> encoded, size_t n) const = 0;
+
+  // sum[i] += scale * decoded[first + i] for i < sum.size(), of a chunk of n numbers, each product
+  // and sum rounded to float32. `encoded` may have any alignment and any content (what Check
+  // refuses gives numbers of no meaning), but must be EncodedBytes(n) long; `first` must be a
+  // multiple of kBucket.
+  virtual void DecodeAdd(std::span<const std::byte> encoded, size_t n, size_t first, float scale,
+                         std::span<float> sum) const = 0;
+
+  // out[i] = decoded[first + i]; the same requirements as DecodeAdd.
+  virtual void Decode(std::span<const std::byte> encoded, size_t n, size_t first,
+                      std::span<float> out) const = 0;
+};
+
+// Every codec, in the order of their ids.
+std::span<const Codec* const> AllCodecs();
+// The same codecs compiled for one level: for tests and benchmarks that compare levels. Requires
+// isa <= DetectIsa().
+std::span<const Codec* const> AllCodecs(Isa isa);
+
+// Borrowed for ever. NotFound names the codecs that there are.
+Result<const Codec*> FindCodec(std::string_view name);
+Result<const Codec*> FindCodec(uint32_t id);
+
+}  // namespace kumo

@@ -1,0 +1,167 @@
+#include "common/job/job_identity.h"
+
+#include "common/base/fnv.h"
+#include "common/job/options/experiment_text.h"
+#include "common/job/protocol.h"
+
+namespace kumo {
+namespace {
+
+Status CheckSpec(const wire::JobSpec& wire_spec, const JobSpec& established) {
+  KUMO_ASSIGN_OR_RETURN(const JobSpec spec, ParseSpec(wire_spec));
+  if (const std::string difference = established.layout.FirstDifference(spec.layout);
+      !difference.empty()) {
+    return FailedPrecondition("another network: " + difference);
+  }
+  const auto compare = [](const char* what, int64_t ours, int64_t theirs) {
+    if (ours == theirs) return OkStatus();
+    return FailedPrecondition(std::string("other data: ") + what + " are " + std::to_string(ours) +
+                              " in the job, " + std::to_string(theirs) + " in this process");
+  };
+  KUMO_RETURN_IF_ERROR(compare("training samples", established.train_samples, spec.train_samples));
+  KUMO_RETURN_IF_ERROR(
+      compare("validation samples", established.validation_samples, spec.validation_samples));
+  return compare("optimiser slots", established.optimiser_slots, spec.optimiser_slots);
+}
+
+}  // namespace
+
+uint64_t JobIdentity::JobId() const {
+  Fnv1a hash;
+  hash.Add(experiment_hash);
+  hash.Add(job_name);
+  return hash.value();
+}
+
+JobIdentity IdentityOf(const Experiment& experiment) {
+  JobIdentity identity;
+  identity.job_name = experiment.job.name;
+  identity.experiment_hash = ExperimentHash(experiment);
+  identity.experiment_text = ExperimentText(experiment);
+  identity.servers = static_cast<int>(experiment.cluster.servers.size());
+  identity.chunk_kib = experiment.cluster.chunk_kib;
+  return identity;
+}
+
+Result<JobSpec> ParseSpec(const wire::JobSpec& wire_spec) {
+  constexpr int kMaxTensors = 100'000;
+  if (wire_spec.tensors_size() > kMaxTensors) {
+    return InvalidArgument("a network of " + std::to_string(wire_spec.tensors_size()) + " tensors");
+  }
+  if (wire_spec.train_samples() < 1 || wire_spec.validation_samples() < 0 ||
+      wire_spec.optimiser_slots() < 0 || wire_spec.optimiser_slots() > 8) {
+    return InvalidArgument("impossible numbers of samples or optimiser slots");
+  }
+  std::vector<TensorSpec> tensors;
+  for (const wire::Tensor& t : wire_spec.tensors()) {
+    tensors.push_back(
+        {t.name(), {t.shape().begin(), t.shape().end()}, static_cast<Segment>(t.segment())});
+  }
+  JobSpec spec;
+  KUMO_ASSIGN_OR_RETURN(spec.layout, ParameterLayout::Make(std::move(tensors)));
+  spec.train_samples = wire_spec.train_samples();
+  spec.validation_samples = wire_spec.validation_samples();
+  spec.optimiser_slots = wire_spec.optimiser_slots();
+  return spec;
+}
+
+wire::JobSpec SpecToWire(const JobSpec& spec) {
+  wire::JobSpec out;
+  for (const TensorSpec& t : spec.layout.tensors()) {
+    wire::Tensor* tensor = out.add_tensors();
+    tensor->set_name(t.name);
+    tensor->mutable_shape()->Add(t.shape.begin(), t.shape.end());
+    tensor->set_segment(static_cast<uint32_t>(t.segment));
+  }
+  out.set_fingerprint(spec.layout.fingerprint());
+  out.set_train_samples(spec.train_samples);
+  out.set_validation_samples(spec.validation_samples);
+  out.set_optimiser_slots(spec.optimiser_slots);
+  return out;
+}
+
+bool CarriesResidual(const Experiment& experiment) {
+  return experiment.sync.push_codec != "fp32" && experiment.sync.error_feedback;
+}
+
+int CarriedArrays(const Experiment& experiment, const JobSpec& spec) {
+  return (CarriesResidual(experiment) ? 1 : 0) + spec.optimiser_slots;
+}
+
+Result<JobPlan> PlanFor(const Experiment& experiment, const JobSpec& spec) {
+  PlanSettings plan;
+  plan.mode = experiment.sync.mode;
+  plan.train_samples = spec.train_samples;
+  plan.partitions = experiment.sync.partitions;
+  plan.minibatch = experiment.sync.minibatch;
+  plan.block = experiment.sync.block;
+  plan.warmup_samples = experiment.sync.warmup_samples;
+  plan.epochs = experiment.job.epochs;
+  plan.evaluate_every_epochs = experiment.evaluation.every_epochs;
+  return JobPlan::Make(plan);
+}
+
+Result<PushCodecs> PushCodecs::Make(const Experiment& experiment) {
+  PushCodecs codecs;
+  KUMO_ASSIGN_OR_RETURN(codecs.quantised_, FindCodec(experiment.sync.push_codec));
+  KUMO_ASSIGN_OR_RETURN(codecs.exact_, FindCodec("fp32"));
+  return codecs;
+}
+
+const Codec& PushCodecs::For(const RoundPlan& round, Segment segment) const {
+  return round.full_precision || segment == Segment::kStatistics ? *exact_ : *quantised_;
+}
+
+wire::Hello HelloOf(const JobIdentity& identity, const ProcessIdentity& process) {
+  wire::Hello hello;
+  hello.set_job_name(identity.job_name);
+  hello.set_experiment_hash(identity.experiment_hash);
+  hello.set_experiment_text(identity.experiment_text);
+  hello.set_servers(identity.servers);
+  hello.set_chunk_kib(identity.chunk_kib);
+  hello.set_host(process.host);
+  hello.set_pid(process.pid);
+  hello.set_incarnation(process.incarnation);
+  hello.set_boot(process.boot);
+  hello.set_started_ms(process.started_ms);
+  return hello;
+}
+
+Status CheckHello(const wire::Header& header, const JobIdentity& identity,
+                  const std::optional<JobSpec>& established) {
+  const wire::Hello& hello = header.hello();
+  if (header.protocol() != kProtocolVersion) {
+    return FailedPrecondition("protocol version " + std::to_string(header.protocol()) +
+                              "; this server speaks version " + std::to_string(kProtocolVersion) +
+                              ": run the same release everywhere");
+  }
+  if (hello.job_name() != identity.job_name) {
+    return FailedPrecondition("another job: this server runs \"" + identity.job_name +
+                              "\", not \"" + hello.job_name() + "\"");
+  }
+  if (hello.experiment_hash() != identity.experiment_hash) {
+    return FailedPrecondition("another experiment, here the server's and there this process's: " +
+                              FirstDifference(identity.experiment_text, hello.experiment_text()));
+  }
+  if (hello.servers() != identity.servers) {
+    return FailedPrecondition("the job has " + std::to_string(identity.servers) +
+                              " servers; this process was told of " +
+                              std::to_string(hello.servers()));
+  }
+  if (hello.chunk_kib() != identity.chunk_kib) {
+    return FailedPrecondition("cluster.chunk_kib is " + std::to_string(identity.chunk_kib) +
+                              " on the server and " + std::to_string(hello.chunk_kib()) +
+                              " in this process");
+  }
+  if (hello.role() == wire::Hello::SERVER) {
+    if (hello.server_index() < 1 || hello.server_index() >= identity.servers) {
+      return FailedPrecondition("there is no server " + std::to_string(hello.server_index()));
+    }
+    return OkStatus();
+  }
+  if (hello.role() != wire::Hello::WORKER) return InvalidArgument("a hello without a role");
+  if (established) return CheckSpec(hello.spec(), *established);
+  return ParseSpec(hello.spec()).status();
+}
+
+}  // namespace kumo

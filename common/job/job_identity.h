@@ -1,0 +1,76 @@
+// What a job is, and the comparison that every server makes at hello: who may join it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "common/base/status.h"
+#include "common/job/codec/codec.h"
+#include "common/job/job_plan.h"
+#include "common/job/options/experiment.h"
+#include "common/job/parameter_layout.h"
+#include "common/job/process_identity.h"
+#include "proto/wire.pb.h"
+
+namespace kumo {
+
+// What a process believes the job to be, from its experiment file and command line.
+struct JobIdentity {
+  std::string job_name;
+  uint64_t experiment_hash = 0;
+  std::string experiment_text;  // the settings behind the hash, one `key = value` a line
+  int servers = 1;
+  int64_t chunk_kib = 1024;
+
+  // What messages of this job carry in Header.job.
+  uint64_t JobId() const;
+};
+
+// The identity of the job that an experiment describes; the servers are those of cluster.servers.
+JobIdentity IdentityOf(const Experiment& experiment);
+
+// A job as a worker's hello describes it.
+struct JobSpec {
+  ParameterLayout layout;
+  int64_t train_samples = 0;
+  int64_t validation_samples = 0;
+  int optimiser_slots = 0;  // that a partition carries from block to block; 0 where they are reset
+};
+
+// InvalidArgument for a spec that no network has.
+Result<JobSpec> ParseSpec(const wire::JobSpec& spec);
+wire::JobSpec SpecToWire(const JobSpec& spec);
+
+// Arrays that a partition carries from round to round for each trained chunk: the codec's residual
+// (array 0, where pushes are lossy and error feedback is on), then the local optimiser's slots
+// where they are not reset at each block.
+bool CarriesResidual(const Experiment& experiment);
+int CarriedArrays(const Experiment& experiment, const JobSpec& spec);
+// The plan that every process works out for itself.
+Result<JobPlan> PlanFor(const Experiment& experiment, const JobSpec& spec);
+
+// The codec of a contribution: what sync.push_codec says, and float32 in the warm-up and for
+// statistics. Workers code by it, shards refuse what is coded otherwise.
+class PushCodecs {
+ public:
+  // NotFound for an unknown codec.
+  static Result<PushCodecs> Make(const Experiment& experiment);
+  const Codec& For(const RoundPlan& round, Segment segment) const;
+  const Codec& exact() const { return *exact_; }
+
+ private:
+  const Codec* quantised_ = nullptr;
+  const Codec* exact_ = nullptr;
+};
+
+// What a hello says about the job, for CheckHello, and about who sends it; the rest goes by the
+// role.
+wire::Hello HelloOf(const JobIdentity& identity, const ProcessIdentity& process);
+
+// FailedPrecondition names the first difference: protocol, job, number of servers, a setting, a
+// tensor, the size of the data. `established` is the job's spec where there is one already.
+Status CheckHello(const wire::Header& header, const JobIdentity& identity,
+                  const std::optional<JobSpec>& established);
+
+}  // namespace kumo

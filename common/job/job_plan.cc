@@ -1,0 +1,135 @@
+#include "common/job/job_plan.h"
+
+#include <algorithm>
+#include <string>
+
+#include <glog/logging.h>
+
+namespace kumo {
+namespace {
+
+Range EvenSlice(Range range, int part, int parts) {
+  const int64_t n = range.size();
+  const int64_t quotient = n / parts;
+  const int64_t remainder = n % parts;
+  const int64_t begin = range.begin + part * quotient + std::min<int64_t>(part, remainder);
+  return {begin, begin + quotient + (part < remainder ? 1 : 0)};
+}
+
+Status CheckPositive(const char* name, int64_t value) {
+  if (value >= 1) return OkStatus();
+  return InvalidArgument(std::string(name) + " = " + std::to_string(value) +
+                         ": must be at least 1");
+}
+
+}  // namespace
+
+Result<JobPlan> JobPlan::Make(const PlanSettings& settings) {
+  KUMO_RETURN_IF_ERROR(CheckPositive("training samples", settings.train_samples));
+  KUMO_RETURN_IF_ERROR(CheckPositive("partitions", settings.partitions));
+  KUMO_RETURN_IF_ERROR(CheckPositive("minibatch", settings.minibatch));
+  KUMO_RETURN_IF_ERROR(CheckPositive("block", settings.block));
+  KUMO_RETURN_IF_ERROR(CheckPositive("epochs", settings.epochs));
+  if (settings.train_samples > int64_t{1} << 40 || settings.epochs > 1'000'000) {
+    return InvalidArgument("a job of " + std::to_string(settings.train_samples) + " samples and " +
+                           std::to_string(settings.epochs) + " epochs is too long");
+  }
+
+  constexpr int64_t kMostSamplesARound = int64_t{1} << 40;
+  if (settings.minibatch > kMostSamplesARound / settings.partitions / settings.block) {
+    return InvalidArgument("a round of " + std::to_string(settings.partitions) + " partitions, " +
+                           std::to_string(settings.block) + " minibatches each of " +
+                           std::to_string(settings.minibatch) + " samples is too long");
+  }
+  if (settings.warmup_samples < 0) {
+    return InvalidArgument("warmup_samples = " + std::to_string(settings.warmup_samples) +
+                           ": must be at least 0");
+  }
+
+  JobPlan plan;
+  plan.settings_ = settings;
+  const int64_t n = settings.train_samples;
+  int64_t warmup =
+      settings.mode == SyncMode::kBlock ? settings.warmup_samples : n * settings.epochs;
+  warmup = std::min(warmup, n * settings.epochs);
+  const int whole = static_cast<int>(warmup / n);  // epochs in gradient mode
+  const int64_t part = warmup % n;                 // and the start of one more
+  plan.AddStretch(0, whole, {0, n}, SyncMode::kGradient);
+  if (part > 0) {
+    plan.AddStretch(whole, 1, {0, part}, SyncMode::kGradient);
+    plan.first_block_round_ = plan.rounds_;
+    plan.AddStretch(whole, 1, {part, n}, SyncMode::kBlock);
+  } else {
+    plan.first_block_round_ = plan.rounds_;
+  }
+  const int rest = whole + (part > 0 ? 1 : 0);
+  plan.AddStretch(rest, settings.epochs - rest, {0, n}, SyncMode::kBlock);
+  return plan;
+}
+
+void JobPlan::AddStretch(int first_epoch, int64_t repeats, Range samples, SyncMode mode) {
+  if (repeats <= 0) return;
+  Stretch stretch;
+  stretch.first_round = rounds_;
+  stretch.repeats = repeats;
+  stretch.first_epoch = first_epoch;
+  stretch.samples = samples;
+  stretch.mode = mode;
+  stretch.samples_per_round = int64_t{settings_.partitions} * settings_.minibatch *
+                              (mode == SyncMode::kBlock ? settings_.block : 1);
+  stretch.rounds_per_repeat =
+      (samples.size() + stretch.samples_per_round - 1) / stretch.samples_per_round;
+  rounds_ += stretch.rounds_per_repeat * repeats;
+  stretches_.push_back(stretch);
+}
+
+RoundPlan JobPlan::Round(int64_t round) const {
+  CHECK_GE(round, 0);
+  CHECK_LT(round, rounds_);
+  auto stretch = stretches_.rbegin();
+  while (stretch->first_round > round) ++stretch;
+
+  const int64_t repeat = (round - stretch->first_round) / stretch->rounds_per_repeat;
+  const int64_t within = (round - stretch->first_round) % stretch->rounds_per_repeat;
+  RoundPlan plan;
+  plan.round = round;
+  plan.epoch = stretch->first_epoch + static_cast<int>(repeat);
+  plan.mode = stretch->mode;
+  plan.samples.begin = stretch->samples.begin + within * stretch->samples_per_round;
+  plan.samples.end =
+      std::min(plan.samples.begin + stretch->samples_per_round, stretch->samples.end);
+  plan.first_sample = plan.epoch * settings_.train_samples + plan.samples.begin;
+  plan.full_precision = plan.first_sample < settings_.warmup_samples;
+  plan.ends_epoch = plan.samples.end == settings_.train_samples;
+  plan.step = round + 1 - (plan.mode == SyncMode::kBlock ? first_block_round_ : 0);
+  return plan;
+}
+
+int64_t JobPlan::SamplesAt(int64_t version) const {
+  return version == rounds_ ? samples() : Round(version).first_sample;
+}
+
+bool JobPlan::EndsPart(const RoundPlan& round, int parts) const {
+  // Both below 2^40 * 10^6.
+  const auto part = [&](int64_t position) { return position * parts / settings_.train_samples; };
+  return part(round.samples.end) > part(round.samples.begin);
+}
+
+Range JobPlan::PartitionSamples(const RoundPlan& round, int partition) const {
+  return EvenSlice(round.samples, partition, settings_.partitions);
+}
+
+Range JobPlan::EvaluationSamples(int64_t samples, int partition) const {
+  return EvenSlice({0, samples}, partition, settings_.partitions);
+}
+
+int JobPlan::EvaluatedEpoch(int64_t version) const {
+  if (version < 1 || version > rounds_) return -1;
+  const RoundPlan last = Round(version - 1);
+  if (!last.ends_epoch) return -1;
+  if (version == rounds_) return last.epoch;
+  const int every = settings_.evaluate_every_epochs;
+  return every > 0 && (last.epoch + 1) % every == 0 ? last.epoch : -1;
+}
+
+}  // namespace kumo

@@ -1,0 +1,92 @@
+// What happens in each round of a job, as a pure function of the settings.
+//
+// Servers, workers and the coordinator all work out the same plan from the experiment and the size
+// of the training set, so no message says "now the warm-up ends" or "this was the last round".
+//
+// An epoch visits each training sample once, in the order of a seeded permutation. A round takes
+// the next samples of that order: partitions * minibatch of them in gradient mode and in the
+// warm-up of block mode, partitions * minibatch * block in block mode proper, and what is left of
+// the epoch (or of the warm-up) in its last round. A round's samples are split evenly over the
+// partitions, as contiguous slices that differ by at most one sample.
+//
+// Immutable; thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/job/parameter_layout.h"
+
+namespace kumo {
+
+enum class SyncMode { kGradient, kBlock };
+
+struct PlanSettings {
+  SyncMode mode = SyncMode::kBlock;
+  int64_t train_samples = 0;
+  int partitions = 1;
+  int minibatch = 1;
+  int block = 1;               // minibatches of a block
+  int64_t warmup_samples = 0;  // full precision and, in block mode, gradient rounds for so long
+  int epochs = 1;
+  int evaluate_every_epochs = 1;  // 0: only after the last
+};
+
+struct RoundPlan {
+  int64_t round = 0;
+  int epoch = 0;                        // counted from 0
+  SyncMode mode = SyncMode::kGradient;  // of this round: kGradient in block mode's warm-up
+  bool full_precision = false;          // in the warm-up: pushes are not quantised
+  Range samples;                        // positions in the epoch's permutation
+  int64_t first_sample = 0;             // samples of the whole job before this round
+  bool ends_epoch = false;
+  int64_t step = 1;  // rounds of this mode so far, this one included
+};
+
+class JobPlan {
+ public:
+  JobPlan() = default;
+  // InvalidArgument for a setting out of range.
+  static Result<JobPlan> Make(const PlanSettings& settings);
+
+  const PlanSettings& settings() const { return settings_; }
+  // Rounds of the whole job; the final weights are version rounds().
+  int64_t rounds() const { return rounds_; }
+  // Samples of the whole job, all epochs together.
+  int64_t samples() const { return settings_.train_samples * settings_.epochs; }
+  // So many of them the weights of a version were trained on. Requires 0 <= version <= rounds().
+  int64_t SamplesAt(int64_t version) const;
+  // Requires 0 <= round < rounds().
+  RoundPlan Round(int64_t round) const;
+  // Partition p's slice of a round: positions in the epoch's permutation; may be empty.
+  Range PartitionSamples(const RoundPlan& round, int partition) const;
+  // Where an epoch is cut into `parts` equal parts: whether a part ends in this round, its last
+  // sample included. The epoch's last round always ends one.
+  bool EndsPart(const RoundPlan& round, int parts) const;
+  // Partition p's slice of `samples` validation samples.
+  Range EvaluationSamples(int64_t samples, int partition) const;
+  // The epoch (counted from 0) that ended with weights version `version` and is to be evaluated, or
+  // -1.
+  int EvaluatedEpoch(int64_t version) const;
+
+ private:
+  // Rounds of equal length, one after the other, repeated for some epochs.
+  struct Stretch {
+    int64_t first_round = 0;
+    int64_t rounds_per_repeat = 0;
+    int64_t repeats = 0;  // epochs
+    int first_epoch = 0;
+    Range samples;  // of the epoch's permutation, in each repeat
+    int64_t samples_per_round = 0;
+    SyncMode mode = SyncMode::kGradient;
+  };
+  void AddStretch(int first_epoch, int64_t repeats, Range samples, SyncMode mode);
+
+  PlanSettings settings_;
+  std::vector<Stretch> stretches_;
+  int64_t rounds_ = 0;
+  int64_t first_block_round_ = 0;
+};
+
+}  // namespace kumo

@@ -1,0 +1,181 @@
+// What settings say about each other.
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "common/job/options/parser.h"
+#include "common/job/shard_map.h"
+#include "common/job/transport/address.h"
+
+namespace kumo {
+namespace {
+
+class Checker {
+ public:
+  Checker(const Experiment& experiment, const Origins& origins, std::vector<std::string>* problems,
+          std::vector<std::string>* notes)
+      : e_(experiment), origins_(origins), problems_(problems), notes_(notes) {}
+
+  void Run() {
+    CheckNetwork();
+    CheckSync();
+    CheckSchedule();
+    CheckCheckpoint();
+    CheckInitialWeights();
+    CheckCluster();
+    NoteWithoutEffect();
+  }
+
+ private:
+  void Problem(const std::string& key, const std::string& what) {
+    const auto origin = origins_.find(key);
+    const std::string where = origin == origins_.end() ? "" : origin->second + ": ";
+    problems_->push_back(where + key + what);
+  }
+
+  // A key that was set but changes nothing.
+  void Note(const std::string& key, const std::string& why) {
+    const auto origin = origins_.find(key);
+    if (origin != origins_.end()) {
+      notes_->push_back(origin->second + ": " + key + " has no effect: " + why);
+    }
+  }
+
+  void CheckNetwork() {
+    if (e_.network.file.empty()) {
+      Problem("network.file", " is not set: name the network's text protobuf (*.pbtxt)");
+    }
+  }
+
+  void CheckSync() {
+    if (e_.sync.mode == SyncMode::kGradient && e_.sync.warmup_samples > 0) {
+      Problem("sync.warmup_samples", " = " + std::to_string(e_.sync.warmup_samples) +
+                                         ": must be 0 in gradient mode, which is its own warm-up");
+    }
+  }
+
+  void CheckSchedule() {
+    const ScheduleSettings& schedule = e_.schedule;
+    if (schedule.type == "multistep" && schedule.milestones.empty()) {
+      Problem("schedule.milestones", " is empty: schedule.type = multistep needs at least one");
+    }
+    if (std::adjacent_find(schedule.milestones.begin(), schedule.milestones.end(),
+                           std::greater_equal<>()) != schedule.milestones.end()) {
+      Problem("schedule.milestones", " = " + WriteValue(schedule.milestones) + ": must ascend");
+    }
+    if (schedule.unit == "epoch" && schedule.warmup > e_.job.epochs) {
+      Problem("schedule.warmup",
+              " = " + WriteValue(schedule.warmup) +
+                  ": must be at most job.epochs = " + std::to_string(e_.job.epochs));
+    }
+    if (schedule.final_rate > schedule.learning_rate) {
+      Problem("schedule.final_rate", " = " + WriteValue(schedule.final_rate) +
+                                         ": must be at most schedule.learning_rate = " +
+                                         WriteValue(schedule.learning_rate));
+    }
+  }
+
+  void CheckCheckpoint() {
+    const std::string& resume = e_.checkpoint.resume;
+    const bool word = resume == "auto" || resume == "never" || resume == "must";
+    const bool number = !resume.empty() && resume.size() <= 18 &&
+                        resume.find_first_not_of("0123456789") == std::string::npos;
+    if (!word && !number) {
+      Problem("checkpoint.resume",
+              " = " + resume + ": must be auto, never, must or a round number");
+    }
+  }
+
+  // A job that starts anew sets its checkpoints aside before a worker reads them.
+  void CheckInitialWeights() {
+    const std::string& from = e_.network.initial_weights;
+    if (from.empty() || e_.checkpoint.resume != "never" || e_.output.directory.empty()) return;
+    const auto own = std::filesystem::absolute(e_.output.directory) / "checkpoints/";
+    const std::string normal = (std::filesystem::absolute(from) / "").lexically_normal().string();
+    const std::string output = (own / "..").lexically_normal().string();
+    if (normal != output && !normal.starts_with(own.lexically_normal().string())) return;
+    Problem("network.initial_weights",
+            " = " + from +
+                ": checkpoint.resume = never sets the checkpoints of output.directory "
+                "aside; choose another output.directory");
+  }
+
+  void CheckCluster() {
+    const auto& cluster = e_.cluster;
+    if (cluster.servers.size() > ShardMap::kMaxServers) {
+      Problem("cluster.servers", ": names " + std::to_string(cluster.servers.size()) +
+                                     " servers; must be at most " +
+                                     std::to_string(ShardMap::kMaxServers));
+    }
+    std::set<std::string> seen;
+    for (const std::string& text : cluster.servers) {
+      if (!seen.insert(text).second) Problem("cluster.servers", ": names " + text + " twice");
+      CheckServer(text);
+    }
+    if (cluster.replicas > 1 && cluster.servers.size() == 1) {
+      Problem("cluster.replicas", " = " + std::to_string(cluster.replicas) +
+                                      ": needs as many servers; cluster.servers names one");
+    }
+    if (cluster.heartbeat_s * 2 > cluster.suspect_after_s) {
+      Problem("cluster.suspect_after_s", " = " + WriteValue(cluster.suspect_after_s) +
+                                             ": must be at least twice cluster.heartbeat_s = " +
+                                             WriteValue(cluster.heartbeat_s));
+    }
+  }
+
+  // An address that processes connect to.
+  void CheckServer(const std::string& text) {
+    const Result<Address> address = ParseAddress(text);
+    if (!address.ok()) {
+      Problem("cluster.servers", ": " + address.status().message());
+      return;
+    }
+    if (address->kind == Address::Kind::kIpc) return;
+    if (address->host == "*" || address->host == "0.0.0.0" || address->host == "::" ||
+        address->port == 0) {
+      Problem("cluster.servers",
+              ": nobody can connect to " + text + "; name the server's host and port");
+    } else if (!IsLoopbackHost(address->host) && !e_.cluster.insecure) {
+      Problem("cluster.servers", ": " + text +
+                                     " can be reached by others, unencrypted; where that network "
+                                     "is trusted set cluster.insecure = true");
+    }
+  }
+
+  void NoteWithoutEffect() {
+    if (e_.evaluation.every_epochs == 0 && e_.checkpoint.best != "none") {
+      Note("checkpoint.best", "evaluation.every_epochs = 0 evaluates the last epoch alone");
+    }
+    if (e_.checkpoint.resume == "never") Note("checkpoint.continue", "checkpoint.resume is never");
+    if (e_.sync.mode == SyncMode::kGradient) {
+      for (const auto& [key, origin] : origins_) {
+        if (key.starts_with("block.") || key == "sync.block") Note(key, "sync.mode is gradient");
+      }
+      return;
+    }
+    if (e_.block.rule == "average") {
+      for (const char* key : {"block.convention", "block.nesterov", "block.momentum",
+                              "block.learning_rate", "block.time_constant"}) {
+        Note(key, "block.rule is average");
+      }
+    } else if (e_.block.convention == "cntk") {
+      Note("block.momentum", "block.convention = cntk takes block.time_constant");
+    } else {
+      Note("block.time_constant", "block.convention = paper takes block.momentum");
+    }
+  }
+
+  const Experiment& e_;
+  const Origins& origins_;
+  std::vector<std::string>* problems_;
+  std::vector<std::string>* notes_;
+};
+
+}  // namespace
+
+void CrossCheck(const Experiment& experiment, const Origins& origins,
+                std::vector<std::string>* problems, std::vector<std::string>* notes) {
+  Checker(experiment, origins, problems, notes).Run();
+}
+
+}  // namespace kumo

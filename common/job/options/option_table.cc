@@ -1,0 +1,407 @@
+#include "common/job/options/option_table.h"
+
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+
+#include "common/job/codec/codec.h"
+#include "common/job/optimiser/optimiser.h"
+#include "common/job/options/option_words.h"
+
+namespace kumo {
+namespace {
+
+// Reaches a field of a const or non-const Experiment.
+#define KUMO_FIELD(path) [](auto& e) -> decltype(auto) { return (e.path); }
+
+constexpr bool kResult = true;
+constexpr double kAnyCount = 1e15;  // samples, rounds: a double still holds it exactly
+
+template <typename Value>
+constexpr OptionType TypeOf() {
+  if constexpr (std::is_same_v<Value, bool>) return OptionType::kFlag;
+  if constexpr (std::is_integral_v<Value>) return OptionType::kInteger;
+  if constexpr (std::is_floating_point_v<Value>) return OptionType::kNumber;
+  if constexpr (std::is_same_v<Value, std::vector<double>>) return OptionType::kNumbers;
+  if constexpr (std::is_same_v<Value, std::vector<std::string>>) return OptionType::kTexts;
+  return OptionType::kText;
+}
+
+template <typename Field>
+Option Row(std::string key, Field field, std::string unit, Allowed allowed, bool result,
+           std::string help) {
+  using Value = std::remove_reference_t<decltype(field(std::declval<Experiment&>()))>;
+  if constexpr (std::is_same_v<Value, bool>) allowed.text = "";
+  Option option;
+  option.key = std::move(key);
+  option.unit = std::move(unit);
+  option.help = std::move(help);
+  option.result = result;
+  option.type = TypeOf<Value>();
+  option.read = [field, allowed](std::string_view text, Experiment* experiment) {
+    return ReadValue(text, allowed, &field(*experiment));
+  };
+  option.write = [field](const Experiment& experiment) { return WriteValue(field(experiment)); };
+  option.allowed = std::move(allowed);
+  if constexpr (std::is_same_v<Value, bool>) option.allowed.text = "true or false";
+  return option;
+}
+
+Option WithDefault(Option option, std::string default_text) {
+  option.default_text = std::move(default_text);
+  return option;
+}
+
+Option WithPath(Option option, PathBase base, PathKind path = PathKind::kNone) {
+  option.base = base;
+  option.path = path;
+  return option;
+}
+
+Allowed Any() { return {}; }
+Allowed Between(double min, double max) { return {.min = min, .max = max}; }
+Allowed AtLeast(double min) { return {.min = min}; }
+Allowed Above(double min) { return {.min = min, .min_excluded = true}; }
+Allowed AboveTo(double min, double max) { return {.min = min, .max = max, .min_excluded = true}; }
+Allowed ToBelow(double min, double max) { return {.min = min, .max = max, .max_excluded = true}; }
+Allowed OneOf(std::vector<std::string> values) { return {.values = std::move(values)}; }
+Allowed Saying(std::string text) { return {.text = std::move(text)}; }
+
+std::vector<std::string> CodecNames() {
+  std::vector<std::string> names;
+  for (const Codec* codec : AllCodecs()) names.emplace_back(codec->name());
+  return names;
+}
+
+std::vector<std::string> OptimiserNames() {
+  const auto types = OptimiserTypes();
+  return {types.begin(), types.end()};
+}
+
+// What network.device may say.
+Allowed Devices() {
+  Allowed devices = OneOf({"cpu", "cuda"});
+  for (int i = 0; i < 16; ++i) devices.values.push_back("cuda:" + std::to_string(i));
+  devices.text = "cpu, cuda, or cuda:0 .. cuda:15";
+  return devices;
+}
+
+void AddJob(std::vector<Option>* rows) {
+  rows->push_back(
+      WithDefault(Row("job.name", KUMO_FIELD(job.name), "",
+                      {.characters = "-_", .text = "letters, digits, '-' and '_'"}, kResult,
+                      "Names the job in logs, checkpoints and messages between processes"),
+                  "the file's name without .conf"));
+  rows->push_back(Row("job.seed", KUMO_FIELD(job.seed), "", Between(0, 9007199254740991.0), kResult,
+                      "Seed of every random stream: initial weights, shuffling, crops, dropout"));
+  rows->push_back(Row("job.epochs", KUMO_FIELD(job.epochs), "epochs", Between(1, 1000000), kResult,
+                      "Passes over the training set"));
+}
+
+void AddNetwork(std::vector<Option>* rows) {
+  rows->push_back(WithPath(
+      WithDefault(Row("network.file", KUMO_FIELD(network.file), "", Any(), kResult,
+                      "The network as a text protobuf; a relative path in the experiment file is "
+                      "relative to that file, on the command line to the working directory"),
+                  "required"),
+      PathBase::kExperimentFile, PathKind::kBaseName));
+  rows->push_back(Row("network.device", KUMO_FIELD(network.device), "", Devices(), !kResult,
+                      "What the workers compute on: the CPU, or the GPU of that number (cuda: the "
+                      "first)"));
+  rows->push_back(Row(
+      "network.precision", KUMO_FIELD(network.precision), "", OneOf({"fp32", "bf16", "fp16"}),
+      kResult,
+      "Numbers of activations and of the products' operands. bf16 and fp16 need a GPU; weights, "
+      "optimisers and sums stay float32, and fp16 scales the loss as needed"));
+  rows->push_back(Row("network.threads", KUMO_FIELD(network.threads), "threads", Between(1, 1024),
+                      kResult,
+                      "Arithmetic threads of one worker; sums depend on it in the last bits"));
+  rows->push_back(
+      Row("network.tf32", KUMO_FIELD(network.tf32), "", Any(), kResult,
+          "On a GPU, products of float32 numbers may be rounded to TF32: faster, with 10 "
+          "bits of mantissa instead of 23"));
+  rows->push_back(
+      Row("network.deterministic", KUMO_FIELD(network.deterministic), "", Any(), !kResult,
+          "On a GPU, only algorithms that give the same bits each time, on the same kind "
+          "of GPU"));
+  rows->push_back(WithPath(
+      Row("network.initial_weights", KUMO_FIELD(network.initial_weights), "", Any(), kResult,
+          "A checkpoint's folder, or a job's output folder (its newest one), relative as "
+          "network.file: tensors of the same name and shape begin with its weights, others at "
+          "random; empty: all at random"),
+      PathBase::kExperimentFile, PathKind::kBaseName));
+}
+
+void AddData(std::vector<Option>* rows) {
+  const auto add_file = [rows](std::string key, auto field, std::string help) {
+    rows->push_back(WithPath(Row(std::move(key), field, "", Any(), kResult, std::move(help)),
+                             PathBase::kDataDirectory, PathKind::kBaseNameIfAbsolute));
+  };
+  rows->push_back(Row("data.reader", KUMO_FIELD(data.reader), "", OneOf({"idx"}), kResult,
+                      "The format of the data files"));
+  rows->push_back(
+      WithPath(WithDefault(Row("data.directory", KUMO_FIELD(data.directory), "", Any(), !kResult,
+                               "Where relative data files are, relative to the working directory"),
+                           "$KUMO_DATA"),
+               PathBase::kWorkingDirectory));
+  add_file("data.train_images", KUMO_FIELD(data.train_images),
+           "Images to train on, maybe compressed (.gz)");
+  add_file("data.train_labels", KUMO_FIELD(data.train_labels), "Their labels");
+  add_file("data.validation_images", KUMO_FIELD(data.validation_images), "Images to evaluate on");
+  add_file("data.validation_labels", KUMO_FIELD(data.validation_labels), "Their labels");
+  rows->push_back(Row("data.scale", KUMO_FIELD(data.scale), "", Above(0), kResult,
+                      "Pixels are multiplied by it; the default is 1/255"));
+  rows->push_back(Row("data.subtract_mean", KUMO_FIELD(data.subtract_mean), "", Any(), kResult,
+                      "Subtract the mean image of the training set (its first data.train_limit "
+                      "samples) from every image, before data.scale"));
+  rows->push_back(Row("data.crop_pad", KUMO_FIELD(data.crop_pad), "pixels", Between(0, 1024),
+                      kResult,
+                      "Train on random windows, of the images' own size, of images that are padded "
+                      "by so much on every side; 0: on the images themselves"));
+  rows->push_back(Row("data.pad_value", KUMO_FIELD(data.pad_value), "", Between(0, 255), kResult,
+                      "The pixels that data.crop_pad adds"));
+  rows->push_back(Row("data.flip", KUMO_FIELD(data.flip), "", Any(), kResult,
+                      "Mirror each training image left to right with probability 1/2, anew in each "
+                      "epoch"));
+  rows->push_back(Row("data.classes", KUMO_FIELD(data.classes), "classes", Between(2, 1000000),
+                      kResult, "Labels are below it; those of IDX files are below 256"));
+  rows->push_back(Row("data.train_limit", KUMO_FIELD(data.train_limit), "samples",
+                      Between(0, kAnyCount), kResult,
+                      "Use only the first so many samples to train; 0: all"));
+  rows->push_back(Row("data.validation_limit", KUMO_FIELD(data.validation_limit), "samples",
+                      Between(0, kAnyCount), kResult,
+                      "Use only the first so many samples to evaluate; 0: all"));
+  rows->push_back(Row("data.prefetch", KUMO_FIELD(data.prefetch), "minibatches", Between(1, 1024),
+                      !kResult, "Minibatches prepared ahead of the training thread"));
+}
+
+void AddSync(std::vector<Option>* rows) {
+  rows->push_back(Row("sync.mode", KUMO_FIELD(sync.mode), "", OneOf({"gradient", "block"}), kResult,
+                      "gradient: synchronise after each minibatch; block: after each block of "
+                      "local minibatches"));
+  rows->push_back(Row("sync.partitions", KUMO_FIELD(sync.partitions), "", Between(1, 4096), kResult,
+                      "Logical learners that each round's samples are divided among; any number "
+                      "of workers computes them"));
+  rows->push_back(Row("sync.minibatch", KUMO_FIELD(sync.minibatch), "samples", Between(1, 1000000),
+                      kResult, "Samples of one partition's minibatch"));
+  rows->push_back(Row("sync.block", KUMO_FIELD(sync.block), "minibatches", Between(1, 1000000),
+                      kResult, "Length of a block (block mode)"));
+  rows->push_back(Row("sync.warmup_samples", KUMO_FIELD(sync.warmup_samples), "samples",
+                      Between(0, kAnyCount), kResult,
+                      "Train so many samples in gradient mode and full precision before the first "
+                      "block (block mode)"));
+  rows->push_back(Row("sync.push_codec", KUMO_FIELD(sync.push_codec), "", OneOf(CodecNames()),
+                      kResult, "How contributions are coded"));
+  rows->push_back(Row("sync.pull_codec", KUMO_FIELD(sync.pull_codec), "", OneOf({"fp32", "fp16"}),
+                      kResult, "How weights are coded on their way to the workers"));
+  rows->push_back(Row("sync.error_feedback", KUMO_FIELD(sync.error_feedback), "", Any(), kResult,
+                      "Keep what a push's coding lost and add it to the next push"));
+}
+
+void AddBlock(std::vector<Option>* rows) {
+  rows->push_back(Row("block.rule", KUMO_FIELD(block.rule), "",
+                      OneOf({"block_momentum", "average"}), kResult,
+                      "What the servers do with a round's mean block step (block mode)"));
+  rows->push_back(Row("block.convention", KUMO_FIELD(block.convention), "",
+                      OneOf({"paper", "cntk"}), kResult,
+                      "Whose formula block_momentum follows: Chen & Huo's or CNTK's"));
+  rows->push_back(Row("block.nesterov", KUMO_FIELD(block.nesterov), "", Any(), kResult,
+                      "Nesterov's variant of block momentum"));
+  rows->push_back(Row("block.momentum", KUMO_FIELD(block.momentum), "", ToBelow(0, 1), kResult,
+                      "eta: share of the last block step that is repeated (paper)"));
+  rows->push_back(Row("block.learning_rate", KUMO_FIELD(block.learning_rate), "", AboveTo(0, 1000),
+                      kResult, "zeta (paper) or blockLR (cntk)"));
+  rows->push_back(Row("block.time_constant", KUMO_FIELD(block.time_constant), "samples", AtLeast(0),
+                      kResult,
+                      "The momentum as a time constant (cntk); 0: -B / ln(1 - 1/N), B the samples "
+                      "of a full block, N the partitions"));
+  rows->push_back(Row("block.reset_local_state", KUMO_FIELD(block.reset_local_state), "", Any(),
+                      kResult, "Restart the local optimiser's state with each block"));
+}
+
+void AddOptimiser(std::vector<Option>* rows) {
+  rows->push_back(Row("optimiser.type", KUMO_FIELD(optimiser.type), "", OneOf(OptimiserNames()),
+                      kResult,
+                      "Steps on minibatches: on the servers in gradient mode, on the workers in "
+                      "block mode"));
+  rows->push_back(Row("optimiser.momentum", KUMO_FIELD(optimiser.momentum), "", ToBelow(0, 1),
+                      kResult, "Of momentum and nesterov"));
+  rows->push_back(Row("optimiser.beta1", KUMO_FIELD(optimiser.beta1), "", ToBelow(0, 1), kResult,
+                      "Decay of the mean gradient (adam, adamw)"));
+  rows->push_back(Row("optimiser.beta2", KUMO_FIELD(optimiser.beta2), "", ToBelow(0, 1), kResult,
+                      "Decay of the mean squared gradient (adam, adamw)"));
+  rows->push_back(Row("optimiser.epsilon", KUMO_FIELD(optimiser.epsilon), "", AboveTo(0, 1),
+                      kResult, "Added to the divisor (adam, adamw)"));
+  rows->push_back(Row("optimiser.weight_decay", KUMO_FIELD(optimiser.weight_decay), "",
+                      ToBelow(0, 1), kResult,
+                      "L2 added to the gradient of weights, not of biases; decoupled with adamw"));
+  rows->push_back(Row("optimiser.clip_norm", KUMO_FIELD(optimiser.clip_norm), "", AtLeast(0),
+                      kResult,
+                      "The gradients of each minibatch of a partition are scaled down until their "
+                      "L2 norm is no more than this, before the decay; 0: never"));
+}
+
+void AddSchedule(std::vector<Option>* rows) {
+  rows->push_back(Row("schedule.type", KUMO_FIELD(schedule.type), "",
+                      OneOf({"constant", "step", "multistep", "poly", "cosine"}), kResult,
+                      "How the learning rate goes on"));
+  rows->push_back(Row("schedule.learning_rate", KUMO_FIELD(schedule.learning_rate), "",
+                      AboveTo(0, 1000), kResult, "The base rate, of a mean gradient"));
+  rows->push_back(Row("schedule.unit", KUMO_FIELD(schedule.unit), "", OneOf({"epoch", "sample"}),
+                      kResult, "What the positions of this section count"));
+  rows->push_back(Row("schedule.step", KUMO_FIELD(schedule.step), "schedule.unit", Above(0),
+                      kResult, "Length of a stage (step)"));
+  rows->push_back(Row("schedule.milestones", KUMO_FIELD(schedule.milestones), "schedule.unit",
+                      Above(0), kResult,
+                      "Positions at which the rate is multiplied by gamma, ascending, separated "
+                      "by commas (multistep)"));
+  rows->push_back(Row("schedule.gamma", KUMO_FIELD(schedule.gamma), "", AboveTo(0, 1), kResult,
+                      "Factor per stage (step, multistep)"));
+  rows->push_back(Row("schedule.power", KUMO_FIELD(schedule.power), "", AboveTo(0, 100), kResult,
+                      "rate * (1 - position/end)^power (poly)"));
+  rows->push_back(Row("schedule.final_rate", KUMO_FIELD(schedule.final_rate), "", Between(0, 1000),
+                      kResult, "The rate at the end (poly, cosine)"));
+  rows->push_back(Row("schedule.warmup", KUMO_FIELD(schedule.warmup), "schedule.unit", AtLeast(0),
+                      kResult, "Rise linearly from 0 to the base rate over so long"));
+}
+
+void AddEvaluationAndCheckpoint(std::vector<Option>* rows) {
+  rows->push_back(Row("evaluation.every_epochs", KUMO_FIELD(evaluation.every_epochs), "epochs",
+                      Between(0, 1000000), kResult, "0: only after the last epoch"));
+  rows->push_back(Row("evaluation.minibatch", KUMO_FIELD(evaluation.minibatch), "samples",
+                      Between(1, 1000000), kResult, "Samples evaluated at a time"));
+  rows->push_back(Row("checkpoint.every_rounds", KUMO_FIELD(checkpoint.every_rounds), "rounds",
+                      Between(0, kAnyCount), !kResult, "0: not by rounds"));
+  rows->push_back(Row(
+      "checkpoint.every_epochs", KUMO_FIELD(checkpoint.every_epochs), "epochs", Between(0, 1000000),
+      !kResult, "A checkpoint with the last round of every so many epochs; 0: not by epochs"));
+  rows->push_back(Row("checkpoint.every_minutes", KUMO_FIELD(checkpoint.every_minutes), "minutes",
+                      Between(0, 1e6), !kResult, "0: not by time"));
+  rows->push_back(Row("checkpoint.keep", KUMO_FIELD(checkpoint.keep), "checkpoints",
+                      Between(1, 1000), !kResult, "Newest checkpoints that are kept"));
+  rows->push_back(
+      Row("checkpoint.best", KUMO_FIELD(checkpoint.best), "", OneOf({"none", "accuracy", "loss"}),
+          !kResult,
+          "Save each epoch that is evaluated, and keep the one with the best validation "
+          "accuracy, or loss, beside the newest; none: do not"));
+  rows->push_back(Row("checkpoint.resume", KUMO_FIELD(checkpoint.resume), "",
+                      Saying("auto, never, must or a round number"), !kResult,
+                      "auto: go on from the latest checkpoint where there is one; must: fail "
+                      "where there is none; a number: from the checkpoint of that round; never: "
+                      "start anew, what there is goes to checkpoints.old"));
+  rows->push_back(Row("checkpoint.continue", KUMO_FIELD(checkpoint.continues), "", Any(), !kResult,
+                      "Go on from a checkpoint of the same network and data also where other "
+                      "settings have changed, from there on; `kumo launch --continue` sets it"));
+  rows->push_back(Row("checkpoint.grace_s", KUMO_FIELD(checkpoint.grace_s), "seconds",
+                      AboveTo(0, 86400), !kResult, "Limit of saving and leaving after SIGTERM"));
+}
+
+void AddOutput(std::vector<Option>* rows) {
+  rows->push_back(WithPath(
+      WithDefault(Row("output.directory", KUMO_FIELD(output.directory), "", Any(), !kResult,
+                      "Where checkpoints, curves and logs go, relative to the working directory"),
+                  "out/<job.name>"),
+      PathBase::kWorkingDirectory));
+  rows->push_back(Row("output.interval_s", KUMO_FIELD(output.interval_s), "seconds",
+                      AboveTo(0, 86400), !kResult, "Time between two progress lines"));
+  rows->push_back(Row("output.points_per_epoch", KUMO_FIELD(output.points_per_epoch), "points",
+                      Between(1, 1000000), !kResult,
+                      "Points of the curves in an epoch, at the same samples in every run; a "
+                      "round has one at most, an epoch's end always has one"));
+  rows->push_back(Row("output.tensorboard", KUMO_FIELD(output.tensorboard), "", Any(), !kResult,
+                      "Write TensorBoard event files"));
+  rows->push_back(Row("output.jsonl", KUMO_FIELD(output.jsonl), "", Any(), !kResult,
+                      "Write the curves as JSON lines"));
+}
+
+void AddCluster(std::vector<Option>* rows) {
+  rows->push_back(
+      WithDefault(Row("cluster.servers", KUMO_FIELD(cluster.servers), "",
+                      Saying("tcp://host:port or ipc://path, separated by commas, at most 64"),
+                      !kResult, "One address per server; server 0 is also the coordinator"),
+                  "`kumo launch` picks free loopback ports"));
+  rows->push_back(Row("cluster.workers", KUMO_FIELD(cluster.workers), "workers", Between(1, 4096),
+                      !kResult, "The job waits for so many workers at its start"));
+  rows->push_back(Row("cluster.min_workers", KUMO_FIELD(cluster.min_workers), "workers",
+                      Between(1, 4096), !kResult, "The job waits while there are fewer"));
+  rows->push_back(Row("cluster.join_timeout_s", KUMO_FIELD(cluster.join_timeout_s), "seconds",
+                      AboveTo(0, 86400), !kResult,
+                      "Limit of waiting for servers and workers at the start"));
+  rows->push_back(Row("cluster.suspect_after_s", KUMO_FIELD(cluster.suspect_after_s), "seconds",
+                      AboveTo(0, 86400), !kResult,
+                      "A process that is silent for so long counts as lost"));
+  rows->push_back(Row("cluster.stall_timeout_s", KUMO_FIELD(cluster.stall_timeout_s), "seconds",
+                      AboveTo(0, 604800), !kResult,
+                      "The job ends when no round closes for so long, which a block must not "
+                      "take; and how long a process waits for a server that is gone"));
+  rows->push_back(Row("cluster.recovery", KUMO_FIELD(cluster.recovery), "",
+                      OneOf({"continue", "exact"}), !kResult,
+                      "When a worker dies with what its partitions carried (residuals, kept "
+                      "optimiser state): go on without it, or go back to the last checkpoint, "
+                      "which gives the bits of an undisturbed run"));
+  rows->push_back(Row("cluster.replicas", KUMO_FIELD(cluster.replicas), "servers", Between(1, 2),
+                      !kResult,
+                      "How many servers keep each version of the weights in memory: with 2 the "
+                      "death of one server loses no round, and each version travels once more"));
+  rows->push_back(Row("cluster.heartbeat_s", KUMO_FIELD(cluster.heartbeat_s), "seconds",
+                      AboveTo(0, 3600), !kResult, "Time between two signs of life"));
+  rows->push_back(Row("cluster.server_threads", KUMO_FIELD(cluster.server_threads), "threads",
+                      Between(1, 1024), !kResult, "Arithmetic threads of one server"));
+  rows->push_back(Row("cluster.insecure", KUMO_FIELD(cluster.insecure), "", Any(), !kResult,
+                      "Serve other addresses than loopback and ipc, unencrypted and to anybody "
+                      "who can reach them"));
+  rows->push_back(Row("cluster.chunk_kib", KUMO_FIELD(cluster.chunk_kib), "KiB of float32",
+                      Between(2, 65536), !kResult,
+                      "Unit of transfer and arithmetic; the same in every process of a job"));
+}
+
+#undef KUMO_FIELD
+
+}  // namespace
+
+OptionTable::OptionTable() {
+  AddJob(&options_);
+  AddNetwork(&options_);
+  AddData(&options_);
+  AddSync(&options_);
+  AddBlock(&options_);
+  AddOptimiser(&options_);
+  AddSchedule(&options_);
+  AddEvaluationAndCheckpoint(&options_);
+  AddOutput(&options_);
+  AddCluster(&options_);
+  for (Option& option : options_) {
+    option.also = WordsFor(option.key);
+    keys_.push_back(option.key);
+    if (sections_.empty() || sections_.back() != option.section()) {
+      sections_.push_back(option.section());
+    }
+  }
+}
+
+const Option* OptionTable::Find(std::string_view key) const {
+  const auto it = std::find(keys_.begin(), keys_.end(), key);
+  return it == keys_.end() ? nullptr : &options_[it - keys_.begin()];
+}
+
+std::string_view OptionTable::SectionHelp(std::string_view section) {
+  static constexpr std::pair<std::string_view, std::string_view> kHelp[] = {
+      {"job", "The job as a whole."},
+      {"network", "What is trained, and on which device."},
+      {"data", "What it is trained and evaluated on."},
+      {"sync", "How the partitions work together."},
+      {"block", "The update rule of block mode."},
+      {"optimiser", "The optimiser of minibatches."},
+      {"schedule", "The learning rate."},
+      {"evaluation", "Validation during the training."},
+      {"checkpoint", "What is saved, when, and where a run starts."},
+      {"output", "What a person sees and finds afterwards."},
+      {"cluster", "The processes of this run."},
+  };
+  for (const auto& [name, help] : kHelp) {
+    if (name == section) return help;
+  }
+  return "";
+}
+
+}  // namespace kumo

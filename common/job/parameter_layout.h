@@ -1,0 +1,75 @@
+// How a network's tensors lie in the flat parameter vector that weights, gradients and optimiser
+// state share.
+//
+// The vector has three segments, in this order; tensors keep their order inside a segment:
+//   decayed     weights, trained, with weight decay
+//   undecayed   biases and scales, trained, without weight decay
+//   statistics  batch normalisation's running means and variances: averaged, never quantised
+// A segment starts at a multiple of 16 floats (64 bytes), so every backend can use aligned loads;
+// the few floats between two segments belong to nobody and stay zero.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+
+namespace kumo {
+
+enum class Segment : int { kDecayed = 0, kUndecayed = 1, kStatistics = 2 };
+constexpr int kSegments = 3;
+std::string_view SegmentName(Segment segment);
+
+// One tensor as a network declares it.
+struct TensorSpec {
+  std::string name;  // "conv1.weight"
+  std::vector<int64_t> shape;
+  Segment segment = Segment::kDecayed;
+
+  int64_t size() const;
+  std::string ShapeText() const;  // "[20, 1, 5, 5]"
+  bool operator==(const TensorSpec&) const = default;
+};
+
+// A half-open range of positions in the flat vector.
+struct Range {
+  int64_t begin = 0;
+  int64_t end = 0;
+
+  int64_t size() const { return end - begin; }
+  bool operator==(const Range&) const = default;
+};
+
+class ParameterLayout {
+ public:
+  ParameterLayout() = default;
+
+  // Refuses (InvalidArgument) empty or repeated names, sizes below 1, and more than 2^36 numbers:
+  // the specs may come from a peer.
+  static Result<ParameterLayout> Make(std::vector<TensorSpec> tensors);
+
+  const std::vector<TensorSpec>& tensors() const { return tensors_; }
+  // Where tensor i lies.
+  Range tensor(int i) const { return ranges_[i]; }
+  Range segment(Segment segment) const { return segments_[static_cast<int>(segment)]; }
+  // Length of the flat vector in floats, gaps included.
+  int64_t size() const { return size_; }
+  // The index of the tensor that holds `position`, or -1 for a gap.
+  int TensorAt(int64_t position) const;
+  // Hash of names, shapes, segments and order: equal exactly when two networks can be trained
+  // together.
+  uint64_t fingerprint() const { return fingerprint_; }
+  // The first difference to another network in words, or "" when there is none.
+  std::string FirstDifference(const ParameterLayout& other) const;
+
+ private:
+  std::vector<TensorSpec> tensors_;
+  std::vector<Range> ranges_;
+  std::array<Range, kSegments> segments_{};
+  int64_t size_ = 0;
+  uint64_t fingerprint_ = 0;
+};
+
+}  // namespace kumo

@@ -1,0 +1,63 @@
+#include "common/job/shard_map.h"
+
+#include <algorithm>
+
+#include <glog/logging.h>
+
+#include "common/job/codec/codec.h"
+
+namespace kumo {
+namespace {
+constexpr int64_t kMaxChunks = 1 << 16;
+constexpr int64_t kBucket = static_cast<int64_t>(Codec::kBucket);
+}  // namespace
+
+ShardMap::ShardMap(const ParameterLayout& layout, int servers, int64_t chunk_bytes) {
+  CHECK_GE(servers, 1);
+  CHECK_LE(servers, kMaxServers);
+  CHECK_GT(chunk_bytes, 0);
+  int64_t total = 0;
+  for (int s = 0; s < kSegments; ++s) total += layout.segment(static_cast<Segment>(s)).size();
+
+  // Small networks are cut finer than chunk_bytes, so that every server has its share.
+  const int64_t share = (total + servers - 1) / servers;
+  const int64_t asked = std::min(chunk_bytes / static_cast<int64_t>(sizeof(float)), share);
+  // What a peer says a network is must not make a table without bound.
+  const int64_t wanted = std::max(asked, total / kMaxChunks);
+  const int64_t length = std::max(kBucket, (wanted + kBucket - 1) / kBucket * kBucket);
+
+  int64_t before = 0;  // floats in the chunks so far
+  for (int s = 0; s < kSegments; ++s) {
+    const Segment segment = static_cast<Segment>(s);
+    const Range range = layout.segment(segment);
+    for (int64_t begin = range.begin; begin < range.end; begin += length) {
+      Chunk chunk;
+      chunk.index = static_cast<int>(chunks_.size());
+      chunk.segment = segment;
+      chunk.range = {begin, std::min(begin + length, range.end)};
+      // The server whose share of the bytes the chunk's middle falls into; chunk 0 on server 0.
+      const int64_t middle = before + chunk.range.size() / 2;
+      chunk.server = before == 0 ? 0 : static_cast<int>(middle * servers / total);
+      before += chunk.range.size();
+      chunks_.push_back(chunk);
+    }
+  }
+  first_chunk_.assign(servers + 1, static_cast<int>(chunks_.size()));
+  for (auto chunk = chunks_.rbegin(); chunk != chunks_.rend(); ++chunk) {
+    first_chunk_[chunk->server] = chunk->index;
+  }
+  // A server without a chunk has the empty range that ends where the next server begins.
+  for (int server = servers - 1; server >= 0; --server) {
+    first_chunk_[server] = std::min(first_chunk_[server], first_chunk_[server + 1]);
+  }
+}
+
+int64_t ShardMap::ServerBytes(int server) const {
+  int64_t floats = 0;
+  for (int i = FirstChunk(server); i < FirstChunk(server + 1); ++i) {
+    floats += chunks_[i].range.size();
+  }
+  return floats * static_cast<int64_t>(sizeof(float));
+}
+
+}  // namespace kumo

@@ -1,0 +1,45 @@
+// Which server holds which part of the flat parameter vector.
+//
+// Each segment of the layout is cut into chunks of at most `chunk_bytes`; chunks are dealt to the
+// servers as contiguous runs of about equal bytes, so chunk 0 always lies on server 0. Chunk
+// boundaries are multiples of Codec::kBucket from the segment's start, so the same buckets, and
+// with them the same bits, come out on any number of servers.
+//
+// Immutable; thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/job/parameter_layout.h"
+
+namespace kumo {
+
+struct Chunk {
+  int index = 0;
+  int server = 0;
+  Segment segment = Segment::kDecayed;
+  Range range;  // positions in the flat vector
+};
+
+class ShardMap {
+ public:
+  static constexpr int kMaxServers = 64;
+
+  ShardMap() = default;
+  // Requires 1 <= servers <= kMaxServers and chunk_bytes > 0.
+  ShardMap(const ParameterLayout& layout, int servers, int64_t chunk_bytes);
+
+  int servers() const { return static_cast<int>(first_chunk_.size()) - 1; }
+  const std::vector<Chunk>& chunks() const { return chunks_; }
+  // Server `server` holds chunks [FirstChunk(server), FirstChunk(server + 1)); maybe none.
+  int FirstChunk(int server) const { return first_chunk_[server]; }
+  // float32 bytes of a server's chunks.
+  int64_t ServerBytes(int server) const;
+
+ private:
+  std::vector<Chunk> chunks_;
+  std::vector<int> first_chunk_{0};
+};
+
+}  // namespace kumo

@@ -1,0 +1,228 @@
+#include "server/coordinator/lease_table.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <set>
+
+#include <glog/logging.h>
+
+namespace kumo {
+namespace {
+
+// How many partitions each taker has, and how long its rounds are for it.
+class Loads {
+ public:
+  Loads(const std::vector<LeaseTable::Taker>& takers, const LeaseTable& table) {
+    // One that has not computed anything yet counts like the others.
+    double known_ms = 0;
+    int known = 0;
+    for (const auto& taker : takers) {
+      if (taker.block_ms > 0) known_ms += taker.block_ms, ++known;
+    }
+    const double otherwise = known > 0 ? known_ms / known : 1;
+    for (const auto& taker : takers) {
+      loads_.push_back({taker.worker, taker.block_ms > 0 ? taker.block_ms : otherwise,
+                        table.Count(taker.worker)});
+    }
+  }
+
+  bool empty() const { return loads_.empty(); }
+  bool Has(const PeerName& worker) const {
+    return std::any_of(loads_.begin(), loads_.end(),
+                       [&](const Load& load) { return load.worker == worker; });
+  }
+  double LongestRound() const { return loads_.empty() ? 0 : Slowest().Round(0); }
+
+  // The worker that is done first with one partition more, which it now has.
+  PeerName Give() {
+    Load& first = *std::min_element(loads_.begin(), loads_.end(), [](const Load& a, const Load& b) {
+      return a.Round(1) < b.Round(1);
+    });
+    ++first.partitions;
+    return first.worker;
+  }
+
+  // Moves one partition from the worker that the others wait for. False where that would not make
+  // the longest round shorter.
+  bool Move(PeerName* from, PeerName* to) {
+    Load& slowest = Slowest();
+    Load& first = *std::min_element(loads_.begin(), loads_.end(), [](const Load& a, const Load& b) {
+      return a.Round(1) < b.Round(1);
+    });
+    // A hair's breadth is rounding, not speed.
+    if (slowest.partitions == 0 || first.Round(1) >= slowest.Round(0) * (1 - 1e-9)) return false;
+    --slowest.partitions;
+    ++first.partitions;
+    *from = slowest.worker;
+    *to = first.worker;
+    return true;
+  }
+
+ private:
+  struct Load {
+    PeerName worker;
+    double block_ms = 1;
+    int64_t partitions = 0;
+    double Round(int64_t more) const { return block_ms * static_cast<double>(partitions + more); }
+  };
+  const Load& Slowest() const { return const_cast<Loads*>(this)->Slowest(); }
+  Load& Slowest() {
+    return *std::max_element(loads_.begin(), loads_.end(),
+                             [](const Load& a, const Load& b) { return a.Round(0) < b.Round(0); });
+  }
+
+  std::vector<Load> loads_;
+};
+
+}  // namespace
+
+int64_t LeaseTable::Count(const PeerName& worker) const {
+  return std::count_if(leases_.begin(), leases_.end(),
+                       [&](const Lease& lease) { return lease.worker == worker; });
+}
+
+void LeaseTable::Clear() {
+  leases_.assign(leases_.size(), {});
+  helpers_.clear();
+}
+
+void LeaseTable::Begin(const std::vector<PeerName>& workers, int64_t from) {
+  CHECK(!workers.empty());
+  for (size_t p = 0; p < leases_.size(); ++p) {
+    leases_[p] = {workers[p * workers.size() / leases_.size()], from, "", false};
+  }
+}
+
+void LeaseTable::Claim(int partition, const PeerName& worker, int64_t from) {
+  Lease& lease = leases_[partition];
+  if (lease.worker.empty() || from > lease.from) lease = {worker, from, "", false};
+}
+
+void LeaseTable::ClaimHandOver(int partition, const PeerName& before, int64_t version) {
+  Lease& lease = leases_[partition];
+  if (lease.worker != before && lease.from == version) lease.before = before;
+}
+
+bool LeaseTable::Lose(const PeerName& worker, int64_t oldest_open) {
+  bool lost = false;
+  std::erase_if(helpers_, [&](const auto& entry) { return entry.second.worker == worker; });
+  for (Lease& lease : leases_) {
+    if (lease.before == worker) {
+      // Its last contributions may be missing too.
+      lease.before.clear();
+      lease.from = std::min(lease.from, oldest_open);
+      lost = true;
+    }
+    if (lease.worker == worker) {
+      lease.worker.clear();
+      lease.stored = false;
+      lost = true;
+    }
+  }
+  return lost;
+}
+
+void LeaseTable::HandedOver(const PeerName& worker) {
+  for (Lease& lease : leases_) {
+    if (lease.before != worker) continue;
+    lease.before.clear();
+    lease.stored = true;
+  }
+}
+
+void LeaseTable::Settle(int64_t version) {
+  std::erase_if(helpers_, [&](const auto& entry) { return entry.second.round < version; });
+  for (Lease& lease : leases_) {
+    if (version <= lease.from) continue;
+    lease.before.clear();
+    lease.stored = false;
+  }
+}
+
+void LeaseTable::LeaseOrphans(const std::vector<Taker>& takers, int64_t oldest_open) {
+  Loads loads(takers, *this);
+  if (loads.empty()) return;
+  for (size_t p = 0; p < leases_.size(); ++p) {
+    Lease& lease = leases_[p];
+    if (!lease.worker.empty()) continue;
+    if (!lease.stored && lease.before.empty()) lease.from = oldest_open;
+    lease.worker = loads.Give();
+    helpers_.erase(static_cast<int>(p));  // that would be less than the lease
+    LOG(INFO) << "partition " << p << " goes to " << lease.worker << " from round " << lease.from
+              << " on";
+  }
+}
+
+void LeaseTable::Spread(const std::vector<Taker>& takers, int64_t from) {
+  Loads loads(takers, *this);
+  const auto move = [&](Lease* lease, const PeerName& to) {
+    LOG(INFO) << "partition " << lease - leases_.data() << " moves from " << lease->worker << " to "
+              << (to.empty() ? "nobody yet" : to) << " at round " << from;
+    helpers_.erase(static_cast<int>(lease - leases_.data()));
+    *lease = {to, from, lease->worker, false};
+  };
+  for (Lease& lease : leases_) {
+    if (lease.worker.empty() || loads.Has(lease.worker)) continue;
+    move(&lease, loads.empty() ? "" : loads.Give());
+  }
+  PeerName slowest, fastest;
+  while (!loads.empty() && loads.Move(&slowest, &fastest)) {
+    // One that has moved just now moves on instead of another.
+    const auto of_slowest = [&](const Lease& lease) { return lease.worker == slowest; };
+    const auto lease = std::find_if(leases_.begin(), leases_.end(), of_slowest);
+    if (lease->from == from && !lease->before.empty()) {
+      lease->worker = fastest;
+    } else {
+      move(&*lease, fastest);
+    }
+  }
+}
+
+bool LeaseTable::Help(const std::vector<int>& missing, int64_t round,
+                      const std::vector<Taker>& takers) {
+  std::set<PeerName> busy;
+  for (const int p : missing) {
+    if (p >= 0 && p < static_cast<int>(leases_.size())) busy.insert(leases_[p].worker);
+  }
+  for (const auto& [p, helper] : helpers_) busy.insert(helper.worker);
+  auto next = missing.begin();
+  bool found = false;
+  for (const Taker& taker : takers) {
+    if (busy.contains(taker.worker)) continue;
+    next = std::find_if(next, missing.end(), [&](int p) {
+      return p >= 0 && p < static_cast<int>(leases_.size()) && !helpers_.contains(p);
+    });
+    if (next == missing.end()) break;
+    LOG(INFO) << taker.worker << " computes partition " << *next << " of round " << round
+              << " too, which " << leases_[*next].worker << " has not finished";
+    helpers_[*next++] = {taker.worker, round};
+    found = true;
+  }
+  return found;
+}
+
+double LeaseTable::TypicalRound(const std::vector<Taker>& takers) const {
+  std::vector<double> times;
+  int64_t most = 0;
+  for (const Taker& taker : takers) {
+    if (taker.block_ms > 0) times.push_back(taker.block_ms);
+    most = std::max(most, Count(taker.worker));
+  }
+  if (times.empty()) return 0;
+  const auto median = times.begin() + std::ssize(times) / 2;
+  std::nth_element(times.begin(), median, times.end());
+  return *median * static_cast<double>(most);
+}
+
+double LeaseTable::Imbalance(const std::vector<Taker>& takers) const {
+  Loads loads(takers, *this);
+  if (loads.empty()) return 1;
+  const double now = loads.LongestRound();
+  PeerName from, to;
+  while (loads.Move(&from, &to)) {
+  }
+  const double then = loads.LongestRound();
+  return then > 0 ? now / then : 1;
+}
+
+}  // namespace kumo

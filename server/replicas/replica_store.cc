@@ -1,0 +1,138 @@
+#include "server/replicas/replica_store.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "common/job/optimiser/optimiser.h"
+
+namespace kumo {
+namespace {
+
+constexpr TimeUs kSoon = 100 * kMillisecond;
+constexpr TimeUs kAskAgain = 2 * kSecond;
+// Versions of a chunk at most: two complete ones, and one on its way.
+constexpr size_t kMostVersions = 3;
+
+void DropSlots(ReplicaStore::Version* version) {
+  std::erase_if(version->arrays,
+                [](const auto& array) { return array.first >= ReplicaStore::kFirstSlot; });
+}
+
+}  // namespace
+
+Status ReplicaStore::Add(const Message& message, size_t numbers) {
+  const wire::Header& header = message.header;
+  const int most = kFirstSlot + Optimiser::kMaxSlots;
+  if (header.round() < 0 || header.slot() < 0 || header.slot() >= most || header.arrays() < 1 ||
+      header.arrays() > static_cast<uint32_t>(most) ||
+      message.payload.bytes.size() != numbers * sizeof(float)) {
+    return InvalidArgument("replica of chunk " + std::to_string(header.chunk()) + ", version " +
+                           std::to_string(header.round()) + ", array " +
+                           std::to_string(header.slot()) + " of " +
+                           std::to_string(header.arrays()) + ", with " +
+                           std::to_string(message.payload.bytes.size()) + " bytes");
+  }
+  auto& versions = chunks_[header.chunk()];
+  for (const auto& [number, kept] : versions) {
+    // What is complete stays as it is.
+    if (kept.complete() && (header.round() == number || header.round() < number - 1)) {
+      return OkStatus();
+    }
+  }
+  // A version is sent again without the rule's slots once it is the one before.
+  Version& version = versions[header.round()];
+  if (version.expected == 0) version.expected = header.arrays();
+  if (header.arrays() < version.expected) {
+    version.expected = header.arrays();
+    DropSlots(&version);
+  }
+  if (header.arrays() == version.expected || header.slot() < kFirstSlot) {
+    version.arrays[header.slot()] = message.payload;
+  }
+  if (header.has_coordinator_state()) version.coordinator_state = header.coordinator_state();
+  if (version.complete()) {
+    int64_t newest = -1;
+    for (const auto& [number, kept] : versions) {
+      if (kept.complete()) newest = number;
+    }
+    std::erase_if(versions, [&](const auto& entry) { return entry.first < newest - 1; });
+    if (const auto before = versions.find(newest - 1); before != versions.end()) {
+      // The version before is only pulled from now on: no rule starts from it.
+      Version& old = before->second;
+      if (old.complete()) {
+        DropSlots(&old);
+        old.expected = old.arrays.size();
+      }
+    }
+  }
+  while (versions.size() > kMostVersions) versions.erase(versions.begin());
+  return OkStatus();
+}
+
+std::map<int64_t, const ReplicaStore::Version*> ReplicaStore::Find(int chunk) const {
+  std::map<int64_t, const Version*> complete;
+  const auto versions = chunks_.find(chunk);
+  if (versions == chunks_.end()) return complete;
+  for (const auto& [number, version] : versions->second) {
+    if (version.complete()) complete[number] = &version;
+  }
+  return complete;
+}
+
+ReplicaFetch::ReplicaFetch(PeerName holder, std::vector<Chunk> chunks)
+    : holder_(std::move(holder)) {
+  for (Chunk& chunk : chunks) wanted_.push_back({chunk, -1, 0, 0});
+}
+
+ReplicaFetch::Wanted* ReplicaFetch::Find(int chunk) {
+  const auto found = std::find_if(wanted_.begin(), wanted_.end(),
+                                  [&](const Wanted& w) { return w.chunk.index == chunk; });
+  return found == wanted_.end() ? nullptr : &*found;
+}
+
+Status ReplicaFetch::OnMessage(const Message& message) {
+  const wire::Header& header = message.header;
+  Wanted* const wanted = Find(header.chunk());
+  if (!wanted) {
+    return InvalidArgument("chunk " + std::to_string(header.chunk()) + " was not asked for");
+  }
+  heard_ = true;
+  if (header.type() == wire::REPLICATE) {
+    return store_.Add(message, wanted->chunk.range.size());
+  }
+  wanted->newest = header.round();
+  wanted->versions = header.arrays();
+  lost_ |= header.arrays() == 0;
+  return OkStatus();
+}
+
+bool ReplicaFetch::IsComplete(const Wanted& wanted) const {
+  if (wanted.versions == 0) return false;
+  const auto versions = store_.Find(wanted.chunk.index);
+  return versions.size() >= wanted.versions && versions.rbegin()->first >= wanted.newest;
+}
+
+bool ReplicaFetch::complete() const {
+  return std::all_of(wanted_.begin(), wanted_.end(),
+                     [&](const Wanted& wanted) { return IsComplete(wanted); });
+}
+
+void ReplicaFetch::Tick(TimeUs now, ServerActions* actions) {
+  for (Wanted& wanted : wanted_) {
+    if (IsComplete(wanted)) continue;
+    if (now < wanted.ask_at) {
+      if (!heard_) return;
+      continue;
+    }
+    interval_ = heard_ ? kAskAgain : std::clamp(2 * interval_, kSoon, kAskAgain);
+    wanted.ask_at = now + interval_;
+    SendAction send{holder_, {}};
+    send.message.header.set_type(wire::FETCH_REPLICA);
+    send.message.header.set_chunk(wanted.chunk.index);
+    actions->push_back(std::move(send));
+    if (!heard_) return;
+  }
+}
+
+}  // namespace kumo

@@ -1,0 +1,83 @@
+// What a server keeps in memory of the chunks of the server before it (replicator.h): of each chunk
+// the newest version that has arrived as a whole, and the weights of the version before, for a
+// partition that is computed again. And the way back: ReplicaFetch collects them for a server that
+// was started again.
+//
+// Owned by a ServerNode; one thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/base/status.h"
+#include "common/job/shard_map.h"
+#include "common/job/transport/message.h"
+#include "server/actions.h"
+
+namespace kumo {
+
+class ReplicaStore {
+ public:
+  // The numbers of a version's arrays (a REPLICATE message's Header.slot).
+  static constexpr int kStart = 0;
+  static constexpr int kWeights = 1;    // absent where they are the start
+  static constexpr int kFirstSlot = 2;  // of the rule's
+
+  struct Version {
+    size_t expected = 0;                       // how many arrays there are
+    std::map<int, Payload> arrays;             // float32, by number
+    wire::CoordinatorState coordinator_state;  // of chunk 0
+    bool complete() const { return arrays.size() == expected && arrays.contains(kStart); }
+  };
+
+  // Takes an array of a chunk of `numbers` weights. One that came before, or that is older than
+  // what is kept, changes nothing; InvalidArgument where it does not fit.
+  Status Add(const Message& message, size_t numbers);
+  // The complete versions of a chunk by number: none, one, or two that follow each other.
+  std::map<int64_t, const Version*> Find(int chunk) const;
+  void Clear() { chunks_.clear(); }
+
+ private:
+  std::map<int, std::map<int64_t, Version>> chunks_;  // chunk, version
+};
+
+class ReplicaFetch {
+ public:
+  // `chunks` are asked of `holder`.
+  ReplicaFetch(PeerName holder, std::vector<Chunk> chunks);
+
+  // A REPLICATE, or an ACK of a FETCH_REPLICA. InvalidArgument where it does not fit.
+  Status OnMessage(const Message& message);
+  // Asks for what is not there yet, and asks again after a while. As long as the holder has not
+  // answered (it may not have joined the generation yet) one chunk alone is asked for, and soon
+  // again.
+  void Tick(TimeUs now, ServerActions* actions);
+  // Whether every chunk is there.
+  bool complete() const;
+  // Whether there is a chunk of which the holder keeps nothing.
+  bool lost() const { return lost_; }
+  const ReplicaStore& store() const { return store_; }
+
+ private:
+  struct Wanted {
+    Chunk chunk;
+    int64_t newest = -1;  // as the holder says
+    size_t versions = 0;  // 0: it has not said yet
+    TimeUs ask_at = 0;
+  };
+
+  bool IsComplete(const Wanted& wanted) const;
+  Wanted* Find(int chunk);
+
+  PeerName holder_;
+  std::vector<Wanted> wanted_;
+  ReplicaStore store_;
+  bool lost_ = false;
+  bool heard_ = false;  // the holder has answered
+  TimeUs interval_ = 0;
+};
+
+}  // namespace kumo

@@ -1,0 +1,61 @@
+// Keeps each version of a server's chunks twice: sends it to the next server, which keeps it in
+// memory (replica_store.h), and says when it is there. A version that anybody has seen is on two
+// servers, so the death of one loses no round. docs/design.md ("Versions that are kept twice")
+// tells it with numbers.
+//
+// Owned by a Shard; one thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/job/transport/message.h"
+#include "server/actions.h"
+#include "server/shard/chunk_work.h"
+
+namespace kumo {
+
+// The server that keeps the versions of server `index`, of `servers` (at least two).
+PeerName ReplicaHolder(int index, int servers);
+
+class Replicator {
+ public:
+  explicit Replicator(PeerName holder) : holder_(std::move(holder)) {}
+
+  // Sends a chunk's version. The arrays are not written to as long as they are shared; weights may
+  // be the same array as start. coordinator_state may be null.
+  void Send(int chunk, int64_t version, const FloatArray& start, const FloatArray& weights,
+            std::span<const FloatArray> slots,
+            const std::shared_ptr<const wire::CoordinatorState>& coordinator_state,
+            ServerActions* actions);
+  // An acknowledgement of the holder: true when with it a whole version is there.
+  bool OnAcknowledged(const wire::Header& header);
+  // Repeats what has not been acknowledged for a while.
+  void Tick(TimeUs now, ServerActions* actions);
+  // The holder may be another process, which has not joined the generation yet: nothing is on its
+  // way any more, and what is sent from now on is repeated soon until the holder has answered.
+  void StartOver();
+  bool idle() const { return sent_.empty(); }
+  // Whether a version of a chunk is on its way.
+  bool IsSending(int chunk, int64_t version) const { return sent_.contains({chunk, version}); }
+
+ private:
+  struct Sent {
+    std::map<int, Message> arrays;  // not acknowledged yet, by number (ReplicaStore)
+    TimeUs interval = 0;
+    TimeUs resend_at = 0;  // 0: the interval begins with the next tick
+  };
+
+  void SendArrays(const Sent& sent, ServerActions* actions) const;
+
+  PeerName holder_;
+  bool unheard_ = false;                          // since it started over
+  std::map<std::pair<int, int64_t>, Sent> sent_;  // chunk, version
+};
+
+}  // namespace kumo

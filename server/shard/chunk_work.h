@@ -1,0 +1,72 @@
+// The arithmetic of one chunk, cut loose from the protocol so that any thread may run it.
+//
+// A shard has at most one ChunkWork per chunk under way; the work owns or shares every array that
+// it touches, so no lock is needed. It either adds some contributions to the chunk's running sum,
+// or adds the last ones, applies the update rule and makes the next version.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "common/base/buffer.h"
+#include "common/job/codec/codec.h"
+#include "common/job/transport/message.h"
+#include "server/rules/rule.h"
+
+namespace kumo {
+
+using FloatArray = std::shared_ptr<Buffer<float>>;
+
+FloatArray MakeArray(size_t numbers);
+// bytes: float32.
+FloatArray CopyFloats(std::span<const std::byte> bytes);
+Payload BytesOf(const FloatArray& array);
+
+// A partition's coded contribution, as it arrived and still in the transport's memory.
+struct ArrivedContribution {
+  int64_t samples = 0;  // 0: the partition had no data in this round; no payload
+  const Codec* codec = nullptr;
+  Payload payload;
+};
+
+// A version's start as the readers get it.
+using CodedBytes = std::shared_ptr<Buffer<std::byte>>;
+struct CodedStart {
+  CodedBytes bytes;
+  int64_t first_bad = -1;  // where a number stands that the codec cannot hold; -1: nowhere
+};
+CodedStart EncodeStart(const Codec& codec, const Buffer<float>& start);
+
+struct ChunkWork {
+  uint32_t generation = 0;  // of the shard that asked for it
+  int chunk = 0;
+  int64_t round = 0;
+  size_t numbers = 0;                              // length of the chunk
+  std::vector<ArrivedContribution> contributions;  // in partition order
+  FloatArray sum;                                  // running sum; null: these are all there are
+  bool sum_holds_numbers = false;  // contributions of this round were added to `sum` before
+
+  // What the work that closes the round needs; null in other works.
+  std::shared_ptr<const Rule> rule;
+  RoundInfo info;
+  FloatArray start;
+  FloatArray next_start;
+  FloatArray weights;       // the same array as `start` where the rule keeps none apart
+  FloatArray next_weights;  // likewise
+  std::vector<FloatArray> slots;
+  const Codec* pull_codec = nullptr;  // codes the next start for the readers; null: float32
+  bool stream = false;                // write the next arrays past the caches
+  bool copy_slots = false;            // a checkpoint is taken of the next version
+
+  // What Run() makes.
+  CodedStart coded_start;
+  std::vector<FloatArray> slot_copies;
+
+  bool closes() const { return rule != nullptr; }
+  void Run();
+};
+
+}  // namespace kumo

@@ -1,0 +1,173 @@
+#include "common/base/file.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/common/base/memory_file_system.h"
+
+namespace kumo {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class PosixFileSystemTest : public testing::Test {
+ protected:
+  PosixFileSystemTest() {
+    std::string name = JoinPath(testing::TempDir(), "kumo-file-test-XXXXXX");
+    CHECK(::mkdtemp(name.data()) != nullptr);
+    directory_ = name;
+  }
+  ~PosixFileSystemTest() override { std::filesystem::remove_all(directory_); }
+
+  std::string In(std::string_view name) const { return JoinPath(directory_, name); }
+
+  PosixFileSystem files_;
+  std::string directory_;
+};
+
+TEST(PathTest, DirectoryOfAndJoinPathAreEachOthersInverse) {
+  EXPECT_EQ(DirectoryOf("a"), ".");
+  EXPECT_EQ(DirectoryOf("a/b"), "a");
+  EXPECT_EQ(DirectoryOf("a/b/"), "a");
+  EXPECT_EQ(DirectoryOf("/a"), "/");
+  EXPECT_EQ(DirectoryOf("/"), "/");
+  EXPECT_EQ(DirectoryOf("a//b"), "a");
+  EXPECT_EQ(JoinPath("a", "b"), "a/b");
+  EXPECT_EQ(JoinPath("a/", "b"), "a/b");
+  EXPECT_EQ(JoinPath("/", "b"), "/b");
+  EXPECT_EQ(TemporaryName("a/b"), "a/.b.tmp");
+  EXPECT_EQ(TemporaryName("b"), ".b.tmp");
+}
+
+TEST_F(PosixFileSystemTest, WhatIsWrittenAtomicallyIsReadBack) {
+  const std::string long_part(3 << 20, 'x');
+  const std::span<const std::byte> parts[] = {AsBytes("head "), AsBytes(long_part), AsBytes("")};
+  ASSERT_TRUE(WriteFileAtomically(files_, In("f"), parts).ok());
+  EXPECT_EQ(*ReadWholeFile(files_, In("f"), 4 << 20), "head " + long_part);
+  ASSERT_TRUE(WriteFileAtomically(files_, In("f"), "other").ok());
+  EXPECT_EQ(*ReadWholeFile(files_, In("f"), 100), "other");
+  EXPECT_THAT(*files_.List(directory_), ElementsAre("f"));
+}
+
+TEST_F(PosixFileSystemTest, LongerFileThanTheLimitIsRefused) {
+  ASSERT_TRUE(WriteFileAtomically(files_, In("f"), "12345").ok());
+  EXPECT_TRUE(ReadWholeFile(files_, In("f"), 5).ok());
+  const Status status = ReadWholeFile(files_, In("f"), 4).status();
+  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(status.message(), HasSubstr(In("f") + " is 5 bytes long"));
+}
+
+TEST_F(PosixFileSystemTest, MissingFileIsNotFoundByName) {
+  const Status status = ReadWholeFile(files_, In("nothing"), 5).status();
+  EXPECT_EQ(status.code(), StatusCode::kNotFound);
+  EXPECT_THAT(status.message(), HasSubstr(In("nothing") + ": No such file or directory"));
+}
+
+TEST_F(PosixFileSystemTest, FolderOrPipeIsNotReadAsAFile) {
+  EXPECT_EQ(files_.OpenForReading(directory_).status().code(), StatusCode::kInvalidArgument);
+  ASSERT_EQ(::mkfifo(In("pipe").c_str(), 0600), 0);
+  EXPECT_EQ(files_.OpenForReading(In("pipe")).status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST_F(PosixFileSystemTest, FullDiskIsResourceExhausted) {
+  if (!files_.Exists("/dev/full")) GTEST_SKIP() << "this machine has no /dev/full";
+  Result<std::unique_ptr<WritableFile>> file = files_.OpenForAppending("/dev/full");
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  const Status status = (*file)->Append(AsBytes("x"));
+  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(status.message(), HasSubstr("/dev/full: No space left on device"));
+}
+
+TEST_F(PosixFileSystemTest, ReadPastTheEndIsDataLoss) {
+  ASSERT_TRUE(WriteFileAtomically(files_, In("f"), "12345").ok());
+  Result<std::unique_ptr<ReadableFile>> file = files_.OpenForReading(In("f"));
+  ASSERT_TRUE(file.ok());
+  EXPECT_EQ((*file)->size(), 5u);
+  std::array<std::byte, 3> bytes;
+  EXPECT_TRUE((*file)->Read(2, bytes).ok());
+  EXPECT_EQ(bytes[0], std::byte{'3'});
+  EXPECT_EQ((*file)->Read(3, bytes).code(), StatusCode::kDataLoss);
+}
+
+TEST_F(PosixFileSystemTest, AppendingGoesOnWhereTheFileEnds) {
+  for (const char* text : {"ab", "cd"}) {
+    Result<std::unique_ptr<WritableFile>> file = files_.OpenForAppending(In("f"));
+    ASSERT_TRUE(file.ok());
+    ASSERT_TRUE((*file)->Append(AsBytes(text)).ok());
+    ASSERT_TRUE((*file)->Close().ok());
+  }
+  EXPECT_EQ(*ReadWholeFile(files_, In("f"), 10), "abcd");
+}
+
+TEST_F(PosixFileSystemTest, DirectoriesAreCreatedAndRemoved) {
+  ASSERT_TRUE(files_.CreateDirectories(In("a/b/c")).ok());
+  ASSERT_TRUE(files_.CreateDirectories(In("a/b/c")).ok());
+  EXPECT_THAT(*files_.List(In("a/b")), ElementsAre("c"));
+  EXPECT_FALSE(files_.RemoveEmptyDirectory(In("a/b")).ok());
+  EXPECT_TRUE(files_.RemoveEmptyDirectory(In("a/b/c")).ok());
+  EXPECT_FALSE(files_.Exists(In("a/b/c")));
+  ASSERT_TRUE(WriteFileAtomically(files_, In("file"), "").ok());
+  EXPECT_EQ(files_.CreateDirectories(In("file/x")).code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(files_.CreateDirectories(In("file")).code(), StatusCode::kFailedPrecondition);
+}
+
+TEST_F(PosixFileSystemTest, WritableIsTriedWithoutLeavingATrace) {
+  EXPECT_TRUE(files_.CheckWritable(directory_).ok());
+  EXPECT_TRUE(files_.CheckWritable(In("not/yet/there")).ok());
+  EXPECT_THAT(*files_.List(directory_), ElementsAre());
+  ASSERT_TRUE(WriteFileAtomically(files_, In("file"), "").ok());
+  EXPECT_EQ(files_.CheckWritable(In("file/x")).code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(files_.CheckWritable("/proc/kumo").ok(), false);
+}
+
+TEST_F(PosixFileSystemTest, FreeSpaceIsThatOfTheNearestFolder) {
+  ASSERT_TRUE(files_.FreeBytes(directory_).ok());
+  EXPECT_GT(*files_.FreeBytes(directory_), 0u);
+  EXPECT_TRUE(files_.FreeBytes(In("not/yet/there")).ok());
+}
+
+TEST(AtomicFileTest, UncommittedFileLeavesNothing) {
+  MemoryFileSystem files;
+  ASSERT_TRUE(files.CreateDirectories("/d").ok());
+  {
+    Result<std::unique_ptr<AtomicFile>> file = AtomicFile::Create(files, "/d/f");
+    ASSERT_TRUE(file.ok());
+    ASSERT_TRUE((*file)->Append(AsBytes("x")).ok());
+    EXPECT_THAT(*files.List("/d"), ElementsAre(".f.tmp"));
+  }
+  EXPECT_THAT(*files.List("/d"), ElementsAre());
+}
+
+// Whichever operation fails, with the power cut after it (and any part of what was not durable
+// lost) or not, a reader sees all of the old file or all of the new one; and the new one when the
+// writer was told that all went well.
+TEST(AtomicFileTest, AnyFailureLeavesTheOldFileOrTheNewOne) {
+  constexpr int kNoPowerCut = -1;
+  for (int seed = kNoPowerCut; seed < 50; ++seed) {
+    bool finished = false;
+    for (int n = 0; !finished; ++n) {
+      MemoryFileSystem files;
+      ASSERT_TRUE(files.CreateDirectories("/d").ok());
+      files.Put("/d/f", "old");
+      files.FailFrom(files.operations() + n);
+      const std::span<const std::byte> parts[] = {AsBytes("ne"), AsBytes("w")};
+      finished = WriteFileAtomically(files, "/d/f", parts).ok();
+      if (seed != kNoPowerCut) files.PowerCut(seed);
+      const Result<std::string> text = ReadWholeFile(files, "/d/f", 100);
+      ASSERT_TRUE(text.ok()) << seed << ", " << n;
+      ASSERT_TRUE(*text == "new" || (*text == "old" && !finished)) << n << ": " << *text;
+      ASSERT_LT(n, 20);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kumo

@@ -1,0 +1,227 @@
+#include "common/job/job_identity.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/job/options/experiment_text.h"
+#include "common/job/protocol.h"
+
+namespace kumo {
+namespace {
+
+using testing::HasSubstr;
+
+Experiment SomeExperiment() {
+  Experiment e;
+  e.job.name = "digits";
+  e.cluster.servers = {"tcp://127.0.0.1:7700", "tcp://127.0.0.1:7701"};
+  return e;
+}
+
+JobSpec SomeSpec() {
+  JobSpec spec;
+  spec.layout = ParameterLayout::Make({{"fc.weight", {10, 20}, Segment::kDecayed},
+                                       {"fc.bias", {10}, Segment::kUndecayed}})
+                    .value();
+  spec.train_samples = 1000;
+  spec.validation_samples = 100;
+  return spec;
+}
+
+// What a process of that experiment says.
+wire::Header HelloOf(const Experiment& experiment, const JobSpec& spec) {
+  wire::Header header;
+  header.set_protocol(kProtocolVersion);
+  header.set_type(wire::HELLO);
+  wire::Hello* hello = header.mutable_hello();
+  *hello = kumo::HelloOf(IdentityOf(experiment), ProcessIdentity());
+  hello->set_role(wire::Hello::WORKER);
+  hello->set_name("worker-0");
+  *hello->mutable_spec() = SpecToWire(spec);
+  return header;
+}
+
+wire::Header GoodHello() { return HelloOf(SomeExperiment(), SomeSpec()); }
+
+std::string Refusal(const wire::Header& header, const std::optional<JobSpec>& established,
+                    StatusCode code = StatusCode::kFailedPrecondition) {
+  const Status status = CheckHello(header, IdentityOf(SomeExperiment()), established);
+  EXPECT_EQ(status.code(), code) << status.message();
+  return status.message();
+}
+
+TEST(CheckHello, AcceptsTheSameJob) {
+  const JobIdentity identity = IdentityOf(SomeExperiment());
+  EXPECT_TRUE(CheckHello(GoodHello(), identity, {}).ok());
+  EXPECT_TRUE(CheckHello(GoodHello(), identity, SomeSpec()).ok());
+}
+
+TEST(CheckHello, SettingsThatTheResultDoesNotDependOnMayDiffer) {
+  Experiment other = SomeExperiment();
+  other.cluster.workers = 17;
+  other.output.directory = "elsewhere";
+  other.checkpoint.keep = 9;
+  EXPECT_TRUE(CheckHello(HelloOf(other, SomeSpec()), IdentityOf(SomeExperiment()), {}).ok());
+}
+
+TEST(CheckHello, NamesTheReleaseFirst) {
+  wire::Header header = GoodHello();
+  header.set_protocol(kProtocolVersion + 1);
+  header.mutable_hello()->set_job_name("other");
+  EXPECT_THAT(Refusal(header, {}), HasSubstr("protocol version"));
+}
+
+TEST(CheckHello, NamesBothJobs) {
+  Experiment other = SomeExperiment();
+  other.job.name = "letters";
+  const std::string refusal = Refusal(HelloOf(other, SomeSpec()), {});
+  EXPECT_THAT(refusal, HasSubstr("digits"));
+  EXPECT_THAT(refusal, HasSubstr("letters"));
+}
+
+TEST(CheckHello, NamesTheSettingAndBothValues) {
+  Experiment other = SomeExperiment();
+  other.sync.minibatch = 77;
+  const std::string refusal = Refusal(HelloOf(other, SomeSpec()), {});
+  EXPECT_THAT(refusal, HasSubstr("sync.minibatch"));
+  EXPECT_THAT(refusal, HasSubstr("77"));
+  EXPECT_THAT(refusal, HasSubstr("64"));
+}
+
+TEST(CheckHello, NamesTheNumberOfServersAndTheLengthOfChunks) {
+  Experiment other = SomeExperiment();
+  other.cluster.servers.pop_back();
+  EXPECT_THAT(Refusal(HelloOf(other, SomeSpec()), {}), HasSubstr("servers"));
+  other = SomeExperiment();
+  other.cluster.chunk_kib = 5;
+  EXPECT_THAT(Refusal(HelloOf(other, SomeSpec()), {}), HasSubstr("chunk_kib"));
+}
+
+TEST(CheckHello, NamesTheTensor) {
+  JobSpec other = SomeSpec();
+  other.layout = ParameterLayout::Make({{"fc.weight", {10, 21}, Segment::kDecayed},
+                                        {"fc.bias", {10}, Segment::kUndecayed}})
+                     .value();
+  const std::string refusal = Refusal(HelloOf(SomeExperiment(), other), SomeSpec());
+  EXPECT_THAT(refusal, HasSubstr("fc.weight [10, 20]"));
+  EXPECT_THAT(refusal, HasSubstr("fc.weight [10, 21]"));
+}
+
+TEST(CheckHello, NamesTheDataAndTheLocalState) {
+  JobSpec other = SomeSpec();
+  other.train_samples = 999;
+  EXPECT_THAT(Refusal(HelloOf(SomeExperiment(), other), SomeSpec()),
+              testing::AllOf(HasSubstr("training samples"), HasSubstr("1000"), HasSubstr("999")));
+  other = SomeSpec();
+  other.validation_samples = 99;
+  EXPECT_THAT(Refusal(HelloOf(SomeExperiment(), other), SomeSpec()),
+              HasSubstr("validation samples"));
+  other = SomeSpec();
+  other.optimiser_slots = 2;
+  EXPECT_THAT(Refusal(HelloOf(SomeExperiment(), other), SomeSpec()), HasSubstr("slots"));
+}
+
+TEST(CheckHello, AServerHasToBeOneOfTheList) {
+  wire::Header header = GoodHello();
+  header.mutable_hello()->set_role(wire::Hello::SERVER);
+  header.mutable_hello()->set_server_index(1);
+  EXPECT_TRUE(CheckHello(header, IdentityOf(SomeExperiment()), {}).ok());
+  for (const int index : {0, 2, -1, INT32_MIN, INT32_MAX}) {
+    header.mutable_hello()->set_server_index(index);
+    EXPECT_THAT(Refusal(header, {}), HasSubstr("no server"));
+  }
+}
+
+TEST(CheckHello, AHelloOfNoRoleIsRefused) {
+  wire::Header header = GoodHello();
+  header.mutable_hello()->clear_role();
+  EXPECT_THAT(Refusal(header, {}, StatusCode::kInvalidArgument), HasSubstr("role"));
+  header.mutable_hello()->set_role(static_cast<wire::Hello::Role>(77));
+  EXPECT_THAT(Refusal(header, {}, StatusCode::kInvalidArgument), HasSubstr("role"));
+}
+
+TEST(CheckHello, NothingThatAHelloHoldsIsMoreThanAnError) {
+  EXPECT_FALSE(CheckHello(wire::Header(), IdentityOf(SomeExperiment()), SomeSpec()).ok());
+  wire::Header header = GoodHello();
+  header.mutable_hello()->set_experiment_hash(1);
+  header.mutable_hello()->set_experiment_text(std::string(100'000, '\n') + "= = \x01\x02");
+  EXPECT_LT(Refusal(header, {}).size(), 1000u);
+  // The text of another job with our hash, and the reverse: the hash decides.
+  header = GoodHello();
+  header.mutable_hello()->clear_experiment_text();
+  EXPECT_TRUE(CheckHello(header, IdentityOf(SomeExperiment()), {}).ok());
+}
+
+TEST(ParseSpec, IsTheInverseOfSpecToWire) {
+  JobSpec spec = SomeSpec();
+  spec.optimiser_slots = 2;
+  const Result<JobSpec> parsed = ParseSpec(SpecToWire(spec));
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+  EXPECT_EQ(parsed->layout.FirstDifference(spec.layout), "");
+  EXPECT_EQ(parsed->train_samples, 1000);
+  EXPECT_EQ(parsed->validation_samples, 100);
+  EXPECT_EQ(parsed->optimiser_slots, 2);
+}
+
+TEST(ParseSpec, WhatNoJobHasIsRefused) {
+  const auto refused = [](auto change) {
+    wire::JobSpec spec = SpecToWire(SomeSpec());
+    change(&spec);
+    EXPECT_EQ(ParseSpec(spec).status().code(), StatusCode::kInvalidArgument);
+  };
+  refused([](wire::JobSpec* s) { s->set_train_samples(0); });
+  refused([](wire::JobSpec* s) { s->set_train_samples(-5); });
+  refused([](wire::JobSpec* s) { s->set_validation_samples(-1); });
+  refused([](wire::JobSpec* s) { s->set_optimiser_slots(-1); });
+  refused([](wire::JobSpec* s) { s->set_optimiser_slots(INT32_MAX); });
+  refused([](wire::JobSpec* s) { s->clear_tensors(); });
+  refused([](wire::JobSpec* s) { s->mutable_tensors(0)->set_segment(0xFFFFFFFF); });
+  refused([](wire::JobSpec* s) { s->mutable_tensors(0)->add_shape(-1); });
+  refused([](wire::JobSpec* s) { s->mutable_tensors(0)->add_shape(INT64_MAX); });
+  refused([](wire::JobSpec* s) { *s->add_tensors() = s->tensors(0); });
+  refused([](wire::JobSpec* s) {
+    for (int i = 0; i < 100'001; ++i) s->add_tensors();
+  });
+}
+
+TEST(CarriedArrays, CountTheResidualAndTheKeptOptimiserState) {
+  Experiment e = SomeExperiment();
+  JobSpec spec = SomeSpec();
+  EXPECT_EQ(CarriedArrays(e, spec), 0);  // fp32 loses nothing
+  e.sync.push_codec = "1bit";
+  EXPECT_EQ(CarriedArrays(e, spec), 1);
+  spec.optimiser_slots = 2;
+  EXPECT_EQ(CarriedArrays(e, spec), 3);
+  e.sync.error_feedback = false;
+  EXPECT_EQ(CarriedArrays(e, spec), 2);
+}
+
+TEST(JobIdentity, TheJobIdTellsJobsAndExperimentsApart) {
+  const uint64_t id = IdentityOf(SomeExperiment()).JobId();
+  Experiment other = SomeExperiment();
+  other.job.seed = 2;
+  EXPECT_NE(IdentityOf(other).JobId(), id);
+  other = SomeExperiment();
+  other.job.name = "digit";
+  EXPECT_NE(IdentityOf(other).JobId(), id);
+  other = SomeExperiment();
+  other.cluster.workers = 5;
+  EXPECT_EQ(IdentityOf(other).JobId(), id);
+}
+
+TEST(PlanFor, TakesTheExperimentsSettings) {
+  Experiment e = SomeExperiment();
+  e.job.epochs = 3;
+  e.sync.partitions = 4;
+  e.sync.minibatch = 5;
+  e.sync.block = 6;
+  e.sync.warmup_samples = 20;
+  const Result<JobPlan> plan = PlanFor(e, SomeSpec());
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->Round(0).samples.size(), 20);   // the warm-up: 4 * 5
+  EXPECT_EQ(plan->Round(1).samples.size(), 120);  // 4 * 5 * 6
+  EXPECT_EQ(plan->Round(plan->rounds() - 1).epoch, 2);
+}
+
+}  // namespace
+}  // namespace kumo

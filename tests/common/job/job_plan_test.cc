@@ -1,0 +1,252 @@
+#include "common/job/job_plan.h"
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/base/rng.h"
+
+namespace kumo {
+namespace {
+
+std::string Describe(const PlanSettings& s) {
+  return (s.mode == SyncMode::kBlock ? "block" : "gradient") + std::string(", samples ") +
+         std::to_string(s.train_samples) + ", partitions " + std::to_string(s.partitions) +
+         ", minibatch " + std::to_string(s.minibatch) + ", block " + std::to_string(s.block) +
+         ", warm-up " + std::to_string(s.warmup_samples) + ", epochs " + std::to_string(s.epochs) +
+         ", evaluate every " + std::to_string(s.evaluate_every_epochs);
+}
+
+// Small jobs of every kind: sizes that do not divide, warm-ups that end within an epoch or after
+// the job, more partitions than samples.
+PlanSettings RandomSettings(Rng* rng) {
+  PlanSettings s;
+  s.mode = rng->NextBelow(2) ? SyncMode::kBlock : SyncMode::kGradient;
+  s.train_samples = 1 + static_cast<int64_t>(rng->NextBelow(rng->NextBelow(2) ? 10 : 300));
+  s.partitions = 1 + static_cast<int>(rng->NextBelow(9));
+  s.minibatch = 1 + static_cast<int>(rng->NextBelow(17));
+  s.block = 1 + static_cast<int>(rng->NextBelow(7));
+  s.epochs = 1 + static_cast<int>(rng->NextBelow(5));
+  s.evaluate_every_epochs = static_cast<int>(rng->NextBelow(4));
+  if (rng->NextBelow(2)) {
+    s.warmup_samples = static_cast<int64_t>(rng->NextBelow(s.train_samples * (s.epochs + 1) + 1));
+  }
+  return s;
+}
+
+template <typename Body>
+void ForManyPlans(Body body) {
+  Rng rng(1, RngPurpose::kTest);
+  for (int i = 0; i < 400; ++i) {
+    const PlanSettings settings = RandomSettings(&rng);
+    SCOPED_TRACE(Describe(settings));
+    const Result<JobPlan> plan = JobPlan::Make(settings);
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    body(settings, *plan);
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
+TEST(JobPlan, RoundsAndPartitionsVisitEachSampleOfEachEpochOnce) {
+  ForManyPlans([](const PlanSettings& s, const JobPlan& plan) {
+    std::vector<std::vector<int>> visits(s.epochs, std::vector<int>(s.train_samples));
+    for (int64_t r = 0; r < plan.rounds(); ++r) {
+      const RoundPlan round = plan.Round(r);
+      int64_t next = round.samples.begin;
+      for (int p = 0; p < s.partitions; ++p) {
+        const Range slice = plan.PartitionSamples(round, p);
+        ASSERT_EQ(slice.begin, next);
+        next = slice.end;
+        for (int64_t i = slice.begin; i < slice.end; ++i) ++visits.at(round.epoch).at(i);
+      }
+      ASSERT_EQ(next, round.samples.end);
+    }
+    for (const auto& epoch : visits) ASSERT_THAT(epoch, testing::Each(1));
+  });
+}
+
+TEST(JobPlan, SlicesDifferByAtMostOneSample) {
+  ForManyPlans([](const PlanSettings& s, const JobPlan& plan) {
+    for (int64_t r = 0; r < plan.rounds(); ++r) {
+      const RoundPlan round = plan.Round(r);
+      for (int p = 0; p < s.partitions; ++p) {
+        const int64_t size = plan.PartitionSamples(round, p).size();
+        ASSERT_GE(size, round.samples.size() / s.partitions);
+        ASSERT_LE(size, round.samples.size() / s.partitions + 1);
+      }
+    }
+  });
+}
+
+TEST(JobPlan, VersionsKnowTheSamplesBeforeThem) {
+  ForManyPlans([](const PlanSettings& s, const JobPlan& plan) {
+    int64_t samples = 0;
+    for (int64_t version = 0; version < plan.rounds(); ++version) {
+      ASSERT_EQ(plan.SamplesAt(version), samples);
+      samples += plan.Round(version).samples.size();
+    }
+    ASSERT_EQ(plan.SamplesAt(plan.rounds()), samples);
+    ASSERT_EQ(plan.samples(), samples);
+    ASSERT_EQ(samples, s.train_samples * s.epochs);
+  });
+}
+
+// So curves of a block job and of a synchronous one have their points at the same samples, but for
+// the length of a round.
+TEST(JobPlan, EachPartOfAnEpochEndsInOneRoundWhateverRoundsThereAre) {
+  ForManyPlans([](const PlanSettings& s, const JobPlan& plan) {
+    for (const int parts : {1, 2, 7, 1000}) {
+      std::vector<std::vector<int>> ends(s.epochs, std::vector<int>(parts));
+      for (int64_t r = 0; r < plan.rounds(); ++r) {
+        const RoundPlan round = plan.Round(r);
+        bool ends_one = false;
+        for (int part = 0; part < parts; ++part) {
+          // The part's last sample, as a fraction of the epoch.
+          const int64_t mark = (part + 1) * s.train_samples;
+          const bool inside =
+              round.samples.begin * parts < mark && round.samples.end * parts >= mark;
+          ends.at(round.epoch).at(part) += inside;
+          ends_one = ends_one || inside;
+        }
+        ASSERT_EQ(plan.EndsPart(round, parts), ends_one) << "round " << r;
+        ASSERT_TRUE(!round.ends_epoch || ends_one) << "round " << r;
+      }
+      for (const auto& epoch : ends) ASSERT_THAT(epoch, testing::Each(1));
+    }
+  });
+}
+
+TEST(JobPlan, RoundsFollowEachOtherWithoutGapsAndAreNeverEmpty) {
+  ForManyPlans([](const PlanSettings& s, const JobPlan& plan) {
+    int64_t position = 0;
+    for (int64_t r = 0; r < plan.rounds(); ++r) {
+      const RoundPlan round = plan.Round(r);
+      ASSERT_EQ(round.round, r);
+      ASSERT_EQ(round.first_sample, position);
+      ASSERT_EQ(round.first_sample, round.epoch * s.train_samples + round.samples.begin);
+      ASSERT_GT(round.samples.size(), 0);
+      ASSERT_LE(round.samples.end, s.train_samples);
+      ASSERT_EQ(round.ends_epoch, round.samples.end == s.train_samples);
+      position += round.samples.size();
+    }
+    ASSERT_EQ(position, s.train_samples * s.epochs);
+  });
+}
+
+TEST(JobPlan, OnlyTheLastRoundOfAnEpochOrOfTheWarmupIsShort) {
+  ForManyPlans([](const PlanSettings& s, const JobPlan& plan) {
+    for (int64_t r = 0; r < plan.rounds(); ++r) {
+      const RoundPlan round = plan.Round(r);
+      const int64_t full =
+          int64_t{s.partitions} * s.minibatch * (round.mode == SyncMode::kBlock ? s.block : 1);
+      ASSERT_LE(round.samples.size(), full);
+      const int64_t end = round.first_sample + round.samples.size();
+      const bool warmup_ends = s.mode == SyncMode::kBlock && end == s.warmup_samples;
+      if (!round.ends_epoch && !warmup_ends) {
+        ASSERT_EQ(round.samples.size(), full) << r;
+      }
+    }
+  });
+}
+
+TEST(JobPlan, TheWarmupIsInGradientModeAndFullPrecisionAndThenItIsOver) {
+  ForManyPlans([](const PlanSettings& s, const JobPlan& plan) {
+    for (int64_t r = 0; r < plan.rounds(); ++r) {
+      const RoundPlan round = plan.Round(r);
+      const bool warm = round.first_sample < s.warmup_samples;
+      ASSERT_EQ(round.full_precision, warm);
+      const bool block = s.mode == SyncMode::kBlock && !warm;
+      ASSERT_EQ(round.mode, block ? SyncMode::kBlock : SyncMode::kGradient);
+      if (s.mode == SyncMode::kBlock && warm) {
+        // In block mode the warm-up ends with a round.
+        ASSERT_LE(round.first_sample + round.samples.size(), s.warmup_samples);
+      }
+    }
+  });
+}
+
+TEST(JobPlan, StepsCountTheRoundsOfEachMode) {
+  ForManyPlans([](const PlanSettings&, const JobPlan& plan) {
+    int64_t steps[2] = {};
+    for (int64_t r = 0; r < plan.rounds(); ++r) {
+      const RoundPlan round = plan.Round(r);
+      ASSERT_EQ(round.step, ++steps[round.mode == SyncMode::kBlock]);
+    }
+  });
+}
+
+TEST(JobPlan, EpochsAreEvaluatedAtTheirEndAsOftenAsAskedAndAlwaysTheLast) {
+  ForManyPlans([](const PlanSettings& s, const JobPlan& plan) {
+    ASSERT_EQ(plan.EvaluatedEpoch(0), -1);
+    ASSERT_EQ(plan.EvaluatedEpoch(-1), -1);
+    ASSERT_EQ(plan.EvaluatedEpoch(plan.rounds() + 1), -1);
+    std::vector<int> evaluated;
+    for (int64_t v = 1; v <= plan.rounds(); ++v) {
+      const int epoch = plan.EvaluatedEpoch(v);
+      if (epoch < 0) continue;
+      ASSERT_TRUE(plan.Round(v - 1).ends_epoch);
+      ASSERT_EQ(plan.Round(v - 1).epoch, epoch);
+      evaluated.push_back(epoch);
+    }
+    std::vector<int> expected;
+    for (int e = 0; e < s.epochs; ++e) {
+      const bool due = s.evaluate_every_epochs > 0 && (e + 1) % s.evaluate_every_epochs == 0;
+      if (due || e == s.epochs - 1) expected.push_back(e);
+    }
+    ASSERT_EQ(evaluated, expected);
+  });
+}
+
+TEST(JobPlan, PartitionsShareTheValidationSet) {
+  ForManyPlans([](const PlanSettings& s, const JobPlan& plan) {
+    for (const int64_t samples : {0, 1, 7, 100}) {
+      int64_t next = 0;
+      for (int p = 0; p < s.partitions; ++p) {
+        const Range slice = plan.EvaluationSamples(samples, p);
+        ASSERT_EQ(slice.begin, next);
+        ASSERT_GE(slice.size(), 0);
+        next = slice.end;
+      }
+      ASSERT_EQ(next, samples);
+    }
+  });
+}
+
+TEST(JobPlan, AJobOfManyEpochsCostsNothing) {
+  PlanSettings s;
+  s.train_samples = int64_t{1} << 40;
+  s.epochs = 1'000'000;
+  s.warmup_samples = 12345;
+  const Result<JobPlan> plan = JobPlan::Make(s);
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  EXPECT_EQ(plan->rounds(), s.train_samples * s.epochs);  // one sample a round
+  const RoundPlan last = plan->Round(plan->rounds() - 1);
+  EXPECT_EQ(last.epoch, s.epochs - 1);
+  EXPECT_EQ(last.samples, (Range{s.train_samples - 1, s.train_samples}));
+}
+
+TEST(JobPlan, ImpossibleSettingsAreRefusedByName) {
+  const auto refusal = [](auto change) {
+    PlanSettings s;
+    s.train_samples = 100;
+    change(&s);
+    const Result<JobPlan> plan = JobPlan::Make(s);
+    EXPECT_EQ(plan.status().code(), StatusCode::kInvalidArgument);
+    return plan.status().message();
+  };
+  using testing::HasSubstr;
+  for (const int bad : {0, -1}) {
+    EXPECT_THAT(refusal([&](PlanSettings* s) { s->train_samples = bad; }), HasSubstr("samples"));
+    EXPECT_THAT(refusal([&](PlanSettings* s) { s->partitions = bad; }), HasSubstr("partitions"));
+    EXPECT_THAT(refusal([&](PlanSettings* s) { s->minibatch = bad; }), HasSubstr("minibatch"));
+    EXPECT_THAT(refusal([&](PlanSettings* s) { s->block = bad; }), HasSubstr("block"));
+    EXPECT_THAT(refusal([&](PlanSettings* s) { s->epochs = bad; }), HasSubstr("epochs"));
+  }
+  EXPECT_THAT(refusal([](PlanSettings* s) { s->train_samples = INT64_MAX; }), HasSubstr("long"));
+  EXPECT_THAT(refusal([](PlanSettings* s) { s->epochs = INT32_MAX; }), HasSubstr("long"));
+}
+
+}  // namespace
+}  // namespace kumo

@@ -1,0 +1,148 @@
+#include <algorithm>
+
+#include "common/job/shard_map.h"
+
+#include <gtest/gtest.h>
+
+#include "common/base/rng.h"
+#include "common/job/codec/codec.h"
+
+namespace kumo {
+namespace {
+
+constexpr int64_t kBucket = static_cast<int64_t>(Codec::kBucket);
+
+ParameterLayout Layout(int64_t decayed, int64_t undecayed, int64_t statistics) {
+  std::vector<TensorSpec> tensors;
+  if (decayed > 0) tensors.push_back({"w", {decayed}, Segment::kDecayed});
+  if (undecayed > 0) tensors.push_back({"b", {undecayed}, Segment::kUndecayed});
+  if (statistics > 0) tensors.push_back({"m", {statistics}, Segment::kStatistics});
+  Result<ParameterLayout> layout = ParameterLayout::Make(std::move(tensors));
+  CHECK(layout.ok()) << layout.status().message();
+  return *layout;
+}
+
+template <typename Body>
+void ForManyMaps(Body body) {
+  Rng rng(1, RngPurpose::kTest);
+  for (int i = 0; i < 500; ++i) {
+    const auto size = [&](uint64_t bound) { return static_cast<int64_t>(rng.NextBelow(bound)); };
+    const uint64_t scale = rng.NextBelow(3) == 0 ? 20 : 200'000;
+    const ParameterLayout layout = Layout(1 + size(scale), size(scale / 10), size(scale / 20));
+    const int servers = 1 + static_cast<int>(rng.NextBelow(ShardMap::kMaxServers));
+    const int64_t chunk_bytes = 1 + size(rng.NextBelow(2) ? 5000 : 1 << 20);
+    SCOPED_TRACE("layout of " + std::to_string(layout.size()) + ", " + std::to_string(servers) +
+                 " servers, chunks of " + std::to_string(chunk_bytes) + " bytes");
+    body(layout, ShardMap(layout, servers, chunk_bytes), servers, chunk_bytes);
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
+TEST(ShardMap, ChunksCoverEachSegmentOnceInOrder) {
+  ForManyMaps([](const ParameterLayout& layout, const ShardMap& map, int, int64_t) {
+    size_t next = 0;
+    for (int s = 0; s < kSegments; ++s) {
+      const Range segment = layout.segment(static_cast<Segment>(s));
+      int64_t position = segment.begin;
+      while (position < segment.end) {
+        ASSERT_LT(next, map.chunks().size());
+        const Chunk& chunk = map.chunks()[next];
+        ASSERT_EQ(chunk.index, static_cast<int>(next));
+        ASSERT_EQ(chunk.segment, static_cast<Segment>(s));
+        ASSERT_EQ(chunk.range.begin, position);
+        ASSERT_GT(chunk.range.size(), 0);
+        position = chunk.range.end;
+        ++next;
+      }
+      ASSERT_EQ(position, segment.end);
+    }
+    ASSERT_EQ(next, map.chunks().size());
+  });
+}
+
+TEST(ShardMap, ChunksAreCutAtBucketsAndNoLongerThanAskedButForOneBucket) {
+  ForManyMaps([](const ParameterLayout& layout, const ShardMap& map, int, int64_t chunk_bytes) {
+    const int64_t longest =
+        std::max(kBucket, (chunk_bytes / static_cast<int64_t>(sizeof(float)) + kBucket - 1) /
+                              kBucket * kBucket);
+    for (const Chunk& chunk : map.chunks()) {
+      ASSERT_EQ((chunk.range.begin - layout.segment(chunk.segment).begin) % kBucket, 0);
+      ASSERT_LE(chunk.range.size(), longest);
+    }
+  });
+}
+
+TEST(ShardMap, EachServerHoldsOneRunOfChunksAndServer0TheFirst) {
+  ForManyMaps([](const ParameterLayout&, const ShardMap& map, int servers, int64_t) {
+    ASSERT_EQ(map.servers(), servers);
+    ASSERT_EQ(map.FirstChunk(0), 0);
+    ASSERT_EQ(map.FirstChunk(servers), static_cast<int>(map.chunks().size()));
+    ASSERT_EQ(map.chunks()[0].server, 0);
+    int64_t bytes = 0;
+    int64_t own_bytes = 0;
+    for (int s = 0; s < servers; ++s) {
+      ASSERT_LE(map.FirstChunk(s), map.FirstChunk(s + 1));
+      int64_t floats = 0;
+      for (int c = map.FirstChunk(s); c < map.FirstChunk(s + 1); ++c) {
+        ASSERT_EQ(map.chunks()[c].server, s);
+        floats += map.chunks()[c].range.size();
+      }
+      ASSERT_EQ(map.ServerBytes(s), floats * 4);
+      bytes += map.ServerBytes(s);
+    }
+    for (const Chunk& chunk : map.chunks()) own_bytes += chunk.range.size() * 4;
+    ASSERT_EQ(bytes, own_bytes);
+  });
+}
+
+TEST(ShardMap, NoServerIsFurtherFromItsShareThanAChunk) {
+  ForManyMaps([](const ParameterLayout&, const ShardMap& map, int servers, int64_t) {
+    int64_t total = 0;
+    int64_t longest = 0;
+    for (const Chunk& chunk : map.chunks()) {
+      total += chunk.range.size() * 4;
+      longest = std::max(longest, chunk.range.size() * 4);
+    }
+    for (int s = 0; s < servers; ++s) {
+      ASSERT_LE(std::abs(map.ServerBytes(s) - total / servers), longest + 1) << "server " << s;
+    }
+  });
+}
+
+TEST(ShardMap, AnyNumberOfServersCutsAtTheSameBuckets) {
+  // So the same bits come out: what lies in one bucket on one server does on any number.
+  const ParameterLayout layout = Layout(100'000, 700, 33);
+  for (const int servers : {1, 2, 3, 7, 64}) {
+    const ShardMap map(layout, servers, 8192);
+    for (const Chunk& chunk : map.chunks()) {
+      const Range segment = layout.segment(chunk.segment);
+      EXPECT_EQ((chunk.range.begin - segment.begin) % kBucket, 0);
+      if (chunk.range.end != segment.end) {
+        EXPECT_EQ((chunk.range.end - segment.begin) % kBucket, 0);
+      }
+    }
+  }
+}
+
+TEST(ShardMap, ANetworkOfOneNumberLivesOnServer0) {
+  const ShardMap map(Layout(1, 0, 0), 64, 1 << 20);
+  ASSERT_EQ(map.chunks().size(), 1u);
+  EXPECT_EQ(map.FirstChunk(1), 1);
+  for (int s = 1; s < 64; ++s) EXPECT_EQ(map.ServerBytes(s), 0);
+}
+
+TEST(ShardMap, ANetworkWithoutDecayedWeightsStillStartsOnServer0) {
+  for (const int servers : {1, 2, 64}) {
+    const ShardMap map(Layout(0, 5000, 3), servers, 4096);
+    EXPECT_EQ(map.chunks()[0].server, 0);
+    EXPECT_EQ(map.chunks()[0].segment, Segment::kUndecayed);
+  }
+}
+
+TEST(ShardMap, TheLargestNetworkThatAPeerMayClaimMakesABoundedTable) {
+  const ParameterLayout layout = Layout((int64_t{1} << 36) - 10, 5, 5);
+  EXPECT_LT(ShardMap(layout, 64, 1).chunks().size(), 100'000u);
+}
+
+}  // namespace
+}  // namespace kumo

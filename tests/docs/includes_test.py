@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Who includes whom, against docs/design.md: each room of the sources may include itself and the rooms
+that its line in "Who may include whom" names, and no others. Prints FILE:LINE: ... for what is not
+allowed, and exits with 1 where anything is.
+
+  tests/docs/includes_test.py
+"""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ANYTHING = {"tests", "bench"}
+ARROW = re.compile(r"^(\S+) -> (\S+(?:, \S+)*)$", re.MULTILINE)
+INCLUDE = re.compile(r'^#include "([^"]+)"')
+
+
+def arrows(design):
+    """{room: the rooms it may include}, from the first block of code behind the words."""
+    block = design.split("Who may include whom", 1)[1].split("```")[1]
+    return {room: set(named.split(", ")) for room, named in ARROW.findall(block)}
+
+
+def room_of(path, rooms):
+    """The longest of `rooms` that a path, relative to the project, lies in; None outside of all."""
+    inside = [room for room in rooms if path.startswith(room + "/")]
+    return max(inside, key=len, default=None)
+
+
+def main():
+    allowed = arrows((ROOT / "docs/design.md").read_text())
+    rooms = set(allowed) | set().union(*allowed.values())
+    wrong = [f"docs/design.md: there is no folder {room}" for room in sorted(rooms)
+             if not (ROOT / room).is_dir()]
+    checked = 0
+    for folder in sorted({room.split("/")[0] for room in rooms}):
+        for source in sorted(path for path in (ROOT / folder).rglob("*.*")
+                             if path.suffix in (".h", ".cc", ".cu", ".cuh")):
+            name = source.relative_to(ROOT).as_posix()
+            room = room_of(name, rooms)
+            for number, line in enumerate(source.read_text().splitlines(), 1):
+                include = INCLUDE.match(line)
+                if not include:
+                    continue
+                checked += 1
+                target = room_of(include[1], rooms)
+                if target is None and include[1].split("/")[0] not in ANYTHING:
+                    continue  # another program's
+                if target != room and target not in allowed.get(room, ()):
+                    wrong.append(f"{name}:{number}: {room} may not include {include[1]}")
+    print(*wrong, sep="\n")
+    if not checked:
+        wrong.append("nothing was checked")
+    print(f"{checked} includes of {len(rooms)} rooms, {len(wrong)} that are wrong")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,258 @@
+// A coordinator and the processes around it, as far as it can tell.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "server/coordinator/coordinator.h"
+#include "tests/server/shard/shard_harness.h"
+
+namespace kumo::test {
+
+struct Fleet {
+  Fleet(const Job& small, int number_of_servers,
+        std::optional<checkpoint::Manifest> restored = std::nullopt, TimeUs start = 1000 * kSecond)
+      : job(small), servers(number_of_servers), now(start), plan(job.plan()) {
+    for (int s = 0; s < servers; ++s) {
+      job.experiment.cluster.servers.push_back("ipc://server-" + std::to_string(s));
+    }
+    const uint32_t generation = restored ? restored->generation() + 1 : 1;
+    coordinator.emplace(IdentityOf(job.experiment), job.experiment, "here", generation,
+                        std::move(restored), now);
+  }
+
+  // The first worker's hello told what the job is; every server is there.
+  void Learn() {
+    const ShardMap map(job.spec.layout, servers, job.experiment.cluster.chunk_kib * 1024);
+    coordinator->OnSpec(plan, map, job.spec);
+    for (int s = 1; s < servers; ++s) {
+      wire::Hello hello;
+      hello.set_role(wire::Hello::SERVER);
+      hello.set_server_index(s);
+      hello.set_incarnation(1);
+      hello.set_host("host-" + std::to_string(s));
+      ServerActions actions;
+      ASSERT_TRUE(coordinator->OnHello(ServerPeer(s), hello, now, &actions).ok());
+      Take(std::move(actions));
+    }
+    Report(coordinator->start_version());
+  }
+  void Report(int64_t version) {
+    ServerActions actions;
+    wire::ServerReport report;
+    report.set_ready(true);
+    report.set_version(version);
+    coordinator->OnOwnReport(report, now, &actions);
+    for (int s = 1; s < servers; ++s) {
+      wire::Header header;
+      *header.mutable_server_report() = report;
+      coordinator->OnHeartbeat(ServerPeer(s), header, now, &actions);
+    }
+    Take(std::move(actions));
+  }
+  PeerName Join(const std::string& name, uint64_t incarnation = 1, int64_t started_ms = 0) {
+    const PeerName peer = "worker/" + name + "/" + std::to_string(incarnation);
+    wire::Hello hello;
+    hello.set_role(wire::Hello::WORKER);
+    hello.set_name(name);
+    hello.set_incarnation(incarnation);
+    hello.set_boot("boot");
+    hello.set_started_ms(started_ms);
+    hello.set_host("host of " + name);
+    ServerActions actions;
+    EXPECT_TRUE(coordinator->OnHello(peer, hello, now, &actions).ok());
+    Take(std::move(actions));
+    return peer;
+  }
+  wire::Header Heartbeat(const PeerName& peer, int64_t samples = 0, double samples_at_s = 0,
+                         bool leaving = false, double compute_ms = 0) {
+    ServerActions actions;
+    wire::Header header;
+    header.mutable_worker_report()->set_compute_ms(compute_ms);
+    header.mutable_worker_report()->set_leaving(leaving);
+    header.mutable_worker_report()->set_samples(samples);
+    header.mutable_worker_report()->set_samples_at_s(samples_at_s);
+    coordinator->OnHeartbeat(peer, header, now, &actions);
+    const wire::Header reply = std::get<SendAction>(actions.back()).message.header;
+    Take(std::move(actions));
+    return reply;
+  }
+  void Bye(const PeerName& peer, StatusCode code = StatusCode::kOk, const char* failure = "",
+           bool handed_over = false) {
+    ServerActions actions;
+    wire::Header header;
+    header.mutable_worker_report()->set_handed_over(handed_over);
+    header.mutable_worker_report()->set_failure(failure);
+    header.mutable_worker_report()->set_failure_code(static_cast<uint32_t>(code));
+    coordinator->OnBye(peer, header, now, &actions);
+    Take(std::move(actions));
+  }
+  void Tick(TimeUs later = 100 * kMillisecond) {
+    now += later;
+    ServerActions actions;
+    coordinator->Tick(now, &actions);
+    Take(std::move(actions));
+  }
+  // Time passes, with signs of life of `alive` alone.
+  void Wait(int seconds, const std::vector<PeerName>& alive = {}) {
+    for (int i = 0; i < seconds && !exit; ++i) {
+      for (const PeerName& peer : alive) Heartbeat(peer);
+      Tick(kSecond);
+    }
+  }
+  void Chosen(const std::optional<checkpoint::Manifest>& manifest) {
+    ServerActions actions;
+    coordinator->OnChosen(manifest, now, &actions);
+    Take(std::move(actions));
+  }
+  // Chunk 0 reaches a version.
+  Directive Reach(int64_t version) {
+    wire::Metrics metrics;
+    if (version > coordinator->start_version()) {
+      metrics.set_samples(plan.Round(version - 1).samples.size());
+      metrics.set_loss_sum(static_cast<double>(metrics.samples()));
+    }
+    ServerActions actions;
+    const Directive directive = coordinator->OnVersion(version, metrics, now, &actions);
+    Take(std::move(actions));
+    Report(version);
+    return directive;
+  }
+  Status Saved(int server, int64_t version, const char* failure = "", int attempt = 0) {
+    wire::Header header;
+    header.set_type(wire::SAVED);
+    header.set_round(version);
+    header.set_attempt(attempt);
+    header.mutable_saved_file()->set_name("shard-" + std::to_string(server));
+    header.mutable_saved_file()->set_bytes(100 + server);
+    header.mutable_saved_file()->set_crc32c(7 + server);
+    header.mutable_saved_file()->set_failure(failure);
+    ServerActions actions;
+    const Status status = coordinator->OnSaved(server, header, now, &actions);
+    Take(std::move(actions));
+    return status;
+  }
+  void Committed(int64_t version, const Status& status = OkStatus()) {
+    ServerActions actions;
+    coordinator->OnCommitted(version, status, now, &actions);
+    Take(std::move(actions));
+  }
+  Status Evaluated(const PeerName& from, int64_t version, int partition, double loss = 1) {
+    wire::Header header;
+    header.set_type(wire::EVALUATED);
+    header.set_round(version);
+    header.set_partition(partition);
+    header.mutable_metrics()->set_samples(plan.EvaluationSamples(10, partition).size());
+    header.mutable_metrics()->set_loss_sum(loss);
+    ServerActions actions;
+    const Status status = coordinator->OnEvaluated(from, header, now, &actions);
+    Take(std::move(actions));
+    return status;
+  }
+  void Take(ServerActions actions) {
+    for (ServerAction& action : actions) {
+      if (auto* send = std::get_if<SendAction>(&action)) {
+        if (send->message.header.type() == wire::HEARTBEAT_REPLY) {
+          orders[send->to] = send->message.header;
+        }
+        if (send->message.header.type() == wire::ACK) {
+          ++acknowledgements;
+          acknowledged = send->message.header;
+        }
+      }
+      if (auto* commit = std::get_if<CommitAction>(&action)) commits.push_back(commit->manifest);
+      if (auto* keep = std::get_if<KeepEvaluationAction>(&action)) evaluations.push_back(*keep);
+      if (auto* started = std::get_if<StartedFromAction>(&action)) {
+        origins.push_back(started->origin);
+      }
+      if (auto* point = std::get_if<CurvePointAction>(&action)) points.push_back(*point);
+      if (auto* epoch = std::get_if<EpochEvaluatedAction>(&action)) epochs.push_back(*epoch);
+      if (auto* left = std::get_if<ExitAction>(&action)) exit = left->status;
+      if (auto* c = std::get_if<ChooseCheckpointAction>(&action)) choose = *c;
+      if (auto* back = std::get_if<WentBackAction>(&action)) {
+        went_back_to = back->version;
+        went_back_to_samples = back->samples;
+      }
+      if (auto* on = std::get_if<WentOnAction>(&action)) went_on_from = on->version;
+    }
+  }
+  std::string phase() const { return coordinator->Describe(now).phase(); }
+
+  Job job;
+  int servers;
+  TimeUs now;
+  JobPlan plan;
+  std::optional<Coordinator> coordinator;
+  std::map<PeerName, wire::Header> orders;  // the last that each was sent unasked
+  std::vector<checkpoint::Manifest> commits;
+  std::vector<KeepEvaluationAction> evaluations;
+  std::vector<checkpoint::Origin> origins;
+  std::vector<CurvePointAction> points;
+  std::vector<EpochEvaluatedAction> epochs;
+  std::optional<Status> exit;
+  std::optional<ChooseCheckpointAction> choose;
+  int64_t went_back_to = -1;
+  int64_t went_back_to_samples = -1;
+  int64_t went_on_from = -1;
+  int acknowledgements = 0;
+  wire::Header acknowledged;  // the last
+};
+
+// A job in training, at version 0, on workers a, b, ...
+inline Fleet Training(Job job, int servers, int workers) {
+  job.experiment.cluster.workers = workers;
+  Fleet fleet(job, servers);
+  fleet.Learn();
+  for (int w = 0; w < workers; ++w) fleet.Join(std::string(1, static_cast<char>('a' + w)));
+  fleet.Tick();
+  EXPECT_EQ(fleet.phase(), "training");
+  fleet.Reach(0);
+  return fleet;
+}
+
+inline std::map<int, int64_t> Leases(const wire::Header& header) {
+  std::map<int, int64_t> leases;
+  for (const auto& lease : header.orders().leases()) {
+    EXPECT_TRUE(leases.emplace(lease.partition(), lease.from()).second);
+  }
+  return leases;
+}
+
+// What partitions carry: residuals.
+inline Job Carrying() {
+  Job job = SmallJob();
+  job.experiment.sync.push_codec = "1bit";
+  return job;
+}
+
+inline Status StartServerAgain(Fleet* fleet, uint64_t incarnation, int64_t started_ms = 0) {
+  wire::Hello hello;
+  hello.set_role(wire::Hello::SERVER);
+  hello.set_server_index(1);
+  hello.set_incarnation(incarnation);
+  hello.set_host("host-1");
+  hello.set_boot("boot");
+  hello.set_started_ms(started_ms);
+  ServerActions actions;
+  const Status status = fleet->coordinator->OnHello(ServerPeer(1), hello, fleet->now, &actions);
+  fleet->Take(std::move(actions));
+  return status;
+}
+
+inline checkpoint::Manifest ManifestAt(const Job& job, int64_t version) {
+  checkpoint::Manifest manifest;
+  manifest.set_name("round-" + std::to_string(version));
+  manifest.set_generation(4);
+  manifest.set_version(version);
+  manifest.set_fingerprint(job.spec.layout.fingerprint());
+  manifest.mutable_progress()->set_elapsed_seconds(1000);
+  return manifest;
+}
+
+}  // namespace kumo::test

@@ -1,0 +1,253 @@
+#include "server/coordinator/coordinator.h"
+
+#include <algorithm>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/server/coordinator/coordinator_harness.h"
+
+namespace kumo {
+namespace {
+
+using test::Carrying;
+using test::Fleet;
+using test::Job;
+using test::Leases;
+using test::SmallJob;
+using test::Training;
+using testing::HasSubstr;
+
+// --- Leases.
+
+TEST(Coordinator, LeasesCoverEachPartitionOnceWhoeverComesAndGoes) {
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng(seed, RngPurpose::kTest);
+    Job job = SmallJob();
+    job.experiment.sync.partitions = 1 + static_cast<int>(rng.NextBelow(9));
+    job.experiment.job.epochs = 100;
+    const int partitions = job.experiment.sync.partitions;
+    Fleet fleet = Training(job, 1 + static_cast<int>(rng.NextBelow(2)), 2);
+    std::set<PeerName> alive = {"worker/a/1", "worker/b/1"};
+    std::map<std::string, uint64_t> incarnations;
+    std::map<int, PeerName> owners;
+    int64_t version = 0;
+    int64_t reported = 0;
+    uint64_t next = 2;
+    for (int step = 0; step < 150; ++step) {
+      const auto any = [&] { return *std::next(alive.begin(), rng.NextBelow(alive.size())); };
+      switch (rng.NextBelow(5)) {
+        case 0:
+          if (alive.size() < 7) alive.insert(fleet.Join("w" + std::to_string(next++)));
+          break;
+        case 1:
+          if (alive.size() > 1) {
+            const PeerName gone = any();
+            alive.erase(gone);
+            fleet.Bye(gone);
+          }
+          break;
+        case 2: {  // started again under its name
+          const PeerName old = any();
+          const std::string name = old.substr(7, old.rfind('/') - 7);
+          alive.erase(old);
+          alive.insert(fleet.Join(name, 2 + next++));
+          break;
+        }
+        default:
+          if (version + 1 < fleet.plan.rounds()) {
+            fleet.Reach(++version);
+            reported = version;
+          }
+      }
+      // Orders in a heartbeat's reply are the whole truth, and were sent before they were asked
+      // for.
+      std::map<int, PeerName> owner;
+      for (const PeerName& peer : alive) {
+        const std::map<int, int64_t> leases = Leases(fleet.Heartbeat(peer));
+        ASSERT_EQ(leases, Leases(fleet.orders[peer])) << peer << " in step " << step;
+        for (const auto& [partition, from] : leases) {
+          ASSERT_TRUE(owner.emplace(partition, peer).second) << "two have " << partition;
+          ASSERT_GE(from, 0);
+          ASSERT_LE(from, version);
+          const auto before = owners.find(partition);
+          if (before != owners.end() && before->second != peer && !alive.contains(before->second)) {
+            // Taken from the dead: no round that may still be open is left out.
+            ASSERT_LE(from, reported);
+          }
+        }
+      }
+      ASSERT_EQ(static_cast<int>(owner.size()), partitions) << "step " << step;
+      owners = owner;
+    }
+    EXPECT_EQ(fleet.phase(), "training");
+  }
+}
+
+TEST(Coordinator, AWorkerThatJoinsGetsItsShareAtASavedVersion) {
+  Fleet fleet = Training(SmallJob(), 1, 1);
+  const PeerName b = fleet.Join("b");
+  EXPECT_TRUE(Leases(fleet.Heartbeat(b)).empty());
+  EXPECT_TRUE(fleet.Reach(1).save);  // round 1 ends with a checkpoint: version 2
+  EXPECT_TRUE(Leases(fleet.Heartbeat(b)).empty());
+  EXPECT_FALSE(fleet.Reach(2).save);
+  const std::map<int, int64_t> leases = Leases(fleet.Heartbeat(b));
+  ASSERT_EQ(leases.size(), 1u);
+  EXPECT_EQ(leases.begin()->second, 2);
+}
+
+TEST(Coordinator, ASilentWorkerIsLostAndHasToJoinAgain) {
+  Fleet fleet = Training(SmallJob(), 1, 2);
+  for (int second = 0; second < 12; ++second) {
+    fleet.Tick(kSecond);
+    fleet.Heartbeat("worker/a/1");
+  }
+  EXPECT_EQ(Leases(fleet.Heartbeat("worker/a/1")).size(), 3u);
+  EXPECT_EQ(fleet.Heartbeat("worker/b/1").type(), wire::GONE);
+  fleet.Join("b");
+  EXPECT_EQ(fleet.Heartbeat("worker/b/1").type(), wire::HEARTBEAT_REPLY);
+}
+
+TEST(Coordinator, WithoutAWorkerAJobWaitsAWhileForOne) {
+  Fleet fleet = Training(SmallJob(), 1, 1);
+  fleet.Bye("worker/a/1");
+  fleet.Wait(590);
+  EXPECT_EQ(fleet.phase(), "training");
+  EXPECT_THAT(fleet.coordinator->Describe(fleet.now).waits_for(), HasSubstr("1 of 1 workers"));
+  fleet.Join("c");
+  EXPECT_EQ(Leases(fleet.orders["worker/c/1"]).size(), 3u);
+  fleet.Bye("worker/c/1");
+  fleet.Wait(20);
+  ASSERT_TRUE(fleet.exit);
+  EXPECT_EQ(fleet.exit->code(), StatusCode::kUnavailable);
+  EXPECT_THAT(fleet.exit->message(), HasSubstr("waited for 1 of 1 workers"));
+  EXPECT_THAT(fleet.exit->message(), HasSubstr("cluster.stall_timeout_s"));
+}
+
+TEST(Coordinator, BelowTheLeastNumberOfWorkersPartitionsOfNobodyWait) {
+  Job job = SmallJob();
+  job.experiment.cluster.min_workers = 2;
+  Fleet fleet = Training(job, 1, 2);
+  const auto held = Leases(fleet.Heartbeat("worker/b/1"));
+  fleet.Bye("worker/a/1");
+  EXPECT_EQ(Leases(fleet.Heartbeat("worker/b/1")), held);
+  EXPECT_THAT(fleet.coordinator->Describe(fleet.now).waits_for(), HasSubstr("1 of 2 workers"));
+  fleet.Join("c");
+  EXPECT_EQ(Leases(fleet.orders["worker/b/1"]).size() + Leases(fleet.orders["worker/c/1"]).size(),
+            3u);
+}
+
+// --- Workers that are told to leave.
+
+TEST(Coordinator, AWorkerThatLeavesGivesItsPartitionsUpAtASavedVersion) {
+  Fleet fleet = Training(Carrying(), 1, 2);
+  const auto held = Leases(fleet.Heartbeat("worker/a/1"));
+  const wire::Header told = fleet.Heartbeat("worker/a/1", 0, 0, /*leaving=*/true);
+  EXPECT_EQ(Leases(told), held);  // it goes on for now
+  EXPECT_FALSE(told.orders().released());
+  const Directive directive = fleet.Reach(1);
+  EXPECT_TRUE(directive.save);
+  EXPECT_TRUE(directive.move);
+  fleet.Reach(2);
+  EXPECT_TRUE(Leases(fleet.orders["worker/a/1"]).empty());
+  EXPECT_TRUE(fleet.orders["worker/a/1"].orders().released());
+  for (const auto& lease : fleet.orders["worker/b/1"].orders().leases()) {
+    EXPECT_EQ(lease.handed_over(), held.contains(lease.partition()));
+    if (lease.handed_over()) {
+      EXPECT_EQ(lease.from(), 2);
+    }
+  }
+  // It says goodbye when everything is on the servers: nothing changes hands once more.
+  fleet.Bye("worker/a/1", StatusCode::kUnavailable, "was told to leave", /*handed_over=*/true);
+  const wire::Header after = fleet.Heartbeat("worker/b/1");
+  for (const auto& lease : after.orders().leases()) {
+    EXPECT_FALSE(lease.handed_over());
+    if (held.contains(lease.partition())) {
+      EXPECT_EQ(lease.from(), 2);
+    }
+  }
+}
+
+TEST(Coordinator, WithNothingToCarryAWorkerMayLeaveAtOnce) {
+  Fleet fleet = Training(SmallJob(), 1, 2);
+  const wire::Header told = fleet.Heartbeat("worker/a/1", 0, 0, /*leaving=*/true);
+  EXPECT_TRUE(Leases(told).empty());
+  EXPECT_TRUE(told.orders().released());
+  EXPECT_EQ(Leases(fleet.orders["worker/b/1"]).size(), 3u);
+}
+
+TEST(Coordinator, WhenAllWorkersLeaveTheirPartitionsWaitForTheNext) {
+  Fleet fleet = Training(Carrying(), 1, 1);
+  fleet.Heartbeat("worker/a/1", 0, 0, /*leaving=*/true);
+  fleet.Reach(1);
+  fleet.Reach(2);
+  EXPECT_TRUE(fleet.orders["worker/a/1"].orders().released());
+  fleet.Bye("worker/a/1", StatusCode::kUnavailable, "was told to leave", /*handed_over=*/true);
+  fleet.Join("c");
+  const auto leases = Leases(fleet.orders["worker/c/1"]);
+  EXPECT_EQ(leases.size(), 3u);
+  for (const auto& [partition, from] : leases) EXPECT_EQ(from, 2);
+}
+
+TEST(Coordinator, ALateHelloOfAProcessThatWasStartedAgainChangesNothing) {
+  Fleet fleet = Training(SmallJob(), 1, 1);
+  fleet.Join("a", 3, 2000);
+  const auto held = Leases(fleet.Heartbeat("worker/a/3"));
+  EXPECT_EQ(held.size(), 3u);
+  wire::Hello late;
+  late.set_role(wire::Hello::WORKER);
+  late.set_name("a");
+  late.set_boot("boot");
+  late.set_incarnation(2);
+  late.set_started_ms(1000);
+  ServerActions actions;
+  EXPECT_EQ(fleet.coordinator->OnHello("worker/a/2", late, fleet.now, &actions).code(),
+            StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Leases(fleet.Heartbeat("worker/a/3")), held);
+}
+
+TEST(Coordinator, WhoIsIdleComputesAStragglersPartitionToo) {
+  for (const bool carries : {false, true}) {
+    Fleet fleet = Training(carries ? Carrying() : SmallJob(), 1, 2);
+    const auto of_a = Leases(fleet.Heartbeat("worker/a/1", 1, 0, false, /*compute_ms=*/100));
+    const auto of_b = Leases(fleet.Heartbeat("worker/b/1", 1, 0, false, /*compute_ms=*/100));
+    wire::ServerReport report;
+    report.set_ready(true);
+    report.set_version(0);
+    for (const auto& [partition, from] : of_a) report.add_missing(partition);
+    ServerActions actions;
+    fleet.coordinator->OnOwnReport(report, fleet.now, &actions);
+    fleet.Tick(500 * kMillisecond);
+    EXPECT_EQ(Leases(fleet.Heartbeat("worker/b/1")), of_b);  // it is not late yet
+    fleet.Tick(kSecond);
+    const wire::Header orders = fleet.Heartbeat("worker/b/1");
+    const int helps = orders.orders().leases_size() - static_cast<int>(of_b.size());
+    EXPECT_EQ(helps, carries ? 0 : 1);
+    if (helps == 1) {
+      const auto& help = orders.orders().leases(orders.orders().leases_size() - 1);
+      EXPECT_TRUE(of_a.contains(help.partition()));
+      EXPECT_EQ(help.from(), 0);
+      EXPECT_EQ(help.until(), 1);
+    }
+    EXPECT_EQ(Leases(fleet.Heartbeat("worker/a/1")), of_a);  // it may still be first
+    fleet.Reach(1);
+    EXPECT_EQ(Leases(fleet.Heartbeat("worker/b/1")), of_b);
+  }
+}
+
+// Stopped for a while in the middle of a block, a worker seems slow when it is back.
+TEST(Coordinator, AWorkerThatWasFrozenGetsItsShareAgain) {
+  Fleet fleet = Training(SmallJob(), 1, 2);
+  fleet.Heartbeat("worker/a/1", 10, 1, false, /*compute_ms=*/10);
+  fleet.Wait(12, {"worker/a/1"});  // b is lost
+  fleet.Join("b");
+  fleet.Heartbeat("worker/b/1", 10, 1, false, /*compute_ms=*/60000);
+  fleet.Reach(1);
+  fleet.Reach(2);
+  EXPECT_GT(Leases(fleet.orders["worker/b/1"]).size(), 0u);
+}
+
+}  // namespace
+}  // namespace kumo

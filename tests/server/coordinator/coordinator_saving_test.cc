@@ -1,0 +1,368 @@
+#include "server/coordinator/coordinator.h"
+
+#include <algorithm>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/job/checkpoint/tensor_list.h"
+#include "tests/server/coordinator/coordinator_harness.h"
+
+namespace kumo {
+namespace {
+
+using test::Fleet;
+using test::Job;
+using test::Leases;
+using test::ManifestAt;
+using test::SmallJob;
+using test::StartServerAgain;
+using test::Training;
+using testing::HasSubstr;
+
+// --- When to save, and stopping.
+
+TEST(Coordinator, SavesEveryFewRoundsAndAtTheEnd) {
+  Job job = SmallJob();
+  job.experiment.checkpoint.every_rounds = 3;
+  Fleet fleet = Training(job, 1, 1);
+  EXPECT_FALSE(fleet.Reach(0).save);
+  for (int64_t version = 1; version < fleet.plan.rounds(); ++version) {
+    const Directive directive = fleet.Reach(version);
+    const int64_t next = version + 1;
+    EXPECT_EQ(directive.save, next % 3 == 0 || next == fleet.plan.rounds()) << version;
+    EXPECT_FALSE(directive.stop);
+  }
+  const Directive end = fleet.Reach(fleet.plan.rounds());
+  EXPECT_FALSE(end.save || end.stop);
+}
+
+TEST(Coordinator, SavesTheEndsOfEpochs) {
+  Job job = SmallJob();  // 4 rounds an epoch
+  job.experiment.job.epochs = 5;
+  job.experiment.checkpoint.every_epochs = 2;
+  Fleet fleet = Training(job, 1, 1);
+  for (int64_t version = 1; version < fleet.plan.rounds(); ++version) {
+    const int64_t next = version + 1;
+    EXPECT_EQ(fleet.Reach(version).save, next % 8 == 0 || next == fleet.plan.rounds()) << version;
+    ASSERT_TRUE(fleet.Saved(0, version).ok());
+    fleet.Committed(version);
+  }
+}
+
+// Which epoch is the best is known when it has been evaluated: then it must have been saved.
+TEST(Coordinator, WhereTheBestIsKeptEachEpochThatIsEvaluatedIsSaved) {
+  Job job = SmallJob();
+  job.experiment.job.epochs = 5;
+  job.experiment.evaluation.every_epochs = 2;
+  job.experiment.checkpoint.best = "loss";
+  Fleet fleet = Training(job, 1, 1);
+  for (int64_t version = 1; version < fleet.plan.rounds(); ++version) {
+    const int64_t next = version + 1;
+    EXPECT_EQ(fleet.Reach(version).save, fleet.plan.EvaluatedEpoch(next) >= 0) << version;
+    ASSERT_TRUE(fleet.Saved(0, version).ok());
+    fleet.Committed(version);
+  }
+}
+
+TEST(Coordinator, AManifestSaysWhatTheNetworkAndTheDataAreAndWhetherItIsToBeEvaluated) {
+  Job job = SmallJob();
+  job.experiment.checkpoint.every_rounds = 1;
+  Fleet fleet = Training(job, 1, 1);
+  for (int64_t version = 1; version <= 4; ++version) {
+    fleet.Reach(version);
+    ASSERT_TRUE(fleet.Saved(0, version).ok());
+    fleet.Committed(version);
+  }
+  ASSERT_EQ(fleet.commits.size(), 4u);
+  for (const checkpoint::Manifest& manifest : fleet.commits) {
+    EXPECT_EQ(LayoutOf(manifest)->tensors(), job.spec.layout.tensors());
+    EXPECT_EQ(manifest.train_samples(), 80);
+    EXPECT_EQ(manifest.validation_samples(), 10);
+    EXPECT_EQ(manifest.has_evaluation(), manifest.version() == 4);
+  }
+  EXPECT_EQ(fleet.commits.back().evaluation().epoch(), 1);
+  EXPECT_EQ(fleet.commits.back().evaluation().samples(), 0);
+  for (const int partition : {0, 1, 2}) {
+    ASSERT_TRUE(fleet.Evaluated("worker/a/1", 4, partition).ok());
+  }
+  ASSERT_EQ(fleet.evaluations.size(), 1u);
+  EXPECT_EQ(fleet.evaluations[0].version, 4);
+  EXPECT_EQ(fleet.evaluations[0].since, 1u);
+  EXPECT_EQ(fleet.evaluations[0].evaluation.samples(), 10);
+  EXPECT_EQ(fleet.evaluations[0].evaluation.loss_sum(), 3);
+}
+
+TEST(Coordinator, WhereTheInitialWeightsCameFromIsToldOnceAndStandsInEveryManifest) {
+  Job job = SmallJob();
+  job.experiment.checkpoint.every_rounds = 1;
+  Fleet fleet = Training(job, 1, 1);
+  const auto bring = [&](const char* from) {
+    checkpoint::Origin origin;
+    origin.set_checkpoint(from);
+    origin.add_left("a\nb");
+    ServerActions actions;
+    fleet.coordinator->OnOrigin(origin, &actions);
+    fleet.Take(std::move(actions));
+  };
+  bring("x");
+  bring("y");  // another worker's, which came later
+  ASSERT_EQ(fleet.origins.size(), 1u);
+  EXPECT_EQ(fleet.origins[0].checkpoint(), "x");
+  EXPECT_EQ(fleet.origins[0].left(0), "a?b");
+  fleet.Reach(1);
+  ASSERT_TRUE(fleet.Saved(0, 1).ok());
+  ASSERT_EQ(fleet.commits.size(), 1u);
+  EXPECT_EQ(fleet.commits[0].origin().checkpoint(), "x");
+
+  // A resumed job knows it from there, and nobody brings weights.
+  checkpoint::Manifest restored = ManifestAt(job, 5);
+  *restored.mutable_origin() = fleet.commits[0].origin();
+  job.experiment.cluster.workers = 1;
+  Fleet resumed(job, 1, restored);
+  resumed.Learn();
+  resumed.Reach(5);
+  resumed.Join("a");
+  resumed.Tick();
+  resumed.Reach(6);
+  ASSERT_TRUE(resumed.Saved(0, 6).ok());
+  ASSERT_EQ(resumed.commits.size(), 1u);
+  EXPECT_EQ(resumed.commits[0].origin().checkpoint(), "x");
+}
+
+TEST(Coordinator, FiguresThatAreKnownBeforeTheFilesAreDurableStandInTheManifest) {
+  Job job = SmallJob();
+  job.experiment.checkpoint.best = "accuracy";
+  Fleet fleet = Training(job, 1, 1);
+  for (int64_t version = 1; version <= 4; ++version) fleet.Reach(version);
+  for (const int partition : {0, 1, 2}) {
+    ASSERT_TRUE(fleet.Evaluated("worker/a/1", 4, partition).ok());
+  }
+  ASSERT_TRUE(fleet.Saved(0, 4).ok());
+  ASSERT_EQ(fleet.commits.size(), 1u);
+  EXPECT_EQ(fleet.commits[0].evaluation().epoch(), 1);
+  EXPECT_EQ(fleet.commits[0].evaluation().samples(), 10);
+}
+
+TEST(Coordinator, SavesByTheClock) {
+  Job job = SmallJob();
+  job.experiment.checkpoint.every_minutes = 2;
+  job.experiment.job.epochs = 50;
+  Fleet fleet = Training(job, 1, 1);
+  TimeUs last = fleet.now;
+  for (int64_t version = 1; version < 40; ++version) {
+    fleet.now += 35 * kSecond;
+    const bool due = fleet.now - last >= 120 * kSecond;
+    EXPECT_EQ(fleet.Reach(version).save, due) << version;
+    ASSERT_TRUE(fleet.Saved(0, version).ok());
+    fleet.Committed(version);
+    if (due) last = fleet.now;
+  }
+}
+
+TEST(Coordinator, AResumedJobIsTheNextGenerationFromTheCheckpointsVersion) {
+  Job job = SmallJob();
+  job.experiment.checkpoint.every_minutes = 10;
+  job.experiment.cluster.workers = 1;
+  Fleet fleet(job, 1, ManifestAt(job, 5));
+  EXPECT_EQ(fleet.coordinator->generation(), 5u);
+  EXPECT_EQ(fleet.coordinator->start_version(), 5);
+  EXPECT_EQ(fleet.coordinator->restore_name(), "round-5");
+  fleet.Learn();
+  // The machine may have been up for days: that is no reason to save at once.
+  EXPECT_FALSE(fleet.Reach(5).save);
+  fleet.Join("a");
+  fleet.Tick();
+  EXPECT_EQ(Leases(fleet.orders["worker/a/1"]).at(0), 5);
+  const wire::JobStatus status = fleet.coordinator->Describe(fleet.now);
+  EXPECT_EQ(status.last_checkpoint(), 5);
+  EXPECT_GE(status.elapsed_seconds(), 1000);
+}
+
+TEST(Coordinator, AStopSavesTheRoundUnderWayAndEndsThere) {
+  Fleet fleet = Training(SmallJob(), 2, 2);
+  fleet.Reach(1);
+  fleet.coordinator->RequestStop();
+  const Directive directive = fleet.Reach(2);
+  EXPECT_TRUE(directive.save && directive.stop);
+  // Version 2 says it; as long as it is not there, a server 0 that dies takes the stop along.
+  EXPECT_EQ(fleet.Heartbeat("worker/a/1").orders().stop_at(), 0);
+  fleet.Reach(3);
+  EXPECT_EQ(fleet.Heartbeat("worker/a/1").orders().stop_at(), 3);
+  ASSERT_TRUE(fleet.Saved(0, 3).ok());
+  ASSERT_TRUE(fleet.Saved(1, 3).ok());
+  ASSERT_EQ(fleet.commits.size(), 1u);
+  EXPECT_FALSE(fleet.orders["worker/a/1"].orders().finished());  // not before it is durable
+  fleet.Committed(3);
+  for (const PeerName& peer : {PeerName("worker/a/1"), PeerName("worker/b/1"), ServerPeer(1)}) {
+    EXPECT_TRUE(fleet.orders[peer].orders().finished()) << peer;
+    EXPECT_TRUE(fleet.orders[peer].orders().stopped()) << peer;
+  }
+  fleet.Bye("worker/a/1");
+  fleet.Bye("worker/b/1");
+  EXPECT_FALSE(fleet.exit);  // server 1 may not have heard it
+  fleet.Bye(ServerPeer(1));
+  ASSERT_TRUE(fleet.exit);
+  EXPECT_EQ(fleet.exit->code(), StatusCode::kUnavailable);
+  EXPECT_THAT(fleet.exit->message(), HasSubstr("round 3"));
+}
+
+// A heartbeat may have been on its way when the job ended, and the answer may be lost.
+TEST(Coordinator, ItTellsOfTheEndUntilEverybodyHasSaidGoodbye) {
+  Fleet fleet = Training(SmallJob(), 3, 2);
+  fleet.Bye("worker/a/1", StatusCode::kFailedPrecondition, "no");
+  fleet.Heartbeat("worker/b/1");
+  fleet.Report(0);
+  fleet.Bye(ServerPeer(1));
+  fleet.orders.clear();
+  fleet.Tick();
+  EXPECT_FALSE(fleet.exit);
+  EXPECT_TRUE(fleet.orders["worker/b/1"].has_refusal());
+  EXPECT_TRUE(fleet.orders[ServerPeer(2)].has_refusal());
+  EXPECT_FALSE(fleet.orders.contains(ServerPeer(1))) << "it has left";
+  fleet.Bye(ServerPeer(2));
+  EXPECT_FALSE(fleet.exit);
+  fleet.Bye("worker/b/1");
+  EXPECT_TRUE(fleet.exit);
+}
+
+TEST(Coordinator, ItLeavesEvenWhenSomebodyNeverSaysGoodbye) {
+  Fleet fleet = Training(SmallJob(), 1, 2);
+  fleet.Bye("worker/a/1", StatusCode::kFailedPrecondition, "no");
+  for (int i = 0; i < 100 && !fleet.exit; ++i) fleet.Tick();
+  EXPECT_TRUE(fleet.exit);
+}
+
+// --- Checkpoints and evaluations.
+
+TEST(Coordinator, AManifestNamesTheFilesOfAllServersOnce) {
+  Job job = SmallJob();
+  job.experiment.checkpoint.every_rounds = 2;
+  Fleet fleet = Training(job, 3, 1);
+  fleet.Reach(1);
+  ASSERT_TRUE(fleet.Saved(2, 2).ok());  // may be faster than chunk 0
+  fleet.Reach(2);
+  ASSERT_TRUE(fleet.Saved(2, 2).ok());  // repeated
+  ASSERT_TRUE(fleet.Saved(0, 2).ok());
+  EXPECT_TRUE(fleet.commits.empty());
+  ASSERT_TRUE(fleet.Saved(1, 2).ok());
+  ASSERT_TRUE(fleet.Saved(1, 2).ok());
+  ASSERT_EQ(fleet.commits.size(), 1u);
+  EXPECT_EQ(fleet.acknowledgements, 4);  // server 0 needs none
+  const checkpoint::Manifest& manifest = fleet.commits[0];
+  EXPECT_EQ(manifest.version(), 2);
+  EXPECT_EQ(manifest.generation(), 1u);
+  EXPECT_EQ(manifest.fingerprint(), job.spec.layout.fingerprint());
+  ASSERT_EQ(manifest.files_size(), 3);
+  for (int s = 0; s < 3; ++s) {
+    EXPECT_EQ(manifest.files(s).name(), "shard-" + std::to_string(s));
+    EXPECT_EQ(manifest.files(s).bytes(), 100u + s);
+    EXPECT_EQ(manifest.files(s).crc32c(), 7u + s);
+  }
+  const int64_t seen = fleet.plan.Round(0).samples.size() + fleet.plan.Round(1).samples.size();
+  EXPECT_EQ(manifest.progress().epoch_samples(), seen);
+  fleet.Committed(2);
+  EXPECT_EQ(fleet.coordinator->Describe(fleet.now).last_checkpoint(), 2);
+}
+
+TEST(Coordinator, AFileThatCannotBeSavedDoesNotStopTheTraining) {
+  Job job = SmallJob();
+  job.experiment.checkpoint.every_rounds = 2;
+  Fleet fleet = Training(job, 2, 1);
+  fleet.Reach(1);
+  fleet.Reach(2);
+  ASSERT_TRUE(fleet.Saved(1, 2, "the disk is full").ok());
+  ASSERT_TRUE(fleet.Saved(0, 2).ok());
+  EXPECT_TRUE(fleet.commits.empty());
+  fleet.Reach(3);
+  fleet.Reach(4);
+  ASSERT_TRUE(fleet.Saved(0, 4).ok());
+  ASSERT_TRUE(fleet.Saved(1, 4).ok());
+  ASSERT_EQ(fleet.commits.size(), 1u);
+  fleet.Committed(4, Unavailable("the disk is full"));
+  EXPECT_EQ(fleet.phase(), "training");
+  EXPECT_EQ(fleet.coordinator->Describe(fleet.now).last_checkpoint(), -1);
+}
+
+TEST(Coordinator, TheLastFileThatCannotBeSavedIsTriedAgainAndThenFailsTheJob) {
+  for (const bool commit : {false, true}) {
+    Fleet fleet = Training(SmallJob(), 1, 1);
+    const int64_t rounds = fleet.plan.rounds();
+    for (int64_t version = 1; version <= rounds; ++version) fleet.Reach(version);
+    for (int attempt = 0; !fleet.exit && attempt < 1000; ++attempt) {
+      EXPECT_EQ(fleet.coordinator->save_order().attempt, attempt);
+      ASSERT_TRUE(fleet.Saved(0, rounds, commit ? "" : "the disk is full", attempt).ok());
+      if (commit) fleet.Committed(rounds, Unavailable("the disk is full"));
+      fleet.Wait(6, {"worker/a/1"});
+    }
+    ASSERT_TRUE(fleet.exit);
+    EXPECT_GE(fleet.coordinator->save_order().attempt, 90);
+    EXPECT_THAT(fleet.exit->message(), HasSubstr("disk is full"));
+  }
+}
+
+// An attempt's files are written over by the next one's: no manifest may name both.
+TEST(Coordinator, AManifestNamesFilesOfOneAttempt) {
+  Fleet fleet = Training(SmallJob(), 2, 1);
+  const int64_t rounds = fleet.plan.rounds();
+  for (int64_t version = 1; version <= rounds; ++version) fleet.Reach(version);
+  ASSERT_TRUE(fleet.Saved(0, rounds, "the disk is full").ok());
+  fleet.Wait(6, {"worker/a/1"});
+  const wire::Orders order = fleet.orders[ServerPeer(1)].orders();
+  ASSERT_EQ(order.save_version(), rounds);
+  ASSERT_EQ(order.save_attempt(), 1);
+  ASSERT_TRUE(fleet.Saved(1, rounds).ok());                      // of the round's end, late
+  ASSERT_TRUE(fleet.Saved(0, rounds, "the disk is full").ok());  // repeated
+  ASSERT_TRUE(fleet.Saved(0, rounds, "", 1).ok());
+  EXPECT_TRUE(fleet.commits.empty());
+  ASSERT_TRUE(fleet.Saved(1, rounds, "", 1).ok());
+  EXPECT_EQ(fleet.commits.size(), 1u);
+}
+
+TEST(Coordinator, ASlowDiskGetsNoMoreThanTwoCheckpointsAtATime) {
+  Job job = SmallJob();
+  job.experiment.checkpoint.every_rounds = 1;
+  Fleet fleet = Training(job, 1, 1);  // version 1 is on its way
+  EXPECT_TRUE(fleet.Reach(1).save);
+  EXPECT_FALSE(fleet.Reach(2).save);
+  ASSERT_TRUE(fleet.Saved(0, 1).ok());
+  fleet.Committed(1);
+  EXPECT_TRUE(fleet.Reach(3).save);
+}
+
+TEST(Coordinator, AServerThatIsToldToLeaveMayWhenARoundIsSaved) {
+  Fleet fleet = Training(SmallJob(), 2, 1);
+  wire::Header header;
+  header.mutable_server_report()->set_ready(true);
+  header.mutable_server_report()->set_leaving(true);
+  const auto released = [&] {
+    ServerActions actions;
+    fleet.coordinator->OnHeartbeat(ServerPeer(1), header, fleet.now, &actions);
+    fleet.Take(std::move(actions));
+    return fleet.orders[ServerPeer(1)].orders().released();
+  };
+  EXPECT_FALSE(released());
+  ServerActions actions;
+  EXPECT_TRUE(fleet.coordinator->OnVersion(1, wire::Metrics(), fleet.now, &actions).save);
+  EXPECT_FALSE(fleet.coordinator->OnVersion(2, wire::Metrics(), fleet.now, &actions).save);
+  EXPECT_FALSE(released());
+  ASSERT_TRUE(fleet.Saved(0, 2).ok());
+  ASSERT_TRUE(fleet.Saved(1, 2).ok());
+  fleet.Committed(2);
+  EXPECT_TRUE(released());
+
+  // Its successor is told to leave too.
+  ASSERT_TRUE(StartServerAgain(&fleet, 2).ok());
+  fleet.Chosen(std::nullopt);
+  fleet.Report(0);
+  fleet.Tick();
+  ASSERT_EQ(fleet.phase(), "training");
+  EXPECT_FALSE(released());
+  EXPECT_TRUE(fleet.Reach(1).save);
+  ASSERT_TRUE(fleet.Saved(0, 2, "the disk is full").ok());
+  EXPECT_FALSE(released());
+  EXPECT_TRUE(fleet.Reach(2).save) << "what failed is ordered again";
+}
+
+}  // namespace
+}  // namespace kumo

@@ -1,0 +1,170 @@
+#include "server/coordinator/coordinator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/server/coordinator/coordinator_harness.h"
+
+namespace kumo {
+namespace {
+
+using test::Fleet;
+using test::Job;
+using test::Leases;
+using test::SmallJob;
+using test::Training;
+using testing::HasSubstr;
+
+// --- The beginning.
+
+TEST(Coordinator, WaitsForAllWorkersAndThenLeasesContiguousRuns) {
+  Job job = SmallJob();
+  job.experiment.sync.partitions = 7;
+  job.experiment.cluster.workers = 3;
+  Fleet fleet(job, 2);
+  fleet.Tick();
+  EXPECT_THAT(fleet.coordinator->Describe(fleet.now).waits_for(), HasSubstr("server 1"));
+  fleet.Learn();
+  fleet.Join("b");
+  fleet.Join("a");
+  fleet.Tick();
+  EXPECT_EQ(fleet.phase(), "waiting");
+  EXPECT_THAT(fleet.coordinator->Describe(fleet.now).waits_for(), HasSubstr("1 of 3 workers"));
+  EXPECT_TRUE(Leases(fleet.Heartbeat("worker/a/1")).empty());
+  fleet.Join("c");
+  fleet.Tick();
+  EXPECT_EQ(fleet.phase(), "training");
+  EXPECT_EQ(Leases(fleet.orders["worker/a/1"]), (std::map<int, int64_t>{{0, 0}, {1, 0}, {2, 0}}));
+  EXPECT_EQ(Leases(fleet.orders["worker/b/1"]), (std::map<int, int64_t>{{3, 0}, {4, 0}}));
+  EXPECT_EQ(Leases(fleet.orders["worker/c/1"]), (std::map<int, int64_t>{{5, 0}, {6, 0}}));
+}
+
+TEST(Coordinator, BeginsWithTheWorkersThatThereAreWhenTheLimitIsOver) {
+  Job job = SmallJob();
+  job.experiment.cluster.workers = 5;
+  job.experiment.cluster.suspect_after_s = 1000;
+  Fleet fleet(job, 1);
+  fleet.Learn();
+  fleet.Join("a");
+  fleet.Tick(59 * kSecond);
+  EXPECT_EQ(fleet.phase(), "waiting");
+  fleet.Tick(2 * kSecond);
+  EXPECT_EQ(fleet.phase(), "training");
+  EXPECT_EQ(Leases(fleet.orders["worker/a/1"]).size(), 3u);
+}
+
+TEST(Coordinator, NobodyCameIsUnavailableAndSaysWhoIsMissing) {
+  Fleet fleet(SmallJob(), 3);
+  fleet.Tick(61 * kSecond);
+  fleet.Tick();
+  ASSERT_TRUE(fleet.exit);
+  EXPECT_EQ(fleet.exit->code(), StatusCode::kUnavailable);
+  EXPECT_THAT(fleet.exit->message(),
+              testing::AllOf(HasSubstr("server 1"), HasSubstr("server 2"), HasSubstr("workers")));
+}
+
+TEST(Coordinator, AStopBeforeTheBeginningEndsTheJob) {
+  Fleet fleet(SmallJob(), 1);
+  fleet.coordinator->RequestStop();
+  fleet.Tick();
+  fleet.Tick();
+  ASSERT_TRUE(fleet.exit);
+  EXPECT_EQ(fleet.exit->code(), StatusCode::kUnavailable);
+}
+
+// --- Evaluations, the end, rates.
+
+TEST(Coordinator, AnEpochIsReportedOnceWithTheSumsOfAllPartitions) {
+  Fleet fleet = Training(SmallJob(), 1, 1);
+  for (int64_t version = 1; version <= 4; ++version) fleet.Reach(version);
+  ASSERT_EQ(fleet.plan.EvaluatedEpoch(4), 0);
+  const PeerName peer = "worker/a/1";
+  for (const int partition : {2, 0, 2, 0}) {
+    ASSERT_TRUE(fleet.Evaluated(peer, 4, partition, 1 + partition).ok());
+  }
+  ASSERT_TRUE(fleet.Evaluated(peer, 4, 0, 1000).ok());  // a second one does not count
+  EXPECT_TRUE(fleet.epochs.empty());
+  ASSERT_TRUE(fleet.Evaluated(peer, 4, 1, 2).ok());
+  ASSERT_TRUE(fleet.Evaluated(peer, 4, 1, 2).ok());
+  ASSERT_EQ(fleet.epochs.size(), 1u);
+  EXPECT_EQ(fleet.acknowledgements, 7);
+  EXPECT_EQ(fleet.epochs[0].epoch, 0);
+  EXPECT_EQ(fleet.epochs[0].train.samples(), 80);
+  EXPECT_EQ(fleet.epochs[0].validation.samples(), 10);
+  EXPECT_EQ(fleet.epochs[0].validation.loss_sum(), 1 + 2 + 3);
+}
+
+TEST(Coordinator, AnEvaluationThatNobodyAskedForIsRefused) {
+  Fleet fleet(SmallJob(), 1);
+  EXPECT_FALSE(fleet.Evaluated("worker/a/1", 4, 0).ok());  // before the job is known
+  fleet = Training(SmallJob(), 1, 1);
+  for (int64_t version = 1; version <= 4; ++version) fleet.Reach(version);
+  for (const int64_t version : {int64_t{3}, int64_t{8}, int64_t{0}, int64_t{-1}, INT64_MAX}) {
+    EXPECT_FALSE(fleet.Evaluated("worker/a/1", version, 0).ok()) << version;
+  }
+  for (const int partition : {-1, 3, INT32_MAX}) {
+    EXPECT_FALSE(fleet.Evaluated("worker/a/1", 4, partition).ok()) << partition;
+  }
+  EXPECT_EQ(fleet.acknowledgements, 0);
+}
+
+TEST(Coordinator, TheJobIsDoneWhenTheLastVersionIsSavedAndEvaluated) {
+  for (const bool save_first : {false, true}) {
+    Fleet fleet = Training(SmallJob(), 1, 1);
+    const int64_t rounds = fleet.plan.rounds();
+    for (int64_t version = 1; version <= rounds; ++version) {
+      fleet.Reach(version);
+      if (version == 4) {
+        for (int p = 0; p < 3; ++p) ASSERT_TRUE(fleet.Evaluated("worker/a/1", 4, p).ok());
+      }
+    }
+    const auto save = [&] {
+      ASSERT_TRUE(fleet.Saved(0, rounds).ok());
+      fleet.Committed(rounds);
+    };
+    if (save_first) save();
+    for (int p = 0; p < 3; ++p) {
+      EXPECT_EQ(fleet.phase(), "training");
+      ASSERT_TRUE(fleet.Evaluated("worker/a/1", rounds, p).ok());
+    }
+    if (!save_first) save();
+    EXPECT_EQ(fleet.phase(), "finished");
+    const wire::Header orders = fleet.Heartbeat("worker/a/1");
+    EXPECT_TRUE(orders.orders().finished());
+    EXPECT_FALSE(orders.orders().stopped());
+    EXPECT_FALSE(fleet.exit);
+    fleet.Bye("worker/a/1");
+    ASSERT_TRUE(fleet.exit);
+    EXPECT_TRUE(fleet.exit->ok());
+  }
+}
+
+TEST(Coordinator, RatesDoNotDependOnWhenHeartbeatsFallBetweenTheEndsOfBlocks) {
+  Fleet fleet(SmallJob(), 1);
+  fleet.Learn();
+  const PeerName peer = fleet.Join("a");
+  const auto rate = [&] {
+    return fleet.coordinator->Describe(fleet.now).workers(0).samples_per_second();
+  };
+  fleet.Heartbeat(peer);
+  // Blocks of 320 samples in .64 s from second 7 on, heartbeats every second.
+  for (int second = 1; second <= 20; ++second) {
+    fleet.Tick(kSecond);
+    const int blocks = static_cast<int>(second / .64);
+    fleet.Heartbeat(peer, blocks * 320, 7 + blocks * .64);
+    if (second <= 3) continue;
+    EXPECT_NEAR(rate(), 500, 1e-6) << "after " << second << " s";
+  }
+  // What a peer makes up stays its own problem.
+  fleet.Heartbeat(peer, std::numeric_limits<int64_t>::min(), 1e308);
+  fleet.Heartbeat(peer, std::numeric_limits<int64_t>::max(), std::nan(""));
+  EXPECT_NEAR(rate(), 500, 1e-6);
+}
+
+}  // namespace
+}  // namespace kumo

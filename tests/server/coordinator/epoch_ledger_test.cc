@@ -1,0 +1,136 @@
+#include "server/coordinator/epoch_ledger.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace kumo {
+namespace {
+
+JobPlan Plan() {
+  PlanSettings settings;
+  settings.train_samples = 77;
+  settings.partitions = 3;
+  settings.minibatch = 4;
+  settings.block = 1;
+  settings.epochs = 4;
+  settings.evaluate_every_epochs = 2;
+  return JobPlan::Make(settings).value();
+}
+
+wire::Metrics OfRound(const RoundPlan& round) {
+  wire::Metrics metrics;
+  metrics.set_samples(round.samples.size());
+  metrics.set_loss_sum(0.1 * static_cast<double>(round.round + 1));
+  metrics.set_correct(round.round % 5);
+  return metrics;
+}
+
+wire::Metrics OfPart(int64_t version, int partition) {
+  wire::Metrics metrics;
+  metrics.set_samples(10 + partition);
+  metrics.set_loss_sum(1.0 / static_cast<double>(version + partition));
+  metrics.set_correct(partition);
+  return metrics;
+}
+
+constexpr int kPointsPerEpoch = 5;
+
+// Counts what a job does between two versions; returns what became complete, in words.
+std::vector<std::string> Play(EpochLedger* ledger, const JobPlan& plan, int64_t from, int64_t to) {
+  std::vector<std::string> complete;
+  const auto evaluate = [&](int64_t version) {
+    if (plan.EvaluatedEpoch(version) < 0) return;
+    for (const int partition : {2, 0, 2, 1, 1}) {  // in any order, some twice
+      const auto epoch =
+          ledger->AddEvaluation(plan, version, partition, OfPart(version, partition));
+      if (!epoch) continue;
+      complete.push_back(std::to_string(epoch->epoch) + ": " + epoch->train.ShortDebugString() +
+                         " / " + epoch->validation.ShortDebugString());
+    }
+  };
+  ledger->Start(plan, from);
+  evaluate(from);
+  for (int64_t version = from + 1; version <= to; ++version) {
+    const auto point =
+        ledger->AddRound(plan, version, OfRound(plan.Round(version - 1)), kPointsPerEpoch);
+    if (point) {
+      complete.push_back("point at " + std::to_string(version) + ": " + point->ShortDebugString());
+    }
+    evaluate(version);
+  }
+  return complete;
+}
+
+TEST(EpochLedger, AnEpochIsCompleteOnceWhenAllPartitionsHaveEvaluatedItsEnd) {
+  const JobPlan plan = Plan();
+  EpochLedger ledger;
+  auto complete = Play(&ledger, plan, 0, plan.rounds());
+  const auto is_point = [](const std::string& what) { return what.starts_with("point"); };
+  EXPECT_EQ(std::erase_if(complete, is_point), 4u * kPointsPerEpoch);
+  ASSERT_EQ(complete.size(), 2u);  // of 4 epochs every second one
+  EXPECT_TRUE(complete[0].starts_with("1: samples: 77 "));
+  EXPECT_TRUE(complete[1].starts_with("3: samples: 77 "));
+  EXPECT_TRUE(ledger.complete());
+  EXPECT_EQ(ledger.last_validation().samples(), 33);
+}
+
+TEST(EpochLedger, KnowsWhoHasNotEvaluatedYet) {
+  const JobPlan plan = Plan();
+  EpochLedger ledger;
+  EXPECT_TRUE(ledger.Unevaluated(3).empty());
+  int64_t version = 0;
+  while (plan.EvaluatedEpoch(version) < 0) {
+    ++version;
+    ledger.AddRound(plan, version, OfRound(plan.Round(version - 1)), kPointsPerEpoch);
+  }
+  EXPECT_EQ(ledger.Unevaluated(3), (std::vector<int>{0, 1, 2}));
+  ledger.AddEvaluation(plan, version, 1, OfPart(version, 1));
+  EXPECT_EQ(ledger.Unevaluated(3), (std::vector<int>{0, 2}));
+  ledger.AddEvaluation(plan, version, 0, OfPart(version, 0));
+  ledger.AddEvaluation(plan, version, 2, OfPart(version, 2));
+  EXPECT_TRUE(ledger.Unevaluated(3).empty());
+}
+
+TEST(EpochLedger, AnEpochThatIsNotEvaluatedYetIsNotComplete) {
+  const JobPlan plan = Plan();
+  EpochLedger ledger;
+  int64_t version = 0;
+  while (plan.EvaluatedEpoch(version) < 0) {
+    ++version;
+    ledger.AddRound(plan, version, OfRound(plan.Round(version - 1)), kPointsPerEpoch);
+  }
+  EXPECT_FALSE(ledger.complete());
+  EXPECT_FALSE(ledger.AddEvaluation(plan, version, 0, OfPart(version, 0)));
+  EXPECT_EQ(ledger.last_validation().samples(), 0);
+}
+
+TEST(EpochLedger, ResumedAnywhereItTellsWhatAnUninterruptedOneTells) {
+  const JobPlan plan = Plan();
+  EpochLedger whole;
+  const auto expected = Play(&whole, plan, 0, plan.rounds());
+  for (int64_t at = 0; at <= plan.rounds(); ++at) {
+    EpochLedger before;
+    std::vector<std::string> told = Play(&before, plan, 0, at);
+    EXPECT_EQ(before.progress().samples(), plan.SamplesAt(at));
+    EXPECT_EQ(before.progress().has_last_loss(), at > 0);
+    EpochLedger after(before.progress());
+    const auto rest = Play(&after, plan, at, plan.rounds());
+    // The epoch that ended at the checkpoint is evaluated, and told, again.
+    const bool again = plan.EvaluatedEpoch(at) >= 0;
+    if (again) {
+      ASSERT_FALSE(rest.empty());
+      EXPECT_EQ(rest.front(), told.back());
+      told.pop_back();
+    }
+    told.insert(told.end(), rest.begin(), rest.end());
+    EXPECT_EQ(told, expected) << "resumed at version " << at;
+    EXPECT_EQ(after.progress().last_loss(), whole.progress().last_loss());
+    EXPECT_EQ(after.progress().samples(), plan.samples());
+  }
+}
+
+}  // namespace
+}  // namespace kumo

@@ -1,0 +1,168 @@
+#include "server/coordinator/members.h"
+
+#include <gtest/gtest.h>
+
+namespace kumo {
+namespace {
+
+constexpr TimeUs kSuspect = 10 * kSecond;
+
+// Server 0 and one other, both ready and heard at the time 0.
+Members TwoServers() {
+  Members members(2, "here");
+  members.servers[1].peer = ServerPeer(1);
+  for (ServerMember& server : members.servers) server.report.set_ready(true);
+  return members;
+}
+
+WorkerMember WithoutAWordOf(int server) {
+  WorkerMember worker;
+  worker.report.add_unheard(server);
+  return worker;
+}
+
+TEST(Members, AWorkerIsCutOffWhereItDoesNotHearAServerThatWeHear) {
+  Members members = TwoServers();
+  const TimeUs now = 60 * kSecond;
+  members.servers[1].seen = now;
+  EXPECT_EQ(members.CutOffFrom(WithoutAWordOf(1), now, kSuspect), 1);
+  EXPECT_FALSE(members.CutOffFrom(WorkerMember(), now, kSuspect));
+  // What a peer says is no index.
+  for (const int server : {-1, 0, 2, INT32_MAX}) {
+    EXPECT_FALSE(members.CutOffFrom(WithoutAWordOf(server), now, kSuspect)) << server;
+  }
+}
+
+TEST(Members, AServerThatIsSilentOrHasJustComeBackIsNobodysFault) {
+  const TimeUs now = 60 * kSecond;
+  Members silent = TwoServers();
+  silent.servers[1].seen = now - kSuspect - 1;
+  EXPECT_FALSE(silent.CutOffFrom(WithoutAWordOf(1), now, kSuspect));
+  Members back = TwoServers();
+  back.servers[1].seen = now;
+  back.servers[1].back_at = now - kSuspect;
+  EXPECT_FALSE(back.CutOffFrom(WithoutAWordOf(1), now, kSuspect));
+  Members unknown = TwoServers();
+  unknown.servers[1].seen = now;
+  unknown.servers[1].peer.clear();
+  EXPECT_FALSE(unknown.CutOffFrom(WithoutAWordOf(1), now, kSuspect));
+}
+
+TEST(Members, NoRoundBeforeTheSlowestServersIsOpen) {
+  Members members = TwoServers();
+  members.servers[0].report.set_version(7);
+  members.servers[1].report.set_version(6);
+  EXPECT_EQ(members.OldestOpenRound(7), 6);
+  EXPECT_EQ(members.OldestOpenRound(5), 5);
+  // One that loads may be a version behind.
+  members.servers[1].report.set_ready(false);
+  EXPECT_EQ(members.OldestOpenRound(7), 6);
+}
+
+TEST(Members, WhatARoundMissesIsWhatAnyServerMissesOfIt) {
+  Members members = TwoServers();
+  for (ServerMember& server : members.servers) server.report.set_version(3);
+  members.servers[0].report.add_missing(2);
+  members.servers[1].report.add_missing(0);
+  members.servers[1].report.add_missing(2);
+  EXPECT_EQ(members.MissingPartitions(3), (std::vector<int>{0, 2}));
+  EXPECT_TRUE(members.MissingPartitions(4).empty());
+  // More than it could name.
+  for (int p = 3; members.servers[1].report.missing_size() < kMostMissing; ++p) {
+    members.servers[1].report.add_missing(p);
+  }
+  EXPECT_TRUE(members.MissingPartitions(3).empty());
+}
+
+TEST(Members, WhoLeavesOrIsCutOffTakesNoLease) {
+  Members members = TwoServers();
+  members.workers["worker/a/1"].block_ms = 5;
+  members.workers["worker/b/1"].leaving = true;
+  members.workers["worker/c/1"].cut_off = true;
+  LeaseTable leases(3);
+  std::vector<LeaseTable::Taker> takers = members.Takers(leases);
+  ASSERT_EQ(takers.size(), 1u);
+  EXPECT_EQ(takers[0].worker, "worker/a/1");
+  EXPECT_EQ(takers[0].block_ms, 0);  // it has none now, and may have been frozen
+  leases.Begin({"worker/a/1"}, 0);
+  EXPECT_EQ(members.Takers(leases)[0].block_ms, 5);
+}
+
+TEST(Members, NamesWhoeverIsNotThere) {
+  Members members(3, "here");
+  members.servers[1].peer = ServerPeer(1);
+  members.servers[1].hello.set_host("beta");
+  members.servers[1].silent = true;
+  members.servers[1].seen = 0;
+  EXPECT_EQ(members.WaitsForServers(12 * kSecond, false),
+            "server 1 on beta (silent for 12 s), server 2");
+  EXPECT_EQ(members.WaitsForServers(12 * kSecond, true),
+            "server 0 (loading), server 1 on beta (silent for 12 s), server 2");
+  EXPECT_EQ(TwoServers().WaitsForServers(0, true), "");
+}
+
+TEST(Members, WhoIsNotThereYetIsNamedWithItsAddress) {
+  Experiment::Cluster cluster;
+  cluster.servers = {"tcp://alpha:7700", "tcp://beta:7700"};
+  EXPECT_EQ(Members(2, "alpha", cluster).WaitsForServers(0, false), "server 1 at tcp://beta:7700");
+}
+
+TEST(Members, ProcessesAreSilentAfterSomeHeartbeatsAndBeforeTheyAreLost) {
+  const auto silent_after = [](double heartbeat_s, double suspect_after_s) {
+    Experiment::Cluster cluster;
+    cluster.heartbeat_s = heartbeat_s;
+    cluster.suspect_after_s = suspect_after_s;
+    const Members members(1, "here", cluster);
+    TimeUs now = 0;
+    while (!members.Silence(0, now)) now += 10 * kMillisecond;
+    return ToSeconds(now - 10 * kMillisecond);
+  };
+  EXPECT_NEAR(silent_after(1, 10), 3, 1e-6);
+  EXPECT_NEAR(silent_after(0.2, 10), 0.6, 1e-6);
+  EXPECT_NEAR(silent_after(1, 4), 2, 1e-6);
+  EXPECT_NEAR(silent_after(1, 2), 1.5, 1e-6);
+}
+
+TEST(Members, AWorkerThatARoundWaitsForIsSilentOrSaysWhatItDoes) {
+  Members members = TwoServers();
+  members.servers[0].report.add_missing(0);
+  members.servers[0].report.set_waits_for("partition 0 of round 7");
+  WorkerMember& worker = members.workers["worker/a/1"];
+  worker.hello.set_name("a");
+  worker.hello.set_host("alpha");
+  worker.report.set_state("trains");
+  LeaseTable leases(1);
+  leases.Begin({"worker/a/1"}, 0);
+  EXPECT_EQ(members.WaitsForPartitions(2 * kSecond, leases),
+            "partition 0 of round 7 (a on alpha, seen 2 s ago: trains)");
+  EXPECT_EQ(members.WaitsForPartitions(4 * kSecond, leases),
+            "partition 0 of round 7 (a on alpha, silent for 4 s)");
+}
+
+TEST(Members, SilenceIsCountedFromWhenItWasForgiven) {
+  Members members = TwoServers();
+  members.workers["worker/a/1"].seen = 0;
+  EXPECT_TRUE(members.SilentWorkers(kSuspect, kSuspect).empty());
+  EXPECT_EQ(members.SilentWorkers(kSuspect + 1, kSuspect).size(), 1u);
+  members.ForgiveSilence(kSuspect);
+  EXPECT_TRUE(members.SilentWorkers(2 * kSuspect, kSuspect).empty());
+}
+
+TEST(Members, ABlocksTimeIsSmoothedAndCountedOncePerBlock) {
+  WorkerMember worker;
+  const auto report = [&](int64_t samples, double compute_ms) {
+    wire::WorkerReport said;
+    said.set_samples(samples);
+    said.set_compute_ms(compute_ms);
+    worker.OnReport(said);
+  };
+  report(10, 100);
+  EXPECT_DOUBLE_EQ(worker.block_ms, 100);
+  report(10, 200);  // the same block
+  EXPECT_DOUBLE_EQ(worker.block_ms, 100);
+  report(20, 200);
+  EXPECT_DOUBLE_EQ(worker.block_ms, 130);
+}
+
+}  // namespace
+}  // namespace kumo

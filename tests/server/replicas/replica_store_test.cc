@@ -1,0 +1,222 @@
+#include "server/replicas/replica_store.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "server/replicas/replicator.h"
+
+namespace kumo {
+namespace {
+
+constexpr size_t kNumbers = 3;
+
+FloatArray Filled(float value) {
+  auto array = std::make_shared<Buffer<float>>(kNumbers);
+  std::fill_n(array->data(), kNumbers, value);
+  return array;
+}
+
+// What a server sends to have a version kept: start, weights and one slot.
+std::vector<Message> VersionOf(int chunk, int64_t version, Replicator* replicator = nullptr) {
+  Replicator own("holder");
+  ServerActions actions;
+  const FloatArray slots[] = {Filled(30)};
+  (replicator ? *replicator : own)
+      .Send(chunk, version, Filled(static_cast<float>(version)), Filled(20), slots, nullptr,
+            &actions);
+  std::vector<Message> messages;
+  for (ServerAction& action : actions) {
+    messages.push_back(std::move(std::get<SendAction>(action).message));
+  }
+  return messages;
+}
+
+void AddAll(const std::vector<Message>& messages, ReplicaStore* store) {
+  for (const Message& message : messages) ASSERT_TRUE(store->Add(message, kNumbers).ok());
+}
+
+std::vector<int64_t> Kept(const ReplicaStore& store, int chunk) {
+  std::vector<int64_t> kept;
+  for (const auto& [number, version] : store.Find(chunk)) kept.push_back(number);
+  return kept;
+}
+
+TEST(ReplicaStore, KeepsTheNewestVersionAndTheWeightsOfTheOneBefore) {
+  ReplicaStore store;
+  for (int64_t version = 4; version < 8; ++version) AddAll(VersionOf(0, version), &store);
+  const auto versions = store.Find(0);
+  ASSERT_EQ(Kept(store, 0), (std::vector<int64_t>{6, 7}));
+  EXPECT_EQ(versions.at(7)->arrays.size(), 3u);
+  EXPECT_EQ(versions.at(6)->arrays.size(), 2u);  // no slots
+  float start = 0;
+  std::memcpy(&start, versions.at(6)->arrays.at(ReplicaStore::kStart).bytes.data(), sizeof start);
+  EXPECT_EQ(start, 6);
+  EXPECT_TRUE(store.Find(1).empty());
+}
+
+TEST(ReplicaStore, AVersionThatHasNotAllArrivedDoesNotCount) {
+  ReplicaStore store;
+  AddAll(VersionOf(0, 1), &store);
+  std::vector<Message> next = VersionOf(0, 2);
+  next.pop_back();
+  AddAll(next, &store);
+  EXPECT_EQ(Kept(store, 0), (std::vector<int64_t>{1}));
+  EXPECT_EQ(store.Find(0).at(1)->arrays.size(), 3u);
+}
+
+TEST(ReplicaStore, AnyOrderAndAnyRepetitionIsTheSame) {
+  std::mt19937 random(1);
+  for (int i = 0; i < 200; ++i) {
+    std::vector<Message> all;
+    for (int64_t version = 1; version <= 2; ++version) {
+      for (int copies = 0; copies < 2; ++copies) {
+        for (Message& message : VersionOf(0, version)) all.push_back(std::move(message));
+      }
+    }
+    std::shuffle(all.begin(), all.end(), random);
+    ReplicaStore store;
+    AddAll(all, &store);
+    ASSERT_EQ(Kept(store, 0), (std::vector<int64_t>{1, 2}));
+    ASSERT_EQ(store.Find(0).at(2)->arrays.size(), 3u);
+  }
+}
+
+// The holder has joined between the messages of a version; then it was the one before.
+TEST(ReplicaStore, AVersionThatComesAgainWithoutItsSlotsIsComplete) {
+  std::vector<Message> whole = VersionOf(0, 1);
+  std::vector<Message> without_slots = VersionOf(0, 1);
+  without_slots.pop_back();
+  for (Message& message : without_slots) message.header.set_arrays(2);
+  ReplicaStore store;
+  ASSERT_TRUE(store.Add(whole[2], kNumbers).ok());
+  AddAll(without_slots, &store);
+  EXPECT_EQ(Kept(store, 0), (std::vector<int64_t>{1}));
+  ASSERT_TRUE(store.Add(whole[2], kNumbers).ok());  // late
+  EXPECT_EQ(Kept(store, 0), (std::vector<int64_t>{1}));
+}
+
+TEST(ReplicaStore, WhatDoesNotFitIsRefused) {
+  const auto refused = [](auto change) {
+    Message message = VersionOf(0, 1).front();
+    change(&message);
+    ReplicaStore store;
+    return store.Add(message, kNumbers).code() == StatusCode::kInvalidArgument;
+  };
+  EXPECT_FALSE(refused([](Message*) {}));
+  EXPECT_TRUE(refused([](Message* m) { m->payload.bytes = m->payload.bytes.first(8); }));
+  EXPECT_TRUE(refused([](Message* m) { m->header.set_round(-1); }));
+  EXPECT_TRUE(refused([](Message* m) { m->header.set_slot(-1); }));
+  EXPECT_TRUE(refused([](Message* m) { m->header.set_slot(99); }));
+  EXPECT_TRUE(refused([](Message* m) { m->header.set_arrays(0); }));
+  EXPECT_TRUE(refused([](Message* m) { m->header.set_arrays(1000); }));
+}
+
+TEST(Replicator, AVersionIsThereWhenEveryArrayIsAcknowledged) {
+  Replicator replicator("holder");
+  const std::vector<Message> sent = VersionOf(5, 9, &replicator);
+  EXPECT_FALSE(replicator.idle());
+  EXPECT_FALSE(replicator.OnAcknowledged(sent[0].header));
+  EXPECT_FALSE(replicator.OnAcknowledged(sent[0].header));  // again
+  EXPECT_FALSE(replicator.OnAcknowledged(sent[2].header));
+  ServerActions again;
+  replicator.Tick(kSecond, &again);
+  replicator.Tick(10 * kSecond, &again);
+  ASSERT_EQ(again.size(), 1u);  // only what is missing
+  EXPECT_EQ(std::get<SendAction>(again[0]).message.header.slot(), sent[1].header.slot());
+  EXPECT_TRUE(replicator.OnAcknowledged(sent[1].header));
+  EXPECT_FALSE(replicator.OnAcknowledged(sent[1].header));
+  EXPECT_TRUE(replicator.idle());
+}
+
+TEST(Replicator, StartedOverItSendsNothingOfBeforeAndRepeatsSoonUntilItHears) {
+  Replicator replicator("holder");
+  const std::vector<Message> before = VersionOf(0, 1, &replicator);
+  replicator.StartOver();
+  EXPECT_TRUE(replicator.idle());
+  const auto repeats = [&](TimeUs from) {
+    int times = 0;
+    for (TimeUs now = from; now < from + kSecond; now += 100 * kMillisecond) {
+      ServerActions actions;
+      replicator.Tick(now, &actions);
+      times += !actions.empty();
+    }
+    return times;
+  };
+  EXPECT_EQ(repeats(kSecond), 0);
+  const std::vector<Message> sent = VersionOf(0, 2, &replicator);
+  EXPECT_GE(repeats(2 * kSecond), 3);
+  for (const Message& message : sent) replicator.OnAcknowledged(message.header);
+  VersionOf(0, 3, &replicator);
+  EXPECT_EQ(repeats(3 * kSecond), 0);
+}
+
+TEST(Replicator, RepeatsWhatIsNotAcknowledgedLessAndLessOften) {
+  Replicator replicator("holder");
+  VersionOf(0, 1, &replicator);
+  int times = 0;
+  for (TimeUs now = 0; now < 120 * kSecond; now += kSecond) {
+    ServerActions actions;
+    replicator.Tick(now, &actions);
+    times += !actions.empty();
+  }
+  EXPECT_GE(times, 5);
+  EXPECT_LE(times, 10);
+}
+
+// --- The way back.
+
+struct Fetching {
+  Fetching() : fetch("holder", {Chunk{.index = 7, .range = {0, kNumbers}}}) {}
+  void Answer(int64_t newest, uint32_t versions) {
+    Message ack;
+    ack.header.set_type(wire::ACK);
+    ack.header.set_acknowledges(wire::FETCH_REPLICA);
+    ack.header.set_chunk(7);
+    ack.header.set_round(newest);
+    ack.header.set_arrays(versions);
+    ASSERT_TRUE(fetch.OnMessage(ack).ok());
+  }
+  ReplicaFetch fetch;
+};
+
+TEST(ReplicaFetch, IsCompleteWhenAllThatTheHolderNamesIsThere) {
+  for (const bool answer_first : {true, false}) {
+    Fetching f;
+    ServerActions asked;
+    f.fetch.Tick(0, &asked);
+    ASSERT_EQ(asked.size(), 1u);
+    if (answer_first) f.Answer(4, 2);
+    for (const int64_t version : {3, 4}) {
+      EXPECT_FALSE(f.fetch.complete());
+      for (const Message& message : VersionOf(7, version)) {
+        ASSERT_TRUE(f.fetch.OnMessage(message).ok());
+      }
+    }
+    if (!answer_first) f.Answer(4, 2);
+    EXPECT_TRUE(f.fetch.complete());
+    EXPECT_FALSE(f.fetch.lost());
+    ServerActions more;
+    f.fetch.Tick(kSecond * 100, &more);
+    EXPECT_TRUE(more.empty());
+  }
+}
+
+TEST(ReplicaFetch, SaysWhenNothingWasKept) {
+  Fetching f;
+  f.Answer(-1, 0);
+  EXPECT_TRUE(f.fetch.lost());
+  EXPECT_FALSE(f.fetch.complete());
+}
+
+TEST(ReplicaFetch, RefusesWhatWasNotAskedFor) {
+  Fetching f;
+  EXPECT_EQ(f.fetch.OnMessage(VersionOf(8, 1).front()).code(), StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace kumo

@@ -1,0 +1,216 @@
+#include "tests/server/shard/shard_harness.h"
+
+#include <cstdint>
+#include <cstring>
+
+#include <glog/logging.h>
+
+namespace kumo::test {
+
+Job NesterovJob(const char* codec) {
+  Job job = SmallJob();
+  job.experiment.block.nesterov = true;
+  job.experiment.sync.push_codec = codec;
+  return job;
+}
+
+Payload PackFloats(std::span<const float> numbers) {
+  auto copy = std::make_shared<std::vector<float>>(numbers.begin(), numbers.end());
+  return {copy, std::as_bytes(std::span<const float>(*copy))};
+}
+
+std::vector<float> UnpackFloats(const Payload& payload) {
+  std::vector<float> numbers(payload.bytes.size() / sizeof(float));
+  if (!numbers.empty()) std::memcpy(numbers.data(), payload.bytes.data(), payload.bytes.size());
+  return numbers;
+}
+
+Message PushMessage(const Job& job, const Chunk& chunk, int64_t round, int partition, bool save) {
+  const JobPlan plan = job.plan();
+  const RoundPlan r = plan.Round(round);
+  const bool full = r.full_precision || chunk.segment == Segment::kStatistics;
+  const Codec& codec = **FindCodec(full ? "fp32" : job.experiment.sync.push_codec);
+  std::vector<float> numbers(chunk.range.size());
+  Rng rng(9, RngPurpose::kTest, round, partition, chunk.index);
+  for (float& x : numbers) x = 0.1f * rng.NextNormal();
+  auto coded = std::make_shared<std::vector<std::byte>>(codec.EncodedBytes(numbers.size()));
+  CHECK_EQ(codec.Encode(numbers, {}, *coded), -1);
+
+  Message push;
+  push.header.set_type(wire::PUSH);
+  push.header.set_round(round);
+  push.header.set_partition(partition);
+  push.header.set_chunk(chunk.index);
+  push.header.set_codec(static_cast<uint32_t>(codec.id()));
+  push.header.set_samples(plan.PartitionSamples(r, partition).size());
+  push.header.set_save(save);
+  if (chunk.index == 0) {
+    push.header.mutable_metrics()->set_samples(push.header.samples());
+    push.header.mutable_metrics()->set_loss_sum(0.1 * (partition + 1));
+    push.header.mutable_metrics()->set_correct(partition);
+  }
+  if (push.header.samples() > 0) push.payload = {coded, std::span<const std::byte>(*coded)};
+  return push;
+}
+
+Message InitialiseMessage(const Chunk& chunk, uint64_t seed) {
+  std::vector<float> numbers(chunk.range.size());
+  Rng rng(seed, RngPurpose::kInitialWeights, chunk.index);
+  for (float& x : numbers) x = rng.NextNormal();
+  Message message;
+  message.header.set_type(wire::INITIALISE);
+  message.header.set_chunk(chunk.index);
+  message.payload = PackFloats(numbers);
+  return message;
+}
+
+Message PullMessage(int chunk, int64_t version, wire::Vector vector) {
+  Message message;
+  message.header.set_type(wire::PULL);
+  message.header.set_chunk(chunk);
+  message.header.set_round(version);
+  message.header.set_vector(vector);
+  return message;
+}
+
+Message StateMessage(wire::Type type, const Chunk& chunk, int64_t version, int partition, int slot,
+                     Payload payload) {
+  Message message;
+  message.header.set_type(type);
+  message.header.set_chunk(chunk.index);
+  message.header.set_round(version);
+  message.header.set_partition(partition);
+  message.header.set_slot(slot);
+  message.payload = std::move(payload);
+  return message;
+}
+
+Shards::Shards(const Job& job, int servers) : job_(job) {
+  for (int s = 0; s < servers; ++s) {
+    ShardSettings settings;
+    settings.index = s;
+    settings.servers = servers;
+    settings.chunk_bytes = job.experiment.cluster.chunk_kib * 1024;
+    settings.carried_arrays = CarriedArrays(job.experiment, job.spec);
+    settings.replicate = job.experiment.cluster.replicas > 1;
+    Result<std::unique_ptr<Shard>> shard =
+        Shard::Make(settings, job.experiment, job.plan(), job.spec.layout,
+                    [this](int64_t version, const wire::Metrics& metrics) {
+                      observed.emplace_back(version, metrics);
+                      return directive(version);
+                    });
+    CHECK(shard.ok()) << shard.status().message();
+    shards_.push_back(std::move(shard).value());
+  }
+}
+
+void Shards::Collect(int server, ServerActions actions) {
+  for (ServerAction& action : actions) {
+    if (auto* send = std::get_if<SendAction>(&action)) sent.push_back(std::move(*send));
+    if (auto* save = std::get_if<SaveAction>(&action)) saved.push_back(std::move(*save));
+    if (auto* compute = std::get_if<ComputeAction>(&action)) {
+      work_.emplace_back(server, compute->work);
+    }
+  }
+}
+
+Status Shards::Send(const Message& message, const PeerName& from, int server) {
+  const int chunk = message.header.chunk();
+  if (server < 0) server = map().chunks().at(chunk).server;
+  ServerActions actions;
+  const Status status = shards_[server]->OnMessage(from, message, &actions);
+  // An error refuses the message: nothing else may come of it.
+  CHECK(status.ok() || actions.empty()) << status.message();
+  Collect(server, std::move(actions));
+  return status;
+}
+
+void Shards::Compute(Rng* rng) {
+  while (!work_.empty()) {
+    const size_t i = rng ? rng->NextBelow(work_.size()) : 0;
+    const auto [server, work] = work_[i];
+    work_.erase(work_.begin() + static_cast<ptrdiff_t>(i));
+    work->Run();
+    ServerActions actions;
+    const Status status = shards_[server]->OnComputed(*work, &actions);
+    if (!status.ok()) failures.push_back(status);
+    Collect(server, std::move(actions));
+  }
+}
+
+void Shards::Acknowledge(int server, const wire::Header& replicate) {
+  ServerActions actions;
+  shards_[server]->OnReplicated(replicate, &actions);
+  Collect(server, std::move(actions));
+}
+
+void Shards::ReplaceHolder(int server) {
+  ServerActions actions;
+  shards_[server]->ReplicateAgain(&actions);
+  Collect(server, std::move(actions));
+}
+
+void Shards::Tick(TimeUs now) {
+  for (int s = 0; s < servers(); ++s) {
+    ServerActions actions;
+    shards_[s]->Tick(now, &actions);
+    Collect(s, std::move(actions));
+  }
+}
+
+void Shards::Initialise(uint64_t seed) {
+  for (const Chunk& chunk : map().chunks()) {
+    const Status status = Send(InitialiseMessage(chunk, seed));
+    CHECK(status.ok()) << status.message();
+  }
+}
+
+void Shards::RunRound(int64_t round, bool save) {
+  for (int p = 0; p < job_.experiment.sync.partitions; ++p) {
+    for (const Chunk& chunk : map().chunks()) {
+      const Status status = Send(PushMessage(job_, chunk, round, p, save));
+      CHECK(status.ok()) << status.message();
+    }
+  }
+  Compute();
+}
+
+std::vector<float> Shards::Pull(int64_t version, wire::Vector vector) {
+  std::vector<float> all(job_.spec.layout.size());
+  for (const Chunk& chunk : map().chunks()) {
+    std::vector<SendAction> before = std::exchange(sent, {});
+    const Status status = Send(PullMessage(chunk.index, version, vector), "worker/reader/1");
+    CHECK(status.ok()) << status.message();
+    CHECK_EQ(sent.size(), 1u);
+    const Message& reply = sent[0].message;
+    CHECK_EQ(reply.header.type(), wire::CHUNK);
+    CHECK_EQ(reply.header.round(), version);
+    const Codec& codec = **FindCodec(reply.header.codec());
+    codec.Decode(reply.payload.bytes, chunk.range.size(), 0,
+                 std::span<float>(all).subspan(chunk.range.begin, chunk.range.size()));
+    sent = std::move(before);
+  }
+  return all;
+}
+
+Status Shards::Restore(const ShardSnapshot& snapshot) {
+  ServerActions actions;
+  for (auto& shard : shards_) KUMO_RETURN_IF_ERROR(shard->Restore(snapshot, &actions));
+  return OkStatus();
+}
+
+ShardSnapshot Shards::TakeSaved() {
+  ShardSnapshot all;
+  for (const SaveAction& save : std::exchange(saved, {})) {
+    all.version = save.snapshot.version;
+    for (StateArray array : save.snapshot.arrays) {
+      auto own = std::make_shared<std::vector<float>>(array.numbers.begin(), array.numbers.end());
+      array.numbers = *own;
+      array.owner = own;
+      all.arrays.push_back(std::move(array));
+    }
+  }
+  return all;
+}
+
+}  // namespace kumo::test

@@ -1,0 +1,260 @@
+// A session, what it asked for, and servers that answer when the test lets them.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/common/job/small_job.h"
+#include "worker/session/session.h"
+
+namespace kumo::test {
+
+inline SessionSettings SmallSettings(int servers = 1) {
+  Job job = SmallJob();
+  job.experiment.cluster.servers.assign(servers, "ipc://somewhere");
+  SessionSettings settings;
+  settings.experiment = job.experiment;
+  settings.identity = IdentityOf(job.experiment);
+  settings.spec = job.spec;
+  settings.name = "worker-0";
+  settings.process.incarnation = 5;
+  return settings;
+}
+
+inline Payload Bytes(size_t n) {
+  auto zeros = std::make_shared<std::vector<std::byte>>(n);
+  return {zeros, std::span<const std::byte>(*zeros)};
+}
+
+class Script {
+ public:
+  explicit Script(SessionSettings settings = SmallSettings(), TimeUs start = 0)
+      : now(start),
+        settings_(std::move(settings)),
+        session_(Session::Make(settings_, start).value()),
+        servers_(settings_.identity.servers) {}
+
+  Session& session() { return session_; }
+  const ShardMap& map() const { return session_.map(); }
+
+  void Tick(TimeUs later = 0) {
+    now += later;
+    Take(session_.Tick(now));
+  }
+  // A message of a server, as it would be stamped.
+  void Receive(int server, Message message) {
+    message.header.set_job(settings_.identity.JobId());
+    message.header.set_generation(generation);
+    Take(session_.OnMessage(server, message, now));
+  }
+  void ReceiveHeader(int server, const wire::Header& header) { Receive(server, {header, {}}); }
+  void Join() {
+    Tick();
+    for (int s = 0; s < servers_; ++s) Welcome(s);
+  }
+  void Welcome(int server) {
+    wire::Header header;
+    header.set_type(wire::WELCOME);
+    header.mutable_welcome()->set_generation(generation);
+    header.mutable_welcome()->set_since(since > 0 ? since : generation);
+    header.mutable_welcome()->set_version(start_version);
+    ReceiveHeader(server, header);
+  }
+  void Order(const std::map<int, int64_t>& leases, int64_t as_of = 0, bool released = false,
+             int64_t stop = 0) {
+    wire::Header header;
+    header.set_type(wire::HEARTBEAT_REPLY);
+    header.set_round(as_of);
+    header.mutable_orders()->set_released(released);
+    header.mutable_orders()->set_stop_at(stop);
+    for (const auto& [partition, from] : leases) {
+      auto* lease = header.mutable_orders()->add_leases();
+      lease->set_partition(partition);
+      lease->set_from(from);
+    }
+    ReceiveHeader(0, header);
+  }
+  // Answers one request as a willing server would.
+  void Answer(const SendToServerAction& send) {
+    const wire::Header& asked = send.message.header;
+    Message reply;
+    wire::Header& header = reply.header;
+    header.set_round(asked.round());
+    header.set_partition(asked.partition());
+    header.set_chunk(asked.chunk());
+    header.set_slot(asked.slot());
+    switch (asked.type()) {
+      case wire::PULL:
+        header.set_type(wire::CHUNK);
+        header.set_slot(0);
+        header.set_vector(asked.vector());
+        header.set_codec(static_cast<uint32_t>(CodecId::kFp32));
+        header.set_save(asked.chunk() == 0 && save_at.contains(asked.round()));
+        header.set_stop(asked.chunk() == 0 && asked.round() == stop_at);
+        header.set_move(asked.chunk() == 0 && asked.round() == move_at);
+        reply.payload = Bytes(map().chunks()[asked.chunk()].range.size() * 4);
+        break;
+      case wire::GET_STATE:
+        header.set_type(wire::STATE);
+        break;
+      case wire::PUSH:
+      case wire::PUT_STATE:
+      case wire::EVALUATED:
+      case wire::INITIALISE:
+        header.set_type(wire::ACK);
+        header.set_acknowledges(asked.type());
+        header.set_held(held.contains(asked.type()));
+        break;
+      default:
+        return;
+    }
+    Receive(send.server, std::move(reply));
+  }
+  // Answers and computes until the session waits; returns how many requests were answered.
+  int Run(int64_t until_round = INT64_MAX) {
+    int answered = 0;
+    while (!left) {
+      if (!sent.empty()) {
+        const SendToServerAction send = sent.front();
+        sent.pop_front();
+        log.push_back(send);
+        if (send.message.header.type() == wire::PULL && send.message.header.round() > until_round) {
+          continue;
+        }
+        Answer(send);
+        ++answered;
+      } else if (!Work()) {
+        break;
+      }
+    }
+    return answered;
+  }
+  // Answers until a block is to be trained.
+  void RunUntilItTrains() {
+    while (!train) {
+      ASSERT_FALSE(sent.empty());
+      const SendToServerAction send = sent.front();
+      sent.pop_front();
+      Answer(send);
+    }
+  }
+  // Chunks of the block that is to be trained are coded.
+  void HandOn(const std::vector<int>& chunks) {
+    std::vector<CodedChunk> coded;
+    for (const int chunk : chunks) {
+      const Codec& codec = session_.PushCodec(train->round, map().chunks()[chunk].segment);
+      coded.push_back({chunk, Bytes(codec.EncodedBytes(map().chunks()[chunk].range.size()))});
+    }
+    Take(session_.OnCoded(std::move(coded), now));
+  }
+  // Carries the computation out that was asked for; false when there is none.
+  bool Work() {
+    if (initialise) {
+      initialise = false;
+      std::vector<Payload> weights;
+      for (const Chunk& chunk : map().chunks()) weights.push_back(Bytes(chunk.range.size() * 4));
+      Take(session_.OnInitialised({std::move(weights), {}}, now));
+    } else if (train) {
+      const TrainAction asked = *std::exchange(train, std::nullopt);
+      TrainedBlock block;
+      const int64_t samples = session_.plan().PartitionSamples(asked.round, asked.partition).size();
+      block.metrics.set_samples(samples);
+      for (const Chunk& chunk : map().chunks()) {
+        const Codec& codec = session_.PushCodec(asked.round, chunk.segment);
+        block.contributions.push_back(samples == 0 ? Payload()
+                                                   : Bytes(codec.EncodedBytes(chunk.range.size())));
+        const int arrays = CarriedArrays(settings_.experiment, settings_.spec);
+        for (int i = 0; asked.save_state && i < arrays; ++i) {
+          if (chunk.segment == Segment::kStatistics) continue;
+          block.carried.push_back({chunk.index, i, Bytes(chunk.range.size() * 4)});
+        }
+      }
+      Take(session_.OnTrained(std::move(block), now));
+    } else if (evaluate) {
+      evaluate.reset();
+      Take(session_.OnEvaluated(wire::Metrics(), now));
+    } else {
+      return false;
+    }
+    return true;
+  }
+  void Take(WorkerActions actions) {
+    for (WorkerAction& action : actions) {
+      if (auto* send = std::get_if<SendToServerAction>(&action)) sent.push_back(*send);
+      if (std::get_if<InitialiseAction>(&action)) {
+        ExpectIdle();
+        initialise = true;
+      }
+      if (auto* install = std::get_if<InstallAction>(&action)) {
+        installs.emplace_back(install->chunk, install->vector);
+        EXPECT_EQ(install->payload.bytes.size(),
+                  install->codec->EncodedBytes(map().chunks()[install->chunk].range.size()));
+      }
+      if (auto* adopt = std::get_if<AdoptAction>(&action)) adopted.insert(adopt->partition);
+      if (auto* t = std::get_if<TrainAction>(&action)) {
+        ExpectIdle();
+        EXPECT_TRUE(adopted.contains(t->partition)) << "trains before it adopts";
+        train = *t;
+        trained.emplace_back(t->round.round, t->partition);
+      }
+      if (auto* e = std::get_if<EvaluateAction>(&action)) {
+        ExpectIdle();
+        evaluate = *e;
+        evaluated.emplace_back(e->version, e->partition);
+      }
+      if (auto* drop = std::get_if<DropAction>(&action)) {
+        adopted.erase(drop->partition);
+        dropped.push_back(drop->partition);
+      }
+      if (auto* leave = std::get_if<LeaveAction>(&action)) left = leave->status;
+    }
+  }
+  // One computation at a time.
+  void ExpectIdle() { EXPECT_FALSE(initialise || train || evaluate); }
+  int CountSent(wire::Type type) const {
+    return static_cast<int>(std::count_if(
+        sent.begin(), sent.end(), [&](const auto& s) { return s.message.header.type() == type; }));
+  }
+
+  TimeUs now;
+  uint32_t generation = 1;
+  uint32_t since = 0;         // 0: as the generation
+  std::set<wire::Type> held;  // acknowledgements of these say so
+  int64_t start_version = 0;
+  std::set<int64_t> save_at;  // versions whose round ends with a checkpoint
+  int64_t stop_at = -1;
+  int64_t move_at = -1;  // the version after whose round leases move
+  std::deque<SendToServerAction> sent;
+  std::vector<SendToServerAction> log;  // what Run answered, or kept waiting
+  std::vector<std::pair<int, wire::Vector>> installs;
+  std::vector<std::pair<int64_t, int>> trained, evaluated;  // round or version, partition
+  std::vector<int> dropped;
+  std::set<int> adopted;
+  bool initialise = false;
+  std::optional<TrainAction> train;
+  std::optional<EvaluateAction> evaluate;
+  std::optional<Status> left;
+
+ private:
+  SessionSettings settings_;
+  Session session_;
+  int servers_;
+};
+
+inline void SayGone(Script* script) {
+  wire::Header gone;
+  gone.set_type(wire::GONE);
+  script->ReceiveHeader(0, gone);
+}
+
+}  // namespace kumo::test

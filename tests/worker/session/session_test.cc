@@ -1,0 +1,302 @@
+#include "worker/session/session.h"
+
+#include <algorithm>
+#include <deque>
+#include <set>
+#include <utility>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/base/rng.h"
+#include "common/job/protocol.h"
+#include "tests/worker/session/session_harness.h"
+
+namespace kumo {
+namespace {
+
+using test::Bytes;
+using test::Script;
+using test::SmallSettings;
+
+// --- A whole job.
+
+TEST(Session, ComputesAndPushesEachBlockOnceAndEvaluatesEachEpoch) {
+  for (const int servers : {1, 3}) {
+    Script script(SmallSettings(servers));
+    script.Join();
+    script.Order({{0, 0}, {1, 0}, {2, 0}});
+    script.Run();
+    std::vector<std::pair<int64_t, int>> expected;
+    for (int64_t r = 0; r < 8; ++r) {
+      for (int p = 0; p < 3; ++p) expected.emplace_back(r, p);
+    }
+    EXPECT_EQ(script.trained, expected);
+    EXPECT_EQ(script.evaluated, (std::vector<std::pair<int64_t, int>>{
+                                    {4, 0}, {4, 1}, {4, 2}, {8, 0}, {8, 1}, {8, 2}}));
+    std::set<std::tuple<int64_t, int, int>> pushes;
+    for (const auto& send : script.log) {
+      const wire::Header& h = send.message.header;
+      if (h.type() == wire::PUSH) {
+        EXPECT_TRUE(pushes.emplace(h.round(), h.partition(), h.chunk()).second);
+        EXPECT_EQ(send.server, script.map().chunks()[h.chunk()].server);
+        EXPECT_EQ(h.has_metrics(), h.chunk() == 0);
+      }
+    }
+    EXPECT_EQ(pushes.size(), 8 * 3 * script.map().chunks().size());
+    wire::Header done;
+    done.set_type(wire::HEARTBEAT_REPLY);
+    done.mutable_orders()->set_finished(true);
+    script.sent.clear();
+    script.ReceiveHeader(0, done);
+    ASSERT_TRUE(script.left);
+    EXPECT_TRUE(script.left->ok());
+    EXPECT_EQ(script.CountSent(wire::BYE), 1) << "server 0 waits for it";
+  }
+}
+
+TEST(Session, TimesAreReportedWhenARoundHasShownThem) {
+  Script script(SmallSettings(), 1'750'638 * kSecond);  // the machine's uptime
+  script.Join();
+  script.Order({{1, 0}});
+  // The last report that was sent, with the times of now.
+  const auto report = [&] {
+    script.sent.clear();
+    script.Tick(kSecond);
+    wire::WorkerReport last;
+    for (const auto& send : script.sent) {
+      const wire::Header& header = send.message.header;
+      if (header.type() == wire::HEARTBEAT) last = header.worker_report();
+    }
+    EXPECT_NE(last.state(), "") << "no heartbeat";
+    return last;
+  };
+  script.RunUntilItTrains();
+  wire::WorkerReport said = report();
+  EXPECT_FALSE(said.has_compute_ms() || said.has_wait_ms() || said.has_network_ms());
+  script.session().SetTimes(12, 3);
+  script.Work();
+  // All is acknowledged 5 ms later, and the next version comes 7 ms after that, within 11 ms.
+  script.now += 5 * kMillisecond;
+  std::deque<SendToServerAction> pulls;
+  for (const auto& send : std::exchange(script.sent, {})) {
+    if (send.message.header.type() == wire::PULL) {
+      pulls.push_back(send);
+    } else {
+      script.Answer(send);
+    }
+  }
+  ASSERT_GT(pulls.size(), 1u);
+  script.now += 7 * kMillisecond;
+  while (pulls.size() > 1) {
+    script.Answer(pulls.front());
+    pulls.pop_front();
+  }
+  script.now += 11 * kMillisecond;
+  script.Answer(pulls.front());
+  said = report();
+  EXPECT_EQ(said.compute_ms(), 12);
+  EXPECT_EQ(said.network_ms(), 3 + 5 + 11);
+  EXPECT_EQ(said.wait_ms(), 7);
+}
+
+TEST(Session, WhatIsCodedEarlyIsPushedAtOnceAndNotAgain) {
+  Script script;
+  script.Join();
+  script.Order({{1, 0}});
+  script.RunUntilItTrains();
+  const auto pushed = [&script] {
+    std::map<int, int> times;
+    for (const auto& send : script.sent) {
+      const wire::Header& h = send.message.header;
+      if (h.type() != wire::PUSH) continue;
+      EXPECT_EQ(h.partition(), 1);
+      EXPECT_EQ(h.has_metrics(), h.chunk() == 0);
+      ++times[h.chunk()];
+    }
+    return times;
+  };
+  ASSERT_GE(script.map().chunks().size(), 3u);
+  script.HandOn({2});
+  script.HandOn({1});
+  EXPECT_EQ(pushed(), (std::map<int, int>{{1, 1}, {2, 1}}));
+  ASSERT_TRUE(script.Work());
+  std::map<int, int> all;
+  for (const Chunk& chunk : script.map().chunks()) all[chunk.index] = 1;
+  EXPECT_EQ(pushed(), all);
+  script.Run();
+  ASSERT_TRUE(script.trained.size() > 1) << "the next round's block pushes everything anew";
+}
+
+TEST(Session, OnlyTheHolderOfPartition0BringsTheInitialWeights) {
+  Script script;
+  script.Join();
+  script.Order({{1, 0}});
+  script.Run(-1);
+  EXPECT_FALSE(script.initialise);
+  script.Order({{0, 0}, {1, 0}});
+  EXPECT_TRUE(script.initialise);
+  ASSERT_TRUE(script.Work());
+  EXPECT_EQ(script.CountSent(wire::INITIALISE), static_cast<int>(script.map().chunks().size()));
+}
+
+TEST(Session, ABlockStartsWhenAllChunksOfItsVersionAreInstalled) {
+  Script script;
+  script.Join();
+  script.Order({{1, 0}});
+  std::vector<SendToServerAction> pulls;
+  for (const auto& send : script.sent) {
+    if (send.message.header.type() == wire::PULL) pulls.push_back(send);
+  }
+  ASSERT_EQ(pulls.size(), script.map().chunks().size());
+  for (size_t i = 0; i < pulls.size(); ++i) {
+    EXPECT_FALSE(script.train);
+    script.Answer(pulls[i]);
+    script.Answer(pulls[i]);  // twice
+  }
+  ASSERT_TRUE(script.train);
+  EXPECT_EQ(script.installs.size(), pulls.size());
+}
+
+TEST(Session, WhatIsNoChunkIsNotInstalledAndAskedForAgain) {
+  Script script;
+  script.Join();
+  script.Order({{1, 0}});
+  script.sent.clear();
+  const size_t numbers = script.map().chunks()[0].range.size();
+  const auto chunk = [&](uint32_t codec, size_t bytes, int index = 0, int64_t round = 0) {
+    Message m;
+    m.header.set_type(wire::CHUNK);
+    m.header.set_chunk(index);
+    m.header.set_round(round);
+    m.header.set_codec(codec);
+    m.payload = Bytes(bytes);
+    script.Receive(0, m);
+  };
+  constexpr uint32_t kFp32 = static_cast<uint32_t>(CodecId::kFp32);
+  chunk(kFp32, numbers * 4 - 1);
+  chunk(kFp32, 0);
+  chunk(kFp32, numbers * 4 + 4);
+  chunk(0, numbers * 4);
+  chunk(99, numbers * 4);
+  chunk(kFp32, numbers * 4, -1);
+  chunk(kFp32, numbers * 4, 1000);
+  chunk(kFp32, numbers * 4, 0, 1);
+  chunk(kFp32, numbers * 4, 0, -1);
+  EXPECT_TRUE(script.installs.empty());
+  script.Tick(10 * kSecond);
+  int asked = 0;
+  for (const auto& send : script.sent) {
+    asked += send.message.header.type() == wire::PULL && send.message.header.chunk() == 0;
+  }
+  EXPECT_EQ(asked, 1);
+}
+
+TEST(Session, WhatIsNotAnsweredIsRepeatedEverMoreRarelyAndThenNoMore) {
+  SessionSettings settings = SmallSettings();
+  settings.experiment.cluster.suspect_after_s = 1000;
+  Script script(settings);
+  script.Join();
+  script.Order({{1, 0}});
+  std::vector<TimeUs> times;
+  SendToServerAction pull;
+  for (TimeUs t = 0; t < 200 * kSecond; t += 100 * kMillisecond) {
+    for (const auto& send : script.sent) {
+      if (send.message.header.type() != wire::PULL || send.message.header.chunk() != 2) continue;
+      times.push_back(script.now);
+      pull = send;
+    }
+    script.sent.clear();
+    script.Tick(100 * kMillisecond);
+  }
+  ASSERT_GE(times.size(), 4u);
+  ASSERT_LE(times.size(), 60u);
+  for (size_t i = 2; i < times.size(); ++i) {
+    EXPECT_GE(times[i] - times[i - 1], times[i - 1] - times[i - 2] - 100 * kMillisecond);
+  }
+  script.Answer(pull);
+  script.sent.clear();
+  script.Tick(100 * kSecond);
+  for (const auto& send : script.sent) {
+    EXPECT_FALSE(send.message.header.type() == wire::PULL && send.message.header.chunk() == 2);
+  }
+}
+
+TEST(Session, AConnectionThatComesBackIsAskedAgainAtOnce) {
+  Script script;
+  script.Join();
+  script.Order({{1, 0}});
+  script.sent.clear();
+  script.Take(script.session().OnConnected(0, script.now));
+  EXPECT_EQ(script.CountSent(wire::PULL), static_cast<int>(script.map().chunks().size()));
+  for (const auto& send : script.sent) {
+    EXPECT_EQ(send.message.header.generation(), 1u);
+    EXPECT_EQ(send.message.header.job(), SmallSettings().identity.JobId());
+  }
+}
+
+// --- Hostile servers.
+
+TEST(Session, RandomMessagesDoNotCrashItNorMakeItAskWithoutEnd) {
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng(seed, RngPurpose::kTest);
+    SessionSettings settings = SmallSettings(1 + static_cast<int>(seed % 3));
+    if (seed % 2) settings.experiment.sync.push_codec = "1bit";
+    settings.experiment.block.nesterov = seed % 4 < 2;
+    settings.identity = IdentityOf(settings.experiment);
+    Script script(settings);
+    script.Join();
+    const auto wild = [&](int64_t sensible) -> int64_t {
+      const int64_t extremes[] = {-1, INT64_MIN, INT64_MAX, INT32_MIN, INT32_MAX, 1 << 20};
+      if (rng.NextBelow(4) == 0) return extremes[rng.NextBelow(6)];
+      return static_cast<int64_t>(rng.NextBelow(sensible));
+    };
+    const int types[] = {2, 5, 12, 12, 14, 14, 14, 15, 18, 18};
+    for (int i = 0; i < 3000 && !script.left; ++i) {
+      const int server = static_cast<int>(rng.NextBelow(settings.identity.servers));
+      Message m;
+      wire::Header& h = m.header;
+      h.set_type(static_cast<wire::Type>(rng.NextBelow(20) ? types[rng.NextBelow(10)] : wild(40)));
+      if (h.type() == wire::REFUSED) h.set_type(wire::CHUNK);  // ends it: tested elsewhere
+      h.set_round(rng.NextBelow(2) ? static_cast<int64_t>(rng.NextBelow(9)) : wild(9));
+      h.set_partition(static_cast<int32_t>(wild(3)));
+      h.set_chunk(static_cast<int32_t>(wild(5)));
+      h.set_slot(static_cast<int32_t>(wild(2)));
+      h.set_vector(static_cast<wire::Vector>(wild(2)));
+      h.set_codec(static_cast<uint32_t>(wild(6)));
+      h.set_save(rng.NextBelow(2));
+      h.set_stop(rng.NextBelow(50) == 0);
+      const wire::Type acknowledged[] = {wire::PUSH,      wire::PULL,      wire::INITIALISE,
+                                         wire::PUT_STATE, wire::GET_STATE, wire::EVALUATED};
+      h.set_acknowledges(rng.NextBelow(8) ? acknowledged[rng.NextBelow(6)]
+                                          : static_cast<wire::Type>(wild(40)));
+      if (rng.NextBelow(3) == 0) m.payload = Bytes(rng.NextBelow(2) ? 2048 : rng.NextBelow(3000));
+      h.mutable_welcome()->set_generation(rng.NextBelow(10) ? script.generation
+                                                            : static_cast<uint32_t>(wild(3)));
+      h.mutable_welcome()->set_version(wild(4));
+      for (uint64_t l = rng.NextBelow(4); l > 0; --l) {
+        auto* lease = h.mutable_orders()->add_leases();
+        lease->set_partition(static_cast<int32_t>(wild(3)));
+        lease->set_from(rng.NextBelow(4) ? static_cast<int64_t>(rng.NextBelow(9)) : wild(9));
+        lease->set_handed_over(rng.NextBelow(2));
+      }
+      script.Receive(server, std::move(m));
+      // In between it is answered well, so that it gets on.
+      if (!script.sent.empty() && rng.NextBelow(3)) {
+        const auto send = script.sent[rng.NextBelow(script.sent.size())];
+        script.Answer(send);
+      }
+      if (rng.NextBelow(3) == 0) (void)script.Work();
+      script.now += static_cast<TimeUs>(rng.NextBelow(50 * kMillisecond));
+      script.sent.clear();
+      script.Tick();
+      // One request of each kind for each chunk and partition, a greeting, heartbeats.
+      ASSERT_LT(script.sent.size(), 200u);
+      ASSERT_FALSE(script.session().StateInWords().empty());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kumo
