@@ -7,6 +7,7 @@
 #include <glog/logging.h>
 
 #include "common/base/human_readable.h"
+#include "common/base/process/signals.h"
 #include "common/job/checkpoint/best.h"
 #include "common/job/checkpoint/continuation.h"
 #include "common/job/checkpoint/origin.h"
@@ -42,7 +43,7 @@ double Mean(double sum, int64_t samples) {
 Result<std::unique_ptr<ServerService>> ServerService::Make(ServerNodeSettings settings,
                                                            const std::string& bind_address,
                                                            FileSystem* files, const Clock* clock,
-                                                           StopSignals* signals,
+                                                           StopSource* stops,
                                                            std::unique_ptr<RunRecorder> recorder) {
   KUMO_ASSIGN_OR_RETURN(std::unique_ptr<ZmqTransport> transport,
                         ZmqTransport::Make(TransportOptions(settings)));
@@ -60,27 +61,27 @@ Result<std::unique_ptr<ServerService>> ServerService::Make(ServerNodeSettings se
     }
   }
   return std::unique_ptr<ServerService>(new ServerService(
-      std::move(settings), files, clock, signals, std::move(transport), std::move(recorder)));
+      std::move(settings), files, clock, stops, std::move(transport), std::move(recorder)));
 }
 
 ServerService::ServerService(ServerNodeSettings settings, FileSystem* files, const Clock* clock,
-                             StopSignals* signals, std::unique_ptr<ZmqTransport> transport,
+                             StopSource* stops, std::unique_ptr<ZmqTransport> transport,
                              std::unique_ptr<RunRecorder> recorder)
     : settings_(settings),
       folder_(JoinPath(settings.experiment.output.directory, "checkpoints")),
       files_(files),
       clock_(clock),
-      signals_(signals),
+      stops_(stops),
       transport_(std::move(transport)),
       recorder_(std::move(recorder)),
       node_(settings, clock->NowUs()),
       arithmetic_(settings.experiment.cluster.server_threads) {
-  transport_->AddFd(signals_->fd(), [this] { OnSignals(); });
+  transport_->AddFd(stops_->fd(), [this] { OnSignals(); });
 }
 
 // A server that is asked twice to stop goes at once.
 void ServerService::OnSignals() {
-  for (int signal : signals_->Take()) {
+  for (int signal : stops_->Take()) {
     LOG(WARNING) << SignalName(signal);
     const TimeUs now = clock_->NowUs();
     if (stops_asked_ > 0 && now - stop_asked_at_ < kSameRequest) continue;

@@ -14,7 +14,7 @@
 #include "common/base/clock.h"
 #include "common/base/file.h"
 #include "common/base/mutex.h"
-#include "common/base/process/signals.h"
+#include "common/base/process/stop_source.h"
 #include "common/base/status.h"
 #include "common/base/thread_pool.h"
 #include "common/job/checkpoint/checkpoint.h"
@@ -27,12 +27,12 @@ namespace kumo {
 
 class ServerService {
  public:
-  // Listens at `bind_address`. files, clock and signals are borrowed for life; recorder may be null
+  // Listens at `bind_address`. files, clock and stops are borrowed for life; recorder may be null
   // (other servers than 0).
   static Result<std::unique_ptr<ServerService>> Make(ServerNodeSettings settings,
                                                      const std::string& bind_address,
                                                      FileSystem* files, const Clock* clock,
-                                                     StopSignals* signals,
+                                                     StopSource* stops,
                                                      std::unique_ptr<RunRecorder> recorder);
 
   // Serves until the job is over: ok when it is done, else why not.
@@ -42,7 +42,7 @@ class ServerService {
   using Completion = std::function<ServerActions(TimeUs now)>;
 
   ServerService(ServerNodeSettings settings, FileSystem* files, const Clock* clock,
-                StopSignals* signals, std::unique_ptr<ZmqTransport> transport,
+                StopSource* stops, std::unique_ptr<ZmqTransport> transport,
                 std::unique_ptr<RunRecorder> recorder);
 
   void Perform(ServerActions actions);
@@ -69,7 +69,7 @@ class ServerService {
   const std::string folder_;  // of the checkpoints
   FileSystem* const files_;
   const Clock* const clock_;
-  StopSignals* const signals_;
+  StopSource* const stops_;
   std::unique_ptr<ZmqTransport> transport_;
   std::unique_ptr<RunRecorder> recorder_;
   ServerNode node_;

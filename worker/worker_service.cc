@@ -4,6 +4,8 @@
 
 #include <glog/logging.h>
 
+#include "common/base/process/signals.h"
+
 namespace kumo {
 namespace {
 
@@ -17,7 +19,7 @@ constexpr int64_t kComputeShutdownMs = 60'000;
 
 Result<std::unique_ptr<WorkerService>> WorkerService::Make(const SessionSettings& settings,
                                                            const Clock* clock, Trainer* trainer,
-                                                           StopSignals* signals) {
+                                                           StopSource* stops) {
   KUMO_ASSIGN_OR_RETURN(Session session, Session::Make(settings, clock->NowUs()));
   ZmqTransportOptions options;
   options.name = session.peer_name();
@@ -30,20 +32,20 @@ Result<std::unique_ptr<WorkerService>> WorkerService::Make(const SessionSettings
     KUMO_RETURN_IF_ERROR(transport->Connect(ServerPeer(static_cast<int>(i)), servers[i]));
   }
   std::unique_ptr<WorkerService> service(
-      new WorkerService(std::move(session), clock, trainer, signals, std::move(transport)));
+      new WorkerService(std::move(session), clock, trainer, stops, std::move(transport)));
   KUMO_RETURN_IF_ERROR(trainer->Attach(&service->session_));
   return service;
 }
 
 WorkerService::WorkerService(Session session, const Clock* clock, Trainer* trainer,
-                             StopSignals* signals, std::unique_ptr<ZmqTransport> transport)
+                             StopSource* stops, std::unique_ptr<ZmqTransport> transport)
     : session_(std::move(session)),
       clock_(clock),
       trainer_(trainer),
-      signals_(signals),
+      stops_(stops),
       transport_(std::move(transport)) {
-  transport_->AddFd(signals_->fd(), [this] {
-    for (int signal : signals_->Take()) {
+  transport_->AddFd(stops_->fd(), [this] {
+    for (int signal : stops_->Take()) {
       LOG(WARNING) << SignalName(signal) << ": leaves";
       Perform(session_.Leave(clock_->NowUs()));
     }

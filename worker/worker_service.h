@@ -12,7 +12,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/mutex.h"
-#include "common/base/process/signals.h"
+#include "common/base/process/stop_source.h"
 #include "common/base/status.h"
 #include "common/base/thread_pool.h"
 #include "common/job/telemetry/wait_notice.h"
@@ -24,10 +24,10 @@ namespace kumo {
 
 class WorkerService {
  public:
-  // clock, trainer and signals are borrowed for life.
+  // clock, trainer and stops are borrowed for life.
   static Result<std::unique_ptr<WorkerService>> Make(const SessionSettings& settings,
                                                      const Clock* clock, Trainer* trainer,
-                                                     StopSignals* signals);
+                                                     StopSource* stops);
 
   // Takes part in the job until it is over: ok when it is done, else why this worker leaves.
   Status Run();
@@ -36,7 +36,7 @@ class WorkerService {
   // What the compute thread hands back, to be run on the loop thread.
   using Completion = std::function<WorkerActions(TimeUs now)>;
 
-  WorkerService(Session session, const Clock* clock, Trainer* trainer, StopSignals* signals,
+  WorkerService(Session session, const Clock* clock, Trainer* trainer, StopSource* stops,
                 std::unique_ptr<ZmqTransport> transport);
 
   void Perform(WorkerActions actions);
@@ -49,7 +49,7 @@ class WorkerService {
   Session session_;
   const Clock* const clock_;
   Trainer* const trainer_;
-  StopSignals* const signals_;
+  StopSource* const stops_;
   std::unique_ptr<ZmqTransport> transport_;
 
   WaitNotice wait_notice_;

@@ -10,23 +10,23 @@
 
 #include <vector>
 
+#include "common/base/process/stop_source.h"
+
 namespace kumo {
 
-class StopSignals {
+class StopSignals : public StopSource {
  public:
   // Takes SIGINT, SIGTERM and SIGHUP (and `also`: the launcher adds SIGCHLD) over and ignores
   // SIGPIPE: a peer that goes away is an error code, not our death. A SIGINT or SIGHUP that was
   // ignored when the process started (a shell's background job, nohup) stays ignored.
   explicit StopSignals(std::vector<int> also = {});
   // From here on they do nothing: the process is ending, with the exit code that it has decided on.
-  ~StopSignals();
+  ~StopSignals() override;
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  // Readable when signals have come that Take has not yet given out.
-  int fd() const { return read_fd_; }
-  // The signals since the last call, in order; empty when there were none. Never waits.
-  std::vector<int> Take();
+  int fd() const override { return read_fd_; }
+  std::vector<int> Take() override;
 
  private:
   int read_fd_ = -1;

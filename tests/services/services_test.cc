@@ -1,0 +1,313 @@
+// Whole jobs in one process: each server and each worker with the threads that it has in a process
+// of its own, over ZeroMQ, on a real disk. What the protocol does is tested elsewhere (tests/sim/);
+// here threads meet, so that the sanitizers see them meet.
+#include <csignal>
+#include <cstring>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "common/base/process/stop_source.h"
+#include "common/job/checkpoint/resume_point.h"
+#include "data/digit_set.h"
+#include "server/resume.h"
+#include "server/server_service.h"
+#include "tests/scratch_directory.h"
+#include "worker/stored_weights.h"
+#include "worker/worker_service.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+namespace kumo {
+namespace {
+
+constexpr char kNetwork[] = R"(
+  name: "tiny"
+  input { channels: 1 height: 28 width: 28 }
+  layers { name: "pool" average_pooling { kernel: 4 } }
+  layers { name: "fc1" fully_connected { outputs: 16 } }
+  layers { name: "norm" batch_normalisation {} }
+  layers { name: "tanh" tanh {} }
+  layers { name: "fc2" fully_connected { outputs: 10 } }
+  layers { name: "loss" softmax_cross_entropy {} })";
+
+// What a process's signals are to a service of its own.
+class Stops : public StopSource {
+ public:
+  Stops() : fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
+  ~Stops() override { close(fd_); }
+  void Signal() {
+    const uint64_t one = 1;
+    ASSERT_EQ(write(fd_, &one, sizeof one), ssize_t{sizeof one});
+  }
+  int fd() const override { return fd_; }
+  std::vector<int> Take() override {
+    uint64_t count = 0;
+    if (read(fd_, &count, sizeof count) < 0) return {};
+    return {SIGTERM};
+  }
+
+ private:
+  const int fd_;
+};
+
+// A disk on which manifests wait at a gate: the job cannot end while it is closed.
+class GatedFileSystem : public PosixFileSystem {
+ public:
+  Status Rename(const std::string& from, const std::string& to) override {
+    if (to.ends_with("/MANIFEST")) {
+      std::unique_lock lock(mutex_);
+      moved_.wait(lock, [&] { return passes_ != 0; });
+      if (passes_ > 0) --passes_;
+    }
+    return PosixFileSystem::Rename(from, to);
+  }
+  // So many manifests more may pass; all of them from now on where it is negative.
+  void Open(int passes) {
+    const std::scoped_lock lock(mutex_);
+    passes_ = passes;
+    moved_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable moved_;
+  int passes_ = -1;
+};
+
+// A service on a thread of its own, until it ends by itself.
+class Running {
+ public:
+  explicit Running(std::function<Status(StopSource*)> run)
+      : thread_([this, run = std::move(run)] {
+          status_ = run(&stops_);
+          ended_ = true;
+        }) {}
+  ~Running() {
+    if (thread_.joinable()) (void)Kill();
+  }
+  void Stop() { stops_.Signal(); }
+  Status Wait() {
+    thread_.join();
+    return status_;
+  }
+  // Tells it to end until it has, at once, whatever it was doing.
+  Status Kill() {
+    while (!ended_) {
+      Stop();
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    return Wait();
+  }
+
+ private:
+  Stops stops_;
+  Status status_;
+  std::atomic<bool> ended_{false};
+  std::thread thread_;  // last: it uses the others
+};
+
+class ServicesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    PosixFileSystem files;
+    DigitSetOptions digits;
+    digits.directory = scratch_ / "data";
+    digits.train = 90;
+    digits.validation = 23;
+    ASSERT_TRUE(WriteDigitSet(files, digits).ok());
+    ASSERT_TRUE(WriteFileAtomically(files, scratch_ / "tiny.pbtxt", kNetwork).ok());
+  }
+
+  // A job of 12 rounds, with everything that has a thread of its own.
+  Experiment Job(const std::string& name, int servers, int workers) {
+    Experiment e;
+    e.job.name = "tiny";
+    e.job.epochs = 4;
+    e.network.file = scratch_ / "tiny.pbtxt";
+    e.data.directory = scratch_ / "data";
+    e.sync.mode = SyncMode::kBlock;
+    e.sync.partitions = 4;
+    e.sync.minibatch = 5;
+    e.sync.block = 2;
+    e.sync.push_codec = "1bit";
+    e.schedule.learning_rate = 0.1;
+    e.cluster.chunk_kib = 1;
+    e.cluster.server_threads = 2;
+    e.cluster.workers = workers;
+    e.checkpoint.every_epochs = 1;
+    e.checkpoint.keep = 10;
+    e.output.directory = scratch_ / name;
+    for (int s = 0; s < servers; ++s) {
+      e.cluster.servers.push_back("ipc://" + (scratch_ / (name + std::to_string(s))));
+    }
+    return e;
+  }
+
+  std::unique_ptr<Running> Server(const Experiment& e, int index, FileSystem* files) {
+    return std::make_unique<Running>([=, this](StopSource* stops) -> Status {
+      ServerNodeSettings settings;
+      settings.index = index;
+      settings.experiment = e;
+      settings.identity = IdentityOf(e);
+      settings.process = NextProcess();
+      std::unique_ptr<RunRecorder> recorder;
+      if (index == 0) {
+        KUMO_ASSIGN_OR_RETURN(ResumePoint resume, FindCheckpointToResume(*files, e));
+        settings.restored = std::move(resume.manifest);
+        RunRecorderSettings record;
+        record.directory = e.output.directory;
+        if (settings.restored) record.resumed_round = settings.restored->version();
+        KUMO_ASSIGN_OR_RETURN(recorder, RunRecorder::Open(record, *files, &clock_, &console_));
+        KUMO_ASSIGN_OR_RETURN(
+            settings.generation,
+            ReserveGeneration(*files, e, settings.restored ? settings.restored->generation() : 0));
+      }
+      KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<ServerService> service,
+                            ServerService::Make(settings, e.cluster.servers[index], files, &clock_,
+                                                stops, std::move(recorder)));
+      return service->Run();
+    });
+  }
+  std::unique_ptr<Running> Worker(const Experiment& e, const std::string& name) {
+    return std::make_unique<Running>([=, this](StopSource* stops) -> Status {
+      KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer, Trainer::Make(e, &clock_));
+      SessionSettings settings;
+      settings.experiment = e;
+      settings.identity = IdentityOf(e);
+      settings.spec = trainer->spec();
+      settings.name = name;
+      settings.device = "cpu";
+      settings.process = NextProcess();
+      KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<WorkerService> service,
+                            WorkerService::Make(settings, &clock_, trainer.get(), stops));
+      return service->Run();
+    });
+  }
+
+  // The weights of the last checkpoint.
+  std::vector<float> Weights(const Experiment& e) {
+    PosixFileSystem files;
+    const std::string folder = JoinPath(e.output.directory, "checkpoints");
+    const Result<VerifiedCheckpoint> newest = NewestVerified(files, folder);
+    EXPECT_TRUE(newest.ok()) << newest.status().message();
+    if (!newest.ok()) return {};
+    EXPECT_EQ(newest->manifest.version(), 12);
+    const Result<std::unique_ptr<Trainer>> trainer = Trainer::Make(e, &clock_);
+    EXPECT_TRUE(trainer.ok());
+    const auto weights =
+        LoadStoredWeights(JoinPath(folder, newest->name), (*trainer)->spec().layout);
+    EXPECT_TRUE(weights.ok()) << weights.status().message();
+    return {weights->span().begin(), weights->span().end()};
+  }
+  std::vector<float> Undisturbed() {
+    const Experiment e = Job("undisturbed", 1, 1);
+    const auto server = Server(e, 0, &disk_);
+    const auto worker = Worker(e, "a");
+    EXPECT_TRUE(worker->Wait().ok());
+    EXPECT_TRUE(server->Wait().ok());
+    return Weights(e);
+  }
+  void WaitForCheckpoint(const Experiment& e) {
+    PosixFileSystem files;
+    const std::string folder = JoinPath(e.output.directory, "checkpoints");
+    while (!NewestVerified(files, folder).ok()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  }
+
+  test::ScratchDirectory scratch_;
+  SteadyClock clock_;
+  PosixFileSystem disk_;
+
+ private:
+  // Each process later than those before it.
+  ProcessIdentity NextProcess() {
+    const int next = ++processes_;
+    return {"here", next, static_cast<uint64_t>(next), "boot", next};
+  }
+
+  class Silent : public Console {
+   public:
+    int Width() const override { return 0; }
+    void Write(std::string_view) override {}
+  } console_;
+  std::atomic<int> processes_{0};
+};
+
+TEST_F(ServicesTest, SeveralServersAndWorkersMakeTheBitsOfOneOfEach) {
+  const Experiment e = Job("several", 3, 2);
+  std::vector<std::unique_ptr<Running>> services;
+  for (int s = 0; s < 3; ++s) services.push_back(Server(e, s, &disk_));
+  for (const char* name : {"a", "b"}) services.push_back(Worker(e, name));
+  for (const auto& service : services) {
+    const Status status = service->Wait();
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+  EXPECT_EQ(Weights(e), Undisturbed());
+}
+
+TEST_F(ServicesTest, AStoppedJobGoesOnWithTheSameBits) {
+  const Experiment e = Job("stopped", 2, 1);
+  GatedFileSystem gated;
+  gated.Open(1);
+  {
+    const auto first = Server(e, 0, &gated);
+    const auto second = Server(e, 1, &gated);
+    const auto worker = Worker(e, "a");
+    WaitForCheckpoint(e);
+    first->Stop();
+    gated.Open(-1);
+    // Where the last round was on its way already, the job is done instead.
+    const Status status = first->Wait();
+    EXPECT_TRUE(status.ok() || status.code() == StatusCode::kUnavailable) << status.message();
+    EXPECT_EQ(second->Wait().code(), status.code());
+    EXPECT_EQ(worker->Wait().code(), status.code());
+  }
+  const auto first = Server(e, 0, &disk_);
+  const auto second = Server(e, 1, &disk_);
+  const auto worker = Worker(e, "a");
+  EXPECT_TRUE(worker->Wait().ok());
+  EXPECT_TRUE(second->Wait().ok());
+  EXPECT_TRUE(first->Wait().ok());
+  EXPECT_EQ(Weights(e), Undisturbed());
+}
+
+// With versions kept twice the job goes on where it is, else from its last checkpoint.
+TEST_F(ServicesTest, AServerThatIsKilledAndStartedAgainCostsNoBit) {
+  const std::vector<float> undisturbed = Undisturbed();
+  for (const int replicas : {1, 2}) {
+    Experiment e = Job("killed" + std::to_string(replicas), 3, 1);
+    e.cluster.replicas = replicas;
+    e.cluster.recovery = "exact";
+    GatedFileSystem gated;
+    gated.Open(1);
+    const auto first = Server(e, 0, &gated);
+    const auto second = Server(e, 1, &gated);
+    const auto third = Server(e, 2, &gated);
+    const auto worker = Worker(e, "a");
+    WaitForCheckpoint(e);
+    EXPECT_FALSE(second->Kill().ok());
+    const auto again = Server(e, 1, &gated);
+    gated.Open(-1);
+    for (const auto& service : {&worker, &first, &again, &third}) {
+      const Status status = (*service)->Wait();
+      EXPECT_TRUE(status.ok()) << status.message();
+    }
+    EXPECT_EQ(Weights(e), undisturbed);
+  }
+}
+
+}  // namespace
+}  // namespace kumo
