@@ -10,6 +10,7 @@
 #include "common/base/installation.h"
 #include "common/base/nearest.h"
 #include "common/base/process/exit_code.h"
+#include "common/base/process/standard_streams.h"
 #include "common/base/terminal.h"
 #include "common/base/version.h"
 
@@ -55,5 +56,6 @@ int Main(const std::vector<std::string>& args) {
 }  // namespace kumo
 
 int main(int argc, char** argv) {
+  kumo::OpenStandardStreams();
   return kumo::Main(std::vector<std::string>(argv + 1, argv + argc));
 }

@@ -9,6 +9,7 @@
 
 #include "common/base/file.h"
 #include "common/base/process/last_words.h"
+#include "common/base/process/standard_streams.h"
 #include "common/base/version.h"
 #include "common/job/options/command_line.h"
 #include "data/digit_set.h"
@@ -99,4 +100,7 @@ int Run(std::vector<std::string> args) {
 }  // namespace
 }  // namespace kumo
 
-int main(int argc, char** argv) { return kumo::Run({argv + 1, argv + argc}); }
+int main(int argc, char** argv) {
+  kumo::OpenStandardStreams();
+  return kumo::Run({argv + 1, argv + argc});
+}

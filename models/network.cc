@@ -1,22 +1,21 @@
 #include "models/network.h"
 
 #include <cctype>
-#include <cerrno>
 #include <cstdint>
 #include <cstring>
-#include <fstream>
 #include <iterator>
 #include <set>
 
 #include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/text_format.h>
 
+#include "common/base/text_file.h"
 #include "models/field_advice.h"
 
 namespace kumo {
 namespace {
 
-constexpr int64_t kMostFileBytes = 16 << 20;
+constexpr uint64_t kLongestFileMib = 16;
 constexpr int kMostLayers = 10000;
 constexpr int64_t kMostInput = int64_t{1} << 28;  // numbers of one sample
 
@@ -183,21 +182,10 @@ Result<model::Network> ParseNetwork(const std::string& text, const std::string& 
 }
 
 Result<model::Network> LoadNetwork(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    const std::string reason = std::strerror(errno);
-    return NotFound(path + ": " + reason + "; network.file names the network's text protobuf");
-  }
-  std::string text;
-  char buffer[1 << 14];
-  while (file.read(buffer, sizeof(buffer)) || file.gcount() > 0) {
-    text.append(buffer, static_cast<size_t>(file.gcount()));
-    if (static_cast<int64_t>(text.size()) > kMostFileBytes) {
-      return InvalidArgument(path + ": a network file has at most 16 MiB");
-    }
-  }
-  if (file.bad()) return Unavailable(path + ": reading failed");
-  return ParseNetwork(text, path);
+  const Result<std::string> text = ReadTextFile(path, kLongestFileMib);
+  if (text.ok()) return ParseNetwork(*text, path);
+  return Status(text.status().code(), path + ": " + text.status().message() +
+                                          "; network.file names the network's text protobuf");
 }
 
 }  // namespace kumo

@@ -15,6 +15,7 @@
 #include "common/base/process/logging.h"
 #include "common/base/process/output_lock.h"
 #include "common/base/process/signals.h"
+#include "common/base/process/standard_streams.h"
 #include "common/base/version.h"
 #include "common/job/checkpoint/checkpoint.h"
 #include "common/job/checkpoint/continuation.h"
@@ -185,5 +186,6 @@ int Main(const char* program, const std::vector<std::string>& args) {
 }  // namespace kumo
 
 int main(int argc, char** argv) {
+  kumo::OpenStandardStreams();
   return kumo::Main(argv[0], std::vector<std::string>(argv + 1, argv + argc));
 }

@@ -7,6 +7,7 @@
 #include <glog/logging.h>
 
 #include "common/job/checkpoint/resume_point.h"
+#include "common/job/protocol.h"
 
 namespace kumo {
 namespace {
@@ -27,7 +28,8 @@ uint32_t LastGeneration(FileSystem& files, const Experiment& experiment) {
   constexpr uint64_t kLongest = 64;
   const Result<std::string> text = ReadWholeFile(files, GenerationFile(experiment), kLongest);
   if (!text.ok()) return 0;
-  return ParseNumber(text->substr(0, text->find('\n'))).value_or(0);
+  const uint32_t number = ParseNumber(text->substr(0, text->find('\n'))).value_or(0);
+  return number < kLastGeneration ? number : 0;
 }
 
 Status WriteGeneration(FileSystem& files, const Experiment& experiment, uint32_t generation) {

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -42,8 +43,13 @@ StatusCode CodeOfErrno(int error) {
 // "cannot open /a/b for reading: No such file or directory".
 Status ErrnoStatus(std::string_view what, const std::string& path, std::string_view how = "") {
   const int error = errno;
-  return Status(CodeOfErrno(error), "cannot " + std::string(what) + " " + path + std::string(how) +
-                                        ": " + std::generic_category().message(error));
+  std::string message = "cannot " + std::string(what) + " " + path + std::string(how) + ": " +
+                        std::generic_category().message(error);
+  rlimit limit{};
+  if (error == EMFILE && ::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+    message += "; this process may have " + std::to_string(limit.rlim_cur) + " (ulimit -n)";
+  }
+  return Status(CodeOfErrno(error), std::move(message));
 }
 
 class FileDescriptor {

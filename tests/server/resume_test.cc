@@ -2,9 +2,13 @@
 
 #include "server/resume.h"
 
+#include <cstdio>
+
 #include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
+#include "common/base/crc32c.h"
 #include "common/job/checkpoint/checkpoint.h"
 #include "common/job/checkpoint/resume_point.h"
 #include "common/job/options/experiment_text.h"
@@ -116,6 +120,29 @@ TEST(FindCheckpointToResume, DamagedOnesArePassedOverAndNamed) {
 }
 
 // Else a good one would be deleted as of a past that was given up.
+// What may only not be read just now is waited for; these never will be good.
+TEST(FindCheckpointToResume, AManifestThatNobodyWroteIsPassedOver) {
+  MemoryFileSystem files;
+  for (const int64_t version : {1, 2, 3}) Save(files, version);
+  files.Put(std::string(kFolder) + "/" + CheckpointName(3) + "/MANIFEST",
+            std::string((16 << 20) + 1, 'x'));
+  checkpoint::Manifest manifest = *ReadManifest(files, kFolder, CheckpointName(2));
+  manifest.set_generation(0xffffffff);
+  std::string text;
+  google::protobuf::TextFormat::PrintToString(manifest, &text);
+  char crc[32];
+  std::snprintf(crc, sizeof crc, "# crc32c %08x\n", Crc32c(AsBytes(text)));
+  files.Put(std::string(kFolder) + "/" + CheckpointName(2) + "/MANIFEST", text + crc);
+
+  const auto point = FindCheckpointToResume(files, SomeExperiment("auto"));
+  ASSERT_TRUE(point.ok()) << point.status().message();
+  ASSERT_TRUE(point->manifest);
+  EXPECT_EQ(point->manifest->version(), 1);
+  ASSERT_EQ(point->skipped.size(), 2u);
+  EXPECT_THAT(point->skipped[0], HasSubstr("16777217 bytes"));
+  EXPECT_THAT(point->skipped[1], HasSubstr("generation 4294967295"));
+}
+
 TEST(FindCheckpointToResume, OneThatCannotBeReadJustNowIsNotPassedOver) {
   BusyFileSystem files;
   for (const int64_t version : {7, 20}) Save(files, version);
@@ -264,6 +291,14 @@ TEST(ReserveGeneration, IsAboveAllThatWereReservedBefore) {
   EXPECT_EQ(*ReserveGeneration(files, experiment, 3), 10u);
   *files.Contents("/out/generation") = "rubbish";
   EXPECT_EQ(*ReserveGeneration(files, experiment, 3), 4u);
+}
+
+TEST(ReserveGeneration, ANumberThatNoJobComesToIsNotCountedOn) {
+  MemoryFileSystem files;
+  files.Put("/out/generation", "4294967295\n");
+  const auto reserved = ReserveGeneration(files, SomeExperiment("auto"), 6);
+  ASSERT_TRUE(reserved.ok());
+  EXPECT_EQ(*reserved, 7u);
 }
 
 TEST(ChooseCheckpoint, TakesTheNewestGoodOneUpToARound) {

@@ -53,6 +53,7 @@ StopSignals::StopSignals(std::vector<int> also) {
     if (!IsIgnored(signal)) Handle(signal, Forward);
   }
   Handle(SIGPIPE, SIG_IGN);
+  Handle(SIGXFSZ, SIG_IGN);
 }
 
 StopSignals::~StopSignals() {

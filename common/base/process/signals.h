@@ -17,8 +17,9 @@ namespace kumo {
 class StopSignals : public StopSource {
  public:
   // Takes SIGINT, SIGTERM and SIGHUP (and `also`: the launcher adds SIGCHLD) over and ignores
-  // SIGPIPE: a peer that goes away is an error code, not our death. A SIGINT or SIGHUP that was
-  // ignored when the process started (a shell's background job, nohup) stays ignored.
+  // SIGPIPE and SIGXFSZ: a peer that goes away, or a file that may not become longer (ulimit -f),
+  // is an error code, not our death. A SIGINT or SIGHUP that was ignored when the process started
+  // (a shell's background job, nohup) stays ignored.
   explicit StopSignals(std::vector<int> also = {});
   // From here on they do nothing: the process is ending, with the exit code that it has decided on.
   ~StopSignals() override;

@@ -3,12 +3,15 @@
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
+#include <memory>
+#include <span>
 
 #include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/text_format.h>
 
 #include "common/base/crc32c.h"
 #include "common/job/checkpoint/checkpoint.h"
+#include "common/job/protocol.h"
 
 namespace kumo {
 namespace {
@@ -47,6 +50,9 @@ std::string WrongWith(const checkpoint::Manifest& manifest, const std::string& n
       manifest.name() != name) {
     return "it is that of '" + manifest.name() + "', version " + std::to_string(manifest.version());
   }
+  if (manifest.generation() > kLastGeneration) {
+    return "no job has come to generation " + std::to_string(manifest.generation());
+  }
   if (manifest.files().empty()) return "it names no files";
   for (const checkpoint::File& file : manifest.files()) {
     if (!PlainName(file.name())) return "'" + file.name() + "' is not a file's name";
@@ -74,7 +80,13 @@ Status WriteManifest(FileSystem& files, const std::string& folder,
 Result<checkpoint::Manifest> ReadManifest(FileSystem& files, const std::string& folder,
                                           const std::string& name) {
   const std::string path = JoinPath(JoinPath(folder, name), "MANIFEST");
-  KUMO_ASSIGN_OR_RETURN(std::string text, ReadWholeFile(files, path, kManifestLimitBytes));
+  KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, files.OpenForReading(path));
+  if (file->size() > kManifestLimitBytes) {
+    return DataLoss(path + " is not a manifest: it is " + std::to_string(file->size()) +
+                    " bytes long");
+  }
+  std::string text(file->size(), '\0');
+  KUMO_RETURN_IF_ERROR(file->Read(0, std::as_writable_bytes(std::span<char>(text))));
   const size_t crc_line = text.rfind(kCrcPrefix);
   if (crc_line == std::string::npos ||
       text.substr(crc_line) != CrcLine(std::string_view(text).substr(0, crc_line))) {

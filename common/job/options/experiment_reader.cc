@@ -1,19 +1,18 @@
 #include "common/job/options/experiment_reader.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
+#include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <utility>
 
+#include "common/base/text_file.h"
 #include "common/job/options/config_file.h"
 #include "common/job/options/key_advice.h"
 
 namespace kumo {
 namespace {
 
-constexpr std::streamsize kLongestFile = 1 << 20;
+constexpr uint64_t kLongestFileMib = 1;
 // Files that include each other many times over could go on for ever without being a circle.
 constexpr int kMostFiles = 100;
 constexpr int kCommandLine = -1;  // its layer
@@ -37,23 +36,15 @@ std::string Identity(const std::string& path) {
 }  // namespace
 
 Result<std::string> ReadExperimentFile(const std::string& path) {
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) {
-    return NotFound(path + ": is a directory; name an experiment file");
+  Result<std::string> text = ReadTextFile(path, kLongestFileMib);
+  if (text.ok()) return text;
+  const std::string& what = text.status().message();
+  if (text.status().code() == StatusCode::kInvalidArgument) {
+    return InvalidArgument(path + ": " + what + "; name an experiment file");
   }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    const bool bare = path.find('/') == std::string::npos;
-    return NotFound(path + ": the experiment file cannot be read: " + std::strerror(errno) +
-                    (bare ? " (kumo new --list names those that come with Kumo)" : ""));
-  }
-  std::string text(kLongestFile + 1, '\0');
-  file.read(text.data(), kLongestFile + 1);
-  if (file.gcount() > kLongestFile) {
-    return InvalidArgument(path + ": has more than 1 MiB; that is no experiment file");
-  }
-  text.resize(file.gcount());
-  return text;
+  const bool bare = path.find('/') == std::string::npos;
+  return NotFound(path + ": the experiment file cannot be read: " + what +
+                  (bare ? " (kumo new --list names those that come with Kumo)" : ""));
 }
 
 void ExperimentReader::ReadFile(const std::string& path) {

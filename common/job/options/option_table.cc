@@ -58,6 +58,10 @@ Option WithPath(Option option, PathBase base, PathKind path = PathKind::kNone) {
   return option;
 }
 
+// Seconds. What is shorter would be no time between two of whatever it is, and no limit for
+// anybody.
+constexpr double kLeastTime = 0.01;
+
 Allowed Any() { return {}; }
 Allowed Between(double min, double max) { return {.min = min, .max = max}; }
 Allowed AtLeast(double min) { return {.min = min}; }
@@ -293,7 +297,8 @@ void AddEvaluationAndCheckpoint(std::vector<Option>* rows) {
                       "Go on from a checkpoint of the same network and data also where other "
                       "settings have changed, from there on; `kumo launch --continue` sets it"));
   rows->push_back(Row("checkpoint.grace_s", KUMO_FIELD(checkpoint.grace_s), "seconds",
-                      AboveTo(0, 86400), !kResult, "Limit of saving and leaving after SIGTERM"));
+                      Between(kLeastTime, 86400), !kResult,
+                      "Limit of saving and leaving after SIGTERM"));
 }
 
 void AddOutput(std::vector<Option>* rows) {
@@ -303,7 +308,7 @@ void AddOutput(std::vector<Option>* rows) {
                   "out/<job.name>"),
       PathBase::kWorkingDirectory));
   rows->push_back(Row("output.interval_s", KUMO_FIELD(output.interval_s), "seconds",
-                      AboveTo(0, 86400), !kResult, "Time between two progress lines"));
+                      Between(kLeastTime, 86400), !kResult, "Time between two progress lines"));
   rows->push_back(Row("output.points_per_epoch", KUMO_FIELD(output.points_per_epoch), "points",
                       Between(1, 1000000), !kResult,
                       "Points of the curves in an epoch, at the same samples in every run; a "
@@ -325,13 +330,13 @@ void AddCluster(std::vector<Option>* rows) {
   rows->push_back(Row("cluster.min_workers", KUMO_FIELD(cluster.min_workers), "workers",
                       Between(1, 4096), !kResult, "The job waits while there are fewer"));
   rows->push_back(Row("cluster.join_timeout_s", KUMO_FIELD(cluster.join_timeout_s), "seconds",
-                      AboveTo(0, 86400), !kResult,
+                      Between(kLeastTime, 86400), !kResult,
                       "Limit of waiting for servers and workers at the start"));
   rows->push_back(Row("cluster.suspect_after_s", KUMO_FIELD(cluster.suspect_after_s), "seconds",
-                      AboveTo(0, 86400), !kResult,
+                      Between(kLeastTime, 86400), !kResult,
                       "A process that is silent for so long counts as lost"));
   rows->push_back(Row("cluster.stall_timeout_s", KUMO_FIELD(cluster.stall_timeout_s), "seconds",
-                      AboveTo(0, 604800), !kResult,
+                      Between(kLeastTime, 604800), !kResult,
                       "The job ends when no round closes for so long, which a block must not "
                       "take; and how long a process waits for a server that is gone"));
   rows->push_back(Row("cluster.recovery", KUMO_FIELD(cluster.recovery), "",
@@ -344,7 +349,7 @@ void AddCluster(std::vector<Option>* rows) {
                       "How many servers keep each version of the weights in memory: with 2 the "
                       "death of one server loses no round, and each version travels once more"));
   rows->push_back(Row("cluster.heartbeat_s", KUMO_FIELD(cluster.heartbeat_s), "seconds",
-                      AboveTo(0, 3600), !kResult, "Time between two signs of life"));
+                      Between(kLeastTime, 3600), !kResult, "Time between two signs of life"));
   rows->push_back(Row("cluster.server_threads", KUMO_FIELD(cluster.server_threads), "threads",
                       Between(1, 1024), !kResult, "Arithmetic threads of one server"));
   rows->push_back(Row("cluster.insecure", KUMO_FIELD(cluster.insecure), "", Any(), !kResult,

@@ -1,5 +1,6 @@
 #include "common/base/file.h"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -84,6 +85,20 @@ TEST_F(PosixFileSystemTest, FullDiskIsResourceExhausted) {
   const Status status = (*file)->Append(AsBytes("x"));
   EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
   EXPECT_THAT(status.message(), HasSubstr("/dev/full: No space left on device"));
+}
+
+TEST_F(PosixFileSystemTest, RunningOutOfDescriptorsNamesTheLimit) {
+  const std::string path = In("file");
+  ASSERT_TRUE(WriteFileAtomically(files_, path, "x").ok());
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit few{0, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  const Status status = files_.OpenForReading(path).status();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(status.message(), HasSubstr("Too many open files"));
+  EXPECT_THAT(status.message(), HasSubstr("may have 0 (ulimit -n)"));
 }
 
 TEST_F(PosixFileSystemTest, ReadPastTheEndIsDataLoss) {

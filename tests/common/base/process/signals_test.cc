@@ -3,7 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
 
 #include <thread>
 
@@ -47,6 +52,23 @@ TEST(StopSignals, WritingToAClosedPipeIsAnErrorAndNotDeath) {
   close(fds[0]);
   EXPECT_EQ(write(fds[1], "x", 1), -1);
   close(fds[1]);
+}
+
+TEST(StopSignals, AFileThatMayNotBecomeLongerIsAnErrorAndNotDeath) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const StopSignals signals;
+    const rlimit limit{0, 0};
+    char name[] = "/tmp/kumo-signals-XXXXXX";
+    const int fd = mkstemp(name);
+    unlink(name);
+    if (fd < 0 || setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(2);
+    _exit(write(fd, "x", 1) == -1 && errno == EFBIG ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 TEST(StopSignals, IgnoredHangUpStaysIgnored) {

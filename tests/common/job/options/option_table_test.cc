@@ -89,6 +89,21 @@ TEST(OptionTable, BoundsThemselvesAreAllowedAndBeyondThemIsNot) {
   EXPECT_FALSE(table.Find("schedule.step")->read("inf", &e).ok());
 }
 
+TEST(OptionTable, NoTimeIsSoShortThatItIsNone) {
+  const OptionTable table;
+  int times = 0;
+  for (const Option& option : table.options()) {
+    if (!option.key.ends_with("_s")) continue;
+    ++times;
+    Experiment experiment;
+    for (const char* short_time : {"0", "-1", "1e-300", "0.001", "nan", "inf"}) {
+      EXPECT_FALSE(option.read(short_time, &experiment).ok()) << option.key << " " << short_time;
+    }
+    EXPECT_TRUE(option.read("0.01", &experiment).ok()) << option.key;
+  }
+  EXPECT_EQ(times, 6);
+}
+
 TEST(OptionTable, WhatIsDoneToImagesHasBounds) {
   const OptionTable table;
   Experiment e;
