@@ -4,16 +4,16 @@
 
 namespace kumo {
 
-Contribution::Contribution(const Session& session, const RoundPlan& round, const Vectors& vectors,
+Contribution::Contribution(const JobShape& shape, const RoundPlan& round, const Vectors& vectors,
                            Backend* backend)
-    : chunks_(session.map().chunks()), backend_(backend), asked_(chunks_.size()) {
+    : chunks_(shape.map.chunks()), backend_(backend), asked_(chunks_.size()) {
   constexpr size_t kAlign = 64;
   std::vector<size_t> places;
   size_t end = 0;
   for (const Chunk& chunk : chunks_) {
     const int64_t begin = chunk.range.begin;
     Backend::Encoding& encoding = encodings_.emplace_back();
-    encoding.codec = &session.PushCodec(round, chunk.segment);
+    encoding.codec = &shape.push_codecs.For(round, chunk.segment);
     encoding.n = chunk.range.size();
     if (round.mode == SyncMode::kBlock || chunk.segment == Segment::kStatistics) {
       encoding.x = vectors.base + begin;

@@ -15,7 +15,8 @@
 #include "common/job/job_plan.h"
 #include "common/job/shard_map.h"
 #include "models/backend/backend.h"
-#include "worker/session/session.h"
+#include "worker/session/actions.h"
+#include "worker/session/job_shape.h"
 
 namespace kumo {
 
@@ -31,8 +32,8 @@ class Contribution {
   using OnCoded = std::function<void(std::vector<CodedChunk>)>;
 
   // Gradients where the round is one of gradients, else base - weights; statistics are averaged in
-  // either mode. `session` (asked for its map and codecs) and `backend` are borrowed for life.
-  Contribution(const Session& session, const RoundPlan& round, const Vectors& vectors,
+  // either mode. `shape` and `backend` are borrowed for life.
+  Contribution(const JobShape& shape, const RoundPlan& round, const Vectors& vectors,
                Backend* backend);
   // Waits for the backend where it may still be coding.
   ~Contribution();

@@ -142,7 +142,7 @@ void Trainer::FindStages() {
   if (experiment_.optimiser.clip_norm > 0 || experiment_.network.precision == "fp16") return;
   const std::vector<Range> stages = net_->gradient_stages();
   chunks_of_stage_.resize(stages.size());
-  for (const Chunk& chunk : session_->map().chunks()) {
+  for (const Chunk& chunk : shape_->map.chunks()) {
     if (chunk.index == 0 || chunk.segment == Segment::kStatistics) continue;
     const int first = spec_.layout.TensorAt(chunk.range.begin);
     for (size_t stage = 0; stage + 1 < stages.size(); ++stage) {
@@ -157,8 +157,8 @@ DeviceArray<float> Trainer::MakeVectors(int count, const std::string& what) cons
   return {*backend_, count * spec_.layout.size(), what};
 }
 
-Status Trainer::Attach(const Session* session) {
-  session_ = session;
+Status Trainer::Attach(const JobShape* shape) {
+  shape_ = shape;
   base_ = MakeVectors(1, "the weights that blocks start from");
   if (experiment_.sync.mode == SyncMode::kBlock && experiment_.block.reset_local_state) {
     optimiser_slots_ = MakeVectors(optimiser_->slots(), "the optimiser's state");
@@ -190,7 +190,7 @@ Result<InitialWeights> Trainer::MakeInitialWeights() const {
     }
     initial.origin = *std::move(origin);
   }
-  for (const Chunk& chunk : session_->map().chunks()) {
+  for (const Chunk& chunk : shape_->map.chunks()) {
     initial.chunks.push_back(Pack(weights.span().subspan(chunk.range.begin, chunk.range.size())));
   }
   return initial;
@@ -199,7 +199,7 @@ Result<InitialWeights> Trainer::MakeInitialWeights() const {
 void Trainer::Install(const InstallAction& install) {
   DeviceArray<float>& vector = install.vector == wire::START ? base_ : evaluated_;
   if (vector.empty()) vector = MakeVectors(1, "the weights that are evaluated");
-  const Range range = session_->map().chunks()[install.chunk].range;
+  const Range range = shape_->map.chunks()[install.chunk].range;
   backend_->Decode(*install.codec, install.payload.bytes, range.size(),
                    vector.data() + range.begin);
 }
@@ -219,7 +219,7 @@ void Trainer::Adopt(const AdoptAction& adopt) {
         array.index < first_optimiser
             ? carried.residual.data()
             : carried.optimiser.data() + (array.index - first_optimiser) * spec_.layout.size();
-    const Range range = session_->map().chunks()[array.chunk].range;
+    const Range range = shape_->map.chunks()[array.chunk].range;
     backend_->Write(array.payload.bytes.data(), BytesOf(range), vector + range.begin);
   }
 }
@@ -231,7 +231,7 @@ void Trainer::StartRange(const TrainAction& train) {
   if (started_ == wanted) return;
   if (started_) train_.stream->Cancel();
   train_.stream->Start(train.round.epoch,
-                       session_->plan().PartitionSamples(train.round, train.partition));
+                       shape_->plan.PartitionSamples(train.round, train.partition));
 }
 
 // Most likely the next leased partition follows, or the first one in the next round.
@@ -240,16 +240,16 @@ void Trainer::StartNextRange(const TrainAction& train) {
   auto next = carried_.upper_bound(train.partition);
   RoundPlan round = train.round;
   if (next == carried_.end()) {
-    if (round.round + 1 >= session_->plan().rounds()) return;
-    round = session_->plan().Round(round.round + 1);
+    if (round.round + 1 >= shape_->plan.rounds()) return;
+    round = shape_->plan.Round(round.round + 1);
     next = carried_.begin();
   }
   started_ = {round.round, next->first};
-  train_.stream->Start(round.epoch, session_->plan().PartitionSamples(round, next->first));
+  train_.stream->Start(round.epoch, shape_->plan.PartitionSamples(round, next->first));
 }
 
-Result<TrainedBlock> Trainer::Train(const TrainAction& train, const Contribution::OnCoded& on_coded,
-                                    BlockTimes* times) {
+Result<TrainedBlock> Trainer::Train(const TrainAction& train,
+                                    const Contribution::OnCoded& on_coded) {
   Carried& carried = carried_.at(train.partition);
   const TimeUs begin = clock_->NowUs();
   TrainedBlock block;
@@ -260,12 +260,12 @@ Result<TrainedBlock> Trainer::Train(const TrainAction& train, const Contribution
     backend_->Zero(optimiser_slots_.data(), static_cast<size_t>(optimiser_slots_.bytes()));
   }
   Contribution contribution(
-      *session_, train.round,
+      *shape_, train.round,
       {base_.data(), weights_.data(), gradients_.data(), carried.residual.data()}, backend_.get());
   KUMO_ASSIGN_OR_RETURN(block.metrics, Minibatches(train, on_coded, &carried, &contribution));
   const TimeUs trained = clock_->NowUs();
   if (block.metrics.samples() == 0) {
-    block.contributions.resize(session_->map().chunks().size());
+    block.contributions.resize(shape_->map.chunks().size());
   } else {
     KUMO_RETURN_IF_ERROR(contribution.Finish());
     if (const auto bad = contribution.first_bad()) {
@@ -277,8 +277,8 @@ Result<TrainedBlock> Trainer::Train(const TrainAction& train, const Contribution
     block.contributions = contribution.payloads();
   }
   if (train.save_state) KUMO_RETURN_IF_ERROR(AppendCarried(carried, &block));
-  times->compute_ms = static_cast<double>(trained - begin) * 1e-3;
-  times->coding_ms = static_cast<double>(clock_->NowUs() - trained) * 1e-3;
+  block.times.compute_ms = static_cast<double>(trained - begin) * 1e-3;
+  block.times.coding_ms = static_cast<double>(clock_->NowUs() - trained) * 1e-3;
   return block;
 }
 
@@ -367,7 +367,7 @@ Status Trainer::AppendCarried(const Carried& carried, TrainedBlock* block) const
   for (int i = 0; i < spec_.optimiser_slots; ++i) {
     vectors.push_back(carried.optimiser.data() + i * spec_.layout.size());
   }
-  for (const Chunk& chunk : session_->map().chunks()) {
+  for (const Chunk& chunk : shape_->map.chunks()) {
     if (chunk.segment == Segment::kStatistics) continue;
     for (size_t i = 0; i < vectors.size(); ++i) {
       KUMO_ASSIGN_OR_RETURN(Payload payload, ReadChunk(vectors[i], chunk));
@@ -379,9 +379,8 @@ Status Trainer::AppendCarried(const Carried& carried, TrainedBlock* block) const
 
 Result<wire::Metrics> Trainer::Evaluate(const EvaluateAction& evaluate) {
   DeviceArray<float>& vector = evaluate.vector == wire::START ? base_ : evaluated_;
-  return EvaluateRange(
-      session_->plan().EvaluationSamples(spec_.validation_samples, evaluate.partition),
-      vector.data());
+  return EvaluateRange(shape_->plan.EvaluationSamples(spec_.validation_samples, evaluate.partition),
+                       vector.data());
 }
 
 Result<wire::Metrics> Trainer::EvaluateAll(std::span<const float> weights) {

@@ -28,15 +28,10 @@
 #include "data/dataset.h"
 #include "models/net.h"
 #include "worker/contribution.h"
-#include "worker/session/session.h"
+#include "worker/session/actions.h"
+#include "worker/session/job_shape.h"
 
 namespace kumo {
-
-// How long the parts of a block took.
-struct BlockTimes {
-  double compute_ms = 0;  // with what is coded meanwhile
-  double coding_ms = 0;   // after that
-};
 
 class Trainer {
  public:
@@ -50,9 +45,8 @@ class Trainer {
   // What the device's memory holds, and what each leased partition will add, for people.
   std::string DescribeMemory() const;
 
-  // How rounds, chunks and codecs are laid out. `session` is borrowed for life and only asked for
-  // what does not change (plan, map, PushCodec).
-  Status Attach(const Session* session);
+  // Takes the memory that training needs. `shape` is borrowed for life.
+  Status Attach(const JobShape* shape);
 
   // The weights that a job begins with. FailedPrecondition where network.initial_weights cannot be
   // used: another worker would find the same.
@@ -63,8 +57,7 @@ class Trainer {
   // not finite, or saturates so far that its residual would, too. `on_coded`, unless it is null, is
   // called on this thread with chunks of a gradient that are coded before the step is at its end
   // (Session::OnCoded); the block has them, too.
-  Result<TrainedBlock> Train(const TrainAction& train, const Contribution::OnCoded& on_coded,
-                             BlockTimes* times);
+  Result<TrainedBlock> Train(const TrainAction& train, const Contribution::OnCoded& on_coded);
   Result<wire::Metrics> Evaluate(const EvaluateAction& evaluate);
   void Drop(int partition);
   // What is under way and what comes after ends at its next minibatch, Aborted. May be called from
@@ -114,7 +107,7 @@ class Trainer {
 
   const Experiment experiment_;
   const Clock* const clock_;
-  const Session* session_ = nullptr;
+  const JobShape* shape_ = nullptr;
   std::unique_ptr<Backend> backend_;  // outlives what follows
   std::unique_ptr<Net> net_;
   Datasets datasets_;

@@ -33,7 +33,7 @@ Result<std::unique_ptr<WorkerService>> WorkerService::Make(const SessionSettings
   }
   std::unique_ptr<WorkerService> service(
       new WorkerService(std::move(session), clock, trainer, stops, std::move(transport)));
-  KUMO_RETURN_IF_ERROR(trainer->Attach(&service->session_));
+  KUMO_RETURN_IF_ERROR(trainer->Attach(&service->session_.shape()));
   return service;
 }
 
@@ -54,20 +54,20 @@ WorkerService::WorkerService(Session session, const Clock* clock, Trainer* train
 
 Status WorkerService::Run() {
   const auto on_message = [this](const PeerName& from, Message message) {
-    for (int i = 0; i < session_.map().servers(); ++i) {
+    for (int i = 0; i < session_.shape().map.servers(); ++i) {
       if (from == ServerPeer(i)) Perform(session_.OnMessage(i, message, clock_->NowUs()));
     }
   };
   transport_->OnConnected([this](const PeerName& peer) {
-    for (int i = 0; i < session_.map().servers(); ++i) {
+    for (int i = 0; i < session_.shape().map.servers(); ++i) {
       if (peer == ServerPeer(i)) Perform(session_.OnConnected(i, clock_->NowUs()));
     }
   });
   while (!left_) {
     const TimeUs now = clock_->NowUs();
     if (now >= session_.NextDeadline()) {
-      session_.SetTraffic(transport_->counters().bytes_sent, transport_->counters().bytes_received);
-      Perform(session_.Tick(now));
+      const TransportCounters& counters = transport_->counters();
+      Perform(session_.Tick(now, {counters.bytes_sent, counters.bytes_received}));
       const auto waits = wait_notice_.Update(session_.WaitsForProcesses(), now);
       LOG_IF(WARNING, waits.has_value()) << waits.value_or("");
     }
@@ -103,14 +103,12 @@ void WorkerService::RunCompletions() {
 
 void WorkerService::Train(const TrainAction& train) {
   Compute([this, train] {
-    BlockTimes times;
     const auto on_coded = [this](std::vector<CodedChunk> chunks) {
       auto coded = std::make_shared<std::vector<CodedChunk>>(std::move(chunks));
       Complete([this, coded](TimeUs now) { return session_.OnCoded(std::move(*coded), now); });
     };
-    auto block = std::make_shared<Result<TrainedBlock>>(trainer_->Train(train, on_coded, &times));
-    Complete([this, block, times](TimeUs now) {
-      session_.SetTimes(times.compute_ms, times.coding_ms);
+    auto block = std::make_shared<Result<TrainedBlock>>(trainer_->Train(train, on_coded));
+    Complete([this, block](TimeUs now) {
       if (!block->ok()) return session_.OnFailed(block->status(), now);
       return session_.OnTrained(std::move(*block).value(), now);
     });

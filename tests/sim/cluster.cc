@@ -150,8 +150,9 @@ void Cluster::StartWorker(int index, uint64_t incarnation) {
   settings.device = "fake";
   settings.process = {"sim", 0, incarnation, "sim", now_ / kMillisecond};
   worker->session = Session::Make(std::move(settings), now_).value();
-  worker->trainer = std::make_unique<FakeTrainer>(settings_.experiment.job.seed, &*worker->session,
-                                                  Spec(), CarriesResidual(settings_.experiment));
+  worker->trainer =
+      std::make_unique<FakeTrainer>(settings_.experiment.job.seed, &worker->session->shape(),
+                                    Spec(), CarriesResidual(settings_.experiment));
   workers_[worker->session->peer_name()] = worker;
   worker_names_[index] = worker->session->peer_name();
   Tick(worker);
@@ -263,7 +264,7 @@ void Cluster::Tick(const std::shared_ptr<ServerProcess>& server) {
 void Cluster::Tick(const std::shared_ptr<WorkerProcess>& worker) {
   if (!worker->alive) return;
   In(worker, [this, worker] {
-    Perform(worker, worker->session->Tick(now_));
+    Perform(worker, worker->session->Tick(now_, {}));
     if (!worker->alive) return;
     At(std::clamp(worker->session->NextDeadline(), now_ + 20 * kMillisecond, now_ + kSecond),
        [this, worker] { Tick(worker); });
@@ -518,7 +519,7 @@ void Cluster::Perform(const std::shared_ptr<WorkerProcess>& worker, WorkerAction
       // Some of the chunks, others in each block, are there before the block is.
       later(time / 2, [this, &session, block, train = *train] {
         std::vector<CodedChunk> early;
-        for (const Chunk& chunk : session.map().chunks()) {
+        for (const Chunk& chunk : session.shape().map.chunks()) {
           if (chunk.index == 0 || block->contributions[chunk.index].empty()) continue;
           if ((chunk.index + train.round.round + train.partition) % 3 == 0) continue;
           early.push_back({chunk.index, block->contributions[chunk.index]});
@@ -527,7 +528,7 @@ void Cluster::Perform(const std::shared_ptr<WorkerProcess>& worker, WorkerAction
       });
       later(time, [this, &session, block, time] {
         ++result_.blocks_trained;
-        session.SetTimes(static_cast<double>(time) * 1e-3, 0);
+        block->times.compute_ms = static_cast<double>(time) * 1e-3;
         return session.OnTrained(std::move(*block), now_);
       });
     } else if (auto* evaluate = std::get_if<EvaluateAction>(&action)) {

@@ -17,8 +17,8 @@ Payload Pack(std::span<const float> numbers) {
 
 }  // namespace
 
-FakeTrainer::FakeTrainer(uint64_t seed, const Session* session, const JobSpec& spec, bool residual)
-    : seed_(seed), session_(session), spec_(spec), residual_(residual) {
+FakeTrainer::FakeTrainer(uint64_t seed, const JobShape* shape, const JobSpec& spec, bool residual)
+    : seed_(seed), shape_(shape), spec_(spec), residual_(residual) {
   for (auto& vector : vectors_) vector.resize(spec_.layout.size());
 }
 
@@ -27,7 +27,7 @@ std::vector<Payload> FakeTrainer::InitialWeights() const {
   Rng rng(seed_, RngPurpose::kInitialWeights);
   for (float& w : all) w = rng.NextNormal();
   std::vector<Payload> chunks;
-  for (const Chunk& chunk : session_->map().chunks()) {
+  for (const Chunk& chunk : shape_->map.chunks()) {
     chunks.push_back(
         Pack(std::span<const float>(all).subspan(chunk.range.begin, chunk.range.size())));
   }
@@ -35,7 +35,7 @@ std::vector<Payload> FakeTrainer::InitialWeights() const {
 }
 
 void FakeTrainer::Install(const InstallAction& install) {
-  const Range range = session_->map().chunks()[install.chunk].range;
+  const Range range = shape_->map.chunks()[install.chunk].range;
   install.codec->Decode(
       install.payload.bytes, range.size(), 0,
       std::span<float>(vectors_[install.vector]).subspan(range.begin, range.size()));
@@ -46,7 +46,7 @@ void FakeTrainer::Adopt(const AdoptAction& adopt) {
   const size_t count = (residual_ ? 1 : 0) + size_t(spec_.optimiser_slots);
   arrays.assign(count, std::vector<float>(spec_.layout.size()));
   for (const auto& array : adopt.arrays) {
-    const Range range = session_->map().chunks()[array.chunk].range;
+    const Range range = shape_->map.chunks()[array.chunk].range;
     std::memcpy(arrays[array.index].data() + range.begin, array.payload.bytes.data(),
                 array.payload.bytes.size());
   }
@@ -54,7 +54,7 @@ void FakeTrainer::Adopt(const AdoptAction& adopt) {
 
 TrainedBlock FakeTrainer::Train(const TrainAction& train) {
   auto& arrays = carried_.at(train.partition);
-  const Range samples = session_->plan().PartitionSamples(train.round, train.partition);
+  const Range samples = shape_->plan.PartitionSamples(train.round, train.partition);
   Rng rng(seed_, RngPurpose::kSimulation, train.partition, train.round.round);
   TrainedBlock block;
   block.metrics.set_samples(samples.size());
@@ -62,7 +62,7 @@ TrainedBlock FakeTrainer::Train(const TrainAction& train) {
   block.metrics.set_loss_sum(static_cast<double>(samples.size()) *
                              (0.1 + std::abs(static_cast<double>(vectors_[0][train.partition]))));
   block.metrics.set_correct(samples.size() / 2);
-  for (const Chunk& chunk : session_->map().chunks()) {
+  for (const Chunk& chunk : shape_->map.chunks()) {
     const size_t n = chunk.range.size();
     std::vector<float> x(n);
     for (size_t i = 0; i < n; ++i) {
@@ -88,7 +88,7 @@ TrainedBlock FakeTrainer::Train(const TrainAction& train) {
       block.contributions.push_back({});
       continue;
     }
-    const Codec& codec = session_->PushCodec(train.round, chunk.segment);
+    const Codec& codec = shape_->push_codecs.For(train.round, chunk.segment);
     std::span<float> residual;
     if (residual_ && codec.lossy()) {
       residual = std::span<float>(arrays[0]).subspan(chunk.range.begin, n);
@@ -98,7 +98,7 @@ TrainedBlock FakeTrainer::Train(const TrainAction& train) {
     block.contributions.push_back({coded, std::span<const std::byte>(*coded)});
   }
   if (train.save_state) {
-    for (const Chunk& chunk : session_->map().chunks()) {
+    for (const Chunk& chunk : shape_->map.chunks()) {
       if (chunk.segment == Segment::kStatistics) continue;
       for (size_t i = 0; i < arrays.size(); ++i) {
         block.carried.push_back({chunk.index, static_cast<int>(i),
@@ -111,8 +111,7 @@ TrainedBlock FakeTrainer::Train(const TrainAction& train) {
 }
 
 wire::Metrics FakeTrainer::Evaluate(const EvaluateAction& evaluate) const {
-  const Range slice =
-      session_->plan().EvaluationSamples(spec_.validation_samples, evaluate.partition);
+  const Range slice = shape_->plan.EvaluationSamples(spec_.validation_samples, evaluate.partition);
   double sum = 0;
   for (float w : vectors_[evaluate.vector]) sum += std::abs(static_cast<double>(w));
   wire::Metrics metrics;

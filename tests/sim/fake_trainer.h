@@ -8,13 +8,15 @@
 #include <vector>
 
 #include "common/base/rng.h"
-#include "worker/session/session.h"
+#include "worker/session/actions.h"
+#include "worker/session/job_shape.h"
 
 namespace kumo::sim {
 
 class FakeTrainer {
  public:
-  FakeTrainer(uint64_t seed, const Session* session, const JobSpec& spec, bool residual);
+  // shape is borrowed for life.
+  FakeTrainer(uint64_t seed, const JobShape* shape, const JobSpec& spec, bool residual);
 
   std::vector<Payload> InitialWeights() const;
   void Install(const InstallAction& install);
@@ -25,7 +27,7 @@ class FakeTrainer {
 
  private:
   uint64_t seed_;
-  const Session* session_;
+  const JobShape* shape_;
   JobSpec spec_;
   bool residual_;
   std::vector<float> vectors_[2];                           // START, WEIGHTS

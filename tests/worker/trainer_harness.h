@@ -1,4 +1,4 @@
-// A trainer with its session, on drawn digits and a tiny network: what its tests share.
+// A trainer on drawn digits and a tiny network: what its tests share.
 #pragma once
 
 #include <cstdint>
@@ -99,22 +99,18 @@ class TrainerTest : public testing::Test {
     return e;
   }
 
-  // A trainer with its session, at the initial weights, holding both partitions.
+  // A trainer at the initial weights, holding both partitions.
   struct Worker {
     explicit Worker(const Experiment& e) : experiment(e) {
       Result<std::unique_ptr<Trainer>> made = Trainer::Make(e, &clock);
       CHECK(made.ok()) << made.status().message();
       trainer = std::move(made).value();
-      SessionSettings settings;
-      settings.experiment = e;
-      settings.identity = IdentityOf(e);
-      settings.spec = trainer->spec();
-      session = std::make_unique<Session>(Session::Make(std::move(settings), 0).value());
-      CHECK(trainer->Attach(session.get()).ok());
+      shape = JobShape::Make(e, trainer->spec(), IdentityOf(e).servers).value();
+      CHECK(trainer->Attach(&shape).ok());
       InstallAll(trainer->MakeInitialWeights().value().chunks);
       for (int p = 0; p < e.sync.partitions; ++p) trainer->Adopt({p, {}});
     }
-    const ShardMap& map() const { return session->map(); }
+    const ShardMap& map() const { return shape.map; }
     const ParameterLayout& layout() const { return trainer->spec().layout; }
     void InstallAll(const std::vector<Payload>& chunks, wire::Vector vector = wire::START) {
       for (const Chunk& chunk : map().chunks()) {
@@ -122,8 +118,7 @@ class TrainerTest : public testing::Test {
       }
     }
     Result<TrainedBlock> TryTrain(int64_t round, int partition, bool save = false) {
-      BlockTimes times;
-      return trainer->Train({partition, session->plan().Round(round), save}, on_coded, &times);
+      return trainer->Train({partition, shape.plan.Round(round), save}, on_coded);
     }
     TrainedBlock Train(int64_t round, int partition, bool save = false) {
       Result<TrainedBlock> block = TryTrain(round, partition, save);
@@ -134,7 +129,7 @@ class TrainerTest : public testing::Test {
     std::vector<float> Decode(const TrainedBlock& block, int64_t round) const {
       std::vector<float> all(layout().size());
       for (const Chunk& chunk : map().chunks()) {
-        const Codec& codec = session->PushCodec(session->plan().Round(round), chunk.segment);
+        const Codec& codec = shape.push_codecs.For(shape.plan.Round(round), chunk.segment);
         codec.Decode(block.contributions[chunk.index].bytes, chunk.range.size(), 0,
                      std::span<float>(all).subspan(chunk.range.begin, chunk.range.size()));
       }
@@ -149,8 +144,8 @@ class TrainerTest : public testing::Test {
     Contribution::OnCoded on_coded;
     Experiment experiment;
     NoTime clock;
+    JobShape shape;
     std::unique_ptr<Trainer> trainer;
-    std::unique_ptr<Session> session;
   };
 
   // Weights as the servers send them.
@@ -184,8 +179,8 @@ class TrainerTest : public testing::Test {
                         .pixels = {.scale = static_cast<float>(e.data.scale),
                                    .pad_value = static_cast<uint8_t>(e.data.pad_value),
                                    .mean = worker.trainer->datasets().mean}});
-    const RoundPlan plan = worker.session->plan().Round(round);
-    stream.Start(plan.epoch, worker.session->plan().PartitionSamples(plan, partition));
+    const RoundPlan plan = worker.shape.plan.Round(round);
+    stream.Start(plan.epoch, worker.shape.plan.PartitionSamples(plan, partition));
     for (uint64_t i = 0;; ++i) {
       const Minibatch batch = stream.Next().value();
       if (batch.size == 0) break;

@@ -84,7 +84,7 @@ TEST_F(TrainerTest, ABlocksContributionIsTheSumOfItsSgdSteps) {
     for (const int partition : {0, 1}) {
       Worker worker(Block());
       const Experiment& e = worker.experiment;
-      const RoundPlan plan = worker.session->plan().Round(round);
+      const RoundPlan plan = worker.shape.plan.Round(round);
       const Schedule schedule = Schedule::Make(e.schedule, 90, e.job.epochs).value();
       std::vector<float> weights = worker.InitialWeights();
       const std::vector<float> start = weights;
@@ -100,7 +100,7 @@ TEST_F(TrainerTest, ABlocksContributionIsTheSumOfItsSgdSteps) {
         }
         ++steps;
       });
-      const int64_t samples = worker.session->plan().PartitionSamples(plan, partition).size();
+      const int64_t samples = worker.shape.plan.PartitionSamples(plan, partition).size();
       ASSERT_EQ(steps, (samples + 6) / 7);
       const TrainedBlock block = worker.Train(round, partition);
       EXPECT_EQ(block.metrics.samples(), samples);
@@ -259,7 +259,7 @@ TEST_F(TrainerTest, ARunThatDivergesIsNoticedWhateverTheCodec) {
         std::vector<float> weights = worker.InitialWeights();
         Status status;
         int64_t round = 0;
-        for (; status.ok() && round < worker.session->plan().rounds(); ++round) {
+        for (; status.ok() && round < worker.shape.plan.rounds(); ++round) {
           const Result<TrainedBlock> block = worker.TryTrain(round, 0);
           status = block.status();
           if (!status.ok()) break;

@@ -76,6 +76,12 @@ struct CodedChunk {
   Payload payload;
 };
 
+// How long the parts of a block took.
+struct BlockTimes {
+  double compute_ms = 0;  // with what is coded meanwhile
+  double coding_ms = 0;   // after that
+};
+
 // A trained block, coded.
 struct TrainedBlock {
   struct Array {
@@ -86,6 +92,7 @@ struct TrainedBlock {
   std::vector<Payload> contributions;  // by chunk; empty payloads where there was no data
   std::vector<Array> carried;          // if save_state
   wire::Metrics metrics;
+  BlockTimes times;
 };
 
 }  // namespace kumo

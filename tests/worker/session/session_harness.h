@@ -45,11 +45,11 @@ class Script {
         servers_(settings_.identity.servers) {}
 
   Session& session() { return session_; }
-  const ShardMap& map() const { return session_.map(); }
+  const ShardMap& map() const { return session_.shape().map; }
 
   void Tick(TimeUs later = 0) {
     now += later;
-    Take(session_.Tick(now));
+    Take(session_.Tick(now, {}));
   }
   // A message of a server, as it would be stamped.
   void Receive(int server, Message message) {
@@ -152,7 +152,8 @@ class Script {
   void HandOn(const std::vector<int>& chunks) {
     std::vector<CodedChunk> coded;
     for (const int chunk : chunks) {
-      const Codec& codec = session_.PushCodec(train->round, map().chunks()[chunk].segment);
+      const Codec& codec =
+          session_.shape().push_codecs.For(train->round, map().chunks()[chunk].segment);
       coded.push_back({chunk, Bytes(codec.EncodedBytes(map().chunks()[chunk].range.size()))});
     }
     Take(session_.OnCoded(std::move(coded), now));
@@ -167,10 +168,12 @@ class Script {
     } else if (train) {
       const TrainAction asked = *std::exchange(train, std::nullopt);
       TrainedBlock block;
-      const int64_t samples = session_.plan().PartitionSamples(asked.round, asked.partition).size();
+      block.times = times;
+      const int64_t samples =
+          session_.shape().plan.PartitionSamples(asked.round, asked.partition).size();
       block.metrics.set_samples(samples);
       for (const Chunk& chunk : map().chunks()) {
-        const Codec& codec = session_.PushCodec(asked.round, chunk.segment);
+        const Codec& codec = session_.shape().push_codecs.For(asked.round, chunk.segment);
         block.contributions.push_back(samples == 0 ? Payload()
                                                    : Bytes(codec.EncodedBytes(chunk.range.size())));
         const int arrays = CarriedArrays(settings_.experiment, settings_.spec);
@@ -244,6 +247,7 @@ class Script {
   std::optional<TrainAction> train;
   std::optional<EvaluateAction> evaluate;
   std::optional<Status> left;
+  BlockTimes times;  // of the blocks that are trained
 
  private:
   SessionSettings settings_;

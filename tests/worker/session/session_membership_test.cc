@@ -210,6 +210,24 @@ TEST(Session, WhatIsNotAcknowledgedKeepsALeavingWorker) {
   EXPECT_TRUE(script.left);
 }
 
+// Of what is open then nothing counts any more: whether it may go, the coordinator says anew.
+TEST(Session, AReleaseIsForgottenWithTheMembershipThatItWasGivenIn) {
+  Script script;
+  script.Join();
+  script.Order({{1, 0}});
+  script.RunUntilItTrains();
+  script.HandOn({1});
+  script.Take(script.session().Leave(script.now));
+  script.Order({}, 0, /*released=*/true);
+  ASSERT_FALSE(script.left) << "it has something to push";
+  SayGone(&script);
+  EXPECT_FALSE(script.left);
+  script.Welcome(0);
+  EXPECT_FALSE(script.left);
+  script.Order({}, 0, /*released=*/true);
+  EXPECT_TRUE(script.left);
+}
+
 TEST(Session, AskedTwiceOrTooLateItLeavesAsItIs) {
   for (const bool twice : {false, true}) {
     Script script;

@@ -74,7 +74,7 @@ TEST(Session, TimesAreReportedWhenARoundHasShownThem) {
   script.RunUntilItTrains();
   wire::WorkerReport said = report();
   EXPECT_FALSE(said.has_compute_ms() || said.has_wait_ms() || said.has_network_ms());
-  script.session().SetTimes(12, 3);
+  script.times = {.compute_ms = 12, .coding_ms = 3};
   script.Work();
   // All is acknowledged 5 ms later, and the next version comes 7 ms after that, within 11 ms.
   script.now += 5 * kMillisecond;

@@ -1,0 +1,35 @@
+// What partitions carry from round to round, on its way from the servers to the worker that has
+// come to compute them: it is asked of each shard, kept until all is there, and adopted.
+//
+// Owned by a Rounds; one thread.
+#pragma once
+
+#include <map>
+#include <tuple>
+
+#include "common/job/transport/message.h"
+#include "worker/session/job_shape.h"
+#include "worker/session/leases.h"
+#include "worker/session/turn.h"
+
+namespace kumo {
+
+class ArrivingStates {
+ public:
+  // shape is borrowed for life.
+  explicit ArrivingStates(const JobShape* shape) : shape_(shape) {}
+
+  // Asks for what has neither come nor been asked for; nothing where there is nothing to carry.
+  void AskFor(int partition, const Lease& lease, WorkerTurn* turn);
+  void OnState(const Message& message, WorkerTurn* turn);
+  // Hands over what has come.
+  AdoptAction Take(int partition);
+  void Forget(int partition);
+  void ForgetAll() { states_.clear(); }
+
+ private:
+  const JobShape* shape_;
+  std::map<std::tuple<int, int, int>, Payload> states_;  // partition, chunk, array
+};
+
+}  // namespace kumo

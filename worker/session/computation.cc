@@ -1,0 +1,106 @@
+#include "worker/session/computation.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <glog/logging.h>
+
+#include "common/job/checkpoint/origin.h"
+
+namespace kumo {
+
+void Computation::Begin(Kind kind, int partition, int64_t round) {
+  kind_ = kind;
+  partition_ = partition;
+  round_ = round;
+}
+
+void Computation::Initialise(WorkerTurn* turn) {
+  Begin(Kind::kInitialising, 0, 0);
+  turn->Do(InitialiseAction{});
+}
+
+void Computation::Train(int partition, int64_t round, bool save, WorkerTurn* turn) {
+  Begin(Kind::kTraining, partition, round);
+  save_ = save;
+  pushed_.assign(shape_->map.chunks().size(), false);
+  turn->Do(TrainAction{partition, shape_->plan.Round(round), save});
+}
+
+void Computation::Evaluate(int partition, int64_t version, WorkerTurn* turn) {
+  Begin(Kind::kEvaluating, partition, version);
+  const bool apart = shape_->EvaluatesApart(version);
+  turn->Do(EvaluateAction{partition, version, apart ? wire::WEIGHTS : wire::START});
+}
+
+bool Computation::HalfPushed() const {
+  return kind_ == Kind::kTraining && partition_ >= 0 &&
+         std::find(pushed_.begin(), pushed_.end(), true) != pushed_.end();
+}
+
+void Computation::SendInitial(InitialWeights weights, WorkerTurn* turn) {
+  for (const Chunk& chunk : shape_->map.chunks()) {
+    wire::Header header;
+    header.set_type(wire::INITIALISE);
+    header.set_chunk(chunk.index);
+    header.set_codec(static_cast<uint32_t>(CodecId::kFp32));
+    if (chunk.index == 0 && weights.origin) *header.mutable_origin() = Excerpt(*weights.origin);
+    turn->Ask(chunk.server, std::move(header), std::move(weights.chunks[chunk.index]));
+  }
+}
+
+void Computation::Push(int chunk, Payload payload, const wire::Metrics* metrics, WorkerTurn* turn) {
+  const RoundPlan round = shape_->plan.Round(round_);
+  const Codec& codec = shape_->push_codecs.For(round, shape_->map.chunks()[chunk].segment);
+  wire::Header header;
+  header.set_type(wire::PUSH);
+  header.set_round(round_);
+  header.set_partition(partition_);
+  header.set_chunk(chunk);
+  header.set_samples(shape_->plan.PartitionSamples(round, partition_).size());
+  header.set_save(save_);
+  header.set_codec(static_cast<uint32_t>(codec.id()));
+  if (metrics != nullptr) *header.mutable_metrics() = *metrics;
+  pushed_[chunk] = true;
+  turn->Ask(ServerOf(chunk), std::move(header), std::move(payload));
+}
+
+void Computation::PushEarly(std::vector<CodedChunk> chunks, WorkerTurn* turn) {
+  for (CodedChunk& coded : chunks) {
+    CHECK_GT(coded.chunk, 0) << "the block's metrics go with chunk 0";
+    Push(coded.chunk, std::move(coded.payload), nullptr, turn);
+  }
+}
+
+void Computation::PushRest(TrainedBlock* block, WorkerTurn* turn) {
+  for (const Chunk& chunk : shape_->map.chunks()) {
+    if (pushed_[chunk.index]) continue;
+    Push(chunk.index, std::move(block->contributions[chunk.index]),
+         chunk.index == 0 ? &block->metrics : nullptr, turn);
+  }
+}
+
+void Computation::PutCarried(std::vector<TrainedBlock::Array> carried, WorkerTurn* turn) {
+  for (TrainedBlock::Array& array : carried) {
+    wire::Header header;
+    header.set_type(wire::PUT_STATE);
+    header.set_round(round_ + 1);
+    header.set_partition(partition_);
+    header.set_chunk(array.chunk);
+    header.set_slot(array.index);
+    header.set_codec(static_cast<uint32_t>(CodecId::kFp32));
+    turn->Ask(ServerOf(array.chunk), std::move(header), std::move(array.payload));
+  }
+}
+
+void Computation::SendEvaluation(const wire::Metrics& metrics, WorkerTurn* turn) {
+  wire::Header header;
+  header.set_type(wire::EVALUATED);
+  header.set_slot(shape_->plan.EvaluatedEpoch(round_));  // an earlier epoch's may still be held
+  header.set_round(round_);
+  header.set_partition(partition_);
+  *header.mutable_metrics() = metrics;
+  turn->Ask(0, std::move(header));
+}
+
+}  // namespace kumo

@@ -1,0 +1,20 @@
+#include "worker/session/job_shape.h"
+
+namespace kumo {
+
+Result<JobShape> JobShape::Make(const Experiment& experiment, const JobSpec& spec, int servers) {
+  JobShape shape;
+  KUMO_ASSIGN_OR_RETURN(shape.plan, PlanFor(experiment, spec));
+  shape.map = ShardMap(spec.layout, servers, experiment.cluster.chunk_kib * 1024);
+  KUMO_ASSIGN_OR_RETURN(shape.push_codecs, PushCodecs::Make(experiment));
+  shape.carried_arrays = CarriedArrays(experiment, spec);
+  shape.keeps_weights_apart = experiment.block.KeepsWeightsApart();
+  return shape;
+}
+
+bool JobShape::EvaluatesApart(int64_t version) const {
+  if (plan.EvaluatedEpoch(version) < 0) return false;
+  return plan.Round(version - 1).mode == SyncMode::kBlock && keeps_weights_apart;
+}
+
+}  // namespace kumo

@@ -1,0 +1,211 @@
+#include "worker/session/rounds.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace kumo {
+
+Rounds::Rounds(const JobShape* shape)
+    : shape_(shape), leases_(&shape->plan), weights_(shape), states_(shape), computation_(shape) {}
+
+void Rounds::Forget(int64_t version, WorkerTurn* turn) {
+  for (const auto& [partition, lease] : leases_.all()) turn->Do(DropAction{partition});
+  leases_.Forget();
+  turn->requests->Clear();
+  states_.ForgetAll();
+  weights_.Forget();
+  initialised_ = version > 0;
+  progress_.ForgetTimes();
+  computation_.Disown();
+}
+
+void Rounds::OnOrders(const wire::Header& header, WorkerTurn* turn) {
+  const Leases::Changes changes = leases_.OnOrders(header.round(), header.orders());
+  // Asks again, without waiting.
+  for (const int partition : changes.orphaned) turn->requests->Drop(wire::GET_STATE, partition);
+  for (const int partition : changes.lost) {
+    // What is being pushed of it goes on: with what the next owner pushes it counts once.
+    turn->requests->Drop(wire::GET_STATE, partition);
+    states_.Forget(partition);
+    turn->Do(DropAction{partition});
+  }
+  // Nothing is computed from what is pulled.
+  if (leases_.all().empty()) turn->requests->Drop(wire::PULL, 0);
+}
+
+void Rounds::OnAnswer(const Message& message, WorkerTurn* turn) {
+  const wire::Header& header = message.header;
+  switch (header.type()) {
+    case wire::ACK:
+      OnAck(header, turn);
+      break;
+    case wire::CHUNK:
+      if (weights_.OnChunk(message, turn) && header.vector() == wire::START) {
+        progress_.OnChunk(turn->now);
+      }
+      break;
+    case wire::STATE:
+      states_.OnState(message, turn);
+      break;
+    case wire::GONE:
+      // The round that we are at has closed without us: go on with the oldest one still open, if
+      // the partition is ours still.
+      turn->requests->Drop({wire::PULL, 0, header.chunk(), header.vector()});
+      leases_.SkipTo(header.round());
+      break;
+    default:
+      break;
+  }
+}
+
+void Rounds::OnAck(const wire::Header& header, WorkerTurn* turn) {
+  OpenRequests& requests = *turn->requests;
+  const OpenRequests::Key request{header.acknowledges(), header.partition(), header.chunk(),
+                                  header.slot()};
+  if (!requests.Waits(request, header.round())) return;  // a second answer
+  if (header.acknowledges() == wire::EVALUATED) {
+    if (Lease* const lease = leases_.Find(header.partition())) {
+      lease->evaluated = std::max(lease->evaluated, header.round());
+    }
+  }
+  if (header.acknowledges() == wire::PUSH && requests.Waits(request)) {
+    progress_.OnPushAcknowledged(turn->now);
+  }
+  if (header.held()) {
+    requests.Hold(request, turn->now);
+  } else {
+    requests.Drop(request);
+  }
+}
+
+void Rounds::Proceed(WorkerTurn* turn) {
+  if (computation_.kind() != Computation::Kind::kNone || leases_.all().empty()) return;
+  // Whoever holds partition 0 brings the initial weights; should it be lost, the next one does.
+  const Lease* const first = leases_.Find(0);
+  if (!initialised_ && first != nullptr && first->round == 0) {
+    computation_.Initialise(turn);
+    return;
+  }
+  const int64_t target = leases_.TargetRound();
+  if (target > shape_->plan.rounds()) return;  // has only helped, and is done
+  if (leases_.Halted(target)) {
+    // This worker waits for the coordinator's last word. A partition that came here after its
+    // worker was lost still asks for what it carries: the shards' last snapshot waits for the state
+    // or this.
+    for (const auto& [partition, lease] : leases_.all()) {
+      if (!lease.adopted) states_.AskFor(partition, lease, turn);
+    }
+    return;
+  }
+  if (leases_.WaitsForOrders(target)) return;
+  if (!Reach(wire::START, target, turn)) return;
+  progress_.OnVersion();
+  if (shape_->EvaluatesApart(target) && !Reach(wire::WEIGHTS, target, turn)) return;
+  for (const auto& [partition, lease] : leases_.all()) {
+    if (lease.round != target || lease.round >= lease.until) continue;
+    ComputePartition(partition, leases_.Find(partition), turn);
+    if (computation_.kind() != Computation::Kind::kNone) return;
+  }
+}
+
+// True when all chunks are installed at `version`.
+bool Rounds::Reach(wire::Vector vector, int64_t version, WorkerTurn* turn) {
+  const Weights::Reached reached = weights_.Reach(vector, version, turn);
+  leases_.OnVersion(version, reached.stop, reached.move);
+  return reached.complete;
+}
+
+void Rounds::ComputePartition(int partition, Lease* lease, WorkerTurn* turn) {
+  if (turn->requests->Waits(wire::EVALUATED, partition)) return;
+  if (turn->requests->Waits(wire::PUT_STATE, partition)) return;
+  if (!lease->adopted) {
+    states_.AskFor(partition, *lease, turn);
+    if (turn->requests->Waits(wire::GET_STATE, partition)) return;
+    turn->Do(states_.Take(partition));
+    lease->adopted = true;
+  }
+  if (shape_->plan.EvaluatedEpoch(lease->round) >= 0 && lease->evaluated != lease->round) {
+    computation_.Evaluate(partition, lease->round, turn);
+    return;
+  }
+  if (lease->round >= shape_->plan.rounds()) return;
+  progress_.OnTraining(turn->now);
+  computation_.Train(partition, lease->round, weights_.save(), turn);
+}
+
+void Rounds::OnInitialised(InitialWeights weights, WorkerTurn* turn) {
+  computation_.End();
+  if (computation_.partition() < 0) return;
+  initialised_ = true;
+  computation_.SendInitial(std::move(weights), turn);
+}
+
+// The lease of the block that is being trained; null where it went away meanwhile.
+Lease* Rounds::LeaseOfBlock() {
+  Lease* const lease = leases_.Find(computation_.partition());
+  return lease != nullptr && lease->round == computation_.round() ? lease : nullptr;
+}
+
+void Rounds::OnCoded(std::vector<CodedChunk> chunks, bool leaving, WorkerTurn* turn) {
+  if (LeaseOfBlock() == nullptr) return;
+  if (leaving && !computation_.HalfPushed()) return;
+  computation_.PushEarly(std::move(chunks), turn);
+}
+
+void Rounds::OnTrained(TrainedBlock block, WorkerTurn* turn) {
+  const bool half_pushed = computation_.HalfPushed();
+  computation_.End();
+  progress_.OnTrained(block, turn->now);
+  Lease* const lease = LeaseOfBlock();
+  if (lease != nullptr || half_pushed) computation_.PushRest(&block, turn);
+  if (lease == nullptr) return;
+  computation_.PutCarried(std::move(block.carried), turn);
+  lease->round = computation_.round() + 1;
+  progress_.OnPushed(lease->round, turn->now);
+}
+
+void Rounds::OnEvaluated(const wire::Metrics& metrics, WorkerTurn* turn) {
+  computation_.End();
+  if (leases_.Find(computation_.partition()) == nullptr) return;
+  computation_.SendEvaluation(metrics, turn);
+}
+
+bool Rounds::HandedOver() const {
+  return leases_.released() && leases_.all().empty() && !computation_.HalfPushed();
+}
+
+std::string Rounds::JobWaitsFor() const {
+  return leases_.all().empty() ? leases_.job_waits_for() : "";
+}
+
+std::string Rounds::InWords(const OpenRequests& requests) const {
+  const int64_t target = leases_.TargetRound();
+  if (leases_.all().empty() || target > shape_->plan.rounds()) {
+    return "waits for a partition to compute";
+  }
+  const std::string round = "round " + std::to_string(target);
+  switch (computation_.kind()) {
+    case Computation::Kind::kInitialising:
+      return "makes the initial weights";
+    case Computation::Kind::kTraining:
+      return round + ": trains partition " + std::to_string(computation_.partition());
+    case Computation::Kind::kEvaluating:
+      return round + ": evaluates";
+    case Computation::Kind::kNone:
+      break;
+  }
+  const auto at = [](const OpenRequests::Request* request) {
+    return " (server " + std::to_string(request->server) + ")";
+  };
+  if (const auto* pull = requests.First(wire::PULL)) {
+    return round + ": waits for the weights" + at(pull);
+  }
+  for (const wire::Type type : {wire::GET_STATE, wire::PUT_STATE}) {
+    if (const auto* state = requests.First(type)) {
+      return round + ": hands over a partition's state" + at(state);
+    }
+  }
+  return requests.empty() ? round + ": waits for orders" : round + ": waits for acknowledgements";
+}
+
+}  // namespace kumo

@@ -1,0 +1,29 @@
+// What one call into a worker's session is about: when it is made, what it wants of the driver, and
+// where what it asks of the servers is kept until it is answered. It is handed down from the call
+// to whoever takes part in it, so that nobody keeps a time or a list of actions between two calls.
+#pragma once
+
+#include <utility>
+
+#include "common/base/clock.h"
+#include "common/job/transport/message.h"
+#include "worker/session/actions.h"
+#include "worker/session/open_requests.h"
+
+namespace kumo {
+
+struct WorkerTurn {
+  TimeUs now = 0;
+  OpenRequests* requests = nullptr;  // the session's
+  WorkerActions actions;             // in the order in which they are to be carried out
+
+  void Do(WorkerAction action) { actions.push_back(std::move(action)); }
+  // Sends something once.
+  void Send(int server, Message message) { Do(SendToServerAction{server, std::move(message)}); }
+  // Sends a request, which is repeated until it is answered.
+  void Ask(int server, wire::Header header, Payload payload = {}) {
+    Send(server, requests->Add(server, {std::move(header), std::move(payload)}, now));
+  }
+};
+
+}  // namespace kumo

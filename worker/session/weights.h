@@ -1,0 +1,50 @@
+// The weights that a worker has: which version of each chunk is installed, what has been pulled and
+// is to be installed, and what is still to be pulled.
+//
+// What is pulled is kept until its version is the one that is computed from: one version at a time
+// is installed, when the block before has ended.
+//
+// Owned by a Rounds; one thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "common/job/transport/message.h"
+#include "worker/session/job_shape.h"
+#include "worker/session/turn.h"
+
+namespace kumo {
+
+class Weights {
+ public:
+  // shape is borrowed for life.
+  explicit Weights(const JobShape* shape);
+
+  // A chunk that was pulled. False for a second answer, for what is no longer wanted, and for what
+  // is no code of the chunk, which is logged and asked again in time.
+  bool OnChunk(const Message& message, WorkerTurn* turn);
+
+  struct Reached {
+    bool complete = false;  // all chunks are installed
+    // Chunk 0 was installed just now, and says that the job stops, or that leases move, after the
+    // round that starts from this version.
+    bool stop = false, move = false;
+  };
+  // Installs what there is of a version, and asks for the rest.
+  Reached Reach(wire::Vector vector, int64_t version, WorkerTurn* turn);
+  // The round that starts from the installed version ends with a checkpoint.
+  bool save() const { return save_; }
+
+  // A generation, or a membership, is over: its versions are others.
+  void Forget();
+
+ private:
+  const JobShape* shape_;
+  std::vector<int64_t> installed_[2];               // by vector and chunk: version, or -1
+  std::vector<std::optional<Message>> waiting_[2];  // pulled, not installed yet
+  bool save_ = false;
+};
+
+}  // namespace kumo
