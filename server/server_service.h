@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/base/clock.h"
@@ -17,10 +18,11 @@
 #include "common/base/process/stop_source.h"
 #include "common/base/status.h"
 #include "common/base/thread_pool.h"
-#include "common/job/checkpoint/checkpoint.h"
 #include "common/job/telemetry/run_recorder.h"
 #include "common/job/telemetry/wait_notice.h"
 #include "common/job/transport/zmq_transport.h"
+#include "server/disk.h"
+#include "server/job_recorder.h"
 #include "server/server_node.h"
 
 namespace kumo {
@@ -46,46 +48,47 @@ class ServerService {
                 std::unique_ptr<RunRecorder> recorder);
 
   void Perform(ServerActions actions);
+  // One for each kind of action: an action that is not carried out does not compile.
+  void Do(SendAction send);
+  void Do(ComputeAction compute);
+  void Do(SaveAction save);
+  void Do(const RestoreAction& restore);
+  void Do(const ChooseCheckpointAction& choose);
+  void Do(const ReserveGenerationAction& reserve);
+  void Do(CommitAction commit);
+  void Do(const KeepEvaluationAction& keep);
+  void Do(const WentBackAction& back) { recorder_.Record(back); }
+  void Do(const WentOnAction& on) { recorder_.Record(on); }
+  void Do(const StartedFromAction& started) { recorder_.Record(started); }
+  // The curves take rounds by their points, and the progress line asks the node. What each round
+  // was is for the invariants of the simulation.
+  void Do(const RoundClosedAction&) {}
+  void Do(const CurvePointAction& point);
+  void Do(const EpochEvaluatedAction& epoch);
+  void Do(const ExitAction& exit);
+
+  // Runs `work` on the disk's thread, behind what was asked for before.
+  void OnDisk(std::function<void()> work) { disk_thread_.Submit(std::move(work)); }
   void Complete(Completion completion) KUMO_EXCLUDES(mutex_);
   void RunCompletions() KUMO_EXCLUDES(mutex_);
-  void Save(SaveAction save);
-  void Restore(const RestoreAction& restore);
-  void Choose(const ChooseCheckpointAction& choose);
-  void Reserve(const ReserveGenerationAction& reserve);
-  void Commit(checkpoint::Manifest manifest);
-  void Prune();
-  void KeepEvaluation(const KeepEvaluationAction& keep);
-  void GoBack(const WentBackAction& back);
-  void Record(const checkpoint::Origin& origin);
-  void Record(const CurvePointAction& action);
-  void Record(const EpochEvaluatedAction& epoch);
-  void ShowProgress(TimeUs now);
-  void SayWhomItWaitsFor(TimeUs now);
-  // The last lines that a person sees: the result and where everything is.
-  void SayFarewell();
   void OnSignals();
 
-  const ServerNodeSettings settings_;
-  const std::string folder_;  // of the checkpoints
-  FileSystem* const files_;
   const Clock* const clock_;
   StopSource* const stops_;
   std::unique_ptr<ZmqTransport> transport_;
-  std::unique_ptr<RunRecorder> recorder_;
+  JobRecorder recorder_;
   ServerNode node_;
 
   std::optional<Status> exit_;
   int stops_asked_ = 0;
   TimeUs stop_asked_at_ = 0;
-  std::optional<double> last_accuracy_;  // on the validation set
-  TimeUs next_progress_ = 0;
   WaitNotice wait_notice_;
 
   Mutex mutex_;
   std::vector<Completion> completions_ KUMO_GUARDED_BY(mutex_);
-  int64_t committed_ = -1;  // the last version with a manifest of ours; the disk's thread alone
+  Disk disk_;  // the disk's thread alone, while it runs
   ThreadPool arithmetic_;
-  ThreadPool disk_{1};  // last: their threads use all of the above
+  ThreadPool disk_thread_{1};  // last: their threads use all of the above
 };
 
 }  // namespace kumo

@@ -1,6 +1,7 @@
 #include "worker/worker_service.h"
 
 #include <algorithm>
+#include <variant>
 
 #include <glog/logging.h>
 
@@ -101,7 +102,37 @@ void WorkerService::RunCompletions() {
   for (Completion& completion : completions) Perform(completion(clock_->NowUs()));
 }
 
-void WorkerService::Train(const TrainAction& train) {
+void WorkerService::Perform(WorkerActions actions) {
+  for (WorkerAction& action : actions) {
+    std::visit([this](auto& one) { Do(std::move(one)); }, action);
+  }
+}
+
+void WorkerService::Do(SendToServerAction send) {
+  // What cannot be sent now is asked again by the session's timers.
+  const Status status = transport_->Send(ServerPeer(send.server), std::move(send.message));
+  if (!status.ok()) VLOG(1) << status.message();
+}
+
+void WorkerService::Do(const InitialiseAction&) {
+  Compute([this] {
+    auto weights = std::make_shared<Result<InitialWeights>>(trainer_->MakeInitialWeights());
+    Complete([this, weights](TimeUs now) {
+      if (!weights->ok()) return session_.OnFailed(weights->status(), now);
+      return session_.OnInitialised(std::move(*weights).value(), now);
+    });
+  });
+}
+
+void WorkerService::Do(InstallAction install) {
+  Compute([this, install = std::move(install)] { trainer_->Install(install); });
+}
+
+void WorkerService::Do(AdoptAction adopt) {
+  Compute([this, adopt = std::move(adopt)] { trainer_->Adopt(adopt); });
+}
+
+void WorkerService::Do(const TrainAction& train) {
   Compute([this, train] {
     const auto on_coded = [this](std::vector<CodedChunk> chunks) {
       auto coded = std::make_shared<std::vector<CodedChunk>>(std::move(chunks));
@@ -115,41 +146,23 @@ void WorkerService::Train(const TrainAction& train) {
   });
 }
 
-void WorkerService::Perform(WorkerActions actions) {
-  for (WorkerAction& action : actions) {
-    if (auto* send = std::get_if<SendToServerAction>(&action)) {
-      // What cannot be sent now is asked again by the session's timers.
-      const Status status = transport_->Send(ServerPeer(send->server), std::move(send->message));
-      if (!status.ok()) VLOG(1) << status.message();
-    } else if (std::get_if<InitialiseAction>(&action)) {
-      Compute([this] {
-        auto weights = std::make_shared<Result<InitialWeights>>(trainer_->MakeInitialWeights());
-        Complete([this, weights](TimeUs now) {
-          if (!weights->ok()) return session_.OnFailed(weights->status(), now);
-          return session_.OnInitialised(std::move(*weights).value(), now);
-        });
-      });
-    } else if (auto* install = std::get_if<InstallAction>(&action)) {
-      Compute([this, install = std::move(*install)] { trainer_->Install(install); });
-    } else if (auto* adopt = std::get_if<AdoptAction>(&action)) {
-      Compute([this, adopt = std::move(*adopt)] { trainer_->Adopt(adopt); });
-    } else if (auto* drop = std::get_if<DropAction>(&action)) {
-      Compute([this, partition = drop->partition] { trainer_->Drop(partition); });
-    } else if (auto* train = std::get_if<TrainAction>(&action)) {
-      Train(*train);
-    } else if (auto* evaluate = std::get_if<EvaluateAction>(&action)) {
-      Compute([this, evaluate = *evaluate] {
-        auto metrics = std::make_shared<Result<wire::Metrics>>(trainer_->Evaluate(evaluate));
-        Complete([this, metrics](TimeUs now) {
-          if (!metrics->ok()) return session_.OnFailed(metrics->status(), now);
-          return session_.OnEvaluated(**metrics, now);
-        });
-      });
-    } else if (auto* leave = std::get_if<LeaveAction>(&action)) {
-      left_ = true;
-      result_ = leave->status;
-    }
-  }
+void WorkerService::Do(const EvaluateAction& evaluate) {
+  Compute([this, evaluate] {
+    auto metrics = std::make_shared<Result<wire::Metrics>>(trainer_->Evaluate(evaluate));
+    Complete([this, metrics](TimeUs now) {
+      if (!metrics->ok()) return session_.OnFailed(metrics->status(), now);
+      return session_.OnEvaluated(**metrics, now);
+    });
+  });
+}
+
+void WorkerService::Do(const DropAction& drop) {
+  Compute([this, partition = drop.partition] { trainer_->Drop(partition); });
+}
+
+void WorkerService::Do(const LeaveAction& leave) {
+  left_ = true;
+  result_ = leave.status;
 }
 
 }  // namespace kumo

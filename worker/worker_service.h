@@ -40,11 +40,20 @@ class WorkerService {
                 std::unique_ptr<ZmqTransport> transport);
 
   void Perform(WorkerActions actions);
+  // One for each kind of action: an action that is not carried out does not compile.
+  void Do(SendToServerAction send);
+  void Do(const InitialiseAction& initialise);
+  void Do(InstallAction install);
+  void Do(AdoptAction adopt);
+  void Do(const TrainAction& train);
+  void Do(const EvaluateAction& evaluate);
+  void Do(const DropAction& drop);
+  void Do(const LeaveAction& leave);
+
   // Runs `work` on the compute thread, behind what was asked for before.
   void Compute(std::function<void()> work) { compute_.Submit(std::move(work)); }
   void Complete(Completion completion) KUMO_EXCLUDES(mutex_);
   void RunCompletions() KUMO_EXCLUDES(mutex_);
-  void Train(const TrainAction& train);
 
   Session session_;
   const Clock* const clock_;

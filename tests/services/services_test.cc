@@ -18,6 +18,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/process/stop_source.h"
+#include "common/job/checkpoint/checkpoint.h"
 #include "common/job/checkpoint/resume_point.h"
 #include "data/digit_set.h"
 #include "server/resume.h"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 
 #include <glog/logging.h>
 
@@ -343,8 +344,8 @@ void Cluster::Mutate(ChunkWork* work) const {
 
 // --- What the machines ask for.
 
-void Cluster::Compute(const std::shared_ptr<ServerProcess>& server,
-                      std::shared_ptr<ChunkWork> work) {
+void Cluster::Do(const std::shared_ptr<ServerProcess>& server, const ComputeAction& compute) {
+  const std::shared_ptr<ChunkWork> work = compute.work;
   Mutate(work.get());
   invariants_->OnWork(server->incarnation, *work);
   At(now_ + kComputeChunk + RandomTime(200), [this, server, work] {
@@ -353,7 +354,7 @@ void Cluster::Compute(const std::shared_ptr<ServerProcess>& server,
   });
 }
 
-void Cluster::Save(const std::shared_ptr<ServerProcess>& server, SaveAction save) {
+void Cluster::Do(const std::shared_ptr<ServerProcess>& server, SaveAction save) {
   const bool fails = rng_.NextUniform() < settings_.faults.disk;
   const auto saved = std::make_shared<SaveAction>(std::move(save));
   At(now_ + kSaveFile, [this, server, saved, fails] {
@@ -374,7 +375,8 @@ void Cluster::Save(const std::shared_ptr<ServerProcess>& server, SaveAction save
   });
 }
 
-void Cluster::Commit(const std::shared_ptr<ServerProcess>& server, checkpoint::Manifest manifest) {
+void Cluster::Do(const std::shared_ptr<ServerProcess>& server, CommitAction commit) {
+  checkpoint::Manifest& manifest = commit.manifest;
   const int64_t version = manifest.version();
   manifest.set_name("round-" + std::to_string(version));
   auto& files = disk_->files[{version, manifest.generation()}];
@@ -401,7 +403,7 @@ checkpoint::Manifest Cluster::Continued(checkpoint::Manifest manifest) const {
   return manifest;
 }
 
-void Cluster::Restore(const std::shared_ptr<ServerProcess>& server, const RestoreAction& restore) {
+void Cluster::Do(const std::shared_ptr<ServerProcess>& server, const RestoreAction& restore) {
   ShardSnapshot all;
   for (const auto& [version, manifest] : disk_->manifests) {
     if (manifest.name() != restore.checkpoint) continue;
@@ -419,8 +421,8 @@ void Cluster::Restore(const std::shared_ptr<ServerProcess>& server, const Restor
   });
 }
 
-void Cluster::Choose(const std::shared_ptr<ServerProcess>& server,
-                     const ChooseCheckpointAction& choose) {
+void Cluster::Do(const std::shared_ptr<ServerProcess>& server,
+                 const ChooseCheckpointAction& choose) {
   disk_->generation = std::max(disk_->generation, choose.generation);
   std::optional<checkpoint::Manifest> manifest;
   for (const auto& [version, candidate] : disk_->manifests) {
@@ -433,121 +435,147 @@ void Cluster::Choose(const std::shared_ptr<ServerProcess>& server,
   });
 }
 
+void Cluster::Do(const std::shared_ptr<ServerProcess>& server,
+                 const ReserveGenerationAction& reserve) {
+  disk_->generation = std::max(disk_->generation, reserve.generation);
+  At(now_ + kMillisecond, [this, server, generation = reserve.generation] {
+    In(server,
+       [this, server, generation] { Perform(server, server->node->OnReserved(generation, now_)); });
+  });
+}
+
+void Cluster::Do(const std::shared_ptr<ServerProcess>& server, SendAction send) {
+  SendFromServer(server, send.to, std::move(send.message));
+}
+
+void Cluster::Do(const std::shared_ptr<ServerProcess>&, const KeepEvaluationAction& keep) {
+  const auto found = disk_->manifests.find(keep.version);
+  if (found != disk_->manifests.end() && found->second.generation() >= keep.since) {
+    *found->second.mutable_evaluation() = keep.evaluation;
+  }
+}
+
+void Cluster::Do(const std::shared_ptr<ServerProcess>&, const WentOnAction& on) {
+  ForgetPoints(on.version);
+}
+
+void Cluster::Do(const std::shared_ptr<ServerProcess>& server, const WentBackAction& back) {
+  ForgetPoints(back.version);
+  invariants_->OnWentBack(server->node->generation(), back.version,
+                          disk_->manifests.contains(back.version));
+}
+
+void Cluster::Do(const std::shared_ptr<ServerProcess>& server, RoundClosedAction closed) {
+  if (settings_.mutation == Mutation::kSamplesTwice) {
+    closed.metrics.set_samples(closed.metrics.samples() * 2);
+  }
+  invariants_->OnRoundClosed(server->node->generation(), closed);
+  result_.rounds.push_back(closed.round);
+}
+
+void Cluster::Do(const std::shared_ptr<ServerProcess>&, const CurvePointAction& point) {
+  result_.points.push_back(point);
+}
+
+void Cluster::Do(const std::shared_ptr<ServerProcess>&, const EpochEvaluatedAction& epoch) {
+  invariants_->OnEpoch(epoch);
+  result_.done = now_;
+  // An epoch that is trained again after the job went back is evaluated again.
+  std::erase_if(result_.epochs, [&](const auto& e) { return e.epoch == epoch.epoch; });
+  result_.epochs.push_back(epoch);
+}
+
+void Cluster::Do(const std::shared_ptr<ServerProcess>& server, const ExitAction& exit) {
+  server->alive = false;
+  server->status = exit.status;
+  const int index = server->index;
+  if (index == 0) {
+    over_ = true;
+  } else if (exit.status.code() == StatusCode::kUnavailable) {  // as a scheduler would
+    At(now_ + RandomTime(kRestartWithin), [this, index] { StartServer(index); });
+  }
+}
+
 void Cluster::Perform(const std::shared_ptr<ServerProcess>& server, ServerActions actions) {
   for (ServerAction& action : actions) {
-    if (auto* send = std::get_if<SendAction>(&action)) {
-      SendFromServer(server, send->to, std::move(send->message));
-    } else if (auto* compute = std::get_if<ComputeAction>(&action)) {
-      Compute(server, compute->work);
-    } else if (auto* save = std::get_if<SaveAction>(&action)) {
-      Save(server, std::move(*save));
-    } else if (auto* reserve = std::get_if<ReserveGenerationAction>(&action)) {
-      disk_->generation = std::max(disk_->generation, reserve->generation);
-      At(now_ + kMillisecond, [this, server, generation = reserve->generation] {
-        In(server, [this, server, generation] {
-          Perform(server, server->node->OnReserved(generation, now_));
-        });
-      });
-    } else if (auto* commit = std::get_if<CommitAction>(&action)) {
-      Commit(server, std::move(commit->manifest));
-    } else if (auto* keep = std::get_if<KeepEvaluationAction>(&action)) {
-      const auto found = disk_->manifests.find(keep->version);
-      if (found != disk_->manifests.end() && found->second.generation() >= keep->since) {
-        *found->second.mutable_evaluation() = keep->evaluation;
-      }
-    } else if (auto* restore = std::get_if<RestoreAction>(&action)) {
-      Restore(server, *restore);
-    } else if (auto* choose = std::get_if<ChooseCheckpointAction>(&action)) {
-      Choose(server, *choose);
-    } else if (auto* on = std::get_if<WentOnAction>(&action)) {
-      ForgetPoints(on->version);
-    } else if (auto* back = std::get_if<WentBackAction>(&action)) {
-      ForgetPoints(back->version);
-      invariants_->OnWentBack(server->node->generation(), back->version,
-                              disk_->manifests.contains(back->version));
-    } else if (auto* closed = std::get_if<RoundClosedAction>(&action)) {
-      if (settings_.mutation == Mutation::kSamplesTwice) {
-        closed->metrics.set_samples(closed->metrics.samples() * 2);
-      }
-      invariants_->OnRoundClosed(server->node->generation(), *closed);
-      result_.rounds.push_back(closed->round);
-    } else if (auto* point = std::get_if<CurvePointAction>(&action)) {
-      result_.points.push_back(*point);
-    } else if (auto* epoch = std::get_if<EpochEvaluatedAction>(&action)) {
-      invariants_->OnEpoch(*epoch);
-      result_.done = now_;
-      // An epoch that is trained again after the job went back is evaluated again.
-      std::erase_if(result_.epochs, [&](const auto& e) { return e.epoch == epoch->epoch; });
-      result_.epochs.push_back(*epoch);
-    } else if (auto* exit = std::get_if<ExitAction>(&action)) {
-      server->alive = false;
-      server->status = exit->status;
-      const int index = server->index;
-      if (index == 0) {
-        over_ = true;
-      } else if (exit->status.code() == StatusCode::kUnavailable) {  // as a scheduler would
-        At(now_ + RandomTime(kRestartWithin), [this, index] { StartServer(index); });
-      }
+    std::visit([&](auto& one) { Do(server, std::move(one)); }, action);
+  }
+}
+
+void Cluster::After(TimeUs time, const std::shared_ptr<WorkerProcess>& worker,
+                    std::function<WorkerActions()> result) {
+  At(now_ + time, [this, worker, result = std::move(result)] {
+    In(worker, [this, worker, result] { Perform(worker, result()); });
+  });
+}
+
+void Cluster::Do(const std::shared_ptr<WorkerProcess>& worker, SendToServerAction send) {
+  SendToServer(worker, send.server, std::move(send.message));
+}
+
+void Cluster::Do(const std::shared_ptr<WorkerProcess>& worker, const InitialiseAction&) {
+  WorkerProcess& process = *worker;
+  After(kMillisecond, worker, [this, &process] {
+    return process.session->OnInitialised({process.trainer->InitialWeights(), {}}, now_);
+  });
+}
+
+void Cluster::Do(const std::shared_ptr<WorkerProcess>& worker, const InstallAction& install) {
+  worker->trainer->Install(install);
+}
+
+void Cluster::Do(const std::shared_ptr<WorkerProcess>& worker, const AdoptAction& adopt) {
+  worker->trainer->Adopt(adopt);
+}
+
+void Cluster::Do(const std::shared_ptr<WorkerProcess>& worker, const TrainAction& train) {
+  Session& session = *worker->session;
+  const auto block = std::make_shared<TrainedBlock>(worker->trainer->Train(train));
+  const bool slow = worker->index == 0 && settings_.slow_block > 0 && RandomTime(4) == 0;
+  const TimeUs time = kTrainBlock + RandomTime(kTrainBlock) + (slow ? settings_.slow_block : 0);
+  // Some of the chunks, others in each block, are there before the block is.
+  After(time / 2, worker, [this, &session, block, train] {
+    std::vector<CodedChunk> early;
+    for (const Chunk& chunk : session.shape().map.chunks()) {
+      if (chunk.index == 0 || block->contributions[chunk.index].empty()) continue;
+      if ((chunk.index + train.round.round + train.partition) % 3 == 0) continue;
+      early.push_back({chunk.index, block->contributions[chunk.index]});
     }
+    return session.OnCoded(std::move(early), now_);
+  });
+  After(time, worker, [this, &session, block, time] {
+    ++result_.blocks_trained;
+    block->times.compute_ms = static_cast<double>(time) * 1e-3;
+    return session.OnTrained(std::move(*block), now_);
+  });
+}
+
+void Cluster::Do(const std::shared_ptr<WorkerProcess>& worker, const EvaluateAction& evaluate) {
+  WorkerProcess& process = *worker;
+  After(kEvaluateSlice, worker, [this, &process, evaluate] {
+    return process.session->OnEvaluated(process.trainer->Evaluate(evaluate), now_);
+  });
+}
+
+void Cluster::Do(const std::shared_ptr<WorkerProcess>& worker, const DropAction& drop) {
+  worker->trainer->Drop(drop.partition);
+}
+
+void Cluster::Do(const std::shared_ptr<WorkerProcess>& worker, const LeaveAction& leave) {
+  worker->alive = false;
+  worker_names_.erase(worker->index);
+  workers_.erase(worker->session->peer_name());
+  if (leave.status.ok() || over_) return;
+  LOG(INFO) << leave.status.message();
+  if (leave.status.code() == StatusCode::kUnavailable) {  // as a scheduler would
+    RestartWorkerLater(worker->index, worker->incarnation + 1);
   }
 }
 
 void Cluster::Perform(const std::shared_ptr<WorkerProcess>& worker, WorkerActions actions) {
-  if (!worker->alive) return;
-  const auto later = [&](TimeUs time, std::function<WorkerActions()> result) {
-    At(now_ + time, [this, worker, result = std::move(result)] {
-      In(worker, [this, worker, result] { Perform(worker, result()); });
-    });
-  };
-  Session& session = *worker->session;
-  FakeTrainer& trainer = *worker->trainer;
   for (WorkerAction& action : actions) {
-    if (auto* send = std::get_if<SendToServerAction>(&action)) {
-      SendToServer(worker, send->server, std::move(send->message));
-    } else if (std::get_if<InitialiseAction>(&action)) {
-      later(kMillisecond, [&] {
-        return session.OnInitialised({trainer.InitialWeights(), {}}, now_);
-      });
-    } else if (auto* install = std::get_if<InstallAction>(&action)) {
-      trainer.Install(*install);
-    } else if (auto* adopt = std::get_if<AdoptAction>(&action)) {
-      trainer.Adopt(*adopt);
-    } else if (auto* train = std::get_if<TrainAction>(&action)) {
-      const auto block = std::make_shared<TrainedBlock>(trainer.Train(*train));
-      const bool slow = worker->index == 0 && settings_.slow_block > 0 && RandomTime(4) == 0;
-      const TimeUs time = kTrainBlock + RandomTime(kTrainBlock) + (slow ? settings_.slow_block : 0);
-      // Some of the chunks, others in each block, are there before the block is.
-      later(time / 2, [this, &session, block, train = *train] {
-        std::vector<CodedChunk> early;
-        for (const Chunk& chunk : session.shape().map.chunks()) {
-          if (chunk.index == 0 || block->contributions[chunk.index].empty()) continue;
-          if ((chunk.index + train.round.round + train.partition) % 3 == 0) continue;
-          early.push_back({chunk.index, block->contributions[chunk.index]});
-        }
-        return session.OnCoded(std::move(early), now_);
-      });
-      later(time, [this, &session, block, time] {
-        ++result_.blocks_trained;
-        block->times.compute_ms = static_cast<double>(time) * 1e-3;
-        return session.OnTrained(std::move(*block), now_);
-      });
-    } else if (auto* evaluate = std::get_if<EvaluateAction>(&action)) {
-      later(kEvaluateSlice, [this, &session, &trainer, evaluate = *evaluate] {
-        return session.OnEvaluated(trainer.Evaluate(evaluate), now_);
-      });
-    } else if (auto* drop = std::get_if<DropAction>(&action)) {
-      trainer.Drop(drop->partition);
-    } else if (auto* leave = std::get_if<LeaveAction>(&action)) {
-      worker->alive = false;
-      worker_names_.erase(worker->index);
-      workers_.erase(session.peer_name());
-      if (leave->status.ok() || over_) return;
-      LOG(INFO) << leave->status.message();
-      if (leave->status.code() == StatusCode::kUnavailable) {  // as a scheduler would
-        RestartWorkerLater(worker->index, worker->incarnation + 1);
-      }
-      return;
-    }
+    if (!worker->alive) return;
+    std::visit([&](auto& one) { Do(worker, std::move(one)); }, action);
   }
 }
 

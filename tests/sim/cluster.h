@@ -140,12 +140,35 @@ class Cluster {
   void CutLink();
   void Perform(const std::shared_ptr<ServerProcess>& server, ServerActions actions);
   void Perform(const std::shared_ptr<WorkerProcess>& worker, WorkerActions actions);
-  void Compute(const std::shared_ptr<ServerProcess>& server, std::shared_ptr<ChunkWork> work);
-  void Save(const std::shared_ptr<ServerProcess>& server, SaveAction save);
-  void Commit(const std::shared_ptr<ServerProcess>& server, checkpoint::Manifest manifest);
+  // One for each kind of action: an action that is not carried out does not compile.
+  void Do(const std::shared_ptr<ServerProcess>& server, SendAction send);
+  void Do(const std::shared_ptr<ServerProcess>& server, const ComputeAction& compute);
+  void Do(const std::shared_ptr<ServerProcess>& server, SaveAction save);
+  void Do(const std::shared_ptr<ServerProcess>& server, const RestoreAction& restore);
+  void Do(const std::shared_ptr<ServerProcess>& server, const ChooseCheckpointAction& choose);
+  void Do(const std::shared_ptr<ServerProcess>& server, const ReserveGenerationAction& reserve);
+  void Do(const std::shared_ptr<ServerProcess>& server, CommitAction commit);
+  void Do(const std::shared_ptr<ServerProcess>&, const KeepEvaluationAction& keep);
+  void Do(const std::shared_ptr<ServerProcess>& server, const WentBackAction& back);
+  void Do(const std::shared_ptr<ServerProcess>&, const WentOnAction& on);
+  void Do(const std::shared_ptr<ServerProcess>&, const StartedFromAction&) {
+  }  // no simulated job does
+  void Do(const std::shared_ptr<ServerProcess>& server, RoundClosedAction closed);
+  void Do(const std::shared_ptr<ServerProcess>&, const CurvePointAction& point);
+  void Do(const std::shared_ptr<ServerProcess>&, const EpochEvaluatedAction& epoch);
+  void Do(const std::shared_ptr<ServerProcess>& server, const ExitAction& exit);
+  void Do(const std::shared_ptr<WorkerProcess>& worker, SendToServerAction send);
+  void Do(const std::shared_ptr<WorkerProcess>& worker, const InitialiseAction& initialise);
+  void Do(const std::shared_ptr<WorkerProcess>& worker, const InstallAction& install);
+  void Do(const std::shared_ptr<WorkerProcess>& worker, const AdoptAction& adopt);
+  void Do(const std::shared_ptr<WorkerProcess>& worker, const TrainAction& train);
+  void Do(const std::shared_ptr<WorkerProcess>& worker, const EvaluateAction& evaluate);
+  void Do(const std::shared_ptr<WorkerProcess>& worker, const DropAction& drop);
+  void Do(const std::shared_ptr<WorkerProcess>& worker, const LeaveAction& leave);
+  // What a worker computes is there some time later.
+  void After(TimeUs time, const std::shared_ptr<WorkerProcess>& worker,
+             std::function<WorkerActions()> result);
   checkpoint::Manifest Continued(checkpoint::Manifest manifest) const;
-  void Restore(const std::shared_ptr<ServerProcess>& server, const RestoreAction& restore);
-  void Choose(const std::shared_ptr<ServerProcess>& server, const ChooseCheckpointAction& choose);
   void Tick(const std::shared_ptr<ServerProcess>& server);
   void Tick(const std::shared_ptr<WorkerProcess>& worker);
   void SendToServer(const std::shared_ptr<WorkerProcess>& worker, int server, Message message);

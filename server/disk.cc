@@ -1,0 +1,75 @@
+#include "server/disk.h"
+
+#include <utility>
+
+#include <glog/logging.h>
+
+#include "common/job/checkpoint/best.h"
+#include "common/job/checkpoint/checkpoint.h"
+#include "common/job/checkpoint/continuation.h"
+#include "server/resume.h"
+
+namespace kumo {
+
+Disk::Disk(FileSystem* files, const Experiment& experiment)
+    : files_(files),
+      experiment_(experiment),
+      folder_(JoinPath(experiment.output.directory, "checkpoints")) {}
+
+Result<checkpoint::File> Disk::Save(const SaveAction& save) {
+  const ShardFileHeader& header = save.header;
+  KUMO_ASSIGN_OR_RETURN(const SavedShardFile saved,
+                        SaveShard(*files_, folder_, header, save.snapshot));
+  checkpoint::File file;
+  file.set_name(ShardFileName(header.shard, header.shards, header.generation));
+  file.set_bytes(saved.bytes);
+  file.set_crc32c(saved.crc32c);
+  return file;
+}
+
+Result<ShardSnapshot> Disk::Restore(const RestoreAction& restore) {
+  KUMO_ASSIGN_OR_RETURN(const checkpoint::Manifest manifest,
+                        ReadManifest(*files_, folder_, restore.checkpoint));
+  KUMO_ASSIGN_OR_RETURN(ShardSnapshot read,
+                        ReadSnapshot(*files_, folder_, manifest, restore.wanted));
+  KUMO_RETURN_IF_ERROR(Adapt(manifest, experiment_, &read));
+  return read;
+}
+
+Result<std::optional<checkpoint::Manifest>> Disk::Choose(const ChooseCheckpointAction& choose) {
+  auto chosen = ChooseCheckpoint(*files_, experiment_, choose.generation, choose.newest);
+  // Rounds after it are written anew: what is not complete of them is under way again.
+  committed_ = chosen.ok() && *chosen ? (*chosen)->version() : -1;
+  return chosen;
+}
+
+void Disk::Reserve(const ReserveGenerationAction& reserve) {
+  KeepGeneration(*files_, experiment_, reserve.generation);
+}
+
+Status Disk::Commit(checkpoint::Manifest manifest) {
+  manifest.set_name(CheckpointName(manifest.version()));
+  KUMO_RETURN_IF_ERROR(WriteManifest(*files_, folder_, manifest));
+  committed_ = manifest.version();
+  Prune();
+  return OkStatus();
+}
+
+void Disk::Prune() {
+  if (committed_ < 0) return;
+  const auto& options = experiment_.checkpoint;
+  const auto pruned = PruneCheckpoints(*files_, folder_, {options.keep, options.best}, committed_);
+  if (!pruned.ok()) LOG(WARNING) << pruned.status().message();
+}
+
+void Disk::KeepEvaluation(const KeepEvaluationAction& keep) {
+  const Status kept = WriteEvaluation(*files_, folder_, keep.version, keep.since, keep.evaluation);
+  if (!kept.ok()) LOG(WARNING) << kept.message();
+  if (experiment_.checkpoint.best != "none") Prune();  // another one may be the best now
+}
+
+Result<checkpoint::Manifest> Disk::Best() const {
+  return FindBest(*files_, folder_, experiment_.checkpoint.best);
+}
+
+}  // namespace kumo

@@ -1,0 +1,48 @@
+// A server's disk: the files of its job's checkpoints, and the generation that is in use.
+//
+// The methods block while they read or write. Used by one thread at a time: the driver runs them on
+// a thread of the disk's own, one after the other, so a manifest that is being written is there for
+// whatever was asked for after it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "common/base/file.h"
+#include "common/base/status.h"
+#include "common/job/checkpoint/snapshot.h"
+#include "common/job/options/experiment.h"
+#include "proto/checkpoint.pb.h"
+#include "server/actions.h"
+
+namespace kumo {
+
+class Disk {
+ public:
+  // files is borrowed for life.
+  Disk(FileSystem* files, const Experiment& experiment);
+
+  // What each action asks for (server/actions.h), with the errors of reading and writing files.
+  Result<checkpoint::File> Save(const SaveAction& save);
+  Result<ShardSnapshot> Restore(const RestoreAction& restore);
+  Result<std::optional<checkpoint::Manifest>> Choose(const ChooseCheckpointAction& choose);
+  void Reserve(const ReserveGenerationAction& reserve);
+  // Also removes the checkpoints that are kept no longer.
+  Status Commit(checkpoint::Manifest manifest);
+  void KeepEvaluation(const KeepEvaluationAction& keep);
+
+  // The checkpoint that was evaluated best, by checkpoint.best. NotFound where there is none.
+  Result<checkpoint::Manifest> Best() const;
+  const std::string& folder() const { return folder_; }  // of the checkpoints
+
+ private:
+  void Prune();
+
+  FileSystem* const files_;
+  const Experiment experiment_;
+  const std::string folder_;
+  int64_t committed_ = -1;  // the last version with a manifest of ours
+};
+
+}  // namespace kumo
