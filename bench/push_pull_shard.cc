@@ -16,11 +16,12 @@ namespace {
 
 // One partition whose minibatches have one sample: a push is a round, w -= 1 * push.
 std::unique_ptr<Shard> MakeShard(const Model& model) {
-  Experiment experiment;
-  experiment.optimiser.type = "sgd";
-  experiment.optimiser.weight_decay = 0;
-  experiment.schedule.type = "constant";
-  experiment.schedule.learning_rate = 1;
+  ShardSettings shard;
+  shard.chunk_bytes = kChunkFloats * sizeof(float);
+  shard.round.optimiser.type = "sgd";
+  shard.round.optimiser.weight_decay = 0;
+  shard.round.schedule.type = "constant";
+  shard.round.schedule.learning_rate = 1;
   PlanSettings settings;
   settings.mode = SyncMode::kGradient;
   settings.train_samples = 1'000'000;
@@ -29,10 +30,8 @@ std::unique_ptr<Shard> MakeShard(const Model& model) {
   const TensorSpec weights{"weights", {static_cast<int64_t>(model.floats)}, Segment::kDecayed};
   Result<ParameterLayout> layout = ParameterLayout::Make({weights});
   CHECK(layout.ok()) << layout.status().message();
-  ShardSettings shard;
-  shard.chunk_bytes = kChunkFloats * sizeof(float);
-  auto made = Shard::Make(shard, experiment, *plan, *layout,
-                          [](int64_t, const wire::Metrics&) { return Directive{}; });
+  auto made = Shard::Make(shard, *plan, *layout,
+                          [](int64_t, const wire::Metrics&, Turn*) { return Directive{}; });
   CHECK(made.ok()) << made.status().message();
   return std::move(made).value();
 }
@@ -44,15 +43,16 @@ void Serve(const Model& model, int report_fd) {
   const std::unique_ptr<Shard> shard = MakeShard(model);
   Report(report_fd, transport->bound_address());
   ZmqTransport::MessageHandler handler = [&](const PeerName& from, Message message) {
-    ServerActions actions;
-    const Status status = shard->OnMessage(from, message, &actions);
+    Turn turn;
+    ServerActions& actions = turn.actions;
+    const Status status = shard->OnMessage(from, message, &turn);
     CHECK(status.ok()) << status.message();
     // Actions lead to more of them.
     for (size_t i = 0; i < actions.size(); ++i) {
       if (auto* compute = std::get_if<ComputeAction>(&actions[i])) {
         const std::shared_ptr<ChunkWork> work = compute->work;
         work->Run();
-        const Status computed = shard->OnComputed(*work, &actions);
+        const Status computed = shard->OnComputed(*work, &turn);
         CHECK(computed.ok()) << computed.message();
       } else if (auto* send = std::get_if<SendAction>(&actions[i])) {
         SendPatiently(*transport, send->to, send->message, handler);

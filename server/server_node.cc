@@ -41,7 +41,6 @@ ServerNode::ServerNode(ServerNodeSettings settings, TimeUs now)
 
 ServerActions ServerNode::OnMessage(const PeerName& from, const Message& message, TimeUs now) {
   ServerActions actions;
-  now_ = now;
   const wire::Header& header = message.header;
   if (header.type() == wire::STATUS) {
     if (coordinates()) {
@@ -140,22 +139,25 @@ Status ServerNode::BuildShard(TimeUs now, ServerActions* actions) {
   settings.chunk_bytes = ChunkBytes();
   settings.carried_arrays = CarriedArrays(experiment, *spec_);
   settings.replicate = experiment.cluster.KeepsVersionsTwice();
-  const auto observe = [this](int64_t version, const wire::Metrics& metrics) {
-    return coordinator_->OnVersion(version, metrics, now_, observed_);
+  settings.round = {experiment.block, experiment.optimiser, experiment.schedule, experiment.sync};
+  const auto observe = [this](int64_t version, const wire::Metrics& metrics, Turn* turn) {
+    return coordinator_->OnVersion(version, metrics, turn->now, &turn->actions);
   };
-  KUMO_ASSIGN_OR_RETURN(shard_, Shard::Make(settings, experiment, *plan_, spec_->layout, observe));
-  now_ = now;
-  LOG(INFO) << "holds " << shard_->bytes() << " of " << shard_->layout().size() * sizeof(float)
-            << " bytes of weights";
+  KUMO_ASSIGN_OR_RETURN(shard_, Shard::Make(settings, *plan_, spec_->layout, observe));
+  const ShardMap& map = shard_->map();
+  LOG(INFO) << "holds " << map.ServerBytes(settings_.index) << " of "
+            << spec_->layout.size() * sizeof(float) << " bytes of weights";
   if (since_ != generation_) {
     // The job has not gone back: the next server has what this one is to hold.
-    fetch_.emplace(ReplicaHolder(settings_.index, settings_.identity.servers), shard_->chunks());
+    fetch_.emplace(ReplicaHolder(settings_.index, settings_.identity.servers),
+                   map.ServerChunks(settings_.index));
     TickFetch(now, actions);
     return OkStatus();
   }
   ready_ = restore_.empty();
   next_heartbeat_ = now;  // tell the coordinator
-  if (!ready_) actions->push_back(RestoreAction{generation_, restore_, shard_->range()});
+  if (!ready_)
+    actions->push_back(RestoreAction{generation_, restore_, map.ServerRange(settings_.index)});
   return OkStatus();
 }
 
@@ -171,7 +173,8 @@ void ServerNode::LeaveGeneration() {
 void ServerNode::SaveNow(const Checkpoints::Order& order, TimeUs now, ServerActions* actions) {
   if (order.attempt == save_attempt_ || order.version < 0 || !shard_ || !ready_) return;
   save_attempt_ = order.attempt;
-  if (Status status = shard_->SaveNow(order.version, order.attempt, order.partial, actions);
+  if (Status status =
+          shard_->SaveNow(order.version, order.attempt, order.partial, TurnOf(now, actions).turn());
       !status.ok()) {
     ReportSaved(order.version, order.attempt, status, now, actions);
   }
@@ -187,7 +190,7 @@ void ServerNode::FollowCoordinator(TimeUs now, ServerActions* actions) {
     if (coordinator_->since() == generation_) {
       LeaveGeneration();
     } else if (shard_) {
-      shard_->ReplicateAgain(actions);
+      shard_->ReplicateAgain(TurnOf(now, actions).turn());
     }
   }
   if (coordinator_->choosing()) return;
@@ -231,7 +234,7 @@ void ServerNode::OnWelcome(const wire::Header& header, TimeUs now, ServerActions
   if (since_ != welcome.since()) LeaveGeneration();
   since_ = welcome.since();
   if (ready_) {
-    shard_->ReplicateAgain(actions);
+    shard_->ReplicateAgain(TurnOf(now, actions).turn());
     return;
   }
   if (!spec_) return;
@@ -321,13 +324,12 @@ void ServerNode::OnFromMember(const PeerName& from, const Message& message, Time
       break;
   }
   if (!shard_ || !ready_) return;
-  observed_ = actions;
   // Before the shard has version 0, which is sent on with what the coordinator knows.
   if (coordinates() && header.type() == wire::INITIALISE && header.chunk() == 0 &&
       header.has_origin()) {
     coordinator_->OnOrigin(header.origin(), actions);
   }
-  if (Status status = shard_->OnMessage(from, message, actions); !status.ok()) {
+  if (Status status = shard_->OnMessage(from, message, TurnOf(now, actions).turn()); !status.ok()) {
     LOG_EVERY_T(WARNING, 1) << "refused a message of " << from << ": " << status.message();
     Refuse(from, status, actions);
   }
@@ -368,13 +370,10 @@ void ServerNode::OnToCoordinator(const PeerName& from, const Message& message, T
 
 ServerActions ServerNode::OnComputed(const ChunkWork& work, TimeUs now) {
   ServerActions actions;
-  now_ = now;
   if (!shard_ || work.generation != shard_->generation()) return actions;
-  observed_ = &actions;
-  if (Status status = shard_->OnComputed(work, &actions); !status.ok()) {
+  if (Status status = shard_->OnComputed(work, TurnOf(now, &actions).turn()); !status.ok()) {
     Fail(status, now, &actions);
   }
-  observed_ = nullptr;
   return Done(std::move(actions), now);
 }
 
@@ -415,9 +414,8 @@ ServerActions ServerNode::OnRestored(uint32_t generation, const Result<ShardSnap
                                      TimeUs now) {
   ServerActions actions;
   if (!shard_ || generation != generation_ || ready_) return actions;
-  now_ = now;
-  observed_ = &actions;
-  Status status = snapshot.ok() ? shard_->Restore(*snapshot, &actions) : snapshot.status();
+  Status status =
+      snapshot.ok() ? shard_->Restore(*snapshot, TurnOf(now, &actions).turn()) : snapshot.status();
   if (status.ok()) {
     ready_ = true;
     next_heartbeat_ = now;  // tell the coordinator
@@ -471,7 +469,7 @@ ServerActions ServerNode::RequestStop(TimeUs now) {
 
 ServerActions ServerNode::Tick(TimeUs now) {
   ServerActions actions;
-  now_ = ticked_at_ = now;
+  ticked_at_ = now;
   const TimeUs forget_after = 2 * FromSeconds(settings_.experiment.cluster.suspect_after_s);
   for (auto member = members_.begin(); member != members_.end();) {
     const bool stays = coordinates() ? coordinator_->Knows(member->first)
@@ -483,9 +481,8 @@ ServerActions ServerNode::Tick(TimeUs now) {
     if (shard_) shard_->Forget(member->first);
     member = members_.erase(member);
   }
-  observed_ = &actions;
   TickFetch(now, &actions);
-  if (shard_) shard_->Tick(now, &actions);
+  if (shard_) shard_->Tick(TurnOf(now, &actions).turn());
   if (coordinates()) {
     if (shard_) coordinator_->OnOwnReport(Report(), now, &actions);
     coordinator_->Tick(now, &actions);
@@ -565,14 +562,7 @@ wire::ServerReport ServerNode::Report() const {
   report.set_leaving(leave_by_ > 0);
   report.set_bytes_sent(bytes_sent_);
   report.set_bytes_received(bytes_received_);
-  if (shard_) {
-    report.set_version(shard_->version());
-    report.set_shard_bytes(shard_->bytes());
-    report.set_waits_for(shard_->WaitsFor());
-    for (const int partition : shard_->Missing()) {
-      if (report.missing_size() < kMostMissing) report.add_missing(partition);
-    }
-  }
+  if (shard_) shard_->Describe(&report);
   report.set_failure(failure_.message());
   report.set_failure_code(static_cast<uint32_t>(failure_.code()));
   return report;

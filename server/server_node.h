@@ -21,6 +21,7 @@
 #include "server/coordinator/coordinator.h"
 #include "server/replicas/replica_store.h"
 #include "server/shard/shard.h"
+#include "server/turn.h"
 
 namespace kumo {
 
@@ -68,6 +69,20 @@ class ServerNode {
  private:
   struct Member {
     TimeUs seen = 0;
+  };
+  // A call's turn, for parts that are told of turns: it takes the actions, and gives them back.
+  class TurnOf {
+   public:
+    TurnOf(TimeUs now, ServerActions* actions)
+        : actions_(actions), turn_{now, std::move(*actions)} {}
+    ~TurnOf() { *actions_ = std::move(turn_.actions); }
+    TurnOf(const TurnOf&) = delete;
+    TurnOf& operator=(const TurnOf&) = delete;
+    Turn* turn() { return &turn_; }
+
+   private:
+    ServerActions* actions_;
+    Turn turn_;
   };
   struct UnsentSave {
     Message message;
@@ -140,8 +155,6 @@ class ServerNode {
   TimeUs leave_by_ = 0;   // was told to leave; 0: was not
   int save_attempt_ = 0;  // the last order to save now that was seen
   TimeUs ticked_at_ = 0;
-  TimeUs now_ = 0;  // of the call under way, for the shard's observer
-  ServerActions* observed_ = nullptr;
 
   // The others than server 0.
   TimeUs next_hello_ = 0;

@@ -40,8 +40,7 @@ void ServerNode::OnFromNeighbour(const PeerName& from, const Message& message, T
     OnReplicate(from, message, actions);
   } else if (holder && header.type() == wire::ACK && header.acknowledges() == wire::REPLICATE) {
     if (!shard_ || !ready_) return;
-    observed_ = actions;
-    shard_->OnReplicated(header, actions);
+    shard_->OnReplicated(header, TurnOf(now, actions).turn());
   } else if (holder && fetch_) {
     if (Status status = fetch_->OnMessage(message); !status.ok()) {
       LOG_EVERY_T(WARNING, 1) << "from " << from << ": " << status.message();
@@ -87,7 +86,7 @@ void ServerNode::OnFetchReplica(const PeerName& from, const wire::Header& header
 // A server that was started again, until it has what its former process held.
 void ServerNode::TickFetch(TimeUs now, ServerActions* actions) {
   if (!fetch_) return;
-  fetch_->Tick(now, actions);
+  fetch_->Tick(TurnOf(now, actions).turn());
   if (!fetch_->lost() && !fetch_->complete()) return;
   lost_ = fetch_->lost();
   if (!lost_) {
@@ -104,7 +103,7 @@ void ServerNode::TickFetch(TimeUs now, ServerActions* actions) {
     const auto [version, said] = shard_->newest_directive();
     coordinator_->TakeOver(version, said, now, actions);
   }
-  LOG(INFO) << "goes on from round " << shard_->version() << ", as the next server has kept it";
+  LOG(INFO) << "goes on from round " << Report().version() << ", as the next server has kept it";
 }
 
 }  // namespace kumo

@@ -101,9 +101,9 @@ Result<JobPlan> PlanFor(const Experiment& experiment, const JobSpec& spec) {
   return JobPlan::Make(plan);
 }
 
-Result<PushCodecs> PushCodecs::Make(const Experiment& experiment) {
+Result<PushCodecs> PushCodecs::Make(const Experiment::Sync& sync) {
   PushCodecs codecs;
-  KUMO_ASSIGN_OR_RETURN(codecs.quantised_, FindCodec(experiment.sync.push_codec));
+  KUMO_ASSIGN_OR_RETURN(codecs.quantised_, FindCodec(sync.push_codec));
   KUMO_ASSIGN_OR_RETURN(codecs.exact_, FindCodec("fp32"));
   return codecs;
 }

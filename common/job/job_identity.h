@@ -55,7 +55,7 @@ Result<JobPlan> PlanFor(const Experiment& experiment, const JobSpec& spec);
 class PushCodecs {
  public:
   // NotFound for an unknown codec.
-  static Result<PushCodecs> Make(const Experiment& experiment);
+  static Result<PushCodecs> Make(const Experiment::Sync& sync);
   const Codec& For(const RoundPlan& round, Segment segment) const;
   const Codec& exact() const { return *exact_; }
 

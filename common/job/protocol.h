@@ -12,4 +12,7 @@ constexpr uint32_t kProtocolVersion = 3;
 // whatever names a later one is damaged.
 constexpr uint32_t kLastGeneration = 0x7fffffff;
 
+// So many missing partitions a server names in its report.
+constexpr int kMostMissing = 16;
+
 }  // namespace kumo

@@ -52,11 +52,20 @@ ShardMap::ShardMap(const ParameterLayout& layout, int servers, int64_t chunk_byt
   }
 }
 
+std::span<const Chunk> ShardMap::ServerChunks(int server) const {
+  const int first = FirstChunk(server);
+  return std::span(chunks_).subspan(first, FirstChunk(server + 1) - first);
+}
+
+Range ShardMap::ServerRange(int server) const {
+  const auto chunks = ServerChunks(server);
+  if (chunks.empty()) return {};
+  return {chunks.front().range.begin, chunks.back().range.end};
+}
+
 int64_t ShardMap::ServerBytes(int server) const {
   int64_t floats = 0;
-  for (int i = FirstChunk(server); i < FirstChunk(server + 1); ++i) {
-    floats += chunks_[i].range.size();
-  }
+  for (const Chunk& chunk : ServerChunks(server)) floats += chunk.range.size();
   return floats * static_cast<int64_t>(sizeof(float));
 }
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "common/job/parameter_layout.h"
@@ -34,6 +35,9 @@ class ShardMap {
   const std::vector<Chunk>& chunks() const { return chunks_; }
   // Server `server` holds chunks [FirstChunk(server), FirstChunk(server + 1)); maybe none.
   int FirstChunk(int server) const { return first_chunk_[server]; }
+  std::span<const Chunk> ServerChunks(int server) const;
+  // The part of the flat vector that a server's chunks span, gaps between segments included.
+  Range ServerRange(int server) const;
   // float32 bytes of a server's chunks.
   int64_t ServerBytes(int server) const;
 

@@ -5,6 +5,8 @@
 
 #include <glog/logging.h>
 
+#include "common/job/protocol.h"
+
 namespace kumo {
 namespace {
 

@@ -18,9 +18,6 @@
 
 namespace kumo {
 
-// So many missing partitions a server names in its report.
-constexpr int kMostMissing = 16;
-
 // Whether a hello came late: from a process that was started, on the same machine, before the one
 // that is known under its name.
 bool IsLate(const wire::Hello& hello, const wire::Hello& known);

@@ -4,8 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "common/job/optimiser/optimiser.h"
-
 namespace kumo {
 namespace {
 
@@ -14,16 +12,21 @@ constexpr TimeUs kAskAgain = 2 * kSecond;
 // Versions of a chunk at most: two complete ones, and one on its way.
 constexpr size_t kMostVersions = 3;
 
-void DropSlots(ReplicaStore::Version* version) {
-  std::erase_if(version->arrays,
-                [](const auto& array) { return array.first >= ReplicaStore::kFirstSlot; });
+void DropSlots(ReplicaStore::Copy* copy) {
+  std::erase_if(copy->arrays, [](const auto& array) { return array.first >= Version::kFirstSlot; });
+}
+
+Version Unpacked(const ReplicaStore::Copy& copy) {
+  std::map<int, FloatArray> arrays;
+  for (const auto& [number, payload] : copy.arrays) arrays[number] = CopyFloats(payload.bytes);
+  return VersionOf(arrays);
 }
 
 }  // namespace
 
 Status ReplicaStore::Add(const Message& message, size_t numbers) {
   const wire::Header& header = message.header;
-  const int most = kFirstSlot + Optimiser::kMaxSlots;
+  constexpr int most = Version::kMostArrays;
   if (header.round() < 0 || header.slot() < 0 || header.slot() >= most || header.arrays() < 1 ||
       header.arrays() > static_cast<uint32_t>(most) ||
       message.payload.bytes.size() != numbers * sizeof(float)) {
@@ -41,13 +44,13 @@ Status ReplicaStore::Add(const Message& message, size_t numbers) {
     }
   }
   // A version is sent again without the rule's slots once it is the one before.
-  Version& version = versions[header.round()];
+  Copy& version = versions[header.round()];
   if (version.expected == 0) version.expected = header.arrays();
   if (header.arrays() < version.expected) {
     version.expected = header.arrays();
     DropSlots(&version);
   }
-  if (header.arrays() == version.expected || header.slot() < kFirstSlot) {
+  if (header.arrays() == version.expected || header.slot() < Version::kFirstSlot) {
     version.arrays[header.slot()] = message.payload;
   }
   if (header.has_coordinator_state()) version.coordinator_state = header.coordinator_state();
@@ -59,7 +62,7 @@ Status ReplicaStore::Add(const Message& message, size_t numbers) {
     std::erase_if(versions, [&](const auto& entry) { return entry.first < newest - 1; });
     if (const auto before = versions.find(newest - 1); before != versions.end()) {
       // The version before is only pulled from now on: no rule starts from it.
-      Version& old = before->second;
+      Copy& old = before->second;
       if (old.complete()) {
         DropSlots(&old);
         old.expected = old.arrays.size();
@@ -70,8 +73,8 @@ Status ReplicaStore::Add(const Message& message, size_t numbers) {
   return OkStatus();
 }
 
-std::map<int64_t, const ReplicaStore::Version*> ReplicaStore::Find(int chunk) const {
-  std::map<int64_t, const Version*> complete;
+std::map<int64_t, const ReplicaStore::Copy*> ReplicaStore::Find(int chunk) const {
+  std::map<int64_t, const Copy*> complete;
   const auto versions = chunks_.find(chunk);
   if (versions == chunks_.end()) return complete;
   for (const auto& [number, version] : versions->second) {
@@ -80,9 +83,28 @@ std::map<int64_t, const ReplicaStore::Version*> ReplicaStore::Find(int chunk) co
   return complete;
 }
 
-ReplicaFetch::ReplicaFetch(PeerName holder, std::vector<Chunk> chunks)
+Result<ReplicaStore::Newest> ReplicaStore::Unpack(int chunk, int64_t rounds) const {
+  const auto copies = Find(chunk);
+  if (copies.empty() || copies.rbegin()->first > rounds) {
+    return DataLoss("no version of chunk " + std::to_string(chunk) + " was kept");
+  }
+  const auto& [number, newest] = *copies.rbegin();
+  const auto before = copies.find(number - 1);
+  if (before == copies.end() && number > 0) {
+    // Another chunk may still be there, with nobody who has computed its round. Or it is where the
+    // job has begun: going back to that costs no more than the round, and what partitions carry
+    // there is only on the disk.
+    return DataLoss("version " + std::to_string(number - 1) + " of chunk " + std::to_string(chunk) +
+                    " was not kept");
+  }
+  return Newest{number, Unpacked(*newest),
+                before == copies.end() ? Version() : Unpacked(*before->second),
+                newest->coordinator_state};
+}
+
+ReplicaFetch::ReplicaFetch(PeerName holder, std::span<const Chunk> chunks)
     : holder_(std::move(holder)) {
-  for (Chunk& chunk : chunks) wanted_.push_back({chunk, -1, 0, 0});
+  for (const Chunk& chunk : chunks) wanted_.push_back({chunk, -1, 0, 0});
 }
 
 ReplicaFetch::Wanted* ReplicaFetch::Find(int chunk) {
@@ -118,19 +140,19 @@ bool ReplicaFetch::complete() const {
                      [&](const Wanted& wanted) { return IsComplete(wanted); });
 }
 
-void ReplicaFetch::Tick(TimeUs now, ServerActions* actions) {
+void ReplicaFetch::Tick(Turn* turn) {
   for (Wanted& wanted : wanted_) {
     if (IsComplete(wanted)) continue;
-    if (now < wanted.ask_at) {
+    if (turn->now < wanted.ask_at) {
       if (!heard_) return;
       continue;
     }
     interval_ = heard_ ? kAskAgain : std::clamp(2 * interval_, kSoon, kAskAgain);
-    wanted.ask_at = now + interval_;
+    wanted.ask_at = turn->now + interval_;
     SendAction send{holder_, {}};
     send.message.header.set_type(wire::FETCH_REPLICA);
     send.message.header.set_chunk(wanted.chunk.index);
-    actions->push_back(std::move(send));
+    turn->Do(std::move(send));
     if (!heard_) return;
   }
 }

@@ -9,52 +9,60 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "common/base/clock.h"
 #include "common/base/status.h"
 #include "common/job/shard_map.h"
 #include "common/job/transport/message.h"
-#include "server/actions.h"
+#include "server/turn.h"
+#include "server/version.h"
 
 namespace kumo {
 
 class ReplicaStore {
  public:
-  // The numbers of a version's arrays (a REPLICATE message's Header.slot).
-  static constexpr int kStart = 0;
-  static constexpr int kWeights = 1;    // absent where they are the start
-  static constexpr int kFirstSlot = 2;  // of the rule's
-
-  struct Version {
+  // A version's copy, as far as it has arrived.
+  struct Copy {
     size_t expected = 0;                       // how many arrays there are
-    std::map<int, Payload> arrays;             // float32, by number
+    std::map<int, Payload> arrays;             // float32, by number (Version)
     wire::CoordinatorState coordinator_state;  // of chunk 0
-    bool complete() const { return arrays.size() == expected && arrays.contains(kStart); }
+    bool complete() const { return arrays.size() == expected && arrays.contains(Version::kStart); }
+  };
+  // What a shard goes on from: a chunk's newest version, in arrays of its own, and the one before,
+  // which does not exist before version 0.
+  struct Newest {
+    int64_t number = 0;
+    Version version, previous;
+    wire::CoordinatorState coordinator_state;
   };
 
   // Takes an array of a chunk of `numbers` weights. One that came before, or that is older than
   // what is kept, changes nothing; InvalidArgument where it does not fit.
   Status Add(const Message& message, size_t numbers);
   // The complete versions of a chunk by number: none, one, or two that follow each other.
-  std::map<int64_t, const Version*> Find(int chunk) const;
+  std::map<int64_t, const Copy*> Find(int chunk) const;
+  // The newest of them, of a job of so many rounds. DataLoss where there is none, or the one before
+  // is missing.
+  Result<Newest> Unpack(int chunk, int64_t rounds) const;
   void Clear() { chunks_.clear(); }
 
  private:
-  std::map<int, std::map<int64_t, Version>> chunks_;  // chunk, version
+  std::map<int, std::map<int64_t, Copy>> chunks_;  // chunk, version
 };
 
 class ReplicaFetch {
  public:
   // `chunks` are asked of `holder`.
-  ReplicaFetch(PeerName holder, std::vector<Chunk> chunks);
+  ReplicaFetch(PeerName holder, std::span<const Chunk> chunks);
 
   // A REPLICATE, or an ACK of a FETCH_REPLICA. InvalidArgument where it does not fit.
   Status OnMessage(const Message& message);
   // Asks for what is not there yet, and asks again after a while. As long as the holder has not
   // answered (it may not have joined the generation yet) one chunk alone is asked for, and soon
   // again.
-  void Tick(TimeUs now, ServerActions* actions);
+  void Tick(Turn* turn);
   // Whether every chunk is there.
   bool complete() const;
   // Whether there is a chunk of which the holder keeps nothing.

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "server/replicas/replica_store.h"
-
 namespace kumo {
 namespace {
 
@@ -17,36 +15,30 @@ constexpr TimeUs kLastInterval = 20 * kSecond;
 
 PeerName ReplicaHolder(int index, int servers) { return ServerPeer((index + 1) % servers); }
 
-void Replicator::Send(int chunk, int64_t version, const FloatArray& start,
-                      const FloatArray& weights, std::span<const FloatArray> slots,
+void Replicator::Send(int chunk, int64_t number, const Version& version,
                       const std::shared_ptr<const wire::CoordinatorState>& coordinator_state,
-                      ServerActions* actions) {
+                      Turn* turn) {
   Sent sent;
   sent.interval = unheard_ ? kSoon : kFirstInterval;
-  const auto add = [&](int number, const FloatArray& array) {
-    Message& message = sent.arrays[number];
+  for (const VersionArray& array : ArraysOf(version)) {
+    Message& message = sent.arrays[array.number];
     message.header.set_type(wire::REPLICATE);
     message.header.set_chunk(chunk);
-    message.header.set_round(version);
-    message.header.set_slot(number);
-    message.payload = BytesOf(array);
-  };
-  add(ReplicaStore::kStart, start);
+    message.header.set_round(number);
+    message.header.set_slot(array.number);
+    message.payload = BytesOf(array.numbers);
+  }
   if (coordinator_state) {
-    *sent.arrays[ReplicaStore::kStart].header.mutable_coordinator_state() = *coordinator_state;
+    *sent.arrays[Version::kStart].header.mutable_coordinator_state() = *coordinator_state;
   }
-  if (weights != start) add(ReplicaStore::kWeights, weights);
-  for (size_t i = 0; i < slots.size(); ++i) {
-    add(ReplicaStore::kFirstSlot + static_cast<int>(i), slots[i]);
-  }
-  for (auto& [number, message] : sent.arrays) {
+  for (auto& [slot, message] : sent.arrays) {
     message.header.set_arrays(static_cast<uint32_t>(sent.arrays.size()));
   }
-  SendArrays(sent, actions);
-  sent_[{chunk, version}] = std::move(sent);
+  SendArrays(sent, turn);
+  sent_[{chunk, number}] = std::move(sent);
   // The holder keeps one older version at most, the one before.
   std::erase_if(sent_, [&](const auto& entry) {
-    return entry.first.first == chunk && entry.first.second < version - 1;
+    return entry.first.first == chunk && entry.first.second < number - 1;
   });
 }
 
@@ -60,14 +52,14 @@ bool Replicator::OnAcknowledged(const wire::Header& header) {
   return true;
 }
 
-void Replicator::Tick(TimeUs now, ServerActions* actions) {
+void Replicator::Tick(Turn* turn) {
   for (auto& [key, sent] : sent_) {
-    if (sent.resend_at > 0 && now >= sent.resend_at) {
-      SendArrays(sent, actions);
+    if (sent.resend_at > 0 && turn->now >= sent.resend_at) {
+      SendArrays(sent, turn);
       sent.interval = std::min(2 * sent.interval, kLastInterval);
       sent.resend_at = 0;
     }
-    if (sent.resend_at == 0) sent.resend_at = now + sent.interval;
+    if (sent.resend_at == 0) sent.resend_at = turn->now + sent.interval;
   }
 }
 
@@ -76,9 +68,9 @@ void Replicator::StartOver() {
   unheard_ = true;
 }
 
-void Replicator::SendArrays(const Sent& sent, ServerActions* actions) const {
+void Replicator::SendArrays(const Sent& sent, Turn* turn) const {
   for (const auto& [number, message] : sent.arrays) {
-    actions->push_back(SendAction{holder_, message});
+    turn->Do(SendAction{holder_, message});
   }
 }
 

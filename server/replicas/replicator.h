@@ -3,20 +3,19 @@
 // servers, so the death of one loses no round. docs/design.md ("Versions that are kept twice")
 // tells it with numbers.
 //
-// Owned by a Shard; one thread.
+// Owned by a shard's SecondCopies; one thread.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <span>
 #include <utility>
 #include <vector>
 
 #include "common/base/clock.h"
 #include "common/job/transport/message.h"
-#include "server/actions.h"
-#include "server/shard/chunk_work.h"
+#include "server/turn.h"
+#include "server/version.h"
 
 namespace kumo {
 
@@ -27,16 +26,14 @@ class Replicator {
  public:
   explicit Replicator(PeerName holder) : holder_(std::move(holder)) {}
 
-  // Sends a chunk's version. The arrays are not written to as long as they are shared; weights may
-  // be the same array as start. coordinator_state may be null.
-  void Send(int chunk, int64_t version, const FloatArray& start, const FloatArray& weights,
-            std::span<const FloatArray> slots,
-            const std::shared_ptr<const wire::CoordinatorState>& coordinator_state,
-            ServerActions* actions);
+  // Sends a chunk's version, which must exist. Its arrays are not written to as long as they are
+  // shared. coordinator_state may be null.
+  void Send(int chunk, int64_t number, const Version& version,
+            const std::shared_ptr<const wire::CoordinatorState>& coordinator_state, Turn* turn);
   // An acknowledgement of the holder: true when with it a whole version is there.
   bool OnAcknowledged(const wire::Header& header);
   // Repeats what has not been acknowledged for a while.
-  void Tick(TimeUs now, ServerActions* actions);
+  void Tick(Turn* turn);
   // The holder may be another process, which has not joined the generation yet: nothing is on its
   // way any more, and what is sent from now on is repeated soon until the holder has answered.
   void StartOver();
@@ -46,12 +43,12 @@ class Replicator {
 
  private:
   struct Sent {
-    std::map<int, Message> arrays;  // not acknowledged yet, by number (ReplicaStore)
+    std::map<int, Message> arrays;  // not acknowledged yet, by number (Version)
     TimeUs interval = 0;
     TimeUs resend_at = 0;  // 0: the interval begins with the next tick
   };
 
-  void SendArrays(const Sent& sent, ServerActions* actions) const;
+  void SendArrays(const Sent& sent, Turn* turn) const;
 
   PeerName holder_;
   bool unheard_ = false;                          // since it started over

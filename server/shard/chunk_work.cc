@@ -1,24 +1,10 @@
 #include "server/shard/chunk_work.h"
 
-#include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "server/rules/aggregate.h"
 
 namespace kumo {
-
-FloatArray MakeArray(size_t numbers) { return std::make_shared<Buffer<float>>(numbers); }
-
-FloatArray CopyFloats(std::span<const std::byte> bytes) {
-  FloatArray array = MakeArray(bytes.size() / sizeof(float));
-  std::memcpy(array->data(), bytes.data(), bytes.size());
-  return array;
-}
-
-Payload BytesOf(const FloatArray& array) {
-  return {array, std::as_bytes(std::as_const(*array).span())};
-}
 
 CodedStart EncodeStart(const Codec& codec, const Buffer<float>& start) {
   auto bytes = std::make_shared<Buffer<std::byte>>(codec.EncodedBytes(start.size()));
@@ -41,21 +27,20 @@ void ChunkWork::Run() {
   arrays.n = numbers;
   arrays.partial_sum = sum_holds_numbers ? sum->data() : nullptr;
   arrays.stream = stream;
-  arrays.start = start->data();
-  arrays.next_start = next_start->data();
+  arrays.start = current.start->data();
+  arrays.next_start = next.start->data();
   if (rule->keeps_weights_apart()) {
-    arrays.weights = weights->data();
-    arrays.next_weights = next_weights->data();
+    arrays.weights = current.weights->data();
+    arrays.next_weights = next.weights->data();
   }
-  for (int i = 0; i < rule->slots(); ++i) arrays.slots[i] = slots[i]->data();
+  for (int i = 0; i < rule->slots(); ++i) arrays.slots[i] = next.slots[i]->data();
   AggregateAndApply(*rule, info, ready, arrays);
-  if (pull_codec != nullptr) coded_start = EncodeStart(*pull_codec, *next_start);
-  if (!copy_slots) return;
-  for (const FloatArray& slot : slots) {
-    auto copy = std::make_shared<Buffer<float>>(numbers);
-    std::copy_n(slot->data(), numbers, copy->data());
-    slot_copies.push_back(std::move(copy));
+  if (pull_codec != nullptr) {
+    CodedStart coded = EncodeStart(*pull_codec, *next.start);
+    next.coded_start = std::move(coded.bytes);
+    first_bad = coded.first_bad;
   }
+  if (freeze) frozen = Frozen(next);
 }
 
 }  // namespace kumo

@@ -8,22 +8,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "common/base/buffer.h"
 #include "common/job/codec/codec.h"
 #include "common/job/transport/message.h"
+#include "server/arrays.h"
 #include "server/rules/rule.h"
+#include "server/version.h"
 
 namespace kumo {
-
-using FloatArray = std::shared_ptr<Buffer<float>>;
-
-FloatArray MakeArray(size_t numbers);
-// bytes: float32.
-FloatArray CopyFloats(std::span<const std::byte> bytes);
-Payload BytesOf(const FloatArray& array);
 
 // A partition's coded contribution, as it arrived and still in the transport's memory.
 struct ArrivedContribution {
@@ -33,7 +27,6 @@ struct ArrivedContribution {
 };
 
 // A version's start as the readers get it.
-using CodedBytes = std::shared_ptr<Buffer<std::byte>>;
 struct CodedStart {
   CodedBytes bytes;
   int64_t first_bad = -1;  // where a number stands that the codec cannot hold; -1: nowhere
@@ -52,18 +45,15 @@ struct ChunkWork {
   // What the work that closes the round needs; null in other works.
   std::shared_ptr<const Rule> rule;
   RoundInfo info;
-  FloatArray start;
-  FloatArray next_start;
-  FloatArray weights;       // the same array as `start` where the rule keeps none apart
-  FloatArray next_weights;  // likewise
-  std::vector<FloatArray> slots;
+  Version current;                    // what the round started from
+  Version next;                       // to be written; the rule's slots are updated where they are
   const Codec* pull_codec = nullptr;  // codes the next start for the readers; null: float32
   bool stream = false;                // write the next arrays past the caches
-  bool copy_slots = false;            // a checkpoint is taken of the next version
+  bool freeze = false;  // the next version goes into a checkpoint or to another server
 
-  // What Run() makes.
-  CodedStart coded_start;
-  std::vector<FloatArray> slot_copies;
+  // What Run() makes, beside the numbers of `next`.
+  int64_t first_bad = -1;  // as CodedStart's
+  Version frozen;          // of `next`, where that is asked for
 
   bool closes() const { return rule != nullptr; }
   void Run();

@@ -32,6 +32,11 @@ struct StateArray {
   std::span<const float> numbers;
 };
 
+// Whether an array has numbers of a range of the flat vector.
+bool Overlaps(const StateArray& array, Range range);
+// Copies those to `out`, which is of the range's length. Returns how many there are.
+int64_t CopyOverlap(const StateArray& array, Range range, std::span<float> out);
+
 struct ShardSnapshot {
   int64_t version = 0;
   std::vector<StateArray> arrays;

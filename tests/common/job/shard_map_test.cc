@@ -95,6 +95,23 @@ TEST(ShardMap, EachServerHoldsOneRunOfChunksAndServer0TheFirst) {
   });
 }
 
+TEST(ShardMap, AServersChunksSpanItsRange) {
+  ForManyMaps([](const ParameterLayout&, const ShardMap& map, int servers, int64_t) {
+    for (int s = 0; s < servers; ++s) {
+      const auto chunks = map.ServerChunks(s);
+      ASSERT_EQ(static_cast<int>(chunks.size()), map.FirstChunk(s + 1) - map.FirstChunk(s));
+      const Range range = map.ServerRange(s);
+      if (chunks.empty()) {
+        ASSERT_EQ(range, Range());
+        continue;
+      }
+      ASSERT_EQ(chunks.front().index, map.FirstChunk(s));
+      ASSERT_EQ(range.begin, chunks.front().range.begin);
+      ASSERT_EQ(range.end, chunks.back().range.end);
+    }
+  });
+}
+
 TEST(ShardMap, NoServerIsFurtherFromItsShareThanAChunk) {
   ForManyMaps([](const ParameterLayout&, const ShardMap& map, int servers, int64_t) {
     int64_t total = 0;

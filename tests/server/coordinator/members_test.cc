@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "common/job/protocol.h"
+
 namespace kumo {
 namespace {
 

@@ -22,15 +22,15 @@ FloatArray Filled(float value) {
 }
 
 // What a server sends to have a version kept: start, weights and one slot.
-std::vector<Message> VersionOf(int chunk, int64_t version, Replicator* replicator = nullptr) {
+std::vector<Message> Messages(int chunk, int64_t version, Replicator* replicator = nullptr) {
   Replicator own("holder");
-  ServerActions actions;
-  const FloatArray slots[] = {Filled(30)};
-  (replicator ? *replicator : own)
-      .Send(chunk, version, Filled(static_cast<float>(version)), Filled(20), slots, nullptr,
-            &actions);
+  Turn turn;
+  const Version sent = VersionOf({{Version::kStart, Filled(static_cast<float>(version))},
+                                  {Version::kWeights, Filled(20)},
+                                  {Version::kFirstSlot, Filled(30)}});
+  (replicator ? *replicator : own).Send(chunk, version, sent, nullptr, &turn);
   std::vector<Message> messages;
-  for (ServerAction& action : actions) {
+  for (ServerAction& action : turn.actions) {
     messages.push_back(std::move(std::get<SendAction>(action).message));
   }
   return messages;
@@ -48,21 +48,21 @@ std::vector<int64_t> Kept(const ReplicaStore& store, int chunk) {
 
 TEST(ReplicaStore, KeepsTheNewestVersionAndTheWeightsOfTheOneBefore) {
   ReplicaStore store;
-  for (int64_t version = 4; version < 8; ++version) AddAll(VersionOf(0, version), &store);
+  for (int64_t version = 4; version < 8; ++version) AddAll(Messages(0, version), &store);
   const auto versions = store.Find(0);
   ASSERT_EQ(Kept(store, 0), (std::vector<int64_t>{6, 7}));
   EXPECT_EQ(versions.at(7)->arrays.size(), 3u);
   EXPECT_EQ(versions.at(6)->arrays.size(), 2u);  // no slots
   float start = 0;
-  std::memcpy(&start, versions.at(6)->arrays.at(ReplicaStore::kStart).bytes.data(), sizeof start);
+  std::memcpy(&start, versions.at(6)->arrays.at(Version::kStart).bytes.data(), sizeof start);
   EXPECT_EQ(start, 6);
   EXPECT_TRUE(store.Find(1).empty());
 }
 
 TEST(ReplicaStore, AVersionThatHasNotAllArrivedDoesNotCount) {
   ReplicaStore store;
-  AddAll(VersionOf(0, 1), &store);
-  std::vector<Message> next = VersionOf(0, 2);
+  AddAll(Messages(0, 1), &store);
+  std::vector<Message> next = Messages(0, 2);
   next.pop_back();
   AddAll(next, &store);
   EXPECT_EQ(Kept(store, 0), (std::vector<int64_t>{1}));
@@ -75,7 +75,7 @@ TEST(ReplicaStore, AnyOrderAndAnyRepetitionIsTheSame) {
     std::vector<Message> all;
     for (int64_t version = 1; version <= 2; ++version) {
       for (int copies = 0; copies < 2; ++copies) {
-        for (Message& message : VersionOf(0, version)) all.push_back(std::move(message));
+        for (Message& message : Messages(0, version)) all.push_back(std::move(message));
       }
     }
     std::shuffle(all.begin(), all.end(), random);
@@ -88,8 +88,8 @@ TEST(ReplicaStore, AnyOrderAndAnyRepetitionIsTheSame) {
 
 // The holder has joined between the messages of a version; then it was the one before.
 TEST(ReplicaStore, AVersionThatComesAgainWithoutItsSlotsIsComplete) {
-  std::vector<Message> whole = VersionOf(0, 1);
-  std::vector<Message> without_slots = VersionOf(0, 1);
+  std::vector<Message> whole = Messages(0, 1);
+  std::vector<Message> without_slots = Messages(0, 1);
   without_slots.pop_back();
   for (Message& message : without_slots) message.header.set_arrays(2);
   ReplicaStore store;
@@ -102,7 +102,7 @@ TEST(ReplicaStore, AVersionThatComesAgainWithoutItsSlotsIsComplete) {
 
 TEST(ReplicaStore, WhatDoesNotFitIsRefused) {
   const auto refused = [](auto change) {
-    Message message = VersionOf(0, 1).front();
+    Message message = Messages(0, 1).front();
     change(&message);
     ReplicaStore store;
     return store.Add(message, kNumbers).code() == StatusCode::kInvalidArgument;
@@ -118,16 +118,17 @@ TEST(ReplicaStore, WhatDoesNotFitIsRefused) {
 
 TEST(Replicator, AVersionIsThereWhenEveryArrayIsAcknowledged) {
   Replicator replicator("holder");
-  const std::vector<Message> sent = VersionOf(5, 9, &replicator);
+  const std::vector<Message> sent = Messages(5, 9, &replicator);
   EXPECT_FALSE(replicator.idle());
   EXPECT_FALSE(replicator.OnAcknowledged(sent[0].header));
   EXPECT_FALSE(replicator.OnAcknowledged(sent[0].header));  // again
   EXPECT_FALSE(replicator.OnAcknowledged(sent[2].header));
-  ServerActions again;
-  replicator.Tick(kSecond, &again);
-  replicator.Tick(10 * kSecond, &again);
-  ASSERT_EQ(again.size(), 1u);  // only what is missing
-  EXPECT_EQ(std::get<SendAction>(again[0]).message.header.slot(), sent[1].header.slot());
+  Turn again{kSecond, {}};
+  replicator.Tick(&again);
+  again.now = 10 * kSecond;
+  replicator.Tick(&again);
+  ASSERT_EQ(again.actions.size(), 1u);  // only what is missing
+  EXPECT_EQ(std::get<SendAction>(again.actions[0]).message.header.slot(), sent[1].header.slot());
   EXPECT_TRUE(replicator.OnAcknowledged(sent[1].header));
   EXPECT_FALSE(replicator.OnAcknowledged(sent[1].header));
   EXPECT_TRUE(replicator.idle());
@@ -135,34 +136,34 @@ TEST(Replicator, AVersionIsThereWhenEveryArrayIsAcknowledged) {
 
 TEST(Replicator, StartedOverItSendsNothingOfBeforeAndRepeatsSoonUntilItHears) {
   Replicator replicator("holder");
-  const std::vector<Message> before = VersionOf(0, 1, &replicator);
+  const std::vector<Message> before = Messages(0, 1, &replicator);
   replicator.StartOver();
   EXPECT_TRUE(replicator.idle());
   const auto repeats = [&](TimeUs from) {
     int times = 0;
     for (TimeUs now = from; now < from + kSecond; now += 100 * kMillisecond) {
-      ServerActions actions;
-      replicator.Tick(now, &actions);
-      times += !actions.empty();
+      Turn turn{now, {}};
+      replicator.Tick(&turn);
+      times += !turn.actions.empty();
     }
     return times;
   };
   EXPECT_EQ(repeats(kSecond), 0);
-  const std::vector<Message> sent = VersionOf(0, 2, &replicator);
+  const std::vector<Message> sent = Messages(0, 2, &replicator);
   EXPECT_GE(repeats(2 * kSecond), 3);
   for (const Message& message : sent) replicator.OnAcknowledged(message.header);
-  VersionOf(0, 3, &replicator);
+  Messages(0, 3, &replicator);
   EXPECT_EQ(repeats(3 * kSecond), 0);
 }
 
 TEST(Replicator, RepeatsWhatIsNotAcknowledgedLessAndLessOften) {
   Replicator replicator("holder");
-  VersionOf(0, 1, &replicator);
+  Messages(0, 1, &replicator);
   int times = 0;
   for (TimeUs now = 0; now < 120 * kSecond; now += kSecond) {
-    ServerActions actions;
-    replicator.Tick(now, &actions);
-    times += !actions.empty();
+    Turn turn{now, {}};
+    replicator.Tick(&turn);
+    times += !turn.actions.empty();
   }
   EXPECT_GE(times, 5);
   EXPECT_LE(times, 10);
@@ -171,7 +172,7 @@ TEST(Replicator, RepeatsWhatIsNotAcknowledgedLessAndLessOften) {
 // --- The way back.
 
 struct Fetching {
-  Fetching() : fetch("holder", {Chunk{.index = 7, .range = {0, kNumbers}}}) {}
+  Fetching() : fetch("holder", std::vector{Chunk{.index = 7, .range = {0, kNumbers}}}) {}
   void Answer(int64_t newest, uint32_t versions) {
     Message ack;
     ack.header.set_type(wire::ACK);
@@ -187,22 +188,22 @@ struct Fetching {
 TEST(ReplicaFetch, IsCompleteWhenAllThatTheHolderNamesIsThere) {
   for (const bool answer_first : {true, false}) {
     Fetching f;
-    ServerActions asked;
-    f.fetch.Tick(0, &asked);
-    ASSERT_EQ(asked.size(), 1u);
+    Turn asked;
+    f.fetch.Tick(&asked);
+    ASSERT_EQ(asked.actions.size(), 1u);
     if (answer_first) f.Answer(4, 2);
     for (const int64_t version : {3, 4}) {
       EXPECT_FALSE(f.fetch.complete());
-      for (const Message& message : VersionOf(7, version)) {
+      for (const Message& message : Messages(7, version)) {
         ASSERT_TRUE(f.fetch.OnMessage(message).ok());
       }
     }
     if (!answer_first) f.Answer(4, 2);
     EXPECT_TRUE(f.fetch.complete());
     EXPECT_FALSE(f.fetch.lost());
-    ServerActions more;
-    f.fetch.Tick(kSecond * 100, &more);
-    EXPECT_TRUE(more.empty());
+    Turn more{kSecond * 100, {}};
+    f.fetch.Tick(&more);
+    EXPECT_TRUE(more.actions.empty());
   }
 }
 
@@ -215,7 +216,7 @@ TEST(ReplicaFetch, SaysWhenNothingWasKept) {
 
 TEST(ReplicaFetch, RefusesWhatWasNotAskedFor) {
   Fetching f;
-  EXPECT_EQ(f.fetch.OnMessage(VersionOf(8, 1).front()).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(f.fetch.OnMessage(Messages(8, 1).front()).code(), StatusCode::kInvalidArgument);
 }
 
 }  // namespace

@@ -33,10 +33,9 @@ ChunkWork Closing(const Rule& rule, const FloatArray& start, int samples) {
   work.rule = {std::shared_ptr<void>(), &rule};  // borrowed
   work.info.samples = samples;
   work.info.partitions = 6;
-  work.start = start;
-  work.weights = start;
-  work.next_start = work.next_weights = std::make_shared<Buffer<float>>(kNumbers);
-  for (int i = 0; i < rule.slots(); ++i) work.slots.push_back(RandomArray(50 + i));
+  work.current.start = work.current.weights = start;
+  work.next.start = work.next.weights = MakeArray(kNumbers);
+  for (int i = 0; i < rule.slots(); ++i) work.next.slots.push_back(RandomArray(50 + i));
   return work;
 }
 
@@ -72,8 +71,8 @@ TEST(ChunkWork, AddingInPartsGivesTheBitsOfAddingAtOnce) {
       second.sum_holds_numbers = true;
       second.contributions.assign(all.begin() + cut, all.end());
       second.Run();
-      ASSERT_EQ(Copy(second.next_start), Copy(whole.next_start)) << codec->name() << " " << cut;
-      ASSERT_EQ(Copy(second.slots[0]), Copy(whole.slots[0]));
+      ASSERT_EQ(Copy(second.next.start), Copy(whole.next.start)) << codec->name() << " " << cut;
+      ASSERT_EQ(Copy(second.next.slots[0]), Copy(whole.next.slots[0]));
     }
   }
 }
@@ -85,15 +84,15 @@ TEST(ChunkWork, LeavesTheVersionThatIsReadAlone) {
   work.contributions = {Contribution(**FindCodec("fp32"), 0)};
   work.Run();
   EXPECT_EQ(Copy(start), Copy(RandomArray(1)));
-  EXPECT_NE(Copy(work.next_start), Copy(start));
+  EXPECT_NE(Copy(work.next.start), Copy(start));
 }
 
 TEST(ChunkWork, ARoundWithoutSamplesChangesNothing) {
   const std::unique_ptr<Rule> rule = MomentumRule();
   ChunkWork work = Closing(*rule, RandomArray(1), 0);
   work.Run();
-  EXPECT_EQ(Copy(work.next_start), Copy(work.start));
-  EXPECT_EQ(Copy(work.slots[0]), Copy(RandomArray(50)));
+  EXPECT_EQ(Copy(work.next.start), Copy(work.current.start));
+  EXPECT_EQ(Copy(work.next.slots[0]), Copy(RandomArray(50)));
 }
 
 TEST(ChunkWork, CodesTheStartAndCopiesTheSlotsWhereItIsAskedTo) {
@@ -101,17 +100,17 @@ TEST(ChunkWork, CodesTheStartAndCopiesTheSlotsWhereItIsAskedTo) {
   ChunkWork work = Closing(*rule, RandomArray(1), 5);
   work.contributions = {Contribution(**FindCodec("fp32"), 0)};
   work.pull_codec = *FindCodec("fp16");
-  work.copy_slots = true;
+  work.freeze = true;
   work.Run();
-  ASSERT_EQ(work.slot_copies.size(), 1u);
-  EXPECT_NE(work.slot_copies[0], work.slots[0]);
-  EXPECT_EQ(Copy(work.slot_copies[0]), Copy(work.slots[0]));
-  ASSERT_TRUE(work.coded_start.bytes);
-  EXPECT_EQ(work.coded_start.first_bad, -1);
+  ASSERT_EQ(work.frozen.slots.size(), 1u);
+  EXPECT_NE(work.frozen.slots[0], work.next.slots[0]);
+  EXPECT_EQ(Copy(work.frozen.slots[0]), Copy(work.next.slots[0]));
+  ASSERT_TRUE(work.next.coded_start);
+  EXPECT_EQ(work.first_bad, -1);
   std::vector<float> decoded(kNumbers);
-  work.pull_codec->Decode(std::as_const(*work.coded_start.bytes).span(), kNumbers, 0, decoded);
+  work.pull_codec->Decode(std::as_const(*work.next.coded_start).span(), kNumbers, 0, decoded);
   for (size_t i = 0; i < kNumbers; ++i) {
-    ASSERT_NEAR(decoded[i], (*work.next_start)[i], 1e-3f * (1 + std::abs(decoded[i])));
+    ASSERT_NEAR(decoded[i], (*work.next.start)[i], 1e-3f * (1 + std::abs(decoded[i])));
   }
 }
 

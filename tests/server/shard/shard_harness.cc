@@ -93,9 +93,11 @@ Shards::Shards(const Job& job, int servers) : job_(job) {
     settings.chunk_bytes = job.experiment.cluster.chunk_kib * 1024;
     settings.carried_arrays = CarriedArrays(job.experiment, job.spec);
     settings.replicate = job.experiment.cluster.replicas > 1;
+    settings.round = {job.experiment.block, job.experiment.optimiser, job.experiment.schedule,
+                      job.experiment.sync};
     Result<std::unique_ptr<Shard>> shard =
-        Shard::Make(settings, job.experiment, job.plan(), job.spec.layout,
-                    [this](int64_t version, const wire::Metrics& metrics) {
+        Shard::Make(settings, job.plan(), job.spec.layout,
+                    [this](int64_t version, const wire::Metrics& metrics, Turn*) {
                       observed.emplace_back(version, metrics);
                       return directive(version);
                     });
@@ -104,8 +106,14 @@ Shards::Shards(const Job& job, int servers) : job_(job) {
   }
 }
 
-void Shards::Collect(int server, ServerActions actions) {
-  for (ServerAction& action : actions) {
+wire::ServerReport Shards::Report(int server) const {
+  wire::ServerReport report;
+  shards_[server]->Describe(&report);
+  return report;
+}
+
+void Shards::Collect(int server, Turn turn) {
+  for (ServerAction& action : turn.actions) {
     if (auto* send = std::get_if<SendAction>(&action)) sent.push_back(std::move(*send));
     if (auto* save = std::get_if<SaveAction>(&action)) saved.push_back(std::move(*save));
     if (auto* compute = std::get_if<ComputeAction>(&action)) {
@@ -117,11 +125,11 @@ void Shards::Collect(int server, ServerActions actions) {
 Status Shards::Send(const Message& message, const PeerName& from, int server) {
   const int chunk = message.header.chunk();
   if (server < 0) server = map().chunks().at(chunk).server;
-  ServerActions actions;
-  const Status status = shards_[server]->OnMessage(from, message, &actions);
+  Turn turn;
+  const Status status = shards_[server]->OnMessage(from, message, &turn);
   // An error refuses the message: nothing else may come of it.
-  CHECK(status.ok() || actions.empty()) << status.message();
-  Collect(server, std::move(actions));
+  CHECK(status.ok() || turn.actions.empty()) << status.message();
+  Collect(server, std::move(turn));
   return status;
 }
 
@@ -131,30 +139,30 @@ void Shards::Compute(Rng* rng) {
     const auto [server, work] = work_[i];
     work_.erase(work_.begin() + static_cast<ptrdiff_t>(i));
     work->Run();
-    ServerActions actions;
-    const Status status = shards_[server]->OnComputed(*work, &actions);
+    Turn turn;
+    const Status status = shards_[server]->OnComputed(*work, &turn);
     if (!status.ok()) failures.push_back(status);
-    Collect(server, std::move(actions));
+    Collect(server, std::move(turn));
   }
 }
 
 void Shards::Acknowledge(int server, const wire::Header& replicate) {
-  ServerActions actions;
-  shards_[server]->OnReplicated(replicate, &actions);
-  Collect(server, std::move(actions));
+  Turn turn;
+  shards_[server]->OnReplicated(replicate, &turn);
+  Collect(server, std::move(turn));
 }
 
 void Shards::ReplaceHolder(int server) {
-  ServerActions actions;
-  shards_[server]->ReplicateAgain(&actions);
-  Collect(server, std::move(actions));
+  Turn turn;
+  shards_[server]->ReplicateAgain(&turn);
+  Collect(server, std::move(turn));
 }
 
 void Shards::Tick(TimeUs now) {
   for (int s = 0; s < servers(); ++s) {
-    ServerActions actions;
-    shards_[s]->Tick(now, &actions);
-    Collect(s, std::move(actions));
+    Turn turn{now, {}};
+    shards_[s]->Tick(&turn);
+    Collect(s, std::move(turn));
   }
 }
 
@@ -194,8 +202,8 @@ std::vector<float> Shards::Pull(int64_t version, wire::Vector vector) {
 }
 
 Status Shards::Restore(const ShardSnapshot& snapshot) {
-  ServerActions actions;
-  for (auto& shard : shards_) KUMO_RETURN_IF_ERROR(shard->Restore(snapshot, &actions));
+  Turn turn;
+  for (auto& shard : shards_) KUMO_RETURN_IF_ERROR(shard->Restore(snapshot, &turn));
   return OkStatus();
 }
 

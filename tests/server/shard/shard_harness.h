@@ -26,6 +26,8 @@ class Shards {
   const Job& job() const { return job_; }
   const ShardMap& map() const { return shards_[0]->map(); }
   Shard& shard(int index) { return *shards_[index]; }
+  // What a server says of its shard.
+  wire::ServerReport Report(int server) const;
   int servers() const { return static_cast<int>(shards_.size()); }
 
   // To the server that has the chunk (`server` says otherwise). What it makes the shard do is
@@ -58,7 +60,7 @@ class Shards {
   std::function<Directive(int64_t)> directive = [](int64_t) { return Directive(); };
 
  private:
-  void Collect(int server, ServerActions actions);
+  void Collect(int server, Turn turn);
 
   Job job_;
   std::vector<std::unique_ptr<Shard>> shards_;

@@ -210,23 +210,23 @@ TEST(Shard, APartitionWithoutSamplesContributesNothing) {
     }
   }
   shards.Compute();
-  EXPECT_EQ(shards.shard(0).version(), 1);
+  EXPECT_EQ(shards.Report(0).version(), 1);
 }
 
 TEST(Shard, SaysWhomARoundWaitsFor) {
   const Job job = SmallJob();
   Shards shards(job, 1);
-  EXPECT_THAT(shards.shard(0).WaitsFor(), HasSubstr("initial"));
-  EXPECT_EQ(shards.shard(0).version(), -1);
+  EXPECT_THAT(shards.Report(0).waits_for(), HasSubstr("initial"));
+  EXPECT_EQ(shards.Report(0).version(), -1);
   shards.Initialise();
   shards.RunRound(0);
   for (const Chunk& chunk : shards.map().chunks()) {
     ASSERT_TRUE(shards.Send(PushMessage(job, chunk, 1, 1)).ok());
   }
   shards.Compute();
-  EXPECT_THAT(shards.shard(0).WaitsFor(), HasSubstr("partition 0, 2 of round 1"));
+  EXPECT_THAT(shards.Report(0).waits_for(), HasSubstr("partition 0, 2 of round 1"));
   for (int64_t r = 1; r < job.plan().rounds(); ++r) shards.RunRound(r);
-  EXPECT_EQ(shards.shard(0).WaitsFor(), "");
+  EXPECT_EQ(shards.Report(0).waits_for(), "");
 }
 
 TEST(Shard, AServerWithoutChunksHoldsNobodyUp) {
@@ -237,8 +237,8 @@ TEST(Shard, AServerWithoutChunksHoldsNobodyUp) {
   for (int s = 0; s < 12; ++s) {
     if (shards.map().FirstChunk(s) != shards.map().FirstChunk(s + 1)) continue;
     ++empty;
-    EXPECT_EQ(shards.shard(s).version(), job.plan().rounds());
-    EXPECT_EQ(shards.shard(s).WaitsFor(), "");
+    EXPECT_EQ(shards.Report(s).version(), job.plan().rounds());
+    EXPECT_EQ(shards.Report(s).waits_for(), "");
     EXPECT_TRUE(shards.Restore({3, {}}).code() == StatusCode::kDataLoss);
   }
   ASSERT_GE(empty, 1);
@@ -260,7 +260,7 @@ TEST(Shard, TheFirstInitialWeightsCountAndAreChecked) {
   numbers[100] = std::numeric_limits<float>::quiet_NaN();
   message.payload = PackFloats(numbers);
   EXPECT_EQ(shards.Send(message).code(), StatusCode::kInvalidArgument);
-  EXPECT_EQ(shards.shard(0).version(), -1);
+  EXPECT_EQ(shards.Report(0).version(), -1);
 
   shards.Initialise(1);
   const std::vector<float> first = shards.Pull(0, wire::START);
@@ -342,7 +342,7 @@ TEST(Shard, TheLastVersionIsTheEnd) {
   shards.Initialise();
   const int64_t rounds = job.plan().rounds();
   for (int64_t r = 0; r < rounds; ++r) shards.RunRound(r);
-  EXPECT_EQ(shards.shard(0).version(), rounds);
+  EXPECT_EQ(shards.Report(0).version(), rounds);
   EXPECT_EQ(shards.Pull(rounds, wire::START).size(), static_cast<size_t>(job.spec.layout.size()));
   EXPECT_EQ(shards.Send(PullMessage(0, rounds + 1)).code(), StatusCode::kAborted);
   Message push = PushMessage(job, shards.map().chunks()[0], rounds - 1, 0);
@@ -546,7 +546,7 @@ TEST(Shard, RandomMessagesNeitherCrashItNorStopTheRounds) {
     shards.Initialise();
     for (int64_t r = 0; r < job.plan().rounds(); ++r) shards.RunRound(r);
     for (int s = 0; s < shards.servers(); ++s) {
-      EXPECT_EQ(shards.shard(s).version(), job.plan().rounds());
+      EXPECT_EQ(shards.Report(s).version(), job.plan().rounds());
     }
   }
 }

@@ -1,0 +1,135 @@
+#include "server/shard/carried_states.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+
+#include "common/job/codec/codec.h"
+#include "server/shard/where.h"
+
+namespace kumo {
+
+CarriedStates::CarriedStates(const Chunk& chunk, int partitions, int arrays)
+    : chunk_(chunk),
+      partitions_(partitions),
+      arrays_(chunk.segment == Segment::kStatistics ? 0 : arrays) {}
+
+CarriedStates::Key CarriedStates::KeyOf(const wire::Header& header) {
+  return {header.partition(), header.slot(), header.round()};
+}
+
+bool CarriedStates::Carries(const wire::Header& header) const {
+  return header.partition() >= 0 && header.partition() < partitions_ && header.slot() >= 0 &&
+         header.slot() < arrays_;
+}
+
+Status CarriedStates::Put(const PeerName& from, const Message& message, int64_t version, bool held,
+                          Turn* turn) {
+  const wire::Header& header = message.header;
+  const auto bytes = message.payload.bytes;
+  const bool fits = bytes.empty() || bytes.size() == chunk_.range.size() * sizeof(float);
+  if (!Carries(header) || !fits) {
+    return InvalidArgument("state of " + Where(header) + ", array " +
+                           std::to_string(header.slot()) + ", with " +
+                           std::to_string(bytes.size()) + " bytes");
+  }
+  if (!bytes.empty()) {
+    KUMO_RETURN_IF_ERROR(CheckFloats(bytes, chunk_.range.size()).WithContext(Where(header)));
+  }
+  // Older than the open round: a copy that took its time. It may be one version ahead of a chunk
+  // that has not closed its round yet.
+  const bool counts = header.round() >= version && header.round() <= version + 1;
+  turn->Do(Acknowledgement(from, header, held && counts));
+  if (!counts) return OkStatus();
+  const Key key = KeyOf(header);
+  states_[key] = bytes.empty() ? nullptr : CopyFloats(bytes);
+  if (held) keepers_.emplace(key, from);
+  std::erase_if(parked_, [&](const ParkedGet& get) {
+    if (KeyOf(get.asked) != key) return false;
+    Answer(get.peer, get.asked, turn);
+    return true;
+  });
+  return OkStatus();
+}
+
+Result<bool> CarriedStates::Asks(const PeerName& from, const wire::Header& asked, int64_t version) {
+  if (!Carries(asked)) {
+    return InvalidArgument("no state of " + Where(asked) + ", array " +
+                           std::to_string(asked.slot()));
+  }
+  const Key key = KeyOf(asked);
+  if (states_.contains(key)) return true;
+  if (asked.wait() && asked.round() >= version && asked.round() <= version + 1) {
+    std::erase_if(parked_, [&](const ParkedGet& get) {
+      return get.asked.partition() == asked.partition() && get.asked.slot() == asked.slot();
+    });
+    parked_.push_back({from, asked});
+    return false;
+  }
+  if (asked.round() == version) states_[key] = nullptr;
+  return true;
+}
+
+void CarriedStates::Answer(const PeerName& to, const wire::Header& asked, Turn* turn) const {
+  SendAction reply{to, {}};
+  wire::Header& header = reply.message.header;
+  header.set_type(wire::STATE);
+  header.set_round(asked.round());
+  header.set_partition(asked.partition());
+  header.set_chunk(asked.chunk());
+  header.set_slot(asked.slot());
+  header.set_codec(static_cast<uint32_t>(CodecId::kFp32));
+  const auto found = states_.find(KeyOf(asked));
+  if (found != states_.end() && found->second) reply.message.payload = BytesOf(found->second);
+  turn->Do(std::move(reply));
+}
+
+void CarriedStates::Acknowledge(int64_t version, Turn* turn) {
+  wire::Header header;
+  header.set_type(wire::PUT_STATE);
+  header.set_chunk(chunk_.index);
+  std::erase_if(keepers_, [&](const auto& entry) {
+    const auto& [key, peer] = entry;
+    if (key.version > version) return false;
+    header.set_partition(key.partition);
+    header.set_slot(key.array);
+    header.set_round(key.version);
+    turn->Do(Acknowledgement(peer, header));
+    return true;
+  });
+}
+
+void CarriedStates::DropBefore(int64_t version) {
+  std::erase_if(states_, [&](const auto& entry) { return entry.first.version < version; });
+  std::erase_if(parked_, [&](const ParkedGet& get) { return get.asked.round() < version; });
+}
+
+void CarriedStates::Forget(const PeerName& peer) {
+  std::erase_if(parked_, [&](const ParkedGet& get) { return get.peer == peer; });
+}
+
+bool CarriedStates::IsComplete(int64_t version) const {
+  const auto known = std::count_if(states_.begin(), states_.end(), [&](const auto& entry) {
+    return entry.first.version == version;
+  });
+  return static_cast<size_t>(known) >= size_t(partitions_) * arrays_;
+}
+
+void CarriedStates::AddTo(ShardSnapshot* snapshot) const {
+  for (const auto& [key, numbers] : states_) {
+    if (key.version != snapshot->version || !numbers) continue;
+    snapshot->arrays.push_back({StateKind::kPartitionState, key.partition, key.array,
+                                chunk_.range.begin, numbers, std::as_const(*numbers).span()});
+  }
+}
+
+void CarriedStates::Restore(const ShardSnapshot& snapshot) {
+  for (const StateArray& array : snapshot.arrays) {
+    if (array.kind != StateKind::kPartitionState || !Overlaps(array, chunk_.range)) continue;
+    FloatArray& state = states_[{array.partition, array.slot, snapshot.version}];
+    if (!state) state = MakeArray(chunk_.range.size());
+    CopyOverlap(array, chunk_.range, state->span());
+  }
+}
+
+}  // namespace kumo

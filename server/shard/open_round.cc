@@ -1,0 +1,46 @@
+#include "server/shard/open_round.h"
+
+namespace kumo {
+namespace {
+
+constexpr int kEagerContributions = 4;
+
+}  // namespace
+
+void OpenRound::Add(int partition, ArrivedContribution contribution) {
+  arrived_[partition] = std::move(contribution);
+}
+
+bool OpenRound::MoveInto(ChunkWork* work) {
+  int ready = 0;
+  while (added_ + ready < partitions() && arrived_[added_ + ready]) ++ready;
+  if (ready == 0) return false;
+  const bool closes = added_ + ready == partitions();
+  if (!closes && ready < kEagerContributions) return false;
+  for (int i = 0; i < ready; ++i) {
+    auto& arrived = arrived_[added_ + i];
+    if (arrived->samples > 0) work->contributions.push_back(std::move(*arrived));
+    arrived.reset();
+  }
+  work->sum_holds_numbers = added_ > 0;
+  if (!closes && !sum_) sum_ = MakeArray(work->numbers);
+  work->sum = !closes || added_ > 0 ? sum_ : nullptr;
+  added_ += ready;
+  return true;
+}
+
+std::vector<int> OpenRound::Missing() const {
+  std::vector<int> missing;
+  for (int p = added_; p < partitions(); ++p) {
+    if (!arrived_[p]) missing.push_back(p);
+  }
+  return missing;
+}
+
+std::set<std::pair<int, PeerName>> OpenRound::Close() {
+  added_ = 0;
+  save_ = false;
+  return std::exchange(keepers_, {});
+}
+
+}  // namespace kumo

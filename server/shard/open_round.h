@@ -1,0 +1,60 @@
+// The contributions to a chunk's open round, one per partition, and who has brought them.
+//
+// They are added in partition order, however they arrive; an early one waits, still coded. Early
+// ones are added to a running sum only when several are there: most rounds then are one pass over
+// memory, and what waits stays bounded.
+//
+// Owned by a ShardChunk; one thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "common/job/transport/message.h"
+#include "server/arrays.h"
+#include "server/shard/chunk_work.h"
+
+namespace kumo {
+
+class OpenRound {
+ public:
+  explicit OpenRound(int partitions) : arrived_(partitions) {}
+
+  // Whether a partition has contributed.
+  bool Has(int partition) const { return partition < added_ || arrived_[partition].has_value(); }
+  // Requires that it has not.
+  void Add(int partition, ArrivedContribution contribution);
+  // A checkpoint is taken of the version that the round makes.
+  void Save() { save_ = true; }
+  bool saves() const { return save_; }
+  // A peer keeps a partition's contribution until the round has closed.
+  void Keeps(int partition, const PeerName& peer) { keepers_.emplace(partition, peer); }
+
+  // Moves the contributions that are next into `work`, whose length is known, with the running sum;
+  // false, and nothing changes, as long as they are not worth a pass. Then the work must have run
+  // before the next call.
+  bool MoveInto(ChunkWork* work);
+  // All contributions are in the sum, or in the work under way.
+  bool closing() const { return added_ == partitions(); }
+  // Partitions that have not contributed.
+  std::vector<int> Missing() const;
+
+  // The next round begins. Returns who has kept what they sent to the one that is over, by
+  // partition.
+  std::set<std::pair<int, PeerName>> Close();
+
+ private:
+  int partitions() const { return static_cast<int>(arrived_.size()); }
+
+  std::vector<std::optional<ArrivedContribution>> arrived_;  // by partition
+  int added_ = 0;   // partitions whose contributions are in the sum or in the work under way
+  FloatArray sum_;  // null: never needed so far
+  bool save_ = false;
+  std::set<std::pair<int, PeerName>> keepers_;
+};
+
+}  // namespace kumo

@@ -1,0 +1,102 @@
+#include "server/shard/round_math.h"
+
+#include <string>
+#include <utility>
+
+#include "server/rules/aggregate.h"
+#include "server/shard/where.h"
+
+namespace kumo {
+
+Result<RoundMath> RoundMath::Make(const RoundSettings& settings, const JobPlan& plan,
+                                  const ParameterLayout& layout, int64_t shard_bytes) {
+  RoundMath math;
+  math.plan_ = plan;
+  math.layout_ = layout;
+  math.weight_decay_ = settings.optimiser.weight_decay;
+  math.stream_ = shard_bytes > kStreamBytes;
+  const PlanSettings& of = plan.settings();
+  KUMO_ASSIGN_OR_RETURN(math.gradient_rule_, MakeGradientRule(settings.optimiser));
+  KUMO_ASSIGN_OR_RETURN(math.block_rule_,
+                        MakeBlockRule(settings.block, of.partitions,
+                                      int64_t{of.partitions} * of.minibatch * of.block));
+  math.average_rule_ = MakeAverageRule();
+  KUMO_ASSIGN_OR_RETURN(math.schedule_,
+                        Schedule::Make(settings.schedule, of.train_samples, of.epochs));
+  KUMO_ASSIGN_OR_RETURN(math.push_codecs_, PushCodecs::Make(settings.sync));
+  if (settings.sync.pull_codec != "fp32") {
+    KUMO_ASSIGN_OR_RETURN(math.pull_codec_, FindCodec(settings.sync.pull_codec));
+  }
+  return math;
+}
+
+const std::shared_ptr<const Rule>& RoundMath::RuleFor(const RoundPlan& round,
+                                                      Segment segment) const {
+  if (segment == Segment::kStatistics) return average_rule_;
+  return round.mode == SyncMode::kGradient ? gradient_rule_ : block_rule_;
+}
+
+const Codec* RoundMath::PullCodec(Segment segment) const {
+  return segment == Segment::kStatistics ? nullptr : pull_codec_;
+}
+
+Result<ArrivedContribution> RoundMath::Contribution(const Chunk& chunk, const Message& push) const {
+  const wire::Header& header = push.header;
+  const RoundPlan round = plan_.Round(header.round());
+  ArrivedContribution contribution;
+  contribution.samples = plan_.PartitionSamples(round, header.partition()).size();
+  if (header.samples() != contribution.samples) {
+    return InvalidArgument(Where(header) + ": " + std::to_string(header.samples()) +
+                           " samples instead of " + std::to_string(contribution.samples));
+  }
+  if (contribution.samples == 0) return contribution;
+  const Codec& codec = push_codecs_.For(round, chunk.segment);
+  if (header.codec() != static_cast<uint32_t>(codec.id())) {
+    return InvalidArgument(Where(header) + ": codec " + std::to_string(header.codec()) +
+                           " instead of " + std::string(codec.name()));
+  }
+  const size_t numbers = chunk.range.size();
+  if (push.payload.bytes.size() != codec.EncodedBytes(numbers)) {
+    return InvalidArgument(Where(header) + ": " + std::to_string(push.payload.bytes.size()) +
+                           " bytes instead of " + std::to_string(codec.EncodedBytes(numbers)));
+  }
+  KUMO_RETURN_IF_ERROR(codec.Check(push.payload.bytes, numbers).WithContext(Where(header)));
+  contribution.codec = &codec;
+  contribution.payload = push.payload;
+  return contribution;
+}
+
+void RoundMath::Close(const Chunk& chunk, ChunkWork* work, Version* current,
+                      Version* previous) const {
+  const RoundPlan round = plan_.Round(work->round);
+  work->rule = RuleFor(round, chunk.segment);
+  work->info.samples = round.samples.size();
+  work->info.learning_rate = schedule_->RateAt(round.first_sample);
+  work->info.weight_decay = chunk.segment == Segment::kDecayed ? weight_decay_ : 0.0f;
+  work->info.step = round.step;
+  work->info.partitions = partitions();
+  work->next = NextArrays(*work->rule, round.step, current, previous);
+  work->current = *current;
+  work->pull_codec = PullCodec(chunk.segment);
+  work->stream = stream_;
+}
+
+Status RoundMath::CodeStart(const Chunk& chunk, int64_t number, Version* version) const {
+  const Codec* const codec = PullCodec(chunk.segment);
+  if (codec == nullptr) return OkStatus();
+  CodedStart coded = EncodeStart(*codec, *version->start);
+  KUMO_RETURN_IF_ERROR(CheckFits(chunk, number, coded.first_bad));
+  version->coded_start = std::move(coded.bytes);
+  return OkStatus();
+}
+
+Status RoundMath::CheckFits(const Chunk& chunk, int64_t number, int64_t first_bad) const {
+  if (first_bad < 0) return OkStatus();
+  const int tensor = layout_.TensorAt(chunk.range.begin + first_bad);
+  return FailedPrecondition("the weights after " + std::to_string(number) + " rounds: tensor " +
+                            (tensor < 0 ? "?" : layout_.tensors()[tensor].name) + " has become " +
+                            pull_codec_->DescribeMisfit() +
+                            " (sync.pull_codec); a lower schedule.learning_rate usually helps");
+}
+
+}  // namespace kumo

@@ -1,0 +1,39 @@
+#include "server/shard/second_copies.h"
+
+#include <cstdint>
+#include <utility>
+
+namespace kumo {
+
+SecondCopies::SecondCopies(PeerName holder) : replicator_(std::move(holder)) {}
+
+void SecondCopies::Send(const ShardChunk& chunk, const Directives& directives, Turn* turn) {
+  const int index = chunk.chunk().index;
+  const int64_t current = chunk.version();
+  if (const Version* made = chunk.made()) {
+    replicator_.Send(index, current + 1, *made, directives.At(index, current + 1).state, turn);
+  } else if (!chunk.closing()) {
+    const Version frozen = Frozen(chunk.current());
+    replicator_.Send(index, current, frozen, directives.At(index, current).state, turn);
+  }
+}
+
+void SecondCopies::SendAgain(const ShardChunk& chunk, const Directives& directives, Turn* turn) {
+  lack_previous_.insert(chunk.chunk().index);
+  Send(chunk, directives, turn);
+}
+
+bool SecondCopies::HasMade(const ShardChunk& chunk) const {
+  const int index = chunk.chunk().index;
+  return chunk.made() && !replicator_.IsSending(index, chunk.version()) &&
+         !replicator_.IsSending(index, chunk.version() + 1);
+}
+
+void SecondCopies::SendPrevious(const ShardChunk& chunk, Turn* turn) {
+  const int index = chunk.chunk().index;
+  // It is sent after the newest one: alone it must not pass for that.
+  if (lack_previous_.erase(index) == 0 || !chunk.previous().exists()) return;
+  replicator_.Send(index, chunk.version() - 1, chunk.previous(), nullptr, turn);
+}
+
+}  // namespace kumo

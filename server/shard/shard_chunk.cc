@@ -1,0 +1,166 @@
+#include "server/shard/shard_chunk.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "server/shard/where.h"
+
+namespace kumo {
+
+ShardChunk::ShardChunk(const Chunk& chunk, const RoundMath* math)
+    : chunk_(chunk), math_(math), round_(math->partitions()) {}
+
+std::vector<int> ShardChunk::Missing() const {
+  return computing_ ? std::vector<int>() : round_.Missing();
+}
+
+Status ShardChunk::Begin(int64_t version, Version current, Version previous) {
+  KUMO_RETURN_IF_ERROR(math_->CodeStart(chunk_, version, &current));
+  version_ = version;
+  current_ = std::move(current);
+  previous_ = std::move(previous);
+  previous_.slots.clear();  // no rule starts from it
+  return OkStatus();
+}
+
+Result<bool> ShardChunk::OnInitialise(const PeerName& from, const Message& message, Turn* turn) {
+  const auto bytes = message.payload.bytes;
+  if (bytes.size() != chunk_.range.size() * sizeof(float)) {
+    return InvalidArgument("initial weights of chunk " + std::to_string(chunk_.index) + " have " +
+                           std::to_string(bytes.size()) + " bytes");
+  }
+  KUMO_RETURN_IF_ERROR(CheckFloats(bytes, chunk_.range.size()));
+  const bool first = version_ < 0;
+  if (first) {
+    KUMO_RETURN_IF_ERROR(Begin(0, VersionOf({{Version::kStart, CopyFloats(bytes)}}), {}));
+  }
+  turn->Do(Acknowledgement(from, message.header));
+  return first;
+}
+
+Result<bool> ShardChunk::OnPush(const PeerName& from, const Message& message, bool held,
+                                Turn* turn) {
+  const wire::Header& header = message.header;
+  const int partition = header.partition();
+  if (partition < 0 || partition >= math_->partitions()) {
+    return InvalidArgument(Where(header) + ": no such partition");
+  }
+  if (header.round() > version_ || header.round() < 0 || header.round() >= math_->plan().rounds()) {
+    return Aborted(Where(header) + ": the open round is " + std::to_string(version_));
+  }
+  const bool open = header.round() == version_;
+  const bool counts = open && !round_.Has(partition);
+  if (counts) {
+    KUMO_ASSIGN_OR_RETURN(ArrivedContribution contribution, math_->Contribution(chunk_, message));
+    round_.Add(partition, std::move(contribution));
+    if (header.save()) round_.Save();
+  }
+  if (held && open) round_.Keeps(partition, from);
+  turn->Do(Acknowledgement(from, header, held && open));
+  return counts;
+}
+
+std::shared_ptr<ChunkWork> ShardChunk::NextWork(bool freeze) {
+  if (computing_) return nullptr;
+  auto work = std::make_shared<ChunkWork>();
+  work->chunk = chunk_.index;
+  work->round = version_;
+  work->numbers = chunk_.range.size();
+  if (!round_.MoveInto(work.get())) return nullptr;
+  computing_ = true;
+  if (!round_.closing()) return work;
+  // Every partition has gone on from the version before: nobody has a use for it, and from now on
+  // the work writes there.
+  math_->Close(chunk_, work.get(), &current_, &previous_);
+  work->freeze = freeze || round_.saves();
+  return work;
+}
+
+Result<bool> ShardChunk::OnComputed(const ChunkWork& work) {
+  if (!work.closes()) {
+    computing_ = false;
+    return false;
+  }
+  KUMO_RETURN_IF_ERROR(math_->CheckFits(chunk_, version_ + 1, work.first_bad));
+  next_ = work.next;
+  frozen_ = work.frozen;
+  return true;
+}
+
+std::optional<Version> ShardChunk::Publish(Turn* turn) {
+  wire::Header header;
+  header.set_type(wire::PUSH);
+  header.set_chunk(chunk_.index);
+  header.set_round(version_);
+  const bool saves = round_.saves();
+  for (const auto& [partition, peer] : round_.Close()) {
+    header.set_partition(partition);
+    turn->Do(Acknowledgement(peer, header));
+  }
+  ++version_;
+  computing_ = false;
+  previous_ = std::exchange(current_, std::exchange(next_, {}));
+  Version frozen = std::exchange(frozen_, {});
+  if (!saves) return std::nullopt;
+  return frozen;
+}
+
+Status ShardChunk::OnPull(const PeerName& from, const wire::Header& header, const Directive& said,
+                          Turn* turn) {
+  const int64_t version = header.round();
+  if (header.vector() != wire::START && header.vector() != wire::WEIGHTS) {
+    return InvalidArgument("pull of an unknown vector " + std::to_string(header.vector()));
+  }
+  if (version < 0 || version > version_ + 1 || version > math_->plan().rounds()) {
+    return Aborted("pull of version " + std::to_string(version) + " of chunk " +
+                   std::to_string(header.chunk()) + ", which is at version " +
+                   std::to_string(version_));
+  }
+  const ParkedPull pull{from, header.vector()};
+  if (version <= version_) {
+    Answer(pull, version, said, turn);
+  } else if (std::find(parked_.begin(), parked_.end(), pull) == parked_.end()) {
+    parked_.push_back(pull);
+  }
+  return OkStatus();
+}
+
+void ShardChunk::AnswerParked(const Directive& said, Turn* turn) {
+  for (const ParkedPull& pull : std::exchange(parked_, {})) Answer(pull, version_, said, turn);
+}
+
+void ShardChunk::Answer(const ParkedPull& pull, int64_t version, const Directive& said,
+                        Turn* turn) const {
+  const Version& asked = version == version_ ? current_ : previous_;
+  SendAction reply;
+  reply.to = pull.peer;
+  wire::Header& header = reply.message.header;
+  header.set_chunk(chunk_.index);
+  header.set_vector(pull.vector);
+  if (version < version_ - 1 || !asked.exists()) {
+    header.set_type(wire::GONE);
+    header.set_round(previous_.exists() ? version_ - 1 : version_);
+    turn->Do(std::move(reply));
+    return;
+  }
+  header.set_type(wire::CHUNK);
+  header.set_round(version);
+  if (pull.vector == wire::START && asked.coded_start) {
+    header.set_codec(static_cast<uint32_t>(math_->PullCodec(chunk_.segment)->id()));
+    reply.message.payload = {asked.coded_start, std::as_const(*asked.coded_start).span()};
+  } else {
+    header.set_codec(static_cast<uint32_t>(CodecId::kFp32));
+    reply.message.payload = BytesOf(pull.vector == wire::START ? asked.start : asked.weights);
+  }
+  header.set_save(said.save);
+  header.set_stop(said.stop);
+  header.set_move(said.move);
+  turn->Do(std::move(reply));
+}
+
+void ShardChunk::Forget(const PeerName& peer) {
+  std::erase_if(parked_, [&](const ParkedPull& pull) { return pull.peer == peer; });
+}
+
+}  // namespace kumo

@@ -1,0 +1,93 @@
+// One chunk of a shard: its newest version, which workers pull, and the one before, for a partition
+// that is computed again; the open round, whose contributions make the next version; and the pulls
+// that are parked for it.
+//
+// A version comes in two steps: it is made (OnComputed), and then everybody's (Publish). Where
+// versions are kept twice another server gets it in between.
+//
+// Owned by a Shard; one thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/job/shard_map.h"
+#include "common/job/transport/message.h"
+#include "server/directive.h"
+#include "server/shard/chunk_work.h"
+#include "server/shard/open_round.h"
+#include "server/shard/round_math.h"
+#include "server/turn.h"
+#include "server/version.h"
+
+namespace kumo {
+
+class ShardChunk {
+ public:
+  // math: borrowed for as long as the chunk lives.
+  ShardChunk(const Chunk& chunk, const RoundMath* math);
+
+  const Chunk& chunk() const { return chunk_; }
+  // Of the newest version that is everybody's, and so of the open round; -1: there is none yet.
+  int64_t version() const { return version_; }
+  const Version& current() const { return current_; }
+  const Version& previous() const { return previous_; }  // may not exist
+  // The next version as it is sent and saved, where it is made and not everybody's yet.
+  const Version* made() const { return next_.exists() ? &frozen_ : nullptr; }
+  // The next version is being made, and the rule's slots with it.
+  bool closing() const { return round_.closing(); }
+  // Nothing is being computed, and no version is made that is not everybody's.
+  bool at_rest() const { return !computing_; }
+  // Partitions that the open round waits for; none where something is computed.
+  std::vector<int> Missing() const;
+
+  // The chunk begins with a version, of which nobody knows yet. FailedPrecondition where the
+  // readers' codec cannot hold it.
+  Status Begin(int64_t version, Version current, Version previous);
+  // It begins with a worker's initial weights, as version 0, if those are the first ones. Checks
+  // and acknowledges them, and returns whether they are.
+  Result<bool> OnInitialise(const PeerName& from, const Message& message, Turn* turn);
+  // Takes a contribution, and acknowledges it; held: its sender is to keep it until the round has
+  // closed. Returns whether it counts, which a second one does not. InvalidArgument, or Aborted for
+  // a round that is not open yet; nothing changes then.
+  Result<bool> OnPush(const PeerName& from, const Message& message, bool held, Turn* turn);
+  // What there is to compute now, or null. freeze: of every version, not only of one that is saved.
+  std::shared_ptr<ChunkWork> NextWork(bool freeze);
+  // The work has run. Returns whether a version is made. FailedPrecondition where the readers'
+  // codec cannot hold it: the job cannot go on.
+  Result<bool> OnComputed(const ChunkWork& work);
+  // The version that is made is everybody's, and the round has closed: whoever still keeps a
+  // contribution is told. Returns the version as a checkpoint is to have it, where one is taken.
+  // Parked pulls are answered by AnswerParked.
+  std::optional<Version> Publish(Turn* turn);
+
+  // Answers a pull, or parks it for the next version. said: of the round that starts from the
+  // version that is pulled; nothing where another chunk carries it. Aborted for later versions.
+  Status OnPull(const PeerName& from, const wire::Header& header, const Directive& said,
+                Turn* turn);
+  void AnswerParked(const Directive& said, Turn* turn);
+  void Forget(const PeerName& peer);
+
+ private:
+  struct ParkedPull {
+    PeerName peer;
+    wire::Vector vector;
+    bool operator==(const ParkedPull&) const = default;
+  };
+
+  void Answer(const ParkedPull& pull, int64_t version, const Directive& said, Turn* turn) const;
+
+  const Chunk chunk_;
+  const RoundMath* const math_;
+  int64_t version_ = -1;
+  Version current_, previous_;
+  OpenRound round_;
+  bool computing_ = false;  // or what was computed is not everybody's yet
+  Version next_, frozen_;   // made, and not everybody's yet
+  std::vector<ParkedPull> parked_;
+};
+
+}  // namespace kumo

@@ -1,0 +1,158 @@
+#include "server/shard/carried_states.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/server/shard/shard_harness.h"
+
+namespace kumo {
+namespace {
+
+using test::PackFloats;
+using test::StateMessage;
+using test::UnpackFloats;
+using testing::ElementsAre;
+
+const Chunk kChunk{.index = 4, .server = 0, .segment = Segment::kDecayed, .range = {100, 103}};
+constexpr int kPartitions = 2;
+
+Message PutMessage(int64_t version, int partition, float value) {
+  return StateMessage(wire::PUT_STATE, kChunk, version, partition, 0,
+                      PackFloats(std::vector<float>(3, value)));
+}
+
+wire::Header Asking(int64_t version, int partition, bool wait = false) {
+  wire::Header header = StateMessage(wire::GET_STATE, kChunk, version, partition, 0).header;
+  header.set_wait(wait);
+  return header;
+}
+
+std::vector<SendAction> Sent(const Turn& turn) {
+  std::vector<SendAction> sent;
+  for (const ServerAction& action : turn.actions) sent.push_back(std::get<SendAction>(action));
+  return sent;
+}
+
+TEST(CarriedStates, WhoKeepsAStateIsToldWhenTheRoundOfItsVersionHasClosed) {
+  CarriedStates states(kChunk, kPartitions, 1);
+  Turn turn;
+  ASSERT_TRUE(states.Put("worker/a/1", PutMessage(6, 0, 1), 6, /*held=*/true, &turn).ok());
+  ASSERT_TRUE(states.Put("worker/b/1", PutMessage(7, 1, 1), 6, /*held=*/true, &turn).ok());
+  for (const SendAction& send : Sent(turn)) EXPECT_TRUE(send.message.header.held());
+  for (const int64_t closed : {5, 6, 7, 7}) {
+    Turn then;
+    states.Acknowledge(closed, &then);
+    const std::vector<SendAction> told = Sent(then);
+    if (closed == 5) {
+      EXPECT_TRUE(told.empty());
+      continue;
+    }
+    if (told.empty()) continue;  // once is enough
+    ASSERT_EQ(told.size(), 1u);
+    EXPECT_EQ(told[0].to, closed == 6 ? "worker/a/1" : "worker/b/1");
+    EXPECT_EQ(told[0].message.header.acknowledges(), wire::PUT_STATE);
+    EXPECT_EQ(told[0].message.header.round(), closed);
+    EXPECT_FALSE(told[0].message.header.held());
+  }
+}
+
+TEST(CarriedStates, AStateThatCameLateIsAcknowledgedAndKeptByNobody) {
+  CarriedStates states(kChunk, kPartitions, 1);
+  for (const int64_t version : {5, 8}) {
+    Turn turn;
+    ASSERT_TRUE(states.Put("worker/a/1", PutMessage(version, 0, 1), 6, true, &turn).ok());
+    ASSERT_EQ(turn.actions.size(), 1u);
+    EXPECT_FALSE(Sent(turn)[0].message.header.held());
+  }
+  ShardSnapshot snapshot{5, {}};
+  states.AddTo(&snapshot);
+  EXPECT_TRUE(snapshot.arrays.empty());
+}
+
+TEST(CarriedStates, WhoWaitsForAStateGetsItWhenItIsPut) {
+  CarriedStates states(kChunk, kPartitions, 1);
+  EXPECT_FALSE(states.Asks("worker/old/1", Asking(7, 1, true), 6).value());
+  EXPECT_FALSE(states.Asks("worker/new/1", Asking(7, 1, true), 6).value());  // its next owner
+  EXPECT_FALSE(states.Asks("worker/gone/1", Asking(7, 0, true), 6).value());
+  states.Forget("worker/gone/1");
+  Turn turn;
+  ASSERT_TRUE(states.Put("worker/a/1", PutMessage(7, 1, 3), 6, false, &turn).ok());
+  ASSERT_TRUE(states.Put("worker/a/1", PutMessage(7, 0, 4), 6, false, &turn).ok());
+  std::vector<SendAction> answers = Sent(turn);
+  std::erase_if(answers, [](const auto& s) { return s.message.header.type() != wire::STATE; });
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[0].to, "worker/new/1");
+  EXPECT_THAT(UnpackFloats(answers[0].message.payload), ElementsAre(3, 3, 3));
+}
+
+// Nobody has it any more: whoever asks goes on without, and so does the snapshot.
+TEST(CarriedStates, AStateThatNobodyWaitsForIsLost) {
+  CarriedStates states(kChunk, kPartitions, 1);
+  Turn turn;
+  ASSERT_TRUE(states.Put("worker/a/1", PutMessage(6, 0, 1), 6, false, &turn).ok());
+  EXPECT_FALSE(states.IsComplete(6));
+  EXPECT_TRUE(states.Asks("worker/b/1", Asking(7, 1), 6).value());  // may still be put
+  EXPECT_FALSE(states.IsComplete(7));
+  EXPECT_TRUE(states.Asks("worker/b/1", Asking(6, 1), 6).value());
+  EXPECT_TRUE(states.IsComplete(6));
+  Turn answer;
+  states.Answer("worker/b/1", Asking(6, 1), &answer);
+  EXPECT_TRUE(Sent(answer)[0].message.payload.empty());
+  ShardSnapshot snapshot{6, {}};
+  states.AddTo(&snapshot);
+  EXPECT_EQ(snapshot.arrays.size(), 1u);
+}
+
+TEST(CarriedStates, WhatBelongsToOlderVersionsIsDropped) {
+  CarriedStates states(kChunk, kPartitions, 1);
+  Turn turn;
+  for (const int64_t version : {6, 7}) {
+    for (int p = 0; p < kPartitions; ++p) {
+      ASSERT_TRUE(states.Put("worker/a/1", PutMessage(version, p, 1), 6, false, &turn).ok());
+    }
+  }
+  EXPECT_TRUE(states.IsComplete(6));
+  states.DropBefore(7);
+  EXPECT_FALSE(states.IsComplete(6));
+  EXPECT_TRUE(states.IsComplete(7));
+}
+
+TEST(CarriedStates, AChunkOfStatisticsCarriesNothing) {
+  Chunk chunk = kChunk;
+  chunk.segment = Segment::kStatistics;
+  CarriedStates states(chunk, kPartitions, 1);
+  EXPECT_TRUE(states.IsComplete(3));
+  Turn turn;
+  EXPECT_EQ(states.Put("worker/a/1", PutMessage(6, 0, 1), 6, false, &turn).code(),
+            StatusCode::kInvalidArgument);
+  EXPECT_FALSE(states.Asks("worker/a/1", Asking(6, 0), 6).ok());
+  EXPECT_TRUE(turn.actions.empty());
+}
+
+TEST(CarriedStates, ASnapshotGivesThemBackHoweverItIsCut) {
+  const float numbers[] = {1, 2, 3, 4, 5};
+  const auto piece = [&](int partition, int64_t begin, int64_t end) {
+    return StateArray{StateKind::kPartitionState,
+                      partition,
+                      0,
+                      begin,
+                      nullptr,
+                      std::span(numbers).subspan(begin - 99, end - begin)};
+  };
+  CarriedStates states(kChunk, kPartitions, 1);
+  states.Restore({6, {piece(0, 99, 101), piece(0, 101, 104), piece(1, 100, 103)}});
+  EXPECT_TRUE(states.IsComplete(6));
+  for (int p = 0; p < kPartitions; ++p) {
+    Turn turn;
+    EXPECT_TRUE(states.Asks("worker/a/1", Asking(6, p), 6).value());
+    states.Answer("worker/a/1", Asking(6, p), &turn);
+    EXPECT_THAT(UnpackFloats(Sent(turn)[0].message.payload), ElementsAre(2, 3, 4));
+  }
+}
+
+}  // namespace
+}  // namespace kumo

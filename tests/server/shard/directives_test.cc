@@ -1,0 +1,80 @@
+#include "server/shard/directives.h"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace kumo {
+namespace {
+
+wire::Metrics Sums(int64_t samples, double loss) {
+  wire::Metrics metrics;
+  metrics.set_samples(samples);
+  metrics.set_loss_sum(loss);
+  metrics.set_correct(samples / 2);
+  return metrics;
+}
+
+TEST(Directives, AVersionIsSeenWithTheSumsOfItsRoundAlone) {
+  std::vector<std::pair<int64_t, wire::Metrics>> seen;
+  Directives directives(
+      [&](int64_t version, const wire::Metrics& metrics, Turn* turn) {
+        seen.emplace_back(version, metrics);
+        turn->Do(RoundClosedAction{});
+        return Directive{.save = version == 4};
+      },
+      3);
+  Turn turn;
+  // In floating point, in another order, the sum would be 0.
+  directives.Note(2, Sums(8, 1));
+  directives.Note(0, Sums(2, 1e17));
+  directives.Note(1, Sums(4, -1e17));
+  directives.Observe(4, &turn);
+  directives.Observe(5, &turn);
+  ASSERT_EQ(seen.size(), 2u);
+  EXPECT_EQ(seen[0].first, 4);
+  EXPECT_EQ(seen[0].second.samples(), 14);
+  EXPECT_EQ(seen[0].second.correct(), 7);
+  EXPECT_EQ(seen[0].second.loss_sum(), 1);
+  EXPECT_EQ(seen[1].second.samples(), 0);
+  EXPECT_EQ(turn.actions.size(), 2u);
+  EXPECT_TRUE(directives.At(0, 4).save);
+  EXPECT_FALSE(directives.At(0, 5).save);
+  EXPECT_FALSE(directives.At(1, 4).save) << "travels with chunk 0";
+  EXPECT_EQ(directives.newest().first, 5);
+}
+
+TEST(Directives, NoMoreOfThemAreKeptThanVersionsAre) {
+  Directives directives(
+      [](int64_t, const wire::Metrics&, Turn*) { return Directive{.save = true}; }, 1);
+  Turn turn;
+  for (int64_t version = 0; version < 100; ++version) {
+    directives.Observe(version, &turn);
+    for (int64_t kept = version; kept >= 0 && kept >= version - 2; --kept) {
+      EXPECT_TRUE(directives.At(0, kept).save);
+    }
+    EXPECT_FALSE(directives.At(0, version - 3).save);
+    EXPECT_FALSE(directives.At(0, version + 1).save);
+  }
+}
+
+TEST(Directives, WhatWasSaidComesBackFromAnotherServer) {
+  Directives directives([](int64_t, const wire::Metrics&, Turn*) { return Directive(); }, 1);
+  wire::CoordinatorState state;
+  state.set_save(true);
+  state.set_stop_at(8);
+  state.set_move_at(9);
+  directives.Adopt(7, state);
+  const auto [version, said] = directives.newest();
+  EXPECT_EQ(version, 7);
+  EXPECT_TRUE(said.save);
+  EXPECT_TRUE(said.stop);
+  EXPECT_FALSE(said.move);
+  ASSERT_TRUE(said.state);
+  EXPECT_EQ(said.state->stop_at(), 8);
+}
+
+}  // namespace
+}  // namespace kumo

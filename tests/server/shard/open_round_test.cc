@@ -1,0 +1,114 @@
+#include "server/shard/open_round.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/base/rng.h"
+
+namespace kumo {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr size_t kNumbers = 8;
+
+// Tells its partition by its samples.
+ArrivedContribution Of(int partition) { return {100 + partition, nullptr, {}}; }
+
+ChunkWork Work() {
+  ChunkWork work;
+  work.numbers = kNumbers;
+  return work;
+}
+
+TEST(OpenRound, ContributionsAreMovedOnInPartitionOrderEachOnce) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng(seed, RngPurpose::kTest);
+    const int partitions = 1 + static_cast<int>(rng.NextBelow(12));
+    OpenRound round(partitions);
+    for (int times = 0; times < 3; ++times) {
+      std::vector<int> order(partitions);
+      for (int p = 0; p < partitions; ++p) order[p] = p;
+      for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[rng.NextBelow(i)]);
+      std::vector<int64_t> moved;
+      FloatArray sum;
+      const auto move_on = [&] {
+        ChunkWork work = Work();
+        if (!round.MoveInto(&work)) return;
+        ASSERT_FALSE(work.contributions.empty());
+        EXPECT_EQ(work.sum_holds_numbers, !moved.empty());
+        // A sum is there as soon as something is added in parts, and then stays the same one.
+        EXPECT_EQ(work.sum != nullptr, !moved.empty() || !round.closing());
+        if (sum) {
+          EXPECT_EQ(work.sum, sum);
+        }
+        sum = work.sum;
+        for (const auto& c : work.contributions) moved.push_back(c.samples);
+      };
+      for (const int p : order) {
+        EXPECT_FALSE(round.closing());
+        EXPECT_FALSE(round.Has(p));
+        round.Add(p, Of(p));
+        EXPECT_TRUE(round.Has(p));
+        if (rng.NextBelow(2)) move_on();
+      }
+      move_on();
+      EXPECT_TRUE(round.closing());
+      ASSERT_EQ(moved.size(), static_cast<size_t>(partitions));
+      for (int p = 0; p < partitions; ++p) {
+        EXPECT_EQ(moved[p], 100 + p);
+        EXPECT_TRUE(round.Has(p));
+      }
+      round.Close();
+      EXPECT_FALSE(round.Has(0));
+    }
+  }
+}
+
+TEST(OpenRound, AFewEarlyContributionsAreNotWorthAPass) {
+  OpenRound round(9);
+  for (int p = 0; p < 3; ++p) {
+    round.Add(p, Of(p));
+    ChunkWork work = Work();
+    EXPECT_FALSE(round.MoveInto(&work));
+    EXPECT_TRUE(work.contributions.empty());
+  }
+  round.Add(5, Of(5));  // 3 and 4 are to be added before it
+  ChunkWork work = Work();
+  EXPECT_FALSE(round.MoveInto(&work));
+  round.Add(3, Of(3));
+  EXPECT_TRUE(round.MoveInto(&work));
+  EXPECT_EQ(work.contributions.size(), 4u);
+  EXPECT_THAT(round.Missing(), ElementsAre(4, 6, 7, 8));
+}
+
+TEST(OpenRound, APartitionWithoutSamplesCountsAndBringsNothing) {
+  OpenRound round(2);
+  round.Add(0, {});
+  round.Add(1, Of(1));
+  ChunkWork work = Work();
+  ASSERT_TRUE(round.MoveInto(&work));
+  EXPECT_TRUE(round.closing());
+  EXPECT_EQ(work.contributions.size(), 1u);
+}
+
+TEST(OpenRound, ClosedItSaysOnceWhoKeepsWhatAndForgetsTheCheckpoint) {
+  OpenRound round(2);
+  round.Keeps(1, "worker/b/1");
+  round.Keeps(0, "worker/a/1");
+  round.Keeps(1, "worker/b/1");
+  round.Keeps(1, "worker/a/1");
+  round.Save();
+  EXPECT_TRUE(round.saves());
+  EXPECT_THAT(round.Close(), ElementsAre(std::pair(0, "worker/a/1"), std::pair(1, "worker/a/1"),
+                                         std::pair(1, "worker/b/1")));
+  EXPECT_TRUE(round.Close().empty());
+  EXPECT_FALSE(round.saves());
+}
+
+}  // namespace
+}  // namespace kumo
