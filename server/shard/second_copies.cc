@@ -10,10 +10,10 @@ SecondCopies::SecondCopies(PeerName holder) : replicator_(std::move(holder)) {}
 void SecondCopies::Send(const ShardChunk& chunk, const Directives& directives, Turn* turn) {
   const int index = chunk.chunk().index;
   const int64_t current = chunk.version();
-  if (const Version* made = chunk.made()) {
+  if (const Version* made = chunk.Find(current + 1)) {
     replicator_.Send(index, current + 1, *made, directives.At(index, current + 1).state, turn);
-  } else if (!chunk.closing()) {
-    const Version frozen = Frozen(chunk.current());
+  } else if (!chunk.round().closing()) {
+    const Version frozen = Frozen(*chunk.Find(current));
     replicator_.Send(index, current, frozen, directives.At(index, current).state, turn);
   }
 }
@@ -25,15 +25,19 @@ void SecondCopies::SendAgain(const ShardChunk& chunk, const Directives& directiv
 
 bool SecondCopies::HasMade(const ShardChunk& chunk) const {
   const int index = chunk.chunk().index;
-  return chunk.made() && !replicator_.IsSending(index, chunk.version()) &&
-         !replicator_.IsSending(index, chunk.version() + 1);
+  const int64_t current = chunk.version();
+  return chunk.Find(current + 1) && !replicator_.IsSending(index, current) &&
+         !replicator_.IsSending(index, current + 1);
 }
 
 void SecondCopies::SendPrevious(const ShardChunk& chunk, Turn* turn) {
   const int index = chunk.chunk().index;
+  const int64_t number = chunk.version() - 1;
+  if (lack_previous_.erase(index) == 0) return;
   // It is sent after the newest one: alone it must not pass for that.
-  if (lack_previous_.erase(index) == 0 || !chunk.previous().exists()) return;
-  replicator_.Send(index, chunk.version() - 1, chunk.previous(), nullptr, turn);
+  if (const Version* previous = chunk.Find(number)) {
+    replicator_.Send(index, number, *previous, nullptr, turn);
+  }
 }
 
 }  // namespace kumo

@@ -184,7 +184,7 @@ Status Shard::SaveNow(int64_t version, int attempt, bool partial, Turn* turn) {
   if (held_.empty()) return OkStatus();
   snapshot_.Start(version, attempt);
   for (const auto& [chunk, carried] : held_) {
-    snapshot_.Add(chunk.chunk(), version, Frozen(chunk.current()));
+    snapshot_.Add(chunk.chunk(), version, Frozen(*chunk.Find(version)));
   }
   // A snapshot that is not complete is handed out as soon as the last state comes.
   if (partial) {
@@ -250,7 +250,8 @@ void Shard::Describe(wire::ServerReport* report) const {
   if (oldest < 0 || oldest >= math_.plan().rounds()) return;
   std::vector<int> missing;
   for (const Held& held : held_) {
-    if (held.chunk.version() == oldest) missing = held.chunk.Missing();
+    if (held.chunk.version() != oldest || !held.chunk.at_rest()) continue;
+    missing = held.chunk.round().Missing();
     if (!missing.empty()) break;
   }
   std::string names;

@@ -11,8 +11,12 @@ namespace kumo {
 ShardChunk::ShardChunk(const Chunk& chunk, const RoundMath* math)
     : chunk_(chunk), math_(math), round_(math->partitions()) {}
 
-std::vector<int> ShardChunk::Missing() const {
-  return computing_ ? std::vector<int>() : round_.Missing();
+const Version* ShardChunk::Find(int64_t version) const {
+  const Version* found = nullptr;
+  if (version == version_ + 1) found = &frozen_;
+  if (version == version_) found = &current_;
+  if (version == version_ - 1) found = &previous_;
+  return found && found->exists() ? found : nullptr;
 }
 
 Status ShardChunk::Begin(int64_t version, Version current, Version previous) {
@@ -132,26 +136,26 @@ void ShardChunk::AnswerParked(const Directive& said, Turn* turn) {
 
 void ShardChunk::Answer(const ParkedPull& pull, int64_t version, const Directive& said,
                         Turn* turn) const {
-  const Version& asked = version == version_ ? current_ : previous_;
+  const Version* const asked = Find(version);
   SendAction reply;
   reply.to = pull.peer;
   wire::Header& header = reply.message.header;
   header.set_chunk(chunk_.index);
   header.set_vector(pull.vector);
-  if (version < version_ - 1 || !asked.exists()) {
+  if (!asked) {
     header.set_type(wire::GONE);
-    header.set_round(previous_.exists() ? version_ - 1 : version_);
+    header.set_round(Find(version_ - 1) ? version_ - 1 : version_);
     turn->Do(std::move(reply));
     return;
   }
   header.set_type(wire::CHUNK);
   header.set_round(version);
-  if (pull.vector == wire::START && asked.coded_start) {
+  if (pull.vector == wire::START && asked->coded_start) {
     header.set_codec(static_cast<uint32_t>(math_->PullCodec(chunk_.segment)->id()));
-    reply.message.payload = {asked.coded_start, std::as_const(*asked.coded_start).span()};
+    reply.message.payload = {asked->coded_start, std::as_const(*asked->coded_start).span()};
   } else {
     header.set_codec(static_cast<uint32_t>(CodecId::kFp32));
-    reply.message.payload = BytesOf(pull.vector == wire::START ? asked.start : asked.weights);
+    reply.message.payload = BytesOf(pull.vector == wire::START ? asked->start : asked->weights);
   }
   header.set_save(said.save);
   header.set_stop(said.stop);

@@ -33,16 +33,13 @@ class ShardChunk {
   const Chunk& chunk() const { return chunk_; }
   // Of the newest version that is everybody's, and so of the open round; -1: there is none yet.
   int64_t version() const { return version_; }
-  const Version& current() const { return current_; }
-  const Version& previous() const { return previous_; }  // may not exist
-  // The next version as it is sent and saved, where it is made and not everybody's yet.
-  const Version* made() const { return next_.exists() ? &frozen_ : nullptr; }
-  // The next version is being made, and the rule's slots with it.
-  bool closing() const { return round_.closing(); }
+  // A version, where it is here: the newest one, the one before, and the next one as it is sent and
+  // saved (frozen) as soon as it is made; else null.
+  const Version* Find(int64_t version) const;
+  // The round that makes the next version.
+  const OpenRound& round() const { return round_; }
   // Nothing is being computed, and no version is made that is not everybody's.
   bool at_rest() const { return !computing_; }
-  // Partitions that the open round waits for; none where something is computed.
-  std::vector<int> Missing() const;
 
   // The chunk begins with a version, of which nobody knows yet. FailedPrecondition where the
   // readers' codec cannot hold it.

@@ -1,0 +1,115 @@
+#include "server/shard/round_math.h"
+
+#include <string>
+#include <utility>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/server/shard/shard_harness.h"
+
+namespace kumo {
+namespace {
+
+using test::Job;
+using test::NesterovJob;
+using test::SmallJob;
+using testing::HasSubstr;
+
+Result<RoundMath> MathOf(const Job& job) {
+  const Experiment& e = job.experiment;
+  return RoundMath::Make({e.block, e.optimiser, e.schedule, e.sync}, job.plan(), job.spec.layout,
+                         /*shard_bytes=*/1);
+}
+
+Chunk Of(const Job& job, Segment segment) {
+  return {.index = 0, .segment = segment, .range = job.spec.layout.segment(segment)};
+}
+
+// The work that closes a round of a chunk whose rule has used a slot before.
+ChunkWork Closed(const Job& job, Segment segment, int64_t round) {
+  const Chunk chunk = Of(job, segment);
+  Version current, previous;
+  current.start = current.weights = MakeArray(chunk.range.size());
+  current.slots = {MakeArray(chunk.range.size())};
+  (*current.slots[0])[0] = 7;
+  ChunkWork work;
+  work.round = round;
+  MathOf(job).value().Close(chunk, &work, &current, &previous);
+  return work;
+}
+
+Job WarmedUp() {
+  Job job = NesterovJob();
+  job.experiment.sync.warmup_samples = 24;  // 2 rounds
+  job.experiment.sync.pull_codec = "fp16";
+  job.experiment.optimiser.type = "momentum";
+  job.experiment.optimiser.weight_decay = 0.5f;
+  return job;
+}
+
+TEST(RoundMath, ASegmentHasTheRuleOfTheRoundsModeAndStatisticsTheirOwn) {
+  const Job job = WarmedUp();
+  ASSERT_EQ(job.plan().Round(1).mode, SyncMode::kGradient);
+  ASSERT_EQ(job.plan().Round(2).mode, SyncMode::kBlock);
+  for (const Segment segment : {Segment::kDecayed, Segment::kUndecayed}) {
+    EXPECT_EQ(Closed(job, segment, 1).rule->name(), "gradient");
+    const ChunkWork block = Closed(job, segment, 2);
+    EXPECT_EQ(block.rule->name(), "block_momentum");
+    EXPECT_NE(block.next.weights, block.next.start);  // Nesterov's form
+    EXPECT_TRUE(block.pull_codec);
+  }
+  for (const int64_t round : {1, 2}) {
+    const ChunkWork statistics = Closed(job, Segment::kStatistics, round);
+    EXPECT_EQ(statistics.rule->name(), "average");
+    EXPECT_FALSE(statistics.pull_codec);
+  }
+  EXPECT_EQ(Closed(job, Segment::kDecayed, 1).info.weight_decay, 0.5f);
+  EXPECT_EQ(Closed(job, Segment::kUndecayed, 1).info.weight_decay, 0.0f);
+}
+
+TEST(RoundMath, ARulesSlotsGoOnUntilAnotherRuleBegins) {
+  const Job job = WarmedUp();
+  EXPECT_EQ((*Closed(job, Segment::kDecayed, 1).next.slots.at(0))[0], 7);
+  EXPECT_EQ((*Closed(job, Segment::kDecayed, 2).next.slots.at(0))[0], 0);
+  EXPECT_EQ((*Closed(job, Segment::kDecayed, 3).next.slots.at(0))[0], 7);
+}
+
+TEST(RoundMath, WhatTheReadersCodecCannotHoldIsNamed) {
+  const Job job = WarmedUp();
+  const RoundMath math = MathOf(job).value();
+  const Chunk chunk = Of(job, Segment::kDecayed);
+  Version version;
+  version.start = version.weights = MakeArray(chunk.range.size());
+  ASSERT_TRUE(math.CodeStart(chunk, 4, &version).ok());
+  EXPECT_TRUE(version.coded_start);
+  (*version.start)[5] = 1e6f;
+  const Status status = math.CodeStart(chunk, 4, &version);
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(status.message(),
+              testing::AllOf(HasSubstr("4 rounds"), HasSubstr("tensor a.weight")));
+
+  Version statistics;
+  statistics.start = statistics.weights = MakeArray(17);
+  (*statistics.start)[0] = 1e6f;
+  ASSERT_TRUE(math.CodeStart(Of(job, Segment::kStatistics), 4, &statistics).ok());
+  EXPECT_FALSE(statistics.coded_start);
+}
+
+TEST(RoundMath, ASettingThatIsWrongIsNamed) {
+  const auto refused = [](auto change) {
+    Job job = SmallJob();
+    change(&job.experiment);
+    const Result<RoundMath> math = MathOf(job);
+    return math.ok() ? std::string() : math.status().message();
+  };
+  EXPECT_EQ(refused([](Experiment*) {}), "");
+  EXPECT_THAT(refused([](Experiment* e) { e->block.rule = "x"; }), HasSubstr("block.rule"));
+  EXPECT_THAT(refused([](Experiment* e) { e->optimiser.type = "x"; }), HasSubstr("optimiser"));
+  EXPECT_THAT(refused([](Experiment* e) { e->schedule.type = "x"; }), HasSubstr("schedule"));
+  EXPECT_NE(refused([](Experiment* e) { e->sync.push_codec = "x"; }), "");
+  EXPECT_NE(refused([](Experiment* e) { e->sync.pull_codec = "x"; }), "");
+}
+
+}  // namespace
+}  // namespace kumo
