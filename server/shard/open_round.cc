@@ -11,12 +11,17 @@ void OpenRound::Add(int partition, ArrivedContribution contribution) {
   arrived_[partition] = std::move(contribution);
 }
 
-bool OpenRound::MoveInto(ChunkWork* work) {
+// How many are worth a pass.
+int OpenRound::Ready() const {
   int ready = 0;
   while (added_ + ready < partitions() && arrived_[added_ + ready]) ++ready;
-  if (ready == 0) return false;
   const bool closes = added_ + ready == partitions();
-  if (!closes && ready < kEagerContributions) return false;
+  return closes || ready >= kEagerContributions ? ready : 0;
+}
+
+void OpenRound::MoveInto(ChunkWork* work) {
+  const int ready = Ready();
+  const bool closes = added_ + ready == partitions();
   for (int i = 0; i < ready; ++i) {
     auto& arrived = arrived_[added_ + i];
     if (arrived->samples > 0) work->contributions.push_back(std::move(*arrived));
@@ -26,7 +31,6 @@ bool OpenRound::MoveInto(ChunkWork* work) {
   if (!closes && !sum_) sum_ = MakeArray(work->numbers);
   work->sum = !closes || added_ > 0 ? sum_ : nullptr;
   added_ += ready;
-  return true;
 }
 
 std::vector<int> OpenRound::Missing() const {

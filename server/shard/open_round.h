@@ -34,10 +34,11 @@ class OpenRound {
   // A peer keeps a partition's contribution until the round has closed.
   void Keeps(int partition, const PeerName& peer) { keepers_.emplace(partition, peer); }
 
-  // Moves the contributions that are next into `work`, whose length is known, with the running sum;
-  // false, and nothing changes, as long as they are not worth a pass. Then the work must have run
-  // before the next call.
-  bool MoveInto(ChunkWork* work);
+  // Contributions are there that are next to be added, and worth a pass.
+  bool ready() const { return Ready() > 0; }
+  // Moves them into `work`, whose length is known, with the running sum. Requires ready(), and that
+  // the work before has run.
+  void MoveInto(ChunkWork* work);
   // All contributions are in the sum, or in the work under way.
   bool closing() const { return added_ == partitions(); }
   // Partitions that have not contributed.
@@ -48,6 +49,7 @@ class OpenRound {
   std::set<std::pair<int, PeerName>> Close();
 
  private:
+  int Ready() const;
   int partitions() const { return static_cast<int>(arrived_.size()); }
 
   std::vector<std::optional<ArrivedContribution>> arrived_;  // by partition

@@ -24,19 +24,19 @@ Shard::Shard(const ShardSettings& settings, ShardMap map, RoundMath math, Versio
       math_(std::move(math)),
       directives_(std::move(observer), math_.partitions()) {
   for (const Chunk& chunk : map_.ServerChunks(settings_.index)) {
-    held_.push_back({ShardChunk(chunk, &math_),
-                     CarriedStates(chunk, math_.partitions(), settings_.carried_arrays)});
+    parts_.push_back({ShardChunk(chunk, &math_),
+                      CarriedStates(chunk, math_.partitions(), settings_.carried_arrays)});
   }
   if (settings_.replicate) copies_.emplace(ReplicaHolder(settings_.index, settings_.servers));
 }
 
-Result<Shard::Held*> Shard::Find(const wire::Header& header) {
+Result<Shard::Part*> Shard::Find(const wire::Header& header) {
   const int64_t local = int64_t{header.chunk()} - map_.FirstChunk(settings_.index);
-  if (local < 0 || local >= static_cast<int64_t>(held_.size())) {
+  if (local < 0 || local >= static_cast<int64_t>(parts_.size())) {
     return InvalidArgument("chunk " + std::to_string(header.chunk()) + " is not on server " +
                            std::to_string(settings_.index));
   }
-  return &held_[local];
+  return &parts_[local];
 }
 
 // --- What the shard begins with.
@@ -46,20 +46,20 @@ Status Shard::Restore(const ShardSnapshot& snapshot, Turn* turn) {
   if (version < 0 || version > math_.plan().rounds()) {
     return DataLoss("version " + std::to_string(version) + " is not one of this job's");
   }
-  for (auto& [chunk, carried] : held_) {
+  for (auto& [chunk, carried] : parts_) {
     KUMO_ASSIGN_OR_RETURN(Version restored, RestoredVersion(snapshot, chunk.chunk()));
     KUMO_RETURN_IF_ERROR(chunk.Begin(version, std::move(restored), {}));
     carried.Restore(snapshot);
   }
-  for (const Held& held : held_) {
-    if (held.chunk.chunk().index == 0) directives_.Observe(version, turn);
-    if (copies_) copies_->Send(held.chunk, directives_, turn);
+  for (const auto& [chunk, carried] : parts_) {
+    if (chunk.chunk().index == 0) directives_.Observe(version, turn);
+    if (copies_) copies_->Send(chunk, directives_, turn);
   }
   return OkStatus();
 }
 
 Status Shard::Adopt(const ReplicaStore& replica) {
-  for (auto& [chunk, carried] : held_) {
+  for (auto& [chunk, carried] : parts_) {
     const int index = chunk.chunk().index;
     KUMO_ASSIGN_OR_RETURN(ReplicaStore::Newest newest,
                           replica.Unpack(index, math_.plan().rounds()));
@@ -79,27 +79,27 @@ Status Shard::OnMessage(const PeerName& from, const Message& message, Turn* turn
   if (std::ranges::find(kTaken, header.type()) == std::end(kTaken)) {
     return InvalidArgument("a shard takes no message of type " + std::to_string(header.type()));
   }
-  KUMO_ASSIGN_OR_RETURN(Held * held, Find(header));
-  ShardChunk& chunk = held->chunk;
+  KUMO_ASSIGN_OR_RETURN(Part * part, Find(header));
+  ShardChunk& chunk = part->chunk;
   switch (header.type()) {
     case wire::INITIALISE:
-      return OnInitialise(from, message, held, turn);
+      return OnInitialise(from, message, part, turn);
     case wire::PUSH:
       return OnPush(from, message, &chunk, turn);
     case wire::PULL:
       return chunk.OnPull(from, header, directives_.At(header.chunk(), header.round()), turn);
     default:
-      return OnCarried(from, message, held, turn);
+      return OnCarried(from, message, part, turn);
   }
 }
 
-Status Shard::OnInitialise(const PeerName& from, const Message& message, Held* held, Turn* turn) {
-  KUMO_ASSIGN_OR_RETURN(const bool first, held->chunk.OnInitialise(from, message, turn));
+Status Shard::OnInitialise(const PeerName& from, const Message& message, Part* part, Turn* turn) {
+  KUMO_ASSIGN_OR_RETURN(const bool first, part->chunk.OnInitialise(from, message, turn));
   if (!first) return OkStatus();
   if (message.header.chunk() == 0) directives_.Observe(0, turn);
-  ReachVersion(held, turn);
+  ReachVersion(part, turn);
   // Initial weights that are lost are made again: nobody waits for the next server to have them.
-  if (copies_) copies_->Send(held->chunk, directives_, turn);
+  if (copies_) copies_->Send(part->chunk, directives_, turn);
   return OkStatus();
 }
 
@@ -121,8 +121,8 @@ void Shard::Compute(ShardChunk* chunk, Turn* turn) {
 }
 
 Status Shard::OnComputed(const ChunkWork& work, Turn* turn) {
-  Held* const held = &held_[work.chunk - map_.FirstChunk(settings_.index)];
-  ShardChunk& chunk = held->chunk;
+  Part* const part = &parts_[work.chunk - map_.FirstChunk(settings_.index)];
+  ShardChunk& chunk = part->chunk;
   KUMO_ASSIGN_OR_RETURN(const bool made, chunk.OnComputed(work));
   if (!made) {
     Compute(&chunk, turn);
@@ -132,36 +132,36 @@ Status Shard::OnComputed(const ChunkWork& work, Turn* turn) {
   if (copies_) {
     copies_->Send(chunk, directives_, turn);  // when it is there, it is everybody's
   } else {
-    Publish(held, turn);
+    Publish(part, turn);
   }
   return OkStatus();
 }
 
 // The next version is everybody's.
-void Shard::Publish(Held* held, Turn* turn) {
-  const std::optional<Version> saved = held->chunk.Publish(turn);
-  ReachVersion(held, turn);
+void Shard::Publish(Part* part, Turn* turn) {
+  const std::optional<Version> saved = part->chunk.Publish(turn);
+  ReachVersion(part, turn);
   if (!saved) return;
-  snapshot_.Add(held->chunk.chunk(), held->chunk.version(), *saved);
+  snapshot_.Add(part->chunk.chunk(), part->chunk.version(), *saved);
   HandOutIfComplete(turn);
 }
 
-void Shard::ReachVersion(Held* held, Turn* turn) {
-  const int64_t version = held->chunk.version();
-  held->carried.Acknowledge(version - 1, turn);
+void Shard::ReachVersion(Part* part, Turn* turn) {
+  const int64_t version = part->chunk.version();
+  part->carried.Acknowledge(version - 1, turn);
   // A snapshot of an older version that still waits for a state waits for a worker that is gone;
   // and once its round has closed nobody asks for a state any more.
   if (snapshot_.version() && *snapshot_.version() < version) HandOutSnapshot(turn);
-  held->carried.DropBefore(version);
-  held->chunk.AnswerParked(directives_.At(held->chunk.chunk().index, version), turn);
+  part->carried.DropBefore(version);
+  part->chunk.AnswerParked(directives_.At(part->chunk.chunk().index, version), turn);
 }
 
 // --- Snapshots.
 
 // PUT_STATE and GET_STATE: either may be what a snapshot has waited for.
-Status Shard::OnCarried(const PeerName& from, const Message& message, Held* held, Turn* turn) {
+Status Shard::OnCarried(const PeerName& from, const Message& message, Part* part, Turn* turn) {
   const wire::Header& header = message.header;
-  auto& [chunk, carried] = *held;
+  auto& [chunk, carried] = *part;
   bool answer = false;
   if (header.type() == wire::PUT_STATE) {
     KUMO_RETURN_IF_ERROR(
@@ -175,15 +175,15 @@ Status Shard::OnCarried(const PeerName& from, const Message& message, Held* held
 }
 
 Status Shard::SaveNow(int64_t version, int attempt, bool partial, Turn* turn) {
-  for (const auto& [chunk, carried] : held_) {
+  for (const auto& [chunk, carried] : parts_) {
     if (chunk.version() == version && chunk.at_rest()) continue;
     const std::string name = "chunk " + std::to_string(chunk.chunk().index);
     return Aborted(name + (chunk.at_rest() ? " is at version " + std::to_string(chunk.version())
                                            : " is being computed"));
   }
-  if (held_.empty()) return OkStatus();
+  if (parts_.empty()) return OkStatus();
   snapshot_.Start(version, attempt);
-  for (const auto& [chunk, carried] : held_) {
+  for (const auto& [chunk, carried] : parts_) {
     snapshot_.Add(chunk.chunk(), version, Frozen(*chunk.Find(version)));
   }
   // A snapshot that is not complete is handed out as soon as the last state comes.
@@ -197,16 +197,16 @@ Status Shard::SaveNow(int64_t version, int attempt, bool partial, Turn* turn) {
 
 void Shard::HandOutIfComplete(Turn* turn) {
   const std::optional<int64_t> version = snapshot_.version();
-  if (!version || snapshot_.chunks() < static_cast<int>(held_.size())) return;
-  const bool complete = std::all_of(held_.begin(), held_.end(), [&](const Held& held) {
-    return held.carried.IsComplete(*version);
-  });
-  if (complete) HandOutSnapshot(turn);
+  if (!version || snapshot_.chunks() < static_cast<int>(parts_.size())) return;
+  if (std::ranges::all_of(parts_,
+                          [&](const Part& part) { return part.carried.IsComplete(*version); })) {
+    HandOutSnapshot(turn);
+  }
 }
 
 void Shard::HandOutSnapshot(Turn* turn) {
   SaveAction save = snapshot_.Take();
-  for (const Held& held : held_) held.carried.AddTo(&save.snapshot);
+  for (const Part& part : parts_) part.carried.AddTo(&save.snapshot);
   turn->Do(std::move(save));
 }
 
@@ -223,7 +223,7 @@ void Shard::OnReplicated(const wire::Header& header, Turn* turn) {
 void Shard::ReplicateAgain(Turn* turn) {
   if (!copies_) return;
   copies_->StartOver();
-  for (const auto& [chunk, carried] : held_) {
+  for (const auto& [chunk, carried] : parts_) {
     if (chunk.version() >= 0) copies_->SendAgain(chunk, directives_, turn);
   }
 }
@@ -235,7 +235,7 @@ void Shard::Tick(Turn* turn) {
 // --- Reports.
 
 void Shard::Forget(const PeerName& peer) {
-  for (auto& [chunk, carried] : held_) {
+  for (auto& [chunk, carried] : parts_) {
     chunk.Forget(peer);
     carried.Forget(peer);
   }
@@ -243,15 +243,15 @@ void Shard::Forget(const PeerName& peer) {
 
 void Shard::Describe(wire::ServerReport* report) const {
   int64_t oldest = math_.plan().rounds();
-  for (const Held& held : held_) oldest = std::min(oldest, held.chunk.version());
+  for (const Part& part : parts_) oldest = std::min(oldest, part.chunk.version());
   report->set_version(oldest);
   report->set_shard_bytes(map_.ServerBytes(settings_.index));
   if (oldest < 0) report->set_waits_for("the initial weights");
   if (oldest < 0 || oldest >= math_.plan().rounds()) return;
   std::vector<int> missing;
-  for (const Held& held : held_) {
-    if (held.chunk.version() != oldest || !held.chunk.at_rest()) continue;
-    missing = held.chunk.round().Missing();
+  for (const Part& part : parts_) {
+    if (part.chunk.version() != oldest || !part.chunk.at_rest()) continue;
+    missing = part.chunk.round().Missing();
     if (!missing.empty()) break;
   }
   std::string names;

@@ -103,28 +103,29 @@ class Shard {
   void Tick(Turn* turn);
 
  private:
-  struct Held {
+  // A chunk, and what partitions carry of it.
+  struct Part {
     ShardChunk chunk;
     CarriedStates carried;
   };
 
   Shard(const ShardSettings& settings, ShardMap map, RoundMath math, VersionObserver observer);
-  Result<Held*> Find(const wire::Header& header);
+  Result<Part*> Find(const wire::Header& header);
 
-  Status OnInitialise(const PeerName& from, const Message& message, Held* held, Turn* turn);
+  Status OnInitialise(const PeerName& from, const Message& message, Part* part, Turn* turn);
   Status OnPush(const PeerName& from, const Message& message, ShardChunk* chunk, Turn* turn);
-  Status OnCarried(const PeerName& from, const Message& message, Held* held, Turn* turn);
+  Status OnCarried(const PeerName& from, const Message& message, Part* part, Turn* turn);
 
   void Compute(ShardChunk* chunk, Turn* turn);
-  void Publish(Held* held, Turn* turn);
-  void ReachVersion(Held* held, Turn* turn);
+  void Publish(Part* part, Turn* turn);
+  void ReachVersion(Part* part, Turn* turn);
   void HandOutIfComplete(Turn* turn);
   void HandOutSnapshot(Turn* turn);
 
   const ShardSettings settings_;
   const ShardMap map_;
   const RoundMath math_;
-  std::vector<Held> held_;
+  std::vector<Part> parts_;
   Directives directives_;
   GatheredSnapshot snapshot_;
   std::optional<SecondCopies> copies_;

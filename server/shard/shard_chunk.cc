@@ -66,12 +66,12 @@ Result<bool> ShardChunk::OnPush(const PeerName& from, const Message& message, bo
 }
 
 std::shared_ptr<ChunkWork> ShardChunk::NextWork(bool freeze) {
-  if (computing_) return nullptr;
+  if (computing_ || !round_.ready()) return nullptr;
   auto work = std::make_shared<ChunkWork>();
   work->chunk = chunk_.index;
   work->round = version_;
   work->numbers = chunk_.range.size();
-  if (!round_.MoveInto(work.get())) return nullptr;
+  round_.MoveInto(work.get());
   computing_ = true;
   if (!round_.closing()) return work;
   // Every partition has gone on from the version before: nobody has a use for it, and from now on

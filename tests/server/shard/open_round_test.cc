@@ -37,8 +37,9 @@ TEST(OpenRound, ContributionsAreMovedOnInPartitionOrderEachOnce) {
       std::vector<int64_t> moved;
       FloatArray sum;
       const auto move_on = [&] {
+        if (!round.ready()) return;
         ChunkWork work = Work();
-        if (!round.MoveInto(&work)) return;
+        round.MoveInto(&work);
         ASSERT_FALSE(work.contributions.empty());
         EXPECT_EQ(work.sum_holds_numbers, !moved.empty());
         // A sum is there as soon as something is added in parts, and then stays the same one.
@@ -73,15 +74,14 @@ TEST(OpenRound, AFewEarlyContributionsAreNotWorthAPass) {
   OpenRound round(9);
   for (int p = 0; p < 3; ++p) {
     round.Add(p, Of(p));
-    ChunkWork work = Work();
-    EXPECT_FALSE(round.MoveInto(&work));
-    EXPECT_TRUE(work.contributions.empty());
+    EXPECT_FALSE(round.ready());
   }
   round.Add(5, Of(5));  // 3 and 4 are to be added before it
-  ChunkWork work = Work();
-  EXPECT_FALSE(round.MoveInto(&work));
+  EXPECT_FALSE(round.ready());
   round.Add(3, Of(3));
-  EXPECT_TRUE(round.MoveInto(&work));
+  ASSERT_TRUE(round.ready());
+  ChunkWork work = Work();
+  round.MoveInto(&work);
   EXPECT_EQ(work.contributions.size(), 4u);
   EXPECT_THAT(round.Missing(), ElementsAre(4, 6, 7, 8));
 }
@@ -90,8 +90,9 @@ TEST(OpenRound, APartitionWithoutSamplesCountsAndBringsNothing) {
   OpenRound round(2);
   round.Add(0, {});
   round.Add(1, Of(1));
+  ASSERT_TRUE(round.ready());
   ChunkWork work = Work();
-  ASSERT_TRUE(round.MoveInto(&work));
+  round.MoveInto(&work);
   EXPECT_TRUE(round.closing());
   EXPECT_EQ(work.contributions.size(), 1u);
 }
