@@ -23,11 +23,6 @@ struct SendAction {
   Message message;
 };
 
-// Says that a message with this header has arrived, by what tells it from others: type, round,
-// partition, chunk, Header.slot and attempt. held: it would be lost should this server die; the
-// sender is to keep it until it hears otherwise.
-SendAction Acknowledgement(const PeerName& to, const wire::Header& header, bool held = false);
-
 // Run work->Run() on any thread, then call ServerNode::OnComputed with it.
 struct ComputeAction {
   std::shared_ptr<ChunkWork> work;

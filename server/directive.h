@@ -2,6 +2,7 @@
 // back with the pushes that end it, so that every process acts on the same round.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "proto/wire.pb.h"
@@ -15,6 +16,13 @@ struct Directive {
   bool move = false;  // and leases move then: workers wait for their orders
   // What the coordinator goes on from should it be started again; where versions are kept twice.
   std::shared_ptr<const wire::CoordinatorState> state = nullptr;
+};
+
+// An order to save a version without waiting for a round's end.
+struct SaveOrder {
+  int64_t version = -1;
+  int attempt = 0;       // counts the orders; 0: none yet
+  bool partial = false;  // even where what partitions carry is not there
 };
 
 }  // namespace kumo

@@ -192,11 +192,11 @@ void ServerService::Do(const KeepEvaluationAction& keep) {
 }
 
 void ServerService::Do(const CurvePointAction& point) {
-  recorder_.Record(point, node_.ElapsedSeconds(clock_->NowUs()));
+  recorder_.Record(point, node_.Describe(clock_->NowUs()).elapsed_seconds());
 }
 
 void ServerService::Do(const EpochEvaluatedAction& epoch) {
-  recorder_.Record(epoch, node_.ElapsedSeconds(clock_->NowUs()));
+  recorder_.Record(epoch, node_.Describe(clock_->NowUs()).elapsed_seconds());
 }
 
 void ServerService::Do(const ExitAction& exit) {

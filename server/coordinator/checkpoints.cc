@@ -7,18 +7,14 @@
 namespace kumo {
 namespace {
 
-constexpr TimeUs kPause = 5 * kSecond;
 constexpr int kMostUnderWay = 2;
 
 }  // namespace
 
-void Checkpoints::GoBack(int64_t last, TimeUs now) {
+void Checkpoints::GoBack(int64_t last) {
   last_ = last;
-  began_at_ = now;
-  under_way_.clear();
   evaluations_.clear();
-  order_.version = unsaved_ = -1;
-  again_at_ = give_up_at_ = 0;
+  FailAll();
 }
 
 void Checkpoints::FailAll() {
@@ -26,28 +22,11 @@ void Checkpoints::FailAll() {
   order_.version = -1;
 }
 
-bool Checkpoints::IsDue(const JobPlan& plan, int64_t version, TimeUs now) const {
-  const RoundPlan last = plan.Round(version - 1);
-  const bool by_epochs =
-      options_.every_epochs > 0 && last.ends_epoch && (last.epoch + 1) % options_.every_epochs == 0;
-  // It is not known yet which one will be the best.
-  const bool may_be_best = options_.best != "none" && plan.EvaluatedEpoch(version) >= 0;
-  const bool by_rounds = options_.every_rounds > 0 && version % options_.every_rounds == 0;
-  const bool by_time = options_.every_minutes > 0 &&
-                       static_cast<double>(now - began_at_) >= options_.every_minutes * 60e6;
-  return by_rounds || by_epochs || may_be_best || by_time;
-}
-
 bool Checkpoints::IsBehind(int64_t version) const {
   if (static_cast<int>(under_way_.size()) < kMostUnderWay) return false;
   LOG_EVERY_T(WARNING, 60) << "the disk has not finished the last " << under_way_.size()
                            << " checkpoints: none is taken of round " << version;
   return true;
-}
-
-void Checkpoints::Begin(int64_t version, TimeUs now) {
-  under_way_[version];
-  began_at_ = now;
 }
 
 void Checkpoints::SetProgress(int64_t version, const checkpoint::Progress& progress) {
@@ -62,13 +41,9 @@ void Checkpoints::SetEvaluation(int64_t version, const checkpoint::Evaluation& e
   });
 }
 
-void Checkpoints::OrderNow(int64_t version, bool partial, const checkpoint::Progress& progress,
-                           TimeUs now) {
+void Checkpoints::OrderNow(int64_t version, bool partial, const checkpoint::Progress& progress) {
   order_ = {version, order_.attempt + 1, partial};
-  again_at_ = 0;
-  if (unsaved_ == version && give_up_at_ == 0) give_up_at_ = now + limit_;
   under_way_[version] = {order_.attempt, {}, progress, false};
-  began_at_ = now;
 }
 
 bool Checkpoints::Awaits(int64_t version, int attempt) const {
@@ -97,33 +72,6 @@ std::optional<checkpoint::Manifest> Checkpoints::Add(int64_t version, int server
 void Checkpoints::Committed(int64_t version) {
   under_way_.erase(version);
   last_ = std::max(last_, version);
-  if (version >= unsaved_) {
-    unsaved_ = -1;
-    again_at_ = give_up_at_ = 0;
-  }
-}
-
-bool Checkpoints::TryAgain(int64_t version, TimeUs limit, TimeUs now) {
-  if (give_up_at_ == 0) give_up_at_ = now + limit;
-  if (now + kPause > give_up_at_) return false;
-  unsaved_ = version;
-  again_at_ = now + kPause;
-  return true;
-}
-
-void Checkpoints::OrderLater(int64_t version, TimeUs limit) {
-  unsaved_ = version;
-  limit_ = limit;
-  again_at_ = 1;
-  give_up_at_ = 0;
-}
-
-bool Checkpoints::IsDueAgain(int64_t version, TimeUs now) const {
-  return unsaved_ == version && again_at_ > 0 && now >= again_at_;
-}
-
-bool Checkpoints::IsHopeless(TimeUs now) const {
-  return give_up_at_ > 0 && now > give_up_at_ + kPause;
 }
 
 }  // namespace kumo

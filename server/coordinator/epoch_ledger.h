@@ -6,7 +6,7 @@
 // checkpoint keeps progress(), so that a resumed job's points and epochs have the sums of an
 // uninterrupted one.
 //
-// Owned by the Coordinator; one thread.
+// Owned by TrainingProgress; one thread.
 #pragma once
 
 #include <cstdint>

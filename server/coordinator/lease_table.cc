@@ -81,11 +81,6 @@ int64_t LeaseTable::Count(const PeerName& worker) const {
                        [&](const Lease& lease) { return lease.worker == worker; });
 }
 
-void LeaseTable::Clear() {
-  leases_.assign(leases_.size(), {});
-  helpers_.clear();
-}
-
 void LeaseTable::Begin(const std::vector<PeerName>& workers, int64_t from) {
   CHECK(!workers.empty());
   for (size_t p = 0; p < leases_.size(); ++p) {

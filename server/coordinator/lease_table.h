@@ -6,7 +6,7 @@
 // puts what the partition carries on the servers, and the next one fetches it there. docs/design.md
 // ("Leases") tells it with numbers.
 //
-// Owned by the Coordinator; one thread.
+// Owned by Leasing; one thread.
 #pragma once
 
 #include <cstdint>
@@ -39,6 +39,7 @@ class LeaseTable {
     int64_t round = 0;
   };
 
+  // Nobody has a lease.
   explicit LeaseTable(int partitions) : leases_(partitions) {}
 
   const std::vector<Lease>& leases() const { return leases_; }       // by partition
@@ -46,8 +47,6 @@ class LeaseTable {
   int64_t Count(const PeerName& worker) const;
   bool HasOrphans() const { return Count("") > 0; }
 
-  // Nobody has a lease.
-  void Clear();
   // Contiguous runs of partitions from round `from` on, in the order of `workers` (at least one).
   void Begin(const std::vector<PeerName>& workers, int64_t from);
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <set>
 
-#include <glog/logging.h>
-
 #include "common/job/protocol.h"
 
 namespace kumo {
@@ -59,10 +57,12 @@ bool Members::Knows(const PeerName& peer) const {
          std::any_of(servers.begin(), servers.end(), [&](const auto& s) { return s.peer == peer; });
 }
 
-int64_t Members::count() const {
-  return static_cast<int64_t>(workers.size()) +
-         std::count_if(servers.begin(), servers.end(),
-                       [](const auto& server) { return !server.peer.empty(); });
+std::optional<int> Members::ServerIndex(const PeerName& server) const {
+  if (server == ServerPeer(0)) return 0;
+  const auto found = std::find_if(servers.begin() + 1, servers.end(),
+                                  [&](const auto& other) { return other.peer == server; });
+  if (server.empty() || found == servers.end()) return std::nullopt;
+  return static_cast<int>(found - servers.begin());
 }
 
 WorkerMember* Members::Find(const PeerName& worker) {
@@ -78,8 +78,8 @@ const WorkerMember* Members::Find(const PeerName& worker) const {
 std::vector<LeaseTable::Taker> Members::Takers(const LeaseTable& leases) const {
   std::vector<LeaseTable::Taker> takers;
   for (const auto& [peer, worker] : workers) {
-    if (!worker.leaving && !worker.cut_off)
-      takers.push_back({peer, leases.Count(peer) > 0 ? worker.block_ms : 0});
+    if (!worker.MayHoldLeases()) continue;
+    takers.push_back({peer, leases.Count(peer) > 0 ? worker.block_ms : 0});
   }
   return takers;
 }
@@ -135,16 +135,6 @@ std::optional<int> Members::CutOffFrom(const WorkerMember& worker, TimeUs now, T
     if (there && now - server.back_at > limit + kReconnecting) return index;
   }
   return std::nullopt;
-}
-
-void Members::MarkSilentServers(TimeUs now, TimeUs limit) {
-  for (size_t i = 1; i < servers.size(); ++i) {
-    ServerMember& server = servers[i];
-    if (server.peer.empty() || server.silent || now - server.seen <= limit) continue;
-    server.silent = true;
-    LOG(WARNING) << "server " << i << " on " << server.hello.host() << " is silent for "
-                 << InWholeSeconds(limit) << "; the job waits for it";
-  }
 }
 
 bool Members::AllHaveLeft() const {

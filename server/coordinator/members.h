@@ -2,7 +2,7 @@
 // heard of, and what it says of itself. All of it comes from hellos and heartbeats, so a
 // coordinator that was started again learns it anew.
 //
-// Owned by the Coordinator; one thread.
+// Owned by Membership, which alone changes it; one thread.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +33,7 @@ struct WorkerMember {
 
   // "worker-1 on alpha"
   std::string Name() const { return hello.name() + " on " + hello.host(); }
+  bool MayHoldLeases() const { return !leaving && !cut_off; }
   // Takes a new report over and counts the rates.
   void OnReport(const wire::WorkerReport& new_report);
 
@@ -64,8 +65,8 @@ class Members {
   std::vector<ServerMember> servers;  // by index
 
   bool Knows(const PeerName& peer) const;
-  // Workers, and servers other than 0 that have said hello.
-  int64_t count() const;
+  // The server of that name, where it has joined; server 0 always has.
+  std::optional<int> ServerIndex(const PeerName& server) const;
   // The worker of that name; null when it does not take part.
   WorkerMember* Find(const PeerName& worker);
   const WorkerMember* Find(const PeerName& worker) const;
@@ -91,8 +92,6 @@ class Members {
   std::vector<PeerName> SilentWorkers(TimeUs now, TimeUs limit) const;
   // A server that a worker does not hear, though we do; none where it hears all.
   std::optional<int> CutOffFrom(const WorkerMember& worker, TimeUs now, TimeUs limit) const;
-  // Marks them and says so in the log, once.
-  void MarkSilentServers(TimeUs now, TimeUs limit);
   // Every worker and every other server that has joined has said goodbye.
   bool AllHaveLeft() const;
 

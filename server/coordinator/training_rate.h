@@ -5,7 +5,7 @@
 // only: it is forgotten when another begins, and known again with the first round of that. What is
 // longer ago than about a minute counts little; a round that is late counts as it goes.
 //
-// Owned by the Coordinator; one thread.
+// Owned by TrainingProgress; one thread.
 #pragma once
 
 #include <optional>

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "common/job/codec/codec.h"
+#include "server/messages.h"
 #include "server/shard/where.h"
 
 namespace kumo {

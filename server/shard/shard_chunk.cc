@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "server/messages.h"
 #include "server/shard/where.h"
 
 namespace kumo {

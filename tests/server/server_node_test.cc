@@ -152,6 +152,33 @@ TEST(ServerNode, TheTableOfMembersIsBoundedAndForgetsTheSilent) {
   EXPECT_TRUE(Find(join(5000, 25 * kSecond), wire::WELCOME));
 }
 
+// Who speaks under a server's name is believed what that server says.
+TEST(ServerNode, NobodyJoinsUnderAnothersName) {
+  const Job job = JobOn(3);
+  for (const int index : {0, 1}) {
+    ServerNode node = Node(job, index);
+    (void)node.OnMessage(ServerPeer(0), WelcomeTo(job, 1), 0);
+    for (const PeerName& name :
+         {ServerPeer(0), ServerPeer(1), ServerPeer(2), PeerName("client/x")}) {
+      if (index != 0 && name == ServerPeer(0)) continue;  // what server 0 says is no hello
+      const auto sends = Sends(node.OnMessage(name, WorkerHello(job, "a"), 0));
+      EXPECT_TRUE(Find(sends, wire::REFUSED)) << index << " " << name;
+      EXPECT_FALSE(Find(sends, wire::WELCOME)) << index << " " << name;
+    }
+  }
+  ServerNode node = Node(job, 0);
+  const auto hello_of = [&](int index) {
+    Message message = WorkerHello(job, "a");
+    message.header.mutable_hello()->set_role(wire::Hello::SERVER);
+    message.header.mutable_hello()->set_server_index(index);
+    return message;
+  };
+  EXPECT_TRUE(Find(Sends(node.OnMessage(ServerPeer(2), hello_of(1), 0)), wire::REFUSED));
+  EXPECT_TRUE(Find(Sends(node.OnMessage("worker/a/1", hello_of(1), 0)), wire::REFUSED));
+  EXPECT_TRUE(Find(Sends(node.OnMessage(ServerPeer(0), hello_of(0), 0)), wire::REFUSED));
+  EXPECT_TRUE(Find(Sends(node.OnMessage(ServerPeer(1), hello_of(1), 0)), wire::WELCOME));
+}
+
 TEST(ServerNode, AFollowerLoadsWhatServer0Chose) {
   const Job job = JobOn(2);
   ServerNode node = Node(job, 1);
@@ -164,8 +191,7 @@ TEST(ServerNode, AFollowerLoadsWhatServer0Chose) {
   EXPECT_EQ(std::get<RestoreAction>(*restore).checkpoint, "round-000000000003");
   auto beat = Sends(node.Tick(kSecond));
   EXPECT_FALSE(Find(beat, wire::HEARTBEAT)->message.header.server_report().ready());
-  (void)node.OnRestored(2, DataLoss("half of it is gone"), kSecond);
-  beat = Sends(node.Tick(kSecond));
+  beat = Sends(node.OnRestored(2, DataLoss("half of it is gone"), kSecond));
   ASSERT_TRUE(Find(beat, wire::HEARTBEAT));  // at once
   EXPECT_THAT(Find(beat, wire::HEARTBEAT)->message.header.server_report().failure(),
               HasSubstr("half of it is gone"));

@@ -62,6 +62,8 @@ TEST_P(LossyEnd, NobodyIsLeftBehindWhenMessagesAreLost) {
     settings.faults.jitter = seed % 2 * 100 * kMillisecond;
     settings.experiment.cluster.heartbeat_s = seed % 5 == 0 ? 10 : 0.3;
     settings.experiment.cluster.suspect_after_s = 60;
+    // Three of ten messages are lost, and in the end a request is repeated every 40 s only.
+    settings.experiment.cluster.stall_timeout_s = 3600;
     const SimResult result = RunJob(settings);
     EXPECT_TRUE(result.status.ok()) << result.status.message();
     EXPECT_THAT(result.left_behind, testing::IsEmpty()) << "seed " << seed;

@@ -23,8 +23,24 @@ struct Fleet {
       job.experiment.cluster.servers.push_back("ipc://server-" + std::to_string(s));
     }
     const uint32_t generation = restored ? restored->generation() + 1 : 1;
-    coordinator.emplace(IdentityOf(job.experiment), job.experiment, "here", generation,
-                        std::move(restored), now);
+    coordinator.emplace(
+        CoordinatorSettingsOf(job.experiment, IdentityOf(job.experiment), "here", generation),
+        std::move(restored), now);
+  }
+
+  // One call, and what the coordinator asks for with it.
+  template <typename Call>
+  auto Do(Call call) {
+    Turn turn{now, {}};
+    auto result = call(&turn);
+    Take(std::move(turn.actions));
+    return result;
+  }
+  Status Hello(const PeerName& from, const wire::Hello& hello) {
+    return Do([&](Turn* turn) { return coordinator->OnHello(from, hello, turn); });
+  }
+  Status Send(const PeerName& from, const wire::Header& header) {
+    return Do([&](Turn* turn) { return coordinator->OnMessage(from, header, turn); });
   }
 
   // The first worker's hello told what the job is; every server is there.
@@ -37,24 +53,21 @@ struct Fleet {
       hello.set_server_index(s);
       hello.set_incarnation(1);
       hello.set_host("host-" + std::to_string(s));
-      ServerActions actions;
-      ASSERT_TRUE(coordinator->OnHello(ServerPeer(s), hello, now, &actions).ok());
-      Take(std::move(actions));
+      ASSERT_TRUE(Hello(ServerPeer(s), hello).ok());
     }
-    Report(coordinator->start_version());
+    Report(coordinator->generation().start_version);
   }
   void Report(int64_t version) {
-    ServerActions actions;
     wire::ServerReport report;
     report.set_ready(true);
     report.set_version(version);
-    coordinator->OnOwnReport(report, now, &actions);
-    for (int s = 1; s < servers; ++s) {
-      wire::Header header;
-      *header.mutable_server_report() = report;
-      coordinator->OnHeartbeat(ServerPeer(s), header, now, &actions);
-    }
-    Take(std::move(actions));
+    for (int s = 0; s < servers; ++s) Report(s, report);
+  }
+  void Report(int server, const wire::ServerReport& report) {
+    wire::Header header;
+    header.set_type(wire::HEARTBEAT);
+    *header.mutable_server_report() = report;
+    ASSERT_TRUE(Send(ServerPeer(server), header).ok());
   }
   PeerName Join(const std::string& name, uint64_t incarnation = 1, int64_t started_ms = 0) {
     const PeerName peer = "worker/" + name + "/" + std::to_string(incarnation);
@@ -65,39 +78,39 @@ struct Fleet {
     hello.set_boot("boot");
     hello.set_started_ms(started_ms);
     hello.set_host("host of " + name);
-    ServerActions actions;
-    EXPECT_TRUE(coordinator->OnHello(peer, hello, now, &actions).ok());
-    Take(std::move(actions));
+    EXPECT_TRUE(Hello(peer, hello).ok());
     return peer;
   }
   wire::Header Heartbeat(const PeerName& peer, int64_t samples = 0, double samples_at_s = 0,
                          bool leaving = false, double compute_ms = 0) {
-    ServerActions actions;
     wire::Header header;
+    header.set_type(wire::HEARTBEAT);
     header.mutable_worker_report()->set_compute_ms(compute_ms);
     header.mutable_worker_report()->set_leaving(leaving);
     header.mutable_worker_report()->set_samples(samples);
     header.mutable_worker_report()->set_samples_at_s(samples_at_s);
-    coordinator->OnHeartbeat(peer, header, now, &actions);
-    const wire::Header reply = std::get<SendAction>(actions.back()).message.header;
-    Take(std::move(actions));
-    return reply;
+    return Do([&](Turn* turn) {
+      EXPECT_TRUE(coordinator->OnMessage(peer, header, turn).ok());
+      return std::get<SendAction>(turn->actions.back()).message.header;
+    });
   }
   void Bye(const PeerName& peer, StatusCode code = StatusCode::kOk, const char* failure = "",
            bool handed_over = false) {
-    ServerActions actions;
     wire::Header header;
+    header.set_type(wire::BYE);
     header.mutable_worker_report()->set_handed_over(handed_over);
     header.mutable_worker_report()->set_failure(failure);
     header.mutable_worker_report()->set_failure_code(static_cast<uint32_t>(code));
-    coordinator->OnBye(peer, header, now, &actions);
-    Take(std::move(actions));
+    ASSERT_TRUE(Send(peer, header).ok());
+  }
+  void RequestStop() {
+    Turn turn{now, {}};
+    coordinator->RequestStop(Holdings(), &turn);
+    Take(std::move(turn.actions));
   }
   void Tick(TimeUs later = 100 * kMillisecond) {
     now += later;
-    ServerActions actions;
-    coordinator->Tick(now, &actions);
-    Take(std::move(actions));
+    Do([&](Turn* turn) { return coordinator->Tick(Holdings(), turn); });
   }
   // Time passes, with signs of life of `alive` alone.
   void Wait(int seconds, const std::vector<PeerName>& alive = {}) {
@@ -107,20 +120,19 @@ struct Fleet {
     }
   }
   void Chosen(const std::optional<checkpoint::Manifest>& manifest) {
-    ServerActions actions;
-    coordinator->OnChosen(manifest, now, &actions);
-    Take(std::move(actions));
+    Turn turn{now, {}};
+    coordinator->OnChosen(manifest, &turn);
+    Take(std::move(turn.actions));
   }
   // Chunk 0 reaches a version.
   Directive Reach(int64_t version) {
     wire::Metrics metrics;
-    if (version > coordinator->start_version()) {
+    if (version > coordinator->generation().start_version) {
       metrics.set_samples(plan.Round(version - 1).samples.size());
       metrics.set_loss_sum(static_cast<double>(metrics.samples()));
     }
-    ServerActions actions;
-    const Directive directive = coordinator->OnVersion(version, metrics, now, &actions);
-    Take(std::move(actions));
+    const Directive directive =
+        Do([&](Turn* turn) { return coordinator->OnVersion(version, metrics, turn); });
     Report(version);
     return directive;
   }
@@ -133,15 +145,12 @@ struct Fleet {
     header.mutable_saved_file()->set_bytes(100 + server);
     header.mutable_saved_file()->set_crc32c(7 + server);
     header.mutable_saved_file()->set_failure(failure);
-    ServerActions actions;
-    const Status status = coordinator->OnSaved(server, header, now, &actions);
-    Take(std::move(actions));
-    return status;
+    return Send(ServerPeer(server), header);
   }
   void Committed(int64_t version, const Status& status = OkStatus()) {
-    ServerActions actions;
-    coordinator->OnCommitted(version, status, now, &actions);
-    Take(std::move(actions));
+    Turn turn{now, {}};
+    coordinator->OnCommitted(version, status, &turn);
+    Take(std::move(turn.actions));
   }
   Status Evaluated(const PeerName& from, int64_t version, int partition, double loss = 1) {
     wire::Header header;
@@ -150,10 +159,7 @@ struct Fleet {
     header.set_partition(partition);
     header.mutable_metrics()->set_samples(plan.EvaluationSamples(10, partition).size());
     header.mutable_metrics()->set_loss_sum(loss);
-    ServerActions actions;
-    const Status status = coordinator->OnEvaluated(from, header, now, &actions);
-    Take(std::move(actions));
-    return status;
+    return Send(from, header);
   }
   void Take(ServerActions actions) {
     for (ServerAction& action : actions) {
@@ -239,10 +245,7 @@ inline Status StartServerAgain(Fleet* fleet, uint64_t incarnation, int64_t start
   hello.set_host("host-1");
   hello.set_boot("boot");
   hello.set_started_ms(started_ms);
-  ServerActions actions;
-  const Status status = fleet->coordinator->OnHello(ServerPeer(1), hello, fleet->now, &actions);
-  fleet->Take(std::move(actions));
-  return status;
+  return fleet->Hello(ServerPeer(1), hello);
 }
 
 inline checkpoint::Manifest ManifestAt(const Job& job, int64_t version) {

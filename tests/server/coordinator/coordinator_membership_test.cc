@@ -202,9 +202,7 @@ TEST(Coordinator, ALateHelloOfAProcessThatWasStartedAgainChangesNothing) {
   late.set_boot("boot");
   late.set_incarnation(2);
   late.set_started_ms(1000);
-  ServerActions actions;
-  EXPECT_EQ(fleet.coordinator->OnHello("worker/a/2", late, fleet.now, &actions).code(),
-            StatusCode::kFailedPrecondition);
+  EXPECT_EQ(fleet.Hello("worker/a/2", late).code(), StatusCode::kFailedPrecondition);
   EXPECT_EQ(Leases(fleet.Heartbeat("worker/a/3")), held);
 }
 
@@ -217,8 +215,7 @@ TEST(Coordinator, WhoIsIdleComputesAStragglersPartitionToo) {
     report.set_ready(true);
     report.set_version(0);
     for (const auto& [partition, from] : of_a) report.add_missing(partition);
-    ServerActions actions;
-    fleet.coordinator->OnOwnReport(report, fleet.now, &actions);
+    fleet.Report(0, report);
     fleet.Tick(500 * kMillisecond);
     EXPECT_EQ(Leases(fleet.Heartbeat("worker/b/1")), of_b);  // it is not late yet
     fleet.Tick(kSecond);

@@ -63,8 +63,7 @@ TEST(Coordinator, AStalledJobEndsAndSaysWhomItWaitedFor) {
   report.set_ready(true);
   report.set_waits_for("partition 2 of round 0");
   report.add_missing(2);
-  ServerActions actions;
-  fleet.coordinator->OnOwnReport(report, fleet.now, &actions);
+  fleet.Report(0, report);
   fleet.Wait(605, {"worker/a/1"});
   ASSERT_TRUE(fleet.exit);
   EXPECT_EQ(fleet.exit->code(), StatusCode::kUnavailable);
@@ -129,7 +128,7 @@ TEST(Coordinator, BeforeThereAreWeightsAJobStallsAndStopsToo) {
     fleet.Tick();
     ASSERT_EQ(fleet.phase(), "training");
     fleet.Bye("worker/a/1");
-    if (stop) fleet.coordinator->RequestStop();
+    if (stop) fleet.RequestStop();
     fleet.Wait(stop ? 2 : 605);
     ASSERT_EQ(fleet.phase(), "failed") << stop;
   }
@@ -153,7 +152,7 @@ TEST(Coordinator, WhoWasHeldUpBlamesNobodyForSilence) {
   EXPECT_EQ(
       Leases(fleet.Heartbeat("worker/a/1")).size() + Leases(fleet.Heartbeat("worker/b/1")).size(),
       3u);
-  EXPECT_EQ(fleet.coordinator->generation(), 1u);
+  EXPECT_EQ(fleet.coordinator->generation().number, 1u);
 }
 
 // It is the coordinator that is cut off.
@@ -162,11 +161,11 @@ TEST(Coordinator, WhenNobodyIsHeardNobodyIsLost) {
   job.experiment.cluster.recovery = "exact";
   Fleet fleet = Training(job, 2, 2);
   fleet.Wait(60);
-  EXPECT_EQ(fleet.coordinator->generation(), 1u);
+  EXPECT_EQ(fleet.coordinator->generation().number, 1u);
   fleet.Wait(8, {"worker/a/1"});  // heard again: the other one gets the usual time
-  EXPECT_EQ(fleet.coordinator->generation(), 1u);
+  EXPECT_EQ(fleet.coordinator->generation().number, 1u);
   fleet.Wait(4, {"worker/a/1"});
-  EXPECT_EQ(fleet.coordinator->generation(), 2u);
+  EXPECT_EQ(fleet.coordinator->generation().number, 2u);
 }
 
 // --- Going back.
@@ -177,8 +176,8 @@ TEST(Coordinator, AServerThatIsStartedAgainMakesTheJobGoBack) {
   EXPECT_EQ(fleet.phase(), "training");  // a repeated hello
   for (int64_t version = 1; version <= 5; ++version) fleet.Reach(version);
   ASSERT_TRUE(StartServerAgain(&fleet, 2).ok());
-  EXPECT_EQ(fleet.coordinator->generation(), 2u);
-  EXPECT_TRUE(fleet.coordinator->choosing());
+  EXPECT_EQ(fleet.coordinator->generation().number, 2u);
+  EXPECT_TRUE(fleet.coordinator->generation().choosing);
   ASSERT_TRUE(fleet.choose);
   EXPECT_EQ(fleet.choose->generation, 2u);
   EXPECT_EQ(fleet.choose->newest, 5);
@@ -189,7 +188,7 @@ TEST(Coordinator, AServerThatIsStartedAgainMakesTheJobGoBack) {
   manifest.set_version(4);
   manifest.mutable_progress()->set_elapsed_seconds(5);
   fleet.Chosen(manifest);
-  EXPECT_EQ(fleet.coordinator->start_version(), 4);
+  EXPECT_EQ(fleet.coordinator->generation().start_version, 4);
   EXPECT_EQ(fleet.went_back_to, 4);
   fleet.Tick();
   EXPECT_EQ(fleet.phase(), "waiting");  // the servers have not loaded it yet
@@ -208,7 +207,7 @@ TEST(Coordinator, ALateHelloOfAServerThatHasDiedChangesNothing) {
   fleet.Chosen(std::nullopt);
   EXPECT_EQ(StartServerAgain(&fleet, 3, /*started_ms=*/1000).code(),
             StatusCode::kFailedPrecondition);
-  EXPECT_EQ(fleet.coordinator->generation(), 2u);
+  EXPECT_EQ(fleet.coordinator->generation().number, 2u);
   EXPECT_TRUE(StartServerAgain(&fleet, 2, /*started_ms=*/2000).ok());
   EXPECT_TRUE(StartServerAgain(&fleet, 4, /*started_ms=*/2000).ok());
 }
@@ -218,8 +217,8 @@ TEST(Coordinator, WithoutACheckpointItGoesBackToTheBeginning) {
   fleet.Reach(1);
   ASSERT_TRUE(StartServerAgain(&fleet, 2).ok());
   fleet.Chosen(std::nullopt);
-  EXPECT_EQ(fleet.coordinator->start_version(), 0);
-  EXPECT_EQ(fleet.coordinator->restore_name(), "");
+  EXPECT_EQ(fleet.coordinator->generation().start_version, 0);
+  EXPECT_EQ(fleet.coordinator->generation().restore, "");
   fleet.Report(-1);
   fleet.Tick();
   EXPECT_EQ(fleet.phase(), "training");
@@ -228,8 +227,8 @@ TEST(Coordinator, WithoutACheckpointItGoesBackToTheBeginning) {
 TEST(Coordinator, WhereNoCheckpointIsGoodItFails) {
   Fleet fleet = Training(SmallJob(), 2, 1);
   ASSERT_TRUE(StartServerAgain(&fleet, 2).ok());
-  ServerActions actions;
-  fleet.coordinator->OnChosen(FailedPrecondition("none is good"), fleet.now, &actions);
+  Turn turn{fleet.now, {}};
+  fleet.coordinator->OnChosen(FailedPrecondition("none is good"), &turn);
   EXPECT_EQ(fleet.phase(), "failed");
 }
 
@@ -241,7 +240,7 @@ TEST(Coordinator, ALostWorkerTakesTheJobBackOnlyIfThatIsAskedForAndItCarriedSome
       Fleet fleet = Training(job, 1, 2);
       fleet.Bye("worker/a/1", StatusCode::kInternal, "its device is gone");
       const bool back = carries && std::string(recovery) == "exact";
-      EXPECT_EQ(fleet.coordinator->generation(), back ? 2u : 1u) << recovery << carries;
+      EXPECT_EQ(fleet.coordinator->generation().number, back ? 2u : 1u) << recovery << carries;
       EXPECT_EQ(fleet.choose.has_value(), back);
     }
   }
@@ -253,7 +252,7 @@ TEST(Coordinator, AWorkerWithoutALeaseTakesNothingAlong) {
   Fleet fleet = Training(job, 1, 3);
   fleet.Join("d");
   fleet.Bye("worker/d/1", StatusCode::kInternal, "its device is gone");
-  EXPECT_EQ(fleet.coordinator->generation(), 1u);
+  EXPECT_EQ(fleet.coordinator->generation().number, 1u);
 }
 
 TEST(Coordinator, AServerThatCannotBeReachedWhileTheJobGoesBackIsNamed) {
@@ -269,11 +268,10 @@ TEST(Coordinator, AServerThatCannotBeReachedWhileTheJobGoesBackIsNamed) {
 TEST(Coordinator, AFailureThatAServerReportsEndsTheJobAndIsNeverSuccess) {
   for (const uint32_t code : {static_cast<uint32_t>(StatusCode::kDataLoss), 0u}) {
     Fleet fleet = Training(SmallJob(), 2, 1);
-    wire::Header header;
-    header.mutable_server_report()->set_failure("the file is damaged");
-    header.mutable_server_report()->set_failure_code(code);
-    ServerActions actions;
-    fleet.coordinator->OnHeartbeat(ServerPeer(1), header, fleet.now, &actions);
+    wire::ServerReport report;
+    report.set_failure("the file is damaged");
+    report.set_failure_code(code);
+    fleet.Report(1, report);
     fleet.Tick(4 * kSecond);
     fleet.Tick(4 * kSecond);
     ASSERT_TRUE(fleet.exit);
@@ -291,33 +289,31 @@ TEST(Coordinator, WhereVersionsAreKeptTwiceAServerThatIsStartedAgainTakesNobodyB
   for (int64_t version = 1; version <= 5; ++version) fleet.Reach(version);
   const auto leases = Leases(fleet.Heartbeat("worker/a/1"));
   ASSERT_TRUE(StartServerAgain(&fleet, 2).ok());
-  EXPECT_EQ(fleet.coordinator->generation(), 2u);
-  EXPECT_EQ(fleet.coordinator->since(), 1u);
+  EXPECT_EQ(fleet.coordinator->generation().number, 2u);
+  EXPECT_EQ(fleet.coordinator->generation().since, 1u);
   EXPECT_FALSE(fleet.choose);
-  EXPECT_TRUE(fleet.coordinator->choosing());
+  EXPECT_TRUE(fleet.coordinator->generation().choosing);
   fleet.coordinator->OnReserved();
-  EXPECT_FALSE(fleet.coordinator->choosing());
+  EXPECT_FALSE(fleet.coordinator->generation().choosing);
   EXPECT_EQ(fleet.phase(), "training");
   EXPECT_EQ(Leases(fleet.Heartbeat("worker/a/1")), leases);
 
   const auto report = [&](bool ready, bool lost) {
-    wire::Header header;
-    header.mutable_server_report()->set_ready(ready);
-    header.mutable_server_report()->set_lost(lost);
-    ServerActions actions;
-    fleet.coordinator->OnHeartbeat(ServerPeer(1), header, fleet.now, &actions);
-    fleet.Take(std::move(actions));
+    wire::ServerReport said;
+    said.set_ready(ready);
+    said.set_lost(lost);
+    fleet.Report(1, said);
   };
   report(false, false);  // it fetches what it held
   EXPECT_FALSE(fleet.choose);
   report(true, false);
   EXPECT_FALSE(fleet.choose);
   ASSERT_TRUE(StartServerAgain(&fleet, 3).ok());
-  EXPECT_EQ(fleet.coordinator->since(), 1u);
+  EXPECT_EQ(fleet.coordinator->generation().since, 1u);
   report(false, true);  // there is nothing to fetch
   ASSERT_TRUE(fleet.choose);
-  EXPECT_EQ(fleet.coordinator->generation(), 4u);
-  EXPECT_EQ(fleet.coordinator->since(), 4u);
+  EXPECT_EQ(fleet.coordinator->generation().number, 4u);
+  EXPECT_EQ(fleet.coordinator->generation().since, 4u);
 }
 
 // --- A coordinator that takes the place of one that has died.
@@ -336,9 +332,9 @@ struct TakenOver {
     Hello(ServerPeer(1), server);
     Directive said;
     said.state = std::make_shared<wire::CoordinatorState>();
-    ServerActions actions;
-    fleet.coordinator->TakeOver(3, said, fleet.now, &actions);
-    fleet.Take(std::move(actions));
+    Turn turn{fleet.now, {}};
+    fleet.coordinator->TakeOver(3, said, &turn);
+    fleet.Take(std::move(turn.actions));
   }
   static Job ExactJob() {
     Job job = Carrying();
@@ -347,9 +343,7 @@ struct TakenOver {
     return job;
   }
   void Hello(const PeerName& peer, const wire::Hello& hello) {
-    ServerActions actions;
-    ASSERT_TRUE(fleet.coordinator->OnHello(peer, hello, fleet.now, &actions).ok());
-    fleet.Take(std::move(actions));
+    ASSERT_TRUE(fleet.Hello(peer, hello).ok());
   }
   static wire::Hello Worker(const std::string& name) {
     wire::Hello hello;

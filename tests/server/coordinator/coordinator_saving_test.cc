@@ -98,12 +98,11 @@ TEST(Coordinator, WhereTheInitialWeightsCameFromIsToldOnceAndStandsInEveryManife
   job.experiment.checkpoint.every_rounds = 1;
   Fleet fleet = Training(job, 1, 1);
   const auto bring = [&](const char* from) {
-    checkpoint::Origin origin;
-    origin.set_checkpoint(from);
-    origin.add_left("a\nb");
-    ServerActions actions;
-    fleet.coordinator->OnOrigin(origin, &actions);
-    fleet.Take(std::move(actions));
+    wire::Header header;
+    header.set_type(wire::INITIALISE);
+    header.mutable_origin()->set_checkpoint(from);
+    header.mutable_origin()->add_left("a\nb");
+    ASSERT_TRUE(fleet.Send("worker/a/1", header).ok());
   };
   bring("x");
   bring("y");  // another worker's, which came later
@@ -165,9 +164,9 @@ TEST(Coordinator, AResumedJobIsTheNextGenerationFromTheCheckpointsVersion) {
   job.experiment.checkpoint.every_minutes = 10;
   job.experiment.cluster.workers = 1;
   Fleet fleet(job, 1, ManifestAt(job, 5));
-  EXPECT_EQ(fleet.coordinator->generation(), 5u);
-  EXPECT_EQ(fleet.coordinator->start_version(), 5);
-  EXPECT_EQ(fleet.coordinator->restore_name(), "round-5");
+  EXPECT_EQ(fleet.coordinator->generation().number, 5u);
+  EXPECT_EQ(fleet.coordinator->generation().start_version, 5);
+  EXPECT_EQ(fleet.coordinator->generation().restore, "round-5");
   fleet.Learn();
   // The machine may have been up for days: that is no reason to save at once.
   EXPECT_FALSE(fleet.Reach(5).save);
@@ -182,7 +181,7 @@ TEST(Coordinator, AResumedJobIsTheNextGenerationFromTheCheckpointsVersion) {
 TEST(Coordinator, AStopSavesTheRoundUnderWayAndEndsThere) {
   Fleet fleet = Training(SmallJob(), 2, 2);
   fleet.Reach(1);
-  fleet.coordinator->RequestStop();
+  fleet.RequestStop();
   const Directive directive = fleet.Reach(2);
   EXPECT_TRUE(directive.save && directive.stop);
   // Version 2 says it; as long as it is not there, a server 0 that dies takes the stop along.
@@ -332,19 +331,17 @@ TEST(Coordinator, ASlowDiskGetsNoMoreThanTwoCheckpointsAtATime) {
 
 TEST(Coordinator, AServerThatIsToldToLeaveMayWhenARoundIsSaved) {
   Fleet fleet = Training(SmallJob(), 2, 1);
-  wire::Header header;
-  header.mutable_server_report()->set_ready(true);
-  header.mutable_server_report()->set_leaving(true);
+  wire::ServerReport report;
+  report.set_ready(true);
+  report.set_leaving(true);
   const auto released = [&] {
-    ServerActions actions;
-    fleet.coordinator->OnHeartbeat(ServerPeer(1), header, fleet.now, &actions);
-    fleet.Take(std::move(actions));
+    fleet.Report(1, report);
     return fleet.orders[ServerPeer(1)].orders().released();
   };
   EXPECT_FALSE(released());
-  ServerActions actions;
-  EXPECT_TRUE(fleet.coordinator->OnVersion(1, wire::Metrics(), fleet.now, &actions).save);
-  EXPECT_FALSE(fleet.coordinator->OnVersion(2, wire::Metrics(), fleet.now, &actions).save);
+  Turn turn{fleet.now, {}};
+  EXPECT_TRUE(fleet.coordinator->OnVersion(1, wire::Metrics(), &turn).save);
+  EXPECT_FALSE(fleet.coordinator->OnVersion(2, wire::Metrics(), &turn).save);
   EXPECT_FALSE(released());
   ASSERT_TRUE(fleet.Saved(0, 2).ok());
   ASSERT_TRUE(fleet.Saved(1, 2).ok());

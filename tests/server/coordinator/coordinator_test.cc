@@ -70,7 +70,7 @@ TEST(Coordinator, NobodyCameIsUnavailableAndSaysWhoIsMissing) {
 
 TEST(Coordinator, AStopBeforeTheBeginningEndsTheJob) {
   Fleet fleet(SmallJob(), 1);
-  fleet.coordinator->RequestStop();
+  fleet.RequestStop();
   fleet.Tick();
   fleet.Tick();
   ASSERT_TRUE(fleet.exit);

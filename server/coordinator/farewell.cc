@@ -1,0 +1,41 @@
+#include "server/coordinator/farewell.h"
+
+#include <string>
+
+namespace kumo {
+namespace {
+
+// How long server 0 keeps telling the others that the job is over before it leaves without their
+// goodbye.
+constexpr TimeUs kFarewell = 3 * kSecond;
+
+}  // namespace
+
+bool Farewell::IsOver(TimeUs now) {
+  if (over_since_ == 0) over_since_ = now;
+  return now - over_since_ >= kFarewell;
+}
+
+Status Farewell::Outcome(Phase phase, const StopPoint& stop) const {
+  if (phase == Phase::kFailed) return failure_;
+  if (stop.version() < 0) return OkStatus();
+  return Unavailable("stopped after round " + std::to_string(stop.version()) +
+                     ", which is saved: start the job again to go on from there");
+}
+
+void Farewell::FillIn(Phase phase, const StopPoint& stop, int64_t version,
+                      wire::Header* header) const {
+  if (phase == Phase::kFailed) {
+    header->mutable_refusal()->set_code(static_cast<uint32_t>(failure_.code()));
+    header->mutable_refusal()->set_reason(failure_.message());
+  }
+  wire::Orders* orders = header->mutable_orders();
+  orders->set_finished(phase == Phase::kFinished);
+  orders->set_stopped(phase == Phase::kFinished && stop.version() >= 0);
+  // Who joins now would go on beyond it: chunk 0 has said so with the version before. Orders do
+  // not say it earlier: should server 0 die before that version is kept twice, nobody knows of the
+  // stop any more.
+  if (stop.IsReachedBy(version)) orders->set_stop_at(stop.version());
+}
+
+}  // namespace kumo

@@ -1,0 +1,184 @@
+#include "server/coordinator/leasing.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+#include <glog/logging.h>
+
+namespace kumo {
+namespace {
+
+// Moving leases costs a checkpoint: only where rounds become so much shorter, and not often.
+constexpr double kWorthMoving = 1.25;
+constexpr TimeUs kMovePause = 60 * kSecond;
+// A round straggles when it takes so many times what it should, and at least so long.
+constexpr double kStraggling = 1.5;
+constexpr double kLeastStraggling = 1000;  // milliseconds
+
+Consequence Orders() { return Consequence{.orders = true}; }
+
+}  // namespace
+
+Leasing::Leasing(int partitions, const Experiment::Cluster& cluster)
+    : min_workers_(cluster.min_workers), exact_(cluster.recovery == "exact"), table_(partitions) {}
+
+void Leasing::Begin(const Members& members, int64_t start, TimeUs now) {
+  last_move_ = now;
+  std::vector<std::pair<std::string, PeerName>> names;
+  for (const LeaseTable::Taker& taker : members.Takers(table_)) {
+    names.emplace_back(members.Find(taker.worker)->hello.name(), taker.worker);
+  }
+  std::sort(names.begin(), names.end());
+  std::vector<PeerName> workers;
+  for (const auto& [name, peer] : names) workers.push_back(peer);
+  LOG(INFO) << "training starts at round " << start << " with " << workers.size() << " workers";
+  table_.Begin(workers, start);
+}
+
+void Leasing::GoBack() {
+  table_ = LeaseTable(static_cast<int>(table_.leases().size()));
+  claims_.Forget();
+  move_wanted_ = false;
+  move_at_ = -1;
+}
+
+Consequence Leasing::On(const News& news, const Members& members, Phase phase, int64_t open) {
+  const bool training = phase == Phase::kTraining;
+  switch (news.kind) {
+    case News::Kind::kJoined:
+      if (!training) return {};
+      move_wanted_ |= !collects_claims() || !news.claims;
+      return LeaseOrphans(members, open);
+    case News::Kind::kReaches:
+      move_wanted_ = true;
+      return training ? LeaseOrphans(members, open) : Consequence();
+    case News::Kind::kLeaves:
+      return training ? LetGo(news.peer, members, open) : Consequence();
+    case News::Kind::kGone:
+    case News::Kind::kCutOff:
+      return Lose(news, members, phase, open);
+    default:
+      return {};
+  }
+}
+
+Consequence Leasing::Lose(const News& news, const Members& members, Phase phase, int64_t open) {
+  if (news.handed_over) table_.HandedOver(news.peer);
+  const bool lost = table_.Lose(news.peer, open);
+  LOG_IF(WARNING, news.kind == News::Kind::kGone && !IsOver(phase))
+      << news.who << (lost ? " is lost: " : " has left: ") << news.why;
+  if (phase != Phase::kTraining || !lost) return {};
+  // Partitions are nobody's now.
+  if (first_loss_.empty()) first_loss_ = news.who + ": " + news.why;
+  if (loss_takes_back()) {
+    return {.go_back = news.who + " is lost with what its partitions carried: " + news.why};
+  }
+  return LeaseOrphans(members, open);
+}
+
+// A worker was told to leave. Where its partitions carry nothing, another worker computes the
+// blocks under way again; else the partitions move when a round has been saved.
+Consequence Leasing::LetGo(const PeerName& worker, const Members& members, int64_t open) {
+  if (table_.Count(worker) == 0) return {};
+  if (carries_state_) {
+    move_wanted_ = true;
+    return {};
+  }
+  table_.Lose(worker, open);
+  return LeaseOrphans(members, open);
+}
+
+Consequence Leasing::LeaseOrphans(const Members& members, int64_t open) {
+  if (collects_claims()) return {};
+  const auto takers = members.Takers(table_);
+  if (static_cast<int>(takers.size()) >= min_workers_) table_.LeaseOrphans(takers, open);
+  return Orders();
+}
+
+void Leasing::TakeOver(int64_t version, int64_t move_at, TimeUs now) {
+  claims_.TakeOver(version);
+  last_move_ = now;
+  if (move_at >= 0) move_at_ = move_at;
+}
+
+Consequence Leasing::SettleClaims(const Members& members, uint32_t since, int64_t open,
+                                  TimeUs now) {
+  const int partitions = static_cast<int>(table_.leases().size());
+  const auto claimed = claims_.Settle(members, partitions, since, carries_state_, now);
+  if (!claimed) return {};
+  table_ = claimed->leases;
+  if (!claimed->complete && loss_takes_back()) {
+    return {.go_back = "a worker is lost with what its partitions carried, and server 0"};
+  }
+  for (const auto& [peer, worker] : members.workers) {
+    if (worker.leaving) LetGo(peer, members, open);
+  }
+  return LeaseOrphans(members, open);
+}
+
+bool Leasing::DirectMove(int64_t next, bool may, const Members& members, TimeUs now) {
+  if (may && move_at_ < 0 && !collects_claims()) {
+    const bool uneven =
+        now - last_move_ > kMovePause && table_.Imbalance(members.Takers(table_)) > kWorthMoving;
+    if (move_wanted_ || uneven) {
+      move_wanted_ = false;
+      last_move_ = now;
+      move_at_ = next;
+    }
+  }
+  return move_at_ == next;
+}
+
+Consequence Leasing::OnVersion(int64_t version, bool stops, const Members& members) {
+  first_loss_.clear();  // it was made good
+  table_.Settle(version);
+  if (move_at_ < 0 || version < move_at_) return {};
+  move_at_ = -1;
+  if (collects_claims()) {
+    move_wanted_ = true;
+    return {};
+  }
+  if (stops) return {};
+  table_.Spread(members.Takers(table_), version);
+  return Orders();
+}
+
+// The first contribution counts, and both are the same as long as partitions carry nothing.
+Consequence Leasing::HelpStragglers(const std::vector<int>& missing, int64_t round,
+                                    const Members& members, const RoundClock& clock, TimeUs now) {
+  const std::vector<LeaseTable::Taker> takers = members.Takers(table_);
+  const double computing_ms = table_.TypicalRound(takers);
+  if (carries_state_ || computing_ms <= 0) return {};
+  // A slow network's rounds are long, and doing work twice would make them longer.
+  const double expected_ms = std::max(computing_ms, ToSeconds(clock.TypicalRound()) * 1e3);
+  const double open_ms = ToSeconds(clock.Standstill(now)) * 1e3;
+  if (open_ms < std::max(kLeastStraggling, kStraggling * expected_ms)) return {};
+  return table_.Help(missing, round, takers) ? Orders() : Consequence();
+}
+
+void Leasing::FillIn(const PeerName& to, const Members& members, Phase phase,
+                     wire::Orders* orders) const {
+  const WorkerMember* const worker = members.Find(to);
+  if (!worker) return;
+  orders->set_released(worker->leaving && table_.Count(to) == 0);
+  if (phase != Phase::kTraining) return;
+  for (size_t p = 0; p < table_.leases().size(); ++p) {
+    const LeaseTable::Lease& lease = table_.leases()[p];
+    if (lease.worker != to) continue;
+    wire::Orders::Lease* order = orders->add_leases();
+    order->set_partition(static_cast<int32_t>(p));
+    order->set_from(lease.from);
+    order->set_handed_over(!lease.before.empty());
+  }
+  for (const auto& [partition, help] : table_.helpers()) {
+    if (help.worker != to) continue;
+    wire::Orders::Lease* order = orders->add_leases();
+    order->set_partition(partition);
+    order->set_from(help.round);
+    order->set_until(help.round + 1);
+  }
+}
+
+}  // namespace kumo

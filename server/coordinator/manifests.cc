@@ -1,0 +1,47 @@
+#include "server/coordinator/manifests.h"
+
+#include "common/job/checkpoint/origin.h"
+#include "common/job/checkpoint/tensor_list.h"
+
+namespace kumo {
+
+void Manifests::OnSpec(const ShardMap& map, const JobSpec& spec) {
+  spec_ = spec;
+  files_ = 0;
+  for (int s = 0; s < map.servers(); ++s) files_ += map.FirstChunk(s) < map.FirstChunk(s + 1);
+}
+
+void Manifests::StartFrom(const std::optional<checkpoint::Manifest>& restored) {
+  origin_.reset();
+  if (restored && restored->has_origin()) origin_ = restored->origin();
+}
+
+void Manifests::TakeOver(const wire::CoordinatorState& state) {
+  if (state.has_origin()) origin_ = state.origin();
+}
+
+void Manifests::OnOrigin(const checkpoint::Origin& origin, Turn* turn) {
+  if (origin_) return;
+  origin_ = Excerpt(origin);
+  turn->Do(StartedFromAction{*origin_});
+}
+
+void Manifests::Complete(uint32_t generation, const std::optional<checkpoint::Manifest>& restored,
+                         const JobPlan& plan, checkpoint::Manifest* manifest) const {
+  manifest->set_job_name(identity_.job_name);
+  manifest->set_experiment_hash(identity_.experiment_hash);
+  manifest->set_experiment_text(identity_.experiment_text);
+  manifest->set_fingerprint(spec_.layout.fingerprint());
+  manifest->set_generation(generation);
+  manifest->set_train_samples(spec_.train_samples);
+  manifest->set_validation_samples(spec_.validation_samples);
+  SetTensors(spec_.layout, manifest);
+  if (restored) *manifest->mutable_continuations() = restored->continuations();
+  if (origin_) *manifest->mutable_origin() = *origin_;
+  const int epoch = plan.EvaluatedEpoch(manifest->version());
+  if (epoch >= 0 && spec_.validation_samples > 0) {
+    manifest->mutable_evaluation()->set_epoch(epoch + 1);
+  }
+}
+
+}  // namespace kumo

@@ -1,0 +1,48 @@
+// What each manifest of a job says of the job itself: its settings, its network and data, and where
+// its weights came from.
+//
+// Owned by the Coordinator; one thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "common/job/job_identity.h"
+#include "common/job/job_plan.h"
+#include "common/job/shard_map.h"
+#include "proto/checkpoint.pb.h"
+#include "proto/wire.pb.h"
+#include "server/turn.h"
+
+namespace kumo {
+
+class Manifests {
+ public:
+  explicit Manifests(const JobIdentity& identity) : identity_(identity) {}
+
+  // The job's spec has become known.
+  void OnSpec(const ShardMap& map, const JobSpec& spec);
+  // The job goes on from a checkpoint, or from its beginning.
+  void StartFrom(const std::optional<checkpoint::Manifest>& restored);
+  // It goes on from what a former coordinator has left.
+  void TakeOver(const wire::CoordinatorState& state);
+  // A worker has brought the initial weights, which in part are another job's; the first counts.
+  void OnOrigin(const checkpoint::Origin& origin, Turn* turn);
+
+  // Whose weights the job began with, where it is known.
+  const std::optional<checkpoint::Origin>& origin() const { return origin_; }
+  // How many servers hold chunks, and so have a file in each checkpoint.
+  int files() const { return files_; }
+  // Fills in a complete checkpoint's manifest. Requires OnSpec. restored: the checkpoint that the
+  // generation started from.
+  void Complete(uint32_t generation, const std::optional<checkpoint::Manifest>& restored,
+                const JobPlan& plan, checkpoint::Manifest* manifest) const;
+
+ private:
+  JobIdentity identity_;
+  JobSpec spec_;
+  int files_ = 0;
+  std::optional<checkpoint::Origin> origin_;
+};
+
+}  // namespace kumo

@@ -1,0 +1,148 @@
+#include "server/coordinator/training_progress.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+#include "common/job/options/option_value.h"
+
+namespace kumo {
+
+TrainingProgress::TrainingProgress(const CoordinatorSettings& settings,
+                                   const std::optional<checkpoint::Manifest>& restored, TimeUs now)
+    : schedule_settings_(settings.schedule),
+      epochs_(settings.epochs),
+      points_per_epoch_(settings.points_per_epoch),
+      keeps_versions_twice_(settings.cluster.KeepsVersionsTwice()),
+      started_(now) {
+  StartFrom(restored, std::nullopt);
+  if (restored) elapsed_before_ = restored->progress().elapsed_seconds();
+}
+
+void TrainingProgress::OnSpec(const JobPlan& plan, const JobSpec& spec, int64_t start_version) {
+  ledger_.Start(plan, start_version);
+  if (auto schedule = Schedule::Make(schedule_settings_, spec.train_samples, epochs_);
+      schedule.ok()) {
+    schedule_ = *schedule;
+  }
+}
+
+void TrainingProgress::OnRound(const JobPlan& plan, int64_t version, const wire::Metrics& metrics,
+                               Turn* turn) {
+  const RoundPlan round = plan.Round(version - 1);
+  rate_.OnClosed(round, turn->now);
+  turn->Do(RoundClosedAction{round.round, metrics});
+  const auto sums = ledger_.AddRound(plan, version, metrics, points_per_epoch_);
+  if (!sums) return;
+  turn->Do(CurvePointAction{version, plan.SamplesAt(version), round.epoch, *sums,
+                            LearningRateAt(round)});
+}
+
+Result<TrainingProgress::Evaluated> TrainingProgress::OnEvaluated(
+    const PeerName& from, const wire::Header& header, const std::optional<JobPlan>& plan,
+    int64_t newest, Turn* turn) {
+  const int64_t version = header.round();
+  const int partition = header.partition();
+  if (!plan || version > newest || plan->EvaluatedEpoch(version) < 0 || partition < 0 ||
+      partition >= plan->settings().partitions) {
+    return InvalidArgument("an evaluation of version " + std::to_string(version) + ", partition " +
+                           std::to_string(partition));
+  }
+  Evaluated evaluated;
+  evaluated.is_new = ledger_.Waits(*plan, version, partition);
+  if (evaluated.is_new && keeps_versions_twice_) held_.Hold(version, partition, newest);
+  held_.Answer(from, header, turn);
+  evaluated.epoch = ledger_.AddEvaluation(*plan, version, partition, header.metrics());
+  if (evaluated.epoch) {
+    turn->Do(EpochEvaluatedAction{evaluated.epoch->epoch, evaluated.epoch->train,
+                                  evaluated.epoch->validation, version, plan->SamplesAt(version)});
+  }
+  return evaluated;
+}
+
+void TrainingProgress::GoBack() {
+  rate_.Forget();
+  held_.Forget();
+}
+
+void TrainingProgress::StartFrom(const std::optional<checkpoint::Manifest>& restored,
+                                 const std::optional<JobPlan>& plan) {
+  ledger_ = restored ? EpochLedger(restored->progress()) : EpochLedger();
+  if (plan) ledger_.Start(*plan, restored ? restored->version() : 0);
+}
+
+void TrainingProgress::TakeOver(int64_t version, const wire::CoordinatorState& state, Turn* turn) {
+  ledger_ = EpochLedger(state);
+  elapsed_before_ = state.progress().elapsed_seconds() - ToSeconds(turn->now - started_);
+  turn->Do(WentOnAction{version, ledger_.progress().samples()});
+}
+
+checkpoint::Progress TrainingProgress::Snapshot(TimeUs now) const {
+  checkpoint::Progress progress = ledger_.progress();
+  progress.set_elapsed_seconds(ElapsedSeconds(now));
+  return progress;
+}
+
+wire::CoordinatorState TrainingProgress::State(TimeUs now) const {
+  wire::CoordinatorState state;
+  ledger_.Describe(&state);
+  state.mutable_progress()->set_elapsed_seconds(ElapsedSeconds(now));
+  return state;
+}
+
+void TrainingProgress::Describe(TimeUs now, int64_t version, const std::optional<JobPlan>& plan,
+                                double round_ms, wire::JobStatus* status) const {
+  status->set_elapsed_seconds(ElapsedSeconds(now));
+  status->set_round(version);
+  status->set_epochs(epochs_);
+  const checkpoint::Progress& progress = ledger_.progress();
+  if (progress.has_last_loss()) status->set_loss(progress.last_loss());
+  if (progress.has_last_accuracy()) status->set_accuracy(progress.last_accuracy());
+  const wire::Metrics& validation = ledger_.last_validation();
+  if (const double n = static_cast<double>(validation.samples()); n > 0) {
+    status->set_validation_loss(validation.loss_sum() / n);
+    status->set_validation_accuracy(static_cast<double>(validation.correct()) / n);
+  }
+  const auto rate = rate_.SamplesPerSecond(now);
+  if (rate) status->set_samples_per_second(*rate);
+  if (plan) DescribePlan(now, version, *plan, round_ms, status);
+}
+
+void TrainingProgress::DescribePlan(TimeUs now, int64_t version, const JobPlan& plan,
+                                    double round_ms, wire::JobStatus* status) const {
+  status->set_rounds(plan.rounds());
+  status->set_samples(plan.SamplesAt(version));
+  status->set_total_samples(plan.samples());
+  const RoundPlan round = plan.Round(std::min(version, plan.rounds() - 1));
+  status->set_epoch(round.epoch + 1);
+  if (const auto lr = LearningRateAt(round)) status->set_learning_rate(*lr);
+  if (const auto left = SecondsLeft(now, version, plan, round_ms)) status->set_eta_seconds(*left);
+}
+
+// Of a round, as people write it: 0.05 instead of 0.0500000007.
+std::optional<double> TrainingProgress::LearningRateAt(const RoundPlan& round) const {
+  if (!schedule_) return std::nullopt;
+  return std::strtod(WriteValue(schedule_->RateAt(round.first_sample)).c_str(), nullptr);
+}
+
+// By the rate of rounds like those that are left. While there is a warm-up, blocks are taken to be
+// computed as fast as its minibatches are, and to wait for nobody.
+std::optional<double> TrainingProgress::SecondsLeft(TimeUs now, int64_t version,
+                                                    const JobPlan& plan, double round_ms) const {
+  const RoundPlan last = plan.Round(plan.rounds() - 1);
+  const RoundPlan round = plan.Round(std::min(version, plan.rounds() - 1));
+  const auto rate = rate_.SamplesPerSecondOf(round, now);
+  if (!rate) return std::nullopt;
+  const int64_t samples = plan.SamplesAt(version);
+  if (TrainingRate::AreAlike(round, last)) {
+    return static_cast<double>(plan.samples() - samples) / *rate;
+  }
+  if (round_ms <= 0) return std::nullopt;
+  const PlanSettings& settings = plan.settings();
+  const int64_t minibatches = int64_t{settings.partitions} * settings.minibatch;
+  return static_cast<double>(settings.warmup_samples - samples) / *rate +
+         static_cast<double>(plan.samples() - settings.warmup_samples) * round_ms * 1e-3 /
+             static_cast<double>(minibatches);
+}
+
+}  // namespace kumo

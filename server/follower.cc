@@ -1,0 +1,193 @@
+#include "server/follower.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include <glog/logging.h>
+
+namespace kumo {
+namespace {
+
+constexpr TimeUs kResend = 500 * kMillisecond;
+
+const PeerName& Server0() {
+  static const PeerName* const name = new PeerName(ServerPeer(0));
+  return *name;
+}
+
+}  // namespace
+
+Follower::Follower(FollowerSettings settings, TimeUs now)
+    : settings_(std::move(settings)), heard_(now) {
+  generation_.choosing = true;
+}
+
+Status Follower::OnHello(const PeerName&, const wire::Hello& hello, Turn*) {
+  if (hello.role() == wire::Hello::WORKER) return OkStatus();
+  return FailedPrecondition("servers say hello to server 0");
+}
+
+Status Follower::OnMessage(const PeerName& from, const wire::Header& header, Turn* turn) {
+  if (from == Server0()) {
+    OnFromServer0(header, turn);
+  } else if (from == ServerPeer(settings_.index)) {
+    OnOwn(header, turn);
+  } else if (header.type() == wire::HEARTBEAT) {
+    SendAction reply{from, {}};  // only says that this server is alive
+    reply.message.header.set_type(wire::HEARTBEAT_REPLY);
+    turn->Do(std::move(reply));
+  }
+  return OkStatus();
+}
+
+void Follower::OnFromServer0(const wire::Header& header, Turn* turn) {
+  if (header.type() == wire::REFUSED) {
+    const wire::Refusal& refusal = header.refusal();
+    const uint64_t meant = refusal.incarnation();
+    if (meant != 0 && meant != settings_.process.incarnation) return;
+    turn->Do(ExitAction{
+        ErrorFromPeer(refusal.code(), "server 0 refused this server: " + refusal.reason())});
+    return;
+  }
+  heard_ = turn->now;
+  if (header.type() == wire::WELCOME) {
+    OnWelcome(header.welcome());
+    return;
+  }
+  if (generation_.number == 0 || header.generation() < generation_.number) return;
+  if (header.generation() > generation_.number) {
+    Rejoin(header.generation(), turn->now);
+    return;
+  }
+  switch (header.type()) {
+    case wire::ACK:
+      unsent_saves_.erase({header.round(), header.attempt()});
+      return;
+    case wire::GONE:
+      Rejoin(generation_.number, turn->now);
+      return;
+    case wire::HEARTBEAT_REPLY:
+      OnHeartbeatReply(header, turn);
+      return;
+    default:
+      return;
+  }
+}
+
+void Follower::OnWelcome(const wire::Welcome& welcome) {
+  if (generation_.number != 0 || welcome.generation() == 0 || welcome.generation() < newest_)
+    return;
+  newest_ = welcome.generation();
+  generation_ = {welcome.generation(), welcome.since(), welcome.version(), welcome.restore(),
+                 /*choosing=*/false};
+}
+
+// Joins the newest generation. What the server keeps it learns there.
+void Follower::Rejoin(uint32_t generation, TimeUs now) {
+  LOG(WARNING) << "generation " << generation_.number << " is over";
+  newest_ = std::max(newest_, generation);
+  generation_.number = 0;
+  generation_.choosing = true;
+  // Where versions are not kept twice, the job can only have gone back.
+  if (!settings_.cluster.KeepsVersionsTwice()) generation_.since = 0;
+  unsent_saves_.clear();
+  save_order_ = {};
+  next_hello_ = heard_ = now;
+}
+
+void Follower::OnHeartbeatReply(const wire::Header& header, Turn* turn) {
+  const wire::Orders& orders = header.orders();
+  if (header.has_refusal()) {
+    LeaveJob(ErrorFromPeer(header.refusal().code(), "the job failed: " + header.refusal().reason()),
+             turn);
+  } else if (orders.finished()) {
+    LeaveJob(orders.stopped() ? Unavailable("the job was stopped and saved") : OkStatus(), turn);
+  } else if (leave_by_ > 0 && orders.released()) {
+    turn->Do(ExitAction{Unavailable("was told to leave, and everything is saved")});
+  } else if (header.has_orders()) {
+    save_order_ = {orders.save_version(), orders.save_attempt(), orders.save_partial()};
+  }
+}
+
+// What this server has to say goes on to server 0.
+void Follower::OnOwn(const wire::Header& header, Turn* turn) {
+  if (generation_.number == 0) return;  // it is said when this server has joined
+  SendAction send{Server0(), {header, {}}};
+  if (header.type() == wire::HEARTBEAT) {
+    send.message.header.mutable_server_report()->set_leaving(leave_by_ > 0);
+  } else if (header.type() == wire::SAVED) {
+    unsent_saves_[{header.round(), header.attempt()}] = {send.message, turn->now + kResend};
+  }
+  turn->Do(std::move(send));
+}
+
+void Follower::LeaveJob(Status status, Turn* turn) const {
+  SendAction bye{Server0(), {}};
+  bye.message.header.set_type(wire::BYE);
+  turn->Do(std::move(bye));
+  turn->Do(ExitAction{std::move(status)});
+}
+
+// Another server than 0 leaves when a round has been saved, or after checkpoint.grace_s.
+void Follower::RequestStop(const Holdings& holdings, Turn* turn) {
+  if (holdings.ready) {
+    leave_by_ = turn->now + FromSeconds(settings_.grace_s);
+  } else {
+    turn->Do(ExitAction{Unavailable("was told to leave before it held anything")});
+  }
+}
+
+TimeUs Follower::Tick(const Holdings& holdings, Turn* turn) {
+  const TimeUs now = turn->now;
+  // Server 0 may be started again, and the job goes on.
+  const double limit =
+      newest_ == 0 ? settings_.cluster.join_timeout_s : settings_.cluster.stall_timeout_s;
+  if (now - heard_ > FromSeconds(limit)) {
+    turn->Do(ExitAction{Unavailable("server 0 does not answer since " +
+                                    std::to_string((now - heard_) / kSecond) + " s")});
+    return now;
+  }
+  if (leave_by_ > 0 && now > leave_by_) {
+    turn->Do(ExitAction{Unavailable("was told to leave; no round was saved in time")});
+    return now;
+  }
+  if (generation_.number == 0) {
+    if (now >= next_hello_) SendHello(holdings, turn);
+    return next_hello_;
+  }
+  TimeUs next = std::numeric_limits<TimeUs>::max();
+  for (auto& [key, save] : unsent_saves_) {
+    if (now >= save.resend_at) {
+      save.resend_at = now + kResend;
+      turn->Do(SendAction{Server0(), save.message});
+    }
+    next = std::min(next, save.resend_at);
+  }
+  return next;
+}
+
+void Follower::SendHello(const Holdings& holdings, Turn* turn) {
+  next_hello_ = turn->now + kResend;
+  SendAction send{Server0(), {}};
+  send.message.header.set_type(wire::HELLO);
+  wire::Hello* hello = send.message.header.mutable_hello();
+  *hello = HelloOf(settings_.identity, settings_.process);
+  hello->set_role(wire::Hello::SERVER);
+  hello->set_server_index(settings_.index);
+  hello->set_since(holdings.ready ? generation_.since : 0);
+  hello->set_holds_replica(holdings.replica);
+  turn->Do(std::move(send));
+}
+
+bool Follower::Knows(const PeerName&, TimeUs seen, TimeUs now) const {
+  return now - seen <= 2 * FromSeconds(settings_.cluster.suspect_after_s);
+}
+
+std::string Follower::WaitsForProcesses(TimeUs) const {
+  if (generation_.number != 0) return "";
+  const auto& addresses = settings_.cluster.servers;
+  return addresses.empty() ? "server 0" : "server 0 at " + addresses[0];
+}
+
+}  // namespace kumo

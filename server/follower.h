@@ -1,0 +1,78 @@
+// A server that follows server 0: it joins the generation that server 0 speaks of, reports to it,
+// and leaves when it says so.
+//
+// What is lost on the way is sent again: the hello until it is answered, a report with each
+// heartbeat, a file that is saved until server 0 has acknowledged it. Server 0 may be started
+// again; it is waited for.
+//
+// Owned by a ServerNode; one thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "server/role.h"
+
+namespace kumo {
+
+struct FollowerSettings {
+  int index = 1;
+  JobIdentity identity;
+  ProcessIdentity process;
+  Experiment::Cluster cluster;
+  double grace_s = 0;  // checkpoint.grace_s
+};
+
+class Follower : public Role {
+ public:
+  Follower(FollowerSettings settings, TimeUs now);
+
+  // Its number is 0 until server 0 has welcomed this server.
+  const Generation& generation() const override { return generation_; }
+  const SaveOrder& save_order() const override { return save_order_; }
+  void OnSpec(const JobPlan&, const ShardMap&, const JobSpec&) override {}
+  Status OnHello(const PeerName& from, const wire::Hello& hello, Turn* turn) override;
+  Status OnMessage(const PeerName& from, const wire::Header& header, Turn* turn) override;
+  void RequestStop(const Holdings& holdings, Turn* turn) override;
+  TimeUs Tick(const Holdings& holdings, Turn* turn) override;
+  // Until it has been silent for twice cluster.suspect_after_s.
+  bool Knows(const PeerName& peer, TimeUs seen, TimeUs now) const override;
+  std::string WaitsForProcesses(TimeUs now) const override;
+
+  // What only a coordinator is told or asked.
+  Directive OnVersion(int64_t, const wire::Metrics&, Turn*) override { return {}; }
+  void TakeOver(int64_t, const Directive&, Turn*) override {}
+  void OnCommitted(int64_t, const Status&, Turn*) override {}
+  void OnChosen(const Result<std::optional<checkpoint::Manifest>>&, Turn*) override {}
+  void OnReserved() override {}
+  wire::JobStatus Describe(TimeUs) const override { return {}; }
+
+ private:
+  struct UnsentSave {
+    Message message;
+    TimeUs resend_at = 0;
+  };
+
+  void OnFromServer0(const wire::Header& header, Turn* turn);
+  void OnWelcome(const wire::Welcome& welcome);
+  void OnHeartbeatReply(const wire::Header& header, Turn* turn);
+  void OnOwn(const wire::Header& header, Turn* turn);
+  void Rejoin(uint32_t generation, TimeUs now);
+  void SendHello(const Holdings& holdings, Turn* turn);
+  // The job is over: says goodbye to server 0, which waits for that, and leaves.
+  void LeaveJob(Status status, Turn* turn) const;
+
+  const FollowerSettings settings_;
+  Generation generation_;
+  uint32_t newest_ = 0;  // generation that server 0 has spoken of
+  SaveOrder save_order_;
+  TimeUs heard_;  // from server 0
+  TimeUs next_hello_ = 0;
+  TimeUs leave_by_ = 0;                                         // was told to leave; 0: was not
+  std::map<std::pair<int64_t, int>, UnsentSave> unsent_saves_;  // by version and attempt
+};
+
+}  // namespace kumo

@@ -1,0 +1,169 @@
+#include "server/holding.h"
+
+#include <utility>
+
+#include <glog/logging.h>
+
+#include "common/job/checkpoint/continuation.h"
+
+namespace kumo {
+namespace {
+
+constexpr char kStartElsewhere[] = "; choose another output directory, or checkpoint.resume=never";
+
+}  // namespace
+
+Holding::Holding(int index, int servers, const Experiment& experiment, Role* role)
+    : index_(index), servers_(servers), experiment_(experiment), role_(role) {
+  if (experiment.cluster.KeepsVersionsTwice()) neighbours_.emplace(index, servers);
+}
+
+Status Holding::LearnSpec(const wire::JobSpec& wire_spec,
+                          const std::optional<checkpoint::Manifest>& restored) {
+  KUMO_ASSIGN_OR_RETURN(JobSpec spec, ParseSpec(wire_spec));
+  if (restored) {
+    if (Status same = CheckSameNetworkAndData(*restored, spec); !same.ok()) {
+      return FailedPrecondition(same.message() + kStartElsewhere);
+    }
+  }
+  KUMO_ASSIGN_OR_RETURN(JobPlan plan, PlanFor(experiment_, spec));
+  if (restored && restored->version() > plan.rounds()) {
+    return FailedPrecondition("checkpoint " + restored->name() +
+                              " is of more rounds than the job's " + std::to_string(plan.rounds()) +
+                              ": are the data others?" + kStartElsewhere);
+  }
+  const ShardMap map(spec.layout, servers_, experiment_.cluster.chunk_kib * 1024);
+  role_->OnSpec(plan, map, spec);
+  plan_ = std::move(plan);
+  spec_ = std::move(spec);
+  return OkStatus();
+}
+
+void Holding::Enter(const Generation& former, const Generation& generation, Turn* turn) {
+  if (ready_ && generation.since == former.since) {
+    // The job goes on where it is; the next server may be another process.
+    if (generation.number != 0) shard_->ReplicateAgain(turn);
+    return;
+  }
+  shard_.reset();
+  ready_ = lost_ = false;
+  if (!neighbours_) return;
+  neighbours_->StopFetching();
+  if (generation.since != former.since) neighbours_->Clear();
+}
+
+Status Holding::Build(const Generation& generation, Turn* turn) {
+  if (shard_ || !spec_) return OkStatus();
+  ShardSettings settings;
+  settings.generation = generation.since;
+  settings.index = index_;
+  settings.servers = servers_;
+  settings.chunk_bytes = experiment_.cluster.chunk_kib * 1024;
+  settings.carried_arrays = CarriedArrays(experiment_, *spec_);
+  settings.replicate = neighbours_.has_value();
+  settings.round = {experiment_.block, experiment_.optimiser, experiment_.schedule,
+                    experiment_.sync};
+  const auto observe = [role = role_](int64_t version, const wire::Metrics& metrics, Turn* within) {
+    return role->OnVersion(version, metrics, within);
+  };
+  KUMO_ASSIGN_OR_RETURN(shard_, Shard::Make(settings, *plan_, spec_->layout, observe));
+  const ShardMap& map = shard_->map();
+  LOG(INFO) << "holds " << map.ServerBytes(index_) << " of " << spec_->layout.size() * sizeof(float)
+            << " bytes of weights";
+  if (generation.since != generation.number && neighbours_) {
+    // The job has not gone back: the next server has what this one is to hold.
+    neighbours_->Fetch(map.ServerChunks(index_), turn);
+    TakeWhatWasFetched(turn);
+    return OkStatus();
+  }
+  ready_ = generation.restore.empty();
+  if (!ready_)
+    turn->Do(RestoreAction{generation.number, generation.restore, map.ServerRange(index_)});
+  return OkStatus();
+}
+
+Status Holding::OnRestored(const Result<ShardSnapshot>& snapshot, Turn* turn) {
+  if (!shard_ || ready_) return OkStatus();
+  KUMO_RETURN_IF_ERROR(snapshot.status());
+  KUMO_RETURN_IF_ERROR(shard_->Restore(*snapshot, turn));
+  ready_ = true;
+  return OkStatus();
+}
+
+void Holding::OnFromNeighbour(const PeerName& from, const Message& message, Turn* turn) {
+  if (!neighbours_ || !shard_) return;
+  const wire::Header& header = message.header;
+  if (header.type() == wire::ACK && header.acknowledges() == wire::REPLICATE) {
+    if (ready_ && from == neighbours_->holder()) shard_->OnReplicated(header, turn);
+    return;
+  }
+  neighbours_->OnMessage(from, message, shard_->map(), turn);
+  TakeWhatWasFetched(turn);
+}
+
+// A server that was started again has what its former process held, or it is known to be lost.
+void Holding::TakeWhatWasFetched(Turn* turn) {
+  const ReplicaFetch* const fetched = neighbours_ ? neighbours_->fetched() : nullptr;
+  if (!fetched) return;
+  const Status status = fetched->lost() ? DataLoss("the next server has not kept all chunks")
+                                        : shard_->Adopt(fetched->store());
+  neighbours_->StopFetching();
+  ready_ = status.ok();
+  lost_ = !ready_;
+  if (lost_) {
+    LOG(WARNING) << status.message();
+    return;
+  }
+  if (shard_->map().chunks().front().server == index_) {
+    const auto [version, said] = shard_->newest_directive();
+    role_->TakeOver(version, said, turn);
+  }
+  wire::ServerReport report;
+  shard_->Describe(&report);
+  LOG(INFO) << "goes on from round " << report.version() << ", as the next server has kept it";
+}
+
+Status Holding::OnMessage(const PeerName& from, const Message& message, Turn* turn) {
+  if (!shard_ || !ready_) return OkStatus();
+  // Before the shard has version 0, which is sent on with what the coordinator knows.
+  if (message.header.type() == wire::INITIALISE && message.header.chunk() == 0) {
+    KUMO_RETURN_IF_ERROR(role_->OnMessage(from, message.header, turn));
+  }
+  return shard_->OnMessage(from, message, turn);
+}
+
+Status Holding::OnComputed(const ChunkWork& work, Turn* turn) {
+  if (!shard_ || work.generation != shard_->generation()) return OkStatus();
+  return shard_->OnComputed(work, turn);
+}
+
+Status Holding::SaveNow(const SaveOrder& order, Turn* turn) {
+  if (!shard_ || !ready_) return OkStatus();
+  return shard_->SaveNow(order.version, order.attempt, order.partial, turn);
+}
+
+void Holding::Forget(const PeerName& peer) {
+  if (shard_) shard_->Forget(peer);
+}
+
+void Holding::Tick(Turn* turn) {
+  if (neighbours_) neighbours_->Tick(turn);
+  TakeWhatWasFetched(turn);
+  if (shard_) shard_->Tick(turn);
+}
+
+bool Holding::busy() const {
+  return (neighbours_ && neighbours_->fetching()) || (shard_ && shard_->replicating());
+}
+
+Holdings Holding::holdings() const {
+  return {ready_, neighbours_ && shard_ && neighbours_->HoldsReplica(shard_->map())};
+}
+
+void Holding::Describe(wire::ServerReport* report) const {
+  report->set_ready(ready_);
+  report->set_lost(lost_);
+  if (shard_) shard_->Describe(report);
+}
+
+}  // namespace kumo

@@ -1,0 +1,80 @@
+// What a server holds of the job's weights: the shard of the generation that it is in, and what it
+// keeps for the server before it.
+//
+// A shard is built when job and generation are known. It begins with nothing (the first worker
+// brings the weights), with a checkpoint, or, where the generation is younger than what the job
+// goes on with, with what the next server has kept of it. Until it has that, the server is not
+// ready; it never will be where that is lost, and the job goes back.
+//
+// Owned by a ServerNode; one thread.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "common/job/job_identity.h"
+#include "common/job/job_plan.h"
+#include "common/job/options/experiment.h"
+#include "common/job/transport/message.h"
+#include "server/actions.h"
+#include "server/replicas/neighbours.h"
+#include "server/role.h"
+#include "server/shard/shard.h"
+
+namespace kumo {
+
+class Holding {
+ public:
+  // role: is told of chunk 0's versions; borrowed for life.
+  Holding(int index, int servers, const Experiment& experiment, Role* role);
+
+  // The job's spec, once a worker has said it.
+  const std::optional<JobSpec>& spec() const { return spec_; }
+  // The first worker says what the job's network and data are. restored: the checkpoint that the
+  // job is to go on from, if any. FailedPrecondition where they do not fit; nothing is learnt then.
+  Status LearnSpec(const wire::JobSpec& spec, const std::optional<checkpoint::Manifest>& restored);
+
+  // The server has come from one generation into another: what belongs to the former one goes.
+  void Enter(const Generation& former, const Generation& generation, Turn* turn);
+  // Builds the generation's shard where the spec is known and there is none.
+  Status Build(const Generation& generation, Turn* turn);
+  // The answer to its RestoreAction.
+  Status OnRestored(const Result<ShardSnapshot>& snapshot, Turn* turn);
+
+  // A message between neighbours of this server's generation.
+  void OnFromNeighbour(const PeerName& from, const Message& message, Turn* turn);
+  // A message of a member for the shard; dropped while there is none that is ready.
+  Status OnMessage(const PeerName& from, const Message& message, Turn* turn);
+  Status OnComputed(const ChunkWork& work, Turn* turn);
+  // As Shard::SaveNow; a server that is not ready saves nothing, which is no error.
+  Status SaveNow(const SaveOrder& order, Turn* turn);
+  // A member is gone.
+  void Forget(const PeerName& peer);
+  void Tick(Turn* turn);
+
+  // Whether something is on its way to or from a neighbour, so that ticks matter.
+  bool busy() const;
+  // A part of what the job is about is being fetched, or nobody has it.
+  bool LacksPart() const { return lost_ || (neighbours_ && neighbours_->fetching()); }
+  bool ready() const { return ready_; }
+  bool lost() const { return lost_; }
+  Holdings holdings() const;
+  // Fills in what is known about the weights.
+  void Describe(wire::ServerReport* report) const;
+
+ private:
+  void TakeWhatWasFetched(Turn* turn);
+
+  const int index_, servers_;
+  const Experiment experiment_;
+  Role* const role_;
+  std::optional<JobSpec> spec_;
+  std::optional<JobPlan> plan_;
+  std::unique_ptr<Shard> shard_;
+  bool ready_ = false;                    // has what the generation starts from
+  bool lost_ = false;                     // will not get it: nobody has kept it
+  std::optional<Neighbours> neighbours_;  // where versions are kept twice
+};
+
+}  // namespace kumo
