@@ -17,83 +17,45 @@
 // Owned by a ServerNode; one thread.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 
-#include "common/base/clock.h"
-#include "common/base/status.h"
-#include "common/job/job_identity.h"
-#include "common/job/job_plan.h"
-#include "common/job/shard_map.h"
-#include "common/job/transport/message.h"
-#include "server/coordinator/checkpoints.h"
+#include "server/coordinator/announcements.h"
 #include "server/coordinator/coordinator_settings.h"
-#include "server/coordinator/ending.h"
-#include "server/coordinator/farewell.h"
-#include "server/coordinator/leasing.h"
-#include "server/coordinator/manifests.h"
-#include "server/coordinator/membership.h"
-#include "server/coordinator/phase.h"
-#include "server/coordinator/recovery.h"
-#include "server/coordinator/round_clock.h"
-#include "server/coordinator/saving.h"
-#include "server/coordinator/training_progress.h"
-#include "server/coordinator/waiting.h"
-#include "server/directive.h"
+#include "server/coordinator/job_state.h"
 #include "server/role.h"
-#include "server/turn.h"
 
 namespace kumo {
 
+// Its public methods are those of Role.
 class Coordinator : public Role {
  public:
   // restored: the manifest of the checkpoint that the job goes on from, if any.
   Coordinator(CoordinatorSettings settings, std::optional<checkpoint::Manifest> restored,
               TimeUs now);
 
-  const Generation& generation() const override { return recovery_.generation(); }
-  // Whether a peer takes part: a worker that was not given up, or another server.
-  bool Knows(const PeerName& peer, TimeUs, TimeUs) const override { return members().Knows(peer); }
-  // The job's spec has become known.
+  const Generation& generation() const override { return job_.recovery.generation(); }
+  const SaveOrder& save_order() const override { return job_.saving.checkpoints().order(); }
   void OnSpec(const JobPlan& plan, const ShardMap& map, const JobSpec& spec) override;
-
-  // A hello that CheckHello accepted; the error is the reason to refuse its sender.
   Status OnHello(const PeerName& from, const wire::Hello& hello, Turn* turn) override;
-  // A message of who takes part, server 0 itself (ServerPeer(0)) included, which needs no answer:
-  // HEARTBEAT, BYE, EVALUATED, SAVED, or INITIALISE of chunk 0, before the shard has it. Any other
-  // type changes nothing. InvalidArgument for an evaluation that nobody asked for.
   Status OnMessage(const PeerName& from, const wire::Header& header, Turn* turn) override;
-  // The answer to CommitAction.
-  void OnCommitted(int64_t version, const Status& status, Turn* turn) override;
-  // The answer to ChooseCheckpointAction: nothing when there is no checkpoint to go back to.
-  void OnChosen(const Result<std::optional<checkpoint::Manifest>>& chosen, Turn* turn) override;
-  // The answer to ReserveGenerationAction.
-  void OnReserved() override { recovery_.OnReserved(); }
-  // A coordinator that was started again: chunk 0 is back, at `version`, with what the former one
-  // said about the round that starts from it.
-  void TakeOver(int64_t version, const Directive& said, Turn* turn) override;
-  // Chunk 0 has reached `version`; what the round that starts from it is to do.
   Directive OnVersion(int64_t version, const wire::Metrics& metrics, Turn* turn) override;
-
-  // What the servers are to save without waiting for a round's end: when nobody is left who could
-  // bring the round to its end, or when the disk did not take the last version before.
-  const SaveOrder& save_order() const override { return saving_.checkpoints().order(); }
-  // Save at the end of the next round, then stop (a first Ctrl-C, a spot notice).
-  void RequestStop(const Holdings&, Turn*) override { ending_.RequestStop(); }
-  // Does nothing before it is due. When it is due next; the first time it is at once.
+  void TakeOver(int64_t version, const Directive& said, Turn* turn) override;
+  void OnCommitted(int64_t version, const Status& status, Turn* turn) override;
+  void OnChosen(const Result<std::optional<checkpoint::Manifest>>& chosen, Turn* turn) override;
+  void OnReserved() override { job_.recovery.OnReserved(); }
+  // Saves at the end of the next round, then stops.
+  void RequestStop(const Holdings&, Turn*) override { job_.ending.RequestStop(); }
   TimeUs Tick(const Holdings& holdings, Turn* turn) override;
-
-  // Whom the job waits for: at its start, when one is lost, when it goes back. "" when all that it
-  // needs are there. "server 1 at tcp://beta:7700, 1 of 2 workers"
-  std::string WaitsForProcesses(TimeUs now) const override;
-  wire::JobStatus Describe(TimeUs now) const override;
+  bool Knows(const PeerName& peer, TimeUs, TimeUs) const override {
+    return job_.members().Knows(peer);
+  }
+  std::string WaitsForProcesses(TimeUs now) const override {
+    return kumo::WaitsForProcesses(job_, now);
+  }
+  wire::JobStatus Describe(TimeUs now) const override { return StatusOf(job_, now); }
 
  private:
-  const Members& members() const { return membership_.members(); }
-  int64_t OldestOpenRound() const;
-  std::string WaitsFor(TimeUs now) const;
-
   // What parts tell: of a member, and of what is to be done.
   void Follow(const std::optional<News>& news, Turn* turn);
   void SeeTo(const Consequence& what, Turn* turn);
@@ -106,24 +68,9 @@ class Coordinator : public Role {
   void EndWith(const std::string& why, Turn* turn);
   void FinishIfDone(Turn* turn);
   void Fail(const Status& status, Turn* turn);
-  void SendOrders(const PeerName& to, Turn* turn) const;
-  void SendOrdersToAll(Turn* turn) const;
 
-  CoordinatorSettings settings_;
-  std::optional<JobPlan> plan_;
-  Phase phase_ = Phase::kWaiting;
+  JobState job_;
   TimeUs ticked_at_;
-  int64_t version_ = -1;  // of chunk 0
-  RoundClock clock_;
-  Membership membership_;
-  Leasing leasing_;
-  Recovery recovery_;
-  Waiting waiting_;
-  Saving saving_;
-  Manifests manifests_;
-  Ending ending_;
-  Farewell farewell_;
-  TrainingProgress progress_;
 };
 
 }  // namespace kumo

@@ -1,0 +1,28 @@
+#include "server/coordinator/job_state.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace kumo {
+
+JobState::JobState(CoordinatorSettings of, std::optional<checkpoint::Manifest> restored, TimeUs now)
+    : settings(std::move(of)),
+      membership(settings.identity.servers, settings.host, settings.cluster, now),
+      leasing(settings.partitions, settings.cluster),
+      recovery(settings.generation, settings.cluster.KeepsVersionsTwice(), std::move(restored)),
+      waiting(settings.cluster, now),
+      saving(settings.checkpoint, recovery.restored() ? recovery.generation().start_version : -1,
+             now),
+      manifests(settings.identity),
+      ending(FromSeconds(settings.checkpoint.grace_s),
+             FromSeconds(settings.cluster.stall_timeout_s)),
+      progress(settings, recovery.restored(), now) {
+  manifests.StartFrom(recovery.restored());
+}
+
+int64_t JobState::OldestOpenRound() const {
+  const int64_t start = recovery.generation().start_version;
+  return std::max(members().OldestOpenRound(std::max(version, start)), start);
+}
+
+}  // namespace kumo
