@@ -1,11 +1,14 @@
 #include "common/job/job_identity.h"
 
 #include "common/base/fnv.h"
+#include "common/base/printable.h"
 #include "common/job/options/experiment_text.h"
 #include "common/job/protocol.h"
 
 namespace kumo {
 namespace {
+
+constexpr int kMostClaims = 4096;  // the most that sync.partitions can be
 
 Status CheckSpec(const wire::JobSpec& wire_spec, const JobSpec& established) {
   KUMO_ASSIGN_OR_RETURN(const JobSpec spec, ParseSpec(wire_spec));
@@ -137,7 +140,13 @@ Status CheckHello(const wire::Header& header, const JobIdentity& identity,
   }
   if (hello.job_name() != identity.job_name) {
     return FailedPrecondition("another job: this server runs \"" + identity.job_name +
-                              "\", not \"" + hello.job_name() + "\"");
+                              "\", not \"" + Printable(hello.job_name()) + "\"");
+  }
+  for (const std::string* text : {&hello.name(), &hello.host(), &hello.device(), &hello.boot()}) {
+    if (!IsName(*text)) return InvalidArgument("'" + Printable(*text) + "' is not a name");
+  }
+  if (hello.claims_size() > kMostClaims || hello.hands_over_size() > kMostClaims) {
+    return InvalidArgument("a hello with more claims than a job has partitions");
   }
   if (hello.experiment_hash() != identity.experiment_hash) {
     return FailedPrecondition("another experiment, here the server's and there this process's: " +

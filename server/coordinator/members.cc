@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <set>
 
+#include "common/base/printable.h"
 #include "common/job/protocol.h"
 
 namespace kumo {
 namespace {
 
+constexpr size_t kLongestText = 1000;
+constexpr int kMostServers = 64;  // in cluster.servers
 // The time until a lost connection is made again and both ends have noticed.
 constexpr TimeUs kReconnecting = 5 * kSecond;
 // So many heartbeats are missing when a process is called silent.
@@ -24,6 +27,21 @@ double SilentAfterSeconds(const Experiment::Cluster& cluster) {
 bool IsLate(const wire::Hello& hello, const wire::Hello& known) {
   return !hello.boot().empty() && hello.boot() == known.boot() &&
          hello.started_ms() < known.started_ms();
+}
+
+wire::WorkerReport Bounded(wire::WorkerReport report) {
+  report.set_state(Printable(report.state(), kLongestText));
+  report.set_failure(Printable(report.failure(), kLongestText));
+  report.clear_partitions();  // the leases are known here
+  if (report.unheard_size() > kMostServers) report.mutable_unheard()->Truncate(kMostServers);
+  return report;
+}
+
+wire::ServerReport Bounded(wire::ServerReport report) {
+  report.set_waits_for(Printable(report.waits_for(), kLongestText));
+  report.set_failure(Printable(report.failure(), kLongestText));
+  if (report.missing_size() > kMostMissing) report.mutable_missing()->Truncate(kMostMissing);
+  return report;
 }
 
 void WorkerMember::OnReport(const wire::WorkerReport& new_report) {

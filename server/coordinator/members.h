@@ -22,6 +22,11 @@ namespace kumo {
 // that is known under its name.
 bool IsLate(const wire::Hello& hello, const wire::Hello& known);
 
+// A report as it is kept and shown: whatever its sender has written into it, its texts are short
+// and of one line, and its lists no longer than a job's.
+wire::WorkerReport Bounded(wire::WorkerReport report);
+wire::ServerReport Bounded(wire::ServerReport report);
+
 struct WorkerMember {
   wire::Hello hello;
   TimeUs seen = 0;

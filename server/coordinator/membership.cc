@@ -108,7 +108,7 @@ std::optional<News> Membership::OnHeartbeat(const PeerName& from, const wire::He
   if (header.has_server_report()) {
     const std::optional<int> server = members_.ServerIndex(from);
     if (!server) return std::nullopt;
-    return OnServerReport(*server, header.server_report(), turn->now);
+    return OnServerReport(*server, Bounded(header.server_report()), turn->now);
   }
   WorkerMember* const worker = members_.Find(from);
   if (!worker) {
@@ -119,7 +119,7 @@ std::optional<News> Membership::OnHeartbeat(const PeerName& from, const wire::He
     return std::nullopt;
   }
   worker->seen = turn->now;
-  worker->OnReport(header.worker_report());
+  worker->OnReport(Bounded(header.worker_report()));
   if (!worker->report.leaving() || worker->leaving) return News();
   worker->leaving = true;
   LOG(INFO) << worker->Name() << " was told to leave";
@@ -148,7 +148,8 @@ News Membership::OnServerReport(int index, const wire::ServerReport& report, Tim
   return news;
 }
 
-std::optional<News> Membership::OnBye(const PeerName& from, const wire::WorkerReport& report) {
+std::optional<News> Membership::OnBye(const PeerName& from, const wire::WorkerReport& last) {
+  const wire::WorkerReport report = Bounded(last);
   for (ServerMember& server : members_.servers) server.said_bye |= server.peer == from;
   const WorkerMember* const worker = members_.Find(from);
   if (!worker) return std::nullopt;

@@ -133,6 +133,28 @@ class WildMessages {
   Rng rng_;
 };
 
+// What a member says of itself is kept, and sent to everybody who asks for the job's status.
+TEST(ServerNode, AStatusStaysSmallWhateverMembersSayOfThemselves) {
+  const Job job = JobOn(1);
+  ServerNode node = Node(job, 0);
+  (void)node.OnMessage("worker/a/1", WorkerHello(job, "a"), 0);
+  Message beat = test::Plain(job, wire::HEARTBEAT);
+  wire::WorkerReport* report = beat.header.mutable_worker_report();
+  report->set_state(std::string(900'000, 'x') + "\n");
+  report->set_failure(std::string(900'000, '\n'));
+  for (int i = 0; i < 200'000; ++i) {
+    report->add_partitions(i);
+    report->add_unheard(i);
+  }
+  (void)node.OnMessage("worker/a/1", beat, 0);
+  const auto sends = Sends(node.OnMessage("client/x", test::Plain(job, wire::STATUS), 0));
+  ASSERT_EQ(sends.size(), 1u);
+  const wire::JobStatus& status = sends[0].message.header.job_status();
+  ASSERT_EQ(status.workers_size(), 1);
+  EXPECT_LT(status.ByteSizeLong(), 4000u);
+  EXPECT_EQ(status.workers(0).report().state().find('\n'), std::string::npos);
+}
+
 TEST(ServerNode, RandomMessagesNeitherCrashNorFillAServer) {
   for (uint64_t seed = 1; seed <= 24; ++seed) {
     SCOPED_TRACE(seed);

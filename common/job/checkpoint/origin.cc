@@ -2,24 +2,18 @@
 
 #include <algorithm>
 
+#include "common/base/printable.h"
+
 namespace kumo {
 namespace {
 
 constexpr int kMostTexts = 200;
 constexpr size_t kLongest = 300;
 
-std::string Printable(std::string text) {
-  if (text.size() > kLongest) text = text.substr(0, kLongest - 3) + "...";
-  for (char& c : text) {
-    if (c < 0x20 || static_cast<unsigned char>(c) >= 0x7f) c = '?';
-  }
-  return text;
-}
-
 template <typename Texts>
 void Shorten(const Texts& texts, Texts* out) {
   const int shown = texts.size() > kMostTexts ? kMostTexts - 1 : texts.size();
-  for (int i = 0; i < shown; ++i) *out->Add() = Printable(texts[i]);
+  for (int i = 0; i < shown; ++i) *out->Add() = Printable(texts[i], kLongest);
   if (shown < texts.size()) *out->Add() = "and " + std::to_string(texts.size() - shown) + " more";
 }
 
@@ -29,7 +23,7 @@ checkpoint::Origin Excerpt(const checkpoint::Origin& origin) {
   checkpoint::Origin excerpt;
   excerpt.set_tensors(origin.tensors());
   excerpt.set_tensors_taken(origin.tensors_taken());
-  excerpt.set_checkpoint(Printable(origin.checkpoint()));
+  excerpt.set_checkpoint(Printable(origin.checkpoint(), kLongest));
   Shorten(origin.taken(), excerpt.mutable_taken());
   Shorten(origin.left(), excerpt.mutable_left());
   return excerpt;

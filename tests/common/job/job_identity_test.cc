@@ -152,6 +152,34 @@ TEST(CheckHello, NothingThatAHelloHoldsIsMoreThanAnError) {
   EXPECT_TRUE(CheckHello(header, IdentityOf(SomeExperiment()), {}).ok());
 }
 
+// Names go to logs, tables and statuses, and claims into memory, for as long as the member is
+// there.
+TEST(CheckHello, NamesAreShortAndOfOneLineAndClaimsNoMoreThanPartitions) {
+  const std::string wrong[] = {"a\nE20261122 forged", "\x1b[31mred", std::string(256, 'x'),
+                               std::string(900'000, 'x')};
+  for (const std::string& text : wrong) {
+    for (const auto set :
+         {&wire::Hello::set_name<const std::string&>, &wire::Hello::set_host<const std::string&>,
+          &wire::Hello::set_device<const std::string&>,
+          &wire::Hello::set_boot<const std::string&>}) {
+      wire::Header header = GoodHello();
+      (header.mutable_hello()->*set)(text);
+      const std::string refusal = Refusal(header, {}, StatusCode::kInvalidArgument);
+      EXPECT_THAT(refusal, HasSubstr("not a name"));
+      EXPECT_LT(refusal.size(), 300u);
+      EXPECT_EQ(refusal.find_first_of("\n\x1b"), std::string::npos);
+    }
+  }
+  wire::Header header = GoodHello();
+  for (int i = 0; i < 4096; ++i) header.mutable_hello()->add_claims();
+  EXPECT_TRUE(CheckHello(header, IdentityOf(SomeExperiment()), {}).ok());
+  header.mutable_hello()->add_claims();
+  EXPECT_THAT(Refusal(header, {}, StatusCode::kInvalidArgument), HasSubstr("claims"));
+  header = GoodHello();
+  for (int i = 0; i < 4097; ++i) header.mutable_hello()->add_hands_over();
+  EXPECT_THAT(Refusal(header, {}, StatusCode::kInvalidArgument), HasSubstr("claims"));
+}
+
 TEST(ParseSpec, IsTheInverseOfSpecToWire) {
   JobSpec spec = SomeSpec();
   spec.optimiser_slots = 2;
