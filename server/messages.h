@@ -11,9 +11,9 @@
 
 namespace kumo {
 
-// Says that a message with this header has arrived, by what tells it from others: type, round,
-// partition, chunk, Header.slot and attempt. held: it would be lost should this server die; the
-// sender is to keep it until it hears otherwise.
+// Says that a message with this header has arrived, by what tells it from others: the number that a
+// worker has given it; between servers type, round, chunk, array and attempt. held: it would be
+// lost should this server die; the sender is to keep it until it hears otherwise.
 SendAction Acknowledgement(const PeerName& to, const wire::Header& header, bool held = false);
 
 // Says why a hello or another message counts for nothing. incarnation: of the process that is

@@ -19,7 +19,7 @@ namespace kumo {
 class Rule;
 
 struct Version {
-  // The numbers of a version's arrays on the wire (a REPLICATE's Header.slot): never renumber.
+  // The numbers of a version's arrays on the wire (Header.version_array): never renumber.
   static constexpr int kStart = 0;
   static constexpr int kWeights = 1;    // absent where they are the start
   static constexpr int kFirstSlot = 2;  // of the rule's

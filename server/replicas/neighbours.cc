@@ -72,7 +72,7 @@ void Neighbours::OnFetchReplica(const PeerName& from, const wire::Header& header
       send.message.header.set_type(wire::REPLICATE);
       send.message.header.set_chunk(header.chunk());
       send.message.header.set_round(number);
-      send.message.header.set_slot(array);
+      send.message.header.set_version_array(array);
       send.message.header.set_arrays(static_cast<uint32_t>(version->arrays.size()));
       if (header.chunk() == 0) {
         *send.message.header.mutable_coordinator_state() = version->coordinator_state;
@@ -83,7 +83,7 @@ void Neighbours::OnFetchReplica(const PeerName& from, const wire::Header& header
   }
   SendAction reply = Acknowledgement(from, header);
   reply.message.header.set_round(versions.empty() ? -1 : versions.rbegin()->first);
-  reply.message.header.set_arrays(static_cast<uint32_t>(versions.size()));
+  reply.message.header.set_versions(static_cast<uint32_t>(versions.size()));
   turn->Do(std::move(reply));
 }
 

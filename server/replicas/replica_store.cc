@@ -27,12 +27,12 @@ Version Unpacked(const ReplicaStore::Copy& copy) {
 Status ReplicaStore::Add(const Message& message, size_t numbers) {
   const wire::Header& header = message.header;
   constexpr int most = Version::kMostArrays;
-  if (header.round() < 0 || header.slot() < 0 || header.slot() >= most || header.arrays() < 1 ||
-      header.arrays() > static_cast<uint32_t>(most) ||
+  if (header.round() < 0 || header.version_array() < 0 || header.version_array() >= most ||
+      header.arrays() < 1 || header.arrays() > static_cast<uint32_t>(most) ||
       message.payload.bytes.size() != numbers * sizeof(float)) {
     return InvalidArgument("replica of chunk " + std::to_string(header.chunk()) + ", version " +
                            std::to_string(header.round()) + ", array " +
-                           std::to_string(header.slot()) + " of " +
+                           std::to_string(header.version_array()) + " of " +
                            std::to_string(header.arrays()) + ", with " +
                            std::to_string(message.payload.bytes.size()) + " bytes");
   }
@@ -50,8 +50,8 @@ Status ReplicaStore::Add(const Message& message, size_t numbers) {
     version.expected = header.arrays();
     DropSlots(&version);
   }
-  if (header.arrays() == version.expected || header.slot() < Version::kFirstSlot) {
-    version.arrays[header.slot()] = message.payload;
+  if (header.arrays() == version.expected || header.version_array() < Version::kFirstSlot) {
+    version.arrays[header.version_array()] = message.payload;
   }
   if (header.has_coordinator_state()) version.coordinator_state = header.coordinator_state();
   if (version.complete()) {
@@ -124,8 +124,8 @@ Status ReplicaFetch::OnMessage(const Message& message) {
     return store_.Add(message, wanted->chunk.range.size());
   }
   wanted->newest = header.round();
-  wanted->versions = header.arrays();
-  lost_ |= header.arrays() == 0;
+  wanted->versions = header.versions();
+  lost_ |= header.versions() == 0;
   return OkStatus();
 }
 

@@ -25,13 +25,13 @@ void Replicator::Send(int chunk, int64_t number, const Version& version,
     message.header.set_type(wire::REPLICATE);
     message.header.set_chunk(chunk);
     message.header.set_round(number);
-    message.header.set_slot(array.number);
+    message.header.set_version_array(array.number);
     message.payload = BytesOf(array.numbers);
   }
   if (coordinator_state) {
     *sent.arrays[Version::kStart].header.mutable_coordinator_state() = *coordinator_state;
   }
-  for (auto& [slot, message] : sent.arrays) {
+  for (auto& [number_of_array, message] : sent.arrays) {
     message.header.set_arrays(static_cast<uint32_t>(sent.arrays.size()));
   }
   SendArrays(sent, turn);
@@ -46,7 +46,7 @@ bool Replicator::OnAcknowledged(const wire::Header& header) {
   unheard_ = false;
   const auto sent = sent_.find({header.chunk(), header.round()});
   if (sent == sent_.end()) return false;
-  sent->second.arrays.erase(header.slot());
+  sent->second.arrays.erase(header.version_array());
   if (!sent->second.arrays.empty()) return false;
   sent_.erase(sent);
   return true;

@@ -16,12 +16,12 @@ CarriedStates::CarriedStates(const Chunk& chunk, int partitions, int arrays)
       arrays_(chunk.segment == Segment::kStatistics ? 0 : arrays) {}
 
 CarriedStates::Key CarriedStates::KeyOf(const wire::Header& header) {
-  return {header.partition(), header.slot(), header.round()};
+  return {header.partition(), header.carried_array(), header.round()};
 }
 
 bool CarriedStates::Carries(const wire::Header& header) const {
-  return header.partition() >= 0 && header.partition() < partitions_ && header.slot() >= 0 &&
-         header.slot() < arrays_;
+  return header.partition() >= 0 && header.partition() < partitions_ &&
+         header.carried_array() >= 0 && header.carried_array() < arrays_;
 }
 
 Status CarriedStates::Put(const PeerName& from, const Message& message, int64_t version, bool held,
@@ -31,7 +31,7 @@ Status CarriedStates::Put(const PeerName& from, const Message& message, int64_t 
   const bool fits = bytes.empty() || bytes.size() == chunk_.range.size() * sizeof(float);
   if (!Carries(header) || !fits) {
     return InvalidArgument("state of " + Where(header) + ", array " +
-                           std::to_string(header.slot()) + ", with " +
+                           std::to_string(header.carried_array()) + ", with " +
                            std::to_string(bytes.size()) + " bytes");
   }
   if (!bytes.empty()) {
@@ -44,7 +44,7 @@ Status CarriedStates::Put(const PeerName& from, const Message& message, int64_t 
   if (!counts) return OkStatus();
   const Key key = KeyOf(header);
   states_[key] = bytes.empty() ? nullptr : CopyFloats(bytes);
-  if (held) keepers_.emplace(key, from);
+  if (held) keepers_[{key, from}] = header.request();
   std::erase_if(parked_, [&](const ParkedGet& get) {
     if (KeyOf(get.asked) != key) return false;
     Answer(get.peer, get.asked, turn);
@@ -56,13 +56,14 @@ Status CarriedStates::Put(const PeerName& from, const Message& message, int64_t 
 Result<bool> CarriedStates::Asks(const PeerName& from, const wire::Header& asked, int64_t version) {
   if (!Carries(asked)) {
     return InvalidArgument("no state of " + Where(asked) + ", array " +
-                           std::to_string(asked.slot()));
+                           std::to_string(asked.carried_array()));
   }
   const Key key = KeyOf(asked);
   if (states_.contains(key)) return true;
   if (asked.wait() && asked.round() >= version && asked.round() <= version + 1) {
     std::erase_if(parked_, [&](const ParkedGet& get) {
-      return get.asked.partition() == asked.partition() && get.asked.slot() == asked.slot();
+      return get.asked.partition() == asked.partition() &&
+             get.asked.carried_array() == asked.carried_array();
     });
     parked_.push_back({from, asked});
     return false;
@@ -78,7 +79,8 @@ void CarriedStates::Answer(const PeerName& to, const wire::Header& asked, Turn* 
   header.set_round(asked.round());
   header.set_partition(asked.partition());
   header.set_chunk(asked.chunk());
-  header.set_slot(asked.slot());
+  header.set_carried_array(asked.carried_array());
+  header.set_request(asked.request());
   header.set_codec(static_cast<uint32_t>(CodecId::kFp32));
   const auto found = states_.find(KeyOf(asked));
   if (found != states_.end() && found->second) reply.message.payload = BytesOf(found->second);
@@ -90,10 +92,10 @@ void CarriedStates::Acknowledge(int64_t version, Turn* turn) {
   header.set_type(wire::PUT_STATE);
   header.set_chunk(chunk_.index);
   std::erase_if(keepers_, [&](const auto& entry) {
-    const auto& [key, peer] = entry;
+    const auto& [key, peer] = entry.first;
     if (key.version > version) return false;
+    header.set_request(entry.second);
     header.set_partition(key.partition);
-    header.set_slot(key.array);
     header.set_round(key.version);
     turn->Do(Acknowledgement(peer, header));
     return true;

@@ -12,7 +12,6 @@
 #include <compare>
 #include <cstdint>
 #include <map>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -75,9 +74,9 @@ class CarriedStates {
 
   const Chunk chunk_;
   const int partitions_;
-  const int arrays_;                  // 0: nothing is carried for this chunk
-  std::map<Key, FloatArray> states_;  // null: nothing
-  std::set<std::pair<Key, PeerName>> keepers_;
+  const int arrays_;                                      // 0: nothing is carried for this chunk
+  std::map<Key, FloatArray> states_;                      // null: nothing
+  std::map<std::pair<Key, PeerName>, uint64_t> keepers_;  // by what they call their request
   std::vector<ParkedGet> parked_;  // for states that live workers are about to put here
 };
 

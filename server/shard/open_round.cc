@@ -41,7 +41,7 @@ std::vector<int> OpenRound::Missing() const {
   return missing;
 }
 
-std::set<std::pair<int, PeerName>> OpenRound::Close() {
+OpenRound::Keepers OpenRound::Close() {
   added_ = 0;
   save_ = false;
   return std::exchange(keepers_, {});

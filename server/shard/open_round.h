@@ -9,8 +9,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -31,8 +31,11 @@ class OpenRound {
   // A checkpoint is taken of the version that the round makes.
   void Save() { save_ = true; }
   bool saves() const { return save_; }
-  // A peer keeps a partition's contribution until the round has closed.
-  void Keeps(int partition, const PeerName& peer) { keepers_.emplace(partition, peer); }
+  // A peer keeps a partition's contribution, its request of this number, until the round has
+  // closed.
+  void Keeps(int partition, const PeerName& peer, uint64_t request) {
+    keepers_[{partition, peer}] = request;
+  }
 
   // Contributions are there that are next to be added, and worth a pass.
   bool ready() const { return Ready() > 0; }
@@ -44,9 +47,10 @@ class OpenRound {
   // Partitions that have not contributed.
   std::vector<int> Missing() const;
 
-  // The next round begins. Returns who has kept what they sent to the one that is over, by
-  // partition.
-  std::set<std::pair<int, PeerName>> Close();
+  // Who keeps what they sent, by partition, and their requests' numbers.
+  using Keepers = std::map<std::pair<int, PeerName>, uint64_t>;
+  // The next round begins. Returns who has kept what they sent to the one that is over.
+  Keepers Close();
 
  private:
   int Ready() const;
@@ -56,7 +60,7 @@ class OpenRound {
   int added_ = 0;   // partitions whose contributions are in the sum or in the work under way
   FloatArray sum_;  // null: never needed so far
   bool save_ = false;
-  std::set<std::pair<int, PeerName>> keepers_;
+  Keepers keepers_;
 };
 
 }  // namespace kumo

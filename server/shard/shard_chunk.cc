@@ -61,7 +61,7 @@ Result<bool> ShardChunk::OnPush(const PeerName& from, const Message& message, bo
     round_.Add(partition, std::move(contribution));
     if (header.save()) round_.Save();
   }
-  if (held && open) round_.Keeps(partition, from);
+  if (held && open) round_.Keeps(partition, from, header.request());
   turn->Do(Acknowledgement(from, header, held && open));
   return counts;
 }
@@ -99,9 +99,10 @@ std::optional<Version> ShardChunk::Publish(Turn* turn) {
   header.set_chunk(chunk_.index);
   header.set_round(version_);
   const bool saves = round_.saves();
-  for (const auto& [partition, peer] : round_.Close()) {
-    header.set_partition(partition);
-    turn->Do(Acknowledgement(peer, header));
+  for (const auto& [keeper, request] : round_.Close()) {
+    header.set_partition(keeper.first);
+    header.set_request(request);
+    turn->Do(Acknowledgement(keeper.second, header));
   }
   ++version_;
   computing_ = false;
@@ -122,10 +123,17 @@ Status ShardChunk::OnPull(const PeerName& from, const wire::Header& header, cons
                    std::to_string(header.chunk()) + ", which is at version " +
                    std::to_string(version_));
   }
-  const ParkedPull pull{from, header.vector()};
+  const ParkedPull pull{from, header.vector(), header.request()};
   if (version <= version_) {
     Answer(pull, version, said, turn);
-  } else if (std::find(parked_.begin(), parked_.end(), pull) == parked_.end()) {
+    return OkStatus();
+  }
+  const auto same = [&](const ParkedPull& parked) {
+    return parked.peer == pull.peer && parked.vector == pull.vector;
+  };
+  if (const auto parked = std::ranges::find_if(parked_, same); parked != parked_.end()) {
+    parked->request = pull.request;
+  } else {
     parked_.push_back(pull);
   }
   return OkStatus();
@@ -143,6 +151,7 @@ void ShardChunk::Answer(const ParkedPull& pull, int64_t version, const Directive
   wire::Header& header = reply.message.header;
   header.set_chunk(chunk_.index);
   header.set_vector(pull.vector);
+  header.set_request(pull.request);
   if (!asked) {
     header.set_type(wire::GONE);
     header.set_round(Find(version_ - 1) ? version_ - 1 : version_);

@@ -69,10 +69,11 @@ class ShardChunk {
   void Forget(const PeerName& peer);
 
  private:
+  // One of each peer and vector: who asks again by another number waits for that one.
   struct ParkedPull {
     PeerName peer;
     wire::Vector vector;
-    bool operator==(const ParkedPull&) const = default;
+    uint64_t request;  // its number
   };
 
   void Answer(const ParkedPull& pull, int64_t version, const Directive& said, Turn* turn) const;

@@ -92,7 +92,8 @@ class WildMessages {
         h.set_samples(Wild(9));
         break;
       case 5:
-        h.set_slot(static_cast<int32_t>(Wild(2)));
+        h.set_carried_array(static_cast<int32_t>(Wild(2)));
+        h.set_request(static_cast<uint64_t>(Wild(9)));
         break;
       case 6:
         h.set_vector(static_cast<wire::Vector>(Wild(3)));
@@ -228,8 +229,9 @@ TEST(ServerNode, RandomMessagesBetweenNeighboursDoNotCrashThem) {
       h.set_job(wild.job_id());
       h.set_chunk(below(map.chunks().size() + 2) - 1);
       h.set_round(below(5) == 0 ? INT64_MAX - below(3) : below(4) - 1);
-      h.set_slot(below(6) - 1);
+      h.set_version_array(below(6) - 1);
       h.set_arrays(static_cast<uint32_t>(below(5)));
+      h.set_versions(static_cast<uint32_t>(below(5)));
       const bool known = h.chunk() >= 0 && h.chunk() < static_cast<int>(map.chunks().size());
       if (known && below(4) > 0) {
         m.payload = test::PackFloats(std::vector<float>(map.chunks()[h.chunk()].range.size()));

@@ -17,7 +17,7 @@ void ArrivingStates::AskFor(int partition, const Lease& lease, WorkerTurn* turn)
       header.set_type(wire::GET_STATE);
       header.set_partition(partition);
       header.set_chunk(chunk.index);
-      header.set_slot(array);
+      header.set_carried_array(array);
       header.set_round(lease.round);
       header.set_wait(lease.handed_over && lease.round == lease.from);
       turn->Ask(chunk.server, std::move(header));
@@ -25,15 +25,11 @@ void ArrivingStates::AskFor(int partition, const Lease& lease, WorkerTurn* turn)
   }
 }
 
-void ArrivingStates::OnState(const Message& message, WorkerTurn* turn) {
-  const wire::Header& header = message.header;
-  const OpenRequests::Key request{wire::GET_STATE, header.partition(), header.chunk(),
-                                  header.slot()};
-  if (!turn->requests->Waits(request, header.round())) return;
-  const size_t bytes = shape_->map.chunks()[header.chunk()].range.size() * sizeof(float);
-  if (!message.payload.empty() && message.payload.bytes.size() != bytes) return;
-  turn->requests->Drop(request);
-  states_[{header.partition(), header.chunk(), header.slot()}] = message.payload;
+bool ArrivingStates::OnState(const wire::Header& asked, const Payload& payload) {
+  const size_t bytes = shape_->map.chunks()[asked.chunk()].range.size() * sizeof(float);
+  if (!payload.empty() && payload.bytes.size() != bytes) return false;
+  states_[{asked.partition(), asked.chunk(), asked.carried_array()}] = payload;
+  return true;
 }
 
 AdoptAction ArrivingStates::Take(int partition) {

@@ -21,7 +21,8 @@ class ArrivingStates {
 
   // Asks for what has neither come nor been asked for; nothing where there is nothing to carry.
   void AskFor(int partition, const Lease& lease, WorkerTurn* turn);
-  void OnState(const Message& message, WorkerTurn* turn);
+  // The answer to what was asked for. False where its length does not fit: it stays asked for.
+  bool OnState(const wire::Header& asked, const Payload& payload);
   // Hands over what has come.
   AdoptAction Take(int partition);
   void Forget(int partition);

@@ -87,7 +87,7 @@ void Computation::PutCarried(std::vector<TrainedBlock::Array> carried, WorkerTur
     header.set_round(round_ + 1);
     header.set_partition(partition_);
     header.set_chunk(array.chunk);
-    header.set_slot(array.index);
+    header.set_carried_array(array.index);
     header.set_codec(static_cast<uint32_t>(CodecId::kFp32));
     turn->Ask(ServerOf(array.chunk), std::move(header), std::move(array.payload));
   }
@@ -96,7 +96,6 @@ void Computation::PutCarried(std::vector<TrainedBlock::Array> carried, WorkerTur
 void Computation::SendEvaluation(const wire::Metrics& metrics, WorkerTurn* turn) {
   wire::Header header;
   header.set_type(wire::EVALUATED);
-  header.set_slot(shape_->plan.EvaluatedEpoch(round_));  // an earlier epoch's may still be held
   header.set_round(round_);
   header.set_partition(partition_);
   *header.mutable_metrics() = metrics;

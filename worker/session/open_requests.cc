@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include <glog/logging.h>
+
 namespace kumo {
 namespace {
 
@@ -12,12 +14,28 @@ constexpr TimeUs kLastInterval = 40 * kSecond;
 
 }  // namespace
 
+OpenRequests::Key OpenRequests::KeyOf(const wire::Header& asked) {
+  int64_t which = asked.carried_array();
+  if (asked.type() == wire::PULL) which = asked.vector();
+  if (asked.type() == wire::EVALUATED) which = asked.round();
+  return {asked.type(), asked.partition(), asked.chunk(), which};
+}
+
 const Message& OpenRequests::Add(int server, Message message, TimeUs now) {
-  const wire::Header& header = message.header;
-  const Key key{header.type(), header.partition(), header.chunk(), header.slot()};
+  const Key key = KeyOf(message.header);
+  message.header.set_request(++newest_);
   Request& request = requests_[key];
+  numbers_.erase(request.message.header.request());
+  numbers_[newest_] = key;
   request = {server, std::move(message), now + kFirstInterval, kFirstInterval};
   return request.message;
+}
+
+const OpenRequests::Request* OpenRequests::Find(int server, const wire::Header& answer) const {
+  const auto key = numbers_.find(answer.request());
+  if (key == numbers_.end()) return nullptr;
+  const Request& request = requests_.at(key->second);
+  return request.server == server ? &request : nullptr;
 }
 
 bool OpenRequests::Waits(const Key& key, int64_t round) const {
@@ -32,7 +50,7 @@ bool OpenRequests::Waits(const Key& key) const {
 
 bool OpenRequests::Waits(wire::Type type, int partition) const {
   constexpr int kLeast = std::numeric_limits<int>::min();
-  for (auto request = requests_.lower_bound({type, partition, kLeast, kLeast});
+  for (auto request = requests_.lower_bound({type, partition, kLeast, 0});
        request != requests_.end() && request->first.type == type &&
        request->first.partition == partition;
        ++request) {
@@ -41,18 +59,31 @@ bool OpenRequests::Waits(wire::Type type, int partition) const {
   return false;
 }
 
-void OpenRequests::Hold(const Key& key, TimeUs now) {
-  const auto request = requests_.find(key);
-  if (request == requests_.end()) return;
-  request->second.held = true;
-  request->second.interval = kLastInterval;
-  request->second.resend_at = now + kLastInterval;
+void OpenRequests::Hold(uint64_t number, TimeUs now) {
+  Request& request = requests_.at(numbers_.at(number));
+  request.held = true;
+  request.interval = kLastInterval;
+  request.resend_at = now + kLastInterval;
+}
+
+void OpenRequests::Drop(uint64_t number) {
+  const auto key = numbers_.find(number);
+  CHECK(key != numbers_.end());
+  requests_.erase(key->second);
+  numbers_.erase(key);
 }
 
 void OpenRequests::Drop(wire::Type type, int partition) {
   std::erase_if(requests_, [&](const auto& entry) {
-    return entry.first.type == type && entry.first.partition == partition;
+    if (entry.first.type != type || entry.first.partition != partition) return false;
+    numbers_.erase(entry.second.message.header.request());
+    return true;
   });
+}
+
+void OpenRequests::Clear() {
+  requests_.clear();
+  numbers_.clear();
 }
 
 std::vector<const OpenRequests::Request*> OpenRequests::Due(TimeUs now) {

@@ -1,7 +1,9 @@
 // What a worker has asked of the servers and is not answered yet.
 //
-// A request is open until its answer takes it out. It is repeated meanwhile, so it may be answered
-// twice: an answer counts only while a request with its key and its round is open. A message is
+// Each request has a number of its own, which its answer repeats (Header.request), and is open
+// until that takes it out. It is repeated meanwhile, by the same number, so it may be answered
+// twice: an answer counts only while the request of its number is open, at the server that it comes
+// from. What was asked before a job went back, and is asked again, is another request. A message is
 // lost with a connection only, and OfServer then repeats what was asked there; the timers are for
 // the rest, and long: a slow network may need seconds for an answer on its way.
 //
@@ -24,12 +26,14 @@ namespace kumo {
 
 class OpenRequests {
  public:
-  // One request of each key is open at most.
+  // What is asked for. One request of each key is open at most.
   struct Key {
     wire::Type type = wire::HELLO;
     int partition = 0;
     int chunk = 0;
-    int which = 0;  // Header.slot: a state's array, a PULL's vector, an EVALUATED's epoch
+    // A PULL's vector, a state's array, and an EVALUATED's version: that of an earlier epoch may
+    // still be held.
+    int64_t which = 0;
     auto operator<=>(const Key&) const = default;
   };
   struct Request {
@@ -40,18 +44,22 @@ class OpenRequests {
     bool held = false;
   };
 
-  // The message is repeated from now on, in place of an open request with the same key (its
-  // header's type, partition, chunk and slot).
+  // The message gets a number, and is repeated from now on, in place of an open request with the
+  // same key.
   const Message& Add(int server, Message message, TimeUs now);
-  // Whether an answer with this key and round is still waited for.
+  // The open request that a server's message answers; null when there is none (any more).
+  const Request* Find(int server, const wire::Header& answer) const;
+  // Whether what is asked for is open, as of a round.
   bool Waits(const Key& key, int64_t round) const;
+  // Whether its answer is waited for: it is not held.
   bool Waits(const Key& key) const;
   bool Waits(wire::Type type, int partition) const;
 
-  void Hold(const Key& key, TimeUs now);
-  void Drop(const Key& key) { requests_.erase(key); }
+  // By the request's number, which must be open.
+  void Hold(uint64_t number, TimeUs now);
+  void Drop(uint64_t number);
   void Drop(wire::Type type, int partition);
-  void Clear() { requests_.clear(); }
+  void Clear();
 
   // What is due to be repeated at `now`; it is due again after twice the time, 40 s at most.
   std::vector<const Request*> Due(TimeUs now);
@@ -69,7 +77,11 @@ class OpenRequests {
   bool empty() const { return requests_.empty(); }
 
  private:
+  static Key KeyOf(const wire::Header& asked);
+
   std::map<Key, Request> requests_;
+  std::map<uint64_t, Key> numbers_;  // of each request
+  uint64_t newest_ = 0;              // the last number that was given; none is given twice
 };
 
 }  // namespace kumo

@@ -33,49 +33,46 @@ void Rounds::OnOrders(const wire::Header& header, WorkerTurn* turn) {
   if (leases_.all().empty()) turn->requests->Drop(wire::PULL, 0);
 }
 
-void Rounds::OnAnswer(const Message& message, WorkerTurn* turn) {
+void Rounds::OnAnswer(int server, const Message& message, WorkerTurn* turn) {
   const wire::Header& header = message.header;
-  switch (header.type()) {
-    case wire::ACK:
-      OnAck(header, turn);
-      break;
-    case wire::CHUNK:
-      if (weights_.OnChunk(message, turn) && header.vector() == wire::START) {
-        progress_.OnChunk(turn->now);
-      }
-      break;
-    case wire::STATE:
-      states_.OnState(message, turn);
-      break;
-    case wire::GONE:
-      // The round that we are at has closed without us: go on with the oldest one still open, if
-      // the partition is ours still.
-      turn->requests->Drop({wire::PULL, 0, header.chunk(), header.vector()});
-      leases_.SkipTo(header.round());
-      break;
-    default:
-      break;
+  const OpenRequests::Request* const request = turn->requests->Find(server, header);
+  if (request == nullptr) return;  // a second answer, or of what is asked no longer
+  const wire::Header& asked = request->message.header;
+  if (header.type() == wire::ACK && header.acknowledges() == asked.type()) {
+    OnAck(*request, header, turn);
+  } else if (header.type() == wire::CHUNK && asked.type() == wire::PULL) {
+    if (!weights_.OnChunk(asked, message)) return;
+    if (asked.vector() == wire::START) progress_.OnChunk(turn->now);
+    turn->requests->Drop(asked.request());
+  } else if (header.type() == wire::GONE && asked.type() == wire::PULL) {
+    OnGone(*request, header.round(), turn);
+  } else if (header.type() == wire::STATE && asked.type() == wire::GET_STATE) {
+    if (states_.OnState(asked, message.payload)) turn->requests->Drop(asked.request());
   }
 }
 
-void Rounds::OnAck(const wire::Header& header, WorkerTurn* turn) {
-  OpenRequests& requests = *turn->requests;
-  const OpenRequests::Key request{header.acknowledges(), header.partition(), header.chunk(),
-                                  header.slot()};
-  if (!requests.Waits(request, header.round())) return;  // a second answer
-  if (header.acknowledges() == wire::EVALUATED) {
-    if (Lease* const lease = leases_.Find(header.partition())) {
-      lease->evaluated = std::max(lease->evaluated, header.round());
+void Rounds::OnAck(const OpenRequests::Request& request, const wire::Header& ack,
+                   WorkerTurn* turn) {
+  const wire::Header& asked = request.message.header;
+  if (asked.type() == wire::EVALUATED) {
+    if (Lease* const lease = leases_.Find(asked.partition())) {
+      lease->evaluated = std::max(lease->evaluated, asked.round());
     }
   }
-  if (header.acknowledges() == wire::PUSH && requests.Waits(request)) {
-    progress_.OnPushAcknowledged(turn->now);
-  }
-  if (header.held()) {
-    requests.Hold(request, turn->now);
+  if (asked.type() == wire::PUSH && !request.held) progress_.OnPushAcknowledged(turn->now);
+  if (ack.held()) {
+    turn->requests->Hold(asked.request(), turn->now);
   } else {
-    requests.Drop(request);
+    turn->requests->Drop(asked.request());
   }
+}
+
+// The round that we are at has closed without us: go on with the oldest one still open, if the
+// partition is ours still.
+void Rounds::OnGone(const OpenRequests::Request& pull, int64_t oldest, WorkerTurn* turn) {
+  if (oldest <= 0 || oldest > shape_->plan.rounds()) return;
+  turn->requests->Drop(pull.message.header.request());
+  leases_.SkipTo(oldest);
 }
 
 void Rounds::Proceed(WorkerTurn* turn) {

@@ -39,7 +39,7 @@ class Rounds {
   void OnOrders(const wire::Header& header, WorkerTurn* turn);
   // The answer to a request: ACK, CHUNK, STATE, or GONE where the round has closed. Ignored where
   // the request is not open any more.
-  void OnAnswer(const Message& message, WorkerTurn* turn);
+  void OnAnswer(int server, const Message& message, WorkerTurn* turn);
 
   // The driver is done with what it was asked for.
   void OnInitialised(InitialWeights weights, WorkerTurn* turn);
@@ -65,7 +65,8 @@ class Rounds {
   void Report(wire::WorkerReport* report) const { progress_.Report(report); }
 
  private:
-  void OnAck(const wire::Header& header, WorkerTurn* turn);
+  void OnAck(const OpenRequests::Request& request, const wire::Header& ack, WorkerTurn* turn);
+  void OnGone(const OpenRequests::Request& pull, int64_t oldest, WorkerTurn* turn);
   bool Reach(wire::Vector vector, int64_t version, WorkerTurn* turn);
   void ComputePartition(int partition, Lease* lease, WorkerTurn* turn);
   Lease* LeaseOfBlock();

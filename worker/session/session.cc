@@ -68,7 +68,7 @@ WorkerActions Session::OnMessage(int server, const Message& message, TimeUs now)
       OnGone(server, message, &turn);
       break;
     default:
-      rounds_.OnAnswer(message, &turn);
+      rounds_.OnAnswer(server, message, &turn);
       break;
   }
   Proceed(&turn);
@@ -111,9 +111,8 @@ void Session::OnReply(const wire::Header& header, WorkerTurn* turn) {
 }
 
 void Session::OnGone(int server, const Message& message, WorkerTurn* turn) {
-  const wire::Header& header = message.header;
-  if (header.chunk() >= 0 && header.round() > 0 && header.round() <= shape_->plan.rounds()) {
-    rounds_.OnAnswer(message, turn);
+  if (message.header.request() != 0) {
+    rounds_.OnAnswer(server, message, turn);
     return;
   }
   // The server does not know us (any more). Where that is server 0, others have our leases.

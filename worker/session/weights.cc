@@ -14,10 +14,12 @@ Weights::Weights(const JobShape* shape) : shape_(shape) {
   }
 }
 
-bool Weights::OnChunk(const Message& message, WorkerTurn* turn) {
+bool Weights::OnChunk(const wire::Header& asked, const Message& message) {
   const wire::Header& header = message.header;
-  const OpenRequests::Key request{wire::PULL, 0, header.chunk(), header.vector()};
-  if (!turn->requests->Waits(request, header.round())) return false;
+  if (header.chunk() != asked.chunk() || header.vector() != asked.vector() ||
+      header.round() != asked.round()) {
+    return false;
+  }
   const auto codec = FindCodec(header.codec());
   const size_t numbers = shape_->map.chunks()[header.chunk()].range.size();
   if (!codec.ok() || message.payload.bytes.size() != (*codec)->EncodedBytes(numbers)) {
@@ -25,7 +27,6 @@ bool Weights::OnChunk(const Message& message, WorkerTurn* turn) {
                  << " bytes of codec " << header.codec() << "; asks again";
     return false;
   }
-  turn->requests->Drop(request);
   waiting_[header.vector()][header.chunk()] = message;
   return true;
 }
@@ -50,7 +51,6 @@ Weights::Reached Weights::Reach(wire::Vector vector, int64_t version, WorkerTurn
     if (turn->requests->Waits({wire::PULL, 0, chunk.index, vector}, version)) continue;
     wire::Header header;
     header.set_type(wire::PULL);
-    header.set_slot(vector);  // tells the two pulls of a chunk apart among the open requests
     header.set_vector(vector);
     header.set_chunk(chunk.index);
     header.set_round(version);

@@ -22,9 +22,9 @@ class Weights {
   // shape is borrowed for life.
   explicit Weights(const JobShape* shape);
 
-  // A chunk that was pulled. False for a second answer, for what is no longer wanted, and for what
-  // is no code of the chunk, which is logged and asked again in time.
-  bool OnChunk(const Message& message, WorkerTurn* turn);
+  // The answer to a pull that is open (asked). False for what is not what was asked for, or no code
+  // of the chunk, which is logged: the pull stays open, and is repeated in time.
+  bool OnChunk(const wire::Header& asked, const Message& message);
 
   struct Reached {
     bool complete = false;  // all chunks are installed

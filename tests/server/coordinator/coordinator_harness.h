@@ -152,9 +152,11 @@ struct Fleet {
     coordinator->OnCommitted(version, status, &turn);
     Take(std::move(turn.actions));
   }
-  Status Evaluated(const PeerName& from, int64_t version, int partition, double loss = 1) {
+  Status Evaluated(const PeerName& from, int64_t version, int partition, double loss = 1,
+                   uint64_t request = 0) {
     wire::Header header;
     header.set_type(wire::EVALUATED);
+    header.set_request(request);
     header.set_round(version);
     header.set_partition(partition);
     header.mutable_metrics()->set_samples(plan.EvaluationSamples(10, partition).size());

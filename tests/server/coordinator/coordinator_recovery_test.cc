@@ -99,20 +99,23 @@ TEST(Coordinator, AnEvaluationIsHeldUntilTheStateThatKnowsItIsKeptTwice) {
     }
     return partitions;
   };
-  ASSERT_TRUE(fleet.Evaluated("worker/a/1", 4, 0).ok());
+  ASSERT_TRUE(fleet.Evaluated("worker/a/1", 4, 0, 1, /*request=*/11).ok());
   EXPECT_TRUE(fleet.acknowledged.held());
+  EXPECT_EQ(fleet.acknowledged.request(), 11u);
   EXPECT_EQ(known(fleet.Reach(5)), (std::set<int>{0}));
-  ASSERT_TRUE(fleet.Evaluated("worker/a/1", 4, 1).ok());  // late
-  ASSERT_TRUE(fleet.Evaluated("worker/a/1", 4, 0).ok());  // again
+  ASSERT_TRUE(fleet.Evaluated("worker/a/1", 4, 1, 1, /*request=*/12).ok());  // late
+  ASSERT_TRUE(fleet.Evaluated("worker/a/1", 4, 0, 1, /*request=*/11).ok());  // again
   EXPECT_TRUE(fleet.acknowledged.held());
   EXPECT_EQ(fleet.acknowledgements, 3);
   EXPECT_EQ(known(fleet.Reach(6)), (std::set<int>{0, 1}));
   EXPECT_EQ(fleet.acknowledgements, 4);
   EXPECT_EQ(fleet.acknowledged.partition(), 0);
+  EXPECT_EQ(fleet.acknowledged.request(), 11u);
   EXPECT_FALSE(fleet.acknowledged.held());
   fleet.Reach(7);
   EXPECT_EQ(fleet.acknowledgements, 5);
   EXPECT_EQ(fleet.acknowledged.partition(), 1);
+  EXPECT_EQ(fleet.acknowledged.request(), 12u);
   EXPECT_FALSE(fleet.acknowledged.held());
   ASSERT_TRUE(fleet.Evaluated("worker/a/1", 4, 0).ok());  // the answer was lost
   EXPECT_FALSE(fleet.acknowledged.held());

@@ -110,8 +110,8 @@ TEST(ReplicaStore, WhatDoesNotFitIsRefused) {
   EXPECT_FALSE(refused([](Message*) {}));
   EXPECT_TRUE(refused([](Message* m) { m->payload.bytes = m->payload.bytes.first(8); }));
   EXPECT_TRUE(refused([](Message* m) { m->header.set_round(-1); }));
-  EXPECT_TRUE(refused([](Message* m) { m->header.set_slot(-1); }));
-  EXPECT_TRUE(refused([](Message* m) { m->header.set_slot(99); }));
+  EXPECT_TRUE(refused([](Message* m) { m->header.set_version_array(-1); }));
+  EXPECT_TRUE(refused([](Message* m) { m->header.set_version_array(99); }));
   EXPECT_TRUE(refused([](Message* m) { m->header.set_arrays(0); }));
   EXPECT_TRUE(refused([](Message* m) { m->header.set_arrays(1000); }));
 }
@@ -128,7 +128,8 @@ TEST(Replicator, AVersionIsThereWhenEveryArrayIsAcknowledged) {
   again.now = 10 * kSecond;
   replicator.Tick(&again);
   ASSERT_EQ(again.actions.size(), 1u);  // only what is missing
-  EXPECT_EQ(std::get<SendAction>(again.actions[0]).message.header.slot(), sent[1].header.slot());
+  EXPECT_EQ(std::get<SendAction>(again.actions[0]).message.header.version_array(),
+            sent[1].header.version_array());
   EXPECT_TRUE(replicator.OnAcknowledged(sent[1].header));
   EXPECT_FALSE(replicator.OnAcknowledged(sent[1].header));
   EXPECT_TRUE(replicator.idle());
@@ -179,7 +180,7 @@ struct Fetching {
     ack.header.set_acknowledges(wire::FETCH_REPLICA);
     ack.header.set_chunk(7);
     ack.header.set_round(newest);
-    ack.header.set_arrays(versions);
+    ack.header.set_versions(versions);
     ASSERT_TRUE(fetch.OnMessage(ack).ok());
   }
   ReplicaFetch fetch;

@@ -28,6 +28,7 @@ Message PutMessage(int64_t version, int partition, float value) {
 wire::Header Asking(int64_t version, int partition, bool wait = false) {
   wire::Header header = StateMessage(wire::GET_STATE, kChunk, version, partition, 0).header;
   header.set_wait(wait);
+  header.set_request(100 * version + partition);
   return header;
 }
 
@@ -40,8 +41,15 @@ std::vector<SendAction> Sent(const Turn& turn) {
 TEST(CarriedStates, WhoKeepsAStateIsToldWhenTheRoundOfItsVersionHasClosed) {
   CarriedStates states(kChunk, kPartitions, 1);
   Turn turn;
-  ASSERT_TRUE(states.Put("worker/a/1", PutMessage(6, 0, 1), 6, /*held=*/true, &turn).ok());
-  ASSERT_TRUE(states.Put("worker/b/1", PutMessage(7, 1, 1), 6, /*held=*/true, &turn).ok());
+  const auto put = [&](const char* from, int64_t version, int partition, uint64_t request) {
+    Message message = PutMessage(version, partition, 1);
+    message.header.set_request(request);
+    ASSERT_TRUE(states.Put(from, message, 6, /*held=*/true, &turn).ok());
+    EXPECT_EQ(Sent(turn).back().message.header.request(), request);
+  };
+  put("worker/a/1", 6, 0, 20);
+  put("worker/b/1", 7, 1, 30);
+  put("worker/b/1", 7, 1, 31);  // another request for the same
   for (const SendAction& send : Sent(turn)) EXPECT_TRUE(send.message.header.held());
   for (const int64_t closed : {5, 6, 7, 7}) {
     Turn then;
@@ -56,6 +64,7 @@ TEST(CarriedStates, WhoKeepsAStateIsToldWhenTheRoundOfItsVersionHasClosed) {
     EXPECT_EQ(told[0].to, closed == 6 ? "worker/a/1" : "worker/b/1");
     EXPECT_EQ(told[0].message.header.acknowledges(), wire::PUT_STATE);
     EXPECT_EQ(told[0].message.header.round(), closed);
+    EXPECT_EQ(told[0].message.header.request(), closed == 6 ? 20u : 31u);
     EXPECT_FALSE(told[0].message.header.held());
   }
 }
@@ -86,6 +95,7 @@ TEST(CarriedStates, WhoWaitsForAStateGetsItWhenItIsPut) {
   std::erase_if(answers, [](const auto& s) { return s.message.header.type() != wire::STATE; });
   ASSERT_EQ(answers.size(), 1u);
   EXPECT_EQ(answers[0].to, "worker/new/1");
+  EXPECT_EQ(answers[0].message.header.request(), 701u);
   EXPECT_THAT(UnpackFloats(answers[0].message.payload), ElementsAre(3, 3, 3));
 }
 

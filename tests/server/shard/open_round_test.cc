@@ -12,6 +12,7 @@ namespace kumo {
 namespace {
 
 using testing::ElementsAre;
+using testing::Pair;
 
 constexpr size_t kNumbers = 8;
 
@@ -99,14 +100,15 @@ TEST(OpenRound, APartitionWithoutSamplesCountsAndBringsNothing) {
 
 TEST(OpenRound, ClosedItSaysOnceWhoKeepsWhatAndForgetsTheCheckpoint) {
   OpenRound round(2);
-  round.Keeps(1, "worker/b/1");
-  round.Keeps(0, "worker/a/1");
-  round.Keeps(1, "worker/b/1");
-  round.Keeps(1, "worker/a/1");
+  round.Keeps(1, "worker/b/1", 3);
+  round.Keeps(0, "worker/a/1", 7);
+  round.Keeps(1, "worker/b/1", 4);  // asked again, as another request
+  round.Keeps(1, "worker/a/1", 8);
   round.Save();
   EXPECT_TRUE(round.saves());
-  EXPECT_THAT(round.Close(), ElementsAre(std::pair(0, "worker/a/1"), std::pair(1, "worker/a/1"),
-                                         std::pair(1, "worker/b/1")));
+  EXPECT_THAT(round.Close(),
+              ElementsAre(Pair(Pair(0, "worker/a/1"), 7), Pair(Pair(1, "worker/a/1"), 8),
+                          Pair(Pair(1, "worker/b/1"), 4)));
   EXPECT_TRUE(round.Close().empty());
   EXPECT_FALSE(round.saves());
 }

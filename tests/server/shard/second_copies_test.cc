@@ -56,7 +56,7 @@ class SecondCopiesTest : public testing::Test {
     for (const ServerAction& action : turn.actions) {
       const wire::Header& header = std::get<SendAction>(action).message.header;
       EXPECT_EQ(header.type(), wire::REPLICATE);
-      arrays.emplace_back(header.round(), header.slot());
+      arrays.emplace_back(header.round(), header.version_array());
       if (acknowledge) copies_.OnAcknowledged(header);
     }
     return arrays;

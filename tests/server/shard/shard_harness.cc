@@ -80,7 +80,7 @@ Message StateMessage(wire::Type type, const Chunk& chunk, int64_t version, int p
   message.header.set_chunk(chunk.index);
   message.header.set_round(version);
   message.header.set_partition(partition);
-  message.header.set_slot(slot);
+  message.header.set_carried_array(slot);
   message.payload = std::move(payload);
   return message;
 }

@@ -128,12 +128,15 @@ TEST(Shard, AnAcknowledgementNamesWhatItAcknowledges) {
   shards.Initialise();
   shards.sent.clear();
   const Chunk& chunk = shards.map().chunks()[1];
-  ASSERT_TRUE(shards.Send(PushMessage(job, chunk, 0, 2), "worker/x/7").ok());
+  Message push = PushMessage(job, chunk, 0, 2);
+  push.header.set_request(UINT64_MAX);  // whatever it is, it is only repeated
+  ASSERT_TRUE(shards.Send(push, "worker/x/7").ok());
   ASSERT_EQ(shards.sent.size(), 1u);
   EXPECT_EQ(shards.sent[0].to, "worker/x/7");
   const wire::Header& ack = shards.sent[0].message.header;
   EXPECT_EQ(ack.type(), wire::ACK);
   EXPECT_EQ(ack.acknowledges(), wire::PUSH);
+  EXPECT_EQ(ack.request(), UINT64_MAX);
   EXPECT_EQ(ack.round(), 0);
   EXPECT_EQ(ack.partition(), 2);
   EXPECT_EQ(ack.chunk(), 1);
@@ -297,6 +300,43 @@ TEST(Shard, AParkedPullIsAnsweredOnceWhenItsVersionExists) {
   shards.sent.clear();
   shards.RunRound(1);
   EXPECT_EQ(CountSent(shards, wire::CHUNK), 0);
+}
+
+TEST(Shard, EveryAnswerRepeatsTheNumberOfWhatItAnswers) {
+  const Job job = NesterovJob();
+  Shards shards(job, 1);
+  shards.Initialise();
+  shards.sent.clear();
+  const auto pull = [&](int64_t version, wire::Vector vector, uint64_t request) {
+    Message message = PullMessage(2, version, vector);
+    message.header.set_request(request);
+    ASSERT_TRUE(shards.Send(message, "worker/a/1").ok());
+  };
+  using Answer = std::tuple<wire::Type, wire::Vector, uint64_t>;
+  const auto answers = [&] {
+    std::vector<Answer> all;
+    for (const SendAction& s : std::exchange(shards.sent, {})) {
+      const wire::Header& header = s.message.header;
+      if (header.type() != wire::ACK) {
+        all.emplace_back(header.type(), header.vector(), header.request());
+      }
+    }
+    return all;
+  };
+  pull(0, wire::START, 5);
+  EXPECT_THAT(answers(), testing::ElementsAre(Answer(wire::CHUNK, wire::START, 5)));
+  pull(1, wire::START, 6);
+  pull(1, wire::WEIGHTS, 7);
+  pull(1, wire::START, 6);  // repeated
+  pull(1, wire::WEIGHTS, 9);
+  EXPECT_TRUE(answers().empty());
+  shards.RunRound(0);
+  EXPECT_THAT(answers(), testing::UnorderedElementsAre(Answer(wire::CHUNK, wire::START, 6),
+                                                       Answer(wire::CHUNK, wire::WEIGHTS, 9)));
+  shards.RunRound(1);
+  shards.RunRound(2);
+  pull(0, wire::WEIGHTS, 10);
+  EXPECT_THAT(answers(), testing::ElementsAre(Answer(wire::GONE, wire::WEIGHTS, 10)));
 }
 
 TEST(Shard, APeerParksNoMoreThanAPullOfEachVector) {
@@ -514,7 +554,7 @@ Message RandomMessage(const Job& job, const ShardMap& map, Rng* rng) {
         header.set_samples(wild(9));
         break;
       case 5:
-        header.set_slot(static_cast<int32_t>(wild(2)));
+        header.set_carried_array(static_cast<int32_t>(wild(2)));
         break;
       case 6:
         header.set_vector(static_cast<wire::Vector>(wild(3)));

@@ -92,11 +92,10 @@ class Script {
     header.set_round(asked.round());
     header.set_partition(asked.partition());
     header.set_chunk(asked.chunk());
-    header.set_slot(asked.slot());
+    header.set_request(asked.request());
     switch (asked.type()) {
       case wire::PULL:
         header.set_type(wire::CHUNK);
-        header.set_slot(0);
         header.set_vector(asked.vector());
         header.set_codec(static_cast<uint32_t>(CodecId::kFp32));
         header.set_save(asked.chunk() == 0 && save_at.contains(asked.round()));
@@ -106,6 +105,7 @@ class Script {
         break;
       case wire::GET_STATE:
         header.set_type(wire::STATE);
+        header.set_carried_array(asked.carried_array());
         break;
       case wire::PUSH:
       case wire::PUT_STATE:

@@ -148,6 +148,10 @@ TEST(Session, ARoundThatClosedWithoutItIsSkipped) {
   gone.set_type(wire::GONE);
   gone.set_chunk(2);
   gone.set_round(3);
+  for (const auto& send : script.sent) {
+    const wire::Header& header = send.message.header;
+    if (header.type() == wire::PULL && header.chunk() == 2) gone.set_request(header.request());
+  }
   script.ReceiveHeader(0, gone);
   script.Run();
   EXPECT_TRUE(script.trained.empty());  // is it ours still?

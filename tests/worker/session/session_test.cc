@@ -158,15 +158,122 @@ TEST(Session, ABlockStartsWhenAllChunksOfItsVersionAreInstalled) {
   EXPECT_EQ(script.installs.size(), pulls.size());
 }
 
+// --- What an answer belongs to.
+
+TEST(Session, AnAnswerByAnotherNumberOrFromAnotherServerChangesNothing) {
+  SessionSettings settings = SmallSettings(2);
+  settings.experiment.block.nesterov = true;
+  settings.identity = IdentityOf(settings.experiment);
+  Script script(settings);
+  script.Join();
+  script.Order({{0, 0}});
+  ASSERT_TRUE(script.Work());  // the initial weights
+  std::set<wire::Type> types;
+  // Each request is answered wrongly before it is answered well.
+  while (script.trained.size() < 5) {
+    if (script.Work()) continue;
+    ASSERT_FALSE(script.sent.empty());
+    const SendToServerAction send = script.sent.front();
+    script.sent.pop_front();
+    const uint64_t number = send.message.header.request();
+    if (number == 0) continue;
+    types.insert(send.message.header.type());
+    const size_t sent = script.sent.size();
+    const size_t installed = script.installs.size();
+    SendToServerAction wrong = send;
+    for (const uint64_t other : {uint64_t{0}, number + 1000, UINT64_MAX}) {
+      wrong.message.header.set_request(other);
+      script.Answer(wrong);
+    }
+    wrong = send;
+    wrong.server = 1 - send.server;
+    script.Answer(wrong);
+    EXPECT_EQ(script.sent.size(), sent);
+    EXPECT_EQ(script.installs.size(), installed);
+    EXPECT_FALSE(script.train || script.evaluate);
+    script.Take(script.session().OnConnected(send.server, script.now));
+    const auto open = std::exchange(script.sent, {});
+    EXPECT_TRUE(std::any_of(open.begin(), open.end(), [&](const SendToServerAction& again) {
+      return again.message.header.request() == number;
+    })) << "it is not answered yet, and keeps its number";
+    script.sent = open;
+    std::erase_if(script.sent,
+                  [&](const auto& again) { return again.message.header.request() == number; });
+    script.Answer(send);
+  }
+  EXPECT_THAT(types,
+              testing::IsSupersetOf({wire::INITIALISE, wire::PULL, wire::PUSH, wire::EVALUATED}));
+}
+
+// The job went back: what the servers' former processes say of what they were asked is of a past
+// that was given up, even where it looks like what is asked now.
+TEST(Session, AnAnswerToWhatWasAskedBeforeTheJobWentBackChangesNothing) {
+  Script script;
+  script.Join();
+  script.Order({{1, 0}});
+  const auto former = std::exchange(script.sent, {});
+  script.generation = 2;
+  script.Tick(kSecond);
+  wire::Header told;
+  told.set_type(wire::HEARTBEAT_REPLY);
+  script.ReceiveHeader(0, told);
+  script.Welcome(0);
+  script.Order({{1, 0}});
+  const auto now = std::exchange(script.sent, {});
+  for (const auto& send : former) script.Answer(send);
+  EXPECT_TRUE(script.installs.empty());
+  EXPECT_FALSE(script.train);
+  for (const auto& send : now) script.Answer(send);
+  EXPECT_EQ(script.installs.size(), script.map().chunks().size());
+  EXPECT_TRUE(script.train);
+}
+
+TEST(Session, TheTwoPullsOfAChunkAreToldApart) {
+  SessionSettings settings = SmallSettings();
+  settings.experiment.block.nesterov = true;
+  settings.identity = IdentityOf(settings.experiment);
+  Script script(settings);
+  script.Join();
+  script.Order({{1, 4}}, 4);  // an evaluated version
+  std::set<uint64_t> numbers;
+  while (!script.evaluate) {
+    ASSERT_FALSE(script.sent.empty());
+    const SendToServerAction send = script.sent.front();
+    script.sent.pop_front();
+    const wire::Header& asked = send.message.header;
+    if (asked.type() == wire::PULL) {
+      EXPECT_TRUE(numbers.insert(asked.request()).second);
+      const size_t installed = script.installs.size();
+      SendToServerAction other = send;  // the other vector under this one's number
+      other.message.header.set_vector(asked.vector() == wire::START ? wire::WEIGHTS : wire::START);
+      script.Answer(other);
+      EXPECT_EQ(script.installs.size(), installed);
+    }
+    script.Answer(send);
+  }
+  EXPECT_EQ(numbers.size(), 2 * script.map().chunks().size());
+  for (const Chunk& chunk : script.map().chunks()) {
+    for (const wire::Vector vector : {wire::START, wire::WEIGHTS}) {
+      EXPECT_THAT(script.installs, testing::Contains(std::pair(chunk.index, vector)).Times(1));
+    }
+  }
+}
+
 TEST(Session, WhatIsNoChunkIsNotInstalledAndAskedForAgain) {
   Script script;
   script.Join();
   script.Order({{1, 0}});
-  script.sent.clear();
+  uint64_t pull = 0;
+  for (const auto& send : std::exchange(script.sent, {})) {
+    const wire::Header& header = send.message.header;
+    if (header.type() == wire::PULL && header.chunk() == 0) pull = header.request();
+  }
+  ASSERT_GT(pull, 0u);
   const size_t numbers = script.map().chunks()[0].range.size();
   const auto chunk = [&](uint32_t codec, size_t bytes, int index = 0, int64_t round = 0) {
     Message m;
     m.header.set_type(wire::CHUNK);
+    m.header.set_request(pull);
     m.header.set_chunk(index);
     m.header.set_round(round);
     m.header.set_codec(codec);
@@ -253,6 +360,7 @@ TEST(Session, RandomMessagesDoNotCrashItNorMakeItAskWithoutEnd) {
       return static_cast<int64_t>(rng.NextBelow(sensible));
     };
     const int types[] = {2, 5, 12, 12, 14, 14, 14, 15, 18, 18};
+    uint64_t newest = 1;  // request that was seen
     for (int i = 0; i < 3000 && !script.left; ++i) {
       const int server = static_cast<int>(rng.NextBelow(settings.identity.servers));
       Message m;
@@ -262,7 +370,10 @@ TEST(Session, RandomMessagesDoNotCrashItNorMakeItAskWithoutEnd) {
       h.set_round(rng.NextBelow(2) ? static_cast<int64_t>(rng.NextBelow(9)) : wild(9));
       h.set_partition(static_cast<int32_t>(wild(3)));
       h.set_chunk(static_cast<int32_t>(wild(5)));
-      h.set_slot(static_cast<int32_t>(wild(2)));
+      h.set_carried_array(static_cast<int32_t>(wild(2)));
+      // One that may be open, if it is not nonsense.
+      h.set_request(rng.NextBelow(4) ? newest - std::min(newest, rng.NextBelow(12))
+                                     : static_cast<uint64_t>(wild(9)));
       h.set_vector(static_cast<wire::Vector>(wild(2)));
       h.set_codec(static_cast<uint32_t>(wild(6)));
       h.set_save(rng.NextBelow(2));
@@ -288,6 +399,9 @@ TEST(Session, RandomMessagesDoNotCrashItNorMakeItAskWithoutEnd) {
         script.Answer(send);
       }
       if (rng.NextBelow(3) == 0) (void)script.Work();
+      for (const auto& send : script.sent) {
+        newest = std::max(newest, send.message.header.request());
+      }
       script.now += static_cast<TimeUs>(rng.NextBelow(50 * kMillisecond));
       script.sent.clear();
       script.Tick();
