@@ -90,11 +90,13 @@ TEST_F(PosixFileSystemTest, FullDiskIsResourceExhausted) {
 TEST_F(PosixFileSystemTest, RunningOutOfDescriptorsNamesTheLimit) {
   const std::string path = In("file");
   ASSERT_TRUE(WriteFileAtomically(files_, path, "x").ok());
+  const auto open = [&] { return files_.OpenForReading(path).status(); };
+  ASSERT_TRUE(open().ok());  // a sanitizer that looks at the call opens something, too, once
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
   const rlimit few{0, before.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
-  const Status status = files_.OpenForReading(path).status();
+  const Status status = open();
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
   EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
   EXPECT_THAT(status.message(), HasSubstr("Too many open files"));
