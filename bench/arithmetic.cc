@@ -175,8 +175,9 @@ void AggregateAll(const Codec& codec, const Rule& rule, Arena& arena) {
   const RoundInfo info = {.learning_rate = 1e-6f, .samples = 6400, .partitions = 2};
   ForEachChunk(codec, arena.n(), [&](size_t first, size_t count, size_t at) {
     const size_t bytes = codec.EncodedBytes(count);
-    const Contribution contributions[2] = {{&codec, arena.encoded(0).subspan(at, bytes), 3200},
-                                           {&codec, arena.encoded(1).subspan(at, bytes), 3200}};
+    const CodedContribution contributions[2] = {
+        {&codec, arena.encoded(0).subspan(at, bytes), 3200},
+        {&codec, arena.encoded(1).subspan(at, bytes), 3200}};
     const bool apart = rule.keeps_weights_apart();
     AggregateAndApply(rule, info, contributions,
                       {.n = count,

@@ -130,15 +130,15 @@ void Follower::LeaveJob(Status status, Turn* turn) const {
 }
 
 // Another server than 0 leaves when a round has been saved, or after checkpoint.grace_s.
-void Follower::RequestStop(const Holdings& holdings, Turn* turn) {
-  if (holdings.ready) {
+void Follower::RequestStop(const Standing& standing, Turn* turn) {
+  if (standing.ready) {
     leave_by_ = turn->now + FromSeconds(settings_.grace_s);
   } else {
     turn->Do(ExitAction{Unavailable("was told to leave before it held anything")});
   }
 }
 
-TimeUs Follower::Tick(const Holdings& holdings, Turn* turn) {
+TimeUs Follower::Tick(const Standing& standing, Turn* turn) {
   const TimeUs now = turn->now;
   // Server 0 may be started again, and the job goes on.
   const double limit =
@@ -153,7 +153,7 @@ TimeUs Follower::Tick(const Holdings& holdings, Turn* turn) {
     return now;
   }
   if (generation_.number == 0) {
-    if (now >= next_hello_) SendHello(holdings, turn);
+    if (now >= next_hello_) SendHello(standing, turn);
     return next_hello_;
   }
   TimeUs next = std::numeric_limits<TimeUs>::max();
@@ -167,7 +167,7 @@ TimeUs Follower::Tick(const Holdings& holdings, Turn* turn) {
   return next;
 }
 
-void Follower::SendHello(const Holdings& holdings, Turn* turn) {
+void Follower::SendHello(const Standing& standing, Turn* turn) {
   next_hello_ = turn->now + kResend;
   SendAction send{Server0(), {}};
   send.message.header.set_type(wire::HELLO);
@@ -175,8 +175,8 @@ void Follower::SendHello(const Holdings& holdings, Turn* turn) {
   *hello = HelloOf(settings_.identity, settings_.process);
   hello->set_role(wire::Hello::SERVER);
   hello->set_server_index(settings_.index);
-  hello->set_since(holdings.ready ? generation_.since : 0);
-  hello->set_holds_replica(holdings.replica);
+  hello->set_since(standing.ready ? generation_.since : 0);
+  hello->set_holds_replica(standing.replica);
   turn->Do(std::move(send));
 }
 

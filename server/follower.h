@@ -36,8 +36,8 @@ class Follower : public Role {
   void OnSpec(const JobPlan&, const ShardMap&, const JobSpec&) override {}
   Status OnHello(const PeerName& from, const wire::Hello& hello, Turn* turn) override;
   Status OnMessage(const PeerName& from, const wire::Header& header, Turn* turn) override;
-  void RequestStop(const Holdings& holdings, Turn* turn) override;
-  TimeUs Tick(const Holdings& holdings, Turn* turn) override;
+  void RequestStop(const Standing& standing, Turn* turn) override;
+  TimeUs Tick(const Standing& standing, Turn* turn) override;
   // Until it has been silent for twice cluster.suspect_after_s.
   bool Knows(const PeerName& peer, TimeUs seen, TimeUs now) const override;
   std::string WaitsForProcesses(TimeUs now) const override;
@@ -61,7 +61,7 @@ class Follower : public Role {
   void OnHeartbeatReply(const wire::Header& header, Turn* turn);
   void OnOwn(const wire::Header& header, Turn* turn);
   void Rejoin(uint32_t generation, TimeUs now);
-  void SendHello(const Holdings& holdings, Turn* turn);
+  void SendHello(const Standing& standing, Turn* turn);
   // The job is over: says goodbye to server 0, which waits for that, and leaves.
   void LeaveJob(Status status, Turn* turn) const;
 

@@ -156,7 +156,7 @@ bool Holding::busy() const {
   return (neighbours_ && neighbours_->fetching()) || (shard_ && shard_->replicating());
 }
 
-Holdings Holding::holdings() const {
+Standing Holding::standing() const {
   return {ready_, neighbours_ && shard_ && neighbours_->HoldsReplica(shard_->map())};
 }
 

@@ -59,7 +59,7 @@ class Holding {
   bool LacksPart() const { return lost_ || (neighbours_ && neighbours_->fetching()); }
   bool ready() const { return ready_; }
   bool lost() const { return lost_; }
-  Holdings holdings() const;
+  Standing standing() const;
   // Fills in what is known about the weights.
   void Describe(wire::ServerReport* report) const;
 

@@ -22,7 +22,7 @@
 namespace kumo {
 
 // What a server has, as the others are to know it.
-struct Holdings {
+struct Standing {
   bool ready = false;    // what the generation starts from
   bool replica = false;  // of all chunks of the server before it
 };
@@ -55,9 +55,9 @@ class Role {
   virtual void OnReserved() = 0;
 
   // SIGTERM or a first Ctrl-C.
-  virtual void RequestStop(const Holdings& holdings, Turn* turn) = 0;
+  virtual void RequestStop(const Standing& standing, Turn* turn) = 0;
   // When it is due again.
-  virtual TimeUs Tick(const Holdings& holdings, Turn* turn) = 0;
+  virtual TimeUs Tick(const Standing& standing, Turn* turn) = 0;
 
   // Whether a member that was last heard of at `seen` still takes part.
   virtual bool Knows(const PeerName& peer, TimeUs seen, TimeUs now) const = 0;

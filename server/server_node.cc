@@ -174,7 +174,7 @@ ServerActions ServerNode::OnReserved(uint32_t generation, TimeUs now) {
 
 ServerActions ServerNode::RequestStop(TimeUs now) {
   Turn turn{now, {}};
-  role_->RequestStop(holding_->holdings(), &turn);
+  role_->RequestStop(holding_->standing(), &turn);
   next_report_ = now;
   return Done(std::move(turn));
 }
@@ -188,7 +188,7 @@ ServerActions ServerNode::Tick(TimeUs now) {
   }
   holding_->Tick(&turn);
   if (now >= next_report_) Report(&turn);
-  role_due_ = role_->Tick(holding_->holdings(), &turn);
+  role_due_ = role_->Tick(holding_->standing(), &turn);
   return Done(std::move(turn));
 }
 

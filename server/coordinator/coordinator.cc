@@ -216,7 +216,7 @@ void Coordinator::OnCommitted(int64_t version, const Status& status, Turn* turn)
   SeeTo(what, turn);
 }
 
-TimeUs Coordinator::Tick(const Holdings&, Turn* turn) {
+TimeUs Coordinator::Tick(const Standing&, Turn* turn) {
   if (turn->now < ticked_at_ + kTick) return ticked_at_ + kTick;
   if (!IsOver(job_.phase)) {
     job_.membership.Listen(turn->now - ticked_at_, turn->now);

@@ -45,8 +45,8 @@ class Coordinator : public Role {
   void OnChosen(const Result<std::optional<checkpoint::Manifest>>& chosen, Turn* turn) override;
   void OnReserved() override { job_.recovery.OnReserved(); }
   // Saves at the end of the next round, then stops.
-  void RequestStop(const Holdings&, Turn*) override { job_.ending.RequestStop(); }
-  TimeUs Tick(const Holdings& holdings, Turn* turn) override;
+  void RequestStop(const Standing&, Turn*) override { job_.ending.RequestStop(); }
+  TimeUs Tick(const Standing& standing, Turn* turn) override;
   bool Knows(const PeerName& peer, TimeUs, TimeUs) const override {
     return job_.members().Knows(peer);
   }

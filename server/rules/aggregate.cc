@@ -9,9 +9,9 @@ namespace {
 static_assert(kAggregateTile % Codec::kBucket == 0);
 
 // Adds numbers [first, first + sum.size()) of the contributions' n to `sum`.
-void AddTile(std::span<const Contribution> contributions, size_t n, size_t first,
+void AddTile(std::span<const CodedContribution> contributions, size_t n, size_t first,
              std::span<float> sum) {
-  for (const Contribution& contribution : contributions) {
+  for (const CodedContribution& contribution : contributions) {
     if (contribution.samples == 0) continue;
     contribution.codec->DecodeAdd(contribution.encoded, n, first,
                                   static_cast<float>(contribution.samples), sum);
@@ -25,7 +25,7 @@ T* Offset(T* array, size_t by) {
 
 }  // namespace
 
-void Accumulate(std::span<const Contribution> contributions, std::span<float> sum) {
+void Accumulate(std::span<const CodedContribution> contributions, std::span<float> sum) {
   for (size_t first = 0; first < sum.size(); first += kAggregateTile) {
     const size_t count = std::min(kAggregateTile, sum.size() - first);
     AddTile(contributions, sum.size(), first, sum.subspan(first, count));
@@ -33,7 +33,7 @@ void Accumulate(std::span<const Contribution> contributions, std::span<float> su
 }
 
 void AggregateAndApply(const Rule& rule, const RoundInfo& info,
-                       std::span<const Contribution> contributions, const ChunkArrays& chunk) {
+                       std::span<const CodedContribution> contributions, const ChunkArrays& chunk) {
   alignas(64) float sum[kAggregateTile];
   const float scale =
       info.samples > 0 ? static_cast<float>(1.0 / static_cast<double>(info.samples)) : 0.0f;

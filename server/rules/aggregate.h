@@ -24,14 +24,14 @@ constexpr size_t kAggregateTile = 1024;  // numbers; a multiple of Codec::kBucke
 
 // What one partition sent for a chunk. Codec::Check has accepted the bytes. A contribution of 0
 // samples adds nothing, whatever its bytes.
-struct Contribution {
+struct CodedContribution {
   const Codec* codec = nullptr;
   std::span<const std::byte> encoded;  // codec->EncodedBytes(n) bytes
   int64_t samples = 0;                 // its weight in the round's mean
 };
 
 // sum[i] += samples * decoded[i], for each contribution in turn. `sum` starts as zeros.
-void Accumulate(std::span<const Contribution> contributions, std::span<float> sum);
+void Accumulate(std::span<const CodedContribution> contributions, std::span<float> sum);
 
 // The arrays of a chunk, each of n numbers; RuleTile says what they are and which may be null.
 struct ChunkArrays {
@@ -51,6 +51,6 @@ constexpr int64_t kStreamBytes = int64_t{32} << 20;
 // Adds the contributions to the partial sum and applies the rule to the mean over info.samples
 // samples (those of the partial sum included).
 void AggregateAndApply(const Rule& rule, const RoundInfo& info,
-                       std::span<const Contribution> contributions, const ChunkArrays& chunk);
+                       std::span<const CodedContribution> contributions, const ChunkArrays& chunk);
 
 }  // namespace kumo

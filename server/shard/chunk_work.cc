@@ -14,7 +14,7 @@ CodedStart EncodeStart(const Codec& codec, const Buffer<float>& start) {
 }
 
 void ChunkWork::Run() {
-  std::vector<Contribution> ready;
+  std::vector<CodedContribution> ready;
   for (const ArrivedContribution& c : contributions) {
     ready.push_back({c.codec, c.payload.bytes, c.samples});
   }

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Who includes whom, against docs/design.md: each room of the sources may include itself and the rooms
-that its line in "Who may include whom" names, and no others. Prints FILE:LINE: ... for what is not
+that its line in "Who may include whom" names, and no others. And each header's classes have names of
+their own: where two rooms that may not include each other have one of the same name, a test that links
+both gets the wrong one's destructor, and no compiler says so. Prints FILE:LINE: ... for what is not
 allowed, and exits with 1 where anything is.
 
   tests/docs/includes_test.py
@@ -13,6 +15,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 ANYTHING = {"tests", "bench"}
 ARROW = re.compile(r"^(\S+) -> (\S+(?:, \S+)*)$", re.MULTILINE)
 INCLUDE = re.compile(r'^#include "([^"]+)"')
+NAMESPACE = re.compile(r"^namespace ([\w:]+) \{")
+CLASS = re.compile(r"^(?:class|struct|enum class) (\w+)(?: final)?(?: : [^;]*)?\s*\{")
 
 
 def arrows(design):
@@ -27,17 +31,33 @@ def room_of(path, rooms):
     return max(inside, key=len, default=None)
 
 
+def classes(source):
+    """(line, name with its namespace) of each class that a header defines outside of others."""
+    namespace = ""
+    for number, line in enumerate(source.read_text().splitlines(), 1):
+        if found := NAMESPACE.match(line):
+            namespace = found[1]
+        elif found := CLASS.match(line):
+            yield number, f"{namespace}::{found[1]}"
+
+
 def main():
     allowed = arrows((ROOT / "docs/design.md").read_text())
     rooms = set(allowed) | set().union(*allowed.values())
     wrong = [f"docs/design.md: there is no folder {room}" for room in sorted(rooms)
              if not (ROOT / room).is_dir()]
     checked = 0
+    named = {}
     for folder in sorted({room.split("/")[0] for room in rooms}):
         for source in sorted(path for path in (ROOT / folder).rglob("*.*")
                              if path.suffix in (".h", ".cc", ".cu", ".cuh")):
             name = source.relative_to(ROOT).as_posix()
             room = room_of(name, rooms)
+            for number, a_class in classes(source) if source.suffix == ".h" else ():
+                if a_class in named:
+                    wrong.append(f"{name}:{number}: {a_class} is the name of another class, in "
+                                 f"{named[a_class]}")
+                named[a_class] = name
             for number, line in enumerate(source.read_text().splitlines(), 1):
                 include = INCLUDE.match(line)
                 if not include:
@@ -49,9 +69,9 @@ def main():
                 if target != room and target not in allowed.get(room, ()):
                     wrong.append(f"{name}:{number}: {room} may not include {include[1]}")
     print(*wrong, sep="\n")
-    if not checked:
+    if not checked or not named:
         wrong.append("nothing was checked")
-    print(f"{checked} includes of {len(rooms)} rooms, {len(wrong)} that are wrong")
+    print(f"{checked} includes of {len(rooms)} rooms, {len(named)} classes, {len(wrong)} that are wrong")
     return 1 if wrong else 0
 
 

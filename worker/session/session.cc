@@ -32,8 +32,8 @@ Result<Session> Session::Make(const SessionSettings& settings, TimeUs now) {
 Session::Session(const SessionSettings& settings, std::unique_ptr<const JobShape> shape, TimeUs now)
     : peer_name_("worker/" + settings.name + "/" + std::to_string(settings.process.incarnation)),
       shape_(std::move(shape)),
-      membership_(settings.identity.servers, settings.experiment.cluster, Introduction(settings),
-                  settings.identity.JobId(), now),
+      joined_servers_(settings.identity.servers, settings.experiment.cluster,
+                      Introduction(settings), settings.identity.JobId(), now),
       rounds_(shape_.get()),
       grace_s_(settings.experiment.checkpoint.grace_s) {}
 
@@ -47,14 +47,14 @@ WorkerActions Session::OnMessage(int server, const Message& message, TimeUs now)
     OnRefused(server, header, &turn);
     return End(std::move(turn));
   }
-  switch (membership_.Hear(server, header, now)) {
-    case Membership::Heard::kOther:
+  switch (joined_servers_.Hear(server, header, now)) {
+    case JoinedServers::Heard::kOther:
       return {};
-    case Membership::Heard::kRejoined:
+    case JoinedServers::Heard::kRejoined:
       rounds_.ForgetOrders();
       Greet(0, &turn);
       return End(std::move(turn));
-    case Membership::Heard::kOurs:
+    case JoinedServers::Heard::kOurs:
       break;
   }
   switch (header.type()) {
@@ -77,8 +77,8 @@ WorkerActions Session::OnMessage(int server, const Message& message, TimeUs now)
 }
 
 void Session::OnWelcome(int server, const wire::Welcome& welcome, WorkerTurn* turn) {
-  const Membership::Welcomed welcomed = membership_.OnWelcome(server, welcome, turn->now);
-  if (welcomed.anew) rounds_.Forget(membership_.start_version(), turn);
+  const JoinedServers::Welcomed welcomed = joined_servers_.OnWelcome(server, welcome, turn->now);
+  if (welcomed.anew) rounds_.Forget(joined_servers_.start_version(), turn);
   if (!welcomed.joined) return;
   for (const OpenRequests::Request* request : requests_.Reopen(server, turn->now)) {
     turn->Send(server, request->message);
@@ -88,7 +88,8 @@ void Session::OnWelcome(int server, const wire::Welcome& welcome, WorkerTurn* tu
 }
 
 void Session::OnRefused(int server, const wire::Header& header, WorkerTurn* turn) {
-  const std::string text = membership_.NameOf(server) + " refused: " + header.refusal().reason();
+  const std::string text =
+      joined_servers_.NameOf(server) + " refused: " + header.refusal().reason();
   const StatusCode code = ErrorFromPeer(header.refusal().code(), text).code();
   if (code == StatusCode::kAborted) {
     // The message came late or early by a moment; what still matters is asked again.
@@ -116,15 +117,15 @@ void Session::OnGone(int server, const Message& message, WorkerTurn* turn) {
     return;
   }
   // The server does not know us (any more). Where that is server 0, others have our leases.
-  membership_.OnForgotten(server);
-  if (server == 0) rounds_.Forget(membership_.start_version(), turn);
+  joined_servers_.OnForgotten(server);
+  if (server == 0) rounds_.Forget(joined_servers_.start_version(), turn);
   Greet(server, turn);
 }
 
 WorkerActions Session::OnConnected(int server, TimeUs now) {
   if (finished_) return {};
   WorkerTurn turn = Begin(now);
-  membership_.OnConnected(server, now);
+  joined_servers_.OnConnected(server, now);
   for (const OpenRequests::Request* request : requests_.OfServer(server)) {
     turn.Send(server, request->message);
   }
@@ -138,7 +139,7 @@ WorkerActions Session::Tick(TimeUs now, const Traffic& traffic) {
   WorkerTurn turn = Begin(now);
   report_.set_bytes_sent(traffic.bytes_sent);
   report_.set_bytes_received(traffic.bytes_received);
-  const Membership::Due due = membership_.Tick(now);
+  const JoinedServers::Due due = joined_servers_.Tick(now);
   for (const int server : due.greetings) Greet(server, &turn);
   if (!due.lost.empty()) {
     Finish(Unavailable(due.lost + " (" + StateInWords() + ")"), &turn);
@@ -155,11 +156,11 @@ WorkerActions Session::Tick(TimeUs now, const Traffic& traffic) {
 
 TimeUs Session::NextDeadline() const {
   if (finished_) return std::numeric_limits<TimeUs>::max();
-  return std::min(membership_.NextDeadline(), requests_.NextDue());
+  return std::min(joined_servers_.NextDeadline(), requests_.NextDue());
 }
 
 void Session::Greet(int server, WorkerTurn* turn) {
-  Message hello = membership_.Greeting(server, turn->now);
+  Message hello = joined_servers_.Greeting(server, turn->now);
   rounds_.Claim(requests_, hello.header.mutable_hello());
   turn->Send(server, std::move(hello));
 }
@@ -168,7 +169,7 @@ void Session::SendHeartbeats(WorkerTurn* turn) {
   rounds_.Report(&report_);
   report_.set_state(StateInWords());
   report_.clear_unheard();
-  for (const int server : membership_.Unheard()) report_.add_unheard(server);
+  for (const int server : joined_servers_.Unheard()) report_.add_unheard(server);
   for (int i = 0; i < shape_->map.servers(); ++i) {
     Message heartbeat;
     heartbeat.header.set_type(wire::HEARTBEAT);
@@ -180,7 +181,7 @@ void Session::SendHeartbeats(WorkerTurn* turn) {
 // --- What is computed.
 
 void Session::Proceed(WorkerTurn* turn) {
-  if (!finished_ && membership_.Missing() < 0) rounds_.Proceed(turn);
+  if (!finished_ && joined_servers_.Missing() < 0) rounds_.Proceed(turn);
 }
 
 WorkerActions Session::OnInitialised(InitialWeights weights, TimeUs now) {
@@ -229,7 +230,7 @@ WorkerActions Session::Leave(TimeUs now) {
   const bool again = leave_by_ > 0;
   if (again && now < leave_by_ - grace + kSameRequest) return {};
   if (!again) leave_by_ = now + grace;
-  if (again || !membership_.joined()) {
+  if (again || !joined_servers_.joined()) {
     Finish(Unavailable("ended by a signal, without handing its partitions over"), &turn);
   } else {
     report_.set_leaving(true);
@@ -269,7 +270,8 @@ void Session::Finish(Status status, WorkerTurn* turn) {
 // --- In words.
 
 std::string Session::WaitsForProcesses() const {
-  if (const int missing = membership_.Missing(); missing >= 0) return membership_.NameOf(missing);
+  if (const int missing = joined_servers_.Missing(); missing >= 0)
+    return joined_servers_.NameOf(missing);
   const std::string job_waits_for = rounds_.JobWaitsFor();
   return job_waits_for.empty() ? "" : "the job, which waits for " + job_waits_for;
 }

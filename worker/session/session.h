@@ -6,7 +6,7 @@
 // and its kind. Everything that it asks of a server is repeated until answered, and every request
 // may be answered twice. No method blocks, reads a clock or does I/O. One thread.
 //
-// Its parts: Membership knows the servers that it has joined, OpenRequests what they were asked,
+// Its parts: JoinedServers knows the servers that it has joined, OpenRequests what they were asked,
 // and Rounds what is computed of the job. The session connects them; it greets, reports and leaves.
 #pragma once
 
@@ -23,7 +23,7 @@
 #include "common/job/transport/message.h"
 #include "worker/session/actions.h"
 #include "worker/session/job_shape.h"
-#include "worker/session/membership.h"
+#include "worker/session/joined_servers.h"
 #include "worker/session/open_requests.h"
 #include "worker/session/rounds.h"
 #include "worker/session/turn.h"
@@ -87,7 +87,9 @@ class Session {
   Session(const SessionSettings& settings, std::unique_ptr<const JobShape> shape, TimeUs now);
 
   WorkerTurn Begin(TimeUs now) { return {now, &requests_, {}}; }
-  WorkerActions End(WorkerTurn turn) const { return membership_.Stamp(std::move(turn.actions)); }
+  WorkerActions End(WorkerTurn turn) const {
+    return joined_servers_.Stamp(std::move(turn.actions));
+  }
 
   void OnWelcome(int server, const wire::Welcome& welcome, WorkerTurn* turn);
   void OnRefused(int server, const wire::Header& header, WorkerTurn* turn);
@@ -101,7 +103,7 @@ class Session {
 
   PeerName peer_name_;
   std::unique_ptr<const JobShape> shape_;
-  Membership membership_;
+  JoinedServers joined_servers_;
   OpenRequests requests_;
   Rounds rounds_;
 

@@ -105,12 +105,12 @@ struct Fleet {
   }
   void RequestStop() {
     Turn turn{now, {}};
-    coordinator->RequestStop(Holdings(), &turn);
+    coordinator->RequestStop(Standing(), &turn);
     Take(std::move(turn.actions));
   }
   void Tick(TimeUs later = 100 * kMillisecond) {
     now += later;
-    Do([&](Turn* turn) { return coordinator->Tick(Holdings(), turn); });
+    Do([&](Turn* turn) { return coordinator->Tick(Standing(), turn); });
   }
   // Time passes, with signs of life of `alive` alone.
   void Wait(int seconds, const std::vector<PeerName>& alive = {}) {

@@ -33,7 +33,7 @@ struct Round {
   }
 
   std::vector<std::vector<std::byte>> bytes;
-  std::vector<Contribution> contributions;
+  std::vector<CodedContribution> contributions;
   RoundInfo info;
 };
 
@@ -80,7 +80,7 @@ TEST(Aggregate, BitsDoNotDependOnHowContributionsAreSpreadOverCalls) {
     // The same in random groups; the last one goes with the update, and may be empty.
     Rng rng(seed, RngPurpose::kTest, 2);
     std::vector<float> sum(n, 0.0f);
-    std::span<const Contribution> rest = round.contributions;
+    std::span<const CodedContribution> rest = round.contributions;
     while (!rest.empty() && rng.NextBelow(3) != 0) {
       const size_t group = 1 + rng.NextBelow(rest.size());
       Accumulate(rest.first(group), sum);
@@ -97,7 +97,7 @@ TEST(Aggregate, AddsInTheOrderGivenToTheBit) {
     const size_t n = kLengths[seed % kLengths.size()];
     Round round(n, 5, seed);
     std::vector<float> expected(n, 0.0f);
-    for (const Contribution& contribution : round.contributions) {
+    for (const CodedContribution& contribution : round.contributions) {
       std::vector<float> decoded(n);
       contribution.codec->Decode(contribution.encoded, n, 0, decoded);
       for (size_t i = 0; i < n; ++i) {
@@ -121,7 +121,7 @@ TEST(Aggregate, TakesTheMeanBySamples) {
   std::vector<std::byte> one(4), four(4);
   ASSERT_EQ(fp32.Encode(std::vector<float>{1.0f}, {}, one), -1);
   ASSERT_EQ(fp32.Encode(std::vector<float>{4.0f}, {}, four), -1);
-  const Contribution contributions[] = {{&fp32, one, 200}, {&fp32, four, 100}};
+  const CodedContribution contributions[] = {{&fp32, one, 200}, {&fp32, four, 100}};
   const float start = 10.0f;
   float next = 0.0f;
   AggregateAndApply(*MakeAverageRule(), {.samples = 300, .partitions = 2}, contributions,
@@ -167,10 +167,10 @@ TEST(Aggregate, AChunkCutAtATileGivesTheBitsOfTheWhole) {
   const RoundInfo info = {.samples = 100};
   Arrays whole(n);
   Arrays parts(n);
-  const Contribution all = {&codec, bytes, 100};
+  const CodedContribution all = {&codec, bytes, 100};
   AggregateAndApply(*rule, info, {&all, 1}, whole.chunk(*rule, nullptr));
   for (const auto& [first, count] : {std::pair{size_t{0}, cut}, std::pair{cut, n - cut}}) {
-    const Contribution part = {
+    const CodedContribution part = {
         &codec, std::span(bytes).subspan(codec.EncodedBytes(first), codec.EncodedBytes(count)),
         100};
     AggregateAndApply(*rule, info, {&part, 1},

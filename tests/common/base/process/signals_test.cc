@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
+#include <cstdio>
 
 #include <thread>
 
@@ -55,18 +55,19 @@ TEST(StopSignals, WritingToAClosedPipeIsAnErrorAndNotDeath) {
 }
 
 TEST(StopSignals, AFileThatMayNotBecomeLongerIsAnErrorAndNotDeath) {
+  FILE* const file = tmpfile();
+  ASSERT_NE(file, nullptr);
+  const int fd = fileno(file);
   const pid_t child = fork();
   if (child == 0) {
     const StopSignals signals;
     const rlimit limit{0, 0};
-    char name[] = "/tmp/kumo-signals-XXXXXX";
-    const int fd = mkstemp(name);
-    unlink(name);
-    if (fd < 0 || setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(2);
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(2);
     _exit(write(fd, "x", 1) == -1 && errno == EFBIG ? 0 : 1);
   }
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
+  fclose(file);
   EXPECT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }

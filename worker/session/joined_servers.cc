@@ -1,4 +1,4 @@
-#include "worker/session/membership.h"
+#include "worker/session/joined_servers.h"
 
 #include <algorithm>
 #include <utility>
@@ -15,13 +15,13 @@ constexpr TimeUs kHelloInterval = 500 * kMillisecond;
 
 }  // namespace
 
-Membership::Membership(int servers, const Experiment::Cluster& cluster, wire::Hello hello,
-                       uint64_t job, TimeUs now)
+JoinedServers::JoinedServers(int servers, const Experiment::Cluster& cluster, wire::Hello hello,
+                             uint64_t job, TimeUs now)
     : cluster_(cluster), hello_(std::move(hello)), job_(job), servers_(servers), ticked_at_(now) {
   for (Server& server : servers_) server.heard = now;
 }
 
-Membership::Heard Membership::Hear(int server, const wire::Header& header, TimeUs now) {
+JoinedServers::Heard JoinedServers::Hear(int server, const wire::Header& header, TimeUs now) {
   if (header.job() != job_) return Heard::kOther;
   servers_[server].heard = now;
   LOG_IF(WARNING, servers_[server].unheard) << NameOf(server) << " is heard again";
@@ -34,7 +34,8 @@ Membership::Heard Membership::Hear(int server, const wire::Header& header, TimeU
   return header.generation() == generation_ ? Heard::kOurs : Heard::kOther;
 }
 
-Membership::Welcomed Membership::OnWelcome(int server, const wire::Welcome& welcome, TimeUs now) {
+JoinedServers::Welcomed JoinedServers::OnWelcome(int server, const wire::Welcome& welcome,
+                                                 TimeUs now) {
   Welcomed result;
   if (server == 0 && generation_ == 0 && welcome.generation() >= newest_generation_) {
     generation_ = newest_generation_ = welcome.generation();
@@ -56,13 +57,13 @@ Membership::Welcomed Membership::OnWelcome(int server, const wire::Welcome& welc
 }
 
 // Server 0 comes first. What is kept is known when it has answered.
-void Membership::Rejoin(uint32_t generation) {
+void JoinedServers::Rejoin(uint32_t generation) {
   newest_generation_ = std::max(newest_generation_, generation);
   generation_ = 0;
   for (Server& server : servers_) server.welcomed = false;
 }
 
-void Membership::OnForgotten(int server) {
+void JoinedServers::OnForgotten(int server) {
   if (server == 0) {
     since_ = 0;  // others have what the worker had
     Rejoin(generation_);
@@ -71,11 +72,11 @@ void Membership::OnForgotten(int server) {
   }
 }
 
-void Membership::OnConnected(int server, TimeUs now) {
+void JoinedServers::OnConnected(int server, TimeUs now) {
   if (!servers_[server].welcomed) servers_[server].next_hello = now;
 }
 
-Message Membership::Greeting(int server, TimeUs now) {
+Message JoinedServers::Greeting(int server, TimeUs now) {
   servers_[server].next_hello = now + kHelloInterval;
   Message message;
   message.header.set_type(wire::HELLO);
@@ -84,7 +85,7 @@ Message Membership::Greeting(int server, TimeUs now) {
   return message;
 }
 
-Membership::Due Membership::Tick(TimeUs now) {
+JoinedServers::Due JoinedServers::Tick(TimeUs now) {
   Due due;
   const TimeUs suspect = FromSeconds(cluster_.suspect_after_s);
   // Whoever was held up has not listened: nobody is to be blamed for that.
@@ -118,7 +119,7 @@ Membership::Due Membership::Tick(TimeUs now) {
   return due;
 }
 
-TimeUs Membership::NextDeadline() const {
+TimeUs JoinedServers::NextDeadline() const {
   TimeUs next = joined() ? next_heartbeat_ : servers_[0].next_hello;
   for (size_t i = 1; i < servers_.size(); ++i) {
     if (joined() && !servers_[i].welcomed) next = std::min(next, servers_[i].next_hello);
@@ -126,7 +127,7 @@ TimeUs Membership::NextDeadline() const {
   return next;
 }
 
-WorkerActions Membership::Stamp(WorkerActions actions) const {
+WorkerActions JoinedServers::Stamp(WorkerActions actions) const {
   std::erase_if(actions, [this](const WorkerAction& action) {
     const auto* send = std::get_if<SendToServerAction>(&action);
     return send && send->message.header.type() != wire::HELLO && !servers_[send->server].welcomed;
@@ -141,14 +142,14 @@ WorkerActions Membership::Stamp(WorkerActions actions) const {
   return actions;
 }
 
-int Membership::Missing() const {
+int JoinedServers::Missing() const {
   for (size_t i = 0; i < servers_.size(); ++i) {
     if (!servers_[i].welcomed) return static_cast<int>(i);
   }
   return -1;
 }
 
-std::vector<int> Membership::Unheard() const {
+std::vector<int> JoinedServers::Unheard() const {
   std::vector<int> unheard;
   for (size_t i = 1; i < servers_.size(); ++i) {
     if (servers_[i].unheard) unheard.push_back(static_cast<int>(i));
@@ -156,7 +157,7 @@ std::vector<int> Membership::Unheard() const {
   return unheard;
 }
 
-std::string Membership::NameOf(int server) const {
+std::string JoinedServers::NameOf(int server) const {
   const auto& addresses = cluster_.servers;
   const bool known = server < static_cast<int>(addresses.size());
   return "server " + std::to_string(server) + (known ? " at " + addresses[server] : "");

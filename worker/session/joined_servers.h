@@ -20,11 +20,11 @@
 
 namespace kumo {
 
-class Membership {
+class JoinedServers {
  public:
   // hello: what each greeting says; job: what messages carry in Header.job.
-  Membership(int servers, const Experiment::Cluster& cluster, wire::Hello hello, uint64_t job,
-             TimeUs now);
+  JoinedServers(int servers, const Experiment::Cluster& cluster, wire::Hello hello, uint64_t job,
+                TimeUs now);
 
   enum class Heard {
     kOurs,      // counts
