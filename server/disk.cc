@@ -16,15 +16,8 @@ Disk::Disk(FileSystem* files, const Experiment& experiment)
       experiment_(experiment),
       folder_(JoinPath(experiment.output.directory, "checkpoints")) {}
 
-Result<checkpoint::File> Disk::Save(const SaveAction& save) {
-  const ShardFileHeader& header = save.header;
-  KUMO_ASSIGN_OR_RETURN(const SavedShardFile saved,
-                        SaveShard(*files_, folder_, header, save.snapshot));
-  checkpoint::File file;
-  file.set_name(ShardFileName(header.shard, header.shards, header.generation));
-  file.set_bytes(saved.bytes);
-  file.set_crc32c(saved.crc32c);
-  return file;
+Result<SavedShardFile> Disk::Save(const SaveAction& save) {
+  return SaveShard(*files_, folder_, save.header, save.snapshot);
 }
 
 Result<ShardSnapshot> Disk::Restore(const RestoreAction& restore) {
@@ -49,16 +42,18 @@ void Disk::Reserve(const ReserveGenerationAction& reserve) {
 
 Status Disk::Commit(checkpoint::Manifest manifest) {
   manifest.set_name(CheckpointName(manifest.version()));
+  KUMO_RETURN_IF_ERROR(VerifyFiles(*files_, folder_, manifest));
   KUMO_RETURN_IF_ERROR(WriteManifest(*files_, folder_, manifest));
   committed_ = manifest.version();
-  Prune();
+  Prune(committed_);
   return OkStatus();
 }
 
-void Disk::Prune() {
+void Disk::Prune(int64_t verified) {
   if (committed_ < 0) return;
   const auto& options = experiment_.checkpoint;
-  const auto pruned = PruneCheckpoints(*files_, folder_, {options.keep, options.best}, committed_);
+  const auto pruned =
+      PruneCheckpoints(*files_, folder_, {options.keep, options.best, verified}, committed_);
   if (!pruned.ok()) LOG(WARNING) << pruned.status().message();
 }
 

@@ -24,11 +24,12 @@ class Disk {
   Disk(FileSystem* files, const Experiment& experiment);
 
   // What each action asks for (server/actions.h), with the errors of reading and writing files.
-  Result<checkpoint::File> Save(const SaveAction& save);
+  Result<SavedShardFile> Save(const SaveAction& save);
   Result<ShardSnapshot> Restore(const RestoreAction& restore);
   Result<std::optional<checkpoint::Manifest>> Choose(const ChooseCheckpointAction& choose);
   void Reserve(const ReserveGenerationAction& reserve);
-  // Also removes the checkpoints that are kept no longer.
+  // Reads the files first: what their servers have said of them must be so. Also removes the
+  // checkpoints that are kept no longer.
   Status Commit(checkpoint::Manifest manifest);
   void KeepEvaluation(const KeepEvaluationAction& keep);
 
@@ -37,7 +38,7 @@ class Disk {
   const std::string& folder() const { return folder_; }  // of the checkpoints
 
  private:
-  void Prune();
+  void Prune(int64_t verified = -1);
 
   FileSystem* const files_;
   const Experiment experiment_;

@@ -38,16 +38,15 @@ SendAction WelcomeTo(const PeerName& to, const Generation& generation) {
   return reply;
 }
 
-wire::Header SavedHeader(int64_t version, int attempt, const Result<checkpoint::File>& file) {
+wire::Header SavedHeader(int64_t version, int attempt, const Result<SavedShardFile>& file) {
   wire::Header header;
   header.set_type(wire::SAVED);
   header.set_round(version);
   header.set_attempt(attempt);
   wire::SavedFile* saved = header.mutable_saved_file();
   if (file.ok()) {
-    saved->set_name(file->name());
-    saved->set_bytes(file->bytes());
-    saved->set_crc32c(file->crc32c());
+    saved->set_bytes(file->bytes);
+    saved->set_crc32c(file->crc32c);
   } else {
     saved->set_failure(file.status().message());
   }

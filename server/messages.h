@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "common/base/status.h"
+#include "common/job/checkpoint/shard_file.h"
 #include "common/job/transport/message.h"
-#include "proto/checkpoint.pb.h"
 #include "server/actions.h"
 #include "server/generation.h"
 
@@ -24,6 +24,6 @@ SendAction Refusal(const PeerName& to, const Status& status, uint64_t incarnatio
 SendAction WelcomeTo(const PeerName& to, const Generation& generation);
 
 // What a server says of its file of a version, which is durable, or could not be saved.
-wire::Header SavedHeader(int64_t version, int attempt, const Result<checkpoint::File>& file);
+wire::Header SavedHeader(int64_t version, int attempt, const Result<SavedShardFile>& file);
 
 }  // namespace kumo

@@ -127,13 +127,13 @@ ServerActions ServerNode::OnComputed(const ChunkWork& work, TimeUs now) {
 }
 
 ServerActions ServerNode::OnSaved(uint32_t generation, int64_t version, int attempt,
-                                  const Result<checkpoint::File>& file, TimeUs now) {
+                                  const Result<SavedShardFile>& file, TimeUs now) {
   Turn turn{now, {}};
   if (generation == generation_.number) ReportSaved(version, attempt, file, &turn);
   return Done(std::move(turn));
 }
 
-void ServerNode::ReportSaved(int64_t version, int attempt, const Result<checkpoint::File>& file,
+void ServerNode::ReportSaved(int64_t version, int attempt, const Result<SavedShardFile>& file,
                              Turn* turn) {
   if (!file.ok())
     LOG(ERROR) << "could not save round " << version << ": " << file.status().message();

@@ -42,7 +42,7 @@ class ServerNode {
   ServerActions OnComputed(const ChunkWork& work, TimeUs now);
   // Answers to the actions of a generation; those of one that is over change nothing.
   ServerActions OnSaved(uint32_t generation, int64_t version, int attempt,
-                        const Result<checkpoint::File>& file, TimeUs now);
+                        const Result<SavedShardFile>& file, TimeUs now);
   ServerActions OnRestored(uint32_t generation, const Result<ShardSnapshot>& snapshot, TimeUs now);
   ServerActions OnCommitted(uint32_t generation, int64_t version, const Status& status, TimeUs now);
   ServerActions OnChosen(uint32_t generation,
@@ -75,7 +75,7 @@ class ServerNode {
 
   // What this server has to say goes the way of what others say.
   void TellRole(wire::Header header, Turn* turn);
-  void ReportSaved(int64_t version, int attempt, const Result<checkpoint::File>& file, Turn* turn);
+  void ReportSaved(int64_t version, int attempt, const Result<SavedShardFile>& file, Turn* turn);
   void Report(Turn* turn);
   void Fail(const Status& status, Turn* turn);
   ShardFileHeader FileHeader(int64_t version) const;

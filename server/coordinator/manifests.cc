@@ -1,5 +1,6 @@
 #include "server/coordinator/manifests.h"
 
+#include "common/job/checkpoint/checkpoint.h"
 #include "common/job/checkpoint/origin.h"
 #include "common/job/checkpoint/tensor_list.h"
 
@@ -7,8 +8,20 @@ namespace kumo {
 
 void Manifests::OnSpec(const ShardMap& map, const JobSpec& spec) {
   spec_ = spec;
-  files_ = 0;
-  for (int s = 0; s < map.servers(); ++s) files_ += map.FirstChunk(s) < map.FirstChunk(s + 1);
+  holders_.clear();
+  for (int s = 0; s < map.servers(); ++s) {
+    if (map.FirstChunk(s) < map.FirstChunk(s + 1)) holders_.insert(s);
+  }
+}
+
+checkpoint::File Manifests::FileOf(int server, uint32_t generation,
+                                   const wire::SavedFile& saved) const {
+  checkpoint::File file;
+  file.set_name(ShardFileName(static_cast<uint32_t>(server),
+                              static_cast<uint32_t>(identity_.servers), generation));
+  file.set_bytes(saved.bytes());
+  file.set_crc32c(saved.crc32c());
+  return file;
 }
 
 void Manifests::StartFrom(const std::optional<checkpoint::Manifest>& restored) {

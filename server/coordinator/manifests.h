@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 
 #include "common/job/job_identity.h"
 #include "common/job/job_plan.h"
@@ -31,8 +32,10 @@ class Manifests {
 
   // Whose weights the job began with, where it is known.
   const std::optional<checkpoint::Origin>& origin() const { return origin_; }
-  // How many servers hold chunks, and so have a file in each checkpoint.
-  int files() const { return files_; }
+  // The servers that hold chunks, and so have a file in each checkpoint.
+  const std::set<int>& holders() const { return holders_; }
+  // What a manifest says of a server's file, of which the server has said its size and checksum.
+  checkpoint::File FileOf(int server, uint32_t generation, const wire::SavedFile& saved) const;
   // Fills in a complete checkpoint's manifest. Requires OnSpec. restored: the checkpoint that the
   // generation started from.
   void Complete(uint32_t generation, const std::optional<checkpoint::Manifest>& restored,
@@ -41,7 +44,7 @@ class Manifests {
  private:
   JobIdentity identity_;
   JobSpec spec_;
-  int files_ = 0;
+  std::set<int> holders_;
   std::optional<checkpoint::Origin> origin_;
 };
 

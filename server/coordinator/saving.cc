@@ -1,10 +1,18 @@
 #include "server/coordinator/saving.h"
 
+#include <cstddef>
 #include <utility>
 
 #include <glog/logging.h>
 
+#include "common/base/printable.h"
+
 namespace kumo {
+namespace {
+
+constexpr size_t kLongestFailure = 1000;
+
+}  // namespace
 
 bool Saving::Direct(const JobPlan& plan, int64_t next, bool wanted, Membership* membership,
                     TimeUs now) {
@@ -32,18 +40,19 @@ void Saving::OrderNow(int64_t version, bool partial, const checkpoint::Progress&
 
 Status Saving::OnSaved(int server, const wire::Header& header, const Manifests& manifests,
                        const Recovery& recovery, const std::optional<JobPlan>& plan, Turn* turn) {
-  if (!checkpoints_.Awaits(header.round(), header.attempt())) return OkStatus();
+  const bool awaited = checkpoints_.Awaits(header.round(), header.attempt());
+  if (!awaited || !manifests.holders().contains(server)) return OkStatus();
   const wire::SavedFile& saved = header.saved_file();
   if (!saved.failure().empty()) {
-    return Unavailable("server " + std::to_string(server) + ": " + saved.failure());
+    return Unavailable("server " + std::to_string(server) + ": " +
+                       Printable(saved.failure(), kLongestFailure));
   }
-  checkpoint::File file;
-  file.set_name(saved.name());
-  file.set_bytes(saved.bytes());
-  file.set_crc32c(saved.crc32c());
-  auto manifest = checkpoints_.Add(header.round(), server, file, manifests.files());
+  const uint32_t generation = recovery.generation().number;
+  auto manifest =
+      checkpoints_.Add(header.round(), server, manifests.FileOf(server, generation, saved),
+                       static_cast<int>(manifests.holders().size()));
   if (!manifest) return OkStatus();
-  manifests.Complete(recovery.generation().number, recovery.restored(), *plan, &*manifest);
+  manifests.Complete(generation, recovery.restored(), *plan, &*manifest);
   turn->Do(CommitAction{*std::move(manifest)});
   return OkStatus();
 }

@@ -1,6 +1,7 @@
 #include "server/disk.h"
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -35,7 +36,7 @@ SaveAction SaveOf(int64_t version) {
   return save;
 }
 
-checkpoint::Manifest ManifestOf(int64_t version, const checkpoint::File& file) {
+checkpoint::Manifest ManifestOf(int64_t version, const SavedShardFile& saved) {
   checkpoint::Manifest manifest;
   manifest.set_job_name("digits");
   manifest.set_experiment_hash(ExperimentHash(SomeExperiment()));
@@ -43,12 +44,15 @@ checkpoint::Manifest ManifestOf(int64_t version, const checkpoint::File& file) {
   manifest.set_fingerprint(77);
   manifest.set_generation(1);
   manifest.set_version(version);
-  *manifest.add_files() = file;
+  checkpoint::File* file = manifest.add_files();
+  file->set_name(ShardFileName(0, 1, 1));
+  file->set_bytes(saved.bytes);
+  file->set_crc32c(saved.crc32c);
   return manifest;
 }
 
 void Checkpoint(Disk* disk, int64_t version) {
-  const Result<checkpoint::File> file = disk->Save(SaveOf(version));
+  const Result<SavedShardFile> file = disk->Save(SaveOf(version));
   ASSERT_TRUE(file.ok()) << file.status().message();
   const Status committed = disk->Commit(ManifestOf(version, *file));
   ASSERT_TRUE(committed.ok()) << committed.message();
@@ -62,7 +66,7 @@ TEST(Disk, WhatIsSavedIsRestoredOnceItsManifestIsThere) {
   MemoryFileSystem files;
   Disk disk(&files, SomeExperiment());
   const RestoreAction restore{1, CheckpointName(4), {0, 3}};
-  const Result<checkpoint::File> file = disk.Save(SaveOf(4));
+  const Result<SavedShardFile> file = disk.Save(SaveOf(4));
   ASSERT_TRUE(file.ok()) << file.status().message();
   EXPECT_FALSE(disk.Restore(restore).ok());
   ASSERT_TRUE(disk.Commit(ManifestOf(4, *file)).ok());
@@ -73,6 +77,36 @@ TEST(Disk, WhatIsSavedIsRestoredOnceItsManifestIsThere) {
   EXPECT_EQ(
       std::vector<float>(restored->arrays[0].numbers.begin(), restored->arrays[0].numbers.end()),
       kNumbers);
+}
+
+// A server may have said anything, and may have said it of another disk.
+TEST(Disk, AManifestIsWrittenOnlyOfFilesThatAreWhatTheirServersHaveSaid) {
+  MemoryFileSystem files;
+  Disk disk(&files, SomeExperiment());
+  const Result<SavedShardFile> file = disk.Save(SaveOf(4));
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  const checkpoint::Manifest right = ManifestOf(4, *file);
+  const auto refused = [&](const std::function<void(checkpoint::Manifest*)>& change) {
+    checkpoint::Manifest wrong = right;
+    change(&wrong);
+    const Status status = disk.Commit(wrong);
+    EXPECT_FALSE(IsThere(&files, 4));
+    return status.code();
+  };
+  EXPECT_EQ(refused([](auto* m) { m->mutable_files(0)->set_bytes(m->files(0).bytes() + 1); }),
+            StatusCode::kDataLoss);
+  EXPECT_EQ(refused([](auto* m) { m->mutable_files(0)->set_bytes(0); }), StatusCode::kDataLoss);
+  EXPECT_EQ(refused([](auto* m) { m->mutable_files(0)->set_crc32c(m->files(0).crc32c() + 1); }),
+            StatusCode::kDataLoss);
+  EXPECT_EQ(refused([](auto* m) {
+              *m->add_files() = m->files(0);
+              m->mutable_files(1)->set_name(ShardFileName(1, 2, 1));
+            }),
+            StatusCode::kDataLoss);
+  EXPECT_EQ(refused([](auto* m) { m->set_generation(2); }), StatusCode::kDataLoss);
+  EXPECT_EQ(refused([](auto* m) { m->clear_files(); }), StatusCode::kInternal);
+  ASSERT_TRUE(disk.Commit(right).ok());
+  EXPECT_TRUE(IsThere(&files, 4));
 }
 
 TEST(Disk, ACheckpointThatIsKeptNoLongerGoesWhenTheNextIsComplete) {
@@ -128,7 +162,7 @@ TEST(Disk, AJobThatGoesBackFindsTheNewestCheckpointUpToAVersion) {
 TEST(Disk, AFullDiskIsSaid) {
   MemoryFileSystem files;
   Disk disk(&files, SomeExperiment());
-  const Result<checkpoint::File> file = disk.Save(SaveOf(1));
+  const Result<SavedShardFile> file = disk.Save(SaveOf(1));
   files.FailFrom(files.operations());
   EXPECT_EQ(disk.Save(SaveOf(2)).status().code(), StatusCode::kResourceExhausted);
   EXPECT_EQ(disk.Commit(ManifestOf(1, *file)).code(), StatusCode::kResourceExhausted);

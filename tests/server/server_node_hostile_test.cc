@@ -120,7 +120,7 @@ class WildMessages {
         h.mutable_server_report()->set_version(Wild(9));
         break;
       case 14:
-        h.mutable_saved_file()->set_name("../../etc");
+        h.mutable_saved_file()->set_bytes(static_cast<uint64_t>(Wild(100)));
         break;
       default:
         h.set_wait(true);

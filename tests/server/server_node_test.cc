@@ -201,8 +201,7 @@ TEST(ServerNode, AFollowerRepeatsThatItSavedUntilItIsHeard) {
   const Job job = JobOn(2);
   ServerNode node = Node(job, 1);
   (void)node.OnMessage(ServerPeer(0), WelcomeTo(job, 1), 0);
-  checkpoint::File file;
-  file.set_name("shard-1");
+  const SavedShardFile file{100, 7};
   EXPECT_TRUE(Find(Sends(node.OnSaved(1, 5, 0, file, 0)), wire::SAVED));
   EXPECT_TRUE(Find(Sends(node.OnSaved(1, 5, 7, file, 0)), wire::SAVED));
   for (int i = 1; i < 4; ++i) {

@@ -6,6 +6,7 @@
 
 #include <glog/logging.h>
 
+#include "common/job/checkpoint/checkpoint.h"
 #include "common/job/checkpoint/continuation.h"
 #include "common/job/options/experiment_text.h"
 
@@ -360,13 +361,12 @@ void Cluster::Do(const std::shared_ptr<ServerProcess>& server, SaveAction save) 
   At(now_ + kSaveFile, [this, server, saved, fails] {
     if (!server->alive) return;
     const auto& header = saved->header;
-    Result<checkpoint::File> file = checkpoint::File();
+    Result<SavedShardFile> file = SavedShardFile{1, 1};
     if (fails) {
       file = ResourceExhausted("the disk is full");
     } else {
       // Copied only now: whoever wrote to a shared array since would be found out.
       disk_->files[{header.version, header.generation}][server->index] = DeepCopy(saved->snapshot);
-      file->set_name("shard-" + std::to_string(server->index));
     }
     In(server, [this, server, header, attempt = saved->attempt, file] {
       Perform(server,
@@ -381,7 +381,11 @@ void Cluster::Do(const std::shared_ptr<ServerProcess>& server, CommitAction comm
   manifest.set_name("round-" + std::to_string(version));
   auto& files = disk_->files[{version, manifest.generation()}];
   if (settings_.mutation == Mutation::kManifestTooEarly) files.erase(files.begin());
-  invariants_->OnManifest(manifest, static_cast<int>(files.size()));
+  std::set<std::string> there;
+  for (const auto& [of, snapshot] : files) {
+    there.insert(ShardFileName(of, settings_.servers, manifest.generation()));
+  }
+  invariants_->OnManifest(manifest, there);
   disk_->manifests[version] = manifest;
   // Checkpoints of later versions are of a past that the job went back from.
   disk_->manifests.erase(disk_->manifests.upper_bound(version), disk_->manifests.end());

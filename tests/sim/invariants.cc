@@ -82,10 +82,12 @@ void Invariants::OnAnswered(const wire::Header& sent, uint32_t generation,
   }
 }
 
-void Invariants::OnManifest(const checkpoint::Manifest& manifest, int files_there) {
-  if (files_there < manifest.files_size()) {
-    Violation("the manifest of round " + Number(manifest.version()) +
-              " names files that are not there");
+void Invariants::OnManifest(const checkpoint::Manifest& manifest,
+                            const std::set<std::string>& there) {
+  for (const checkpoint::File& file : manifest.files()) {
+    if (there.contains(file.name())) continue;
+    Violation("the manifest of round " + Number(manifest.version()) + " names " + file.name() +
+              ", which is not there");
   }
 }
 

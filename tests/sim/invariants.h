@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -31,8 +32,8 @@ class Invariants {
   void OnWentBack(uint32_t generation, int64_t version, bool checkpoint_is_there);
   // What a worker sent in one generation changes nothing in another.
   void OnAnswered(const wire::Header& sent, uint32_t generation, const ServerActions& actions);
-  // A manifest is complete or absent.
-  void OnManifest(const checkpoint::Manifest& manifest, int files_there);
+  // A manifest is complete or absent: it names the files that are there.
+  void OnManifest(const checkpoint::Manifest& manifest, const std::set<std::string>& there);
 
   void Violation(std::string what) { violations_.push_back(std::move(what)); }
   const std::vector<std::string>& violations() const { return violations_; }

@@ -155,12 +155,19 @@ Result<std::string> FindLatest(FileSystem& files, const std::string& folder) {
   return names.front();
 }
 
+Status VerifyFiles(FileSystem& files, const std::string& folder,
+                   const checkpoint::Manifest& manifest) {
+  const std::string directory = JoinPath(folder, CheckpointName(manifest.version()));
+  for (int i = 0; i < manifest.files_size(); ++i) {
+    KUMO_RETURN_IF_ERROR(AsDamage(VerifyFile(files, directory, manifest, i)));
+  }
+  return OkStatus();
+}
+
 Result<checkpoint::Manifest> VerifyCheckpoint(FileSystem& files, const std::string& folder,
                                               const std::string& name) {
   KUMO_ASSIGN_OR_RETURN(checkpoint::Manifest manifest, ReadManifest(files, folder, name));
-  for (int i = 0; i < manifest.files_size(); ++i) {
-    KUMO_RETURN_IF_ERROR(AsDamage(VerifyFile(files, JoinPath(folder, name), manifest, i)));
-  }
+  KUMO_RETURN_IF_ERROR(VerifyFiles(files, folder, manifest));
   return manifest;
 }
 
@@ -204,9 +211,10 @@ Result<std::vector<std::string>> PruneCheckpoints(FileSystem& files, const std::
   std::erase_if(checkpoints, later);
   std::vector<std::string> removed;
   // The newest that verifies stays, however far down it is; while none does, all stay.
-  const auto verified = std::find_if(
-      checkpoints.begin(), checkpoints.end(),
-      [&](const std::string& name) { return VerifyCheckpoint(files, folder, name).ok(); });
+  const auto verified =
+      std::find_if(checkpoints.begin(), checkpoints.end(), [&](const std::string& name) {
+        return VersionOf(name) == keep.verified || VerifyCheckpoint(files, folder, name).ok();
+      });
   if (verified == checkpoints.end()) return removed;
   const auto first_removed =
       checkpoints.begin() + std::min<std::ptrdiff_t>(keep.newest, std::ssize(checkpoints));

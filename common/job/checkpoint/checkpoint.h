@@ -39,8 +39,14 @@ std::string ShardFileName(uint32_t shard, uint32_t shards, uint32_t generation);
 Result<SavedShardFile> SaveShard(FileSystem& files, const std::string& folder,
                                  const ShardFileHeader& header, const ShardSnapshot& snapshot);
 
+// Reads the files that a manifest of this folder names: presence, length, checksum, structure and
+// identity of each. DataLoss names the first thing that is wrong.
+Status VerifyFiles(FileSystem& files, const std::string& folder,
+                   const checkpoint::Manifest& manifest);
+
 // Makes the files of manifest.version() a checkpoint. Requires that all of manifest.files() are
-// durable, and in the order of their shards. Fills manifest.name() in.
+// durable, and in the order of their shards. Fills manifest.name() in. Internal where no manifest
+// may say that.
 Status WriteManifest(FileSystem& files, const std::string& folder,
                      const checkpoint::Manifest& manifest);
 
@@ -76,6 +82,7 @@ Result<ShardSnapshot> ReadSnapshot(FileSystem& files, const std::string& folder,
 struct Retention {
   int newest = 1;             // at least 1
   std::string best = "none";  // and the best one, by checkpoint.best
+  int64_t verified = -1;      // a version that is known to verify
 };
 
 // Called when `committed` has become a checkpoint. Of the checkpoints up to it, deletes all but the

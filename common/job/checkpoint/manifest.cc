@@ -67,7 +67,8 @@ Status WriteManifest(FileSystem& files, const std::string& folder,
   const std::string name = CheckpointName(manifest.version());
   checkpoint::Manifest named = manifest;
   named.set_name(name);
-  CHECK_EQ(WrongWith(named, name), "");
+  const std::string wrong = WrongWith(named, name);
+  if (!wrong.empty()) return Internal("no manifest of " + name + " is written: " + wrong);
   std::string text;
   if (!google::protobuf::TextFormat::PrintToString(named, &text)) {
     return Internal("protobuf cannot print the manifest of " + name);

@@ -37,7 +37,7 @@ struct Fleet {
     return result;
   }
   Status Hello(const PeerName& from, const wire::Hello& hello) {
-    return Do([&](Turn* turn) { return coordinator->OnHello(from, hello, turn); });
+    return Do([&](Turn* turn) { return coordinator->OnHello(from, hello, turn).status(); });
   }
   Status Send(const PeerName& from, const wire::Header& header) {
     return Do([&](Turn* turn) { return coordinator->OnMessage(from, header, turn); });
@@ -141,7 +141,6 @@ struct Fleet {
     header.set_type(wire::SAVED);
     header.set_round(version);
     header.set_attempt(attempt);
-    header.mutable_saved_file()->set_name("shard-" + std::to_string(server));
     header.mutable_saved_file()->set_bytes(100 + server);
     header.mutable_saved_file()->set_crc32c(7 + server);
     header.mutable_saved_file()->set_failure(failure);

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/job/checkpoint/checkpoint.h"
 #include "common/job/checkpoint/tensor_list.h"
 #include "tests/server/coordinator/coordinator_harness.h"
 
@@ -127,6 +128,65 @@ TEST(Coordinator, WhereTheInitialWeightsCameFromIsToldOnceAndStandsInEveryManife
   ASSERT_TRUE(resumed.Saved(0, 6).ok());
   ASSERT_EQ(resumed.commits.size(), 1u);
   EXPECT_EQ(resumed.commits[0].origin().checkpoint(), "x");
+}
+
+// Whoever has not said hello as a server is nobody, and what a file is called is not for the wire
+// to say.
+TEST(Coordinator, OnlyServersThatHaveJoinedVouchForTheirFiles) {
+  Job job = SmallJob();
+  job.experiment.checkpoint.every_rounds = 1;
+  job.experiment.cluster.workers = 1;
+  Fleet fleet(job, 2);
+  const ShardMap map(job.spec.layout, 2, job.experiment.cluster.chunk_kib * 1024);
+  fleet.coordinator->OnSpec(fleet.plan, map, job.spec);
+  const PeerName worker = fleet.Join("a");
+  fleet.Reach(0);
+  fleet.Reach(1);
+  const auto saved = [&](const PeerName& from) {
+    wire::Header header;
+    header.set_type(wire::SAVED);
+    header.set_round(1);
+    // The field that was the name.
+    header.mutable_saved_file()
+        ->GetReflection()
+        ->MutableUnknownFields(header.mutable_saved_file())
+        ->AddLengthDelimited(1, "../../x");
+    ASSERT_TRUE(fleet.Send(from, header).ok());
+  };
+  saved(ServerPeer(0));
+  for (const PeerName& nobody : {ServerPeer(1), ServerPeer(2), ServerPeer(-1), worker, PeerName(),
+                                 PeerName("client/1"), PeerName("server/01")}) {
+    saved(nobody);
+  }
+  EXPECT_TRUE(fleet.commits.empty());
+  fleet.Learn();  // now server 1 says hello
+  saved(ServerPeer(1));
+  ASSERT_EQ(fleet.commits.size(), 1u);
+  EXPECT_EQ(fleet.commits[0].files(0).name(), ShardFileName(0, 2, 1));
+  EXPECT_EQ(fleet.commits[0].files(1).name(), ShardFileName(1, 2, 1));
+}
+
+TEST(Coordinator, AServerThatHoldsNothingHasNoFile) {
+  Job job = SmallJob();
+  job.experiment.checkpoint.every_rounds = 1;
+  const ShardMap map(job.spec.layout, 64, job.experiment.cluster.chunk_kib * 1024);
+  Fleet fleet = Training(job, 64, 1);
+  fleet.Reach(1);
+  int holders = 0;
+  for (int s = 63; s >= 0; --s) {
+    ASSERT_TRUE(fleet.Saved(s, 1).ok());
+    holders += map.FirstChunk(s) < map.FirstChunk(s + 1);
+  }
+  ASSERT_LT(holders, 64);
+  ASSERT_EQ(fleet.commits.size(), 1u);
+  EXPECT_EQ(fleet.commits[0].files_size(), holders);
+  for (const checkpoint::File& file : fleet.commits[0].files()) {
+    bool holds = false;
+    for (int s = 0; s < 64; ++s) {
+      holds |= file.name() == ShardFileName(s, 64, 1) && map.FirstChunk(s) < map.FirstChunk(s + 1);
+    }
+    EXPECT_TRUE(holds) << file.name();
+  }
 }
 
 TEST(Coordinator, FiguresThatAreKnownBeforeTheFilesAreDurableStandInTheManifest) {
@@ -254,7 +314,7 @@ TEST(Coordinator, AManifestNamesTheFilesOfAllServersOnce) {
   EXPECT_EQ(manifest.fingerprint(), job.spec.layout.fingerprint());
   ASSERT_EQ(manifest.files_size(), 3);
   for (int s = 0; s < 3; ++s) {
-    EXPECT_EQ(manifest.files(s).name(), "shard-" + std::to_string(s));
+    EXPECT_EQ(manifest.files(s).name(), ShardFileName(s, 3, 1));
     EXPECT_EQ(manifest.files(s).bytes(), 100u + s);
     EXPECT_EQ(manifest.files(s).crc32c(), 7u + s);
   }
