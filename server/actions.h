@@ -23,6 +23,11 @@ struct SendAction {
   Message message;
 };
 
+// Say hello to server 0 with the token that output.directory has just now (Hello.folder).
+struct JoinAction {
+  SendAction hello;
+};
+
 // Run work->Run() on any thread, then call ServerNode::OnComputed with it.
 struct ComputeAction {
   std::shared_ptr<ChunkWork> work;
@@ -111,10 +116,10 @@ struct ExitAction {
 };
 
 using ServerAction =
-    std::variant<SendAction, ComputeAction, SaveAction, RestoreAction, ChooseCheckpointAction,
-                 ReserveGenerationAction, CommitAction, KeepEvaluationAction, WentBackAction,
-                 WentOnAction, StartedFromAction, RoundClosedAction, CurvePointAction,
-                 EpochEvaluatedAction, ExitAction>;
+    std::variant<SendAction, JoinAction, ComputeAction, SaveAction, RestoreAction,
+                 ChooseCheckpointAction, ReserveGenerationAction, CommitAction,
+                 KeepEvaluationAction, WentBackAction, WentOnAction, StartedFromAction,
+                 RoundClosedAction, CurvePointAction, EpochEvaluatedAction, ExitAction>;
 using ServerActions = std::vector<ServerAction>;
 
 }  // namespace kumo

@@ -4,6 +4,7 @@
 
 #include <glog/logging.h>
 
+#include "common/base/process/output_lock.h"
 #include "common/job/checkpoint/best.h"
 #include "common/job/checkpoint/checkpoint.h"
 #include "common/job/checkpoint/continuation.h"
@@ -61,6 +62,10 @@ void Disk::KeepEvaluation(const KeepEvaluationAction& keep) {
   const Status kept = WriteEvaluation(*files_, folder_, keep.version, keep.since, keep.evaluation);
   if (!kept.ok()) LOG(WARNING) << kept.message();
   if (experiment_.checkpoint.best != "none") Prune();  // another one may be the best now
+}
+
+uint64_t Disk::FolderToken() const {
+  return OutputLock::ReadToken(*files_, experiment_.output.directory);
 }
 
 Result<checkpoint::Manifest> Disk::Best() const {

@@ -33,6 +33,9 @@ class Disk {
   Status Commit(checkpoint::Manifest manifest);
   void KeepEvaluation(const KeepEvaluationAction& keep);
 
+  // The token that output.directory has (output_lock.h); 0: none.
+  uint64_t FolderToken() const;
+
   // The checkpoint that was evaluated best, by checkpoint.best. NotFound where there is none.
   Result<checkpoint::Manifest> Best() const;
   const std::string& folder() const { return folder_; }  // of the checkpoints

@@ -23,8 +23,8 @@ Follower::Follower(FollowerSettings settings, TimeUs now)
   generation_.choosing = true;
 }
 
-Status Follower::OnHello(const PeerName&, const wire::Hello& hello, Turn*) {
-  if (hello.role() == wire::Hello::WORKER) return OkStatus();
+Result<bool> Follower::OnHello(const PeerName&, const wire::Hello& hello, Turn*) {
+  if (hello.role() == wire::Hello::WORKER) return true;
   return FailedPrecondition("servers say hello to server 0");
 }
 
@@ -53,6 +53,10 @@ void Follower::OnFromServer0(const wire::Header& header, Turn* turn) {
   heard_ = turn->now;
   if (header.type() == wire::WELCOME) {
     OnWelcome(header.welcome());
+    return;
+  }
+  if (header.type() == wire::ASK_FOLDER) {
+    OnAskFolder(header, turn);
     return;
   }
   if (generation_.number == 0 || header.generation() < generation_.number) return;
@@ -169,15 +173,23 @@ TimeUs Follower::Tick(const Standing& standing, Turn* turn) {
 
 void Follower::SendHello(const Standing& standing, Turn* turn) {
   next_hello_ = turn->now + kResend;
-  SendAction send{Server0(), {}};
-  send.message.header.set_type(wire::HELLO);
-  wire::Hello* hello = send.message.header.mutable_hello();
+  hello_ = {};
+  hello_.header.set_type(wire::HELLO);
+  wire::Hello* hello = hello_.header.mutable_hello();
   *hello = HelloOf(settings_.identity, settings_.process);
   hello->set_role(wire::Hello::SERVER);
   hello->set_server_index(settings_.index);
   hello->set_since(standing.ready ? generation_.since : 0);
   hello->set_holds_replica(standing.replica);
-  turn->Do(std::move(send));
+  turn->Do(JoinAction{{Server0(), hello_}});
+}
+
+// Server 0 may have come to the folder after this server had looked.
+void Follower::OnAskFolder(const wire::Header& header, Turn* turn) {
+  if (generation_.number != 0 || !hello_.header.has_hello()) return;
+  Message again = hello_;
+  again.header.mutable_hello()->set_asked(header.generation());
+  turn->Do(JoinAction{{Server0(), std::move(again)}});
 }
 
 bool Follower::Knows(const PeerName&, TimeUs seen, TimeUs now) const {

@@ -34,7 +34,7 @@ class Follower : public Role {
   const Generation& generation() const override { return generation_; }
   const SaveOrder& save_order() const override { return save_order_; }
   void OnSpec(const JobPlan&, const ShardMap&, const JobSpec&) override {}
-  Status OnHello(const PeerName& from, const wire::Hello& hello, Turn* turn) override;
+  Result<bool> OnHello(const PeerName& from, const wire::Hello& hello, Turn* turn) override;
   Status OnMessage(const PeerName& from, const wire::Header& header, Turn* turn) override;
   void RequestStop(const Standing& standing, Turn* turn) override;
   TimeUs Tick(const Standing& standing, Turn* turn) override;
@@ -62,6 +62,7 @@ class Follower : public Role {
   void OnOwn(const wire::Header& header, Turn* turn);
   void Rejoin(uint32_t generation, TimeUs now);
   void SendHello(const Standing& standing, Turn* turn);
+  void OnAskFolder(const wire::Header& header, Turn* turn);
   // The job is over: says goodbye to server 0, which waits for that, and leaves.
   void LeaveJob(Status status, Turn* turn) const;
 
@@ -69,7 +70,8 @@ class Follower : public Role {
   Generation generation_;
   uint32_t newest_ = 0;  // generation that server 0 has spoken of
   SaveOrder save_order_;
-  TimeUs heard_;  // from server 0
+  Message hello_;  // the last that was sent
+  TimeUs heard_;   // from server 0
   TimeUs next_hello_ = 0;
   TimeUs leave_by_ = 0;                                         // was told to leave; 0: was not
   std::map<std::pair<int64_t, int>, UnsentSave> unsent_saves_;  // by version and attempt

@@ -90,7 +90,9 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
   std::unique_ptr<OutputLock> lock;
   std::unique_ptr<RunRecorder> recorder;
   if (arguments.index == 0) {
-    KUMO_ASSIGN_OR_RETURN(lock, OutputLock::Take(experiment.output.directory));
+    KUMO_ASSIGN_OR_RETURN(
+        lock, OutputLock::Take(experiment.output.directory, settings.process.incarnation));
+    settings.folder = settings.process.incarnation;
     KUMO_ASSIGN_OR_RETURN(ResumePoint resume, FindCheckpointToResume(files, experiment));
     settings.restored = std::move(resume.manifest);
     RunRecorderSettings record;

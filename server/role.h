@@ -36,8 +36,9 @@ class Role {
 
   // The job's spec has become known.
   virtual void OnSpec(const JobPlan& plan, const ShardMap& map, const JobSpec& spec) = 0;
-  // A hello that CheckHello accepted; an error refuses it.
-  virtual Status OnHello(const PeerName& from, const wire::Hello& hello, Turn* turn) = 0;
+  // A hello that CheckHello accepted: whether its sender takes part from now on; false where it was
+  // asked something first. An error refuses it.
+  virtual Result<bool> OnHello(const PeerName& from, const wire::Hello& hello, Turn* turn) = 0;
   // HEARTBEAT, BYE, EVALUATED, SAVED and INITIALISE of who takes part, this server itself included:
   // its own HEARTBEAT (a report) and SAVED go the same way. STATUS of anybody, and to a follower
   // whatever server 0 says. An error refuses the message.

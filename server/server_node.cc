@@ -20,7 +20,7 @@ std::unique_ptr<Role> MakeRole(const ServerNodeSettings& settings, TimeUs now) {
   if (settings.index == 0) {
     return std::make_unique<Coordinator>(
         CoordinatorSettingsOf(experiment, settings.identity, settings.process.host,
-                              settings.generation),
+                              settings.generation, settings.folder),
         settings.restored, now);
   }
   return std::make_unique<Follower>(
@@ -74,10 +74,12 @@ void ServerNode::OnHello(const PeerName& from, const Message& message, Turn* tur
     turn->Do(Refusal(from, status));
     return;
   }
-  status = role_->OnHello(from, hello, turn);
+  const Result<bool> joins = role_->OnHello(from, hello, turn);
   GoAlong(turn);
-  if (!status.ok()) {
-    turn->Do(Refusal(from, status, worker ? 0 : hello.incarnation()));
+  if (!joins.ok()) {
+    turn->Do(Refusal(from, joins.status(), worker ? 0 : hello.incarnation()));
+  } else if (!*joins) {
+    return;
   } else if (generation_.choosing || (worker && holding_->LacksPart())) {
     roster_.LetWait(from, worker);
   } else {
@@ -231,7 +233,9 @@ void ServerNode::Fail(const Status& status, Turn* turn) {
 ServerActions ServerNode::Done(Turn turn) {
   GoAlong(&turn);
   for (ServerAction& action : turn.actions) {
-    if (auto* send = std::get_if<SendAction>(&action)) {
+    auto* send = std::get_if<SendAction>(&action);
+    if (auto* join = std::get_if<JoinAction>(&action)) send = &join->hello;
+    if (send) {
       send->message.header.set_protocol(kProtocolVersion);
       send->message.header.set_job(settings_.identity.JobId());
       send->message.header.set_generation(generation_.number);

@@ -32,6 +32,7 @@ struct ServerNodeSettings {
   // Server 0: of this run, unused before; and the verified checkpoint that the job goes on from.
   uint32_t generation = 1;
   std::optional<checkpoint::Manifest> restored;
+  uint64_t folder = 0;  // server 0: the token that output.directory has (CoordinatorSettings)
 };
 
 class ServerNode {

@@ -139,6 +139,13 @@ void ServerService::Do(SendAction send) {
   if (!status.ok()) VLOG(1) << status.message();
 }
 
+void ServerService::Do(JoinAction join) {
+  OnDisk([this, hello = std::move(join.hello)]() mutable {
+    hello.message.header.mutable_hello()->set_folder(disk_.FolderToken());
+    Complete([hello = std::move(hello)](TimeUs) { return ServerActions{hello}; });
+  });
+}
+
 void ServerService::Do(ComputeAction compute) {
   arithmetic_.Submit([this, work = std::move(compute.work)] {
     work->Run();

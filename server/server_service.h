@@ -50,6 +50,7 @@ class ServerService {
   void Perform(ServerActions actions);
   // One for each kind of action: an action that is not carried out does not compile.
   void Do(SendAction send);
+  void Do(JoinAction join);
   void Do(ComputeAction compute);
   void Do(SaveAction save);
   void Do(const RestoreAction& restore);

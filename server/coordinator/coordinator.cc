@@ -27,12 +27,15 @@ void Coordinator::OnSpec(const JobPlan& plan, const ShardMap& map, const JobSpec
   job_.progress.OnSpec(plan, spec, generation().start_version);
 }
 
-Status Coordinator::OnHello(const PeerName& from, const wire::Hello& hello, Turn* turn) {
+Result<bool> Coordinator::OnHello(const PeerName& from, const wire::Hello& hello, Turn* turn) {
+  KUMO_ASSIGN_OR_RETURN(const bool joins,
+                        job_.folder.Admits(from, hello, generation().number, turn));
+  if (!joins) return false;
   KUMO_ASSIGN_OR_RETURN(const std::optional<News> replaced,
                         job_.membership.Replace(from, hello, turn));
   Follow(replaced, turn);
   Follow(job_.membership.Join(from, hello, turn->now), turn);
-  return OkStatus();
+  return true;
 }
 
 Status Coordinator::OnMessage(const PeerName& from, const wire::Header& header, Turn* turn) {

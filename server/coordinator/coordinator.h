@@ -37,7 +37,7 @@ class Coordinator : public Role {
   const Generation& generation() const override { return job_.recovery.generation(); }
   const SaveOrder& save_order() const override { return job_.saving.checkpoints().order(); }
   void OnSpec(const JobPlan& plan, const ShardMap& map, const JobSpec& spec) override;
-  Status OnHello(const PeerName& from, const wire::Hello& hello, Turn* turn) override;
+  Result<bool> OnHello(const PeerName& from, const wire::Hello& hello, Turn* turn) override;
   Status OnMessage(const PeerName& from, const wire::Header& header, Turn* turn) override;
   Directive OnVersion(int64_t version, const wire::Metrics& metrics, Turn* turn) override;
   void TakeOver(int64_t version, const Directive& said, Turn* turn) override;

@@ -3,11 +3,14 @@
 namespace kumo {
 
 CoordinatorSettings CoordinatorSettingsOf(const Experiment& experiment, const JobIdentity& identity,
-                                          const std::string& host, uint32_t generation) {
+                                          const std::string& host, uint32_t generation,
+                                          uint64_t folder) {
   CoordinatorSettings settings;
   settings.identity = identity;
   settings.host = host;
   settings.generation = generation;
+  settings.folder = folder;
+  settings.output_directory = experiment.output.directory;
   settings.cluster = experiment.cluster;
   settings.checkpoint = experiment.checkpoint;
   settings.schedule = experiment.schedule;

@@ -16,6 +16,10 @@ struct CoordinatorSettings {
   JobIdentity identity;
   std::string host;         // of this process
   uint32_t generation = 1;  // one that no process of this job has used before
+  // What this process has written into output.directory, for other servers to find (output_lock.h);
+  // 0: nothing.
+  uint64_t folder = 0;
+  std::string output_directory;
   Experiment::Cluster cluster;
   Experiment::CheckpointOptions checkpoint;
   ScheduleSettings schedule;
@@ -32,6 +36,7 @@ struct CoordinatorSettings {
 
 // The settings' part that is the coordinator's; the other fields are as handed in.
 CoordinatorSettings CoordinatorSettingsOf(const Experiment& experiment, const JobIdentity& identity,
-                                          const std::string& host, uint32_t generation);
+                                          const std::string& host, uint32_t generation,
+                                          uint64_t folder = 0);
 
 }  // namespace kumo

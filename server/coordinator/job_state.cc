@@ -7,6 +7,7 @@ namespace kumo {
 
 JobState::JobState(CoordinatorSettings of, std::optional<checkpoint::Manifest> restored, TimeUs now)
     : settings(std::move(of)),
+      folder(settings.folder, settings.output_directory, settings.host),
       membership(settings.identity.servers, settings.host, settings.cluster, now),
       leasing(settings.partitions, settings.cluster),
       recovery(settings.generation, settings.cluster.KeepsVersionsTwice(), std::move(restored)),

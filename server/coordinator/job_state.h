@@ -16,6 +16,7 @@
 #include "server/coordinator/recovery.h"
 #include "server/coordinator/round_clock.h"
 #include "server/coordinator/saving.h"
+#include "server/coordinator/shared_folder.h"
 #include "server/coordinator/training_progress.h"
 #include "server/coordinator/waiting.h"
 
@@ -34,6 +35,7 @@ struct JobState {
   Phase phase = Phase::kWaiting;
   int64_t version = -1;  // of chunk 0
   RoundClock clock;
+  SharedFolder folder;    // whether a server's files are seen here
   Membership membership;  // who takes part
   Leasing leasing;        // who computes what
   Recovery recovery;      // where the job goes on when something was lost

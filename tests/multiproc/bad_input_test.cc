@@ -92,6 +92,31 @@ TEST(BadInput, ARunThatDivergesEndsNamingTheTensorWhateverTheCodecs) {
   }
 }
 
+// Every checkpoint would be useless, and the job would say that it is done.
+TEST(BadInput, AServerWithAnotherOutputFolderIsRefused) {
+  ClusterOfProcesses job("folders");
+  TinyJob(&job);
+  job.UseServers(2);
+  job.WriteExperiment();
+  for (const bool server_0_first : {false, true}) {
+    if (server_0_first) {
+      job.StartServer(0);
+      ASSERT_TRUE(job.WaitUntil([&] { return !job.Status().phase().empty(); }));
+    }
+    job.Start("server-1", "kumo-server",
+              {job.experiment_file(), "--index", "1", "--set",
+               "output.directory=" + job.Path("elsewhere")});
+    if (!server_0_first) job.StartServer(0);
+    const Ended refused = job.Wait("server-1");
+    EXPECT_EQ(refused.code, 78) << refused.output;
+    EXPECT_THAT(LastLine(refused.output),
+                testing::AllOf(HasSubstr("output.directory of server 1"), HasSubstr(job.output()),
+                               HasSubstr("storage that they share")));
+    job.Signal("server-0", SIGKILL);
+    EXPECT_EQ(job.Wait("server-0").code, 128 + SIGKILL);
+  }
+}
+
 TEST(BadInput, ATruncatedDataFileIsNamed) {
   ClusterOfProcesses job("truncated");
   TinyJob(&job);

@@ -168,5 +168,17 @@ TEST(Disk, AFullDiskIsSaid) {
   EXPECT_EQ(disk.Commit(ManifestOf(1, *file)).code(), StatusCode::kResourceExhausted);
 }
 
+TEST(Disk, TheFoldersTokenIsThatOfItsLock) {
+  MemoryFileSystem files;
+  Disk disk(&files, SomeExperiment());
+  EXPECT_EQ(disk.FolderToken(), 0u);
+  for (const char* nonsense : {"", "\n", "12", "xyz\n", "-1\n", "11112222333344445\n", "12\n\n"}) {
+    files.Put("/out/.lock", nonsense);
+    EXPECT_EQ(disk.FolderToken(), 0u) << nonsense;
+  }
+  files.Put("/out/.lock", "00000000deadbeef\n");
+  EXPECT_EQ(disk.FolderToken(), 0xdeadbeefu);
+}
+
 }  // namespace
 }  // namespace kumo

@@ -62,6 +62,7 @@ inline std::vector<SendAction> Sends(const ServerActions& actions) {
   std::vector<SendAction> sends;
   for (const ServerAction& action : actions) {
     if (const auto* send = std::get_if<SendAction>(&action)) sends.push_back(*send);
+    if (const auto* join = std::get_if<JoinAction>(&action)) sends.push_back(join->hello);
   }
   return sends;
 }

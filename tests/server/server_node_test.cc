@@ -293,6 +293,31 @@ std::vector<RestoreAction> Restores(const ServerActions& actions) {
   return restores;
 }
 
+TEST(ServerNode, AFollowerLooksIntoItsFolderAgainWhenServer0Asks) {
+  const Job job = JobOn(2);
+  ServerNode node = Node(job, 1);
+  const auto first = node.Tick(0);
+  const auto joins = [](const ServerActions& actions) {
+    std::vector<wire::Hello> hellos;
+    for (const ServerAction& action : actions) {
+      const auto* join = std::get_if<JoinAction>(&action);
+      if (join) hellos.push_back(join->hello.message.header.hello());
+    }
+    return hellos;
+  };
+  ASSERT_EQ(joins(first).size(), 1u);
+  EXPECT_EQ(joins(first)[0].asked(), 0u);
+  Message ask = Plain(job, wire::ASK_FOLDER);
+  ask.header.set_generation(6);
+  const auto again = joins(node.OnMessage(ServerPeer(0), ask, 1));
+  ASSERT_EQ(again.size(), 1u);
+  EXPECT_EQ(again[0].asked(), 6u);
+  EXPECT_EQ(again[0].incarnation(), joins(first)[0].incarnation());
+  // Once it takes part it has nothing to say.
+  (void)node.OnMessage(ServerPeer(0), WelcomeTo(job, 6), 2);
+  EXPECT_TRUE(node.OnMessage(ServerPeer(0), ask, 3).empty());
+}
+
 TEST(ServerNode, AFollowerJoinsANewGenerationAndLoadsWhatItStartsFrom) {
   const Job job = JobOn(2);
   ServerNode node = Node(job, 1);

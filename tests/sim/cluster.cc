@@ -121,6 +121,7 @@ void Cluster::StartServer(int index) {
       settings.restored = Continued(disk_->manifests.rbegin()->second);
     }
     settings.generation = ++disk_->generation;
+    settings.folder = disk_->token = settings.generation;
     // Where versions are kept twice, it is known later which of them count.
     if (former && !settings_.experiment.cluster.KeepsVersionsTwice()) {
       ForgetPoints(settings.restored ? settings.restored->version() : -1);
@@ -344,6 +345,11 @@ void Cluster::Mutate(ChunkWork* work) const {
 }
 
 // --- What the machines ask for.
+
+void Cluster::Do(const std::shared_ptr<ServerProcess>& server, JoinAction join) {
+  join.hello.message.header.mutable_hello()->set_folder(disk_->token);
+  SendFromServer(server, join.hello.to, std::move(join.hello.message));
+}
 
 void Cluster::Do(const std::shared_ptr<ServerProcess>& server, const ComputeAction& compute) {
   const std::shared_ptr<ChunkWork> work = compute.work;

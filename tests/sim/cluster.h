@@ -79,6 +79,7 @@ struct Disk {
   std::map<std::pair<int64_t, uint32_t>, std::map<int, ShardSnapshot>> files;
   std::map<int64_t, checkpoint::Manifest> manifests;  // by version
   uint32_t generation = 0;                            // the last that was reserved
+  uint64_t token = 0;                                 // of the last server 0
 };
 
 struct SimResult {
@@ -142,6 +143,7 @@ class Cluster {
   void Perform(const std::shared_ptr<WorkerProcess>& worker, WorkerActions actions);
   // One for each kind of action: an action that is not carried out does not compile.
   void Do(const std::shared_ptr<ServerProcess>& server, SendAction send);
+  void Do(const std::shared_ptr<ServerProcess>& server, JoinAction join);
   void Do(const std::shared_ptr<ServerProcess>& server, const ComputeAction& compute);
   void Do(const std::shared_ptr<ServerProcess>& server, SaveAction save);
   void Do(const std::shared_ptr<ServerProcess>& server, const RestoreAction& restore);
