@@ -24,6 +24,9 @@ ZmqTransportOptions TransportOptions(const ServerNodeSettings& settings) {
   options.name = ServerPeer(settings.index);
   options.framing.job = settings.identity.JobId();
   options.framing.max_payload_bytes = settings.experiment.cluster.chunk_kib * 1024 + 4096;
+  options.silent_holder_us = FromSeconds(settings.experiment.cluster.suspect_after_s);
+  // Who coordinates decides which of two processes is the worker of a name.
+  options.one_worker_per_name = settings.index == 0;
   options.insecure = settings.experiment.cluster.insecure;
   return options;
 }

@@ -85,16 +85,21 @@ void ClusterOfProcesses::WriteExperiment() const {
 }
 
 void ClusterOfProcesses::UseServers(int servers) {
-  addresses_.clear();
+  std::vector<std::string> addresses;
   std::vector<Listener> listeners;
-  std::string list;
   for (int i = 0; i < servers; ++i) {
     const auto any = ParseAddress("tcp://127.0.0.1:0");
     listeners.push_back(ListenTcp(*any, false).value());
-    addresses_.push_back(listeners.back().address.ToString());
-    list += (i > 0 ? "," : "") + addresses_.back();
+    addresses.push_back(listeners.back().address.ToString());
   }
   for (const Listener& listener : listeners) close(listener.fd);
+  UseAddresses(std::move(addresses));
+}
+
+void ClusterOfProcesses::UseAddresses(std::vector<std::string> addresses) {
+  addresses_ = std::move(addresses);
+  std::string list;
+  for (const std::string& address : addresses_) list += (list.empty() ? "" : ",") + address;
   Set("cluster.servers", list);
 }
 
@@ -127,11 +132,15 @@ void ClusterOfProcesses::StartWorker(int index, const Environment& environment) 
 
 void ClusterOfProcesses::StartAll(int servers, int workers) {
   UseServers(servers);
+  StartAll(workers);
+}
+
+void ClusterOfProcesses::StartAll(int workers) {
   Set("cluster.workers", std::to_string(workers));
   WriteExperiment();
   // Workers first: any order of starting must do.
   for (int i = 0; i < workers; ++i) StartWorker(i);
-  for (int i = 0; i < servers; ++i) StartServer(i);
+  for (int i = 0; i < std::ssize(addresses_); ++i) StartServer(i);
 }
 
 void ClusterOfProcesses::Signal(const std::string& id, int signal) {

@@ -42,6 +42,7 @@ class ClusterOfProcesses {
   void WriteExperiment() const;
   // Addresses of that many servers on free loopback ports, put into the experiment.
   void UseServers(int servers);
+  void UseAddresses(std::vector<std::string> addresses);
   const std::vector<std::string>& addresses() const { return addresses_; }
 
   using Environment = std::vector<std::pair<std::string, std::string>>;
@@ -53,6 +54,8 @@ class ClusterOfProcesses {
   void StartWorker(int index, const Environment& environment = {});
   // The whole job, with an experiment file that says so.
   void StartAll(int servers, int workers);
+  // With the servers' addresses as they are.
+  void StartAll(int workers);
   // What StartWorker starts from now on.
   void UseWorkerBinary(const std::string& binary) { worker_binary_ = binary; }
   void Signal(const std::string& id, int signal);

@@ -44,7 +44,7 @@ Status CheckPayload(const wire::Header& header, std::span<const std::byte> paylo
 
 bool IsIntroduction(wire::Type type) {
   return type == wire::HELLO || type == wire::REFUSED || type == wire::STATUS ||
-         type == wire::STATUS_REPLY;
+         type == wire::STATUS_REPLY || type == wire::PING || type == wire::PONG;
 }
 
 uint32_t PayloadChecksum(std::span<const std::byte> payload) { return Crc32c(payload); }

@@ -29,8 +29,9 @@ struct FramingOptions {
 };
 
 // HELLO and STATUS come from processes that may belong to another job or speak another protocol
-// version, REFUSED and STATUS_REPLY go to them: all four pass whatever their protocol and job, so
-// that the receiver can answer with the first difference by name instead of with silence.
+// version, REFUSED and STATUS_REPLY go to them: these pass whatever their protocol and job, so that
+// the receiver can answer with the first difference by name instead of with silence. So do PING and
+// PONG, which are about names.
 bool IsIntroduction(wire::Type type);
 
 // CRC32C of a payload as Header.payload_crc32c carries it. 0 on the wire means "not checked", so a

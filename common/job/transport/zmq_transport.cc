@@ -7,18 +7,18 @@
 #include <array>
 #include <cstring>
 #include <limits>
+#include <random>
 
 namespace kumo {
 namespace {
 
-constexpr size_t kLongestName = 255;  // ZMTP's limit of a routing id
-constexpr size_t kFrames = 2;         // header, payload
+constexpr size_t kFrames = 2;  // header, payload
 constexpr TimeUs kRefusalLogInterval = kSecond;
 // Payloads up to this are cheaper copied than owned.
 constexpr size_t kCopiedPayload = 1024;
 
 bool IsVisibleName(std::string_view name) {
-  return !name.empty() && name.size() <= kLongestName &&
+  return !name.empty() && name.size() <= kLongestPeerName &&
          std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c <= '~'; });
 }
 
@@ -29,6 +29,11 @@ std::string Printable(std::string_view name) {
   for (const char c : name.substr(0, kShown)) text += c >= ' ' && c <= '~' ? c : '?';
   if (name.size() > kShown) text += "...";
   return text;
+}
+
+Status NameIsTaken(const PeerName& name) {
+  return FailedPrecondition("another process takes part under the name " + name +
+                            "; a second one has it only when that has ended, or is silent");
 }
 
 constexpr std::string_view kDomain = "kumo";  // of the authentication that libzmq would ask for
@@ -74,8 +79,8 @@ int64_t LongestBacklog(const ZmqTransportOptions& options) {
 
 Result<std::unique_ptr<ZmqTransport>> ZmqTransport::Make(ZmqTransportOptions options) {
   if (!IsVisibleName(options.name)) {
-    return InvalidArgument("'" + Printable(options.name) +
-                           "' cannot name a process: use 1 to 255 visible ASCII characters");
+    return InvalidArgument("'" + Printable(options.name) + "' cannot name a process: use 1 to " +
+                           std::to_string(kLongestPeerName) + " visible ASCII characters");
   }
   ZmqContext context(zmq_ctx_new());
   if (context == nullptr) return ZmqError("cannot start ZeroMQ");
@@ -83,12 +88,19 @@ Result<std::unique_ptr<ZmqTransport>> ZmqTransport::Make(ZmqTransportOptions opt
   zmq_ctx_set(context.get(), ZMQ_BLOCKY, 0);
   const int wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   if (wake_fd < 0) return Internal(std::string("cannot create an eventfd: ") + strerror(errno));
+  std::random_device random;
+  const uint64_t token = (uint64_t{random()} << 32) | random();
   return std::unique_ptr<ZmqTransport>(
-      new ZmqTransport(std::move(options), std::move(context), wake_fd));
+      new ZmqTransport(std::move(options), token, std::move(context), wake_fd));
 }
 
-ZmqTransport::ZmqTransport(ZmqTransportOptions options, ZmqContext context, int wake_fd)
-    : options_(std::move(options)), context_(std::move(context)), wake_fd_(wake_fd) {}
+ZmqTransport::ZmqTransport(ZmqTransportOptions options, uint64_t token, ZmqContext context,
+                           int wake_fd)
+    : options_(std::move(options)),
+      routing_id_(RoutingId(options_.name, token)),
+      context_(std::move(context)),
+      names_(options_.silent_holder_us, options_.one_worker_per_name),
+      wake_fd_(wake_fd) {}
 
 ZmqTransport::~ZmqTransport() {
   for (const auto& link : links_) {
@@ -135,8 +147,8 @@ Status ZmqTransport::Bind(std::string_view text) {
   KUMO_ASSIGN_OR_RETURN(ZmqSocket socket, NewSocket(ZMQ_ROUTER));
   // Sending to a name that is not connected, or whose queue is full, is an error, not silence.
   SetInt(socket.get(), ZMQ_ROUTER_MANDATORY, 1);
-  // A process that comes back before its old connection was found dead gets its name back. (Names
-  // of workers carry a number of the incarnation, so two different workers never share one.)
+  // A process that comes back before its old connection was found dead is heard at once. Two
+  // processes never share a routing id, as it carries a token of the process.
   SetInt(socket.get(), ZMQ_ROUTER_HANDOVER, 1);
   auto link = std::make_unique<Link>();
   link->socket = std::move(socket);
@@ -186,7 +198,7 @@ Status ZmqTransport::Connect(const PeerName& peer, std::string_view text) {
   auto link = std::make_unique<Link>();
   KUMO_ASSIGN_OR_RETURN(link->socket, NewSocket(ZMQ_DEALER));
   void* raw = link->socket.get();
-  zmq_setsockopt(raw, ZMQ_ROUTING_ID, options_.name.data(), options_.name.size());
+  zmq_setsockopt(raw, ZMQ_ROUTING_ID, routing_id_.data(), routing_id_.size());
   // Queue only for a connection that is there: what was meant for a dead server must not pile up
   // and flood the next one.
   SetInt(raw, ZMQ_IMMEDIATE, 1);
@@ -266,6 +278,11 @@ Status ZmqTransport::Send(const PeerName& to, Message message) {
 
 Status ZmqTransport::SendFrames(Link& link, const PeerName& to, const std::string& header,
                                 Payload payload) {
+  const std::string* const id = &link == router_ ? names_.Find(to) : nullptr;
+  if (&link == router_ && id == nullptr) {
+    ++counters_.sends_unavailable;
+    return Unavailable(Printable(to) + " is not connected");
+  }
   const auto size = static_cast<int64_t>(payload.bytes.size());
   ZmqFrame frame;
   if (payload.bytes.size() > kCopiedPayload) {
@@ -288,7 +305,7 @@ Status ZmqTransport::SendFrames(Link& link, const PeerName& to, const std::strin
   }
   void* socket = link.socket.get();
   // Both kinds of socket check their queue's limit at the first frame and then take all of them.
-  if (&link == router_ && zmq_send(socket, to.data(), to.size(), ZMQ_DONTWAIT | ZMQ_SNDMORE) < 0) {
+  if (id != nullptr && zmq_send(socket, id->data(), id->size(), ZMQ_DONTWAIT | ZMQ_SNDMORE) < 0) {
     return SendFailed(link, to);
   }
   const int more = size > 0 ? ZMQ_SNDMORE : 0;
@@ -310,6 +327,17 @@ Status ZmqTransport::SendFailed(const Link& link, const PeerName& to) {
   }
   if (&link == router_) return Unavailable(Printable(to) + " is not connected");
   return Unavailable("no connection to " + Printable(to) + ", or its queue is full");
+}
+
+bool ZmqTransport::SendToConnection(const std::string& routing_id, Message message) {
+  std::string frame;
+  if (!EncodeHeader(options_.framing, false, message, frame).ok()) return true;
+  void* socket = router_->socket.get();
+  const int named =
+      zmq_send(socket, routing_id.data(), routing_id.size(), ZMQ_DONTWAIT | ZMQ_SNDMORE);
+  if (named < 0) return zmq_errno() != EHOSTUNREACH;
+  (void)zmq_send(socket, frame.data(), frame.size(), ZMQ_DONTWAIT);
+  return true;
 }
 
 void ZmqTransport::AddFd(int fd, std::function<void()> on_readable) {
@@ -436,6 +464,7 @@ int ZmqTransport::Drain(const MessageHandler& on_message) {
 bool ZmqTransport::ReceiveOne(Link& link, const MessageHandler& on_message, int* handled) {
   const bool from_router = &link == router_;
   PeerName from = link.peer;
+  std::string routing_id;
   std::array<Payload, kFrames + 1> frames;  // one more, to know of one too many
   size_t count = 0;
   size_t bytes = 0;
@@ -450,7 +479,8 @@ bool ZmqTransport::ReceiveOne(Link& link, const MessageHandler& on_message, int*
       if (named) guard_->Delivered(zmq_msg_get(frame->get(), ZMQ_SRCFD), content.size());
     }
     if (!named) {
-      from.assign(reinterpret_cast<const char*>(content.data()), content.size());
+      routing_id.assign(reinterpret_cast<const char*>(content.data()), content.size());
+      from = NameIn(routing_id).value_or("");
       named = true;
       continue;
     }
@@ -468,6 +498,11 @@ bool ZmqTransport::ReceiveOne(Link& link, const MessageHandler& on_message, int*
     Refuse(from, message.status());
     return true;
   }
+  if (IsAboutNames(link, routing_id, from, message->header)) return true;
+  if (from_router && !HasItsName(routing_id, from)) {
+    Refuse(from, NameIsTaken(from));
+    return true;
+  }
   ++counters_.messages_received;
   ++*handled;
   on_message(from, std::move(message).value());
@@ -476,11 +511,46 @@ bool ZmqTransport::ReceiveOne(Link& link, const MessageHandler& on_message, int*
 
 Status ZmqTransport::CheckSender(const Link& link, const PeerName& from) const {
   if (&link != router_) return OkStatus();
-  if (!IsVisibleName(from)) return InvalidArgument("a peer that does not say its name");
+  if (from.empty()) return InvalidArgument("a peer that does not say its name");
   if (from == options_.name || dealers_.contains(from)) {
     return InvalidArgument("a stranger that uses the name of a process this one connects to");
   }
   return OkStatus();
+}
+
+bool ZmqTransport::HasItsName(const std::string& routing_id, const PeerName& from) {
+  const TimeUs now = clock_.NowUs();
+  if (names_.Hear(routing_id, from, now)) return true;
+  const auto question = names_.Ask(routing_id, from, now);
+  if (!question) return false;
+  Message ping;
+  ping.header.set_type(wire::PING);
+  ping.header.set_request(question->number);
+  if (SendToConnection(question->to, std::move(ping))) return false;
+  names_.Replace(routing_id, from, now);
+  return true;
+}
+
+bool ZmqTransport::IsAboutNames(const Link& link, const std::string& routing_id,
+                                const PeerName& from, const wire::Header& header) {
+  if (header.type() != wire::PING && header.type() != wire::PONG) return false;
+  Message reply;
+  if (&link != router_ && header.type() == wire::PING) {
+    reply.header.set_type(wire::PONG);
+    reply.header.set_request(header.request());
+    (void)Send(from, std::move(reply));
+  } else if (&link == router_ && header.type() == wire::PONG) {
+    const auto other = names_.Answer(routing_id, from, header.request());
+    if (!other) return true;
+    LOG_EVERY_T(WARNING, 1) << "another process under the name " << from
+                            << " is refused: the first one lives";
+    reply.header.set_type(wire::REFUSED);
+    const Status taken = NameIsTaken(from);
+    reply.header.mutable_refusal()->set_code(static_cast<uint32_t>(taken.code()));
+    reply.header.mutable_refusal()->set_reason(taken.message());
+    (void)SendToConnection(*other, std::move(reply));
+  }
+  return true;
 }
 
 void ZmqTransport::Refuse(const PeerName& from, const Status& why) {

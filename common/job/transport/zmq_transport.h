@@ -19,7 +19,9 @@
 // are not ZeroMQ's protocol, end its connection; messages that framing.h refuses are counted,
 // logged with the peer's name at a bounded rate, and dropped. Both directions queue a bounded
 // number of messages per peer, and what waits towards one peer is bounded in bytes too. TCP's own
-// flow control holds back a peer that is faster than we are.
+// flow control holds back a peer that is faster than we are. A name is one process's at a time
+// (peer_names.h): another one under it is refused, by a REFUSED that its protocol hears, while the
+// first answers.
 //
 // Thread-safety: one loop thread makes all the calls; only Wake may come from anywhere. Needs to
 // outlive nothing: received payloads may live on after it.
@@ -40,6 +42,7 @@
 #include "common/job/transport/backlog_guard.h"
 #include "common/job/transport/framing.h"
 #include "common/job/transport/message.h"
+#include "common/job/transport/peer_names.h"
 #include "common/job/transport/zmq_handles.h"
 
 namespace kumo {
@@ -53,7 +56,7 @@ enum class Checksums {
 };
 
 struct ZmqTransportOptions {
-  PeerName name;  // this process's own, 1 to 255 visible ASCII characters
+  PeerName name;  // this process's own, 1 to 238 visible ASCII characters
   FramingOptions framing;
   Checksums checksums = Checksums::kNetwork;
   bool insecure = false;  // may listen on addresses that other machines reach
@@ -62,6 +65,11 @@ struct ZmqTransportOptions {
   int receive_queue_messages = 64;              // per peer
   int64_t send_queue_bytes = int64_t{1} << 30;  // payloads per peer not yet taken by the kernel
   int batch = 64;                               // messages that one Poll hands over at most
+
+  // Of two processes with one name: the second has it when the first has not answered for so long.
+  TimeUs silent_holder_us = 10 * kSecond;
+  // "worker/NAME/1" and "worker/NAME/2" are one name.
+  bool one_worker_per_name = false;
 
   int linger_ms = 1000;       // how long the destructor waits for what is queued
   int handshake_ms = 10'000;  // a connection that has not said its name by then is closed
@@ -138,7 +146,7 @@ class ZmqTransport {
   };
   using QueuedBytes = std::shared_ptr<std::atomic<int64_t>>;
 
-  ZmqTransport(ZmqTransportOptions options, ZmqContext context, int wake_fd);
+  ZmqTransport(ZmqTransportOptions options, uint64_t token, ZmqContext context, int wake_fd);
 
   Result<ZmqSocket> NewSocket(int type);
   Status Monitor(Link& link, int events);
@@ -147,6 +155,8 @@ class ZmqTransport {
   QueuedBytes& QueueOf(const PeerName& to);
   Status SendFrames(Link& link, const PeerName& to, const std::string& header, Payload payload);
   Status SendFailed(const Link& link, const PeerName& to);
+  // A header from this process itself to a connection of the ROUTER's. False when it is gone.
+  bool SendToConnection(const std::string& routing_id, Message message);
   void WaitForEvents(TimeUs timeout_us);
   int WaitOnce(TimeUs timeout_us);
   void HandleDescriptors();
@@ -156,15 +166,22 @@ class ZmqTransport {
   // False when the socket has no message.
   bool ReceiveOne(Link& link, const MessageHandler& on_message, int* handled);
   Status CheckSender(const Link& link, const PeerName& from) const;
+  // Whether the process behind a connection of the ROUTER's has the name that it uses.
+  bool HasItsName(const std::string& routing_id, const PeerName& from);
+  // Takes the messages that are about names.
+  bool IsAboutNames(const Link& link, const std::string& routing_id, const PeerName& from,
+                    const wire::Header& header);
   void Refuse(const PeerName& from, const Status& why);
 
   const ZmqTransportOptions options_;
+  const std::string routing_id_;
   ZmqContext context_;                        // outlives the sockets below
   std::vector<std::unique_ptr<Link>> links_;  // the ROUTER, once there is one, is first
   std::unordered_map<PeerName, Link*> dealers_;
   Link* router_ = nullptr;
   std::unique_ptr<BacklogGuard> guard_;  // of the ROUTER's connections, tcp
   std::string bound_address_;
+  PeerNames names_;           // of the ROUTER's connections
   std::string header_frame_;  // reused by Send
   std::unordered_map<PeerName, QueuedBytes> queued_;
   size_t sweep_queued_at_ = 64;

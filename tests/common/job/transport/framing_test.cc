@@ -115,7 +115,8 @@ TEST(FramingTest, AnotherJobAndAnotherProtocolAreRefusedByName) {
 }
 
 TEST(FramingTest, IntroductionsPassWhateverTheirJobAndProtocol) {
-  for (const wire::Type type : {wire::HELLO, wire::REFUSED, wire::STATUS, wire::STATUS_REPLY}) {
+  for (const wire::Type type :
+       {wire::HELLO, wire::REFUSED, wire::STATUS, wire::STATUS_REPLY, wire::PING, wire::PONG}) {
     wire::Header header;
     header.set_type(type);
     header.set_protocol(kProtocolVersion + 1);

@@ -10,6 +10,7 @@
 
 #include "common/base/rng.h"
 #include "common/job/protocol.h"
+#include "tests/common/job/transport/intruder.h"
 #include "tests/common/job/transport/loop.h"
 
 namespace kumo {
@@ -28,8 +29,8 @@ std::string Greeting() {
   return greeting;
 }
 
-// A READY command of a DEALER that calls itself `name`.
-std::string Ready(const std::string& name) {
+// A READY command of a DEALER with that routing id.
+std::string Ready(const std::string& id) {
   const auto property = [](const std::string& key, const std::string& value) {
     const auto n = static_cast<uint32_t>(value.size());
     std::string text(1, static_cast<char>(key.size()));
@@ -38,7 +39,7 @@ std::string Ready(const std::string& name) {
     return text + value;
   };
   const std::string body =
-      std::string("\x05READY") + property("Socket-Type", "DEALER") + property("Identity", name);
+      std::string("\x05READY") + property("Socket-Type", "DEALER") + property("Identity", id);
   return std::string(1, '\x04') + static_cast<char>(body.size()) + body;
 }
 
@@ -73,7 +74,7 @@ class HostilePeerTest : public ::testing::Test {
   // A raw connection past the handshake of ZMTP: what follows are frames.
   int ConnectZmtp(const std::string& name) {
     const int fd = ConnectRaw();
-    SendRaw(fd, Greeting() + Ready(name));
+    SendRaw(fd, Greeting() + Ready(IdOf(name)));
     // The other side is ready when it has said so: a greeting of 64 bytes, a command of 43.
     char answer[64 + 43];
     EXPECT_EQ(recv(fd, answer, sizeof answer, MSG_WAITALL), ssize_t{sizeof answer});
@@ -96,29 +97,6 @@ class HostilePeerTest : public ::testing::Test {
   Node server_{"server/0"};
   Node worker_{"worker/honest/1"};
   std::string address_;
-};
-
-// A ZeroMQ socket that speaks the protocol below ours correctly.
-class Intruder {
- public:
-  Intruder(const std::string& address, const std::string& name)
-      : context_(zmq_ctx_new()), socket_(zmq_socket(context_.get(), ZMQ_DEALER)) {
-    const int linger = 0;
-    zmq_setsockopt(socket_.get(), ZMQ_LINGER, &linger, sizeof linger);
-    if (!name.empty()) zmq_setsockopt(socket_.get(), ZMQ_ROUTING_ID, name.data(), name.size());
-    CHECK_EQ(zmq_connect(socket_.get(), address.c_str()), 0);
-  }
-  void Send(const std::vector<std::string>& frames) {
-    for (size_t i = 0; i < frames.size(); ++i) {
-      const int flags = i + 1 < frames.size() ? ZMQ_SNDMORE : 0;
-      CHECK_GE(zmq_send(socket_.get(), frames[i].data(), frames[i].size(), flags), 0);
-    }
-  }
-  void* socket() { return socket_.get(); }
-
- private:
-  ZmqContext context_;
-  ZmqSocket socket_;
 };
 
 TEST_F(HostilePeerTest, RandomBytesOverTcpChangeNothing) {
@@ -226,7 +204,7 @@ TEST_F(HostilePeerTest, AFrameLongerThanTheLimitEndsTheConnection) {
 }
 
 TEST_F(HostilePeerTest, AFrameOneByteLongerThanTheLimitIsNotReceived) {
-  Intruder intruder(address_, "worker/big/1");
+  Intruder intruder(address_, IdOf("worker/big/1"));
   wire::Header header;
   header.set_type(wire::PUSH);
   header.set_protocol(kProtocolVersion);
@@ -236,14 +214,14 @@ TEST_F(HostilePeerTest, AFrameOneByteLongerThanTheLimitIsNotReceived) {
   ExpectService();
   // The same a byte shorter is fine: it was the length.
   header.set_payload_bytes(1 << 20);
-  Intruder welcome(address_, "worker/big/2");
+  Intruder welcome(address_, IdOf("worker/big/2"));
   welcome.Send({header.SerializeAsString(), std::string(1 << 20, 'x')});
   server_.received.clear();
   EXPECT_TRUE(RunUntil({&server_}, [&] { return !server_.received.empty(); }));
 }
 
 TEST_F(HostilePeerTest, FramesThatAreNotOursAreCountedAndDropped) {
-  Intruder intruder(address_, "worker/odd/1");
+  Intruder intruder(address_, IdOf("worker/odd/1"));
   Rng rng(1, RngPurpose::kTest, 12);
   uint64_t sent = 0;
   for (int i = 0; i < 500; ++i, ++sent) {
@@ -258,7 +236,7 @@ TEST_F(HostilePeerTest, FramesThatAreNotOursAreCountedAndDropped) {
 }
 
 TEST_F(HostilePeerTest, WrongJobProtocolLengthAndChecksumAreCountedAndDropped) {
-  Intruder intruder(address_, "worker/odd/1");
+  Intruder intruder(address_, IdOf("worker/odd/1"));
   wire::Header good;
   good.set_type(wire::PUSH);
   good.set_protocol(kProtocolVersion);
@@ -298,7 +276,7 @@ TEST_F(HostilePeerTest, NamelessAndBorrowedNamesAreRefused) {
   uint64_t sent = 0;
   for (const std::string& name :
        {std::string(), std::string("server/1"), std::string("server/0"), std::string("a\nb")}) {
-    Intruder intruder(address_, name);
+    Intruder intruder(address_, IdOf(name));
     intruder.Send({good.SerializeAsString()});
     ++sent;
     EXPECT_TRUE(RunUntil({&server_}, [&] {
@@ -308,8 +286,59 @@ TEST_F(HostilePeerTest, NamelessAndBorrowedNamesAreRefused) {
   ExpectService();
 }
 
+TEST_F(HostilePeerTest, NamesWithoutATokenAreRefused) {
+  wire::Header status;
+  status.set_type(wire::STATUS);
+  uint64_t sent = 0;
+  for (const std::string& id : {std::string("client/x"), std::string("client/x#12"),
+                                std::string("worker/honest/1#000000000000000g")}) {
+    Intruder intruder(address_, id);
+    intruder.Send({status.SerializeAsString()});
+    ++sent;
+    EXPECT_TRUE(RunUntil({&server_}, [&] {
+      return server_.transport->counters().messages_refused == sent;
+    })) << id;
+  }
+  ExpectService();
+}
+
+// A connection may be lost for one end long before the other end knows.
+TEST_F(HostilePeerTest, AProcessThatComesBackOnAnotherConnectionIsHeardAtOnce) {
+  wire::Header header;
+  header.set_type(wire::STATUS);
+  const std::string frame = header.SerializeAsString();
+  const std::string bytes = std::string(1, '\0') + static_cast<char>(frame.size()) + frame;
+  std::vector<int> open;
+  for (size_t i = 1; i <= 3; ++i) {
+    open.push_back(ConnectZmtp("server/1"));
+    SendRaw(open.back(), bytes);
+    if (i == 1) server_.received.clear();
+    ASSERT_TRUE(RunUntil({&server_}, [&] { return server_.received.size() == i; })) << i;
+  }
+  for (const int fd : open) close(fd);
+  ExpectService();
+}
+
+// Two sockets that take one routing id away from each other, as fast as ZeroMQ can.
+TEST_F(HostilePeerTest, TwoConnectionsThatFightOverOneRoutingIdEndNobody) {
+  wire::Header header;
+  header.set_type(wire::STATUS);
+  const std::string frame = header.SerializeAsString();
+  for (const std::string& id : {std::string("client/x"), RoutingId("client/x", 1)}) {
+    for (int turn = 0; turn < 5; ++turn) {
+      Intruder one(address_, id, 1), other(address_, id, 1);
+      for (int i = 0; i < 60; ++i) {
+        one.Try(frame);
+        other.Try(frame);
+        server_.Poll(kMillisecond);
+      }
+    }
+  }
+  ExpectService();
+}
+
 TEST_F(HostilePeerTest, AFloodOfRefusedMessagesDoesNotHoldUpOthers) {
-  Intruder intruder(address_, "worker/odd/1");
+  Intruder intruder(address_, IdOf("worker/odd/1"));
   for (int i = 0; i < 900; ++i) intruder.Send({"noise"});
   ExpectService();
 }

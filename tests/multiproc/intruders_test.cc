@@ -1,0 +1,119 @@
+// Processes that are not what they say: the job's own live on, and end with the weights that they
+// would have had. With real processes.
+#include <signal.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/common/job/transport/intruder.h"
+#include "tests/multiproc/cluster_of_processes.h"
+
+namespace kumo::multiproc {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+// 4 partitions that carry something, 8 rounds an epoch.
+void SmallJob(ClusterOfProcesses* job) {
+  job->Set("job.epochs", "8");
+  job->Set("network.file", std::string(KUMO_SOURCE_DIR) + "/models/zoo/mnist_lenet.pbtxt");
+  job->Set("data.directory", SmallDigits());
+  job->Set("sync.partitions", "4");
+  job->Set("sync.minibatch", "16");
+  job->Set("sync.block", "4");
+  job->Set("sync.push_codec", "1bit");
+  job->Set("schedule.learning_rate", "0.05");
+  job->Set("output.directory", job->output());
+  job->Set("cluster.recovery", "exact");
+  job->Set("cluster.heartbeat_s", "0.2");
+  job->Set("cluster.suspect_after_s", "2");
+  job->Set("cluster.chunk_kib", "64");
+}
+
+void ExpectDone(ClusterOfProcesses* job, const std::vector<std::string>& processes) {
+  for (const std::string& id : processes) {
+    const Ended ended = job->Wait(id);
+    EXPECT_EQ(ended.code, 0) << id << ": " << ended.output;
+  }
+}
+
+const std::vector<float>& UndisturbedWeights() {
+  static const std::vector<float>* const weights = [] {
+    ClusterOfProcesses job("undisturbed");
+    SmallJob(&job);
+    job.StartAll(2, 2);
+    ExpectDone(&job, {"server-0", "server-1", "worker-0", "worker-1"});
+    return new std::vector<float>(job.FinalWeights());
+  }();
+  return *weights;
+}
+
+// Two sockets under one name, each of which takes the other's connection away as often as it can.
+TEST(Intruders, ConnectionsThatFightOverANameEndNoServer) {
+  ClusterOfProcesses job("fight");
+  SmallJob(&job);
+  job.StartAll(2, 2);
+  ASSERT_TRUE(job.WaitForRound(2));
+  wire::Header status;
+  status.set_type(wire::STATUS);
+  const std::string frame = status.SerializeAsString();
+  const std::string& address = job.addresses()[0];
+  for (const std::string& id : {std::string("client/x"), IdOf("client/x"), IdOf("server/1")}) {
+    for (int turn = 0; turn < 2; ++turn) {
+      Intruder one(address, id, /*reconnect_ms=*/1), other(address, id, /*reconnect_ms=*/1);
+      for (int i = 0; i < 1000; ++i) {
+        one.Try(frame);
+        other.Try(frame);
+        usleep(100);
+      }
+    }
+    EXPECT_FALSE(job.Status().phase().empty()) << "server 0 answers";
+  }
+  ExpectDone(&job, {"server-0", "server-1", "worker-0", "worker-1"});
+  EXPECT_EQ(job.FinalWeights(), UndisturbedWeights());
+}
+
+TEST(Intruders, ASecondWorkerOfANameIsRefusedAndTheFirstUndisturbed) {
+  ClusterOfProcesses job("second");
+  SmallJob(&job);
+  job.StartAll(2, 2);
+  ASSERT_TRUE(job.WaitForRound(2));
+  job.Start("second", "kumo-worker", {job.experiment_file(), "--name", "worker-1"});
+  const Ended second = job.Wait("second");
+  EXPECT_EQ(second.code, 78) << second.output;
+  EXPECT_THAT(second.output,
+              HasSubstr("another process takes part under the name worker/worker-1"));
+  ExpectDone(&job, {"server-0", "server-1", "worker-0", "worker-1"});
+  EXPECT_EQ(job.FinalWeights(), UndisturbedWeights());
+}
+
+// A fault, not intent: who is replaced while it is frozen says so, and does not disturb.
+TEST(Intruders, AServerThatWasReplacedWhileItWasFrozenEndsWhenItThaws) {
+  ClusterOfProcesses job("frozen");
+  SmallJob(&job);
+  // Another process can take this address while the first one lives.
+  const std::string socket = job.Path("server-1.socket");
+  job.UseAddresses({"ipc://" + job.Path("server-0.socket"), "ipc://" + socket});
+  job.StartAll(2);
+  ASSERT_TRUE(job.WaitForRound(2));
+  job.Signal("server-1", SIGSTOP);
+  fs::remove(socket);
+  job.Start("successor", "kumo-server", {job.experiment_file(), "--index", "1"});
+  // The job has taken the successor for server 1 when it has gone back.
+  ASSERT_TRUE(job.WaitUntil([&] { return job.Status().generation() >= 2; }));
+  job.Signal("server-1", SIGCONT);
+  const Ended former = job.Wait("server-1");
+  EXPECT_EQ(former.code, 78) << former.output;
+  EXPECT_THAT(former.output, HasSubstr("another process takes part under the name server/1"));
+  ExpectDone(&job, {"server-0", "successor", "worker-0", "worker-1"});
+  EXPECT_EQ(job.FinalWeights(), UndisturbedWeights());
+}
+
+}  // namespace
+}  // namespace kumo::multiproc
