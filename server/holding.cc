@@ -5,6 +5,7 @@
 #include <glog/logging.h>
 
 #include "common/job/checkpoint/continuation.h"
+#include "common/job/transport/window.h"
 
 namespace kumo {
 namespace {
@@ -15,7 +16,9 @@ constexpr char kStartElsewhere[] = "; choose another output directory, or checkp
 
 Holding::Holding(int index, int servers, const Experiment& experiment, Role* role)
     : index_(index), servers_(servers), experiment_(experiment), role_(role) {
-  if (experiment.cluster.KeepsVersionsTwice()) neighbours_.emplace(index, servers);
+  if (experiment.cluster.KeepsVersionsTwice()) {
+    neighbours_.emplace(index, servers, ChunkWindow(experiment.cluster.chunk_kib * 1024));
+  }
 }
 
 Status Holding::LearnSpec(const wire::JobSpec& wire_spec,

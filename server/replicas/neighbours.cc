@@ -1,5 +1,6 @@
 #include "server/replicas/neighbours.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <glog/logging.h>
@@ -14,8 +15,8 @@ bool IsBetweenNeighbours(const wire::Header& header) {
   return type == wire::REPLICATE || type == wire::FETCH_REPLICA;
 }
 
-Neighbours::Neighbours(int index, int servers)
-    : index_(index), servers_(servers), holder_(ReplicaHolder(index, servers)) {}
+Neighbours::Neighbours(int index, int servers, int window)
+    : index_(index), servers_(servers), window_(window), holder_(ReplicaHolder(index, servers)) {}
 
 void Neighbours::Clear() {
   store_.Clear();
@@ -88,7 +89,9 @@ void Neighbours::OnFetchReplica(const PeerName& from, const wire::Header& header
 }
 
 void Neighbours::Fetch(std::span<const Chunk> chunks, Turn* turn) {
-  fetch_.emplace(holder_, chunks);
+  // A chunk has two versions of a few arrays each.
+  constexpr int kArrays = 8;
+  fetch_.emplace(holder_, chunks, std::max(window_ / kArrays, 1));
   Tick(turn);
 }
 

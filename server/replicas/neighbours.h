@@ -19,8 +19,9 @@ bool IsBetweenNeighbours(const wire::Header& header);
 
 class Neighbours {
  public:
-  // Of server `index`, of `servers` (at least two).
-  Neighbours(int index, int servers);
+  // Of server `index`, of `servers` (at least two). window: how many arrays are on their way at a
+  // time (ChunkWindow).
+  Neighbours(int index, int servers, int window);
 
   // The server that keeps this one's versions.
   const PeerName& holder() const { return holder_; }
@@ -47,7 +48,7 @@ class Neighbours {
   void OnReplicate(const PeerName& from, const Message& message, const ShardMap& map, Turn* turn);
   void OnFetchReplica(const PeerName& from, const wire::Header& header, Turn* turn) const;
 
-  const int index_, servers_;
+  const int index_, servers_, window_;
   const PeerName holder_;
   ReplicaStore store_;  // of the server before this one
   std::optional<ReplicaFetch> fetch_;

@@ -102,15 +102,15 @@ Result<ReplicaStore::Newest> ReplicaStore::Unpack(int chunk, int64_t rounds) con
                 newest->coordinator_state};
 }
 
-ReplicaFetch::ReplicaFetch(PeerName holder, std::span<const Chunk> chunks)
-    : holder_(std::move(holder)) {
-  for (const Chunk& chunk : chunks) wanted_.push_back({chunk, -1, 0, 0});
+ReplicaFetch::ReplicaFetch(PeerName holder, std::span<const Chunk> chunks, int window)
+    : holder_(std::move(holder)), window_(window) {
+  for (const Chunk& chunk : chunks) wanted_.push_back({chunk, -1, 0, 0, false});
 }
 
 ReplicaFetch::Wanted* ReplicaFetch::Find(int chunk) {
-  const auto found = std::find_if(wanted_.begin(), wanted_.end(),
-                                  [&](const Wanted& w) { return w.chunk.index == chunk; });
-  return found == wanted_.end() ? nullptr : &*found;
+  const auto found =
+      std::ranges::lower_bound(wanted_, chunk, {}, [](const Wanted& w) { return w.chunk.index; });
+  return found == wanted_.end() || found->chunk.index != chunk ? nullptr : &*found;
 }
 
 Status ReplicaFetch::OnMessage(const Message& message) {
@@ -121,11 +121,14 @@ Status ReplicaFetch::OnMessage(const Message& message) {
   }
   heard_ = true;
   if (header.type() == wire::REPLICATE) {
-    return store_.Add(message, wanted->chunk.range.size());
+    KUMO_RETURN_IF_ERROR(store_.Add(message, wanted->chunk.range.size()));
+  } else {
+    wanted->newest = header.round();
+    wanted->versions = header.versions();
+    lost_ |= header.versions() == 0;
   }
-  wanted->newest = header.round();
-  wanted->versions = header.versions();
-  lost_ |= header.versions() == 0;
+  wanted->complete = IsComplete(*wanted);
+  while (first_missing_ < wanted_.size() && wanted_[first_missing_].complete) ++first_missing_;
   return OkStatus();
 }
 
@@ -135,14 +138,12 @@ bool ReplicaFetch::IsComplete(const Wanted& wanted) const {
   return versions.size() >= wanted.versions && versions.rbegin()->first >= wanted.newest;
 }
 
-bool ReplicaFetch::complete() const {
-  return std::all_of(wanted_.begin(), wanted_.end(),
-                     [&](const Wanted& wanted) { return IsComplete(wanted); });
-}
-
 void ReplicaFetch::Tick(Turn* turn) {
-  for (Wanted& wanted : wanted_) {
-    if (IsComplete(wanted)) continue;
+  int missing = 0;
+  for (size_t i = first_missing_; i < wanted_.size() && missing < window_; ++i) {
+    Wanted& wanted = wanted_[i];
+    if (wanted.complete) continue;
+    ++missing;
     if (turn->now < wanted.ask_at) {
       if (!heard_) return;
       continue;

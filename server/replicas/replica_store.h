@@ -54,8 +54,8 @@ class ReplicaStore {
 
 class ReplicaFetch {
  public:
-  // `chunks` are asked of `holder`.
-  ReplicaFetch(PeerName holder, std::span<const Chunk> chunks);
+  // `chunks`, in their order, are asked of `holder`, `window` of them at a time.
+  ReplicaFetch(PeerName holder, std::span<const Chunk> chunks, int window);
 
   // A REPLICATE, or an ACK of a FETCH_REPLICA. InvalidArgument where it does not fit.
   Status OnMessage(const Message& message);
@@ -64,7 +64,7 @@ class ReplicaFetch {
   // again.
   void Tick(Turn* turn);
   // Whether every chunk is there.
-  bool complete() const;
+  bool complete() const { return first_missing_ == wanted_.size(); }
   // Whether there is a chunk of which the holder keeps nothing.
   bool lost() const { return lost_; }
   const ReplicaStore& store() const { return store_; }
@@ -75,13 +75,16 @@ class ReplicaFetch {
     int64_t newest = -1;  // as the holder says
     size_t versions = 0;  // 0: it has not said yet
     TimeUs ask_at = 0;
+    bool complete = false;
   };
 
   bool IsComplete(const Wanted& wanted) const;
   Wanted* Find(int chunk);
 
   PeerName holder_;
-  std::vector<Wanted> wanted_;
+  int window_;
+  std::vector<Wanted> wanted_;  // in the chunks' order
+  size_t first_missing_ = 0;    // all before it are complete
   ReplicaStore store_;
   bool lost_ = false;
   bool heard_ = false;  // the holder has answered

@@ -1,6 +1,7 @@
 #include "server/replicas/replicator.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace kumo {
 namespace {
@@ -34,26 +35,48 @@ void Replicator::Send(int chunk, int64_t number, const Version& version,
   for (auto& [number_of_array, message] : sent.arrays) {
     message.header.set_arrays(static_cast<uint32_t>(sent.arrays.size()));
   }
-  SendArrays(sent, turn);
-  sent_[{chunk, number}] = std::move(sent);
+  const Key key{chunk, number};
   // The holder keeps one older version at most, the one before.
-  std::erase_if(sent_, [&](const auto& entry) {
-    return entry.first.first == chunk && entry.first.second < number - 1;
-  });
+  for (auto old = sent_.lower_bound({chunk, 0}); old != sent_.end() && old->first.first == chunk;) {
+    const auto next = std::next(old);
+    if (old->first.second < number - 1 || old->first == key) Forget(old);
+    old = next;
+  }
+  sent_[key] = std::move(sent);
+  waiting_.push_back(key);
+  SendWaiting(turn);
 }
 
-bool Replicator::OnAcknowledged(const wire::Header& header) {
+void Replicator::SendWaiting(Turn* turn) {
+  while (!waiting_.empty() && on_their_way_ < static_cast<size_t>(window_)) {
+    const auto sent = sent_.find(waiting_.front());
+    waiting_.pop_front();
+    if (sent == sent_.end() || !sent->second.waits) continue;
+    sent->second.waits = false;
+    on_their_way_ += sent->second.arrays.size();
+    SendArrays(sent->second, turn);
+  }
+}
+
+void Replicator::Forget(std::map<Key, Sent>::iterator sent) {
+  if (!sent->second.waits) on_their_way_ -= sent->second.arrays.size();
+  sent_.erase(sent);
+}
+
+bool Replicator::OnAcknowledged(const wire::Header& header, Turn* turn) {
   unheard_ = false;
   const auto sent = sent_.find({header.chunk(), header.round()});
-  if (sent == sent_.end()) return false;
-  sent->second.arrays.erase(header.version_array());
-  if (!sent->second.arrays.empty()) return false;
-  sent_.erase(sent);
-  return true;
+  if (sent == sent_.end() || sent->second.waits) return false;
+  on_their_way_ -= sent->second.arrays.erase(header.version_array());
+  const bool there = sent->second.arrays.empty();
+  if (there) Forget(sent);
+  SendWaiting(turn);
+  return there;
 }
 
 void Replicator::Tick(Turn* turn) {
   for (auto& [key, sent] : sent_) {
+    if (sent.waits) continue;
     if (sent.resend_at > 0 && turn->now >= sent.resend_at) {
       SendArrays(sent, turn);
       sent.interval = std::min(2 * sent.interval, kLastInterval);
@@ -65,6 +88,8 @@ void Replicator::Tick(Turn* turn) {
 
 void Replicator::StartOver() {
   sent_.clear();
+  waiting_.clear();
+  on_their_way_ = 0;
   unheard_ = true;
 }
 

@@ -6,7 +6,9 @@
 // Owned by a shard's SecondCopies; one thread.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <utility>
@@ -24,14 +26,16 @@ PeerName ReplicaHolder(int index, int servers);
 
 class Replicator {
  public:
-  explicit Replicator(PeerName holder) : holder_(std::move(holder)) {}
+  // window: how many arrays are on their way at a time (ChunkWindow), the last version's beyond it.
+  Replicator(PeerName holder, int window) : holder_(std::move(holder)), window_(window) {}
 
-  // Sends a chunk's version, which must exist. Its arrays are not written to as long as they are
-  // shared. coordinator_state may be null.
+  // Sends a chunk's version, which must exist, behind those that wait. Its arrays are not written
+  // to as long as they are shared. coordinator_state may be null.
   void Send(int chunk, int64_t number, const Version& version,
             const std::shared_ptr<const wire::CoordinatorState>& coordinator_state, Turn* turn);
-  // An acknowledgement of the holder: true when with it a whole version is there.
-  bool OnAcknowledged(const wire::Header& header);
+  // An acknowledgement of the holder: true when with it a whole version is there. What waits goes
+  // on its way.
+  bool OnAcknowledged(const wire::Header& header, Turn* turn);
   // Repeats what has not been acknowledged for a while.
   void Tick(Turn* turn);
   // The holder may be another process, which has not joined the generation yet: nothing is on its
@@ -44,15 +48,22 @@ class Replicator {
  private:
   struct Sent {
     std::map<int, Message> arrays;  // not acknowledged yet, by number (Version)
+    bool waits = true;              // nothing of it has been sent
     TimeUs interval = 0;
     TimeUs resend_at = 0;  // 0: the interval begins with the next tick
   };
+  using Key = std::pair<int, int64_t>;  // chunk, version
 
+  void SendWaiting(Turn* turn);
   void SendArrays(const Sent& sent, Turn* turn) const;
+  void Forget(std::map<Key, Sent>::iterator sent);
 
   PeerName holder_;
-  bool unheard_ = false;                          // since it started over
-  std::map<std::pair<int, int64_t>, Sent> sent_;  // chunk, version
+  int window_;
+  bool unheard_ = false;  // since it started over
+  std::map<Key, Sent> sent_;
+  std::deque<Key> waiting_;  // in order; those that are in sent_ no more are passed over
+  size_t on_their_way_ = 0;  // arrays of what does not wait
 };
 
 }  // namespace kumo

@@ -3,9 +3,12 @@
 #include <cstdint>
 #include <utility>
 
+#include "common/job/transport/window.h"
+
 namespace kumo {
 
-SecondCopies::SecondCopies(PeerName holder) : replicator_(std::move(holder)) {}
+SecondCopies::SecondCopies(int index, int servers, int64_t chunk_bytes)
+    : replicator_(ReplicaHolder(index, servers), ChunkWindow(chunk_bytes)) {}
 
 void SecondCopies::Send(const ShardChunk& chunk, const Directives& directives, Turn* turn) {
   const int index = chunk.chunk().index;

@@ -21,7 +21,8 @@ namespace kumo {
 
 class SecondCopies {
  public:
-  explicit SecondCopies(PeerName holder);
+  // Of server `index`, of `servers` (at least two), with chunks of so many bytes.
+  SecondCopies(int index, int servers, int64_t chunk_bytes);
 
   // Sends a chunk's newest version: one that is made before it is everybody's, or the current one
   // with copies of the rule's slots. Nothing where these are just being written: that version
@@ -33,7 +34,9 @@ class SecondCopies {
   void SendAgain(const ShardChunk& chunk, const Directives& directives, Turn* turn);
 
   // An acknowledgement of the holder. Returns whether with it a whole version is there.
-  bool OnAcknowledged(const wire::Header& header) { return replicator_.OnAcknowledged(header); }
+  bool OnAcknowledged(const wire::Header& header, Turn* turn) {
+    return replicator_.OnAcknowledged(header, turn);
+  }
   // Whether the holder has the version that a chunk has made, and the one before, for who has to
   // compute the round again.
   bool HasMade(const ShardChunk& chunk) const;

@@ -27,7 +27,7 @@ Shard::Shard(const ShardSettings& settings, ShardMap map, RoundMath math, Versio
     parts_.push_back({ShardChunk(chunk, &math_),
                       CarriedStates(chunk, math_.partitions(), settings_.carried_arrays)});
   }
-  if (settings_.replicate) copies_.emplace(ReplicaHolder(settings_.index, settings_.servers));
+  if (settings.replicate) copies_.emplace(settings.index, settings.servers, settings.chunk_bytes);
 }
 
 Result<Shard::Part*> Shard::Find(const wire::Header& header) {
@@ -214,7 +214,7 @@ void Shard::HandOutSnapshot(Turn* turn) {
 
 void Shard::OnReplicated(const wire::Header& header, Turn* turn) {
   const auto found = Find(header);
-  if (!copies_ || !found.ok() || !copies_->OnAcknowledged(header)) return;
+  if (!copies_ || !found.ok() || !copies_->OnAcknowledged(header, turn)) return;
   const ShardChunk& chunk = (*found)->chunk;
   if (copies_->HasMade(chunk)) Publish(*found, turn);
   if (header.round() == chunk.version()) copies_->SendPrevious(chunk, turn);

@@ -5,14 +5,11 @@
 namespace kumo {
 
 void ArrivingStates::AskFor(int partition, const Lease& lease, WorkerTurn* turn) {
-  if (lease.round == 0) return;
+  if (lease.round == 0 || !asked_.insert(partition).second) return;
   for (const Chunk& chunk : shape_->map.chunks()) {
     if (chunk.segment == Segment::kStatistics) continue;
     for (int array = 0; array < shape_->carried_arrays; ++array) {
-      if (turn->requests->Waits({wire::GET_STATE, partition, chunk.index, array}) ||
-          states_.contains({partition, chunk.index, array})) {
-        continue;
-      }
+      if (states_.contains({partition, chunk.index, array})) continue;
       wire::Header header;
       header.set_type(wire::GET_STATE);
       header.set_partition(partition);
@@ -43,7 +40,13 @@ AdoptAction ArrivingStates::Take(int partition) {
 }
 
 void ArrivingStates::Forget(int partition) {
+  asked_.erase(partition);
   std::erase_if(states_, [&](const auto& s) { return std::get<0>(s.first) == partition; });
+}
+
+void ArrivingStates::ForgetAll() {
+  asked_.clear();
+  states_.clear();
 }
 
 }  // namespace kumo

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "common/job/transport/message.h"
@@ -19,17 +20,21 @@ class ArrivingStates {
   // shape is borrowed for life.
   explicit ArrivingStates(const JobShape* shape) : shape_(shape) {}
 
-  // Asks for what has neither come nor been asked for; nothing where there is nothing to carry.
+  // Asks for what has not come, where it is not asked for already; nothing where there is nothing
+  // to carry.
   void AskFor(int partition, const Lease& lease, WorkerTurn* turn);
   // The answer to what was asked for. False where its length does not fit: it stays asked for.
   bool OnState(const wire::Header& asked, const Payload& payload);
   // Hands over what has come.
   AdoptAction Take(int partition);
+  // What was asked for of the partition is not on its way any more: AskFor is to ask again.
+  void AskAgain(int partition) { asked_.erase(partition); }
   void Forget(int partition);
-  void ForgetAll() { states_.clear(); }
+  void ForgetAll();
 
  private:
   const JobShape* shape_;
+  std::set<int> asked_;                                  // partitions
   std::map<std::tuple<int, int, int>, Payload> states_;  // partition, chunk, array
 };
 

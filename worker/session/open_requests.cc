@@ -12,6 +12,16 @@ namespace {
 constexpr TimeUs kFirstInterval = 5 * kSecond;
 constexpr TimeUs kLastInterval = 40 * kSecond;
 
+// What a server answers when it comes, what it keeps until a version is made, and what it keeps
+// until another worker has handed a state over.
+enum Kind { kAtOnce, kVersions, kStates };
+
+Kind KindOf(wire::Type type) {
+  if (type == wire::PULL) return kVersions;
+  if (type == wire::GET_STATE) return kStates;
+  return kAtOnce;
+}
+
 }  // namespace
 
 OpenRequests::Key OpenRequests::KeyOf(const wire::Header& asked) {
@@ -21,15 +31,66 @@ OpenRequests::Key OpenRequests::KeyOf(const wire::Header& asked) {
   return {asked.type(), asked.partition(), asked.chunk(), which};
 }
 
-const Message& OpenRequests::Add(int server, Message message, TimeUs now) {
+// --- Being sent.
+
+OpenRequests::Flow& OpenRequests::FlowOf(const Request& request) {
+  return servers_[request.server].flows[KindOf(request.message.header.type())];
+}
+
+void OpenRequests::Enqueue(Request* request) {
+  request->held = false;
+  request->interval = 0;
+  FlowOf(*request).waiting.insert(request->message.header.request());
+}
+
+void OpenRequests::Withdraw(const Request& request) {
+  const uint64_t number = request.message.header.request();
+  if (request.interval == 0) {
+    FlowOf(request).waiting.erase(number);
+    return;
+  }
+  timers_.erase({request.resend_at, number});
+  if (!request.held) --FlowOf(request).on_their_way;
+}
+
+void OpenRequests::Schedule(Request* request, TimeUs at, TimeUs interval) {
+  const uint64_t number = request->message.header.request();
+  timers_.erase({request->resend_at, number});
+  request->interval = interval;
+  request->resend_at = at;
+  timers_.emplace(at, number);
+}
+
+uint64_t OpenRequests::Add(int server, Message message) {
   const Key key = KeyOf(message.header);
   message.header.set_request(++newest_);
-  Request& request = requests_[key];
-  numbers_.erase(request.message.header.request());
+  if (const auto former = requests_.find(key); former != requests_.end()) {
+    Drop(former->second.message.header.request());
+  }
   numbers_[newest_] = key;
-  request = {server, std::move(message), now + kFirstInterval, kFirstInterval};
-  return request.message;
+  Enqueue(&(requests_[key] = {.server = server, .message = std::move(message)}));
+  return newest_;
 }
+
+std::vector<const OpenRequests::Request*> OpenRequests::Send(TimeUs now) {
+  std::vector<const Request*> sent;
+  for (auto& [index, server] : servers_) {
+    for (Flow& flow : server.flows) {
+      while (!flow.waiting.empty() && flow.on_their_way < window_) {
+        Request& request = At(*flow.waiting.begin());
+        flow.waiting.erase(flow.waiting.begin());
+        ++flow.on_their_way;
+        Schedule(&request, now + kFirstInterval, kFirstInterval);
+        sent.push_back(&request);
+      }
+    }
+  }
+  // What was asked first goes first.
+  std::ranges::sort(sent, {}, [](const Request* r) { return r->message.header.request(); });
+  return sent;
+}
+
+// --- Being answered.
 
 const OpenRequests::Request* OpenRequests::Find(int server, const wire::Header& answer) const {
   const auto key = numbers_.find(answer.request());
@@ -38,15 +99,84 @@ const OpenRequests::Request* OpenRequests::Find(int server, const wire::Header& 
   return request.server == server ? &request : nullptr;
 }
 
-bool OpenRequests::Waits(const Key& key, int64_t round) const {
-  const auto request = requests_.find(key);
-  return request != requests_.end() && request->second.message.header.round() == round;
+void OpenRequests::Hold(uint64_t number, TimeUs now) {
+  Request& request = At(number);
+  // What is held is repeated and answered for as long as it is.
+  if (!request.held) servers_[request.server].answered_at = now;
+  Withdraw(request);
+  request.held = true;
+  Schedule(&request, now + kLastInterval, kLastInterval);
 }
 
-bool OpenRequests::Waits(const Key& key) const {
-  const auto request = requests_.find(key);
-  return request != requests_.end() && !request->second.held;
+void OpenRequests::Answered(uint64_t number, TimeUs now) {
+  servers_[At(number).server].answered_at = now;
+  Drop(number);
 }
+
+void OpenRequests::Drop(uint64_t number) {
+  const auto key = numbers_.find(number);
+  CHECK(key != numbers_.end());
+  const auto request = requests_.find(key->second);
+  Withdraw(request->second);
+  requests_.erase(request);
+  numbers_.erase(key);
+}
+
+void OpenRequests::Drop(wire::Type type, int partition) {
+  for (const Request* request : OfType(type)) {
+    const wire::Header& asked = request->message.header;
+    if (asked.partition() == partition) Drop(asked.request());
+  }
+}
+
+void OpenRequests::Clear() {
+  requests_.clear();
+  numbers_.clear();
+  servers_.clear();
+  timers_.clear();
+}
+
+// --- Being repeated.
+
+std::vector<const OpenRequests::Request*> OpenRequests::Due(TimeUs now) {
+  std::vector<const Request*> due;
+  while (!timers_.empty() && timers_.begin()->first <= now) {
+    Request& request = At(timers_.begin()->second);
+    // A server that answers others will come to this one: answers to a large model's pulls take a
+    // slow network longer than the interval, and to be sent twice they would take it twice that.
+    const TimeUs after_answer = servers_[request.server].answered_at + request.interval;
+    if (after_answer > now && !request.held) {
+      Schedule(&request, after_answer, request.interval);
+      continue;
+    }
+    const TimeUs interval = std::min(2 * request.interval, kLastInterval);
+    Schedule(&request, now + interval, interval);
+    due.push_back(&request);
+  }
+  return due;
+}
+
+void OpenRequests::SendAgain(int server) {
+  for (auto& [key, request] : requests_) {
+    if (request.server != server || request.held) continue;
+    Withdraw(request);
+    Enqueue(&request);
+  }
+}
+
+void OpenRequests::Reopen(int server) {
+  for (auto& [key, request] : requests_) {
+    if (request.server != server) continue;
+    Withdraw(request);
+    Enqueue(&request);
+  }
+}
+
+TimeUs OpenRequests::NextDue() const {
+  return timers_.empty() ? std::numeric_limits<TimeUs>::max() : timers_.begin()->first;
+}
+
+// --- What is open.
 
 bool OpenRequests::Waits(wire::Type type, int partition) const {
   constexpr int kLeast = std::numeric_limits<int>::min();
@@ -57,68 +187,6 @@ bool OpenRequests::Waits(wire::Type type, int partition) const {
     if (!request->second.held) return true;
   }
   return false;
-}
-
-void OpenRequests::Hold(uint64_t number, TimeUs now) {
-  Request& request = requests_.at(numbers_.at(number));
-  request.held = true;
-  request.interval = kLastInterval;
-  request.resend_at = now + kLastInterval;
-}
-
-void OpenRequests::Drop(uint64_t number) {
-  const auto key = numbers_.find(number);
-  CHECK(key != numbers_.end());
-  requests_.erase(key->second);
-  numbers_.erase(key);
-}
-
-void OpenRequests::Drop(wire::Type type, int partition) {
-  std::erase_if(requests_, [&](const auto& entry) {
-    if (entry.first.type != type || entry.first.partition != partition) return false;
-    numbers_.erase(entry.second.message.header.request());
-    return true;
-  });
-}
-
-void OpenRequests::Clear() {
-  requests_.clear();
-  numbers_.clear();
-}
-
-std::vector<const OpenRequests::Request*> OpenRequests::Due(TimeUs now) {
-  std::vector<const Request*> due;
-  for (auto& [key, request] : requests_) {
-    if (now < request.resend_at) continue;
-    request.interval = std::min(2 * request.interval, kLastInterval);
-    request.resend_at = now + request.interval;
-    due.push_back(&request);
-  }
-  return due;
-}
-
-std::vector<const OpenRequests::Request*> OpenRequests::OfServer(int server) const {
-  std::vector<const Request*> of_server;
-  for (const auto& [key, request] : requests_) {
-    if (request.server == server && !request.held) of_server.push_back(&request);
-  }
-  return of_server;
-}
-
-std::vector<const OpenRequests::Request*> OpenRequests::Reopen(int server, TimeUs now) {
-  for (auto& [key, request] : requests_) {
-    if (request.server != server) continue;
-    request.held = false;
-    request.interval = kFirstInterval;
-    request.resend_at = now + kFirstInterval;
-  }
-  return OfServer(server);
-}
-
-TimeUs OpenRequests::NextDue() const {
-  TimeUs next = std::numeric_limits<TimeUs>::max();
-  for (const auto& [key, request] : requests_) next = std::min(next, request.resend_at);
-  return next;
 }
 
 std::vector<const OpenRequests::Request*> OpenRequests::OfType(wire::Type type) const {

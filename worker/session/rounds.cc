@@ -22,7 +22,10 @@ void Rounds::Forget(int64_t version, WorkerTurn* turn) {
 void Rounds::OnOrders(const wire::Header& header, WorkerTurn* turn) {
   const Leases::Changes changes = leases_.OnOrders(header.round(), header.orders());
   // Asks again, without waiting.
-  for (const int partition : changes.orphaned) turn->requests->Drop(wire::GET_STATE, partition);
+  for (const int partition : changes.orphaned) {
+    turn->requests->Drop(wire::GET_STATE, partition);
+    states_.AskAgain(partition);
+  }
   for (const int partition : changes.lost) {
     // What is being pushed of it goes on: with what the next owner pushes it counts once.
     turn->requests->Drop(wire::GET_STATE, partition);
@@ -30,7 +33,10 @@ void Rounds::OnOrders(const wire::Header& header, WorkerTurn* turn) {
     turn->Do(DropAction{partition});
   }
   // Nothing is computed from what is pulled.
-  if (leases_.all().empty()) turn->requests->Drop(wire::PULL, 0);
+  if (leases_.all().empty()) {
+    turn->requests->Drop(wire::PULL, 0);
+    weights_.AskAgain();
+  }
 }
 
 void Rounds::OnAnswer(int server, const Message& message, WorkerTurn* turn) {
@@ -43,11 +49,13 @@ void Rounds::OnAnswer(int server, const Message& message, WorkerTurn* turn) {
   } else if (header.type() == wire::CHUNK && asked.type() == wire::PULL) {
     if (!weights_.OnChunk(asked, message)) return;
     if (asked.vector() == wire::START) progress_.OnChunk(turn->now);
-    turn->requests->Drop(asked.request());
+    turn->requests->Answered(asked.request(), turn->now);
   } else if (header.type() == wire::GONE && asked.type() == wire::PULL) {
     OnGone(*request, header.round(), turn);
   } else if (header.type() == wire::STATE && asked.type() == wire::GET_STATE) {
-    if (states_.OnState(asked, message.payload)) turn->requests->Drop(asked.request());
+    if (states_.OnState(asked, message.payload)) {
+      turn->requests->Answered(asked.request(), turn->now);
+    }
   }
 }
 
@@ -63,7 +71,7 @@ void Rounds::OnAck(const OpenRequests::Request& request, const wire::Header& ack
   if (ack.held()) {
     turn->requests->Hold(asked.request(), turn->now);
   } else {
-    turn->requests->Drop(asked.request());
+    turn->requests->Answered(asked.request(), turn->now);
   }
 }
 
@@ -71,7 +79,8 @@ void Rounds::OnAck(const OpenRequests::Request& request, const wire::Header& ack
 // partition is ours still.
 void Rounds::OnGone(const OpenRequests::Request& pull, int64_t oldest, WorkerTurn* turn) {
   if (oldest <= 0 || oldest > shape_->plan.rounds()) return;
-  turn->requests->Drop(pull.message.header.request());
+  turn->requests->Answered(pull.message.header.request(), turn->now);
+  weights_.AskAgain();
   leases_.SkipTo(oldest);
 }
 
@@ -201,6 +210,9 @@ std::string Rounds::InWords(const OpenRequests& requests) const {
     if (const auto* state = requests.First(type)) {
       return round + ": hands over a partition's state" + at(state);
     }
+  }
+  if (const auto* push = requests.First(wire::PUSH)) {
+    return round + ": waits for acknowledgements" + at(push);
   }
   return requests.empty() ? round + ": waits for orders" : round + ": waits for acknowledgements";
 }

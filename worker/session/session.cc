@@ -5,6 +5,8 @@
 
 #include <glog/logging.h>
 
+#include "common/job/transport/window.h"
+
 namespace kumo {
 namespace {
 
@@ -34,6 +36,7 @@ Session::Session(const SessionSettings& settings, std::unique_ptr<const JobShape
       shape_(std::move(shape)),
       joined_servers_(settings.identity.servers, settings.experiment.cluster,
                       Introduction(settings), settings.identity.JobId(), now),
+      requests_(ChunkWindow(settings.experiment.cluster.chunk_kib * 1024)),
       rounds_(shape_.get()),
       grace_s_(settings.experiment.checkpoint.grace_s) {}
 
@@ -80,9 +83,7 @@ void Session::OnWelcome(int server, const wire::Welcome& welcome, WorkerTurn* tu
   const JoinedServers::Welcomed welcomed = joined_servers_.OnWelcome(server, welcome, turn->now);
   if (welcomed.anew) rounds_.Forget(joined_servers_.start_version(), turn);
   if (!welcomed.joined) return;
-  for (const OpenRequests::Request* request : requests_.Reopen(server, turn->now)) {
-    turn->Send(server, request->message);
-  }
+  requests_.Reopen(server);
   if (server != 0) return;
   for (int i = 1; i < shape_->map.servers(); ++i) Greet(i, turn);
 }
@@ -126,9 +127,7 @@ WorkerActions Session::OnConnected(int server, TimeUs now) {
   if (finished_) return {};
   WorkerTurn turn = Begin(now);
   joined_servers_.OnConnected(server, now);
-  for (const OpenRequests::Request* request : requests_.OfServer(server)) {
-    turn.Send(server, request->message);
-  }
+  requests_.SendAgain(server);
   return End(std::move(turn));
 }
 

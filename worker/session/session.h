@@ -88,6 +88,7 @@ class Session {
 
   WorkerTurn Begin(TimeUs now) { return {now, &requests_, {}}; }
   WorkerActions End(WorkerTurn turn) const {
+    if (!finished_) turn.SendRequests();
     return joined_servers_.Stamp(std::move(turn.actions));
   }
 

@@ -20,9 +20,16 @@ struct WorkerTurn {
   void Do(WorkerAction action) { actions.push_back(std::move(action)); }
   // Sends something once.
   void Send(int server, Message message) { Do(SendToServerAction{server, std::move(message)}); }
-  // Sends a request, which is repeated until it is answered.
+  // A request, which is sent as soon as the server may have one more, and then repeated until it is
+  // answered.
   void Ask(int server, wire::Header header, Payload payload = {}) {
-    Send(server, requests->Add(server, {std::move(header), std::move(payload)}, now));
+    requests->Add(server, {std::move(header), std::move(payload)});
+  }
+  // What the turn has left to say: the requests whose time has come.
+  void SendRequests() {
+    for (const OpenRequests::Request* request : requests->Send(now)) {
+      Send(request->server, request->message);
+    }
   }
 };
 

@@ -1,18 +1,12 @@
 #include "worker/session/weights.h"
 
-#include <algorithm>
 #include <utility>
 
 #include <glog/logging.h>
 
 namespace kumo {
 
-Weights::Weights(const JobShape* shape) : shape_(shape) {
-  for (int vector : {wire::START, wire::WEIGHTS}) {
-    installed_[vector].assign(shape_->map.chunks().size(), -1);
-    waiting_[vector].resize(shape_->map.chunks().size());
-  }
-}
+Weights::Weights(const JobShape* shape) : shape_(shape) { Forget(); }
 
 bool Weights::OnChunk(const wire::Header& asked, const Message& message) {
   const wire::Header& header = message.header;
@@ -27,28 +21,49 @@ bool Weights::OnChunk(const wire::Header& asked, const Message& message) {
                  << " bytes of codec " << header.codec() << "; asks again";
     return false;
   }
-  waiting_[header.vector()][header.chunk()] = message;
+  sides_[header.vector()].arrived.push_back(message);
   return true;
 }
 
+void Weights::Install(const Message& message, Side* side, Reached* reached, WorkerTurn* turn) {
+  const wire::Header& header = message.header;
+  int64_t& installed = side->installed[header.chunk()];
+  if (installed == header.round()) return;
+  installed = header.round();
+  if (side->asked == header.round()) --side->missing;
+  const auto codec = FindCodec(header.codec());
+  turn->Do(InstallAction{header.chunk(), header.vector(), *codec, message.payload});
+  if (header.chunk() != 0 || header.vector() != wire::START) return;
+  save_ = header.save();
+  reached->stop = header.stop();
+  reached->move = header.move();
+}
+
 Weights::Reached Weights::Reach(wire::Vector vector, int64_t version, WorkerTurn* turn) {
-  Reached reached{.complete = true};
+  Side& side = sides_[vector];
+  Reached reached;
+  for (const Message& message : std::exchange(side.arrived, {})) {
+    if (message.header.round() == version) Install(message, &side, &reached, turn);
+  }
+  if (side.asked != version) AskFor(vector, version, turn);
+  reached.complete = side.missing == 0;
+  return reached;
+}
+
+void Weights::AskFor(wire::Vector vector, int64_t version, WorkerTurn* turn) {
+  // Scenario: pulls of version 8 fill the window, of chunks that are here at 7, when a lease comes
+  // of a partition whose round 7 is missing. Without its contribution there is no version 8: the
+  // pulls of 7 would wait behind those for ever.
+  for (const OpenRequests::Request* pull : turn->requests->OfType(wire::PULL)) {
+    const wire::Header& asked = pull->message.header;
+    if (asked.vector() == vector) turn->requests->Drop(asked.request());
+  }
+  Side& side = sides_[vector];
+  side.asked = version;
+  side.missing = 0;
   for (const Chunk& chunk : shape_->map.chunks()) {
-    auto& waiting = waiting_[vector][chunk.index];
-    if (waiting && waiting->header.round() == version) {
-      const auto codec = FindCodec(waiting->header.codec());
-      turn->Do(InstallAction{chunk.index, vector, *codec, std::move(waiting->payload)});
-      installed_[vector][chunk.index] = version;
-      if (chunk.index == 0 && vector == wire::START) {
-        save_ = waiting->header.save();
-        reached.stop = waiting->header.stop();
-        reached.move = waiting->header.move();
-      }
-    }
-    waiting.reset();
-    if (installed_[vector][chunk.index] == version) continue;
-    reached.complete = false;
-    if (turn->requests->Waits({wire::PULL, 0, chunk.index, vector}, version)) continue;
+    if (side.installed[chunk.index] == version) continue;
+    ++side.missing;
     wire::Header header;
     header.set_type(wire::PULL);
     header.set_vector(vector);
@@ -56,13 +71,16 @@ Weights::Reached Weights::Reach(wire::Vector vector, int64_t version, WorkerTurn
     header.set_round(version);
     turn->Ask(chunk.server, std::move(header));
   }
-  return reached;
+}
+
+void Weights::AskAgain() {
+  for (Side& side : sides_) side.asked = -1;
 }
 
 void Weights::Forget() {
-  for (int vector : {wire::START, wire::WEIGHTS}) {
-    std::fill(installed_[vector].begin(), installed_[vector].end(), -1);
-    for (auto& waiting : waiting_[vector]) waiting.reset();
+  for (Side& side : sides_) {
+    side = Side();
+    side.installed.assign(shape_->map.chunks().size(), -1);
   }
 }
 

@@ -8,7 +8,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "common/job/transport/message.h"
@@ -32,8 +31,12 @@ class Weights {
     // round that starts from this version.
     bool stop = false, move = false;
   };
-  // Installs what there is of a version, and asks for the rest.
+  // Installs what has come of a version, and asks for the rest, where that is not asked for
+  // already.
   Reached Reach(wire::Vector vector, int64_t version, WorkerTurn* turn);
+  // A pull is not open any more, and was not answered with weights: Reach is to ask for whatever is
+  // missing.
+  void AskAgain();
   // The round that starts from the installed version ends with a checkpoint.
   bool save() const { return save_; }
 
@@ -41,9 +44,18 @@ class Weights {
   void Forget();
 
  private:
+  // Of one vector. What a message does costs no more where there are many chunks.
+  struct Side {
+    std::vector<int64_t> installed;  // by chunk: version, or -1
+    std::vector<Message> arrived;    // not installed yet
+    int64_t asked = -1;              // the version whose missing chunks are asked for
+    int missing = 0;                 // chunks that are not installed at that
+  };
+  void Install(const Message& message, Side* side, Reached* reached, WorkerTurn* turn);
+  void AskFor(wire::Vector vector, int64_t version, WorkerTurn* turn);
+
   const JobShape* shape_;
-  std::vector<int64_t> installed_[2];               // by vector and chunk: version, or -1
-  std::vector<std::optional<Message>> waiting_[2];  // pulled, not installed yet
+  Side sides_[2];  // by vector
   bool save_ = false;
 };
 

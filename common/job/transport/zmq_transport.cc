@@ -14,8 +14,11 @@ namespace {
 
 constexpr size_t kFrames = 2;  // header, payload
 constexpr TimeUs kRefusalLogInterval = kSecond;
-// Payloads up to this are cheaper copied than owned.
-constexpr size_t kCopiedPayload = 1024;
+// What a frame in a queue costs besides its bytes: ZeroMQ's records of it and ours, and what an
+// allocator adds.
+constexpr int64_t kFrameCost = 256;
+// Of what the transport itself says to a connection.
+constexpr int64_t kLongestQueueOfAStranger = 4096;
 
 bool IsVisibleName(std::string_view name) {
   return !name.empty() && name.size() <= kLongestPeerName &&
@@ -47,17 +50,29 @@ void SetInt(void* socket, int option, int value) {
       << "ZeroMQ option " << option << " = " << value << ": " << zmq_strerror(zmq_errno());
 }
 
-// Keeps what a payload lives in until ZeroMQ has written it, and counts it as queued until then.
+// Keeps what a frame lives in until ZeroMQ has written it, and counts it as queued until then.
 struct InFlight {
-  std::shared_ptr<const void> owner;
+  std::shared_ptr<const void> owner;  // of a payload
+  std::string header;                 // or a header's bytes
   std::shared_ptr<std::atomic<int64_t>> queued;
-  int64_t bytes = 0;
+  int64_t cost = 0;
 };
 
 // Whichever thread closes the frame last calls this: an I/O thread, mostly.
 void EndFlight(void*, void* hint) {
   const std::unique_ptr<InFlight> flight(static_cast<InFlight*>(hint));
-  flight->queued->fetch_sub(flight->bytes, std::memory_order_acq_rel);
+  flight->queued->fetch_sub(flight->cost, std::memory_order_acq_rel);
+}
+
+// A frame of bytes that live in `flight`, which is counted from now on.
+void InitFrame(std::span<const std::byte> bytes, std::unique_ptr<InFlight> flight,
+               ZmqFrame* frame) {
+  flight->cost = static_cast<int64_t>(bytes.size()) + kFrameCost;
+  flight->queued->fetch_add(flight->cost, std::memory_order_acq_rel);
+  auto* data = const_cast<std::byte*>(bytes.data());
+  CHECK_EQ(zmq_msg_init_data(frame->get(), data, bytes.size(), EndFlight, flight.get()), 0)
+      << zmq_strerror(zmq_errno());
+  (void)flight.release();  // EndFlight's now
 }
 
 int TimeoutMs(TimeUs timeout_us) {
@@ -121,7 +136,7 @@ Result<ZmqSocket> ZmqTransport::NewSocket(int type) {
   const int64_t longest = static_cast<int64_t>(
       std::max(options_.framing.max_header_bytes, options_.framing.max_payload_bytes));
   CHECK_EQ(zmq_setsockopt(raw, ZMQ_MAXMSGSIZE, &longest, sizeof longest), 0);
-  SetInt(raw, ZMQ_SNDHWM, options_.send_queue_messages);
+  SetInt(raw, ZMQ_SNDHWM, 0);  // Send counts bytes instead
   SetInt(raw, ZMQ_RCVHWM, options_.receive_queue_messages);
   SetInt(raw, ZMQ_LINGER, options_.linger_ms);
   SetInt(raw, ZMQ_HANDSHAKE_IVL, options_.handshake_ms);
@@ -283,60 +298,60 @@ Status ZmqTransport::SendFrames(Link& link, const PeerName& to, const std::strin
     ++counters_.sends_unavailable;
     return Unavailable(Printable(to) + " is not connected");
   }
-  const auto size = static_cast<int64_t>(payload.bytes.size());
+  QueuedBytes& queued = QueueOf(to);
+  const int64_t waiting = queued->load(std::memory_order_acquire);
+  const auto size = static_cast<int64_t>(header.size() + payload.bytes.size());
+  // A message that is longer than the queue by itself is sent when nothing else waits.
+  if (waiting > 0 && waiting + size > options_.send_queue_bytes) {
+    ++counters_.sends_unavailable;
+    return Unavailable(Printable(to) + " does not take what is sent: " + std::to_string(waiting) +
+                       " bytes wait for it");
+  }
+  auto flight = std::make_unique<InFlight>();
+  flight->queued = queued;
+  flight->header = header;
+  const std::span<const std::byte> header_bytes = std::as_bytes(std::span(flight->header));
   ZmqFrame frame;
-  if (payload.bytes.size() > kCopiedPayload) {
-    QueuedBytes& queued = QueueOf(to);
-    const int64_t waiting = queued->load(std::memory_order_acquire);
-    if (waiting > 0 && waiting + size > options_.send_queue_bytes) {
-      ++counters_.sends_unavailable;
-      return Unavailable(Printable(to) + " does not take what is sent: " + std::to_string(waiting) +
-                         " bytes wait for it");
-    }
-    queued->fetch_add(size, std::memory_order_acq_rel);
-    std::unique_ptr<InFlight> flight(new InFlight{std::move(payload.owner), queued, size});
-    auto* data = const_cast<std::byte*>(payload.bytes.data());
-    CHECK_EQ(zmq_msg_init_data(frame.get(), data, payload.bytes.size(), EndFlight, flight.get()), 0)
-        << zmq_strerror(zmq_errno());
-    (void)flight.release();  // EndFlight's now
-  } else if (size > 0) {
-    CHECK_EQ(zmq_msg_init_size(frame.get(), payload.bytes.size()), 0);
-    std::memcpy(zmq_msg_data(frame.get()), payload.bytes.data(), payload.bytes.size());
-  }
+  InitFrame(header_bytes, std::move(flight), &frame);
   void* socket = link.socket.get();
-  // Both kinds of socket check their queue's limit at the first frame and then take all of them.
   if (id != nullptr && zmq_send(socket, id->data(), id->size(), ZMQ_DONTWAIT | ZMQ_SNDMORE) < 0) {
-    return SendFailed(link, to);
+    return SendFailed(to);
   }
-  const int more = size > 0 ? ZMQ_SNDMORE : 0;
-  if (zmq_send(socket, header.data(), header.size(), ZMQ_DONTWAIT | more) < 0) {
-    return SendFailed(link, to);
-  }
-  if (size > 0 && zmq_msg_send(frame.get(), socket, ZMQ_DONTWAIT) < 0) return SendFailed(link, to);
+  // A socket takes either none of a message's frames or all.
+  const int more = payload.bytes.empty() ? 0 : ZMQ_SNDMORE;
+  if (zmq_msg_send(frame.get(), socket, ZMQ_DONTWAIT | more) < 0) return SendFailed(to);
+  if (more == 0) return OkStatus();
+  flight = std::make_unique<InFlight>();
+  flight->queued = queued;
+  flight->owner = std::move(payload.owner);
+  ZmqFrame payload_frame;
+  InitFrame(payload.bytes, std::move(flight), &payload_frame);
+  if (zmq_msg_send(payload_frame.get(), socket, ZMQ_DONTWAIT) < 0) return SendFailed(to);
   return OkStatus();
 }
 
-Status ZmqTransport::SendFailed(const Link& link, const PeerName& to) {
+Status ZmqTransport::SendFailed(const PeerName& to) {
   const int error = zmq_errno();
   ++counters_.sends_unavailable;
   if (error != EAGAIN && error != EHOSTUNREACH && error != EINTR) {
     LOG(ERROR) << "sending to " << Printable(to) << ": " << zmq_strerror(error);
   }
-  if (&link == router_ && error == EAGAIN) {
-    return Unavailable(Printable(to) + " does not take what is sent: its queue is full");
-  }
-  if (&link == router_) return Unavailable(Printable(to) + " is not connected");
-  return Unavailable("no connection to " + Printable(to) + ", or its queue is full");
+  return Unavailable(Printable(to) + " is not connected");
 }
 
 bool ZmqTransport::SendToConnection(const std::string& routing_id, Message message) {
-  std::string frame;
-  if (!EncodeHeader(options_.framing, false, message, frame).ok()) return true;
+  auto flight = std::make_unique<InFlight>();
+  flight->queued = QueueOf(routing_id);
+  if (flight->queued->load(std::memory_order_acquire) > kLongestQueueOfAStranger) return true;
+  if (!EncodeHeader(options_.framing, false, message, flight->header).ok()) return true;
+  const std::span<const std::byte> header = std::as_bytes(std::span(flight->header));
+  ZmqFrame frame;
+  InitFrame(header, std::move(flight), &frame);
   void* socket = router_->socket.get();
   const int named =
       zmq_send(socket, routing_id.data(), routing_id.size(), ZMQ_DONTWAIT | ZMQ_SNDMORE);
   if (named < 0) return zmq_errno() != EHOSTUNREACH;
-  (void)zmq_send(socket, frame.data(), frame.size(), ZMQ_DONTWAIT);
+  (void)zmq_msg_send(frame.get(), socket, ZMQ_DONTWAIT);
   return true;
 }
 

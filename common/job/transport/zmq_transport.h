@@ -17,11 +17,11 @@
 //
 // What a peer can do to us is bounded: a frame longer than the framing options allow, or bytes that
 // are not ZeroMQ's protocol, end its connection; messages that framing.h refuses are counted,
-// logged with the peer's name at a bounded rate, and dropped. Both directions queue a bounded
-// number of messages per peer, and what waits towards one peer is bounded in bytes too. TCP's own
-// flow control holds back a peer that is faster than we are. A name is one process's at a time
-// (peer_names.h): another one under it is refused, by a REFUSED that its protocol hears, while the
-// first answers.
+// logged with the peer's name at a bounded rate, and dropped. What waits towards a peer is bounded
+// in bytes, with all that it costs us; of what a peer sends, a number of messages is taken ahead,
+// and then TCP's own flow control holds it back. Who talks to us in earnest never meets the bound:
+// requests go in windows (window.h). A name is one process's at a time (peer_names.h): another one
+// under it is refused, by a REFUSED that its protocol hears, while the first answers.
 //
 // Thread-safety: one loop thread makes all the calls; only Wake may come from anywhere. Needs to
 // outlive nothing: received payloads may live on after it.
@@ -61,9 +61,8 @@ struct ZmqTransportOptions {
   Checksums checksums = Checksums::kNetwork;
   bool insecure = false;  // may listen on addresses that other machines reach
 
-  int send_queue_messages = 4096;               // per peer
+  int64_t send_queue_bytes = int64_t{1} << 30;  // per peer, not yet taken by the kernel
   int receive_queue_messages = 64;              // per peer
-  int64_t send_queue_bytes = int64_t{1} << 30;  // payloads per peer not yet taken by the kernel
   int batch = 64;                               // messages that one Poll hands over at most
 
   // Of two processes with one name: the second has it when the first has not answered for so long.
@@ -154,8 +153,9 @@ class ZmqTransport {
   Link* FindLink(const PeerName& to);
   QueuedBytes& QueueOf(const PeerName& to);
   Status SendFrames(Link& link, const PeerName& to, const std::string& header, Payload payload);
-  Status SendFailed(const Link& link, const PeerName& to);
-  // A header from this process itself to a connection of the ROUTER's. False when it is gone.
+  Status SendFailed(const PeerName& to);
+  // A header from this process itself to a connection of the ROUTER's; nothing where it does not
+  // read what it is sent. False when it is gone.
   bool SendToConnection(const std::string& routing_id, Message message);
   void WaitForEvents(TimeUs timeout_us);
   int WaitOnce(TimeUs timeout_us);

@@ -14,6 +14,7 @@ namespace kumo {
 namespace {
 
 constexpr size_t kNumbers = 3;
+constexpr int kWindow = 100;
 
 FloatArray Filled(float value) {
   auto array = std::make_shared<Buffer<float>>(kNumbers);
@@ -23,7 +24,7 @@ FloatArray Filled(float value) {
 
 // What a server sends to have a version kept: start, weights and one slot.
 std::vector<Message> Messages(int chunk, int64_t version, Replicator* replicator = nullptr) {
-  Replicator own("holder");
+  Replicator own("holder", kWindow);
   Turn turn;
   const Version sent = VersionOf({{Version::kStart, Filled(static_cast<float>(version))},
                                   {Version::kWeights, Filled(20)},
@@ -117,12 +118,13 @@ TEST(ReplicaStore, WhatDoesNotFitIsRefused) {
 }
 
 TEST(Replicator, AVersionIsThereWhenEveryArrayIsAcknowledged) {
-  Replicator replicator("holder");
+  Replicator replicator("holder", kWindow);
   const std::vector<Message> sent = Messages(5, 9, &replicator);
   EXPECT_FALSE(replicator.idle());
-  EXPECT_FALSE(replicator.OnAcknowledged(sent[0].header));
-  EXPECT_FALSE(replicator.OnAcknowledged(sent[0].header));  // again
-  EXPECT_FALSE(replicator.OnAcknowledged(sent[2].header));
+  Turn turn;
+  EXPECT_FALSE(replicator.OnAcknowledged(sent[0].header, &turn));
+  EXPECT_FALSE(replicator.OnAcknowledged(sent[0].header, &turn));  // again
+  EXPECT_FALSE(replicator.OnAcknowledged(sent[2].header, &turn));
   Turn again{kSecond, {}};
   replicator.Tick(&again);
   again.now = 10 * kSecond;
@@ -130,13 +132,13 @@ TEST(Replicator, AVersionIsThereWhenEveryArrayIsAcknowledged) {
   ASSERT_EQ(again.actions.size(), 1u);  // only what is missing
   EXPECT_EQ(std::get<SendAction>(again.actions[0]).message.header.version_array(),
             sent[1].header.version_array());
-  EXPECT_TRUE(replicator.OnAcknowledged(sent[1].header));
-  EXPECT_FALSE(replicator.OnAcknowledged(sent[1].header));
+  EXPECT_TRUE(replicator.OnAcknowledged(sent[1].header, &turn));
+  EXPECT_FALSE(replicator.OnAcknowledged(sent[1].header, &turn));
   EXPECT_TRUE(replicator.idle());
 }
 
 TEST(Replicator, StartedOverItSendsNothingOfBeforeAndRepeatsSoonUntilItHears) {
-  Replicator replicator("holder");
+  Replicator replicator("holder", kWindow);
   const std::vector<Message> before = Messages(0, 1, &replicator);
   replicator.StartOver();
   EXPECT_TRUE(replicator.idle());
@@ -152,13 +154,14 @@ TEST(Replicator, StartedOverItSendsNothingOfBeforeAndRepeatsSoonUntilItHears) {
   EXPECT_EQ(repeats(kSecond), 0);
   const std::vector<Message> sent = Messages(0, 2, &replicator);
   EXPECT_GE(repeats(2 * kSecond), 3);
-  for (const Message& message : sent) replicator.OnAcknowledged(message.header);
+  Turn turn;
+  for (const Message& message : sent) replicator.OnAcknowledged(message.header, &turn);
   Messages(0, 3, &replicator);
   EXPECT_EQ(repeats(3 * kSecond), 0);
 }
 
 TEST(Replicator, RepeatsWhatIsNotAcknowledgedLessAndLessOften) {
-  Replicator replicator("holder");
+  Replicator replicator("holder", kWindow);
   Messages(0, 1, &replicator);
   int times = 0;
   for (TimeUs now = 0; now < 120 * kSecond; now += kSecond) {
@@ -170,10 +173,65 @@ TEST(Replicator, RepeatsWhatIsNotAcknowledgedLessAndLessOften) {
   EXPECT_LE(times, 10);
 }
 
+TEST(Replicator, AWindowIsOnItsWayAndTheOthersFollowInOrder) {
+  Replicator replicator("holder", 4);
+  std::vector<Message> sent;
+  for (int chunk = 0; chunk < 10; ++chunk) {
+    for (Message& message : Messages(chunk, 1, &replicator)) sent.push_back(std::move(message));
+  }
+  EXPECT_EQ(sent.size(), 6u) << "two versions of three arrays";
+  EXPECT_TRUE(replicator.IsSending(9, 1));
+  // A version that waits and is made obsolete by later ones is not sent.
+  EXPECT_TRUE(Messages(9, 3, &replicator).empty());
+  EXPECT_FALSE(replicator.IsSending(9, 1));
+  std::vector<std::pair<int, int64_t>> there;
+  for (size_t i = 0; i < sent.size(); ++i) {
+    Turn turn;
+    const wire::Header header = sent[i].header;
+    if (replicator.OnAcknowledged(header, &turn))
+      there.emplace_back(header.chunk(), header.round());
+    for (ServerAction& action : turn.actions) {
+      sent.push_back(std::move(std::get<SendAction>(action).message));
+    }
+    EXPECT_LE(sent.size() - (i + 1), 6u);
+  }
+  EXPECT_TRUE(replicator.idle());
+  std::vector<std::pair<int, int64_t>> all;
+  for (int chunk = 0; chunk < 9; ++chunk) all.emplace_back(chunk, 1);
+  all.emplace_back(9, 3);
+  EXPECT_EQ(there, all);
+}
+
 // --- The way back.
 
+TEST(ReplicaFetch, AsksForAWindowAtATimeInOrder) {
+  std::vector<Chunk> chunks;
+  for (int i = 5; i < 15; ++i) chunks.push_back({.index = i, .range = {0, kNumbers}});
+  ReplicaFetch fetch("holder", chunks, 3);
+  std::vector<int> asked;
+  size_t answered = 0;
+  while (!fetch.complete() && answered <= asked.size()) {
+    Turn turn;
+    fetch.Tick(&turn);
+    for (const ServerAction& action : turn.actions) {
+      asked.push_back(std::get<SendAction>(action).message.header.chunk());
+    }
+    EXPECT_LE(asked.size(), answered + 3);
+    ASSERT_LT(answered, asked.size()) << "nothing more is asked for";
+    const int chunk = asked[answered++];
+    for (const Message& message : Messages(chunk, 0)) ASSERT_TRUE(fetch.OnMessage(message).ok());
+    Message ack;
+    ack.header.set_type(wire::ACK);
+    ack.header.set_acknowledges(wire::FETCH_REPLICA);
+    ack.header.set_chunk(chunk);
+    ack.header.set_versions(1);
+    ASSERT_TRUE(fetch.OnMessage(ack).ok());
+  }
+  EXPECT_EQ(asked, (std::vector<int>{5, 6, 7, 8, 9, 10, 11, 12, 13, 14}));
+}
+
 struct Fetching {
-  Fetching() : fetch("holder", std::vector{Chunk{.index = 7, .range = {0, kNumbers}}}) {}
+  Fetching() : fetch("holder", std::vector{Chunk{.index = 7, .range = {0, kNumbers}}}, kWindow) {}
   void Answer(int64_t newest, uint32_t versions) {
     Message ack;
     ack.header.set_type(wire::ACK);

@@ -53,11 +53,12 @@ class SecondCopiesTest : public testing::Test {
   // The versions and arrays that are on their way in a turn; acknowledged, if asked for.
   std::vector<std::pair<int64_t, int>> Arrays(const Turn& turn, bool acknowledge = false) {
     std::vector<std::pair<int64_t, int>> arrays;
+    Turn then;
     for (const ServerAction& action : turn.actions) {
       const wire::Header& header = std::get<SendAction>(action).message.header;
       EXPECT_EQ(header.type(), wire::REPLICATE);
       arrays.emplace_back(header.round(), header.version_array());
-      if (acknowledge) copies_.OnAcknowledged(header);
+      if (acknowledge) copies_.OnAcknowledged(header, &then);
     }
     return arrays;
   }
@@ -67,7 +68,7 @@ class SecondCopiesTest : public testing::Test {
   const RoundMath math_;
   ShardChunk chunk_;
   Directives directives_;
-  SecondCopies copies_{"server/1"};
+  SecondCopies copies_{/*index=*/0, /*servers=*/2, /*chunk_bytes=*/2048};
 };
 
 TEST_F(SecondCopiesTest, AVersionIsSentWholeWithSlotsThatNoRoundWritesTo) {

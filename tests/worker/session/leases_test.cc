@@ -107,13 +107,13 @@ TEST_F(LeasesTest, AHelpersPartitionIsNeitherTheTargetWhenDoneNorClaimed) {
   leases_.Find(0)->round = 1;
   EXPECT_EQ(leases_.TargetRound(), 3);
   wire::Hello hello;
-  leases_.Claim(OpenRequests(), &hello);
+  leases_.Claim(OpenRequests(1), &hello);
   ASSERT_EQ(hello.claims_size(), 1);
   EXPECT_EQ(hello.claims(0).partition(), 1);
 }
 
 TEST_F(LeasesTest, WhatIsOnItsWayOfAPartitionThatWasHereIsSaidInTheHello) {
-  OpenRequests requests;
+  OpenRequests requests(1);
   for (const int chunk : {0, 1}) {
     for (const int partition : {1, 2}) {
       Message put;
@@ -121,7 +121,7 @@ TEST_F(LeasesTest, WhatIsOnItsWayOfAPartitionThatWasHereIsSaidInTheHello) {
       put.header.set_partition(partition);
       put.header.set_chunk(chunk);
       put.header.set_round(4);
-      requests.Add(0, put, 0);
+      requests.Add(0, put);
     }
   }
   leases_.OnOrders(4, Orders({{1, 0}}));
