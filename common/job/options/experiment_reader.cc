@@ -15,6 +15,9 @@ namespace {
 constexpr uint64_t kLongestFileMib = 1;
 // Files that include each other many times over could go on for ever without being a circle.
 constexpr int kMostFiles = 100;
+// So many problems come with advice, which takes longer to find than the rest of a file to read:
+// one with more of them is most likely no experiment at all.
+constexpr size_t kMostAdvice = 20;
 constexpr int kCommandLine = -1;  // its layer
 constexpr char kInclude[] = "include";
 
@@ -128,7 +131,7 @@ void ExperimentReader::Set(const std::string& key, const std::string& value,
                            const std::string& where, const Source& source) {
   const Option* option = table_.Find(key);
   if (option == nullptr) {
-    return Problem(where, "unknown key " + key + KeyAdvice(key, table_));
+    return Problem(where, "unknown key " + key + (Advises() ? KeyAdvice(key, table_) : ""));
   }
   const auto before = sources_.find(key);
   if (before != sources_.end() && before->second.layer == source.layer &&
@@ -141,10 +144,12 @@ void ExperimentReader::Set(const std::string& key, const std::string& value,
   sources_[key] = source;
 }
 
+bool ExperimentReader::Advises() const { return loaded_.problems.size() < kMostAdvice; }
+
 void ExperimentReader::Section(const std::string& name, const std::string& where) {
   const std::vector<std::string>& known = table_.sections();
   if (std::find(known.begin(), known.end(), name) != known.end()) return;
-  Problem(where, "unknown section [" + name + "]" + SectionAdvice(name, table_));
+  Problem(where, "unknown section [" + name + "]" + (Advises() ? SectionAdvice(name, table_) : ""));
 }
 
 void ExperimentReader::ResolvePaths() {

@@ -50,6 +50,7 @@ class ExperimentReader {
   void Set(const std::string& key, const std::string& value, const std::string& where,
            const Source& source);
   void Section(const std::string& name, const std::string& where);
+  bool Advises() const;  // whether what is unknown comes with what it was meant to be
   void Problem(const std::string& where, const std::string& what) {
     loaded_.problems.push_back(where + ": " + what);
   }
