@@ -4,8 +4,9 @@
 #   ./test.sh          builds one configuration and runs all unit, property, simulation,
 #                      multi-process and client tests
 #   ./test.sh --all    and format, clang-tidy (of what changed since it was clean), the sanitizer
-#                      builds, each benchmark once, and the packages in a bare system (3 minutes
-#                      more to build them for all GPUs and to make that system; seconds later)
+#                      builds with each fuzzer for 20 s, each benchmark once, and the packages in a
+#                      bare system (3 minutes more to build them for all GPUs and to make that
+#                      system; seconds later)
 #
 # KUMO_DATA=DIR lets the tests that want it read MNIST in DIR/mnist; without it they skip, saying so.
 # Ends with CTest's summary and what was not run; exits non-zero when anything failed.
@@ -17,7 +18,7 @@ all=0
 for argument in "$@"; do
   case "$argument" in
     --all) all=1 ;;
-    -h | --help) sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h | --help) sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) echo "test.sh: unknown argument $argument (--help tells)" >&2; exit 64 ;;
   esac
 done
@@ -69,7 +70,8 @@ find "${rooms[@]}" bench cmake tests \( -name '*.h' -o -name '*.cc' -o -name '*.
 echo "== clang-tidy"
 cmake/clang_tidy.py build/release "${rooms[@]}"
 
-# Memory errors: all tests but those of whole processes, whose parts are tested here. Races: the tests
+# Memory errors: all tests but those of whole processes, whose parts are tested here; and the fuzzers,
+# which are part of that build. Races: the tests
 # in which more than one thread runs.
 for preset in asan tsan; do
   echo "== $preset"

@@ -16,9 +16,17 @@ target_precompile_headers(kumo_precompiled PRIVATE <cmake/precompiled.h>)
 set(KUMO_PRECOMPILED_OPTIONS
     $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-maybe-uninitialized;-Wno-restrict;-Wno-stringop-overflow;-Wno-stringop-overread>)
 
+# Where there are fuzzers, these sources count which of their branches were taken. Kernels do not:
+# they have no branches to speak of, and their time would go into the counting.
+if(KUMO_FUZZ)
+  set(KUMO_COVERAGE_OPTIONS -fsanitize=fuzzer-no-link)
+  target_compile_options(kumo_precompiled PRIVATE ${KUMO_COVERAGE_OPTIONS})
+endif()
+
 function(kumo_precompile)
   foreach(target IN LISTS ARGN)
     target_precompile_headers(${target} REUSE_FROM kumo_precompiled)
-    target_compile_options(${target} PRIVATE "${KUMO_PRECOMPILED_OPTIONS}")
+    target_compile_options(${target} PRIVATE "${KUMO_PRECOMPILED_OPTIONS}"
+                           ${KUMO_COVERAGE_OPTIONS})
   endforeach()
 endfunction()

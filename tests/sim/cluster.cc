@@ -279,6 +279,18 @@ void Cluster::Tick(const std::shared_ptr<WorkerProcess>& worker) {
 void Cluster::SendToServer(const std::shared_ptr<WorkerProcess>& worker, int server,
                            Message message) {
   if (cut_links_.contains({worker->index, server})) return;
+  if (settings_.interference == nullptr) {
+    DeliverToServer(worker, server, std::move(message));
+    return;
+  }
+  for (Message& sent :
+       settings_.interference->FromWorker(worker->index, server, std::move(message))) {
+    DeliverToServer(worker, server, std::move(sent));
+  }
+}
+
+void Cluster::DeliverToServer(const std::shared_ptr<WorkerProcess>& worker, int server,
+                              Message message) {
   const PeerName from = worker->session->peer_name();
   const auto to = servers_[server];
   Deliver(worker, to, [this, from, to, message = std::move(message)] {
@@ -296,6 +308,9 @@ void Cluster::SendFromServer(const std::shared_ptr<ServerProcess>& server, const
   const int index = server->index;
   for (const auto& to : servers_) {
     if (ServerPeer(to->index) != name) continue;
+    if (settings_.interference != nullptr) {
+      settings_.interference->BetweenServers(index, to->index, message);
+    }
     Deliver(server, to, [this, index, to, message = std::move(message)] {
       Perform(to, to->node->OnMessage(ServerPeer(index), message, now_));
     });
@@ -311,6 +326,9 @@ void Cluster::SendFromServer(const std::shared_ptr<ServerProcess>& server, const
   if (settings_.mutation == Mutation::kAcknowledgementsLost && message.header.type() == wire::ACK &&
       now_ > 200 * kMillisecond) {
     return;
+  }
+  if (settings_.interference != nullptr) {
+    settings_.interference->ToWorker(index, worker->index, message);
   }
   Deliver(server, worker, [this, index, worker, message = std::move(message)] {
     Perform(worker, worker->session->OnMessage(index, message, now_));

@@ -15,6 +15,7 @@
 #include <queue>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/base/rng.h"
@@ -43,6 +44,18 @@ struct Faults {
   double disk = 0;        // share of files that cannot be written
 };
 
+// Looks at what goes over the network between workers and servers, and changes it.
+class Interference {
+ public:
+  virtual ~Interference() = default;
+  // What a worker really sends in place of a message.
+  virtual std::vector<Message> FromWorker(int /*worker*/, int /*server*/, Message message) {
+    return {std::move(message)};
+  }
+  virtual void ToWorker(int /*server*/, int /*worker*/, const Message& /*message*/) {}
+  virtual void BetweenServers(int /*from*/, int /*to*/, const Message& /*message*/) {}
+};
+
 // A bug to plant.
 enum class Mutation {
   kNone,
@@ -69,7 +82,8 @@ struct SimSettings {
   TimeUs late_worker_at = -1;  // one more worker starts then
   TimeUs all_workers_die_at = -1;
   TimeUs all_workers_leave_at = -1;
-  TimeUs slow_block = 0;  // worker 0 takes so much longer for a block, now and then
+  TimeUs slow_block = 0;                 // worker 0 takes so much longer for a block, now and then
+  Interference* interference = nullptr;  // borrowed for the run; null: there is none
   TimeUs time_limit = 3600 * kSecond;
 };
 
@@ -174,6 +188,7 @@ class Cluster {
   void Tick(const std::shared_ptr<ServerProcess>& server);
   void Tick(const std::shared_ptr<WorkerProcess>& worker);
   void SendToServer(const std::shared_ptr<WorkerProcess>& worker, int server, Message message);
+  void DeliverToServer(const std::shared_ptr<WorkerProcess>& worker, int server, Message message);
   void SendFromServer(const std::shared_ptr<ServerProcess>& server, const PeerName& to,
                       Message message);
   void Mutate(ChunkWork* work) const;

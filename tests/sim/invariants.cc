@@ -70,7 +70,9 @@ void Invariants::OnWentBack(uint32_t generation, int64_t version, bool checkpoin
 
 void Invariants::OnAnswered(const wire::Header& sent, uint32_t generation,
                             const ServerActions& actions) {
-  if (sent.type() == wire::HELLO || sent.generation() == generation) return;
+  // Who joins has none yet, who asks for the status needs none.
+  if (sent.type() == wire::HELLO || sent.type() == wire::STATUS) return;
+  if (sent.generation() == generation) return;
   for (const ServerAction& action : actions) {
     const auto* send = std::get_if<SendAction>(&action);
     // It is only told so.

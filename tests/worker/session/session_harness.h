@@ -86,6 +86,10 @@ class Script {
   }
   // Answers one request as a willing server would.
   void Answer(const SendToServerAction& send) {
+    if (std::optional<Message> reply = Reply(send)) Receive(send.server, *std::move(reply));
+  }
+  // That answer; nullopt where a request has none.
+  std::optional<Message> Reply(const SendToServerAction& send) const {
     const wire::Header& asked = send.message.header;
     Message reply;
     wire::Header& header = reply.header;
@@ -116,9 +120,9 @@ class Script {
         header.set_held(held.contains(asked.type()));
         break;
       default:
-        return;
+        return std::nullopt;
     }
-    Receive(send.server, std::move(reply));
+    return reply;
   }
   // Answers and computes until the session waits; returns how many requests were answered.
   int Run(int64_t until_round = INT64_MAX) {

@@ -1,0 +1,19 @@
+// Experiment files.
+#include "common/job/options/experiment_reader.h"
+#include "common/job/options/option_table.h"
+#include "common/job/options/parser.h"
+#include "common/job/options/variables.h"
+#include "tests/fuzz/fuzzer.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static kumo::fuzz::InputFile file;
+  static const kumo::OptionTable table;
+  static const kumo::Variables variables = {{"HOME", "/home/somebody"}, {"KUMO_DATA", "/data"}};
+  file.Hold(kumo::fuzz::AsText(data, size));
+  kumo::LoadedExperiment loaded;
+  kumo::ExperimentReader reader(&table, &variables, &loaded);
+  reader.ReadFile(file.path());
+  reader.ResolvePaths();
+  kumo::CrossCheck(loaded.experiment, loaded.origins, &loaded.problems, &loaded.notes);
+  return 0;
+}

@@ -1,0 +1,211 @@
+// What the fuzzers begin with: real files and real messages, below the folder that is named, and
+// the words that experiments and networks are written in.
+//
+//   make_corpora SOURCES FOLDER
+#include <zlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <glog/logging.h>
+
+#include "common/base/rng.h"
+#include "common/job/checkpoint/checkpoint.h"
+#include "common/job/checkpoint/shard_file.h"
+#include "common/job/options/option_table.h"
+#include "proto/model.pb.h"
+#include "tests/common/base/memory_file_system.h"
+#include "tests/data/test_files.h"
+#include "tests/fuzz/server_job.h"
+#include "tests/fuzz/steps.h"
+#include "tests/sim/forger.h"
+
+namespace kumo::fuzz {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Corpus {
+ public:
+  // FOLDER/TARGET holds the inputs, FOLDER/TARGET.inputs their names, as -seed_inputs= wants them.
+  Corpus(const fs::path& folder, const std::string& target)
+      : folder_(folder / target), list_(folder / (target + ".inputs")) {
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+  void Add(std::string_view bytes) {
+    const fs::path path = folder_ / std::to_string(made_);
+    list_ << (made_++ == 0 ? "" : ",") << path.string();
+    std::ofstream file(path, std::ios::binary);
+    file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    CHECK(file.flush().good()) << folder_;
+  }
+
+ private:
+  const fs::path folder_;
+  std::ofstream list_;
+  int made_ = 0;
+};
+
+std::string Contents(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  CHECK(file.good()) << path;
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string Text(const test::Bytes& bytes) { return {bytes.begin(), bytes.end()}; }
+
+void MakeServerNode(const fs::path& folder) {
+  Corpus corpus(folder, "server_node");
+  const auto& cases = ServerCases();
+  for (size_t part = 0; part < 64; part += 3) {
+    for (size_t i = 0; i < cases.size(); ++i) {
+      const std::vector<Arrival>& arrivals = cases[i].arrivals;
+      std::string input(1, static_cast<char>(part * cases.size() + i));
+      const size_t from = arrivals.size() * part / 64;
+      for (size_t k = from; k < std::min(arrivals.size(), from + 10); ++k) {
+        Message message = arrivals[k].message;
+        std::string header;
+        CHECK(EncodeHeader(cases[i].framing, k % 2 == 0, message, header).ok());
+        const auto& bytes = message.payload.bytes;
+        input += WrittenStep(arrivals[k].peer, 1, header,
+                             {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+        if (k % 3 == 0) input += WrittenStep(kPeerCount + k % 2, 50, "", "");
+      }
+      corpus.Add(input);
+    }
+  }
+}
+
+void MakeSession(const fs::path& folder) {
+  Corpus corpus(folder, "session");
+  Rng rng(1, RngPurpose::kTest);
+  for (int i = 0; i < 64; ++i) {
+    std::string input(1, static_cast<char>(i * 4 + i % 4));
+    for (int k = 0; k < 12; ++k) {
+      wire::Header header;
+      const wire::Type types[] = {
+          wire::WELCOME, wire::HEARTBEAT_REPLY, wire::ACK, wire::CHUNK, wire::GONE, wire::STATE};
+      header.set_type(types[rng.NextBelow(6)]);
+      header.set_round(static_cast<int64_t>(rng.NextBelow(5)));
+      header.set_generation(static_cast<uint32_t>(rng.NextBelow(3)));
+      if (header.type() == wire::WELCOME) header.mutable_welcome()->set_generation(2);
+      if (header.type() == wire::HEARTBEAT_REPLY) {
+        auto* lease = header.mutable_orders()->add_leases();
+        lease->set_partition(static_cast<int32_t>(rng.NextBelow(3)));
+        lease->set_from(header.round());
+        lease->set_handed_over(k % 2 == 0);
+      }
+      header.set_stop(i % 7 == 0);
+      header.set_save(i % 3 == 0);
+      header.set_move(i % 5 == 0);
+      input +=
+          WrittenStep(static_cast<uint8_t>(rng.NextBelow(250)), 5, header.SerializeAsString(), "");
+    }
+    corpus.Add(input);
+  }
+}
+
+void MakeExperiment(const fs::path& sources, const fs::path& folder) {
+  Corpus corpus(folder, "experiment");
+  for (const auto& entry : fs::directory_iterator(sources / "experiments")) {
+    if (entry.path().extension() == ".conf") corpus.Add(Contents(entry.path()));
+  }
+  const OptionTable table;
+  std::string all, words = "\"include = \"\n\"${KUMO_DATA}\"\n";
+  for (const std::string& section : table.sections()) {
+    all += "[" + section + "]\n";
+    words += "\"[" + section + "]\"\n";
+    for (const Option& option : table.options()) {
+      if (option.section() != section) continue;
+      all += option.name() + " = " + option.write(Experiment()) + "\n";
+      words += "\"" + option.name() + " = \"\n";
+    }
+  }
+  corpus.Add(all);
+  std::ofstream(folder / "experiment.words") << words;
+}
+
+void AddWords(const google::protobuf::Descriptor& type, std::ostream& words) {
+  for (int i = 0; i < type.field_count(); ++i) {
+    const auto& field = *type.field(i);
+    words << "\"" << field.name() << (field.message_type() ? " { " : ": ") << "\"\n";
+    if (field.message_type()) AddWords(*field.message_type(), words);
+  }
+}
+
+void MakeNetwork(const fs::path& sources, const fs::path& folder) {
+  Corpus corpus(folder, "network");
+  for (const auto& entry : fs::directory_iterator(sources / "models/zoo")) {
+    corpus.Add(Contents(entry.path()));
+  }
+  std::ofstream words(folder / "network.words");
+  AddWords(*model::Network::descriptor(), words);
+}
+
+void MakeIdx(const fs::path& folder) {
+  Corpus corpus(folder, "idx");
+  const test::Bytes images = test::Idx({4, 5, 3}, test::Pattern(60));
+  const test::Bytes labels = test::Idx({4}, test::Labels(4, 10));
+  for (const auto& one : {images, test::Gzip(images)}) {
+    for (const auto& other : {labels, test::Gzip(labels)}) {
+      std::string input = {static_cast<char>(one.size() & 255), static_cast<char>(one.size() >> 8)};
+      corpus.Add(input + Text(one) + Text(other));
+    }
+  }
+}
+
+void MakeCheckpoints(const fs::path& folder) {
+  Corpus shards(folder, "shard_file"), manifests(folder, "manifest");
+  MemoryFileSystem files;
+  sim::Disk disk;
+  sim::SimSettings job = sim::JobWithAForger(false);
+  job.experiment.sync.push_codec = "1bit";  // partitions carry something
+  (void)sim::Cluster(job, &disk).Run();
+  for (auto [version, manifest] : disk.manifests) {
+    ShardFileHeader header{1, 2, 3, version, manifest.generation(), 0, 2};
+    for (const auto& [server, snapshot] : disk.files[{version, manifest.generation()}]) {
+      header.shard = static_cast<uint32_t>(server);
+      CHECK(WriteShardFile(files, "shard", header, snapshot).ok());
+      shards.Add(*files.Contents("shard"));
+    }
+    manifest.set_version(2);
+    CHECK(WriteManifest(files, "checkpoints", manifest).ok());
+    const std::string text = *files.Contents("checkpoints/" + CheckpointName(2) + "/MANIFEST");
+    manifests.Add(text);
+    manifests.Add(text.substr(0, text.rfind("# crc32c ")));
+  }
+  std::ofstream words(folder / "manifest.words");
+  AddWords(*checkpoint::Manifest::descriptor(), words);
+}
+
+void MakeForger(const fs::path& folder) {
+  Corpus corpus(folder, "forger");
+  Rng rng(2, RngPurpose::kTest);
+  for (int i = 0; i < 40; ++i) {
+    std::string input(2 + rng.NextBelow(300), '\0');
+    for (char& c : input) c = static_cast<char>(rng.NextBelow(256));
+    corpus.Add(input);
+  }
+}
+
+}  // namespace
+}  // namespace kumo::fuzz
+
+int main(int argc, char** argv) {
+  CHECK_EQ(argc, 3) << "make_corpora SOURCES FOLDER";
+  FLAGS_minloglevel = google::GLOG_FATAL;
+  const std::filesystem::path sources = argv[1], folder = argv[2];
+  using namespace kumo::fuzz;
+  MakeServerNode(folder);
+  MakeSession(folder);
+  MakeExperiment(sources, folder);
+  MakeNetwork(sources, folder);
+  MakeIdx(folder);
+  MakeCheckpoints(folder);
+  MakeForger(folder);
+}

@@ -1,0 +1,38 @@
+// The job that server_node_fuzzer is in the middle of, and how it got there: what arrived at each
+// server in a simulated run of it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/job/transport/framing.h"
+#include "server/server_node.h"
+#include "tests/sim/cluster.h"
+
+namespace kumo::fuzz {
+
+// From whom a step's message comes: Step::what below their number.
+constexpr const char* kPeers[] = {"worker/worker-0/1", "worker/worker-1/1", "server/0",
+                                  "server/1",          "worker/stranger/7", "client/5"};
+constexpr uint8_t kPeerCount = 6;
+// What else happens: Step::what from there on.
+enum class Event : uint8_t { kTick = kPeerCount, kComputed, kStop, kCount };
+
+struct Arrival {
+  uint8_t peer = 0;
+  Message message;
+};
+
+// One server of the job, at its beginning.
+struct ServerCase {
+  ServerNodeSettings settings;
+  FramingOptions framing;
+  std::vector<Arrival> arrivals;  // of a whole run without faults
+};
+
+// Server 0 and server 1, without and with second copies.
+const std::vector<ServerCase>& ServerCases();
+
+}  // namespace kumo::fuzz

@@ -1,0 +1,118 @@
+// Messages from servers to a worker in the middle of a job: answers to what it asked, with other
+// fields, and messages that nobody asked for.
+#include <string>
+#include <utility>
+
+#include <glog/logging.h>
+#include <gtest/gtest.h>
+
+#include "common/job/transport/framing.h"
+#include "tests/fuzz/fuzzer.h"
+#include "tests/fuzz/steps.h"
+#include "tests/worker/session/session_harness.h"
+
+namespace kumo::fuzz {
+namespace {
+
+// Step::what, by its low bits; the high ones say from which server or to which request.
+enum What : uint8_t { kAnswer, kChanged, kUnasked, kWork, kTick, kLeave, kConnected, kWhats };
+
+const SessionSettings& Settings(int which) {
+  static const auto make = [](int servers, const char* codec, bool nesterov) {
+    SessionSettings settings = test::SmallSettings(servers);
+    settings.experiment.sync.push_codec = codec;
+    settings.experiment.block.nesterov = nesterov;
+    settings.experiment.cluster.chunk_kib = 1;
+    settings.identity = IdentityOf(settings.experiment);
+    return settings;
+  };
+  static const SessionSettings settings[] = {make(1, "fp32", false), make(2, "1bit", true)};
+  return settings[which];
+}
+
+// What the server would say, over which the input's fields go.
+Message Changed(Message message, const Step& step) {
+  wire::Header fields;
+  if (fields.ParseFromArray(step.header.data(), static_cast<int>(step.header.size()))) {
+    message.header.MergeFrom(fields);
+  }
+  if (!step.payload.empty()) message.payload = PayloadOf(step.payload);
+  return message;
+}
+
+void Play(std::string_view input) {
+  StepReader steps(input);
+  const uint8_t start = steps.start();
+  const SessionSettings& settings = Settings(start % 2);
+  const int servers = settings.identity.servers;
+  test::Script script(settings);
+  if (start & 2) script.generation = 2;
+  script.Join();
+  if (start & 4) {
+    script.Order({{start / 8 % 3, 0}, {2, 1}});
+    // So many of its requests are behind it.
+    for (int answers = start / 8; answers > 0 && !script.left;) {
+      if (script.sent.empty()) {
+        if (!script.Work()) break;
+        continue;
+      }
+      const SendToServerAction send = script.sent.front();
+      script.sent.pop_front();
+      script.Answer(send);
+      --answers;
+    }
+  }
+  for (Step step; !script.left && steps.Next(&step);) {
+    script.now += step.later * 10 * kMillisecond;
+    const size_t which = step.what / kWhats;
+    switch (step.what % kWhats) {
+      case kAnswer:
+      case kChanged: {
+        if (script.sent.empty()) break;
+        const SendToServerAction send = script.sent[which % script.sent.size()];
+        script.sent.erase(script.sent.begin() +
+                          static_cast<std::ptrdiff_t>(which % script.sent.size()));
+        std::optional<Message> reply = script.Reply(send);
+        if (!reply) break;
+        const bool changed = step.what % kWhats == kChanged;
+        script.Receive(send.server, changed ? Changed(*std::move(reply), step) : *reply);
+        break;
+      }
+      case kUnasked:
+        script.Receive(static_cast<int>(which) % servers, Changed({}, step));
+        break;
+      case kWork:
+        (void)script.Work();
+        break;
+      case kTick:
+        script.Tick();
+        break;
+      case kLeave:
+        script.Take(script.session().Leave(script.now));
+        break;
+      default:
+        script.Take(script.session().OnConnected(static_cast<int>(which) % servers, script.now));
+    }
+    Require(script.sent.size() < 2000, "asks without end");
+    while (script.sent.size() > 300) script.sent.pop_front();
+    Require(!script.session().StateInWords().empty(), "no state");
+  }
+}
+
+}  // namespace
+}  // namespace kumo::fuzz
+
+// What the harness expects of a session ends the process, too.
+extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
+  FLAGS_minloglevel = google::GLOG_FATAL;
+  int none = 1;
+  testing::InitGoogleTest(&none, *argv);
+  GTEST_FLAG_SET(break_on_failure, true);
+  (void)argc;
+  return 0;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  kumo::fuzz::Play(kumo::fuzz::AsText(data, size));
+  return 0;
+}
