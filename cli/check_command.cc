@@ -4,12 +4,12 @@
 
 #include "cli/command.h"
 #include "cli/job_arguments.h"
-#include "cli/machine_memory.h"
 #include "cli/preflight.h"
 #include "cli/problems.h"
 #include "cli/server_addresses.h"
 #include "cli/settings_json.h"
 #include "cli/worker_check.h"
+#include "common/base/machine_memory.h"
 #include "common/base/process/exit_code.h"
 #include "common/job/options/experiment_text.h"
 #include "common/job/options/resolved_table.h"
@@ -38,8 +38,8 @@ void CheckJob(const JobArguments& args, const PlannedJob& job, Preflight* result
   const JobSize size = CheckByWorker(args, job, result);
   PosixFileSystem files;
   CheckStart(args, job, size, &files, result);
-  const Result<uint64_t> available = AvailableMemory();
-  if (available.ok() && size.worker_bytes > 0) CheckMemory(job, size, *available, result);
+  const Result<MemoryRoom> room = RoomOnMachine();
+  if (room.ok()) CheckMemory(job, size, *room, result);
   const Status one_machine = IsForOneMachine(job.loaded.experiment);
   if (!one_machine.ok()) result->notes.push_back(one_machine.message());
 }

@@ -173,11 +173,10 @@ Result<ChildEnd> RunChild(const ChildSpec& spec, std::string* output) {
   if (fds[0] >= 0) close(fds[0]);
   if (!pid.ok()) return pid.status();
   int status = 0;
-  rusage usage{};
-  while (wait4(*pid, &status, 0, &usage) < 0) {
-    if (errno != EINTR) return Internal(std::string("wait4: ") + std::strerror(errno));
+  while (waitpid(*pid, &status, 0) < 0) {
+    if (errno != EINTR) return Internal(std::string("waitpid: ") + std::strerror(errno));
   }
-  return ChildEnd{ExitStatus(status), int64_t{usage.ru_maxrss} * 1024};
+  return ChildEnd{ExitStatus(status)};
 }
 
 std::string WithoutProgram(const std::string& words) {

@@ -23,8 +23,7 @@ struct ChildSpec {
 };
 
 struct ChildEnd {
-  int code = 0;            // exit code, or 128 + the signal that killed it
-  int64_t peak_bytes = 0;  // of memory
+  int code = 0;  // exit code, or 128 + the signal that killed it
 };
 
 // Starts the program in a process group of its own (Ctrl-C on the terminal reaches only the

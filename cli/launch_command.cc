@@ -10,7 +10,9 @@
 #include "cli/preflight.h"
 #include "cli/problems.h"
 #include "cli/server_addresses.h"
+#include "cli/worker_check.h"
 #include "common/base/file.h"
+#include "common/base/machine_memory.h"
 #include "common/base/process/exit_code.h"
 #include "common/base/process/logging.h"
 #include "common/base/process/output_lock.h"
@@ -50,6 +52,10 @@ Preflight LookAhead(const LaunchArguments& args, const PlannedJob& job) {
   if (!here.ok()) preflight.problems.push_back(here);
   PosixFileSystem files;
   CheckStart(args.job, job, /*size=*/{}, &files, &preflight);
+  const Result<MemoryRoom> room = RoomOnMachine();
+  if (room.ok() && preflight.problems.empty()) {
+    CheckMemory(job, MemoryByWorker(args.job, job), *room, &preflight);
+  }
   return preflight;
 }
 

@@ -6,6 +6,7 @@
 
 #include "cli/server_addresses.h"
 #include "common/base/human_readable.h"
+#include "common/base/memory_need.h"
 #include "common/base/process/output_lock.h"
 
 namespace kumo {
@@ -151,23 +152,26 @@ void NoteIdleProcesses(const PlannedJob& job, int64_t chunks, Preflight* result)
   }
 }
 
-void CheckMemory(const PlannedJob& job, const JobSize& size, uint64_t available,
+void CheckMemory(const PlannedJob& job, const JobSize& size, const MemoryRoom& room,
                  Preflight* result) {
-  const Experiment& experiment = job.loaded.experiment;
-  const auto workers = static_cast<uint64_t>(experiment.cluster.workers);
-  const auto of_worker = static_cast<uint64_t>(size.worker_bytes);
-  // What servers hold, and a copy of it while a checkpoint is written.
-  const auto of_servers = static_cast<uint64_t>(2 * CheckpointBytes(experiment, size.parameters));
-  const std::string numbers = Count(experiment.cluster.workers, "worker") + " of " +
-                              HumanBytes(of_worker) + (workers == 1 ? "" : " each") + " and " +
-                              HumanBytes(of_servers) + " for the servers, " +
-                              HumanBytes(available) + " available";
-  if (workers * of_worker + of_servers > available) {
-    result->problems.push_back(
-        ResourceExhausted("memory: too little: " + numbers + "; start fewer workers (--workers)"));
-  } else {
-    result->passed.push_back("memory: " + numbers);
+  if (size.worker.bytes == 0) return;
+  MemoryNeed need("the job");
+  const int workers = job.loaded.experiment.cluster.workers;
+  const auto each = [](const JobSize::Memory& memory) {
+    return HumanBytes(memory.bytes) + " each, most for " + memory.most;
+  };
+  need.Add(Count(workers, "worker"), {workers, size.worker.bytes}, each(size.worker));
+  need.Add(Count(job.servers, "server"), {job.servers, size.server.bytes}, each(size.server));
+  const Status fits = need.CheckFits(room);
+  if (!fits.ok()) {
+    result->problems.push_back(fits);
+    return;
   }
+  result->passed.push_back("memory   " + need.whose() + " needs " + HumanBytes(need.bytes()) +
+                           ": " + Count(workers, "worker") + " of " +
+                           HumanBytes(size.worker.bytes) + ", " + Count(job.servers, "server") +
+                           " of " + HumanBytes(size.server.bytes) + "; " + room.limit +
+                           " has room for " + HumanBytes(room.bytes));
 }
 
 }  // namespace kumo

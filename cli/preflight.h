@@ -13,6 +13,7 @@
 
 #include "cli/job_arguments.h"
 #include "common/base/file.h"
+#include "common/base/machine_memory.h"
 #include "common/base/status.h"
 #include "common/job/options/experiment.h"
 
@@ -29,7 +30,12 @@ struct Preflight {
 struct JobSize {
   int64_t parameters = 0;  // of the network
   int64_t chunks = 0;
-  int64_t worker_bytes = 0;  // memory that one worker takes
+  struct Memory {
+    int64_t bytes = 0;
+    std::string most;  // what most of it is for, with its settings, for people
+  };
+  Memory worker;  // that one worker needs
+  Memory server;  // and one server
 };
 
 // All that is quick: everything below but memory and chunks.
@@ -52,8 +58,9 @@ void CheckOutput(const Experiment& experiment, int64_t parameters, FileSystem* f
 // chunks.
 void NoteIdleProcesses(const PlannedJob& job, int64_t chunks, Preflight* result);
 
-// Whether all processes fit into `available` bytes.
-void CheckMemory(const PlannedJob& job, const JobSize& size, uint64_t available, Preflight* result);
+// Whether all processes fit into `room`; nothing where it is not known what they need.
+void CheckMemory(const PlannedJob& job, const JobSize& size, const MemoryRoom& room,
+                 Preflight* result);
 
 // Bytes of one checkpoint, at most: weights and start weights, the update rule's slots, and each
 // partition's residual and optimiser slots, all float32.

@@ -28,6 +28,24 @@ int64_t NumberBefore(std::string_view unit, const std::string& output) {
   return 0;
 }
 
+// What a worker says that a process needs: "memory   a worker needs 134 MiB (140509184 bytes):",
+// and in the lines below what for, the largest first.
+JobSize::Memory NeedOf(const std::string& whose, const std::string& output) {
+  std::istringstream lines(output);
+  for (std::string line; std::getline(lines, line);) {
+    const size_t number = line.find('(');
+    if (line.find(whose + " needs ") == std::string::npos || number == std::string::npos) continue;
+    JobSize::Memory need = {NumberBefore("bytes", line.substr(number + 1)), ""};
+    std::string word;
+    std::getline(lines, line);
+    std::istringstream words(line);
+    words >> word;  // "memory"
+    while (words >> word) need.most += (need.most.empty() ? "" : " ") + word;
+    return need;
+  }
+  return {};
+}
+
 // The code that a process's exit code stands for.
 StatusCode CodeOf(int exit_code) {
   const bool again = exit_code == static_cast<int>(ExitCode::kUnavailable);
@@ -53,17 +71,26 @@ bool IsAboutDevice(const std::string& line) {
   return line.starts_with("device ") || line.starts_with("memory ");
 }
 
-// On one device; "" is the experiment's.
-JobSize CheckOn(const std::string& device, bool first, const JobArguments& args,
-                Preflight* result) {
+// A worker that is asked something of the job. Its last words are this command's to say.
+ChildSpec WorkerThatSays(const std::string& option, const JobArguments& args,
+                         const PlannedJob& job) {
   ChildSpec spec;
   spec.command = args.experiment.Forward();
   spec.command.insert(spec.command.begin(), args.experiment.Binary("kumo-worker"));
+  spec.command.insert(
+      spec.command.end(),
+      {"--set", "cluster.workers=" + std::to_string(job.loaded.experiment.cluster.workers), option,
+       "--servers", std::to_string(job.servers)});
+  spec.environment = {{"KUMO_TERMINATION_LOG", ""}};
+  return spec;
+}
+
+// On one device; "" is the experiment's.
+JobSize CheckOn(const std::string& device, bool first, const JobArguments& args,
+                const PlannedJob& job, Preflight* result) {
+  ChildSpec spec = WorkerThatSays("--check", args, job);
   if (!device.empty())
     spec.command.insert(spec.command.end(), {"--set", "network.device=" + device});
-  spec.command.push_back("--check");
-  // The last words of the worker are this command's to say.
-  spec.environment = {{"KUMO_TERMINATION_LOG", ""}};
   std::string output;
   const Result<ChildEnd> end = RunChild(spec, &output);
   // That the program is not there is said by CheckPrograms.
@@ -76,7 +103,8 @@ JobSize CheckOn(const std::string& device, bool first, const JobArguments& args,
   for (std::string line; std::getline(lines, line);) {
     if (first || IsAboutDevice(line)) result->passed.push_back(line);
   }
-  return {NumberBefore("parameter", output), NumberBefore("chunk", output), end->peak_bytes};
+  return {NumberBefore("parameter", output), NumberBefore("chunk", output),
+          NeedOf("a worker", output), NeedOf("a server", output)};
 }
 
 }  // namespace
@@ -92,12 +120,24 @@ JobSize CheckByWorker(const JobArguments& args, const PlannedJob& job, Preflight
   if (devices.empty()) devices.emplace_back();
   JobSize size;
   for (size_t i = 0; i < devices.size(); ++i) {
-    const JobSize found = CheckOn(devices[i], i == 0, args, result);
+    const JobSize found = CheckOn(devices[i], i == 0, args, job, result);
     size.parameters = std::max(size.parameters, found.parameters);
     size.chunks = std::max(size.chunks, found.chunks);
-    size.worker_bytes = std::max(size.worker_bytes, found.worker_bytes);
+    if (found.worker.bytes > size.worker.bytes) size.worker = found.worker;
+    if (found.server.bytes > size.server.bytes) size.server = found.server;
   }
   return size;
+}
+
+JobSize MemoryByWorker(const JobArguments& args, const PlannedJob& job) {
+  ChildSpec spec = WorkerThatSays("--memory", args, job);
+  if (!args.devices.empty()) {
+    spec.command.insert(spec.command.end(), {"--set", "network.device=" + args.devices.front()});
+  }
+  std::string output;
+  const Result<ChildEnd> end = RunChild(spec, &output);
+  if (!end.ok() || end->code != 0) return {};
+  return {.worker = NeedOf("a worker", output), .server = NeedOf("a server", output)};
 }
 
 }  // namespace kumo

@@ -10,4 +10,8 @@ namespace kumo {
 // Runs it once for each device that the job asks for; its words go to *result.
 JobSize CheckByWorker(const JobArguments& args, const PlannedJob& job, Preflight* result);
 
+// What its processes need of memory alone, which a worker works out in a moment. Nothing where it
+// cannot: what is wrong then is said by the processes that are started.
+JobSize MemoryByWorker(const JobArguments& args, const PlannedJob& job);
+
 }  // namespace kumo

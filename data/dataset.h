@@ -57,6 +57,15 @@ class Dataset {
   virtual std::optional<RawSamples> raw() const { return std::nullopt; }
 };
 
+// How large a data set is, as its files' headers say.
+struct DatasetExtents {
+  int64_t samples = 0;
+  SampleShape shape;
+
+  // Of a set that lies in memory: one byte a pixel and a label.
+  int64_t bytes() const { return samples * (shape.size() + 1); }
+};
+
 struct Datasets {
   std::unique_ptr<Dataset> train;
   std::unique_ptr<Dataset> validation;

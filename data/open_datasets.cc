@@ -54,15 +54,23 @@ Result<std::string> Find(const std::string& directory, const FileSetting& file) 
                   file.Advice());
 }
 
-Result<std::unique_ptr<Dataset>> OpenOne(const Experiment::Data& data, const SetFiles& files,
-                                         int64_t limit) {
-  KUMO_ASSIGN_OR_RETURN(const Reader* reader, FindReader(data.reader));
+Result<ReaderRequest> RequestFor(const Experiment::Data& data, const SetFiles& files,
+                                 int64_t limit) {
   ReaderRequest request;
   KUMO_ASSIGN_OR_RETURN(request.images, Find(data.directory, files.images));
   KUMO_ASSIGN_OR_RETURN(request.labels, Find(data.directory, files.labels));
   request.classes = data.classes;
   request.limit = limit;
-  return reader->open(request);
+  return request;
+}
+
+SetFiles TrainingFiles(const Experiment::Data& data) {
+  return {{"data.train_images", data.train_images}, {"data.train_labels", data.train_labels}};
+}
+
+SetFiles ValidationFiles(const Experiment::Data& data) {
+  return {{"data.validation_images", data.validation_images},
+          {"data.validation_labels", data.validation_labels}};
 }
 
 // A window that begins in the padding holds some of the image all the same.
@@ -79,13 +87,14 @@ Status CheckCrops(const Experiment::Data& data, const Dataset& dataset) {
 }  // namespace
 
 Result<Datasets> OpenDatasets(const Experiment::Data& data) {
+  KUMO_ASSIGN_OR_RETURN(const Reader* reader, FindReader(data.reader));
   Datasets sets;
-  const SetFiles train = {{"data.train_images", data.train_images},
-                          {"data.train_labels", data.train_labels}};
-  const SetFiles validation = {{"data.validation_images", data.validation_images},
-                               {"data.validation_labels", data.validation_labels}};
-  KUMO_ASSIGN_OR_RETURN(sets.train, OpenOne(data, train, data.train_limit));
-  KUMO_ASSIGN_OR_RETURN(sets.validation, OpenOne(data, validation, data.validation_limit));
+  KUMO_ASSIGN_OR_RETURN(const ReaderRequest train,
+                        RequestFor(data, TrainingFiles(data), data.train_limit));
+  KUMO_ASSIGN_OR_RETURN(sets.train, reader->open(train));
+  KUMO_ASSIGN_OR_RETURN(const ReaderRequest validation,
+                        RequestFor(data, ValidationFiles(data), data.validation_limit));
+  KUMO_ASSIGN_OR_RETURN(sets.validation, reader->open(validation));
   if (sets.train->shape() != sets.validation->shape()) {
     return FailedPrecondition(sets.train->name() + " holds images of " +
                               ShapeText(sets.train->shape()) + ", " + sets.validation->name() +
@@ -97,6 +106,18 @@ Result<Datasets> OpenDatasets(const Experiment::Data& data) {
     KUMO_ASSIGN_OR_RETURN(sets.mean, MeanImage(*sets.train));
   }
   return sets;
+}
+
+Result<ExtentsOfDatasets> MeasureDatasets(const Experiment::Data& data) {
+  KUMO_ASSIGN_OR_RETURN(const Reader* reader, FindReader(data.reader));
+  ExtentsOfDatasets extents;
+  KUMO_ASSIGN_OR_RETURN(const ReaderRequest train,
+                        RequestFor(data, TrainingFiles(data), data.train_limit));
+  KUMO_ASSIGN_OR_RETURN(extents.train, reader->measure(train));
+  KUMO_ASSIGN_OR_RETURN(const ReaderRequest validation,
+                        RequestFor(data, ValidationFiles(data), data.validation_limit));
+  KUMO_ASSIGN_OR_RETURN(extents.validation, reader->measure(validation));
+  return extents;
 }
 
 }  // namespace kumo

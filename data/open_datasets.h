@@ -16,4 +16,11 @@ namespace kumo {
 // by itself, except Unavailable.
 Result<Datasets> OpenDatasets(const Experiment::Data& data);
 
+// What they take into memory, from the files' headers alone. The same errors, as far as those tell.
+struct ExtentsOfDatasets {
+  DatasetExtents train;
+  DatasetExtents validation;
+};
+Result<ExtentsOfDatasets> MeasureDatasets(const Experiment::Data& data);
+
 }  // namespace kumo

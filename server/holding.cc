@@ -5,6 +5,7 @@
 #include <glog/logging.h>
 
 #include "common/job/checkpoint/continuation.h"
+#include "common/job/server_memory.h"
 #include "common/job/transport/window.h"
 
 namespace kumo {
@@ -14,8 +15,9 @@ constexpr char kStartElsewhere[] = "; choose another output directory, or checkp
 
 }  // namespace
 
-Holding::Holding(int index, int servers, const Experiment& experiment, Role* role)
-    : index_(index), servers_(servers), experiment_(experiment), role_(role) {
+Holding::Holding(int index, int servers, const Experiment& experiment, Role* role,
+                 const std::optional<MemoryRoom>& memory)
+    : index_(index), servers_(servers), experiment_(experiment), role_(role), memory_(memory) {
   if (experiment.cluster.KeepsVersionsTwice()) {
     neighbours_.emplace(index, servers, ChunkWindow(experiment.cluster.chunk_kib * 1024));
   }
@@ -57,6 +59,9 @@ void Holding::Enter(const Generation& former, const Generation& generation, Turn
 
 Status Holding::Build(const Generation& generation, Turn* turn) {
   if (shard_ || !spec_) return OkStatus();
+  if (memory_) {
+    KUMO_RETURN_IF_ERROR(MemoryOfServer(experiment_, *spec_, servers_).CheckFits(*memory_));
+  }
   ShardSettings settings;
   settings.generation = generation.since;
   settings.index = index_;

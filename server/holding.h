@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 
+#include "common/base/machine_memory.h"
 #include "common/job/job_identity.h"
 #include "common/job/job_plan.h"
 #include "common/job/options/experiment.h"
@@ -26,8 +27,10 @@ namespace kumo {
 
 class Holding {
  public:
-  // role: is told of chunk 0's versions; borrowed for life.
-  Holding(int index, int servers, const Experiment& experiment, Role* role);
+  // role: is told of chunk 0's versions; borrowed for life. memory: that this process may take,
+  // where that is known.
+  Holding(int index, int servers, const Experiment& experiment, Role* role,
+          const std::optional<MemoryRoom>& memory);
 
   // The job's spec, once a worker has said it.
   const std::optional<JobSpec>& spec() const { return spec_; }
@@ -37,7 +40,8 @@ class Holding {
 
   // The server has come from one generation into another: what belongs to the former one goes.
   void Enter(const Generation& former, const Generation& generation, Turn* turn);
-  // Builds the generation's shard where the spec is known and there is none.
+  // Builds the generation's shard where the spec is known and there is none. FailedPrecondition
+  // where there is too little memory for it.
   Status Build(const Generation& generation, Turn* turn);
   // The answer to its RestoreAction.
   Status OnRestored(const Result<ShardSnapshot>& snapshot, Turn* turn);
@@ -69,6 +73,7 @@ class Holding {
   const int index_, servers_;
   const Experiment experiment_;
   Role* const role_;
+  const std::optional<MemoryRoom> memory_;
   std::optional<JobSpec> spec_;
   std::optional<JobPlan> plan_;
   std::unique_ptr<Shard> shard_;

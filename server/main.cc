@@ -10,9 +10,11 @@
 
 #include "common/base/clock.h"
 #include "common/base/installation.h"
+#include "common/base/machine_memory.h"
 #include "common/base/process/exit_code.h"
 #include "common/base/process/last_words.h"
 #include "common/base/process/logging.h"
+#include "common/base/process/out_of_memory.h"
 #include "common/base/process/output_lock.h"
 #include "common/base/process/signals.h"
 #include "common/base/process/standard_streams.h"
@@ -85,6 +87,7 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
   settings.experiment = experiment;
   settings.identity = IdentityOf(experiment);
   settings.process = ThisProcess(HostName());
+  if (Result<MemoryRoom> room = RoomInProcess(); room.ok()) settings.memory = *std::move(room);
 
   FdConsole console(STDOUT_FILENO);
   std::unique_ptr<OutputLock> lock;
@@ -175,6 +178,7 @@ int Main(const char* program, const std::vector<std::string>& args) {
   }
   const LastWords last_words("kumo-server " + std::to_string(arguments.index),
                              LastWords::DefaultTerminationLog());
+  EndWhenOutOfMemory(last_words);
   if (!usage.ok()) return last_words.Say(ExitCode::kUsage, usage.message());
   const Result<Experiment> experiment =
       ParseExperiment(arguments.file, arguments.sets, VariablesOf(environ));

@@ -35,7 +35,7 @@ ServerNode::ServerNode(ServerNodeSettings settings, TimeUs now)
     : settings_(std::move(settings)),
       role_(MakeRole(settings_, now)),
       holding_(std::make_unique<Holding>(settings_.index, settings_.identity.servers,
-                                         settings_.experiment, role_.get())),
+                                         settings_.experiment, role_.get(), settings_.memory)),
       generation_(role_->generation()),
       // The coordinator is told at each of its ticks how far this server's shard is.
       report_interval_(

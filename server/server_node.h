@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "common/base/clock.h"
+#include "common/base/machine_memory.h"
 #include "common/job/job_identity.h"
 #include "common/job/options/experiment.h"
 #include "common/job/transport/message.h"
@@ -33,6 +34,7 @@ struct ServerNodeSettings {
   uint32_t generation = 1;
   std::optional<checkpoint::Manifest> restored;
   uint64_t folder = 0;  // server 0: the token that output.directory has (CoordinatorSettings)
+  std::optional<MemoryRoom> memory;  // that this process may take, where that is known
 };
 
 class ServerNode {

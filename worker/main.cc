@@ -1,4 +1,5 @@
 // kumo-worker: computes partitions of a job on one device.
+#include <algorithm>
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
@@ -14,10 +15,12 @@
 #include "common/base/file.h"
 #include "common/base/installation.h"
 #include "common/base/json.h"
+#include "common/base/machine_memory.h"
 #include "common/base/process/exit_code.h"
 #include "common/base/process/last_words.h"
 #include "common/base/process/logging.h"
 #include "common/base/process/near_cores.h"
+#include "common/base/process/out_of_memory.h"
 #include "common/base/process/signals.h"
 #include "common/base/process/standard_streams.h"
 #include "common/base/terminal.h"
@@ -34,6 +37,7 @@
 #include "common/job/telemetry/figures.h"
 #include "common/job/transport/malloc_tuning.h"
 #include "models/backend/devices.h"
+#include "worker/job_memory.h"
 #include "worker/stored_weights.h"
 #include "worker/trainer.h"
 #include "worker/transferred_weights.h"
@@ -48,8 +52,32 @@ struct Arguments {
   std::string name;
   std::string evaluate;
   bool check = false;
+  bool memory = false;
+  int servers = 0;
   bool json = false;
 };
+
+// What the job's processes take, worked out before anything is taken: the lines of two tables.
+void PrintMemory(const JobMemory& memory) {
+  for (const MemoryNeed* need : {&memory.worker, &memory.server}) {
+    for (const std::string& line : need->Lines()) std::printf("memory   %s\n", line.c_str());
+  }
+}
+
+Result<JobMemory> MemoryOf(const Arguments& arguments, const Experiment& experiment) {
+  const size_t named = experiment.cluster.servers.size();
+  return MemoryOfJob(
+      experiment, arguments.servers > 0 ? arguments.servers : std::max(1, static_cast<int>(named)));
+}
+
+// The trainer, where there is room for it.
+Result<std::unique_ptr<Trainer>> MakeTrainer(const JobMemory& memory, const Experiment& experiment,
+                                             const Clock* clock) {
+  if (const Result<MemoryRoom> room = RoomInProcess(); room.ok()) {
+    KUMO_RETURN_IF_ERROR(memory.worker.CheckFits(*room));
+  }
+  return Trainer::Make(experiment, clock);
+}
 
 // What the network and the data are, line by line: `kumo check` prints it.
 void PrintCheck(const Trainer& trainer, const Experiment& experiment) {
@@ -70,7 +98,7 @@ void PrintCheck(const Trainer& trainer, const Experiment& experiment) {
   std::printf("device   %s, %d thread%s\n", experiment.network.device.c_str(),
               experiment.network.threads, experiment.network.threads == 1 ? "" : "s");
   std::printf("%s", trainer.net().Describe().c_str());
-  std::printf("memory   %s\n", trainer.DescribeMemory().c_str());
+  std::printf("device   holds %s\n", trainer.DescribeMemory().c_str());
 }
 
 // What the job would begin with; `path` may be empty.
@@ -169,8 +197,12 @@ void PinNearDevice(const std::string& device) {
 Status Run(const Arguments& arguments, const Experiment& experiment, const char* program) {
   SteadyClock clock;
   StopSignals signals;
-  if (arguments.check || !arguments.evaluate.empty()) {
-    KUMO_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, Trainer::Make(experiment, &clock));
+  if (arguments.check || arguments.memory || !arguments.evaluate.empty()) {
+    KUMO_ASSIGN_OR_RETURN(const JobMemory memory, MemoryOf(arguments, experiment));
+    if (arguments.check || arguments.memory) PrintMemory(memory);
+    if (arguments.memory) return OkStatus();
+    KUMO_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer,
+                          MakeTrainer(memory, experiment, &clock));
     if (!arguments.check) return Evaluate(trainer.get(), arguments.evaluate, arguments.json);
     PrintCheck(*trainer, experiment);
     return CheckStart(*trainer, experiment);
@@ -183,7 +215,8 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
   log.rank = arguments.name.starts_with("worker-") ? arguments.name.substr(7) : arguments.name;
   KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<Logging> logging, Logging::Start(log));
   PinNearDevice(experiment.network.device);
-  KUMO_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, Trainer::Make(experiment, &clock));
+  KUMO_ASSIGN_OR_RETURN(const JobMemory memory, MemoryOf(arguments, experiment));
+  KUMO_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, MakeTrainer(memory, experiment, &clock));
   return Train(trainer.get(), experiment, arguments.name, &clock, &signals);
 }
 
@@ -207,6 +240,11 @@ int Main(const char* program, const std::vector<std::string>& args) {
                &arguments.check);
   line.AddOption("evaluate", "DIR", Allowed(), "Only evaluate the checkpoint in DIR, and end",
                  &arguments.evaluate);
+  line.AddFlag("memory", "Only say what memory a worker and a server need, and end",
+               &arguments.memory);
+  line.AddOption("servers", "N", {.min = 1, .max = ShardMap::kMaxServers},
+                 "With --check and --memory: how many there will be", &arguments.servers,
+                 "those of cluster.servers");
   line.AddFlag("json", "With --evaluate: print JSON", &arguments.json);
   line.AddVersion();
   Status usage = line.Parse(args);
@@ -222,6 +260,7 @@ int Main(const char* program, const std::vector<std::string>& args) {
     return 0;
   }
   const LastWords last_words("kumo-worker " + arguments.name, LastWords::DefaultTerminationLog());
+  EndWhenOutOfMemory(last_words);
   if (!usage.ok()) return last_words.Say(ExitCode::kUsage, usage.message());
   const Result<Experiment> experiment =
       ParseExperiment(arguments.file, arguments.sets, VariablesOf(environ));

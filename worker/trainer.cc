@@ -42,17 +42,17 @@ Status Trainer::OpenNetworkAndData() {
   device.tf32 = experiment_.network.tf32;
   device.deterministic = experiment_.network.deterministic;
   KUMO_ASSIGN_OR_RETURN(backend_, MakeBackend(device));
-  const int max_batch = std::max(experiment_.sync.minibatch, experiment_.evaluation.minibatch);
-  KUMO_ASSIGN_OR_RETURN(net_, Net::Make(network, max_batch, backend_.get()));
   KUMO_ASSIGN_OR_RETURN(datasets_, OpenDatasets(experiment_.data));
+  KUMO_ASSIGN_OR_RETURN(
+      const MinibatchRooms rooms,
+      MinibatchRooms::Of(experiment_, datasets_.train->size(), datasets_.validation->size()));
+  KUMO_ASSIGN_OR_RETURN(net_, Net::Make(network, rooms.largest(), backend_.get()));
   KUMO_RETURN_IF_ERROR(CheckDataFits());
   KUMO_ASSIGN_OR_RETURN(spec_.layout, ParameterLayout::Make(net_->tensors()));
   spec_.train_samples = datasets_.train->size();
   spec_.validation_samples = datasets_.validation->size();
   KUMO_ASSIGN_OR_RETURN(optimiser_, MakeOptimiser(experiment_.optimiser));
-  const bool keeps =
-      experiment_.sync.mode == SyncMode::kBlock && !experiment_.block.reset_local_state;
-  spec_.optimiser_slots = keeps ? optimiser_->slots() : 0;
+  spec_.optimiser_slots = SlotsThatPartitionsCarry(experiment_, *optimiser_);
   KUMO_ASSIGN_OR_RETURN(
       const Schedule schedule,
       Schedule::Make(experiment_.schedule, spec_.train_samples, experiment_.job.epochs));
@@ -61,10 +61,9 @@ Status Trainer::OpenNetworkAndData() {
   weights_ = MakeVectors(1, "the weights");
   gradients_ = MakeVectors(1, "the gradients");
   formula_ = backend_->KeepFormula(net_->input(), Pixels());
-  train_ = MakeSource(*datasets_.train, BatchOrder::kShuffled, experiment_.sync.minibatch,
+  train_ = MakeSource(*datasets_.train, BatchOrder::kShuffled, rooms.train,
                       {.pad = experiment_.data.crop_pad, .flip = experiment_.data.flip});
-  validation_ = MakeSource(*datasets_.validation, BatchOrder::kSequential,
-                           experiment_.evaluation.minibatch, {});
+  validation_ = MakeSource(*datasets_.validation, BatchOrder::kSequential, rooms.validation, {});
   KUMO_RETURN_IF_ERROR(backend_->Wait());
   return net_->Bind(spec_.layout, weights_.data(), gradients_.data());
 }
@@ -94,8 +93,8 @@ PixelFormula Trainer::Pixels() const {
           .mean = datasets_.mean};
 }
 
-Trainer::Source Trainer::MakeSource(const Dataset& dataset, BatchOrder order, int minibatch,
-                                    const Augmentation& augmentation) {
+Trainer::Source Trainer::MakeSource(const Dataset& dataset, BatchOrder order,
+                                    const MinibatchRoom& room, const Augmentation& augmentation) {
   Source source;
   if (const std::optional<RawSamples> raw = dataset.raw(); raw && formula_) {
     // Base, evaluated weights, the optimiser's state; what all partitions may carry.
@@ -106,14 +105,14 @@ Trainer::Source Trainer::MakeSource(const Dataset& dataset, BatchOrder order, in
   }
   BatchContent content = BatchContent::kInputs;
   if (formula_) content = source.kept ? BatchContent::kNone : BatchContent::kPixels;
-  source.stream = std::make_unique<BatchStream>(
-      &dataset, BatchStreamOptions{.order = order,
-                                   .seed = experiment_.job.seed,
-                                   .minibatch = minibatch,
-                                   .prefetch = experiment_.data.prefetch,
-                                   .content = content,
-                                   .augmentation = augmentation,
-                                   .pixels = Pixels()});
+  source.stream =
+      std::make_unique<BatchStream>(&dataset, BatchStreamOptions{.order = order,
+                                                                 .seed = experiment_.job.seed,
+                                                                 .minibatch = room.samples,
+                                                                 .prefetch = room.ahead,
+                                                                 .content = content,
+                                                                 .augmentation = augmentation,
+                                                                 .pixels = Pixels()});
   return source;
 }
 
@@ -390,6 +389,8 @@ Result<wire::Metrics> Trainer::EvaluateAll(std::span<const float> weights) {
 
 Result<wire::Metrics> Trainer::EvaluateRange(Range samples, float* weights) {
   wire::Metrics metrics;
+  // Where the weights to evaluate could not be had there is nothing to run on.
+  KUMO_RETURN_IF_ERROR(backend_->Wait());
   KUMO_RETURN_IF_ERROR(net_->Bind(spec_.layout, weights, gradients_.data()));
   validation_.stream->Start(0, samples);
   while (true) {

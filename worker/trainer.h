@@ -28,6 +28,7 @@
 #include "data/dataset.h"
 #include "models/net.h"
 #include "worker/contribution.h"
+#include "worker/job_memory.h"
 #include "worker/session/actions.h"
 #include "worker/session/job_shape.h"
 
@@ -83,7 +84,7 @@ class Trainer {
   Status OpenNetworkAndData();
   Status CheckDataFits() const;
   PixelFormula Pixels() const;
-  Source MakeSource(const Dataset& dataset, BatchOrder order, int minibatch,
+  Source MakeSource(const Dataset& dataset, BatchOrder order, const MinibatchRoom& room,
                     const Augmentation& augmentation);
   Result<int> LoadNext(Source* source);
   Status TakeSums(wire::Metrics* metrics);

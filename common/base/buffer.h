@@ -14,8 +14,11 @@
 namespace kumo {
 
 // Zeroed memory aligned to 64 bytes (2 MiB and madvise'd for lengths of 2 MiB and more). Never null
-// for bytes > 0: ends the process when memory runs out.
+// for bytes > 0: where there is no more, the process's new-handler (std::set_new_handler) is called
+// as `new` calls it, and the process ends.
 void* AllocateAligned(size_t bytes);
+// The same, but null where there is no more.
+void* TryAllocateAligned(size_t bytes);
 void FreeAligned(void* memory);
 
 template <typename T>

@@ -91,6 +91,12 @@ int CarriedArrays(const Experiment& experiment, const JobSpec& spec) {
   return (CarriesResidual(experiment) ? 1 : 0) + spec.optimiser_slots;
 }
 
+int SlotsThatPartitionsCarry(const Experiment& experiment, const Optimiser& optimiser) {
+  const bool keeps =
+      experiment.sync.mode == SyncMode::kBlock && !experiment.block.reset_local_state;
+  return keeps ? optimiser.slots() : 0;
+}
+
 Result<JobPlan> PlanFor(const Experiment& experiment, const JobSpec& spec) {
   PlanSettings plan;
   plan.mode = experiment.sync.mode;

@@ -47,6 +47,8 @@ wire::JobSpec SpecToWire(const JobSpec& spec);
 // where they are not reset at each block.
 bool CarriesResidual(const Experiment& experiment);
 int CarriedArrays(const Experiment& experiment, const JobSpec& spec);
+// Slots of the local optimiser that a partition carries; JobSpec::optimiser_slots.
+int SlotsThatPartitionsCarry(const Experiment& experiment, const Optimiser& optimiser);
 // The plan that every process works out for itself.
 Result<JobPlan> PlanFor(const Experiment& experiment, const JobSpec& spec);
 

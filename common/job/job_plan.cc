@@ -119,6 +119,15 @@ Range JobPlan::PartitionSamples(const RoundPlan& round, int partition) const {
   return EvenSlice(round.samples, partition, settings_.partitions);
 }
 
+int64_t JobPlan::LargestSlice() const {
+  int64_t largest = 0;
+  for (const Stretch& stretch : stretches_) {
+    const int64_t round = std::min(stretch.samples_per_round, stretch.samples.size());
+    largest = std::max(largest, EvenSlice({0, round}, 0, settings_.partitions).size());
+  }
+  return largest;
+}
+
 Range JobPlan::EvaluationSamples(int64_t samples, int partition) const {
   return EvenSlice({0, samples}, partition, settings_.partitions);
 }

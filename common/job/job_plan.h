@@ -12,6 +12,7 @@
 // Immutable; thread-safe.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -64,6 +65,12 @@ class JobPlan {
   // Where an epoch is cut into `parts` equal parts: whether a part ends in this round, its last
   // sample included. The epoch's last round always ends one.
   bool EndsPart(const RoundPlan& round, int parts) const;
+  // The samples of the largest slice that a partition gets in any round, and of the largest
+  // minibatch of one: no more than the data can give, however large the settings are.
+  int64_t LargestSlice() const;
+  int64_t LargestMinibatch() const {
+    return std::min<int64_t>(settings_.minibatch, LargestSlice());
+  }
   // Partition p's slice of `samples` validation samples.
   Range EvaluationSamples(int64_t samples, int partition) const;
   // The epoch (counted from 0) that ended with weights version `version` and is to be evaluated, or

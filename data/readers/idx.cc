@@ -119,6 +119,8 @@ Result<IdxFile> OpenFile(const std::string& path, uint32_t magic, const std::str
 Result<std::vector<uint8_t>> ReadContent(IdxFile& file, int64_t keep) {
   std::vector<uint8_t> kept;
   std::vector<uint8_t> scratch;
+  // A plain file has as many bytes as its header says, or was refused.
+  if (!file.source.compressed()) kept.reserve(keep);
   while (file.source.offset() < file.content_size()) {
     const size_t have = kept.size();
     const int64_t missing = keep - static_cast<int64_t>(have);
@@ -155,7 +157,19 @@ Status CheckLabels(const IdxFile& file, const std::vector<uint8_t>& labels, int 
                          "; correct data.classes or the file");
 }
 
+// The samples of a file that are asked for.
+int64_t SamplesOf(const IdxFile& images, int64_t limit) {
+  return limit > 0 ? std::min(limit, images.count()) : images.count();
+}
+
+SampleShape ShapeOf(const IdxFile& images) { return {1, images.extents[1], images.extents[2]}; }
+
 }  // namespace
+
+Result<DatasetExtents> MeasureIdx(const ReaderRequest& request) {
+  KUMO_ASSIGN_OR_RETURN(const IdxFile images, OpenFile(request.images, kImagesMagic, "images"));
+  return DatasetExtents{SamplesOf(images, request.limit), ShapeOf(images)};
+}
 
 Result<std::unique_ptr<Dataset>> OpenIdx(const ReaderRequest& request) {
   KUMO_ASSIGN_OR_RETURN(IdxFile images, OpenFile(request.images, kImagesMagic, "images"));
@@ -167,14 +181,12 @@ Result<std::unique_ptr<Dataset>> OpenIdx(const ReaderRequest& request) {
   }
   KUMO_ASSIGN_OR_RETURN(std::vector<uint8_t> classes, ReadContent(labels, labels.count()));
   KUMO_RETURN_IF_ERROR(CheckLabels(labels, classes, request.classes));
-  const int64_t samples =
-      request.limit > 0 ? std::min(request.limit, images.count()) : images.count();
+  const int64_t samples = SamplesOf(images, request.limit);
   KUMO_ASSIGN_OR_RETURN(std::vector<uint8_t> pixels,
                         ReadContent(images, samples * images.sample_size));
   classes.resize(samples);
-  const SampleShape shape{1, images.extents[1], images.extents[2]};
   return std::unique_ptr<Dataset>(std::make_unique<MemoryDataset>(
-      images.path(), shape, request.classes, std::move(pixels), std::move(classes)));
+      images.path(), ShapeOf(images), request.classes, std::move(pixels), std::move(classes)));
 }
 
 }  // namespace kumo

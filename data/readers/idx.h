@@ -21,5 +21,7 @@ namespace kumo {
 // where it is not IDX, the two counts differ, or a label is not below `classes`. Messages name the
 // file, where in it, what was there and what to do.
 Result<std::unique_ptr<Dataset>> OpenIdx(const ReaderRequest& request);
+// As the images' header says, checked against the file's size; the rest is not read.
+Result<DatasetExtents> MeasureIdx(const ReaderRequest& request);
 
 }  // namespace kumo

@@ -8,7 +8,7 @@ namespace kumo {
 namespace {
 
 constexpr std::array kReaders = {
-    Reader{"idx", "IDX images and labels as MNIST has them, plain or gzip'd", OpenIdx},
+    Reader{"idx", "IDX images and labels as MNIST has them, plain or gzip'd", OpenIdx, MeasureIdx},
 };
 
 }  // namespace

@@ -29,6 +29,8 @@ struct Reader {
   std::string_view name;  // data.reader
   std::string_view summary;
   Result<std::unique_ptr<Dataset>> (*open)(const ReaderRequest& request);
+  // What `open` would take into memory, from the files' headers alone.
+  Result<DatasetExtents> (*measure)(const ReaderRequest& request);
 };
 
 std::span<const Reader> Readers();

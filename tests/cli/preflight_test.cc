@@ -169,14 +169,23 @@ TEST(NoteIdleProcesses, AJobThatWouldWaitForOtherWorkersIsNamed) {
 TEST(CheckMemory, AllWorkersAndTheServersMustFit) {
   PlannedJob job = Job();
   job.loaded.experiment.cluster.workers = 4;
-  const JobSize size = {.parameters = 1000, .chunks = 1, .worker_bytes = int64_t{300} << 20};
+  job.servers = 2;
+  const JobSize size = {.parameters = 1000,
+                        .chunks = 1,
+                        .worker = {int64_t{300} << 20, "activations 200 MiB sync.minibatch"},
+                        .server = {int64_t{20} << 20, "versions"}};
   Preflight fits, does_not;
-  CheckMemory(job, size, uint64_t{1300} << 20, &fits);
+  CheckMemory(job, size, {uint64_t{1240} << 20, "it"}, &fits);
   EXPECT_THAT(fits.problems, IsEmpty());
-  CheckMemory(job, size, uint64_t{1200} << 20, &does_not);
-  EXPECT_THAT(does_not.problems,
-              ElementsAre(Says(AllOf(HasSubstr("4 workers of 300 MiB each"),
-                                     HasSubstr("1.17 GiB available"), HasSubstr("--workers")))));
+  CheckMemory(job, size, {uint64_t{1239} << 20, "it"}, &does_not);
+  EXPECT_THAT(fits.passed, ElementsAre(AllOf(HasSubstr("4 workers of 300 MiB"),
+                                             HasSubstr("2 servers of 20.0 MiB"))));
+  ASSERT_THAT(
+      does_not.problems,
+      ElementsAre(Says(AllOf(
+          HasSubstr("for 4 workers (300 MiB each, most for activations 200 MiB sync.minibatch)"),
+          HasSubstr("it has room for 1.21 GiB")))));
+  EXPECT_EQ(ExitCodeOf(does_not.problems.front()), ExitCode::kBadConfiguration);
 }
 
 TEST(CheckpointBytes, GrowWithEveryPartition) {

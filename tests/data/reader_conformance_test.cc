@@ -73,6 +73,19 @@ Content ReadAll(const Dataset& dataset) {
   return content;
 }
 
+TEST_P(ReaderConformanceTest, MeasuresWhatItWouldOpen) {
+  for (const SampleFiles& files : files_) {
+    for (const int64_t limit : {0, 7, 1000}) {
+      const auto opened = Open(files, limit);
+      ASSERT_TRUE(opened.ok()) << opened.status().message();
+      const auto measured = GetParam().measure(request_);
+      ASSERT_TRUE(measured.ok()) << measured.status().message();
+      EXPECT_EQ(measured->samples, (*opened)->size());
+      EXPECT_EQ(measured->shape, (*opened)->shape());
+    }
+  }
+}
+
 TEST_P(ReaderConformanceTest, IsDeterministic) {
   for (const SampleFiles& files : files_) {
     const auto first = Open(files);

@@ -211,6 +211,23 @@ TEST_F(TrainerTest, WhatIsCarriedMovesToAnotherWorker) {
   EXPECT_FALSE(SameBytes(forgets.Train(2, 1), expected));
 }
 
+// 90 samples, two partitions: a slice has 45 at most.
+TEST_F(TrainerTest, AMinibatchOfMoreThanTheDataGiveIsOneOfWhatTheyGive) {
+  Experiment fits = Augmented(Block());
+  fits.sync.minibatch = 45;
+  fits.sync.block = 1;
+  Experiment more = fits;
+  more.sync.minibatch = 1'000'000;
+  more.evaluation.minibatch = 1'000'000;
+  more.data.prefetch = 1024;
+  Worker a(fits), b(more);
+  for (int64_t round = 0; round < 3; ++round) {
+    EXPECT_TRUE(SameBytes(a.Train(round, 1), b.Train(round, 1))) << round;
+  }
+  EXPECT_EQ(a.trainer->EvaluateAll(a.InitialWeights())->loss_sum(),
+            b.trainer->EvaluateAll(a.InitialWeights())->loss_sum());
+}
+
 TEST_F(TrainerTest, APartitionWithoutSamplesContributesNothing) {
   Experiment e = Block();
   e.data.train_limit = 1;

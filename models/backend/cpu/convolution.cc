@@ -7,6 +7,7 @@
 // the other way round).
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <optional>
 
@@ -58,23 +59,21 @@ class Convolution final : public FloatOp {
         grad_blocks_(EvenPieces(spec.outputs, engine.convolution.outer_rows)),
         tap_blocks_(EvenPieces(spec.input.channels * taps_, engine.convolution.outer_columns)) {
     const int64_t lanes = LaneStride(max_batch);
-    if (spec.pad > 0) padded_input_ = Buffer<float>(padded_.size() * lanes);
+    if (spec.pad > 0) padded_input_ = {engine.memory, padded_.size() * lanes, kWorkspace};
     if (pool_) {
       CHECK(pool_->pad == 0 && pool_->stride == pool_->kernel && pool_->input == out_);
       const int64_t band = int64_t{pool_->kernel} * out_.width * lanes;
       band_size_ = engine.convolution.product_rows * band;
-      bands_ = Buffer<float>(band_size_ * static_cast<int64_t>(forward_.blocks().size()));
-      place_ = Buffer<uint8_t>(pool_->output().size() * lanes);
-      full_grad_ = Buffer<float>(out_.size() * lanes);
+      bands_ = {engine.memory, band_size_ * std::ssize(forward_.blocks()), kWorkspace};
+      place_ = {engine.memory, pool_->output().size() * lanes, kWorkspace};
+      full_grad_ = {engine.memory, out_.size() * lanes, kWorkspace};
     }
   }
 
   bool reads_input() const override { return true; }
 
   int64_t bytes() const override {
-    return static_cast<int64_t>((padded_input_.size() + bands_.size() + full_grad_.size()) *
-                                    sizeof(float) +
-                                place_.size()) +
+    return padded_input_.bytes() + bands_.bytes() + full_grad_.bytes() + place_.bytes() +
            forward_.bytes() + backward_.bytes();
   }
 
@@ -163,7 +162,9 @@ class Convolution final : public FloatOp {
   // The input with a border of zeros, or the input itself.
   const float* PaddedInput(int64_t lanes, const float* input) {
     if (spec_.pad == 0) return input;
-    if (padded_lanes_ != lanes) padded_input_.Zero();
+    if (padded_lanes_ != lanes) {
+      std::memset(padded_input_.data(), 0, static_cast<size_t>(padded_input_.bytes()));
+    }
     padded_lanes_ = lanes;
     const int64_t row = spec_.input.width * lanes;
     engine_.Parallel(spec_.input.channels, [&](int64_t c) {
@@ -222,12 +223,12 @@ class Convolution final : public FloatOp {
   TapProduct backward_;
   std::vector<Range> grad_blocks_;
   std::vector<Range> tap_blocks_;
-  Buffer<float> padded_input_;
+  DeviceArray<float> padded_input_;
   int64_t padded_lanes_ = 0;
   int64_t band_size_ = 0;
-  Buffer<float> bands_;    // one per block of channels
-  Buffer<uint8_t> place_;  // of the maxima
-  Buffer<float> full_grad_;
+  DeviceArray<float> bands_;    // one per block of channels
+  DeviceArray<uint8_t> place_;  // of the maxima
+  DeviceArray<float> full_grad_;
   const float* weight_ = nullptr;
   const float* bias_ = nullptr;
   float* weight_gradient_ = nullptr;

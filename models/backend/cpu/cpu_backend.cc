@@ -12,49 +12,45 @@
 
 #include "common/base/buffer.h"
 #include "models/backend/cpu/ops.h"
-#include "models/backend/memory_ledger.h"
+#include "models/backend/host_memory.h"
 
 namespace kumo {
 namespace {
 
 class CpuBackend final : public Backend {
  public:
-  CpuBackend(int threads, Isa isa)
+  // elsewhere: where the arrays are; null: in host_.
+  CpuBackend(int threads, Isa isa, DeviceMemory* elsewhere)
       : engine_{isa,
                 KUMO_AT_ISA(isa, kConvolution),
                 KUMO_AT_ISA(isa, kElementwise),
                 KUMO_AT_ISA(isa, kPooling),
                 KUMO_AT_ISA(isa, kBatchNormalisation),
                 ThreadPool(threads - 1),
+                elsewhere != nullptr ? *elsewhere : host_,
                 {},
                 1} {}
 
   std::string name() const override { return "cpu"; }
 
-  // Memory that cannot be had ends the process, as everywhere on the host.
   void* Allocate(size_t bytes, const std::string& what) override {
-    if (bytes == 0) return nullptr;
-    void* const memory = AllocateAligned(bytes);
-    ledger_.Add(memory, static_cast<int64_t>(bytes), what);
-    return memory;
+    return engine_.memory.Allocate(bytes, what);
   }
-  void Free(void* memory) override {
-    ledger_.Remove(memory);
-    FreeAligned(memory);
-  }
-  std::string DescribeMemory() const override { return ledger_.Describe(8); }
+  void Free(void* memory) override { engine_.memory.Free(memory); }
+  std::string DescribeMemory() const override { return host_.ledger().Describe(8); }
   void Write(const void* from, size_t bytes, void* to) override { Copy(from, bytes, to); }
+  // From a failure on nothing is done: the array that could not be had is missing.
   Status Read(const void* from, size_t bytes, void* to) override {
     Copy(from, bytes, to);
-    return OkStatus();
+    return host_.failure();
   }
   void Copy(const void* from, size_t bytes, void* to) override {
-    if (bytes > 0) std::memcpy(to, from, bytes);
+    if (bytes > 0 && host_.failure().ok()) std::memcpy(to, from, bytes);
   }
   void Zero(void* memory, size_t bytes) override {
-    if (bytes > 0) std::memset(memory, 0, bytes);
+    if (bytes > 0 && host_.failure().ok()) std::memset(memory, 0, bytes);
   }
-  Status Wait() override { return OkStatus(); }
+  Status Wait() override { return host_.failure(); }
 
   // Inputs are made where minibatches are read, beside the training.
   std::unique_ptr<DeviceFormula> KeepFormula(const Shape&, const PixelFormula&) override {
@@ -73,6 +69,7 @@ class CpuBackend final : public Backend {
   }
 
   void Decode(const Codec& codec, std::span<const std::byte> code, int64_t n, float* to) override {
+    if (!host_.failure().ok()) return;
     codec.Decode(code, static_cast<size_t>(n), 0, {to, static_cast<size_t>(n)});
   }
   void Encode(std::span<Encoding> encodings) override {
@@ -130,6 +127,7 @@ class CpuBackend final : public Backend {
 
   void SetStep(const StepParameters& step) override { engine_.step = step; }
   void Repeat(const StepKey&, const std::function<void()>& work) override {
+    if (!host_.failure().ok()) return marked_.clear();
     work();
     CHECK(marked_.empty()) << "the step did not come to mark " << marked_.begin()->first;
   }
@@ -185,8 +183,8 @@ class CpuBackend final : public Backend {
     std::function<void()> done;
   };
 
+  HostMemory host_;
   cpu::Engine engine_;
-  MemoryLedger ledger_;
   Buffer<float> difference_;
   std::map<int, Marked> marked_;
 };
@@ -206,7 +204,11 @@ std::vector<Range> EvenPieces(int64_t n, int64_t most) {
 
 std::unique_ptr<Backend> MakeCpuBackend(int threads, Isa isa) {
   CHECK_GE(threads, 1);
-  return std::make_unique<CpuBackend>(threads, isa);
+  return std::make_unique<CpuBackend>(threads, isa, nullptr);
+}
+
+std::unique_ptr<Backend> MakeCpuBackendIn(DeviceMemory* memory) {
+  return std::make_unique<CpuBackend>(1, DetectIsa(), memory);
 }
 
 }  // namespace kumo

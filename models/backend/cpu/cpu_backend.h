@@ -8,11 +8,16 @@
 
 #include "common/base/isa.h"
 #include "models/backend/backend.h"
+#include "models/backend/device_array.h"
 
 namespace kumo {
 
 // `threads` share each op's work, the calling thread included. Requires threads >= 1 and an `isa`
 // that this machine has.
 std::unique_ptr<Backend> MakeCpuBackend(int threads, Isa isa = DetectIsa());
+
+// One whose arrays are `memory`'s, which is borrowed for life: to make a net where it is only
+// counted what that takes (host_memory.h). Nothing may be run on it.
+std::unique_ptr<Backend> MakeCpuBackendIn(DeviceMemory* memory);
 
 }  // namespace kumo

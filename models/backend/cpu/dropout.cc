@@ -19,10 +19,10 @@ class Dropout final : public FloatOp {
   Dropout(Engine& engine, const DropoutSpec& spec, int max_batch)
       : engine_(engine),
         spec_(spec),
-        mask_(static_cast<size_t>(spec.shape.size() * LaneStride(max_batch))) {}
+        mask_(engine.memory, spec.shape.size() * LaneStride(max_batch), kWorkspace) {}
 
   bool can_run_in_place() const override { return true; }
-  int64_t bytes() const override { return static_cast<int64_t>(mask_.size() * sizeof(float)); }
+  int64_t bytes() const override { return mask_.bytes(); }
 
   void ForwardFloats(const Pass& pass, const float* input, float* output) override {
     const int64_t n = spec_.shape.size() * LaneStride(pass.batch);
@@ -49,14 +49,14 @@ class Dropout final : public FloatOp {
     const float keep = 1.0f / (1.0f - spec_.ratio);
     for (int64_t n = 0; n < batch; ++n) {
       for (int64_t i = 0; i < spec_.shape.size(); ++i) {
-        mask_[i * lanes + n] = rng.NextUniform() < spec_.ratio ? 0.0f : keep;
+        mask_.data()[i * lanes + n] = rng.NextUniform() < spec_.ratio ? 0.0f : keep;
       }
     }
   }
 
   Engine& engine_;
   DropoutSpec spec_;
-  Buffer<float> mask_;  // 0 or 1 / (1 - ratio); padding lanes hold whatever was there, finite
+  DeviceArray<float> mask_;  // 0 or 1 / (1 - ratio); padding lanes hold whatever was there, finite
 };
 
 }  // namespace

@@ -8,14 +8,17 @@
 #include <optional>
 #include <vector>
 
-#include "common/base/buffer.h"
 #include "common/base/thread_pool.h"
 #include "common/job/parameter_layout.h"
 #include "models/backend/backend.h"
 #include "models/backend/cpu/kernels.h"
 #include "models/backend/cpu/layout.h"
+#include "models/backend/device_array.h"
 
 namespace kumo::cpu {
+
+// What the ops' own arrays are told as.
+inline constexpr char kWorkspace[] = "layers' own arrays";
 
 struct Engine {
   Isa isa;
@@ -24,6 +27,7 @@ struct Engine {
   const PoolingKernels& pooling;
   const BatchNormalisationKernels& batch_normalisation;
   ThreadPool pool;
+  DeviceMemory& memory;
   StepParameters step;
   float gradient_factor = 1;  // see Backend::MeasureGradients
 

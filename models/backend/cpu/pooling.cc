@@ -26,11 +26,11 @@ class MaxPooling final : public FloatOp {
   MaxPooling(Engine& engine, const PoolingSpec& spec, int max_batch)
       : engine_(engine),
         spec_(spec),
-        place_(static_cast<size_t>(spec.output().size() * LaneStride(max_batch))) {
+        place_(engine.memory, spec.output().size() * LaneStride(max_batch), kWorkspace) {
     CHECK_LE(spec.kernel, 15) << "a place in the window must fit a byte";
   }
 
-  int64_t bytes() const override { return static_cast<int64_t>(place_.size()); }
+  int64_t bytes() const override { return place_.bytes(); }
 
   void ForwardFloats(const Pass& pass, const float* input, float* output) override {
     const PoolPlane plane = PlaneOf(spec_, LaneStride(pass.batch));
@@ -56,7 +56,7 @@ class MaxPooling final : public FloatOp {
  private:
   Engine& engine_;
   PoolingSpec spec_;
-  Buffer<uint8_t> place_;  // which element of the window won
+  DeviceArray<uint8_t> place_;  // which element of the window won
 };
 
 class AveragePooling final : public FloatOp {

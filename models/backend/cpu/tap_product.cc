@@ -53,7 +53,7 @@ TapProduct::TapProduct(Engine& engine, const Geometry& geometry)
     block_weights_.push_back(floats);
     floats += block.size() * geometry_.source.channels * taps;
   }
-  packed_ = Buffer<float>(floats);
+  packed_ = {engine.memory, floats, kWorkspace};
   for (int64_t row = 0; row < geometry_.result.height; ++row) AddRuns(row);
   tap_weights_.resize(engine.convolution.product_rows + 1);
   for (size_t rows = 0; rows < tap_weights_.size(); ++rows) {

@@ -52,7 +52,7 @@ class TapProduct {
   // Everything, on all threads.
   void Run(int64_t lanes, const float* source, const float* bias, float* result);
 
-  int64_t bytes() const { return static_cast<int64_t>(packed_.size() * sizeof(float)); }
+  int64_t bytes() const { return packed_.bytes(); }
 
  private:
   struct RunOfPositions {
@@ -68,7 +68,7 @@ class TapProduct {
   Geometry geometry_;
   std::vector<Range> blocks_;
   std::vector<int64_t> block_weights_;  // where a block's packed weights start
-  Buffer<float> packed_;                // per block: [source channel][tap][channel of the block]
+  DeviceArray<float> packed_;           // per block: [source channel][tap][channel of the block]
   std::vector<RunOfPositions> runs_;
   std::vector<Range> row_runs_;        // by result row
   std::vector<int64_t> tap_position_;  // source position of each run's taps

@@ -67,6 +67,19 @@ TEST(JobPlan, RoundsAndPartitionsVisitEachSampleOfEachEpochOnce) {
   });
 }
 
+TEST(JobPlan, TheLargestSliceIsTheLargestOfAllRounds) {
+  ForManyPlans([](const PlanSettings& s, const JobPlan& plan) {
+    int64_t largest = 0;
+    for (int64_t r = 0; r < plan.rounds(); ++r) {
+      for (int p = 0; p < s.partitions; ++p) {
+        largest = std::max(largest, plan.PartitionSamples(plan.Round(r), p).size());
+      }
+    }
+    ASSERT_EQ(plan.LargestSlice(), largest);
+    ASSERT_EQ(plan.LargestMinibatch(), std::min<int64_t>(s.minibatch, largest));
+  });
+}
+
 TEST(JobPlan, SlicesDifferByAtMostOneSample) {
   ForManyPlans([](const PlanSettings& s, const JobPlan& plan) {
     for (int64_t r = 0; r < plan.rounds(); ++r) {

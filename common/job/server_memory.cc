@@ -1,0 +1,77 @@
+#include "common/job/server_memory.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "common/job/codec/codec.h"
+#include "common/job/optimiser/optimiser.h"
+#include "common/job/shard_map.h"
+
+namespace kumo {
+namespace {
+
+constexpr int64_t kFloat = sizeof(float);
+
+// Of a server that holds nothing (docs/measurements.md, "Memory").
+constexpr int64_t kProcessBytes = int64_t{14} << 20;
+
+// Of a chunk: the newest version, the one before, and the next one while it is made.
+constexpr int64_t kVersions = 3;
+
+int64_t LargestPart(const ShardMap& map) {
+  int64_t largest = 0;
+  for (int i = 0; i < map.servers(); ++i) largest = std::max(largest, map.ServerBytes(i));
+  return largest;
+}
+
+// Slots of the rule, or of the one of the warm-up where that has more.
+int64_t RuleSlots(const Experiment& experiment) {
+  const bool block = experiment.sync.mode == SyncMode::kBlock;
+  int64_t slots = block && experiment.block.rule == "block_momentum" ? 1 : 0;
+  if (!block || experiment.sync.warmup_samples > 0) {
+    const Result<std::unique_ptr<Optimiser>> optimiser = MakeOptimiser(experiment.optimiser);
+    if (optimiser.ok()) slots = std::max<int64_t>(slots, (*optimiser)->slots());
+  }
+  return slots;
+}
+
+}  // namespace
+
+int64_t ContributionBytes(const Experiment& experiment, int64_t numbers) {
+  const Result<const Codec*> codec = FindCodec(experiment.sync.push_codec);
+  const bool exact = !codec.ok() || experiment.sync.warmup_samples > 0;
+  return exact ? numbers * kFloat
+               : static_cast<int64_t>((*codec)->EncodedBytes(static_cast<size_t>(numbers)));
+}
+
+MemoryNeed MemoryOfServer(const Experiment& experiment, const JobSpec& spec, int servers) {
+  const ShardMap map(spec.layout, std::clamp(servers, 1, ShardMap::kMaxServers),
+                     experiment.cluster.chunk_kib * 1024);
+  const int64_t part = LargestPart(map);
+  const int64_t slots = RuleSlots(experiment);
+  const int64_t starts = experiment.block.KeepsWeightsApart() ? 2 : 1;
+  const bool twice = experiment.cluster.replicas > 1 && servers > 1;
+  const char* const shared_out = servers > 1 ? "network.file" : "network.file, cluster.servers";
+
+  MemoryNeed need("a server");
+  need.Add("the process itself", {kProcessBytes});
+  need.Add("versions of the weights", {part, kVersions, starts}, shared_out);
+  need.Add("the update rule's state", {part, slots}, "optimiser.type, block.rule");
+  if (experiment.sync.pull_codec != "fp32") {
+    need.Add("coded weights", {part, kVersions}, "sync.pull_codec");
+  }
+  need.Add("contributions to open rounds",
+           {ContributionBytes(experiment, part / kFloat), experiment.sync.partitions},
+           "sync.partitions, sync.push_codec");
+  need.Add("their sum", {part});
+  need.Add("what partitions carry, while it is saved",
+           {part, CarriedArrays(experiment, spec), experiment.sync.partitions},
+           "sync.partitions, sync.push_codec, block.reset_local_state");
+  need.Add("a checkpoint that is written", {part, starts + slots}, "");
+  if (twice) {
+    need.Add("versions of another server", {part, 2 * starts + 2 * slots}, "cluster.replicas");
+  }
+  return need;
+}
+
+}  // namespace kumo

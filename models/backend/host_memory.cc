@@ -1,0 +1,29 @@
+#include "models/backend/host_memory.h"
+
+#include "common/base/buffer.h"
+
+namespace kumo {
+
+void* HostMemory::Allocate(size_t bytes, const std::string& what) {
+  if (bytes == 0 || !failure_.ok()) return nullptr;
+  void* const memory = TryAllocateAligned(bytes);
+  if (memory == nullptr) {
+    failure_ = ResourceExhausted(what + " need " + Megabytes(static_cast<int64_t>(bytes)) +
+                                 ", which cannot be had; in use are: " + ledger_.Describe(8));
+    return nullptr;
+  }
+  ledger_.Add(memory, static_cast<int64_t>(bytes), what);
+  return memory;
+}
+
+void HostMemory::Free(void* memory) {
+  ledger_.Remove(memory);
+  FreeAligned(memory);
+}
+
+void* CountedMemory::Allocate(size_t bytes, const std::string&) {
+  bytes_ += static_cast<int64_t>(bytes);
+  return nullptr;
+}
+
+}  // namespace kumo

@@ -1,0 +1,111 @@
+// Memory follows from the data, and what is not there is refused before it is asked for.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/multiproc/cluster_of_processes.h"
+
+namespace kumo::multiproc {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+// 2,000 drawn digits.
+void DigitJob(ClusterOfProcesses* job) {
+  job->Set("job.name", "memory");
+  job->Set("job.epochs", "1");
+  job->Set("network.file", std::string(KUMO_SOURCE_DIR) + "/models/zoo/mnist_mlp.pbtxt");
+  job->Set("data.directory", SmallDigits());
+  job->Set("sync.mode", "gradient");
+  job->Set("optimiser.type", "sgd");
+  job->Set("output.directory", job->output());
+  job->Set("cluster.join_timeout_s", "20");
+}
+
+// A network of numbers that no machine has the memory for, once 4096 partitions carry them.
+void UseNetwork(ClusterOfProcesses* job, int64_t outputs) {
+  std::ofstream(job->Path("large.pbtxt"))
+      << "name: \"large\" input { channels: 1 height: 28 width: 28 }\n"
+      << "layers { name: \"fc1\" fully_connected { outputs: " << outputs << " } }\n"
+      << "layers { name: \"fc2\" fully_connected { outputs: 10 } }\n"
+      << "layers { name: \"loss\" softmax_cross_entropy {} }\n";
+  job->Set("network.file", job->Path("large.pbtxt"));
+}
+
+TEST(Memory, AMinibatchOfMoreThanTheDataIsOneOfThem) {
+  ClusterOfProcesses job("most");
+  DigitJob(&job);
+  job.Set("sync.minibatch", "1000000");
+  job.Set("evaluation.minibatch", "1000000");
+  job.Set("data.prefetch", "1024");
+  job.WriteExperiment();
+  const Ended ended = job.Run("kumo", {"launch", job.experiment_file(), "--workers", "2"});
+  EXPECT_EQ(ended.code, 0) << ended.output;
+}
+
+TEST(Memory, WhatIsNotThereIsRefusedByEveryCommandBeforeItIsAskedFor) {
+  ClusterOfProcesses job("vast");
+  DigitJob(&job);
+  UseNetwork(&job, 2'700'000);
+  job.Set("sync.partitions", "4096");
+  job.Set("sync.push_codec", "1bit");
+  job.Set("cluster.workers", "1");
+  job.UseServers(1);
+  job.WriteExperiment();
+  for (const auto& [binary, arguments] :
+       std::vector<std::pair<std::string, std::vector<std::string>>>{
+           {"kumo", {"launch", job.experiment_file()}},
+           {"kumo", {"check", job.experiment_file()}},
+           {"kumo-worker", {job.experiment_file()}},
+           {"kumo-worker", {job.experiment_file(), "--check"}}}) {
+    const Ended ended = job.Run(binary, arguments);
+    EXPECT_EQ(ended.code, 78) << ended.output;
+    EXPECT_THAT(ended.output, AllOf(HasSubstr("TiB"), HasSubstr("sync.partitions"),
+                                    Not(HasSubstr("Check failed"))));
+  }
+  EXPECT_FALSE(std::filesystem::exists(job.output() + "/checkpoints"));
+}
+
+TEST(Memory, CheckShowsWhatAWorkerAndAServerNeedAndWhatTheJobDoes) {
+  ClusterOfProcesses job("table");
+  DigitJob(&job);
+  job.WriteExperiment();
+  const Ended ended =
+      job.Run("kumo", {"check", job.experiment_file(), "--workers", "2", "--servers", "2"});
+  EXPECT_EQ(ended.code, 0) << ended.output;
+  EXPECT_THAT(ended.output, AllOf(HasSubstr("a worker needs "), HasSubstr("training data"),
+                                  HasSubstr("activations and layers' own arrays"),
+                                  HasSubstr("sync.minibatch"), HasSubstr("a server needs "),
+                                  HasSubstr("versions of the weights"), HasSubstr("the job needs "),
+                                  HasSubstr("2 workers of "), HasSubstr("2 servers of ")));
+}
+
+// A limit of the process's own, as a container's would be.
+TEST(Memory, AServerWithoutRoomForItsPartEndsTheJobNamingWhatItNeeds) {
+  ClusterOfProcesses job("server");
+  DigitJob(&job);
+  UseNetwork(&job, 1 << 15);  // 100 MB
+  job.Set("cluster.workers", "1");
+  job.Set("sync.minibatch", "1");
+  job.UseServers(1);
+  job.WriteExperiment();
+  job.Start(
+      "server-0", "/bin/sh",
+      {"-c", "ulimit -v 700000; exec \"$0\" \"$@\"",
+       (std::filesystem::path(KUMO_BIN_DIR) / "kumo-server").string(), job.experiment_file()});
+  job.StartWorker(0);
+  const Ended server = job.Wait("server-0");
+  EXPECT_EQ(server.code, 78) << server.output;
+  EXPECT_THAT(server.output,
+              AllOf(HasSubstr("a server needs"), HasSubstr("limit of address space"),
+                    HasSubstr("versions of the weights (network.file, cluster.servers)")));
+  const Ended worker = job.Wait("worker-0");
+  EXPECT_EQ(worker.code, 78) << worker.output;
+}
+
+}  // namespace
+}  // namespace kumo::multiproc
