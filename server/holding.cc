@@ -27,8 +27,12 @@ Status Holding::LearnSpec(const wire::JobSpec& wire_spec,
                           const std::optional<checkpoint::Manifest>& restored) {
   KUMO_ASSIGN_OR_RETURN(JobSpec spec, ParseSpec(wire_spec));
   if (restored) {
-    if (Status same = CheckSameNetworkAndData(*restored, spec); !same.ok()) {
+    const bool continues = experiment_.checkpoint.continues;
+    if (Status same = CheckSameNetworkAndData(*restored, spec, continues); !same.ok()) {
       return FailedPrecondition(same.message() + kStartElsewhere);
+    }
+    for (const SettingChange& change : ChangesOfData(*restored, spec)) {
+      LOG(WARNING) << "goes on with other data: " << DescribeChange(change);
     }
   }
   KUMO_ASSIGN_OR_RETURN(JobPlan plan, PlanFor(experiment_, spec));

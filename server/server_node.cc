@@ -1,7 +1,6 @@
 #include "server/server_node.h"
 
 #include <algorithm>
-#include <utility>
 
 #include <glog/logging.h>
 

@@ -88,10 +88,11 @@ void PrintCheck(const Trainer& trainer, const Experiment& experiment) {
               experiment.network.file.c_str(),
               layout.segment(Segment::kDecayed).size() + layout.segment(Segment::kUndecayed).size(),
               map.chunks().size(), map.chunks().size() == 1 ? "" : "s");
-  std::printf("data     %s: %" PRId64 " samples to train on\n", data.train->name().c_str(),
-              data.train->size());
-  std::printf("data     %s: %" PRId64 " samples to evaluate on\n", data.validation->name().c_str(),
-              data.validation->size());
+  std::printf("data     %s: %" PRId64 " samples to train on, %s\n", data.train->name().c_str(),
+              data.train->size(), HashOf(trainer.spec().train.hash).c_str());
+  std::printf("data     %s: %" PRId64 " samples to evaluate on, %s\n",
+              data.validation->name().c_str(), data.validation->size(),
+              HashOf(trainer.spec().validation.hash).c_str());
   std::string devices;
   for (const std::string& device : ListDevices()) devices += (devices.empty() ? "" : ", ") + device;
   std::printf("devices  %s\n", devices.c_str());
@@ -123,8 +124,12 @@ Status CheckStart(const Trainer& trainer, const Experiment& experiment) {
     std::printf("start    at the beginning\n");
     return CheckOrigin(trainer, experiment.network.initial_weights);
   }
-  KUMO_RETURN_IF_ERROR(CheckSameNetworkAndData(*point.manifest, trainer.spec()));
+  KUMO_RETURN_IF_ERROR(
+      CheckSameNetworkAndData(*point.manifest, trainer.spec(), experiment.checkpoint.continues));
   std::printf("start    from checkpoint %s\n", point.manifest->name().c_str());
+  for (const SettingChange& change : ChangesOfData(*point.manifest, trainer.spec())) {
+    std::printf("start    from then on: %s\n", DescribeChange(change).c_str());
+  }
   if (!point.continuation) return OkStatus();
   for (const std::string& line : LinesOf(*point.continuation)) {
     std::printf("start    from then on: %s\n", line.c_str());

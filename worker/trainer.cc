@@ -5,6 +5,7 @@
 
 #include <glog/logging.h>
 
+#include "data/content_hash.h"
 #include "data/open_datasets.h"
 #include "models/backend/devices.h"
 #include "models/backend/memory_ledger.h"
@@ -51,6 +52,10 @@ Status Trainer::OpenNetworkAndData() {
   KUMO_ASSIGN_OR_RETURN(spec_.layout, ParameterLayout::Make(net_->tensors()));
   spec_.train_samples = datasets_.train->size();
   spec_.validation_samples = datasets_.validation->size();
+  KUMO_ASSIGN_OR_RETURN(spec_.train.hash, ContentHash(*datasets_.train));
+  KUMO_ASSIGN_OR_RETURN(spec_.validation.hash, ContentHash(*datasets_.validation));
+  spec_.train.name = datasets_.train->name();
+  spec_.validation.name = datasets_.validation->name();
   KUMO_ASSIGN_OR_RETURN(optimiser_, MakeOptimiser(experiment_.optimiser));
   spec_.optimiser_slots = SlotsThatPartitionsCarry(experiment_, *optimiser_);
   KUMO_ASSIGN_OR_RETURN(

@@ -1,5 +1,8 @@
 #include "common/job/job_identity.h"
 
+#include <cinttypes>
+#include <cstdio>
+
 #include "common/base/fnv.h"
 #include "common/base/printable.h"
 #include "common/job/options/experiment_text.h"
@@ -9,6 +12,16 @@ namespace kumo {
 namespace {
 
 constexpr int kMostClaims = 4096;  // the most that sync.partitions can be
+
+// As many samples, but others.
+Status CheckContents(const char* which, const DataIdentity& ours, const DataIdentity& theirs) {
+  if (ours.hash == theirs.hash) return OkStatus();
+  return FailedPrecondition(std::string("other data: as many ") + which +
+                            " samples, but their contents differ: " + HashOf(ours.hash) +
+                            " in the job (" + ours.name + "), " + HashOf(theirs.hash) +
+                            " in this process (" + theirs.name +
+                            "); copy the same files to every machine");
+}
 
 Status CheckSpec(const wire::JobSpec& wire_spec, const JobSpec& established) {
   KUMO_ASSIGN_OR_RETURN(const JobSpec spec, ParseSpec(wire_spec));
@@ -24,10 +37,18 @@ Status CheckSpec(const wire::JobSpec& wire_spec, const JobSpec& established) {
   KUMO_RETURN_IF_ERROR(compare("training samples", established.train_samples, spec.train_samples));
   KUMO_RETURN_IF_ERROR(
       compare("validation samples", established.validation_samples, spec.validation_samples));
+  KUMO_RETURN_IF_ERROR(CheckContents("training", established.train, spec.train));
+  KUMO_RETURN_IF_ERROR(CheckContents("validation", established.validation, spec.validation));
   return compare("optimiser slots", established.optimiser_slots, spec.optimiser_slots);
 }
 
 }  // namespace
+
+std::string HashOf(uint64_t hash) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "hash %016" PRIx64, hash);
+  return text;
+}
 
 uint64_t JobIdentity::JobId() const {
   Fnv1a hash;
@@ -65,6 +86,8 @@ Result<JobSpec> ParseSpec(const wire::JobSpec& wire_spec) {
   spec.train_samples = wire_spec.train_samples();
   spec.validation_samples = wire_spec.validation_samples();
   spec.optimiser_slots = wire_spec.optimiser_slots();
+  spec.train = {wire_spec.train_hash(), Printable(wire_spec.train_name())};
+  spec.validation = {wire_spec.validation_hash(), Printable(wire_spec.validation_name())};
   return spec;
 }
 
@@ -80,6 +103,10 @@ wire::JobSpec SpecToWire(const JobSpec& spec) {
   out.set_train_samples(spec.train_samples);
   out.set_validation_samples(spec.validation_samples);
   out.set_optimiser_slots(spec.optimiser_slots);
+  out.set_train_hash(spec.train.hash);
+  out.set_train_name(spec.train.name);
+  out.set_validation_hash(spec.validation.hash);
+  out.set_validation_name(spec.validation.name);
   return out;
 }
 

@@ -30,11 +30,21 @@ struct JobIdentity {
 // The identity of the job that an experiment describes; the servers are those of cluster.servers.
 JobIdentity IdentityOf(const Experiment& experiment);
 
+// What a process has for a data set: how its contents are told apart, and for people where they
+// are.
+struct DataIdentity {
+  uint64_t hash = 0;  // docs/formats.md, "Hashes of data"; 0: not known
+  std::string name;
+};
+// "hash 0123456789abcdef".
+std::string HashOf(uint64_t hash);
+
 // A job as a worker's hello describes it.
 struct JobSpec {
   ParameterLayout layout;
   int64_t train_samples = 0;
   int64_t validation_samples = 0;
+  DataIdentity train, validation;
   int optimiser_slots = 0;  // that a partition carries from block to block; 0 where they are reset
 };
 
@@ -71,7 +81,8 @@ class PushCodecs {
 wire::Hello HelloOf(const JobIdentity& identity, const ProcessIdentity& process);
 
 // FailedPrecondition names the first difference: protocol, job, number of servers, a setting, a
-// tensor, the size of the data. `established` is the job's spec where there is one already.
+// tensor, the size of the data or their contents. `established` is the job's spec where there is
+// one already.
 Status CheckHello(const wire::Header& header, const JobIdentity& identity,
                   const std::optional<JobSpec>& established);
 

@@ -1,6 +1,7 @@
 #include "server/coordinator/manifests.h"
 
 #include "common/job/checkpoint/checkpoint.h"
+#include "common/job/checkpoint/continuation.h"
 #include "common/job/checkpoint/origin.h"
 #include "common/job/checkpoint/tensor_list.h"
 
@@ -48,8 +49,13 @@ void Manifests::Complete(uint32_t generation, const std::optional<checkpoint::Ma
   manifest->set_generation(generation);
   manifest->set_train_samples(spec_.train_samples);
   manifest->set_validation_samples(spec_.validation_samples);
+  manifest->set_train_hash(spec_.train.hash);
+  manifest->set_validation_hash(spec_.validation.hash);
   SetTensors(spec_.layout, manifest);
-  if (restored) *manifest->mutable_continuations() = restored->continuations();
+  if (restored) {
+    *manifest->mutable_continuations() = restored->continuations();
+    NoteChangesOfData(*restored, spec_, plan, manifest);
+  }
   if (origin_) *manifest->mutable_origin() = *origin_;
   const int epoch = plan.EvaluatedEpoch(manifest->version());
   if (epoch >= 0 && spec_.validation_samples > 0) {

@@ -280,7 +280,8 @@ Status Adapt(const checkpoint::Manifest& manifest, const Experiment& now, ShardS
   return OkStatus();
 }
 
-Status CheckSameNetworkAndData(const checkpoint::Manifest& manifest, const JobSpec& spec) {
+Status CheckSameNetworkAndData(const checkpoint::Manifest& manifest, const JobSpec& spec,
+                               bool continues) {
   const std::string name = "checkpoint " + manifest.name();
   if (manifest.fingerprint() != spec.layout.fingerprint()) {
     std::string difference = "the tensors' names, shapes or order differ";
@@ -297,7 +298,49 @@ Status CheckSameNetworkAndData(const checkpoint::Manifest& manifest, const JobSp
                               what + " samples, there are " + std::to_string(now));
   };
   KUMO_RETURN_IF_ERROR(compare("training", manifest.train_samples(), spec.train_samples));
-  return compare("validation", manifest.validation_samples(), spec.validation_samples);
+  KUMO_RETURN_IF_ERROR(
+      compare("validation", manifest.validation_samples(), spec.validation_samples));
+  const std::vector<SettingChange> changes = ChangesOfData(manifest, spec);
+  if (changes.empty() || continues) return OkStatus();
+  return FailedPrecondition(
+      name + " is of other data: as many samples, but other contents: " + DescribeChanges(changes) +
+      "; bring back the files that it was trained on, go on with these by kumo launch --continue "
+      "(checkpoint.continue=true)");
+}
+
+std::vector<SettingChange> ChangesOfData(const checkpoint::Manifest& manifest,
+                                         const JobSpec& spec) {
+  std::vector<SettingChange> changes;
+  const auto compare = [&](const char* which, uint64_t then, const DataIdentity& now) {
+    if (then == 0 || then == now.hash) return;
+    changes.push_back({std::string("contents of the ") + which + " data", HashOf(then),
+                       HashOf(now.hash) + (now.name.empty() ? "" : " of " + now.name)});
+  };
+  compare("training", manifest.train_hash(), spec.train);
+  compare("validation", manifest.validation_hash(), spec.validation);
+  return changes;
+}
+
+void NoteChangesOfData(const checkpoint::Manifest& from, const JobSpec& spec, const JobPlan& plan,
+                       checkpoint::Manifest* manifest) {
+  const std::vector<SettingChange> changes = ChangesOfData(from, spec);
+  if (changes.empty()) return;
+  const int count = manifest->continuations_size();
+  const bool said = count > 0 && manifest->continuations(count - 1).version() == from.version();
+  checkpoint::Continuation* const continuation =
+      said ? manifest->mutable_continuations(count - 1) : manifest->add_continuations();
+  if (!said) {
+    continuation->set_version(from.version());
+    continuation->set_samples(plan.SamplesAt(from.version()));
+    const bool over = from.version() == plan.rounds();
+    continuation->set_epoch(over ? plan.settings().epochs : plan.Round(from.version()).epoch + 1);
+  }
+  for (const SettingChange& change : changes) {
+    checkpoint::Continuation::Change* const one = continuation->add_changes();
+    one->set_setting(change.key);
+    one->set_then(change.then);
+    one->set_now(change.now);
+  }
 }
 
 }  // namespace kumo

@@ -37,7 +37,15 @@ std::vector<std::string> LinesOf(const checkpoint::Continuation& continuation);
 Status Adapt(const checkpoint::Manifest& manifest, const Experiment& now, ShardSnapshot* snapshot);
 
 // FailedPrecondition, naming the first difference, where a checkpoint is of another network, or of
-// data of another size, than a worker has.
-Status CheckSameNetworkAndData(const checkpoint::Manifest& manifest, const JobSpec& spec);
+// data of another size, than a worker has; and where as many samples have other contents, unless
+// the job continues (checkpoint.continue).
+Status CheckSameNetworkAndData(const checkpoint::Manifest& manifest, const JobSpec& spec,
+                               bool continues);
+// Which of the data have other contents than the checkpoint's: "contents of the training data",
+// with both hashes. None where the manifest does not say (it is of an earlier release).
+std::vector<SettingChange> ChangesOfData(const checkpoint::Manifest& manifest, const JobSpec& spec);
+// Adds them to what a manifest of a job that went on from `from` says of its continuations.
+void NoteChangesOfData(const checkpoint::Manifest& from, const JobSpec& spec, const JobPlan& plan,
+                       checkpoint::Manifest* manifest);
 
 }  // namespace kumo

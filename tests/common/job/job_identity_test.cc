@@ -121,6 +121,27 @@ TEST(CheckHello, NamesTheDataAndTheLocalState) {
   EXPECT_THAT(Refusal(HelloOf(SomeExperiment(), other), SomeSpec()), HasSubstr("slots"));
 }
 
+TEST(CheckHello, NamesDataOfOtherContents) {
+  JobSpec ours = SomeSpec();
+  ours.train = {0xabc, "/there/images"};
+  ours.validation = {5, "/there/others"};
+  EXPECT_TRUE(CheckHello(HelloOf(SomeExperiment(), ours), IdentityOf(SomeExperiment()), ours).ok());
+  JobSpec other = ours;
+  other.train = {0xdef, "/here/images"};
+  EXPECT_THAT(Refusal(HelloOf(SomeExperiment(), other), ours),
+              testing::AllOf(HasSubstr("training samples"), HasSubstr("hash 0000000000000abc"),
+                             HasSubstr("hash 0000000000000def"), HasSubstr("/there/images"),
+                             HasSubstr("/here/images"), HasSubstr("copy the same files")));
+  other = ours;
+  other.validation.hash = 6;
+  EXPECT_THAT(Refusal(HelloOf(SomeExperiment(), other), ours), HasSubstr("validation samples"));
+  // Elsewhere, but the same.
+  other = ours;
+  other.train.name = other.validation.name = "/here";
+  EXPECT_TRUE(
+      CheckHello(HelloOf(SomeExperiment(), other), IdentityOf(SomeExperiment()), ours).ok());
+}
+
 TEST(CheckHello, AServerHasToBeOneOfTheList) {
   wire::Header header = GoodHello();
   header.mutable_hello()->set_role(wire::Hello::SERVER);

@@ -69,6 +69,8 @@ TEST(Coordinator, WhereTheBestIsKeptEachEpochThatIsEvaluatedIsSaved) {
 TEST(Coordinator, AManifestSaysWhatTheNetworkAndTheDataAreAndWhetherItIsToBeEvaluated) {
   Job job = SmallJob();
   job.experiment.checkpoint.every_rounds = 1;
+  job.spec.train.hash = 11;
+  job.spec.validation.hash = 12;
   Fleet fleet = Training(job, 1, 1);
   for (int64_t version = 1; version <= 4; ++version) {
     fleet.Reach(version);
@@ -80,6 +82,8 @@ TEST(Coordinator, AManifestSaysWhatTheNetworkAndTheDataAreAndWhetherItIsToBeEval
     EXPECT_EQ(LayoutOf(manifest)->tensors(), job.spec.layout.tensors());
     EXPECT_EQ(manifest.train_samples(), 80);
     EXPECT_EQ(manifest.validation_samples(), 10);
+    EXPECT_EQ(manifest.train_hash(), 11u);
+    EXPECT_EQ(manifest.validation_hash(), 12u);
     EXPECT_EQ(manifest.has_evaluation(), manifest.version() == 4);
   }
   EXPECT_EQ(fleet.commits.back().evaluation().epoch(), 1);

@@ -220,17 +220,56 @@ TEST(Continuation, ACheckpointThatDoesNotSayItsNetworkIsRefused) {
 TEST(Continuation, AnotherNetworkOrOtherDataIsNamed) {
   const test::Job job = test::SmallJob();
   const checkpoint::Manifest manifest = ManifestOf(job.experiment, kEpochsEnd);
-  EXPECT_TRUE(CheckSameNetworkAndData(manifest, job.spec).ok());
+  EXPECT_TRUE(CheckSameNetworkAndData(manifest, job.spec, false).ok());
   JobSpec other = job.spec;
   other.train_samples = 81;
-  EXPECT_THAT(CheckSameNetworkAndData(manifest, other).message(),
+  EXPECT_THAT(CheckSameNetworkAndData(manifest, other, true).message(),
               HasSubstr("it had 80 training samples, there are 81"));
   other = job.spec;
   auto tensors = test::SmallTensors();
   tensors[1].name = "a.scale";
   other.layout = ParameterLayout::Make(tensors).value();
-  EXPECT_THAT(CheckSameNetworkAndData(manifest, other).message(),
+  EXPECT_THAT(CheckSameNetworkAndData(manifest, other, true).message(),
               AllOf(HasSubstr("another network"), HasSubstr("a.scale")));
+}
+
+TEST(Continuation, DataOfOtherContentsAreRefusedUnlessTheJobContinues) {
+  const test::Job job = test::SmallJob();
+  checkpoint::Manifest manifest = ManifestOf(job.experiment, kEpochsEnd);
+  JobSpec spec = job.spec;
+  spec.train = {7, "/data/images"};
+  spec.validation = {8, "/data/others"};
+  // An earlier release's, which does not say.
+  EXPECT_TRUE(CheckSameNetworkAndData(manifest, spec, false).ok());
+  EXPECT_THAT(ChangesOfData(manifest, spec), IsEmpty());
+  manifest.set_train_hash(7);
+  manifest.set_validation_hash(8);
+  EXPECT_TRUE(CheckSameNetworkAndData(manifest, spec, false).ok());
+
+  spec.train.hash = 9;
+  const Status refused = CheckSameNetworkAndData(manifest, spec, false);
+  EXPECT_EQ(refused.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(refused.message(),
+              AllOf(HasSubstr("contents of the training data"), HasSubstr("hash 0000000000000007"),
+                    HasSubstr("hash 0000000000000009 of /data/images"), HasSubstr("--continue")));
+  EXPECT_TRUE(CheckSameNetworkAndData(manifest, spec, true).ok());
+
+  // The manifests from then on say so, once.
+  checkpoint::Manifest later;
+  const JobPlan plan = PlanFor(job.experiment, spec).value();
+  NoteChangesOfData(manifest, spec, plan, &later);
+  ASSERT_EQ(later.continuations_size(), 1);
+  EXPECT_EQ(later.continuations(0).version(), kEpochsEnd);
+  EXPECT_EQ(later.continuations(0).samples(), 80);
+  EXPECT_EQ(later.continuations(0).epoch(), 2);
+  ASSERT_EQ(later.continuations(0).changes_size(), 1);
+  EXPECT_EQ(later.continuations(0).changes(0).setting(), "contents of the training data");
+  // Beside the settings that were changed by the same --continue.
+  checkpoint::Manifest both;
+  both.add_continuations()->set_version(kEpochsEnd);
+  NoteChangesOfData(manifest, spec, plan, &both);
+  EXPECT_EQ(both.continuations_size(), 1);
+  EXPECT_EQ(both.continuations(0).changes_size(), 1);
 }
 
 // --- What becomes of the arrays.

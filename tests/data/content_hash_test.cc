@@ -1,0 +1,121 @@
+#include "data/content_hash.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "common/base/crc32c.h"
+#include "common/base/rng.h"
+#include "data/memory_dataset.h"
+#include "data/readers/registry.h"
+#include "tests/data/pixel_reference.h"
+#include "tests/data/test_files.h"
+#include "tests/scratch_directory.h"
+
+namespace kumo {
+namespace {
+
+struct Contents {
+  SampleShape shape{1, 6, 4};
+  std::vector<uint8_t> pixels = test::Pattern(50 * 24);
+  std::vector<uint8_t> labels = test::Labels(50, 5);
+
+  MemoryDataset Set() const { return {"set", shape, 5, pixels, labels}; }
+  uint64_t Hash() const { return ContentHash(Set()).value(); }
+};
+
+TEST(ContentHash, TellsApartWhateverIsLearntFrom) {
+  const Contents of;
+  EXPECT_EQ(of.Hash(), Contents().Hash());
+  EXPECT_NE(of.Hash(), 0u);
+  const auto differs = [&](const std::function<void(Contents*)>& change) {
+    Contents other = of;
+    change(&other);
+    EXPECT_NE(other.Hash(), of.Hash());
+  };
+  differs([](Contents* c) { ++c->pixels.back(); });
+  differs([](Contents* c) { ++c->pixels.front(); });
+  differs([](Contents* c) { std::swap(c->pixels[3], c->pixels[40]); });
+  differs([](Contents* c) { c->labels[7] ^= 1; });
+  differs([](Contents* c) { c->shape = {1, 4, 6}; });
+  differs([](Contents* c) {
+    c->pixels.resize(49 * 24);
+    c->labels.resize(49);
+  });
+}
+
+TEST(ContentHash, IsTheSameHoweverTheFilesArePacked) {
+  const test::ScratchDirectory scratch;
+  ReaderRequest request{scratch / "images", scratch / "labels", 5, 0};
+  const Contents of;
+  const auto hash = [&](const test::Bytes& images, const test::Bytes& labels) {
+    test::WriteFile(request.images, images);
+    test::WriteFile(request.labels, labels);
+    return ContentHash(*FindReader("idx").value()->open(request).value()).value();
+  };
+  const test::Bytes images = test::Idx({50, 6, 4}, of.pixels);
+  const test::Bytes labels = test::Idx({50}, of.labels);
+  EXPECT_EQ(hash(images, labels), of.Hash());
+  EXPECT_EQ(hash(test::Gzip(images), test::Gzip(labels)), of.Hash());
+  request.limit = 49;
+  EXPECT_NE(hash(images, labels), of.Hash());
+}
+
+TEST(ContentHash, OfASetThatIsNotInMemoryIsOfSamplesThatAreSpreadOverIt) {
+  const Contents few;  // fewer than are hashed: all of them
+  const MemoryDataset small = few.Set();
+  EXPECT_EQ(ContentHash(test::Unmapped(&small)).value(), few.Hash());
+
+  Contents many;
+  many.shape = {1, 1, 1};
+  many.pixels.assign(3 * kHashedSamples, 1);
+  many.labels.assign(3 * kHashedSamples, 0);
+  const auto hash = [&] {
+    const MemoryDataset set = many.Set();
+    return ContentHash(test::Unmapped(&set)).value();
+  };
+  const uint64_t before = hash();
+  many.pixels[3 * 100] = 2;
+  EXPECT_NE(hash(), before);
+  many.pixels[3 * 100] = 1;
+  many.pixels[3 * 100 + 1] = 2;  // not among them
+  EXPECT_EQ(hash(), before);
+}
+
+TEST(HashedBytes, IsTheSameHoweverTheBytesAreCut) {
+  Rng rng(1, RngPurpose::kTest);
+  std::vector<uint8_t> bytes(3 * HashedBytes::kPiece + 17);
+  for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(rng.NextBelow(256));
+  const std::span<const std::byte> all = std::as_bytes(std::span(bytes));
+  const auto value = [](HashedBytes* hashed) {
+    Fnv1a hash;
+    hashed->AddTo(&hash);
+    return hash.value();
+  };
+  HashedBytes whole;
+  whole.Add(all);
+  const uint64_t expected = value(&whole);
+
+  // As docs/formats.md has it.
+  Fnv1a pieces, formula;
+  for (size_t at = 0; at < all.size(); at += HashedBytes::kPiece) {
+    pieces.Add(uint64_t{Crc32c(all.subspan(at, std::min(HashedBytes::kPiece, all.size() - at)))});
+  }
+  formula.Add(uint64_t{all.size()});
+  formula.Add(pieces.value());
+  EXPECT_EQ(expected, formula.value());
+
+  for (int i = 0; i < 20; ++i) {
+    HashedBytes cut;
+    for (size_t at = 0; at < all.size();) {
+      const size_t count = std::min<size_t>(1 + rng.NextBelow(1'500'000), all.size() - at);
+      cut.Add(all.subspan(at, count));
+      at += count;
+    }
+    EXPECT_EQ(value(&cut), expected);
+  }
+}
+
+}  // namespace
+}  // namespace kumo
