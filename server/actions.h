@@ -67,7 +67,7 @@ struct CommitAction {
 };
 
 // The validation set's figures of a version are known: write them into its manifest, where there is
-// one of generation `since` or a later one. No answer.
+// one of generation `since` or a later one, and call OnKept, also where that fails.
 struct KeepEvaluationAction {
   int64_t version = 0;
   uint32_t since = 0;

@@ -48,6 +48,7 @@ class Follower : public Role {
   void OnCommitted(int64_t, const Status&, Turn*) override {}
   void OnChosen(const Result<std::optional<checkpoint::Manifest>>&, Turn*) override {}
   void OnReserved() override {}
+  void OnKept(Turn*) override {}
   wire::JobStatus Describe(TimeUs) const override { return {}; }
 
  private:

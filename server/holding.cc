@@ -154,6 +154,19 @@ Status Holding::SaveNow(const SaveOrder& order, Turn* turn) {
   return shard_->SaveNow(order.version, order.attempt, order.partial, turn);
 }
 
+ShardFileHeader Holding::FileHeader(const JobIdentity& identity, const Generation& generation,
+                                    int64_t version) const {
+  ShardFileHeader header;
+  header.job = identity.JobId();
+  header.experiment_hash = identity.experiment_hash;
+  header.fingerprint = spec_->layout.fingerprint();
+  header.version = version;
+  header.generation = generation.number;
+  header.shard = static_cast<uint32_t>(index_);
+  header.shards = static_cast<uint32_t>(servers_);
+  return header;
+}
+
 void Holding::Forget(const PeerName& peer) {
   if (shard_) shard_->Forget(peer);
 }

@@ -53,6 +53,9 @@ class Holding {
   Status OnComputed(const ChunkWork& work, Turn* turn);
   // As Shard::SaveNow; a server that is not ready saves nothing, which is no error.
   Status SaveNow(const SaveOrder& order, Turn* turn);
+  // What the file of a snapshot says that it is of. Requires a spec.
+  ShardFileHeader FileHeader(const JobIdentity& identity, const Generation& generation,
+                             int64_t version) const;
   // A member is gone.
   void Forget(const PeerName& peer);
   void Tick(Turn* turn);

@@ -22,8 +22,11 @@ double Mean(double sum, int64_t samples) {
 
 }  // namespace
 
-JobRecorder::JobRecorder(std::unique_ptr<RunRecorder> recorder, const Experiment::Output& output)
-    : recorder_(std::move(recorder)), output_(output) {}
+JobRecorder::JobRecorder(std::unique_ptr<RunRecorder> recorder, const Experiment::Output& output,
+                         const std::optional<checkpoint::Manifest>& restored)
+    : recorder_(std::move(recorder)), output_(output) {
+  if (restored) last_accuracy_ = ScoreOf(restored->evaluation(), "accuracy");
+}
 
 void JobRecorder::Say(std::string_view line) {
   if (recorder_) recorder_->Say(line);

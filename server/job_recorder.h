@@ -13,6 +13,7 @@
 #include "common/base/clock.h"
 #include "common/job/options/experiment.h"
 #include "common/job/telemetry/run_recorder.h"
+#include "proto/checkpoint.pb.h"
 #include "proto/wire.pb.h"
 #include "server/actions.h"
 #include "server/disk.h"
@@ -21,8 +22,9 @@ namespace kumo {
 
 class JobRecorder {
  public:
-  // recorder: null on other servers than 0.
-  JobRecorder(std::unique_ptr<RunRecorder> recorder, const Experiment::Output& output);
+  // recorder: null on other servers than 0. restored: the checkpoint that the job goes on from.
+  JobRecorder(std::unique_ptr<RunRecorder> recorder, const Experiment::Output& output,
+              const std::optional<checkpoint::Manifest>& restored);
 
   // False on other servers than 0, of which no status of the job is known either.
   bool records() const { return recorder_ != nullptr; }

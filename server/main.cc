@@ -98,6 +98,7 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
     settings.folder = settings.process.incarnation;
     KUMO_ASSIGN_OR_RETURN(ResumePoint resume, FindCheckpointToResume(files, experiment));
     settings.restored = std::move(resume.manifest);
+    settings.finished = resume.finished;
     RunRecorderSettings record;
     record.directory = experiment.output.directory;
     record.host = settings.process.host;
@@ -108,7 +109,7 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
       record.hyperparameters.push_back({std::move(setting.key), std::move(setting.value)});
     }
     // Where versions are kept twice the job may be further, in the other servers' memory.
-    const bool may_be_further = experiment.cluster.KeepsVersionsTwice();
+    const bool may_be_further = experiment.cluster.KeepsVersionsTwice() && !resume.finished;
     if (may_be_further) {
       record.resumed_round = record.resumed_samples = RunRecorderSettings::kKeepAll;
     } else if (settings.restored) {
@@ -122,7 +123,9 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
       if (aside) recorder->Say("starts anew; the checkpoints until now are in " + folder + ".old");
     }
     for (const std::string& skipped : resume.skipped) recorder->Say("passes over " + skipped);
-    if (settings.restored && !may_be_further) {
+    if (resume.finished) {
+      recorder->Say("the job is done already: its last checkpoint is " + settings.restored->name());
+    } else if (settings.restored && !may_be_further) {
       recorder->Say("goes on from checkpoint " + settings.restored->name());
     }
     if (resume.continuation) SayContinuation(*resume.continuation, recorder.get());

@@ -54,6 +54,7 @@ class Role {
   virtual void OnCommitted(int64_t version, const Status& status, Turn* turn) = 0;
   virtual void OnChosen(const Result<std::optional<checkpoint::Manifest>>& chosen, Turn* turn) = 0;
   virtual void OnReserved() = 0;
+  virtual void OnKept(Turn* turn) = 0;
 
   // SIGTERM or a first Ctrl-C.
   virtual void RequestStop(const Standing& standing, Turn* turn) = 0;

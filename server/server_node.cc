@@ -19,7 +19,7 @@ std::unique_ptr<Role> MakeRole(const ServerNodeSettings& settings, TimeUs now) {
   if (settings.index == 0) {
     return std::make_unique<Coordinator>(
         CoordinatorSettingsOf(experiment, settings.identity, settings.process.host,
-                              settings.generation, settings.folder),
+                              settings.generation, settings.folder, settings.finished),
         settings.restored, now);
   }
   return std::make_unique<Follower>(
@@ -173,6 +173,12 @@ ServerActions ServerNode::OnReserved(uint32_t generation, TimeUs now) {
   return Done({now, {}});
 }
 
+ServerActions ServerNode::OnKept(TimeUs now) {
+  Turn turn{now, {}};
+  role_->OnKept(&turn);
+  return Done(std::move(turn));
+}
+
 ServerActions ServerNode::RequestStop(TimeUs now) {
   Turn turn{now, {}};
   role_->RequestStop(holding_->standing(), &turn);
@@ -239,7 +245,7 @@ ServerActions ServerNode::Done(Turn turn) {
       send->message.header.set_job(settings_.identity.JobId());
       send->message.header.set_generation(generation_.number);
     } else if (auto* save = std::get_if<SaveAction>(&action)) {
-      save->header = FileHeader(save->snapshot.version);
+      save->header = holding_->FileHeader(settings_.identity, generation_, save->snapshot.version);
     }
   }
   return std::move(turn.actions);
@@ -280,18 +286,6 @@ void ServerNode::SaveNow(Turn* turn) {
   if (Status status = holding_->SaveNow(order, turn); !status.ok()) {
     ReportSaved(order.version, order.attempt, status, turn);
   }
-}
-
-ShardFileHeader ServerNode::FileHeader(int64_t version) const {
-  ShardFileHeader header;
-  header.job = settings_.identity.JobId();
-  header.experiment_hash = settings_.identity.experiment_hash;
-  header.fingerprint = holding_->spec()->layout.fingerprint();
-  header.version = version;
-  header.generation = generation_.number;
-  header.shard = static_cast<uint32_t>(settings_.index);
-  header.shards = static_cast<uint32_t>(settings_.identity.servers);
-  return header;
 }
 
 }  // namespace kumo

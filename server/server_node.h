@@ -33,7 +33,8 @@ struct ServerNodeSettings {
   // Server 0: of this run, unused before; and the verified checkpoint that the job goes on from.
   uint32_t generation = 1;
   std::optional<checkpoint::Manifest> restored;
-  uint64_t folder = 0;  // server 0: the token that output.directory has (CoordinatorSettings)
+  bool finished = false;  // the job is done: that was its last one
+  uint64_t folder = 0;    // server 0: the token that output.directory has (CoordinatorSettings)
   std::optional<MemoryRoom> memory;  // that this process may take, where that is known
 };
 
@@ -51,6 +52,7 @@ class ServerNode {
   ServerActions OnChosen(uint32_t generation,
                          const Result<std::optional<checkpoint::Manifest>>& chosen, TimeUs now);
   ServerActions OnReserved(uint32_t generation, TimeUs now);
+  ServerActions OnKept(TimeUs now);
   // SIGTERM or a first Ctrl-C: server 0 saves and stops the job; another one leaves when a round
   // has been saved, or after checkpoint.grace_s.
   ServerActions RequestStop(TimeUs now);
@@ -81,7 +83,6 @@ class ServerNode {
   void ReportSaved(int64_t version, int attempt, const Result<SavedShardFile>& file, Turn* turn);
   void Report(Turn* turn);
   void Fail(const Status& status, Turn* turn);
-  ShardFileHeader FileHeader(int64_t version) const;
 
   ServerNodeSettings settings_;
   std::unique_ptr<Role> role_;

@@ -63,7 +63,7 @@ ServerService::ServerService(ServerNodeSettings settings, FileSystem* files, con
     : clock_(clock),
       stops_(stops),
       transport_(std::move(transport)),
-      recorder_(std::move(recorder), settings.experiment.output),
+      recorder_(std::move(recorder), settings.experiment.output, settings.restored),
       node_(settings, clock->NowUs()),
       disk_(files, settings.experiment),
       arithmetic_(settings.experiment.cluster.server_threads) {
@@ -198,7 +198,10 @@ void ServerService::Do(CommitAction commit) {
 }
 
 void ServerService::Do(const KeepEvaluationAction& keep) {
-  OnDisk([this, keep] { disk_.KeepEvaluation(keep); });
+  OnDisk([this, keep] {
+    disk_.KeepEvaluation(keep);
+    Complete([this](TimeUs now) { return node_.OnKept(now); });
+  });
 }
 
 void ServerService::Do(const CurvePointAction& point) {

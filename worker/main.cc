@@ -126,7 +126,8 @@ Status CheckStart(const Trainer& trainer, const Experiment& experiment) {
   }
   KUMO_RETURN_IF_ERROR(
       CheckSameNetworkAndData(*point.manifest, trainer.spec(), experiment.checkpoint.continues));
-  std::printf("start    from checkpoint %s\n", point.manifest->name().c_str());
+  std::printf("start    from checkpoint %s%s\n", point.manifest->name().c_str(),
+              point.finished ? ", the job's last: it is done" : "");
   for (const SettingChange& change : ChangesOfData(*point.manifest, trainer.spec())) {
     std::printf("start    from then on: %s\n", DescribeChange(change).c_str());
   }

@@ -48,7 +48,9 @@ Status Coordinator::OnMessage(const PeerName& from, const wire::Header& header, 
       return OkStatus();
     case wire::BYE:
       Follow(job_.membership.OnBye(from, header.worker_report()), turn);
-      if (IsOver(job_.phase) && job_.members().AllHaveLeft()) {
+      if (!IsOver(job_.phase)) return OkStatus();
+      job_.farewell.OnBye();
+      if (job_.farewell.AllKnow(job_.members())) {
         turn->Do(ExitAction{job_.farewell.Outcome(job_.phase, job_.ending.stop())});
       }
       return OkStatus();
@@ -219,6 +221,11 @@ void Coordinator::OnCommitted(int64_t version, const Status& status, Turn* turn)
   SeeTo(what, turn);
 }
 
+void Coordinator::OnKept(Turn* turn) {
+  job_.saving.OnKept();
+  FinishIfDone(turn);
+}
+
 TimeUs Coordinator::Tick(const Standing&, Turn* turn) {
   if (turn->now < ticked_at_ + kTick) return ticked_at_ + kTick;
   if (!IsOver(job_.phase)) {
@@ -234,7 +241,7 @@ TimeUs Coordinator::Tick(const Standing&, Turn* turn) {
       TickTraining(turn);
       break;
     default:
-      if (job_.farewell.IsOver(turn->now) || job_.members().AllHaveLeft()) {
+      if (job_.farewell.IsOver(job_.members(), turn->now)) {
         turn->Do(ExitAction{job_.farewell.Outcome(job_.phase, job_.ending.stop())});
       } else {
         SendOrdersToAll(job_, turn);
@@ -295,7 +302,8 @@ void Coordinator::EndWith(const std::string& why, Turn* turn) {
 
 void Coordinator::FinishIfDone(Turn* turn) {
   if (job_.phase != Phase::kTraining || !job_.plan) return;
-  if (!job_.ending.HasEnded(job_.version, job_.plan->rounds(), job_.progress.complete(),
+  if (!job_.ending.HasEnded(job_.version, job_.plan->rounds(),
+                            job_.progress.complete() && !job_.saving.keeps_evaluations(),
                             job_.saving.checkpoints()))
     return;
   job_.phase = Phase::kFinished;

@@ -44,6 +44,7 @@ class Coordinator : public Role {
   void OnCommitted(int64_t version, const Status& status, Turn* turn) override;
   void OnChosen(const Result<std::optional<checkpoint::Manifest>>& chosen, Turn* turn) override;
   void OnReserved() override { job_.recovery.OnReserved(); }
+  void OnKept(Turn* turn) override;
   // Saves at the end of the next round, then stops.
   void RequestStop(const Standing&, Turn*) override { job_.ending.RequestStop(); }
   TimeUs Tick(const Standing& standing, Turn* turn) override;

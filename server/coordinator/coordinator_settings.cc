@@ -4,11 +4,12 @@ namespace kumo {
 
 CoordinatorSettings CoordinatorSettingsOf(const Experiment& experiment, const JobIdentity& identity,
                                           const std::string& host, uint32_t generation,
-                                          uint64_t folder) {
+                                          uint64_t folder, bool finished) {
   CoordinatorSettings settings;
   settings.identity = identity;
   settings.host = host;
   settings.generation = generation;
+  settings.finished = finished;
   settings.folder = folder;
   settings.output_directory = experiment.output.directory;
   settings.cluster = experiment.cluster;

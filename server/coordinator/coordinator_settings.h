@@ -16,6 +16,7 @@ struct CoordinatorSettings {
   JobIdentity identity;
   std::string host;         // of this process
   uint32_t generation = 1;  // one that no process of this job has used before
+  bool finished = false;    // the job was done before: others are told, and nothing else happens
   // What this process has written into output.directory, for other servers to find (output_lock.h);
   // 0: nothing.
   uint64_t folder = 0;
@@ -37,6 +38,6 @@ struct CoordinatorSettings {
 // The settings' part that is the coordinator's; the other fields are as handed in.
 CoordinatorSettings CoordinatorSettingsOf(const Experiment& experiment, const JobIdentity& identity,
                                           const std::string& host, uint32_t generation,
-                                          uint64_t folder = 0);
+                                          uint64_t folder = 0, bool finished = false);
 
 }  // namespace kumo

@@ -1,5 +1,6 @@
 #include "server/coordinator/farewell.h"
 
+#include <algorithm>
 #include <string>
 
 namespace kumo {
@@ -11,9 +12,18 @@ constexpr TimeUs kFarewell = 3 * kSecond;
 
 }  // namespace
 
-bool Farewell::IsOver(TimeUs now) {
-  if (over_since_ == 0) over_since_ = now;
-  return now - over_since_ >= kFarewell;
+void Farewell::OnFinished(TimeUs now) { until_ = now + kFarewell; }
+
+void Farewell::WaitFor(int others, TimeUs until) {
+  others_ = others;
+  until_ = until;
+}
+
+void Farewell::OnBye() { others_ = std::max(others_ - 1, 0); }
+
+bool Farewell::IsOver(const Members& members, TimeUs now) {
+  if (until_ == 0) until_ = now + kFarewell;
+  return AllKnow(members) || now >= until_;
 }
 
 Status Farewell::Outcome(Phase phase, const StopPoint& stop) const {

@@ -2,7 +2,8 @@
 //
 // When it is over, server 0 leaves when everybody has said goodbye, which they do when they know of
 // the end; whoever has not is told again. Who has died, or whose goodbye is lost, is waited for in
-// vain, for a while.
+// vain, for a while. A server 0 that is started again when the job is done says so to the others,
+// which may have been started again with it.
 //
 // Owned by the Coordinator; one thread.
 #pragma once
@@ -13,6 +14,7 @@
 #include "common/base/clock.h"
 #include "common/base/status.h"
 #include "proto/wire.pb.h"
+#include "server/coordinator/members.h"
 #include "server/coordinator/phase.h"
 #include "server/coordinator/stop_point.h"
 
@@ -20,10 +22,17 @@ namespace kumo {
 
 class Farewell {
  public:
-  void OnFinished(TimeUs now) { over_since_ = now; }
+  void OnFinished(TimeUs now);
+  // The job was done before this process was started: so many others may come to hear of it, until
+  // then.
+  void WaitFor(int others, TimeUs until);
   void OnFailed(Status failure) { failure_ = std::move(failure); }
-  // A tick while the job is over: whether it has been told for long enough.
-  bool IsOver(TimeUs now);
+  // The job is over, and somebody has said goodbye.
+  void OnBye();
+  // Nobody is left to be told.
+  bool AllKnow(const Members& members) const { return others_ == 0 && members.AllHaveLeft(); }
+  // A tick while the job is over: whether all know, or it has been told for long enough.
+  bool IsOver(const Members& members, TimeUs now);
 
   // What this process ends with.
   Status Outcome(Phase phase, const StopPoint& stop) const;
@@ -32,7 +41,8 @@ class Farewell {
 
  private:
   Status failure_;
-  TimeUs over_since_ = 0;
+  int others_ = 0;    // that are still to come
+  TimeUs until_ = 0;  // 0: the job is not over
 };
 
 }  // namespace kumo

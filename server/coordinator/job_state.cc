@@ -10,7 +10,8 @@ JobState::JobState(CoordinatorSettings of, std::optional<checkpoint::Manifest> r
       folder(settings.folder, settings.output_directory, settings.host),
       membership(settings.identity.servers, settings.host, settings.cluster, now),
       leasing(settings.partitions, settings.cluster),
-      recovery(settings.generation, settings.cluster.KeepsVersionsTwice(), std::move(restored)),
+      recovery(settings.generation, settings.cluster.KeepsVersionsTwice() && !settings.finished,
+               std::move(restored)),
       waiting(settings.cluster, now),
       saving(settings.checkpoint, recovery.restored() ? recovery.generation().start_version : -1,
              now),
@@ -19,6 +20,12 @@ JobState::JobState(CoordinatorSettings of, std::optional<checkpoint::Manifest> r
              FromSeconds(settings.cluster.stall_timeout_s)),
       progress(settings, recovery.restored(), now) {
   manifests.StartFrom(recovery.restored());
+  if (!settings.finished) return;
+  phase = Phase::kFinished;
+  version = recovery.generation().start_version;
+  const int workers = std::max(settings.cluster.workers, settings.cluster.min_workers);
+  farewell.WaitFor(workers + settings.identity.servers - 1,
+                   now + FromSeconds(settings.cluster.suspect_after_s));
 }
 
 int64_t JobState::OldestOpenRound() const {

@@ -8,11 +8,11 @@
 
 namespace kumo {
 
-Recovery::Recovery(uint32_t generation, bool keeps_versions_twice,
+Recovery::Recovery(uint32_t generation, bool may_be_further,
                    std::optional<checkpoint::Manifest> restored)
-    : undecided_(keeps_versions_twice) {
+    : undecided_(may_be_further) {
   generation_.number = generation_.since = generation;
-  generation_.choosing = keeps_versions_twice;
+  generation_.choosing = may_be_further;
   StartFrom(std::move(restored));
 }
 

@@ -24,10 +24,10 @@ namespace kumo {
 
 class Recovery {
  public:
-  // generation: one that no process of this job has used before. restored: the manifest of the
-  // checkpoint that the job goes on from, if any.
-  Recovery(uint32_t generation, bool keeps_versions_twice,
-           std::optional<checkpoint::Manifest> restored);
+  // generation: one that no process of this job has used before. may_be_further: the other servers
+  // may have kept what the job is about. restored: the manifest of the checkpoint that the job goes
+  // on from, if any.
+  Recovery(uint32_t generation, bool may_be_further, std::optional<checkpoint::Manifest> restored);
 
   const Generation& generation() const { return generation_; }
   // Of the checkpoint that the generation starts from.

@@ -81,6 +81,7 @@ void Saving::KeepEvaluation(const EpochLedger::Epoch& epoch, int64_t version,
   checkpoints_.SetEvaluation(version, evaluation);
   // One of an earlier generation is of a past that the job went back from.
   const uint32_t since = version == generation.start_version ? 0 : generation.since;
+  ++being_kept_;
   turn->Do(KeepEvaluationAction{version, since, evaluation});
 }
 

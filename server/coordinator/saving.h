@@ -57,6 +57,10 @@ class Saving {
   // An epoch that ended with `version` has been evaluated.
   void KeepEvaluation(const EpochLedger::Epoch& epoch, int64_t version,
                       const Generation& generation, Turn* turn);
+  // The answer to a KeepEvaluationAction; as long as one is missing, a later process would not know
+  // of all evaluations.
+  void OnKept() { --being_kept_; }
+  bool keeps_evaluations() const { return being_kept_ > 0; }
 
   // The version that the job ends with could not be saved: as LastSave::TryAgain.
   bool TryAgain(int64_t version, TimeUs limit, TimeUs now) {
@@ -77,6 +81,7 @@ class Saving {
   SaveSchedule schedule_;
   Checkpoints checkpoints_;
   LastSave last_save_;
+  int being_kept_ = 0;  // evaluations
 };
 
 }  // namespace kumo

@@ -239,7 +239,7 @@ TEST(GoingOn, ARenamedFileAndAMovedFolderAreNoChange) {
   const Ended again = job.Run("kumo", {"launch", file, "--set", "output.directory=" + moved});
   EXPECT_EQ(again.code, 0) << again.output;
   EXPECT_THAT(again.output,
-              AllOf(HasSubstr("goes on from checkpoint"), testing::Not(HasSubstr("from now on"))));
+              AllOf(HasSubstr("the job is done already"), testing::Not(HasSubstr("from now on"))));
 }
 
 TEST(GoingOn, WhatCannotChangeIsRefusedByNameAndOtherSettingsGoOn) {

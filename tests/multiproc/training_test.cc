@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "common/job/checkpoint/checkpoint.h"
 #include "tests/multiproc/cluster_of_processes.h"
 
 namespace kumo::multiproc {
@@ -135,6 +136,54 @@ TEST(Training, AServerThatIsKilledAndStartedAgainCostsNoBit) {
     ExpectAllDone(&job, 2, 2);
     EXPECT_EQ(job.FinalWeights(), CarryingReference()) << id;
   }
+}
+
+checkpoint::Manifest Newest(const ClusterOfProcesses& job) {
+  PosixFileSystem files;
+  const auto newest = NewestVerified(files, job.output() + "/checkpoints");
+  return newest.ok() ? newest->manifest : checkpoint::Manifest();
+}
+
+std::string Done(const std::string& output) {
+  const size_t at = output.find("done: ");
+  if (at == std::string::npos) ADD_FAILURE() << output;
+  return output.substr(at, output.find(" after", at) - at);
+}
+
+// Under a scheduler it would be started again for ever.
+TEST(Training, AFinishedJobIsFinishedForWhoeverIsStartedAgain) {
+  ClusterOfProcesses job("finished");
+  SmallJob(&job);
+  job.Set("checkpoint.every_rounds", "0");
+  job.StartAll(2, 2);
+  // Server 0 is killed when all is on the disk, if it is still there.
+  ASSERT_TRUE(job.WaitUntil([&] {
+    return !job.Running("server-0") || Newest(job).evaluation().samples() > 0;
+  }) || !job.Running("server-0"));
+  job.Signal("server-0", SIGKILL);
+  (void)job.Wait("server-0");
+  job.StartServer(0);
+  ExpectAllDone(&job, 2, 2);
+  const std::string done = Done(ReadFile(job.Path("server-0.output")));
+  EXPECT_NE(done.find("validation accuracy"), std::string::npos);
+
+  // Alone: it does not wait for long.
+  const std::vector<float> weights = job.FinalWeights();
+  job.StartServer(0);
+  const Ended alone = job.Wait("server-0");
+  EXPECT_EQ(alone.code, 0) << alone.output;
+  EXPECT_EQ(Done(alone.output), done);
+
+  // With all others: it leaves as soon as they know.
+  job.Set("cluster.suspect_after_s", "3600");
+  job.WriteExperiment();
+  for (const int i : {0, 1}) {
+    job.StartWorker(i);
+    job.StartServer(i);
+  }
+  ExpectAllDone(&job, 2, 2);
+  EXPECT_EQ(Done(ReadFile(job.Path("server-0.output"))), done);
+  EXPECT_EQ(job.FinalWeights(), weights);
 }
 
 TEST(Training, AKilledWorkerTakesTheJobBackAndCostsNoBit) {

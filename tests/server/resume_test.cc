@@ -102,6 +102,37 @@ TEST(FindCheckpointToResume, TakesTheNewestOrTheOneThatIsNamed) {
   Refusal(files, SomeExperiment("8"));
 }
 
+TEST(IsFinished, AllRoundsAndTheirEvaluation) {
+  Experiment e = SomeExperiment("auto");
+  e.job.epochs = 2;
+  e.sync.mode = SyncMode::kGradient;
+  e.sync.partitions = 2;
+  e.sync.minibatch = 5;
+  checkpoint::Manifest manifest;
+  manifest.set_version(20);
+  EXPECT_FALSE(IsFinished(manifest, e));  // one of 0.1
+  manifest.set_train_samples(100);
+  manifest.set_validation_samples(10);
+  manifest.mutable_evaluation()->set_epoch(2);
+  EXPECT_FALSE(IsFinished(manifest, e));  // the evaluation is still to come
+  manifest.mutable_evaluation()->set_samples(10);
+  EXPECT_TRUE(IsFinished(manifest, e));
+  for (const int64_t version : {0, 10, 19, 21}) {
+    manifest.set_version(version);
+    EXPECT_FALSE(IsFinished(manifest, e)) << version;
+  }
+  manifest.set_version(20);
+  e.job.epochs = 3;
+  EXPECT_FALSE(IsFinished(manifest, e));
+  e.job.epochs = 2;
+  // Where there is nothing to evaluate on, the epoch's end is written all the same.
+  manifest.set_validation_samples(0);
+  manifest.mutable_evaluation()->set_samples(0);
+  EXPECT_TRUE(IsFinished(manifest, e));
+  manifest.clear_evaluation();
+  EXPECT_FALSE(IsFinished(manifest, e));
+}
+
 TEST(FindCheckpointToResume, DamagedOnesArePassedOverAndNamed) {
   MemoryFileSystem files;
   for (const int64_t version : {3, 7, 20, 25}) Save(files, version);

@@ -8,6 +8,7 @@
 
 #include "common/job/checkpoint/checkpoint.h"
 #include "common/job/checkpoint/continuation.h"
+#include "common/job/checkpoint/resume_point.h"
 #include "common/job/options/experiment_text.h"
 
 namespace kumo::sim {
@@ -15,6 +16,7 @@ namespace {
 
 constexpr TimeUs kComputeChunk = 50;
 constexpr TimeUs kSaveFile = 20 * kMillisecond;
+constexpr TimeUs kWriteManifest = kMillisecond;
 constexpr TimeUs kTrainBlock = 30 * kMillisecond;
 constexpr TimeUs kEvaluateSlice = 5 * kMillisecond;
 constexpr TimeUs kRestartWithin = 3 * kSecond;
@@ -118,7 +120,10 @@ void Cluster::StartServer(int index) {
   settings.process = {"sim", 0, server->incarnation, "sim", now_ / kMillisecond};
   if (index == 0) {
     if (!disk_->manifests.empty()) {
-      settings.restored = Continued(disk_->manifests.rbegin()->second);
+      const checkpoint::Manifest& newest = disk_->manifests.rbegin()->second;
+      settings.restored = Continued(newest);
+      settings.finished = settings.restored->continuations_size() == newest.continuations_size() &&
+                          IsFinished(newest, settings_.experiment);
     }
     settings.generation = ++disk_->generation;
     settings.folder = disk_->token = settings.generation;
@@ -413,7 +418,7 @@ void Cluster::Do(const std::shared_ptr<ServerProcess>& server, CommitAction comm
   disk_->manifests[version] = manifest;
   // Checkpoints of later versions are of a past that the job went back from.
   disk_->manifests.erase(disk_->manifests.upper_bound(version), disk_->manifests.end());
-  At(now_ + kMillisecond, [this, server, generation = manifest.generation(), version] {
+  At(now_ + kWriteManifest, [this, server, generation = manifest.generation(), version] {
     In(server, [this, server, generation, version] {
       result_.done = now_;
       Perform(server, server->node->OnCommitted(generation, version, OkStatus(), now_));
@@ -476,11 +481,15 @@ void Cluster::Do(const std::shared_ptr<ServerProcess>& server, SendAction send) 
   SendFromServer(server, send.to, std::move(send.message));
 }
 
-void Cluster::Do(const std::shared_ptr<ServerProcess>&, const KeepEvaluationAction& keep) {
-  const auto found = disk_->manifests.find(keep.version);
-  if (found != disk_->manifests.end() && found->second.generation() >= keep.since) {
-    *found->second.mutable_evaluation() = keep.evaluation;
-  }
+void Cluster::Do(const std::shared_ptr<ServerProcess>& server, const KeepEvaluationAction& keep) {
+  At(now_ + kWriteManifest, [this, server, keep] {
+    if (!server->alive) return;
+    const auto found = disk_->manifests.find(keep.version);
+    if (found != disk_->manifests.end() && found->second.generation() >= keep.since) {
+      *found->second.mutable_evaluation() = keep.evaluation;
+    }
+    In(server, [this, server] { Perform(server, server->node->OnKept(now_)); });
+  });
 }
 
 void Cluster::Do(const std::shared_ptr<ServerProcess>&, const WentOnAction& on) {
@@ -629,6 +638,7 @@ SimResult Cluster::Run() {
       worker_names_.clear();
     });
   }
+  if (settings_.server_0_dies_at >= 0) At(settings_.server_0_dies_at, [this] { KillServer(0); });
   if (settings_.stop_at >= 0) {
     At(settings_.stop_at, [this] { Perform(servers_[0], servers_[0]->node->RequestStop(now_)); });
   }

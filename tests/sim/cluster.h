@@ -78,8 +78,9 @@ struct SimSettings {
   int64_t validation_samples = 10;
   Faults faults;
   Mutation mutation = Mutation::kNone;
-  TimeUs stop_at = -1;         // server 0 gets a stop request then
-  TimeUs late_worker_at = -1;  // one more worker starts then
+  TimeUs stop_at = -1;           // server 0 gets a stop request then
+  TimeUs server_0_dies_at = -1;  // and comes back
+  TimeUs late_worker_at = -1;    // one more worker starts then
   TimeUs all_workers_die_at = -1;
   TimeUs all_workers_leave_at = -1;
   TimeUs slow_block = 0;                 // worker 0 takes so much longer for a block, now and then
@@ -164,7 +165,7 @@ class Cluster {
   void Do(const std::shared_ptr<ServerProcess>& server, const ChooseCheckpointAction& choose);
   void Do(const std::shared_ptr<ServerProcess>& server, const ReserveGenerationAction& reserve);
   void Do(const std::shared_ptr<ServerProcess>& server, CommitAction commit);
-  void Do(const std::shared_ptr<ServerProcess>&, const KeepEvaluationAction& keep);
+  void Do(const std::shared_ptr<ServerProcess>& server, const KeepEvaluationAction& keep);
   void Do(const std::shared_ptr<ServerProcess>& server, const WentBackAction& back);
   void Do(const std::shared_ptr<ServerProcess>&, const WentOnAction& on);
   void Do(const std::shared_ptr<ServerProcess>&, const StartedFromAction&) {

@@ -184,9 +184,27 @@ TEST(Cluster, StoppedAndResumedIsUninterrupted) {
   }
 }
 
-TEST(Cluster, ResumingAFinishedJobOnlyEvaluatesAgain) {
+TEST(Cluster, AFinishedJobThatIsStartedAgainIsDoneAtOnce) {
+  for (const int replicas : {1, 2}) {
+    SimSettings settings = SmallJob();
+    settings.servers = 3;
+    settings.experiment.cluster.replicas = replicas;
+    Disk disk;
+    const SimResult first = RunJob(settings, &disk);
+    const SimResult second = RunJob(settings, &disk);
+    ExpectFinished(second);
+    EXPECT_TRUE(second.rounds.empty() && second.epochs.empty());
+    EXPECT_EQ(second.weights, first.weights);
+    EXPECT_LT(second.ended, kSecond);
+    EXPECT_TRUE(second.left_behind.empty());
+  }
+}
+
+// Killed between the last checkpoint and its evaluation, it is not.
+TEST(Cluster, AJobWhoseEndWasNotEvaluatedIsEvaluatedWhenItIsStartedAgain) {
   Disk disk;
   const SimResult first = RunJob(SmallJob(), &disk);
+  disk.manifests.rbegin()->second.mutable_evaluation()->set_samples(0);
   const SimResult second = RunJob(SmallJob(), &disk);
   ExpectFinished(second);
   EXPECT_TRUE(second.rounds.empty());
@@ -472,15 +490,14 @@ bool Holds(const SimSettings& settings, std::string* why) {
   SimResult result = RunJob(next, &disk);
   std::vector<Point> curve = Curve(result);
   std::vector<std::string> violations = result.violations;
-  // Stopped, or its last checkpoint could not be saved, or server 0 died when all was done and the
-  // others had left: goes on from what was saved. Any other end would be a job that hung.
+  // Stopped, or its last checkpoint could not be saved: goes on from what was saved. Any other end
+  // would be a job that hung.
   const std::string& words = result.status.message();
   const bool stopped = settings.stop_at >= 0 && words.starts_with("stopped");
   const bool unsaved = (settings.faults.disk > 0 || settings.stop_at >= 0) &&
                        words.find("saved") != std::string::npos;
-  const bool was_done = words.starts_with("waited") && result.version == reference.version;
   const bool again = result.status.code() == StatusCode::kUnavailable && violations.empty() &&
-                     (stopped || unsaved || was_done);
+                     (stopped || unsaved);
   if (again) {
     next.stop_at = -1;
     next.faults.disk = 0;
@@ -521,8 +538,7 @@ bool GoesOn(const SimSettings& settings, std::string* why) {
   const std::vector<Point> rest = Curve(result);
   curve.insert(curve.end(), rest.begin(), rest.end());
   std::vector<std::string> violations = result.violations;
-  const bool was_done = result.status.message().starts_with("waited");
-  if (!result.status.ok() && !was_done) violations.push_back(result.status.message());
+  if (!result.status.ok()) violations.push_back(result.status.message());
   if (result.weights != reference.weights) violations.push_back("other weights");
   if (curve != Curve(reference)) violations.push_back("another curve");
   const checkpoint::Manifest& last = disk.manifests.rbegin()->second;

@@ -72,6 +72,32 @@ TEST_P(LossyEnd, NobodyIsLeftBehindWhenMessagesAreLost) {
 
 INSTANTIATE_TEST_SUITE_P(TheEnd, LossyEnd, testing::Range<uint64_t>(1, 61, kSeedsEach));
 
+// Server 0 dies at any moment around the end, and is started again: the others may have left by
+// then, or some of them.
+TEST(TheEnd, AServer0ThatDiesThenComesBackToTheSameEnd) {
+  int came_too_late = 0;
+  for (const int servers : {1, 3}) {
+    for (const int replicas : {1, servers > 1 ? 2 : 1}) {
+      SimSettings settings = JobOf(servers, 2);
+      settings.experiment.cluster.replicas = replicas;
+      settings.experiment.cluster.suspect_after_s = 5;
+      const SimResult reference = RunJob(settings);
+      for (TimeUs at = reference.ended - 60 * kMillisecond; at <= reference.ended;
+           at += at < reference.ended - 3 * kMillisecond ? 2 * kMillisecond : 100) {
+        settings.server_0_dies_at = at;
+        const SimResult result = RunJob(settings);
+        EXPECT_TRUE(result.status.ok()) << at << ": " << result.status.message();
+        EXPECT_THAT(result.violations, testing::IsEmpty());
+        EXPECT_THAT(result.left_behind, testing::IsEmpty()) << at;
+        EXPECT_EQ(result.weights, reference.weights) << at;
+        EXPECT_EQ(result.epochs.size(), reference.epochs.size()) << at;
+        came_too_late += result.done <= at && result.ended > at;
+      }
+    }
+  }
+  EXPECT_GT(came_too_late, 5);  // to hear anybody
+}
+
 // Who has died without a word is waited for, but not for ever.
 TEST(TheEnd, AWorkerThatDiedUnnoticedDoesNotKeepTheJobUp) {
   SimSettings settings = JobOf(3, 4);  // one worker more than partitions

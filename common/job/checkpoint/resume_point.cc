@@ -7,6 +7,7 @@
 
 #include "common/job/checkpoint/checkpoint.h"
 #include "common/job/checkpoint/continuation.h"
+#include "common/job/job_identity.h"
 #include "common/job/options/setting_changes.h"
 
 namespace kumo {
@@ -59,6 +60,7 @@ Status Take(checkpoint::Manifest manifest, const Experiment& experiment, ResumeP
     *manifest.add_continuations() = *continuation;
     point->continuation = *std::move(continuation);
   }
+  point->finished = !point->continuation && IsFinished(manifest, experiment);
   point->manifest = std::move(manifest);
   return OkStatus();
 }
@@ -79,6 +81,16 @@ Result<ResumePoint> Named(FileSystem& files, const Experiment& experiment, int64
 }
 
 }  // namespace
+
+bool IsFinished(const checkpoint::Manifest& manifest, const Experiment& experiment) {
+  JobSpec spec;
+  spec.train_samples = manifest.train_samples();
+  const Result<JobPlan> plan = PlanFor(experiment, spec);
+  if (!plan.ok() || manifest.version() != plan->rounds() || !manifest.has_evaluation()) {
+    return false;
+  }
+  return manifest.validation_samples() == 0 || manifest.evaluation().samples() > 0;
+}
 
 Result<ResumePoint> NewestToResume(FileSystem& files, const Experiment& experiment,
                                    int64_t newest) {

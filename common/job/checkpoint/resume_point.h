@@ -23,7 +23,12 @@ struct ResumePoint {
   std::optional<checkpoint::Continuation> continuation;
   std::vector<std::string> skipped;  // newer checkpoints, and what is wrong with each
   bool named = false;                // by its round: there may be later ones
+  bool finished = false;             // the job is done: that is its last one, as IsFinished says
 };
+
+// Whether a checkpoint is the end of its job, with nothing left to do: all rounds, and their
+// evaluation. False where its manifest does not say how many samples there are (0.1).
+bool IsFinished(const checkpoint::Manifest& manifest, const Experiment& experiment);
 
 // By the checkpoint.resume setting. auto and must take the newest checkpoint that verifies; where
 // there are some but none is good, and where the one that is named is damaged, FailedPrecondition

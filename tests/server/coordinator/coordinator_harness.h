@@ -17,14 +17,16 @@ namespace kumo::test {
 
 struct Fleet {
   Fleet(const Job& small, int number_of_servers,
-        std::optional<checkpoint::Manifest> restored = std::nullopt, TimeUs start = 1000 * kSecond)
+        std::optional<checkpoint::Manifest> restored = std::nullopt, TimeUs start = 1000 * kSecond,
+        bool finished = false)
       : job(small), servers(number_of_servers), now(start), plan(job.plan()) {
     for (int s = 0; s < servers; ++s) {
       job.experiment.cluster.servers.push_back("ipc://server-" + std::to_string(s));
     }
     const uint32_t generation = restored ? restored->generation() + 1 : 1;
     coordinator.emplace(
-        CoordinatorSettingsOf(job.experiment, IdentityOf(job.experiment), "here", generation),
+        CoordinatorSettingsOf(job.experiment, IdentityOf(job.experiment), "here", generation,
+                              /*folder=*/0, finished),
         std::move(restored), now);
   }
 
@@ -151,6 +153,11 @@ struct Fleet {
     coordinator->OnCommitted(version, status, &turn);
     Take(std::move(turn.actions));
   }
+  void Kept() {
+    Turn turn{now, {}};
+    coordinator->OnKept(&turn);
+    Take(std::move(turn.actions));
+  }
   Status Evaluated(const PeerName& from, int64_t version, int partition, double loss = 1,
                    uint64_t request = 0) {
     wire::Header header;
@@ -174,7 +181,10 @@ struct Fleet {
         }
       }
       if (auto* commit = std::get_if<CommitAction>(&action)) commits.push_back(commit->manifest);
-      if (auto* keep = std::get_if<KeepEvaluationAction>(&action)) evaluations.push_back(*keep);
+      if (auto* keep = std::get_if<KeepEvaluationAction>(&action)) {
+        evaluations.push_back(*keep);
+        if (keeps) Kept();
+      }
       if (auto* started = std::get_if<StartedFromAction>(&action)) {
         origins.push_back(started->origin);
       }
@@ -199,6 +209,7 @@ struct Fleet {
   std::map<PeerName, wire::Header> orders;  // the last that each was sent unasked
   std::vector<checkpoint::Manifest> commits;
   std::vector<KeepEvaluationAction> evaluations;
+  bool keeps = true;  // they are kept at once
   std::vector<checkpoint::Origin> origins;
   std::vector<CurvePointAction> points;
   std::vector<EpochEvaluatedAction> epochs;

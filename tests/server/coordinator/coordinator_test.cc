@@ -16,7 +16,9 @@ namespace {
 using test::Fleet;
 using test::Job;
 using test::Leases;
+using test::ManifestAt;
 using test::SmallJob;
+using test::StartServerAgain;
 using test::Training;
 using testing::HasSubstr;
 
@@ -142,6 +144,66 @@ TEST(Coordinator, TheJobIsDoneWhenTheLastVersionIsSavedAndEvaluated) {
     ASSERT_TRUE(fleet.exit);
     EXPECT_TRUE(fleet.exit->ok());
   }
+}
+
+// A later server 0 would not know otherwise, and nobody would be left to evaluate for it.
+TEST(Coordinator, NobodyIsToldOfTheEndBeforeTheLastEvaluationIsOnTheDisk) {
+  Fleet fleet = Training(SmallJob(), 1, 1);
+  fleet.keeps = false;
+  const int64_t rounds = fleet.plan.rounds();
+  for (int64_t version = 1; version <= rounds; ++version) {
+    fleet.Reach(version);
+    if (version != 4 && version != rounds) continue;
+    for (int p = 0; p < 3; ++p) ASSERT_TRUE(fleet.Evaluated("worker/a/1", version, p).ok());
+  }
+  ASSERT_TRUE(fleet.Saved(0, rounds).ok());
+  fleet.Committed(rounds);
+  ASSERT_EQ(fleet.evaluations.size(), 2u);
+  fleet.Kept();
+  EXPECT_EQ(fleet.phase(), "training");
+  fleet.Kept();
+  EXPECT_EQ(fleet.phase(), "finished");
+}
+
+// Server 0 was started again after the end, and so may others have been.
+TEST(Coordinator, AFinishedJobIsToldToWhoeverComes) {
+  for (const int replicas : {1, 2}) {
+    Job job = SmallJob();
+    job.experiment.cluster.workers = 2;
+    job.experiment.cluster.replicas = replicas;
+    const int64_t rounds = job.plan().rounds();
+    Fleet fleet(job, 2, ManifestAt(job, rounds), 1000 * kSecond, /*finished=*/true);
+    EXPECT_EQ(fleet.phase(), "finished");
+    EXPECT_FALSE(fleet.coordinator->generation().choosing);
+    EXPECT_EQ(fleet.coordinator->Describe(fleet.now).last_checkpoint(), rounds);
+    EXPECT_EQ(fleet.coordinator->WaitsForProcesses(fleet.now), "");
+    for (const char* name : {"a", "b"}) {
+      fleet.Tick();
+      const PeerName peer = fleet.Join(name);
+      const wire::Header orders = fleet.Heartbeat(peer);
+      EXPECT_TRUE(orders.orders().finished() && !orders.orders().stopped());
+      EXPECT_TRUE(orders.orders().leases().empty());
+      fleet.Bye(peer);
+      EXPECT_FALSE(fleet.exit) << "others may still come";
+    }
+    ASSERT_TRUE(StartServerAgain(&fleet, 5).ok());
+    fleet.Tick();
+    EXPECT_TRUE(fleet.orders[ServerPeer(1)].orders().finished());
+    fleet.Bye(ServerPeer(1));
+    ASSERT_TRUE(fleet.exit);
+    EXPECT_TRUE(fleet.exit->ok());
+  }
+}
+
+TEST(Coordinator, AFinishedJobWaitsForNobodyForLong) {
+  Job job = SmallJob();
+  job.experiment.cluster.suspect_after_s = 7;
+  Fleet fleet(job, 2, ManifestAt(job, job.plan().rounds()), 1000 * kSecond, /*finished=*/true);
+  fleet.Wait(6);
+  EXPECT_FALSE(fleet.exit);
+  fleet.Wait(2);
+  ASSERT_TRUE(fleet.exit);
+  EXPECT_TRUE(fleet.exit->ok());
 }
 
 TEST(Coordinator, RatesDoNotDependOnWhenHeartbeatsFallBetweenTheEndsOfBlocks) {
