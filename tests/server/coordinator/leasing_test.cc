@@ -1,0 +1,215 @@
+#include "server/coordinator/leasing.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "common/base/rng.h"
+
+namespace kumo {
+namespace {
+
+constexpr int kPartitions = 6;
+
+Experiment::Cluster Cluster(const char* recovery = "continue", int min_workers = 1) {
+  Experiment::Cluster cluster;
+  cluster.recovery = recovery;
+  cluster.min_workers = min_workers;
+  return cluster;
+}
+
+struct Job {
+  explicit Job(const Experiment::Cluster& cluster = Cluster()) : leasing(kPartitions, cluster) {}
+
+  void Add(const PeerName& peer) { members.workers[peer].hello.set_name(peer); }
+  void Begin(std::initializer_list<const char*> names) {
+    for (const char* name : names) Add(name);
+    leasing.Begin(members, 0, 0);
+  }
+  Consequence Tell(News::Kind kind, const PeerName& peer, bool handed_over = false) {
+    News news;
+    news.kind = kind;
+    news.peer = news.who = peer;
+    news.why = "of a reason";
+    news.handed_over = handed_over;
+    return leasing.On(news, members, phase, open);
+  }
+  Consequence Join(const PeerName& peer) {
+    Add(peer);
+    return Tell(News::Kind::kJoined, peer);
+  }
+  Consequence Lose(const PeerName& peer, bool handed_over = false) {
+    members.workers.erase(peer);
+    return Tell(News::Kind::kGone, peer, handed_over);
+  }
+  std::multiset<PeerName> Holders() const {
+    std::multiset<PeerName> holders;
+    for (const auto& lease : leasing.table().leases()) holders.insert(lease.worker);
+    return holders;
+  }
+  std::map<int, int64_t> OrdersOf(const PeerName& peer) const {
+    wire::Orders orders;
+    leasing.FillIn(peer, members, phase, &orders);
+    std::map<int, int64_t> leases;
+    for (const auto& lease : orders.leases()) leases[lease.partition()] = lease.from();
+    return leases;
+  }
+
+  Members members{1, "here"};
+  Leasing leasing;
+  Phase phase = Phase::kTraining;
+  int64_t open = 0;
+};
+
+TEST(Leasing, APartitionIsOneWorkersWhateverBecomesOfThem) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    Rng rng(seed, RngPurpose::kTest);
+    Job job;
+    job.leasing.SetCarriesState(seed % 2 == 0);
+    job.Begin({"a", "b"});
+    int workers = 2;
+    for (int64_t version = 1; version <= 60; ++version) {
+      job.open = version;
+      const TimeUs now = version * kSecond;
+      if (rng.NextBelow(6) == 0) job.Join("w" + std::to_string(workers++));
+      if (rng.NextBelow(6) == 0 && job.members.workers.size() > 1) {
+        const auto victim =
+            std::next(job.members.workers.begin(), rng.NextBelow(job.members.workers.size()));
+        job.Lose(PeerName(victim->first), rng.NextBelow(2) == 0);
+      }
+      job.leasing.DirectMove(version + 1, rng.NextBelow(3) > 0, job.members, now);
+      job.leasing.OnVersion(version, false, job.members);
+      std::map<int, int> ordered;
+      for (const auto& [peer, worker] : job.members.workers) {
+        for (const auto& [partition, from] : job.OrdersOf(peer)) ++ordered[partition];
+      }
+      ASSERT_EQ(ordered.size(), static_cast<size_t>(kPartitions)) << "seed " << seed;
+      for (const auto& [partition, holders] : ordered) ASSERT_EQ(holders, 1);
+    }
+  }
+}
+
+TEST(Leasing, ALostWorkersPartitionsGoToTheOthersAtOnce) {
+  Job job;
+  job.Begin({"a", "b", "c"});
+  job.open = 5;
+  const auto had = job.OrdersOf("b");
+  ASSERT_EQ(had.size(), 2u);
+  const Consequence what = job.Lose("b");
+  EXPECT_TRUE(what.orders && what.go_back.empty());
+  for (const auto& [partition, from] : had) {
+    const auto& lease = job.leasing.table().leases()[partition];
+    EXPECT_TRUE(lease.worker == "a" || lease.worker == "c");
+    EXPECT_EQ(lease.from, 5);
+  }
+  EXPECT_EQ(job.leasing.first_loss(), "b: of a reason");
+  job.leasing.OnVersion(6, false, job.members);
+  EXPECT_EQ(job.leasing.first_loss(), "") << "it was made good";
+}
+
+TEST(Leasing, WhatALostWorkerCarriedTakesTheJobBackWhereThatIsWanted) {
+  for (const bool exact : {false, true}) {
+    for (const bool carries : {false, true}) {
+      Job job(Cluster(exact ? "exact" : "continue"));
+      job.leasing.SetCarriesState(carries);
+      EXPECT_EQ(job.leasing.loss_takes_back(), exact && carries);
+      job.Begin({"a", "b"});
+      const Consequence what = job.Lose("b");
+      EXPECT_EQ(!what.go_back.empty(), exact && carries);
+      EXPECT_EQ(job.leasing.table().HasOrphans(), exact && carries);
+    }
+  }
+}
+
+TEST(Leasing, WithTooFewWorkersPartitionsStayNobodys) {
+  Job job(Cluster("continue", /*min_workers=*/2));
+  job.Begin({"a", "b"});
+  job.Lose("b");
+  EXPECT_EQ(job.Holders().count(""), 3u);
+  EXPECT_EQ(job.OrdersOf("a").size(), 3u) << "it goes on with its own";
+  job.Join("c");
+  EXPECT_EQ(job.Holders().count(""), 0u);
+}
+
+// What a partition carries moves along with a version that is saved.
+TEST(Leasing, WhoJoinsGetsPartitionsAtTheNextVersionThatIsSaved) {
+  Job job;
+  job.leasing.SetCarriesState(true);
+  job.Begin({"a"});
+  job.Join("b");
+  EXPECT_TRUE(job.OrdersOf("b").empty());
+  EXPECT_FALSE(job.leasing.DirectMove(3, /*may=*/false, job.members, 0));
+  EXPECT_TRUE(job.leasing.DirectMove(4, true, job.members, 0));
+  EXPECT_TRUE(job.leasing.DirectMove(4, true, job.members, 0)) << "asked again";
+  job.leasing.OnVersion(3, false, job.members);
+  EXPECT_TRUE(job.OrdersOf("b").empty());
+  EXPECT_TRUE(job.leasing.OnVersion(4, false, job.members).orders);
+  const auto orders = job.OrdersOf("b");
+  EXPECT_EQ(orders.size(), 3u);
+  for (const auto& [partition, from] : orders) {
+    EXPECT_EQ(from, 4);
+    EXPECT_EQ(job.leasing.table().leases()[partition].before, "a");
+  }
+  EXPECT_FALSE(job.leasing.DirectMove(5, true, job.members, 0)) << "nobody has joined since";
+}
+
+TEST(Leasing, WhoIsToldToLeaveLetsGoAndIsReleased) {
+  for (const bool carries : {false, true}) {
+    Job job;
+    job.leasing.SetCarriesState(carries);
+    job.Begin({"a", "b"});
+    job.members.workers["b"].leaving = true;
+    job.Tell(News::Kind::kLeaves, "b");
+    const auto released = [&] {
+      wire::Orders orders;
+      job.leasing.FillIn("b", job.members, job.phase, &orders);
+      return orders.released();
+    };
+    EXPECT_EQ(released(), !carries) << "what it carries moves with a version that is saved";
+    if (!carries) continue;
+    EXPECT_TRUE(job.leasing.DirectMove(4, true, job.members, 0));
+    job.leasing.OnVersion(4, false, job.members);
+    EXPECT_TRUE(released());
+    EXPECT_EQ(job.OrdersOf("a").size(), 6u);
+  }
+}
+
+TEST(Leasing, AJobThatGoesBackOrIsOverHasNoLeases) {
+  Job job;
+  job.Begin({"a", "b"});
+  EXPECT_EQ(job.OrdersOf("a").size(), 3u);
+  for (const Phase phase : {Phase::kWaiting, Phase::kFinished, Phase::kFailed}) {
+    job.phase = phase;
+    EXPECT_TRUE(job.OrdersOf("a").empty());
+    EXPECT_TRUE(job.Join("c").go_back.empty());
+  }
+  job.leasing.GoBack();
+  job.phase = Phase::kTraining;
+  EXPECT_EQ(job.Holders().count(""), 6u);
+}
+
+// A new server 0 changes nothing before it knows whose the leases are.
+TEST(Leasing, WhileClaimsAreCollectedNobodyGetsALease) {
+  Job job;
+  job.leasing.AskForClaims(10 * kSecond);
+  job.Add("a");
+  for (int p = 0; p < kPartitions - 1; ++p) {
+    job.members.workers["a"].hello.add_claims()->set_partition(p);
+  }
+  job.leasing.TakeOver(0, -1, 0);
+  job.Join("b");
+  EXPECT_TRUE(job.leasing.collects_claims());
+  EXPECT_EQ(job.Holders().count(""), 6u);
+  EXPECT_FALSE(job.leasing.DirectMove(1, true, job.members, 0));
+  EXPECT_FALSE(job.leasing.SettleClaims(job.members, 0, 0, kSecond).orders);
+  EXPECT_TRUE(job.leasing.SettleClaims(job.members, 0, 0, 10 * kSecond).orders);
+  EXPECT_FALSE(job.leasing.collects_claims());
+  EXPECT_EQ(job.OrdersOf("a").size(), 5u);
+  EXPECT_EQ(job.OrdersOf("b").size(), 1u) << "what nobody has claimed";
+}
+
+}  // namespace
+}  // namespace kumo
