@@ -1,0 +1,230 @@
+// Many random jobs in the simulation, with everything that may happen to them: each ends with the
+// weights, the curve and the figures that it has undisturbed. And planted bugs, to show that this
+// would notice.
+//
+// EverySeed.EndsWithTheSameWeights runs the jobs. A failing seed prints the command that repeats
+// it; KUMO_SIM_SEEDS and KUMO_SIM_FIRST_SEED choose how many and which.
+#include <cstdint>
+#include <cstdlib>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/sim/cluster_harness.h"
+
+namespace kumo::sim {
+namespace {
+
+// A random job; its reference is the same experiment on one worker and one server, undisturbed.
+SimSettings RandomJob(uint64_t seed) {
+  Rng rng(seed, RngPurpose::kTest);
+  SimSettings settings = SmallJob(seed);
+  const auto choose = [&](std::initializer_list<int> values) {
+    return *(values.begin() + rng.NextBelow(values.size()));
+  };
+  Experiment& e = settings.experiment;
+  e.job.epochs = choose({1, 2, 3});
+  e.sync.mode = choose({0, 1}) ? SyncMode::kBlock : SyncMode::kGradient;
+  e.sync.partitions = choose({1, 2, 3, 5});
+  e.sync.block = choose({1, 2, 4});
+  settings.train_samples = choose({1, 37, 103});
+  settings.validation_samples = choose({0, 1, 11});
+  if (choose({0, 1})) e.sync.warmup_samples = choose({10, 60});
+  e.block.nesterov = choose({0, 1});
+  e.block.reset_local_state = choose({0, 1});
+  e.sync.pull_codec = choose({0, 0, 1}) ? "fp16" : "fp32";
+  const char* const kCodecs[] = {"fp32", "1bit", "int8", "bf16"};
+  e.sync.push_codec = kCodecs[rng.NextBelow(4)];
+  e.cluster.workers = choose({1, 2, 3});
+  settings.servers = choose({1, 2, 3});
+  e.checkpoint.every_rounds = choose({0, 0, 1, 3});
+  e.checkpoint.best = settings.seed % 2 == 0 ? "accuracy" : "none";
+  // A tenth of the messages lost: more than six heartbeats in a row, some day.
+  e.cluster.suspect_after_s = 5;
+  // What a lost worker's partitions carried is gone, unless the job goes back.
+  e.cluster.recovery = "exact";
+  Faults& faults = settings.faults;
+  faults.drop = choose({0, 1, 10}) / 100.0;
+  faults.duplicate = choose({0, 1, 10}) / 100.0;
+  faults.jitter = choose({0, 1000, 100000});
+  if (choose({0, 0, 1})) settings.late_worker_at = choose({200, 700}) * kMillisecond;
+  if (choose({0, 0, 0, 1})) settings.stop_at = choose({300, 600, 1000}) * kMillisecond;
+  faults.kill_within = choose({500, 1000, 5000}) * kMillisecond;
+  faults.longest = choose({1, 12}) * kSecond;
+  faults.restart = choose({0, 50, 100}) / 100.0;
+  if (choose({0, 0, 1})) faults.kills = choose({1, 2, 3});
+  if (choose({0, 0, 1})) faults.server_kills = choose({1, 2});
+  if (choose({0, 0, 1})) faults.leaves = choose({1, 2, 3});
+  if (choose({0, 0, 0, 1})) faults.server_leaves = choose({1, 2});
+  if (choose({0, 0, 1})) faults.freezes = choose({1, 2});
+  if (choose({0, 0, 1})) faults.cuts = choose({1, 2});
+  if (choose({0, 0, 0, 0, 1})) settings.slow_block = choose({2, 15}) * kSecond;
+  if (choose({0, 0, 0, 1})) faults.disk = choose({10, 50}) / 100.0;
+  e.cluster.replicas = choose({1, 2});
+  if (choose({0, 0, 1})) faults.links = choose({1, 2});
+  return settings;
+}
+
+SimSettings Undisturbed(SimSettings settings) {
+  settings.faults = Faults{};
+  settings.mutation = Mutation::kNone;
+  settings.late_worker_at = settings.stop_at = -1;
+  settings.slow_block = 0;
+  settings.servers = 1;
+  settings.experiment.cluster.workers = 1;
+  return settings;
+}
+
+// What is said of the epochs stands in the manifests of those that were saved: whoever looks for
+// the best one there finds what the table of the epochs says.
+void CheckEvaluations(const SimResult& result, const Disk& disk,
+                      std::vector<std::string>* violations) {
+  for (const EpochEvaluatedAction& epoch : result.epochs) {
+    const auto manifest = disk.manifests.find(epoch.version);
+    if (manifest == disk.manifests.end()) continue;
+    const checkpoint::Evaluation& said = manifest->second.evaluation();
+    if (said.epoch() != epoch.epoch + 1 || said.samples() != epoch.validation.samples() ||
+        said.loss_sum() != epoch.validation.loss_sum()) {
+      violations->push_back("other figures of epoch " + std::to_string(epoch.epoch + 1));
+    }
+  }
+}
+
+// Runs a job to its end, stops and all; whether everything held.
+bool Holds(const SimSettings& settings, std::string* why) {
+  const SimResult reference = RunJob(Undisturbed(settings));
+  Disk disk;
+  SimSettings next = settings;
+  SimResult result = RunJob(next, &disk);
+  std::vector<Point> curve = Curve(result);
+  std::vector<std::string> violations = result.violations;
+  // Stopped, or its last checkpoint could not be saved: goes on from what was saved. Any other end
+  // would be a job that hung.
+  const std::string& words = result.status.message();
+  const bool stopped = settings.stop_at >= 0 && words.starts_with("stopped");
+  const bool unsaved = (settings.faults.disk > 0 || settings.stop_at >= 0) &&
+                       words.find("saved") != std::string::npos;
+  const bool again = result.status.code() == StatusCode::kUnavailable && violations.empty() &&
+                     (stopped || unsaved);
+  if (again) {
+    next.stop_at = -1;
+    next.faults.disk = 0;
+    next.faults.server_kills = 0;
+    const int64_t from = disk.manifests.empty() ? 0 : disk.manifests.rbegin()->first;
+    std::erase_if(curve, [&](const Point& point) { return std::get<0>(point) > from; });
+    result = RunJob(next, &disk);
+    const std::vector<Point> rest = Curve(result);
+    curve.insert(curve.end(), rest.begin(), rest.end());
+    violations = result.violations;
+  } else if (result.epochs.size() != reference.epochs.size()) {
+    violations.push_back(std::to_string(result.epochs.size()) + " epochs were evaluated");
+  }
+  if (!result.status.ok()) violations.push_back("ends with: " + result.status.message());
+  if (result.weights != reference.weights) violations.push_back("other weights");
+  CheckEvaluations(result, disk, &violations);
+  if (curve != Curve(reference)) violations.push_back("another curve");
+  for (const std::string& violation : violations) *why += violation + "\n";
+  return violations.empty() && reference.violations.empty() && reference.status.ok();
+}
+
+// More epochs: the job goes on as if it had had them from the start, where the rate does not depend
+// on the end. Going on with them as well is a job like any other, on whatever machines.
+bool GoesOn(const SimSettings& settings, std::string* why) {
+  SimSettings longer = settings;
+  longer.experiment.job.epochs = settings.experiment.job.epochs + 2;
+  longer.experiment.checkpoint.continues = true;
+  const SimResult reference = RunJob(Undisturbed(longer));
+  Disk disk;
+  SimSettings first = Undisturbed(settings);
+  first.servers = settings.servers;
+  first.experiment.cluster.workers = settings.experiment.cluster.workers;
+  const SimResult before = RunJob(first, &disk);
+  longer.faults.disk = 0;
+  longer.stop_at = -1;
+  const SimResult result = RunJob(longer, &disk);
+  std::vector<Point> curve = Curve(before);
+  const std::vector<Point> rest = Curve(result);
+  curve.insert(curve.end(), rest.begin(), rest.end());
+  std::vector<std::string> violations = result.violations;
+  if (!result.status.ok()) violations.push_back(result.status.message());
+  if (result.weights != reference.weights) violations.push_back("other weights");
+  if (curve != Curve(reference)) violations.push_back("another curve");
+  const checkpoint::Manifest& last = disk.manifests.rbegin()->second;
+  if (last.continuations_size() != 1 || last.continuations(0).version() != before.version) {
+    violations.push_back("the manifest does not say what has changed");
+  }
+  for (const std::string& violation : violations) *why += violation + "\n";
+  return violations.empty();
+}
+
+int FromEnvironment(const char* name, int fallback) {
+  const char* text = std::getenv(name);
+  return text ? std::atoi(text) : fallback;
+}
+
+// Parts of the seeds, so that CTest runs them on all cores: part p takes each kParts-th one.
+constexpr int kParts = 20;
+class EverySeed : public testing::TestWithParam<int> {};
+
+TEST_P(EverySeed, EndsWithTheSameWeights) {
+  const int first = FromEnvironment("KUMO_SIM_FIRST_SEED", 1);
+  const int count = FromEnvironment("KUMO_SIM_SEEDS", 2000);
+  for (int seed = first + GetParam(); seed < first + count; seed += kParts) {
+    std::string why;
+    if (Holds(RandomJob(seed), &why)) continue;
+    FAIL() << why << "repeat with: KUMO_SIM_FIRST_SEED=" << seed
+           << " KUMO_SIM_SEEDS=1 build/release/bin/cluster_test "
+              "--gtest_filter=Cluster/EverySeed.EndsWithTheSameWeights/0";
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Cluster, EverySeed, testing::Range(0, kParts));
+
+TEST(Cluster, GoingOnWithMoreEpochsIsHavingHadThemFromTheStart) {
+  for (int seed = 1; seed <= 120; ++seed) {
+    std::string why;
+    EXPECT_TRUE(GoesOn(RandomJob(seed), &why)) << "seed " << seed << ": " << why;
+  }
+}
+
+// Planted bugs: the checks above are worth something.
+struct Planted {
+  const char* name;
+  Mutation mutation;
+};
+class PlantedBug : public testing::TestWithParam<Planted> {};
+
+TEST_P(PlantedBug, IsFound) {
+  bool found = false;
+  std::string why;
+  for (int seed = 1; seed <= 400 && !found; ++seed) {
+    SimSettings settings = RandomJob(seed);
+    settings.mutation = GetParam().mutation;
+    if (GetParam().mutation ==
+        Mutation::kOldGenerationCounts) {  // needs a past, and messages of it
+      settings.experiment.sync.push_codec = "1bit";
+      settings.experiment.cluster.workers = 3;
+      settings.faults.kills = 3;
+      settings.faults.restart = 1;
+      settings.faults.kill_within = 500 * kMillisecond;
+      settings.faults.jitter = 100 * kMillisecond;
+    }
+    found = !Holds(settings, &why);
+  }
+  EXPECT_TRUE(found);
+}
+INSTANTIATE_TEST_SUITE_P(
+    Cluster, PlantedBug,
+    testing::Values(Planted{"ContributionTwice", Mutation::kContributionTwice},
+                    Planted{"ContributionLeftOut", Mutation::kContributionLeftOut},
+                    Planted{"RoundSkipped", Mutation::kRoundSkipped},
+                    Planted{"OldGenerationCounts", Mutation::kOldGenerationCounts},
+                    Planted{"ManifestTooEarly", Mutation::kManifestTooEarly},
+                    Planted{"StateLostOnTheWay", Mutation::kStateLostOnTheWay},
+                    Planted{"AcknowledgementsLost", Mutation::kAcknowledgementsLost},
+                    Planted{"SamplesTwice", Mutation::kSamplesTwice}),
+    [](const auto& of) { return of.param.name; });
+
+}  // namespace
+}  // namespace kumo::sim
