@@ -68,6 +68,20 @@ uint64_t Disk::FolderToken() const {
   return OutputLock::ReadToken(*files_, experiment_.output.directory);
 }
 
+Status Disk::CheckResults(uint64_t token) const {
+  const std::string last = JoinPath(folder_, CheckpointName(committed_));
+  const bool saved = committed_ >= 0;
+  if (saved && !ReadManifest(*files_, folder_, CheckpointName(committed_)).ok()) {
+    return Unavailable("the job came to its end, but its result is gone: " + last +
+                       " was removed or damaged while it ran; start it again");
+  }
+  if (token == 0 || FolderToken() == token) return OkStatus();
+  return Unavailable("the job came to its end, but output.directory " +
+                     experiment_.output.directory +
+                     " was removed or replaced while it ran: its curves and logs are gone" +
+                     (saved ? "; its result is " + last : ""));
+}
+
 Result<checkpoint::Manifest> Disk::Best() const {
   return FindBest(*files_, folder_, experiment_.checkpoint.best);
 }

@@ -36,6 +36,10 @@ class Disk {
   // The token that output.directory has (output_lock.h); 0: none.
   uint64_t FolderToken() const;
 
+  // Whether what a job that is done has made is still there. token: what output.directory had when
+  // it began; 0: not known. Unavailable, naming what was removed.
+  Status CheckResults(uint64_t token) const;
+
   // The checkpoint that was evaluated best, by checkpoint.best. NotFound where there is none.
   Result<checkpoint::Manifest> Best() const;
   const std::string& folder() const { return folder_; }  // of the checkpoints

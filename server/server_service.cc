@@ -61,6 +61,7 @@ ServerService::ServerService(ServerNodeSettings settings, FileSystem* files, con
                              StopSource* stops, std::unique_ptr<ZmqTransport> transport,
                              std::unique_ptr<RunRecorder> recorder)
     : clock_(clock),
+      folder_(settings.folder),
       stops_(stops),
       transport_(std::move(transport)),
       recorder_(std::move(recorder), settings.experiment.output, settings.restored),
@@ -108,6 +109,7 @@ Status ServerService::Run() {
     if (Status status = pool->Shutdown(kShutdownMs); !status.ok()) LOG(WARNING) << status.message();
   }
   if (recorder_.records()) {
+    if (exit_->ok()) exit_ = disk_.CheckResults(folder_);
     recorder_.SayFarewell(exit_->ok(), node_.Describe(clock_->NowUs()), disk_);
   }
   return *exit_;

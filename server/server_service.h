@@ -5,6 +5,7 @@
 // comes back through a queue.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -75,6 +76,7 @@ class ServerService {
   void OnSignals();
 
   const Clock* const clock_;
+  const uint64_t folder_;  // the token that output.directory had
   StopSource* const stops_;
   std::unique_ptr<ZmqTransport> transport_;
   JobRecorder recorder_;

@@ -117,6 +117,26 @@ TEST(BadInput, AServerWithAnotherOutputFolderIsRefused) {
   }
 }
 
+// Checkpoints make it anew; what else was in it is lost, and so is a job's result that was there.
+TEST(BadInput, AnOutputFolderThatIsRemovedUnderARunningJobIsNamedAtItsEnd) {
+  ClusterOfProcesses job("removed");
+  TinyJob(&job);
+  job.Set("job.epochs", "6");
+  job.StartAll(1, 1);
+  ASSERT_TRUE(job.WaitForRound(3));
+  job.Signal("worker-0", SIGSTOP);
+  std::error_code left;
+  do {
+    fs::remove_all(job.output(), left);
+  } while (left || fs::exists(job.output()));
+  job.Signal("worker-0", SIGCONT);
+  const Ended ended = job.Wait("server-0");
+  EXPECT_EQ(ended.code, 75) << ended.output;
+  EXPECT_THAT(LastLine(ended.output),
+              testing::AllOf(HasSubstr("output.directory " + job.output()), HasSubstr("removed")));
+  EXPECT_EQ(job.Wait("worker-0").code, 0);
+}
+
 TEST(BadInput, ATruncatedDataFileIsNamed) {
   ClusterOfProcesses job("truncated");
   TinyJob(&job);

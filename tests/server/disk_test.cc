@@ -180,5 +180,27 @@ TEST(Disk, TheFoldersTokenIsThatOfItsLock) {
   EXPECT_EQ(disk.FolderToken(), 0xdeadbeefu);
 }
 
+TEST(Disk, AResultThatWasRemovedIsMissed) {
+  MemoryFileSystem files;
+  Disk disk(&files, SomeExperiment());
+  files.Put("/out/.lock", "0000000000000007\n");
+  EXPECT_TRUE(disk.CheckResults(7).ok());
+  EXPECT_TRUE(disk.CheckResults(0).ok()) << "not known";
+  Checkpoint(&disk, 4);
+  EXPECT_TRUE(disk.CheckResults(7).ok());
+  for (const char* other : {"0000000000000008\n", ""}) {
+    files.Put("/out/.lock", other);
+    const Status replaced = disk.CheckResults(7);
+    EXPECT_EQ(replaced.code(), StatusCode::kUnavailable);
+    EXPECT_NE(replaced.message().find("/out was removed"), std::string::npos);
+    EXPECT_NE(replaced.message().find(CheckpointName(4)), std::string::npos) << "it is there";
+  }
+  files.Put("/out/.lock", "0000000000000007\n");
+  ASSERT_TRUE(files.RemoveFile("/out/checkpoints/" + CheckpointName(4) + "/MANIFEST").ok());
+  const Status gone = disk.CheckResults(7);
+  EXPECT_EQ(gone.code(), StatusCode::kUnavailable);
+  EXPECT_NE(gone.message().find("/out/checkpoints/" + CheckpointName(4)), std::string::npos);
+}
+
 }  // namespace
 }  // namespace kumo
