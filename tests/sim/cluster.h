@@ -151,6 +151,7 @@ class Cluster {
   void Leave(int index);
   void LeaveServer(int index);
   void RestartWorkerLater(int index, uint64_t incarnation);
+  void RestartServerLater(int index);
   void Freeze(const std::shared_ptr<Process>& process, TimeUs until);
   void Cut(const std::shared_ptr<Process>& process);
   void CutLink();

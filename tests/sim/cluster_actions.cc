@@ -1,0 +1,289 @@
+// What the simulated processes' machines ask for: what a driver carries out, in virtual time.
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include <glog/logging.h>
+
+#include "common/job/checkpoint/checkpoint.h"
+#include "common/job/checkpoint/continuation.h"
+#include "common/job/options/setting_changes.h"
+#include "tests/sim/cluster.h"
+#include "tests/sim/processes.h"
+
+namespace kumo::sim {
+namespace {
+
+constexpr TimeUs kComputeChunk = 50;
+constexpr TimeUs kSaveFile = 20 * kMillisecond;
+constexpr TimeUs kWriteManifest = kMillisecond;
+constexpr TimeUs kTrainBlock = 30 * kMillisecond;
+constexpr TimeUs kEvaluateSlice = 5 * kMillisecond;
+
+// A snapshot that shares nothing with the shard, as a file would not.
+ShardSnapshot DeepCopy(const ShardSnapshot& snapshot) {
+  ShardSnapshot copy{snapshot.version, {}};
+  for (const StateArray& array : snapshot.arrays) {
+    auto numbers = std::make_shared<std::vector<float>>(array.numbers.begin(), array.numbers.end());
+    StateArray own = array;
+    own.numbers = *numbers;
+    own.owner = numbers;
+    copy.arrays.push_back(std::move(own));
+  }
+  return copy;
+}
+
+}  // namespace
+
+// --- Of servers.
+
+void Cluster::Do(const std::shared_ptr<ServerProcess>& server, JoinAction join) {
+  join.hello.message.header.mutable_hello()->set_folder(disk_->token);
+  SendFromServer(server, join.hello.to, std::move(join.hello.message));
+}
+
+void Cluster::Do(const std::shared_ptr<ServerProcess>& server, const ComputeAction& compute) {
+  const std::shared_ptr<ChunkWork> work = compute.work;
+  Mutate(work.get());
+  invariants_->OnWork(server->incarnation, *work);
+  At(now_ + kComputeChunk + RandomTime(200), [this, server, work] {
+    work->Run();
+    In(server, [this, server, work] { Perform(server, server->node->OnComputed(*work, now_)); });
+  });
+}
+
+void Cluster::Do(const std::shared_ptr<ServerProcess>& server, SaveAction save) {
+  const bool fails = rng_.NextUniform() < settings_.faults.disk;
+  const auto saved = std::make_shared<SaveAction>(std::move(save));
+  At(now_ + kSaveFile, [this, server, saved, fails] {
+    if (!server->alive) return;
+    const auto& header = saved->header;
+    Result<SavedShardFile> file = SavedShardFile{1, 1};
+    if (fails) {
+      file = ResourceExhausted("the disk is full");
+    } else {
+      // Copied only now: whoever wrote to a shared array since would be found out.
+      disk_->files[{header.version, header.generation}][server->index] = DeepCopy(saved->snapshot);
+    }
+    In(server, [this, server, header, attempt = saved->attempt, file] {
+      Perform(server,
+              server->node->OnSaved(header.generation, header.version, attempt, file, now_));
+    });
+  });
+}
+
+void Cluster::Do(const std::shared_ptr<ServerProcess>& server, CommitAction commit) {
+  checkpoint::Manifest& manifest = commit.manifest;
+  const int64_t version = manifest.version();
+  manifest.set_name("round-" + std::to_string(version));
+  auto& files = disk_->files[{version, manifest.generation()}];
+  if (settings_.mutation == Mutation::kManifestTooEarly) files.erase(files.begin());
+  std::set<std::string> there;
+  for (const auto& [of, snapshot] : files) {
+    there.insert(ShardFileName(of, settings_.servers, manifest.generation()));
+  }
+  invariants_->OnManifest(manifest, there);
+  disk_->manifests[version] = manifest;
+  // Checkpoints of later versions are of a past that the job went back from.
+  disk_->manifests.erase(disk_->manifests.upper_bound(version), disk_->manifests.end());
+  At(now_ + kWriteManifest, [this, server, generation = manifest.generation(), version] {
+    In(server, [this, server, generation, version] {
+      result_.done = now_;
+      Perform(server, server->node->OnCommitted(generation, version, OkStatus(), now_));
+    });
+  });
+}
+
+// A checkpoint that the job goes on from, with what has changed since (checkpoint.continue).
+checkpoint::Manifest Cluster::Continued(checkpoint::Manifest manifest) const {
+  const auto changes = SettingChanges(manifest.experiment_text(), settings_.experiment);
+  if (changes.empty()) return manifest;
+  const auto continuation = ContinuationOf(manifest, settings_.experiment, changes);
+  CHECK(continuation.ok()) << continuation.status().message();
+  *manifest.add_continuations() = *continuation;
+  return manifest;
+}
+
+void Cluster::Do(const std::shared_ptr<ServerProcess>& server, const RestoreAction& restore) {
+  ShardSnapshot all;
+  for (const auto& [version, manifest] : disk_->manifests) {
+    if (manifest.name() != restore.checkpoint) continue;
+    all.version = version;
+    for (const auto& [from, snapshot] : disk_->files[{version, manifest.generation()}]) {
+      const ShardSnapshot copy = DeepCopy(snapshot);
+      all.arrays.insert(all.arrays.end(), copy.arrays.begin(), copy.arrays.end());
+    }
+    CHECK(Adapt(manifest, settings_.experiment, &all).ok());
+  }
+  At(now_ + kMillisecond, [this, server, generation = restore.generation, all] {
+    In(server, [this, server, generation, all] {
+      Perform(server, server->node->OnRestored(generation, all, now_));
+    });
+  });
+}
+
+void Cluster::Do(const std::shared_ptr<ServerProcess>& server,
+                 const ChooseCheckpointAction& choose) {
+  disk_->generation = std::max(disk_->generation, choose.generation);
+  std::optional<checkpoint::Manifest> manifest;
+  for (const auto& [version, candidate] : disk_->manifests) {
+    if (version <= choose.newest) manifest = Continued(candidate);
+  }
+  At(now_ + 2 * kMillisecond, [this, server, generation = choose.generation, manifest] {
+    In(server, [this, server, generation, manifest] {
+      Perform(server, server->node->OnChosen(generation, manifest, now_));
+    });
+  });
+}
+
+void Cluster::Do(const std::shared_ptr<ServerProcess>& server,
+                 const ReserveGenerationAction& reserve) {
+  disk_->generation = std::max(disk_->generation, reserve.generation);
+  At(now_ + kMillisecond, [this, server, generation = reserve.generation] {
+    In(server,
+       [this, server, generation] { Perform(server, server->node->OnReserved(generation, now_)); });
+  });
+}
+
+void Cluster::Do(const std::shared_ptr<ServerProcess>& server, SendAction send) {
+  SendFromServer(server, send.to, std::move(send.message));
+}
+
+void Cluster::Do(const std::shared_ptr<ServerProcess>& server, const KeepEvaluationAction& keep) {
+  At(now_ + kWriteManifest, [this, server, keep] {
+    if (!server->alive) return;
+    const auto found = disk_->manifests.find(keep.version);
+    if (found != disk_->manifests.end() && found->second.generation() >= keep.since) {
+      *found->second.mutable_evaluation() = keep.evaluation;
+    }
+    In(server, [this, server] { Perform(server, server->node->OnKept(now_)); });
+  });
+}
+
+void Cluster::Do(const std::shared_ptr<ServerProcess>&, const WentOnAction& on) {
+  ForgetPoints(on.version);
+}
+
+void Cluster::Do(const std::shared_ptr<ServerProcess>& server, const WentBackAction& back) {
+  ForgetPoints(back.version);
+  invariants_->OnWentBack(server->node->generation(), back.version,
+                          disk_->manifests.contains(back.version));
+}
+
+void Cluster::Do(const std::shared_ptr<ServerProcess>& server, RoundClosedAction closed) {
+  if (settings_.mutation == Mutation::kSamplesTwice) {
+    closed.metrics.set_samples(closed.metrics.samples() * 2);
+  }
+  invariants_->OnRoundClosed(server->node->generation(), closed);
+  result_.rounds.push_back(closed.round);
+}
+
+void Cluster::Do(const std::shared_ptr<ServerProcess>&, const CurvePointAction& point) {
+  result_.points.push_back(point);
+}
+
+void Cluster::Do(const std::shared_ptr<ServerProcess>&, const EpochEvaluatedAction& epoch) {
+  invariants_->OnEpoch(epoch);
+  result_.done = now_;
+  // An epoch that is trained again after the job went back is evaluated again.
+  std::erase_if(result_.epochs, [&](const auto& e) { return e.epoch == epoch.epoch; });
+  result_.epochs.push_back(epoch);
+}
+
+void Cluster::Do(const std::shared_ptr<ServerProcess>& server, const ExitAction& exit) {
+  server->alive = false;
+  server->status = exit.status;
+  const int index = server->index;
+  if (index == 0) {
+    over_ = true;
+  } else if (exit.status.code() == StatusCode::kUnavailable) {  // as a scheduler would
+    RestartServerLater(index);
+  }
+}
+
+void Cluster::Perform(const std::shared_ptr<ServerProcess>& server, ServerActions actions) {
+  for (ServerAction& action : actions) {
+    std::visit([&](auto& one) { Do(server, std::move(one)); }, action);
+  }
+}
+
+// --- Of workers.
+
+void Cluster::After(TimeUs time, const std::shared_ptr<WorkerProcess>& worker,
+                    std::function<WorkerActions()> result) {
+  At(now_ + time, [this, worker, result = std::move(result)] {
+    In(worker, [this, worker, result] { Perform(worker, result()); });
+  });
+}
+
+void Cluster::Do(const std::shared_ptr<WorkerProcess>& worker, SendToServerAction send) {
+  SendToServer(worker, send.server, std::move(send.message));
+}
+
+void Cluster::Do(const std::shared_ptr<WorkerProcess>& worker, const InitialiseAction&) {
+  WorkerProcess& process = *worker;
+  After(kMillisecond, worker, [this, &process] {
+    return process.session->OnInitialised({process.trainer->InitialWeights(), {}}, now_);
+  });
+}
+
+void Cluster::Do(const std::shared_ptr<WorkerProcess>& worker, const InstallAction& install) {
+  worker->trainer->Install(install);
+}
+
+void Cluster::Do(const std::shared_ptr<WorkerProcess>& worker, const AdoptAction& adopt) {
+  worker->trainer->Adopt(adopt);
+}
+
+void Cluster::Do(const std::shared_ptr<WorkerProcess>& worker, const TrainAction& train) {
+  Session& session = *worker->session;
+  const auto block = std::make_shared<TrainedBlock>(worker->trainer->Train(train));
+  const bool slow = worker->index == 0 && settings_.slow_block > 0 && RandomTime(4) == 0;
+  const TimeUs time = kTrainBlock + RandomTime(kTrainBlock) + (slow ? settings_.slow_block : 0);
+  // Some of the chunks, others in each block, are there before the block is.
+  After(time / 2, worker, [this, &session, block, train] {
+    std::vector<CodedChunk> early;
+    for (const Chunk& chunk : session.shape().map.chunks()) {
+      if (chunk.index == 0 || block->contributions[chunk.index].empty()) continue;
+      if ((chunk.index + train.round.round + train.partition) % 3 == 0) continue;
+      early.push_back({chunk.index, block->contributions[chunk.index]});
+    }
+    return session.OnCoded(std::move(early), now_);
+  });
+  After(time, worker, [this, &session, block, time] {
+    ++result_.blocks_trained;
+    block->times.compute_ms = static_cast<double>(time) * 1e-3;
+    return session.OnTrained(std::move(*block), now_);
+  });
+}
+
+void Cluster::Do(const std::shared_ptr<WorkerProcess>& worker, const EvaluateAction& evaluate) {
+  WorkerProcess& process = *worker;
+  After(kEvaluateSlice, worker, [this, &process, evaluate] {
+    return process.session->OnEvaluated(process.trainer->Evaluate(evaluate), now_);
+  });
+}
+
+void Cluster::Do(const std::shared_ptr<WorkerProcess>& worker, const DropAction& drop) {
+  worker->trainer->Drop(drop.partition);
+}
+
+void Cluster::Do(const std::shared_ptr<WorkerProcess>& worker, const LeaveAction& leave) {
+  worker->alive = false;
+  worker_names_.erase(worker->index);
+  workers_.erase(worker->session->peer_name());
+  if (leave.status.ok() || over_) return;
+  LOG(INFO) << leave.status.message();
+  if (leave.status.code() == StatusCode::kUnavailable) {  // as a scheduler would
+    RestartWorkerLater(worker->index, worker->incarnation + 1);
+  }
+}
+
+void Cluster::Perform(const std::shared_ptr<WorkerProcess>& worker, WorkerActions actions) {
+  for (WorkerAction& action : actions) {
+    if (!worker->alive) return;
+    std::visit([&](auto& one) { Do(worker, std::move(one)); }, action);
+  }
+}
+
+}  // namespace kumo::sim
