@@ -34,6 +34,9 @@ void SendOrders(const JobState& job, const PeerName& to, Turn* turn) {
 
 void SendOrdersToAll(const JobState& job, Turn* turn) {
   for (const auto& [peer, worker] : job.members().workers) SendOrders(job, peer, turn);
+  if (IsOver(job.phase)) {
+    for (const auto& [peer, name] : job.members().given_up) SendOrders(job, peer, turn);
+  }
   for (const ServerMember& server : job.members().servers) {
     if (!server.peer.empty() && !server.said_bye) SendOrders(job, server.peer, turn);
   }

@@ -156,7 +156,7 @@ std::optional<int> Members::CutOffFrom(const WorkerMember& worker, TimeUs now, T
 }
 
 bool Members::AllHaveLeft() const {
-  return workers.empty() &&
+  return workers.empty() && given_up.empty() &&
          std::all_of(servers.begin(), servers.end(), [](const ServerMember& server) {
            return server.peer.empty() || server.said_bye;
          });

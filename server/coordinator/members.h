@@ -68,6 +68,9 @@ class Members {
 
   std::map<PeerName, WorkerMember> workers;
   std::vector<ServerMember> servers;  // by index
+  // Workers that were given up for their silence, and their names: they may be alive all the same,
+  // and are told of the job's end.
+  std::map<PeerName, std::string> given_up;
 
   bool Knows(const PeerName& peer) const;
   // The server of that name, where it has joined; server 0 always has.
@@ -97,7 +100,7 @@ class Members {
   std::vector<PeerName> SilentWorkers(TimeUs now, TimeUs limit) const;
   // A server that a worker does not hear, though we do; none where it hears all.
   std::optional<int> CutOffFrom(const WorkerMember& worker, TimeUs now, TimeUs limit) const;
-  // Every worker and every other server that has joined has said goodbye.
+  // Every worker and every other server that has joined has said goodbye; who was given up has not.
   bool AllHaveLeft() const;
 
   // "server 1 on beta (silent for 12 s), server 2 at tcp://gamma:7700"; "" when all are there and,

@@ -90,6 +90,7 @@ std::optional<News> Membership::Join(const PeerName& from, const wire::Hello& he
     return joined;
   }
   const bool known = members_.workers.contains(from);
+  std::erase_if(members_.given_up, [&](const auto& one) { return one.second == hello.name(); });
   WorkerMember& worker = members_.workers[from];
   worker.hello = hello;
   worker.seen = now;
@@ -182,7 +183,10 @@ std::optional<News> Membership::Next(TimeUs now) {
   if (!silent.empty()) {
     News gone = Of(News::Kind::kGone, silent[0], *members_.Find(silent[0]),
                    "silent for " + InWholeSeconds(suspect_after_));
-    members_.workers.erase(silent[0]);
+    if (members_.given_up.size() < kMaxWorkers) {
+      members_.given_up[gone.peer] = members_.Find(gone.peer)->hello.name();
+    }
+    members_.workers.erase(gone.peer);
     return gone;
   }
   if (std::optional<News> cut = NextCut(now)) return cut;

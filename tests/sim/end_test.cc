@@ -71,6 +71,8 @@ TEST_P(LossyEnd, NobodyIsLeftBehindWhenMessagesAreLost) {
 }
 
 INSTANTIATE_TEST_SUITE_P(TheEnd, LossyEnd, testing::Range<uint64_t>(1, 61, kSeedsEach));
+// Among them jobs that end when a worker was given up, whose heartbeats were all lost for a minute.
+INSTANTIATE_TEST_SUITE_P(OfOneGivenUp, LossyEnd, testing::Values<uint64_t>(431, 681));
 
 // Server 0 dies at any moment around the end, and is started again: the others may have left by
 // then, or some of them.

@@ -195,6 +195,36 @@ TEST(Coordinator, AFinishedJobIsToldToWhoeverComes) {
   }
 }
 
+// Its heartbeats may have been lost: it is told of the end as long as nobody has taken its name.
+TEST(Coordinator, WhoWasGivenUpForItsSilenceIsToldOfTheEndToo) {
+  for (const bool started_again : {false, true}) {
+    Job job = SmallJob();
+    job.experiment.cluster.suspect_after_s = 2;
+    Fleet fleet = Training(job, 1, 3);
+    fleet.Wait(4, {"worker/a/1", "worker/b/1"});
+    EXPECT_FALSE(fleet.coordinator->Knows("worker/c/1", 0, 0));
+    if (started_again) fleet.Join("c", 2);
+    const int64_t rounds = fleet.plan.rounds();
+    for (int64_t version = 1; version <= rounds; ++version) {
+      fleet.Reach(version);
+      for (int p = 0; p < 3 && fleet.plan.EvaluatedEpoch(version) >= 0; ++p) {
+        ASSERT_TRUE(fleet.Evaluated("worker/a/1", version, p).ok());
+      }
+    }
+    ASSERT_TRUE(fleet.Saved(0, rounds).ok());
+    fleet.Committed(rounds);
+    ASSERT_EQ(fleet.phase(), "finished");
+    EXPECT_EQ(fleet.orders["worker/c/1"].orders().finished(), !started_again);
+    for (const char* peer : {"worker/a/1", "worker/b/1", "worker/c/2"}) {
+      EXPECT_FALSE(fleet.exit);
+      if (started_again || peer != std::string("worker/c/2")) fleet.Bye(peer);
+    }
+    EXPECT_EQ(fleet.exit.has_value(), started_again);
+    fleet.Tick(3 * kSecond);
+    EXPECT_TRUE(fleet.exit && fleet.exit->ok());
+  }
+}
+
 TEST(Coordinator, AFinishedJobWaitsForNobodyForLong) {
   Job job = SmallJob();
   job.experiment.cluster.suspect_after_s = 7;

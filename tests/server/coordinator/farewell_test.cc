@@ -30,6 +30,15 @@ TEST(Farewell, IsOverWhenAllKnowOrAfterAWhile) {
   EXPECT_TRUE(farewell.IsOver(members, 13 * kSecond)) << "it may have died";
 }
 
+TEST(Farewell, WhoWasGivenUpForItsSilenceMayStillBeThere) {
+  Farewell farewell;
+  Members members(1, "here");
+  members.given_up["worker/a/1"] = "a";
+  farewell.OnFinished(10 * kSecond);
+  EXPECT_FALSE(farewell.IsOver(members, 12 * kSecond));
+  EXPECT_TRUE(farewell.IsOver(members, 13 * kSecond));
+}
+
 TEST(Farewell, OfAFailedJobCountsFromItsFirstTick) {
   Farewell farewell;
   Members members(1, "here");
