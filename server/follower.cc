@@ -111,6 +111,9 @@ void Follower::OnHeartbeatReply(const wire::Header& header, Turn* turn) {
     turn->Do(ExitAction{Unavailable("was told to leave, and everything is saved")});
   } else if (header.has_orders()) {
     save_order_ = {orders.save_version(), orders.save_attempt(), orders.save_partial()};
+    if (!orders.has_lease_table()) return;
+    leases_ = LeaseTable::FromWire(orders.lease_table());
+    leases_hash_ = HashOf(orders.lease_table());
   }
 }
 
@@ -120,6 +123,7 @@ void Follower::OnOwn(const wire::Header& header, Turn* turn) {
   SendAction send{Server0(), {header, {}}};
   if (header.type() == wire::HEARTBEAT) {
     send.message.header.mutable_server_report()->set_leaving(leave_by_ > 0);
+    send.message.header.mutable_server_report()->set_lease_table(leases_hash_);
   } else if (header.type() == wire::SAVED) {
     unsent_saves_[{header.round(), header.attempt()}] = {send.message, turn->now + kResend};
   }

@@ -33,6 +33,8 @@ class Follower : public Role {
   // Its number is 0 until server 0 has welcomed this server.
   const Generation& generation() const override { return generation_; }
   const SaveOrder& save_order() const override { return save_order_; }
+  // The last that server 0 has told, a server 0 that was started again too.
+  const LeaseTable& leases() const override { return leases_; }
   void OnSpec(const JobPlan&, const ShardMap&, const JobSpec&) override {}
   Result<bool> OnHello(const PeerName& from, const wire::Hello& hello, Turn* turn) override;
   Status OnMessage(const PeerName& from, const wire::Header& header, Turn* turn) override;
@@ -71,6 +73,8 @@ class Follower : public Role {
   Generation generation_;
   uint32_t newest_ = 0;  // generation that server 0 has spoken of
   SaveOrder save_order_;
+  LeaseTable leases_{0};
+  uint64_t leases_hash_ = 0;
   Message hello_;  // the last that was sent
   TimeUs heard_;   // from server 0
   TimeUs next_hello_ = 0;

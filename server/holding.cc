@@ -11,6 +11,16 @@
 namespace kumo {
 namespace {
 
+// Whether it was for the sender to say this. A state belongs to the version that its round has
+// made; whoever goes on from there may put it too. Initial weights come from who has partition 0.
+bool IsLeased(const LeaseTable& leases, const PeerName& from, const wire::Header& header) {
+  const int partition = header.partition();
+  const int64_t round = header.round();
+  const bool before = header.type() == wire::PUT_STATE && round > 0;
+  return leases.MayContribute(from, partition, round) ||
+         (before && leases.MayContribute(from, partition, round - 1));
+}
+
 constexpr char kStartElsewhere[] = "; choose another output directory, or checkpoint.resume=never";
 
 }  // namespace
@@ -55,6 +65,7 @@ void Holding::Enter(const Generation& former, const Generation& generation, Turn
     return;
   }
   shard_.reset();
+  early_.Clear();
   ready_ = lost_ = false;
   if (!neighbours_) return;
   neighbours_->StopFetching();
@@ -137,11 +148,28 @@ void Holding::TakeWhatWasFetched(Turn* turn) {
 
 Status Holding::OnMessage(const PeerName& from, const Message& message, Turn* turn) {
   if (!shard_ || !ready_) return OkStatus();
+  return GiveToShard({from, message, turn->now}, turn);
+}
+
+Status Holding::GiveToShard(EarlyContributions::Early arrived, Turn* turn) {
+  const wire::Header& header = arrived.message.header;
+  const bool leased = IsLeased(role_->leases(), arrived.from, header);
   // Before the shard has version 0, which is sent on with what the coordinator knows.
-  if (message.header.type() == wire::INITIALISE && message.header.chunk() == 0) {
-    KUMO_RETURN_IF_ERROR(role_->OnMessage(from, message.header, turn));
+  if (leased && header.type() == wire::INITIALISE && header.chunk() == 0) {
+    KUMO_RETURN_IF_ERROR(role_->OnMessage(arrived.from, header, turn));
   }
-  return shard_->OnMessage(from, message, turn);
+  Status status = shard_->OnMessage(arrived.from, arrived.message, leased, turn);
+  if (status.code() != StatusCode::kUnavailable) return status;
+  early_.Keep(std::move(arrived));
+  return OkStatus();
+}
+
+void Holding::TryEarly(Turn* turn) {
+  for (EarlyContributions::Early& early : early_.TakeDue(turn->now)) {
+    const Status status = GiveToShard(std::move(early), turn);
+    if (status.ok()) continue;
+    LOG_EVERY_T(WARNING, 1) << "refused what had waited: " << status.message();
+  }
 }
 
 Status Holding::OnComputed(const ChunkWork& work, Turn* turn) {
@@ -168,6 +196,7 @@ ShardFileHeader Holding::FileHeader(const JobIdentity& identity, const Generatio
 }
 
 void Holding::Forget(const PeerName& peer) {
+  early_.Forget(peer);
   if (shard_) shard_->Forget(peer);
 }
 
@@ -178,7 +207,8 @@ void Holding::Tick(Turn* turn) {
 }
 
 bool Holding::busy() const {
-  return (neighbours_ && neighbours_->fetching()) || (shard_ && shard_->replicating());
+  return !early_.empty() || (neighbours_ && neighbours_->fetching()) ||
+         (shard_ && shard_->replicating());
 }
 
 Standing Holding::standing() const {

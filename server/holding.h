@@ -6,6 +6,9 @@
 // goes on with, with what the next server has kept of it. Until it has that, the server is not
 // ready; it never will be where that is lost, and the job goes back.
 //
+// What the shard is given counts only from whom it is leased to, by what the role knows of leases.
+// A worker may be quicker than server 0's word; what it sends then waits for that.
+//
 // Owned by a ServerNode; one thread.
 #pragma once
 
@@ -19,6 +22,7 @@
 #include "common/job/options/experiment.h"
 #include "common/job/transport/message.h"
 #include "server/actions.h"
+#include "server/early_contributions.h"
 #include "server/replicas/neighbours.h"
 #include "server/role.h"
 #include "server/shard/shard.h"
@@ -50,6 +54,8 @@ class Holding {
   void OnFromNeighbour(const PeerName& from, const Message& message, Turn* turn);
   // A message of a member for the shard; dropped while there is none that is ready.
   Status OnMessage(const PeerName& from, const Message& message, Turn* turn);
+  // What has waited for server 0's word is given to the shard where that is there now.
+  void TryEarly(Turn* turn);
   Status OnComputed(const ChunkWork& work, Turn* turn);
   // As Shard::SaveNow; a server that is not ready saves nothing, which is no error.
   Status SaveNow(const SaveOrder& order, Turn* turn);
@@ -60,7 +66,7 @@ class Holding {
   void Forget(const PeerName& peer);
   void Tick(Turn* turn);
 
-  // Whether something is on its way to or from a neighbour, so that ticks matter.
+  // Whether something is on its way to or from a neighbour, or waits, so that ticks matter.
   bool busy() const;
   // A part of what the job is about is being fetched, or nobody has it.
   bool LacksPart() const { return lost_ || (neighbours_ && neighbours_->fetching()); }
@@ -72,6 +78,7 @@ class Holding {
 
  private:
   void TakeWhatWasFetched(Turn* turn);
+  Status GiveToShard(EarlyContributions::Early arrived, Turn* turn);
 
   const int index_, servers_;
   const Experiment experiment_;
@@ -80,6 +87,7 @@ class Holding {
   std::optional<JobSpec> spec_;
   std::optional<JobPlan> plan_;
   std::unique_ptr<Shard> shard_;
+  EarlyContributions early_;
   bool ready_ = false;                    // has what the generation starts from
   bool lost_ = false;                     // will not get it: nobody has kept it
   std::optional<Neighbours> neighbours_;  // where versions are kept twice

@@ -15,6 +15,7 @@
 #include "common/job/shard_map.h"
 #include "common/job/transport/message.h"
 #include "proto/checkpoint.pb.h"
+#include "server/coordinator/lease_table.h"
 #include "server/directive.h"
 #include "server/generation.h"
 #include "server/turn.h"
@@ -33,6 +34,8 @@ class Role {
 
   virtual const Generation& generation() const = 0;
   virtual const SaveOrder& save_order() const = 0;
+  // Whose contributions count, as far as this server knows.
+  virtual const LeaseTable& leases() const = 0;
 
   // The job's spec has become known.
   virtual void OnSpec(const JobPlan& plan, const ShardMap& map, const JobSpec& spec) = 0;

@@ -54,6 +54,8 @@ ServerActions ServerNode::OnMessage(const PeerName& from, const Message& message
     if (ours) holding_->OnFromNeighbour(from, message, &turn);
   } else if (from == ServerPeer(0) && settings_.index != 0) {
     (void)role_->OnMessage(from, header, &turn);
+    const bool ours = header.generation() == generation_.number;
+    if (ours && header.has_orders()) holding_->TryEarly(&turn);  // leases, maybe
   } else {
     OnFromMember(from, message, &turn);
   }
@@ -196,6 +198,7 @@ ServerActions ServerNode::Tick(TimeUs now) {
   holding_->Tick(&turn);
   if (now >= next_report_) Report(&turn);
   role_due_ = role_->Tick(holding_->standing(), &turn);
+  holding_->TryEarly(&turn);
   return Done(std::move(turn));
 }
 

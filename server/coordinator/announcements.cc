@@ -25,7 +25,9 @@ void SendOrders(const JobState& job, const PeerName& to, Turn* turn) {
     header.mutable_orders()->set_waits_for(WaitsForProcesses(job, turn->now));
     job.farewell.FillIn(job.phase, job.ending.stop(), job.version, &header);
     if (const auto server = job.members().ServerIndex(to)) {
-      job.saving.FillIn(job.members().servers[*server], header.mutable_orders());
+      const ServerMember& member = job.members().servers[*server];
+      job.saving.FillIn(member, header.mutable_orders());
+      job.leasing.FillIn(member, job.phase, header.mutable_orders());
     }
     job.leasing.FillIn(to, job.members(), job.phase, header.mutable_orders());
   }

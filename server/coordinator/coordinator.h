@@ -36,6 +36,7 @@ class Coordinator : public Role {
 
   const Generation& generation() const override { return job_.recovery.generation(); }
   const SaveOrder& save_order() const override { return job_.saving.checkpoints().order(); }
+  const LeaseTable& leases() const override { return job_.leasing.table(); }
   void OnSpec(const JobPlan& plan, const ShardMap& map, const JobSpec& spec) override;
   Result<bool> OnHello(const PeerName& from, const wire::Hello& hello, Turn* turn) override;
   Status OnMessage(const PeerName& from, const wire::Header& header, Turn* turn) override;

@@ -6,6 +6,8 @@
 
 #include <glog/logging.h>
 
+#include "common/base/fnv.h"
+
 namespace kumo {
 namespace {
 
@@ -81,6 +83,63 @@ int64_t LeaseTable::Count(const PeerName& worker) const {
                        [&](const Lease& lease) { return lease.worker == worker; });
 }
 
+bool LeaseTable::MayContribute(const PeerName& worker, int partition, int64_t round) const {
+  if (partition < 0 || partition >= std::ssize(leases_)) return false;
+  const auto helper = helpers_.find(partition);
+  const bool helps = helper != helpers_.end() && helper->second.round == round;
+  if (helps && helper->second.worker == worker) return true;
+  const Lease& lease = leases_[partition];
+  if (!worker.empty() && lease.finishes == worker) return true;
+  if (round >= lease.from) return !worker.empty() && lease.worker == worker;
+  return lease.before.empty() || lease.before == worker;
+}
+
+wire::LeaseTable LeaseTable::ToWire() const {
+  wire::LeaseTable table;
+  std::map<PeerName, int> places = {{"", 0}};
+  const auto place = [&](const PeerName& worker) {
+    const auto [entry, is_new] = places.try_emplace(worker, table.workers_size() + 1);
+    if (is_new) table.add_workers(worker);
+    return entry->second;
+  };
+  for (const Lease& lease : leases_) {
+    wire::LeaseTable::Lease* told = table.add_leases();
+    told->set_worker(place(lease.worker));
+    told->set_from(lease.from);
+    told->set_before(place(lease.before));
+    told->set_finishes(place(lease.finishes));
+  }
+  for (const auto& [partition, helper] : helpers_) {
+    wire::LeaseTable::Help* told = table.add_helpers();
+    told->set_partition(partition);
+    told->set_worker(place(helper.worker));
+    told->set_round(helper.round);
+  }
+  return table;
+}
+
+LeaseTable LeaseTable::FromWire(const wire::LeaseTable& told) {
+  const auto worker = [&](int place) {
+    return place > 0 && place <= told.workers_size() ? told.workers(place - 1) : PeerName();
+  };
+  LeaseTable table(told.leases_size());
+  for (int p = 0; p < told.leases_size(); ++p) {
+    const wire::LeaseTable::Lease& lease = told.leases(p);
+    table.leases_[p] = {worker(lease.worker()), lease.from(), worker(lease.before()), false,
+                        worker(lease.finishes())};
+  }
+  for (const wire::LeaseTable::Help& help : told.helpers()) {
+    table.helpers_[help.partition()] = {worker(help.worker()), help.round()};
+  }
+  return table;
+}
+
+uint64_t HashOf(const wire::LeaseTable& table) {
+  Fnv1a hash;
+  hash.Add(table.SerializeAsString());
+  return hash.value();
+}
+
 void LeaseTable::Begin(const std::vector<PeerName>& workers, int64_t from) {
   CHECK(!workers.empty());
   for (size_t p = 0; p < leases_.size(); ++p) {
@@ -102,6 +161,7 @@ bool LeaseTable::Lose(const PeerName& worker, int64_t oldest_open) {
   bool lost = false;
   std::erase_if(helpers_, [&](const auto& entry) { return entry.second.worker == worker; });
   for (Lease& lease : leases_) {
+    if (lease.finishes == worker) lease.finishes.clear();
     if (lease.before == worker) {
       // Its last contributions may be missing too.
       lease.before.clear();
@@ -115,6 +175,15 @@ bool LeaseTable::Lose(const PeerName& worker, int64_t oldest_open) {
     }
   }
   return lost;
+}
+
+void LeaseTable::LetGo(const PeerName& worker, int64_t oldest_open) {
+  std::vector<Lease*> had;
+  for (Lease& lease : leases_) {
+    if (lease.worker == worker) had.push_back(&lease);
+  }
+  Lose(worker, oldest_open);
+  for (Lease* lease : had) lease->finishes = worker;
 }
 
 void LeaseTable::HandedOver(const PeerName& worker) {

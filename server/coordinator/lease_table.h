@@ -6,7 +6,10 @@
 // puts what the partition carries on the servers, and the next one fetches it there. docs/design.md
 // ("Leases") tells it with numbers.
 //
-// Owned by Leasing; one thread.
+// The other servers have the table too, as server 0 has told them: contributions count only from
+// whom it names.
+//
+// Owned by Leasing, and on other servers by the Follower; one thread.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +17,7 @@
 #include <vector>
 
 #include "common/job/transport/message.h"
+#include "proto/wire.pb.h"
 
 namespace kumo {
 
@@ -26,6 +30,9 @@ class LeaseTable {
     // servers; or empty.
     PeerName before;
     bool stored = false;  // what it carries at version `from` is on the servers
+    // A worker that was told to leave, and had the partition: it finishes the block that it has
+    // half pushed, if any; or empty.
+    PeerName finishes = {};
   };
   // A worker that may hold leases.
   struct Taker {
@@ -46,6 +53,14 @@ class LeaseTable {
   const std::map<int, Helper>& helpers() const { return helpers_; }  // by partition
   int64_t Count(const PeerName& worker) const;
   bool HasOrphans() const { return Count("") > 0; }
+  // Whether it was for this worker to compute the partition's block of the round. Rounds before a
+  // lease of which nobody knows who had the partition before have closed, or their worker is lost
+  // with a server 0: anybody may.
+  bool MayContribute(const PeerName& worker, int partition, int64_t round) const;
+
+  // As the other servers are told, and back; without what only server 0 has a use for.
+  wire::LeaseTable ToWire() const;
+  static LeaseTable FromWire(const wire::LeaseTable& table);
 
   // Contiguous runs of partitions from round `from` on, in the order of `workers` (at least one).
   void Begin(const std::vector<PeerName>& workers, int64_t from);
@@ -59,6 +74,8 @@ class LeaseTable {
   // A worker is gone without a word: its partitions are nobody's, and what it had not handed over
   // is lost. True when there was anything of the kind.
   bool Lose(const PeerName& worker, int64_t oldest_open);
+  // The same for a worker that was told to leave, and is still there.
+  void LetGo(const PeerName& worker, int64_t oldest_open);
   // A worker has left that had put everything on the servers.
   void HandedOver(const PeerName& worker);
   // The round that began with `from` has closed: what moved at that version has arrived.
@@ -83,5 +100,8 @@ class LeaseTable {
   std::vector<Lease> leases_;
   std::map<int, Helper> helpers_;
 };
+
+// Two tables that say the same have the same hash.
+uint64_t HashOf(const wire::LeaseTable& table);
 
 }  // namespace kumo

@@ -86,7 +86,7 @@ Consequence Leasing::LetGo(const PeerName& worker, const Members& members, int64
     move_wanted_ = true;
     return {};
   }
-  table_.Lose(worker, open);
+  table_.LetGo(worker, open);
   return LeaseOrphans(members, open);
 }
 
@@ -179,6 +179,12 @@ void Leasing::FillIn(const PeerName& to, const Members& members, Phase phase,
     order->set_from(help.round);
     order->set_until(help.round + 1);
   }
+}
+
+void Leasing::FillIn(const ServerMember& server, Phase phase, wire::Orders* orders) const {
+  if (phase != Phase::kTraining) return;
+  wire::LeaseTable table = table_.ToWire();
+  if (HashOf(table) != server.report.lease_table()) *orders->mutable_lease_table() = table;
 }
 
 }  // namespace kumo

@@ -69,6 +69,8 @@ class Leasing {
   // What a worker is told of its leases.
   void FillIn(const PeerName& worker, const Members& members, Phase phase,
               wire::Orders* orders) const;
+  // What a server is told of everybody's, where it goes by another table.
+  void FillIn(const ServerMember& server, Phase phase, wire::Orders* orders) const;
 
  private:
   Consequence Lose(const News& news, const Members& members, Phase phase, int64_t open);

@@ -24,8 +24,8 @@ bool CarriedStates::Carries(const wire::Header& header) const {
          header.carried_array() >= 0 && header.carried_array() < arrays_;
 }
 
-Status CarriedStates::Put(const PeerName& from, const Message& message, int64_t version, bool held,
-                          Turn* turn) {
+Status CarriedStates::Put(const PeerName& from, const Message& message, bool leased,
+                          int64_t version, bool held, Turn* turn) {
   const wire::Header& header = message.header;
   const auto bytes = message.payload.bytes;
   const bool fits = bytes.empty() || bytes.size() == chunk_.range.size() * sizeof(float);
@@ -40,6 +40,7 @@ Status CarriedStates::Put(const PeerName& from, const Message& message, int64_t 
   // Older than the open round: a copy that took its time. It may be one version ahead of a chunk
   // that has not closed its round yet.
   const bool counts = header.round() >= version && header.round() <= version + 1;
+  if (counts && !leased) return NotLeased(header);
   turn->Do(Acknowledgement(from, header, held && counts));
   if (!counts) return OkStatus();
   const Key key = KeyOf(header);

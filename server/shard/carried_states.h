@@ -33,8 +33,10 @@ class CarriedStates {
 
   // Takes a state of the version or the next one, acknowledges it (held: its sender is to keep it
   // until that version's round has closed), and answers who waits for it. One of another version is
-  // too late: it is acknowledged and dropped. InvalidArgument where it does not fit.
-  Status Put(const PeerName& from, const Message& message, int64_t version, bool held, Turn* turn);
+  // too late: it is acknowledged and dropped. InvalidArgument where it does not fit; Unavailable
+  // where it would count, and it is not `leased` to the sender to put it.
+  Status Put(const PeerName& from, const Message& message, bool leased, int64_t version, bool held,
+             Turn* turn);
   // Somebody asks for a state. Returns whether it is to be answered now (Answer), as far as it is
   // there, or is parked until it is put. A state of the chunk's version that nobody waits for is
   // lost with its worker: the partition goes on without, and no snapshot waits for it.

@@ -72,7 +72,7 @@ Status Shard::Adopt(const ReplicaStore& replica) {
 
 // --- Rounds.
 
-Status Shard::OnMessage(const PeerName& from, const Message& message, Turn* turn) {
+Status Shard::OnMessage(const PeerName& from, const Message& message, bool leased, Turn* turn) {
   const wire::Header& header = message.header;
   constexpr wire::Type kTaken[] = {wire::INITIALISE, wire::PUSH, wire::PULL, wire::PUT_STATE,
                                    wire::GET_STATE};
@@ -83,18 +83,19 @@ Status Shard::OnMessage(const PeerName& from, const Message& message, Turn* turn
   ShardChunk& chunk = part->chunk;
   switch (header.type()) {
     case wire::INITIALISE:
-      return OnInitialise(from, message, part, turn);
+      return OnInitialise(from, message, leased, part, turn);
     case wire::PUSH:
-      return OnPush(from, message, &chunk, turn);
+      return OnPush(from, message, leased, &chunk, turn);
     case wire::PULL:
       return chunk.OnPull(from, header, directives_.At(header.chunk(), header.round()), turn);
     default:
-      return OnCarried(from, message, part, turn);
+      return OnCarried(from, message, leased, part, turn);
   }
 }
 
-Status Shard::OnInitialise(const PeerName& from, const Message& message, Part* part, Turn* turn) {
-  KUMO_ASSIGN_OR_RETURN(const bool first, part->chunk.OnInitialise(from, message, turn));
+Status Shard::OnInitialise(const PeerName& from, const Message& message, bool leased, Part* part,
+                           Turn* turn) {
+  KUMO_ASSIGN_OR_RETURN(const bool first, part->chunk.OnInitialise(from, message, leased, turn));
   if (!first) return OkStatus();
   if (message.header.chunk() == 0) directives_.Observe(0, turn);
   ReachVersion(part, turn);
@@ -103,10 +104,11 @@ Status Shard::OnInitialise(const PeerName& from, const Message& message, Part* p
   return OkStatus();
 }
 
-Status Shard::OnPush(const PeerName& from, const Message& message, ShardChunk* chunk, Turn* turn) {
+Status Shard::OnPush(const PeerName& from, const Message& message, bool leased, ShardChunk* chunk,
+                     Turn* turn) {
   const wire::Header& header = message.header;
   KUMO_ASSIGN_OR_RETURN(const bool counts,
-                        chunk->OnPush(from, message, /*held=*/copies_.has_value(), turn));
+                        chunk->OnPush(from, message, leased, /*held=*/copies_.has_value(), turn));
   if (!counts) return OkStatus();
   if (header.chunk() == 0) directives_.Note(header.partition(), header.metrics());
   Compute(chunk, turn);
@@ -159,13 +161,14 @@ void Shard::ReachVersion(Part* part, Turn* turn) {
 // --- Snapshots.
 
 // PUT_STATE and GET_STATE: either may be what a snapshot has waited for.
-Status Shard::OnCarried(const PeerName& from, const Message& message, Part* part, Turn* turn) {
+Status Shard::OnCarried(const PeerName& from, const Message& message, bool leased, Part* part,
+                        Turn* turn) {
   const wire::Header& header = message.header;
   auto& [chunk, carried] = *part;
   bool answer = false;
   if (header.type() == wire::PUT_STATE) {
     KUMO_RETURN_IF_ERROR(
-        carried.Put(from, message, chunk.version(), /*held=*/copies_.has_value(), turn));
+        carried.Put(from, message, leased, chunk.version(), /*held=*/copies_.has_value(), turn));
   } else {
     KUMO_ASSIGN_OR_RETURN(answer, carried.Asks(from, header, chunk.version()));
   }

@@ -85,8 +85,9 @@ class Shard {
   Status Adopt(const ReplicaStore& replica);
 
   // A message of an accepted worker: INITIALISE, PUSH, PULL, PUT_STATE, GET_STATE. An error refuses
-  // the message; the shard is unchanged.
-  Status OnMessage(const PeerName& from, const Message& message, Turn* turn);
+  // the message; the shard is unchanged. Unavailable: it would count, were it `leased` to the
+  // sender to compute it (IsLeased).
+  Status OnMessage(const PeerName& from, const Message& message, bool leased, Turn* turn);
   // The work of a ComputeAction has run. FailedPrecondition, naming version and tensor, where the
   // new weights are nothing that sync.pull_codec can hold: the job cannot go on.
   Status OnComputed(const ChunkWork& work, Turn* turn);
@@ -112,9 +113,12 @@ class Shard {
   Shard(const ShardSettings& settings, ShardMap map, RoundMath math, VersionObserver observer);
   Result<Part*> Find(const wire::Header& header);
 
-  Status OnInitialise(const PeerName& from, const Message& message, Part* part, Turn* turn);
-  Status OnPush(const PeerName& from, const Message& message, ShardChunk* chunk, Turn* turn);
-  Status OnCarried(const PeerName& from, const Message& message, Part* part, Turn* turn);
+  Status OnInitialise(const PeerName& from, const Message& message, bool leased, Part* part,
+                      Turn* turn);
+  Status OnPush(const PeerName& from, const Message& message, bool leased, ShardChunk* chunk,
+                Turn* turn);
+  Status OnCarried(const PeerName& from, const Message& message, bool leased, Part* part,
+                   Turn* turn);
 
   void Compute(ShardChunk* chunk, Turn* turn);
   void Publish(Part* part, Turn* turn);

@@ -29,7 +29,8 @@ Status ShardChunk::Begin(int64_t version, Version current, Version previous) {
   return OkStatus();
 }
 
-Result<bool> ShardChunk::OnInitialise(const PeerName& from, const Message& message, Turn* turn) {
+Result<bool> ShardChunk::OnInitialise(const PeerName& from, const Message& message, bool leased,
+                                      Turn* turn) {
   const auto bytes = message.payload.bytes;
   if (bytes.size() != chunk_.range.size() * sizeof(float)) {
     return InvalidArgument("initial weights of chunk " + std::to_string(chunk_.index) + " have " +
@@ -38,14 +39,15 @@ Result<bool> ShardChunk::OnInitialise(const PeerName& from, const Message& messa
   KUMO_RETURN_IF_ERROR(CheckFloats(bytes, chunk_.range.size()));
   const bool first = version_ < 0;
   if (first) {
+    if (!leased) return NotLeased(message.header);
     KUMO_RETURN_IF_ERROR(Begin(0, VersionOf({{Version::kStart, CopyFloats(bytes)}}), {}));
   }
   turn->Do(Acknowledgement(from, message.header));
   return first;
 }
 
-Result<bool> ShardChunk::OnPush(const PeerName& from, const Message& message, bool held,
-                                Turn* turn) {
+Result<bool> ShardChunk::OnPush(const PeerName& from, const Message& message, bool leased,
+                                bool held, Turn* turn) {
   const wire::Header& header = message.header;
   const int partition = header.partition();
   if (partition < 0 || partition >= math_->partitions()) {
@@ -57,6 +59,7 @@ Result<bool> ShardChunk::OnPush(const PeerName& from, const Message& message, bo
   const bool open = header.round() == version_;
   const bool counts = open && !round_.Has(partition);
   if (counts) {
+    if (!leased) return NotLeased(header);
     KUMO_ASSIGN_OR_RETURN(ArrivedContribution contribution, math_->Contribution(chunk_, message));
     round_.Add(partition, std::move(contribution));
     if (header.save()) round_.Save();

@@ -45,12 +45,15 @@ class ShardChunk {
   // readers' codec cannot hold it.
   Status Begin(int64_t version, Version current, Version previous);
   // It begins with a worker's initial weights, as version 0, if those are the first ones. Checks
-  // and acknowledges them, and returns whether they are.
-  Result<bool> OnInitialise(const PeerName& from, const Message& message, Turn* turn);
+  // and acknowledges them, and returns whether they are. Unavailable where they would be, and it is
+  // not for the sender to bring them (`leased`).
+  Result<bool> OnInitialise(const PeerName& from, const Message& message, bool leased, Turn* turn);
   // Takes a contribution, and acknowledges it; held: its sender is to keep it until the round has
-  // closed. Returns whether it counts, which a second one does not. InvalidArgument, or Aborted for
-  // a round that is not open yet; nothing changes then.
-  Result<bool> OnPush(const PeerName& from, const Message& message, bool held, Turn* turn);
+  // closed. Returns whether it counts, which a second one does not. InvalidArgument, Aborted for a
+  // round that is not open yet, or Unavailable where it would count, and the block is not `leased`
+  // to the sender; nothing changes then.
+  Result<bool> OnPush(const PeerName& from, const Message& message, bool leased, bool held,
+                      Turn* turn);
   // What there is to compute now, or null. freeze: of every version, not only of one that is saved.
   std::shared_ptr<ChunkWork> NextWork(bool freeze);
   // The work has run. Returns whether a version is made. FailedPrecondition where the readers'

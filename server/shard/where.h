@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "common/base/status.h"
 #include "proto/wire.pb.h"
 
 namespace kumo {
@@ -11,6 +12,11 @@ namespace kumo {
 inline std::string Where(const wire::Header& header) {
   return "partition " + std::to_string(header.partition()) + ", round " +
          std::to_string(header.round()) + ", chunk " + std::to_string(header.chunk());
+}
+
+// It may be soon, when server 0 has said so here too.
+inline Status NotLeased(const wire::Header& header) {
+  return Unavailable(Where(header) + ": not leased to the sender");
 }
 
 }  // namespace kumo

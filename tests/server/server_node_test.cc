@@ -93,6 +93,7 @@ TEST(ServerNode, OtherJobsStrangersAndOldGenerationsDoNotReachTheShard) {
   auto sends = Sends(node.OnMessage("worker/a/1", Plain(job, wire::HEARTBEAT), 0));
   EXPECT_TRUE(Find(sends, wire::GONE));  // it has to join first
   (void)node.OnMessage("worker/a/1", WorkerHello(job, "a"), 0);
+  (void)node.Tick(kSecond);  // the training begins, with leases
   EXPECT_TRUE(node.OnMessage("worker/a/1", initialise(1, 1), 0).empty());
   for (const uint32_t generation : {0u, 2u, UINT32_MAX}) {
     EXPECT_TRUE(node.OnMessage("worker/a/1", initialise(generation, 0), 0).empty());
@@ -195,6 +196,51 @@ TEST(ServerNode, AFollowerLoadsWhatServer0Chose) {
   ASSERT_TRUE(Find(beat, wire::HEARTBEAT));  // at once
   EXPECT_THAT(Find(beat, wire::HEARTBEAT)->message.header.server_report().failure(),
               HasSubstr("half of it is gone"));
+}
+
+TEST(ServerNode, AFollowerCountsWhatComesFromWhomServer0HasNamed) {
+  const Job job = JobOn(2);
+  ServerNode node = Node(job, 1);
+  (void)node.OnMessage(ServerPeer(0), WelcomeTo(job, 1), 0);
+  const PeerName holder = "worker/a/1", other = "worker/b/1";
+  (void)node.OnMessage(holder, WorkerHello(job, "a"), 0);
+  (void)node.OnMessage(other, WorkerHello(job, "b"), 0);
+  const ShardMap map(job.spec.layout, 2, job.experiment.cluster.chunk_kib * 1024);
+  const Chunk& chunk = map.ServerChunks(1).front();
+  TimeUs now = kSecond;
+  const auto acknowledged = [&](const PeerName& from, const Message& message) {
+    now += EarlyContributions::kInterval;
+    return Find(Sends(node.OnMessage(from, Stamped(job, message), now)), wire::ACK) != nullptr;
+  };
+
+  // Before it knows of leases what comes waits, and counts when it does.
+  const Message initial = test::InitialiseMessage(chunk, 1);
+  EXPECT_FALSE(acknowledged(other, initial));
+  EXPECT_FALSE(acknowledged(holder, initial));
+  LeaseTable table(job.experiment.sync.partitions);
+  table.Begin({holder}, 0);
+  Message orders = Plain(job, wire::HEARTBEAT_REPLY);
+  *orders.header.mutable_orders()->mutable_lease_table() = table.ToWire();
+  now += EarlyContributions::kInterval;
+  const auto sent = Sends(node.OnMessage(ServerPeer(0), orders, now));
+  ASSERT_EQ(sent.size(), 2u);
+  EXPECT_EQ(sent[0].to, holder) << "and then the other's, which does not count any more";
+  EXPECT_EQ(sent[0].message.header.acknowledges(), wire::INITIALISE);
+
+  const Message push = test::PushMessage(job, chunk, 0, 1);
+  EXPECT_FALSE(acknowledged(other, push));
+  EXPECT_TRUE(acknowledged(holder, push));
+  EXPECT_TRUE(acknowledged(other, push)) << "a second one counts for nothing, whose it may be";
+  // What it goes by is said to server 0, which then does not repeat it.
+  EXPECT_EQ(Find(Sends(node.Tick(now + kSecond)), wire::HEARTBEAT)
+                ->message.header.server_report()
+                .lease_table(),
+            HashOf(table.ToWire()));
+  // In the absence of server 0, and when it was started again, the last word holds.
+  orders.header.clear_orders();
+  (void)node.OnMessage(ServerPeer(0), orders, now);
+  EXPECT_FALSE(acknowledged(other, test::PushMessage(job, chunk, 0, 2)));
+  EXPECT_TRUE(acknowledged(holder, test::PushMessage(job, chunk, 0, 2)));
 }
 
 TEST(ServerNode, AFollowerRepeatsThatItSavedUntilItIsHeard) {

@@ -24,6 +24,7 @@
 #include "server/resume.h"
 #include "server/server_service.h"
 #include "tests/scratch_directory.h"
+#include "tests/services/liar.h"
 #include "worker/stored_weights.h"
 #include "worker/worker_service.h"
 
@@ -232,13 +233,13 @@ class ServicesTest : public testing::Test {
   SteadyClock clock_;
   PosixFileSystem disk_;
 
- private:
   // Each process later than those before it.
   ProcessIdentity NextProcess() {
     const int next = ++processes_;
     return {"here", next, static_cast<uint64_t>(next), "boot", next};
   }
 
+ private:
   class Silent : public Console {
    public:
     int Width() const override { return 0; }
@@ -280,6 +281,32 @@ TEST_F(ServicesTest, AStoppedJobGoesOnWithTheSameBits) {
   const auto second = Server(e, 1, &disk_);
   const auto worker = Worker(e, "a");
   EXPECT_TRUE(worker->Wait().ok());
+  EXPECT_TRUE(second->Wait().ok());
+  EXPECT_TRUE(first->Wait().ok());
+  EXPECT_EQ(Weights(e), Undisturbed());
+}
+
+// Contributions count only from whom a partition is leased to, on whichever server.
+TEST_F(ServicesTest, AMemberWithoutTheLeaseThatPushesGarbageChangesNoBit) {
+  const Experiment e = Job("lied", 2, 1);
+  const auto first = Server(e, 0, &disk_);
+  const auto second = Server(e, 1, &disk_);
+  std::atomic<bool> joined{false};
+  std::atomic<int64_t> lies{0};
+  Running liar([&](StopSource* stops) -> Status {
+    KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer, Trainer::Make(e, &clock_));
+    Liar member(e, trainer->spec(), NextProcess(), /*partition=*/1);
+    member.Join();
+    joined = true;
+    lies = member.Lie(stops);
+    return OkStatus();
+  });
+  while (!joined) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  const auto worker = Worker(e, "a");
+  EXPECT_TRUE(worker->Wait().ok());
+  liar.Stop();
+  EXPECT_TRUE(liar.Wait().ok());
+  EXPECT_GT(lies, 0);
   EXPECT_TRUE(second->Wait().ok());
   EXPECT_TRUE(first->Wait().ok());
   EXPECT_EQ(Weights(e), Undisturbed());

@@ -157,8 +157,54 @@ TEST(LeaseTable, ATypicalRoundIsNotAsLongAsTheSlowestWorkers) {
   EXPECT_DOUBLE_EQ(table.TypicalRound({{"a", 10}, {"b", 12}, {"c", 1000}}), 24);
 }
 
-// Whoever comes and goes: every partition has one owner, who is there; and Spread leaves no single
-// move that would make the longest round shorter.
+TEST(LeaseTable, ContributionsAreOfWhomTheyWereLeasedTo) {
+  LeaseTable table(3);
+  EXPECT_FALSE(table.MayContribute("a", 0, 0)) << "nobody's";
+  EXPECT_FALSE(table.MayContribute("", 0, 0));
+  table.Begin({"a"}, 5);
+  EXPECT_TRUE(table.MayContribute("a", 0, 5));
+  EXPECT_FALSE(table.MayContribute("b", 0, 5));
+  for (const int p : {-1, 3}) EXPECT_FALSE(table.MayContribute("a", p, 5));
+  // From 8 on it is b's, as a has told; what it pushes of 7 may still be on its way.
+  table.Spread({{"b", 0}}, 8);
+  EXPECT_TRUE(table.MayContribute("a", 0, 7));
+  EXPECT_FALSE(table.MayContribute("a", 0, 8));
+  EXPECT_FALSE(table.MayContribute("b", 0, 7));
+  EXPECT_TRUE(table.MayContribute("b", 0, 8));
+  // A straggler's helper, for its round; both may be first.
+  ASSERT_TRUE(table.Help({2}, 9, {{"c", 10}}));
+  EXPECT_TRUE(table.MayContribute("c", 2, 9));
+  EXPECT_TRUE(table.MayContribute("b", 2, 9));
+  EXPECT_FALSE(table.MayContribute("c", 2, 10));
+  EXPECT_FALSE(table.MayContribute("c", 1, 9));
+  // Who is lost, and comes back, has nothing any more.
+  table.Lose("b", 9);
+  EXPECT_FALSE(table.MayContribute("b", 1, 9));
+  table.LeaseOrphans({{"c", 0}}, 9);
+  EXPECT_FALSE(table.MayContribute("b", 1, 9));
+  EXPECT_TRUE(table.MayContribute("c", 1, 9));
+  // Where everybody leaves what is on its way still counts, and nothing that comes later.
+  LeaseTable left(1);
+  left.Begin({"a"}, 0);
+  left.Spread({}, 4);
+  EXPECT_TRUE(left.MayContribute("a", 0, 3));
+  EXPECT_FALSE(left.MayContribute("a", 0, 4));
+  EXPECT_FALSE(left.MayContribute("b", 0, 3));
+  // Who is told to leave, and hands nothing over, finishes its block; until it has left.
+  LeaseTable let_go(1);
+  let_go.Begin({"a"}, 0);
+  let_go.LetGo("a", 4);
+  EXPECT_TRUE(let_go.HasOrphans());
+  EXPECT_TRUE(let_go.MayContribute("a", 0, 4));
+  let_go.LeaseOrphans({{"b", 0}}, 4);
+  EXPECT_TRUE(let_go.MayContribute("a", 0, 4));
+  EXPECT_TRUE(let_go.MayContribute("b", 0, 4));
+  let_go.Lose("a", 4);
+  EXPECT_FALSE(let_go.MayContribute("a", 0, 4));
+}
+
+// Whoever comes and goes: every partition has one owner, who is there; Spread leaves no single move
+// that would make the longest round shorter; and other servers know the same of it.
 TEST(LeaseTable, AnyHistoryKeepsEveryPartitionWithOneWorker) {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     Rng rng(seed, RngPurpose::kTest);
@@ -190,6 +236,16 @@ TEST(LeaseTable, AnyHistoryKeepsEveryPartitionWithOneWorker) {
       for (const auto& lease : table.leases()) {
         ASSERT_TRUE(workers.contains(lease.worker)) << "seed " << seed;
         ASSERT_LE(lease.from, version);
+      }
+      const LeaseTable told = LeaseTable::FromWire(table.ToWire());
+      ASSERT_EQ(HashOf(told.ToWire()), HashOf(table.ToWire()));
+      for (const auto& [worker, block_ms] : workers) {
+        for (int p = 0; p < partitions; ++p) {
+          for (int64_t round = version - 2; round <= version; ++round) {
+            ASSERT_EQ(told.MayContribute(worker, p, round), table.MayContribute(worker, p, round))
+                << "seed " << seed;
+          }
+        }
       }
     }
   }

@@ -44,7 +44,7 @@ TEST(CarriedStates, WhoKeepsAStateIsToldWhenTheRoundOfItsVersionHasClosed) {
   const auto put = [&](const char* from, int64_t version, int partition, uint64_t request) {
     Message message = PutMessage(version, partition, 1);
     message.header.set_request(request);
-    ASSERT_TRUE(states.Put(from, message, 6, /*held=*/true, &turn).ok());
+    ASSERT_TRUE(states.Put(from, message, true, 6, /*held=*/true, &turn).ok());
     EXPECT_EQ(Sent(turn).back().message.header.request(), request);
   };
   put("worker/a/1", 6, 0, 20);
@@ -73,7 +73,7 @@ TEST(CarriedStates, AStateThatCameLateIsAcknowledgedAndKeptByNobody) {
   CarriedStates states(kChunk, kPartitions, 1);
   for (const int64_t version : {5, 8}) {
     Turn turn;
-    ASSERT_TRUE(states.Put("worker/a/1", PutMessage(version, 0, 1), 6, true, &turn).ok());
+    ASSERT_TRUE(states.Put("worker/a/1", PutMessage(version, 0, 1), true, 6, true, &turn).ok());
     ASSERT_EQ(turn.actions.size(), 1u);
     EXPECT_FALSE(Sent(turn)[0].message.header.held());
   }
@@ -89,8 +89,8 @@ TEST(CarriedStates, WhoWaitsForAStateGetsItWhenItIsPut) {
   EXPECT_FALSE(states.Asks("worker/gone/1", Asking(7, 0, true), 6).value());
   states.Forget("worker/gone/1");
   Turn turn;
-  ASSERT_TRUE(states.Put("worker/a/1", PutMessage(7, 1, 3), 6, false, &turn).ok());
-  ASSERT_TRUE(states.Put("worker/a/1", PutMessage(7, 0, 4), 6, false, &turn).ok());
+  ASSERT_TRUE(states.Put("worker/a/1", PutMessage(7, 1, 3), true, 6, false, &turn).ok());
+  ASSERT_TRUE(states.Put("worker/a/1", PutMessage(7, 0, 4), true, 6, false, &turn).ok());
   std::vector<SendAction> answers = Sent(turn);
   std::erase_if(answers, [](const auto& s) { return s.message.header.type() != wire::STATE; });
   ASSERT_EQ(answers.size(), 1u);
@@ -103,7 +103,7 @@ TEST(CarriedStates, WhoWaitsForAStateGetsItWhenItIsPut) {
 TEST(CarriedStates, AStateThatNobodyWaitsForIsLost) {
   CarriedStates states(kChunk, kPartitions, 1);
   Turn turn;
-  ASSERT_TRUE(states.Put("worker/a/1", PutMessage(6, 0, 1), 6, false, &turn).ok());
+  ASSERT_TRUE(states.Put("worker/a/1", PutMessage(6, 0, 1), true, 6, false, &turn).ok());
   EXPECT_FALSE(states.IsComplete(6));
   EXPECT_TRUE(states.Asks("worker/b/1", Asking(7, 1), 6).value());  // may still be put
   EXPECT_FALSE(states.IsComplete(7));
@@ -122,7 +122,7 @@ TEST(CarriedStates, WhatBelongsToOlderVersionsIsDropped) {
   Turn turn;
   for (const int64_t version : {6, 7}) {
     for (int p = 0; p < kPartitions; ++p) {
-      ASSERT_TRUE(states.Put("worker/a/1", PutMessage(version, p, 1), 6, false, &turn).ok());
+      ASSERT_TRUE(states.Put("worker/a/1", PutMessage(version, p, 1), true, 6, false, &turn).ok());
     }
   }
   EXPECT_TRUE(states.IsComplete(6));
@@ -137,7 +137,7 @@ TEST(CarriedStates, AChunkOfStatisticsCarriesNothing) {
   CarriedStates states(chunk, kPartitions, 1);
   EXPECT_TRUE(states.IsComplete(3));
   Turn turn;
-  EXPECT_EQ(states.Put("worker/a/1", PutMessage(6, 0, 1), 6, false, &turn).code(),
+  EXPECT_EQ(states.Put("worker/a/1", PutMessage(6, 0, 1), true, 6, false, &turn).code(),
             StatusCode::kInvalidArgument);
   EXPECT_FALSE(states.Asks("worker/a/1", Asking(6, 0), 6).ok());
   EXPECT_TRUE(turn.actions.empty());

@@ -45,7 +45,7 @@ class SecondCopiesTest : public testing::Test {
     for (int p = 0; p < 3; ++p) {
       Turn turn;
       const Message push = test::PushMessage(job_, chunk_.chunk(), 3, p);
-      EXPECT_TRUE(chunk_.OnPush("worker/w/1", push, /*held=*/true, &turn).value());
+      EXPECT_TRUE(chunk_.OnPush("worker/w/1", push, /*leased=*/true, /*held=*/true, &turn).value());
     }
     return chunk_.NextWork(/*freeze=*/true);
   }

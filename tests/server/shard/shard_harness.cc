@@ -122,11 +122,11 @@ void Shards::Collect(int server, Turn turn) {
   }
 }
 
-Status Shards::Send(const Message& message, const PeerName& from, int server) {
+Status Shards::Send(const Message& message, const PeerName& from, int server, bool leased) {
   const int chunk = message.header.chunk();
   if (server < 0) server = map().chunks().at(chunk).server;
   Turn turn;
-  const Status status = shards_[server]->OnMessage(from, message, &turn);
+  const Status status = shards_[server]->OnMessage(from, message, leased, &turn);
   // An error refuses the message: nothing else may come of it.
   CHECK(status.ok() || turn.actions.empty()) << status.message();
   Collect(server, std::move(turn));

@@ -32,7 +32,8 @@ class Shards {
 
   // To the server that has the chunk (`server` says otherwise). What it makes the shard do is
   // appended to `sent`, `saved` and the work that Compute() runs.
-  Status Send(const Message& message, const PeerName& from = "worker/w/1", int server = -1);
+  Status Send(const Message& message, const PeerName& from = "worker/w/1", int server = -1,
+              bool leased = true);
   // Runs what there is to compute, in turn or in the order that `rng` draws, until nothing is left.
   void Compute(Rng* rng = nullptr);
   bool HasWork() const { return !work_.empty(); }
