@@ -87,6 +87,7 @@ std::string JobJson(const wire::JobStatus& status) {
       .Add(figure::kEta, Known(status.has_eta_seconds(), status.eta_seconds()))
       .Add("last_checkpoint", Known(status.last_checkpoint() >= 0, status.last_checkpoint()))
       .Add(figure::kWorkers, workers)
+      .Add("workers_left_out", status.workers_left_out())
       .Add("servers", servers);
   return fields.object();
 }

@@ -157,7 +157,11 @@ std::string Workers(const wire::JobStatus& status, int columns) {
          Tenths(report.has_network_ms(), report.network_ms()), Mebibytes(report.bytes_sent()),
          Mebibytes(report.bytes_received()), Shown(StateOf(worker))});
   }
-  return FormatTextTable(header, rows, columns);
+  const std::string left_out =
+      status.workers_left_out() > 0
+          ? "and " + std::to_string(status.workers_left_out()) + " more workers\n"
+          : "";
+  return FormatTextTable(header, rows, columns) + left_out;
 }
 
 std::string Servers(const wire::JobStatus& status, int columns) {

@@ -60,13 +60,6 @@ wire::JobStatus StatusOf(const JobState& job, TimeUs now) {
   return status;
 }
 
-SendAction StatusReply(const JobState& job, const PeerName& to, TimeUs now) {
-  SendAction reply{to, {}};
-  reply.message.header.set_type(wire::STATUS_REPLY);
-  *reply.message.header.mutable_job_status() = StatusOf(job, now);
-  return reply;
-}
-
 std::shared_ptr<const wire::CoordinatorState> SuccessorsState(const JobState& job,
                                                               const Directive& said, TimeUs now) {
   const auto state = std::make_shared<wire::CoordinatorState>(job.progress.State(now));

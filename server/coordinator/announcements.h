@@ -24,7 +24,6 @@ void SendOrders(const JobState& job, const PeerName& to, Turn* turn);
 void SendOrdersToAll(const JobState& job, Turn* turn);
 
 wire::JobStatus StatusOf(const JobState& job, TimeUs now);
-SendAction StatusReply(const JobState& job, const PeerName& to, TimeUs now);
 
 // What goes with a version to the next server, where versions are kept twice. said: of the round
 // that starts from it.

@@ -65,7 +65,7 @@ Status Coordinator::OnMessage(const PeerName& from, const wire::Header& header, 
       }
       return OkStatus();
     case wire::STATUS:
-      turn->Do(StatusReply(job_, from, turn->now));
+      status_replies_.Answer(from, job_, turn);
       return OkStatus();
     default:
       return OkStatus();

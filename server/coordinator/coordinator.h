@@ -23,6 +23,7 @@
 #include "server/coordinator/announcements.h"
 #include "server/coordinator/coordinator_settings.h"
 #include "server/coordinator/job_state.h"
+#include "server/coordinator/status_replies.h"
 #include "server/role.h"
 
 namespace kumo {
@@ -72,6 +73,7 @@ class Coordinator : public Role {
   void Fail(const Status& status, Turn* turn);
 
   JobState job_;
+  StatusReplies status_replies_;
   TimeUs ticked_at_;
 };
 

@@ -23,6 +23,13 @@ News Of(News::Kind kind, const PeerName& peer, const WorkerMember& worker, std::
   return news;
 }
 
+// What is kept of a hello: not what it was compared with, which is long, and everybody's.
+wire::Hello Kept(wire::Hello hello) {
+  hello.clear_spec();
+  hello.clear_experiment_text();
+  return hello;
+}
+
 }  // namespace
 
 Membership::Membership(int servers, const std::string& host, const Experiment::Cluster& cluster,
@@ -82,7 +89,7 @@ std::optional<News> Membership::Join(const PeerName& from, const wire::Hello& he
   if (hello.role() == wire::Hello::SERVER) {
     ServerMember& server = members_.servers[hello.server_index()];
     server.peer = from;
-    server.hello = hello;
+    server.hello = Kept(hello);
     server.seen = server.back_at = now;
     News joined;
     joined.kind = News::Kind::kServerJoined;
@@ -92,7 +99,7 @@ std::optional<News> Membership::Join(const PeerName& from, const wire::Hello& he
   const bool known = members_.workers.contains(from);
   std::erase_if(members_.given_up, [&](const auto& one) { return one.second == hello.name(); });
   WorkerMember& worker = members_.workers[from];
-  worker.hello = hello;
+  worker.hello = Kept(hello);
   worker.seen = now;
   if (known) return std::nullopt;
   LOG(INFO) << hello.name() << " on " << hello.host() << " (pid " << hello.pid() << ", "

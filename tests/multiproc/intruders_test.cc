@@ -1,9 +1,11 @@
 // Processes that are not what they say: the job's own live on, and end with the weights that they
 // would have had. With real processes.
 #include <signal.h>
+#include <unistd.h>
 
 #include <filesystem>
-#include <map>
+#include <fstream>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -91,6 +93,56 @@ TEST(Intruders, ASecondWorkerOfANameIsRefusedAndTheFirstUndisturbed) {
               HasSubstr("another process takes part under the name worker/worker-1"));
   ExpectDone(&job, {"server-0", "server-1", "worker-0", "worker-1"});
   EXPECT_EQ(job.FinalWeights(), UndisturbedWeights());
+}
+
+// What a process has in memory, in MiB.
+int64_t ResidentMiB(pid_t pid) {
+  std::ifstream statm("/proc/" + std::to_string(pid) + "/statm");
+  int64_t all = 0, resident = 0;
+  statm >> all >> resident;
+  return resident * getpagesize() >> 20;
+}
+
+// 330,000 empty claims in 1 MB of hello: 30 MB, were they believed.
+std::string LongHello() {
+  std::string claims;
+  for (int i = 0; i < 330'000; ++i) claims += std::string("\x8a\x01\0", 3);
+  wire::Header header;
+  header.set_type(wire::HELLO);
+  std::string bytes = header.SerializeAsString() + "\xaa\x01";
+  auto length = static_cast<uint32_t>(claims.size());
+  for (; length >= 128; length >>= 7) bytes += static_cast<char>(length | 128);
+  return bytes + static_cast<char>(length) + claims;
+}
+
+// So much may server 0 grow by what strangers send, and do not read.
+constexpr int64_t kMostGrowthMiB = 200;
+
+TEST(Intruders, LongHellosAndAnswersThatNobodyReadsCostServer0LittleMemory) {
+  ClusterOfProcesses job("memory");
+  SmallJob(&job);
+  job.StartAll(1, 1);
+  ASSERT_TRUE(job.WaitForRound(1));
+  const int64_t before = ResidentMiB(job.pid("server-0"));
+  wire::Header status;
+  status.set_type(wire::STATUS);
+  const std::string hello = LongHello(), ask = status.SerializeAsString();
+  const std::string& address = job.addresses()[0];
+  {
+    std::vector<std::unique_ptr<Intruder>> strangers;
+    for (int i = 0; i < 15; ++i) {
+      const std::string id = IdOf("worker/stranger/" + std::to_string(i));
+      strangers.push_back(std::make_unique<Intruder>(address, id));
+    }
+    for (int i = 0; i < 150; ++i) strangers[i % 15]->Send({hello});
+    for (int i = 0; i < 20'000; ++i) strangers[i % 10]->Try(ask);
+    for (int i = 0; i < 100; ++i) {
+      EXPECT_LT(ResidentMiB(job.pid("server-0")) - before, kMostGrowthMiB);
+      usleep(10'000);
+    }
+    EXPECT_FALSE(job.Status().phase().empty()) << "server 0 answers";
+  }
+  ExpectDone(&job, {"server-0", "worker-0"});
 }
 
 // A fault, not intent: who is replaced while it is frozen says so, and does not disturb.

@@ -6,6 +6,7 @@
 
 #include "common/base/crc32c.h"
 #include "common/job/protocol.h"
+#include "common/job/transport/header_limits.h"
 
 namespace kumo {
 namespace {
@@ -80,6 +81,7 @@ Result<wire::Header> DecodeHeader(const FramingOptions& options, std::span<const
     return InvalidArgument("header of " + Bytes(frame.size()) + ", but the limit is " +
                            Bytes(options.max_header_bytes));
   }
+  KUMO_RETURN_IF_ERROR(CheckFieldLimits(frame));
   wire::Header header;
   // The parser would log a line for each broken string: a peer could fill our disk with them.
   const google::protobuf::LogSilencer silence;

@@ -45,8 +45,9 @@ uint32_t PayloadChecksum(std::span<const std::byte> payload);
 Status EncodeHeader(const FramingOptions& options, bool checksum, Message& message,
                     std::string& frame);
 
-// The header of `frame`. InvalidArgument: too long, no protobuf, without a type, a payload length
-// that the options forbid; FailedPrecondition: another protocol version or job.
+// The header of `frame`. InvalidArgument: too long, no protobuf, a text or a list longer than
+// header_limits.h allows, without a type, a payload length that the options forbid;
+// FailedPrecondition: another protocol version or job.
 Result<wire::Header> DecodeHeader(const FramingOptions& options, std::span<const std::byte> frame);
 
 // Frames as they arrived, header first -> a message whose payload shares the second frame's owner.

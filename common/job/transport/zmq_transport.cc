@@ -285,14 +285,17 @@ Status ZmqTransport::Send(const PeerName& to, Message message) {
   Status encoded = EncodeHeader(options_.framing, link->checksum, message, header_frame_);
   if (!encoded.ok()) return encoded.WithContext("message to " + Printable(to));
   const size_t bytes = header_frame_.size() + message.payload.bytes.size();
-  KUMO_RETURN_IF_ERROR(SendFrames(*link, to, header_frame_, std::move(message.payload)));
+  const bool introduction = IsIntroduction(message.header.type());
+  KUMO_RETURN_IF_ERROR(
+      SendFrames(*link, to, header_frame_, std::move(message.payload),
+                 introduction ? options_.introduction_queue_bytes : options_.send_queue_bytes));
   ++counters_.messages_sent;
   counters_.bytes_sent += bytes;
   return OkStatus();
 }
 
 Status ZmqTransport::SendFrames(Link& link, const PeerName& to, const std::string& header,
-                                Payload payload) {
+                                Payload payload, int64_t most_queued) {
   const std::string* const id = &link == router_ ? names_.Find(to) : nullptr;
   if (&link == router_ && id == nullptr) {
     ++counters_.sends_unavailable;
@@ -302,7 +305,7 @@ Status ZmqTransport::SendFrames(Link& link, const PeerName& to, const std::strin
   const int64_t waiting = queued->load(std::memory_order_acquire);
   const auto size = static_cast<int64_t>(header.size() + payload.bytes.size());
   // A message that is longer than the queue by itself is sent when nothing else waits.
-  if (waiting > 0 && waiting + size > options_.send_queue_bytes) {
+  if (waiting > 0 && waiting + size > most_queued) {
     ++counters_.sends_unavailable;
     return Unavailable(Printable(to) + " does not take what is sent: " + std::to_string(waiting) +
                        " bytes wait for it");

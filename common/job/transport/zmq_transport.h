@@ -62,8 +62,10 @@ struct ZmqTransportOptions {
   bool insecure = false;  // may listen on addresses that other machines reach
 
   int64_t send_queue_bytes = int64_t{1} << 30;  // per peer, not yet taken by the kernel
-  int receive_queue_messages = 64;              // per peer
-  int batch = 64;                               // messages that one Poll hands over at most
+  // Likewise, of introductions (IsIntroduction), which go to anybody who asks; a longer one alone.
+  int64_t introduction_queue_bytes = 256 << 10;
+  int receive_queue_messages = 64;  // per peer
+  int batch = 64;                   // messages that one Poll hands over at most
 
   // Of two processes with one name: the second has it when the first has not answered for so long.
   TimeUs silent_holder_us = 10 * kSecond;
@@ -152,7 +154,8 @@ class ZmqTransport {
   bool UseChecksum(bool local) const;
   Link* FindLink(const PeerName& to);
   QueuedBytes& QueueOf(const PeerName& to);
-  Status SendFrames(Link& link, const PeerName& to, const std::string& header, Payload payload);
+  Status SendFrames(Link& link, const PeerName& to, const std::string& header, Payload payload,
+                    int64_t most_queued);
   Status SendFailed(const PeerName& to);
   // A header from this process itself to a connection of the ROUTER's; nothing where it does not
   // read what it is sent. False when it is gone.

@@ -237,6 +237,32 @@ TEST_P(ZmqTransportTest, APeerThatDoesNotReadFillsABoundedQueue) {
   EXPECT_TRUE(SendSoon(worker, "server/0", MakeMessage(1), {&server, &worker}));
 }
 
+// Whoever asks and does not read costs less than who takes part.
+TEST_P(ZmqTransportTest, OfAnswersToAnybodyFewWait) {
+  ZmqTransportOptions options = TestOptions("server/0");
+  options.introduction_queue_bytes = 256 << 10;
+  Node server(options);
+  options = TestOptions("worker/a/1");
+  options.receive_queue_messages = 1;
+  Node worker(options);
+  Start(server, {&worker});
+  ASSERT_TRUE(SendSoon(worker, "server/0", MakeMessage(0), {&server, &worker}));
+  ASSERT_TRUE(SendSoon(server, "worker/a/1", MakeMessage(0), {&server, &worker}));
+  Message answer;
+  answer.header.set_type(wire::STATUS_REPLY);
+  answer.header.mutable_job_status()->set_waits_for(std::string(60'000, 'w'));
+  int sent = 0;
+  Status status;
+  for (int full = 0; full < 100;) {
+    status = server.transport->Send("worker/a/1", answer);
+    status.ok() ? ++sent : ++full;
+    if (!status.ok()) usleep(1000);  // the kernel takes what it buffers
+  }
+  EXPECT_THAT(status.message(), HasSubstr("worker/a/1 does not take what is sent"));
+  // What waits, and what the kernel buffers: up to 4 + 32 MiB.
+  EXPECT_LT(sent, 37 * ((1 << 20) / 60'000));
+}
+
 TEST_P(ZmqTransportTest, HeadersCountInTheQueueToo) {
   ZmqTransportOptions options = TestOptions("server/0");
   options.send_queue_bytes = int64_t{1} << 20;

@@ -1,0 +1,33 @@
+#include "server/coordinator/status_replies.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "server/coordinator/announcements.h"
+
+namespace kumo {
+
+void StatusReplies::Answer(const PeerName& to, const JobState& job, Turn* turn) {
+  wire::Header& header = reply_.message.header;
+  if (!header.has_job_status() || turn->now >= made_at_ + kInterval) {
+    header.set_type(wire::STATUS_REPLY);
+    *header.mutable_job_status() = Shortened(StatusOf(job, turn->now), kMostBytes);
+    made_at_ = turn->now;
+  }
+  reply_.to = to;
+  turn->Do(reply_);
+}
+
+wire::JobStatus Shortened(wire::JobStatus status, size_t most_bytes) {
+  constexpr size_t kFraming = 8;  // of one worker in the list
+  size_t bytes = status.ByteSizeLong();
+  while (bytes > most_bytes && status.workers_size() > 0) {
+    const size_t last = status.workers(status.workers_size() - 1).ByteSizeLong() + kFraming;
+    bytes -= std::min(bytes, last);
+    status.mutable_workers()->RemoveLast();
+    status.set_workers_left_out(status.workers_left_out() + 1);
+  }
+  return status;
+}
+
+}  // namespace kumo

@@ -1,0 +1,33 @@
+// Answers to whoever asks for the job's status. One is made at most once a second, however many
+// ask, and it always fits into a header: of a job with so many workers that it would not, the last
+// ones are left out, and counted.
+//
+// Owned by the Coordinator; one thread.
+#pragma once
+
+#include <cstddef>
+
+#include "common/base/clock.h"
+#include "common/job/transport/message.h"
+#include "server/coordinator/job_state.h"
+#include "server/turn.h"
+
+namespace kumo {
+
+class StatusReplies {
+ public:
+  static constexpr TimeUs kInterval = kSecond;
+  // Of the 1 MiB that a header may have.
+  static constexpr size_t kMostBytes = 900'000;
+
+  void Answer(const PeerName& to, const JobState& job, Turn* turn);
+
+ private:
+  SendAction reply_;
+  TimeUs made_at_ = 0;
+};
+
+// What fits of a status.
+wire::JobStatus Shortened(wire::JobStatus status, size_t most_bytes);
+
+}  // namespace kumo
