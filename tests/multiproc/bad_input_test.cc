@@ -64,6 +64,30 @@ TEST(BadInput, AnUnknownKeyIsRefusedWithFileLineAndTheNearestKey) {
   }
 }
 
+TEST(BadInput, AValueOfAMegabyteGivesAMessageThatCanBeRead) {
+  ClusterOfProcesses job("long");
+  TinyJob(&job);
+  const std::string value(900'000, 'x');
+  job.Set("sync.minibatch", value);
+  job.WriteExperiment();
+  // An argument may have 128 KiB.
+  const std::string argument(100'000, 'y');
+  for (const auto& [binary, arguments] :
+       std::vector<std::pair<std::string, std::vector<std::string>>>{
+           {"kumo", {"check", job.experiment_file()}},
+           {"kumo-server", {job.experiment_file()}},
+           {"kumo-worker", {job.experiment_file()}},
+           {"kumo-worker", {job.experiment_file(), "--set", "job.seed=" + argument}},
+           {"kumo-worker", {job.experiment_file(), "--" + argument}},
+           {"kumo-server", {job.experiment_file(), "--index", argument}},
+           {"kumo", {"launch", argument}}}) {
+    const Ended ended = job.Run(binary, arguments);
+    EXPECT_THAT(ended.code, testing::AnyOf(64, 78));
+    EXPECT_LT(ended.output.size(), 5000u);
+    EXPECT_THAT(ended.output, testing::ContainsRegex("[.]{3} \\([0-9]+ bytes\\) [.]{3}"));
+  }
+}
+
 TEST(BadInput, AMissingDataFileIsNamed) {
   ClusterOfProcesses job("missing");
   TinyJob(&job);

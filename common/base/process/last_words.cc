@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "common/base/printable.h"
 #include "common/base/terminal.h"
 
 namespace kumo {
@@ -28,8 +29,7 @@ std::string OneLine(const std::string& words) {
       line += c;
     }
   }
-  if (line.size() > kLongestLine) line = line.substr(0, kLongestLine) + "...";
-  return line;
+  return CutInTheMiddle(line, kLongestLine);
 }
 
 void WriteAll(int fd, const std::string& text) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/base/nearest.h"
+#include "common/base/printable.h"
 #include "common/job/options/command_line_formats.h"
 
 namespace kumo {
@@ -20,6 +21,9 @@ constexpr int kStyle =
     po::command_line_style::allow_long | po::command_line_style::long_allow_adjacent |
     po::command_line_style::long_allow_next | po::command_line_style::allow_short |
     po::command_line_style::allow_dash_for_short | po::command_line_style::short_allow_next;
+
+// Of what was given, in a message about it.
+constexpr size_t kLongestNamed = 200;
 
 }  // namespace
 
@@ -80,8 +84,8 @@ const CommandLine::Row* CommandLine::Find(std::string_view name) const {
 Status CommandLine::UnknownOption(const std::string& given) const {
   std::vector<std::string> known;
   for (const Row& row : rows_) known.push_back("--" + row.name);
-  return InvalidArgument("unknown option " + given + DidYouMean(given, known) + " (" + program_ +
-                         " --help lists them)");
+  return InvalidArgument("unknown option " + CutInTheMiddle(given, kLongestNamed) +
+                         DidYouMean(given, known) + " (" + program_ + " --help lists them)");
 }
 
 Status CommandLine::NeedsValue(const std::string& given) const {
@@ -92,7 +96,8 @@ Status CommandLine::NeedsValue(const std::string& given) const {
 
 Status CommandLine::TakePositional(const std::string& value) {
   if (taken_ == positionals_.size()) {
-    return InvalidArgument("'" + value + "' is one argument too many (" + program_ +
+    return InvalidArgument("'" + CutInTheMiddle(value, kLongestNamed) +
+                           "' is one argument too many (" + program_ +
                            " --help says which it takes)");
   }
   positionals_[taken_++].read(value);
@@ -102,7 +107,8 @@ Status CommandLine::TakePositional(const std::string& value) {
 Status CommandLine::TakeOption(const std::string& name, const std::string& value) const {
   const Status status = Find(name)->read(value);
   if (status.ok()) return status;
-  return InvalidArgument("--" + name + " " + value + ": " + status.message());
+  return InvalidArgument("--" + name + " " + CutInTheMiddle(value, kLongestNamed) + ": " +
+                         status.message());
 }
 
 Result<bool> CommandLine::ReadQuestion(const std::string& arg) {
@@ -117,7 +123,8 @@ Result<bool> CommandLine::ReadQuestion(const std::string& arg) {
   }
   version_asked_ = has_version_ && arg == "--version";
   if (arg.starts_with("--help=") && !help_asked()) {
-    return InvalidArgument(arg + ": there are --help, --help=man and --help=words");
+    return InvalidArgument(CutInTheMiddle(arg, kLongestNamed) +
+                           ": there are --help, --help=man and --help=words");
   }
   return help_asked() || version_asked_;
 }

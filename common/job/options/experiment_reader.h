@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/printable.h"
 #include "common/base/status.h"
 #include "common/job/options/option_table.h"
 #include "common/job/options/parser.h"
@@ -52,7 +53,7 @@ class ExperimentReader {
   void Section(const std::string& name, const std::string& where);
   bool Advises() const;  // whether what is unknown comes with what it was meant to be
   void Problem(const std::string& where, const std::string& what) {
-    loaded_.problems.push_back(where + ": " + what);
+    loaded_.problems.push_back(CutInTheMiddle(where + ": " + what));
   }
 
   const OptionTable& table_;

@@ -36,6 +36,27 @@ TEST(Printable, CutsWhatIsLong) {
   EXPECT_EQ(Printable(std::string(1 << 20, 'x')).size(), 200u);
 }
 
+TEST(CutInTheMiddle, KeepsBothEndsAndSaysHowLongItWas) {
+  EXPECT_EQ(CutInTheMiddle(std::string(600, 'x')), std::string(600, 'x'));
+  const std::string text = "key = " + std::string(1 << 20, 'x') + ": must be 1";
+  const std::string shortened = CutInTheMiddle(text);
+  EXPECT_LE(shortened.size(), 600u);
+  EXPECT_TRUE(shortened.starts_with("key = xxx"));
+  EXPECT_TRUE(shortened.ends_with("xxx: must be 1"));
+  EXPECT_NE(shortened.find("... (1048593 bytes) ..."), std::string::npos);
+}
+
+TEST(CutInTheMiddle, CutsThroughNoCharacter) {
+  for (int before = 0; before < 4; ++before) {
+    std::string text(before, 'a');
+    while (text.size() < 500) text += "\xE2\x82\xAC";
+    const std::string shortened = CutInTheMiddle(text, 101);
+    const size_t between = shortened.find("...");
+    EXPECT_EQ((between - before) % 3, 0u);
+    EXPECT_EQ((shortened.size() - shortened.rfind("...") - 3) % 3, 0u);
+  }
+}
+
 TEST(IsName, IsShortAndOfOneLine) {
   EXPECT_TRUE(IsName(""));
   EXPECT_TRUE(IsName("worker-\xC3\xBC"));
