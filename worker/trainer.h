@@ -11,7 +11,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -21,14 +20,14 @@
 #include "common/base/status.h"
 #include "common/job/job_identity.h"
 #include "common/job/optimiser/optimiser.h"
-#include "common/job/optimiser/schedule.h"
 #include "common/job/options/experiment.h"
 #include "common/job/shard_map.h"
-#include "data/batch_stream.h"
 #include "data/dataset.h"
 #include "models/net.h"
 #include "worker/contribution.h"
-#include "worker/job_memory.h"
+#include "worker/minibatch_source.h"
+#include "worker/opened_job.h"
+#include "worker/partition_arrays.h"
 #include "worker/session/actions.h"
 #include "worker/session/job_shape.h"
 
@@ -36,13 +35,12 @@ namespace kumo {
 
 class Trainer {
  public:
-  // Reads the network file and opens the data. The errors of LoadNetwork, Net::Make and
-  // OpenDatasets; FailedPrecondition where network and data do not fit each other.
+  // The errors of OpenJob, and the device's failure.
   static Result<std::unique_ptr<Trainer>> Make(const Experiment& experiment, const Clock* clock);
 
   const JobSpec& spec() const { return spec_; }
   const Net& net() const { return *net_; }
-  const Datasets& datasets() const { return datasets_; }
+  const Datasets& datasets() const { return job_.datasets; }
   // What the device's memory holds, and what each leased partition will add, for people.
   std::string DescribeMemory() const;
 
@@ -53,14 +51,14 @@ class Trainer {
   // used: another worker would find the same.
   Result<InitialWeights> MakeInitialWeights() const;
   void Install(const InstallAction& install);
-  void Adopt(const AdoptAction& adopt);
+  void Adopt(const AdoptAction& adopt) { carried_.Adopt(adopt, shape_->map); }
   // FailedPrecondition, naming round, partition and tensor, where a number of the contribution is
   // not finite, or saturates so far that its residual would, too. `on_coded`, unless it is null, is
   // called on this thread with chunks of a gradient that are coded before the step is at its end
   // (Session::OnCoded); the block has them, too.
   Result<TrainedBlock> Train(const TrainAction& train, const Contribution::OnCoded& on_coded);
   Result<wire::Metrics> Evaluate(const EvaluateAction& evaluate);
-  void Drop(int partition);
+  void Drop(int partition) { carried_.Drop(partition); }
   // What is under way and what comes after ends at its next minibatch, Aborted. May be called from
   // any thread.
   void Cancel() { cancelled_ = true; }
@@ -69,65 +67,41 @@ class Trainer {
   Result<wire::Metrics> EvaluateAll(std::span<const float> weights);
 
  private:
-  struct Carried {
-    DeviceArray<float> residual;   // empty where the codec needs none
-    DeviceArray<float> optimiser;  // all slots, where the local optimiser is not reset
-  };
-
-  // Where minibatches come from: the host, as inputs or as bytes, or what the device keeps.
-  struct Source {
-    std::unique_ptr<DeviceSamples> kept;  // null: the stream reads them
-    std::unique_ptr<BatchStream> stream;
-  };
-
-  explicit Trainer(const Experiment& experiment, const Clock* clock);
-  Status OpenNetworkAndData();
-  Status CheckDataFits() const;
-  PixelFormula Pixels() const;
-  Source MakeSource(const Dataset& dataset, BatchOrder order, const MinibatchRoom& room,
-                    const Augmentation& augmentation);
-  Result<int> LoadNext(Source* source);
-  Status TakeSums(wire::Metrics* metrics);
+  Trainer(const Experiment& experiment, const Clock* clock, OpenedJob job);
+  Status TakeSums(wire::Metrics* metrics);  // what the net has added up, waited for
 
   // `count` vectors of the layout, one after the other.
   DeviceArray<float> MakeVectors(int count, const std::string& what) const;
-  Carried MakeCarried() const;
-  int CarriedVectors() const;
   void StartRange(const TrainAction& train);
   void StartNextRange(const TrainAction& train);
   void FindStages();
   Result<wire::Metrics> Minibatches(const TrainAction& train, const Contribution::OnCoded& on_coded,
-                                    Carried* carried, Contribution* contribution);
+                                    PartitionArrays::Arrays* carried, Contribution* contribution);
   StepParameters ParametersOf(const TrainAction& train, int minibatch,
-                              const Carried& carried) const;
-  void OptimiserStep(Carried* carried);
+                              const PartitionArrays::Arrays& carried) const;
+  void OptimiserStep(PartitionArrays::Arrays* carried);
   Result<wire::Metrics> EvaluateRange(Range samples, float* weights);
-  Result<Payload> ReadChunk(const float* vector, const Chunk& chunk) const;
   std::string TensorAt(int64_t position) const;
-  Status AppendCarried(const Carried& carried, TrainedBlock* block) const;
 
   const Experiment experiment_;
   const Clock* const clock_;
   const JobShape* shape_ = nullptr;
-  std::unique_ptr<Backend> backend_;  // outlives what follows
-  std::unique_ptr<Net> net_;
-  Datasets datasets_;
-  JobSpec spec_;
-  std::unique_ptr<Optimiser> optimiser_;  // block mode's local one
-  std::optional<Schedule> schedule_;
+  const OpenedJob job_;  // outlives what follows
+  Backend* const backend_;
+  Net* const net_;
+  const JobSpec& spec_;
   // The chunks whose gradients are final with a stage of the net's backward pass, by stage. Empty
   // where gradients may change until the end of the step.
   std::vector<std::vector<int>> chunks_of_stage_;
 
   std::unique_ptr<DeviceFormula> formula_;  // null: the streams make inputs
-  Source train_;
-  Source validation_;
+  std::optional<MinibatchSource> train_, validation_;
   std::optional<std::pair<int64_t, int>> started_;  // round and partition whose range comes next
 
   DeviceArray<float> base_, weights_, gradients_, evaluated_;
   DeviceArray<float> optimiser_slots_;  // all, where they are reset with each block
   std::atomic<bool> cancelled_{false};
-  std::map<int, Carried> carried_;  // by leased partition
+  PartitionArrays carried_;  // of the partitions that are leased
 };
 
 }  // namespace kumo

@@ -1,0 +1,38 @@
+// What a worker has opened of a job, before it knows any server: the network on its device, the
+// data, and the formulas of local steps.
+//
+// Made by OpenJob, owned by the Trainer.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "common/base/status.h"
+#include "common/job/job_identity.h"
+#include "common/job/optimiser/optimiser.h"
+#include "common/job/optimiser/schedule.h"
+#include "common/job/options/experiment.h"
+#include "data/dataset.h"
+#include "models/backend/backend.h"
+#include "models/net.h"
+#include "worker/job_memory.h"
+
+namespace kumo {
+
+struct OpenedJob {
+  std::unique_ptr<Backend> backend;  // outlives what follows
+  std::unique_ptr<Net> net;
+  Datasets datasets;
+  MinibatchRooms rooms;
+  JobSpec spec;
+  std::unique_ptr<Optimiser> optimiser;  // block mode's local one
+  std::optional<Schedule> schedule;
+
+  PixelFormula Pixels(const Experiment& experiment) const;
+};
+
+// Reads the network file and opens the data. The errors of LoadNetwork, Net::Make, OpenDatasets and
+// ContentHash; FailedPrecondition where network and data do not fit each other.
+Result<OpenedJob> OpenJob(const Experiment& experiment);
+
+}  // namespace kumo
