@@ -89,6 +89,7 @@ class ServerUnderTest {
     Take(node_.OnCommitted(commit.manifest.generation(), commit.manifest.version(), OkStatus(),
                            now_));
   }
+  void Do(const KeepEvaluationAction&) { Take(node_.OnKept(now_)); }
   void Do(const ExitAction&) { over_ = true; }
   template <class Told>
   void Do(const Told&) {}
