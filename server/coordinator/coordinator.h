@@ -50,9 +50,7 @@ class Coordinator : public Role {
   // Saves at the end of the next round, then stops.
   void RequestStop(const Standing&, Turn*) override { job_.ending.RequestStop(); }
   TimeUs Tick(const Standing& standing, Turn* turn) override;
-  bool Knows(const PeerName& peer, TimeUs, TimeUs) const override {
-    return job_.members().Knows(peer);
-  }
+  bool Knows(const PeerName& p, TimeUs, TimeUs) const override { return job_.members().Knows(p); }
   std::string WaitsForProcesses(TimeUs now) const override {
     return kumo::WaitsForProcesses(job_, now);
   }

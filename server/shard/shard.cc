@@ -1,7 +1,6 @@
 #include "server/shard/shard.h"
 
 #include <algorithm>
-#include <iterator>
 #include <string>
 
 #include "common/job/protocol.h"
@@ -74,22 +73,19 @@ Status Shard::Adopt(const ReplicaStore& replica) {
 
 Status Shard::OnMessage(const PeerName& from, const Message& message, bool leased, Turn* turn) {
   const wire::Header& header = message.header;
-  constexpr wire::Type kTaken[] = {wire::INITIALISE, wire::PUSH, wire::PULL, wire::PUT_STATE,
-                                   wire::GET_STATE};
-  if (std::ranges::find(kTaken, header.type()) == std::end(kTaken)) {
-    return InvalidArgument("a shard takes no message of type " + std::to_string(header.type()));
-  }
   KUMO_ASSIGN_OR_RETURN(Part * part, Find(header));
-  ShardChunk& chunk = part->chunk;
   switch (header.type()) {
     case wire::INITIALISE:
       return OnInitialise(from, message, leased, part, turn);
     case wire::PUSH:
-      return OnPush(from, message, leased, &chunk, turn);
+      return OnPush(from, message, leased, &part->chunk, turn);
     case wire::PULL:
-      return chunk.OnPull(from, header, directives_.At(header.chunk(), header.round()), turn);
-    default:
+      return part->chunk.OnPull(from, header, directives_.At(header.chunk(), header.round()), turn);
+    case wire::PUT_STATE:
+    case wire::GET_STATE:
       return OnCarried(from, message, leased, part, turn);
+    default:
+      return InvalidArgument("a shard takes no message of type " + std::to_string(header.type()));
   }
 }
 
