@@ -35,6 +35,8 @@ constexpr FieldLimit kLimits[] = {
     {"Tensor.name", 1, kName},
     {"Tensor.shape", 16},
     {"JobSpec.tensors", 100'000},
+    {"JobSpec.train_name", 1, 4 * kName},
+    {"JobSpec.validation_name", 1, 4 * kName},
     {"Hello.job_name", 1, kName},
     {"Hello.experiment_text", 1, 256 << 10},
     {"Hello.name", 1, kName},
