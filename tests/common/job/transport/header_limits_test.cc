@@ -93,8 +93,7 @@ void Add(Message* message, const FieldDescriptor& field, int bytes) {
   }
 }
 
-// A field that is added to wire.proto without a limit makes this fail, and the program's first
-// message end it.
+// A field that is added to wire.proto without a limit makes this fail.
 TEST(HeaderLimitsTest, EveryTextAndEveryListHasALimitAndNothingElse) {
   std::set<std::string> limited, fields;
   for (const FieldLimit& limit : FieldLimits()) {
