@@ -5,6 +5,7 @@
 #include <glog/logging.h>
 
 #include "common/job/protocol.h"
+#include "common/job/rare_ways.h"
 #include "server/coordinator/coordinator.h"
 #include "server/follower.h"
 #include "server/messages.h"
@@ -63,6 +64,7 @@ ServerActions ServerNode::OnMessage(const PeerName& from, const Message& message
 }
 
 void ServerNode::OnHello(const PeerName& from, const Message& message, Turn* turn) {
+  if (Buggify(RareWay::kHelloIgnored)) return;
   const wire::Hello& hello = message.header.hello();
   const bool worker = hello.role() == wire::Hello::WORKER;
   Status status = CheckHello(message.header, settings_.identity, holding_->spec());
@@ -196,7 +198,13 @@ ServerActions ServerNode::Tick(TimeUs now) {
     holding_->Forget(peer);
   }
   holding_->Tick(&turn);
-  if (now >= next_report_) Report(&turn);
+  if (now >= next_report_) {
+    if (Buggify(RareWay::kReportSkipped)) {
+      next_report_ = now + report_interval_;
+    } else {
+      Report(&turn);
+    }
+  }
   role_due_ = role_->Tick(holding_->standing(), &turn);
   holding_->TryEarly(&turn);
   return Done(std::move(turn));
@@ -286,7 +294,9 @@ void ServerNode::SaveNow(Turn* turn) {
   const SaveOrder& order = role_->save_order();
   if (order.attempt == save_attempt_ || order.version < 0 || !holding_->ready()) return;
   save_attempt_ = order.attempt;
-  if (Status status = holding_->SaveNow(order, turn); !status.ok()) {
+  const Status status = Buggify(RareWay::kSaveRefused) ? Aborted("chunk 0 is being computed")
+                                                       : holding_->SaveNow(order, turn);
+  if (!status.ok()) {
     ReportSaved(order.version, order.attempt, status, turn);
   }
 }

@@ -4,6 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "common/job/rare_ways.h"
+
 namespace kumo {
 
 std::string WaitsForProcesses(const JobState& job, TimeUs now) {
@@ -17,6 +19,7 @@ std::string WaitsFor(const JobState& job, TimeUs now) {
 }
 
 void SendOrders(const JobState& job, const PeerName& to, Turn* turn) {
+  if (Buggify(RareWay::kOrdersLost)) return;
   SendAction reply{to, {}};
   wire::Header& header = reply.message.header;
   header.set_type(wire::HEARTBEAT_REPLY);
@@ -31,6 +34,7 @@ void SendOrders(const JobState& job, const PeerName& to, Turn* turn) {
     }
     job.leasing.FillIn(to, job.members(), job.phase, header.mutable_orders());
   }
+  if (Buggify(RareWay::kOrdersTwice)) turn->Do(reply);
   turn->Do(std::move(reply));
 }
 

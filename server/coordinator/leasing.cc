@@ -7,6 +7,8 @@
 
 #include <glog/logging.h>
 
+#include "common/job/rare_ways.h"
+
 namespace kumo {
 namespace {
 
@@ -122,7 +124,7 @@ bool Leasing::DirectMove(int64_t next, bool may, const Members& members, TimeUs 
   if (may && move_at_ < 0 && !collects_claims()) {
     const bool uneven =
         now - last_move_ > kMovePause && table_.Imbalance(members.Takers(table_)) > kWorthMoving;
-    if (move_wanted_ || uneven) {
+    if (move_wanted_ || uneven || Buggify(RareWay::kLeasesMove)) {
       move_wanted_ = false;
       last_move_ = now;
       move_at_ = next;
@@ -154,7 +156,8 @@ Consequence Leasing::HelpStragglers(const std::vector<int>& missing, int64_t rou
   // A slow network's rounds are long, and doing work twice would make them longer.
   const double expected_ms = std::max(computing_ms, ToSeconds(clock.TypicalRound()) * 1e3);
   const double open_ms = ToSeconds(clock.Standstill(now)) * 1e3;
-  if (open_ms < std::max(kLeastStraggling, kStraggling * expected_ms)) return {};
+  const bool straggles = open_ms >= std::max(kLeastStraggling, kStraggling * expected_ms);
+  if (!straggles && !Buggify(RareWay::kStragglersHelped)) return {};
   return table_.Help(missing, round, takers) ? Orders() : Consequence();
 }
 

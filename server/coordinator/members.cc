@@ -5,6 +5,7 @@
 
 #include "common/base/printable.h"
 #include "common/job/protocol.h"
+#include "common/job/rare_ways.h"
 
 namespace kumo {
 namespace {
@@ -139,7 +140,8 @@ void Members::ForgiveSilence(TimeUs now) {
 std::vector<PeerName> Members::SilentWorkers(TimeUs now, TimeUs limit) const {
   std::vector<PeerName> silent;
   for (const auto& [peer, worker] : workers) {
-    if (now - worker.seen > limit) silent.push_back(peer);
+    const bool silent_too_long = now - worker.seen > limit;
+    if (silent_too_long || Buggify(RareWay::kSuspectedEarly)) silent.push_back(peer);
   }
   return silent;
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "common/job/rare_ways.h"
+
 namespace kumo {
 namespace {
 
@@ -49,12 +51,14 @@ void Replicator::Send(int chunk, int64_t number, const Version& version,
 
 void Replicator::SendWaiting(Turn* turn) {
   while (!waiting_.empty() && on_their_way_ < static_cast<size_t>(window_)) {
+    if (on_their_way_ > 0 && Buggify(RareWay::kReplicaWindowFull)) return;
     const auto sent = sent_.find(waiting_.front());
     waiting_.pop_front();
     if (sent == sent_.end() || !sent->second.waits) continue;
     sent->second.waits = false;
     on_their_way_ += sent->second.arrays.size();
     SendArrays(sent->second, turn);
+    if (Buggify(RareWay::kReplicaSentTwice)) SendArrays(sent->second, turn);
   }
 }
 
@@ -64,6 +68,7 @@ void Replicator::Forget(std::map<Key, Sent>::iterator sent) {
 }
 
 bool Replicator::OnAcknowledged(const wire::Header& header, Turn* turn) {
+  if (Buggify(RareWay::kReplicaAckLost)) return false;
   unheard_ = false;
   const auto sent = sent_.find({header.chunk(), header.round()});
   if (sent == sent_.end() || sent->second.waits) return false;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "common/job/protocol.h"
+#include "common/job/rare_ways.h"
 
 namespace kumo {
 
@@ -163,6 +164,7 @@ Status Shard::OnCarried(const PeerName& from, const Message& message, bool lease
   auto& [chunk, carried] = *part;
   bool answer = false;
   if (header.type() == wire::PUT_STATE) {
+    if (Buggify(RareWay::kStateOverlooked)) return OkStatus();
     KUMO_RETURN_IF_ERROR(
         carried.Put(from, message, leased, chunk.version(), /*held=*/copies_.has_value(), turn));
   } else {

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "common/job/rare_ways.h"
 #include "server/messages.h"
 #include "server/shard/where.h"
 
@@ -65,7 +66,9 @@ Result<bool> ShardChunk::OnPush(const PeerName& from, const Message& message, bo
     if (header.save()) round_.Save();
   }
   if (held && open) round_.Keeps(partition, from, header.request());
-  turn->Do(Acknowledgement(from, header, held && open));
+  if (!Buggify(RareWay::kPushNotAcknowledged)) {
+    turn->Do(Acknowledgement(from, header, held && open));
+  }
   return counts;
 }
 
@@ -161,6 +164,7 @@ void ShardChunk::Answer(const ParkedPull& pull, int64_t version, const Directive
     turn->Do(std::move(reply));
     return;
   }
+  if (Buggify(RareWay::kAnswerDropped)) return;
   header.set_type(wire::CHUNK);
   header.set_round(version);
   if (pull.vector == wire::START && asked->coded_start) {

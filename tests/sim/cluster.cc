@@ -329,6 +329,8 @@ void Cluster::Mutate(ChunkWork* work) const {
 }
 
 SimResult Cluster::Run() {
+  std::optional<RareWays> rare_ways;
+  if (settings_.rare_ways) rare_ways.emplace(settings_.seed);
   servers_.resize(settings_.servers);
   for (int i = 0; i < settings_.servers; ++i) StartServer(i);
   for (int i = 0; i < settings_.experiment.cluster.workers; ++i) {
@@ -376,6 +378,7 @@ SimResult Cluster::Run() {
   for (const auto& [name, worker] : workers_) result_.left_behind.push_back(name);
   result_.generation = servers_[0]->node->generation();
   result_.violations = invariants_->violations();
+  if (rare_ways) result_.rare_ways = rare_ways->counts();
   CollectFinal(&result_);
   return std::move(result_);
 }

@@ -7,6 +7,7 @@
 // where machines and drivers meet, to show that the checks would find one.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -20,6 +21,7 @@
 
 #include "common/base/rng.h"
 #include "server/server_node.h"
+#include "tests/sim/buggify.h"
 #include "tests/sim/fake_trainer.h"
 #include "tests/sim/invariants.h"
 #include "worker/session/session.h"
@@ -84,6 +86,7 @@ struct SimSettings {
   TimeUs all_workers_die_at = -1;
   TimeUs all_workers_leave_at = -1;
   TimeUs slow_block = 0;                 // worker 0 takes so much longer for a block, now and then
+  bool rare_ways = false;                // the machines take rare ways (buggify.h)
   Interference* interference = nullptr;  // borrowed for the run; null: there is none
   TimeUs time_limit = 3600 * kSecond;
 };
@@ -112,6 +115,7 @@ struct SimResult {
   int64_t messages = 0;
   int64_t blocks_trained = 0;
   uint32_t generation = 0;  // the last
+  std::array<RareWays::Count, kRareWays> rare_ways{};
 };
 
 class Cluster {

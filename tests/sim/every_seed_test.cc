@@ -4,6 +4,7 @@
 //
 // EverySeed.EndsWithTheSameWeights runs the jobs. A failing seed prints the command that repeats
 // it; KUMO_SIM_SEEDS and KUMO_SIM_FIRST_SEED choose how many and which.
+#include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <initializer_list>
@@ -64,11 +65,13 @@ SimSettings RandomJob(uint64_t seed) {
   if (choose({0, 0, 0, 1})) faults.disk = choose({10, 50}) / 100.0;
   e.cluster.replicas = choose({1, 2});
   if (choose({0, 0, 1})) faults.links = choose({1, 2});
+  settings.rare_ways = choose({0, 1, 1});
   return settings;
 }
 
 SimSettings Undisturbed(SimSettings settings) {
   settings.faults = Faults{};
+  settings.rare_ways = false;
   settings.mutation = Mutation::kNone;
   settings.late_worker_at = settings.stop_at = -1;
   settings.slow_block = 0;
@@ -180,6 +183,26 @@ TEST_P(EverySeed, EndsWithTheSameWeights) {
   }
 }
 INSTANTIATE_TEST_SUITE_P(Cluster, EverySeed, testing::Range(0, kParts));
+
+// A rare way that is never taken shows nothing.
+TEST(Cluster, EveryRareWayIsTaken) {
+  std::array<RareWays::Count, kRareWays> counts{};
+  for (int seed = 1; seed <= 200; ++seed) {
+    SimSettings settings = RandomJob(seed);
+    settings.rare_ways = true;
+    const SimResult result = RunJob(settings);
+    for (int i = 0; i < kRareWays; ++i) {
+      counts[i].reached += result.rare_ways[i].reached;
+      counts[i].taken += result.rare_ways[i].taken;
+    }
+  }
+  for (int i = 0; i < kRareWays; ++i) {
+    const std::string name = NameOf(static_cast<RareWay>(i));
+    RecordProperty(name, std::to_string(counts[i].taken));
+    EXPECT_GT(counts[i].reached, 0) << name;
+    EXPECT_GT(counts[i].taken, 0) << name << " was reached " << counts[i].reached << " times";
+  }
+}
 
 TEST(Cluster, GoingOnWithMoreEpochsIsHavingHadThemFromTheStart) {
   for (int seed = 1; seed <= 120; ++seed) {

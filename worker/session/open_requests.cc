@@ -6,6 +6,8 @@
 
 #include <glog/logging.h>
 
+#include "common/job/rare_ways.h"
+
 namespace kumo {
 namespace {
 
@@ -77,10 +79,14 @@ std::vector<const OpenRequests::Request*> OpenRequests::Send(TimeUs now) {
   for (auto& [index, server] : servers_) {
     for (Flow& flow : server.flows) {
       while (!flow.waiting.empty() && flow.on_their_way < window_) {
+        if (flow.on_their_way > 0 && Buggify(RareWay::kRequestWindowFull)) break;
         Request& request = At(*flow.waiting.begin());
         flow.waiting.erase(flow.waiting.begin());
         ++flow.on_their_way;
-        Schedule(&request, now + kFirstInterval, kFirstInterval);
+        const bool late = Buggify(RareWay::kRequestRepeatedLate);
+        const TimeUs interval = late ? kLastInterval : kFirstInterval;
+        const bool at_once = Buggify(RareWay::kRequestRepeatedAtOnce);
+        Schedule(&request, at_once ? now : now + interval, interval);
         sent.push_back(&request);
       }
     }

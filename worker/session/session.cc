@@ -5,6 +5,7 @@
 
 #include <glog/logging.h>
 
+#include "common/job/rare_ways.h"
 #include "common/job/transport/window.h"
 
 namespace kumo {
@@ -144,7 +145,7 @@ WorkerActions Session::Tick(TimeUs now, const Traffic& traffic) {
     Finish(Unavailable(due.lost + " (" + StateInWords() + ")"), &turn);
     return End(std::move(turn));
   }
-  if (due.heartbeats) SendHeartbeats(&turn);
+  if (due.heartbeats && !Buggify(RareWay::kHeartbeatSkipped)) SendHeartbeats(&turn);
   for (const OpenRequests::Request* request : requests_.Due(now)) {
     turn.Send(request->server, request->message);
   }
@@ -180,6 +181,7 @@ void Session::SendHeartbeats(WorkerTurn* turn) {
 // --- What is computed.
 
 void Session::Proceed(WorkerTurn* turn) {
+  if (Buggify(RareWay::kGoesOnLate)) return;
   if (!finished_ && joined_servers_.Missing() < 0) rounds_.Proceed(turn);
 }
 

@@ -1,0 +1,38 @@
+// Which rare ways (common/job/rare_ways.h) a simulated job takes: some of them in each, drawn by
+// its seed, and those now and then.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "common/base/rng.h"
+#include "common/job/rare_ways.h"
+
+namespace kumo::sim {
+
+constexpr int kRareWays = static_cast<int>(RareWay::kCount);
+const char* NameOf(RareWay way);
+
+// While it lives, Buggify asks it, in this thread; the last one counts.
+class RareWays {
+ public:
+  struct Count {
+    int64_t reached = 0, taken = 0;
+  };
+
+  explicit RareWays(uint64_t seed);
+  ~RareWays();
+  RareWays(const RareWays&) = delete;
+  RareWays& operator=(const RareWays&) = delete;
+
+  bool Takes(RareWay way);
+  const std::array<Count, kRareWays>& counts() const { return counts_; }
+
+ private:
+  Rng rng_;
+  std::array<bool, kRareWays> open_{};
+  std::array<Count, kRareWays> counts_{};
+  RareWays* const former_;
+};
+
+}  // namespace kumo::sim
