@@ -45,7 +45,7 @@ void Serve(const Model& model, int report_fd) {
   ZmqTransport::MessageHandler handler = [&](const PeerName& from, Message message) {
     Turn turn;
     ServerActions& actions = turn.actions;
-    const Status status = shard->OnMessage(from, message, &turn);
+    const Status status = shard->OnMessage(from, message, /*leased=*/true, &turn);
     CHECK(status.ok()) << status.message();
     // Actions lead to more of them.
     for (size_t i = 0; i < actions.size(); ++i) {
