@@ -114,19 +114,6 @@ Payload ForgedPayload(Choices* choices, const Payload& payload) {
   return {bytes, std::span<const std::byte>(*bytes)};
 }
 
-// Whether the message tells what a worker has computed.
-bool TellsNumbers(const wire::Header& header) {
-  switch (header.type()) {
-    case wire::INITIALISE:
-    case wire::PUSH:
-    case wire::PUT_STATE:
-    case wire::EVALUATED:
-      return true;
-    default:
-      return false;
-  }
-}
-
 }  // namespace
 
 uint8_t Choices::Byte() {
@@ -174,11 +161,25 @@ void ForgeField(Choices* choices, google::protobuf::Message* message) {
   }
 }
 
+// Whether the message tells numbers that are the worker's to compute.
+bool Forger::TellsOwnNumbers(const wire::Header& header) const {
+  switch (header.type()) {
+    case wire::INITIALISE:
+      return partitions_.contains(0);  // who has it makes the initial weights
+    case wire::PUSH:
+    case wire::PUT_STATE:
+    case wire::EVALUATED:
+      return partitions_.contains(header.partition());
+    default:
+      return false;
+  }
+}
+
 Message Forger::Forged(const Message& message) {
   Message forged = message;
   for (uint64_t i = choices_.Below(3) + 1; i > 0; --i) ForgeField(&choices_, &forged.header);
   if (choices_.Below(4) == 0) forged.payload = ForgedPayload(&choices_, message.payload);
-  if (TellsNumbers(forged.header)) return message;
+  if (TellsOwnNumbers(forged.header)) return message;
   ++forged_;
   VLOG(1) << "forged: " << forged.header.ShortDebugString() << " payload "
           << forged.payload.bytes.size() << ", was: " << message.header.ShortDebugString();
@@ -205,6 +206,11 @@ std::vector<Message> Forger::FromWorker(int worker, int /*server*/, Message mess
     default:
       return {std::move(message)};
   }
+}
+
+void Forger::ToWorker(int /*server*/, int worker, const Message& message) {
+  if (worker != worker_) return;
+  for (const auto& lease : message.header.orders().leases()) partitions_.insert(lease.partition());
 }
 
 SimSettings JobWithAForger(bool replicas) {

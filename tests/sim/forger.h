@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -43,15 +44,18 @@ class Forger : public Interference {
   Forger(int worker, Choices* choices) : worker_(worker), choices_(*choices) {}
 
   std::vector<Message> FromWorker(int worker, int server, Message message) override;
+  void ToWorker(int server, int worker, const Message& message) override;
 
   int forged() const { return forged_; }  // messages so far
 
  private:
   Message Forged(const Message& message);
+  bool TellsOwnNumbers(const wire::Header& header) const;
 
   const int worker_;
   Choices& choices_;
   std::vector<Message> sent_;  // the first of them, to be sent again
+  std::set<int> partitions_;   // that it has ever had a lease on
   int forged_ = 0;
 };
 
