@@ -7,76 +7,9 @@
 #include <glog/logging.h>
 
 #include "common/base/fnv.h"
+#include "server/coordinator/loads.h"
 
 namespace kumo {
-namespace {
-
-// How many partitions each taker has, and how long its rounds are for it.
-class Loads {
- public:
-  Loads(const std::vector<LeaseTable::Taker>& takers, const LeaseTable& table) {
-    // One that has not computed anything yet counts like the others.
-    double known_ms = 0;
-    int known = 0;
-    for (const auto& taker : takers) {
-      if (taker.block_ms > 0) known_ms += taker.block_ms, ++known;
-    }
-    const double otherwise = known > 0 ? known_ms / known : 1;
-    for (const auto& taker : takers) {
-      loads_.push_back({taker.worker, taker.block_ms > 0 ? taker.block_ms : otherwise,
-                        table.Count(taker.worker)});
-    }
-  }
-
-  bool empty() const { return loads_.empty(); }
-  bool Has(const PeerName& worker) const {
-    return std::any_of(loads_.begin(), loads_.end(),
-                       [&](const Load& load) { return load.worker == worker; });
-  }
-  double LongestRound() const { return loads_.empty() ? 0 : Slowest().Round(0); }
-
-  // The worker that is done first with one partition more, which it now has.
-  PeerName Give() {
-    Load& first = *std::min_element(loads_.begin(), loads_.end(), [](const Load& a, const Load& b) {
-      return a.Round(1) < b.Round(1);
-    });
-    ++first.partitions;
-    return first.worker;
-  }
-
-  // Moves one partition from the worker that the others wait for. False where that would not make
-  // the longest round shorter.
-  bool Move(PeerName* from, PeerName* to) {
-    Load& slowest = Slowest();
-    Load& first = *std::min_element(loads_.begin(), loads_.end(), [](const Load& a, const Load& b) {
-      return a.Round(1) < b.Round(1);
-    });
-    // A hair's breadth is rounding, not speed.
-    if (slowest.partitions == 0 || first.Round(1) >= slowest.Round(0) * (1 - 1e-9)) return false;
-    --slowest.partitions;
-    ++first.partitions;
-    *from = slowest.worker;
-    *to = first.worker;
-    return true;
-  }
-
- private:
-  struct Load {
-    PeerName worker;
-    double block_ms = 1;
-    int64_t partitions = 0;
-    double Round(int64_t more) const { return block_ms * static_cast<double>(partitions + more); }
-  };
-  const Load& Slowest() const { return const_cast<Loads*>(this)->Slowest(); }
-  Load& Slowest() {
-    return *std::max_element(loads_.begin(), loads_.end(),
-                             [](const Load& a, const Load& b) { return a.Round(0) < b.Round(0); });
-  }
-
-  std::vector<Load> loads_;
-};
-
-}  // namespace
 
 int64_t LeaseTable::Count(const PeerName& worker) const {
   return std::count_if(leases_.begin(), leases_.end(),
@@ -85,9 +18,7 @@ int64_t LeaseTable::Count(const PeerName& worker) const {
 
 bool LeaseTable::MayContribute(const PeerName& worker, int partition, int64_t round) const {
   if (partition < 0 || partition >= std::ssize(leases_)) return false;
-  const auto helper = helpers_.find(partition);
-  const bool helps = helper != helpers_.end() && helper->second.round == round;
-  if (helps && helper->second.worker == worker) return true;
+  if (helped_.contains({partition, round, worker})) return true;
   const Lease& lease = leases_[partition];
   if (!worker.empty() && lease.finishes == worker) return true;
   if (round >= lease.from) return !worker.empty() && lease.worker == worker;
@@ -109,11 +40,11 @@ wire::LeaseTable LeaseTable::ToWire() const {
     told->set_before(place(lease.before));
     told->set_finishes(place(lease.finishes));
   }
-  for (const auto& [partition, helper] : helpers_) {
+  for (const auto& [partition, round, helper] : helped_) {
     wire::LeaseTable::Help* told = table.add_helpers();
     told->set_partition(partition);
-    told->set_worker(place(helper.worker));
-    told->set_round(helper.round);
+    told->set_worker(place(helper));
+    told->set_round(round);
   }
   return table;
 }
@@ -129,7 +60,7 @@ LeaseTable LeaseTable::FromWire(const wire::LeaseTable& told) {
                         worker(lease.finishes())};
   }
   for (const wire::LeaseTable::Help& help : told.helpers()) {
-    table.helpers_[help.partition()] = {worker(help.worker()), help.round()};
+    table.helped_.emplace(help.partition(), help.round(), worker(help.worker()));
   }
   return table;
 }
@@ -196,6 +127,8 @@ void LeaseTable::HandedOver(const PeerName& worker) {
 
 void LeaseTable::Settle(int64_t version) {
   std::erase_if(helpers_, [&](const auto& entry) { return entry.second.round < version; });
+  // Another chunk may be a version behind.
+  std::erase_if(helped_, [&](const Helped& helped) { return std::get<1>(helped) < version - 1; });
   for (Lease& lease : leases_) {
     if (version <= lease.from) continue;
     lease.before.clear();
@@ -259,6 +192,7 @@ bool LeaseTable::Help(const std::vector<int>& missing, int64_t round,
     if (next == missing.end()) break;
     LOG(INFO) << taker.worker << " computes partition " << *next << " of round " << round
               << " too, which " << leases_[*next].worker << " has not finished";
+    helped_.emplace(*next, round, taker.worker);
     helpers_[*next++] = {taker.worker, round};
     found = true;
   }

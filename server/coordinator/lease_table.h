@@ -14,6 +14,8 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
+#include <tuple>
 #include <vector>
 
 #include "common/job/transport/message.h"
@@ -97,8 +99,15 @@ class LeaseTable {
   double Imbalance(const std::vector<Taker>& takers) const;
 
  private:
+  // Partition, round, worker.
+  using Helped = std::tuple<int, int64_t, PeerName>;
+
   std::vector<Lease> leases_;
   std::map<int, Helper> helpers_;
+  // Who helps, or has helped in a round that may still be open somewhere. Scenario: worker B helps
+  // A with a partition, chunk 0 closes with what B has sent, the partition moves to B, and A drops
+  // its block: the other chunks have nothing but B's.
+  std::set<Helped> helped_;
 };
 
 // Two tables that say the same have the same hash.

@@ -7,9 +7,14 @@
 
 namespace kumo {
 
+TimeUs StatusReplies::Interval(int workers) {
+  return std::clamp<TimeUs>(workers * kMillisecond, 20 * kMillisecond, kSecond);
+}
+
 void StatusReplies::Answer(const PeerName& to, const JobState& job, Turn* turn) {
   wire::Header& header = reply_.message.header;
-  if (!header.has_job_status() || turn->now >= made_at_ + kInterval) {
+  if (!header.has_job_status() ||
+      turn->now >= made_at_ + Interval(header.job_status().workers_size())) {
     header.set_type(wire::STATUS_REPLY);
     *header.mutable_job_status() = Shortened(StatusOf(job, turn->now), kMostBytes);
     made_at_ = turn->now;
@@ -19,8 +24,10 @@ void StatusReplies::Answer(const PeerName& to, const JobState& job, Turn* turn) 
 }
 
 wire::JobStatus Shortened(wire::JobStatus status, size_t most_bytes) {
-  constexpr size_t kFraming = 8;  // of one worker in the list
+  constexpr size_t kFraming = 2;      // of one worker in the list, at least
+  constexpr size_t kLeftOutSize = 8;  // the number of those that are left out, at most
   size_t bytes = status.ByteSizeLong();
+  if (bytes > most_bytes) bytes += kLeftOutSize;
   while (bytes > most_bytes && status.workers_size() > 0) {
     const size_t last = status.workers(status.workers_size() - 1).ByteSizeLong() + kFraming;
     bytes -= std::min(bytes, last);

@@ -1,6 +1,6 @@
-// Answers to whoever asks for the job's status. One is made at most once a second, however many
-// ask, and it always fits into a header: of a job with so many workers that it would not, the last
-// ones are left out, and counted.
+// Answers to whoever asks for the job's status. One is made at most every 20 ms, and of many
+// workers once a second, however many ask; and it always fits into a header: of a job with so many
+// workers that it would not, the last ones are left out, and counted.
 //
 // Owned by the Coordinator; one thread.
 #pragma once
@@ -16,7 +16,9 @@ namespace kumo {
 
 class StatusReplies {
  public:
-  static constexpr TimeUs kInterval = kSecond;
+  // For how long an answer of so many workers is given again: what is made of one takes a few
+  // microseconds, so that questions cost half a percent of a core.
+  static TimeUs Interval(int workers);
   // Of the 1 MiB that a header may have.
   static constexpr size_t kMostBytes = 900'000;
 

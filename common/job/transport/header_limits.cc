@@ -54,7 +54,7 @@ constexpr FieldLimit kLimits[] = {
     {"ServerReport.missing", 16},
     {"LeaseTable.workers", 2 * kWorkers, 255},
     {"LeaseTable.leases", kPartitions},
-    {"LeaseTable.helpers", kPartitions},
+    {"LeaseTable.helpers", 2 * kPartitions},
     {"Orders.leases", kPartitions},
     {"Orders.waits_for", 1, kSentence},
     {"SavedFile.failure", 1, kSentence},

@@ -203,6 +203,23 @@ TEST(LeaseTable, ContributionsAreOfWhomTheyWereLeasedTo) {
   EXPECT_FALSE(let_go.MayContribute("a", 0, 4));
 }
 
+// Scenario: b helps a, chunk 0 closes with what b has sent, the partition moves to b at that
+// version, and a drops its block. What b pushes of the other chunks is all that there is of it.
+TEST(LeaseTable, WhoHasHelpedContributesUntilTheRoundHasClosedEverywhere) {
+  LeaseTable table(2);
+  table.Begin({"a", "b"}, 0);
+  ASSERT_TRUE(table.Help({0}, 4, {{"b", 10}}));
+  table.Settle(5);
+  table.Spread({{"b", 10}}, 5);
+  const LeaseTable told = LeaseTable::FromWire(table.ToWire());
+  for (const LeaseTable* known : {&std::as_const(table), &told}) {
+    EXPECT_TRUE(known->MayContribute("b", 0, 4));
+    EXPECT_TRUE(known->MayContribute("a", 0, 4));
+    EXPECT_FALSE(known->MayContribute("b", 0, 3));
+  }
+  EXPECT_TRUE(table.MayContribute("b", 0, 5));
+}
+
 // Whoever comes and goes: every partition has one owner, who is there; Spread leaves no single move
 // that would make the longest round shorter; and other servers know the same of it.
 TEST(LeaseTable, AnyHistoryKeepsEveryPartitionWithOneWorker) {

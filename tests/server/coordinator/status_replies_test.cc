@@ -24,13 +24,19 @@ wire::JobStatus Asked(Fleet* fleet, const PeerName& by) {
   return send.message.header.job_status();
 }
 
-TEST(StatusRepliesTest, AStatusIsMadeOnceASecondHoweverManyAsk) {
+TEST(StatusRepliesTest, AStatusIsMadeOnceInAWhileHoweverManyAsk) {
   Fleet fleet(SmallJob(), 1);
   EXPECT_EQ(Asked(&fleet, "client/a").workers_size(), 0);
   fleet.Join("w0");
   EXPECT_EQ(Asked(&fleet, "client/b").workers_size(), 0) << "as a had it";
-  fleet.now += StatusReplies::kInterval;
+  fleet.now += StatusReplies::Interval(0);
   EXPECT_EQ(Asked(&fleet, "client/a").workers_size(), 1);
+}
+
+TEST(StatusRepliesTest, TheMoreWorkersTheRarerUpToOnceASecond) {
+  EXPECT_LE(StatusReplies::Interval(2), 20 * kMillisecond);
+  EXPECT_EQ(StatusReplies::Interval(150), 150 * kMillisecond);
+  EXPECT_EQ(StatusReplies::Interval(4096), kSecond);
 }
 
 TEST(StatusRepliesTest, WhatDoesNotFitIsLeftOutAndCounted) {
