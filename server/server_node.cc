@@ -199,11 +199,8 @@ ServerActions ServerNode::Tick(TimeUs now) {
   }
   holding_->Tick(&turn);
   if (now >= next_report_) {
-    if (Buggify(RareWay::kReportSkipped)) {
-      next_report_ = now + report_interval_;
-    } else {
-      Report(&turn);
-    }
+    next_report_ = now + report_interval_;
+    if (!Buggify(RareWay::kReportSkipped)) Report(&turn);
   }
   role_due_ = role_->Tick(holding_->standing(), &turn);
   holding_->TryEarly(&turn);
@@ -296,9 +293,7 @@ void ServerNode::SaveNow(Turn* turn) {
   save_attempt_ = order.attempt;
   const Status status = Buggify(RareWay::kSaveRefused) ? Aborted("chunk 0 is being computed")
                                                        : holding_->SaveNow(order, turn);
-  if (!status.ok()) {
-    ReportSaved(order.version, order.attempt, status, turn);
-  }
+  if (!status.ok()) ReportSaved(order.version, order.attempt, status, turn);
 }
 
 }  // namespace kumo

@@ -92,12 +92,9 @@ class ServerNode {
   int save_attempt_ = 0;  // the last order to save now that was followed
   Status failure_;
   std::pair<bool, bool> reported_{false, false};  // ready, lost
-  uint64_t bytes_sent_ = 0;
-  uint64_t bytes_received_ = 0;
-  TimeUs report_interval_ = 0;
-  TimeUs next_report_ = 0;
-  TimeUs role_due_ = 0;
-  TimeUs ticked_at_ = 0;
+  uint64_t bytes_sent_ = 0, bytes_received_ = 0;
+  TimeUs report_interval_ = 0, next_report_ = 0;
+  TimeUs role_due_ = 0, ticked_at_ = 0;
 };
 
 }  // namespace kumo

@@ -35,8 +35,8 @@ Result<Session> Session::Make(const SessionSettings& settings, TimeUs now) {
 Session::Session(const SessionSettings& settings, std::unique_ptr<const JobShape> shape, TimeUs now)
     : peer_name_("worker/" + settings.name + "/" + std::to_string(settings.process.incarnation)),
       shape_(std::move(shape)),
-      joined_servers_(settings.identity.servers, settings.experiment.cluster,
-                      Introduction(settings), settings.identity.JobId(), now),
+      servers_(settings.identity.servers, settings.experiment.cluster, Introduction(settings),
+               settings.identity.JobId(), now),
       requests_(ChunkWindow(settings.experiment.cluster.chunk_kib * 1024)),
       rounds_(shape_.get()),
       grace_s_(settings.experiment.checkpoint.grace_s) {}
@@ -51,7 +51,7 @@ WorkerActions Session::OnMessage(int server, const Message& message, TimeUs now)
     OnRefused(server, header, &turn);
     return End(std::move(turn));
   }
-  switch (joined_servers_.Hear(server, header, now)) {
+  switch (servers_.Hear(server, header, now)) {
     case JoinedServers::Heard::kOther:
       return {};
     case JoinedServers::Heard::kRejoined:
@@ -73,7 +73,6 @@ WorkerActions Session::OnMessage(int server, const Message& message, TimeUs now)
       break;
     default:
       rounds_.OnAnswer(server, message, &turn);
-      break;
   }
   Proceed(&turn);
   LeaveIfHandedOver(&turn);
@@ -81,8 +80,8 @@ WorkerActions Session::OnMessage(int server, const Message& message, TimeUs now)
 }
 
 void Session::OnWelcome(int server, const wire::Welcome& welcome, WorkerTurn* turn) {
-  const JoinedServers::Welcomed welcomed = joined_servers_.OnWelcome(server, welcome, turn->now);
-  if (welcomed.anew) rounds_.Forget(joined_servers_.start_version(), turn);
+  const JoinedServers::Welcomed welcomed = servers_.OnWelcome(server, welcome, turn->now);
+  if (welcomed.anew) rounds_.Forget(servers_.start_version(), turn);
   if (!welcomed.joined) return;
   requests_.Reopen(server);
   if (server != 0) return;
@@ -90,8 +89,7 @@ void Session::OnWelcome(int server, const wire::Welcome& welcome, WorkerTurn* tu
 }
 
 void Session::OnRefused(int server, const wire::Header& header, WorkerTurn* turn) {
-  const std::string text =
-      joined_servers_.NameOf(server) + " refused: " + header.refusal().reason();
+  const std::string text = servers_.NameOf(server) + " refused: " + header.refusal().reason();
   const StatusCode code = ErrorFromPeer(header.refusal().code(), text).code();
   if (code == StatusCode::kAborted) {
     // The message came late or early by a moment; what still matters is asked again.
@@ -119,15 +117,15 @@ void Session::OnGone(int server, const Message& message, WorkerTurn* turn) {
     return;
   }
   // The server does not know us (any more). Where that is server 0, others have our leases.
-  joined_servers_.OnForgotten(server);
-  if (server == 0) rounds_.Forget(joined_servers_.start_version(), turn);
+  servers_.OnForgotten(server);
+  if (server == 0) rounds_.Forget(servers_.start_version(), turn);
   Greet(server, turn);
 }
 
 WorkerActions Session::OnConnected(int server, TimeUs now) {
   if (finished_) return {};
   WorkerTurn turn = Begin(now);
-  joined_servers_.OnConnected(server, now);
+  servers_.OnConnected(server, now);
   requests_.SendAgain(server);
   return End(std::move(turn));
 }
@@ -139,7 +137,7 @@ WorkerActions Session::Tick(TimeUs now, const Traffic& traffic) {
   WorkerTurn turn = Begin(now);
   report_.set_bytes_sent(traffic.bytes_sent);
   report_.set_bytes_received(traffic.bytes_received);
-  const JoinedServers::Due due = joined_servers_.Tick(now);
+  const JoinedServers::Due due = servers_.Tick(now);
   for (const int server : due.greetings) Greet(server, &turn);
   if (!due.lost.empty()) {
     Finish(Unavailable(due.lost + " (" + StateInWords() + ")"), &turn);
@@ -156,11 +154,11 @@ WorkerActions Session::Tick(TimeUs now, const Traffic& traffic) {
 
 TimeUs Session::NextDeadline() const {
   if (finished_) return std::numeric_limits<TimeUs>::max();
-  return std::min(joined_servers_.NextDeadline(), requests_.NextDue());
+  return std::min(servers_.NextDeadline(), requests_.NextDue());
 }
 
 void Session::Greet(int server, WorkerTurn* turn) {
-  Message hello = joined_servers_.Greeting(server, turn->now);
+  Message hello = servers_.Greeting(server, turn->now);
   rounds_.Claim(requests_, hello.header.mutable_hello());
   turn->Send(server, std::move(hello));
 }
@@ -169,7 +167,7 @@ void Session::SendHeartbeats(WorkerTurn* turn) {
   rounds_.Report(&report_);
   report_.set_state(StateInWords());
   report_.clear_unheard();
-  for (const int server : joined_servers_.Unheard()) report_.add_unheard(server);
+  for (const int server : servers_.Unheard()) report_.add_unheard(server);
   for (int i = 0; i < shape_->map.servers(); ++i) {
     Message heartbeat;
     heartbeat.header.set_type(wire::HEARTBEAT);
@@ -181,8 +179,8 @@ void Session::SendHeartbeats(WorkerTurn* turn) {
 // --- What is computed.
 
 void Session::Proceed(WorkerTurn* turn) {
-  if (Buggify(RareWay::kGoesOnLate)) return;
-  if (!finished_ && joined_servers_.Missing() < 0) rounds_.Proceed(turn);
+  if (finished_ || servers_.Missing() >= 0 || Buggify(RareWay::kGoesOnLate)) return;
+  rounds_.Proceed(turn);
 }
 
 WorkerActions Session::OnInitialised(InitialWeights weights, TimeUs now) {
@@ -231,7 +229,7 @@ WorkerActions Session::Leave(TimeUs now) {
   const bool again = leave_by_ > 0;
   if (again && now < leave_by_ - grace + kSameRequest) return {};
   if (!again) leave_by_ = now + grace;
-  if (again || !joined_servers_.joined()) {
+  if (again || !servers_.joined()) {
     Finish(Unavailable("ended by a signal, without handing its partitions over"), &turn);
   } else {
     report_.set_leaving(true);
@@ -271,8 +269,7 @@ void Session::Finish(Status status, WorkerTurn* turn) {
 // --- In words.
 
 std::string Session::WaitsForProcesses() const {
-  if (const int missing = joined_servers_.Missing(); missing >= 0)
-    return joined_servers_.NameOf(missing);
+  if (const int missing = servers_.Missing(); missing >= 0) return servers_.NameOf(missing);
   const std::string job_waits_for = rounds_.JobWaitsFor();
   return job_waits_for.empty() ? "" : "the job, which waits for " + job_waits_for;
 }

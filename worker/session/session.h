@@ -41,8 +41,7 @@ struct SessionSettings {
 
 // How much a worker has sent and received.
 struct Traffic {
-  uint64_t bytes_sent = 0;
-  uint64_t bytes_received = 0;
+  uint64_t bytes_sent = 0, bytes_received = 0;
 };
 
 class Session {
@@ -89,7 +88,7 @@ class Session {
   WorkerTurn Begin(TimeUs now) { return {now, &requests_, {}}; }
   WorkerActions End(WorkerTurn turn) const {
     if (!finished_) turn.SendRequests();
-    return joined_servers_.Stamp(std::move(turn.actions));
+    return servers_.Stamp(std::move(turn.actions));
   }
 
   void OnWelcome(int server, const wire::Welcome& welcome, WorkerTurn* turn);
@@ -104,7 +103,7 @@ class Session {
 
   PeerName peer_name_;
   std::unique_ptr<const JobShape> shape_;
-  JoinedServers joined_servers_;
+  JoinedServers servers_;
   OpenRequests requests_;
   Rounds rounds_;
 
