@@ -32,10 +32,11 @@ namespace fs = std::filesystem;
 class Corpus {
  public:
   // FOLDER/TARGET holds the inputs, FOLDER/TARGET.inputs their names, as -seed_inputs= wants them.
-  Corpus(const fs::path& folder, const std::string& target)
-      : folder_(folder / target), list_(folder / (target + ".inputs")) {
+  Corpus(const fs::path& folder, const std::string& target) : folder_(folder / target) {
     fs::remove_all(folder_);
     fs::create_directories(folder_);
+    list_.open(folder / (target + ".inputs"));
+    CHECK(list_.good()) << folder;
   }
   void Add(std::string_view bytes) {
     const fs::path path = folder_ / std::to_string(made_);
