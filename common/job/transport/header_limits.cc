@@ -142,6 +142,11 @@ class Rules {
       }
       one.element_bytes = FixedBytes(field);
       one.varints = !text && !nested && one.element_bytes == 0;
+      // Protobuf would merge one that comes again into the first, and with it their lists.
+      if (nested && !field.is_repeated()) {
+        one.name = field.full_name();
+        one.elements = 1;
+      }
       if (nested) one.message = Of(*field.message_type());
     }
     return made;

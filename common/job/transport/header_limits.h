@@ -28,7 +28,7 @@ struct FieldLimit {
 std::span<const FieldLimit> FieldLimits();
 
 // InvalidArgument, naming the field, where one is longer than it may be; where the bytes are no
-// protobuf; or where messages lie deeper in each other than the schema has them.
+// protobuf; or where a message that is no list's comes twice, which would add its lists up.
 Status CheckFieldLimits(std::span<const std::byte> header);
 
 }  // namespace kumo

@@ -9,6 +9,7 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 #include <google/protobuf/reflection.h>
+#include <google/protobuf/unknown_field_set.h>
 #include <gtest/gtest.h>
 
 #include "common/base/rng.h"
@@ -113,6 +114,24 @@ TEST(HeaderLimitsTest, EveryTextAndEveryListHasALimitAndNothingElse) {
     }
   }
   EXPECT_EQ(limited, fields);
+}
+
+// Protobuf merges a message that comes again into the first: a list in it would be as long as all
+// of them together.
+TEST(HeaderLimitsTest, AMessageThatIsNoListsComesOnce) {
+  for (const auto& [message, way] : Messages()) {
+    if (way.empty() || way.back()->is_repeated()) continue;
+    wire::Header header;
+    Along(way, &header);
+    EXPECT_TRUE(Check(header).ok()) << way.back()->full_name();
+    wire::Header outer;
+    Message* const owner = Along({way.begin(), way.end() - 1}, &outer);
+    Message* const inner = owner->GetReflection()->MutableMessage(owner, way.back());
+    // The field twice: what the first does not know stands beside it.
+    owner->GetReflection()->MutableUnknownFields(owner)->AddLengthDelimited(
+        way.back()->number(), inner->SerializeAsString());
+    EXPECT_THAT(Check(outer).message(), HasSubstr(NameOf(*way.back()))) << way.back()->full_name();
+  }
 }
 
 TEST(HeaderLimitsTest, EachFieldMayBeAsLongAsItsLimitAndNoLonger) {
