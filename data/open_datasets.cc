@@ -84,17 +84,28 @@ Status CheckCrops(const Experiment::Data& data, const Dataset& dataset) {
       ": a window might show nothing of one; set it to 0 .. " + std::to_string(most));
 }
 
+// Who reads a job's two sets, and what is asked of it.
+struct Requests {
+  const Reader* reader = nullptr;
+  ReaderRequest train, validation;
+};
+
+Result<Requests> RequestsFor(const Experiment::Data& data) {
+  Requests requests;
+  KUMO_ASSIGN_OR_RETURN(requests.reader, FindReader(data.reader));
+  KUMO_ASSIGN_OR_RETURN(requests.train, RequestFor(data, TrainingFiles(data), data.train_limit));
+  KUMO_ASSIGN_OR_RETURN(requests.validation,
+                        RequestFor(data, ValidationFiles(data), data.validation_limit));
+  return requests;
+}
+
 }  // namespace
 
 Result<Datasets> OpenDatasets(const Experiment::Data& data) {
-  KUMO_ASSIGN_OR_RETURN(const Reader* reader, FindReader(data.reader));
+  KUMO_ASSIGN_OR_RETURN(const Requests requests, RequestsFor(data));
   Datasets sets;
-  KUMO_ASSIGN_OR_RETURN(const ReaderRequest train,
-                        RequestFor(data, TrainingFiles(data), data.train_limit));
-  KUMO_ASSIGN_OR_RETURN(sets.train, reader->open(train));
-  KUMO_ASSIGN_OR_RETURN(const ReaderRequest validation,
-                        RequestFor(data, ValidationFiles(data), data.validation_limit));
-  KUMO_ASSIGN_OR_RETURN(sets.validation, reader->open(validation));
+  KUMO_ASSIGN_OR_RETURN(sets.train, requests.reader->open(requests.train));
+  KUMO_ASSIGN_OR_RETURN(sets.validation, requests.reader->open(requests.validation));
   if (sets.train->shape() != sets.validation->shape()) {
     return FailedPrecondition(sets.train->name() + " holds images of " +
                               ShapeText(sets.train->shape()) + ", " + sets.validation->name() +
@@ -109,14 +120,10 @@ Result<Datasets> OpenDatasets(const Experiment::Data& data) {
 }
 
 Result<ExtentsOfDatasets> MeasureDatasets(const Experiment::Data& data) {
-  KUMO_ASSIGN_OR_RETURN(const Reader* reader, FindReader(data.reader));
+  KUMO_ASSIGN_OR_RETURN(const Requests requests, RequestsFor(data));
   ExtentsOfDatasets extents;
-  KUMO_ASSIGN_OR_RETURN(const ReaderRequest train,
-                        RequestFor(data, TrainingFiles(data), data.train_limit));
-  KUMO_ASSIGN_OR_RETURN(extents.train, reader->measure(train));
-  KUMO_ASSIGN_OR_RETURN(const ReaderRequest validation,
-                        RequestFor(data, ValidationFiles(data), data.validation_limit));
-  KUMO_ASSIGN_OR_RETURN(extents.validation, reader->measure(validation));
+  KUMO_ASSIGN_OR_RETURN(extents.train, requests.reader->measure(requests.train));
+  KUMO_ASSIGN_OR_RETURN(extents.validation, requests.reader->measure(requests.validation));
   return extents;
 }
 

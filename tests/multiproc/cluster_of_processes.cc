@@ -59,6 +59,18 @@ const std::string& SmallDigits() {
   return digits.directory;
 }
 
+void SetSmallLenet(ClusterOfProcesses* job) {
+  job->Set("network.file", std::string(KUMO_SOURCE_DIR) + "/models/zoo/mnist_lenet.pbtxt");
+  job->Set("data.directory", SmallDigits());
+  job->Set("sync.partitions", "4");
+  job->Set("sync.minibatch", "16");
+  job->Set("sync.block", "4");
+  job->Set("schedule.learning_rate", "0.05");
+  job->Set("output.directory", job->output());
+  job->Set("cluster.heartbeat_s", "0.2");
+  job->Set("cluster.chunk_kib", "64");
+}
+
 ClusterOfProcesses::ClusterOfProcesses(const std::string& name) : folder_(NewFolder(name)) {}
 
 ClusterOfProcesses::~ClusterOfProcesses() {

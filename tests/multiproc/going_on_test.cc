@@ -25,21 +25,13 @@ using testing::HasSubstr;
 // LeNet on a small digit set: 4 partitions, 8 rounds an epoch; with residuals and a local optimiser
 // that keeps its state, so that whatever is lost shows.
 void SmallJob(ClusterOfProcesses* job) {
+  SetSmallLenet(job);
   job->Set("job.epochs", "2");
-  job->Set("network.file", std::string(KUMO_SOURCE_DIR) + "/models/zoo/mnist_lenet.pbtxt");
-  job->Set("data.directory", SmallDigits());
-  job->Set("sync.partitions", "4");
-  job->Set("sync.minibatch", "16");
-  job->Set("sync.block", "4");
   job->Set("sync.push_codec", "1bit");
   job->Set("block.reset_local_state", "false");
-  job->Set("schedule.learning_rate", "0.05");
-  job->Set("output.directory", job->output());
   job->Set("cluster.workers", "2");
   job->Set("cluster.recovery", "exact");
-  job->Set("cluster.heartbeat_s", "0.2");
   job->Set("cluster.suspect_after_s", "3");
-  job->Set("cluster.chunk_kib", "64");
 }
 
 Ended Kumo(ClusterOfProcesses* job, const std::string& command,

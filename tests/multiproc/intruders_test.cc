@@ -23,19 +23,11 @@ using testing::HasSubstr;
 
 // 4 partitions that carry something, 8 rounds an epoch.
 void SmallJob(ClusterOfProcesses* job) {
+  SetSmallLenet(job);
   job->Set("job.epochs", "8");
-  job->Set("network.file", std::string(KUMO_SOURCE_DIR) + "/models/zoo/mnist_lenet.pbtxt");
-  job->Set("data.directory", SmallDigits());
-  job->Set("sync.partitions", "4");
-  job->Set("sync.minibatch", "16");
-  job->Set("sync.block", "4");
   job->Set("sync.push_codec", "1bit");
-  job->Set("schedule.learning_rate", "0.05");
-  job->Set("output.directory", job->output());
   job->Set("cluster.recovery", "exact");
-  job->Set("cluster.heartbeat_s", "0.2");
   job->Set("cluster.suspect_after_s", "2");
-  job->Set("cluster.chunk_kib", "64");
 }
 
 void ExpectDone(ClusterOfProcesses* job, const std::vector<std::string>& processes) {

@@ -14,20 +14,12 @@ namespace {
 
 // LeNet on a small digit set: 4 partitions, 2 epochs, about 16 rounds.
 void SmallJob(ClusterOfProcesses* job) {
+  SetSmallLenet(job);
   job->Set("job.name", "small");
   job->Set("job.epochs", "2");
-  job->Set("network.file", std::string(KUMO_SOURCE_DIR) + "/models/zoo/mnist_lenet.pbtxt");
-  job->Set("data.directory", SmallDigits());
   job->Set("sync.mode", "block");
-  job->Set("sync.partitions", "4");
-  job->Set("sync.minibatch", "16");
-  job->Set("sync.block", "4");
   job->Set("optimiser.type", "momentum");
-  job->Set("schedule.learning_rate", "0.05");
-  job->Set("output.directory", job->output());
   job->Set("cluster.suspect_after_s", "3");
-  job->Set("cluster.heartbeat_s", "0.2");
-  job->Set("cluster.chunk_kib", "64");
 }
 
 void ExpectAllDone(ClusterOfProcesses* job, int servers, int workers) {

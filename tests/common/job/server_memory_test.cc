@@ -1,0 +1,63 @@
+#include "common/job/server_memory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/common/job/small_job.h"
+
+namespace kumo {
+namespace {
+
+using testing::HasSubstr;
+
+int64_t Bytes(const test::Job& job, int servers) {
+  return MemoryOfServer(job.experiment, job.spec, servers).bytes();
+}
+
+TEST(ServerMemory, AContributionIsAsLongAsItsCodeOrExactWhereThereIsAWarmUp) {
+  test::Job job = test::SmallJob();
+  EXPECT_EQ(ContributionBytes(job.experiment, 1000), 4000);
+  job.experiment.sync.push_codec = "1bit";
+  EXPECT_LT(ContributionBytes(job.experiment, 1000), 400);
+  job.experiment.sync.warmup_samples = 1;
+  EXPECT_EQ(ContributionBytes(job.experiment, 1000), 4000);
+}
+
+TEST(ServerMemory, WhatCostsMoreNeedsMore) {
+  const test::Job job = test::SmallJob();
+  const int64_t before = Bytes(job, 2);
+  const auto changed = [&](auto change) {
+    test::Job other = job;
+    change(&other);
+    return Bytes(other, 2);
+  };
+  EXPECT_GT(changed([](test::Job* j) { j->experiment.sync.partitions = 30; }), before);
+  EXPECT_GT(changed([](test::Job* j) { j->experiment.cluster.replicas = 2; }), before);
+  EXPECT_LT(changed([](test::Job* j) {
+              j->experiment.sync.push_codec = "1bit";
+              j->experiment.sync.error_feedback = false;
+            }),
+            before);
+  EXPECT_LT(Bytes(job, 2), Bytes(job, 1)) << "a part of the weights";
+}
+
+// A second copy has nowhere to be where there is one server.
+TEST(ServerMemory, OneServerKeepsNothingForAnother) {
+  test::Job job = test::SmallJob();
+  const int64_t before = Bytes(job, 1);
+  job.experiment.cluster.replicas = 2;
+  EXPECT_EQ(Bytes(job, 1), before);
+}
+
+TEST(ServerMemory, ATooLargeOneIsRefusedNamingWhatCostsMost) {
+  test::Job job = test::SmallJob();
+  job.experiment.sync.partitions = 4096;
+  const MemoryNeed need = MemoryOfServer(job.experiment, job.spec, 1);
+  EXPECT_TRUE(need.CheckFits({static_cast<uint64_t>(need.bytes()), "the machine's memory"}).ok());
+  const Status refused = need.CheckFits({1 << 20, "the machine's memory"});
+  EXPECT_EQ(refused.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(refused.message(), HasSubstr("sync.partitions"));
+}
+
+}  // namespace
+}  // namespace kumo
