@@ -12,7 +12,7 @@ constexpr size_t kMaxMembers = 4096;
 Status Roster::Check(const PeerName& from, const wire::Hello& hello) const {
   const int index = hello.server_index();
   const bool own_name = hello.role() == wire::Hello::WORKER
-                            ? from.starts_with("worker/")
+                            ? from == WorkerPeer(hello.name(), hello.incarnation())
                             : index > 0 && from == ServerPeer(index);
   if (!own_name) return FailedPrecondition("that is another process's name");
   if (members_.size() >= kMaxMembers && !Has(from)) return ResourceExhausted("too many members");

@@ -11,6 +11,7 @@ using ::testing::IsEmpty;
 
 wire::Hello WorkerNamed(const std::string& name) {
   wire::Hello hello;
+  hello.set_incarnation(1);
   hello.set_role(wire::Hello::WORKER);
   hello.set_name(name);
   return hello;
@@ -27,7 +28,8 @@ TEST(Roster, AHelloCountsUnderTheSendersOwnNameAlone) {
   const Roster roster;
   EXPECT_TRUE(roster.Check("worker/a/1", WorkerNamed("a")).ok());
   EXPECT_TRUE(roster.Check(ServerPeer(2), ServerOf(2)).ok());
-  for (const PeerName& name : {ServerPeer(0), ServerPeer(1), PeerName("client/a"), PeerName()}) {
+  for (const PeerName& name : {ServerPeer(0), ServerPeer(1), WorkerPeer("b", 1), WorkerPeer("a", 2),
+                               PeerName("client/a"), PeerName()}) {
     EXPECT_EQ(roster.Check(name, WorkerNamed("a")).code(), StatusCode::kFailedPrecondition) << name;
     EXPECT_EQ(roster.Check(name, ServerOf(2)).code(), StatusCode::kFailedPrecondition) << name;
   }

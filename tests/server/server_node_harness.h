@@ -41,13 +41,14 @@ inline Message Stamped(const Job& job, Message message, uint32_t generation = 1)
   return Stamped(IdentityOf(job.experiment).JobId(), std::move(message), generation);
 }
 
-inline Message WorkerHello(const Job& job, const std::string& name) {
+inline Message WorkerHello(const Job& job, const std::string& name, uint64_t incarnation = 1) {
   Message message;
   message.header.set_type(wire::HELLO);
   wire::Hello* hello = message.header.mutable_hello();
   *hello = HelloOf(IdentityOf(job.experiment), {});
   hello->set_role(wire::Hello::WORKER);
   hello->set_name(name);
+  hello->set_incarnation(incarnation);
   *hello->mutable_spec() = SpecToWire(job.spec);
   return Stamped(job, std::move(message), 0);
 }

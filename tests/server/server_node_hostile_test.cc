@@ -33,7 +33,8 @@ class WildMessages {
   Rng& rng() { return rng_; }
   uint64_t job_id() const { return job_id_; }
 
-  Message Next() {
+  // A message of the worker of that name and incarnation, whose hellos are mostly its own.
+  Message Next(const std::string& name, uint64_t incarnation) {
     const Chunk& chunk = map_.chunks()[rng_.NextBelow(map_.chunks().size())];
     Message m = test::PushMessage(job_, chunk, static_cast<int64_t>(rng_.NextBelow(8)),
                                   static_cast<int>(rng_.NextBelow(3)));
@@ -44,7 +45,7 @@ class WildMessages {
     if (h.type() == wire::INITIALISE || h.type() == wire::PUT_STATE) {
       m.payload = test::PackFloats(std::vector<float>(chunk.range.size()));
     }
-    if (h.type() == wire::HELLO) m = RandomHello();
+    if (h.type() == wire::HELLO) m = RandomHello(name, incarnation);
     m = Stamped(job_id_, std::move(m));
     for (uint64_t i = rng_.NextBelow(4); i > 0; --i) Mutate(&m);
     return m;
@@ -57,15 +58,16 @@ class WildMessages {
     return static_cast<int64_t>(rng_.NextBelow(sensible));
   }
 
-  Message RandomHello() {
+  Message RandomHello(const std::string& name, uint64_t incarnation) {
     Message m = hello_;
     wire::Hello* hello = m.header.mutable_hello();
-    hello->set_name("w" + std::to_string(rng_.NextBelow(5)));
+    hello->set_name(name);
+    hello->set_incarnation(incarnation);
     if (rng_.NextBelow(4) == 0) {
       hello->set_role(wire::Hello::SERVER);
       hello->set_server_index(static_cast<int32_t>(Wild(3)));
     }
-    hello->set_incarnation(rng_.NextBelow(3));
+    if (rng_.NextBelow(8) == 0) hello->set_incarnation(rng_.NextBelow(3));
     if (rng_.NextBelow(4) == 0) hello->mutable_spec()->set_train_samples(Wild(100));
     if (rng_.NextBelow(4) == 0) hello->mutable_spec()->mutable_tensors(0)->add_shape(Wild(9));
     if (rng_.NextBelow(4) == 0) hello->set_experiment_hash(rng_.NextUint64());
@@ -180,10 +182,11 @@ TEST(ServerNode, RandomMessagesNeitherCrashNorFillAServer) {
     for (int i = 0; i < 1000 && !over; ++i) {
       now += static_cast<TimeUs>(wild.rng().NextBelow(20 * kMillisecond));
       const std::string name = "w" + std::to_string(wild.rng().NextBelow(5));
-      PeerName from = "worker/" + name + "/1";
+      const uint64_t incarnation = wild.rng().NextBelow(3);
+      PeerName from = WorkerPeer(name, incarnation);
       if (wild.rng().NextBelow(20) == 0) from = ServerPeer(static_cast<int>(i % servers));
       if (from == ServerPeer(0) && index > 0) from = "client/1";  // server 0 itself is trusted
-      take(node.OnMessage(from, wild.Next(), now));
+      take(node.OnMessage(from, wild.Next(name, incarnation), now));
       if (wild.rng().NextBelow(5) == 0) take(node.Tick(now));
       while (!work.empty() && wild.rng().NextBelow(2)) {
         const auto next = work.back();
@@ -220,7 +223,7 @@ TEST(ServerNode, RandomMessagesBetweenNeighboursDoNotCrashThem) {
     const ShardMap map(job.spec.layout, 2, job.experiment.cluster.chunk_kib * 1024);
     for (int i = 0; i < 1000; ++i) {
       const auto below = [&](uint64_t n) { return static_cast<int>(wild.rng().NextBelow(n)); };
-      Message m = wild.Next();
+      Message m = wild.Next("a", 1);
       wire::Header& h = m.header;
       const wire::Type types[] = {wire::REPLICATE, wire::FETCH_REPLICA, wire::ACK};
       h.set_type(types[below(3)]);
@@ -250,7 +253,7 @@ TEST(ServerNode, RandomMessagesFromServer0DoNotCrashAFollower) {
     ServerNode node = Node(job, 1);
     const int types[] = {2, 4, 5, 12, 14, 15};
     for (int i = 0; i < 500; ++i) {
-      Message m = wild.Next();
+      Message m = wild.Next("a", 1);
       m.header.set_type(static_cast<wire::Type>(types[wild.rng().NextBelow(6)]));
       m.header.mutable_welcome()->set_generation(static_cast<uint32_t>(wild.rng().NextBelow(3)));
       m.header.mutable_welcome()->set_since(static_cast<uint32_t>(wild.rng().NextBelow(3)));

@@ -139,9 +139,11 @@ TEST(ServerNode, TheTableOfMembersIsBoundedAndForgetsTheSilent) {
   ServerNode node = Node(job, 1);
   (void)node.OnMessage(ServerPeer(0), WelcomeTo(job, 1), 0);
   int welcomed = 0;
-  const Message hello = WorkerHello(job, "a");
+  Message hello = WorkerHello(job, "");
   const auto join = [&](int i, TimeUs now) {
-    return Sends(node.OnMessage("worker/w" + std::to_string(i) + "/1", hello, now));
+    const std::string name = "w" + std::to_string(i);
+    hello.header.mutable_hello()->set_name(name);
+    return Sends(node.OnMessage(WorkerPeer(name, 1), hello, now));
   };
   for (int i = 0; i < 5000; ++i) welcomed += Find(join(i, 0), wire::WELCOME) != nullptr;
   EXPECT_EQ(welcomed, 4096);
@@ -159,8 +161,8 @@ TEST(ServerNode, NobodyJoinsUnderAnothersName) {
   for (const int index : {0, 1}) {
     ServerNode node = Node(job, index);
     (void)node.OnMessage(ServerPeer(0), WelcomeTo(job, 1), 0);
-    for (const PeerName& name :
-         {ServerPeer(0), ServerPeer(1), ServerPeer(2), PeerName("client/x")}) {
+    for (const PeerName& name : {ServerPeer(0), ServerPeer(1), ServerPeer(2), PeerName("client/x"),
+                                 WorkerPeer("b", 1), WorkerPeer("a", 2)}) {
       if (index != 0 && name == ServerPeer(0)) continue;  // what server 0 says is no hello
       const auto sends = Sends(node.OnMessage(name, WorkerHello(job, "a"), 0));
       EXPECT_TRUE(Find(sends, wire::REFUSED)) << index << " " << name;

@@ -34,7 +34,7 @@ class Liar {
     hello->set_name("liar");
     *hello->mutable_spec() = SpecToWire(spec);
     ZmqTransportOptions options;
-    options.name = "worker/liar/" + std::to_string(process.incarnation);
+    options.name = WorkerPeer("liar", process.incarnation);
     options.framing.job = identity_.JobId();
     transport_ = ZmqTransport::Make(options).value();
     for (int s = 0; s < identity_.servers; ++s) {

@@ -33,7 +33,7 @@ Result<Session> Session::Make(const SessionSettings& settings, TimeUs now) {
 }
 
 Session::Session(const SessionSettings& settings, std::unique_ptr<const JobShape> shape, TimeUs now)
-    : peer_name_("worker/" + settings.name + "/" + std::to_string(settings.process.incarnation)),
+    : peer_name_(WorkerPeer(settings.name, settings.process.incarnation)),
       shape_(std::move(shape)),
       servers_(settings.identity.servers, settings.experiment.cluster, Introduction(settings),
                settings.identity.JobId(), now),

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -32,5 +33,6 @@ struct Message {
 using PeerName = std::string;
 
 PeerName ServerPeer(int index);
+PeerName WorkerPeer(const std::string& name, uint64_t incarnation);
 
 }  // namespace kumo
