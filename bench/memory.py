@@ -3,7 +3,7 @@
 
 Jobs of one epoch on this machine's CPU, two workers, each with other settings: MLP and LeNet as they
 come, two servers that keep versions twice, large minibatches, and a network of 20 million weights whose
-checkpoints are written all the time. Reported are, for the worker and the server that take most, the
+checkpoints are written all the time. Each process has the data in memory of its own. Reported are, for the worker and the server that take most, the
 need, the peak of resident memory (VmHWM of /proc, looked at every 20 ms) and need / peak.
 
   bench/memory.py [--only JOB ...] [--limit SAMPLES] [--data DIR] [--bin DIR] [--json FILE]
@@ -69,7 +69,8 @@ def look(parent, peaks):
 
 def measure(arguments, output, experiment, servers, settings):
     settings = ["job.epochs=1", f"data.train_limit={arguments.limit}",
-                f"data.directory={arguments.data}", f"output.directory={output}", *settings]
+                f"data.directory={arguments.data}", f"output.directory={output}",
+                "data.cache=/dev/null", *settings]
     sets = [word for setting in settings for word in ("--set", setting)]
     need, peaks = needs(arguments, experiment, servers, sets), {}
     job = subprocess.Popen(command(arguments, "kumo", "launch", experiment, "--quiet", "--servers",

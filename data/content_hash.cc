@@ -72,7 +72,12 @@ Result<uint64_t> ContentHash(const Dataset& dataset) {
   AddExtents(dataset, &hash);
   HashedBytes pixels, labels;
   if (const std::optional<RawSamples> raw = dataset.raw()) {
-    pixels.Add(std::as_bytes(raw->pixels));
+    for (std::span rest = raw->pixels; !rest.empty();) {
+      const std::span piece = rest.first(std::min(rest.size(), HashedBytes::kPiece));
+      pixels.Add(std::as_bytes(piece));
+      dataset.LetGo(piece);
+      rest = rest.subspan(piece.size());
+    }
     labels.Add(std::as_bytes(raw->labels));
   } else {
     KUMO_RETURN_IF_ERROR(AddSamples(dataset, &pixels, &labels));

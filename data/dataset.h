@@ -55,12 +55,16 @@ class Dataset {
   // All samples, where the set has them in memory: for who needs no copy, and for a device that
   // keeps one. Borrowed for the set's life.
   virtual std::optional<RawSamples> raw() const { return std::nullopt; }
+  // Whoever has passed through a part of raw()->pixels says so: what others hold as well need not
+  // count as this process' memory.
+  virtual void LetGo(std::span<const uint8_t> /*pixels*/) const {}
 };
 
 // How large a data set is, as its files' headers say.
 struct DatasetExtents {
   int64_t samples = 0;
   SampleShape shape;
+  bool mapped = false;  // pixels lie in a file that all processes of the machine share
 
   // Of a set that lies in memory: one byte a pixel and a label.
   int64_t bytes() const { return samples * (shape.size() + 1); }

@@ -8,7 +8,7 @@
 namespace kumo {
 namespace {
 
-constexpr int64_t kSamplesAtOnce = 64;  // where they have to be read
+constexpr int64_t kSamplesAtOnce = 64;
 
 // For the compiler's vectoriser, as in pixel_transform.cc.
 void AddImage(const uint8_t* __restrict image, int64_t size, uint64_t* __restrict sums) {
@@ -21,8 +21,11 @@ Result<std::vector<float>> MeanImage(const Dataset& dataset) {
   const int64_t size = dataset.shape().size();
   std::vector<uint64_t> sums(size);
   if (const std::optional<RawSamples> raw = dataset.raw()) {
-    for (int64_t i = 0; i < dataset.size(); ++i) {
-      AddImage(raw->pixels.data() + i * size, size, sums.data());
+    for (int64_t first = 0; first < dataset.size(); first += kSamplesAtOnce) {
+      const int64_t count = std::min(kSamplesAtOnce, dataset.size() - first);
+      const std::span images = raw->pixels.subspan(first * size, count * size);
+      for (int64_t k = 0; k < count; ++k) AddImage(images.data() + k * size, size, sums.data());
+      dataset.LetGo(images);
     }
   } else {
     std::vector<uint8_t> pixels(kSamplesAtOnce * size);

@@ -12,10 +12,31 @@ MemoryDataset::MemoryDataset(std::string name, SampleShape shape, int classes,
     : name_(std::move(name)),
       shape_(shape),
       classes_(classes),
-      pixels_(std::move(pixels)),
+      own_pixels_(std::move(pixels)),
+      pixels_(own_pixels_),
       labels_(std::move(labels)) {
+  CheckSizes();
+}
+
+MemoryDataset::MemoryDataset(std::string name, SampleShape shape, int classes,
+                             std::shared_ptr<const MappedFile> file,
+                             std::span<const uint8_t> pixels, std::vector<uint8_t> labels)
+    : name_(std::move(name)),
+      shape_(shape),
+      classes_(classes),
+      file_(std::move(file)),
+      pixels_(pixels),
+      labels_(std::move(labels)) {
+  CheckSizes();
+}
+
+void MemoryDataset::CheckSizes() const {
   CHECK(!labels_.empty()) << name_;
   CHECK_EQ(static_cast<int64_t>(pixels_.size()), size() * shape_.size()) << name_;
+}
+
+void MemoryDataset::LetGo(std::span<const uint8_t> pixels) const {
+  if (file_) file_->LetGo(pixels);
 }
 
 Status MemoryDataset::Read(std::span<const int64_t> indices, std::span<uint8_t> pixels,

@@ -61,6 +61,7 @@ Result<ReaderRequest> RequestFor(const Experiment::Data& data, const SetFiles& f
   KUMO_ASSIGN_OR_RETURN(request.labels, Find(data.directory, files.labels));
   request.classes = data.classes;
   request.limit = limit;
+  request.cache = data.cache;
   return request;
 }
 

@@ -108,9 +108,14 @@ Result<JobMemory> MemoryOfJob(const Experiment& experiment, int servers) {
       Quotient(experiment.sync.partitions, std::max(1, experiment.cluster.workers));
   MemoryNeed worker("a worker");
   worker.Add("the process itself", {kProcessBytes});
-  worker.Add("training data", {data.train.bytes()}, "data.train_images, data.train_limit");
-  worker.Add("validation data", {data.validation.bytes()},
-             "data.validation_images, data.validation_limit");
+  // What is mapped is the kernel's, which takes it back where memory is short.
+  if (!data.train.mapped) {
+    worker.Add("training data", {data.train.bytes()}, "data.train_images, data.train_limit");
+  }
+  if (!data.validation.mapped) {
+    worker.Add("validation data", {data.validation.bytes()},
+               "data.validation_images, data.validation_limit");
+  }
   AddMinibatches("training minibatches, read ahead", "sync.minibatch", rooms.train,
                  data.train.shape, on_cpu, &worker);
   AddMinibatches("validation minibatches, read ahead", "evaluation.minibatch", rooms.validation,

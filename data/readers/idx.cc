@@ -7,8 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include <glog/logging.h>
+
 #include "data/memory_dataset.h"
 #include "data/readers/byte_source.h"
+#include "data/readers/unpacked_file.h"
 
 namespace kumo {
 namespace {
@@ -17,6 +20,9 @@ constexpr uint32_t kImagesMagic = 0x00000803;  // unsigned bytes, three extents
 constexpr uint32_t kLabelsMagic = 0x00000801;  // unsigned bytes, one extent
 constexpr int64_t kMaxSide = 16384;            // pixels; so that products fit 64 bits
 constexpr size_t kGrowthBytes = 64 << 20;      // memory taken before the bytes are seen
+constexpr size_t kPieceBytes = 256 << 10;
+// Below it each process' own copy costs less than one more file.
+constexpr int64_t kWorthSharing = 4 << 20;  // bytes
 
 struct IdxFile {
   ByteSource source;
@@ -114,35 +120,66 @@ Result<IdxFile> OpenFile(const std::string& path, uint32_t magic, const std::str
   return file;
 }
 
-// Reads what follows the header and returns its first `keep` bytes; what the rest holds is verified
-// only as far as the format does it (length and, of gzip, the checksum).
-Result<std::vector<uint8_t>> ReadContent(IdxFile& file, int64_t keep) {
-  std::vector<uint8_t> kept;
-  std::vector<uint8_t> scratch;
-  // A plain file has as many bytes as its header says, or was refused.
-  if (!file.source.compressed()) kept.reserve(keep);
+// Passes on what there is from here to the end. What it holds is verified as far as the format does
+// it (length and, of gzip, the checksum).
+Status PassOn(IdxFile& file, const Sink& sink) {
+  std::vector<uint8_t> piece(kPieceBytes);
   while (file.source.offset() < file.content_size()) {
-    const size_t have = kept.size();
-    const int64_t missing = keep - static_cast<int64_t>(have);
-    std::span<uint8_t> out;
-    if (missing > 0) {
-      // Doubles what has really come, so a header cannot make us take memory for nothing.
-      const size_t step = std::max(have, kGrowthBytes);
-      kept.resize(have + std::min<size_t>(step, missing));
-      out = std::span(kept).subspan(have);
-    } else {
-      scratch.resize(256 * 1024);
-      const int64_t rest = file.content_size() - file.source.offset();
-      out = std::span(scratch).first(std::min<size_t>(scratch.size(), rest));
-    }
+    const int64_t rest = file.content_size() - file.source.offset();
+    const std::span out = std::span(piece).first(std::min<size_t>(piece.size(), rest));
     KUMO_ASSIGN_OR_RETURN(const size_t got, file.source.Read(out));
     if (got < out.size()) return Truncated(file, file.source.offset());
+    KUMO_RETURN_IF_ERROR(sink(out));
   }
   // This read also makes zlib verify the checksum, which stands behind the last byte.
   uint8_t beyond = 0;
   KUMO_ASSIGN_OR_RETURN(const size_t more, file.source.Read({&beyond, 1}));
-  if (more > 0) return TooLong(file);
+  return more > 0 ? TooLong(file) : OkStatus();
+}
+
+// Reads what follows the header and returns its first `keep` bytes; the rest is verified only.
+Result<std::vector<uint8_t>> ReadContent(IdxFile& file, int64_t keep) {
+  std::vector<uint8_t> kept;
+  // A plain file has as many bytes as its header says, or was refused.
+  if (!file.source.compressed()) kept.reserve(keep);
+  while (std::ssize(kept) < keep) {
+    // Doubles what has really come, so a header cannot make us take memory for nothing.
+    const size_t have = kept.size();
+    kept.resize(have + std::min<size_t>(std::max(have, kGrowthBytes), keep - have));
+    const std::span out = std::span(kept).subspan(have);
+    KUMO_ASSIGN_OR_RETURN(const size_t got, file.source.Read(out));
+    if (got < out.size()) return Truncated(file, file.source.offset());
+  }
+  KUMO_RETURN_IF_ERROR(PassOn(file, [](std::span<const uint8_t>) { return OkStatus(); }));
   return kept;
+}
+
+// The samples of a file that are asked for.
+int64_t SamplesOf(const IdxFile& images, int64_t limit) {
+  return limit > 0 ? std::min(limit, images.count()) : images.count();
+}
+
+SampleShape ShapeOf(const IdxFile& images) { return {1, images.extents[1], images.extents[2]}; }
+
+bool IsWorthSharing(const IdxFile& images, const ReaderRequest& request) {
+  const int64_t kept = SamplesOf(images, request.limit) * images.sample_size;
+  return !request.cache.empty() && images.source.compressed() && kept >= kWorthSharing;
+}
+
+PackedFile Pixels(const IdxFile& images) {
+  return {images.path(), images.count() * images.sample_size};
+}
+
+// None where they cannot be kept, or the file is damaged, which whoever reads it next will say.
+std::shared_ptr<const MappedFile> SharedPixels(const IdxFile& images, const std::string& cache) {
+  auto mapped = MapUnpacked(cache, Pixels(images), [&](const Sink& sink) -> Status {
+    KUMO_ASSIGN_OR_RETURN(IdxFile again, OpenFile(images.path(), kImagesMagic, "images"));
+    return PassOn(again, sink);
+  });
+  if (mapped.ok()) return std::move(*mapped);
+  LOG(WARNING) << "unpacks " << images.path()
+               << " into memory of its own, other processes too: " << mapped.status().message();
+  return nullptr;
 }
 
 Status CheckLabels(const IdxFile& file, const std::vector<uint8_t>& labels, int classes) {
@@ -157,18 +194,13 @@ Status CheckLabels(const IdxFile& file, const std::vector<uint8_t>& labels, int 
                          "; correct data.classes or the file");
 }
 
-// The samples of a file that are asked for.
-int64_t SamplesOf(const IdxFile& images, int64_t limit) {
-  return limit > 0 ? std::min(limit, images.count()) : images.count();
-}
-
-SampleShape ShapeOf(const IdxFile& images) { return {1, images.extents[1], images.extents[2]}; }
-
 }  // namespace
 
 Result<DatasetExtents> MeasureIdx(const ReaderRequest& request) {
   KUMO_ASSIGN_OR_RETURN(const IdxFile images, OpenFile(request.images, kImagesMagic, "images"));
-  return DatasetExtents{SamplesOf(images, request.limit), ShapeOf(images)};
+  return DatasetExtents{
+      SamplesOf(images, request.limit), ShapeOf(images),
+      IsWorthSharing(images, request) && CanMapUnpacked(request.cache, Pixels(images))};
 }
 
 Result<std::unique_ptr<Dataset>> OpenIdx(const ReaderRequest& request) {
@@ -182,9 +214,17 @@ Result<std::unique_ptr<Dataset>> OpenIdx(const ReaderRequest& request) {
   KUMO_ASSIGN_OR_RETURN(std::vector<uint8_t> classes, ReadContent(labels, labels.count()));
   KUMO_RETURN_IF_ERROR(CheckLabels(labels, classes, request.classes));
   const int64_t samples = SamplesOf(images, request.limit);
-  KUMO_ASSIGN_OR_RETURN(std::vector<uint8_t> pixels,
-                        ReadContent(images, samples * images.sample_size));
+  const int64_t kept = samples * images.sample_size;
   classes.resize(samples);
+  if (IsWorthSharing(images, request)) {
+    if (auto file = SharedPixels(images, request.cache)) {
+      const std::span pixels = file->bytes().first(kept);
+      return std::unique_ptr<Dataset>(
+          std::make_unique<MemoryDataset>(images.path(), ShapeOf(images), request.classes,
+                                          std::move(file), pixels, std::move(classes)));
+    }
+  }
+  KUMO_ASSIGN_OR_RETURN(std::vector<uint8_t> pixels, ReadContent(images, kept));
   return std::unique_ptr<Dataset>(std::make_unique<MemoryDataset>(
       images.path(), ShapeOf(images), request.classes, std::move(pixels), std::move(classes)));
 }

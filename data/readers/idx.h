@@ -16,10 +16,11 @@
 
 namespace kumo {
 
-// The whole of both files is read and verified, also where `limit` keeps only the first samples.
-// DataLoss where a file is truncated, longer than its header promises or damaged; InvalidArgument
-// where it is not IDX, the two counts differ, or a label is not below `classes`. Messages name the
-// file, where in it, what was there and what to do.
+// The whole of both files is read and verified, also where `limit` keeps only the first samples. Of
+// packed images that is done once: what they hold is mapped (unpacked_file.h) where there is a
+// cache and it is worth the file. DataLoss where a file is truncated, longer than its header
+// promises or damaged; InvalidArgument where it is not IDX, the two counts differ, or a label is
+// not below `classes`. Messages name the file, where in it, what was there and what to do.
 Result<std::unique_ptr<Dataset>> OpenIdx(const ReaderRequest& request);
 // As the images' header says, checked against the file's size; the rest is not read.
 Result<DatasetExtents> MeasureIdx(const ReaderRequest& request);

@@ -19,8 +19,9 @@ namespace kumo {
 struct ReaderRequest {
   std::string images;  // paths
   std::string labels;
-  int classes = 0;    // every label must be below it
-  int64_t limit = 0;  // keep only the first so many samples; 0: all
+  int classes = 0;         // every label must be below it
+  int64_t limit = 0;       // keep only the first so many samples; 0: all
+  std::string cache = "";  // folder for what packed files hold (unpacked_file.h); "": none
 };
 
 // A reader never crashes on what a file holds, takes no more memory than the file's size justifies,

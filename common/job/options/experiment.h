@@ -50,9 +50,10 @@ struct Experiment {
     std::string initial_weights;     // a checkpoint to start from, or empty
   } network;
 
-  struct Data {  // [data] (result, but for the directory and prefetch)
+  struct Data {  // [data] (result, but for the folders and prefetch)
     std::string reader = "idx";
     std::string directory;  // default: $KUMO_DATA, handed in by main
+    std::string cache;      // for what packed files hold; "": none. Default: the user's, likewise
     std::string train_images = "mnist/train-images-idx3-ubyte.gz";
     std::string train_labels = "mnist/train-labels-idx1-ubyte.gz";
     std::string validation_images = "mnist/t10k-images-idx3-ubyte.gz";

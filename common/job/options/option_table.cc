@@ -148,6 +148,13 @@ void AddData(std::vector<Option>* rows) {
                                "Where relative data files are, relative to the working directory"),
                            "$KUMO_DATA"),
                PathBase::kWorkingDirectory));
+  rows->push_back(
+      WithPath(WithDefault(Row("data.cache", KUMO_FIELD(data.cache), "", Any(), !kResult,
+                               "Folder on this machine where large packed data files are kept "
+                               "unpacked, once for all processes; each has its own copy in memory "
+                               "where that cannot be written"),
+                           "$XDG_CACHE_HOME/kumo, else ~/.cache/kumo"),
+               PathBase::kWorkingDirectory));
   add_file("data.train_images", KUMO_FIELD(data.train_images),
            "Images to train on, maybe compressed (.gz)");
   add_file("data.train_labels", KUMO_FIELD(data.train_labels), "Their labels");

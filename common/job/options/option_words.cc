@@ -22,6 +22,7 @@ constexpr auto kWords = std::to_array<OptionWords>({
     {"data", "dataset datasets input loader"},
     {"data.reader", "format data_format"},
     {"data.directory", "data dataset data_dir data_root root data_path path"},
+    {"data.cache", "cache_dir cache_directory scratch"},
     {"data.train_images", "images train train_data training_images"},
     {"data.train_labels", "labels training_labels targets"},
     {"data.validation_images", "val_images test_images valid_images eval_images test_data"},

@@ -18,11 +18,20 @@ std::string NameOf(const std::string& experiment_path) {
   return name.empty() ? "job" : name;
 }
 
+// The XDG Base Directory Specification's: of no use where it is relative. "" where no user has one.
+std::string UsersCache(const Variables& variables) {
+  const std::string caches = ValueOf(variables, "XDG_CACHE_HOME");
+  if (caches.starts_with('/')) return caches + "/kumo";
+  const std::string home = ValueOf(variables, "HOME");
+  return home.starts_with('/') ? home + "/.cache/kumo" : "";
+}
+
 void FillInDefaults(const std::string& path, const Variables& variables, Experiment* experiment) {
   if (experiment->job.name.empty()) experiment->job.name = NameOf(path);
   if (experiment->data.directory.empty()) {
     experiment->data.directory = ValueOf(variables, "KUMO_DATA");
   }
+  if (experiment->data.cache.empty()) experiment->data.cache = UsersCache(variables);
   if (experiment->output.directory.empty()) {
     experiment->output.directory = "out/" + experiment->job.name;
   }

@@ -113,6 +113,15 @@ TEST_F(ParserTest, WorkedOutDefaultsComeFromFileNameAndEnvironment) {
   EXPECT_EQ(loaded.experiment.data.directory, "/data");
   EXPECT_EQ(Load(kNetwork, {"job.name=y"}).experiment.output.directory, "out/y");
   EXPECT_EQ(Load(kNetwork, {"data.directory=d"}).experiment.data.directory, "d");
+
+  EXPECT_EQ(loaded.experiment.data.cache, "/home/me/.cache/kumo");
+  variables_["XDG_CACHE_HOME"] = "relative";
+  EXPECT_EQ(Load(kNetwork).experiment.data.cache, "/home/me/.cache/kumo");
+  variables_["XDG_CACHE_HOME"] = "/caches";
+  EXPECT_EQ(Load(kNetwork).experiment.data.cache, "/caches/kumo");
+  EXPECT_EQ(Load(kNetwork, {"data.cache=/scratch"}).experiment.data.cache, "/scratch");
+  variables_.clear();
+  EXPECT_EQ(Load(kNetwork).experiment.data.cache, "");
 }
 
 TEST_F(ParserTest, NetworkOfTheFileIsRelativeToTheFileAndOfTheCommandLineIsNot) {
