@@ -31,19 +31,22 @@ std::string_view TakeWord(std::string_view* words) {
   return word;
 }
 
-// The fewest mistakes that make `bare` of the name or of a word that it is also called.
-int Distance(std::string_view bare, const KnownName& known) {
-  int least = EditDistance(bare, Bare(known.name));
+// The fewest mistakes that make `bare` of the name or of a word that it is also called, where those
+// are no more than `most`.
+int Distance(std::string_view bare, const KnownName& known, int most) {
+  int least = EditDistance(bare, Bare(known.name), most);
   std::string_view words = known.also;
   for (std::string_view word = TakeWord(&words); !word.empty(); word = TakeWord(&words)) {
-    least = std::min(least, EditDistance(bare, Bare(word)));
+    least = std::min(least, EditDistance(bare, Bare(word), most));
   }
   return least;
 }
 
 }  // namespace
 
-int EditDistance(std::string_view a, std::string_view b) {
+int EditDistance(std::string_view a, std::string_view b, int most) {
+  const auto lengths = std::minmax({a.size(), b.size()});
+  if (most < 0 || lengths.second - lengths.first > static_cast<size_t>(most)) return most + 1;
   const size_t columns = b.size() + 1;
   std::vector<int> before_last(columns), last(columns), row(columns);
   for (size_t j = 0; j < columns; ++j) last[j] = static_cast<int>(j);
@@ -58,18 +61,22 @@ int EditDistance(std::string_view a, std::string_view b) {
     }
     std::swap(before_last, last);
     std::swap(last, row);
+    // What follows builds on one of these two rows and has no fewer mistakes.
+    const auto fewest = [](const std::vector<int>& of) { return *std::ranges::min_element(of); };
+    if (fewest(last) > most && fewest(before_last) > most) return most + 1;
   }
   return last[b.size()];
 }
 
 std::string Nearest(std::string_view word, std::span<const std::string> known) {
   if (word.empty() || word.size() > kLongestWord) return "";
-  int least = std::max(2, static_cast<int>(word.size()) / 3);
+  const std::string lower = LowerCase(word);
+  int near = std::max(2, static_cast<int>(word.size()) / 3) - 1;
   std::string nearest;
   for (const std::string& candidate : known) {
-    const int distance = EditDistance(LowerCase(word), LowerCase(candidate));
-    if (distance >= least) continue;
-    least = distance;
+    const int distance = EditDistance(lower, LowerCase(candidate), near);
+    if (distance > near) continue;
+    near = distance - 1;
     nearest = candidate;
   }
   return nearest;
@@ -82,7 +89,7 @@ std::vector<size_t> Meant(std::string_view word, std::span<const KnownName> know
   int least = std::min<int>(2, static_cast<int>(bare.size()) / 4);
   std::vector<size_t> meant;
   for (size_t i = 0; i < known.size(); ++i) {
-    const int distance = Distance(bare, known[i]);
+    const int distance = Distance(bare, known[i], least);
     if (distance > least) continue;
     if (distance < least) meant.clear();
     least = distance;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,8 +14,10 @@
 namespace kumo {
 
 // Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b` (optimal
-// string alignment distance), in bytes.
-int EditDistance(std::string_view a, std::string_view b);
+// string alignment distance), in bytes; some number above `most` as soon as there are more than
+// that.
+int EditDistance(std::string_view a, std::string_view b,
+                 int most = std::numeric_limits<int>::max());
 
 // The one of `known` that is nearest to `word`, whatever their case, or "" when none is near enough
 // to be worth saying. Words longer than 100 bytes are near to nothing, here and below.

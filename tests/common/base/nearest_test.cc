@@ -41,6 +41,18 @@ TEST(EditDistance, IsSymmetricAndZeroOnlyForEqualWordsAndBoundedByLengths) {
   }
 }
 
+TEST(EditDistance, IsExactUpToWhatMattersAndMoreBeyond) {
+  Rng rng(2, RngPurpose::kTest);
+  for (int i = 0; i < 2000; ++i) {
+    const std::string a = RandomWord(&rng), b = RandomWord(&rng);
+    const int distance = EditDistance(a, b);
+    for (int most = -1; most < 9; ++most) {
+      const int told = EditDistance(a, b, most);
+      EXPECT_EQ(std::min(told, most + 1), std::min(distance, most + 1)) << a << " " << b;
+    }
+  }
+}
+
 TEST(Nearest, FindsEveryKeyWithOneLetterMissing) {
   const OptionTable table;
   for (const std::string& key : table.keys()) {
