@@ -119,7 +119,7 @@ ByteSource& ByteSource::operator=(ByteSource&&) noexcept = default;
 ByteSource::~ByteSource() = default;
 
 Result<ByteSource> ByteSource::Open(const std::string& path) {
-  auto state = std::make_unique<State>();
+  auto state = std::make_unique_for_overwrite<State>();
   state->path = path;
   KUMO_RETURN_IF_ERROR(state->Start());
   return ByteSource(std::move(state));
