@@ -96,7 +96,7 @@ constexpr std::string_view kMarkdownHead =
 }  // namespace
 
 std::string ExperimentText(const Experiment& experiment) {
-  const OptionTable table;
+  static const OptionTable& table = *new OptionTable;
   std::string text;
   for (const Option& option : table.options()) {
     if (option.result) text += option.key + " = " + ComparedValue(option, experiment) + "\n";

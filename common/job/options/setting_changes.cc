@@ -67,7 +67,7 @@ std::string DescribeChanges(const std::vector<SettingChange>& changes) {
 }
 
 Result<Experiment> ExperimentOfText(std::string_view text) {
-  const OptionTable table;
+  static const OptionTable& table = *new OptionTable;
   Experiment experiment;
   for (const auto& [key, value] : Lines(text)) {
     const Option* const option = table.Find(key);
