@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <glog/logging.h>
+#include <google/protobuf/stubs/logging.h>
 #include <gtest/gtest.h>
 
 #include "common/job/transport/framing.h"
@@ -105,6 +106,7 @@ void Play(std::string_view input) {
 // What the harness expects of a session ends the process, too.
 extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
   FLAGS_minloglevel = google::GLOG_FATAL;
+  google::protobuf::SetLogHandler(nullptr);
   int none = 1;
   testing::InitGoogleTest(&none, *argv);
   GTEST_FLAG_SET(break_on_failure, true);

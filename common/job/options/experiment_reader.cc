@@ -15,9 +15,6 @@ namespace {
 constexpr uint64_t kLongestFileMib = 1;
 // Files that include each other many times over could go on for ever without being a circle.
 constexpr int kMostFiles = 100;
-// So many problems come with advice, which takes longer to find than the rest of a file to read:
-// one with more of them is most likely no experiment at all.
-constexpr size_t kMostAdvice = 20;
 constexpr int kCommandLine = -1;  // its layer
 constexpr char kInclude[] = "include";
 

@@ -4,6 +4,7 @@
 // Used once, by one thread.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <string>
 #include <vector>
@@ -22,6 +23,10 @@ Result<std::string> ReadExperimentFile(const std::string& path);
 
 class ExperimentReader {
  public:
+  // So many problems come with advice, which takes longer to find than the rest of a file to read:
+  // one with more of them is most likely no experiment at all.
+  static constexpr size_t kMostAdvice = 20;
+
   // All are borrowed for life; what is read goes to *loaded.
   ExperimentReader(const OptionTable* table, const Variables* variables, LoadedExperiment* loaded)
       : table_(*table), variables_(*variables), loaded_(*loaded) {}
