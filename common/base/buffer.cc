@@ -1,15 +1,40 @@
 #include "common/base/buffer.h"
 
+#include <sys/mman.h>
+
+#include <cstdint>
 #include <cstdlib>
 #include <new>
 
 #include <glog/logging.h>
-#include <sys/mman.h>
 
 namespace kumo {
 namespace {
 constexpr size_t kCacheLine = 64;
 constexpr size_t kHugePage = size_t{2} << 20;
+
+size_t RoundedUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+// Not from the heap, which looks for an aligned array in gaps that are longer by the alignment: the
+// ones that earlier arrays of the same length have left do not count, so that it grows with each.
+void* MapHugePages(size_t bytes) {
+  const size_t rounded = RoundedUp(bytes, kHugePage);
+  const size_t mapped = rounded + kHugePage;
+  if (mapped < bytes) return nullptr;
+  void* const start =
+      ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (start == MAP_FAILED) return nullptr;
+  const auto first = reinterpret_cast<uintptr_t>(start);
+  const uintptr_t aligned = RoundedUp(first, kHugePage);
+  void* const memory = static_cast<std::byte*>(start) + (aligned - first);
+  if (aligned > first) ::munmap(start, aligned - first);
+  const size_t behind = mapped - (aligned - first) - rounded;
+  if (behind > 0) ::munmap(static_cast<std::byte*>(memory) + rounded, behind);
+  // This is advice alone: where it is refused the pages are small and nothing else changes.
+  (void)::madvise(memory, rounded, MADV_HUGEPAGE);
+  return memory;
+}
+
 }  // namespace
 
 void* AllocateAligned(size_t bytes) {
@@ -23,17 +48,18 @@ void* AllocateAligned(size_t bytes) {
 }
 
 void* TryAllocateAligned(size_t bytes) {
-  const size_t alignment = bytes >= kHugePage ? kHugePage : kCacheLine;
-  const size_t rounded = (bytes + alignment - 1) / alignment * alignment;
-  if (rounded < bytes) return nullptr;
-  void* memory = std::aligned_alloc(alignment, rounded);
-  if (memory == nullptr) return nullptr;
-  // This is advice alone: where it is refused the pages are small and nothing else changes.
-  if (alignment == kHugePage) (void)madvise(memory, rounded, MADV_HUGEPAGE);
-  std::memset(memory, 0, rounded);
+  if (bytes >= kHugePage) return MapHugePages(bytes);
+  void* const memory = std::aligned_alloc(kCacheLine, RoundedUp(bytes, kCacheLine));
+  if (memory != nullptr) std::memset(memory, 0, bytes);
   return memory;
 }
 
-void FreeAligned(void* memory) { std::free(memory); }
+void FreeAligned(void* memory, size_t bytes) {
+  if (bytes >= kHugePage) {
+    ::munmap(memory, RoundedUp(bytes, kHugePage));
+  } else {
+    std::free(memory);
+  }
+}
 
 }  // namespace kumo

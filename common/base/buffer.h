@@ -13,20 +13,23 @@
 
 namespace kumo {
 
-// Zeroed memory aligned to 64 bytes (2 MiB and madvise'd for lengths of 2 MiB and more). Never null
-// for bytes > 0: where there is no more, the process's new-handler (std::set_new_handler) is called
-// as `new` calls it, and the process ends.
+// Zeroed memory aligned to 64 bytes (for lengths of 2 MiB and more to 2 MiB, of huge pages where
+// the kernel has them, and given back to it when it is freed). Never null for bytes > 0: where
+// there is no more, the process's new-handler (std::set_new_handler) is called as `new` calls it,
+// and the process ends.
 void* AllocateAligned(size_t bytes);
 // The same, but null where there is no more.
 void* TryAllocateAligned(size_t bytes);
-void FreeAligned(void* memory);
+// bytes: the same as when it was allocated.
+void FreeAligned(void* memory, size_t bytes);
 
 template <typename T>
 class Buffer {
  public:
   Buffer() = default;
   explicit Buffer(size_t size)
-      : data_(size == 0 ? nullptr : static_cast<T*>(AllocateAligned(size * sizeof(T)))),
+      : data_(size == 0 ? nullptr : static_cast<T*>(AllocateAligned(size * sizeof(T))),
+              Free{size * sizeof(T)}),
         size_(size) {}
   Buffer(Buffer&& other) noexcept
       : data_(std::move(other.data_)), size_(std::exchange(other.size_, 0)) {}
@@ -50,7 +53,8 @@ class Buffer {
 
  private:
   struct Free {
-    void operator()(T* memory) const { FreeAligned(memory); }
+    size_t bytes = 0;
+    void operator()(T* memory) const { FreeAligned(memory, bytes); }
   };
   std::unique_ptr<T, Free> data_;
   size_t size_ = 0;

@@ -17,8 +17,8 @@ void* HostMemory::Allocate(size_t bytes, const std::string& what) {
 }
 
 void HostMemory::Free(void* memory) {
-  ledger_.Remove(memory);
-  FreeAligned(memory);
+  if (memory == nullptr) return;
+  FreeAligned(memory, static_cast<size_t>(ledger_.Remove(memory)));
 }
 
 void* CountedMemory::Allocate(size_t bytes, const std::string&) {

@@ -12,11 +12,13 @@ void MemoryLedger::Add(const void* memory, int64_t bytes, const std::string& wha
   bytes_ += bytes;
 }
 
-void MemoryLedger::Remove(const void* memory) {
+int64_t MemoryLedger::Remove(const void* memory) {
   const auto found = entries_.find(memory);
-  if (found == entries_.end()) return;
-  bytes_ -= found->second.bytes;
+  if (found == entries_.end()) return 0;
+  const int64_t bytes = found->second.bytes;
+  bytes_ -= bytes;
   entries_.erase(found);
+  return bytes;
 }
 
 std::string MemoryLedger::Describe(int most) const {

@@ -11,8 +11,8 @@ namespace kumo {
 class MemoryLedger {
  public:
   void Add(const void* memory, int64_t bytes, const std::string& what);
-  // Nothing, for memory that was never added.
-  void Remove(const void* memory);
+  // Returns its bytes: none for memory that was never added.
+  int64_t Remove(const void* memory);
 
   int64_t bytes() const { return bytes_; }
   // "activations 51.2 MB, the weights 1.7 MB, ...": the `most` largest uses, then the rest as one.
