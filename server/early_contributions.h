@@ -1,4 +1,5 @@
-// Contributions that arrived before this server knew that their sender has the lease: server 0
+// Contributions (and evaluations) that arrived before this server knew that their sender has the
+// lease: server 0
 // tells a worker and the shards at the same time, and a worker may be quicker. They wait for server
 // 0's word for a moment. What it does not bear out by then was never to count: it is said, dropped,
 // and not acknowledged, so that an honest sender repeats it.

@@ -148,17 +148,19 @@ void Holding::TakeWhatWasFetched(Turn* turn) {
 
 Status Holding::OnMessage(const PeerName& from, const Message& message, Turn* turn) {
   if (!shard_ || !ready_) return OkStatus();
-  return GiveToShard({from, message, turn->now}, turn);
+  return Give({from, message, turn->now}, turn);
 }
 
-Status Holding::GiveToShard(EarlyContributions::Early arrived, Turn* turn) {
+Status Holding::Give(EarlyContributions::Early arrived, Turn* turn) {
   const wire::Header& header = arrived.message.header;
   const bool leased = IsLeased(role_->leases(), arrived.from, header);
   // Before the shard has version 0, which is sent on with what the coordinator knows.
   if (leased && header.type() == wire::INITIALISE && header.chunk() == 0) {
     KUMO_RETURN_IF_ERROR(role_->OnMessage(arrived.from, header, turn));
   }
-  Status status = shard_->OnMessage(arrived.from, arrived.message, leased, turn);
+  Status status = header.type() == wire::EVALUATED
+                      ? role_->OnMessage(arrived.from, header, turn)
+                      : shard_->OnMessage(arrived.from, arrived.message, leased, turn);
   if (status.code() != StatusCode::kUnavailable) return status;
   early_.Keep(std::move(arrived));
   return OkStatus();
@@ -166,7 +168,7 @@ Status Holding::GiveToShard(EarlyContributions::Early arrived, Turn* turn) {
 
 void Holding::TryEarly(Turn* turn) {
   for (EarlyContributions::Early& early : early_.TakeDue(turn->now)) {
-    const Status status = GiveToShard(std::move(early), turn);
+    const Status status = Give(std::move(early), turn);
     if (status.ok()) continue;
     LOG_EVERY_T(WARNING, 1) << "refused what had waited: " << status.message();
   }

@@ -52,7 +52,8 @@ class Holding {
 
   // A message between neighbours of this server's generation.
   void OnFromNeighbour(const PeerName& from, const Message& message, Turn* turn);
-  // A message of a member for the shard; dropped while there is none that is ready.
+  // A message of a member for the shard, or an evaluation, which counts from whom the same table
+  // names; dropped while there is no shard that is ready.
   Status OnMessage(const PeerName& from, const Message& message, Turn* turn);
   // What has waited for server 0's word is given to the shard where that is there now.
   void TryEarly(Turn* turn);
@@ -78,7 +79,7 @@ class Holding {
 
  private:
   void TakeWhatWasFetched(Turn* turn);
-  Status GiveToShard(EarlyContributions::Early arrived, Turn* turn);
+  Status Give(EarlyContributions::Early arrived, Turn* turn);
 
   const int index_, servers_;
   const Experiment experiment_;

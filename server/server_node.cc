@@ -113,7 +113,6 @@ void ServerNode::OnFromMember(const PeerName& from, const Message& message, Turn
   switch (header.type()) {
     case wire::HEARTBEAT:
     case wire::BYE:
-    case wire::EVALUATED:
     case wire::SAVED:
       status = role_->OnMessage(from, header, turn);
       break;

@@ -15,7 +15,8 @@ std::string WaitsForProcesses(const JobState& job, TimeUs now) {
 std::string WaitsFor(const JobState& job, TimeUs now) {
   const std::string processes = WaitsForProcesses(job, now);
   if (job.phase != Phase::kTraining || !processes.empty()) return processes;
-  return job.members().WaitsForPartitions(now, job.leasing.table());
+  return job.members().WaitsForPartitions(now, job.leasing.table(),
+                                          job.progress.Unevaluated(job.settings.partitions));
 }
 
 void SendOrders(const JobState& job, const PeerName& to, Turn* turn) {

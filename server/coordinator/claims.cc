@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include <glog/logging.h>
+
 namespace kumo {
 
 std::optional<Claims::Claimed> Claims::Settle(const Members& members, int partitions,
@@ -17,14 +19,26 @@ std::optional<Claims::Claimed> Claims::Settle(const Members& members, int partit
 Claims::Claimed Claims::Take(const Members& members, int partitions, uint32_t since,
                              bool carries_state) const {
   const auto known = [&](int partition) { return partition >= 0 && partition < partitions; };
+  // What was shown of chunk 0 is back with it, and leases may have moved at the version after that.
+  const auto possible = [&](const wire::Hello::Claim& claim) {
+    return claim.from() >= 0 && claim.from() <= claim.round() &&
+           claim.round() <= taken_over_at_ + 1;
+  };
   Claimed claimed{LeaseTable(partitions)};
   std::map<int, PeerName> waiting;
   for (const auto& [peer, worker] : members.workers) {
     if (worker.hello.since() != since) continue;
     for (const auto& claim : worker.hello.claims()) {
+      if (!known(claim.partition()) || !possible(claim)) {
+        LOG_EVERY_T(WARNING, 1) << "a claim of " << worker.Name() << " does not count: partition "
+                                << claim.partition() << " from round " << claim.from()
+                                << " on, now at " << claim.round() << ", where chunk 0 is at "
+                                << taken_over_at_;
+        continue;
+      }
       // The job has gone on without it.
       const bool late = carries_state && claim.round() < taken_over_at_;
-      if (!known(claim.partition()) || late) continue;
+      if (late) continue;
       claimed.leases.Claim(claim.partition(), peer, claim.from());
       if (claim.waits()) waiting[claim.partition()] = peer;
     }

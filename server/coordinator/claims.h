@@ -2,7 +2,8 @@
 // servers still have what the job is about: workers say so in their hellos.
 //
 // Partitions are with the workers that say so; those that nobody has claimed in time are lost with
-// their workers. Until then there are no orders: who has leases goes on with them.
+// their workers. Until then there are no orders: who has leases goes on with them. A claim of
+// rounds that the job cannot have come to is none.
 //
 // Owned by Leasing; one thread.
 #pragma once

@@ -6,7 +6,6 @@
 
 #include <glog/logging.h>
 
-#include "server/coordinator/announcements.h"
 #include "server/messages.h"
 
 namespace kumo {
@@ -192,8 +191,9 @@ Directive Coordinator::OnVersion(int64_t version, const wire::Metrics& metrics, 
 }
 
 Status Coordinator::OnEvaluated(const PeerName& from, const wire::Header& header, Turn* turn) {
-  KUMO_ASSIGN_OR_RETURN(const TrainingProgress::Evaluated evaluated,
-                        job_.progress.OnEvaluated(from, header, job_.plan, job_.version, turn));
+  KUMO_ASSIGN_OR_RETURN(
+      const TrainingProgress::Evaluated evaluated,
+      job_.progress.OnEvaluated(from, header, leases(), job_.plan, job_.version, turn));
   // One that is sent again, since it is held, moves nothing.
   if (evaluated.is_new) job_.clock.Moved(turn->now);
   if (!evaluated.epoch) return OkStatus();

@@ -182,21 +182,28 @@ std::string Members::WaitsForServers(TimeUs now, bool loading_counts) const {
   return missing.empty() ? "" : missing.substr(2);
 }
 
-std::string Members::WaitsForPartitions(TimeUs now, const LeaseTable& leases) const {
+std::string Members::WaitsForPartitions(TimeUs now, const LeaseTable& leases,
+                                        const std::vector<int>& unevaluated) const {
+  const auto known = [&](int partition) {
+    return partition >= 0 && partition < std::ssize(leases.leases());
+  };
+  // The shard that is behind holds up the others.
+  const ServerMember* behind = nullptr;
   for (const ServerMember& server : servers) {
-    if (server.report.missing_size() == 0) continue;
-    const int partition = server.report.missing(0);
-    if (partition < 0 || partition >= static_cast<int>(leases.leases().size())) continue;
-    const std::string& text = server.report.waits_for();
-    const WorkerMember* worker = Find(leases.leases()[partition].worker);
-    if (!worker) return text + " (nobody's)";
-    if (const auto silence = Silence(worker->seen, now)) {
-      return text + " (" + worker->Name() + ", silent for " + InWholeSeconds(*silence) + ")";
-    }
-    return text + " (" + worker->Name() + ", seen " + InWholeSeconds(now - worker->seen) +
-           " ago: " + worker->report.state() + ")";
+    if (server.report.missing_size() == 0 || !known(server.report.missing(0))) continue;
+    if (!behind || server.report.version() < behind->report.version()) behind = &server;
   }
-  return servers[0].report.waits_for();
+  if (!behind && unevaluated.empty()) return servers[0].report.waits_for();
+  const int partition = behind ? behind->report.missing(0) : unevaluated[0];
+  const std::string text = behind ? behind->report.waits_for()
+                                  : "the evaluation of partition " + std::to_string(partition);
+  const WorkerMember* const worker = Find(leases.leases()[partition].worker);
+  if (!worker) return text + " (nobody's)";
+  if (const auto silence = Silence(worker->seen, now)) {
+    return text + " (" + worker->Name() + ", silent for " + InWholeSeconds(*silence) + ")";
+  }
+  return text + " (" + worker->Name() + ", seen " + InWholeSeconds(now - worker->seen) +
+         " ago: " + worker->report.state() + ")";
 }
 
 void Members::Describe(TimeUs now, const LeaseTable& leases, wire::JobStatus* status) const {

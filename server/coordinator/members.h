@@ -108,7 +108,9 @@ class Members {
   std::string WaitsForServers(TimeUs now, bool loading_counts) const;
   // "partition 3 of round 812 (worker-5 on b, seen 2 s ago: round 812: trains partition 3)", or
   // "(worker-5 on b, silent for 4 s)"
-  std::string WaitsForPartitions(TimeUs now, const LeaseTable& leases) const;
+  // unevaluated: partitions of which an evaluation is waited for when no round is.
+  std::string WaitsForPartitions(TimeUs now, const LeaseTable& leases,
+                                 const std::vector<int>& unevaluated) const;
   void Describe(TimeUs now, const LeaseTable& leases, wire::JobStatus* status) const;
 
  private:

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "common/job/options/option_value.h"
+#include "server/metrics.h"
 
 namespace kumo {
 
@@ -21,6 +22,7 @@ TrainingProgress::TrainingProgress(const CoordinatorSettings& settings,
 
 void TrainingProgress::OnSpec(const JobPlan& plan, const JobSpec& spec, int64_t start_version) {
   ledger_.Start(plan, start_version);
+  validation_samples_ = spec.validation_samples;
   if (auto schedule = Schedule::Make(schedule_settings_, spec.train_samples, epochs_);
       schedule.ok()) {
     schedule_ = *schedule;
@@ -39,17 +41,23 @@ void TrainingProgress::OnRound(const JobPlan& plan, int64_t version, const wire:
 }
 
 Result<TrainingProgress::Evaluated> TrainingProgress::OnEvaluated(
-    const PeerName& from, const wire::Header& header, const std::optional<JobPlan>& plan,
-    int64_t newest, Turn* turn) {
+    const PeerName& from, const wire::Header& header, const LeaseTable& leases,
+    const std::optional<JobPlan>& plan, int64_t newest, Turn* turn) {
   const int64_t version = header.round();
   const int partition = header.partition();
+  const std::string which = "an evaluation of version " + std::to_string(version) + ", partition " +
+                            std::to_string(partition);
   if (!plan || version > newest || plan->EvaluatedEpoch(version) < 0 || partition < 0 ||
       partition >= plan->settings().partitions) {
-    return InvalidArgument("an evaluation of version " + std::to_string(version) + ", partition " +
-                           std::to_string(partition));
+    return InvalidArgument(which);
   }
+  const int64_t samples = plan->EvaluationSamples(validation_samples_, partition).size();
+  KUMO_RETURN_IF_ERROR(CheckMetrics(header.metrics(), samples).WithContext(which));
   Evaluated evaluated;
   evaluated.is_new = ledger_.Waits(*plan, version, partition);
+  if (evaluated.is_new && !leases.MayContribute(from, partition, version)) {
+    return Unavailable(which + ": is not leased to its sender");
+  }
   if (evaluated.is_new && keeps_versions_twice_) held_.Hold(version, partition, newest);
   held_.Answer(from, header, turn);
   evaluated.epoch = ledger_.AddEvaluation(*plan, version, partition, header.metrics());

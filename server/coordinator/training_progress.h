@@ -18,6 +18,7 @@
 #include "server/coordinator/coordinator_settings.h"
 #include "server/coordinator/epoch_ledger.h"
 #include "server/coordinator/held_evaluations.h"
+#include "server/coordinator/lease_table.h"
 #include "server/coordinator/training_rate.h"
 #include "server/turn.h"
 
@@ -39,10 +40,12 @@ class TrainingProgress {
   void OnSpec(const JobPlan& plan, const JobSpec& spec, int64_t start_version);
   // The round that made `version` has closed: what it adds to the curves. Requires samples in it.
   void OnRound(const JobPlan& plan, int64_t version, const wire::Metrics& metrics, Turn* turn);
-  // A partition's evaluation, while chunk 0 is at `newest`. InvalidArgument where nobody asked for
-  // it.
+  // A partition's evaluation, while chunk 0 is at `newest`. Unavailable where it would count and is
+  // not leased to its sender. InvalidArgument where nobody asked for it, or
+  // where it is not of the partition's samples.
   Result<Evaluated> OnEvaluated(const PeerName& from, const wire::Header& header,
-                                const std::optional<JobPlan>& plan, int64_t newest, Turn* turn);
+                                const LeaseTable& leases, const std::optional<JobPlan>& plan,
+                                int64_t newest, Turn* turn);
   // Chunk 0 has reached a version: evaluations that were held need not be any more.
   void ReleaseEvaluations(int64_t version, Turn* turn) { held_.Release(version, turn); }
 
@@ -79,6 +82,7 @@ class TrainingProgress {
   ScheduleSettings schedule_settings_;
   int epochs_;
   int points_per_epoch_;
+  int64_t validation_samples_ = 0;
   bool keeps_versions_twice_;
   TimeUs started_;
   double elapsed_before_ = 0;  // seconds, of earlier runs

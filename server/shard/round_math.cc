@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "server/metrics.h"
 #include "server/rules/aggregate.h"
 #include "server/shard/where.h"
 
@@ -48,6 +49,10 @@ Result<ArrivedContribution> RoundMath::Contribution(const Chunk& chunk, const Me
   if (header.samples() != contribution.samples) {
     return InvalidArgument(Where(header) + ": " + std::to_string(header.samples()) +
                            " samples instead of " + std::to_string(contribution.samples));
+  }
+  if (chunk.index == 0) {
+    KUMO_RETURN_IF_ERROR(
+        CheckMetrics(header.metrics(), contribution.samples).WithContext(Where(header)));
   }
   if (contribution.samples == 0) return contribution;
   const Codec& codec = push_codecs_.For(round, chunk.segment);

@@ -293,8 +293,9 @@ void Cluster::SendFromServer(const std::shared_ptr<ServerProcess>& server, const
       now_ > 200 * kMillisecond) {
     return;
   }
-  if (settings_.interference != nullptr) {
-    settings_.interference->ToWorker(index, worker->index, message);
+  if (settings_.interference != nullptr &&
+      !settings_.interference->ToWorker(index, worker->index, message)) {
+    return;
   }
   Deliver(server, worker, [this, index, worker, message = std::move(message)] {
     Perform(worker, worker->session->OnMessage(index, message, now_));

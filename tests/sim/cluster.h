@@ -54,7 +54,8 @@ class Interference {
   virtual std::vector<Message> FromWorker(int /*worker*/, int /*server*/, Message message) {
     return {std::move(message)};
   }
-  virtual void ToWorker(int /*server*/, int /*worker*/, const Message& /*message*/) {}
+  // Whether the worker hears it.
+  virtual bool ToWorker(int /*server*/, int /*worker*/, const Message& /*message*/) { return true; }
   virtual void BetweenServers(int /*from*/, int /*to*/, const Message& /*message*/) {}
 };
 

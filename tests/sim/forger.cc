@@ -18,6 +18,7 @@ using google::protobuf::Reflection;
 
 constexpr size_t kRemembered = 64;  // messages
 constexpr int kMostElements = 20;
+constexpr int kPartitions = 4;
 
 std::string ForgedText(Choices* choices) {
   switch (choices->Below(6)) {
@@ -114,6 +115,19 @@ Payload ForgedPayload(Choices* choices, const Payload& payload) {
   return {bytes, std::span<const std::byte>(*bytes)};
 }
 
+// What people are told of a run: the epochs' table and the curve, to the bit.
+std::string Figures(const SimResult& result) {
+  std::string text;
+  for (const EpochEvaluatedAction& epoch : result.epochs) {
+    text += "epoch " + std::to_string(epoch.epoch) + ": " + epoch.train.ShortDebugString() +
+            "; validation " + epoch.validation.ShortDebugString() + "\n";
+  }
+  for (const CurvePointAction& point : result.points) {
+    text += "point " + std::to_string(point.version) + ": " + point.train.ShortDebugString() + "\n";
+  }
+  return text;
+}
+
 }  // namespace
 
 uint8_t Choices::Byte() {
@@ -186,6 +200,17 @@ Message Forger::Forged(const Message& message) {
   return forged;
 }
 
+Message Forger::OfAnother(Message message) {
+  const wire::Type type = message.header.type();
+  if (type != wire::PUSH && type != wire::PUT_STATE && type != wire::EVALUATED) return message;
+  Message other = message;
+  other.header.set_partition(static_cast<int32_t>(choices_.Below(kPartitions)));
+  other.header.mutable_metrics()->set_loss_sum(ForgedNumber(&choices_));
+  if (TellsOwnNumbers(other.header)) return message;
+  ++forged_;
+  return other;
+}
+
 std::vector<Message> Forger::FromWorker(int worker, int /*server*/, Message message) {
   if (worker != worker_ || choices_.empty()) return {std::move(message)};
   if (sent_.size() < kRemembered) sent_.push_back(message);
@@ -203,14 +228,18 @@ std::vector<Message> Forger::FromWorker(int worker, int /*server*/, Message mess
       return {message, Forged(sent_[choices_.Below(sent_.size())])};
     case 6:
       return {};
+    case 7:
+      return {message, OfAnother(message)};
     default:
       return {std::move(message)};
   }
 }
 
-void Forger::ToWorker(int /*server*/, int worker, const Message& message) {
-  if (worker != worker_) return;
+// It does not leave because a server refuses what it says.
+bool Forger::ToWorker(int /*server*/, int worker, const Message& message) {
+  if (worker != worker_) return true;
   for (const auto& lease : message.header.orders().leases()) partitions_.insert(lease.partition());
+  return message.header.type() != wire::REFUSED || choices_.empty();
 }
 
 SimSettings JobWithAForger(bool replicas) {
@@ -226,7 +255,7 @@ SimSettings JobWithAForger(bool replicas) {
   e.job.name = "sim";
   e.job.epochs = 2;
   e.sync.mode = SyncMode::kBlock;
-  e.sync.partitions = 4;
+  e.sync.partitions = kPartitions;
   e.sync.minibatch = 4;
   e.sync.block = 2;
   e.sync.push_codec = "fp32";
@@ -244,9 +273,9 @@ SimSettings JobWithAForger(bool replicas) {
 
 std::string ComplaintAboutForging(std::span<const uint8_t> bytes) {
   static const auto undisturbed = [](bool replicas) {
-    return Cluster(JobWithAForger(replicas), nullptr).Run().weights;
+    return Cluster(JobWithAForger(replicas), nullptr).Run();
   };
-  static const std::vector<float> references[] = {undisturbed(false), undisturbed(true)};
+  static const SimResult references[] = {undisturbed(false), undisturbed(true)};
   const bool replicas = !bytes.empty() && bytes[0] % 2 == 1;
   Choices choices(bytes.empty() ? bytes : bytes.subspan(1));
   Forger forger(1, &choices);
@@ -256,7 +285,11 @@ std::string ComplaintAboutForging(std::span<const uint8_t> bytes) {
   std::string complaint;
   for (const std::string& violation : result.violations) complaint += violation + "\n";
   if (result.status.ok()) {
-    if (result.weights != references[replicas]) complaint += "other weights\n";
+    const SimResult& reference = references[replicas];
+    if (result.weights != reference.weights) complaint += "other weights\n";
+    if (Figures(result) != Figures(reference)) {
+      complaint += "other figures:\n" + Figures(result) + "instead of\n" + Figures(reference);
+    }
   } else if (result.status.message().find("worker-1") == std::string::npos) {
     complaint += "ends without naming the forger: " + result.status.message() + "\n";
   }

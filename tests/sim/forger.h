@@ -44,12 +44,14 @@ class Forger : public Interference {
   Forger(int worker, Choices* choices) : worker_(worker), choices_(*choices) {}
 
   std::vector<Message> FromWorker(int worker, int server, Message message) override;
-  void ToWorker(int server, int worker, const Message& message) override;
+  bool ToWorker(int server, int worker, const Message& message) override;
 
   int forged() const { return forged_; }  // messages so far
 
  private:
   Message Forged(const Message& message);
+  // The same of another partition, with other sums.
+  Message OfAnother(Message message);
   bool TellsOwnNumbers(const wire::Header& header) const;
 
   const int worker_;
@@ -62,8 +64,8 @@ class Forger : public Interference {
 // A job of two workers and two servers that lasts some rounds, with nothing that partitions carry.
 SimSettings JobWithAForger(bool replicas);
 
-// Runs it with worker 1 forging. "" where it ends with the undisturbed bits, or for a reason that
-// names that worker; else what is wrong.
+// Runs it with worker 1 forging. "" where it ends with the undisturbed bits and figures, or for a
+// reason that names that worker; else what is wrong.
 std::string ComplaintAboutForging(std::span<const uint8_t> bytes);
 
 }  // namespace kumo::sim

@@ -15,7 +15,7 @@ namespace {
 
 std::vector<uint8_t> RandomBytes(uint64_t seed) {
   Rng rng(seed, RngPurpose::kTest);
-  std::vector<uint8_t> bytes(1 + rng.NextBelow(500));
+  std::vector<uint8_t> bytes(1 + rng.NextBelow(2000));
   for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(rng.NextBelow(256));
   return bytes;
 }

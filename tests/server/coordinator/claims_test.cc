@@ -151,5 +151,27 @@ TEST(Claims, WhatAHelloMakesUpIsNoPartition) {
   EXPECT_EQ(claimed->leases.Count(""), 2);
 }
 
+// Chunk 0 has shown `kVersion`, and the one after it may have been made.
+TEST(Claims, OfRoundsThatThereCannotBeNothingIsClaimed) {
+  constexpr int64_t kFurthest = kVersion + 1;
+  const auto owner = [](int64_t from, int64_t round) {
+    Workers workers = Asked();
+    workers.Add("honest");
+    workers.Claim("honest", 0, 3);
+    workers.Add("liar");
+    workers.Claim("liar", 0, from, round);
+    return workers.Settle(0, 1)->leases.leases()[0];
+  };
+  EXPECT_EQ(owner(kFurthest, kFurthest).worker, "liar") << "leases have moved just now";
+  for (const auto& [from, round] :
+       {std::pair(kFurthest + 1, kFurthest + 1), std::pair(INT64_MAX, INT64_MAX),
+        std::pair(INT64_MAX, kVersion), std::pair(kVersion, kVersion - 1),
+        std::pair(int64_t{4}, kFurthest + 1), std::pair(int64_t{4}, INT64_MAX),
+        std::pair(int64_t{-1}, kVersion), std::pair(INT64_MIN, INT64_MIN)}) {
+    EXPECT_EQ(owner(from, round).worker, "honest") << from << ", " << round;
+    EXPECT_EQ(owner(from, round).from, 3);
+  }
+}
+
 }  // namespace
 }  // namespace kumo

@@ -115,6 +115,50 @@ TEST(Coordinator, AnEvaluationThatNobodyAskedForIsRefused) {
   EXPECT_EQ(fleet.acknowledgements, 0);
 }
 
+// Partitions 0 and 1 are a's, 2 is b's.
+TEST(Coordinator, AnEvaluationCountsFromWhoHasThePartitionAlone) {
+  Fleet fleet = Training(SmallJob(), 1, 2);
+  for (int64_t version = 1; version <= 4; ++version) fleet.Reach(version);
+  const PeerName a = "worker/a/1", b = "worker/b/1";
+  const auto owner = [&](int partition) { return partition < 2 ? a : b; };
+  for (const int partition : {0, 1, 2}) {
+    const PeerName other = owner(partition) == a ? b : a;
+    for (const PeerName& liar : {other, PeerName("worker/c/1"), PeerName()}) {
+      EXPECT_EQ(fleet.Evaluated(liar, 4, partition, 1000).code(), StatusCode::kUnavailable);
+    }
+  }
+  EXPECT_EQ(fleet.acknowledgements, 0);
+  for (const int partition : {2, 0, 1}) {
+    ASSERT_TRUE(fleet.Evaluated(owner(partition), 4, partition, 1 + partition).ok());
+  }
+  ASSERT_EQ(fleet.epochs.size(), 1u);
+  EXPECT_EQ(fleet.epochs[0].validation.loss_sum(), 1 + 2 + 3);
+  ASSERT_TRUE(fleet.Evaluated(b, 4, 0, 1000).ok());  // too late to change anything
+  EXPECT_EQ(fleet.acknowledgements, 4);
+  EXPECT_EQ(fleet.epochs.size(), 1u);
+}
+
+TEST(Coordinator, AnEvaluationIsOfThePartitionsSamples) {
+  Fleet fleet = Training(SmallJob(), 1, 1);
+  for (int64_t version = 1; version <= 4; ++version) fleet.Reach(version);
+  wire::Header evaluation;
+  evaluation.set_type(wire::EVALUATED);
+  evaluation.set_round(4);
+  evaluation.set_partition(1);
+  const int64_t samples = fleet.plan.EvaluationSamples(10, 1).size();
+  for (const auto& [told, correct] :
+       {std::pair(samples - 1, int64_t{0}), std::pair(samples + 1, int64_t{0}),
+        std::pair(int64_t{0}, int64_t{0}), std::pair(INT64_MAX, int64_t{0}),
+        std::pair(INT64_MIN, int64_t{0}), std::pair(samples, samples + 1),
+        std::pair(samples, int64_t{-1}), std::pair(samples, INT64_MAX)}) {
+    evaluation.mutable_metrics()->set_samples(told);
+    evaluation.mutable_metrics()->set_correct(correct);
+    EXPECT_EQ(fleet.Send("worker/a/1", evaluation).code(), StatusCode::kInvalidArgument)
+        << told << " samples, " << correct << " correct";
+  }
+  EXPECT_EQ(fleet.acknowledgements, 0);
+}
+
 TEST(Coordinator, TheJobIsDoneWhenTheLastVersionIsSavedAndEvaluated) {
   for (const bool save_first : {false, true}) {
     Fleet fleet = Training(SmallJob(), 1, 1);
@@ -208,7 +252,8 @@ TEST(Coordinator, WhoWasGivenUpForItsSilenceIsToldOfTheEndToo) {
     for (int64_t version = 1; version <= rounds; ++version) {
       fleet.Reach(version);
       for (int p = 0; p < 3 && fleet.plan.EvaluatedEpoch(version) >= 0; ++p) {
-        ASSERT_TRUE(fleet.Evaluated("worker/a/1", version, p).ok());
+        const PeerName& holder = fleet.coordinator->leases().leases()[p].worker;
+        ASSERT_TRUE(fleet.Evaluated(holder, version, p).ok());
       }
     }
     ASSERT_TRUE(fleet.Saved(0, rounds).ok());

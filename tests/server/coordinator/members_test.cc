@@ -135,10 +135,38 @@ TEST(Members, AWorkerThatARoundWaitsForIsSilentOrSaysWhatItDoes) {
   worker.report.set_state("trains");
   LeaseTable leases(1);
   leases.Begin({"worker/a/1"}, 0);
-  EXPECT_EQ(members.WaitsForPartitions(2 * kSecond, leases),
+  EXPECT_EQ(members.WaitsForPartitions(2 * kSecond, leases, {}),
             "partition 0 of round 7 (a on alpha, seen 2 s ago: trains)");
-  EXPECT_EQ(members.WaitsForPartitions(4 * kSecond, leases),
+  EXPECT_EQ(members.WaitsForPartitions(4 * kSecond, leases, {}),
             "partition 0 of round 7 (a on alpha, silent for 4 s)");
+}
+
+TEST(Members, WhoHoldsUpTheOthersIsNamed) {
+  Members members = TwoServers();
+  for (const char* name : {"a", "b"}) {
+    WorkerMember& worker = members.workers["worker/" + std::string(name) + "/1"];
+    worker.hello.set_name(name);
+    worker.hello.set_host("alpha");
+    worker.report.set_state("trains");
+  }
+  LeaseTable leases(2);
+  leases.Begin({"worker/a/1", "worker/b/1"}, 0);
+  for (const int behind : {0, 1}) {
+    for (const int server : {0, 1}) {
+      wire::ServerReport& report = members.servers[server].report;
+      report.Clear();
+      report.set_version(server == behind ? 6 : 7);
+      report.add_missing(server == behind ? 1 : 0);
+      report.set_waits_for("server " + std::to_string(server) + "'s round");
+    }
+    EXPECT_EQ(members.WaitsForPartitions(0, leases, {0}),
+              "server " + std::to_string(behind) + "'s round (b on alpha, seen 0 s ago: trains)");
+  }
+  // All rounds have closed.
+  for (ServerMember& server : members.servers) server.report.Clear();
+  EXPECT_EQ(members.WaitsForPartitions(0, leases, {1}),
+            "the evaluation of partition 1 (b on alpha, seen 0 s ago: trains)");
+  EXPECT_EQ(members.WaitsForPartitions(0, leases, {}), "");
 }
 
 TEST(Members, SilenceIsCountedFromWhenItWasForgiven) {

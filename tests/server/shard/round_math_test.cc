@@ -96,6 +96,29 @@ TEST(RoundMath, WhatTheReadersCodecCannotHoldIsNamed) {
   EXPECT_FALSE(statistics.coded_start);
 }
 
+// Sums that are added up with others' are of the contribution's own samples.
+TEST(RoundMath, TheMetricsOfAContributionAreOfItsSamples) {
+  const Job job = SmallJob();
+  const RoundMath math = MathOf(job).value();
+  const Chunk first = Of(job, Segment::kDecayed);
+  Chunk second = first;
+  second.index = 1;
+  const Message push = test::PushMessage(job, first, 1, 0);
+  ASSERT_TRUE(math.Contribution(first, push).ok());
+  const int64_t samples = push.header.samples();
+  for (const auto& [told, correct] :
+       {std::pair(samples - 1, int64_t{0}), std::pair(INT64_MAX, int64_t{0}),
+        std::pair(INT64_MIN, int64_t{0}), std::pair(samples, samples + 1),
+        std::pair(samples, int64_t{-1}), std::pair(samples, INT64_MAX)}) {
+    Message wrong = push;
+    wrong.header.mutable_metrics()->set_samples(told);
+    wrong.header.mutable_metrics()->set_correct(correct);
+    EXPECT_EQ(math.Contribution(first, wrong).status().code(), StatusCode::kInvalidArgument)
+        << told << " samples, " << correct << " correct";
+    EXPECT_TRUE(math.Contribution(second, wrong).ok()) << "chunk 0's are counted";
+  }
+}
+
 TEST(RoundMath, ASettingThatIsWrongIsNamed) {
   const auto refused = [](auto change) {
     Job job = SmallJob();

@@ -1,5 +1,6 @@
 #include "tests/server/shard/shard_harness.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -47,7 +48,7 @@ Message PushMessage(const Job& job, const Chunk& chunk, int64_t round, int parti
   if (chunk.index == 0) {
     push.header.mutable_metrics()->set_samples(push.header.samples());
     push.header.mutable_metrics()->set_loss_sum(0.1 * (partition + 1));
-    push.header.mutable_metrics()->set_correct(partition);
+    push.header.mutable_metrics()->set_correct(std::min<int64_t>(partition, push.header.samples()));
   }
   if (push.header.samples() > 0) push.payload = {coded, std::span<const std::byte>(*coded)};
   return push;
