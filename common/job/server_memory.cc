@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kFloat = sizeof(float);
 
 // Of a server that holds nothing (docs/measurements.md, "Memory").
-constexpr int64_t kProcessBytes = int64_t{14} << 20;
+constexpr int64_t kProcessBytes = int64_t{16} << 20;
 
 // Of a chunk: the newest version, the one before, and the next one while it is made.
 constexpr int64_t kVersions = 3;
