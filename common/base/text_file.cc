@@ -32,6 +32,9 @@ Result<std::string> ReadTextFile(const std::string& path, uint64_t most_mib) {
     }
   }
   if (file.bad()) return Unavailable("reading failed");
+  if (const size_t zero = text.find('\0'); zero != std::string::npos) {
+    return InvalidArgument("is no text in UTF-8: its byte " + std::to_string(zero) + " is 0");
+  }
   if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
   return text;
 }

@@ -50,6 +50,18 @@ TEST(ReadTextFile, WhatIsNoFileIsRefusedAtOnce) {
   EXPECT_THAT(missing.status().message(), HasSubstr("No such file"));
 }
 
+TEST(ReadTextFile, AByteZeroIsInNoText) {
+  using namespace std::string_literals;
+  const test::ScratchDirectory folder;
+  for (const std::string& bytes : {"include = a.conf\0b\n"s, "\xFF\xFE[\0j\0o\0b\0]\0"s}) {
+    const auto read = ReadTextFile(Written(folder / "text", bytes), 1);
+    ASSERT_EQ(read.status().code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(read.status().message(),
+                HasSubstr("byte " + std::to_string(bytes.find('\0')) + " is 0"));
+    EXPECT_THAT(read.status().message(), HasSubstr("UTF-8"));
+  }
+}
+
 TEST(ReadTextFile, MoreThanTheLimitIsRefused) {
   const test::ScratchDirectory folder;
   EXPECT_TRUE(ReadTextFile(Written(folder / "text", std::string(1 << 20, 'x')), 1).ok());
