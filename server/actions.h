@@ -49,25 +49,26 @@ struct RestoreAction {
 
 // The job goes back. When every manifest that is being written is there: make `generation` durable,
 // so that no later process uses it again, find the newest checkpoint that verifies and is not newer
-// than `newest`, and call OnChosen.
+// than `newest`, and answer with CheckpointChosen.
 struct ChooseCheckpointAction {
   uint32_t generation = 0;
   int64_t newest = 0;
 };
 
 // What a server held is fetched from another one, and the job goes on where it is: make
-// `generation` durable, as above, and call OnReserved.
+// `generation` durable, as above, and answer with GenerationReserved.
 struct ReserveGenerationAction {
   uint32_t generation = 0;
 };
 
-// All files of a checkpoint are durable: write its manifest, then call OnCommitted.
+// All files of a checkpoint are durable: write its manifest, then answer with
+// CheckpointCommitted.
 struct CommitAction {
   checkpoint::Manifest manifest;
 };
 
 // The validation set's figures of a version are known: write them into its manifest, where there is
-// one of generation `since` or a later one, and call OnKept, also where that fails.
+// one of generation `since` or a later one, and answer with EvaluationKept.
 struct KeepEvaluationAction {
   int64_t version = 0;
   uint32_t since = 0;

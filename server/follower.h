@@ -47,10 +47,7 @@ class Follower : public Role {
   // What only a coordinator is told or asked.
   Directive OnVersion(int64_t, const wire::Metrics&, Turn*) override { return {}; }
   void TakeOver(int64_t, const Directive&, Turn*) override {}
-  void OnCommitted(int64_t, const Status&, Turn*) override {}
-  void OnChosen(const Result<std::optional<checkpoint::Manifest>>&, Turn*) override {}
-  void OnReserved() override {}
-  void OnKept(Turn*) override {}
+  void OnDiskAnswer(const DiskAnswer&, Turn*) override {}
   wire::JobStatus Describe(TimeUs) const override { return {}; }
 
  private:

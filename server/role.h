@@ -6,7 +6,6 @@
 // what it is to save; the node goes along with both at the end of each call. One thread.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "common/base/status.h"
@@ -14,9 +13,9 @@
 #include "common/job/job_plan.h"
 #include "common/job/shard_map.h"
 #include "common/job/transport/message.h"
-#include "proto/checkpoint.pb.h"
 #include "server/coordinator/lease_table.h"
 #include "server/directive.h"
+#include "server/disk_answers.h"
 #include "server/generation.h"
 #include "server/turn.h"
 
@@ -53,11 +52,8 @@ class Role {
   // starts from it.
   virtual void TakeOver(int64_t version, const Directive& said, Turn* turn) = 0;
 
-  // Answers to what a coordinator alone asks of the disk.
-  virtual void OnCommitted(int64_t version, const Status& status, Turn* turn) = 0;
-  virtual void OnChosen(const Result<std::optional<checkpoint::Manifest>>& chosen, Turn* turn) = 0;
-  virtual void OnReserved() = 0;
-  virtual void OnKept(Turn* turn) = 0;
+  // To what a coordinator alone asks of the disk.
+  virtual void OnDiskAnswer(const DiskAnswer& answer, Turn* turn) = 0;
 
   // SIGTERM or a first Ctrl-C.
   virtual void RequestStop(const Standing& standing, Turn* turn) = 0;

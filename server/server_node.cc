@@ -156,29 +156,11 @@ ServerActions ServerNode::OnRestored(uint32_t generation, const Result<ShardSnap
   return Done(std::move(turn));
 }
 
-ServerActions ServerNode::OnCommitted(uint32_t generation, int64_t version, const Status& status,
-                                      TimeUs now) {
+ServerActions ServerNode::OnDiskAnswer(uint32_t generation, const DiskAnswer& answer, TimeUs now) {
   Turn turn{now, {}};
-  if (generation == generation_.number) role_->OnCommitted(version, status, &turn);
-  return Done(std::move(turn));
-}
-
-ServerActions ServerNode::OnChosen(uint32_t generation,
-                                   const Result<std::optional<checkpoint::Manifest>>& chosen,
-                                   TimeUs now) {
-  Turn turn{now, {}};
-  if (generation == generation_.number) role_->OnChosen(chosen, &turn);
-  return Done(std::move(turn));
-}
-
-ServerActions ServerNode::OnReserved(uint32_t generation, TimeUs now) {
-  if (generation == generation_.number) role_->OnReserved();
-  return Done({now, {}});
-}
-
-ServerActions ServerNode::OnKept(TimeUs now) {
-  Turn turn{now, {}};
-  role_->OnKept(&turn);
+  // An evaluation that was kept is waited for in whichever generation.
+  const bool kept = std::holds_alternative<EvaluationKept>(answer);
+  if (kept || generation == generation_.number) role_->OnDiskAnswer(answer, &turn);
   return Done(std::move(turn));
 }
 

@@ -48,11 +48,8 @@ class ServerNode {
   ServerActions OnSaved(uint32_t generation, int64_t version, int attempt,
                         const Result<SavedShardFile>& file, TimeUs now);
   ServerActions OnRestored(uint32_t generation, const Result<ShardSnapshot>& snapshot, TimeUs now);
-  ServerActions OnCommitted(uint32_t generation, int64_t version, const Status& status, TimeUs now);
-  ServerActions OnChosen(uint32_t generation,
-                         const Result<std::optional<checkpoint::Manifest>>& chosen, TimeUs now);
-  ServerActions OnReserved(uint32_t generation, TimeUs now);
-  ServerActions OnKept(TimeUs now);
+  // generation: of the action.
+  ServerActions OnDiskAnswer(uint32_t generation, const DiskAnswer& answer, TimeUs now);
   // SIGTERM or a first Ctrl-C: server 0 saves and stops the job; another one leaves when a round
   // has been saved, or after checkpoint.grace_s.
   ServerActions RequestStop(TimeUs now);

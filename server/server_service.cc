@@ -178,7 +178,7 @@ void ServerService::Do(const RestoreAction& restore) {
 void ServerService::Do(const ChooseCheckpointAction& choose) {
   OnDisk([this, choose] {
     Complete([this, generation = choose.generation, chosen = disk_.Choose(choose)](TimeUs now) {
-      return node_.OnChosen(generation, chosen, now);
+      return node_.OnDiskAnswer(generation, CheckpointChosen{chosen}, now);
     });
   });
 }
@@ -186,7 +186,9 @@ void ServerService::Do(const ChooseCheckpointAction& choose) {
 void ServerService::Do(const ReserveGenerationAction& reserve) {
   OnDisk([this, reserve] {
     disk_.Reserve(reserve);
-    Complete([this, reserve](TimeUs now) { return node_.OnReserved(reserve.generation, now); });
+    Complete([this, reserve](TimeUs now) {
+      return node_.OnDiskAnswer(reserve.generation, GenerationReserved(), now);
+    });
   });
 }
 
@@ -194,7 +196,7 @@ void ServerService::Do(CommitAction commit) {
   OnDisk([this, manifest = std::move(commit.manifest)] {
     Complete([this, generation = manifest.generation(), version = manifest.version(),
               status = disk_.Commit(manifest)](TimeUs now) {
-      return node_.OnCommitted(generation, version, status, now);
+      return node_.OnDiskAnswer(generation, CheckpointCommitted{version, status}, now);
     });
   });
 }
@@ -202,7 +204,8 @@ void ServerService::Do(CommitAction commit) {
 void ServerService::Do(const KeepEvaluationAction& keep) {
   OnDisk([this, keep] {
     disk_.KeepEvaluation(keep);
-    Complete([this](TimeUs now) { return node_.OnKept(now); });
+    Complete(
+        [this, keep](TimeUs now) { return node_.OnDiskAnswer(keep.since, EvaluationKept(), now); });
   });
 }
 

@@ -154,9 +154,9 @@ void Coordinator::GoBack(const std::string& why, Turn* turn) {
   SendOrdersToAll(job_, turn);  // whoever sees the new generation joins it
 }
 
-void Coordinator::OnChosen(const Result<std::optional<checkpoint::Manifest>>& chosen, Turn* turn) {
+void Coordinator::On(const CheckpointChosen& chosen, Turn* turn) {
   if (!generation().choosing) return;
-  if (Status status = job_.recovery.OnChosen(chosen, turn); !status.ok()) {
+  if (Status status = job_.recovery.OnChosen(chosen.checkpoint, turn); !status.ok()) {
     Fail(status, turn);
     return;
   }
@@ -214,16 +214,11 @@ void Coordinator::OnSaved(const PeerName& from, const wire::Header& header, Turn
         turn);
 }
 
-void Coordinator::OnCommitted(int64_t version, const Status& status, Turn* turn) {
-  const Consequence what =
-      job_.ending.OnCommitted(version, status, job_.plan->rounds(), &job_.saving, turn->now);
+void Coordinator::On(const CheckpointCommitted& committed, Turn* turn) {
+  const Consequence what = job_.ending.OnCommitted(committed.version, committed.status,
+                                                   job_.plan->rounds(), &job_.saving, turn->now);
   FinishIfDone(turn);
   SeeTo(what, turn);
-}
-
-void Coordinator::OnKept(Turn* turn) {
-  job_.saving.OnKept();
-  FinishIfDone(turn);
 }
 
 TimeUs Coordinator::Tick(const Standing&, Turn* turn) {
@@ -254,11 +249,8 @@ void Coordinator::TickWaiting(Turn* turn) {
   const std::optional<Status> decided =
       job_.waiting.Tick(job_.recovery, job_.membership, job_.plan.has_value(),
                         job_.ending.stop().requested(), turn->now);
-  if (!decided) return;
-  if (!decided->ok()) {
-    Fail(*decided, turn);
-    return;
-  }
+  if (decided && !decided->ok()) Fail(*decided, turn);
+  if (!decided || !decided->ok()) return;
   job_.phase = Phase::kTraining;
   job_.clock.Moved(turn->now);
   job_.saving.CountFrom(turn->now);

@@ -43,10 +43,9 @@ class Coordinator : public Role {
   Status OnMessage(const PeerName& from, const wire::Header& header, Turn* turn) override;
   Directive OnVersion(int64_t version, const wire::Metrics& metrics, Turn* turn) override;
   void TakeOver(int64_t version, const Directive& said, Turn* turn) override;
-  void OnCommitted(int64_t version, const Status& status, Turn* turn) override;
-  void OnChosen(const Result<std::optional<checkpoint::Manifest>>& chosen, Turn* turn) override;
-  void OnReserved() override { job_.recovery.OnReserved(); }
-  void OnKept(Turn* turn) override;
+  void OnDiskAnswer(const DiskAnswer& answer, Turn* turn) override {
+    std::visit([&](const auto& one) { On(one, turn); }, answer);
+  }
   // Saves at the end of the next round, then stops.
   void RequestStop(const Standing&, Turn*) override { job_.ending.RequestStop(); }
   TimeUs Tick(const Standing& standing, Turn* turn) override;
@@ -64,6 +63,13 @@ class Coordinator : public Role {
   void GoBack(const std::string& why, Turn* turn);
   Status OnEvaluated(const PeerName& from, const wire::Header& header, Turn* turn);
   void OnSaved(const PeerName& from, const wire::Header& header, Turn* turn);
+  void On(const CheckpointCommitted& committed, Turn* turn);
+  void On(const CheckpointChosen& chosen, Turn* turn);
+  void On(const GenerationReserved&, Turn*) { job_.recovery.OnReserved(); }
+  void On(const EvaluationKept&, Turn* turn) {
+    job_.saving.OnKept();
+    FinishIfDone(turn);
+  }
   void TickWaiting(Turn* turn);
   void TickTraining(Turn* turn);
   void EndWith(const std::string& why, Turn* turn);

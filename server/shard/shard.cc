@@ -229,12 +229,6 @@ void Shard::ReplicateAgain(Turn* turn) {
   }
 }
 
-void Shard::Tick(Turn* turn) {
-  if (copies_) copies_->Tick(turn);
-}
-
-// --- Reports.
-
 void Shard::Forget(const PeerName& peer) {
   for (auto& [chunk, carried] : parts_) {
     chunk.Forget(peer);

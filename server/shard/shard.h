@@ -98,7 +98,9 @@ class Shard {
   void OnReplicated(const wire::Header& header, Turn* turn);
   // The next server may be another process: it gets what it should have.
   void ReplicateAgain(Turn* turn);
-  void Tick(Turn* turn);
+  void Tick(Turn* turn) {
+    if (copies_) copies_->Tick(turn);
+  }
 
  private:
   // A chunk, and what partitions carry of it.

@@ -80,16 +80,19 @@ class ServerUnderTest {
     Take(node_.OnRestored(restore.generation, NotFound("there is no such checkpoint"), now_));
   }
   void Do(const ChooseCheckpointAction& choose) {
-    Take(node_.OnChosen(choose.generation, std::optional<checkpoint::Manifest>(), now_));
+    Take(node_.OnDiskAnswer(choose.generation,
+                            CheckpointChosen{std::optional<checkpoint::Manifest>()}, now_));
   }
   void Do(const ReserveGenerationAction& reserve) {
-    Take(node_.OnReserved(reserve.generation, now_));
+    Take(node_.OnDiskAnswer(reserve.generation, GenerationReserved(), now_));
   }
   void Do(const CommitAction& commit) {
-    Take(node_.OnCommitted(commit.manifest.generation(), commit.manifest.version(), OkStatus(),
-                           now_));
+    Take(node_.OnDiskAnswer(commit.manifest.generation(),
+                            CheckpointCommitted{commit.manifest.version(), OkStatus()}, now_));
   }
-  void Do(const KeepEvaluationAction&) { Take(node_.OnKept(now_)); }
+  void Do(const KeepEvaluationAction& keep) {
+    Take(node_.OnDiskAnswer(keep.since, EvaluationKept(), now_));
+  }
   void Do(const ExitAction&) { over_ = true; }
   template <class Told>
   void Do(const Told&) {}

@@ -416,13 +416,14 @@ TEST(ServerNode, Server0WelcomesNobodyUntilItKnowsWhereAGenerationStarts) {
   EXPECT_FALSE(Find(Sends(back), wire::WELCOME));
   EXPECT_FALSE(
       Find(Sends(node.OnMessage("worker/a/1", WorkerHello(job, "a"), kSecond)), wire::WELCOME));
-  EXPECT_TRUE(node.OnChosen(1, std::optional<checkpoint::Manifest>(), kSecond).empty());
+  EXPECT_TRUE(node.OnDiskAnswer(1, CheckpointChosen{std::optional<checkpoint::Manifest>()}, kSecond)
+                  .empty());
 
   checkpoint::Manifest manifest;
   manifest.set_name("round-000000000003");
   manifest.set_version(3);
   const ServerActions chosen =
-      node.OnChosen(2, std::optional<checkpoint::Manifest>(manifest), kSecond);
+      node.OnDiskAnswer(2, CheckpointChosen{std::optional(manifest)}, kSecond);
   ASSERT_EQ(Restores(chosen).size(), 1u);
   const auto welcome = Sends(node.OnMessage(ServerPeer(1), server_hello(2), kSecond));
   ASSERT_TRUE(Find(welcome, wire::WELCOME));
@@ -480,7 +481,8 @@ TEST(ServerNode, WhereItsPartIsLostServer0WelcomesNoWorkerUntilTheJobHasGoneBack
   sent = Sends(node.OnMessage("worker/w/1", WorkerHello(job, "w"), kSecond));
   EXPECT_FALSE(Find(sent, wire::WELCOME));
   (void)node.Tick(2 * kSecond);
-  sent = Sends(node.OnChosen(3, std::optional<checkpoint::Manifest>(), 2 * kSecond));
+  sent = Sends(
+      node.OnDiskAnswer(3, CheckpointChosen{std::optional<checkpoint::Manifest>()}, 2 * kSecond));
   ASSERT_TRUE(Find(sent, wire::WELCOME));
   EXPECT_EQ(Find(sent, wire::WELCOME)->message.header.welcome().since(), 3u);
 }

@@ -89,7 +89,8 @@ void Cluster::Do(const std::shared_ptr<ServerProcess>& server, CommitAction comm
   At(now_ + kWriteManifest, [this, server, generation = manifest.generation(), version] {
     In(server, [this, server, generation, version] {
       result_.done = now_;
-      Perform(server, server->node->OnCommitted(generation, version, OkStatus(), now_));
+      Perform(server, server->node->OnDiskAnswer(generation,
+                                                 CheckpointCommitted{version, OkStatus()}, now_));
     });
   });
 }
@@ -131,7 +132,7 @@ void Cluster::Do(const std::shared_ptr<ServerProcess>& server,
   }
   At(now_ + 2 * kMillisecond, [this, server, generation = choose.generation, manifest] {
     In(server, [this, server, generation, manifest] {
-      Perform(server, server->node->OnChosen(generation, manifest, now_));
+      Perform(server, server->node->OnDiskAnswer(generation, CheckpointChosen{manifest}, now_));
     });
   });
 }
@@ -140,8 +141,9 @@ void Cluster::Do(const std::shared_ptr<ServerProcess>& server,
                  const ReserveGenerationAction& reserve) {
   disk_->generation = std::max(disk_->generation, reserve.generation);
   At(now_ + kMillisecond, [this, server, generation = reserve.generation] {
-    In(server,
-       [this, server, generation] { Perform(server, server->node->OnReserved(generation, now_)); });
+    In(server, [this, server, generation] {
+      Perform(server, server->node->OnDiskAnswer(generation, GenerationReserved(), now_));
+    });
   });
 }
 
@@ -156,7 +158,9 @@ void Cluster::Do(const std::shared_ptr<ServerProcess>& server, const KeepEvaluat
     if (found != disk_->manifests.end() && found->second.generation() >= keep.since) {
       *found->second.mutable_evaluation() = keep.evaluation;
     }
-    In(server, [this, server] { Perform(server, server->node->OnKept(now_)); });
+    In(server, [this, server, keep] {
+      Perform(server, server->node->OnDiskAnswer(keep.since, EvaluationKept(), now_));
+    });
   });
 }
 

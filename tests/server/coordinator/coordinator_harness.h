@@ -123,7 +123,7 @@ struct Fleet {
   }
   void Chosen(const std::optional<checkpoint::Manifest>& manifest) {
     Turn turn{now, {}};
-    coordinator->OnChosen(manifest, &turn);
+    coordinator->OnDiskAnswer(CheckpointChosen{manifest}, &turn);
     Take(std::move(turn.actions));
   }
   // Chunk 0 reaches a version.
@@ -150,12 +150,12 @@ struct Fleet {
   }
   void Committed(int64_t version, const Status& status = OkStatus()) {
     Turn turn{now, {}};
-    coordinator->OnCommitted(version, status, &turn);
+    coordinator->OnDiskAnswer(CheckpointCommitted{version, status}, &turn);
     Take(std::move(turn.actions));
   }
   void Kept() {
     Turn turn{now, {}};
-    coordinator->OnKept(&turn);
+    coordinator->OnDiskAnswer(EvaluationKept(), &turn);
     Take(std::move(turn.actions));
   }
   Status Evaluated(const PeerName& from, int64_t version, int partition, double loss = 1,

@@ -231,7 +231,7 @@ TEST(Coordinator, WhereNoCheckpointIsGoodItFails) {
   Fleet fleet = Training(SmallJob(), 2, 1);
   ASSERT_TRUE(StartServerAgain(&fleet, 2).ok());
   Turn turn{fleet.now, {}};
-  fleet.coordinator->OnChosen(FailedPrecondition("none is good"), &turn);
+  fleet.coordinator->OnDiskAnswer(CheckpointChosen{FailedPrecondition("none is good")}, &turn);
   EXPECT_EQ(fleet.phase(), "failed");
 }
 
@@ -296,7 +296,8 @@ TEST(Coordinator, WhereVersionsAreKeptTwiceAServerThatIsStartedAgainTakesNobodyB
   EXPECT_EQ(fleet.coordinator->generation().since, 1u);
   EXPECT_FALSE(fleet.choose);
   EXPECT_TRUE(fleet.coordinator->generation().choosing);
-  fleet.coordinator->OnReserved();
+  Turn turn{fleet.now, {}};
+  fleet.coordinator->OnDiskAnswer(GenerationReserved(), &turn);
   EXPECT_FALSE(fleet.coordinator->generation().choosing);
   EXPECT_EQ(fleet.phase(), "training");
   EXPECT_EQ(Leases(fleet.Heartbeat("worker/a/1")), leases);
