@@ -11,7 +11,8 @@ Waiting::Waiting(const Experiment::Cluster& cluster, TimeUs now)
       min_workers_(cluster.min_workers),
       join_timeout_(FromSeconds(cluster.join_timeout_s)),
       stall_timeout_(FromSeconds(cluster.stall_timeout_s)),
-      since_(now) {}
+      since_(now),
+      enough_at_(now) {}
 
 std::string Waiting::For(Phase phase, const Recovery& recovery, const Membership& membership,
                          bool knows_spec, TimeUs now) const {
@@ -23,18 +24,20 @@ std::string Waiting::For(Phase phase, const Recovery& recovery, const Membership
 }
 
 std::optional<Status> Waiting::Tick(const Recovery& recovery, const Membership& membership,
-                                    bool knows_spec, bool stop, TimeUs now) const {
+                                    bool knows_spec, bool stop, TimeUs now) {
   const bool beginning = !recovery.went_back();
   const TimeUs limit = beginning ? join_timeout_ : stall_timeout_;
   const std::string missing = For(Phase::kWaiting, recovery, membership, knows_spec, now);
   const bool late = now - since_ > limit;
   const bool enough = membership.members().ServersAreReady() && membership.Takers() >= min_workers_;
+  if (enough) enough_at_ = now;
   if (knows_spec && (missing.empty() || (beginning && late && enough))) {
     LOG_IF(WARNING, late) << "begins without " << missing;
     return OkStatus();
   }
   if (stop && beginning) return Unavailable("stopped before the training began");
-  if (late) return Unavailable("waited " + InWholeSeconds(limit) + " for " + missing);
+  if (now - enough_at_ > limit)
+    return Unavailable("waited " + InWholeSeconds(limit) + " for " + missing);
   return std::nullopt;
 }
 

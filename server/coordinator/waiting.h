@@ -1,6 +1,10 @@
 // Whom a job waits for before it trains: at its start, when one is lost, when it goes back; and for
 // how long.
 //
+// When cluster.join_timeout_s has passed the job begins with who is there, where that is enough
+// (cluster.min_workers). It is given up when there have not been enough for so long: a worker that
+// was there, and is silent for a moment when the time is over, is waited for.
+//
 // Owned by the Coordinator; one thread.
 #pragma once
 
@@ -21,7 +25,7 @@ class Waiting {
   Waiting(const Experiment::Cluster& cluster, TimeUs now);
 
   // The job waits from now on.
-  void Begin(TimeUs now) { since_ = now; }
+  void Begin(TimeUs now) { since_ = enough_at_ = now; }
   // Whom it waits for, in any phase but the last; "" when all that it needs are there. knows_spec:
   // servers can have their part of the weights.
   std::string For(Phase phase, const Recovery& recovery, const Membership& membership,
@@ -29,7 +33,7 @@ class Waiting {
   // In kWaiting: none as long as the job waits, ok when training begins, an error when it does not.
   // stop: the job was told to.
   std::optional<Status> Tick(const Recovery& recovery, const Membership& membership,
-                             bool knows_spec, bool stop, TimeUs now) const;
+                             bool knows_spec, bool stop, TimeUs now);
 
  private:
   int workers_;  // at the start
@@ -37,6 +41,7 @@ class Waiting {
   TimeUs join_timeout_;
   TimeUs stall_timeout_;
   TimeUs since_;
+  TimeUs enough_at_;  // when there were enough to train, last; since_ where never
 };
 
 }  // namespace kumo

@@ -60,6 +60,31 @@ TEST(Coordinator, BeginsWithTheWorkersThatThereAreWhenTheLimitIsOver) {
   EXPECT_EQ(Leases(fleet.orders["worker/a/1"]).size(), 3u);
 }
 
+// The only worker that is left is cut off for a moment, just when the limit is over.
+TEST(Coordinator, WhoWasThereBeforeTheLimitIsWaitedForAsLongAgain) {
+  Job job = SmallJob();
+  job.experiment.cluster.workers = 2;
+  const int64_t silent = static_cast<int64_t>(job.experiment.cluster.suspect_after_s) + 1;
+  for (const bool comes_back : {true, false}) {
+    Fleet fleet(job, 1);
+    fleet.Learn();
+    fleet.Join("a");
+    fleet.Wait(static_cast<int>(60 - silent), {"worker/a/1"});
+    fleet.Wait(static_cast<int>(silent + 20));  // silence, over the limit
+    EXPECT_EQ(fleet.phase(), "waiting");
+    EXPECT_THAT(fleet.coordinator->Describe(fleet.now).waits_for(), HasSubstr("2 of 2 workers"));
+    if (comes_back) {
+      fleet.Join("a", 2);
+      fleet.Tick();
+      EXPECT_EQ(fleet.phase(), "training");
+    } else {
+      fleet.Wait(60);
+      ASSERT_TRUE(fleet.exit);
+      EXPECT_EQ(fleet.exit->code(), StatusCode::kUnavailable);
+    }
+  }
+}
+
 TEST(Coordinator, NobodyCameIsUnavailableAndSaysWhoIsMissing) {
   Fleet fleet(SmallJob(), 3);
   fleet.Tick(61 * kSecond);
