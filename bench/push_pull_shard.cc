@@ -83,6 +83,7 @@ class ShardWorker : public PushPullWorker {
       Message push = MakeMessage(wire::PUSH, i);
       push.header.set_round(round_);
       push.header.set_samples(1);
+      if (i == 0) push.header.mutable_metrics()->set_samples(1);
       push.header.set_codec(static_cast<uint32_t>(CodecId::kFp32));
       push.payload = Borrow(model_.chunk(update, i));
       worker_.Send(push);
