@@ -1,0 +1,186 @@
+#include "server/coordinator/announcements.h"
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/common/job/small_job.h"
+
+namespace kumo {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr TimeUs kNow = 1000 * kSecond;
+
+// A job of some servers and workers that are there.
+struct Told {
+  Told(int servers, int workers)
+      : small(WithServers(servers)),
+        job(CoordinatorSettingsOf(small.experiment, IdentityOf(small.experiment), "here", 1),
+            std::nullopt, kNow) {
+    for (int s = 1; s < servers; ++s) {
+      wire::Hello hello;
+      hello.set_role(wire::Hello::SERVER);
+      hello.set_server_index(s);
+      job.membership.Join(ServerPeer(s), hello, kNow);
+    }
+    for (int w = 0; w < workers; ++w) {
+      wire::Hello hello;
+      hello.set_role(wire::Hello::WORKER);
+      hello.set_name("w" + std::to_string(w));
+      job.membership.Join(WorkerPeer(hello.name(), 1), hello, kNow);
+    }
+    job.plan = small.plan();
+  }
+  static test::Job WithServers(int servers) {
+    test::Job job = test::SmallJob();
+    job.experiment.sync.partitions = 7;
+    for (int s = 0; s < servers; ++s) {
+      job.experiment.cluster.servers.push_back("ipc://server-" + std::to_string(s));
+    }
+    return job;
+  }
+  void Train(int64_t version) {
+    job.phase = Phase::kTraining;
+    job.version = version;
+    job.leasing.Begin(job.members(), version, kNow);
+  }
+  void Report(int server, bool ready, int missing = -1) {
+    wire::Header header;
+    header.mutable_server_report()->set_ready(ready);
+    if (missing >= 0) {
+      header.mutable_server_report()->add_missing(missing);
+      header.mutable_server_report()->set_waits_for("partition " + std::to_string(missing));
+    }
+    Turn turn{kNow, {}};
+    job.membership.OnHeartbeat(ServerPeer(server), header, &turn);
+  }
+  std::map<PeerName, wire::Header> OrdersToAll() const {
+    Turn turn{kNow, {}};
+    SendOrdersToAll(job, &turn);
+    std::map<PeerName, wire::Header> orders;
+    for (const ServerAction& action : turn.actions) {
+      const auto& send = std::get<SendAction>(action);
+      EXPECT_EQ(send.message.header.type(), wire::HEARTBEAT_REPLY);
+      EXPECT_TRUE(orders.emplace(send.to, send.message.header).second) << "twice: " << send.to;
+    }
+    return orders;
+  }
+
+  test::Job small;
+  JobState job;
+};
+
+TEST(Announcements, EachPartitionIsOneWorkersAndServersAreToldWhose) {
+  for (const int workers : {1, 2, 3, 7, 9}) {
+    Told told(3, workers);
+    told.Train(5);
+    const auto orders = told.OrdersToAll();
+    EXPECT_EQ(orders.size(), 2u + workers);
+    std::map<int, PeerName> owners;
+    for (const auto& [peer, header] : orders) {
+      EXPECT_EQ(header.round(), 5);
+      for (const auto& lease : header.orders().leases()) {
+        EXPECT_EQ(lease.from(), 5);
+        EXPECT_TRUE(owners.emplace(lease.partition(), peer).second) << lease.partition();
+      }
+    }
+    ASSERT_EQ(owners.size(), 7u);
+    for (const int server : {1, 2}) {
+      const wire::Orders& said = orders.at(ServerPeer(server)).orders();
+      EXPECT_TRUE(said.leases().empty());
+      const LeaseTable table = LeaseTable::FromWire(said.lease_table());
+      for (const auto& [partition, owner] : owners) {
+        EXPECT_EQ(table.leases()[partition].worker, owner);
+      }
+    }
+  }
+}
+
+TEST(Announcements, BeforeAndAfterTheTrainingNobodyHasALease) {
+  Told told(2, 2);
+  told.Train(0);
+  for (const Phase phase : {Phase::kWaiting, Phase::kFinished, Phase::kFailed}) {
+    told.job.phase = phase;
+    if (phase == Phase::kFailed) told.job.farewell.OnFailed(Unavailable("the disk is full"));
+    for (const auto& [peer, header] : told.OrdersToAll()) {
+      EXPECT_TRUE(header.orders().leases().empty());
+      EXPECT_FALSE(header.orders().has_lease_table());
+      EXPECT_EQ(header.orders().finished(), phase == Phase::kFinished);
+      EXPECT_EQ(header.refusal().reason(), phase == Phase::kFailed ? "the disk is full" : "");
+    }
+  }
+}
+
+// Who has leases goes on with them.
+TEST(Announcements, AsLongAsClaimsAreCollectedThereAreNoOrders) {
+  Told told(2, 2);
+  told.Train(3);
+  told.job.leasing.AskForClaims(kNow + kSecond);
+  const auto replies = told.OrdersToAll();
+  EXPECT_EQ(replies.size(), 3u);
+  for (const auto& [peer, header] : replies) EXPECT_FALSE(header.has_orders());
+}
+
+TEST(Announcements, WhomTheJobWaitsForAreProcessesFirstAndThenPartitions) {
+  Told told(2, 1);
+  told.job.membership.Join(WorkerPeer("w0", 1), {}, kNow);
+  told.Report(0, true);
+  told.Report(1, false);
+  EXPECT_THAT(WaitsFor(told.job, kNow), HasSubstr("server 1"));
+  EXPECT_EQ(WaitsFor(told.job, kNow), WaitsForProcesses(told.job, kNow));
+  told.Report(1, true, /*missing=*/4);
+  told.Train(0);
+  EXPECT_EQ(WaitsForProcesses(told.job, kNow), "");
+  EXPECT_THAT(WaitsFor(told.job, kNow), HasSubstr("partition 4 ("));
+}
+
+TEST(Announcements, AStatusIsOfThePhaseAndOfAllMembers) {
+  const std::pair<Phase, const char*> phases[] = {{Phase::kWaiting, "waiting"},
+                                                  {Phase::kTraining, "training"},
+                                                  {Phase::kFinished, "finished"},
+                                                  {Phase::kFailed, "failed"}};
+  Told told(3, 4);
+  told.Train(2);
+  for (const auto& [phase, name] : phases) {
+    told.job.phase = phase;
+    const wire::JobStatus status = StatusOf(told.job, kNow);
+    EXPECT_EQ(status.phase(), name);
+    EXPECT_EQ(status.round(), 2);
+    EXPECT_EQ(status.job_name(), "small");
+    EXPECT_EQ(status.workers_size(), 4);
+    EXPECT_EQ(status.servers_size(), 3);
+    EXPECT_TRUE(status.waits_for().empty() || !IsOver(phase));
+    std::set<int> partitions;
+    for (const auto& worker : status.workers()) {
+      partitions.insert(worker.report().partitions().begin(), worker.report().partitions().end());
+    }
+    EXPECT_EQ(partitions.size(), 7u);
+  }
+}
+
+TEST(Announcements, ASuccessorIsToldWhatTheRoundThatStartsIsToDo) {
+  Told told(2, 1);
+  told.Train(6);
+  for (const bool save : {false, true}) {
+    for (const bool move : {false, true}) {
+      Directive said;
+      said.save = save;
+      said.move = move;
+      const auto state = SuccessorsState(told.job, said, kNow);
+      EXPECT_EQ(state->save(), save);
+      EXPECT_EQ(state->move_at(), move ? 7 : -1);
+      EXPECT_EQ(state->stop_at(), -1);
+      EXPECT_FALSE(state->has_origin());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kumo
