@@ -158,7 +158,7 @@ void CheckMemory(const PlannedJob& job, const JobSize& size, const MemoryRoom& r
   MemoryNeed need("the job");
   const int workers = job.loaded.experiment.cluster.workers;
   const auto each = [](const JobSize::Memory& memory) {
-    return HumanBytes(memory.bytes) + " each, most for " + memory.most;
+    return HumanBytes(memory.bytes) + " each; most is " + memory.most;
   };
   need.Add(Count(workers, "worker"), {workers, size.worker.bytes}, each(size.worker));
   need.Add(Count(job.servers, "server"), {job.servers, size.server.bytes}, each(size.server));

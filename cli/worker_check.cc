@@ -1,10 +1,13 @@
 #include "cli/worker_check.h"
 
+#include <google/protobuf/struct.pb.h>
+#include <google/protobuf/util/json_util.h>
+
 #include <algorithm>
-#include <charconv>
+#include <cstdint>
+#include <limits>
 #include <sstream>
-#include <string_view>
-#include <utility>
+#include <vector>
 
 #include "cli/child_process.h"
 #include "common/base/process/exit_code.h"
@@ -12,38 +15,41 @@
 namespace kumo {
 namespace {
 
-// The number in front of the word that begins so ("parameters") in what the worker prints, or 0.
-int64_t NumberBefore(std::string_view unit, const std::string& output) {
-  std::istringstream words(output);
-  std::string before, word;
-  while (words >> word) {
-    int64_t number = 0;
-    const char* const end = before.data() + before.size();
-    const auto [stop, error] = std::from_chars(before.data(), end, number);
-    if (word.starts_with(unit) && error == std::errc() && !before.empty() && stop == end) {
-      return number;
-    }
-    before = std::exchange(word, "");
-  }
-  return 0;
+using google::protobuf::Struct;
+
+int64_t WholeNumber(const Struct& object, const std::string& name) {
+  const auto field = object.fields().find(name);
+  if (field == object.fields().end()) return 0;
+  const double number = field->second.number_value();
+  constexpr double kTooLarge = 9223372036854775808.0;  // 2^63
+  if (!(number >= 0)) return 0;
+  return number < kTooLarge ? static_cast<int64_t>(number) : std::numeric_limits<int64_t>::max();
 }
 
-// What a worker says that a process needs: "memory   a worker needs 134 MiB (140509184 bytes):",
-// and in the lines below what for, the largest first.
-JobSize::Memory NeedOf(const std::string& whose, const std::string& output) {
+JobSize::Memory NeedIn(const Struct& object, const std::string& whose) {
+  const auto field = object.fields().find(whose);
+  if (field == object.fields().end()) return {};
+  const Struct& need = field->second.struct_value();
+  const auto most = need.fields().find("most");
+  return {WholeNumber(need, "bytes"),
+          most == need.fields().end() ? "" : most->second.string_value()};
+}
+
+// What a worker says with --json, in a line of its own. others: gets the lines that it says to
+// people, unless null.
+JobSize SizeIn(const std::string& output, std::vector<std::string>* others) {
+  JobSize size;
   std::istringstream lines(output);
   for (std::string line; std::getline(lines, line);) {
-    const size_t number = line.find('(');
-    if (line.find(whose + " needs ") == std::string::npos || number == std::string::npos) continue;
-    JobSize::Memory need = {NumberBefore("bytes", line.substr(number + 1)), ""};
-    std::string word;
-    std::getline(lines, line);
-    std::istringstream words(line);
-    words >> word;  // "memory"
-    while (words >> word) need.most += (need.most.empty() ? "" : " ") + word;
-    return need;
+    Struct said;
+    if (line.starts_with("{") && google::protobuf::util::JsonStringToMessage(line, &said).ok()) {
+      size = {WholeNumber(said, "parameters"), WholeNumber(said, "chunks"), NeedIn(said, "worker"),
+              NeedIn(said, "server")};
+    } else if (others != nullptr) {
+      others->push_back(line);
+    }
   }
-  return {};
+  return size;
 }
 
 // The code that a process's exit code stands for.
@@ -80,7 +86,7 @@ ChildSpec WorkerThatSays(const std::string& option, const JobArguments& args,
   spec.command.insert(
       spec.command.end(),
       {"--set", "cluster.workers=" + std::to_string(job.loaded.experiment.cluster.workers), option,
-       "--servers", std::to_string(job.servers)});
+       "--json", "--servers", std::to_string(job.servers)});
   spec.environment = {{"KUMO_TERMINATION_LOG", ""}};
   return spec;
 }
@@ -99,12 +105,12 @@ JobSize CheckOn(const std::string& device, bool first, const JobArguments& args,
     TakeRefusal(end->code, output, result);
     return {};
   }
-  std::istringstream lines(output);
-  for (std::string line; std::getline(lines, line);) {
+  std::vector<std::string> lines;
+  const JobSize size = SizeIn(output, &lines);
+  for (const std::string& line : lines) {
     if (first || IsAboutDevice(line)) result->passed.push_back(line);
   }
-  return {NumberBefore("parameter", output), NumberBefore("chunk", output),
-          NeedOf("a worker", output), NeedOf("a server", output)};
+  return size;
 }
 
 }  // namespace
@@ -137,7 +143,7 @@ JobSize MemoryByWorker(const JobArguments& args, const PlannedJob& job) {
   std::string output;
   const Result<ChildEnd> end = RunChild(spec, &output);
   if (!end.ok() || end->code != 0) return {};
-  return {.worker = NeedOf("a worker", output), .server = NeedOf("a server", output)};
+  return SizeIn(output, nullptr);
 }
 
 }  // namespace kumo

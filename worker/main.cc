@@ -64,6 +64,15 @@ void PrintMemory(const JobMemory& memory) {
   }
 }
 
+// What the launcher reads of it: one line of JSON. size: what else it is to read.
+void PrintJson(const JobMemory& memory, JsonFields size = {}) {
+  const auto fields = [](const MemoryNeed& need) {
+    return JsonFields().Add("bytes", need.bytes()).Add("most", need.Largest());
+  };
+  size.Add("worker", fields(memory.worker)).Add("server", fields(memory.server));
+  std::printf("%s\n", size.object().c_str());
+}
+
 Result<JobMemory> MemoryOf(const Arguments& arguments, const Experiment& experiment) {
   const size_t named = experiment.cluster.servers.size();
   return MemoryOfJob(
@@ -79,15 +88,17 @@ Result<std::unique_ptr<Trainer>> MakeTrainer(const JobMemory& memory, const Expe
   return Trainer::Make(experiment, clock);
 }
 
-// What the network and the data are, line by line: `kumo check` prints it.
-void PrintCheck(const Trainer& trainer, const Experiment& experiment) {
+// What the network and the data are, line by line: `kumo check` prints it. Of it, for the launcher:
+// the network's size.
+JsonFields PrintCheck(const Trainer& trainer, const Experiment& experiment) {
   const Datasets& data = trainer.datasets();
   const ParameterLayout& layout = trainer.spec().layout;
   const ShardMap map(layout, /*servers=*/1, experiment.cluster.chunk_kib * 1024);
+  const int64_t parameters =
+      layout.segment(Segment::kDecayed).size() + layout.segment(Segment::kUndecayed).size();
   std::printf("network  %s: %" PRId64 " parameters in %zu chunk%s\n",
-              experiment.network.file.c_str(),
-              layout.segment(Segment::kDecayed).size() + layout.segment(Segment::kUndecayed).size(),
-              map.chunks().size(), map.chunks().size() == 1 ? "" : "s");
+              experiment.network.file.c_str(), parameters, map.chunks().size(),
+              map.chunks().size() == 1 ? "" : "s");
   std::printf("data     %s: %" PRId64 " samples to train on, %s\n", data.train->name().c_str(),
               data.train->size(), HashOf(trainer.spec().train.hash).c_str());
   std::printf("data     %s: %" PRId64 " samples to evaluate on, %s\n",
@@ -100,6 +111,7 @@ void PrintCheck(const Trainer& trainer, const Experiment& experiment) {
               experiment.network.threads, experiment.network.threads == 1 ? "" : "s");
   std::printf("%s", trainer.net().Describe().c_str());
   std::printf("device   holds %s\n", trainer.DescribeMemory().c_str());
+  return JsonFields().Add("parameters", parameters).Add("chunks", map.chunks().size());
 }
 
 // What the job would begin with; `path` may be empty.
@@ -205,13 +217,16 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
   StopSignals signals;
   if (arguments.check || arguments.memory || !arguments.evaluate.empty()) {
     KUMO_ASSIGN_OR_RETURN(const JobMemory memory, MemoryOf(arguments, experiment));
-    if (arguments.check || arguments.memory) PrintMemory(memory);
+    if (arguments.memory && arguments.json) PrintJson(memory);
+    if (arguments.check || (arguments.memory && !arguments.json)) PrintMemory(memory);
     if (arguments.memory) return OkStatus();
     KUMO_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer,
                           MakeTrainer(memory, experiment, &clock));
     if (!arguments.check) return Evaluate(trainer.get(), arguments.evaluate, arguments.json);
-    PrintCheck(*trainer, experiment);
-    return CheckStart(*trainer, experiment);
+    const JsonFields size = PrintCheck(*trainer, experiment);
+    KUMO_RETURN_IF_ERROR(CheckStart(*trainer, experiment));
+    if (arguments.json) PrintJson(memory, size);
+    return OkStatus();
   }
   LogSettings log;
   log.program = program;
@@ -251,11 +266,13 @@ int Main(const char* program, const std::vector<std::string>& args) {
   line.AddOption("servers", "N", {.min = 1, .max = ShardMap::kMaxServers},
                  "With --check and --memory: how many there will be", &arguments.servers,
                  "those of cluster.servers");
-  line.AddFlag("json", "With --evaluate: print JSON", &arguments.json);
+  line.AddFlag("json", "With --evaluate and --memory: print JSON; with --check: as the last line",
+               &arguments.json);
   line.AddVersion();
   Status usage = line.Parse(args);
-  if (usage.ok() && arguments.json && arguments.evaluate.empty()) {
-    usage = InvalidArgument("--json goes with --evaluate DIR");
+  if (usage.ok() && arguments.json && arguments.evaluate.empty() && !arguments.check &&
+      !arguments.memory) {
+    usage = InvalidArgument("--json goes with --evaluate DIR, --check or --memory");
   }
   if (line.version_asked()) {
     std::fputs(VersionText("kumo-worker").c_str(), stdout);

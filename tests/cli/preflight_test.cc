@@ -172,7 +172,7 @@ TEST(CheckMemory, AllWorkersAndTheServersMustFit) {
   job.servers = 2;
   const JobSize size = {.parameters = 1000,
                         .chunks = 1,
-                        .worker = {int64_t{300} << 20, "activations 200 MiB sync.minibatch"},
+                        .worker = {int64_t{300} << 20, "200 MiB for activations (sync.minibatch)"},
                         .server = {int64_t{20} << 20, "versions"}};
   Preflight fits, does_not;
   CheckMemory(job, size, {uint64_t{1240} << 20, "it"}, &fits);
@@ -183,7 +183,8 @@ TEST(CheckMemory, AllWorkersAndTheServersMustFit) {
   ASSERT_THAT(
       does_not.problems,
       ElementsAre(Says(AllOf(
-          HasSubstr("for 4 workers (300 MiB each, most for activations 200 MiB sync.minibatch)"),
+          HasSubstr(
+              "for 4 workers (300 MiB each; most is 200 MiB for activations (sync.minibatch))"),
           HasSubstr("it has room for 1.21 GiB")))));
   EXPECT_EQ(ExitCodeOf(does_not.problems.front()), ExitCode::kBadConfiguration);
 }

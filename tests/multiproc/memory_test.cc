@@ -1,9 +1,13 @@
 // Memory follows from the data, and what is not there is refused before it is asked for.
 #include <gmock/gmock.h>
+#include <google/protobuf/struct.pb.h>
+#include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <string>
 
 #include "tests/multiproc/cluster_of_processes.h"
 
@@ -11,6 +15,7 @@ namespace kumo::multiproc {
 namespace {
 
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -82,6 +87,28 @@ TEST(Memory, CheckShowsWhatAWorkerAndAServerNeedAndWhatTheJobDoes) {
                                   HasSubstr("sync.minibatch"), HasSubstr("a server needs "),
                                   HasSubstr("versions of the weights"), HasSubstr("the job needs "),
                                   HasSubstr("2 workers of "), HasSubstr("2 servers of ")));
+}
+
+TEST(Memory, WhatTheLauncherReadsOfItIsWhatPeopleRead) {
+  ClusterOfProcesses job("json");
+  DigitJob(&job);
+  job.WriteExperiment();
+  const Ended table = job.Run("kumo-worker", {job.experiment_file(), "--memory"});
+  const Ended json = job.Run("kumo-worker", {job.experiment_file(), "--memory", "--json"});
+  EXPECT_EQ(json.code, 0) << json.output;
+  google::protobuf::Struct object;
+  ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(json.output, &object).ok())
+      << json.output;
+  for (const std::string whose : {"worker", "server"}) {
+    const auto& need = object.fields().at(whose).struct_value();
+    const auto bytes = static_cast<int64_t>(need.fields().at("bytes").number_value());
+    EXPECT_GT(bytes, 0);
+    EXPECT_THAT(table.output, ContainsRegex("a " + whose + " needs .* \\(" + std::to_string(bytes) +
+                                            " bytes\\):"));
+    EXPECT_THAT(need.fields().at("most").string_value(), HasSubstr(" for "));
+  }
+  const Ended check = job.Run("kumo-worker", {job.experiment_file(), "--check", "--json"});
+  EXPECT_THAT(check.output, AllOf(HasSubstr("\nnetwork  "), HasSubstr("\n{\"parameters\":")));
 }
 
 // A limit of the process's own, as a container's would be.
