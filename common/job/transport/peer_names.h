@@ -33,6 +33,8 @@ namespace kumo {
 constexpr size_t kTokenDigits = 16;
 // The longest name: what a routing id (255 bytes) has room for beside the token.
 constexpr size_t kLongestPeerName = 255 - 1 - kTokenDigits;
+// So much of a name, which may be anybody's, is shown to people.
+constexpr size_t kShownOfAName = 67;
 
 // "server/1#00c0ffee00c0ffee"
 std::string RoutingId(const PeerName& name, uint64_t token);
