@@ -33,6 +33,8 @@ class ExperimentReader {
 
   // The file and, before it, those that it includes.
   void ReadFile(const std::string& path);
+  // The same of `text`, as if it stood in the file `path`.
+  void ReadText(const std::string& text, const std::string& path);
   // "section.key=value" each; the last of several for one key counts.
   void ReadCommandLine(const std::vector<std::string>& sets);
   // At the end: variables in paths are replaced, and paths that are relative to the file in which
@@ -51,7 +53,6 @@ class ExperimentReader {
     std::string includes;  // "a.conf:3 includes b.conf"
   };
 
-  void ReadText(const std::string& text, const std::string& path);
   void Include(const std::string& value, const std::string& path, const std::string& where);
   void Set(const std::string& key, const std::string& value, const std::string& where,
            const Source& source);
