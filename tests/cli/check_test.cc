@@ -53,7 +53,7 @@ TEST_F(CheckTest, CheckListsEveryProblemOfTheFile) {
 }
 
 TEST_F(CheckTest, CheckSizesTheDiskByTheWorkersParameters) {
-  Script("worker", "exit 0 network net.pbtxt: 9000000000000 parameters");
+  Script("worker", R"(exit 0 {"parameters":9000000000000})");
   const Ended ended = Run({"check", experiment_});
   EXPECT_EQ(ended.code, 78);
   EXPECT_THAT(ended.last_line, HasSubstr("the disk is too full"));
@@ -103,7 +103,7 @@ TEST_F(CheckTest, WhateverKeepsLaunchFromStartingIsSaidByCheckInTheSameWords) {
 }
 
 TEST_F(CheckTest, WorkersAndServersOfTheCommandLineAreThoseOfLaunch) {
-  Script("worker", "exit 0 network  n: 1000 parameters in 2 chunks");
+  Script("worker", R"(exit 0 {"parameters":1000,"chunks":2})");
   const Ended check = Run({"check", experiment_, "--workers", "5", "--servers", "3"});
   EXPECT_EQ(check.code, 0) << check.err;
   EXPECT_THAT(check.out,
