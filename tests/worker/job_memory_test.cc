@@ -62,6 +62,25 @@ TEST_F(JobMemoryTest, MinibatchesAreNeverLargerThanTheDataGive) {
   EXPECT_EQ(MinibatchRooms::Of(e, 90, 23)->validation.samples, 23);
 }
 
+TEST_F(JobMemoryTest, DataThatAllWorkersMapIsNotAWorkers) {
+  PosixFileSystem files;
+  DigitSetOptions digits;
+  digits.directory = folder_ + "/many";
+  digits.train = 6000;  // 4.7 MB; the validation set is too small to be shared
+  digits.validation = 23;
+  ASSERT_TRUE(WriteDigitSet(files, digits).ok());
+  Experiment e = Block();
+  e.data.directory = digits.directory;
+  const JobMemory own = Memory(e);
+  EXPECT_EQ(Part(own.worker, "training data"), 6000 * (28 * 28 + 1));
+  e.data.cache = folder_ + "/cache";
+  const JobMemory shared = Memory(e);
+  EXPECT_EQ(Part(shared.worker, "training data"), 0);
+  EXPECT_EQ(Part(shared.worker, "validation data"), 23 * (28 * 28 + 1));
+  e.data.cache = "/dev/null";
+  EXPECT_EQ(Memory(e).worker.bytes(), own.worker.bytes());
+}
+
 TEST_F(JobMemoryTest, EachSettingCostsWhatItMakesLarger) {
   const Experiment e = Block();
   const JobMemory before = Memory(e);
