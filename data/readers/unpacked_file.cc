@@ -105,7 +105,7 @@ std::shared_ptr<const MappedFile> Kept(const std::string& name, int64_t content_
   return same ? *mapped : nullptr;
 }
 
-// A file that is unpacked again would not be found under its new name: folders come and go.
+// What was unpacked from files that are gone, as in folders that come and go: nobody asks for it.
 void RemoveOrphans(const std::string& folder) {
   PosixFileSystem files;
   const Result<std::vector<std::string>> names = files.List(folder);
