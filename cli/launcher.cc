@@ -139,6 +139,7 @@ void Launcher::Reap() {
       continue;
     }
     it = running_.erase(it);
+    TellWarnings();  // those from before: a short job's are all in one wait
     ProcessEnd end = EndOf(status);
     if (!end.ok())
       end.last_words = LastWordsOf(LastWordsFile(id), OutputFile(id), output_start_[id]);

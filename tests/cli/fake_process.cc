@@ -8,6 +8,7 @@
 //   run CODE                         run until SIGTERM, then end with CODE
 //   stop CODE WORDS                  the same, then log a warning and say WORDS as "exit" does
 //   warn CODE WORDS                  log WORDS as a warning, then as "run"
+//   mention CODE WORDS               log WORDS as a warning and end
 //   ignore                           run and ignore SIGTERM
 //   await NAME N CODE                end with CODE when NAME has been started N times
 //   follow NAME CODE                 end with CODE when NAME has received SIGTERM
@@ -94,6 +95,10 @@ int Act(const std::string& name, const std::string& line) {
     if (verb == "warn") return code;
     LogWarning("SIGTERM");
     SayAndLeaveWords(name, rest);
+  } else if (verb == "mention") {
+    words >> code >> std::ws;
+    std::getline(words, rest);
+    LogWarning(rest);
   } else if (verb == "die") {
     words >> number;
     std::signal(number, SIG_DFL);

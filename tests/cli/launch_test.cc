@@ -112,6 +112,11 @@ TEST_F(LaunchTest, WhatServerZeroWarnsOfIsToldWhileTheJobRuns) {
   EXPECT_EQ(Wait().code, 75);
 }
 
+TEST_F(LaunchTest, WhatServerZeroWarnsOfIsToldThoughTheJobIsOverAtOnce) {
+  Script("server-0", "mention 0 goes on with other data");
+  EXPECT_EQ(Run(Launch()).err, "kumo launch: server-0: goes on with other data\n");
+}
+
 TEST_F(LaunchTest, ASecondLaunchOfARunningJobIsRefusedAndTouchesNothing) {
   std::filesystem::create_directories(folder_ + "/out");
   const auto running = OutputLock::Take(folder_ + "/out");
