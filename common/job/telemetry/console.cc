@@ -31,7 +31,7 @@ void ProgressView::Show(const RoundProgress& progress) {
     console_->Write(FormatProgressLine(progress) + "\n");
   } else {
     // One column less: some terminals wrap when the last one is written to.
-    DrawBar(FormatProgressBar(progress, width - 1));
+    ShowBar(FormatProgressBar(progress, width - 1));
   }
 }
 
@@ -47,14 +47,14 @@ void ProgressView::ShowLine(std::string_view line) {
   const std::string bar = bar_;
   RemoveBar();
   console_->Write(Folded(line, console_->Width(), kHanging) + "\n");
-  if (!bar.empty()) DrawBar(bar);
+  if (!bar.empty()) ShowBar(bar);
 }
 
 void ProgressView::RemoveBar() {
-  if (!bar_.empty()) DrawBar("");
+  if (!bar_.empty()) ShowBar("");
 }
 
-void ProgressView::DrawBar(const std::string& bar) {
+void ProgressView::ShowBar(const std::string& bar) {
   // Blanks cover what is left of a longer one.
   std::string text = bar;
   if (text.size() < bar_.size()) text.resize(bar_.size(), ' ');

@@ -45,13 +45,12 @@ class ProgressView {
   void Show(const EpochResult& result);
   // Any other line, without a line end; broken where it is wider than the terminal.
   void ShowLine(std::string_view line);
+  // A bar of another kind, without a line end: one that fits the terminal. "" is none.
+  void ShowBar(const std::string& bar);
   // Until the next progress. The cursor is then at a line's start.
   void RemoveBar();
 
  private:
-  // Draws `bar` over the bar that is there.
-  void DrawBar(const std::string& bar);
-
   Console* const console_;
   std::string bar_;                 // as it stands on the terminal; empty when there is none
   std::optional<int> table_width_;  // none until its header is shown

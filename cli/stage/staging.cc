@@ -1,0 +1,199 @@
+#include "cli/stage/staging.h"
+
+#include <chrono>
+#include <cinttypes>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "common/base/fnv.h"
+#include "common/base/human_readable.h"
+#include "common/base/thread_pool.h"
+
+namespace kumo {
+namespace {
+
+constexpr char kRecord[] = "staged";
+constexpr char kPartEnd[] = ".part";
+constexpr auto kTick = std::chrono::milliseconds(100);
+constexpr size_t kMostDamaged = 20;
+
+std::string OwnFolder(const std::string& destination) {
+  return JoinPath(destination, kStagingFolder);
+}
+
+// Whether a folder has a file with so many bytes under that name.
+bool HasFile(FileSystem& files, const std::string& path, uint64_t size) {
+  const Result<std::unique_ptr<ReadableFile>> file = files.OpenForReading(path);
+  return file.ok() && (*file)->size() == size;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Staging>> Staging::Plan(FileSystem* files, Source source,
+                                               std::string destination, StagingOptions options) {
+  KUMO_ASSIGN_OR_RETURN(StageRecord record,
+                        StageRecord::Open(files, JoinPath(OwnFolder(destination), kRecord)));
+  std::unique_ptr<Staging> staging(new Staging(files, std::move(source), std::move(destination),
+                                               std::move(options), std::move(record)));
+  KUMO_RETURN_IF_ERROR(staging->CheckRoom());
+  return staging;
+}
+
+Staging::Staging(FileSystem* files, Source source, std::string destination, StagingOptions options,
+                 StageRecord record)
+    : files_(files),
+      folder_(std::move(source.folder)),
+      destination_(std::move(destination)),
+      options_(std::move(options)),
+      record_(std::move(record)) {
+  std::map<std::string, StagedFile> staged = record_.files();
+  for (SourceFile& file : source.files) {
+    progress_.bytes += file.size;
+    Task task{std::move(file), std::nullopt};
+    const auto found = staged.find(task.file.path);
+    if (found != staged.end()) {
+      const bool same = found->second.source == task.file &&
+                        HasFile(*files_, DestinationOf(task.file.path), task.file.size);
+      if (same) task.crc32c = found->second.crc32c;
+      staged.erase(found);
+    }
+    tasks_.push_back(std::move(task));
+  }
+  progress_.files = tasks_.size();
+  for (const auto& [path, file] : staged) gone_.push_back(path);
+}
+
+std::string Staging::DestinationOf(const std::string& path) const {
+  return JoinPath(destination_, path);
+}
+
+std::string Staging::PartOf(const SourceFile& file) const {
+  Fnv1a hash;
+  hash.Add(file.path);
+  hash.Add(file.size);
+  hash.Add(static_cast<uint64_t>(file.modified_ns));
+  hash.Add(options_.boot);
+  char name[32];
+  std::snprintf(name, sizeof(name), "%016" PRIx64, hash.value());
+  return JoinPath(OwnFolder(destination_), std::string(name) + kPartEnd);
+}
+
+Status Staging::CheckRoom() const {
+  uint64_t needed = 0;
+  for (const Task& task : tasks_) {
+    if (task.crc32c) continue;
+    needed += task.file.size;
+    const Result<std::unique_ptr<ReadableFile>> part = files_->OpenForReading(PartOf(task.file));
+    if (part.ok()) needed -= std::min(task.file.size, (*part)->size());
+  }
+  KUMO_ASSIGN_OR_RETURN(const uint64_t free, files_->FreeBytes(destination_));
+  if (needed <= free) return OkStatus();
+  return ResourceExhausted(destination_ + ": " + HumanBytes(needed) +
+                           " are to be copied, but only " + HumanBytes(free) +
+                           " are free: make room, or take another disk");
+}
+
+Status Staging::Run(const std::function<bool(const StagingProgress&)>& tick) {
+  {
+    ThreadPool pool(options_.jobs);
+    {
+      const MutexLock lock(mutex_);
+      working_ = pool.threads();
+    }
+    for (int i = 0; i < pool.threads(); ++i) pool.Submit([this] { Work(); });
+    for (bool over = false; !over;) {
+      {
+        const MutexLock lock(mutex_);
+        if (working_ > 0) ended_.WaitUntil(mutex_, std::chrono::steady_clock::now() + kTick);
+        over = working_ == 0;
+      }
+      if (!tick(progress())) stopping_ = true;
+    }
+  }
+  const MutexLock lock(mutex_);
+  KUMO_RETURN_IF_ERROR(failure_);
+  if (stopping_) return Aborted("stopped");
+  return CleanUp();
+}
+
+StagingProgress Staging::progress() const {
+  const MutexLock lock(mutex_);
+  return progress_;
+}
+
+void Staging::Work() {
+  for (size_t i; !stopping_ && (i = next_++) < tasks_.size();) {
+    const Status done = Do(tasks_[i]);
+    if (done.ok()) continue;
+    const MutexLock lock(mutex_);
+    if (failure_.ok() && !stopping_) failure_ = done;
+    stopping_ = true;
+  }
+  const MutexLock lock(mutex_);
+  --working_;
+  ended_.NotifyOne();
+}
+
+Status Staging::Do(const Task& task) {
+  KUMO_ASSIGN_OR_RETURN(const bool keeps, Keeps(task));
+  if (!keeps) return Copy(task.file);
+  const MutexLock lock(mutex_);
+  ++progress_.kept_files;
+  return OkStatus();
+}
+
+Result<bool> Staging::Keeps(const Task& task) {
+  if (!task.crc32c) return false;
+  if (options_.quick) return true;
+  const auto count = [this](uint64_t bytes) {
+    const MutexLock lock(mutex_);
+    progress_.read_bytes += bytes;
+    return !stopping_;
+  };
+  const Result<uint32_t> crc =
+      ChecksumOf(*files_, DestinationOf(task.file.path), task.file.size, count);
+  if (crc.ok() && *crc == *task.crc32c) return true;
+  if (!crc.ok() && crc.status().code() != StatusCode::kDataLoss) return crc.status();
+  const MutexLock lock(mutex_);
+  if (progress_.damaged.size() < kMostDamaged) progress_.damaged.push_back(task.file.path);
+  return false;
+}
+
+Status Staging::Copy(const SourceFile& file) {
+  const auto count = [this](uint64_t bytes) {
+    const MutexLock lock(mutex_);
+    progress_.copied_bytes += bytes;
+    return !stopping_;
+  };
+  const std::string from = JoinPath(folder_, file.path);
+  KUMO_ASSIGN_OR_RETURN(const uint32_t crc, CopyFile(*files_, from, file.size, PartOf(file),
+                                                     DestinationOf(file.path), count));
+  KUMO_ASSIGN_OR_RETURN(const SourceFile now, LookAtSourceFile(folder_, file.path));
+  if (now != file) {
+    return Unavailable(from + " changed while it was copied: stage again when nobody writes it");
+  }
+  const MutexLock lock(mutex_);
+  ++progress_.copied_files;
+  return record_.Add({file, crc});
+}
+
+Status Staging::CleanUp() {
+  for (const std::string& path : gone_) {
+    const std::string there = DestinationOf(path);
+    if (files_->Exists(there)) KUMO_RETURN_IF_ERROR(files_->RemoveFile(there));
+    record_.Forget(path);
+    ++progress_.removed_files;
+  }
+  KUMO_ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                        files_->List(OwnFolder(destination_)));
+  for (const std::string& name : names) {
+    if (!name.ends_with(kPartEnd)) continue;
+    KUMO_RETURN_IF_ERROR(files_->RemoveFile(JoinPath(OwnFolder(destination_), name)));
+  }
+  return record_.Rewrite();
+}
+
+}  // namespace kumo

@@ -1,0 +1,196 @@
+// kumo stage: brings a data set from a slow or shared disk to one of this machine.
+#include <poll.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <system_error>
+
+#include "cli/command.h"
+#include "cli/stage/source_files.h"
+#include "cli/stage/staging.h"
+#include "common/base/clock.h"
+#include "common/base/file.h"
+#include "common/base/human_readable.h"
+#include "common/base/process/exit_code.h"
+#include "common/base/process/output_lock.h"
+#include "common/base/process/signals.h"
+#include "common/job/telemetry/console.h"
+
+namespace kumo {
+namespace {
+
+constexpr int kMostJobs = 64;
+constexpr int kLockIntervalMs = 200;
+constexpr TimeUs kLineInterval = 10 * kSecond;  // between two lines where there is no terminal
+
+struct Arguments {
+  std::string source, destination;
+  StagingOptions options;
+};
+
+CommandLine MakeCommandLine(Arguments* args) {
+  CommandLine line("kumo stage",
+                   "Copies a data set to a disk of this machine, with checksums. Called again it "
+                   "keeps what is there\nand still what it was, and goes on where it was ended. "
+                   "Several at a time with one DST wait for each other:\none copies, the others "
+                   "find everything there.");
+  line.AddPositional("SRC",
+                     std::string("The data set: a folder or a file, as a mounted bucket has it"),
+                     /*required=*/true, &args->source);
+  line.AddPositional(
+      "DST",
+      std::string("The folder that gets it: a new or an empty one, or one that was staged into"),
+      /*required=*/true, &args->destination);
+  line.AddOption("jobs", "N", {.min = 1, .max = kMostJobs},
+                 "Files at a time: more hide the delays of a network file system",
+                 &args->options.jobs);
+  line.AddFlag("quick", "Keep what was staged by its size and time, without reading it again",
+               &args->options.quick);
+  line.AddNote(
+      "Exit codes: 0 all is there, 64 wrong command line, 75 stopped, the disk is full, or a file "
+      "changed while\nit was copied (run it again), 78 SRC or DST cannot be used.");
+  return line;
+}
+
+// Another's files must not be mixed up with the data set's, nor removed as if they were.
+Status CheckDestination(FileSystem& files, const Arguments& args) {
+  std::error_code error;
+  const auto source = std::filesystem::weakly_canonical(args.source, error);
+  const auto destination = std::filesystem::weakly_canonical(args.destination, error);
+  const auto inside = [](const std::filesystem::path& inner, const std::filesystem::path& outer) {
+    return (inner / "").string().starts_with((outer / "").string());
+  };
+  if (inside(destination, source) || inside(source, destination)) {
+    return FailedPrecondition("SRC and DST are one folder, or one is in the other");
+  }
+  if (!std::filesystem::exists(destination, error)) return OkStatus();
+  KUMO_ASSIGN_OR_RETURN(const std::vector<std::string> names, files.List(args.destination));
+  for (const std::string& name : names) {
+    if (name == kStagingFolder) return OkStatus();
+  }
+  if (names.empty()) return OkStatus();
+  return FailedPrecondition(args.destination + " has files that were not staged (" + names.front() +
+                            "): take a new folder");
+}
+
+// Two starts of a machine have two of them; "" where the system has none.
+std::string BootId() {
+  std::string id;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
+  return id;
+}
+
+Status Stopped(const std::vector<int>& signals) {
+  return Aborted(std::string("stopped by ") + SignalName(signals.front()) +
+                 "; called again it goes on where it was");
+}
+
+// Waits while another one stages into `folder`.
+Result<std::unique_ptr<OutputLock>> TakeLock(const std::string& folder, const Arguments& args,
+                                             StopSignals* signals) {
+  for (bool told = false;;) {
+    auto lock = OutputLock::Take(folder);
+    if (lock.ok() || lock.status().code() != StatusCode::kUnavailable) return lock;
+    if (!told) std::printf("waits for another kumo stage into %s\n", args.destination.c_str());
+    told = true;
+    std::fflush(stdout);
+    pollfd readable{signals->fd(), POLLIN, 0};
+    poll(&readable, 1, kLockIntervalMs);
+    if (const auto came = signals->Take(); !came.empty()) return Stopped(came);
+  }
+}
+
+// "copied 1.2 GiB of 3.4 GiB, 812 of 70012 files, 93.1 MiB/s, ETA 24 s".
+std::string ProgressText(const StagingProgress& progress, double seconds) {
+  const uint64_t bytes = progress.copied_bytes + progress.read_bytes;
+  const double rate = seconds > 0 ? static_cast<double>(bytes) / seconds : 0;
+  std::string text = HumanBytes(bytes) + " of " + HumanBytes(progress.bytes) + ", " +
+                     std::to_string(progress.copied_files + progress.kept_files) + " of " +
+                     std::to_string(progress.files) + " files";
+  if (rate <= 0) return text;
+  const double left =
+      progress.bytes > bytes ? static_cast<double>(progress.bytes - bytes) / rate : 0;
+  return text + ", " + HumanBytes(static_cast<uint64_t>(rate)) + "/s, ETA " + HumanDuration(left);
+}
+
+std::string ResultText(const StagingProgress& progress, const std::string& destination,
+                       double seconds) {
+  std::string text = destination + ": " + std::to_string(progress.files) + " files, " +
+                     HumanBytes(progress.bytes) + "; copied " +
+                     std::to_string(progress.copied_files) + " of them";
+  if (progress.copied_files > 0) text += " in " + HumanDuration(seconds);
+  if (progress.removed_files > 0) {
+    text += ", removed " + std::to_string(progress.removed_files) + " that SRC no longer has";
+  }
+  return text;
+}
+
+Status Stage(const Arguments& args) {
+  StopSignals signals;
+  PosixFileSystem files;
+  KUMO_ASSIGN_OR_RETURN(Source source, ListSource(args.source));
+  KUMO_RETURN_IF_ERROR(CheckDestination(files, args));
+  const std::string folder = JoinPath(args.destination, kStagingFolder);
+  KUMO_RETURN_IF_ERROR(files.CreateDirectories(folder));
+  KUMO_ASSIGN_OR_RETURN(const auto lock, TakeLock(folder, args, &signals));
+  KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<Staging> staging,
+                        Staging::Plan(&files, std::move(source), args.destination, args.options));
+
+  FdConsole console(STDOUT_FILENO);
+  ProgressView view(&console);
+  const SteadyClock clock;
+  const TimeUs began = clock.NowUs();
+  const auto seconds = [&] { return static_cast<double>(clock.NowUs() - began) / kSecond; };
+  TimeUs next_line = began + kLineInterval;
+  std::vector<int> came;
+  const auto tick = [&](const StagingProgress& progress) {
+    const std::string text = ProgressText(progress, seconds());
+    if (console.Width() > 0) {
+      view.ShowBar(text.substr(0, console.Width() - 1));
+    } else if (clock.NowUs() >= next_line) {
+      view.ShowLine(text);
+      next_line = clock.NowUs() + kLineInterval;
+    }
+    if (came.empty()) came = signals.Take();
+    return came.empty();
+  };
+  const Status done = staging->Run(tick);
+  view.RemoveBar();
+  const StagingProgress progress = staging->progress();
+  for (const std::string& path : progress.damaged) {
+    std::fprintf(stderr, "kumo stage: %s was no longer what had been staged: copied anew\n",
+                 JoinPath(args.destination, path).c_str());
+  }
+  if (!came.empty()) return Stopped(came);
+  KUMO_RETURN_IF_ERROR(done);
+  std::printf("%s\n", ResultText(progress, args.destination, seconds()).c_str());
+  return OkStatus();
+}
+
+}  // namespace
+
+int RunStage(const CliEnvironment& environment, std::span<const std::string> args) {
+  const LastWords last_words = environment.LastWordsOf("kumo stage");
+  Arguments arguments;
+  CommandLine line = MakeCommandLine(&arguments);
+  Status usage = line.Parse(args);
+  if (usage.ok() && arguments.source.find("://") != std::string::npos) {
+    usage = InvalidArgument(arguments.source +
+                            " is an address: SRC is a folder or a file of this machine; mount the "
+                            "bucket, and stage from there");
+  }
+  if (!usage.ok()) return last_words.Say(ExitCode::kUsage, usage.message());
+  if (line.help_asked()) {
+    Print(environment, line.Help());
+    return 0;
+  }
+  arguments.options.boot = BootId();
+  return last_words.Say(Stage(arguments));
+}
+
+}  // namespace kumo
