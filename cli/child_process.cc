@@ -28,6 +28,8 @@ struct Prepared {
   std::vector<char*> argv, envp;
   int output_fd = -1;  // -1: inherit
   int error_fd = -1;
+  int input_fd = -1;  // -1: an empty one
+  bool own_group = true;
 };
 
 Prepared Prepare(const ChildSpec& spec) {
@@ -65,11 +67,11 @@ void RestoreSignals(const sigset_t& mask) {
 // `error_fd` when the program cannot be executed; a successful exec closes it.
 [[noreturn]] void BecomeProgram(const Prepared& prepared, pid_t parent, int error_fd,
                                 const sigset_t& mask) {
-  setpgid(0, 0);
+  if (prepared.own_group) setpgid(0, 0);
   if (!DieWithParent(parent, SIGKILL).ok()) _exit(1);
   RestoreSignals(mask);
-  const int null_fd = open("/dev/null", O_RDONLY);
-  if (null_fd >= 0) dup2(null_fd, STDIN_FILENO);
+  const int input_fd = prepared.input_fd >= 0 ? prepared.input_fd : open("/dev/null", O_RDONLY);
+  if (input_fd >= 0) dup2(input_fd, STDIN_FILENO);
   if (prepared.output_fd >= 0) dup2(prepared.output_fd, STDOUT_FILENO);
   if (prepared.error_fd >= 0) dup2(prepared.error_fd, STDERR_FILENO);
   execve(prepared.argv[0], prepared.argv.data(), prepared.envp.data());
@@ -84,6 +86,8 @@ Result<pid_t> Start(const ChildSpec& spec, int output_fd, int error_fd) {
   Prepared prepared = Prepare(spec);
   prepared.output_fd = output_fd;
   prepared.error_fd = error_fd;
+  prepared.input_fd = spec.input_fd;
+  prepared.own_group = spec.own_group;
   int error_pipe[2];
   if (pipe2(error_pipe, O_CLOEXEC) != 0) {
     return Internal(std::string("cannot make a pipe: ") + std::strerror(errno));
@@ -100,7 +104,7 @@ Result<pid_t> Start(const ChildSpec& spec, int output_fd, int error_fd) {
   int error = 0;
   ssize_t n = 0;
   if (pid > 0) {
-    setpgid(pid, pid);  // as the child does: whoever is first
+    if (spec.own_group) setpgid(pid, pid);  // as the child does: whoever is first
     do {
       n = read(error_pipe[0], &error, sizeof(error));
     } while (n < 0 && errno == EINTR);

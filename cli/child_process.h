@@ -20,6 +20,8 @@ struct ChildSpec {
   std::vector<std::pair<std::string, std::string>> environment;  // added to this process's
   std::string output_file;  // stdout and stderr are appended to it; "": this process's own
   std::string error_file;   // stderr is appended to it instead; "": as stdout
+  int input_fd = -1;        // its stdin, borrowed; -1: an empty one
+  bool own_group = true;    // false: it is of this process's group
 };
 
 struct ChildEnd {
@@ -27,8 +29,9 @@ struct ChildEnd {
 };
 
 // Starts the program in a process group of its own (Ctrl-C on the terminal reaches only the
-// launcher), with an empty stdin, default signal handlers, and SIGKILL at the death of this
-// process. NotFound when the program cannot be executed, Internal when the system refuses.
+// launcher) where the spec does not say otherwise, with default signal handlers, and SIGKILL at the
+// death of this process. NotFound when the program cannot be executed, Internal when the system
+// refuses.
 Result<pid_t> StartChild(const ChildSpec& spec);
 
 // Runs it to its end; stdout and stderr go to this process's own or, where `output` is not null,

@@ -14,6 +14,7 @@ std::span<const Command> Commands() {
       {"check", "validate an experiment, its data and this machine before a start", RunCheck},
       {"evaluate", "compute a checkpoint's validation loss and accuracy", RunEvaluate},
       {"status", "ask a running job how it is", RunStatus},
+      {"remote", "run one program on another host, as launch --hosts does", RunRemote},
       {"stage", "copy a data set to a disk of this machine, with checksums", RunStage},
       {"options", "list every setting of an experiment file", RunOptions},
   };

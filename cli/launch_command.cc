@@ -1,9 +1,12 @@
-// kumo launch: from an experiment to a running job on this machine.
+// kumo launch: from an experiment to a running job.
 #include <csignal>
 #include <memory>
 #include <utility>
 
 #include "cli/command.h"
+#include "cli/hosts/host_check.h"
+#include "cli/hosts/host_list.h"
+#include "cli/hosts/placement.h"
 #include "cli/launch_plan.h"
 #include "cli/launch_report.h"
 #include "cli/launcher.h"
@@ -23,7 +26,8 @@ namespace {
 CommandLine MakeCommandLine(LaunchArguments* args) {
   CommandLine line(
       "kumo launch",
-      "Trains: starts the servers and workers of an experiment on this machine, shows their\n"
+      "Trains: starts the servers and workers of an experiment, on this machine or on --hosts, "
+      "shows their\n"
       "progress, supervises them, and ends when they end. Ctrl-C or SIGTERM saves a checkpoint "
       "and\n"
       "stops; a second one kills. Nothing is left running, whatever happens.");
@@ -34,6 +38,18 @@ CommandLine MakeCommandLine(LaunchArguments* args) {
       &args->max_restarts);
   line.AddOption("grace", "SECONDS", {.min = 0, .max = 86400, .min_excluded = true},
                  "From the request to stop to SIGKILL", &args->grace_s, "checkpoint.grace_s");
+  line.AddOption("hosts", "LIST", Allowed(),
+                 "Train on these hosts, through ssh: a,b:2 has one worker on a before b gets a "
+                 "second one; node[01-04] is four, as in $SLURM_JOB_NODELIST. All need the same "
+                 "programs, files and working directory",
+                 &args->host_list, "this machine");
+  line.AddOption("host-file", "FILE", Allowed(), "The same in a file, as mpirun's: b slots=2",
+                 &args->host_file, "none");
+  line.AddOption("port", "PORT", {.min = 1, .max = 65000},
+                 "With --hosts: of each host's first server, where cluster.servers names none",
+                 &args->port);
+  line.AddOption("ssh", "COMMAND", Allowed(),
+                 "With --hosts: ssh, and options of it, apart by blanks", &args->ssh);
   line.AddFlag("quiet", "Print only problems and the last line", &args->quiet);
   line.AddFlag("json", "Print only problems and, at the end, one JSON object", &args->job.json);
   line.AddNote(
@@ -44,10 +60,36 @@ CommandLine MakeCommandLine(LaunchArguments* args) {
   return line;
 }
 
+// Reads what says which hosts.
+Status FindHosts(LaunchArguments* args) {
+  const bool listed = !args->host_list.empty(), in_file = !args->host_file.empty();
+  if (listed && in_file) return InvalidArgument("--hosts and --host-file: say one of them");
+  if (!listed && !in_file) return OkStatus();
+  Result<std::vector<Host>> hosts =
+      in_file ? ReadHostFile(args->host_file) : ParseHosts(args->host_list);
+  KUMO_RETURN_IF_ERROR(hosts.status().WithContext(in_file ? "--host-file" : "--hosts"));
+  args->hosts = std::move(*hosts);
+  return OkStatus();
+}
+
+// The job; on several hosts with addresses there for its servers, where it names none.
+PlannedJob Plan(const CliEnvironment& environment, LaunchArguments* args) {
+  PlannedJob job = PlanJob(environment, args->job);
+  const Experiment& experiment = job.loaded.experiment;
+  if (args->hosts.empty() || !experiment.cluster.servers.empty()) return job;
+  const auto servers = ServerAddresses(args->hosts, job.servers, args->port);
+  args->job.experiment.sets.push_back("cluster.servers=" + WriteValue(servers));
+  return PlanJob(environment, args->job);
+}
+
 // What can be seen quickly before anything starts.
 Preflight LookAhead(const LaunchArguments& args, const PlannedJob& job) {
   Preflight preflight = PreflightOf(job.loaded);
   if (!preflight.problems.empty()) return preflight;
+  if (!args.hosts.empty()) {
+    CheckHosts(args, &preflight);
+    return preflight;
+  }
   const Status here = IsForOneMachine(job.loaded.experiment);
   if (!here.ok()) preflight.problems.push_back(here);
   PosixFileSystem files;
@@ -83,7 +125,7 @@ Result<Outcome> Launch(const CliEnvironment& environment, const LaunchArguments&
   }
   SayStart(environment, args, job.loaded, notes, servers, log_directory);
   const SteadyClock clock;
-  LaunchPlan plan = MakeLaunchPlan(args, experiment, servers, log_directory);
+  KUMO_ASSIGN_OR_RETURN(LaunchPlan plan, MakeLaunchPlan(args, experiment, servers, log_directory));
   plan.tell = [&](const std::string& line) { SayBeside(environment, line); };
   Launcher launcher(std::move(plan), &clock, &signals);
   return launcher.Run();
@@ -95,7 +137,8 @@ int RunLaunch(const CliEnvironment& environment, std::span<const std::string> ar
   const LastWords last_words = environment.LastWordsOf("kumo launch");
   LaunchArguments arguments(environment);
   CommandLine line = MakeCommandLine(&arguments);
-  const Status usage = line.Parse(args);
+  Status usage = line.Parse(args);
+  if (usage.ok() && !line.help_asked()) usage = FindHosts(&arguments);
   if (!usage.ok()) return last_words.Say(ExitCode::kUsage, usage.message());
   if (line.help_asked()) {
     Print(environment, line.Help());
@@ -103,7 +146,7 @@ int RunLaunch(const CliEnvironment& environment, std::span<const std::string> ar
   }
   arguments.quiet |= arguments.job.json;
   arguments.job.PassOn();
-  const PlannedJob job = PlanJob(environment, arguments.job);
+  const PlannedJob job = Plan(environment, &arguments);
   Preflight preflight = LookAhead(arguments, job);
   if (preflight.problems.empty()) {
     const Result<Outcome> outcome = Launch(environment, arguments, job, preflight.notes);

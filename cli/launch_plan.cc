@@ -2,13 +2,21 @@
 
 #include <utility>
 
+#include "cli/hosts/placement.h"
 #include "common/job/options/option_value.h"
 
 namespace kumo {
 
-LaunchPlan MakeLaunchPlan(const LaunchArguments& args, const Experiment& experiment,
-                          const std::vector<std::string>& servers,
-                          const std::string& log_directory) {
+std::vector<std::string> OnHost(const LaunchArguments& args, const std::string& host,
+                                const std::vector<std::string>& command) {
+  std::vector<std::string> remote = {args.kumo, "remote", "--host", host, "--ssh", args.ssh, "--"};
+  remote.insert(remote.end(), command.begin(), command.end());
+  return remote;
+}
+
+Result<LaunchPlan> MakeLaunchPlan(const LaunchArguments& args, const Experiment& experiment,
+                                  const std::vector<std::string>& servers,
+                                  const std::string& log_directory) {
   LaunchPlan plan;
   plan.supervisor.servers = static_cast<int>(servers.size());
   plan.supervisor.workers = experiment.cluster.workers;
@@ -44,6 +52,15 @@ LaunchPlan MakeLaunchPlan(const LaunchArguments& args, const Experiment& experim
     if (devices.empty()) continue;
     const std::string& device = devices[i % devices.size()];
     plan.commands[id].insert(plan.commands[id].end(), {"--set", "network.device=" + device});
+  }
+  if (args.hosts.empty()) return plan;
+  KUMO_ASSIGN_OR_RETURN(const HostPlacement placement,
+                        Place(args.hosts, servers, plan.supervisor.workers));
+  for (auto& [id, command] : plan.commands) {
+    const bool server = id.role == ProcessId::Role::kServer;
+    if (server) command.insert(command.end(), {"--bind", placement.binds[id.index]});
+    plan.hosts[id] = (server ? placement.servers : placement.workers)[id.index];
+    command = OnHost(args, plan.hosts[id], command);
   }
   return plan;
 }

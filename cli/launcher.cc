@@ -143,6 +143,7 @@ void Launcher::Reap() {
     ProcessEnd end = EndOf(status);
     if (!end.ok())
       end.last_words = LastWordsOf(LastWordsFile(id), OutputFile(id), output_start_[id]);
+    if (const auto host = plan_.hosts.find(id); host != plan_.hosts.end()) end.host = host->second;
     LOG(INFO) << Describe(id, end);
     Do(supervisor_.OnEnd(id, end, clock_->NowUs()));
   }

@@ -25,6 +25,8 @@ struct LaunchPlan {
   std::map<ProcessId, std::vector<std::string>> commands;
   // Put behind them when a process is started again.
   std::map<ProcessId, std::vector<std::string>> again;
+  // Where it runs, of processes on other hosts: for people.
+  std::map<ProcessId, std::string> hosts;
   // An existing folder. What processes print goes to <name>.stderr there, but for server 0's
   // stdout, which shows the progress and keeps this process's, unless `quiet`; what a process says
   // at its end is found in <name>.last-words.

@@ -42,9 +42,9 @@ Status IsForOneMachine(const Experiment& experiment) {
     KUMO_ASSIGN_OR_RETURN(const Address address, ParseAddress(text));
     if (address.kind == Address::Kind::kIpc || IsLoopbackHost(address.host)) continue;
     return FailedPrecondition("cluster.servers names " + text +
-                              ", but kumo launch starts the processes of one machine: start "
-                              "kumo-server and kumo-worker on each host by hand, or "
-                              "--set cluster.servers= to train on this machine alone");
+                              ", which is not this machine: kumo launch --hosts starts "
+                              "processes on others, and --set cluster.servers= trains on this "
+                              "machine alone");
   }
   return OkStatus();
 }

@@ -54,6 +54,7 @@ std::string ProcessId::Name() const {
 
 std::string Describe(const ProcessId& process, const ProcessEnd& end) {
   std::string text = process.Name();
+  if (!end.host.empty()) text += " on " + end.host;
   if (end.signal != 0) {
     text += std::string(" was killed by ") + SignalName(end.signal) + " (signal " +
             std::to_string(end.signal) + ")";

@@ -1,0 +1,142 @@
+// kumo remote: one program on another host.
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <sstream>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/hosts/host_list.h"
+#include "cli/hosts/remote_process.h"
+#include "common/base/file.h"
+#include "common/base/process/exit_code.h"
+#include "common/base/process/signals.h"
+
+namespace kumo {
+namespace {
+
+struct Arguments {
+  std::string host;
+  std::string ssh = "ssh";
+  std::string kumo;
+  double silence_s = 20;
+  bool serve = false;
+};
+
+CommandLine MakeCommandLine(Arguments* args) {
+  CommandLine line("kumo remote",
+                   "Runs one program on another host through ssh, as kumo launch --hosts does: "
+                   "what it prints comes\nhere, signals go there, and it is killed when this "
+                   "process or the connection is gone. PROGRAM is a path, or one of Kumo's. It "
+                   "runs in this\nworking directory, which "
+                   "the other host must have, with this environment's KUMO_ variables.\n"
+                   "    kumo remote --host beta -- kumo-worker --version");
+  line.AddOption("host", "[USER@]NAME", Allowed(), "The host, as ssh takes it", &args->host);
+  line.AddOption("ssh", "COMMAND", Allowed(),
+                 "ssh, and options of it, apart by blanks: \"ssh -p 2222 -i KEY\"", &args->ssh);
+  line.AddOption("kumo", "PATH", Allowed(), "kumo on the other host", &args->kumo,
+                 "as on this one");
+  line.AddOption("silence", "SECONDS", {.min = 0.1, .max = kLongestSilenceS},
+                 "The other end kills the program when it has not heard from here for so long",
+                 &args->silence_s);
+  line.AddFlag("serve", "The other end, which ssh starts", &args->serve);
+  line.AddNote(
+      "Exit codes: the program's; 64 wrong command line, 75 the host is not reached, or no longer, "
+      "78 it cannot\nbe started there.");
+  return line;
+}
+
+std::vector<std::string> Words(const std::string& text) {
+  std::vector<std::string> words;
+  for (size_t at = 0; (at = text.find_first_not_of(' ', at)) != std::string::npos;) {
+    const size_t end = std::min(text.find(' ', at), text.size());
+    words.push_back(text.substr(at, end - at));
+    at = end;
+  }
+  return words;
+}
+
+// As a shell finds it; the name itself where it does not.
+std::string PathOf(const CliEnvironment& environment, const std::string& program) {
+  if (program.find('/') != std::string::npos) return program;
+  std::istringstream folders(ValueOf(environment.variables, "PATH"));
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const std::string path = JoinPath(folder, program);
+    if (access(path.c_str(), X_OK) == 0) return path;
+  }
+  return program;
+}
+
+Status CheckArguments(const Arguments& args, const std::vector<std::string>& program) {
+  if (args.serve) return OkStatus();
+  if (args.host.empty()) return InvalidArgument("--host is missing");
+  const Result<std::vector<Host>> hosts = ParseHosts(args.host);
+  KUMO_RETURN_IF_ERROR(hosts.status().WithContext("--host"));
+  if (hosts->front().name != args.host) return InvalidArgument("--host: must be one host");
+  if (Words(args.ssh).empty()) return InvalidArgument("--ssh: must name a program");
+  if (program.empty()) {
+    return InvalidArgument("a program is missing: kumo remote --host HOST -- PROGRAM ...");
+  }
+  return OkStatus();
+}
+
+Result<int> Run(const CliEnvironment& environment, const Arguments& args,
+                const std::vector<std::string>& program) {
+  StopSignals signals({SIGCHLD});
+  if (args.serve) return ServeRemote(STDIN_FILENO, &signals);
+  remote::Start start;
+  start.set_silence_s(args.silence_s);
+  std::error_code error;
+  start.set_directory(std::filesystem::current_path(error));
+  for (const auto& [name, value] : environment.variables) {
+    const bool ours = name.starts_with("KUMO_") && name != "KUMO_TERMINATION_LOG";
+    if (ours) start.add_environment(name + "=" + value);
+  }
+  for (const std::string& word : program) start.add_command(word);
+  const bool bare = program[0].find('/') == std::string::npos;
+  if (bare) start.set_command(0, JoinPath(environment.binary_directory, program[0]));
+  RemoteHost host{args.host, Words(args.ssh), args.kumo};
+  host.ssh[0] = PathOf(environment, host.ssh[0]);
+  if (host.kumo.empty()) host.kumo = JoinPath(environment.binary_directory, "kumo");
+  return RunOnHost(host, start, &signals);
+}
+
+// Ends as the program did: whoever waits for this process sees the same.
+int EndAs(int code) {
+  const int signal = code - 128;
+  if (signal <= 0 || signal > SIGSYS) return code;
+  const rlimit no_core{0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+  std::signal(signal, SIG_DFL);
+  raise(signal);
+  return code;
+}
+
+}  // namespace
+
+int RunRemote(const CliEnvironment& environment, std::span<const std::string> args) {
+  const LastWords last_words = environment.LastWordsOf("kumo remote");
+  const auto dashes = std::ranges::find(args, "--");
+  const std::vector<std::string> own(args.begin(), dashes);
+  const std::vector<std::string> program(dashes == args.end() ? dashes : dashes + 1, args.end());
+  Arguments arguments;
+  CommandLine line = MakeCommandLine(&arguments);
+  Status usage = line.Parse(own);
+  if (usage.ok() && !line.help_asked()) usage = CheckArguments(arguments, program);
+  if (!usage.ok()) return last_words.Say(ExitCode::kUsage, usage.message());
+  if (line.help_asked()) {
+    Print(environment, line.Help());
+    return 0;
+  }
+  const Result<int> code = Run(environment, arguments, program);
+  if (!code.ok()) return last_words.Say(code.status());
+  // sshd tells ssh of an exit code, but not of which signal has killed a program.
+  return arguments.serve ? *code : EndAs(*code);
+}
+
+}  // namespace kumo
