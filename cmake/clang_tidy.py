@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs clang-tidy over the sources of a build folder, those only that changed since they were clean.
 
-    cmake/clang_tidy.py build/release common server ...
+    cmake/clang_tidy.py build/release common server/coordinator ...
 
 Looks at each source of the named folders that the build compiles, but kernels, which include next to
 nothing. A source was clean before when its text, the text of every header of the project that it
@@ -35,9 +35,12 @@ def commands(build, folders):
         if not source.is_relative_to(ROOT) or source.suffix != ".cc" or "kernel" in source.name:
             continue
         name = source.relative_to(ROOT)
-        if name.parts[0] in folders:
+        if any(name.is_relative_to(folder) for folder in folders):
             entry["command"] = PRECOMPILED.sub("", entry["command"])
             found[str(name)] = entry
+    for folder in folders:
+        if not any(pathlib.Path(name).is_relative_to(folder) for name in found):
+            sys.exit(f"{build} compiles no source of {folder}")
     return found
 
 
