@@ -16,6 +16,7 @@ std::span<const Command> Commands() {
       {"status", "ask a running job how it is", RunStatus},
       {"remote", "run one program on another host, as launch --hosts does", RunRemote},
       {"stage", "copy a data set to a disk of this machine, with checksums", RunStage},
+      {"trace", "record what the processes of a running job do when", RunTrace},
       {"options", "list every setting of an experiment file", RunOptions},
   };
   return kCommands;

@@ -47,6 +47,7 @@ int RunEvaluate(const CliEnvironment& environment, std::span<const std::string> 
 int RunStatus(const CliEnvironment& environment, std::span<const std::string> args);
 int RunRemote(const CliEnvironment& environment, std::span<const std::string> args);
 int RunStage(const CliEnvironment& environment, std::span<const std::string> args);
+int RunTrace(const CliEnvironment& environment, std::span<const std::string> args);
 int RunOptions(const CliEnvironment& environment, std::span<const std::string> args);
 
 // FILE, --set and --bin-dir, which several commands take.

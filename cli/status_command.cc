@@ -1,67 +1,21 @@
 // kumo status: one question to server 0 of a running job.
-#include <algorithm>
 #include <cstdio>
-#include <memory>
-#include <random>
 #include <utility>
 
 #include "cli/command.h"
 #include "cli/job_json.h"
 #include "cli/job_table.h"
-#include "common/base/clock.h"
+#include "cli/server_connection.h"
 #include "common/base/process/exit_code.h"
-#include "common/job/transport/address.h"
-#include "common/job/transport/zmq_transport.h"
 
 namespace kumo {
 namespace {
 
-// The question again, in case the first was lost with a connection.
-constexpr TimeUs kAskAgain = kSecond;
-
-// Unavailable, naming the address, when no answer comes within timeout_ms.
 Result<wire::JobStatus> AskStatus(const std::string& address, int timeout_ms) {
-  KUMO_RETURN_IF_ERROR(ParseAddress(address).status());
-  ZmqTransportOptions options;
-  options.name = "client/" + std::to_string(std::random_device()());
-  options.linger_ms = 0;
-  KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<ZmqTransport> transport,
-                        ZmqTransport::Make(std::move(options)));
-  const PeerName server = ServerPeer(0);
-  KUMO_RETURN_IF_ERROR(transport->Connect(server, address));
-  const SteadyClock clock;
-  const TimeUs limit = clock.NowUs() + timeout_ms * kMillisecond;
-  TimeUs ask_at = clock.NowUs();
-  bool connected = false;
-  transport->OnConnected([&](const PeerName&) {
-    connected = true;
-    ask_at = clock.NowUs();
-  });
-  bool answered = false;
-  wire::JobStatus status;
-  const auto on_message = [&](const PeerName&, Message message) {
-    if (message.header.type() != wire::STATUS_REPLY) return;
-    answered = true;
-    status = std::move(*message.header.mutable_job_status());
-  };
-  for (TimeUs now = clock.NowUs(); !answered && now < limit; now = clock.NowUs()) {
-    if (now >= ask_at) {
-      Message question;
-      question.header.set_type(wire::STATUS);
-      // Unavailable while the connection is being made: OnConnected says when to ask.
-      (void)transport->Send(server, std::move(question));
-      ask_at = now + kAskAgain;
-    }
-    transport->Poll(std::min(ask_at, limit) - now, on_message);
-  }
-  if (answered) return status;
-  const std::string waited = " within " + std::to_string(timeout_ms) + " ms";
-  if (!connected) {
-    return Unavailable("nothing answers at " + address + waited +
-                       "; is the job running, and is this its server 0?");
-  }
-  return Unavailable(address + " takes connections but has not answered" + waited +
-                     "; is it server 0 of a kumo job?");
+  KUMO_ASSIGN_OR_RETURN(const auto connection, ServerConnection::Open(address));
+  KUMO_ASSIGN_OR_RETURN(Message answer,
+                        connection->Ask(wire::STATUS, wire::STATUS_REPLY, timeout_ms));
+  return std::move(*answer.header.mutable_job_status());
 }
 
 }  // namespace

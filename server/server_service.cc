@@ -66,9 +66,19 @@ ServerService::ServerService(ServerNodeSettings settings, FileSystem* files, con
       transport_(std::move(transport)),
       recorder_(std::move(recorder), settings.experiment.output, settings.restored),
       node_(settings, clock->NowUs()),
+      tracer_(clock),
       disk_(files, settings.experiment),
       arithmetic_(settings.experiment.cluster.server_threads) {
   transport_->AddFd(stops_->fd(), [this] { OnSignals(); });
+  const auto send = [this](const PeerName& to, Message message) {
+    return transport_->Send(to, std::move(message));
+  };
+  if (settings.index == 0) {
+    trace_relay_.emplace(&tracer_, send);
+  } else {
+    trace_agent_.emplace(&tracer_,
+                         [send](Message report) { return send(ServerPeer(0), std::move(report)); });
+  }
 }
 
 // A server that is asked twice to stop goes at once.
@@ -89,7 +99,7 @@ void ServerService::OnSignals() {
 
 Status ServerService::Run() {
   const auto on_message = [this](const PeerName& from, Message message) {
-    Perform(node_.OnMessage(from, message, clock_->NowUs()));
+    OnMessage(from, std::move(message));
   };
   while (!exit_) {
     const TimeUs now = clock_->NowUs();
@@ -101,7 +111,11 @@ Status ServerService::Run() {
     }
     if (recorder_.ProgressIsDue(now)) recorder_.ShowProgress(node_.Describe(now), now);
     if (exit_) break;
-    const TimeUs wait = std::clamp<TimeUs>(node_.NextDeadline() - now, 0, kLongestPoll);
+    if (trace_relay_) trace_relay_->Tick(now);
+    if (trace_agent_) trace_agent_->Tick(now);
+    const TimeUs trace = trace_relay_ ? trace_relay_->NextDeadline() : trace_agent_->NextDeadline();
+    const TimeUs next = std::min(node_.NextDeadline(), trace);
+    const TimeUs wait = std::clamp<TimeUs>(next - now, 0, kLongestPoll);
     transport_->Poll(wait, on_message);
     RunCompletions();
   }
@@ -113,6 +127,18 @@ Status ServerService::Run() {
     recorder_.SayFarewell(exit_->ok(), node_.Describe(clock_->NowUs()), disk_);
   }
   return *exit_;
+}
+
+void ServerService::OnMessage(const PeerName& from, Message message) {
+  const TimeUs now = clock_->NowUs();
+  if (trace_relay_ && trace_relay_->Takes(from, &message, now)) return;
+  if (message.header.type() == wire::TRACE) {
+    if (trace_agent_ && from == ServerPeer(0)) {
+      trace_agent_->OnOrder(message.header.trace_order(), now);
+    }
+    return;
+  }
+  Perform(node_.OnMessage(from, message, now));
 }
 
 void ServerService::Complete(Completion completion) {
@@ -153,7 +179,11 @@ void ServerService::Do(JoinAction join) {
 
 void ServerService::Do(ComputeAction compute) {
   arithmetic_.Submit([this, work = std::move(compute.work)] {
-    work->Run();
+    const trace::Kind kind = work->closes() ? trace::APPLY : trace::AGGREGATE;
+    {
+      const TraceScope scope(&tracer_, kind, {.round = work->round, .chunk = work->chunk});
+      work->Run();
+    }
     Complete([this, work](TimeUs now) { return node_.OnComputed(*work, now); });
   });
 }
@@ -161,6 +191,7 @@ void ServerService::Do(ComputeAction compute) {
 void ServerService::Do(SaveAction save) {
   OnDisk([this, save = std::move(save)] {
     const ShardFileHeader& header = save.header;
+    const TraceScope scope(&tracer_, trace::CHECKPOINT, {.round = header.version});
     Complete([this, generation = header.generation, version = header.version,
               attempt = save.attempt, file = disk_.Save(save)](TimeUs now) {
       return node_.OnSaved(generation, version, attempt, file, now);
@@ -170,6 +201,7 @@ void ServerService::Do(SaveAction save) {
 
 void ServerService::Do(const RestoreAction& restore) {
   OnDisk([this, restore] {
+    const TraceScope scope(&tracer_, trace::RESTORE, {});
     Complete([this, generation = restore.generation, snapshot = disk_.Restore(restore)](
                  TimeUs now) { return node_.OnRestored(generation, snapshot, now); });
   });

@@ -21,10 +21,12 @@
 #include "common/base/thread_pool.h"
 #include "common/job/telemetry/run_recorder.h"
 #include "common/job/telemetry/wait_notice.h"
+#include "common/job/trace/tracer.h"
 #include "common/job/transport/zmq_transport.h"
 #include "server/disk.h"
 #include "server/job_recorder.h"
 #include "server/server_node.h"
+#include "server/trace_relay.h"
 
 namespace kumo {
 
@@ -48,6 +50,7 @@ class ServerService {
                 StopSource* stops, std::unique_ptr<ZmqTransport> transport,
                 std::unique_ptr<RunRecorder> recorder);
 
+  void OnMessage(const PeerName& from, Message message);
   void Perform(ServerActions actions);
   // One for each kind of action: an action that is not carried out does not compile.
   void Do(SendAction send);
@@ -86,6 +89,11 @@ class ServerService {
   int stops_asked_ = 0;
   TimeUs stop_asked_at_ = 0;
   WaitNotice wait_notice_;
+
+  Tracer tracer_;
+  // Server 0's, and the others'.
+  std::optional<TraceRelay> trace_relay_;
+  std::optional<TraceAgent> trace_agent_;
 
   Mutex mutex_;
   std::vector<Completion> completions_ KUMO_GUARDED_BY(mutex_);

@@ -12,6 +12,8 @@ namespace {
 
 // The longest wait of the loop: bounds how late a completion could be seen at worst.
 constexpr TimeUs kLongestPoll = 100 * kMillisecond;
+// Of a trace: what is shorter lies between two tasks.
+constexpr TimeUs kShortestWait = 50;
 // How long threads are waited for, longer than any minibatch: they must be gone before what they
 // work on is.
 constexpr int64_t kComputeShutdownMs = 60'000;
@@ -44,7 +46,12 @@ WorkerService::WorkerService(Session session, const Clock* clock, Trainer* train
       clock_(clock),
       trainer_(trainer),
       stops_(stops),
-      transport_(std::move(transport)) {
+      transport_(std::move(transport)),
+      tracer_(clock),
+      trace_agent_(
+          &tracer_,
+          [this](Message report) { return transport_->Send(ServerPeer(0), std::move(report)); }),
+      requests_(&tracer_) {
   transport_->AddFd(stops_->fd(), [this] {
     for (int signal : stops_->Take()) {
       LOG(WARNING) << SignalName(signal) << ": leaves";
@@ -56,7 +63,7 @@ WorkerService::WorkerService(Session session, const Clock* clock, Trainer* train
 Status WorkerService::Run() {
   const auto on_message = [this](const PeerName& from, Message message) {
     for (int i = 0; i < session_.shape().map.servers(); ++i) {
-      if (from == ServerPeer(i)) Perform(session_.OnMessage(i, message, clock_->NowUs()));
+      if (from == ServerPeer(i)) OnMessage(i, message);
     }
   };
   transport_->OnConnected([this](const PeerName& peer) {
@@ -73,7 +80,9 @@ Status WorkerService::Run() {
       LOG_IF(WARNING, waits.has_value()) << waits.value_or("");
     }
     if (left_) break;
-    const TimeUs wait = std::clamp<TimeUs>(session_.NextDeadline() - now, 0, kLongestPoll);
+    trace_agent_.Tick(now);
+    const TimeUs next = std::min(session_.NextDeadline(), trace_agent_.NextDeadline());
+    const TimeUs wait = std::clamp<TimeUs>(next - now, 0, kLongestPoll);
     transport_->Poll(wait, on_message);
     RunCompletions();
   }
@@ -83,6 +92,26 @@ Status WorkerService::Run() {
     LOG(WARNING) << status.message();
   }
   return result_;
+}
+
+void WorkerService::OnMessage(int server, const Message& message) {
+  const wire::Header& header = message.header;
+  const TimeUs now = clock_->NowUs();
+  if (header.type() == wire::TRACE) {
+    if (server == 0) trace_agent_.OnOrder(header.trace_order(), now);
+    return;
+  }
+  requests_.OnArrived(server, header, now);
+  Perform(session_.OnMessage(server, message, now));
+}
+
+void WorkerService::Compute(std::function<void()> work) {
+  compute_.Submit([this, work = std::move(work)] {
+    const TimeUs now = idle_since_ > 0 ? tracer_.NowUs() : 0;
+    if (now - idle_since_ >= kShortestWait) tracer_.Add(trace::WAIT, idle_since_, now, {});
+    work();
+    idle_since_ = tracer_.on() ? tracer_.NowUs() : 0;
+  });
 }
 
 void WorkerService::Complete(Completion completion) {
@@ -109,6 +138,7 @@ void WorkerService::Perform(WorkerActions actions) {
 }
 
 void WorkerService::Do(SendToServerAction send) {
+  requests_.OnSent(send.server, send.message.header, clock_->NowUs());
   // What cannot be sent now is asked again by the session's timers.
   const Status status = transport_->Send(ServerPeer(send.server), std::move(send.message));
   if (!status.ok()) VLOG(1) << status.message();
@@ -125,7 +155,10 @@ void WorkerService::Do(const InitialiseAction&) {
 }
 
 void WorkerService::Do(InstallAction install) {
-  Compute([this, install = std::move(install)] { trainer_->Install(install); });
+  Compute([this, install = std::move(install)] {
+    const TraceScope scope(&tracer_, trace::INSTALL, {.chunk = install.chunk});
+    trainer_->Install(install);
+  });
 }
 
 void WorkerService::Do(AdoptAction adopt) {
@@ -138,7 +171,14 @@ void WorkerService::Do(const TrainAction& train) {
       auto coded = std::make_shared<std::vector<CodedChunk>>(std::move(chunks));
       Complete([this, coded](TimeUs now) { return session_.OnCoded(std::move(*coded), now); });
     };
+    const TimeUs begin = tracer_.NowUs();
     auto block = std::make_shared<Result<TrainedBlock>>(trainer_->Train(train, on_coded));
+    if (block->ok() && tracer_.on()) {
+      const TraceSubject subject{.round = train.round.round, .partition = train.partition};
+      const TimeUs trained = begin + FromSeconds((*block)->times.compute_ms * 1e-3);
+      tracer_.Add(trace::COMPUTE, begin, trained, subject);
+      tracer_.Add(trace::ENCODE, trained, tracer_.NowUs(), subject);
+    }
     Complete([this, block](TimeUs now) {
       if (!block->ok()) return session_.OnFailed(block->status(), now);
       return session_.OnTrained(std::move(*block).value(), now);
@@ -148,6 +188,7 @@ void WorkerService::Do(const TrainAction& train) {
 
 void WorkerService::Do(const EvaluateAction& evaluate) {
   Compute([this, evaluate] {
+    const TraceScope scope(&tracer_, trace::EVALUATE, {.partition = evaluate.partition});
     auto metrics = std::make_shared<Result<wire::Metrics>>(trainer_->Evaluate(evaluate));
     Complete([this, metrics](TimeUs now) {
       if (!metrics->ok()) return session_.OnFailed(metrics->status(), now);

@@ -16,7 +16,10 @@
 #include "common/base/status.h"
 #include "common/base/thread_pool.h"
 #include "common/job/telemetry/wait_notice.h"
+#include "common/job/trace/trace_agent.h"
+#include "common/job/trace/tracer.h"
 #include "common/job/transport/zmq_transport.h"
+#include "worker/request_spans.h"
 #include "worker/session/session.h"
 #include "worker/trainer.h"
 
@@ -39,6 +42,7 @@ class WorkerService {
   WorkerService(Session session, const Clock* clock, Trainer* trainer, StopSource* stops,
                 std::unique_ptr<ZmqTransport> transport);
 
+  void OnMessage(int server, const Message& message);
   void Perform(WorkerActions actions);
   // One for each kind of action: an action that is not carried out does not compile.
   void Do(SendToServerAction send);
@@ -51,7 +55,7 @@ class WorkerService {
   void Do(const LeaveAction& leave);
 
   // Runs `work` on the compute thread, behind what was asked for before.
-  void Compute(std::function<void()> work) { compute_.Submit(std::move(work)); }
+  void Compute(std::function<void()> work);
   void Complete(Completion completion) KUMO_EXCLUDES(mutex_);
   void RunCompletions() KUMO_EXCLUDES(mutex_);
 
@@ -64,6 +68,11 @@ class WorkerService {
   WaitNotice wait_notice_;
   bool left_ = false;
   Status result_;
+
+  Tracer tracer_;
+  TraceAgent trace_agent_;
+  RequestSpans requests_;
+  TimeUs idle_since_ = 0;  // the compute thread's; 0: it was not traced
 
   Mutex mutex_;
   std::vector<Completion> completions_ KUMO_GUARDED_BY(mutex_);

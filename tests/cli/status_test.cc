@@ -78,5 +78,38 @@ TEST_F(StatusTest, AMalformedAddressIsUsage) {
   EXPECT_EQ(Run({"status"}, false).code, 64);
 }
 
+using TraceTest = StatusTest;
+
+TEST_F(TraceTest, WithoutAServerThatIsSaid) {
+  const Ended ended = Run({"trace", "tcp://127.0.0.1:1", "--seconds", "1"}, false);
+  EXPECT_EQ(ended.code, 75);
+  EXPECT_THAT(ended.last_line, HasSubstr("nothing answers at tcp://127.0.0.1:1"));
+  EXPECT_EQ(ended.out, "");
+  EXPECT_EQ(Run({"trace", "nowhere"}, false).code, 64);
+  EXPECT_EQ(Run({"trace", "tcp://127.0.0.1:1", "--seconds", "0"}, false).code, 64);
+}
+
+TEST_F(TraceTest, ARefusalIsPassedOn) {
+  const auto server = Server();
+  Start({"trace", server->bound_address(), "--seconds", "60"}, false);
+  Answer(server.get());
+  Answer(server.get());
+  bool refused = false;
+  Await("the wish", [&] {
+    server->Poll(10 * kMillisecond, [&](const PeerName& from, const Message& wish) {
+      if (wish.header.type() != wire::TRACE) return;
+      Message reply;
+      reply.header.set_type(wire::REFUSED);
+      reply.header.mutable_refusal()->set_reason("somebody else traces the job just now");
+      EXPECT_TRUE(server->Send(from, std::move(reply)).ok());
+      refused = true;
+    });
+    return refused;
+  });
+  const Ended ended = Wait();
+  EXPECT_EQ(ended.code, 75);
+  EXPECT_THAT(ended.last_line, HasSubstr("somebody else traces the job just now"));
+}
+
 }  // namespace
 }  // namespace kumo

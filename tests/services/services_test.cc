@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstring>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -17,6 +18,8 @@
 
 #include <gtest/gtest.h>
 
+#include "cli/chrome_trace.h"
+#include "cli/server_connection.h"
 #include "common/base/process/stop_source.h"
 #include "common/job/checkpoint/checkpoint.h"
 #include "common/job/checkpoint/resume_point.h"
@@ -183,8 +186,12 @@ class ServicesTest : public testing::Test {
     });
   }
   std::unique_ptr<Running> Worker(const Experiment& e, const std::string& name) {
+    return Worker(e, name, &clock_);
+  }
+  std::unique_ptr<Running> Worker(const Experiment& e, const std::string& name,
+                                  const Clock* clock) {
     return std::make_unique<Running>([=, this](StopSource* stops) -> Status {
-      KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer, Trainer::Make(e, &clock_));
+      KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer, Trainer::Make(e, clock));
       SessionSettings settings;
       settings.experiment = e;
       settings.identity = IdentityOf(e);
@@ -193,7 +200,7 @@ class ServicesTest : public testing::Test {
       settings.device = "cpu";
       settings.process = NextProcess();
       KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<WorkerService> service,
-                            WorkerService::Make(settings, &clock_, trainer.get(), stops));
+                            WorkerService::Make(settings, clock, trainer.get(), stops));
       return service->Run();
     });
   }
@@ -335,6 +342,78 @@ TEST_F(ServicesTest, AServerThatIsKilledAndStartedAgainCostsNoBit) {
     }
     EXPECT_EQ(Weights(e), undisturbed);
   }
+}
+
+// Another machine's, which was started at another time.
+class ShiftedClock : public Clock {
+ public:
+  explicit ShiftedClock(TimeUs shift) : shift_(shift) {}
+  TimeUs NowUs() const override { return clock_.NowUs() + shift_; }
+
+ private:
+  const SteadyClock clock_;
+  const TimeUs shift_;
+};
+
+// Every number behind "ts": in a trace.
+std::vector<int64_t> Times(const std::string& json) {
+  std::vector<int64_t> times;
+  const std::string key = "\"ts\":";
+  for (size_t at = 0; (at = json.find(key, at)) != std::string::npos;) {
+    at += key.size();
+    times.push_back(std::stoll(json.substr(at, 20)));
+  }
+  return times;
+}
+
+TEST_F(ServicesTest, ATraceHasWhatEveryProcessDoesByOneClockAndCostsNoBit) {
+  Experiment e = Job("traced", 2, 2);
+  GatedFileSystem gated;
+  gated.Open(0);  // the job does not end before the trace has been seen
+  e.cluster.heartbeat_s = 0.05;
+  const ShiftedClock ahead(1000 * kSecond), behind(-500 * kSecond);
+  std::vector<std::unique_ptr<Running>> services;
+  services.push_back(Server(e, 0, &gated));
+  services.push_back(Server(e, 1, &gated));
+  Result<std::unique_ptr<ServerConnection>> connection =
+      ServerConnection::Open(e.cluster.servers[0], IdentityOf(e).JobId());
+  ASSERT_TRUE(connection.ok());
+  ASSERT_TRUE((*connection)->Ask(wire::STATUS, wire::STATUS_REPLY, 60'000).ok());
+  ChromeTrace trace;
+  const auto listen = [&] {
+    Message wish;
+    wish.header.set_type(wire::TRACE);
+    (*connection)->Say(std::move(wish));
+    (*connection)->Listen(10 * kMillisecond, [&](const Message& message) {
+      const auto& bytes = message.payload.bytes;
+      if (message.header.type() == wire::TRACE_REPORT)
+        trace.Add(message.header.trace_report(), bytes.data(), bytes.size());
+    });
+  };
+  while (trace.processes() < 2) listen();
+  services.push_back(Worker(e, "a", &ahead));
+  while (trace.processes() < 3) listen();
+  services.push_back(Worker(e, "b", &behind));  // which starts the first round
+  const auto has = [](const std::string& json, const char* kind) {
+    return json.find(std::string("\"name\":\"") + kind + "\"") != std::string::npos;
+  };
+  const auto whole = [&] {
+    const std::string json = trace.Json();
+    bool all = trace.processes() == 4;
+    for (const char* kind :
+         {"compute", "encode", "push", "pull", "install", "wait", "apply", "checkpoint"})
+      all &= has(json, kind);
+    return all;
+  };
+  while (!whole()) listen();
+  gated.Open(-1);
+  for (const auto& service : services) EXPECT_TRUE(service->Wait().ok());
+  EXPECT_EQ(Weights(e), Undisturbed());
+
+  const std::vector<int64_t> times = Times(trace.Json());
+  EXPECT_EQ(*std::min_element(times.begin(), times.end()), 0);
+  EXPECT_LT(*std::max_element(times.begin(), times.end()), 400 * kSecond);
+  EXPECT_EQ(trace.lost(), 0);
 }
 
 }  // namespace

@@ -66,6 +66,7 @@ constexpr FieldLimit kLimits[] = {
     {"JobStatus.Worker.name", 1, kName},
     {"JobStatus.Worker.host", 1, kName},
     {"JobStatus.Server.host", 1, kName},
+    {"TraceReport.peer", 1, kName},
     {"checkpoint.Origin.checkpoint", 1, 4 * kName},
     {"checkpoint.Origin.taken", 200, kName},
     {"checkpoint.Origin.left", 200, kName},

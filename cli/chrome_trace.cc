@@ -1,0 +1,129 @@
+#include "cli/chrome_trace.h"
+
+#include <algorithm>
+#include <climits>
+#include <limits>
+#include <utility>
+
+#include "common/base/json.h"
+#include "common/base/printable.h"
+#include "common/job/transport/message.h"
+
+namespace kumo {
+namespace {
+
+constexpr size_t kMostProcesses = 8192;
+constexpr size_t kMostSpans = 20'000'000;  // 2 GB
+
+std::string KindText(trace::Kind kind) {
+  std::string text = trace::Kind_Name(kind);
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+// "worker/worker-0/123" -> "worker-0"; "server/1" -> "server-1".
+std::string ShownName(const std::string& peer) {
+  const size_t first = peer.find('/');
+  if (first == std::string::npos) return Printable(peer);
+  const size_t second = peer.find('/', first + 1);
+  if (second != std::string::npos) return Printable(peer.substr(first + 1, second - first - 1));
+  return Printable(peer.substr(0, first) + "-" + peer.substr(first + 1));
+}
+
+JsonFields Subject(const trace::Span& span) {
+  JsonFields subject;
+  if (span.has_round()) subject.Add("round", span.round());
+  if (span.has_partition()) subject.Add("partition", span.partition());
+  if (span.has_chunk()) subject.Add("chunk", span.chunk());
+  return subject;
+}
+
+// Those that overlap each other are drawn by a number of their own, as begin and end.
+void AddSpan(const trace::Span& span, int process, TimeUs offset, int64_t number,
+             std::string* json) {
+  const TimeUs begin = span.begin_us() - offset;
+  JsonFields event;
+  event.Add("name", KindText(span.kind())).Add("cat", KindText(span.kind()));
+  event.Add("pid", process).Add("ts", begin);
+  if (span.thread() > 0) {
+    event.Add("ph", "X").Add("tid", span.thread()).Add("dur", span.duration_us());
+    event.Add("args", Subject(span));
+    *json += ",\n" + event.object();
+    return;
+  }
+  event.Add("ph", "b").Add("id", number).Add("args", Subject(span));
+  JsonFields end;
+  end.Add("name", KindText(span.kind())).Add("cat", KindText(span.kind()));
+  end.Add("pid", process).Add("ts", begin + span.duration_us()).Add("ph", "e").Add("id", number);
+  *json += ",\n" + event.object() + ",\n" + end.object();
+}
+
+std::string NameEvent(const std::string& name, int process) {
+  return JsonFields()
+      .Add("name", "process_name")
+      .Add("ph", "M")
+      .Add("pid", process)
+      .Add("args", JsonFields().Add("name", name))
+      .object();
+}
+
+}  // namespace
+
+void ChromeTrace::Add(const wire::TraceReport& report, const void* payload, size_t bytes) {
+  if (processes_.size() >= kMostProcesses && !processes_.contains(report.peer())) return;
+  Process& process = processes_[report.peer()];
+  process.dropped = report.dropped();
+  not_passed_on_ = report.not_passed_on();
+  if (report.has_order_sent_us()) {
+    const TimeUs round_trip = report.received_us() - report.order_sent_us();
+    if (round_trip >= 0 && (process.round_trip < 0 || round_trip < process.round_trip)) {
+      process.round_trip = round_trip;
+      process.offset = report.answered_us() - (report.order_sent_us() + round_trip / 2);
+    }
+  }
+  trace::Spans spans;
+  if (bytes > INT_MAX || !spans.ParseFromArray(payload, static_cast<int>(bytes))) return;
+  if (this->spans() + spans.spans_size() > kMostSpans) return;
+  for (trace::Span& span : *spans.mutable_spans()) process.spans.push_back(std::move(span));
+}
+
+std::string ChromeTrace::Json() const {
+  TimeUs first = std::numeric_limits<TimeUs>::max();
+  for (const auto& [peer, process] : processes_) {
+    for (const trace::Span& span : process.spans)
+      first = std::min(first, span.begin_us() - process.offset);
+  }
+  std::string json = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
+  int number = 0;
+  int64_t request = 0;
+  std::string events;
+  for (const auto& [peer, process] : processes_) {
+    ++number;
+    if (process.round_trip < 0) continue;
+    events += ",\n" + NameEvent(ShownName(peer), number);
+    for (const trace::Span& span : process.spans)
+      AddSpan(span, number, process.offset + first, ++request, &events);
+  }
+  // Behind the first event's comma.
+  return json + (events.empty() ? "" : events.substr(2)) + "\n]}\n";
+}
+
+uint64_t ChromeTrace::spans() const {
+  uint64_t spans = 0;
+  for (const auto& [peer, process] : processes_) spans += process.spans.size();
+  return spans;
+}
+
+uint64_t ChromeTrace::lost() const {
+  uint64_t lost = not_passed_on_;
+  for (const auto& [peer, process] : processes_) lost += process.dropped;
+  return lost;
+}
+
+TimeUs ChromeTrace::uncertainty() const {
+  TimeUs worst = 0;
+  for (const auto& [peer, process] : processes_) worst = std::max(worst, process.round_trip / 2);
+  return worst;
+}
+
+}  // namespace kumo

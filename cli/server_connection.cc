@@ -1,0 +1,69 @@
+#include "cli/server_connection.h"
+
+#include <algorithm>
+#include <optional>
+#include <random>
+#include <utility>
+
+#include "common/base/clock.h"
+#include "common/job/transport/address.h"
+
+namespace kumo {
+namespace {
+
+// The question again, in case the first was lost with a connection.
+constexpr TimeUs kAskAgain = kSecond;
+
+}  // namespace
+
+Result<std::unique_ptr<ServerConnection>> ServerConnection::Open(const std::string& address,
+                                                                 uint64_t job) {
+  KUMO_RETURN_IF_ERROR(ParseAddress(address).status());
+  ZmqTransportOptions options;
+  options.name = "client/" + std::to_string(std::random_device()());
+  options.framing.job = job;
+  options.linger_ms = 0;
+  KUMO_ASSIGN_OR_RETURN(std::unique_ptr<ZmqTransport> transport,
+                        ZmqTransport::Make(std::move(options)));
+  KUMO_RETURN_IF_ERROR(transport->Connect(ServerPeer(0), address));
+  return std::unique_ptr<ServerConnection>(new ServerConnection(address, std::move(transport)));
+}
+
+Result<Message> ServerConnection::Ask(wire::Type question, wire::Type answer, int timeout_ms) {
+  const SteadyClock clock;
+  const TimeUs limit = clock.NowUs() + timeout_ms * kMillisecond;
+  TimeUs ask_at = clock.NowUs();
+  bool connected = false;
+  transport_->OnConnected([&](const PeerName&) {
+    connected = true;
+    ask_at = clock.NowUs();
+  });
+  std::optional<Message> answered;
+  for (TimeUs now = clock.NowUs(); !answered && now < limit; now = clock.NowUs()) {
+    if (now >= ask_at) {
+      Message asked;
+      asked.header.set_type(question);
+      Say(std::move(asked));  // while the connection is being made OnConnected says when to ask
+      ask_at = now + kAskAgain;
+    }
+    Listen(std::min(ask_at, limit) - now, [&](Message message) {
+      if (message.header.type() == answer) answered = std::move(message);
+    });
+  }
+  transport_->OnConnected(nullptr);
+  if (answered) return *std::move(answered);
+  const std::string waited = " within " + std::to_string(timeout_ms) + " ms";
+  if (!connected) {
+    return Unavailable("nothing answers at " + address_ + waited +
+                       "; is the job running, and is this its server 0?");
+  }
+  return Unavailable(address_ + " takes connections but has not answered" + waited +
+                     "; is it server 0 of a kumo job?");
+}
+
+void ServerConnection::Listen(TimeUs timeout_us, const std::function<void(Message)>& on_message) {
+  transport_->Poll(timeout_us,
+                   [&](const PeerName&, Message message) { on_message(std::move(message)); });
+}
+
+}  // namespace kumo

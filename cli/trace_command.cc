@@ -1,0 +1,129 @@
+// kumo trace: what the processes of a running job do when.
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "cli/chrome_trace.h"
+#include "cli/command.h"
+#include "cli/server_connection.h"
+#include "common/base/clock.h"
+#include "common/base/file.h"
+#include "common/base/process/exit_code.h"
+#include "common/base/process/signals.h"
+
+namespace kumo {
+namespace {
+
+constexpr TimeUs kWishInterval = kSecond;
+constexpr TimeUs kPoll = 100 * kMillisecond;
+constexpr int kTimeoutMs = 3000;
+
+struct Arguments {
+  std::string address, output;
+  double seconds = 10;
+};
+
+CommandLine MakeCommandLine(Arguments* args) {
+  CommandLine line("kumo trace",
+                   "Records what the servers and workers of a running job do, by one clock, and "
+                   "writes it for chrome://tracing\nand ui.perfetto.dev: minibatches, coding, "
+                   "pushes, pulls, waiting, sums, checkpoints, each with its round,\npartition and "
+                   "chunk. Ctrl-C ends it sooner. The job goes on as before.\n"
+                   "    kumo trace tcp://HOST:PORT --seconds 20 > trace.json");
+  line.AddPositional("ADDRESS", "Server 0, as kumo launch prints it: tcp://host:port or ipc://path",
+                     /*required=*/true, &args->address);
+  line.AddOption("seconds", "SECONDS", {.min = 0, .max = 3600, .min_excluded = true}, "How long",
+                 &args->seconds);
+  line.AddOption("output", "FILE", Allowed(), "Write it there", &args->output, "standard output");
+  line.AddNote(
+      "Exit codes: 0 written, 64 wrong command line, 75 no answer, somebody else traces the job, "
+      "or the disk is\nfull.");
+  return line;
+}
+
+// Listens until the time is over, a signal comes or server 0 refuses.
+Status Record(const Arguments& args, ServerConnection* connection, ChromeTrace* trace) {
+  StopSignals signals;
+  const SteadyClock clock;
+  const TimeUs end = clock.NowUs() + FromSeconds(args.seconds);
+  TimeUs wish_at = clock.NowUs();
+  Status refused;
+  const auto on_message = [&](Message message) {
+    const wire::Header& header = message.header;
+    if (header.type() == wire::REFUSED) {
+      refused = Unavailable(args.address + ": " + header.refusal().reason());
+    } else if (header.type() == wire::TRACE_REPORT) {
+      trace->Add(header.trace_report(), message.payload.bytes.data(), message.payload.bytes.size());
+    }
+  };
+  for (TimeUs now = clock.NowUs(); now < end && refused.ok(); now = clock.NowUs()) {
+    if (now >= wish_at) {
+      Message wish;
+      wish.header.set_type(wire::TRACE);
+      connection->Say(std::move(wish));
+      wish_at = now + kWishInterval;
+    }
+    connection->Listen(std::min({end - now, wish_at - now, kPoll}), on_message);
+    if (!signals.Take().empty()) break;
+  }
+  return refused;
+}
+
+Status Write(const Arguments& args, const std::string& json) {
+  PosixFileSystem files;
+  if (!args.output.empty()) return WriteFileAtomically(files, args.output, json);
+  const bool written = std::fwrite(json.data(), 1, json.size(), stdout) == json.size();
+  return written && std::fflush(stdout) == 0 ? OkStatus()
+                                             : ResourceExhausted("standard output takes no more");
+}
+
+Status Trace(const Arguments& args) {
+  uint64_t job = 0;
+  {
+    KUMO_ASSIGN_OR_RETURN(const auto stranger, ServerConnection::Open(args.address));
+    KUMO_ASSIGN_OR_RETURN(const Message status,
+                          stranger->Ask(wire::STATUS, wire::STATUS_REPLY, kTimeoutMs));
+    job = status.header.job();
+  }
+  KUMO_ASSIGN_OR_RETURN(const auto connection, ServerConnection::Open(args.address, job));
+  // Answered when the connection is there.
+  KUMO_RETURN_IF_ERROR(connection->Ask(wire::STATUS, wire::STATUS_REPLY, kTimeoutMs).status());
+  ChromeTrace trace;
+  KUMO_RETURN_IF_ERROR(Record(args, connection.get(), &trace));
+  if (trace.processes() == 0) {
+    return Unavailable(args.address + " has reported nothing: has the job ended?");
+  }
+  KUMO_RETURN_IF_ERROR(Write(args, trace.Json()));
+  std::fprintf(stderr, "%s spans of %zu processes; their clocks agree to %s\n",
+               std::to_string(trace.spans()).c_str(), trace.processes(),
+               (std::to_string(trace.uncertainty()) + " us").c_str());
+  if (trace.lost() > 0) {
+    std::fprintf(stderr,
+                 "kumo trace: %s spans or reports are missing: more was done than could be sent\n",
+                 std::to_string(trace.lost()).c_str());
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+int RunTrace(const CliEnvironment& environment, std::span<const std::string> args) {
+  const LastWords last_words = environment.LastWordsOf("kumo trace");
+  Arguments arguments;
+  CommandLine line = MakeCommandLine(&arguments);
+  const Status usage = line.Parse(args);
+  if (!usage.ok()) return last_words.Say(ExitCode::kUsage, usage.message());
+  if (line.help_asked()) {
+    Print(environment, line.Help());
+    return 0;
+  }
+  const Status done = Trace(arguments);
+  // A malformed address is the command line's fault.
+  if (done.code() == StatusCode::kInvalidArgument) {
+    return last_words.Say(ExitCode::kUsage, done.message());
+  }
+  return last_words.Say(done);
+}
+
+}  // namespace kumo

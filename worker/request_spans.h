@@ -1,0 +1,36 @@
+// How long a worker's requests take, for a trace: from the first sending of a PUSH or a PULL until
+// its answer is there.
+//
+// Belongs to the driver's loop thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+
+#include "common/base/clock.h"
+#include "common/job/trace/tracer.h"
+#include "proto/wire.pb.h"
+
+namespace kumo {
+
+class RequestSpans {
+ public:
+  // tracer is borrowed for life.
+  explicit RequestSpans(Tracer* tracer) : tracer_(tracer) {}
+
+  void OnSent(int server, const wire::Header& header, TimeUs now);
+  void OnArrived(int server, const wire::Header& header, TimeUs now);
+
+ private:
+  struct Open {
+    trace::Kind kind = trace::KIND_UNSPECIFIED;
+    TimeUs begin = 0;
+    TraceSubject subject;
+  };
+
+  Tracer* const tracer_;
+  std::map<std::pair<int, uint64_t>, Open> open_;  // by server and request
+};
+
+}  // namespace kumo
