@@ -222,8 +222,8 @@ int Main(int argc, char** argv) {
   if (settings.tuned) TuneMallocForLargeMessages();
   const Model model{static_cast<size_t>(settings.megabytes) * 250'000};
   const std::vector<Contender> contenders = {
-      RawTcpContender(),  RawTcpStagedContender(), BareZmqContender(),  KumoContender(),
-      KumoIpcContender(), KumoChecksumContender(), KumoShardContender()};
+      RawTcpContender(),   RawTcpStagedContender(), BareZmqContender(),      KumoContender(),
+      KumoKeysContender(), KumoIpcContender(),      KumoChecksumContender(), KumoShardContender()};
   const std::vector<Sample> samples = Measure(contenders, model, settings.runs);
   Print(settings, contenders, samples, samples[0], samples[2]);
   if (!settings.json.empty()) WriteJson(settings, contenders, samples, samples[0], samples[2]);

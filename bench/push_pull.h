@@ -52,6 +52,7 @@ struct Contender {
 void Report(int fd, const std::string& line);
 
 Contender KumoContender();
+Contender KumoKeysContender();
 Contender KumoIpcContender();
 Contender KumoChecksumContender();
 Contender KumoShardContender();

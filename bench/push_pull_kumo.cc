@@ -13,8 +13,9 @@
 namespace kumo::bench {
 namespace {
 
-void Serve(const Model& model, int report_fd, Checksums checksums, const std::string& address) {
-  const auto transport = MakeTransport(kServer, checksums);
+void Serve(const Model& model, int report_fd, Checksums checksums, const std::string& address,
+           const SharedKeys& keys = nullptr) {
+  const auto transport = MakeTransport(kServer, checksums, keys);
   const Status bound = transport->Bind(address);
   CHECK(bound.ok()) << bound.message();
   Buffer<float> sums(model.floats);
@@ -38,8 +39,9 @@ void Serve(const Model& model, int report_fd, Checksums checksums, const std::st
 
 class KumoWorker : public PushPullWorker {
  public:
-  KumoWorker(const Model& model, const std::string& address, Checksums checksums)
-      : model_(model), worker_(model, MakeTransport("worker/bench/1", checksums)) {
+  KumoWorker(const Model& model, const std::string& address, Checksums checksums,
+             const SharedKeys& keys = nullptr)
+      : model_(model), worker_(model, MakeTransport("worker/bench/1", checksums, keys)) {
     worker_.Connect(address);
   }
 
@@ -64,7 +66,36 @@ std::unique_ptr<PushPullWorker> Connect(const Model& model, const std::string& a
   return std::make_unique<KumoWorker>(model, address, kChecksums);
 }
 
+struct KeysOfBoth {
+  SharedKeys server, worker;
+};
+
+// Made before the server's process is forked off.
+const KeysOfBoth& Keys() {
+  static const KeysOfBoth both = [] {
+    ConnectionKeys server{ServerKey(0), MakeKeyPair().value(), {}, ""};
+    ConnectionKeys worker{kSharedWorkerKey, MakeKeyPair().value(), {}, ""};
+    CHECK(server.allowed.Add(server.holder, server.own.public_key).ok());
+    CHECK(server.allowed.Add(worker.holder, worker.own.public_key).ok());
+    worker.allowed = server.allowed;
+    return KeysOfBoth{std::make_shared<const ConnectionKeys>(server),
+                      std::make_shared<const ConnectionKeys>(worker)};
+  }();
+  return both;
+}
+
 }  // namespace
+
+Contender KumoKeysContender() {
+  (void)Keys();
+  return {"kumo, keys",
+          [](const Model& model, int fd) {
+            Serve(model, fd, Checksums::kNetwork, "tcp://127.0.0.1:*", Keys().server);
+          },
+          [](const Model& model, const std::string& address) -> std::unique_ptr<PushPullWorker> {
+            return std::make_unique<KumoWorker>(model, address, Checksums::kNetwork, Keys().worker);
+          }};
+}
 
 Contender KumoContender() {
   return {"kumo",

@@ -7,12 +7,14 @@
 
 namespace kumo::bench {
 
-std::unique_ptr<ZmqTransport> MakeTransport(const std::string& name, Checksums checksums) {
+std::unique_ptr<ZmqTransport> MakeTransport(const std::string& name, Checksums checksums,
+                                            const SharedKeys& keys) {
   ZmqTransportOptions options;
   options.name = name;
   options.framing.job = 1;
   options.framing.max_payload_bytes = kChunkFloats * sizeof(float);
   options.checksums = checksums;
+  options.keys = keys;
   auto transport = ZmqTransport::Make(options);
   CHECK(transport.ok()) << transport.status().message();
   return std::move(transport).value();

@@ -12,7 +12,9 @@ namespace kumo::bench {
 
 constexpr char kServer[] = "server/0";
 
-std::unique_ptr<ZmqTransport> MakeTransport(const std::string& name, Checksums checksums);
+// keys: null for none.
+std::unique_ptr<ZmqTransport> MakeTransport(const std::string& name, Checksums checksums,
+                                            const SharedKeys& keys = nullptr);
 
 // Sends, waiting where the peer is not connected yet; the benchmark fits into every queue.
 void SendPatiently(ZmqTransport& transport, const PeerName& to, const Message& message,

@@ -17,6 +17,7 @@ std::span<const Command> Commands() {
       {"remote", "run one program on another host, as launch --hosts does", RunRemote},
       {"stage", "copy a data set to a disk of this machine, with checksums", RunStage},
       {"trace", "record what the processes of a running job do when", RunTrace},
+      {"keys", "make the keys with which a job's connections are encrypted", RunKeys},
       {"options", "list every setting of an experiment file", RunOptions},
   };
   return kCommands;

@@ -48,6 +48,7 @@ int RunStatus(const CliEnvironment& environment, std::span<const std::string> ar
 int RunRemote(const CliEnvironment& environment, std::span<const std::string> args);
 int RunStage(const CliEnvironment& environment, std::span<const std::string> args);
 int RunTrace(const CliEnvironment& environment, std::span<const std::string> args);
+int RunKeys(const CliEnvironment& environment, std::span<const std::string> args);
 int RunOptions(const CliEnvironment& environment, std::span<const std::string> args);
 
 // FILE, --set and --bin-dir, which several commands take.

@@ -3,11 +3,14 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <iterator>
 
 #include "cli/server_addresses.h"
+#include "cli/supervisor.h"
 #include "common/base/human_readable.h"
 #include "common/base/memory_need.h"
 #include "common/base/process/output_lock.h"
+#include "common/job/transport/key_files.h"
 
 namespace kumo {
 namespace {
@@ -57,6 +60,7 @@ void CheckStart(const JobArguments& args, const PlannedJob& job, const JobSize& 
                 FileSystem* files, Preflight* result) {
   CheckPrograms(args.experiment, result);
   CheckAddresses(job, result);
+  CheckKeys(job, result);
   CheckOutput(job.loaded.experiment, size.parameters, files, result);
   NoteIdleProcesses(job, size.chunks, result);
 }
@@ -87,7 +91,8 @@ void CheckAddresses(const PlannedJob& job, Preflight* result) {
   const bool one_machine = IsForOneMachine(experiment).ok();
   for (size_t i = 0; i < servers.size(); ++i) {
     const std::string server = "server " + std::to_string(i) + " at " + servers[i];
-    const Status status = TryAddress(servers[i], experiment.cluster.insecure);
+    const bool may_be_open = experiment.cluster.insecure || !experiment.cluster.keys.empty();
+    const Status status = TryAddress(servers[i], may_be_open);
     if (status.ok()) {
       result->passed.push_back(server + ": the address is free");
     } else if (!one_machine && status.code() == StatusCode::kFailedPrecondition) {
@@ -97,6 +102,36 @@ void CheckAddresses(const PlannedJob& job, Preflight* result) {
       result->problems.push_back(About("cluster.servers", status));
     }
   }
+}
+
+void CheckKeys(const PlannedJob& job, Preflight* result) {
+  const Experiment& experiment = job.loaded.experiment;
+  const std::string& folder = experiment.cluster.keys;
+  if (folder.empty()) return;
+  const Result<AllowList> allowed = ReadAllowList(folder);
+  Status status = allowed.status();
+  for (int i = 0; i < job.servers && status.ok(); ++i) {
+    if (allowed->Find(ServerKey(i)) != nullptr) continue;
+    status = FailedPrecondition(
+        "cluster.keys = " + folder + ": the allow list has no key of server " + std::to_string(i) +
+        "; kumo keys " + folder + " --servers " + std::to_string(job.servers) + " adds it");
+  }
+  // On several hosts each has its own processes' keys.
+  const bool one_machine = IsForOneMachine(experiment).ok();
+  for (int i = 0; i < job.servers && one_machine && status.ok(); ++i) {
+    status = ReadKeys(folder, ServerKey(i)).status();
+  }
+  for (int i = 0; i < experiment.cluster.workers && one_machine && status.ok(); ++i) {
+    status = ReadWorkerKeys(folder, ProcessId{ProcessId::Role::kWorker, i}.Name()).status();
+  }
+  if (!status.ok()) {
+    result->problems.push_back(status);
+    return;
+  }
+  result->passed.push_back("keys in " + folder + ": the allow list has " +
+                           Count(std::ssize(allowed->entries()), "key") +
+                           (one_machine ? ", and each process has its own"
+                                        : "; that each host has its processes' is not checked"));
 }
 
 int64_t CheckpointBytes(const Experiment& experiment, int64_t parameters) {

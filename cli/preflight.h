@@ -49,6 +49,10 @@ void CheckPrograms(const ExperimentArguments& args, Preflight* result);
 // picked. Addresses of other machines are told as such.
 void CheckAddresses(const PlannedJob& job, Preflight* result);
 
+// Whether cluster.keys, where it is set, has the keys of all processes that would be started here,
+// as those processes would read them.
+void CheckKeys(const PlannedJob& job, Preflight* result);
+
 // Whether output.directory and its logs can be written, no running job has it, and the disk has
 // room for the checkpoints that are kept and the one being written.
 void CheckOutput(const Experiment& experiment, int64_t parameters, FileSystem* files,

@@ -24,7 +24,7 @@ Result<std::vector<std::string>> PickServers(int servers) {
   return addresses;
 }
 
-Status TryAddress(const std::string& text, bool insecure) {
+Status TryAddress(const std::string& text, bool may_be_open) {
   KUMO_ASSIGN_OR_RETURN(const Address address, ParseAddress(text));
   if (address.kind == Address::Kind::kIpc) {
     KUMO_RETURN_IF_ERROR(CheckIpcFree(address));
@@ -32,7 +32,7 @@ Status TryAddress(const std::string& text, bool insecure) {
     PosixFileSystem files;
     return files.CheckWritable(DirectoryOf(address.path));
   }
-  KUMO_ASSIGN_OR_RETURN(const Listener listener, ListenTcp(address, insecure));
+  KUMO_ASSIGN_OR_RETURN(const Listener listener, ListenTcp(address, may_be_open));
   close(listener.fd);
   return OkStatus();
 }

@@ -14,8 +14,10 @@ namespace kumo {
 // So many free loopback ports, all different.
 Result<std::vector<std::string>> PickServers(int servers);
 
-// Whether this process could listen at `address`. FailedPrecondition when it is not this machine's.
-Status TryAddress(const std::string& address, bool insecure);
+// Whether this process could listen at `address`. FailedPrecondition when it is not this machine's,
+// or would be open to others where `may_be_open` is not set (there are no keys, nor is that
+// wanted).
+Status TryAddress(const std::string& address, bool may_be_open);
 
 // FailedPrecondition where cluster.servers names another machine than this one: kumo launch starts
 // the processes of one machine.

@@ -7,6 +7,7 @@
 
 #include "common/base/clock.h"
 #include "common/job/transport/address.h"
+#include "common/job/transport/key_files.h"
 
 namespace kumo {
 namespace {
@@ -16,17 +17,27 @@ constexpr TimeUs kAskAgain = kSecond;
 
 }  // namespace
 
-Result<std::unique_ptr<ServerConnection>> ServerConnection::Open(const std::string& address,
+void JobAddress::AddTo(CommandLine* line) {
+  line->AddPositional("ADDRESS",
+                      "Server 0, as kumo launch prints it: tcp://host:port or ipc://path",
+                      /*required=*/true, &address);
+  line->AddOption("keys", "DIR", Allowed(),
+                  "The job's folder of keys (cluster.keys): client.key and allow-list are needed",
+                  &keys, "none");
+}
+
+Result<std::unique_ptr<ServerConnection>> ServerConnection::Open(const JobAddress& to,
                                                                  uint64_t job) {
-  KUMO_RETURN_IF_ERROR(ParseAddress(address).status());
+  KUMO_RETURN_IF_ERROR(ParseAddress(to.address).status());
   ZmqTransportOptions options;
   options.name = "client/" + std::to_string(std::random_device()());
   options.framing.job = job;
   options.linger_ms = 0;
+  KUMO_ASSIGN_OR_RETURN(options.keys, ReadKeys(to.keys, kClientKey));
   KUMO_ASSIGN_OR_RETURN(std::unique_ptr<ZmqTransport> transport,
                         ZmqTransport::Make(std::move(options)));
-  KUMO_RETURN_IF_ERROR(transport->Connect(ServerPeer(0), address));
-  return std::unique_ptr<ServerConnection>(new ServerConnection(address, std::move(transport)));
+  KUMO_RETURN_IF_ERROR(transport->Connect(ServerPeer(0), to.address));
+  return std::unique_ptr<ServerConnection>(new ServerConnection(to, std::move(transport)));
 }
 
 Result<Message> ServerConnection::Ask(wire::Type question, wire::Type answer, int timeout_ms) {
@@ -53,11 +64,16 @@ Result<Message> ServerConnection::Ask(wire::Type question, wire::Type answer, in
   transport_->OnConnected(nullptr);
   if (answered) return *std::move(answered);
   const std::string waited = " within " + std::to_string(timeout_ms) + " ms";
-  if (!connected) {
-    return Unavailable("nothing answers at " + address_ + waited +
-                       "; is the job running, and is this its server 0?");
+  if (!connected && to_.keys.empty()) {
+    return Unavailable("nothing answers at " + to_.address + waited +
+                       "; is the job running, and is this its server 0? One with keys answers "
+                       "to --keys DIR alone");
   }
-  return Unavailable(address_ + " takes connections but has not answered" + waited +
+  if (!connected) {
+    return Unavailable("nothing that has the key of server 0 in " + to_.keys + " answers at " +
+                       to_.address + waited + "; is the job running, and with these keys?");
+  }
+  return Unavailable(to_.address + " takes connections but has not answered" + waited +
                      "; is it server 0 of a kumo job?");
 }
 

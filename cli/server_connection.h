@@ -9,17 +9,25 @@
 #include <string>
 
 #include "common/base/status.h"
+#include "common/job/options/command_line.h"
 #include "common/job/transport/message.h"
 #include "common/job/transport/zmq_transport.h"
 
 namespace kumo {
 
+// ADDRESS and --keys, which all commands take that ask a running job.
+struct JobAddress {
+  std::string address;
+  std::string keys;  // cluster.keys; "": none
+
+  void AddTo(CommandLine* line);
+};
+
 class ServerConnection {
  public:
   // job: of the messages' headers; 0: not known, and only what anybody may ask is answered.
-  // InvalidArgument for what is no address.
-  static Result<std::unique_ptr<ServerConnection>> Open(const std::string& address,
-                                                        uint64_t job = 0);
+  // InvalidArgument for what is no address; the errors of ReadKeys.
+  static Result<std::unique_ptr<ServerConnection>> Open(const JobAddress& to, uint64_t job = 0);
 
   // Asks until an answer of that type comes. Unavailable, naming the address, when none comes
   // within timeout_ms.
@@ -31,10 +39,10 @@ class ServerConnection {
   void Listen(TimeUs timeout_us, const std::function<void(Message)>& on_message);
 
  private:
-  ServerConnection(std::string address, std::unique_ptr<ZmqTransport> transport)
-      : address_(std::move(address)), transport_(std::move(transport)) {}
+  ServerConnection(JobAddress to, std::unique_ptr<ZmqTransport> transport)
+      : to_(std::move(to)), transport_(std::move(transport)) {}
 
-  const std::string address_;
+  const JobAddress to_;
   const std::unique_ptr<ZmqTransport> transport_;
 };
 

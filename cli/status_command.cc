@@ -11,7 +11,7 @@
 namespace kumo {
 namespace {
 
-Result<wire::JobStatus> AskStatus(const std::string& address, int timeout_ms) {
+Result<wire::JobStatus> AskStatus(const JobAddress& address, int timeout_ms) {
   KUMO_ASSIGN_OR_RETURN(const auto connection, ServerConnection::Open(address));
   KUMO_ASSIGN_OR_RETURN(Message answer,
                         connection->Ask(wire::STATUS, wire::STATUS_REPLY, timeout_ms));
@@ -22,19 +22,18 @@ Result<wire::JobStatus> AskStatus(const std::string& address, int timeout_ms) {
 
 int RunStatus(const CliEnvironment& environment, std::span<const std::string> args) {
   const LastWords last_words = environment.LastWordsOf("kumo status");
-  std::string address;
+  JobAddress address;
   bool json = false;
   int timeout_ms = 3000;
   CommandLine line(
       "kumo status",
       "Asks server 0 of a running job: round, workers and what they compute, bytes of\n"
       "each shard.");
-  line.AddPositional("ADDRESS", "Server 0, as kumo launch prints it: tcp://host:port or ipc://path",
-                     /*required=*/true, &address);
+  address.AddTo(&line);
   line.AddFlag("json", "Print JSON", &json);
   line.AddOption("timeout-ms", "MILLISECONDS", {.min = 1, .max = 3600000},
                  "Limit of waiting for the answer", &timeout_ms);
-  line.AddNote("Exit codes: 0 answered, 64 wrong command line, 75 no answer.");
+  line.AddNote("Exit codes: 0 answered, 64 wrong command line, 75 no answer, 78 no key in DIR.");
   const Status usage = line.Parse(args);
   if (!usage.ok()) return last_words.Say(ExitCode::kUsage, usage.message());
   if (line.help_asked()) {

@@ -20,7 +20,8 @@ constexpr TimeUs kPoll = 100 * kMillisecond;
 constexpr int kTimeoutMs = 3000;
 
 struct Arguments {
-  std::string address, output;
+  JobAddress job;
+  std::string output;
   double seconds = 10;
 };
 
@@ -31,14 +32,13 @@ CommandLine MakeCommandLine(Arguments* args) {
                    "pushes, pulls, waiting, sums, checkpoints, each with its round,\npartition and "
                    "chunk. Ctrl-C ends it sooner. The job goes on as before.\n"
                    "    kumo trace tcp://HOST:PORT --seconds 20 > trace.json");
-  line.AddPositional("ADDRESS", "Server 0, as kumo launch prints it: tcp://host:port or ipc://path",
-                     /*required=*/true, &args->address);
+  args->job.AddTo(&line);
   line.AddOption("seconds", "SECONDS", {.min = 0, .max = 3600, .min_excluded = true}, "How long",
                  &args->seconds);
   line.AddOption("output", "FILE", Allowed(), "Write it there", &args->output, "standard output");
   line.AddNote(
       "Exit codes: 0 written, 64 wrong command line, 75 no answer, somebody else traces the job, "
-      "or the disk is\nfull.");
+      "or the disk is\nfull, 78 no key in DIR.");
   return line;
 }
 
@@ -52,7 +52,7 @@ Status Record(const Arguments& args, ServerConnection* connection, ChromeTrace* 
   const auto on_message = [&](Message message) {
     const wire::Header& header = message.header;
     if (header.type() == wire::REFUSED) {
-      refused = Unavailable(args.address + ": " + header.refusal().reason());
+      refused = Unavailable(args.job.address + ": " + header.refusal().reason());
     } else if (header.type() == wire::TRACE_REPORT) {
       trace->Add(header.trace_report(), message.payload.bytes.data(), message.payload.bytes.size());
     }
@@ -81,18 +81,18 @@ Status Write(const Arguments& args, const std::string& json) {
 Status Trace(const Arguments& args) {
   uint64_t job = 0;
   {
-    KUMO_ASSIGN_OR_RETURN(const auto stranger, ServerConnection::Open(args.address));
+    KUMO_ASSIGN_OR_RETURN(const auto stranger, ServerConnection::Open(args.job));
     KUMO_ASSIGN_OR_RETURN(const Message status,
                           stranger->Ask(wire::STATUS, wire::STATUS_REPLY, kTimeoutMs));
     job = status.header.job();
   }
-  KUMO_ASSIGN_OR_RETURN(const auto connection, ServerConnection::Open(args.address, job));
+  KUMO_ASSIGN_OR_RETURN(const auto connection, ServerConnection::Open(args.job, job));
   // Answered when the connection is there.
   KUMO_RETURN_IF_ERROR(connection->Ask(wire::STATUS, wire::STATUS_REPLY, kTimeoutMs).status());
   ChromeTrace trace;
   KUMO_RETURN_IF_ERROR(Record(args, connection.get(), &trace));
   if (trace.processes() == 0) {
-    return Unavailable(args.address + " has reported nothing: has the job ended?");
+    return Unavailable(args.job.address + " has reported nothing: has the job ended?");
   }
   KUMO_RETURN_IF_ERROR(Write(args, trace.Json()));
   std::fprintf(stderr, "%s spans of %zu processes; their clocks agree to %s\n",

@@ -7,6 +7,7 @@
 #include <glog/logging.h>
 
 #include "common/base/process/signals.h"
+#include "common/job/transport/key_files.h"
 
 namespace kumo {
 namespace {
@@ -19,7 +20,7 @@ constexpr TimeUs kSameRequest = 500 * kMillisecond;
 constexpr int64_t kShutdownMs = 60'000;
 
 // The address that a server listens at is what other processes connect to, unless told otherwise.
-ZmqTransportOptions TransportOptions(const ServerNodeSettings& settings) {
+Result<ZmqTransportOptions> TransportOptions(const ServerNodeSettings& settings) {
   ZmqTransportOptions options;
   options.name = ServerPeer(settings.index);
   options.framing.job = settings.identity.JobId();
@@ -27,7 +28,9 @@ ZmqTransportOptions TransportOptions(const ServerNodeSettings& settings) {
   options.silent_holder_us = FromSeconds(settings.experiment.cluster.suspect_after_s);
   // Who coordinates decides which of two processes is the worker of a name.
   options.one_worker_per_name = settings.index == 0;
-  options.insecure = settings.experiment.cluster.insecure;
+  const auto& cluster = settings.experiment.cluster;
+  KUMO_ASSIGN_OR_RETURN(options.keys, ReadKeys(cluster.keys, ServerKey(settings.index)));
+  options.insecure = cluster.insecure;
   return options;
 }
 
@@ -38,8 +41,9 @@ Result<std::unique_ptr<ServerService>> ServerService::Make(ServerNodeSettings se
                                                            FileSystem* files, const Clock* clock,
                                                            StopSource* stops,
                                                            std::unique_ptr<RunRecorder> recorder) {
+  KUMO_ASSIGN_OR_RETURN(ZmqTransportOptions options, TransportOptions(settings));
   KUMO_ASSIGN_OR_RETURN(std::unique_ptr<ZmqTransport> transport,
-                        ZmqTransport::Make(TransportOptions(settings)));
+                        ZmqTransport::Make(std::move(options)));
   KUMO_RETURN_IF_ERROR(transport->Bind(bind_address));
   LOG(INFO) << "listens at " << transport->bound_address();
   const auto& cluster = settings.experiment.cluster;

@@ -6,6 +6,7 @@
 #include <glog/logging.h>
 
 #include "common/base/process/signals.h"
+#include "common/job/transport/key_files.h"
 
 namespace kumo {
 namespace {
@@ -28,6 +29,8 @@ Result<std::unique_ptr<WorkerService>> WorkerService::Make(const SessionSettings
   options.name = session.peer_name();
   options.framing.job = settings.identity.JobId();
   options.framing.max_payload_bytes = settings.experiment.cluster.chunk_kib * 1024 + 4096;
+  KUMO_ASSIGN_OR_RETURN(options.keys,
+                        ReadWorkerKeys(settings.experiment.cluster.keys, settings.name));
   KUMO_ASSIGN_OR_RETURN(std::unique_ptr<ZmqTransport> transport,
                         ZmqTransport::Make(std::move(options)));
   const auto& servers = settings.experiment.cluster.servers;

@@ -16,6 +16,7 @@
 #include "cli/child_process.h"
 #include "common/job/checkpoint/checkpoint.h"
 #include "common/job/transport/address.h"
+#include "common/job/transport/key_files.h"
 #include "common/job/transport/zmq_transport.h"
 
 namespace kumo::multiproc {
@@ -115,6 +116,15 @@ void ClusterOfProcesses::UseAddresses(std::vector<std::string> addresses) {
   Set("cluster.servers", list);
 }
 
+const std::string& ClusterOfProcesses::UseKeys(int servers, int workers) {
+  keys_ = Path("keys");
+  const Ended made = Run("kumo", {"keys", keys_, "--servers", std::to_string(servers), "--workers",
+                                  std::to_string(workers)});
+  EXPECT_EQ(made.code, 0) << made.output;
+  Set("cluster.keys", keys_);
+  return keys_;
+}
+
 void ClusterOfProcesses::Start(const std::string& id, const std::string& binary,
                                std::vector<std::string> arguments, const Environment& environment) {
   ChildSpec spec;
@@ -197,6 +207,9 @@ wire::JobStatus ClusterOfProcesses::Status() {
   wire::JobStatus status;
   ZmqTransportOptions options;
   options.name = "client/test";
+  const auto keys = ReadKeys(keys_, kClientKey);
+  if (!keys.ok()) return status;
+  options.keys = *keys;
   auto transport = ZmqTransport::Make(options);
   if (!transport.ok() || !(*transport)->Connect("server/0", addresses_[0]).ok()) return status;
   bool answered = false;

@@ -44,6 +44,8 @@ class ClusterOfProcesses {
   void UseServers(int servers);
   void UseAddresses(std::vector<std::string> addresses);
   const std::vector<std::string>& addresses() const { return addresses_; }
+  // Keys of so many servers and workers and of clients, put into the experiment. Their folder.
+  const std::string& UseKeys(int servers, int workers);
 
   using Environment = std::vector<std::pair<std::string, std::string>>;
   // Starts a binary of the build, or one that is named by its whole path; the id names it in the
@@ -89,6 +91,7 @@ class ClusterOfProcesses {
   std::string folder_;
   std::map<std::string, std::map<std::string, std::string>> sections_;
   std::vector<std::string> addresses_;
+  std::string keys_;  // the folder; "": none
   std::map<std::string, Process> processes_;
   std::string worker_binary_ = "kumo-worker";
   int runs_ = 0;

@@ -376,7 +376,7 @@ TEST_F(ServicesTest, ATraceHasWhatEveryProcessDoesByOneClockAndCostsNoBit) {
   services.push_back(Server(e, 0, &gated));
   services.push_back(Server(e, 1, &gated));
   Result<std::unique_ptr<ServerConnection>> connection =
-      ServerConnection::Open(e.cluster.servers[0], IdentityOf(e).JobId());
+      ServerConnection::Open({e.cluster.servers[0], ""}, IdentityOf(e).JobId());
   ASSERT_TRUE(connection.ok());
   ASSERT_TRUE((*connection)->Ask(wire::STATUS, wire::STATUS_REPLY, 60'000).ok());
   ChromeTrace trace;

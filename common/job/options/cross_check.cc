@@ -135,10 +135,11 @@ class Checker {
         address->port == 0) {
       Problem("cluster.servers",
               ": nobody can connect to " + text + "; name the server's host and port");
-    } else if (!IsLoopbackHost(address->host) && !e_.cluster.insecure) {
-      Problem("cluster.servers", ": " + text +
-                                     " can be reached by others, unencrypted; where that network "
-                                     "is trusted set cluster.insecure = true");
+    } else if (!IsLoopbackHost(address->host) && e_.cluster.keys.empty() && !e_.cluster.insecure) {
+      Problem("cluster.servers",
+              ": " + text +
+                  " can be reached by others: set cluster.keys to the folder that kumo keys makes, "
+                  "or, where that network is trusted, cluster.insecure = true");
     }
   }
 

@@ -119,6 +119,7 @@ struct Experiment {
     std::string recovery = "continue";  // continue, exact: after a loss of what partitions carried
     int replicas = 1;                   // how many servers keep each version in memory: 1, 2
     int server_threads = 1;             // arithmetic threads of one server
+    std::string keys;                   // the folder of keys; "": none
     bool insecure = false;              // serve other than loopback and ipc addresses without keys
     int64_t chunk_kib = 1024;
 

@@ -359,9 +359,17 @@ void AddCluster(std::vector<Option>* rows) {
                       Between(kLeastTime, 3600), !kResult, "Time between two signs of life"));
   rows->push_back(Row("cluster.server_threads", KUMO_FIELD(cluster.server_threads), "threads",
                       Between(1, 1024), !kResult, "Arithmetic threads of one server"));
-  rows->push_back(Row("cluster.insecure", KUMO_FIELD(cluster.insecure), "", Any(), !kResult,
-                      "Serve other addresses than loopback and ipc, unencrypted and to anybody "
-                      "who can reach them"));
+  rows->push_back(WithPath(
+      WithDefault(
+          Row("cluster.keys", KUMO_FIELD(cluster.keys), "", Any(), !kResult,
+              "The folder of keys that `kumo keys` made, relative to the working directory: "
+              "every tcp connection is encrypted, and made only between those it names"),
+          "none"),
+      PathBase::kWorkingDirectory));
+  rows->push_back(
+      Row("cluster.insecure", KUMO_FIELD(cluster.insecure), "", Any(), !kResult,
+          "Without keys: serve other addresses than loopback and ipc, unencrypted and to "
+          "anybody who can reach them"));
   rows->push_back(Row("cluster.chunk_kib", KUMO_FIELD(cluster.chunk_kib), "KiB of float32",
                       Between(2, 65536), !kResult,
                       "Unit of transfer and arithmetic; the same in every process of a job"));

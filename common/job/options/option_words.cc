@@ -96,6 +96,7 @@ constexpr auto kWords = std::to_array<OptionWords>({
     {"cluster.stall_timeout_s", "timeout stall_timeout"},
     {"cluster.replicas", "replication replication_factor"},
     {"cluster.heartbeat_s", "heartbeat heartbeat_interval"},
+    {"cluster.keys", "key tls ssl encryption encrypt security certificate cert secret"},
     {"cluster.insecure", "allow_insecure"},
     {"cluster.chunk_kib", "chunk chunk_size bucket_size bucket_cap_mb"},
 });

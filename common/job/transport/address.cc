@@ -158,15 +158,16 @@ bool IsLoopbackConnection(int fd) {
   return getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) == 0 && IsLoopback(peer);
 }
 
-Result<Listener> ListenTcp(const Address& address, bool insecure) {
+Result<Listener> ListenTcp(const Address& address, bool may_be_open) {
   CHECK(address.kind == Address::Kind::kTcp);
   KUMO_ASSIGN_OR_RETURN(const Resolved resolved, Resolve(address));
   const bool local = IsLoopback(resolved.address);
-  if (!local && !insecure) {
+  if (!local && !may_be_open) {
     return FailedPrecondition(
         address.ToString() +
-        " can be reached from other machines, and there are no keys to tell friend from foe; "
-        "listen on 127.0.0.1, or set cluster.insecure=true on a network that you trust");
+        " can be reached from other machines, and there are no keys to tell friend from foe: set "
+        "cluster.keys to the folder that kumo keys makes, or cluster.insecure=true on a network "
+        "that you trust, or listen on 127.0.0.1");
   }
   const int fd =
       socket(resolved.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);

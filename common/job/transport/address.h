@@ -42,9 +42,9 @@ struct Listener {
 };
 
 // Requires a tcp address. FailedPrecondition: the address would be open to other machines and
-// `insecure` is not set, the host name is unknown, or the host is not this machine's; Unavailable:
-// another process listens there.
-Result<Listener> ListenTcp(const Address& address, bool insecure);
+// `may_be_open` is not set, the host name is unknown, or the host is not this machine's;
+// Unavailable: another process listens there.
+Result<Listener> ListenTcp(const Address& address, bool may_be_open);
 
 // Requires an ipc address. Unavailable when a process listens there; FailedPrecondition when the
 // path cannot be made a socket (too long, no such folder, a file that is something else). A socket

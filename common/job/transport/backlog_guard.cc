@@ -23,13 +23,24 @@ int LocalPort(int fd) {
 
 void BacklogGuard::Delivered(int fd, size_t frame_bytes) {
   // ZMTP puts a byte of flags and a length of 1 or 8 bytes in front of a frame.
-  const size_t overhead = frame_bytes < 256 ? 2 : 9;
+  const size_t sent = frame_bytes + frame_overhead_;
+  const size_t overhead = sent < 256 ? 2 : 9;
   const auto entry = delivered_.find(fd);
-  if (entry != delivered_.end()) entry->second += static_cast<int64_t>(frame_bytes + overhead);
+  if (entry != delivered_.end()) entry->second += static_cast<int64_t>(sent + overhead);
+}
+
+// ZeroMQ closes on the end of the stream. The peer, whose window is maybe closed, would hear of a
+// plain close only when the kernel forgets the connection; a reset it hears at once.
+void BacklogGuard::Cut(int fd) const {
+  // The descriptor may have been closed, and even be somebody else's by now.
+  if (LocalPort(fd) != port_) return;
+  const linger reset{.l_onoff = 1, .l_linger = 0};
+  setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+  shutdown(fd, SHUT_RDWR);
 }
 
 int64_t BacklogGuard::Backlog(int fd, int64_t delivered) const {
-  // The descriptor may have been closed, and even be somebody else's by now.
+  // As in Cut.
   if (LocalPort(fd) != port_) return -1;
   tcp_info info{};
   socklen_t length = sizeof info;
@@ -47,11 +58,7 @@ int BacklogGuard::Check(TimeUs now) {
     if (backlog > limit_) {
       LOG(WARNING) << "a peer sent " << backlog << " bytes that are no complete messages; "
                    << "its connection is closed";
-      // ZeroMQ closes on the end of the stream. The peer, whose window is maybe closed, would hear
-      // of a plain close only when the kernel forgets the connection; a reset it hears at once.
-      const linger reset{.l_onoff = 1, .l_linger = 0};
-      setsockopt(it->first, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
-      shutdown(it->first, SHUT_RDWR);
+      Cut(it->first);
       ++cut;
     }
     it = backlog < 0 || backlog > limit_ ? delivered_.erase(it) : std::next(it);

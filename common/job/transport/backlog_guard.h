@@ -24,8 +24,10 @@ class BacklogGuard {
  public:
   static constexpr TimeUs kInterval = 100 * kMillisecond;
 
-  // `port`: the one that is listened on. `limit` is in bytes, per connection.
-  BacklogGuard(int port, int64_t limit) : port_(port), limit_(limit) {}
+  // `port`: the one that is listened on. `limit` is in bytes, per connection. frame_overhead: what
+  // encryption adds to each frame.
+  BacklogGuard(int port, int64_t limit, size_t frame_overhead)
+      : port_(port), limit_(limit), frame_overhead_(frame_overhead) {}
 
   // A connection was made or lost; its descriptor belongs to ZeroMQ.
   void Accepted(int fd) { delivered_[fd] = 0; }
@@ -37,6 +39,8 @@ class BacklogGuard {
   // returns how many. The owner calls it at least every kInterval while there are
   // connections.
   int Check(TimeUs now);
+  // Shuts a connection down, if `fd` still is one that was accepted here.
+  void Cut(int fd) const;
   bool idle() const { return delivered_.empty(); }
 
  private:
@@ -45,6 +49,7 @@ class BacklogGuard {
 
   const int port_;
   const int64_t limit_;
+  const size_t frame_overhead_;
   TimeUs next_check_ = 0;
   std::unordered_map<int, int64_t> delivered_;  // by descriptor
 };

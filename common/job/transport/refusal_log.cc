@@ -6,12 +6,16 @@
 namespace kumo {
 
 std::string RefusalLog::Note(const PeerName& from, const Status& why, TimeUs now) {
+  return Note("message from '" + Printable(from, kShownOfAName) + "' refused: " + why.message(),
+              now);
+}
+
+std::string RefusalLog::Note(const std::string& what, TimeUs now) {
   if (now < next_) {
     ++unsaid_;
     return "";
   }
-  std::string text =
-      "message from '" + Printable(from, kShownOfAName) + "' refused: " + why.message();
+  std::string text = what;
   if (unsaid_ > 0) text += " (and " + std::to_string(unsaid_) + " others since the last)";
   next_ = now + kInterval;
   unsaid_ = 0;

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "common/base/clock.h"
 #include "common/job/transport/framing.h"
+#include "common/job/transport/keys.h"
 #include "common/job/transport/message.h"
 
 namespace kumo {
@@ -23,7 +25,10 @@ struct ZmqTransportOptions {
   PeerName name;  // this process's own, 1 to 238 visible ASCII characters
   FramingOptions framing;
   Checksums checksums = Checksums::kNetwork;
-  bool insecure = false;  // may listen on addresses that other machines reach
+  // With them each tcp connection is encrypted, and made only between those that the allow list
+  // has. Connections over ipc stay as they are: the socket file's permissions guard them.
+  SharedKeys keys;
+  bool insecure = false;  // without keys: may listen on addresses that other machines reach
 
   int64_t send_queue_bytes = int64_t{1} << 30;  // per peer, not yet taken by the kernel
   // Likewise, of introductions (IsIntroduction), which go to anybody who asks; a longer one alone.

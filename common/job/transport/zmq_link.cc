@@ -10,6 +10,8 @@
 
 #include <glog/logging.h>
 
+#include "common/job/transport/connection_security.h"
+
 namespace kumo {
 namespace {
 
@@ -44,7 +46,8 @@ Result<ZmqSocket> NewSocket(void* context, int type, const ZmqTransportOptions& 
   // The longest frame that anybody has a reason to send; a longer one ends the connection before
   // memory is allocated for it.
   const int64_t longest = static_cast<int64_t>(
-      std::max(options.framing.max_header_bytes, options.framing.max_payload_bytes));
+      std::max(options.framing.max_header_bytes, options.framing.max_payload_bytes) +
+      (options.keys != nullptr ? kCurveFrameOverhead : 0));
   CHECK_EQ(zmq_setsockopt(raw, ZMQ_MAXMSGSIZE, &longest, sizeof longest), 0);
   SetInt(raw, ZMQ_SNDHWM, 0);  // send_queues.h counts bytes instead
   SetInt(raw, ZMQ_RCVHWM, options.receive_queue_messages);
@@ -89,13 +92,21 @@ Result<std::unique_ptr<ZmqLink>> ZmqLink::Listen(void* context, const ZmqTranspo
   bool local = true;
   int listening_fd = -1;
   if (address.kind == Address::Kind::kTcp) {
-    KUMO_ASSIGN_OR_RETURN(const Listener listener, ListenTcp(address, options.insecure));
+    KUMO_ASSIGN_OR_RETURN(const Listener listener,
+                          ListenTcp(address, options.insecure || options.keys != nullptr));
     link->address_ = listener.address;
     local = listener.local;
     listening_fd = listener.fd;
     SetInt(raw, ZMQ_USE_FD, listening_fd);
     SetInt(raw, ZMQ_IPV6, listener.address.host.find(':') != std::string::npos ? 1 : 0);
-    link->guard_ = std::make_unique<BacklogGuard>(listener.address.port, LongestBacklog(options));
+    link->guard_ =
+        std::make_unique<BacklogGuard>(listener.address.port, LongestBacklog(options),
+                                       options.keys != nullptr ? kCurveFrameOverhead : 0);
+    if (options.keys != nullptr) {
+      UseKeysToListen(raw, *options.keys);
+      link->strangers_ =
+          std::make_unique<Strangers>([guard = link->guard_.get()](int fd) { guard->Cut(fd); });
+    }
     if (Status watched = link->Watch(context, ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED);
         !watched.ok()) {
       close(listening_fd);
@@ -135,7 +146,13 @@ Result<std::unique_ptr<ZmqLink>> ZmqLink::Connect(void* context, const ZmqTransp
   SetInt(raw, ZMQ_RECONNECT_IVL_MAX, options.reconnect_max_ms);
   SetInt(raw, ZMQ_IPV6, address.host.find(':') != std::string::npos ? 1 : 0);
   link->checksum_ = UseChecksum(options.checksums, !tcp || IsLoopbackHost(address.host));
-  KUMO_RETURN_IF_ERROR(link->Watch(context, ZMQ_EVENT_CONNECTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED));
+  link->again_us_ = options.reconnect_max_ms * kMillisecond;
+  if (tcp && options.keys != nullptr) {
+    KUMO_RETURN_IF_ERROR(UseKeysToConnect(raw, *options.keys, peer));
+    link->keys_ = options.keys;
+  }
+  KUMO_RETURN_IF_ERROR(link->Watch(
+      context, ZMQ_EVENT_CONNECTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED | HandshakeFailures()));
   if (zmq_connect(raw, address.ToString().c_str()) != 0) {
     return InvalidArgument("cannot connect to " + where + ": " + zmq_strerror(zmq_errno()));
   }
@@ -186,10 +203,7 @@ bool ZmqLink::Receive(Arrived* arrived) {
       named = true;
       continue;
     }
-    // The name was said once, when the connection was made: it is not among what arrived since.
-    if (guard_ != nullptr) {
-      guard_->Delivered(zmq_msg_get(frame->get(), ZMQ_SRCFD), content.size());
-    }
+    if (listens()) Know(frame.get(), arrived);
     arrived->bytes += content.size();
     if (arrived->count < Arrived::kFrames) {
       arrived->frames[arrived->count] = {std::move(frame), content};
@@ -199,8 +213,28 @@ bool ZmqLink::Receive(Arrived* arrived) {
   return true;
 }
 
+void ZmqLink::Know(ZmqFrame* frame, Arrived* arrived) {
+  if (guard_ == nullptr) return;
+  const int fd = zmq_msg_get(frame->get(), ZMQ_SRCFD);
+  // The name was said once, when the connection was made: it is not among what arrived since.
+  guard_->Delivered(fd, frame->bytes().size());
+  if (!wants_keys()) return;
+  strangers_->Spoke(fd);
+  const char* names = zmq_msg_gets(frame->get(), "User-Id");
+  arrived->names = names != nullptr ? names : "";
+}
+
+void ZmqLink::ConnectAgain() {
+  if (!connect_again_ || clock_.NowUs() < *connect_again_) return;
+  connect_again_.reset();
+  const std::string where = address_.ToString();
+  zmq_disconnect(socket_.get(), where.c_str());
+  PLOG_IF(ERROR, zmq_connect(socket_.get(), where.c_str()) != 0) << "cannot connect to " << where;
+}
+
 void ZmqLink::HandleEvents(const std::function<void(const PeerName& peer)>& on_connected) {
   // An event is a frame of its number (16 bits) and value (32 bits), and a frame of its address.
+  ConnectAgain();
   while (monitor_ != nullptr) {
     ZmqFrame event;
     if (zmq_msg_recv(event.get(), monitor_.get(), ZMQ_DONTWAIT) < 0) return;
@@ -223,9 +257,11 @@ void ZmqLink::HandleEvent(int event, int value,
   switch (event) {
     case ZMQ_EVENT_ACCEPTED:
       guard_->Accepted(value);
+      if (wants_keys()) strangers_->Accepted(value);
       break;
     case ZMQ_EVENT_DISCONNECTED:
       guard_->Closed(value);
+      if (wants_keys()) strangers_->Closed(value);
       break;
     case ZMQ_EVENT_CONNECTED:
       // Should the descriptor be gone by now, or be somebody else's, the worst that happens is a
@@ -236,6 +272,9 @@ void ZmqLink::HandleEvent(int event, int value,
       if (on_connected) on_connected(peer_);
       break;
     default:
+      LOG_EVERY_T(WARNING, 5) << peer_ << " at " << address_.ToString() << " "
+                              << WhyHandshakeFailed(event, value, keys_.get());
+      if (EndsForGood(event)) connect_again_ = clock_.NowUs() + again_us_;
       break;
   }
 }

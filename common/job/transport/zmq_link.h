@@ -6,15 +6,19 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
+#include "common/base/clock.h"
 #include "common/base/status.h"
 #include "common/job/transport/address.h"
 #include "common/job/transport/backlog_guard.h"
 #include "common/job/transport/message.h"
+#include "common/job/transport/strangers.h"
 #include "common/job/transport/transport_options.h"
 #include "common/job/transport/zmq_handles.h"
 
@@ -26,7 +30,8 @@ class ZmqLink {
   static Result<std::unique_ptr<ZmqLink>> Listen(void* context, const ZmqTransportOptions& options,
                                                  const Address& address);
   // Starts to connect, and to connect again. routing_id: what every connection opens with.
-  // InvalidArgument for an address that cannot be connected to.
+  // InvalidArgument for an address that cannot be connected to; FailedPrecondition where there are
+  // keys, but none of the peer's.
   static Result<std::unique_ptr<ZmqLink>> Connect(void* context, const ZmqTransportOptions& options,
                                                   const std::string& routing_id,
                                                   const PeerName& peer, const Address& address);
@@ -40,6 +45,10 @@ class ZmqLink {
   const Address& address() const { return address_; }
   bool checksum() const { return checksum_; }     // of what leaves here
   BacklogGuard* guard() { return guard_.get(); }  // of what listens on tcp; else null
+  // Whether who connects here has shown a key.
+  bool wants_keys() const { return strangers_ != nullptr; }
+  // Connections that were closed before they had said a word, of what wants keys.
+  uint64_t strangers_left() const { return wants_keys() ? strangers_->left() : 0; }
 
   // Sends one message, all of it or nothing. routing_id: the connection, of one that listens.
   // payload: null where there is none. 0, or errno: EHOSTUNREACH where the connection is gone.
@@ -49,6 +58,7 @@ class ZmqLink {
     static constexpr size_t kFrames = 2;  // header, payload
 
     std::string routing_id;  // of the connection that it came by, of one that listens
+    std::string names;  // that the connection's key allows (KeyHolder::Names), where it has one
     std::array<Payload, kFrames + 1> frames;  // one more, to know of one too many
     size_t count = 0;
     size_t bytes = 0;  // of all of them
@@ -70,13 +80,23 @@ class ZmqLink {
   Status Watch(void* context, int events);
   void HandleEvent(int event, int value,
                    const std::function<void(const PeerName& peer)>& on_connected);
+  // What a frame's connection has shown and said.
+  void Know(ZmqFrame* frame, Arrived* arrived);
+  // Where libzmq has given up, after a handshake that went wrong: another process may be at the
+  // address later.
+  void ConnectAgain();
 
   ZmqSocket socket_;
   ZmqSocket monitor_;
   const PeerName peer_;
   Address address_;
   bool checksum_ = false;
+  SharedKeys keys_;  // of one that connects; null: none
   std::unique_ptr<BacklogGuard> guard_;
+  std::unique_ptr<Strangers> strangers_;
+  SteadyClock clock_;
+  TimeUs again_us_ = 0;                  // the pause before it
+  std::optional<TimeUs> connect_again_;  // when
 };
 
 }  // namespace kumo

@@ -37,8 +37,13 @@ Result<std::unique_ptr<ZmqTransport>> ZmqTransport::Make(ZmqTransportOptions opt
   KUMO_ASSIGN_OR_RETURN(std::unique_ptr<ZmqPoller> poller, ZmqPoller::Make());
   std::random_device random;
   const uint64_t token = (uint64_t{random()} << 32) | random();
-  return std::unique_ptr<ZmqTransport>(
+  std::unique_ptr<ZmqTransport> transport(
       new ZmqTransport(std::move(options), token, std::move(context), std::move(poller)));
+  if (const auto& keys = transport->options_.keys; keys != nullptr) {
+    KUMO_ASSIGN_OR_RETURN(transport->keys_, ZapHandler::Make(transport->context_.get(), *keys));
+    transport->poller_->AddSocket(transport->keys_->socket());
+  }
+  return transport;
 }
 
 ZmqTransport::ZmqTransport(ZmqTransportOptions options, uint64_t token, ZmqContext context,
@@ -54,6 +59,7 @@ ZmqTransport::ZmqTransport(ZmqTransportOptions options, uint64_t token, ZmqConte
 
 ZmqTransport::~ZmqTransport() {
   links_.clear();
+  keys_.reset();
   context_.reset();
 }
 
@@ -143,6 +149,8 @@ int ZmqTransport::Poll(TimeUs timeout_us, const MessageHandler& on_message) {
   poller_->ServeDescriptors();
   // The loop counts, since handlers may connect to more peers.
   for (size_t i = 0; i < links_.size(); ++i) links_[i]->HandleEvents(on_connected_);
+  if (keys_ != nullptr) keys_->Serve(clock_.NowUs(), &refusals_);
+  if (router_ != nullptr) counters_.connections_refused = router_->strangers_left();
   return Drain(on_message);
 }
 
@@ -204,6 +212,9 @@ Result<std::optional<Message>> ZmqTransport::Take(ZmqLink* link, const PeerName&
   }
   if (link->listens() && (from == options_.name || dealers_.contains(from))) {
     return InvalidArgument("a stranger that uses the name of a process this one connects to");
+  }
+  if (link->wants_keys() && !MayUse(arrived.names, from)) {
+    return InvalidArgument("its key only allows the name " + Shown(arrived.names));
   }
   KUMO_ASSIGN_OR_RETURN(Message message, DecodeMessage(options_.framing, arrived.all()));
   if (IsAboutNames(*link, arrived.routing_id, from, message.header)) {

@@ -24,7 +24,9 @@
 // in bytes, with all that it costs us; of what a peer sends, a number of messages is taken ahead,
 // and then TCP's own flow control holds it back. Who talks to us in earnest never meets the bound:
 // requests go in windows (window.h). A name is one process's at a time (peer_names.h): another one
-// under it is refused, by a REFUSED that its protocol hears, while the first answers.
+// under it is refused, by a REFUSED that its protocol hears, while the first answers. With keys
+// (keys.h) who has none that is known is not let in, and who has one is heard under the names that
+// it allows.
 //
 // Thread-safety: one loop thread makes all the calls; only Wake may come from anywhere. Needs to
 // outlive nothing: received payloads may live on after it.
@@ -47,6 +49,7 @@
 #include "common/job/transport/refusal_log.h"
 #include "common/job/transport/send_queues.h"
 #include "common/job/transport/transport_options.h"
+#include "common/job/transport/zap_handler.h"
 #include "common/job/transport/zmq_handles.h"
 #include "common/job/transport/zmq_link.h"
 #include "common/job/transport/zmq_poller.h"
@@ -61,6 +64,7 @@ struct TransportCounters {
   uint64_t bytes_received = 0;
   uint64_t messages_refused = 0;  // arrived and dropped: not ours, damaged, too long
   uint64_t sends_unavailable = 0;
+  uint64_t connections_refused = 0;  // ended without a word, where keys are wanted
 };
 
 class ZmqTransport {
@@ -135,6 +139,7 @@ class ZmqTransport {
   const std::string routing_id_;
   ZmqContext context_;  // outlives the sockets below
   const std::unique_ptr<ZmqPoller> poller_;
+  std::unique_ptr<ZapHandler> keys_;             // null without keys
   std::vector<std::unique_ptr<ZmqLink>> links_;  // the ROUTER, once there is one, is first
   std::unordered_map<PeerName, ZmqLink*> dealers_;
   ZmqLink* router_ = nullptr;

@@ -21,6 +21,14 @@ TEST(RefusalLogTest, OneInAWhileIsSaidWithHowManyWentUnsaid) {
             "message from '' refused: it is too long");
 }
 
+TEST(RefusalLogTest, MessagesAndConnectionsAreSaidInTurn) {
+  RefusalLog log;
+  EXPECT_EQ(log.Note("connection from here refused", 0), "connection from here refused");
+  EXPECT_EQ(log.Note("a", InvalidArgument("no"), 1), "");
+  EXPECT_EQ(log.Note("connection from there refused", RefusalLog::kInterval),
+            "connection from there refused (and 1 others since the last)");
+}
+
 TEST(RefusalLogTest, ANameOfAnybodysIsShort) {
   RefusalLog log;
   const std::string text = log.Note(std::string(100'000, 'x') + "\n", InvalidArgument("no"), 0);

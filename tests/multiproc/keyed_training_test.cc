@@ -1,0 +1,157 @@
+// A job whose connections have keys, with real processes: the weights are those of one without,
+// whoever is killed and whoever knocks.
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/job/transport/key_files.h"
+#include "common/job/transport/zmq_transport.h"
+#include "tests/common/job/transport/intruder.h"
+#include "tests/multiproc/cluster_of_processes.h"
+
+namespace kumo::multiproc {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+void SmallJob(ClusterOfProcesses* job) {
+  SetSmallLenet(job);
+  job->Set("job.epochs", "6");
+  job->Set("sync.push_codec", "1bit");
+  job->Set("cluster.recovery", "exact");
+  job->Set("cluster.suspect_after_s", "2");
+}
+
+void ExpectAllDone(ClusterOfProcesses* job) {
+  for (const char* id : {"server-0", "server-1", "worker-0", "worker-1"}) {
+    const Ended ended = job->Wait(id);
+    EXPECT_EQ(ended.code, 0) << id << ": " << ended.output;
+  }
+}
+
+const std::vector<float>& WeightsWithoutKeys() {
+  static const std::vector<float>* const weights = [] {
+    ClusterOfProcesses job("without-keys");
+    SmallJob(&job);
+    job.StartAll(1, 1);
+    EXPECT_EQ(job.Wait("server-0").code, 0);
+    EXPECT_EQ(job.Wait("worker-0").code, 0);
+    return new std::vector<float>(job.FinalWeights());
+  }();
+  return *weights;
+}
+
+std::string AllLogs(const ClusterOfProcesses& job) {
+  std::string logs;
+  for (const auto& file : std::filesystem::directory_iterator(job.output() + "/logs")) {
+    if (!file.is_symlink()) logs += ReadFile(file.path().string());
+  }
+  for (const char* id : {"server-0", "server-1", "worker-0", "worker-1"}) {
+    logs += ReadFile(job.Path(std::string(id) + ".output"));
+  }
+  return logs;
+}
+
+TEST(KeyedTraining, KillsCostNoBitAndNoKeyIsLogged) {
+  for (const char* victim : {"server-0", "worker-1"}) {
+    ClusterOfProcesses job("keyed");
+    SmallJob(&job);
+    const std::string keys = job.UseKeys(2, 2);
+    job.StartAll(2, 2);
+    ASSERT_TRUE(job.WaitForRound(10));
+    job.Signal(victim, SIGKILL);
+    EXPECT_EQ(job.Wait(victim).code, 128 + SIGKILL);
+    if (victim == std::string("server-0")) {
+      job.StartServer(0);
+    } else {
+      job.StartWorker(1);
+    }
+    ExpectAllDone(&job);
+    EXPECT_EQ(job.FinalWeights(), WeightsWithoutKeys()) << victim;
+    const std::string logs = AllLogs(job);
+    for (const KeyHolder& holder : {ServerKey(0), ServerKey(1), WorkerKey(0), WorkerKey(1)}) {
+      const SharedKeys own = ReadKeys(keys, holder).value();
+      EXPECT_EQ(logs.find(own->own.secret_key), std::string::npos) << holder.ToString();
+      EXPECT_EQ(logs.find(own->own.public_key), std::string::npos) << holder.ToString();
+    }
+  }
+}
+
+// A process with a key of `keys` that says under `name` what only another may: that it is over.
+std::unique_ptr<ZmqTransport> Liar(const std::string& address, const std::string& name,
+                                   SharedKeys keys) {
+  ZmqTransportOptions options;
+  options.name = name;
+  options.keys = std::move(keys);
+  options.linger_ms = 0;
+  auto transport = ZmqTransport::Make(options).value();
+  EXPECT_TRUE(transport->Connect("server/0", address).ok());
+  return transport;
+}
+
+TEST(KeyedTraining, StrangersAndLiarsCostNoBit) {
+  ClusterOfProcesses job("knocked"), other("strangers");
+  SmallJob(&job);
+  const std::string keys = job.UseKeys(2, 2);
+  job.StartAll(2, 2);
+  ASSERT_TRUE(job.WaitForRound(5));
+  const std::string& address = job.addresses()[0];
+  // Who has no key; who has the key of another job; who has one of this job, and another's name.
+  Intruder stranger(address, IdOf("worker/worker-0/1"), 10);
+  const std::string strange = other.UseKeys(2, 2);
+  auto foreign = *ReadKeys(strange, WorkerKey(0)).value();
+  foreign.allowed = ReadAllowList(keys).value();
+  std::vector<std::unique_ptr<ZmqTransport>> liars;
+  liars.push_back(
+      Liar(address, "worker/worker-0/1", std::make_shared<const ConnectionKeys>(foreign)));
+  liars.push_back(Liar(address, "server/1", ReadKeys(keys, WorkerKey(0)).value()));
+  liars.push_back(Liar(address, "worker/worker-0/2", ReadKeys(keys, WorkerKey(1)).value()));
+  liars.push_back(Liar(address, "server/0", ReadKeys(keys, ServerKey(1)).value()));
+  Message lie;
+  lie.header.set_type(wire::HELLO);
+  for (int i = 0; i < 300; ++i) {
+    stranger.Try("anything");
+    for (const auto& liar : liars) {
+      (void)liar->Send("server/0", lie);
+      liar->Poll(kMillisecond, [](const PeerName& from, const Message&) {
+        ADD_FAILURE() << from << " answers a liar";
+      });
+    }
+  }
+  EXPECT_FALSE(job.Status().phase().empty()) << "server 0 answers";
+  ExpectAllDone(&job);
+  EXPECT_EQ(job.FinalWeights(), WeightsWithoutKeys());
+  EXPECT_THAT(AllLogs(job), AllOf(HasSubstr("its key is not in the allow list"),
+                                  HasSubstr("its key only allows the name worker/worker-")));
+}
+
+TEST(KeyedTraining, AProcessWithoutItsKeySaysWhichOneAndDoesNotStart) {
+  ClusterOfProcesses job("keyless");
+  SmallJob(&job);
+  const std::string keys = job.UseKeys(1, 1);
+  job.UseServers(1);
+  job.Set("cluster.workers", "1");
+  job.WriteExperiment();
+  const Ended server = job.Run("kumo-server", {job.experiment_file(), "--index", "1"});
+  EXPECT_NE(server.code, 0);
+  const Ended worker = job.Run("kumo-worker", {job.experiment_file(), "--name", "worker-1"});
+  EXPECT_EQ(worker.code, 78);
+  EXPECT_THAT(worker.output, AllOf(HasSubstr("worker-1.key"), HasSubstr("kumo keys")));
+  ASSERT_EQ(chmod((keys + "/worker-0.key").c_str(), 0644), 0);
+  const Ended open = job.Run("kumo-worker", {job.experiment_file(), "--name", "worker-0"});
+  EXPECT_EQ(open.code, 78);
+  EXPECT_THAT(open.output, HasSubstr("can be read by others (mode 0644)"));
+}
+
+}  // namespace
+}  // namespace kumo::multiproc
