@@ -1,8 +1,13 @@
 // A job whose connections have keys, with real processes: the weights are those of one without,
 // whoever is killed and whoever knocks.
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -15,6 +20,7 @@
 #include "common/job/transport/key_files.h"
 #include "common/job/transport/zmq_transport.h"
 #include "tests/common/job/transport/intruder.h"
+#include "tests/common/job/transport/recording_proxy.h"
 #include "tests/multiproc/cluster_of_processes.h"
 
 namespace kumo::multiproc {
@@ -133,6 +139,56 @@ TEST(KeyedTraining, StrangersAndLiarsCostNoBit) {
   EXPECT_EQ(job.FinalWeights(), WeightsWithoutKeys());
   EXPECT_THAT(AllLogs(job), AllOf(HasSubstr("its key is not in the allow list"),
                                   HasSubstr("its key only allows the name worker/worker-")));
+}
+
+struct Taken {
+  int64_t descriptors = 0, kib = 0;
+};
+
+Taken TakenBy(pid_t pid) {
+  const std::string folder = "/proc/" + std::to_string(pid);
+  Taken taken;
+  for ([[maybe_unused]] const auto& one : std::filesystem::directory_iterator(folder + "/fd")) {
+    ++taken.descriptors;
+  }
+  int64_t all = 0;
+  std::ifstream(folder + "/statm") >> all >> taken.kib;
+  taken.kib *= sysconf(_SC_PAGESIZE) / 1024;
+  return taken;
+}
+
+TEST(KeyedTraining, AFloodOfConnectionsCostsAServerNextToNothing) {
+  constexpr int kFlood = 3000;
+  constexpr int64_t kMostKib = 16 << 10;
+  rlimit limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  limit.rlim_cur = std::max(limit.rlim_cur, std::min<rlim_t>(limit.rlim_max, kFlood + 1000));
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  ClusterOfProcesses job("flood");
+  SmallJob(&job);
+  job.UseKeys(2, 2);
+  job.StartAll(2, 2);
+  ASSERT_TRUE(job.WaitForRound(5));
+  const pid_t server = job.pid("server-0");
+  const Taken first = TakenBy(server);
+  std::vector<int> open;
+  for (int i = 0; i < kFlood; ++i) {
+    open.push_back(ConnectToPort(PortIn(job.addresses()[0])));
+    if (i % 2 == 0) (void)send(open.back(), "\xff\0\0\0\0\0\0\0\1\x7f\3", 11, MSG_NOSIGNAL);
+  }
+  Taken during;
+  EXPECT_TRUE(job.WaitUntil([&] {
+    during = TakenBy(server);
+    return during.descriptors < first.descriptors + kFlood / 10;
+  }));
+  EXPECT_LT(during.kib, first.kib + kMostKib);
+  EXPECT_FALSE(job.Status().phase().empty()) << "server 0 answers";
+  std::fprintf(
+      stderr, "%d connections: server 0 holds %" PRId64 " more descriptors, %" PRId64 " KiB more\n",
+      kFlood, during.descriptors - first.descriptors, during.kib - first.kib);
+  for (const int fd : open) close(fd);
+  ExpectAllDone(&job);
+  EXPECT_EQ(job.FinalWeights(), WeightsWithoutKeys());
 }
 
 TEST(KeyedTraining, AProcessWithoutItsKeySaysWhichOneAndDoesNotStart) {

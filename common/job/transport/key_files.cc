@@ -34,7 +34,8 @@ Status CheckMode(const std::string& path, mode_t mode, mode_t forbidden) {
   std::snprintf(octal.data(), octal.size(), "%04o", static_cast<unsigned>(mode & 07777));
   const char* what = (mode & forbidden & (S_IWGRP | S_IWOTH)) != 0 ? "changed" : "read";
   return FailedPrecondition(path + " can be " + what + " by others (mode " + octal.data() +
-                            "): chmod g-w,o-rwx " + path);
+                            "): chmod " + ((forbidden & S_IROTH) != 0 ? "g-w,o-rwx " : "go-w ") +
+                            path);
 }
 
 // A regular file, or a link to one, with none of the `forbidden` permissions.

