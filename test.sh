@@ -36,6 +36,15 @@ get_tensorboard() {
   { rm -rf build/python && python3 -m venv build/python &&
     build/python/bin/pip install -q 'tensorboard>=2.12' 'setuptools<81'; } >/dev/null 2>&1
 }
+# For the tests of k8s/; they skip where it cannot be had.
+get_kubernetes() {
+  [ -x build/kubernetes/kubectl ] && return
+  { rm -rf build/kubernetes && python3 -m venv build/kubernetes &&
+    build/kubernetes/bin/pip install -q kubernetes-validate pyyaml &&
+    build/kubernetes/bin/python3 tests/k8s/get_kubectl.py build/kubernetes/kubectl; } >/dev/null 2>&1
+}
+get_kubernetes &
+kubernetes=$!
 tensorboard=0
 if [ -z "${KUMO_TENSORBOARD_PYTHON:-}" ] && ! python3 -c 'import tensorboard' 2>/dev/null; then
   get_tensorboard &
@@ -51,6 +60,12 @@ if [ "$tensorboard" != 0 ]; then
   else
     echo "TensorBoard cannot be had here: the tests that read our event files with it will skip"
   fi
+fi
+if wait "$kubernetes"; then
+  export KUMO_KUBERNETES_PYTHON="$PWD/build/kubernetes/bin/python3"
+  export KUMO_KUBECTL="$PWD/build/kubernetes/kubectl"
+else
+  echo "kubectl and Kubernetes' schemas cannot be had here: the tests of k8s/ will skip"
 fi
 
 # kumo_test PRESET [CTEST-OPTION ...]

@@ -9,6 +9,7 @@ set(KUMO_PROGRAMS kumo kumo-server kumo-worker kumo-data)
 install(TARGETS ${KUMO_PROGRAMS} RUNTIME DESTINATION bin)
 install(DIRECTORY experiments DESTINATION share/kumo FILES_MATCHING PATTERN "*.conf")
 install(DIRECTORY models/zoo DESTINATION share/kumo/models FILES_MATCHING PATTERN "*.pbtxt")
+install(DIRECTORY k8s/base k8s/components DESTINATION share/kumo/k8s)
 install(PROGRAMS data/fetch.sh DESTINATION share/kumo/data)
 install(FILES README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
@@ -37,4 +38,5 @@ install(DIRECTORY ${PROJECT_BINARY_DIR}/share/bash-completion/completions
 # The build folder has the same layout, so that programs find experiments and networks there too.
 file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/share/kumo/models)
 file(CREATE_LINK ${PROJECT_SOURCE_DIR}/experiments ${PROJECT_BINARY_DIR}/share/kumo/experiments SYMBOLIC)
+file(CREATE_LINK ${PROJECT_SOURCE_DIR}/k8s ${PROJECT_BINARY_DIR}/share/kumo/k8s SYMBOLIC)
 file(CREATE_LINK ${PROJECT_SOURCE_DIR}/models/zoo ${PROJECT_BINARY_DIR}/share/kumo/models/zoo SYMBOLIC)

@@ -1,0 +1,98 @@
+# The container of the Job `run`: shows what server 0 prints until the run is over, scales the run's
+# StatefulSets to 0, and ends with the run's exit code and its last words.
+#
+# What a run has come to is how server 0's container ended: 0 done, 64 and 78 a mistake that no new
+# start makes better; after any other code the StatefulSet starts it again. A job that is done stays
+# done: started again, server 0 ends with 0 again, so nothing is missed by looking late. The Job of the
+# workers may end the run too: one of them has found a mistake, or too many have crashed.
+#
+# KUMO_RUN: the run's name. KUMO_SCALED: names of StatefulSets, without the run's, between blanks.
+# KUMO_API, KUMO_ACCOUNT, KUMO_TERMINATION_LOG, KUMO_PAUSE_S: the API server, the folder of the service
+# account, where last words go, seconds between two looks; only tests set them.
+set -u
+api=${KUMO_API:-https://kubernetes.default.svc}
+account=${KUMO_ACCOUNT:-/var/run/secrets/kubernetes.io/serviceaccount}
+last_words=${KUMO_TERMINATION_LOG:-/dev/termination-log}
+pause=${KUMO_PAUSE_S:-5}
+: "${KUMO_RUN:?is empty: the overlay gives the run no label app.kubernetes.io/instance}"
+namespace=$(cat "$account/namespace") || exit 78
+server=$KUMO_RUN-server-0
+exec 3>&1
+
+# ask GROUP PATH [CURL-OPTION ...]: prints the answer. The token is read anew each time, since it is
+# replaced every hour, and handed over by standard input, where no list of processes shows it.
+ask() {
+  group=$1 path=$2
+  shift 2
+  printf 'header = "Authorization: Bearer %s"\n' "$(cat "$account/token")" |
+    curl --config - --silent --show-error --fail --cacert "$account/ca.crt" \
+      --connect-timeout 10 --max-time 30 "$@" "$api/$group/namespaces/$namespace/$path"
+}
+
+# Ends with code $1, because of $2.
+finish() {
+  echo "$2"
+  echo "$2" >"$last_words"
+  for name in $KUMO_SCALED; do
+    until ask apis/apps/v1 "statefulsets/$KUMO_RUN-$name/scale" --output /dev/null --request PATCH \
+      --header 'Content-Type: application/merge-patch+json' --data '{"spec": {"replicas": 0}}'; do
+      sleep "$pause"
+    done
+    echo "scaled $KUMO_RUN-$name to 0"
+  done
+  exit "$1"
+}
+
+# Prints what server 0 has printed since the line at $1, and goes on for 30 s or until its container
+# ends. Prints to its standard output when the last line was.
+show_log() {
+  ask api/v1 "pods/$server/log?container=server&follow=true&timestamps=true${1:+&sinceTime=$1Z}" \
+    --no-buffer 2>/dev/null | {
+    last=$1
+    while IFS= read -r line; do
+      at=${line%% *} at=${at%Z}
+      # The API knows seconds only, so some of the lines come again.
+      [ "$at" \> "$1" ] || continue
+      printf '%s\n' "${line#* }" >&3
+      last=$at
+    done
+    printf '%s' "$last"
+  }
+}
+
+# How server 0's container has ended last: CODE, when, and its last words; nothing where it has not.
+server_end() {
+  ask api/v1 "pods/$server" 2>/dev/null | jq -r '
+    .status.containerStatuses // [] | map(select(.name == "server")) | .[0] // empty
+    | .state.terminated // .lastState.terminated // empty
+    | "\(.exitCode) \(.finishedAt // "-") \(.message // "it left no last words" | gsub("[\n ]+"; " "))"'
+}
+
+# CODE and why, where there is a Job of the workers and it has failed.
+workers_end() {
+  ask apis/batch/v1 "jobs/$KUMO_RUN-worker" 2>/dev/null | jq -r '
+    .status.conditions // [] | map(select(.type == "Failed" and .status == "True")) | .[0] // empty
+    | .message // "the Job of the workers has failed"
+    | "\((capture("exit code (?<code>[0-9]+)") | .code) // 1) \(.)"'
+}
+
+echo "waits for the end of $KUMO_RUN; what follows is printed by $server"
+shown= said=
+while :; do
+  shown=$(show_log "$shown")
+  ended=$(server_end)
+  words=${ended#* }
+  words=${words#* }
+  case ${ended%% *} in
+    0) finish 0 "$KUMO_RUN is done" ;;
+    64 | 78) finish "${ended%% *}" "$KUMO_RUN has failed: $words" ;;
+    '') ;;
+    *)
+      [ "$ended" = "$said" ] || echo "$server ended with ${ended%% *} and is started again: $words"
+      said=$ended
+      ;;
+  esac
+  ended=$(workers_end)
+  [ -z "$ended" ] || finish "${ended%% *}" "$KUMO_RUN has failed: ${ended#* }"
+  sleep "$pause"
+done

@@ -1,0 +1,299 @@
+#!/usr/bin/env python3
+"""k8s/: every overlay, and every component over the base, renders, passes the schemas of Kubernetes, and
+is what docs/kubernetes.md promises.
+
+  tests/k8s/manifests_test.py
+
+Needs kubectl, PyYAML and kubernetes-validate; exits with 77, saying so, where one is missing.
+"""
+import itertools
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+try:
+    import kubernetes_validate
+    import yaml
+
+    from manifests import ROOT, containers_of, find_kubectl, named, pod_templates, render
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(77)
+
+K8S = ROOT / "k8s"
+KUBECTL, NO_KUBECTL = find_kubectl()
+COMPONENTS = sorted(path.name for path in (K8S / "components").iterdir())
+OVERLAYS = sorted(path.name for path in (K8S / "overlays").iterdir())
+NEW_KINDS = {"PodMonitor"}  # of those that are not Kubernetes' own
+INSTANCE = "app.kubernetes.io/instance"
+COMPONENT = "app.kubernetes.io/component"
+
+
+def render_with(components):
+    """The base with these components, under the run's name `run1`."""
+    with tempfile.TemporaryDirectory(dir=ROOT) as folder:
+        overlay = pathlib.Path(folder)
+        (overlay / "experiment.conf").write_text("[job]\n")
+        (overlay / "kustomization.yaml").write_text(yaml.safe_dump({
+            "apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization",
+            "resources": ["../k8s/base"], "namePrefix": "run1-",
+            "components": [f"../k8s/components/{name}" for name in components],
+            "labels": [{"pairs": {INSTANCE: "run1"}, "includeSelectors": True}],
+            "configMapGenerator": [{"name": "experiment", "files": ["experiment.conf"],
+                                    "options": {"disableNameSuffixHash": True}}]}))
+        return render(KUBECTL, overlay)
+
+
+def everything():
+    """(name, objects) of all that is rendered: overlays, each component, all that go together."""
+    for name in OVERLAYS:
+        yield f"overlays/{name}", render(KUBECTL, K8S / "overlays" / name)
+    yield "base", render_with([])
+    for name in COMPONENTS:
+        yield f"components/{name}", render_with([name])
+    with_job = [name for name in COMPONENTS if name != "workers-statefulset"]
+    yield "all components, a Job", render_with(with_job)
+    # The StatefulSet takes the Job's place first, then others change it.
+    yield "all components, a StatefulSet", render_with(
+        ["workers-statefulset"] + [name for name in with_job if name != "kueue"])
+
+
+@unittest.skipIf(NO_KUBECTL, NO_KUBECTL)
+class ManifestsTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.now = ""
+        cls.rendered = dict(everything())
+
+    def each(self):
+        for self.now, objects in self.rendered.items():
+            yield self.now, objects
+
+    def each_pod(self):
+        for name, objects in self.each():
+            for owner, template in pod_templates(objects):
+                self.now = f"{name}: {owner['metadata']['name']}"
+                yield owner, template
+
+    def _formatMessage(self, message, standard):
+        return f"{self.now}: {super()._formatMessage(message, standard)}"
+
+    def test_all_pass_the_schemas_of_kubernetes(self):
+        for _, objects in self.each():
+            for one in objects:
+                if one["kind"] not in NEW_KINDS:
+                    kubernetes_validate.validate(one, kubernetes_validate.latest_version(),
+                                                 strict=True)
+
+    def test_no_object_of_a_run_is_one_whose_deletion_loses_checkpoints(self):
+        for _, objects in self.each():
+            kinds = {one["kind"] for one in objects}
+            self.assertFalse(kinds & {"Namespace", "PersistentVolumeClaim", "PersistentVolume",
+                                      "StorageClass"})
+
+    def test_the_runs_name_is_on_every_object_and_pod(self):
+        for name, objects in self.each():
+            runs = {one["metadata"]["labels"][INSTANCE] for one in objects}
+            self.assertEqual(len(runs), 1, name)
+            run, = runs
+            for one in objects:
+                self.assertTrue(one["metadata"]["name"].startswith(f"{run}-"), one["metadata"])
+            for _, template in pod_templates(objects):
+                self.assertEqual(template["metadata"]["labels"][INSTANCE], run)
+
+    def test_every_selector_of_a_run_keeps_to_that_run(self):
+        def selectors(value):
+            if isinstance(value, dict):
+                for key, inner in value.items():
+                    # Pods keep away from those of other runs too (labelSelector of an affinity).
+                    if key in ("selector", "podSelector"):
+                        yield inner.get("matchLabels", inner)
+                    else:
+                        yield from selectors(inner)
+            elif isinstance(value, list):
+                yield from itertools.chain.from_iterable(map(selectors, value))
+        for _, objects in self.each():
+            for one in objects:
+                for selector in selectors(one):
+                    self.assertIn(INSTANCE, selector, (one["kind"], one["metadata"]["name"]))
+
+    def test_every_selector_finds_the_pods_of_its_component(self):
+        for _, objects in self.each():
+            labels = [template["metadata"]["labels"] for _, template in pod_templates(objects)]
+            for one in objects:
+                selector = one["spec"].get("selector") if one["kind"] in (
+                    "Service", "StatefulSet", "PodDisruptionBudget") else None
+                if selector:
+                    selector = selector.get("matchLabels", selector)
+                    found = [each for each in labels if selector.items() <= each.items()]
+                    self.assertEqual([each[COMPONENT] for each in found],
+                                     [one["metadata"]["labels"][COMPONENT]])
+
+    def test_every_name_that_an_object_uses_is_one_of_the_run_or_of_a_claim(self):
+        for _, objects in self.each():
+            there = {(one["kind"], one["metadata"]["name"]) for one in objects}
+            for owner, template in pod_templates(objects):
+                spec = template["spec"]
+                for volume in spec.get("volumes", []):
+                    if "configMap" in volume:
+                        self.assertIn(("ConfigMap", volume["configMap"]["name"]), there)
+                    if "persistentVolumeClaim" in volume:
+                        self.assertIn(volume["persistentVolumeClaim"]["claimName"],
+                                      ("kumo-data", "kumo-output"))
+                if "serviceAccountName" in spec:
+                    self.assertIn(("ServiceAccount", spec["serviceAccountName"]), there)
+                if owner["kind"] == "StatefulSet":
+                    self.assertIn(("Service", owner["spec"]["serviceName"]), there)
+                volumes = {volume["name"] for volume in spec.get("volumes", [])} | {
+                    claim["metadata"]["name"]
+                    for claim in owner["spec"].get("volumeClaimTemplates", [])}
+                mounted = {mount["name"] for container in containers_of(template)
+                           for mount in container["volumeMounts"]}
+                self.assertEqual(volumes, mounted)
+
+    def test_pod_security_restricted_is_passed(self):
+        for _, template in self.each_pod():
+            spec = template["spec"]
+            security = spec["securityContext"]
+            self.assertIs(security["runAsNonRoot"], True)
+            self.assertEqual(security["runAsUser"], 65532)
+            self.assertEqual(security["seccompProfile"], {"type": "RuntimeDefault"})
+            for forbidden in ("hostNetwork", "hostPID", "hostIPC"):
+                self.assertNotIn(forbidden, spec)
+            for volume in spec.get("volumes", []):
+                self.assertIn(next(key for key in volume if key != "name"),
+                              ("configMap", "emptyDir", "persistentVolumeClaim", "secret"))
+            for container in containers_of(template):
+                own = container["securityContext"]
+                self.assertIs(own["allowPrivilegeEscalation"], False)
+                self.assertIs(own["readOnlyRootFilesystem"], True)
+                self.assertEqual(own["capabilities"], {"drop": ["ALL"]})
+                self.assertFalse(own.keys() - {"allowPrivilegeEscalation", "capabilities",
+                                               "readOnlyRootFilesystem"})
+                self.assertNotIn("hostPort", str(container.get("ports")))
+
+    def test_only_the_run_job_may_speak_with_the_api(self):
+        for owner, template in self.each_pod():
+            waits = owner["metadata"]["labels"][COMPONENT] == "run"
+            self.assertEqual("serviceAccountName" in template["spec"], waits)
+            self.assertEqual(template["spec"].get("automountServiceAccountToken", True), waits)
+
+    def test_every_container_says_what_it_takes(self):
+        for _, template in self.each_pod():
+            for container in containers_of(template):
+                self.assertLessEqual({"cpu", "memory"}, container["resources"]["requests"].keys())
+                self.assertIn("memory", container["resources"]["limits"])
+
+    def test_pods_are_given_longer_than_they_take_to_save(self):
+        for owner, template in self.each_pod():
+            if owner["metadata"]["labels"][COMPONENT] != "run":
+                # checkpoint.grace_s is 25 s, and a process ends within 10 s of it.
+                self.assertGreaterEqual(template["spec"]["terminationGracePeriodSeconds"], 35)
+
+    def test_servers_are_what_the_documentation_says(self):
+        for _, objects in self.each():
+            servers = named(objects, "StatefulSet", "server")["spec"]
+            self.assertEqual(servers["podManagementPolicy"], "Parallel")
+            self.assertEqual(servers["persistentVolumeClaimRetentionPolicy"],
+                             {"whenDeleted": "Retain", "whenScaled": "Retain"})
+            service = named(objects, "Service", "server")["spec"]
+            self.assertEqual(service["clusterIP"], "None")
+            self.assertIs(service["publishNotReadyAddresses"], True)
+            budget = named(objects, "PodDisruptionBudget", "server")["spec"]
+            self.assertEqual(budget["unhealthyPodEvictionPolicy"], "AlwaysAllow")
+
+    def test_workers_of_a_job_are_what_the_documentation_says(self):
+        for name, objects in self.each():
+            if any(one["kind"] == "StatefulSet" and one["metadata"]["name"].endswith("-worker")
+                   for one in objects):
+                continue
+            workers = named(objects, "Job", "worker")["spec"]
+            self.assertEqual(workers["completionMode"], "Indexed")
+            self.assertEqual(workers["completions"], workers["parallelism"])
+            self.assertEqual(workers["podReplacementPolicy"], "Failed")
+            self.assertIn("backoffLimitPerIndex", workers)
+            rules = [(rule["action"], rule.get("onExitCodes", {}).get("values"))
+                     for rule in workers["podFailurePolicy"]["rules"]]
+            self.assertEqual(rules, [("FailJob", [64, 78]), ("Ignore", None), ("Ignore", [75])])
+            self.assertEqual(workers["suspend"] if "kueue" in name else False,
+                             "kueue" in name and True)
+
+    def test_the_experiment_cannot_change_under_a_run(self):
+        for name in OVERLAYS:
+            experiment = named(self.rendered[f"overlays/{name}"], "ConfigMap", "experiment")
+            self.assertIs(experiment["immutable"], True)
+
+    def test_the_servers_of_an_overlays_experiment_are_its_pods(self):
+        for name in OVERLAYS:
+            objects = self.rendered[f"overlays/{name}"]
+            servers = named(objects, "StatefulSet", "server")
+            service = named(objects, "Service", "server")["metadata"]["name"]
+            text = named(objects, "ConfigMap", "experiment")["data"]["experiment.conf"]
+            addresses = re.search(r"^servers = (.*)$", text, re.MULTILINE)[1].split(", ")
+            pods = [f"{servers['metadata']['name']}-{index}"
+                    for index in range(servers["spec"]["replicas"])]
+            self.assertEqual(addresses, [f"tcp://{pod}.{service}:7700" for pod in pods])
+            workers = named(objects, "Job", "worker")["spec"]
+            self.assertIn(f"\nworkers = {workers['completions']}\n", text)
+
+    def test_components_do_what_they_are_for(self):
+        def pod(name, kind, owner):
+            return named(self.rendered[name], kind, owner)["spec"]["template"]["spec"]
+        for name, kind in (("components/gpu", "Job"), ("all components, a StatefulSet",
+                                                       "StatefulSet")):
+            worker = pod(name, kind, "worker")
+            container = worker["containers"][0]
+            self.assertIn("--set=network.device=cuda", container["args"])
+            self.assertEqual(container["resources"]["limits"]["nvidia.com/gpu"], 1)
+            self.assertNotIn("nvidia.com/gpu", str(pod(name, "StatefulSet", "server")))
+        for name, kind in (("components/stage-data", "Job"), ("all components, a StatefulSet",
+                                                              "StatefulSet")):
+            stage, = pod(name, kind, "worker")["initContainers"]
+            self.assertEqual(stage["command"], ["kumo", "stage", "/source", "/data"])
+        shared = named(self.rendered["components/shared-volume"], "StatefulSet", "server")["spec"]
+        self.assertNotIn("volumeClaimTemplates", shared)
+        for kind in ("components/spot", "overlays/eks-spot"):
+            server = str(pod(kind, "StatefulSet", "server")["affinity"]["nodeAffinity"])
+            self.assertIn("requiredDuring", server)
+            self.assertNotIn("'In'", server)
+            self.assertIn("preferredDuring",
+                          str(pod(kind, "Job", "worker")["affinity"]["nodeAffinity"]))
+        kueue = named(self.rendered["components/kueue"], "Job", "worker")
+        self.assertEqual(kueue["metadata"]["labels"]["kueue.x-k8s.io/queue-name"], "kumo")
+
+    def test_volumes_that_outlive_runs_pass_the_schemas_too(self):
+        for one in yaml.safe_load_all((K8S / "overlays/eks-spot/efs.yaml").read_text()):
+            kubernetes_validate.validate(one, kubernetes_validate.latest_version(), strict=True)
+
+    def test_the_statefulsets_pods_are_the_jobs_but_for_their_start(self):
+        job = named(self.rendered["base"], "Job", "worker")["spec"]["template"]
+        other = named(self.rendered["components/workers-statefulset"], "StatefulSet",
+                      "worker")["spec"]["template"]
+        for template in (job, other):
+            spec, container = template["spec"], template["spec"]["containers"][0]
+            spec.pop("restartPolicy", None)
+            spec["affinity"] = "labelSelector" in str(spec["affinity"])
+            container["command"] = container["command"][-1:]
+            container["args"][-1] = re.sub(r"\(\w+\)", "(INDEX)", container["args"][-1])
+            container["env"] = container["env"][1:]
+            container["volumeMounts"] = container["volumeMounts"][:4]
+            spec["volumes"] = spec["volumes"][:4]
+        self.assertEqual(job, other)
+
+
+class ScriptsTest(unittest.TestCase):
+    def test_shells_take_them(self):
+        for script in K8S.rglob("*.sh"):
+            subprocess.run(["sh", "-n", script], check=True)
+
+
+if __name__ == "__main__":
+    ended = unittest.main(exit=False).result
+    if not ended.wasSuccessful():
+        sys.exit(1)
+    if NO_KUBECTL:
+        print(f"skipped: {NO_KUBECTL}")
+        sys.exit(77)
