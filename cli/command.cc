@@ -15,6 +15,7 @@ std::span<const Command> Commands() {
       {"evaluate", "compute a checkpoint's validation loss and accuracy", RunEvaluate},
       {"status", "ask a running job how it is", RunStatus},
       {"remote", "run one program on another host, as launch --hosts does", RunRemote},
+      {"manifests", "write what Kubernetes is told of a run, for kubectl apply -k", RunManifests},
       {"stage", "copy a data set to a disk of this machine, with checksums", RunStage},
       {"trace", "record what the processes of a running job do when", RunTrace},
       {"keys", "make the keys with which a job's connections are encrypted", RunKeys},

@@ -49,6 +49,7 @@ int RunRemote(const CliEnvironment& environment, std::span<const std::string> ar
 int RunStage(const CliEnvironment& environment, std::span<const std::string> args);
 int RunTrace(const CliEnvironment& environment, std::span<const std::string> args);
 int RunKeys(const CliEnvironment& environment, std::span<const std::string> args);
+int RunManifests(const CliEnvironment& environment, std::span<const std::string> args);
 int RunOptions(const CliEnvironment& environment, std::span<const std::string> args);
 
 // FILE, --set and --bin-dir, which several commands take.

@@ -2,11 +2,12 @@
 """k8s/: every overlay, and every component over the base, renders, passes the schemas of Kubernetes, and
 is what docs/kubernetes.md promises.
 
-  tests/k8s/manifests_test.py
+  tests/k8s/manifests_test.py [KUMO]     KUMO: the program, for what `kumo manifests` writes
 
 Needs kubectl, PyYAML and kubernetes-validate; exits with 77, saying so, where one is missing.
 """
 import itertools
+import json
 import pathlib
 import re
 import subprocess
@@ -27,6 +28,7 @@ K8S = ROOT / "k8s"
 KUBECTL, NO_KUBECTL = find_kubectl()
 COMPONENTS = sorted(path.name for path in (K8S / "components").iterdir())
 OVERLAYS = sorted(path.name for path in (K8S / "overlays").iterdir())
+KUMO = pathlib.Path(sys.argv.pop()).resolve() if len(sys.argv) > 1 else None
 NEW_KINDS = {"PodMonitor"}  # of those that are not Kubernetes' own
 INSTANCE = "app.kubernetes.io/instance"
 COMPONENT = "app.kubernetes.io/component"
@@ -47,6 +49,26 @@ def render_with(components):
         return render(KUBECTL, overlay)
 
 
+# What `kumo manifests` is asked for.
+MADE_BY_KUMO = {
+    "as little as can be": ("mnist_lenet",),
+    "much": ("mnist_mlp", "--run", "big", "--workers", "5", "--servers", "3", "--with",
+             "gpu,spot", "--with", "shared-volume,stage-data", "--image", "host:5000/kumo:v1",
+             "--set", "checkpoint.grace_s=100", "--set", "network.threads=2"),
+    "a StatefulSet": ("mnist_lenet", "--run", "quick", "--workers", "4", "--with",
+                      "gpu,workers-statefulset"),
+} if KUMO else {}
+
+
+def render_by_kumo(*arguments):
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([KUMO, "manifests", *arguments, "--out", "made"], cwd=folder, check=True,
+                       capture_output=True)
+        moved = pathlib.Path(folder, "moved")
+        pathlib.Path(folder, "made").rename(moved)
+        return render(KUBECTL, moved)
+
+
 def everything():
     """(name, objects) of all that is rendered: overlays, each component, all that go together."""
     for name in OVERLAYS:
@@ -56,6 +78,8 @@ def everything():
         yield f"components/{name}", render_with([name])
     with_job = [name for name in COMPONENTS if name != "workers-statefulset"]
     yield "all components, a Job", render_with(with_job)
+    for name, arguments in MADE_BY_KUMO.items():
+        yield f"kumo manifests: {name}", render_by_kumo(*arguments)
     # The StatefulSet takes the Job's place first, then others change it.
     yield "all components, a StatefulSet", render_with(
         ["workers-statefulset"] + [name for name in with_job if name != "kueue"])
@@ -71,6 +95,12 @@ class ManifestsTest(unittest.TestCase):
     def each(self):
         for self.now, objects in self.rendered.items():
             yield self.now, objects
+
+    def runs(self):
+        """Those of whole runs, with an experiment."""
+        for name, objects in self.each():
+            if name.startswith(("overlays/", "kumo manifests: ")):
+                yield objects
 
     def each_pod(self):
         for name, objects in self.each():
@@ -222,13 +252,11 @@ class ManifestsTest(unittest.TestCase):
                              "kueue" in name and True)
 
     def test_the_experiment_cannot_change_under_a_run(self):
-        for name in OVERLAYS:
-            experiment = named(self.rendered[f"overlays/{name}"], "ConfigMap", "experiment")
-            self.assertIs(experiment["immutable"], True)
+        for objects in self.runs():
+            self.assertIs(named(objects, "ConfigMap", "experiment")["immutable"], True)
 
     def test_the_servers_of_an_overlays_experiment_are_its_pods(self):
-        for name in OVERLAYS:
-            objects = self.rendered[f"overlays/{name}"]
+        for objects in self.runs():
             servers = named(objects, "StatefulSet", "server")
             service = named(objects, "Service", "server")["metadata"]["name"]
             text = named(objects, "ConfigMap", "experiment")["data"]["experiment.conf"]
@@ -236,8 +264,9 @@ class ManifestsTest(unittest.TestCase):
             pods = [f"{servers['metadata']['name']}-{index}"
                     for index in range(servers["spec"]["replicas"])]
             self.assertEqual(addresses, [f"tcp://{pod}.{service}:7700" for pod in pods])
-            workers = named(objects, "Job", "worker")["spec"]
-            self.assertIn(f"\nworkers = {workers['completions']}\n", text)
+            workers, = (one["spec"] for one in objects if one["metadata"]["name"].endswith("-worker"))
+            count = workers.get("completions") or workers["replicas"]
+            self.assertIn(f"\nworkers = {count}\n", text)
 
     def test_components_do_what_they_are_for(self):
         def pod(name, kind, owner):
@@ -263,6 +292,32 @@ class ManifestsTest(unittest.TestCase):
                           str(pod(kind, "Job", "worker")["affinity"]["nodeAffinity"]))
         kueue = named(self.rendered["components/kueue"], "Job", "worker")
         self.assertEqual(kueue["metadata"]["labels"]["kueue.x-k8s.io/queue-name"], "kumo")
+
+    @unittest.skipUnless(KUMO, "kumo is not given")
+    def test_kumo_manifests_says_what_it_is_asked_for(self):
+        much = self.rendered["kumo manifests: much"]
+        self.assertEqual(named(much, "StatefulSet", "server")["spec"]["replicas"], 3)
+        workers = named(much, "Job", "worker")["spec"]
+        self.assertEqual((workers["completions"], workers["parallelism"]), (5, 5))
+        pod = workers["template"]["spec"]
+        self.assertEqual(pod["terminationGracePeriodSeconds"], 120)
+        self.assertEqual(pod["containers"][0]["resources"]["requests"]["cpu"], "2")
+        for _, template in pod_templates(much):
+            for container in containers_of(template):
+                self.assertEqual(container["image"], "host:5000/kumo:v1")
+        self.assertTrue(all(one["metadata"]["name"].startswith("big-") for one in much))
+        quick = self.rendered["kumo manifests: a StatefulSet"]
+        self.assertEqual(named(quick, "StatefulSet", "worker")["spec"]["replicas"], 4)
+
+    @unittest.skipUnless(KUMO, "kumo is not given")
+    def test_the_experiment_in_the_pods_has_the_hash_of_that_here(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(0, subprocess.run([KUMO, "manifests", "mnist_lenet", "--out", "made"],
+                                               cwd=folder, capture_output=True).returncode)
+            hashes = {json.loads(subprocess.run([KUMO, "check", file, "--json"], cwd=folder, text=True,
+                                                capture_output=True).stdout)["experiment_hash"]
+                      for file in ("mnist_lenet", "made/experiment.conf")}
+            self.assertEqual(len(hashes), 1)
 
     def test_volumes_that_outlive_runs_pass_the_schemas_too(self):
         for one in yaml.safe_load_all((K8S / "overlays/eks-spot/efs.yaml").read_text()):

@@ -1,0 +1,219 @@
+// kumo manifests: what kubectl apply -k takes, for one run of an experiment.
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/new_experiment.h"
+#include "cli/problems.h"
+#include "cli/run_manifests.h"
+#include "common/base/file.h"
+#include "common/base/nearest.h"
+#include "common/base/process/exit_code.h"
+#include "common/job/options/experiment_reader.h"
+#include "common/job/options/installed_experiments.h"
+#include "common/job/shard_map.h"
+
+namespace kumo {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A ConfigMap holds 1 MiB, the experiment's text among it.
+constexpr uint64_t kLongestNetwork = 900 << 10;
+
+struct Arguments {
+  std::string file;
+  std::vector<std::string> sets;
+  ClusterRun run{.name = "", .workers = 0, .servers = 0, .components = {}, .image = "kumo:latest"};
+  std::vector<std::string> with;  // as written: names between commas
+  std::string out;
+};
+
+CommandLine MakeCommandLine(Arguments* args, const std::string& share) {
+  CommandLine line("kumo manifests",
+                   "Writes what Kubernetes is told of one run of an experiment into a folder, for "
+                   "`kubectl apply -k`:\nthe experiment, the run's name on every object, how many "
+                   "workers and servers, and the base and\ncomponents that come with Kumo "
+                   "(docs/kubernetes.md).");
+  line.AddPositional("FILE", "The experiment file, or the name of one that comes with Kumo",
+                     /*required=*/true, [args, share](const std::string& text) {
+                       args->file = FindExperiment(text, share);
+                     });
+  line.AddRepeated("set", "SECTION.KEY=VALUE",
+                   "Overrides a setting of the file; may be repeated (kumo options lists them)",
+                   &args->sets);
+  line.AddOption("run", "NAME", Allowed(),
+                 "The run's name: small letters, digits and '-'. Runs of one namespace need "
+                 "different ones",
+                 &args->run.name, "the job's, with '-' for '_'");
+  line.AddOption("workers", "N", {.min = 1, .max = 4096}, "Pods that compute", &args->run.workers,
+                 "cluster.workers");
+  line.AddOption("servers", "M", {.min = 1, .max = ShardMap::kMaxServers}, "Pods that hold weights",
+                 &args->run.servers, "as many as cluster.servers names, or 1");
+  line.AddRepeated("with", "COMPONENT",
+                   "A component, or several between commas: gpu, spot, ... (docs/kubernetes.md)",
+                   &args->with);
+  line.AddOption("image", "REFERENCE", Allowed(),
+                 "The image of k8s/Dockerfile, where you have put it", &args->run.image);
+  line.AddOption("out", "DIR", Allowed(), "The folder that is written, which must not be there",
+                 &args->out, "the run's name");
+  line.AddNote(
+      "Exit codes: 0 done, 64 wrong command line, 75 the disk is full, 78 the experiment is wrong "
+      "or cannot\nrun in pods, or DIR is there already (nothing is overwritten).");
+  return line;
+}
+
+std::vector<std::string> ComponentsIn(const fs::path& base) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(base / "components", error)) {
+    names.push_back(entry.path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// Those that are asked for and those that every run has, each once, in the order in which they are
+// applied: what others change comes first.
+Status TakeComponents(const std::vector<std::string>& with, const std::vector<std::string>& known,
+                      ClusterRun* run) {
+  run->components = {"networkpolicy"};
+  for (const std::string& words : with) {
+    std::vector<std::string> names;
+    KUMO_RETURN_IF_ERROR(ReadValue(words, Allowed(), &names));
+    for (const std::string& name : names) {
+      if (std::find(known.begin(), known.end(), name) == known.end()) {
+        std::string all;
+        for (const std::string& one : known) all += (all.empty() ? "" : ", ") + one;
+        return InvalidArgument("--with: unknown component " + name + DidYouMean(name, known) +
+                               " (there are " + all + ")");
+      }
+      if (!run->Has(name)) run->components.push_back(name);
+    }
+  }
+  std::stable_partition(run->components.begin(), run->components.end(),
+                        [](const std::string& name) { return name == "workers-statefulset"; });
+  return OkStatus();
+}
+
+Status CheckImage(const std::string& image) {
+  constexpr char kAllowed[] = "-_./:@";
+  std::string ignored;
+  const Status status = ReadValue(
+      image, {.characters = kAllowed, .text = "as docker pull takes it: registry/name:tag"},
+      &ignored);
+  return status.WithContext("--image " + image);
+}
+
+Status CopyFolder(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  fs::create_directories(to, error);
+  if (!error) fs::copy(from, to, fs::copy_options::recursive, error);
+  if (!error) return OkStatus();
+  return FailedPrecondition("cannot copy " + from.string() + " to " + to.string() + ": " +
+                            error.message());
+}
+
+// All of it beside `out` first, so that there is the whole of a run or nothing.
+Status Write(const fs::path& source, const LoadedExperiment& loaded, const std::string& about,
+             const ClusterRun& run, const std::string& out) {
+  PosixFileSystem files;
+  KUMO_ASSIGN_OR_RETURN(const std::string network,
+                        ReadWholeFile(files, loaded.experiment.network.file, kLongestNetwork));
+  const std::string unfinished = TemporaryName(out);
+  std::error_code error;
+  fs::remove_all(unfinished, error);
+  const auto write = [&]() -> Status {
+    KUMO_RETURN_IF_ERROR(files.CreateDirectories(unfinished));
+    KUMO_RETURN_IF_ERROR(CopyFolder(source / "base", fs::path(unfinished) / "base"));
+    for (const std::string& component : run.components) {
+      KUMO_RETURN_IF_ERROR(CopyFolder(source / "components" / component,
+                                      fs::path(unfinished) / "components" / component));
+    }
+    const std::string network_file = fs::path(loaded.experiment.network.file).filename().string();
+    KUMO_RETURN_IF_ERROR(WriteFileAtomically(files, JoinPath(unfinished, network_file), network));
+    KUMO_RETURN_IF_ERROR(WriteFileAtomically(files, JoinPath(unfinished, "experiment.conf"),
+                                             PodExperimentText(loaded, run, about)));
+    KUMO_RETURN_IF_ERROR(WriteFileAtomically(files, JoinPath(unfinished, "kustomization.yaml"),
+                                             KustomizationText(loaded, run)));
+    return files.Rename(unfinished, out);
+  };
+  const Status written = write();
+  if (!written.ok()) fs::remove_all(unfinished, error);
+  return written;
+}
+
+void PrintNext(const Arguments& args, const LoadedExperiment& loaded) {
+  const auto count = [](int number, const char* of) {
+    return std::to_string(number) + " " + of + (number == 1 ? "" : "s");
+  };
+  const std::string& run = args.run.name;
+  std::printf("%s  the run %s: %s, %s\n\n", args.out.c_str(), run.c_str(),
+              count(args.run.servers, "server").c_str(), count(args.run.workers, "worker").c_str());
+  if (loaded.experiment.checkpoint.resume != "auto") {
+    std::printf("checkpoint.resume=%s is left out: a pod that comes back goes on\n\n",
+                loaded.experiment.checkpoint.resume.c_str());
+  }
+  std::printf("kubectl apply -k %s\nkubectl logs -f job/%s-run\n", args.out.c_str(), run.c_str());
+}
+
+}  // namespace
+
+int RunManifests(const CliEnvironment& environment, std::span<const std::string> args) {
+  const LastWords last_words = environment.LastWordsOf("kumo manifests");
+  Arguments arguments;
+  CommandLine line = MakeCommandLine(&arguments, environment.share);
+  const fs::path source = fs::path(environment.share) / "k8s";
+  const std::vector<std::string> known = ComponentsIn(source);
+  ClusterRun& run = arguments.run;
+  Status usage = line.Parse(args);
+  if (line.help_asked() && usage.ok()) {
+    Print(environment, line.Help());
+    return 0;
+  }
+  if (usage.ok() && known.empty()) {
+    return last_words.Say(FailedPrecondition("no manifests in " + source.string() +
+                                             ": is Kumo installed as a whole?"));
+  }
+  if (usage.ok()) usage = TakeComponents(arguments.with, known, &run);
+  if (usage.ok()) usage = CheckImage(run.image);
+  if (usage.ok() && !run.name.empty()) {
+    usage = CheckRunName(run.name).WithContext("--run " + run.name);
+  }
+  if (!usage.ok()) return last_words.Say(ExitCode::kUsage, usage.message());
+  const LoadedExperiment loaded =
+      LoadExperiment(arguments.file, arguments.sets, environment.variables);
+  std::vector<Status> problems = PreflightOf(loaded).problems;
+  if (!problems.empty()) return SayProblems(environment, last_words, problems);
+  const Experiment& experiment = loaded.experiment;
+  if (run.name.empty()) {
+    run.name = RunNameOf(experiment.job.name);
+    usage = CheckRunName(run.name).WithContext("the run's name " + run.name + " (--run NAME)");
+    if (!usage.ok()) return last_words.Say(ExitCode::kUsage, usage.message());
+  }
+  if (run.workers == 0) run.workers = experiment.cluster.workers;
+  if (run.servers == 0) {
+    run.servers = std::max(1, static_cast<int>(experiment.cluster.servers.size()));
+  }
+  if (arguments.out.empty()) arguments.out = run.name;
+  while (arguments.out.size() > 1 && arguments.out.ends_with('/')) arguments.out.pop_back();
+  std::error_code error;
+  if (fs::symlink_status(arguments.out, error).type() != fs::file_type::not_found) {
+    problems.push_back(FailedPrecondition(
+        arguments.out + " is there already; nothing is overwritten: take another folder (--out)"));
+  }
+  for (Status& problem : ProblemsInPods(loaded, run)) problems.push_back(std::move(problem));
+  if (!problems.empty()) return SayProblems(environment, last_words, problems);
+  const Result<std::string> original = ReadExperimentFile(arguments.file);
+  if (!original.ok()) return last_words.Say(original.status());
+  const Status status = Write(source, loaded, LeadingComment(*original), run, arguments.out);
+  if (!status.ok()) return last_words.Say(status);
+  PrintNext(arguments, loaded);
+  return 0;
+}
+
+}  // namespace kumo
