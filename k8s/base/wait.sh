@@ -61,11 +61,13 @@ show_log() {
 }
 
 # How server 0's container has ended last: CODE, when, and its last words; nothing where it has not.
+# Why the API gives no answer is printed here, once for each look.
 server_end() {
-  ask api/v1 "pods/$server" 2>/dev/null | jq -r '
+  ask api/v1 "pods/$server" | jq -r '
     .status.containerStatuses // [] | map(select(.name == "server")) | .[0] // empty
     | .state.terminated // .lastState.terminated // empty
-    | "\(.exitCode) \(.finishedAt // "-") \(.message // "it left no last words" | gsub("[\n ]+"; " "))"'
+    | (.message // "" | split("\n") | map(select(. != "")) | last // "it left no last words") as $words
+    | "\(.exitCode) \(.finishedAt // "-") \($words)"'
 }
 
 # CODE and why, where there is a Job of the workers and it has failed.

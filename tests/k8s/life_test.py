@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+"""The life of a run by its own manifests: what `kumo manifests` writes is rendered and played by a cluster
+of the test's own (cluster.py), with pods that are deleted and drained. It ends with the bits of a run
+that nobody has disturbed, of `kumo launch`.
+
+  tests/k8s/life_test.py BUILD      BUILD: a build folder
+
+KUMO_DATA: where MNIST is; without it digits are drawn. KUMO_LIFE_LOG: a file that gets all that is
+printed. Exits with 77, saying so, where something is missing.
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+try:
+    from cluster import (USER, Cluster, Job, StatefulSet, enter_own_namespaces, scratch_folder,
+                         why_not_here)
+    from manifests import ROOT, find_kubectl, render
+    sys.path.append(str(ROOT / "bench"))
+    from chaos import newest_weights
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(77)
+
+LIMIT_S = 240  # of anything that is waited for
+# What a lost worker's partitions carried is computed again, so that the bits are the same however it ends.
+SMALL = ["--set", "job.epochs=3", "--set", "cluster.recovery=exact"]
+
+
+def data_for(folder):
+    """The folder with the data set: KUMO_DATA's own, which is only read, or a new one with digits."""
+    data = os.environ.get("KUMO_DATA")
+    if data and (pathlib.Path(data) / "mnist").is_dir():
+        return pathlib.Path(data)
+    subprocess.run([BUILD / "bin/kumo-data", "digits", "--out", folder, "--train", "20000",
+                    "--validation", "2000"], check=True, capture_output=True)
+    return folder
+
+
+class Life:
+    """The run `life` in a cluster."""
+
+    def __init__(self, folder, data):
+        self.lines = []
+        self.since = time.monotonic()
+        output = folder / "output"
+        output.mkdir()
+        os.chown(output, USER, USER)
+        subprocess.run([BUILD / "bin/kumo", "manifests", "mnist_lenet", "--run", "life", "--workers",
+                        "2", "--servers", "2", "--with", "shared-volume", "--out", "made", *SMALL, "--set",
+                        "output.interval_s=0.2"], cwd=folder, check=True, capture_output=True)
+        self.cluster = Cluster(render(KUBECTL, folder / "made"), folder, BUILD,
+                               {"kumo-data": data, "kumo-output": output}, self.say)
+        self.output = output / "life"
+        self.workers = self.cluster.find(Job, "life-worker")
+        self.servers = self.cluster.find(StatefulSet, "life-server")
+        self.run = self.cluster.find(Job, "life-run")
+
+    def say(self, line):
+        self.lines.append(line)
+        if LOG:
+            LOG.write(f"{time.monotonic() - self.since:6.1f} {line}\n")
+            LOG.flush()
+
+    def round(self, since=0):
+        """The latest that server 0 has printed of, in the lines from `since` on."""
+        for line in reversed(self.lines[since:]):
+            if found := re.match(r"life-server-0: .*\bround (\d+)/", line):
+                return int(found[1])
+        return 0
+
+    def wait_for(self, condition, what):
+        try:
+            self.cluster.reconcile_until(condition, what, LIMIT_S)
+        except AssertionError as late:
+            raise AssertionError("\n".join([str(late), *self.lines[-20:]])) from None
+
+    def wait_for_round(self, number):
+        self.wait_for(lambda: self.round() >= number or self.is_over(), f"round {number}")
+        assert not self.is_over(), "\n".join(["the run was over before", *self.lines[-20:]])
+
+    def disturb(self, what, act, *pods):
+        """act() on `pods`, each a controller and an index, and the time until they all are there again,
+        and server 0 prints of a later round."""
+        before, begin = self.round(), time.monotonic()
+        starts = {each: self.start_of(*each) for each in pods}
+        self.say(f"test: {what} after round {before}")
+        act()
+        self.wait_for(lambda: all(self.start_of(*each) not in (None, starts[each]) for each in pods),
+                      f"what comes after {what}")
+        mark = len(self.lines)
+        self.wait_for(lambda: self.round(mark) > before, f"a round after {what}")
+        return f"{what} after round {before}: {time.monotonic() - begin:.1f} s to a later round"
+
+    @staticmethod
+    def start_of(controller, index):
+        """Which start of which pod it is; None where there is none."""
+        pod = controller.pods.get(index)
+        return (pod.address, pod.starts) if pod else None
+
+    def is_over(self):
+        return bool(self.run.done or self.run.failed)
+
+    def printed_by_run(self):
+        return [line.split(": ", 1)[1] for line in self.lines if line.startswith("life-run-")]
+
+
+class ScratchTest(unittest.TestCase):
+    def test_what_is_mounted_in_it_is_not_removed(self):
+        with scratch_folder() as other:
+            kept = other / "kept"
+            kept.write_text("another's")
+            with self.assertRaisesRegex(AssertionError, "is mounted in it"):
+                with scratch_folder() as folder:
+                    mounted = folder / "data"
+                    mounted.mkdir()
+                    subprocess.run(["mount", "--bind", other, mounted], check=True)
+            self.assertEqual(kept.read_text(), "another's")
+            subprocess.run(["umount", mounted], check=True)
+            mounted.rmdir()
+            folder.rmdir()
+
+
+class LifeTest(unittest.TestCase):
+    def test_deleted_and_drained_pods_change_no_bit(self):
+        with scratch_folder() as folder:
+            data = data_for(folder / "data")
+            subprocess.run([BUILD / "bin/kumo", "launch", "mnist_lenet", "--servers", "2", "--workers",
+                            "2", "--quiet", *SMALL, "--set", f"data.directory={data}", "--set",
+                            f"output.directory={folder / 'undisturbed'}"], cwd=folder, check=True)
+            life = Life(folder, data)
+            undisturbed = newest_weights(folder / "undisturbed")
+            last = int(re.search(r"\d+", undisturbed[0])[0])
+
+            def delete(pod):
+                threading.Thread(target=pod.delete, daemon=True).start()
+
+            def drain():
+                """A node with a worker and a server on it."""
+                life.cluster.evict(life.workers.pods[1])
+                life.cluster.evict(life.servers.pods[1])
+
+            addresses = []
+            workers, servers = life.workers, life.servers
+            for part, what, act, *pods in (
+                    (1, "worker pod 0 deleted", lambda: delete(workers.pods[0]), (workers, 0)),
+                    (2, "server pod 0 deleted", lambda: delete(servers.pods[0]), (servers, 0)),
+                    (3, "a drain of worker 1 and server 1", drain, (workers, 1), (servers, 1)),
+                    (4, "worker 0 killed", lambda: workers.pods[0].process.kill(), (workers, 0)),
+                    (5, "server 0's container killed", lambda: servers.pods[0].process.kill(),
+                     (servers, 0))):
+                life.wait_for_round(last * part // 7)
+                addresses.append(servers.pods[0].address)
+                print(life.disturb(what, act, *pods), flush=True)
+            life.wait_for(life.is_over, "the end of the Job `run`")
+            life.wait_for(lambda: not life.servers.pods, "servers scaled to 0 have left")
+            self.assertFalse(life.run.failed)
+            printed = life.printed_by_run()
+            self.assertIn("life is done", printed)
+            self.assertIn("scaled life-server to 0", printed)
+            self.assertTrue(any("validation" in line for line in printed), printed)
+            # The Job `run` shows each line of server 0 once.
+            tables = [line for line in printed if re.match(r"3 +\d", line)]
+            self.assertEqual(len(tables), 1, printed)
+            self.assertGreater(len(set(addresses)), 1, "server 0 came back at its old address")
+            life.wait_for(lambda: life.workers.done == {0, 1}, "the workers' Job is complete")
+            self.assertTrue(newest_weights(life.output) == undisturbed, "other bits")
+
+
+if __name__ == "__main__":
+    KUBECTL, missing = find_kubectl()
+    missing = missing or why_not_here()
+    if missing:
+        print(f"skipped: {missing}")
+        sys.exit(77)
+    enter_own_namespaces()
+    BUILD = pathlib.Path(sys.argv.pop()).resolve()
+    LOG = open(os.environ["KUMO_LIFE_LOG"], "w") if "KUMO_LIFE_LOG" in os.environ else None
+    unittest.main()
