@@ -52,7 +52,7 @@ def why_not_here():
     """"" or why no cluster can be played here."""
     if os.geteuid() != 0:
         return "only root can make network namespaces"
-    missing = [tool for tool in ("ip", "unshare", "setpriv", "chroot", "openssl", "curl", "jq")
+    missing = [tool for tool in ("ip", "unshare", "setpriv", "chroot", "nsenter", "openssl", "curl", "jq")
                if not shutil.which(tool)]
     if missing:
         return f"{', '.join(missing)} is missing"
@@ -286,6 +286,16 @@ class Pod:
             backoff = min(backoff * 2, LONGEST_BACKOFF_S)
         self.cluster.network.leave(self.space, self.dns, self.address)
         self.ended.set()
+
+    def probe(self, kind):
+        """Whether what the container's probe runs in it ends with 0."""
+        container, = self.spec["containers"]
+        environment = [f"{name}={value}" for name, value in self.environment_of(container).items()]
+        return self.process is not None and subprocess.run(
+            ["nsenter", "--target", str(self.process.pid), "--net", "--mount", "--root", "--wd", "setpriv",
+             "--reuid", str(USER), "--regid", str(USER), "--clear-groups", "env", "-i", *environment,
+             *container[kind]["exec"]["command"]], capture_output=True,
+            timeout=container[kind]["timeoutSeconds"]).returncode == 0
 
     def delete(self):
         """SIGTERM, and SIGKILL after the grace period. Returns when it is gone."""
