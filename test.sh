@@ -25,7 +25,7 @@ done
 
 rooms=(common server worker models data cli)
 packages=(python3-venv iproute2 curl jq)
-[ "$all" = 0 ] || packages+=(clang clang-format clang-tidy libomp-dev debootstrap dpkg-dev file)
+[ "$all" = 0 ] || packages+=(clang clang-format clang-tidy libomp-dev debootstrap dpkg-dev file buildah mmdebstrap)
 # On a person's machine it would start a server that answers to the network.
 [ "${CI:-}" != true ] || packages+=(openssh-server iproute2)
 kumo_install_packages "${packages[@]}"
