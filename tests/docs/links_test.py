@@ -14,7 +14,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = ("kumo", "kumo-server", "kumo-worker", "kumo-data")
-FOLDERS = ("bench", "cli", "cmake", "common", "data", "docs", "experiments", "models", "proto",
+FOLDERS = ("bench", "cli", "cmake", "common", "data", "docs", "experiments", "k8s", "models", "proto",
            "server", "tests", "worker")
 
 
