@@ -59,7 +59,7 @@ std::map<std::string, std::string> SettingsOfRun(const LoadedExperiment& loaded,
       {"output.directory", kOutput + run.name},
       {"cluster.servers", ServerAddresses(run)},
       {"cluster.workers", std::to_string(run.workers)},
-      {"cluster.insecure", "true"},
+      {"cluster.insecure", run.Has("keys") ? "false" : "true"},
   };
   if (!loaded.origins.contains("cluster.join_timeout_s")) {
     settings["cluster.join_timeout_s"] = WriteValue(kJoinTimeoutS);
@@ -70,9 +70,11 @@ std::map<std::string, std::string> SettingsOfRun(const LoadedExperiment& loaded,
   return settings;
 }
 
-// The pods have one place for unpacked data; and each start of a pod goes on, so the manifests say
-// checkpoint.resume=auto.
-bool IsLeftOut(const std::string& key) { return key == "data.cache" || key == "checkpoint.resume"; }
+// The pods have one place for unpacked data and one for keys; and each start of a pod goes on. The
+// manifests say so themselves.
+bool IsLeftOut(const std::string& key) {
+  return key == "data.cache" || key == "checkpoint.resume" || key == "cluster.keys";
+}
 
 std::string ImageText(const std::string& image) {
   const size_t digest = image.find('@');
@@ -161,6 +163,10 @@ std::vector<Status> ProblemsInPods(const LoadedExperiment& loaded, const Cluster
   if (experiment.network.device != "cpu" && !run.Has("gpu")) {
     say("network.device is " + experiment.network.device +
         ", and the workers get no GPU: add --with gpu");
+  }
+  if (!experiment.cluster.keys.empty() && !run.Has("keys")) {
+    say("cluster.keys is " + experiment.cluster.keys +
+        ", a folder of this machine: put the keys into Secrets and add --with keys");
   }
   if (run.servers > 1 && !run.Has("shared-volume")) {
     say(std::to_string(run.servers) +

@@ -26,11 +26,11 @@ class RunManifestsTest : public ::testing::Test {
     EXPECT_THAT(loaded.problems, IsEmpty());
     return loaded;
   }
-  // As the pods read it.
-  LoadedExperiment LoadInPod(const std::string& text) {
+  // As the pods read it, with what their command lines set.
+  LoadedExperiment LoadInPod(const std::string& text, const std::vector<std::string>& sets = {}) {
     const std::string path = scratch_.path() + "/experiment.conf";
     std::ofstream(path) << text;
-    LoadedExperiment loaded = LoadExperiment(path, {}, {});
+    LoadedExperiment loaded = LoadExperiment(path, sets, {});
     EXPECT_THAT(loaded.problems, IsEmpty()) << text;
     return loaded;
   }
@@ -109,6 +109,19 @@ TEST_F(RunManifestsTest, ComponentsThatAreMissingOrExcludeEachOtherAreNamed) {
   EXPECT_THAT(problems[2].message(), HasSubstr("leave out kueue"));
   run_.components = {"gpu", "shared-volume"};
   EXPECT_THAT(ProblemsInPods(loaded, run_), IsEmpty());
+}
+
+TEST_F(RunManifestsTest, KeysOfThisMachineAreNotForgottenInPods) {
+  const LoadedExperiment loaded = Load("[network]\nfile = n.pbtxt\n[cluster]\nkeys = mine\n");
+  const std::vector<Status> problems = ProblemsInPods(loaded, run_);
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_THAT(problems[0].message(), HasSubstr("--with keys"));
+  run_.components.push_back("keys");
+  EXPECT_THAT(ProblemsInPods(loaded, run_), IsEmpty());
+  const LoadedExperiment there =
+      LoadInPod(PodExperimentText(loaded, run_, ""), {"cluster.keys=/keys"});
+  EXPECT_FALSE(there.experiment.cluster.insecure);
+  EXPECT_EQ(there.experiment.cluster.keys, "/keys");
 }
 
 TEST_F(RunManifestsTest, ImagesAreTakenApartAsKustomizeWantsThem) {

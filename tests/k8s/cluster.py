@@ -182,6 +182,12 @@ class Pod:
             self.claims[volume["name"]] = self.cluster.claim(claim["claimName"])
             if claim.get("readOnly"):
                 self.read_only.add(volume["name"])
+        elif "secret" in volume:
+            path.mkdir(parents=True)
+            for file in self.cluster.secrets[volume["secret"]["secretName"]]:
+                shutil.copy(file, path)
+                os.chown(path / file.name, 0, USER)
+                os.chmod(path / file.name, volume["secret"]["defaultMode"])
         elif "configMap" in volume:
             path.mkdir(parents=True)
             for file, text in self.cluster.object("ConfigMap", volume["configMap"]["name"])["data"].items():
@@ -493,9 +499,10 @@ class Api:
 
 class Cluster:
     """objects: what `kubectl apply -k` would hand in. build: where Kumo is. claims: of a claim's name, a
-    folder. say: takes what happens, a line at a time."""
+    folder. secrets: of a Secret's name, its files. say: takes what happens, a line at a time."""
 
-    def __init__(self, objects, folder, build, claims, say):
+    def __init__(self, objects, folder, build, claims, secrets, say):
+        self.secrets = secrets
         self.objects, self.folder, self.build, self.say = objects, folder, build, say
         self.claims = claims
         self.network = Network(folder)

@@ -49,14 +49,24 @@ class Life:
         output.mkdir()
         os.chown(output, USER, USER)
         subprocess.run([BUILD / "bin/kumo", "manifests", "mnist_lenet", "--run", "life", "--workers",
-                        "2", "--servers", "2", "--with", "shared-volume", "--out", "made", *SMALL, "--set",
+                        "2", "--servers", "2", "--with", "shared-volume,keys", "--out", "made", *SMALL, "--set",
                         "output.interval_s=0.2"], cwd=folder, check=True, capture_output=True)
         self.cluster = Cluster(render(KUBECTL, folder / "made"), folder, BUILD,
-                               {"kumo-data": data, "kumo-output": output}, self.say)
+                               {"kumo-data": data, "kumo-output": output},
+                               self.make_keys(folder / "keys"), self.say)
         self.output = output / "life"
         self.workers = self.cluster.find(Job, "life-worker")
         self.servers = self.cluster.find(StatefulSet, "life-server")
         self.run = self.cluster.find(Job, "life-run")
+
+    @staticmethod
+    def make_keys(folder):
+        """As docs/kubernetes.md makes the Secrets."""
+        subprocess.run([BUILD / "bin/kumo", "keys", folder, "--servers", "2", "--shared-worker-key"],
+                       check=True, capture_output=True)
+        servers = [*folder.glob("server-*.key"), folder / "client.key", folder / "allow-list"]
+        return {"kumo-server-keys": servers,
+                "kumo-worker-keys": [folder / "worker.key", folder / "allow-list"]}
 
     def say(self, line):
         self.lines.append(line)

@@ -173,6 +173,10 @@ class ManifestsTest(unittest.TestCase):
                     if "persistentVolumeClaim" in volume:
                         self.assertIn(volume["persistentVolumeClaim"]["claimName"],
                                       ("kumo-data", "kumo-output"))
+                    if "secret" in volume:
+                        component = owner["metadata"]["labels"][COMPONENT]
+                        self.assertEqual(volume["secret"], {"secretName": f"kumo-{component}-keys",
+                                                            "defaultMode": 0o440})
                 if "serviceAccountName" in spec:
                     self.assertIn(("ServiceAccount", spec["serviceAccountName"]), there)
                 if owner["kind"] == "StatefulSet":
