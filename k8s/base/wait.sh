@@ -44,10 +44,14 @@ finish() {
 }
 
 # Prints what server 0 has printed since the line at $1, and goes on for 30 s or until its container
-# ends. Prints to its standard output when the last line was.
+# ends. Prints to its standard output when the last line was. A container that has ended between two
+# looks has been started again since: what it printed at last is the log of the previous one.
 show_log() {
-  ask api/v1 "pods/$server/log?container=server&follow=true&timestamps=true${1:+&sinceTime=$1Z}" \
-    --no-buffer 2>/dev/null | {
+  since="container=server&timestamps=true${1:+&sinceTime=$1Z}"
+  {
+    ask api/v1 "pods/$server/log?previous=true&$since" 2>/dev/null
+    ask api/v1 "pods/$server/log?follow=true&$since" --no-buffer 2>/dev/null
+  } | {
     last=$1
     while IFS= read -r line; do
       at=${line%% *} at=${at%Z}

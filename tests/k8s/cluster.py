@@ -163,6 +163,7 @@ class Pod:
         self.exit_code = None    # of the only start, where it does not restart
         self.terminated = None   # state or lastState of the container
         self.log = []            # (time, line) of the container that runs, or the last one
+        self.previous = None     # the log of the one before
         self.starts = 0
 
     def start(self, dns=""):
@@ -251,6 +252,7 @@ class Pod:
 
     def run_container(self, container):
         """Runs it once; its exit code, 128 + N where signal N has killed it."""
+        self.previous = self.log if self.starts else None
         self.log, self.starts = [], self.starts + 1
         environment = [f"{name}={value}" for name, value in self.environment_of(container).items()]
         script = "\n".join([*self.root_of(container), "cd /",
@@ -466,7 +468,11 @@ class Api:
         if found is None:
             return request.send_error(404)
         if rest == "/log":
-            return self.stream(request, found, question.get("sinceTime", ""))
+            previous = "previous" in question
+            if previous and found.previous is None:
+                return request.send_error(400)
+            return self.stream(request, found, found.previous if previous else found.log,
+                               question.get("sinceTime", ""), previous)
         return self.reply(request, found.status())
 
     @staticmethod
@@ -476,14 +482,14 @@ class Api:
         request.wfile.write(json.dumps(body).encode())
 
     @staticmethod
-    def stream(request, pod, since):
+    def stream(request, pod, log, since, over):
         """With the seconds of `since` only, as the real one has it, and until the container ends."""
         request.send_response(200)
         request.end_headers()
-        log, process, sent = pod.log, pod.process, 0
+        process, sent = pod.process, 0
         try:
             while True:
-                over = process is None or process.poll() is not None
+                over = over or process is None or process.poll() is not None
                 while sent < len(log):
                     at, line = log[sent]
                     sent += 1
