@@ -50,6 +50,7 @@ CommandLine MakeCommandLine(LaunchArguments* args) {
                  &args->port);
   line.AddOption("ssh", "COMMAND", Allowed(),
                  "With --hosts: ssh, and options of it, apart by blanks", &args->ssh);
+  line.AddFlag("no-page", "Serve no page of the job", &args->no_page);
   line.AddFlag("quiet", "Print only problems and the last line", &args->quiet);
   line.AddFlag("json", "Print only problems and, at the end, one JSON object", &args->job.json);
   line.AddNote(
@@ -123,9 +124,14 @@ Result<Outcome> Launch(const CliEnvironment& environment, const LaunchArguments&
   if (servers.empty()) {
     KUMO_ASSIGN_OR_RETURN(servers, PickServers(job.servers));
   }
+  std::string http;
+  if (!args.no_page && args.hosts.empty()) {
+    KUMO_ASSIGN_OR_RETURN(http, PickHttpAddress());
+  }
   SayStart(environment, args, job.loaded, notes, servers, log_directory);
   const SteadyClock clock;
-  KUMO_ASSIGN_OR_RETURN(LaunchPlan plan, MakeLaunchPlan(args, experiment, servers, log_directory));
+  KUMO_ASSIGN_OR_RETURN(LaunchPlan plan,
+                        MakeLaunchPlan(args, experiment, servers, http, log_directory));
   plan.tell = [&](const std::string& line) { SayBeside(environment, line); };
   Launcher launcher(std::move(plan), &clock, &signals);
   return launcher.Run();

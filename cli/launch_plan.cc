@@ -15,7 +15,7 @@ std::vector<std::string> OnHost(const LaunchArguments& args, const std::string& 
 }
 
 Result<LaunchPlan> MakeLaunchPlan(const LaunchArguments& args, const Experiment& experiment,
-                                  const std::vector<std::string>& servers,
+                                  const std::vector<std::string>& servers, const std::string& http,
                                   const std::string& log_directory) {
   LaunchPlan plan;
   plan.supervisor.servers = static_cast<int>(servers.size());
@@ -41,6 +41,10 @@ Result<LaunchPlan> MakeLaunchPlan(const LaunchArguments& args, const Experiment&
   };
   for (int i = 0; i < plan.supervisor.servers; ++i) {
     add({ProcessId::Role::kServer, i}, "kumo-server", "--index", std::to_string(i));
+  }
+  if (!http.empty()) {
+    std::vector<std::string>& command = plan.commands[{ProcessId::Role::kServer, 0}];
+    command.insert(command.end(), {"--http", http});
   }
   // Whatever the run began with, it goes on from the newest checkpoint: its own, as soon as it has
   // one.

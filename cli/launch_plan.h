@@ -17,6 +17,7 @@ struct LaunchArguments {
   int max_restarts = 3;
   double grace_s = 0;  // 0: checkpoint.grace_s
   bool quiet = false;
+  bool no_page = false;
   // Of several hosts.
   std::string host_list, host_file;
   std::vector<Host> hosts;  // what these say; empty: this machine
@@ -29,9 +30,10 @@ struct LaunchArguments {
       : job(environment), kumo(environment.binary_directory + "/kumo") {}
 };
 
-// servers: their addresses. The errors of Place, of several hosts.
+// servers: their addresses. http: where server 0 is to show the job; "": nowhere.
+// The errors of Place, of several hosts.
 Result<LaunchPlan> MakeLaunchPlan(const LaunchArguments& args, const Experiment& experiment,
-                                  const std::vector<std::string>& servers,
+                                  const std::vector<std::string>& servers, const std::string& http,
                                   const std::string& log_directory);
 // What `kumo launch` runs on another host, behind kumo remote.
 std::vector<std::string> OnHost(const LaunchArguments& args, const std::string& host,

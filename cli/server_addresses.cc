@@ -24,6 +24,11 @@ Result<std::vector<std::string>> PickServers(int servers) {
   return addresses;
 }
 
+Result<std::string> PickHttpAddress() {
+  KUMO_ASSIGN_OR_RETURN(const std::vector<std::string> picked, PickServers(1));
+  return picked.front().substr(std::string_view("tcp://").size());
+}
+
 Status TryAddress(const std::string& text, bool may_be_open) {
   KUMO_ASSIGN_OR_RETURN(const Address address, ParseAddress(text));
   if (address.kind == Address::Kind::kIpc) {

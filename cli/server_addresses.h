@@ -14,6 +14,9 @@ namespace kumo {
 // So many free loopback ports, all different.
 Result<std::vector<std::string>> PickServers(int servers);
 
+// A free loopback port, "127.0.0.1:PORT".
+Result<std::string> PickHttpAddress();
+
 // Whether this process could listen at `address`. FailedPrecondition when it is not this machine's,
 // or would be open to others where `may_be_open` is not set (there are no keys, nor is that
 // wanted).

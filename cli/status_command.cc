@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "cli/command.h"
-#include "cli/job_json.h"
+#include "common/job/telemetry/job_json.h"
 #include "cli/job_table.h"
 #include "cli/server_connection.h"
 #include "common/base/process/exit_code.h"

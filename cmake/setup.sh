@@ -5,6 +5,7 @@ KUMO_PACKAGES=(
   libzmq3-dev libprotobuf-dev protobuf-compiler
   libgoogle-glog-dev libgtest-dev libgmock-dev libdnnl-dev zlib1g-dev libisal-dev
   libboost-program-options-dev libboost-context-dev mold
+  libmicrohttpd-dev prometheus-cpp-dev libjs-chart.js
 )
 
 # kumo_install_packages [MORE ...]: installs what is missing, and says what it does.

@@ -22,6 +22,7 @@
 #include "common/job/checkpoint/checkpoint.h"
 #include "common/job/checkpoint/continuation.h"
 #include "common/job/checkpoint/resume_point.h"
+#include "common/job/http/shown_process.h"
 #include "common/job/options/command_line.h"
 #include "common/job/options/experiment_text.h"
 #include "common/job/options/installed_experiments.h"
@@ -39,6 +40,7 @@ struct Arguments {
   std::vector<std::string> sets;
   int index = 0;
   std::string bind;
+  std::string http;
 };
 
 Status CheckArguments(const Arguments& arguments, const Experiment& experiment) {
@@ -89,6 +91,11 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
   settings.process = ThisProcess(HostName());
   if (Result<MemoryRoom> room = RoomInProcess(); room.ok()) settings.memory = *std::move(room);
 
+  ProcessTitle title{"kumo-server", "server-" + std::to_string(arguments.index),
+                     std::string(kVersion), std::string(kCommit)};
+  KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<ShownProcess> shown,
+                        ShownProcess::Start(arguments.http, std::move(title), &clock));
+
   FdConsole console(STDOUT_FILENO);
   std::unique_ptr<OutputLock> lock;
   std::unique_ptr<RunRecorder> recorder;
@@ -117,6 +124,7 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
       record.resumed_samples = settings.restored->progress().samples();
     }
     KUMO_ASSIGN_OR_RETURN(recorder, RunRecorder::Open(record, files, &clock, &console));
+    if (shown) recorder->Say("page    http://" + shown->address() + "/");
     if (experiment.checkpoint.resume == "never") {
       const std::string folder = JoinPath(experiment.output.directory, "checkpoints");
       KUMO_ASSIGN_OR_RETURN(const bool aside, SetCheckpointsAside(files, folder));
@@ -149,7 +157,7 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
       arguments.bind.empty() ? experiment.cluster.servers[arguments.index] : arguments.bind;
   KUMO_ASSIGN_OR_RETURN(std::unique_ptr<ServerService> service,
                         ServerService::Make(std::move(settings), address, &files, &clock, &signals,
-                                            std::move(recorder)));
+                                            std::move(recorder), shown ? shown->view() : nullptr));
   return service->Run();
 }
 
@@ -168,6 +176,8 @@ int Main(const char* program, const std::vector<std::string>& args) {
   line.AddOption("bind", "ADDRESS", Allowed(),
                  "Where to listen, if not at its address in cluster.servers: tcp://*:7700",
                  &arguments.bind, "its address in cluster.servers");
+  line.AddOption("http", "HOST:PORT", Allowed(),
+                 "Where to show metrics, and server 0 the job's page", &arguments.http, "nowhere");
   line.AddRepeated("set", "SECTION.KEY=VALUE", "Overrides a setting of the file", &arguments.sets);
   line.AddVersion();
   const Status usage = line.Parse(args);

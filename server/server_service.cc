@@ -40,7 +40,8 @@ Result<std::unique_ptr<ServerService>> ServerService::Make(ServerNodeSettings se
                                                            const std::string& bind_address,
                                                            FileSystem* files, const Clock* clock,
                                                            StopSource* stops,
-                                                           std::unique_ptr<RunRecorder> recorder) {
+                                                           std::unique_ptr<RunRecorder> recorder,
+                                                           ProcessView* view) {
   KUMO_ASSIGN_OR_RETURN(ZmqTransportOptions options, TransportOptions(settings));
   KUMO_ASSIGN_OR_RETURN(std::unique_ptr<ZmqTransport> transport,
                         ZmqTransport::Make(std::move(options)));
@@ -58,17 +59,18 @@ Result<std::unique_ptr<ServerService>> ServerService::Make(ServerNodeSettings se
     }
   }
   return std::unique_ptr<ServerService>(new ServerService(
-      std::move(settings), files, clock, stops, std::move(transport), std::move(recorder)));
+      std::move(settings), files, clock, stops, std::move(transport), std::move(recorder), view));
 }
 
 ServerService::ServerService(ServerNodeSettings settings, FileSystem* files, const Clock* clock,
                              StopSource* stops, std::unique_ptr<ZmqTransport> transport,
-                             std::unique_ptr<RunRecorder> recorder)
+                             std::unique_ptr<RunRecorder> recorder, ProcessView* view)
     : clock_(clock),
       folder_(settings.folder),
       stops_(stops),
       transport_(std::move(transport)),
       recorder_(std::move(recorder), settings.experiment.output, settings.restored),
+      watch_(view),
       node_(settings, clock->NowUs()),
       tracer_(clock),
       disk_(files, settings.experiment),
@@ -114,6 +116,9 @@ Status ServerService::Run() {
       if (waits) recorder_.SayWhomItWaitsFor(*waits);
     }
     if (recorder_.ProgressIsDue(now)) recorder_.ShowProgress(node_.Describe(now), now);
+    if (watch_.Turn(now)) {
+      watch_.Publish(JobSeen(now), transport_->counters(), transport_->waiting_bytes(), now);
+    }
     if (exit_) break;
     if (trace_relay_) trace_relay_->Tick(now);
     if (trace_agent_) trace_agent_->Tick(now);
@@ -128,7 +133,9 @@ Status ServerService::Run() {
   }
   if (recorder_.records()) {
     if (exit_->ok()) exit_ = disk_.CheckResults(folder_);
-    recorder_.SayFarewell(exit_->ok(), node_.Describe(clock_->NowUs()), disk_);
+    const wire::JobStatus status = node_.Describe(clock_->NowUs());
+    recorder_.SayFarewell(exit_->ok(), status, disk_);
+    watch_.PublishEnd(status, transport_->counters(), *exit_, clock_->NowUs());
   }
   return *exit_;
 }
@@ -162,8 +169,14 @@ void ServerService::RunCompletions() {
   for (Completion& completion : completions) Perform(completion(clock_->NowUs()));
 }
 
+std::optional<wire::JobStatus> ServerService::JobSeen(TimeUs now) const {
+  if (!recorder_.records()) return std::nullopt;
+  return node_.Describe(now);
+}
+
 void ServerService::Perform(ServerActions actions) {
   for (ServerAction& action : actions) {
+    watch_.See(action, clock_->NowUs());
     std::visit([this](auto& one) { Do(std::move(one)); }, action);
   }
 }
@@ -193,11 +206,12 @@ void ServerService::Do(ComputeAction compute) {
 }
 
 void ServerService::Do(SaveAction save) {
-  OnDisk([this, save = std::move(save)] {
+  OnDisk([this, asked = clock_->NowUs(), save = std::move(save)] {
     const ShardFileHeader& header = save.header;
     const TraceScope scope(&tracer_, trace::CHECKPOINT, {.round = header.version});
     Complete([this, generation = header.generation, version = header.version,
-              attempt = save.attempt, file = disk_.Save(save)](TimeUs now) {
+              attempt = save.attempt, asked, file = disk_.Save(save)](TimeUs now) {
+      watch_.OnSaved(file, now - asked);
       return node_.OnSaved(generation, version, attempt, file, now);
     });
   });
@@ -232,6 +246,7 @@ void ServerService::Do(CommitAction commit) {
   OnDisk([this, manifest = std::move(commit.manifest)] {
     Complete([this, generation = manifest.generation(), version = manifest.version(),
               status = disk_.Commit(manifest)](TimeUs now) {
+      watch_.OnCommitted(version, status, now);
       return node_.OnDiskAnswer(generation, CheckpointCommitted{version, status}, now);
     });
   });

@@ -26,6 +26,7 @@
 #include "server/disk.h"
 #include "server/job_recorder.h"
 #include "server/server_node.h"
+#include "server/server_watch.h"
 #include "server/trace_relay.h"
 
 namespace kumo {
@@ -33,12 +34,13 @@ namespace kumo {
 class ServerService {
  public:
   // Listens at `bind_address`. files, clock and stops are borrowed for life; recorder may be null
-  // (other servers than 0).
+  // (other servers than 0). view: where this server is shown; borrowed for life, null for nowhere.
   static Result<std::unique_ptr<ServerService>> Make(ServerNodeSettings settings,
                                                      const std::string& bind_address,
                                                      FileSystem* files, const Clock* clock,
                                                      StopSource* stops,
-                                                     std::unique_ptr<RunRecorder> recorder);
+                                                     std::unique_ptr<RunRecorder> recorder,
+                                                     ProcessView* view = nullptr);
 
   // Serves until the job is over: ok when it is done, else why not.
   Status Run();
@@ -48,9 +50,11 @@ class ServerService {
 
   ServerService(ServerNodeSettings settings, FileSystem* files, const Clock* clock,
                 StopSource* stops, std::unique_ptr<ZmqTransport> transport,
-                std::unique_ptr<RunRecorder> recorder);
+                std::unique_ptr<RunRecorder> recorder, ProcessView* view);
 
   void OnMessage(const PeerName& from, Message message);
+  // What there is to be seen of the job: on server 0.
+  std::optional<wire::JobStatus> JobSeen(TimeUs now) const;
   void Perform(ServerActions actions);
   // One for each kind of action: an action that is not carried out does not compile.
   void Do(SendAction send);
@@ -83,6 +87,7 @@ class ServerService {
   StopSource* const stops_;
   std::unique_ptr<ZmqTransport> transport_;
   JobRecorder recorder_;
+  ServerWatch watch_;
   ServerNode node_;
 
   std::optional<Status> exit_;

@@ -28,6 +28,7 @@
 #include "common/job/checkpoint/continuation.h"
 #include "common/job/checkpoint/origin.h"
 #include "common/job/checkpoint/resume_point.h"
+#include "common/job/http/shown_process.h"
 #include "common/job/job_identity.h"
 #include "common/job/options/command_line.h"
 #include "common/job/options/experiment_text.h"
@@ -55,6 +56,7 @@ struct Arguments {
   bool memory = false;
   int servers = 0;
   bool json = false;
+  std::string http;
 };
 
 // What the job's processes take, worked out before anything is taken: the lines of two tables.
@@ -177,8 +179,9 @@ Status Evaluate(Trainer* trainer, const std::string& path, bool json) {
   return OkStatus();
 }
 
+// view: where this worker is shown; may be null.
 Status Train(Trainer* trainer, const Experiment& experiment, const std::string& name,
-             const Clock* clock, StopSignals* signals) {
+             const Clock* clock, StopSignals* signals, ProcessView* view) {
   if (experiment.cluster.servers.empty()) {
     return FailedPrecondition(
         "cluster.servers is not set: name the servers' addresses in the experiment file or with "
@@ -192,7 +195,7 @@ Status Train(Trainer* trainer, const Experiment& experiment, const std::string& 
   settings.device = experiment.network.device;
   settings.process = ThisProcess(HostName());
   KUMO_ASSIGN_OR_RETURN(std::unique_ptr<WorkerService> service,
-                        WorkerService::Make(settings, clock, trainer, signals));
+                        WorkerService::Make(settings, clock, trainer, signals, view));
   return service->Run();
 }
 
@@ -236,9 +239,13 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
   log.rank = arguments.name.starts_with("worker-") ? arguments.name.substr(7) : arguments.name;
   KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<Logging> logging, Logging::Start(log));
   PinNearDevice(experiment.network.device);
+  ProcessTitle title{"kumo-worker", arguments.name, std::string(kVersion), std::string(kCommit)};
+  KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<ShownProcess> shown,
+                        ShownProcess::Start(arguments.http, std::move(title), &clock));
   KUMO_ASSIGN_OR_RETURN(const JobMemory memory, MemoryOf(arguments, experiment));
   KUMO_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, MakeTrainer(memory, experiment, &clock));
-  return Train(trainer.get(), experiment, arguments.name, &clock, &signals);
+  return Train(trainer.get(), experiment, arguments.name, &clock, &signals,
+               shown ? shown->view() : nullptr);
 }
 
 int Main(const char* program, const std::vector<std::string>& args) {
@@ -257,6 +264,8 @@ int Main(const char* program, const std::vector<std::string>& args) {
                  "This worker's name; one that is started again under "
                  "its name takes its place at once",
                  &arguments.name, "the host and the pid");
+  line.AddOption("http", "HOST:PORT", Allowed(), "Where to show metrics", &arguments.http,
+                 "nowhere");
   line.AddFlag("check", "Only read the network and the data, say what they are, and end",
                &arguments.check);
   line.AddOption("evaluate", "DIR", Allowed(), "Only evaluate the checkpoint in DIR, and end",

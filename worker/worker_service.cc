@@ -23,7 +23,7 @@ constexpr int64_t kComputeShutdownMs = 60'000;
 
 Result<std::unique_ptr<WorkerService>> WorkerService::Make(const SessionSettings& settings,
                                                            const Clock* clock, Trainer* trainer,
-                                                           StopSource* stops) {
+                                                           StopSource* stops, ProcessView* view) {
   KUMO_ASSIGN_OR_RETURN(Session session, Session::Make(settings, clock->NowUs()));
   ZmqTransportOptions options;
   options.name = session.peer_name();
@@ -37,19 +37,22 @@ Result<std::unique_ptr<WorkerService>> WorkerService::Make(const SessionSettings
   for (size_t i = 0; i < servers.size(); ++i) {
     KUMO_RETURN_IF_ERROR(transport->Connect(ServerPeer(static_cast<int>(i)), servers[i]));
   }
-  std::unique_ptr<WorkerService> service(
-      new WorkerService(std::move(session), clock, trainer, stops, std::move(transport)));
+  std::unique_ptr<WorkerService> service(new WorkerService(std::move(session), clock, trainer,
+                                                           stops, std::move(transport),
+                                                           WorkerWatch(view, settings.name)));
   KUMO_RETURN_IF_ERROR(trainer->Attach(&service->session_.shape()));
   return service;
 }
 
 WorkerService::WorkerService(Session session, const Clock* clock, Trainer* trainer,
-                             StopSource* stops, std::unique_ptr<ZmqTransport> transport)
+                             StopSource* stops, std::unique_ptr<ZmqTransport> transport,
+                             WorkerWatch watch)
     : session_(std::move(session)),
       clock_(clock),
       trainer_(trainer),
       stops_(stops),
       transport_(std::move(transport)),
+      watch_(std::move(watch)),
       tracer_(clock),
       trace_agent_(
           &tracer_,
@@ -83,6 +86,10 @@ Status WorkerService::Run() {
       LOG_IF(WARNING, waits.has_value()) << waits.value_or("");
     }
     if (left_) break;
+    if (watch_.Turn(now)) {
+      watch_.Publish(session_.WaitsForProcesses(), transport_->counters(),
+                     transport_->waiting_bytes(), now);
+    }
     trace_agent_.Tick(now);
     const TimeUs next = std::min(session_.NextDeadline(), trace_agent_.NextDeadline());
     const TimeUs wait = std::clamp<TimeUs>(next - now, 0, kLongestPoll);
@@ -142,6 +149,7 @@ void WorkerService::Perform(WorkerActions actions) {
 
 void WorkerService::Do(SendToServerAction send) {
   requests_.OnSent(send.server, send.message.header, clock_->NowUs());
+  watch_.See(send.message.header);
   // What cannot be sent now is asked again by the session's timers.
   const Status status = transport_->Send(ServerPeer(send.server), std::move(send.message));
   if (!status.ok()) VLOG(1) << status.message();

@@ -22,15 +22,18 @@
 #include "worker/request_spans.h"
 #include "worker/session/session.h"
 #include "worker/trainer.h"
+#include "worker/worker_watch.h"
 
 namespace kumo {
 
 class WorkerService {
  public:
-  // clock, trainer and stops are borrowed for life.
+  // clock, trainer and stops are borrowed for life; so is view, where this worker is shown, which
+  // may be null.
   static Result<std::unique_ptr<WorkerService>> Make(const SessionSettings& settings,
                                                      const Clock* clock, Trainer* trainer,
-                                                     StopSource* stops);
+                                                     StopSource* stops,
+                                                     ProcessView* view = nullptr);
 
   // Takes part in the job until it is over: ok when it is done, else why this worker leaves.
   Status Run();
@@ -40,7 +43,7 @@ class WorkerService {
   using Completion = std::function<WorkerActions(TimeUs now)>;
 
   WorkerService(Session session, const Clock* clock, Trainer* trainer, StopSource* stops,
-                std::unique_ptr<ZmqTransport> transport);
+                std::unique_ptr<ZmqTransport> transport, WorkerWatch watch);
 
   void OnMessage(int server, const Message& message);
   void Perform(WorkerActions actions);
@@ -64,6 +67,7 @@ class WorkerService {
   Trainer* const trainer_;
   StopSource* const stops_;
   std::unique_ptr<ZmqTransport> transport_;
+  WorkerWatch watch_;
 
   WaitNotice wait_notice_;
   bool left_ = false;

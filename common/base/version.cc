@@ -34,6 +34,8 @@ std::string CudaModuleText() {
 
 }  // namespace
 
+const std::string_view kVersion = KUMO_VERSION;
+
 std::string VersionText(const std::string& program) {
   return program + " " KUMO_VERSION "\ncommit  " + std::string(kCommit) +
          "\nCPU     oneDNN " KUMO_DNNL_VERSION ", kernels for " + std::string(InstructionSet()) +

@@ -12,6 +12,7 @@ namespace kumo {
 // Of the sources: "91feaff", with "-dirty" where they had changes; "unknown" where they were in no
 // repository. In a source file of its own, which each build writes (cmake/commit.cmake).
 extern const std::string_view kCommit;
+extern const std::string_view kVersion;  // "0.2.0"
 
 // Several lines: version, commit, the CPU backend with the instruction set of its kernels, and
 // whether the CUDA backend's module is there. Does not load the module.

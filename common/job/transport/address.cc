@@ -145,6 +145,16 @@ Result<Address> ParseAddress(std::string_view text) {
   return Address{Address::Kind::kIpc, "", 0, path};
 }
 
+Result<Address> ParseHttpAddress(std::string_view text) {
+  Result<Address> address = ParseAddress("tcp://" + std::string(text));
+  if (text.find("://") != std::string_view::npos || !address.ok()) {
+    return InvalidArgument("'" + std::string(text) +
+                           "' is no address to serve HTTP at: give HOST:PORT, as 127.0.0.1:9470, "
+                           "*:9470 for every interface, or port 0 for any free one");
+  }
+  return address;
+}
+
 bool IsLoopbackHost(std::string_view host) {
   if (host == "localhost" || host == "::1") return true;
   in_addr number{};

@@ -28,6 +28,9 @@ struct Address {
 // InvalidArgument says what an address must look like. Names are not looked up.
 Result<Address> ParseAddress(std::string_view text);
 
+// HOST:PORT, where HTTP is served; "*" and port 0 as above. InvalidArgument likewise.
+Result<Address> ParseHttpAddress(std::string_view text);
+
 // True for hosts that are this machine whatever a resolver says: 127.x.y.z, ::1, localhost.
 bool IsLoopbackHost(std::string_view host);
 

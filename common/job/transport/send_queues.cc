@@ -45,6 +45,12 @@ void SendQueue::Fill(std::span<const std::byte> bytes, std::unique_ptr<InFlight>
   (void)flight.release();  // EndFlight's now
 }
 
+int64_t SendQueues::waiting() const {
+  int64_t all = 0;
+  for (const auto& [peer, queue] : queues_) all += queue.waiting();
+  return all;
+}
+
 const SendQueue& SendQueues::Of(const std::string& peer) {
   // Workers come and go; what is kept of them must not.
   if (queues_.size() >= sweep_at_) {

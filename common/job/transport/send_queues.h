@@ -58,6 +58,8 @@ class SendQueues {
   const SendQueue& Of(const std::string& peer);
   // How many other ends are kept count of.
   size_t size() const { return queues_.size(); }
+  // Of all of them together.
+  int64_t waiting() const;
 
  private:
   static constexpr size_t kFewest = 64;  // worth a sweep

@@ -111,7 +111,8 @@ Status ZmqTransport::Send(const PeerName& to, Message message) {
   if (!encoded.ok()) return encoded.WithContext("message to " + Shown(to));
   const std::string* const id = link->listens() ? names_.Find(to) : nullptr;
   if (link->listens() && id == nullptr) return Unsent(to, " is not connected");
-  const bool introduction = IsIntroduction(message.header.type());
+  const wire::Type type = message.header.type();
+  const bool introduction = IsIntroduction(type);
   const auto bytes = static_cast<int64_t>(header_frame_.size() + message.payload.bytes.size());
   const SendQueue& queue = queues_.Of(to);
   if (!queue.Takes(bytes,
@@ -128,8 +129,7 @@ Status ZmqTransport::Send(const PeerName& to, Message message) {
         << "sending to " << Shown(to) << ": " << zmq_strerror(error);
     return Unsent(to, " is not connected");
   }
-  ++counters_.messages_sent;
-  counters_.bytes_sent += static_cast<uint64_t>(bytes);
+  counters_.Sent(type, static_cast<uint64_t>(bytes));
   return OkStatus();
 }
 
@@ -198,7 +198,7 @@ bool ZmqTransport::ReceiveOne(ZmqLink* link, const MessageHandler& on_message, i
     const std::string told = refusals_.Note(from, message.status(), clock_.NowUs());
     LOG_IF(WARNING, !told.empty()) << told;
   } else if (*message) {
-    ++counters_.messages_received;
+    counters_.Taken((*message)->header.type(), arrived.bytes);
     ++*handled;
     on_message(from, std::move(**message));
   }

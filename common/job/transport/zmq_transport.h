@@ -48,6 +48,7 @@
 #include "common/job/transport/name_disputes.h"
 #include "common/job/transport/refusal_log.h"
 #include "common/job/transport/send_queues.h"
+#include "common/job/transport/transport_counters.h"
 #include "common/job/transport/transport_options.h"
 #include "common/job/transport/zap_handler.h"
 #include "common/job/transport/zmq_handles.h"
@@ -55,17 +56,6 @@
 #include "common/job/transport/zmq_poller.h"
 
 namespace kumo {
-
-// What was sent and received since the start; bytes are those of header and payload frames.
-struct TransportCounters {
-  uint64_t messages_sent = 0;
-  uint64_t bytes_sent = 0;
-  uint64_t messages_received = 0;
-  uint64_t bytes_received = 0;
-  uint64_t messages_refused = 0;  // arrived and dropped: not ours, damaged, too long
-  uint64_t sends_unavailable = 0;
-  uint64_t connections_refused = 0;  // ended without a word, where keys are wanted
-};
 
 class ZmqTransport {
  public:
@@ -114,6 +104,8 @@ class ZmqTransport {
   void Wake() { poller_->Wake(); }
 
   const TransportCounters& counters() const { return counters_; }
+  // Bytes that wait towards all peers together.
+  int64_t waiting_bytes() const { return queues_.waiting(); }
 
  private:
   ZmqTransport(ZmqTransportOptions options, uint64_t token, ZmqContext context,

@@ -1,4 +1,4 @@
-#include "cli/job_json.h"
+#include "common/job/telemetry/job_json.h"
 
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>

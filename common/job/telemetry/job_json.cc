@@ -1,4 +1,4 @@
-#include "cli/job_json.h"
+#include "common/job/telemetry/job_json.h"
 
 #include <optional>
 

@@ -1,0 +1,35 @@
+// A process that shows itself over HTTP, as its main builds it: the view that its loop fills, and
+// the server that answers from it.
+//
+// Thread-safety: as the parts'.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "common/base/clock.h"
+#include "common/base/status.h"
+#include "common/job/http/http_server.h"
+#include "common/job/http/process_view.h"
+
+namespace kumo {
+
+class ShownProcess {
+ public:
+  // address: "HOST:PORT"; "": nothing is shown, and the result is null. clock: borrowed
+  // for life. Errors: those of HttpServer::Start.
+  static Result<std::unique_ptr<ShownProcess>> Start(const std::string& address, ProcessTitle title,
+                                                     const Clock* clock);
+
+  ProcessView* view() { return &view_; }
+  // "127.0.0.1:43211"
+  const std::string& address() const { return server_->address(); }
+
+ private:
+  ShownProcess(ProcessTitle title, const Clock* clock) : view_(std::move(title), clock) {}
+
+  ProcessView view_;
+  std::unique_ptr<HttpServer> server_;  // last: its thread reads the view
+};
+
+}  // namespace kumo
