@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cinttypes>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <map>
 
+#include "common/base/fnv.h"
 #include "common/job/options/config_file.h"
 #include "common/job/options/option_table.h"
 #include "common/job/options/option_value.h"
@@ -96,6 +99,22 @@ std::string Patch(std::string_view kind, std::string_view component, std::string
 
 std::string Replace(const std::string& path, const std::string& value) {
   return "      - {op: replace, path: " + path + ", value: " + value + "}\n";
+}
+
+// A StatefulSet's selector cannot change, so that one of an edited experiment is refused whole:
+// kubectl goes on behind a refused ConfigMap, and would else set the number of servers of a run
+// that knows nothing of it.
+std::string ExperimentInSelector(const std::string& experiment) {
+  Fnv1a hash;
+  hash.Add(experiment);
+  char text[32];
+  std::snprintf(text, sizeof(text), "\"%016" PRIx64 "\"", hash.value());
+  std::string operations;
+  for (const char* labels : {"/spec/selector/matchLabels", "/spec/template/metadata/labels"}) {
+    operations += std::string("      - {op: add, path: ") + labels +
+                  "/kumo~1experiment, value: " + text + "}\n";
+  }
+  return operations;
 }
 
 // What a pod of servers or workers is given.
@@ -240,11 +259,12 @@ std::string KustomizationText(const LoadedExperiment& loaded, const ClusterRun& 
   if (!job) text += "  - {name: worker, count: " + workers + "}\n";
   const std::string count =
       job ? Replace("/spec/completions", workers) + Replace("/spec/parallelism", workers) : "";
+  const std::string selector = ExperimentInSelector(PodExperimentText(loaded, run, ""));
   text += "patches:\n";
   text += PodPatch("server", "StatefulSet", experiment.cluster.server_threads,
-                   experiment.checkpoint.grace_s, "");
+                   experiment.checkpoint.grace_s, selector);
   text += PodPatch("worker", job ? "Job" : "StatefulSet", experiment.network.threads,
-                   experiment.checkpoint.grace_s, count);
+                   experiment.checkpoint.grace_s, job ? count : selector);
   return text;
 }
 

@@ -146,5 +146,22 @@ TEST_F(RunManifestsTest, PodsAreGivenLongerThanTheExperimentsGrace) {
                           HasSubstr("/spec/completions, value: 3}")));
 }
 
+// kubectl goes on behind what the API server has refused.
+TEST_F(RunManifestsTest, AnEditedRunHasSelectorsThatARunOfItsNameCannotBeGiven) {
+  const auto selector = [&](const std::string& text, int servers) {
+    ClusterRun run = run_;
+    run.servers = servers;
+    const std::string kustomization = KustomizationText(Load(text), run);
+    const std::string key = "/spec/selector/matchLabels/kumo~1experiment, value: ";
+    const size_t at = kustomization.find(key);
+    EXPECT_NE(at, std::string::npos);
+    return kustomization.substr(at + key.size(), 18);
+  };
+  const std::string text = "[network]\nfile = n.pbtxt\n";
+  EXPECT_EQ(selector(text, 2), selector(text, 2));
+  EXPECT_NE(selector(text, 2), selector(text, 3));
+  EXPECT_NE(selector(text, 2), selector(text + "threads = 4\n", 2));
+}
+
 }  // namespace
 }  // namespace kumo
