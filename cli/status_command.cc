@@ -3,10 +3,10 @@
 #include <utility>
 
 #include "cli/command.h"
-#include "common/job/telemetry/job_json.h"
 #include "cli/job_table.h"
 #include "cli/server_connection.h"
 #include "common/base/process/exit_code.h"
+#include "common/job/telemetry/job_json.h"
 
 namespace kumo {
 namespace {

@@ -17,7 +17,7 @@ std::vector<std::string> ServerAddresses(const std::vector<Host>& hosts, int ser
 }
 
 Result<HostPlacement> Place(const std::vector<Host>& hosts, const std::vector<std::string>& servers,
-                        int workers) {
+                            int workers) {
   HostPlacement placement;
   for (const std::string& text : servers) {
     KUMO_ASSIGN_OR_RETURN(const Address address, ParseAddress(text));

@@ -25,6 +25,6 @@ std::vector<std::string> ServerAddresses(const std::vector<Host>& hosts, int ser
 // slots, and when all have as many as they have slots once more from the first. FailedPrecondition
 // where an address is of no host of these.
 Result<HostPlacement> Place(const std::vector<Host>& hosts, const std::vector<std::string>& servers,
-                        int workers);
+                            int workers);
 
 }  // namespace kumo
