@@ -62,7 +62,8 @@ TEST(KeyFilesTest, EachHolderHasAFileThatOnlyItsOwnerReads) {
     const Result<SharedKeys> keys = ReadKeys(path, holder);
     ASSERT_TRUE(keys.ok()) << keys.status().message();
     EXPECT_EQ((*keys)->allowed.entries().size(), 3u);
-    EXPECT_THAT(list, AllOf(HasSubstr((*keys)->own.public_key), Not(HasSubstr((*keys)->own.secret_key))));
+    EXPECT_THAT(list,
+                AllOf(HasSubstr((*keys)->own.public_key), Not(HasSubstr((*keys)->own.secret_key))));
   }
 }
 
