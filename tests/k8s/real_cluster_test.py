@@ -1,0 +1,303 @@
+#!/usr/bin/env python3
+"""The life of a run on a real Kubernetes: what `kumo manifests` writes for mnist_lenet is applied; a worker
+pod is deleted, then server pod 0, then a node is drained; the run's Job ends with 0, and the weights have
+the bits of a run on the same cluster that nobody has disturbed. Prints a table of times.
+
+  tests/k8s/real_cluster_test.py BUILD      BUILD: a build folder
+
+KUMO_TEST_CLUSTER=1: the cluster of KUBECONFIG is for tests; without it nothing is asked of any cluster.
+KUBECONFIG: the cluster. Its default storage class must give ReadWriteMany volumes, and its nodes must
+compute the same bits; a drain wants two of them.
+KUMO_TEST_IMAGE: the image, as the nodes know it (k8s/Dockerfile).
+KUMO_DATA: where MNIST is, which is copied to the cluster; without it digits are drawn there.
+KUMO_TEST_CPU: the CPUs that each pod asks for (default: 200m).
+Everything is in a namespace of the test's own, which is removed at the end. A drained node is given back.
+Exits with 77, saying so, where something is missing.
+"""
+import contextlib
+import json
+import os
+import pathlib
+import re
+import secrets
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+try:
+    from manifests import ROOT, find_kubectl
+    sys.path.append(str(ROOT / "bench"))
+    from chaos import newest_weights
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(77)
+
+LIMIT_S = 300  # of anything that is waited for
+LOOK_S = 0.3   # between two looks
+# Some 150 short rounds. What a lost worker's partitions carried is computed again, so that the bits are the
+# same however it ends.
+SMALL = {"job.epochs": 14, "data.train_limit": 12800, "data.validation_limit": 1000, "sync.block": 10,
+         "sync.warmup_samples": 2560, "checkpoint.every_rounds": 5, "cluster.recovery": "exact",
+         "output.interval_s": 0.2}
+RESTRICTED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+CLAIM = {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}}
+# Mounts what the runs read and write, for this test to fill and to look at.
+SHELF = {
+    "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "shelf"},
+    "spec": {
+        "securityContext": {"runAsNonRoot": True, "runAsUser": 65532, "fsGroup": 65532,
+                            "seccompProfile": {"type": "RuntimeDefault"}},
+        "terminationGracePeriodSeconds": 0,
+        "containers": [{
+            "name": "shelf", "command": ["sleep", "infinity"], "securityContext": RESTRICTED,
+            "volumeMounts": [{"name": "data", "mountPath": "/data"},
+                             {"name": "output", "mountPath": "/output"}]}],
+        "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "kumo-data"}},
+                    {"name": "output", "persistentVolumeClaim": {"claimName": "kumo-output"}}]}}
+
+
+class Cluster:
+    """A namespace of its own in the cluster of KUBECONFIG."""
+
+    def __init__(self):
+        self.namespace = f"kumo-test-{secrets.token_hex(4)}"
+
+    def __enter__(self):
+        self.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {
+            "name": self.namespace, "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}})
+        return self
+
+    def __exit__(self, *_):
+        subprocess.run([KUBECTL, "delete", "namespace", self.namespace, f"--timeout={LIMIT_S}s"],
+                       check=True, capture_output=True)
+
+    def ask(self, *words, **options):
+        """What kubectl prints, as bytes; an AssertionError with its last words where it fails."""
+        ended = subprocess.run([KUBECTL, "--namespace", self.namespace, *words], capture_output=True,
+                               timeout=LIMIT_S, **options)
+        if ended.returncode != 0:
+            raise AssertionError(f"kubectl {' '.join(words)}: {ended.stderr.decode()}")
+        return ended.stdout
+
+    def apply(self, described):
+        self.ask("apply", "-f", "-", input=json.dumps(described).encode())
+
+    def get(self, *words):
+        return json.loads(self.ask("get", *words, "--output", "json"))
+
+    def on_shelf(self, script, **options):
+        return self.ask("exec", *(["-i"] if options else []), "shelf", "--", "sh", "-euc", script,
+                        **options)
+
+    def fill(self):
+        """The claims that runs want, with MNIST in `kumo-data`."""
+        for name in ("kumo-data", "kumo-output"):
+            self.apply({"apiVersion": "v1", "kind": "PersistentVolumeClaim",
+                        "metadata": {"name": name}, "spec": CLAIM})
+        shelf = json.loads(json.dumps(SHELF))
+        shelf["spec"]["containers"][0]["image"] = IMAGE
+        self.apply(shelf)
+        self.ask("wait", "--for=condition=Ready", "pod/shelf", f"--timeout={LIMIT_S}s")
+        mnist = pathlib.Path(os.environ.get("KUMO_DATA", "/nowhere")) / "mnist"
+        if not mnist.is_dir():
+            self.on_shelf("kumo-data digits --out /data --train 12800 --validation 1000")
+            return "drawn digits"
+        self.on_shelf("mkdir /data/mnist")
+        for file in sorted(mnist.iterdir()):
+            self.on_shelf(f"cat >/data/mnist/{file.name}", input=file.read_bytes())
+        return "MNIST"
+
+    def weights(self, run, folder):
+        """Round and weights of the run's newest checkpoint; `folder` gets a copy of it."""
+        name = self.on_shelf(f"ls /output/{run}/checkpoints").decode().split()
+        name = max(one for one in name if re.fullmatch(r"round-\d+", one))
+        to = folder / run / "checkpoints" / name
+        to.mkdir(parents=True)
+        for file in self.on_shelf(f"ls /output/{run}/checkpoints/{name}").decode().split():
+            (to / file).write_bytes(self.on_shelf(f"cat /output/{run}/checkpoints/{name}/{file}"))
+        return newest_weights(folder / run)
+
+
+def wait_for(condition, what):
+    """What condition() says as soon as it is true."""
+    end = time.monotonic() + LIMIT_S
+    while not (said := condition()):
+        if time.monotonic() > end:
+            raise AssertionError(f"{LIMIT_S} s are over: {what}")
+        time.sleep(LOOK_S)
+    return said
+
+
+class Run:
+    """A run of 2 workers and 2 servers."""
+
+    def __init__(self, cluster, name, folder):
+        self.cluster, self.name = cluster, name
+        made = folder / f"{name}-made"
+        settings = [word for key, value in SMALL.items() for word in ("--set", f"{key}={value}")]
+        subprocess.run([BUILD / "bin/kumo", "manifests", "mnist_lenet", "--run", name, "--workers", "2",
+                        "--servers", "2", "--with", "shared-volume", "--image", IMAGE, "--out", made,
+                        *settings], cwd=folder, check=True, capture_output=True)
+        small = folder / f"{name}-small"
+        small.mkdir()
+        patch = json.dumps([{"op": "replace", "value": CPU,
+                             "path": "/spec/template/spec/containers/0/resources/requests/cpu"}])
+        (small / "kustomization.yaml").write_text(json.dumps({
+            "resources": [f"../{made.name}"],
+            "patches": [{"target": {"kind": "StatefulSet|Job", "labelSelector":
+                                    "app.kubernetes.io/component in (server, worker)"},
+                         "patch": patch}]}))
+        self.begin = time.monotonic()
+        cluster.ask("apply", "-k", small)
+
+    def pods(self):
+        """By role and index: the pods that run and have not been told to leave, as (their name, node, and
+        which start of it this is)."""
+        found = {}
+        for pod in self.cluster.get("pods", "-l", f"app.kubernetes.io/instance={self.name}")["items"]:
+            labels, status = pod["metadata"]["labels"], pod["status"]
+            index = labels.get("apps.kubernetes.io/pod-index",
+                               labels.get("batch.kubernetes.io/job-completion-index"))
+            container, = status.get("containerStatuses") or [{}]
+            if "deletionTimestamp" not in pod["metadata"] and "running" in container.get("state", {}):
+                found[labels["app.kubernetes.io/component"], index] = (
+                    pod["metadata"]["name"], pod["spec"]["nodeName"],
+                    (pod["metadata"]["uid"], container["restartCount"]))
+        return found
+
+    def round(self):
+        """The latest that server 0's present start has printed of; 0 where there is none."""
+        try:
+            said = self.cluster.ask("logs", f"{self.name}-server-0", "--tail=20").decode()
+        except AssertionError:  # there is no such pod, or it has no container yet
+            return 0
+        return max(map(int, re.findall(r"\bround (\d+)/", said)), default=0)
+
+    def wait_for_round(self, number):
+        wait_for(lambda: self.round() >= number or self.ended(), f"{self.name}: round {number}")
+        assert not self.ended(), f"{self.name} ended before round {number}: {self.printed()}"
+
+    def ended(self):
+        """The Job `run`'s condition Complete or Failed, once it has one."""
+        conditions = self.cluster.get("job", f"{self.name}-run")["status"].get("conditions", [])
+        return next((one for one in conditions
+                     if one["type"] in ("Complete", "Failed") and one["status"] == "True"), None)
+
+    def printed(self):
+        return self.cluster.ask("logs", f"job/{self.name}-run").decode()
+
+    def disturb(self, what, act, lost):
+        """act(), and the seconds until `lost` (roles and indexes) are there again, and until server 0
+        prints of a later round than any before."""
+        before, starts = self.round(), self.pods()
+        begin = time.monotonic()
+        act()
+        acted = time.monotonic() - begin
+
+        def are_back():
+            assert not self.ended(), f"the run was over before its pods were back after {what}"
+            now = self.pods()
+            return all(each in now and now[each][2] != starts[each][2] for each in lost)
+
+        wait_for(are_back, f"the pods after {what}")
+        back = time.monotonic() - begin
+        latest = max(before, self.round())
+        wait_for(lambda: self.round() > latest or self.ended(), f"a round after {what}")
+        note(f"{what}, after round {before}", f"{back:.1f} s until its pods run again, "
+             f"{time.monotonic() - begin:.1f} s until a round after {latest}"
+             + (f"; kubectl took {acted:.1f} s" if acted > 2 else ""))
+
+    def wait_for_end(self):
+        """The run's Job is Complete, the servers are scaled to 0, the workers' Job is Complete."""
+        end = wait_for(self.ended, f"the end of {self.name}")
+        note(f"{self.name}: from apply to the run's Job {end['type']}",
+             f"{time.monotonic() - self.begin:.1f} s")
+        assert end["type"] == "Complete", f"{end}: {self.printed()}"
+        since = time.monotonic()
+        servers = f"app.kubernetes.io/instance={self.name},app.kubernetes.io/component=server"
+        wait_for(lambda: not self.cluster.get("pods", "-l", servers)["items"], "the servers have left")
+        note(f"{self.name}: from there until its servers have left", f"{time.monotonic() - since:.1f} s")
+        assert self.cluster.get("statefulset", f"{self.name}-server")["spec"]["replicas"] == 0
+        wait_for(lambda: self.cluster.get("job", f"{self.name}-worker")["status"].get("succeeded") == 2,
+                 f"the workers' Job of {self.name}")
+        printed = self.printed()
+        assert f"{self.name} is done" in printed and f"scaled {self.name}-server to 0" in printed, printed
+        assert re.search(r"^14 +\d", printed, re.M), f"no table of epochs: {printed}"
+
+
+def nodes(cluster):
+    """Names of the nodes that take pods."""
+    return [one["metadata"]["name"] for one in cluster.get("nodes")["items"]
+            if not one["spec"].get("unschedulable") and any(
+                each["type"] == "Ready" and each["status"] == "True"
+                for each in one["status"]["conditions"])]
+
+
+@contextlib.contextmanager
+def drained(cluster, node, run):
+    """Evicts the run's pods from the node, which takes none until this ends."""
+    try:
+        cluster.ask("drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--pod-selector",
+                    f"app.kubernetes.io/instance={run},app.kubernetes.io/component in (server, worker)")
+        yield
+    finally:
+        cluster.ask("uncordon", node)
+
+
+def note(what, times):
+    print(f"| {what} | {times} |", flush=True)
+
+
+class RealClusterTest(unittest.TestCase):
+    def test_deleted_and_drained_pods_change_no_bit(self):
+        with tempfile.TemporaryDirectory() as folder, Cluster() as cluster, contextlib.ExitStack() as stack:
+            folder = pathlib.Path(folder)
+            data = cluster.fill()
+            print(f"\n| {data}, {len(nodes(cluster))} nodes, 2 servers, 2 workers | times |\n|---|---|")
+            run = Run(cluster, "calm", folder)
+            wait_for(lambda: len(run.pods()) == 5, "all pods run")
+            note("calm: from apply to all pods running", f"{time.monotonic() - run.begin:.1f} s")
+            run.wait_for_round(1)
+            note("calm: from apply to the first round", f"{time.monotonic() - run.begin:.1f} s")
+            run.wait_for_end()
+            calm = cluster.weights("calm", folder)
+            last = int(re.search(r"\d+", calm[0])[0])
+
+            run = Run(cluster, "life", folder)
+            run.wait_for_round(last // 10)
+            worker = run.pods()["worker", "0"][0]
+            run.disturb("worker pod 0 deleted", lambda: cluster.ask(
+                "delete", "pod", worker, "--wait=false"), [("worker", "0")])
+            run.wait_for_round(2 * last // 10)
+            run.disturb("server pod 0 deleted", lambda: cluster.ask(
+                "delete", "pod", "life-server-0", "--wait=false"), [("server", "0")])
+            if len(nodes(cluster)) > 1:
+                run.wait_for_round(3 * last // 10)
+                pods = run.pods()
+                node = pods["server", "1"][1]
+                lost = [each for each, (_, at, _) in pods.items() if at == node and each[1] is not None
+                        and each[0] != "run"]
+                run.disturb(f"a node drained, with {', '.join(' '.join(each) for each in sorted(lost))}",
+                            lambda: stack.enter_context(drained(cluster, node, "life")), lost)
+            else:
+                note("a node drained", "not tried: there is only one")
+            run.wait_for_end()
+            self.assertTrue(cluster.weights("life", folder) == calm, "other bits")
+            note("the disturbed run's weights", f"{calm[0]}: the bits of the calm run")
+
+
+if __name__ == "__main__":
+    if os.environ.get("KUMO_TEST_CLUSTER") != "1":
+        print("skipped: KUMO_TEST_CLUSTER=1 does not say that the cluster of KUBECONFIG is for tests")
+        sys.exit(77)
+    unset = [name for name in ("KUBECONFIG", "KUMO_TEST_IMAGE") if not os.environ.get(name)]
+    KUBECTL, missing = find_kubectl()
+    if unset or missing:
+        print(f"skipped: {missing or f'{unset[0]} is not set'}")
+        sys.exit(77)
+    IMAGE = os.environ["KUMO_TEST_IMAGE"]
+    CPU = os.environ.get("KUMO_TEST_CPU", "200m")
+    BUILD = pathlib.Path(sys.argv.pop()).resolve()
+    unittest.main()
