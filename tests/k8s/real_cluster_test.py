@@ -36,9 +36,9 @@ except ImportError as missing:
 
 LIMIT_S = 300  # of anything that is waited for
 LOOK_S = 0.3   # between two looks
-# Some 150 short rounds. What a lost worker's partitions carried is computed again, so that the bits are the
+# Some 260 short rounds. What a lost worker's partitions carried is computed again, so that the bits are the
 # same however it ends.
-SMALL = {"job.epochs": 14, "data.train_limit": 12800, "data.validation_limit": 1000, "sync.block": 10,
+SMALL = {"job.epochs": 24, "data.train_limit": 12800, "data.validation_limit": 1000, "sync.block": 10,
          "sync.warmup_samples": 2560, "checkpoint.every_rounds": 5, "cluster.recovery": "exact",
          "output.interval_s": 0.2}
 RESTRICTED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
@@ -197,11 +197,13 @@ class Run:
         acted = time.monotonic() - begin
 
         def are_back():
-            assert not self.ended(), f"the run was over before its pods were back after {what}"
             now = self.pods()
             return all(each in now and now[each][2] != starts[each][2] for each in lost)
 
-        wait_for(are_back, f"the pods after {what}")
+        wait_for(lambda: are_back() or self.ended(), f"the pods after {what}")
+        if self.ended():  # without a worker whose Job still backs off
+            note(f"{what}, after round {before}", "the run was over before its pods were back")
+            return
         back = time.monotonic() - begin
         latest = max(before, self.round())
         wait_for(lambda: self.round() > latest or self.ended(), f"a round after {what}")
@@ -224,7 +226,7 @@ class Run:
                  f"the workers' Job of {self.name}")
         printed = self.printed()
         assert f"{self.name} is done" in printed and f"scaled {self.name}-server to 0" in printed, printed
-        assert re.search(r"^14 +\d", printed, re.M), f"no table of epochs: {printed}"
+        assert re.search(r"^24 +\d", printed, re.M), f"no table of epochs: {printed}"
 
 
 def nodes(cluster):
