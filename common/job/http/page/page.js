@@ -73,7 +73,11 @@ function addChart(id, series, options = {}) {
     plugins: [marks],
     data: {datasets: series.map(s => ({label: s.label, data: [], borderWidth: s.points ? 0 : 1.5,
                                        showLine: !s.points, pointRadius: s.points ? 3.5 : 0,
-                                       pointHitRadius: 6, fill: s.fill || false}))},
+                                       pointHitRadius: 6, fill: s.fill || false,
+                                       // Asked each time: points keep a plain colour that they were made with.
+                                       borderColor: () => color(s.color),
+                                       pointBackgroundColor: () => color(s.color),
+                                       backgroundColor: () => color(s.color) + (s.fill ? '66' : '')}))},
     options: {
       animation: false, parsing: false, normalized: true, maintainAspectRatio: false,
       interaction: {mode: 'nearest', axis: 'x', intersect: false},
@@ -100,11 +104,6 @@ function paint(chart) {
     axis.grid = {color: color('line'), borderColor: color('line')};
   }
   chart.options.plugins.legend.labels.color = color('quiet');
-  chart.series.forEach((s, i) => {
-    const set = chart.data.datasets[i];
-    set.borderColor = set.pointBackgroundColor = color(s.color);
-    set.backgroundColor = color(s.color) + (s.fill ? '66' : '');
-  });
 }
 
 function showHistory(history) {
