@@ -76,7 +76,7 @@ class Staging {
   Result<bool> Keeps(const Task& task);
   Status Copy(const SourceFile& file);
   // Last: what the source no longer has, and parts that nobody will go on with.
-  Status CleanUp();
+  Status CleanUp() KUMO_REQUIRES(mutex_);
 
   FileSystem* const files_;
   const std::string folder_;  // of the source
