@@ -10,7 +10,9 @@
 #include <csignal>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 
 #include "cli/child_process.h"
 #include "common/base/file.h"
@@ -33,16 +35,27 @@ int AliveIntervalMs(const remote::Start& start) {
 class SshLog {
  public:
   SshLog() {
-    const int fd = mkstemp(path_.data());
-    if (fd >= 0) close(fd);
+    std::error_code error;
+    const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
+    std::string file = folder / "kumo-ssh-XXXXXX";
+    const int fd = mkstemp(file.data());
+    if (fd < 0) return;
+    close(fd);
+    path_ = file;
+    made_ = true;
   }
-  ~SshLog() { unlink(path_.c_str()); }
+  ~SshLog() {
+    if (made_) unlink(path_.c_str());
+  }
   SshLog(const SshLog&) = delete;
   SshLog& operator=(const SshLog&) = delete;
   const std::string& path() const { return path_; }
+  bool made() const { return made_; }
 
  private:
-  std::string path_ = "/tmp/kumo-ssh-XXXXXX";
+  // Where no file can be made its words are in the launcher's log, though not in the message.
+  std::string path_ = "/dev/stderr";
+  bool made_ = false;
 };
 
 // In single quotes for the other host's shell.
@@ -178,7 +191,7 @@ Result<int> RunOnHost(const RemoteHost& host, const remote::Start& start, StopSo
   }
   close(fds[1]);
   if (*code != kNobodyThere) return *code;
-  const std::string words = LastWordsOf(log.path(), "", 0);
+  const std::string words = log.made() ? LastWordsOf(log.path(), "", 0) : "";
   return Unavailable("the host " + host.host + " is not reached, or no longer: " +
                      (!words.empty() ? words
                       : told.ok()    ? "ssh ended with 255"
