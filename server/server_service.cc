@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
+#include <utility>
 #include <variant>
 
 #include <glog/logging.h>
 
 #include "common/base/process/signals.h"
+#include "common/job/trace/trace_agent.h"
 #include "common/job/transport/key_files.h"
+#include "server/trace_relay.h"
 
 namespace kumo {
 namespace {
@@ -80,10 +84,10 @@ ServerService::ServerService(ServerNodeSettings settings, FileSystem* files, con
     return transport_->Send(to, std::move(message));
   };
   if (settings.index == 0) {
-    trace_relay_.emplace(&tracer_, send);
+    tracing_ = std::make_unique<TraceRelay>(&tracer_, send);
   } else {
-    trace_agent_.emplace(&tracer_,
-                         [send](Message report) { return send(ServerPeer(0), std::move(report)); });
+    tracing_ = std::make_unique<TraceAgent>(
+        &tracer_, [send](Message report) { return send(ServerPeer(0), std::move(report)); });
   }
 }
 
@@ -120,10 +124,8 @@ Status ServerService::Run() {
       watch_.Publish(JobSeen(now), transport_->counters(), transport_->waiting_bytes(), now);
     }
     if (exit_) break;
-    if (trace_relay_) trace_relay_->Tick(now);
-    if (trace_agent_) trace_agent_->Tick(now);
-    const TimeUs trace = trace_relay_ ? trace_relay_->NextDeadline() : trace_agent_->NextDeadline();
-    const TimeUs next = std::min(node_.NextDeadline(), trace);
+    tracing_->Tick(now);
+    const TimeUs next = std::min(node_.NextDeadline(), tracing_->NextDeadline());
     const TimeUs wait = std::clamp<TimeUs>(next - now, 0, kLongestPoll);
     transport_->Poll(wait, on_message);
     RunCompletions();
@@ -142,13 +144,7 @@ Status ServerService::Run() {
 
 void ServerService::OnMessage(const PeerName& from, Message message) {
   const TimeUs now = clock_->NowUs();
-  if (trace_relay_ && trace_relay_->Takes(from, &message, now)) return;
-  if (message.header.type() == wire::TRACE) {
-    if (trace_agent_ && from == ServerPeer(0)) {
-      trace_agent_->OnOrder(message.header.trace_order(), now);
-    }
-    return;
-  }
+  if (tracing_->Takes(from, &message, now)) return;
   Perform(node_.OnMessage(from, message, now));
 }
 

@@ -22,12 +22,12 @@
 #include "common/job/telemetry/run_recorder.h"
 #include "common/job/telemetry/wait_notice.h"
 #include "common/job/trace/tracer.h"
+#include "common/job/trace/tracing.h"
 #include "common/job/transport/zmq_transport.h"
 #include "server/disk.h"
 #include "server/job_recorder.h"
 #include "server/server_node.h"
 #include "server/server_watch.h"
-#include "server/trace_relay.h"
 
 namespace kumo {
 
@@ -96,9 +96,7 @@ class ServerService {
   WaitNotice wait_notice_;
 
   Tracer tracer_;
-  // Server 0's, and the others'.
-  std::optional<TraceRelay> trace_relay_;
-  std::optional<TraceAgent> trace_agent_;
+  std::unique_ptr<Tracing> tracing_;
 
   Mutex mutex_;
   std::vector<Completion> completions_ KUMO_GUARDED_BY(mutex_);

@@ -16,21 +16,21 @@
 #include "common/base/clock.h"
 #include "common/base/status.h"
 #include "common/job/trace/trace_agent.h"
+#include "common/job/trace/tracing.h"
 #include "common/job/transport/message.h"
 
 namespace kumo {
 
-class TraceRelay {
+class TraceRelay : public Tracing {
  public:
   using Send = std::function<Status(const PeerName& to, Message message)>;
 
   // tracer is borrowed for life.
   TraceRelay(Tracer* tracer, Send send);
 
-  // Looks at every message that arrives; true: it was a trace's, and nobody else's.
-  bool Takes(const PeerName& from, Message* message, TimeUs now);
-  void Tick(TimeUs now);
-  TimeUs NextDeadline() const;
+  bool Takes(const PeerName& from, Message* message, TimeUs now) override;
+  void Tick(TimeUs now) override;
+  TimeUs NextDeadline() const override;
 
  private:
   void OnWish(const PeerName& client, TimeUs now);

@@ -1,6 +1,7 @@
 #include "worker/worker_service.h"
 
 #include <algorithm>
+#include <utility>
 #include <variant>
 
 #include <glog/logging.h>
@@ -69,7 +70,7 @@ WorkerService::WorkerService(Session session, const Clock* clock, Trainer* train
 Status WorkerService::Run() {
   const auto on_message = [this](const PeerName& from, Message message) {
     for (int i = 0; i < session_.shape().map.servers(); ++i) {
-      if (from == ServerPeer(i)) OnMessage(i, message);
+      if (from == ServerPeer(i)) return OnMessage(i, std::move(message));
     }
   };
   transport_->OnConnected([this](const PeerName& peer) {
@@ -104,14 +105,10 @@ Status WorkerService::Run() {
   return result_;
 }
 
-void WorkerService::OnMessage(int server, const Message& message) {
-  const wire::Header& header = message.header;
+void WorkerService::OnMessage(int server, Message message) {
   const TimeUs now = clock_->NowUs();
-  if (header.type() == wire::TRACE) {
-    if (server == 0) trace_agent_.OnOrder(header.trace_order(), now);
-    return;
-  }
-  requests_.OnArrived(server, header, now);
+  if (trace_agent_.Takes(ServerPeer(server), &message, now)) return;
+  requests_.OnArrived(server, message.header, now);
   Perform(session_.OnMessage(server, message, now));
 }
 

@@ -45,7 +45,7 @@ class WorkerService {
   WorkerService(Session session, const Clock* clock, Trainer* trainer, StopSource* stops,
                 std::unique_ptr<ZmqTransport> transport, WorkerWatch watch);
 
-  void OnMessage(int server, const Message& message);
+  void OnMessage(int server, Message message);
   void Perform(WorkerActions actions);
   // One for each kind of action: an action that is not carried out does not compile.
   void Do(SendToServerAction send);

@@ -24,6 +24,12 @@ Payload PayloadOf(const trace::Spans& spans) {
 
 }  // namespace
 
+bool TraceAgent::Takes(const PeerName& from, Message* message, TimeUs now) {
+  if (message->header.type() != wire::TRACE) return false;
+  if (from == ServerPeer(0)) OnOrder(message->header.trace_order(), now);
+  return true;
+}
+
 void TraceAgent::OnOrder(const wire::TraceOrder& order, TimeUs now) {
   if (order.trace() == 0) return;
   if (trace_ != order.trace()) {

@@ -14,11 +14,12 @@
 #include "common/base/clock.h"
 #include "common/base/status.h"
 #include "common/job/trace/tracer.h"
+#include "common/job/trace/tracing.h"
 #include "common/job/transport/message.h"
 
 namespace kumo {
 
-class TraceAgent {
+class TraceAgent : public Tracing {
  public:
   // To server 0. What is not sent is lost, and counted.
   using Send = std::function<Status(Message report)>;
@@ -26,11 +27,11 @@ class TraceAgent {
   // tracer is borrowed for life.
   TraceAgent(Tracer* tracer, Send send) : tracer_(tracer), send_(std::move(send)) {}
 
+  // Orders are server 0's alone to give.
+  bool Takes(const PeerName& from, Message* message, TimeUs now) override;
   void OnOrder(const wire::TraceOrder& order, TimeUs now);
-  // To be called at NextDeadline, or whenever.
-  void Tick(TimeUs now);
-  // Far away while there is no trace.
-  TimeUs NextDeadline() const;
+  void Tick(TimeUs now) override;
+  TimeUs NextDeadline() const override;
 
  private:
   void ReportSpans();
