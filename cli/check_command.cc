@@ -78,12 +78,7 @@ int RunCheck(const CliEnvironment& environment, std::span<const std::string> arg
   const LastWords last_words = environment.LastWordsOf("kumo check");
   JobArguments arguments(environment);
   CommandLine line = MakeCommandLine(&arguments);
-  const Status usage = line.Parse(args);
-  if (!usage.ok()) return last_words.Say(ExitCode::kUsage, usage.message());
-  if (line.help_asked()) {
-    Print(environment, line.Help());
-    return 0;
-  }
+  if (const auto end = ParseOrEnd(environment, last_words, args, &line)) return *end;
   arguments.PassOn();
   const PlannedJob job = PlanJob(environment, arguments);
   Preflight result = PreflightOf(job.loaded);

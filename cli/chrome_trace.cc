@@ -83,7 +83,8 @@ void ChromeTrace::Add(const wire::TraceReport& report, const void* payload, size
   }
   trace::Spans spans;
   if (bytes > INT_MAX || !spans.ParseFromArray(payload, static_cast<int>(bytes))) return;
-  if (this->spans() + spans.spans_size() > kMostSpans) return;
+  if (spans_ + spans.spans_size() > kMostSpans) return;
+  spans_ += spans.spans_size();
   for (trace::Span& span : *spans.mutable_spans()) process.spans.push_back(std::move(span));
 }
 
@@ -106,12 +107,6 @@ std::string ChromeTrace::Json() const {
   }
   // Behind the first event's comma.
   return json + (events.empty() ? "" : events.substr(2)) + "\n]}\n";
-}
-
-uint64_t ChromeTrace::spans() const {
-  uint64_t spans = 0;
-  for (const auto& [peer, process] : processes_) spans += process.spans.size();
-  return spans;
 }
 
 uint64_t ChromeTrace::lost() const {

@@ -27,7 +27,7 @@ class ChromeTrace {
   std::string Json() const;
 
   size_t processes() const { return processes_.size(); }
-  uint64_t spans() const;
+  uint64_t spans() const { return spans_; }
   // That were not kept, sent or passed on.
   uint64_t lost() const;
   // Half of the round trip of the worst of the best: how far off times may be between processes.
@@ -42,6 +42,7 @@ class ChromeTrace {
   };
 
   std::map<std::string, Process> processes_;  // by peer
+  uint64_t spans_ = 0;                        // of all processes
   uint64_t not_passed_on_ = 0;                // reports
 };
 

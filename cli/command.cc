@@ -28,6 +28,19 @@ void Print(const CliEnvironment& environment, std::string_view text, int hanging
   std::fputs(Folded(text, environment.columns, hanging).c_str(), stdout);
 }
 
+std::optional<int> ParseOrEnd(const CliEnvironment& environment, const LastWords& last_words,
+                              std::span<const std::string> args, CommandLine* line,
+                              const std::function<Status()>& check) {
+  Status usage = line->Parse(args);
+  if (usage.ok() && line->help_asked()) {
+    Print(environment, line->Help());
+    return 0;
+  }
+  if (usage.ok()) usage = check();
+  if (usage.ok()) return std::nullopt;
+  return last_words.Say(ExitCode::kUsage, usage.message());
+}
+
 void ExperimentArguments::AddTo(CommandLine* line) {
   line->AddPositional("FILE",
                       "The experiment file (docs/experiments.md), or the name of one that comes "

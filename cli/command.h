@@ -1,12 +1,15 @@
 // The commands of `kumo`: the one list to add a command to (command.cc).
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "common/base/process/last_words.h"
+#include "common/base/status.h"
 #include "common/job/options/command_line.h"
 #include "common/job/options/parser.h"
 #include "common/job/options/variables.h"
@@ -30,6 +33,13 @@ struct CliEnvironment {
 
 // Prints to stdout, no line wider than the terminal; of a line that is broken the rest is indented.
 void Print(const CliEnvironment& environment, std::string_view text, int hanging = 0);
+
+// Reads a command's arguments, and asks check (none: all is well) about them unless help was asked
+// for. Not nothing: the command ends here, with that exit code; the help or the error has been
+// said.
+std::optional<int> ParseOrEnd(const CliEnvironment& environment, const LastWords& last_words,
+                              std::span<const std::string> args, CommandLine* line,
+                              const std::function<Status()>& check = OkStatus);
 
 struct Command {
   std::string_view name;

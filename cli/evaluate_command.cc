@@ -24,12 +24,7 @@ int RunEvaluate(const CliEnvironment& environment, std::span<const std::string> 
                  "or a checkpoint's folder",
                  &checkpoint);
   line.AddFlag("json", "Print JSON", &json);
-  const Status usage = line.Parse(args);
-  if (!usage.ok()) return last_words.Say(ExitCode::kUsage, usage.message());
-  if (line.help_asked()) {
-    Print(environment, line.Help());
-    return 0;
-  }
+  if (const auto end = ParseOrEnd(environment, last_words, args, &line)) return *end;
   const Result<Experiment> parsed =
       ParseExperiment(experiment.file, experiment.sets, environment.variables);
   if (!parsed.ok()) return last_words.Say(parsed.status());

@@ -143,13 +143,9 @@ int RunLaunch(const CliEnvironment& environment, std::span<const std::string> ar
   const LastWords last_words = environment.LastWordsOf("kumo launch");
   LaunchArguments arguments(environment);
   CommandLine line = MakeCommandLine(&arguments);
-  Status usage = line.Parse(args);
-  if (usage.ok() && !line.help_asked()) usage = FindHosts(&arguments);
-  if (!usage.ok()) return last_words.Say(ExitCode::kUsage, usage.message());
-  if (line.help_asked()) {
-    Print(environment, line.Help());
-    return 0;
-  }
+  if (const auto end =
+          ParseOrEnd(environment, last_words, args, &line, [&] { return FindHosts(&arguments); }))
+    return *end;
   arguments.quiet |= arguments.job.json;
   arguments.job.PassOn();
   const PlannedJob job = Plan(environment, &arguments);

@@ -170,16 +170,12 @@ int RunManifests(const CliEnvironment& environment, std::span<const std::string>
   const fs::path source = fs::path(environment.share) / "k8s";
   const std::vector<std::string> known = ComponentsIn(source);
   ClusterRun& run = arguments.run;
-  Status usage = line.Parse(args);
-  if (line.help_asked() && usage.ok()) {
-    Print(environment, line.Help());
-    return 0;
-  }
-  if (usage.ok() && known.empty()) {
+  if (const auto end = ParseOrEnd(environment, last_words, args, &line)) return *end;
+  if (known.empty()) {
     return last_words.Say(FailedPrecondition("no manifests in " + source.string() +
                                              ": is Kumo installed as a whole?"));
   }
-  if (usage.ok()) usage = TakeComponents(arguments.with, known, &run);
+  Status usage = TakeComponents(arguments.with, known, &run);
   if (usage.ok()) usage = CheckImage(run.image);
   if (usage.ok() && !run.name.empty()) {
     usage = CheckRunName(run.name).WithContext("--run " + run.name);

@@ -100,13 +100,9 @@ int RunNew(const CliEnvironment& environment, std::span<const std::string> args)
   const LastWords last_words = environment.LastWordsOf("kumo new");
   Arguments arguments;
   CommandLine line = MakeCommandLine(&arguments);
-  Status usage = line.Parse(args);
-  if (usage.ok() && !line.help_asked()) usage = CheckArguments(arguments);
-  if (!usage.ok()) return last_words.Say(ExitCode::kUsage, usage.message());
-  if (line.help_asked()) {
-    Print(environment, line.Help());
-    return 0;
-  }
+  if (const auto end = ParseOrEnd(environment, last_words, args, &line,
+                                  [&] { return CheckArguments(arguments); }))
+    return *end;
   const Status status = arguments.list ? List(environment) : Write(environment, arguments);
   return status.ok() ? 0 : last_words.Say(status);
 }

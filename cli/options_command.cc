@@ -17,11 +17,8 @@ int RunOptions(const CliEnvironment& environment, std::span<const std::string> a
   line.AddFlag("json", "Print a JSON array, one object for each setting", &json);
   line.AddFlag("keys", "Print only the keys, one a line, each with the values that it may have",
                &keys);
-  const Status status = line.Parse(args);
-  if (!status.ok()) return last_words.Say(ExitCode::kUsage, status.message());
-  if (line.help_asked()) {
-    Print(environment, line.Help());
-  } else if (keys) {
+  if (const auto end = ParseOrEnd(environment, last_words, args, &line)) return *end;
+  if (keys) {
     std::fputs(OptionsKeys().c_str(), stdout);
   } else if (json) {
     std::printf("%s\n", OptionsJson().array().c_str());

@@ -126,13 +126,9 @@ int RunRemote(const CliEnvironment& environment, std::span<const std::string> ar
   const std::vector<std::string> program(dashes == args.end() ? dashes : dashes + 1, args.end());
   Arguments arguments;
   CommandLine line = MakeCommandLine(&arguments);
-  Status usage = line.Parse(own);
-  if (usage.ok() && !line.help_asked()) usage = CheckArguments(arguments, program);
-  if (!usage.ok()) return last_words.Say(ExitCode::kUsage, usage.message());
-  if (line.help_asked()) {
-    Print(environment, line.Help());
-    return 0;
-  }
+  if (const auto end = ParseOrEnd(environment, last_words, own, &line,
+                                  [&] { return CheckArguments(arguments, program); }))
+    return *end;
   const Result<int> code = Run(environment, arguments, program);
   if (!code.ok()) return last_words.Say(code.status());
   // sshd tells ssh of an exit code, but not of which signal has killed a program.

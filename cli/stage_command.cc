@@ -130,6 +130,13 @@ std::string ResultText(const StagingProgress& progress, const std::string& desti
   return text;
 }
 
+Status CheckSource(const std::string& source) {
+  if (source.find("://") == std::string::npos) return OkStatus();
+  return InvalidArgument(source +
+                         " is an address: SRC is a folder or a file of this machine; mount the "
+                         "bucket, and stage from there");
+}
+
 Status Stage(const Arguments& args) {
   StopSignals signals;
   PosixFileSystem files;
@@ -178,17 +185,9 @@ int RunStage(const CliEnvironment& environment, std::span<const std::string> arg
   const LastWords last_words = environment.LastWordsOf("kumo stage");
   Arguments arguments;
   CommandLine line = MakeCommandLine(&arguments);
-  Status usage = line.Parse(args);
-  if (usage.ok() && arguments.source.find("://") != std::string::npos) {
-    usage = InvalidArgument(arguments.source +
-                            " is an address: SRC is a folder or a file of this machine; mount the "
-                            "bucket, and stage from there");
-  }
-  if (!usage.ok()) return last_words.Say(ExitCode::kUsage, usage.message());
-  if (line.help_asked()) {
-    Print(environment, line.Help());
-    return 0;
-  }
+  if (const auto end = ParseOrEnd(environment, last_words, args, &line,
+                                  [&] { return CheckSource(arguments.source); }))
+    return *end;
   arguments.options.boot = BootId();
   return last_words.Say(Stage(arguments));
 }

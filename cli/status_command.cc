@@ -34,12 +34,7 @@ int RunStatus(const CliEnvironment& environment, std::span<const std::string> ar
   line.AddOption("timeout-ms", "MILLISECONDS", {.min = 1, .max = 3600000},
                  "Limit of waiting for the answer", &timeout_ms);
   line.AddNote("Exit codes: 0 answered, 64 wrong command line, 75 no answer, 78 no key in DIR.");
-  const Status usage = line.Parse(args);
-  if (!usage.ok()) return last_words.Say(ExitCode::kUsage, usage.message());
-  if (line.help_asked()) {
-    Print(environment, line.Help());
-    return 0;
-  }
+  if (const auto end = ParseOrEnd(environment, last_words, args, &line)) return *end;
   const Result<wire::JobStatus> status = AskStatus(address, timeout_ms);
   if (status.ok()) {
     std::fputs((json ? JobJson(*status) + "\n" : JobTable(*status, environment.columns)).c_str(),

@@ -112,12 +112,7 @@ int RunTrace(const CliEnvironment& environment, std::span<const std::string> arg
   const LastWords last_words = environment.LastWordsOf("kumo trace");
   Arguments arguments;
   CommandLine line = MakeCommandLine(&arguments);
-  const Status usage = line.Parse(args);
-  if (!usage.ok()) return last_words.Say(ExitCode::kUsage, usage.message());
-  if (line.help_asked()) {
-    Print(environment, line.Help());
-    return 0;
-  }
+  if (const auto end = ParseOrEnd(environment, last_words, args, &line)) return *end;
   const Status done = Trace(arguments);
   // A malformed address is the command line's fault.
   if (done.code() == StatusCode::kInvalidArgument) {
