@@ -50,7 +50,7 @@ CommandLine MakeCommandLine(LaunchArguments* args) {
                  &args->port);
   line.AddOption("ssh", "COMMAND", Allowed(),
                  "With --hosts: ssh, and options of it, apart by blanks", &args->ssh);
-  line.AddFlag("no-page", "Serve no page of the job", &args->no_page);
+  line.AddFlag("no-page", "Serve no page of the job, whatever http.address says", &args->no_page);
   line.AddFlag("quiet", "Print only problems and the last line", &args->quiet);
   line.AddFlag("json", "Print only problems and, at the end, one JSON object", &args->job.json);
   line.AddNote(
@@ -125,7 +125,7 @@ Result<Outcome> Launch(const CliEnvironment& environment, const LaunchArguments&
     KUMO_ASSIGN_OR_RETURN(servers, PickServers(job.servers));
   }
   std::string http;
-  if (!args.no_page && args.hosts.empty()) {
+  if (experiment.http.address.empty() && !args.no_page && args.hosts.empty()) {
     KUMO_ASSIGN_OR_RETURN(http, PickHttpAddress());
   }
   SayStart(environment, args, job.loaded, notes, servers, log_directory);
@@ -148,6 +148,7 @@ int RunLaunch(const CliEnvironment& environment, std::span<const std::string> ar
     return *end;
   arguments.quiet |= arguments.job.json;
   arguments.job.PassOn();
+  if (arguments.no_page) arguments.job.experiment.sets.emplace_back("http.address=");
   const PlannedJob job = Plan(environment, &arguments);
   Preflight preflight = LookAhead(arguments, job);
   if (preflight.problems.empty()) {

@@ -30,7 +30,7 @@ struct LaunchArguments {
       : job(environment), kumo(environment.binary_directory + "/kumo") {}
 };
 
-// servers: their addresses. http: where server 0 is to show the job; "": nowhere.
+// servers: their addresses. http: where server 0 is to show the job; "": as the experiment says.
 // The errors of Place, of several hosts.
 Result<LaunchPlan> MakeLaunchPlan(const LaunchArguments& args, const Experiment& experiment,
                                   const std::vector<std::string>& servers, const std::string& http,

@@ -61,6 +61,7 @@ void CheckStart(const JobArguments& args, const PlannedJob& job, const JobSize& 
   CheckPrograms(args.experiment, result);
   CheckAddresses(job, result);
   CheckKeys(job, result);
+  CheckPage(job, result);
   CheckOutput(job.loaded.experiment, size.parameters, files, result);
   NoteIdleProcesses(job, size.chunks, result);
 }
@@ -132,6 +133,26 @@ void CheckKeys(const PlannedJob& job, Preflight* result) {
                            Count(std::ssize(allowed->entries()), "key") +
                            (one_machine ? ", and each process has its own"
                                         : "; that each host has its processes' is not checked"));
+}
+
+void CheckPage(const PlannedJob& job, Preflight* result) {
+  const std::string& address = job.loaded.experiment.http.address;
+  if (address.empty()) return;
+  // Who reads there changes nothing, so it may be open to others.
+  const Status status = TryAddress("tcp://" + address, /*may_be_open=*/true);
+  if (status.ok()) {
+    result->passed.push_back("page at " + address + ": the address is free");
+    return;
+  }
+  if (!IsForOneMachine(job.loaded.experiment).ok() &&
+      status.code() == StatusCode::kFailedPrecondition) {
+    result->passed.push_back("page at " + address + ": not checked, another machine's (" +
+                             status.message() + ")");
+    return;
+  }
+  const auto origin = job.loaded.origins.find("http.address");
+  const std::string where = origin == job.loaded.origins.end() ? "" : origin->second + ": ";
+  result->problems.push_back(About(where + "http.address", status));
 }
 
 int64_t CheckpointBytes(const Experiment& experiment, int64_t parameters) {

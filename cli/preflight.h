@@ -53,6 +53,9 @@ void CheckAddresses(const PlannedJob& job, Preflight* result);
 // as those processes would read them.
 void CheckKeys(const PlannedJob& job, Preflight* result);
 
+// Whether http.address, where it is set, can be listened on.
+void CheckPage(const PlannedJob& job, Preflight* result);
+
 // Whether output.directory and its logs can be written, no running job has it, and the disk has
 // room for the checkpoints that are kept and the one being written.
 void CheckOutput(const Experiment& experiment, int64_t parameters, FileSystem* files,

@@ -73,10 +73,11 @@ std::map<std::string, std::string> SettingsOfRun(const LoadedExperiment& loaded,
   return settings;
 }
 
-// The pods have one place for unpacked data and one for keys; and each start of a pod goes on. The
-// manifests say so themselves.
+// The pods have one place for unpacked data and one for keys, show themselves at one port; and each
+// start of a pod goes on. The manifests say so themselves.
 bool IsLeftOut(const std::string& key) {
-  return key == "data.cache" || key == "checkpoint.resume" || key == "cluster.keys";
+  return key == "data.cache" || key == "checkpoint.resume" || key == "cluster.keys" ||
+         key == "http.address";
 }
 
 std::string ImageText(const std::string& image) {

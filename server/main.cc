@@ -93,8 +93,11 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
 
   ProcessTitle title{"kumo-server", "server-" + std::to_string(arguments.index),
                      std::string(kVersion), std::string(kCommit)};
-  KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<ShownProcess> shown,
-                        ShownProcess::Start(arguments.http, std::move(title), &clock));
+  const bool as_set = arguments.http.empty() && arguments.index == 0;
+  KUMO_ASSIGN_OR_RETURN(
+      const std::unique_ptr<ShownProcess> shown,
+      ShownProcess::Start(as_set ? experiment.http.address : arguments.http,
+                          as_set ? "http.address" : "--http", std::move(title), &clock));
 
   FdConsole console(STDOUT_FILENO);
   std::unique_ptr<OutputLock> lock;
@@ -124,7 +127,7 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
       record.resumed_samples = settings.restored->progress().samples();
     }
     KUMO_ASSIGN_OR_RETURN(recorder, RunRecorder::Open(record, files, &clock, &console));
-    if (shown) recorder->Say("page    http://" + shown->address() + "/");
+    if (shown) recorder->Say("page    " + shown->Url(settings.process.host));
     if (experiment.checkpoint.resume == "never") {
       const std::string folder = JoinPath(experiment.output.directory, "checkpoints");
       KUMO_ASSIGN_OR_RETURN(const bool aside, SetCheckpointsAside(files, folder));
@@ -177,7 +180,8 @@ int Main(const char* program, const std::vector<std::string>& args) {
                  "Where to listen, if not at its address in cluster.servers: tcp://*:7700",
                  &arguments.bind, "its address in cluster.servers");
   line.AddOption("http", "HOST:PORT", Allowed(),
-                 "Where to show metrics, and server 0 the job's page", &arguments.http, "nowhere");
+                 "Where to show metrics, and server 0 the job's page", &arguments.http,
+                 "server 0 at http.address, others nowhere");
   line.AddRepeated("set", "SECTION.KEY=VALUE", "Overrides a setting of the file", &arguments.sets);
   line.AddVersion();
   const Status usage = line.Parse(args);

@@ -145,6 +145,19 @@ TEST_F(LaunchTest, EveryProcessIsToldTheSameServersAndWhoItIs) {
   EXPECT_THAT(Read("worker-1.args"), HasSubstr("--name worker-1"));
 }
 
+TEST_F(LaunchTest, ThePageIsWhereTheExperimentSaysAndElseOnAFreePortOfLoopback) {
+  ASSERT_EQ(Run(Launch()).code, 0);
+  EXPECT_THAT(Read("server-0.args"), HasSubstr("--http 127.0.0.1:"));
+  EXPECT_THAT(Read("server-1.args") + Read("worker-0.args"), Not(HasSubstr("--http")));
+  ASSERT_EQ(Run(Launch({"--set", "http.address=127.0.0.1:0"})).code, 0);
+  EXPECT_THAT(Lines("server-0.args").back(),
+              AllOf(HasSubstr("--set http.address=127.0.0.1:0"), Not(HasSubstr("--http"))));
+  ASSERT_EQ(Run(Launch({"--set", "http.address=127.0.0.1:0", "--no-page"})).code, 0);
+  EXPECT_THAT(
+      Lines("server-0.args").back(),
+      AllOf(HasSubstr("http.address=127.0.0.1:0 --set http.address= "), Not(HasSubstr("--http"))));
+}
+
 TEST_F(LaunchTest, ACrashedWorkerIsStartedAgain) {
   Script("worker-1", "die 11\nexit 75 lost\nexit 0");
   Script("server-0", "await worker-1 3 0");

@@ -70,6 +70,26 @@ TEST(CheckAddresses, BusyPortIsNamedAndAFreeOnePasses) {
   EXPECT_THAT(free.problems, IsEmpty());
 }
 
+TEST(CheckPage, AnAddressThatIsTakenIsNamedWithWhoSaidIt) {
+  const auto listener = ListenTcp({Address::Kind::kTcp, "127.0.0.1", 0, ""}, false);
+  ASSERT_TRUE(listener.ok());
+  PlannedJob job = Job();
+  const std::string address = "127.0.0.1:" + std::to_string(listener->address.port);
+  job.loaded.experiment.http.address = address;
+  job.loaded.origins["http.address"] = "mine.conf:7";
+  Preflight busy;
+  CheckPage(job, &busy);
+  ASSERT_EQ(busy.problems.size(), 1u);
+  EXPECT_EQ(busy.problems[0].code(), StatusCode::kUnavailable);
+  EXPECT_THAT(busy.problems[0].message(),
+              AllOf(HasSubstr("mine.conf:7: http.address"), HasSubstr(address)));
+  close(listener->fd);
+  Preflight free;
+  CheckPage(job, &free);
+  EXPECT_THAT(free.problems, IsEmpty());
+  EXPECT_THAT(free.passed, ElementsAre("page at " + address + ": the address is free"));
+}
+
 TEST(CheckAddresses, AnotherMachinesAddressIsNotAProblem) {
   PlannedJob job = Job({"tcp://192.0.2.1:5555"});
   job.loaded.experiment.cluster.insecure = true;

@@ -111,6 +111,12 @@ TEST_F(RunManifestsTest, ComponentsThatAreMissingOrExcludeEachOtherAreNamed) {
   EXPECT_THAT(ProblemsInPods(loaded, run_), IsEmpty());
 }
 
+TEST_F(RunManifestsTest, PodsShowThemselvesWhereTheManifestsSay) {
+  const LoadedExperiment loaded =
+      Load("[network]\nfile = n.pbtxt\n[http]\naddress = 127.0.0.1:8080\n");
+  EXPECT_EQ(LoadInPod(PodExperimentText(loaded, run_, "")).experiment.http.address, "");
+}
+
 TEST_F(RunManifestsTest, KeysOfThisMachineAreNotForgottenInPods) {
   const LoadedExperiment loaded = Load("[network]\nfile = n.pbtxt\n[cluster]\nkeys = mine\n");
   const std::vector<Status> problems = ProblemsInPods(loaded, run_);

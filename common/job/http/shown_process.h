@@ -16,14 +16,18 @@ namespace kumo {
 
 class ShownProcess {
  public:
-  // address: "HOST:PORT"; "": nothing is shown, and the result is null. clock: borrowed
-  // for life. Errors: those of HttpServer::Start.
-  static Result<std::unique_ptr<ShownProcess>> Start(const std::string& address, ProcessTitle title,
-                                                     const Clock* clock);
+  // address: "HOST:PORT"; "": nothing is shown, and the result is null. asked_by: the option or
+  // setting that says so, which errors name; they are those of HttpServer::Start. clock: borrowed
+  // for life.
+  static Result<std::unique_ptr<ShownProcess>> Start(const std::string& address,
+                                                     const std::string& asked_by,
+                                                     ProcessTitle title, const Clock* clock);
 
   ProcessView* view() { return &view_; }
   // "127.0.0.1:43211"
   const std::string& address() const { return server_->address(); }
+  // "http://127.0.0.1:43211/", as a browser takes it; on every interface, by this machine's name.
+  std::string Url(const std::string& host_name) const;
 
  private:
   ShownProcess(ProcessTitle title, const Clock* clock) : view_(std::move(title), clock) {}

@@ -23,6 +23,7 @@ class Checker {
     CheckCheckpoint();
     CheckInitialWeights();
     CheckCluster();
+    CheckHttp();
     NoteWithoutEffect();
   }
 
@@ -141,6 +142,13 @@ class Checker {
                   " can be reached by others: set cluster.keys to the folder that kumo keys makes, "
                   "or, where that network is trusted, cluster.insecure = true");
     }
+  }
+
+  void CheckHttp() {
+    const std::string& text = e_.http.address;
+    if (text.empty()) return;
+    const Status status = ParseHttpAddress(text).status();
+    if (!status.ok()) Problem("http.address", ": " + status.message());
   }
 
   void NoteWithoutEffect() {

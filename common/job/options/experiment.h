@@ -125,6 +125,10 @@ struct Experiment {
 
     bool KeepsVersionsTwice() const { return replicas > 1 && servers.size() > 1; }
   } cluster;
+
+  struct Http {           // [http]
+    std::string address;  // HOST:PORT where server 0 shows the job; "": nowhere
+  } http;
 };
 
 }  // namespace kumo

@@ -375,6 +375,15 @@ void AddCluster(std::vector<Option>* rows) {
                       "Unit of transfer and arithmetic; the same in every process of a job"));
 }
 
+void AddHttp(std::vector<Option>* rows) {
+  rows->push_back(WithDefault(
+      Row("http.address", KUMO_FIELD(http.address), "",
+          Saying("host:port, *:port for every interface, port 0 for any free one"), !kResult,
+          "Where server 0 shows the job, to whoever can connect: its page, and metrics "
+          "for Prometheus"),
+      "`kumo launch` picks a free loopback port"));
+}
+
 #undef KUMO_FIELD
 
 }  // namespace
@@ -390,6 +399,7 @@ OptionTable::OptionTable() {
   AddEvaluationAndCheckpoint(&options_);
   AddOutput(&options_);
   AddCluster(&options_);
+  AddHttp(&options_);
   for (Option& option : options_) {
     option.also = WordsFor(option.key);
     keys_.push_back(option.key);
@@ -417,6 +427,7 @@ std::string_view OptionTable::SectionHelp(std::string_view section) {
       {"checkpoint", "What is saved, when, and where a run starts."},
       {"output", "What a person sees and finds afterwards."},
       {"cluster", "The processes of this run."},
+      {"http", "The page and the metrics of this run."},
   };
   for (const auto& [name, help] : kHelp) {
     if (name == section) return help;

@@ -99,6 +99,8 @@ constexpr auto kWords = std::to_array<OptionWords>({
     {"cluster.keys", "key tls ssl encryption encrypt security certificate cert secret"},
     {"cluster.insecure", "allow_insecure"},
     {"cluster.chunk_kib", "chunk chunk_size bucket_size bucket_cap_mb"},
+    {"http", "web page metrics prometheus monitoring dashboard"},
+    {"http.address", "page metrics dashboard web_port http_port metrics_port listen"},
 });
 
 }  // namespace

@@ -175,6 +175,19 @@ TEST_F(ParserTest, ServerAddressesAreCheckedBeforeAnythingStarts) {
   EXPECT_THAT(problem(many), HasSubstr("at most 64"));
 }
 
+TEST_F(ParserTest, WhereThePageIsIsCheckedBeforeAnythingStarts) {
+  const std::string head(kNetwork);
+  for (const char* address : {"", "127.0.0.1:9470", "*:9470", "localhost:0", "[::1]:9470"}) {
+    EXPECT_EQ(FirstProblem(head + "[http]\naddress = " + address + "\n"), "") << address;
+  }
+  for (const char* address : {"9470", "127.0.0.1", "http://127.0.0.1:9470", "127.0.0.1:70000"}) {
+    const std::string problem = FirstProblem(head + "[http]\naddress = " + address + "\n");
+    EXPECT_THAT(problem, HasSubstr(": http.address: ")) << "and the line before it";
+    EXPECT_THAT(problem, HasSubstr(address));
+    EXPECT_THAT(problem, HasSubstr("give HOST:PORT"));
+  }
+}
+
 TEST_F(ParserTest, TwoCopiesNeedTwoServers) {
   const std::string head(kNetwork);
   const auto problem = [&](const std::string& servers) {
