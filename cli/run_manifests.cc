@@ -245,7 +245,9 @@ std::string KustomizationText(const LoadedExperiment& loaded, const ClusterRun& 
   }
   text += "namePrefix: " + run.name + "-\n";
   text += "labels:\n  - pairs: {app.kubernetes.io/instance: " + run.name +
-          "}\n    includeSelectors: true\n";
+          "}\n    includeSelectors: true\n"
+          // A selector that Kustomize does not know.
+          "    fields: [{kind: PodMonitor, path: spec/selector/matchLabels, create: true}]\n";
   text += "images:\n" + ImageText(run.image);
   text +=
       "# An edited experiment is another run. The name stays and the content cannot change, so "

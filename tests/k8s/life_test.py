@@ -164,7 +164,8 @@ class LifeTest(unittest.TestCase):
                 life.wait_for_round(last * part // 7)
                 addresses.append(servers.pods[0].address)
                 print(life.disturb(what, act, *pods), flush=True)
-            probes = [(pod.name, kind, pod.probe(kind)) for pod in servers.pods.values()
+            probes = [(pod.name, kind, pod.probe(kind))
+                      for pod in [*servers.pods.values(), *workers.pods.values()]
                       for kind in ("readinessProbe", "livenessProbe")]
             self.assertTrue(all(passed for *_, passed in probes), probes)
             life.wait_for(life.is_over, "the end of the Job `run`")

@@ -29,7 +29,12 @@ KUBECTL, NO_KUBECTL = find_kubectl()
 COMPONENTS = sorted(path.name for path in (K8S / "components").iterdir())
 OVERLAYS = sorted(path.name for path in (K8S / "overlays").iterdir())
 KUMO = pathlib.Path(sys.argv.pop()).resolve() if len(sys.argv) > 1 else None
-NEW_KINDS = {"PodMonitor"}  # of those that are not Kubernetes' own
+# What the Prometheus Operator takes of a PodMonitor, as far as it is used here: kubernetes-validate knows
+# Kubernetes' own kinds alone.
+POD_MONITOR = {"apiVersion": {"monitoring.coreos.com/v1"}, "kind": {"PodMonitor"},
+               "metadata": {"name": str, "labels": dict},
+               "spec": {"jobLabel": str, "selector": {"matchLabels": dict},
+                        "podMetricsEndpoints": [{"port": str, "path": str, "interval": str}]}}
 INSTANCE = "app.kubernetes.io/instance"
 COMPONENT = "app.kubernetes.io/component"
 
@@ -43,10 +48,28 @@ def render_with(components):
             "apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization",
             "resources": ["../k8s/base"], "namePrefix": "run1-",
             "components": [f"../k8s/components/{name}" for name in components],
-            "labels": [{"pairs": {INSTANCE: "run1"}, "includeSelectors": True}],
+            "labels": [{"pairs": {INSTANCE: "run1"}, "includeSelectors": True,
+                        "fields": [{"kind": "PodMonitor", "path": "spec/selector/matchLabels",
+                                    "create": True}]}],
             "configMapGenerator": [{"name": "experiment", "files": ["experiment.conf"],
                                     "options": {"disableNameSuffixHash": True}}]}))
         return render(KUBECTL, overlay)
+
+
+def misfit(value, shape, path=""):
+    """Where `value` has another shape, and None where it has not; lists have one element at least."""
+    if isinstance(shape, dict):
+        if not isinstance(value, dict) or value.keys() != shape.keys():
+            return f"{path}: {value}"
+        found = (misfit(value[key], shape[key], f"{path}/{key}") for key in shape)
+    elif isinstance(shape, list):
+        if not isinstance(value, list) or not value:
+            return f"{path}: {value}"
+        found = (misfit(each, shape[0], f"{path}[]") for each in value)
+    else:
+        fits = value in shape if isinstance(shape, set) else isinstance(value, shape)
+        return None if fits else f"{path}: {value}"
+    return next(filter(None, found), None)
 
 
 # What `kumo manifests` is asked for.
@@ -56,7 +79,7 @@ MADE_BY_KUMO = {
              "gpu,spot", "--with", "shared-volume,stage-data", "--image", "host:5000/kumo:v1",
              "--set", "checkpoint.grace_s=100", "--set", "network.threads=2"),
     "a StatefulSet": ("mnist_lenet", "--run", "quick", "--workers", "4", "--with",
-                      "gpu,workers-statefulset"),
+                      "gpu,workers-statefulset,podmonitor"),
 } if KUMO else {}
 
 
@@ -114,7 +137,9 @@ class ManifestsTest(unittest.TestCase):
     def test_all_pass_the_schemas_of_kubernetes(self):
         for _, objects in self.each():
             for one in objects:
-                if one["kind"] not in NEW_KINDS:
+                if one["kind"] == "PodMonitor":
+                    self.assertIsNone(misfit(one, POD_MONITOR))
+                else:
                     kubernetes_validate.validate(one, kubernetes_validate.latest_version(),
                                                  strict=True)
 
@@ -137,6 +162,8 @@ class ManifestsTest(unittest.TestCase):
     def test_every_selector_of_a_run_keeps_to_that_run(self):
         def selectors(value):
             if isinstance(value, dict):
+                if "namespaceSelector" in value:
+                    return  # of pods that are nobody's run
                 for key, inner in value.items():
                     # Pods keep away from those of other runs too (labelSelector of an affinity).
                     if key in ("selector", "podSelector"):
@@ -154,6 +181,9 @@ class ManifestsTest(unittest.TestCase):
         for _, objects in self.each():
             labels = [template["metadata"]["labels"] for _, template in pod_templates(objects)]
             for one in objects:
+                if one["kind"] == "PodMonitor":
+                    selector = one["spec"]["selector"]["matchLabels"]
+                    self.assertTrue(all(selector.items() <= each.items() for each in labels))
                 selector = one["spec"].get("selector") if one["kind"] in (
                     "Service", "StatefulSet", "PodDisruptionBudget") else None
                 if selector:
@@ -255,6 +285,41 @@ class ManifestsTest(unittest.TestCase):
             self.assertEqual(workers["suspend"] if "kueue" in name else False,
                              "kueue" in name and True)
 
+    def test_servers_and_workers_show_themselves_where_probes_and_prometheus_ask(self):
+        for owner, template in self.each_pod():
+            component = owner["metadata"]["labels"][COMPONENT]
+            container = template["spec"]["containers"][0]
+            ports = {port["name"]: port["containerPort"] for port in container.get("ports", [])}
+            probes = {kind: container[kind]["httpGet"] for kind in ("readinessProbe", "livenessProbe")
+                      if kind in container}
+            if component == "run":
+                self.assertFalse(ports or probes)
+                continue
+            self.assertIn(f"--http=*:{ports['http']}", container["args"])
+            # A worker of a StatefulSet rests when it is done, and answers nobody.
+            rests = component == "worker" and owner["kind"] == "StatefulSet"
+            expected = {"readinessProbe": {"path": "/readyz", "port": "http"},
+                        "livenessProbe": {"path": "/healthz", "port": "http"}}
+            if rests:
+                del expected["livenessProbe"]
+            self.assertEqual(probes, expected)
+
+    def test_prometheus_finds_the_runs_pods_and_may_reach_them(self):
+        for name in ("components/podmonitor", "all components, a Job", "kumo manifests: a StatefulSet"):
+            self.now, objects = name, self.rendered[name]
+            monitor = named(objects, "PodMonitor", "pods")
+            run = monitor["metadata"]["labels"][INSTANCE]
+            self.assertEqual(monitor["spec"]["selector"]["matchLabels"],
+                             {"app.kubernetes.io/name": "kumo", INSTANCE: run})
+            endpoint, = monitor["spec"]["podMetricsEndpoints"]
+            policy = named(objects, "NetworkPolicy", "metrics")["spec"]
+            self.assertEqual(policy["podSelector"], monitor["spec"]["selector"])
+            rule, = policy["ingress"]
+            self.assertEqual(rule["ports"], [{"port": endpoint["port"]}])
+            self.assertEqual(rule["from"], [{
+                "namespaceSelector": {}, "podSelector": {"matchExpressions": [
+                    {"key": "app.kubernetes.io/name", "operator": "In", "values": ["prometheus"]}]}}])
+
     def test_the_experiment_cannot_change_under_a_run(self):
         for objects in self.runs():
             self.assertIs(named(objects, "ConfigMap", "experiment")["immutable"], True)
@@ -338,6 +403,7 @@ class ManifestsTest(unittest.TestCase):
             container["command"] = container["command"][-1:]
             container["args"][-1] = re.sub(r"\(\w+\)", "(INDEX)", container["args"][-1])
             container["env"] = container["env"][1:]
+            container.pop("livenessProbe", None)
             container["volumeMounts"] = container["volumeMounts"][:4]
             spec["volumes"] = spec["volumes"][:4]
         self.assertEqual(job, other)

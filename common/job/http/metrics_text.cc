@@ -201,7 +201,7 @@ void AddFigures(const wire::JobStatus& job, Families* to) {
 }
 
 void AddJob(const wire::JobStatus& job, const JobCounts& counts, Families* to) {
-  to->Gauge("kumo_job_info", "1; what the job is called.", Always(1), {{"job", job.job_name()}});
+  to->Gauge("kumo_job_info", "1; what the job is called.", Always(1), {{"name", job.job_name()}});
   for (const char* phase : {"waiting", "training", "finished", "failed"}) {
     to->Gauge("kumo_job_phase", "1 for what the job does.", Always(job.phase() == phase ? 1 : 0),
               {{"phase", phase}});
