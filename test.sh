@@ -26,8 +26,8 @@ done
 rooms=(common server worker models data cli)
 packages=(python3-venv iproute2 curl jq)
 [ "$all" = 0 ] || packages+=(clang clang-format clang-tidy libomp-dev debootstrap dpkg-dev file buildah mmdebstrap)
-# On a person's machine it would start a server that answers to the network.
-[ "${CI:-}" != true ] || packages+=(openssh-server iproute2)
+# On a person's machine they would start servers that answer to the network, and a browser is large.
+[ "${CI:-}" != true ] || packages+=(openssh-server iproute2 prometheus chromium)
 kumo_install_packages "${packages[@]}"
 
 # For the tests that read our event files with TensorBoard itself; they skip where there is none.

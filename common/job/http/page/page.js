@@ -82,7 +82,7 @@ function addChart(id, series, options = {}) {
       animation: false, parsing: false, normalized: true, maintainAspectRatio: false,
       interaction: {mode: 'nearest', axis: 'x', intersect: false},
       scales: {
-        x: {type: 'linear', ticks: {callback: duration, maxTicksLimit: 8}},
+        x: {type: 'linear', ticks: {callback: duration, maxTicksLimit: 8, precision: 0}},
         y: {stacked: options.stacked || false, beginAtZero: options.zero || false,
             suggestedMin: options.min, ticks: {maxTicksLimit: 6}},
       },
