@@ -21,7 +21,7 @@ int RunEvaluate(const CliEnvironment& environment, std::span<const std::string> 
   experiment.AddTo(&line);
   line.AddOption("checkpoint", "WHICH", Allowed(),
                  "latest; best, by checkpoint.best; the name or round of one in output.directory; "
-                 "or a checkpoint's folder",
+                 "or a checkpoint's folder, or a job's (its newest)",
                  &checkpoint);
   line.AddFlag("json", "Print JSON", &json);
   if (const auto end = ParseOrEnd(environment, last_words, args, &line)) return *end;

@@ -6,6 +6,7 @@
 
 #include "common/job/checkpoint/best.h"
 #include "common/job/checkpoint/checkpoint.h"
+#include "common/job/checkpoint/source_folder.h"
 
 namespace kumo {
 namespace {
@@ -52,7 +53,10 @@ Result<std::string> FindNamedCheckpoint(FileSystem& files, const Experiment& exp
   KUMO_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListCheckpoints(files, folder));
   const std::string name = NameOf(text);
   if (std::count(names.begin(), names.end(), name) > 0) return JoinPath(folder, name);
-  if (files.Exists(text)) return text;
+  if (files.Exists(text)) {
+    KUMO_ASSIGN_OR_RETURN(const CheckpointFolder found, FindCheckpointAt(files, text));
+    return found.path();
+  }
   std::string there = "none";
   for (const std::string& one : names) there = there == "none" ? one : there + ", " + one;
   return NotFound("--checkpoint " + text + ": there is no such checkpoint in " + folder +

@@ -10,8 +10,9 @@
 namespace kumo {
 
 // Its folder. text: "latest", "best" (by checkpoint.best), the name of one below
-// output.directory/checkpoints or its round's number, or a folder anywhere. NotFound says what
-// there is instead, FailedPrecondition that there is no best one.
+// output.directory/checkpoints or its round's number, or a folder anywhere, of a checkpoint or with
+// checkpoints in it (the newest good one). NotFound says what there is instead, FailedPrecondition
+// that there is no best one.
 Result<std::string> FindNamedCheckpoint(FileSystem& files, const Experiment& experiment,
                                         const std::string& text);
 

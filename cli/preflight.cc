@@ -10,6 +10,7 @@
 #include "common/base/human_readable.h"
 #include "common/base/memory_need.h"
 #include "common/base/process/output_lock.h"
+#include "common/job/checkpoint/final_model.h"
 #include "common/job/transport/key_files.h"
 
 namespace kumo {
@@ -63,6 +64,7 @@ void CheckStart(const JobArguments& args, const PlannedJob& job, const JobSize& 
   CheckKeys(job, result);
   CheckPage(job, result);
   CheckOutput(job.loaded.experiment, size.parameters, files, result);
+  CheckFinalModel(job.loaded.experiment, size.parameters, files, result);
   NoteIdleProcesses(job, size.chunks, result);
 }
 
@@ -153,6 +155,28 @@ void CheckPage(const PlannedJob& job, Preflight* result) {
   const auto origin = job.loaded.origins.find("http.address");
   const std::string where = origin == job.loaded.origins.end() ? "" : origin->second + ": ";
   result->problems.push_back(About(where + "http.address", status));
+}
+
+void CheckFinalModel(const Experiment& experiment, int64_t parameters, FileSystem* files,
+                     Preflight* result) {
+  const std::string& to = experiment.output.final_model;
+  if (to.empty()) return;
+  const std::string setting = "output.final_model = " + to;
+  Status status = CheckFinalModelFolder(*files, to, experiment.job.name);
+  if (status.ok()) {
+    const Result<uint64_t> free = files->FreeBytes(to);
+    const auto needed = static_cast<uint64_t>(CheckpointBytes(experiment, parameters));
+    status = free.status();
+    if (free.ok() && *free < needed) {
+      status = FailedPrecondition("the disk is too full: " + HumanBytes(*free) + " free, " +
+                                  HumanBytes(needed) + " needed for a checkpoint");
+    }
+  }
+  if (status.ok()) {
+    result->passed.push_back("final model " + to + ": can be written");
+  } else {
+    result->problems.push_back(About(setting, status));
+  }
 }
 
 int64_t CheckpointBytes(const Experiment& experiment, int64_t parameters) {

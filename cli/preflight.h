@@ -61,6 +61,11 @@ void CheckPage(const PlannedJob& job, Preflight* result);
 void CheckOutput(const Experiment& experiment, int64_t parameters, FileSystem* files,
                  Preflight* result);
 
+// Whether output.final_model, where it is set, can be written by this job, and its disk has room
+// for a checkpoint.
+void CheckFinalModel(const Experiment& experiment, int64_t parameters, FileSystem* files,
+                     Preflight* result);
+
 // Notes processes that would have nothing to do: workers beyond the partitions, servers beyond the
 // chunks.
 void NoteIdleProcesses(const PlannedJob& job, int64_t chunks, Preflight* result);

@@ -28,6 +28,7 @@ constexpr int kMarginS = 20;
 constexpr char kPort[] = "7700";
 constexpr char kData[] = "/data";
 constexpr char kOutput[] = "/output/";
+constexpr char kModels[] = "/models/";
 
 bool IsLowerOrDigit(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
 
@@ -40,6 +41,11 @@ std::string WithoutVariables(const std::string& text) {
   std::string path;
   for (const char c : text) path += c == '$' ? "$$" : std::string(1, c);
   return path;
+}
+
+// A path below one of the volumes that the servers' pods have.
+bool IsOnServersVolume(const std::string& path, const ClusterRun& run) {
+  return path.starts_with(kOutput) || (run.Has("final-model") && path.starts_with(kModels));
 }
 
 std::string ServerAddresses(const ClusterRun& run) {
@@ -64,6 +70,9 @@ std::map<std::string, std::string> SettingsOfRun(const LoadedExperiment& loaded,
       {"cluster.workers", std::to_string(run.workers)},
       {"cluster.insecure", run.Has("keys") ? "false" : "true"},
   };
+  if (run.Has("final-model") && !IsOnServersVolume(loaded.experiment.output.final_model, run)) {
+    settings["output.final_model"] = kModels + run.name;
+  }
   if (!loaded.origins.contains("cluster.join_timeout_s")) {
     settings["cluster.join_timeout_s"] = WriteValue(kJoinTimeoutS);
   }
@@ -172,6 +181,12 @@ std::vector<Status> ProblemsInPods(const LoadedExperiment& loaded, const Cluster
     say("network.initial_weights is " + weights +
         ", a path of this machine: put them on the volume "
         "of data or of the servers and name them by their path in the worker's pod");
+  }
+  const std::string& model = experiment.output.final_model;
+  if (!model.empty() && !run.Has("final-model") && !IsOnServersVolume(model, run)) {
+    say("output.final_model is " + model +
+        ", a path of this machine: add --with final-model, which puts the model on the claim "
+        "kumo-models, or --set output.final_model= to leave it with the checkpoints");
   }
   const std::string network = BaseName(experiment.network.file);
   if (!std::all_of(network.begin(), network.end(), [](unsigned char c) {

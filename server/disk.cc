@@ -8,6 +8,7 @@
 #include "common/job/checkpoint/best.h"
 #include "common/job/checkpoint/checkpoint.h"
 #include "common/job/checkpoint/continuation.h"
+#include "common/job/checkpoint/final_model.h"
 #include "server/resume.h"
 
 namespace kumo {
@@ -80,6 +81,17 @@ Status Disk::CheckResults(uint64_t token) const {
                      experiment_.output.directory +
                      " was removed or replaced while it ran: its curves and logs are gone" +
                      (saved ? "; its result is " + last : ""));
+}
+
+Result<std::string> Disk::LeaveModel(int64_t version) const {
+  const std::string& to = experiment_.output.final_model;
+  const std::string name = CheckpointName(version);
+  if (to.empty()) return JoinPath(folder_, name);
+  const Result<std::string> put = PutFinalModel(*files_, folder_, name, to);
+  if (put.ok()) return put;
+  return put.status().WithContext("the job came to its end, and its model is " +
+                                  JoinPath(folder_, name) +
+                                  ", but it is not in output.final_model " + to);
 }
 
 Result<checkpoint::Manifest> Disk::Best() const {

@@ -40,6 +40,10 @@ class Disk {
   // it began; 0: not known. Unavailable, naming what was removed.
   Status CheckResults(uint64_t token) const;
 
+  // Puts the job's last checkpoint where output.final_model says, if it does, and returns its path
+  // there, or else its own. The errors of PutFinalModel (final_model.h).
+  Result<std::string> LeaveModel(int64_t version) const;
+
   // The checkpoint that was evaluated best, by checkpoint.best. NotFound where there is none.
   Result<checkpoint::Manifest> Best() const;
   const std::string& folder() const { return folder_; }  // of the checkpoints

@@ -100,7 +100,8 @@ void JobRecorder::SayWhomItWaitsFor(const std::string& waits) {
   }
 }
 
-void JobRecorder::SayFarewell(bool done, const wire::JobStatus& status, const Disk& disk) {
+void JobRecorder::SayFarewell(bool done, const wire::JobStatus& status, const Disk& disk,
+                              const std::string& model) {
   const std::string& output = output_.directory;
   if (done) {
     std::string accuracy = "nothing was evaluated";
@@ -112,9 +113,7 @@ void JobRecorder::SayFarewell(bool done, const wire::JobStatus& status, const Di
     recorder_->RecordDone();
     recorder_->Say("done: " + accuracy + " after " + HumanDuration(status.elapsed_seconds()));
   }
-  if (status.last_checkpoint() >= 0) {
-    recorder_->Say("model   " + JoinPath(disk.folder(), CheckpointName(status.last_checkpoint())));
-  }
+  if (!model.empty()) recorder_->Say("model   " + model);
   if (const auto best = disk.Best(); best.ok()) {
     recorder_->Say("best    " + JoinPath(disk.folder(), best->name()) + " (" +
                    DescribeEvaluation(best->evaluation()) + ")");

@@ -44,9 +44,10 @@ class JobRecorder {
   void SayWhomItWaitsFor(const std::string& waits);
   // A line for the person only.
   void Say(std::string_view line);
-  // The last lines that a person sees: the result and where everything is. done: the job is.
-  // Requires records().
-  void SayFarewell(bool done, const wire::JobStatus& status, const Disk& disk);
+  // The last lines that a person sees: the result and where everything is. done: the job is. model:
+  // where the last checkpoint is; "" where there is none. Requires records().
+  void SayFarewell(bool done, const wire::JobStatus& status, const Disk& disk,
+                   const std::string& model);
 
  private:
   const std::unique_ptr<RunRecorder> recorder_;

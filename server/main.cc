@@ -21,6 +21,7 @@
 #include "common/base/version.h"
 #include "common/job/checkpoint/checkpoint.h"
 #include "common/job/checkpoint/continuation.h"
+#include "common/job/checkpoint/final_model.h"
 #include "common/job/checkpoint/resume_point.h"
 #include "common/job/http/shown_process.h"
 #include "common/job/options/command_line.h"
@@ -72,7 +73,9 @@ void SayContinuation(const checkpoint::Continuation& continuation, RunRecorder* 
   for (const std::string& line : LinesOf(continuation)) recorder->Say("from now on: " + line);
 }
 
-Status Run(const Arguments& arguments, const Experiment& experiment, const char* program) {
+// What there is to say of a job that is done; nothing on other servers than 0.
+Result<std::string> Run(const Arguments& arguments, const Experiment& experiment,
+                        const char* program) {
   KUMO_RETURN_IF_ERROR(CheckArguments(arguments, experiment));
   SteadyClock clock;
   StopSignals signals;
@@ -106,6 +109,10 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
     KUMO_ASSIGN_OR_RETURN(
         lock, OutputLock::Take(experiment.output.directory, settings.process.incarnation));
     settings.folder = settings.process.incarnation;
+    if (const std::string& to = experiment.output.final_model; !to.empty()) {
+      KUMO_RETURN_IF_ERROR(CheckFinalModelFolder(files, to, experiment.job.name)
+                               .WithContext("output.final_model = " + to));
+    }
     KUMO_ASSIGN_OR_RETURN(ResumePoint resume, FindCheckpointToResume(files, experiment));
     settings.restored = std::move(resume.manifest);
     settings.finished = resume.finished;
@@ -161,7 +168,8 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
   KUMO_ASSIGN_OR_RETURN(std::unique_ptr<ServerService> service,
                         ServerService::Make(std::move(settings), address, &files, &clock, &signals,
                                             std::move(recorder), shown ? shown->view() : nullptr));
-  return service->Run();
+  KUMO_RETURN_IF_ERROR(service->Run());
+  return service->model().empty() ? "" : "the model is " + service->model();
 }
 
 int Main(const char* program, const std::vector<std::string>& args) {
@@ -202,7 +210,8 @@ int Main(const char* program, const std::vector<std::string>& args) {
   if (!experiment.ok()) {
     return last_words.Say(ExitCode::kBadConfiguration, experiment.status().message());
   }
-  return last_words.Say(Run(arguments, *experiment, program));
+  const Result<std::string> done = Run(arguments, *experiment, program);
+  return done.ok() ? last_words.Leave(*done) : last_words.Say(done.status());
 }
 
 }  // namespace

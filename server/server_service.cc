@@ -9,6 +9,7 @@
 #include <glog/logging.h>
 
 #include "common/base/process/signals.h"
+#include "common/job/checkpoint/checkpoint.h"
 #include "common/job/trace/trace_agent.h"
 #include "common/job/transport/key_files.h"
 #include "server/trace_relay.h"
@@ -136,10 +137,23 @@ Status ServerService::Run() {
   if (recorder_.records()) {
     if (exit_->ok()) exit_ = disk_.CheckResults(folder_);
     const wire::JobStatus status = node_.Describe(clock_->NowUs());
-    recorder_.SayFarewell(exit_->ok(), status, disk_);
+    if (status.last_checkpoint() >= 0) LeaveModel(status.last_checkpoint());
+    recorder_.SayFarewell(exit_->ok(), status, disk_, model_);
     watch_.PublishEnd(status, transport_->counters(), *exit_, clock_->NowUs());
   }
   return *exit_;
+}
+
+// Of a job that is not done it stays where the next start finds it.
+void ServerService::LeaveModel(int64_t version) {
+  model_ = JoinPath(disk_.folder(), CheckpointName(version));
+  if (!exit_->ok()) return;
+  const Result<std::string> left = disk_.LeaveModel(version);
+  if (left.ok()) {
+    model_ = *left;
+  } else {
+    exit_ = left.status();
+  }
 }
 
 void ServerService::OnMessage(const PeerName& from, Message message) {

@@ -42,8 +42,11 @@ class ServerService {
                                                      std::unique_ptr<RunRecorder> recorder,
                                                      ProcessView* view = nullptr);
 
-  // Serves until the job is over: ok when it is done, else why not.
+  // Serves until the job is over: ok when it is done, else why not. On server 0 of a job that is
+  // done its model is then where output.final_model says.
   Status Run();
+  // Server 0, of a job that is done: where its model is.
+  const std::string& model() const { return model_; }
 
  private:
   using Completion = std::function<ServerActions(TimeUs now)>;
@@ -81,6 +84,7 @@ class ServerService {
   void Complete(Completion completion) KUMO_EXCLUDES(mutex_);
   void RunCompletions() KUMO_EXCLUDES(mutex_);
   void OnSignals();
+  void LeaveModel(int64_t version);
 
   const Clock* const clock_;
   const uint64_t folder_;  // the token that output.directory had
@@ -91,6 +95,7 @@ class ServerService {
   ServerNode node_;
 
   std::optional<Status> exit_;
+  std::string model_;
   int stops_asked_ = 0;
   TimeUs stop_asked_at_ = 0;
   WaitNotice wait_notice_;

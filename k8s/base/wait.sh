@@ -3,8 +3,10 @@
 #
 # What a run has come to is how server 0's container ended: 0 done, 64 and 78 a mistake that no new
 # start makes better; after any other code the StatefulSet starts it again. A job that is done stays
-# done: started again, server 0 ends with 0 again, so nothing is missed by looking late. The Job of the
-# workers may end the run too: one of them has found a mistake, or too many have crashed.
+# done: started again, server 0 ends with 0 again, so nothing is missed by looking late. By then it has
+# put the final model where the experiment says (output.final_model); its last words say where that is,
+# and which claim that is on is told of its pod. The Job of the workers may end the run too: one of them
+# has found a mistake, or too many have crashed.
 #
 # KUMO_RUN: the run's name. KUMO_SCALED: names of StatefulSets, without the run's, between blanks.
 # KUMO_API, KUMO_ACCOUNT, KUMO_TERMINATION_LOG, KUMO_PAUSE_S: the API server, the folder of the service
@@ -70,8 +72,21 @@ server_end() {
   ask api/v1 "pods/$server" | jq -r '
     .status.containerStatuses // [] | map(select(.name == "server")) | .[0] // empty
     | .state.terminated // .lastState.terminated // empty
-    | (.message // "" | split("\n") | map(select(. != "")) | last // "it left no last words") as $words
+    | (.message // "" | split("\n") | map(select(. != "")) | last // "") as $said
+    | (if $said == "" and .exitCode != 0 then "it left no last words" else $said end) as $words
     | "\(.exitCode) \(.finishedAt // "-") \($words)"'
+}
+
+# In words, the model that server 0 has named in its last words $1, and the claim of the volume that it is
+# on: of those that the pod mounts, the one with the longest path.
+model_in() {
+  model=${1#*the model is }
+  [ "$model" != "$1" ] || return 0
+  claim=$(ask api/v1 "pods/$server" | jq -r --arg model "$model" '.spec as $pod
+    | [$pod.containers[] | select(.name == "server") | .volumeMounts[]
+       | select(.mountPath as $path | $model | startswith($path + "/"))] | max_by(.mountPath | length)
+    | .name as $name | $pod.volumes[] | select(.name == $name) | .persistentVolumeClaim.claimName // empty')
+  echo "; the model is $model${claim:+ on the claim $claim}"
 }
 
 # CODE and why, where there is a Job of the workers and it has failed.
@@ -90,7 +105,7 @@ while :; do
   words=${ended#* }
   words=${words#* }
   case ${ended%% *} in
-    0) finish 0 "$KUMO_RUN is done" ;;
+    0) finish 0 "$KUMO_RUN is done$(model_in "$words")" ;;
     64 | 78) finish "${ended%% *}" "$KUMO_RUN has failed: $words" ;;
     '') ;;
     *)

@@ -104,8 +104,11 @@ TEST_F(CommandsTest, EvaluateTakesTheBestOneOrTheOneThatIsNamed) {
 }
 
 TEST_F(CommandsTest, EvaluateHasTheWorkerPrintJson) {
-  EXPECT_EQ(Run({"evaluate", experiment_, "--checkpoint", folder_, "--json"}).code, 0);
-  EXPECT_THAT(Read("worker.args"), HasSubstr("--evaluate " + folder_ + " --json"));
+  const std::string checkpoint = folder_ + "/" + CheckpointName(1);
+  std::filesystem::create_directory(checkpoint);
+  std::ofstream(checkpoint + "/MANIFEST").flush();
+  EXPECT_EQ(Run({"evaluate", experiment_, "--checkpoint", checkpoint, "--json"}).code, 0);
+  EXPECT_THAT(Read("worker.args"), HasSubstr("--evaluate " + checkpoint + " --json"));
 }
 
 TEST_F(CommandsTest, EvaluateWithoutACheckpointSaysSo) {
@@ -113,8 +116,9 @@ TEST_F(CommandsTest, EvaluateWithoutACheckpointSaysSo) {
   EXPECT_EQ(ended.code, 78);
   EXPECT_THAT(ended.last_line,
               HasSubstr("there is no checkpoint in " + folder_ + "/out/checkpoints"));
-  EXPECT_EQ(Run({"evaluate", experiment_, "--checkpoint", folder_}).code, 0);
-  EXPECT_THAT(Read("worker.args"), HasSubstr("--evaluate " + folder_));
+  const Ended elsewhere = Run({"evaluate", experiment_, "--checkpoint", folder_});
+  EXPECT_EQ(elsewhere.code, 78);
+  EXPECT_THAT(elsewhere.last_line, HasSubstr(folder_ + " is neither a checkpoint's folder"));
 }
 
 }  // namespace

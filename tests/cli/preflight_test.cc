@@ -147,6 +147,24 @@ TEST(CheckOutput, DiskMustHoldTheCheckpointsThatAreKeptAndOneMore) {
   EXPECT_THAT(large.problems, ElementsAre(Says(HasSubstr("100 MiB free"))));
 }
 
+TEST_F(FolderTest, AFinalModelThatHasNoPlaceIsNamedBeforeTheTraining) {
+  std::ofstream(folder_ + "/file") << "x";
+  experiment_.output.final_model = folder_ + "/file/model";
+  Preflight result;
+  CheckFinalModel(experiment_, 0, &files_, &result);
+  EXPECT_THAT(result.problems,
+              ElementsAre(Says(HasSubstr("output.final_model = " + folder_ + "/file/model"))));
+  experiment_.output.final_model = folder_ + "/new/model";
+  Preflight fine;
+  CheckFinalModel(experiment_, 0, &files_, &fine);
+  EXPECT_THAT(fine.problems, IsEmpty());
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/new"));
+  FullDisk full;
+  Preflight large;
+  CheckFinalModel(experiment_, 25'000'000, &full, &large);
+  EXPECT_THAT(large.problems, ElementsAre(Says(HasSubstr("100 MiB free"))));
+}
+
 TEST(NoteIdleProcesses, WorkersBeyondThePartitionsAreCounted) {
   PlannedJob job = Job();
   job.loaded.experiment.cluster.workers = 5;

@@ -99,6 +99,25 @@ TEST_F(RunManifestsTest, PathsOfThisMachineAreRefused) {
   EXPECT_THAT(problems[1].message(), HasSubstr("network.initial_weights"));
 }
 
+TEST_F(RunManifestsTest, TheFinalModelGoesToAVolume) {
+  const std::string network = "[network]\nfile = n.pbtxt\n";
+  const LoadedExperiment here = Load(network + "[output]\nfinal_model = models/mine\n");
+  const std::vector<Status> problems = ProblemsInPods(here, run_);
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_THAT(problems[0].message(), AllOf(HasSubstr("output.final_model is models/mine"),
+                                           HasSubstr("--with final-model")));
+  const auto in_pods = [&](const LoadedExperiment& loaded) {
+    EXPECT_THAT(ProblemsInPods(loaded, run_), IsEmpty());
+    return LoadInPod(PodExperimentText(loaded, run_, "")).experiment.output.final_model;
+  };
+  EXPECT_EQ(in_pods(Load(network)), "");
+  EXPECT_EQ(in_pods(Load(network + "[output]\nfinal_model = /output/best\n")), "/output/best");
+  run_.components.push_back("final-model");
+  EXPECT_EQ(in_pods(here), "/models/r1");
+  EXPECT_EQ(in_pods(Load(network)), "/models/r1");
+  EXPECT_EQ(in_pods(Load(network + "[output]\nfinal_model = /models/a/b\n")), "/models/a/b");
+}
+
 TEST_F(RunManifestsTest, ComponentsThatAreMissingOrExcludeEachOtherAreNamed) {
   const LoadedExperiment loaded = Load("[network]\nfile = n.pbtxt\ndevice = cuda\n");
   run_.components = {"kueue", "workers-statefulset"};

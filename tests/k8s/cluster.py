@@ -314,11 +314,11 @@ class Pod:
             self.process.kill()
             self.ended.wait()
 
-    def status(self):
-        """As much of a pod's status as the Job `run` looks at."""
+    def described(self):
+        """As much of a pod as the Job `run` looks at."""
         container = self.spec["containers"][0]["name"]
         runs = self.process is not None and self.process.poll() is None
-        return {"status": {"containerStatuses": [{
+        return {"spec": self.spec, "status": {"containerStatuses": [{
             "name": container, "state": {"running": {}} if runs else {"waiting": {}},
             "lastState": {"terminated": self.terminated} if self.terminated else {}}]}}
 
@@ -414,7 +414,7 @@ class Job:
     def pod(self, name):
         return next((pod for pod in self.pods.values() if pod.name == name), None)
 
-    def status(self):
+    def described(self):
         return {"status": {"conditions": [{"type": "Failed", "status": "True", "message": self.failed}]
                            if self.failed else []}}
 
@@ -473,7 +473,7 @@ class Api:
                 return request.send_error(400)
             return self.stream(request, found, found.previous if previous else found.log,
                                question.get("sinceTime", ""), previous)
-        return self.reply(request, found.status())
+        return self.reply(request, found.described())
 
     @staticmethod
     def reply(request, body):

@@ -45,16 +45,17 @@ class Life:
     def __init__(self, folder, data):
         self.lines = []
         self.since = time.monotonic()
-        output = folder / "output"
-        output.mkdir()
-        os.chown(output, USER, USER)
+        output, models = folder / "output", folder / "models"
+        for claim in (output, models):
+            claim.mkdir()
+            os.chown(claim, USER, USER)
         subprocess.run([BUILD / "bin/kumo", "manifests", "mnist_lenet", "--run", "life", "--workers",
-                        "2", "--servers", "2", "--with", "shared-volume,keys", "--out", "made", *SMALL, "--set",
-                        "output.interval_s=0.2"], cwd=folder, check=True, capture_output=True)
+                        "2", "--servers", "2", "--with", "shared-volume,keys,final-model", "--out", "made",
+                        *SMALL, "--set", "output.interval_s=0.2"], cwd=folder, check=True, capture_output=True)
         self.cluster = Cluster(render(KUBECTL, folder / "made"), folder, BUILD,
-                               {"kumo-data": data, "kumo-output": output},
+                               {"kumo-data": data, "kumo-output": output, "kumo-models": models},
                                self.make_keys(folder / "keys"), self.say)
-        self.output = output / "life"
+        self.output, self.model = output / "life", models / "life"
         self.workers = self.cluster.find(Job, "life-worker")
         self.servers = self.cluster.find(StatefulSet, "life-server")
         self.run = self.cluster.find(Job, "life-run")
@@ -172,7 +173,8 @@ class LifeTest(unittest.TestCase):
             life.wait_for(lambda: not life.servers.pods, "servers scaled to 0 have left")
             self.assertFalse(life.run.failed)
             printed = life.printed_by_run()
-            self.assertIn("life is done", printed)
+            self.assertIn(f"life is done; the model is /models/life/{undisturbed[0]} on the claim "
+                          "kumo-models", printed)
             self.assertIn("scaled life-server to 0", printed)
             self.assertTrue(any("validation" in line for line in printed), printed)
             # The Job `run` shows each line of server 0 once.
@@ -181,6 +183,9 @@ class LifeTest(unittest.TestCase):
             self.assertGreater(len(set(addresses)), 1, "server 0 came back at its old address")
             life.wait_for(lambda: life.workers.done == {0, 1}, "the workers' Job is complete")
             self.assertTrue(newest_weights(life.output) == undisturbed, "other bits")
+            model, last_one = life.model / undisturbed[0], life.output / "checkpoints" / undisturbed[0]
+            self.assertEqual({file.name: file.read_bytes() for file in model.iterdir()},
+                             {file.name: file.read_bytes() for file in last_one.iterdir()})
 
 
 if __name__ == "__main__":

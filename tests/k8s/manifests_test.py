@@ -202,7 +202,7 @@ class ManifestsTest(unittest.TestCase):
                         self.assertIn(("ConfigMap", volume["configMap"]["name"]), there)
                     if "persistentVolumeClaim" in volume:
                         self.assertIn(volume["persistentVolumeClaim"]["claimName"],
-                                      ("kumo-data", "kumo-output"))
+                                      ("kumo-data", "kumo-output", "kumo-models"))
                     if "secret" in volume:
                         component = owner["metadata"]["labels"][COMPONENT]
                         self.assertEqual(volume["secret"], {"secretName": f"kumo-{component}-keys",
@@ -351,6 +351,9 @@ class ManifestsTest(unittest.TestCase):
                                                               "StatefulSet")):
             stage, = pod(name, kind, "worker")["initContainers"]
             self.assertEqual(stage["command"], ["kumo", "stage", "/source", "/data"])
+        server = pod("components/final-model", "StatefulSet", "server")
+        self.assertIn({"name": "models", "mountPath": "/models"},
+                      server["containers"][0]["volumeMounts"])
         shared = named(self.rendered["components/shared-volume"], "StatefulSet", "server")["spec"]
         self.assertNotIn("volumeClaimTemplates", shared)
         for kind in ("components/spot", "overlays/eks-spot"):

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""The life of a run on a real Kubernetes: what `kumo manifests` writes for mnist_lenet is applied; a worker
-pod is deleted, then server pod 0, then a node is drained; the run's Job ends with 0, and the weights have
-the bits of a run on the same cluster that nobody has disturbed. Prints a table of times.
+"""The life of runs on a real Kubernetes: what `kumo manifests` writes for mnist_lenet is applied; pods are
+deleted, a node is drained; the run's Job ends with 0, and the final model has the bits of a run on the same
+cluster that nobody has disturbed. Prints a table of times.
 
-  tests/k8s/real_cluster_test.py BUILD      BUILD: a build folder
+  tests/k8s/real_cluster_test.py [RealClusterTest.TEST ...] BUILD      BUILD: a build folder
+
+A test for each way to run: workers of a Job; keys, workers of a StatefulSet and staged data.
 
 KUMO_TEST_CLUSTER=1: the cluster of KUBECONFIG is for tests; without it nothing is asked of any cluster.
 KUBECONFIG: the cluster. Its default storage class must give ReadWriteMany volumes, and its nodes must
@@ -53,9 +55,9 @@ SHELF = {
         "containers": [{
             "name": "shelf", "command": ["sleep", "infinity"], "securityContext": RESTRICTED,
             "volumeMounts": [{"name": "data", "mountPath": "/data"},
-                             {"name": "output", "mountPath": "/output"}]}],
+                             {"name": "models", "mountPath": "/models"}]}],
         "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "kumo-data"}},
-                    {"name": "output", "persistentVolumeClaim": {"claimName": "kumo-output"}}]}}
+                    {"name": "models", "persistentVolumeClaim": {"claimName": "kumo-models"}}]}}
 
 
 class Cluster:
@@ -93,7 +95,7 @@ class Cluster:
 
     def fill(self):
         """The claims that runs want, with MNIST in `kumo-data`."""
-        for name in ("kumo-data", "kumo-output"):
+        for name in ("kumo-data", "kumo-output", "kumo-models"):
             self.apply({"apiVersion": "v1", "kind": "PersistentVolumeClaim",
                         "metadata": {"name": name}, "spec": CLAIM})
         shelf = json.loads(json.dumps(SHELF))
@@ -109,14 +111,22 @@ class Cluster:
             self.on_shelf(f"cat >/data/mnist/{file.name}", input=file.read_bytes())
         return "MNIST"
 
-    def weights(self, run, folder):
-        """Round and weights of the run's newest checkpoint; `folder` gets a copy of it."""
-        name = self.on_shelf(f"ls /output/{run}/checkpoints").decode().split()
-        name = max(one for one in name if re.fullmatch(r"round-\d+", one))
+    def make_keys(self, folder):
+        """As docs/kubernetes.md makes the Secrets."""
+        subprocess.run([BUILD / "bin/kumo", "keys", folder, "--servers", "2", "--shared-worker-key"],
+                       check=True, capture_output=True)
+        for role, files in (("server", ["server-0.key", "server-1.key", "client.key", "allow-list"]),
+                            ("worker", ["worker.key", "allow-list"])):
+            self.ask("create", "secret", "generic", f"kumo-{role}-keys",
+                     *[f"--from-file={folder / file}" for file in files])
+
+    def model(self, run, folder):
+        """Round and weights of the run's final model; `folder` gets a copy of it."""
+        name, = self.on_shelf(f"ls /models/{run}").decode().split()
         to = folder / run / "checkpoints" / name
         to.mkdir(parents=True)
-        for file in self.on_shelf(f"ls /output/{run}/checkpoints/{name}").decode().split():
-            (to / file).write_bytes(self.on_shelf(f"cat /output/{run}/checkpoints/{name}/{file}"))
+        for file in self.on_shelf(f"ls /models/{run}/{name}").decode().split():
+            (to / file).write_bytes(self.on_shelf(f"cat /models/{run}/{name}/{file}"))
         return newest_weights(folder / run)
 
 
@@ -133,13 +143,14 @@ def wait_for(condition, what):
 class Run:
     """A run of 2 workers and 2 servers."""
 
-    def __init__(self, cluster, name, folder):
+    def __init__(self, cluster, name, folder, components="shared-volume"):
         self.cluster, self.name = cluster, name
+        self.has_job = "workers-statefulset" not in components
         made = folder / f"{name}-made"
         settings = [word for key, value in SMALL.items() for word in ("--set", f"{key}={value}")]
         subprocess.run([BUILD / "bin/kumo", "manifests", "mnist_lenet", "--run", name, "--workers", "2",
-                        "--servers", "2", "--with", "shared-volume", "--image", IMAGE, "--out", made,
-                        *settings], cwd=folder, check=True, capture_output=True)
+                        "--servers", "2", "--with", f"final-model,{components}", "--image", IMAGE, "--out",
+                        made, *settings], cwd=folder, check=True, capture_output=True)
         small = folder / f"{name}-small"
         small.mkdir()
         patch = json.dumps([{"op": "replace", "value": CPU,
@@ -212,20 +223,24 @@ class Run:
              + (f"; kubectl took {acted:.1f} s" if acted > 2 else ""))
 
     def wait_for_end(self):
-        """The run's Job is Complete, the servers are scaled to 0, the workers' Job is Complete."""
+        """The run's Job is Complete, what it scales has left, the workers' Job is Complete."""
         end = wait_for(self.ended, f"the end of {self.name}")
         note(f"{self.name}: from apply to the run's Job {end['type']}",
              f"{time.monotonic() - self.begin:.1f} s")
         assert end["type"] == "Complete", f"{end}: {self.printed()}"
         since = time.monotonic()
-        servers = f"app.kubernetes.io/instance={self.name},app.kubernetes.io/component=server"
-        wait_for(lambda: not self.cluster.get("pods", "-l", servers)["items"], "the servers have left")
-        note(f"{self.name}: from there until its servers have left", f"{time.monotonic() - since:.1f} s")
-        assert self.cluster.get("statefulset", f"{self.name}-server")["spec"]["replicas"] == 0
-        wait_for(lambda: self.cluster.get("job", f"{self.name}-worker")["status"].get("succeeded") == 2,
-                 f"the workers' Job of {self.name}")
+        for role in ("server",) if self.has_job else ("server", "worker"):
+            pods = f"app.kubernetes.io/instance={self.name},app.kubernetes.io/component={role}"
+            wait_for(lambda: not self.cluster.get("pods", "-l", pods)["items"], f"the {role}s have left")
+            assert self.cluster.get("statefulset", f"{self.name}-{role}")["spec"]["replicas"] == 0
+        note(f"{self.name}: from there until what is scaled has left", f"{time.monotonic() - since:.1f} s")
+        if self.has_job:
+            wait_for(lambda: self.cluster.get("job", f"{self.name}-worker")["status"].get("succeeded") == 2,
+                     f"the workers' Job of {self.name}")
         printed = self.printed()
-        assert f"{self.name} is done" in printed and f"scaled {self.name}-server to 0" in printed, printed
+        assert re.search(rf"^{self.name} is done; the model is /models/{self.name}/round-\d+ on the claim "
+                         "kumo-models$", printed, re.M), printed
+        assert f"scaled {self.name}-server to 0" in printed, printed
         assert re.search(r"^24 +\d", printed, re.M), f"no table of epochs: {printed}"
 
 
@@ -253,41 +268,70 @@ def note(what, times):
 
 
 class RealClusterTest(unittest.TestCase):
-    def test_deleted_and_drained_pods_change_no_bit(self):
-        with tempfile.TemporaryDirectory() as folder, Cluster() as cluster, contextlib.ExitStack() as stack:
-            folder = pathlib.Path(folder)
-            data = cluster.fill()
-            print(f"\n| {data}, {len(nodes(cluster))} nodes, 2 servers, 2 workers | times |\n|---|---|")
-            run = Run(cluster, "calm", folder)
-            wait_for(lambda: len(run.pods()) == 5, "all pods run")
-            note("calm: from apply to all pods running", f"{time.monotonic() - run.begin:.1f} s")
-            run.wait_for_round(1)
-            note("calm: from apply to the first round", f"{time.monotonic() - run.begin:.1f} s")
-            run.wait_for_end()
-            calm = cluster.weights("calm", folder)
-            last = int(re.search(r"\d+", calm[0])[0])
+    @classmethod
+    def setUpClass(cls):
+        """The cluster's namespace, and the run that nobody disturbs."""
+        cls.folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
+        cls.cluster = cls.enterClassContext(Cluster())
+        data = cls.cluster.fill()
+        print(f"\n| {data}, {len(nodes(cls.cluster))} nodes, 2 servers, 2 workers | times |\n|---|---|")
+        run = Run(cls.cluster, "calm", cls.folder)
+        wait_for(lambda: len(run.pods()) == 5, "all pods run")
+        note("calm: from apply to all pods running", f"{time.monotonic() - run.begin:.1f} s")
+        run.wait_for_round(1)
+        note("calm: from apply to the first round", f"{time.monotonic() - run.begin:.1f} s")
+        run.wait_for_end()
+        cls.calm = cls.cluster.model("calm", cls.folder)
+        cls.last = int(re.search(r"\d+", cls.calm[0])[0])
 
-            run = Run(cluster, "life", folder)
-            run.wait_for_round(last // 10)
-            worker = run.pods()["worker", "0"][0]
-            run.disturb("worker pod 0 deleted", lambda: cluster.ask(
-                "delete", "pod", worker, "--wait=false"), [("worker", "0")])
-            run.wait_for_round(2 * last // 10)
-            run.disturb("server pod 0 deleted", lambda: cluster.ask(
-                "delete", "pod", "life-server-0", "--wait=false"), [("server", "0")])
-            if len(nodes(cluster)) > 1:
-                run.wait_for_round(3 * last // 10)
-                pods = run.pods()
-                node = pods["server", "1"][1]
-                lost = [each for each, (_, at, _) in pods.items() if at == node and each[1] is not None
-                        and each[0] != "run"]
-                run.disturb(f"a node drained, with {', '.join(' '.join(each) for each in sorted(lost))}",
-                            lambda: stack.enter_context(drained(cluster, node, "life")), lost)
-            else:
-                note("a node drained", "not tried: there is only one")
-            run.wait_for_end()
-            self.assertTrue(cluster.weights("life", folder) == calm, "other bits")
-            note("the disturbed run's weights", f"{calm[0]}: the bits of the calm run")
+    def delete(self, run, role):
+        """The pod of that role and index 0."""
+        pod = run.pods()[role, "0"][0]
+        run.disturb(f"{run.name}: {role} pod 0 deleted", lambda: self.cluster.ask(
+            "delete", "pod", pod, "--wait=false"), [(role, "0")])
+
+    def drain(self, run, stack):
+        """The node of server 1."""
+        if len(nodes(self.cluster)) == 1:
+            return note(f"{run.name}: a node drained", "not tried: there is only one")
+        pods = run.pods()
+        node = pods["server", "1"][1]
+        lost = sorted(each for each, (_, at, _) in pods.items() if at == node and each[0] != "run")
+        run.disturb(f"{run.name}: a node drained, with {', '.join(' '.join(each) for each in lost)}",
+                    lambda: stack.enter_context(drained(self.cluster, node, run.name)), lost)
+
+    def check_end(self, run):
+        run.wait_for_end()
+        self.assertTrue(self.cluster.model(run.name, self.folder) == self.calm, "other bits")
+        note(f"{run.name}: its final model", f"{self.calm[0]}: the bits of the calm run")
+
+    def test_deleted_and_drained_pods_change_no_bit(self):
+        run = Run(self.cluster, "life", self.folder)
+        with contextlib.ExitStack() as stack:
+            run.wait_for_round(self.last // 10)
+            self.delete(run, "worker")
+            run.wait_for_round(2 * self.last // 10)
+            self.delete(run, "server")
+            run.wait_for_round(3 * self.last // 10)
+            self.drain(run, stack)
+            self.check_end(run)
+
+    def test_with_keys_and_workers_of_a_statefulset_on_staged_data(self):
+        self.cluster.make_keys(self.folder / "keys")
+        run = Run(self.cluster, "keyed", self.folder,
+                  "shared-volume,keys,workers-statefulset,stage-data")
+        with contextlib.ExitStack() as stack:
+            run.wait_for_round(self.last // 10)
+            self.assertIn("/data: 4 files", self.cluster.ask(
+                "logs", "keyed-worker-0", "--container", "stage").decode())
+            with self.assertRaisesRegex(AssertionError, "keys"):
+                self.cluster.on_shelf("kumo status tcp://keyed-server-0.keyed-server:7700")
+            self.delete(run, "worker")
+            run.wait_for_round(2 * self.last // 10)
+            self.delete(run, "server")
+            run.wait_for_round(3 * self.last // 10)
+            self.drain(run, stack)
+            self.check_end(run)
 
 
 if __name__ == "__main__":

@@ -106,6 +106,40 @@ TEST(GoingOn, TheBestEpochIsKeptWhateverIsKilledAndEvaluateFindsIt) {
   EXPECT_THAT(latest.output, HasSubstr(Checkpoints(job).front()));
 }
 
+TEST(GoingOn, TheFinalModelIsWhereTheExperimentSaysAndIsPutThereAgain) {
+  ClusterOfProcesses job("model");
+  SmallJob(&job);
+  const std::string folder = job.Path("models/mine");
+  job.Set("output.final_model", folder);
+  const Ended launch = Kumo(&job, "launch", {"--servers", "2"});
+  ASSERT_EQ(launch.code, 0) << launch.output;
+  const std::string model = folder + "/" + Newest(job).name();
+  EXPECT_THAT(launch.output, HasSubstr("model   " + model));
+  PosixFileSystem files;
+  EXPECT_EQ(VerifyCheckpoint(files, folder, Newest(job).name())->SerializeAsString(),
+            Newest(job).SerializeAsString());
+  const Ended evaluated = Kumo(&job, "evaluate", {"--checkpoint", folder});
+  EXPECT_EQ(evaluated.code, 0) << evaluated.output;
+  EXPECT_THAT(evaluated.output, HasSubstr(Newest(job).name()));
+
+  // A job that is done puts it there again, and can do nothing else.
+  fs::remove_all(folder);
+  const Ended again = Kumo(&job, "launch");
+  EXPECT_EQ(again.code, 0) << again.output;
+  EXPECT_TRUE(VerifyCheckpoint(files, folder, Newest(job).name()).ok());
+
+  ClusterOfProcesses other("other_model");
+  SmallJob(&other);
+  other.Set("output.final_model", folder);
+  other.Set("job.name", "other");
+  for (const char* command : {"check", "launch"}) {
+    const Ended refused = Kumo(&other, command);
+    EXPECT_EQ(refused.code, 78) << refused.output;
+    EXPECT_THAT(refused.output,
+                HasSubstr("output.final_model = " + folder + ": the model of the job"));
+  }
+}
+
 TEST(GoingOn, MoreEpochsAreRefusedWithAWordAndTakenBitForBitWithIt) {
   ClusterOfProcesses whole("whole");
   SmallJob(&whole);

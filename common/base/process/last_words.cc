@@ -54,20 +54,26 @@ std::string LastWords::DefaultTerminationLog() {
   return access(kKubernetesLog, W_OK) == 0 ? kKubernetesLog : "";
 }
 
+std::string LastWords::LineOf(const std::string& words) const {
+  return program_ + ": " + OneLine(words) + "\n";
+}
+
+void LastWords::WriteLog(const std::string& line) const {
+  if (termination_log_.empty()) return;
+  const int fd =
+      open(termination_log_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0644);
+  if (fd < 0) return;
+  WriteAll(fd, line);
+  close(fd);
+}
+
 int LastWords::Say(ExitCode code, const std::string& words) const {
   if (code != ExitCode::kDone || !words.empty()) {
-    const std::string line = program_ + ": " + OneLine(words) + "\n";
+    const std::string line = LineOf(words);
     std::fflush(stdout);
     std::fflush(stderr);
     WriteAll(STDERR_FILENO, Folded(line, columns_, kHanging));
-    if (!termination_log_.empty()) {
-      const int fd = open(termination_log_.c_str(),
-                          O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0644);
-      if (fd >= 0) {
-        WriteAll(fd, line);
-        close(fd);
-      }
-    }
+    WriteLog(line);
   }
   return static_cast<int>(code);
 }
@@ -75,6 +81,11 @@ int LastWords::Say(ExitCode code, const std::string& words) const {
 int LastWords::Say(const Status& status) const {
   if (status.ok()) return 0;
   return Say(ExitCodeOf(status), status.message());
+}
+
+int LastWords::Leave(const std::string& words) const {
+  if (!words.empty()) WriteLog(LineOf(words));
+  return 0;
 }
 
 }  // namespace kumo

@@ -27,8 +27,13 @@ class LastWords {
   int Say(ExitCode code, const std::string& words) const;
   // The same from a status: nothing and 0 for ok.
   int Say(const Status& status) const;
+  // `words` of a process that is done go to the termination log alone, where there are any. 0.
+  int Leave(const std::string& words) const;
 
  private:
+  std::string LineOf(const std::string& words) const;
+  void WriteLog(const std::string& line) const;
+
   const std::string program_;
   const std::string termination_log_;
   const int columns_;

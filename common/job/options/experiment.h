@@ -102,6 +102,7 @@ struct Experiment {
 
   struct Output {               // [output]
     std::string directory;      // default: out/<job.name>
+    std::string final_model;    // folder that gets a copy of the last checkpoint; "": none
     double interval_s = 2;      // seconds between two progress lines
     int points_per_epoch = 50;  // of the curves
     bool tensorboard = true;

@@ -314,6 +314,13 @@ void AddOutput(std::vector<Option>* rows) {
                       "Where checkpoints, curves and logs go, relative to the working directory"),
                   "out/<job.name>"),
       PathBase::kWorkingDirectory));
+  rows->push_back(WithPath(
+      WithDefault(
+          Row("output.final_model", KUMO_FIELD(output.final_model), "", Any(), !kResult,
+              "Folder, of this job alone, where server 0 puts a copy of the last checkpoint "
+              "when the job is done, relative to the working directory"),
+          "none"),
+      PathBase::kWorkingDirectory));
   rows->push_back(Row("output.interval_s", KUMO_FIELD(output.interval_s), "seconds",
                       Between(kLeastTime, 86400), !kResult, "Time between two progress lines"));
   rows->push_back(Row("output.points_per_epoch", KUMO_FIELD(output.points_per_epoch), "points",

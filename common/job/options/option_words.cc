@@ -85,6 +85,7 @@ constexpr auto kWords = std::to_array<OptionWords>({
     {"checkpoint.grace_s", "grace timeout"},
     {"output", "out log logs logging results"},
     {"output.directory", "output out output_dir out_dir log_dir save_dir checkpoint_dir"},
+    {"output.final_model", "model save_model model_path export_dir model_dir saved_model"},
     {"output.interval_s", "interval log_interval log_every log_steps display print_every"},
     {"output.tensorboard", "tb summary summaries"},
     {"output.jsonl", "json"},

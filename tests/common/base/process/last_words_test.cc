@@ -47,6 +47,16 @@ TEST_F(LastWordsTest, SuccessSaysNothing) {
   EXPECT_EQ(Read(log_), "");
 }
 
+TEST_F(LastWordsTest, WhatAProcessThatIsDoneLeavesGoesToTheTerminationLogAlone) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(LastWords("kumo", log_).Leave(""), 0);
+  EXPECT_EQ(Read(log_), "");
+  EXPECT_EQ(LastWords("kumo", log_).Leave("the model is here"), 0);
+  EXPECT_EQ(LastWords("kumo", "").Leave("the model is here"), 0);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(Read(log_), "kumo: the model is here\n");
+}
+
 TEST_F(LastWordsTest, TerminationLogThatCannotBeWrittenChangesNothing) {
   testing::internal::CaptureStderr();
   EXPECT_EQ(LastWords("kumo", "/no/such/folder/log").Say(ExitCode::kUsage, "what?"), 64);

@@ -1,0 +1,66 @@
+#include "common/job/checkpoint/final_model.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "common/job/checkpoint/checkpoint.h"
+
+namespace kumo {
+namespace {
+
+constexpr uint64_t kPieceBytes = 256 << 10;
+
+Status CopyFile(FileSystem& files, const std::string& from, const std::string& to) {
+  KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> source, files.OpenForReading(from));
+  KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<AtomicFile> copy, AtomicFile::Create(files, to));
+  const uint64_t bytes = source->size();
+  std::vector<std::byte> piece(std::min(bytes, kPieceBytes));
+  for (uint64_t at = 0; at < bytes; at += piece.size()) {
+    const auto now = std::span(piece).first(std::min<uint64_t>(piece.size(), bytes - at));
+    KUMO_RETURN_IF_ERROR(source->Read(at, now));
+    KUMO_RETURN_IF_ERROR(copy->Append(now));
+  }
+  return copy->Commit();
+}
+
+bool IsThere(FileSystem& files, const std::string& to, const checkpoint::Manifest& manifest) {
+  const Result<checkpoint::Manifest> there = VerifyCheckpoint(files, to, manifest.name());
+  return there.ok() && there->SerializeAsString() == manifest.SerializeAsString();
+}
+
+}  // namespace
+
+Status CheckFinalModelFolder(FileSystem& files, const std::string& to, const std::string& job) {
+  KUMO_RETURN_IF_ERROR(files.CheckWritable(to));
+  KUMO_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListCheckpoints(files, to));
+  for (const std::string& name : names) {
+    const Result<checkpoint::Manifest> manifest = ReadManifest(files, to, name);
+    if (!manifest.ok() || manifest->job_name() == job) continue;
+    return FailedPrecondition("the model of the job " + manifest->job_name() + " is there (" +
+                              JoinPath(to, name) + "); each job wants a folder of its own");
+  }
+  return OkStatus();
+}
+
+Result<std::string> PutFinalModel(FileSystem& files, const std::string& folder,
+                                  const std::string& name, const std::string& to) {
+  KUMO_ASSIGN_OR_RETURN(const checkpoint::Manifest manifest, ReadManifest(files, folder, name));
+  std::string model = JoinPath(to, name);
+  if (IsThere(files, to, manifest)) return model;
+  KUMO_RETURN_IF_ERROR(CheckFinalModelFolder(files, to, manifest.job_name()));
+  if (files.Exists(model)) KUMO_RETURN_IF_ERROR(RemoveCheckpoint(files, to, name));
+  KUMO_RETURN_IF_ERROR(files.CreateDirectories(model));
+  for (const checkpoint::File& file : manifest.files()) {
+    KUMO_RETURN_IF_ERROR(CopyFile(files, JoinPath(JoinPath(folder, name), file.name()),
+                                  JoinPath(model, file.name())));
+  }
+  KUMO_RETURN_IF_ERROR(VerifyFiles(files, to, manifest));
+  KUMO_RETURN_IF_ERROR(WriteManifest(files, to, manifest));
+  return model;
+}
+
+}  // namespace kumo
