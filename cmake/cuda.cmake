@@ -23,7 +23,11 @@ endif()
 
 include(CheckLanguage)
 check_language(CUDA)
+# To projects that want CMake 3.25 it calls a target deprecated there that CUDA 13 no longer has.
+set(minimum ${CMAKE_MINIMUM_REQUIRED_VERSION})
+set(CMAKE_MINIMUM_REQUIRED_VERSION 3.24)
 find_package(CUDAToolkit QUIET)
+set(CMAKE_MINIMUM_REQUIRED_VERSION ${minimum})
 find_library(KUMO_CUDNN_LIBRARY cudnn HINTS ${CUDAToolkit_LIBRARY_DIR})
 if(CMAKE_CUDA_COMPILER AND CUDAToolkit_FOUND AND KUMO_CUDNN_INCLUDE AND KUMO_CUDNN_LIBRARY)
   set(KUMO_CUDA_FOUND TRUE)

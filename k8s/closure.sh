@@ -6,7 +6,7 @@
 #   sh closure.sh FOLDER
 set -eu
 to=$1
-tools='sh cat date echo env head id ls mkdir printf rm sleep sort tail tee test touch true wc curl jq'
+tools='sh cat date echo env head id ls mkdir printf rm sleep sort tail tar tee test touch true wc curl jq'
 programs='kumo kumo-server kumo-worker kumo-data'
 
 mkdir -p "$to/tmp" "$to/etc" "$to/usr/bin" "$to/usr/lib" "$to/var/lib/dpkg/status.d"

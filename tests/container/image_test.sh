@@ -92,6 +92,7 @@ for program in kumo kumo-server kumo-worker kumo-data; do
   within "$program" --version | head -n 1
 done
 [ "$(within id -u)" = 65532 ] || failed "it runs as another user"
+within sh -c 'tar c -C /usr share/kumo | tar t' >/dev/null || failed "kubectl cp wants tar"
 within sh -c 'curl --version >/dev/null && echo {} | jq .' >/dev/null || failed "what wait.sh needs is missing"
 within touch /etc/written 2>/dev/null && failed "its user can write to its root"
 within kumo-data digits --out /tmp/data --train 1000 --validation 200 >/dev/null

@@ -392,8 +392,14 @@ class ManifestsTest(unittest.TestCase):
             self.assertEqual(len(hashes), 1)
 
     def test_volumes_that_outlive_runs_pass_the_schemas_too(self):
-        for one in yaml.safe_load_all((K8S / "overlays/eks-spot/efs.yaml").read_text()):
+        efs = list(yaml.safe_load_all((K8S / "overlays/eks-spot/efs.yaml").read_text()))
+        volumes = render(KUBECTL, K8S / "volumes")
+        for one in efs + volumes:
             kubernetes_validate.validate(one, kubernetes_validate.latest_version(), strict=True)
+        for made in (efs, volumes):
+            self.assertEqual({one["metadata"]["name"] for one in made
+                              if one["kind"] == "PersistentVolumeClaim"},
+                             {"kumo-data", "kumo-output", "kumo-models"})
 
     def test_the_statefulsets_pods_are_the_jobs_but_for_their_start(self):
         job = named(self.rendered["base"], "Job", "worker")["spec"]["template"]

@@ -5,7 +5,8 @@ cluster that nobody has disturbed. Prints a table of times.
 
   tests/k8s/real_cluster_test.py [RealClusterTest.TEST ...] BUILD      BUILD: a build folder
 
-A test for each way to run: workers of a Job; keys, workers of a StatefulSet and staged data.
+A test for each way to run: workers of a Job; keys, workers of a StatefulSet and staged data; the overlay for
+one node.
 
 KUMO_TEST_CLUSTER=1: the cluster of KUBECONFIG is for tests; without it nothing is asked of any cluster.
 KUBECONFIG: the cluster. Its default storage class must give ReadWriteMany volumes, and its nodes must
@@ -22,6 +23,7 @@ import os
 import pathlib
 import re
 import secrets
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -38,26 +40,12 @@ except ImportError as missing:
 
 LIMIT_S = 300  # of anything that is waited for
 LOOK_S = 0.3   # between two looks
+SHELF = "kumo-shelf"
 # Some 260 short rounds. What a lost worker's partitions carried is computed again, so that the bits are the
 # same however it ends.
 SMALL = {"job.epochs": 24, "data.train_limit": 12800, "data.validation_limit": 1000, "sync.block": 10,
          "sync.warmup_samples": 2560, "checkpoint.every_rounds": 5, "cluster.recovery": "exact",
          "output.interval_s": 0.2}
-RESTRICTED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
-CLAIM = {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}}
-# Mounts what the runs read and write, for this test to fill and to look at.
-SHELF = {
-    "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "shelf"},
-    "spec": {
-        "securityContext": {"runAsNonRoot": True, "runAsUser": 65532, "fsGroup": 65532,
-                            "seccompProfile": {"type": "RuntimeDefault"}},
-        "terminationGracePeriodSeconds": 0,
-        "containers": [{
-            "name": "shelf", "command": ["sleep", "infinity"], "securityContext": RESTRICTED,
-            "volumeMounts": [{"name": "data", "mountPath": "/data"},
-                             {"name": "models", "mountPath": "/models"}]}],
-        "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "kumo-data"}},
-                    {"name": "models", "persistentVolumeClaim": {"claimName": "kumo-models"}}]}}
 
 
 class Cluster:
@@ -89,26 +77,18 @@ class Cluster:
     def get(self, *words):
         return json.loads(self.ask("get", *words, "--output", "json"))
 
-    def on_shelf(self, script, **options):
-        return self.ask("exec", *(["-i"] if options else []), "shelf", "--", "sh", "-euc", script,
-                        **options)
+    def on_shelf(self, script):
+        return self.ask("exec", SHELF, "--", "sh", "-euc", script)
 
-    def fill(self):
-        """The claims that runs want, with MNIST in `kumo-data`."""
-        for name in ("kumo-data", "kumo-output", "kumo-models"):
-            self.apply({"apiVersion": "v1", "kind": "PersistentVolumeClaim",
-                        "metadata": {"name": name}, "spec": CLAIM})
-        shelf = json.loads(json.dumps(SHELF))
-        shelf["spec"]["containers"][0]["image"] = IMAGE
-        self.apply(shelf)
-        self.ask("wait", "--for=condition=Ready", "pod/shelf", f"--timeout={LIMIT_S}s")
+    def fill(self, folder):
+        """What outlives runs, with MNIST in `kumo-data`, as docs/kubernetes.md makes it."""
+        self.ask("apply", "-k", with_image(folder, "volumes"))
+        self.ask("wait", "--for=condition=Ready", f"pod/{SHELF}", f"--timeout={LIMIT_S}s")
         mnist = pathlib.Path(os.environ.get("KUMO_DATA", "/nowhere")) / "mnist"
         if not mnist.is_dir():
             self.on_shelf("kumo-data digits --out /data --train 12800 --validation 1000")
             return "drawn digits"
-        self.on_shelf("mkdir /data/mnist")
-        for file in sorted(mnist.iterdir()):
-            self.on_shelf(f"cat >/data/mnist/{file.name}", input=file.read_bytes())
+        self.ask("cp", mnist, f"{SHELF}:/data/mnist")
         return "MNIST"
 
     def make_keys(self, folder):
@@ -122,12 +102,21 @@ class Cluster:
 
     def model(self, run, folder):
         """Round and weights of the run's final model; `folder` gets a copy of it."""
-        name, = self.on_shelf(f"ls /models/{run}").decode().split()
-        to = folder / run / "checkpoints" / name
-        to.mkdir(parents=True)
-        for file in self.on_shelf(f"ls /models/{run}/{name}").decode().split():
-            (to / file).write_bytes(self.on_shelf(f"cat /models/{run}/{name}/{file}"))
+        self.ask("cp", f"{SHELF}:/models/{run}", folder / run / "checkpoints")
         return newest_weights(folder / run)
+
+
+def with_image(folder, name):
+    """A folder for `kubectl apply -k`: `name` of k8s/ with the image that the nodes have."""
+    shutil.copytree(ROOT / "k8s", folder / "k8s", dirs_exist_ok=True)
+    overlay = folder / f"{name.replace('/', '-')}-with-image"
+    overlay.mkdir()
+    image, _, tag = IMAGE.rpartition(":")
+    (overlay / "kustomization.yaml").write_text(json.dumps({
+        "resources": [f"../k8s/{name}"],
+        "images": [{"name": each, "newName": image, "newTag": tag}
+                   for each in ("registry.example/kumo", "localhost/kumo")]}))
+    return overlay
 
 
 def wait_for(condition, what):
@@ -140,28 +129,33 @@ def wait_for(condition, what):
     return said
 
 
-class Run:
-    """A run of 2 workers and 2 servers."""
+def made_by_kumo(folder, name, components="shared-volume"):
+    """What `kumo manifests` writes of a run of 2 workers and 2 servers, with pods that ask for little."""
+    made = folder / f"{name}-made"
+    settings = [word for key, value in SMALL.items() for word in ("--set", f"{key}={value}")]
+    subprocess.run([BUILD / "bin/kumo", "manifests", "mnist_lenet", "--run", name, "--workers", "2",
+                    "--servers", "2", "--with", f"final-model,{components}", "--image", IMAGE, "--out",
+                    made, *settings], cwd=folder, check=True, capture_output=True)
+    small = folder / f"{name}-small"
+    small.mkdir()
+    patch = json.dumps([{"op": "replace", "value": CPU,
+                         "path": "/spec/template/spec/containers/0/resources/requests/cpu"}])
+    (small / "kustomization.yaml").write_text(json.dumps({
+        "resources": [f"../{made.name}"],
+        "patches": [{"target": {"kind": "StatefulSet|Job", "labelSelector":
+                                "app.kubernetes.io/component in (server, worker)"},
+                     "patch": patch}]}))
+    return small
 
-    def __init__(self, cluster, name, folder, components="shared-volume"):
+
+class Run:
+    """One that is applied as this begins."""
+
+    def __init__(self, cluster, name, applied):
         self.cluster, self.name = cluster, name
-        self.has_job = "workers-statefulset" not in components
-        made = folder / f"{name}-made"
-        settings = [word for key, value in SMALL.items() for word in ("--set", f"{key}={value}")]
-        subprocess.run([BUILD / "bin/kumo", "manifests", "mnist_lenet", "--run", name, "--workers", "2",
-                        "--servers", "2", "--with", f"final-model,{components}", "--image", IMAGE, "--out",
-                        made, *settings], cwd=folder, check=True, capture_output=True)
-        small = folder / f"{name}-small"
-        small.mkdir()
-        patch = json.dumps([{"op": "replace", "value": CPU,
-                             "path": "/spec/template/spec/containers/0/resources/requests/cpu"}])
-        (small / "kustomization.yaml").write_text(json.dumps({
-            "resources": [f"../{made.name}"],
-            "patches": [{"target": {"kind": "StatefulSet|Job", "labelSelector":
-                                    "app.kubernetes.io/component in (server, worker)"},
-                         "patch": patch}]}))
         self.begin = time.monotonic()
-        cluster.ask("apply", "-k", small)
+        cluster.ask("apply", "-k", applied)
+        self.has_job = bool(cluster.ask("get", "job", f"{name}-worker", "--ignore-not-found"))
 
     def pods(self):
         """By role and index: the pods that run and have not been told to leave, as (their name, node, and
@@ -273,9 +267,9 @@ class RealClusterTest(unittest.TestCase):
         """The cluster's namespace, and the run that nobody disturbs."""
         cls.folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
         cls.cluster = cls.enterClassContext(Cluster())
-        data = cls.cluster.fill()
+        data = cls.cluster.fill(cls.folder)
         print(f"\n| {data}, {len(nodes(cls.cluster))} nodes, 2 servers, 2 workers | times |\n|---|---|")
-        run = Run(cls.cluster, "calm", cls.folder)
+        run = Run(cls.cluster, "calm", made_by_kumo(cls.folder, "calm"))
         wait_for(lambda: len(run.pods()) == 5, "all pods run")
         note("calm: from apply to all pods running", f"{time.monotonic() - run.begin:.1f} s")
         run.wait_for_round(1)
@@ -306,7 +300,7 @@ class RealClusterTest(unittest.TestCase):
         note(f"{run.name}: its final model", f"{self.calm[0]}: the bits of the calm run")
 
     def test_deleted_and_drained_pods_change_no_bit(self):
-        run = Run(self.cluster, "life", self.folder)
+        run = Run(self.cluster, "life", made_by_kumo(self.folder, "life"))
         with contextlib.ExitStack() as stack:
             run.wait_for_round(self.last // 10)
             self.delete(run, "worker")
@@ -318,8 +312,8 @@ class RealClusterTest(unittest.TestCase):
 
     def test_with_keys_and_workers_of_a_statefulset_on_staged_data(self):
         self.cluster.make_keys(self.folder / "keys")
-        run = Run(self.cluster, "keyed", self.folder,
-                  "shared-volume,keys,workers-statefulset,stage-data")
+        run = Run(self.cluster, "keyed", made_by_kumo(
+            self.folder, "keyed", "shared-volume,keys,workers-statefulset,stage-data"))
         with contextlib.ExitStack() as stack:
             run.wait_for_round(self.last // 10)
             self.assertIn("/data: 4 files", self.cluster.ask(
@@ -332,6 +326,17 @@ class RealClusterTest(unittest.TestCase):
             run.wait_for_round(3 * self.last // 10)
             self.drain(run, stack)
             self.check_end(run)
+
+    def test_the_overlay_for_one_node_trains_and_leaves_its_volume(self):
+        applied = with_image(self.folder, "overlays/local")
+        run = Run(self.cluster, "local", applied)
+        end = wait_for(run.ended, "the end of overlays/local")
+        note(f"overlays/local: from apply to the run's Job {end['type']}",
+             f"{time.monotonic() - run.begin:.1f} s")
+        self.assertRegex(run.printed(), r"\nlocal is done; the model is /output/local/checkpoints/"
+                         r"round-\d+ on the claim output-local-server-0\n")
+        self.cluster.ask("delete", "-k", applied)
+        self.assertTrue(self.cluster.get("persistentvolumeclaim", "output-local-server-0"))
 
 
 if __name__ == "__main__":
