@@ -104,6 +104,20 @@ Status VerifyFile(FileSystem& files, const std::string& directory,
   return OpenShardFile(files, directory, manifest, index).status();
 }
 
+// The manifest goes first: what is left after a power cut in between is no checkpoint.
+Status RemoveCheckpoint(FileSystem& files, const std::string& folder, const std::string& name) {
+  const std::string directory = JoinPath(folder, name);
+  if (files.Exists(ManifestPath(folder, name))) {
+    KUMO_RETURN_IF_ERROR(files.RemoveFile(ManifestPath(folder, name)));
+    KUMO_RETURN_IF_ERROR(files.SyncDirectory(directory));
+  }
+  KUMO_ASSIGN_OR_RETURN(std::vector<std::string> names, files.List(directory));
+  for (const std::string& file : names) {
+    KUMO_RETURN_IF_ERROR(files.RemoveFile(JoinPath(directory, file)));
+  }
+  return files.RemoveEmptyDirectory(directory);
+}
+
 }  // namespace
 
 std::string CheckpointName(int64_t version) {
@@ -185,19 +199,6 @@ Result<ShardSnapshot> ReadSnapshot(FileSystem& files, const std::string& folder,
     KUMO_RETURN_IF_ERROR((*reader)->ReadOverlapping(wanted, &snapshot.arrays));
   }
   return snapshot;
-}
-
-Status RemoveCheckpoint(FileSystem& files, const std::string& folder, const std::string& name) {
-  const std::string directory = JoinPath(folder, name);
-  if (files.Exists(ManifestPath(folder, name))) {
-    KUMO_RETURN_IF_ERROR(files.RemoveFile(ManifestPath(folder, name)));
-    KUMO_RETURN_IF_ERROR(files.SyncDirectory(directory));
-  }
-  KUMO_ASSIGN_OR_RETURN(std::vector<std::string> names, files.List(directory));
-  for (const std::string& file : names) {
-    KUMO_RETURN_IF_ERROR(files.RemoveFile(JoinPath(directory, file)));
-  }
-  return files.RemoveEmptyDirectory(directory);
 }
 
 Result<std::vector<std::string>> PruneCheckpoints(FileSystem& files, const std::string& folder,

@@ -78,10 +78,6 @@ Result<VerifiedCheckpoint> NewestVerified(FileSystem& files, const std::string& 
 Result<ShardSnapshot> ReadSnapshot(FileSystem& files, const std::string& folder,
                                    const checkpoint::Manifest& manifest, Range wanted);
 
-// Removes the folder of a checkpoint, or of what never became one. The manifest goes first: what is
-// left after a power cut in between is no checkpoint.
-Status RemoveCheckpoint(FileSystem& files, const std::string& folder, const std::string& name);
-
 // What pruning leaves.
 struct Retention {
   int newest = 1;             // at least 1

@@ -32,6 +32,31 @@ bool IsThere(FileSystem& files, const std::string& to, const checkpoint::Manifes
   return there.ok() && there->SerializeAsString() == manifest.SerializeAsString();
 }
 
+// Whether a file is there as the manifest says: an earlier call has copied it.
+bool IsCopied(FileSystem& files, const std::string& to, const checkpoint::Manifest& manifest,
+              const checkpoint::File& file) {
+  checkpoint::Manifest of_one = manifest;
+  of_one.clear_files();
+  *of_one.add_files() = file;
+  return VerifyFiles(files, to, of_one).ok();
+}
+
+// What else is in the folder goes, its manifest first: another one's, of the same round.
+Status RemoveOthers(FileSystem& files, const std::string& model,
+                    const checkpoint::Manifest& manifest) {
+  if (files.Exists(JoinPath(model, "MANIFEST"))) {
+    KUMO_RETURN_IF_ERROR(files.RemoveFile(JoinPath(model, "MANIFEST")));
+    KUMO_RETURN_IF_ERROR(files.SyncDirectory(model));
+  }
+  KUMO_ASSIGN_OR_RETURN(const std::vector<std::string> names, files.List(model));
+  for (const std::string& name : names) {
+    const bool named = std::any_of(manifest.files().begin(), manifest.files().end(),
+                                   [&](const auto& file) { return file.name() == name; });
+    if (!named) KUMO_RETURN_IF_ERROR(files.RemoveFile(JoinPath(model, name)));
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 Status CheckFinalModelFolder(FileSystem& files, const std::string& to, const std::string& job) {
@@ -52,9 +77,10 @@ Result<std::string> PutFinalModel(FileSystem& files, const std::string& folder,
   std::string model = JoinPath(to, name);
   if (IsThere(files, to, manifest)) return model;
   KUMO_RETURN_IF_ERROR(CheckFinalModelFolder(files, to, manifest.job_name()));
-  if (files.Exists(model)) KUMO_RETURN_IF_ERROR(RemoveCheckpoint(files, to, name));
   KUMO_RETURN_IF_ERROR(files.CreateDirectories(model));
+  KUMO_RETURN_IF_ERROR(RemoveOthers(files, model, manifest));
   for (const checkpoint::File& file : manifest.files()) {
+    if (IsCopied(files, to, manifest, file)) continue;
     KUMO_RETURN_IF_ERROR(CopyFile(files, JoinPath(JoinPath(folder, name), file.name()),
                                   JoinPath(model, file.name())));
   }

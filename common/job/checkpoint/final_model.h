@@ -20,7 +20,7 @@ Status CheckFinalModelFolder(FileSystem& files, const std::string& to, const std
 
 // Copies the checkpoint `name` of `folder` to `to` and reads the copy again; one that is there
 // already stays. Returns its path. A copy that was left halfway has no manifest, so it is no
-// checkpoint, and is made anew by the next call. The errors of CheckFinalModelFolder, of reading
+// checkpoint; the next call goes on with it. The errors of CheckFinalModelFolder, of reading
 // the checkpoint and of writing.
 Result<std::string> PutFinalModel(FileSystem& files, const std::string& folder,
                                   const std::string& name, const std::string& to);

@@ -108,6 +108,23 @@ TEST(FinalModel, AtWhateverPointTheDiskFailsOrThePowerGoesItIsWholeOrNotThere) {
   }
 }
 
+// A large one may take longer than its process is given.
+TEST(FinalModel, ThatIsCopiedHalfwayIsGoneOnWith) {
+  MemoryFileSystem whole;
+  Save(whole);
+  const int begin = whole.operations();
+  ASSERT_TRUE(PutFinalModel(whole, kFolder, kName, kTo).ok());
+  const int all = whole.operations() - begin;
+  MemoryFileSystem files;
+  Save(files);
+  files.FailOnly(whole.operations() - 3);  // of the manifest
+  EXPECT_FALSE(PutFinalModel(files, kFolder, kName, kTo).ok());
+  files.PowerCut();
+  const int until = files.operations();
+  ASSERT_TRUE(PutFinalModel(files, kFolder, kName, kTo).ok());
+  EXPECT_LT(files.operations() - until, all / 2);
+}
+
 TEST(FinalModel, OfTheSameJobsEarlierRunOfSoManyRoundsIsReplaced) {
   MemoryFileSystem files;
   Save(files, "mine", 5, 7, kTo, 3);  // by another number of servers
