@@ -106,10 +106,17 @@ class Hosts(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(job.curves(), alone.curves())
 
-    def test_a_launcher_that_is_killed_leaves_nothing(self):
-        job = self.job(epochs=200)
+    def test_a_launcher_that_is_killed_leaves_nothing_and_until_then_the_page_is_on_server_0s_host(self):
+        job = self.job("http.address=*:9470", epochs=200)
         started = job.start("--workers", "2")
         network.wait_until("rounds", lambda: job.rounds() > 0)
+        self.assertRegex(job.said(), r"page +http://[^:/]+:9470/")
+        fetch = "import sys, urllib.request as of; print(of.urlopen(sys.argv[1]).read().decode())"
+        shown = subprocess.run(
+            self.home.command("env", "no_proxy=*", sys.executable, "-c", fetch,
+                              f"http://{self.alpha.address}:9470/status.json"),
+            capture_output=True, check=True, text=True).stdout
+        self.assertEqual(json.loads(shown)["job_name"], "mnist_mlp")
         started.kill()
         started.wait()
         self.assert_nothing_runs()

@@ -14,6 +14,10 @@ import zlib
 LIMIT_S = 60  # for one answer
 
 
+class DoesNotStart(Exception):
+    """A Chromium that is there and does not answer at all, as one in a snap does not to who has another home."""
+
+
 class Chromium:
     """Use it in a `with`. Single-threaded. One tab; `events` has what came unasked, as (method, params)."""
 
@@ -45,6 +49,10 @@ class Chromium:
         for fd in {theirs_in, theirs_out, null, *high}:
             os.close(fd)
         try:
+            try:
+                self.ask("Browser.getVersion")
+            except AssertionError as error:
+                raise DoesNotStart(f"{self.program}: {error}") from error
             target = self.ask("Target.createTarget", url="about:blank")["targetId"]
             attached = self.ask("Target.attachToTarget", targetId=target, flatten=True)
             self.session = attached["sessionId"]
@@ -71,7 +79,10 @@ class Chromium:
         question = {"id": self.asked, "method": method, "params": parameters}
         if self.session:
             question["sessionId"] = self.session
-        os.write(self.to, json.dumps(question).encode() + b"\0")
+        try:
+            os.write(self.to, json.dumps(question).encode() + b"\0")
+        except BrokenPipeError as error:
+            raise AssertionError("chromium has ended") from error
         while True:
             message = self._next()
             if message.get("id") == self.asked:
@@ -110,7 +121,7 @@ class Chromium:
 
     def __exit__(self, *_):
         # All of it: it was made the leader of a session.
-        os.killpg(self.pid, signal.SIGKILL)
+        os.killpg(self.pid, signal.SIGKILL)  # it is not waited for before, so that it is there
         os.waitpid(self.pid, 0)
         os.close(self.to)
         os.close(self.out)

@@ -4,9 +4,10 @@ no other host for anything, and says when the run is over.
 
   tests/http/page_test.py --bin DIR [--screenshots DIR]     --bin: the folder of the programs
 
-Exits with 77, saying so, where there is no chromium.
+Exits with 77, saying so, where there is no chromium that starts.
 """
 import argparse
+import contextlib
 import pathlib
 import shutil
 import sys
@@ -101,7 +102,13 @@ def main():
     if not program:
         print("skipped: chromium is missing (Debian has it)")
         return 77
-    with training.Training(options.bin) as run, chromium.Chromium(program) as browser:
+    with contextlib.ExitStack() as stack:
+        try:
+            browser = stack.enter_context(chromium.Chromium(program))
+        except chromium.DoesNotStart as error:
+            print(f"skipped: {error}")
+            return 77
+        run = stack.enter_context(training.Training(options.bin))
         run.await_epochs(2)
         url = run.urls["server-0"]
         browser.ask("Emulation.setDeviceMetricsOverride", width=1000, height=700, deviceScaleFactor=1,
