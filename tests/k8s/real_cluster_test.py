@@ -5,8 +5,8 @@ cluster that nobody has disturbed. Prints a table of times.
 
   tests/k8s/real_cluster_test.py [RealClusterTest.TEST ...] BUILD      BUILD: a build folder
 
-A test for each way to run: workers of a Job; keys, workers of a StatefulSet and staged data; the overlay for
-one node.
+A test for each way to run: workers of a Job; keys, workers of a StatefulSet and staged data; servers with
+volumes of their own; the overlay for one node.
 
 KUMO_TEST_CLUSTER=1: the cluster of KUBECONFIG is for tests; without it nothing is asked of any cluster.
 KUBECONFIG: the cluster. Its default storage class must give ReadWriteMany volumes, and its nodes must
@@ -129,13 +129,13 @@ def wait_for(condition, what):
     return said
 
 
-def made_by_kumo(folder, name, components="shared-volume"):
+def made_by_kumo(folder, name, *components, **more):
     """What `kumo manifests` writes of a run of 2 workers and 2 servers, with pods that ask for little."""
     made = folder / f"{name}-made"
-    settings = [word for key, value in SMALL.items() for word in ("--set", f"{key}={value}")]
+    settings = [word for key, value in {**SMALL, **more}.items() for word in ("--set", f"{key}={value}")]
     subprocess.run([BUILD / "bin/kumo", "manifests", "mnist_lenet", "--run", name, "--workers", "2",
-                    "--servers", "2", "--with", f"final-model,{components}", "--image", IMAGE, "--out",
-                    made, *settings], cwd=folder, check=True, capture_output=True)
+                    "--servers", "2", "--with", ",".join(["final-model", *components]), "--image", IMAGE,
+                    "--out", made, *settings], cwd=folder, check=True, capture_output=True)
     small = folder / f"{name}-small"
     small.mkdir()
     patch = json.dumps([{"op": "replace", "value": CPU,
@@ -269,7 +269,7 @@ class RealClusterTest(unittest.TestCase):
         cls.cluster = cls.enterClassContext(Cluster())
         data = cls.cluster.fill(cls.folder)
         print(f"\n| {data}, {len(nodes(cls.cluster))} nodes, 2 servers, 2 workers | times |\n|---|---|")
-        run = Run(cls.cluster, "calm", made_by_kumo(cls.folder, "calm"))
+        run = Run(cls.cluster, "calm", made_by_kumo(cls.folder, "calm", "shared-volume"))
         wait_for(lambda: len(run.pods()) == 5, "all pods run")
         note("calm: from apply to all pods running", f"{time.monotonic() - run.begin:.1f} s")
         run.wait_for_round(1)
@@ -300,7 +300,7 @@ class RealClusterTest(unittest.TestCase):
         note(f"{run.name}: its final model", f"{self.calm[0]}: the bits of the calm run")
 
     def test_deleted_and_drained_pods_change_no_bit(self):
-        run = Run(self.cluster, "life", made_by_kumo(self.folder, "life"))
+        run = Run(self.cluster, "life", made_by_kumo(self.folder, "life", "shared-volume"))
         with contextlib.ExitStack() as stack:
             run.wait_for_round(self.last // 10)
             self.delete(run, "worker")
@@ -313,7 +313,7 @@ class RealClusterTest(unittest.TestCase):
     def test_with_keys_and_workers_of_a_statefulset_on_staged_data(self):
         self.cluster.make_keys(self.folder / "keys")
         run = Run(self.cluster, "keyed", made_by_kumo(
-            self.folder, "keyed", "shared-volume,keys,workers-statefulset,stage-data"))
+            self.folder, "keyed", "shared-volume", "keys", "workers-statefulset", "stage-data"))
         with contextlib.ExitStack() as stack:
             run.wait_for_round(self.last // 10)
             self.assertIn("/data: 4 files", self.cluster.ask(
@@ -326,6 +326,25 @@ class RealClusterTest(unittest.TestCase):
             run.wait_for_round(3 * self.last // 10)
             self.drain(run, stack)
             self.check_end(run)
+
+    def test_servers_with_volumes_of_their_own_lose_one_and_then_the_other(self):
+        run = Run(self.cluster, "own", made_by_kumo(self.folder, "own", "workers-statefulset",
+                                                    **{"cluster.replicas": 2}))
+        run.wait_for_round(self.last // 10)
+        self.delete(run, "server")
+        for part, index in ((2, "1"), (3, "0")):
+            run.wait_for_round(part * self.last // 10)
+            name = f"output-own-server-{index}"
+            volume = self.cluster.get("persistentvolumeclaim", name)["spec"]["volumeName"]
+
+            def lose():
+                self.cluster.ask("delete", "persistentvolumeclaim", name, "--wait=false")
+                self.cluster.ask("delete", "pod", f"own-server-{index}", "--wait=false")
+
+            run.disturb(f"own: server {index}'s pod and volume deleted", lose, [("server", index)])
+            self.assertNotEqual(
+                self.cluster.get("persistentvolumeclaim", name)["spec"]["volumeName"], volume)
+        self.check_end(run)
 
     def test_the_overlay_for_one_node_trains_and_leaves_its_volume(self):
         applied = with_image(self.folder, "overlays/local")
