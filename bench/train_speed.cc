@@ -34,6 +34,7 @@
 #include "common/job/optimiser/optimiser.h"
 #include "models/backend/devices.h"
 #include "models/net.h"
+#include "models/network.h"
 
 namespace kumo {
 namespace {

@@ -1,15 +1,10 @@
-// A network ready to train: the layers' ops on one backend, with the memory for one minibatch.
+// A network ready to train: its graph on one backend, with the memory for one minibatch.
 //
 // Weights and gradients are two flat vectors of one ParameterLayout in the backend's memory that
 // belong to the caller (a worker's arenas); the net holds views into them. Steps are queued on the
 // backend, and their losses added up there, so that nobody waits for a step. Not thread-safe: one
 // caller at a time. On the CPU a step's result is the same bits in every process on one kind of
 // CPU, for a given number of threads.
-//
-// Order of execution. Two rewrites keep the result and save passes over memory: max pooling runs
-// before a non-decreasing activation in front of it (max f(x) = f(max x)), and a convolution pools
-// its own output. And where the device can, a fully connected layer and batch normalisation apply
-// the activation that follows them.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +12,16 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/base/status.h"
 #include "common/job/parameter_layout.h"
 #include "models/backend/backend.h"
-#include "models/network.h"
+#include "models/graph/execution.h"
+#include "models/graph/graph.h"
 #include "models/tensor.h"
+#include "proto/model.pb.h"
 
 namespace kumo {
 
@@ -35,11 +33,11 @@ class Net {
   static Result<std::unique_ptr<Net>> Make(const model::Network& network, int max_batch,
                                            Backend* backend);
 
-  const std::string& name() const { return plan_.name; }
-  const Shape& input() const { return plan_.input; }
-  int64_t classes() const { return plan_.loss.classes; }
+  const std::string& name() const { return graph_.name; }
+  const Shape& input() const { return graph_.input(); }
+  int64_t classes() const { return graph_.loss.classes; }
   // What ParameterLayout::Make takes.
-  std::vector<TensorSpec> tensors() const { return plan_.tensors(); }
+  std::vector<TensorSpec> tensors() const { return graph_.tensors(); }
 
   // Fills the whole vector: tensors by their initialisers, gaps with zeros. FailedPrecondition when
   // the layout is another network's or the span has another length than the layout.
@@ -70,54 +68,32 @@ class Net {
   void Train(const std::function<void(int)>& on_stage = nullptr);
   // The tensors (ranges of tensors()) whose gradients are made together, in the order in which that
   // is: the last layer's first.
-  std::vector<Range> gradient_stages() const;
+  const std::vector<Range>& gradient_stages() const { return execution_->stages(); }
   // Forward as in use: no dropout, running statistics, nothing changed but the sums.
   void Evaluate();
   // What Train and Evaluate have added up since the last call; waits for them. The backend's
   // failure.
   Result<StepResult> TakeSums();
 
-  // A table of layers, shapes, parameters and memory, for people.
+  // A table of layers, shapes, parameters, products and memory, for people.
   std::string Describe() const;
 
  private:
-  struct Step {
-    std::string layer;  // its name
-    std::unique_ptr<Op> op;
-    Shape input;
-    Shape output;
-    std::vector<int> tensors;
-    bool in_place = false;
-  };
-
-  Net() = default;
-  void MakeSteps();
-  bool FusesActivation(const PlannedLayer& layer, const PlannedLayer& next) const;
-  void FlattenFor(const std::string& layer, const Shape& input);
-  void AllocateActivations();
+  Net(Graph graph, int max_batch, Backend* backend)
+      : graph_(std::move(graph)), max_batch_(max_batch), backend_(backend) {}
   Status CheckLayout(const ParameterLayout& layout) const;
   Status CheckSize(int64_t size, int64_t windows) const;
   // `numbers`: of the samples' images.
   Status CheckBatch(int size, size_t numbers, std::span<const int32_t> labels) const;
-  // Runs the steps forward and returns the scores.
-  const void* Forward(const Pass& pass);
-  void Backward(const Pass& pass, const std::function<void(int)>& on_stage);
-  const void* InputOf(size_t step) const;
 
-  NetworkPlan plan_;
-  int max_batch_ = 1;
-  Backend* backend_ = nullptr;
-  std::vector<Step> steps_;
-  std::unique_ptr<LossOp> loss_;
-  size_t first_trained_ = 0;  // steps before it need no gradient
+  const Graph graph_;  // as the file has it
+  const int max_batch_;
+  Backend* const backend_;
+  std::unique_ptr<Execution> execution_;
   bool bound_ = false;
   int batch_ = 0;  // samples that are loaded
-  DeviceArray<std::byte> input_;
   DeviceArray<int32_t> labels_;
-  std::vector<DeviceArray<std::byte>> buffers_;  // activations
-  std::vector<void*> outputs_;                   // of each step
-  DeviceArray<std::byte> gradients_[2];          // of activations, by turns
-  DeviceArray<StepResult> sums_;                 // one
+  DeviceArray<StepResult> sums_;  // one
 };
 
 }  // namespace kumo

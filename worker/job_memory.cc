@@ -92,7 +92,7 @@ Result<MinibatchRooms> MinibatchRooms::Of(const Experiment& experiment, int64_t 
 
 Result<JobMemory> MemoryOfJob(const Experiment& experiment, int servers) {
   KUMO_ASSIGN_OR_RETURN(const model::Network network, LoadNetwork(experiment.network.file));
-  KUMO_ASSIGN_OR_RETURN(const NetworkPlan plan, PlanNetwork(network));
+  KUMO_ASSIGN_OR_RETURN(const Graph plan, PlanNetwork(network));
   KUMO_ASSIGN_OR_RETURN(const ExtentsOfDatasets data, MeasureDatasets(experiment.data));
   KUMO_ASSIGN_OR_RETURN(
       const MinibatchRooms rooms,

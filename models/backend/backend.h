@@ -31,6 +31,7 @@
 #include "common/job/parameter_layout.h"
 #include "common/job/pixels.h"
 #include "models/backend/device_array.h"
+#include "models/op_spec.h"
 #include "models/tensor.h"
 
 namespace kumo {
@@ -38,51 +39,6 @@ namespace kumo {
 // The numbers of activations, their gradients, the operands of products and the gradients of
 // convolutions' filters as they come out; everything else is float32.
 enum class Precision { kFp32, kBf16, kFp16 };
-
-enum class Activation { kRelu, kTanh, kSigmoid };
-
-struct PoolingSpec {
-  Shape input;
-  int kernel = 1;
-  int stride = 1;
-  int pad = 0;
-  Shape output() const;
-};
-
-// Parameters: weight [outputs][channels][kernel_height][kernel_width], bias [outputs].
-struct ConvolutionSpec {
-  Shape input;
-  int outputs = 1;
-  int kernel_height = 1;
-  int kernel_width = 1;
-  int stride = 1;
-  int pad = 0;
-  int dilation = 1;
-  bool bias = true;
-  Shape output() const;
-};
-
-// Parameters: weight [outputs][inputs], bias [outputs].
-struct FullyConnectedSpec {
-  int64_t inputs = 1;
-  int64_t outputs = 1;
-  bool bias = true;
-  std::optional<Activation> activation;  // of the result; see Backend::FusesActivation
-};
-
-struct DropoutSpec {
-  Shape shape;
-  float ratio = 0;
-  int layer = 0;  // place in the network file: tells the streams of two layers apart
-};
-
-// Parameters: scale, shift, running mean, running variance, each [channels].
-struct BatchNormalisationSpec {
-  Shape shape;
-  float epsilon = 1e-5f;
-  float momentum = 0.9f;
-  std::optional<Activation> activation;  // of the result; see Backend::FusesActivation
-};
 
 // One minibatch's way through an op.
 struct Pass {
@@ -100,29 +56,55 @@ struct StepParameters {
   float clip_norm = 0;  // most that the gradients' L2 norm may be; 0: any
 };
 
-// One layer's arithmetic. What Backward needs from Forward beyond input and output (masks, the
-// places of maxima) the op keeps itself; so Backward follows the Forward of the same Pass.
+// One node's arithmetic. What Backward needs from Forward beyond inputs and outputs (masks, the
+// places of maxima) the op keeps itself; so Backward follows the Forward of the same Pass. Arrays
+// are in the order of the node's values.
 class Op {
  public:
   virtual ~Op() = default;
 
-  // The layer's tensors, in the order of its declaration; borrowed until the next Bind. Requires
+  // The node's tensors, in the order of its declaration; borrowed until the next Bind. Requires
   // as many as the spec says.
   virtual void Bind(std::span<float* const> weights, std::span<float* const> gradients);
-  virtual void Forward(const Pass& pass, const void* input, void* output) = 0;
-  // Overwrites the parameters' gradients and, unless it is null, grad_input.
-  virtual void Backward(const Pass& pass, const void* input, const void* output,
-                        const void* grad_output, void* grad_input) = 0;
+  virtual void Forward(const Pass& pass, std::span<const void* const> inputs,
+                       std::span<void* const> outputs) = 0;
+  // Overwrites the parameters' gradients and those of grad_inputs that are not null.
+  struct Gradients {
+    std::span<const void* const> inputs;   // as in Forward; empty where reads_input() is false
+    std::span<const void* const> outputs;  // likewise, of reads_output()
+    std::span<const void* const> grad_outputs;
+    std::span<void* const> grad_inputs;
+  };
+  virtual void Backward(const Pass& pass, const Gradients& arrays) = 0;
 
-  // Whether output may be input, and grad_input grad_output.
+  // Whether outputs[0] may be inputs[0], and grad_inputs[0] grad_outputs[0].
   virtual bool can_run_in_place() const { return false; }
-  // Whether Backward reads `output`: then nobody may overwrite it.
+  // Whether Backward reads the outputs: then nobody may overwrite them.
   virtual bool reads_output() const { return false; }
-  // Whether Backward reads `input`.
+  // Whether Backward reads the inputs.
   virtual bool reads_input() const { return false; }
+  // Whether each input's gradient is the output's, as it is; then Backward is not called.
+  virtual bool passes_gradient() const { return false; }
   // Memory that the op holds, in bytes.
   virtual int64_t bytes() const { return 0; }
 };
+
+// An op of one input and one output.
+class UnaryOp : public Op {
+ public:
+  void Forward(const Pass& pass, std::span<const void* const> inputs,
+               std::span<void* const> outputs) final;
+  void Backward(const Pass& pass, const Gradients& arrays) final;
+
+ private:
+  virtual void ForwardArray(const Pass& pass, const void* input, void* output) = 0;
+  // input and output are null where the op does not read them, grad_input where nobody needs it.
+  virtual void BackwardArray(const Pass& pass, const void* input, const void* output,
+                             const void* grad_output, void* grad_input) = 0;
+};
+
+// What a backend answers for an op that it has not.
+Status LacksOp(const char* backend, const char* op);
 
 // A PixelFormula in a device's memory; see Backend::KeepFormula.
 class DeviceFormula {
@@ -222,6 +204,8 @@ class Backend : public DeviceMemory {
   virtual void Mark(int mark) = 0;
   // Host memory that Encode writes into best; at least `bytes` long.
   virtual std::shared_ptr<std::byte> MakeCode(size_t bytes) = 0;
+  // Adds n numbers to others.
+  virtual void AddTo(const float* from, int64_t n, float* to) = 0;
   // To be called when a step's n trained gradients are there: works out the factor that
   // OptimiserStep and ScaleGradients multiply them with. It is 1 but for
   // - StepParameters::clip_norm: min(1, clip_norm / their L2 norm);
@@ -267,20 +251,11 @@ class Backend : public DeviceMemory {
 
   // Whether specs may name this activation, to be applied to the op's result in the same pass.
   virtual bool FusesActivation(Activation activation) const = 0;
-  // A convolution, and with `pool` the max pooling of its output in the same op.
-  virtual std::unique_ptr<Op> MakeConvolution(const ConvolutionSpec& spec,
-                                              const std::optional<PoolingSpec>& pool,
-                                              int max_batch) = 0;
-  virtual std::unique_ptr<Op> MakeFullyConnected(const FullyConnectedSpec& spec, int max_batch) = 0;
-  virtual std::unique_ptr<Op> MakeMaxPooling(const PoolingSpec& spec, int max_batch) = 0;
-  virtual std::unique_ptr<Op> MakeAveragePooling(const PoolingSpec& spec, int max_batch) = 0;
-  virtual std::unique_ptr<Op> MakeActivation(Activation activation, const Shape& shape) = 0;
-  // Channels x height x width to one long vector in that order; null where nothing moves.
-  virtual std::unique_ptr<Op> MakeFlatten(const Shape& shape) = 0;
-  virtual std::unique_ptr<Op> MakeDropout(const DropoutSpec& spec, int max_batch) = 0;
-  virtual std::unique_ptr<Op> MakeBatchNormalisation(const BatchNormalisationSpec& spec,
-                                                     int max_batch) = 0;
-  virtual std::unique_ptr<LossOp> MakeSoftmaxCrossEntropy(const Shape& shape, int max_batch) = 0;
+  // Whether a FlattenSpec's numbers lie otherwise than a vector's.
+  virtual bool FlatteningMoves(const Shape& shape) const = 0;
+  // InvalidArgument where the backend has no such op.
+  virtual Result<std::unique_ptr<Op>> MakeOp(const OpSpec& spec, int max_batch) = 0;
+  virtual Result<std::unique_ptr<LossOp>> MakeLoss(const LossSpec& spec, int max_batch) = 0;
 };
 
 }  // namespace kumo

@@ -15,28 +15,21 @@ Result<LayerPlan> PlanBatchNormalisation(const LayerInput& input) {
                            std::to_string(settings.momentum()));
   }
   BatchNormalisationSpec spec;
-  spec.shape = input.shape;
+  spec.shape = input.shape();
   if (settings.epsilon() > 0.0f) spec.epsilon = settings.epsilon();
   if (settings.momentum() > 0.0f) spec.momentum = settings.momentum();
 
   LayerPlan plan;
-  plan.output = input.shape;
+  plan.spec = spec;
+  plan.output = input.shape();
   const auto add = [&](const char* tensor, Segment segment, float start) {
-    plan.parameters.push_back(MakeParameter(input.layer.name(), tensor, {input.shape.channels},
+    plan.parameters.push_back(MakeParameter(input.layer.name(), tensor, {input.shape().channels},
                                             segment, {}, ConstantInitialiser(start), {}));
   };
   add("scale", Segment::kUndecayed, 1);
   add("shift", Segment::kUndecayed, 0);
   add("running_mean", Segment::kStatistics, 0);
   add("running_variance", Segment::kStatistics, 1);
-  plan.make_op = [spec](Backend& backend, int max_batch) {
-    return backend.MakeBatchNormalisation(spec, max_batch);
-  };
-  plan.make_fused_op = [spec](Backend& backend, int max_batch, Activation activation) {
-    BatchNormalisationSpec fused = spec;
-    fused.activation = activation;
-    return backend.MakeBatchNormalisation(fused, max_batch);
-  };
   return plan;
 }
 

@@ -1,5 +1,4 @@
 #include <cstdint>
-#include <optional>
 
 #include "models/layers/plans.h"
 
@@ -30,9 +29,9 @@ Status ReadKernel(const model::Convolution& settings, ConvolutionSpec* spec) {
 Result<ConvolutionSpec> ReadSpec(const LayerInput& input) {
   const model::Convolution& settings = input.layer.convolution();
   ConvolutionSpec spec;
-  spec.input = input.shape;
+  spec.input = input.shape();
   KUMO_RETURN_IF_ERROR(ReadKernel(settings, &spec));
-  const int64_t per_output = input.shape.channels * spec.kernel_height * spec.kernel_width;
+  const int64_t per_output = input.shape().channels * spec.kernel_height * spec.kernel_width;
   KUMO_RETURN_IF_ERROR(CheckRange("outputs", settings.outputs(), 1,
                                   std::max<int64_t>(1, kMostNumbers / per_output)));
   KUMO_RETURN_IF_ERROR(CheckRange("stride", OrElse(settings.stride(), 1), 1, 64));
@@ -45,8 +44,8 @@ Result<ConvolutionSpec> ReadSpec(const LayerInput& input) {
   spec.bias = !settings.no_bias();
   const int64_t tall = int64_t{spec.kernel_height - 1} * spec.dilation + 1;
   const int64_t wide = int64_t{spec.kernel_width - 1} * spec.dilation + 1;
-  if (tall > input.shape.height + 2 * spec.pad || wide > input.shape.width + 2 * spec.pad) {
-    return InvalidArgument("kernel must fit the input " + input.shape.ToString() + " with pad " +
+  if (tall > input.shape().height + 2 * spec.pad || wide > input.shape().width + 2 * spec.pad) {
+    return InvalidArgument("kernel must fit the input " + input.shape().ToString() + " with pad " +
                            std::to_string(spec.pad) + ", covers " + std::to_string(tall) + "x" +
                            std::to_string(wide));
   }
@@ -70,22 +69,19 @@ Result<LayerPlan> PlanConvolution(const LayerInput& input) {
   KUMO_RETURN_IF_ERROR(CheckInitialiser(settings.bias()).WithContext("bias"));
 
   const int64_t taps = int64_t{spec.kernel_height} * spec.kernel_width;
-  const Fans fans = {input.shape.channels * taps, spec.outputs * taps};
+  const Fans fans = {input.shape().channels * taps, spec.outputs * taps};
   const std::string& name = input.layer.name();
   LayerPlan plan;
+  plan.spec = spec;
   plan.output = spec.output();
   plan.detail = DetailOf(spec);
-  plan.convolution = spec;
   plan.parameters.push_back(MakeParameter(
-      name, "weight", {spec.outputs, input.shape.channels, spec.kernel_height, spec.kernel_width},
+      name, "weight", {spec.outputs, input.shape().channels, spec.kernel_height, spec.kernel_width},
       Segment::kDecayed, settings.weight(), LeCunNormalInitialiser(), fans));
   if (spec.bias) {
     plan.parameters.push_back(MakeParameter(name, "bias", {spec.outputs}, Segment::kUndecayed,
                                             settings.bias(), ConstantInitialiser(0), fans));
   }
-  plan.make_op = [spec](Backend& backend, int max_batch) {
-    return backend.MakeConvolution(spec, std::nullopt, max_batch);
-  };
   return plan;
 }
 

@@ -7,13 +7,11 @@ Result<LayerPlan> PlanDropout(const LayerInput& input) {
   if (!(ratio >= 0.0f && ratio < 1.0f)) {
     return InvalidArgument("ratio must be at least 0 and less than 1, is " + std::to_string(ratio));
   }
-  const DropoutSpec spec = {input.shape, ratio, input.index};
+  const DropoutSpec spec = {input.shape(), ratio, input.index};
   LayerPlan plan;
-  plan.output = input.shape;
+  plan.spec = spec;
+  plan.output = input.shape();
   plan.detail = "ratio " + std::to_string(ratio).substr(0, 4);
-  plan.make_op = [spec](Backend& backend, int max_batch) {
-    return backend.MakeDropout(spec, max_batch);
-  };
   return plan;
 }
 

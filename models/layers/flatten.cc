@@ -4,10 +4,8 @@ namespace kumo {
 
 Result<LayerPlan> PlanFlatten(const LayerInput& input) {
   LayerPlan plan;
-  plan.output = {input.shape.size()};
-  plan.make_op = [shape = input.shape](Backend& backend, int) {
-    return backend.MakeFlatten(shape);
-  };
+  plan.spec = FlattenSpec{input.shape()};
+  plan.output = {input.shape().size()};
   return plan;
 }
 

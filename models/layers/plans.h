@@ -15,5 +15,8 @@ Result<LayerPlan> PlanSigmoid(const LayerInput& input);
 Result<LayerPlan> PlanDropout(const LayerInput& input);
 Result<LayerPlan> PlanBatchNormalisation(const LayerInput& input);
 Result<LayerPlan> PlanFlatten(const LayerInput& input);
+Result<LayerPlan> PlanAdd(const LayerInput& input);
+Result<LayerPlan> PlanMultiply(const LayerInput& input);
+Result<LayerPlan> PlanConcat(const LayerInput& input);
 
 }  // namespace kumo

@@ -6,6 +6,8 @@
 namespace kumo {
 namespace {
 
+constexpr int kMostInputs = 1000;
+
 // The one list of layers.
 constexpr LayerKind kLayerKinds[] = {
     {model::Layer::kFullyConnected, "fully_connected",
@@ -24,6 +26,12 @@ constexpr LayerKind kLayerKinds[] = {
     {model::Layer::kBatchNormalisation, "batch_normalisation",
      "batch_normalization batch_norm batch_norm2d bn", PlanBatchNormalisation},
     {model::Layer::kFlatten, "flatten", "reshape view", PlanFlatten},
+    {model::Layer::kAdd, "add", "sum plus residual elementwise_add eltwise shortcut", PlanAdd, 2,
+     kMostInputs},
+    {model::Layer::kMultiply, "multiply", "mul product times elementwise_mul gate", PlanMultiply, 2,
+     2},
+    {model::Layer::kConcat, "concat", "concatenate cat join concat_layer depth_concat", PlanConcat,
+     2, kMostInputs},
 };
 
 }  // namespace
@@ -43,10 +51,29 @@ Status CheckRange(const char* field, int64_t value, int64_t low, int64_t high) {
                          std::to_string(high) + ", is " + std::to_string(value));
 }
 
-ParameterSpec MakeParameter(const std::string& layer, const char* tensor,
-                            std::vector<int64_t> shape, Segment segment,
-                            const model::Initialiser& initialiser,
-                            const model::Initialiser& fallback, Fans fans) {
+Status CheckSameShape(const LayerInput& input) {
+  for (const Shape& shape : input.shapes) {
+    if (shape != input.shape()) {
+      return InvalidArgument("inputs must have one shape, are " + input.shape().ToString() +
+                             " and " + shape.ToString());
+    }
+  }
+  return OkStatus();
+}
+
+Status CheckSamePlane(const LayerInput& input) {
+  for (const Shape& shape : input.shapes) {
+    if (shape.height != input.shape().height || shape.width != input.shape().width) {
+      return InvalidArgument("inputs must have one height and width, are " +
+                             input.shape().ToString() + " and " + shape.ToString());
+    }
+  }
+  return OkStatus();
+}
+
+Parameter MakeParameter(const std::string& layer, const char* tensor, std::vector<int64_t> shape,
+                        Segment segment, const model::Initialiser& initialiser,
+                        const model::Initialiser& fallback, Fans fans) {
   const bool given = initialiser.kind_case() != model::Initialiser::KIND_NOT_SET;
   return {{layer + "." + tensor, std::move(shape), segment}, given ? initialiser : fallback, fans};
 }

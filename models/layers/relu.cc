@@ -4,12 +4,8 @@ namespace kumo {
 
 Result<LayerPlan> PlanRelu(const LayerInput& input) {
   LayerPlan plan;
-  plan.output = input.shape;
-  plan.is_monotone = true;
-  plan.activation = Activation::kRelu;
-  plan.make_op = [shape = input.shape](Backend& backend, int) {
-    return backend.MakeActivation(Activation::kRelu, shape);
-  };
+  plan.spec = ActivationSpec{Activation::kRelu, input.shape()};
+  plan.output = input.shape();
   return plan;
 }
 

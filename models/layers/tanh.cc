@@ -4,12 +4,8 @@ namespace kumo {
 
 Result<LayerPlan> PlanTanh(const LayerInput& input) {
   LayerPlan plan;
-  plan.output = input.shape;
-  plan.is_monotone = true;
-  plan.activation = Activation::kTanh;
-  plan.make_op = [shape = input.shape](Backend& backend, int) {
-    return backend.MakeActivation(Activation::kTanh, shape);
-  };
+  plan.spec = ActivationSpec{Activation::kTanh, input.shape()};
+  plan.output = input.shape();
   return plan;
 }
 

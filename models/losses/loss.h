@@ -3,19 +3,17 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <memory>
 #include <span>
 
 #include "common/base/status.h"
-#include "models/backend/backend.h"
+#include "models/op_spec.h"
 #include "proto/model.pb.h"
 
 namespace kumo {
 
 struct LossPlan {
   int64_t classes = 0;  // labels lie in [0, classes)
-  std::function<std::unique_ptr<LossOp>(Backend& backend, int max_batch)> make_op;
+  LossSpec spec;
 };
 
 struct LossKind {

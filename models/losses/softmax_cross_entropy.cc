@@ -3,12 +3,7 @@
 namespace kumo {
 
 Result<LossPlan> PlanSoftmaxCrossEntropy(const model::Layer&, const Shape& scores) {
-  LossPlan plan;
-  plan.classes = scores.size();
-  plan.make_op = [scores](Backend& backend, int max_batch) {
-    return backend.MakeSoftmaxCrossEntropy(scores, max_batch);
-  };
-  return plan;
+  return LossPlan{scores.size(), SoftmaxCrossEntropySpec{scores}};
 }
 
 }  // namespace kumo

@@ -17,6 +17,7 @@
 #include "common/base/rng.h"
 #include "models/backend/cpu/cpu_backend.h"
 #include "tests/models/gpu_under_test.h"
+#include "tests/models/single_arrays.h"
 
 namespace kumo {
 namespace {
@@ -362,8 +363,8 @@ TEST_F(CudaBackendTest, AMaskIsTheCpus) {
     DeviceArray<std::byte> input(backend, size, "x");
     DeviceArray<std::byte> output(backend, size, "y");
     backend.LoadInputs(spec.shape, kBatch, x.data(), input.data());
-    const auto op = backend.MakeDropout(spec, kBatch);
-    op->Forward({kBatch, true}, input.data(), output.data());
+    const auto op = backend.MakeOp(spec, kBatch).value();
+    ForwardOf(op.get(), {kBatch, true}, input.data(), output.data());
     std::vector<float> y(x.size());
     backend.StoreOutputs(spec.shape, kBatch, output.data(), y.data());
     return Bits(y);

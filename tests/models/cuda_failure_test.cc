@@ -13,6 +13,8 @@
 
 #include "models/backend/cuda/cuda_backend.h"
 #include "models/net.h"
+#include "models/network.h"
+#include "tests/models/single_arrays.h"
 #include "tests/simulated_gpu/simulated_gpu.h"
 
 namespace kumo {
@@ -199,13 +201,13 @@ TEST_F(CudaFailureTest, AConvolutionByTensorCoresHasTheWorkspaceThatItNeeds) {
   Start({}, {.tf32 = true});
   const ConvolutionSpec spec = {
       .input = {3, 9, 9}, .outputs = 4, .kernel_height = 3, .kernel_width = 3};
-  const auto op = backend_->MakeConvolution(spec, std::nullopt, kBatch);
+  const auto op = backend_->MakeOp(spec, kBatch).value();
   DeviceArray<float> weights(*backend_, 4 * 27 + 4, "weights");
   float* const tensors[] = {weights.data(), weights.data() + 4 * 27};
   DeviceArray<float> x(*backend_, kBatch * spec.input.size(), "x");
   DeviceArray<float> y(*backend_, kBatch * spec.output().size(), "y");
   op->Bind(tensors, tensors);
-  op->Forward({kBatch, true}, x.data(), y.data());
+  ForwardOf(op.get(), {kBatch, true}, x.data(), y.data());
   const Status status = backend_->Wait();
   EXPECT_TRUE(status.ok()) << status.message();
 }

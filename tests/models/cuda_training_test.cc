@@ -19,6 +19,7 @@
 #include "models/backend/cuda/cuda_backend.h"
 #include "models/net.h"
 #include "models/network.h"
+#include "tests/models/branched_network.h"
 #include "tests/models/gpu_under_test.h"
 
 namespace kumo {
@@ -190,10 +191,12 @@ TEST_F(CudaTrainingTest, TheFirstLossesAreTheCpusButForRounding) {
 }
 
 TEST_F(CudaTrainingTest, GradientsOfEveryLayerAreTheCpusButForRounding) {
-  const model::Network network = EveryLayer();
-  const Walk expected = Train(*cpu_, network, {.steps = 1});
-  EXPECT_LT(Distance(Train(*cuda_, network, {.steps = 1}).gradients[0], expected.gradients[0]),
-            1e-5);
+  for (const model::Network& network : {EveryLayer(), BranchedNetwork()}) {
+    SCOPED_TRACE(network.name());
+    const Walk expected = Train(*cpu_, network, {.steps = 1});
+    EXPECT_LT(Distance(Train(*cuda_, network, {.steps = 1}).gradients[0], expected.gradients[0]),
+              1e-5);
+  }
 }
 
 // The second filter begins behind 27 numbers, the third behind 162.
@@ -214,29 +217,33 @@ TEST_F(CudaTrainingTest, FiltersMayLieAnywhereInTheVector) {
 }
 
 TEST_F(CudaTrainingTest, NarrowNumbersChangeNoMoreThanTheirRounding) {
-  const model::Network network = EveryLayer();
-  const Walk expected = Train(*cuda_, network, {.steps = 5});
-  const std::pair<Precision, double> precisions[] = {{Precision::kBf16, 0x1p-8},
-                                                     {Precision::kFp16, 0x1p-11}};
-  for (const auto& [precision, unit] : precisions) {
-    SCOPED_TRACE(unit);
-    const Walk found = Train(*Cuda(precision), network, {.steps = 5});
-    // A dozen layers, each of which rounds; and maxima and kinks, where a gradient may go another
-    // way. Layer by layer it is closer: layer_test.cc.
-    EXPECT_LT(Distance(found.gradients[0], expected.gradients[0]), 0.1);
-    ExpectLossesNear(found, expected, 12 * unit);
+  for (const model::Network& network : {EveryLayer(), BranchedNetwork()}) {
+    SCOPED_TRACE(network.name());
+    const Walk expected = Train(*cuda_, network, {.steps = 5});
+    const std::pair<Precision, double> precisions[] = {{Precision::kBf16, 0x1p-8},
+                                                       {Precision::kFp16, 0x1p-11}};
+    for (const auto& [precision, unit] : precisions) {
+      SCOPED_TRACE(unit);
+      const Walk found = Train(*Cuda(precision), network, {.steps = 5});
+      // A dozen layers, each of which rounds; and maxima and kinks, where a gradient may go another
+      // way. Layer by layer it is closer: layer_test.cc.
+      EXPECT_LT(Distance(found.gradients[0], expected.gradients[0]), 0.1);
+      ExpectLossesNear(found, expected, 12 * unit);
+    }
   }
 }
 
 TEST_F(CudaTrainingTest, AStepThatIsRecordedIsTheStep) {
-  for (const Precision precision : {Precision::kFp32, Precision::kBf16, Precision::kFp16}) {
-    const model::Network network = EveryLayer();
-    const Walk expected = Train(*Cuda(precision), network, {.steps = 5, .clip_norm = 0.5f});
-    const Walk found =
-        Train(*Cuda(precision), network, {.steps = 5, .repeat = true, .clip_norm = 0.5f});
-    // Algorithms are chosen by measuring, so not the same bits.
-    ExpectLossesNear(found, expected, precision == Precision::kFp32 ? 1e-4 : 1e-2);
-    EXPECT_LT(Distance(found.weights.back(), expected.weights.back()), 1e-3);
+  for (const model::Network& network : {EveryLayer(), BranchedNetwork()}) {
+    SCOPED_TRACE(network.name());
+    for (const Precision precision : {Precision::kFp32, Precision::kBf16, Precision::kFp16}) {
+      const Walk expected = Train(*Cuda(precision), network, {.steps = 5, .clip_norm = 0.5f});
+      const Walk found =
+          Train(*Cuda(precision), network, {.steps = 5, .repeat = true, .clip_norm = 0.5f});
+      // Algorithms are chosen by measuring, so not the same bits.
+      ExpectLossesNear(found, expected, precision == Precision::kFp32 ? 1e-4 : 1e-2);
+      EXPECT_LT(Distance(found.weights.back(), expected.weights.back()), 1e-3);
+    }
   }
 }
 

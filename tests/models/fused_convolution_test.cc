@@ -5,6 +5,7 @@
 #include "common/base/rng.h"
 #include "models/backend/cpu/cpu_backend.h"
 #include "tests/models/reference.h"
+#include "tests/models/single_arrays.h"
 
 namespace kumo {
 namespace {
@@ -62,20 +63,21 @@ class FusedConvolutionTest : public testing::TestWithParam<Geometry> {
     Buffer<float> middle_gradient = array(spec_.output());
     Buffer<float> y = array(pool_.output());
     backend->LoadInputs(spec_.input, kBatch, x_.data(), x.data());
-    const auto convolution = backend->MakeConvolution(
-        spec_, fused ? std::optional<PoolingSpec>(pool_) : std::nullopt, kBatch);
+    ConvolutionSpec spec = spec_;
+    if (fused) spec.pool = pool_;
+    const auto convolution = backend->MakeOp(spec, kBatch).value();
     convolution->Bind(weights, gradients);
-    const auto pool = backend->MakeMaxPooling(pool_, kBatch);
-    convolution->Forward(pass, x.data(), fused ? y.data() : middle.data());
-    if (!fused) pool->Forward(pass, middle.data(), y.data());
+    const auto pool = backend->MakeOp(pool_, kBatch).value();
+    ForwardOf(convolution.get(), pass, x.data(), fused ? y.data() : middle.data());
+    if (!fused) ForwardOf(pool.get(), pass, middle.data(), y.data());
     outcome.y = Store(backend.get(), pool_.output(), y);
     Buffer<float> dy = array(pool_.output());
     backend->LoadInputs(pool_.output(), kBatch, outcome.y.data(), dy.data());
     if (!fused) {
-      pool->Backward(pass, middle.data(), y.data(), dy.data(), middle_gradient.data());
+      BackwardOf(pool.get(), pass, middle.data(), y.data(), dy.data(), middle_gradient.data());
     }
-    convolution->Backward(pass, x.data(), fused ? y.data() : middle.data(),
-                          fused ? dy.data() : middle_gradient.data(), dx.data());
+    BackwardOf(convolution.get(), pass, x.data(), fused ? y.data() : middle.data(),
+               fused ? dy.data() : middle_gradient.data(), dx.data());
     outcome.dx = Store(backend.get(), spec_.input, dx);
     return outcome;
   }

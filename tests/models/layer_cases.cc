@@ -2,6 +2,18 @@
 
 namespace kumo {
 
+std::vector<Shape> LayerCase::inputs() const {
+  std::vector<Shape> shapes = {input};
+  shapes.insert(shapes.end(), more.begin(), more.end());
+  return shapes;
+}
+
+int64_t LayerCase::size() const {
+  int64_t sum = 0;
+  for (const Shape& shape : inputs()) sum += shape.size();
+  return sum;
+}
+
 // A new layer gets a line here.
 const std::vector<LayerCase>& LayerCases() {
   static const std::vector<LayerCase>& cases = *new std::vector<LayerCase>{
@@ -46,6 +58,11 @@ const std::vector<LayerCase>& LayerCases() {
        {6},
        R"(name: "l" batch_normalisation { epsilon: 0.01 momentum: 0.5 })"},
       {"Flatten", {2, 3, 4}, R"(name: "l" flatten {})"},
+      {"Add", {2, 3, 5}, R"(name: "l" add {})", {{2, 3, 5}}},
+      {"AddOfThree", {7}, R"(name: "l" add {})", {{7}, {7}}},
+      {"Multiply", {2, 3, 5}, R"(name: "l" multiply {})", {{2, 3, 5}}},
+      {"Concat", {2, 3, 5}, R"(name: "l" concat {})", {{1, 3, 5}, {4, 3, 5}}},
+      {"ConcatOfVectors", {3}, R"(name: "l" concat {})", {{6}}},
   };
   return cases;
 }

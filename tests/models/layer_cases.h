@@ -1,6 +1,7 @@
 // The layers that every test of the registry tries: at least one for each entry.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -11,7 +12,12 @@ namespace kumo {
 struct LayerCase {
   const char* name;  // of the test
   Shape input;
-  const char* text;  // a model::Layer
+  const char* text;              // a model::Layer
+  std::vector<Shape> more = {};  // inputs after the first
+
+  std::vector<Shape> inputs() const;
+  // Numbers of one sample's inputs.
+  int64_t size() const;
 };
 
 const std::vector<LayerCase>& LayerCases();

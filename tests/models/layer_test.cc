@@ -8,6 +8,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -83,19 +84,23 @@ int64_t SumOfSizes(std::span<const float> x) {
 
 reference::Numbers Doubles(const std::vector<float>& x) { return {x.begin(), x.end()}; }
 
-// One layer on one backend, seen from outside: samples x channels x height x width.
+// One layer on one backend, seen from outside: samples x channels x height x width; of several
+// inputs, one after the other.
 class LayerOnDevice {
  public:
   LayerOnDevice(const LayerCase& layer_case, const Setting& setting)
-      : shape_(layer_case.input), backend_(setting.make()) {
+      : shapes_(layer_case.inputs()), backend_(setting.make()) {
     CHECK(google::protobuf::TextFormat::ParseFromString(layer_case.text, &layer_));
-    Result<LayerPlan> plan = FindLayerKind(layer_.kind_case())->plan({layer_, shape_, kIndex});
+    Result<LayerPlan> plan = FindLayerKind(layer_.kind_case())->plan({layer_, shapes_, kIndex});
     CHECK(plan.ok()) << plan.status().message();
     plan_ = std::move(plan).value();
-    if (plan_.takes_vector) shape_ = {shape_.size()};
-    if (plan_.make_op) op_ = plan_.make_op(*backend_, kMaxBatch);
+    // What a rewrite does in front of a layer, or in its place.
+    if (std::holds_alternative<FullyConnectedSpec>(plan_.spec)) shapes_ = {{shapes_[0].size()}};
+    const bool stays =
+        std::holds_alternative<FlattenSpec>(plan_.spec) && !backend_->FlatteningMoves(shapes_[0]);
+    if (!stays) op_ = backend_->MakeOp(plan_.spec, kMaxBatch).value();
     Rng rng(1, RngPurpose::kTest);
-    for (const ParameterSpec& spec : plan_.parameters) {
+    for (const Parameter& spec : plan_.parameters) {
       weights_.push_back(RandomNumbers(spec.tensor.size(), &rng));
       for (float& w : weights_.back()) {
         if (spec.tensor.name == "l.running_variance") w = std::abs(w) + 0.1f;
@@ -116,30 +121,60 @@ class LayerOnDevice {
     StepParameters step;
     step.streams = kStreams;
     backend_->SetStep(step);
-    input_ = Load(shape_, batch, x);
+    inputs_.clear();
+    auto from = x.begin();
+    for (const Shape& shape : shapes_) {
+      const auto end = from + batch * shape.size();
+      inputs_.push_back(Load(shape, batch, {from, end}));
+      from = end;
+    }
     output_ = Activation(plan_.output, batch);
-    op_->Forward({batch, training}, input_.data(), output_.data());
+    std::vector<void*> inputs = Pointers(&inputs_);
+    void* const outputs[] = {output_.data()};
+    op_->Forward({batch, training}, inputs, outputs);
     return StoreAs(plan_.output, batch, output_);
   }
 
   // After a Forward.
   std::vector<float> Backward(const std::vector<float>& dy, int batch) {
     if (op_ == nullptr) return dy;
-    const DeviceArray<std::byte> grad_output = Load(plan_.output, batch, dy);
-    DeviceArray<std::byte> grad_input = Activation(shape_, batch);
-    const std::vector<float> wrong(static_cast<size_t>(grad_input.bytes()) / sizeof(float), 1e6f);
-    Write(wrong, &grad_input);
-    op_->Backward({batch, true}, input_.data(), output_.data(), grad_output.data(),
-                  grad_input.data());
-    for (size_t t = 0; t < gradients_.size(); ++t) gradients_[t] = Read(device_gradients_[t]);
-    const std::vector<float> dx = StoreAs(shape_, batch, grad_input);
-    if (backend_->name() == "cpu") {
-      EXPECT_EQ(SumOfSizes(Read(grad_input)), SumOfSizes(dx)) << "padding must hold zeros";
+    if (op_->passes_gradient()) {
+      std::vector<float> dx;
+      for (size_t k = 0; k < shapes_.size(); ++k) dx.insert(dx.end(), dy.begin(), dy.end());
+      return dx;
     }
-    return dx;
+    DeviceArray<std::byte> grad_output = Load(plan_.output, batch, dy);
+    std::vector<DeviceArray<std::byte>> grad_inputs;
+    for (const Shape& shape : shapes_) {
+      grad_inputs.push_back(Activation(shape, batch));
+      const auto size = static_cast<size_t>(grad_inputs.back().bytes()) / sizeof(float);
+      Write(std::vector<float>(size, 1e6f), &grad_inputs.back());
+    }
+    // What the op says that it does not read it does not get.
+    std::vector<void*> inputs, outputs;
+    if (op_->reads_input()) inputs = Pointers(&inputs_);
+    if (op_->reads_output()) outputs = {output_.data()};
+    void* const grad_outputs[] = {grad_output.data()};
+    const std::vector<void*> wanted = Pointers(&grad_inputs);
+    op_->Backward({batch, true}, {inputs, outputs, grad_outputs, wanted});
+    for (size_t t = 0; t < gradients_.size(); ++t) gradients_[t] = Read(device_gradients_[t]);
+    std::vector<float> all;
+    for (size_t k = 0; k < shapes_.size(); ++k) {
+      const std::vector<float> dx = StoreAs(shapes_[k], batch, grad_inputs[k]);
+      if (backend_->name() == "cpu") {
+        EXPECT_EQ(SumOfSizes(Read(grad_inputs[k])), SumOfSizes(dx)) << "padding must hold zeros";
+      }
+      all.insert(all.end(), dx.begin(), dx.end());
+    }
+    return all;
   }
 
  private:
+  static std::vector<void*> Pointers(std::vector<DeviceArray<std::byte>>* arrays) {
+    std::vector<void*> pointers;
+    for (DeviceArray<std::byte>& array : *arrays) pointers.push_back(array.data());
+    return pointers;
+  }
   void Bind() {
     std::vector<float*> weights;
     std::vector<float*> gradients;
@@ -184,7 +219,7 @@ class LayerOnDevice {
   }
 
   model::Layer layer_;
-  Shape shape_;
+  std::vector<Shape> shapes_;
   std::unique_ptr<Backend> backend_;
   LayerPlan plan_;
   std::unique_ptr<Op> op_;
@@ -192,7 +227,7 @@ class LayerOnDevice {
   std::vector<std::vector<float>> gradients_;
   std::vector<DeviceArray<float>> device_weights_;
   std::vector<DeviceArray<float>> device_gradients_;
-  DeviceArray<std::byte> input_;
+  std::vector<DeviceArray<std::byte>> inputs_;
   DeviceArray<std::byte> output_;
 };
 
@@ -206,12 +241,12 @@ TEST_P(LayerTest, AgreesWithThePlainReference) {
     // One vector, less than one, more than one tile of vectors, and back.
     for (const int batch : {16, 5, kMaxBatch, 33, 1}) {
       for (const bool training : {true, false}) {
-        const std::vector<float> x = SpacedNumbers(batch * layer_case.input.size(), &rng);
+        const std::vector<float> x = SpacedNumbers(batch * layer_case.size(), &rng);
         std::vector<reference::Numbers> parameters;
         for (const auto& tensor : layer.weights()) parameters.push_back(Doubles(tensor));
-        const reference::Numbers expected =
-            reference::Forward({layer.layer(), layer_case.input, kIndex, batch, training, kStreams},
-                               Doubles(x), parameters);
+        const reference::Numbers expected = reference::Forward(
+            {layer.layer(), layer_case.inputs(), kIndex, batch, training, kStreams}, Doubles(x),
+            parameters);
         const std::vector<float> y = layer.Forward(x, batch, training);
         ASSERT_EQ(y.size(), expected.size());
         for (size_t i = 0; i < y.size(); ++i) {
@@ -253,7 +288,7 @@ TEST_P(LayerTest, GradientsAreThoseOfItsValues) {
   for (const Setting& setting : Settings()) {
     LayerOnDevice layer(layer_case, setting);
     Rng rng(3, RngPurpose::kTest);
-    std::vector<float> x = SpacedNumbers(kBatch * layer_case.input.size(), &rng);
+    std::vector<float> x = SpacedNumbers(kBatch * layer_case.size(), &rng);
     const std::vector<float> y = layer.Forward(x, kBatch, true);
     const std::vector<float> weight = RandomNumbers(static_cast<int64_t>(y.size()), &rng);
     const std::vector<float> dx = layer.Backward(weight, kBatch);
@@ -313,7 +348,7 @@ TEST_P(LayerTest, In16BitsItDiffersByTheirRoundingAlone) {
             << what << ' ' << i << ", rounding " << unit;
       }
     };
-    const std::vector<float> x = numbers(kBatch * layer_case.input.size());
+    const std::vector<float> x = numbers(kBatch * layer_case.size());
     for (const bool training : {false, true}) {
       expect_near(narrow.Forward(x, kBatch, training), wide.Forward(x, kBatch, training), "output");
     }
@@ -404,7 +439,7 @@ TEST(LossRegistryTest, EveryLossHasTheGradientOfItsMean) {
     const Result<LossPlan> plan = kind.plan(layer, {kClasses});
     ASSERT_TRUE(plan.ok()) << kind.name << ": " << plan.status().message();
     EXPECT_EQ(plan->classes, kClasses) << kind.name;
-    const auto loss = plan->make_op(*backend, kBatch);
+    const auto loss = backend->MakeLoss(plan->spec, kBatch).value();
     Rng rng(7, RngPurpose::kTest);
     std::vector<int32_t> labels;
     for (int n = 0; n < kBatch; ++n) {
@@ -443,7 +478,7 @@ TEST(SoftmaxCrossEntropyTest, LossAndGradientAgreeWithThePlainReference) {
   constexpr int kBatch = 19;
   constexpr int kClasses = 7;
   const auto backend = MakeCpuBackend(1);
-  const auto loss = backend->MakeSoftmaxCrossEntropy({kClasses}, kBatch);
+  const auto loss = backend->MakeLoss(SoftmaxCrossEntropySpec{{kClasses}}, kBatch).value();
   Rng rng(4, RngPurpose::kTest);
   std::vector<float> scores = RandomNumbers(kBatch * kClasses, &rng);
   scores[3] = 200.0f;  // must not overflow

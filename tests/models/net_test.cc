@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <set>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "common/base/rng.h"
 #include "models/backend/cpu/cpu_backend.h"
+#include "models/network.h"
+#include "tests/models/branched_network.h"
 
 namespace kumo {
 namespace {
@@ -102,6 +105,14 @@ struct Samples {
   std::vector<int32_t> labels;
 };
 
+// A chain, and a graph with branches.
+class AnyNetTest : public testing::TestWithParam<model::Network (*)()> {};
+
+INSTANTIATE_TEST_SUITE_P(Networks, AnyNetTest,
+                         testing::Values(
+                             &SmallNetwork, +[] { return BranchedNetwork(); }),
+                         [](const auto& tested) { return tested.param().name(); });
+
 TEST(NetTest, LeNetHasThePublishedParametersAndSegments) {
   const Trained lenet(Zoo("mnist_lenet"), 1);
   int64_t parameters = 0;
@@ -112,6 +123,15 @@ TEST(NetTest, LeNetHasThePublishedParametersAndSegments) {
   }
   EXPECT_EQ(parameters, 431080);
   EXPECT_THAT(lenet.net->Describe(), HasSubstr("431080 trained parameters"));
+}
+
+TEST(NetTest, TheLastLayersGradientsAreFinalFirst) {
+  std::vector<int> tensors;
+  const Trained small(SmallNetwork(), 6);
+  for (const Range& stage : small.net->gradient_stages()) {
+    for (int64_t t = stage.begin; t < stage.end; ++t) tensors.push_back(static_cast<int>(t));
+  }
+  EXPECT_THAT(tensors, testing::ElementsAre(8, 9, 6, 7, 2, 3, 4, 5, 0, 1));
 }
 
 TEST(NetTest, LossOfLeNetGoesDown) {
@@ -144,9 +164,9 @@ TEST(NetTest, TheSameStepsGiveTheSameBits) {
   }
 }
 
-TEST(NetTest, WhatRanBeforeAndTheLargestBatchDoNotMatter) {
-  Trained fresh(SmallNetwork(), 5);
-  Trained used(SmallNetwork(), 70);
+TEST_P(AnyNetTest, WhatRanBeforeAndTheLargestBatchDoNotMatter) {
+  Trained fresh(GetParam()(), 5);
+  Trained used(GetParam()(), 70);
   const Samples samples(*fresh.net, 70);
   const std::vector<float> start = used.weights;
   for (const int size : {70, 16, 33, 1, 64}) {
@@ -178,9 +198,9 @@ TEST(NetTest, GradientIsTheMeanOverTheMinibatch) {
 }
 
 // Of the whole net, rewrites and shared buffers included; parameters drawn at random.
-TEST(NetTest, GradientsAreThoseOfTheLoss) {
+TEST_P(AnyNetTest, GradientsAreThoseOfTheLoss) {
   for (const int threads : {1, 3}) {
-    Trained net(SmallNetwork(), 9, threads);
+    Trained net(GetParam()(), 9, threads);
     const Samples samples(*net.net, 9);
     const StepStreams streams = {9, 1, 4, 2};
     net.Step(samples.Slice(0, 9), streams);
@@ -211,15 +231,16 @@ TEST(NetTest, GradientsAreThoseOfTheLoss) {
   }
 }
 
-TEST(NetTest, AStagesGradientsAreFinalWhenItIsTold) {
-  Trained small(SmallNetwork(), 6);
+TEST_P(AnyNetTest, AStagesGradientsAreFinalWhenItIsTold) {
+  Trained small(GetParam()(), 6);
   const Samples samples(*small.net, 6);
   const std::vector<Range> stages = small.net->gradient_stages();
   std::vector<int> tensors;
   for (const Range& stage : stages) {
     for (int64_t t = stage.begin; t < stage.end; ++t) tensors.push_back(static_cast<int>(t));
   }
-  EXPECT_THAT(tensors, testing::ElementsAre(8, 9, 6, 7, 2, 3, 4, 5, 0, 1));
+  EXPECT_EQ(std::set<int>(tensors.begin(), tensors.end()).size(), tensors.size());
+  EXPECT_EQ(tensors.size(), small.net->tensors().size());
 
   ASSERT_TRUE(small.net->Load(samples.Slice(0, 6)).ok());
   small.backend->SetStep({});
@@ -239,8 +260,8 @@ TEST(NetTest, AStagesGradientsAreFinalWhenItIsTold) {
   }
 }
 
-TEST(NetTest, GradientsAreOverwrittenAndTheRestIsLeftAlone) {
-  Trained net(SmallNetwork(), 8);
+TEST_P(AnyNetTest, GradientsAreOverwrittenAndTheRestIsLeftAlone) {
+  Trained net(GetParam()(), 8);
   const Samples samples(*net.net, 8);
   net.Step(samples.Slice(0, 8));
   const std::vector<float> expected = net.gradients;
@@ -301,9 +322,9 @@ TEST(NetTest, RunningStatisticsSettleOnTheMinibatchs) {
   EXPECT_NEAR(used.loss_sum, trained.loss_sum, 1e-4);
 }
 
-TEST(NetTest, DropoutFollowsItsStreamsAndNothingElse) {
-  Trained here(SmallNetwork(), 8);
-  Trained elsewhere(SmallNetwork(), 32);  // has computed other partitions before
+TEST_P(AnyNetTest, DropoutFollowsItsStreamsAndNothingElse) {
+  Trained here(GetParam()(), 8);
+  Trained elsewhere(GetParam()(), 32);  // has computed other partitions before
   const Samples samples(*here.net, 8);
   const StepStreams streams = {5, 3, 100, 17};
   for (uint64_t partition = 0; partition < 3; ++partition) {

@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "common/base/rng.h"
+#include "models/layers/layer.h"
+#include "models/losses/loss.h"
 
 namespace kumo {
 namespace {
@@ -26,7 +28,7 @@ class ZooTest : public testing::TestWithParam<ZooCase> {};
 TEST_P(ZooTest, HasThePublishedNumberOfParameters) {
   Result<model::Network> network = LoadNetwork(ZooFile(GetParam().file));
   ASSERT_TRUE(network.ok()) << network.status().message();
-  Result<NetworkPlan> plan = PlanNetwork(*network);
+  Result<Graph> plan = PlanNetwork(*network);
   ASSERT_TRUE(plan.ok()) << plan.status().message();
   EXPECT_EQ(plan->trained_parameters(), GetParam().parameters);
   EXPECT_EQ(plan->tensors().size(), GetParam().tensors);

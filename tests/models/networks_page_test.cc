@@ -13,7 +13,10 @@
 
 #include "common/base/rng.h"
 #include "models/backend/cpu/cpu_backend.h"
+#include "models/layers/layer.h"
+#include "models/losses/loss.h"
 #include "models/net.h"
+#include "models/network.h"
 #include "tests/models/networks_page.h"
 
 namespace kumo {
@@ -177,12 +180,16 @@ TEST(NetworksPage, ExamplesHaveTheShapesThatTheirCommentsSay) {
       continue;
     }
     ++examples;
-    Result<NetworkPlan> plan = PlanNetwork(ExampleOf(section));
+    Result<Graph> plan = PlanNetwork(ExampleOf(section));
     ASSERT_TRUE(plan.ok()) << section.name << ": " << plan.status().message();
     const bool whole = section.comments().back().ends_with(" classes");
     std::vector<std::string> shapes;
-    for (const PlannedLayer& layer : plan->layers) {
-      shapes.push_back(layer.input.ToString() + " -> " + layer.plan.output.ToString());
+    for (const Node& node : plan->nodes) {
+      std::string inputs;
+      for (const int input : node.inputs) {
+        inputs += (inputs.empty() ? "" : ",") + plan->values[input].shape.ToString();
+      }
+      shapes.push_back(inputs + " -> " + plan->values[node.outputs[0]].shape.ToString());
     }
     if (!whole) shapes.pop_back();  // the end that network() adds
     if (whole) shapes.push_back(std::to_string(plan->loss.classes) + " classes");

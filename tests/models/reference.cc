@@ -27,7 +27,7 @@ Numbers Each(const Numbers& x, F f) {
 }
 
 Numbers FullyConnect(const Call& call, const Numbers& x, const std::vector<Numbers>& parameters) {
-  const int64_t in = call.shape.size();
+  const int64_t in = call.shapes[0].size();
   const int64_t out = call.layer.fully_connected().outputs();
   Numbers y;
   for (int64_t n = 0; n < call.batch; ++n) {
@@ -90,13 +90,13 @@ Numbers Normalise(const Call& call, const Numbers& x, const std::vector<Numbers>
   const model::BatchNormalisation& settings = call.layer.batch_normalisation();
   const double epsilon =
       settings.epsilon() == 0.0f ? 1e-5 : static_cast<double>(settings.epsilon());
-  const int64_t plane = call.shape.plane();
+  const int64_t plane = call.shapes[0].plane();
   Numbers y(x.size());
-  for (int64_t c = 0; c < call.shape.channels; ++c) {
+  for (int64_t c = 0; c < call.shapes[0].channels; ++c) {
     std::vector<int64_t> places;
     for (int64_t n = 0; n < call.batch; ++n) {
       for (int64_t i = 0; i < plane; ++i)
-        places.push_back((n * call.shape.channels + c) * plane + i);
+        places.push_back((n * call.shapes[0].channels + c) * plane + i);
     }
     double mean = parameters[2][c];
     double variance = parameters[3][c];
@@ -109,6 +109,30 @@ Numbers Normalise(const Call& call, const Numbers& x, const std::vector<Numbers>
     }
     for (const int64_t i : places) {
       y[i] = parameters[0][c] * (x[i] - mean) / std::sqrt(variance + epsilon) + parameters[1][c];
+    }
+  }
+  return y;
+}
+
+// Inputs number by number, from the first on.
+template <typename F>
+Numbers Combine(const Call& call, const Numbers& x, F f) {
+  const int64_t n = call.batch * call.shapes[0].size();
+  Numbers y(x.begin(), x.begin() + n);
+  for (size_t k = 1; k < call.shapes.size(); ++k) {
+    for (int64_t i = 0; i < n; ++i) y[i] = f(y[i], x[static_cast<int64_t>(k) * n + i]);
+  }
+  return y;
+}
+
+Numbers Concatenate(const Call& call, const Numbers& x) {
+  Numbers y;
+  for (int64_t n = 0; n < call.batch; ++n) {
+    auto input = x.begin();
+    for (const Shape& shape : call.shapes) {
+      const auto sample = input + n * shape.size();
+      y.insert(y.end(), sample, sample + shape.size());
+      input += call.batch * shape.size();
     }
   }
   return y;
@@ -165,12 +189,12 @@ Numbers Forward(const Call& call, const Numbers& x, const std::vector<Numbers>& 
     case model::Layer::kFullyConnected:
       return FullyConnect(call, x, parameters);
     case model::Layer::kConvolution:
-      return Convolve(ConvolutionOf(call.layer.convolution(), call.shape), call.batch, x,
+      return Convolve(ConvolutionOf(call.layer.convolution(), call.shapes[0]), call.batch, x,
                       parameters[0], parameters.size() > 1 ? parameters[1] : Numbers());
     case model::Layer::kMaxPooling:
-      return MaxPool(PoolingOf(call.layer.max_pooling(), call.shape), call.batch, x);
+      return MaxPool(PoolingOf(call.layer.max_pooling(), call.shapes[0]), call.batch, x);
     case model::Layer::kAveragePooling:
-      return AveragePool(PoolingOf(call.layer.average_pooling(), call.shape), call.batch, x);
+      return AveragePool(PoolingOf(call.layer.average_pooling(), call.shapes[0]), call.batch, x);
     case model::Layer::kRelu:
       return Each(x, [](double v) { return std::max(v, 0.0); });
     case model::Layer::kTanh:
@@ -183,6 +207,12 @@ Numbers Forward(const Call& call, const Numbers& x, const std::vector<Numbers>& 
       return Normalise(call, x, parameters);
     case model::Layer::kFlatten:
       return x;
+    case model::Layer::kAdd:
+      return Combine(call, x, [](double a, double b) { return a + b; });
+    case model::Layer::kMultiply:
+      return Combine(call, x, [](double a, double b) { return a * b; });
+    case model::Layer::kConcat:
+      return Concatenate(call, x);
     default:
       break;
   }

@@ -16,12 +16,13 @@ using Numbers = std::vector<double>;
 // order of the layer's tensors.
 struct Call {
   const model::Layer& layer;
-  Shape shape;  // that comes in
+  std::vector<Shape> shapes;  // of what comes in
   int index = 0;
   int batch = 0;
   bool training = true;
   StepStreams streams;
 };
+// x: the inputs, one after the other.
 Numbers Forward(const Call& call, const Numbers& x, const std::vector<Numbers>& parameters);
 
 Numbers Convolve(const ConvolutionSpec& spec, int batch, const Numbers& x, const Numbers& weight,

@@ -3,11 +3,14 @@
 #include <signal.h>
 
 #include <cmath>
+#include <fstream>
 
 #include <gtest/gtest.h>
 
 #include "common/job/checkpoint/checkpoint.h"
+#include "tests/models/branched_network.h"
 #include "tests/multiproc/cluster_of_processes.h"
+#include "tests/scratch_directory.h"
 
 namespace kumo::multiproc {
 namespace {
@@ -57,6 +60,24 @@ TEST(Training, WeightsOfAugmentedImagesDoNotDependOnTheNumberOfWorkers) {
   const std::vector<float> reference = TrainSmallJob(1, 1, augmented);
   EXPECT_EQ(TrainSmallJob(2, 2, augmented), reference);
   EXPECT_NE(TrainSmallJob(1, 1), reference);
+}
+
+TEST(Training, ANetworkWithBranchesHasTheSameBitsForAnyProcessesAndAKilledOne) {
+  const test::ScratchDirectory folder;
+  const std::string file = folder / "branched.pbtxt";
+  std::ofstream(file) << BranchedNetwork({1, 28, 28}).DebugString();
+  const std::map<std::string, std::string> branched = {{"network.file", file}};
+  const std::vector<float> reference = TrainSmallJob(1, 1, branched);
+  EXPECT_EQ(TrainSmallJob(3, 4, branched), reference);
+  ClusterOfProcesses job("branched");
+  SmallJob(&job);
+  job.Set("network.file", file);
+  job.StartAll(2, 2);
+  ASSERT_TRUE(job.WaitForRound(5));
+  job.Signal("worker-1", SIGKILL);
+  EXPECT_EQ(job.Wait("worker-1").code, 128 + SIGKILL);
+  ExpectAllDone(&job, 2, 1);
+  EXPECT_EQ(job.FinalWeights(), reference);
 }
 
 TEST(Training, AKilledWorkersPartitionsAreTakenOverBitForBit) {

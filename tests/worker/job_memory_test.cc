@@ -4,6 +4,7 @@
 
 #include "models/backend/host_memory.h"
 #include "models/net.h"
+#include "models/network.h"
 #include "tests/worker/trainer_harness.h"
 
 namespace kumo {

@@ -40,17 +40,17 @@ class ActivationOp final : public FloatOp {
 
 }  // namespace
 
-std::unique_ptr<Op> MakeActivation(Engine& engine, Activation activation, const Shape& shape) {
+std::unique_ptr<Op> MakeOp(Engine& engine, const ActivationSpec& spec, int) {
   const ElementwiseKernels& kernels = engine.elementwise;
-  switch (activation) {
+  switch (spec.activation) {
     case Activation::kRelu:
-      return std::make_unique<ActivationOp>(engine, shape.size(), kernels.relu,
+      return std::make_unique<ActivationOp>(engine, spec.shape.size(), kernels.relu,
                                             kernels.relu_backward);
     case Activation::kTanh:
-      return std::make_unique<ActivationOp>(engine, shape.size(), kernels.tanh,
+      return std::make_unique<ActivationOp>(engine, spec.shape.size(), kernels.tanh,
                                             kernels.tanh_backward);
     case Activation::kSigmoid:
-      return std::make_unique<ActivationOp>(engine, shape.size(), kernels.sigmoid,
+      return std::make_unique<ActivationOp>(engine, spec.shape.size(), kernels.sigmoid,
                                             kernels.sigmoid_backward);
   }
   return nullptr;

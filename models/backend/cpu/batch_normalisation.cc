@@ -91,7 +91,7 @@ class BatchNormalisation final : public FloatOp {
 
 }  // namespace
 
-std::unique_ptr<Op> MakeBatchNormalisation(Engine& engine, const BatchNormalisationSpec& spec) {
+std::unique_ptr<Op> MakeOp(Engine& engine, const BatchNormalisationSpec& spec, int) {
   return std::make_unique<BatchNormalisation>(engine, spec);
 }
 

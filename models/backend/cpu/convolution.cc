@@ -45,12 +45,11 @@ TapProduct::Geometry BackwardGeometry(const ConvolutionSpec& spec) {
 
 class Convolution final : public FloatOp {
  public:
-  Convolution(Engine& engine, const ConvolutionSpec& spec, const std::optional<PoolingSpec>& pool,
-              int max_batch)
+  Convolution(Engine& engine, const ConvolutionSpec& spec, int max_batch)
       : engine_(engine),
         spec_(spec),
         out_(spec.output()),
-        pool_(pool),
+        pool_(spec.pool),
         padded_{spec.input.channels, spec.input.height + 2 * spec.pad,
                 spec.input.width + 2 * spec.pad},
         taps_(int64_t{spec.kernel_height} * spec.kernel_width),
@@ -237,9 +236,8 @@ class Convolution final : public FloatOp {
 
 }  // namespace
 
-std::unique_ptr<Op> MakeConvolution(Engine& engine, const ConvolutionSpec& spec,
-                                    const std::optional<PoolingSpec>& pool, int max_batch) {
-  return std::make_unique<Convolution>(engine, spec, pool, max_batch);
+std::unique_ptr<Op> MakeOp(Engine& engine, const ConvolutionSpec& spec, int max_batch) {
+  return std::make_unique<Convolution>(engine, spec, max_batch);
 }
 
 }  // namespace kumo::cpu

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <functional>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include <glog/logging.h>
@@ -102,6 +101,9 @@ class CpuBackend final : public Backend {
     const auto code = std::make_shared<Buffer<std::byte>>(bytes);
     return {code, code->data()};
   }
+  void AddTo(const float* from, int64_t n, float* to) override {
+    for (int64_t i = 0; i < n; ++i) to[i] += from[i];
+  }
   void MeasureGradients(const float* gradients, int64_t n) override {
     const auto limit = static_cast<double>(engine_.step.clip_norm);
     engine_.gradient_factor = 1;
@@ -149,32 +151,16 @@ class CpuBackend final : public Backend {
   }
 
   bool FusesActivation(Activation) const override { return false; }
-  std::unique_ptr<Op> MakeConvolution(const ConvolutionSpec& spec,
-                                      const std::optional<PoolingSpec>& pool,
-                                      int max_batch) override {
-    return cpu::MakeConvolution(engine_, spec, pool, max_batch);
+  bool FlatteningMoves(const Shape&) const override { return false; }
+  Result<std::unique_ptr<Op>> MakeOp(const OpSpec& spec, int max_batch) override {
+    return std::visit(
+        [&](const auto& op) -> Result<std::unique_ptr<Op>> {
+          return cpu::MakeOp(engine_, op, max_batch);
+        },
+        spec);
   }
-  std::unique_ptr<Op> MakeFullyConnected(const FullyConnectedSpec& spec, int) override {
-    return cpu::MakeFullyConnected(engine_, spec);
-  }
-  std::unique_ptr<Op> MakeMaxPooling(const PoolingSpec& spec, int max_batch) override {
-    return cpu::MakeMaxPooling(engine_, spec, max_batch);
-  }
-  std::unique_ptr<Op> MakeAveragePooling(const PoolingSpec& spec, int) override {
-    return cpu::MakeAveragePooling(engine_, spec);
-  }
-  std::unique_ptr<Op> MakeActivation(Activation activation, const Shape& shape) override {
-    return cpu::MakeActivation(engine_, activation, shape);
-  }
-  std::unique_ptr<Op> MakeFlatten(const Shape&) override { return nullptr; }
-  std::unique_ptr<Op> MakeDropout(const DropoutSpec& spec, int max_batch) override {
-    return cpu::MakeDropout(engine_, spec, max_batch);
-  }
-  std::unique_ptr<Op> MakeBatchNormalisation(const BatchNormalisationSpec& spec, int) override {
-    return cpu::MakeBatchNormalisation(engine_, spec);
-  }
-  std::unique_ptr<LossOp> MakeSoftmaxCrossEntropy(const Shape& shape, int) override {
-    return cpu::MakeSoftmaxCrossEntropy(shape);
+  Result<std::unique_ptr<LossOp>> MakeLoss(const LossSpec& spec, int) override {
+    return std::visit([](const auto& loss) { return cpu::MakeLoss(loss); }, spec);
   }
 
  private:

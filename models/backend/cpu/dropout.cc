@@ -61,7 +61,7 @@ class Dropout final : public FloatOp {
 
 }  // namespace
 
-std::unique_ptr<Op> MakeDropout(Engine& engine, const DropoutSpec& spec, int max_batch) {
+std::unique_ptr<Op> MakeOp(Engine& engine, const DropoutSpec& spec, int max_batch) {
   return std::make_unique<Dropout>(engine, spec, max_batch);
 }
 

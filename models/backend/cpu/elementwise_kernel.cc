@@ -79,6 +79,9 @@ void SigmoidBackward(const float* y, const float* dy, int64_t n, float* dx) {
     Store(Load(dy + i) * (v * (1.0f - v)), dx + i);
   }
 }
+void Add(const float* x, const float* term, int64_t n, float* y) {
+  for (int64_t i = 0; i < n; i += kWidth) Store(Load(x + i) + Load(term + i), y + i);
+}
 void Multiply(const float* x, const float* factor, int64_t n, float* y) {
   for (int64_t i = 0; i < n; i += kWidth) Store(Load(x + i) * Load(factor + i), y + i);
 }
@@ -145,7 +148,7 @@ void Transpose(const float* from, int64_t rows, int64_t columns, int64_t lanes, 
 
 extern const ElementwiseKernels kElementwise;
 const ElementwiseKernels kElementwise = {
-    Relu,     Tanh, Sigmoid,      ReluBackward, TanhBackward, SigmoidBackward,
-    Multiply, Sum,  SumOfSquares, FinishRows,   Transpose};
+    Relu, Tanh,     Sigmoid, ReluBackward, TanhBackward, SigmoidBackward,
+    Add,  Multiply, Sum,     SumOfSquares, FinishRows,   Transpose};
 
 }  // namespace kumo::KUMO_ISA

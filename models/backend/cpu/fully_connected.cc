@@ -83,7 +83,7 @@ class FullyConnected final : public FloatOp {
 
 }  // namespace
 
-std::unique_ptr<Op> MakeFullyConnected(Engine& engine, const FullyConnectedSpec& spec) {
+std::unique_ptr<Op> MakeOp(Engine& engine, const FullyConnectedSpec& spec, int) {
   return std::make_unique<FullyConnected>(engine, spec);
 }
 

@@ -69,6 +69,7 @@ struct ElementwiseKernels {
   void (*relu_backward)(const float* y, const float* dy, int64_t n, float* dx);
   void (*tanh_backward)(const float* y, const float* dy, int64_t n, float* dx);
   void (*sigmoid_backward)(const float* y, const float* dy, int64_t n, float* dx);
+  void (*add)(const float* x, const float* term, int64_t n, float* y);
   void (*multiply)(const float* x, const float* factor, int64_t n, float* y);
   float (*sum)(const float* x, int64_t n);
   // Adds any n squares up in double, with the same bits each time.

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "common/base/thread_pool.h"
@@ -50,19 +49,20 @@ struct Engine {
   }
 };
 
-// An op whose activations are float32 in the layout of layout.h.
-class FloatOp : public Op {
- public:
-  void Forward(const Pass& pass, const void* input, void* output) final {
-    ForwardFloats(pass, static_cast<const float*>(input), static_cast<float*>(output));
-  }
-  void Backward(const Pass& pass, const void* input, const void* output, const void* grad_output,
-                void* grad_input) final {
-    BackwardFloats(pass, static_cast<const float*>(input), static_cast<const float*>(output),
-                   static_cast<const float*>(grad_output), static_cast<float*>(grad_input));
-  }
+// An activation's numbers.
+inline const float* Floats(const void* array) { return static_cast<const float*>(array); }
+inline float* Floats(void* array) { return static_cast<float*>(array); }
 
+// A UnaryOp whose activations are float32 in the layout of layout.h.
+class FloatOp : public UnaryOp {
  private:
+  void ForwardArray(const Pass& pass, const void* input, void* output) final {
+    ForwardFloats(pass, Floats(input), Floats(output));
+  }
+  void BackwardArray(const Pass& pass, const void* input, const void* output,
+                     const void* grad_output, void* grad_input) final {
+    BackwardFloats(pass, Floats(input), Floats(output), Floats(grad_output), Floats(grad_input));
+  }
   virtual void ForwardFloats(const Pass& pass, const float* input, float* output) = 0;
   virtual void BackwardFloats(const Pass& pass, const float* input, const float* output,
                               const float* grad_output, float* grad_input) = 0;
@@ -71,14 +71,21 @@ class FloatOp : public Op {
 // [0, n) as the fewest pieces of at most `most`, as even as they can be.
 std::vector<Range> EvenPieces(int64_t n, int64_t most);
 
-std::unique_ptr<Op> MakeConvolution(Engine& engine, const ConvolutionSpec& spec,
-                                    const std::optional<PoolingSpec>& pool, int max_batch);
-std::unique_ptr<Op> MakeFullyConnected(Engine& engine, const FullyConnectedSpec& spec);
-std::unique_ptr<Op> MakeMaxPooling(Engine& engine, const PoolingSpec& spec, int max_batch);
-std::unique_ptr<Op> MakeAveragePooling(Engine& engine, const PoolingSpec& spec);
-std::unique_ptr<Op> MakeActivation(Engine& engine, Activation activation, const Shape& shape);
-std::unique_ptr<Op> MakeDropout(Engine& engine, const DropoutSpec& spec, int max_batch);
-std::unique_ptr<Op> MakeBatchNormalisation(Engine& engine, const BatchNormalisationSpec& spec);
-std::unique_ptr<LossOp> MakeSoftmaxCrossEntropy(const Shape& shape);
+// The backend's table: an op of each spec.
+std::unique_ptr<Op> MakeOp(Engine& engine, const ConvolutionSpec& spec, int max_batch);
+std::unique_ptr<Op> MakeOp(Engine& engine, const FullyConnectedSpec& spec, int max_batch);
+std::unique_ptr<Op> MakeOp(Engine& engine, const PoolingSpec& spec, int max_batch);
+std::unique_ptr<Op> MakeOp(Engine& engine, const ActivationSpec& spec, int max_batch);
+std::unique_ptr<Op> MakeOp(Engine& engine, const DropoutSpec& spec, int max_batch);
+std::unique_ptr<Op> MakeOp(Engine& engine, const BatchNormalisationSpec& spec, int max_batch);
+std::unique_ptr<Op> MakeOp(Engine& engine, const AddSpec& spec, int max_batch);
+std::unique_ptr<Op> MakeOp(Engine& engine, const MultiplySpec& spec, int max_batch);
+std::unique_ptr<Op> MakeOp(Engine& engine, const ConcatSpec& spec, int max_batch);
+std::unique_ptr<LossOp> MakeLoss(const SoftmaxCrossEntropySpec& spec);
+// Of what is not above.
+template <typename Spec>
+Status MakeOp(Engine&, const Spec&, int) {
+  return LacksOp("cpu", Spec::kName);
+}
 
 }  // namespace kumo::cpu

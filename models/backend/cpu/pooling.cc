@@ -90,11 +90,10 @@ class AveragePooling final : public FloatOp {
 
 }  // namespace
 
-std::unique_ptr<Op> MakeMaxPooling(Engine& engine, const PoolingSpec& spec, int max_batch) {
-  return std::make_unique<MaxPooling>(engine, spec, max_batch);
-}
-
-std::unique_ptr<Op> MakeAveragePooling(Engine& engine, const PoolingSpec& spec) {
+std::unique_ptr<Op> MakeOp(Engine& engine, const PoolingSpec& spec, int max_batch) {
+  if (spec.kind == PoolingSpec::Kind::kMax) {
+    return std::make_unique<MaxPooling>(engine, spec, max_batch);
+  }
   return std::make_unique<AveragePooling>(engine, spec);
 }
 

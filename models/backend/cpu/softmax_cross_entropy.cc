@@ -68,8 +68,8 @@ class SoftmaxCrossEntropy final : public LossOp {
 
 }  // namespace
 
-std::unique_ptr<LossOp> MakeSoftmaxCrossEntropy(const Shape& shape) {
-  return std::make_unique<SoftmaxCrossEntropy>(shape.size());
+std::unique_ptr<LossOp> MakeLoss(const SoftmaxCrossEntropySpec& spec) {
+  return std::make_unique<SoftmaxCrossEntropy>(spec.scores.size());
 }
 
 }  // namespace kumo::cpu

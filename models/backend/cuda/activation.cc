@@ -7,7 +7,7 @@
 namespace kumo::cuda {
 namespace {
 
-class ActivationOp final : public Op {
+class ActivationOp final : public UnaryOp {
  public:
   ActivationOp(Engine& engine, Activation activation, int64_t size)
       : engine_(engine), activation_(activation), size_(size) {}
@@ -15,12 +15,12 @@ class ActivationOp final : public Op {
   bool can_run_in_place() const override { return true; }
   bool reads_output() const override { return true; }
 
-  void Forward(const Pass& pass, const void* input, void* output) override {
+  void ForwardArray(const Pass& pass, const void* input, void* output) override {
     KUMO_CUDA(engine_, ActivationForward(engine_.launch(), engine_.precision(), activation_, input,
                                          size_ * pass.batch, output));
   }
-  void Backward(const Pass& pass, const void*, const void* output, const void* grad_output,
-                void* grad_input) override {
+  void BackwardArray(const Pass& pass, const void*, const void* output, const void* grad_output,
+                     void* grad_input) override {
     if (grad_input == nullptr) return;
     KUMO_CUDA(engine_, ActivationBackward(engine_.launch(), engine_.precision(), activation_,
                                           output, grad_output, size_ * pass.batch, grad_input));
@@ -34,8 +34,8 @@ class ActivationOp final : public Op {
 
 }  // namespace
 
-std::unique_ptr<Op> MakeActivation(Engine& engine, Activation activation, const Shape& shape) {
-  return std::make_unique<ActivationOp>(engine, activation, shape.size());
+std::unique_ptr<Op> MakeOp(Engine& engine, const ActivationSpec& spec, int) {
+  return std::make_unique<ActivationOp>(engine, spec.activation, spec.shape.size());
 }
 
 }  // namespace kumo::cuda

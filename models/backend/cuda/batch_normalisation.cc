@@ -10,7 +10,7 @@
 namespace kumo::cuda {
 namespace {
 
-class BatchNormalisation final : public Op {
+class BatchNormalisation final : public UnaryOp {
  public:
   BatchNormalisation(Engine& engine, const BatchNormalisationSpec& spec, int max_batch)
       : engine_(engine),
@@ -38,7 +38,7 @@ class BatchNormalisation final : public Op {
     numbers_.shift_gradient = gradients[1];
   }
 
-  void Forward(const Pass& pass, const void* input, void* output) override {
+  void ForwardArray(const Pass& pass, const void* input, void* output) override {
     const Launch launch = engine_.launch();
     const ActivationShape shape = engine_.ShapeOf(spec_.shape, pass.batch);
     if (pass.training) {
@@ -49,8 +49,8 @@ class BatchNormalisation final : public Op {
     KUMO_CUDA(engine_, Normalise(launch, shape, input, numbers_, output));
   }
 
-  void Backward(const Pass& pass, const void* input, const void*, const void* grad_output,
-                void* grad_input) override {
+  void BackwardArray(const Pass& pass, const void* input, const void*, const void* grad_output,
+                     void* grad_input) override {
     const Launch launch = engine_.launch();
     const ActivationShape shape = engine_.ShapeOf(spec_.shape, pass.batch);
     KUMO_CUDA(engine_,
@@ -69,8 +69,7 @@ class BatchNormalisation final : public Op {
 
 }  // namespace
 
-std::unique_ptr<Op> MakeBatchNormalisation(Engine& engine, const BatchNormalisationSpec& spec,
-                                           int max_batch) {
+std::unique_ptr<Op> MakeOp(Engine& engine, const BatchNormalisationSpec& spec, int max_batch) {
   return std::make_unique<BatchNormalisation>(engine, spec, max_batch);
 }
 

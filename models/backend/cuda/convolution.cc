@@ -19,16 +19,15 @@
 namespace kumo::cuda {
 namespace {
 
-class Convolution final : public Op {
+class Convolution final : public UnaryOp {
  public:
-  Convolution(Engine& engine, const ConvolutionSpec& spec, const std::optional<PoolingSpec>& pool,
-              int max_batch)
+  Convolution(Engine& engine, const ConvolutionSpec& spec, int max_batch)
       : engine_(engine), spec_(spec) {
     if (spec.bias) {
       engine.ReserveWorkspace(ChannelScratch(engine.ShapeOf(spec.output(), max_batch)));
     }
-    if (pool) {
-      pool_.emplace(engine, *pool, kMaxPooling);
+    if (spec.pool) {
+      pool_.emplace(engine, *spec.pool);
       const int64_t bytes = engine.ActivationBytes(spec.output(), max_batch);
       convolved_ = DeviceArray<std::byte>(engine, bytes, "a convolution's values before pooling");
       grad_convolved_ = DeviceArray<std::byte>(engine, bytes, "their gradients");
@@ -55,7 +54,7 @@ class Convolution final : public Op {
     gradient_copy_ = DeviceArray<std::byte>(engine_, bytes, "their gradients");
   }
 
-  void Forward(const Pass& pass, const void* input, void* output) override {
+  void ForwardArray(const Pass& pass, const void* input, void* output) override {
     void* const convolved = pool_ ? convolved_.data() : output;
     if (copies_) {
       const Planes planes = Matrices(spec_.input.channels, kernel());
@@ -70,8 +69,8 @@ class Convolution final : public Op {
     if (pool_) pool_->Forward(pass.batch, convolved, output);
   }
 
-  void Backward(const Pass& pass, const void* input, const void* output, const void* grad_output,
-                void* grad_input) override {
+  void BackwardArray(const Pass& pass, const void* input, const void* output,
+                     const void* grad_output, void* grad_input) override {
     const void* gradient = grad_output;
     if (pool_) {
       pool_->Backward(pass.batch, convolved_.data(), output, grad_output, grad_convolved_.data());
@@ -130,9 +129,8 @@ class Convolution final : public Op {
 
 }  // namespace
 
-std::unique_ptr<Op> MakeConvolution(Engine& engine, const ConvolutionSpec& spec,
-                                    const std::optional<PoolingSpec>& pool, int max_batch) {
-  return std::make_unique<Convolution>(engine, spec, pool, max_batch);
+std::unique_ptr<Op> MakeOp(Engine& engine, const ConvolutionSpec& spec, int max_batch) {
+  return std::make_unique<Convolution>(engine, spec, max_batch);
 }
 
 }  // namespace kumo::cuda

@@ -101,6 +101,9 @@ class CudaBackend final : public Backend {
   }
   void Mark(int mark) override { coder_.Mark(mark); }
   std::shared_ptr<std::byte> MakeCode(size_t bytes) override { return coder_.MakeCode(bytes); }
+  void AddTo(const float* from, int64_t n, float* to) override {
+    KUMO_CUDA(*engine_, cuda::AddTo(engine_->launch(), from, n, to));
+  }
   void MeasureGradients(const float* gradients, int64_t n) override {
     const bool scales = engine_->precision() == Precision::kFp16;
     if (!scales && clip_norm_ == 0.0f) return;
@@ -164,35 +167,19 @@ class CudaBackend final : public Backend {
   bool FusesActivation(Activation activation) const override {
     return activation == Activation::kRelu;
   }
-  std::unique_ptr<Op> MakeConvolution(const ConvolutionSpec& spec,
-                                      const std::optional<PoolingSpec>& pool,
-                                      int max_batch) override {
-    return cuda::MakeConvolution(*engine_, spec, pool, max_batch);
+  bool FlatteningMoves(const Shape& shape) const override {
+    return engine_->channels_last() && shape.plane() > 1 && shape.channels > 1;
   }
-  std::unique_ptr<Op> MakeFullyConnected(const FullyConnectedSpec& spec, int max_batch) override {
-    return cuda::MakeFullyConnected(*engine_, spec, max_batch);
+  Result<std::unique_ptr<Op>> MakeOp(const OpSpec& spec, int max_batch) override {
+    return std::visit(
+        [&](const auto& op) -> Result<std::unique_ptr<Op>> {
+          return cuda::MakeOp(*engine_, op, max_batch);
+        },
+        spec);
   }
-  std::unique_ptr<Op> MakeMaxPooling(const PoolingSpec& spec, int) override {
-    return cuda::MakeMaxPooling(*engine_, spec);
-  }
-  std::unique_ptr<Op> MakeAveragePooling(const PoolingSpec& spec, int) override {
-    return cuda::MakeAveragePooling(*engine_, spec);
-  }
-  std::unique_ptr<Op> MakeActivation(Activation activation, const Shape& shape) override {
-    return cuda::MakeActivation(*engine_, activation, shape);
-  }
-  std::unique_ptr<Op> MakeFlatten(const Shape& shape) override {
-    return cuda::MakeFlatten(*engine_, shape);
-  }
-  std::unique_ptr<Op> MakeDropout(const DropoutSpec& spec, int) override {
-    return cuda::MakeDropout(*engine_, spec);
-  }
-  std::unique_ptr<Op> MakeBatchNormalisation(const BatchNormalisationSpec& spec,
-                                             int max_batch) override {
-    return cuda::MakeBatchNormalisation(*engine_, spec, max_batch);
-  }
-  std::unique_ptr<LossOp> MakeSoftmaxCrossEntropy(const Shape& shape, int max_batch) override {
-    return cuda::MakeSoftmaxCrossEntropy(*engine_, shape, max_batch);
+  Result<std::unique_ptr<LossOp>> MakeLoss(const LossSpec& spec, int max_batch) override {
+    return std::visit([&](const auto& loss) { return cuda::MakeLoss(*engine_, loss, max_batch); },
+                      spec);
   }
 
  private:

@@ -7,13 +7,13 @@
 namespace kumo::cuda {
 namespace {
 
-class Dropout final : public Op {
+class Dropout final : public UnaryOp {
  public:
   Dropout(Engine& engine, const DropoutSpec& spec) : engine_(engine), spec_(spec) {}
 
   bool can_run_in_place() const override { return true; }
 
-  void Forward(const Pass& pass, const void* input, void* output) override {
+  void ForwardArray(const Pass& pass, const void* input, void* output) override {
     if (pass.training) {
       Apply(pass, input, output);
     } else if (input != output) {
@@ -22,8 +22,8 @@ class Dropout final : public Op {
                                          cudaMemcpyDeviceToDevice, engine_.stream()));
     }
   }
-  void Backward(const Pass& pass, const void*, const void*, const void* grad_output,
-                void* grad_input) override {
+  void BackwardArray(const Pass& pass, const void*, const void*, const void* grad_output,
+                     void* grad_input) override {
     if (grad_input != nullptr) Apply(pass, grad_output, grad_input);
   }
 
@@ -39,7 +39,7 @@ class Dropout final : public Op {
 
 }  // namespace
 
-std::unique_ptr<Op> MakeDropout(Engine& engine, const DropoutSpec& spec) {
+std::unique_ptr<Op> MakeOp(Engine& engine, const DropoutSpec& spec, int) {
   return std::make_unique<Dropout>(engine, spec);
 }
 

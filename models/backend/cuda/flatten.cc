@@ -7,15 +7,15 @@
 namespace kumo::cuda {
 namespace {
 
-class Flatten final : public Op {
+class Flatten final : public UnaryOp {
  public:
   Flatten(Engine& engine, const Shape& shape) : engine_(engine), shape_(shape) {}
 
-  void Forward(const Pass& pass, const void* input, void* output) override {
+  void ForwardArray(const Pass& pass, const void* input, void* output) override {
     Move({pass.batch, shape_.plane(), shape_.channels}, input, output);
   }
-  void Backward(const Pass& pass, const void*, const void*, const void* grad_output,
-                void* grad_input) override {
+  void BackwardArray(const Pass& pass, const void*, const void*, const void* grad_output,
+                     void* grad_input) override {
     if (grad_input == nullptr) return;
     Move({pass.batch, shape_.channels, shape_.plane()}, grad_output, grad_input);
   }
@@ -32,9 +32,8 @@ class Flatten final : public Op {
 
 }  // namespace
 
-std::unique_ptr<Op> MakeFlatten(Engine& engine, const Shape& shape) {
-  if (!engine.channels_last() || shape.plane() == 1 || shape.channels == 1) return nullptr;
-  return std::make_unique<Flatten>(engine, shape);
+std::unique_ptr<Op> MakeOp(Engine& engine, const FlattenSpec& spec, int) {
+  return std::make_unique<Flatten>(engine, spec.shape);
 }
 
 }  // namespace kumo::cuda

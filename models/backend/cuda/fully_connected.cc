@@ -29,7 +29,7 @@ cudaDataType_t TypeOf(Precision precision) {
   return CUDA_R_32F;
 }
 
-class FullyConnected final : public Op {
+class FullyConnected final : public UnaryOp {
  public:
   FullyConnected(Engine& engine, const FullyConnectedSpec& spec, int max_batch)
       : engine_(engine), spec_(spec), type_(TypeOf(engine.precision())) {
@@ -60,7 +60,7 @@ class FullyConnected final : public Op {
     bias_gradient_ = spec_.bias ? gradients[1] : nullptr;
   }
 
-  void Forward(const Pass& pass, const void* input, void* output) override {
+  void ForwardArray(const Pass& pass, const void* input, void* output) override {
     const ProductArrays arrays = {Operand(weight_, narrow_weight_), input, output,
                                   Operand(bias_, narrow_bias_)};
     MatrixProduct& product = products_[pass.batch].forward;
@@ -78,8 +78,8 @@ class FullyConnected final : public Op {
     product.Run(engine_, arrays);
   }
 
-  void Backward(const Pass& pass, const void* input, const void* output, const void* grad_output,
-                void* grad_input) override {
+  void BackwardArray(const Pass& pass, const void* input, const void* output,
+                     const void* grad_output, void* grad_input) override {
     if (spec_.activation) {
       KUMO_CUDA(engine_,
                 ActivationBackward(engine_.launch(), engine_.precision(), *spec_.activation, output,
@@ -166,8 +166,7 @@ class FullyConnected final : public Op {
 
 }  // namespace
 
-std::unique_ptr<Op> MakeFullyConnected(Engine& engine, const FullyConnectedSpec& spec,
-                                       int max_batch) {
+std::unique_ptr<Op> MakeOp(Engine& engine, const FullyConnectedSpec& spec, int max_batch) {
   return std::make_unique<FullyConnected>(engine, spec, max_batch);
 }
 

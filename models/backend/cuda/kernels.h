@@ -44,6 +44,17 @@ cudaError_t ActivationForward(const Launch& launch, Precision precision, Activat
 // From the activation's value y and the gradient with respect to it.
 cudaError_t ActivationBackward(const Launch& launch, Precision precision, Activation activation,
                                const void* y, const void* grad_output, int64_t n, void* grad_input);
+// to = a + b and a b, number by number; `to` may be either.
+cudaError_t Add(const Launch& launch, Precision precision, const void* a, const void* b, int64_t n,
+                void* to);
+cudaError_t Multiply(const Launch& launch, Precision precision, const void* a, const void* b,
+                     int64_t n, void* to);
+// to += from. Neither need be aligned.
+cudaError_t AddTo(const Launch& launch, const float* from, int64_t n, float* to);
+// A block of `rows` x `width` numbers, whose rows begin that many numbers apart.
+cudaError_t CopyBlock(const Launch& launch, Precision precision, const void* from,
+                      int64_t from_pitch, int64_t rows, int64_t width, void* to, int64_t to_pitch);
+
 // --- transpose_kernel.cu. Of `count` matrices: to[k][column][row] = from[k][row][column].
 struct Planes {
   int64_t count = 0;

@@ -4,24 +4,29 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 
 #include "models/backend/backend.h"
 #include "models/backend/cuda/engine.h"
 
 namespace kumo::cuda {
 
-std::unique_ptr<Op> MakeConvolution(Engine& engine, const ConvolutionSpec& spec,
-                                    const std::optional<PoolingSpec>& pool, int max_batch);
-std::unique_ptr<Op> MakeFullyConnected(Engine& engine, const FullyConnectedSpec& spec,
-                                       int max_batch);
-std::unique_ptr<Op> MakeFlatten(Engine& engine, const Shape& shape);
-std::unique_ptr<Op> MakeMaxPooling(Engine& engine, const PoolingSpec& spec);
-std::unique_ptr<Op> MakeAveragePooling(Engine& engine, const PoolingSpec& spec);
-std::unique_ptr<Op> MakeActivation(Engine& engine, Activation activation, const Shape& shape);
-std::unique_ptr<Op> MakeDropout(Engine& engine, const DropoutSpec& spec);
-std::unique_ptr<Op> MakeBatchNormalisation(Engine& engine, const BatchNormalisationSpec& spec,
-                                           int max_batch);
-std::unique_ptr<LossOp> MakeSoftmaxCrossEntropy(Engine& engine, const Shape& shape, int max_batch);
+// The backend's table: an op of each spec.
+std::unique_ptr<Op> MakeOp(Engine& engine, const ConvolutionSpec& spec, int max_batch);
+std::unique_ptr<Op> MakeOp(Engine& engine, const FullyConnectedSpec& spec, int max_batch);
+std::unique_ptr<Op> MakeOp(Engine& engine, const PoolingSpec& spec, int max_batch);
+std::unique_ptr<Op> MakeOp(Engine& engine, const ActivationSpec& spec, int max_batch);
+std::unique_ptr<Op> MakeOp(Engine& engine, const FlattenSpec& spec, int max_batch);
+std::unique_ptr<Op> MakeOp(Engine& engine, const DropoutSpec& spec, int max_batch);
+std::unique_ptr<Op> MakeOp(Engine& engine, const BatchNormalisationSpec& spec, int max_batch);
+std::unique_ptr<Op> MakeOp(Engine& engine, const AddSpec& spec, int max_batch);
+std::unique_ptr<Op> MakeOp(Engine& engine, const MultiplySpec& spec, int max_batch);
+std::unique_ptr<Op> MakeOp(Engine& engine, const ConcatSpec& spec, int max_batch);
+std::unique_ptr<LossOp> MakeLoss(Engine& engine, const SoftmaxCrossEntropySpec& spec,
+                                 int max_batch);
+// Of what is not above.
+template <typename Spec>
+Status MakeOp(Engine&, const Spec&, int) {
+  return LacksOp("cuda", Spec::kName);
+}
 
 }  // namespace kumo::cuda

@@ -6,12 +6,21 @@
 
 namespace kumo::cuda {
 
-Pooling::Pooling(Engine& engine, const PoolingSpec& spec, cudnnPoolingMode_t mode)
-    : engine_(engine), spec_(spec) {
+namespace {
+
+cudnnPoolingMode_t ModeOf(PoolingSpec::Kind kind) {
+  // One of equal maxima gets the gradient, the same one each time; padding does not count.
+  return kind == PoolingSpec::Kind::kMax ? CUDNN_POOLING_MAX_DETERMINISTIC
+                                         : CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING;
+}
+
+}  // namespace
+
+Pooling::Pooling(Engine& engine, const PoolingSpec& spec) : engine_(engine), spec_(spec) {
   KUMO_CUDA(engine, cudnnCreatePoolingDescriptor(pooling_.receive()));
-  KUMO_CUDA(engine,
-            cudnnSetPooling2dDescriptor(pooling_.get(), mode, CUDNN_PROPAGATE_NAN, spec.kernel,
-                                        spec.kernel, spec.pad, spec.pad, spec.stride, spec.stride));
+  KUMO_CUDA(engine, cudnnSetPooling2dDescriptor(pooling_.get(), ModeOf(spec.kind),
+                                                CUDNN_PROPAGATE_NAN, spec.kernel, spec.kernel,
+                                                spec.pad, spec.pad, spec.stride, spec.stride));
 }
 
 const Pooling::Tensors& Pooling::Of(int batch) {
@@ -44,19 +53,18 @@ void Pooling::Backward(int batch, const void* input, const void* output, const v
 
 namespace {
 
-class PoolingOp final : public Op {
+class PoolingOp final : public UnaryOp {
  public:
-  PoolingOp(Engine& engine, const PoolingSpec& spec, cudnnPoolingMode_t mode)
-      : pooling_(engine, spec, mode) {}
+  PoolingOp(Engine& engine, const PoolingSpec& spec) : pooling_(engine, spec) {}
 
   bool reads_input() const override { return true; }
   bool reads_output() const override { return true; }
 
-  void Forward(const Pass& pass, const void* input, void* output) override {
+  void ForwardArray(const Pass& pass, const void* input, void* output) override {
     pooling_.Forward(pass.batch, input, output);
   }
-  void Backward(const Pass& pass, const void* input, const void* output, const void* grad_output,
-                void* grad_input) override {
+  void BackwardArray(const Pass& pass, const void* input, const void* output,
+                     const void* grad_output, void* grad_input) override {
     if (grad_input != nullptr) {
       pooling_.Backward(pass.batch, input, output, grad_output, grad_input);
     }
@@ -68,12 +76,8 @@ class PoolingOp final : public Op {
 
 }  // namespace
 
-std::unique_ptr<Op> MakeMaxPooling(Engine& engine, const PoolingSpec& spec) {
-  return std::make_unique<PoolingOp>(engine, spec, kMaxPooling);
-}
-
-std::unique_ptr<Op> MakeAveragePooling(Engine& engine, const PoolingSpec& spec) {
-  return std::make_unique<PoolingOp>(engine, spec, kAveragePooling);
+std::unique_ptr<Op> MakeOp(Engine& engine, const PoolingSpec& spec, int) {
+  return std::make_unique<PoolingOp>(engine, spec);
 }
 
 }  // namespace kumo::cuda

@@ -11,7 +11,7 @@ namespace kumo::cuda {
 
 class Pooling {
  public:
-  Pooling(Engine& engine, const PoolingSpec& spec, cudnnPoolingMode_t mode);
+  Pooling(Engine& engine, const PoolingSpec& spec);
 
   void Forward(int batch, const void* input, void* output);
   void Backward(int batch, const void* input, const void* output, const void* grad_output,
@@ -30,10 +30,5 @@ class Pooling {
   Descriptor pooling_;
   std::map<int, Tensors> tensors_;  // by batch size
 };
-
-// One of equal maxima gets the gradient, the same one each time.
-inline constexpr cudnnPoolingMode_t kMaxPooling = CUDNN_POOLING_MAX_DETERMINISTIC;
-// Padding does not count.
-inline constexpr cudnnPoolingMode_t kAveragePooling = CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING;
 
 }  // namespace kumo::cuda

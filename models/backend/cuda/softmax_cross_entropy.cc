@@ -33,8 +33,9 @@ class SoftmaxCrossEntropyOp final : public LossOp {
 
 }  // namespace
 
-std::unique_ptr<LossOp> MakeSoftmaxCrossEntropy(Engine& engine, const Shape& shape, int max_batch) {
-  return std::make_unique<SoftmaxCrossEntropyOp>(engine, shape.size(), max_batch);
+std::unique_ptr<LossOp> MakeLoss(Engine& engine, const SoftmaxCrossEntropySpec& spec,
+                                 int max_batch) {
+  return std::make_unique<SoftmaxCrossEntropyOp>(engine, spec.scores.size(), max_batch);
 }
 
 }  // namespace kumo::cuda

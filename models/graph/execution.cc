@@ -1,0 +1,181 @@
+#include "models/graph/execution.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+#include <utility>
+
+#include "models/graph/rewrites/rewrites.h"
+
+namespace kumo {
+namespace {
+
+void Rewrite(const Backend& backend, Graph* graph) {
+  PoolBeforeActivation(graph);
+  PoolInConvolution(graph);
+  Flattening([&](const Shape& shape) { return backend.FlatteningMoves(shape); }, graph);
+  FuseActivation([&](Activation activation) { return backend.FusesActivation(activation); }, graph);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Execution>> Execution::Make(Graph graph, int max_batch, Backend* backend) {
+  Rewrite(*backend, &graph);
+  std::unique_ptr<Execution> execution(new Execution(std::move(graph), backend));
+  KUMO_RETURN_IF_ERROR(execution->MakeOps(max_batch));
+  const auto bytes_of = [&](const Shape& shape) {
+    return backend->ActivationBytes(shape, max_batch);
+  };
+  std::vector<OpTraits> traits;
+  for (const auto& op : execution->ops_) {
+    traits.push_back(
+        {op->can_run_in_place(), op->reads_input(), op->reads_output(), op->passes_gradient()});
+  }
+  const StepPlan plan = MakeStepPlan(execution->graph_, traits, bytes_of);
+  execution->input_ =
+      DeviceArray<std::byte>(*backend, bytes_of(execution->graph_.input()), "a minibatch");
+  execution->arrays_ =
+      DeviceArray<std::byte>(*backend, plan.bytes, "activations and their gradients");
+  KUMO_RETURN_IF_ERROR(execution->MakeSteps(plan, max_batch));
+  execution->FindStages();
+  return execution;
+}
+
+Status Execution::MakeOps(int max_batch) {
+  for (const Node& node : graph_.nodes) {
+    Result<std::unique_ptr<Op>> op = backend_->MakeOp(node.spec, max_batch);
+    KUMO_RETURN_IF_ERROR(op.status().WithContext("layer " + node.name));
+    ops_.push_back(std::move(op).value());
+  }
+  KUMO_ASSIGN_OR_RETURN(loss_, backend_->MakeLoss(graph_.loss.spec, max_batch));
+  return OkStatus();
+}
+
+void* Execution::ArrayAt(int array, const StepPlan& plan) {
+  if (array == Instruction::kNone) return nullptr;
+  if (array == StepPlan::kInput) return input_.data();
+  // Where there was not enough memory there is none at all, and nothing will be run.
+  return arrays_.empty() ? nullptr : arrays_.data() + plan.offsets[array];
+}
+
+Execution::Step Execution::StepOf(const Instruction& instruction, const StepPlan& plan) {
+  const auto arrays = [&](const std::vector<int>& from, std::vector<void*>* to) {
+    for (const int array : from) to->push_back(ArrayAt(array, plan));
+  };
+  Step step;
+  step.kind = instruction.kind;
+  step.node = instruction.node;
+  arrays(instruction.inputs, &step.inputs);
+  arrays(instruction.outputs, &step.outputs);
+  arrays(instruction.grad_outputs, &step.grad_outputs);
+  arrays(instruction.grad_inputs, &step.grad_inputs);
+  return step;
+}
+
+Status Execution::MakeSteps(const StepPlan& plan, int max_batch) {
+  scores_ = ArrayAt(plan.array_of[graph_.loss.scores], plan);
+  for (const Instruction& instruction : plan.forward) {
+    Step step = StepOf(instruction, plan);
+    step.op = ops_[instruction.node].get();
+    step.name = &graph_.nodes[instruction.node].name;
+    forward_.push_back(std::move(step));
+  }
+  for (const Instruction& instruction : plan.backward) {
+    Step step = StepOf(instruction, plan);
+    if (instruction.kind == Instruction::Kind::kLoss) {
+      scores_gradient_ = step.grad_inputs[0];
+      continue;
+    }
+    if (instruction.kind == Instruction::Kind::kSum) {
+      KUMO_ASSIGN_OR_RETURN(auto sum, backend_->MakeOp(AddSpec{instruction.shape}, max_batch));
+      step.op = sum.get();
+      step.name = &graph_.name;
+      sums_.push_back(std::move(sum));
+    } else {
+      step.op = ops_[instruction.node].get();
+      step.name = &graph_.nodes[instruction.node].name;
+    }
+    backward_.push_back(std::move(step));
+  }
+  return OkStatus();
+}
+
+// A tensor's gradient is complete when the first node that uses it has gone backward.
+void Execution::FindStages() {
+  std::vector<int> first_user(graph_.parameters.size(), -1);
+  for (size_t i = graph_.nodes.size(); i-- > 0;) {
+    for (const int parameter : graph_.nodes[i].parameters) {
+      first_user[parameter] = static_cast<int>(i);
+    }
+  }
+  for (Step& step : backward_) {
+    if (step.kind != Instruction::Kind::kBackward) continue;
+    const std::vector<int>& parameters = graph_.nodes[step.node].parameters;
+    if (parameters.empty() || first_user[parameters.front()] != step.node) continue;
+    step.stage = static_cast<int>(stages_.size());
+    stages_.push_back({parameters.front(), parameters.back() + 1});
+  }
+}
+
+void Execution::Bind(const ParameterLayout& layout, float* weights, float* gradients) {
+  aside_.clear();
+  additions_.assign(graph_.nodes.size(), {});
+  std::set<int> made;  // tensors that have a gradient already, on the way back
+  for (size_t i = graph_.nodes.size(); i-- > 0;) {
+    std::vector<float*> node_weights;
+    std::vector<float*> node_gradients;
+    for (const int parameter : graph_.nodes[i].parameters) {
+      const Range range = layout.tensor(parameter);
+      float* const gradient = gradients + range.begin;
+      node_weights.push_back(weights + range.begin);
+      const bool trained = graph_.parameters[parameter].tensor.segment != Segment::kStatistics;
+      if (trained && !made.insert(parameter).second) {
+        aside_.emplace_back(*backend_, range.size(), "gradients of shared tensors");
+        additions_[i].push_back({aside_.back().data(), range.size(), gradient});
+        node_gradients.push_back(aside_.back().data());
+      } else {
+        node_gradients.push_back(gradient);
+      }
+    }
+    ops_[i]->Bind(node_weights, node_gradients);
+  }
+}
+
+void Execution::Forward(const Pass& pass) {
+  for (const Step& step : forward_) {
+    backend_->SetPlace(step.name);
+    step.op->Forward(pass, step.inputs, step.outputs);
+  }
+}
+
+void Execution::AddLoss(int batch, const int32_t* labels, StepResult* sums) {
+  backend_->SetPlace(&graph_.loss.name);
+  loss_->Run(batch, scores_, labels, nullptr, sums);
+}
+
+void Execution::Backward(const Pass& pass, const int32_t* labels, StepResult* sums,
+                         const std::function<void(int)>& on_stage) {
+  backend_->SetPlace(&graph_.loss.name);
+  loss_->Run(pass.batch, scores_, labels, scores_gradient_, sums);
+  for (const Step& step : backward_) {
+    backend_->SetPlace(step.name);
+    if (step.kind == Instruction::Kind::kSum) {
+      step.op->Forward(pass, step.inputs, step.outputs);
+      continue;
+    }
+    step.op->Backward(pass, {step.inputs, step.outputs, step.grad_outputs, step.grad_inputs});
+    for (const Addition& addition : additions_[step.node]) {
+      backend_->AddTo(addition.from, addition.n, addition.to);
+    }
+    if (step.stage >= 0 && on_stage) on_stage(step.stage);
+  }
+}
+
+int64_t Execution::bytes() const {
+  int64_t bytes = input_.bytes() + arrays_.bytes();
+  for (const auto& op : ops_) bytes += op->bytes();
+  for (const DeviceArray<float>& array : aside_) bytes += array.bytes();
+  return bytes;
+}
+
+}  // namespace kumo

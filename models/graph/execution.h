@@ -1,0 +1,88 @@
+// A graph on a backend: the ops of its nodes, the memory of their activations for minibatches up to
+// a size, and the two ways through them. The graph is rewritten first (rewrites/), and memory
+// shared as step_plan.h says.
+//
+// The backend outlives it. One caller at a time; work is queued there, as the backend says.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/job/parameter_layout.h"
+#include "models/backend/backend.h"
+#include "models/graph/graph.h"
+#include "models/graph/step_plan.h"
+
+namespace kumo {
+
+class Execution {
+ public:
+  // The backend's word for an op that it lacks; its failure where memory does not suffice is said
+  // by its Wait.
+  static Result<std::unique_ptr<Execution>> Make(Graph graph, int max_batch, Backend* backend);
+
+  // Tensors of `layout`, which is the graph's, are views into these vectors from now on.
+  void Bind(const ParameterLayout& layout, float* weights, float* gradients);
+  // Where a minibatch's inputs go before Forward.
+  void* input() { return input_.data(); }
+  void Forward(const Pass& pass);
+  // The loss of the minibatch that went forward, added to *sums.
+  void AddLoss(int batch, const int32_t* labels, StepResult* sums);
+  // The same, and then backward: overwrites the gradients of all trained tensors, and calls
+  // on_stage(s) when those of stages()[s] are queued.
+  void Backward(const Pass& pass, const int32_t* labels, StepResult* sums,
+                const std::function<void(int)>& on_stage);
+  // Ranges of tensors whose gradients are made together, in that order: the last node's first.
+  const std::vector<Range>& stages() const { return stages_; }
+
+  // Memory on the device, in bytes.
+  int64_t bytes() const;
+
+ private:
+  // Adds a gradient that was made aside to the one of the same tensor that came before.
+  struct Addition {
+    const float* from = nullptr;
+    int64_t n = 0;
+    float* to = nullptr;
+  };
+  struct Step {
+    Instruction::Kind kind = Instruction::Kind::kForward;
+    const std::string* name = nullptr;  // of the layer
+    Op* op = nullptr;
+    std::vector<void*> inputs;
+    std::vector<void*> outputs;
+    std::vector<void*> grad_outputs;
+    std::vector<void*> grad_inputs;
+    int node = 0;
+    int stage = -1;  // that is complete after it
+  };
+
+  Execution(Graph graph, Backend* backend) : graph_(std::move(graph)), backend_(backend) {}
+  Status MakeOps(int max_batch);
+  Status MakeSteps(const StepPlan& plan, int max_batch);
+  void FindStages();
+  Step StepOf(const Instruction& instruction, const StepPlan& plan);
+  void* ArrayAt(int array, const StepPlan& plan);
+
+  Graph graph_;
+  Backend* const backend_;
+  std::vector<std::unique_ptr<Op>> ops_;   // by node
+  std::vector<std::unique_ptr<Op>> sums_;  // of gradients
+  std::unique_ptr<LossOp> loss_;
+  DeviceArray<std::byte> input_;
+  DeviceArray<std::byte> arrays_;
+  const void* scores_ = nullptr;
+  void* scores_gradient_ = nullptr;
+  std::vector<Step> forward_;
+  std::vector<Step> backward_;  // after the loss
+  std::vector<Range> stages_;
+  std::vector<DeviceArray<float>> aside_;         // gradients
+  std::vector<std::vector<Addition>> additions_;  // by node
+};
+
+}  // namespace kumo

@@ -1,0 +1,51 @@
+#include "models/graph/graph.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace kumo {
+
+std::vector<TensorSpec> Graph::tensors() const {
+  std::vector<TensorSpec> specs;
+  for (const Parameter& parameter : parameters) specs.push_back(parameter.tensor);
+  return specs;
+}
+
+int64_t Graph::parameters_of(const Node& node) const {
+  int64_t sum = 0;
+  for (const int parameter : node.parameters) sum += parameters[parameter].tensor.size();
+  return sum;
+}
+
+int64_t Graph::trained_parameters() const {
+  int64_t sum = 0;
+  for (const Parameter& parameter : parameters) {
+    if (parameter.tensor.segment != Segment::kStatistics) sum += parameter.tensor.size();
+  }
+  return sum;
+}
+
+int Graph::AddValue(const Shape& shape) {
+  values.push_back({shape});
+  return static_cast<int>(values.size()) - 1;
+}
+
+Node* Graph::SoleReader(int value) {
+  Node* reader = nullptr;
+  int64_t reads = loss.scores == value ? 1 : 0;
+  for (Node& node : nodes) {
+    const int64_t times = std::ranges::count(node.inputs, value);
+    if (times > 0) reader = &node;
+    reads += times;
+  }
+  return reads == 1 ? reader : nullptr;
+}
+
+void Graph::Remove(const Node* node) { nodes.erase(nodes.begin() + (node - nodes.data())); }
+
+void Graph::Redirect(int from, int to) {
+  for (Node& node : nodes) std::ranges::replace(node.inputs, from, to);
+  if (loss.scores == from) loss.scores = to;
+}
+
+}  // namespace kumo

@@ -1,0 +1,85 @@
+// A network as a graph: values (arrays of one sample's numbers), the nodes that make them of each
+// other, and the parameters, which belong to the graph, so that several nodes may use the same one.
+//
+// Nodes lie in an order in which they can be computed. Value 0 is the input; every other one that a
+// node reads is the output of a node before it. What is not read by anybody is left over from a
+// rewrite.
+//
+// Values; thread-safe as such.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/job/parameter_layout.h"
+#include "models/initialiser.h"
+#include "models/op_spec.h"
+#include "models/tensor.h"
+#include "proto/model.pb.h"
+
+namespace kumo {
+
+struct Parameter {
+  TensorSpec tensor;
+  model::Initialiser initialiser;
+  Fans fans;
+};
+
+struct Value {
+  Shape shape;
+};
+
+struct Node {
+  std::string name;       // of its layer
+  const char* kind = "";  // as in the network file
+  std::string detail;     // for people: "5x5, stride 1"
+  OpSpec spec;
+  std::vector<int> inputs;      // values
+  std::vector<int> outputs;     // values
+  std::vector<int> parameters;  // of the graph, in the order of the op's Bind
+
+  template <typename Spec>
+  const Spec* As() const {
+    return std::get_if<Spec>(&spec);
+  }
+  template <typename Spec>
+  Spec* As() {
+    return std::get_if<Spec>(&spec);
+  }
+};
+
+struct LossNode {
+  std::string name;
+  const char* kind = "";
+  LossSpec spec;
+  int scores = 0;       // the value that it reads
+  int64_t classes = 0;  // labels lie in [0, classes)
+};
+
+struct Graph {
+  std::string name;
+  std::vector<Value> values;
+  std::vector<Node> nodes;
+  std::vector<Parameter> parameters;
+  LossNode loss;
+
+  const Shape& input() const { return values[0].shape; }
+  // In the order of the file, as ParameterLayout::Make takes them.
+  std::vector<TensorSpec> tensors() const;
+  // Numbers of `node`'s parameters, or of all that are trained.
+  int64_t parameters_of(const Node& node) const;
+  int64_t trained_parameters() const;
+
+  // A new value; its number.
+  int AddValue(const Shape& shape);
+  // The only one who reads a value; null where nobody does, or several do, or the loss.
+  Node* SoleReader(int value);
+  void Remove(const Node* node);
+  // All who read `from` read `to` from now on.
+  void Redirect(int from, int to);
+};
+
+}  // namespace kumo

@@ -1,0 +1,56 @@
+#include <string>
+#include <utility>
+
+#include "models/graph/rewrites/rewrites.h"
+
+namespace kumo {
+namespace {
+
+using Moves = std::function<bool(const Shape&)>;
+
+void DropWhatMovesNothing(const Moves& moves, Graph* graph) {
+  for (size_t i = 0; i < graph->nodes.size();) {
+    const Node& node = graph->nodes[i];
+    const auto* const flatten = node.As<FlattenSpec>();
+    if (flatten == nullptr || moves(flatten->shape)) {
+      ++i;
+      continue;
+    }
+    graph->Redirect(node.outputs[0], node.inputs[0]);
+    graph->Remove(&node);
+  }
+}
+
+// A node that flattens `value` for the layer of that name; its output.
+int Flatten(int value, const std::string& name, size_t before, Graph* graph) {
+  const Shape shape = graph->values[value].shape;
+  Node node;
+  node.name = name;
+  node.kind = FlattenSpec::kName;
+  node.spec = FlattenSpec{shape};
+  node.inputs = {value};
+  node.outputs = {graph->AddValue({shape.size()})};
+  const int output = node.outputs[0];
+  graph->nodes.insert(graph->nodes.begin() + static_cast<int64_t>(before), std::move(node));
+  return output;
+}
+
+}  // namespace
+
+void Flattening(const Moves& moves, Graph* graph) {
+  DropWhatMovesNothing(moves, graph);
+  for (size_t i = 0; i < graph->nodes.size(); ++i) {
+    const Node& node = graph->nodes[i];
+    if (node.As<FullyConnectedSpec>() == nullptr) continue;
+    const int input = node.inputs[0];
+    if (!moves(graph->values[input].shape)) continue;
+    const int flat = Flatten(input, node.name, i, graph);
+    graph->nodes[++i].inputs[0] = flat;
+  }
+  LossNode& loss = graph->loss;
+  if (moves(graph->values[loss.scores].shape)) {
+    loss.scores = Flatten(loss.scores, loss.name, graph->nodes.size(), graph);
+  }
+}
+
+}  // namespace kumo

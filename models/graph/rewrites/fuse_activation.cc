@@ -1,0 +1,38 @@
+#include <optional>
+
+#include "models/graph/rewrites/rewrites.h"
+
+namespace kumo {
+namespace {
+
+// The place for it in a spec; null where there is none, or where it is taken.
+std::optional<Activation>* PlaceFor(OpSpec* spec) {
+  return std::visit(
+      []<typename Spec>(Spec& op) -> std::optional<Activation>* {
+        if constexpr (requires { op.activation.has_value(); }) {
+          return op.activation ? nullptr : &op.activation;
+        } else {
+          return nullptr;
+        }
+      },
+      *spec);
+}
+
+}  // namespace
+
+void FuseActivation(const std::function<bool(Activation)>& fuses, Graph* graph) {
+  for (size_t i = 0; i < graph->nodes.size(); ++i) {
+    Node& node = graph->nodes[i];
+    std::optional<Activation>* const place = PlaceFor(&node.spec);
+    if (place == nullptr) continue;
+    Node* const reader = graph->SoleReader(node.outputs[0]);
+    if (reader == nullptr) continue;
+    const auto* const activation = reader->As<ActivationSpec>();
+    if (activation == nullptr || !fuses(activation->activation)) continue;
+    *place = activation->activation;
+    node.outputs = reader->outputs;
+    graph->Remove(reader);
+  }
+}
+
+}  // namespace kumo

@@ -1,0 +1,23 @@
+#include "models/graph/rewrites/rewrites.h"
+
+namespace kumo {
+
+void PoolInConvolution(Graph* graph) {
+  for (size_t i = 0; i < graph->nodes.size(); ++i) {
+    Node& node = graph->nodes[i];
+    auto* const convolution = node.As<ConvolutionSpec>();
+    if (convolution == nullptr || convolution->pool) continue;
+    Node* const reader = graph->SoleReader(node.outputs[0]);
+    if (reader == nullptr) continue;
+    const auto* const pool = reader->As<PoolingSpec>();
+    if (pool == nullptr || pool->kind != PoolingSpec::Kind::kMax || pool->pad != 0 ||
+        pool->stride != pool->kernel) {
+      continue;
+    }
+    convolution->pool = *pool;
+    node.outputs = reader->outputs;
+    graph->Remove(reader);
+  }
+}
+
+}  // namespace kumo

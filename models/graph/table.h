@@ -1,0 +1,17 @@
+// A graph as a table for people. Pure; thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "models/graph/graph.h"
+
+namespace kumo {
+
+// A line for each layer of the file: name, kind, what it reads where that is not the layer before,
+// the output's shape, numbers of parameters, products of one sample forward, and the length of its
+// output, which bytes_of says.
+std::string TableOf(const Graph& graph, const std::function<int64_t(const Shape&)>& bytes_of);
+
+}  // namespace kumo

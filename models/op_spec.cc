@@ -1,0 +1,41 @@
+#include "models/op_spec.h"
+
+#include <cstdint>
+
+namespace kumo {
+
+Shape PoolingSpec::output() const {
+  return {input.channels, (input.height + 2 * pad - kernel) / stride + 1,
+          (input.width + 2 * pad - kernel) / stride + 1};
+}
+
+Shape ConvolutionSpec::output() const {
+  const int64_t tall = int64_t{kernel_height - 1} * dilation + 1;
+  const int64_t wide = int64_t{kernel_width - 1} * dilation + 1;
+  return {outputs, (input.height + 2 * pad - tall) / stride + 1,
+          (input.width + 2 * pad - wide) / stride + 1};
+}
+
+int64_t ConvolutionSpec::products() const {
+  return output().size() * input.channels * kernel_height * kernel_width;
+}
+
+Shape ConcatSpec::output() const {
+  Shape shape = inputs.front();
+  for (size_t i = 1; i < inputs.size(); ++i) shape.channels += inputs[i].channels;
+  return shape;
+}
+
+int64_t ProductsOf(const OpSpec& spec) {
+  return std::visit(
+      []<typename Spec>(const Spec& op) -> int64_t {
+        if constexpr (requires { op.products(); }) {
+          return op.products();
+        } else {
+          return 0;
+        }
+      },
+      spec);
+}
+
+}  // namespace kumo

@@ -1,0 +1,130 @@
+// What the ops of a net compute, as values: the shapes they work on, and their settings. A backend
+// makes an op of a spec (backend/backend.h); nothing here knows of one. Shapes are of one sample.
+//
+// A new op adds its spec here, and a line to OpSpec.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "models/tensor.h"
+
+namespace kumo {
+
+enum class Activation { kRelu, kTanh, kSigmoid };
+
+struct PoolingSpec {
+  enum class Kind { kMax, kAverage };
+  static constexpr char kName[] = "pooling";
+
+  Shape input;
+  int kernel = 1;
+  int stride = 1;
+  int pad = 0;
+  Kind kind = Kind::kMax;
+  Shape output() const;
+};
+
+// Parameters: weight [outputs][channels][kernel_height][kernel_width], bias [outputs].
+struct ConvolutionSpec {
+  static constexpr char kName[] = "convolution";
+
+  Shape input;
+  int outputs = 1;
+  int kernel_height = 1;
+  int kernel_width = 1;
+  int stride = 1;
+  int pad = 0;
+  int dilation = 1;
+  bool bias = true;
+  // Max pooling of the result, in windows that neither overlap nor leave gaps, without padding.
+  std::optional<PoolingSpec> pool = std::nullopt;
+  Shape output() const;  // before the pooling
+  int64_t products() const;
+};
+
+// Parameters: weight [outputs][inputs], bias [outputs].
+struct FullyConnectedSpec {
+  static constexpr char kName[] = "fully_connected";
+
+  int64_t inputs = 1;
+  int64_t outputs = 1;
+  bool bias = true;
+  std::optional<Activation> activation;  // of the result; see Backend::FusesActivation
+  int64_t products() const { return inputs * outputs; }
+};
+
+struct ActivationSpec {
+  static constexpr char kName[] = "activation";
+
+  Activation activation = Activation::kRelu;
+  Shape shape;
+};
+
+// Channels x height x width to one long vector in that order.
+struct FlattenSpec {
+  static constexpr char kName[] = "flatten";
+
+  Shape shape;
+};
+
+struct DropoutSpec {
+  static constexpr char kName[] = "dropout";
+
+  Shape shape;
+  float ratio = 0;
+  int layer = 0;  // place in the network file: tells the streams of two layers apart
+};
+
+// Parameters: scale, shift, running mean, running variance, each [channels].
+struct BatchNormalisationSpec {
+  static constexpr char kName[] = "batch_normalisation";
+
+  Shape shape;
+  float epsilon = 1e-5f;
+  float momentum = 0.9f;
+  std::optional<Activation> activation;  // of the result; see Backend::FusesActivation
+};
+
+// The sum of its inputs, two or more, from the first on.
+struct AddSpec {
+  static constexpr char kName[] = "add";
+
+  Shape shape;
+};
+
+// The product of its two inputs, number by number.
+struct MultiplySpec {
+  static constexpr char kName[] = "multiply";
+
+  Shape shape;
+};
+
+// The channels of its inputs, one after the other.
+struct ConcatSpec {
+  static constexpr char kName[] = "concat";
+
+  std::vector<Shape> inputs;  // of one height and width
+  Shape output() const;
+};
+
+using OpSpec =
+    std::variant<ConvolutionSpec, FullyConnectedSpec, PoolingSpec, ActivationSpec, FlattenSpec,
+                 DropoutSpec, BatchNormalisationSpec, AddSpec, MultiplySpec, ConcatSpec>;
+
+// Multiplications of one sample's way forward, each with an addition, in convolutions and matrix
+// products; 0 for what has none.
+int64_t ProductsOf(const OpSpec& spec);
+
+// Labels in [0, number of scores).
+struct SoftmaxCrossEntropySpec {
+  static constexpr char kName[] = "softmax_cross_entropy";
+
+  Shape scores;
+};
+
+using LossSpec = std::variant<SoftmaxCrossEntropySpec>;
+
+}  // namespace kumo

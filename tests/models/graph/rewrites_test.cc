@@ -1,0 +1,109 @@
+#include "models/graph/rewrites/rewrites.h"
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "models/network.h"
+
+namespace kumo {
+namespace {
+
+// "conv1: input -> 1, relu1: 1 -> 2, ...": nodes with the values that they read and make.
+std::string Text(const Graph& graph) {
+  std::string text;
+  for (const Node& node : graph.nodes) {
+    text += node.name + "(";
+    for (const int input : node.inputs) {
+      text += (text.ends_with('(') ? "" : " ") + graph.values[input].shape.ToString();
+    }
+    text += ") ";
+  }
+  return text + "loss(" + graph.values[graph.loss.scores].shape.ToString() + ")";
+}
+
+Graph GraphOf(const std::string& layers) {
+  const Result<model::Network> network =
+      ParseNetwork("name: \"n\"\ninput { channels: 2 height: 8 width: 8 }\n" + layers +
+                       "layers { name: \"fc\" fully_connected { outputs: 3 } }\n"
+                       "layers { name: \"loss\" softmax_cross_entropy {} }\n",
+                   "n.pbtxt");
+  EXPECT_TRUE(network.ok()) << network.status().message();
+  return PlanNetwork(*network).value();
+}
+
+constexpr char kConvolution[] = "layers { name: \"conv\" convolution { outputs: 4 kernel: 3 } }\n";
+constexpr char kRelu[] = "layers { name: \"relu\" relu {} }\n";
+constexpr char kPool[] = "layers { name: \"pool\" max_pooling { kernel: 2 } }\n";
+
+TEST(PoolBeforeActivationTest, MaxPoolingChangesItsPlaceWithActivationsInFrontOfIt) {
+  Graph graph =
+      GraphOf(std::string(kConvolution) + kRelu + "layers { name: \"tanh\" tanh {} }\n" + kPool);
+  EXPECT_EQ(Text(graph), "conv(2x8x8) relu(4x6x6) tanh(4x6x6) pool(4x6x6) fc(4x3x3) loss(3)");
+  PoolBeforeActivation(&graph);
+  EXPECT_EQ(Text(graph), "conv(2x8x8) pool(4x6x6) relu(4x3x3) tanh(4x3x3) fc(4x3x3) loss(3)");
+  EXPECT_EQ(graph.nodes[2].As<ActivationSpec>()->shape, (Shape{4, 3, 3}));
+}
+
+TEST(PoolBeforeActivationTest, AveragesAndActivationsThatOthersReadStay) {
+  const std::string average = "layers { name: \"pool\" average_pooling { kernel: 2 } }\n";
+  const std::string others =
+      "layers { name: \"other\" inputs: \"relu\" max_pooling { kernel: 2 } }\n"
+      "layers { name: \"sum\" inputs: \"pool\" inputs: \"other\" add {} }\n";
+  for (const std::string& layers : {kRelu + average, kRelu + std::string(kPool) + others}) {
+    Graph graph = GraphOf(layers);
+    const std::string before = Text(graph);
+    PoolBeforeActivation(&graph);
+    EXPECT_EQ(Text(graph), before);
+  }
+}
+
+TEST(PoolInConvolutionTest, AConvolutionTakesThePoolingOfItsResult) {
+  Graph graph = GraphOf(std::string(kConvolution) + kPool + kRelu);
+  PoolInConvolution(&graph);
+  EXPECT_EQ(Text(graph), "conv(2x8x8) relu(4x3x3) fc(4x3x3) loss(3)");
+  EXPECT_EQ(graph.nodes[0].As<ConvolutionSpec>()->pool->kernel, 2);
+}
+
+TEST(PoolInConvolutionTest, OverlappingOrPaddedWindowsStay) {
+  for (const std::string pooling : {"kernel: 3 stride: 2", "kernel: 2 pad: 1"}) {
+    Graph graph =
+        GraphOf(kConvolution + ("layers { name: \"pool\" max_pooling { " + pooling) + " } }\n");
+    PoolInConvolution(&graph);
+    EXPECT_EQ(graph.nodes.size(), 3u) << pooling;
+  }
+}
+
+TEST(FuseActivationTest, WhatTheDeviceFusesIsPartOfTheLayerInFront) {
+  Graph graph = GraphOf(std::string("layers { name: \"norm\" batch_normalisation {} }\n") + kRelu +
+                        "layers { name: \"hidden\" fully_connected { outputs: 9 } }\n"
+                        "layers { name: \"tanh\" tanh {} }\n");
+  FuseActivation([](Activation activation) { return activation == Activation::kRelu; }, &graph);
+  EXPECT_EQ(Text(graph), "norm(2x8x8) hidden(2x8x8) tanh(9) fc(9) loss(3)");
+  EXPECT_EQ(graph.nodes[0].As<BatchNormalisationSpec>()->activation, Activation::kRelu);
+  EXPECT_FALSE(graph.nodes[1].As<FullyConnectedSpec>()->activation);
+}
+
+TEST(FuseActivationTest, AResultThatOthersReadStays) {
+  Graph graph = GraphOf(std::string("layers { name: \"norm\" batch_normalisation {} }\n") + kRelu +
+                        "layers { name: \"sum\" inputs: \"norm\" inputs: \"relu\" add {} }\n");
+  FuseActivation([](Activation) { return true; }, &graph);
+  EXPECT_EQ(graph.nodes.size(), 4u);
+}
+
+TEST(FlatteningTest, IsThereWhereNumbersMoveAndOnlyThere) {
+  const std::string layers = std::string(kConvolution) + "layers { name: \"flat\" flatten {} }\n";
+  Graph never = GraphOf(layers);
+  Flattening([](const Shape&) { return false; }, &never);
+  EXPECT_EQ(Text(never), "conv(2x8x8) fc(4x6x6) loss(3)");
+  Graph always = GraphOf(layers);
+  Flattening([](const Shape& shape) { return shape.plane() > 1; }, &always);
+  EXPECT_EQ(Text(always), "conv(2x8x8) flat(4x6x6) fc(144) loss(3)");
+  Graph implied = GraphOf(kConvolution);
+  Flattening([](const Shape& shape) { return shape.plane() > 1; }, &implied);
+  EXPECT_EQ(Text(implied), "conv(2x8x8) fc(4x6x6) fc(144) loss(3)");
+}
+
+}  // namespace
+}  // namespace kumo

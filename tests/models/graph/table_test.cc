@@ -1,0 +1,49 @@
+#include "models/graph/table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "models/network.h"
+
+namespace kumo {
+namespace {
+
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::Not;
+
+std::string TableOfLayers(const std::string& layers) {
+  const model::Network network =
+      ParseNetwork("name: \"n\"\ninput { channels: 1 height: 8 width: 8 }\n" + layers, "n").value();
+  return TableOf(PlanNetwork(network).value(),
+                 [](const Shape& shape) { return shape.size() * 1000; });
+}
+
+constexpr char kEnd[] =
+    "layers { name: \"fc\" fully_connected { outputs: 10 } }\n"
+    "layers { name: \"loss\" softmax_cross_entropy {} }\n";
+
+TEST(TableTest, HasShapesParametersProductsAndMemory) {
+  const std::string table = TableOfLayers(
+      std::string("layers { name: \"conv\" convolution { outputs: 4 kernel: 5 stride: 1 } }\n") +
+      kEnd);
+  // 4x4x4 outputs of 25 products each.
+  EXPECT_THAT(table, ContainsRegex("conv +convolution +5x5 +4x4x4 +104 +0.002 +0.1 MB\n"));
+  EXPECT_THAT(table, ContainsRegex("fc +fully_connected +10 +650 +0.001 +0.0 MB\n"));
+  EXPECT_THAT(table, ContainsRegex("loss +softmax_cross_entropy +10 +0\n"));
+  EXPECT_THAT(table, Not(HasSubstr("reads"))) << "a chain";
+}
+
+TEST(TableTest, SaysWhatALayerReadsAndWhoseTensorsItHas) {
+  const std::string table = TableOfLayers(
+      std::string(
+          "layers { name: \"a\" convolution { outputs: 1 kernel: 3 pad: 1 } }\n"
+          "layers { name: \"b\" tensors_of: \"a\" convolution { outputs: 1 kernel: 3 pad: 1 } }\n"
+          "layers { name: \"sum\" inputs: \"a\" inputs: \"b\" add {} }\n") +
+      kEnd);
+  EXPECT_THAT(table, ContainsRegex("sum +add +a, b +1x8x8"));
+  EXPECT_THAT(table, ContainsRegex("b +convolution +3x3, pad 1 +1x8x8 +a's"));
+}
+
+}  // namespace
+}  // namespace kumo
