@@ -1,5 +1,5 @@
 // How near a device's codecs come to what its memory allows, as a trainer calls them: through
-// Backend::Encode and Backend::Decode, on arrays in the device's memory.
+// ArenaCoder::Encode and ArenaCoder::Decode, on arrays in the device's memory.
 //
 //   device_codecs [--device cpu|cuda] [--numbers N] [--repetitions R] [--queued K]
 //
@@ -190,7 +190,7 @@ class Bench {
   const size_t most_;  // bytes of the numbers: no code is longer
   std::shared_ptr<std::byte> code_;
   std::unique_ptr<CodecKernels> kernels_;  // null on the CPU
-  Backend::Encoding encoding_;             // the last one
+  ArenaCoder::Encoding encoding_;          // the last one
   std::vector<Row> rows_;
 };
 

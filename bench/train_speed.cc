@@ -182,7 +182,7 @@ class Trainer {
   // PyTorch's minibatches lie there ready.
   void Load(size_t i) {
     if (kept_) {
-      Take(net_->Load(*formula_, *kept_, indices_[i], {}));
+      Take(net_->Load(loader_.get(), *kept_, indices_[i], {}));
     } else {
       Take(net_->Load({work_.batch, inputs_[i], labels_[i]}));
     }
@@ -195,8 +195,8 @@ class Trainer {
     for (uint8_t& pixel : pixels) pixel = static_cast<uint8_t>(rng.NextBelow(256));
     std::vector<uint8_t> classes(static_cast<size_t>(samples));
     for (uint8_t& label : classes) label = static_cast<uint8_t>(rng.NextBelow(10));
-    formula_ = backend_->KeepFormula(net_->input(), {.scale = 1 / 255.0f});
-    if (formula_) kept_ = backend_->KeepSamples(pixels, classes, 0);
+    loader_ = backend_->MakeInputLoader(net_->input(), {.scale = 1 / 255.0f});
+    if (loader_) kept_ = loader_->KeepSamples(pixels, classes, 0);
     // Several minibatches, so that the input is not always in the cache.
     for (int b = 0; b < 8; ++b) {
       std::vector<int64_t> indices(work_.batch);
@@ -228,7 +228,7 @@ class Trainer {
   DeviceArray<float> gradients_;
   std::unique_ptr<Optimiser> optimiser_;
   std::vector<DeviceArray<float>> slots_;
-  std::unique_ptr<DeviceFormula> formula_;
+  std::unique_ptr<InputLoader> loader_;
   std::unique_ptr<DeviceSamples> kept_;
   std::vector<std::vector<int64_t>> indices_;  // of kept_, by minibatch
   std::vector<std::vector<float>> inputs_;

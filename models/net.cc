@@ -94,19 +94,19 @@ Status Net::Load(const Batch& batch) {
   return OkStatus();
 }
 
-Status Net::Load(const DeviceFormula& formula, const PixelBatch& batch) {
+Status Net::Load(InputLoader* loader, const PixelBatch& batch) {
   KUMO_RETURN_IF_ERROR(CheckSize(batch.size, std::ssize(batch.windows)));
   KUMO_RETURN_IF_ERROR(CheckBatch(batch.size, batch.pixels.size(), batch.labels));
   batch_ = batch.size;
-  backend_->LoadPixels(formula, batch, execution_->input(), labels_.data());
+  loader->Load(batch, execution_->input(), labels_.data());
   return OkStatus();
 }
 
-Status Net::Load(const DeviceFormula& formula, const DeviceSamples& samples,
+Status Net::Load(InputLoader* loader, const DeviceSamples& samples,
                  std::span<const int64_t> indices, std::span<const Window> windows) {
   KUMO_RETURN_IF_ERROR(CheckSize(std::ssize(indices), std::ssize(windows)));
   batch_ = static_cast<int>(indices.size());
-  backend_->LoadSamples(formula, samples, indices, windows, execution_->input(), labels_.data());
+  loader->Load(samples, indices, windows, execution_->input(), labels_.data());
   return OkStatus();
 }
 

@@ -55,12 +55,12 @@ class Net {
   // or its spans have other lengths.
   Status Load(const Batch& batch);
   // The same of bytes, for a backend that makes inputs of them by `formula`.
-  Status Load(const DeviceFormula& formula, const PixelBatch& batch);
+  Status Load(InputLoader* loader, const PixelBatch& batch);
   // The same of samples that the backend keeps, which are of the network's input, with labels in
   // range; `windows` may be empty. InvalidArgument for a number of indices that is out of range, or
   // another one of windows.
-  Status Load(const DeviceFormula& formula, const DeviceSamples& samples,
-              std::span<const int64_t> indices, std::span<const Window> windows);
+  Status Load(InputLoader* loader, const DeviceSamples& samples, std::span<const int64_t> indices,
+              std::span<const Window> windows);
   // Queues the loaded minibatch forward and backward, as the step that the backend was told of.
   // Overwrites the gradients with those of the minibatch's mean loss; the gaps and statistics of
   // the gradients vector are not touched. Calls on_stage(s) when the gradients of

@@ -1,5 +1,5 @@
 // What the ops of a net compute, as values: the shapes they work on, and their settings. A backend
-// makes an op of a spec (backend/backend.h); nothing here knows of one. Shapes are of one sample.
+// makes an op of a spec (backend/op.h); nothing here knows of one. Shapes are of one sample.
 //
 // A new op adds its spec here, and a line to OpSpec.
 #pragma once
@@ -52,7 +52,7 @@ struct FullyConnectedSpec {
   int64_t inputs = 1;
   int64_t outputs = 1;
   bool bias = true;
-  std::optional<Activation> activation;  // of the result; see Backend::FusesActivation
+  std::optional<Activation> activation;  // of the result; see OpMaker::FusesActivation
   int64_t products() const { return inputs * outputs; }
 };
 
@@ -85,7 +85,7 @@ struct BatchNormalisationSpec {
   Shape shape;
   float epsilon = 1e-5f;
   float momentum = 0.9f;
-  std::optional<Activation> activation;  // of the result; see Backend::FusesActivation
+  std::optional<Activation> activation;  // of the result; see OpMaker::FusesActivation
 };
 
 // The sum of its inputs, two or more, from the first on.

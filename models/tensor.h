@@ -32,7 +32,7 @@ struct Batch {
   std::span<const int32_t> labels;  // size of them, each in [0, classes)
 };
 
-// The same as bytes, for devices that make inputs of them: see Backend::KeepFormula.
+// The same as bytes, for devices that make inputs of them: see InputLoader.
 struct PixelBatch {
   int size = 0;                     // samples
   std::span<const uint8_t> pixels;  // size x channels x height x width: whole images

@@ -12,7 +12,7 @@ Contribution::Contribution(const JobShape& shape, const RoundPlan& round, const 
   size_t end = 0;
   for (const Chunk& chunk : chunks_) {
     const int64_t begin = chunk.range.begin;
-    Backend::Encoding& encoding = encodings_.emplace_back();
+    ArenaCoder::Encoding& encoding = encodings_.emplace_back();
     encoding.codec = &shape.push_codecs.For(round, chunk.segment);
     encoding.n = chunk.range.size();
     if (round.mode == SyncMode::kBlock || chunk.segment == Segment::kStatistics) {
@@ -31,7 +31,7 @@ Contribution::Contribution(const JobShape& shape, const RoundPlan& round, const 
   }
   memory_ = backend_->MakeCode(end);
   for (size_t i = 0; i < encodings_.size(); ++i) {
-    Backend::Encoding& encoding = encodings_[i];
+    ArenaCoder::Encoding& encoding = encodings_[i];
     encoding.code = {memory_.get() + places[i],
                      encoding.codec->EncodedBytes(static_cast<size_t>(encoding.n))};
   }
@@ -81,7 +81,7 @@ void Contribution::HandOn(const Part& part, const OnCoded& on_coded) const {
 
 std::optional<Contribution::BadNumber> Contribution::FirstBad(const Part& part) const {
   for (size_t i = 0; i < part.chunks.size(); ++i) {
-    const Backend::Encoding& encoding = part.encodings[i];
+    const ArenaCoder::Encoding& encoding = part.encodings[i];
     if (encoding.first_bad < 0) continue;
     return BadNumber{chunks_[part.chunks[i]].range.begin + encoding.first_bad, encoding.codec};
   }
@@ -97,7 +97,7 @@ std::optional<Contribution::BadNumber> Contribution::first_bad() const {
 
 std::vector<Payload> Contribution::payloads() const {
   std::vector<Payload> payloads;
-  for (const Backend::Encoding& encoding : encodings_) {
+  for (const ArenaCoder::Encoding& encoding : encodings_) {
     payloads.push_back({memory_, encoding.code});
   }
   return payloads;

@@ -62,7 +62,7 @@ class Contribution {
   // Chunks that are coded together.
   struct Part {
     std::vector<int> chunks;
-    std::vector<Backend::Encoding> encodings;  // of each
+    std::vector<ArenaCoder::Encoding> encodings;  // of each
   };
 
   Part& AddPart(std::span<const int> chunks);
@@ -71,10 +71,10 @@ class Contribution {
 
   const std::vector<Chunk>& chunks_;
   Backend* const backend_;
-  std::shared_ptr<std::byte> memory_;         // of all codes
-  std::vector<Backend::Encoding> encodings_;  // by chunk, as they are to be done
-  std::vector<bool> asked_;                   // by chunk
-  std::deque<Part> parts_;                    // whose places do not change
+  std::shared_ptr<std::byte> memory_;            // of all codes
+  std::vector<ArenaCoder::Encoding> encodings_;  // by chunk, as they are to be done
+  std::vector<bool> asked_;                      // by chunk
+  std::deque<Part> parts_;                       // whose places do not change
   bool coding_ = false;
 };
 

@@ -5,13 +5,13 @@
 namespace kumo {
 
 MinibatchSource::MinibatchSource(const Dataset* dataset, BatchStreamOptions options,
-                                 const DeviceFormula* formula, int64_t reserve, Backend* backend)
-    : formula_(formula) {
-  if (const std::optional<RawSamples> raw = dataset->raw(); raw && formula_ != nullptr) {
-    kept_ = backend->KeepSamples(raw->pixels, raw->labels, reserve);
+                                 InputLoader* loader, int64_t reserve)
+    : loader_(loader) {
+  if (const std::optional<RawSamples> raw = dataset->raw(); raw && loader_ != nullptr) {
+    kept_ = loader_->KeepSamples(raw->pixels, raw->labels, reserve);
   }
   options.content = BatchContent::kInputs;
-  if (formula_ != nullptr) options.content = kept_ ? BatchContent::kNone : BatchContent::kPixels;
+  if (loader_ != nullptr) options.content = kept_ ? BatchContent::kNone : BatchContent::kPixels;
   stream_ = std::make_unique<BatchStream>(dataset, options);
 }
 
@@ -20,10 +20,10 @@ Result<int> MinibatchSource::LoadNext(Net* net) {
   const int size = static_cast<int>(minibatch.size);
   if (size == 0) return size;
   if (kept_) {
-    KUMO_RETURN_IF_ERROR(net->Load(*formula_, *kept_, minibatch.indices, minibatch.windows));
-  } else if (formula_ != nullptr) {
+    KUMO_RETURN_IF_ERROR(net->Load(loader_, *kept_, minibatch.indices, minibatch.windows));
+  } else if (loader_ != nullptr) {
     KUMO_RETURN_IF_ERROR(
-        net->Load(*formula_, {size, minibatch.pixels, minibatch.labels, minibatch.windows}));
+        net->Load(loader_, {size, minibatch.pixels, minibatch.labels, minibatch.windows}));
   } else {
     KUMO_RETURN_IF_ERROR(net->Load({size, minibatch.inputs, minibatch.labels}));
   }

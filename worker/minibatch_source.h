@@ -10,18 +10,18 @@
 #include "common/base/status.h"
 #include "data/batch_stream.h"
 #include "data/dataset.h"
-#include "models/backend/backend.h"
+#include "models/backend/input_loader.h"
 #include "models/net.h"
 
 namespace kumo {
 
 class MinibatchSource {
  public:
-  // options: but for the content, which follows from the device. formula: by which the device makes
+  // options: but for the content, which follows from the device. loader: of a device that makes
   // inputs; null: the host does. reserve: bytes of the device's memory that are to be left to
-  // others. dataset, formula and backend are borrowed for life.
-  MinibatchSource(const Dataset* dataset, BatchStreamOptions options, const DeviceFormula* formula,
-                  int64_t reserve, Backend* backend);
+  // others. dataset and loader are borrowed for life.
+  MinibatchSource(const Dataset* dataset, BatchStreamOptions options, InputLoader* loader,
+                  int64_t reserve);
 
   // As BatchStream's.
   void Start(int64_t epoch, Range positions) { stream_->Start(epoch, positions); }
@@ -30,7 +30,7 @@ class MinibatchSource {
   Result<int> LoadNext(Net* net);
 
  private:
-  const DeviceFormula* formula_;
+  InputLoader* const loader_;
   std::unique_ptr<DeviceSamples> kept_;  // null: the stream reads them
   std::unique_ptr<BatchStream> stream_;
 };

@@ -30,7 +30,7 @@ Trainer::Trainer(const Experiment& experiment, const Clock* clock, OpenedJob job
                job_.backend.get()) {
   weights_ = MakeVectors(1, "the weights");
   gradients_ = MakeVectors(1, "the gradients");
-  formula_ = backend_->KeepFormula(net_->input(), job_.Pixels(experiment_));
+  loader_ = backend_->MakeInputLoader(net_->input(), job_.Pixels(experiment_));
   // Base, evaluated weights, the optimiser's state; what all partitions may carry.
   const int64_t vectors =
       2 + job_.optimiser->slots() + int64_t{experiment_.sync.partitions} * carried_.count();
@@ -42,12 +42,12 @@ Trainer::Trainer(const Experiment& experiment, const Clock* clock, OpenedJob job
       .prefetch = job_.rooms.train.ahead,
       .augmentation = {.pad = experiment_.data.crop_pad, .flip = experiment_.data.flip},
       .pixels = job_.Pixels(experiment_)};
-  train_.emplace(job_.datasets.train.get(), options, formula_.get(), reserve, backend_);
+  train_.emplace(job_.datasets.train.get(), options, loader_.get(), reserve);
   options.order = BatchOrder::kSequential;
   options.minibatch = job_.rooms.validation.samples;
   options.prefetch = job_.rooms.validation.ahead;
   options.augmentation = {};
-  validation_.emplace(job_.datasets.validation.get(), options, formula_.get(), reserve, backend_);
+  validation_.emplace(job_.datasets.validation.get(), options, loader_.get(), reserve);
 }
 
 Result<std::unique_ptr<Trainer>> Trainer::Make(const Experiment& experiment, const Clock* clock) {

@@ -94,7 +94,7 @@ class Trainer {
   // where gradients may change until the end of the step.
   std::vector<std::vector<int>> chunks_of_stage_;
 
-  std::unique_ptr<DeviceFormula> formula_;  // null: the streams make inputs
+  std::unique_ptr<InputLoader> loader_;  // null: the streams make inputs
   std::optional<MinibatchSource> train_, validation_;
   std::optional<std::pair<int64_t, int>> started_;  // round and partition whose range comes next
 

@@ -104,13 +104,13 @@ TEST_F(CudaBackendTest, ManyContributionsAreCodedBeforeOneIsWaitedFor) {
   constexpr int kMany = 8;
   std::vector<std::unique_ptr<Vector>> vectors;
   std::vector<std::shared_ptr<std::byte>> codes;
-  std::vector<Backend::Encoding> encodings(kMany);
+  std::vector<ArenaCoder::Encoding> encodings(kMany);
   for (int v = 0; v < kMany; ++v) {
     const int64_t n = 1000 * (v + 1);
     vectors.push_back(std::make_unique<Vector>(*cuda_, SomeNumbers(n, static_cast<uint64_t>(v))));
     const size_t bytes = codec->EncodedBytes(static_cast<size_t>(n));
     codes.push_back(cuda_->MakeCode(bytes));
-    Backend::Encoding& encoding = encodings[v];
+    ArenaCoder::Encoding& encoding = encodings[v];
     encoding.codec = codec;
     encoding.x = vectors[v]->data();
     encoding.n = n;
@@ -144,7 +144,7 @@ Coded EncodeOn(Backend& backend, const Codec& codec, const std::vector<float>& x
   Vector device_x(backend, x);
   Vector device_minus(backend, minus);
   Vector device_residual(backend, residual);
-  Backend::Encoding encoding;
+  ArenaCoder::Encoding encoding;
   encoding.codec = &codec;
   encoding.x = device_x.data();
   encoding.minus = minus.empty() ? nullptr : device_minus.data();
@@ -201,7 +201,7 @@ TEST_F(CudaBackendTest, AContributionIsCodedAsItsChunksAre) {
   constexpr size_t kBroken = 7;
   std::vector<std::unique_ptr<Vector>> vectors;
   std::vector<std::unique_ptr<Vector>> residuals;
-  std::vector<Backend::Encoding> encodings;
+  std::vector<ArenaCoder::Encoding> encodings;
   std::vector<Coded> expected;
   const std::shared_ptr<std::byte> memory = cuda_->MakeCode(kRoom);
   size_t end = 0;
@@ -215,7 +215,7 @@ TEST_F(CudaBackendTest, AContributionIsCodedAsItsChunksAre) {
     expected.push_back(EncodeOn(*cpu_, *codec, x, {}, residual));
     vectors.push_back(std::make_unique<Vector>(*cuda_, x));
     residuals.push_back(std::make_unique<Vector>(*cuda_, residual));
-    Backend::Encoding& encoding = encodings.emplace_back();
+    ArenaCoder::Encoding& encoding = encodings.emplace_back();
     encoding.codec = codec;
     encoding.x = vectors.back()->data();
     encoding.residual = residual.empty() ? nullptr : residuals.back()->data();
@@ -252,14 +252,14 @@ TEST_F(CudaBackendTest, WhatAStepHasMadeIsCodedWhileItGoesOn) {
     }
     for (int step = 0; step < 4; ++step) {
       std::vector<std::vector<float>> numbers;
-      std::vector<Backend::Encoding> encodings(kVectors);
+      std::vector<ArenaCoder::Encoding> encodings(kVectors);
       std::vector<int> told;
       std::vector<std::shared_ptr<std::byte>> codes;
       for (int v = 0; v < kVectors; ++v) {
         numbers.push_back(SomeNumbers(kSize, static_cast<uint64_t>(10 * step + v)));
         backend->Write(numbers[v].data(), kSize * sizeof(float), from[v]->data());
         codes.push_back(backend->MakeCode(bytes));
-        Backend::Encoding& encoding = encodings[v];
+        ArenaCoder::Encoding& encoding = encodings[v];
         encoding.codec = codec;
         encoding.x = made[v]->data();
         encoding.residual = residuals[v]->data();

@@ -112,13 +112,12 @@ class CudaInputsTest : public testing::Test {
 
   // Twice: from a data set that is kept, and sent.
   static void LoadBothWays(Backend& backend, const Case& c, Loaded* kept, Loaded* sent) {
-    const std::unique_ptr<DeviceFormula> formula = backend.KeepFormula(c.shape, c.formula);
-    ASSERT_NE(formula, nullptr);
-    const std::unique_ptr<DeviceSamples> samples = backend.KeepSamples(c.pixels, c.classes, 0);
+    const std::unique_ptr<InputLoader> loader = backend.MakeInputLoader(c.shape, c.formula);
+    ASSERT_NE(loader, nullptr);
+    const std::unique_ptr<DeviceSamples> samples = loader->KeepSamples(c.pixels, c.classes, 0);
     ASSERT_NE(samples, nullptr);
-    backend.LoadSamples(*formula, *samples, c.indices, c.windows, kept->inputs.data(),
-                        kept->labels.data());
-    backend.LoadPixels(*formula, c.Bytes(), sent->inputs.data(), sent->labels.data());
+    loader->Load(*samples, c.indices, c.windows, kept->inputs.data(), kept->labels.data());
+    loader->Load(c.Bytes(), sent->inputs.data(), sent->labels.data());
     const Status status = backend.Wait();
     ASSERT_TRUE(status.ok()) << status.message();
   }
@@ -178,7 +177,7 @@ TEST_F(CudaInputsTest, WhatIsSentMayChangeAsSoonAsTheCallReturns) {
   Rng rng(5, RngPurpose::kTest);
   const Shape shape = {3, 8, 9};
   const PixelFormula pixels = test::RandomFormula(rng, shape.size(), true);
-  const std::unique_ptr<DeviceFormula> formula = cuda_->KeepFormula(shape, pixels);
+  const std::unique_ptr<InputLoader> loader = cuda_->MakeInputLoader(shape, pixels);
   std::vector<std::unique_ptr<Loaded>> loaded;
   std::vector<std::vector<float>> expected;
   std::vector<std::vector<int32_t>> labels;
@@ -188,8 +187,7 @@ TEST_F(CudaInputsTest, WhatIsSentMayChangeAsSoonAsTheCallReturns) {
     expected.push_back(c.Inputs());
     labels.push_back(c.labels);
     loaded.push_back(std::make_unique<Loaded>(*cuda_, shape, batch));
-    cuda_->LoadPixels(*formula, c.Bytes(), loaded.back()->inputs.data(),
-                      loaded.back()->labels.data());
+    loader->Load(c.Bytes(), loaded.back()->inputs.data(), loaded.back()->labels.data());
     std::ranges::fill(c.sent, uint8_t{0});
     std::ranges::fill(c.labels, -1);
     std::ranges::fill(c.windows, Window());
@@ -210,8 +208,8 @@ TEST_F(CudaInputsTest, MinibatchesOfAKeptSetFollowOneAnother) {
   Rng rng(6, RngPurpose::kTest);
   const Shape shape = {3, 8, 9};
   const Case set(rng, shape, 50, 1, true, true);
-  const std::unique_ptr<DeviceFormula> formula = cuda_->KeepFormula(shape, set.formula);
-  const std::unique_ptr<DeviceSamples> samples = cuda_->KeepSamples(set.pixels, set.classes, 0);
+  const std::unique_ptr<InputLoader> loader = cuda_->MakeInputLoader(shape, set.formula);
+  const std::unique_ptr<DeviceSamples> samples = loader->KeepSamples(set.pixels, set.classes, 0);
   ASSERT_NE(samples, nullptr);
   std::vector<std::unique_ptr<Loaded>> loaded;
   std::vector<Case> cases;
@@ -225,8 +223,8 @@ TEST_F(CudaInputsTest, MinibatchesOfAKeptSetFollowOneAnother) {
     }
     loaded.push_back(std::make_unique<Loaded>(*cuda_, shape, batch));
     cases.push_back(c);
-    cuda_->LoadSamples(*formula, *samples, c.indices, c.windows, loaded.back()->inputs.data(),
-                       loaded.back()->labels.data());
+    loader->Load(*samples, c.indices, c.windows, loaded.back()->inputs.data(),
+                 loaded.back()->labels.data());
     std::ranges::fill(c.indices, 0);
     std::ranges::fill(c.windows, Window());
   }
@@ -245,13 +243,13 @@ TEST_F(CudaInputsTest, AMinibatchThatDoesNotFitTheNetIsRefused) {
                                               "small")
                                      .value();
   const std::unique_ptr<Net> net = Net::Make(network, 3, cuda_.get()).value();
-  const std::unique_ptr<DeviceFormula> formula = cuda_->KeepFormula(net->input(), {});
+  const std::unique_ptr<InputLoader> loader = cuda_->MakeInputLoader(net->input(), {});
   const std::vector<uint8_t> pixels(30);
   const std::vector<int32_t> labels = {0, 3, 1, 0, 4};
   const std::vector<Window> windows(5);
   const auto load = [&](int size, size_t numbers, size_t first_label, size_t cut) {
     return net
-        ->Load(*formula,
+        ->Load(loader.get(),
                PixelBatch{size, std::span(pixels).first(numbers),
                           std::span(labels).subspan(first_label, static_cast<size_t>(size)),
                           std::span(windows).first(cut)})
@@ -264,19 +262,19 @@ TEST_F(CudaInputsTest, AMinibatchThatDoesNotFitTheNetIsRefused) {
   EXPECT_THAT(load(3, 18, 2, 0), HasSubstr("label 4"));
   EXPECT_THAT(load(3, 18, 0, 2), HasSubstr("2 windows"));
   const std::unique_ptr<DeviceSamples> samples =
-      cuda_->KeepSamples(pixels, std::vector<uint8_t>(5), 0);
+      loader->KeepSamples(pixels, std::vector<uint8_t>(5), 0);
   const std::vector<int64_t> indices = {4, 0, 1, 2};
-  EXPECT_TRUE(net->Load(*formula, *samples, std::span(indices).first(3), {}).ok());
-  EXPECT_FALSE(net->Load(*formula, *samples, indices, {}).ok());
+  EXPECT_TRUE(net->Load(loader.get(), *samples, std::span(indices).first(3), {}).ok());
+  EXPECT_FALSE(net->Load(loader.get(), *samples, indices, {}).ok());
   EXPECT_FALSE(
-      net->Load(*formula, *samples, std::span(indices).first(3), std::span(windows).first(1)).ok());
+      net->Load(loader.get(), *samples, std::span(indices).first(3), std::span(windows).first(1))
+          .ok());
   EXPECT_TRUE(cuda_->Wait().ok());
 }
 
 TEST(CpuInputs, AreTheHostsToMake) {
   const std::unique_ptr<Backend> cpu = MakeCpuBackend(1);
-  EXPECT_EQ(cpu->KeepFormula({1, 2, 2}, {}), nullptr);
-  EXPECT_EQ(cpu->KeepSamples(std::vector<uint8_t>(4), std::vector<uint8_t>(1), 0), nullptr);
+  EXPECT_EQ(cpu->MakeInputLoader({1, 2, 2}, {}), nullptr);
 }
 
 }  // namespace

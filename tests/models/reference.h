@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "models/backend/backend.h"
+#include "models/backend/op.h"
 #include "models/tensor.h"
 #include "proto/model.pb.h"
 

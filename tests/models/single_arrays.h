@@ -1,7 +1,7 @@
 // Calls of ops that have one input and one output.
 #pragma once
 
-#include "models/backend/backend.h"
+#include "models/backend/op.h"
 
 namespace kumo {
 

@@ -27,11 +27,11 @@ class MinibatchSourceTest : public TrainerTest {
       CHECK(job.net->InitialWeights(1, layout, initial).ok());
       job.backend->Write(initial.data(), initial.size() * sizeof(float), weights.data());
       CHECK(job.net->Bind(layout, weights.data(), gradients.data()).ok());
-      formula = job.backend->KeepFormula(job.net->input(), job.Pixels(experiment));
+      loader = job.backend->MakeInputLoader(job.net->input(), job.Pixels(experiment));
     }
     OpenedJob job;
     DeviceArray<float> weights, gradients;
-    std::unique_ptr<DeviceFormula> formula;
+    std::unique_ptr<InputLoader> loader;
   };
 
   // The evaluations of minibatches of `positions`, and their sizes.
@@ -43,8 +43,7 @@ class MinibatchSourceTest : public TrainerTest {
   static Seen Evaluate(Opened* opened, const BatchStreamOptions& options, int64_t reserve,
                        Range positions) {
     OpenedJob& job = opened->job;
-    MinibatchSource source(job.datasets.train.get(), options, opened->formula.get(), reserve,
-                           job.backend.get());
+    MinibatchSource source(job.datasets.train.get(), options, opened->loader.get(), reserve);
     source.Start(/*epoch=*/1, positions);
     Seen seen;
     while (true) {
@@ -123,8 +122,8 @@ TEST_F(MinibatchSourceTest, WhatIsCancelledIsForgotten) {
   for (const Experiment& e : OnEachDevice()) {
     Opened opened(e);
     OpenedJob& job = opened.job;
-    MinibatchSource source(job.datasets.train.get(), OptionsOf(e, opened, 16), opened.formula.get(),
-                           0, job.backend.get());
+    MinibatchSource source(job.datasets.train.get(), OptionsOf(e, opened, 16), opened.loader.get(),
+                           0);
     source.Start(0, {0, 90});
     EXPECT_EQ(source.LoadNext(job.net.get()).value(), 16);
     source.Cancel();

@@ -52,19 +52,8 @@ class CpuBackend final : public Backend {
   Status Wait() override { return host_.failure(); }
 
   // Inputs are made where minibatches are read, beside the training.
-  std::unique_ptr<DeviceFormula> KeepFormula(const Shape&, const PixelFormula&) override {
+  std::unique_ptr<InputLoader> MakeInputLoader(const Shape&, const PixelFormula&) override {
     return nullptr;
-  }
-  std::unique_ptr<DeviceSamples> KeepSamples(std::span<const uint8_t>, std::span<const uint8_t>,
-                                             int64_t) override {
-    return nullptr;
-  }
-  void LoadPixels(const DeviceFormula&, const PixelBatch&, void*, int32_t*) override {
-    LOG(FATAL) << "the CPU keeps no formula";
-  }
-  void LoadSamples(const DeviceFormula&, const DeviceSamples&, std::span<const int64_t>,
-                   std::span<const Window>, void*, int32_t*) override {
-    LOG(FATAL) << "the CPU keeps no samples";
   }
 
   void Decode(const Codec& codec, std::span<const std::byte> code, int64_t n, float* to) override {

@@ -9,10 +9,11 @@
 
 #include "common/base/thread_pool.h"
 #include "common/job/parameter_layout.h"
-#include "models/backend/backend.h"
 #include "models/backend/cpu/kernels.h"
 #include "models/backend/cpu/layout.h"
 #include "models/backend/device_array.h"
+#include "models/backend/op.h"
+#include "models/backend/step_recorder.h"
 
 namespace kumo::cpu {
 
@@ -28,7 +29,7 @@ struct Engine {
   ThreadPool pool;
   DeviceMemory& memory;
   StepParameters step;
-  float gradient_factor = 1;  // see Backend::MeasureGradients
+  float gradient_factor = 1;  // see ArenaArithmetic::MeasureGradients
 
   int threads() const { return pool.threads() + 1; }
   // body(i) for i in [0, n) on all threads; i's work must not depend on who does it.

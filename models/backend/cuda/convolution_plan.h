@@ -11,8 +11,8 @@
 #include <optional>
 #include <string>
 
-#include "models/backend/backend.h"
 #include "models/backend/cuda/tensors.h"
+#include "models/backend/op.h"
 
 namespace kumo::cuda {
 

@@ -9,6 +9,7 @@
 
 #include "models/backend/cuda/coder.h"
 #include "models/backend/cuda/engine.h"
+#include "models/backend/cuda/input_loader.h"
 #include "models/backend/cuda/ops.h"
 #include "models/backend/cuda/pinned_pool.h"
 #include "models/backend/cuda/staging.h"
@@ -21,20 +22,6 @@ using cuda::Handle;
 
 using Graph = Handle<cudaGraph_t, cudaGraphDestroy>;
 using GraphExec = Handle<cudaGraphExec_t, cudaGraphExecDestroy>;
-
-// What is kept on the device of images and data sets. The parts are the backend's to use.
-struct CudaFormula final : public DeviceFormula {
-  Shape shape;
-  float scale = 1;
-  uint8_t pad_value = 0;
-  DeviceArray<float> mean;
-};
-struct CudaSamples final : public DeviceSamples {
-  int64_t bytes() const override { return pixels.bytes() + labels.bytes(); }
-
-  DeviceArray<uint8_t> pixels;
-  DeviceArray<int32_t> labels;
-};
 
 class CudaBackend final : public Backend {
  public:
@@ -78,16 +65,10 @@ class CudaBackend final : public Backend {
   }
   Status Wait() override { return coder_.Wait(); }
 
-  std::unique_ptr<DeviceFormula> KeepFormula(const Shape& shape,
-                                             const PixelFormula& formula) override;
-  std::unique_ptr<DeviceSamples> KeepSamples(std::span<const uint8_t> pixels,
-                                             std::span<const uint8_t> labels,
-                                             int64_t reserve) override;
-  void LoadPixels(const DeviceFormula& formula, const PixelBatch& batch, void* inputs,
-                  int32_t* labels) override;
-  void LoadSamples(const DeviceFormula& formula, const DeviceSamples& samples,
-                   std::span<const int64_t> indices, std::span<const Window> windows, void* inputs,
-                   int32_t* labels) override;
+  std::unique_ptr<InputLoader> MakeInputLoader(const Shape& shape,
+                                               const PixelFormula& formula) override {
+    return cuda::MakeInputLoader(*engine_, staging_, inputs_, shape, formula);
+  }
 
   void Decode(const Codec& codec, std::span<const std::byte> code, int64_t n, float* to) override {
     const auto bytes = static_cast<int64_t>(code.size());
@@ -194,8 +175,6 @@ class CudaBackend final : public Backend {
     if (engine_->channels_last()) return {batch, shape.channels, shape.plane()};
     return {1, 1, shape.size() * batch};
   }
-  void Gather(const CudaFormula& formula, cuda::Images images, size_t batch, void* inputs,
-              int32_t* labels);
   void Queue(const StepKey& key, const std::function<void()>& work);
   void Record(const std::function<void()>& work, GraphExec* graph);
 
@@ -207,90 +186,8 @@ class CudaBackend final : public Backend {
   cuda::OptimiserStep optimiser_ = nullptr;  // of the steps from now on
   float clip_norm_ = 0;                      // likewise
   std::map<StepKey, Recorded> recorded_;
-  // Of the minibatch that is loaded from a data set on the device: indices, then windows.
-  DeviceArray<std::byte> picks_;
-  std::vector<std::byte> host_picks_;
   DeviceArray<std::byte> packed_;  // the chunk that is being decoded
 };
-
-std::unique_ptr<DeviceFormula> CudaBackend::KeepFormula(const Shape& shape,
-                                                        const PixelFormula& formula) {
-  CHECK(formula.mean.empty() || std::ssize(formula.mean) == shape.size());
-  auto kept = std::make_unique<CudaFormula>();
-  kept->shape = shape;
-  kept->scale = formula.scale;
-  kept->pad_value = formula.pad_value;
-  kept->mean = DeviceArray<float>(*engine_, std::ssize(formula.mean), "the mean image");
-  Write(formula.mean.data(), formula.mean.size() * sizeof(float), kept->mean.data());
-  return kept;
-}
-
-std::unique_ptr<DeviceSamples> CudaBackend::KeepSamples(std::span<const uint8_t> pixels,
-                                                        std::span<const uint8_t> labels,
-                                                        int64_t reserve) {
-  // As much again is left to the libraries' workspace.
-  const size_t bytes = pixels.size() + labels.size() * sizeof(int32_t);
-  if (engine_->FreeBytes() / 2 < bytes + static_cast<size_t>(reserve)) return nullptr;
-  const std::vector<int32_t> wide(labels.begin(), labels.end());
-  auto samples = std::make_unique<CudaSamples>();
-  samples->pixels = cuda::TryArray<uint8_t>(*engine_, std::ssize(pixels), "the data set");
-  samples->labels = cuda::TryArray<int32_t>(*engine_, std::ssize(wide), "the data set's labels");
-  if (samples->pixels.empty() || samples->labels.empty()) return nullptr;
-  Write(pixels.data(), pixels.size(), samples->pixels.data());
-  Write(wide.data(), wide.size() * sizeof(int32_t), samples->labels.data());
-  return samples;
-}
-
-// Labels and windows go first: then each kind lies where its type may.
-void CudaBackend::LoadPixels(const DeviceFormula& formula, const PixelBatch& batch, void* inputs,
-                             int32_t* labels) {
-  const void* const sent = inputs_.Send(
-      {std::as_bytes(batch.labels), std::as_bytes(batch.windows), std::as_bytes(batch.pixels)});
-  if (sent == nullptr) return;
-  static_assert(alignof(Window) <= alignof(int32_t));
-  cuda::Images images;
-  images.labels = static_cast<const int32_t*>(sent);
-  const auto* const windows = reinterpret_cast<const Window*>(images.labels + batch.labels.size());
-  if (!batch.windows.empty()) images.windows = windows;
-  images.pixels = reinterpret_cast<const uint8_t*>(windows + batch.windows.size());
-  Gather(static_cast<const CudaFormula&>(formula), images, batch.labels.size(), inputs, labels);
-  inputs_.Done();
-}
-
-void CudaBackend::LoadSamples(const DeviceFormula& formula, const DeviceSamples& samples,
-                              std::span<const int64_t> indices, std::span<const Window> windows,
-                              void* inputs, int32_t* labels) {
-  const auto& kept = static_cast<const CudaSamples&>(samples);
-  host_picks_.resize(indices.size_bytes() + windows.size_bytes());
-  std::ranges::copy(std::as_bytes(indices), host_picks_.begin());
-  std::ranges::copy(std::as_bytes(windows),
-                    host_picks_.begin() + std::ssize(std::as_bytes(indices)));
-  if (picks_.size() < std::ssize(host_picks_)) {
-    picks_ =
-        DeviceArray<std::byte>(*engine_, std::ssize(host_picks_), "which samples a minibatch has");
-  }
-  if (picks_.empty()) return;  // something has failed
-  Write(host_picks_.data(), host_picks_.size(), picks_.data());
-  cuda::Images images;
-  images.pixels = kept.pixels.data();
-  images.labels = kept.labels.data();
-  images.indices = reinterpret_cast<const int64_t*>(picks_.data());
-  if (!windows.empty()) {
-    images.windows = reinterpret_cast<const Window*>(images.indices + indices.size());
-  }
-  Gather(static_cast<const CudaFormula&>(formula), images, indices.size(), inputs, labels);
-}
-
-void CudaBackend::Gather(const CudaFormula& formula, cuda::Images images, size_t batch,
-                         void* inputs, int32_t* labels) {
-  images.height = static_cast<int>(formula.shape.height);
-  images.width = static_cast<int>(formula.shape.width);
-  const cuda::PixelNumbers numbers = {formula.scale, formula.pad_value,
-                                      formula.mean.empty() ? nullptr : formula.mean.data()};
-  KUMO_CUDA(*engine_, cuda::Gather(engine_->launch(),
-                                   engine_->ShapeOf(formula.shape, static_cast<int>(batch)), images,
-                                   numbers, inputs, labels));
-}
 
 void CudaBackend::Repeat(const StepKey& key, const std::function<void()>& work) {
   Queue(key, work);

@@ -137,7 +137,7 @@ cudaError_t SoftmaxCrossEntropy(const Launch& launch, Precision precision, int b
 cudaError_t AddLosses(const Launch& launch, int batch, const float* losses, const int32_t* hits,
                       StepResult* sums);
 
-// --- gradient_norm_kernel.cu. See Backend::MeasureGradients.
+// --- gradient_norm_kernel.cu. See ArenaArithmetic::MeasureGradients.
 // Doubles of scratch memory that n gradients need.
 int GradientSums(const Launch& launch, int64_t n);
 // Sets step->gradient_factor, and *loss_scale where losses are scaled.

@@ -5,8 +5,8 @@
 
 #include <memory>
 
-#include "models/backend/backend.h"
 #include "models/backend/cuda/engine.h"
+#include "models/backend/op.h"
 
 namespace kumo::cuda {
 

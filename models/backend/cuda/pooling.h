@@ -4,8 +4,8 @@
 
 #include <map>
 
-#include "models/backend/backend.h"
 #include "models/backend/cuda/tensors.h"
+#include "models/backend/op.h"
 
 namespace kumo::cuda {
 

@@ -20,7 +20,7 @@ struct StepBlock {
   // The local optimiser's, for weights that are decayed and for those that are not.
   StepNumbers decayed = {};
   StepNumbers undecayed = {};
-  // See Backend::MeasureGradients.
+  // See ArenaArithmetic::MeasureGradients.
   float clip_norm = 0;
   float gradient_factor = 1;
 };

@@ -1,4 +1,4 @@
-#include "models/backend/backend.h"
+#include "models/backend/op.h"
 
 #include <string>
 

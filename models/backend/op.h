@@ -1,0 +1,106 @@
+// The arithmetic of a graph's nodes on a device, and who makes it of specs.
+//
+// Activations and their gradients are void*: number type and layout are the device's own (the CPU:
+// samples in the vector lanes, see cpu/layout.h; a GPU: 16 bits, channels last, where
+// network.precision says so), so nobody but the backend looks into them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "common/base/status.h"
+#include "models/op_spec.h"
+#include "models/tensor.h"
+
+namespace kumo {
+
+// One minibatch's way through an op.
+struct Pass {
+  int batch = 0;  // samples, at most the max_batch the op was made for
+  bool training = false;
+};
+
+// One node's arithmetic. What Backward needs from Forward beyond inputs and outputs (masks, the
+// places of maxima) the op keeps itself; so Backward follows the Forward of the same Pass. Arrays
+// are in the order of the node's values.
+class Op {
+ public:
+  virtual ~Op() = default;
+
+  // The node's tensors, in the order of its declaration; borrowed until the next Bind. Requires
+  // as many as the spec says.
+  virtual void Bind(std::span<float* const> weights, std::span<float* const> gradients);
+  virtual void Forward(const Pass& pass, std::span<const void* const> inputs,
+                       std::span<void* const> outputs) = 0;
+  // Overwrites the parameters' gradients and those of grad_inputs that are not null.
+  struct Gradients {
+    std::span<const void* const> inputs;   // as in Forward; empty where reads_input() is false
+    std::span<const void* const> outputs;  // likewise, of reads_output()
+    std::span<const void* const> grad_outputs;
+    std::span<void* const> grad_inputs;
+  };
+  virtual void Backward(const Pass& pass, const Gradients& arrays) = 0;
+
+  // Whether outputs[0] may be inputs[0], and grad_inputs[0] grad_outputs[0].
+  virtual bool can_run_in_place() const { return false; }
+  // Whether Backward reads the outputs: then nobody may overwrite them.
+  virtual bool reads_output() const { return false; }
+  // Whether Backward reads the inputs.
+  virtual bool reads_input() const { return false; }
+  // Whether each input's gradient is the output's, as it is; then Backward is not called.
+  virtual bool passes_gradient() const { return false; }
+  // Memory that the op holds, in bytes.
+  virtual int64_t bytes() const { return 0; }
+};
+
+// An op of one input and one output.
+class UnaryOp : public Op {
+ public:
+  void Forward(const Pass& pass, std::span<const void* const> inputs,
+               std::span<void* const> outputs) final;
+  void Backward(const Pass& pass, const Gradients& arrays) final;
+
+ private:
+  virtual void ForwardArray(const Pass& pass, const void* input, void* output) = 0;
+  // input and output are null where the op does not read them, grad_input where nobody needs it.
+  virtual void BackwardArray(const Pass& pass, const void* input, const void* output,
+                             const void* grad_output, void* grad_input) = 0;
+};
+
+// What a backend answers for an op that it has not.
+Status LacksOp(const char* backend, const char* op);
+
+// The end of a net.
+class LossOp {
+ public:
+  virtual ~LossOp() = default;
+  // Adds the losses of `batch` samples, whose labels are in range, to *sums. grad_scores, unless
+  // null, becomes the gradient of the mean loss, times the device's loss scale (see
+  // ArenaArithmetic::MeasureGradients).
+  virtual void Run(int batch, const void* scores, const int32_t* labels, void* grad_scores,
+                   StepResult* sums) = 0;
+};
+
+// The table of a backend's ops.
+class OpMaker {
+ public:
+  virtual ~OpMaker() = default;
+
+  // The length of an activation array of `batch` samples.
+  virtual int64_t ActivationBytes(const Shape& shape, int batch) const = 0;
+  // Host numbers (batch x channels x height x width) to the device's layout.
+  virtual void LoadInputs(const Shape& shape, int batch, const float* from, void* to) = 0;
+  // The device's layout to host numbers; for tests and for who wants to look.
+  virtual void StoreOutputs(const Shape& shape, int batch, const void* from, float* to) = 0;
+
+  // Whether specs may name this activation, to be applied to the op's result in the same pass.
+  virtual bool FusesActivation(Activation activation) const = 0;
+  // Whether a FlattenSpec's numbers lie otherwise than a vector's.
+  virtual bool FlatteningMoves(const Shape& shape) const = 0;
+  // InvalidArgument where the backend has no such op.
+  virtual Result<std::unique_ptr<Op>> MakeOp(const OpSpec& spec, int max_batch) = 0;
+  virtual Result<std::unique_ptr<LossOp>> MakeLoss(const LossSpec& spec, int max_batch) = 0;
+};
+
+}  // namespace kumo
