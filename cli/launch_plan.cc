@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "cli/hosts/placement.h"
+#include "common/base/file.h"
 #include "common/job/options/option_value.h"
 
 namespace kumo {
@@ -45,6 +46,12 @@ Result<LaunchPlan> MakeLaunchPlan(const LaunchArguments& args, const Experiment&
   if (!http.empty()) {
     std::vector<std::string>& command = plan.commands[{ProcessId::Role::kServer, 0}];
     command.insert(command.end(), {"--http", http});
+  }
+  // On one machine, too, each has a folder of its own; server 0's is output.directory itself.
+  for (int i = 1; i < plan.supervisor.servers && experiment.checkpoint.HasPrivateDisks(); ++i) {
+    const std::string disk = "disks/server-" + std::to_string(i);
+    std::vector<std::string>& command = plan.commands[{ProcessId::Role::kServer, i}];
+    command.insert(command.end(), {"--disk", JoinPath(experiment.output.directory, disk)});
   }
   // Whatever the run began with, it goes on from the newest checkpoint: its own, as soon as it has
   // one.

@@ -45,6 +45,8 @@ struct RestoreAction {
   uint32_t generation = 0;
   std::string checkpoint;
   Range wanted;
+  int64_t version = 0;  // of the checkpoint
+  Status fetched{};     // where servers have disks of their own: what was missing could be had
 };
 
 // The job goes back. When every manifest that is being written is there: make `generation` durable,
@@ -65,6 +67,39 @@ struct ReserveGenerationAction {
 // CheckpointCommitted.
 struct CommitAction {
   checkpoint::Manifest manifest;
+};
+
+// Where servers have disks of their own (server/disks/):
+//
+// Fill in what the disk has of what the message is about (Disk::Answer), then send it.
+struct AnswerFromDiskAction {
+  SendAction reply;
+};
+// Answer with FilesChecked: which of a checkpoint's files are not here as its manifest says.
+struct CheckFilesAction {
+  uint64_t fetch = 0;
+  checkpoint::Manifest manifest;
+  std::vector<int> wanted;  // places in the manifest
+};
+// Append a piece to a file of a checkpoint, which appears under its name with its last one when
+// size and checksum are right; answer with PieceWritten. The pieces come in order.
+struct WritePieceAction {
+  uint64_t fetch = 0;
+  int64_t version = 0;
+  checkpoint::File file;
+  uint64_t offset = 0;
+  Payload bytes;
+};
+// What this server keeps of a complete checkpoint is here: write its manifest beside it.
+struct KeepManifestAction {
+  checkpoint::Manifest manifest;
+  bool prune = true;  // and remove the checkpoints that are kept no longer
+};
+// A server takes part in a generation: make its number durable. anew: the job begins in it, so
+// what this disk has is of another one, and is set aside.
+struct EnterGenerationAction {
+  uint32_t generation = 0;
+  bool anew = false;
 };
 
 // The validation set's figures of a version are known: write them into its manifest, where there is
@@ -119,8 +154,10 @@ struct ExitAction {
 using ServerAction =
     std::variant<SendAction, JoinAction, ComputeAction, SaveAction, RestoreAction,
                  ChooseCheckpointAction, ReserveGenerationAction, CommitAction,
-                 KeepEvaluationAction, WentBackAction, WentOnAction, StartedFromAction,
-                 RoundClosedAction, CurvePointAction, EpochEvaluatedAction, ExitAction>;
+                 KeepEvaluationAction, AnswerFromDiskAction, CheckFilesAction, WritePieceAction,
+                 KeepManifestAction, EnterGenerationAction, WentBackAction, WentOnAction,
+                 StartedFromAction, RoundClosedAction, CurvePointAction, EpochEvaluatedAction,
+                 ExitAction>;
 using ServerActions = std::vector<ServerAction>;
 
 }  // namespace kumo

@@ -9,6 +9,7 @@
 #include "common/job/checkpoint/checkpoint.h"
 #include "common/job/checkpoint/continuation.h"
 #include "common/job/checkpoint/final_model.h"
+#include "server/disks/held_files.h"
 #include "server/resume.h"
 
 namespace kumo {
@@ -16,13 +17,15 @@ namespace kumo {
 Disk::Disk(FileSystem* files, const Experiment& experiment)
     : files_(files),
       experiment_(experiment),
-      folder_(JoinPath(experiment.output.directory, "checkpoints")) {}
+      folder_(JoinPath(experiment.output.directory, "checkpoints")),
+      pieces_(files, folder_) {}
 
 Result<SavedShardFile> Disk::Save(const SaveAction& save) {
   return SaveShard(*files_, folder_, save.header, save.snapshot);
 }
 
 Result<ShardSnapshot> Disk::Restore(const RestoreAction& restore) {
+  KUMO_RETURN_IF_ERROR(restore.fetched);
   KUMO_ASSIGN_OR_RETURN(const checkpoint::Manifest manifest,
                         ReadManifest(*files_, folder_, restore.checkpoint));
   KUMO_ASSIGN_OR_RETURN(ShardSnapshot read,
@@ -63,6 +66,52 @@ void Disk::KeepEvaluation(const KeepEvaluationAction& keep) {
   const Status kept = WriteEvaluation(*files_, folder_, keep.version, keep.since, keep.evaluation);
   if (!kept.ok()) LOG(WARNING) << kept.message();
   if (experiment_.checkpoint.best != "none") Prune();  // another one may be the best now
+}
+
+// --- Of a server with a disk of its own.
+
+void Disk::Answer(Message* reply) {
+  wire::Header& header = reply->header;
+  if (header.type() == wire::CHECKPOINTS) {
+    *header.mutable_held_checkpoints() = HeldCheckpoints(*files_, folder_);
+    header.mutable_held_checkpoints()->set_generation(LastGeneration(*files_, experiment_));
+    return;
+  }
+  wire::FilePiece* const piece = header.mutable_file_piece();
+  Result<Payload> bytes = ReadPiece(*files_, folder_, piece);
+  if (bytes.ok()) {
+    reply->payload = *std::move(bytes);
+  } else {
+    piece->set_failure(bytes.status().message());
+  }
+}
+
+Result<std::vector<int>> Disk::Check(const CheckFilesAction& check) {
+  std::vector<int> missing;
+  for (const int file : check.wanted) {
+    const Status status = VerifyFile(*files_, folder_, check.manifest, file);
+    const StatusCode code = status.code();
+    if (code == StatusCode::kUnavailable || code == StatusCode::kResourceExhausted) return status;
+    if (!status.ok()) missing.push_back(file);
+  }
+  return missing;
+}
+
+void Disk::KeepManifest(const KeepManifestAction& keep) {
+  if (Status status = WriteManifest(*files_, folder_, keep.manifest); !status.ok()) {
+    LOG(WARNING) << status.message();
+    return;
+  }
+  if (!keep.prune) return;
+  committed_ = keep.manifest.version();
+  Prune(committed_);
+}
+
+void Disk::Enter(const EnterGenerationAction& enter) {
+  KeepGeneration(*files_, experiment_, enter.generation);
+  if (!enter.anew || committed_ >= 0) return;
+  const Result<bool> aside = SetCheckpointsAside(*files_, folder_);
+  if (!aside.ok()) LOG(WARNING) << aside.status().message();
 }
 
 uint64_t Disk::FolderToken() const {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/base/file.h"
 #include "common/base/status.h"
@@ -15,6 +16,7 @@
 #include "common/job/options/experiment.h"
 #include "proto/checkpoint.pb.h"
 #include "server/actions.h"
+#include "server/disks/piece_writer.h"
 
 namespace kumo {
 
@@ -32,6 +34,12 @@ class Disk {
   // checkpoints that are kept no longer.
   Status Commit(checkpoint::Manifest manifest);
   void KeepEvaluation(const KeepEvaluationAction& keep);
+  // Where each server has a disk of its own. Answer fills in the rest of a FILE or a CHECKPOINTS.
+  void Answer(Message* reply);
+  Result<std::vector<int>> Check(const CheckFilesAction& check);
+  Status Write(const WritePieceAction& write) { return pieces_.Write(write); }
+  void KeepManifest(const KeepManifestAction& keep);
+  void Enter(const EnterGenerationAction& enter);
 
   // The token that output.directory has (output_lock.h); 0: none.
   uint64_t FolderToken() const;
@@ -54,6 +62,7 @@ class Disk {
   FileSystem* const files_;
   const Experiment experiment_;
   const std::string folder_;
+  PieceWriter pieces_;
   int64_t committed_ = -1;  // the last version with a manifest of ours
 };
 

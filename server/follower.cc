@@ -52,7 +52,7 @@ void Follower::OnFromServer0(const wire::Header& header, Turn* turn) {
   }
   heard_ = turn->now;
   if (header.type() == wire::WELCOME) {
-    OnWelcome(header.welcome());
+    OnWelcome(header.welcome(), turn);
     return;
   }
   if (header.type() == wire::ASK_FOLDER) {
@@ -79,12 +79,15 @@ void Follower::OnFromServer0(const wire::Header& header, Turn* turn) {
   }
 }
 
-void Follower::OnWelcome(const wire::Welcome& welcome) {
+void Follower::OnWelcome(const wire::Welcome& welcome, Turn* turn) {
   if (generation_.number != 0 || welcome.generation() == 0 || welcome.generation() < newest_)
     return;
   newest_ = welcome.generation();
   generation_ = {welcome.generation(), welcome.since(), welcome.version(), welcome.restore(),
                  /*choosing=*/false};
+  if (!settings_.private_disk) return;
+  const bool begins = welcome.since() == welcome.generation() && welcome.restore().empty();
+  turn->Do(EnterGenerationAction{welcome.generation(), begins});
 }
 
 // Joins the newest generation. What the server keeps it learns there.

@@ -23,7 +23,8 @@ struct FollowerSettings {
   JobIdentity identity;
   ProcessIdentity process;
   Experiment::Cluster cluster;
-  double grace_s = 0;  // checkpoint.grace_s
+  double grace_s = 0;         // checkpoint.grace_s
+  bool private_disk = false;  // checkpoint.disks
 };
 
 class Follower : public Role {
@@ -57,7 +58,7 @@ class Follower : public Role {
   };
 
   void OnFromServer0(const wire::Header& header, Turn* turn);
-  void OnWelcome(const wire::Welcome& welcome);
+  void OnWelcome(const wire::Welcome& welcome, Turn* turn);
   void OnHeartbeatReply(const wire::Header& header, Turn* turn);
   void OnOwn(const wire::Header& header, Turn* turn);
   void Rejoin(uint32_t generation, TimeUs now);

@@ -101,7 +101,8 @@ Status Holding::Build(const Generation& generation, Turn* turn) {
   }
   ready_ = generation.restore.empty();
   if (!ready_)
-    turn->Do(RestoreAction{generation.number, generation.restore, map.ServerRange(index_)});
+    turn->Do(RestoreAction{generation.number, generation.restore, map.ServerRange(index_),
+                           generation.start_version});
   return OkStatus();
 }
 

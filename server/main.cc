@@ -1,4 +1,5 @@
 // kumo-server: holds one shard of a job's weights; server 0 also coordinates.
+#include <algorithm>
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
@@ -32,6 +33,7 @@
 #include "common/job/transport/malloc_tuning.h"
 #include "server/resume.h"
 #include "server/server_service.h"
+#include "server/survey_service.h"
 
 namespace kumo {
 namespace {
@@ -42,9 +44,18 @@ struct Arguments {
   int index = 0;
   std::string bind;
   std::string http;
+  std::string disk;
 };
 
 Status CheckArguments(const Arguments& arguments, const Experiment& experiment) {
+  if (!arguments.disk.empty() &&
+      (arguments.index == 0 || !experiment.checkpoint.HasPrivateDisks())) {
+    return FailedPrecondition("--disk " + arguments.disk +
+                              (arguments.index == 0
+                                   ? ": server 0's disk is output.directory"
+                                   : ": servers share output.directory, unless the experiment says "
+                                     "checkpoint.disks = private"));
+  }
   const size_t servers = experiment.cluster.servers.size();
   if (servers == 0) {
     return FailedPrecondition(
@@ -90,6 +101,10 @@ Result<std::string> Run(const Arguments& arguments, const Experiment& experiment
   ServerNodeSettings settings;
   settings.index = arguments.index;
   settings.experiment = experiment;
+  if (!arguments.disk.empty()) {
+    settings.experiment.output.directory = arguments.disk;
+    KUMO_RETURN_IF_ERROR(files.CreateDirectories(arguments.disk));
+  }
   settings.identity = IdentityOf(experiment);
   settings.process = ThisProcess(HostName());
   if (Result<MemoryRoom> room = RoomInProcess(); room.ok()) settings.memory = *std::move(room);
@@ -105,6 +120,8 @@ Result<std::string> Run(const Arguments& arguments, const Experiment& experiment
   FdConsole console(STDOUT_FILENO);
   std::unique_ptr<OutputLock> lock;
   std::unique_ptr<RunRecorder> recorder;
+  const std::string address =
+      arguments.bind.empty() ? experiment.cluster.servers[arguments.index] : arguments.bind;
   if (arguments.index == 0) {
     KUMO_ASSIGN_OR_RETURN(
         lock, OutputLock::Take(experiment.output.directory, settings.process.incarnation));
@@ -113,6 +130,8 @@ Result<std::string> Run(const Arguments& arguments, const Experiment& experiment
       KUMO_RETURN_IF_ERROR(CheckFinalModelFolder(files, to, experiment.job.name)
                                .WithContext("output.final_model = " + to));
     }
+    KUMO_ASSIGN_OR_RETURN(const SurveyedDisks surveyed,
+                          SurveyDisks(settings, address, &files, &clock, &signals, &console));
     KUMO_ASSIGN_OR_RETURN(ResumePoint resume, FindCheckpointToResume(files, experiment));
     settings.restored = std::move(resume.manifest);
     settings.finished = resume.finished;
@@ -140,6 +159,7 @@ Result<std::string> Run(const Arguments& arguments, const Experiment& experiment
       KUMO_ASSIGN_OR_RETURN(const bool aside, SetCheckpointsAside(files, folder));
       if (aside) recorder->Say("starts anew; the checkpoints until now are in " + folder + ".old");
     }
+    for (const std::string& skipped : surveyed.skipped) recorder->Say("passes over " + skipped);
     for (const std::string& skipped : resume.skipped) recorder->Say("passes over " + skipped);
     if (resume.finished) {
       recorder->Say("the job is done already: its last checkpoint is " + settings.restored->name());
@@ -161,10 +181,9 @@ Result<std::string> Run(const Arguments& arguments, const Experiment& experiment
     KUMO_ASSIGN_OR_RETURN(
         settings.generation,
         ReserveGeneration(files, experiment,
-                          settings.restored ? settings.restored->generation() : 0));
+                          std::max(settings.restored ? settings.restored->generation() : 0,
+                                   surveyed.generation)));
   }
-  const std::string address =
-      arguments.bind.empty() ? experiment.cluster.servers[arguments.index] : arguments.bind;
   KUMO_ASSIGN_OR_RETURN(std::unique_ptr<ServerService> service,
                         ServerService::Make(std::move(settings), address, &files, &clock, &signals,
                                             std::move(recorder), shown ? shown->view() : nullptr));
@@ -190,6 +209,9 @@ int Main(const char* program, const std::vector<std::string>& args) {
   line.AddOption("http", "HOST:PORT", Allowed(),
                  "Where to show metrics, and server 0 the job's page", &arguments.http,
                  "server 0 at http.address, others nowhere");
+  line.AddOption("disk", "DIR", Allowed(),
+                 "Where this server keeps its checkpoints, with checkpoint.disks = private",
+                 &arguments.disk, "output.directory");
   line.AddRepeated("set", "SECTION.KEY=VALUE", "Overrides a setting of the file", &arguments.sets);
   line.AddVersion();
   const Status usage = line.Parse(args);

@@ -6,6 +6,7 @@
 
 #include <glog/logging.h>
 
+#include "common/job/checkpoint/checkpoint.h"
 #include "common/job/checkpoint/resume_point.h"
 #include "common/job/protocol.h"
 
@@ -23,7 +24,12 @@ std::optional<uint32_t> ParseNumber(std::string_view text) {
   return number;
 }
 
-// The last generation that was reserved; 0 where there is none that can be read.
+Status WriteGeneration(FileSystem& files, const Experiment& experiment, uint32_t generation) {
+  return WriteFileAtomically(files, GenerationFile(experiment), std::to_string(generation) + "\n");
+}
+
+}  // namespace
+
 uint32_t LastGeneration(FileSystem& files, const Experiment& experiment) {
   constexpr uint64_t kLongest = 64;
   const Result<std::string> text = ReadWholeFile(files, GenerationFile(experiment), kLongest);
@@ -32,11 +38,29 @@ uint32_t LastGeneration(FileSystem& files, const Experiment& experiment) {
   return number < kLastGeneration ? number : 0;
 }
 
-Status WriteGeneration(FileSystem& files, const Experiment& experiment, uint32_t generation) {
-  return WriteFileAtomically(files, GenerationFile(experiment), std::to_string(generation) + "\n");
+std::optional<SurveySettings> SurveyNeeded(FileSystem& files, const Experiment& experiment,
+                                           const JobIdentity& identity) {
+  if (!experiment.checkpoint.HasPrivateDisks() || identity.servers < 2 ||
+      experiment.checkpoint.resume == "never") {
+    return std::nullopt;
+  }
+  const std::string folder = JoinPath(experiment.output.directory, "checkpoints");
+  SurveySettings settings;
+  settings.identity = identity;
+  settings.piece_bytes = static_cast<uint64_t>(experiment.cluster.chunk_kib) * 1024;
+  settings.join_timeout = FromSeconds(experiment.cluster.join_timeout_s);
+  settings.only = RoundToResume(experiment);
+  if (settings.only) {
+    const bool good = VerifyCheckpoint(files, folder, CheckpointName(*settings.only)).ok();
+    return good ? std::nullopt : std::optional(settings);
+  }
+  const auto names = ListCheckpoints(files, folder);
+  const auto newest = NewestVerified(files, folder);
+  if (newest.ok()) settings.newer_than = newest->manifest.version();
+  const bool damaged = newest.ok() ? !newest->refused.empty() : names.ok() && !names->empty();
+  if (files.Exists(GenerationFile(experiment)) && !damaged) return std::nullopt;
+  return settings;
 }
-
-}  // namespace
 
 Result<uint32_t> ReserveGeneration(FileSystem& files, const Experiment& experiment,
                                    uint32_t at_least) {

@@ -11,6 +11,7 @@
 #include "common/base/status.h"
 #include "common/job/options/experiment.h"
 #include "proto/checkpoint.pb.h"
+#include "server/disks/survey.h"
 
 namespace kumo {
 
@@ -18,6 +19,13 @@ namespace kumo {
 // in <output.directory>/generation. The errors of writing a file.
 Result<uint32_t> ReserveGeneration(FileSystem& files, const Experiment& experiment,
                                    uint32_t at_least);
+
+// The last number that was reserved or kept so; 0 where there is none that can be read.
+uint32_t LastGeneration(FileSystem& files, const Experiment& experiment);
+// What a survey of the job's disks is to look for; none where it is not needed: one disk, shared
+// ones, a job that starts anew, or a disk with all that it ever had.
+std::optional<SurveySettings> SurveyNeeded(FileSystem& files, const Experiment& experiment,
+                                           const JobIdentity& identity);
 
 // Makes a generation that is in use durable as ReserveGeneration does; only a warning where it
 // cannot.

@@ -25,7 +25,7 @@ std::unique_ptr<Role> MakeRole(const ServerNodeSettings& settings, TimeUs now) {
   }
   return std::make_unique<Follower>(
       FollowerSettings{settings.index, settings.identity, settings.process, experiment.cluster,
-                       experiment.checkpoint.grace_s},
+                       experiment.checkpoint.grace_s, experiment.checkpoint.HasPrivateDisks()},
       now);
 }
 
@@ -39,7 +39,10 @@ ServerNode::ServerNode(ServerNodeSettings settings, TimeUs now)
       generation_(role_->generation()),
       // The coordinator is told at each of its ticks how far this server's shard is.
       report_interval_(
-          settings_.index == 0 ? kTick : FromSeconds(settings_.experiment.cluster.heartbeat_s)) {}
+          settings_.index == 0 ? kTick : FromSeconds(settings_.experiment.cluster.heartbeat_s)) {
+  if (!settings_.experiment.checkpoint.HasPrivateDisks()) return;
+  disks_.emplace(settings_.index, settings_.identity.servers, settings_.experiment, role_.get());
+}
 
 ServerActions ServerNode::OnMessage(const PeerName& from, const Message& message, TimeUs now) {
   Turn turn{now, {}};
@@ -57,6 +60,7 @@ ServerActions ServerNode::OnMessage(const PeerName& from, const Message& message
     (void)role_->OnMessage(from, header, &turn);
     const bool ours = header.generation() == generation_.number;
     if (ours && header.has_orders()) holding_->TryEarly(&turn);  // leases, maybe
+    if (disks_) disks_->OnFromServer0(message, ours, &turn);
   } else {
     OnFromMember(from, message, &turn);
   }
@@ -116,6 +120,10 @@ void ServerNode::OnFromMember(const PeerName& from, const Message& message, Turn
     case wire::SAVED:
       status = role_->OnMessage(from, header, turn);
       break;
+    case wire::FETCH_FILE:
+    case wire::FILE:
+      if (disks_) disks_->OnMessage(from, message, turn);
+      break;
     default:
       status = holding_->OnMessage(from, message, turn);
   }
@@ -164,6 +172,12 @@ ServerActions ServerNode::OnDiskAnswer(uint32_t generation, const DiskAnswer& an
   return Done(std::move(turn));
 }
 
+ServerActions ServerNode::OnFilesAnswer(const FilesAnswer& answer, TimeUs now) {
+  Turn turn{now, {}};
+  if (disks_) disks_->OnAnswer(answer, &turn);
+  return Done(std::move(turn));
+}
+
 ServerActions ServerNode::RequestStop(TimeUs now) {
   Turn turn{now, {}};
   role_->RequestStop(holding_->standing(), &turn);
@@ -179,6 +193,7 @@ ServerActions ServerNode::Tick(TimeUs now) {
     holding_->Forget(peer);
   }
   holding_->Tick(&turn);
+  if (disks_) disks_->Tick(&turn);
   if (now >= next_report_) {
     next_report_ = now + report_interval_;
     if (!Buggify(RareWay::kReportSkipped)) Report(&turn);
@@ -190,7 +205,7 @@ ServerActions ServerNode::Tick(TimeUs now) {
 
 TimeUs ServerNode::NextDeadline() const {
   const TimeUs next = std::min(role_due_, next_report_);
-  return holding_->busy() ? std::min(next, ticked_at_ + kTick) : next;
+  return holding_->busy() || (disks_ && disks_->busy()) ? std::min(next, ticked_at_ + kTick) : next;
 }
 
 void ServerNode::SetTraffic(uint64_t bytes_sent, uint64_t bytes_received) {
@@ -226,9 +241,11 @@ void ServerNode::Fail(const Status& status, Turn* turn) {
 
 ServerActions ServerNode::Done(Turn turn) {
   GoAlong(&turn);
+  if (disks_) disks_->HoldBack(&turn);
   for (ServerAction& action : turn.actions) {
     auto* send = std::get_if<SendAction>(&action);
     if (auto* join = std::get_if<JoinAction>(&action)) send = &join->hello;
+    if (auto* answer = std::get_if<AnswerFromDiskAction>(&action)) send = &answer->reply;
     if (send) {
       send->message.header.set_protocol(kProtocolVersion);
       send->message.header.set_job(settings_.identity.JobId());
@@ -253,6 +270,7 @@ void ServerNode::FollowRole(Turn* turn) {
   const Generation former = std::exchange(generation_, role_->generation());
   if (generation_.number != former.number) {
     holding_->Enter(former, generation_, turn);
+    if (disks_) disks_->Clear(turn);
     roster_.Clear();
     save_attempt_ = 0;
     next_report_ = turn->now;

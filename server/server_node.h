@@ -19,6 +19,7 @@
 #include "common/job/options/experiment.h"
 #include "common/job/transport/message.h"
 #include "server/actions.h"
+#include "server/disks/private_disks.h"
 #include "server/holding.h"
 #include "server/role.h"
 #include "server/roster.h"
@@ -50,6 +51,7 @@ class ServerNode {
   ServerActions OnRestored(uint32_t generation, const Result<ShardSnapshot>& snapshot, TimeUs now);
   // generation: of the action.
   ServerActions OnDiskAnswer(uint32_t generation, const DiskAnswer& answer, TimeUs now);
+  ServerActions OnFilesAnswer(const FilesAnswer& answer, TimeUs now);
   // SIGTERM or a first Ctrl-C: server 0 saves and stops the job; another one leaves when a round
   // has been saved, or after checkpoint.grace_s.
   ServerActions RequestStop(TimeUs now);
@@ -84,7 +86,8 @@ class ServerNode {
   ServerNodeSettings settings_;
   std::unique_ptr<Role> role_;
   std::unique_ptr<Holding> holding_;
-  Generation generation_;  // as far as this server has gone along with the role
+  std::optional<PrivateDisks> disks_;  // checkpoint.disks = private
+  Generation generation_;              // as far as this server has gone along with the role
   Roster roster_;
   int save_attempt_ = 0;  // the last order to save now that was followed
   Status failure_;

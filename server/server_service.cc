@@ -24,7 +24,8 @@ constexpr TimeUs kSameRequest = 500 * kMillisecond;
 // they work on is.
 constexpr int64_t kShutdownMs = 60'000;
 
-// The address that a server listens at is what other processes connect to, unless told otherwise.
+}  // namespace
+
 Result<ZmqTransportOptions> TransportOptions(const ServerNodeSettings& settings) {
   ZmqTransportOptions options;
   options.name = ServerPeer(settings.index);
@@ -38,8 +39,6 @@ Result<ZmqTransportOptions> TransportOptions(const ServerNodeSettings& settings)
   options.insecure = cluster.insecure;
   return options;
 }
-
-}  // namespace
 
 Result<std::unique_ptr<ServerService>> ServerService::Make(ServerNodeSettings settings,
                                                            const std::string& bind_address,
@@ -268,6 +267,36 @@ void ServerService::Do(const KeepEvaluationAction& keep) {
     Complete(
         [this, keep](TimeUs now) { return node_.OnDiskAnswer(keep.since, EvaluationKept(), now); });
   });
+}
+
+void ServerService::Do(AnswerFromDiskAction answer) {
+  OnDisk([this, send = std::move(answer.reply)]() mutable {
+    disk_.Answer(&send.message);
+    Complete([send = std::move(send)](TimeUs) { return ServerActions{send}; });
+  });
+}
+
+void ServerService::Do(CheckFilesAction check) {
+  OnDisk([this, check = std::move(check)] {
+    Complete([this, answer = FilesChecked{check.fetch, disk_.Check(check)}](TimeUs now) {
+      return node_.OnFilesAnswer(answer, now);
+    });
+  });
+}
+
+void ServerService::Do(WritePieceAction write) {
+  OnDisk([this, write = std::move(write)] {
+    Complete([this, answer = PieceWritten{write.fetch, write.offset, disk_.Write(write)}](
+                 TimeUs now) { return node_.OnFilesAnswer(answer, now); });
+  });
+}
+
+void ServerService::Do(KeepManifestAction keep) {
+  OnDisk([this, keep = std::move(keep)] { disk_.KeepManifest(keep); });
+}
+
+void ServerService::Do(const EnterGenerationAction& enter) {
+  OnDisk([this, enter] { disk_.Enter(enter); });
 }
 
 void ServerService::Do(const CurvePointAction& point) {

@@ -31,6 +31,9 @@
 
 namespace kumo {
 
+// How a server talks with other processes.
+Result<ZmqTransportOptions> TransportOptions(const ServerNodeSettings& settings);
+
 class ServerService {
  public:
   // Listens at `bind_address`. files, clock and stops are borrowed for life; recorder may be null
@@ -69,6 +72,11 @@ class ServerService {
   void Do(const ReserveGenerationAction& reserve);
   void Do(CommitAction commit);
   void Do(const KeepEvaluationAction& keep);
+  void Do(AnswerFromDiskAction answer);
+  void Do(CheckFilesAction check);
+  void Do(WritePieceAction write);
+  void Do(KeepManifestAction keep);
+  void Do(const EnterGenerationAction& enter);
   void Do(const WentBackAction& back) { recorder_.Record(back); }
   void Do(const WentOnAction& on) { recorder_.Record(on); }
   void Do(const StartedFromAction& started) { recorder_.Record(started); }

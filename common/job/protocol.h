@@ -12,6 +12,9 @@ constexpr uint32_t kProtocolVersion = 4;
 // whatever names a later one is damaged.
 constexpr uint32_t kLastGeneration = 0x7fffffff;
 
+// So many checkpoints a server names of those that its disk has.
+constexpr int kMostHeldCheckpoints = 16;
+
 // So many missing partitions a server names in its report.
 constexpr int kMostMissing = 16;
 

@@ -4,15 +4,7 @@
 #include <string>
 
 namespace kumo {
-namespace {
-
-// How long server 0 keeps telling the others that the job is over before it leaves without their
-// goodbye.
-constexpr TimeUs kFarewell = 3 * kSecond;
-
-}  // namespace
-
-void Farewell::OnFinished(TimeUs now) { until_ = now + kFarewell; }
+void Farewell::OnFinished(TimeUs now) { until_ = now + limit_; }
 
 void Farewell::WaitFor(int others, TimeUs until) {
   others_ = others;
@@ -22,7 +14,7 @@ void Farewell::WaitFor(int others, TimeUs until) {
 void Farewell::OnBye() { others_ = std::max(others_ - 1, 0); }
 
 bool Farewell::IsOver(const Members& members, TimeUs now) {
-  if (until_ == 0) until_ = now + kFarewell;
+  if (until_ == 0) until_ = now + limit_;
   return AllKnow(members) || now >= until_;
 }
 

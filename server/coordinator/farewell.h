@@ -22,6 +22,10 @@ namespace kumo {
 
 class Farewell {
  public:
+  static constexpr TimeUs kLimit = 3 * kSecond;
+  // limit: so long the others are told that the job is over before it ends without their goodbye.
+  explicit Farewell(TimeUs limit = kLimit) : limit_(limit) {}
+
   void OnFinished(TimeUs now);
   // The job was done before this process was started: so many others may come to hear of it, until
   // then.
@@ -40,6 +44,7 @@ class Farewell {
   void FillIn(Phase phase, const StopPoint& stop, int64_t version, wire::Header* header) const;
 
  private:
+  TimeUs limit_;
   Status failure_;
   int others_ = 0;    // that are still to come
   TimeUs until_ = 0;  // 0: the job is not over

@@ -7,7 +7,8 @@ namespace kumo {
 
 JobState::JobState(CoordinatorSettings of, std::optional<checkpoint::Manifest> restored, TimeUs now)
     : settings(std::move(of)),
-      folder(settings.folder, settings.output_directory, settings.host),
+      folder(settings.folder, settings.output_directory, settings.host,
+             settings.checkpoint.HasPrivateDisks()),
       membership(settings.identity.servers, settings.host, settings.cluster, now),
       leasing(settings.partitions, settings.cluster),
       recovery(settings.generation, settings.cluster.KeepsVersionsTwice() && !settings.finished,
@@ -15,9 +16,13 @@ JobState::JobState(CoordinatorSettings of, std::optional<checkpoint::Manifest> r
       waiting(settings.cluster, now),
       saving(settings.checkpoint, recovery.restored() ? recovery.generation().start_version : -1,
              now),
-      manifests(settings.identity),
+      manifests(settings.identity, settings.checkpoint.HasPrivateDisks()),
       ending(FromSeconds(settings.checkpoint.grace_s),
              FromSeconds(settings.cluster.stall_timeout_s)),
+      // Who has a disk of its own brings the last checkpoint there first.
+      farewell(settings.checkpoint.HasPrivateDisks()
+                   ? std::max(FromSeconds(settings.checkpoint.grace_s), Farewell::kLimit)
+                   : Farewell::kLimit),
       progress(settings, recovery.restored(), now) {
   manifests.StartFrom(recovery.restored());
   if (!settings.finished) return;

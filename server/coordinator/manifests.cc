@@ -9,6 +9,7 @@ namespace kumo {
 
 void Manifests::OnSpec(const ShardMap& map, const JobSpec& spec) {
   spec_ = spec;
+  map_ = map;
   holders_.clear();
   for (int s = 0; s < map.servers(); ++s) {
     if (map.FirstChunk(s) < map.FirstChunk(s + 1)) holders_.insert(s);
@@ -22,6 +23,10 @@ checkpoint::File Manifests::FileOf(int server, uint32_t generation,
                               static_cast<uint32_t>(identity_.servers), generation));
   file.set_bytes(saved.bytes());
   file.set_crc32c(saved.crc32c());
+  if (!private_disks_) return file;
+  const Range range = map_.ServerRange(server);
+  file.set_begin(range.begin);
+  file.set_end(range.end);
   return file;
 }
 

@@ -19,7 +19,9 @@ namespace kumo {
 
 class Manifests {
  public:
-  explicit Manifests(const JobIdentity& identity) : identity_(identity) {}
+  // private_disks: its files say which positions they are about.
+  explicit Manifests(const JobIdentity& identity, bool private_disks = false)
+      : identity_(identity), private_disks_(private_disks) {}
 
   // The job's spec has become known.
   void OnSpec(const ShardMap& map, const JobSpec& spec);
@@ -44,6 +46,8 @@ class Manifests {
  private:
   JobIdentity identity_;
   JobSpec spec_;
+  bool private_disks_;
+  ShardMap map_;
   std::set<int> holders_;
   std::optional<checkpoint::Origin> origin_;
 };

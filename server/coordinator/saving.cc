@@ -101,6 +101,7 @@ void Saving::FillIn(const ServerMember& server, wire::Orders* orders) const {
   orders->set_save_version(order.version);
   orders->set_save_attempt(order.attempt);
   orders->set_save_partial(order.partial);
+  if (checkpoints_.last() >= 0) orders->set_complete(checkpoints_.last());
   orders->set_released(server.leaves_at >= 0 && checkpoints_.last() >= server.leaves_at);
 }
 

@@ -1,4 +1,5 @@
-// Whether a server that joins has this one's output folder.
+// Whether a server that joins has this one's output folder, as it must; or, where servers have
+// disks of their own (checkpoint.disks), that it has another one.
 //
 // Each server saves its part of a checkpoint there, and a job that resumes reads them all: with two
 // folders every checkpoint would be useless. Server 0 writes a token into its folder before anybody
@@ -22,8 +23,11 @@ class SharedFolder {
  public:
   // token: what server 0, on `host`, has written into `directory`; 0: nothing, and nothing is
   // compared.
-  SharedFolder(uint64_t token, std::string directory, std::string host)
-      : token_(token), directory_(std::move(directory)), host_(std::move(host)) {}
+  SharedFolder(uint64_t token, std::string directory, std::string host, bool private_disks = false)
+      : token_(token),
+        directory_(std::move(directory)),
+        host_(std::move(host)),
+        private_disks_(private_disks) {}
 
   // Whether the sender of a hello may join; false: it is asked to look first. FailedPrecondition
   // where a server has looked since `generation` asked, and found something else.
@@ -34,6 +38,7 @@ class SharedFolder {
   uint64_t token_;
   std::string directory_;
   std::string host_;
+  bool private_disks_;
 };
 
 }  // namespace kumo

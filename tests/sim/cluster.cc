@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include <glog/logging.h>
+
+#include "common/job/checkpoint/checkpoint.h"
 #include "common/job/checkpoint/resume_point.h"
+#include "server/resume.h"
 #include "tests/sim/processes.h"
 
 namespace kumo::sim {
@@ -18,6 +22,7 @@ Cluster::Cluster(SimSettings settings, Disk* disk)
       disk_(disk ? disk : &own_disk_),
       rng_(settings_.seed, RngPurpose::kSimulation) {
   settings_.experiment.cluster.servers.assign(settings_.servers, "ipc://sim");
+  settings_.experiment.output.directory = "/out";
   invariants_.emplace(PlanFor(settings_.experiment, Spec()).value(), settings_.validation_samples);
 }
 
@@ -65,37 +70,97 @@ void Cluster::Deliver(const std::shared_ptr<Process>& from, const std::shared_pt
 
 // --- Processes come and go.
 
+FileSystem* Cluster::OwnFiles(int index) {
+  auto& files = disk_->own[index];
+  if (!files) files = std::make_shared<MemoryFileSystem>();
+  return files.get();
+}
+
 void Cluster::StartServer(int index) {
   const auto former = servers_[index];
   auto server = std::make_shared<ServerProcess>();
   server->index = index;
   server->incarnation = former ? former->incarnation + 1 : 1;
+  server->again = former != nullptr;
+  servers_[index] = server;
+  if (HasPrivateDisks()) {
+    server->disk = std::make_unique<kumo::Disk>(OwnFiles(index), settings_.experiment);
+    const auto survey =
+        SurveyNeeded(*OwnFiles(index), settings_.experiment, IdentityOf(settings_.experiment));
+    if (index == 0 && survey) server->survey = std::make_unique<Survey>(*survey, now_);
+  }
+  if (!server->survey) StartNode(server);
+  Tick(server);
+}
+
+// What server 0 goes on from, as the program finds it.
+Status Cluster::ReadOwnDisk(ServerProcess* server, ServerNodeSettings* settings) {
+  FileSystem* const files = OwnFiles(0);
+  KUMO_ASSIGN_OR_RETURN(ResumePoint point, FindCheckpointToResume(*files, settings_.experiment));
+  settings->restored = std::move(point.manifest);
+  settings->finished = point.finished;
+  const uint32_t used = server->survey ? server->survey->generation() : 0;
+  KUMO_ASSIGN_OR_RETURN(
+      settings->generation,
+      ReserveGeneration(*files, settings_.experiment,
+                        std::max(settings->restored ? settings->restored->generation() : 0, used)));
+  const int64_t from = settings->restored ? settings->restored->version() : -1;
+  disk_->manifests.erase(disk_->manifests.upper_bound(from), disk_->manifests.end());
+  return OkStatus();
+}
+
+void Cluster::StartNode(const std::shared_ptr<ServerProcess>& server) {
+  const int index = server->index;
   ServerNodeSettings settings;
   settings.index = index;
   settings.identity = IdentityOf(settings_.experiment);
   settings.experiment = settings_.experiment;
   settings.process = {"sim", 0, server->incarnation, "sim", now_ / kMillisecond};
   if (index == 0) {
-    if (!disk_->manifests.empty()) {
-      const checkpoint::Manifest& newest = disk_->manifests.rbegin()->second;
-      settings.restored = Continued(newest);
-      settings.finished = settings.restored->continuations_size() == newest.continuations_size() &&
-                          IsFinished(newest, settings_.experiment);
+    if (HasPrivateDisks()) {
+      const Status read = ReadOwnDisk(server.get(), &settings);
+      CHECK(read.ok()) << read.message();
+    } else {
+      if (!disk_->manifests.empty()) {
+        const checkpoint::Manifest& newest = disk_->manifests.rbegin()->second;
+        settings.restored = Continued(newest);
+        settings.finished =
+            settings.restored->continuations_size() == newest.continuations_size() &&
+            IsFinished(newest, settings_.experiment);
+      }
+      settings.generation = ++disk_->generation;
     }
-    settings.generation = ++disk_->generation;
     settings.folder = disk_->token = settings.generation;
     // Where versions are kept twice, it is known later which of them count.
-    if (former && !settings_.experiment.cluster.KeepsVersionsTwice()) {
+    if (server->again && !settings_.experiment.cluster.KeepsVersionsTwice()) {
       ForgetPoints(settings.restored ? settings.restored->version() : -1);
     }
-    if (former) {
+    if (server->again) {
       invariants_->OnWentBack(settings.generation,
                               settings.restored ? settings.restored->version() : 0, true);
     }
   }
   server->node = std::make_unique<ServerNode>(settings, now_);
-  servers_[index] = server;
-  Tick(server);
+}
+
+void Cluster::GoOnFromSurvey(const std::shared_ptr<ServerProcess>& server) {
+  if (!server->alive || server->node || !server->survey->outcome()) return;
+  if (server->survey->outcome()->ok()) {
+    StartNode(server);
+  } else {
+    Do(server, ExitAction{*server->survey->outcome()});
+  }
+}
+
+// A disk whose files are on others': where versions are kept twice any one, else that of another
+// server than 0.
+void Cluster::LoseDisk() {
+  const int first = settings_.experiment.cluster.KeepsVersionsTwice() ? 0 : 1;
+  if (settings_.servers < 2) return;
+  const int index = first + static_cast<int>(rng_.NextBelow(settings_.servers - first));
+  KillServer(index);
+  // Its process may have left; what it writes until it is started again is lost, too.
+  if (!servers_[index]->alive) disk_->own[index] = nullptr;
 }
 
 // As the recorder does.
@@ -216,6 +281,7 @@ void Cluster::PlanFaults() {
        [this] { Freeze(RandomProcess(), now_ + RandomTime(settings_.faults.longest)); });
   plan(faults.cuts, [this] { Cut(RandomProcess()); });
   plan(faults.links, [this] { CutLink(); });
+  plan(faults.disk_losses, [this] { LoseDisk(); });
 }
 
 // --- Time.
@@ -223,6 +289,12 @@ void Cluster::PlanFaults() {
 void Cluster::Tick(const std::shared_ptr<ServerProcess>& server) {
   if (!server->alive) return;
   In(server, [this, server] {
+    if (!server->node) {
+      Perform(server, server->survey->Tick(now_));
+      GoOnFromSurvey(server);
+      if (server->alive) At(now_ + 100 * kMillisecond, [this, server] { Tick(server); });
+      return;
+    }
     Perform(server, server->node->Tick(now_));
     if (!server->alive) return;
     At(std::max(server->node->NextDeadline(), now_ + 100 * kMillisecond),
@@ -260,6 +332,7 @@ void Cluster::DeliverToServer(const std::shared_ptr<WorkerProcess>& worker, int 
   const PeerName from = worker->session->peer_name();
   const auto to = servers_[server];
   Deliver(worker, to, [this, from, to, message = std::move(message)] {
+    if (!to->node) return;
     Message arrived = message;
     Mutate(*to, &arrived);
     const uint32_t generation = to->node->generation();
@@ -278,7 +351,7 @@ void Cluster::SendFromServer(const std::shared_ptr<ServerProcess>& server, const
       settings_.interference->BetweenServers(index, to->index, message);
     }
     Deliver(server, to, [this, index, to, message = std::move(message)] {
-      Perform(to, to->node->OnMessage(ServerPeer(index), message, now_));
+      ToMachine(to, ServerPeer(index), message);
     });
     return;
   }
@@ -355,7 +428,13 @@ SimResult Cluster::Run() {
   }
   if (settings_.server_0_dies_at >= 0) At(settings_.server_0_dies_at, [this] { KillServer(0); });
   if (settings_.stop_at >= 0) {
-    At(settings_.stop_at, [this] { Perform(servers_[0], servers_[0]->node->RequestStop(now_)); });
+    At(settings_.stop_at, [this] {
+      if (servers_[0]->node) {
+        Perform(servers_[0], servers_[0]->node->RequestStop(now_));
+      } else if (servers_[0]->alive) {
+        Do(servers_[0], ExitAction{Unavailable("stopped while it asked the others' disks")});
+      }
+    });
   }
   while (!events_.empty() && !over_ && now_ < settings_.time_limit) {
     Event event = events_.top();
@@ -365,7 +444,8 @@ SimResult Cluster::Run() {
   }
   if (!over_) {
     std::string what = "the job does not end; server 0 waits for: " +
-                       servers_[0]->node->Describe(now_).waits_for();
+                       (servers_[0]->node ? servers_[0]->node->Describe(now_).waits_for()
+                                          : servers_[0]->survey->WaitsFor());
     for (const auto& [name, worker] : workers_) {
       what += "; " + name + ": " + worker->session->StateInWords();
     }
@@ -377,23 +457,43 @@ SimResult Cluster::Run() {
     if (server->alive) result_.left_behind.push_back("server " + std::to_string(server->index));
   }
   for (const auto& [name, worker] : workers_) result_.left_behind.push_back(name);
-  result_.generation = servers_[0]->node->generation();
+  if (servers_[0]->node) result_.generation = servers_[0]->node->generation();
+  CollectFinal(&result_);
   result_.violations = invariants_->violations();
   if (rare_ways) result_.rare_ways = rare_ways->counts();
-  CollectFinal(&result_);
   return std::move(result_);
 }
 
-// What the newest checkpoint holds.
+// What the newest checkpoint holds: on the disks, and with disks of their own on server 0's alone.
+std::vector<ShardSnapshot> Cluster::FinalSnapshots() {
+  const auto& [version, manifest] = *disk_->manifests.rbegin();
+  std::vector<ShardSnapshot> snapshots;
+  if (!HasPrivateDisks()) {
+    for (auto& [server, snapshot] : disk_->files[{version, manifest.generation()}]) {
+      snapshots.push_back(snapshot);
+    }
+    return snapshots;
+  }
+  const std::string folder = JoinPath(settings_.experiment.output.directory, "checkpoints");
+  const auto whole = VerifyCheckpoint(*OwnFiles(0), folder, CheckpointName(version));
+  if (!whole.ok()) {
+    invariants_->Violation("server 0's disk: " + whole.status().message());
+    return snapshots;
+  }
+  const Range all = {0, ParameterLayout::Make(settings_.tensors).value().size()};
+  snapshots.push_back(ReadSnapshot(*OwnFiles(0), folder, *whole, all).value());
+  return snapshots;
+}
+
 void Cluster::CollectFinal(SimResult* result) {
   const ParameterLayout layout = ParameterLayout::Make(settings_.tensors).value();
   result->start.assign(layout.size(), 0.0f);
   result->weights.assign(layout.size(), 0.0f);
   if (disk_->manifests.empty()) return;
-  const auto& [version, manifest] = *disk_->manifests.rbegin();
-  result->version = version;
+  result->version = disk_->manifests.rbegin()->first;
+  const std::vector<ShardSnapshot> snapshots = FinalSnapshots();
   for (StateKind kind : {StateKind::kStart, StateKind::kWeights}) {
-    for (const auto& [server, snapshot] : disk_->files[{version, manifest.generation()}]) {
+    for (const ShardSnapshot& snapshot : snapshots) {
       for (const StateArray& array : snapshot.arrays) {
         if (array.kind != kind) continue;
         // Where no weights are kept apart they are what blocks start from.

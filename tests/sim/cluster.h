@@ -21,6 +21,7 @@
 
 #include "common/base/rng.h"
 #include "server/server_node.h"
+#include "tests/common/base/memory_file_system.h"
 #include "tests/sim/buggify.h"
 #include "tests/sim/fake_trainer.h"
 #include "tests/sim/invariants.h"
@@ -44,6 +45,7 @@ struct Faults {
   int links = 0;          // a worker and a server that do not reach each other for a while
   TimeUs longest = 0;     // of a freeze or a cut
   double disk = 0;        // share of files that cannot be written
+  int disk_losses = 0;    // servers killed whose own disk is lost with them
 };
 
 // Looks at what goes over the network between workers and servers, and changes it.
@@ -99,6 +101,9 @@ struct Disk {
   std::map<int64_t, checkpoint::Manifest> manifests;  // by version
   uint32_t generation = 0;                            // the last that was reserved
   uint64_t token = 0;                                 // of the last server 0
+  // Of each server, where they have disks of their own: that is what a job goes on from then, and
+  // what is said above is only compared with it.
+  std::map<int, std::shared_ptr<MemoryFileSystem>> own;
 };
 
 struct SimResult {
@@ -149,6 +154,11 @@ class Cluster {
   TimeUs RandomTime(TimeUs limit) { return static_cast<TimeUs>(rng_.NextBelow(limit)); }
   std::shared_ptr<Process> RandomProcess();
   void StartServer(int index);
+  void StartNode(const std::shared_ptr<ServerProcess>& server);
+  Status ReadOwnDisk(ServerProcess* server, ServerNodeSettings* settings);
+  bool HasPrivateDisks() const { return settings_.experiment.checkpoint.HasPrivateDisks(); }
+  FileSystem* OwnFiles(int index);
+  void LoseDisk();
   void ForgetPoints(int64_t version);
   void StartWorker(int index, uint64_t incarnation);
   void KillWorker(int index);
@@ -172,6 +182,11 @@ class Cluster {
   void Do(const std::shared_ptr<ServerProcess>& server, const ReserveGenerationAction& reserve);
   void Do(const std::shared_ptr<ServerProcess>& server, CommitAction commit);
   void Do(const std::shared_ptr<ServerProcess>& server, const KeepEvaluationAction& keep);
+  void Do(const std::shared_ptr<ServerProcess>& server, const AnswerFromDiskAction& answer);
+  void Do(const std::shared_ptr<ServerProcess>& server, const CheckFilesAction& check);
+  void Do(const std::shared_ptr<ServerProcess>& server, const WritePieceAction& write);
+  void Do(const std::shared_ptr<ServerProcess>& server, const KeepManifestAction& keep);
+  void Do(const std::shared_ptr<ServerProcess>& server, const EnterGenerationAction& enter);
   void Do(const std::shared_ptr<ServerProcess>& server, const WentBackAction& back);
   void Do(const std::shared_ptr<ServerProcess>&, const WentOnAction& on);
   void Do(const std::shared_ptr<ServerProcess>&, const StartedFromAction&) {
@@ -200,6 +215,11 @@ class Cluster {
                       Message message);
   void Mutate(ChunkWork* work) const;
   void Mutate(const ServerProcess& to, Message* message) const;
+  void ToMachine(const std::shared_ptr<ServerProcess>& server, const FilesAnswer& answer);
+  void ToMachine(const std::shared_ptr<ServerProcess>& to, const PeerName& from,
+                 const Message& message);
+  void GoOnFromSurvey(const std::shared_ptr<ServerProcess>& server);
+  std::vector<ShardSnapshot> FinalSnapshots();
   void CollectFinal(SimResult* result);
   JobSpec Spec() const;
 

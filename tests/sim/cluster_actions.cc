@@ -17,6 +17,7 @@ namespace {
 constexpr TimeUs kComputeChunk = 50;
 constexpr TimeUs kSaveFile = 20 * kMillisecond;
 constexpr TimeUs kWriteManifest = kMillisecond;
+constexpr TimeUs kReadPiece = kMillisecond;
 constexpr TimeUs kTrainBlock = 30 * kMillisecond;
 constexpr TimeUs kEvaluateSlice = 5 * kMillisecond;
 
@@ -38,7 +39,8 @@ ShardSnapshot DeepCopy(const ShardSnapshot& snapshot) {
 // --- Of servers.
 
 void Cluster::Do(const std::shared_ptr<ServerProcess>& server, JoinAction join) {
-  join.hello.message.header.mutable_hello()->set_folder(disk_->token);
+  // A disk of its own has no token of server 0's.
+  join.hello.message.header.mutable_hello()->set_folder(HasPrivateDisks() ? 0 : disk_->token);
   SendFromServer(server, join.hello.to, std::move(join.hello.message));
 }
 
@@ -64,6 +66,7 @@ void Cluster::Do(const std::shared_ptr<ServerProcess>& server, SaveAction save) 
     } else {
       // Copied only now: whoever wrote to a shared array since would be found out.
       disk_->files[{header.version, header.generation}][server->index] = DeepCopy(saved->snapshot);
+      if (server->disk) file = server->disk->Save(*saved);
     }
     In(server, [this, server, header, attempt = saved->attempt, file] {
       Perform(server,
@@ -83,14 +86,17 @@ void Cluster::Do(const std::shared_ptr<ServerProcess>& server, CommitAction comm
     there.insert(ShardFileName(of, settings_.servers, manifest.generation()));
   }
   invariants_->OnManifest(manifest, there);
-  disk_->manifests[version] = manifest;
-  // Checkpoints of later versions are of a past that the job went back from.
-  disk_->manifests.erase(disk_->manifests.upper_bound(version), disk_->manifests.end());
-  At(now_ + kWriteManifest, [this, server, generation = manifest.generation(), version] {
-    In(server, [this, server, generation, version] {
+  const Status committed = server->disk ? server->disk->Commit(manifest) : OkStatus();
+  if (committed.ok()) {
+    disk_->manifests[version] = manifest;
+    // Checkpoints of later versions are of a past that the job went back from.
+    disk_->manifests.erase(disk_->manifests.upper_bound(version), disk_->manifests.end());
+  }
+  At(now_ + kWriteManifest, [this, server, generation = manifest.generation(), version, committed] {
+    In(server, [this, server, generation, version, committed] {
       result_.done = now_;
       Perform(server, server->node->OnDiskAnswer(generation,
-                                                 CheckpointCommitted{version, OkStatus()}, now_));
+                                                 CheckpointCommitted{version, committed}, now_));
     });
   });
 }
@@ -106,6 +112,15 @@ checkpoint::Manifest Cluster::Continued(checkpoint::Manifest manifest) const {
 }
 
 void Cluster::Do(const std::shared_ptr<ServerProcess>& server, const RestoreAction& restore) {
+  if (server->disk) {
+    const Result<ShardSnapshot> read = server->disk->Restore(restore);
+    At(now_ + kMillisecond, [this, server, generation = restore.generation, read] {
+      In(server, [this, server, generation, read] {
+        Perform(server, server->node->OnRestored(generation, read, now_));
+      });
+    });
+    return;
+  }
   ShardSnapshot all;
   for (const auto& [version, manifest] : disk_->manifests) {
     if (manifest.name() != restore.checkpoint) continue;
@@ -125,6 +140,15 @@ void Cluster::Do(const std::shared_ptr<ServerProcess>& server, const RestoreActi
 
 void Cluster::Do(const std::shared_ptr<ServerProcess>& server,
                  const ChooseCheckpointAction& choose) {
+  if (server->disk) {
+    const auto chosen = server->disk->Choose(choose);
+    At(now_ + 2 * kMillisecond, [this, server, generation = choose.generation, chosen] {
+      In(server, [this, server, generation, chosen] {
+        Perform(server, server->node->OnDiskAnswer(generation, CheckpointChosen{chosen}, now_));
+      });
+    });
+    return;
+  }
   disk_->generation = std::max(disk_->generation, choose.generation);
   std::optional<checkpoint::Manifest> manifest;
   for (const auto& [version, candidate] : disk_->manifests) {
@@ -140,6 +164,7 @@ void Cluster::Do(const std::shared_ptr<ServerProcess>& server,
 void Cluster::Do(const std::shared_ptr<ServerProcess>& server,
                  const ReserveGenerationAction& reserve) {
   disk_->generation = std::max(disk_->generation, reserve.generation);
+  if (server->disk) server->disk->Reserve(reserve);
   At(now_ + kMillisecond, [this, server, generation = reserve.generation] {
     In(server, [this, server, generation] {
       Perform(server, server->node->OnDiskAnswer(generation, GenerationReserved(), now_));
@@ -154,6 +179,7 @@ void Cluster::Do(const std::shared_ptr<ServerProcess>& server, SendAction send) 
 void Cluster::Do(const std::shared_ptr<ServerProcess>& server, const KeepEvaluationAction& keep) {
   At(now_ + kWriteManifest, [this, server, keep] {
     if (!server->alive) return;
+    if (server->disk) server->disk->KeepEvaluation(keep);
     const auto found = disk_->manifests.find(keep.version);
     if (found != disk_->manifests.end() && found->second.generation() >= keep.since) {
       *found->second.mutable_evaluation() = keep.evaluation;
@@ -162,6 +188,61 @@ void Cluster::Do(const std::shared_ptr<ServerProcess>& server, const KeepEvaluat
       Perform(server, server->node->OnDiskAnswer(keep.since, EvaluationKept(), now_));
     });
   });
+}
+
+// --- Of servers with disks of their own.
+
+void Cluster::Do(const std::shared_ptr<ServerProcess>& server, const AnswerFromDiskAction& answer) {
+  At(now_ + kReadPiece, [this, server, reply = answer.reply] {
+    if (!server->alive) return;
+    SendAction send = reply;
+    server->disk->Answer(&send.message);
+    In(server, [this, server, send] { Do(server, send); });
+  });
+}
+
+void Cluster::Do(const std::shared_ptr<ServerProcess>& server, const CheckFilesAction& check) {
+  const FilesChecked answer{check.fetch, server->disk->Check(check)};
+  At(now_ + kReadPiece,
+     [this, server, answer] { In(server, [this, server, answer] { ToMachine(server, answer); }); });
+}
+
+// What server 0 gathers for a checkpoint may not fit on its disk.
+void Cluster::Do(const std::shared_ptr<ServerProcess>& server, const WritePieceAction& write) {
+  const bool gathers = server->index == 0 && server->node;
+  const bool fails = gathers && rng_.NextUniform() < settings_.faults.disk;
+  const PieceWritten answer{
+      write.fetch, write.offset,
+      fails ? ResourceExhausted("the disk is full") : server->disk->Write(write)};
+  At(now_ + kReadPiece,
+     [this, server, answer] { In(server, [this, server, answer] { ToMachine(server, answer); }); });
+}
+
+void Cluster::Do(const std::shared_ptr<ServerProcess>& server, const KeepManifestAction& keep) {
+  server->disk->KeepManifest(keep);
+}
+
+void Cluster::Do(const std::shared_ptr<ServerProcess>& server, const EnterGenerationAction& enter) {
+  server->disk->Enter(enter);
+}
+
+void Cluster::ToMachine(const std::shared_ptr<ServerProcess>& server, const FilesAnswer& answer) {
+  if (server->node) {
+    Perform(server, server->node->OnFilesAnswer(answer, now_));
+  } else {
+    Perform(server, server->survey->OnAnswer(answer, now_));
+    GoOnFromSurvey(server);
+  }
+}
+
+void Cluster::ToMachine(const std::shared_ptr<ServerProcess>& to, const PeerName& from,
+                        const Message& message) {
+  if (to->node) {
+    Perform(to, to->node->OnMessage(from, message, now_));
+  } else {
+    Perform(to, to->survey->OnMessage(from, message, now_));
+    GoOnFromSurvey(to);
+  }
 }
 
 void Cluster::Do(const std::shared_ptr<ServerProcess>&, const WentOnAction& on) {

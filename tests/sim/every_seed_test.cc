@@ -66,6 +66,8 @@ SimSettings RandomJob(uint64_t seed) {
   e.cluster.replicas = choose({1, 2});
   if (choose({0, 0, 1})) faults.links = choose({1, 2});
   settings.rare_ways = choose({0, 1, 1});
+  if (choose({0, 0, 1})) e.checkpoint.disks = "private";
+  if (choose({0, 1}) && e.checkpoint.HasPrivateDisks()) faults.disk_losses = 1;
   return settings;
 }
 
@@ -95,12 +97,23 @@ void CheckEvaluations(const SimResult& result, const Disk& disk,
   }
 }
 
+// Server 0's disk was lost before server 1 had a copy of what only that disk had: the job says so.
+bool IsWithoutADisk(const SimSettings& settings, const SimResult& result) {
+  return settings.faults.disk_losses > 0 && result.violations.empty() &&
+         result.status.code() == StatusCode::kFailedPrecondition &&
+         result.status.message().find("no server's disk has its file shard-00") !=
+             std::string::npos;
+}
+
 // Runs a job to its end, stops and all; whether everything held.
 bool Holds(const SimSettings& settings, std::string* why) {
-  const SimResult reference = RunJob(Undisturbed(settings));
+  SimSettings shared = Undisturbed(settings);
+  shared.experiment.checkpoint.disks = "shared";
+  const SimResult reference = RunJob(shared);
   Disk disk;
   SimSettings next = settings;
   SimResult result = RunJob(next, &disk);
+  if (IsWithoutADisk(settings, result)) return true;
   std::vector<Point> curve = Curve(result);
   std::vector<std::string> violations = result.violations;
   // Stopped, or its last checkpoint could not be saved: goes on from what was saved. Any other end
@@ -109,15 +122,24 @@ bool Holds(const SimSettings& settings, std::string* why) {
   const bool stopped = settings.stop_at >= 0 && words.starts_with("stopped");
   const bool unsaved = (settings.faults.disk > 0 || settings.stop_at >= 0) &&
                        words.find("saved") != std::string::npos;
+  // Server 0's disk was lost when the others had left, since the job was done.
+  const bool away = settings.faults.disk_losses > 0 && words.starts_with("waited");
   const bool again = result.status.code() == StatusCode::kUnavailable && violations.empty() &&
-                     (stopped || unsaved);
+                     (stopped || unsaved || away);
   if (again) {
     next.stop_at = -1;
     next.faults.disk = 0;
     next.faults.server_kills = 0;
-    const int64_t from = disk.manifests.empty() ? 0 : disk.manifests.rbegin()->first;
-    std::erase_if(curve, [&](const Point& point) { return std::get<0>(point) > from; });
+    // Whatever a server lacks then, it gets.
+    next.faults.disk_losses = 0;
+    if (next.experiment.checkpoint.HasPrivateDisks() && !away) {
+      next.servers = 1 + static_cast<int>(settings.seed % 3);
+    }
     result = RunJob(next, &disk);
+    if (!result.rounds.empty()) {
+      const int64_t from = result.rounds.front();
+      std::erase_if(curve, [&](const Point& point) { return std::get<0>(point) > from; });
+    }
     const std::vector<Point> rest = Curve(result);
     curve.insert(curve.end(), rest.begin(), rest.end());
     violations = result.violations;

@@ -7,6 +7,8 @@
 #include <memory>
 #include <optional>
 
+#include "server/disk.h"
+#include "server/disks/survey.h"
 #include "server/server_node.h"
 #include "tests/sim/cluster.h"
 #include "tests/sim/fake_trainer.h"
@@ -23,7 +25,10 @@ struct Cluster::Process {
 
 struct Cluster::ServerProcess : Process {
   std::unique_ptr<ServerNode> node;
+  std::unique_ptr<Survey> survey;    // before there is a node
+  std::unique_ptr<kumo::Disk> disk;  // of its own (checkpoint.disks = private)
   uint64_t incarnation = 1;
+  bool again = false;  // in the place of one that ended
   Status status;
 };
 

@@ -89,8 +89,8 @@ Status AsDamage(const Status& status) {
   return DataLoss(status.message());
 }
 
-Status VerifyFile(FileSystem& files, const std::string& directory,
-                  const checkpoint::Manifest& manifest, int index) {
+Status VerifyFileIn(FileSystem& files, const std::string& directory,
+                    const checkpoint::Manifest& manifest, int index) {
   const checkpoint::File& file = manifest.files(index);
   const std::string path = JoinPath(directory, file.name());
   KUMO_ASSIGN_OR_RETURN(uint32_t crc32c, ChecksumOfFile(files, path, file.bytes()));
@@ -133,6 +133,21 @@ std::string ShardFileName(uint32_t shard, uint32_t shards, uint32_t generation) 
   return name;
 }
 
+std::optional<ShardFileNumbers> ParseShardFileName(const std::string& name) {
+  ShardFileNumbers numbers;
+  if (std::sscanf(name.c_str(), "shard-%" SCNu32 "-of-%" SCNu32 ".generation-%" SCNu32,
+                  &numbers.shard, &numbers.shards, &numbers.generation) != 3 ||
+      ShardFileName(numbers.shard, numbers.shards, numbers.generation) != name) {
+    return std::nullopt;
+  }
+  return numbers;
+}
+
+bool IsAbout(const checkpoint::File& file, Range range) {
+  if (file.begin() >= file.end()) return true;
+  return file.begin() < range.end && file.end() > range.begin;
+}
+
 Result<SavedShardFile> SaveShard(FileSystem& files, const std::string& folder,
                                  const ShardFileHeader& header, const ShardSnapshot& snapshot) {
   const std::string directory = JoinPath(folder, CheckpointName(header.version));
@@ -159,9 +174,15 @@ Status VerifyFiles(FileSystem& files, const std::string& folder,
                    const checkpoint::Manifest& manifest) {
   const std::string directory = JoinPath(folder, CheckpointName(manifest.version()));
   for (int i = 0; i < manifest.files_size(); ++i) {
-    KUMO_RETURN_IF_ERROR(AsDamage(VerifyFile(files, directory, manifest, i)));
+    KUMO_RETURN_IF_ERROR(AsDamage(VerifyFileIn(files, directory, manifest, i)));
   }
   return OkStatus();
+}
+
+Status VerifyFile(FileSystem& files, const std::string& folder,
+                  const checkpoint::Manifest& manifest, int index) {
+  const std::string directory = JoinPath(folder, CheckpointName(manifest.version()));
+  return AsDamage(VerifyFileIn(files, directory, manifest, index));
 }
 
 Result<checkpoint::Manifest> VerifyCheckpoint(FileSystem& files, const std::string& folder,
@@ -194,6 +215,7 @@ Result<ShardSnapshot> ReadSnapshot(FileSystem& files, const std::string& folder,
   snapshot.version = manifest.version();
   const std::string directory = JoinPath(folder, CheckpointName(manifest.version()));
   for (int i = 0; i < manifest.files_size(); ++i) {
+    if (!IsAbout(manifest.files(i), wanted)) continue;
     Result<std::unique_ptr<ShardFileReader>> reader = OpenShardFile(files, directory, manifest, i);
     if (!reader.ok()) return AsDamage(reader.status());
     KUMO_RETURN_IF_ERROR((*reader)->ReadOverlapping(wanted, &snapshot.arrays));

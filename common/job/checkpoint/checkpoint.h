@@ -17,6 +17,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,14 @@ std::string CheckpointName(int64_t version);
 // The name that server `shard` gives its file: "shard-00-of-02.generation-1".
 std::string ShardFileName(uint32_t shard, uint32_t shards, uint32_t generation);
 
+// The numbers that such a name says; none where it is not one.
+struct ShardFileNumbers {
+  uint32_t shard = 0, shards = 0, generation = 0;
+};
+std::optional<ShardFileNumbers> ParseShardFileName(const std::string& name);
+// Whether a file may have something about positions of the flat vector.
+bool IsAbout(const checkpoint::File& file, Range range);
+
 // Writes a server's file of the checkpoint at header.version, creating the folders if need be.
 // Blocks until the file is durable: call it from a background thread.
 Result<SavedShardFile> SaveShard(FileSystem& files, const std::string& folder,
@@ -44,6 +53,10 @@ Result<SavedShardFile> SaveShard(FileSystem& files, const std::string& folder,
 Status VerifyFiles(FileSystem& files, const std::string& folder,
                    const checkpoint::Manifest& manifest);
 
+// The same of one of them.
+Status VerifyFile(FileSystem& files, const std::string& folder,
+                  const checkpoint::Manifest& manifest, int index);
+
 // Makes the files of manifest.version() a checkpoint. Requires that all of manifest.files() are
 // durable, and in the order of their shards. Fills manifest.name() in. Internal where no manifest
 // may say that.
@@ -53,6 +66,12 @@ Status WriteManifest(FileSystem& files, const std::string& folder,
 // NotFound when the folder is no checkpoint; DataLoss when the manifest is damaged or another's.
 Result<checkpoint::Manifest> ReadManifest(FileSystem& files, const std::string& folder,
                                           const std::string& name);
+
+// The same of a manifest's text, wherever it came from. path: for messages.
+Result<checkpoint::Manifest> ParseManifest(const std::string& text, const std::string& path,
+                                           const std::string& name);
+// No manifest is longer.
+constexpr uint64_t kManifestLimitBytes = 16 << 20;
 
 // Names of the checkpoints, damaged or not, newest first; none when the folder does not exist.
 Result<std::vector<std::string>> ListCheckpoints(FileSystem& files, const std::string& folder);

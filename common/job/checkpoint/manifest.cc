@@ -16,7 +16,6 @@
 namespace kumo {
 namespace {
 
-constexpr uint64_t kManifestLimitBytes = 16 << 20;
 constexpr char kCrcPrefix[] = "# crc32c ";
 
 std::string CrcLine(std::string_view text) {
@@ -88,6 +87,11 @@ Result<checkpoint::Manifest> ReadManifest(FileSystem& files, const std::string& 
   }
   std::string text(file->size(), '\0');
   KUMO_RETURN_IF_ERROR(file->Read(0, std::as_writable_bytes(std::span<char>(text))));
+  return ParseManifest(text, path, name);
+}
+
+Result<checkpoint::Manifest> ParseManifest(const std::string& text, const std::string& path,
+                                           const std::string& name) {
   const size_t crc_line = text.rfind(kCrcPrefix);
   if (crc_line == std::string::npos ||
       text.substr(crc_line) != CrcLine(std::string_view(text).substr(0, crc_line))) {

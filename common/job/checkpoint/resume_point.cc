@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <limits>
-#include <string_view>
 #include <utility>
 
 #include "common/job/checkpoint/checkpoint.h"
@@ -19,13 +18,6 @@ constexpr int64_t kAnyVersion = std::numeric_limits<int64_t>::max();
 
 std::string Folder(const Experiment& experiment) {
   return JoinPath(experiment.output.directory, "checkpoints");
-}
-
-std::optional<int64_t> ParseRound(std::string_view text) {
-  int64_t round = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), round);
-  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size()) return std::nullopt;
-  return round;
 }
 
 std::string Offer(FileSystem& files, const std::string& folder) {
@@ -82,6 +74,14 @@ Result<ResumePoint> Named(FileSystem& files, const Experiment& experiment, int64
 
 }  // namespace
 
+std::optional<int64_t> RoundToResume(const Experiment& experiment) {
+  const std::string& text = experiment.checkpoint.resume;
+  int64_t round = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), round);
+  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size()) return std::nullopt;
+  return round;
+}
+
 bool IsFinished(const checkpoint::Manifest& manifest, const Experiment& experiment) {
   JobSpec spec;
   spec.train_samples = manifest.train_samples();
@@ -124,7 +124,7 @@ Result<ResumePoint> NewestToResume(FileSystem& files, const Experiment& experime
 Result<ResumePoint> FindCheckpointToResume(FileSystem& files, const Experiment& experiment) {
   const std::string& resume = experiment.checkpoint.resume;
   if (resume == "never") return ResumePoint();
-  if (const auto round = ParseRound(resume)) return Named(files, experiment, *round);
+  if (const auto round = RoundToResume(experiment)) return Named(files, experiment, *round);
   KUMO_ASSIGN_OR_RETURN(ResumePoint point, NewestToResume(files, experiment, kAnyVersion));
   if (!point.manifest && resume == "must") {
     return FailedPrecondition("checkpoint.resume=must, and there is no checkpoint in " +

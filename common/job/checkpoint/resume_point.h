@@ -26,6 +26,9 @@ struct ResumePoint {
   bool finished = false;             // the job is done: that is its last one, as IsFinished says
 };
 
+// The round that checkpoint.resume names; none where it says something else.
+std::optional<int64_t> RoundToResume(const Experiment& experiment);
+
 // Whether a checkpoint is the end of its job, with nothing left to do: all rounds, and their
 // evaluation. False where its manifest does not say how many samples there are (0.1).
 bool IsFinished(const checkpoint::Manifest& manifest, const Experiment& experiment);

@@ -89,15 +89,18 @@ struct Experiment {
     int minibatch = 256;
   } evaluation;
 
-  struct CheckpointOptions {      // [checkpoint]
-    int64_t every_rounds = 0;     // 0: not by rounds
-    int every_epochs = 0;         // 0: not by epochs
-    double every_minutes = 10;    // 0: not by time
-    int keep = 2;                 // newest checkpoints kept
-    std::string best = "none";    // and the best one, by: none, accuracy, loss
-    std::string resume = "auto";  // auto, never, must, or a round number
-    bool continues = false;       // also from a checkpoint of other settings
-    double grace_s = 25;          // limit of saving and leaving after SIGTERM
+  struct CheckpointOptions {       // [checkpoint]
+    int64_t every_rounds = 0;      // 0: not by rounds
+    int every_epochs = 0;          // 0: not by epochs
+    double every_minutes = 10;     // 0: not by time
+    int keep = 2;                  // newest checkpoints kept
+    std::string best = "none";     // and the best one, by: none, accuracy, loss
+    std::string resume = "auto";   // auto, never, must, or a round number
+    bool continues = false;        // also from a checkpoint of other settings
+    double grace_s = 25;           // limit of saving and leaving after SIGTERM
+    std::string disks = "shared";  // one output.directory for all servers, or private ones
+
+    bool HasPrivateDisks() const { return disks == "private"; }
   } checkpoint;
 
   struct Output {               // [output]

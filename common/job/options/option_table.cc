@@ -306,6 +306,10 @@ void AddEvaluationAndCheckpoint(std::vector<Option>* rows) {
   rows->push_back(Row("checkpoint.grace_s", KUMO_FIELD(checkpoint.grace_s), "seconds",
                       Between(kLeastTime, 86400), !kResult,
                       "Limit of saving and leaving after SIGTERM"));
+  rows->push_back(Row("checkpoint.disks", KUMO_FIELD(checkpoint.disks), "",
+                      OneOf({"shared", "private"}), !kResult,
+                      "shared: one output.directory for all servers; private: each server has a "
+                      "disk of its own, and the servers hand each other what it lacks"));
 }
 
 void AddOutput(std::vector<Option>* rows) {

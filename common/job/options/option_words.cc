@@ -83,6 +83,7 @@ constexpr auto kWords = std::to_array<OptionWords>({
     {"checkpoint.resume", "restart restore load_checkpoint resume_from"},
     {"checkpoint.continue", "continues go_on keep_training initial_epoch"},
     {"checkpoint.grace_s", "grace timeout"},
+    {"checkpoint.disks", "volumes shared_folder local_disk pvc nfs"},
     {"output", "out log logs logging results"},
     {"output.directory", "output out output_dir out_dir log_dir save_dir checkpoint_dir"},
     {"output.final_model", "model save_model model_path export_dir model_dir saved_model"},

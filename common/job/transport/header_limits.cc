@@ -11,6 +11,7 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/wire_format_lite.h>
 
+#include "common/job/protocol.h"
 #include "proto/wire.pb.h"
 
 namespace kumo {
@@ -67,6 +68,9 @@ constexpr FieldLimit kLimits[] = {
     {"JobStatus.Worker.host", 1, kName},
     {"JobStatus.Server.host", 1, kName},
     {"TraceReport.peer", 1, kName},
+    {"FilePiece.failure", 1, kSentence},
+    {"HeldCheckpoints.checkpoints", kMostHeldCheckpoints},
+    {"HeldCheckpoints.Checkpoint.files", kServers},
     {"checkpoint.Origin.checkpoint", 1, 4 * kName},
     {"checkpoint.Origin.taken", 200, kName},
     {"checkpoint.Origin.left", 200, kName},

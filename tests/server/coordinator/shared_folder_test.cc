@@ -70,6 +70,23 @@ TEST(SharedFolder, WhoHasAnotherFolderIsRefusedWithWhatToDo) {
   }
 }
 
+// Two servers that write into one folder would remove each other's files.
+TEST(SharedFolder, WhoHasADiskOfItsOwnMustNotHaveServerZeros) {
+  const SharedFolder folder(77, "/out", "alpha", /*private_disks=*/true);
+  for (const uint64_t token : {0, 3, 77}) {
+    const Answer early = Ask(folder, HelloOf(token));
+    ASSERT_TRUE(early.joins.ok());
+    EXPECT_FALSE(*early.joins);  // what it found before server 0 was there says nothing
+    EXPECT_EQ(early.said.size(), 1u);
+  }
+  for (const uint64_t token : {0, 3}) EXPECT_TRUE(*Ask(folder, HelloOf(token, 5)).joins);
+  const Answer same = Ask(folder, HelloOf(77, 5));
+  ASSERT_EQ(same.joins.status().code(), StatusCode::kFailedPrecondition);
+  for (const char* part : {"server 1 on beta", "/out", "--disk", "checkpoint.disks = shared"}) {
+    EXPECT_THAT(same.joins.status().message(), HasSubstr(part));
+  }
+}
+
 TEST(SharedFolder, WorkersNeedNone) {
   wire::Hello worker;
   worker.set_role(wire::Hello::WORKER);

@@ -1,0 +1,246 @@
+#include "server/disks/private_disks.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include <glog/logging.h>
+
+#include "common/job/checkpoint/checkpoint.h"
+
+namespace kumo {
+
+PrivateDisks::PrivateDisks(int index, int servers, const Experiment& experiment, Role* role)
+    : index_(index),
+      servers_(servers),
+      keeps_server_0s_(index == 1 && experiment.cluster.KeepsVersionsTwice()),
+      piece_bytes_(static_cast<uint64_t>(experiment.cluster.chunk_kib) * 1024),
+      leaves_within_(FromSeconds(experiment.checkpoint.grace_s) / 2),
+      role_(role) {}
+
+bool PrivateDisks::IsServer(const PeerName& peer) const {
+  for (int s = 0; s < servers_; ++s) {
+    if (s != index_ && peer == ServerPeer(s)) return true;
+  }
+  return false;
+}
+
+// --- Messages and answers.
+
+// It may ask before it knows of a generation: its disk was lost (survey.h).
+void PrivateDisks::OnFromServer0(const Message& message, bool ours, Turn* turn) {
+  const wire::Header& header = message.header;
+  switch (header.type()) {
+    case wire::FETCH_FILE:
+    case wire::LIST_CHECKPOINTS:
+      OnMessage(ServerPeer(0), message, turn);
+      return;
+    case wire::FILE:
+      if (ours) OnMessage(ServerPeer(0), message, turn);
+      return;
+    default:
+      if (ours && header.orders().has_complete()) OnComplete(header.orders().complete(), turn);
+  }
+}
+
+void PrivateDisks::OnMessage(const PeerName& from, const Message& message, Turn* turn) {
+  if (!IsServer(from)) return;
+  if (message.header.type() != wire::FILE) {
+    Answer(from, message, turn);
+    return;
+  }
+  if (manifest_fetch_) manifest_fetch_->OnMessage(from, message, turn);
+  if (collection_) collection_->OnMessage(from, message, turn);
+  GoAlong(turn);
+}
+
+// What the disk has of it, it says itself.
+void PrivateDisks::Answer(const PeerName& to, const Message& asked, Turn* turn) const {
+  SendAction reply{to, {}};
+  wire::Header& header = reply.message.header;
+  if (asked.header.type() == wire::LIST_CHECKPOINTS) {
+    header.set_type(wire::CHECKPOINTS);
+  } else {
+    header.set_type(wire::FILE);
+    *header.mutable_file_piece() = asked.header.file_piece();
+    header.mutable_file_piece()->set_bytes(
+        static_cast<uint32_t>(std::min<uint64_t>(asked.header.file_piece().bytes(), piece_bytes_)));
+  }
+  turn->Do(AnswerFromDiskAction{std::move(reply)});
+}
+
+void PrivateDisks::OnAnswer(const FilesAnswer& answer, Turn* turn) {
+  if (!collection_) return;
+  collection_->OnAnswer(answer, turn);
+  GoAlong(turn);
+}
+
+// Another server than 0 hears which checkpoint is the newest that is complete.
+void PrivateDisks::OnComplete(int64_t version, Turn* turn) {
+  if (version < 0 || version == kept_) return;
+  kept_ = version;
+  // Who restores it keeps it as well; an older one is not worth its way any more.
+  std::erase_if(tasks_, [&](const Task& task) {
+    return std::holds_alternative<Keep>(task) && &task != &tasks_.front();
+  });
+  tasks_.emplace_back(Keep{version});
+  Begin(turn);
+}
+
+void PrivateDisks::Tick(Turn* turn) {
+  if (manifest_fetch_) manifest_fetch_->Tick(turn);
+  if (collection_) collection_->Tick(turn);
+}
+
+void PrivateDisks::Clear(Turn* turn) {
+  manifest_fetch_.reset();
+  collection_.reset();
+  for (Task& task : tasks_) {
+    if (auto* keep = std::get_if<KeepEvaluationAction>(&task)) released_.emplace_back(*keep);
+  }
+  tasks_.clear();
+  kept_ = -1;
+  HoldBack(turn);
+}
+
+void PrivateDisks::HoldBack(Turn* turn) {
+  ServerActions others;
+  for (ServerAction& action : turn->actions) {
+    if (auto* commit = std::get_if<CommitAction>(&action)) {
+      tasks_.emplace_back(std::move(*commit));
+    } else if (auto* keep = std::get_if<KeepEvaluationAction>(&action);
+               keep && !tasks_.empty()) {  // it may be of a manifest that waits
+      tasks_.emplace_back(*keep);
+    } else if (auto* restore = std::get_if<RestoreAction>(&action); restore && index_ != 0) {
+      tasks_.emplace_back(std::move(*restore));
+    } else {
+      others.push_back(std::move(action));
+    }
+  }
+  turn->actions = std::move(others);
+  Begin(turn);
+  for (ServerAction& action : std::exchange(released_, {})) turn->Do(std::move(action));
+  HoldBackLeaving(turn);
+}
+
+// A server that the job's end is told to leaves when its disk has what it is to keep; it is told
+// again. Not for ever: server 0 waits only so long.
+void PrivateDisks::HoldBackLeaving(Turn* turn) {
+  const auto says_bye = [](const ServerAction& action) {
+    const auto* send = std::get_if<SendAction>(&action);
+    return send && send->message.header.type() == wire::BYE;
+  };
+  if (index_ == 0 || tasks_.empty() || std::ranges::none_of(turn->actions, says_bye)) return;
+  if (leaves_since_ < 0) leaves_since_ = turn->now;
+  if (turn->now - leaves_since_ > leaves_within_) return;
+  std::erase_if(turn->actions, [&](const ServerAction& action) {
+    return says_bye(action) || std::holds_alternative<ExitAction>(action);
+  });
+}
+
+// --- Tasks.
+
+void PrivateDisks::Begin(Turn* turn) {
+  if (tasks_.empty() || manifest_fetch_ || collection_) return;
+  Task& task = tasks_.front();
+  if (auto* commit = std::get_if<CommitAction>(&task)) {
+    commit->manifest.set_name(CheckpointName(commit->manifest.version()));
+    std::vector<int> all(commit->manifest.files_size());
+    std::iota(all.begin(), all.end(), 0);
+    Collect(commit->manifest, std::move(all), turn);
+  } else if (std::holds_alternative<KeepEvaluationAction>(task)) {
+    Finish(OkStatus(), turn);
+  } else {
+    const auto* restore = std::get_if<RestoreAction>(&task);
+    const int64_t version = restore ? restore->version : std::get<Keep>(task).version;
+    manifest_fetch_ = FileFetch::OfManifest(ServerPeer(0), version, piece_bytes_);
+    manifest_fetch_->Tick(turn);
+  }
+}
+
+void PrivateDisks::Collect(checkpoint::Manifest manifest, std::vector<int> wanted, Turn* turn) {
+  // Server 0 gets each file from the server that wrote it, and the others get all from server 0.
+  std::vector<PeerName> holders;
+  for (const checkpoint::File& file : manifest.files()) {
+    const auto numbers = ParseShardFileName(file.name());
+    const int from = index_ == 0 && numbers ? static_cast<int>(numbers->shard) : 0;
+    holders.push_back(from == index_ ? PeerName() : ServerPeer(from));
+  }
+  const auto holder_of = [holders = std::move(holders)](int file) { return holders[file]; };
+  collection_.emplace(std::move(manifest), std::move(wanted), holder_of, piece_bytes_,
+                      ++collections_);
+  collection_->Start(turn);
+}
+
+void PrivateDisks::OnManifest(Turn* turn) {
+  const FileFetch fetch = *std::exchange(manifest_fetch_, std::nullopt);
+  if (!fetch.status().ok()) {
+    Finish(fetch.status(), turn);
+    return;
+  }
+  const auto* restore = std::get_if<RestoreAction>(&tasks_.front());
+  const std::string name =
+      CheckpointName(restore ? restore->version : std::get<Keep>(tasks_.front()).version);
+  auto manifest = ParseManifest(fetch.text(), "server 0's manifest of " + name, name);
+  if (!manifest.ok()) {
+    Finish(manifest.status(), turn);
+    return;
+  }
+  std::vector<int> wanted = Wanted(*manifest);
+  Collect(*std::move(manifest), std::move(wanted), turn);
+}
+
+std::vector<int> PrivateDisks::Wanted(const checkpoint::Manifest& manifest) const {
+  const auto* restore = std::get_if<RestoreAction>(&tasks_.front());
+  std::vector<int> wanted;
+  for (int i = 0; i < manifest.files_size(); ++i) {
+    const checkpoint::File& file = manifest.files(i);
+    bool wants = false;
+    if (restore) {
+      // Server 0's part lies before server 1's.
+      const Range range = {keeps_server_0s_ ? 0 : restore->wanted.begin, restore->wanted.end};
+      wants = IsAbout(file, range);
+    } else if (const auto numbers = ParseShardFileName(file.name())) {
+      const int shard = static_cast<int>(numbers->shard);
+      wants = shard == index_ || (shard == 0 && keeps_server_0s_);
+    }
+    if (wants) wanted.push_back(i);
+  }
+  return wanted;
+}
+
+void PrivateDisks::GoAlong(Turn* turn) {
+  if (manifest_fetch_ && manifest_fetch_->done()) OnManifest(turn);
+  if (collection_ && collection_->done()) {
+    const Collection collected = *std::exchange(collection_, std::nullopt);
+    if (index_ != 0 && collected.status().ok()) {
+      released_.emplace_back(KeepManifestAction{collected.manifest()});
+    }
+    Finish(collected.status(), turn);
+  }
+}
+
+void PrivateDisks::Finish(const Status& status, Turn* turn) {
+  const Task task = std::move(tasks_.front());
+  tasks_.pop_front();
+  if (const auto* commit = std::get_if<CommitAction>(&task)) {
+    if (status.ok()) {
+      released_.emplace_back(*commit);
+    } else {
+      role_->OnDiskAnswer(CheckpointCommitted{commit->manifest.version(), status}, turn);
+    }
+  } else if (const auto* keep = std::get_if<KeepEvaluationAction>(&task)) {
+    released_.emplace_back(*keep);
+  } else if (const auto* restore = std::get_if<RestoreAction>(&task)) {
+    RestoreAction now = *restore;
+    now.fetched = status;
+    if (status.ok()) kept_ = now.version;
+    released_.emplace_back(std::move(now));
+  } else if (!status.ok()) {
+    LOG(WARNING) << "keeps no copy of its part of the checkpoint of round "
+                 << std::get<Keep>(task).version << ": " << status.message();
+  }
+  Begin(turn);
+}
+
+}  // namespace kumo

@@ -1,0 +1,205 @@
+#include "server/disks/survey.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include <glog/logging.h>
+
+#include "common/job/checkpoint/checkpoint.h"
+#include "common/job/protocol.h"
+#include "server/messages.h"
+
+namespace kumo {
+
+Survey::Survey(SurveySettings settings, TimeUs now)
+    : settings_(std::move(settings)), until_(now + settings_.join_timeout) {
+  if (settings_.identity.servers == 1) outcome_ = OkStatus();
+}
+
+ServerActions Survey::OnMessage(const PeerName& from, const Message& message, TimeUs now) {
+  Turn turn{now, {}};
+  const wire::Header& header = message.header;
+  if (header.type() == wire::STATUS) {
+    turn.Do(StatusReply(from));
+    return Done(std::move(turn));
+  }
+  int server = 1;
+  while (server < settings_.identity.servers && from != ServerPeer(server)) ++server;
+  if (outcome_ || server == settings_.identity.servers) return {};
+  if (header.type() == wire::HELLO) {
+    OnHello(server, header, &turn);
+  } else if (header.job() != settings_.identity.JobId()) {
+    return {};
+  } else if (header.type() == wire::HEARTBEAT) {
+    // It takes part in a job that this process knows nothing of: it is to say hello.
+    SendAction gone{from, {}};
+    gone.message.header.set_type(wire::GONE);
+    gone.message.header.set_generation(header.generation());
+    turn.Do(std::move(gone));
+  } else if (header.type() == wire::CHECKPOINTS) {
+    OnHeld(server, header.held_checkpoints(), &turn);
+  } else if (header.type() == wire::FILE) {
+    until_ = now + settings_.join_timeout;
+    if (manifest_fetch_) manifest_fetch_->OnMessage(from, message, &turn);
+    if (collection_) collection_->OnMessage(from, message, &turn);
+    GoAlong(&turn);
+  }
+  return Done(std::move(turn));
+}
+
+// Whoever asks sees that this process lives, and for whom it waits.
+SendAction Survey::StatusReply(const PeerName& to) const {
+  SendAction reply{to, {}};
+  reply.message.header.set_type(wire::STATUS_REPLY);
+  wire::JobStatus* const status = reply.message.header.mutable_job_status();
+  status->set_job_name(settings_.identity.job_name);
+  status->set_phase("waiting");
+  status->set_waits_for(WaitsFor());
+  status->set_last_checkpoint(settings_.newer_than);
+  return reply;
+}
+
+void Survey::OnHello(int server, const wire::Header& header, Turn* turn) {
+  if (answered_.contains(server)) return;
+  if (Status status = CheckHello(header, settings_.identity, std::nullopt); !status.ok()) {
+    turn->Do(Refusal(ServerPeer(server), status, header.hello().incarnation()));
+    return;
+  }
+  hellos_[server] = header.hello();
+  SendAction ask{ServerPeer(server), {}};
+  ask.message.header.set_type(wire::LIST_CHECKPOINTS);
+  turn->Do(std::move(ask));
+}
+
+void Survey::OnHeld(int server, const wire::HeldCheckpoints& held, Turn* turn) {
+  if (!hellos_.contains(server) || !answered_.insert(server).second) return;
+  until_ = turn->now + settings_.join_timeout;
+  if (held.generation() < kLastGeneration) {
+    generation_ = std::max(generation_, held.generation());
+  }
+  for (const auto& one : held.checkpoints()) {
+    const bool wanted =
+        settings_.only ? one.version() == *settings_.only : one.version() > settings_.newer_than;
+    if (one.version() < 0 || !wanted) continue;
+    const Name name(one.version(), one.generation());
+    manifests_[name] = server;
+    for (const int file : one.files()) held_[name][file] = server;
+  }
+  if (static_cast<int>(answered_.size()) == settings_.identity.servers - 1) TryNext(turn);
+}
+
+// As Recovery::Decide will say.
+bool Survey::OthersHaveJob() const {
+  const wire::Hello& first = hellos_.begin()->second;
+  return first.since() > 0 && first.holds_replica() &&
+         std::ranges::all_of(
+             hellos_, [&](const auto& hello) { return hello.second.since() == first.since(); });
+}
+
+// The newest that was not tried yet.
+void Survey::TryNext(Turn* turn) {
+  if (manifests_.empty()) {
+    outcome_ = OkStatus();
+    if (skipped_.empty() || settings_.newer_than >= 0 || OthersHaveJob()) return;
+    std::string what = "no checkpoint is whole on the servers' disks";
+    for (const std::string& skipped : skipped_) what += "; " + skipped;
+    outcome_ = FailedPrecondition(
+        what + "; bring the disk back that had it, or start anew with checkpoint.resume=never");
+    return;
+  }
+  const auto newest = std::prev(manifests_.end());
+  current_ = newest->first;
+  const PeerName holder = ServerPeer(newest->second);
+  manifests_.erase(newest);
+  LOG(WARNING) << "this disk lacks checkpoint " << CheckpointName(current_->first)
+               << ", which other servers have: fetches it";
+  manifest_fetch_ = FileFetch::OfManifest(holder, current_->first, settings_.piece_bytes);
+  manifest_fetch_->Tick(turn);
+}
+
+void Survey::OnManifest(Turn* turn) {
+  const FileFetch fetch = *std::exchange(manifest_fetch_, std::nullopt);
+  const std::string name = CheckpointName(current_->first);
+  Result<checkpoint::Manifest> manifest =
+      fetch.status().ok() ? ParseManifest(fetch.text(), "its manifest", name) : fetch.status();
+  if (manifest.ok() && manifest->generation() != current_->second) {
+    manifest = DataLoss("its manifest is of generation " + std::to_string(manifest->generation()));
+  }
+  if (!manifest.ok()) {
+    PassOver(manifest.status().message(), turn);
+    return;
+  }
+  const auto holder_of = [held = held_[*current_]](int file) {
+    const auto found = held.find(file);
+    return found == held.end() ? PeerName() : ServerPeer(found->second);
+  };
+  std::vector<int> all(manifest->files_size());
+  std::iota(all.begin(), all.end(), 0);
+  collection_.emplace(*std::move(manifest), std::move(all), holder_of, settings_.piece_bytes,
+                      ++collections_);
+  collection_->Start(turn);
+}
+
+void Survey::GoAlong(Turn* turn) {
+  if (manifest_fetch_ && manifest_fetch_->done()) OnManifest(turn);
+  if (!collection_ || !collection_->done()) return;
+  const Collection collected = *std::exchange(collection_, std::nullopt);
+  if (!collected.status().ok()) {
+    PassOver(collected.status().message(), turn);
+    return;
+  }
+  turn->Do(KeepManifestAction{collected.manifest(), /*prune=*/false});
+  outcome_ = OkStatus();
+}
+
+void Survey::PassOver(const std::string& why, Turn* turn) {
+  skipped_.push_back(CheckpointName(current_->first) + ": " + why);
+  LOG(ERROR) << "passes over " << skipped_.back();
+  TryNext(turn);
+}
+
+ServerActions Survey::OnAnswer(const FilesAnswer& answer, TimeUs now) {
+  Turn turn{now, {}};
+  if (outcome_ || !collection_) return {};
+  collection_->OnAnswer(answer, &turn);
+  GoAlong(&turn);
+  return Done(std::move(turn));
+}
+
+ServerActions Survey::Tick(TimeUs now) {
+  Turn turn{now, {}};
+  if (outcome_) return {};
+  if (manifest_fetch_) manifest_fetch_->Tick(&turn);
+  if (collection_) collection_->Tick(&turn);
+  const std::string waits = WaitsFor();
+  if (now >= until_ && !waits.empty()) {
+    outcome_ = Unavailable("waited " + std::to_string(settings_.join_timeout / kSecond) +
+                           " s (cluster.join_timeout_s) for " + waits +
+                           ": this disk has no checkpoint, and theirs may");
+  }
+  return Done(std::move(turn));
+}
+
+std::string Survey::WaitsFor() const {
+  std::string waits;
+  for (int s = 1; s < settings_.identity.servers; ++s) {
+    if (answered_.contains(s)) continue;
+    waits += (waits.empty() ? "server " : ", ") + std::to_string(s);
+  }
+  if (waits.empty() && (manifest_fetch_ || collection_)) {
+    waits = "the files of " + CheckpointName(current_->first);
+  }
+  return waits;
+}
+
+ServerActions Survey::Done(Turn turn) const {
+  for (ServerAction& action : turn.actions) {
+    auto* const send = std::get_if<SendAction>(&action);
+    if (!send) continue;
+    send->message.header.set_protocol(kProtocolVersion);
+    send->message.header.set_job(settings_.identity.JobId());
+  }
+  return std::move(turn.actions);
+}
+
+}  // namespace kumo

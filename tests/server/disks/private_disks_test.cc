@@ -1,0 +1,305 @@
+#include "server/disks/private_disks.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include "common/base/crc32c.h"
+#include "common/job/checkpoint/checkpoint.h"
+#include "tests/common/base/memory_file_system.h"
+
+namespace kumo {
+namespace {
+
+using testing::ElementsAre;
+
+// Remembers what it is told.
+class SomeRole : public Role {
+ public:
+  const Generation& generation() const override { return generation_; }
+  const SaveOrder& save_order() const override { return order_; }
+  const LeaseTable& leases() const override { return leases_; }
+  void OnSpec(const JobPlan&, const ShardMap&, const JobSpec&) override {}
+  Result<bool> OnHello(const PeerName&, const wire::Hello&, Turn*) override { return true; }
+  Status OnMessage(const PeerName&, const wire::Header&, Turn*) override { return OkStatus(); }
+  Directive OnVersion(int64_t, const wire::Metrics&, Turn*) override { return {}; }
+  void TakeOver(int64_t, const Directive&, Turn*) override {}
+  void OnDiskAnswer(const DiskAnswer& answer, Turn*) override {
+    committed = std::get<CheckpointCommitted>(answer);
+  }
+  void RequestStop(const Standing&, Turn*) override {}
+  TimeUs Tick(const Standing&, Turn* turn) override { return turn->now; }
+  bool Knows(const PeerName&, TimeUs, TimeUs) const override { return true; }
+  std::string WaitsForProcesses(TimeUs) const override { return ""; }
+  wire::JobStatus Describe(TimeUs) const override { return {}; }
+
+  std::optional<CheckpointCommitted> committed;
+
+ private:
+  Generation generation_;
+  SaveOrder order_;
+  LeaseTable leases_{0};
+};
+
+Experiment SomeExperiment(int replicas = 1) {
+  Experiment e;
+  e.cluster.servers.assign(3, "ipc://somewhere");
+  e.cluster.replicas = replicas;
+  e.cluster.chunk_kib = 1;
+  e.checkpoint.disks = "private";
+  return e;
+}
+
+checkpoint::Manifest SomeManifest() {
+  checkpoint::Manifest manifest;
+  manifest.set_version(12);
+  manifest.set_generation(1);
+  for (int s = 0; s < 3; ++s) {
+    checkpoint::File* file = manifest.add_files();
+    file->set_name(ShardFileName(s, 3, 1));
+    file->set_bytes(100);
+    file->set_begin(10 * s);
+    file->set_end(10 * s + 10);
+  }
+  return manifest;
+}
+
+std::string TextOf(const checkpoint::Manifest& manifest) {
+  MemoryFileSystem files;
+  EXPECT_TRUE(files.CreateDirectories("/c/" + CheckpointName(manifest.version())).ok());
+  EXPECT_TRUE(WriteManifest(files, "/c", manifest).ok());
+  return *files.Contents("/c/" + CheckpointName(manifest.version()) + "/MANIFEST");
+}
+
+template <typename Action>
+std::vector<Action> All(const Turn& turn) {
+  std::vector<Action> all;
+  for (const ServerAction& action : turn.actions) {
+    if (const auto* one = std::get_if<Action>(&action)) all.push_back(*one);
+  }
+  return all;
+}
+
+Message FileMessage(const wire::FilePiece& asked, const std::string& bytes, uint64_t file_bytes) {
+  Message message;
+  message.header.set_type(wire::FILE);
+  *message.header.mutable_file_piece() = asked;
+  message.header.mutable_file_piece()->set_file_bytes(file_bytes);
+  const auto owner = std::make_shared<std::string>(bytes);
+  message.payload = {owner, AsBytes(*owner)};
+  return message;
+}
+
+Message Orders(int64_t complete) {
+  Message message;
+  message.header.set_type(wire::HEARTBEAT_REPLY);
+  message.header.mutable_orders()->set_complete(complete);
+  return message;
+}
+
+// Server 0 answers what a server asks for of the manifest. Returns what is checked then.
+std::optional<CheckFilesAction> BringManifest(PrivateDisks* disks, Turn* turn) {
+  const std::string text = TextOf(SomeManifest());
+  for (int i = 0; i < 100; ++i) {
+    const auto sends = All<SendAction>(*turn);
+    turn->actions.clear();
+    for (const SendAction& send : sends) {
+      const wire::FilePiece& piece = send.message.header.file_piece();
+      EXPECT_EQ(send.to, ServerPeer(0));
+      const std::string bytes = text.substr(piece.offset(), piece.bytes());
+      disks->OnFromServer0(FileMessage(piece, bytes, text.size()), true, turn);
+    }
+    const auto checks = All<CheckFilesAction>(*turn);
+    if (!checks.empty()) return checks[0];
+  }
+  return std::nullopt;
+}
+
+TEST(PrivateDisks, ServerZeroFetchesTheOthersFilesBeforeItCommits) {
+  SomeRole role;
+  PrivateDisks disks(0, 3, SomeExperiment(), &role);
+  Turn turn{0, {}};
+  turn.Do(CommitAction{SomeManifest()});
+  disks.HoldBack(&turn);
+  EXPECT_TRUE(All<CommitAction>(turn).empty());
+  const auto checks = All<CheckFilesAction>(turn);
+  ASSERT_EQ(checks.size(), 1u);
+  EXPECT_THAT(checks[0].wanted, ElementsAre(0, 1, 2));
+
+  turn.actions.clear();
+  disks.OnAnswer(FilesChecked{checks[0].fetch, std::vector<int>{2}}, &turn);
+  const auto sends = All<SendAction>(turn);
+  ASSERT_EQ(sends.size(), 1u);
+  EXPECT_EQ(sends[0].to, ServerPeer(2));
+  const wire::FilePiece& piece = sends[0].message.header.file_piece();
+  turn.actions.clear();
+  disks.OnMessage(ServerPeer(2), FileMessage(piece, std::string(100, 'x'), 100), &turn);
+  ASSERT_EQ(All<WritePieceAction>(turn).size(), 1u);
+  turn.actions.clear();
+  disks.OnAnswer(PieceWritten{checks[0].fetch, 0, OkStatus()}, &turn);
+  disks.HoldBack(&turn);
+  EXPECT_EQ(All<CommitAction>(turn).size(), 1u);
+  EXPECT_FALSE(role.committed);
+}
+
+TEST(PrivateDisks, ACheckpointOfWhichAFileIsDamagedIsNotCommitted) {
+  SomeRole role;
+  PrivateDisks disks(0, 3, SomeExperiment(), &role);
+  Turn turn{0, {}};
+  turn.Do(CommitAction{SomeManifest()});
+  disks.HoldBack(&turn);
+  const auto check = All<CheckFilesAction>(turn).at(0);
+  disks.OnAnswer(FilesChecked{check.fetch, std::vector<int>{1}}, &turn);
+  const wire::FilePiece piece = All<SendAction>(turn).at(0).message.header.file_piece();
+  disks.OnMessage(ServerPeer(1), FileMessage(piece, std::string(100, 'x'), 100), &turn);
+  turn.actions.clear();
+  disks.OnAnswer(PieceWritten{check.fetch, 0, DataLoss("another checksum")}, &turn);
+  disks.HoldBack(&turn);
+  EXPECT_TRUE(All<CommitAction>(turn).empty());
+  ASSERT_TRUE(role.committed);
+  EXPECT_EQ(role.committed->version, 12);
+  EXPECT_EQ(role.committed->status.code(), StatusCode::kDataLoss);
+  // Its own file is missing: nobody has it.
+  role.committed.reset();
+  turn = {0, {}};
+  turn.Do(CommitAction{SomeManifest()});
+  disks.HoldBack(&turn);
+  disks.OnAnswer(FilesChecked{All<CheckFilesAction>(turn).at(0).fetch, std::vector<int>{0}}, &turn);
+  ASSERT_TRUE(role.committed);
+  EXPECT_FALSE(role.committed->status.ok());
+}
+
+// It is of the manifest that is still to be written.
+TEST(PrivateDisks, AnEvaluationWaitsForTheManifestAndIsKeptInAnyCase) {
+  SomeRole role;
+  PrivateDisks disks(0, 3, SomeExperiment(), &role);
+  Turn turn{0, {}};
+  turn.Do(CommitAction{SomeManifest()});
+  turn.Do(KeepEvaluationAction{12, 0, {}});
+  disks.HoldBack(&turn);
+  EXPECT_TRUE(All<KeepEvaluationAction>(turn).empty());
+  const uint64_t fetch = All<CheckFilesAction>(turn).at(0).fetch;
+  turn.actions.clear();
+  disks.OnAnswer(FilesChecked{fetch, std::vector<int>{}}, &turn);
+  disks.HoldBack(&turn);
+  ASSERT_EQ(turn.actions.size(), 2u);
+  EXPECT_TRUE(std::holds_alternative<CommitAction>(turn.actions[0]));
+  EXPECT_TRUE(std::holds_alternative<KeepEvaluationAction>(turn.actions[1]));
+
+  turn = {0, {}};
+  turn.Do(CommitAction{SomeManifest()});
+  turn.Do(KeepEvaluationAction{12, 0, {}});
+  disks.HoldBack(&turn);
+  turn.actions.clear();
+  disks.Clear(&turn);
+  EXPECT_TRUE(All<CommitAction>(turn).empty());  // of a generation that is over
+  EXPECT_EQ(All<KeepEvaluationAction>(turn).size(), 1u);
+}
+
+TEST(PrivateDisks, AnotherServerRestoresByServerZerosManifestWhatItsRangeNeeds) {
+  SomeRole role;
+  PrivateDisks disks(1, 3, SomeExperiment(), &role);
+  Turn turn{0, {}};
+  turn.Do(RestoreAction{4, CheckpointName(12), {15, 25}, 12});
+  disks.HoldBack(&turn);
+  EXPECT_TRUE(All<RestoreAction>(turn).empty());
+  const auto check = BringManifest(&disks, &turn);
+  ASSERT_TRUE(check);
+  EXPECT_THAT(check->wanted, ElementsAre(1, 2));
+  turn.actions.clear();
+  disks.OnAnswer(FilesChecked{check->fetch, std::vector<int>{}}, &turn);
+  disks.HoldBack(&turn);
+  ASSERT_EQ(turn.actions.size(), 2u);
+  EXPECT_TRUE(std::holds_alternative<KeepManifestAction>(turn.actions[0]));
+  const auto& restore = std::get<RestoreAction>(turn.actions[1]);
+  EXPECT_TRUE(restore.fetched.ok());
+  // It is kept already.
+  turn.actions.clear();
+  disks.OnFromServer0(Orders(12), true, &turn);
+  EXPECT_TRUE(turn.actions.empty());
+}
+
+TEST(PrivateDisks, WhatCannotBeHadFailsTheRestoreByName) {
+  SomeRole role;
+  PrivateDisks disks(1, 3, SomeExperiment(), &role);
+  Turn turn{0, {}};
+  turn.Do(RestoreAction{4, CheckpointName(12), {15, 25}, 12});
+  disks.HoldBack(&turn);
+  wire::FilePiece piece = All<SendAction>(turn).at(0).message.header.file_piece();
+  piece.set_failure("no such file");
+  turn.actions.clear();
+  disks.OnFromServer0(FileMessage(piece, "", 0), true, &turn);
+  disks.HoldBack(&turn);
+  ASSERT_EQ(All<RestoreAction>(turn).size(), 1u);
+  EXPECT_FALSE(All<RestoreAction>(turn)[0].fetched.ok());
+}
+
+TEST(PrivateDisks, EachKeepsItsOwnFileAndServerOneThatOfServerZeroToo) {
+  struct Case {
+    int index, replicas;
+    std::vector<int> wanted;
+  };
+  for (const Case& one : {Case{1, 1, {1}}, {2, 1, {2}}, {1, 2, {0, 1}}, {2, 2, {2}}}) {
+    SomeRole role;
+    PrivateDisks disks(one.index, 3, SomeExperiment(one.replicas), &role);
+    Turn turn{0, {}};
+    disks.OnFromServer0(Orders(12), true, &turn);
+    const auto check = BringManifest(&disks, &turn);
+    ASSERT_TRUE(check);
+    EXPECT_EQ(check->wanted, one.wanted) << one.index << " " << one.replicas;
+  }
+}
+
+TEST(PrivateDisks, WhoIsToLeaveKeepsTheLastCheckpointFirst) {
+  SomeRole role;
+  PrivateDisks disks(1, 3, SomeExperiment(), &role);
+  const auto leave = [](Turn* turn) {
+    SendAction bye{ServerPeer(0), {}};
+    bye.message.header.set_type(wire::BYE);
+    turn->Do(bye);
+    turn->Do(ExitAction{OkStatus()});
+  };
+  Turn turn{0, {}};
+  disks.OnFromServer0(Orders(12), true, &turn);
+  leave(&turn);
+  disks.HoldBack(&turn);
+  EXPECT_TRUE(All<ExitAction>(turn).empty());
+  // Not for ever.
+  turn = {13 * kSecond, {}};
+  leave(&turn);
+  disks.HoldBack(&turn);
+  EXPECT_EQ(All<ExitAction>(turn).size(), 1u);
+  // Whom server 0 does not answer any more leaves at once.
+  turn = {0, {}};
+  turn.Do(ExitAction{Unavailable("server 0 does not answer")});
+  disks.HoldBack(&turn);
+  EXPECT_EQ(All<ExitAction>(turn).size(), 1u);
+}
+
+TEST(PrivateDisks, OnlyServersGetFilesAndNoMoreThanAPieceAtATime) {
+  SomeRole role;
+  PrivateDisks disks(0, 3, SomeExperiment(), &role);
+  Message ask;
+  ask.header.set_type(wire::FETCH_FILE);
+  ask.header.mutable_file_piece()->set_bytes(0xffffffff);
+  for (const PeerName& stranger : {WorkerPeer("worker-0", 1), PeerName("client/1"), ServerPeer(3),
+                                   ServerPeer(0), PeerName("server/"), PeerName("server/-1")}) {
+    Turn turn{0, {}};
+    disks.OnMessage(stranger, ask, &turn);
+    EXPECT_TRUE(turn.actions.empty()) << stranger;
+  }
+  Turn turn{0, {}};
+  disks.OnMessage(ServerPeer(1), ask, &turn);
+  const auto answers = All<AnswerFromDiskAction>(turn);
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[0].reply.to, ServerPeer(1));
+  EXPECT_EQ(answers[0].reply.message.header.file_piece().bytes(), 1024u);
+}
+
+}  // namespace
+}  // namespace kumo
