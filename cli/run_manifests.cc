@@ -66,6 +66,7 @@ std::map<std::string, std::string> SettingsOfRun(const LoadedExperiment& loaded,
       {"network.file", BaseName(loaded.experiment.network.file)},
       {"data.directory", kData},
       {"output.directory", kOutput + run.name},
+      {"checkpoint.disks", run.Has("shared-volume") ? "shared" : "private"},
       {"cluster.servers", ServerAddresses(run)},
       {"cluster.workers", std::to_string(run.workers)},
       {"cluster.insecure", run.Has("keys") ? "false" : "true"},
@@ -202,10 +203,6 @@ std::vector<Status> ProblemsInPods(const LoadedExperiment& loaded, const Cluster
   if (!experiment.cluster.keys.empty() && !run.Has("keys")) {
     say("cluster.keys is " + experiment.cluster.keys +
         ", a folder of this machine: put the keys into Secrets and add --with keys");
-  }
-  if (run.servers > 1 && !run.Has("shared-volume")) {
-    say(std::to_string(run.servers) +
-        " servers need a folder that they share: add --with shared-volume");
   }
   if (run.Has("kueue") && run.Has("workers-statefulset")) {
     say("kueue is for a Job of workers: leave out kueue or workers-statefulset");

@@ -122,12 +122,27 @@ TEST_F(RunManifestsTest, ComponentsThatAreMissingOrExcludeEachOtherAreNamed) {
   const LoadedExperiment loaded = Load("[network]\nfile = n.pbtxt\ndevice = cuda\n");
   run_.components = {"kueue", "workers-statefulset"};
   const std::vector<Status> problems = ProblemsInPods(loaded, run_);
-  ASSERT_EQ(problems.size(), 3u);
+  ASSERT_EQ(problems.size(), 2u);
   EXPECT_THAT(problems[0].message(), HasSubstr("--with gpu"));
-  EXPECT_THAT(problems[1].message(), HasSubstr("--with shared-volume"));
-  EXPECT_THAT(problems[2].message(), HasSubstr("leave out kueue"));
-  run_.components = {"gpu", "shared-volume"};
+  EXPECT_THAT(problems[1].message(), HasSubstr("leave out kueue"));
+  run_.components = {"gpu"};
   EXPECT_THAT(ProblemsInPods(loaded, run_), IsEmpty());
+}
+
+// Whatever the experiment says: it is about other machines.
+TEST_F(RunManifestsTest, ServersHaveDisksOfTheirOwnUnlessTheyShareAVolume) {
+  for (const char* here : {"shared", "private"}) {
+    const LoadedExperiment loaded =
+        Load(std::string("[network]\nfile = n.pbtxt\n[checkpoint]\ndisks = ") + here + "\n");
+    const auto in_pods = [&] {
+      EXPECT_THAT(ProblemsInPods(loaded, run_), IsEmpty());
+      return LoadInPod(PodExperimentText(loaded, run_, "")).experiment.checkpoint.disks;
+    };
+    run_.components = {"shared-volume"};
+    EXPECT_EQ(in_pods(), "shared");
+    run_.components = {};
+    EXPECT_EQ(in_pods(), "private");
+  }
 }
 
 TEST_F(RunManifestsTest, PodsShowThemselvesWhereTheManifestsSay) {

@@ -141,18 +141,23 @@ class Network:
                 self.write()
         run("ip", "netns", "delete", space)
 
+    def close(self):
+        run("ip", "link", "delete", "pods")
+        run("umount", "/etc/hosts")
+        run("umount", "--recursive", "/run")
+
 
 class Pod:
     """One pod: made, its containers run and started again, deleted. Thread-safe."""
 
-    def __init__(self, cluster, name, template, labels=(), annotations=(), claims=()):
+    def __init__(self, cluster, name, template, labels=(), annotations=()):
         self.cluster, self.name = cluster, name
         self.template = json.loads(json.dumps(template))
         metadata = self.template["metadata"]
         metadata["labels"] = {**metadata.get("labels", {}), **dict(labels)}
         metadata["annotations"] = {**metadata.get("annotations", {}), **dict(annotations)}
         self.spec = self.template["spec"]
-        self.claims = dict(claims)  # of a volume's name: a folder that outlives the pod
+        self.claims = {}  # of a volume's name: a folder that outlives the pod
         self.read_only = set()  # names of volumes
         self.restarts = self.spec.get("restartPolicy", "Always") == "Always"
         self.dns = ""
@@ -314,6 +319,12 @@ class Pod:
             self.process.kill()
             self.ended.wait()
 
+    def kill(self):
+        self.leaving.set()
+        if self.process:
+            self.process.kill()
+        self.ended.wait()
+
     def described(self):
         """As much of a pod as the Job `run` looks at."""
         container = self.spec["containers"][0]["name"]
@@ -336,6 +347,15 @@ class StatefulSet:
     def pod_name(self, ordinal):
         return f"{self.name}-{ordinal}"
 
+    def template_of(self, name):
+        """The pod's, with its own claims among its volumes."""
+        template = json.loads(json.dumps(self.spec["template"]))
+        for claim in self.spec.get("volumeClaimTemplates", []):
+            volume = claim["metadata"]["name"]
+            template["spec"]["volumes"].append(
+                {"name": volume, "persistentVolumeClaim": {"claimName": f"{volume}-{name}"}})
+        return template
+
     def reconcile(self):
         for ordinal in [*self.pods]:
             if self.pods[ordinal].ended.is_set():
@@ -345,11 +365,8 @@ class StatefulSet:
         for ordinal in range(self.replicas):
             if ordinal not in self.pods:
                 name = self.pod_name(ordinal)
-                claims = {each["metadata"]["name"]:
-                          self.cluster.claim(f"{each['metadata']['name']}-{name}")
-                          for each in self.spec.get("volumeClaimTemplates", [])}
-                pod = Pod(self.cluster, name, self.spec["template"],
-                          labels={"apps.kubernetes.io/pod-index": str(ordinal)}, claims=claims)
+                pod = Pod(self.cluster, name, self.template_of(name),
+                          labels={"apps.kubernetes.io/pod-index": str(ordinal)})
                 self.pods[ordinal] = pod.start(dns=f"{name}.{self.spec['serviceName']}")
 
     def pod(self, name):
@@ -475,6 +492,10 @@ class Api:
                                question.get("sinceTime", ""), previous)
         return self.reply(request, found.described())
 
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
     @staticmethod
     def reply(request, body):
         request.send_response(200)
@@ -526,6 +547,20 @@ class Cluster:
             self.claims[name].mkdir(parents=True)
             os.chown(self.claims[name], USER, USER)  # fsGroup
         return self.claims[name]
+
+    def lose(self, name):
+        """The claim, with what is on its volume: the next pod that wants it has an empty one. Returns where
+        the pod that has it writes to as long as it is there."""
+        folder = self.claims.pop(name)
+        return folder.rename(folder.with_name(f"{name}.lost"))
+
+    def close(self):
+        """Kills whoever is left, so that another cluster can be made."""
+        for controller in self.controllers:
+            for pod in controller.pods.values():
+                pod.kill()
+        self.api.close()
+        self.network.close()
 
     def find(self, kind, name):
         return next((one for one in self.controllers if isinstance(one, kind) and one.name == name), None)

@@ -39,23 +39,30 @@ def data_for(folder):
     return folder
 
 
-class Life:
-    """The run `life` in a cluster."""
+def undisturbed_in(folder, data):
+    """The name of the last checkpoint of the same job, and its weights, as `kumo launch` trains them."""
+    subprocess.run([BUILD / "bin/kumo", "launch", "mnist_lenet", "--servers", "2", "--workers", "2",
+                    "--quiet", *SMALL, "--set", f"data.directory={data}", "--set",
+                    f"output.directory={folder / 'undisturbed'}"], cwd=folder, check=True)
+    return newest_weights(folder / "undisturbed")
 
-    def __init__(self, folder, data):
+
+class Life:
+    """The run `life` in a cluster. components: of `kumo manifests --with`. settings: more of --set. claims:
+    those that are there before."""
+
+    def __init__(self, folder, data, components, settings=(), claims=()):
         self.lines = []
         self.since = time.monotonic()
-        output, models = folder / "output", folder / "models"
-        for claim in (output, models):
+        made = {name: folder / name for name in claims}
+        for claim in made.values():
             claim.mkdir()
             os.chown(claim, USER, USER)
         subprocess.run([BUILD / "bin/kumo", "manifests", "mnist_lenet", "--run", "life", "--workers",
-                        "2", "--servers", "2", "--with", "shared-volume,keys,final-model", "--out", "made",
-                        *SMALL, "--set", "output.interval_s=0.2"], cwd=folder, check=True, capture_output=True)
-        self.cluster = Cluster(render(KUBECTL, folder / "made"), folder, BUILD,
-                               {"kumo-data": data, "kumo-output": output, "kumo-models": models},
+                        "2", "--servers", "2", "--with", components, "--out", "made", *SMALL, *settings,
+                        "--set", "output.interval_s=0.2"], cwd=folder, check=True, capture_output=True)
+        self.cluster = Cluster(render(KUBECTL, folder / "made"), folder, BUILD, {"kumo-data": data, **made},
                                self.make_keys(folder / "keys"), self.say)
-        self.output, self.model = output / "life", models / "life"
         self.workers = self.cluster.find(Job, "life-worker")
         self.servers = self.cluster.find(StatefulSet, "life-server")
         self.run = self.cluster.find(Job, "life-run")
@@ -75,12 +82,13 @@ class Life:
             LOG.write(f"{time.monotonic() - self.since:6.1f} {line}\n")
             LOG.flush()
 
+    def rounds(self, since=0):
+        """Those that server 0 has printed of, in the lines from `since` on."""
+        found = (re.match(r"life-server-0: .*\bround (\d+)/", line) for line in self.lines[since:])
+        return [int(each[1]) for each in found if each]
+
     def round(self, since=0):
-        """The latest that server 0 has printed of, in the lines from `since` on."""
-        for line in reversed(self.lines[since:]):
-            if found := re.match(r"life-server-0: .*\bround (\d+)/", line):
-                return int(found[1])
-        return 0
+        return max(self.rounds(since)[-1:], default=0)
 
     def wait_for(self, condition, what):
         try:
@@ -134,58 +142,88 @@ class ScratchTest(unittest.TestCase):
             folder.rmdir()
 
 
+def delete(pod):
+    threading.Thread(target=pod.delete, daemon=True).start()
+
+
 class LifeTest(unittest.TestCase):
+    def play(self, *what, **more):
+        """A life, and what it is to come to: the last checkpoint's name and the weights."""
+        folder = self.enterContext(scratch_folder())
+        data = data_for(folder / "data")
+        undisturbed = undisturbed_in(folder, data)
+        life = Life(folder, data, *what, **more)
+        self.addCleanup(life.cluster.close)
+        return life, undisturbed
+
+    def wait_for_end(self, life):
+        life.wait_for(life.is_over, "the end of the Job `run`")
+        life.wait_for(lambda: not life.servers.pods, "servers scaled to 0 have left")
+        self.assertFalse(life.run.failed)
+        life.wait_for(lambda: life.workers.done == {0, 1}, "the workers' Job is complete")
+        self.assertIn("scaled life-server to 0", life.printed_by_run())
+
+    def test_servers_with_volumes_of_their_own_lose_no_round_with_one(self):
+        life, undisturbed = self.play("keys", settings=("--set", "cluster.replicas=2"))
+        last = int(re.search(r"\d+", undisturbed[0])[0])
+        servers = life.servers
+
+        def lose(index):
+            """The pod, and its volume with all that it has saved and will save."""
+            life.cluster.lose(f"output-life-server-{index}")
+            delete(servers.pods[index])
+
+        for part, what, act, index in (
+                (1, "server pod 0 deleted", lambda: delete(servers.pods[0]), 0),
+                (2, "server pod 1 and its volume deleted", lambda: lose(1), 1),
+                (4, "server pod 0 and its volume deleted", lambda: lose(0), 0)):
+            life.wait_for_round(last * part // 7)
+            print(life.disturb(what, act, (servers, index)), flush=True)
+        self.wait_for_end(life)
+        rounds = life.rounds()
+        self.assertEqual(rounds, sorted(rounds), "server 0 went back")
+        claim = "output-life-server-0"
+        self.assertTrue(newest_weights(life.cluster.claims[claim] / "life") == undisturbed, "other bits")
+
     def test_deleted_and_drained_pods_change_no_bit(self):
-        with scratch_folder() as folder:
-            data = data_for(folder / "data")
-            subprocess.run([BUILD / "bin/kumo", "launch", "mnist_lenet", "--servers", "2", "--workers",
-                            "2", "--quiet", *SMALL, "--set", f"data.directory={data}", "--set",
-                            f"output.directory={folder / 'undisturbed'}"], cwd=folder, check=True)
-            life = Life(folder, data)
-            undisturbed = newest_weights(folder / "undisturbed")
-            last = int(re.search(r"\d+", undisturbed[0])[0])
+        life, undisturbed = self.play("shared-volume,keys,final-model", claims=("kumo-output", "kumo-models"))
+        last = int(re.search(r"\d+", undisturbed[0])[0])
 
-            def delete(pod):
-                threading.Thread(target=pod.delete, daemon=True).start()
+        def drain():
+            """A node with a worker and a server on it."""
+            life.cluster.evict(life.workers.pods[1])
+            life.cluster.evict(life.servers.pods[1])
 
-            def drain():
-                """A node with a worker and a server on it."""
-                life.cluster.evict(life.workers.pods[1])
-                life.cluster.evict(life.servers.pods[1])
-
-            addresses = []
-            workers, servers = life.workers, life.servers
-            for part, what, act, *pods in (
-                    (1, "worker pod 0 deleted", lambda: delete(workers.pods[0]), (workers, 0)),
-                    (2, "server pod 0 deleted", lambda: delete(servers.pods[0]), (servers, 0)),
-                    (3, "a drain of worker 1 and server 1", drain, (workers, 1), (servers, 1)),
-                    (4, "worker 0 killed", lambda: workers.pods[0].process.kill(), (workers, 0)),
-                    (5, "server 0's container killed", lambda: servers.pods[0].process.kill(),
-                     (servers, 0))):
-                life.wait_for_round(last * part // 7)
-                addresses.append(servers.pods[0].address)
-                print(life.disturb(what, act, *pods), flush=True)
-            probes = [(pod.name, kind, pod.probe(kind))
-                      for pod in [*servers.pods.values(), *workers.pods.values()]
-                      for kind in ("readinessProbe", "livenessProbe")]
-            self.assertTrue(all(passed for *_, passed in probes), probes)
-            life.wait_for(life.is_over, "the end of the Job `run`")
-            life.wait_for(lambda: not life.servers.pods, "servers scaled to 0 have left")
-            self.assertFalse(life.run.failed)
-            printed = life.printed_by_run()
-            self.assertIn(f"life is done; the model is /models/life/{undisturbed[0]} on the claim "
-                          "kumo-models", printed)
-            self.assertIn("scaled life-server to 0", printed)
-            self.assertTrue(any("validation" in line for line in printed), printed)
-            # The Job `run` shows each line of server 0 once.
-            tables = [line for line in printed if re.match(r"3 +\d", line)]
-            self.assertEqual(len(tables), 1, printed)
-            self.assertGreater(len(set(addresses)), 1, "server 0 came back at its old address")
-            life.wait_for(lambda: life.workers.done == {0, 1}, "the workers' Job is complete")
-            self.assertTrue(newest_weights(life.output) == undisturbed, "other bits")
-            model, last_one = life.model / undisturbed[0], life.output / "checkpoints" / undisturbed[0]
-            self.assertEqual({file.name: file.read_bytes() for file in model.iterdir()},
-                             {file.name: file.read_bytes() for file in last_one.iterdir()})
+        addresses = []
+        workers, servers = life.workers, life.servers
+        for part, what, act, *pods in (
+                (1, "worker pod 0 deleted", lambda: delete(workers.pods[0]), (workers, 0)),
+                (2, "server pod 0 deleted", lambda: delete(servers.pods[0]), (servers, 0)),
+                (3, "a drain of worker 1 and server 1", drain, (workers, 1), (servers, 1)),
+                (4, "worker 0 killed", lambda: workers.pods[0].process.kill(), (workers, 0)),
+                (5, "server 0's container killed", lambda: servers.pods[0].process.kill(),
+                 (servers, 0))):
+            life.wait_for_round(last * part // 7)
+            addresses.append(servers.pods[0].address)
+            print(life.disturb(what, act, *pods), flush=True)
+        probes = [(pod.name, kind, pod.probe(kind))
+                  for pod in [*servers.pods.values(), *workers.pods.values()]
+                  for kind in ("readinessProbe", "livenessProbe")]
+        self.assertTrue(all(passed for *_, passed in probes), probes)
+        self.wait_for_end(life)
+        printed = life.printed_by_run()
+        self.assertIn(f"life is done; the model is /models/life/{undisturbed[0]} on the claim "
+                      "kumo-models", printed)
+        self.assertTrue(any("validation" in line for line in printed), printed)
+        # The Job `run` shows each line of server 0 once.
+        tables = [line for line in printed if re.match(r"3 +\d", line)]
+        self.assertEqual(len(tables), 1, printed)
+        self.assertGreater(len(set(addresses)), 1, "server 0 came back at its old address")
+        output, models = (life.cluster.claims[name] / "life" for name in ("kumo-output", "kumo-models"))
+        self.assertTrue(newest_weights(output) == undisturbed, "other bits")
+        model, last_one = models / undisturbed[0], output / "checkpoints" / undisturbed[0]
+        self.assertEqual({file.name: file.read_bytes() for file in model.iterdir()},
+                         {file.name: file.read_bytes() for file in last_one.iterdir()})
 
 
 if __name__ == "__main__":

@@ -78,6 +78,7 @@ MADE_BY_KUMO = {
     "much": ("mnist_mlp", "--run", "big", "--workers", "5", "--servers", "3", "--with",
              "gpu,spot", "--with", "shared-volume,stage-data", "--image", "host:5000/kumo:v1",
              "--set", "checkpoint.grace_s=100", "--set", "network.threads=2"),
+    "volumes of their own": ("mnist_lenet", "--run", "own", "--servers", "2"),
     "a StatefulSet": ("mnist_lenet", "--run", "quick", "--workers", "4", "--with",
                       "gpu,workers-statefulset,podmonitor"),
 } if KUMO else {}
@@ -336,6 +337,10 @@ class ManifestsTest(unittest.TestCase):
             workers, = (one["spec"] for one in objects if one["metadata"]["name"].endswith("-worker"))
             count = workers.get("completions") or workers["replicas"]
             self.assertIn(f"\nworkers = {count}\n", text)
+            # Each server has a volume of its own, or all have one.
+            own = "volumeClaimTemplates" in servers["spec"]
+            disks = re.search(r"^disks = (\w+)", text, re.MULTILINE)
+            self.assertEqual("private" if own else "shared", disks[1] if disks else "shared")
 
     def test_components_do_what_they_are_for(self):
         def pod(name, kind, owner):
