@@ -85,6 +85,7 @@ void Cluster::StartServer(int index) {
   servers_[index] = server;
   if (HasPrivateDisks()) {
     server->disk = std::make_unique<kumo::Disk>(OwnFiles(index), settings_.experiment);
+    server->files = disk_->own[index];
     const auto survey =
         SurveyNeeded(*OwnFiles(index), settings_.experiment, IdentityOf(settings_.experiment));
     if (index == 0 && survey) server->survey = std::make_unique<Survey>(*survey, now_);

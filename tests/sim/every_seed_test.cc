@@ -122,8 +122,9 @@ bool Holds(const SimSettings& settings, std::string* why) {
   const bool stopped = settings.stop_at >= 0 && words.starts_with("stopped");
   const bool unsaved = (settings.faults.disk > 0 || settings.stop_at >= 0) &&
                        words.find("saved") != std::string::npos;
-  // Server 0's disk was lost when the others had left, since the job was done.
-  const bool away = settings.faults.disk_losses > 0 && words.starts_with("waited");
+  // Server 0's disk was lost when the others, or all workers, had left, since the job was done.
+  const bool away = settings.faults.disk_losses > 0 &&
+                    (words.starts_with("waited") || words.starts_with("no round has closed"));
   const bool again = result.status.code() == StatusCode::kUnavailable && violations.empty() &&
                      (stopped || unsaved || away);
   if (again) {

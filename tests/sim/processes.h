@@ -25,8 +25,10 @@ struct Cluster::Process {
 
 struct Cluster::ServerProcess : Process {
   std::unique_ptr<ServerNode> node;
-  std::unique_ptr<Survey> survey;    // before there is a node
-  std::unique_ptr<kumo::Disk> disk;  // of its own (checkpoint.disks = private)
+  std::unique_ptr<Survey> survey;  // before there is a node
+  // Of its own (checkpoint.disks = private); a disk that is lost is there as long as its process.
+  std::shared_ptr<MemoryFileSystem> files;
+  std::unique_ptr<kumo::Disk> disk;
   uint64_t incarnation = 1;
   bool again = false;  // in the place of one that ended
   Status status;

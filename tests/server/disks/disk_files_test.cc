@@ -15,7 +15,6 @@ namespace kumo {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 
 constexpr char kFolder[] = "/out/checkpoints";
 const std::string kBytes = "0123456789abcdef";
