@@ -8,6 +8,8 @@ tried --tries times, many times in one job; each job's final weights are compare
 undisturbed run of the same experiment.
 
   kill       SIGKILL; started again after a random pause
+  lose       the same of a server with a disk of its own (--set checkpoint.disks=private), and the
+             checkpoints on that disk are gone
   terminate  SIGTERM to a worker, which hands over, leaves with 75 and is started again
   freeze     SIGSTOP, and SIGCONT after 1.5 to 3.5 times cluster.suspect_after_s
   cut        nothing goes in or out for as long as that
@@ -16,7 +18,7 @@ undisturbed run of the same experiment.
   latency    everything is 300 ms late, each way, for 5 s
 
 The roles are worker, server (one that is not server 0) and coordinator (server 0). The last four
-faults need one of bench/relay.py's networks; what cannot be done here is shown as "not here".
+faults need one of bench/relay.py's networks, and `lose` the setting; what cannot be done here is shown as "not here".
 
 Columns, times in seconds, "MEDIAN MAXIMUM [in so many of the tries]":
   tried             faults done
@@ -58,6 +60,7 @@ from jobs import HERE, commit, machine
 ROLES = ("worker", "server", "coordinator")
 FAULTS = {fault: ROLES for fault in ("kill", "freeze", "cut", "oneway", "loss", "latency")}
 FAULTS["terminate"] = ("worker",)
+FAULTS["lose"] = ("server", "coordinator")
 FAULT_LASTS_S = 5             # loss, latency
 PAUSE_S = (0.2, 3)            # until something is started again: before or after it is missed
 LOOK_S, NEWS_S = 0.02, 0.1    # between two looks; until a closed round is seen
@@ -152,6 +155,8 @@ class Job:
         role, index = node.split("-")
         who = ["--name", node] if role == "worker" else [
             "--index", index, "--bind", self.network.bind(node)]
+        if role == "server" and index != "0" and has_private_disks(self.arguments):
+            who += ["--disk", self.disk(node)]
         command = [self.arguments.bin / f"kumo-{role}", self.arguments.experiment, *who]
         for key, value in settings.items():
             command += ["--set", f"{key}={value}"]
@@ -160,6 +165,15 @@ class Job:
             self.processes[node] = self.network.popen(
                 node, [str(part) for part in command], stdin=subprocess.DEVNULL, stdout=printed,
                 stderr=subprocess.STDOUT, env=environment, start_new_session=True)
+
+    def disk(self, node):
+        """Where a server with a disk of its own keeps its checkpoints."""
+        return self.output if node == "server-0" else self.folder / f"disk-{node}"
+
+    def lose_disk(self, node):
+        """All of it but logs and curves, which this program reads. The server is not running."""
+        shutil.rmtree(self.disk(node) / "checkpoints", ignore_errors=True)
+        (self.disk(node) / "generation").unlink(missing_ok=True)
 
     def signal(self, node, number):
         if self.processes[node].poll() is None:
@@ -233,13 +247,20 @@ class Job:
         return True
 
 
+def has_private_disks(arguments):
+    return arguments.settings.get("checkpoint.disks") == "private"
+
+
 def begin(job, fault, node, chance):
     """Does the fault; returns (seconds until it ends, what ends it)."""
     lasts = chance.uniform(1.5, 3.5) * job.arguments.suspect_after_s
-    if fault in ("kill", "terminate"):
+    if fault in ("kill", "lose", "terminate"):
         if job.processes[node].poll() is None:
-            job.expected[node] = -signal.SIGKILL if fault == "kill" else 75
-        job.signal(node, signal.SIGKILL if fault == "kill" else signal.SIGTERM)
+            job.expected[node] = 75 if fault == "terminate" else -signal.SIGKILL
+        job.signal(node, signal.SIGTERM if fault == "terminate" else signal.SIGKILL)
+        if fault == "lose":
+            job.processes[node].wait()
+            job.lose_disk(node)
         return 0, lambda: None
     if fault == "freeze":
         job.signal(node, signal.SIGSTOP)
@@ -494,7 +515,8 @@ def run(arguments, folder):
         print(f"undisturbed: {reference['rounds']} rounds, {reference['rounds_per_s']:.1f} a "
               "second", file=sys.stderr, flush=True)
         for trial in trials:
-            trial.possible = trial.fault in network.can | {"kill", "terminate", "freeze"}
+            trial.possible = trial.fault in network.can | {"kill", "terminate", "freeze"} or (
+                trial.fault == "lose" and has_private_disks(arguments))
         # A job is for one pair, so that its weights speak for that; in a hurry for all of them.
         for number in itertools.count():
             still = [trial for trial in trials if trial.open()]
