@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "common/base/nearest.h"
 #include "models/layers/layer.h"
 #include "models/losses/loss.h"
 
@@ -125,12 +126,18 @@ class Builder {
     return AddNode(layer, i, inputs);
   }
 
+  std::string NoLayer(const std::string& name) const {
+    std::vector<std::string> known = {kInput};
+    for (const auto& [layer, output] : outputs_) known.push_back(layer);
+    return "there is no layer \"" + name + "\" before it" + DidYouMean(name, known);
+  }
+
   Result<std::vector<int>> InputsOf(const model::Layer& layer) {
     std::vector<int> inputs;
     for (const std::string& name : layer.inputs()) {
       const auto found = outputs_.find(name);
       if (found == outputs_.end() && name != kInput) {
-        return InvalidArgument("inputs: there is no layer \"" + name + "\" before it");
+        return InvalidArgument("inputs: " + NoLayer(name));
       }
       inputs.push_back(name == kInput ? 0 : found->second);
     }
@@ -176,8 +183,7 @@ class Builder {
                                          const std::vector<Parameter>& own) const {
     const auto owner = std::ranges::find(graph_.nodes, layer.tensors_of(), &Node::name);
     if (owner == graph_.nodes.end()) {
-      return InvalidArgument("tensors_of: there is no layer \"" + layer.tensors_of() +
-                             "\" before it");
+      return InvalidArgument("tensors_of: " + NoLayer(layer.tensors_of()));
     }
     if (std::string(owner->kind) != kind.name) {
       return InvalidArgument("tensors_of: layer " + owner->name + " is no " + kind.name +

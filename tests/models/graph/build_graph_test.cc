@@ -59,6 +59,8 @@ TEST(BuildGraphTest, WhatCannotBeIsRefusedByFileLineAndName) {
       {"layers { name: \"a\" inputs: \"b\" relu {} }\n",
        "n.pbtxt:3: layer a: inputs: there is no layer \"b\" before it"},
       {"layers { name: \"a\" inputs: \"fc\" relu {} }\n", "there is no layer \"fc\" before it"},
+      {relu + "layers { name: \"b\" inputs: \"imput\" relu {} }\n",
+       "there is no layer \"imput\" before it; did you mean input?"},
       {"layers { name: \"input\" relu {} }\n", "which stands for the network's input"},
       {relu + "layers { name: \"b\" inputs: \"input\" relu {} }\n",
        "n.pbtxt:3: layer a: no layer reads its output"},
