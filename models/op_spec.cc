@@ -5,8 +5,8 @@
 namespace kumo {
 
 Shape PoolingSpec::output() const {
-  return {input.channels, (input.height + 2 * pad - kernel) / stride + 1,
-          (input.width + 2 * pad - kernel) / stride + 1};
+  return {input.channels, (input.height + 2 * pad - kernel_height) / stride + 1,
+          (input.width + 2 * pad - kernel_width) / stride + 1};
 }
 
 Shape ConvolutionSpec::output() const {

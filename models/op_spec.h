@@ -20,7 +20,8 @@ struct PoolingSpec {
   static constexpr char kName[] = "pooling";
 
   Shape input;
-  int kernel = 1;
+  int kernel_height = 1;
+  int kernel_width = 1;
   int stride = 1;
   int pad = 0;
   Kind kind = Kind::kMax;

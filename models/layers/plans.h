@@ -9,6 +9,7 @@ Result<LayerPlan> PlanFullyConnected(const LayerInput& input);
 Result<LayerPlan> PlanConvolution(const LayerInput& input);
 Result<LayerPlan> PlanMaxPooling(const LayerInput& input);
 Result<LayerPlan> PlanAveragePooling(const LayerInput& input);
+Result<LayerPlan> PlanGlobalAveragePooling(const LayerInput& input);
 Result<LayerPlan> PlanRelu(const LayerInput& input);
 Result<LayerPlan> PlanTanh(const LayerInput& input);
 Result<LayerPlan> PlanSigmoid(const LayerInput& input);

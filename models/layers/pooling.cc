@@ -14,12 +14,13 @@ Result<LayerPlan> PlanPooling(PoolingSpec::Kind kind, const model::Pooling& sett
   PoolingSpec spec;
   spec.kind = kind;
   spec.input = shape;
-  spec.kernel = settings.kernel();
-  spec.stride = settings.stride() == 0 ? settings.kernel() : settings.stride();
+  const int kernel = settings.kernel();
+  spec.kernel_height = spec.kernel_width = kernel;
+  spec.stride = settings.stride() == 0 ? kernel : settings.stride();
   spec.pad = settings.pad();
-  if (spec.kernel > shape.height + 2 * spec.pad || spec.kernel > shape.width + 2 * spec.pad) {
+  if (kernel > shape.height + 2 * spec.pad || kernel > shape.width + 2 * spec.pad) {
     return InvalidArgument("kernel must fit the input " + shape.ToString() + " with pad " +
-                           std::to_string(spec.pad) + ", is " + std::to_string(spec.kernel));
+                           std::to_string(spec.pad) + ", is " + std::to_string(kernel));
   }
   // A window that starts in the padding behind the input would hold no number at all.
   const Shape out = spec.output();
@@ -31,7 +32,7 @@ Result<LayerPlan> PlanPooling(PoolingSpec::Kind kind, const model::Pooling& sett
   LayerPlan plan;
   plan.spec = spec;
   plan.output = out;
-  plan.detail = std::to_string(spec.kernel) + "x" + std::to_string(spec.kernel) + ", stride " +
+  plan.detail = std::to_string(kernel) + "x" + std::to_string(kernel) + ", stride " +
                 std::to_string(spec.stride);
   if (spec.pad > 0) plan.detail += ", pad " + std::to_string(spec.pad);
   return plan;

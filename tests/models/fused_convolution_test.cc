@@ -22,7 +22,7 @@ class FusedConvolutionTest : public testing::TestWithParam<Geometry> {
  protected:
   FusedConvolutionTest()
       : spec_(GetParam().convolution),
-        pool_{spec_.output(), GetParam().pool, GetParam().pool, 0},
+        pool_{spec_.output(), GetParam().pool, GetParam().pool, GetParam().pool, 0},
         weight_(spec_.outputs * spec_.input.channels * spec_.kernel_height * spec_.kernel_width),
         bias_(spec_.outputs) {
     Rng rng(5, RngPurpose::kTest);

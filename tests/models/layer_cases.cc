@@ -48,6 +48,7 @@ const std::vector<LayerCase>& LayerCases() {
       {"AveragePoolingOverlapping",
        {2, 7, 6},
        R"(name: "l" average_pooling { kernel: 3 stride: 2 pad: 1 })"},
+      {"GlobalAveragePooling", {3, 6, 4}, R"(name: "l" global_average_pooling {})"},
       {"Relu", {2, 3, 5}, R"(name: "l" relu {})"},
       {"Tanh", {31}, R"(name: "l" tanh {})"},
       {"Sigmoid", {2, 3, 5}, R"(name: "l" sigmoid {})"},

@@ -41,8 +41,8 @@ Numbers FullyConnect(const Call& call, const Numbers& x, const std::vector<Numbe
 }
 
 PoolingSpec PoolingOf(const model::Pooling& settings, const Shape& shape) {
-  return {shape, settings.kernel(), settings.stride() == 0 ? settings.kernel() : settings.stride(),
-          settings.pad()};
+  return {shape, settings.kernel(), settings.kernel(),
+          settings.stride() == 0 ? settings.kernel() : settings.stride(), settings.pad()};
 }
 
 // Calls each(y index, window's numbers inside the input) in the order of y.
@@ -56,9 +56,9 @@ void ForEachWindow(const PoolingSpec& spec, int batch, const Numbers& x, Each ea
       const int64_t row = i % out.plane() / out.width * spec.stride - spec.pad;
       const int64_t column = i % out.width * spec.stride - spec.pad;
       Numbers window;
-      for (int k = 0; k < spec.kernel * spec.kernel; ++k) {
-        const double value =
-            At(x, spec.input, n, c, row + k / spec.kernel, column + k % spec.kernel, outside);
+      for (int k = 0; k < spec.kernel_height * spec.kernel_width; ++k) {
+        const double value = At(x, spec.input, n, c, row + k / spec.kernel_width,
+                                column + k % spec.kernel_width, outside);
         if (!std::isnan(value)) window.push_back(value);
       }
       each(window);
@@ -195,6 +195,11 @@ Numbers Forward(const Call& call, const Numbers& x, const std::vector<Numbers>& 
       return MaxPool(PoolingOf(call.layer.max_pooling(), call.shapes[0]), call.batch, x);
     case model::Layer::kAveragePooling:
       return AveragePool(PoolingOf(call.layer.average_pooling(), call.shapes[0]), call.batch, x);
+    case model::Layer::kGlobalAveragePooling: {
+      const Shape& shape = call.shapes[0];
+      return AveragePool({shape, static_cast<int>(shape.height), static_cast<int>(shape.width)},
+                         call.batch, x);
+    }
     case model::Layer::kRelu:
       return Each(x, [](double v) { return std::max(v, 0.0); });
     case model::Layer::kTanh:

@@ -168,7 +168,7 @@ TEST_P(CudnnTest, GradientsAreThoseOfTheConvolution) {
 }
 
 TEST_P(CudnnTest, MaxPoolingIsTheReferences) {
-  const PoolingSpec spec = {{2, 7, 6}, 3, 2, 1};
+  const PoolingSpec spec = {{2, 7, 6}, 3, 3, 2, 1};
   Numbers x(GetParam(), spec.input, kBatch);
   Numbers y(GetParam(), spec.output(), kBatch);
   const reference::Numbers expected = reference::MaxPool(spec, kBatch, x.Fill(1));

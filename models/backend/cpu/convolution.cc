@@ -60,8 +60,9 @@ class Convolution final : public FloatOp {
     const int64_t lanes = LaneStride(max_batch);
     if (spec.pad > 0) padded_input_ = {engine.memory, padded_.size() * lanes, kWorkspace};
     if (pool_) {
-      CHECK(pool_->pad == 0 && pool_->stride == pool_->kernel && pool_->input == out_);
-      const int64_t band = int64_t{pool_->kernel} * out_.width * lanes;
+      CHECK(pool_->pad == 0 && pool_->stride == pool_->kernel_height &&
+            pool_->stride == pool_->kernel_width && pool_->input == out_);
+      const int64_t band = int64_t{pool_->kernel_height} * out_.width * lanes;
       band_size_ = engine.convolution.product_rows * band;
       bands_ = {engine.memory, band_size_ * std::ssize(forward_.blocks()), kWorkspace};
       place_ = {engine.memory, pool_->output().size() * lanes, kWorkspace};
@@ -107,11 +108,12 @@ class Convolution final : public FloatOp {
  private:
   PoolPlane BandPlane(int64_t lanes) const {
     return {lanes,
-            pool_->kernel,
+            pool_->kernel_height,
             static_cast<int>(out_.width),
             1,
             static_cast<int>(pool_->output().width),
-            pool_->kernel,
+            pool_->kernel_height,
+            pool_->kernel_width,
             pool_->stride,
             0};
   }
@@ -121,10 +123,11 @@ class Convolution final : public FloatOp {
     const Range channels = forward_.blocks()[block];
     const PoolPlane plane = BandPlane(lanes);
     float* band = bands_.data() + block * band_size_;
-    const int64_t band_channel = pool_->kernel * out_.width * lanes;
+    const int64_t band_channel = pool_->kernel_height * out_.width * lanes;
     for (int64_t row = 0; row < pooled.height; ++row) {
       const int64_t first = row * pool_->stride;
-      forward_.RunRows(block, {first, first + pool_->kernel}, input, bias_, band, band_channel);
+      forward_.RunRows(block, {first, first + pool_->kernel_height}, input, bias_, band,
+                       band_channel);
       for (int64_t c = channels.begin; c < channels.end; ++c) {
         const int64_t at = (c * pooled.height + row) * pooled.width * lanes;
         engine_.pooling.max(plane, band + (c - channels.begin) * band_channel, output + at,
@@ -147,7 +150,8 @@ class Convolution final : public FloatOp {
                              static_cast<int>(out_.width),
                              static_cast<int>(pool_->output().height),
                              static_cast<int>(pool_->output().width),
-                             pool_->kernel,
+                             pool_->kernel_height,
+                             pool_->kernel_width,
                              pool_->stride,
                              0};
     const int64_t pooled = pool_->output().plane() * lanes;

@@ -86,7 +86,8 @@ struct PoolPlane {
   int64_t lanes;
   int in_height, in_width;
   int out_height, out_width;
-  int kernel, stride, pad;
+  int kernel_height, kernel_width;
+  int stride, pad;
 };
 
 struct PoolingKernels {

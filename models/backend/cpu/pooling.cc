@@ -16,7 +16,8 @@ PoolPlane PlaneOf(const PoolingSpec& spec, int64_t lanes) {
           static_cast<int>(spec.input.width),
           static_cast<int>(out.height),
           static_cast<int>(out.width),
-          spec.kernel,
+          spec.kernel_height,
+          spec.kernel_width,
           spec.stride,
           spec.pad};
 }
@@ -27,7 +28,8 @@ class MaxPooling final : public FloatOp {
       : engine_(engine),
         spec_(spec),
         place_(engine.memory, spec.output().size() * LaneStride(max_batch), kWorkspace) {
-    CHECK_LE(spec.kernel, 15) << "a place in the window must fit a byte";
+    CHECK_LE(spec.kernel_height * spec.kernel_width, 255)
+        << "a place in the window must fit a byte";
   }
 
   int64_t bytes() const override { return place_.bytes(); }

@@ -27,9 +27,10 @@ KUMO_ALWAYS_INLINE Window WindowAt(int out, int kernel, int stride, int pad, int
 template <typename Body>
 KUMO_ALWAYS_INLINE void ForEachOutput(const PoolPlane& plane, Body body) {
   for (int y = 0; y < plane.out_height; ++y) {
-    const Window rows = WindowAt(y, plane.kernel, plane.stride, plane.pad, plane.in_height);
+    const Window rows = WindowAt(y, plane.kernel_height, plane.stride, plane.pad, plane.in_height);
     for (int x = 0; x < plane.out_width; ++x) {
-      const Window columns = WindowAt(x, plane.kernel, plane.stride, plane.pad, plane.in_width);
+      const Window columns =
+          WindowAt(x, plane.kernel_width, plane.stride, plane.pad, plane.in_width);
       body(rows, columns, (int64_t{y} * plane.out_width + x) * plane.lanes);
     }
   }
@@ -49,13 +50,13 @@ void Max(const PoolPlane& plane, const float* input, float* output, uint8_t* pla
     for (int64_t lane = 0; lane < plane.lanes; lane += kWidth) {
       const float* first = input + InputAt(plane, rows, columns, rows.begin, columns.begin);
       Vector best = Load(first + lane);
-      IntVector winner = IntVector{} + (rows.begin * plane.kernel + columns.begin);
+      IntVector winner = IntVector{} + (rows.begin * plane.kernel_width + columns.begin);
       for (int ky = rows.begin; ky < rows.end; ++ky) {
         for (int kx = columns.begin; kx < columns.end; ++kx) {
           const Vector x = Load(input + InputAt(plane, rows, columns, ky, kx) + lane);
           const IntVector better = x > best;
           best = Select(better, x, best);
-          const IntVector here = IntVector{} + (ky * plane.kernel + kx);
+          const IntVector here = IntVector{} + (ky * plane.kernel_width + kx);
           winner = better ? here : winner;
         }
       }
@@ -77,7 +78,7 @@ void MaxBackward(const PoolPlane& plane, const uint8_t* place, const float* dy, 
       for (int ky = rows.begin; ky < rows.end; ++ky) {
         for (int kx = columns.begin; kx < columns.end; ++kx) {
           float* to = dx + InputAt(plane, rows, columns, ky, kx) + lane;
-          const IntVector won = winner == ky * plane.kernel + kx;
+          const IntVector won = winner == ky * plane.kernel_width + kx;
           Store(Load(to) + Select(won, gradient, Broadcast(0.0f)), to);
         }
       }

@@ -18,9 +18,9 @@ cudnnPoolingMode_t ModeOf(PoolingSpec::Kind kind) {
 
 Pooling::Pooling(Engine& engine, const PoolingSpec& spec) : engine_(engine), spec_(spec) {
   KUMO_CUDA(engine, cudnnCreatePoolingDescriptor(pooling_.receive()));
-  KUMO_CUDA(engine, cudnnSetPooling2dDescriptor(pooling_.get(), ModeOf(spec.kind),
-                                                CUDNN_PROPAGATE_NAN, spec.kernel, spec.kernel,
-                                                spec.pad, spec.pad, spec.stride, spec.stride));
+  KUMO_CUDA(engine, cudnnSetPooling2dDescriptor(
+                        pooling_.get(), ModeOf(spec.kind), CUDNN_PROPAGATE_NAN, spec.kernel_height,
+                        spec.kernel_width, spec.pad, spec.pad, spec.stride, spec.stride));
 }
 
 const Pooling::Tensors& Pooling::Of(int batch) {

@@ -11,7 +11,7 @@ void PoolInConvolution(Graph* graph) {
     if (reader == nullptr) continue;
     const auto* const pool = reader->As<PoolingSpec>();
     if (pool == nullptr || pool->kind != PoolingSpec::Kind::kMax || pool->pad != 0 ||
-        pool->stride != pool->kernel) {
+        pool->stride != pool->kernel_height || pool->stride != pool->kernel_width) {
       continue;
     }
     convolution->pool = *pool;

@@ -63,7 +63,7 @@ TEST(PoolInConvolutionTest, AConvolutionTakesThePoolingOfItsResult) {
   Graph graph = GraphOf(std::string(kConvolution) + kPool + kRelu);
   PoolInConvolution(&graph);
   EXPECT_EQ(Text(graph), "conv(2x8x8) relu(4x3x3) fc(4x3x3) loss(3)");
-  EXPECT_EQ(graph.nodes[0].As<ConvolutionSpec>()->pool->kernel, 2);
+  EXPECT_EQ(graph.nodes[0].As<ConvolutionSpec>()->pool->kernel_height, 2);
 }
 
 TEST(PoolInConvolutionTest, OverlappingOrPaddedWindowsStay) {

@@ -1,0 +1,18 @@
+#include "models/layers/plans.h"
+
+namespace kumo {
+
+Result<LayerPlan> PlanGlobalAveragePooling(const LayerInput& input) {
+  const Shape& shape = input.shape();
+  PoolingSpec spec;
+  spec.kind = PoolingSpec::Kind::kAverage;
+  spec.input = shape;
+  spec.kernel_height = static_cast<int>(shape.height);
+  spec.kernel_width = static_cast<int>(shape.width);
+  LayerPlan plan;
+  plan.spec = spec;
+  plan.output = {shape.channels};
+  return plan;
+}
+
+}  // namespace kumo
