@@ -110,6 +110,10 @@ class LayerOnDevice {
     }
   }
 
+  // From now on the output is written over the first input, and the gradients likewise. Whether the
+  // op can do that.
+  bool RunInPlace() { return in_place_ = op_ != nullptr && op_->can_run_in_place(); }
+
   const model::Layer& layer() const { return layer_; }
   const LayerPlan& plan() const { return plan_; }
   std::vector<std::vector<float>>& weights() { return weights_; }
@@ -128,8 +132,9 @@ class LayerOnDevice {
       inputs_.push_back(Load(shape, batch, {from, end}));
       from = end;
     }
-    output_ = Activation(plan_.output, batch);
+    output_ = in_place_ ? std::move(inputs_[0]) : Activation(plan_.output, batch);
     std::vector<void*> inputs = Pointers(&inputs_);
+    if (in_place_) inputs[0] = output_.data();
     void* const outputs[] = {output_.data()};
     op_->Forward({batch, training}, inputs, outputs);
     return StoreAs(plan_.output, batch, output_);
@@ -155,6 +160,8 @@ class LayerOnDevice {
     if (op_->reads_input()) inputs = Pointers(&inputs_);
     if (op_->reads_output()) outputs = {output_.data()};
     void* const grad_outputs[] = {grad_output.data()};
+    // The gradient of the output lies where that of the input is to be.
+    if (in_place_) std::swap(grad_inputs[0], grad_output);
     const std::vector<void*> wanted = Pointers(&grad_inputs);
     op_->Backward({batch, true}, {inputs, outputs, grad_outputs, wanted});
     for (size_t t = 0; t < gradients_.size(); ++t) gradients_[t] = Read(device_gradients_[t]);
@@ -227,6 +234,7 @@ class LayerOnDevice {
   std::vector<std::vector<float>> gradients_;
   std::vector<DeviceArray<float>> device_weights_;
   std::vector<DeviceArray<float>> device_gradients_;
+  bool in_place_ = false;
   std::vector<DeviceArray<std::byte>> inputs_;
   DeviceArray<std::byte> output_;
 };
@@ -309,6 +317,23 @@ TEST_P(LayerTest, GradientsAreThoseOfItsValues) {
         ASSERT_NEAR(static_cast<double>(gradients[t][i]), expected, 5e-3 * (1 + std::abs(expected)))
             << spec.name << " " << i;
       }
+    }
+  }
+}
+
+TEST_P(LayerTest, InPlaceItHasTheSameBits) {
+  const LayerCase& layer_case = GetParam();
+  for (const Setting& setting : Settings()) {
+    LayerOnDevice apart(layer_case, setting);
+    LayerOnDevice in_place(layer_case, setting);
+    if (!in_place.RunInPlace()) continue;
+    Rng rng(6, RngPurpose::kTest);
+    for (const int batch : {1, 16, 33}) {
+      const std::vector<float> x = SpacedNumbers(batch * layer_case.size(), &rng);
+      const std::vector<float> y = apart.Forward(x, batch, true);
+      EXPECT_EQ(in_place.Forward(x, batch, true), y) << setting.name;
+      const std::vector<float> dy = RandomNumbers(static_cast<int64_t>(y.size()), &rng);
+      EXPECT_EQ(in_place.Backward(dy, batch), apart.Backward(dy, batch)) << setting.name;
     }
   }
 }
