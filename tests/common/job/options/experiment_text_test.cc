@@ -17,9 +17,26 @@ using ::testing::HasSubstr;
 // Another allowed value than the default for every kind of setting.
 bool Change(const Option& option, Experiment* experiment) {
   const std::string before = option.write(*experiment);
-  for (const char* text : {"3", "2", "0.25", "true", "false", "adam", "cosine", "sample", "cntk",
-                           "average", "gradient", "1bit", "fp16", "never", "exact", "loss",
-                           "tcp://127.0.0.1:1", "cuda", "other"}) {
+  for (const char* text : {"3",
+                           "2",
+                           "0.25",
+                           "true",
+                           "false",
+                           "adam",
+                           "cosine",
+                           "sample",
+                           "cntk",
+                           "average",
+                           "gradient",
+                           "1bit",
+                           "fp16",
+                           "never",
+                           "exact",
+                           "loss",
+                           "tcp://127.0.0.1:1",
+                           "cuda",
+                           "private",
+                           "other"}) {
     if (option.read(text, experiment).ok() && option.write(*experiment) != before) return true;
   }
   return false;
