@@ -159,7 +159,7 @@ class LayerOnDevice {
     std::vector<void*> inputs, outputs;
     if (op_->reads_input()) inputs = Pointers(&inputs_);
     if (op_->reads_output()) outputs = {output_.data()};
-    void* const grad_outputs[] = {grad_output.data()};
+    const void* const grad_outputs[] = {grad_output.data()};
     // The gradient of the output lies where that of the input is to be.
     if (in_place_) std::swap(grad_inputs[0], grad_output);
     const std::vector<void*> wanted = Pointers(&grad_inputs);
