@@ -178,36 +178,27 @@ class Trainer {
   }
 
  private:
-  // Where the device keeps data sets, a step gathers its minibatch from one, as a worker's does;
-  // PyTorch's minibatches lie there ready.
+  // Bytes as a worker's minibatches are; PyTorch's lie on the device ready, as numbers.
   void Load(size_t i) {
-    if (kept_) {
-      Take(net_->Load(loader_.get(), *kept_, indices_[i], {}));
-    } else {
-      Take(net_->Load({work_.batch, inputs_[i], labels_[i]}));
-    }
+    const std::span<const std::byte> fields[] = {std::as_bytes(std::span(pixels_[i])),
+                                                 std::as_bytes(std::span(labels_[i]))};
+    Take(net_->Load({work_.batch, fields}));
   }
 
   void MakeData() {
+    const Shape& input = net_->input();
+    const Fields fields = {
+        {kImageField, NumberType::kUint8, {input.channels, input.height, input.width}},
+        {kLabelField, NumberType::kInt32, {}}};
+    Take(net_->Connect(fields, {.scale = 1 / 255.0f}));
     Rng rng(1, RngPurpose::kTest);
-    const int64_t samples = 8 * work_.batch;
-    std::vector<uint8_t> pixels(static_cast<size_t>(samples * net_->input().size()));
-    for (uint8_t& pixel : pixels) pixel = static_cast<uint8_t>(rng.NextBelow(256));
-    std::vector<uint8_t> classes(static_cast<size_t>(samples));
-    for (uint8_t& label : classes) label = static_cast<uint8_t>(rng.NextBelow(10));
-    loader_ = backend_->MakeInputLoader(net_->input(), {.scale = 1 / 255.0f});
-    if (loader_) kept_ = loader_->KeepSamples(pixels, classes, 0);
     // Several minibatches, so that the input is not always in the cache.
     for (int b = 0; b < 8; ++b) {
-      std::vector<int64_t> indices(work_.batch);
-      for (int64_t& index : indices) index = static_cast<int64_t>(rng.NextBelow(samples));
-      indices_.push_back(std::move(indices));
-      if (kept_) continue;
-      std::vector<float> inputs(work_.batch * net_->input().size());
-      for (float& x : inputs) x = rng.NextUniform();
+      std::vector<uint8_t> pixels(work_.batch * input.size());
+      for (uint8_t& pixel : pixels) pixel = static_cast<uint8_t>(rng.NextBelow(256));
       std::vector<int32_t> labels(work_.batch);
       for (int32_t& label : labels) label = static_cast<int32_t>(rng.NextBelow(10));
-      inputs_.push_back(std::move(inputs));
+      pixels_.push_back(std::move(pixels));
       labels_.push_back(std::move(labels));
     }
   }
@@ -228,10 +219,7 @@ class Trainer {
   DeviceArray<float> gradients_;
   std::unique_ptr<Optimiser> optimiser_;
   std::vector<DeviceArray<float>> slots_;
-  std::unique_ptr<InputLoader> loader_;
-  std::unique_ptr<DeviceSamples> kept_;
-  std::vector<std::vector<int64_t>> indices_;  // of kept_, by minibatch
-  std::vector<std::vector<float>> inputs_;
+  std::vector<std::vector<uint8_t>> pixels_;  // by minibatch
   std::vector<std::vector<int32_t>> labels_;
   int64_t step_ = 0;
 };

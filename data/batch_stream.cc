@@ -11,8 +11,8 @@ namespace kumo {
 BatchStream::BatchStream(const Dataset* dataset, const BatchStreamOptions& options)
     : dataset_(*dataset),
       options_(options),
-      raw_(dataset_.raw()),
-      transform_(dataset_.shape(), options_.pixels) {
+      sample_(dataset_.fields()),
+      fields_(dataset_.fields().size()) {
   CHECK_GE(options.minibatch, 1);
   CHECK_GE(options.prefetch, 0);
   // A minibatch never holds more samples than there are.
@@ -20,15 +20,7 @@ BatchStream::BatchStream(const Dataset* dataset, const BatchStreamOptions& optio
   ring_.resize(options.prefetch + 1);
   for (Entry& entry : ring_) {
     entry.indices.resize(samples);
-    if (options.augmentation.any()) entry.windows.resize(samples);
-    if (options.content == BatchContent::kNone) continue;
-    entry.labels.resize(samples);
-    const int64_t pixels = samples * dataset_.shape().size();
-    if (options.content == BatchContent::kPixels) entry.pixels = Buffer<uint8_t>(pixels);
-    if (options.content == BatchContent::kInputs) entry.inputs = Buffer<float>(pixels);
-  }
-  if (options.content == BatchContent::kInputs && !raw_) {
-    read_ = Buffer<uint8_t>(samples * dataset_.shape().size());
+    for (const Field& field : dataset_.fields()) entry.fields.emplace_back(samples * field.bytes());
   }
   if (options.prefetch > 0) {
     thread_ = std::thread([this] { PrefetchLoop(); });
@@ -76,16 +68,14 @@ Result<Minibatch> BatchStream::Next() {
     return Minibatch{};
   }
   at_end_ = entry.ends_range;
-  Minibatch minibatch{.size = size,
-                      .epoch = entry.epoch,
-                      .positions = entry.positions,
-                      .indices = std::span(entry.indices).first(size)};
-  const int64_t pixels = size * dataset_.shape().size();
-  if (!entry.windows.empty()) minibatch.windows = std::span(entry.windows).first(size);
-  if (!entry.inputs.empty()) minibatch.inputs = entry.inputs.span().first(pixels);
-  if (!entry.pixels.empty()) minibatch.pixels = entry.pixels.span().first(pixels);
-  if (!entry.labels.empty()) minibatch.labels = std::span(entry.labels).first(size);
-  return minibatch;
+  for (size_t f = 0; f < fields_.size(); ++f) {
+    fields_[f] = std::as_const(entry.fields[f]).span().first(size * dataset_.fields()[f].bytes());
+  }
+  return Minibatch{.size = size,
+                   .epoch = entry.epoch,
+                   .positions = entry.positions,
+                   .indices = std::span(entry.indices).first(size),
+                   .fields = fields_};
 }
 
 void BatchStream::Cancel() {
@@ -141,35 +131,19 @@ void BatchStream::Fill(Entry& entry) {
     entry.indices[k] =
         options_.order == BatchOrder::kShuffled ? permutation_->At(position) : position;
   }
-  for (int64_t k = 0; k < size && !entry.windows.empty(); ++k) {
-    entry.windows[k] =
-        DrawWindow(options_.augmentation, options_.seed, entry.epoch, entry.indices[k]);
-  }
-  if (options_.content == BatchContent::kPixels) {
-    entry.status = ReadPixels(entry.pixels.span(), entry);
-  } else if (options_.content == BatchContent::kInputs) {
-    entry.status = MakeInputs(entry);
-  }
+  entry.status = OkStatus();
+  for (int64_t k = 0; k < size && entry.status.ok(); ++k) entry.status = FillSample(k, entry);
 }
 
-Status BatchStream::ReadPixels(std::span<uint8_t> pixels, Entry& entry) const {
-  const int64_t size = entry.positions.size();
-  return dataset_.Read(std::span(entry.indices).first(size),
-                       pixels.first(size * dataset_.shape().size()),
-                       std::span(entry.labels).first(size));
-}
-
-Status BatchStream::MakeInputs(Entry& entry) {
-  const int64_t sample_size = dataset_.shape().size();
-  if (!raw_) KUMO_RETURN_IF_ERROR(ReadPixels(read_.span(), entry));
-  for (int64_t k = 0; k < entry.positions.size(); ++k) {
-    const int64_t index = entry.indices[k];
-    const std::span<const uint8_t> image =
-        raw_ ? raw_->pixels.subspan(index * sample_size, sample_size)
-             : std::as_const(read_).span().subspan(k * sample_size, sample_size);
-    if (raw_) entry.labels[k] = raw_->labels[index];
-    transform_.Apply(image, entry.windows.empty() ? nullptr : &entry.windows[k],
-                     entry.inputs.span().subspan(k * sample_size, sample_size));
+Status BatchStream::FillSample(int64_t k, Entry& entry) {
+  KUMO_RETURN_IF_ERROR(dataset_.Read(entry.indices[k], &sample_));
+  for (const auto& transform : options_.transforms) {
+    transform->Apply({options_.seed, entry.epoch, entry.indices[k]}, &sample_);
+  }
+  for (size_t f = 0; f < entry.fields.size(); ++f) {
+    const std::span<const std::byte> numbers = sample_.field(static_cast<int>(f));
+    CHECK_EQ(std::ssize(numbers), dataset_.fields()[f].bytes());
+    std::ranges::copy(numbers, entry.fields[f].data() + k * numbers.size());
   }
   return OkStatus();
 }

@@ -4,8 +4,8 @@
 // the minibatches one by one (Next). Ranges queue up: start block r + 1's range while block r still
 // trains, and its first minibatches are ready when block r ends. The thread keeps at most
 // `prefetch` minibatches ready, in buffers that are allocated once; what a batch holds depends on
-// the dataset, the order, the augmentation, the epoch and the positions only, never on `prefetch`
-// or on timing.
+// the dataset, the order, the transforms, the epoch and the positions only, never on `prefetch` or
+// on timing.
 //
 //   BatchStream stream(train, {.order = BatchOrder::kShuffled, .seed = 1, .minibatch = 64});
 //   stream.Start(epoch, plan.PartitionSamples(round, partition));
@@ -21,6 +21,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <span>
 #include <thread>
@@ -29,12 +30,12 @@
 #include "common/base/buffer.h"
 #include "common/base/mutex.h"
 #include "common/base/status.h"
+#include "common/job/fields.h"
 #include "common/job/parameter_layout.h"
-#include "common/job/pixels.h"
-#include "data/augmentation.h"
 #include "data/dataset.h"
 #include "data/permutation.h"
-#include "data/pixel_transform.h"
+#include "data/sample.h"
+#include "data/transforms/transform.h"
 
 namespace kumo {
 
@@ -43,22 +44,13 @@ enum class BatchOrder {
   kSequential,  // position p is sample p in every epoch: evaluation
 };
 
-// What a minibatch brings of its samples, beside which they are and which windows of them are
-// meant.
-enum class BatchContent {
-  kInputs,  // the network's inputs, of those windows, and labels
-  kPixels,  // whole images as bytes, and labels: who takes them makes inputs of them
-  kNone,    // who takes it has the data set
-};
-
 struct BatchStreamOptions {
   BatchOrder order = BatchOrder::kShuffled;
-  uint64_t seed = 1;  // of permutations and windows
+  uint64_t seed = 1;  // of permutations and transforms
   int minibatch = 1;  // samples; at least 1
   int prefetch = 4;   // minibatches ready ahead; 0: no thread, Next() reads them itself
-  BatchContent content = BatchContent::kInputs;
-  Augmentation augmentation{};
-  PixelFormula pixels{};  // how inputs are made
+  // What is done to each sample; borrowed for the stream's life.
+  std::span<const std::unique_ptr<const Transform>> transforms{};
 };
 
 // Valid until the next call of Next() or Cancel().
@@ -67,18 +59,16 @@ struct Minibatch {
   int64_t epoch = 0;
   Range positions;                     // which of the epoch's positions these are
   std::span<const int64_t> indices{};  // size: the samples, in this order
-  std::span<const Window> windows{};   // size; or none: whole images
-  // Of size, or none, as BatchContent says. Inputs and pixels: dataset.shape() each, NCHW, 64-byte
-  // aligned.
-  std::span<const float> inputs{};
-  std::span<const uint8_t> pixels{};
-  std::span<const int32_t> labels{};
+  // By the dataset's fields, each from a 64-byte boundary on.
+  std::span<const std::span<const std::byte>> fields{};
+
+  SampleBatch samples() const { return {static_cast<int>(size), fields}; }
 };
 
 class BatchStream {
  public:
-  // The dataset is borrowed for the stream's whole life. Requires minibatch >= 1, prefetch >= 0, a
-  // mean of the dataset's shape or none.
+  // The dataset is borrowed for the stream's whole life. Requires minibatch >= 1 and
+  // prefetch >= 0.
   BatchStream(const Dataset* dataset, const BatchStreamOptions& options);
   ~BatchStream();
   BatchStream(const BatchStream&) = delete;
@@ -110,10 +100,7 @@ class BatchStream {
   // have it at once.
   struct Entry {
     std::vector<int64_t> indices;
-    std::vector<Window> windows;
-    Buffer<float> inputs;
-    Buffer<uint8_t> pixels;
-    std::vector<int32_t> labels;
+    std::vector<Buffer<std::byte>> fields;
     Status status;
     int64_t epoch = 0;
     Range positions;
@@ -123,9 +110,8 @@ class BatchStream {
   // Takes the next minibatch off the queued ranges and describes it in `entry`.
   void TakeWork(Entry& entry) KUMO_REQUIRES(mutex_);
   void Fill(Entry& entry);
-  // The samples of entry.indices.
-  Status ReadPixels(std::span<uint8_t> pixels, Entry& entry) const;
-  Status MakeInputs(Entry& entry);
+  // Sample k of the entry, read and transformed.
+  Status FillSample(int64_t k, Entry& entry);
   void PrefetchLoop() KUMO_EXCLUDES(mutex_);
   // The next minibatch's entry, filled.
   Entry& WaitForEntry() KUMO_EXCLUDES(mutex_);
@@ -136,12 +122,11 @@ class BatchStream {
   // Used by whoever fills entries.
   std::optional<EpochPermutation> permutation_;
   int64_t permutation_epoch_ = 0;
-  const std::optional<RawSamples> raw_;
-  PixelTransform transform_;
-  Buffer<uint8_t> read_;  // what inputs are made of, where the data set is not in memory
+  Sample sample_;
   // Used by the consumer alone.
-  int64_t open_ranges_ = 0;  // started, their end not yet returned
-  bool at_end_ = false;      // the batch returned last was its range's last
+  int64_t open_ranges_ = 0;                         // started, their end not yet returned
+  bool at_end_ = false;                             // the batch returned last was its range's last
+  std::vector<std::span<const std::byte>> fields_;  // of the batch returned last
   Status failure_;
 
   Mutex mutex_;

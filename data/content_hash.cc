@@ -1,6 +1,7 @@
 #include "data/content_hash.h"
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "common/base/crc32c.h"
@@ -8,38 +9,18 @@
 namespace kumo {
 namespace {
 
-constexpr int64_t kSamplesAtOnce = 64;  // where they have to be read
-
-void AddExtents(const Dataset& dataset, Fnv1a* hash) {
-  const SampleShape shape = dataset.shape();
-  for (const int64_t extent : {dataset.size(), shape.channels, shape.height, shape.width}) {
-    hash->Add(static_cast<uint64_t>(extent));
-  }
+// Labels, which are small nearly always, count as bytes.
+bool IsOfBytes(const Field& field, const Dataset& dataset) {
+  return field.name == kLabelField && dataset.classes() <= 256;
 }
 
-// Of a set that is not in memory: samples that are spread evenly over it. Labels as bytes, as a set
-// in memory has them, where they fit.
-Status AddSamples(const Dataset& dataset, HashedBytes* pixels, HashedBytes* labels) {
-  const int64_t count = std::min(kHashedSamples, dataset.size());
-  const int64_t size = dataset.shape().size();
-  std::vector<uint8_t> images(kSamplesAtOnce * size);
-  std::vector<int32_t> classes(kSamplesAtOnce);
-  std::vector<int64_t> indices;
-  for (int64_t first = 0; first < count; first += kSamplesAtOnce) {
-    indices.clear();
-    for (int64_t i = first; i < std::min(first + kSamplesAtOnce, count); ++i) {
-      indices.push_back(i * dataset.size() / count);
-    }
-    const std::span some_images = std::span(images).first(indices.size() * size);
-    const std::span some_classes = std::span(classes).first(indices.size());
-    KUMO_RETURN_IF_ERROR(dataset.Read(indices, some_images, some_classes));
-    pixels->Add(std::as_bytes(some_images));
-    for (const int32_t label : some_classes) {
-      const auto byte = static_cast<uint8_t>(label);
-      labels->Add(std::as_bytes(std::span(&byte, 1)));
-    }
+void AddLowBytes(std::span<const std::byte> numbers, HashedBytes* hashed) {
+  for (size_t i = 0; i < numbers.size(); i += sizeof(int32_t)) {
+    int32_t number = 0;
+    std::memcpy(&number, numbers.data() + i, sizeof number);
+    const auto low = static_cast<uint8_t>(number);
+    hashed->Add(std::as_bytes(std::span(&low, 1)));
   }
-  return OkStatus();
 }
 
 }  // namespace
@@ -68,22 +49,25 @@ void HashedBytes::AddTo(Fnv1a* hash) {
 }
 
 Result<uint64_t> ContentHash(const Dataset& dataset) {
+  const Fields& fields = dataset.fields();
   Fnv1a hash;
-  AddExtents(dataset, &hash);
-  HashedBytes pixels, labels;
-  if (const std::optional<RawSamples> raw = dataset.raw()) {
-    for (std::span rest = raw->pixels; !rest.empty();) {
-      const std::span piece = rest.first(std::min(rest.size(), HashedBytes::kPiece));
-      pixels.Add(std::as_bytes(piece));
-      dataset.LetGo(piece);
-      rest = rest.subspan(piece.size());
-    }
-    labels.Add(std::as_bytes(raw->labels));
-  } else {
-    KUMO_RETURN_IF_ERROR(AddSamples(dataset, &pixels, &labels));
+  hash.Add(static_cast<uint64_t>(dataset.size()));
+  for (const Field& field : fields) {
+    for (const int64_t extent : field.extents) hash.Add(static_cast<uint64_t>(extent));
   }
-  pixels.AddTo(&hash);
-  labels.AddTo(&hash);
+  std::vector<HashedBytes> hashed(fields.size());
+  const int64_t most = dataset.in_memory() ? dataset.size() : kHashedSamples;
+  KUMO_RETURN_IF_ERROR(ForEachSample(dataset, most, [&](const Sample& sample) {
+    for (size_t f = 0; f < fields.size(); ++f) {
+      const std::span<const std::byte> numbers = sample.field(static_cast<int>(f));
+      if (IsOfBytes(fields[f], dataset)) {
+        AddLowBytes(numbers, &hashed[f]);
+      } else {
+        hashed[f].Add(numbers);
+      }
+    }
+  }));
+  for (HashedBytes& field : hashed) field.AddTo(&hash);
   return hash.value() == 0 ? 1 : hash.value();
 }
 

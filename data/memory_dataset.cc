@@ -1,16 +1,26 @@
 #include "data/memory_dataset.h"
 
-#include <cstring>
 #include <utility>
 
 #include <glog/logging.h>
 
 namespace kumo {
+namespace {
 
-MemoryDataset::MemoryDataset(std::string name, SampleShape shape, int classes,
-                             std::vector<uint8_t> pixels, std::vector<uint8_t> labels)
+constexpr int kImage = 0;  // fields
+constexpr int kLabel = 1;
+
+}  // namespace
+
+Fields LabelledImage(std::vector<int64_t> extents) {
+  return {{kImageField, NumberType::kUint8, std::move(extents)},
+          {kLabelField, NumberType::kInt32, {}}};
+}
+
+MemoryDataset::MemoryDataset(std::string name, std::vector<int64_t> extents, int classes,
+                             std::vector<uint8_t> pixels, std::vector<int32_t> labels)
     : name_(std::move(name)),
-      shape_(shape),
+      fields_(LabelledImage(std::move(extents))),
       classes_(classes),
       own_pixels_(std::move(pixels)),
       pixels_(own_pixels_),
@@ -18,11 +28,11 @@ MemoryDataset::MemoryDataset(std::string name, SampleShape shape, int classes,
   CheckSizes();
 }
 
-MemoryDataset::MemoryDataset(std::string name, SampleShape shape, int classes,
+MemoryDataset::MemoryDataset(std::string name, std::vector<int64_t> extents, int classes,
                              std::shared_ptr<const MappedFile> file,
-                             std::span<const uint8_t> pixels, std::vector<uint8_t> labels)
+                             std::span<const uint8_t> pixels, std::vector<int32_t> labels)
     : name_(std::move(name)),
-      shape_(shape),
+      fields_(LabelledImage(std::move(extents))),
       classes_(classes),
       file_(std::move(file)),
       pixels_(pixels),
@@ -32,25 +42,22 @@ MemoryDataset::MemoryDataset(std::string name, SampleShape shape, int classes,
 
 void MemoryDataset::CheckSizes() const {
   CHECK(!labels_.empty()) << name_;
-  CHECK_EQ(static_cast<int64_t>(pixels_.size()), size() * shape_.size()) << name_;
+  CHECK_EQ(std::ssize(pixels_), size() * fields_[kImage].bytes()) << name_;
 }
 
-void MemoryDataset::LetGo(std::span<const uint8_t> pixels) const {
-  if (file_) file_->LetGo(pixels);
+std::span<const uint8_t> MemoryDataset::Images(Range samples) const {
+  const int64_t bytes = fields_[kImage].bytes();
+  return pixels_.subspan(samples.begin * bytes, samples.size() * bytes);
 }
 
-Status MemoryDataset::Read(std::span<const int64_t> indices, std::span<uint8_t> pixels,
-                           std::span<int32_t> labels) const {
-  const auto sample_size = static_cast<size_t>(shape_.size());
-  CHECK_EQ(pixels.size(), indices.size() * sample_size) << name_;
-  CHECK_EQ(labels.size(), indices.size()) << name_;
-  for (size_t k = 0; k < indices.size(); ++k) {
-    const int64_t index = indices[k];
-    CHECK(index >= 0 && index < size()) << name_ << ": sample " << index << " of " << size();
-    std::memcpy(pixels.data() + k * sample_size,
-                pixels_.data() + static_cast<size_t>(index) * sample_size, sample_size);
-    labels[k] = labels_[index];
-  }
+void MemoryDataset::LetGo(Range samples) const {
+  if (file_) file_->LetGo(Images(samples));
+}
+
+Status MemoryDataset::Read(int64_t index, Sample* sample) const {
+  CHECK(index >= 0 && index < size()) << name_ << ": sample " << index << " of " << size();
+  sample->Borrow(kImage, std::as_bytes(Images({index, index + 1})));
+  sample->Borrow(kLabel, std::as_bytes(std::span(labels_).subspan(index, 1)));
   return OkStatus();
 }
 

@@ -1,6 +1,5 @@
 #include "data/open_datasets.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -9,6 +8,7 @@
 #include "common/base/file.h"
 #include "data/mean_image.h"
 #include "data/readers/registry.h"
+#include "data/transforms/transform.h"
 
 namespace kumo {
 namespace {
@@ -30,11 +30,6 @@ struct SetFiles {
   FileSetting images;
   FileSetting labels;
 };
-
-std::string ShapeText(const SampleShape& shape) {
-  return std::to_string(shape.channels) + " x " + std::to_string(shape.height) + " x " +
-         std::to_string(shape.width);
-}
 
 // Where the file is. An error names the setting and where the file was looked for.
 Result<std::string> Find(const std::string& directory, const FileSetting& file) {
@@ -74,15 +69,30 @@ SetFiles ValidationFiles(const Experiment::Data& data) {
           {"data.validation_labels", data.validation_labels}};
 }
 
-// A window that begins in the padding holds some of the image all the same.
-Status CheckCrops(const Experiment::Data& data, const Dataset& dataset) {
-  const SampleShape shape = dataset.shape();
-  const int64_t most = std::min(shape.height, shape.width) - 1;
-  if (data.crop_pad <= most) return OkStatus();
-  return FailedPrecondition(
-      "data.crop_pad = " + std::to_string(data.crop_pad) + " is too much for " + dataset.name() +
-      ", whose images are " + ShapeText(shape) +
-      ": a window might show nothing of one; set it to 0 .. " + std::to_string(most));
+// A network cannot take both otherwise.
+Status CheckSameFields(const Dataset& train, const Dataset& validation) {
+  const Fields& fields = train.fields();
+  for (const Field& field : fields) {
+    const int other = FindField(validation.fields(), field.name);
+    if (other >= 0 && validation.fields()[other] == field) continue;
+    const std::string theirs =
+        other < 0 ? "none" : "of " + ExtentsText(validation.fields()[other].extents);
+    return FailedPrecondition("samples of " + train.name() + " have a field \"" + field.name +
+                              "\" of " + ExtentsText(field.extents) + ", those of " +
+                              validation.name() + " " + theirs +
+                              "; name files that belong together");
+  }
+  return OkStatus();
+}
+
+Result<std::vector<std::unique_ptr<const Transform>>> MakeTransforms(const Experiment::Data& data,
+                                                                     const Dataset& dataset) {
+  std::vector<std::unique_ptr<const Transform>> transforms;
+  for (const TransformKind& kind : TransformKinds()) {
+    KUMO_ASSIGN_OR_RETURN(auto transform, kind.make({data, dataset.fields(), dataset.name()}));
+    if (transform != nullptr) transforms.push_back(std::move(transform));
+  }
+  return transforms;
 }
 
 // Who reads a job's two sets, and what is asked of it.
@@ -107,13 +117,8 @@ Result<Datasets> OpenDatasets(const Experiment::Data& data) {
   Datasets sets;
   KUMO_ASSIGN_OR_RETURN(sets.train, requests.reader->open(requests.train));
   KUMO_ASSIGN_OR_RETURN(sets.validation, requests.reader->open(requests.validation));
-  if (sets.train->shape() != sets.validation->shape()) {
-    return FailedPrecondition(sets.train->name() + " holds images of " +
-                              ShapeText(sets.train->shape()) + ", " + sets.validation->name() +
-                              " of " + ShapeText(sets.validation->shape()) +
-                              "; name files that belong together");
-  }
-  KUMO_RETURN_IF_ERROR(CheckCrops(data, *sets.train));
+  KUMO_RETURN_IF_ERROR(CheckSameFields(*sets.train, *sets.validation));
+  KUMO_ASSIGN_OR_RETURN(sets.transforms, MakeTransforms(data, *sets.train));
   if (data.subtract_mean) {
     KUMO_ASSIGN_OR_RETURN(sets.mean, MeanImage(*sets.train));
   }

@@ -1,7 +1,9 @@
 #include "models/net.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <cstring>
 
 #include <glog/logging.h>
 
@@ -11,6 +13,14 @@
 #include "models/network.h"
 
 namespace kumo {
+namespace {
+
+// What a network takes of a sample.
+constexpr int kImage = 0;
+constexpr int kLabel = 1;
+constexpr int kFields = 2;
+
+}  // namespace
 
 Result<std::unique_ptr<Net>> Net::Make(const model::Network& network, int max_batch,
                                        Backend* backend) {
@@ -57,56 +67,72 @@ Status Net::Bind(const ParameterLayout& layout, float* weights, float* gradients
   return OkStatus();
 }
 
-Status Net::CheckSize(int64_t size, int64_t windows) const {
-  KUMO_RETURN_IF_ERROR(CheckRange("the size of a minibatch", size, 1, max_batch_));
-  if (windows == 0 || windows == size) return OkStatus();
-  return InvalidArgument("a minibatch of " + std::to_string(size) + " samples has " +
-                         std::to_string(windows) + " windows");
+Status Net::Connect(const Fields& fields, const PixelFormula& pixels) {
+  const Shape& input = graph_.input();
+  const Field image = {
+      kImageField, NumberType::kUint8, {input.channels, input.height, input.width}};
+  const Field label = {kLabelField, NumberType::kInt32, {}};
+  Fields taken;
+  std::vector<int> places;
+  for (const Field& wanted : {image, label}) {
+    const int place = FindField(fields, wanted.name);
+    if (place < 0) {
+      return FailedPrecondition("network " + graph_.name + " takes a field \"" + wanted.name +
+                                "\", which the samples have not");
+    }
+    const Field& found = fields[place];
+    if (found.extents != wanted.extents) {
+      return FailedPrecondition("network " + graph_.name + " takes a field \"" + wanted.name +
+                                "\" of " + ExtentsText(wanted.extents) +
+                                ", that of the samples is " + ExtentsText(found.extents));
+    }
+    const bool inputs = wanted.name == kImageField && found.type == NumberType::kFloat32;
+    if (found.type != wanted.type && !inputs) {
+      return FailedPrecondition("network " + graph_.name + " takes " + NameOf(wanted.type) +
+                                " as field \"" + wanted.name + "\", the samples have " +
+                                NameOf(found.type));
+    }
+    taken.push_back(found);
+    places.push_back(place);
+  }
+  loader_ = backend_->MakeInputLoader(
+      {{taken[kImage].type, input, pixels}, {taken[kLabel].type, Shape{1}, {}}}, max_batch_);
+  fields_ = std::move(taken);
+  taken_ = std::move(places);
+  return OkStatus();
 }
 
-Status Net::CheckBatch(int size, size_t numbers, std::span<const int32_t> labels) const {
-  const auto expected = static_cast<size_t>(size * graph_.input().size());
-  if (numbers != expected) {
-    return InvalidArgument("a minibatch of " + std::to_string(size) + " samples of " +
-                           graph_.input().ToString() + " has " + std::to_string(expected) +
-                           " numbers, not " + std::to_string(numbers));
-  }
-  if (std::ssize(labels) != size) {
-    return InvalidArgument("a minibatch of " + std::to_string(size) + " samples has " +
-                           std::to_string(labels.size()) + " labels");
-  }
-  for (size_t i = 0; i < labels.size(); ++i) {
-    if (labels[i] < 0 || labels[i] >= classes()) {
-      return InvalidArgument("label " + std::to_string(labels[i]) + " of sample " +
-                             std::to_string(i) + " of the minibatch is outside the " +
-                             std::to_string(classes()) + " classes of network " + graph_.name);
+Status Net::CheckLabels(std::span<const std::byte> labels) const {
+  for (size_t i = 0; i * sizeof(int32_t) < labels.size(); ++i) {
+    int32_t label = 0;
+    std::memcpy(&label, labels.data() + i * sizeof(label), sizeof(label));
+    if (label < 0 || label >= classes()) {
+      return InvalidArgument("label " + std::to_string(label) + " of sample " + std::to_string(i) +
+                             " of the minibatch is outside the " + std::to_string(classes()) +
+                             " classes of network " + graph_.name);
     }
   }
   return OkStatus();
 }
 
-Status Net::Load(const Batch& batch) {
-  KUMO_RETURN_IF_ERROR(CheckSize(batch.size, 0));
-  KUMO_RETURN_IF_ERROR(CheckBatch(batch.size, batch.inputs.size(), batch.labels));
+Status Net::Load(const SampleBatch& batch) {
+  CHECK(loader_) << "Load before Connect";
+  KUMO_RETURN_IF_ERROR(CheckRange("the size of a minibatch", batch.size, 1, max_batch_));
+  std::array<std::span<const std::byte>, kFields> fields;
+  for (int f = 0; f < kFields; ++f) {
+    fields[f] = batch.fields[taken_[f]];
+    const int64_t expected = batch.size * fields_[f].bytes();
+    if (std::ssize(fields[f]) != expected) {
+      return InvalidArgument("field \"" + fields_[f].name + "\" of a minibatch of " +
+                             std::to_string(batch.size) + " samples of " +
+                             ExtentsText(fields_[f].extents) + " has " + std::to_string(expected) +
+                             " bytes, not " + std::to_string(fields[f].size()));
+    }
+  }
+  KUMO_RETURN_IF_ERROR(CheckLabels(fields[kLabel]));
   batch_ = batch.size;
-  backend_->LoadInputs(graph_.input(), batch.size, batch.inputs.data(), execution_->input());
-  backend_->Write(batch.labels.data(), batch.labels.size_bytes(), labels_.data());
-  return OkStatus();
-}
-
-Status Net::Load(InputLoader* loader, const PixelBatch& batch) {
-  KUMO_RETURN_IF_ERROR(CheckSize(batch.size, std::ssize(batch.windows)));
-  KUMO_RETURN_IF_ERROR(CheckBatch(batch.size, batch.pixels.size(), batch.labels));
-  batch_ = batch.size;
-  loader->Load(batch, execution_->input(), labels_.data());
-  return OkStatus();
-}
-
-Status Net::Load(InputLoader* loader, const DeviceSamples& samples,
-                 std::span<const int64_t> indices, std::span<const Window> windows) {
-  KUMO_RETURN_IF_ERROR(CheckSize(std::ssize(indices), std::ssize(windows)));
-  batch_ = static_cast<int>(indices.size());
-  loader->Load(samples, indices, windows, execution_->input(), labels_.data());
+  void* const arrays[] = {execution_->input(), labels_.data()};
+  loader_->Load({batch.size, fields}, arrays);
   return OkStatus();
 }
 

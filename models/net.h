@@ -7,6 +7,7 @@
 // CPU, for a given number of threads.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/job/fields.h"
 #include "common/job/parameter_layout.h"
 #include "models/backend/backend.h"
 #include "models/graph/execution.h"
@@ -50,17 +52,14 @@ class Net {
   // another network's.
   Status Bind(const ParameterLayout& layout, float* weights, float* gradients);
 
-  // The minibatch that the next Train or Evaluate is about. Batches may differ in size.
-  // InvalidArgument, before anything is changed, when the batch's size or a label is out of range
-  // or its spans have other lengths.
-  Status Load(const Batch& batch);
-  // The same of bytes, for a backend that makes inputs of them by `formula`.
-  Status Load(InputLoader* loader, const PixelBatch& batch);
-  // The same of samples that the backend keeps, which are of the network's input, with labels in
-  // range; `windows` may be empty. InvalidArgument for a number of indices that is out of range, or
-  // another one of windows.
-  Status Load(InputLoader* loader, const DeviceSamples& samples, std::span<const int64_t> indices,
-              std::span<const Window> windows);
+  // From now on samples have these fields: the image and the label are taken, others passed over.
+  // An image in bytes becomes inputs by `pixels`, whose mean is empty or one of the image's size.
+  // FailedPrecondition where a field is missing or of another shape or type than the network takes.
+  Status Connect(const Fields& fields, const PixelFormula& pixels);
+  // The minibatch of such samples that the next Train or Evaluate is about. Batches may differ in
+  // size. InvalidArgument, before anything is changed, when the batch's size or a label is out of
+  // range or its fields have other lengths. Requires Connect.
+  Status Load(const SampleBatch& batch);
   // Queues the loaded minibatch forward and backward, as the step that the backend was told of.
   // Overwrites the gradients with those of the minibatch's mean loss; the gaps and statistics of
   // the gradients vector are not touched. Calls on_stage(s) when the gradients of
@@ -82,9 +81,7 @@ class Net {
   Net(Graph graph, int max_batch, Backend* backend)
       : graph_(std::move(graph)), max_batch_(max_batch), backend_(backend) {}
   Status CheckLayout(const ParameterLayout& layout) const;
-  Status CheckSize(int64_t size, int64_t windows) const;
-  // `numbers`: of the samples' images.
-  Status CheckBatch(int size, size_t numbers, std::span<const int32_t> labels) const;
+  Status CheckLabels(std::span<const std::byte> labels) const;
 
   const Graph graph_;  // as the file has it
   const int max_batch_;
@@ -92,6 +89,10 @@ class Net {
   std::unique_ptr<Execution> execution_;
   bool bound_ = false;
   int batch_ = 0;  // samples that are loaded
+  // Of the samples, those that are taken; their places there; and where they go.
+  Fields fields_;
+  std::vector<int> taken_;
+  std::unique_ptr<InputLoader> loader_;
   DeviceArray<int32_t> labels_;
   DeviceArray<StepResult> sums_;  // one
 };

@@ -1,12 +1,9 @@
-// The few words that the rooms of models/ share: the shape of an activation, a minibatch, and what
-// names the random streams of one training step. Values.
+// The few words that the rooms of models/ share: the shape of an activation, and what names the
+// random streams of one training step. Values.
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
-
-#include "common/job/pixels.h"
 
 namespace kumo {
 
@@ -23,21 +20,6 @@ struct Shape {
     return std::to_string(channels) + "x" + std::to_string(height) + "x" + std::to_string(width);
   }
   bool operator==(const Shape&) const = default;
-};
-
-// A minibatch, borrowed for the call that it is handed to.
-struct Batch {
-  int size = 0;                     // samples
-  std::span<const float> inputs;    // size x channels x height x width, already scaled
-  std::span<const int32_t> labels;  // size of them, each in [0, classes)
-};
-
-// The same as bytes, for devices that make inputs of them: see InputLoader.
-struct PixelBatch {
-  int size = 0;                     // samples
-  std::span<const uint8_t> pixels;  // size x channels x height x width: whole images
-  std::span<const int32_t> labels;  // size of them, each in [0, classes)
-  std::span<const Window> windows;  // size of them; or none: the images as they are
 };
 
 // Names the random streams of one training step. Whoever computes partition `partition`'s step

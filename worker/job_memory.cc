@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <memory>
 
+#include "common/job/fields.h"
 #include "common/job/job_identity.h"
-#include "common/job/pixels.h"
 #include "common/job/server_memory.h"
 #include "data/open_datasets.h"
 #include "models/backend/cpu/cpu_backend.h"
@@ -32,20 +32,20 @@ MinibatchRoom RoomFor(int minibatch, int prefetch, int64_t largest_slice, int sl
   return room;
 }
 
-// One more than are ahead: the consumer's. On a GPU bytes are read, and made inputs there.
+// One more than are ahead: the consumer's.
 void AddMinibatches(const char* what, const char* setting, const MinibatchRoom& room,
-                    const SampleShape& shape, bool on_cpu, MemoryNeed* need) {
-  const int64_t sample = shape.size() * (on_cpu ? kFloat : 1) +
-                         static_cast<int64_t>(sizeof(int32_t) + sizeof(int64_t) + sizeof(Window));
+                    const Fields& fields, MemoryNeed* need) {
+  const int64_t sample = BytesOf(fields) + static_cast<int64_t>(sizeof(int64_t));
   need->Add(what, {room.ahead + int64_t{1}, room.samples, sample},
             std::string(setting) + ", data.prefetch");
 }
 
 // What the network takes on the CPU for minibatches of up to so many samples.
-Result<int64_t> NetBytes(const model::Network& network, int max_batch) {
+Result<int64_t> NetBytes(const model::Network& network, const Fields& fields, int max_batch) {
   CountedMemory counted;
   const std::unique_ptr<Backend> backend = MakeCpuBackendIn(&counted);
-  KUMO_RETURN_IF_ERROR(Net::Make(network, max_batch, backend.get()).status());
+  KUMO_ASSIGN_OR_RETURN(const auto net, Net::Make(network, max_batch, backend.get()));
+  KUMO_RETURN_IF_ERROR(net->Connect(fields, {}));
   return counted.bytes();
 }
 
@@ -108,20 +108,15 @@ Result<JobMemory> MemoryOfJob(const Experiment& experiment, int servers) {
       Quotient(experiment.sync.partitions, std::max(1, experiment.cluster.workers));
   MemoryNeed worker("a worker");
   worker.Add("the process itself", {kProcessBytes});
-  // What is mapped is the kernel's, which takes it back where memory is short.
-  if (!data.train.mapped) {
-    worker.Add("training data", {data.train.bytes()}, "data.train_images, data.train_limit");
-  }
-  if (!data.validation.mapped) {
-    worker.Add("validation data", {data.validation.bytes()},
-               "data.validation_images, data.validation_limit");
-  }
+  worker.Add("training data", {data.train.bytes}, "data.train_images, data.train_limit");
+  worker.Add("validation data", {data.validation.bytes},
+             "data.validation_images, data.validation_limit");
   AddMinibatches("training minibatches, read ahead", "sync.minibatch", rooms.train,
-                 data.train.shape, on_cpu, &worker);
+                 data.train.fields, &worker);
   AddMinibatches("validation minibatches, read ahead", "evaluation.minibatch", rooms.validation,
-                 data.validation.shape, on_cpu, &worker);
+                 data.validation.fields, &worker);
   if (on_cpu) {
-    KUMO_ASSIGN_OR_RETURN(const int64_t net, NetBytes(network, rooms.largest()));
+    KUMO_ASSIGN_OR_RETURN(const int64_t net, NetBytes(network, data.train.fields, rooms.largest()));
     worker.Add("activations and layers' own arrays", {net},
                rooms.train.samples >= rooms.validation.samples ? "sync.minibatch"
                                                                : "evaluation.minibatch");

@@ -21,21 +21,15 @@ DeviceOptions DeviceOf(const Experiment::Network& network) {
   return device;
 }
 
-std::string ExtentsText(int64_t channels, int64_t height, int64_t width) {
-  return std::to_string(channels) + "x" + std::to_string(height) + "x" + std::to_string(width);
-}
-
-Status CheckDataFits(const std::string& file, const Net& net, const Dataset& data) {
-  const Shape input = net.input();
-  const SampleShape sample = data.shape();
-  if (input.channels != sample.channels || input.height != sample.height ||
-      input.width != sample.width) {
-    return FailedPrecondition(
-        file + " takes images of " + ExtentsText(input.channels, input.height, input.width) + ", " +
-        data.name() + " has " + ExtentsText(sample.channels, sample.height, sample.width));
-  }
-  if (net.classes() < data.classes()) {
-    return FailedPrecondition(file + " tells " + std::to_string(net.classes()) +
+Status ConnectData(const Experiment& experiment, const OpenedJob& job) {
+  const Dataset& data = *job.datasets.train;
+  const PixelFormula pixels = {.scale = static_cast<float>(experiment.data.scale),
+                               .mean = job.datasets.mean};
+  const std::string& file = experiment.network.file;
+  KUMO_RETURN_IF_ERROR(
+      job.net->Connect(data.fields(), pixels).WithContext(file + ", " + data.name()));
+  if (job.net->classes() < data.classes()) {
+    return FailedPrecondition(file + " tells " + std::to_string(job.net->classes()) +
                               " classes apart, data.classes is " + std::to_string(data.classes()));
   }
   return OkStatus();
@@ -58,12 +52,6 @@ Result<JobSpec> SpecOf(const Experiment& experiment, const OpenedJob& job) {
 
 }  // namespace
 
-PixelFormula OpenedJob::Pixels(const Experiment& experiment) const {
-  return {.scale = static_cast<float>(experiment.data.scale),
-          .pad_value = static_cast<uint8_t>(experiment.data.pad_value),
-          .mean = datasets.mean};
-}
-
 Result<OpenedJob> OpenJob(const Experiment& experiment) {
   OpenedJob job;
   const std::string& file = experiment.network.file;
@@ -73,7 +61,7 @@ Result<OpenedJob> OpenJob(const Experiment& experiment) {
   KUMO_ASSIGN_OR_RETURN(job.rooms, MinibatchRooms::Of(experiment, job.datasets.train->size(),
                                                       job.datasets.validation->size()));
   KUMO_ASSIGN_OR_RETURN(job.net, Net::Make(network, job.rooms.largest(), job.backend.get()));
-  KUMO_RETURN_IF_ERROR(CheckDataFits(file, *job.net, *job.datasets.train));
+  KUMO_RETURN_IF_ERROR(ConnectData(experiment, job));
   KUMO_ASSIGN_OR_RETURN(job.optimiser, MakeOptimiser(experiment.optimiser));
   KUMO_ASSIGN_OR_RETURN(job.spec, SpecOf(experiment, job));
   KUMO_ASSIGN_OR_RETURN(job.schedule, Schedule::Make(experiment.schedule, job.spec.train_samples,

@@ -27,12 +27,11 @@ struct OpenedJob {
   JobSpec spec;
   std::unique_ptr<Optimiser> optimiser;  // block mode's local one
   std::optional<Schedule> schedule;
-
-  PixelFormula Pixels(const Experiment& experiment) const;
 };
 
-// Reads the network file and opens the data. The errors of LoadNetwork, Net::Make, OpenDatasets and
-// ContentHash; FailedPrecondition where network and data do not fit each other.
+// Reads the network file, opens the data and connects the two. The errors of LoadNetwork,
+// Net::Make, OpenDatasets and ContentHash; FailedPrecondition where network and data do not fit
+// each other.
 Result<OpenedJob> OpenJob(const Experiment& experiment);
 
 }  // namespace kumo

@@ -30,24 +30,16 @@ Trainer::Trainer(const Experiment& experiment, const Clock* clock, OpenedJob job
                job_.backend.get()) {
   weights_ = MakeVectors(1, "the weights");
   gradients_ = MakeVectors(1, "the gradients");
-  loader_ = backend_->MakeInputLoader(net_->input(), job_.Pixels(experiment_));
-  // Base, evaluated weights, the optimiser's state; what all partitions may carry.
-  const int64_t vectors =
-      2 + job_.optimiser->slots() + int64_t{experiment_.sync.partitions} * carried_.count();
-  const int64_t reserve = vectors * spec_.layout.size() * static_cast<int64_t>(sizeof(float));
-  BatchStreamOptions options{
-      .order = BatchOrder::kShuffled,
-      .seed = experiment_.job.seed,
-      .minibatch = job_.rooms.train.samples,
-      .prefetch = job_.rooms.train.ahead,
-      .augmentation = {.pad = experiment_.data.crop_pad, .flip = experiment_.data.flip},
-      .pixels = job_.Pixels(experiment_)};
-  train_.emplace(job_.datasets.train.get(), options, loader_.get(), reserve);
-  options.order = BatchOrder::kSequential;
-  options.minibatch = job_.rooms.validation.samples;
-  options.prefetch = job_.rooms.validation.ahead;
-  options.augmentation = {};
-  validation_.emplace(job_.datasets.validation.get(), options, loader_.get(), reserve);
+  BatchStreamOptions options{.order = BatchOrder::kShuffled,
+                             .seed = experiment_.job.seed,
+                             .minibatch = job_.rooms.train.samples,
+                             .prefetch = job_.rooms.train.ahead,
+                             .transforms = job_.datasets.transforms};
+  train_.emplace(job_.datasets.train.get(), options);
+  options = {.order = BatchOrder::kSequential,
+             .minibatch = job_.rooms.validation.samples,
+             .prefetch = job_.rooms.validation.ahead};
+  validation_.emplace(job_.datasets.validation.get(), options);
 }
 
 Result<std::unique_ptr<Trainer>> Trainer::Make(const Experiment& experiment, const Clock* clock) {
@@ -180,6 +172,12 @@ Result<TrainedBlock> Trainer::Train(const TrainAction& train,
   return block;
 }
 
+Result<int> Trainer::LoadNext(BatchStream* stream) {
+  KUMO_ASSIGN_OR_RETURN(const Minibatch minibatch, stream->Next());
+  if (minibatch.size > 0) KUMO_RETURN_IF_ERROR(net_->Load(minibatch.samples()));
+  return static_cast<int>(minibatch.size);
+}
+
 Result<wire::Metrics> Trainer::Minibatches(const TrainAction& train,
                                            const Contribution::OnCoded& on_coded,
                                            PartitionArrays::Arrays* carried,
@@ -192,7 +190,7 @@ Result<wire::Metrics> Trainer::Minibatches(const TrainAction& train,
   const Range trained = {0, spec_.layout.segment(Segment::kUndecayed).end};
   for (int i = 0;; ++i) {
     if (cancelled_) return Aborted("cancelled");
-    KUMO_ASSIGN_OR_RETURN(const int size, train_->LoadNext(net_));
+    KUMO_ASSIGN_OR_RETURN(const int size, LoadNext(&*train_));
     if (size == 0) break;
     backend_->SetStep(ParametersOf(train, i, *carried));
     for (size_t stage = 0; !steps && on_coded && stage < chunks_of_stage_.size(); ++stage) {
@@ -272,7 +270,7 @@ Result<wire::Metrics> Trainer::EvaluateRange(Range samples, float* weights) {
   validation_->Start(0, samples);
   while (true) {
     if (cancelled_) return Aborted("cancelled");
-    KUMO_ASSIGN_OR_RETURN(const int size, validation_->LoadNext(net_));
+    KUMO_ASSIGN_OR_RETURN(const int size, LoadNext(&*validation_));
     if (size == 0) break;
     net_->Evaluate();
     metrics.set_samples(metrics.samples() + size);

@@ -22,10 +22,10 @@
 #include "common/job/optimiser/optimiser.h"
 #include "common/job/options/experiment.h"
 #include "common/job/shard_map.h"
+#include "data/batch_stream.h"
 #include "data/dataset.h"
 #include "models/net.h"
 #include "worker/contribution.h"
-#include "worker/minibatch_source.h"
 #include "worker/opened_job.h"
 #include "worker/partition_arrays.h"
 #include "worker/session/actions.h"
@@ -75,6 +75,8 @@ class Trainer {
   void StartRange(const TrainAction& train);
   void StartNextRange(const TrainAction& train);
   void FindStages();
+  // The stream's next minibatch is the net's. Its size; 0 where the range has ended.
+  Result<int> LoadNext(BatchStream* stream);
   Result<wire::Metrics> Minibatches(const TrainAction& train, const Contribution::OnCoded& on_coded,
                                     PartitionArrays::Arrays* carried, Contribution* contribution);
   StepParameters ParametersOf(const TrainAction& train, int minibatch,
@@ -94,8 +96,7 @@ class Trainer {
   // where gradients may change until the end of the step.
   std::vector<std::vector<int>> chunks_of_stage_;
 
-  std::unique_ptr<InputLoader> loader_;  // null: the streams make inputs
-  std::optional<MinibatchSource> train_, validation_;
+  std::optional<BatchStream> train_, validation_;
   std::optional<std::pair<int64_t, int>> started_;  // round and partition whose range comes next
 
   DeviceArray<float> base_, weights_, gradients_, evaluated_;

@@ -159,7 +159,9 @@ int64_t SamplesOf(const IdxFile& images, int64_t limit) {
   return limit > 0 ? std::min(limit, images.count()) : images.count();
 }
 
-SampleShape ShapeOf(const IdxFile& images) { return {1, images.extents[1], images.extents[2]}; }
+std::vector<int64_t> ExtentsOf(const IdxFile& images) {
+  return {1, images.extents[1], images.extents[2]};
+}
 
 bool IsWorthSharing(const IdxFile& images, const ReaderRequest& request) {
   const int64_t kept = SamplesOf(images, request.limit) * images.sample_size;
@@ -198,9 +200,11 @@ Status CheckLabels(const IdxFile& file, const std::vector<uint8_t>& labels, int 
 
 Result<DatasetExtents> MeasureIdx(const ReaderRequest& request) {
   KUMO_ASSIGN_OR_RETURN(const IdxFile images, OpenFile(request.images, kImagesMagic, "images"));
-  return DatasetExtents{
-      SamplesOf(images, request.limit), ShapeOf(images),
-      IsWorthSharing(images, request) && CanMapUnpacked(request.cache, Pixels(images))};
+  DatasetExtents extents{SamplesOf(images, request.limit), LabelledImage(ExtentsOf(images))};
+  const bool mapped =
+      IsWorthSharing(images, request) && CanMapUnpacked(request.cache, Pixels(images));
+  extents.bytes = extents.samples * (BytesOf(extents.fields) - (mapped ? images.sample_size : 0));
+  return extents;
 }
 
 Result<std::unique_ptr<Dataset>> OpenIdx(const ReaderRequest& request) {
@@ -211,22 +215,22 @@ Result<std::unique_ptr<Dataset>> OpenIdx(const ReaderRequest& request) {
                            " images, " + labels.path() + " " + std::to_string(labels.count()) +
                            " labels; name files that belong together");
   }
-  KUMO_ASSIGN_OR_RETURN(std::vector<uint8_t> classes, ReadContent(labels, labels.count()));
-  KUMO_RETURN_IF_ERROR(CheckLabels(labels, classes, request.classes));
+  KUMO_ASSIGN_OR_RETURN(const std::vector<uint8_t> bytes, ReadContent(labels, labels.count()));
+  KUMO_RETURN_IF_ERROR(CheckLabels(labels, bytes, request.classes));
   const int64_t samples = SamplesOf(images, request.limit);
   const int64_t kept = samples * images.sample_size;
-  classes.resize(samples);
+  std::vector<int32_t> classes(bytes.begin(), bytes.begin() + samples);
   if (IsWorthSharing(images, request)) {
     if (auto file = SharedPixels(images, request.cache)) {
       const std::span pixels = file->bytes().first(kept);
       return std::unique_ptr<Dataset>(
-          std::make_unique<MemoryDataset>(images.path(), ShapeOf(images), request.classes,
+          std::make_unique<MemoryDataset>(images.path(), ExtentsOf(images), request.classes,
                                           std::move(file), pixels, std::move(classes)));
     }
   }
   KUMO_ASSIGN_OR_RETURN(std::vector<uint8_t> pixels, ReadContent(images, kept));
   return std::unique_ptr<Dataset>(std::make_unique<MemoryDataset>(
-      images.path(), ShapeOf(images), request.classes, std::move(pixels), std::move(classes)));
+      images.path(), ExtentsOf(images), request.classes, std::move(pixels), std::move(classes)));
 }
 
 }  // namespace kumo

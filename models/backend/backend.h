@@ -1,17 +1,16 @@
 // A device: several small interfaces, each in a header of its own, and its name.
 //
 // A worker's vectors (weights, gradients, residuals) are plain arrays in the device's memory, so
-// that a step never leaves it; what goes over the network is coded there. Inputs go in as
-// LoadInputs or the device makes them of bytes, and what comes out are sums. No header here names a
-// library; backend/cpu/ and its twins do.
+// that a step never leaves it; what goes over the network is coded there. Samples go in, and what
+// comes out are sums. No header here names a library; backend/cpu/ and its twins do.
 //
 // A Backend outlives its arrays, ops and loaders. None is thread-safe: one caller at a time.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <vector>
 
-#include "common/job/pixels.h"
 #include "models/backend/arena_arithmetic.h"
 #include "models/backend/arena_coder.h"
 #include "models/backend/device_queue.h"
@@ -33,10 +32,9 @@ class Backend : public DeviceQueue,
                 public OpMaker {
  public:
   virtual std::string name() const = 0;
-  // For images of `shape`; null where inputs are the host's to make, for LoadInputs. Requires
-  // formula.mean to be empty or of shape.size().
-  virtual std::unique_ptr<InputLoader> MakeInputLoader(const Shape& shape,
-                                                       const PixelFormula& formula) = 0;
+  // Requires each formula's mean to be empty or of the field's shape.
+  virtual std::unique_ptr<InputLoader> MakeInputLoader(std::vector<InputField> fields,
+                                                       int max_batch) = 0;
 };
 
 }  // namespace kumo

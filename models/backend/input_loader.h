@@ -1,41 +1,32 @@
-// How minibatches become inputs on a device that makes them of bytes by a formula
-// (common/job/pixels.h): sent by the host, or of a data set that the device keeps.
+// How a minibatch's fields come into a device's arrays: bytes and numbers as activations in the
+// device's layout, whole numbers as they are.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
+#include <vector>
 
+#include "common/job/fields.h"
 #include "common/job/pixels.h"
 #include "models/tensor.h"
 
 namespace kumo {
 
-// A data set in a device's memory.
-class DeviceSamples {
- public:
-  virtual ~DeviceSamples() = default;
-  virtual int64_t bytes() const = 0;
+// One field's way to the device.
+struct InputField {
+  NumberType type = NumberType::kUint8;
+  Shape shape;            // of one sample
+  PixelFormula pixels{};  // what bytes become
 };
 
 class InputLoader {
  public:
   virtual ~InputLoader() = default;
 
-  // A minibatch of bytes to inputs in the device's layout, and its labels. The bytes may change as
-  // soon as it returns.
-  virtual void Load(const PixelBatch& batch, void* inputs, int32_t* labels) = 0;
-  // The same of what KeepSamples made. Requires indices of samples there, and as many windows or
-  // none.
-  virtual void Load(const DeviceSamples& samples, std::span<const int64_t> indices,
-                    std::span<const Window> windows, void* inputs, int32_t* labels) = 0;
-
-  // A copy of a data set of such images, one byte a pixel, so that a minibatch costs no more than
-  // its indices and windows. Null where the device has no room that leaves `reserve` bytes to
-  // arrays that are to come.
-  virtual std::unique_ptr<DeviceSamples> KeepSamples(std::span<const uint8_t> pixels,
-                                                     std::span<const uint8_t> labels,
-                                                     int64_t reserve) = 0;
+  // Queues the copy of `batch`, which has the loader's fields, into their arrays: of as many
+  // activations as Backend::ActivationBytes says, or of batch x shape whole numbers. The batch may
+  // change as soon as it returns. Requires a batch of 1 to max_batch samples.
+  virtual void Load(const SampleBatch& batch, std::span<void* const> arrays) = 0;
 };
 
 }  // namespace kumo

@@ -89,9 +89,8 @@ class OpMaker {
 
   // The length of an activation array of `batch` samples.
   virtual int64_t ActivationBytes(const Shape& shape, int batch) const = 0;
-  // Host numbers (batch x channels x height x width) to the device's layout.
-  virtual void LoadInputs(const Shape& shape, int batch, const float* from, void* to) = 0;
-  // The device's layout to host numbers; for tests and for who wants to look.
+  // The device's layout to host numbers (batch x channels x height x width), which an InputLoader
+  // brings there; for tests and for who wants to look.
   virtual void StoreOutputs(const Shape& shape, int batch, const void* from, float* to) = 0;
 
   // Whether specs may name this activation, to be applied to the op's result in the same pass.

@@ -1,7 +1,12 @@
 #include "data/batch_stream.h"
 
+#include <algorithm>
 #include <atomic>
+#include <memory>
+#include <numeric>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,27 +29,26 @@ class NumbersDataset final : public Dataset {
   explicit NumbersDataset(int64_t size) : size_(size) {}
 
   int64_t size() const override { return size_; }
-  SampleShape shape() const override { return {1, 1, 3}; }
+  const Fields& fields() const override { return fields_; }
   int classes() const override { return static_cast<int>(size_); }
   const std::string& name() const override { return name_; }
-  Status Read(std::span<const int64_t> indices, std::span<uint8_t> pixels,
-              std::span<int32_t> labels) const override {
+  Status Read(int64_t index, Sample* sample) const override {
     const int64_t read = reads++;
     reads.notify_all();
     if (read >= fail_from) return DataLoss("the disk is gone");
-    EXPECT_EQ(pixels.size(), indices.size() * 3);
-    for (size_t k = 0; k < indices.size(); ++k) {
-      labels[k] = static_cast<int32_t>(indices[k]);
-      for (int64_t j = 0; j < 3; ++j) pixels[k * 3 + j] = Pixel(indices[k], j);
-    }
+    const std::span<std::byte> pixels = sample->Make(0, 3);
+    for (int64_t j = 0; j < 3; ++j) pixels[j] = std::byte{Pixel(index, j)};
+    const auto label = static_cast<int32_t>(index);
+    std::ranges::copy(std::as_bytes(std::span(&label, 1)), sample->Make(1, sizeof label).begin());
     return OkStatus();
   }
 
-  mutable std::atomic<int64_t> reads = 0;
+  mutable std::atomic<int64_t> reads = 0;  // of samples
   std::atomic<int64_t> fail_from = INT64_MAX;
 
  private:
   int64_t size_;
+  Fields fields_ = LabelledImage({1, 1, 3});
   std::string name_ = "numbers";
 };
 
@@ -52,7 +56,7 @@ class NumbersDataset final : public Dataset {
 struct Copy {
   int64_t epoch;
   Range positions;
-  std::vector<float> inputs;
+  std::vector<uint8_t> pixels;
   std::vector<int32_t> labels;
   bool operator==(const Copy&) const = default;
 };
@@ -66,21 +70,19 @@ std::vector<Copy> Drain(BatchStream& stream) {
     if (!batch.ok() || batch.value().size == 0) return batches;
     const Minibatch& b = batch.value();
     EXPECT_EQ(b.positions.size(), b.size);
-    EXPECT_EQ(static_cast<int64_t>(b.labels.size()), b.size);
-    EXPECT_EQ(reinterpret_cast<uintptr_t>(b.inputs.data()) % 64, 0u);
-    batches.push_back({b.epoch,
-                       b.positions,
-                       {b.inputs.begin(), b.inputs.end()},
-                       {b.labels.begin(), b.labels.end()}});
+    for (const std::span<const std::byte> field : b.fields) {
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(field.data()) % 64, 0u);
+    }
+    const auto* const pixels = reinterpret_cast<const uint8_t*>(b.fields[0].data());
+    const auto* const labels = reinterpret_cast<const int32_t*>(b.fields[1].data());
+    EXPECT_EQ(std::ssize(b.fields[1]), b.size * 4);
+    batches.push_back(
+        {b.epoch, b.positions, {pixels, pixels + b.fields[0].size()}, {labels, labels + b.size}});
   }
 }
 
 BatchStreamOptions Options(int minibatch, int prefetch, BatchOrder order = BatchOrder::kShuffled) {
-  return {.order = order,
-          .seed = 9,
-          .minibatch = minibatch,
-          .prefetch = prefetch,
-          .pixels = {.scale = 0.5f}};
+  return {.order = order, .seed = 9, .minibatch = minibatch, .prefetch = prefetch};
 }
 
 class BatchStreamTest : public testing::TestWithParam<int> {  // prefetch
@@ -113,7 +115,7 @@ TEST_P(BatchStreamTest, FollowsTheEpochsPermutation) {
       EXPECT_EQ(batch.positions.begin, position);
       for (size_t k = 0; k < batch.labels.size(); ++k, ++position) {
         EXPECT_EQ(batch.labels[k], permutation.At(position));
-        EXPECT_EQ(batch.inputs[3 * k + 2], 0.5f * static_cast<float>(Pixel(batch.labels[k], 2)));
+        EXPECT_EQ(batch.pixels[3 * k + 2], Pixel(batch.labels[k], 2));
       }
     }
     EXPECT_EQ(position, 31);
@@ -149,14 +151,14 @@ TEST_P(BatchStreamTest, MinibatchLargerThanTheSetTakesAllOfIt) {
 
 TEST_P(BatchStreamTest, BuffersAreReused) {
   BatchStream stream(&dataset_, Options(1, GetParam()));
-  std::set<const float*> buffers;
+  std::set<const std::byte*> buffers;
   for (int64_t epoch = 0; epoch < 3; ++epoch) {
     stream.Start(epoch, {0, 100});
     while (true) {
       const auto batch = stream.Next();
       ASSERT_TRUE(batch.ok());
       if (batch.value().size == 0) break;
-      buffers.insert(batch.value().inputs.data());
+      buffers.insert(batch.value().fields[0].data());
     }
   }
   EXPECT_LE(static_cast<int>(buffers.size()), GetParam() + 1);
@@ -164,7 +166,7 @@ TEST_P(BatchStreamTest, BuffersAreReused) {
 
 TEST_P(BatchStreamTest, ErrorReachesTheConsumerBehindTheGoodBatches) {
   NumbersDataset failing(100);
-  failing.fail_from = 2;
+  failing.fail_from = 20;
   BatchStream stream(&failing, Options(10, GetParam()));
   stream.Start(0, {0, 100});
   for (int i = 0; i < 2; ++i) {
@@ -208,84 +210,42 @@ TEST_P(BatchStreamTest, EndsCleanlyWhateverIsStillQueued) {
   BatchStream idle(&dataset_, Options(4, GetParam()));
 }
 
-TEST_P(BatchStreamTest, WholeImagesAreScaledWhereverTheyLie) {
-  const test::Bytes pixels = test::Pattern(300);
-  const MemoryDataset in_memory("bytes", {1, 1, 3}, 10, pixels, test::Labels(100, 10));
-  BatchStream stream(&in_memory, Options(7, GetParam()));
-  stream.Start(0, {0, 100});
-  const EpochPermutation permutation(100, 9, 0);
-  int64_t position = 0;
-  for (const Copy& batch : Drain(stream)) {
-    for (size_t k = 0; k < batch.labels.size(); ++k, ++position) {
-      const int64_t sample = permutation.At(position);
-      EXPECT_EQ(batch.labels[k], sample % 10);
-      for (int64_t j = 0; j < 3; ++j) {
-        EXPECT_EQ(batch.inputs[3 * k + j], 0.5f * static_cast<float>(pixels[3 * sample + j]));
-      }
+TEST_P(BatchStreamTest, IndicesAreTheSamplesInTheirOrder) {
+  BatchStream stream(&dataset_, Options(8, GetParam()));
+  stream.Start(1, {0, 20});
+  for (const int64_t size : {8, 8, 4}) {
+    const Minibatch batch = stream.Next().value();
+    ASSERT_EQ(batch.size, size);
+    ASSERT_EQ(std::ssize(batch.indices), size);
+    EXPECT_EQ(batch.samples().size, size);
+    for (int64_t k = 0; k < size; ++k) {
+      EXPECT_EQ(test::NumberOf(batch.samples().fields[1].subspan(4 * k)), batch.indices[k]);
     }
   }
-  EXPECT_EQ(position, 100);
-}
-
-TEST_P(BatchStreamTest, BytesAreWholeImagesAndWindowsComeBeside) {
-  BatchStreamOptions options = Options(8, GetParam());
-  options.content = BatchContent::kPixels;
-  for (const bool augments : {false, true}) {
-    options.augmentation = {.pad = augments ? 2 : 0, .flip = augments};
-    BatchStream stream(&dataset_, options);
-    stream.Start(1, {0, 20});
-    for (const int64_t size : {8, 8, 4}) {
-      const Minibatch batch = stream.Next().value();
-      ASSERT_EQ(batch.size, size);
-      EXPECT_TRUE(batch.inputs.empty());
-      ASSERT_EQ(std::ssize(batch.pixels), 3 * size);
-      ASSERT_EQ(std::ssize(batch.labels), size);
-      ASSERT_EQ(std::ssize(batch.windows), augments ? size : 0);
-      for (int64_t k = 0; k < size; ++k) {
-        EXPECT_EQ(batch.labels[k], batch.indices[k]);
-        for (int64_t j = 0; j < 3; ++j) {
-          EXPECT_EQ(batch.pixels[3 * k + j], Pixel(batch.indices[k], j));
-        }
-        if (!augments) continue;
-        EXPECT_EQ(batch.windows[k], DrawWindow(options.augmentation, 9, 1, batch.indices[k]));
-      }
-    }
-  }
-}
-
-TEST_P(BatchStreamTest, WhoHasTheDataSetGetsIndicesAndWindows) {
-  BatchStreamOptions options = Options(8, GetParam());
-  options.content = BatchContent::kNone;
-  options.augmentation = {.pad = 1, .flip = true};
-  BatchStream stream(&dataset_, options);
-  stream.Start(0, {0, 8});
-  const Minibatch batch = stream.Next().value();
-  EXPECT_EQ(batch.indices.size(), 8u);
-  EXPECT_EQ(batch.windows.size(), 8u);
-  EXPECT_TRUE(batch.inputs.empty());
-  EXPECT_TRUE(batch.pixels.empty());
-  EXPECT_TRUE(batch.labels.empty());
-  EXPECT_EQ(dataset_.reads, 0);
 }
 
 // What a sample looks like is a function of sample and epoch, whatever it comes with, and wherever
 // the data set lies.
 TEST_P(BatchStreamTest, ASampleLooksTheSameInAnyMinibatch) {
-  const SampleShape shape = {2, 5, 4};
-  const test::Bytes pixels = test::Pattern(60 * shape.size());
-  const MemoryDataset in_memory("images", shape, 3, pixels, test::Labels(60, 3));
-  const test::Unmapped read_each_time(&in_memory);
-  PixelFormula formula = {.scale = 0.01f, .pad_value = 77};
-  for (int64_t j = 0; j < shape.size(); ++j) formula.mean.push_back(0.3f * static_cast<float>(j));
-  const Augmentation augmentation = {.pad = 2, .flip = true};
+  const test::Extents extents = {2, 5, 4};
+  const int64_t size = test::Numbers(extents);
+  const test::Bytes pixels = test::Pattern(60 * size);
+  std::vector<int32_t> labels(60);
+  std::iota(labels.begin(), labels.end(), 0);
+  const MemoryDataset in_memory("images", extents, 60, pixels, labels);
+  const test::ReadEachTime read_each_time(&in_memory);
+  Experiment::Data data;
+  data.crop_pad = 2;
+  data.flip = true;
+  data.pad_value = 77;
+  std::vector<std::unique_ptr<const Transform>> transforms;
+  transforms.push_back(MakeCropAndFlip({data, in_memory.fields(), "images"}).value());
   for (const Dataset* dataset :
        {static_cast<const Dataset*>(&in_memory), static_cast<const Dataset*>(&read_each_time)}) {
     for (const int minibatch : {1, 7, 60}) {
-      BatchStream stream(dataset, {.seed = 3,
-                                   .minibatch = minibatch,
-                                   .prefetch = GetParam(),
-                                   .augmentation = augmentation,
-                                   .pixels = formula});
+      BatchStream stream(
+          dataset,
+          {.seed = 3, .minibatch = minibatch, .prefetch = GetParam(), .transforms = transforms});
       for (const int64_t epoch : {0, 4}) {
         stream.Start(epoch, {0, 60});
         const EpochPermutation permutation(60, 3, epoch);
@@ -293,11 +253,11 @@ TEST_P(BatchStreamTest, ASampleLooksTheSameInAnyMinibatch) {
         for (const Copy& batch : Drain(stream)) {
           for (size_t k = 0; k < batch.labels.size(); ++k, ++position) {
             const int64_t sample = permutation.At(position);
-            const std::vector<float> expected = test::InputsOf(
-                shape, std::span(pixels).subspan(sample * shape.size(), shape.size()), formula,
-                DrawWindow(augmentation, 3, epoch, sample));
-            ASSERT_EQ(batch.labels[k], sample % 3);
-            ASSERT_THAT(std::span(batch.inputs).subspan(k * shape.size(), shape.size()),
+            const std::vector<uint8_t> expected =
+                test::CutOf(extents, std::span(pixels).subspan(sample * size, size),
+                            DrawWindow(2, true, {3, epoch, sample}), 77);
+            ASSERT_EQ(batch.labels[k], sample);
+            ASSERT_THAT(std::span(batch.pixels).subspan(k * size, size),
                         testing::ElementsAreArray(expected));
           }
         }
@@ -315,7 +275,7 @@ TEST(BatchStreamPrefetchTest, ReadsTheNextRangeBeforeItIsAskedFor) {
   stream.Start(0, {0, 10});
   stream.Start(0, {10, 100});
   // Nobody calls Next(): the first range's minibatch and three of the second get ready.
-  for (int64_t reads = dataset.reads; reads < 4; reads = dataset.reads) dataset.reads.wait(reads);
+  for (int64_t reads = dataset.reads; reads < 40; reads = dataset.reads) dataset.reads.wait(reads);
   EXPECT_EQ(Drain(stream).size(), 1u);
   EXPECT_EQ(Drain(stream).size(), 9u);
 }

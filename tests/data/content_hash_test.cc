@@ -16,39 +16,51 @@
 namespace kumo {
 namespace {
 
-struct Contents {
-  SampleShape shape{1, 6, 4};
+struct Images {
+  test::Extents extents{1, 6, 4};
   std::vector<uint8_t> pixels = test::Pattern(50 * 24);
   std::vector<uint8_t> labels = test::Labels(50, 5);
 
-  MemoryDataset Set() const { return {"set", shape, 5, pixels, labels}; }
+  MemoryDataset Set() const { return {"set", extents, 5, pixels, {labels.begin(), labels.end()}}; }
   uint64_t Hash() const { return ContentHash(Set()).value(); }
 };
 
 TEST(ContentHash, TellsApartWhateverIsLearntFrom) {
-  const Contents of;
-  EXPECT_EQ(of.Hash(), Contents().Hash());
+  const Images of;
+  EXPECT_EQ(of.Hash(), Images().Hash());
   EXPECT_NE(of.Hash(), 0u);
-  const auto differs = [&](const std::function<void(Contents*)>& change) {
-    Contents other = of;
+  const auto differs = [&](const std::function<void(Images*)>& change) {
+    Images other = of;
     change(&other);
     EXPECT_NE(other.Hash(), of.Hash());
   };
-  differs([](Contents* c) { ++c->pixels.back(); });
-  differs([](Contents* c) { ++c->pixels.front(); });
-  differs([](Contents* c) { std::swap(c->pixels[3], c->pixels[40]); });
-  differs([](Contents* c) { c->labels[7] ^= 1; });
-  differs([](Contents* c) { c->shape = {1, 4, 6}; });
-  differs([](Contents* c) {
+  differs([](Images* c) { ++c->pixels.back(); });
+  differs([](Images* c) { ++c->pixels.front(); });
+  differs([](Images* c) { std::swap(c->pixels[3], c->pixels[40]); });
+  differs([](Images* c) { c->labels[7] ^= 1; });
+  differs([](Images* c) { c->extents = {1, 4, 6}; });
+  differs([](Images* c) {
     c->pixels.resize(49 * 24);
     c->labels.resize(49);
   });
 }
 
+// Of more classes than a byte tells apart, all of a label counts.
+TEST(ContentHash, TellsLabelsApartThatDifferInTheirHighBytesAlone) {
+  const auto hash = [](int classes, std::vector<int32_t> labels) {
+    return ContentHash(MemoryDataset("set", {1, 1, 1}, classes, {1, 2}, std::move(labels))).value();
+  };
+  EXPECT_NE(hash(1000, {0, 1}), hash(1000, {256, 1}));
+  EXPECT_EQ(hash(10, {0, 1}), hash(256, {0, 1}));
+}
+
+// What checkpoints and other processes have is compared with it.
+TEST(ContentHash, IsTheSameForEver) { EXPECT_EQ(Images().Hash(), 365243326762859415u); }
+
 TEST(ContentHash, IsTheSameHoweverTheFilesArePacked) {
   const test::ScratchDirectory scratch;
   ReaderRequest request{scratch / "images", scratch / "labels", 5, 0};
-  const Contents of;
+  const Images of;
   const auto hash = [&](const test::Bytes& images, const test::Bytes& labels) {
     test::WriteFile(request.images, images);
     test::WriteFile(request.labels, labels);
@@ -63,17 +75,17 @@ TEST(ContentHash, IsTheSameHoweverTheFilesArePacked) {
 }
 
 TEST(ContentHash, OfASetThatIsNotInMemoryIsOfSamplesThatAreSpreadOverIt) {
-  const Contents few;  // fewer than are hashed: all of them
+  const Images few;  // fewer than are hashed: all of them
   const MemoryDataset small = few.Set();
-  EXPECT_EQ(ContentHash(test::Unmapped(&small)).value(), few.Hash());
+  EXPECT_EQ(ContentHash(test::ReadEachTime(&small)).value(), few.Hash());
 
-  Contents many;
-  many.shape = {1, 1, 1};
+  Images many;
+  many.extents = {1, 1, 1};
   many.pixels.assign(3 * kHashedSamples, 1);
   many.labels.assign(3 * kHashedSamples, 0);
   const auto hash = [&] {
     const MemoryDataset set = many.Set();
-    return ContentHash(test::Unmapped(&set)).value();
+    return ContentHash(test::ReadEachTime(&set)).value();
   };
   const uint64_t before = hash();
   many.pixels[3 * 100] = 2;

@@ -2,12 +2,14 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cstdint>
-#include <numeric>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "data/memory_dataset.h"
+#include "tests/data/pixel_reference.h"
 #include "tests/data/test_files.h"
 #include "tests/scratch_directory.h"
 
@@ -50,20 +52,15 @@ class IdxTest : public testing::Test {
 };
 
 void ExpectIsPattern(const Dataset& dataset, int64_t samples) {
-  EXPECT_EQ(dataset.shape(), (SampleShape{1, 4, 3}));
+  EXPECT_EQ(dataset.fields(), LabelledImage({1, 4, 3}));
   EXPECT_EQ(dataset.classes(), kClasses);
   ASSERT_EQ(dataset.size(), samples);
-  std::vector<int64_t> indices(samples);
-  std::iota(indices.rbegin(), indices.rend(), 0);  // backwards: the order asked for counts
-  std::vector<uint8_t> read(samples * 12);
-  std::vector<int32_t> labels(samples);
-  ASSERT_TRUE(dataset.Read(indices, read, labels).ok());
   const Bytes pixels = Pattern(7 * 12);
-  for (int64_t k = 0; k < samples; ++k) {
-    EXPECT_EQ(labels[k], indices[k] % kClasses);
-    for (int64_t j = 0; j < 12; ++j) {
-      EXPECT_EQ(read[k * 12 + j], pixels[indices[k] * 12 + j]);
-    }
+  Sample sample(dataset.fields());
+  for (int64_t i = samples - 1; i >= 0; --i) {
+    ASSERT_TRUE(dataset.Read(i, &sample).ok());
+    EXPECT_EQ(test::NumberOf(sample.field(1)), i % kClasses);
+    EXPECT_TRUE(std::ranges::equal(sample.pixels(0), std::span(pixels).subspan(i * 12, 12)));
   }
 }
 

@@ -14,39 +14,39 @@ namespace {
 // Also where the number of samples is no multiple of how many are read at once.
 TEST(MeanImageTest, IsThePlainMeanWhereverTheImagesLie) {
   Rng rng(1, RngPurpose::kTest);
-  for (const int64_t samples : {1, 2, 63, 64, 65, 1000}) {
-    const SampleShape shape = {3, 5, 7};
-    const std::vector<uint8_t> pixels = test::RandomBytes(rng, samples * shape.size());
-    const MemoryDataset dataset("images", shape, 2, pixels, std::vector<uint8_t>(samples));
+  for (const int64_t samples : {1, 2, 255, 256, 257, 1000}) {
+    const test::Extents extents = {3, 5, 7};
+    const int64_t size = test::Numbers(extents);
+    const std::vector<uint8_t> pixels = test::RandomBytes(rng, samples * size);
+    const MemoryDataset dataset("images", extents, 2, pixels, std::vector<int32_t>(samples));
     std::vector<float> expected;
-    for (int64_t j = 0; j < shape.size(); ++j) {
+    for (int64_t j = 0; j < size; ++j) {
       double sum = 0;
-      for (int64_t i = 0; i < samples; ++i) sum += pixels[i * shape.size() + j];
+      for (int64_t i = 0; i < samples; ++i) sum += pixels[i * size + j];
       expected.push_back(static_cast<float>(sum / static_cast<double>(samples)));
     }
     EXPECT_EQ(MeanImage(dataset).value(), expected) << samples;
-    EXPECT_EQ(MeanImage(test::Unmapped(&dataset)).value(), expected) << samples;
+    EXPECT_EQ(MeanImage(test::ReadEachTime(&dataset)).value(), expected) << samples;
   }
 }
 
 TEST(MeanImageTest, SumsDoNotOverflow) {
   constexpr int64_t kSamples = 20'000'000;  // of 255: beyond 32 bits
   const MemoryDataset white("white", {1, 1, 1}, 2, std::vector<uint8_t>(kSamples, 255),
-                            std::vector<uint8_t>(kSamples));
+                            std::vector<int32_t>(kSamples));
   EXPECT_EQ(MeanImage(white).value(), std::vector<float>{255.0f});
 }
 
 class Broken final : public Dataset {
  public:
   int64_t size() const override { return 100; }
-  SampleShape shape() const override { return {1, 2, 2}; }
+  const Fields& fields() const override { return fields_; }
   int classes() const override { return 2; }
   const std::string& name() const override { return name_; }
-  Status Read(std::span<const int64_t>, std::span<uint8_t>, std::span<int32_t>) const override {
-    return DataLoss("the disk is gone");
-  }
+  Status Read(int64_t, Sample*) const override { return DataLoss("the disk is gone"); }
 
  private:
+  Fields fields_ = LabelledImage({1, 2, 2});
   std::string name_ = "broken";
 };
 

@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "data/memory_dataset.h"
+#include "tests/data/pixel_reference.h"
 #include "tests/data/test_files.h"
 #include "tests/scratch_directory.h"
 
@@ -104,7 +106,7 @@ TEST_F(OpenDatasetsTest, UnknownReaderIsRefused) {
 TEST_F(OpenDatasetsTest, ImagesOfDifferentSizesAreRefused) {
   WriteFile(scratch_ / data_.validation_images, Idx({8, 4, 5}, Pattern(160)));
   EXPECT_EQ(Refusal().code(), StatusCode::kFailedPrecondition);
-  EXPECT_THAT(Refusal().message(), AllOf(HasSubstr("1 x 4 x 4"), HasSubstr("1 x 4 x 5")));
+  EXPECT_THAT(Refusal().message(), AllOf(HasSubstr("1x4x4"), HasSubstr("1x4x5")));
 }
 
 TEST_F(OpenDatasetsTest, NoMeanIsWorkedOutThatNobodySubtracts) {
@@ -128,7 +130,7 @@ TEST_F(OpenDatasetsTest, APadThatAWindowCouldGetLostInIsRefused) {
   data_.crop_pad = 4;
   EXPECT_EQ(Refusal().code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(Refusal().message(),
-              AllOf(HasSubstr("data.crop_pad = 4"), HasSubstr("1 x 4 x 4"), HasSubstr("0 .. 3")));
+              AllOf(HasSubstr("data.crop_pad = 4"), HasSubstr("1x4x4"), HasSubstr("0 .. 3")));
 }
 
 TEST_F(OpenDatasetsTest, AnImageOfOnePixelCannotBeCropped) {
@@ -154,17 +156,14 @@ TEST(MnistTest, IsReadAsPublished) {
   const Dataset& train = *sets.value().train;
   EXPECT_EQ(train.size(), 60000);
   EXPECT_EQ(sets.value().validation->size(), 10000);
-  EXPECT_EQ(train.shape(), (SampleShape{1, 28, 28}));
+  EXPECT_EQ(train.fields(), LabelledImage({1, 28, 28}));
 
   std::array<int64_t, 10> counts{};
   double sum = 0;
-  std::vector<uint8_t> pixels(784);
-  std::array<int32_t, 1> label;
-  for (int64_t i = 0; i < train.size(); ++i) {
-    ASSERT_TRUE(train.Read({&i, 1}, pixels, label).ok());
-    ++counts[label[0]];
-    for (const uint8_t pixel : pixels) sum += pixel;
-  }
+  ASSERT_TRUE(ForEachSample(train, train.size(), [&](const Sample& sample) {
+                ++counts[test::NumberOf(sample.field(1))];
+                for (const uint8_t pixel : sample.pixels(0)) sum += pixel;
+              }).ok());
   const bool drawn = counts[1] != 6742;
   if (drawn) GTEST_SKIP() << directory << " holds another set than MNIST";
   EXPECT_THAT(counts,

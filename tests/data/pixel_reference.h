@@ -1,6 +1,8 @@
-// common/job/pixels.h's formula written out plainly, number by number, and data sets to try it on.
+// common/job/pixels.h's formula and crop_and_flip.h's written out plainly, number by number, and
+// data sets to try them on.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -9,27 +11,38 @@
 #include "common/base/rng.h"
 #include "common/job/pixels.h"
 #include "data/dataset.h"
+#include "data/transforms/crop_and_flip.h"
 
 namespace kumo::test {
 
-inline std::vector<float> InputsOf(const SampleShape& shape, std::span<const uint8_t> image,
-                                   const PixelFormula& formula, const Window& window) {
+// Of channels x height x width.
+using Extents = std::vector<int64_t>;
+inline int64_t Numbers(const Extents& extents) { return extents[0] * extents[1] * extents[2]; }
+
+inline std::vector<float> InputsOf(std::span<const uint8_t> image, const PixelFormula& formula) {
   std::vector<float> inputs;
-  for (int64_t c = 0; c < shape.channels; ++c) {
-    for (int64_t y = 0; y < shape.height; ++y) {
-      for (int64_t x = 0; x < shape.width; ++x) {
+  for (size_t i = 0; i < image.size(); ++i) {
+    const float mean = formula.mean.empty() ? 0.0f : formula.mean[i];
+    inputs.push_back(formula.scale * (static_cast<float>(image[i]) - mean));
+  }
+  return inputs;
+}
+
+inline std::vector<uint8_t> CutOf(const Extents& extents, std::span<const uint8_t> image,
+                                  const Window& window, uint8_t pad_value) {
+  const int64_t height = extents[1], width = extents[2];
+  std::vector<uint8_t> cut;
+  for (int64_t c = 0; c < extents[0]; ++c) {
+    for (int64_t y = 0; y < height; ++y) {
+      for (int64_t x = 0; x < width; ++x) {
         const int64_t row = window.top + y;
-        const int64_t column = window.left + (window.mirrored ? shape.width - 1 - x : x);
-        const bool inside = row >= 0 && row < shape.height && column >= 0 && column < shape.width;
-        const uint8_t pixel =
-            inside ? image[(c * shape.height + row) * shape.width + column] : formula.pad_value;
-        const float mean =
-            formula.mean.empty() ? 0.0f : formula.mean[(c * shape.height + y) * shape.width + x];
-        inputs.push_back(formula.scale * (static_cast<float>(pixel) - mean));
+        const int64_t column = window.left + (window.mirrored ? width - 1 - x : x);
+        const bool inside = row >= 0 && row < height && column >= 0 && column < width;
+        cut.push_back(inside ? image[(c * height + row) * width + column] : pad_value);
       }
     }
   }
-  return inputs;
+  return cut;
 }
 
 inline std::vector<uint8_t> RandomBytes(Rng& rng, int64_t size) {
@@ -42,16 +55,13 @@ inline std::vector<uint8_t> RandomBytes(Rng& rng, int64_t size) {
 inline PixelFormula RandomFormula(Rng& rng, int64_t size, bool mean) {
   PixelFormula formula;
   formula.scale = rng.NextUniform(0.001f, 2.0f);
-  formula.pad_value = static_cast<uint8_t>(rng.NextBelow(256));
   for (int64_t i = 0; mean && i < size; ++i) formula.mean.push_back(rng.NextUniform(0.0f, 255.0f));
   return formula;
 }
 
 // Begins up to `pad` outside the image, on every side.
 inline Window RandomWindow(Rng& rng, int pad) {
-  const auto place = [&] {
-    return static_cast<int16_t>(static_cast<int>(rng.NextBelow(2 * pad + 1)) - pad);
-  };
+  const auto place = [&] { return static_cast<int>(rng.NextBelow(2 * pad + 1)) - pad; };
   Window window;
   window.top = place();
   window.left = place();
@@ -59,22 +69,51 @@ inline Window RandomWindow(Rng& rng, int pad) {
   return window;
 }
 
-// Another data set that says nothing of where it lies.
-class Unmapped final : public Dataset {
+// Another data set that does not have its samples in memory.
+class ReadEachTime final : public Dataset {
  public:
-  explicit Unmapped(const Dataset* dataset) : dataset_(*dataset) {}
+  explicit ReadEachTime(const Dataset* dataset) : dataset_(*dataset) {}
 
   int64_t size() const override { return dataset_.size(); }
-  SampleShape shape() const override { return dataset_.shape(); }
+  const Fields& fields() const override { return dataset_.fields(); }
   int classes() const override { return dataset_.classes(); }
   const std::string& name() const override { return dataset_.name(); }
-  Status Read(std::span<const int64_t> indices, std::span<uint8_t> pixels,
-              std::span<int32_t> labels) const override {
-    return dataset_.Read(indices, pixels, labels);
+  Status Read(int64_t index, Sample* sample) const override {
+    Sample borrowed(fields());
+    KUMO_RETURN_IF_ERROR(dataset_.Read(index, &borrowed));
+    for (int f = 0; f < std::ssize(fields()); ++f) {
+      const std::span<const std::byte> numbers = borrowed.field(f);
+      std::ranges::copy(numbers, sample->Make(f, numbers.size()).begin());
+    }
+    return OkStatus();
   }
 
  private:
   const Dataset& dataset_;
 };
+
+// All samples of a data set of images and labels.
+struct Contents {
+  std::vector<uint8_t> pixels;
+  std::vector<int32_t> labels;
+  bool operator==(const Contents&) const = default;
+};
+
+inline int32_t NumberOf(std::span<const std::byte> bytes) {
+  int32_t number = 0;
+  std::ranges::copy(bytes.first(sizeof number), reinterpret_cast<std::byte*>(&number));
+  return number;
+}
+
+inline Contents ReadAll(const Dataset& dataset) {
+  Contents contents;
+  const Status read = ForEachSample(dataset, dataset.size(), [&](const Sample& sample) {
+    const std::span<const uint8_t> pixels = sample.pixels(0);
+    contents.pixels.insert(contents.pixels.end(), pixels.begin(), pixels.end());
+    contents.labels.push_back(NumberOf(sample.field(1)));
+  });
+  if (!read.ok()) contents = {};
+  return contents;
+}
 
 }  // namespace kumo::test

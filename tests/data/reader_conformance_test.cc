@@ -1,4 +1,5 @@
 // What every reader of the list must do; a new reader adds its sample files here.
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -8,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "data/readers/registry.h"
+#include "tests/data/pixel_reference.h"
 #include "tests/data/test_files.h"
 #include "tests/scratch_directory.h"
 
@@ -57,22 +59,6 @@ class ReaderConformanceTest : public testing::TestWithParam<Reader> {
   std::vector<SampleFiles> files_;
 };
 
-struct Content {
-  std::vector<uint8_t> pixels;
-  std::vector<int32_t> labels;
-  bool operator==(const Content&) const = default;
-};
-
-Content ReadAll(const Dataset& dataset) {
-  Content content;
-  content.pixels.resize(dataset.size() * dataset.shape().size());
-  content.labels.resize(dataset.size());
-  std::vector<int64_t> indices(dataset.size());
-  for (int64_t i = 0; i < dataset.size(); ++i) indices[i] = i;
-  EXPECT_TRUE(dataset.Read(indices, content.pixels, content.labels).ok());
-  return content;
-}
-
 TEST_P(ReaderConformanceTest, MeasuresWhatItWouldOpen) {
   for (const SampleFiles& files : files_) {
     for (const int64_t limit : {0, 7, 1000}) {
@@ -81,7 +67,7 @@ TEST_P(ReaderConformanceTest, MeasuresWhatItWouldOpen) {
       const auto measured = GetParam().measure(request_);
       ASSERT_TRUE(measured.ok()) << measured.status().message();
       EXPECT_EQ(measured->samples, (*opened)->size());
-      EXPECT_EQ(measured->shape, (*opened)->shape());
+      EXPECT_EQ(measured->fields, (*opened)->fields());
     }
   }
 }
@@ -94,8 +80,8 @@ TEST_P(ReaderConformanceTest, IsDeterministic) {
     ASSERT_TRUE(second.ok());
     EXPECT_EQ(first.value()->size(), kSamples);
     EXPECT_EQ(first.value()->classes(), kClasses);
-    EXPECT_EQ(ReadAll(*first.value()), ReadAll(*second.value()));
-    EXPECT_EQ(ReadAll(*first.value()), ReadAll(*first.value()));
+    EXPECT_EQ(test::ReadAll(*first.value()), test::ReadAll(*second.value()));
+    EXPECT_EQ(test::ReadAll(*first.value()), test::ReadAll(*first.value()));
   }
 }
 
@@ -103,7 +89,7 @@ TEST_P(ReaderConformanceTest, LabelsLieInsideTheClasses) {
   for (const SampleFiles& files : files_) {
     const auto dataset = Open(files);
     ASSERT_TRUE(dataset.ok());
-    EXPECT_THAT(ReadAll(*dataset.value()).labels,
+    EXPECT_THAT(test::ReadAll(*dataset.value()).labels,
                 testing::Each(testing::AllOf(testing::Ge(0), testing::Lt(kClasses))));
     request_.classes = kClasses - 1;
     EXPECT_FALSE(GetParam().open(request_).ok());
@@ -114,29 +100,14 @@ TEST_P(ReaderConformanceTest, AnySubsetInAnyOrderReadsTheSameSamples) {
   const auto opened = Open(files_.front());
   ASSERT_TRUE(opened.ok());
   const Dataset& dataset = *opened.value();
-  const Content all = ReadAll(dataset);
-  const int64_t size = dataset.shape().size();
-  const std::vector<int64_t> indices = {22, 0, 7, 7, 13};
-  Content some{std::vector<uint8_t>(indices.size() * size), std::vector<int32_t>(indices.size())};
-  ASSERT_TRUE(dataset.Read(indices, some.pixels, some.labels).ok());
-  for (size_t k = 0; k < indices.size(); ++k) {
-    EXPECT_EQ(some.labels[k], all.labels[indices[k]]);
-    for (int64_t j = 0; j < size; ++j) {
-      EXPECT_EQ(some.pixels[k * size + j], all.pixels[indices[k] * size + j]);
-    }
-  }
-  EXPECT_TRUE(dataset.Read({}, {}, {}).ok());
-}
-
-TEST_P(ReaderConformanceTest, WhatLiesInMemoryIsWhatIsRead) {
-  for (const SampleFiles& files : files_) {
-    const auto opened = Open(files);
-    ASSERT_TRUE(opened.ok());
-    const std::optional<RawSamples> raw = opened.value()->raw();
-    if (!raw) continue;
-    const Content all = ReadAll(*opened.value());
-    EXPECT_THAT(raw->pixels, testing::ElementsAreArray(all.pixels));
-    EXPECT_THAT(raw->labels, testing::ElementsAreArray(all.labels));
+  const test::Contents all = test::ReadAll(dataset);
+  const int64_t size = dataset.fields()[0].numbers();
+  Sample sample(dataset.fields());
+  for (const int64_t index : {22, 0, 7, 7, 13}) {
+    ASSERT_TRUE(dataset.Read(index, &sample).ok());
+    EXPECT_EQ(test::NumberOf(sample.field(1)), all.labels[index]);
+    EXPECT_TRUE(
+        std::ranges::equal(sample.pixels(0), std::span(all.pixels).subspan(index * size, size)));
   }
 }
 
@@ -147,10 +118,10 @@ TEST_P(ReaderConformanceTest, LimitKeepsThePrefix) {
     ASSERT_TRUE(whole.ok());
     ASSERT_TRUE(part.ok());
     ASSERT_EQ(part.value()->size(), 9);
-    Content expected = ReadAll(*whole.value());
-    expected.pixels.resize(9 * whole.value()->shape().size());
+    test::Contents expected = test::ReadAll(*whole.value());
+    expected.pixels.resize(9 * whole.value()->fields()[0].numbers());
     expected.labels.resize(9);
-    EXPECT_EQ(ReadAll(*part.value()), expected);
+    EXPECT_EQ(test::ReadAll(*part.value()), expected);
   }
 }
 
@@ -180,7 +151,7 @@ TEST_P(ReaderConformanceTest, DamagedBytesAreRefusedOrStillBounded) {
           const auto dataset = Open(damaged);
           if (!dataset.ok()) continue;
           ASSERT_EQ(dataset.value()->size(), kSamples);
-          EXPECT_THAT(ReadAll(*dataset.value()).labels,
+          EXPECT_THAT(test::ReadAll(*dataset.value()).labels,
                       testing::Each(testing::AllOf(testing::Ge(0), testing::Lt(kClasses))));
         }
       }
@@ -191,12 +162,12 @@ TEST_P(ReaderConformanceTest, DamagedBytesAreRefusedOrStillBounded) {
 TEST_P(ReaderConformanceTest, ManyThreadsMayRead) {
   const auto opened = Open(files_.front());
   ASSERT_TRUE(opened.ok());
-  const Content expected = ReadAll(*opened.value());
-  std::vector<Content> contents(4);
+  const test::Contents expected = test::ReadAll(*opened.value());
+  std::vector<test::Contents> contents(4);
   std::vector<std::thread> threads;
-  for (Content& content : contents) {
+  for (test::Contents& content : contents) {
     threads.emplace_back([&] {
-      for (int i = 0; i < 20; ++i) content = ReadAll(*opened.value());
+      for (int i = 0; i < 20; ++i) content = test::ReadAll(*opened.value());
     });
   }
   for (std::thread& thread : threads) thread.join();

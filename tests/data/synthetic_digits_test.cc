@@ -10,7 +10,9 @@
 
 #include "data/digit_set.h"
 #include "data/idx_writer.h"
+#include "data/memory_dataset.h"
 #include "data/open_datasets.h"
+#include "tests/data/pixel_reference.h"
 #include "tests/data/test_files.h"
 #include "tests/scratch_directory.h"
 
@@ -142,15 +144,13 @@ TEST_F(DigitSetTest, StandsInForMnist) {
   ASSERT_TRUE(sets.ok()) << sets.status().message();
   EXPECT_EQ(sets.value().train->size(), 300);
   EXPECT_EQ(sets.value().validation->size(), 50);
-  EXPECT_EQ(sets.value().train->shape(), (SampleShape{1, 28, 28}));
+  EXPECT_EQ(sets.value().train->fields(), LabelledImage({1, 28, 28}));
 
   const Set expected = Draw(1, DigitSplit::kTrain, 299, 1);
-  const int64_t last = 299;
-  std::vector<uint8_t> pixels(kDigitPixels);
-  std::array<int32_t, 1> label;
-  ASSERT_TRUE(sets.value().train->Read({&last, 1}, pixels, label).ok());
-  EXPECT_EQ(label[0], expected.labels[0]);
-  EXPECT_TRUE(std::ranges::equal(pixels, expected.pixels));
+  Sample sample(sets.value().train->fields());
+  ASSERT_TRUE(sets.value().train->Read(299, &sample).ok());
+  EXPECT_EQ(test::NumberOf(sample.field(1)), expected.labels[0]);
+  EXPECT_TRUE(std::ranges::equal(sample.pixels(0), expected.pixels));
 }
 
 TEST_F(DigitSetTest, SameOptionsGiveTheSameFiles) {

@@ -16,12 +16,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!dataset.ok()) return 0;
   const kumo::Dataset& set = **dataset;
   kumo::fuzz::Require(set.size() > 0 && set.classes() <= 10, "a set that is none");
-  const int64_t last = set.size() - 1;
-  const auto shape = set.shape();
-  std::vector<uint8_t> pixels(
-      static_cast<size_t>(int64_t{shape.channels} * shape.height * shape.width));
-  std::vector<int32_t> label(1);
-  kumo::fuzz::Require(set.Read({&last, 1}, pixels, label).ok(), "a sample that cannot be read");
-  kumo::fuzz::Require(label[0] >= 0 && label[0] < 10, "no such class");
+  kumo::Sample sample(set.fields());
+  kumo::fuzz::Require(set.Read(set.size() - 1, &sample).ok(), "a sample that cannot be read");
+  kumo::fuzz::Require(std::ssize(sample.field(0)) == set.fields()[0].bytes(), "another image");
+  int32_t label = -1;
+  std::memcpy(&label, sample.field(1).data(), sizeof label);
+  kumo::fuzz::Require(label >= 0 && label < 10, "no such class");
   return 0;
 }

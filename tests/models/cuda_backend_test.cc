@@ -17,6 +17,7 @@
 #include "common/base/rng.h"
 #include "models/backend/cpu/cpu_backend.h"
 #include "tests/models/gpu_under_test.h"
+#include "tests/models/numbers.h"
 #include "tests/models/single_arrays.h"
 
 namespace kumo {
@@ -362,7 +363,7 @@ TEST_F(CudaBackendTest, AMaskIsTheCpus) {
     const int64_t size = backend.ActivationBytes(spec.shape, kBatch);
     DeviceArray<std::byte> input(backend, size, "x");
     DeviceArray<std::byte> output(backend, size, "y");
-    backend.LoadInputs(spec.shape, kBatch, x.data(), input.data());
+    LoadActivations(backend, spec.shape, kBatch, x.data(), input.data());
     const auto op = backend.MakeOp(spec, kBatch).value();
     ForwardOf(op.get(), {kBatch, true}, input.data(), output.data());
     std::vector<float> y(x.size());

@@ -14,6 +14,7 @@
 #include "models/backend/cuda/cuda_backend.h"
 #include "models/net.h"
 #include "models/network.h"
+#include "tests/models/numbers.h"
 #include "tests/models/single_arrays.h"
 #include "tests/simulated_gpu/simulated_gpu.h"
 
@@ -68,7 +69,8 @@ class CudaFailureTest : public testing::Test {
     std::vector<float> inputs(static_cast<size_t>(kBatch * net_->input().size()));
     for (size_t i = 0; i < inputs.size(); ++i) inputs[i] = static_cast<float>(i * i % 97) / 97.0f;
     const std::vector<int32_t> labels(kBatch, 1);
-    EXPECT_TRUE(net_->Load({kBatch, inputs, labels}).ok());
+    const Numbers batch = {kBatch, inputs, labels};
+    EXPECT_TRUE(batch.LoadInto(net_.get()).ok());
     backend_->SetStep({});
     backend_->Repeat({kBatch, false, nullptr}, [&] { net_->Train(); });
     return net_->TakeSums().status();

@@ -21,6 +21,7 @@
 #include "models/network.h"
 #include "tests/models/branched_network.h"
 #include "tests/models/gpu_under_test.h"
+#include "tests/models/numbers.h"
 
 namespace kumo {
 namespace {
@@ -113,7 +114,8 @@ Walk Train(Backend& backend, const model::Network& network, const WalkSettings& 
     for (float& x : inputs) x = settings.input_scale * rng.NextUniform();
     std::vector<int32_t> labels(kBatch);
     for (int32_t& label : labels) label = static_cast<int32_t>(rng.NextBelow(10));
-    EXPECT_TRUE(net->Load({kBatch, inputs, labels}).ok());
+    const Numbers batch = {kBatch, inputs, labels};
+    EXPECT_TRUE(batch.LoadInto(net.get()).ok());
     StepParameters step;
     step.streams = {1, 2, 3, static_cast<uint64_t>(s)};
     step.optimiser = optimiser.get();

@@ -4,6 +4,7 @@
 #include "common/base/buffer.h"
 #include "common/base/rng.h"
 #include "models/backend/cpu/cpu_backend.h"
+#include "tests/models/numbers.h"
 #include "tests/models/reference.h"
 #include "tests/models/single_arrays.h"
 
@@ -62,7 +63,7 @@ class FusedConvolutionTest : public testing::TestWithParam<Geometry> {
     Buffer<float> middle = array(spec_.output());
     Buffer<float> middle_gradient = array(spec_.output());
     Buffer<float> y = array(pool_.output());
-    backend->LoadInputs(spec_.input, kBatch, x_.data(), x.data());
+    LoadActivations(*backend, spec_.input, kBatch, x_.data(), x.data());
     ConvolutionSpec spec = spec_;
     if (fused) spec.pool = pool_;
     const auto convolution = backend->MakeOp(spec, kBatch).value();
@@ -72,7 +73,7 @@ class FusedConvolutionTest : public testing::TestWithParam<Geometry> {
     if (!fused) ForwardOf(pool.get(), pass, middle.data(), y.data());
     outcome.y = Store(backend.get(), pool_.output(), y);
     Buffer<float> dy = array(pool_.output());
-    backend->LoadInputs(pool_.output(), kBatch, outcome.y.data(), dy.data());
+    LoadActivations(*backend, pool_.output(), kBatch, outcome.y.data(), dy.data());
     if (!fused) {
       BackwardOf(pool.get(), pass, middle.data(), y.data(), dy.data(), middle_gradient.data());
     }

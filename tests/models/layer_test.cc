@@ -22,6 +22,7 @@
 #include "models/losses/loss.h"
 #include "tests/models/gpu_under_test.h"
 #include "tests/models/layer_cases.h"
+#include "tests/models/numbers.h"
 #include "tests/models/reference.h"
 
 namespace kumo {
@@ -216,7 +217,7 @@ class LayerOnDevice {
   }
   DeviceArray<std::byte> Load(const Shape& shape, int batch, const std::vector<float>& from) {
     DeviceArray<std::byte> to = Activation(shape, batch);
-    backend_->LoadInputs(shape, batch, from.data(), to.data());
+    LoadActivations(*backend_, shape, batch, from.data(), to.data());
     return to;
   }
   std::vector<float> StoreAs(const Shape& shape, int batch, const DeviceArray<std::byte>& from) {
@@ -476,7 +477,7 @@ TEST(LossRegistryTest, EveryLossHasTheGradientOfItsMean) {
     DeviceArray<float> device(*backend, size, "scores");
     const auto mean_of = [&](const std::vector<float>& scores, float* gradient) {
       DeviceArray<StepResult> sums(*backend, 1, "sums");
-      backend->LoadInputs({kClasses}, kBatch, scores.data(), device.data());
+      LoadActivations(*backend, {kClasses}, kBatch, scores.data(), device.data());
       loss->Run(kBatch, device.data(), device_labels.data(), gradient, sums.data());
       StepResult result;
       EXPECT_TRUE(backend->Read(sums.data(), sizeof(result), &result).ok());
@@ -518,7 +519,7 @@ TEST(SoftmaxCrossEntropyTest, LossAndGradientAgreeWithThePlainReference) {
   DeviceArray<int32_t> device_labels(*backend, kBatch, "labels");
   backend->Write(labels.data(), labels.size() * sizeof(int32_t), device_labels.data());
   DeviceArray<StepResult> sums(*backend, 1, "sums");
-  backend->LoadInputs({kClasses}, kBatch, scores.data(), device.data());
+  LoadActivations(*backend, {kClasses}, kBatch, scores.data(), device.data());
   loss->Run(kBatch, device.data(), device_labels.data(), gradient.data(), sums.data());
   StepResult result;
   ASSERT_TRUE(backend->Read(sums.data(), sizeof(result), &result).ok());

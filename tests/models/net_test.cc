@@ -12,6 +12,7 @@
 #include "models/backend/cpu/cpu_backend.h"
 #include "models/network.h"
 #include "tests/models/branched_network.h"
+#include "tests/models/numbers.h"
 
 namespace kumo {
 namespace {
@@ -61,16 +62,16 @@ struct Trained {
     CHECK(net->InitialWeights(seed, layout, weights).ok());
     CHECK(net->Bind(layout, weights.data(), gradients.data()).ok());
   }
-  StepResult Step(const Batch& batch, const StepStreams& streams = {}) {
-    CHECK(net->Load(batch).ok());
+  StepResult Step(const Numbers& batch, const StepStreams& streams = {}) {
+    CHECK(batch.LoadInto(net.get()).ok());
     StepParameters step;
     step.streams = streams;
     backend->SetStep(step);
     net->Train();
     return net->TakeSums().value();
   }
-  StepResult Evaluate(const Batch& batch) {
-    CHECK(net->Load(batch).ok());
+  StepResult Evaluate(const Numbers& batch) {
+    CHECK(batch.LoadInto(net.get()).ok());
     net->Evaluate();
     return net->TakeSums().value();
   }
@@ -95,7 +96,7 @@ struct Samples {
       labels.push_back(static_cast<int32_t>(rng.NextBelow(net.classes())));
     }
   }
-  Batch Slice(int begin, int count) const {
+  Numbers Slice(int begin, int count) const {
     return {count, std::span(inputs).subspan(begin * size, count * size),
             std::span(labels).subspan(begin, count)};
   }
@@ -242,7 +243,7 @@ TEST_P(AnyNetTest, AStagesGradientsAreFinalWhenItIsTold) {
   EXPECT_EQ(std::set<int>(tensors.begin(), tensors.end()).size(), tensors.size());
   EXPECT_EQ(tensors.size(), small.net->tensors().size());
 
-  ASSERT_TRUE(small.net->Load(samples.Slice(0, 6)).ok());
+  ASSERT_TRUE(samples.Slice(0, 6).LoadInto(small.net.get()).ok());
   small.backend->SetStep({});
   std::vector<std::vector<float>> then;
   small.net->Train([&](int stage) {
@@ -365,17 +366,17 @@ TEST(NetTest, BadBatchesAreRefusedAndChangeNothing) {
   const std::vector<float> weights = net.weights;
   const std::vector<int32_t> high = {0, 4};
   const std::vector<int32_t> low = {-1, 0};
-  const Batch good = samples.Slice(0, 2);
-  const Batch bad[] = {{2, good.inputs, high},
-                       {2, good.inputs, low},
-                       {2, good.inputs.first(5), good.labels},
-                       {2, good.inputs, good.labels.first(1)},
-                       {0, {}, {}},
-                       samples.Slice(0, 5)};
-  for (const Batch& batch : bad) {
-    EXPECT_EQ(net.net->Load(batch).code(), StatusCode::kInvalidArgument);
+  const Numbers good = samples.Slice(0, 2);
+  const Numbers bad[] = {{2, good.inputs, high},
+                         {2, good.inputs, low},
+                         {2, good.inputs.first(5), good.labels},
+                         {2, good.inputs, good.labels.first(1)},
+                         {0, {}, {}},
+                         samples.Slice(0, 5)};
+  for (const Numbers& batch : bad) {
+    EXPECT_EQ(batch.LoadInto(net.net.get()).code(), StatusCode::kInvalidArgument);
   }
-  EXPECT_THAT(net.net->Load(bad[0]).message(),
+  EXPECT_THAT(bad[0].LoadInto(net.net.get()).message(),
               HasSubstr("label 4 of sample 1 of the minibatch is outside the 4 classes"));
   EXPECT_EQ(net.weights, weights);
 }

@@ -18,6 +18,7 @@
 #include "models/net.h"
 #include "models/network.h"
 #include "tests/models/networks_page.h"
+#include "tests/models/numbers.h"
 
 namespace kumo {
 namespace {
@@ -133,7 +134,8 @@ std::vector<float> AfterAStep(const model::Network& network) {
   const std::vector<int32_t> labels = {0, 1, 2};
   std::vector<float> all;
   for (const bool train : {true, false}) {
-    EXPECT_TRUE(net->Load({kBatch, inputs, labels}).ok());
+    const Numbers batch = {kBatch, inputs, labels};
+    EXPECT_TRUE(batch.LoadInto(net.get()).ok());
     backend->SetStep({});
     train ? net->Train() : net->Evaluate();
     all.push_back(static_cast<float>(net->TakeSums().value().loss_sum));

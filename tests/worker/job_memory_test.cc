@@ -73,11 +73,11 @@ TEST_F(JobMemoryTest, DataThatAllWorkersMapIsNotAWorkers) {
   Experiment e = Block();
   e.data.directory = digits.directory;
   const JobMemory own = Memory(e);
-  EXPECT_EQ(Part(own.worker, "training data"), 6000 * (28 * 28 + 1));
+  EXPECT_EQ(Part(own.worker, "training data"), 6000 * (28 * 28 + 4));
   e.data.cache = folder_ + "/cache";
   const JobMemory shared = Memory(e);
-  EXPECT_EQ(Part(shared.worker, "training data"), 0);
-  EXPECT_EQ(Part(shared.worker, "validation data"), 23 * (28 * 28 + 1));
+  EXPECT_EQ(Part(shared.worker, "training data"), 6000 * 4) << "labels";
+  EXPECT_EQ(Part(shared.worker, "validation data"), 23 * (28 * 28 + 4));
   e.data.cache = "/dev/null";
   EXPECT_EQ(Memory(e).worker.bytes(), own.worker.bytes());
 }

@@ -42,15 +42,13 @@ TEST_F(OpenedJobTest, ItsSpecIsWhatTheNetworkAndTheDataAre) {
   }
 }
 
-TEST_F(OpenedJobTest, PixelsAreMadeAsTheExperimentSays) {
+TEST_F(OpenedJobTest, SamplesAreTransformedAsTheExperimentSays) {
   const OpenedJob plain = OpenJob(Block()).value();
-  EXPECT_TRUE(plain.Pixels(Block()).mean.empty());
-  const Experiment augmented = Augmented(Block());
-  const OpenedJob job = OpenJob(augmented).value();
-  const PixelFormula pixels = job.Pixels(augmented);
-  EXPECT_EQ(pixels.pad_value, 40);
-  EXPECT_EQ(pixels.scale, static_cast<float>(augmented.data.scale));
-  EXPECT_EQ(std::ssize(pixels.mean), job.datasets.train->shape().size());
+  EXPECT_TRUE(plain.datasets.mean.empty());
+  EXPECT_TRUE(plain.datasets.transforms.empty());
+  const OpenedJob job = OpenJob(Augmented(Block())).value();
+  EXPECT_EQ(std::ssize(job.datasets.mean), job.datasets.train->fields()[0].numbers());
+  EXPECT_EQ(job.datasets.transforms.size(), 1u);
 }
 
 TEST_F(OpenedJobTest, ANetworkThatTheDataDoNotFitIsRefusedNamingBoth) {

@@ -175,16 +175,16 @@ class TrainerTest : public testing::Test {
                         .seed = e.job.seed,
                         .minibatch = e.sync.minibatch,
                         .prefetch = 0,
-                        .augmentation = {.pad = e.data.crop_pad, .flip = e.data.flip},
-                        .pixels = {.scale = static_cast<float>(e.data.scale),
-                                   .pad_value = static_cast<uint8_t>(e.data.pad_value),
-                                   .mean = worker.trainer->datasets().mean}});
+                        .transforms = worker.trainer->datasets().transforms});
+    const PixelFormula pixels = {.scale = static_cast<float>(e.data.scale),
+                                 .mean = worker.trainer->datasets().mean};
+    ASSERT_TRUE(net->Connect(stream.dataset().fields(), pixels).ok());
     const RoundPlan plan = worker.shape.plan.Round(round);
     stream.Start(plan.epoch, worker.shape.plan.PartitionSamples(plan, partition));
     for (uint64_t i = 0;; ++i) {
       const Minibatch batch = stream.Next().value();
       if (batch.size == 0) break;
-      ASSERT_TRUE(net->Load({static_cast<int>(batch.size), batch.inputs, batch.labels}).ok());
+      ASSERT_TRUE(net->Load(batch.samples()).ok());
       StepParameters parameters;
       parameters.streams = {e.job.seed, static_cast<uint64_t>(partition),
                             static_cast<uint64_t>(round), i};

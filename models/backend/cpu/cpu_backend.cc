@@ -10,6 +10,7 @@
 #include <glog/logging.h>
 
 #include "common/base/buffer.h"
+#include "models/backend/cpu/input_loader.h"
 #include "models/backend/cpu/ops.h"
 #include "models/backend/host_memory.h"
 
@@ -51,9 +52,9 @@ class CpuBackend final : public Backend {
   }
   Status Wait() override { return host_.failure(); }
 
-  // Inputs are made where minibatches are read, beside the training.
-  std::unique_ptr<InputLoader> MakeInputLoader(const Shape&, const PixelFormula&) override {
-    return nullptr;
+  std::unique_ptr<InputLoader> MakeInputLoader(std::vector<InputField> fields,
+                                               int max_batch) override {
+    return cpu::MakeInputLoader(*this, engine_, std::move(fields), max_batch);
   }
 
   void Decode(const Codec& codec, std::span<const std::byte> code, int64_t n, float* to) override {
@@ -126,10 +127,6 @@ class CpuBackend final : public Backend {
 
   int64_t ActivationBytes(const Shape& shape, int batch) const override {
     return shape.size() * cpu::LaneStride(batch) * static_cast<int64_t>(sizeof(float));
-  }
-  void LoadInputs(const Shape& shape, int batch, const float* from, void* to) override {
-    engine_.elementwise.transpose(from, batch, shape.size(), cpu::LaneStride(batch),
-                                  static_cast<float*>(to));
   }
   void StoreOutputs(const Shape& shape, int batch, const void* from, float* to) override {
     const auto* const numbers = static_cast<const float*>(from);

@@ -65,9 +65,8 @@ class CudaBackend final : public Backend {
   }
   Status Wait() override { return coder_.Wait(); }
 
-  std::unique_ptr<InputLoader> MakeInputLoader(const Shape& shape,
-                                               const PixelFormula& formula) override {
-    return cuda::MakeInputLoader(*engine_, staging_, inputs_, shape, formula);
+  std::unique_ptr<InputLoader> MakeInputLoader(std::vector<InputField> fields, int) override {
+    return cuda::MakeInputLoader(*engine_, staging_, inputs_, std::move(fields));
   }
 
   void Decode(const Codec& codec, std::span<const std::byte> code, int64_t n, float* to) override {
@@ -127,18 +126,10 @@ class CudaBackend final : public Backend {
   int64_t ActivationBytes(const Shape& shape, int batch) const override {
     return engine_->ActivationBytes(shape, batch);
   }
-  void LoadInputs(const Shape& shape, int batch, const float* from, void* to) override {
-    const std::span<const float> numbers(from, static_cast<size_t>(shape.size() * batch));
-    const void* const sent = inputs_.Send({std::as_bytes(numbers)});
-    if (sent == nullptr) return;
-    KUMO_CUDA(*engine_, cuda::Transpose(engine_->launch(), Precision::kFp32, sent,
-                                        MatricesOf(shape, batch), engine_->precision(), to));
-    inputs_.Done();
-  }
   void StoreOutputs(const Shape& shape, int batch, const void* from, float* to) override {
     const int64_t size = shape.size() * batch;
     DeviceArray<float> numbers(*engine_, size, "outputs that are read");
-    const cuda::Planes stored = MatricesOf(shape, batch);
+    const cuda::Planes stored = engine_->HostOrder(shape, batch);
     KUMO_CUDA(*engine_, cuda::Transpose(engine_->launch(), engine_->precision(), from,
                                         {stored.count, stored.columns, stored.rows},
                                         Precision::kFp32, numbers.data()));
@@ -170,11 +161,6 @@ class CudaBackend final : public Backend {
     const void* workspace = nullptr;  // that the graph uses
   };
 
-  // The host's order of an array, to be transposed to the device's.
-  cuda::Planes MatricesOf(const Shape& shape, int batch) const {
-    if (engine_->channels_last()) return {batch, shape.channels, shape.plane()};
-    return {1, 1, shape.size() * batch};
-  }
   void Queue(const StepKey& key, const std::function<void()>& work);
   void Record(const std::function<void()>& work, GraphExec* graph);
 

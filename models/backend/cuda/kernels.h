@@ -11,7 +11,6 @@
 
 #include "common/job/codec/codec.h"
 #include "common/job/optimiser/kernel.h"
-#include "common/job/pixels.h"
 #include "models/backend/backend.h"
 #include "models/backend/cuda/step.h"
 #include "models/tensor.h"
@@ -64,24 +63,10 @@ struct Planes {
 cudaError_t Transpose(const Launch& launch, Precision from_precision, const void* from,
                       const Planes& planes, Precision to_precision, void* to);
 
-// --- gather_kernel.cu. A minibatch's inputs and labels of images in device memory, by the formula
-// of common/job/pixels.h.
-struct Images {
-  int height = 0;
-  int width = 0;
-  const uint8_t* pixels = nullptr;  // images x channels x height x width
-  const int32_t* labels = nullptr;
-  const int64_t* indices = nullptr;  // which image sample k is; null: image k
-  const Window* windows = nullptr;   // of the samples; null: whole images
-};
-struct PixelNumbers {
-  float scale = 1;
-  uint8_t pad_value = 0;
-  const float* mean = nullptr;  // of an image; null: none is subtracted
-};
-// An image has fewer than 2^32 numbers.
-cudaError_t Gather(const Launch& launch, const ActivationShape& shape, const Images& images,
-                   const PixelNumbers& numbers, void* inputs, int32_t* labels);
+// --- pixels_kernel.cu. inputs = scale * (pixels - mean), of images of fewer than 2^32 numbers,
+// sample by sample channels x height x width. mean: of one image; null: none is subtracted.
+cudaError_t LoadPixels(const Launch& launch, const ActivationShape& shape, const uint8_t* pixels,
+                       float scale, const float* mean, void* inputs);
 
 // --- dropout_kernel.cu. to[i] = from[i] * (0 or 1 / (1 - ratio)), as number i of the stream of the
 // step under way and of the layer says: the same mask for forward and backward, and as on the CPU.

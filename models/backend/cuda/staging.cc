@@ -63,7 +63,7 @@ bool InputBuffers::Prepare(Transfer* transfer, size_t bytes) {
   return engine_.ok();
 }
 
-const void* InputBuffers::Send(std::initializer_list<Part> parts) {
+const void* InputBuffers::Send(std::span<const Part> parts) {
   Transfer& transfer = transfers_[next_];
   size_t bytes = 0;
   for (const Part& part : parts) bytes += part.size();

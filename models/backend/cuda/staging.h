@@ -6,7 +6,6 @@
 
 #include <array>
 #include <cstddef>
-#include <initializer_list>
 #include <memory>
 #include <span>
 
@@ -50,7 +49,7 @@ class InputBuffers {
   // Where on the device `parts` from the host, one behind the other, will be for work that the
   // engine's stream is given from now on, until Done; aligned as an allocation is. Null when
   // something has failed.
-  const void* Send(std::initializer_list<Part> parts);
+  const void* Send(std::span<const Part> parts);
   // The work that reads what the last Send sent is queued.
   void Done();
 

@@ -1,0 +1,28 @@
+#include "data/dataset.h"
+
+#include <algorithm>
+
+namespace kumo {
+namespace {
+
+constexpr int64_t kSamplesAtOnce = 256;
+
+}  // namespace
+
+Status ForEachSample(const Dataset& dataset, int64_t most,
+                     const std::function<void(const Sample&)>& see) {
+  const int64_t count = std::min(most, dataset.size());
+  Sample sample(dataset.fields());
+  int64_t kept = 0;  // the first sample that has not been let go
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t index = count == dataset.size() ? i : i * dataset.size() / count;
+    KUMO_RETURN_IF_ERROR(dataset.Read(index, &sample));
+    see(sample);
+    if (index + 1 - kept < kSamplesAtOnce && i + 1 < count) continue;
+    dataset.LetGo({kept, index + 1});
+    kept = index + 1;
+  }
+  return OkStatus();
+}
+
+}  // namespace kumo

@@ -1,0 +1,42 @@
+// One sample on its way through the pipeline: a view of each field's numbers, either borrowed of
+// the data set that it came from or in the sample's own memory, which is used again for the next.
+//
+// Owned and used by one thread.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/job/fields.h"
+
+namespace kumo {
+
+class Sample {
+ public:
+  explicit Sample(const Fields& fields) : values_(fields.size()) {}
+
+  std::span<const std::byte> field(int field) const { return values_[field].bytes; }
+  std::span<const uint8_t> pixels(int field) const {
+    return {reinterpret_cast<const uint8_t*>(values_[field].bytes.data()),
+            values_[field].bytes.size()};
+  }
+
+  // `bytes` is the field's value: they outlive its use.
+  void Borrow(int field, std::span<const std::byte> bytes) { values_[field].bytes = bytes; }
+  // Room for the field's next value, for the caller to fill; what the value was until now can be
+  // read until the next call for that field.
+  std::span<std::byte> Make(int field, size_t bytes);
+
+ private:
+  struct Value {
+    std::span<const std::byte> bytes;
+    std::array<std::vector<std::byte>, 2> own;
+    int next = 0;  // of `own`: the one that `bytes` is not in
+  };
+  std::vector<Value> values_;
+};
+
+}  // namespace kumo

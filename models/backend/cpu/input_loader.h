@@ -1,0 +1,17 @@
+// Minibatches into the CPU's layout (layout.h): samples in the vector lanes.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "models/backend/cpu/ops.h"
+#include "models/backend/device_queue.h"
+#include "models/backend/input_loader.h"
+
+namespace kumo::cpu {
+
+// memory and engine are borrowed for life.
+std::unique_ptr<InputLoader> MakeInputLoader(DeviceQueue& memory, const Engine& engine,
+                                             std::vector<InputField> fields, int max_batch);
+
+}  // namespace kumo::cpu
