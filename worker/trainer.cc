@@ -192,7 +192,7 @@ Result<wire::Metrics> Trainer::Minibatches(const TrainAction& train,
     if (cancelled_) return Aborted("cancelled");
     KUMO_ASSIGN_OR_RETURN(const int size, LoadNext(&*train_));
     if (size == 0) break;
-    backend_->SetStep(ParametersOf(train, i, *carried));
+    backend_->SetStep(ParametersOf(train, i, size, *carried));
     for (size_t stage = 0; !steps && on_coded && stage < chunks_of_stage_.size(); ++stage) {
       const std::vector<int>& chunks = chunks_of_stage_[stage];
       if (!chunks.empty()) contribution->CodeAt(static_cast<int>(stage), chunks, on_coded);
@@ -212,7 +212,7 @@ Result<wire::Metrics> Trainer::Minibatches(const TrainAction& train,
   return metrics;
 }
 
-StepParameters Trainer::ParametersOf(const TrainAction& train, int minibatch,
+StepParameters Trainer::ParametersOf(const TrainAction& train, int minibatch, int samples,
                                      const PartitionArrays::Arrays& carried) const {
   const auto& sync = experiment_.sync;
   const RoundPlan& round = train.round;
@@ -221,9 +221,11 @@ StepParameters Trainer::ParametersOf(const TrainAction& train, int minibatch,
                   static_cast<uint64_t>(round.round), static_cast<uint64_t>(minibatch)};
   step.optimiser = job_.optimiser.get();
   // All partitions advance together: the position counts what they have seen so far.
-  step.undecayed.learning_rate = job_.schedule->RateAt(
+  const int64_t position =
       std::min(round.first_sample + int64_t{minibatch} * sync.minibatch * sync.partitions,
-               round.first_sample + round.samples.size()));
+               round.first_sample + round.samples.size());
+  step.undecayed.learning_rate = job_.schedule->RateAt(position, samples);
+  step.undecayed.momentum = job_.schedule->MomentumAt(position, samples);
   step.undecayed.step = minibatch + 1;
   if (!carried.optimiser.empty()) step.undecayed.step += (round.step - 1) * sync.block;
   step.decayed = step.undecayed;

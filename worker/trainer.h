@@ -79,7 +79,8 @@ class Trainer {
   Result<int> LoadNext(BatchStream* stream);
   Result<wire::Metrics> Minibatches(const TrainAction& train, const Contribution::OnCoded& on_coded,
                                     PartitionArrays::Arrays* carried, Contribution* contribution);
-  StepParameters ParametersOf(const TrainAction& train, int minibatch,
+  // Of a block's minibatch of so many samples.
+  StepParameters ParametersOf(const TrainAction& train, int minibatch, int samples,
                               const PartitionArrays::Arrays& carried) const;
   void OptimiserStep(PartitionArrays::Arrays* carried);
   Result<wire::Metrics> EvaluateRange(Range samples, float* weights);

@@ -37,7 +37,7 @@ void TrainingProgress::OnRound(const JobPlan& plan, int64_t version, const wire:
   const auto sums = ledger_.AddRound(plan, version, metrics, points_per_epoch_);
   if (!sums) return;
   turn->Do(CurvePointAction{version, plan.SamplesAt(version), round.epoch, *sums,
-                            LearningRateAt(round)});
+                            LearningRateAt(plan, round)});
 }
 
 Result<TrainingProgress::Evaluated> TrainingProgress::OnEvaluated(
@@ -123,14 +123,17 @@ void TrainingProgress::DescribePlan(TimeUs now, int64_t version, const JobPlan& 
   status->set_total_samples(plan.samples());
   const RoundPlan round = plan.Round(std::min(version, plan.rounds() - 1));
   status->set_epoch(round.epoch + 1);
-  if (const auto lr = LearningRateAt(round)) status->set_learning_rate(*lr);
+  if (const auto lr = LearningRateAt(plan, round)) status->set_learning_rate(*lr);
   if (const auto left = SecondsLeft(now, version, plan, round_ms)) status->set_eta_seconds(*left);
 }
 
 // Of a round, as people write it: 0.05 instead of 0.0500000007.
-std::optional<double> TrainingProgress::LearningRateAt(const RoundPlan& round) const {
+std::optional<double> TrainingProgress::LearningRateAt(const JobPlan& plan,
+                                                       const RoundPlan& round) const {
   if (!schedule_) return std::nullopt;
-  return std::strtod(WriteValue(schedule_->RateAt(round.first_sample)).c_str(), nullptr);
+  const int64_t step =
+      round.mode == SyncMode::kBlock ? plan.LargestMinibatch() : round.samples.size();
+  return std::strtod(WriteValue(schedule_->RateAt(round.first_sample, step)).c_str(), nullptr);
 }
 
 // By the rate of rounds like those that are left. While there is a warm-up, blocks are taken to be

@@ -75,7 +75,7 @@ class TrainingProgress {
   double ElapsedSeconds(TimeUs now) const { return elapsed_before_ + ToSeconds(now - started_); }
   void DescribePlan(TimeUs now, int64_t version, const JobPlan& plan, double round_ms,
                     wire::JobStatus* status) const;
-  std::optional<double> LearningRateAt(const RoundPlan& round) const;
+  std::optional<double> LearningRateAt(const JobPlan& plan, const RoundPlan& round) const;
   std::optional<double> SecondsLeft(TimeUs now, int64_t version, const JobPlan& plan,
                                     double round_ms) const;
 

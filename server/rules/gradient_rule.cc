@@ -17,7 +17,7 @@ class GradientRule final : public Rule {
 
  private:
   void Step(const RoundInfo& info, const RuleTile& tile) const override {
-    const StepInfo step = {info.learning_rate, info.weight_decay, info.step};
+    const StepInfo step = {info.learning_rate, info.weight_decay, info.step, info.momentum};
     optimiser_->Step(step, tile.scale, {tile.sum, tile.n}, {tile.start, tile.n},
                      {tile.next_start, tile.n}, tile.slots);
   }

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,11 +24,12 @@ namespace kumo {
 
 // What a rule is told about a round; the same on every shard.
 struct RoundInfo {
-  float learning_rate = 0.0f;  // rule `gradient`: of this round's minibatch
-  float weight_decay = 0.0f;   // rule `gradient`: 0 for segments that are not decayed
-  int64_t step = 1;            // rounds since this rule's state was zero, counted from 1
-  int64_t samples = 0;         // of the round, over all partitions; 0: an empty round
-  int partitions = 1;          // N, those without samples included
+  float learning_rate = 0.0f;                    // rule `gradient`: of this round's minibatch
+  std::optional<float> momentum = std::nullopt;  // likewise; in place of the optimiser's
+  float weight_decay = 0.0f;  // rule `gradient`: 0 for segments that are not decayed
+  int64_t step = 1;           // rounds since this rule's state was zero, counted from 1
+  int64_t samples = 0;        // of the round, over all partitions; 0: an empty round
+  int partitions = 1;         // N, those without samples included
 };
 
 // Some numbers of one chunk. All arrays have n elements; the `next` arrays do not overlap the

@@ -76,7 +76,8 @@ void RoundMath::Close(const Chunk& chunk, ChunkWork* work, Version* current,
   const RoundPlan round = plan_.Round(work->round);
   work->rule = RuleFor(round, chunk.segment);
   work->info.samples = round.samples.size();
-  work->info.learning_rate = schedule_->RateAt(round.first_sample);
+  work->info.learning_rate = schedule_->RateAt(round.first_sample, round.samples.size());
+  work->info.momentum = schedule_->MomentumAt(round.first_sample, round.samples.size());
   work->info.weight_decay = chunk.segment == Segment::kDecayed ? weight_decay_ : 0.0f;
   work->info.step = round.step;
   work->info.partitions = partitions();

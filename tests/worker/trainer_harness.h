@@ -160,7 +160,7 @@ class TrainerTest : public testing::Test {
   }
 
   // The same block written out plainly: steps on the minibatches of a slice from `weights` on, by
-  // `step`, which is called after each with the gradients.
+  // `step`, which is called after each with its place, its samples and the gradients.
   template <typename Step>
   static void WalkThrough(const Worker& worker, int64_t round, int partition,
                           std::vector<float>* weights, Step step) {
@@ -190,7 +190,7 @@ class TrainerTest : public testing::Test {
                             static_cast<uint64_t>(round), i};
       backend->SetStep(parameters);
       net->Train();
-      step(static_cast<int>(i), gradients);
+      step(static_cast<int>(i), static_cast<int>(batch.size), gradients);
     }
   }
 

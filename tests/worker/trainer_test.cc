@@ -34,7 +34,7 @@ TEST_F(TrainerTest, AGradientRoundsContributionIsTheNetsGradient) {
       const std::vector<float> start = weights;
       std::vector<float> expected;
       WalkThrough(worker, round, partition, &weights,
-                  [&](int, const std::vector<float>& gradients) { expected = gradients; });
+                  [&](int, int, const std::vector<float>& gradients) { expected = gradients; });
       // Statistics are averaged: their contribution is how far they moved.
       const Range statistics = worker.layout().segment(Segment::kStatistics);
       ASSERT_GT(statistics.size(), 0);
@@ -79,34 +79,48 @@ TEST_F(TrainerTest, AGradientsChunksAreHandedOnWhileTheStepGoesOn) {
   }
 }
 
-TEST_F(TrainerTest, ABlocksContributionIsTheSumOfItsSgdSteps) {
-  for (const int64_t round : {int64_t{0}, int64_t{2}, int64_t{4}}) {  // 2: a short one
-    for (const int partition : {0, 1}) {
-      Worker worker(Block());
-      const Experiment& e = worker.experiment;
-      const RoundPlan plan = worker.shape.plan.Round(round);
-      const Schedule schedule = Schedule::Make(e.schedule, 90, e.job.epochs).value();
-      std::vector<float> weights = worker.InitialWeights();
-      const std::vector<float> start = weights;
-      int steps = 0;
-      WalkThrough(worker, round, partition, &weights, [&](int i, const std::vector<float>& g) {
-        const float rate = schedule.RateAt(std::min<int64_t>(
-            plan.first_sample + i * 2 * 7, plan.first_sample + plan.samples.size()));
-        const Range decayed = worker.layout().segment(Segment::kDecayed);
-        const Range undecayed = worker.layout().segment(Segment::kUndecayed);
-        for (int64_t at = 0; at < undecayed.end; ++at) {
-          const float decay = at < decayed.end ? 0.01f * weights[at] : 0.0f;
-          weights[at] -= rate * (g[at] + decay);
+// With rates per minibatch and none of momentum, and in CNTK's terms: rates per sample, momentum by
+// a time constant.
+TEST_F(TrainerTest, ABlocksContributionIsTheSumOfItsSteps) {
+  Experiment cntk = Block();
+  cntk.optimiser.type = "momentum";
+  cntk.schedule.learning_rate = 0.01;
+  cntk.schedule.per = "sample";
+  cntk.schedule.time_constants = {20};
+  for (const Experiment& e : {Block(), cntk}) {
+    for (const int64_t round : {int64_t{0}, int64_t{2}, int64_t{4}}) {  // 2: a short one
+      for (const int partition : {0, 1}) {
+        Worker worker(e);
+        const RoundPlan plan = worker.shape.plan.Round(round);
+        const Schedule schedule = Schedule::Make(e.schedule, 90, e.job.epochs).value();
+        std::vector<float> weights = worker.InitialWeights();
+        const std::vector<float> start = weights;
+        std::vector<float> velocity(weights.size());
+        int steps = 0;
+        WalkThrough(
+            worker, round, partition, &weights, [&](int i, int size, const std::vector<float>& g) {
+              const int64_t position = std::min<int64_t>(plan.first_sample + i * 2 * 7,
+                                                         plan.first_sample + plan.samples.size());
+              const float rate = schedule.RateAt(position, size);
+              const float momentum =
+                  e.optimiser.type == "sgd" ? 0.0f : std::exp(-0.05f * static_cast<float>(size));
+              const Range decayed = worker.layout().segment(Segment::kDecayed);
+              const Range undecayed = worker.layout().segment(Segment::kUndecayed);
+              for (int64_t at = 0; at < undecayed.end; ++at) {
+                const float decay = at < decayed.end ? 0.01f * weights[at] : 0.0f;
+                velocity[at] = momentum * velocity[at] + g[at] + decay;
+                weights[at] -= rate * velocity[at];
+              }
+              ++steps;
+            });
+        const int64_t samples = worker.shape.plan.PartitionSamples(plan, partition).size();
+        ASSERT_EQ(steps, (samples + 6) / 7);
+        const TrainedBlock block = worker.Train(round, partition);
+        EXPECT_EQ(block.metrics.samples(), samples);
+        const std::vector<float> got = worker.Decode(block, round);
+        for (size_t i = 0; i < got.size(); ++i) {
+          ASSERT_NEAR(got[i], start[i] - weights[i], 1e-6f * (1 + std::abs(start[i]))) << i;
         }
-        ++steps;
-      });
-      const int64_t samples = worker.shape.plan.PartitionSamples(plan, partition).size();
-      ASSERT_EQ(steps, (samples + 6) / 7);
-      const TrainedBlock block = worker.Train(round, partition);
-      EXPECT_EQ(block.metrics.samples(), samples);
-      const std::vector<float> got = worker.Decode(block, round);
-      for (size_t i = 0; i < got.size(); ++i) {
-        ASSERT_NEAR(got[i], start[i] - weights[i], 1e-6f * (1 + std::abs(start[i]))) << i;
       }
     }
   }

@@ -28,6 +28,9 @@ double Power(double base, int64_t exponent) {
   return result;
 }
 
+// What the slots of momentum and nesterov are.
+constexpr std::string_view kVelocity = "velocity";
+
 class KernelOptimiser final : public Optimiser {
  public:
   KernelOptimiser(const OptimiserSettings& settings, const OptimiserKernel& kernel)
@@ -52,7 +55,12 @@ class KernelOptimiser final : public Optimiser {
     numbers.scale = scale;
     numbers.learning_rate = info.learning_rate;
     numbers.weight_decay = info.weight_decay;
-    numbers.momentum = s.momentum;
+    numbers.momentum = info.momentum.value_or(s.momentum);
+    if (s.unit_gain && kernel_.state == kVelocity) {
+      const float gain = 1.0f - numbers.momentum;
+      numbers.scale *= gain;
+      numbers.weight_decay *= gain;
+    }
     numbers.beta1 = s.beta1;
     numbers.beta2 = s.beta2;
     numbers.one_minus_beta1 = static_cast<float>(1.0 - static_cast<double>(s.beta1));

@@ -10,6 +10,7 @@
 //   sgd       g += d w;  w -= r g
 //   momentum  g += d w;  v <- momentum v + g;  w -= r v
 //   nesterov  g += d w;  v <- momentum v + g;  w -= r (g + momentum v)
+//   both with unit gain (CNTK's convention): with (1 - momentum) g in place of g
 //   adam      g += d w;  m <- beta1 m + (1 - beta1) g;  v <- beta2 v + (1 - beta2) g^2;
 //             w -= r / (1 - beta1^t) * m / (sqrt(v / (1 - beta2^t)) + epsilon)
 //   adamw     w -= r d w, then adam with d = 0
@@ -19,6 +20,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,6 +35,7 @@ namespace kumo {
 struct OptimiserSettings {
   std::string type = "momentum";  // one of OptimiserTypes()
   float momentum = 0.9f;          // momentum, nesterov: 0 <= momentum < 1
+  bool unit_gain = false;         // momentum, nesterov: v is a mean of gradients
   float beta1 = 0.9f;             // adam, adamw: 0 <= beta < 1
   float beta2 = 0.999f;
   float epsilon = 1e-8f;      // > 0
@@ -45,6 +48,7 @@ struct StepInfo {
   float learning_rate = 0.0f;
   float weight_decay = 0.0f;  // 0 for the segments that are not decayed
   int64_t step = 1;           // counted from 1 since the slots were zero: Adam's bias correction
+  std::optional<float> momentum = std::nullopt;  // in place of the settings'
 };
 
 class Optimiser {

@@ -35,6 +35,25 @@ Status CheckMilestones(const std::vector<double>& milestones) {
   return OkStatus();
 }
 
+Status CheckStages(const ScheduleSettings& settings) {
+  const size_t stages = settings.milestones.size() + 1;
+  const auto check_count = [&](const char* setting, size_t count) {
+    if (count == stages) return OkStatus();
+    return InvalidArgument("schedule." + std::string(setting) + " has " + std::to_string(count) +
+                           " values: " + std::to_string(stages - 1) + " schedule.milestones make " +
+                           std::to_string(stages) + " stages");
+  };
+  if (settings.type == "stages") {
+    KUMO_RETURN_IF_ERROR(check_count("rates", settings.rates.size()));
+    for (const double rate : settings.rates) KUMO_RETURN_IF_ERROR(CheckAboveZero("rates", rate));
+  }
+  if (settings.time_constants.empty()) return OkStatus();
+  for (const double samples : settings.time_constants) {
+    KUMO_RETURN_IF_ERROR(CheckNotNegative("time_constants", samples));
+  }
+  return check_count("time_constants", settings.time_constants.size());
+}
+
 // floor(position / stage), as if both were the decimal fractions that they stand for. They have
 // been rounded to doubles, and so is the quotient: 0.3 / 0.1 comes out just below 3.
 double StagesBefore(double position, double stage) {
@@ -51,10 +70,15 @@ Result<Schedule> Schedule::Make(const ScheduleSettings& settings, int64_t sample
   CHECK_GE(samples_per_epoch, 1);
   CHECK_GE(epochs, 1);
   const std::string& type = settings.type;
-  if (type != "constant" && type != "step" && type != "multistep" && type != "poly" &&
-      type != "cosine") {
+  if (type != "constant" && type != "step" && type != "multistep" && type != "stages" &&
+      type != "poly" && type != "cosine") {
     return InvalidArgument("schedule.type = '" + type +
-                           "' is unknown; there are: constant, step, multistep, poly, cosine");
+                           "' is unknown; there are: constant, step, multistep, stages, poly, "
+                           "cosine");
+  }
+  if (settings.per != "minibatch" && settings.per != "sample") {
+    return InvalidArgument("schedule.per = '" + settings.per +
+                           "' is unknown; there are: minibatch, sample");
   }
   if (settings.unit != "epoch" && settings.unit != "sample") {
     return InvalidArgument("schedule.unit = '" + settings.unit +
@@ -67,6 +91,7 @@ Result<Schedule> Schedule::Make(const ScheduleSettings& settings, int64_t sample
   KUMO_RETURN_IF_ERROR(CheckNotNegative("final_rate", settings.final_rate));
   KUMO_RETURN_IF_ERROR(CheckNotNegative("warmup", settings.warmup));
   KUMO_RETURN_IF_ERROR(CheckMilestones(settings.milestones));
+  KUMO_RETURN_IF_ERROR(CheckStages(settings));
 
   Schedule schedule;
   schedule.settings_ = settings;
@@ -82,19 +107,32 @@ Result<Schedule> Schedule::Make(const ScheduleSettings& settings, int64_t sample
   return schedule;
 }
 
-float Schedule::RateAt(int64_t samples) const {
-  return static_cast<float>(RateAtPosition(static_cast<double>(samples) / samples_per_unit_));
+float Schedule::RateAt(int64_t samples, int64_t step_samples) const {
+  const double rate = RateAtPosition(PositionOf(samples));
+  const bool per_sample = settings_.per == "sample";
+  return static_cast<float>(per_sample ? rate * static_cast<double>(step_samples) : rate);
+}
+
+std::optional<float> Schedule::MomentumAt(int64_t samples, int64_t step_samples) const {
+  if (settings_.time_constants.empty()) return std::nullopt;
+  const double constant = settings_.time_constants[MilestonesPassed(PositionOf(samples))];
+  if (constant == 0.0) return 0.0f;
+  return static_cast<float>(std::exp(-static_cast<double>(step_samples) / constant));
+}
+
+size_t Schedule::MilestonesPassed(double position) const {
+  const std::vector<double>& milestones = settings_.milestones;
+  return std::ranges::count_if(milestones, [&](double m) { return m <= position; });
 }
 
 double Schedule::RateAtPosition(double position) const {
   const ScheduleSettings& s = settings_;
-  if (position < s.warmup) return s.learning_rate * position / s.warmup;
+  if (position < s.warmup) return BaseRate() * position / s.warmup;
   if (s.type == "step") return s.learning_rate * std::pow(s.gamma, StagesBefore(position, s.step));
   if (s.type == "multistep") {
-    const auto passed = std::count_if(s.milestones.begin(), s.milestones.end(),
-                                      [position](double m) { return m <= position; });
-    return s.learning_rate * std::pow(s.gamma, static_cast<double>(passed));
+    return s.learning_rate * std::pow(s.gamma, static_cast<double>(MilestonesPassed(position)));
   }
+  if (s.type == "stages") return s.rates[MilestonesPassed(position)];
   const double progress = std::min((position - s.warmup) / (end_ - s.warmup), 1.0);
   const double above = s.learning_rate - s.final_rate;
   if (s.type == "poly") return s.final_rate + above * std::pow(1.0 - progress, s.power);

@@ -55,8 +55,33 @@ class Checker {
     }
   }
 
+  void CheckStages(const char* setting, const std::vector<double>& values, const char* wanted_by) {
+    const size_t stages = e_.schedule.milestones.size() + 1;
+    if (values.size() == stages) return;
+    Problem(setting, " has " + std::to_string(values.size()) + " values: " + wanted_by + " " +
+                         std::to_string(stages) + ", one more than schedule.milestones has");
+  }
+
+  void CheckMomentum() {
+    const OptimiserSettings& optimiser = e_.optimiser;
+    if (optimiser.type == "momentum" || optimiser.type == "nesterov") return;
+    const std::string none = "optimiser.type = " + optimiser.type + " has no momentum";
+    if (optimiser.unit_gain) Problem("optimiser.unit_gain", " = true: " + none);
+    if (!e_.schedule.time_constants.empty()) {
+      Problem("schedule.time_constants",
+              " = " + WriteValue(e_.schedule.time_constants) + ": " + none);
+    }
+  }
+
   void CheckSchedule() {
     const ScheduleSettings& schedule = e_.schedule;
+    if (schedule.type == "stages") {
+      CheckStages("schedule.rates", schedule.rates, "schedule.type = stages needs");
+    }
+    if (!schedule.time_constants.empty()) {
+      CheckStages("schedule.time_constants", schedule.time_constants, "there must be");
+    }
+    CheckMomentum();
     if (schedule.type == "multistep" && schedule.milestones.empty()) {
       Problem("schedule.milestones", " is empty: schedule.type = multistep needs at least one");
     }

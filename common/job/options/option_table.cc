@@ -237,6 +237,9 @@ void AddOptimiser(std::vector<Option>* rows) {
                       "block mode"));
   rows->push_back(Row("optimiser.momentum", KUMO_FIELD(optimiser.momentum), "", ToBelow(0, 1),
                       kResult, "Of momentum and nesterov"));
+  rows->push_back(Row("optimiser.unit_gain", KUMO_FIELD(optimiser.unit_gain), "", Any(), kResult,
+                      "Momentum is a mean of gradients, not a sum: each counts 1 - momentum of "
+                      "itself (CNTK's default; momentum, nesterov)"));
   rows->push_back(Row("optimiser.beta1", KUMO_FIELD(optimiser.beta1), "", ToBelow(0, 1), kResult,
                       "Decay of the mean gradient (adam, adamw)"));
   rows->push_back(Row("optimiser.beta2", KUMO_FIELD(optimiser.beta2), "", ToBelow(0, 1), kResult,
@@ -254,18 +257,29 @@ void AddOptimiser(std::vector<Option>* rows) {
 
 void AddSchedule(std::vector<Option>* rows) {
   rows->push_back(Row("schedule.type", KUMO_FIELD(schedule.type), "",
-                      OneOf({"constant", "step", "multistep", "poly", "cosine"}), kResult,
+                      OneOf({"constant", "step", "multistep", "stages", "poly", "cosine"}), kResult,
                       "How the learning rate goes on"));
   rows->push_back(Row("schedule.learning_rate", KUMO_FIELD(schedule.learning_rate), "",
-                      AboveTo(0, 1000), kResult, "The base rate, of a mean gradient"));
+                      AboveTo(0, 1000), kResult, "The base rate; not of stages"));
+  rows->push_back(Row("schedule.per", KUMO_FIELD(schedule.per), "", OneOf({"minibatch", "sample"}),
+                      kResult,
+                      "Rates are of a minibatch's mean gradient, or per sample: times the "
+                      "samples of the step, as CNTK's learningRatesPerSample"));
   rows->push_back(Row("schedule.unit", KUMO_FIELD(schedule.unit), "", OneOf({"epoch", "sample"}),
                       kResult, "What the positions of this section count"));
   rows->push_back(Row("schedule.step", KUMO_FIELD(schedule.step), "schedule.unit", Above(0),
                       kResult, "Length of a stage (step)"));
   rows->push_back(Row("schedule.milestones", KUMO_FIELD(schedule.milestones), "schedule.unit",
                       Above(0), kResult,
-                      "Positions at which the rate is multiplied by gamma, ascending, separated "
-                      "by commas (multistep)"));
+                      "Positions at which the rate is multiplied by gamma (multistep), or the "
+                      "next stage begins; ascending, separated by commas"));
+  rows->push_back(Row("schedule.rates", KUMO_FIELD(schedule.rates), "", AboveTo(0, 1000), kResult,
+                      "The rate of each stage, one more than milestones (stages)"));
+  rows->push_back(Row("schedule.time_constants", KUMO_FIELD(schedule.time_constants), "samples",
+                      AtLeast(0), kResult,
+                      "Momentum is exp(-samples of the step / this), as CNTK's "
+                      "momentumAsTimeConstant: one value for each stage, one more than "
+                      "milestones; 0: none; empty: optimiser.momentum"));
   rows->push_back(Row("schedule.gamma", KUMO_FIELD(schedule.gamma), "", AboveTo(0, 1), kResult,
                       "Factor per stage (step, multistep)"));
   rows->push_back(Row("schedule.power", KUMO_FIELD(schedule.power), "", AboveTo(0, 100), kResult,

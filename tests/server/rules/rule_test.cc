@@ -153,11 +153,14 @@ INSTANTIATE_TEST_SUITE_P(Rules, EveryRule, testing::ValuesIn(AllRules()), CaseNa
 struct Numbers {
   float start, weights, velocity;
 };
-Numbers AfterTwoRounds(const Rule& rule, int64_t samples) {
+Numbers AfterTwoRounds(const Rule& rule, int64_t samples,
+                       std::optional<float> momentum = std::nullopt) {
   Chunk chunk({10.0f});
   const float n = static_cast<float>(samples);
-  chunk.Round(rule, Samples(samples), {2.0f * n});
-  chunk.Round(rule, Samples(samples), {1.0f * n});
+  RoundInfo info = Samples(samples);
+  info.momentum = momentum;
+  chunk.Round(rule, info, {2.0f * n});
+  chunk.Round(rule, info, {1.0f * n});
   return {chunk.start[0], chunk.evaluated(rule)[0], chunk.slots[0][0]};
 }
 
@@ -267,6 +270,16 @@ TEST(GradientRule, StepsItsOptimiserAlongTheMean) {
   const auto rule = std::move(MakeGradientRule(settings)).value();
   // .1 (2), then .1 (.5 * 2 + 1).
   const Numbers after = AfterTwoRounds(*rule, 64);
+  EXPECT_FLOAT_EQ(after.start, 9.6f);
+  EXPECT_FLOAT_EQ(after.velocity, 2.0f);
+}
+
+TEST(GradientRule, TheRoundsMomentumComesBeforeTheOptimisers) {
+  OptimiserSettings settings;
+  settings.type = "momentum";
+  settings.momentum = 0.9f;
+  const auto rule = std::move(MakeGradientRule(settings)).value();
+  const Numbers after = AfterTwoRounds(*rule, 64, 0.5f);
   EXPECT_FLOAT_EQ(after.start, 9.6f);
   EXPECT_FLOAT_EQ(after.velocity, 2.0f);
 }

@@ -213,6 +213,53 @@ TEST(Optimisers, MatchTwoStepsWorkedOutByHand) {
               1.0 - 0.1 - 0.1 * (0.28 / 0.19) / std::sqrt(0.004996 / 0.001999), 1e-6);
 }
 
+TEST(Optimisers, AStepsMomentumComesBeforeTheSettings) {
+  for (const char* type : {"momentum", "nesterov"}) {
+    OptimiserSettings settings = Type(type);
+    settings.momentum = 0.25f;
+    const auto quarter = Make(settings);
+    const auto own = Make(Type(type));
+    Walk walk(Normal(50, 1)), expected(Normal(50, 1));
+    for (int64_t step = 1; step <= 5; ++step) {
+      const std::vector<float> gradient = Normal(50, 10 + static_cast<uint64_t>(step));
+      expected.Step(*quarter, {0.1f, 0.01f, step}, gradient);
+      walk.Step(*own, {0.1f, 0.01f, step, 0.25f}, gradient);
+    }
+    EXPECT_EQ(walk.weights, expected.weights) << type;
+  }
+}
+
+// Of constant gradients the velocity tends to the gradient itself, and while nothing changes unit
+// gain is a rate of (1 - momentum) times as much.
+TEST(Optimisers, WithUnitGainTheVelocityIsAMeanOfGradients) {
+  for (const char* type : {"momentum", "nesterov"}) {
+    OptimiserSettings settings = Type(type);
+    settings.momentum = 0.75f;
+    const auto sum = Make(settings);
+    settings.unit_gain = true;
+    const auto mean = Make(settings);
+    Walk walk(Normal(50, 1)), expected(Normal(50, 1));
+    for (int64_t step = 1; step <= 40; ++step) {
+      const std::vector<float> gradient = Normal(50, 10 + static_cast<uint64_t>(step));
+      expected.Step(*sum, {0.25f * 0.1f, 0.01f, step}, gradient);
+      walk.Step(*mean, {0.1f, 0.01f, step}, gradient);
+      for (size_t i = 0; i < 50; ++i)
+        ASSERT_NEAR(walk.weights[i], expected.weights[i], 1e-5) << type;
+    }
+    Walk constant(std::vector<float>(1, 0.0f));
+    for (int64_t step = 1; step <= 60; ++step) {
+      constant.Step(*mean, {0.1f, 0.0f, step}, std::vector<float>{3.0f});
+    }
+    EXPECT_NEAR(constant.slots[0][0], 3.0f, 1e-4) << type;
+  }
+  for (const char* type : {"sgd", "adam", "adamw"}) {
+    OptimiserSettings settings = Type(type);
+    const auto plain = Make(settings);
+    settings.unit_gain = true;
+    EXPECT_EQ(Make(settings)->NumbersOf({}, 1.0f).scale, plain->NumbersOf({}, 1.0f).scale) << type;
+  }
+}
+
 TEST(Optimisers, AdamsFirstStepIsTheLearningRateWhateverTheGradient) {
   const auto optimiser = Make(Type("adam"));
   Walk walk({0.0f, 0.0f});

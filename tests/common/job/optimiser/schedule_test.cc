@@ -27,7 +27,7 @@ ScheduleSettings Type(const char* type) {
 
 float RateAtEpoch(const ScheduleSettings& settings, double epoch) {
   const auto schedule = Schedule::Make(settings, kSamples, kEpochs);
-  return schedule.value().RateAt(static_cast<int64_t>(epoch * kSamples));
+  return schedule.value().RateAt(static_cast<int64_t>(epoch * kSamples), 64);
 }
 
 TEST(Schedule, ConstantStaysAtTheBaseRate) {
@@ -70,6 +70,67 @@ TEST(Schedule, CosineFallsHalfWayInTheMiddle) {
   EXPECT_FLOAT_EQ(RateAtEpoch(settings, 0), 0.1f);
   EXPECT_FLOAT_EQ(RateAtEpoch(settings, 10), 0.05f);
   EXPECT_NEAR(RateAtEpoch(settings, 20), 0.0f, 1e-9f);
+}
+
+TEST(Schedule, StagesHaveTheirOwnRates) {
+  ScheduleSettings settings = Type("stages");
+  settings.milestones = {3, 10.5};
+  settings.rates = {0.3, 0.02, 0.5};
+  EXPECT_FLOAT_EQ(RateAtEpoch(settings, 0), 0.3f);
+  EXPECT_FLOAT_EQ(RateAtEpoch(settings, 2.999), 0.3f);
+  EXPECT_FLOAT_EQ(RateAtEpoch(settings, 3), 0.02f);
+  EXPECT_FLOAT_EQ(RateAtEpoch(settings, 10.5), 0.5f);
+  settings.warmup = 2;
+  EXPECT_FLOAT_EQ(RateAtEpoch(settings, 1), 0.15f) << "of the first stage's";
+  EXPECT_FLOAT_EQ(RateAtEpoch(settings, 2), 0.3f);
+}
+
+// Whatever the minibatch, the sum of gradients is multiplied by the same rate.
+TEST(Schedule, ARatePerSampleIsTimesTheSamplesOfTheStep) {
+  ScheduleSettings settings = Type("constant");
+  settings.learning_rate = 0.001;
+  settings.per = "sample";
+  const Schedule schedule = Schedule::Make(settings, kSamples, kEpochs).value();
+  for (const int64_t step : {1, 17, 64}) {
+    EXPECT_FLOAT_EQ(schedule.RateAt(500, step), 0.001f * static_cast<float>(step));
+  }
+}
+
+// A gradient's share of the momentum after tc samples is 1/e, in however many steps these were.
+TEST(Schedule, ATimeConstantIsTheSamplesAfterWhichAGradientCountsAnEth) {
+  ScheduleSettings settings = Type("constant");
+  EXPECT_FALSE(Schedule::Make(settings, kSamples, kEpochs)->MomentumAt(0, 64));
+  settings.milestones = {1, 2};
+  settings.time_constants = {0, 600, 1200};
+  const Schedule schedule = Schedule::Make(settings, kSamples, kEpochs).value();
+  EXPECT_EQ(schedule.MomentumAt(999, 64), 0.0f);
+  for (const int64_t step : {1, 20, 300, 600}) {
+    const auto steps = static_cast<float>(600) / static_cast<float>(step);
+    EXPECT_NEAR(std::pow(schedule.MomentumAt(1000, step).value(), steps), std::exp(-1.0f), 1e-4f);
+  }
+  EXPECT_FLOAT_EQ(schedule.MomentumAt(2000, 64).value(), 0.9480641f);  // exp(-64/1200)
+}
+
+TEST(Schedule, EachStageNeedsItsValues) {
+  const auto refusal = [](const ScheduleSettings& settings) {
+    const Status status = Schedule::Make(settings, kSamples, kEpochs).status();
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+    return status.message();
+  };
+  ScheduleSettings settings = Type("stages");
+  settings.milestones = {3};
+  settings.rates = {0.1};
+  EXPECT_EQ(refusal(settings), "schedule.rates has 1 values: 1 schedule.milestones make 2 stages");
+  settings.rates = {0.1, 0};
+  EXPECT_THAT(refusal(settings), testing::HasSubstr("schedule.rates = 0 is out of range"));
+  settings.rates = {0.1, 0.2};
+  settings.time_constants = {600};
+  EXPECT_THAT(refusal(settings), testing::HasSubstr("schedule.time_constants has 1 values"));
+  settings.time_constants = {600, -1};
+  EXPECT_THAT(refusal(settings), testing::HasSubstr("schedule.time_constants = -1"));
+  settings = Type("constant");
+  settings.per = "epoch";
+  EXPECT_THAT(refusal(settings), testing::HasSubstr("minibatch, sample"));
 }
 
 TEST(Schedule, EveryTypeWarmsUpLinearlyAndGoesOnWithoutAJump) {
@@ -131,8 +192,9 @@ TEST(Schedule, AStageOfATenthOfAnEpochEndsWithItsLastMinibatch) {
   settings.gamma = 0.5;
   const Schedule schedule = Schedule::Make(settings, 640, 2).value();
   for (int round = 0; round < 20; ++round) {  // minibatches of 64 samples
-    EXPECT_FLOAT_EQ(schedule.RateAt(64 * round), std::pow(0.5f, static_cast<float>(round)));
-    EXPECT_FLOAT_EQ(schedule.RateAt(64 * round + 63), std::pow(0.5f, static_cast<float>(round)));
+    EXPECT_FLOAT_EQ(schedule.RateAt(64 * round, 64), std::pow(0.5f, static_cast<float>(round)));
+    EXPECT_FLOAT_EQ(schedule.RateAt(64 * round + 63, 64),
+                    std::pow(0.5f, static_cast<float>(round)));
   }
 }
 
@@ -158,12 +220,12 @@ TEST(Schedule, StagesMilestonesAndTheWarmUpEndAtTheSampleThatTheirDecimalsSay) {
         const int64_t end = (k * length.digits * epoch + length.power() - 1) / length.power();
         for (int64_t samples = std::max<int64_t>(end - 2, 0); samples <= end + 2; ++samples) {
           const int64_t over = samples * length.power() / (length.digits * epoch);
-          ASSERT_EQ(stages.RateAt(samples),
+          ASSERT_EQ(stages.RateAt(samples, 64),
                     static_cast<float>(std::pow(0.999, static_cast<double>(over))))
               << length.value() << " of " << epoch << " samples, after " << samples;
-          ASSERT_EQ(milestone.RateAt(samples), over > 0 ? 0.999f : 1.0f)
+          ASSERT_EQ(milestone.RateAt(samples, 64), over > 0 ? 0.999f : 1.0f)
               << length.value() << " of " << epoch << " samples, after " << samples;
-          ASSERT_TRUE(over == 0 || warm.RateAt(samples) == 1.0f);
+          ASSERT_TRUE(over == 0 || warm.RateAt(samples, 64) == 1.0f);
         }
       }
     }

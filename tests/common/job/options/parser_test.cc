@@ -149,6 +149,14 @@ TEST_F(ParserTest, ContradictionsAreRefusedWithTheLineOfTheSetting) {
   EXPECT_THAT(FirstProblem(head, {"schedule.type=multistep"}),
               HasSubstr("schedule.milestones is empty"));
   EXPECT_THAT(FirstProblem(head, {"schedule.milestones=3,2"}), HasSubstr("must ascend"));
+  EXPECT_THAT(FirstProblem(head, {"schedule.type=stages", "schedule.milestones=3"}),
+              HasSubstr("schedule.rates has 0 values: schedule.type = stages needs 2"));
+  EXPECT_THAT(FirstProblem(head, {"schedule.time_constants=600,1200"}),
+              HasSubstr("schedule.time_constants has 2 values: there must be 1"));
+  EXPECT_THAT(FirstProblem(head, {"schedule.time_constants=600", "optimiser.type=adam"}),
+              HasSubstr("optimiser.type = adam has no momentum"));
+  EXPECT_THAT(FirstProblem(head, {"optimiser.unit_gain=true", "optimiser.type=sgd"}),
+              HasSubstr("optimiser.unit_gain = true: optimiser.type = sgd has no momentum"));
   EXPECT_THAT(FirstProblem(head, {"sync.pull_codec=1bit"}), HasSubstr("one of fp32, fp16"));
   EXPECT_THAT(FirstProblem(head, {"checkpoint.resume=sometimes"}), HasSubstr("auto, never, must"));
   EXPECT_EQ(FirstProblem(head, {"checkpoint.resume=1200"}), "");
