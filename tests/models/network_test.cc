@@ -38,7 +38,8 @@ TEST_P(ZooTest, HasThePublishedNumberOfParameters) {
 INSTANTIATE_TEST_SUITE_P(Files, ZooTest,
                          testing::Values(ZooCase{"mnist_lenet.pbtxt", 431080, 8},
                                          ZooCase{"mnist_mlp.pbtxt", 1796010, 6},
-                                         ZooCase{"cifar_convnet.pbtxt", 1195594, 14}),
+                                         ZooCase{"cifar_convnet.pbtxt", 1195594, 14},
+                                         ZooCase{"cifar_resnet20.pbtxt", 272474, 107}),
                          [](const auto& tested) {
                            const std::string file = tested.param.file;
                            return file.substr(0, file.find('.'));
