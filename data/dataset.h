@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,8 @@ class Dataset {
   virtual const Fields& fields() const = 0;
   // Labels lie in [0, classes()).
   virtual int classes() const = 0;
+  // Their names by number; empty where the files have none.
+  virtual std::span<const std::string> class_names() const { return {}; }
   // Messages name the set by this: where its samples come from.
   virtual const std::string& name() const = 0;
 

@@ -50,6 +50,11 @@ std::span<const uint8_t> MemoryDataset::Images(Range samples) const {
   return pixels_.subspan(samples.begin * bytes, samples.size() * bytes);
 }
 
+void MemoryDataset::NameClasses(std::vector<std::string> names) {
+  CHECK(names.empty() || std::ssize(names) == classes_) << name_;
+  class_names_ = std::move(names);
+}
+
 void MemoryDataset::LetGo(Range samples) const {
   if (file_) file_->LetGo(Images(samples));
 }

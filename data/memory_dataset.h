@@ -1,7 +1,7 @@
 // A dataset of labelled images that lie in memory, one byte a pixel. The pixels are its own, or of
 // a mapped file.
 //
-// Immutable after construction, hence thread-safe.
+// Immutable once its classes have their names, hence thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +29,13 @@ class MemoryDataset final : public Dataset {
                 std::shared_ptr<const MappedFile> file, std::span<const uint8_t> pixels,
                 std::vector<int32_t> labels);
 
+  // To be called before others see it. Requires a name for each class, or none at all.
+  void NameClasses(std::vector<std::string> names);
+
   int64_t size() const override { return std::ssize(labels_); }
   const Fields& fields() const override { return fields_; }
   int classes() const override { return classes_; }
+  std::span<const std::string> class_names() const override { return class_names_; }
   const std::string& name() const override { return name_; }
   // Never fails, and copies nothing.
   Status Read(int64_t index, Sample* sample) const override;
@@ -49,6 +53,7 @@ class MemoryDataset final : public Dataset {
   const std::shared_ptr<const MappedFile> file_;
   const std::span<const uint8_t> pixels_;
   const std::vector<int32_t> labels_;
+  std::vector<std::string> class_names_;
 };
 
 }  // namespace kumo

@@ -1,5 +1,6 @@
 #include "data/open_datasets.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -7,6 +8,7 @@
 
 #include "common/base/file.h"
 #include "data/mean_image.h"
+#include "data/readers/image_files.h"
 #include "data/readers/registry.h"
 #include "data/transforms/transform.h"
 
@@ -31,7 +33,8 @@ struct SetFiles {
   FileSetting labels;
 };
 
-// Where the file is. An error names the setting and where the file was looked for.
+// Where the file is; of a reader of images, maybe in an archive. An error names the setting and where
+// the file was looked for.
 Result<std::string> Find(const std::string& directory, const FileSetting& file) {
   const bool absolute = file.value.starts_with('/');
   const std::string named = file.key + " = " + file.value;
@@ -43,20 +46,26 @@ Result<std::string> Find(const std::string& directory, const FileSetting& file) 
                         : advice));
   }
   const std::string path = absolute ? file.value : JoinPath(directory, file.value);
-  if (PosixFileSystem().Exists(path)) return path;
+  if (PosixFileSystem().Exists(path) || FindContainer(path).ok()) return path;
   if (absolute) return NotFound(named + ": there is no such file");
   return NotFound(named + ": there is no " + path + " (data.directory = " + directory + ")" +
                   file.Advice());
 }
 
-Result<ReaderRequest> RequestFor(const Experiment::Data& data, const SetFiles& files,
-                                 int64_t limit) {
+Result<ReaderRequest> RequestFor(const Reader& reader, const Experiment::Data& data,
+                                 const SetFiles& files, int64_t limit) {
   ReaderRequest request;
   KUMO_ASSIGN_OR_RETURN(request.images, Find(data.directory, files.images));
-  KUMO_ASSIGN_OR_RETURN(request.labels, Find(data.directory, files.labels));
+  if (reader.has_label_files) {
+    KUMO_ASSIGN_OR_RETURN(request.labels, Find(data.directory, files.labels));
+  }
   request.classes = data.classes;
   request.limit = limit;
   request.cache = data.cache;
+  if (!data.image_size.empty()) {
+    KUMO_ASSIGN_OR_RETURN(request.image_size, ParseImageExtents(data.image_size));
+  }
+  request.skip_damaged = data.damaged == "skip";
   return request;
 }
 
@@ -85,6 +94,17 @@ Status CheckSameFields(const Dataset& train, const Dataset& validation) {
   return OkStatus();
 }
 
+// Else a class of one would be another class of the other.
+Status CheckSameClasses(const Dataset& train, const Dataset& validation) {
+  const std::span<const std::string> names = train.class_names();
+  const std::span<const std::string> others = validation.class_names();
+  const auto [ours, theirs] = std::ranges::mismatch(names, others);
+  if (ours == names.end() || theirs == others.end()) return OkStatus();
+  return FailedPrecondition("class " + std::to_string(ours - names.begin()) + " is \"" + *ours +
+                            "\" of " + train.name() + ", but \"" + *theirs + "\" of " +
+                            validation.name() + "; give both the same folders");
+}
+
 Result<std::vector<std::unique_ptr<const Transform>>> MakeTransforms(const Experiment::Data& data,
                                                                      const Dataset& dataset) {
   std::vector<std::unique_ptr<const Transform>> transforms;
@@ -104,9 +124,11 @@ struct Requests {
 Result<Requests> RequestsFor(const Experiment::Data& data) {
   Requests requests;
   KUMO_ASSIGN_OR_RETURN(requests.reader, FindReader(data.reader));
-  KUMO_ASSIGN_OR_RETURN(requests.train, RequestFor(data, TrainingFiles(data), data.train_limit));
+  KUMO_ASSIGN_OR_RETURN(requests.train, RequestFor(*requests.reader, data, TrainingFiles(data),
+                                                   data.train_limit));
   KUMO_ASSIGN_OR_RETURN(requests.validation,
-                        RequestFor(data, ValidationFiles(data), data.validation_limit));
+                        RequestFor(*requests.reader, data, ValidationFiles(data),
+                                   data.validation_limit));
   return requests;
 }
 
@@ -118,6 +140,7 @@ Result<Datasets> OpenDatasets(const Experiment::Data& data) {
   KUMO_ASSIGN_OR_RETURN(sets.train, requests.reader->open(requests.train));
   KUMO_ASSIGN_OR_RETURN(sets.validation, requests.reader->open(requests.validation));
   KUMO_RETURN_IF_ERROR(CheckSameFields(*sets.train, *sets.validation));
+  KUMO_RETURN_IF_ERROR(CheckSameClasses(*sets.train, *sets.validation));
   KUMO_ASSIGN_OR_RETURN(sets.transforms, MakeTransforms(data, *sets.train));
   if (data.subtract_mean) {
     KUMO_ASSIGN_OR_RETURN(sets.mean, MeanImage(*sets.train));

@@ -3,12 +3,19 @@
 #include <array>
 
 #include "data/readers/idx.h"
+#include "data/readers/image_folder.h"
+#include "data/readers/image_map.h"
 
 namespace kumo {
 namespace {
 
 constexpr std::array kReaders = {
-    Reader{"idx", "IDX images and labels as MNIST has them, plain or gzip'd", OpenIdx, MeasureIdx},
+    Reader{"idx", "IDX images and labels as MNIST has them, plain or gzip'd", true, OpenIdx,
+           MeasureIdx},
+    Reader{"image_folder", "JPEG and PNG in one folder per class, maybe inside an archive", false,
+           OpenImageFolder, MeasureImageFolder},
+    Reader{"image_map", "a text file of images' paths and classes, as CNTK has them", false,
+           OpenImageMap, MeasureImageMap},
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/base/status.h"
 #include "data/dataset.h"
@@ -18,10 +19,12 @@ namespace kumo {
 // One set of samples to open.
 struct ReaderRequest {
   std::string images;  // paths
-  std::string labels;
+  std::string labels;  // "" for a reader that finds them with the images
   int classes = 0;         // every label must be below it
   int64_t limit = 0;       // keep only the first so many samples; 0: all
   std::string cache = "";  // folder for what packed files hold (unpacked_file.h); "": none
+  std::vector<int64_t> image_size = {};  // that images are made to have; empty: as they are
+  bool skip_damaged = false;             // leave damaged images out
 };
 
 // A reader never crashes on what a file holds, takes no more memory than the file's size justifies,
@@ -29,6 +32,7 @@ struct ReaderRequest {
 struct Reader {
   std::string_view name;  // data.reader
   std::string_view summary;
+  bool has_label_files;  // data.train_labels and data.validation_labels name files of their own
   Result<std::unique_ptr<Dataset>> (*open)(const ReaderRequest& request);
   // What `open` would take into memory, from the files' headers alone.
   Result<DatasetExtents> (*measure)(const ReaderRequest& request);

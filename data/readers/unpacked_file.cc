@@ -52,26 +52,35 @@ std::string WholePath(const std::string& path) {
   return error ? path : whole.string();
 }
 
-std::string KeptAs(const std::string& folder, const std::string& path) {
-  Fnv1a hash;
-  hash.Add(WholePath(path));
+std::string Hex(const Fnv1a& hash) {
   char digits[17];
   std::snprintf(digits, sizeof(digits), "%016" PRIx64, hash.value());
-  return JoinPath(folder, std::filesystem::path(path).filename().string() + "." + digits);
+  return digits;
 }
 
-constexpr std::string_view kLineStart = "\nkumo unpacked 1, bytes inode changed path: ";
+std::string KeptAs(const std::string& folder, const PackedFile& packed) {
+  Fnv1a hash;
+  hash.Add(WholePath(packed.path));
+  hash.Add(packed.part);
+  return JoinPath(folder,
+                  std::filesystem::path(packed.path).filename().string() + "." + Hex(hash));
+}
+
+constexpr std::string_view kLineStart = "\nkumo unpacked 2, bytes inode changed part path: ";
 
 // What tells the packed file from what it was before. Its change time is that of its content, its
 // name and its rights, and nobody can set it.
-Result<std::string> LineAbout(const std::string& path) {
+Result<std::string> LineAbout(const PackedFile& packed) {
+  const std::string& path = packed.path;
   struct stat file {};
   if (::stat(path.c_str(), &file) != 0) return NotFound(path + ": there is no such file");
   char numbers[120];
   std::snprintf(numbers, sizeof(numbers), "%jd %ju %jd.%09ld ", static_cast<intmax_t>(file.st_size),
                 static_cast<uintmax_t>(file.st_ino), static_cast<intmax_t>(file.st_ctim.tv_sec),
                 file.st_ctim.tv_nsec);
-  return std::string(kLineStart) + numbers + WholePath(path) + "\n";
+  Fnv1a part;
+  part.Add(packed.part);
+  return std::string(kLineStart) + numbers + Hex(part) + " " + WholePath(path) + "\n";
 }
 
 // The path in the line at the end of `kept`; "" where there is no such line.
@@ -133,9 +142,9 @@ Status Keep(const std::string& name, const std::string& line, const Unpack& unpa
 Result<std::shared_ptr<const MappedFile>> MapUnpacked(const std::string& folder,
                                                       const PackedFile& packed,
                                                       const Unpack& unpack) {
-  const std::string name = KeptAs(folder, packed.path);
+  const std::string name = KeptAs(folder, packed);
   // Of the time before it is read: should it change meanwhile, the next one unpacks it again.
-  KUMO_ASSIGN_OR_RETURN(const std::string line, LineAbout(packed.path));
+  KUMO_ASSIGN_OR_RETURN(const std::string line, LineAbout(packed));
   if (auto kept = Kept(name, packed.content_size, line)) return kept;
   KUMO_RETURN_IF_ERROR(PosixFileSystem().CreateDirectories(folder));
   KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<FolderLock> lock, FolderLock::Take(folder));
@@ -147,9 +156,9 @@ Result<std::shared_ptr<const MappedFile>> MapUnpacked(const std::string& folder,
 }
 
 bool CanMapUnpacked(const std::string& folder, const PackedFile& packed) {
-  const Result<std::string> line = LineAbout(packed.path);
+  const Result<std::string> line = LineAbout(packed);
   if (!line.ok()) return false;
-  if (Kept(KeptAs(folder, packed.path), packed.content_size, *line)) return true;
+  if (Kept(KeptAs(folder, packed), packed.content_size, *line)) return true;
   PosixFileSystem files;
   const Result<uint64_t> free = files.FreeBytes(folder);
   return files.CheckWritable(folder).ok() && free.ok() &&

@@ -19,6 +19,7 @@
 #include "common/job/options/option_table.h"
 #include "proto/model.pb.h"
 #include "tests/common/base/memory_file_system.h"
+#include "tests/data/image_bytes.h"
 #include "tests/data/test_files.h"
 #include "tests/fuzz/server_job.h"
 #include "tests/fuzz/steps.h"
@@ -160,6 +161,20 @@ void MakeIdx(const fs::path& folder) {
   }
 }
 
+void MakeImages(const fs::path& folder) {
+  Corpus corpus(folder, "image");
+  const std::vector<int64_t> colour = {3, 6, 5}, grey = {1, 6, 5};
+  for (const auto& extents : {colour, grey}) {
+    const test::Bytes pixels = test::ImagePixels(1, extents);
+    corpus.Add("\2" + Text(test::Png(extents, pixels)));
+    corpus.Add("\2" + Text(test::Jpeg(extents, pixels)));
+  }
+  const test::NamedFiles files = test::ClassFolders(3, 2, {1, 4, 4});
+  for (const test::Pack pack : {test::Pack::kTar, test::Pack::kTarGz, test::Pack::kZip}) {
+    for (const char* kind : {"\4", "\1"}) corpus.Add(kind + Text(test::Archive(pack, files)));
+  }
+}
+
 void MakeCheckpoints(const fs::path& folder) {
   Corpus shards(folder, "shard_file"), manifests(folder, "manifest");
   MemoryFileSystem files;
@@ -207,6 +222,7 @@ int main(int argc, char** argv) {
   MakeExperiment(sources, folder);
   MakeNetwork(sources, folder);
   MakeIdx(folder);
+  MakeImages(folder);
   MakeCheckpoints(folder);
   MakeForger(folder);
 }

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <set>
 
+#include "common/job/fields.h"
 #include "common/job/options/parser.h"
 #include "common/job/shard_map.h"
 #include "common/job/transport/address.h"
@@ -18,12 +19,14 @@ class Checker {
 
   void Run() {
     CheckNetwork();
+    CheckData();
     CheckSync();
     CheckSchedule();
     CheckCheckpoint();
     CheckInitialWeights();
     CheckCluster();
     CheckHttp();
+    NoteWithoutEffectOnData();
     NoteWithoutEffect();
   }
 
@@ -45,6 +48,14 @@ class Checker {
   void CheckNetwork() {
     if (e_.network.file.empty()) {
       Problem("network.file", " is not set: name the network's text protobuf (*.pbtxt)");
+    }
+  }
+
+  void CheckData() {
+    if (e_.data.image_size.empty()) return;
+    const Status status = ParseImageExtents(e_.data.image_size).status();
+    if (!status.ok()) {
+      Problem("data.image_size", " = " + e_.data.image_size + ": " + status.message());
     }
   }
 
@@ -174,6 +185,17 @@ class Checker {
     if (text.empty()) return;
     const Status status = ParseHttpAddress(text).status();
     if (!status.ok()) Problem("http.address", ": " + status.message());
+  }
+
+  void NoteWithoutEffectOnData() {
+    const bool images = e_.data.reader != "idx";
+    const std::string reader = "data.reader is " + e_.data.reader;
+    for (const char* key : {"data.train_labels", "data.validation_labels"}) {
+      if (images) Note(key, reader + ", which has the labels with the images");
+    }
+    for (const char* key : {"data.image_size", "data.damaged"}) {
+      if (!images) Note(key, reader);
+    }
   }
 
   void NoteWithoutEffect() {

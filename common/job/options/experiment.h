@@ -58,6 +58,8 @@ struct Experiment {
     std::string train_labels = "mnist/train-labels-idx1-ubyte.gz";
     std::string validation_images = "mnist/t10k-images-idx3-ubyte.gz";
     std::string validation_labels = "mnist/t10k-labels-idx1-ubyte.gz";
+    std::string image_size;      // "3x32x32", that all images are made to have; "": as they are
+    std::string damaged = "refuse";  // images: refuse, skip
     double scale = 1.0 / 255.0;  // pixels are multiplied by it
     bool subtract_mean = false;  // the training set's mean image, before that
     int crop_pad = 0;            // pixels on every side of a training image that is cropped

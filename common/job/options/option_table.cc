@@ -141,8 +141,11 @@ void AddData(std::vector<Option>* rows) {
     rows->push_back(WithPath(Row(std::move(key), field, "", Any(), kResult, std::move(help)),
                              PathBase::kDataDirectory, PathKind::kBaseNameIfAbsolute));
   };
-  rows->push_back(Row("data.reader", KUMO_FIELD(data.reader), "", OneOf({"idx"}), kResult,
-                      "The format of the data files"));
+  rows->push_back(
+      Row("data.reader", KUMO_FIELD(data.reader), "", OneOf({"idx", "image_folder", "image_map"}),
+          kResult,
+          "The format of the data files: IDX, as MNIST has it; a folder with a folder of "
+          "JPEG and PNG images per class; a text file of images' paths and classes"));
   rows->push_back(
       WithPath(WithDefault(Row("data.directory", KUMO_FIELD(data.directory), "", Any(), !kResult,
                                "Where relative data files are, relative to the working directory"),
@@ -151,15 +154,27 @@ void AddData(std::vector<Option>* rows) {
   rows->push_back(
       WithPath(WithDefault(Row("data.cache", KUMO_FIELD(data.cache), "", Any(), !kResult,
                                "Folder on this machine where large packed data files are kept "
-                               "unpacked, once for all processes; each has its own copy in memory "
+                               "unpacked, and images decoded, once for all processes; each has "
+                               "its own copy in memory "
                                "where that cannot be written"),
                            "$XDG_CACHE_HOME/kumo, else ~/.cache/kumo"),
                PathBase::kWorkingDirectory));
   add_file("data.train_images", KUMO_FIELD(data.train_images),
-           "Images to train on, maybe compressed (.gz)");
-  add_file("data.train_labels", KUMO_FIELD(data.train_labels), "Their labels");
+           "Images to train on: a file, maybe compressed (.gz), or a folder, maybe inside an "
+           "archive (.tar, .tar.gz, .zip): photos.tar.gz/train");
+  add_file("data.train_labels", KUMO_FIELD(data.train_labels),
+           "Their labels, where these are in a file of their own (idx)");
   add_file("data.validation_images", KUMO_FIELD(data.validation_images), "Images to evaluate on");
   add_file("data.validation_labels", KUMO_FIELD(data.validation_labels), "Their labels");
+  rows->push_back(
+      Row("data.image_size", KUMO_FIELD(data.image_size), "", Any(), kResult,
+          "Channels x height x width that all images are made to have, as 3x224x224: cut "
+          "to these proportions around their middle and scaled; empty: as they are, all "
+          "of one size"));
+  rows->push_back(Row("data.damaged", KUMO_FIELD(data.damaged), "", OneOf({"refuse", "skip"}),
+                      kResult,
+                      "What is done about images that cannot be read: end with an error, or leave "
+                      "them out and say how many"));
   rows->push_back(Row("data.scale", KUMO_FIELD(data.scale), "", Above(0), kResult,
                       "Pixels are multiplied by it; the default is 1/255"));
   rows->push_back(Row("data.subtract_mean", KUMO_FIELD(data.subtract_mean), "", Any(), kResult,

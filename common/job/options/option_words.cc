@@ -27,6 +27,8 @@ constexpr auto kWords = std::to_array<OptionWords>({
     {"data.train_labels", "labels training_labels targets"},
     {"data.validation_images", "val_images test_images valid_images eval_images test_data"},
     {"data.validation_labels", "val_labels test_labels valid_labels eval_labels"},
+    {"data.image_size", "size image_shape input_size resize width height channels"},
+    {"data.damaged", "skip_damaged corrupt broken on_error errors"},
     {"data.scale", "rescale normalize normalise pixel_scale"},
     {"data.subtract_mean", "mean mean_subtraction mean_image center"},
     {"data.crop_pad", "crop random_crop pad padding rand_crop"},

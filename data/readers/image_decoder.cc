@@ -1,0 +1,145 @@
+#include "data/readers/image_decoder.h"
+
+#include <spng.h>
+#include <turbojpeg.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+namespace kumo {
+namespace {
+
+constexpr std::array<uint8_t, 3> kJpegStart = {0xff, 0xd8, 0xff};
+constexpr std::array<uint8_t, 8> kPngStart = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
+constexpr int kColours = 3;
+
+bool StartsWith(std::span<const uint8_t> file, std::span<const uint8_t> start) {
+  return file.size() >= start.size() && std::ranges::equal(file.first(start.size()), start);
+}
+
+Status CheckSize(const ImageHeader& header) {
+  if (header.height * header.width <= kMaxImagePixels) return OkStatus();
+  return InvalidArgument(std::to_string(header.height) + " x " + std::to_string(header.width) +
+                         " pixels are more than the " + std::to_string(kMaxImagePixels) +
+                         " that an image may have; make it smaller");
+}
+
+struct FreePng {
+  void operator()(spng_ctx* png) const { spng_ctx_free(png); }
+};
+using Png = std::unique_ptr<spng_ctx, FreePng>;
+
+Status PngDamaged(int code) {
+  return DataLoss(std::string("the PNG is damaged (") + spng_strerror(code) + ")");
+}
+
+// A decoder that has read the header.
+Result<Png> OpenPng(std::span<const uint8_t> file, spng_ihdr* header) {
+  Png png(spng_ctx_new(0));
+  if (png == nullptr) return ResourceExhausted("no memory to decode a PNG");
+  // Sides whose product is too much are told apart with their numbers by CheckSize.
+  spng_set_image_limits(png.get(), 1 << 30, 1 << 30);
+  // What comments and profiles may take, which are not looked at.
+  spng_set_chunk_limits(png.get(), 1 << 20, 4 << 20);
+  int code = spng_set_png_buffer(png.get(), file.data(), file.size());
+  if (code == 0) code = spng_get_ihdr(png.get(), header);
+  if (code != 0) return PngDamaged(code);
+  return png;
+}
+
+// Pixels beside each other into one plane per channel.
+void Separate(std::span<const uint8_t> interleaved, std::span<uint8_t> planes) {
+  const size_t size = planes.size() / kColours;
+  for (size_t i = 0; i < size; ++i) {
+    for (size_t c = 0; c < kColours; ++c) planes[c * size + i] = interleaved[i * kColours + c];
+  }
+}
+
+// Y of ITU-R BT.601 in 16 bits of fraction, rounded, as JPEG defines it.
+void ToGrey(std::span<const uint8_t> interleaved, std::span<uint8_t> grey) {
+  for (size_t i = 0; i < grey.size(); ++i) {
+    const uint8_t* rgb = interleaved.data() + i * kColours;
+    grey[i] = static_cast<uint8_t>((19595 * rgb[0] + 38470 * rgb[1] + 7471 * rgb[2] + 32768) >> 16);
+  }
+}
+
+}  // namespace
+
+void ImageDecoder::CloseJpeg::operator()(void* handle) const { tjDestroy(handle); }
+
+ImageDecoder::ImageDecoder() : jpeg_(tjInitDecompress()) {}
+ImageDecoder::~ImageDecoder() = default;
+
+Result<ImageHeader> ImageDecoder::ReadHeader(std::span<const uint8_t> file) {
+  ImageHeader header;
+  if (StartsWith(file, kJpegStart)) {
+    if (jpeg_ == nullptr) return ResourceExhausted("no memory to decode a JPEG");
+    int width = 0, height = 0, subsampling = 0, colours = 0;
+    if (tjDecompressHeader3(jpeg_.get(), file.data(), file.size(), &width, &height, &subsampling,
+                            &colours) != 0) {
+      return DataLoss(std::string("the JPEG's header is damaged (") + tjGetErrorStr2(jpeg_.get()) +
+                      ")");
+    }
+    if (colours == TJCS_CMYK || colours == TJCS_YCCK) {
+      return InvalidArgument("a JPEG in the colours of print (CMYK); convert it to RGB");
+    }
+    header = {colours == TJCS_GRAY ? 1 : kColours, height, width};
+  } else if (StartsWith(file, kPngStart)) {
+    spng_ihdr png{};
+    KUMO_RETURN_IF_ERROR(OpenPng(file, &png).status());
+    const bool grey = png.color_type == SPNG_COLOR_TYPE_GRAYSCALE ||
+                      png.color_type == SPNG_COLOR_TYPE_GRAYSCALE_ALPHA;
+    header = {grey ? 1 : kColours, png.height, png.width};
+  } else {
+    return DataLoss("begins like no JPEG and no PNG");
+  }
+  KUMO_RETURN_IF_ERROR(CheckSize(header));
+  return header;
+}
+
+Result<std::span<const uint8_t>> ImageDecoder::Decode(std::span<const uint8_t> file, int channels) {
+  KUMO_ASSIGN_OR_RETURN(const ImageHeader header, ReadHeader(file));
+  pixels_.resize(channels * header.height * header.width);
+  KUMO_RETURN_IF_ERROR(StartsWith(file, kJpegStart) ? DecodeJpeg(file, header, channels)
+                                                    : DecodePng(file, header, channels));
+  return std::span<const uint8_t>(pixels_);
+}
+
+Status ImageDecoder::DecodeJpeg(std::span<const uint8_t> file, const ImageHeader& header,
+                                int channels) {
+  const bool grey = channels == 1;
+  if (!grey) interleaved_.resize(pixels_.size());
+  uint8_t* out = grey ? pixels_.data() : interleaved_.data();
+  // A warning is damage: what is missing of an image would be grey. The scans of a progressive one
+  // are limited, or a small file could take minutes.
+  const int code =
+      tjDecompress2(jpeg_.get(), file.data(), file.size(), out, static_cast<int>(header.width), 0,
+                    static_cast<int>(header.height), grey ? TJPF_GRAY : TJPF_RGB,
+                    TJFLAG_ACCURATEDCT | TJFLAG_STOPONWARNING | TJFLAG_LIMITSCANS);
+  if (code != 0) {
+    return DataLoss(std::string("the JPEG is damaged (") + tjGetErrorStr2(jpeg_.get()) + ")");
+  }
+  if (!grey) Separate(interleaved_, pixels_);
+  return OkStatus();
+}
+
+Status ImageDecoder::DecodePng(std::span<const uint8_t> file, const ImageHeader& header,
+                               int channels) {
+  spng_ihdr unused{};
+  KUMO_ASSIGN_OR_RETURN(const Png png, OpenPng(file, &unused));
+  interleaved_.resize(kColours * header.height * header.width);
+  int code =
+      spng_decode_image(png.get(), interleaved_.data(), interleaved_.size(), SPNG_FMT_RGB8, 0);
+  // What follows the pixels tells that the file is whole.
+  if (code == 0) code = spng_decode_chunks(png.get());
+  if (code != 0) return PngDamaged(code);
+  if (channels == 1) {
+    ToGrey(interleaved_, pixels_);
+  } else {
+    Separate(interleaved_, pixels_);
+  }
+  return OkStatus();
+}
+
+}  // namespace kumo

@@ -1,0 +1,269 @@
+#include "data/readers/image_files.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <unordered_map>
+#include <utility>
+
+#include "common/base/file.h"
+
+namespace kumo {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kBlockBytes = 256 << 10;  // read of an archive at a time
+constexpr size_t kTarRecord = 512;
+constexpr int64_t kMaxFiles = int64_t{1} << 28;
+
+bool IsImageName(std::string_view name) {
+  const size_t slash = name.rfind('/');
+  const std::string_view base = slash == name.npos ? name : name.substr(slash + 1);
+  if (base.starts_with('.')) return false;
+  const size_t dot = base.rfind('.');
+  if (dot == base.npos) return false;
+  std::string ending(base.substr(dot));
+  std::ranges::transform(ending, ending.begin(), [](unsigned char c) { return std::tolower(c); });
+  return ending == ".jpg" || ending == ".jpeg" || ending == ".png";
+}
+
+Status TooLong(const std::string& name) {
+  return ResourceExhausted(name + ": longer than " + std::to_string(kMaxImageFileBytes) +
+                           " bytes, which no image of a data set is");
+}
+
+// An archive, read from its first entry to its last.
+class ArchiveWalk {
+ public:
+  static Result<ArchiveWalk> Open(const std::string& path) {
+    ArchiveWalk walk(path);
+    archive* handle = walk.handle_.get();
+    if (handle == nullptr) return ResourceExhausted(path + ": no memory to read it");
+    archive_read_support_filter_gzip(handle);
+    archive_read_support_format_tar(handle);
+    // By the directory at its end alone: without it a zip file is cut off.
+    archive_read_support_format_zip_seekable(handle);
+    if (archive_read_open_filename(handle, path.c_str(), kBlockBytes) != ARCHIVE_OK) {
+      return walk.Damaged();
+    }
+    return walk;
+  }
+
+  // The next regular file's name; none at the end.
+  Result<std::optional<std::string>> Next() {
+    for (;;) {
+      const int code = archive_read_next_header(handle_.get(), &entry_);
+      if (code == ARCHIVE_EOF) return CheckEnd();
+      if (code != ARCHIVE_OK && code != ARCHIVE_WARN) return Damaged();
+      if (archive_entry_filetype(entry_) != AE_IFREG) continue;
+      // Without a locale only one of the two can be had, as the archive was made.
+      const char* name = archive_entry_pathname(entry_);
+      if (name == nullptr) name = archive_entry_pathname_utf8(entry_);
+      if (name == nullptr) continue;
+      std::string_view text = name;
+      while (text.starts_with("./")) text.remove_prefix(2);
+      name_ = text;
+      return std::optional<std::string>(name_);
+    }
+  }
+
+  // The content of the file that Next() named, valid until the next call. ResourceExhausted where
+  // it is too long; any other error is the archive's.
+  Result<std::span<const uint8_t>> Content() {
+    if (archive_entry_size(entry_) > kMaxImageFileBytes) return TooLong(path_ + "/" + name_);
+    content_.clear();
+    for (;;) {
+      const void* block = nullptr;
+      size_t size = 0;
+      la_int64_t offset = 0;
+      const int code = archive_read_data_block(handle_.get(), &block, &size, &offset);
+      if (code == ARCHIVE_EOF) break;
+      if (code != ARCHIVE_OK) return Damaged();
+      // Holes of a sparse file.
+      if (offset < std::ssize(content_) ||
+          offset + static_cast<int64_t>(size) > kMaxImageFileBytes) {
+        return TooLong(path_ + "/" + name_);
+      }
+      content_.resize(static_cast<size_t>(offset));
+      const auto* bytes = static_cast<const uint8_t*>(block);
+      content_.insert(content_.end(), bytes, bytes + size);
+    }
+    return std::span<const uint8_t>(content_);
+  }
+
+ private:
+  struct Free {
+    void operator()(archive* handle) const { archive_read_free(handle); }
+  };
+
+  explicit ArchiveWalk(std::string path) : path_(std::move(path)), handle_(archive_read_new()) {}
+
+  Status Damaged() const {
+    const char* reason = archive_error_string(handle_.get());
+    return DataLoss(path_ + ": no whole tar, tar.gz or zip archive (" +
+                    (reason == nullptr ? "no reason given" : reason) +
+                    (name_.empty() ? "" : ", behind " + name_) + "); fetch or make it again");
+  }
+
+  // The end of a packed tar is checked by what packs it; that of a plain one is two empty records.
+  Result<std::optional<std::string>> CheckEnd() const {
+    const bool tar =
+        (archive_format(handle_.get()) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_TAR;
+    if (tar && archive_filter_count(handle_.get()) == 1) {
+      PosixFileSystem files;
+      KUMO_ASSIGN_OR_RETURN(const auto file, files.OpenForReading(path_));
+      std::array<std::byte, 2 * kTarRecord> end{};
+      bool whole = file->size() >= end.size() && file->size() % kTarRecord == 0;
+      if (whole) {
+        KUMO_RETURN_IF_ERROR(file->Read(file->size() - end.size(), end));
+        whole = std::ranges::all_of(end, [](std::byte b) { return b == std::byte{0}; });
+      }
+      if (!whole) {
+        return DataLoss(path_ +
+                        ": the empty records at a tar archive's end are missing, so that it "
+                        "is cut off; fetch or make it again");
+      }
+    }
+    return std::optional<std::string>();
+  }
+
+  std::string path_;
+  std::unique_ptr<archive, Free> handle_;
+  archive_entry* entry_ = nullptr;  // of the handle
+  std::string name_;
+  std::vector<uint8_t> content_;
+};
+
+// The name below the folder `inside`; none for what lies elsewhere.
+std::optional<std::string> Below(const std::string& inside, const std::string& name) {
+  if (inside.empty()) return name;
+  if (!name.starts_with(inside) || name.size() <= inside.size() + 1 || name[inside.size()] != '/') {
+    return std::nullopt;
+  }
+  return name.substr(inside.size() + 1);
+}
+
+Result<std::vector<std::string>> ListArchive(const ImageContainer& container) {
+  KUMO_ASSIGN_OR_RETURN(ArchiveWalk walk, ArchiveWalk::Open(container.path));
+  std::vector<std::string> names;
+  for (;;) {
+    KUMO_ASSIGN_OR_RETURN(const std::optional<std::string> name, walk.Next());
+    if (!name) return names;
+    const std::optional<std::string> below = Below(container.inside, *name);
+    if (below && IsImageName(*below)) names.push_back(*below);
+  }
+}
+
+Result<std::vector<std::string>> ListFolder(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  fs::recursive_directory_iterator walk(folder, fs::directory_options::follow_directory_symlink,
+                                        error);
+  for (; !error && walk != fs::recursive_directory_iterator(); walk.increment(error)) {
+    const std::string name = walk->path().string().substr(folder.size() + 1);
+    std::error_code unknown;
+    if (IsImageName(name) && walk->is_regular_file(unknown)) names.push_back(name);
+    if (std::ssize(names) > kMaxFiles) return ResourceExhausted(folder + ": too many files");
+  }
+  if (error) return Unavailable(folder + ": cannot be listed: " + error.message());
+  return names;
+}
+
+Status ReadFolder(const ImageContainer& container, std::span<const std::string> names,
+                  const SeeImage& see) {
+  PosixFileSystem files;
+  for (int64_t i = 0; i < std::ssize(names); ++i) {
+    const Result<std::string> text =
+        ReadWholeFile(files, JoinPath(container.path, names[i]), kMaxImageFileBytes);
+    if (!text.ok()) {
+      KUMO_RETURN_IF_ERROR(see(i, text.status()));
+      continue;
+    }
+    const std::span<const std::byte> bytes = AsBytes(*text);
+    KUMO_RETURN_IF_ERROR(
+        see(i, std::span(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size())));
+  }
+  return OkStatus();
+}
+
+Status ReadArchive(const ImageContainer& container, std::span<const std::string> names,
+                   const SeeImage& see) {
+  std::unordered_multimap<std::string_view, int64_t> wanted;
+  for (int64_t i = 0; i < std::ssize(names); ++i) wanted.emplace(names[i], i);
+  KUMO_ASSIGN_OR_RETURN(ArchiveWalk walk, ArchiveWalk::Open(container.path));
+  while (!wanted.empty()) {
+    KUMO_ASSIGN_OR_RETURN(const std::optional<std::string> name, walk.Next());
+    if (!name) break;
+    const std::optional<std::string> below = Below(container.inside, *name);
+    const auto [begin, end] =
+        below ? wanted.equal_range(*below) : std::pair(wanted.end(), wanted.end());
+    if (begin == end) continue;
+    const Result<std::span<const uint8_t>> content = walk.Content();
+    if (!content.ok() && content.status().code() != StatusCode::kResourceExhausted) {
+      return content.status();
+    }
+    for (auto place = begin; place != end; ++place)
+      KUMO_RETURN_IF_ERROR(see(place->second, content));
+    wanted.erase(begin, end);
+  }
+  for (const auto& [name, index] : wanted) {
+    KUMO_RETURN_IF_ERROR(
+        see(index, NotFound(container.Name(std::string(name)) + ": the archive has no such file")));
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+std::string ImageContainer::Name(const std::string& file) const {
+  const std::string folder = inside.empty() ? path : JoinPath(path, inside);
+  return file.empty() ? folder : JoinPath(folder, file);
+}
+
+Result<ImageContainer> FindContainer(const std::string& path) {
+  fs::path rest = path;
+  std::string inside;
+  while (!rest.empty()) {
+    std::error_code error;
+    const fs::file_status status = fs::status(rest, error);
+    if (fs::is_directory(status)) {
+      if (!inside.empty()) break;
+      std::string folder = rest.string();
+      while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
+      return ImageContainer{folder, false, ""};
+    }
+    if (fs::is_regular_file(status)) return ImageContainer{rest.string(), true, inside};
+    const std::string name = rest.filename().string();
+    if (!name.empty()) inside = inside.empty() ? name : JoinPath(name, inside);
+    if (rest == rest.parent_path()) break;
+    rest = rest.parent_path();
+  }
+  return NotFound(path + ": there is no such folder, and no such archive");
+}
+
+Result<std::vector<std::string>> ListImages(const ImageContainer& container) {
+  KUMO_ASSIGN_OR_RETURN(std::vector<std::string> names,
+                        container.archive ? ListArchive(container) : ListFolder(container.path));
+  std::ranges::sort(names);
+  const auto twice = std::ranges::adjacent_find(names);
+  if (twice != names.end()) {
+    return InvalidArgument(container.Name(*twice) + ": the archive has it more than once");
+  }
+  return names;
+}
+
+Status ReadImages(const ImageContainer& container, std::span<const std::string> names,
+                  const SeeImage& see) {
+  return container.archive ? ReadArchive(container, names, see) : ReadFolder(container, names, see);
+}
+
+}  // namespace kumo

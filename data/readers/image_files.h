@@ -1,0 +1,45 @@
+// Files of images below a folder, which may lie inside an archive: tar, plain or gzip'd, or zip. What
+// a path names is the same set either way: sets.tar.gz/train is the folder train of the archive, or
+// of a folder of that name.
+//
+// Pure functions of what is on the disk; thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+
+namespace kumo {
+
+struct ImageContainer {
+  std::string path;    // of the archive, or of the folder itself; "": files are named by paths
+  bool archive = false;
+  std::string inside;  // the folder in the archive, without '/' at its ends; "": all of it
+
+  // For messages: a file of it, or the whole of it for "".
+  std::string Name(const std::string& file) const;
+};
+
+// NotFound where `path` is no folder, no archive, and leads into none.
+Result<ImageContainer> FindContainer(const std::string& path);
+
+// The names of its images, relative to the folder and sorted by their bytes: JPEG and PNG by their
+// endings; names that begin with '.' do not count. DataLoss where an archive is damaged or cut off.
+Result<std::vector<std::string>> ListImages(const ImageContainer& container);
+
+// Gets the content of one file, by its place among the names that were asked for, or why it cannot be
+// had: NotFound, or ResourceExhausted where it is longer than kMaxImageFileBytes. Its error ends the
+// walk.
+using SeeImage = std::function<Status(int64_t index, const Result<std::span<const uint8_t>>& content)>;
+inline constexpr int64_t kMaxImageFileBytes = 256 << 20;
+
+// Shows each of the named files once, in whatever order the container has them. A name may be there
+// several times. The first error of `see`, or DataLoss where an archive is damaged.
+Status ReadImages(const ImageContainer& container, std::span<const std::string> names,
+                  const SeeImage& see);
+
+}  // namespace kumo

@@ -1,0 +1,87 @@
+#include "data/readers/image_folder.h"
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "data/readers/image_set.h"
+
+namespace kumo {
+namespace {
+
+constexpr size_t kNamedClasses = 12;  // in a message
+
+std::string Listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (size_t i = 0; i < names.size() && i < kNamedClasses; ++i) {
+    text += (i == 0 ? "" : ", ") + names[i];
+  }
+  return names.size() > kNamedClasses ? text + ", ..." : text;
+}
+
+Result<ImageSet> FindSamples(const ReaderRequest& request) {
+  ImageSet set;
+  set.name = request.images;
+  KUMO_ASSIGN_OR_RETURN(set.container, FindContainer(request.images));
+  KUMO_ASSIGN_OR_RETURN(const std::vector<std::string> files, ListImages(set.container));
+  if (files.empty()) {
+    return InvalidArgument(request.images +
+                           ": holds no images (.jpg, .jpeg, .png); name the folder that the "
+                           "classes' folders are in");
+  }
+  struct Sample {
+    int64_t place;  // among its class' images
+    int32_t label;
+    const std::string* file;
+  };
+  std::vector<Sample> samples;
+  // A class' files are beside each other, since the list is sorted, but for names that go on with a
+  // byte below '/': hence the search.
+  for (const std::string& file : files) {
+    const size_t slash = file.find('/');
+    if (slash == file.npos) {
+      return InvalidArgument(set.container.Name(file) +
+                             ": lies beside the classes' folders; put it into the folder of its "
+                             "class, or name the folder that these are in");
+    }
+    set.class_names.push_back(file.substr(0, slash));
+  }
+  std::ranges::sort(set.class_names);
+  const auto [first, last] = std::ranges::unique(set.class_names);
+  set.class_names.erase(first, last);
+  if (std::ssize(set.class_names) != request.classes) {
+    return InvalidArgument(request.images + ": has folders of " +
+                           std::to_string(set.class_names.size()) + " classes (" +
+                           Listed(set.class_names) + "), data.classes = " +
+                           std::to_string(request.classes) + "; correct data.classes or the folders");
+  }
+  std::vector<int64_t> places(set.class_names.size(), 0);
+  for (const std::string& file : files) {
+    const auto found = std::ranges::lower_bound(set.class_names, file.substr(0, file.find('/')));
+    const auto label = static_cast<int32_t>(found - set.class_names.begin());
+    samples.push_back({places[label]++, label, &file});
+  }
+  std::ranges::sort(samples, {}, [](const Sample& s) { return std::tuple(s.place, s.label); });
+  if (request.limit > 0 && std::ssize(samples) > request.limit) samples.resize(request.limit);
+  for (const Sample& sample : samples) {
+    set.files.push_back(*sample.file);
+    set.labels.push_back(sample.label);
+  }
+  return set;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Dataset>> OpenImageFolder(const ReaderRequest& request) {
+  KUMO_ASSIGN_OR_RETURN(ImageSet set, FindSamples(request));
+  return OpenImageSet(std::move(set), request);
+}
+
+Result<DatasetExtents> MeasureImageFolder(const ReaderRequest& request) {
+  KUMO_ASSIGN_OR_RETURN(const ImageSet set, FindSamples(request));
+  return MeasureImageSet(set, request);
+}
+
+}  // namespace kumo

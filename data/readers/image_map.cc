@@ -1,0 +1,112 @@
+#include "data/readers/image_map.h"
+
+#include <charconv>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "common/base/file.h"
+#include "data/readers/image_set.h"
+
+namespace kumo {
+namespace {
+
+constexpr uint64_t kMaxMapBytes = uint64_t{4} << 30;
+constexpr std::string_view kInArchive = "@/";
+
+struct Line {
+  std::string_view path;
+  int32_t label = 0;
+};
+
+// What is wrong with it, in the error's words.
+Result<Line> Parse(std::string_view text, int classes) {
+  const size_t tab = text.rfind('\t');
+  if (tab == text.npos || tab == 0) {
+    return InvalidArgument("is not an image's path, a tab and its class' number");
+  }
+  Line line{text.substr(0, tab)};
+  const std::string_view number = text.substr(tab + 1);
+  const auto [end, error] = std::from_chars(number.begin(), number.end(), line.label);
+  if (error != std::errc() || end != number.end() || line.label < 0) {
+    return InvalidArgument("class \"" + std::string(number.substr(0, 40)) +
+                           "\" is not a whole number from 0 on");
+  }
+  if (line.label >= classes) {
+    return InvalidArgument("class " + std::to_string(line.label) +
+                           " is not below data.classes = " + std::to_string(classes) +
+                           "; correct data.classes or the file");
+  }
+  return line;
+}
+
+// Where the images are, as the first one's path tells: an archive, or any folders.
+Result<ImageContainer> ContainerOf(const std::string& folder, const std::string& first) {
+  const std::string whole = first.starts_with('/') ? first : JoinPath(folder, first);
+  const Result<ImageContainer> found = FindContainer(whole);
+  // The path of a plain file leads "into" that file: there is nothing inside.
+  if (!found.ok() || !found->archive || found->inside.empty()) return ImageContainer{};
+  return ImageContainer{found->path, true, ""};
+}
+
+// A path of the file as a name in the container.
+Result<std::string> NameIn(const ImageContainer& container, const std::string& folder,
+                           const std::string& path) {
+  const std::string whole = path.starts_with('/') ? path : JoinPath(folder, path);
+  if (!container.archive) return whole;
+  if (whole.starts_with(container.path + "/")) return whole.substr(container.path.size() + 1);
+  return InvalidArgument("is not in " + container.path +
+                         " like the first image; name images of one archive only");
+}
+
+Result<ImageSet> FindSamples(const ReaderRequest& request) {
+  PosixFileSystem files;
+  KUMO_ASSIGN_OR_RETURN(const std::string map, ReadWholeFile(files, request.images, kMaxMapBytes));
+  const std::string folder = DirectoryOf(request.images);
+  ImageSet set;
+  set.name = request.images;
+  std::string_view rest = map;
+  for (int64_t number = 1; !rest.empty(); ++number) {
+    const size_t end = rest.find('\n');
+    std::string_view text = rest.substr(0, end);
+    rest.remove_prefix(end == rest.npos ? rest.size() : end + 1);
+    const std::string where = request.images + ":" + std::to_string(number) + ": ";
+    if (end == std::string_view::npos) {
+      return DataLoss(where + "the last line has no end, so that the file may be cut off; end it "
+                      "with a newline");
+    }
+    if (text.ends_with('\r')) text.remove_suffix(1);
+    if (text.empty()) continue;
+    const Result<Line> line = Parse(text, request.classes);
+    if (!line.ok()) return InvalidArgument(where + line.status().message());
+    std::string path(line->path);
+    if (const size_t at = path.find(kInArchive); at != path.npos) path.erase(at, 1);
+    if (set.files.empty()) {
+      KUMO_ASSIGN_OR_RETURN(set.container, ContainerOf(folder, path));
+    }
+    const Result<std::string> name = NameIn(set.container, folder, path);
+    if (!name.ok()) return InvalidArgument(where + path + " " + name.status().message());
+    set.files.push_back(*name);
+    set.labels.push_back(line->label);
+  }
+  if (set.files.empty()) return InvalidArgument(request.images + ": names no images");
+  if (request.limit > 0 && std::ssize(set.files) > request.limit) {
+    set.files.resize(request.limit);
+    set.labels.resize(request.limit);
+  }
+  return set;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Dataset>> OpenImageMap(const ReaderRequest& request) {
+  KUMO_ASSIGN_OR_RETURN(ImageSet set, FindSamples(request));
+  return OpenImageSet(std::move(set), request);
+}
+
+Result<DatasetExtents> MeasureImageMap(const ReaderRequest& request) {
+  KUMO_ASSIGN_OR_RETURN(const ImageSet set, FindSamples(request));
+  return MeasureImageSet(set, request);
+}
+
+}  // namespace kumo

@@ -1,0 +1,233 @@
+#include "data/readers/image_set.h"
+
+#include <algorithm>
+#include <new>
+#include <span>
+#include <stdexcept>
+#include <utility>
+
+#include <glog/logging.h>
+
+#include "data/memory_dataset.h"
+#include "data/readers/image_decoder.h"
+#include "data/readers/unpacked_file.h"
+#include "data/resample.h"
+
+namespace kumo {
+namespace {
+
+// channels, height, width
+using Extents = std::vector<int64_t>;
+
+int64_t PixelsOf(const Extents& extents) { return extents[0] * extents[1] * extents[2]; }
+
+// What all of the set's images are made to be.
+struct Target {
+  Extents extents;
+  bool scale = false;  // those of another size, instead of refusing them
+};
+
+Status InFile(const ImageSet& set, int64_t index, const Status& error) {
+  return {error.code(), set.container.Name(set.files[index]) + ": " + error.message() +
+                            "; mend or remove it, or set data.damaged = skip"};
+}
+
+// Of the first image that is whole.
+Result<Target> TargetOf(const ImageSet& set, const ReaderRequest& request) {
+  if (!request.image_size.empty()) return Target{request.image_size, true};
+  ImageDecoder decoder;
+  Status failed = OkStatus();
+  for (int64_t i = 0; i < std::ssize(set.files); ++i) {
+    Extents extents;
+    KUMO_RETURN_IF_ERROR(
+        ReadImages(set.container, std::span(set.files).subspan(i, 1),
+                   [&](int64_t, const Result<std::span<const uint8_t>>& content) -> Status {
+                     const Result<ImageHeader> header =
+                         content.ok() ? decoder.ReadHeader(*content) : content.status();
+                     failed = header.status();
+                     if (header.ok()) extents = {header->channels, header->height, header->width};
+                     return OkStatus();
+                   }));
+    if (!extents.empty()) return Target{extents, false};
+    if (!request.skip_damaged) return InFile(set, i, failed);
+  }
+  return DataLoss(set.name + ": not one of its images is whole; " +
+                  InFile(set, std::ssize(set.files) - 1, failed).message());
+}
+
+// The pixels of all images, the whole ones in front, then a byte for each file: 1 where it is whole.
+class Decoded {
+ public:
+  Decoded(const ImageSet& set, const Target& target, bool skip_damaged)
+      : set_(set),
+        target_(target),
+        skip_damaged_(skip_damaged),
+        bytes_(PixelsOf(target.extents)) {}
+
+  static int64_t ContentSize(const ImageSet& set, const Target& target) {
+    return std::ssize(set.files) * (PixelsOf(target.extents) + 1);
+  }
+
+  // ResourceExhausted where the process cannot have so much memory.
+  Status ReadAll() {
+    try {
+      content_.resize(ContentSize(set_, target_));
+    } catch (const std::bad_alloc&) {
+      return TooMuch();
+    } catch (const std::length_error&) {
+      return TooMuch();
+    }
+    KUMO_RETURN_IF_ERROR(ReadImages(
+        set_.container, set_.files,
+        [this](int64_t index, const Result<std::span<const uint8_t>>& content) -> Status {
+          const Status decoded = content.ok() ? Take(index, *content) : content.status();
+          if (decoded.ok()) return OkStatus();
+          if (!skip_damaged_) return InFile(set_, index, decoded);
+          LOG(WARNING) << "skips " << set_.container.Name(set_.files[index]) << ": "
+                       << decoded.message();
+          return OkStatus();
+        }));
+    MoveWholeOnesForward();
+    return OkStatus();
+  }
+
+  std::vector<uint8_t>& content() { return content_; }
+
+ private:
+  Status TooMuch() const {
+    return ResourceExhausted(set_.name + ": its " + std::to_string(set_.files.size()) +
+                             " images of " + ExtentsText(target_.extents) +
+                             " do not fit into memory; make data.image_size or the set smaller");
+  }
+
+  uint8_t& whole(int64_t index) { return content_[std::ssize(set_.files) * bytes_ + index]; }
+  std::span<uint8_t> Pixels(int64_t index) {
+    return std::span(content_).subspan(index * bytes_, bytes_);
+  }
+
+  Status Take(int64_t index, std::span<const uint8_t> file) {
+    const Extents& wanted = target_.extents;
+    KUMO_ASSIGN_OR_RETURN(const ImageHeader header, decoder_.ReadHeader(file));
+    const bool same = header.height == wanted[1] && header.width == wanted[2];
+    if (!target_.scale && (!same || header.channels != wanted[0])) {
+      return InvalidArgument(
+          "it is " + ExtentsText(Extents{header.channels, header.height, header.width}) +
+          ", the first image " + ExtentsText(wanted) +
+          "; set data.image_size = " + ExtentsText(wanted) + " to have all of one size");
+    }
+    KUMO_ASSIGN_OR_RETURN(const std::span<const uint8_t> pixels,
+                          decoder_.Decode(file, static_cast<int>(wanted[0])));
+    if (same) {
+      std::ranges::copy(pixels, Pixels(index).begin());
+    } else {
+      resampler_.Resample(pixels, wanted[0], header.height, header.width,
+                          LargestWithin(header.height, header.width, wanted[1], wanted[2]),
+                          wanted[1], wanted[2], Pixels(index));
+    }
+    whole(index) = 1;
+    return OkStatus();
+  }
+
+  void MoveWholeOnesForward() {
+    int64_t next = 0;
+    for (int64_t i = 0; i < std::ssize(set_.files); ++i) {
+      if (whole(i) == 0) continue;
+      if (next != i) std::ranges::copy(Pixels(i), Pixels(next).begin());
+      ++next;
+    }
+  }
+
+  const ImageSet& set_;
+  const Target& target_;
+  const bool skip_damaged_;
+  const int64_t bytes_;  // of one image
+  ImageDecoder decoder_;
+  Resampler resampler_;
+  std::vector<uint8_t> content_;
+};
+
+bool IsWorthSharing(const ImageSet& set, const ReaderRequest& request) {
+  return set.container.archive && !request.cache.empty();
+}
+
+// The files in their order and what was made of them.
+PackedFile SharedContent(const ImageSet& set, const Target& target, bool skip_damaged) {
+  std::string part = "images 1 " + ExtentsText(target.extents) + (target.scale ? " scaled" : "") +
+                     (skip_damaged ? " skipped" : "") + " " + set.container.inside;
+  for (const std::string& file : set.files) part += "\n" + file;
+  return {set.container.path, Decoded::ContentSize(set, target), part};
+}
+
+Result<std::vector<uint8_t>> DecodeAll(const ImageSet& set, const Target& target,
+                                       bool skip_damaged) {
+  Decoded decoded(set, target, skip_damaged);
+  KUMO_RETURN_IF_ERROR(decoded.ReadAll());
+  return std::move(decoded.content());
+}
+
+std::shared_ptr<const MappedFile> SharedPixels(const ImageSet& set, const Target& target,
+                                               const ReaderRequest& request) {
+  auto mapped = MapUnpacked(
+      request.cache, SharedContent(set, target, request.skip_damaged),
+      [&](const Sink& sink) -> Status {
+        KUMO_ASSIGN_OR_RETURN(const std::vector<uint8_t> content,
+                              DecodeAll(set, target, request.skip_damaged));
+        return sink(content);
+      });
+  if (mapped.ok()) return std::move(*mapped);
+  LOG(WARNING) << "decodes " << set.name << " into memory of its own, other processes too: "
+               << mapped.status().message();
+  return nullptr;
+}
+
+}  // namespace
+
+Result<DatasetExtents> MeasureImageSet(const ImageSet& set, const ReaderRequest& request) {
+  KUMO_ASSIGN_OR_RETURN(const Target target, TargetOf(set, request));
+  DatasetExtents extents{std::ssize(set.files), LabelledImage(target.extents)};
+  const bool mapped =
+      IsWorthSharing(set, request) &&
+      CanMapUnpacked(request.cache, SharedContent(set, target, request.skip_damaged));
+  extents.bytes =
+      extents.samples * (BytesOf(extents.fields) - (mapped ? PixelsOf(target.extents) : 0));
+  return extents;
+}
+
+Result<std::unique_ptr<Dataset>> OpenImageSet(ImageSet set, const ReaderRequest& request) {
+  KUMO_ASSIGN_OR_RETURN(const Target target, TargetOf(set, request));
+  std::shared_ptr<const MappedFile> file;
+  if (IsWorthSharing(set, request)) file = SharedPixels(set, target, request);
+  std::vector<uint8_t> own;
+  if (file == nullptr) {
+    KUMO_ASSIGN_OR_RETURN(own, DecodeAll(set, target, request.skip_damaged));
+  }
+  const std::span<const uint8_t> content = file == nullptr ? std::span<const uint8_t>(own)
+                                                           : file->bytes();
+  const int64_t files = std::ssize(set.files);
+  const int64_t bytes = PixelsOf(target.extents);
+  const std::span<const uint8_t> whole = content.subspan(files * bytes, files);
+  std::vector<int32_t> labels;
+  for (int64_t i = 0; i < files; ++i) {
+    if (whole[i] != 0) labels.push_back(set.labels[i]);
+  }
+  if (labels.empty()) return DataLoss(set.name + ": not one of its images is whole");
+  const int64_t used = std::ssize(labels) * bytes;
+  if (std::ssize(labels) < files) {
+    LOG(WARNING) << set.name << ": " << files - std::ssize(labels) << " of " << files
+                 << " images are damaged and left out";
+  }
+  std::unique_ptr<MemoryDataset> dataset;
+  if (file != nullptr) {
+    dataset = std::make_unique<MemoryDataset>(set.name, target.extents, request.classes,
+                                              std::move(file), content.first(used),
+                                              std::move(labels));
+  } else {
+    own.resize(used);
+    dataset = std::make_unique<MemoryDataset>(set.name, target.extents, request.classes,
+                                              std::move(own), std::move(labels));
+  }
+  dataset->NameClasses(std::move(set.class_names));
+  return std::unique_ptr<Dataset>(std::move(dataset));
+}
+
+}  // namespace kumo

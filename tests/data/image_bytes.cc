@@ -1,0 +1,165 @@
+#include "tests/data/image_bytes.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include <gtest/gtest.h>
+#include <spng.h>
+#include <turbojpeg.h>
+#include <zlib.h>
+
+namespace kumo::test {
+namespace {
+
+Bytes Interleaved(const std::vector<int64_t>& extents, std::span<const uint8_t> pixels) {
+  const int64_t plane = extents[1] * extents[2];
+  Bytes interleaved;
+  for (int64_t i = 0; i < plane; ++i) {
+    for (int64_t c = 0; c < extents[0]; ++c) interleaved.push_back(pixels[c * plane + i]);
+  }
+  return interleaved;
+}
+
+constexpr size_t kRecord = 512;
+
+// POSIX's ustar, with the empty records at its end.
+Bytes Tar(const NamedFiles& files) {
+  Bytes tar;
+  for (const auto& [name, content] : files) {
+    std::array<char, kRecord> header{};
+    std::ranges::copy(name, header.begin());
+    std::snprintf(&header[100], 8, "0000644");
+    std::snprintf(&header[124], 12, "%011zo", content.size());
+    header[156] = '0';  // a regular file
+    std::ranges::copy(std::string_view("ustar\00000", 8), &header[257]);
+    std::fill_n(&header[148], 8, ' ');  // the checksum counts as spaces
+    unsigned sum = 0;
+    for (const char c : header) sum += static_cast<unsigned char>(c);
+    std::snprintf(&header[148], 8, "%06o", sum);
+    tar.insert(tar.end(), header.begin(), header.end());
+    tar.insert(tar.end(), content.begin(), content.end());
+    tar.resize((tar.size() + kRecord - 1) / kRecord * kRecord);
+  }
+  tar.resize(tar.size() + 2 * kRecord);
+  return tar;
+}
+
+void Append(Bytes* bytes, size_t number, int size) {
+  for (int i = 0; i < size; ++i) bytes->push_back(static_cast<uint8_t>(number >> (8 * i)));
+}
+
+// PKWARE's APPNOTE, without compression.
+Bytes Zip(const NamedFiles& files) {
+  Bytes zip, directory;
+  for (const auto& [name, content] : files) {
+    Bytes entry;               // what a file's header and its entry in the directory share
+    Append(&entry, 20, 2);     // version
+    Append(&entry, 0, 2 + 2);  // flags; stored
+    Append(&entry, 0, 2 + 2);  // time, date
+    Append(&entry, crc32(0, content.data(), static_cast<uInt>(content.size())), 4);
+    Append(&entry, content.size(), 4);
+    Append(&entry, content.size(), 4);
+    Append(&entry, name.size(), 2);
+    Append(&entry, 0, 2);  // extra
+    Append(&directory, 0x02014b50, 4);
+    Append(&directory, 0x0314, 2);  // made on Unix
+    directory.insert(directory.end(), entry.begin(), entry.end());
+    Append(&directory, 0, 2 + 2 + 2);              // comment, disk, text or not
+    Append(&directory, size_t{0100644} << 16, 4);  // a regular file
+    Append(&directory, zip.size(), 4);
+    directory.insert(directory.end(), name.begin(), name.end());
+    Append(&zip, 0x04034b50, 4);
+    zip.insert(zip.end(), entry.begin(), entry.end());
+    zip.insert(zip.end(), name.begin(), name.end());
+    zip.insert(zip.end(), content.begin(), content.end());
+  }
+  const size_t begin = zip.size();
+  zip.insert(zip.end(), directory.begin(), directory.end());
+  Append(&zip, 0x06054b50, 4);
+  Append(&zip, 0, 2 + 2);
+  Append(&zip, files.size(), 2);
+  Append(&zip, files.size(), 2);
+  Append(&zip, directory.size(), 4);
+  Append(&zip, begin, 4);
+  Append(&zip, 0, 2);
+  return zip;
+}
+
+}  // namespace
+
+Bytes Png(const std::vector<int64_t>& extents, std::span<const uint8_t> pixels) {
+  const Bytes interleaved = Interleaved(extents, pixels);
+  spng_ctx* png = spng_ctx_new(SPNG_CTX_ENCODER);
+  spng_set_option(png, SPNG_ENCODE_TO_BUFFER, 1);
+  spng_ihdr header{};
+  header.height = static_cast<uint32_t>(extents[1]);
+  header.width = static_cast<uint32_t>(extents[2]);
+  header.bit_depth = 8;
+  header.color_type = extents[0] == 1 ? SPNG_COLOR_TYPE_GRAYSCALE : SPNG_COLOR_TYPE_TRUECOLOR;
+  spng_set_ihdr(png, &header);
+  EXPECT_EQ(spng_encode_image(png, interleaved.data(), interleaved.size(), SPNG_FMT_PNG,
+                              SPNG_ENCODE_FINALIZE),
+            0);
+  size_t size = 0;
+  int error = 0;
+  auto* bytes = static_cast<uint8_t*>(spng_get_png_buffer(png, &size, &error));
+  EXPECT_EQ(error, 0);
+  Bytes result(bytes, bytes + size);
+  std::free(bytes);
+  spng_ctx_free(png);
+  return result;
+}
+
+Bytes Jpeg(const std::vector<int64_t>& extents, std::span<const uint8_t> pixels) {
+  const Bytes interleaved = Interleaved(extents, pixels);
+  tjhandle jpeg = tjInitCompress();
+  unsigned char* bytes = nullptr;
+  unsigned long size = 0;  // NOLINT(google-runtime-int): TurboJPEG's
+  const bool grey = extents[0] == 1;
+  EXPECT_EQ(tjCompress2(jpeg, interleaved.data(), static_cast<int>(extents[2]), 0,
+                        static_cast<int>(extents[1]), grey ? TJPF_GRAY : TJPF_RGB, &bytes, &size,
+                        grey ? TJSAMP_GRAY : TJSAMP_444, 95, 0),
+            0);
+  Bytes result(bytes, bytes + size);
+  tjFree(bytes);
+  tjDestroy(jpeg);
+  return result;
+}
+
+Bytes Archive(Pack pack, const NamedFiles& files) {
+  switch (pack) {
+    case Pack::kTar:
+      return Tar(files);
+    case Pack::kTarGz:
+      return Gzip(Tar(files));
+    case Pack::kZip:
+      return Zip(files);
+  }
+  std::abort();
+}
+
+void WriteFiles(const std::string& folder, const NamedFiles& files) {
+  for (const auto& [name, content] : files) WriteFile(folder + "/" + name, content);
+}
+
+Bytes ImagePixels(int64_t index, const std::vector<int64_t>& extents) {
+  Bytes pixels(extents[0] * extents[1] * extents[2]);
+  for (size_t i = 0; i < pixels.size(); ++i) {
+    pixels[i] = static_cast<uint8_t>(index * 37 + static_cast<int64_t>(i * i) * 7);
+  }
+  return pixels;
+}
+
+NamedFiles ClassFolders(int64_t count, int classes, const std::vector<int64_t>& extents) {
+  NamedFiles files;
+  for (int64_t i = 0; i < count; ++i) {
+    std::string number = std::to_string(i);
+    number.insert(0, 4 - number.size(), '0');
+    files.emplace_back("class" + std::to_string(i % classes) + "/" + number + ".png",
+                       Png(extents, ImagePixels(i, extents)));
+  }
+  return files;
+}
+
+}  // namespace kumo::test

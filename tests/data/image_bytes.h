@@ -1,0 +1,31 @@
+// Images and archives as bytes: images by the libraries' other half, archives written out here.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/data/test_files.h"
+
+namespace kumo::test {
+
+// Of channels x height x width pixels; 1 or 3 channels.
+Bytes Png(const std::vector<int64_t>& extents, std::span<const uint8_t> pixels);
+// Quality 95, colours of full resolution.
+Bytes Jpeg(const std::vector<int64_t>& extents, std::span<const uint8_t> pixels);
+
+enum class Pack { kTar, kTarGz, kZip };
+using NamedFiles = std::vector<std::pair<std::string, Bytes>>;
+Bytes Archive(Pack pack, const NamedFiles& files);
+// The same files below a folder.
+void WriteFiles(const std::string& folder, const NamedFiles& files);
+
+// `count` images, PNG, in the folders class0, class1, ... in turn: image i has the pixels of
+// ImagePixels(i).
+NamedFiles ClassFolders(int64_t count, int classes, const std::vector<int64_t>& extents);
+Bytes ImagePixels(int64_t index, const std::vector<int64_t>& extents);
+
+}  // namespace kumo::test
