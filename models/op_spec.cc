@@ -4,6 +4,14 @@
 
 namespace kumo {
 
+bool IsNonDecreasing(Activation activation) { return !DerivesFromInput(activation); }
+
+// Two numbers have the same value where a function goes down and up again, as GELU and SiLU do.
+bool DerivesFromInput(Activation activation) {
+  return activation == Activation::kGelu || activation == Activation::kGeluTanh ||
+         activation == Activation::kSilu;
+}
+
 Shape PoolingSpec::output() const {
   return {input.channels, (input.height + 2 * pad - kernel_height) / stride + 1,
           (input.width + 2 * pad - kernel_width) / stride + 1};

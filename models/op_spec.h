@@ -13,7 +13,12 @@
 
 namespace kumo {
 
-enum class Activation { kRelu, kTanh, kSigmoid };
+enum class Activation { kRelu, kLeakyRelu, kGelu, kGeluTanh, kSilu, kTanh, kSigmoid };
+
+// Whether a larger number never gives a smaller one.
+bool IsNonDecreasing(Activation activation);
+// Whether the derivative is told from the number that came in; else the value tells it.
+bool DerivesFromInput(Activation activation);
 
 struct PoolingSpec {
   enum class Kind { kMax, kAverage };
@@ -62,6 +67,7 @@ struct ActivationSpec {
 
   Activation activation = Activation::kRelu;
   Shape shape;
+  float slope = 0;  // of kLeakyRelu: what numbers below 0 are multiplied by, in (0, 1)
 };
 
 // Channels x height x width to one long vector in that order.

@@ -93,7 +93,8 @@ class OpMaker {
   // brings there; for tests and for who wants to look.
   virtual void StoreOutputs(const Shape& shape, int batch, const void* from, float* to) = 0;
 
-  // Whether specs may name this activation, to be applied to the op's result in the same pass.
+  // Whether specs may name this activation, to be applied to the op's result in the same pass. What
+  // goes with a number, as a leaky ReLU with its slope, stays an op all the same.
   virtual bool FusesActivation(Activation activation) const = 0;
   // Whether a FlattenSpec's numbers lie otherwise than a vector's.
   virtual bool FlatteningMoves(const Shape& shape) const = 0;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numbers>
 
 #include <glog/logging.h>
 
@@ -202,6 +203,21 @@ Numbers Forward(const Call& call, const Numbers& x, const std::vector<Numbers>& 
     }
     case model::Layer::kRelu:
       return Each(x, [](double v) { return std::max(v, 0.0); });
+    case model::Layer::kLeakyRelu: {
+      const float given = call.layer.leaky_relu().slope();
+      const double slope = given == 0.0f ? 0.01 : static_cast<double>(given);
+      return Each(x, [slope](double v) { return v < 0 ? slope * v : v; });
+    }
+    case model::Layer::kGelu:
+      if (call.layer.gelu().approximate() == model::Gelu::TANH) {
+        return Each(x, [](double v) {
+          return v / 2 *
+                 (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (v + 0.044715 * v * v * v)));
+        });
+      }
+      return Each(x, [](double v) { return v / 2 * (1 + std::erf(v / std::numbers::sqrt2)); });
+    case model::Layer::kSilu:
+      return Each(x, [](double v) { return v / (1 + std::exp(-v)); });
     case model::Layer::kTanh:
       return Each(x, [](double v) { return std::tanh(v); });
     case model::Layer::kSigmoid:

@@ -63,12 +63,21 @@ struct ConvolutionKernels {
 struct ElementwiseKernels {
   // n is a multiple of 16 in all of these; y may be x, and dx dy.
   void (*relu)(const float* x, int64_t n, float* y);
+  void (*leaky_relu)(const float* x, int64_t n, float slope, float* y);
+  void (*gelu)(const float* x, int64_t n, float* y);
+  void (*gelu_tanh)(const float* x, int64_t n, float* y);
+  void (*silu)(const float* x, int64_t n, float* y);
   void (*tanh)(const float* x, int64_t n, float* y);
   void (*sigmoid)(const float* x, int64_t n, float* y);
   // These work from the activation's value y: dx = dy f'.
   void (*relu_backward)(const float* y, const float* dy, int64_t n, float* dx);
+  void (*leaky_relu_backward)(const float* y, const float* dy, int64_t n, float slope, float* dx);
   void (*tanh_backward)(const float* y, const float* dy, int64_t n, float* dx);
   void (*sigmoid_backward)(const float* y, const float* dy, int64_t n, float* dx);
+  // And these from what the activation was given.
+  void (*gelu_backward)(const float* x, const float* dy, int64_t n, float* dx);
+  void (*gelu_tanh_backward)(const float* x, const float* dy, int64_t n, float* dx);
+  void (*silu_backward)(const float* x, const float* dy, int64_t n, float* dx);
   void (*add)(const float* x, const float* term, int64_t n, float* y);
   void (*multiply)(const float* x, const float* factor, int64_t n, float* y);
   float (*sum)(const float* x, int64_t n);

@@ -81,9 +81,10 @@ class FullyConnected final : public UnaryOp {
   void BackwardArray(const Pass& pass, const void* input, const void* output,
                      const void* grad_output, void* grad_input) override {
     if (spec_.activation) {
+      const ActivationKind kind = {*spec_.activation};
       KUMO_CUDA(engine_,
-                ActivationBackward(engine_.launch(), engine_.precision(), *spec_.activation, output,
-                                   grad_output, spec_.outputs * pass.batch, grad_product_.data()));
+                ActivationBackward(engine_.launch(), engine_.precision(), kind, output, grad_output,
+                                   spec_.outputs * pass.batch, grad_product_.data()));
       grad_output = grad_product_.data();
     }
     Products& products = products_[pass.batch];

@@ -38,11 +38,18 @@ struct ActivationShape {
 cudaError_t StoreStep(const Launch& launch, const StepBlock& step, StepBlock* to);
 
 // --- elementwise_kernel.cu. `to` may be `from`, and grad_input grad_output.
-cudaError_t ActivationForward(const Launch& launch, Precision precision, Activation activation,
+// Which function, and the number that goes with it.
+struct ActivationKind {
+  Activation activation = Activation::kRelu;
+  float slope = 0;  // see ActivationSpec
+};
+cudaError_t ActivationForward(const Launch& launch, Precision precision, const ActivationKind& kind,
                               const void* from, int64_t n, void* to);
-// From the activation's value y and the gradient with respect to it.
-cudaError_t ActivationBackward(const Launch& launch, Precision precision, Activation activation,
-                               const void* y, const void* grad_output, int64_t n, void* grad_input);
+// From the activation's value, or what it was given (DerivesFromInput), and the gradient with
+// respect to the value.
+cudaError_t ActivationBackward(const Launch& launch, Precision precision,
+                               const ActivationKind& kind, const void* from,
+                               const void* grad_output, int64_t n, void* grad_input);
 // to = a + b and a b, number by number; `to` may be either.
 cudaError_t Add(const Launch& launch, Precision precision, const void* a, const void* b, int64_t n,
                 void* to);

@@ -29,6 +29,8 @@ void FuseActivation(const std::function<bool(Activation)>& fuses, Graph* graph) 
     if (reader == nullptr) continue;
     const auto* const activation = reader->As<ActivationSpec>();
     if (activation == nullptr || !fuses(activation->activation)) continue;
+    // The place has room for the function's name, not for a number that goes with it.
+    if (activation->activation == Activation::kLeakyRelu) continue;
     *place = activation->activation;
     node.outputs = reader->outputs;
     graph->Remove(reader);

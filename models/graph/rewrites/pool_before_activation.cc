@@ -6,8 +6,8 @@ namespace kumo {
 namespace {
 
 bool IsMonotone(const Node& node) {
-  // ReLU, tanh and sigmoid all are.
-  return node.As<ActivationSpec>() != nullptr;
+  const auto* const activation = node.As<ActivationSpec>();
+  return activation != nullptr && IsNonDecreasing(activation->activation);
 }
 
 // before: x -> activation -> y -> pool -> z. after: x -> pool -> y -> activation -> z, where y has

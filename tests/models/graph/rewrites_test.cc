@@ -59,6 +59,21 @@ TEST(PoolBeforeActivationTest, AveragesAndActivationsThatOthersReadStay) {
   }
 }
 
+TEST(PoolBeforeActivationTest, ActivationsThatGoDownAndUpAgainStayAndALeakyReluMoves) {
+  const std::string pooled = "conv(2x8x8) pool(4x6x6) act(4x3x3) fc(4x3x3) loss(3)";
+  const std::string as_it_was = "conv(2x8x8) act(4x6x6) pool(4x6x6) fc(4x3x3) loss(3)";
+  const std::pair<std::string, std::string> cases[] = {{"leaky_relu {}", pooled},
+                                                       {"gelu {}", as_it_was},
+                                                       {"gelu { approximate: TANH }", as_it_was},
+                                                       {"silu {}", as_it_was}};
+  for (const auto& [activation, expected] : cases) {
+    Graph graph = GraphOf(std::string(kConvolution) + "layers { name: \"act\" " + activation +
+                          " }\n" + kPool);
+    PoolBeforeActivation(&graph);
+    EXPECT_EQ(Text(graph), expected) << activation;
+  }
+}
+
 TEST(PoolInConvolutionTest, AConvolutionTakesThePoolingOfItsResult) {
   Graph graph = GraphOf(std::string(kConvolution) + kPool + kRelu);
   PoolInConvolution(&graph);
@@ -90,6 +105,14 @@ TEST(FuseActivationTest, AResultThatOthersReadStays) {
                         "layers { name: \"sum\" inputs: \"norm\" inputs: \"relu\" add {} }\n");
   FuseActivation([](Activation) { return true; }, &graph);
   EXPECT_EQ(graph.nodes.size(), 4u);
+}
+
+TEST(FuseActivationTest, ASlopeIsNotLost) {
+  Graph graph = GraphOf(
+      "layers { name: \"norm\" batch_normalisation {} }\n"
+      "layers { name: \"leaky\" leaky_relu { slope: 0.25 } }\n");
+  FuseActivation([](Activation) { return true; }, &graph);
+  EXPECT_EQ(Text(graph), "norm(2x8x8) leaky(2x8x8) fc(2x8x8) loss(3)");
 }
 
 TEST(FlatteningTest, IsThereWhereNumbersMoveAndOnlyThere) {
