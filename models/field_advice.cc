@@ -22,6 +22,7 @@ constexpr KnownName kFieldWords[] = {
     {"kernel", "kernel_size window window_size filter_size pool_size ksize size"},
     {"stride", "strides"},
     {"pad", "padding pads"},
+    {"ceil_mode", "ceil ceiling pooling_convention round_mode"},
     {"dilation", "dilations dilate dilation_rate"},
     {"no_bias", "bias_term use_bias with_bias"},
     {"weight", "weights weight_filler kernel_initializer initializer init w"},

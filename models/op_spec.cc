@@ -12,9 +12,22 @@ bool DerivesFromInput(Activation activation) {
          activation == Activation::kSilu;
 }
 
+namespace {
+
+// Windows along one axis, where at least one fits.
+int64_t Windows(const PoolingSpec& spec, int64_t size, int kernel) {
+  const int64_t room = size + 2 * spec.pad - kernel;
+  if (!spec.ceil) return room / spec.stride + 1;
+  const int64_t windows = (room + spec.stride - 1) / spec.stride + 1;
+  // The last one has to begin in the input or in front of it, as PyTorch wants it.
+  return (windows - 1) * spec.stride >= size + spec.pad ? windows - 1 : windows;
+}
+
+}  // namespace
+
 Shape PoolingSpec::output() const {
-  return {input.channels, (input.height + 2 * pad - kernel_height) / stride + 1,
-          (input.width + 2 * pad - kernel_width) / stride + 1};
+  return {input.channels, Windows(*this, input.height, kernel_height),
+          Windows(*this, input.width, kernel_width)};
 }
 
 Shape ConvolutionSpec::output() const {

@@ -30,6 +30,8 @@ struct PoolingSpec {
   int stride = 1;
   int pad = 0;
   Kind kind = Kind::kMax;
+  // Whether windows reach beyond the padded input, so as to leave nothing of it out.
+  bool ceil = false;
   Shape output() const;
 };
 
@@ -45,7 +47,8 @@ struct ConvolutionSpec {
   int pad = 0;
   int dilation = 1;
   bool bias = true;
-  // Max pooling of the result, in windows that neither overlap nor leave gaps, without padding.
+  // Max pooling of the result, in windows that neither overlap nor leave gaps, without padding
+  // and not in ceil mode.
   std::optional<PoolingSpec> pool = std::nullopt;
   Shape output() const;  // before the pooling
   int64_t products() const;

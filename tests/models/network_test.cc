@@ -80,6 +80,8 @@ TEST(NetworkTest, WrongFieldsAreRefusedByLayerAndName) {
       {"layers { name: 'p' max_pooling {} }", "layer p: kernel must be 1 to 15, is 0"},
       {"layers { name: 'p' max_pooling { kernel: 3 pad: 3 } }", "pad must be 0 to 2, is 3"},
       {"layers { name: 'p' average_pooling { kernel: 9 } }", "kernel must fit"},
+      {"layers { name: 'p' max_pooling { kernel: 10 stride: 2 ceil_mode: true } }",
+       "with pad 0 and, by ceil_mode, 1 beyond it, is 10"},
       {"layers { name: 'a' leaky_relu { slope: 1 } }", "layer a: slope must be at least 0 (0 for"},
       {"layers { name: 'a' leaky_relu { slope: -0.5 } }", "less than 1, is -0.5"},
       {"layers { name: 'a' leaky_relu { slope: nan } }", "slope must be"},
@@ -99,6 +101,26 @@ TEST(NetworkTest, WrongFieldsAreRefusedByLayerAndName) {
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << c.text;
     EXPECT_THAT(status.message(), HasSubstr(c.message));
   }
+}
+
+// torch.nn.functional.max_pool2d's shapes.
+TEST(NetworkTest, PoolingHasTheShapesOfPyTorchInBothModes) {
+  struct Case {
+    int size, kernel, stride, pad;
+    int64_t floor, ceil;
+  };
+  const Case cases[] = {{112, 3, 2, 0, 55, 56}, {112, 3, 2, 1, 56, 57}, {75, 2, 2, 0, 37, 38},
+                        {6, 3, 2, 0, 2, 3},     {7, 3, 2, 0, 3, 3},     {4, 2, 2, 1, 3, 3},
+                        {5, 2, 3, 1, 2, 2},  // a third window would begin behind the input
+                        {4, 2, 3, 1, 2, 2},     {5, 2, 4, 1, 2, 2},     {3, 1, 2, 0, 2, 2}};
+  for (const Case& c : cases) {
+    PoolingSpec spec = {{1, c.size, c.size}, c.kernel, c.kernel, c.stride, c.pad};
+    EXPECT_EQ(spec.output(), (Shape{1, c.floor, c.floor})) << c.size;
+    spec.ceil = true;
+    EXPECT_EQ(spec.output(), (Shape{1, c.ceil, c.ceil})) << c.size;
+  }
+  const PoolingSpec larger = {{1, 2, 2}, 3, 3, 2, 0, PoolingSpec::Kind::kMax, true};
+  EXPECT_EQ(larger.output(), (Shape{1, 1, 1})) << "a window that is larger than the input";
 }
 
 TEST(NetworkTest, NetworksWithoutWhatTheyNeedAreRefused) {
@@ -148,6 +170,7 @@ TEST(NetworkTest, AnUnknownFieldIsToldWhatItIsCalledHere) {
       {"layers { name: 'c' BatchNorm {} }", "did you mean batch_normalisation?"},
       {"layers { name: 'c' Dropout {} }", "did you mean dropout?"},
       {"layers { name: 'c' ReLU {} }", "did you mean relu?"},
+      {"layers { name: 'c' max_pooling { ceil: true } }", "did you mean ceil_mode?"},
       {"layers { name: 'c' LeakyReLU {} }", "did you mean leaky_relu?"},
       {"layers { name: 'c' swish {} }", "did you mean silu?"},
       {"layers { name: 'c' leaky_relu { negative_slope: .1 } }", "did you mean slope?"},

@@ -42,8 +42,11 @@ Numbers FullyConnect(const Call& call, const Numbers& x, const std::vector<Numbe
 }
 
 PoolingSpec PoolingOf(const model::Pooling& settings, const Shape& shape) {
-  return {shape, settings.kernel(), settings.kernel(),
-          settings.stride() == 0 ? settings.kernel() : settings.stride(), settings.pad()};
+  PoolingSpec spec = {shape, settings.kernel(), settings.kernel(),
+                      settings.stride() == 0 ? settings.kernel() : settings.stride(),
+                      settings.pad()};
+  spec.ceil = settings.ceil_mode();
+  return spec;
 }
 
 // Calls each(y index, window's numbers inside the input) in the order of y.

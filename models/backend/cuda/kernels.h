@@ -119,6 +119,26 @@ cudaError_t NormGradients(const Launch& launch, const ActivationShape& shape, co
 cudaError_t NormBackward(const Launch& launch, const ActivationShape& shape, const void* x,
                          const void* dy, const NormNumbers& numbers, void* dx);
 
+// --- pooling_kernel.cu: pooling in windows that reach beyond the padded input, which cuDNN's do
+// not.
+struct PoolWindows {
+  int64_t channels = 0;
+  int batch = 0;
+  int in_height = 0, in_width = 0;
+  int out_height = 0, out_width = 0;
+  int kernel_height = 0, kernel_width = 0;
+  int stride = 1, pad = 0;
+};
+// place[i]: which element of window i won (row * kernel_width + column).
+cudaError_t MaxPool(const Launch& launch, Precision precision, const PoolWindows& windows,
+                    const void* x, void* y, uint8_t* place);
+cudaError_t MaxPoolBackward(const Launch& launch, Precision precision, const PoolWindows& windows,
+                            const uint8_t* place, const void* dy, void* dx);
+cudaError_t AveragePool(const Launch& launch, Precision precision, const PoolWindows& windows,
+                        const void* x, void* y);
+cudaError_t AveragePoolBackward(const Launch& launch, Precision precision,
+                                const PoolWindows& windows, const void* dy, void* dx);
+
 // --- softmax_cross_entropy_kernel.cu. losses and hits, each [batch], are scratch; grad_scores may
 // be null.
 cudaError_t SoftmaxCrossEntropy(const Launch& launch, Precision precision, int batch, int classes,

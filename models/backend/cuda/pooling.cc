@@ -1,5 +1,6 @@
 #include "models/backend/cuda/pooling.h"
 
+#include <cstdint>
 #include <memory>
 
 #include "models/backend/cuda/ops.h"
@@ -74,9 +75,62 @@ class PoolingOp final : public UnaryOp {
   Pooling pooling_;
 };
 
+// In ceil mode, by our own kernels: cuDNN's windows do not reach beyond the padded input.
+class CeilPoolingOp final : public UnaryOp {
+ public:
+  CeilPoolingOp(Engine& engine, const PoolingSpec& spec, int max_batch)
+      : engine_(engine), max_(spec.kind == PoolingSpec::Kind::kMax) {
+    const Shape out = spec.output();
+    windows_ = {spec.input.channels,
+                0,
+                static_cast<int>(spec.input.height),
+                static_cast<int>(spec.input.width),
+                static_cast<int>(out.height),
+                static_cast<int>(out.width),
+                spec.kernel_height,
+                spec.kernel_width,
+                spec.stride,
+                spec.pad};
+    if (max_) place_ = DeviceArray<uint8_t>(engine, out.size() * max_batch, "places of maxima");
+  }
+
+  int64_t bytes() const override { return place_.bytes(); }
+
+  void ForwardArray(const Pass& pass, const void* input, void* output) override {
+    windows_.batch = pass.batch;
+    const Launch launch = engine_.launch();
+    if (max_) {
+      KUMO_CUDA(engine_,
+                MaxPool(launch, engine_.precision(), windows_, input, output, place_.data()));
+    } else {
+      KUMO_CUDA(engine_, AveragePool(launch, engine_.precision(), windows_, input, output));
+    }
+  }
+  void BackwardArray(const Pass& pass, const void*, const void*, const void* grad_output,
+                     void* grad_input) override {
+    if (grad_input == nullptr) return;
+    windows_.batch = pass.batch;
+    const Launch launch = engine_.launch();
+    if (max_) {
+      KUMO_CUDA(engine_, MaxPoolBackward(launch, engine_.precision(), windows_, place_.data(),
+                                         grad_output, grad_input));
+    } else {
+      KUMO_CUDA(engine_, AveragePoolBackward(launch, engine_.precision(), windows_, grad_output,
+                                             grad_input));
+    }
+  }
+
+ private:
+  Engine& engine_;
+  bool max_;
+  PoolWindows windows_;
+  DeviceArray<uint8_t> place_;  // which element of the window won
+};
+
 }  // namespace
 
-std::unique_ptr<Op> MakeOp(Engine& engine, const PoolingSpec& spec, int) {
+std::unique_ptr<Op> MakeOp(Engine& engine, const PoolingSpec& spec, int max_batch) {
+  if (spec.ceil) return std::make_unique<CeilPoolingOp>(engine, spec, max_batch);
   return std::make_unique<PoolingOp>(engine, spec);
 }
 

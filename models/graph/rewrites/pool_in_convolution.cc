@@ -10,7 +10,7 @@ void PoolInConvolution(Graph* graph) {
     Node* const reader = graph->SoleReader(node.outputs[0]);
     if (reader == nullptr) continue;
     const auto* const pool = reader->As<PoolingSpec>();
-    if (pool == nullptr || pool->kind != PoolingSpec::Kind::kMax || pool->pad != 0 ||
+    if (pool == nullptr || pool->kind != PoolingSpec::Kind::kMax || pool->pad != 0 || pool->ceil ||
         pool->stride != pool->kernel_height || pool->stride != pool->kernel_width) {
       continue;
     }

@@ -11,7 +11,8 @@ namespace kumo {
 // activation has fewer numbers to work on.
 void PoolBeforeActivation(Graph* graph);
 
-// A convolution pools its own result, where windows neither overlap nor are padded.
+// A convolution pools its own result, where windows neither overlap nor are padded nor reach
+// beyond its border.
 void PoolInConvolution(Graph* graph);
 
 // A fully connected layer or a batch normalisation applies the activation that follows it, where

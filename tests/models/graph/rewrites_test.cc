@@ -81,8 +81,17 @@ TEST(PoolInConvolutionTest, AConvolutionTakesThePoolingOfItsResult) {
   EXPECT_EQ(graph.nodes[0].As<ConvolutionSpec>()->pool->kernel_height, 2);
 }
 
+TEST(PoolInConvolutionTest, CeilModeWithNothingLeftOverIsAsAnyOther) {
+  Graph graph =
+      GraphOf(kConvolution +
+              std::string("layers { name: \"pool\" max_pooling { kernel: 3 ceil_mode: true } }\n"));
+  PoolInConvolution(&graph);
+  EXPECT_EQ(graph.nodes.size(), 2u);
+}
+
 TEST(PoolInConvolutionTest, OverlappingOrPaddedWindowsStay) {
-  for (const std::string pooling : {"kernel: 3 stride: 2", "kernel: 2 pad: 1"}) {
+  for (const std::string pooling :
+       {"kernel: 3 stride: 2", "kernel: 2 pad: 1", "kernel: 4 ceil_mode: true"}) {
     Graph graph =
         GraphOf(kConvolution + ("layers { name: \"pool\" max_pooling { " + pooling) + " } }\n");
     PoolInConvolution(&graph);
