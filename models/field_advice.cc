@@ -28,6 +28,7 @@ constexpr KnownName kFieldWords[] = {
     {"weight", "weights weight_filler kernel_initializer initializer init w"},
     {"bias", "bias_filler bias_initializer b"},
     {"ratio", "rate p prob probability dropout_rate dropout_ratio keep_prob"},
+    {"label_smoothing", "smoothing smooth_alpha label_smooth"},
     {"slope", "negative_slope alpha leak"},
     {"approximate", "approximation tanh"},
     {"epsilon", "eps"},

@@ -133,6 +133,8 @@ struct SoftmaxCrossEntropySpec {
   static constexpr char kName[] = "softmax_cross_entropy";
 
   Shape scores;
+  // The share of each label that is dealt out to all classes evenly, its own among them.
+  float smoothing = 0;
 };
 
 using LossSpec = std::variant<SoftmaxCrossEntropySpec>;

@@ -217,7 +217,8 @@ class Builder {
     }
     if (!layer.tensors_of().empty()) return InvalidArgument("tensors_of: a loss has no tensors");
     KUMO_ASSIGN_OR_RETURN(LossPlan plan, kind->plan(layer, graph_.values[inputs[0]].shape));
-    graph_.loss = {layer.name(), kind->name, std::move(plan.spec), inputs[0], plan.classes};
+    graph_.loss = {layer.name(),         kind->name, std::move(plan.detail),
+                   std::move(plan.spec), inputs[0],  plan.classes};
     return OkStatus();
   }
 

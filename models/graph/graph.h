@@ -54,6 +54,7 @@ struct Node {
 struct LossNode {
   std::string name;
   const char* kind = "";
+  std::string detail;  // for people
   LossSpec spec;
   int scores = 0;       // the value that it reads
   int64_t classes = 0;  // labels lie in [0, classes)

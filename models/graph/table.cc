@@ -75,7 +75,7 @@ std::string TableOf(const Graph& graph, const std::function<int64_t(const Shape&
     names[before] = node.name;
   }
   const LossNode& loss = graph.loss;
-  rows.push_back({loss.name, loss.kind, "", InputsOf({loss.scores}, before, names),
+  rows.push_back({loss.name, loss.kind, loss.detail, InputsOf({loss.scores}, before, names),
                   std::to_string(loss.classes), "0", "", ""});
   return Aligned(rows);
 }

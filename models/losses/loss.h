@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "common/base/status.h"
 #include "models/op_spec.h"
@@ -14,6 +15,7 @@ namespace kumo {
 struct LossPlan {
   int64_t classes = 0;  // labels lie in [0, classes)
   LossSpec spec;
+  std::string detail = {};  // for people
 };
 
 struct LossKind {

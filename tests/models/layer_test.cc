@@ -595,5 +595,80 @@ TEST(SoftmaxCrossEntropyTest, LossAndGradientAgreeWithThePlainReference) {
   EXPECT_EQ(result.correct, correct);
 }
 
+// A minibatch's losses and their gradients by one backend; or in double, by the definition.
+struct LossOfBatch {
+  double sum = 0;
+  int64_t correct = 0;
+  std::vector<double> gradient;  // of the mean
+};
+
+LossOfBatch LossOnDevice(const Setting& setting, const LossSpec& spec, int classes,
+                         const std::vector<float>& scores, const std::vector<int32_t>& labels) {
+  const auto batch = static_cast<int>(labels.size());
+  const auto backend = setting.make();
+  const auto loss = backend->MakeLoss(spec, kMaxBatch).value();
+  const int64_t bytes = backend->ActivationBytes({classes}, batch);
+  DeviceArray<std::byte> device(*backend, bytes, "scores");
+  DeviceArray<std::byte> gradient(*backend, bytes, "their gradients");
+  DeviceArray<int32_t> device_labels(*backend, batch, "labels");
+  DeviceArray<StepResult> sums(*backend, 1, "sums");
+  backend->SetStep({});
+  backend->Write(labels.data(), labels.size() * sizeof(int32_t), device_labels.data());
+  LoadActivations(*backend, {classes}, batch, scores.data(), device.data());
+  loss->Run(batch, device.data(), device_labels.data(), gradient.data(), sums.data());
+  StepResult result;
+  EXPECT_TRUE(backend->Read(sums.data(), sizeof(result), &result).ok());
+  std::vector<float> found(scores.size());
+  backend->StoreOutputs({classes}, batch, gradient.data(), found.data());
+  return {result.loss_sum, result.correct, {found.begin(), found.end()}};
+}
+
+LossOfBatch LossByDefinition(double smoothing, int classes, const std::vector<float>& scores,
+                             const std::vector<int32_t>& labels) {
+  LossOfBatch result;
+  for (size_t n = 0; n < labels.size(); ++n) {
+    const float* s = scores.data() + static_cast<int64_t>(n) * classes;
+    const auto top = static_cast<double>(*std::max_element(s, s + classes));
+    double sum = 0;
+    for (int c = 0; c < classes; ++c) sum += std::exp(static_cast<double>(s[c]) - top);
+    for (int c = 0; c < classes; ++c) {
+      const double log_softmax = static_cast<double>(s[c]) - top - std::log(sum);
+      const double wanted = smoothing / classes + (c == labels[n] ? 1 - smoothing : 0);
+      result.sum -= wanted * log_softmax;
+      result.gradient.push_back((std::exp(log_softmax) - wanted) /
+                                static_cast<double>(labels.size()));
+    }
+    result.correct += static_cast<double>(s[labels[n]]) == top ? 1 : 0;
+  }
+  return result;
+}
+
+TEST(SoftmaxCrossEntropyTest, SmoothedLabelsHaveTheLossAndGradientOfTheDefinition) {
+  Rng rng(8, RngPurpose::kTest);
+  for (const Setting& setting : Settings()) {
+    for (const float smoothing : {0.0f, 0.1f, 0.75f}) {
+      for (const auto& [batch, classes] : {std::pair(1, 2), {1, 7}, {19, 7}, {33, 65}}) {
+        std::vector<float> scores = RandomNumbers(int64_t{batch} * classes, &rng);
+        scores[1] = 50.0f;  // must not overflow
+        std::vector<int32_t> labels;
+        for (int n = 0; n < batch; ++n) {
+          labels.push_back(static_cast<int32_t>(rng.NextBelow(classes)));
+        }
+        const LossOfBatch found = LossOnDevice(
+            setting, SoftmaxCrossEntropySpec{{classes}, smoothing}, classes, scores, labels);
+        const LossOfBatch expected =
+            LossByDefinition(static_cast<double>(smoothing), classes, scores, labels);
+        EXPECT_NEAR(found.sum, expected.sum, 1e-5 * (1 + expected.sum)) << setting.name;
+        EXPECT_EQ(found.correct, expected.correct) << setting.name;
+        ASSERT_EQ(found.gradient.size(), expected.gradient.size());
+        for (size_t i = 0; i < expected.gradient.size(); ++i) {
+          ASSERT_NEAR(found.gradient[i], expected.gradient[i], 2e-7)
+              << "score " << i << ", smoothing " << smoothing << ", " << setting.name;
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace kumo

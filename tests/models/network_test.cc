@@ -123,6 +123,21 @@ TEST(NetworkTest, PoolingHasTheShapesOfPyTorchInBothModes) {
   EXPECT_EQ(larger.output(), (Shape{1, 1, 1})) << "a window that is larger than the input";
 }
 
+TEST(NetworkTest, LabelsAreSmoothedByLessThanAll) {
+  const std::string layers =
+      "name: 'n'\ninput { channels: 4 height: 1 width: 1 }\n"
+      "layers { name: 'fc' fully_connected { outputs: 3 } }\n"
+      "layers { name: 'loss' softmax_cross_entropy { label_smoothing: ";
+  for (const char* bad : {"1", "-0.1", "nan"}) {
+    EXPECT_THAT(Parse(layers + bad + " } }").message(),
+                HasSubstr("layer loss: label_smoothing must be at least 0 and less than 1, is"));
+  }
+  const Result<Graph> graph = PlanNetwork(ParseNetwork(layers + "0.1 } }", "n.pbtxt").value());
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  EXPECT_EQ(std::get<SoftmaxCrossEntropySpec>(graph->loss.spec).smoothing, 0.1f);
+  EXPECT_EQ(graph->loss.detail, "smoothing 0.100");
+}
+
 TEST(NetworkTest, NetworksWithoutWhatTheyNeedAreRefused) {
   const BadCase cases[] = {
       {"", "name must not be empty"},

@@ -1,5 +1,5 @@
-// Softmax and cross-entropy in one: loss = log(sum exp(s - max)) - (s_label - max), gradient
-// (softmax - one-hot) / batch.
+// Softmax and cross-entropy in one: loss = log(sum exp(s - max)) - sum q (s - max), gradient
+// (softmax - q) / batch, where q is one-hot, or what smoothing makes of that.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -12,8 +12,11 @@ namespace {
 
 class SoftmaxCrossEntropy final : public LossOp {
  public:
-  explicit SoftmaxCrossEntropy(int64_t classes)
-      : classes_(classes), exponentials_(static_cast<size_t>(classes)) {}
+  explicit SoftmaxCrossEntropy(const SoftmaxCrossEntropySpec& spec)
+      : classes_(spec.scores.size()),
+        kept_(1.0f - spec.smoothing),
+        dealt_(spec.smoothing / static_cast<float>(spec.scores.size())),
+        exponentials_(static_cast<size_t>(spec.scores.size())) {}
 
   void Run(int batch, const void* scores, const int32_t* labels, void* grad_scores,
            StepResult* sums) override {
@@ -38,7 +41,7 @@ class SoftmaxCrossEntropy final : public LossOp {
         sum += exponentials_[c];
       }
       const int64_t label = labels[n];
-      result.loss_sum += static_cast<double>(std::log(sum) - (score[label * lanes] - top));
+      result.loss_sum += static_cast<double>(std::log(sum) - Target(score, lanes, label, top));
       result.correct += best == label ? 1 : 0;
       if (grad_scores != nullptr) Gradient(batch, n, label, sum, grad_scores);
     }
@@ -46,14 +49,22 @@ class SoftmaxCrossEntropy final : public LossOp {
     sums->loss_sum += result.loss_sum;
     sums->correct += result.correct;
   }
+  // sum q (s - top)
+  float Target(const float* score, int64_t lanes, int64_t label, float top) const {
+    const float of_label = score[label * lanes] - top;
+    if (dealt_ == 0.0f) return of_label;
+    float of_all = 0;
+    for (int64_t c = 0; c < classes_; ++c) of_all += score[c * lanes] - top;
+    return kept_ * of_label + dealt_ * of_all;
+  }
   void Gradient(int batch, int n, int64_t label, float sum, float* grad_scores) const {
     const int64_t lanes = LaneStride(batch);
     const float mean = 1.0f / static_cast<float>(batch);
     const float factor = mean / sum;
     for (int64_t c = 0; c < classes_; ++c) {
-      grad_scores[c * lanes + n] = exponentials_[c] * factor;
+      grad_scores[c * lanes + n] = exponentials_[c] * factor - mean * dealt_;
     }
-    grad_scores[label * lanes + n] -= mean;
+    grad_scores[label * lanes + n] -= mean * kept_;
   }
   void ZeroPadding(int batch, float* grad_scores) const {
     const int64_t lanes = LaneStride(batch);
@@ -63,13 +74,15 @@ class SoftmaxCrossEntropy final : public LossOp {
   }
 
   int64_t classes_;
+  float kept_;                       // q of the label, but for what it is dealt too
+  float dealt_;                      // q of each class
   std::vector<float> exponentials_;  // of one sample
 };
 
 }  // namespace
 
 std::unique_ptr<LossOp> MakeLoss(const SoftmaxCrossEntropySpec& spec) {
-  return std::make_unique<SoftmaxCrossEntropy>(spec.scores.size());
+  return std::make_unique<SoftmaxCrossEntropy>(spec);
 }
 
 }  // namespace kumo::cpu

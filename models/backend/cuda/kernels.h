@@ -140,9 +140,9 @@ cudaError_t AveragePoolBackward(const Launch& launch, Precision precision,
                                 const PoolWindows& windows, const void* dy, void* dx);
 
 // --- softmax_cross_entropy_kernel.cu. losses and hits, each [batch], are scratch; grad_scores may
-// be null.
+// be null. smoothing: see SoftmaxCrossEntropySpec.
 cudaError_t SoftmaxCrossEntropy(const Launch& launch, Precision precision, int batch, int classes,
-                                const void* scores, const int32_t* labels,
+                                float smoothing, const void* scores, const int32_t* labels,
                                 const LossScale* loss_scale, float* losses, int32_t* hits,
                                 void* grad_scores);
 // Adds the first `batch` of them to the sums, in a fixed order.

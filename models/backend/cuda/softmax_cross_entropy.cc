@@ -9,24 +9,26 @@ namespace {
 
 class SoftmaxCrossEntropyOp final : public LossOp {
  public:
-  SoftmaxCrossEntropyOp(Engine& engine, int64_t classes, int max_batch)
+  SoftmaxCrossEntropyOp(Engine& engine, const SoftmaxCrossEntropySpec& spec, int max_batch)
       : engine_(engine),
-        classes_(static_cast<int>(classes)),
+        classes_(static_cast<int>(spec.scores.size())),
+        smoothing_(spec.smoothing),
         losses_(engine, max_batch, "the samples' losses"),
         hits_(engine, max_batch, "the samples' hits") {}
 
   void Run(int batch, const void* scores, const int32_t* labels, void* grad_scores,
            StepResult* sums) override {
     const Launch launch = engine_.launch();
-    KUMO_CUDA(engine_,
-              SoftmaxCrossEntropy(launch, engine_.precision(), batch, classes_, scores, labels,
-                                  engine_.loss_scale(), losses_.data(), hits_.data(), grad_scores));
+    KUMO_CUDA(engine_, SoftmaxCrossEntropy(launch, engine_.precision(), batch, classes_, smoothing_,
+                                           scores, labels, engine_.loss_scale(), losses_.data(),
+                                           hits_.data(), grad_scores));
     KUMO_CUDA(engine_, AddLosses(launch, batch, losses_.data(), hits_.data(), sums));
   }
 
  private:
   Engine& engine_;
   int classes_;
+  float smoothing_;
   DeviceArray<float> losses_;
   DeviceArray<int32_t> hits_;
 };
@@ -35,7 +37,7 @@ class SoftmaxCrossEntropyOp final : public LossOp {
 
 std::unique_ptr<LossOp> MakeLoss(Engine& engine, const SoftmaxCrossEntropySpec& spec,
                                  int max_batch) {
-  return std::make_unique<SoftmaxCrossEntropyOp>(engine, spec.scores.size(), max_batch);
+  return std::make_unique<SoftmaxCrossEntropyOp>(engine, spec, max_batch);
 }
 
 }  // namespace kumo::cuda

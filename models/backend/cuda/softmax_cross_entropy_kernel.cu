@@ -1,5 +1,6 @@
 // Softmax and cross-entropy in one, a warp for each sample: loss = log(sum exp(s - max)) -
-// (s_label - max), gradient (softmax - one-hot) / batch times the loss scale.
+// sum q (s - max), gradient (softmax - q) / batch times the loss scale, where q is one-hot, or what
+// smoothing makes of that.
 #include "models/backend/cuda/numbers.cuh"
 
 namespace kumo::cuda {
@@ -31,10 +32,18 @@ __device__ void Largest(const T* score, int classes, int lane, float* top, int* 
   *best = first;
 }
 
+// The sum over the warp, in all lanes.
+__device__ inline float SumOfWarp(float value) {
+  for (int distance = kWarp / 2; distance > 0; distance /= 2) {
+    value += __shfl_xor_sync(kAll, value, distance);
+  }
+  return value;
+}
+
 template <typename T>
-__global__ void LossKernel(int batch, int classes, const T* scores, const int32_t* labels,
-                           const LossScale* loss_scale, float* losses, int32_t* hits,
-                           T* grad_scores) {
+__global__ void LossKernel(int batch, int classes, float smoothing, const T* scores,
+                           const int32_t* labels, const LossScale* loss_scale, float* losses,
+                           int32_t* hits, T* grad_scores) {
   const int sample = static_cast<int>(FirstOfThread() / kWarp);
   const int lane = threadIdx.x % kWarp;
   if (sample >= batch) return;  // a whole warp
@@ -44,19 +53,26 @@ __global__ void LossKernel(int batch, int classes, const T* scores, const int32_
   Largest(score, classes, lane, &top, &best);
   float sum = 0;
   for (int c = lane; c < classes; c += kWarp) sum += expf(ToFloat(score[c]) - top);
-  for (int distance = kWarp / 2; distance > 0; distance /= 2) {
-    sum += __shfl_xor_sync(kAll, sum, distance);
+  sum = SumOfWarp(sum);
+  const float kept = 1.0f - smoothing;
+  const float dealt = smoothing / static_cast<float>(classes);
+  float of_all = 0;
+  if (smoothing > 0.0f) {
+    for (int c = lane; c < classes; c += kWarp) of_all += ToFloat(score[c]) - top;
+    of_all = SumOfWarp(of_all);
   }
   const int label = labels[sample];
   if (lane == 0) {
-    losses[sample] = logf(sum) - (ToFloat(score[label]) - top);
+    const float of_label = ToFloat(score[label]) - top;
+    losses[sample] = logf(sum) - (kept * of_label + dealt * of_all);
     hits[sample] = best == label ? 1 : 0;
   }
   if (grad_scores == nullptr) return;
   const float mean = loss_scale->scale / static_cast<float>(batch);
   for (int c = lane; c < classes; c += kWarp) {
     const float softmax = expf(ToFloat(score[c]) - top) * (mean / sum);
-    Store(c == label ? softmax - mean : softmax, grad_scores + int64_t{sample} * classes + c);
+    const float target = c == label ? kept + dealt : dealt;
+    Store(softmax - mean * target, grad_scores + int64_t{sample} * classes + c);
   }
 }
 
@@ -78,14 +94,14 @@ __global__ void AddKernel(int batch, const float* losses, const int32_t* hits, S
 }  // namespace
 
 cudaError_t SoftmaxCrossEntropy(const Launch& launch, Precision precision, int batch, int classes,
-                                const void* scores, const int32_t* labels,
+                                float smoothing, const void* scores, const int32_t* labels,
                                 const LossScale* loss_scale, float* losses, int32_t* hits,
                                 void* grad_scores) {
   constexpr int kSamples = kThreads / kWarp;
   return WithNumber(precision, [&](auto number) {
     using T = decltype(number);
     return Queue(launch, LossKernel<T>, (batch + kSamples - 1) / kSamples, batch, classes,
-                 static_cast<const T*>(scores), labels, loss_scale, losses, hits,
+                 smoothing, static_cast<const T*>(scores), labels, loss_scale, losses, hits,
                  static_cast<T*>(grad_scores));
   });
 }
