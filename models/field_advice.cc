@@ -24,6 +24,7 @@ constexpr KnownName kFieldWords[] = {
     {"pad", "padding pads"},
     {"ceil_mode", "ceil ceiling pooling_convention round_mode"},
     {"dilation", "dilations dilate dilation_rate"},
+    {"groups", "group num_group num_groups feature_group_count depth_multiplier"},
     {"no_bias", "bias_term use_bias with_bias"},
     {"weight", "weights weight_filler kernel_initializer initializer init w"},
     {"bias", "bias_filler bias_initializer b"},

@@ -37,8 +37,16 @@ Shape ConvolutionSpec::output() const {
           (input.width + 2 * pad - wide) / stride + 1};
 }
 
+ConvolutionSpec ConvolutionSpec::OfGroup() const {
+  ConvolutionSpec spec = *this;
+  spec.input.channels /= groups;
+  spec.outputs /= groups;
+  spec.groups = 1;
+  return spec;
+}
+
 int64_t ConvolutionSpec::products() const {
-  return output().size() * input.channels * kernel_height * kernel_width;
+  return output().size() * channels_per_group() * kernel_height * kernel_width;
 }
 
 Shape ConcatSpec::output() const {

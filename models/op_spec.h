@@ -35,7 +35,7 @@ struct PoolingSpec {
   Shape output() const;
 };
 
-// Parameters: weight [outputs][channels][kernel_height][kernel_width], bias [outputs].
+// Parameters: weight [outputs][channels / groups][kernel_height][kernel_width], bias [outputs].
 struct ConvolutionSpec {
   static constexpr char kName[] = "convolution";
 
@@ -50,7 +50,13 @@ struct ConvolutionSpec {
   // Max pooling of the result, in windows that neither overlap nor leave gaps, without padding
   // and not in ceil mode.
   std::optional<PoolingSpec> pool = std::nullopt;
+  // As many convolutions side by side: group g makes the g-th part of the outputs of the g-th part
+  // of the input's channels. Divides both numbers. Not with `pool` where it is more than 1.
+  int groups = 1;
   Shape output() const;  // before the pooling
+  int64_t channels_per_group() const { return input.channels / groups; }
+  // One of the groups.
+  ConvolutionSpec OfGroup() const;
   int64_t products() const;
 };
 

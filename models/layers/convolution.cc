@@ -26,6 +26,22 @@ Status ReadKernel(const model::Convolution& settings, ConvolutionSpec* spec) {
   return OkStatus();
 }
 
+Status ReadGroups(const model::Convolution& settings, ConvolutionSpec* spec) {
+  const int64_t channels = spec->input.channels;
+  const int groups = OrElse(settings.groups(), 1);
+  KUMO_RETURN_IF_ERROR(CheckRange("groups", groups, 1, channels));
+  if (channels % groups != 0) {
+    return InvalidArgument("groups must divide the input's " + std::to_string(channels) +
+                           " channels, is " + std::to_string(groups));
+  }
+  if (settings.outputs() % groups != 0) {
+    return InvalidArgument("groups must divide outputs, which is " +
+                           std::to_string(settings.outputs()) + ", is " + std::to_string(groups));
+  }
+  spec->groups = groups;
+  return OkStatus();
+}
+
 Result<ConvolutionSpec> ReadSpec(const LayerInput& input) {
   const model::Convolution& settings = input.layer.convolution();
   ConvolutionSpec spec;
@@ -37,6 +53,7 @@ Result<ConvolutionSpec> ReadSpec(const LayerInput& input) {
   KUMO_RETURN_IF_ERROR(CheckRange("stride", OrElse(settings.stride(), 1), 1, 64));
   KUMO_RETURN_IF_ERROR(CheckRange("pad", settings.pad(), 0, 64));
   KUMO_RETURN_IF_ERROR(CheckRange("dilation", OrElse(settings.dilation(), 1), 1, 64));
+  KUMO_RETURN_IF_ERROR(ReadGroups(settings, &spec));
   spec.outputs = settings.outputs();
   spec.stride = OrElse(settings.stride(), 1);
   spec.pad = settings.pad();
@@ -56,6 +73,7 @@ std::string DetailOf(const ConvolutionSpec& spec) {
   std::string detail = std::to_string(spec.kernel_height) + "x" + std::to_string(spec.kernel_width);
   if (spec.stride > 1) detail += ", stride " + std::to_string(spec.stride);
   if (spec.pad > 0) detail += ", pad " + std::to_string(spec.pad);
+  if (spec.groups > 1) detail += ", groups " + std::to_string(spec.groups);
   if (spec.dilation > 1) detail += ", dilation " + std::to_string(spec.dilation);
   return detail;
 }
@@ -69,15 +87,16 @@ Result<LayerPlan> PlanConvolution(const LayerInput& input) {
   KUMO_RETURN_IF_ERROR(CheckInitialiser(settings.bias()).WithContext("bias"));
 
   const int64_t taps = int64_t{spec.kernel_height} * spec.kernel_width;
-  const Fans fans = {input.shape().channels * taps, spec.outputs * taps};
+  const int64_t channels = spec.channels_per_group();
+  const Fans fans = {channels * taps, spec.outputs / spec.groups * taps};
   const std::string& name = input.layer.name();
   LayerPlan plan;
   plan.spec = spec;
   plan.output = spec.output();
   plan.detail = DetailOf(spec);
-  plan.parameters.push_back(MakeParameter(
-      name, "weight", {spec.outputs, input.shape().channels, spec.kernel_height, spec.kernel_width},
-      Segment::kDecayed, settings.weight(), LeCunNormalInitialiser(), fans));
+  plan.parameters.push_back(
+      MakeParameter(name, "weight", {spec.outputs, channels, spec.kernel_height, spec.kernel_width},
+                    Segment::kDecayed, settings.weight(), LeCunNormalInitialiser(), fans));
   if (spec.bias) {
     plan.parameters.push_back(MakeParameter(name, "bias", {spec.outputs}, Segment::kUndecayed,
                                             settings.bias(), ConstantInitialiser(0), fans));

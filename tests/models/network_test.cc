@@ -76,6 +76,14 @@ TEST(NetworkTest, WrongFieldsAreRefusedByLayerAndName) {
       {"layers { name: 'c' convolution { outputs: 3 kernel: 3 weight { xavier { magnitude: -2 } } "
        "} }",
        "weight: xavier.magnitude must"},
+      {"layers { name: 'a' convolution { outputs: 4 kernel: 3 } }\n"
+       "layers { name: 'c' convolution { outputs: 4 kernel: 3 groups: 3 } }",
+       "layer c: groups must divide the input's 4 channels, is 3"},
+      {"layers { name: 'a' convolution { outputs: 4 kernel: 3 } }\n"
+       "layers { name: 'c' convolution { outputs: 6 kernel: 3 groups: 4 } }",
+       "layer c: groups must divide outputs, which is 6, is 4"},
+      {"layers { name: 'c' convolution { outputs: 99 kernel: 3 groups: 99 } }", "groups must be 1"},
+      {"layers { name: 'c' convolution { outputs: 3 kernel: 3 groups: -1 } }", "groups must be 1"},
       {"layers { name: 'f' fully_connected {} }", "layer f: outputs must be 1"},
       {"layers { name: 'p' max_pooling {} }", "layer p: kernel must be 1 to 15, is 0"},
       {"layers { name: 'p' max_pooling { kernel: 3 pad: 3 } }", "pad must be 0 to 2, is 3"},

@@ -144,14 +144,16 @@ Numbers Concatenate(const Call& call, const Numbers& x) {
 
 ConvolutionSpec ConvolutionOf(const model::Convolution& settings, const Shape& shape) {
   const auto or_else = [](int value, int fallback) { return value == 0 ? fallback : value; };
-  return {shape,
-          settings.outputs(),
-          or_else(settings.kernel_height(), settings.kernel()),
-          or_else(settings.kernel_width(), settings.kernel()),
-          or_else(settings.stride(), 1),
-          settings.pad(),
-          or_else(settings.dilation(), 1),
-          !settings.no_bias()};
+  ConvolutionSpec spec = {shape,
+                          settings.outputs(),
+                          or_else(settings.kernel_height(), settings.kernel()),
+                          or_else(settings.kernel_width(), settings.kernel()),
+                          or_else(settings.stride(), 1),
+                          settings.pad(),
+                          or_else(settings.dilation(), 1),
+                          !settings.no_bias()};
+  spec.groups = or_else(settings.groups(), 1);
+  return spec;
 }
 
 }  // namespace
@@ -160,18 +162,20 @@ Numbers Convolve(const ConvolutionSpec& spec, int batch, const Numbers& x, const
                  const Numbers& bias) {
   const Shape out = spec.output();
   const int64_t taps = int64_t{spec.kernel_height} * spec.kernel_width;
+  const int64_t channels = spec.input.channels / spec.groups;
   Numbers y;
   for (int64_t n = 0; n < batch; ++n) {
     for (int64_t i = 0; i < out.size(); ++i) {
       const int64_t o = i / out.plane();
+      const int64_t first_channel = o / (spec.outputs / spec.groups) * channels;
       const int64_t row = i % out.plane() / out.width * spec.stride - spec.pad;
       const int64_t column = i % out.width * spec.stride - spec.pad;
       double sum = bias.empty() ? 0 : bias[o];
-      for (int64_t k = 0; k < spec.input.channels * taps; ++k) {
-        const int64_t c = k / taps;
+      for (int64_t k = 0; k < channels * taps; ++k) {
+        const int64_t c = first_channel + k / taps;
         const int64_t ky = k % taps / spec.kernel_width;
         const int64_t kx = k % spec.kernel_width;
-        sum += weight[o * spec.input.channels * taps + k] *
+        sum += weight[o * channels * taps + k] *
                At(x, spec.input, n, c, row + ky * spec.dilation, column + kx * spec.dilation, 0);
       }
       y.push_back(sum);

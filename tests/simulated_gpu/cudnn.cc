@@ -237,14 +237,21 @@ cudnnStatus_t cudnnSetConvolution2dDescriptor(cudnnConvolutionDescriptor_t descr
                                               cudnnDataType_t compute_type) {
   return CudnnCall([&](Machine&) {
     const cudnnConvolutionStruct convolution = {
-        true, {pad_h, pad_w},  {stride_h, stride_w}, {dilation_h, dilation_w},
-        mode, descriptor->math};
+        true, {pad_h, pad_w},   {stride_h, stride_w}, {dilation_h, dilation_w},
+        mode, descriptor->math, descriptor->groups};
     if (AnyBelow(0, convolution.pad) || AnyBelow(1, convolution.stride) ||
         AnyBelow(1, convolution.dilation) || !NumberOf(compute_type)) {
       return CUDNN_STATUS_BAD_PARAM;
     }
     if (compute_type != CUDNN_DATA_FLOAT) return CUDNN_STATUS_NOT_SUPPORTED;
     *descriptor = convolution;
+    return CUDNN_STATUS_SUCCESS;
+  });
+}
+cudnnStatus_t cudnnSetConvolutionGroupCount(cudnnConvolutionDescriptor_t descriptor, int groups) {
+  return CudnnCall([&](Machine&) {
+    if (groups < 1) return CUDNN_STATUS_BAD_PARAM;
+    descriptor->groups = groups;
     return CUDNN_STATUS_SUCCESS;
   });
 }

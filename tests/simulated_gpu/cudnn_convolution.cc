@@ -24,8 +24,8 @@ struct Plan {
 
   cudnnStatus_t Check() const {
     if (!convolution.set || !x.set || !w.set || !y.set || x.number != w.number ||
-        x.number != y.number || x.dims[0] != y.dims[0] || x.dims[1] != w.dims[1] ||
-        y.dims[1] != w.dims[0]) {
+        x.number != y.number || x.dims[0] != y.dims[0] || x.dims[1] != w.dims[1] * groups() ||
+        y.dims[1] != w.dims[0] || w.dims[0] % groups() != 0) {
       return CUDNN_STATUS_BAD_PARAM;
     }
     for (size_t d = 0; d < 2; ++d) {
@@ -43,16 +43,29 @@ struct Plan {
   }
 
   int64_t samples() const { return x.dims[0]; }
+  int64_t groups() const { return convolution.groups; }
+  int64_t outputs() const { return w.dims[0] / groups(); }  // of one group
   int64_t taps() const { return w.dims[1] * w.dims[2] * w.dims[3]; }
   int64_t plane() const { return y.dims[2] * y.dims[3]; }
   int64_t x_sample() const { return x.size() / samples(); }
   int64_t y_sample() const { return y.size() / samples(); }
 };
 
-// each(position in the matrix [taps][plane], position in the sample or -1 outside of it)
+// Where a group's part of a sample, of the filter or of an output begins.
+int64_t InputOf(const Plan& plan, int64_t n, int64_t group) {
+  return n * plan.x_sample() + group * (plan.x_sample() / plan.groups());
+}
+int64_t FilterOf(const Plan& plan, int64_t group) { return group * plan.outputs() * plan.taps(); }
+int64_t OutputOf(const Plan& plan, int64_t n, int64_t group) {
+  return n * plan.y_sample() + group * plan.outputs() * plan.plane();
+}
+
+// Of one group: each(position in the matrix [taps][plane], position in the group's part of the
+// sample or -1 outside of it)
 template <typename Each>
 void ForEachTap(const Plan& plan, Each each) {
-  const auto [samples, channels, height, width] = plan.x.dims;
+  const auto [samples, all_channels, height, width] = plan.x.dims;
+  const int64_t channels = plan.w.dims[1];
   const auto& of = plan.convolution;
   int64_t i = 0;
   for (int64_t c = 0; c < channels; ++c) {
@@ -90,9 +103,11 @@ std::vector<float> Convolve(const Plan& plan, const void* x, const void* w) {
   const std::vector<float> filter = Turned(plan, Read(plan.w, w));
   std::vector<float> output(static_cast<size_t>(plan.y.size()));
   for (int64_t n = 0; n < plan.samples(); ++n) {
-    const std::vector<float> columns = Columns(plan, input.data() + n * plan.x_sample());
-    Multiply({plan.w.dims[0], plan.plane(), plan.taps()}, filter.data(), columns.data(), 0.0f,
-             output.data() + n * plan.y_sample());
+    for (int64_t g = 0; g < plan.groups(); ++g) {
+      const std::vector<float> columns = Columns(plan, input.data() + InputOf(plan, n, g));
+      Multiply({plan.outputs(), plan.plane(), plan.taps()}, filter.data() + FilterOf(plan, g),
+               columns.data(), 0.0f, output.data() + OutputOf(plan, n, g));
+    }
   }
   return output;
 }
@@ -103,15 +118,18 @@ std::vector<float> GradientOfInput(const Plan& plan, const void* w, const void* 
   std::vector<float> grad_input(static_cast<size_t>(plan.x.size()));
   std::vector<float> columns(static_cast<size_t>(plan.taps() * plan.plane()));
   for (int64_t n = 0; n < plan.samples(); ++n) {
-    Multiply({.rows = plan.taps(),
-              .columns = plan.plane(),
-              .depth = plan.w.dims[0],
-              .transpose_a = true},
-             filter.data(), grad_output.data() + n * plan.y_sample(), 0.0f, columns.data());
-    float* const sample = grad_input.data() + n * plan.x_sample();
-    ForEachTap(plan, [&](int64_t i, int64_t at) {
-      if (at >= 0) sample[at] += columns[i];
-    });
+    for (int64_t g = 0; g < plan.groups(); ++g) {
+      Multiply({.rows = plan.taps(),
+                .columns = plan.plane(),
+                .depth = plan.outputs(),
+                .transpose_a = true},
+               filter.data() + FilterOf(plan, g), grad_output.data() + OutputOf(plan, n, g), 0.0f,
+               columns.data());
+      float* const part = grad_input.data() + InputOf(plan, n, g);
+      ForEachTap(plan, [&](int64_t i, int64_t at) {
+        if (at >= 0) part[at] += columns[i];
+      });
+    }
   }
   return grad_input;
 }
@@ -122,12 +140,15 @@ std::vector<float> GradientOfFilter(const Plan& plan, const void* x, const void*
   const std::vector<float> grad_output = Read(plan.y, dy);
   std::vector<float> gradient(static_cast<size_t>(plan.w.size()));
   for (const int64_t n : order) {
-    const std::vector<float> columns = Columns(plan, input.data() + n * plan.x_sample());
-    Multiply({.rows = plan.w.dims[0],
-              .columns = plan.taps(),
-              .depth = plan.plane(),
-              .transpose_b = true},
-             grad_output.data() + n * plan.y_sample(), columns.data(), 1.0f, gradient.data());
+    for (int64_t g = 0; g < plan.groups(); ++g) {
+      const std::vector<float> columns = Columns(plan, input.data() + InputOf(plan, n, g));
+      Multiply({.rows = plan.outputs(),
+                .columns = plan.taps(),
+                .depth = plan.plane(),
+                .transpose_b = true},
+               grad_output.data() + OutputOf(plan, n, g), columns.data(), 1.0f,
+               gradient.data() + FilterOf(plan, g));
+    }
   }
   return Turned(plan, std::move(gradient));
 }

@@ -80,6 +80,7 @@ struct cudnnConvolutionStruct {
   std::array<int64_t, 2> dilation{};
   cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
   cudnnMathType_t math = CUDNN_DEFAULT_MATH;
+  int64_t groups = 1;
 };
 
 namespace kumo::simulated_gpu {

@@ -72,6 +72,10 @@ class FloatOp : public UnaryOp {
 // [0, n) as the fewest pieces of at most `most`, as even as they can be.
 std::vector<Range> EvenPieces(int64_t n, int64_t most);
 
+// A convolution of several groups, which the op of a ConvolutionSpec then is.
+std::unique_ptr<Op> MakeGroupedConvolution(Engine& engine, const ConvolutionSpec& spec,
+                                           int max_batch);
+
 // The backend's table: an op of each spec.
 std::unique_ptr<Op> MakeOp(Engine& engine, const ConvolutionSpec& spec, int max_batch);
 std::unique_ptr<Op> MakeOp(Engine& engine, const FullyConnectedSpec& spec, int max_batch);

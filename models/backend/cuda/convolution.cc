@@ -57,7 +57,7 @@ class Convolution final : public UnaryOp {
   void ForwardArray(const Pass& pass, const void* input, void* output) override {
     void* const convolved = pool_ ? convolved_.data() : output;
     if (copies_) {
-      const Planes planes = Matrices(spec_.input.channels, kernel());
+      const Planes planes = Matrices(spec_.channels_per_group(), kernel());
       KUMO_CUDA(engine_, Transpose(engine_.launch(), Precision::kFp32, weight_, planes,
                                    engine_.precision(), filter_copy_.data()));
     }
@@ -79,7 +79,7 @@ class Convolution final : public UnaryOp {
     ConvolutionPlan& plan = PlanFor(pass.batch);
     if (copies_) {
       plan.FilterGradient(input, gradient, gradient_copy_.data());
-      const Planes planes = Matrices(kernel(), spec_.input.channels);
+      const Planes planes = Matrices(kernel(), spec_.channels_per_group());
       KUMO_CUDA(engine_, Transpose(engine_.launch(), engine_.precision(), gradient_copy_.data(),
                                    planes, Precision::kFp32, weight_gradient_));
     } else {
@@ -95,7 +95,7 @@ class Convolution final : public UnaryOp {
 
  private:
   int64_t kernel() const { return int64_t{spec_.kernel_height} * spec_.kernel_width; }
-  int64_t filter_size() const { return spec_.outputs * spec_.input.channels * kernel(); }
+  int64_t filter_size() const { return spec_.outputs * spec_.channels_per_group() * kernel(); }
   const void* filter() const {
     if (copies_) return filter_copy_.data();
     return weight_;
@@ -114,8 +114,9 @@ class Convolution final : public UnaryOp {
 
   Engine& engine_;
   ConvolutionSpec spec_;
-  bool copies_ = false;                   // whether cuDNN works on copies of its own
-  DeviceArray<std::byte> filter_copy_;    // 16-bit activations: outputs x kernel x channels
+  bool copies_ = false;  // whether cuDNN works on copies of its own
+  DeviceArray<std::byte>
+      filter_copy_;  // 16-bit activations: outputs x kernel x channels of a group
   DeviceArray<std::byte> gradient_copy_;  // likewise
   std::optional<Pooling> pool_;
   DeviceArray<std::byte> convolved_;       // before pooling

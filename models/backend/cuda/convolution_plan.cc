@@ -20,18 +20,22 @@ ConvolutionPlan::ConvolutionPlan(Engine& engine, const ConvolutionSpec& spec, in
     : engine_(engine),
       what_("a convolution of " + std::to_string(batch) + " x " + spec.input.ToString() + " by " +
             std::to_string(spec.outputs) + " of " + std::to_string(spec.kernel_height) + "x" +
-            std::to_string(spec.kernel_width)),
+            std::to_string(spec.kernel_width) +
+            (spec.groups > 1 ? " in " + std::to_string(spec.groups) + " groups" : "")),
       input_(Describe(engine, spec.input, batch)),
       output_(Describe(engine, spec.output(), batch)) {
   KUMO_CUDA(engine, cudnnCreateFilterDescriptor(filter_.receive()));
   KUMO_CUDA(engine,
             cudnnSetFilter4dDescriptor(filter_.get(), TypeOf(engine.precision()), FormatOf(engine),
-                                       spec.outputs, static_cast<int>(spec.input.channels),
+                                       spec.outputs, static_cast<int>(spec.channels_per_group()),
                                        spec.kernel_height, spec.kernel_width));
   KUMO_CUDA(engine, cudnnCreateConvolutionDescriptor(convolution_.receive()));
   KUMO_CUDA(engine, cudnnSetConvolution2dDescriptor(
                         convolution_.get(), spec.pad, spec.pad, spec.stride, spec.stride,
                         spec.dilation, spec.dilation, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
+  if (spec.groups > 1) {
+    KUMO_CUDA(engine, cudnnSetConvolutionGroupCount(convolution_.get(), spec.groups));
+  }
 }
 
 void ConvolutionPlan::SetMath(cudnnMathType_t math) {

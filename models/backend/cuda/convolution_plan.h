@@ -4,8 +4,8 @@
 // same bits are wanted each time, in each process, nothing is measured: cuDNN's own guess is taken,
 // which depends on the shapes and the kind of GPU alone.
 //
-// The filter is outputs x channels x kernel, or, with 16-bit activations, outputs x kernel x
-// channels in their number type.
+// The filter is outputs x channels of a group x kernel, or, with 16-bit activations, outputs x
+// kernel x channels of a group in their number type.
 #pragma once
 
 #include <optional>

@@ -6,7 +6,7 @@ void PoolInConvolution(Graph* graph) {
   for (size_t i = 0; i < graph->nodes.size(); ++i) {
     Node& node = graph->nodes[i];
     auto* const convolution = node.As<ConvolutionSpec>();
-    if (convolution == nullptr || convolution->pool) continue;
+    if (convolution == nullptr || convolution->pool || convolution->groups > 1) continue;
     Node* const reader = graph->SoleReader(node.outputs[0]);
     if (reader == nullptr) continue;
     const auto* const pool = reader->As<PoolingSpec>();

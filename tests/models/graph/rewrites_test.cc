@@ -81,6 +81,14 @@ TEST(PoolInConvolutionTest, AConvolutionTakesThePoolingOfItsResult) {
   EXPECT_EQ(graph.nodes[0].As<ConvolutionSpec>()->pool->kernel_height, 2);
 }
 
+TEST(PoolInConvolutionTest, AConvolutionInGroupsLeavesThePoolingAlone) {
+  Graph graph = GraphOf(
+      std::string("layers { name: \"conv\" convolution { outputs: 4 kernel: 3 groups: 2 } }\n") +
+      kPool);
+  PoolInConvolution(&graph);
+  EXPECT_EQ(Text(graph), "conv(2x8x8) pool(4x6x6) fc(4x3x3) loss(3)");
+}
+
 TEST(PoolInConvolutionTest, CeilModeWithNothingLeftOverIsAsAnyOther) {
   Graph graph =
       GraphOf(kConvolution +

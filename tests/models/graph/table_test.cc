@@ -34,6 +34,16 @@ TEST(TableTest, HasShapesParametersProductsAndMemory) {
   EXPECT_THAT(table, Not(HasSubstr("reads"))) << "a chain";
 }
 
+TEST(TableTest, AGroupHasFiltersForItsOwnChannelsAlone) {
+  const std::string table = TableOfLayers(
+      std::string(
+          "layers { name: \"wide\" convolution { outputs: 8 kernel: 3 pad: 1 } }\n"
+          "layers { name: \"deep\" convolution { outputs: 8 kernel: 3 pad: 1 groups: 8 } }\n") +
+      kEnd);
+  // 8 filters of 3x3 and 8 biases; 8x8x8 outputs of 9 products each.
+  EXPECT_THAT(table, ContainsRegex("deep +convolution +3x3, pad 1, groups 8 +8x8x8 +80 +0.005 "));
+}
+
 TEST(TableTest, SaysWhatALayerReadsAndWhoseTensorsItHas) {
   const std::string table = TableOfLayers(
       std::string(
