@@ -104,6 +104,26 @@ struct BatchNormalisationSpec {
   std::optional<Activation> activation;  // of the result; see OpMaker::FusesActivation
 };
 
+// Of each sample by itself: its channels, in `groups` parts, each to mean 0 and variance 1.
+// Parameters: scale, shift, each [channels], or, where `elementwise`, of the sample's shape.
+struct GroupNormalisationSpec {
+  static constexpr char kName[] = "group_normalisation";
+
+  Shape shape;
+  int groups = 1;  // divides the channels
+  float epsilon = 1e-5f;
+  bool elementwise = false;
+  int64_t group_size() const { return shape.size() / groups; }
+};
+
+// At each position the channels, as a vector, to length 1. Parameter: scale [channels].
+struct L2NormalisationSpec {
+  static constexpr char kName[] = "l2_normalisation";
+
+  Shape shape;
+  float epsilon = 1e-10f;  // added to the square of the length
+};
+
 // The sum of its inputs, two or more, from the first on.
 struct AddSpec {
   static constexpr char kName[] = "add";
@@ -128,7 +148,8 @@ struct ConcatSpec {
 
 using OpSpec =
     std::variant<ConvolutionSpec, FullyConnectedSpec, PoolingSpec, ActivationSpec, FlattenSpec,
-                 DropoutSpec, BatchNormalisationSpec, AddSpec, MultiplySpec, ConcatSpec>;
+                 DropoutSpec, BatchNormalisationSpec, GroupNormalisationSpec, L2NormalisationSpec,
+                 AddSpec, MultiplySpec, ConcatSpec>;
 
 // Multiplications of one sample's way forward, each with an addition, in convolutions and matrix
 // products; 0 for what has none.

@@ -1,15 +1,10 @@
-#include <cmath>
-
 #include "models/layers/plans.h"
 
 namespace kumo {
 
 Result<LayerPlan> PlanBatchNormalisation(const LayerInput& input) {
   const model::BatchNormalisation& settings = input.layer.batch_normalisation();
-  if (!(settings.epsilon() >= 0.0f && std::isfinite(settings.epsilon()))) {
-    return InvalidArgument("epsilon must be a positive number, or 0 for 1e-5, is " +
-                           std::to_string(settings.epsilon()));
-  }
+  KUMO_RETURN_IF_ERROR(CheckEpsilon(settings.epsilon(), "1e-5"));
   if (!(settings.momentum() >= 0.0f && settings.momentum() < 1.0f)) {
     return InvalidArgument("momentum must be at least 0 (0 for 0.9) and less than 1, is " +
                            std::to_string(settings.momentum()));

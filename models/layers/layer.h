@@ -62,6 +62,10 @@ Parameter MakeParameter(const std::string& layer, const char* tensor, std::vecto
                         Segment segment, const model::Initialiser& initialiser,
                         const model::Initialiser& fallback, Fans fans);
 
+// InvalidArgument("epsilon must be a positive number, or 0 for `standard`, is ...") for another
+// one.
+Status CheckEpsilon(float epsilon, const char* standard);
+
 // InvalidArgument unless all inputs have the shape of the first, or its height and width.
 Status CheckSameShape(const LayerInput& input);
 Status CheckSamePlane(const LayerInput& input);

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <cstdint>
 
 #include "models/layers/layer.h"
@@ -32,6 +33,12 @@ constexpr LayerKind kLayerKinds[] = {
     {model::Layer::kDropout, "dropout", "drop", PlanDropout},
     {model::Layer::kBatchNormalisation, "batch_normalisation",
      "batch_normalization batch_norm batch_norm2d bn", PlanBatchNormalisation},
+    {model::Layer::kGroupNormalisation, "group_normalisation",
+     "group_normalization group_norm gn instance_norm instance_norm2d", PlanGroupNormalisation},
+    {model::Layer::kLayerNormalisation, "layer_normalisation", "layer_normalization layer_norm ln",
+     PlanLayerNormalisation},
+    {model::Layer::kL2Normalisation, "l2_normalisation",
+     "l2_normalization l2_norm l2_normalize normalize", PlanL2Normalisation},
     {model::Layer::kFlatten, "flatten", "reshape view", PlanFlatten},
     {model::Layer::kAdd, "add", "sum plus residual elementwise_add eltwise shortcut", PlanAdd, 2,
      kMostInputs},
@@ -56,6 +63,12 @@ Status CheckRange(const char* field, int64_t value, int64_t low, int64_t high) {
   if (value >= low && value <= high) return OkStatus();
   return InvalidArgument(std::string(field) + " must be " + std::to_string(low) + " to " +
                          std::to_string(high) + ", is " + std::to_string(value));
+}
+
+Status CheckEpsilon(float epsilon, const char* standard) {
+  if (epsilon >= 0.0f && std::isfinite(epsilon)) return OkStatus();
+  return InvalidArgument(std::string("epsilon must be a positive number, or 0 for ") + standard +
+                         ", is " + std::to_string(epsilon));
 }
 
 Status CheckSameShape(const LayerInput& input) {

@@ -64,6 +64,30 @@ model::Network EveryLayer() {
   return Parse(kText);
 }
 
+// The layers that the network above has not.
+model::Network EveryOtherLayer() {
+  constexpr char kText[] = R"(
+      name: "every_other_layer"
+      input { channels: 3 height: 12 width: 10 }
+      layers { name: "conv1" convolution { outputs: 16 kernel: 3 pad: 1 } }
+      layers { name: "group1" group_normalisation { groups: 4 } }
+      layers { name: "silu1" silu {} }
+      layers { name: "deep" convolution { outputs: 16 kernel: 3 pad: 1 groups: 16 no_bias: true } }
+      layers { name: "length" l2_normalisation { scale: 4 } }
+      layers { name: "leaky" leaky_relu { slope: 0.1 } }
+      layers { name: "pool1" max_pooling { kernel: 3 stride: 2 ceil_mode: true } }
+      layers { name: "conv2" convolution { outputs: 24 kernel: 3 groups: 2 } }
+      layers { name: "whole" layer_normalisation {} }
+      layers { name: "gelu2" gelu {} }
+      layers { name: "pool2" average_pooling { kernel: 2 ceil_mode: true } }
+      layers { name: "fc1" fully_connected { outputs: 20 } }
+      layers { name: "layer" layer_normalisation {} }
+      layers { name: "gelu3" gelu { approximate: TANH } }
+      layers { name: "fc2" fully_connected { outputs: 10 } }
+      layers { name: "loss" softmax_cross_entropy { label_smoothing: 0.1 } })";
+  return Parse(kText);
+}
+
 struct WalkSettings {
   int steps = 10;
   bool repeat = false;
@@ -193,7 +217,7 @@ TEST_F(CudaTrainingTest, TheFirstLossesAreTheCpusButForRounding) {
 }
 
 TEST_F(CudaTrainingTest, GradientsOfEveryLayerAreTheCpusButForRounding) {
-  for (const model::Network& network : {EveryLayer(), BranchedNetwork()}) {
+  for (const model::Network& network : {EveryLayer(), EveryOtherLayer(), BranchedNetwork()}) {
     SCOPED_TRACE(network.name());
     const Walk expected = Train(*cpu_, network, {.steps = 1});
     EXPECT_LT(Distance(Train(*cuda_, network, {.steps = 1}).gradients[0], expected.gradients[0]),
@@ -219,7 +243,7 @@ TEST_F(CudaTrainingTest, FiltersMayLieAnywhereInTheVector) {
 }
 
 TEST_F(CudaTrainingTest, NarrowNumbersChangeNoMoreThanTheirRounding) {
-  for (const model::Network& network : {EveryLayer(), BranchedNetwork()}) {
+  for (const model::Network& network : {EveryLayer(), EveryOtherLayer(), BranchedNetwork()}) {
     SCOPED_TRACE(network.name());
     const Walk expected = Train(*cuda_, network, {.steps = 5});
     const std::pair<Precision, double> precisions[] = {{Precision::kBf16, 0x1p-8},
@@ -236,7 +260,7 @@ TEST_F(CudaTrainingTest, NarrowNumbersChangeNoMoreThanTheirRounding) {
 }
 
 TEST_F(CudaTrainingTest, AStepThatIsRecordedIsTheStep) {
-  for (const model::Network& network : {EveryLayer(), BranchedNetwork()}) {
+  for (const model::Network& network : {EveryLayer(), EveryOtherLayer(), BranchedNetwork()}) {
     SCOPED_TRACE(network.name());
     for (const Precision precision : {Precision::kFp32, Precision::kBf16, Precision::kFp16}) {
       const Walk expected = Train(*Cuda(precision), network, {.steps = 5, .clip_norm = 0.5f});

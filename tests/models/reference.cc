@@ -118,6 +118,49 @@ Numbers Normalise(const Call& call, const Numbers& x, const std::vector<Numbers>
   return y;
 }
 
+double OrElse(float value, double fallback) {
+  return value == 0.0f ? fallback : static_cast<double>(value);
+}
+
+// Of `groups` parts of each sample; scale and shift are of as many numbers as they have.
+Numbers NormaliseGroups(const Call& call, int groups, double epsilon, const Numbers& x,
+                        const Numbers& scale, const Numbers& shift) {
+  const int64_t size = call.shapes[0].size();
+  const int64_t per_group = size / groups;
+  const int64_t per_scale = size / static_cast<int64_t>(scale.size());
+  Numbers y(x.size());
+  for (int64_t begin = 0; begin < call.batch * size; begin += per_group) {
+    double mean = 0;
+    double variance = 0;
+    for (int64_t i = begin; i < begin + per_group; ++i) {
+      mean += x[i] / static_cast<double>(per_group);
+    }
+    for (int64_t i = begin; i < begin + per_group; ++i) {
+      variance += (x[i] - mean) * (x[i] - mean) / static_cast<double>(per_group);
+    }
+    for (int64_t i = begin; i < begin + per_group; ++i) {
+      const int64_t tensor = i % size / per_scale;
+      y[i] = scale[tensor] * (x[i] - mean) / std::sqrt(variance + epsilon) + shift[tensor];
+    }
+  }
+  return y;
+}
+
+Numbers NormaliseLengths(const Call& call, const Numbers& x, const Numbers& scale) {
+  const double epsilon = OrElse(call.layer.l2_normalisation().epsilon(), 1e-10);
+  const Shape& shape = call.shapes[0];
+  Numbers y(x.size());
+  for (int64_t i = 0; i < call.batch * shape.size(); ++i) {
+    double squares = epsilon;
+    const int64_t first = i / shape.size() * shape.size() + i % shape.plane();
+    for (int64_t c = 0; c < shape.channels; ++c) {
+      squares += x[first + c * shape.plane()] * x[first + c * shape.plane()];
+    }
+    y[i] = scale[i % shape.size() / shape.plane()] * x[i] / std::sqrt(squares);
+  }
+  return y;
+}
+
 // Inputs number by number, from the first on.
 template <typename F>
 Numbers Combine(const Call& call, const Numbers& x, F f) {
@@ -233,6 +276,16 @@ Numbers Forward(const Call& call, const Numbers& x, const std::vector<Numbers>& 
       return Drop(call, x);
     case model::Layer::kBatchNormalisation:
       return Normalise(call, x, parameters);
+    case model::Layer::kGroupNormalisation: {
+      const model::GroupNormalisation& settings = call.layer.group_normalisation();
+      return NormaliseGroups(call, settings.groups(), OrElse(settings.epsilon(), 1e-5), x,
+                             parameters[0], parameters[1]);
+    }
+    case model::Layer::kLayerNormalisation:
+      return NormaliseGroups(call, 1, OrElse(call.layer.layer_normalisation().epsilon(), 1e-5), x,
+                             parameters[0], parameters[1]);
+    case model::Layer::kL2Normalisation:
+      return NormaliseLengths(call, x, parameters[0]);
     case model::Layer::kFlatten:
       return x;
     case model::Layer::kAdd:

@@ -26,6 +26,8 @@ class CpuBackend final : public Backend {
                 KUMO_AT_ISA(isa, kElementwise),
                 KUMO_AT_ISA(isa, kPooling),
                 KUMO_AT_ISA(isa, kBatchNormalisation),
+                KUMO_AT_ISA(isa, kGroupNormalisation),
+                KUMO_AT_ISA(isa, kL2Normalisation),
                 ThreadPool(threads - 1),
                 elsewhere != nullptr ? *elsewhere : host_,
                 {},

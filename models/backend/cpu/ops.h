@@ -26,6 +26,8 @@ struct Engine {
   const ElementwiseKernels& elementwise;
   const PoolingKernels& pooling;
   const BatchNormalisationKernels& batch_normalisation;
+  const GroupNormalisationKernels& group_normalisation;
+  const L2NormalisationKernels& l2_normalisation;
   ThreadPool pool;
   DeviceMemory& memory;
   StepParameters step;
@@ -83,6 +85,8 @@ std::unique_ptr<Op> MakeOp(Engine& engine, const PoolingSpec& spec, int max_batc
 std::unique_ptr<Op> MakeOp(Engine& engine, const ActivationSpec& spec, int max_batch);
 std::unique_ptr<Op> MakeOp(Engine& engine, const DropoutSpec& spec, int max_batch);
 std::unique_ptr<Op> MakeOp(Engine& engine, const BatchNormalisationSpec& spec, int max_batch);
+std::unique_ptr<Op> MakeOp(Engine& engine, const GroupNormalisationSpec& spec, int max_batch);
+std::unique_ptr<Op> MakeOp(Engine& engine, const L2NormalisationSpec& spec, int max_batch);
 std::unique_ptr<Op> MakeOp(Engine& engine, const AddSpec& spec, int max_batch);
 std::unique_ptr<Op> MakeOp(Engine& engine, const MultiplySpec& spec, int max_batch);
 std::unique_ptr<Op> MakeOp(Engine& engine, const ConcatSpec& spec, int max_batch);

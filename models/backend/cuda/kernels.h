@@ -119,6 +119,36 @@ cudaError_t NormGradients(const Launch& launch, const ActivationShape& shape, co
 cudaError_t NormBackward(const Launch& launch, const ActivationShape& shape, const void* x,
                          const void* dy, const NormNumbers& numbers, void* dx);
 
+// --- group_normalisation_kernel.cu
+struct GroupNumbers {
+  int groups = 1;
+  bool elementwise = false;  // see GroupNormalisationSpec
+  float epsilon = 0;
+  const float* scale = nullptr;
+  const float* shift = nullptr;
+  float* mean = nullptr;     // of each sample's groups
+  float* inverse = nullptr;  // 1 / their deviations
+  float* scale_gradient = nullptr;
+  float* shift_gradient = nullptr;
+};
+// y, with mean and inverse.
+cudaError_t NormaliseGroups(const Launch& launch, const ActivationShape& shape, const void* x,
+                            const GroupNumbers& numbers, void* y);
+// scale_gradient and shift_gradient.
+cudaError_t GroupGradients(const Launch& launch, const ActivationShape& shape, const void* x,
+                           const void* dy, const GroupNumbers& numbers);
+cudaError_t GroupBackward(const Launch& launch, const ActivationShape& shape, const void* x,
+                          const void* dy, const GroupNumbers& numbers, void* dx);
+
+// --- l2_normalisation_kernel.cu. inverse: 1 / the length at each position of each sample.
+cudaError_t NormaliseLengths(const Launch& launch, const ActivationShape& shape, const void* x,
+                             const float* scale, float epsilon, float* inverse, void* y);
+// scale_gradient[c] = sum dy x inverse.
+cudaError_t LengthGradients(const Launch& launch, const ActivationShape& shape, const void* x,
+                            const void* dy, const float* inverse, float* scale_gradient);
+cudaError_t LengthBackward(const Launch& launch, const ActivationShape& shape, const void* x,
+                           const void* dy, const float* scale, const float* inverse, void* dx);
+
 // --- pooling_kernel.cu: pooling in windows that reach beyond the padded input, which cuDNN's do
 // not.
 struct PoolWindows {

@@ -18,6 +18,8 @@ std::unique_ptr<Op> MakeOp(Engine& engine, const ActivationSpec& spec, int max_b
 std::unique_ptr<Op> MakeOp(Engine& engine, const FlattenSpec& spec, int max_batch);
 std::unique_ptr<Op> MakeOp(Engine& engine, const DropoutSpec& spec, int max_batch);
 std::unique_ptr<Op> MakeOp(Engine& engine, const BatchNormalisationSpec& spec, int max_batch);
+std::unique_ptr<Op> MakeOp(Engine& engine, const GroupNormalisationSpec& spec, int max_batch);
+std::unique_ptr<Op> MakeOp(Engine& engine, const L2NormalisationSpec& spec, int max_batch);
 std::unique_ptr<Op> MakeOp(Engine& engine, const AddSpec& spec, int max_batch);
 std::unique_ptr<Op> MakeOp(Engine& engine, const MultiplySpec& spec, int max_batch);
 std::unique_ptr<Op> MakeOp(Engine& engine, const ConcatSpec& spec, int max_batch);

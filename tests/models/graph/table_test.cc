@@ -44,6 +44,18 @@ TEST(TableTest, AGroupHasFiltersForItsOwnChannelsAlone) {
   EXPECT_THAT(table, ContainsRegex("deep +convolution +3x3, pad 1, groups 8 +8x8x8 +80 +0.005 "));
 }
 
+TEST(TableTest, NormalisationsHaveTheTensorsThatTheirKindHas) {
+  const std::string table = TableOfLayers(
+      std::string("layers { name: \"conv\" convolution { outputs: 4 kernel: 3 pad: 1 } }\n"
+                  "layers { name: \"group\" group_normalisation { groups: 2 } }\n"
+                  "layers { name: \"whole\" layer_normalisation {} }\n"
+                  "layers { name: \"length\" l2_normalisation {} }\n") +
+      kEnd);
+  EXPECT_THAT(table, ContainsRegex("group +group_normalisation +groups 2 +4x8x8 +8 "));
+  EXPECT_THAT(table, ContainsRegex("whole +layer_normalisation +4x8x8 +512 "));
+  EXPECT_THAT(table, ContainsRegex("length +l2_normalisation +4x8x8 +4 "));
+}
+
 TEST(TableTest, SaysWhatALayerReadsAndWhoseTensorsItHas) {
   const std::string table = TableOfLayers(
       std::string(

@@ -1,0 +1,103 @@
+// Group normalisation (Wu & He 2018) and layer normalisation (Ba et al. 2016), which is that of one
+// group with a scale for each number. One group of 16 samples is one unit of work; of the scales'
+// gradients one channel is.
+#include <cstdint>
+#include <memory>
+
+#include <glog/logging.h>
+
+#include "models/backend/cpu/ops.h"
+
+namespace kumo::cpu {
+namespace {
+
+class GroupNormalisation final : public FloatOp {
+ public:
+  GroupNormalisation(Engine& engine, const GroupNormalisationSpec& spec, int max_batch)
+      : engine_(engine),
+        spec_(spec),
+        mean_(engine.memory, spec.groups * LaneStride(max_batch), kWorkspace),
+        inverse_(engine.memory, spec.groups * LaneStride(max_batch), kWorkspace) {}
+
+  bool reads_input() const override { return true; }
+  int64_t bytes() const override { return mean_.bytes() + inverse_.bytes(); }
+
+  void Bind(std::span<float* const> weights, std::span<float* const> gradients) override {
+    CHECK_EQ(weights.size(), 2u);
+    scale_ = weights[0];
+    shift_ = weights[1];
+    scale_gradient_ = gradients[0];
+    shift_gradient_ = gradients[1];
+  }
+
+  void ForwardFloats(const Pass& pass, const float* input, float* output) override {
+    ForEachUnit(pass, [&](const SampleRows& rows, int64_t at, int64_t moments, int64_t tensor) {
+      float* const mean = mean_.data() + moments;
+      float* const inverse = inverse_.data() + moments;
+      engine_.group_normalisation.moments(rows, input + at, spec_.epsilon, mean, inverse);
+      engine_.group_normalisation.normalise(rows, input + at, mean, inverse, scale_ + tensor,
+                                            shift_ + tensor, output + at);
+    });
+  }
+
+  void BackwardFloats(const Pass& pass, const float* input, const float*, const float* grad_output,
+                      float* grad_input) override {
+    TensorGradients(LaneStride(pass.batch), input, grad_output);
+    if (grad_input == nullptr) return;
+    ForEachUnit(pass, [&](const SampleRows& rows, int64_t at, int64_t moments, int64_t tensor) {
+      engine_.group_normalisation.backward(rows, input + at, grad_output + at,
+                                           mean_.data() + moments, inverse_.data() + moments,
+                                           scale_ + tensor, grad_input + at);
+    });
+  }
+
+ private:
+  // Rows that have one scale.
+  int64_t per_scale() const { return spec_.elementwise ? 1 : spec_.shape.plane(); }
+
+  // body(rows, where they begin, where their moments are, their first scale)
+  template <typename Body>
+  void ForEachUnit(const Pass& pass, const Body& body) {
+    const int64_t lanes = LaneStride(pass.batch);
+    const int64_t blocks = lanes / kSampleLanes;
+    const int64_t size = spec_.group_size();
+    const SampleRows rows = {size, lanes, per_scale()};
+    engine_.Parallel(spec_.groups * blocks, [&](int64_t unit) {
+      const int64_t group = unit / blocks;
+      const int64_t lane = unit % blocks * kSampleLanes;
+      body(rows, group * size * lanes + lane, group * lanes + lane, group * size / per_scale());
+    });
+  }
+
+  void TensorGradients(int64_t lanes, const float* input, const float* grad_output) {
+    const int64_t plane = spec_.shape.plane();
+    const int64_t per_group = spec_.shape.channels / spec_.groups;
+    engine_.Parallel(spec_.shape.channels, [&](int64_t c) {
+      const int64_t moments = c / per_group * lanes;
+      for (int64_t row = c * plane; row < (c + 1) * plane; row += per_scale()) {
+        const int64_t tensor = row / per_scale();
+        engine_.group_normalisation.gradients(per_scale(), lanes, input + row * lanes,
+                                              grad_output + row * lanes, mean_.data() + moments,
+                                              inverse_.data() + moments, &shift_gradient_[tensor],
+                                              &scale_gradient_[tensor]);
+      }
+    });
+  }
+
+  Engine& engine_;
+  GroupNormalisationSpec spec_;
+  DeviceArray<float> mean_;     // of the last Forward: by group and sample
+  DeviceArray<float> inverse_;  // 1 / deviation
+  const float* scale_ = nullptr;
+  const float* shift_ = nullptr;
+  float* scale_gradient_ = nullptr;
+  float* shift_gradient_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<Op> MakeOp(Engine& engine, const GroupNormalisationSpec& spec, int max_batch) {
+  return std::make_unique<GroupNormalisation>(engine, spec, max_batch);
+}
+
+}  // namespace kumo::cpu

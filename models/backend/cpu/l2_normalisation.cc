@@ -1,0 +1,77 @@
+// L2 normalisation over the channels, with a learned scale for each (ParseNet, Liu et al. 2015;
+// SSD). One row of positions is one unit of work; of the scales' gradients one channel is.
+#include <cstdint>
+#include <memory>
+
+#include <glog/logging.h>
+
+#include "models/backend/cpu/ops.h"
+
+namespace kumo::cpu {
+namespace {
+
+class L2Normalisation final : public FloatOp {
+ public:
+  L2Normalisation(Engine& engine, const L2NormalisationSpec& spec, int max_batch)
+      : engine_(engine),
+        spec_(spec),
+        inverse_(engine.memory, spec.shape.plane() * LaneStride(max_batch), kWorkspace) {}
+
+  bool reads_input() const override { return true; }
+  int64_t bytes() const override { return inverse_.bytes(); }
+
+  void Bind(std::span<float* const> weights, std::span<float* const> gradients) override {
+    CHECK_EQ(weights.size(), 1u);
+    scale_ = weights[0];
+    scale_gradient_ = gradients[0];
+  }
+
+  void ForwardFloats(const Pass& pass, const float* input, float* output) override {
+    const int64_t stride = Stride(pass);
+    ForEachBlock(pass, [&](int64_t at) {
+      engine_.l2_normalisation.normalise(spec_.shape.channels, stride, input + at, spec_.epsilon,
+                                         scale_, inverse_.data() + at, output + at);
+    });
+  }
+
+  void BackwardFloats(const Pass& pass, const float* input, const float*, const float* grad_output,
+                      float* grad_input) override {
+    const int64_t stride = Stride(pass);
+    engine_.Parallel(spec_.shape.channels, [&](int64_t c) {
+      scale_gradient_[c] = engine_.l2_normalisation.gradient(
+          stride, input + c * stride, grad_output + c * stride, inverse_.data());
+    });
+    if (grad_input == nullptr) return;
+    ForEachBlock(pass, [&](int64_t at) {
+      engine_.l2_normalisation.backward(spec_.shape.channels, stride, input + at, grad_output + at,
+                                        inverse_.data() + at, scale_, grad_input + at);
+    });
+  }
+
+ private:
+  // Floats of one channel.
+  int64_t Stride(const Pass& pass) const { return spec_.shape.plane() * LaneStride(pass.batch); }
+
+  // body(where 16 samples of a position begin in a channel)
+  template <typename Body>
+  void ForEachBlock(const Pass& pass, const Body& body) {
+    const int64_t row = spec_.shape.width * LaneStride(pass.batch);
+    engine_.Parallel(spec_.shape.height, [&](int64_t y) {
+      for (int64_t at = y * row; at < (y + 1) * row; at += kSampleLanes) body(at);
+    });
+  }
+
+  Engine& engine_;
+  L2NormalisationSpec spec_;
+  DeviceArray<float> inverse_;  // of the last Forward: 1 / length, by position and sample
+  const float* scale_ = nullptr;
+  float* scale_gradient_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<Op> MakeOp(Engine& engine, const L2NormalisationSpec& spec, int max_batch) {
+  return std::make_unique<L2Normalisation>(engine, spec, max_batch);
+}
+
+}  // namespace kumo::cpu
