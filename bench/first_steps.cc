@@ -1,0 +1,194 @@
+// An experiment's first minibatches on one worker without a job: what bench/first_losses.py
+// compares with PyTorch. Into a new folder it writes, for each step, the weights before it, the
+// minibatch as the network gets it and the gradients, and run.json with the losses and all that
+// describes the run.
+//
+//   first_steps EXPERIMENT DIR STEPS [SECTION.KEY=VALUE ...]
+#include <google/protobuf/util/json_util.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iomanip>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "common/job/options/parser.h"
+#include "data/batch_stream.h"
+#include "models/network.h"
+#include "worker/opened_job.h"
+
+namespace kumo {
+namespace {
+
+// Ends the process: a benchmark has nobody to report to.
+[[noreturn]] void Fail(const std::string& why) {
+  std::cerr << why << '\n';
+  std::exit(1);
+}
+void Take(const Status& status) {
+  if (!status.ok()) Fail(status.message());
+}
+template <typename T>
+T Take(Result<T> result) {
+  if (!result.ok()) Fail(result.status().message());
+  return std::move(result).value();
+}
+
+class Run {
+ public:
+  Run(const Experiment& experiment, const std::filesystem::path& folder)
+      : experiment_(experiment),
+        folder_(folder),
+        job_(Take(OpenJob(experiment))),
+        layout_(job_.spec.layout),
+        stream_(job_.datasets.train.get(), {.seed = experiment.job.seed,
+                                            .minibatch = experiment.sync.minibatch,
+                                            .transforms = job_.datasets.transforms}),
+        weights_(*job_.backend, layout_.size(), "weights"),
+        gradients_(*job_.backend, layout_.size(), "gradients"),
+        weights_file_(folder / "weights.f32", std::ios::binary),
+        gradients_file_(folder / "gradients.f32", std::ios::binary),
+        inputs_(folder / "inputs.f32", std::ios::binary),
+        labels_(folder / "labels.i32", std::ios::binary) {
+    for (int s = 0; s < job_.optimiser->slots(); ++s) {
+      slots_.emplace_back(*job_.backend, layout_.size(), "the optimiser's state");
+    }
+    std::vector<float> start(static_cast<size_t>(layout_.size()));
+    Take(job_.net->InitialWeights(experiment.job.seed, layout_, start));
+    job_.backend->Write(start.data(), start.size() * sizeof(float), weights_.data());
+    Take(job_.net->Bind(layout_, weights_.data(), gradients_.data()));
+  }
+
+  void Do(int steps) {
+    std::ofstream json(folder_ / "run.json");
+    json << std::setprecision(17) << "{\"steps\": [";
+    stream_.Start(0, {0, job_.datasets.train->size()});
+    for (int step = 1; step <= steps; ++step) {
+      const Minibatch batch = Take(stream_.Next());
+      if (batch.size == 0) Fail("the training set has fewer minibatches");
+      Record(batch);
+      Record(weights_, weights_file_);
+      const StepInfo info = Step(batch, step);
+      const double loss = Take(job_.net->TakeSums()).loss_sum / static_cast<double>(batch.size);
+      Record(gradients_, gradients_file_);
+      json << (step > 1 ? ",\n" : "\n") << "{\"loss\": " << loss << ", \"samples\": " << batch.size
+           << ", \"rate\": " << info.learning_rate
+           << ", \"momentum\": " << info.momentum.value_or(experiment_.optimiser.momentum) << "}";
+    }
+    json << "],\n";
+    Describe(json);
+    for (std::ofstream* file : {&json, &weights_file_, &gradients_file_, &inputs_, &labels_}) {
+      if (!file->flush()) Fail("cannot write to " + folder_.string());
+    }
+  }
+
+ private:
+  StepInfo Step(const Minibatch& batch, int number) {
+    Take(job_.net->Load(batch.samples()));
+    const int64_t position = int64_t{number - 1} * experiment_.sync.minibatch;
+    StepParameters step;
+    step.streams = {experiment_.job.seed, 0, 0, static_cast<uint64_t>(number)};
+    step.optimiser = job_.optimiser.get();
+    const int samples = static_cast<int>(batch.size);
+    step.undecayed.learning_rate = job_.schedule->RateAt(position, samples);
+    step.undecayed.momentum = job_.schedule->MomentumAt(position, samples);
+    step.undecayed.step = number;
+    step.decayed = step.undecayed;
+    step.decayed.weight_decay = experiment_.optimiser.weight_decay;
+    job_.backend->SetStep(step);
+    job_.backend->Repeat({samples, true, nullptr}, [&] {
+      job_.net->Train();
+      for (const Segment segment : {Segment::kDecayed, Segment::kUndecayed}) {
+        const Range range = layout_.segment(segment);
+        float* slots[Optimiser::kMaxSlots] = {};
+        for (size_t s = 0; s < slots_.size(); ++s) slots[s] = slots_[s].data() + range.begin;
+        job_.backend->OptimiserStep(segment, gradients_.data() + range.begin, range.size(),
+                                    weights_.data() + range.begin, slots);
+      }
+    });
+    return step.undecayed;
+  }
+
+  void Record(const DeviceArray<float>& vector, std::ofstream& file) {
+    std::vector<float> numbers(static_cast<size_t>(layout_.size()));
+    Take(job_.backend->Read(vector.data(), numbers.size() * sizeof(float), numbers.data()));
+    Write(numbers, file);
+  }
+
+  static void Write(const std::vector<float>& numbers, std::ofstream& file) {
+    file.write(reinterpret_cast<const char*>(numbers.data()),
+               static_cast<std::streamsize>(numbers.size() * sizeof(float)));
+  }
+
+  // Pixels as common/job/pixels.h says.
+  void Record(const Minibatch& batch) {
+    const Fields& fields = job_.datasets.train->fields();
+    const auto image = batch.fields[FindField(fields, kImageField)];
+    const auto label = batch.fields[FindField(fields, kLabelField)];
+    const int64_t size = std::ssize(image) / batch.size;
+    const float scale = static_cast<float>(experiment_.data.scale);
+    std::vector<float> inputs;
+    for (int64_t i = 0; i < std::ssize(image); ++i) {
+      const float mean = job_.datasets.mean.empty() ? 0 : job_.datasets.mean[i % size];
+      inputs.push_back(scale * (static_cast<float>(std::to_integer<uint8_t>(image[i])) - mean));
+    }
+    Write(inputs, inputs_);
+    labels_.write(reinterpret_cast<const char*>(label.data()), std::ssize(label));
+  }
+
+  void Describe(std::ofstream& json) {
+    std::string network;
+    const auto written = google::protobuf::util::MessageToJsonString(
+        Take(LoadNetwork(experiment_.network.file)), &network);
+    if (!written.ok()) Fail("the network cannot be written as JSON");
+    json << "\"numbers\": " << layout_.size() << ",\n\"network\": " << network
+         << ",\n\"optimiser\": {\"type\": \"" << experiment_.optimiser.type
+         << "\", \"unit_gain\": " << (experiment_.optimiser.unit_gain ? "true" : "false")
+         << ", \"weight_decay\": " << experiment_.optimiser.weight_decay
+         << ", \"beta1\": " << experiment_.optimiser.beta1
+         << ", \"beta2\": " << experiment_.optimiser.beta2
+         << ", \"epsilon\": " << experiment_.optimiser.epsilon << "},\n\"tensors\": [";
+    for (int i = 0; i < std::ssize(layout_.tensors()); ++i) {
+      const TensorSpec& tensor = layout_.tensors()[i];
+      json << (i > 0 ? ",\n" : "\n") << "{\"name\": \"" << tensor.name
+           << "\", \"begin\": " << layout_.tensor(i).begin
+           << ", \"decayed\": " << (tensor.segment == Segment::kDecayed ? "true" : "false")
+           << ", \"shape\": [";
+      for (size_t d = 0; d < tensor.shape.size(); ++d)
+        json << (d > 0 ? "," : "") << tensor.shape[d];
+      json << "]}";
+    }
+    json << "]}\n";
+  }
+
+  const Experiment& experiment_;
+  const std::filesystem::path folder_;
+  const OpenedJob job_;
+  const ParameterLayout& layout_;
+  BatchStream stream_;
+  DeviceArray<float> weights_, gradients_;
+  std::vector<DeviceArray<float>> slots_;
+  std::ofstream weights_file_, gradients_file_, inputs_, labels_;
+};
+
+int Main(int argc, char** argv) {
+  if (argc < 4) {
+    std::cerr << "usage: first_steps EXPERIMENT DIR STEPS [SECTION.KEY=VALUE ...]\n";
+    return 64;
+  }
+  Variables variables;
+  if (const char* data = std::getenv("KUMO_DATA")) variables["KUMO_DATA"] = data;
+  const std::vector<std::string> sets(argv + 4, argv + argc);
+  const Experiment experiment = Take(ParseExperiment(argv[1], sets, variables));
+  std::filesystem::create_directories(argv[2]);
+  Run(experiment, argv[2]).Do(std::atoi(argv[3]));
+  return 0;
+}
+
+}  // namespace
+}  // namespace kumo
+
+int main(int argc, char** argv) { return kumo::Main(argc, argv); }
