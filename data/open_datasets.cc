@@ -33,8 +33,8 @@ struct SetFiles {
   FileSetting labels;
 };
 
-// Where the file is; of a reader of images, maybe in an archive. An error names the setting and where
-// the file was looked for.
+// Where the file is; of a reader of images, maybe in an archive. An error names the setting and
+// where the file was looked for.
 Result<std::string> Find(const std::string& directory, const FileSetting& file) {
   const bool absolute = file.value.starts_with('/');
   const std::string named = file.key + " = " + file.value;
@@ -124,11 +124,11 @@ struct Requests {
 Result<Requests> RequestsFor(const Experiment::Data& data) {
   Requests requests;
   KUMO_ASSIGN_OR_RETURN(requests.reader, FindReader(data.reader));
-  KUMO_ASSIGN_OR_RETURN(requests.train, RequestFor(*requests.reader, data, TrainingFiles(data),
-                                                   data.train_limit));
-  KUMO_ASSIGN_OR_RETURN(requests.validation,
-                        RequestFor(*requests.reader, data, ValidationFiles(data),
-                                   data.validation_limit));
+  KUMO_ASSIGN_OR_RETURN(requests.train,
+                        RequestFor(*requests.reader, data, TrainingFiles(data), data.train_limit));
+  KUMO_ASSIGN_OR_RETURN(
+      requests.validation,
+      RequestFor(*requests.reader, data, ValidationFiles(data), data.validation_limit));
   return requests;
 }
 

@@ -11,9 +11,7 @@ namespace {
 constexpr int kFractionBits = 16;
 constexpr int64_t kOne = int64_t{1} << kFractionBits;
 
-uint8_t Rounded(int64_t sum) {
-  return static_cast<uint8_t>((sum + kOne / 2) >> kFractionBits);
-}
+uint8_t Rounded(int64_t sum) { return static_cast<uint8_t>((sum + kOne / 2) >> kFractionBits); }
 
 }  // namespace
 

@@ -16,17 +16,18 @@ struct Rectangle {
   bool operator==(const Rectangle&) const = default;
 };
 
-// The largest rectangle in the middle of an image that has the proportions of the wanted size, to the
-// pixel below.
+// The largest rectangle in the middle of an image that has the proportions of the wanted size, to
+// the pixel below.
 Rectangle LargestWithin(int64_t height, int64_t width, int64_t wanted_height, int64_t wanted_width);
 
 // Owned and used by one thread, which uses its memory again for each image.
 class Resampler {
  public:
-  // Makes `channels` planes of out_height x out_width of a rectangle of an image's, whose planes are
-  // height x width. Along each axis a pixel is the mean of what it covers, weighted by a triangle
-  // that is as wide as two pixels of the coarser of the two images (what Pillow and torchvision call
-  // bilinear with antialiasing). Whole numbers all along: the same bits on every machine.
+  // Makes `channels` planes of out_height x out_width of a rectangle of an image's, whose planes
+  // are height x width. Along each axis a pixel is the mean of what it covers, weighted by a
+  // triangle that is as wide as two pixels of the coarser of the two images (what Pillow and
+  // torchvision call bilinear with antialiasing). Whole numbers all along: the same bits on every
+  // machine.
   void Resample(std::span<const uint8_t> image, int64_t channels, int64_t height, int64_t width,
                 const Rectangle& from, int64_t out_height, int64_t out_width,
                 std::span<uint8_t> out);

@@ -1,7 +1,7 @@
 // JPEG and PNG into pixels.
 //
-// Whatever the bytes are, decoding takes no more memory than kMaxImagePixels need. Owned and used by
-// one thread, which decodes image after image with the same memory.
+// Whatever the bytes are, decoding takes no more memory than kMaxImagePixels need. Owned and used
+// by one thread, which decodes image after image with the same memory.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +35,9 @@ class ImageDecoder {
   Result<ImageHeader> ReadHeader(std::span<const uint8_t> file);
 
   // channels x height x width, the channels in the order red, green, blue; valid until the next
-  // call. `channels` is 1 or 3: grey is Y of ITU-R BT.601, and a grey image has three equal channels.
-  // Errors as ReadHeader's; DataLoss also where a part of the image is missing or damaged.
+  // call. `channels` is 1 or 3: grey is Y of ITU-R BT.601, and a grey image has three equal
+  // channels. Errors as ReadHeader's; DataLoss also where a part of the image is missing or
+  // damaged.
   Result<std::span<const uint8_t>> Decode(std::span<const uint8_t> file, int channels);
 
  private:

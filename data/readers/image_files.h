@@ -1,6 +1,6 @@
-// Files of images below a folder, which may lie inside an archive: tar, plain or gzip'd, or zip. What
-// a path names is the same set either way: sets.tar.gz/train is the folder train of the archive, or
-// of a folder of that name.
+// Files of images below a folder, which may lie inside an archive: tar, plain or gzip'd, or zip.
+// What a path names is the same set either way: sets.tar.gz/train is the folder train of the
+// archive, or of a folder of that name.
 //
 // Pure functions of what is on the disk; thread-safe.
 #pragma once
@@ -16,7 +16,7 @@
 namespace kumo {
 
 struct ImageContainer {
-  std::string path;    // of the archive, or of the folder itself; "": files are named by paths
+  std::string path;  // of the archive, or of the folder itself; "": files are named by paths
   bool archive = false;
   std::string inside;  // the folder in the archive, without '/' at its ends; "": all of it
 
@@ -31,10 +31,11 @@ Result<ImageContainer> FindContainer(const std::string& path);
 // endings; names that begin with '.' do not count. DataLoss where an archive is damaged or cut off.
 Result<std::vector<std::string>> ListImages(const ImageContainer& container);
 
-// Gets the content of one file, by its place among the names that were asked for, or why it cannot be
-// had: NotFound, or ResourceExhausted where it is longer than kMaxImageFileBytes. Its error ends the
-// walk.
-using SeeImage = std::function<Status(int64_t index, const Result<std::span<const uint8_t>>& content)>;
+// Gets the content of one file, by its place among the names that were asked for, or why it cannot
+// be had: NotFound, or ResourceExhausted where it is longer than kMaxImageFileBytes. Its error ends
+// the walk.
+using SeeImage =
+    std::function<Status(int64_t index, const Result<std::span<const uint8_t>>& content)>;
 inline constexpr int64_t kMaxImageFileBytes = 256 << 20;
 
 // Shows each of the named files once, in whatever order the container has them. A name may be there

@@ -54,8 +54,9 @@ Result<ImageSet> FindSamples(const ReaderRequest& request) {
   if (std::ssize(set.class_names) != request.classes) {
     return InvalidArgument(request.images + ": has folders of " +
                            std::to_string(set.class_names.size()) + " classes (" +
-                           Listed(set.class_names) + "), data.classes = " +
-                           std::to_string(request.classes) + "; correct data.classes or the folders");
+                           Listed(set.class_names) +
+                           "), data.classes = " + std::to_string(request.classes) +
+                           "; correct data.classes or the folders");
   }
   std::vector<int64_t> places(set.class_names.size(), 0);
   for (const std::string& file : files) {

@@ -1,7 +1,7 @@
 // The reader "image_folder": a folder, maybe in an archive, with one folder of images per class.
 //
-// Classes are numbered by their names' order. The samples are the first image of each class, then the
-// second of each, and so on, so that the first so many of them are of all classes.
+// Classes are numbered by their names' order. The samples are the first image of each class, then
+// the second of each, and so on, so that the first so many of them are of all classes.
 #pragma once
 
 #include <memory>

@@ -33,9 +33,8 @@ Result<Line> Parse(std::string_view text, int classes) {
                            "\" is not a whole number from 0 on");
   }
   if (line.label >= classes) {
-    return InvalidArgument("class " + std::to_string(line.label) +
-                           " is not below data.classes = " + std::to_string(classes) +
-                           "; correct data.classes or the file");
+    return InvalidArgument("class " + std::to_string(line.label) + " is not below data.classes = " +
+                           std::to_string(classes) + "; correct data.classes or the file");
   }
   return line;
 }
@@ -72,7 +71,8 @@ Result<ImageSet> FindSamples(const ReaderRequest& request) {
     rest.remove_prefix(end == rest.npos ? rest.size() : end + 1);
     const std::string where = request.images + ":" + std::to_string(number) + ": ";
     if (end == std::string_view::npos) {
-      return DataLoss(where + "the last line has no end, so that the file may be cut off; end it "
+      return DataLoss(where +
+                      "the last line has no end, so that the file may be cut off; end it "
                       "with a newline");
     }
     if (text.ends_with('\r')) text.remove_suffix(1);

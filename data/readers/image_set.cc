@@ -55,14 +55,12 @@ Result<Target> TargetOf(const ImageSet& set, const ReaderRequest& request) {
                   InFile(set, std::ssize(set.files) - 1, failed).message());
 }
 
-// The pixels of all images, the whole ones in front, then a byte for each file: 1 where it is whole.
+// The pixels of all images, the whole ones in front, then a byte for each file: 1 where it is
+// whole.
 class Decoded {
  public:
   Decoded(const ImageSet& set, const Target& target, bool skip_damaged)
-      : set_(set),
-        target_(target),
-        skip_damaged_(skip_damaged),
-        bytes_(PixelsOf(target.extents)) {}
+      : set_(set), target_(target), skip_damaged_(skip_damaged), bytes_(PixelsOf(target.extents)) {}
 
   static int64_t ContentSize(const ImageSet& set, const Target& target) {
     return std::ssize(set.files) * (PixelsOf(target.extents) + 1);
@@ -167,16 +165,15 @@ Result<std::vector<uint8_t>> DecodeAll(const ImageSet& set, const Target& target
 
 std::shared_ptr<const MappedFile> SharedPixels(const ImageSet& set, const Target& target,
                                                const ReaderRequest& request) {
-  auto mapped = MapUnpacked(
-      request.cache, SharedContent(set, target, request.skip_damaged),
-      [&](const Sink& sink) -> Status {
-        KUMO_ASSIGN_OR_RETURN(const std::vector<uint8_t> content,
-                              DecodeAll(set, target, request.skip_damaged));
-        return sink(content);
-      });
+  auto mapped = MapUnpacked(request.cache, SharedContent(set, target, request.skip_damaged),
+                            [&](const Sink& sink) -> Status {
+                              KUMO_ASSIGN_OR_RETURN(const std::vector<uint8_t> content,
+                                                    DecodeAll(set, target, request.skip_damaged));
+                              return sink(content);
+                            });
   if (mapped.ok()) return std::move(*mapped);
-  LOG(WARNING) << "decodes " << set.name << " into memory of its own, other processes too: "
-               << mapped.status().message();
+  LOG(WARNING) << "decodes " << set.name
+               << " into memory of its own, other processes too: " << mapped.status().message();
   return nullptr;
 }
 
@@ -201,8 +198,8 @@ Result<std::unique_ptr<Dataset>> OpenImageSet(ImageSet set, const ReaderRequest&
   if (file == nullptr) {
     KUMO_ASSIGN_OR_RETURN(own, DecodeAll(set, target, request.skip_damaged));
   }
-  const std::span<const uint8_t> content = file == nullptr ? std::span<const uint8_t>(own)
-                                                           : file->bytes();
+  const std::span<const uint8_t> content =
+      file == nullptr ? std::span<const uint8_t>(own) : file->bytes();
   const int64_t files = std::ssize(set.files);
   const int64_t bytes = PixelsOf(target.extents);
   const std::span<const uint8_t> whole = content.subspan(files * bytes, files);
@@ -218,9 +215,9 @@ Result<std::unique_ptr<Dataset>> OpenImageSet(ImageSet set, const ReaderRequest&
   }
   std::unique_ptr<MemoryDataset> dataset;
   if (file != nullptr) {
-    dataset = std::make_unique<MemoryDataset>(set.name, target.extents, request.classes,
-                                              std::move(file), content.first(used),
-                                              std::move(labels));
+    dataset =
+        std::make_unique<MemoryDataset>(set.name, target.extents, request.classes, std::move(file),
+                                        content.first(used), std::move(labels));
   } else {
     own.resize(used);
     dataset = std::make_unique<MemoryDataset>(set.name, target.extents, request.classes,

@@ -1,4 +1,5 @@
-// Files of images with a label each, decoded into memory: what the readers of images have in common.
+// Files of images with a label each, decoded into memory: what the readers of images have in
+// common.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +17,16 @@ namespace kumo {
 struct ImageSet {
   std::string name;  // what messages call it
   ImageContainer container;
-  std::vector<std::string> files;  // in the container; not empty
-  std::vector<int32_t> labels;     // of the files
+  std::vector<std::string> files;        // in the container; not empty
+  std::vector<int32_t> labels;           // of the files
   std::vector<std::string> class_names;  // maybe none
 };
 
-// Every image has request.image_size or, where that is empty, the size and channels of the first one:
-// another size of image_size's is cut to its proportions and scaled, and is refused where there is no
-// image_size. Damaged images are refused, or left out and counted where request.skip_damaged says so.
-// What an archive holds is kept decoded in request.cache, once for all processes of the machine.
-// Every error names the file.
+// Every image has request.image_size or, where that is empty, the size and channels of the first
+// one: another size of image_size's is cut to its proportions and scaled, and is refused where
+// there is no image_size. Damaged images are refused, or left out and counted where
+// request.skip_damaged says so. What an archive holds is kept decoded in request.cache, once for
+// all processes of the machine. Every error names the file.
 Result<std::unique_ptr<Dataset>> OpenImageSet(ImageSet set, const ReaderRequest& request);
 
 // Counts damaged images as samples.

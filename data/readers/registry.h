@@ -18,8 +18,8 @@ namespace kumo {
 
 // One set of samples to open.
 struct ReaderRequest {
-  std::string images;  // paths
-  std::string labels;  // "" for a reader that finds them with the images
+  std::string images;      // paths
+  std::string labels;      // "" for a reader that finds them with the images
   int classes = 0;         // every label must be below it
   int64_t limit = 0;       // keep only the first so many samples; 0: all
   std::string cache = "";  // folder for what packed files hold (unpacked_file.h); "": none

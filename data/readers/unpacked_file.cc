@@ -62,8 +62,7 @@ std::string KeptAs(const std::string& folder, const PackedFile& packed) {
   Fnv1a hash;
   hash.Add(WholePath(packed.path));
   hash.Add(packed.part);
-  return JoinPath(folder,
-                  std::filesystem::path(packed.path).filename().string() + "." + Hex(hash));
+  return JoinPath(folder, std::filesystem::path(packed.path).filename().string() + "." + Hex(hash));
 }
 
 constexpr std::string_view kLineStart = "\nkumo unpacked 2, bytes inode changed part path: ";

@@ -5,9 +5,10 @@
 //   text
 //
 // That line tells which file it was unpacked from: size, inode, when it was last changed, a hash of
-// the part, and its path. Where it is another by now, it is unpacked anew and the former file replaced; who has that
-// mapped keeps it. Whoever unpacks holds the folder's lock, so that all others wait for it instead
-// of doing the same work, and removes what was unpacked from files that are gone.
+// the part, and its path. Where it is another by now, it is unpacked anew and the former file
+// replaced; who has that mapped keeps it. Whoever unpacks holds the folder's lock, so that all
+// others wait for it instead of doing the same work, and removes what was unpacked from files that
+// are gone.
 //
 // What is in the folder counts only where it belongs to the user. Thread-safe.
 #pragma once

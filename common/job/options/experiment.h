@@ -58,13 +58,13 @@ struct Experiment {
     std::string train_labels = "mnist/train-labels-idx1-ubyte.gz";
     std::string validation_images = "mnist/t10k-images-idx3-ubyte.gz";
     std::string validation_labels = "mnist/t10k-labels-idx1-ubyte.gz";
-    std::string image_size;      // "3x32x32", that all images are made to have; "": as they are
+    std::string image_size;          // "3x32x32", that all images are made to have; "": as they are
     std::string damaged = "refuse";  // images: refuse, skip
-    double scale = 1.0 / 255.0;  // pixels are multiplied by it
-    bool subtract_mean = false;  // the training set's mean image, before that
-    int crop_pad = 0;            // pixels on every side of a training image that is cropped
-    int pad_value = 0;           // of those
-    bool flip = false;           // every second training image, at random
+    double scale = 1.0 / 255.0;      // pixels are multiplied by it
+    bool subtract_mean = false;      // the training set's mean image, before that
+    int crop_pad = 0;                // pixels on every side of a training image that is cropped
+    int pad_value = 0;               // of those
+    bool flip = false;               // every second training image, at random
     int classes = 10;
     int64_t train_limit = 0;  // use only the first so many samples; 0: all
     int64_t validation_limit = 0;
