@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What `kumo trace` costs a job while it records: LeNet on two workers and two servers, one block of
-two minibatches a round, so that there is much to record; the same job without it, in turn.
+"""What `kumo trace` costs a job while it records: LeNet on two workers and two servers, short
+blocks, so that there is much to record; the same job without it, in turn.
 
-  bench/trace_cost.py [--runs N] [--seconds S] [--data DIR] [--bin DIR] [--json FILE]
+  bench/trace_cost.py [--block MINIBATCHES] [--runs N] [--seconds S] [--data DIR] [--bin DIR] [--json FILE]
 
 Prints samples a second without and with, and their ratio: median and range of the runs.
 """
@@ -16,8 +16,6 @@ import threading
 import time
 
 from jobs import commit, draw_data, machine, parser, rate, run_job
-
-BLOCK = 2
 
 
 def address_of(folder):
@@ -48,14 +46,17 @@ def run(arguments, traced):
         tracing = threading.Thread(target=trace_all_along, args=(arguments, folder, spans))
         if traced:
             tracing.start()
-        entries = run_job(arguments, 2, folder, servers=2, block=BLOCK)
+        entries = run_job(arguments, 2, folder, servers=2, block=arguments.block)
         if traced:
             tracing.join()
-        return rate(entries, BLOCK), sum(spans) / max(1, 2 * len(spans))
+        return rate(entries, arguments.block), sum(spans) / max(1, 2 * len(spans))
 
 
 def main():
-    arguments = parser(__doc__, runs=3, seconds=8).parse_args()
+    options = parser(__doc__, runs=3, seconds=8)
+    options.add_argument("--block", type=int, default=2,
+                         help="minibatches of a block, one block a round (default 2)")
+    arguments = options.parse_args()
     without, ratios, spans = [], [], []
     with tempfile.TemporaryDirectory() as folder:
         draw_data(arguments, folder)
