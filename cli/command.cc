@@ -12,6 +12,7 @@ std::span<const Command> Commands() {
       {"new", "write an experiment of your own, made of one that comes with Kumo", RunNew},
       {"launch", "train: start the processes of this machine and supervise them", RunLaunch},
       {"check", "validate an experiment, its data and this machine before a start", RunCheck},
+      {"data", "show an experiment's data: classes, pixels, samples to look at", RunData},
       {"evaluate", "compute a checkpoint's validation loss and accuracy", RunEvaluate},
       {"status", "ask a running job how it is", RunStatus},
       {"remote", "run one program on another host, as launch --hosts does", RunRemote},

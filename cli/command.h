@@ -53,6 +53,7 @@ std::span<const Command> Commands();
 int RunNew(const CliEnvironment& environment, std::span<const std::string> args);
 int RunLaunch(const CliEnvironment& environment, std::span<const std::string> args);
 int RunCheck(const CliEnvironment& environment, std::span<const std::string> args);
+int RunData(const CliEnvironment& environment, std::span<const std::string> args);
 int RunEvaluate(const CliEnvironment& environment, std::span<const std::string> args);
 int RunStatus(const CliEnvironment& environment, std::span<const std::string> args);
 int RunRemote(const CliEnvironment& environment, std::span<const std::string> args);

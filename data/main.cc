@@ -1,106 +1,15 @@
-// kumo-data: makes data sets.
-#include <algorithm>
-#include <cstdint>
-#include <iostream>
+// kumo-data: makes data sets, and shows them.
+#include <span>
 #include <string>
-#include <thread>
-#include <utility>
 #include <vector>
 
-#include "common/base/file.h"
-#include "common/base/process/last_words.h"
 #include "common/base/process/standard_streams.h"
-#include "common/base/version.h"
-#include "common/job/options/command_line.h"
-#include "data/digit_set.h"
-
-namespace kumo {
-namespace {
-
-constexpr int kMaxThreads = 64;
-
-constexpr char kAbout[] =
-    "Draws a set of handwritten-looking digits, 28 x 28 pixels, and writes it as gzip'd IDX files\n"
-    "with MNIST's names to DIR/mnist; give DIR to the other commands as --set data.directory=DIR "
-    "or as\n"
-    "KUMO_DATA=DIR. The same options give the same set; where it is there already, nothing is "
-    "done.\n"
-    "Files of another origin are not overwritten.";
-
-constexpr char kExitCodes[] =
-    "Exit codes: 0 done; 64 the command line is wrong; 75 the disk is full, try again; 78 DIR "
-    "cannot\n"
-    "be written or holds files of another origin.";
-
-CommandLine Describe(DigitSetOptions& options) {
-  CommandLine line("kumo-data digits", kAbout);
-  const Allowed images{.min = 1, .max = 10'000'000};
-  line.AddOption("out", "DIR", {}, "Folder to write to, made where it is missing; required",
-                 &options.directory);
-  line.AddOption("train", "N", images, "Training images", &options.train);
-  line.AddOption("validation", "N", images, "Validation images", &options.validation);
-  line.AddOption("seed", "S", {.min = 0}, "Another number draws other images", &options.seed);
-  line.AddOption("threads", "N", {.min = 0, .max = kMaxThreads},
-                 "Threads that draw; 0: one for each core. The images do not depend on it",
-                 &options.threads);
-  line.AddFlag("force", "Overwrite files that were not drawn by this command, say MNIST's own",
-               &options.force);
-  line.AddVersion();
-  line.AddNote(kExitCodes);
-  return line;
-}
-
-Status ParseCommand(CommandLine& line, const DigitSetOptions& options,
-                    std::vector<std::string> args) {
-  const bool asks =
-      !args.empty() && (args[0].starts_with("--help") || args[0] == "-h" || args[0] == "--version");
-  if (!asks) {
-    if (args.empty() || args[0] != "digits") {
-      return InvalidArgument((args.empty() ? "no data set named" : "no data set " + args[0]) +
-                             "; there is one: kumo-data digits --out DIR (kumo-data --help)");
-    }
-    args.erase(args.begin());
-  }
-  KUMO_RETURN_IF_ERROR(line.Parse(args));
-  if (options.directory.empty() && !line.help_asked() && !line.version_asked()) {
-    return InvalidArgument("--out DIR is missing: where shall the files go? (kumo-data --help)");
-  }
-  return OkStatus();
-}
-
-int Run(std::vector<std::string> args) {
-  const LastWords last_words("kumo-data", LastWords::DefaultTerminationLog());
-  DigitSetOptions options;
-  options.threads = 0;
-  CommandLine line = Describe(options);
-  const Status parsed = ParseCommand(line, options, std::move(args));
-  if (!parsed.ok()) return last_words.Say(ExitCode::kUsage, parsed.message());
-  if (line.version_asked()) {
-    std::cout << VersionText("kumo-data");
-    return static_cast<int>(ExitCode::kDone);
-  }
-  if (line.help_asked()) {
-    std::cout << line.Help();
-    return static_cast<int>(ExitCode::kDone);
-  }
-  if (options.threads == 0) {
-    const int cores = static_cast<int>(std::thread::hardware_concurrency());
-    options.threads = std::clamp(cores, 1, kMaxThreads);
-  }
-  PosixFileSystem files;
-  const auto outcome = WriteDigitSet(files, options);
-  if (!outcome.ok()) return last_words.Say(outcome.status());
-  std::cout << JoinPath(options.directory, "mnist") << ": " << options.train << " training and "
-            << options.validation << " validation images, seed " << options.seed
-            << (outcome.value() == DigitSetOutcome::kAlreadyThere ? " (were there already)" : "")
-            << "\n";
-  return static_cast<int>(ExitCode::kDone);
-}
-
-}  // namespace
-}  // namespace kumo
+#include "data/digits_command.h"
+#include "data/show_command.h"
 
 int main(int argc, char** argv) {
   kumo::OpenStandardStreams();
-  return kumo::Run({argv + 1, argv + argc});
+  const std::vector<std::string> args(argv + 1, argv + argc);
+  if (!args.empty() && args[0] == "show") return kumo::RunShow(std::span(args).subspan(1));
+  return kumo::RunDigits(args);
 }

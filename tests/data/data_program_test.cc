@@ -1,9 +1,13 @@
 // kumo-data as a user runs it.
 #include <unistd.h>
 
+#include <cstdio>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "data/readers/image_decoder.h"
+#include "tests/data/image_bytes.h"
 #include "tests/data/run_command.h"
 #include "tests/data/test_files.h"
 #include "tests/scratch_directory.h"
@@ -73,6 +77,83 @@ TEST_F(DataProgramTest, FullDiskIsUnavailable) {
                        out_ + " --train 3000");
   EXPECT_EQ(outcome.exit_code, 75) << outcome.output;
   EXPECT_TRUE(std::filesystem::is_empty(scratch_ / "mnist")) << "leaves nothing half-written";
+}
+
+class ShowTest : public DataProgramTest {
+ protected:
+  ShowTest() {
+    const std::vector<int64_t> extents = {3, 4, 4};
+    test::WriteFiles(scratch_ / "train", test::ClassFolders(9, 2, extents));
+    test::WriteFiles(scratch_ / "test", test::ClassFolders(3, 2, extents));
+    Write(
+        "[network]\nfile = none.pbtxt\n[data]\nreader = image_folder\ntrain_images = train\n"
+        "validation_images = test\nclasses = 2\n");
+  }
+  void Write(const std::string& text) {
+    test::WriteFile(scratch_ / "my.conf", test::Bytes(text.begin(), text.end()));
+  }
+  test::CommandOutcome Show(const std::string& more) {
+    return Run("show " + Quoted(scratch_ / "my.conf") +
+               " --set data.directory=" + Quoted(scratch_.path()) + " " + more);
+  }
+};
+
+TEST_F(ShowTest, CountsClassesAndMeasuresPixels) {
+  const auto shown = Show("");
+  EXPECT_EQ(shown.exit_code, 0) << shown.output;
+  EXPECT_THAT(shown.output, AllOf(HasSubstr("9 samples, bytes of 3x4x4"), HasSubstr("3 samples"),
+                                  testing::ContainsRegex("0 class0 +5 +2"),
+                                  testing::ContainsRegex("1 class1 +4 +1")));
+  double sum = 0;
+  for (int64_t i = 0; i < 9; ++i) {
+    const test::Bytes pixels = test::ImagePixels(i, {3, 4, 4});
+    for (int p = 0; p < 16; ++p) sum += pixels[p];
+  }
+  char mean[40];
+  std::snprintf(mean, sizeof mean, "channel 0: mean %.2f, ", sum / (9 * 16));
+  EXPECT_THAT(shown.output, HasSubstr(mean));
+  EXPECT_THAT(
+      Show("--json").output,
+      HasSubstr(R"("classes":[{"name":"class0","samples":5},{"name":"class1","samples":4}])"));
+}
+
+TEST_F(ShowTest, TheSheetHasARowForEachClassWithItsSamplesAsTheyAreTrainedOn) {
+  const std::string sheet = scratch_ / "sheet.png";
+  ASSERT_EQ(Show("--columns 5 --sheet " + Quoted(sheet)).exit_code, 0);
+  ImageDecoder decoder;
+  const test::Bytes file = test::ReadFile(sheet);
+  const auto header = decoder.ReadHeader(file);
+  ASSERT_TRUE(header.ok()) << header.status().message();
+  // 4 pixels become 64, with 2 between.
+  ASSERT_EQ(header->height, 2 + 2 * 66);
+  ASSERT_EQ(header->width, 2 + 5 * 66);
+  const auto pixels = decoder.Decode(file, 3);
+  ASSERT_TRUE(pixels.ok());
+  const auto red = [&](int64_t y, int64_t x) { return (*pixels)[y * header->width + x]; };
+  EXPECT_EQ(red(2, 2), test::ImagePixels(0, {3, 4, 4})[0]);
+  EXPECT_EQ(red(2 + 17, 2 + 16 * 3), test::ImagePixels(0, {3, 4, 4})[4 + 3]);
+  EXPECT_EQ(red(2 + 66, 2 + 66), test::ImagePixels(3, {3, 4, 4})[0]) << "the second of class1";
+  EXPECT_EQ(red(2 + 66, 2 + 4 * 66), 255) << "class1 has four";
+  // Cropped so far that nothing but the padding can be left somewhere.
+  ASSERT_EQ(
+      Show("--sheet " + Quoted(sheet) + " --set data.crop_pad=3 --set data.pad_value=7").exit_code,
+      0);
+  const test::Bytes cropped = test::ReadFile(sheet);
+  EXPECT_NE(cropped, file);
+  EXPECT_THAT(*decoder.Decode(cropped, 3), testing::Contains(7));
+}
+
+TEST_F(ShowTest, WhatIsWrongIsSaidWithItsExitCode) {
+  EXPECT_EQ(Run("show").exit_code, 64);
+  EXPECT_EQ(Show("--columns 0").exit_code, 64);
+  const auto missing = Show("--set data.train_images=nowhere");
+  EXPECT_EQ(missing.exit_code, 78);
+  EXPECT_THAT(missing.output,
+              AllOf(testing::StartsWith("kumo data: "), HasSubstr("data.train_images")));
+  EXPECT_EQ(Show("--sheet " + Quoted(scratch_ / "no/such/folder/x.png")).exit_code, 78);
+  const auto help = Run("show --help");
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_THAT(help.output, AllOf(HasSubstr("--sheet FILE.png"), HasSubstr("--columns N")));
 }
 
 }  // namespace

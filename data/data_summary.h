@@ -1,0 +1,23 @@
+// What a set of labelled images holds, in numbers.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/base/status.h"
+#include "data/dataset.h"
+
+namespace kumo {
+
+struct DataSummary {
+  std::vector<int64_t> of_class;  // samples, by class
+  // Of each channel's pixels, in levels of 0 .. 255, over all samples.
+  std::vector<double> mean;
+  std::vector<double> deviation;
+};
+
+// Goes through all samples once. FailedPrecondition where these are no images with labels; the
+// error of Dataset::Read.
+Result<DataSummary> Summarise(const Dataset& dataset);
+
+}  // namespace kumo

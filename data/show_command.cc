@@ -1,0 +1,155 @@
+#include "data/show_command.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <string_view>
+#include <vector>
+
+#include "common/base/installation.h"
+#include "common/base/json.h"
+#include "common/base/process/last_words.h"
+#include "common/job/options/command_line.h"
+#include "common/job/options/installed_experiments.h"
+#include "common/job/options/parser.h"
+#include "data/contact_sheet.h"
+#include "data/data_summary.h"
+#include "data/open_datasets.h"
+
+namespace kumo {
+namespace {
+
+struct Arguments {
+  std::string file;
+  std::vector<std::string> sets;
+  std::string sheet;
+  int columns = 10;
+  bool json = false;
+};
+
+CommandLine Describe(Arguments& arguments) {
+  CommandLine line(
+      "kumo data",
+      "Shows an experiment's data: how many samples of which classes, what pixels are\n"
+      "like, and, with --sheet, samples as they are trained on, to look at.");
+  line.AddPositional("FILE", "The experiment file, or the name of one that comes with Kumo", true,
+                     [&](const std::string& text) {
+                       arguments.file = FindExperiment(text, FindInstallation().share);
+                     });
+  line.AddRepeated("set", "SECTION.KEY=VALUE", "Overrides a setting of the file; may be repeated",
+                   &arguments.sets);
+  line.AddOption("sheet", "FILE.png", Allowed(),
+                 "Write an image: a row of training samples for each class, in the order of the "
+                 "table, cropped and mirrored as in the first epoch",
+                 &arguments.sheet, "none");
+  line.AddOption("columns", "N", {.min = 1, .max = 100}, "Samples of a row of the image",
+                 &arguments.columns);
+  line.AddFlag("json", "Print JSON", &arguments.json);
+  line.AddNote(
+      "Exit codes: 0 done; 64 the command line is wrong; 75 try again; 78 the experiment\n"
+      "or its data are wrong.");
+  return line;
+}
+
+// One of the two sets, and what is in it.
+struct Shown {
+  const Dataset& dataset;
+  DataSummary summary;
+};
+
+std::string ClassName(const Dataset& dataset, int64_t number) {
+  const auto names = dataset.class_names();
+  return names.empty() ? std::to_string(number) : std::to_string(number) + " " + names[number];
+}
+
+void PrintSet(const char* title, const Shown& set) {
+  std::printf("%-10s  %s\n", title, set.dataset.name().c_str());
+  std::printf("%-10s  %lld samples, %s of %s\n", "", static_cast<long long>(set.dataset.size()),
+              NameOf(set.dataset.fields()[0].type),
+              ExtentsText(set.dataset.fields()[0].extents).c_str());
+  const DataSummary& summary = set.summary;
+  for (size_t c = 0; c < summary.mean.size(); ++c) {
+    std::printf("%-10s  channel %zu: mean %.2f, deviation %.2f\n", "", c, summary.mean[c],
+                summary.deviation[c]);
+  }
+}
+
+void PrintClasses(const Shown& train, const Shown& validation) {
+  const int64_t classes = train.dataset.classes();
+  size_t width = sizeof "class" - 1;
+  for (int64_t c = 0; c < classes; ++c) {
+    width = std::max(width, ClassName(train.dataset, c).size());
+  }
+  const int columns = static_cast<int>(width);
+  std::printf("%-*s  %10s  %10s\n", columns, "class", "training", "validation");
+  for (int64_t c = 0; c < classes; ++c) {
+    std::printf("%-*s  %10lld  %10lld\n", columns, ClassName(train.dataset, c).c_str(),
+                static_cast<long long>(train.summary.of_class[c]),
+                static_cast<long long>(validation.summary.of_class[c]));
+  }
+}
+
+JsonFields ToFields(const Shown& set) {
+  JsonArray classes, mean, deviation;
+  for (int64_t c = 0; c < set.dataset.classes(); ++c) {
+    JsonFields one;
+    if (!set.dataset.class_names().empty()) one.Add("name", set.dataset.class_names()[c]);
+    classes.Add(one.Add("samples", set.summary.of_class[c]));
+  }
+  for (const double value : set.summary.mean) mean.Add(value);
+  for (const double value : set.summary.deviation) deviation.Add(value);
+  return JsonFields()
+      .Add("name", set.dataset.name())
+      .Add("samples", set.dataset.size())
+      .Add("extents", ExtentsText(set.dataset.fields()[0].extents))
+      .Add("classes", classes)
+      .Add("mean", mean)
+      .Add("deviation", deviation);
+}
+
+Status Show(const Arguments& arguments) {
+  KUMO_ASSIGN_OR_RETURN(const Experiment experiment,
+                        ParseExperiment(arguments.file, arguments.sets, VariablesOf(environ)));
+  KUMO_ASSIGN_OR_RETURN(const Datasets sets, OpenDatasets(experiment.data));
+  KUMO_ASSIGN_OR_RETURN(DataSummary of_train, Summarise(*sets.train));
+  KUMO_ASSIGN_OR_RETURN(DataSummary of_validation, Summarise(*sets.validation));
+  const Shown train{*sets.train, std::move(of_train)};
+  const Shown validation{*sets.validation, std::move(of_validation)};
+  if (!arguments.sheet.empty()) {
+    KUMO_ASSIGN_OR_RETURN(const ContactSheet sheet,
+                          DrawContactSheet(sets, experiment.job.seed, arguments.columns));
+    KUMO_RETURN_IF_ERROR(WritePng(sheet, arguments.sheet));
+  }
+  if (arguments.json) {
+    JsonFields fields;
+    fields.Add("train", ToFields(train)).Add("validation", ToFields(validation));
+    if (!arguments.sheet.empty()) fields.Add("sheet", arguments.sheet);
+    std::printf("%s\n", fields.object().c_str());
+    return OkStatus();
+  }
+  PrintSet("training", train);
+  PrintSet("validation", validation);
+  PrintClasses(train, validation);
+  if (!arguments.sheet.empty()) std::printf("sheet       %s\n", arguments.sheet.c_str());
+  return OkStatus();
+}
+
+}  // namespace
+
+int RunShow(std::span<const std::string> args) {
+  const LastWords last_words("kumo data", LastWords::DefaultTerminationLog());
+  Arguments arguments;
+  CommandLine line = Describe(arguments);
+  const Status usage = line.Parse(args);
+  if (!usage.ok()) return last_words.Say(ExitCode::kUsage, usage.message());
+  if (line.help_asked()) {
+    std::fputs(line.Help().c_str(), stdout);
+    return static_cast<int>(ExitCode::kDone);
+  }
+  const Status shown = Show(arguments);
+  return shown.ok() ? static_cast<int>(ExitCode::kDone) : last_words.Say(shown);
+}
+
+}  // namespace kumo
