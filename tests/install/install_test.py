@@ -9,9 +9,11 @@ import json
 import pathlib
 import re
 import shutil
+import struct
 import subprocess
 import tempfile
 import unittest
+import zlib
 
 ARGUMENTS = argparse.ArgumentParser(description=__doc__)
 ARGUMENTS.add_argument("--build", type=pathlib.Path, required=True)
@@ -25,6 +27,26 @@ def contents(folder):
     """The hash of each file below a folder."""
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
             for path in folder.rglob("*") if path.is_file()}
+
+
+def grey_png(side, level):
+    """A PNG of one grey, as the PNG specification has it."""
+    def chunk(kind, content):
+        return (struct.pack(">I", len(content)) + kind + content +
+                struct.pack(">I", zlib.crc32(kind + content)))
+    row = b"\0" + bytes([level]) * (3 * side)
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)) +
+            chunk(b"IDAT", zlib.compress(row * side)) + chunk(b"IEND", b""))
+
+
+def write_cifar(folder):
+    """What the experiments on CIFAR-10 ask for, unpacked, with two images of each class."""
+    for part in ("train", "test"):
+        for label in range(10):
+            classes = folder / "cifar10/cifar10-jpeg.tar.gz" / part / f"class{label}"
+            classes.mkdir(parents=True)
+            for i in range(2):
+                (classes / f"{i}.png").write_bytes(grey_png(32, 20 * label + i))
 
 
 class InstallTest(unittest.TestCase):
@@ -41,6 +63,7 @@ class InstallTest(unittest.TestCase):
         cls.here.mkdir()
         cls.run_in(cls.here, "kumo-data", "digits", "--out", "data", "--train", "1000",
                    "--validation", "200")
+        write_cifar(cls.here / "data")
 
     @classmethod
     def tearDownClass(cls):
