@@ -106,6 +106,8 @@ class InstallTest(unittest.TestCase):
     def test_every_installed_experiment_passes_the_check(self):
         for path in (self.prefix / "share/kumo/experiments").glob("*.conf"):
             self.run_here("kumo", "check", path.stem, "--set", "data.directory=data")
+            shown = self.run_here("kumo", "data", path.stem, "--set", "data.directory=data", "--json")
+            self.assertEqual(len(json.loads(shown.stdout)["train"]["classes"]), 10)
 
     def test_a_new_experiment_is_the_same_job_with_the_same_bits(self):
         folder = self.folder / "new"
