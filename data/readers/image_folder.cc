@@ -49,8 +49,8 @@ Result<ImageSet> FindSamples(const ReaderRequest& request) {
     set.class_names.push_back(file.substr(0, slash));
   }
   std::ranges::sort(set.class_names);
-  const auto [first, last] = std::ranges::unique(set.class_names);
-  set.class_names.erase(first, last);
+  set.class_names.erase(std::unique(set.class_names.begin(), set.class_names.end()),
+                        set.class_names.end());
   if (std::ssize(set.class_names) != request.classes) {
     return InvalidArgument(request.images + ": has folders of " +
                            std::to_string(set.class_names.size()) + " classes (" +
