@@ -47,13 +47,13 @@ Result<ConvolutionSpec> ReadSpec(const LayerInput& input) {
   ConvolutionSpec spec;
   spec.input = input.shape();
   KUMO_RETURN_IF_ERROR(ReadKernel(settings, &spec));
-  const int64_t per_output = input.shape().channels * spec.kernel_height * spec.kernel_width;
+  KUMO_RETURN_IF_ERROR(ReadGroups(settings, &spec));
+  const int64_t per_output = spec.channels_per_group() * spec.kernel_height * spec.kernel_width;
   KUMO_RETURN_IF_ERROR(CheckRange("outputs", settings.outputs(), 1,
                                   std::max<int64_t>(1, kMostNumbers / per_output)));
   KUMO_RETURN_IF_ERROR(CheckRange("stride", OrElse(settings.stride(), 1), 1, 64));
   KUMO_RETURN_IF_ERROR(CheckRange("pad", settings.pad(), 0, 64));
   KUMO_RETURN_IF_ERROR(CheckRange("dilation", OrElse(settings.dilation(), 1), 1, 64));
-  KUMO_RETURN_IF_ERROR(ReadGroups(settings, &spec));
   spec.outputs = settings.outputs();
   spec.stride = OrElse(settings.stride(), 1);
   spec.pad = settings.pad();

@@ -128,9 +128,10 @@ TEST(NetworkTest, WrongFieldsAreRefusedByLayerAndName) {
 
 TEST(NetworkTest, AFilterOfAGroupIsAsLargeAsItsOwnChannelsAreMany) {
   const auto grouped = [](const std::string& groups) {
-    return Around("layers { name: 'many' convolution { outputs: 9600 kernel: 1 } }\n"
-                  "layers { name: 'c' convolution { outputs: 9600 kernel: 15 pad: 7 groups: " +
-                  groups + " } }");
+    return Around(
+        "layers { name: 'many' convolution { outputs: 9600 kernel: 1 } }\n"
+        "layers { name: 'c' convolution { outputs: 9600 kernel: 15 pad: 7 groups: " +
+        groups + " } }");
   };
   EXPECT_TRUE(Parse(grouped("9600")).ok()) << Parse(grouped("9600")).message();
   EXPECT_THAT(Parse(grouped("2")).message(), HasSubstr("layer c: outputs must be 1 to 1988"));
