@@ -17,8 +17,11 @@ set(completions ${TO}/bash-completion/completions)
 file(REMOVE_RECURSE ${pages} ${completions})
 set(KUMO_WORDS "")
 foreach(program kumo kumo-server kumo-worker kumo-data)
-  ask(page ${program} --help=man)
-  write_page(${program})
+  # kumo-data(1) is that of `kumo data`, which is the program's; it has one more of what it draws.
+  if(NOT program STREQUAL "kumo-data")
+    ask(page ${program} --help=man)
+    write_page(${program})
+  endif()
   ask(words ${program} --help=words)
   string(APPEND KUMO_WORDS "${words}")
   # "[kumo launch]": a command with a page of its own.

@@ -1,16 +1,14 @@
-#include "data/digits_command.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <iostream>
 #include <string>
 #include <thread>
-#include <utility>
 
 #include "common/base/file.h"
 #include "common/base/process/last_words.h"
 #include "common/base/version.h"
 #include "common/job/options/command_line.h"
+#include "data/commands.h"
 #include "data/digit_set.h"
 
 namespace kumo {
@@ -51,16 +49,7 @@ CommandLine Describe(DigitSetOptions& options) {
 }
 
 Status ParseCommand(CommandLine& line, const DigitSetOptions& options,
-                    std::vector<std::string> args) {
-  const bool asks =
-      !args.empty() && (args[0].starts_with("--help") || args[0] == "-h" || args[0] == "--version");
-  if (!asks) {
-    if (args.empty() || args[0] != "digits") {
-      return InvalidArgument((args.empty() ? "no data set named" : "no data set " + args[0]) +
-                             "; there is one: kumo-data digits --out DIR (kumo-data --help)");
-    }
-    args.erase(args.begin());
-  }
+                    std::span<const std::string> args) {
   KUMO_RETURN_IF_ERROR(line.Parse(args));
   if (options.directory.empty() && !line.help_asked() && !line.version_asked()) {
     return InvalidArgument("--out DIR is missing: where shall the files go? (kumo-data --help)");
@@ -70,12 +59,12 @@ Status ParseCommand(CommandLine& line, const DigitSetOptions& options,
 
 }  // namespace
 
-int RunDigits(std::vector<std::string> args) {
+int RunDigits(std::span<const std::string> args) {
   const LastWords last_words("kumo-data", LastWords::DefaultTerminationLog());
   DigitSetOptions options;
   options.threads = 0;
   CommandLine line = Describe(options);
-  const Status parsed = ParseCommand(line, options, std::move(args));
+  const Status parsed = ParseCommand(line, options, args);
   if (!parsed.ok()) return last_words.Say(ExitCode::kUsage, parsed.message());
   if (line.version_asked()) {
     std::cout << VersionText("kumo-data");

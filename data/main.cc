@@ -3,13 +3,35 @@
 #include <string>
 #include <vector>
 
+#include "common/base/process/last_words.h"
 #include "common/base/process/standard_streams.h"
-#include "data/digits_command.h"
-#include "data/show_command.h"
+#include "data/commands.h"
+
+namespace kumo {
+namespace {
+
+// Questions about the program itself are answered by the one command that has no other name.
+bool IsQuestion(const std::string& word) {
+  return word.starts_with("--help") || word == "-h" || word == "--version";
+}
+
+int Run(std::span<const std::string> args) {
+  const std::string command = args.empty() ? "" : args[0];
+  if (command == "digits") return RunDigits(args.subspan(1));
+  if (command == "show") return RunShow(args.subspan(1));
+  if (IsQuestion(command)) return RunDigits(args);
+  const LastWords last_words("kumo-data", LastWords::DefaultTerminationLog());
+  return last_words.Say(ExitCode::kUsage,
+                        (command.empty() ? "no command" : "no command " + command) +
+                            "; there are kumo-data digits --out DIR, which draws a data set, and "
+                            "kumo-data show FILE (kumo-data --help, kumo data --help)");
+}
+
+}  // namespace
+}  // namespace kumo
 
 int main(int argc, char** argv) {
   kumo::OpenStandardStreams();
   const std::vector<std::string> args(argv + 1, argv + argc);
-  if (!args.empty() && args[0] == "show") return kumo::RunShow(std::span(args).subspan(1));
-  return kumo::RunDigits(args);
+  return kumo::Run(args);
 }

@@ -1,5 +1,3 @@
-#include "data/show_command.h"
-
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +12,7 @@
 #include "common/job/options/command_line.h"
 #include "common/job/options/installed_experiments.h"
 #include "common/job/options/parser.h"
+#include "data/commands.h"
 #include "data/contact_sheet.h"
 #include "data/data_summary.h"
 #include "data/open_datasets.h"
@@ -47,6 +46,8 @@ CommandLine Describe(Arguments& arguments) {
   line.AddOption("columns", "N", {.min = 1, .max = 100}, "Samples of a row of the image",
                  &arguments.columns);
   line.AddFlag("json", "Print JSON", &arguments.json);
+  line.AddNote(
+      "The program kumo-data, which this calls, draws digits, too: kumo-data digits --help.");
   line.AddNote(
       "Exit codes: 0 done; 64 the command line is wrong; 75 try again; 78 the experiment\n"
       "or its data are wrong.");
