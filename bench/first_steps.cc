@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/take.h"
 #include "common/job/options/parser.h"
 #include "data/batch_stream.h"
 #include "models/network.h"
@@ -22,20 +23,6 @@
 
 namespace kumo {
 namespace {
-
-// Ends the process: a benchmark has nobody to report to.
-[[noreturn]] void Fail(const std::string& why) {
-  std::cerr << why << '\n';
-  std::exit(1);
-}
-void Take(const Status& status) {
-  if (!status.ok()) Fail(status.message());
-}
-template <typename T>
-T Take(Result<T> result) {
-  if (!result.ok()) Fail(result.status().message());
-  return std::move(result).value();
-}
 
 class Run {
  public:

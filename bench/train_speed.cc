@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "bench/report.h"
+#include "bench/take.h"
 #include "common/base/rng.h"
 #include "common/job/optimiser/optimiser.h"
 #include "models/backend/devices.h"
@@ -53,19 +54,6 @@ struct Work {
   float learning_rate;
   std::string precision = "fp32";
 };
-
-// Ends the process: a benchmark has nobody to report to.
-template <typename T>
-T Take(Result<T> result) {
-  if (result.ok()) return std::move(result).value();
-  std::cerr << result.status().message() << '\n';
-  std::exit(1);
-}
-void Take(const Status& status) {
-  if (status.ok()) return;
-  std::cerr << status.message() << '\n';
-  std::exit(1);
-}
 
 model::Network Zoo(const std::string& name) {
   return Take(LoadNetwork(std::string(KUMO_ZOO) + "/" + name + ".pbtxt"));
