@@ -1,0 +1,189 @@
+// Losses and their gradients, beside their definitions and the slope that is measured.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "common/base/rng.h"
+#include "models/losses/loss.h"
+#include "tests/models/layer_on_device.h"
+
+namespace kumo {
+namespace {
+
+// Every entry of the list with its defaults, on random scores: the slope is measured.
+TEST(LossRegistryTest, EveryLossHasTheGradientOfItsMean) {
+  constexpr int kBatch = 19;
+  constexpr int kClasses = 7;
+  constexpr float kStep = 1e-2f;
+  for (const LossKind& kind : LossKinds()) {
+    model::Layer layer;
+    const auto* field = model::Layer::descriptor()->FindFieldByNumber(kind.kind);
+    model::Layer::GetReflection()->MutableMessage(&layer, field);
+    const auto backend = MakeCpuBackend(1);
+    const Result<LossPlan> plan = kind.plan(layer, {kClasses});
+    ASSERT_TRUE(plan.ok()) << kind.name << ": " << plan.status().message();
+    EXPECT_EQ(plan->classes, kClasses) << kind.name;
+    const auto loss = backend->MakeLoss(plan->spec, kBatch).value();
+    Rng rng(7, RngPurpose::kTest);
+    std::vector<int32_t> labels;
+    for (int n = 0; n < kBatch; ++n) {
+      labels.push_back(static_cast<int32_t>(rng.NextBelow(kClasses)));
+    }
+    DeviceArray<int32_t> device_labels(*backend, kBatch, "labels");
+    backend->Write(labels.data(), labels.size() * sizeof(int32_t), device_labels.data());
+    const int64_t size = backend->ActivationBytes({kClasses}, kBatch) / int64_t{sizeof(float)};
+    DeviceArray<float> device(*backend, size, "scores");
+    const auto mean_of = [&](const std::vector<float>& scores, float* gradient) {
+      DeviceArray<StepResult> sums(*backend, 1, "sums");
+      LoadActivations(*backend, {kClasses}, kBatch, scores.data(), device.data());
+      loss->Run(kBatch, device.data(), device_labels.data(), gradient, sums.data());
+      StepResult result;
+      EXPECT_TRUE(backend->Read(sums.data(), sizeof(result), &result).ok());
+      return result.loss_sum / kBatch;
+    };
+    const std::vector<float> scores = RandomNumbers(kBatch * kClasses, &rng);
+    DeviceArray<float> gradient(*backend, size, "their gradients");
+    (void)mean_of(scores, gradient.data());
+    std::vector<float> found(scores.size());
+    backend->StoreOutputs({kClasses}, kBatch, gradient.data(), found.data());
+    for (size_t i = 0; i < scores.size(); ++i) {
+      std::vector<float> above = scores;
+      std::vector<float> below = scores;
+      above[i] += kStep;
+      below[i] -= kStep;
+      const double slope = (mean_of(above, nullptr) - mean_of(below, nullptr)) /
+                           (static_cast<double>(above[i]) - static_cast<double>(below[i]));
+      ASSERT_NEAR(static_cast<double>(found[i]), slope, 2e-4) << kind.name << ", score " << i;
+    }
+  }
+}
+
+TEST(SoftmaxCrossEntropyTest, LossAndGradientAgreeWithThePlainReference) {
+  constexpr int kBatch = 19;
+  constexpr int kClasses = 7;
+  const auto backend = MakeCpuBackend(1);
+  const auto loss = backend->MakeLoss(SoftmaxCrossEntropySpec{{kClasses}}, kBatch).value();
+  Rng rng(4, RngPurpose::kTest);
+  std::vector<float> scores = RandomNumbers(kBatch * kClasses, &rng);
+  scores[3] = 200.0f;  // must not overflow
+  scores[10] = -300.0f;
+  std::vector<int32_t> labels;
+  for (int n = 0; n < kBatch; ++n) labels.push_back(static_cast<int32_t>(rng.NextBelow(kClasses)));
+  const int64_t size = backend->ActivationBytes({kClasses}, kBatch) / int64_t{sizeof(float)};
+  DeviceArray<float> device(*backend, size, "scores");
+  DeviceArray<float> gradient(*backend, size, "their gradients");
+  const std::vector<float> wrong(static_cast<size_t>(size), 1e6f);
+  backend->Write(wrong.data(), wrong.size() * sizeof(float), gradient.data());
+  DeviceArray<int32_t> device_labels(*backend, kBatch, "labels");
+  backend->Write(labels.data(), labels.size() * sizeof(int32_t), device_labels.data());
+  DeviceArray<StepResult> sums(*backend, 1, "sums");
+  LoadActivations(*backend, {kClasses}, kBatch, scores.data(), device.data());
+  loss->Run(kBatch, device.data(), device_labels.data(), gradient.data(), sums.data());
+  StepResult result;
+  ASSERT_TRUE(backend->Read(sums.data(), sizeof(result), &result).ok());
+  std::vector<float> found(scores.size());
+  backend->StoreOutputs({kClasses}, kBatch, gradient.data(), found.data());
+  std::vector<float> all(static_cast<size_t>(size));
+  ASSERT_TRUE(backend->Read(gradient.data(), all.size() * sizeof(float), all.data()).ok());
+  EXPECT_EQ(SumOfSizes(all), SumOfSizes(found)) << "padding must hold zeros";
+
+  double loss_sum = 0;
+  int64_t correct = 0;
+  for (int n = 0; n < kBatch; ++n) {
+    const float* s = scores.data() + n * kClasses;
+    const float top = *std::max_element(s, s + kClasses);
+    double sum = 0;
+    for (int c = 0; c < kClasses; ++c) sum += std::exp(static_cast<double>(s[c] - top));
+    loss_sum += std::log(sum) - static_cast<double>(s[labels[n]] - top);
+    correct += s[labels[n]] == top ? 1 : 0;
+    for (int c = 0; c < kClasses; ++c) {
+      const double softmax = std::exp(static_cast<double>(s[c] - top)) / sum;
+      EXPECT_NEAR(static_cast<double>(found[n * kClasses + c]),
+                  (softmax - (c == labels[n] ? 1 : 0)) / kBatch, 1e-7);
+    }
+  }
+  EXPECT_NEAR(result.loss_sum, loss_sum, 1e-4);
+  EXPECT_EQ(result.correct, correct);
+}
+
+// A minibatch's losses and their gradients by one backend; or in double, by the definition.
+struct LossOfBatch {
+  double sum = 0;
+  int64_t correct = 0;
+  std::vector<double> gradient;  // of the mean
+};
+
+LossOfBatch LossOnDevice(const Setting& setting, const LossSpec& spec, int classes,
+                         const std::vector<float>& scores, const std::vector<int32_t>& labels) {
+  const auto batch = static_cast<int>(labels.size());
+  const auto backend = setting.make();
+  const auto loss = backend->MakeLoss(spec, kMaxBatch).value();
+  const int64_t bytes = backend->ActivationBytes({classes}, batch);
+  DeviceArray<std::byte> device(*backend, bytes, "scores");
+  DeviceArray<std::byte> gradient(*backend, bytes, "their gradients");
+  DeviceArray<int32_t> device_labels(*backend, batch, "labels");
+  DeviceArray<StepResult> sums(*backend, 1, "sums");
+  backend->SetStep({});
+  backend->Write(labels.data(), labels.size() * sizeof(int32_t), device_labels.data());
+  LoadActivations(*backend, {classes}, batch, scores.data(), device.data());
+  loss->Run(batch, device.data(), device_labels.data(), gradient.data(), sums.data());
+  StepResult result;
+  EXPECT_TRUE(backend->Read(sums.data(), sizeof(result), &result).ok());
+  std::vector<float> found(scores.size());
+  backend->StoreOutputs({classes}, batch, gradient.data(), found.data());
+  return {result.loss_sum, result.correct, {found.begin(), found.end()}};
+}
+
+LossOfBatch LossByDefinition(double smoothing, int classes, const std::vector<float>& scores,
+                             const std::vector<int32_t>& labels) {
+  LossOfBatch result;
+  for (size_t n = 0; n < labels.size(); ++n) {
+    const float* s = scores.data() + static_cast<int64_t>(n) * classes;
+    const auto top = static_cast<double>(*std::max_element(s, s + classes));
+    double sum = 0;
+    for (int c = 0; c < classes; ++c) sum += std::exp(static_cast<double>(s[c]) - top);
+    for (int c = 0; c < classes; ++c) {
+      const double log_softmax = static_cast<double>(s[c]) - top - std::log(sum);
+      const double wanted = smoothing / classes + (c == labels[n] ? 1 - smoothing : 0);
+      result.sum -= wanted * log_softmax;
+      result.gradient.push_back((std::exp(log_softmax) - wanted) /
+                                static_cast<double>(labels.size()));
+    }
+    result.correct += static_cast<double>(s[labels[n]]) == top ? 1 : 0;
+  }
+  return result;
+}
+
+TEST(SoftmaxCrossEntropyTest, SmoothedLabelsHaveTheLossAndGradientOfTheDefinition) {
+  Rng rng(8, RngPurpose::kTest);
+  for (const Setting& setting : Settings()) {
+    for (const float smoothing : {0.0f, 0.1f, 0.75f}) {
+      for (const auto& [batch, classes] : {std::pair(1, 2), {1, 7}, {19, 7}, {33, 65}}) {
+        std::vector<float> scores = RandomNumbers(int64_t{batch} * classes, &rng);
+        scores[1] = 50.0f;  // must not overflow
+        std::vector<int32_t> labels;
+        for (int n = 0; n < batch; ++n) {
+          labels.push_back(static_cast<int32_t>(rng.NextBelow(classes)));
+        }
+        const LossOfBatch found = LossOnDevice(
+            setting, SoftmaxCrossEntropySpec{{classes}, smoothing}, classes, scores, labels);
+        const LossOfBatch expected =
+            LossByDefinition(static_cast<double>(smoothing), classes, scores, labels);
+        EXPECT_NEAR(found.sum, expected.sum, 1e-5 * (1 + expected.sum)) << setting.name;
+        EXPECT_EQ(found.correct, expected.correct) << setting.name;
+        ASSERT_EQ(found.gradient.size(), expected.gradient.size());
+        for (size_t i = 0; i < expected.gradient.size(); ++i) {
+          ASSERT_NEAR(found.gradient[i], expected.gradient[i], 2e-7)
+              << "score " << i << ", smoothing " << smoothing << ", " << setting.name;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kumo
