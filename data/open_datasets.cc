@@ -33,9 +33,10 @@ struct SetFiles {
   FileSetting labels;
 };
 
-// Where the file is; of a reader of images, maybe in an archive. An error names the setting and
-// where the file was looked for.
-Result<std::string> Find(const std::string& directory, const FileSetting& file) {
+// Where the file is; with `archives` it may lie inside one. An error names the setting and where
+// the file was looked for.
+Result<std::string> Find(const std::string& directory, const FileSetting& file,
+                         bool archives = false) {
   const bool absolute = file.value.starts_with('/');
   const std::string named = file.key + " = " + file.value;
   if (!absolute && directory.empty()) {
@@ -46,7 +47,7 @@ Result<std::string> Find(const std::string& directory, const FileSetting& file) 
                         : advice));
   }
   const std::string path = absolute ? file.value : JoinPath(directory, file.value);
-  if (PosixFileSystem().Exists(path) || FindContainer(path).ok()) return path;
+  if (PosixFileSystem().Exists(path) || (archives && FindContainer(path).ok())) return path;
   if (absolute) return NotFound(named + ": there is no such file");
   return NotFound(named + ": there is no " + path + " (data.directory = " + directory + ")" +
                   file.Advice());
@@ -55,7 +56,7 @@ Result<std::string> Find(const std::string& directory, const FileSetting& file) 
 Result<ReaderRequest> RequestFor(const Reader& reader, const Experiment::Data& data,
                                  const SetFiles& files, int64_t limit) {
   ReaderRequest request;
-  KUMO_ASSIGN_OR_RETURN(request.images, Find(data.directory, files.images));
+  KUMO_ASSIGN_OR_RETURN(request.images, Find(data.directory, files.images, reader.reads_archives));
   if (reader.has_label_files) {
     KUMO_ASSIGN_OR_RETURN(request.labels, Find(data.directory, files.labels));
   }

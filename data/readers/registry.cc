@@ -10,11 +10,11 @@ namespace kumo {
 namespace {
 
 constexpr std::array kReaders = {
-    Reader{"idx", "IDX images and labels as MNIST has them, plain or gzip'd", true, OpenIdx,
+    Reader{"idx", "IDX images and labels as MNIST has them, plain or gzip'd", true, false, OpenIdx,
            MeasureIdx},
     Reader{"image_folder", "JPEG and PNG in one folder per class, maybe inside an archive", false,
-           OpenImageFolder, MeasureImageFolder},
-    Reader{"image_map", "a text file of images' paths and classes, as CNTK has them", false,
+           true, OpenImageFolder, MeasureImageFolder},
+    Reader{"image_map", "a text file of images' paths and classes, as CNTK has them", false, false,
            OpenImageMap, MeasureImageMap},
 };
 

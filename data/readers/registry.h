@@ -33,6 +33,7 @@ struct Reader {
   std::string_view name;  // data.reader
   std::string_view summary;
   bool has_label_files;  // data.train_labels and data.validation_labels name files of their own
+  bool reads_archives;   // paths may lead into one: photos.zip/train
   Result<std::unique_ptr<Dataset>> (*open)(const ReaderRequest& request);
   // What `open` would take into memory, from the files' headers alone.
   Result<DatasetExtents> (*measure)(const ReaderRequest& request);

@@ -77,6 +77,14 @@ TEST_F(OpenDatasetsTest, MissingFileIsNamedAndSaysHowToGetIt) {
                                          HasSubstr("data/fetch.sh mnist")));
 }
 
+TEST_F(OpenDatasetsTest, OnlyWhoReadsArchivesIsLedIntoAFile) {
+  data_.train_images += "/inside";
+  EXPECT_EQ(Refusal().code(), StatusCode::kNotFound);
+  EXPECT_THAT(Refusal().message(), HasSubstr("data.train_images = mnist/"));
+  data_.reader = "image_folder";
+  EXPECT_THAT(Refusal().message(), HasSubstr("no whole tar"));
+}
+
 TEST_F(OpenDatasetsTest, AMissingFileIsNamedWithItsSettingAndWhereItWasLookedFor) {
   data_.validation_labels = "mine/labels.gz";
   EXPECT_EQ(Refusal().message(), "data.validation_labels = mine/labels.gz: there is no " +
