@@ -176,7 +176,7 @@ class Trainer {
   void MakeData() {
     const Shape& input = net_->input();
     const Fields fields = {
-        {kImageField, NumberType::kUint8, {input.channels, input.height, input.width}},
+        {kImageField, NumberType::kUint8, {input.channels(), input.height(), input.width()}},
         {kLabelField, NumberType::kInt32, {}}};
     Take(net_->Connect(fields, {.scale = 1 / 255.0f}));
     Rng rng(1, RngPurpose::kTest);

@@ -70,7 +70,7 @@ Status Net::Bind(const ParameterLayout& layout, float* weights, float* gradients
 Status Net::Connect(const Fields& fields, const PixelFormula& pixels) {
   const Shape& input = graph_.input();
   const Field image = {
-      kImageField, NumberType::kUint8, {input.channels, input.height, input.width}};
+      kImageField, NumberType::kUint8, {input.channels(), input.height(), input.width()}};
   const Field label = {kLabelField, NumberType::kInt32, {}};
   Fields taken;
   std::vector<int> places;

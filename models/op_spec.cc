@@ -26,20 +26,20 @@ int64_t Windows(const PoolingSpec& spec, int64_t size, int kernel) {
 }  // namespace
 
 Shape PoolingSpec::output() const {
-  return {input.channels, Windows(*this, input.height, kernel_height),
-          Windows(*this, input.width, kernel_width)};
+  return {input.channels(), Windows(*this, input.height(), kernel_height),
+          Windows(*this, input.width(), kernel_width)};
 }
 
 Shape ConvolutionSpec::output() const {
   const int64_t tall = int64_t{kernel_height - 1} * dilation + 1;
   const int64_t wide = int64_t{kernel_width - 1} * dilation + 1;
-  return {outputs, (input.height + 2 * pad - tall) / stride + 1,
-          (input.width + 2 * pad - wide) / stride + 1};
+  return {outputs, (input.height() + 2 * pad - tall) / stride + 1,
+          (input.width() + 2 * pad - wide) / stride + 1};
 }
 
 ConvolutionSpec ConvolutionSpec::OfGroup() const {
   ConvolutionSpec spec = *this;
-  spec.input.channels /= groups;
+  spec.input = input.WithChannels(channels_per_group());
   spec.outputs /= groups;
   spec.groups = 1;
   return spec;
@@ -50,9 +50,9 @@ int64_t ConvolutionSpec::products() const {
 }
 
 Shape ConcatSpec::output() const {
-  Shape shape = inputs.front();
-  for (size_t i = 1; i < inputs.size(); ++i) shape.channels += inputs[i].channels;
-  return shape;
+  int64_t channels = 0;
+  for (const Shape& input : inputs) channels += input.channels();
+  return inputs.front().WithChannels(channels);
 }
 
 int64_t ProductsOf(const OpSpec& spec) {

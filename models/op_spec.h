@@ -54,7 +54,7 @@ struct ConvolutionSpec {
   // of the input's channels. Divides both numbers. Not with `pool` where it is more than 1.
   int groups = 1;
   Shape output() const;  // before the pooling
-  int64_t channels_per_group() const { return input.channels / groups; }
+  int64_t channels_per_group() const { return input.channels() / groups; }
   // One of the groups.
   ConvolutionSpec OfGroup() const;
   int64_t products() const;

@@ -3,23 +3,54 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace kumo {
 
-// The extents of one sample. A vector of n numbers is n x 1 x 1.
-struct Shape {
-  int64_t channels = 0;
-  int64_t height = 1;
-  int64_t width = 1;
+// The extents of one sample's numbers: its channels, then the positions that each channel has a
+// number at, of any rank: a vector is {n}, a sequence {channels, length}, an image {channels,
+// height, width}. Extents of 1 at the end say nothing and are left out, so a vector is also an
+// image of one pixel.
+class Shape {
+ public:
+  Shape() = default;
+  Shape(std::initializer_list<int64_t> extents) : Shape(std::vector<int64_t>(extents)) {}
+  explicit Shape(std::vector<int64_t> extents) : extents_(std::move(extents)) {
+    while (extents_.size() > 1 && extents_.back() == 1) extents_.pop_back();
+  }
 
-  int64_t size() const { return channels * height * width; }
-  int64_t plane() const { return height * width; }
+  const std::vector<int64_t>& extents() const { return extents_; }
+  int rank() const { return static_cast<int>(extents_.size()); }
+  int64_t extent(int axis) const { return axis < rank() ? extents_[axis] : 1; }
+  int64_t channels() const { return extents_.empty() ? 0 : extents_[0]; }
+  // Of an image.
+  int64_t height() const { return extent(1); }
+  int64_t width() const { return extent(2); }
+  // Positions.
+  int64_t plane() const {
+    int64_t positions = 1;
+    for (int axis = 1; axis < rank(); ++axis) positions *= extents_[axis];
+    return positions;
+  }
+  int64_t size() const { return channels() * plane(); }
+  // The same positions with other channels.
+  Shape WithChannels(int64_t channels) const {
+    std::vector<int64_t> extents = extents_;
+    extents[0] = channels;
+    return Shape(std::move(extents));
+  }
   std::string ToString() const {
-    if (plane() == 1) return std::to_string(channels);
-    return std::to_string(channels) + "x" + std::to_string(height) + "x" + std::to_string(width);
+    std::string text = std::to_string(channels());
+    for (int axis = 1; axis < rank(); ++axis) text += "x" + std::to_string(extents_[axis]);
+    return text;
   }
   bool operator==(const Shape&) const = default;
+
+ private:
+  std::vector<int64_t> extents_;
 };
 
 // Names the random streams of one training step. Whoever computes partition `partition`'s step

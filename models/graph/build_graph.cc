@@ -36,7 +36,7 @@ Result<Shape> ReadInput(const model::Network& network) {
   KUMO_RETURN_IF_ERROR(CheckRange("input.height", shape.height(), 1, 1 << 16));
   KUMO_RETURN_IF_ERROR(CheckRange("input.width", shape.width(), 1, 1 << 16));
   const Shape input = {shape.channels(), shape.height(), shape.width()};
-  if (input.channels > kMostNumbersOfSample / input.plane()) {
+  if (input.channels() > kMostNumbersOfSample / input.plane()) {
     return InvalidArgument("input must have at most 2^28 numbers, is " + input.ToString());
   }
   return input;

@@ -18,7 +18,7 @@ Result<LayerPlan> PlanBatchNormalisation(const LayerInput& input) {
   plan.spec = spec;
   plan.output = input.shape();
   const auto add = [&](const char* tensor, Segment segment, float start) {
-    plan.parameters.push_back(MakeParameter(input.layer.name(), tensor, {input.shape().channels},
+    plan.parameters.push_back(MakeParameter(input.layer.name(), tensor, {input.shape().channels()},
                                             segment, {}, ConstantInitialiser(start), {}));
   };
   add("scale", Segment::kUndecayed, 1);

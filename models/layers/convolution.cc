@@ -27,7 +27,7 @@ Status ReadKernel(const model::Convolution& settings, ConvolutionSpec* spec) {
 }
 
 Status ReadGroups(const model::Convolution& settings, ConvolutionSpec* spec) {
-  const int64_t channels = spec->input.channels;
+  const int64_t channels = spec->input.channels();
   const int groups = OrElse(settings.groups(), 1);
   KUMO_RETURN_IF_ERROR(CheckRange("groups", groups, 1, channels));
   if (channels % groups != 0) {
@@ -61,7 +61,7 @@ Result<ConvolutionSpec> ReadSpec(const LayerInput& input) {
   spec.bias = !settings.no_bias();
   const int64_t tall = int64_t{spec.kernel_height - 1} * spec.dilation + 1;
   const int64_t wide = int64_t{spec.kernel_width - 1} * spec.dilation + 1;
-  if (tall > input.shape().height + 2 * spec.pad || wide > input.shape().width + 2 * spec.pad) {
+  if (tall > input.shape().height() + 2 * spec.pad || wide > input.shape().width() + 2 * spec.pad) {
     return InvalidArgument("kernel must fit the input " + input.shape().ToString() + " with pad " +
                            std::to_string(spec.pad) + ", covers " + std::to_string(tall) + "x" +
                            std::to_string(wide));

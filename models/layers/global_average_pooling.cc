@@ -7,11 +7,11 @@ Result<LayerPlan> PlanGlobalAveragePooling(const LayerInput& input) {
   PoolingSpec spec;
   spec.kind = PoolingSpec::Kind::kAverage;
   spec.input = shape;
-  spec.kernel_height = static_cast<int>(shape.height);
-  spec.kernel_width = static_cast<int>(shape.width);
+  spec.kernel_height = static_cast<int>(shape.height());
+  spec.kernel_width = static_cast<int>(shape.width());
   LayerPlan plan;
   plan.spec = spec;
-  plan.output = {shape.channels};
+  plan.output = {shape.channels()};
   return plan;
 }
 

@@ -4,7 +4,7 @@ namespace kumo {
 
 Result<LayerPlan> PlanGroupNormalisation(const LayerInput& input) {
   const model::GroupNormalisation& settings = input.layer.group_normalisation();
-  const int64_t channels = input.shape().channels;
+  const int64_t channels = input.shape().channels();
   KUMO_RETURN_IF_ERROR(CheckRange("groups", settings.groups(), 1, channels));
   if (channels % settings.groups() != 0) {
     return InvalidArgument("groups must divide the input's " + std::to_string(channels) +

@@ -19,7 +19,7 @@ Result<LayerPlan> PlanL2Normalisation(const LayerInput& input) {
   plan.spec = spec;
   plan.output = input.shape();
   const float start = settings.scale() == 0.0f ? 20.0f : settings.scale();
-  plan.parameters.push_back(MakeParameter(input.layer.name(), "scale", {input.shape().channels},
+  plan.parameters.push_back(MakeParameter(input.layer.name(), "scale", {input.shape().channels()},
                                           Segment::kUndecayed, {}, ConstantInitialiser(start), {}));
   return plan;
 }

@@ -17,8 +17,8 @@ Result<LayerPlan> PlanLayerNormalisation(const LayerInput& input) {
   LayerPlan plan;
   plan.spec = spec;
   plan.output = shape;
-  std::vector<int64_t> tensor_shape = {shape.channels};
-  if (shape.plane() > 1) tensor_shape = {shape.channels, shape.height, shape.width};
+  std::vector<int64_t> tensor_shape = {shape.channels()};
+  if (shape.plane() > 1) tensor_shape = {shape.channels(), shape.height(), shape.width()};
   const auto add = [&](const char* tensor, float start) {
     plan.parameters.push_back(MakeParameter(input.layer.name(), tensor, tensor_shape,
                                             Segment::kUndecayed, {}, ConstantInitialiser(start),

@@ -15,14 +15,14 @@ bool ReachesBeyond(const PoolingSpec& spec) {
   const auto reaches = [&](int64_t windows, int kernel, int64_t size) {
     return (windows - 1) * spec.stride + kernel > size + 2 * spec.pad;
   };
-  return reaches(out.height, spec.kernel_height, spec.input.height) ||
-         reaches(out.width, spec.kernel_width, spec.input.width);
+  return reaches(out.height(), spec.kernel_height, spec.input.height()) ||
+         reaches(out.width(), spec.kernel_width, spec.input.width());
 }
 
 // A window that is rounded up to has a row and a column of the padded input at the least.
 Status CheckKernel(const PoolingSpec& spec) {
   const int64_t beyond = spec.ceil ? spec.stride - 1 : 0;
-  const int64_t most = std::min(spec.input.height, spec.input.width) + 2 * spec.pad + beyond;
+  const int64_t most = std::min(spec.input.height(), spec.input.width()) + 2 * spec.pad + beyond;
   if (spec.kernel_height <= most) return OkStatus();
   std::string room = "kernel must fit the input " + spec.input.ToString() + " with pad " +
                      std::to_string(spec.pad);
@@ -48,8 +48,8 @@ Result<LayerPlan> PlanPooling(PoolingSpec::Kind kind, const model::Pooling& sett
   spec.ceil = spec.ceil && ReachesBeyond(spec);
   // A window that starts in the padding behind the input would hold no number at all.
   const Shape out = spec.output();
-  if ((out.height - 1) * spec.stride - spec.pad >= shape.height ||
-      (out.width - 1) * spec.stride - spec.pad >= shape.width) {
+  if ((out.height() - 1) * spec.stride - spec.pad >= shape.height() ||
+      (out.width() - 1) * spec.stride - spec.pad >= shape.width()) {
     return InvalidArgument("pad must leave part of the input in the last window, is " +
                            std::to_string(spec.pad));
   }

@@ -83,7 +83,7 @@ Status CheckSameShape(const LayerInput& input) {
 
 Status CheckSamePlane(const LayerInput& input) {
   for (const Shape& shape : input.shapes) {
-    if (shape.height != input.shape().height || shape.width != input.shape().width) {
+    if (shape.height() != input.shape().height() || shape.width() != input.shape().width()) {
       return InvalidArgument("inputs must have one height and width, are " +
                              input.shape().ToString() + " and " + shape.ToString());
     }

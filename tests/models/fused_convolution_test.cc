@@ -24,7 +24,7 @@ class FusedConvolutionTest : public testing::TestWithParam<Geometry> {
   FusedConvolutionTest()
       : spec_(GetParam().convolution),
         pool_{spec_.output(), GetParam().pool, GetParam().pool, GetParam().pool, 0},
-        weight_(spec_.outputs * spec_.input.channels * spec_.kernel_height * spec_.kernel_width),
+        weight_(spec_.outputs * spec_.input.channels() * spec_.kernel_height * spec_.kernel_width),
         bias_(spec_.outputs) {
     Rng rng(5, RngPurpose::kTest);
     for (float& w : weight_) w = rng.NextUniform(-1, 1);

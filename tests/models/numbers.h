@@ -18,7 +18,7 @@ struct Numbers {
   Status LoadInto(Net* net) const {
     const Shape& input = net->input();
     const Fields fields = {
-        {kImageField, NumberType::kFloat32, {input.channels, input.height, input.width}},
+        {kImageField, NumberType::kFloat32, {input.channels(), input.height(), input.width()}},
         {kLabelField, NumberType::kInt32, {}}};
     KUMO_RETURN_IF_ERROR(net->Connect(fields, {}));
     const std::span<const std::byte> values[] = {std::as_bytes(inputs), std::as_bytes(labels)};

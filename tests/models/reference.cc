@@ -16,8 +16,8 @@ namespace {
 // x[n][c][y][x], or `outside` beyond the border.
 double At(const Numbers& x, const Shape& shape, int64_t n, int64_t c, int64_t row, int64_t column,
           double outside) {
-  if (row < 0 || row >= shape.height || column < 0 || column >= shape.width) return outside;
-  return x[((n * shape.channels + c) * shape.height + row) * shape.width + column];
+  if (row < 0 || row >= shape.height() || column < 0 || column >= shape.width()) return outside;
+  return x[((n * shape.channels() + c) * shape.height() + row) * shape.width() + column];
 }
 
 template <typename F>
@@ -57,8 +57,8 @@ void ForEachWindow(const PoolingSpec& spec, int batch, const Numbers& x, Each ea
   for (int64_t n = 0; n < batch; ++n) {
     for (int64_t i = 0; i < out.size(); ++i) {
       const int64_t c = i / out.plane();
-      const int64_t row = i % out.plane() / out.width * spec.stride - spec.pad;
-      const int64_t column = i % out.width * spec.stride - spec.pad;
+      const int64_t row = i % out.plane() / out.width() * spec.stride - spec.pad;
+      const int64_t column = i % out.width() * spec.stride - spec.pad;
       Numbers window;
       for (int k = 0; k < spec.kernel_height * spec.kernel_width; ++k) {
         const double value = At(x, spec.input, n, c, row + k / spec.kernel_width,
@@ -96,11 +96,11 @@ Numbers Normalise(const Call& call, const Numbers& x, const std::vector<Numbers>
       settings.epsilon() == 0.0f ? 1e-5 : static_cast<double>(settings.epsilon());
   const int64_t plane = call.shapes[0].plane();
   Numbers y(x.size());
-  for (int64_t c = 0; c < call.shapes[0].channels; ++c) {
+  for (int64_t c = 0; c < call.shapes[0].channels(); ++c) {
     std::vector<int64_t> places;
     for (int64_t n = 0; n < call.batch; ++n) {
       for (int64_t i = 0; i < plane; ++i)
-        places.push_back((n * call.shapes[0].channels + c) * plane + i);
+        places.push_back((n * call.shapes[0].channels() + c) * plane + i);
     }
     double mean = parameters[2][c];
     double variance = parameters[3][c];
@@ -153,7 +153,7 @@ Numbers NormaliseLengths(const Call& call, const Numbers& x, const Numbers& scal
   for (int64_t i = 0; i < call.batch * shape.size(); ++i) {
     double squares = epsilon;
     const int64_t first = i / shape.size() * shape.size() + i % shape.plane();
-    for (int64_t c = 0; c < shape.channels; ++c) {
+    for (int64_t c = 0; c < shape.channels(); ++c) {
       squares += x[first + c * shape.plane()] * x[first + c * shape.plane()];
     }
     y[i] = scale[i % shape.size() / shape.plane()] * x[i] / std::sqrt(squares);
@@ -205,14 +205,14 @@ Numbers Convolve(const ConvolutionSpec& spec, int batch, const Numbers& x, const
                  const Numbers& bias) {
   const Shape out = spec.output();
   const int64_t taps = int64_t{spec.kernel_height} * spec.kernel_width;
-  const int64_t channels = spec.input.channels / spec.groups;
+  const int64_t channels = spec.input.channels() / spec.groups;
   Numbers y;
   for (int64_t n = 0; n < batch; ++n) {
     for (int64_t i = 0; i < out.size(); ++i) {
       const int64_t o = i / out.plane();
       const int64_t first_channel = o / (spec.outputs / spec.groups) * channels;
-      const int64_t row = i % out.plane() / out.width * spec.stride - spec.pad;
-      const int64_t column = i % out.width * spec.stride - spec.pad;
+      const int64_t row = i % out.plane() / out.width() * spec.stride - spec.pad;
+      const int64_t column = i % out.width() * spec.stride - spec.pad;
       double sum = bias.empty() ? 0 : bias[o];
       for (int64_t k = 0; k < channels * taps; ++k) {
         const int64_t c = first_channel + k / taps;
@@ -248,7 +248,7 @@ Numbers Forward(const Call& call, const Numbers& x, const std::vector<Numbers>& 
       return AveragePool(PoolingOf(call.layer.average_pooling(), call.shapes[0]), call.batch, x);
     case model::Layer::kGlobalAveragePooling: {
       const Shape& shape = call.shapes[0];
-      return AveragePool({shape, static_cast<int>(shape.height), static_cast<int>(shape.width)},
+      return AveragePool({shape, static_cast<int>(shape.height()), static_cast<int>(shape.width())},
                          call.batch, x);
     }
     case model::Layer::kRelu:

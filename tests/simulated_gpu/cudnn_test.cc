@@ -35,8 +35,8 @@ class Numbers {
     EXPECT_EQ(cudaMalloc(&memory_, static_cast<size_t>(size_) * BytesOf(kind.number)), cudaSuccess);
     EXPECT_EQ(cudnnCreateTensorDescriptor(&descriptor_), CUDNN_STATUS_SUCCESS);
     EXPECT_EQ(cudnnSetTensor4dDescriptor(
-                  descriptor_, kind.format, kind.type, batch, static_cast<int>(shape.channels),
-                  static_cast<int>(shape.height), static_cast<int>(shape.width)),
+                  descriptor_, kind.format, kind.type, batch, static_cast<int>(shape.channels()),
+                  static_cast<int>(shape.height()), static_cast<int>(shape.width())),
               CUDNN_STATUS_SUCCESS);
   }
   ~Numbers() {
@@ -64,7 +64,7 @@ class Numbers {
     if (kind_.format == CUDNN_TENSOR_NCHW) return i;
     const int64_t plane = shape_.plane();
     const int64_t within = i % shape_.size();
-    return i - within + within % plane * shape_.channels + within / plane;
+    return i - within + within % plane * shape_.channels() + within / plane;
   }
 
   const Kind kind_;
@@ -81,7 +81,7 @@ class CudnnTest : public testing::TestWithParam<Kind> {
     EXPECT_EQ(cudnnCreate(&handle_), CUDNN_STATUS_SUCCESS);
     EXPECT_EQ(cudnnCreateFilterDescriptor(&filter_), CUDNN_STATUS_SUCCESS);
     EXPECT_EQ(cudnnSetFilter4dDescriptor(filter_, GetParam().type, GetParam().format, kSpec.outputs,
-                                         static_cast<int>(kSpec.input.channels),
+                                         static_cast<int>(kSpec.input.channels()),
                                          kSpec.kernel_height, kSpec.kernel_width),
               CUDNN_STATUS_SUCCESS);
     EXPECT_EQ(cudnnCreateConvolutionDescriptor(&convolution_), CUDNN_STATUS_SUCCESS);
@@ -97,7 +97,7 @@ class CudnnTest : public testing::TestWithParam<Kind> {
   }
 
   static Shape WeightShape() {
-    return {kSpec.input.channels, kSpec.kernel_height, kSpec.kernel_width};
+    return {kSpec.input.channels(), kSpec.kernel_height, kSpec.kernel_width};
   }
   void ExpectNear(double found, double expected) {
     EXPECT_NEAR(found, expected, GetParam().tolerance * (1 + std::abs(expected)));

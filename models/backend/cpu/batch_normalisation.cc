@@ -13,7 +13,10 @@ namespace {
 class BatchNormalisation final : public FloatOp {
  public:
   BatchNormalisation(Engine& engine, const BatchNormalisationSpec& spec)
-      : engine_(engine), spec_(spec), mean_(spec.shape.channels), inverse_(spec.shape.channels) {}
+      : engine_(engine),
+        spec_(spec),
+        mean_(spec.shape.channels()),
+        inverse_(spec.shape.channels()) {}
 
   bool reads_input() const override { return true; }
 
@@ -30,7 +33,7 @@ class BatchNormalisation final : public FloatOp {
   void ForwardFloats(const Pass& pass, const float* input, float* output) override {
     const NormPlane plane = PlaneOf(pass);
     const int64_t channel = plane.positions * plane.lanes;
-    engine_.Parallel(spec_.shape.channels, [&](int64_t c) {
+    engine_.Parallel(spec_.shape.channels(), [&](int64_t c) {
       float variance = running_variance_[c];
       mean_[c] = running_mean_[c];
       if (pass.training) {
@@ -51,7 +54,7 @@ class BatchNormalisation final : public FloatOp {
     const NormPlane plane = PlaneOf(pass);
     const int64_t channel = plane.positions * plane.lanes;
     const auto count = static_cast<float>(plane.positions * plane.batch);
-    engine_.Parallel(spec_.shape.channels, [&](int64_t c) {
+    engine_.Parallel(spec_.shape.channels(), [&](int64_t c) {
       float sum_dy = 0;
       float sum_dy_x = 0;
       engine_.batch_normalisation.sums(plane, input + c * channel, grad_output + c * channel,

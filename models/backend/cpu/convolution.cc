@@ -25,9 +25,9 @@ TapProduct::Geometry ForwardGeometry(const ConvolutionSpec& spec) {
           spec.input,
           spec.kernel_height,
           spec.kernel_width,
-          ForwardTaps(spec.input.height, out.height, spec.kernel_height, spec.stride, spec.pad,
+          ForwardTaps(spec.input.height(), out.height(), spec.kernel_height, spec.stride, spec.pad,
                       spec.dilation),
-          ForwardTaps(spec.input.width, out.width, spec.kernel_width, spec.stride, spec.pad,
+          ForwardTaps(spec.input.width(), out.width(), spec.kernel_width, spec.stride, spec.pad,
                       spec.dilation)};
 }
 
@@ -37,9 +37,9 @@ TapProduct::Geometry BackwardGeometry(const ConvolutionSpec& spec) {
           out,
           spec.kernel_height,
           spec.kernel_width,
-          BackwardTaps(spec.input.height, out.height, spec.kernel_height, spec.stride, spec.pad,
+          BackwardTaps(spec.input.height(), out.height(), spec.kernel_height, spec.stride, spec.pad,
                        spec.dilation),
-          BackwardTaps(spec.input.width, out.width, spec.kernel_width, spec.stride, spec.pad,
+          BackwardTaps(spec.input.width(), out.width(), spec.kernel_width, spec.stride, spec.pad,
                        spec.dilation)};
 }
 
@@ -50,19 +50,19 @@ class Convolution final : public FloatOp {
         spec_(spec),
         out_(spec.output()),
         pool_(spec.pool),
-        padded_{spec.input.channels, spec.input.height + 2 * spec.pad,
-                spec.input.width + 2 * spec.pad},
+        padded_{spec.input.channels(), spec.input.height() + 2 * spec.pad,
+                spec.input.width() + 2 * spec.pad},
         taps_(int64_t{spec.kernel_height} * spec.kernel_width),
         forward_(engine, ForwardGeometry(spec)),
         backward_(engine, BackwardGeometry(spec)),
         grad_blocks_(EvenPieces(spec.outputs, engine.convolution.outer_rows)),
-        tap_blocks_(EvenPieces(spec.input.channels * taps_, engine.convolution.outer_columns)) {
+        tap_blocks_(EvenPieces(spec.input.channels() * taps_, engine.convolution.outer_columns)) {
     const int64_t lanes = LaneStride(max_batch);
     if (spec.pad > 0) padded_input_ = {engine.memory, padded_.size() * lanes, kWorkspace};
     if (pool_) {
       CHECK(pool_->pad == 0 && pool_->stride == pool_->kernel_height &&
             pool_->stride == pool_->kernel_width && pool_->input == out_);
-      const int64_t band = int64_t{pool_->kernel_height} * out_.width * lanes;
+      const int64_t band = int64_t{pool_->kernel_height} * out_.width() * lanes;
       band_size_ = engine.convolution.product_rows * band;
       bands_ = {engine.memory, band_size_ * std::ssize(forward_.blocks()), kWorkspace};
       place_ = {engine.memory, pool_->output().size() * lanes, kWorkspace};
@@ -87,7 +87,7 @@ class Convolution final : public FloatOp {
 
   void ForwardFloats(const Pass& pass, const float* input, float* output) override {
     const int64_t lanes = LaneStride(pass.batch);
-    forward_.Pack(weight_, spec_.input.channels * taps_, taps_);
+    forward_.Pack(weight_, spec_.input.channels() * taps_, taps_);
     if (!pool_) return forward_.Run(lanes, input, bias_, output);
     forward_.Prepare(lanes);
     engine_.Parallel(static_cast<int64_t>(forward_.blocks().size()),
@@ -101,7 +101,7 @@ class Convolution final : public FloatOp {
     const float* full = pool_ ? SpreadGradient(lanes, grad_output) : grad_output;
     WeightGradient(lanes, PaddedInput(lanes, input), full);
     if (grad_input == nullptr) return;
-    backward_.Pack(weight_, taps_, spec_.input.channels * taps_);
+    backward_.Pack(weight_, taps_, spec_.input.channels() * taps_);
     backward_.Run(lanes, full, nullptr, grad_input);
   }
 
@@ -109,9 +109,9 @@ class Convolution final : public FloatOp {
   PoolPlane BandPlane(int64_t lanes) const {
     return {lanes,
             pool_->kernel_height,
-            static_cast<int>(out_.width),
+            static_cast<int>(out_.width()),
             1,
-            static_cast<int>(pool_->output().width),
+            static_cast<int>(pool_->output().width()),
             pool_->kernel_height,
             pool_->kernel_width,
             pool_->stride,
@@ -123,13 +123,13 @@ class Convolution final : public FloatOp {
     const Range channels = forward_.blocks()[block];
     const PoolPlane plane = BandPlane(lanes);
     float* band = bands_.data() + block * band_size_;
-    const int64_t band_channel = pool_->kernel_height * out_.width * lanes;
-    for (int64_t row = 0; row < pooled.height; ++row) {
+    const int64_t band_channel = pool_->kernel_height * out_.width() * lanes;
+    for (int64_t row = 0; row < pooled.height(); ++row) {
       const int64_t first = row * pool_->stride;
       forward_.RunRows(block, {first, first + pool_->kernel_height}, input, bias_, band,
                        band_channel);
       for (int64_t c = channels.begin; c < channels.end; ++c) {
-        const int64_t at = (c * pooled.height + row) * pooled.width * lanes;
+        const int64_t at = (c * pooled.height() + row) * pooled.width() * lanes;
         engine_.pooling.max(plane, band + (c - channels.begin) * band_channel, output + at,
                             place_.data() + at);
       }
@@ -146,16 +146,16 @@ class Convolution final : public FloatOp {
 
   const float* SpreadGradient(int64_t lanes, const float* grad_output) {
     const PoolPlane plane = {lanes,
-                             static_cast<int>(out_.height),
-                             static_cast<int>(out_.width),
-                             static_cast<int>(pool_->output().height),
-                             static_cast<int>(pool_->output().width),
+                             static_cast<int>(out_.height()),
+                             static_cast<int>(out_.width()),
+                             static_cast<int>(pool_->output().height()),
+                             static_cast<int>(pool_->output().width()),
                              pool_->kernel_height,
                              pool_->kernel_width,
                              pool_->stride,
                              0};
     const int64_t pooled = pool_->output().plane() * lanes;
-    engine_.Parallel(out_.channels, [&](int64_t c) {
+    engine_.Parallel(out_.channels(), [&](int64_t c) {
       engine_.pooling.max_backward(plane, place_.data() + c * pooled, grad_output + c * pooled,
                                    full_grad_.data() + c * out_.plane() * lanes);
     });
@@ -169,11 +169,11 @@ class Convolution final : public FloatOp {
       std::memset(padded_input_.data(), 0, static_cast<size_t>(padded_input_.bytes()));
     }
     padded_lanes_ = lanes;
-    const int64_t row = spec_.input.width * lanes;
-    engine_.Parallel(spec_.input.channels, [&](int64_t c) {
-      for (int64_t y = 0; y < spec_.input.height; ++y) {
-        const int64_t to = ((c * padded_.height + y + spec_.pad) * padded_.width + spec_.pad);
-        std::memcpy(padded_input_.data() + to * lanes, input + (c * spec_.input.height + y) * row,
+    const int64_t row = spec_.input.width() * lanes;
+    engine_.Parallel(spec_.input.channels(), [&](int64_t c) {
+      for (int64_t y = 0; y < spec_.input.height(); ++y) {
+        const int64_t to = ((c * padded_.height() + y + spec_.pad) * padded_.width() + spec_.pad);
+        std::memcpy(padded_input_.data() + to * lanes, input + (c * spec_.input.height() + y) * row,
                     static_cast<size_t>(row) * sizeof(float));
       }
     });
@@ -185,11 +185,11 @@ class Convolution final : public FloatOp {
     const int64_t channel = t / taps_;
     const int64_t y = t % taps_ / spec_.kernel_width;
     const int64_t x = t % spec_.kernel_width;
-    return (channel * padded_.height + y * spec_.dilation) * padded_.width + x * spec_.dilation;
+    return (channel * padded_.height() + y * spec_.dilation) * padded_.width() + x * spec_.dilation;
   }
 
   void WeightGradient(int64_t lanes, const float* source, const float* grad) {
-    const int64_t row = spec_.input.channels * taps_;
+    const int64_t row = spec_.input.channels() * taps_;
     engine_.Parallel(static_cast<int64_t>(grad_blocks_.size()), [&](int64_t b) {
       const Range& rows = grad_blocks_[b];
       OuterTile tile{};
@@ -197,10 +197,10 @@ class Convolution final : public FloatOp {
       tile.lanes = lanes;
       tile.grad_channel = out_.plane() * lanes;
       tile.grad = grad + rows.begin * tile.grad_channel;
-      tile.height = out_.height;
-      tile.width = out_.width;
+      tile.height = out_.height();
+      tile.width = out_.width();
       tile.source = source;
-      tile.source_row = spec_.stride * padded_.width * lanes;
+      tile.source_row = spec_.stride * padded_.width() * lanes;
       tile.source_step = spec_.stride * lanes;
       tile.gradient_row = row;
       for (const Range& taps : tap_blocks_) {

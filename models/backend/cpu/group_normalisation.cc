@@ -71,8 +71,8 @@ class GroupNormalisation final : public FloatOp {
 
   void TensorGradients(int64_t lanes, const float* input, const float* grad_output) {
     const int64_t plane = spec_.shape.plane();
-    const int64_t per_group = spec_.shape.channels / spec_.groups;
-    engine_.Parallel(spec_.shape.channels, [&](int64_t c) {
+    const int64_t per_group = spec_.shape.channels() / spec_.groups;
+    engine_.Parallel(spec_.shape.channels(), [&](int64_t c) {
       const int64_t moments = c / per_group * lanes;
       for (int64_t row = c * plane; row < (c + 1) * plane; row += per_scale()) {
         const int64_t tensor = row / per_scale();

@@ -29,7 +29,7 @@ class L2Normalisation final : public FloatOp {
   void ForwardFloats(const Pass& pass, const float* input, float* output) override {
     const int64_t stride = Stride(pass);
     ForEachBlock(pass, [&](int64_t at) {
-      engine_.l2_normalisation.normalise(spec_.shape.channels, stride, input + at, spec_.epsilon,
+      engine_.l2_normalisation.normalise(spec_.shape.channels(), stride, input + at, spec_.epsilon,
                                          scale_, inverse_.data() + at, output + at);
     });
   }
@@ -37,14 +37,15 @@ class L2Normalisation final : public FloatOp {
   void BackwardFloats(const Pass& pass, const float* input, const float*, const float* grad_output,
                       float* grad_input) override {
     const int64_t stride = Stride(pass);
-    engine_.Parallel(spec_.shape.channels, [&](int64_t c) {
+    engine_.Parallel(spec_.shape.channels(), [&](int64_t c) {
       scale_gradient_[c] = engine_.l2_normalisation.gradient(
           stride, input + c * stride, grad_output + c * stride, inverse_.data());
     });
     if (grad_input == nullptr) return;
     ForEachBlock(pass, [&](int64_t at) {
-      engine_.l2_normalisation.backward(spec_.shape.channels, stride, input + at, grad_output + at,
-                                        inverse_.data() + at, scale_, grad_input + at);
+      engine_.l2_normalisation.backward(spec_.shape.channels(), stride, input + at,
+                                        grad_output + at, inverse_.data() + at, scale_,
+                                        grad_input + at);
     });
   }
 
@@ -55,8 +56,8 @@ class L2Normalisation final : public FloatOp {
   // body(where 16 samples of a position begin in a channel)
   template <typename Body>
   void ForEachBlock(const Pass& pass, const Body& body) {
-    const int64_t row = spec_.shape.width * LaneStride(pass.batch);
-    engine_.Parallel(spec_.shape.height, [&](int64_t y) {
+    const int64_t row = spec_.shape.width() * LaneStride(pass.batch);
+    engine_.Parallel(spec_.shape.height(), [&](int64_t y) {
       for (int64_t at = y * row; at < (y + 1) * row; at += kSampleLanes) body(at);
     });
   }

@@ -12,10 +12,10 @@ namespace {
 PoolPlane PlaneOf(const PoolingSpec& spec, int64_t lanes) {
   const Shape out = spec.output();
   return {lanes,
-          static_cast<int>(spec.input.height),
-          static_cast<int>(spec.input.width),
-          static_cast<int>(out.height),
-          static_cast<int>(out.width),
+          static_cast<int>(spec.input.height()),
+          static_cast<int>(spec.input.width()),
+          static_cast<int>(out.height()),
+          static_cast<int>(out.width()),
           spec.kernel_height,
           spec.kernel_width,
           spec.stride,
@@ -38,7 +38,7 @@ class MaxPooling final : public FloatOp {
     const PoolPlane plane = PlaneOf(spec_, LaneStride(pass.batch));
     const int64_t in = spec_.input.plane() * plane.lanes;
     const int64_t out = spec_.output().plane() * plane.lanes;
-    engine_.Parallel(spec_.input.channels, [&](int64_t c) {
+    engine_.Parallel(spec_.input.channels(), [&](int64_t c) {
       engine_.pooling.max(plane, input + c * in, output + c * out, place_.data() + c * out);
     });
   }
@@ -49,7 +49,7 @@ class MaxPooling final : public FloatOp {
     const PoolPlane plane = PlaneOf(spec_, LaneStride(pass.batch));
     const int64_t in = spec_.input.plane() * plane.lanes;
     const int64_t out = spec_.output().plane() * plane.lanes;
-    engine_.Parallel(spec_.input.channels, [&](int64_t c) {
+    engine_.Parallel(spec_.input.channels(), [&](int64_t c) {
       engine_.pooling.max_backward(plane, place_.data() + c * out, grad_output + c * out,
                                    grad_input + c * in);
     });
@@ -69,7 +69,7 @@ class AveragePooling final : public FloatOp {
     const PoolPlane plane = PlaneOf(spec_, LaneStride(pass.batch));
     const int64_t in = spec_.input.plane() * plane.lanes;
     const int64_t out = spec_.output().plane() * plane.lanes;
-    engine_.Parallel(spec_.input.channels, [&](int64_t c) {
+    engine_.Parallel(spec_.input.channels(), [&](int64_t c) {
       engine_.pooling.average(plane, input + c * in, output + c * out);
     });
   }
@@ -80,7 +80,7 @@ class AveragePooling final : public FloatOp {
     const PoolPlane plane = PlaneOf(spec_, LaneStride(pass.batch));
     const int64_t in = spec_.input.plane() * plane.lanes;
     const int64_t out = spec_.output().plane() * plane.lanes;
-    engine_.Parallel(spec_.input.channels, [&](int64_t c) {
+    engine_.Parallel(spec_.input.channels(), [&](int64_t c) {
       engine_.pooling.average_backward(plane, grad_output + c * out, grad_input + c * in);
     });
   }

@@ -46,15 +46,15 @@ AxisTaps BackwardTaps(int64_t input, int64_t output, int kernel, int stride, int
 TapProduct::TapProduct(Engine& engine, const Geometry& geometry)
     : engine_(engine),
       geometry_(geometry),
-      blocks_(EvenPieces(geometry.result.channels, engine.convolution.product_rows)) {
+      blocks_(EvenPieces(geometry.result.channels(), engine.convolution.product_rows)) {
   const int64_t taps = int64_t{geometry_.kernel_height} * geometry_.kernel_width;
   int64_t floats = 0;
   for (const Range& block : blocks_) {
     block_weights_.push_back(floats);
-    floats += block.size() * geometry_.source.channels * taps;
+    floats += block.size() * geometry_.source.channels() * taps;
   }
   packed_ = {engine.memory, floats, kWorkspace};
-  for (int64_t row = 0; row < geometry_.result.height; ++row) AddRuns(row);
+  for (int64_t row = 0; row < geometry_.result.height(); ++row) AddRuns(row);
   tap_weights_.resize(engine.convolution.product_rows + 1);
   for (size_t rows = 0; rows < tap_weights_.size(); ++rows) {
     for (const int64_t k : tap_kernel_) {
@@ -66,7 +66,7 @@ TapProduct::TapProduct(Engine& engine, const Geometry& geometry)
 
 void TapProduct::AddRuns(int64_t row) {
   const auto first = static_cast<int64_t>(runs_.size());
-  for (int64_t column = 0; column < geometry_.result.width; ++column) {
+  for (int64_t column = 0; column < geometry_.result.width(); ++column) {
     const std::vector<Tap>& taps = geometry_.columns[column];
     int64_t shift = 0;
     if (static_cast<int64_t>(runs_.size()) > first && column > 0 &&
@@ -79,7 +79,7 @@ void TapProduct::AddRuns(int64_t row) {
     runs_.push_back({column, 1, static_cast<int64_t>(tap_position_.size()), 0, 0});
     for (const Tap& y : geometry_.rows[row]) {
       for (const Tap& x : taps) {
-        tap_position_.push_back(y.source * geometry_.source.width + x.source);
+        tap_position_.push_back(y.source * geometry_.source.width() + x.source);
         tap_kernel_.push_back(int64_t{y.kernel} * geometry_.kernel_width + x.kernel);
         ++runs_.back().taps;
       }
@@ -92,7 +92,7 @@ void TapProduct::Pack(const float* weights, int64_t result_stride, int64_t sourc
   const int64_t taps = int64_t{geometry_.kernel_height} * geometry_.kernel_width;
   for (size_t b = 0; b < blocks_.size(); ++b) {
     float* to = packed_.data() + block_weights_[b];
-    for (int64_t s = 0; s < geometry_.source.channels; ++s) {
+    for (int64_t s = 0; s < geometry_.source.channels(); ++s) {
       for (int64_t t = 0; t < taps; ++t) {
         for (int64_t r = blocks_[b].begin; r < blocks_[b].end; ++r) {
           *to++ = weights[r * result_stride + s * source_stride + t];
@@ -114,7 +114,7 @@ void TapProduct::RunRows(int64_t block, Range rows, const float* source, const f
   const int64_t taps = int64_t{geometry_.kernel_height} * geometry_.kernel_width;
   const int64_t per_channel = taps * lanes_ * static_cast<int64_t>(sizeof(float));
   const std::vector<Range> chunks =
-      EvenPieces(geometry_.source.channels, std::max<int64_t>(1, kChunkBytes / per_channel));
+      EvenPieces(geometry_.source.channels(), std::max<int64_t>(1, kChunkBytes / per_channel));
   ProductTile tile{};
   tile.rows = static_cast<int>(channels.size());
   tile.lanes = lanes_;
@@ -128,7 +128,7 @@ void TapProduct::RunRows(int64_t block, Range rows, const float* source, const f
     tile.weights = packed_.data() + block_weights_[block] + chunk.begin * tile.weights_channel;
     tile.accumulate = chunk.begin > 0;
     for (int64_t row = rows.begin; row < rows.end; ++row) {
-      float* row_result = result + (row - rows.begin) * geometry_.result.width * lanes_;
+      float* row_result = result + (row - rows.begin) * geometry_.result.width() * lanes_;
       for (int64_t i = row_runs_[row].begin; i < row_runs_[row].end; ++i) {
         const RunOfPositions& run = runs_[i];
         tile.count = run.count;
@@ -147,7 +147,7 @@ void TapProduct::Run(int64_t lanes, const float* source, const float* bias, floa
   Prepare(lanes);
   const int64_t channel = geometry_.result.plane() * lanes;
   engine_.Parallel(static_cast<int64_t>(blocks_.size()), [&](int64_t block) {
-    RunRows(block, {0, geometry_.result.height}, source, bias,
+    RunRows(block, {0, geometry_.result.height()}, source, bias,
             result + blocks_[block].begin * channel, channel);
   });
 }

@@ -15,8 +15,8 @@ class BatchNormalisation final : public UnaryOp {
   BatchNormalisation(Engine& engine, const BatchNormalisationSpec& spec, int max_batch)
       : engine_(engine),
         spec_(spec),
-        mean_(engine, spec.shape.channels, "batch normalisation's means"),
-        inverse_(engine, spec.shape.channels, "batch normalisation's deviations") {
+        mean_(engine, spec.shape.channels(), "batch normalisation's means"),
+        inverse_(engine, spec.shape.channels(), "batch normalisation's deviations") {
     engine.ReserveWorkspace(ChannelScratch(engine.ShapeOf(spec.shape, max_batch)));
     numbers_.relu = spec.activation == Activation::kRelu;
     numbers_.epsilon = spec.epsilon;
@@ -44,7 +44,7 @@ class BatchNormalisation final : public UnaryOp {
     if (pass.training) {
       KUMO_CUDA(engine_, NormMoments(launch, shape, input, numbers_, engine_.workspace()));
     } else {
-      KUMO_CUDA(engine_, NormRunningMoments(launch, shape.channels, numbers_));
+      KUMO_CUDA(engine_, NormRunningMoments(launch, shape.channels(), numbers_));
     }
     KUMO_CUDA(engine_, Normalise(launch, shape, input, numbers_, output));
   }

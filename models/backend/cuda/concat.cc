@@ -38,7 +38,7 @@ class ConcatOp final : public Op {
 
  private:
   int64_t Width(const Shape& shape) const {
-    return engine_.channels_last() ? shape.channels : shape.size();
+    return engine_.channels_last() ? shape.channels() : shape.size();
   }
   int64_t Rows(const Pass& pass) const {
     return engine_.channels_last() ? pass.batch * spec_.inputs[0].plane() : pass.batch;

@@ -140,7 +140,7 @@ class CudaBackend final : public Backend {
     return activation == Activation::kRelu;
   }
   bool FlatteningMoves(const Shape& shape) const override {
-    return engine_->channels_last() && shape.plane() > 1 && shape.channels > 1;
+    return engine_->channels_last() && shape.plane() > 1 && shape.channels() > 1;
   }
   Result<std::unique_ptr<Op>> MakeOp(const OpSpec& spec, int max_batch) override {
     return std::visit(

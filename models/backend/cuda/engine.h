@@ -43,11 +43,11 @@ class Engine final : public DeviceMemory {
   Precision precision() const { return options_.precision; }
   bool channels_last() const { return precision() != Precision::kFp32; }
   ActivationShape ShapeOf(const Shape& shape, int batch) const {
-    return {precision(), batch, shape.channels, shape.plane()};
+    return {precision(), batch, shape.channels(), shape.plane()};
   }
   // The host's order of activations, to be transposed to the device's.
   Planes HostOrder(const Shape& shape, int batch) const {
-    if (channels_last()) return {batch, shape.channels, shape.plane()};
+    if (channels_last()) return {batch, shape.channels(), shape.plane()};
     return {1, 1, shape.size() * batch};
   }
   int64_t ActivationBytes(const Shape& shape, int batch) const {

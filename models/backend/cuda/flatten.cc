@@ -12,12 +12,12 @@ class Flatten final : public UnaryOp {
   Flatten(Engine& engine, const Shape& shape) : engine_(engine), shape_(shape) {}
 
   void ForwardArray(const Pass& pass, const void* input, void* output) override {
-    Move({pass.batch, shape_.plane(), shape_.channels}, input, output);
+    Move({pass.batch, shape_.plane(), shape_.channels()}, input, output);
   }
   void BackwardArray(const Pass& pass, const void*, const void*, const void* grad_output,
                      void* grad_input) override {
     if (grad_input == nullptr) return;
-    Move({pass.batch, shape_.channels, shape_.plane()}, grad_output, grad_input);
+    Move({pass.batch, shape_.channels(), shape_.plane()}, grad_output, grad_input);
   }
 
  private:

@@ -81,12 +81,12 @@ class CeilPoolingOp final : public UnaryOp {
   CeilPoolingOp(Engine& engine, const PoolingSpec& spec, int max_batch)
       : engine_(engine), max_(spec.kind == PoolingSpec::Kind::kMax) {
     const Shape out = spec.output();
-    windows_ = {spec.input.channels,
+    windows_ = {spec.input.channels(),
                 0,
-                static_cast<int>(spec.input.height),
-                static_cast<int>(spec.input.width),
-                static_cast<int>(out.height),
-                static_cast<int>(out.width),
+                static_cast<int>(spec.input.height()),
+                static_cast<int>(spec.input.width()),
+                static_cast<int>(out.height()),
+                static_cast<int>(out.width()),
                 spec.kernel_height,
                 spec.kernel_width,
                 spec.stride,

@@ -35,8 +35,8 @@ inline TensorDescriptor Describe(Engine& engine, const Shape& shape, int batch) 
   KUMO_CUDA(engine, cudnnCreateTensorDescriptor(descriptor.receive()));
   KUMO_CUDA(engine, cudnnSetTensor4dDescriptor(
                         descriptor.get(), FormatOf(engine), TypeOf(engine.precision()), batch,
-                        static_cast<int>(shape.channels), static_cast<int>(shape.height),
-                        static_cast<int>(shape.width)));
+                        static_cast<int>(shape.channels()), static_cast<int>(shape.height()),
+                        static_cast<int>(shape.width())));
   return descriptor;
 }
 
