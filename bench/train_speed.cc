@@ -64,9 +64,10 @@ model::Network Zoo(const std::string& name) {
 model::Network ResnetStack() {
   model::Network network;
   network.set_name("resnet_stack");
-  network.mutable_input()->set_channels(3);
-  network.mutable_input()->set_height(224);
-  network.mutable_input()->set_width(224);
+  model::Input* image = network.add_input();
+  image->set_channels(3);
+  image->set_height(224);
+  image->set_width(224);
   const auto add = [&network](const std::string& kind) {
     model::Layer* layer = network.add_layers();
     layer->set_name(kind + std::to_string(network.layers_size()));

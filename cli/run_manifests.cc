@@ -170,7 +170,7 @@ std::vector<Status> ProblemsInPods(const LoadedExperiment& loaded, const Cluster
   std::vector<Status> problems;
   const auto say = [&](const std::string& text) { problems.push_back(FailedPrecondition(text)); };
   for (const std::string& file :
-       {experiment.data.train_images, experiment.data.train_labels,
+       {experiment.data.text, experiment.data.train_images, experiment.data.train_labels,
         experiment.data.validation_images, experiment.data.validation_labels}) {
     if (file.starts_with('/')) {
       say("the data file " + file + " is a path of this machine: name it relative to " +

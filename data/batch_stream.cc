@@ -136,10 +136,9 @@ void BatchStream::Fill(Entry& entry) {
 }
 
 Status BatchStream::FillSample(int64_t k, Entry& entry) {
-  KUMO_RETURN_IF_ERROR(dataset_.Read(entry.indices[k], &sample_));
-  for (const auto& transform : options_.transforms) {
-    transform->Apply({options_.seed, entry.epoch, entry.indices[k]}, &sample_);
-  }
+  const SampleKey key = {options_.seed, entry.epoch, entry.indices[k]};
+  KUMO_RETURN_IF_ERROR(dataset_.ReadKey(key, &sample_));
+  for (const auto& transform : options_.transforms) transform->Apply(key, &sample_);
   for (size_t f = 0; f < entry.fields.size(); ++f) {
     const std::span<const std::byte> numbers = sample_.field(static_cast<int>(f));
     CHECK_EQ(std::ssize(numbers), dataset_.fields()[f].bytes());

@@ -37,10 +37,13 @@ class Dataset {
   // Messages name the set by this: where its samples come from.
   virtual const std::string& name() const = 0;
 
-  // Gives `sample`, which was made for fields(), the values of sample `index`, each of its field's
-  // length; what it borrows lives as long as the set. Requires an index in [0, size()). DataLoss or
-  // Unavailable when what holds the samples fails.
-  virtual Status Read(int64_t index, Sample* sample) const = 0;
+  // Gives `sample`, which was made for fields(), the values of sample key.sample, each of its
+  // field's length; what it borrows lives as long as the set. Requires it to be in [0, size()).
+  // DataLoss or Unavailable when what holds the samples fails. Only what cuts samples anew in each
+  // epoch, as text is, looks at the rest of the key.
+  virtual Status ReadKey(const SampleKey& key, Sample* sample) const = 0;
+  // As in the first epoch of seed 1.
+  Status Read(int64_t index, Sample* sample) const { return ReadKey({.sample = index}, sample); }
   // Whether all samples lie in memory, so that going through them costs little.
   virtual bool in_memory() const { return false; }
   // Whoever has passed through these samples says so: what others hold as well need not count as

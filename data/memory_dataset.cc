@@ -59,7 +59,8 @@ void MemoryDataset::LetGo(Range samples) const {
   if (file_) file_->LetGo(Images(samples));
 }
 
-Status MemoryDataset::Read(int64_t index, Sample* sample) const {
+Status MemoryDataset::ReadKey(const SampleKey& key, Sample* sample) const {
+  const int64_t index = key.sample;
   CHECK(index >= 0 && index < size()) << name_ << ": sample " << index << " of " << size();
   sample->Borrow(kImage, std::as_bytes(Images({index, index + 1})));
   sample->Borrow(kLabel, std::as_bytes(std::span(labels_).subspan(index, 1)));

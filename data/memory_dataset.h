@@ -38,7 +38,7 @@ class MemoryDataset final : public Dataset {
   std::span<const std::string> class_names() const override { return class_names_; }
   const std::string& name() const override { return name_; }
   // Never fails, and copies nothing.
-  Status Read(int64_t index, Sample* sample) const override;
+  Status ReadKey(const SampleKey& key, Sample* sample) const override;
   bool in_memory() const override { return true; }
   void LetGo(Range samples) const override;
 

@@ -54,14 +54,16 @@ Result<std::string> Find(const std::string& directory, const FileSetting& file,
 }
 
 Result<ReaderRequest> RequestFor(const Reader& reader, const Experiment::Data& data,
-                                 const SetFiles& files, int64_t limit) {
+                                 const SetFiles& files, DataPart part) {
   ReaderRequest request;
+  request.part = part;
+  request.text = {data.tokens == "bytes", data.window, data.windows, data.validation_share};
   KUMO_ASSIGN_OR_RETURN(request.images, Find(data.directory, files.images, reader.reads_archives));
   if (reader.has_label_files) {
     KUMO_ASSIGN_OR_RETURN(request.labels, Find(data.directory, files.labels));
   }
   request.classes = data.classes;
-  request.limit = limit;
+  request.limit = part == DataPart::kTraining ? data.train_limit : data.validation_limit;
   request.cache = data.cache;
   if (!data.image_size.empty()) {
     KUMO_ASSIGN_OR_RETURN(request.image_size, ParseImageExtents(data.image_size));
@@ -70,11 +72,10 @@ Result<ReaderRequest> RequestFor(const Reader& reader, const Experiment::Data& d
   return request;
 }
 
-SetFiles TrainingFiles(const Experiment::Data& data) {
-  return {{"data.train_images", data.train_images}, {"data.train_labels", data.train_labels}};
-}
-
-SetFiles ValidationFiles(const Experiment::Data& data) {
+SetFiles FilesOf(const Reader& reader, const Experiment::Data& data, DataPart part) {
+  if (reader.reads_text) return {{"data.text", data.text}, {}};
+  if (part == DataPart::kTraining)
+    return {{"data.train_images", data.train_images}, {"data.train_labels", data.train_labels}};
   return {{"data.validation_images", data.validation_images},
           {"data.validation_labels", data.validation_labels}};
 }
@@ -125,11 +126,14 @@ struct Requests {
 Result<Requests> RequestsFor(const Experiment::Data& data) {
   Requests requests;
   KUMO_ASSIGN_OR_RETURN(requests.reader, FindReader(data.reader));
-  KUMO_ASSIGN_OR_RETURN(requests.train,
-                        RequestFor(*requests.reader, data, TrainingFiles(data), data.train_limit));
-  KUMO_ASSIGN_OR_RETURN(
-      requests.validation,
-      RequestFor(*requests.reader, data, ValidationFiles(data), data.validation_limit));
+  const Reader& reader = *requests.reader;
+  if (reader.reads_text && data.text.empty()) {
+    return FailedPrecondition("data.reader = text: data.text must name the file");
+  }
+  for (const auto& [part, request] : {std::pair(DataPart::kTraining, &requests.train),
+                                      std::pair(DataPart::kValidation, &requests.validation)}) {
+    KUMO_ASSIGN_OR_RETURN(*request, RequestFor(reader, data, FilesOf(reader, data, part), part));
+  }
   return requests;
 }
 

@@ -14,6 +14,13 @@
 
 namespace kumo {
 
+// Which sample, and what names its random streams.
+struct SampleKey {
+  uint64_t seed = 1;
+  int64_t epoch = 0;
+  int64_t sample = 0;
+};
+
 class Sample {
  public:
   explicit Sample(const Fields& fields) : values_(fields.size()) {}

@@ -48,6 +48,13 @@ Status CheckInitialiser(const model::Initialiser& initialiser) {
   if (initialiser.has_constant() && !std::isfinite(initialiser.constant().value())) {
     return InvalidArgument("constant.value must be finite");
   }
+  if (initialiser.has_normal()) {
+    const float deviation = initialiser.normal().deviation();
+    if (!(deviation > 0.0f && std::isfinite(deviation))) {
+      return InvalidArgument("normal.deviation must be a positive number, is " +
+                             std::to_string(deviation));
+    }
+  }
   if (!initialiser.has_xavier()) return OkStatus();
   const model::Xavier& xavier = initialiser.xavier();
   if (!(xavier.magnitude() >= 0.0f && std::isfinite(xavier.magnitude()))) {
@@ -76,6 +83,8 @@ void Initialise(const model::Initialiser& initialiser, const Fans& fans, uint64_
       }
       return FillUniform(scale, rng, values);
     }
+    case model::Initialiser::kNormal:
+      return FillNormal(initialiser.normal().deviation(), rng, values);
     case model::Initialiser::kLecunNormal:
       return FillNormal(RootOver(1, fans.in), rng, values);
     case model::Initialiser::kHeNormal:

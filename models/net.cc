@@ -1,7 +1,6 @@
 #include "models/net.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <cstring>
 
@@ -15,10 +14,16 @@
 namespace kumo {
 namespace {
 
-// What a network takes of a sample.
-constexpr int kImage = 0;
-constexpr int kLabel = 1;
-constexpr int kFields = 2;
+// "input 1x28x28", "tokens 64 of 65 words"
+std::string InputsText(const Graph& graph) {
+  std::string text;
+  for (size_t i = 0; i < graph.inputs.size(); ++i) {
+    const Value& value = graph.values[i];
+    text += (i == 0 ? "" : ", ") + graph.inputs[i] + " " + value.shape.ToString();
+    if (value.vocabulary > 0) text += " of " + std::to_string(value.vocabulary) + " words";
+  }
+  return text;
+}
 
 }  // namespace
 
@@ -28,7 +33,8 @@ Result<std::unique_ptr<Net>> Net::Make(const model::Network& network, int max_ba
   KUMO_ASSIGN_OR_RETURN(Graph graph, PlanNetwork(network));
   std::unique_ptr<Net> net(new Net(std::move(graph), max_batch, backend));
   KUMO_ASSIGN_OR_RETURN(net->execution_, Execution::Make(net->graph_, max_batch, backend));
-  net->labels_ = DeviceArray<int32_t>(*backend, max_batch, "a minibatch's labels");
+  const int64_t labels = Shape(net->graph_.loss.label_extents).size();
+  net->labels_ = DeviceArray<int32_t>(*backend, max_batch * labels, "a minibatch's labels");
   net->sums_ = DeviceArray<StepResult>(*backend, 1, "the sums of losses");
   KUMO_RETURN_IF_ERROR(backend->Wait());
   return net;
@@ -67,49 +73,64 @@ Status Net::Bind(const ParameterLayout& layout, float* weights, float* gradients
   return OkStatus();
 }
 
+Fields Net::Wanted() const {
+  Fields wanted;
+  for (size_t i = 0; i < graph_.inputs.size(); ++i) {
+    const Value& value = graph_.values[i];
+    const NumberType type = value.vocabulary > 0 ? NumberType::kInt32 : NumberType::kUint8;
+    wanted.push_back({graph_.inputs[i], type, value.shape.extents()});
+  }
+  wanted.push_back({kLabelField, NumberType::kInt32, graph_.loss.label_extents});
+  return wanted;
+}
+
 Status Net::Connect(const Fields& fields, const PixelFormula& pixels) {
-  const Shape& input = graph_.input();
-  const Field image = {
-      kImageField, NumberType::kUint8, {input.channels(), input.height(), input.width()}};
-  const Field label = {kLabelField, NumberType::kInt32, {}};
   Fields taken;
   std::vector<int> places;
-  for (const Field& wanted : {image, label}) {
+  std::vector<InputField> inputs;
+  for (const Field& wanted : Wanted()) {
     const int place = FindField(fields, wanted.name);
     if (place < 0) {
       return FailedPrecondition("network " + graph_.name + " takes a field \"" + wanted.name +
                                 "\", which the samples have not");
     }
     const Field& found = fields[place];
-    if (found.extents != wanted.extents) {
+    // Extents of 1 at the end say nothing.
+    if (Shape(found.extents) != Shape(wanted.extents)) {
       return FailedPrecondition("network " + graph_.name + " takes a field \"" + wanted.name +
                                 "\" of " + ExtentsText(wanted.extents) +
                                 ", that of the samples is " + ExtentsText(found.extents));
     }
-    const bool inputs = wanted.name == kImageField && found.type == NumberType::kFloat32;
-    if (found.type != wanted.type && !inputs) {
+    const bool any = wanted.type == NumberType::kUint8 && found.type == NumberType::kFloat32;
+    if (found.type != wanted.type && !any) {
       return FailedPrecondition("network " + graph_.name + " takes " + NameOf(wanted.type) +
                                 " as field \"" + wanted.name + "\", the samples have " +
                                 NameOf(found.type));
     }
     taken.push_back(found);
     places.push_back(place);
+    inputs.push_back({found.type, Shape(wanted.extents),
+                      found.type == NumberType::kUint8 ? pixels : PixelFormula{}});
   }
-  loader_ = backend_->MakeInputLoader(
-      {{taken[kImage].type, input, pixels}, {taken[kLabel].type, Shape{1}, {}}}, max_batch_);
+  loader_ = backend_->MakeInputLoader(std::move(inputs), max_batch_);
   fields_ = std::move(taken);
   taken_ = std::move(places);
+  loaded_.resize(fields_.size());
   return OkStatus();
 }
 
-Status Net::CheckLabels(std::span<const std::byte> labels) const {
-  for (size_t i = 0; i * sizeof(int32_t) < labels.size(); ++i) {
-    int32_t label = 0;
-    std::memcpy(&label, labels.data() + i * sizeof(label), sizeof(label));
-    if (label < 0 || label >= classes()) {
-      return InvalidArgument("label " + std::to_string(label) + " of sample " + std::to_string(i) +
-                             " of the minibatch is outside the " + std::to_string(classes()) +
-                             " classes of network " + graph_.name);
+Status Net::CheckWholeNumbers(const SampleBatch& batch, int place, int64_t below,
+                              const std::string& what) const {
+  const std::span<const std::byte> bytes = batch.fields[taken_[place]];
+  const int64_t per_sample = fields_[place].numbers();
+  for (size_t i = 0; i * sizeof(int32_t) < bytes.size(); ++i) {
+    int32_t number = 0;
+    std::memcpy(&number, bytes.data() + i * sizeof(number), sizeof(number));
+    if (number < 0 || number >= below) {
+      return InvalidArgument(fields_[place].name + " " + std::to_string(number) + " of sample " +
+                             std::to_string(static_cast<int64_t>(i) / per_sample) +
+                             " of the minibatch is outside the " + std::to_string(below) + " " +
+                             what + " of network " + graph_.name);
     }
   }
   return OkStatus();
@@ -118,21 +139,29 @@ Status Net::CheckLabels(std::span<const std::byte> labels) const {
 Status Net::Load(const SampleBatch& batch) {
   CHECK(loader_) << "Load before Connect";
   KUMO_RETURN_IF_ERROR(CheckRange("the size of a minibatch", batch.size, 1, max_batch_));
-  std::array<std::span<const std::byte>, kFields> fields;
-  for (int f = 0; f < kFields; ++f) {
-    fields[f] = batch.fields[taken_[f]];
+  for (size_t f = 0; f < fields_.size(); ++f) {
+    loaded_[f] = batch.fields[taken_[f]];
     const int64_t expected = batch.size * fields_[f].bytes();
-    if (std::ssize(fields[f]) != expected) {
+    if (std::ssize(loaded_[f]) != expected) {
       return InvalidArgument("field \"" + fields_[f].name + "\" of a minibatch of " +
                              std::to_string(batch.size) + " samples of " +
                              ExtentsText(fields_[f].extents) + " has " + std::to_string(expected) +
-                             " bytes, not " + std::to_string(fields[f].size()));
+                             " bytes, not " + std::to_string(loaded_[f].size()));
     }
   }
-  KUMO_RETURN_IF_ERROR(CheckLabels(fields[kLabel]));
+  const auto label = static_cast<int>(graph_.inputs.size());
+  KUMO_RETURN_IF_ERROR(CheckWholeNumbers(batch, label, classes(), "classes"));
+  std::vector<void*> arrays;
+  for (int i = 0; i < label; ++i) {
+    const int64_t vocabulary = graph_.values[i].vocabulary;
+    if (vocabulary > 0) {
+      KUMO_RETURN_IF_ERROR(CheckWholeNumbers(batch, i, vocabulary, "words"));
+    }
+    arrays.push_back(execution_->input(i));
+  }
+  arrays.push_back(labels_.data());
   batch_ = batch.size;
-  void* const arrays[] = {execution_->input(), labels_.data()};
-  loader_->Load({batch.size, fields}, arrays);
+  loader_->Load({batch.size, loaded_}, arrays);
   return OkStatus();
 }
 
@@ -162,7 +191,7 @@ std::string Net::Describe() const {
   const auto bytes_of = [&](const Shape& shape) {
     return backend_->ActivationBytes(shape, max_batch_);
   };
-  return graph_.name + ", input " + graph_.input().ToString() + "\n" + TableOf(graph_, bytes_of) +
+  return graph_.name + ", " + InputsText(graph_) + "\n" + TableOf(graph_, bytes_of) +
          std::to_string(graph_.trained_parameters()) +
          " trained parameters; minibatches of up to " + std::to_string(max_batch_) + " on " +
          backend_->name() + " take " + Megabytes(execution_->bytes()) + "\n";

@@ -36,7 +36,8 @@ class Net {
                                            Backend* backend);
 
   const std::string& name() const { return graph_.name; }
-  const Shape& input() const { return graph_.input(); }
+  // Of the first input.
+  const Shape& input() const { return graph_.values[0].shape; }
   int64_t classes() const { return graph_.loss.classes; }
   // What ParameterLayout::Make takes.
   std::vector<TensorSpec> tensors() const { return graph_.tensors(); }
@@ -52,13 +53,13 @@ class Net {
   // another network's.
   Status Bind(const ParameterLayout& layout, float* weights, float* gradients);
 
-  // From now on samples have these fields: the image and the label are taken, others passed over.
+  // From now on samples have these fields: the inputs and the label are taken, others passed over.
   // An image in bytes becomes inputs by `pixels`, whose mean is empty or one of the image's size.
   // FailedPrecondition where a field is missing or of another shape or type than the network takes.
   Status Connect(const Fields& fields, const PixelFormula& pixels);
   // The minibatch of such samples that the next Train or Evaluate is about. Batches may differ in
-  // size. InvalidArgument, before anything is changed, when the batch's size or a label is out of
-  // range or its fields have other lengths. Requires Connect.
+  // size. InvalidArgument, before anything is changed, when the batch's size, a label or a whole
+  // number is out of range or its fields have other lengths. Requires Connect.
   Status Load(const SampleBatch& batch);
   // Queues the loaded minibatch forward and backward, as the step that the backend was told of.
   // Overwrites the gradients with those of the minibatch's mean loss; the gaps and statistics of
@@ -81,7 +82,10 @@ class Net {
   Net(Graph graph, int max_batch, Backend* backend)
       : graph_(std::move(graph)), max_batch_(max_batch), backend_(backend) {}
   Status CheckLayout(const ParameterLayout& layout) const;
-  Status CheckLabels(std::span<const std::byte> labels) const;
+  // The samples' fields that the network takes: its inputs, in their order, and the label.
+  Fields Wanted() const;
+  Status CheckWholeNumbers(const SampleBatch& batch, int place, int64_t below,
+                           const std::string& what) const;
 
   const Graph graph_;  // as the file has it
   const int max_batch_;
@@ -92,6 +96,7 @@ class Net {
   // Of the samples, those that are taken; their places there; and where they go.
   Fields fields_;
   std::vector<int> taken_;
+  std::vector<std::span<const std::byte>> loaded_;  // a batch's fields, for the call
   std::unique_ptr<InputLoader> loader_;
   DeviceArray<int32_t> labels_;
   DeviceArray<StepResult> sums_;  // one

@@ -60,7 +60,8 @@ struct ConvolutionSpec {
   int64_t products() const;
 };
 
-// Parameters: weight [outputs][inputs], bias [outputs].
+// At each of `positions`, of inputs channels outputs ones. Parameters: weight [outputs][inputs],
+// bias [outputs].
 struct FullyConnectedSpec {
   static constexpr char kName[] = "fully_connected";
 
@@ -68,7 +69,8 @@ struct FullyConnectedSpec {
   int64_t outputs = 1;
   bool bias = true;
   std::optional<Activation> activation;  // of the result; see OpMaker::FusesActivation
-  int64_t products() const { return inputs * outputs; }
+  int64_t positions = 1;
+  int64_t products() const { return inputs * outputs * positions; }
 };
 
 struct ActivationSpec {
@@ -124,6 +126,49 @@ struct L2NormalisationSpec {
   float epsilon = 1e-10f;  // added to the square of the length
 };
 
+// At each position the channels to mean 0 and variance 1. Parameters: scale and, where `shift`,
+// shift, each [channels].
+struct PositionNormalisationSpec {
+  static constexpr char kName[] = "position_normalisation";
+
+  Shape shape;
+  float epsilon = 1e-5f;
+  bool shift = true;
+};
+
+// Whole numbers in [0, vocabulary) to vectors. Parameter: weight [vocabulary][outputs].
+struct EmbeddingSpec {
+  static constexpr char kName[] = "embedding";
+
+  int64_t vocabulary = 1;
+  int64_t outputs = 1;
+  int64_t positions = 1;
+  Shape output() const { return {outputs, positions}; }
+};
+
+// A vector of its own added to each position. Parameter: weight [positions][channels].
+struct PositionalEmbeddingSpec {
+  static constexpr char kName[] = "positional_embedding";
+
+  Shape shape;
+};
+
+// See Attention in proto/model.proto.
+struct AttentionSpec {
+  static constexpr char kName[] = "attention";
+
+  int64_t channels = 1;  // of the output, and of queries, keys and values
+  int64_t positions = 1;
+  int heads = 1;  // divides the channels
+  bool causal = false;
+  Shape input() const { return {3 * channels, positions}; }
+  Shape output() const { return {channels, positions}; }
+  int64_t per_head() const { return channels / heads; }
+  // Pairs of positions, of which the first looks at the second.
+  int64_t pairs() const { return causal ? positions * (positions + 1) / 2 : positions * positions; }
+  int64_t products() const { return 2 * channels * pairs(); }
+};
+
 // The sum of its inputs, two or more, from the first on.
 struct AddSpec {
   static constexpr char kName[] = "add";
@@ -149,13 +194,14 @@ struct ConcatSpec {
 using OpSpec =
     std::variant<ConvolutionSpec, FullyConnectedSpec, PoolingSpec, ActivationSpec, FlattenSpec,
                  DropoutSpec, BatchNormalisationSpec, GroupNormalisationSpec, L2NormalisationSpec,
+                 PositionNormalisationSpec, EmbeddingSpec, PositionalEmbeddingSpec, AttentionSpec,
                  AddSpec, MultiplySpec, ConcatSpec>;
 
 // Multiplications of one sample's way forward, each with an addition, in convolutions and matrix
 // products; 0 for what has none.
 int64_t ProductsOf(const OpSpec& spec);
 
-// Labels in [0, number of scores).
+// Of each position: scores are classes x positions, labels, in [0, classes), one for each position.
 struct SoftmaxCrossEntropySpec {
   static constexpr char kName[] = "softmax_cross_entropy";
 

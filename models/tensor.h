@@ -18,7 +18,9 @@ class Shape {
  public:
   Shape() = default;
   Shape(std::initializer_list<int64_t> extents) : Shape(std::vector<int64_t>(extents)) {}
+  // Of no extents: one number.
   explicit Shape(std::vector<int64_t> extents) : extents_(std::move(extents)) {
+    if (extents_.empty()) extents_.push_back(1);
     while (extents_.size() > 1 && extents_.back() == 1) extents_.pop_back();
   }
 

@@ -28,6 +28,11 @@ Status ConnectData(const Experiment& experiment, const OpenedJob& job) {
   const std::string& file = experiment.network.file;
   KUMO_RETURN_IF_ERROR(
       job.net->Connect(data.fields(), pixels).WithContext(file + ", " + data.name()));
+  if (job.net->classes() < data.classes() && experiment.data.reader == "text") {
+    return FailedPrecondition(file + " tells " + std::to_string(job.net->classes()) +
+                              " tokens apart, " + data.name() + " has " +
+                              std::to_string(data.classes()));
+  }
   if (job.net->classes() < data.classes()) {
     return FailedPrecondition(file + " tells " + std::to_string(job.net->classes()) +
                               " classes apart, data.classes is " + std::to_string(data.classes()));

@@ -21,6 +21,7 @@ enum class RngPurpose : uint32_t {
   kSynthetic = 5,
   kSimulation = 6,
   kTest = 7,
+  kTextWindow = 8,
 };
 
 // One Philox4x32-10 block: four words from a 128-bit counter and a 64-bit key.

@@ -22,6 +22,7 @@ const char* NameOf(NumberType type);
 // What readers call what they read, and networks what they take.
 inline constexpr char kImageField[] = "image";
 inline constexpr char kLabelField[] = "label";
+inline constexpr char kTokensField[] = "tokens";
 
 // What each sample has under a name. Numbers lie in the order of the extents, the last one's next
 // to each other: an image is channels x height x width. Without extents it is one number.

@@ -5,17 +5,20 @@
 #include "data/readers/idx.h"
 #include "data/readers/image_folder.h"
 #include "data/readers/image_map.h"
+#include "data/readers/text.h"
 
 namespace kumo {
 namespace {
 
 constexpr std::array kReaders = {
-    Reader{"idx", "IDX images and labels as MNIST has them, plain or gzip'd", true, false, OpenIdx,
-           MeasureIdx},
+    Reader{"idx", "IDX images and labels as MNIST has them, plain or gzip'd", true, false, false,
+           OpenIdx, MeasureIdx},
     Reader{"image_folder", "JPEG and PNG in one folder per class, maybe inside an archive", false,
-           true, OpenImageFolder, MeasureImageFolder},
+           true, false, OpenImageFolder, MeasureImageFolder},
     Reader{"image_map", "a text file of images' paths and classes, as CNTK has them", false, false,
-           OpenImageMap, MeasureImageMap},
+           false, OpenImageMap, MeasureImageMap},
+    Reader{"text", "a text, in windows of its characters or bytes", false, false, true, OpenText,
+           MeasureText},
 };
 
 }  // namespace

@@ -16,6 +16,16 @@
 
 namespace kumo {
 
+enum class DataPart { kTraining, kValidation };
+
+// How a text becomes samples (text.h).
+struct TextSettings {
+  bool bytes = false;             // tokens are bytes; else characters
+  int64_t window = 1;             // tokens of a sample
+  int64_t windows = 0;            // samples of an epoch; 0: as many as lie side by side
+  double validation_share = 0.1;  // of the tokens: the last ones
+};
+
 // One set of samples to open.
 struct ReaderRequest {
   std::string images;      // paths
@@ -25,6 +35,8 @@ struct ReaderRequest {
   std::string cache = "";  // folder for what packed files hold (unpacked_file.h); "": none
   std::vector<int64_t> image_size = {};  // that images are made to have; empty: as they are
   bool skip_damaged = false;             // leave damaged images out
+  DataPart part = DataPart::kTraining;   // of a file that is both sets
+  TextSettings text = {};
 };
 
 // A reader never crashes on what a file holds, takes no more memory than the file's size justifies,
@@ -34,6 +46,7 @@ struct Reader {
   std::string_view summary;
   bool has_label_files;  // data.train_labels and data.validation_labels name files of their own
   bool reads_archives;   // paths may lead into one: photos.zip/train
+  bool reads_text;       // of data.text; else images
   Result<std::unique_ptr<Dataset>> (*open)(const ReaderRequest& request);
   // What `open` would take into memory, from the files' headers alone.
   Result<DatasetExtents> (*measure)(const ReaderRequest& request);

@@ -20,13 +20,6 @@
 
 namespace kumo {
 
-// Names a sample's random streams.
-struct SampleKey {
-  uint64_t seed = 1;
-  int64_t epoch = 0;
-  int64_t sample = 0;
-};
-
 // Immutable; thread-safe.
 class Transform {
  public:

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/base/nearest.h"
+#include "common/job/fields.h"
 #include "models/layers/layer.h"
 #include "models/losses/loss.h"
 
@@ -16,6 +17,8 @@ namespace {
 
 constexpr char kInput[] = "input";  // what stands for the network's input among layers' names
 constexpr int kMostLayers = 10000;
+constexpr int kMostInputs = 16;
+constexpr int kMostRank = 8;
 constexpr int64_t kMostNumbersOfSample = int64_t{1} << 28;
 
 Status CheckName(const std::string& name) {
@@ -29,17 +32,36 @@ Status CheckName(const std::string& name) {
   return OkStatus();
 }
 
-Result<Shape> ReadInput(const model::Network& network) {
-  const model::Shape& shape = network.input();
-  if (!network.has_input()) return InvalidArgument("input must be given");
-  KUMO_RETURN_IF_ERROR(CheckRange("input.channels", shape.channels(), 1, 1 << 20));
-  KUMO_RETURN_IF_ERROR(CheckRange("input.height", shape.height(), 1, 1 << 16));
-  KUMO_RETURN_IF_ERROR(CheckRange("input.width", shape.width(), 1, 1 << 16));
-  const Shape input = {shape.channels(), shape.height(), shape.width()};
-  if (input.channels() > kMostNumbersOfSample / input.plane()) {
-    return InvalidArgument("input must have at most 2^28 numbers, is " + input.ToString());
+// The input's shape, by its extents or as an image.
+Result<Shape> ReadShape(const model::Input& input) {
+  if (input.extents().empty()) {
+    KUMO_RETURN_IF_ERROR(CheckRange("input.channels", input.channels(), 1, 1 << 20));
+    KUMO_RETURN_IF_ERROR(CheckRange("input.height", input.height(), 1, 1 << 16));
+    KUMO_RETURN_IF_ERROR(CheckRange("input.width", input.width(), 1, 1 << 16));
+    return Shape{input.channels(), input.height(), input.width()};
   }
-  return input;
+  if (input.channels() != 0 || input.height() != 0 || input.width() != 0) {
+    return InvalidArgument("input must have extents, or channels, height and width, not both");
+  }
+  KUMO_RETURN_IF_ERROR(
+      CheckRange("the number of input.extents", input.extents_size(), 1, kMostRank));
+  for (const int extent : input.extents()) {
+    KUMO_RETURN_IF_ERROR(CheckRange("input.extents", extent, 1, 1 << 20));
+  }
+  return Shape({input.extents().begin(), input.extents().end()});
+}
+
+Result<Value> ReadInput(const model::Input& input) {
+  KUMO_ASSIGN_OR_RETURN(const Shape shape, ReadShape(input));
+  int64_t numbers = 1;
+  for (const int64_t extent : shape.extents()) {
+    if (extent > kMostNumbersOfSample / numbers) {
+      return InvalidArgument("input must have at most 2^28 numbers, is " + shape.ToString());
+    }
+    numbers *= extent;
+  }
+  KUMO_RETURN_IF_ERROR(CheckRange("input.vocabulary", input.vocabulary(), 0, 1 << 30));
+  return Value{shape, input.vocabulary()};
 }
 
 std::string KnownKinds() {
@@ -85,8 +107,7 @@ class Builder {
     *layer_at_fault = -1;
     graph_.name = network_.name();
     KUMO_RETURN_IF_ERROR(CheckName(network_.name()));
-    KUMO_ASSIGN_OR_RETURN(const Shape input, ReadInput(network_));
-    graph_.AddValue(input);
+    KUMO_RETURN_IF_ERROR(AddInputs());
     KUMO_RETURN_IF_ERROR(
         CheckRange("the number of layers", network_.layers_size(), 2, kMostLayers));
     for (int i = 0; i < network_.layers_size(); ++i) {
@@ -100,6 +121,11 @@ class Builder {
       }
     }
     *layer_at_fault = -1;
+    for (size_t i = 0; i < graph_.inputs.size(); ++i) {
+      if (!read_.contains(static_cast<int>(i))) {
+        return InvalidArgument("no layer reads input " + graph_.inputs[i]);
+      }
+    }
     if (graph_.trained_parameters() == 0) {
       return InvalidArgument("the network must have a layer with weights");
     }
@@ -112,14 +138,29 @@ class Builder {
     return "layer " + (name.empty() ? "number " + std::to_string(i + 1) : name);
   }
 
+  Status AddInputs() {
+    if (network_.input().empty()) return InvalidArgument("input must be given");
+    KUMO_RETURN_IF_ERROR(CheckRange("the number of inputs", network_.input_size(), 1, kMostInputs));
+    for (const model::Input& input : network_.input()) {
+      const std::string name = input.name().empty() ? kInput : input.name();
+      KUMO_RETURN_IF_ERROR(CheckName(name).WithContext("input"));
+      if (outputs_.contains(name)) return InvalidArgument("input: name must not be used twice");
+      KUMO_ASSIGN_OR_RETURN(const Value value, ReadInput(input));
+      outputs_[name] = static_cast<int>(graph_.values.size());
+      graph_.values.push_back(value);
+      graph_.inputs.push_back(input.name().empty() ? kImageField : input.name());
+    }
+    return OkStatus();
+  }
+
   Status Add(int i) {
     const model::Layer& layer = network_.layers(i);
     KUMO_RETURN_IF_ERROR(CheckName(layer.name()));
-    if (outputs_.contains(layer.name())) {
-      return InvalidArgument("name must not be used twice");
-    }
     if (layer.name() == kInput) {
       return InvalidArgument("name must not be \"input\", which stands for the network's input");
+    }
+    if (outputs_.contains(layer.name())) {
+      return InvalidArgument("name must not be used twice");
     }
     KUMO_ASSIGN_OR_RETURN(const std::vector<int> inputs, InputsOf(layer));
     if (i + 1 == network_.layers_size()) return AddLoss(layer, inputs);
@@ -127,7 +168,7 @@ class Builder {
   }
 
   std::string NoLayer(const std::string& name) const {
-    std::vector<std::string> known = {kInput};
+    std::vector<std::string> known;
     for (const auto& [layer, output] : outputs_) known.push_back(layer);
     return "there is no layer \"" + name + "\" before it" + DidYouMean(name, known);
   }
@@ -136,14 +177,29 @@ class Builder {
     std::vector<int> inputs;
     for (const std::string& name : layer.inputs()) {
       const auto found = outputs_.find(name);
-      if (found == outputs_.end() && name != kInput) {
-        return InvalidArgument("inputs: " + NoLayer(name));
-      }
-      inputs.push_back(name == kInput ? 0 : found->second);
+      if (found == outputs_.end()) return InvalidArgument("inputs: " + NoLayer(name));
+      inputs.push_back(found->second);
     }
     if (inputs.empty()) inputs.push_back(last_);
     read_.insert(inputs.begin(), inputs.end());
     return inputs;
+  }
+
+  // Whole numbers are for layers that look things up by them, and these take nothing else.
+  Status CheckNumbers(const LayerKind& kind, const std::vector<int>& inputs) const {
+    for (const int input : inputs) {
+      const bool whole = graph_.values[input].vocabulary > 0;
+      if (whole == kind.takes_whole_numbers) continue;
+      if (whole) {
+        return InvalidArgument("input " + graph_.inputs[input] +
+                               " gives whole numbers, which only an embedding takes, not " +
+                               kind.name);
+      }
+      return InvalidArgument(std::string("inputs: ") + kind.name +
+                             " must have an input of whole numbers, as with input { name: "
+                             "\"tokens\" extents: 64 vocabulary: 256 }");
+    }
+    return OkStatus();
   }
 
   Status AddNode(const model::Layer& layer, int index, const std::vector<int>& inputs) {
@@ -153,7 +209,8 @@ class Builder {
     }
     if (kind == nullptr) return InvalidArgument("needs a kind, one of " + KnownKinds());
     KUMO_RETURN_IF_ERROR(CheckNumberOfInputs(*kind, static_cast<int>(inputs.size())));
-    LayerInput input = {layer, {}, index};
+    KUMO_RETURN_IF_ERROR(CheckNumbers(*kind, inputs));
+    LayerInput input = {layer, {}, index, graph_.values[inputs[0]].vocabulary};
     for (const int value : inputs) input.shapes.push_back(graph_.values[value].shape);
     KUMO_ASSIGN_OR_RETURN(LayerPlan plan, kind->plan(input));
     if (plan.output.size() > kMostNumbersOfSample) {
@@ -185,10 +242,6 @@ class Builder {
     if (owner == graph_.nodes.end()) {
       return InvalidArgument("tensors_of: " + NoLayer(layer.tensors_of()));
     }
-    if (std::string(owner->kind) != kind.name) {
-      return InvalidArgument("tensors_of: layer " + owner->name + " is no " + kind.name +
-                             " but a " + owner->kind);
-    }
     if (own.empty())
       return InvalidArgument(std::string("tensors_of: a ") + kind.name + " has no tensors");
     if (const auto* field = InitialiserOf(layer); field != nullptr) {
@@ -216,15 +269,18 @@ class Builder {
                              std::to_string(inputs.size()));
     }
     if (!layer.tensors_of().empty()) return InvalidArgument("tensors_of: a loss has no tensors");
+    if (graph_.values[inputs[0]].vocabulary > 0) {
+      return InvalidArgument("inputs: a loss must have scores, not whole numbers");
+    }
     KUMO_ASSIGN_OR_RETURN(LossPlan plan, kind->plan(layer, graph_.values[inputs[0]].shape));
-    graph_.loss = {layer.name(),         kind->name, std::move(plan.detail),
-                   std::move(plan.spec), inputs[0],  plan.classes};
+    graph_.loss = {layer.name(), kind->name,   std::move(plan.detail),       std::move(plan.spec),
+                   inputs[0],    plan.classes, std::move(plan.label_extents)};
     return OkStatus();
   }
 
   const model::Network& network_;
   Graph graph_;
-  std::map<std::string, int> outputs_;  // values, by layers' names
+  std::map<std::string, int> outputs_;  // values, by the names of inputs and layers
   std::set<int> read_;                  // values that a layer reads
   int last_ = 0;                        // the output of the layer before
 };

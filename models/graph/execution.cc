@@ -32,8 +32,12 @@ Result<std::unique_ptr<Execution>> Execution::Make(Graph graph, int max_batch, B
         {op->can_run_in_place(), op->reads_input(), op->reads_output(), op->passes_gradient()});
   }
   const StepPlan plan = MakeStepPlan(execution->graph_, traits, bytes_of);
-  execution->input_ =
-      DeviceArray<std::byte>(*backend, bytes_of(execution->graph_.input()), "a minibatch");
+  for (size_t i = 0; i < execution->graph_.inputs.size(); ++i) {
+    const Value& value = execution->graph_.values[i];
+    const auto numbers = value.shape.size() * max_batch * static_cast<int64_t>(sizeof(int32_t));
+    execution->inputs_.emplace_back(
+        *backend, value.vocabulary > 0 ? numbers : bytes_of(value.shape), "a minibatch");
+  }
   execution->arrays_ =
       DeviceArray<std::byte>(*backend, plan.bytes, "activations and their gradients");
   KUMO_RETURN_IF_ERROR(execution->MakeSteps(plan, max_batch));
@@ -53,7 +57,7 @@ Status Execution::MakeOps(int max_batch) {
 
 void* Execution::ArrayAt(int array, const StepPlan& plan) {
   if (array == Instruction::kNone) return nullptr;
-  if (array == StepPlan::kInput) return input_.data();
+  if (graph_.IsInput(array)) return inputs_[array].data();
   // Where there was not enough memory there is none at all, and nothing will be run.
   return arrays_.empty() ? nullptr : arrays_.data() + plan.offsets[array];
 }
@@ -172,7 +176,8 @@ void Execution::Backward(const Pass& pass, const int32_t* labels, StepResult* su
 }
 
 int64_t Execution::bytes() const {
-  int64_t bytes = input_.bytes() + arrays_.bytes();
+  int64_t bytes = arrays_.bytes();
+  for (const auto& input : inputs_) bytes += input.bytes();
   for (const auto& op : ops_) bytes += op->bytes();
   for (const DeviceArray<float>& array : aside_) bytes += array.bytes();
   return bytes;

@@ -28,8 +28,9 @@ class Execution {
 
   // Tensors of `layout`, which is the graph's, are views into these vectors from now on.
   void Bind(const ParameterLayout& layout, float* weights, float* gradients);
-  // Where a minibatch's inputs go before Forward.
-  void* input() { return input_.data(); }
+  // Where a minibatch's inputs go before Forward: of an input of whole numbers int32, sample after
+  // sample.
+  void* input(int i) { return inputs_[i].data(); }
   void Forward(const Pass& pass);
   // The loss of the minibatch that went forward, added to *sums.
   void AddLoss(int batch, const int32_t* labels, StepResult* sums);
@@ -74,7 +75,7 @@ class Execution {
   std::vector<std::unique_ptr<Op>> ops_;   // by node
   std::vector<std::unique_ptr<Op>> sums_;  // of gradients
   std::unique_ptr<LossOp> loss_;
-  DeviceArray<std::byte> input_;
+  std::vector<DeviceArray<std::byte>> inputs_;
   DeviceArray<std::byte> arrays_;
   const void* scores_ = nullptr;
   void* scores_gradient_ = nullptr;

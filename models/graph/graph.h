@@ -1,9 +1,9 @@
 // A network as a graph: values (arrays of one sample's numbers), the nodes that make them of each
 // other, and the parameters, which belong to the graph, so that several nodes may use the same one.
 //
-// Nodes lie in an order in which they can be computed. Value 0 is the input; every other one that a
-// node reads is the output of a node before it. What is not read by anybody is left over from a
-// rewrite.
+// Nodes lie in an order in which they can be computed. The first values are the inputs; every other
+// one that a node reads is the output of a node before it. What is not read by anybody is left over
+// from a rewrite.
 //
 // Values; thread-safe as such.
 #pragma once
@@ -30,6 +30,9 @@ struct Parameter {
 
 struct Value {
   Shape shape;
+  // Whole numbers in [0, vocabulary) instead of any numbers, where it is more than 0: only inputs
+  // are such.
+  int64_t vocabulary = 0;
 };
 
 struct Node {
@@ -56,18 +59,20 @@ struct LossNode {
   const char* kind = "";
   std::string detail;  // for people
   LossSpec spec;
-  int scores = 0;       // the value that it reads
-  int64_t classes = 0;  // labels lie in [0, classes)
+  int scores = 0;                           // the value that it reads
+  int64_t classes = 0;                      // labels lie in [0, classes)
+  std::vector<int64_t> label_extents = {};  // of a sample's labels
 };
 
 struct Graph {
   std::string name;
+  std::vector<std::string> inputs;  // the samples' fields that the first values are
   std::vector<Value> values;
   std::vector<Node> nodes;
   std::vector<Parameter> parameters;
   LossNode loss;
 
-  const Shape& input() const { return values[0].shape; }
+  bool IsInput(int value) const { return value < static_cast<int>(inputs.size()); }
   // In the order of the file, as ParameterLayout::Make takes them.
   std::vector<TensorSpec> tensors() const;
   // Numbers of `node`'s parameters, or of all that are trained.

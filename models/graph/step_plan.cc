@@ -24,15 +24,16 @@ class Planner {
         needs_gradient_(graph.values.size()),
         gradients_(graph.values.size(), kNoArray) {
     plan_.array_of.assign(graph.values.size(), kNoArray);
-    plan_.array_of[0] = NewArray(graph.input());
-    CHECK_EQ(plan_.array_of[0], StepPlan::kInput);
+    for (size_t i = 0; i < graph.inputs.size(); ++i) {
+      plan_.array_of[i] = NewArray(graph.values[i].shape);
+    }
   }
 
   StepPlan Run() {
     for (size_t i = 0; i < graph_.nodes.size(); ++i) Forward(static_cast<int>(i));
     Loss();
     for (size_t i = graph_.nodes.size(); i-- > 0;) Backward(static_cast<int>(i));
-    arrays_[StepPlan::kInput].bytes = 0;
+    for (size_t i = 0; i < graph_.inputs.size(); ++i) arrays_[i].bytes = 0;
     plan_.offsets = PlaceArrays(arrays_, &plan_.bytes);
     return std::move(plan_);
   }
@@ -83,8 +84,8 @@ class Planner {
       const int output = node.outputs[i];
       needs_gradient_[output] = needs;
       const int input = node.inputs[0];
-      const bool in_place = i == 0 && traits_[index].can_run_in_place && input != 0 &&
-                            plan_.array_of[input] != StepPlan::kInput && !IsReadAfter(input, index);
+      const bool in_place = i == 0 && traits_[index].can_run_in_place && !graph_.IsInput(input) &&
+                            !graph_.IsInput(plan_.array_of[input]) && !IsReadAfter(input, index);
       plan_.array_of[output] =
           in_place ? plan_.array_of[input] : NewArray(graph_.values[output].shape);
     }

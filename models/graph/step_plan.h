@@ -51,13 +51,13 @@ struct Instruction {
 };
 
 struct StepPlan {
-  static constexpr int kInput = 0;  // the input's array, which is the caller's
-
   std::vector<Instruction> forward;
   std::vector<Instruction> backward;  // the loss first
-  std::vector<int64_t> offsets;  // of each array in one piece of memory; kInput's means nothing
-  int64_t bytes = 0;             // of that piece
-  std::vector<int> array_of;     // by value
+  // Of each array in one piece of memory. The first arrays are the inputs', which are the caller's:
+  // theirs mean nothing.
+  std::vector<int64_t> offsets;
+  int64_t bytes = 0;          // of that piece
+  std::vector<int> array_of;  // by value
 };
 
 // traits: of each node's op. bytes_of: the length of an array.

@@ -34,6 +34,7 @@ struct LayerInput {
   const model::Layer& layer;
   std::vector<Shape> shapes;  // of what comes in, as many as LayerKind allows
   int index;                  // in the network file
+  int64_t vocabulary = 0;     // of what comes in first, where these are whole numbers
 
   const Shape& shape() const { return shapes[0]; }
 };
@@ -47,6 +48,7 @@ struct LayerKind {
   PlanLayer plan;
   int fewest_inputs = 1;
   int most_inputs = 1;
+  bool takes_whole_numbers = false;  // and nothing else
 };
 
 // Every layer but the losses, which are in models/losses/loss.h.
@@ -70,9 +72,13 @@ Status CheckEpsilon(float epsilon, const char* standard);
 Status CheckSameShape(const LayerInput& input);
 Status CheckSamePlane(const LayerInput& input);
 
+// InvalidArgument unless the input is a sequence: channels x length.
+Status CheckSequence(const LayerInput& input);
+
 // Fallbacks.
 model::Initialiser ConstantInitialiser(float value);
 model::Initialiser LeCunNormalInitialiser();
+model::Initialiser NormalInitialiser(float deviation);
 
 // A number of outputs, and the tensors of a layer with one weight and one bias, are limited to
 // this many numbers: files come from people, and a typo should be an error and not a crash.

@@ -39,6 +39,13 @@ constexpr LayerKind kLayerKinds[] = {
      PlanLayerNormalisation},
     {model::Layer::kL2Normalisation, "l2_normalisation",
      "l2_normalization l2_norm l2_normalize normalize", PlanL2Normalisation},
+    {model::Layer::kEmbedding, "embedding", "embed token_embedding lookup_table wte", PlanEmbedding,
+     1, 1, true},
+    {model::Layer::kPositionalEmbedding, "positional_embedding",
+     "position_embedding positional_encoding wpe", PlanPositionalEmbedding},
+    {model::Layer::kAttention, "attention",
+     "self_attention multi_head_attention multihead_attention scaled_dot_product_attention mha",
+     PlanAttention},
     {model::Layer::kFlatten, "flatten", "reshape view", PlanFlatten},
     {model::Layer::kAdd, "add", "sum plus residual elementwise_add eltwise shortcut", PlanAdd, 2,
      kMostInputs},
@@ -81,9 +88,15 @@ Status CheckSameShape(const LayerInput& input) {
   return OkStatus();
 }
 
+Status CheckSequence(const LayerInput& input) {
+  if (input.shape().rank() <= 2) return OkStatus();
+  return InvalidArgument("the input must be a sequence, channels x length, is " +
+                         input.shape().ToString());
+}
+
 Status CheckSamePlane(const LayerInput& input) {
   for (const Shape& shape : input.shapes) {
-    if (shape.height() != input.shape().height() || shape.width() != input.shape().width()) {
+    if (shape.WithChannels(1) != input.shape().WithChannels(1)) {
       return InvalidArgument("inputs must have one height and width, are " +
                              input.shape().ToString() + " and " + shape.ToString());
     }
@@ -101,6 +114,12 @@ Parameter MakeParameter(const std::string& layer, const char* tensor, std::vecto
 model::Initialiser ConstantInitialiser(float value) {
   model::Initialiser initialiser;
   initialiser.mutable_constant()->set_value(value);
+  return initialiser;
+}
+
+model::Initialiser NormalInitialiser(float deviation) {
+  model::Initialiser initialiser;
+  initialiser.mutable_normal()->set_deviation(deviation);
   return initialiser;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "common/base/status.h"
 #include "models/op_spec.h"
@@ -15,7 +16,8 @@ namespace kumo {
 struct LossPlan {
   int64_t classes = 0;  // labels lie in [0, classes)
   LossSpec spec;
-  std::string detail = {};  // for people
+  std::string detail = {};                  // for people
+  std::vector<int64_t> label_extents = {};  // of a sample's labels
 };
 
 struct LossKind {

@@ -10,7 +10,8 @@ Result<LossPlan> PlanSoftmaxCrossEntropy(const model::Layer& layer, const Shape&
     return InvalidArgument("label_smoothing must be at least 0 and less than 1, is " +
                            std::to_string(smoothing));
   }
-  LossPlan plan = {scores.size(), SoftmaxCrossEntropySpec{scores, smoothing}};
+  LossPlan plan = {scores.channels(), SoftmaxCrossEntropySpec{scores, smoothing}};
+  plan.label_extents.assign(scores.extents().begin() + 1, scores.extents().end());
   if (smoothing > 0.0f) plan.detail = "smoothing " + std::to_string(smoothing).substr(0, 5);
   return plan;
 }

@@ -32,7 +32,8 @@ class NumbersDataset final : public Dataset {
   const Fields& fields() const override { return fields_; }
   int classes() const override { return static_cast<int>(size_); }
   const std::string& name() const override { return name_; }
-  Status Read(int64_t index, Sample* sample) const override {
+  Status ReadKey(const SampleKey& key, Sample* sample) const override {
+    const int64_t index = key.sample;
     const int64_t read = reads++;
     reads.notify_all();
     if (read >= fail_from) return DataLoss("the disk is gone");

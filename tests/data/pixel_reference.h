@@ -78,9 +78,9 @@ class ReadEachTime final : public Dataset {
   const Fields& fields() const override { return dataset_.fields(); }
   int classes() const override { return dataset_.classes(); }
   const std::string& name() const override { return dataset_.name(); }
-  Status Read(int64_t index, Sample* sample) const override {
+  Status ReadKey(const SampleKey& key, Sample* sample) const override {
     Sample borrowed(fields());
-    KUMO_RETURN_IF_ERROR(dataset_.Read(index, &borrowed));
+    KUMO_RETURN_IF_ERROR(dataset_.ReadKey(key, &borrowed));
     for (int f = 0; f < std::ssize(fields()); ++f) {
       const std::span<const std::byte> numbers = borrowed.field(f);
       std::ranges::copy(numbers, sample->Make(f, numbers.size()).begin());

@@ -33,9 +33,10 @@ inline model::Network BranchedNetwork(const Shape& input = {2, 9, 9}) {
     layers { name: "loss" softmax_cross_entropy {} })",
                                                 "branched");
   CHECK(network.ok()) << network.status().message();
-  network->mutable_input()->set_channels(static_cast<int>(input.channels()));
-  network->mutable_input()->set_height(static_cast<int>(input.height()));
-  network->mutable_input()->set_width(static_cast<int>(input.width()));
+  model::Input* image = network->add_input();
+  image->set_channels(static_cast<int>(input.channels()));
+  image->set_height(static_cast<int>(input.height()));
+  image->set_width(static_cast<int>(input.width()));
   return *network;
 }
 

@@ -14,6 +14,7 @@ struct LayerCase {
   Shape input;
   const char* text;              // a model::Layer
   std::vector<Shape> more = {};  // inputs after the first
+  int64_t vocabulary = 0;        // of an input of whole numbers
 
   std::vector<Shape> inputs() const;
   // Numbers of one sample's inputs.

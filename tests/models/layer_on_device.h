@@ -75,11 +75,14 @@ class LayerOnDevice {
   LayerOnDevice(const LayerCase& layer_case, const Setting& setting)
       : shapes_(layer_case.inputs()), backend_(setting.make()) {
     CHECK(google::protobuf::TextFormat::ParseFromString(layer_case.text, &layer_));
-    Result<LayerPlan> plan = FindLayerKind(layer_.kind_case())->plan({layer_, shapes_, kIndex});
+    Result<LayerPlan> plan =
+        FindLayerKind(layer_.kind_case())->plan({layer_, shapes_, kIndex, layer_case.vocabulary});
     CHECK(plan.ok()) << plan.status().message();
     plan_ = std::move(plan).value();
     // What a rewrite does in front of a layer, or in its place.
-    if (std::holds_alternative<FullyConnectedSpec>(plan_.spec)) shapes_ = {{shapes_[0].size()}};
+    whole_numbers_ = layer_case.vocabulary > 0;
+    const auto* const product = std::get_if<FullyConnectedSpec>(&plan_.spec);
+    if (product != nullptr && product->positions == 1) shapes_ = {{shapes_[0].size()}};
     const bool stays =
         std::holds_alternative<FlattenSpec>(plan_.spec) && !backend_->FlatteningMoves(shapes_[0]);
     if (!stays) op_ = backend_->MakeOp(plan_.spec, kMaxBatch).value();
@@ -113,7 +116,8 @@ class LayerOnDevice {
     auto from = x.begin();
     for (const Shape& shape : shapes_) {
       const auto end = from + batch * shape.size();
-      inputs_.push_back(Load(shape, batch, {from, end}));
+      inputs_.push_back(whole_numbers_ ? WholeNumbers({from, end})
+                                       : Load(shape, batch, {from, end}));
       from = end;
     }
     output_ = in_place_ ? std::move(inputs_[0]) : Activation(plan_.output, batch);
@@ -134,7 +138,7 @@ class LayerOnDevice {
     }
     DeviceArray<std::byte> grad_output = Load(plan_.output, batch, dy);
     std::vector<DeviceArray<std::byte>> grad_inputs;
-    for (const Shape& shape : shapes_) {
+    for (const Shape& shape : whole_numbers_ ? std::vector<Shape>() : shapes_) {
       grad_inputs.push_back(Activation(shape, batch));
       const auto size = static_cast<size_t>(grad_inputs.back().bytes()) / sizeof(float);
       Write(std::vector<float>(size, 1e6f), &grad_inputs.back());
@@ -146,11 +150,12 @@ class LayerOnDevice {
     const void* const grad_outputs[] = {grad_output.data()};
     // The gradient of the output lies where that of the input is to be.
     if (in_place_) std::swap(grad_inputs[0], grad_output);
-    const std::vector<void*> wanted = Pointers(&grad_inputs);
+    std::vector<void*> wanted = Pointers(&grad_inputs);
+    if (whole_numbers_) wanted = {nullptr};
     op_->Backward({batch, true}, {inputs, outputs, grad_outputs, wanted});
     for (size_t t = 0; t < gradients_.size(); ++t) gradients_[t] = Read(device_gradients_[t]);
-    std::vector<float> all;
-    for (size_t k = 0; k < shapes_.size(); ++k) {
+    std::vector<float> all;  // none with respect to whole numbers
+    for (size_t k = 0; k < grad_inputs.size(); ++k) {
       const std::vector<float> dx = StoreAs(shapes_[k], batch, grad_inputs[k]);
       if (backend_->name() == "cpu") {
         EXPECT_EQ(SumOfSizes(Read(grad_inputs[k])), SumOfSizes(dx)) << "padding must hold zeros";
@@ -203,6 +208,12 @@ class LayerOnDevice {
     LoadActivations(*backend_, shape, batch, from.data(), to.data());
     return to;
   }
+  DeviceArray<std::byte> WholeNumbers(const std::vector<int32_t>& from) {
+    const auto bytes = static_cast<int64_t>(from.size() * sizeof(int32_t));
+    DeviceArray<std::byte> to(*backend_, bytes, "whole numbers");
+    backend_->Write(from.data(), static_cast<size_t>(bytes), to.data());
+    return to;
+  }
   std::vector<float> StoreAs(const Shape& shape, int batch, const DeviceArray<std::byte>& from) {
     std::vector<float> to(static_cast<size_t>(batch * shape.size()));
     backend_->StoreOutputs(shape, batch, from.data(), to.data());
@@ -219,6 +230,7 @@ class LayerOnDevice {
   std::vector<DeviceArray<float>> device_weights_;
   std::vector<DeviceArray<float>> device_gradients_;
   bool in_place_ = false;
+  bool whole_numbers_ = false;  // come in
   std::vector<DeviceArray<std::byte>> inputs_;
   DeviceArray<std::byte> output_;
 };

@@ -33,6 +33,17 @@ std::vector<float> SpacedNumbers(int64_t n, Rng* rng) {
   return numbers;
 }
 
+// What a layer is tried on.
+std::vector<float> InputNumbers(const LayerCase& layer_case, int batch, Rng* rng) {
+  const int64_t n = batch * layer_case.size();
+  if (layer_case.vocabulary == 0) return SpacedNumbers(n, rng);
+  std::vector<float> numbers;
+  for (int64_t i = 0; i < n; ++i) {
+    numbers.push_back(static_cast<float>(rng->NextBelow(layer_case.vocabulary)));
+  }
+  return numbers;
+}
+
 reference::Numbers Doubles(const std::vector<float>& x) { return {x.begin(), x.end()}; }
 
 class LayerTest : public testing::TestWithParam<LayerCase> {};
@@ -45,7 +56,7 @@ TEST_P(LayerTest, AgreesWithThePlainReference) {
     // One vector, less than one, more than one tile of vectors, and back.
     for (const int batch : {16, 5, kMaxBatch, 33, 1}) {
       for (const bool training : {true, false}) {
-        const std::vector<float> x = SpacedNumbers(batch * layer_case.size(), &rng);
+        const std::vector<float> x = InputNumbers(layer_case, batch, &rng);
         std::vector<reference::Numbers> parameters;
         for (const auto& tensor : layer.weights()) parameters.push_back(Doubles(tensor));
         const reference::Numbers expected = reference::Forward(
@@ -92,12 +103,12 @@ TEST_P(LayerTest, GradientsAreThoseOfItsValues) {
   for (const Setting& setting : Settings()) {
     LayerOnDevice layer(layer_case, setting);
     Rng rng(3, RngPurpose::kTest);
-    std::vector<float> x = SpacedNumbers(kBatch * layer_case.size(), &rng);
+    std::vector<float> x = InputNumbers(layer_case, kBatch, &rng);
     const std::vector<float> y = layer.Forward(x, kBatch, true);
     const std::vector<float> weight = RandomNumbers(static_cast<int64_t>(y.size()), &rng);
     const std::vector<float> dx = layer.Backward(weight, kBatch);
     const auto gradients = layer.gradients();
-    for (size_t i = 0; i < x.size(); ++i) {
+    for (size_t i = 0; i < dx.size(); ++i) {
       const double expected = Difference(&layer, x, kBatch, weight, &x[i]);
       ASSERT_NEAR(static_cast<double>(dx[i]), expected, 5e-3 * (1 + std::abs(expected)))
           << "input " << i;
@@ -125,7 +136,7 @@ TEST_P(LayerTest, InPlaceItHasTheSameBits) {
     if (!in_place.RunInPlace()) continue;
     Rng rng(6, RngPurpose::kTest);
     for (const int batch : {1, 16, 33}) {
-      const std::vector<float> x = SpacedNumbers(batch * layer_case.size(), &rng);
+      const std::vector<float> x = InputNumbers(layer_case, batch, &rng);
       const std::vector<float> y = apart.Forward(x, batch, true);
       EXPECT_EQ(in_place.Forward(x, batch, true), y) << setting.name;
       const std::vector<float> dy = RandomNumbers(static_cast<int64_t>(y.size()), &rng);
@@ -169,7 +180,8 @@ TEST_P(LayerTest, In16BitsItDiffersByTheirRoundingAlone) {
             << what << ' ' << i << ", rounding " << unit;
       }
     };
-    const std::vector<float> x = numbers(kBatch * layer_case.size());
+    const std::vector<float> x = layer_case.vocabulary > 0 ? InputNumbers(layer_case, kBatch, &rng)
+                                                           : numbers(kBatch * layer_case.size());
     for (const bool training : {false, true}) {
       expect_near(narrow.Forward(x, kBatch, training), wide.Forward(x, kBatch, training), "output");
     }

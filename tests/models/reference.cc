@@ -27,9 +27,30 @@ Numbers Each(const Numbers& x, F f) {
   return y;
 }
 
-Numbers FullyConnect(const Call& call, const Numbers& x, const std::vector<Numbers>& parameters) {
-  const int64_t in = call.shapes[0].size();
+Numbers ConnectPositions(const Call& call, const Numbers& x,
+                         const std::vector<Numbers>& parameters) {
+  const int64_t in = call.shapes[0].channels();
+  const int64_t plane = call.shapes[0].plane();
   const int64_t out = call.layer.fully_connected().outputs();
+  Numbers y;
+  for (int64_t n = 0; n < call.batch; ++n) {
+    for (int64_t o = 0; o < out; ++o) {
+      for (int64_t p = 0; p < plane; ++p) {
+        double sum = parameters.size() > 1 ? parameters[1][o] : 0;
+        for (int64_t i = 0; i < in; ++i) {
+          sum += parameters[0][o * in + i] * x[(n * in + i) * plane + p];
+        }
+        y.push_back(sum);
+      }
+    }
+  }
+  return y;
+}
+
+Numbers FullyConnect(const Call& call, const Numbers& x, const std::vector<Numbers>& parameters) {
+  const int64_t out = call.layer.fully_connected().outputs();
+  if (call.layer.fully_connected().per_position()) return ConnectPositions(call, x, parameters);
+  const int64_t in = call.shapes[0].size();
   Numbers y;
   for (int64_t n = 0; n < call.batch; ++n) {
     for (int64_t o = 0; o < out; ++o) {
@@ -161,6 +182,86 @@ Numbers NormaliseLengths(const Call& call, const Numbers& x, const Numbers& scal
   return y;
 }
 
+Numbers NormalisePositions(const Call& call, const Numbers& x,
+                           const std::vector<Numbers>& parameters) {
+  const double epsilon = OrElse(call.layer.layer_normalisation().epsilon(), 1e-5);
+  const Shape& shape = call.shapes[0];
+  const auto channels = static_cast<double>(shape.channels());
+  Numbers y(x.size());
+  for (int64_t i = 0; i < call.batch * shape.size(); ++i) {
+    const int64_t first = i / shape.size() * shape.size() + i % shape.plane();
+    double mean = 0;
+    double variance = 0;
+    for (int64_t c = 0; c < shape.channels(); ++c) mean += x[first + c * shape.plane()] / channels;
+    for (int64_t c = 0; c < shape.channels(); ++c) {
+      const double away = x[first + c * shape.plane()] - mean;
+      variance += away * away / channels;
+    }
+    const int64_t c = i % shape.size() / shape.plane();
+    y[i] = parameters[0][c] * (x[i] - mean) / std::sqrt(variance + epsilon);
+    if (parameters.size() > 1) y[i] += parameters[1][c];
+  }
+  return y;
+}
+
+Numbers Embed(const Call& call, const Numbers& x, const Numbers& weight) {
+  const int64_t positions = call.shapes[0].size();
+  const int64_t out = call.layer.embedding().outputs();
+  Numbers y;
+  for (int64_t n = 0; n < call.batch; ++n) {
+    for (int64_t o = 0; o < out; ++o) {
+      for (int64_t p = 0; p < positions; ++p) {
+        y.push_back(weight[std::llround(x[n * positions + p]) * out + o]);
+      }
+    }
+  }
+  return y;
+}
+
+Numbers AddPositions(const Call& call, const Numbers& x, const Numbers& weight) {
+  const Shape& shape = call.shapes[0];
+  Numbers y(x.size());
+  for (int64_t i = 0; i < call.batch * shape.size(); ++i) {
+    const int64_t c = i % shape.size() / shape.plane();
+    y[i] = x[i] + weight[i % shape.plane() * shape.channels() + c];
+  }
+  return y;
+}
+
+Numbers Attend(const Call& call, const Numbers& x) {
+  const model::Attention& settings = call.layer.attention();
+  const int64_t length = call.shapes[0].plane();
+  const int64_t channels = call.shapes[0].channels() / 3;
+  const int64_t per_head = channels / settings.heads();
+  // part: 0 queries, 1 keys, 2 values
+  const auto at = [&](int64_t n, int64_t part, int64_t channel, int64_t position) {
+    return x[((n * 3 + part) * channels + channel) * length + position];
+  };
+  Numbers y(x.size() / 3);
+  for (int64_t n = 0; n < call.batch; ++n) {
+    for (int64_t h = 0; h < channels; h += per_head) {
+      for (int64_t t = 0; t < length; ++t) {
+        Numbers weights;
+        double sum = 0;
+        for (int64_t s = 0; s < (settings.causal() ? t + 1 : length); ++s) {
+          double product = 0;
+          for (int64_t d = h; d < h + per_head; ++d) product += at(n, 0, d, t) * at(n, 1, d, s);
+          weights.push_back(std::exp(product / std::sqrt(static_cast<double>(per_head))));
+          sum += weights.back();
+        }
+        for (int64_t d = h; d < h + per_head; ++d) {
+          double mean = 0;
+          for (size_t s = 0; s < weights.size(); ++s) {
+            mean += weights[s] / sum * at(n, 2, d, static_cast<int64_t>(s));
+          }
+          y[(n * channels + d) * length + t] = mean;
+        }
+      }
+    }
+  }
+  return y;
+}
+
 // Inputs number by number, from the first on.
 template <typename F>
 Numbers Combine(const Call& call, const Numbers& x, F f) {
@@ -282,10 +383,19 @@ Numbers Forward(const Call& call, const Numbers& x, const std::vector<Numbers>& 
                              parameters[0], parameters[1]);
     }
     case model::Layer::kLayerNormalisation:
+      if (call.layer.layer_normalisation().per_position()) {
+        return NormalisePositions(call, x, parameters);
+      }
       return NormaliseGroups(call, 1, OrElse(call.layer.layer_normalisation().epsilon(), 1e-5), x,
                              parameters[0], parameters[1]);
     case model::Layer::kL2Normalisation:
       return NormaliseLengths(call, x, parameters[0]);
+    case model::Layer::kEmbedding:
+      return Embed(call, x, parameters[0]);
+    case model::Layer::kPositionalEmbedding:
+      return AddPositions(call, x, parameters[0]);
+    case model::Layer::kAttention:
+      return Attend(call, x);
     case model::Layer::kFlatten:
       return x;
     case model::Layer::kAdd:

@@ -15,6 +15,11 @@ namespace {
 
 // The data's identity, as far as settings tell it, and what its samples are to the network.
 constexpr const char* kData[] = {"data.reader",
+                                 "data.text",
+                                 "data.tokens",
+                                 "data.window",
+                                 "data.windows",
+                                 "data.validation_share",
                                  "data.train_images",
                                  "data.train_labels",
                                  "data.validation_images",

@@ -188,10 +188,21 @@ class Checker {
   }
 
   void NoteWithoutEffectOnData() {
-    const bool images = e_.data.reader != "idx";
+    const bool text = e_.data.reader == "text";
+    const bool images = e_.data.reader != "idx" && !text;
     const std::string reader = "data.reader is " + e_.data.reader;
     for (const char* key : {"data.train_labels", "data.validation_labels"}) {
       if (images) Note(key, reader + ", which has the labels with the images");
+      if (text) Note(key, reader);
+    }
+    for (const char* key :
+         {"data.train_images", "data.validation_images", "data.scale", "data.subtract_mean",
+          "data.crop_pad", "data.pad_value", "data.flip", "data.classes"}) {
+      if (text) Note(key, reader);
+    }
+    for (const char* key :
+         {"data.text", "data.tokens", "data.window", "data.windows", "data.validation_share"}) {
+      if (!text) Note(key, reader);
     }
     for (const char* key : {"data.image_size", "data.damaged"}) {
       if (!images) Note(key, reader);

@@ -58,6 +58,11 @@ struct Experiment {
     std::string train_labels = "mnist/train-labels-idx1-ubyte.gz";
     std::string validation_images = "mnist/t10k-images-idx3-ubyte.gz";
     std::string validation_labels = "mnist/t10k-labels-idx1-ubyte.gz";
+    std::string text;                   // a file that is both sets
+    std::string tokens = "characters";  // of a text: characters, bytes
+    int64_t window = 64;                // tokens of a sample
+    int64_t windows = 0;                // samples of an epoch; 0: as many as lie side by side
+    double validation_share = 0.1;      // of a text: its last part
     std::string image_size;          // "3x32x32", that all images are made to have; "": as they are
     std::string damaged = "refuse";  // images: refuse, skip
     double scale = 1.0 / 255.0;      // pixels are multiplied by it

@@ -142,10 +142,11 @@ void AddData(std::vector<Option>* rows) {
                              PathBase::kDataDirectory, PathKind::kBaseNameIfAbsolute));
   };
   rows->push_back(
-      Row("data.reader", KUMO_FIELD(data.reader), "", OneOf({"idx", "image_folder", "image_map"}),
-          kResult,
+      Row("data.reader", KUMO_FIELD(data.reader), "",
+          OneOf({"idx", "image_folder", "image_map", "text"}), kResult,
           "The format of the data files: IDX, as MNIST has it; a folder with a folder of "
-          "JPEG and PNG images per class; a text file of images' paths and classes"));
+          "JPEG and PNG images per class; a text file of images' paths and classes; a text, "
+          "to learn what follows on what"));
   rows->push_back(
       WithPath(WithDefault(Row("data.directory", KUMO_FIELD(data.directory), "", Any(), !kResult,
                                "Where relative data files are, relative to the working directory"),
@@ -166,6 +167,21 @@ void AddData(std::vector<Option>* rows) {
            "Their labels, where these are in a file of their own (idx)");
   add_file("data.validation_images", KUMO_FIELD(data.validation_images), "Images to evaluate on");
   add_file("data.validation_labels", KUMO_FIELD(data.validation_labels), "Their labels");
+  add_file("data.text", KUMO_FIELD(data.text),
+           "A text to train on and to evaluate on, maybe compressed (.gz)");
+  rows->push_back(Row("data.tokens", KUMO_FIELD(data.tokens), "", OneOf({"characters", "bytes"}),
+                      kResult,
+                      "What a text is a sequence of: its characters (UTF-8), numbered in the order "
+                      "of their code points, or its bytes"));
+  rows->push_back(Row("data.window", KUMO_FIELD(data.window), "tokens", Between(1, 1 << 20),
+                      kResult, "The length of a sample of a text"));
+  rows->push_back(Row("data.windows", KUMO_FIELD(data.windows), "samples", Between(0, kAnyCount),
+                      kResult,
+                      "Samples of an epoch of a text, at places that are drawn anew in each epoch; "
+                      "0: as many as lie side by side in it"));
+  rows->push_back(Row("data.validation_share", KUMO_FIELD(data.validation_share), "",
+                      Between(0.0001, 0.9999), kResult,
+                      "The share of a text, at its end, that is not trained on but evaluated"));
   rows->push_back(
       Row("data.image_size", KUMO_FIELD(data.image_size), "", Any(), kResult,
           "Channels x height x width that all images are made to have, as 3x224x224: cut "

@@ -28,6 +28,8 @@ class CpuBackend final : public Backend {
                 KUMO_AT_ISA(isa, kBatchNormalisation),
                 KUMO_AT_ISA(isa, kGroupNormalisation),
                 KUMO_AT_ISA(isa, kL2Normalisation),
+                KUMO_AT_ISA(isa, kPositionNormalisation),
+                KUMO_AT_ISA(isa, kAttention),
                 ThreadPool(threads - 1),
                 elsewhere != nullptr ? *elsewhere : host_,
                 {},

@@ -1,5 +1,6 @@
 // Fully connected layers with oneDNN's matrix product. In the backend's layout activations are
-// [feature][sample], so none of the three products needs a transposed copy.
+// [feature][sample], so none of the three products needs a transposed copy. A layer that works per
+// position has more columns: [channel][position and sample].
 #include <cstdint>
 #include <memory>
 
@@ -43,36 +44,48 @@ class FullyConnected final : public FloatOp {
   }
 
   void ForwardFloats(const Pass& pass, const float* input, float* output) override {
-    const int64_t lanes = LaneStride(pass.batch);
+    const auto [columns, row] = ColumnsOf(pass);
     engine_.ParallelPieces(spec_.outputs, [&](int64_t begin, int64_t end) {
-      MultiplyRows(end - begin, pass.batch, spec_.inputs,
-                   {weight_ + begin * spec_.inputs, 'N', spec_.inputs}, {input, 'N', lanes},
-                   output + begin * lanes, lanes);
+      MultiplyRows(end - begin, columns, spec_.inputs,
+                   {weight_ + begin * spec_.inputs, 'N', spec_.inputs}, {input, 'N', row},
+                   output + begin * row, row);
+      if (bias_ == nullptr && columns == row) return;
       engine_.elementwise.finish_rows(bias_ == nullptr ? nullptr : bias_ + begin, end - begin,
-                                      pass.batch, lanes, output + begin * lanes);
+                                      columns, row, output + begin * row);
     });
   }
 
   void BackwardFloats(const Pass& pass, const float* input, const float*, const float* grad_output,
                       float* grad_input) override {
-    const int64_t lanes = LaneStride(pass.batch);
+    const auto [columns, row] = ColumnsOf(pass);
     engine_.ParallelPieces(spec_.outputs, [&](int64_t begin, int64_t end) {
-      MultiplyRows(end - begin, spec_.inputs, pass.batch, {grad_output + begin * lanes, 'N', lanes},
-                   {input, 'T', lanes}, weight_gradient_ + begin * spec_.inputs, spec_.inputs);
+      MultiplyRows(end - begin, spec_.inputs, columns, {grad_output + begin * row, 'N', row},
+                   {input, 'T', row}, weight_gradient_ + begin * spec_.inputs, spec_.inputs);
       for (int64_t o = begin; o < end && bias_gradient_ != nullptr; ++o) {
-        bias_gradient_[o] = engine_.elementwise.sum(grad_output + o * lanes, lanes);
+        bias_gradient_[o] = engine_.elementwise.sum(grad_output + o * row, row);
       }
     });
     if (grad_input == nullptr) return;
     engine_.ParallelPieces(spec_.inputs, [&](int64_t begin, int64_t end) {
-      MultiplyRows(end - begin, pass.batch, spec_.outputs, {weight_ + begin, 'T', spec_.inputs},
-                   {grad_output, 'N', lanes}, grad_input + begin * lanes, lanes);
-      engine_.elementwise.finish_rows(nullptr, end - begin, pass.batch, lanes,
-                                      grad_input + begin * lanes);
+      MultiplyRows(end - begin, columns, spec_.outputs, {weight_ + begin, 'T', spec_.inputs},
+                   {grad_output, 'N', row}, grad_input + begin * row, row);
+      if (columns == row) return;
+      engine_.elementwise.finish_rows(nullptr, end - begin, columns, row, grad_input + begin * row);
     });
   }
 
  private:
+  struct Columns {
+    int64_t count;  // that products are made of
+    int64_t row;    // floats of one feature
+  };
+  // Of one position the samples; of several their padding, which they lie between, as well.
+  Columns ColumnsOf(const Pass& pass) const {
+    const int64_t lanes = LaneStride(pass.batch);
+    if (spec_.positions == 1) return {pass.batch, lanes};
+    return {spec_.positions * lanes, spec_.positions * lanes};
+  }
+
   Engine& engine_;
   FullyConnectedSpec spec_;
   const float* weight_ = nullptr;

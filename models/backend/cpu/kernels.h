@@ -161,11 +161,57 @@ struct L2NormalisationKernels {
   float (*gradient)(int64_t n, const float* x, const float* dy, const float* inverse);
 };
 
+// Some neighbouring positions and their samples: `channels` rows of n floats, a multiple of 16 and
+// at most position_floats, `stride` floats apart.
+struct PositionRows {
+  int64_t channels;
+  int64_t stride;
+  int64_t n;
+};
+
+struct PositionNormalisationKernels {
+  int64_t position_floats;
+  // Over the channels: the mean, and 1 / sqrt(variance + epsilon), each [n].
+  void (*moments)(const PositionRows& rows, const float* x, float epsilon, float* mean,
+                  float* inverse);
+  // y = scale (x - mean) inverse + shift; shift may be null.
+  void (*normalise)(const PositionRows& rows, const float* x, const float* mean,
+                    const float* inverse, const float* scale, const float* shift, float* y);
+  // dx, which is zero where a sample's dy are.
+  void (*backward)(const PositionRows& rows, const float* x, const float* dy, const float* mean,
+                   const float* inverse, const float* scale, float* dx);
+};
+
+// A product of matrices for each of 16 samples: c[i][j] = scale sum_k a[i][k] b[j][k], whose
+// numbers are 16 floats each.
+struct LaneProduct {
+  int64_t rows;
+  int64_t columns;
+  int64_t depth;
+  const float* a;
+  int64_t a_row, a_depth;  // floats between neighbours
+  const float* b;
+  int64_t b_column, b_depth;
+  float* c;
+  int64_t c_row, c_column;
+  float scale;
+};
+
+struct AttentionKernels {
+  void (*product)(const LaneProduct& product);
+  // x becomes its softmax over n numbers of 16 lanes each, side by side.
+  void (*softmax)(int64_t n, float* x);
+  // dx = scale p (dp - sum p dp), where dx may be p.
+  void (*softmax_backward)(int64_t n, const float* p, const float* dp, float scale, float* dx);
+};
+
+KUMO_DECLARE_PER_ISA(const AttentionKernels, kAttention)
 KUMO_DECLARE_PER_ISA(const ConvolutionKernels, kConvolution)
 KUMO_DECLARE_PER_ISA(const ElementwiseKernels, kElementwise)
 KUMO_DECLARE_PER_ISA(const PoolingKernels, kPooling)
 KUMO_DECLARE_PER_ISA(const BatchNormalisationKernels, kBatchNormalisation)
 KUMO_DECLARE_PER_ISA(const GroupNormalisationKernels, kGroupNormalisation)
 KUMO_DECLARE_PER_ISA(const L2NormalisationKernels, kL2Normalisation)
+KUMO_DECLARE_PER_ISA(const PositionNormalisationKernels, kPositionNormalisation)
 
 }  // namespace kumo

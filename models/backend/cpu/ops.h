@@ -28,6 +28,8 @@ struct Engine {
   const BatchNormalisationKernels& batch_normalisation;
   const GroupNormalisationKernels& group_normalisation;
   const L2NormalisationKernels& l2_normalisation;
+  const PositionNormalisationKernels& position_normalisation;
+  const AttentionKernels& attention;
   ThreadPool pool;
   DeviceMemory& memory;
   StepParameters step;
@@ -87,6 +89,10 @@ std::unique_ptr<Op> MakeOp(Engine& engine, const DropoutSpec& spec, int max_batc
 std::unique_ptr<Op> MakeOp(Engine& engine, const BatchNormalisationSpec& spec, int max_batch);
 std::unique_ptr<Op> MakeOp(Engine& engine, const GroupNormalisationSpec& spec, int max_batch);
 std::unique_ptr<Op> MakeOp(Engine& engine, const L2NormalisationSpec& spec, int max_batch);
+std::unique_ptr<Op> MakeOp(Engine& engine, const PositionNormalisationSpec& spec, int max_batch);
+std::unique_ptr<Op> MakeOp(Engine& engine, const EmbeddingSpec& spec, int max_batch);
+std::unique_ptr<Op> MakeOp(Engine& engine, const PositionalEmbeddingSpec& spec, int max_batch);
+std::unique_ptr<Op> MakeOp(Engine& engine, const AttentionSpec& spec, int max_batch);
 std::unique_ptr<Op> MakeOp(Engine& engine, const AddSpec& spec, int max_batch);
 std::unique_ptr<Op> MakeOp(Engine& engine, const MultiplySpec& spec, int max_batch);
 std::unique_ptr<Op> MakeOp(Engine& engine, const ConcatSpec& spec, int max_batch);

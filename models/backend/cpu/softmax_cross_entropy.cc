@@ -1,5 +1,6 @@
 // Softmax and cross-entropy in one: loss = log(sum exp(s - max)) - sum q (s - max), gradient
-// (softmax - q) / batch, where q is one-hot, or what smoothing makes of that.
+// (softmax - q) / batch, where q is one-hot, or what smoothing makes of that; of each position,
+// with the mean over them.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -13,70 +14,78 @@ namespace {
 class SoftmaxCrossEntropy final : public LossOp {
  public:
   explicit SoftmaxCrossEntropy(const SoftmaxCrossEntropySpec& spec)
-      : classes_(spec.scores.size()),
+      : classes_(spec.scores.channels()),
+        positions_(spec.scores.plane()),
         kept_(1.0f - spec.smoothing),
-        dealt_(spec.smoothing / static_cast<float>(spec.scores.size())),
-        exponentials_(static_cast<size_t>(spec.scores.size())) {}
+        dealt_(spec.smoothing / static_cast<float>(classes_)),
+        exponentials_(static_cast<size_t>(classes_)) {}
 
   void Run(int batch, const void* scores, const int32_t* labels, void* grad_scores,
            StepResult* sums) override {
-    Run(batch, static_cast<const float*>(scores), labels, static_cast<float*>(grad_scores), sums);
+    const int64_t lanes = LaneStride(batch);
+    const int64_t stride = positions_ * lanes;
+    const float mean = 1.0f / static_cast<float>(batch * positions_);
+    double losses = 0;
+    int64_t hits = 0;
+    for (int64_t n = 0; n < batch; ++n) {
+      for (int64_t p = 0; p < positions_; ++p) {
+        const int64_t at = p * lanes + n;
+        const int64_t label = labels[n * positions_ + p];
+        const float* const score = Floats(scores) + at;
+        float* const gradient = grad_scores == nullptr ? nullptr : Floats(grad_scores) + at;
+        losses += LossAt(score, stride, label, mean, gradient, &hits);
+      }
+    }
+    if (grad_scores != nullptr) ZeroPadding(batch, Floats(grad_scores));
+    sums->loss_sum += losses / static_cast<double>(positions_);
+    sums->correct += hits / positions_;
   }
 
  private:
-  void Run(int batch, const float* scores, const int32_t* labels, float* grad_scores,
-           StepResult* sums) {
-    const int64_t lanes = LaneStride(batch);
-    StepResult result;
-    for (int n = 0; n < batch; ++n) {
-      const float* score = scores + n;
-      int64_t best = 0;
-      for (int64_t c = 1; c < classes_; ++c) {
-        if (score[c * lanes] > score[best * lanes]) best = c;
-      }
-      const float top = score[best * lanes];
-      float sum = 0;
-      for (int64_t c = 0; c < classes_; ++c) {
-        exponentials_[c] = std::exp(score[c * lanes] - top);
-        sum += exponentials_[c];
-      }
-      const int64_t label = labels[n];
-      result.loss_sum += static_cast<double>(std::log(sum) - Target(score, lanes, label, top));
-      result.correct += best == label ? 1 : 0;
-      if (grad_scores != nullptr) Gradient(batch, n, label, sum, grad_scores);
+  // At one position of one sample, whose scores lie `stride` floats apart. gradient: null, or where
+  // that goes, times `mean`. Adds 1 to *hits where the label has the best score.
+  double LossAt(const float* score, int64_t stride, int64_t label, float mean, float* gradient,
+                int64_t* hits) {
+    int64_t best = 0;
+    for (int64_t c = 1; c < classes_; ++c) {
+      if (score[c * stride] > score[best * stride]) best = c;
     }
-    if (grad_scores != nullptr) ZeroPadding(batch, grad_scores);
-    sums->loss_sum += result.loss_sum;
-    sums->correct += result.correct;
+    const float top = score[best * stride];
+    float sum = 0;
+    for (int64_t c = 0; c < classes_; ++c) {
+      exponentials_[c] = std::exp(score[c * stride] - top);
+      sum += exponentials_[c];
+    }
+    *hits += best == label ? 1 : 0;
+    if (gradient != nullptr) {
+      const float factor = mean / sum;
+      for (int64_t c = 0; c < classes_; ++c) {
+        gradient[c * stride] = exponentials_[c] * factor - mean * dealt_;
+      }
+      gradient[label * stride] -= mean * kept_;
+    }
+    return static_cast<double>(std::log(sum) - Target(score, stride, label, top));
   }
   // sum q (s - top)
-  float Target(const float* score, int64_t lanes, int64_t label, float top) const {
-    const float of_label = score[label * lanes] - top;
+  float Target(const float* score, int64_t stride, int64_t label, float top) const {
+    const float of_label = score[label * stride] - top;
     if (dealt_ == 0.0f) return of_label;
     float of_all = 0;
-    for (int64_t c = 0; c < classes_; ++c) of_all += score[c * lanes] - top;
+    for (int64_t c = 0; c < classes_; ++c) of_all += score[c * stride] - top;
     return kept_ * of_label + dealt_ * of_all;
-  }
-  void Gradient(int batch, int n, int64_t label, float sum, float* grad_scores) const {
-    const int64_t lanes = LaneStride(batch);
-    const float mean = 1.0f / static_cast<float>(batch);
-    const float factor = mean / sum;
-    for (int64_t c = 0; c < classes_; ++c) {
-      grad_scores[c * lanes + n] = exponentials_[c] * factor - mean * dealt_;
-    }
-    grad_scores[label * lanes + n] -= mean * kept_;
   }
   void ZeroPadding(int batch, float* grad_scores) const {
     const int64_t lanes = LaneStride(batch);
-    for (int64_t c = 0; c < classes_; ++c) {
-      std::fill(grad_scores + c * lanes + batch, grad_scores + (c + 1) * lanes, 0.0f);
+    for (int64_t row = 0; row < classes_ * positions_; ++row) {
+      std::fill(grad_scores + row * lanes + batch, grad_scores + (row + 1) * lanes, 0.0f);
     }
   }
 
   int64_t classes_;
+  int64_t positions_;
   float kept_;                       // q of the label, but for what it is dealt too
   float dealt_;                      // q of each class
-  std::vector<float> exponentials_;  // of one sample
+  std::vector<float> exponentials_;  // of one position
 };
 
 }  // namespace

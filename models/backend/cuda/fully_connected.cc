@@ -1,5 +1,7 @@
 // Fully connected layers. To cuBLAS, which counts columns first, our arrays are transposed:
-// activations are [inputs][batch], the weight [inputs][outputs].
+// activations are [inputs][batch], the weight [inputs][outputs]. A layer that works per position
+// has positions x batch for batch, where the channels are last; else they are brought there and
+// back.
 //
 // With 16-bit activations the products read a 16-bit copy of weight and bias, made anew for each
 // minibatch; gradients of both come out in float32. Not every combination of types has a product
@@ -33,13 +35,16 @@ class FullyConnected final : public UnaryOp {
  public:
   FullyConnected(Engine& engine, const FullyConnectedSpec& spec, int max_batch)
       : engine_(engine), spec_(spec), type_(TypeOf(engine.precision())) {
-    if (spec.bias)
-      engine.ReserveWorkspace(ChannelScratch(engine.ShapeOf({spec.outputs}, max_batch)));
+    const int rows = Rows({max_batch});
+    if (spec.bias) engine.ReserveWorkspace(ChannelScratch(engine.ShapeOf({spec.outputs}, rows)));
     CHECK(!spec.activation || spec.activation == Activation::kRelu);
     if (spec.activation) {
-      grad_product_ =
-          DeviceArray<std::byte>(engine, engine.ActivationBytes({spec.outputs}, max_batch),
-                                 "gradients in front of a ReLU");
+      grad_product_ = DeviceArray<std::byte>(engine, engine.ActivationBytes({spec.outputs}, rows),
+                                             "gradients in front of a ReLU");
+    }
+    if (IsMoved()) {
+      moved_inputs_ = DeviceArray<float>(engine, spec.inputs * rows, "channels last");
+      moved_outputs_ = DeviceArray<float>(engine, spec.outputs * rows, "channels last");
     }
     if (type_ == CUDA_R_32F) return;
     narrow_weight_ = DeviceArray<uint16_t>(engine, spec.inputs * spec.outputs, "16-bit weights");
@@ -49,7 +54,8 @@ class FullyConnected final : public UnaryOp {
   bool reads_input() const override { return true; }
   bool reads_output() const override { return spec_.activation.has_value(); }
   int64_t bytes() const override {
-    return narrow_weight_.bytes() + narrow_bias_.bytes() + grad_product_.bytes();
+    return narrow_weight_.bytes() + narrow_bias_.bytes() + grad_product_.bytes() +
+           moved_inputs_.bytes() + moved_outputs_.bytes();
   }
 
   void Bind(std::span<float* const> weights, std::span<float* const> gradients) override {
@@ -61,13 +67,54 @@ class FullyConnected final : public UnaryOp {
   }
 
   void ForwardArray(const Pass& pass, const void* input, void* output) override {
+    if (!IsMoved()) return Multiply(pass, input, output);
+    Move({pass.batch, spec_.inputs, spec_.positions}, input, moved_inputs_.data());
+    Multiply(pass, moved_inputs_.data(), moved_outputs_.data());
+    Move({pass.batch, spec_.positions, spec_.outputs}, moved_outputs_.data(), output);
+  }
+
+  void BackwardArray(const Pass& pass, const void* input, const void* output,
+                     const void* grad_output, void* grad_input) override {
+    if (spec_.activation) {
+      const ActivationKind kind = {*spec_.activation};
+      KUMO_CUDA(engine_,
+                ActivationBackward(engine_.launch(), engine_.precision(), kind, output, grad_output,
+                                   spec_.outputs * Rows(pass), grad_product_.data()));
+      grad_output = grad_product_.data();
+    }
+    if (!IsMoved()) return MultiplyBackward(pass, input, grad_output, grad_input);
+    // The moved inputs are still those of Forward, and make room for their gradients.
+    Move({pass.batch, spec_.outputs, spec_.positions}, grad_output, moved_outputs_.data());
+    MultiplyBackward(pass, moved_inputs_.data(), moved_outputs_.data(), nullptr);
+    if (grad_input == nullptr) return;
+    MultiplyInputs(pass, moved_outputs_.data(), moved_inputs_.data());
+    Move({pass.batch, spec_.positions, spec_.inputs}, moved_inputs_.data(), grad_input);
+  }
+
+ private:
+  struct Products {
+    MatrixProduct forward;
+    MatrixProduct weights;   // the weight's gradient,
+    bool sums_bias = false;  // and the bias's
+    MatrixProduct inputs;    // the input's gradient
+  };
+
+  int Rows(const Pass& pass) const { return static_cast<int>(pass.batch * spec_.positions); }
+  // Whether positions lie behind channels, so that these have to be moved.
+  bool IsMoved() const { return spec_.positions > 1 && !engine_.channels_last(); }
+  void Move(const Planes& planes, const void* from, void* to) {
+    KUMO_CUDA(engine_,
+              Transpose(engine_.launch(), Precision::kFp32, from, planes, Precision::kFp32, to));
+  }
+
+  void Multiply(const Pass& pass, const void* input, void* output) {
     const ProductArrays arrays = {Operand(weight_, narrow_weight_), input, output,
                                   Operand(bias_, narrow_bias_)};
     MatrixProduct& product = products_[pass.batch].forward;
     if (!product) {
       ProductShape shape;
       shape.rows = spec_.outputs;
-      shape.columns = pass.batch;
+      shape.columns = Rows(pass);
       shape.depth = spec_.inputs;
       shape.transpose_a = true;
       shape.epilogue = Epilogue();
@@ -78,22 +125,15 @@ class FullyConnected final : public UnaryOp {
     product.Run(engine_, arrays);
   }
 
-  void BackwardArray(const Pass& pass, const void* input, const void* output,
-                     const void* grad_output, void* grad_input) override {
-    if (spec_.activation) {
-      const ActivationKind kind = {*spec_.activation};
-      KUMO_CUDA(engine_,
-                ActivationBackward(engine_.launch(), engine_.precision(), kind, output, grad_output,
-                                   spec_.outputs * pass.batch, grad_product_.data()));
-      grad_output = grad_product_.data();
-    }
+  void MultiplyBackward(const Pass& pass, const void* input, const void* grad_output,
+                        void* grad_input) {
     Products& products = products_[pass.batch];
     const ProductArrays weights = {input, grad_output, weight_gradient_, bias_gradient_};
     if (!products.weights) {
       ProductShape shape;
       shape.rows = spec_.inputs;
       shape.columns = spec_.outputs;
-      shape.depth = pass.batch;
+      shape.depth = Rows(pass);
       shape.transpose_b = true;
       if (spec_.bias) shape.epilogue = CUBLASLT_EPILOGUE_BGRADB;
       shape.operands = type_;
@@ -110,10 +150,13 @@ class FullyConnected final : public UnaryOp {
     } else {
       products.weights.Run(engine_, {input, grad_output, weight_gradient_, nullptr});
       KUMO_CUDA(engine_,
-                BiasGradient(engine_.launch(), engine_.ShapeOf({spec_.outputs}, pass.batch),
+                BiasGradient(engine_.launch(), engine_.ShapeOf({spec_.outputs}, Rows(pass)),
                              grad_output, engine_.workspace(), bias_gradient_));
     }
-    if (grad_input == nullptr) return;
+    if (grad_input != nullptr) MultiplyInputs(pass, grad_output, grad_input);
+  }
+  void MultiplyInputs(const Pass& pass, const void* grad_output, void* grad_input) {
+    Products& products = products_[pass.batch];
     // The 16-bit weight is still that of Forward.
     const void* const weight = type_ == CUDA_R_32F
                                    ? static_cast<const void*>(weight_)
@@ -122,7 +165,7 @@ class FullyConnected final : public UnaryOp {
     if (!products.inputs) {
       ProductShape shape;
       shape.rows = spec_.inputs;
-      shape.columns = pass.batch;
+      shape.columns = Rows(pass);
       shape.depth = spec_.outputs;
       shape.operands = type_;
       shape.result = type_;
@@ -130,14 +173,6 @@ class FullyConnected final : public UnaryOp {
     }
     products.inputs.Run(engine_, inputs);
   }
-
- private:
-  struct Products {
-    MatrixProduct forward;
-    MatrixProduct weights;   // the weight's gradient,
-    bool sums_bias = false;  // and the bias's
-    MatrixProduct inputs;    // the input's gradient
-  };
 
   cublasLtEpilogue_t Epilogue() const {
     if (spec_.activation) return spec_.bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
@@ -158,6 +193,9 @@ class FullyConnected final : public UnaryOp {
   DeviceArray<uint16_t> narrow_bias_;
   // In front of the activation; grad_output belongs to the net.
   DeviceArray<std::byte> grad_product_;
+  // Where they are moved: inputs, then their gradients, and outputs or their gradients.
+  DeviceArray<float> moved_inputs_;
+  DeviceArray<float> moved_outputs_;
   std::map<int, Products> products_;  // by batch size
   const float* weight_ = nullptr;
   const float* bias_ = nullptr;

@@ -169,15 +169,70 @@ cudaError_t AveragePool(const Launch& launch, Precision precision, const PoolWin
 cudaError_t AveragePoolBackward(const Launch& launch, Precision precision,
                                 const PoolWindows& windows, const void* dy, void* dx);
 
-// --- softmax_cross_entropy_kernel.cu. losses and hits, each [batch], are scratch; grad_scores may
-// be null. smoothing: see SoftmaxCrossEntropySpec.
-cudaError_t SoftmaxCrossEntropy(const Launch& launch, Precision precision, int batch, int classes,
-                                float smoothing, const void* scores, const int32_t* labels,
+// --- position_normalisation_kernel.cu
+// The numbers of each position, [batch x plane], and of each channel. shift may be null.
+struct PositionNumbers {
+  float epsilon = 0;
+  const float* scale = nullptr;
+  const float* shift = nullptr;
+  float* mean = nullptr;
+  float* inverse = nullptr;  // 1 / the deviation
+  float* scale_gradient = nullptr;
+  float* shift_gradient = nullptr;
+};
+// y, with mean and inverse.
+cudaError_t NormalisePositions(const Launch& launch, const ActivationShape& shape, const void* x,
+                               const PositionNumbers& numbers, void* y);
+// scale_gradient and shift_gradient.
+cudaError_t PositionGradients(const Launch& launch, const ActivationShape& shape, const void* x,
+                              const void* dy, const PositionNumbers& numbers);
+cudaError_t PositionBackward(const Launch& launch, const ActivationShape& shape, const void* x,
+                             const void* dy, const PositionNumbers& numbers, void* dx);
+
+// --- embedding_kernel.cu. shape: of the vectors; words: [batch][plane]; weight:
+// [vocabulary][channels].
+cudaError_t Embed(const Launch& launch, const ActivationShape& shape, const int32_t* words,
+                  const float* weight, void* y);
+cudaError_t EmbeddingGradient(const Launch& launch, const ActivationShape& shape,
+                              int64_t vocabulary, const int32_t* words, const void* dy,
+                              float* gradient);
+// y = x + weight [plane][channels] of the position; y may be x.
+cudaError_t AddPositions(const Launch& launch, const ActivationShape& shape, const void* x,
+                         const float* weight, void* y);
+cudaError_t PositionsGradient(const Launch& launch, const ActivationShape& shape, const void* dy,
+                              float* gradient);
+
+// --- attention_kernel.cu. See AttentionSpec.
+struct AttentionNumbers {
+  Precision precision = Precision::kFp32;
+  int64_t batch = 0;
+  int64_t channels = 0;  // of the output
+  int64_t positions = 0;
+  int64_t heads = 1;
+  bool causal = false;
+  float scale = 1;
+  float* log_sums = nullptr;  // [batch][heads][positions]: log sum exp(scale query . key)
+  float* along = nullptr;     // likewise: sum of dy y
+
+  __host__ __device__ int64_t per_head() const { return channels / heads; }
+};
+inline constexpr int64_t kMostOfHead = 256;  // channels
+// y, with log_sums.
+cudaError_t Attend(const Launch& launch, const AttentionNumbers& numbers, const void* x, void* y);
+// dx, with `along`.
+cudaError_t AttendBackward(const Launch& launch, const AttentionNumbers& numbers, const void* x,
+                           const void* y, const void* dy, void* dx);
+
+// --- softmax_cross_entropy_kernel.cu. shape: classes x positions. losses and hits, each
+// [batch x positions], are scratch; grad_scores may be null. smoothing: see
+// SoftmaxCrossEntropySpec.
+cudaError_t SoftmaxCrossEntropy(const Launch& launch, const ActivationShape& shape, float smoothing,
+                                const void* scores, const int32_t* labels,
                                 const LossScale* loss_scale, float* losses, int32_t* hits,
                                 void* grad_scores);
-// Adds the first `batch` of them to the sums, in a fixed order.
-cudaError_t AddLosses(const Launch& launch, int batch, const float* losses, const int32_t* hits,
-                      StepResult* sums);
+// Adds them to the sums, in a fixed order: a sample's are the means over its positions.
+cudaError_t AddLosses(const Launch& launch, int64_t batch, int64_t positions, const float* losses,
+                      const int32_t* hits, StepResult* sums);
 
 // --- gradient_norm_kernel.cu. See ArenaArithmetic::MeasureGradients.
 // Doubles of scratch memory that n gradients need.

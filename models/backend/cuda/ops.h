@@ -20,6 +20,11 @@ std::unique_ptr<Op> MakeOp(Engine& engine, const DropoutSpec& spec, int max_batc
 std::unique_ptr<Op> MakeOp(Engine& engine, const BatchNormalisationSpec& spec, int max_batch);
 std::unique_ptr<Op> MakeOp(Engine& engine, const GroupNormalisationSpec& spec, int max_batch);
 std::unique_ptr<Op> MakeOp(Engine& engine, const L2NormalisationSpec& spec, int max_batch);
+std::unique_ptr<Op> MakeOp(Engine& engine, const PositionNormalisationSpec& spec, int max_batch);
+std::unique_ptr<Op> MakeOp(Engine& engine, const EmbeddingSpec& spec, int max_batch);
+std::unique_ptr<Op> MakeOp(Engine& engine, const PositionalEmbeddingSpec& spec, int max_batch);
+// InvalidArgument for heads of more channels than the kernels take.
+Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const AttentionSpec& spec, int max_batch);
 std::unique_ptr<Op> MakeOp(Engine& engine, const AddSpec& spec, int max_batch);
 std::unique_ptr<Op> MakeOp(Engine& engine, const MultiplySpec& spec, int max_batch);
 std::unique_ptr<Op> MakeOp(Engine& engine, const ConcatSpec& spec, int max_batch);

@@ -11,24 +11,23 @@ class SoftmaxCrossEntropyOp final : public LossOp {
  public:
   SoftmaxCrossEntropyOp(Engine& engine, const SoftmaxCrossEntropySpec& spec, int max_batch)
       : engine_(engine),
-        classes_(static_cast<int>(spec.scores.size())),
-        smoothing_(spec.smoothing),
-        losses_(engine, max_batch, "the samples' losses"),
-        hits_(engine, max_batch, "the samples' hits") {}
+        spec_(spec),
+        losses_(engine, max_batch * spec.scores.plane(), "the samples' losses"),
+        hits_(engine, max_batch * spec.scores.plane(), "the samples' hits") {}
 
   void Run(int batch, const void* scores, const int32_t* labels, void* grad_scores,
            StepResult* sums) override {
     const Launch launch = engine_.launch();
-    KUMO_CUDA(engine_, SoftmaxCrossEntropy(launch, engine_.precision(), batch, classes_, smoothing_,
-                                           scores, labels, engine_.loss_scale(), losses_.data(),
-                                           hits_.data(), grad_scores));
-    KUMO_CUDA(engine_, AddLosses(launch, batch, losses_.data(), hits_.data(), sums));
+    KUMO_CUDA(engine_, SoftmaxCrossEntropy(launch, engine_.ShapeOf(spec_.scores, batch),
+                                           spec_.smoothing, scores, labels, engine_.loss_scale(),
+                                           losses_.data(), hits_.data(), grad_scores));
+    KUMO_CUDA(engine_,
+              AddLosses(launch, batch, spec_.scores.plane(), losses_.data(), hits_.data(), sums));
   }
 
  private:
   Engine& engine_;
-  int classes_;
-  float smoothing_;
+  SoftmaxCrossEntropySpec spec_;
   DeviceArray<float> losses_;
   DeviceArray<int32_t> hits_;
 };

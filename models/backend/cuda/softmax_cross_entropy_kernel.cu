@@ -1,6 +1,6 @@
-// Softmax and cross-entropy in one, a warp for each sample: loss = log(sum exp(s - max)) -
-// sum q (s - max), gradient (softmax - q) / batch times the loss scale, where q is one-hot, or what
-// smoothing makes of that.
+// Softmax and cross-entropy in one, a warp for each position of each sample: loss = log(sum exp(s -
+// max)) - sum q (s - max), gradient (softmax - q) / batch times the loss scale, where q is one-hot,
+// or what smoothing makes of that.
 #include "models/backend/cuda/numbers.cuh"
 
 namespace kumo::cuda {
@@ -8,13 +8,27 @@ namespace {
 
 constexpr unsigned kAll = 0xFFFFFFFFu;
 
+// The scores at one position of one sample: from `first` on, `step` apart.
+template <typename T>
+struct Scores {
+  int64_t first;
+  int64_t step;
+
+  __device__ Scores(const ActivationShape& shape, int64_t row)
+      : first(row / shape.plane * shape.channels * shape.plane +
+              row % shape.plane * (kChannelsLast<T> ? shape.channels : 1)),
+        step(kChannelsLast<T> ? 1 : shape.plane) {}
+  __device__ int64_t At(int64_t c) const { return first + c * step; }
+};
+
 // The largest score and the first class that has it, in all lanes.
 template <typename T>
-__device__ void Largest(const T* score, int classes, int lane, float* top, int* best) {
+__device__ void Largest(const T* scores, const Scores<T>& at, int classes, int lane, float* top,
+                        int* best) {
   float most = -INFINITY;
   int first = classes;
   for (int c = lane; c < classes; c += kWarp) {
-    const float here = ToFloat(score[c]);
+    const float here = ToFloat(scores[at.At(c)]);
     if (first == classes || here > most) {
       most = here;
       first = c;
@@ -41,74 +55,77 @@ __device__ inline float SumOfWarp(float value) {
 }
 
 template <typename T>
-__global__ void LossKernel(int batch, int classes, float smoothing, const T* scores,
+__global__ void LossKernel(ActivationShape shape, float smoothing, const T* scores,
                            const int32_t* labels, const LossScale* loss_scale, float* losses,
                            int32_t* hits, T* grad_scores) {
-  const int sample = static_cast<int>(FirstOfThread() / kWarp);
+  const int64_t rows = shape.batch * shape.plane;
+  const int64_t row = FirstOfThread() / kWarp;
   const int lane = threadIdx.x % kWarp;
-  if (sample >= batch) return;  // a whole warp
-  const T* score = scores + int64_t{sample} * classes;
+  if (row >= rows) return;  // a whole warp
+  const auto classes = static_cast<int>(shape.channels);
+  const Scores<T> at(shape, row);
   float top = 0;
   int best = 0;
-  Largest(score, classes, lane, &top, &best);
+  Largest(scores, at, classes, lane, &top, &best);
   float sum = 0;
-  for (int c = lane; c < classes; c += kWarp) sum += expf(ToFloat(score[c]) - top);
+  for (int c = lane; c < classes; c += kWarp) sum += expf(ToFloat(scores[at.At(c)]) - top);
   sum = SumOfWarp(sum);
   const float kept = 1.0f - smoothing;
   const float dealt = smoothing / static_cast<float>(classes);
   float of_all = 0;
   if (smoothing > 0.0f) {
-    for (int c = lane; c < classes; c += kWarp) of_all += ToFloat(score[c]) - top;
+    for (int c = lane; c < classes; c += kWarp) of_all += ToFloat(scores[at.At(c)]) - top;
     of_all = SumOfWarp(of_all);
   }
-  const int label = labels[sample];
+  const int label = labels[row];
   if (lane == 0) {
-    const float of_label = ToFloat(score[label]) - top;
-    losses[sample] = logf(sum) - (kept * of_label + dealt * of_all);
-    hits[sample] = best == label ? 1 : 0;
+    const float of_label = ToFloat(scores[at.At(label)]) - top;
+    losses[row] = logf(sum) - (kept * of_label + dealt * of_all);
+    hits[row] = best == label ? 1 : 0;
   }
   if (grad_scores == nullptr) return;
-  const float mean = loss_scale->scale / static_cast<float>(batch);
+  const float mean = loss_scale->scale / static_cast<float>(rows);
   for (int c = lane; c < classes; c += kWarp) {
-    const float softmax = expf(ToFloat(score[c]) - top) * (mean / sum);
+    const float softmax = expf(ToFloat(scores[at.At(c)]) - top) * (mean / sum);
     const float target = c == label ? kept + dealt : dealt;
-    Store(softmax - mean * target, grad_scores + int64_t{sample} * classes + c);
+    Store(softmax - mean * target, grad_scores + at.At(c));
   }
 }
 
 // One block.
-__global__ void AddKernel(int batch, const float* losses, const int32_t* hits, StepResult* sums) {
+__global__ void AddKernel(int64_t batch, int64_t positions, const float* losses,
+                          const int32_t* hits, StepResult* sums) {
   double loss = 0;
   int correct = 0;
-  for (int n = static_cast<int>(threadIdx.x); n < batch; n += kThreads) {
+  for (int64_t n = threadIdx.x; n < batch * positions; n += kThreads) {
     loss += static_cast<double>(losses[n]);
     correct += hits[n];
   }
   loss = SumOfBlock(loss);
   correct = SumOfBlock(correct);
   if (threadIdx.x != 0) return;
-  sums->loss_sum += loss;
-  sums->correct += correct;
+  sums->loss_sum += loss / static_cast<double>(positions);
+  sums->correct += correct / positions;
 }
 
 }  // namespace
 
-cudaError_t SoftmaxCrossEntropy(const Launch& launch, Precision precision, int batch, int classes,
-                                float smoothing, const void* scores, const int32_t* labels,
+cudaError_t SoftmaxCrossEntropy(const Launch& launch, const ActivationShape& shape, float smoothing,
+                                const void* scores, const int32_t* labels,
                                 const LossScale* loss_scale, float* losses, int32_t* hits,
                                 void* grad_scores) {
-  constexpr int kSamples = kThreads / kWarp;
-  return WithNumber(precision, [&](auto number) {
+  constexpr int kRows = kThreads / kWarp;
+  return WithNumber(shape.precision, [&](auto number) {
     using T = decltype(number);
-    return Queue(launch, LossKernel<T>, (batch + kSamples - 1) / kSamples, batch, classes,
+    return Queue(launch, LossKernel<T>, (shape.batch * shape.plane + kRows - 1) / kRows, shape,
                  smoothing, static_cast<const T*>(scores), labels, loss_scale, losses, hits,
                  static_cast<T*>(grad_scores));
   });
 }
 
-cudaError_t AddLosses(const Launch& launch, int batch, const float* losses, const int32_t* hits,
-                      StepResult* sums) {
-  return Queue(launch, AddKernel, 1, batch, losses, hits, sums);
+cudaError_t AddLosses(const Launch& launch, int64_t batch, int64_t positions, const float* losses,
+                      const int32_t* hits, StepResult* sums) {
+  return Queue(launch, AddKernel, 1, batch, positions, losses, hits, sums);
 }
 
 }  // namespace kumo::cuda

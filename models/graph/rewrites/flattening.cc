@@ -41,15 +41,12 @@ void Flattening(const Moves& moves, Graph* graph) {
   DropWhatMovesNothing(moves, graph);
   for (size_t i = 0; i < graph->nodes.size(); ++i) {
     const Node& node = graph->nodes[i];
-    if (node.As<FullyConnectedSpec>() == nullptr) continue;
+    const auto* const product = node.As<FullyConnectedSpec>();
+    if (product == nullptr || product->positions > 1) continue;
     const int input = node.inputs[0];
     if (!moves(graph->values[input].shape)) continue;
     const int flat = Flatten(input, node.name, i, graph);
     graph->nodes[++i].inputs[0] = flat;
-  }
-  LossNode& loss = graph->loss;
-  if (moves(graph->values[loss.scores].shape)) {
-    loss.scores = Flatten(loss.scores, loss.name, graph->nodes.size(), graph);
   }
 }
 

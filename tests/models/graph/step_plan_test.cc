@@ -219,7 +219,7 @@ class Machine {
     }
   }
   double Read(int array) const {
-    if (array == StepPlan::kInput) return input_;
+    if (array == 0) return input_;
     double number = 0;
     std::memcpy(&number, memory_.data() + plan_.offsets[array], sizeof(number));
     return number;
@@ -230,7 +230,7 @@ class Machine {
     return numbers;
   }
   void Write(int array, double number) {
-    ASSERT_NE(array, StepPlan::kInput) << "the input is the caller's";
+    ASSERT_NE(array, 0) << "the input is the caller's";
     // All of it, so that it disturbs whoever shares any of it.
     unsigned char* const at = memory_.data() + plan_.offsets[array];
     std::memset(at, 0x5a, static_cast<size_t>(BytesOf({})));

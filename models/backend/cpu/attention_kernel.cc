@@ -1,0 +1,96 @@
+// Products and softmax of 16 samples side by side.
+#include <cstdint>
+
+#include "models/backend/cpu/exponential.h"
+#include "models/backend/cpu/kernels.h"
+#include "models/backend/cpu/vector.h"
+
+namespace kumo::KUMO_ISA {
+namespace {
+
+constexpr int kSamples = 16;
+constexpr int kRows = 4;
+constexpr int kColumns = kWidth == 16 ? 4 : 2;  // as many accumulators as the registers hold
+
+template <int Rows, int Columns>
+KUMO_ALWAYS_INLINE void Tile(const LaneProduct& p, const float* a, const float* b, float* c) {
+  for (int s = 0; s < kSamples; s += kWidth) {
+    Vector sum[Rows][Columns] = {};
+    for (int64_t k = 0; k < p.depth; ++k) {
+      Vector right[Columns];
+#pragma GCC unroll 4
+      for (int j = 0; j < Columns; ++j) right[j] = Load(b + j * p.b_column + k * p.b_depth + s);
+#pragma GCC unroll 4
+      for (int i = 0; i < Rows; ++i) {
+        const Vector left = Load(a + i * p.a_row + k * p.a_depth + s);
+#pragma GCC unroll 4
+        for (int j = 0; j < Columns; ++j) sum[i][j] += left * right[j];
+      }
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 4
+      for (int j = 0; j < Columns; ++j) {
+        Store(sum[i][j] * p.scale, c + i * p.c_row + j * p.c_column + s);
+      }
+    }
+  }
+}
+
+template <int Rows>
+void RowsOfTiles(const LaneProduct& p, const float* a, float* c) {
+  int64_t j = 0;
+  for (; j + kColumns <= p.columns; j += kColumns) {
+    Tile<Rows, kColumns>(p, a, p.b + j * p.b_column, c + j * p.c_column);
+  }
+  for (; j < p.columns; ++j) Tile<Rows, 1>(p, a, p.b + j * p.b_column, c + j * p.c_column);
+}
+
+void Product(const LaneProduct& p) {
+  int64_t i = 0;
+  for (; i + kRows <= p.rows; i += kRows) {
+    RowsOfTiles<kRows>(p, p.a + i * p.a_row, p.c + i * p.c_row);
+  }
+  for (; i < p.rows; ++i) RowsOfTiles<1>(p, p.a + i * p.a_row, p.c + i * p.c_row);
+}
+
+void Softmax(int64_t n, float* x) {
+  for (int s = 0; s < kSamples; s += kWidth) {
+    Vector top = Load(x + s);
+    for (int64_t i = 1; i < n; ++i) {
+      const Vector v = Load(x + i * kSamples + s);
+      top = Select(v > top, v, top);
+    }
+    Vector sum = Broadcast(0.0f);
+    for (int64_t i = 0; i < n; ++i) {
+      const Vector below = Load(x + i * kSamples + s) - top;
+      // The clamp lets a NaN through, as all of these do.
+      const Vector v = Exp(Select(below < -80.0f, Broadcast(-80.0f), below));
+      sum += v;
+      Store(v, x + i * kSamples + s);
+    }
+    const Vector factor = 1.0f / sum;
+    for (int64_t i = 0; i < n; ++i) {
+      Store(Load(x + i * kSamples + s) * factor, x + i * kSamples + s);
+    }
+  }
+}
+
+void SoftmaxBackward(int64_t n, const float* p, const float* dp, float scale, float* dx) {
+  for (int s = 0; s < kSamples; s += kWidth) {
+    Vector along = Broadcast(0.0f);
+    for (int64_t i = 0; i < n; ++i)
+      along += Load(p + i * kSamples + s) * Load(dp + i * kSamples + s);
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t at = i * kSamples + s;
+      Store(Load(p + at) * (Load(dp + at) - along) * scale, dx + at);
+    }
+  }
+}
+
+}  // namespace
+
+extern const AttentionKernels kAttention;
+const AttentionKernels kAttention = {Product, Softmax, SoftmaxBackward};
+
+}  // namespace kumo::KUMO_ISA

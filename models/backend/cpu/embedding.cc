@@ -1,0 +1,74 @@
+// Vectors looked up by whole numbers. Channels are dealt out to the threads: each writes its own
+// part of the outputs and of the table's gradient.
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+
+#include <glog/logging.h>
+
+#include "models/backend/cpu/ops.h"
+
+namespace kumo::cpu {
+namespace {
+
+class Embedding final : public Op {
+ public:
+  Embedding(Engine& engine, const EmbeddingSpec& spec) : engine_(engine), spec_(spec) {}
+
+  bool reads_input() const override { return true; }
+
+  void Bind(std::span<float* const> weights, std::span<float* const> gradients) override {
+    CHECK_EQ(weights.size(), 1u);
+    weight_ = weights[0];
+    gradient_ = gradients[0];
+  }
+
+  void Forward(const Pass& pass, std::span<const void* const> inputs,
+               std::span<void* const> outputs) override {
+    const auto* const words = static_cast<const int32_t*>(inputs[0]);
+    const int64_t lanes = LaneStride(pass.batch);
+    engine_.ParallelPieces(spec_.outputs, [&](int64_t begin, int64_t end) {
+      for (int64_t c = begin; c < end; ++c) {
+        float* to = Floats(outputs[0]) + c * spec_.positions * lanes;
+        for (int64_t p = 0; p < spec_.positions; ++p, to += lanes) {
+          for (int64_t n = 0; n < pass.batch; ++n) {
+            to[n] = weight_[words[n * spec_.positions + p] * spec_.outputs + c];
+          }
+          std::fill(to + pass.batch, to + lanes, 0.0f);
+        }
+      }
+    });
+  }
+
+  void Backward(const Pass& pass, const Gradients& arrays) override {
+    const auto* const words = static_cast<const int32_t*>(arrays.inputs[0]);
+    const int64_t lanes = LaneStride(pass.batch);
+    engine_.ParallelPieces(spec_.outputs, [&](int64_t begin, int64_t end) {
+      for (int64_t w = 0; w < spec_.vocabulary; ++w) {
+        std::fill(gradient_ + w * spec_.outputs + begin, gradient_ + w * spec_.outputs + end, 0.0f);
+      }
+      for (int64_t c = begin; c < end; ++c) {
+        const float* from = Floats(arrays.grad_outputs[0]) + c * spec_.positions * lanes;
+        for (int64_t p = 0; p < spec_.positions; ++p, from += lanes) {
+          for (int64_t n = 0; n < pass.batch; ++n) {
+            gradient_[words[n * spec_.positions + p] * spec_.outputs + c] += from[n];
+          }
+        }
+      }
+    });
+  }
+
+ private:
+  Engine& engine_;
+  EmbeddingSpec spec_;
+  const float* weight_ = nullptr;
+  float* gradient_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<Op> MakeOp(Engine& engine, const EmbeddingSpec& spec, int) {
+  return std::make_unique<Embedding>(engine, spec);
+}
+
+}  // namespace kumo::cpu

@@ -1,0 +1,89 @@
+// Layer normalisation of each position by itself (Ba et al. 2016). Some neighbouring positions and
+// their samples are one unit of work; of the parameters' gradients one channel is.
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+
+#include <glog/logging.h>
+
+#include "models/backend/cpu/ops.h"
+
+namespace kumo::cpu {
+namespace {
+
+class PositionNormalisation final : public FloatOp {
+ public:
+  PositionNormalisation(Engine& engine, const PositionNormalisationSpec& spec, int max_batch)
+      : engine_(engine),
+        spec_(spec),
+        mean_(engine.memory, spec.shape.plane() * LaneStride(max_batch), kWorkspace),
+        inverse_(engine.memory, spec.shape.plane() * LaneStride(max_batch), kWorkspace) {}
+
+  bool reads_input() const override { return true; }
+  int64_t bytes() const override { return mean_.bytes() + inverse_.bytes(); }
+
+  void Bind(std::span<float* const> weights, std::span<float* const> gradients) override {
+    CHECK_EQ(weights.size(), spec_.shift ? 2u : 1u);
+    scale_ = weights[0];
+    scale_gradient_ = gradients[0];
+    shift_ = spec_.shift ? weights[1] : nullptr;
+    shift_gradient_ = spec_.shift ? gradients[1] : nullptr;
+  }
+
+  void ForwardFloats(const Pass& pass, const float* input, float* output) override {
+    ForEachPiece(pass, [&](const PositionRows& rows, int64_t at) {
+      engine_.position_normalisation.moments(rows, input + at, spec_.epsilon, mean_.data() + at,
+                                             inverse_.data() + at);
+      engine_.position_normalisation.normalise(rows, input + at, mean_.data() + at,
+                                               inverse_.data() + at, scale_, shift_, output + at);
+    });
+  }
+
+  void BackwardFloats(const Pass& pass, const float* input, const float*, const float* grad_output,
+                      float* grad_input) override {
+    const int64_t stride = Stride(pass);
+    engine_.Parallel(spec_.shape.channels(), [&](int64_t c) {
+      float shift = 0;
+      engine_.group_normalisation.gradients(1, stride, input + c * stride, grad_output + c * stride,
+                                            mean_.data(), inverse_.data(), &shift,
+                                            &scale_gradient_[c]);
+      if (shift_gradient_ != nullptr) shift_gradient_[c] = shift;
+    });
+    if (grad_input == nullptr) return;
+    ForEachPiece(pass, [&](const PositionRows& rows, int64_t at) {
+      engine_.position_normalisation.backward(rows, input + at, grad_output + at, mean_.data() + at,
+                                              inverse_.data() + at, scale_, grad_input + at);
+    });
+  }
+
+ private:
+  // Floats of one channel.
+  int64_t Stride(const Pass& pass) const { return spec_.shape.plane() * LaneStride(pass.batch); }
+
+  // body(the rows of a piece, where it begins in a channel)
+  template <typename Body>
+  void ForEachPiece(const Pass& pass, const Body& body) {
+    const int64_t stride = Stride(pass);
+    const int64_t most = engine_.position_normalisation.position_floats;
+    engine_.Parallel((stride + most - 1) / most, [&](int64_t i) {
+      body({spec_.shape.channels(), stride, std::min(most, stride - i * most)}, i * most);
+    });
+  }
+
+  Engine& engine_;
+  PositionNormalisationSpec spec_;
+  DeviceArray<float> mean_;     // of the last Forward, by position and sample
+  DeviceArray<float> inverse_;  // 1 / deviation
+  const float* scale_ = nullptr;
+  const float* shift_ = nullptr;
+  float* scale_gradient_ = nullptr;
+  float* shift_gradient_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<Op> MakeOp(Engine& engine, const PositionNormalisationSpec& spec, int max_batch) {
+  return std::make_unique<PositionNormalisation>(engine, spec, max_batch);
+}
+
+}  // namespace kumo::cpu
