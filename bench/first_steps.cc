@@ -59,7 +59,7 @@ class Run {
       Record(batch);
       Record(weights_, weights_file_);
       const StepInfo info = Step(batch, step);
-      const double loss = Take(job_.net->TakeSums()).loss_sum / static_cast<double>(batch.size);
+      const double loss = Take(job_.net->TakeSums())[0] / static_cast<double>(batch.size);
       Record(gradients_, gradients_file_);
       json << (step > 1 ? ",\n" : "\n") << "{\"loss\": " << loss << ", \"samples\": " << batch.size
            << ", \"rate\": " << info.learning_rate

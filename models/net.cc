@@ -35,7 +35,7 @@ Result<std::unique_ptr<Net>> Net::Make(const model::Network& network, int max_ba
   KUMO_ASSIGN_OR_RETURN(net->execution_, Execution::Make(net->graph_, max_batch, backend));
   const int64_t labels = Shape(net->graph_.loss.label_extents).size();
   net->labels_ = DeviceArray<int32_t>(*backend, max_batch * labels, "a minibatch's labels");
-  net->sums_ = DeviceArray<StepResult>(*backend, 1, "the sums of losses");
+  net->sums_ = DeviceArray<double>(*backend, net->metrics().sums(), "the sums of metrics");
   KUMO_RETURN_IF_ERROR(backend->Wait());
   return net;
 }
@@ -180,10 +180,11 @@ void Net::Evaluate() {
   backend_->SetPlace(nullptr);
 }
 
-Result<StepResult> Net::TakeSums() {
-  StepResult sums;
-  KUMO_RETURN_IF_ERROR(backend_->Read(sums_.data(), sizeof(sums), &sums));
-  backend_->Zero(sums_.data(), sizeof(sums));
+Result<std::vector<double>> Net::TakeSums() {
+  std::vector<double> sums(static_cast<size_t>(metrics().sums()));
+  const size_t bytes = sums.size() * sizeof(double);
+  KUMO_RETURN_IF_ERROR(backend_->Read(sums_.data(), bytes, sums.data()));
+  backend_->Zero(sums_.data(), bytes);
   return sums;
 }
 

@@ -18,6 +18,7 @@
 
 #include "common/base/status.h"
 #include "common/job/fields.h"
+#include "common/job/metric_list.h"
 #include "common/job/parameter_layout.h"
 #include "models/backend/backend.h"
 #include "models/graph/execution.h"
@@ -73,7 +74,9 @@ class Net {
   void Evaluate();
   // What Train and Evaluate have added up since the last call; waits for them. The backend's
   // failure.
-  Result<StepResult> TakeSums();
+  Result<std::vector<double>> TakeSums();
+  // What these are the sums of, over samples.
+  const MetricList& metrics() const { return graph_.loss.metrics; }
 
   // A table of layers, shapes, parameters, products and memory, for people.
   std::string Describe() const;
@@ -99,7 +102,7 @@ class Net {
   std::vector<std::span<const std::byte>> loaded_;  // a batch's fields, for the call
   std::unique_ptr<InputLoader> loader_;
   DeviceArray<int32_t> labels_;
-  DeviceArray<StepResult> sums_;  // one
+  DeviceArray<double> sums_;
 };
 
 }  // namespace kumo

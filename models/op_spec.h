@@ -204,6 +204,9 @@ int64_t ProductsOf(const OpSpec& spec);
 // Of each position: scores are classes x positions, labels, in [0, classes), one for each position.
 struct SoftmaxCrossEntropySpec {
   static constexpr char kName[] = "softmax_cross_entropy";
+  // The sums that the op adds up, by their places.
+  static constexpr int kLossSum = 0;
+  static constexpr int kCorrectSum = 1;
 
   Shape scores;
   // The share of each label that is dealt out to all classes evenly, its own among them.

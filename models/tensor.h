@@ -64,10 +64,4 @@ struct StepStreams {
   uint64_t step = 0;  // of the round, counted from 0
 };
 
-// Sums over a minibatch, so that they can be added up.
-struct StepResult {
-  double loss_sum = 0;
-  int64_t correct = 0;
-};
-
 }  // namespace kumo

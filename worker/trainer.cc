@@ -283,9 +283,9 @@ Result<wire::Metrics> Trainer::EvaluateRange(Range samples, float* weights) {
 }
 
 Status Trainer::TakeSums(wire::Metrics* metrics) {
-  KUMO_ASSIGN_OR_RETURN(const StepResult sums, net_->TakeSums());
-  metrics->set_loss_sum(sums.loss_sum);
-  metrics->set_correct(sums.correct);
+  KUMO_ASSIGN_OR_RETURN(const std::vector<double> sums, net_->TakeSums());
+  metrics->set_loss_sum(sums[0]);
+  metrics->set_correct(static_cast<int64_t>(sums[1]));
   return OkStatus();
 }
 

@@ -75,11 +75,12 @@ Status LacksOp(const char* backend, const char* op);
 class LossOp {
  public:
   virtual ~LossOp() = default;
-  // Adds the losses of `batch` samples, whose labels are in range, to *sums. grad_scores, unless
+  // Adds the losses of `batch` samples, whose labels are in range, to the sums of the
+  // plan's metrics. grad_scores, unless
   // null, becomes the gradient of the mean loss, times the device's loss scale (see
   // ArenaArithmetic::MeasureGradients).
   virtual void Run(int batch, const void* scores, const int32_t* labels, void* grad_scores,
-                   StepResult* sums) = 0;
+                   double* sums) = 0;
 };
 
 // The table of a backend's ops.

@@ -273,8 +273,9 @@ class Builder {
       return InvalidArgument("inputs: a loss must have scores, not whole numbers");
     }
     KUMO_ASSIGN_OR_RETURN(LossPlan plan, kind->plan(layer, graph_.values[inputs[0]].shape));
-    graph_.loss = {layer.name(), kind->name,   std::move(plan.detail),       std::move(plan.spec),
-                   inputs[0],    plan.classes, std::move(plan.label_extents)};
+    graph_.loss = {
+        layer.name(), kind->name,   std::move(plan.detail),        std::move(plan.spec),
+        inputs[0],    plan.classes, std::move(plan.label_extents), std::move(plan.metrics)};
     return OkStatus();
   }
 

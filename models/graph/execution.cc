@@ -152,12 +152,12 @@ void Execution::Forward(const Pass& pass) {
   }
 }
 
-void Execution::AddLoss(int batch, const int32_t* labels, StepResult* sums) {
+void Execution::AddLoss(int batch, const int32_t* labels, double* sums) {
   backend_->SetPlace(&graph_.loss.name);
   loss_->Run(batch, scores_, labels, nullptr, sums);
 }
 
-void Execution::Backward(const Pass& pass, const int32_t* labels, StepResult* sums,
+void Execution::Backward(const Pass& pass, const int32_t* labels, double* sums,
                          const std::function<void(int)>& on_stage) {
   backend_->SetPlace(&graph_.loss.name);
   loss_->Run(pass.batch, scores_, labels, scores_gradient_, sums);

@@ -32,11 +32,11 @@ class Execution {
   // sample.
   void* input(int i) { return inputs_[i].data(); }
   void Forward(const Pass& pass);
-  // The loss of the minibatch that went forward, added to *sums.
-  void AddLoss(int batch, const int32_t* labels, StepResult* sums);
+  // The loss of the minibatch that went forward, added to the sums of its metrics.
+  void AddLoss(int batch, const int32_t* labels, double* sums);
   // The same, and then backward: overwrites the gradients of all trained tensors, and calls
   // on_stage(s) when those of stages()[s] are queued.
-  void Backward(const Pass& pass, const int32_t* labels, StepResult* sums,
+  void Backward(const Pass& pass, const int32_t* labels, double* sums,
                 const std::function<void(int)>& on_stage);
   // Ranges of tensors whose gradients are made together, in that order: the last node's first.
   const std::vector<Range>& stages() const { return stages_; }

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "common/job/metric_list.h"
 #include "common/job/parameter_layout.h"
 #include "models/initialiser.h"
 #include "models/op_spec.h"
@@ -62,6 +63,7 @@ struct LossNode {
   int scores = 0;                           // the value that it reads
   int64_t classes = 0;                      // labels lie in [0, classes)
   std::vector<int64_t> label_extents = {};  // of a sample's labels
+  MetricList metrics;                       // whose sums it adds up
 };
 
 struct Graph {

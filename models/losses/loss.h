@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/job/metric_list.h"
 #include "models/op_spec.h"
 #include "proto/model.pb.h"
 
@@ -16,6 +17,7 @@ namespace kumo {
 struct LossPlan {
   int64_t classes = 0;  // labels lie in [0, classes)
   LossSpec spec;
+  MetricList metrics = {};                  // whose sums the op adds up
   std::string detail = {};                  // for people
   std::vector<int64_t> label_extents = {};  // of a sample's labels
 };

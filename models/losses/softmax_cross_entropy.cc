@@ -12,6 +12,11 @@ Result<LossPlan> PlanSoftmaxCrossEntropy(const model::Layer& layer, const Shape&
   }
   LossPlan plan = {scores.channels(), SoftmaxCrossEntropySpec{scores, smoothing}};
   plan.label_extents.assign(scores.extents().begin() + 1, scores.extents().end());
+  KUMO_ASSIGN_OR_RETURN(
+      plan.metrics,
+      MetricList::Make(
+          {{"loss", SoftmaxCrossEntropySpec::kLossSum, MetricFormula::kMean, false},
+           {"accuracy", SoftmaxCrossEntropySpec::kCorrectSum, MetricFormula::kShare, true}}));
   if (smoothing > 0.0f) plan.detail = "smoothing " + std::to_string(smoothing).substr(0, 5);
   return plan;
 }

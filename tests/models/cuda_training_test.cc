@@ -152,10 +152,10 @@ Walk Train(Backend& backend, const model::Network& network, const WalkSettings& 
     } else {
       work();
     }
-    const Result<StepResult> sums = net->TakeSums();
+    const Result<std::vector<double>> sums = net->TakeSums();
     EXPECT_TRUE(sums.ok()) << sums.status().message();
     if (!sums.ok()) break;
-    walk.losses.push_back(sums->loss_sum / kBatch);
+    walk.losses.push_back((*sums)[0] / kBatch);
     walk.gradients.push_back(read(gradients));
     walk.weights.push_back(read(weights));
   }

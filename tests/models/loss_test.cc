@@ -1,5 +1,6 @@
 // Losses and their gradients, beside their definitions and the slope that is measured.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <utility>
@@ -13,6 +14,8 @@
 
 namespace kumo {
 namespace {
+
+constexpr int kSums = 2;  // of softmax_cross_entropy
 
 // Every entry of the list with its defaults, on random scores: the slope is measured.
 TEST(LossRegistryTest, EveryLossHasTheGradientOfItsMean) {
@@ -38,12 +41,12 @@ TEST(LossRegistryTest, EveryLossHasTheGradientOfItsMean) {
     const int64_t size = backend->ActivationBytes({kClasses}, kBatch) / int64_t{sizeof(float)};
     DeviceArray<float> device(*backend, size, "scores");
     const auto mean_of = [&](const std::vector<float>& scores, float* gradient) {
-      DeviceArray<StepResult> sums(*backend, 1, "sums");
+      DeviceArray<double> sums(*backend, plan->metrics.sums(), "sums");
       LoadActivations(*backend, {kClasses}, kBatch, scores.data(), device.data());
       loss->Run(kBatch, device.data(), device_labels.data(), gradient, sums.data());
-      StepResult result;
+      double result = 0;  // the first sum is that of the losses
       EXPECT_TRUE(backend->Read(sums.data(), sizeof(result), &result).ok());
-      return result.loss_sum / kBatch;
+      return result / kBatch;
     };
     const std::vector<float> scores = RandomNumbers(kBatch * kClasses, &rng);
     DeviceArray<float> gradient(*backend, size, "their gradients");
@@ -80,11 +83,11 @@ TEST(SoftmaxCrossEntropyTest, LossAndGradientAgreeWithThePlainReference) {
   backend->Write(wrong.data(), wrong.size() * sizeof(float), gradient.data());
   DeviceArray<int32_t> device_labels(*backend, kBatch, "labels");
   backend->Write(labels.data(), labels.size() * sizeof(int32_t), device_labels.data());
-  DeviceArray<StepResult> sums(*backend, 1, "sums");
+  DeviceArray<double> sums(*backend, kSums, "sums");
   LoadActivations(*backend, {kClasses}, kBatch, scores.data(), device.data());
   loss->Run(kBatch, device.data(), device_labels.data(), gradient.data(), sums.data());
-  StepResult result;
-  ASSERT_TRUE(backend->Read(sums.data(), sizeof(result), &result).ok());
+  std::array<double, kSums> result = {};
+  ASSERT_TRUE(backend->Read(sums.data(), sizeof(result), result.data()).ok());
   std::vector<float> found(scores.size());
   backend->StoreOutputs({kClasses}, kBatch, gradient.data(), found.data());
   std::vector<float> all(static_cast<size_t>(size));
@@ -92,7 +95,7 @@ TEST(SoftmaxCrossEntropyTest, LossAndGradientAgreeWithThePlainReference) {
   EXPECT_EQ(SumOfSizes(all), SumOfSizes(found)) << "padding must hold zeros";
 
   double loss_sum = 0;
-  int64_t correct = 0;
+  double correct = 0;
   for (int n = 0; n < kBatch; ++n) {
     const float* s = scores.data() + n * kClasses;
     const float top = *std::max_element(s, s + kClasses);
@@ -106,14 +109,14 @@ TEST(SoftmaxCrossEntropyTest, LossAndGradientAgreeWithThePlainReference) {
                   (softmax - (c == labels[n] ? 1 : 0)) / kBatch, 1e-7);
     }
   }
-  EXPECT_NEAR(result.loss_sum, loss_sum, 1e-4);
-  EXPECT_EQ(result.correct, correct);
+  EXPECT_NEAR(result[0], loss_sum, 1e-4);
+  EXPECT_EQ(result[1], correct);
 }
 
 // A minibatch's losses and their gradients by one backend; or in double, by the definition.
 struct LossOfBatch {
   double sum = 0;
-  int64_t correct = 0;
+  double correct = 0;
   std::vector<double> gradient;  // of the mean
 };
 
@@ -126,16 +129,16 @@ LossOfBatch LossOnDevice(const Setting& setting, const LossSpec& spec, int class
   DeviceArray<std::byte> device(*backend, bytes, "scores");
   DeviceArray<std::byte> gradient(*backend, bytes, "their gradients");
   DeviceArray<int32_t> device_labels(*backend, batch, "labels");
-  DeviceArray<StepResult> sums(*backend, 1, "sums");
+  DeviceArray<double> sums(*backend, kSums, "sums");
   backend->SetStep({});
   backend->Write(labels.data(), labels.size() * sizeof(int32_t), device_labels.data());
   LoadActivations(*backend, {classes}, batch, scores.data(), device.data());
   loss->Run(batch, device.data(), device_labels.data(), gradient.data(), sums.data());
-  StepResult result;
-  EXPECT_TRUE(backend->Read(sums.data(), sizeof(result), &result).ok());
+  std::array<double, kSums> result = {};
+  EXPECT_TRUE(backend->Read(sums.data(), sizeof(result), result.data()).ok());
   std::vector<float> found(scores.size());
   backend->StoreOutputs({classes}, batch, gradient.data(), found.data());
-  return {result.loss_sum, result.correct, {found.begin(), found.end()}};
+  return {result[0], result[1], {found.begin(), found.end()}};
 }
 
 LossOfBatch LossByDefinition(double smoothing, int classes, const std::vector<float>& scores,

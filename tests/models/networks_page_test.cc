@@ -138,7 +138,7 @@ std::vector<float> AfterAStep(const model::Network& network) {
     EXPECT_TRUE(batch.LoadInto(net.get()).ok());
     backend->SetStep({});
     train ? net->Train() : net->Evaluate();
-    all.push_back(static_cast<float>(net->TakeSums().value().loss_sum));
+    all.push_back(static_cast<float>(net->TakeSums().value()[0]));
   }
   all.insert(all.end(), weights.begin(), weights.end());
   all.insert(all.end(), gradients.begin(), gradients.end());

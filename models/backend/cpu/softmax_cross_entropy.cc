@@ -21,7 +21,7 @@ class SoftmaxCrossEntropy final : public LossOp {
         exponentials_(static_cast<size_t>(classes_)) {}
 
   void Run(int batch, const void* scores, const int32_t* labels, void* grad_scores,
-           StepResult* sums) override {
+           double* sums) override {
     const int64_t lanes = LaneStride(batch);
     const int64_t stride = positions_ * lanes;
     const float mean = 1.0f / static_cast<float>(batch * positions_);
@@ -37,8 +37,9 @@ class SoftmaxCrossEntropy final : public LossOp {
       }
     }
     if (grad_scores != nullptr) ZeroPadding(batch, Floats(grad_scores));
-    sums->loss_sum += losses / static_cast<double>(positions_);
-    sums->correct += hits / positions_;
+    sums[SoftmaxCrossEntropySpec::kLossSum] += losses / static_cast<double>(positions_);
+    sums[SoftmaxCrossEntropySpec::kCorrectSum] +=
+        static_cast<double>(hits) / static_cast<double>(positions_);
   }
 
  private:

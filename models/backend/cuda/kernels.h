@@ -223,16 +223,16 @@ cudaError_t Attend(const Launch& launch, const AttentionNumbers& numbers, const 
 cudaError_t AttendBackward(const Launch& launch, const AttentionNumbers& numbers, const void* x,
                            const void* y, const void* dy, void* dx);
 
-// --- softmax_cross_entropy_kernel.cu. shape: classes x positions. losses and hits, each
-// [batch x positions], are scratch; grad_scores may be null. smoothing: see
-// SoftmaxCrossEntropySpec.
+// --- softmax_cross_entropy_kernel.cu. shape: classes x positions. Sets of_positions,
+// [sums][batch x positions]: what each position adds to the sums of SoftmaxCrossEntropySpec, which
+// says what smoothing is. grad_scores may be null.
 cudaError_t SoftmaxCrossEntropy(const Launch& launch, const ActivationShape& shape, float smoothing,
                                 const void* scores, const int32_t* labels,
-                                const LossScale* loss_scale, float* losses, int32_t* hits,
+                                const LossScale* loss_scale, float* of_positions,
                                 void* grad_scores);
-// Adds them to the sums, in a fixed order: a sample's are the means over its positions.
-cudaError_t AddLosses(const Launch& launch, int64_t batch, int64_t positions, const float* losses,
-                      const int32_t* hits, StepResult* sums);
+// Adds them to so many sums, in a fixed order: a sample's are the means over its positions.
+cudaError_t AddLosses(const Launch& launch, int64_t batch, int64_t positions, int count,
+                      const float* of_positions, double* sums);
 
 // --- gradient_norm_kernel.cu. See ArenaArithmetic::MeasureGradients.
 // Doubles of scratch memory that n gradients need.

@@ -12,24 +12,25 @@ class SoftmaxCrossEntropyOp final : public LossOp {
   SoftmaxCrossEntropyOp(Engine& engine, const SoftmaxCrossEntropySpec& spec, int max_batch)
       : engine_(engine),
         spec_(spec),
-        losses_(engine, max_batch * spec.scores.plane(), "the samples' losses"),
-        hits_(engine, max_batch * spec.scores.plane(), "the samples' hits") {}
+        of_positions_(engine, kSums * max_batch * spec.scores.plane(),
+                      "what positions add to the sums") {}
 
   void Run(int batch, const void* scores, const int32_t* labels, void* grad_scores,
-           StepResult* sums) override {
+           double* sums) override {
     const Launch launch = engine_.launch();
     KUMO_CUDA(engine_, SoftmaxCrossEntropy(launch, engine_.ShapeOf(spec_.scores, batch),
                                            spec_.smoothing, scores, labels, engine_.loss_scale(),
-                                           losses_.data(), hits_.data(), grad_scores));
+                                           of_positions_.data(), grad_scores));
     KUMO_CUDA(engine_,
-              AddLosses(launch, batch, spec_.scores.plane(), losses_.data(), hits_.data(), sums));
+              AddLosses(launch, batch, spec_.scores.plane(), kSums, of_positions_.data(), sums));
   }
 
  private:
+  static constexpr int kSums = 2;
+
   Engine& engine_;
   SoftmaxCrossEntropySpec spec_;
-  DeviceArray<float> losses_;
-  DeviceArray<int32_t> hits_;
+  DeviceArray<float> of_positions_;  // [sums][batch x positions]
 };
 
 }  // namespace

@@ -56,8 +56,8 @@ __device__ inline float SumOfWarp(float value) {
 
 template <typename T>
 __global__ void LossKernel(ActivationShape shape, float smoothing, const T* scores,
-                           const int32_t* labels, const LossScale* loss_scale, float* losses,
-                           int32_t* hits, T* grad_scores) {
+                           const int32_t* labels, const LossScale* loss_scale, float* of_positions,
+                           T* grad_scores) {
   const int64_t rows = shape.batch * shape.plane;
   const int64_t row = FirstOfThread() / kWarp;
   const int lane = threadIdx.x % kWarp;
@@ -80,8 +80,9 @@ __global__ void LossKernel(ActivationShape shape, float smoothing, const T* scor
   const int label = labels[row];
   if (lane == 0) {
     const float of_label = ToFloat(scores[at.At(label)]) - top;
-    losses[row] = logf(sum) - (kept * of_label + dealt * of_all);
-    hits[row] = best == label ? 1 : 0;
+    of_positions[SoftmaxCrossEntropySpec::kLossSum * rows + row] =
+        logf(sum) - (kept * of_label + dealt * of_all);
+    of_positions[SoftmaxCrossEntropySpec::kCorrectSum * rows + row] = best == label ? 1.0f : 0.0f;
   }
   if (grad_scores == nullptr) return;
   const float mean = loss_scale->scale / static_cast<float>(rows);
@@ -92,40 +93,36 @@ __global__ void LossKernel(ActivationShape shape, float smoothing, const T* scor
   }
 }
 
-// One block.
-__global__ void AddKernel(int64_t batch, int64_t positions, const float* losses,
-                          const int32_t* hits, StepResult* sums) {
-  double loss = 0;
-  int correct = 0;
+// A block for each sum.
+__global__ void AddKernel(int64_t batch, int64_t positions, const float* of_positions,
+                          double* sums) {
+  const float* const of_sum = of_positions + blockIdx.x * batch * positions;
+  double sum = 0;
   for (int64_t n = threadIdx.x; n < batch * positions; n += kThreads) {
-    loss += static_cast<double>(losses[n]);
-    correct += hits[n];
+    sum += static_cast<double>(of_sum[n]);
   }
-  loss = SumOfBlock(loss);
-  correct = SumOfBlock(correct);
-  if (threadIdx.x != 0) return;
-  sums->loss_sum += loss / static_cast<double>(positions);
-  sums->correct += correct / positions;
+  sum = SumOfBlock(sum);
+  if (threadIdx.x == 0) sums[blockIdx.x] += sum / static_cast<double>(positions);
 }
 
 }  // namespace
 
 cudaError_t SoftmaxCrossEntropy(const Launch& launch, const ActivationShape& shape, float smoothing,
                                 const void* scores, const int32_t* labels,
-                                const LossScale* loss_scale, float* losses, int32_t* hits,
+                                const LossScale* loss_scale, float* of_positions,
                                 void* grad_scores) {
   constexpr int kRows = kThreads / kWarp;
   return WithNumber(shape.precision, [&](auto number) {
     using T = decltype(number);
     return Queue(launch, LossKernel<T>, (shape.batch * shape.plane + kRows - 1) / kRows, shape,
-                 smoothing, static_cast<const T*>(scores), labels, loss_scale, losses, hits,
+                 smoothing, static_cast<const T*>(scores), labels, loss_scale, of_positions,
                  static_cast<T*>(grad_scores));
   });
 }
 
-cudaError_t AddLosses(const Launch& launch, int64_t batch, int64_t positions, const float* losses,
-                      const int32_t* hits, StepResult* sums) {
-  return Queue(launch, AddKernel, 1, batch, positions, losses, hits, sums);
+cudaError_t AddLosses(const Launch& launch, int64_t batch, int64_t positions, int count,
+                      const float* of_positions, double* sums) {
+  return Queue(launch, AddKernel, count, batch, positions, of_positions, sums);
 }
 
 }  // namespace kumo::cuda

@@ -1,0 +1,150 @@
+#include "common/job/metric_list.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <set>
+
+#include "common/base/printable.h"
+
+namespace kumo {
+namespace {
+
+bool IsMetricName(std::string_view name) {
+  const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  return !name.empty() && name.size() <= MetricList::kLongestName && is_letter(name[0]) &&
+         std::all_of(name.begin(), name.end(),
+                     [&](char c) { return is_letter(c) || is_digit(c) || c == '_'; });
+}
+
+Status CheckCount(int64_t metrics) {
+  if (metrics <= MetricList::kMostMetrics) return OkStatus();
+  return InvalidArgument(std::to_string(metrics) + " metrics; there may be " +
+                         std::to_string(MetricList::kMostMetrics));
+}
+
+}  // namespace
+
+std::optional<double> FindFigure(std::span<const MetricFigure> figures, std::string_view name) {
+  for (const MetricFigure& figure : figures) {
+    if (figure.name == name) return figure.value;
+  }
+  return std::nullopt;
+}
+
+Result<MetricList> MetricList::Make(std::vector<Metric> metrics) {
+  KUMO_RETURN_IF_ERROR(CheckCount(std::ssize(metrics)));
+  std::set<std::string_view> names;
+  std::set<int> sums;
+  for (const Metric& metric : metrics) {
+    if (!IsMetricName(metric.name)) {
+      return InvalidArgument("'" + Printable(metric.name) +
+                             "' is not the name of a metric: up to " +
+                             std::to_string(kLongestName) +
+                             " lower-case letters, digits and underscores, a letter first");
+    }
+    if (!names.insert(metric.name).second) {
+      return InvalidArgument("metric " + metric.name + " is there twice");
+    }
+    sums.insert(metric.sum);
+  }
+  const auto count = static_cast<int>(sums.size());
+  if (count > 0 && (*sums.begin() != 0 || *sums.rbegin() != count - 1)) {
+    return InvalidArgument("the sums of the metrics are not numbered from 0 on, without gaps");
+  }
+  return MetricList(std::move(metrics), count);
+}
+
+const Metric* MetricList::Find(std::string_view name) const {
+  for (const Metric& metric : metrics()) {
+    if (metric.name == name) return &metric;
+  }
+  return nullptr;
+}
+
+std::string MetricList::Names() const {
+  std::string names;
+  for (const Metric& metric : metrics()) names += (names.empty() ? "" : ", ") + metric.name;
+  return names.empty() ? "none" : names;
+}
+
+std::optional<double> MetricList::FigureOf(const Metric& metric,
+                                           const checkpoint::SampleSums& sums) {
+  if (sums.samples() <= 0 || metric.sum >= sums.sums_size()) return std::nullopt;
+  const double mean = sums.sums(metric.sum) / static_cast<double>(sums.samples());
+  return metric.formula == MetricFormula::kExponentialOfMean ? std::exp(mean) : mean;
+}
+
+std::vector<MetricFigure> MetricList::FiguresOf(const checkpoint::SampleSums& sums) const {
+  std::vector<MetricFigure> figures;
+  for (const Metric& metric : metrics()) {
+    if (const auto value = FigureOf(metric, sums)) figures.push_back({metric.name, *value});
+  }
+  return figures;
+}
+
+Status MetricList::Check(const checkpoint::SampleSums& sums) const {
+  if (sums.sums_size() != sums_) {
+    return InvalidArgument(std::to_string(sums.sums_size()) + " sums of metrics instead of " +
+                           std::to_string(sums_));
+  }
+  for (const Metric& metric : metrics()) {
+    if (metric.formula != MetricFormula::kShare) continue;
+    const double sum = sums.sums(metric.sum);
+    if (!(sum >= 0 && sum <= static_cast<double>(sums.samples()))) {
+      return InvalidArgument(metric.name + " of " + std::to_string(sum) + " in " +
+                             std::to_string(sums.samples()) + " samples");
+    }
+  }
+  return OkStatus();
+}
+
+checkpoint::SampleSums MetricList::Translate(const MetricList& others,
+                                             const checkpoint::SampleSums& sums) const {
+  if (*this == others) return sums;
+  checkpoint::SampleSums translated;
+  translated.set_samples(sums.samples());
+  const double unknown = sums.samples() > 0 ? std::numeric_limits<double>::quiet_NaN() : 0.0;
+  translated.mutable_sums()->Resize(sums_, unknown);
+  for (const Metric& metric : metrics()) {
+    const Metric* const other = others.Find(metric.name);
+    if (other == nullptr || other->formula != metric.formula) continue;
+    if (other->sum < sums.sums_size()) translated.set_sums(metric.sum, sums.sums(other->sum));
+  }
+  return translated;
+}
+
+Result<MetricList> ParseMetrics(const MetricMessages& messages) {
+  KUMO_RETURN_IF_ERROR(CheckCount(messages.size()));
+  std::vector<Metric> metrics;
+  for (const checkpoint::Metric& message : messages) {
+    if (!checkpoint::Metric::Formula_IsValid(message.formula())) {
+      return InvalidArgument("metric " + Printable(message.name()) + " is made by formula " +
+                             std::to_string(message.formula()) + ", which there is not");
+    }
+    metrics.push_back({message.name(), message.sum(), static_cast<MetricFormula>(message.formula()),
+                       message.more_is_better()});
+  }
+  return MetricList::Make(std::move(metrics));
+}
+
+void WriteMetrics(const MetricList& metrics, MetricMessages* messages) {
+  messages->Clear();
+  for (const Metric& metric : metrics.metrics()) {
+    checkpoint::Metric* const message = messages->Add();
+    message->set_name(metric.name);
+    message->set_sum(metric.sum);
+    message->set_formula(static_cast<checkpoint::Metric::Formula>(metric.formula));
+    message->set_more_is_better(metric.more_is_better);
+  }
+}
+
+void AddSums(const checkpoint::SampleSums& from, checkpoint::SampleSums* to) {
+  to->set_samples(to->samples() + from.samples());
+  if (to->sums_size() < from.sums_size()) to->mutable_sums()->Resize(from.sums_size(), 0.0);
+  for (int i = 0; i < from.sums_size(); ++i) to->set_sums(i, to->sums(i) + from.sums(i));
+}
+
+}  // namespace kumo

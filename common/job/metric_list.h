@@ -1,0 +1,97 @@
+// The metrics of a job: figures with names, each made of a sum over samples. The loss of a network
+// declares them; workers add the sums up, servers add those of all partitions, and whoever shows a
+// figure asks this list what it is called and how it is made. Nothing but the loss knows what a sum
+// is of.
+//
+// A value that is cheap to copy; immutable, thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/status.h"
+#include "proto/checkpoint.pb.h"
+
+namespace kumo {
+
+// How a figure is made of a sum over n samples.
+enum class MetricFormula {
+  kMean = checkpoint::Metric::MEAN,    // sum / n
+  kShare = checkpoint::Metric::SHARE,  // the same, of what is between 0 and 1 in each sample
+  kExponentialOfMean = checkpoint::Metric::EXPONENTIAL_OF_MEAN,  // exp(sum / n): a perplexity
+};
+
+struct Metric {
+  std::string name;  // lower-case letters, digits and underscores, a letter first
+  int sum = 0;       // which of the sums; several metrics may be made of one
+  MetricFormula formula = MetricFormula::kMean;
+  bool more_is_better = false;
+
+  bool operator==(const Metric&) const = default;
+};
+
+// A metric's figure.
+struct MetricFigure {
+  std::string name;
+  double value = 0;
+
+  bool operator==(const MetricFigure&) const = default;
+};
+// The value of the figure of that name; none where there is no such.
+std::optional<double> FindFigure(std::span<const MetricFigure> figures, std::string_view name);
+
+class MetricList {
+ public:
+  static constexpr int kMostMetrics = 32;
+  static constexpr size_t kLongestName = 32;
+
+  MetricList() : MetricList(std::vector<Metric>(), 0) {}
+  // InvalidArgument, saying which, where there are too many, a name is not one or comes twice, or
+  // sums are numbered with gaps.
+  static Result<MetricList> Make(std::vector<Metric> metrics);
+
+  const std::vector<Metric>& metrics() const { return *metrics_; }
+  // How many sums the metrics are made of.
+  int sums() const { return sums_; }
+  // Null where there is none of that name.
+  const Metric* Find(std::string_view name) const;
+  // "loss, accuracy"; "none".
+  std::string Names() const;
+
+  // The figure of one of the metrics. None over no samples, and where its sum is missing.
+  static std::optional<double> FigureOf(const Metric& metric, const checkpoint::SampleSums& sums);
+  // All that there are, in the list's order.
+  std::vector<MetricFigure> FiguresOf(const checkpoint::SampleSums& sums) const;
+  // InvalidArgument where these are no sums of such metrics: another number of them, or a share of
+  // more than all or less than nothing.
+  Status Check(const checkpoint::SampleSums& sums) const;
+  // Sums of these metrics out of sums of others, by the names. Not a number where the others have
+  // no metric that is made of the sum in the same way.
+  checkpoint::SampleSums Translate(const MetricList& others,
+                                   const checkpoint::SampleSums& sums) const;
+
+  bool operator==(const MetricList& other) const { return metrics() == other.metrics(); }
+
+ private:
+  MetricList(std::vector<Metric> metrics, int sums)
+      : metrics_(std::make_shared<const std::vector<Metric>>(std::move(metrics))), sums_(sums) {}
+
+  std::shared_ptr<const std::vector<Metric>> metrics_;
+  int sums_ = 0;
+};
+
+// A list as messages and manifests have it; the errors of MetricList::Make.
+using MetricMessages = google::protobuf::RepeatedPtrField<checkpoint::Metric>;
+Result<MetricList> ParseMetrics(const MetricMessages& messages);
+void WriteMetrics(const MetricList& metrics, MetricMessages* messages);
+
+// Adds sums to others of the same metrics, which may be none yet.
+void AddSums(const checkpoint::SampleSums& from, checkpoint::SampleSums* to);
+
+}  // namespace kumo

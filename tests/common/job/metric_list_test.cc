@@ -1,0 +1,126 @@
+// The list of a job's metrics: what may be one, what figures are made of sums, and how sums of
+// another list are read.
+#include "common/job/metric_list.h"
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace kumo {
+namespace {
+
+constexpr auto kMean = MetricFormula::kMean;
+constexpr auto kShare = MetricFormula::kShare;
+
+MetricList List(std::vector<Metric> metrics) {
+  Result<MetricList> list = MetricList::Make(std::move(metrics));
+  EXPECT_TRUE(list.ok()) << list.status().message();
+  return list.ok() ? *list : MetricList();
+}
+
+MetricList LossAccuracyPerplexity() {
+  return List({{"loss", 0, kMean, false},
+               {"accuracy", 1, kShare, true},
+               {"perplexity", 0, MetricFormula::kExponentialOfMean, false}});
+}
+
+checkpoint::SampleSums Sums(int64_t samples, const std::vector<double>& sums) {
+  checkpoint::SampleSums result;
+  result.set_samples(samples);
+  for (const double sum : sums) result.add_sums(sum);
+  return result;
+}
+
+std::string Refusal(std::vector<Metric> metrics) {
+  const Result<MetricList> list = MetricList::Make(std::move(metrics));
+  return list.ok() ? "" : list.status().message();
+}
+
+TEST(MetricListTest, FiguresAreMadeOfTheSumsByTheFormulas) {
+  const MetricList list = LossAccuracyPerplexity();
+  EXPECT_EQ(list.sums(), 2);
+  const std::vector<MetricFigure> expected = {
+      {"loss", 0.5}, {"accuracy", 0.75}, {"perplexity", std::exp(0.5)}};
+  EXPECT_EQ(list.FiguresOf(Sums(4, {2.0, 3.0})), expected);
+  EXPECT_EQ(FindFigure(expected, "accuracy"), 0.75);
+  EXPECT_FALSE(FindFigure(expected, "precision"));
+  EXPECT_EQ(list.Names(), "loss, accuracy, perplexity");
+  EXPECT_EQ(MetricList().Names(), "none");
+}
+
+TEST(MetricListTest, OverNoSamplesAndOfMissingSumsThereAreNoFigures) {
+  const MetricList list = LossAccuracyPerplexity();
+  EXPECT_TRUE(list.FiguresOf(Sums(0, {0.0, 0.0})).empty());
+  EXPECT_TRUE(list.FiguresOf(Sums(-3, {1.0, 1.0})).empty());
+  const std::vector<MetricFigure> first = {{"loss", 0.5}, {"perplexity", std::exp(0.5)}};
+  EXPECT_EQ(list.FiguresOf(Sums(4, {2.0})), first);
+}
+
+TEST(MetricListTest, WhatIsNoListIsRefusedByName) {
+  EXPECT_NE(Refusal({{"", 0}}).find("'' is not the name of a metric"), std::string::npos);
+  for (const std::string& name : {std::string("Loss"), std::string("5top"), std::string("a b"),
+                                  std::string("a\nb"), std::string("a/b"), std::string(33, 'a')}) {
+    EXPECT_NE(Refusal({{name, 0}}).find("is not the name of a metric"), std::string::npos) << name;
+  }
+  EXPECT_EQ(Refusal({{std::string(32, 'a'), 0}}), "");
+  EXPECT_EQ(Refusal({{"loss", 0}, {"loss", 1}}), "metric loss is there twice");
+  for (const auto& [a, b] : {std::pair(1, 2), {0, 2}, {-1, 0}, {0, 1 << 30}}) {
+    EXPECT_NE(Refusal({{"a", a}, {"b", b}}).find("without gaps"), std::string::npos);
+  }
+  std::vector<Metric> many;
+  for (int i = 0; i <= MetricList::kMostMetrics; ++i) many.push_back({"m" + std::to_string(i), i});
+  EXPECT_EQ(Refusal(many), "33 metrics; there may be 32");
+  many.pop_back();
+  EXPECT_EQ(Refusal(many), "");
+}
+
+TEST(MetricListTest, SumsOfAnotherNumberAndImpossibleSharesAreRefused) {
+  const MetricList list = LossAccuracyPerplexity();
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_TRUE(list.Check(Sums(4, {-1e300, 4.0})).ok());
+  EXPECT_TRUE(list.Check(Sums(4, {nan, 0.0})).ok()) << "a loss may be no number";
+  EXPECT_FALSE(list.Check(Sums(4, {1.0})).ok());
+  EXPECT_FALSE(list.Check(Sums(4, {1.0, 1.0, 1.0})).ok());
+  EXPECT_FALSE(list.Check(Sums(4, {1.0, 4.5})).ok());
+  EXPECT_FALSE(list.Check(Sums(4, {1.0, -0.5})).ok());
+  EXPECT_FALSE(list.Check(Sums(4, {1.0, nan})).ok());
+}
+
+TEST(MetricListTest, SumsAddUp) {
+  checkpoint::SampleSums sums;
+  AddSums(Sums(3, {1.5, 2.0}), &sums);
+  AddSums(Sums(1, {0.25, 1.0}), &sums);
+  EXPECT_EQ(sums.SerializeAsString(), Sums(4, {1.75, 3.0}).SerializeAsString());
+}
+
+TEST(MetricListTest, SumsOfAnotherListAreReadByName) {
+  const MetricList then = List({{"loss", 0, kMean}, {"accuracy", 1, kShare, true}});
+  const MetricList now = List({{"top5_accuracy", 0, kShare, true}, {"loss", 1, kMean}});
+  const checkpoint::SampleSums sums = now.Translate(then, Sums(4, {2.0, 3.0}));
+  ASSERT_EQ(sums.sums_size(), 2);
+  EXPECT_EQ(sums.samples(), 4);
+  EXPECT_TRUE(std::isnan(sums.sums(0))) << "nobody has counted these";
+  EXPECT_EQ(sums.sums(1), 2.0);
+  EXPECT_EQ(now.Translate(then, Sums(0, {})).SerializeAsString(),
+            Sums(0, {0.0, 0.0}).SerializeAsString());
+  EXPECT_EQ(now.Translate(now, Sums(4, {2.0, 3.0})).SerializeAsString(),
+            Sums(4, {2.0, 3.0}).SerializeAsString());
+}
+
+TEST(MetricListTest, AListIsTheSameAfterATransfer) {
+  const MetricList list = LossAccuracyPerplexity();
+  checkpoint::Manifest manifest;
+  WriteMetrics(list, manifest.mutable_metrics());
+  const Result<MetricList> read = ParseMetrics(manifest.metrics());
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(*read, list);
+  manifest.mutable_metrics(1)->set_formula(static_cast<checkpoint::Metric::Formula>(77));
+  EXPECT_FALSE(ParseMetrics(manifest.metrics()).ok());
+}
+
+}  // namespace
+}  // namespace kumo
