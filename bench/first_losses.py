@@ -57,9 +57,13 @@ class Training:
     def __init__(self, torch, numpy, folder, run, dtype):
         self.torch, self.numpy, self.run, self.dtype = torch, numpy, run, dtype
         read = lambda name, kind: numpy.fromfile(folder / name, dtype=kind)
-        shape = [run["network"]["input"][key] for key in ("channels", "height", "width")]
-        self.inputs = read("inputs.f32", "float32").reshape(-1, *shape)
-        self.labels = torch.from_numpy(read("labels.i32", "int32")).long()
+        (first,) = run["network"]["input"]
+        shape = first.get("extents") or [first[key] for key in ("channels", "height", "width")]
+        self.whole = first.get("vocabulary", 0) > 0
+        self.inputs = read("inputs", "int32" if self.whole else "float32").reshape(-1, *shape)
+        labels = torch.from_numpy(read("labels.i32", "int32")).long()
+        samples = len(self.inputs)
+        self.labels = labels if len(labels) == samples else labels.reshape(samples, -1)
         self.weights = read("weights.f32", "float32").reshape(-1, run["numbers"])
         self.tensors = {tensor["name"]: torch.empty(tensor["shape"], dtype=dtype)
                         for tensor in run["tensors"]}
@@ -86,7 +90,8 @@ class Training:
         first = sum(s["samples"] for s in self.run["steps"][:step])
         last = first + self.run["steps"][step]["samples"]
         self.optimiser.zero_grad()
-        loss = self.net.loss(self.torch.tensor(self.inputs[first:last], dtype=self.dtype),
+        kind = self.torch.long if self.whole else self.dtype
+        loss = self.net.loss(self.torch.tensor(self.inputs[first:last], dtype=kind),
                              self.labels[first:last])
         loss.backward()
         return loss.item()
@@ -102,6 +107,10 @@ class Training:
         losses = []
         for step in self.steps():
             losses.append(self.gradient(step))
+            if self.run["optimiser"]["clip_norm"] > 0:
+                self.torch.nn.utils.clip_grad_norm_(
+                    [self.tensors[tensor["name"]] for tensor in self.trained],
+                    self.run["optimiser"]["clip_norm"])
             set_step(self.optimiser, self.run["optimiser"], self.run["steps"][step])
             self.optimiser.step()
         return losses

@@ -38,7 +38,7 @@ class Run {
         gradients_(*job_.backend, layout_.size(), "gradients"),
         weights_file_(folder / "weights.f32", std::ios::binary),
         gradients_file_(folder / "gradients.f32", std::ios::binary),
-        inputs_(folder / "inputs.f32", std::ios::binary),
+        inputs_(folder / "inputs", std::ios::binary),
         labels_(folder / "labels.i32", std::ios::binary) {
     for (int s = 0; s < job_.optimiser->slots(); ++s) {
       slots_.emplace_back(*job_.backend, layout_.size(), "the optimiser's state");
@@ -85,9 +85,11 @@ class Run {
     step.undecayed.step = number;
     step.decayed = step.undecayed;
     step.decayed.weight_decay = experiment_.optimiser.weight_decay;
+    step.clip_norm = static_cast<float>(experiment_.optimiser.clip_norm);
     job_.backend->SetStep(step);
     job_.backend->Repeat({samples, true, nullptr}, [&] {
       job_.net->Train();
+      job_.backend->MeasureGradients(gradients_.data(), layout_.segment(Segment::kUndecayed).end);
       for (const Segment segment : {Segment::kDecayed, Segment::kUndecayed}) {
         const Range range = layout_.segment(segment);
         float* slots[Optimiser::kMaxSlots] = {};
@@ -110,11 +112,17 @@ class Run {
                static_cast<std::streamsize>(numbers.size() * sizeof(float)));
   }
 
-  // Pixels as common/job/pixels.h says.
+  // Tokens as they are, pixels as common/job/pixels.h says.
   void Record(const Minibatch& batch) {
     const Fields& fields = job_.datasets.train->fields();
-    const auto image = batch.fields[FindField(fields, kImageField)];
     const auto label = batch.fields[FindField(fields, kLabelField)];
+    labels_.write(reinterpret_cast<const char*>(label.data()), std::ssize(label));
+    if (const int tokens = FindField(fields, kTokensField); tokens >= 0) {
+      const auto numbers = batch.fields[tokens];
+      inputs_.write(reinterpret_cast<const char*>(numbers.data()), std::ssize(numbers));
+      return;
+    }
+    const auto image = batch.fields[FindField(fields, kImageField)];
     const int64_t size = std::ssize(image) / batch.size;
     const float scale = static_cast<float>(experiment_.data.scale);
     std::vector<float> inputs;
@@ -123,7 +131,6 @@ class Run {
       inputs.push_back(scale * (static_cast<float>(std::to_integer<uint8_t>(image[i])) - mean));
     }
     Write(inputs, inputs_);
-    labels_.write(reinterpret_cast<const char*>(label.data()), std::ssize(label));
   }
 
   void Describe(std::ofstream& json) {
@@ -137,7 +144,8 @@ class Run {
          << ", \"weight_decay\": " << experiment_.optimiser.weight_decay
          << ", \"beta1\": " << experiment_.optimiser.beta1
          << ", \"beta2\": " << experiment_.optimiser.beta2
-         << ", \"epsilon\": " << experiment_.optimiser.epsilon << "},\n\"tensors\": [";
+         << ", \"epsilon\": " << experiment_.optimiser.epsilon
+         << ", \"clip_norm\": " << experiment_.optimiser.clip_norm << "},\n\"tensors\": [";
     for (int i = 0; i < std::ssize(layout_.tensors()); ++i) {
       const TensorSpec& tensor = layout_.tensors()[i];
       json << (i > 0 ? ",\n" : "\n") << "{\"name\": \"" << tensor.name

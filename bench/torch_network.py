@@ -13,12 +13,15 @@ class TorchNetwork:
     def __init__(self, torch, network, tensors):
         self.torch, self.functional = torch, torch.nn.functional
         self.layers, self.tensors = network["layers"], tensors
+        (first,) = network["input"]
+        self.input = first.get("name") or "input"
 
     def tensor(self, layer, name):
         return self.tensors.get(f"{layer.get('tensorsOf') or layer['name']}.{name}")
 
     def loss(self, inputs, labels):
-        values, last = {"input": inputs}, "input"
+        last = self.input
+        values = {last: inputs}
         for layer in self.layers:
             sources = [values[name] for name in layer.get("inputs") or [last]]
             (kind,) = set(layer) - {"name", "inputs", "tensorsOf"}
@@ -32,7 +35,10 @@ class TorchNetwork:
             stride=pair(settings, "stride", 1), padding=pair(settings, "pad", 0),
             dilation=pair(settings, "dilation", 1))
 
-    def fullyConnected(self, layer, _settings, _, x):
+    def fullyConnected(self, layer, settings, _, x):
+        if settings.get("perPosition"):
+            return self.functional.linear(x.transpose(1, -1), self.tensor(layer, "weight"),
+                                          self.tensor(layer, "bias")).transpose(1, -1)
         return self.functional.linear(x.flatten(1), self.tensor(layer, "weight"),
                                       self.tensor(layer, "bias"))
 
@@ -50,6 +56,31 @@ class TorchNetwork:
         return self.functional.batch_norm(x, None, None, self.tensor(layer, "scale"),
                                           self.tensor(layer, "shift"), training=True,
                                           eps=pair(settings, "epsilon", 1e-5))
+
+    def layerNormalisation(self, layer, settings, _, x):
+        if not settings.get("perPosition"):
+            return self.functional.layer_norm(x, x.shape[1:], self.tensor(layer, "scale"),
+                                              self.tensor(layer, "shift"),
+                                              pair(settings, "epsilon", 1e-5))
+        return self.functional.layer_norm(
+            x.transpose(1, -1), x.shape[1:2], self.tensor(layer, "scale"),
+            self.tensor(layer, "shift"), pair(settings, "epsilon", 1e-5)).transpose(1, -1)
+
+    def embedding(self, layer, _settings, _, x):
+        return self.functional.embedding(x, self.tensor(layer, "weight")).transpose(1, -1)
+
+    def positionalEmbedding(self, layer, _settings, _, x):
+        return x + self.tensor(layer, "weight").t()
+
+    def attention(self, _layer, settings, _, x):
+        samples, channels, length = x.shape
+        queries, keys, values = x.view(samples, 3, settings["heads"], -1, length).transpose(3, 4).unbind(1)
+        mixed = self.functional.scaled_dot_product_attention(
+            queries, keys, values, is_causal=bool(settings.get("causal")))
+        return mixed.transpose(2, 3).reshape(samples, channels // 3, length)
+
+    def gelu(self, _layer, settings, _, x):
+        return self.functional.gelu(x, approximate=settings.get("approximate", "NONE").lower())
 
     def globalAveragePooling(self, _layer, _settings, _, x):
         return x.mean((2, 3), keepdim=True)
@@ -76,4 +107,4 @@ class TorchNetwork:
         return self.torch.cat(parts, 1)
 
     def softmaxCrossEntropy(self, _layer, _settings, labels, x):
-        return self.functional.cross_entropy(x.flatten(1), labels)
+        return self.functional.cross_entropy(x if labels.dim() > 1 else x.flatten(1), labels)

@@ -1,4 +1,4 @@
-// What a set of labelled images holds, in numbers.
+// What a set of labelled images, or of a text, holds, in numbers.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 namespace kumo {
 
 struct DataSummary {
-  std::vector<int64_t> of_class;  // samples, by class
-  // Of each channel's pixels, in levels of 0 .. 255, over all samples.
+  std::vector<int64_t> of_class;  // labels, by class: samples, or a text's tokens
+  // Of each channel's pixels, in levels of 0 .. 255, over all samples; empty where these have none.
   std::vector<double> mean;
   std::vector<double> deviation;
 };
 
-// Goes through all samples once. FailedPrecondition where these are no images with labels; the
-// error of Dataset::Read.
+// Goes through all samples once. FailedPrecondition where these have no labels; the error of
+// Dataset::Read.
 Result<DataSummary> Summarise(const Dataset& dataset);
 
 }  // namespace kumo

@@ -31,8 +31,8 @@ struct Arguments {
 CommandLine Describe(Arguments& arguments) {
   CommandLine line(
       "kumo data",
-      "Shows an experiment's data: how many samples of which classes, what pixels are\n"
-      "like, and, with --sheet, samples as they are trained on, to look at.");
+      "Shows an experiment's data: how many samples of which classes, or tokens of a text,\n"
+      "what pixels are like, and, with --sheet, samples as they are trained on, to look at.");
   line.AddPositional("FILE", "The experiment file, or the name of one that comes with Kumo", true,
                      [&](const std::string& text) {
                        arguments.file = FindExperiment(text, FindInstallation().share);
@@ -62,7 +62,10 @@ struct Shown {
 
 std::string ClassName(const Dataset& dataset, int64_t number) {
   const auto names = dataset.class_names();
-  return names.empty() ? std::to_string(number) : std::to_string(number) + " " + names[number];
+  if (names.empty()) return std::to_string(number);
+  // A token may be a line's end or a blank.
+  const bool token = FindField(dataset.fields(), kTokensField) >= 0;
+  return std::to_string(number) + " " + (token ? ToJson(names[number]) : names[number]);
 }
 
 void PrintSet(const char* title, const Shown& set) {

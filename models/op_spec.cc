@@ -49,6 +49,27 @@ int64_t ConvolutionSpec::products() const {
   return output().size() * channels_per_group() * kernel_height * kernel_width;
 }
 
+int64_t RearrangeSpec::SourceOf(int64_t i) const {
+  int64_t source = offset;
+  for (size_t axis = strides.size(); axis-- > 0;) {
+    const int64_t extent = output.extent(static_cast<int>(axis));
+    source += i % extent * strides[axis];
+    i /= extent;
+  }
+  return source;
+}
+
+bool RearrangeSpec::keeps_order() const {
+  if (output.size() != input.size()) return false;
+  int64_t stride = 1;
+  for (size_t axis = strides.size(); axis-- > 0;) {
+    const int64_t extent = output.extent(static_cast<int>(axis));
+    if (extent > 1 && strides[axis] != stride) return false;
+    stride *= extent;
+  }
+  return true;
+}
+
 Shape ConcatSpec::output() const {
   int64_t channels = 0;
   for (const Shape& input : inputs) channels += input.channels();

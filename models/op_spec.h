@@ -88,6 +88,22 @@ struct FlattenSpec {
   Shape shape;
 };
 
+// Numbers in other places: number (i_0, i_1, ...) of the output is number offset + sum i_a stride_a
+// of the input, counted as people count them, the last axis's next to each other. None is taken
+// twice.
+struct RearrangeSpec {
+  static constexpr char kName[] = "rearrange";
+
+  Shape input;
+  Shape output;
+  std::vector<int64_t> strides;  // as many as the output's extents
+  int64_t offset = 0;
+  // Of the output's number i.
+  int64_t SourceOf(int64_t i) const;
+  // Whether all numbers stay where they are, in that order.
+  bool keeps_order() const;
+};
+
 struct DropoutSpec {
   static constexpr char kName[] = "dropout";
 
@@ -194,8 +210,8 @@ struct ConcatSpec {
 using OpSpec =
     std::variant<ConvolutionSpec, FullyConnectedSpec, PoolingSpec, ActivationSpec, FlattenSpec,
                  DropoutSpec, BatchNormalisationSpec, GroupNormalisationSpec, L2NormalisationSpec,
-                 PositionNormalisationSpec, EmbeddingSpec, PositionalEmbeddingSpec, AttentionSpec,
-                 AddSpec, MultiplySpec, ConcatSpec>;
+                 RearrangeSpec, PositionNormalisationSpec, EmbeddingSpec, PositionalEmbeddingSpec,
+                 AttentionSpec, AddSpec, MultiplySpec, ConcatSpec>;
 
 // Multiplications of one sample's way forward, each with an addition, in convolutions and matrix
 // products; 0 for what has none.

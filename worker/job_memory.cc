@@ -108,9 +108,12 @@ Result<JobMemory> MemoryOfJob(const Experiment& experiment, int servers) {
       Quotient(experiment.sync.partitions, std::max(1, experiment.cluster.workers));
   MemoryNeed worker("a worker");
   worker.Add("the process itself", {kProcessBytes});
-  worker.Add("training data", {data.train.bytes}, "data.train_images, data.train_limit");
-  worker.Add("validation data", {data.validation.bytes},
-             "data.validation_images, data.validation_limit");
+  const bool text = experiment.data.reader == "text";
+  worker.Add("training data", {data.train.bytes},
+             text ? "data.text" : "data.train_images, data.train_limit");
+  worker.Add(
+      "validation data", {data.validation.bytes},
+      text ? "data.text, data.validation_share" : "data.validation_images, data.validation_limit");
   AddMinibatches("training minibatches, read ahead", "sync.minibatch", rooms.train,
                  data.train.fields, &worker);
   AddMinibatches("validation minibatches, read ahead", "evaluation.minibatch", rooms.validation,

@@ -18,7 +18,6 @@ namespace {
 constexpr char kInput[] = "input";  // what stands for the network's input among layers' names
 constexpr int kMostLayers = 10000;
 constexpr int kMostInputs = 16;
-constexpr int kMostRank = 8;
 constexpr int64_t kMostNumbersOfSample = int64_t{1} << 28;
 
 Status CheckName(const std::string& name) {

@@ -80,6 +80,9 @@ model::Initialiser ConstantInitialiser(float value);
 model::Initialiser LeCunNormalInitialiser();
 model::Initialiser NormalInitialiser(float deviation);
 
+// Extents of a shape.
+constexpr int kMostRank = 8;
+
 // A number of outputs, and the tensors of a layer with one weight and one bias, are limited to
 // this many numbers: files come from people, and a typo should be an error and not a crash.
 constexpr int64_t kMostNumbers = int64_t{1} << 31;

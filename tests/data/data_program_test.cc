@@ -143,6 +143,23 @@ TEST_F(ShowTest, TheSheetHasARowForEachClassWithItsSamplesAsTheyAreTrainedOn) {
   EXPECT_THAT(*decoder.Decode(cropped, 3), testing::Contains(7));
 }
 
+TEST_F(ShowTest, CountsTheTokensOfAText) {
+  const std::string text = "abab\nabab\nabab\nabab\n";
+  test::WriteFile(scratch_ / "my.txt", test::Bytes(text.begin(), text.end()));
+  const std::string settings =
+      "--set data.reader=text --set data.text=my.txt --set data.window=4 --set "
+      "data.validation_share=0.5";
+  const auto shown = Show(settings);
+  EXPECT_EQ(shown.exit_code, 0) << shown.output;
+  EXPECT_THAT(shown.output,
+              AllOf(HasSubstr("2 samples, whole numbers of 4"),
+                    testing::ContainsRegex("0 \"..n\" +[0-9] +1"),
+                    testing::ContainsRegex("1 \"a\" +[0-9] +3"), HasSubstr("2 \"b\"")));
+  const auto sheet = Show(settings + " --sheet x.png");
+  EXPECT_EQ(sheet.exit_code, 78);
+  EXPECT_THAT(sheet.output, HasSubstr("my.txt: its samples are not images with labels"));
+}
+
 TEST_F(ShowTest, WhatIsWrongIsSaidWithItsExitCode) {
   EXPECT_EQ(Run("show").exit_code, 64);
   EXPECT_EQ(Show("--columns 0").exit_code, 64);

@@ -43,7 +43,7 @@ class Broken final : public Dataset {
   const Fields& fields() const override { return fields_; }
   int classes() const override { return 2; }
   const std::string& name() const override { return name_; }
-  Status Read(int64_t, Sample*) const override { return DataLoss("the disk is gone"); }
+  Status ReadKey(const SampleKey&, Sample*) const override { return DataLoss("the disk is gone"); }
 
  private:
   Fields fields_ = LabelledImage({1, 2, 2});

@@ -120,24 +120,23 @@ struct LossOfBatch {
   std::vector<double> gradient;  // of the mean
 };
 
-LossOfBatch LossOnDevice(const Setting& setting, const LossSpec& spec, int classes,
+LossOfBatch LossOnDevice(const Setting& setting, const SoftmaxCrossEntropySpec& spec, int batch,
                          const std::vector<float>& scores, const std::vector<int32_t>& labels) {
-  const auto batch = static_cast<int>(labels.size());
   const auto backend = setting.make();
   const auto loss = backend->MakeLoss(spec, kMaxBatch).value();
-  const int64_t bytes = backend->ActivationBytes({classes}, batch);
+  const int64_t bytes = backend->ActivationBytes(spec.scores, batch);
   DeviceArray<std::byte> device(*backend, bytes, "scores");
   DeviceArray<std::byte> gradient(*backend, bytes, "their gradients");
-  DeviceArray<int32_t> device_labels(*backend, batch, "labels");
+  DeviceArray<int32_t> device_labels(*backend, std::ssize(labels), "labels");
   DeviceArray<double> sums(*backend, kSums, "sums");
   backend->SetStep({});
   backend->Write(labels.data(), labels.size() * sizeof(int32_t), device_labels.data());
-  LoadActivations(*backend, {classes}, batch, scores.data(), device.data());
+  LoadActivations(*backend, spec.scores, batch, scores.data(), device.data());
   loss->Run(batch, device.data(), device_labels.data(), gradient.data(), sums.data());
   std::array<double, kSums> result = {};
   EXPECT_TRUE(backend->Read(sums.data(), sizeof(result), result.data()).ok());
   std::vector<float> found(scores.size());
-  backend->StoreOutputs({classes}, batch, gradient.data(), found.data());
+  backend->StoreOutputs(spec.scores, batch, gradient.data(), found.data());
   return {result[0], result[1], {found.begin(), found.end()}};
 }
 
@@ -161,6 +160,35 @@ LossOfBatch LossByDefinition(double smoothing, int classes, const std::vector<fl
   return result;
 }
 
+// The loss of a sequence is the mean of what its positions would have as samples.
+TEST(SoftmaxCrossEntropyTest, OverPositionsItIsTheMeanOfTheirs) {
+  constexpr int kBatch = 6, kClasses = 11, kLength = 7;
+  Rng rng(9, RngPurpose::kTest);
+  // Samples x classes x positions, and the same with a sample for each position.
+  const std::vector<float> scores = RandomNumbers(kBatch * kClasses * kLength, &rng);
+  std::vector<float> apart(scores.size());
+  const auto place = [](int64_t i) {
+    const int64_t sample = i / (kClasses * kLength);
+    return (sample * kLength + i % kLength) * kClasses + i / kLength % kClasses;
+  };
+  for (int64_t i = 0; i < std::ssize(scores); ++i) apart[place(i)] = scores[i];
+  std::vector<int32_t> labels;
+  for (int n = 0; n < kBatch * kLength; ++n) {
+    labels.push_back(static_cast<int32_t>(rng.NextBelow(kClasses)));
+  }
+  for (const Setting& setting : Settings()) {
+    const LossOfBatch found = LossOnDevice(
+        setting, SoftmaxCrossEntropySpec{{kClasses, kLength}, 0.1f}, kBatch, scores, labels);
+    const LossOfBatch expected = LossOnDevice(setting, SoftmaxCrossEntropySpec{{kClasses}, 0.1f},
+                                              kBatch * kLength, apart, labels);
+    EXPECT_NEAR(found.sum, expected.sum / kLength, 1e-5) << setting.name;
+    EXPECT_NEAR(found.correct, expected.correct / kLength, 1e-9) << setting.name;
+    for (int64_t i = 0; i < std::ssize(scores); ++i) {
+      ASSERT_NEAR(found.gradient[i], expected.gradient[place(i)], 1e-8) << setting.name;
+    }
+  }
+}
+
 TEST(SoftmaxCrossEntropyTest, SmoothedLabelsHaveTheLossAndGradientOfTheDefinition) {
   Rng rng(8, RngPurpose::kTest);
   for (const Setting& setting : Settings()) {
@@ -173,7 +201,7 @@ TEST(SoftmaxCrossEntropyTest, SmoothedLabelsHaveTheLossAndGradientOfTheDefinitio
           labels.push_back(static_cast<int32_t>(rng.NextBelow(classes)));
         }
         const LossOfBatch found = LossOnDevice(
-            setting, SoftmaxCrossEntropySpec{{classes}, smoothing}, classes, scores, labels);
+            setting, SoftmaxCrossEntropySpec{{classes}, smoothing}, batch, scores, labels);
         const LossOfBatch expected =
             LossByDefinition(static_cast<double>(smoothing), classes, scores, labels);
         EXPECT_NEAR(found.sum, expected.sum, 1e-5 * (1 + expected.sum)) << setting.name;

@@ -46,7 +46,7 @@ std::vector<std::string> NamesIn(const std::string& chapter) {
 const Descriptor* MessageOf(const NetworksSection& section) {
   if (section.chapter == "The file") {
     if (section.name == "network") return model::Network::descriptor();
-    if (section.name == "shape") return model::Shape::descriptor();
+    if (section.name == "input") return model::Input::descriptor();
     return section.name == "layer" ? model::Layer::descriptor() : nullptr;
   }
   const Descriptor* owner = section.chapter == "Initialisers" ? model::Initialiser::descriptor()

@@ -262,6 +262,29 @@ Numbers Attend(const Call& call, const Numbers& x) {
   return y;
 }
 
+// Numbers where `move` puts them, which gets places by axis; an empty answer drops one. What is
+// kept is put in the order of its new places.
+template <typename Move>
+Numbers Rearrange(const Call& call, const Numbers& x, Move move) {
+  const Shape& shape = call.shapes[0];
+  Numbers y;
+  for (int64_t n = 0; n < call.batch; ++n) {
+    std::vector<std::pair<std::vector<int64_t>, double>> placed;
+    for (int64_t i = 0; i < shape.size(); ++i) {
+      std::vector<int64_t> place(8);
+      int64_t rest = i;
+      for (int axis = shape.rank(); axis-- > 0; rest /= shape.extent(axis)) {
+        place[axis] = rest % shape.extent(axis);
+      }
+      const std::vector<int64_t> to = move(place);
+      if (!to.empty()) placed.emplace_back(to, x[n * shape.size() + i]);
+    }
+    std::sort(placed.begin(), placed.end());
+    for (const auto& [to, number] : placed) y.push_back(number);
+  }
+  return y;
+}
+
 // Inputs number by number, from the first on.
 template <typename F>
 Numbers Combine(const Call& call, const Numbers& x, F f) {
@@ -396,8 +419,26 @@ Numbers Forward(const Call& call, const Numbers& x, const std::vector<Numbers>& 
       return AddPositions(call, x, parameters[0]);
     case model::Layer::kAttention:
       return Attend(call, x);
+    case model::Layer::kReshape:
     case model::Layer::kFlatten:
       return x;
+    case model::Layer::kPermute: {
+      const auto& axes = call.layer.permute().axes();
+      return Rearrange(call, x, [&](std::vector<int64_t> place) {
+        std::vector<int64_t> moved;
+        for (const int axis : axes) moved.push_back(place[axis]);
+        return moved;
+      });
+    }
+    case model::Layer::kSlice: {
+      const model::Slice& settings = call.layer.slice();
+      return Rearrange(call, x, [&](std::vector<int64_t> place) {
+        int64_t& along = place[settings.axis()];
+        const bool kept = along >= settings.begin() && along < settings.end();
+        along -= settings.begin();
+        return kept ? place : std::vector<int64_t>();
+      });
+    }
     case model::Layer::kAdd:
       return Combine(call, x, [](double a, double b) { return a + b; });
     case model::Layer::kMultiply:

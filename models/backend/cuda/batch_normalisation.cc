@@ -44,7 +44,7 @@ class BatchNormalisation final : public UnaryOp {
     if (pass.training) {
       KUMO_CUDA(engine_, NormMoments(launch, shape, input, numbers_, engine_.workspace()));
     } else {
-      KUMO_CUDA(engine_, NormRunningMoments(launch, shape.channels(), numbers_));
+      KUMO_CUDA(engine_, NormRunningMoments(launch, shape.channels, numbers_));
     }
     KUMO_CUDA(engine_, Normalise(launch, shape, input, numbers_, output));
   }

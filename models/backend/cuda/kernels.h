@@ -223,6 +223,20 @@ cudaError_t Attend(const Launch& launch, const AttentionNumbers& numbers, const 
 cudaError_t AttendBackward(const Launch& launch, const AttentionNumbers& numbers, const void* x,
                            const void* y, const void* dy, void* dx);
 
+// --- rearrange_kernel.cu. See RearrangeSpec.
+struct Places {
+  int rank = 0;
+  int64_t extents[8] = {};  // of the output
+  int64_t strides[8] = {};
+  int64_t offset = 0;
+};
+cudaError_t Rearrange(const Launch& launch, const ActivationShape& input,
+                      const ActivationShape& output, const Places& places, const void* x, void* y);
+// dx holds zeros, or is as long as dy.
+cudaError_t RearrangeBackward(const Launch& launch, const ActivationShape& input,
+                              const ActivationShape& output, const Places& places, const void* dy,
+                              void* dx);
+
 // --- softmax_cross_entropy_kernel.cu. shape: classes x positions. Sets of_positions,
 // [sums][batch x positions]: what each position adds to the sums of SoftmaxCrossEntropySpec, which
 // says what smoothing is. grad_scores may be null.

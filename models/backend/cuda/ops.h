@@ -25,6 +25,7 @@ std::unique_ptr<Op> MakeOp(Engine& engine, const EmbeddingSpec& spec, int max_ba
 std::unique_ptr<Op> MakeOp(Engine& engine, const PositionalEmbeddingSpec& spec, int max_batch);
 // InvalidArgument for heads of more channels than the kernels take.
 Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const AttentionSpec& spec, int max_batch);
+std::unique_ptr<Op> MakeOp(Engine& engine, const RearrangeSpec& spec, int max_batch);
 std::unique_ptr<Op> MakeOp(Engine& engine, const AddSpec& spec, int max_batch);
 std::unique_ptr<Op> MakeOp(Engine& engine, const MultiplySpec& spec, int max_batch);
 std::unique_ptr<Op> MakeOp(Engine& engine, const ConcatSpec& spec, int max_batch);

@@ -36,10 +36,10 @@ __device__ void Largest(const T* scores, const Scores<T>& at, int classes, int l
   }
   for (int distance = kWarp / 2; distance > 0; distance /= 2) {
     const float other = __shfl_xor_sync(kAll, most, distance);
-    const int at = __shfl_xor_sync(kAll, first, distance);
-    if (other > most || (other == most && at < first)) {
+    const int place = __shfl_xor_sync(kAll, first, distance);
+    if (other > most || (other == most && place < first)) {
       most = other;
-      first = at;
+      first = place;
     }
   }
   *top = most;

@@ -12,7 +12,11 @@ void DropWhatMovesNothing(const Moves& moves, Graph* graph) {
   for (size_t i = 0; i < graph->nodes.size();) {
     const Node& node = graph->nodes[i];
     const auto* const flatten = node.As<FlattenSpec>();
-    if (flatten == nullptr || moves(flatten->shape)) {
+    const auto* const rearrange = node.As<RearrangeSpec>();
+    const bool stays = (flatten != nullptr && !moves(flatten->shape)) ||
+                       (rearrange != nullptr && rearrange->keeps_order() &&
+                        !moves(rearrange->input) && !moves(rearrange->output));
+    if (!stays) {
       ++i;
       continue;
     }

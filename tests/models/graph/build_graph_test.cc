@@ -77,7 +77,7 @@ TEST(BuildGraphTest, WhatCannotBeIsRefusedByFileLineAndName) {
        "tensors_of: there is no layer \"a\" before it"},
       {relu + "layers { name: \"b\" tensors_of: \"a\" relu {} }\n", "a relu has no tensors"},
       {relu + "layers { name: \"b\" tensors_of: \"a\" fully_connected { outputs: 2 } }\n",
-       "tensors_of: layer a is no fully_connected but a relu"},
+       "tensors_of: b.weight has another shape than layer a has, or none"},
       {convolution +
            "layers { name: \"b\" tensors_of: \"a\" convolution { outputs: 3 kernel: 2 } }\n",
        "tensors_of: b.weight has another shape than layer a has, or none"},
@@ -87,6 +87,92 @@ TEST(BuildGraphTest, WhatCannotBeIsRefusedByFileLineAndName) {
   };
   for (const auto& [layers, message] : cases) {
     EXPECT_THAT(ErrorOf(layers), HasSubstr(message)) << layers;
+  }
+}
+
+std::string ErrorOfNetwork(const std::string& text) {
+  return ParseNetwork("name: \"n\"\n" + text, "n.pbtxt").status().message();
+}
+
+TEST(BuildGraphTest, InputsHaveNamesAndAnyRank) {
+  const Result<model::Network> network = ParseNetwork(
+      "name: \"n\"\n"
+      "input { name: \"words\" extents: 6 vocabulary: 9 }\n"
+      "input { name: \"boxes\" extents: [4, 2, 3, 5] }\n"
+      "layers { name: \"e\" inputs: \"words\" embedding { outputs: 4 } }\n"
+      "layers { name: \"a\" fully_connected { outputs: 3 } }\n"
+      "layers { name: \"b\" inputs: \"boxes\" fully_connected { outputs: 3 } }\n"
+      "layers { name: \"c\" inputs: \"a\" inputs: \"b\" add {} }\n"
+      "layers { name: \"loss\" softmax_cross_entropy {} }\n",
+      "n.pbtxt");
+  ASSERT_TRUE(network.ok()) << network.status().message();
+  const Graph graph = PlanNetwork(*network).value();
+  EXPECT_THAT(graph.inputs, ElementsAre("words", "boxes"));
+  EXPECT_EQ(graph.values[0].vocabulary, 9);
+  EXPECT_EQ(graph.values[1].shape, (Shape{4, 2, 3, 5}));
+  EXPECT_EQ(graph.values[2].shape, (Shape{4, 6}));
+  EXPECT_EQ(graph.parameters[1].tensor.shape, (std::vector<int64_t>{3, 24}));
+}
+
+TEST(BuildGraphTest, InputsThatCannotBeAreRefused) {
+  const std::string rest =
+      "layers { name: \"fc\" fully_connected { outputs: 3 } }\n"
+      "layers { name: \"loss\" softmax_cross_entropy {} }\n";
+  const std::pair<std::string, const char*> cases[] = {
+      {rest, "input must be given"},
+      {"input { extents: 3 channels: 2 }\n" + rest, "not both"},
+      {"input { extents: [1, 2, 3, 4, 5, 6, 7, 8, 9] }\n" + rest, "input.extents must be 1 to 8"},
+      {"input { extents: 0 }\n" + rest, "input.extents must be 1 to 1048576, is 0"},
+      {"input { extents: [1048576, 1048576, 1048576, 1048576] }\n" + rest, "at most 2^28 numbers"},
+      {"input { extents: 2 vocabulary: -1 }\n" + rest, "input.vocabulary must be"},
+      {"input { extents: 2 name: \"a\" }\ninput { extents: 2 name: \"a\" }\n" + rest,
+       "input: name must not be used twice"},
+      {"input { extents: 2 }\ninput { extents: 2 name: \"b\" }\n" + rest,
+       "no layer reads input image"},
+      {"input { extents: 2 name: \"fc\" }\n" + rest, "layer fc: name must not be used twice"},
+      {"input { extents: 2 vocabulary: 5 }\n" + rest,
+       "input image gives whole numbers, which only an embedding takes, not fully_connected"},
+      {"input { extents: 2 vocabulary: 5 }\nlayers { name: \"loss\" softmax_cross_entropy {} }\n",
+       "the number of layers must be 2"},
+      {"input { extents: 2 }\nlayers { name: \"e\" embedding { outputs: 2 } }\n" + rest,
+       "layer e: inputs: embedding must have an input of whole numbers"},
+      {"input { extents: [6, 2, 2] }\nlayers { name: \"a\" attention { heads: 1 } }\n" + rest,
+       "layer a: the input must be a sequence, channels x length, is 6x2x2"},
+      {"input { extents: [4, 2] }\nlayers { name: \"a\" attention { heads: 1 } }\n" + rest,
+       "so a multiple of 3, are 4"},
+      {"input { extents: [6, 2] }\nlayers { name: \"a\" attention { heads: 3 } }\n" + rest,
+       "heads must be 1 to 2, is 3"},
+      {"input { extents: [9, 2] }\nlayers { name: \"a\" attention { heads: 2 } }\n" + rest,
+       "heads must divide a third of the input's 9 channels, is 2"},
+      {"input { extents: [9, 2] }\nlayers { name: \"a\" layer_normalisation { no_shift: true } "
+       "}\n" +
+           rest,
+       "no_shift wants per_position"},
+      {"input { extents: [1, 9] }\nlayers { name: \"a\" layer_normalisation { per_position: true } "
+       "}\n" +
+           rest,
+       "the input must have more than one channel, is 1x9"},
+      {"input { extents: [6, 2] }\nlayers { name: \"a\" reshape { extents: [5, -1] } }\n" + rest,
+       "extents must hold the input's 12 numbers, which is 6x2"},
+      {"input { extents: [6, 2] }\nlayers { name: \"a\" reshape { extents: [-1, -1] } }\n" + rest,
+       "extents must be 1 to 12, is -1"},
+      {"input { extents: [6, 2] }\nlayers { name: \"a\" reshape { extents: [6, 3] } }\n" + rest,
+       "extents must hold the input's 12 numbers"},
+      {"input { extents: [6, 2] }\nlayers { name: \"a\" permute { axes: 0 } }\n" + rest,
+       "the number of axes must be 2 to 8, is 1"},
+      {"input { extents: [6, 2] }\nlayers { name: \"a\" permute { axes: [0, 0] } }\n" + rest,
+       "axes must not name axis 0 twice"},
+      {"input { extents: [6, 2] }\nlayers { name: \"a\" slice { axis: 2 end: 1 } }\n" + rest,
+       "axis must be 0 to 1, is 2"},
+      {"input { extents: [6, 2] }\nlayers { name: \"a\" slice { begin: 3 end: 3 } }\n" + rest,
+       "end must be 4 to 6, is 3"},
+      {"input { extents: 9 vocabulary: 3 }\nlayers { name: \"a\" embedding { outputs: 2 weight { "
+       "normal { deviation: -1 } } } }\n" +
+           rest,
+       "weight: normal.deviation must be a positive number, is -1"},
+  };
+  for (const auto& [text, message] : cases) {
+    EXPECT_THAT(ErrorOfNetwork(text), HasSubstr(message)) << text;
   }
 }
 

@@ -1,0 +1,187 @@
+// A small language model as a whole: whole numbers in, a head that shares the embedding's weights,
+// a loss at each position.
+#include <cmath>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/base/rng.h"
+#include "models/backend/cpu/cpu_backend.h"
+#include "models/net.h"
+#include "models/network.h"
+
+namespace kumo {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int kWords = 7;
+constexpr int kLength = 5;
+
+model::Network SmallGpt() {
+  const Result<model::Network> network = ParseNetwork(R"(
+    name: "gpt"
+    input { name: "tokens" extents: 5 vocabulary: 7 }
+    layers { name: "token" embedding { outputs: 6 weight { normal { deviation: 0.5 } } } }
+    layers { name: "position" positional_embedding { weight { normal { deviation: 0.5 } } } }
+    layers { name: "norm" layer_normalisation { per_position: true no_shift: true } }
+    layers { name: "qkv" fully_connected { outputs: 18 per_position: true no_bias: true } }
+    layers { name: "attention" attention { heads: 2 causal: true } }
+    layers { name: "out" fully_connected { outputs: 6 per_position: true } }
+    layers { name: "sum" inputs: "position" inputs: "out" add {} }
+    layers { name: "gelu" gelu {} }
+    layers { name: "last" layer_normalisation { per_position: true } }
+    layers { name: "head" tensors_of: "token"
+             fully_connected { outputs: 7 per_position: true no_bias: true } }
+    layers { name: "loss" softmax_cross_entropy {} })",
+                                                      "gpt");
+  CHECK(network.ok()) << network.status().message();
+  return *network;
+}
+
+// A net with its arenas, and samples of tokens and labels.
+class SmallGptNet {
+ public:
+  explicit SmallGptNet(int threads = 1) : backend_(MakeCpuBackend(threads)) {
+    net_ = Net::Make(SmallGpt(), 8, backend_.get()).value();
+    layout_ = ParameterLayout::Make(net_->tensors()).value();
+    weights.resize(layout_.size());
+    gradients.resize(layout_.size());
+    CHECK(net_->InitialWeights(3, layout_, weights).ok());
+    CHECK(net_->Bind(layout_, weights.data(), gradients.data()).ok());
+    const Fields fields = {{"tokens", NumberType::kInt32, {kLength}},
+                           {kLabelField, NumberType::kInt32, {kLength}}};
+    CHECK(net_->Connect(fields, {}).ok());
+  }
+
+  Status Load(std::span<const int32_t> tokens, std::span<const int32_t> labels) {
+    const std::span<const std::byte> fields[] = {std::as_bytes(tokens), std::as_bytes(labels)};
+    return net_->Load({static_cast<int>(tokens.size()) / kLength, fields});
+  }
+  // The sum of the samples' losses.
+  double Train(std::span<const int32_t> tokens, std::span<const int32_t> labels) {
+    CHECK(Load(tokens, labels).ok());
+    backend_->SetStep({});
+    net_->Train();
+    return net_->TakeSums().value()[0];
+  }
+  double Evaluate(std::span<const int32_t> tokens, std::span<const int32_t> labels) {
+    CHECK(Load(tokens, labels).ok());
+    net_->Evaluate();
+    return net_->TakeSums().value()[0];
+  }
+  const ParameterLayout& layout() const { return layout_; }
+
+  std::vector<float> weights;
+  std::vector<float> gradients;
+
+ private:
+  std::unique_ptr<Backend> backend_;
+  std::unique_ptr<Net> net_;
+  ParameterLayout layout_;
+};
+
+std::vector<int32_t> Tokens(int samples, uint64_t seed) {
+  Rng rng(seed, RngPurpose::kTest);
+  std::vector<int32_t> tokens(static_cast<size_t>(samples * kLength));
+  for (int32_t& token : tokens) token = static_cast<int32_t>(rng.NextBelow(kWords));
+  return tokens;
+}
+
+TEST(TextNetworkTest, GradientsOfAllTensorsAreThoseOfTheLoss) {
+  SmallGptNet gpt;
+  const std::vector<int32_t> tokens = Tokens(3, 1);
+  const std::vector<int32_t> labels = Tokens(3, 2);
+  gpt.Train(tokens, labels);
+  const std::vector<float> gradients = gpt.gradients;
+  constexpr float kStep = 1e-2f;
+  for (int t = 0; t < std::ssize(gpt.layout().tensors()); ++t) {
+    const Range range = gpt.layout().tensor(t);
+    for (int64_t i = range.begin; i < range.end; ++i) {
+      const float before = gpt.weights[i];
+      gpt.weights[i] = before + kStep;
+      const double above = gpt.Evaluate(tokens, labels);
+      gpt.weights[i] = before - kStep;
+      const double below = gpt.Evaluate(tokens, labels);
+      gpt.weights[i] = before;
+      const double slope = (above - below) / 3 / (2 * static_cast<double>(kStep));
+      ASSERT_NEAR(static_cast<double>(gradients[i]), slope, 1e-3 * (1 + std::abs(slope)))
+          << gpt.layout().tensors()[t].name << " " << i - range.begin;
+    }
+  }
+}
+
+TEST(TextNetworkTest, AMinibatchsLossIsThatOfItsSamples) {
+  SmallGptNet gpt;
+  const std::vector<int32_t> tokens = Tokens(8, 3);
+  const std::vector<int32_t> labels = Tokens(8, 4);
+  const double whole = gpt.Evaluate(tokens, labels);
+  double sum = 0;
+  for (size_t n = 0; n < 8; ++n) {
+    sum += gpt.Evaluate(std::span(tokens).subspan(n * kLength, kLength),
+                        std::span(labels).subspan(n * kLength, kLength));
+  }
+  EXPECT_NEAR(whole, sum, 1e-5);
+}
+
+// The loss at the first position depends on nothing behind it: with one label other than the rest
+// of a sample's, the difference of two losses is that position's.
+TEST(TextNetworkTest, NoPositionSeesWhatComesAfterIt) {
+  SmallGptNet gpt;
+  const auto first = [&](const std::vector<int32_t>& tokens) {
+    std::vector<int32_t> labels(kLength, 1);
+    const double one = gpt.Evaluate(tokens, labels);
+    labels[0] = 2;
+    return gpt.Evaluate(tokens, labels) - one;
+  };
+  const double before = first({3, 0, 1, 2, 4});
+  EXPECT_NEAR(first({3, 6, 5, 0, 0}), before, 1e-6);
+  EXPECT_GT(std::abs(first({4, 0, 1, 2, 4}) - before), 1e-3);
+}
+
+TEST(TextNetworkTest, ThreadsChangeNoBit) {
+  SmallGptNet one(1), three(3);
+  const std::vector<int32_t> tokens = Tokens(8, 5);
+  const std::vector<int32_t> labels = Tokens(8, 6);
+  EXPECT_EQ(one.Train(tokens, labels), three.Train(tokens, labels));
+  EXPECT_EQ(one.gradients, three.gradients);
+}
+
+TEST(TextNetworkTest, NumbersBeyondTheVocabularyAreRefused) {
+  SmallGptNet gpt;
+  const std::vector<int32_t> labels = Tokens(2, 7);
+  for (const int32_t bad : {-1, kWords, INT32_MAX}) {
+    std::vector<int32_t> tokens = Tokens(2, 8);
+    tokens[8] = bad;
+    const Status status = gpt.Load(tokens, labels);
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(status.message(),
+                HasSubstr("tokens " + std::to_string(bad) +
+                          " of sample 1 of the minibatch is outside the 7 words"));
+    EXPECT_EQ(gpt.Load(labels, tokens).code(), StatusCode::kInvalidArgument) << "as labels";
+  }
+}
+
+TEST(TextNetworkTest, ConnectNamesWhatDoesNotFit) {
+  const auto backend = MakeCpuBackend(1);
+  const auto net = Net::Make(SmallGpt(), 2, backend.get()).value();
+  const Field tokens = {"tokens", NumberType::kInt32, {kLength}};
+  const Field labels = {kLabelField, NumberType::kInt32, {kLength}};
+  EXPECT_TRUE(net->Connect({tokens, labels}, {}).ok());
+  EXPECT_THAT(net->Connect({labels}, {}).message(), HasSubstr("takes a field \"tokens\""));
+  EXPECT_THAT(net->Connect({{"tokens", NumberType::kUint8, {kLength}}, labels}, {}).message(),
+              HasSubstr("takes whole numbers as field \"tokens\", the samples have bytes"));
+  EXPECT_THAT(net->Connect({{"tokens", NumberType::kInt32, {8}}, labels}, {}).message(),
+              HasSubstr("of 5, that of the samples is 8"));
+  EXPECT_THAT(net->Connect({tokens, {kLabelField, NumberType::kInt32, {}}}, {}).message(),
+              HasSubstr("\"label\" of 5, that of the samples is 1"));
+}
+
+}  // namespace
+}  // namespace kumo
