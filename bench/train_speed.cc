@@ -5,9 +5,9 @@
 //   KUMO_TORCH_PYTHON=/path/to/python train_speed [--work lenet,mlp] [--repeats 7] [--seconds 1]
 //       [--device cpu] [--batch N] [--precision P] [--kumo-only] [--cpu-time]
 //
-// Work: lenet, mlp, convnet, and resnet: a stack of convolutions, batch normalisation and ReLU of
-// ResNet-50's shapes without its shortcuts, in bf16. Batch and precision are the work's own unless
-// they are given.
+// Work: lenet, mlp, convnet, gpt (nanoGPT's CPU configuration), and resnet: a stack of
+// convolutions, batch normalisation and ReLU of ResNet-50's shapes without its shortcuts, in bf16.
+// Batch and precision are the work's own unless they are given.
 //
 // Without a Python that has PyTorch it says so and prints Kumo's figures alone. Pin it to a core
 // (taskset -c 0); on a machine that others use too, --cpu-time measures both sides by the CPU time
@@ -110,9 +110,13 @@ std::vector<Work> AllWork() {
   momentum.weight_decay = 1e-4f;
   OptimiserSettings adam;
   adam.type = "adam";
+  OptimiserSettings adamw;
+  adamw.type = "adamw";
+  adamw.weight_decay = 0.01f;
   return {{"lenet", Zoo("mnist_lenet"), 64, momentum, 0.05f},
           {"mlp", Zoo("mnist_mlp"), 100, adam, 1e-3f},
           {"convnet", Zoo("cifar_convnet"), 64, momentum, 0.01f},
+          {"gpt", Zoo("char_gpt_small"), 12, adamw, 1e-3f},
           {"resnet", ResnetStack(), 256, momentum, 0.01f, "bf16"}};
 }
 
@@ -167,29 +171,37 @@ class Trainer {
   }
 
  private:
-  // Bytes as a worker's minibatches are; PyTorch's lie on the device ready, as numbers.
+  // As a worker's minibatches are; PyTorch's lie on the device ready, as numbers.
   void Load(size_t i) {
-    const std::span<const std::byte> fields[] = {std::as_bytes(std::span(pixels_[i])),
-                                                 std::as_bytes(std::span(labels_[i]))};
+    const std::span<const std::byte> fields[] = {minibatches_[i][0], minibatches_[i][1]};
     Take(net_->Load({work_.batch, fields}));
   }
 
   void MakeData() {
-    const Shape& input = net_->input();
-    const Fields fields = {
-        {kImageField, NumberType::kUint8, {input.channels(), input.height(), input.width()}},
-        {kLabelField, NumberType::kInt32, {}}};
+    const Fields fields = net_->takes();
     Take(net_->Connect(fields, {.scale = 1 / 255.0f}));
     Rng rng(1, RngPurpose::kTest);
     // Several minibatches, so that the input is not always in the cache.
-    for (int b = 0; b < 8; ++b) {
-      std::vector<uint8_t> pixels(work_.batch * input.size());
-      for (uint8_t& pixel : pixels) pixel = static_cast<uint8_t>(rng.NextBelow(256));
-      std::vector<int32_t> labels(work_.batch);
-      for (int32_t& label : labels) label = static_cast<int32_t>(rng.NextBelow(10));
-      pixels_.push_back(std::move(pixels));
-      labels_.push_back(std::move(labels));
+    for (std::array<std::vector<std::byte>, 2>& minibatch : minibatches_) {
+      for (size_t f = 0; f < minibatch.size(); ++f) {
+        minibatch[f] = Draw(fields[f], f == 0 ? 256 : 10, &rng);
+      }
     }
+  }
+  // Whole numbers below `below`, of each sample.
+  std::vector<std::byte> Draw(const Field& field, uint64_t below, Rng* rng) const {
+    std::vector<std::byte> bytes;
+    for (int64_t i = 0; i < work_.batch * field.numbers(); ++i) {
+      if (field.type == NumberType::kUint8) {
+        bytes.push_back(static_cast<std::byte>(rng->NextBelow(below)));
+        continue;
+      }
+      const auto most = std::min<uint64_t>(below, static_cast<uint64_t>(net_->classes()));
+      const auto number = static_cast<int32_t>(rng->NextBelow(most));
+      const auto four = std::as_bytes(std::span(&number, 1));
+      bytes.insert(bytes.end(), four.begin(), four.end());
+    }
+    return bytes;
   }
 
   void Optimise(Segment segment) {
@@ -208,8 +220,7 @@ class Trainer {
   DeviceArray<float> gradients_;
   std::unique_ptr<Optimiser> optimiser_;
   std::vector<DeviceArray<float>> slots_;
-  std::vector<std::vector<uint8_t>> pixels_;  // by minibatch
-  std::vector<std::vector<int32_t>> labels_;
+  std::array<std::array<std::vector<std::byte>, 2>, 8> minibatches_;  // inputs and labels
   int64_t step_ = 0;
 };
 

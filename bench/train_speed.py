@@ -63,11 +63,51 @@ def resnet(torch):
     return nn.Sequential(*layers, nn.AvgPool2d(7), nn.Flatten(), nn.Linear(2048, 1000))
 
 
+def gpt(torch):
+    """nanoGPT's CPU configuration: 4 layers of 4 heads, 128 wide, over 64 of 65 characters."""
+    nn, functional = torch.nn, torch.nn.functional
+    width, heads, length, words = 128, 4, 64, 65
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm1, self.norm2 = (nn.LayerNorm(width, bias=False) for _ in range(2))
+            self.into = nn.Linear(width, 3 * width, bias=False)
+            self.out = nn.Linear(width, width, bias=False)
+            self.mlp = nn.Sequential(nn.Linear(width, 4 * width, bias=False), nn.GELU(),
+                                     nn.Linear(4 * width, width, bias=False))
+
+        def forward(self, x):
+            parts = [part.view(*part.shape[:2], heads, -1).transpose(1, 2)
+                     for part in self.into(self.norm1(x)).split(width, 2)]
+            mixed = functional.scaled_dot_product_attention(*parts, is_causal=True)
+            x = x + self.out(mixed.transpose(1, 2).reshape(x.shape))
+            return x + self.mlp(self.norm2(x))
+
+    class Gpt(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.token, self.position = nn.Embedding(words, width), nn.Embedding(length, width)
+            self.blocks = nn.Sequential(*(Block() for _ in range(4)))
+            self.norm = nn.LayerNorm(width, bias=False)
+            self.head = nn.Linear(width, words, bias=False)
+            self.head.weight = self.token.weight
+
+        def forward(self, x):
+            x = self.token(x) + self.position.weight
+            return self.head(self.norm(self.blocks(x))).transpose(1, 2)
+
+    return Gpt()
+
+
+WORDS = {"gpt": 65}  # networks of whole numbers, and how many there are
+
 WORK = {
     # name: (network, input shape, batch, optimiser, precision)
     "lenet": (lenet, (1, 28, 28), 64, "momentum", "fp32"),
     "mlp": (mlp, (1, 28, 28), 100, "adam", "fp32"),
     "convnet": (convnet, (3, 32, 32), 64, "momentum", "fp32"),
+    "gpt": (gpt, (64,), 12, "adamw", "fp32"),
     "resnet": (resnet, (3, 224, 224), 256, "momentum", "bf16"),
 }
 
@@ -75,7 +115,7 @@ WORK = {
 def settings(work, device):
     if work == "resnet":  # a step is long enough that how it is launched does not matter
         return ["eager,channels_last,fused", "compiled,channels_last,fused"]
-    formats = ["channels_last", "contiguous"] if work != "mlp" else ["contiguous"]
+    formats = ["channels_last", "contiguous"] if work not in ("mlp", "gpt") else ["contiguous"]
     modes = ["eager"] if device == "cpu" else ["eager", "graph"]
     variants = ["fused", "foreach", "forloop"] if device == "cpu" else ["fused", "foreach"]
     return [",".join(s) for s in itertools.product(modes, formats, variants)]
@@ -84,10 +124,11 @@ def settings(work, device):
 def make_optimiser(torch, kind, parameters, variant, graph):
     flags = {"fused": {"fused": True}, "foreach": {"foreach": True},
              "forloop": {"foreach": False}}[variant]
-    if kind == "adam":
+    if kind in ("adam", "adamw"):
         if graph:
             flags["capturable"] = True
-        return torch.optim.Adam(parameters, lr=1e-3, betas=(.9, .999), eps=1e-8, **flags)
+        make = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[kind]
+        return make(parameters, lr=1e-3, betas=(.9, .999), eps=1e-8, **flags)
     return torch.optim.SGD(parameters, lr=.05, momentum=.9, weight_decay=1e-4, **flags)
 
 
@@ -148,9 +189,15 @@ class Contender:
             net = torch.compile(net)
         optimiser = make_optimiser(torch, kind, net.parameters(), variant, mode == "graph")
         # Several minibatches, so that the input is not always in the cache.
-        inputs = [torch.rand(self.batch, *shape, device=device).to(memory_format=memory)
-                  for _ in range(8)]
-        labels = [torch.randint(0, 10, (self.batch,), device=device) for _ in range(8)]
+        def draw(words, *extents):
+            return [torch.randint(0, words, (self.batch, *extents), device=device)
+                    for _ in range(8)]
+        if work in WORDS:
+            inputs, labels = draw(WORDS[work], *shape), draw(WORDS[work], *shape)
+        else:
+            inputs = [torch.rand(self.batch, *shape, device=device).to(memory_format=memory)
+                      for _ in range(8)]
+            labels = draw(10)
         self.step = make_step(torch, net, optimiser, torch.nn.CrossEntropyLoss(), inputs, labels,
                               mode == "graph", precision)
         self.run(0.3, 10)

@@ -73,7 +73,7 @@ Status Net::Bind(const ParameterLayout& layout, float* weights, float* gradients
   return OkStatus();
 }
 
-Fields Net::Wanted() const {
+Fields Net::takes() const {
   Fields wanted;
   for (size_t i = 0; i < graph_.inputs.size(); ++i) {
     const Value& value = graph_.values[i];
@@ -88,7 +88,7 @@ Status Net::Connect(const Fields& fields, const PixelFormula& pixels) {
   Fields taken;
   std::vector<int> places;
   std::vector<InputField> inputs;
-  for (const Field& wanted : Wanted()) {
+  for (const Field& wanted : takes()) {
     const int place = FindField(fields, wanted.name);
     if (place < 0) {
       return FailedPrecondition("network " + graph_.name + " takes a field \"" + wanted.name +

@@ -54,6 +54,9 @@ class Net {
   // another network's.
   Status Bind(const ParameterLayout& layout, float* weights, float* gradients);
 
+  // The samples' fields that the network takes: its inputs, in their order, and the label. Where it
+  // takes bytes it takes any numbers.
+  Fields takes() const;
   // From now on samples have these fields: the inputs and the label are taken, others passed over.
   // An image in bytes becomes inputs by `pixels`, whose mean is empty or one of the image's size.
   // FailedPrecondition where a field is missing or of another shape or type than the network takes.
@@ -85,8 +88,6 @@ class Net {
   Net(Graph graph, int max_batch, Backend* backend)
       : graph_(std::move(graph)), max_batch_(max_batch), backend_(backend) {}
   Status CheckLayout(const ParameterLayout& layout) const;
-  // The samples' fields that the network takes: its inputs, in their order, and the label.
-  Fields Wanted() const;
   Status CheckWholeNumbers(const SampleBatch& batch, int place, int64_t below,
                            const std::string& what) const;
 

@@ -45,6 +45,7 @@ Status ReadGroups(const model::Convolution& settings, ConvolutionSpec* spec) {
 Result<ConvolutionSpec> ReadSpec(const LayerInput& input) {
   const model::Convolution& settings = input.layer.convolution();
   ConvolutionSpec spec;
+  KUMO_RETURN_IF_ERROR(CheckImage(input));
   spec.input = input.shape();
   KUMO_RETURN_IF_ERROR(ReadKernel(settings, &spec));
   KUMO_RETURN_IF_ERROR(ReadGroups(settings, &spec));

@@ -3,6 +3,7 @@
 namespace kumo {
 
 Result<LayerPlan> PlanGlobalAveragePooling(const LayerInput& input) {
+  KUMO_RETURN_IF_ERROR(CheckImage(input));
   const Shape& shape = input.shape();
   PoolingSpec spec;
   spec.kind = PoolingSpec::Kind::kAverage;

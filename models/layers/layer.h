@@ -72,6 +72,8 @@ Status CheckEpsilon(float epsilon, const char* standard);
 Status CheckSameShape(const LayerInput& input);
 Status CheckSamePlane(const LayerInput& input);
 
+// InvalidArgument unless the input is an image, channels x height x width, or less.
+Status CheckImage(const LayerInput& input);
 // InvalidArgument unless the input is a sequence: channels x length.
 Status CheckSequence(const LayerInput& input);
 

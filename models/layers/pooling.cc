@@ -31,7 +31,9 @@ Status CheckKernel(const PoolingSpec& spec) {
 }
 
 Result<LayerPlan> PlanPooling(PoolingSpec::Kind kind, const model::Pooling& settings,
-                              const Shape& shape) {
+                              const LayerInput& input) {
+  KUMO_RETURN_IF_ERROR(CheckImage(input));
+  const Shape& shape = input.shape();
   KUMO_RETURN_IF_ERROR(CheckRange("kernel", settings.kernel(), 1, kMostKernel));
   KUMO_RETURN_IF_ERROR(CheckRange("stride", settings.stride(), 0, 64));
   KUMO_RETURN_IF_ERROR(CheckRange("pad", settings.pad(), 0, settings.kernel() - 1));
@@ -66,11 +68,11 @@ Result<LayerPlan> PlanPooling(PoolingSpec::Kind kind, const model::Pooling& sett
 }  // namespace
 
 Result<LayerPlan> PlanMaxPooling(const LayerInput& input) {
-  return PlanPooling(PoolingSpec::Kind::kMax, input.layer.max_pooling(), input.shape());
+  return PlanPooling(PoolingSpec::Kind::kMax, input.layer.max_pooling(), input);
 }
 
 Result<LayerPlan> PlanAveragePooling(const LayerInput& input) {
-  return PlanPooling(PoolingSpec::Kind::kAverage, input.layer.average_pooling(), input.shape());
+  return PlanPooling(PoolingSpec::Kind::kAverage, input.layer.average_pooling(), input);
 }
 
 }  // namespace kumo

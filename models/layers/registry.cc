@@ -91,6 +91,12 @@ Status CheckSameShape(const LayerInput& input) {
   return OkStatus();
 }
 
+Status CheckImage(const LayerInput& input) {
+  if (input.shape().rank() <= 3) return OkStatus();
+  return InvalidArgument("the input must be an image, channels x height x width, is " +
+                         input.shape().ToString());
+}
+
 Status CheckSequence(const LayerInput& input) {
   if (input.shape().rank() <= 2) return OkStatus();
   return InvalidArgument("the input must be a sequence, channels x length, is " +

@@ -33,7 +33,7 @@ inline model::Network BranchedNetwork(const Shape& input = {2, 9, 9}) {
     layers { name: "loss" softmax_cross_entropy {} })",
                                                 "branched");
   CHECK(network.ok()) << network.status().message();
-  model::Input* image = network->add_input();
+  model::Input* image = network->mutable_input(0);
   image->set_channels(static_cast<int>(input.channels()));
   image->set_height(static_cast<int>(input.height()));
   image->set_width(static_cast<int>(input.width()));

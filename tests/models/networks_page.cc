@@ -24,9 +24,12 @@ FieldRow ReadRow(const std::string& line) {
   return {cells[0], cells[1], cells[2]};
 }
 
-// "1x28x28" or "500"
+// "1x28x28", "16x8" or "500"
 std::string InputOf(const std::string& shape) {
   std::smatch parts;
+  if (std::regex_match(shape, parts, std::regex(R"((\d+)x(\d+))"))) {
+    return "input { extents: " + parts[1].str() + " extents: " + parts[2].str() + " }\n";
+  }
   if (!std::regex_match(shape, parts, std::regex(R"((\d+)x(\d+)x(\d+))"))) {
     return "input { channels: " + shape + " height: 1 width: 1 }\n";
   }

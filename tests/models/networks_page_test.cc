@@ -156,7 +156,7 @@ TEST(NetworksPage, HasEveryLayerLossAndInitialiserAndNoOther) {
   EXPECT_THAT(NamesIn("Layers"), ElementsAreArray(layers));
   EXPECT_THAT(NamesIn("Losses"), ElementsAreArray(losses));
   EXPECT_THAT(NamesIn("Initialisers"), ElementsAreArray(initialisers));
-  EXPECT_THAT(NamesIn("The file"), testing::ElementsAre("network", "shape", "layer"));
+  EXPECT_THAT(NamesIn("The file"), testing::ElementsAre("network", "input", "layer"));
 }
 
 TEST(NetworksPage, TablesHaveEveryFieldAndNoOther) {

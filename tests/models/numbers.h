@@ -3,25 +3,28 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "models/backend/backend.h"
 #include "models/net.h"
 
 namespace kumo {
 
-// A minibatch of numbers that are a network's inputs as they are.
+// A minibatch of numbers that are a network's only input as they are, or cut to whole numbers where
+// it takes these.
 struct Numbers {
   int size = 0;                     // samples
-  std::span<const float> inputs;    // size x channels x height x width
+  std::span<const float> inputs;    // size x the input's shape
   std::span<const int32_t> labels;  // size
 
   Status LoadInto(Net* net) const {
-    const Shape& input = net->input();
-    const Fields fields = {
-        {kImageField, NumberType::kFloat32, {input.channels(), input.height(), input.width()}},
-        {kLabelField, NumberType::kInt32, {}}};
+    Fields fields = net->takes();
+    const bool whole = fields[0].type == NumberType::kInt32;
+    if (!whole) fields[0].type = NumberType::kFloat32;
     KUMO_RETURN_IF_ERROR(net->Connect(fields, {}));
-    const std::span<const std::byte> values[] = {std::as_bytes(inputs), std::as_bytes(labels)};
+    const std::vector<int32_t> cut(inputs.begin(), inputs.end());
+    const auto numbers = whole ? std::as_bytes(std::span(cut)) : std::as_bytes(inputs);
+    const std::span<const std::byte> values[] = {numbers, std::as_bytes(labels)};
     return net->Load({size, values});
   }
 };

@@ -9,6 +9,7 @@
 
 #include "common/job/checkpoint/checkpoint.h"
 #include "tests/models/branched_network.h"
+#include "tests/models/small_language_model.h"
 #include "tests/multiproc/cluster_of_processes.h"
 #include "tests/scratch_directory.h"
 
@@ -62,22 +63,44 @@ TEST(Training, WeightsOfAugmentedImagesDoNotDependOnTheNumberOfWorkers) {
   EXPECT_NE(TrainSmallJob(1, 1), reference);
 }
 
-TEST(Training, ANetworkWithBranchesHasTheSameBitsForAnyProcessesAndAKilledOne) {
-  const test::ScratchDirectory folder;
-  const std::string file = folder / "branched.pbtxt";
-  std::ofstream(file) << BranchedNetwork({1, 28, 28}).DebugString();
-  const std::map<std::string, std::string> branched = {{"network.file", file}};
-  const std::vector<float> reference = TrainSmallJob(1, 1, branched);
-  EXPECT_EQ(TrainSmallJob(3, 4, branched), reference);
-  ClusterOfProcesses job("branched");
+// 1 worker, 4 workers on 3 servers, and 2 on 2 of which one is killed.
+void ExpectTheSameBitsForAnyProcesses(const std::map<std::string, std::string>& settings) {
+  const std::vector<float> reference = TrainSmallJob(1, 1, settings);
+  EXPECT_EQ(TrainSmallJob(3, 4, settings), reference);
+  ClusterOfProcesses job("killed");
   SmallJob(&job);
-  job.Set("network.file", file);
+  for (const auto& [key, value] : settings) job.Set(key, value);
   job.StartAll(2, 2);
   ASSERT_TRUE(job.WaitForRound(5));
   job.Signal("worker-1", SIGKILL);
   EXPECT_EQ(job.Wait("worker-1").code, 128 + SIGKILL);
   ExpectAllDone(&job, 2, 1);
   EXPECT_EQ(job.FinalWeights(), reference);
+}
+
+TEST(Training, ANetworkWithBranchesHasTheSameBitsForAnyProcessesAndAKilledOne) {
+  const test::ScratchDirectory folder;
+  const std::string file = folder / "branched.pbtxt";
+  std::ofstream(file) << BranchedNetwork({1, 28, 28}).DebugString();
+  ExpectTheSameBitsForAnyProcesses({{"network.file", file}});
+}
+
+TEST(Training, ALanguageModelHasTheSameBitsForAnyProcessesAndAKilledOne) {
+  const test::ScratchDirectory folder;
+  const std::string network = folder / "gpt.pbtxt";
+  std::ofstream(network) << SmallLanguageModel().DebugString();
+  const std::string text = folder / "text";
+  std::ofstream file(text);
+  for (int i = 0; i < 2000; ++i) file << "line " << i * i % 977 << "\n";
+  file.close();
+  ExpectTheSameBitsForAnyProcesses({{"network.file", network},
+                                    {"data.reader", "text"},
+                                    {"data.text", text},
+                                    {"data.window", "12"},
+                                    {"data.windows", "1600"},
+                                    {"optimiser.type", "adamw"},
+                                    {"optimiser.clip_norm", "1"},
+                                    {"schedule.learning_rate", "0.01"}});
 }
 
 TEST(Training, AKilledWorkersPartitionsAreTakenOverBitForBit) {

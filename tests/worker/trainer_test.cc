@@ -230,6 +230,7 @@ TEST_F(TrainerTest, AMinibatchOfMoreThanTheDataGiveIsOneOfWhatTheyGive) {
   Experiment fits = Augmented(Block());
   fits.sync.minibatch = 45;
   fits.sync.block = 1;
+  fits.evaluation.minibatch = 23;  // as many as there are
   Experiment more = fits;
   more.sync.minibatch = 1'000'000;
   more.evaluation.minibatch = 1'000'000;

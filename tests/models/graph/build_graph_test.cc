@@ -127,8 +127,7 @@ TEST(BuildGraphTest, InputsThatCannotBeAreRefused) {
       {"input { extents: 2 vocabulary: -1 }\n" + rest, "input.vocabulary must be"},
       {"input { extents: 2 name: \"a\" }\ninput { extents: 2 name: \"a\" }\n" + rest,
        "input: name must not be used twice"},
-      {"input { extents: 2 }\ninput { extents: 2 name: \"b\" }\n" + rest,
-       "no layer reads input image"},
+      {"input { extents: 2 }\ninput { extents: 2 name: \"b\" }\n" + rest, "no layer reads input b"},
       {"input { extents: 2 name: \"fc\" }\n" + rest, "layer fc: name must not be used twice"},
       {"input { extents: 2 vocabulary: 5 }\n" + rest,
        "input image gives whole numbers, which only an embedding takes, not fully_connected"},
@@ -152,6 +151,12 @@ TEST(BuildGraphTest, InputsThatCannotBeAreRefused) {
        "}\n" +
            rest,
        "the input must have more than one channel, is 1x9"},
+      {"input { extents: [1, 2, 3, 4] }\nlayers { name: \"a\" convolution { outputs: 1 kernel: 1 } "
+       "}\n" +
+           rest,
+       "layer a: the input must be an image, channels x height x width, is 1x2x3x4"},
+      {"input { extents: [1, 2, 3, 4] }\nlayers { name: \"a\" max_pooling { kernel: 1 } }\n" + rest,
+       "the input must be an image"},
       {"input { extents: [6, 2] }\nlayers { name: \"a\" reshape { extents: [5, -1] } }\n" + rest,
        "extents must hold the input's 12 numbers, which is 6x2"},
       {"input { extents: [6, 2] }\nlayers { name: \"a\" reshape { extents: [-1, -1] } }\n" + rest,

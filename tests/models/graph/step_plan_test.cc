@@ -46,6 +46,11 @@ struct TestGraph {
   std::vector<double> weights;  // by node
 };
 
+void AddInput(TestGraph* to) {
+  to->graph.inputs.push_back("x");
+  to->graph.AddValue({1});
+}
+
 void AddNode(Kind kind, const std::vector<int>& inputs, TestGraph* to) {
   Node node;
   node.name = "n" + std::to_string(to->graph.nodes.size());
@@ -64,7 +69,7 @@ void AddNode(Kind kind, const std::vector<int>& inputs, TestGraph* to) {
 TestGraph RandomGraph(uint64_t seed) {
   Rng rng(seed, RngPurpose::kTest);
   TestGraph test;
-  test.graph.AddValue({1});
+  AddInput(&test);
   const int nodes = 2 + static_cast<int>(rng.NextBelow(14));
   for (int i = 0; i < nodes; ++i) {
     const auto kind = static_cast<Kind>(rng.NextBelow(6));
@@ -269,7 +274,7 @@ TEST(StepPlanTest, RandomGraphsHaveTheGradientsOfPlainDifferentiation) {
 
 TEST(StepPlanTest, AChainOfOpsInPlaceHasOneArrayEachWay) {
   TestGraph test;
-  test.graph.AddValue({1});
+  AddInput(&test);
   AddNode(Kind::kScale, {0}, &test);
   for (int i = 1; i < 5; ++i) AddNode(Kind::kHalve, {i}, &test);
   test.graph.loss.scores = 5;
@@ -281,7 +286,7 @@ TEST(StepPlanTest, AChainOfOpsInPlaceHasOneArrayEachWay) {
 TEST(StepPlanTest, AShortcutsGradientIsNotCopied) {
   // y = scale(x0); z = y + scale(y)
   TestGraph test;
-  test.graph.AddValue({1});
+  AddInput(&test);
   AddNode(Kind::kScale, {0}, &test);
   AddNode(Kind::kScale, {1}, &test);
   AddNode(Kind::kAdd, {1, 2}, &test);
@@ -295,7 +300,7 @@ TEST(StepPlanTest, AShortcutsGradientIsNotCopied) {
 
 TEST(StepPlanTest, WhatComesBeforeTheFirstWeightsHasNoGradient) {
   TestGraph test;
-  test.graph.AddValue({1});
+  AddInput(&test);
   AddNode(Kind::kSquare, {0}, &test);
   AddNode(Kind::kScale, {1}, &test);
   test.graph.loss.scores = 2;

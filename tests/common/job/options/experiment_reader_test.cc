@@ -137,7 +137,7 @@ TEST_F(ExperimentReaderTest, VariablesAreReplacedInEveryPathAndNowhereElse) {
       EXPECT_EQ(option.write(loaded.experiment), "/srv/data/x") << option.key;
     }
   }
-  EXPECT_EQ(paths, 11);
+  EXPECT_EQ(paths, 12);
   EXPECT_EQ(Load("net.conf", {"data.directory=~/d"}).experiment.data.directory, "/home/me/d");
   Write("x.conf", "include = ${DATA}${HOME}.conf\n");
   EXPECT_THAT(Load("x.conf").problems.front(), HasSubstr("/srv/data/home/me.conf"));

@@ -37,6 +37,7 @@ bool Change(const Option& option, Experiment* experiment) {
                            "cuda",
                            "private",
                            "image_folder",
+                           "bytes",
                            "skip",
                            "other"}) {
     if (option.read(text, experiment).ok() && option.write(*experiment) != before) return true;
