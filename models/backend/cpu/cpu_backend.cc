@@ -33,7 +33,8 @@ class CpuBackend final : public Backend {
                 ThreadPool(threads - 1),
                 elsewhere != nullptr ? *elsewhere : host_,
                 {},
-                1} {}
+                1,
+                {}} {}
 
   std::string name() const override { return "cpu"; }
 

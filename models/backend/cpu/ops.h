@@ -34,6 +34,13 @@ struct Engine {
   DeviceMemory& memory;
   StepParameters step;
   float gradient_factor = 1;  // see ArenaArithmetic::MeasureGradients
+  // One array for all ops, which run one after the other: what is in it holds until an op returns.
+  DeviceArray<float> scratch;
+
+  // To be called when an op is made.
+  void ReserveScratch(int64_t floats) {
+    if (scratch.size() < floats) scratch = DeviceArray<float>(memory, floats, kWorkspace);
+  }
 
   int threads() const { return pool.threads() + 1; }
   // body(i) for i in [0, n) on all threads; i's work must not depend on who does it.
