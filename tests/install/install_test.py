@@ -49,6 +49,13 @@ def write_cifar(folder):
                 (classes / f"{i}.png").write_bytes(grey_png(32, 20 * label + i))
 
 
+def write_text(folder):
+    """What the language models ask for: 65 characters."""
+    (folder / "text").mkdir()
+    (folder / "text/tinyshakespeare.txt").write_text(
+        "".join(chr(32 + i * i % 65) for i in range(5000)) + "".join(map(chr, range(32, 97))))
+
+
 class InstallTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -64,6 +71,7 @@ class InstallTest(unittest.TestCase):
         cls.run_in(cls.here, "kumo-data", "digits", "--out", "data", "--train", "1000",
                    "--validation", "200")
         write_cifar(cls.here / "data")
+        write_text(cls.here / "data")
 
     @classmethod
     def tearDownClass(cls):

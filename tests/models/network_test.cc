@@ -21,6 +21,7 @@ struct ZooCase {
   const char* file;
   int64_t parameters;
   size_t tensors;
+  int64_t classes = 10;
 };
 
 class ZooTest : public testing::TestWithParam<ZooCase> {};
@@ -32,14 +33,16 @@ TEST_P(ZooTest, HasThePublishedNumberOfParameters) {
   ASSERT_TRUE(plan.ok()) << plan.status().message();
   EXPECT_EQ(plan->trained_parameters(), GetParam().parameters);
   EXPECT_EQ(plan->tensors().size(), GetParam().tensors);
-  EXPECT_EQ(plan->loss.classes, 10);
+  EXPECT_EQ(plan->loss.classes, GetParam().classes);
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, ZooTest,
                          testing::Values(ZooCase{"mnist_lenet.pbtxt", 431080, 8},
                                          ZooCase{"mnist_mlp.pbtxt", 1796010, 6},
                                          ZooCase{"cifar_convnet.pbtxt", 1195594, 14},
-                                         ZooCase{"cifar_resnet20.pbtxt", 272474, 107}),
+                                         ZooCase{"cifar_resnet20.pbtxt", 272474, 107},
+                                         ZooCase{"char_gpt_small.pbtxt", 804096, 27, 65},
+                                         ZooCase{"char_gpt.pbtxt", 10745088, 39, 65}),
                          [](const auto& tested) {
                            const std::string file = tested.param.file;
                            return file.substr(0, file.find('.'));

@@ -30,7 +30,7 @@ class JobMemoryTest : public TrainerTest {
 };
 
 TEST_F(JobMemoryTest, WhatIsCountedForANetIsWhatItTakes) {
-  for (const std::string name : {"mnist_mlp", "mnist_lenet", "cifar_convnet"}) {
+  for (const std::string name : {"mnist_mlp", "mnist_lenet", "cifar_convnet", "char_gpt_small"}) {
     for (const int batch : {1, 16, 17, 100}) {
       const model::Network network = *LoadNetwork(std::string(KUMO_ZOO) + "/" + name + ".pbtxt");
       CountedMemory counted;
