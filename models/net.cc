@@ -180,6 +180,15 @@ void Net::Evaluate() {
   backend_->SetPlace(nullptr);
 }
 
+Status Net::Predict(std::span<float> scores) {
+  CHECK(bound_) << "Predict before Bind";
+  CHECK_EQ(std::ssize(scores), batch_ * scores().size());
+  execution_->Forward({batch_, false});
+  execution_->ReadScores(batch_, scores.data());
+  backend_->SetPlace(nullptr);
+  return backend_->Wait();
+}
+
 Result<std::vector<double>> Net::TakeSums() {
   std::vector<double> sums(static_cast<size_t>(metrics().sums()));
   const size_t bytes = sums.size() * sizeof(double);

@@ -75,6 +75,11 @@ class Net {
   const std::vector<Range>& gradient_stages() const { return execution_->stages(); }
   // Forward as in use: no dropout, running statistics, nothing changed but the sums.
   void Evaluate();
+  // Of one sample: classes x positions.
+  const Shape& scores() const { return graph_.values[graph_.loss.scores].shape; }
+  // Forward as in use, for the scores themselves: batch x scores(), sample by sample. The
+  // backend's failure. Labels that were loaded mean nothing. Requires as many numbers as that.
+  Status Predict(std::span<float> scores);
   // What Train and Evaluate have added up since the last call; waits for them. The backend's
   // failure.
   Result<std::vector<double>> TakeSums();

@@ -157,6 +157,10 @@ void Execution::AddLoss(int batch, const int32_t* labels, double* sums) {
   loss_->Run(batch, scores_, labels, nullptr, sums);
 }
 
+void Execution::ReadScores(int batch, float* to) {
+  backend_->StoreOutputs(graph_.values[graph_.loss.scores].shape, batch, scores_, to);
+}
+
 void Execution::Backward(const Pass& pass, const int32_t* labels, double* sums,
                          const std::function<void(int)>& on_stage) {
   backend_->SetPlace(&graph_.loss.name);

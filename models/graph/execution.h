@@ -34,7 +34,9 @@ class Execution {
   void Forward(const Pass& pass);
   // The loss of the minibatch that went forward, added to the sums of its metrics.
   void AddLoss(int batch, const int32_t* labels, double* sums);
-  // The same, and then backward: overwrites the gradients of all trained tensors, and calls
+  // The scores of the minibatch that went forward: batch x their shape. Waits for them.
+  void ReadScores(int batch, float* to);
+  // The loss, and then backward: overwrites the gradients of all trained tensors, and calls
   // on_stage(s) when those of stages()[s] are queued.
   void Backward(const Pass& pass, const int32_t* labels, double* sums,
                 const std::function<void(int)>& on_stage);

@@ -1,7 +1,9 @@
 // Rewrites of a graph to one that gives the same bits with fewer passes over memory: one file each.
+// The last one is for a graph in use alone, and gives other bits.
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include "models/graph/graph.h"
 
@@ -22,5 +24,12 @@ void FuseActivation(const std::function<bool(Activation)>& fuses, Graph* graph);
 // Flattening is there in front of those who read a sample as one vector, channels before the plane,
 // and only where numbers move for that on the device.
 void Flattening(const std::function<bool(const Shape&)>& moves, Graph* graph);
+
+// A convolution or a fully connected layer does what the batch normalisation behind it does with
+// running statistics, where nobody else reads its result and both have tensors of their own: with
+// f = scale / sqrt(variance + epsilon) of the channel, its weights become f weight, and its bias,
+// which it then has, f (bias - mean) + shift. Not for training. tensors: the numbers of each of
+// graph->parameters, of which those are left that somebody uses. How many normalisations went.
+int FoldBatchNormalisation(Graph* graph, std::vector<std::vector<float>>* tensors);
 
 }  // namespace kumo

@@ -121,13 +121,11 @@ TEST_P(TensorFileTest, AFileThatIsCutOffAnywhereIsRefusedAndNamed) {
 TEST_P(TensorFileTest, AnyChangedByteIsAnErrorOrAnotherFile) {
   const std::string whole = Write(Some());
   for (size_t i = 0; i < whole.size(); ++i) {
-    for (const int bit : {0, 3, 7}) {
-      std::string changed = whole;
-      changed[i] = static_cast<char>(changed[i] ^ (1 << bit));
-      const auto read = ReadBytes(changed);
-      if (read.ok()) continue;
-      ASSERT_THAT(read.status().message(), HasSubstr(Path()));
-    }
+    std::string changed = whole;
+    changed[i] = static_cast<char>(changed[i] ^ (1 << (i % 8)));
+    const auto read = ReadBytes(changed);
+    if (read.ok()) continue;
+    ASSERT_THAT(read.status().message(), HasSubstr(Path()));
   }
 }
 

@@ -1,0 +1,120 @@
+#include "models/onnx/to_onnx.h"
+
+#include <set>
+#include <utility>
+
+#include <glog/logging.h>
+
+#include "models/onnx/registry.h"
+
+namespace kumo {
+namespace {
+
+constexpr int64_t kMostBytes = (int64_t{1} << 31) - (int64_t{1} << 20);
+
+void Declare(const char* name, onnx::TensorProto::DataType type,
+             const std::vector<int64_t>& extents, onnx::ValueInfoProto* value) {
+  value->set_name(name);
+  onnx::TypeProto::Tensor* const tensor = value->mutable_type()->mutable_tensor_type();
+  tensor->set_elem_type(type);
+  tensor->mutable_shape()->add_dim()->set_dim_param("batch");
+  for (const int64_t extent : extents) tensor->mutable_shape()->add_dim()->set_dim_value(extent);
+}
+
+// scale * (pixel - mean), common/job/pixels.h.
+OnnxValue InputOfPixels(const PixelFormula& formula, const std::vector<int64_t>& extents,
+                        OnnxBuilder* builder) {
+  builder->Begin("pixels");
+  OnnxValue value =
+      builder->Add("Cast", {"pixels"}, extents, {{"to", int64_t{onnx::TensorProto::FLOAT}}});
+  if (!formula.mean.empty()) {
+    value = builder->Add("Sub", {value.name, builder->Numbers(extents, formula.mean)}, extents);
+  }
+  return builder->Add("Mul", {value.name, builder->Number(formula.scale)}, extents);
+}
+
+Status CheckSize(const Graph& graph, std::span<const std::vector<float>> tensors) {
+  CHECK_EQ(tensors.size(), graph.parameters.size());
+  int64_t bytes = 0;
+  for (const std::vector<float>& tensor : tensors) {
+    bytes += std::ssize(tensor) * static_cast<int64_t>(sizeof(float));
+  }
+  if (bytes <= kMostBytes) return OkStatus();
+  return FailedPrecondition("an ONNX file has at most 2 GiB, the weights have " +
+                            std::to_string(bytes >> 20) + " MiB; export safetensors");
+}
+
+// Makes the graph's named outputs of what computes them.
+void Output(const char* name, const OnnxValue& value, onnx::GraphProto* graph) {
+  onnx::NodeProto* const node = graph->add_node();
+  node->set_name(name);
+  node->set_op_type("Identity");
+  node->add_input(value.name);
+  node->add_output(name);
+  Declare(name, onnx::TensorProto::FLOAT, value.extents, graph->add_output());
+}
+
+}  // namespace
+
+Result<onnx::ModelProto> ToOnnx(const Graph& graph, std::span<const std::vector<float>> tensors,
+                                const OnnxOptions& options) {
+  KUMO_RETURN_IF_ERROR(CheckSize(graph, tensors));
+  onnx::ModelProto model;
+  model.set_ir_version(kOnnxIrVersion);
+  model.set_producer_name("kumo");
+  model.set_producer_version(options.version);
+  model.add_opset_import()->set_version(kOnnxOpset);
+  for (const auto& [key, text] : options.metadata) {
+    onnx::StringStringEntryProto* const entry = model.add_metadata_props();
+    entry->set_key(key);
+    entry->set_value(text);
+  }
+  onnx::GraphProto& to = *model.mutable_graph();
+  to.set_name(graph.name);
+  OnnxBuilder builder(&to);
+
+  std::vector<OnnxValue> values(graph.values.size());
+  for (size_t i = 0; i < graph.inputs.size(); ++i) {
+    const Value& value = graph.values[i];
+    const std::vector<int64_t>& extents = value.shape.extents();
+    if (i == 0 && value.vocabulary == 0 && options.pixels) {
+      Declare("pixels", onnx::TensorProto::UINT8, extents, to.add_input());
+      values[i] = InputOfPixels(*options.pixels, extents, &builder);
+      continue;
+    }
+    const std::string name = graph.inputs.size() == 1 ? "input" : graph.inputs[i];
+    const auto type = value.vocabulary > 0 ? onnx::TensorProto::INT64 : onnx::TensorProto::FLOAT;
+    Declare(name.c_str(), type, extents, to.add_input());
+    values[i] = {name, extents};
+  }
+  std::set<int> written;  // parameters
+  for (const Node& node : graph.nodes) {
+    const OnnxForm* const form = FindOnnxForm(node.spec);
+    if (form == nullptr) {
+      return FailedPrecondition("layer " + node.name + ": a " + node.kind +
+                                " has no form in ONNX yet; export safetensors or npz");
+    }
+    OnnxNode of = {node, {}, {}, builder};
+    for (const int value : node.inputs) of.inputs.push_back(values[value]);
+    for (const int parameter : node.parameters) {
+      const TensorSpec& tensor = graph.parameters[parameter].tensor;
+      of.parameters.push_back(tensor.name);
+      if (written.insert(parameter).second) {
+        builder.AddTensor(tensor.name, tensor.shape, tensors[parameter]);
+      }
+    }
+    builder.Begin(node.name);
+    values[node.outputs[0]] = form->write(of);
+  }
+  builder.Begin(graph.loss.name);
+  // Of each position, where there are some.
+  std::vector<int64_t> classes = {graph.loss.classes};
+  classes.insert(classes.end(), graph.loss.label_extents.begin(), graph.loss.label_extents.end());
+  const OnnxValue scores = builder.WithExtents(values[graph.loss.scores], classes);
+  Output("scores", scores, &to);
+  Output("probabilities",
+         builder.Add("Softmax", {scores.name}, scores.extents, {{"axis", int64_t{1}}}), &to);
+  return model;
+}
+
+}  // namespace kumo

@@ -1,0 +1,69 @@
+// What a graph makes of inputs, on the CPU, as it is in use.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <glog/logging.h>
+
+#include "common/base/buffer.h"
+#include "common/base/rng.h"
+#include "models/backend/cpu/cpu_backend.h"
+#include "models/graph/execution.h"
+#include "tests/models/numbers.h"
+
+namespace kumo {
+
+using Tensors = std::vector<std::vector<float>>;  // by parameter
+
+inline std::vector<float> NumbersWithin(int64_t n, float most, Rng* rng) {
+  std::vector<float> numbers(static_cast<size_t>(n));
+  for (float& x : numbers) x = rng->NextUniform(-most, most);
+  return numbers;
+}
+
+// Weights that keep numbers near 1, and variances that are some.
+inline Tensors RandomTensors(const Graph& graph, Rng* rng) {
+  Tensors tensors;
+  for (const Parameter& parameter : graph.parameters) {
+    const TensorSpec& spec = parameter.tensor;
+    const int64_t per_output = spec.shape.size() > 1 ? spec.size() / spec.shape[0] : 1;
+    const float most = std::sqrt(3.0f / static_cast<float>(per_output));
+    tensors.push_back(NumbersWithin(spec.size(), std::min(most, 1.0f), rng));
+    if (!spec.name.ends_with(".running_variance")) continue;
+    for (float& x : tensors.back()) x = std::abs(x) + 0.1f;
+  }
+  return tensors;
+}
+
+// inputs: batch x the graph's only input; whole numbers where it takes these. The scores, batch x
+// theirs.
+inline std::vector<float> ScoresOf(const Graph& graph, const Tensors& tensors,
+                                   const std::vector<float>& inputs, int batch) {
+  const std::unique_ptr<Backend> backend = MakeCpuBackend(1);
+  const Result<ParameterLayout> layout = ParameterLayout::Make(graph.tensors());
+  CHECK(layout.ok()) << layout.status().message();
+  Buffer<float> weights(layout->size()), gradients(layout->size());
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    std::copy(tensors[i].begin(), tensors[i].end(),
+              weights.data() + layout->tensor(static_cast<int>(i)).begin);
+  }
+  const auto execution = Execution::Make(graph, batch, backend.get());
+  CHECK(execution.ok()) << execution.status().message();
+  (*execution)->Bind(*layout, weights.data(), gradients.data());
+  const Value& input = graph.values[0];
+  if (input.vocabulary > 0) {
+    const std::vector<int32_t> words(inputs.begin(), inputs.end());
+    backend->Write(words.data(), words.size() * sizeof(int32_t), (*execution)->input(0));
+  } else {
+    LoadActivations(*backend, input.shape, batch, inputs.data(), (*execution)->input(0));
+  }
+  (*execution)->Forward({batch, false});
+  std::vector<float> scores(batch * graph.values[graph.loss.scores].shape.size());
+  (*execution)->ReadScores(batch, scores.data());
+  return scores;
+}
+
+}  // namespace kumo

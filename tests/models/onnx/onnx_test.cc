@@ -1,0 +1,181 @@
+// What ONNX's own checker and onnxruntime make of what we write. KUMO_ONNX_PYTHON names a Python
+// that has both; without one the tests that need them skip.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include <glog/logging.h>
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include "models/graph/rewrites/rewrites.h"
+#include "models/layers/layer.h"
+#include "models/network.h"
+#include "models/onnx/registry.h"
+#include "models/onnx/to_onnx.h"
+#include "tests/models/branched_network.h"
+#include "tests/models/graph_scores.h"
+#include "tests/models/layer_cases.h"
+#include "tests/scratch_directory.h"
+
+namespace kumo {
+namespace {
+
+// A layer among others: each of its inputs is made of the network's by a layer with weights.
+Graph GraphOf(const LayerCase& layer_case) {
+  model::Network network;
+  network.set_name("n");
+  model::Input* const input = network.add_input();
+  for (const int64_t extent : layer_case.input.extents()) {
+    input->add_extents(static_cast<int>(extent));
+  }
+  input->set_vocabulary(static_cast<int>(layer_case.vocabulary));
+  model::Layer layer;
+  CHECK(google::protobuf::TextFormat::ParseFromString(layer_case.text, &layer));
+  for (const Shape& shape : layer_case.inputs()) {
+    if (layer_case.vocabulary > 0) break;  // reads the network's input itself
+    model::Layer* const from = network.add_layers();
+    from->set_name("from" + std::to_string(network.layers_size()));
+    from->add_inputs("input");
+    layer.add_inputs(from->name());
+    from->mutable_fully_connected()->set_outputs(static_cast<int>(shape.channels()));
+    from->mutable_fully_connected()->set_per_position(true);
+  }
+  *network.add_layers() = layer;
+  model::Layer* const loss = network.add_layers();
+  loss->set_name("loss");
+  loss->mutable_softmax_cross_entropy();
+  const Result<Graph> graph = PlanNetwork(network);
+  CHECK(graph.ok()) << layer_case.name << ": " << graph.status().message();
+  return *graph;
+}
+
+Graph Zoo(const std::string& name) {
+  const Result<model::Network> network = LoadNetwork(std::string(KUMO_ZOO) + "/" + name + ".pbtxt");
+  CHECK(network.ok()) << network.status().message();
+  return PlanNetwork(*network).value();
+}
+
+TEST(OnnxForms, ThereIsOneForEveryKindOfLayer) {
+  std::set<std::string_view> listed;
+  for (const OnnxForm& form : OnnxForms())
+    EXPECT_TRUE(listed.insert(form.spec).second) << form.spec;
+  for (const LayerCase& layer_case : LayerCases()) {
+    for (const Node& node : GraphOf(layer_case).nodes) {
+      EXPECT_NE(FindOnnxForm(node.spec), nullptr) << node.kind;
+    }
+  }
+}
+
+TEST(OnnxForms, TheSameNetworkMakesTheSameBytes) {
+  const Graph graph = PlanNetwork(BranchedNetwork()).value();
+  Rng rng(1, RngPurpose::kTest);
+  const Tensors tensors = RandomTensors(graph, &rng);
+  const auto one = ToOnnx(graph, tensors, {});
+  ASSERT_TRUE(one.ok()) << one.status().message();
+  EXPECT_EQ(one->SerializeAsString(), ToOnnx(graph, tensors, {})->SerializeAsString());
+  EXPECT_EQ(one->graph().input(0).type().tensor_type().shape().dim(0).dim_param(), "batch");
+  // Shared tensors are there once.
+  std::set<std::string> names;
+  for (const auto& tensor : one->graph().initializer()) {
+    EXPECT_TRUE(names.insert(tensor.name()).second) << tensor.name();
+  }
+}
+
+class OnnxRuntimeTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* configured = std::getenv("KUMO_ONNX_PYTHON");
+    python_ = configured != nullptr ? configured : "python3";
+    const std::string modules = python_ + " -c 'import numpy, onnx, onnxruntime' 2>/dev/null";
+    if (std::system(modules.c_str()) != 0) {
+      GTEST_SKIP() << python_ << " has no onnx and onnxruntime (set KUMO_ONNX_PYTHON to one that "
+                   << "has)";
+    }
+  }
+
+  // What compare.py is to find equal, for batches of 1 and 3.
+  void Write(const std::string& name, const Graph& graph, bool fold, bool pixels = false) {
+    Rng rng(17, RngPurpose::kTest);
+    const Tensors tensors = RandomTensors(graph, &rng);
+    Graph exported = graph;
+    Tensors weights = tensors;
+    if (fold) {
+      EXPECT_GT(FoldBatchNormalisation(&exported, &weights), 0);
+    }
+    OnnxOptions options;
+    const Value& given = graph.values[0];
+    const int64_t size = given.shape.size();
+    if (pixels) options.pixels = PixelFormula{1.0f / 255, std::vector<float>(size, 33.25f)};
+    const auto model = ToOnnx(exported, weights, options);
+    ASSERT_TRUE(model.ok()) << name << ": " << model.status().message();
+    const std::string folder = directory_ / name;
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder + "/model.onnx", std::ios::binary) << model->SerializeAsString();
+    for (const int batch : {1, 3}) {
+      std::vector<float> inputs = NumbersWithin(batch * size, 1, &rng);
+      std::vector<int64_t> words(inputs.size());
+      for (size_t i = 0; given.vocabulary > 0 && i < inputs.size(); ++i) {
+        words[i] = static_cast<int64_t>(rng.NextBelow(given.vocabulary));
+        inputs[i] = static_cast<float>(words[i]);
+      }
+      std::vector<uint8_t> bytes(inputs.size());
+      for (size_t i = 0; pixels && i < inputs.size(); ++i) {
+        bytes[i] = static_cast<uint8_t>(rng.NextBelow(256));
+        inputs[i] = options.pixels->scale * (bytes[i] - options.pixels->mean[0]);
+      }
+      const std::string of_batch = folder + "/" + std::to_string(batch);
+      if (pixels) {
+        WriteNumbers(of_batch + ".pixels", bytes);
+      } else if (given.vocabulary > 0) {
+        WriteNumbers(of_batch + ".input", words);
+      } else {
+        WriteNumbers(of_batch + ".input", inputs);
+      }
+      WriteNumbers(of_batch + ".scores", ScoresOf(graph, tensors, inputs, batch));
+    }
+  }
+
+  void ExpectEqual() {
+    const std::string command = python_ + " " + KUMO_COMPARE_ONNX + " " + directory_.path();
+    EXPECT_EQ(std::system(command.c_str()), 0);
+  }
+
+ private:
+  template <typename Number>
+  static void WriteNumbers(const std::string& path, const std::vector<Number>& numbers) {
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(numbers.data()),
+               static_cast<std::streamsize>(numbers.size() * sizeof(Number)));
+  }
+
+  test::ScratchDirectory directory_;
+  std::string python_;
+};
+
+TEST_F(OnnxRuntimeTest, EveryKindOfLayerGivesOurNumbers) {
+  for (const LayerCase& layer_case : LayerCases()) {
+    Write(layer_case.name, GraphOf(layer_case), /*fold=*/false);
+  }
+  ExpectEqual();
+}
+
+TEST_F(OnnxRuntimeTest, NetworksGiveOurNumbersFoldedOrNot) {
+  Write("mnist_lenet", Zoo("mnist_lenet"), false);
+  Write("mnist_mlp", Zoo("mnist_mlp"), false);
+  Write("cifar_resnet20", Zoo("cifar_resnet20"), false);
+  Write("cifar_resnet20_folded", Zoo("cifar_resnet20"), true);
+  Write("char_gpt_small", Zoo("char_gpt_small"), false);
+  Write("branched_folded", PlanNetwork(BranchedNetwork()).value(), true);
+  ExpectEqual();
+}
+
+TEST_F(OnnxRuntimeTest, PixelsBecomeInputsInTheModelItself) {
+  Write("mnist_lenet", Zoo("mnist_lenet"), false, /*pixels=*/true);
+  ExpectEqual();
+}
+
+}  // namespace
+}  // namespace kumo
