@@ -43,6 +43,15 @@ get_kubernetes() {
     build/kubernetes/bin/pip install -q kubernetes-validate pyyaml &&
     build/kubernetes/bin/python3 tests/k8s/get_kubectl.py build/kubernetes/kubectl; } >/dev/null 2>&1
 }
+# For the tests of exports; they skip where it cannot be had.
+get_onnx() {
+  [ -e build/onnx/complete ] && return
+  { rm -rf build/onnx && python3 -m venv build/onnx &&
+    build/onnx/bin/pip install -q numpy safetensors onnx onnxruntime &&
+    touch build/onnx/complete; } >/dev/null 2>&1
+}
+get_onnx &
+onnx=$!
 get_kubernetes &
 kubernetes=$!
 tensorboard=0
@@ -60,6 +69,11 @@ if [ "$tensorboard" != 0 ]; then
   else
     echo "TensorBoard cannot be had here: the tests that read our event files with it will skip"
   fi
+fi
+if [ -z "${KUMO_ONNX_PYTHON:-}" ] && wait "$onnx"; then
+  export KUMO_ONNX_PYTHON="$PWD/build/onnx/bin/python3"
+elif [ -z "${KUMO_ONNX_PYTHON:-}" ]; then
+  echo "onnxruntime cannot be had here: the tests that read our exports with it will skip"
 fi
 if wait "$kubernetes"; then
   export KUMO_KUBERNETES_PYTHON="$PWD/build/kubernetes/bin/python3"

@@ -14,6 +14,8 @@ std::span<const Command> Commands() {
       {"check", "validate an experiment, its data and this machine before a start", RunCheck},
       {"data", "show an experiment's data: classes, pixels, samples to look at", RunData},
       {"evaluate", "compute a checkpoint's validation loss and accuracy", RunEvaluate},
+      {"export", "write a checkpoint as ONNX, safetensors or npz", RunExport},
+      {"predict", "say what a checkpoint's network makes of images", RunPredict},
       {"status", "ask a running job how it is", RunStatus},
       {"remote", "run one program on another host, as launch --hosts does", RunRemote},
       {"manifests", "write what Kubernetes is told of a run, for kubectl apply -k", RunManifests},

@@ -55,6 +55,8 @@ int RunLaunch(const CliEnvironment& environment, std::span<const std::string> ar
 int RunCheck(const CliEnvironment& environment, std::span<const std::string> args);
 int RunData(const CliEnvironment& environment, std::span<const std::string> args);
 int RunEvaluate(const CliEnvironment& environment, std::span<const std::string> args);
+int RunExport(const CliEnvironment& environment, std::span<const std::string> args);
+int RunPredict(const CliEnvironment& environment, std::span<const std::string> args);
 int RunStatus(const CliEnvironment& environment, std::span<const std::string> args);
 int RunRemote(const CliEnvironment& environment, std::span<const std::string> args);
 int RunStage(const CliEnvironment& environment, std::span<const std::string> args);

@@ -19,10 +19,10 @@ void JobArguments::AddTo(CommandLine* line) {
                 "Go on from the last checkpoint also where settings have changed since, from there "
                 "on; the network and the data must be the same",
                 &continues);
-  line->AddOption("from", "DIR", Allowed(),
-                  "Begin with the weights of another job: the newest in its output folder, or a "
-                  "checkpoint's; by tensors' names, so that a new head is fine "
-                  "(network.initial_weights)",
+  line->AddOption("from", "WEIGHTS", Allowed(),
+                  "Begin with other weights: of another job, the newest in its output folder or a "
+                  "checkpoint's, or those of a file, .safetensors or .npz; by tensors' names, so "
+                  "that a new head is fine (network.initial_weights)",
                   &from, "random weights");
   line->AddFlag("verbose", "Show all settings, not only those that differ from the defaults",
                 &verbose);

@@ -183,6 +183,13 @@ std::vector<Status> ProblemsInPods(const LoadedExperiment& loaded, const Cluster
         ", a path of this machine: put them on the volume "
         "of data or of the servers and name them by their path in the worker's pod");
   }
+  const std::string& names = experiment.network.initial_names;
+  if (!names.empty() && !names.starts_with(kOutput)) {
+    say("network.initial_names is " + names +
+        ", a path of this machine: put it beside network.initial_weights and name it by its path "
+        "in "
+        "the worker's pod");
+  }
   const std::string& model = experiment.output.final_model;
   if (!model.empty() && !run.Has("final-model") && !IsOnServersVolume(model, run)) {
     say("output.final_model is " + model +

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <iterator>
 
+#include <glog/logging.h>
 #include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/text_format.h>
 
@@ -67,6 +68,15 @@ Result<model::Network> ParseNetwork(const std::string& text, const std::string& 
   const Status status = BuildGraph(network, &layer_at_fault).status();
   KUMO_RETURN_IF_ERROR(status.WithContext(Place(name, places, layer_at_fault)));
   return network;
+}
+
+std::string NetworkText(const model::Network& network) {
+  google::protobuf::TextFormat::Printer printer;
+  printer.SetSingleLineMode(true);
+  std::string text;
+  CHECK(printer.PrintToString(network, &text));
+  while (text.ends_with(' ')) text.pop_back();
+  return text;
 }
 
 Result<model::Network> LoadNetwork(const std::string& path) {

@@ -19,6 +19,9 @@ Result<model::Network> LoadNetwork(const std::string& path);
 // The same from memory; `name` stands for the file in messages.
 Result<model::Network> ParseNetwork(const std::string& text, const std::string& name);
 
+// The same network as text protobuf in one line, without the file's comments.
+std::string NetworkText(const model::Network& network);
+
 // InvalidArgument "layer conv2: kernel must be 1 to 64, is 0".
 Result<Graph> PlanNetwork(const model::Network& network);
 

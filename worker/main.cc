@@ -39,6 +39,7 @@
 #include "common/job/transport/malloc_tuning.h"
 #include "models/backend/devices.h"
 #include "worker/job_memory.h"
+#include "worker/model_use.h"
 #include "worker/stored_weights.h"
 #include "worker/trainer.h"
 #include "worker/transferred_weights.h"
@@ -57,6 +58,7 @@ struct Arguments {
   int servers = 0;
   bool json = false;
   std::string http;
+  ModelUse use;
 };
 
 // What the job's processes take, worked out before anything is taken: the lines of two tables.
@@ -116,12 +118,12 @@ JsonFields PrintCheck(const Trainer& trainer, const Experiment& experiment) {
   return JsonFields().Add("parameters", parameters).Add("chunks", map.chunks().size());
 }
 
-// What the job would begin with; `path` may be empty.
-Status CheckOrigin(const Trainer& trainer, const std::string& path) {
-  if (path.empty()) return OkStatus();
+// What the job would begin with, where that is said.
+Status CheckOrigin(const Trainer& trainer, const Experiment::Network& network) {
+  if (network.initial_weights.empty()) return OkStatus();
   Buffer<float> weights(trainer.spec().layout.size());
   const Result<checkpoint::Origin> origin =
-      TransferWeights(path, trainer.spec().layout, weights.span());
+      TransferWeights(network, trainer.spec().layout, weights.span());
   if (!origin.ok()) return origin.status().WithContext("network.initial_weights");
   for (const std::string& line : LinesOf(*origin)) std::printf("start    %s\n", line.c_str());
   return OkStatus();
@@ -136,7 +138,7 @@ Status CheckStart(const Trainer& trainer, const Experiment& experiment) {
   }
   if (!point.manifest) {
     std::printf("start    at the beginning\n");
-    return CheckOrigin(trainer, experiment.network.initial_weights);
+    return CheckOrigin(trainer, experiment.network);
   }
   KUMO_RETURN_IF_ERROR(
       CheckSameNetworkAndData(*point.manifest, trainer.spec(), experiment.checkpoint.continues));
@@ -277,12 +279,14 @@ int Main(const char* program, const std::vector<std::string>& args) {
                  "those of cluster.servers");
   line.AddFlag("json", "With --evaluate and --memory: print JSON; with --check: as the last line",
                &arguments.json);
+  arguments.use.AddTo(&line);
   line.AddVersion();
   Status usage = line.Parse(args);
   if (usage.ok() && arguments.json && arguments.evaluate.empty() && !arguments.check &&
       !arguments.memory) {
     usage = InvalidArgument("--json goes with --evaluate DIR, --check or --memory");
   }
+  if (usage.ok()) usage = arguments.use.Check();
   if (line.version_asked()) {
     std::fputs(VersionText("kumo-worker").c_str(), stdout);
     return 0;
@@ -294,6 +298,9 @@ int Main(const char* program, const std::vector<std::string>& args) {
   const LastWords last_words("kumo-worker " + arguments.name, LastWords::DefaultTerminationLog());
   EndWhenOutOfMemory(last_words);
   if (!usage.ok()) return last_words.Say(ExitCode::kUsage, usage.message());
+  if (arguments.use.asked()) {
+    return last_words.Say(arguments.use.Run(arguments.file, arguments.sets, VariablesOf(environ)));
+  }
   const Result<Experiment> experiment =
       ParseExperiment(arguments.file, arguments.sets, VariablesOf(environ));
   if (!experiment.ok())

@@ -5,21 +5,10 @@
 
 #include "data/content_hash.h"
 #include "data/open_datasets.h"
-#include "models/backend/devices.h"
 #include "models/network.h"
 
 namespace kumo {
 namespace {
-
-DeviceOptions DeviceOf(const Experiment::Network& network) {
-  DeviceOptions device;
-  device.device = network.device;
-  device.threads = network.threads;
-  device.precision = network.precision;
-  device.tf32 = network.tf32;
-  device.deterministic = network.deterministic;
-  return device;
-}
 
 Status ConnectData(const Experiment& experiment, const OpenedJob& job) {
   const Dataset& data = *job.datasets.train;
@@ -40,7 +29,8 @@ Status ConnectData(const Experiment& experiment, const OpenedJob& job) {
   return OkStatus();
 }
 
-Result<JobSpec> SpecOf(const Experiment& experiment, const OpenedJob& job) {
+Result<JobSpec> SpecOf(const Experiment& experiment, const model::Network& network,
+                       const OpenedJob& job) {
   const Dataset& train = *job.datasets.train;
   const Dataset& validation = *job.datasets.validation;
   JobSpec spec;
@@ -52,10 +42,22 @@ Result<JobSpec> SpecOf(const Experiment& experiment, const OpenedJob& job) {
   spec.train.name = train.name();
   spec.validation.name = validation.name();
   spec.optimiser_slots = SlotsThatPartitionsCarry(experiment, *job.optimiser);
+  const std::span<const std::string> names = train.class_names();
+  spec.Describe(NetworkText(network), {names.begin(), names.end()});
   return spec;
 }
 
 }  // namespace
+
+DeviceOptions DeviceOf(const Experiment::Network& network) {
+  DeviceOptions device;
+  device.device = network.device;
+  device.threads = network.threads;
+  device.precision = network.precision;
+  device.tf32 = network.tf32;
+  device.deterministic = network.deterministic;
+  return device;
+}
 
 Result<OpenedJob> OpenJob(const Experiment& experiment) {
   OpenedJob job;
@@ -68,7 +70,7 @@ Result<OpenedJob> OpenJob(const Experiment& experiment) {
   KUMO_ASSIGN_OR_RETURN(job.net, Net::Make(network, job.rooms.largest(), job.backend.get()));
   KUMO_RETURN_IF_ERROR(ConnectData(experiment, job));
   KUMO_ASSIGN_OR_RETURN(job.optimiser, MakeOptimiser(experiment.optimiser));
-  KUMO_ASSIGN_OR_RETURN(job.spec, SpecOf(experiment, job));
+  KUMO_ASSIGN_OR_RETURN(job.spec, SpecOf(experiment, network, job));
   KUMO_ASSIGN_OR_RETURN(job.schedule, Schedule::Make(experiment.schedule, job.spec.train_samples,
                                                      experiment.job.epochs));
   return job;

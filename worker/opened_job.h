@@ -14,10 +14,14 @@
 #include "common/job/options/experiment.h"
 #include "data/dataset.h"
 #include "models/backend/backend.h"
+#include "models/backend/devices.h"
 #include "models/net.h"
 #include "worker/job_memory.h"
 
 namespace kumo {
+
+// The device that an experiment's settings mean.
+DeviceOptions DeviceOf(const Experiment::Network& network);
 
 struct OpenedJob {
   std::unique_ptr<Backend> backend;  // outlives what follows

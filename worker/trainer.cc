@@ -96,8 +96,9 @@ Result<InitialWeights> Trainer::MakeInitialWeights() const {
   InitialWeights initial;
   Buffer<float> weights(spec_.layout.size());
   KUMO_RETURN_IF_ERROR(net_->InitialWeights(experiment_.job.seed, spec_.layout, weights.span()));
-  if (const std::string& stored = experiment_.network.initial_weights; !stored.empty()) {
-    Result<checkpoint::Origin> origin = TransferWeights(stored, spec_.layout, weights.span());
+  if (!experiment_.network.initial_weights.empty()) {
+    Result<checkpoint::Origin> origin =
+        TransferWeights(experiment_.network, spec_.layout, weights.span());
     if (!origin.ok()) {
       return FailedPrecondition("network.initial_weights: " + origin.status().message());
     }

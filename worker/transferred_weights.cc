@@ -1,38 +1,119 @@
 #include "worker/transferred_weights.h"
 
 #include <algorithm>
-#include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "common/base/buffer.h"
+#include "common/base/printable.h"
 #include "common/job/checkpoint/checkpoint.h"
 #include "common/job/checkpoint/source_folder.h"
 #include "common/job/checkpoint/tensor_list.h"
+#include "common/job/tensor_files/tensor_file.h"
 #include "worker/stored_weights.h"
+#include "worker/tensor_names.h"
 
 namespace kumo {
 namespace {
 
-// Why a tensor of the checkpoint is not what one of the network begins with; "" where it is.
-std::string Misfit(const TensorSpec& there, const TensorSpec& here) {
-  if (there.shape != here.shape) return there.ShapeText() + " there, " + here.ShapeText() + " here";
-  const bool statistics = there.segment == Segment::kStatistics;
-  if (statistics != (here.segment == Segment::kStatistics)) {
-    return statistics ? "a statistic there, trained here" : "trained there, a statistic here";
-  }
-  return "";
+// A tensor from elsewhere.
+struct Offer {
+  std::string name;
+  std::vector<int64_t> shape;
+  // Why it fits none, whatever its shape; asked of one of the same name.
+  std::string (*misfit)(const Offer& offer, const TensorSpec& here) = nullptr;
+  Segment segment = Segment::kDecayed;  // of a checkpoint's
+  std::string unreadable;               // of a file's
+
+  std::string ShapeText() const { return TensorSpec{name, shape}.ShapeText(); }
+};
+
+std::string MisfitOfFile(const Offer& offer, const TensorSpec&) { return offer.unreadable; }
+
+std::string MisfitOfCheckpoint(const Offer& offer, const TensorSpec& here) {
+  const bool statistics = offer.segment == Segment::kStatistics;
+  if (statistics == (here.segment == Segment::kStatistics)) return "";
+  return statistics ? "a statistic there, trained here" : "trained there, a statistic here";
 }
 
-std::string NamesOf(const ParameterLayout& layout) {
-  constexpr size_t kShown = 4;
-  std::string names;
-  for (size_t i = 0; i < std::min(kShown, layout.tensors().size()); ++i) {
-    const TensorSpec& tensor = layout.tensors()[i];
-    names += (names.empty() ? "" : ", ") + tensor.name + " " + tensor.ShapeText();
+// The first few, for a message.
+class FewNames {
+ public:
+  void Add(const std::string& name, const std::string& shape) {
+    constexpr int kShown = 4;
+    if (++count_ <= kShown) text_ += (count_ == 1 ? "" : ", ") + Printable(name) + " " + shape;
+    if (count_ == kShown + 1) text_ += ", ...";
   }
-  return layout.tensors().size() > kShown ? names + ", ..." : names;
-}
+  std::string text() const { return count_ == 0 ? "none" : text_; }
+
+ private:
+  std::string text_;
+  int count_ = 0;
+};
+
+// Who gets what, while tensors are offered.
+class Transfer {
+ public:
+  Transfer(const ParameterLayout& layout, const TensorNames& names, std::span<float> weights)
+      : layout_(layout), names_(names), weights_(weights), reasons_(layout.tensors().size()) {}
+
+  // Where the tensor's numbers go; empty where they are not wanted.
+  std::span<float> RoomFor(const Offer& offer) {
+    there_.Add(offer.name, offer.ShapeText());
+    const int i = names_.Find(offer.name);
+    if (i < 0) {
+      origin_.add_unused(offer.name + " " + offer.ShapeText());
+      return {};
+    }
+    const TensorSpec& here = layout_.tensors()[i];
+    std::string& reason = reasons_[i];
+    reason = offer.misfit(offer, here);
+    if (reason.empty() && offer.shape != here.shape) {
+      reason = offer.ShapeText() + " there, " + here.ShapeText() + " here";
+    }
+    if (!reason.empty()) return {};
+    reason = kTaken;
+    const Range range = layout_.tensor(i);
+    return weights_.subspan(range.begin, range.size());
+  }
+
+  // source: "checkpoint DIR", what is offered by; kind: "the checkpoint".
+  Result<checkpoint::Origin> Finish(const std::string& source, const std::string& kind) {
+    FewNames here;
+    for (size_t i = 0; i < reasons_.size(); ++i) {
+      const TensorSpec& tensor = layout_.tensors()[i];
+      here.Add(tensor.name, tensor.ShapeText());
+      if (reasons_[i] == kTaken) {
+        origin_.add_taken(tensor.name);
+        continue;
+      }
+      const std::string& name = names_.NameOf(static_cast<int>(i));
+      const std::string missing =
+          kind + " has no " + (name == tensor.name ? "such tensor" : "tensor " + Printable(name));
+      origin_.add_left(tensor.name + ": " + (reasons_[i].empty() ? missing : reasons_[i]));
+    }
+    origin_.set_tensors(static_cast<int>(layout_.tensors().size()));
+    origin_.set_tensors_taken(origin_.taken_size());
+    if (!origin_.taken().empty()) return std::move(origin_);
+    return FailedPrecondition("no tensor of " + source +
+                              " has the name and the shape of one of the network: it has " +
+                              there_.text() + "; the network has " + here.text() +
+                              "; network.initial_names can say which is which");
+  }
+
+  checkpoint::Origin& origin() { return origin_; }
+
+ private:
+  static constexpr char kTaken[] = "taken";
+
+  const ParameterLayout& layout_;
+  const TensorNames& names_;
+  const std::span<float> weights_;
+  std::vector<std::string> reasons_;  // by tensor: why it was not taken; "": it was not offered
+  FewNames there_;
+  checkpoint::Origin origin_;
+};
 
 // A checkpoint of release 0.1 holds this network, or nobody knows what.
 Result<ParameterLayout> SourceLayout(const checkpoint::Manifest& manifest,
@@ -44,10 +125,8 @@ Result<ParameterLayout> SourceLayout(const checkpoint::Manifest& manifest,
       "network");
 }
 
-}  // namespace
-
-Result<checkpoint::Origin> TransferWeights(const std::string& path, const ParameterLayout& layout,
-                                           std::span<float> weights) {
+Result<checkpoint::Origin> FromCheckpoint(const std::string& path, const ParameterLayout& layout,
+                                          Transfer* transfer) {
   PosixFileSystem files;
   KUMO_ASSIGN_OR_RETURN(const CheckpointFolder folder, FindCheckpointAt(files, path));
   KUMO_ASSIGN_OR_RETURN(const checkpoint::Manifest manifest,
@@ -55,36 +134,44 @@ Result<checkpoint::Origin> TransferWeights(const std::string& path, const Parame
   const Result<ParameterLayout> source = SourceLayout(manifest, layout);
   if (!source.ok()) return source.status().WithContext("checkpoint " + folder.path());
   KUMO_ASSIGN_OR_RETURN(const Buffer<float> stored, LoadStoredWeights(folder.path(), *source));
-
-  std::map<std::string_view, int> by_name;
+  transfer->origin().set_checkpoint(folder.path());
   for (size_t i = 0; i < source->tensors().size(); ++i) {
-    by_name[source->tensors()[i].name] = static_cast<int>(i);
+    const TensorSpec& spec = source->tensors()[i];
+    const std::span<float> room =
+        transfer->RoomFor({spec.name, spec.shape, MisfitOfCheckpoint, spec.segment, ""});
+    std::copy_n(stored.data() + source->tensor(static_cast<int>(i)).begin, room.size(),
+                room.begin());
   }
-  checkpoint::Origin origin;
-  origin.set_checkpoint(folder.path());
-  for (size_t i = 0; i < layout.tensors().size(); ++i) {
-    const TensorSpec& tensor = layout.tensors()[i];
-    const auto found = by_name.find(tensor.name);
-    const std::string why = found == by_name.end()
-                                ? "the checkpoint has no such tensor"
-                                : Misfit(source->tensors()[found->second], tensor);
-    if (!why.empty()) {
-      origin.add_left(tensor.name + ": " + why);
-      continue;
-    }
-    const Range from = source->tensor(found->second);
-    std::copy_n(stored.data() + from.begin, from.size(),
-                weights.begin() + layout.tensor(static_cast<int>(i)).begin);
-    origin.add_taken(tensor.name);
+  return transfer->Finish("checkpoint " + folder.path(), "the checkpoint");
+}
+
+Result<checkpoint::Origin> FromFile(const std::string& path, TensorFormat format,
+                                    Transfer* transfer) {
+  PosixFileSystem files;
+  transfer->origin().set_checkpoint(path);
+  KUMO_RETURN_IF_ERROR(ReadTensorFile(
+      files, path, format, [&](const FileTensor& tensor) -> Result<std::span<float>> {
+        return transfer->RoomFor(
+            {tensor.name, tensor.shape, MisfitOfFile, Segment::kDecayed, tensor.unreadable});
+      }));
+  return transfer->Finish(path, "the file");
+}
+
+}  // namespace
+
+Result<checkpoint::Origin> TransferWeights(const Experiment::Network& network,
+                                           const ParameterLayout& layout,
+                                           std::span<float> weights) {
+  TensorNames names(layout);
+  if (!network.initial_names.empty()) {
+    Result<TensorNames> read = TensorNames::Read(network.initial_names, layout);
+    if (!read.ok()) return read.status().WithContext("network.initial_names");
+    names = *std::move(read);
   }
-  origin.set_tensors(static_cast<int>(layout.tensors().size()));
-  origin.set_tensors_taken(origin.taken_size());
-  if (origin.taken().empty()) {
-    return FailedPrecondition("no tensor of checkpoint " + folder.path() +
-                              " has the name and the shape of one of the network: it has " +
-                              NamesOf(*source) + "; the network has " + NamesOf(layout));
-  }
-  return origin;
+  Transfer transfer(layout, names, weights);
+  const std::string& path = network.initial_weights;
+  if (const auto format = TensorFormatOf(path)) return FromFile(path, *format, &transfer);
+  return FromCheckpoint(path, layout, &transfer);
 }
 
 }  // namespace kumo

@@ -88,7 +88,25 @@ Result<JobSpec> ParseSpec(const wire::JobSpec& wire_spec) {
   spec.optimiser_slots = wire_spec.optimiser_slots();
   spec.train = {wire_spec.train_hash(), Printable(wire_spec.train_name())};
   spec.validation = {wire_spec.validation_hash(), Printable(wire_spec.validation_name())};
+  spec.Describe(wire_spec.network(),
+                {wire_spec.class_names().begin(), wire_spec.class_names().end()});
   return spec;
+}
+
+void JobSpec::Describe(std::string network_text, std::vector<std::string> names) {
+  // A quarter of a header's length, for both together.
+  constexpr size_t kLongestNetwork = 192 << 10;
+  constexpr size_t kLongestNames = 64 << 10;
+  constexpr size_t kMostNames = 4096;
+  constexpr size_t kLongestName = 255;
+  network = network_text.size() <= kLongestNetwork ? std::move(network_text) : "";
+  size_t bytes = 0;
+  bool fits = names.size() <= kMostNames;
+  for (const std::string& name : names) {
+    fits = fits && name.size() <= kLongestName;
+    bytes += name.size();
+  }
+  class_names = fits && bytes <= kLongestNames ? std::move(names) : std::vector<std::string>();
 }
 
 wire::JobSpec SpecToWire(const JobSpec& spec) {
@@ -107,6 +125,8 @@ wire::JobSpec SpecToWire(const JobSpec& spec) {
   out.set_train_name(spec.train.name);
   out.set_validation_hash(spec.validation.hash);
   out.set_validation_name(spec.validation.name);
+  out.set_network(spec.network);
+  for (const std::string& name : spec.class_names) out.add_class_names(name);
   return out;
 }
 

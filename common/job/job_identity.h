@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/base/status.h"
 #include "common/job/codec/codec.h"
@@ -46,6 +47,12 @@ struct JobSpec {
   int64_t validation_samples = 0;
   DataIdentity train, validation;
   int optimiser_slots = 0;  // that a partition carries from block to block; 0 where they are reset
+  // What manifests say for whoever uses the weights; not compared.
+  std::string network;                   // text protobuf in one line; "" where it is too long
+  std::vector<std::string> class_names;  // by number; none: not known, or too long
+
+  // Takes over what fits into a hello.
+  void Describe(std::string network_text, std::vector<std::string> names);
 };
 
 // InvalidArgument for a spec that no network has.

@@ -25,17 +25,6 @@ constexpr size_t kBlockBytes = 256 << 10;  // read of an archive at a time
 constexpr size_t kTarRecord = 512;
 constexpr int64_t kMaxFiles = int64_t{1} << 28;
 
-bool IsImageName(std::string_view name) {
-  const size_t slash = name.rfind('/');
-  const std::string_view base = slash == name.npos ? name : name.substr(slash + 1);
-  if (base.starts_with('.')) return false;
-  const size_t dot = base.rfind('.');
-  if (dot == base.npos) return false;
-  std::string ending(base.substr(dot));
-  std::ranges::transform(ending, ending.begin(), [](unsigned char c) { return std::tolower(c); });
-  return ending == ".jpg" || ending == ".jpeg" || ending == ".png";
-}
-
 Status TooLong(const std::string& name) {
   return ResourceExhausted(name + ": longer than " + std::to_string(kMaxImageFileBytes) +
                            " bytes, which no image of a data set is");
@@ -223,6 +212,17 @@ Status ReadArchive(const ImageContainer& container, std::span<const std::string>
 }
 
 }  // namespace
+
+bool IsImageName(std::string_view name) {
+  const size_t slash = name.rfind('/');
+  const std::string_view base = slash == name.npos ? name : name.substr(slash + 1);
+  if (base.starts_with('.')) return false;
+  const size_t dot = base.rfind('.');
+  if (dot == base.npos) return false;
+  std::string ending(base.substr(dot));
+  std::ranges::transform(ending, ending.begin(), [](unsigned char c) { return std::tolower(c); });
+  return ending == ".jpg" || ending == ".jpeg" || ending == ".png";
+}
 
 std::string ImageContainer::Name(const std::string& file) const {
   const std::string folder = inside.empty() ? path : JoinPath(path, inside);

@@ -9,11 +9,15 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/base/status.h"
 
 namespace kumo {
+
+// By its ending, JPEG and PNG; a name that begins with '.' is none.
+bool IsImageName(std::string_view name);
 
 struct ImageContainer {
   std::string path;  // of the archive, or of the folder itself; "": files are named by paths

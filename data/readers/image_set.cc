@@ -9,9 +9,9 @@
 #include <glog/logging.h>
 
 #include "data/memory_dataset.h"
+#include "data/readers/fitted_image.h"
 #include "data/readers/image_decoder.h"
 #include "data/readers/unpacked_file.h"
-#include "data/resample.h"
 
 namespace kumo {
 namespace {
@@ -105,23 +105,16 @@ class Decoded {
 
   Status Take(int64_t index, std::span<const uint8_t> file) {
     const Extents& wanted = target_.extents;
-    KUMO_ASSIGN_OR_RETURN(const ImageHeader header, decoder_.ReadHeader(file));
-    const bool same = header.height == wanted[1] && header.width == wanted[2];
-    if (!target_.scale && (!same || header.channels != wanted[0])) {
-      return InvalidArgument(
-          "it is " + ExtentsText(Extents{header.channels, header.height, header.width}) +
-          ", the first image " + ExtentsText(wanted) +
-          "; set data.image_size = " + ExtentsText(wanted) + " to have all of one size");
+    if (!target_.scale) {
+      KUMO_ASSIGN_OR_RETURN(const ImageHeader header, image_.ReadHeader(file));
+      const Extents extents = {header.channels, header.height, header.width};
+      if (extents != wanted) {
+        return InvalidArgument(
+            "it is " + ExtentsText(extents) + ", the first image " + ExtentsText(wanted) +
+            "; set data.image_size = " + ExtentsText(wanted) + " to have all of one size");
+      }
     }
-    KUMO_ASSIGN_OR_RETURN(const std::span<const uint8_t> pixels,
-                          decoder_.Decode(file, static_cast<int>(wanted[0])));
-    if (same) {
-      std::ranges::copy(pixels, Pixels(index).begin());
-    } else {
-      resampler_.Resample(pixels, wanted[0], header.height, header.width,
-                          LargestWithin(header.height, header.width, wanted[1], wanted[2]),
-                          wanted[1], wanted[2], Pixels(index));
-    }
+    KUMO_RETURN_IF_ERROR(image_.Decode(file, wanted, Pixels(index)));
     whole(index) = 1;
     return OkStatus();
   }
@@ -139,8 +132,7 @@ class Decoded {
   const Target& target_;
   const bool skip_damaged_;
   const int64_t bytes_;  // of one image
-  ImageDecoder decoder_;
-  Resampler resampler_;
+  FittedImage image_;
   std::vector<uint8_t> content_;
 };
 

@@ -56,6 +56,8 @@ void Manifests::Complete(uint32_t generation, const std::optional<checkpoint::Ma
   manifest->set_validation_samples(spec_.validation_samples);
   manifest->set_train_hash(spec_.train.hash);
   manifest->set_validation_hash(spec_.validation.hash);
+  manifest->set_network(spec_.network);
+  for (const std::string& name : spec_.class_names) manifest->add_class_names(name);
   SetTensors(spec_.layout, manifest);
   if (restored) {
     *manifest->mutable_continuations() = restored->continuations();

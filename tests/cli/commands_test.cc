@@ -103,6 +103,46 @@ TEST_F(CommandsTest, EvaluateTakesTheBestOneOrTheOneThatIsNamed) {
   EXPECT_THAT(evaluated({"--checkpoint", "40"}), HasSubstr(CheckpointName(30) + ", "));
 }
 
+TEST_F(CommandsTest, ExportAndPredictNameTheWorkerACheckpointOfAnExperimentOrAFolder) {
+  const std::string checkpoints = folder_ + "/out/checkpoints/";
+  const std::string name = CheckpointName(100);
+  PosixFileSystem files;
+  std::filesystem::create_directories(checkpoints + name);
+  checkpoint::Manifest manifest;
+  manifest.set_version(100);
+  manifest.add_files()->set_name("shard");
+  ASSERT_TRUE(WriteManifest(files, checkpoints, manifest).ok());
+  const std::string checkpoint = checkpoints + name;
+  Script("worker", "exit 75 something");
+  EXPECT_EQ(Run({"export", experiment_, "--out", "m.onnx", "--fold-batch-norm"}).code, 75);
+  EXPECT_THAT(Read("worker.args"), HasSubstr(experiment_ + " --checkpoint " + checkpoint +
+                                             " --export m.onnx --fold-batch-norm\n"));
+  EXPECT_EQ(Run({"export", checkpoint, "--out", "m", "--format", "npz", "--pixels"}).code, 75);
+  EXPECT_THAT(Read("worker.args"), HasSubstr(checkpoint + " --checkpoint " + checkpoint +
+                                             " --export m --format npz --pixels"));
+  EXPECT_EQ(Run({"predict", experiment_, "--checkpoint", "100", "--input", "a.png", "--input",
+                 "b.zip", "--top", "3"})
+                .code,
+            75);
+  EXPECT_THAT(Read("worker.args"), HasSubstr(" --checkpoint " + checkpoint +
+                                             " --predict a.png --predict b.zip --format table "
+                                             "--top 3"));
+}
+
+TEST_F(CommandsTest, ExportAndPredictSayWhatIsMissing) {
+  const Ended nowhere = Run({"export", experiment_});
+  EXPECT_EQ(nowhere.code, 64);
+  EXPECT_THAT(nowhere.last_line, HasSubstr("--out PATH is missing"));
+  const Ended nothing = Run({"predict", experiment_});
+  EXPECT_EQ(nothing.code, 64);
+  EXPECT_THAT(nothing.last_line, HasSubstr("--input PATH is missing"));
+  const Ended untrained = Run({"export", experiment_, "--out", "m.onnx"});
+  EXPECT_EQ(untrained.code, 78);
+  EXPECT_THAT(untrained.last_line, HasSubstr("train first"));
+  const Ended both = Run({"export", folder_, "--checkpoint", "best", "--out", "m.onnx"});
+  EXPECT_THAT(both.last_line, HasSubstr("--checkpoint goes with an experiment file"));
+}
+
 TEST_F(CommandsTest, EvaluateHasTheWorkerPrintJson) {
   const std::string checkpoint = folder_ + "/" + CheckpointName(1);
   std::filesystem::create_directory(checkpoint);

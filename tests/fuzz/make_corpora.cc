@@ -17,6 +17,7 @@
 #include "common/job/checkpoint/checkpoint.h"
 #include "common/job/checkpoint/shard_file.h"
 #include "common/job/options/option_table.h"
+#include "common/job/tensor_files/tensor_file.h"
 #include "proto/model.pb.h"
 #include "tests/common/base/memory_file_system.h"
 #include "tests/data/image_bytes.h"
@@ -175,6 +176,19 @@ void MakeImages(const fs::path& folder) {
   }
 }
 
+void MakeTensorFiles(const fs::path& folder) {
+  Corpus corpus(folder, "tensor_file");
+  MemoryFileSystem files;
+  const std::vector<float> numbers = {1, -2, 0.5f, 3, 4, 5};
+  const NamedTensor tensors[] = {{"conv.weight", {2, 3}, numbers},
+                                 {"conv.bias", {2}, std::span(numbers).first(2)},
+                                 {"scalar", {}, std::span(numbers).first(1)}};
+  for (const TensorFormat format : {TensorFormat::kSafetensors, TensorFormat::kNpz}) {
+    CHECK(WriteTensorFile(files, "tensors", format, tensors).ok());
+    corpus.Add(std::string(1, static_cast<char>(format)) + *files.Contents("tensors"));
+  }
+}
+
 void MakeCheckpoints(const fs::path& folder) {
   Corpus shards(folder, "shard_file"), manifests(folder, "manifest");
   MemoryFileSystem files;
@@ -223,6 +237,7 @@ int main(int argc, char** argv) {
   MakeNetwork(sources, folder);
   MakeIdx(folder);
   MakeImages(folder);
+  MakeTensorFiles(folder);
   MakeCheckpoints(folder);
   MakeForger(folder);
 }

@@ -128,6 +128,8 @@ class CompletionTest(unittest.TestCase):
         self.assertEqual(self.complete("kumo evaluate my.conf --checkpoint m"), ["mnt"])
         self.assertEqual(self.complete("kumo evaluate my.conf --checkpoint b"), ["best"])
         self.assertEqual(self.complete("kumo launch my.conf --from m"), ["mnt"])
+        self.assertEqual(self.complete("kumo export my.conf --out m"), ["mnt", "my.conf"])
+        self.assertEqual(self.complete("kumo export my.conf --format s"), ["safetensors"])
         self.assertEqual(self.complete("kumo new m"), [])
 
     def test_a_terminal(self):

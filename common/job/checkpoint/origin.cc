@@ -26,6 +26,7 @@ checkpoint::Origin Excerpt(const checkpoint::Origin& origin) {
   excerpt.set_checkpoint(Printable(origin.checkpoint(), kLongest));
   Shorten(origin.taken(), excerpt.mutable_taken());
   Shorten(origin.left(), excerpt.mutable_left());
+  Shorten(origin.unused(), excerpt.mutable_unused());
   return excerpt;
 }
 
@@ -34,6 +35,7 @@ std::vector<std::string> LinesOf(const checkpoint::Origin& origin) {
                                     " of " + std::to_string(origin.tensors()) + " tensors from " +
                                     origin.checkpoint()};
   for (const std::string& left : origin.left()) lines.push_back("initialised as usual: " + left);
+  for (const std::string& unused : origin.unused()) lines.push_back("not used: " + unused);
   return lines;
 }
 

@@ -15,7 +15,8 @@ namespace kumo {
 // it.
 checkpoint::Origin Excerpt(const checkpoint::Origin& origin);
 
-// "starts with 6 of 8 tensors from DIR", and a line for each that is initialised as usual.
+// "starts with 6 of 8 tensors from DIR", and a line for each that is initialised as usual,
+// and for each of there that is not used.
 std::vector<std::string> LinesOf(const checkpoint::Origin& origin);
 
 }  // namespace kumo

@@ -126,6 +126,11 @@ class Checker {
   // A job that starts anew sets its checkpoints aside before a worker reads them.
   void CheckInitialWeights() {
     const std::string& from = e_.network.initial_weights;
+    if (from.empty() && !e_.network.initial_names.empty()) {
+      Problem("network.initial_names",
+              " = " + e_.network.initial_names +
+                  ": names tensors of network.initial_weights, which is not set");
+    }
     if (from.empty() || e_.checkpoint.resume != "never" || e_.output.directory.empty()) return;
     const auto own = std::filesystem::absolute(e_.output.directory) / "checkpoints/";
     const std::string normal = (std::filesystem::absolute(from) / "").lexically_normal().string();

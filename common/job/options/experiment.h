@@ -47,7 +47,8 @@ struct Experiment {
     bool tf32 = false;               // on a GPU
     bool deterministic = false;      // on a GPU; not part of the hash
     int threads = 1;                 // of one worker's arithmetic
-    std::string initial_weights;     // a checkpoint to start from, or empty
+    std::string initial_weights;     // a checkpoint, or a file of tensors, to start from, or empty
+    std::string initial_names;  // a file that says what tensors there are called here, or empty
   } network;
 
   struct Data {  // [data] (result, but for the folders and prefetch)

@@ -130,9 +130,15 @@ void AddNetwork(std::vector<Option>* rows) {
           "of GPU"));
   rows->push_back(WithPath(
       Row("network.initial_weights", KUMO_FIELD(network.initial_weights), "", Any(), kResult,
-          "A checkpoint's folder, or a job's output folder (its newest one), relative as "
-          "network.file: tensors of the same name and shape begin with its weights, others at "
-          "random; empty: all at random"),
+          "A checkpoint's folder, a job's output folder (its newest one), or a file of tensors "
+          "(.safetensors, .npz), relative as network.file: tensors of the same name and shape "
+          "begin "
+          "with its weights, others at random; empty: all at random"),
+      PathBase::kExperimentFile, PathKind::kBaseName));
+  rows->push_back(WithPath(
+      Row("network.initial_names", KUMO_FIELD(network.initial_names), "", Any(), kResult,
+          "A text file, relative as network.file, of what network.initial_weights calls its "
+          "tensors, a line for each: `its name = ours`; empty: by the same names"),
       PathBase::kExperimentFile, PathKind::kBaseName));
 }
 

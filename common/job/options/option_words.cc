@@ -19,6 +19,7 @@ constexpr auto kWords = std::to_array<OptionWords>({
     {"network.deterministic", "cudnn_deterministic"},
     {"network.initial_weights",
      "weights init_weights pretrained init_from load finetune warm_start"},
+    {"network.initial_names", "weight_map name_map rename key_mapping"},
     {"data", "dataset datasets input loader"},
     {"data.reader", "format data_format"},
     {"data.directory", "data dataset data_dir data_root root data_path path"},

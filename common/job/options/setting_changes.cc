@@ -9,7 +9,8 @@
 namespace kumo {
 namespace {
 
-constexpr std::string_view kNotCompared[] = {"job.name", "network.initial_weights"};
+constexpr std::string_view kNotCompared[] = {"job.name", "network.initial_weights",
+                                             "network.initial_names"};
 
 bool IsCompared(std::string_view key) {
   for (const std::string_view other : kNotCompared) {

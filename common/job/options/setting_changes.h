@@ -2,8 +2,8 @@
 // them (ExperimentText), and those of now.
 //
 // Not compared, since nothing that is computed from a checkpoint on depends on them: job.name, so
-// that an experiment file may be renamed, and network.initial_weights, which says where the first
-// round began. Pure functions.
+// that an experiment file may be renamed, and network.initial_weights and
+// network.initial_names, which say where the first round began. Pure functions.
 #pragma once
 
 #include <string>

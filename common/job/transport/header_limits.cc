@@ -36,6 +36,8 @@ constexpr FieldLimit kLimits[] = {
     {"JobSpec.tensors", 100'000},
     {"JobSpec.train_name", 1, 4 * kName},
     {"JobSpec.validation_name", 1, 4 * kName},
+    {"JobSpec.network", 1, 192 << 10},
+    {"JobSpec.class_names", 4096, 255},
     {"Hello.job_name", 1, kName},
     {"Hello.experiment_text", 1, 256 << 10},
     {"Hello.name", 1, kName},
@@ -74,6 +76,7 @@ constexpr FieldLimit kLimits[] = {
     {"checkpoint.Origin.checkpoint", 1, 4 * kName},
     {"checkpoint.Origin.taken", 200, kName},
     {"checkpoint.Origin.left", 200, kName},
+    {"checkpoint.Origin.unused", 200, kName},
 };
 
 // What a message may contain, by field number.

@@ -50,6 +50,22 @@ std::string Refusal(const wire::Header& header, const std::optional<JobSpec>& es
   return status.message();
 }
 
+TEST(JobSpec, WhatDescribesItTravelsWhereItFitsAndIsNotCompared) {
+  JobSpec spec = SomeSpec();
+  spec.Describe("name: \"n\"", {"cat", "dog"});
+  const Result<JobSpec> read = ParseSpec(SpecToWire(spec));
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(read->network, "name: \"n\"");
+  EXPECT_EQ(read->class_names, (std::vector<std::string>{"cat", "dog"}));
+  EXPECT_TRUE(
+      CheckHello(HelloOf(SomeExperiment(), spec), IdentityOf(SomeExperiment()), SomeSpec()).ok());
+  spec.Describe(std::string(1 << 20, 'x'), {"cat", std::string(256, 'x')});
+  EXPECT_EQ(spec.network, "");
+  EXPECT_TRUE(spec.class_names.empty());
+  spec.Describe("", std::vector<std::string>(5000, "x"));
+  EXPECT_TRUE(spec.class_names.empty());
+}
+
 TEST(CheckHello, AcceptsTheSameJob) {
   const JobIdentity identity = IdentityOf(SomeExperiment());
   EXPECT_TRUE(CheckHello(GoodHello(), identity, {}).ok());

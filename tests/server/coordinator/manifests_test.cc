@@ -38,6 +38,17 @@ struct Job {
   std::optional<ShardMap> map;
 };
 
+TEST(Manifests, TheySayWhatTheWeightsAreOf) {
+  Job job(1);
+  JobSpec spec = job.job.spec;
+  spec.Describe("name: \"n\"", {"cat", "d\xc3\xb6g"});
+  job.manifests->OnSpec(*job.map, spec);
+  const checkpoint::Manifest manifest = job.Complete(1);
+  EXPECT_EQ(manifest.network(), "name: \"n\"");
+  ASSERT_EQ(manifest.class_names_size(), 2);
+  EXPECT_EQ(manifest.class_names(1), "d\xc3\xb6g");
+}
+
 TEST(Manifests, EachServerThatHoldsChunksHasOneFileOfItsOwnName) {
   for (const int servers : {1, 2, 3, 64}) {
     const Job job(servers);

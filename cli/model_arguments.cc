@@ -1,0 +1,55 @@
+#include "cli/model_arguments.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "cli/child_process.h"
+#include "cli/named_checkpoint.h"
+#include "common/base/file.h"
+#include "common/job/checkpoint/source_folder.h"
+
+namespace kumo {
+
+void ModelArguments::AddTo(CommandLine* line) {
+  experiment.AddTo(line);
+  line->AddOption("checkpoint", "WHICH", Allowed(),
+                  "latest; best, by checkpoint.best; the name or round of one in "
+                  "output.directory; or a checkpoint's folder, or a job's (its newest). Where FILE "
+                  "is such a folder, it is that one",
+                  &checkpoint, "latest");
+}
+
+Result<std::vector<std::string>> ModelArguments::Command() const {
+  std::vector<std::string> command = experiment.Forward();
+  command.insert(command.begin(), experiment.Binary("kumo-worker"));
+  PosixFileSystem files;
+  std::string folder;
+  std::error_code error;
+  if (std::filesystem::is_directory(experiment.file, error)) {
+    if (!checkpoint.empty()) {
+      return InvalidArgument("--checkpoint goes with an experiment file; " + experiment.file +
+                             " is a folder, which says by itself which one it is");
+    }
+    KUMO_ASSIGN_OR_RETURN(const CheckpointFolder found, FindCheckpointAt(files, experiment.file));
+    folder = found.path();
+  } else {
+    KUMO_ASSIGN_OR_RETURN(const Experiment parsed,
+                          ParseExperiment(experiment.file, experiment.sets, variables));
+    KUMO_ASSIGN_OR_RETURN(
+        folder, FindNamedCheckpoint(files, parsed, checkpoint.empty() ? "latest" : checkpoint));
+  }
+  command.insert(command.end(), {"--checkpoint", folder});
+  return command;
+}
+
+int RunWorker(const LastWords& last_words, std::vector<std::string> command) {
+  ChildSpec spec;
+  spec.command = std::move(command);
+  std::fflush(stdout);  // what this process has said comes first
+  const Result<ChildEnd> end = RunChild(spec, nullptr);
+  return end.ok() ? end->code : last_words.Say(end.status());
+}
+
+}  // namespace kumo

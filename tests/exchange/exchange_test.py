@@ -1,0 +1,255 @@
+#!/usr/bin/env python3
+"""A trained network out of Kumo and in again, with real processes: jobs on images in folders of classes and
+on drawn digits; their checkpoints as ONNX, safetensors and npz, which numpy, safetensors and onnxruntime
+read; what `kumo predict` says of images; a job that begins with such a file.
+
+  tests/exchange/exchange_test.py --bin DIR      DIR: where kumo and the other programs are
+
+The part with other libraries runs in the Python that KUMO_ONNX_PYTHON names, and is skipped where that has
+none of them.
+"""
+import argparse
+import csv
+import io
+import json
+import os
+import pathlib
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+import zipfile
+import zlib
+
+OTHERS = os.environ.get("KUMO_ONNX_PYTHON", sys.executable)
+CLASSES = ["dark", "light", "mixed"]
+SIDE = 12
+NETWORK = """
+name: "small"
+input { channels: 3 height: 12 width: 12 }
+layers { name: "conv" convolution { outputs: 4 kernel: 3 pad: 1 no_bias: true } }
+layers { name: "norm" batch_normalisation {} }
+layers { name: "relu" relu {} }
+layers { name: "pool" max_pooling { kernel: 2 } }
+layers { name: "fc" fully_connected { outputs: 3 } }
+layers { name: "loss" softmax_cross_entropy {} }
+"""
+EXPERIMENT = """
+[job]
+epochs = 1
+[network]
+file = small.pbtxt
+[data]
+reader = image_folder
+train_images = {folder}/train.zip
+validation_images = {folder}/train.zip
+image_size = 3x12x12
+classes = 3
+subtract_mean = {mean}
+[sync]
+mode = gradient
+partitions = 1
+minibatch = 8
+[output]
+directory = {folder}/{out}
+"""
+# What the other libraries find: of each image the likeliest class and its probability, and whether the three
+# files hold the same weights.
+COMPARE = """
+import json, sys
+import numpy, onnx, onnxruntime
+from safetensors.numpy import load_file
+folder, pixels = sys.argv[1], json.load(sys.stdin)
+safe = load_file(folder + "/model.safetensors")
+npz = numpy.load(folder + "/model.npz")
+onnx.checker.check_model(folder + "/model.onnx", full_check=True)
+graph = {tensor.name: onnx.numpy_helper.to_array(tensor)
+         for tensor in onnx.load(folder + "/model.onnx").graph.initializer}
+assert set(safe) == set(npz.files) and len(safe) > 0, (set(safe), set(npz.files))
+for name, tensor in safe.items():
+    assert tensor.dtype == numpy.float32
+    assert tensor.shape == npz[name].shape == graph[name].shape, name
+    assert (tensor == npz[name]).all() and (tensor == graph[name]).all(), name
+images = numpy.array(pixels, numpy.uint8)
+found = []
+for model in ("model.onnx", "folded.onnx"):
+    session = onnxruntime.InferenceSession(folder + "/" + model, providers=["CPUExecutionProvider"])
+    found.append(session.run(["probabilities"], {"pixels": images})[0].tolist())
+json.dump({"probabilities": found, "shapes": {name: tensor.shape for name, tensor in safe.items()}}, sys.stdout)
+"""
+
+
+def png(pixels):
+    """Of rows of pixels, each a number of grey or three of colour."""
+    colour = 2 if isinstance(pixels[0][0], (list, tuple)) else 0
+    rows = b"".join(b"\0" + bytes(v for p in row for v in (p if colour else [p])) for row in pixels)
+
+    def chunk(kind, content):
+        return (struct.pack(">I", len(content)) + kind + content +
+                struct.pack(">I", zlib.crc32(kind + content)))
+    header = struct.pack(">IIBBBBB", len(pixels[0]), len(pixels), 8, colour, 0, 0, 0)
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) +
+            chunk(b"IEND", b""))
+
+
+def image(numbers, name):
+    low, high = {"dark": (0, 90), "light": (160, 256), "mixed": (0, 256)}[name]
+    return [[[numbers.randrange(low, high) for _ in range(3)] for _ in range(SIDE)] for _ in range(SIDE)]
+
+
+def have_others():
+    wanted = "import numpy, onnx, onnxruntime, safetensors.numpy"
+    return subprocess.run([OTHERS, "-c", wanted], capture_output=True).returncode == 0
+
+
+class ExchangeTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = tempfile.TemporaryDirectory()
+        cls.folder = pathlib.Path(cls.scratch.name)
+        cls.environment = {**os.environ, "XDG_CACHE_HOME": str(cls.folder / "cache")}
+        numbers = random.Random(1)
+        cls.images = [(name, image(numbers, name)) for name in CLASSES for _ in range(20)]
+        with zipfile.ZipFile(cls.folder / "train.zip", "w") as archive:
+            for i, (name, pixels) in enumerate(cls.images):
+                archive.writestr(f"{name}/{i:03}.png", png(pixels))
+        (cls.folder / "small.pbtxt").write_text(NETWORK)
+        for out, mean in (("out", "false"), ("mean", "true")):
+            text = EXPERIMENT.format(folder=cls.folder, out=out, mean=mean)
+            (cls.folder / f"{out}.conf").write_text(text)
+            cls.kumo("launch", f"{out}.conf")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.scratch.cleanup()
+
+    @classmethod
+    def run_kumo(cls, *arguments):
+        return subprocess.run([options.bin / "kumo", *map(str, arguments)], cwd=cls.folder, text=True,
+                              capture_output=True, env=cls.environment, timeout=120)
+
+    @classmethod
+    def kumo(cls, *arguments, expect=0):
+        ended = cls.run_kumo(*arguments)
+        assert ended.returncode == expect, \
+            f"kumo {arguments}: {ended.returncode}\n{ended.stdout[-3000:]}{ended.stderr[-3000:]}"
+        return ended
+
+    def checkpoint(self, out="out"):
+        return next((self.folder / out / "checkpoints").glob("round-*"))
+
+    def predictions(self, which, *arguments):
+        text = self.kumo("predict", which, "--format", "json", "--top", "3", *arguments).stdout
+        return {entry["file"]: entry["classes"] for entry in json.loads(text)["images"]}
+
+    def test_a_checkpoint_says_by_itself_what_it_is(self):
+        for which in ("out", self.checkpoint()):
+            alone = self.predictions(which, "--input", "train.zip")
+            self.assertEqual(alone, self.predictions("out.conf", "--input", "train.zip"))
+        self.assertEqual(len(alone), len(self.images))
+        for classes in alone.values():
+            self.assertEqual(sorted(one["name"] for one in classes), CLASSES)
+            self.assertAlmostEqual(sum(one["probability"] for one in classes), 1, places=9)
+            self.assertEqual([CLASSES.index(one["name"]) for one in classes], [one["class"] for one in classes])
+
+    def test_images_folders_and_archives_are_the_same_images(self):
+        folder = self.folder / "some"
+        (folder / "dark").mkdir(parents=True)
+        (folder / "dark/000.png").write_bytes(png(self.images[0][1]))
+        grey = [[40 + x for x in range(31)] for _ in range(20)]
+        (folder / "grey.png").write_bytes(png(grey))
+        found = self.predictions("out.conf", "--input", "some", "--input", "some/grey.png")
+        again = self.predictions("out.conf", "--input", "train.zip/dark")
+        self.assertEqual(list(found), ["some/dark/000.png", "some/grey.png"])
+        self.assertEqual(found["some/dark/000.png"], again["train.zip/dark/000.png"])
+        table = self.kumo("predict", "out", "--input", "some", "--top", "1").stdout
+        self.assertRegex(table, r"\Aimage +class +probability\nsome/dark/000.png +\d (dark|light|mixed) +\d\.\d{4}\n")
+        rows = list(csv.reader(io.StringIO(
+            self.kumo("predict", "out", "--input", "some", "--format", "csv").stdout)))
+        self.assertEqual(rows[0], ["file", "rank", "class", "name", "probability"])
+        self.assertEqual(len(rows), 1 + 2 * len(CLASSES))
+
+    def test_a_damaged_image_is_named_and_nothing_else_is_said(self):
+        (self.folder / "whole.png").write_bytes(png(self.images[0][1]))
+        (self.folder / "cut.png").write_bytes(png(self.images[0][1])[:-40])
+        ended = self.kumo("predict", "out", "--input", "whole.png", "--input", "cut.png", expect=78)
+        self.assertEqual(ended.stdout, "")
+        self.assertEqual(len(ended.stderr.splitlines()), 1, ended.stderr)
+        self.assertIn("cut.png: ", ended.stderr)
+        nowhere = self.kumo("predict", "out", "--input", "nowhere.png", expect=78)
+        self.assertIn("nowhere.png: there is no such image, folder or archive", nowhere.stderr)
+
+    def test_what_cannot_be_exported_is_said(self):
+        self.assertIn("no format", self.kumo("export", "out", "--out", "model", expect=64).stderr)
+        ended = self.kumo("export", "out", "--out", "model.npz", "--pixels", expect=64)
+        self.assertIn("--pixels goes with --format onnx", ended.stderr)
+        ended = self.kumo("export", "mean", "--out", "m.onnx", "--pixels", "--set",
+                          "data.train_images=nowhere.zip", expect=78)
+        self.assertIn("data.subtract_mean needs the training set", ended.stderr)
+        ended = self.kumo("export", "out", "--out", "nowhere/model.npz", expect=78)
+        self.assertIn("nowhere/", ended.stderr)
+        self.assertFalse((self.folder / "m.onnx").exists())
+
+    def test_a_job_begins_with_an_exported_file(self):
+        for ending in ("safetensors", "npz"):
+            self.kumo("export", "out.conf", "--out", f"start.{ending}")
+            check = self.kumo("check", "out.conf", "--set", "output.directory=next", "--from",
+                              f"start.{ending}").stdout
+            self.assertIn("starts with 7 of 7 tensors from", check)
+        # Of another network, by a file of names.
+        (self.folder / "wide.pbtxt").write_text(NETWORK.replace('"conv"', '"stem"').replace('"fc"', '"head"')
+                                                .replace("outputs: 3 ", "outputs: 5 "))
+        (self.folder / "names.txt").write_text("conv.weight = stem.weight\nfc.weight = head.weight\n")
+        wide = ("--set", "network.file=wide.pbtxt", "--set", "output.directory=wide", "--set",
+                "network.initial_names=names.txt", "--from", "start.safetensors")
+        said = self.kumo("check", "out.conf", *wide).stdout
+        self.assertIn("starts with 5 of 7 tensors", said)
+        self.assertIn("head.weight: [3, 144] there, [5, 144] here", said)
+        self.assertIn("head.bias: the file has no such tensor", said)
+        self.assertIn("not used: fc.bias [3]", said)
+        launched = self.kumo("launch", "out.conf", *wide)
+        self.assertIn("starts with 5 of 7 tensors", launched.stdout + launched.stderr)
+        self.assertTrue(any((self.folder / "wide/checkpoints").glob("round-*/MANIFEST")))
+
+    def test_a_job_of_no_round_more_has_the_files_weights(self):
+        self.kumo("export", "out.conf", "--out", "first.npz")
+        self.kumo("launch", "out.conf", "--set", "output.directory=still", "--set",
+                  "schedule.learning_rate=1e-30", "--from", "first.npz")
+        self.kumo("export", "still", "--out", "second.npz")
+        with zipfile.ZipFile(self.folder / "first.npz") as first, \
+                zipfile.ZipFile(self.folder / "second.npz") as second:
+            self.assertEqual(first.read("conv.weight.npy"), second.read("conv.weight.npy"))
+            self.assertIsNone(first.testzip())
+
+    @unittest.skipUnless(have_others(), f"{OTHERS} has not numpy, onnx, onnxruntime and safetensors "
+                         "(KUMO_ONNX_PYTHON names one that has)")
+    def test_other_libraries_read_the_same_weights_and_see_the_same(self):
+        for out in ("out", "mean"):
+            target = self.folder / f"{out}.exported"
+            target.mkdir()
+            which = [f"{out}.conf"] if out == "mean" else [out]
+            for file, more in (("model.onnx", ["--pixels"]), ("model.safetensors", []), ("model.npz", []),
+                               ("folded.onnx", ["--pixels", "--fold-batch-norm"])):
+                self.kumo("export", *which, "--out", target / file, *more)
+            found = self.predictions(*which, "--input", "train.zip")
+            planes = [[[[pixel[c] for pixel in row] for row in pixels] for c in range(3)]
+                      for _, pixels in self.images]
+            ended = subprocess.run([OTHERS, "-c", COMPARE, target], input=json.dumps(planes), text=True,
+                                   capture_output=True)
+            self.assertEqual(ended.returncode, 0, ended.stderr[-3000:])
+            read = json.loads(ended.stdout)
+            self.assertEqual(read["shapes"]["conv.weight"], [4, 3, 3, 3])
+            for theirs in read["probabilities"]:
+                for (name, _), i, probabilities in zip(self.images, range(len(self.images)), theirs):
+                    for one in found[f"train.zip/{name}/{i:03}.png"]:
+                        self.assertAlmostEqual(one["probability"], probabilities[one["class"]], delta=2e-5)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", type=pathlib.Path, required=True)
+    options, rest = parser.parse_known_args()
+    options.bin = options.bin.resolve()
+    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)

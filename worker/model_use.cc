@@ -1,0 +1,69 @@
+#include "worker/model_use.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "common/base/terminal.h"
+#include "worker/model_export.h"
+#include "worker/prediction.h"
+
+namespace kumo {
+
+void ModelUse::AddTo(CommandLine* line) {
+  line->AddOption("export", "FILE", Allowed(),
+                  "Only write the weights of --checkpoint, or the network with them, to FILE, and "
+                  "end",
+                  &out_, "nothing");
+  line->AddRepeated("predict", "FILE",
+                    "Only say what the network of --checkpoint makes of an image, or of those in a "
+                    "folder or an archive, and end; may be repeated",
+                    &images_);
+  line->AddOption("checkpoint", "DIR", Allowed(),
+                  "With --export and --predict: whose weights; FILE may be such a folder, too",
+                  &checkpoint_, "FILE");
+  line->AddOption("format", "FORMAT", Allowed(),
+                  "With --export: onnx, safetensors, npz; with --predict: table, json, csv",
+                  &format_, "by the name's ending, or a table");
+  line->AddFlag("fold-batch-norm",
+                "With --export: batch normalisation becomes part of the layer before it",
+                &fold_batch_norm_);
+  line->AddFlag("pixels", "With --export of ONNX: the model takes pixels, 0 to 255", &pixels_);
+  line->AddOption("top", "N", {.min = 1, .max = 1'000'000}, "With --predict: classes of each image",
+                  &top_);
+}
+
+Status ModelUse::Check() const {
+  if (!asked()) return OkStatus();
+  if (!out_.empty() && !images_.empty()) {
+    return InvalidArgument("--export and --predict do not go together");
+  }
+  if (!out_.empty()) {
+    const std::string known[] = {"", "onnx", "safetensors", "npz"};
+    if (std::ranges::count(known, format_) == 0) {
+      return InvalidArgument("--format " + format_ + ": must be onnx, safetensors or npz");
+    }
+    return FormatOf({out_, format_, fold_batch_norm_, pixels_}).status();
+  }
+  const std::string known[] = {"", "table", "json", "csv"};
+  if (std::ranges::count(known, format_) > 0) return OkStatus();
+  return InvalidArgument("--format " + format_ + ": must be table, json or csv");
+}
+
+Status ModelUse::Run(const std::string& file, const std::vector<std::string>& sets,
+                     const Variables& variables) const {
+  const ModelName name = {file, sets, checkpoint_, variables};
+  if (!out_.empty()) {
+    KUMO_ASSIGN_OR_RETURN(const std::string said,
+                          ExportModel(name, {out_, format_, fold_batch_norm_, pixels_}));
+    constexpr int kHanging = 2;
+    std::fputs(Folded(said + "\n", TerminalColumns(STDOUT_FILENO), kHanging).c_str(), stdout);
+    return OkStatus();
+  }
+  KUMO_ASSIGN_OR_RETURN(const Predictions predictions, Predict(name, {images_, top_}));
+  std::fputs(TextOf(predictions, format_).c_str(), stdout);
+  return OkStatus();
+}
+
+}  // namespace kumo

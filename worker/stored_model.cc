@@ -1,0 +1,114 @@
+#include "worker/stored_model.h"
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "common/job/checkpoint/checkpoint.h"
+#include "common/job/checkpoint/source_folder.h"
+#include "common/job/checkpoint/tensor_list.h"
+#include "common/job/options/experiment_reader.h"
+#include "common/job/options/parser.h"
+#include "common/job/options/setting_changes.h"
+#include "data/open_datasets.h"
+#include "models/network.h"
+#include "worker/stored_weights.h"
+
+namespace kumo {
+namespace {
+
+// The settings that the checkpoint says, and over them those of the command line.
+Result<Experiment> ExperimentOf(const checkpoint::Manifest& manifest, const ModelName& name) {
+  const OptionTable table;
+  LoadedExperiment loaded;
+  KUMO_ASSIGN_OR_RETURN(loaded.experiment, ExperimentOfText(manifest.experiment_text()));
+  ExperimentReader reader(&table, &name.variables, &loaded);
+  reader.ReadCommandLine(name.sets);
+  reader.ResolvePaths();
+  if (!loaded.problems.empty()) return InvalidArgument(loaded.problems.front());
+  Experiment::Data& data = loaded.experiment.data;
+  if (data.directory.empty()) data.directory = ValueOf(name.variables, "KUMO_DATA");
+  return std::move(loaded.experiment);
+}
+
+Result<ParameterLayout> LayoutFor(const StoredModel& model) {
+  if (HasTensors(model.manifest)) return LayoutOf(model.manifest);
+  if (!model.has_experiment_file) {
+    return FailedPrecondition(
+        "checkpoint " + model.checkpoint +
+        " was written by release 0.1, which did not say what its tensors "
+        "are; name its experiment file, and the checkpoint with --checkpoint");
+  }
+  KUMO_ASSIGN_OR_RETURN(const model::Network network, LoadNetwork(model.experiment.network.file));
+  KUMO_ASSIGN_OR_RETURN(const Graph graph, PlanNetwork(network));
+  return ParameterLayout::Make(graph.tensors());
+}
+
+}  // namespace
+
+Result<StoredModel> OpenStoredModel(const ModelName& name) {
+  StoredModel model;
+  PosixFileSystem files;
+  std::error_code error;
+  model.has_experiment_file = !std::filesystem::is_directory(name.file, error);
+  if (model.has_experiment_file) {
+    KUMO_ASSIGN_OR_RETURN(model.experiment, ParseExperiment(name.file, name.sets, name.variables));
+  }
+  KUMO_ASSIGN_OR_RETURN(
+      const CheckpointFolder folder,
+      FindCheckpointAt(files, name.checkpoint.empty() ? name.file : name.checkpoint));
+  model.checkpoint = folder.path();
+  KUMO_ASSIGN_OR_RETURN(model.manifest, ReadManifest(files, folder.parent, folder.name));
+  if (!model.has_experiment_file) {
+    KUMO_ASSIGN_OR_RETURN(model.experiment, ExperimentOf(model.manifest, name));
+  }
+  KUMO_ASSIGN_OR_RETURN(model.layout, LayoutFor(model));
+  KUMO_ASSIGN_OR_RETURN(model.weights, LoadStoredWeights(model.checkpoint, model.layout));
+  return model;
+}
+
+Result<model::Network> NetworkOf(const StoredModel& model) {
+  const std::string& said = model.manifest.network();
+  if (!model.has_experiment_file && said.empty()) {
+    return FailedPrecondition("checkpoint " + model.checkpoint +
+                              " does not say what its network is (an older release wrote it, or "
+                              "its file is long): name its experiment file, and the checkpoint "
+                              "with --checkpoint");
+  }
+  Result<model::Network> network =
+      model.has_experiment_file
+          ? LoadNetwork(model.experiment.network.file)
+          : ParseNetwork(said, "the network of checkpoint " + model.checkpoint);
+  if (!network.ok()) return network.status();
+  KUMO_ASSIGN_OR_RETURN(const Graph graph, PlanNetwork(*network));
+  KUMO_ASSIGN_OR_RETURN(const ParameterLayout layout, ParameterLayout::Make(graph.tensors()));
+  if (layout.fingerprint() == model.layout.fingerprint()) return network;
+  return FailedPrecondition(
+      "checkpoint " + model.checkpoint + " holds the weights of another network than " +
+      model.experiment.network.file + ": " + layout.FirstDifference(model.layout));
+}
+
+Result<ModelData> DataOf(const StoredModel& model) {
+  ModelData data;
+  const Experiment::Data& settings = model.experiment.data;
+  data.pixels.scale = static_cast<float>(settings.scale);
+  const checkpoint::Manifest& manifest = model.manifest;
+  data.class_names = {manifest.class_names().begin(), manifest.class_names().end()};
+  const bool is_said = !manifest.network().empty() || !data.class_names.empty();
+  const bool names_missing = !is_said && model.has_experiment_file;
+  if (!settings.subtract_mean && !names_missing) return data;
+  Result<Datasets> sets = OpenDatasets(settings);
+  if (!sets.ok() && settings.subtract_mean) {
+    return sets.status().WithContext(
+        "data.subtract_mean needs the training set, whose mean is subtracted");
+  }
+  if (!sets.ok()) return data;
+  data.pixels.mean = std::move(sets->mean);
+  if (names_missing) {
+    const auto names = sets->train->class_names();
+    data.class_names = {names.begin(), names.end()};
+  }
+  return data;
+}
+
+}  // namespace kumo
