@@ -1,4 +1,4 @@
-// kumo predict: kumo-worker computes the probabilities; this finds the checkpoint.
+// kumo predict: kumo-worker asks the network; this finds the checkpoint.
 #include "cli/command.h"
 #include "cli/model_arguments.h"
 
@@ -10,9 +10,14 @@ int RunPredict(const CliEnvironment& environment, std::span<const std::string> a
   std::vector<std::string> inputs;
   std::string format = "table";
   int top = 5;
+  std::string prompt;
+  int tokens = 200;
+  double temperature = 0.8;
+  int most_likely = 0;
+  int seed = 1;
   CommandLine line("kumo predict",
                    "Says which classes a checkpoint's network sees in images, with\n"
-                   "probabilities.");
+                   "probabilities; or, of a language model, goes on with a text.");
   model.AddTo(&line);
   line.AddRepeated("input", "PATH",
                    "An image (JPEG, PNG), or a folder or an archive (tar, tar.gz, zip) of images; "
@@ -23,13 +28,36 @@ int RunPredict(const CliEnvironment& environment, std::span<const std::string> a
                  &top);
   line.AddOption("format", "FORMAT", {.values = {"table", "json", "csv"}}, "What to print",
                  &format);
+  line.AddOption("prompt", "TEXT", Allowed(), "A text that a language model is to go on with",
+                 &prompt, "none");
+  line.AddOption("tokens", "N", {.min = 1, .max = 1'000'000}, "With --prompt: tokens to add",
+                 &tokens);
+  line.AddOption(
+      "temperature", "T", {.min = 0, .max = 100},
+      "With --prompt: scores are divided by it before they become probabilities, so below "
+      "1 the likely is likelier; 0: the likeliest token is taken",
+      &temperature);
+  line.AddOption("most-likely", "K", {.min = 0, .max = 1'000'000},
+                 "With --prompt: tokens are drawn from so many of the likeliest; 0: from all",
+                 &most_likely);
+  line.AddOption("seed", "N", {.min = 0, .max = 2'000'000'000},
+                 "With --prompt: of what is drawn; the same one draws the same", &seed);
   const auto check = [&] {
-    return inputs.empty() ? InvalidArgument("--input PATH is missing: an image to look at")
-                          : OkStatus();
+    if (inputs.empty() == prompt.empty()) {
+      return InvalidArgument(
+          "give --input PATH, an image to look at, or --prompt TEXT, one to go on with");
+    }
+    return OkStatus();
   };
   if (const auto end = ParseOrEnd(environment, last_words, args, &line, check)) return *end;
   Result<std::vector<std::string>> command = model.Command();
   if (!command.ok()) return last_words.Say(command.status());
+  if (!prompt.empty()) {
+    command->insert(command->end(), {"--generate", prompt, "--tokens", std::to_string(tokens),
+                                     "--temperature", WriteValue(temperature), "--most-likely",
+                                     std::to_string(most_likely), "--seed", std::to_string(seed)});
+    return RunWorker(last_words, *std::move(command));
+  }
   for (const std::string& input : inputs) command->insert(command->end(), {"--predict", input});
   command->insert(command->end(), {"--format", format, "--top", std::to_string(top)});
   return RunWorker(last_words, *std::move(command));

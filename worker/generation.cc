@@ -186,7 +186,7 @@ Status Generate(const ModelName& name, const GenerationRequest& request,
   say(request.prompt);
   for (int i = 0; i < request.tokens; ++i) {
     KUMO_ASSIGN_OR_RETURN(const std::span<const float> scores, network->ScoresAfter(tokens));
-    Rng rng(request.seed, RngPurpose::kGeneration, static_cast<uint64_t>(i));
+    Rng rng(static_cast<uint64_t>(request.seed), RngPurpose::kGeneration, static_cast<uint64_t>(i));
     // What has no text was never trained.
     const int64_t token = Draw(scores.first(vocabulary.size()), request, &rng);
     say(vocabulary.TextOf(token));

@@ -18,7 +18,7 @@ struct GenerationRequest {
   // nothing is drawn and the likeliest taken.
   double temperature = 0.8;
   int most_likely = 0;  // only so many of the likeliest tokens are drawn from; 0: all
-  uint64_t seed = 1;
+  int seed = 1;
 };
 
 // Calls `say` with the prompt and then with each token's text. What is drawn follows from the

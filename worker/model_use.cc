@@ -30,14 +30,31 @@ void ModelUse::AddTo(CommandLine* line) {
                 "With --export: batch normalisation becomes part of the layer before it",
                 &fold_batch_norm_);
   line->AddFlag("pixels", "With --export of ONNX: the model takes pixels, 0 to 255", &pixels_);
+  line->AddOption(
+      "generate", "TEXT", Allowed(),
+      "Only go on with a text as the language model of --checkpoint thinks that it might, "
+      "and end",
+      &generation_.prompt, "nothing");
+  line->AddOption("tokens", "N", {.min = 1, .max = 1'000'000}, "With --generate: tokens to add",
+                  &generation_.tokens);
+  line->AddOption("temperature", "T", {.min = 0, .max = 100},
+                  "With --generate: scores are divided by it; 0: the likeliest token is taken",
+                  &generation_.temperature);
+  line->AddOption("most-likely", "K", {.min = 0, .max = 1'000'000},
+                  "With --generate: tokens are drawn from so many of the likeliest; 0: from all",
+                  &generation_.most_likely);
+  line->AddOption("seed", "N", {.min = 0, .max = 2'000'000'000},
+                  "With --generate: of what is drawn", &generation_.seed);
   line->AddOption("top", "N", {.min = 1, .max = 1'000'000}, "With --predict: classes of each image",
                   &top_);
 }
 
 Status ModelUse::Check() const {
   if (!asked()) return OkStatus();
-  if (!out_.empty() && !images_.empty()) {
-    return InvalidArgument("--export and --predict do not go together");
+  const int asked =
+      (out_.empty() ? 0 : 1) + (images_.empty() ? 0 : 1) + (generation_.prompt.empty() ? 0 : 1);
+  if (asked > 1) {
+    return InvalidArgument("of --export, --predict and --generate only one can be asked for");
   }
   if (!out_.empty()) {
     const std::string known[] = {"", "onnx", "safetensors", "npz"};
@@ -60,6 +77,15 @@ Status ModelUse::Run(const std::string& file, const std::vector<std::string>& se
     constexpr int kHanging = 2;
     std::fputs(Folded(said + "\n", TerminalColumns(STDOUT_FILENO), kHanging).c_str(), stdout);
     return OkStatus();
+  }
+  if (!generation_.prompt.empty()) {
+    const auto say = [](std::string_view text) {
+      std::fwrite(text.data(), 1, text.size(), stdout);
+      std::fflush(stdout);  // whoever reads along sees each token
+    };
+    const Status status = Generate(name, generation_, say);
+    if (status.ok()) std::fputs("\n", stdout);
+    return status;
   }
   KUMO_ASSIGN_OR_RETURN(const Predictions predictions, Predict(name, {images_, top_}));
   std::fputs(TextOf(predictions, format_).c_str(), stdout);

@@ -1,5 +1,5 @@
-// What kumo-worker does with a trained network instead of training one: its options --export and
-// --predict, and what they ask for.
+// What kumo-worker does with a trained network instead of training one: its options --export,
+// --predict and --generate, and what they ask for.
 //
 // Filled by a CommandLine; used once.
 #pragma once
@@ -10,6 +10,7 @@
 #include "common/base/status.h"
 #include "common/job/options/command_line.h"
 #include "common/job/options/variables.h"
+#include "worker/generation.h"
 
 namespace kumo {
 
@@ -17,7 +18,7 @@ class ModelUse {
  public:
   void AddTo(CommandLine* line);
   // Whether one of them was asked for.
-  bool asked() const { return !out_.empty() || !images_.empty(); }
+  bool asked() const { return !out_.empty() || !images_.empty() || !generation_.prompt.empty(); }
   // InvalidArgument where options do not go with each other.
   Status Check() const;
   // Prints what comes out. file: as ModelName's.
@@ -28,6 +29,7 @@ class ModelUse {
   std::string checkpoint_;
   std::string out_;
   std::vector<std::string> images_;
+  GenerationRequest generation_;
   std::string format_;
   int top_ = 5;
   bool fold_batch_norm_ = false;

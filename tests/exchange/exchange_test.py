@@ -55,6 +55,38 @@ minibatch = 8
 [output]
 directory = {folder}/{out}
 """
+LANGUAGE_MODEL = """
+name: "abc"
+input { name: "tokens" extents: 6 vocabulary: 9 }
+layers { name: "token" embedding { outputs: 16 } }
+layers { name: "qkv" fully_connected { outputs: 48 per_position: true } }
+layers { name: "attention" attention { heads: 2 causal: true } }
+layers { name: "sum" inputs: "token" inputs: "attention" add {} }
+layers { name: "norm" layer_normalisation { per_position: true } }
+layers { name: "head" fully_connected { outputs: 9 per_position: true } }
+layers { name: "loss" softmax_cross_entropy {} }
+"""
+LANGUAGE_JOB = """
+[job]
+epochs = 2
+[network]
+file = abc.pbtxt
+[data]
+reader = text
+text = ${PWD}/abc.txt
+window = 6
+windows = 800
+[sync]
+mode = gradient
+partitions = 1
+minibatch = 8
+[optimiser]
+type = adam
+[schedule]
+learning_rate = 0.01
+[output]
+directory = abc
+"""
 # What the other libraries find: of each image the likeliest class and its probability, and whether the three
 # files hold the same weights.
 COMPARE = """
@@ -109,7 +141,8 @@ class ExchangeTest(unittest.TestCase):
     def setUpClass(cls):
         cls.scratch = tempfile.TemporaryDirectory()
         cls.folder = pathlib.Path(cls.scratch.name)
-        cls.environment = {**os.environ, "XDG_CACHE_HOME": str(cls.folder / "cache")}
+        cls.environment = {**os.environ, "XDG_CACHE_HOME": str(cls.folder / "cache"),
+                           "PWD": str(cls.folder)}
         numbers = random.Random(1)
         cls.images = [(name, image(numbers, name)) for name in CLASSES for _ in range(20)]
         with zipfile.ZipFile(cls.folder / "train.zip", "w") as archive:
@@ -180,6 +213,30 @@ class ExchangeTest(unittest.TestCase):
         self.assertIn("cut.png: ", ended.stderr)
         nowhere = self.kumo("predict", "out", "--input", "nowhere.png", expect=78)
         self.assertIn("nowhere.png: there is no such image, folder or archive", nowhere.stderr)
+
+    def test_a_language_model_goes_on_with_what_it_has_learnt(self):
+        (self.folder / "abc.txt").write_text("abcdefgh\u00e4" * 300)
+        (self.folder / "abc.pbtxt").write_text(LANGUAGE_MODEL)
+        (self.folder / "abc.conf").write_text(LANGUAGE_JOB)
+        self.kumo("launch", "abc.conf")
+
+        def said(*arguments):
+            return self.kumo("predict", "abc.conf", *arguments).stdout
+        self.assertEqual(said("--prompt", "cde", "--tokens", "12", "--temperature", "0"),
+                         "cdefgh\u00e4abcdefgh\n")
+        again = self.kumo("predict", "abc", "--prompt", "e", "--temperature", "0", "--tokens", "3").stdout
+        self.assertEqual(again, "efgh\n", "by the checkpoint alone")
+        drawn = [said("--prompt", "a", "--tokens", "40", "--temperature", "50", "--seed", str(seed))
+                 for seed in (1, 1, 2)]
+        self.assertEqual(drawn[0], drawn[1])
+        self.assertNotEqual(drawn[0], drawn[2])
+        self.assertEqual(said("--prompt", "a", "--temperature", "50", "--most-likely", "1", "--tokens", "4"),
+                         "abcde\n")
+        unknown = self.kumo("predict", "abc.conf", "--prompt", "ab!", expect=64)
+        self.assertIn("byte 2", unknown.stderr)
+        self.assertIn("no language model",
+                      self.kumo("predict", "out", "--prompt", "a", expect=64).stderr)
+        self.assertIn("--prompt", self.kumo("predict", "abc", "--input", "train.zip", expect=64).stderr)
 
     def test_what_cannot_be_exported_is_said(self):
         self.assertIn("no format", self.kumo("export", "out", "--out", "model", expect=64).stderr)
