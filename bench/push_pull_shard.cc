@@ -30,8 +30,11 @@ std::unique_ptr<Shard> MakeShard(const Model& model) {
   const TensorSpec weights{"weights", {static_cast<int64_t>(model.floats)}, Segment::kDecayed};
   Result<ParameterLayout> layout = ParameterLayout::Make({weights});
   CHECK(layout.ok()) << layout.status().message();
-  auto made = Shard::Make(shard, *plan, *layout,
-                          [](int64_t, const wire::Metrics&, Turn*) { return Directive{}; });
+  JobSpec spec;
+  spec.layout = *std::move(layout);
+  auto made = Shard::Make(shard, *plan, spec, [](int64_t, const checkpoint::SampleSums&, Turn*) {
+    return Directive{};
+  });
   CHECK(made.ok()) << made.status().message();
   return std::move(made).value();
 }

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <fstream>
+#include <utility>
 
 #include "common/job/checkpoint/checkpoint.h"
 #include "common/job/telemetry/figures.h"
@@ -24,10 +25,16 @@ std::string NumberOf(const google::protobuf::Struct& object, const Figure& figur
 
 std::string Described(const google::protobuf::Struct& figures) {
   std::string text = "epoch " + NumberOf(figures, figure::kEpoch, "%.0f");
-  const std::string validation = NumberOf(figures, figure::kValidationAccuracy, "%.4f");
-  const std::string training = NumberOf(figures, figure::kAccuracy, "%.4f");
-  if (!validation.empty()) return text + ", validation accuracy " + validation;
-  return training.empty() ? text : text + ", training accuracy " + training;
+  const std::pair<const Figure&, const char*> told[] = {
+      {figure::kValidationAccuracy, ", validation accuracy "},
+      {figure::kAccuracy, ", training accuracy "},
+      {figure::kValidationLoss, ", validation loss "},  // of networks that have no accuracy
+      {figure::kLoss, ", training loss "}};
+  for (const auto& [figure, words] : told) {
+    const std::string number = NumberOf(figures, figure, "%.4f");
+    if (!number.empty()) return text + words + number;
+  }
+  return text;
 }
 
 // Sets figures and description.

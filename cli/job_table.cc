@@ -6,12 +6,14 @@
 #include <cstdint>
 #include <cstdio>
 #include <initializer_list>
+#include <optional>
 #include <vector>
 
 #include "cli/text_table.h"
 #include "common/base/human_readable.h"
 #include "common/base/terminal.h"
 #include "common/job/telemetry/figures.h"
+#include "common/job/telemetry/metric_figures.h"
 
 namespace kumo {
 namespace {
@@ -84,6 +86,26 @@ std::string Done(const wire::JobStatus& status) {
   return text + "\n";
 }
 
+// Those of the network; before it is known, those that most have.
+std::string Metrics(const wire::JobStatus& status) {
+  const std::vector<MetricFigure> training = FiguresOf(status);
+  const std::vector<MetricFigure> validation = ValidationFiguresOf(status);
+  std::vector<std::string> names;
+  for (const auto* figures : {&training, &validation}) {
+    for (const MetricFigure& figure : *figures) {
+      if (std::count(names.begin(), names.end(), figure.name) == 0) names.push_back(figure.name);
+    }
+  }
+  if (names.empty()) names = {"loss", "accuracy"};
+  std::string text;
+  const auto add = [&](const std::string& name, std::optional<double> value) {
+    text += (text.empty() ? "" : "  ") + Shown(name) + " " + Known(bool{value}, value.value_or(0));
+  };
+  for (const std::string& name : names) add(MainFigure(name), FindFigure(training, name));
+  for (const std::string& name : names) add(ValidationFigure(name), FindFigure(validation, name));
+  return text + "\n";
+}
+
 std::string Head(const wire::JobStatus& status) {
   std::string text = Format("job %s: %s, round %lld of %s, epoch %s of %d, generation %u\n",
                             Shown(status.job_name()).c_str(), Shown(status.phase()).c_str(),
@@ -92,13 +114,7 @@ std::string Head(const wire::JobStatus& status) {
                             Known(status.has_epoch(), std::to_string(status.epoch())).c_str(),
                             status.epochs(), status.generation());
   text += Done(status);
-  text += Line({
-      Named(figure::kLoss, Known(status.has_loss(), status.loss())),
-      Named(figure::kAccuracy, Known(status.has_accuracy(), status.accuracy())),
-      Named(figure::kValidationLoss, Known(status.has_validation_loss(), status.validation_loss())),
-      Named(figure::kValidationAccuracy,
-            Known(status.has_validation_accuracy(), status.validation_accuracy())),
-  });
+  text += Metrics(status);
   text += Line({
       Named(figure::kLearningRate,
             Known(status.has_learning_rate(), Format("%g", status.learning_rate()))),

@@ -25,7 +25,8 @@ Result<std::string> Best(FileSystem& files, const std::string& folder, const std
   if (by == "none") {
     return FailedPrecondition(
         "--checkpoint best: checkpoint.best is none, so no figure says which one is the best and "
-        "nothing keeps it; set checkpoint.best = accuracy or loss before training, or take the "
+        "nothing keeps it; set checkpoint.best = accuracy, or another metric, before training, or "
+        "take the "
         "best of those that are there with --set checkpoint.best=accuracy");
   }
   const Result<checkpoint::Manifest> best = FindBest(files, folder, by);

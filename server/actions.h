@@ -11,6 +11,7 @@
 #include "common/base/status.h"
 #include "common/job/checkpoint/shard_file.h"
 #include "common/job/checkpoint/snapshot.h"
+#include "common/job/metric_list.h"
 #include "common/job/parameter_layout.h"
 #include "common/job/transport/message.h"
 #include "proto/checkpoint.pb.h"
@@ -129,19 +130,22 @@ struct StartedFromAction {
 };
 struct RoundClosedAction {
   int64_t round = 0;
-  wire::Metrics metrics;
+  checkpoint::SampleSums sums;
+  MetricList metrics;  // of these
 };
 struct CurvePointAction {
-  int64_t version = 0;                  // that the point's last round made
-  int64_t samples = 0;                  // that it was trained on
-  int epoch = 0;                        // counted from 0
-  wire::Metrics train;                  // of the rounds since the point before
+  int64_t version = 0;  // that the point's last round made
+  int64_t samples = 0;  // that it was trained on
+  int epoch = 0;        // counted from 0
+  MetricList metrics;
+  checkpoint::SampleSums train;         // of these, over the rounds since the point before
   std::optional<double> learning_rate;  // of the last round
 };
 struct EpochEvaluatedAction {
   int epoch = 0;  // counted from 0
-  wire::Metrics train;
-  wire::Metrics validation;
+  MetricList metrics;
+  checkpoint::SampleSums train;  // of these
+  checkpoint::SampleSums validation;
   int64_t version = 0;  // that the epoch ended with
   int64_t samples = 0;  // that it was trained on
 };

@@ -46,7 +46,7 @@ class Follower : public Role {
   std::string WaitsForProcesses(TimeUs now) const override;
 
   // What only a coordinator is told or asked.
-  Directive OnVersion(int64_t, const wire::Metrics&, Turn*) override { return {}; }
+  Directive OnVersion(int64_t, const checkpoint::SampleSums&, Turn*) override { return {}; }
   void TakeOver(int64_t, const Directive&, Turn*) override {}
   void OnDiskAnswer(const DiskAnswer&, Turn*) override {}
   wire::JobStatus Describe(TimeUs) const override { return {}; }

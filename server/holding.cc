@@ -86,10 +86,11 @@ Status Holding::Build(const Generation& generation, Turn* turn) {
   settings.replicate = neighbours_.has_value();
   settings.round = {experiment_.block, experiment_.optimiser, experiment_.schedule,
                     experiment_.sync};
-  const auto observe = [role = role_](int64_t version, const wire::Metrics& metrics, Turn* within) {
+  const auto observe = [role = role_](int64_t version, const checkpoint::SampleSums& metrics,
+                                      Turn* within) {
     return role->OnVersion(version, metrics, within);
   };
-  KUMO_ASSIGN_OR_RETURN(shard_, Shard::Make(settings, *plan_, spec_->layout, observe));
+  KUMO_ASSIGN_OR_RETURN(shard_, Shard::Make(settings, *plan_, *spec_, observe));
   const ShardMap& map = shard_->map();
   LOG(INFO) << "holds " << map.ServerBytes(index_) << " of " << spec_->layout.size() * sizeof(float)
             << " bytes of weights";

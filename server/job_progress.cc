@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/job/telemetry/metric_figures.h"
+
 namespace kumo {
 namespace {
 
@@ -65,8 +67,7 @@ RoundProgress ProgressOf(const wire::JobStatus& status) {
   progress.total_samples = status.total_samples();
   progress.epoch = status.epoch();
   progress.epochs = status.epochs();
-  progress.loss = Known(status.has_loss(), status.loss());
-  progress.accuracy = Known(status.has_accuracy(), status.accuracy());
+  progress.figures = FiguresOf(status);
   progress.learning_rate = Known(status.has_learning_rate(), status.learning_rate());
   progress.samples_per_second = Known(status.has_samples_per_second(), status.samples_per_second());
   progress.workers = status.workers_size();

@@ -1,7 +1,6 @@
 #include "server/job_recorder.h"
 
 #include <cstdint>
-#include <cstdio>
 #include <utility>
 
 #include <glog/logging.h>
@@ -14,18 +13,11 @@
 #include "server/job_progress.h"
 
 namespace kumo {
-namespace {
-
-double Mean(double sum, int64_t samples) {
-  return samples > 0 ? sum / static_cast<double>(samples) : 0.0;
-}
-
-}  // namespace
 
 JobRecorder::JobRecorder(std::unique_ptr<RunRecorder> recorder, const Experiment::Output& output,
                          const std::optional<checkpoint::Manifest>& restored)
     : recorder_(std::move(recorder)), output_(output) {
-  if (restored) last_accuracy_ = ScoreOf(restored->evaluation(), "accuracy");
+  if (restored) last_ = HeadlineOf(*restored);
 }
 
 void JobRecorder::Say(std::string_view line) {
@@ -61,8 +53,7 @@ void JobRecorder::Record(const CurvePointAction& action, double elapsed_s) {
   point.round = action.version;
   point.samples = action.samples;
   point.epoch = action.epoch + 1;
-  point.loss = Mean(action.train.loss_sum(), action.train.samples());
-  point.accuracy = Mean(static_cast<double>(action.train.correct()), action.train.samples());
+  point.figures = action.metrics.FiguresOf(action.train);
   point.learning_rate = action.learning_rate;
   point.elapsed_seconds = elapsed_s;
   recorder_->Record(point);
@@ -74,14 +65,9 @@ void JobRecorder::Record(const EpochEvaluatedAction& epoch, double elapsed_s) {
   result.epoch = epoch.epoch + 1;
   result.round = epoch.version;
   result.samples = epoch.samples;
-  result.loss = Mean(epoch.train.loss_sum(), epoch.train.samples());
-  result.accuracy = Mean(static_cast<double>(epoch.train.correct()), epoch.train.samples());
-  if (epoch.validation.samples() > 0) {
-    result.validation_loss = Mean(epoch.validation.loss_sum(), epoch.validation.samples());
-    result.validation_accuracy =
-        Mean(static_cast<double>(epoch.validation.correct()), epoch.validation.samples());
-    last_accuracy_ = *result.validation_accuracy;
-  }
+  result.figures = epoch.metrics.FiguresOf(epoch.train);
+  result.validation = epoch.metrics.FiguresOf(epoch.validation);
+  if (const auto headline = epoch.metrics.Headline(epoch.validation)) last_ = headline;
   result.elapsed_seconds = elapsed_s;
   recorder_->Record(result);
 }
@@ -104,19 +90,14 @@ void JobRecorder::SayFarewell(bool done, const wire::JobStatus& status, const Di
                               const std::string& model) {
   const std::string& output = output_.directory;
   if (done) {
-    std::string accuracy = "nothing was evaluated";
-    if (last_accuracy_) {
-      char text[64];
-      std::snprintf(text, sizeof text, "validation accuracy %.4f", *last_accuracy_);
-      accuracy = text;
-    }
+    const std::string result = last_ ? "validation " + Described(*last_) : "nothing was evaluated";
     recorder_->RecordDone();
-    recorder_->Say("done: " + accuracy + " after " + HumanDuration(status.elapsed_seconds()));
+    recorder_->Say("done: " + result + " after " + HumanDuration(status.elapsed_seconds()));
   }
   if (!model.empty()) recorder_->Say("model   " + model);
   if (const auto best = disk.Best(); best.ok()) {
     recorder_->Say("best    " + JoinPath(disk.folder(), best->name()) + " (" +
-                   DescribeEvaluation(best->evaluation()) + ")");
+                   DescribeEvaluation(*best) + ")");
   }
   recorder_->Say("curves  " + output + " (tensorboard --logdir " + output + "; log.jsonl)");
   recorder_->Say("logs    " + JoinPath(output, "logs"));

@@ -52,7 +52,7 @@ class JobRecorder {
  private:
   const std::unique_ptr<RunRecorder> recorder_;
   const Experiment::Output output_;
-  std::optional<double> last_accuracy_;  // on the validation set
+  std::optional<MetricFigure> last_;  // what the last evaluation is told by
   TimeUs next_progress_ = 0;
 };
 

@@ -4,16 +4,13 @@
 
 namespace kumo {
 
-Status CheckMetrics(const wire::Metrics& metrics, int64_t samples) {
-  if (metrics.samples() != samples) {
-    return InvalidArgument("metrics of " + std::to_string(metrics.samples()) +
-                           " samples instead of " + std::to_string(samples));
+Status CheckMetrics(const checkpoint::SampleSums& sums, int64_t samples,
+                    const MetricList& metrics) {
+  if (sums.samples() != samples) {
+    return InvalidArgument("metrics of " + std::to_string(sums.samples()) + " samples instead of " +
+                           std::to_string(samples));
   }
-  if (metrics.correct() < 0 || metrics.correct() > samples) {
-    return InvalidArgument("metrics with " + std::to_string(metrics.correct()) + " right of " +
-                           std::to_string(samples) + " samples");
-  }
-  return OkStatus();
+  return metrics.Check(sums);
 }
 
 }  // namespace kumo

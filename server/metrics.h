@@ -4,12 +4,13 @@
 #include <cstdint>
 
 #include "common/base/status.h"
-#include "proto/wire.pb.h"
+#include "common/job/metric_list.h"
+#include "proto/checkpoint.pb.h"
 
 namespace kumo {
 
-// InvalidArgument unless they are of so many samples, as it follows from the job's plan: what a sum
-// of them weighs is not for a worker to say.
-Status CheckMetrics(const wire::Metrics& metrics, int64_t samples);
+// InvalidArgument unless they are sums of these metrics, over so many samples, as it follows from
+// the job's plan: what a sum of them weighs is not for a worker to say.
+Status CheckMetrics(const checkpoint::SampleSums& sums, int64_t samples, const MetricList& metrics);
 
 }  // namespace kumo

@@ -47,7 +47,8 @@ class Role {
   virtual Status OnMessage(const PeerName& from, const wire::Header& header, Turn* turn) = 0;
 
   // Chunk 0, which is here, has reached `version`; what the round that starts from it is to do.
-  virtual Directive OnVersion(int64_t version, const wire::Metrics& metrics, Turn* turn) = 0;
+  virtual Directive OnVersion(int64_t version, const checkpoint::SampleSums& metrics,
+                              Turn* turn) = 0;
   // Chunk 0 is back here at `version`, with what the former server 0 said about the round that
   // starts from it.
   virtual void TakeOver(int64_t version, const Directive& said, Turn* turn) = 0;

@@ -14,10 +14,6 @@ namespace {
 
 constexpr TimeUs kLookAtTheEnd = 1500 * kMillisecond;
 
-double Mean(double sum, int64_t samples) {
-  return samples > 0 ? sum / static_cast<double>(samples) : 0.0;
-}
-
 }  // namespace
 
 bool ServerWatch::Turn(TimeUs now) {
@@ -42,13 +38,12 @@ void ServerWatch::Note(const SendAction& send) {
 
 void ServerWatch::Note(const RoundClosedAction& round) {
   ++counts_.rounds;
-  counts_.samples += static_cast<uint64_t>(std::max<int64_t>(0, round.metrics.samples()));
+  counts_.samples += static_cast<uint64_t>(std::max<int64_t>(0, round.sums.samples()));
   if (round_closed_at_) counts_.round_seconds.Add(ToSeconds(now_ - *round_closed_at_));
   round_closed_at_ = now_;
   round_ = round.round + 1;
-  point_.samples += round.metrics.samples();
-  point_.loss_sum += round.metrics.loss_sum();
-  point_.correct += round.metrics.correct();
+  history_.SetMetrics(round.metrics);
+  AddSums(round.sums, &point_.sums);
 }
 
 void ServerWatch::Note(const WentBackAction& back) {
@@ -66,11 +61,10 @@ void ServerWatch::Note(const WentOnAction& on) {
 }
 
 void ServerWatch::Note(const EpochEvaluatedAction& epoch) {
-  const wire::Metrics& metrics = epoch.validation;
-  if (metrics.samples() == 0) return;
+  if (epoch.validation.samples() == 0) return;
+  history_.SetMetrics(epoch.metrics);
   history_.Add(HistoryEvaluation{ElapsedSeconds(), epoch.epoch + 1,
-                                 Mean(metrics.loss_sum(), metrics.samples()),
-                                 Mean(static_cast<double>(metrics.correct()), metrics.samples())});
+                                 epoch.metrics.FiguresOf(epoch.validation)});
 }
 
 void ServerWatch::Note(const StartedFromAction& started) {

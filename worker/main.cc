@@ -36,6 +36,7 @@
 #include "common/job/options/parser.h"
 #include "common/job/shard_map.h"
 #include "common/job/telemetry/figures.h"
+#include "common/job/telemetry/metric_figures.h"
 #include "common/job/transport/malloc_tuning.h"
 #include "models/backend/devices.h"
 #include "worker/job_memory.h"
@@ -158,25 +159,24 @@ Status CheckStart(const Trainer& trainer, const Experiment& experiment) {
 Status Evaluate(Trainer* trainer, const std::string& path, bool json) {
   KUMO_ASSIGN_OR_RETURN(const Buffer<float> weights,
                         LoadStoredWeights(path, trainer->spec().layout));
-  KUMO_ASSIGN_OR_RETURN(const wire::Metrics metrics, trainer->EvaluateAll(weights.span()));
-  const double samples = static_cast<double>(std::max<int64_t>(metrics.samples(), 1));
-  const double loss = metrics.loss_sum() / samples;
-  const double accuracy = static_cast<double>(metrics.correct()) / samples;
+  KUMO_ASSIGN_OR_RETURN(const checkpoint::SampleSums sums, trainer->EvaluateAll(weights.span()));
+  const std::vector<MetricFigure> figures = trainer->spec().metrics.FiguresOf(sums);
   if (json) {
     JsonFields fields;
-    fields.Add("checkpoint", path)
-        .Add(figure::kSamples, metrics.samples())
-        .Add(figure::kValidationLoss, loss)
-        .Add(figure::kValidationAccuracy, accuracy);
+    fields.Add("checkpoint", path).Add(figure::kSamples, sums.samples());
+    for (const MetricFigure& one : figures) fields.Add(ValidationFigure(one.name), one.value);
     std::printf("%s\n", fields.object().c_str());
     return OkStatus();
   }
-  char figures[160];
-  std::snprintf(figures, sizeof figures, ": %s %.6f  %s %.6f  (%" PRId64 " samples)\n",
-                figure::kValidationLoss.name.data(), loss, figure::kValidationAccuracy.name.data(),
-                accuracy, metrics.samples());
+  std::string text = ":";
+  for (const MetricFigure& one : figures) {
+    char value[64];
+    std::snprintf(value, sizeof value, " %.6f ", one.value);
+    text += " " + ValidationFigure(one.name) + value;
+  }
+  text += " (" + std::to_string(sums.samples()) + " samples)\n";
   constexpr int kHanging = 2;
-  const std::string line = Folded(path + figures, TerminalColumns(STDOUT_FILENO), kHanging);
+  const std::string line = Folded(path + text, TerminalColumns(STDOUT_FILENO), kHanging);
   std::fputs(line.c_str(), stdout);
   return OkStatus();
 }

@@ -29,12 +29,22 @@ Status ConnectData(const Experiment& experiment, const OpenedJob& job) {
   return OkStatus();
 }
 
+Status CheckBest(const Experiment& experiment, const MetricList& metrics) {
+  const std::string& best = experiment.checkpoint.best;
+  if (best == "none" || metrics.Find(best) != nullptr) return OkStatus();
+  return InvalidArgument(
+      "checkpoint.best is '" + best + "', which is no metric of " + experiment.network.file +
+      "; it has " + metrics.Names() +
+      ": name one of these, have the loss declare it (docs/networks.md), or say none");
+}
+
 Result<JobSpec> SpecOf(const Experiment& experiment, const model::Network& network,
                        const OpenedJob& job) {
   const Dataset& train = *job.datasets.train;
   const Dataset& validation = *job.datasets.validation;
   JobSpec spec;
   KUMO_ASSIGN_OR_RETURN(spec.layout, ParameterLayout::Make(job.net->tensors()));
+  spec.metrics = job.net->metrics();
   spec.train_samples = train.size();
   spec.validation_samples = validation.size();
   KUMO_ASSIGN_OR_RETURN(spec.train.hash, ContentHash(train));
@@ -68,6 +78,7 @@ Result<OpenedJob> OpenJob(const Experiment& experiment) {
   KUMO_ASSIGN_OR_RETURN(job.rooms, MinibatchRooms::Of(experiment, job.datasets.train->size(),
                                                       job.datasets.validation->size()));
   KUMO_ASSIGN_OR_RETURN(job.net, Net::Make(network, job.rooms.largest(), job.backend.get()));
+  KUMO_RETURN_IF_ERROR(CheckBest(experiment, job.net->metrics()));
   KUMO_RETURN_IF_ERROR(ConnectData(experiment, job));
   KUMO_ASSIGN_OR_RETURN(job.optimiser, MakeOptimiser(experiment.optimiser));
   KUMO_ASSIGN_OR_RETURN(job.spec, SpecOf(experiment, network, job));

@@ -35,7 +35,7 @@ struct OpenedJob {
 
 // Reads the network file, opens the data and connects the two. The errors of LoadNetwork,
 // Net::Make, OpenDatasets and ContentHash; FailedPrecondition where network and data do not fit
-// each other.
+// each other; InvalidArgument where checkpoint.best is no metric of the network.
 Result<OpenedJob> OpenJob(const Experiment& experiment);
 
 }  // namespace kumo

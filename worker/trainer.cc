@@ -179,11 +179,11 @@ Result<int> Trainer::LoadNext(BatchStream* stream) {
   return static_cast<int>(minibatch.size);
 }
 
-Result<wire::Metrics> Trainer::Minibatches(const TrainAction& train,
-                                           const Contribution::OnCoded& on_coded,
-                                           PartitionArrays::Arrays* carried,
-                                           Contribution* contribution) {
-  wire::Metrics metrics;
+Result<checkpoint::SampleSums> Trainer::Minibatches(const TrainAction& train,
+                                                    const Contribution::OnCoded& on_coded,
+                                                    PartitionArrays::Arrays* carried,
+                                                    Contribution* contribution) {
+  checkpoint::SampleSums metrics;
   const auto mark = [this](int stage) {
     if (!chunks_of_stage_[stage].empty()) backend_->Mark(stage);
   };
@@ -254,19 +254,19 @@ std::string Trainer::TensorAt(int64_t position) const {
   return tensor < 0 ? "?" : spec_.layout.tensors()[tensor].name;
 }
 
-Result<wire::Metrics> Trainer::Evaluate(const EvaluateAction& evaluate) {
+Result<checkpoint::SampleSums> Trainer::Evaluate(const EvaluateAction& evaluate) {
   DeviceArray<float>& vector = evaluate.vector == wire::START ? base_ : evaluated_;
   return EvaluateRange(shape_->plan.EvaluationSamples(spec_.validation_samples, evaluate.partition),
                        vector.data());
 }
 
-Result<wire::Metrics> Trainer::EvaluateAll(std::span<const float> weights) {
+Result<checkpoint::SampleSums> Trainer::EvaluateAll(std::span<const float> weights) {
   backend_->Write(weights.data(), weights.size_bytes(), weights_.data());
   return EvaluateRange({0, spec_.validation_samples}, weights_.data());
 }
 
-Result<wire::Metrics> Trainer::EvaluateRange(Range samples, float* weights) {
-  wire::Metrics metrics;
+Result<checkpoint::SampleSums> Trainer::EvaluateRange(Range samples, float* weights) {
+  checkpoint::SampleSums metrics;
   // Where the weights to evaluate could not be had there is nothing to run on.
   KUMO_RETURN_IF_ERROR(backend_->Wait());
   KUMO_RETURN_IF_ERROR(net_->Bind(spec_.layout, weights, gradients_.data()));
@@ -283,10 +283,9 @@ Result<wire::Metrics> Trainer::EvaluateRange(Range samples, float* weights) {
   return metrics;
 }
 
-Status Trainer::TakeSums(wire::Metrics* metrics) {
+Status Trainer::TakeSums(checkpoint::SampleSums* metrics) {
   KUMO_ASSIGN_OR_RETURN(const std::vector<double> sums, net_->TakeSums());
-  metrics->set_loss_sum(sums[0]);
-  metrics->set_correct(static_cast<int64_t>(sums[1]));
+  metrics->mutable_sums()->Assign(sums.begin(), sums.end());
   return OkStatus();
 }
 

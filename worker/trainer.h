@@ -57,18 +57,18 @@ class Trainer {
   // called on this thread with chunks of a gradient that are coded before the step is at its end
   // (Session::OnCoded); the block has them, too.
   Result<TrainedBlock> Train(const TrainAction& train, const Contribution::OnCoded& on_coded);
-  Result<wire::Metrics> Evaluate(const EvaluateAction& evaluate);
+  Result<checkpoint::SampleSums> Evaluate(const EvaluateAction& evaluate);
   void Drop(int partition) { carried_.Drop(partition); }
   // What is under way and what comes after ends at its next minibatch, Aborted. May be called from
   // any thread.
   void Cancel() { cancelled_ = true; }
 
   // The whole validation set against `weights` (a flat vector): `kumo evaluate`.
-  Result<wire::Metrics> EvaluateAll(std::span<const float> weights);
+  Result<checkpoint::SampleSums> EvaluateAll(std::span<const float> weights);
 
  private:
   Trainer(const Experiment& experiment, const Clock* clock, OpenedJob job);
-  Status TakeSums(wire::Metrics* metrics);  // what the net has added up, waited for
+  Status TakeSums(checkpoint::SampleSums* metrics);  // what the net has added up, waited for
 
   // `count` vectors of the layout, one after the other.
   DeviceArray<float> MakeVectors(int count, const std::string& what) const;
@@ -77,13 +77,15 @@ class Trainer {
   void FindStages();
   // The stream's next minibatch is the net's. Its size; 0 where the range has ended.
   Result<int> LoadNext(BatchStream* stream);
-  Result<wire::Metrics> Minibatches(const TrainAction& train, const Contribution::OnCoded& on_coded,
-                                    PartitionArrays::Arrays* carried, Contribution* contribution);
+  Result<checkpoint::SampleSums> Minibatches(const TrainAction& train,
+                                             const Contribution::OnCoded& on_coded,
+                                             PartitionArrays::Arrays* carried,
+                                             Contribution* contribution);
   // Of a block's minibatch of so many samples.
   StepParameters ParametersOf(const TrainAction& train, int minibatch, int samples,
                               const PartitionArrays::Arrays& carried) const;
   void OptimiserStep(PartitionArrays::Arrays* carried);
-  Result<wire::Metrics> EvaluateRange(Range samples, float* weights);
+  Result<checkpoint::SampleSums> EvaluateRange(Range samples, float* weights);
   std::string TensorAt(int64_t position) const;
 
   const Experiment experiment_;

@@ -23,12 +23,23 @@ Status CheckContents(const char* which, const DataIdentity& ours, const DataIden
                             "); copy the same files to every machine");
 }
 
+// Of the same tensors, but with another loss, or other fields of it.
+Status CheckMetrics(const MetricList& ours, const MetricList& theirs) {
+  if (ours == theirs) return OkStatus();
+  const bool named_alike = ours.Names() == theirs.Names();
+  return FailedPrecondition("another network: its loss declares the metrics " + theirs.Names() +
+                            (named_alike ? ", but made otherwise than in the job"
+                                         : ", in the job they are " + ours.Names()) +
+                            "; copy the same network file to every machine");
+}
+
 Status CheckSpec(const wire::JobSpec& wire_spec, const JobSpec& established) {
   KUMO_ASSIGN_OR_RETURN(const JobSpec spec, ParseSpec(wire_spec));
   if (const std::string difference = established.layout.FirstDifference(spec.layout);
       !difference.empty()) {
     return FailedPrecondition("another network: " + difference);
   }
+  KUMO_RETURN_IF_ERROR(CheckMetrics(established.metrics, spec.metrics));
   const auto compare = [](const char* what, int64_t ours, int64_t theirs) {
     if (ours == theirs) return OkStatus();
     return FailedPrecondition(std::string("other data: ") + what + " are " + std::to_string(ours) +
@@ -83,6 +94,7 @@ Result<JobSpec> ParseSpec(const wire::JobSpec& wire_spec) {
   }
   JobSpec spec;
   KUMO_ASSIGN_OR_RETURN(spec.layout, ParameterLayout::Make(std::move(tensors)));
+  KUMO_ASSIGN_OR_RETURN(spec.metrics, ParseMetrics(wire_spec.metrics()));
   spec.train_samples = wire_spec.train_samples();
   spec.validation_samples = wire_spec.validation_samples();
   spec.optimiser_slots = wire_spec.optimiser_slots();
@@ -117,6 +129,7 @@ wire::JobSpec SpecToWire(const JobSpec& spec) {
     tensor->mutable_shape()->Add(t.shape.begin(), t.shape.end());
     tensor->set_segment(static_cast<uint32_t>(t.segment));
   }
+  WriteMetrics(spec.metrics, out.mutable_metrics());
   out.set_fingerprint(spec.layout.fingerprint());
   out.set_train_samples(spec.train_samples);
   out.set_validation_samples(spec.validation_samples);

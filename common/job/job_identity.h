@@ -9,6 +9,7 @@
 #include "common/base/status.h"
 #include "common/job/codec/codec.h"
 #include "common/job/job_plan.h"
+#include "common/job/metric_list.h"
 #include "common/job/options/experiment.h"
 #include "common/job/parameter_layout.h"
 #include "common/job/process_identity.h"
@@ -43,6 +44,7 @@ std::string HashOf(uint64_t hash);
 // A job as a worker's hello describes it.
 struct JobSpec {
   ParameterLayout layout;
+  MetricList metrics;
   int64_t train_samples = 0;
   int64_t validation_samples = 0;
   DataIdentity train, validation;

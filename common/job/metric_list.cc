@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <limits>
 #include <set>
 
@@ -14,9 +15,10 @@ namespace {
 bool IsMetricName(std::string_view name) {
   const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  return !name.empty() && name.size() <= MetricList::kLongestName && is_letter(name[0]) &&
-         std::all_of(name.begin(), name.end(),
-                     [&](char c) { return is_letter(c) || is_digit(c) || c == '_'; });
+  return !name.empty() && name != "none" && std::ssize(name) <= MetricList::kLongestName &&
+         is_letter(name[0]) && std::all_of(name.begin(), name.end(), [&](char c) {
+           return is_letter(c) || is_digit(c) || c == '_';
+         });
 }
 
 Status CheckCount(int64_t metrics) {
@@ -26,6 +28,12 @@ Status CheckCount(int64_t metrics) {
 }
 
 }  // namespace
+
+std::string Described(const MetricFigure& figure) {
+  char value[64];
+  std::snprintf(value, sizeof value, " %.4f", figure.value);
+  return figure.name + value;
+}
 
 std::optional<double> FindFigure(std::span<const MetricFigure> figures, std::string_view name) {
   for (const MetricFigure& figure : figures) {
@@ -83,6 +91,16 @@ std::vector<MetricFigure> MetricList::FiguresOf(const checkpoint::SampleSums& su
     if (const auto value = FigureOf(metric, sums)) figures.push_back({metric.name, *value});
   }
   return figures;
+}
+
+std::optional<MetricFigure> MetricList::Headline(const checkpoint::SampleSums& sums) const {
+  if (metrics().empty()) return std::nullopt;
+  const auto found = std::find_if(metrics().begin(), metrics().end(),
+                                  [](const Metric& metric) { return metric.more_is_better; });
+  const Metric& metric = found == metrics().end() ? metrics().front() : *found;
+  const auto value = FigureOf(metric, sums);
+  if (!value) return std::nullopt;
+  return MetricFigure{metric.name, *value};
 }
 
 Status MetricList::Check(const checkpoint::SampleSums& sums) const {

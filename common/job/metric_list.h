@@ -28,8 +28,10 @@ enum class MetricFormula {
 };
 
 struct Metric {
-  std::string name;  // lower-case letters, digits and underscores, a letter first
-  int sum = 0;       // which of the sums; several metrics may be made of one
+  // Lower-case letters, digits and underscores, a letter first; not "none", which is the word for
+  // no metric.
+  std::string name;
+  int sum = 0;  // which of the sums; several metrics may be made of one
   MetricFormula formula = MetricFormula::kMean;
   bool more_is_better = false;
 
@@ -43,13 +45,15 @@ struct MetricFigure {
 
   bool operator==(const MetricFigure&) const = default;
 };
+// "accuracy 0.9931".
+std::string Described(const MetricFigure& figure);
 // The value of the figure of that name; none where there is no such.
 std::optional<double> FindFigure(std::span<const MetricFigure> figures, std::string_view name);
 
 class MetricList {
  public:
-  static constexpr int kMostMetrics = 32;
-  static constexpr size_t kLongestName = 32;
+  static constexpr int kMostMetrics = 16;
+  static constexpr int kLongestName = 32;
 
   MetricList() : MetricList(std::vector<Metric>(), 0) {}
   // InvalidArgument, saying which, where there are too many, a name is not one or comes twice, or
@@ -68,6 +72,9 @@ class MetricList {
   static std::optional<double> FigureOf(const Metric& metric, const checkpoint::SampleSums& sums);
   // All that there are, in the list's order.
   std::vector<MetricFigure> FiguresOf(const checkpoint::SampleSums& sums) const;
+  // The one that tells how good a network is where there is room for one: the first of which more
+  // is better, or else the first. None where there is no such figure.
+  std::optional<MetricFigure> Headline(const checkpoint::SampleSums& sums) const;
   // InvalidArgument where these are no sums of such metrics: another number of them, or a share of
   // more than all or less than nothing.
   Status Check(const checkpoint::SampleSums& sums) const;

@@ -6,7 +6,7 @@
 namespace kumo {
 
 // Raised when processes of two releases could misunderstand each other.
-constexpr uint32_t kProtocolVersion = 4;
+constexpr uint32_t kProtocolVersion = 5;
 
 // Generations are numbers up to this one. A job comes to a new one with each start and each loss;
 // whatever names a later one is damaged.

@@ -167,7 +167,8 @@ void Coordinator::On(const CheckpointChosen& chosen, Turn* turn) {
   job_.progress.StartFrom(restored, job_.plan);
 }
 
-Directive Coordinator::OnVersion(int64_t version, const wire::Metrics& metrics, Turn* turn) {
+Directive Coordinator::OnVersion(int64_t version, const checkpoint::SampleSums& metrics,
+                                 Turn* turn) {
   const TimeUs now = turn->now;
   job_.version = version;
   job_.clock.OnClosed(now);

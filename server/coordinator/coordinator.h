@@ -41,7 +41,7 @@ class Coordinator : public Role {
   void OnSpec(const JobPlan& plan, const ShardMap& map, const JobSpec& spec) override;
   Result<bool> OnHello(const PeerName& from, const wire::Hello& hello, Turn* turn) override;
   Status OnMessage(const PeerName& from, const wire::Header& header, Turn* turn) override;
-  Directive OnVersion(int64_t version, const wire::Metrics& metrics, Turn* turn) override;
+  Directive OnVersion(int64_t version, const checkpoint::SampleSums& metrics, Turn* turn) override;
   void TakeOver(int64_t version, const Directive& said, Turn* turn) override;
   void OnDiskAnswer(const DiskAnswer& answer, Turn* turn) override {
     std::visit([&](const auto& one) { On(one, turn); }, answer);

@@ -3,25 +3,15 @@
 #include <utility>
 
 namespace kumo {
-namespace {
-
-void Add(const wire::Metrics& from, wire::Metrics* to) {
-  to->set_samples(to->samples() + from.samples());
-  to->set_loss_sum(to->loss_sum() + from.loss_sum());
-  to->set_correct(to->correct() + from.correct());
+EpochLedger::EpochLedger(const checkpoint::Manifest& restored) : progress_(restored.progress()) {
+  // A manifest that says otherwise was not read as one.
+  if (Result<MetricList> metrics = ParseMetrics(restored.metrics()); metrics.ok()) {
+    metrics_ = *std::move(metrics);
+  }
 }
 
-wire::Metrics Sums(int64_t samples, double loss_sum, int64_t correct) {
-  wire::Metrics sums;
-  sums.set_samples(samples);
-  sums.set_loss_sum(loss_sum);
-  sums.set_correct(correct);
-  return sums;
-}
-
-}  // namespace
-
-EpochLedger::EpochLedger(const wire::CoordinatorState& state) : progress_(state.progress()) {
+EpochLedger::EpochLedger(const wire::CoordinatorState& state, const MetricList& metrics)
+    : metrics_(metrics), progress_(state.progress()) {
   for (const auto& ended : state.ended_epochs()) {
     ended_[ended.epoch()] = ended.train();
     auto& evaluations = evaluations_[ended.epoch()];
@@ -41,49 +31,37 @@ void EpochLedger::Describe(wire::CoordinatorState* state) const {
   }
 }
 
-void EpochLedger::Start(const JobPlan& plan, int64_t version) {
-  const int epoch = plan.EvaluatedEpoch(version);
-  if (epoch < 0) return;
-  ended_[epoch] = Sums(progress_.ended_epoch_samples(), progress_.ended_epoch_loss_sum(),
-                       progress_.ended_epoch_correct());
+void EpochLedger::Start(const JobPlan& plan, int64_t version, const MetricList& metrics) {
+  for (checkpoint::SampleSums* sums :
+       {progress_.mutable_last(), progress_.mutable_epoch(), progress_.mutable_ended_epoch(),
+        progress_.mutable_point()}) {
+    *sums = metrics.Translate(metrics_, *sums);
+  }
+  metrics_ = metrics;
+  if (const int epoch = plan.EvaluatedEpoch(version); epoch >= 0) {
+    ended_[epoch] = progress_.ended_epoch();
+  }
 }
 
-std::optional<wire::Metrics> EpochLedger::AddRound(const JobPlan& plan, int64_t version,
-                                                   const wire::Metrics& metrics,
-                                                   int points_per_epoch) {
+std::optional<checkpoint::SampleSums> EpochLedger::AddRound(const JobPlan& plan, int64_t version,
+                                                            const checkpoint::SampleSums& metrics,
+                                                            int points_per_epoch) {
   const RoundPlan round = plan.Round(version - 1);
-  const auto samples = static_cast<double>(metrics.samples());
   progress_.set_samples(plan.SamplesAt(version));
-  progress_.set_last_loss(metrics.loss_sum() / samples);
-  progress_.set_last_accuracy(static_cast<double>(metrics.correct()) / samples);
+  *progress_.mutable_last() = metrics;
   AddToEpoch(plan, round, metrics);
-
-  wire::Metrics point =
-      Sums(progress_.point_samples(), progress_.point_loss_sum(), progress_.point_correct());
-  Add(metrics, &point);
-  std::optional<wire::Metrics> complete;
-  if (plan.EndsPart(round, points_per_epoch)) complete = std::exchange(point, wire::Metrics());
-  progress_.set_point_samples(point.samples());
-  progress_.set_point_loss_sum(point.loss_sum());
-  progress_.set_point_correct(point.correct());
-  return complete;
+  AddSums(metrics, progress_.mutable_point());
+  if (!plan.EndsPart(round, points_per_epoch)) return std::nullopt;
+  return std::exchange(*progress_.mutable_point(), checkpoint::SampleSums());
 }
 
 void EpochLedger::AddToEpoch(const JobPlan& plan, const RoundPlan& round,
-                             const wire::Metrics& metrics) {
-  wire::Metrics epoch =
-      Sums(progress_.epoch_samples(), progress_.epoch_loss_sum(), progress_.epoch_correct());
-  Add(metrics, &epoch);
-  if (round.ends_epoch) {
-    if (plan.EvaluatedEpoch(round.round + 1) >= 0) ended_[round.epoch] = epoch;
-    progress_.set_ended_epoch_samples(epoch.samples());
-    progress_.set_ended_epoch_loss_sum(epoch.loss_sum());
-    progress_.set_ended_epoch_correct(epoch.correct());
-    epoch.Clear();
-  }
-  progress_.set_epoch_samples(epoch.samples());
-  progress_.set_epoch_loss_sum(epoch.loss_sum());
-  progress_.set_epoch_correct(epoch.correct());
+                             const checkpoint::SampleSums& metrics) {
+  checkpoint::SampleSums* const epoch = progress_.mutable_epoch();
+  AddSums(metrics, epoch);
+  if (!round.ends_epoch) return;
+  if (plan.EvaluatedEpoch(round.round + 1) >= 0) ended_[round.epoch] = *epoch;
+  *progress_.mutable_ended_epoch() = std::exchange(*epoch, checkpoint::SampleSums());
 }
 
 bool EpochLedger::Waits(const JobPlan& plan, int64_t version, int partition) const {
@@ -93,18 +71,17 @@ bool EpochLedger::Waits(const JobPlan& plan, int64_t version, int partition) con
          (parts == evaluations_.end() || !parts->second.contains(partition));
 }
 
-std::optional<EpochLedger::Epoch> EpochLedger::AddEvaluation(const JobPlan& plan, int64_t version,
-                                                             int partition,
-                                                             const wire::Metrics& metrics) {
+std::optional<EpochLedger::Epoch> EpochLedger::AddEvaluation(
+    const JobPlan& plan, int64_t version, int partition, const checkpoint::SampleSums& metrics) {
   const int epoch = plan.EvaluatedEpoch(version);
   const auto train = ended_.find(epoch);
   if (train == ended_.end()) return std::nullopt;  // reported already
-  std::map<int, wire::Metrics>& parts = evaluations_[epoch];
+  std::map<int, checkpoint::SampleSums>& parts = evaluations_[epoch];
   parts.emplace(partition, metrics);
   if (static_cast<int>(parts.size()) < plan.settings().partitions) return std::nullopt;
 
   last_validation_.Clear();
-  for (const auto& [p, part] : parts) Add(part, &last_validation_);  // in partition order
+  for (const auto& [p, part] : parts) AddSums(part, &last_validation_);  // in partition order
   Epoch complete{epoch, train->second, last_validation_};
   evaluations_.erase(epoch);
   ended_.erase(train);

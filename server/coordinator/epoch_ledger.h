@@ -1,5 +1,5 @@
-// The sums behind the curves: loss and accuracy of rounds, of the rounds between two points, of
-// epochs, and of their evaluations.
+// The sums behind the curves: those of the job's metrics over rounds, over the rounds between two
+// points, over epochs, and over the validation set.
 //
 // Rounds are counted as they close and evaluations as partitions report them, in any order; an
 // epoch is complete when all partitions have evaluated the version that it ended with. A
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "common/job/job_plan.h"
+#include "common/job/metric_list.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/wire.pb.h"
 
@@ -24,47 +25,54 @@ class EpochLedger {
  public:
   struct Epoch {
     int epoch = 0;
-    wire::Metrics train, validation;
+    checkpoint::SampleSums train, validation;
   };
 
   EpochLedger() = default;
-  // restored: of the checkpoint that the job goes on from. elapsed_seconds is not touched here.
-  explicit EpochLedger(const checkpoint::Progress& restored) : progress_(restored) {}
+  // restored: the checkpoint that the job goes on from. Progress.elapsed_seconds is not touched
+  // here.
+  explicit EpochLedger(const checkpoint::Manifest& restored);
 
-  // The ledger of a coordinator that takes over from a former one, which has left `state`.
-  explicit EpochLedger(const wire::CoordinatorState& state);
+  // The ledger of a coordinator that takes over from a former one, which has left `state` with sums
+  // of these metrics.
+  EpochLedger(const wire::CoordinatorState& state, const MetricList& metrics);
   // Fills in what that constructor reads.
   void Describe(wire::CoordinatorState* state) const;
 
-  // The job starts at `version`: an epoch that ended there is still to be evaluated.
-  void Start(const JobPlan& plan, int64_t version);
+  // The job starts at `version`, and has these metrics: an epoch that ended there is still to be
+  // evaluated. Where the checkpoint's metrics are others, what it does not know of a metric is not
+  // a number until the epoch, or the stretch up to a point, is over.
+  void Start(const JobPlan& plan, int64_t version, const MetricList& metrics);
   // The round that made `version` has closed. Requires samples in it. The sums since the point
   // before, where one of the curves' points is there.
-  std::optional<wire::Metrics> AddRound(const JobPlan& plan, int64_t version,
-                                        const wire::Metrics& metrics, int points_per_epoch);
+  std::optional<checkpoint::SampleSums> AddRound(const JobPlan& plan, int64_t version,
+                                                 const checkpoint::SampleSums& metrics,
+                                                 int points_per_epoch);
   // Whether a partition's evaluation of `version`, which ends an epoch that is evaluated, is still
   // to come.
   bool Waits(const JobPlan& plan, int64_t version, int partition) const;
   // A partition has evaluated its slice with `version`, which ends an epoch that is evaluated; a
   // second report of a partition changes nothing. The epoch when that was the last partition.
   std::optional<Epoch> AddEvaluation(const JobPlan& plan, int64_t version, int partition,
-                                     const wire::Metrics& metrics);
+                                     const checkpoint::SampleSums& metrics);
 
   const checkpoint::Progress& progress() const { return progress_; }
   // The validation sums of the last complete epoch since the start; no samples before the first.
-  const wire::Metrics& last_validation() const { return last_validation_; }
+  const checkpoint::SampleSums& last_validation() const { return last_validation_; }
   // Partitions that have not evaluated the first epoch that waits for its evaluation.
   std::vector<int> Unevaluated(int partitions) const;
   // No epoch that has ended waits for its evaluation.
   bool complete() const { return ended_.empty(); }
 
  private:
-  void AddToEpoch(const JobPlan& plan, const RoundPlan& round, const wire::Metrics& metrics);
+  void AddToEpoch(const JobPlan& plan, const RoundPlan& round,
+                  const checkpoint::SampleSums& metrics);
 
+  MetricList metrics_;  // that all of these are sums of
   checkpoint::Progress progress_;
-  std::map<int, wire::Metrics> ended_;  // epoch -> training sums, until it is evaluated
-  std::map<int, std::map<int, wire::Metrics>> evaluations_;  // epoch -> partition -> sums
-  wire::Metrics last_validation_;
+  std::map<int, checkpoint::SampleSums> ended_;  // epoch -> training sums, until it is evaluated
+  std::map<int, std::map<int, checkpoint::SampleSums>> evaluations_;  // epoch -> partition -> sums
+  checkpoint::SampleSums last_validation_;
 };
 
 }  // namespace kumo

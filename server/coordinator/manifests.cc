@@ -59,6 +59,7 @@ void Manifests::Complete(uint32_t generation, const std::optional<checkpoint::Ma
   manifest->set_network(spec_.network);
   for (const std::string& name : spec_.class_names) manifest->add_class_names(name);
   SetTensors(spec_.layout, manifest);
+  WriteMetrics(spec_.metrics, manifest->mutable_metrics());
   if (restored) {
     *manifest->mutable_continuations() = restored->continuations();
     NoteChangesOfData(*restored, spec_, plan, manifest);

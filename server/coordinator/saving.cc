@@ -75,9 +75,7 @@ void Saving::KeepEvaluation(const EpochLedger::Epoch& epoch, int64_t version,
                             const Generation& generation, Turn* turn) {
   checkpoint::Evaluation evaluation;
   evaluation.set_epoch(epoch.epoch + 1);
-  evaluation.set_samples(epoch.validation.samples());
-  evaluation.set_loss_sum(epoch.validation.loss_sum());
-  evaluation.set_correct(epoch.validation.correct());
+  *evaluation.mutable_sums() = epoch.validation;
   checkpoints_.SetEvaluation(version, evaluation);
   // One of an earlier generation is of a past that the job went back from.
   const uint32_t since = version == generation.start_version ? 0 : generation.since;

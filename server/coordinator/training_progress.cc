@@ -8,6 +8,18 @@
 #include "server/metrics.h"
 
 namespace kumo {
+namespace {
+
+void AddFigures(const std::vector<MetricFigure>& figures,
+                google::protobuf::RepeatedPtrField<wire::JobStatus::Figure>* to) {
+  for (const MetricFigure& figure : figures) {
+    wire::JobStatus::Figure* const one = to->Add();
+    one->set_name(figure.name);
+    one->set_value(figure.value);
+  }
+}
+
+}  // namespace
 
 TrainingProgress::TrainingProgress(const CoordinatorSettings& settings,
                                    const std::optional<checkpoint::Manifest>& restored, TimeUs now)
@@ -21,7 +33,8 @@ TrainingProgress::TrainingProgress(const CoordinatorSettings& settings,
 }
 
 void TrainingProgress::OnSpec(const JobPlan& plan, const JobSpec& spec, int64_t start_version) {
-  ledger_.Start(plan, start_version);
+  metrics_ = spec.metrics;
+  ledger_.Start(plan, start_version, metrics_);
   validation_samples_ = spec.validation_samples;
   if (auto schedule = Schedule::Make(schedule_settings_, spec.train_samples, epochs_);
       schedule.ok()) {
@@ -29,14 +42,14 @@ void TrainingProgress::OnSpec(const JobPlan& plan, const JobSpec& spec, int64_t 
   }
 }
 
-void TrainingProgress::OnRound(const JobPlan& plan, int64_t version, const wire::Metrics& metrics,
-                               Turn* turn) {
+void TrainingProgress::OnRound(const JobPlan& plan, int64_t version,
+                               const checkpoint::SampleSums& metrics, Turn* turn) {
   const RoundPlan round = plan.Round(version - 1);
   rate_.OnClosed(round, turn->now);
-  turn->Do(RoundClosedAction{round.round, metrics});
+  turn->Do(RoundClosedAction{round.round, metrics, metrics_});
   const auto sums = ledger_.AddRound(plan, version, metrics, points_per_epoch_);
   if (!sums) return;
-  turn->Do(CurvePointAction{version, plan.SamplesAt(version), round.epoch, *sums,
+  turn->Do(CurvePointAction{version, plan.SamplesAt(version), round.epoch, metrics_, *sums,
                             LearningRateAt(plan, round)});
 }
 
@@ -52,7 +65,7 @@ Result<TrainingProgress::Evaluated> TrainingProgress::OnEvaluated(
     return InvalidArgument(which);
   }
   const int64_t samples = plan->EvaluationSamples(validation_samples_, partition).size();
-  KUMO_RETURN_IF_ERROR(CheckMetrics(header.metrics(), samples).WithContext(which));
+  KUMO_RETURN_IF_ERROR(CheckMetrics(header.metrics(), samples, metrics_).WithContext(which));
   Evaluated evaluated;
   evaluated.is_new = ledger_.Waits(*plan, version, partition);
   if (evaluated.is_new && !leases.MayContribute(from, partition, version)) {
@@ -62,7 +75,7 @@ Result<TrainingProgress::Evaluated> TrainingProgress::OnEvaluated(
   held_.Answer(from, header, turn);
   evaluated.epoch = ledger_.AddEvaluation(*plan, version, partition, header.metrics());
   if (evaluated.epoch) {
-    turn->Do(EpochEvaluatedAction{evaluated.epoch->epoch, evaluated.epoch->train,
+    turn->Do(EpochEvaluatedAction{evaluated.epoch->epoch, metrics_, evaluated.epoch->train,
                                   evaluated.epoch->validation, version, plan->SamplesAt(version)});
   }
   return evaluated;
@@ -75,12 +88,12 @@ void TrainingProgress::GoBack() {
 
 void TrainingProgress::StartFrom(const std::optional<checkpoint::Manifest>& restored,
                                  const std::optional<JobPlan>& plan) {
-  ledger_ = restored ? EpochLedger(restored->progress()) : EpochLedger();
-  if (plan) ledger_.Start(*plan, restored ? restored->version() : 0);
+  ledger_ = restored ? EpochLedger(*restored) : EpochLedger();
+  if (plan) ledger_.Start(*plan, restored ? restored->version() : 0, metrics_);
 }
 
 void TrainingProgress::TakeOver(int64_t version, const wire::CoordinatorState& state, Turn* turn) {
-  ledger_ = EpochLedger(state);
+  ledger_ = EpochLedger(state, metrics_);
   elapsed_before_ = state.progress().elapsed_seconds() - ToSeconds(turn->now - started_);
   turn->Do(WentOnAction{version, ledger_.progress().samples()});
 }
@@ -103,14 +116,8 @@ void TrainingProgress::Describe(TimeUs now, int64_t version, const std::optional
   status->set_elapsed_seconds(ElapsedSeconds(now));
   status->set_round(version);
   status->set_epochs(epochs_);
-  const checkpoint::Progress& progress = ledger_.progress();
-  if (progress.has_last_loss()) status->set_loss(progress.last_loss());
-  if (progress.has_last_accuracy()) status->set_accuracy(progress.last_accuracy());
-  const wire::Metrics& validation = ledger_.last_validation();
-  if (const double n = static_cast<double>(validation.samples()); n > 0) {
-    status->set_validation_loss(validation.loss_sum() / n);
-    status->set_validation_accuracy(static_cast<double>(validation.correct()) / n);
-  }
+  AddFigures(metrics_.FiguresOf(ledger_.progress().last()), status->mutable_figures());
+  AddFigures(metrics_.FiguresOf(ledger_.last_validation()), status->mutable_validation_figures());
   const auto rate = rate_.SamplesPerSecond(now);
   if (rate) status->set_samples_per_second(*rate);
   if (plan) DescribePlan(now, version, *plan, round_ms, status);

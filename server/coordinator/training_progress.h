@@ -12,6 +12,7 @@
 #include "common/base/status.h"
 #include "common/job/job_identity.h"
 #include "common/job/job_plan.h"
+#include "common/job/metric_list.h"
 #include "common/job/optimiser/schedule.h"
 #include "common/job/transport/message.h"
 #include "proto/checkpoint.pb.h"
@@ -39,7 +40,8 @@ class TrainingProgress {
   // The job's spec has become known, and it starts at a version.
   void OnSpec(const JobPlan& plan, const JobSpec& spec, int64_t start_version);
   // The round that made `version` has closed: what it adds to the curves. Requires samples in it.
-  void OnRound(const JobPlan& plan, int64_t version, const wire::Metrics& metrics, Turn* turn);
+  void OnRound(const JobPlan& plan, int64_t version, const checkpoint::SampleSums& metrics,
+               Turn* turn);
   // A partition's evaluation, while chunk 0 is at `newest`. Unavailable where it would count and is
   // not leased to its sender. InvalidArgument where nobody asked for it, or
   // where it is not of the partition's samples.
@@ -83,6 +85,7 @@ class TrainingProgress {
   int epochs_;
   int points_per_epoch_;
   int64_t validation_samples_ = 0;
+  MetricList metrics_;
   bool keeps_versions_twice_;
   TimeUs started_;
   double elapsed_before_ = 0;  // seconds, of earlier runs

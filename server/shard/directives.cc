@@ -2,14 +2,14 @@
 
 #include <memory>
 
+#include "common/job/metric_list.h"
+
 namespace kumo {
 
 void Directives::Observe(int64_t version, Turn* turn) {
-  wire::Metrics sum;
-  for (wire::Metrics& metrics : metrics_) {
-    sum.set_samples(sum.samples() + metrics.samples());
-    sum.set_loss_sum(sum.loss_sum() + metrics.loss_sum());
-    sum.set_correct(sum.correct() + metrics.correct());
+  checkpoint::SampleSums sum;
+  for (checkpoint::SampleSums& metrics : metrics_) {  // in partition order
+    AddSums(metrics, &sum);
     metrics.Clear();
   }
   said_.erase(said_.begin(), said_.lower_bound(version - 2));

@@ -20,7 +20,7 @@ namespace kumo {
 // the sums over the samples of the round that made it. Returns the directive for the round that
 // starts from it; what it wants done besides goes into the turn.
 using VersionObserver =
-    std::function<Directive(int64_t version, const wire::Metrics& metrics, Turn* turn)>;
+    std::function<Directive(int64_t version, const checkpoint::SampleSums& metrics, Turn* turn)>;
 
 class Directives {
  public:
@@ -28,7 +28,7 @@ class Directives {
       : observer_(std::move(observer)), metrics_(partitions) {}
 
   // What a partition's contribution to the open round says of its samples.
-  void Note(int partition, const wire::Metrics& metrics) { metrics_[partition] = metrics; }
+  void Note(int partition, const checkpoint::SampleSums& metrics) { metrics_[partition] = metrics; }
   // Chunk 0's next version is made.
   void Observe(int64_t version, Turn* turn);
   // What the coordinator said of a version that comes back from another server.
@@ -41,8 +41,8 @@ class Directives {
 
  private:
   VersionObserver observer_;
-  std::map<int64_t, Directive> said_;   // of chunk 0's version, the one before and the next one
-  std::vector<wire::Metrics> metrics_;  // of the open round, by partition
+  std::map<int64_t, Directive> said_;  // of chunk 0's version, the one before and the next one
+  std::vector<checkpoint::SampleSums> metrics_;  // of the open round, by partition
 };
 
 }  // namespace kumo

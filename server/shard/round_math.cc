@@ -10,10 +10,11 @@
 namespace kumo {
 
 Result<RoundMath> RoundMath::Make(const RoundSettings& settings, const JobPlan& plan,
-                                  const ParameterLayout& layout, int64_t shard_bytes) {
+                                  const JobSpec& spec, int64_t shard_bytes) {
   RoundMath math;
   math.plan_ = plan;
-  math.layout_ = layout;
+  math.layout_ = spec.layout;
+  math.metrics_ = spec.metrics;
   math.weight_decay_ = settings.optimiser.weight_decay;
   math.stream_ = shard_bytes > kStreamBytes;
   const PlanSettings& of = plan.settings();
@@ -52,7 +53,7 @@ Result<ArrivedContribution> RoundMath::Contribution(const Chunk& chunk, const Me
   }
   if (chunk.index == 0) {
     KUMO_RETURN_IF_ERROR(
-        CheckMetrics(header.metrics(), contribution.samples).WithContext(Where(header)));
+        CheckMetrics(header.metrics(), contribution.samples, metrics_).WithContext(Where(header)));
   }
   if (contribution.samples == 0) return contribution;
   const Codec& codec = push_codecs_.For(round, chunk.segment);

@@ -14,6 +14,7 @@
 #include "common/job/codec/codec.h"
 #include "common/job/job_identity.h"
 #include "common/job/job_plan.h"
+#include "common/job/metric_list.h"
 #include "common/job/optimiser/optimiser.h"
 #include "common/job/optimiser/schedule.h"
 #include "common/job/options/experiment.h"
@@ -39,7 +40,7 @@ class RoundMath {
   // shard_bytes: float32 bytes of all chunks that are worked on together. Errors name the setting
   // that is wrong.
   static Result<RoundMath> Make(const RoundSettings& settings, const JobPlan& plan,
-                                const ParameterLayout& layout, int64_t shard_bytes);
+                                const JobSpec& spec, int64_t shard_bytes);
 
   const JobPlan& plan() const { return plan_; }
   int partitions() const { return plan_.settings().partitions; }
@@ -63,6 +64,7 @@ class RoundMath {
 
   JobPlan plan_;
   ParameterLayout layout_;
+  MetricList metrics_;
   float weight_decay_ = 0.0f;  // of the decayed segment
   bool stream_ = false;
   std::optional<Schedule> schedule_;

@@ -58,8 +58,7 @@ class Shard {
  public:
   // The observer is that of chunk 0, on the server that has it.
   static Result<std::unique_ptr<Shard>> Make(const ShardSettings& settings, const JobPlan& plan,
-                                             const ParameterLayout& layout,
-                                             VersionObserver observer);
+                                             const JobSpec& spec, VersionObserver observer);
 
   const ShardMap& map() const { return map_; }
   // The generation in which the shard was made.

@@ -10,6 +10,7 @@
 #include "common/job/checkpoint/checkpoint.h"
 #include "common/job/options/experiment_text.h"
 #include "tests/cli/kumo_runner.h"
+#include "tests/common/job/loss_and_accuracy.h"
 
 namespace kumo {
 namespace {
@@ -70,14 +71,14 @@ TEST_F(CommandsTest, EvaluateTakesTheLatestCompleteCheckpointAndPassesTheExitCod
 TEST_F(CommandsTest, EvaluateTakesTheBestOneOrTheOneThatIsNamed) {
   const std::string checkpoints = folder_ + "/out/checkpoints/";
   PosixFileSystem files;
-  const auto save = [&](int64_t version, int64_t correct) {
+  const auto save = [&](int64_t version, double correct) {
     const std::string name = CheckpointName(version);
     std::filesystem::create_directories(checkpoints + name);
     checkpoint::Manifest manifest;
     manifest.set_version(version);
     manifest.add_files()->set_name("shard");
-    manifest.mutable_evaluation()->set_samples(100);
-    manifest.mutable_evaluation()->set_correct(correct);
+    WriteMetrics(test::LossAndAccuracy(), manifest.mutable_metrics());
+    *manifest.mutable_evaluation()->mutable_sums() = test::SumsOf(100, 1, correct);
     ASSERT_TRUE(WriteManifest(files, checkpoints, manifest).ok());
   };
   save(10, 90);

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "common/base/terminal.h"
+#include "tests/common/job/loss_and_accuracy.h"
 
 namespace kumo {
 namespace {
@@ -49,11 +50,14 @@ TEST(JobTable, WhatIsNotKnownYetIsNoNumber) {
   EXPECT_THAT(JobTable(status, 0), HasSubstr("eta -"));
   EXPECT_THAT(JobTable(status, 0), HasSubstr("samples - of -\n"));
   EXPECT_THAT(JobTable(status, 0), ::testing::ContainsRegex("worker-3 .* 0 +- +- +- +- +0.00"));
-  status.set_validation_accuracy(0);
+  test::AddFigure("top5_accuracy", 0.5, &status);
+  test::AddValidationFigure("accuracy", 0, &status);
   status.set_eta_seconds(0);
   status.set_samples(30);
   status.set_total_samples(1000);
-  EXPECT_THAT(JobTable(status, 0), HasSubstr("validation/main/accuracy 0.0000"));
+  EXPECT_THAT(JobTable(status, 0),
+              HasSubstr("main/top5_accuracy 0.5000  main/accuracy -  "
+                        "validation/main/top5_accuracy -  validation/main/accuracy 0.0000\n"));
   EXPECT_THAT(JobTable(status, 0), HasSubstr("eta 0 ms"));
   EXPECT_THAT(JobTable(status, 0), HasSubstr("samples 30 of 1000 (3.0 %)\n"));
 }

@@ -10,6 +10,7 @@
 #include "common/job/checkpoint/checkpoint.h"
 #include "common/job/options/experiment_text.h"
 #include "tests/common/base/memory_file_system.h"
+#include "tests/common/job/loss_and_accuracy.h"
 
 namespace kumo {
 namespace {
@@ -127,8 +128,8 @@ TEST(Disk, TheBestIsKeptAsSoonAsItIsKnown) {
   const auto evaluate = [&](int64_t version, double loss) {
     KeepEvaluationAction keep{version, 1, {}};
     keep.evaluation.set_epoch(1);
-    keep.evaluation.set_samples(10);
-    keep.evaluation.set_loss_sum(loss);
+    keep.evaluation.mutable_sums()->set_samples(10);
+    test::SetLossSum(loss, keep.evaluation.mutable_sums());
     disk.KeepEvaluation(keep);
   };
   EXPECT_FALSE(disk.Best().ok());

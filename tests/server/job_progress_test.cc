@@ -17,7 +17,8 @@ TEST(JobProgress, OfAJobThatKnowsNothingNothingIsMadeUp) {
   Add(&status, "worker-0");
   Add(&status, "worker-1");
   const RoundProgress progress = ProgressOf(status);
-  EXPECT_FALSE(progress.loss || progress.accuracy || progress.learning_rate);
+  EXPECT_TRUE(progress.figures.empty());
+  EXPECT_FALSE(progress.learning_rate);
   EXPECT_FALSE(progress.samples_per_second || progress.eta_seconds);
   EXPECT_FALSE(progress.compute_ms || progress.wait_ms || progress.network_ms);
   EXPECT_FALSE(progress.slowest);

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/common/job/loss_and_accuracy.h"
 #include "tests/server/server_node_harness.h"
 
 namespace kumo {
@@ -113,7 +114,10 @@ class WildMessages {
         h.mutable_metrics()->set_samples(Wild(100));
         break;
       case 11:
-        h.mutable_metrics()->set_loss_sum(std::numeric_limits<double>::quiet_NaN());
+        test::SetLossSum(std::numeric_limits<double>::quiet_NaN(), h.mutable_metrics());
+        break;
+      case 16:
+        h.mutable_metrics()->mutable_sums()->Resize(static_cast<int>(rng_.NextBelow(40)), 0.5);
         break;
       case 12:
         h.mutable_worker_report()->set_samples(Wild(100));

@@ -16,6 +16,7 @@
 #include "common/job/codec/codec.h"
 #include "common/job/protocol.h"
 #include "common/job/transport/zmq_transport.h"
+#include "tests/common/job/loss_and_accuracy.h"
 #include "worker/session/job_shape.h"
 
 namespace kumo {
@@ -94,7 +95,7 @@ class Liar {
       push.header.set_samples(shape_.plan.PartitionSamples(plan, partition_).size());
       if (chunk.index == 0) {
         push.header.mutable_metrics()->set_samples(push.header.samples());
-        push.header.mutable_metrics()->set_loss_sum(1);
+        test::SetLossSum(1, push.header.mutable_metrics());
       }
       push.payload = {coded, std::span<const std::byte>(*coded)};
       sent += Send(chunk, round, std::move(push));

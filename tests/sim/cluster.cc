@@ -8,6 +8,7 @@
 #include "common/job/checkpoint/checkpoint.h"
 #include "common/job/checkpoint/resume_point.h"
 #include "server/resume.h"
+#include "tests/common/job/loss_and_accuracy.h"
 #include "tests/sim/processes.h"
 
 namespace kumo::sim {
@@ -31,6 +32,7 @@ Cluster::~Cluster() = default;
 JobSpec Cluster::Spec() const {
   JobSpec spec;
   spec.layout = ParameterLayout::Make(settings_.tensors).value();
+  spec.metrics = test::LossAndAccuracy();
   spec.train_samples = settings_.train_samples;
   spec.validation_samples = settings_.validation_samples;
   spec.optimiser_slots = settings_.experiment.block.reset_local_state ||

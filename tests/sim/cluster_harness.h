@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/common/job/loss_and_accuracy.h"
 #include "tests/common/job/small_job.h"
 #include "tests/sim/cluster.h"
 
@@ -44,12 +45,12 @@ inline SimResult RunJob(SimSettings settings, Disk* disk = nullptr) {
 }
 
 // A job's curve, to the bit.
-using Point = std::tuple<int64_t, int64_t, int64_t, double, int64_t, std::optional<double>>;
+using Point = std::tuple<int64_t, int64_t, int64_t, double, double, std::optional<double>>;
 inline std::vector<Point> Curve(const SimResult& result) {
   std::vector<Point> curve;
   for (const CurvePointAction& point : result.points) {
-    curve.emplace_back(point.version, point.samples, point.train.samples(), point.train.loss_sum(),
-                       point.train.correct(), point.learning_rate);
+    curve.emplace_back(point.version, point.samples, point.train.samples(),
+                       test::LossSum(point.train), test::Correct(point.train), point.learning_rate);
   }
   return curve;
 }

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/common/job/loss_and_accuracy.h"
 #include "tests/sim/cluster_harness.h"
 
 namespace kumo::sim {
@@ -20,8 +21,8 @@ TEST(Cluster, WhereTheBestIsKeptEveryEpochIsSavedWithItsFigures) {
     ASSERT_TRUE(disk.manifests.contains(epoch.version)) << epoch.epoch;
     const checkpoint::Evaluation& said = disk.manifests.at(epoch.version).evaluation();
     EXPECT_EQ(said.epoch(), epoch.epoch + 1);
-    EXPECT_EQ(said.samples(), 11);
-    EXPECT_EQ(said.loss_sum(), epoch.validation.loss_sum());
+    EXPECT_EQ(said.sums().samples(), 11);
+    EXPECT_EQ(said.sums().SerializeAsString(), epoch.validation.SerializeAsString());
   }
 }
 
@@ -47,8 +48,8 @@ TEST(Cluster, WeightsDoNotDependOnTheNumberOfWorkersAndServers) {
           << workers << " workers, " << servers << " servers";
       EXPECT_EQ(Curve(result), Curve(reference));
       for (size_t e = 0; e < 3; ++e) {
-        EXPECT_EQ(result.epochs[e].validation.loss_sum(),
-                  reference.epochs[e].validation.loss_sum());
+        EXPECT_EQ(test::LossSum(result.epochs[e].validation),
+                  test::LossSum(reference.epochs[e].validation));
       }
     }
   }
@@ -125,8 +126,8 @@ TEST(Cluster, StoppedAndResumedIsUninterrupted) {
       EXPECT_EQ(second.rounds.front(), first.rounds.back() + 1);
       EXPECT_EQ(second.weights, reference.weights) << codec << (keep ? " keep" : " reset");
       EXPECT_EQ(second.start, reference.start);
-      EXPECT_EQ(second.epochs.back().validation.loss_sum(),
-                reference.epochs.back().validation.loss_sum());
+      EXPECT_EQ(test::LossSum(second.epochs.back().validation),
+                test::LossSum(reference.epochs.back().validation));
       EXPECT_EQ(second.epochs.back().train.samples(), reference.epochs.back().train.samples());
     }
   }
@@ -157,7 +158,8 @@ TEST(Cluster, AJobWhoseEndWasNotEvaluatedIsEvaluatedWhenItIsStartedAgain) {
   ExpectFinished(second);
   EXPECT_TRUE(second.rounds.empty());
   ASSERT_EQ(second.epochs.size(), 1u);
-  EXPECT_EQ(second.epochs[0].validation.loss_sum(), first.epochs.back().validation.loss_sum());
+  EXPECT_EQ(test::LossSum(second.epochs[0].validation),
+            test::LossSum(first.epochs.back().validation));
 }
 
 TEST(Cluster, NoWorkerIsAnErrorWithALimit) {

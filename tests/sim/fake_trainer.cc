@@ -7,6 +7,8 @@
 
 #include <glog/logging.h>
 
+#include "tests/common/job/loss_and_accuracy.h"
+
 namespace kumo::sim {
 namespace {
 
@@ -57,11 +59,10 @@ TrainedBlock FakeTrainer::Train(const TrainAction& train) {
   const Range samples = shape_->plan.PartitionSamples(train.round, train.partition);
   Rng rng(seed_, RngPurpose::kSimulation, train.partition, train.round.round);
   TrainedBlock block;
-  block.metrics.set_samples(samples.size());
   // Sums that show in which order they are added.
-  block.metrics.set_loss_sum(static_cast<double>(samples.size()) *
-                             (0.1 + std::abs(static_cast<double>(vectors_[0][train.partition]))));
-  block.metrics.set_correct(samples.size() / 2);
+  const double loss = 0.1 + std::abs(static_cast<double>(vectors_[0][train.partition]));
+  block.metrics = test::SumsOf(samples.size(), static_cast<double>(samples.size()) * loss,
+                               static_cast<double>(samples.size() / 2));
   for (const Chunk& chunk : shape_->map.chunks()) {
     const size_t n = chunk.range.size();
     std::vector<float> x(n);
@@ -110,14 +111,11 @@ TrainedBlock FakeTrainer::Train(const TrainAction& train) {
   return block;
 }
 
-wire::Metrics FakeTrainer::Evaluate(const EvaluateAction& evaluate) const {
+checkpoint::SampleSums FakeTrainer::Evaluate(const EvaluateAction& evaluate) const {
   const Range slice = shape_->plan.EvaluationSamples(spec_.validation_samples, evaluate.partition);
   double sum = 0;
   for (float w : vectors_[evaluate.vector]) sum += std::abs(static_cast<double>(w));
-  wire::Metrics metrics;
-  metrics.set_samples(slice.size());
-  metrics.set_loss_sum(sum * static_cast<double>(slice.size()));
-  return metrics;
+  return test::SumsOf(slice.size(), sum * static_cast<double>(slice.size()), 0);
 }
 
 }  // namespace kumo::sim

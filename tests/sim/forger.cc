@@ -10,6 +10,8 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 
+#include "tests/common/job/loss_and_accuracy.h"
+
 namespace kumo::sim {
 namespace {
 
@@ -205,7 +207,7 @@ Message Forger::OfAnother(Message message) {
   if (type != wire::PUSH && type != wire::PUT_STATE && type != wire::EVALUATED) return message;
   Message other = message;
   other.header.set_partition(static_cast<int32_t>(choices_.Below(kPartitions)));
-  other.header.mutable_metrics()->set_loss_sum(ForgedNumber(&choices_));
+  test::SetLossSum(ForgedNumber(&choices_), other.header.mutable_metrics());
   if (TellsOwnNumbers(other.header)) return message;
   ++forged_;
   return other;

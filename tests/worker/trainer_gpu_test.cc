@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/common/job/loss_and_accuracy.h"
 #include "tests/data/test_files.h"
 #include "tests/simulated_gpu/simulated_gpu.h"
 #include "tests/worker/trainer_harness.h"
@@ -40,7 +41,7 @@ INSTANTIATE_TEST_SUITE_P(Augments, TrainerGpuTest, testing::Bool());
 
 struct Trained {
   std::vector<TrainedBlock> blocks;
-  wire::Metrics evaluated;
+  checkpoint::SampleSums evaluated;
 };
 
 template <typename Worker>
@@ -55,10 +56,11 @@ TEST_P(TrainerGpuTest, LossesAreTheCpusButForRounding) {
   const Trained cpu = TrainSome(Worker(Large("cpu")));
   const Trained gpu = TrainSome(Worker(Large("cuda")));
   for (size_t i = 0; i < cpu.blocks.size(); ++i) {
-    const double loss = cpu.blocks[i].metrics.loss_sum();
-    EXPECT_NEAR(gpu.blocks[i].metrics.loss_sum(), loss, 1e-4 * loss) << i;
+    const double loss = test::LossSum(cpu.blocks[i].metrics);
+    EXPECT_NEAR(test::LossSum(gpu.blocks[i].metrics), loss, 1e-4 * loss) << i;
   }
-  EXPECT_NEAR(gpu.evaluated.loss_sum(), cpu.evaluated.loss_sum(), 1e-4 * cpu.evaluated.loss_sum());
+  EXPECT_NEAR(test::LossSum(gpu.evaluated), test::LossSum(cpu.evaluated),
+              1e-4 * test::LossSum(cpu.evaluated));
 }
 
 // The step is run, then recorded, then repeated.

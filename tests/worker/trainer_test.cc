@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/common/job/loss_and_accuracy.h"
 #include "tests/worker/trainer_harness.h"
 
 namespace kumo {
@@ -239,8 +240,8 @@ TEST_F(TrainerTest, AMinibatchOfMoreThanTheDataGiveIsOneOfWhatTheyGive) {
   for (int64_t round = 0; round < 3; ++round) {
     EXPECT_TRUE(SameBytes(a.Train(round, 1), b.Train(round, 1))) << round;
   }
-  EXPECT_EQ(a.trainer->EvaluateAll(a.InitialWeights())->loss_sum(),
-            b.trainer->EvaluateAll(a.InitialWeights())->loss_sum());
+  EXPECT_EQ(a.trainer->EvaluateAll(a.InitialWeights())->sums(0),
+            b.trainer->EvaluateAll(a.InitialWeights())->sums(0));
 }
 
 TEST_F(TrainerTest, APartitionWithoutSamplesContributesNothing) {
@@ -315,19 +316,19 @@ TEST_F(TrainerTest, PartitionsEvaluateTheWholeSetBetweenThem) {
   for (const wire::Vector vector : {wire::START, wire::WEIGHTS}) {
     Worker worker(Block());
     worker.InstallAll(worker.trainer->MakeInitialWeights().value().chunks, vector);
-    wire::Metrics sum;
+    checkpoint::SampleSums sum;
     for (int p = 0; p < 2; ++p) {
-      const wire::Metrics part = worker.trainer->Evaluate({p, 0, vector}).value();
+      const checkpoint::SampleSums part = worker.trainer->Evaluate({p, 0, vector}).value();
       sum.set_samples(sum.samples() + part.samples());
-      sum.set_correct(sum.correct() + part.correct());
-      sum.set_loss_sum(sum.loss_sum() + part.loss_sum());
+      test::SetCorrect(test::Correct(sum) + test::Correct(part), &sum);
+      test::SetLossSum(test::LossSum(sum) + test::LossSum(part), &sum);
     }
     const TrainedBlock before = worker.Train(0, 0);
-    const wire::Metrics all = worker.trainer->EvaluateAll(worker.InitialWeights()).value();
+    const checkpoint::SampleSums all = worker.trainer->EvaluateAll(worker.InitialWeights()).value();
     EXPECT_EQ(sum.samples(), 23);
     EXPECT_EQ(all.samples(), 23);
-    EXPECT_EQ(sum.correct(), all.correct());
-    EXPECT_NEAR(sum.loss_sum(), all.loss_sum(), 1e-3);
+    EXPECT_EQ(test::Correct(sum), test::Correct(all));
+    EXPECT_NEAR(test::LossSum(sum), test::LossSum(all), 1e-3);
     EXPECT_TRUE(SameBytes(worker.Train(0, 0), before));  // evaluating leaves no trace
   }
 }
@@ -347,7 +348,7 @@ TEST_F(TrainerTest, CropsAndFlipsEachChangeWhatIsLearnt) {
 TEST_F(TrainerTest, WholeImagesAreEvaluatedWithoutTheirMean) {
   const auto loss = [](const Experiment& e) {
     Worker worker(e);
-    return worker.trainer->EvaluateAll(worker.InitialWeights()).value().loss_sum();
+    return worker.trainer->EvaluateAll(worker.InitialWeights()).value().sums(0);
   };
   const double plain = loss(Gradient());
   Experiment cut = Gradient();

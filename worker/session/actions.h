@@ -91,7 +91,7 @@ struct TrainedBlock {
   };
   std::vector<Payload> contributions;  // by chunk; empty payloads where there was no data
   std::vector<Array> carried;          // if save_state
-  wire::Metrics metrics;
+  checkpoint::SampleSums metrics;
   BlockTimes times;
 };
 

@@ -49,7 +49,8 @@ void Computation::SendInitial(InitialWeights weights, WorkerTurn* turn) {
   }
 }
 
-void Computation::Push(int chunk, Payload payload, const wire::Metrics* metrics, WorkerTurn* turn) {
+void Computation::Push(int chunk, Payload payload, const checkpoint::SampleSums* metrics,
+                       WorkerTurn* turn) {
   const RoundPlan round = shape_->plan.Round(round_);
   const Codec& codec = shape_->push_codecs.For(round, shape_->map.chunks()[chunk].segment);
   wire::Header header;
@@ -93,7 +94,7 @@ void Computation::PutCarried(std::vector<TrainedBlock::Array> carried, WorkerTur
   }
 }
 
-void Computation::SendEvaluation(const wire::Metrics& metrics, WorkerTurn* turn) {
+void Computation::SendEvaluation(const checkpoint::SampleSums& metrics, WorkerTurn* turn) {
   wire::Header header;
   header.set_type(wire::EVALUATED);
   header.set_round(round_);

@@ -48,11 +48,11 @@ class Computation {
   void PushRest(TrainedBlock* block, WorkerTurn* turn);
   // What the partition carries after the block is put on the servers.
   void PutCarried(std::vector<TrainedBlock::Array> carried, WorkerTurn* turn);
-  void SendEvaluation(const wire::Metrics& metrics, WorkerTurn* turn);
+  void SendEvaluation(const checkpoint::SampleSums& metrics, WorkerTurn* turn);
 
  private:
   void Begin(Kind kind, int partition, int64_t round);
-  void Push(int chunk, Payload payload, const wire::Metrics* metrics, WorkerTurn* turn);
+  void Push(int chunk, Payload payload, const checkpoint::SampleSums* metrics, WorkerTurn* turn);
   int ServerOf(int chunk) const { return shape_->map.chunks()[chunk].server; }
 
   const JobShape* shape_;

@@ -170,7 +170,7 @@ void Rounds::OnTrained(TrainedBlock block, WorkerTurn* turn) {
   progress_.OnPushed(lease->round, turn->now);
 }
 
-void Rounds::OnEvaluated(const wire::Metrics& metrics, WorkerTurn* turn) {
+void Rounds::OnEvaluated(const checkpoint::SampleSums& metrics, WorkerTurn* turn) {
   computation_.End();
   if (leases_.Find(computation_.partition()) == nullptr) return;
   computation_.SendEvaluation(metrics, turn);

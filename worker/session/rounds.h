@@ -44,7 +44,7 @@ class Rounds {
   // The driver is done with what it was asked for.
   void OnInitialised(InitialWeights weights, WorkerTurn* turn);
   void OnTrained(TrainedBlock block, WorkerTurn* turn);
-  void OnEvaluated(const wire::Metrics& metrics, WorkerTurn* turn);
+  void OnEvaluated(const checkpoint::SampleSums& metrics, WorkerTurn* turn);
   // Or with some chunks of the block. leaving: the worker may have to give the block up, and does
   // not begin to push it.
   void OnCoded(std::vector<CodedChunk> chunks, bool leaving, WorkerTurn* turn);

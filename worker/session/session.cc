@@ -206,7 +206,7 @@ WorkerActions Session::OnTrained(TrainedBlock block, TimeUs now) {
   return End(std::move(turn));
 }
 
-WorkerActions Session::OnEvaluated(const wire::Metrics& metrics, TimeUs now) {
+WorkerActions Session::OnEvaluated(const checkpoint::SampleSums& metrics, TimeUs now) {
   if (finished_) return {};
   WorkerTurn turn = Begin(now);
   rounds_.OnEvaluated(metrics, &turn);

@@ -67,7 +67,7 @@ class Session {
   // rest is still computed; all before OnTrained.
   WorkerActions OnCoded(std::vector<CodedChunk> chunks, TimeUs now);
   WorkerActions OnTrained(TrainedBlock block, TimeUs now);
-  WorkerActions OnEvaluated(const wire::Metrics& metrics, TimeUs now);
+  WorkerActions OnEvaluated(const checkpoint::SampleSums& metrics, TimeUs now);
   // The block could not be computed (numbers that are not finite, a device's failure): tells the
   // coordinator and leaves.
   WorkerActions OnFailed(const Status& status, TimeUs now);

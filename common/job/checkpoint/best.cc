@@ -1,28 +1,40 @@
 #include "common/job/checkpoint/best.h"
 
 #include <cmath>
-#include <cstdio>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "common/base/printable.h"
 #include "common/job/checkpoint/checkpoint.h"
 
 namespace kumo {
 
-std::optional<double> ScoreOf(const checkpoint::Evaluation& evaluation, std::string_view by) {
-  if (evaluation.samples() <= 0) return std::nullopt;
-  const auto samples = static_cast<double>(evaluation.samples());
-  if (by == "accuracy") return static_cast<double>(evaluation.correct()) / samples;
-  if (by == "loss" && std::isfinite(evaluation.loss_sum())) return -evaluation.loss_sum() / samples;
-  return std::nullopt;
+MetricList MetricsOf(const checkpoint::Manifest& manifest) {
+  Result<MetricList> metrics = ParseMetrics(manifest.metrics());
+  return metrics.ok() ? *std::move(metrics) : MetricList();
 }
 
-std::string DescribeEvaluation(const checkpoint::Evaluation& evaluation) {
-  const auto samples = static_cast<double>(evaluation.samples());
-  char text[96];
-  std::snprintf(text, sizeof(text), "epoch %d, validation accuracy %.4f, loss %.4f",
-                evaluation.epoch(), static_cast<double>(evaluation.correct()) / samples,
-                evaluation.loss_sum() / samples);
+std::optional<double> ScoreOf(const checkpoint::Manifest& manifest, std::string_view by) {
+  const MetricList metrics = MetricsOf(manifest);
+  const Metric* const metric = metrics.Find(by);
+  if (metric == nullptr) return std::nullopt;
+  const auto figure = MetricList::FigureOf(*metric, manifest.evaluation().sums());
+  if (!figure || !std::isfinite(*figure)) return std::nullopt;
+  return metric->more_is_better ? *figure : -*figure;
+}
+
+std::optional<MetricFigure> HeadlineOf(const checkpoint::Manifest& manifest) {
+  return MetricsOf(manifest).Headline(manifest.evaluation().sums());
+}
+
+std::string DescribeEvaluation(const checkpoint::Manifest& manifest) {
+  const std::optional<MetricFigure> headline = HeadlineOf(manifest);
+  std::string text = "epoch " + std::to_string(manifest.evaluation().epoch());
+  if (headline) text += ", validation " + Described(*headline);
+  for (const MetricFigure& figure : MetricsOf(manifest).FiguresOf(manifest.evaluation().sums())) {
+    if (figure.name != headline->name) text += ", " + Described(figure);
+  }
   return text;
 }
 
@@ -40,12 +52,12 @@ Result<Contenders> ContendersForBest(FileSystem& files, const std::string& folde
       continue;
     }
     const checkpoint::Evaluation& evaluation = manifest->evaluation();
-    const bool waits = evaluation.epoch() > 0 && evaluation.samples() == 0;
+    const bool waits = evaluation.epoch() > 0 && evaluation.sums().samples() == 0;
     if (waits && !contenders.waiting) contenders.waiting = *manifest;
-    const auto score = ScoreOf(evaluation, by);
+    const auto score = ScoreOf(*manifest, by);
     if (!score) continue;
     const auto& best = contenders.best;
-    if (!best || *score >= *ScoreOf(best->evaluation(), by)) {
+    if (!best || *score >= *ScoreOf(*best, by)) {
       contenders.best = *std::move(manifest);
     }
   }
@@ -57,7 +69,16 @@ Result<checkpoint::Manifest> FindBest(FileSystem& files, const std::string& fold
   KUMO_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListCheckpoints(files, folder));
   KUMO_ASSIGN_OR_RETURN(Contenders contenders, ContendersForBest(files, folder, names, by));
   if (contenders.best) return *std::move(contenders.best);
-  return NotFound("no checkpoint in " + folder + " has validation figures");
+  std::string figures = "validation figures";
+  for (const std::string& name : names) {
+    const Result<checkpoint::Manifest> manifest = ReadManifest(files, folder, name);
+    if (!manifest.ok() || by == "none") continue;
+    const MetricList metrics = MetricsOf(*manifest);
+    if (metrics.Find(by) != nullptr) break;
+    figures = "a validation figure '" + Printable(by) + "', " + name + " has " + metrics.Names();
+    break;
+  }
+  return NotFound("no checkpoint in " + folder + " has " + figures);
 }
 
 Status WriteEvaluation(FileSystem& files, const std::string& folder, int64_t version,

@@ -2,7 +2,8 @@
 // manifests, and nowhere else, so that whatever a crash leaves, the best one is that of the
 // checkpoints which are there.
 //
-// `by` is checkpoint.best: "accuracy", "loss", or "none". Functions without state.
+// `by` is checkpoint.best: the name of a metric, or "none", which no metric is called. Functions
+// without state.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +14,21 @@
 
 #include "common/base/file.h"
 #include "common/base/status.h"
+#include "common/job/metric_list.h"
 #include "proto/checkpoint.pb.h"
 
 namespace kumo {
 
-// More is better: the accuracy, or the mean loss below zero. None where there is no evaluation yet,
-// where its loss is not finite, and by "none".
-std::optional<double> ScoreOf(const checkpoint::Evaluation& evaluation, std::string_view by);
+// The metrics that a manifest's sums are of.
+MetricList MetricsOf(const checkpoint::Manifest& manifest);
+// More is better: the metric's figure, below zero where less of it is better. None where there is
+// no evaluation yet, where the figure is not finite, and where the job had no such metric.
+std::optional<double> ScoreOf(const checkpoint::Manifest& manifest, std::string_view by);
+// What the evaluation is told by where there is room for one figure; none where there is no
+// evaluation yet.
+std::optional<MetricFigure> HeadlineOf(const checkpoint::Manifest& manifest);
 // "epoch 7, validation accuracy 0.9931, loss 0.0231".
-std::string DescribeEvaluation(const checkpoint::Evaluation& evaluation);
+std::string DescribeEvaluation(const checkpoint::Manifest& manifest);
 
 struct Contenders {
   std::optional<checkpoint::Manifest> best;     // of equal ones the earliest

@@ -11,6 +11,7 @@
 
 #include "common/base/crc32c.h"
 #include "common/job/checkpoint/checkpoint.h"
+#include "common/job/metric_list.h"
 #include "common/job/protocol.h"
 
 namespace kumo {
@@ -53,10 +54,61 @@ std::string WrongWith(const checkpoint::Manifest& manifest, const std::string& n
     return "no job has come to generation " + std::to_string(manifest.generation());
   }
   if (manifest.files().empty()) return "it names no files";
+  if (const auto metrics = ParseMetrics(manifest.metrics()); !metrics.ok()) {
+    return metrics.status().message();
+  }
   for (const checkpoint::File& file : manifest.files()) {
     if (!PlainName(file.name())) return "'" + file.name() + "' is not a file's name";
   }
   return "";
+}
+
+checkpoint::SampleSums LossAndAccuracy(int64_t samples, double loss_sum, double correct) {
+  checkpoint::SampleSums sums;
+  sums.set_samples(samples);
+  sums.add_sums(loss_sum);
+  sums.add_sums(correct);
+  return sums;
+}
+
+// Manifests that do not name metrics have two, in fields of their own.
+void NameMetrics(checkpoint::Manifest* manifest) {
+  if (!manifest->metrics().empty()) return;
+  const auto add = [&](const char* name, checkpoint::Metric::Formula formula) {
+    checkpoint::Metric* const metric = manifest->add_metrics();
+    metric->set_name(name);
+    metric->set_sum(manifest->metrics_size() - 1);
+    metric->set_formula(formula);
+    metric->set_more_is_better(formula == checkpoint::Metric::SHARE);
+  };
+  add("loss", checkpoint::Metric::MEAN);
+  add("accuracy", checkpoint::Metric::SHARE);
+  if (manifest->has_evaluation()) {
+    checkpoint::Evaluation& said = *manifest->mutable_evaluation();
+    if (said.samples() > 0) {
+      *said.mutable_sums() =
+          LossAndAccuracy(said.samples(), said.loss_sum(), static_cast<double>(said.correct()));
+    }
+    said.clear_samples();
+    said.clear_loss_sum();
+    said.clear_correct();
+  }
+  if (!manifest->has_progress()) return;
+  const checkpoint::Progress said = manifest->progress();
+  checkpoint::Progress& progress = *manifest->mutable_progress();
+  progress.Clear();
+  progress.set_elapsed_seconds(said.elapsed_seconds());
+  progress.set_samples(said.samples());
+  *progress.mutable_epoch() = LossAndAccuracy(said.epoch_samples(), said.epoch_loss_sum(),
+                                              static_cast<double>(said.epoch_correct()));
+  *progress.mutable_ended_epoch() =
+      LossAndAccuracy(said.ended_epoch_samples(), said.ended_epoch_loss_sum(),
+                      static_cast<double>(said.ended_epoch_correct()));
+  *progress.mutable_point() = LossAndAccuracy(said.point_samples(), said.point_loss_sum(),
+                                              static_cast<double>(said.point_correct()));
+  if (!said.has_last_loss()) return;
+  // The means, as of one sample.
+  *progress.mutable_last() = LossAndAccuracy(1, said.last_loss(), said.last_accuracy());
 }
 
 }  // namespace
@@ -106,6 +158,7 @@ Result<checkpoint::Manifest> ParseManifest(const std::string& text, const std::s
   }
   const std::string wrong = WrongWith(manifest, name);
   if (!wrong.empty()) return DataLoss(path + " is not this checkpoint's manifest: " + wrong);
+  NameMetrics(&manifest);
   return manifest;
 }
 

@@ -89,7 +89,7 @@ bool IsFinished(const checkpoint::Manifest& manifest, const Experiment& experime
   if (!plan.ok() || manifest.version() != plan->rounds() || !manifest.has_evaluation()) {
     return false;
   }
-  return manifest.validation_samples() == 0 || manifest.evaluation().samples() > 0;
+  return manifest.validation_samples() == 0 || manifest.evaluation().sums().samples() > 0;
 }
 
 Result<ResumePoint> NewestToResume(FileSystem& files, const Experiment& experiment,

@@ -13,6 +13,8 @@
 #include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>
 
+#include "common/job/telemetry/metric_figures.h"
+
 namespace kumo {
 namespace {
 
@@ -173,6 +175,29 @@ void AddShard(const wire::JobStatus::Server& server, Families* to) {
             label);
 }
 
+// Two metrics have names of their own besides.
+void AddMetrics(const wire::JobStatus& job, Families* to) {
+  const std::vector<MetricFigure> training = FiguresOf(job);
+  const std::vector<MetricFigure> validation = ValidationFiguresOf(job);
+  for (const MetricFigure& figure : training) {
+    to->Gauge("kumo_metric", "A metric of the network, over the last round's samples.",
+              Always(figure.value), {{"metric", figure.name}});
+  }
+  for (const MetricFigure& figure : validation) {
+    to->Gauge("kumo_validation_metric",
+              "A metric of the network, over the validation set after the last epoch.",
+              Always(figure.value), {{"metric", figure.name}});
+  }
+  to->Gauge("kumo_loss", "Mean loss of the last round's samples.", FindFigure(training, "loss"));
+  to->Gauge("kumo_accuracy_ratio", "Share of the last round's samples that were right.",
+            FindFigure(training, "accuracy"));
+  to->Gauge("kumo_validation_loss", "Mean loss of the validation set after the last epoch.",
+            FindFigure(validation, "loss"));
+  to->Gauge("kumo_validation_accuracy_ratio",
+            "Share of the validation set that was right after the last epoch.",
+            FindFigure(validation, "accuracy"));
+}
+
 void AddFigures(const wire::JobStatus& job, Families* to) {
   to->Gauge("kumo_round", "Rounds of the job that are closed.", Always(job.round()));
   to->Gauge("kumo_job_rounds", "Rounds of the whole job.", Known(job.has_rounds(), job.rounds()));
@@ -181,15 +206,7 @@ void AddFigures(const wire::JobStatus& job, Families* to) {
   to->Gauge("kumo_job_epochs", "Epochs of the whole job.", Always(job.epochs()));
   to->Gauge("kumo_job_samples", "Samples of the whole job, all epochs together.",
             Known(job.has_total_samples(), job.total_samples()));
-  to->Gauge("kumo_loss", "Mean loss of the last round's samples.",
-            Known(job.has_loss(), job.loss()));
-  to->Gauge("kumo_accuracy_ratio", "Share of the last round's samples that were right.",
-            Known(job.has_accuracy(), job.accuracy()));
-  to->Gauge("kumo_validation_loss", "Mean loss of the validation set after the last epoch.",
-            Known(job.has_validation_loss(), job.validation_loss()));
-  to->Gauge("kumo_validation_accuracy_ratio",
-            "Share of the validation set that was right after the last epoch.",
-            Known(job.has_validation_accuracy(), job.validation_accuracy()));
+  AddMetrics(job, to);
   to->Gauge("kumo_learning_rate", "Learning rate of the round that is trained.",
             Known(job.has_learning_rate(), job.learning_rate()));
   to->Gauge("kumo_samples_per_second", "Rate of all workers together, waits included.",

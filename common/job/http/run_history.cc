@@ -8,6 +8,7 @@
 
 #include "common/base/json.h"
 #include "common/job/telemetry/figures.h"
+#include "common/job/telemetry/metric_figures.h"
 
 namespace kumo {
 namespace {
@@ -45,7 +46,9 @@ std::string_view NameOf(HistoryEvent::Kind kind) {
   return kNames[static_cast<int>(kind)];
 }
 
-std::string Object(const std::vector<std::pair<std::string_view, std::string>>& fields) {
+using Columns = std::vector<std::pair<std::string, std::string>>;
+
+std::string Object(const Columns& fields) {
   std::string text;
   for (const auto& [name, json] : fields) {
     text += (text.empty() ? "" : ",") + ToJson(name) + ":" + json;
@@ -59,9 +62,7 @@ void HistoryPoint::Merge(const HistoryPoint& later) {
   until_s = later.until_s;
   seconds += later.seconds;
   round = later.round;
-  samples += later.samples;
-  loss_sum += later.loss_sum;
-  correct += later.correct;
+  AddSums(later.sums, &sums);
   learning_rate.Merge(later.learning_rate);
   compute_ms.Merge(later.compute_ms);
   wait_ms.Merge(later.wait_ms);
@@ -83,29 +84,57 @@ std::vector<HistoryEvent> RunHistory::events() const {
   return all;
 }
 
-std::string RunHistory::Json() const {
-  Column at, seconds, round, loss, accuracy, rate, lr, compute, wait, network, workers;
+std::string RunHistory::PointsJson() const {
+  Column at, seconds, round, rate, lr, compute, wait, network, workers;
+  std::vector<Column> figures(metrics_.metrics().size());
   for (const HistoryPoint& p : points()) {
-    const auto samples = static_cast<double>(p.samples);
     at.Add(p.until_s);
     seconds.Add(p.seconds);
     round.AddWhole(p.round);
-    loss.Add(Over(p.loss_sum, samples));
-    accuracy.Add(Over(static_cast<double>(p.correct), samples));
-    rate.Add(Over(samples, p.seconds));
+    for (size_t i = 0; i < figures.size(); ++i) {
+      figures[i].Add(MetricList::FigureOf(metrics_.metrics()[i], p.sums));
+    }
+    rate.Add(Over(static_cast<double>(p.sums.samples()), p.seconds));
     lr.Add(p.learning_rate.mean());
     compute.Add(p.compute_ms.mean());
     wait.Add(p.wait_ms.mean());
     network.Add(p.network_ms.mean());
     workers.AddWhole(p.workers);
   }
-  Column evaluated_at, epoch, validation_loss, validation_accuracy;
-  for (const HistoryEvaluation& e : evaluations()) {
-    evaluated_at.Add(e.at_s);
-    epoch.AddWhole(e.epoch);
-    validation_loss.Add(e.loss);
-    validation_accuracy.Add(e.accuracy);
+  Columns columns = {{std::string(figure::kElapsedTime), at.json()},
+                     {"seconds", seconds.json()},
+                     {std::string(figure::kRound), round.json()}};
+  for (size_t i = 0; i < figures.size(); ++i) {
+    columns.emplace_back(MainFigure(metrics_.metrics()[i].name), figures[i].json());
   }
+  columns.insert(columns.end(), {{std::string(figure::kSamplesPerSecond), rate.json()},
+                                 {std::string(figure::kLearningRate), lr.json()},
+                                 {std::string(figure::kCompute), compute.json()},
+                                 {std::string(figure::kWait), wait.json()},
+                                 {std::string(figure::kNetwork), network.json()},
+                                 {std::string(figure::kWorkers), workers.json()}});
+  return Object(columns);
+}
+
+std::string RunHistory::EvaluationsJson() const {
+  Column at, epoch;
+  std::vector<Column> figures(metrics_.metrics().size());
+  for (const HistoryEvaluation& e : evaluations()) {
+    at.Add(e.at_s);
+    epoch.AddWhole(e.epoch);
+    for (size_t i = 0; i < figures.size(); ++i) {
+      figures[i].Add(FindFigure(e.figures, metrics_.metrics()[i].name));
+    }
+  }
+  Columns columns = {{std::string(figure::kElapsedTime), at.json()},
+                     {std::string(figure::kEpoch), epoch.json()}};
+  for (size_t i = 0; i < figures.size(); ++i) {
+    columns.emplace_back(ValidationFigure(metrics_.metrics()[i].name), figures[i].json());
+  }
+  return Object(columns);
+}
+
+std::string RunHistory::Json() const {
   JsonArray events_json;
   for (const HistoryEvent& event : events()) {
     JsonFields fields;
@@ -115,24 +144,8 @@ std::string RunHistory::Json() const {
         .Add("text", event.text);
     events_json.Add(fields);
   }
-  const std::string points_json = Object({{figure::kElapsedTime, at.json()},
-                                          {"seconds", seconds.json()},
-                                          {figure::kRound, round.json()},
-                                          {figure::kLoss, loss.json()},
-                                          {figure::kAccuracy, accuracy.json()},
-                                          {figure::kSamplesPerSecond, rate.json()},
-                                          {figure::kLearningRate, lr.json()},
-                                          {figure::kCompute, compute.json()},
-                                          {figure::kWait, wait.json()},
-                                          {figure::kNetwork, network.json()},
-                                          {figure::kWorkers, workers.json()}});
-  const std::string evaluations_json =
-      Object({{figure::kElapsedTime, evaluated_at.json()},
-              {figure::kEpoch, epoch.json()},
-              {figure::kValidationLoss, validation_loss.json()},
-              {figure::kValidationAccuracy, validation_accuracy.json()}});
-  return Object({{"points", points_json},
-                 {"evaluations", evaluations_json},
+  return Object({{"points", PointsJson()},
+                 {"evaluations", EvaluationsJson()},
                  {"events", events_json.array()}});
 }
 

@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "common/job/http/thinned.h"
+#include "common/job/metric_list.h"
+#include "proto/checkpoint.pb.h"
 
 namespace kumo {
 
@@ -34,14 +36,12 @@ struct KnownSum {
   }
 };
 
-// A stretch of the run. Its loss and accuracy are those of all samples whose rounds closed in it.
+// A stretch of the run.
 struct HistoryPoint {
-  double until_s = 0;  // its end
-  double seconds = 0;  // its length
-  int64_t round = 0;   // closed rounds at its end
-  int64_t samples = 0;
-  double loss_sum = 0;
-  int64_t correct = 0;
+  double until_s = 0;           // its end
+  double seconds = 0;           // its length
+  int64_t round = 0;            // closed rounds at its end
+  checkpoint::SampleSums sums;  // over all samples whose rounds closed in it
   KnownSum learning_rate;
   KnownSum compute_ms, wait_ms, network_ms;  // parts of a round, means over the workers
   int workers = 0;                           // at its end
@@ -52,8 +52,7 @@ struct HistoryPoint {
 struct HistoryEvaluation {
   double at_s = 0;
   int epoch = 0;
-  double loss = 0;
-  double accuracy = 0;
+  std::vector<MetricFigure> figures;
 
   void Merge(const HistoryEvaluation& later) { *this = later; }
 };
@@ -70,6 +69,8 @@ class RunHistory {
  public:
   static constexpr size_t kPoints = 512, kEvaluations = 256, kEvents = 128;
 
+  // What the points' sums are of, from now on.
+  void SetMetrics(const MetricList& metrics) { metrics_ = metrics; }
   void Add(const HistoryPoint& point) { points_.Add(point); }
   void Add(const HistoryEvaluation& evaluation) { evaluations_.Add(evaluation); }
   // Of checkpoints the latest are kept, and of all else.
@@ -85,6 +86,10 @@ class RunHistory {
   std::string Json() const;
 
  private:
+  std::string PointsJson() const;
+  std::string EvaluationsJson() const;
+
+  MetricList metrics_;
   Thinned<HistoryPoint> points_{kPoints};
   Thinned<HistoryEvaluation> evaluations_{kEvaluations};
   std::deque<HistoryEvent> checkpoints_, others_;

@@ -102,7 +102,7 @@ struct Experiment {
     int every_epochs = 0;          // 0: not by epochs
     double every_minutes = 10;     // 0: not by time
     int keep = 2;                  // newest checkpoints kept
-    std::string best = "none";     // and the best one, by: none, accuracy, loss
+    std::string best = "none";     // and the best one, by a metric: accuracy, loss, ...; none
     std::string resume = "auto";   // auto, never, must, or a round number
     bool continues = false;        // also from a checkpoint of other settings
     double grace_s = 25;           // limit of saving and leaving after SIGTERM

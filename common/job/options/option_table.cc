@@ -341,11 +341,11 @@ void AddEvaluationAndCheckpoint(std::vector<Option>* rows) {
                       Between(0, 1e6), !kResult, "0: not by time"));
   rows->push_back(Row("checkpoint.keep", KUMO_FIELD(checkpoint.keep), "checkpoints",
                       Between(1, 1000), !kResult, "Newest checkpoints that are kept"));
-  rows->push_back(
-      Row("checkpoint.best", KUMO_FIELD(checkpoint.best), "", OneOf({"none", "accuracy", "loss"}),
-          !kResult,
-          "Save each epoch that is evaluated, and keep the one with the best validation "
-          "accuracy, or loss, beside the newest; none: do not"));
+  rows->push_back(Row(
+      "checkpoint.best", KUMO_FIELD(checkpoint.best), "",
+      {.characters = "_", .text = "none or a metric of the network: accuracy, loss, ..."}, !kResult,
+      "Save each epoch that is evaluated, and keep the one whose validation figure of this "
+      "metric is the best beside the newest; none: do not"));
   rows->push_back(Row("checkpoint.resume", KUMO_FIELD(checkpoint.resume), "",
                       Saying("auto, never, must or a round number"), !kResult,
                       "auto: go on from the latest checkpoint where there is one; must: fail "

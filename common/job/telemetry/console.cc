@@ -38,7 +38,7 @@ void ProgressView::Show(const RoundProgress& progress) {
 void ProgressView::Show(const EpochResult& result) {
   if (!table_width_) {
     table_width_ = console_->Width();
-    ShowLine(FormatEpochTableHeader(*table_width_));
+    ShowLine(FormatEpochTableHeader(result, *table_width_));
   }
   ShowLine(FormatEpochTableRow(result, *table_width_));
 }

@@ -4,6 +4,7 @@
 
 #include "common/base/json.h"
 #include "common/job/telemetry/figures.h"
+#include "common/job/telemetry/metric_figures.h"
 
 namespace kumo {
 namespace {
@@ -74,13 +75,12 @@ std::string JobJson(const wire::JobStatus& status) {
       .Add(figure::kEpoch, Known(status.has_epoch(), status.epoch()))
       .Add(figure::kEpochs, status.epochs())
       .Add(figure::kSamples, Known(status.has_samples(), status.samples()))
-      .Add(figure::kTotalSamples, Known(status.has_total_samples(), status.total_samples()))
-      .Add(figure::kLoss, Known(status.has_loss(), status.loss()))
-      .Add(figure::kAccuracy, Known(status.has_accuracy(), status.accuracy()))
-      .Add(figure::kValidationLoss, Known(status.has_validation_loss(), status.validation_loss()))
-      .Add(figure::kValidationAccuracy,
-           Known(status.has_validation_accuracy(), status.validation_accuracy()))
-      .Add(figure::kLearningRate, Known(status.has_learning_rate(), status.learning_rate()))
+      .Add(figure::kTotalSamples, Known(status.has_total_samples(), status.total_samples()));
+  for (const MetricFigure& one : FiguresOf(status)) fields.Add(MainFigure(one.name), one.value);
+  for (const MetricFigure& one : ValidationFiguresOf(status)) {
+    fields.Add(ValidationFigure(one.name), one.value);
+  }
+  fields.Add(figure::kLearningRate, Known(status.has_learning_rate(), status.learning_rate()))
       .Add(figure::kSamplesPerSecond,
            Known(status.has_samples_per_second(), status.samples_per_second()))
       .Add(figure::kElapsedTime, status.elapsed_seconds())

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
 #include "common/base/human_readable.h"
 #include "common/job/telemetry/figures.h"
+#include "common/job/telemetry/metric_figures.h"
 
 namespace kumo {
 namespace {
@@ -58,8 +60,11 @@ std::vector<Field> Fields(const RoundProgress& p) {
   };
   add("round " + of(p.round, p.rounds), 2);
   add("epoch " + of(p.epoch, p.epochs), 6);
-  add_number("loss %.4f", p.loss, 3);
-  add_number("accuracy %.4f", p.accuracy, 4);
+  for (size_t i = 0; i < p.figures.size(); ++i) {
+    constexpr int kExpendable[] = {3, 4};  // of a network's first metrics
+    add(p.figures[i].name + Number(" %.4f", p.figures[i].value),
+        i < std::size(kExpendable) ? kExpendable[i] : 13);
+  }
   add_number("lr %.4g", p.learning_rate, 8);
   if (p.samples_per_second) add(HumanCount(*p.samples_per_second) + " samples/s", 7);
   add(Times(p), 10);
@@ -100,17 +105,23 @@ std::string Join(const std::vector<Field>& fields) {
 constexpr size_t kGap = 2;  // blanks between columns
 
 struct Column {
-  std::string_view name;
+  std::string name;
   std::optional<double> value;
+  size_t expendable = 0;  // how gladly it is given up when there is no room; 0 never
 };
 
-std::vector<Column> Columns(const EpochResult& result) {
-  return {{figure::kEpoch, result.epoch},
-          {figure::kLoss, result.loss},
-          {figure::kValidationLoss, result.validation_loss},
-          {figure::kAccuracy, result.accuracy},
-          {figure::kValidationAccuracy, result.validation_accuracy},
-          {figure::kElapsedTime, result.elapsed_seconds}};
+// The pairs of the metrics after the second are expendable.
+std::vector<Column> AllColumns(const EpochResult& result) {
+  std::vector<Column> columns = {{std::string(figure::kEpoch), result.epoch}};
+  const size_t metrics = result.figures.size();
+  for (size_t i = 0; i < metrics; ++i) {
+    const MetricFigure& figure = result.figures[i];
+    columns.push_back({MainFigure(figure.name), figure.value, i < 2 ? 0 : metrics + i});
+    columns.push_back(
+        {ValidationFigure(figure.name), FindFigure(result.validation, figure.name), i < 2 ? 0 : i});
+  }
+  columns.push_back({std::string(figure::kElapsedTime), result.elapsed_seconds});
+  return columns;
 }
 
 std::string WithoutTrailingBlanks(std::string line) {
@@ -132,23 +143,42 @@ size_t CellWidth(std::string_view name, bool in_two_lines) {
   return std::max(widest, size_t{10});
 }
 
-bool NeedsTwoLines(int width) {
-  size_t whole = 0;
-  for (const Column& column : Columns({})) {
-    whole += (whole == 0 ? 0 : kGap) + CellWidth(column.name, false);
-  }
-  return width > 0 && whole > static_cast<size_t>(width);
-}
+// A table's columns, and how their names stand.
+struct Table {
+  std::vector<Column> columns;
+  bool in_two_lines = false;
 
-template <typename TextOf>
-std::string TableLine(const EpochResult& result, bool in_two_lines, const TextOf& text_of) {
-  std::string line;
-  for (const Column& column : Columns(result)) {
-    std::string cell(text_of(column));
-    cell.resize(std::max(cell.size(), CellWidth(column.name, in_two_lines)) + kGap, ' ');
-    line += cell;
+  size_t Width() const {
+    size_t whole = 0;
+    for (const Column& column : columns) {
+      whole += (whole == 0 ? 0 : kGap) + CellWidth(column.name, in_two_lines);
+    }
+    return whole;
   }
-  return WithoutTrailingBlanks(line);
+  template <typename TextOf>
+  std::string Line(const TextOf& text_of) const {
+    std::string line;
+    for (const Column& column : columns) {
+      std::string cell(text_of(column));
+      cell.resize(std::max(cell.size(), CellWidth(column.name, in_two_lines)) + kGap, ' ');
+      line += cell;
+    }
+    return WithoutTrailingBlanks(line);
+  }
+};
+
+Table TableOf(const EpochResult& result, int width) {
+  Table table = {AllColumns(result)};
+  const auto is_too_wide = [&] { return width > 0 && table.Width() > static_cast<size_t>(width); };
+  table.in_two_lines = is_too_wide();
+  while (is_too_wide()) {
+    const auto least = std::max_element(
+        table.columns.begin(), table.columns.end(),
+        [](const Column& a, const Column& b) { return a.expendable < b.expendable; });
+    if (least->expendable == 0) break;
+    table.columns.erase(least);
+  }
+  return table;
 }
 
 }  // namespace
@@ -178,16 +208,17 @@ std::string FormatProgressBar(const RoundProgress& progress, int width) {
   return line;
 }
 
-std::string FormatEpochTableHeader(int width) {
-  if (!NeedsTwoLines(width)) {
-    return TableLine({}, false, [](const Column& column) { return column.name; });
+std::string FormatEpochTableHeader(const EpochResult& result, int width) {
+  const Table table = TableOf(result, width);
+  if (!table.in_two_lines) {
+    return table.Line([](const Column& column) { return column.name; });
   }
-  return TableLine({}, true, [](const Column& c) { return InTwoLines(c.name).first; }) + "\n" +
-         TableLine({}, true, [](const Column& c) { return InTwoLines(c.name).second; });
+  return table.Line([](const Column& column) { return InTwoLines(column.name).first; }) + "\n" +
+         table.Line([](const Column& column) { return InTwoLines(column.name).second; });
 }
 
 std::string FormatEpochTableRow(const EpochResult& result, int width) {
-  return TableLine(result, NeedsTwoLines(width), [](const Column& column) {
+  return TableOf(result, width).Line([](const Column& column) {
     return column.value ? Number("%g", *column.value) : "";
   });
 }

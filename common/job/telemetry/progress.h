@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "common/job/metric_list.h"
+
 namespace kumo {
 
 // A job at one moment, as its coordinator sees it. What is not known is not there.
@@ -19,8 +21,7 @@ struct RoundProgress {
   int64_t total_samples = 0;
   int epoch = 1;  // the one that is being trained, counted from 1
   int epochs = 1;
-  std::optional<double> loss;      // of the last round, mean over its samples
-  std::optional<double> accuracy;  // 0 .. 1
+  std::vector<MetricFigure> figures;  // of the last round
   std::optional<double> learning_rate;
   std::optional<double> samples_per_second;  // of all workers together
   std::optional<double> compute_ms;          // of the last round, mean over the workers
@@ -43,23 +44,19 @@ struct RoundProgress {
 struct CurvePoint {
   int64_t round = 0;  // closed rounds at it
   int64_t samples = 0;
-  int epoch = 1;  // that its last round was in, counted from 1
-  // Of the rounds since the point before, means over samples.
-  double loss = 0;
-  double accuracy = 0;
+  int epoch = 1;                        // that its last round was in, counted from 1
+  std::vector<MetricFigure> figures;    // of the rounds since the point before
   std::optional<double> learning_rate;  // of its last round
   double elapsed_seconds = 0;
 };
 
 // One epoch's results.
 struct EpochResult {
-  int epoch = 1;        // counted from 1
-  int64_t round = 0;    // closed rounds at its end
-  int64_t samples = 0;  // likewise
-  double loss = 0;      // of the epoch, means over samples
-  double accuracy = 0;
-  std::optional<double> validation_loss;  // none when this epoch was not evaluated
-  std::optional<double> validation_accuracy;
+  int epoch = 1;                         // counted from 1
+  int64_t round = 0;                     // closed rounds at its end
+  int64_t samples = 0;                   // likewise
+  std::vector<MetricFigure> figures;     // of the epoch's training samples
+  std::vector<MetricFigure> validation;  // none when this epoch was not evaluated
   double elapsed_seconds = 0;
 };
 
@@ -72,10 +69,12 @@ std::string FormatProgressLine(const RoundProgress& progress);
 std::string FormatProgressBar(const RoundProgress& progress, int width);
 
 // ChainerMN's table (chainer.training.extensions.PrintReport): columns of a fixed width, aligned to
-// the left, two blanks apart, numbers with six digits, blank where there is no value. Where the
-// table is wider than `width` (0: no limit), the names of the validation stand in two lines each,
-// so that 80 columns are enough.
-std::string FormatEpochTableHeader(int width = 0);
+// the left, two blanks apart, numbers with six digits, blank where there is no value. Each metric
+// has two columns. Where the table is wider than `width` (0: no limit), the names of the validation
+// stand in two lines each, so that 80 columns are enough for two metrics; of more, those that do
+// not fit are left out, the last one's first, those of training samples before those of the
+// validation set. `result` says which metrics there are.
+std::string FormatEpochTableHeader(const EpochResult& result, int width = 0);
 std::string FormatEpochTableRow(const EpochResult& result, int width = 0);
 
 }  // namespace kumo

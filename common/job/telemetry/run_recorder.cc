@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/job/telemetry/figures.h"
+#include "common/job/telemetry/metric_figures.h"
 
 namespace kumo {
 
@@ -15,13 +16,13 @@ struct RunRecorder::Facts {
   std::vector<std::pair<std::string, double>> curves;
 
   template <typename T>
-  void AddCurve(std::string_view group, const Figure& figure, const std::optional<T>& value) {
+  void AddCurve(std::string_view group, std::string_view figure, const std::optional<T>& value) {
     fields.Add(figure, value);
     if (!value) return;
-    curves.emplace_back(std::string(group) + std::string(figure.name), static_cast<double>(*value));
+    curves.emplace_back(std::string(group) + std::string(figure), static_cast<double>(*value));
   }
   template <typename T>
-  void AddCurve(std::string_view group, const Figure& figure, const T& value) {
+  void AddCurve(std::string_view group, std::string_view figure, const T& value) {
     AddCurve(group, figure, std::optional<T>(value));
   }
 };
@@ -98,8 +99,7 @@ void RunRecorder::Record(const CurvePoint& point) {
   facts.fields.Add("kind", "point");
   facts.fields.Add(figure::kSamples, point.samples);
   facts.fields.Add(figure::kEpoch, point.epoch);
-  facts.AddCurve("", figure::kLoss, point.loss);
-  facts.AddCurve("", figure::kAccuracy, point.accuracy);
+  for (const MetricFigure& one : point.figures) facts.AddCurve("", MainFigure(one.name), one.value);
   facts.AddCurve("", figure::kLearningRate, point.learning_rate);
   facts.fields.Add(figure::kElapsedTime, point.elapsed_seconds);
   Write(point.round, point.samples, facts);
@@ -111,10 +111,12 @@ void RunRecorder::Record(const EpochResult& result) {
   facts.fields.Add("kind", "epoch");
   facts.fields.Add(figure::kSamples, result.samples);
   facts.fields.Add(figure::kEpoch, result.epoch);
-  facts.AddCurve("epoch/", figure::kLoss, result.loss);
-  facts.AddCurve("epoch/", figure::kAccuracy, result.accuracy);
-  facts.AddCurve("", figure::kValidationLoss, result.validation_loss);
-  facts.AddCurve("", figure::kValidationAccuracy, result.validation_accuracy);
+  for (const MetricFigure& one : result.figures) {
+    facts.AddCurve("epoch/", MainFigure(one.name), one.value);
+  }
+  for (const MetricFigure& one : result.validation) {
+    facts.AddCurve("", ValidationFigure(one.name), one.value);
+  }
   facts.fields.Add(figure::kElapsedTime, result.elapsed_seconds);
   Write(result.round, result.samples, facts);
 }

@@ -11,6 +11,7 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/wire_format_lite.h>
 
+#include "common/job/metric_list.h"
 #include "common/job/protocol.h"
 #include "proto/wire.pb.h"
 
@@ -34,6 +35,7 @@ constexpr FieldLimit kLimits[] = {
     {"Tensor.name", 1, kName},
     {"Tensor.shape", 16},
     {"JobSpec.tensors", 100'000},
+    {"JobSpec.metrics", MetricList::kMostMetrics},
     {"JobSpec.train_name", 1, 4 * kName},
     {"JobSpec.validation_name", 1, 4 * kName},
     {"JobSpec.network", 1, 192 << 10},
@@ -64,6 +66,9 @@ constexpr FieldLimit kLimits[] = {
     {"JobStatus.job_name", 1, kName},
     {"JobStatus.phase", 1, kName},
     {"JobStatus.waits_for", 1, kSentence},
+    {"JobStatus.figures", MetricList::kMostMetrics},
+    {"JobStatus.validation_figures", MetricList::kMostMetrics},
+    {"JobStatus.Figure.name", 1, MetricList::kLongestName},
     {"JobStatus.workers", kWorkers},
     {"JobStatus.servers", kServers},
     {"JobStatus.Worker.name", 1, kName},
@@ -73,6 +78,8 @@ constexpr FieldLimit kLimits[] = {
     {"FilePiece.failure", 1, kSentence},
     {"HeldCheckpoints.checkpoints", kMostHeldCheckpoints},
     {"HeldCheckpoints.Checkpoint.files", kServers},
+    {"checkpoint.Metric.name", 1, MetricList::kLongestName},
+    {"checkpoint.SampleSums.sums", MetricList::kMostMetrics},
     {"checkpoint.Origin.checkpoint", 1, 4 * kName},
     {"checkpoint.Origin.taken", 200, kName},
     {"checkpoint.Origin.left", 200, kName},

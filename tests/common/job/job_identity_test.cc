@@ -5,6 +5,7 @@
 
 #include "common/job/options/experiment_text.h"
 #include "common/job/protocol.h"
+#include "tests/common/job/loss_and_accuracy.h"
 
 namespace kumo {
 namespace {
@@ -23,6 +24,7 @@ JobSpec SomeSpec() {
   spec.layout = ParameterLayout::Make({{"fc.weight", {10, 20}, Segment::kDecayed},
                                        {"fc.bias", {10}, Segment::kUndecayed}})
                     .value();
+  spec.metrics = test::LossAndAccuracy();
   spec.train_samples = 1000;
   spec.validation_samples = 100;
   return spec;
@@ -121,6 +123,19 @@ TEST(CheckHello, NamesTheTensor) {
   const std::string refusal = Refusal(HelloOf(SomeExperiment(), other), SomeSpec());
   EXPECT_THAT(refusal, HasSubstr("fc.weight [10, 20]"));
   EXPECT_THAT(refusal, HasSubstr("fc.weight [10, 21]"));
+}
+
+TEST(CheckHello, NamesTheMetrics) {
+  JobSpec other = SomeSpec();
+  other.metrics =
+      MetricList::Make({{"loss", 0}, {"top5_accuracy", 1, MetricFormula::kShare}}).value();
+  EXPECT_THAT(
+      Refusal(HelloOf(SomeExperiment(), other), SomeSpec()),
+      HasSubstr("another network: its loss declares the metrics loss, top5_accuracy, in the "
+                "job they are loss, accuracy;"));
+  other.metrics = MetricList::Make({{"loss", 1}, {"accuracy", 0}}).value();
+  EXPECT_THAT(Refusal(HelloOf(SomeExperiment(), other), SomeSpec()),
+              HasSubstr("loss, accuracy, but made otherwise than in the job"));
 }
 
 TEST(CheckHello, NamesTheDataAndTheLocalState) {
@@ -223,6 +238,7 @@ TEST(ParseSpec, IsTheInverseOfSpecToWire) {
   const Result<JobSpec> parsed = ParseSpec(SpecToWire(spec));
   ASSERT_TRUE(parsed.ok()) << parsed.status().message();
   EXPECT_EQ(parsed->layout.FirstDifference(spec.layout), "");
+  EXPECT_EQ(parsed->metrics, spec.metrics);
   EXPECT_EQ(parsed->train_samples, 1000);
   EXPECT_EQ(parsed->validation_samples, 100);
   EXPECT_EQ(parsed->optimiser_slots, 2);
@@ -244,6 +260,14 @@ TEST(ParseSpec, WhatNoJobHasIsRefused) {
   refused([](wire::JobSpec* s) { s->mutable_tensors(0)->add_shape(-1); });
   refused([](wire::JobSpec* s) { s->mutable_tensors(0)->add_shape(INT64_MAX); });
   refused([](wire::JobSpec* s) { *s->add_tensors() = s->tensors(0); });
+  refused([](wire::JobSpec* s) { s->mutable_metrics(0)->set_sum(INT32_MAX); });
+  refused([](wire::JobSpec* s) { s->mutable_metrics(0)->set_sum(INT32_MIN); });
+  refused([](wire::JobSpec* s) { s->mutable_metrics(0)->set_name("a\x1b[2J"); });
+  refused([](wire::JobSpec* s) { s->mutable_metrics(0)->set_name(std::string(1 << 20, 'a')); });
+  refused([](wire::JobSpec* s) { *s->add_metrics() = s->metrics(0); });
+  refused([](wire::JobSpec* s) {
+    for (int i = 0; i < 100'000; ++i) s->add_metrics();
+  });
   refused([](wire::JobSpec* s) {
     for (int i = 0; i < 100'001; ++i) s->add_tensors();
   });

@@ -73,7 +73,7 @@ TEST(MetricListTest, WhatIsNoListIsRefusedByName) {
   }
   std::vector<Metric> many;
   for (int i = 0; i <= MetricList::kMostMetrics; ++i) many.push_back({"m" + std::to_string(i), i});
-  EXPECT_EQ(Refusal(many), "33 metrics; there may be 32");
+  EXPECT_EQ(Refusal(many), "17 metrics; there may be 16");
   many.pop_back();
   EXPECT_EQ(Refusal(many), "");
 }

@@ -6,6 +6,7 @@
 #include <glog/logging.h>
 
 #include "common/job/job_identity.h"
+#include "tests/common/job/loss_and_accuracy.h"
 
 namespace kumo::test {
 
@@ -32,6 +33,7 @@ inline std::vector<TensorSpec> SmallTensors() {
 inline Job SmallJob() {
   Job job;
   job.spec.layout = ParameterLayout::Make(SmallTensors()).value();
+  job.spec.metrics = LossAndAccuracy();
   job.spec.train_samples = 80;
   job.spec.validation_samples = 10;
   Experiment& e = job.experiment;

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "server/coordinator/coordinator.h"
+#include "tests/common/job/loss_and_accuracy.h"
 #include "tests/server/shard/shard_harness.h"
 
 namespace kumo::test {
@@ -128,10 +129,10 @@ struct Fleet {
   }
   // Chunk 0 reaches a version.
   Directive Reach(int64_t version) {
-    wire::Metrics metrics;
+    checkpoint::SampleSums metrics;
     if (version > coordinator->generation().start_version) {
       metrics.set_samples(plan.Round(version - 1).samples.size());
-      metrics.set_loss_sum(static_cast<double>(metrics.samples()));
+      test::SetLossSum(static_cast<double>(metrics.samples()), &metrics);
     }
     const Directive directive =
         Do([&](Turn* turn) { return coordinator->OnVersion(version, metrics, turn); });
@@ -166,7 +167,7 @@ struct Fleet {
     header.set_round(version);
     header.set_partition(partition);
     header.mutable_metrics()->set_samples(plan.EvaluationSamples(10, partition).size());
-    header.mutable_metrics()->set_loss_sum(loss);
+    test::SetLossSum(loss, header.mutable_metrics());
     return Send(from, header);
   }
   void Take(ServerActions actions) {

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/common/job/loss_and_accuracy.h"
 #include "tests/server/coordinator/coordinator_harness.h"
 
 namespace kumo {
@@ -50,12 +51,13 @@ TEST(CoordinatorProgress, WhatIsNotKnownYetIsNotTold) {
   fleet.Tick();
   fleet.Reach(0);
   status = Status(fleet);
-  EXPECT_FALSE(status.has_loss() || status.has_accuracy() || status.has_samples_per_second() ||
-               status.has_eta_seconds() || status.has_validation_loss());
+  EXPECT_FALSE(status.figures_size() > 0 || status.has_samples_per_second() ||
+               status.has_eta_seconds() || status.validation_figures_size() > 0);
   fleet.Reach(1);
-  EXPECT_EQ(Status(fleet).loss(), 1);
+  EXPECT_EQ(Status(fleet).figures(0).name(), "loss");
+  EXPECT_EQ(Status(fleet).figures(0).value(), 1);
   EXPECT_EQ(Status(fleet).learning_rate(), 0.01) << "and not a float's 0.00999999978";
-  EXPECT_TRUE(Status(fleet).has_accuracy());
+  EXPECT_EQ(Status(fleet).figures(1).name(), "accuracy");
 }
 
 TEST(CoordinatorProgress, ProgressIsThatOfTheSamplesWhateverTheRoundsAre) {
@@ -103,14 +105,15 @@ TEST(CoordinatorProgress, AfterAResumptionTheTimeLeftIsKnownWithTheFirstWholeRou
   Job job = WithWarmUp();
   job.experiment.cluster.workers = 1;
   checkpoint::Manifest manifest = ManifestAt(job, 11);
-  manifest.mutable_progress()->set_last_loss(0.5);
+  WriteMetrics(test::LossAndAccuracy(), manifest.mutable_metrics());
+  *manifest.mutable_progress()->mutable_last() = test::SumsOf(10, 5, 5);
   manifest.mutable_progress()->set_samples(200);
   Fleet fleet(job, 1, manifest);
   fleet.Learn();
   fleet.Join("a");
   fleet.Tick();
   fleet.Reach(11);
-  EXPECT_EQ(Status(fleet).loss(), 0.5);
+  EXPECT_EQ(Status(fleet).figures(0).value(), 0.5);
   EXPECT_EQ(Status(fleet).samples(), 200);
   fleet.Tick(30 * kSecond);  // caches are cold
   fleet.Reach(12);
@@ -132,7 +135,7 @@ TEST(CoordinatorProgress, PointsAreWhereThePlanSaysAndTakeAllRoundsIn) {
     samples += point.train.samples();
     EXPECT_EQ(samples, point.samples);
     EXPECT_EQ(point.samples, fleet.plan.SamplesAt(point.version));
-    EXPECT_EQ(point.train.loss_sum(), static_cast<double>(point.train.samples()));
+    EXPECT_EQ(test::LossSum(point.train), static_cast<double>(point.train.samples()));
     EXPECT_EQ(point.epoch, point.samples <= 1000 ? 0 : 1);
     EXPECT_TRUE(point.learning_rate);
   }

@@ -87,15 +87,15 @@ TEST(Coordinator, AManifestSaysWhatTheNetworkAndTheDataAreAndWhetherItIsToBeEval
     EXPECT_EQ(manifest.has_evaluation(), manifest.version() == 4);
   }
   EXPECT_EQ(fleet.commits.back().evaluation().epoch(), 1);
-  EXPECT_EQ(fleet.commits.back().evaluation().samples(), 0);
+  EXPECT_EQ(fleet.commits.back().evaluation().sums().samples(), 0);
   for (const int partition : {0, 1, 2}) {
     ASSERT_TRUE(fleet.Evaluated("worker/a/1", 4, partition).ok());
   }
   ASSERT_EQ(fleet.evaluations.size(), 1u);
   EXPECT_EQ(fleet.evaluations[0].version, 4);
   EXPECT_EQ(fleet.evaluations[0].since, 1u);
-  EXPECT_EQ(fleet.evaluations[0].evaluation.samples(), 10);
-  EXPECT_EQ(fleet.evaluations[0].evaluation.loss_sum(), 3);
+  EXPECT_EQ(fleet.evaluations[0].evaluation.sums().samples(), 10);
+  EXPECT_EQ(fleet.evaluations[0].evaluation.sums().sums(0), 3);
 }
 
 TEST(Coordinator, WhereTheInitialWeightsCameFromIsToldOnceAndStandsInEveryManifest) {
@@ -204,7 +204,7 @@ TEST(Coordinator, FiguresThatAreKnownBeforeTheFilesAreDurableStandInTheManifest)
   ASSERT_TRUE(fleet.Saved(0, 4).ok());
   ASSERT_EQ(fleet.commits.size(), 1u);
   EXPECT_EQ(fleet.commits[0].evaluation().epoch(), 1);
-  EXPECT_EQ(fleet.commits[0].evaluation().samples(), 10);
+  EXPECT_EQ(fleet.commits[0].evaluation().sums().samples(), 10);
 }
 
 TEST(Coordinator, SavesByTheClock) {
@@ -404,8 +404,8 @@ TEST(Coordinator, AServerThatIsToldToLeaveMayWhenARoundIsSaved) {
   };
   EXPECT_FALSE(released());
   Turn turn{fleet.now, {}};
-  EXPECT_TRUE(fleet.coordinator->OnVersion(1, wire::Metrics(), &turn).save);
-  EXPECT_FALSE(fleet.coordinator->OnVersion(2, wire::Metrics(), &turn).save);
+  EXPECT_TRUE(fleet.coordinator->OnVersion(1, checkpoint::SampleSums(), &turn).save);
+  EXPECT_FALSE(fleet.coordinator->OnVersion(2, checkpoint::SampleSums(), &turn).save);
   EXPECT_FALSE(released());
   ASSERT_TRUE(fleet.Saved(0, 2).ok());
   ASSERT_TRUE(fleet.Saved(1, 2).ok());

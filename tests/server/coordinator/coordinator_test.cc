@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/common/job/loss_and_accuracy.h"
 #include "tests/server/coordinator/coordinator_harness.h"
 
 namespace kumo {
@@ -123,7 +124,7 @@ TEST(Coordinator, AnEpochIsReportedOnceWithTheSumsOfAllPartitions) {
   EXPECT_EQ(fleet.epochs[0].epoch, 0);
   EXPECT_EQ(fleet.epochs[0].train.samples(), 80);
   EXPECT_EQ(fleet.epochs[0].validation.samples(), 10);
-  EXPECT_EQ(fleet.epochs[0].validation.loss_sum(), 1 + 2 + 3);
+  EXPECT_EQ(test::LossSum(fleet.epochs[0].validation), 1 + 2 + 3);
 }
 
 TEST(Coordinator, AnEvaluationThatNobodyAskedForIsRefused) {
@@ -157,7 +158,7 @@ TEST(Coordinator, AnEvaluationCountsFromWhoHasThePartitionAlone) {
     ASSERT_TRUE(fleet.Evaluated(owner(partition), 4, partition, 1 + partition).ok());
   }
   ASSERT_EQ(fleet.epochs.size(), 1u);
-  EXPECT_EQ(fleet.epochs[0].validation.loss_sum(), 1 + 2 + 3);
+  EXPECT_EQ(test::LossSum(fleet.epochs[0].validation), 1 + 2 + 3);
   ASSERT_TRUE(fleet.Evaluated(b, 4, 0, 1000).ok());  // too late to change anything
   EXPECT_EQ(fleet.acknowledgements, 4);
   EXPECT_EQ(fleet.epochs.size(), 1u);
@@ -172,12 +173,12 @@ TEST(Coordinator, AnEvaluationIsOfThePartitionsSamples) {
   evaluation.set_partition(1);
   const int64_t samples = fleet.plan.EvaluationSamples(10, 1).size();
   for (const auto& [told, correct] :
-       {std::pair(samples - 1, int64_t{0}), std::pair(samples + 1, int64_t{0}),
-        std::pair(int64_t{0}, int64_t{0}), std::pair(INT64_MAX, int64_t{0}),
-        std::pair(INT64_MIN, int64_t{0}), std::pair(samples, samples + 1),
-        std::pair(samples, int64_t{-1}), std::pair(samples, INT64_MAX)}) {
+       {std::pair(samples - 1, 0.0), std::pair(samples + 1, 0.0), std::pair(int64_t{0}, 0.0),
+        std::pair(INT64_MAX, 0.0), std::pair(INT64_MIN, 0.0),
+        std::pair(samples, static_cast<double>(samples) + 1), std::pair(samples, -1.0),
+        std::pair(samples, 1e300)}) {
     evaluation.mutable_metrics()->set_samples(told);
-    evaluation.mutable_metrics()->set_correct(correct);
+    test::SetCorrect(correct, evaluation.mutable_metrics());
     EXPECT_EQ(fleet.Send("worker/a/1", evaluation).code(), StatusCode::kInvalidArgument)
         << told << " samples, " << correct << " correct";
   }

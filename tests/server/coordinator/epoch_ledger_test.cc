@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 #include <vector>
+
+#include "tests/common/job/loss_and_accuracy.h"
 
 namespace kumo {
 namespace {
@@ -20,19 +23,19 @@ JobPlan Plan() {
   return JobPlan::Make(settings).value();
 }
 
-wire::Metrics OfRound(const RoundPlan& round) {
-  wire::Metrics metrics;
+checkpoint::SampleSums OfRound(const RoundPlan& round) {
+  checkpoint::SampleSums metrics;
   metrics.set_samples(round.samples.size());
-  metrics.set_loss_sum(0.1 * static_cast<double>(round.round + 1));
-  metrics.set_correct(round.round % 5);
+  test::SetLossSum(0.1 * static_cast<double>(round.round + 1), &metrics);
+  test::SetCorrect(static_cast<double>(round.round % 5), &metrics);
   return metrics;
 }
 
-wire::Metrics OfPart(int64_t version, int partition) {
-  wire::Metrics metrics;
+checkpoint::SampleSums OfPart(int64_t version, int partition) {
+  checkpoint::SampleSums metrics;
   metrics.set_samples(10 + partition);
-  metrics.set_loss_sum(1.0 / static_cast<double>(version + partition));
-  metrics.set_correct(partition);
+  test::SetLossSum(1.0 / static_cast<double>(version + partition), &metrics);
+  test::SetCorrect(partition, &metrics);
   return metrics;
 }
 
@@ -51,7 +54,7 @@ std::vector<std::string> Play(EpochLedger* ledger, const JobPlan& plan, int64_t 
                          " / " + epoch->validation.ShortDebugString());
     }
   };
-  ledger->Start(plan, from);
+  ledger->Start(plan, from, test::LossAndAccuracy());
   evaluate(from);
   for (int64_t version = from + 1; version <= to; ++version) {
     const auto point =
@@ -115,8 +118,11 @@ TEST(EpochLedger, ResumedAnywhereItTellsWhatAnUninterruptedOneTells) {
     EpochLedger before;
     std::vector<std::string> told = Play(&before, plan, 0, at);
     EXPECT_EQ(before.progress().samples(), plan.SamplesAt(at));
-    EXPECT_EQ(before.progress().has_last_loss(), at > 0);
-    EpochLedger after(before.progress());
+    EXPECT_EQ(before.progress().last().samples() > 0, at > 0);
+    checkpoint::Manifest manifest;
+    WriteMetrics(test::LossAndAccuracy(), manifest.mutable_metrics());
+    *manifest.mutable_progress() = before.progress();
+    EpochLedger after(manifest);
     const auto rest = Play(&after, plan, at, plan.rounds());
     // The epoch that ended at the checkpoint is evaluated, and told, again.
     const bool again = plan.EvaluatedEpoch(at) >= 0;
@@ -127,9 +133,38 @@ TEST(EpochLedger, ResumedAnywhereItTellsWhatAnUninterruptedOneTells) {
     }
     told.insert(told.end(), rest.begin(), rest.end());
     EXPECT_EQ(told, expected) << "resumed at version " << at;
-    EXPECT_EQ(after.progress().last_loss(), whole.progress().last_loss());
+    EXPECT_EQ(after.progress().last().SerializeAsString(),
+              whole.progress().last().SerializeAsString());
     EXPECT_EQ(after.progress().samples(), plan.samples());
   }
+}
+
+// The network file has got one metric more, and one less, since the checkpoint.
+TEST(EpochLedger, ResumedWithOtherMetricsItKnowsThoseThatItHadAndTheNewOnesFromTheNextEpochOn) {
+  const JobPlan plan = Plan();
+  EpochLedger before;
+  Play(&before, plan, 0, 2);  // in the middle of an epoch
+  checkpoint::Manifest manifest;
+  WriteMetrics(test::LossAndAccuracy(), manifest.mutable_metrics());
+  *manifest.mutable_progress() = before.progress();
+  const MetricList metrics =
+      MetricList::Make({{"top5_accuracy", 0, MetricFormula::kShare, true}, {"loss", 1}}).value();
+  EpochLedger after(manifest);
+  after.Start(plan, 2, metrics);
+  double loss = before.progress().epoch().sums(0);
+  int64_t version = 2;
+  const auto round = [&] {
+    after.AddRound(plan, ++version, test::SumsOf(7, 3.0, 0.5), kPointsPerEpoch);
+    loss += 0.5;
+  };
+  while (!plan.Round(version).ends_epoch) round();
+  round();
+  const checkpoint::SampleSums first = after.progress().ended_epoch();
+  EXPECT_TRUE(std::isnan(first.sums(0)));
+  EXPECT_EQ(first.sums(1), loss);
+  round();
+  EXPECT_EQ(after.progress().epoch().SerializeAsString(),
+            test::SumsOf(7, 3.0, 0.5).SerializeAsString());
 }
 
 }  // namespace

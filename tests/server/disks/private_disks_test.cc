@@ -27,7 +27,7 @@ class SomeRole : public Role {
   void OnSpec(const JobPlan&, const ShardMap&, const JobSpec&) override {}
   Result<bool> OnHello(const PeerName&, const wire::Hello&, Turn*) override { return true; }
   Status OnMessage(const PeerName&, const wire::Header&, Turn*) override { return OkStatus(); }
-  Directive OnVersion(int64_t, const wire::Metrics&, Turn*) override { return {}; }
+  Directive OnVersion(int64_t, const checkpoint::SampleSums&, Turn*) override { return {}; }
   void TakeOver(int64_t, const Directive&, Turn*) override {}
   void OnDiskAnswer(const DiskAnswer& answer, Turn*) override {
     committed = std::get<CheckpointCommitted>(answer);

@@ -6,21 +6,23 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/common/job/loss_and_accuracy.h"
+
 namespace kumo {
 namespace {
 
-wire::Metrics Sums(int64_t samples, double loss) {
-  wire::Metrics metrics;
+checkpoint::SampleSums Sums(int64_t samples, double loss) {
+  checkpoint::SampleSums metrics;
   metrics.set_samples(samples);
-  metrics.set_loss_sum(loss);
-  metrics.set_correct(samples / 2);
+  test::SetLossSum(loss, &metrics);
+  test::SetCorrect(static_cast<double>(samples / 2), &metrics);
   return metrics;
 }
 
 TEST(Directives, AVersionIsSeenWithTheSumsOfItsRoundAlone) {
-  std::vector<std::pair<int64_t, wire::Metrics>> seen;
+  std::vector<std::pair<int64_t, checkpoint::SampleSums>> seen;
   Directives directives(
-      [&](int64_t version, const wire::Metrics& metrics, Turn* turn) {
+      [&](int64_t version, const checkpoint::SampleSums& metrics, Turn* turn) {
         seen.emplace_back(version, metrics);
         turn->Do(RoundClosedAction{});
         return Directive{.save = version == 4};
@@ -36,8 +38,8 @@ TEST(Directives, AVersionIsSeenWithTheSumsOfItsRoundAlone) {
   ASSERT_EQ(seen.size(), 2u);
   EXPECT_EQ(seen[0].first, 4);
   EXPECT_EQ(seen[0].second.samples(), 14);
-  EXPECT_EQ(seen[0].second.correct(), 7);
-  EXPECT_EQ(seen[0].second.loss_sum(), 1);
+  EXPECT_EQ(test::Correct(seen[0].second), 7);
+  EXPECT_EQ(test::LossSum(seen[0].second), 1);
   EXPECT_EQ(seen[1].second.samples(), 0);
   EXPECT_EQ(turn.actions.size(), 2u);
   EXPECT_TRUE(directives.At(0, 4).save);
@@ -48,7 +50,7 @@ TEST(Directives, AVersionIsSeenWithTheSumsOfItsRoundAlone) {
 
 TEST(Directives, NoMoreOfThemAreKeptThanVersionsAre) {
   Directives directives(
-      [](int64_t, const wire::Metrics&, Turn*) { return Directive{.save = true}; }, 1);
+      [](int64_t, const checkpoint::SampleSums&, Turn*) { return Directive{.save = true}; }, 1);
   Turn turn;
   for (int64_t version = 0; version < 100; ++version) {
     directives.Observe(version, &turn);
@@ -61,7 +63,8 @@ TEST(Directives, NoMoreOfThemAreKeptThanVersionsAre) {
 }
 
 TEST(Directives, WhatWasSaidComesBackFromAnotherServer) {
-  Directives directives([](int64_t, const wire::Metrics&, Turn*) { return Directive(); }, 1);
+  Directives directives([](int64_t, const checkpoint::SampleSums&, Turn*) { return Directive(); },
+                        1);
   wire::CoordinatorState state;
   state.set_save(true);
   state.set_stop_at(8);

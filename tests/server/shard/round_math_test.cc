@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/common/job/loss_and_accuracy.h"
 #include "tests/server/shard/shard_harness.h"
 
 namespace kumo {
@@ -18,7 +19,7 @@ using testing::HasSubstr;
 
 Result<RoundMath> MathOf(const Job& job) {
   const Experiment& e = job.experiment;
-  return RoundMath::Make({e.block, e.optimiser, e.schedule, e.sync}, job.plan(), job.spec.layout,
+  return RoundMath::Make({e.block, e.optimiser, e.schedule, e.sync}, job.plan(), job.spec,
                          /*shard_bytes=*/1);
 }
 
@@ -107,15 +108,21 @@ TEST(RoundMath, TheMetricsOfAContributionAreOfItsSamples) {
   ASSERT_TRUE(math.Contribution(first, push).ok());
   const int64_t samples = push.header.samples();
   for (const auto& [told, correct] :
-       {std::pair(samples - 1, int64_t{0}), std::pair(INT64_MAX, int64_t{0}),
-        std::pair(INT64_MIN, int64_t{0}), std::pair(samples, samples + 1),
-        std::pair(samples, int64_t{-1}), std::pair(samples, INT64_MAX)}) {
+       {std::pair(samples - 1, 0.0), std::pair(INT64_MAX, 0.0), std::pair(INT64_MIN, 0.0),
+        std::pair(samples, static_cast<double>(samples) + 1), std::pair(samples, -1.0),
+        std::pair(samples, 1e300)}) {
     Message wrong = push;
     wrong.header.mutable_metrics()->set_samples(told);
-    wrong.header.mutable_metrics()->set_correct(correct);
+    test::SetCorrect(correct, wrong.header.mutable_metrics());
     EXPECT_EQ(math.Contribution(first, wrong).status().code(), StatusCode::kInvalidArgument)
         << told << " samples, " << correct << " correct";
     EXPECT_TRUE(math.Contribution(second, wrong).ok()) << "chunk 0's are counted";
+  }
+  for (const int sums : {0, 1, 3, 100'000}) {
+    Message wrong = push;
+    wrong.header.mutable_metrics()->mutable_sums()->Resize(sums, 0.0);
+    EXPECT_THAT(math.Contribution(first, wrong).status().message(),
+                HasSubstr(std::to_string(sums) + " sums of metrics instead of 2"));
   }
 }
 

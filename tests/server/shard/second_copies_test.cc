@@ -23,7 +23,7 @@ class SecondCopiesTest : public testing::Test {
       : map_(job_.spec.layout, 1, job_.experiment.cluster.chunk_kib * 1024),
         math_(Math(job_, map_)),
         chunk_(map_.chunks()[0], &math_),
-        directives_([](int64_t, const wire::Metrics&, Turn*) { return Directive(); }, 3) {
+        directives_([](int64_t, const checkpoint::SampleSums&, Turn*) { return Directive(); }, 3) {
     const size_t numbers = chunk_.chunk().range.size();
     const auto version = [&](int slots) {
       std::map<int, FloatArray> arrays;
@@ -35,7 +35,7 @@ class SecondCopiesTest : public testing::Test {
 
   static RoundMath Math(const Job& job, const ShardMap& map) {
     const Experiment& e = job.experiment;
-    return RoundMath::Make({e.block, e.optimiser, e.schedule, e.sync}, job.plan(), job.spec.layout,
+    return RoundMath::Make({e.block, e.optimiser, e.schedule, e.sync}, job.plan(), job.spec,
                            map.ServerBytes(0))
         .value();
   }

@@ -1,4 +1,5 @@
 #include "tests/server/shard/shard_harness.h"
+#include "tests/common/job/loss_and_accuracy.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -47,8 +48,9 @@ Message PushMessage(const Job& job, const Chunk& chunk, int64_t round, int parti
   push.header.set_save(save);
   if (chunk.index == 0) {
     push.header.mutable_metrics()->set_samples(push.header.samples());
-    push.header.mutable_metrics()->set_loss_sum(0.1 * (partition + 1));
-    push.header.mutable_metrics()->set_correct(std::min<int64_t>(partition, push.header.samples()));
+    test::SetLossSum(0.1 * (partition + 1), push.header.mutable_metrics());
+    test::SetCorrect(static_cast<double>(std::min<int64_t>(partition, push.header.samples())),
+                     push.header.mutable_metrics());
   }
   if (push.header.samples() > 0) push.payload = {coded, std::span<const std::byte>(*coded)};
   return push;
@@ -97,8 +99,8 @@ Shards::Shards(const Job& job, int servers) : job_(job) {
     settings.round = {job.experiment.block, job.experiment.optimiser, job.experiment.schedule,
                       job.experiment.sync};
     Result<std::unique_ptr<Shard>> shard =
-        Shard::Make(settings, job.plan(), job.spec.layout,
-                    [this](int64_t version, const wire::Metrics& metrics, Turn*) {
+        Shard::Make(settings, job.plan(), job.spec,
+                    [this](int64_t version, const checkpoint::SampleSums& metrics, Turn*) {
                       observed.emplace_back(version, metrics);
                       return directive(version);
                     });

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/common/job/loss_and_accuracy.h"
 #include "tests/server/shard/shard_harness.h"
 
 namespace kumo {
@@ -504,8 +505,8 @@ TEST(Shard, EachVersionIsObservedOnceWithItsSumsAndItsDirectiveTravelsWithChunk0
     const auto& [version, metrics] = shards.observed.back();
     EXPECT_EQ(version, r + 1);
     EXPECT_EQ(metrics.samples(), job.plan().Round(r).samples.size());
-    EXPECT_EQ(metrics.loss_sum(), 0.1 * 1 + 0.1 * 2 + 0.1 * 3);  // in partition order
-    EXPECT_EQ(metrics.correct(), 3);
+    EXPECT_EQ(test::LossSum(metrics), 0.1 * 1 + 0.1 * 2 + 0.1 * 3);  // in partition order
+    EXPECT_EQ(test::Correct(metrics), 3);
     for (const Chunk& chunk : shards.map().chunks()) {
       shards.sent.clear();
       ASSERT_TRUE(shards.Send(PullMessage(chunk.index, r + 1)).ok());

@@ -189,7 +189,7 @@ class Script {
       Take(session_.OnTrained(std::move(block), now));
     } else if (evaluate) {
       evaluate.reset();
-      Take(session_.OnEvaluated(wire::Metrics(), now));
+      Take(session_.OnEvaluated(checkpoint::SampleSums(), now));
     } else {
       return false;
     }

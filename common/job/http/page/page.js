@@ -98,6 +98,12 @@ function addChart(id, series, options = {}) {
   charts.push(chart);
 }
 
+function addMetricChart(id, column) {
+  addChart(id, [
+    {label: 'training', from: 'points', column, color: 'blue'},
+    {label: 'validation', from: 'evaluations', column: 'validation/' + column, color: 'orange', points: true}]);
+}
+
 function paint(chart) {
   for (const axis of Object.values(chart.options.scales)) {
     axis.ticks.color = color('quiet');
@@ -106,14 +112,37 @@ function paint(chart) {
   chart.options.plugins.legend.labels.color = color('quiet');
 }
 
+// A metric's figure under its name; what ends so is a share of samples.
+const metricName = column => column.replace(/^main\//, '').replaceAll('_', ' ');
+const figureOf = name => name.endsWith('accuracy') ? percent : digits(4);
+
+// Networks may have more metrics than there are charts on the page.
+function addMissingCharts(points) {
+  for (const column of Object.keys(points).filter(c => c.startsWith('main/'))) {
+    if (charts.some(chart => chart.series.some(s => s.column === column))) continue;
+    const figure = document.createElement('figure');
+    const caption = document.createElement('figcaption');
+    const frame = document.createElement('div');
+    const canvas = document.createElement('canvas');
+    caption.textContent = metricName(column)[0].toUpperCase() + metricName(column).slice(1);
+    frame.className = 'chart';
+    canvas.id = column;
+    frame.append(canvas);
+    figure.append(caption, frame);
+    byId('rate').closest('figure').before(figure);
+    addMetricChart(column, column);
+  }
+}
+
 function showHistory(history) {
+  addMissingCharts(history.points);
   for (const chart of charts) {
     chart.series.forEach((s, i) => {
       const from = history[s.from];
       const data = [];
       from.elapsed_time.forEach((x, k) => {
-        const y = from[s.column][k];
-        if (y !== null) data.push({x, y});
+        const y = (from[s.column] || [])[k];
+        if (y !== null && y !== undefined) data.push({x, y});
       });
       chart.data.datasets[i].data = data;
     });
@@ -144,13 +173,14 @@ function showStatus(status) {
   const part = status.total_samples ? (status.samples || 0) / status.total_samples
                                     : status.rounds ? status.round / status.rounds : 0;
   byId('bar').style.width = (100 * Math.min(1, part)).toFixed(2) + '%';
+  // Those of the network; before it is known, those that most have.
+  const told = Object.keys(status).filter(key => key.startsWith('main/'));
+  const metrics = told.length ? told : ['main/loss', 'main/accuracy'];
   const figures = [
     ['round', whole(status.round) + (status.rounds ? ' / ' + whole(status.rounds) : '')],
     ['epoch', known(status.epoch, whole) + ' / ' + known(status.epochs, whole)],
-    ['loss', known(status['main/loss'], digits(4))],
-    ['accuracy', known(status['main/accuracy'], percent)],
-    ['validation loss', known(status['validation/main/loss'], digits(4))],
-    ['validation accuracy', known(status['validation/main/accuracy'], percent)],
+    ...metrics.map(m => [metricName(m), known(status[m], figureOf(m))]),
+    ...metrics.map(m => ['validation ' + metricName(m), known(status['validation/' + m], figureOf(m))]),
     ['learning rate', known(status.lr, digits(4))],
     ['samples/s', known(status.samples_per_second, whole)],
     ['elapsed', known(status.elapsed_time, duration)],
@@ -231,12 +261,8 @@ async function turn() {
 
 Chart.defaults.font.family = 'system-ui, sans-serif';
 Chart.defaults.font.size = 11;
-addChart('loss', [
-  {label: 'training', from: 'points', column: 'main/loss', color: 'blue'},
-  {label: 'validation', from: 'evaluations', column: 'validation/main/loss', color: 'orange', points: true}]);
-addChart('accuracy', [
-  {label: 'training', from: 'points', column: 'main/accuracy', color: 'blue'},
-  {label: 'validation', from: 'evaluations', column: 'validation/main/accuracy', color: 'orange', points: true}]);
+addMetricChart('loss', 'main/loss');
+addMetricChart('accuracy', 'main/accuracy');
 addChart('rate', [{label: 'samples/s', from: 'points', column: 'samples_per_second', color: 'blue'}], {zero: true});
 addChart('lr', [{label: 'learning rate', from: 'points', column: 'lr', color: 'blue'}], {zero: true});
 addChart('parts', [

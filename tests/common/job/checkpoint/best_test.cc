@@ -11,6 +11,7 @@
 #include "common/job/checkpoint/checkpoint.h"
 #include "common/job/checkpoint/tensor_list.h"
 #include "tests/common/base/memory_file_system.h"
+#include "tests/common/job/loss_and_accuracy.h"
 
 namespace kumo {
 namespace {
@@ -23,9 +24,7 @@ constexpr char kFolder[] = "/out/checkpoints";
 checkpoint::Evaluation Figures(int epoch, int64_t correct, double loss_sum) {
   checkpoint::Evaluation evaluation;
   evaluation.set_epoch(epoch);
-  evaluation.set_samples(100);
-  evaluation.set_correct(correct);
-  evaluation.set_loss_sum(loss_sum);
+  *evaluation.mutable_sums() = test::SumsOf(100, loss_sum, static_cast<double>(correct));
   return evaluation;
 }
 
@@ -36,7 +35,7 @@ checkpoint::Evaluation StillToCome(int epoch) {
 }
 
 Status Save(FileSystem& files, int64_t version, const checkpoint::Evaluation& evaluation = {},
-            uint32_t generation = 1) {
+            uint32_t generation = 1, const MetricList& metrics = test::LossAndAccuracy()) {
   const ShardFileHeader header = {
       .version = version, .generation = generation, .shard = 0, .shards = 1};
   const std::vector<float> numbers = {1, 2, 3};
@@ -49,6 +48,7 @@ Status Save(FileSystem& files, int64_t version, const checkpoint::Evaluation& ev
   file->set_name(ShardFileName(0, 1, generation));
   file->set_bytes(saved.bytes);
   file->set_crc32c(saved.crc32c);
+  WriteMetrics(metrics, manifest.mutable_metrics());
   if (evaluation.epoch() > 0) *manifest.mutable_evaluation() = evaluation;
   return WriteManifest(files, kFolder, manifest);
 }
@@ -85,6 +85,74 @@ TEST(Best, IsTheMostAccurateOrTheOneWithTheLeastLossAndOfEqualOnesTheFirst) {
   EXPECT_THAT(BestBy(files, "none"), HasSubstr("no checkpoint in"));
 }
 
+TEST(Best, IsByAnyMetricThatTheJobHas) {
+  MemoryFileSystem files;
+  const MetricList metrics =
+      MetricList::Make({{"top5_accuracy", 0, MetricFormula::kShare, true},
+                        {"perplexity", 1, MetricFormula::kExponentialOfMean}})
+          .value();
+  const auto save = [&](int64_t version, double top5, double loss) {
+    checkpoint::Evaluation evaluation = StillToCome(1);
+    *evaluation.mutable_sums() = test::SumsOf(100, top5, loss);
+    ASSERT_TRUE(Save(files, version, evaluation, 1, metrics).ok());
+  };
+  save(10, 90, 100);
+  save(20, 80, 50);
+  EXPECT_EQ(BestBy(files, "top5_accuracy"), CheckpointName(10));
+  EXPECT_EQ(DescribeEvaluation(*FindBest(files, kFolder, "top5_accuracy")),
+            "epoch 1, validation top5_accuracy 0.9000, perplexity 2.7183");
+  save(5, 80, 1e6);  // exp(10000) is no number that could be the best
+  EXPECT_EQ(BestBy(files, "perplexity"), CheckpointName(20));
+  EXPECT_EQ(BestBy(files, "accuracy"),
+            "no checkpoint in /out/checkpoints has a validation figure 'accuracy', " +
+                CheckpointName(20) + " has top5_accuracy, perplexity");
+}
+
+// Written before manifests named their metrics.
+TEST(Best, AManifestWithoutMetricsHasALossAndAnAccuracy) {
+  MemoryFileSystem files;
+  checkpoint::Evaluation evaluation = StillToCome(2);
+  evaluation.set_samples(200);
+  evaluation.set_loss_sum(50);
+  evaluation.set_correct(190);
+  ASSERT_TRUE(Save(files, 10, evaluation, 1, MetricList()).ok());
+  const checkpoint::Manifest read = *FindBest(files, kFolder, "accuracy");
+  EXPECT_EQ(DescribeEvaluation(read), "epoch 2, validation accuracy 0.9500, loss 0.2500");
+  EXPECT_EQ(MetricsOf(read), test::LossAndAccuracy());
+}
+
+TEST(Best, WhatAManifestWithoutMetricsSaysOfItsProgressIsReadByName) {
+  MemoryFileSystem files;
+  checkpoint::Manifest written;
+  written.set_version(10);
+  written.add_files()->set_name("shard");
+  checkpoint::Progress& then = *written.mutable_progress();
+  then.set_elapsed_seconds(61.5);
+  then.set_samples(640);
+  then.set_epoch_samples(64);
+  then.set_epoch_loss_sum(32.1);
+  then.set_epoch_correct(60);
+  then.set_ended_epoch_samples(576);
+  then.set_ended_epoch_loss_sum(300);
+  then.set_ended_epoch_correct(500);
+  then.set_point_samples(32);
+  then.set_point_loss_sum(8);
+  then.set_point_correct(31);
+  then.set_last_loss(0.25);
+  then.set_last_accuracy(0.75);
+  ASSERT_TRUE(WriteManifest(files, kFolder, written).ok());
+  const auto read = ReadManifest(files, kFolder, CheckpointName(10));
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  checkpoint::Progress expected;
+  expected.set_elapsed_seconds(61.5);
+  expected.set_samples(640);
+  *expected.mutable_epoch() = test::SumsOf(64, 32.1, 60);
+  *expected.mutable_ended_epoch() = test::SumsOf(576, 300, 500);
+  *expected.mutable_point() = test::SumsOf(32, 8, 31);
+  *expected.mutable_last() = test::SumsOf(1, 0.25, 0.75);
+  EXPECT_EQ(read->progress().SerializeAsString(), expected.SerializeAsString());
+}
+
 TEST(Best, ALossThatIsNoNumberAndADamagedManifestAreNeverTheBest) {
   MemoryFileSystem files;
   ASSERT_TRUE(Save(files, 10, Figures(1, 50, 70)).ok());
@@ -117,9 +185,9 @@ TEST(Best, AnEvaluationIsWrittenIntoTheCheckpointThatItIsOfAndIntoNoOther) {
   ASSERT_TRUE(Save(files, 10, StillToCome(1), 2).ok());
   EXPECT_TRUE(WriteEvaluation(files, kFolder, 11, 1, Figures(1, 90, 1)).ok());  // was not saved
   EXPECT_TRUE(WriteEvaluation(files, kFolder, 10, 3, Figures(1, 90, 1)).ok());  // another past
-  EXPECT_EQ(ReadManifest(files, kFolder, CheckpointName(10))->evaluation().samples(), 0);
+  EXPECT_EQ(ReadManifest(files, kFolder, CheckpointName(10))->evaluation().sums().samples(), 0);
   ASSERT_TRUE(WriteEvaluation(files, kFolder, 10, 2, Figures(1, 90, 1)).ok());
-  EXPECT_EQ(ReadManifest(files, kFolder, CheckpointName(10))->evaluation().correct(), 90);
+  EXPECT_EQ(ReadManifest(files, kFolder, CheckpointName(10))->evaluation().sums().sums(1), 90);
   EXPECT_TRUE(VerifyCheckpoint(files, kFolder, CheckpointName(10)).ok());
   const int operations = files.operations();
   EXPECT_TRUE(WriteEvaluation(files, kFolder, 10, 2, Figures(1, 90, 1)).ok());
@@ -153,7 +221,7 @@ TEST(Best, WhateverAPowerCutLeavesTheBestOneThatIsKnownIsThere) {
       const auto best = FindBest(files, kFolder, "accuracy");
       ASSERT_TRUE(best.ok()) << seed << ", " << n << ": " << best.status().message();
       const int64_t least = *std::max_element(known.begin(), known.end());
-      ASSERT_GE(best->evaluation().correct(), least) << seed << ", " << n;
+      ASSERT_GE(best->evaluation().sums().sums(1), static_cast<double>(least)) << seed << ", " << n;
       ASSERT_TRUE(VerifyCheckpoint(files, kFolder, best->name()).ok()) << seed << ", " << n;
     }
   }

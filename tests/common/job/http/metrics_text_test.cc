@@ -5,6 +5,8 @@
 
 #include <limits>
 
+#include "tests/common/job/loss_and_accuracy.h"
+
 namespace kumo {
 namespace {
 
@@ -46,13 +48,26 @@ TEST(MetricsText, NamesAndLabels) {
 
 TEST(MetricsText, WhatIsNoNumberIsSaidAsPrometheusWantsIt) {
   ProcessSnapshot snapshot = OfServer0();
-  snapshot.job->set_loss(std::numeric_limits<double>::quiet_NaN());
-  snapshot.job->set_validation_loss(std::numeric_limits<double>::infinity());
+  test::AddFigure("loss", std::numeric_limits<double>::quiet_NaN(), &*snapshot.job);
+  test::AddValidationFigure("loss", std::numeric_limits<double>::infinity(), &*snapshot.job);
   snapshot.job->set_eta_seconds(-std::numeric_limits<double>::infinity());
   const std::string text = MetricsText(kTitle, {}, &snapshot);
   EXPECT_THAT(text, HasSubstr("\nkumo_loss Nan\n"));
   EXPECT_THAT(text, HasSubstr("\nkumo_validation_loss +Inf\n"));
   EXPECT_THAT(text, HasSubstr("\nkumo_remaining_seconds -Inf\n"));
+}
+
+TEST(MetricsText, EveryMetricIsThereAndTwoHaveNamesOfTheirOwnBesides) {
+  ProcessSnapshot snapshot = OfServer0();
+  test::AddFigure("accuracy", 0.5, &*snapshot.job);
+  test::AddFigure("top5_accuracy", 0.75, &*snapshot.job);
+  test::AddValidationFigure("top5_accuracy", 0.875, &*snapshot.job);
+  const std::string text = MetricsText(kTitle, {}, &snapshot);
+  for (const char* line :
+       {"kumo_metric{metric=\"accuracy\"} 0.5", "kumo_metric{metric=\"top5_accuracy\"} 0.75",
+        "kumo_validation_metric{metric=\"top5_accuracy\"} 0.875", "kumo_accuracy_ratio 0.5"}) {
+    EXPECT_THAT(text, HasSubstr(std::string(line) + "\n"));
+  }
 }
 
 TEST(MetricsText, LargeCountsKeepTheirDigits) {

@@ -5,6 +5,8 @@
 
 #include <limits>
 
+#include "tests/common/job/loss_and_accuracy.h"
+
 namespace kumo {
 namespace {
 
@@ -17,17 +19,16 @@ TEST(RunHistory, IsNeverLongerThanItsLimitsAndSpansTheWholeRun) {
     HistoryPoint point;
     point.until_s = i;
     point.seconds = 1;
-    point.samples = 10;
-    point.loss_sum = 10.0 * i;
+    point.sums = test::SumsOf(10, 10.0 * i, 0);
     history.Add(point);
     history.Add(HistoryEvent{HistoryEvent::Kind::kCheckpoint, static_cast<double>(i), i, "saved"});
   }
   int64_t samples = 0;
   double seconds = 0, loss = 0;
   for (const HistoryPoint& point : history.points()) {
-    samples += point.samples;
+    samples += point.sums.samples();
     seconds += point.seconds;
-    loss += point.loss_sum;
+    loss += point.sums.sums(0);
   }
   EXPECT_LE(history.points().size(), RunHistory::kPoints);
   EXPECT_GE(history.points().size(), RunHistory::kPoints / 2 - 1);
@@ -42,13 +43,12 @@ TEST(RunHistory, IsNeverLongerThanItsLimitsAndSpansTheWholeRun) {
 
 TEST(RunHistory, APointsFiguresAreMeansAndRatesOfItsStretch) {
   RunHistory history;
+  history.SetMetrics(test::LossAndAccuracy());
   HistoryPoint point;
   point.until_s = 10;
   point.seconds = 4;
   point.round = 7;
-  point.samples = 200;
-  point.loss_sum = 50;
-  point.correct = 150;
+  point.sums = test::SumsOf(200, 50, 150);
   point.learning_rate.Add(0.1);
   point.compute_ms.Add(30);
   point.compute_ms.Add(50);
@@ -68,15 +68,16 @@ TEST(RunHistory, APointsFiguresAreMeansAndRatesOfItsStretch) {
 // Columns would not fit each other, and a page would show nothing at all.
 TEST(RunHistory, WhatIsNoNumberIsNullAndEveryPointIsInEveryColumn) {
   RunHistory history;
+  history.SetMetrics(test::LossAndAccuracy());
   HistoryPoint point;
-  point.samples = 10;
-  point.loss_sum = std::numeric_limits<double>::quiet_NaN();
+  point.sums = test::SumsOf(10, std::numeric_limits<double>::quiet_NaN(), 0);
   history.Add(point);
-  point.loss_sum = std::numeric_limits<double>::infinity();
+  point.sums = test::SumsOf(10, std::numeric_limits<double>::infinity(), 0);
   history.Add(point);
-  point.samples = 0;  // no round was closed
+  point.sums.Clear();  // no round was closed
   history.Add(point);
-  history.Add(HistoryEvaluation{1, 1, std::numeric_limits<double>::quiet_NaN(), 0.5});
+  history.Add(HistoryEvaluation{
+      1, 1, {{"loss", std::numeric_limits<double>::quiet_NaN()}, {"accuracy", 0.5}}});
   const std::string json = history.Json();
   EXPECT_THAT(json, HasSubstr("\"main/loss\":[null,null,null]"));
   EXPECT_THAT(json, HasSubstr("\"main/accuracy\":[0,0,null]"));

@@ -8,6 +8,8 @@
 
 #include <limits>
 
+#include "tests/common/job/loss_and_accuracy.h"
+
 namespace kumo {
 namespace {
 
@@ -23,9 +25,9 @@ TEST(JobJson, NumbersAreNumbersAndNamesThoseOfTheCurves) {
   wire::JobStatus status;
   status.set_round(812);
   status.set_rounds(int64_t{1} << 40);
-  status.set_loss(0.25);
-  status.set_accuracy(0.5);
-  status.set_validation_accuracy(0.75);
+  test::AddFigure("loss", 0.25, &status);
+  test::AddFigure("accuracy", 0.5, &status);
+  test::AddValidationFigure("accuracy", 0.75, &status);
   status.set_learning_rate(0.05);
   status.set_elapsed_seconds(12.5);
   status.set_last_checkpoint(700);
@@ -82,10 +84,13 @@ TEST(JobJson, WhateverAPeerSendsItIsJson) {
   wire::JobStatus status;
   status.set_job_name("\x1b[2J\"evil\n\\");
   status.set_eta_seconds(std::numeric_limits<double>::quiet_NaN());
-  status.set_loss(std::numeric_limits<double>::infinity());
+  test::AddFigure("loss", std::numeric_limits<double>::infinity(), &status);
+  test::AddFigure("loss", 7, &status);
+  test::AddFigure("\"\n\xff", 1, &status);
   const auto fields = Parsed(status).fields();
   EXPECT_EQ(fields.at("job_name").string_value(), "\x1b[2J\"evil\n\\");
   EXPECT_TRUE(fields.at("eta").has_null_value());
+  EXPECT_TRUE(fields.at("main/loss").has_null_value()) << "of two of a name the first counts";
 }
 
 }  // namespace

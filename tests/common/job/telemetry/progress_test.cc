@@ -12,6 +12,7 @@
 namespace kumo {
 namespace {
 
+using testing::AllOf;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
@@ -25,8 +26,7 @@ RoundProgress SomeProgress() {
   progress.total_samples = 1'200'000;
   progress.epoch = 2;
   progress.epochs = 20;
-  progress.loss = 0.18321;
-  progress.accuracy = 0.94412;
+  progress.figures = {{"loss", 0.18321}, {"accuracy", 0.94412}};
   progress.learning_rate = 0.05;
   progress.samples_per_second = 10234;
   progress.compute_ms = 41.23;
@@ -49,7 +49,7 @@ TEST(ProgressTest, LineNamesEverythingThatIsKnown) {
 
 TEST(ProgressTest, LineOfADivergedJobStillReads) {
   RoundProgress progress = SomeProgress();
-  progress.loss = std::nan("");
+  progress.figures[0].value = std::nan("");
   progress.eta_seconds.reset();
   progress.slowest.reset();
   const std::string line = FormatProgressLine(progress);
@@ -124,20 +124,17 @@ TEST(ProgressTest, NarrowBarKeepsWhatMattersMost) {
 
 TEST(ProgressTest, TableLooksLikeChainers) {
   EpochResult result;
-  result.loss = 0.190816;
-  result.validation_loss = 0.0969388;
-  result.accuracy = 0.9425174;
-  result.validation_accuracy = 0.9697;
+  result.figures = {{"loss", 0.190816}, {"accuracy", 0.9425174}};
+  result.validation = {{"loss", 0.0969388}, {"accuracy", 0.9697}};
   result.elapsed_seconds = 5.39;
   // What chainer.training.extensions.PrintReport prints, but for blanks at a line's end.
-  EXPECT_EQ(FormatEpochTableHeader(),
+  EXPECT_EQ(FormatEpochTableHeader(result),
             "epoch       main/loss   validation/main/loss  main/accuracy  "
             "validation/main/accuracy  elapsed_time");
   EXPECT_EQ(FormatEpochTableRow(result),
             "1           0.190816    0.0969388             0.942517       "
             "0.9697                    5.39");
-  result.validation_loss.reset();
-  result.validation_accuracy.reset();
+  result.validation.clear();
   EXPECT_EQ(FormatEpochTableRow(result),
             "1           0.190816                          0.942517       "
             "                          5.39");
@@ -145,18 +142,51 @@ TEST(ProgressTest, TableLooksLikeChainers) {
 
 TEST(ProgressTest, TableFitsATerminalOfEightyColumns) {
   EpochResult result;
-  result.loss = 0.190816;
-  result.validation_loss = 0.0969388;
-  result.accuracy = 0.9425174;
-  result.validation_accuracy = 0.9697;
+  result.figures = {{"loss", 0.190816}, {"accuracy", 0.9425174}};
+  result.validation = {{"loss", 0.0969388}, {"accuracy", 0.9697}};
   result.elapsed_seconds = 1234.56;
-  EXPECT_EQ(FormatEpochTableHeader(80) + "\n" + FormatEpochTableRow(result, 80),
+  EXPECT_EQ(FormatEpochTableHeader(result, 80) + "\n" + FormatEpochTableRow(result, 80),
             "                        validation                 validation\n"
             "epoch       main/loss   /main/loss  main/accuracy  /main/accuracy  elapsed_time\n"
             "1           0.190816    0.0969388   0.942517       0.9697          1234.56");
-  EXPECT_EQ(FormatEpochTableHeader(99), FormatEpochTableHeader());
+  EXPECT_EQ(FormatEpochTableHeader(result, 99), FormatEpochTableHeader(result));
   EXPECT_EQ(FormatEpochTableRow(result, 99), FormatEpochTableRow(result));
-  EXPECT_EQ(FormatEpochTableHeader(98), FormatEpochTableHeader(80));
+  EXPECT_EQ(FormatEpochTableHeader(result, 98), FormatEpochTableHeader(result, 80));
+}
+
+// Of more metrics than two, what does not fit is left out: what is trained on before the validation
+// set, and the last one first.
+TEST(ProgressTest, TableLeavesOutFurtherMetricsOnlyWhereTheTerminalIsTooNarrow) {
+  EpochResult result;
+  result.figures = {{"loss", 1}, {"accuracy", 0.5}, {"top5_accuracy", 0.75}, {"perplexity", 2.75}};
+  result.validation = {{"loss", 2}, {"accuracy", 0.25}, {"perplexity", 7.5}};
+  EXPECT_THAT(FormatEpochTableHeader(result),
+              HasSubstr("  main/top5_accuracy  validation/main/top5_accuracy  main/perplexity  "
+                        "validation/main/perplexity  elapsed_time"));
+  EXPECT_EQ(
+      FormatEpochTableRow(result),
+      "1           1           2                     0.5            0.25                      "
+      "0.75                                               2.75             7.5                 "
+      "        0");
+  for (int width = 300; width >= 80; --width) {
+    const std::string header = FormatEpochTableHeader(result, width);
+    const std::string names = header.substr(header.rfind('\n') + 1);
+    EXPECT_LE(names.size(), static_cast<size_t>(width)) << names;
+    EXPECT_THAT(names, HasSubstr("main/loss"));
+    EXPECT_THAT(names, HasSubstr("elapsed_time"));
+  }
+  EXPECT_THAT(FormatEpochTableHeader(result, 120),
+              AllOf(HasSubstr("/main/top5_accuracy  /main/perplexity"),
+                    Not(HasSubstr(" main/top5_accuracy")), Not(HasSubstr(" main/perplexity"))));
+  EXPECT_THAT(FormatEpochTableHeader(result, 80), Not(HasSubstr("perplexity")));
+}
+
+TEST(ProgressTest, TheLineNamesEveryMetricAndGivesTheFurtherOnesUpFirst) {
+  RoundProgress progress = SomeProgress();
+  progress.figures.push_back({"top5_accuracy", 0.99});
+  EXPECT_THAT(FormatProgressLine(progress),
+              HasSubstr("loss 0.1832  accuracy 0.9441  top5_accuracy 0.9900  lr 0.05"));
+  EXPECT_EQ(FormatProgressBar(progress, 79), FormatProgressBar(SomeProgress(), 79));
 }
 
 class FakeConsole : public Console {
@@ -201,9 +231,10 @@ TEST(ProgressViewTest, ElsewhereThanOnATerminalThereArePlainLines) {
     view.Show(SomeProgress());
   }
   EXPECT_EQ(console.written.find('\r'), std::string::npos);
-  EXPECT_EQ(console.written, FormatProgressLine(SomeProgress()) + "\n" + FormatEpochTableHeader() +
-                                 "\n" + FormatEpochTableRow({}) + "\n" + FormatEpochTableRow({}) +
-                                 "\n" + FormatProgressLine(SomeProgress()) + "\n");
+  EXPECT_EQ(console.written, FormatProgressLine(SomeProgress()) + "\n" +
+                                 FormatEpochTableHeader({}) + "\n" + FormatEpochTableRow({}) +
+                                 "\n" + FormatEpochTableRow({}) + "\n" +
+                                 FormatProgressLine(SomeProgress()) + "\n");
 }
 
 TEST(ProgressViewTest, OnATerminalTheBarIsRedrawnBelowTheTable) {
@@ -221,11 +252,11 @@ TEST(ProgressViewTest, OnATerminalTheBarIsRedrawnBelowTheTable) {
     done.samples = done.total_samples;
     view.Show(done);
     EXPECT_THAT(console.Screen(),
-                testing::ElementsAre(FormatEpochTableHeader(), FormatEpochTableRow({}), "hello",
+                testing::ElementsAre(FormatEpochTableHeader({}), FormatEpochTableRow({}), "hello",
                                      FormatProgressBar(done, 139)));
   }
-  EXPECT_THAT(console.Screen(),
-              testing::ElementsAre(FormatEpochTableHeader(), FormatEpochTableRow({}), "hello", ""))
+  EXPECT_THAT(console.Screen(), testing::ElementsAre(FormatEpochTableHeader({}),
+                                                     FormatEpochTableRow({}), "hello", ""))
       << "the bar of a job that has ended is gone";
 }
 

@@ -50,7 +50,7 @@ class RunRecorderTest : public testing::Test {
     CurvePoint point;
     point.round = round;
     point.samples = 64 * round;
-    point.loss = 0.5;
+    point.figures = {{"loss", 0.5}, {"accuracy", 0}};
     return point;
   }
   std::string Log() { return *files_.Contents("/out/log.jsonl"); }
@@ -84,7 +84,8 @@ TEST_F(RunRecorderTest, AnEpochGoesEverywhere) {
   EpochResult epoch;
   epoch.round = 20;
   epoch.samples = 1280;
-  epoch.validation_accuracy = 0.75;
+  epoch.figures = {{"loss", 0}, {"accuracy", 0}};
+  epoch.validation = {{"accuracy", 0.75}};
   recorder->Record(epoch);
   ASSERT_TRUE(recorder->Flush().ok());
   EXPECT_THAT(console_.written, HasSubstr("validation/main/accuracy"));
@@ -116,7 +117,7 @@ TEST_F(RunRecorderTest, APointIsRecordedAndNotShown) {
 TEST_F(RunRecorderTest, OfAMomentOnlyHowFastTheJobIsGoesIntoTheFiles) {
   auto recorder = Open();
   RoundProgress progress = At(10);
-  progress.loss = 0.5;
+  progress.figures = {{"loss", 0.5}};
   progress.learning_rate = 0.1;
   progress.compute_ms = 12;
   progress.bytes_sent = 10'000'000;
