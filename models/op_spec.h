@@ -223,10 +223,16 @@ struct SoftmaxCrossEntropySpec {
   // The sums that the op adds up, by their places.
   static constexpr int kLossSum = 0;
   static constexpr int kCorrectSum = 1;
+  static constexpr int kTopSum = 2;  // of the first of `top`; the others follow
+  static constexpr int kMostTops = 4;
 
   Shape scores;
   // The share of each label that is dealt out to all classes evenly, its own among them.
   float smoothing = 0;
+  // How many samples have their label among the so many largest scores is summed up for each. Of
+  // equal scores that of the earlier class is taken to be larger.
+  std::vector<int> top = {};
+  int sums() const { return kTopSum + static_cast<int>(top.size()); }
 };
 
 using LossSpec = std::variant<SoftmaxCrossEntropySpec>;

@@ -3,6 +3,9 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <limits>
+#include <numeric>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -120,24 +123,35 @@ struct LossOfBatch {
   std::vector<double> gradient;  // of the mean
 };
 
-LossOfBatch LossOnDevice(const Setting& setting, const SoftmaxCrossEntropySpec& spec, int batch,
-                         const std::vector<float>& scores, const std::vector<int32_t>& labels) {
+std::vector<double> SumsOnDevice(const Setting& setting, const SoftmaxCrossEntropySpec& spec,
+                                 int batch, const std::vector<float>& scores,
+                                 const std::vector<int32_t>& labels,
+                                 std::vector<float>* gradient_found = nullptr) {
   const auto backend = setting.make();
   const auto loss = backend->MakeLoss(spec, kMaxBatch).value();
   const int64_t bytes = backend->ActivationBytes(spec.scores, batch);
   DeviceArray<std::byte> device(*backend, bytes, "scores");
   DeviceArray<std::byte> gradient(*backend, bytes, "their gradients");
   DeviceArray<int32_t> device_labels(*backend, std::ssize(labels), "labels");
-  DeviceArray<double> sums(*backend, kSums, "sums");
+  DeviceArray<double> sums(*backend, spec.sums(), "sums");
   backend->SetStep({});
   backend->Write(labels.data(), labels.size() * sizeof(int32_t), device_labels.data());
   LoadActivations(*backend, spec.scores, batch, scores.data(), device.data());
   loss->Run(batch, device.data(), device_labels.data(), gradient.data(), sums.data());
-  std::array<double, kSums> result = {};
-  EXPECT_TRUE(backend->Read(sums.data(), sizeof(result), result.data()).ok());
-  std::vector<float> found(scores.size());
-  backend->StoreOutputs(spec.scores, batch, gradient.data(), found.data());
-  return {result[0], result[1], {found.begin(), found.end()}};
+  std::vector<double> result(static_cast<size_t>(spec.sums()));
+  EXPECT_TRUE(backend->Read(sums.data(), result.size() * sizeof(double), result.data()).ok());
+  if (gradient_found != nullptr) {
+    gradient_found->resize(scores.size());
+    backend->StoreOutputs(spec.scores, batch, gradient.data(), gradient_found->data());
+  }
+  return result;
+}
+
+LossOfBatch LossOnDevice(const Setting& setting, const SoftmaxCrossEntropySpec& spec, int batch,
+                         const std::vector<float>& scores, const std::vector<int32_t>& labels) {
+  std::vector<float> gradient;
+  const std::vector<double> sums = SumsOnDevice(setting, spec, batch, scores, labels, &gradient);
+  return {sums[0], sums[1], {gradient.begin(), gradient.end()}};
 }
 
 LossOfBatch LossByDefinition(double smoothing, int classes, const std::vector<float>& scores,
@@ -213,6 +227,56 @@ TEST(SoftmaxCrossEntropyTest, SmoothedLabelsHaveTheLossAndGradientOfTheDefinitio
         }
       }
     }
+  }
+}
+
+TEST(SoftmaxCrossEntropyTest, LabelsAmongTheLargestScoresAreCountedAsSortingCountsThem) {
+  constexpr int kBatch = 33;
+  constexpr int kClasses = 70;
+  const std::vector<int> tops = {2, 5, 69};
+  Rng rng(9, RngPurpose::kTest);
+  std::vector<float> scores = RandomNumbers(kBatch * kClasses, &rng);
+  for (float& score : scores) score = std::round(score * 8);  // so that many are equal
+  std::vector<int32_t> labels;
+  for (int n = 0; n < kBatch; ++n) labels.push_back(static_cast<int32_t>(rng.NextBelow(kClasses)));
+  std::vector<double> expected(1 + tops.size());
+  for (int n = 0; n < kBatch; ++n) {
+    std::vector<int> classes(kClasses);
+    std::iota(classes.begin(), classes.end(), 0);
+    const float* s = scores.data() + n * kClasses;
+    std::stable_sort(classes.begin(), classes.end(), [&](int a, int b) { return s[a] > s[b]; });
+    const auto rank = std::find(classes.begin(), classes.end(), labels[n]) - classes.begin();
+    expected[0] += rank < 1 ? 1 : 0;
+    for (size_t i = 0; i < tops.size(); ++i) expected[1 + i] += rank < tops[i] ? 1 : 0;
+  }
+  for (const Setting& setting : Settings()) {
+    const std::vector<double> sums = SumsOnDevice(
+        setting, SoftmaxCrossEntropySpec{{kClasses}, 0.0f, tops}, kBatch, scores, labels);
+    EXPECT_EQ(std::vector(sums.begin() + 1, sums.end()), expected) << setting.name;
+    std::vector<float> one(scores.begin(), scores.begin() + kClasses);
+    one[static_cast<size_t>(labels[0])] = std::numeric_limits<float>::quiet_NaN();
+    EXPECT_EQ(SumsOnDevice(setting, SoftmaxCrossEntropySpec{{kClasses}, 0.0f, {69}}, 1, one,
+                           {labels[0]})[2],
+              0)
+        << setting.name << ": what is no number is among no largest ones";
+  }
+}
+
+TEST(SoftmaxCrossEntropyTest, ItsMetricsAreThoseThatItsFieldsAskFor) {
+  const auto plan_of = [](const std::vector<int>& tops, bool perplexity) {
+    model::Layer layer;
+    model::SoftmaxCrossEntropy& loss = *layer.mutable_softmax_cross_entropy();
+    for (const int top : tops) loss.add_top(top);
+    loss.set_perplexity(perplexity);
+    return PlanSoftmaxCrossEntropy(layer, {10});
+  };
+  EXPECT_EQ(plan_of({}, false)->metrics.Names(), "loss, accuracy");
+  EXPECT_EQ(plan_of({3, 5}, true)->metrics.Names(),
+            "loss, accuracy, top3_accuracy, top5_accuracy, perplexity");
+  EXPECT_EQ(plan_of({3, 5}, true)->metrics.sums(), 4) << "a perplexity is made of the losses";
+  for (const std::vector<int>& tops :
+       {std::vector<int>{1}, {0}, {-5}, {10}, {5, 5}, {5, 3}, {2, 3, 4, 5, 6}}) {
+    EXPECT_NE(plan_of(tops, false).status().message().find("top"), std::string::npos);
   }
 }
 

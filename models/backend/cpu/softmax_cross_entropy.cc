@@ -11,6 +11,8 @@
 namespace kumo::cpu {
 namespace {
 
+using Spec = SoftmaxCrossEntropySpec;
+
 class SoftmaxCrossEntropy final : public LossOp {
  public:
   explicit SoftmaxCrossEntropy(const SoftmaxCrossEntropySpec& spec)
@@ -18,35 +20,33 @@ class SoftmaxCrossEntropy final : public LossOp {
         positions_(spec.scores.plane()),
         kept_(1.0f - spec.smoothing),
         dealt_(spec.smoothing / static_cast<float>(classes_)),
-        exponentials_(static_cast<size_t>(classes_)) {}
+        exponentials_(static_cast<size_t>(classes_)),
+        top_(spec.top),
+        added_(static_cast<size_t>(spec.sums())) {}
 
   void Run(int batch, const void* scores, const int32_t* labels, void* grad_scores,
            double* sums) override {
     const int64_t lanes = LaneStride(batch);
     const int64_t stride = positions_ * lanes;
     const float mean = 1.0f / static_cast<float>(batch * positions_);
-    double losses = 0;
-    int64_t hits = 0;
+    std::fill(added_.begin(), added_.end(), 0.0);
     for (int64_t n = 0; n < batch; ++n) {
       for (int64_t p = 0; p < positions_; ++p) {
         const int64_t at = p * lanes + n;
-        const int64_t label = labels[n * positions_ + p];
-        const float* const score = Floats(scores) + at;
-        float* const gradient = grad_scores == nullptr ? nullptr : Floats(grad_scores) + at;
-        losses += LossAt(score, stride, label, mean, gradient, &hits);
+        AddPosition(Floats(scores) + at, stride, labels[n * positions_ + p], mean,
+                    grad_scores == nullptr ? nullptr : Floats(grad_scores) + at);
       }
     }
     if (grad_scores != nullptr) ZeroPadding(batch, Floats(grad_scores));
-    sums[SoftmaxCrossEntropySpec::kLossSum] += losses / static_cast<double>(positions_);
-    sums[SoftmaxCrossEntropySpec::kCorrectSum] +=
-        static_cast<double>(hits) / static_cast<double>(positions_);
+    for (size_t i = 0; i < added_.size(); ++i) {
+      sums[i] += added_[i] / static_cast<double>(positions_);
+    }
   }
 
  private:
   // At one position of one sample, whose scores lie `stride` floats apart. gradient: null, or where
-  // that goes, times `mean`. Adds 1 to *hits where the label has the best score.
-  double LossAt(const float* score, int64_t stride, int64_t label, float mean, float* gradient,
-                int64_t* hits) {
+  // that goes, times `mean`. The sums go to added_.
+  void AddPosition(const float* score, int64_t stride, int64_t label, float mean, float* gradient) {
     int64_t best = 0;
     for (int64_t c = 1; c < classes_; ++c) {
       if (score[c * stride] > score[best * stride]) best = c;
@@ -57,15 +57,27 @@ class SoftmaxCrossEntropy final : public LossOp {
       exponentials_[c] = std::exp(score[c * stride] - top);
       sum += exponentials_[c];
     }
-    *hits += best == label ? 1 : 0;
-    if (gradient != nullptr) {
-      const float factor = mean / sum;
-      for (int64_t c = 0; c < classes_; ++c) {
-        gradient[c * stride] = exponentials_[c] * factor - mean * dealt_;
-      }
-      gradient[label * stride] -= mean * kept_;
+    added_[Spec::kLossSum] +=
+        static_cast<double>(std::log(sum) - Target(score, stride, label, top));
+    added_[Spec::kCorrectSum] += best == label ? 1.0 : 0.0;
+    if (!top_.empty()) AddTops(score, stride, label);
+    if (gradient == nullptr) return;
+    const float factor = mean / sum;
+    for (int64_t c = 0; c < classes_; ++c) {
+      gradient[c * stride] = exponentials_[c] * factor - mean * dealt_;
     }
-    return static_cast<double>(std::log(sum) - Target(score, stride, label, top));
+    gradient[label * stride] -= mean * kept_;
+  }
+  void AddTops(const float* score, int64_t stride, int64_t label) {
+    const float own = score[label * stride];
+    int64_t rank = 0;  // how many scores are larger, or may be because they are no numbers
+    for (int64_t c = 0; c < classes_; ++c) {
+      const float other = score[c * stride];
+      rank += other < own || (other == own && c >= label) ? 0 : 1;
+    }
+    for (size_t i = 0; i < top_.size(); ++i) {
+      added_[Spec::kTopSum + i] += rank < top_[i] ? 1.0 : 0.0;
+    }
   }
   // sum q (s - top)
   float Target(const float* score, int64_t stride, int64_t label, float top) const {
@@ -87,6 +99,8 @@ class SoftmaxCrossEntropy final : public LossOp {
   float kept_;                       // q of the label, but for what it is dealt too
   float dealt_;                      // q of each class
   std::vector<float> exponentials_;  // of one position
+  std::vector<int> top_;
+  std::vector<double> added_;  // by one minibatch
 };
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "common/job/optimiser/kernel.h"
 #include "models/backend/backend.h"
 #include "models/backend/cuda/step.h"
+#include "models/op_spec.h"
 #include "models/tensor.h"
 
 namespace kumo::cuda {
@@ -240,8 +241,12 @@ cudaError_t RearrangeBackward(const Launch& launch, const ActivationShape& input
 // --- softmax_cross_entropy_kernel.cu. shape: classes x positions. Sets of_positions,
 // [sums][batch x positions]: what each position adds to the sums of SoftmaxCrossEntropySpec, which
 // says what smoothing is. grad_scores may be null.
+struct TopRanks {
+  int count = 0;
+  int of[SoftmaxCrossEntropySpec::kMostTops] = {};
+};
 cudaError_t SoftmaxCrossEntropy(const Launch& launch, const ActivationShape& shape, float smoothing,
-                                const void* scores, const int32_t* labels,
+                                const TopRanks& top, const void* scores, const int32_t* labels,
                                 const LossScale* loss_scale, float* of_positions,
                                 void* grad_scores);
 // Adds them to so many sums, in a fixed order: a sample's are the means over its positions.

@@ -12,24 +12,26 @@ class SoftmaxCrossEntropyOp final : public LossOp {
   SoftmaxCrossEntropyOp(Engine& engine, const SoftmaxCrossEntropySpec& spec, int max_batch)
       : engine_(engine),
         spec_(spec),
-        of_positions_(engine, kSums * max_batch * spec.scores.plane(),
-                      "what positions add to the sums") {}
+        of_positions_(engine, spec.sums() * max_batch * spec.scores.plane(),
+                      "what positions add to the sums") {
+    for (const int top : spec.top) top_.of[top_.count++] = top;
+  }
 
   void Run(int batch, const void* scores, const int32_t* labels, void* grad_scores,
            double* sums) override {
     const Launch launch = engine_.launch();
-    KUMO_CUDA(engine_, SoftmaxCrossEntropy(launch, engine_.ShapeOf(spec_.scores, batch),
-                                           spec_.smoothing, scores, labels, engine_.loss_scale(),
-                                           of_positions_.data(), grad_scores));
     KUMO_CUDA(engine_,
-              AddLosses(launch, batch, spec_.scores.plane(), kSums, of_positions_.data(), sums));
+              SoftmaxCrossEntropy(launch, engine_.ShapeOf(spec_.scores, batch), spec_.smoothing,
+                                  top_, scores, labels, engine_.loss_scale(), of_positions_.data(),
+                                  grad_scores));
+    KUMO_CUDA(engine_, AddLosses(launch, batch, spec_.scores.plane(), spec_.sums(),
+                                 of_positions_.data(), sums));
   }
 
  private:
-  static constexpr int kSums = 2;
-
   Engine& engine_;
   SoftmaxCrossEntropySpec spec_;
+  TopRanks top_;
   DeviceArray<float> of_positions_;  // [sums][batch x positions]
 };
 

@@ -54,8 +54,23 @@ __device__ inline float SumOfWarp(float value) {
   return value;
 }
 
+// How many scores are larger than the label's, or may be because they are no numbers; in all lanes.
 template <typename T>
-__global__ void LossKernel(ActivationShape shape, float smoothing, const T* scores,
+__device__ int RankOf(const T* scores, const Scores<T>& at, int classes, int lane, int label) {
+  const float own = ToFloat(scores[at.At(label)]);
+  int rank = 0;
+  for (int c = lane; c < classes; c += kWarp) {
+    const float other = ToFloat(scores[at.At(c)]);
+    rank += other < own || (other == own && c >= label) ? 0 : 1;
+  }
+  for (int distance = kWarp / 2; distance > 0; distance /= 2) {
+    rank += __shfl_xor_sync(kAll, rank, distance);
+  }
+  return rank;
+}
+
+template <typename T>
+__global__ void LossKernel(ActivationShape shape, float smoothing, TopRanks ranks, const T* scores,
                            const int32_t* labels, const LossScale* loss_scale, float* of_positions,
                            T* grad_scores) {
   const int64_t rows = shape.batch * shape.plane;
@@ -78,11 +93,16 @@ __global__ void LossKernel(ActivationShape shape, float smoothing, const T* scor
     of_all = SumOfWarp(of_all);
   }
   const int label = labels[row];
+  const int rank = ranks.count > 0 ? RankOf(scores, at, classes, lane, label) : 0;
   if (lane == 0) {
     const float of_label = ToFloat(scores[at.At(label)]) - top;
     of_positions[SoftmaxCrossEntropySpec::kLossSum * rows + row] =
         logf(sum) - (kept * of_label + dealt * of_all);
     of_positions[SoftmaxCrossEntropySpec::kCorrectSum * rows + row] = best == label ? 1.0f : 0.0f;
+    for (int i = 0; i < ranks.count; ++i) {
+      of_positions[(SoftmaxCrossEntropySpec::kTopSum + i) * rows + row] =
+          rank < ranks.of[i] ? 1.0f : 0.0f;
+    }
   }
   if (grad_scores == nullptr) return;
   const float mean = loss_scale->scale / static_cast<float>(rows);
@@ -108,14 +128,14 @@ __global__ void AddKernel(int64_t batch, int64_t positions, const float* of_posi
 }  // namespace
 
 cudaError_t SoftmaxCrossEntropy(const Launch& launch, const ActivationShape& shape, float smoothing,
-                                const void* scores, const int32_t* labels,
+                                const TopRanks& top, const void* scores, const int32_t* labels,
                                 const LossScale* loss_scale, float* of_positions,
                                 void* grad_scores) {
   constexpr int kRows = kThreads / kWarp;
   return WithNumber(shape.precision, [&](auto number) {
     using T = decltype(number);
     return Queue(launch, LossKernel<T>, (shape.batch * shape.plane + kRows - 1) / kRows, shape,
-                 smoothing, static_cast<const T*>(scores), labels, loss_scale, of_positions,
+                 smoothing, top, static_cast<const T*>(scores), labels, loss_scale, of_positions,
                  static_cast<T*>(grad_scores));
   });
 }
