@@ -114,7 +114,7 @@ class Run {
 
   // Tokens as they are, pixels as common/job/pixels.h says.
   void Record(const Minibatch& batch) {
-    const Fields& fields = job_.datasets.train->fields();
+    const Fields fields = job_.datasets.fields();
     const auto label = batch.fields[FindField(fields, kLabelField)];
     labels_.write(reinterpret_cast<const char*>(label.data()), std::ssize(label));
     if (const int tokens = FindField(fields, kTokensField); tokens >= 0) {

@@ -11,6 +11,7 @@ namespace kumo {
 BatchStream::BatchStream(const Dataset* dataset, const BatchStreamOptions& options)
     : dataset_(*dataset),
       options_(options),
+      sample_fields_(FieldsAfter(dataset_.fields(), options.transforms)),
       sample_(dataset_.fields()),
       fields_(dataset_.fields().size()) {
   CHECK_GE(options.minibatch, 1);
@@ -20,7 +21,7 @@ BatchStream::BatchStream(const Dataset* dataset, const BatchStreamOptions& optio
   ring_.resize(options.prefetch + 1);
   for (Entry& entry : ring_) {
     entry.indices.resize(samples);
-    for (const Field& field : dataset_.fields()) entry.fields.emplace_back(samples * field.bytes());
+    for (const Field& field : sample_fields_) entry.fields.emplace_back(samples * field.bytes());
   }
   if (options.prefetch > 0) {
     thread_ = std::thread([this] { PrefetchLoop(); });
@@ -69,7 +70,7 @@ Result<Minibatch> BatchStream::Next() {
   }
   at_end_ = entry.ends_range;
   for (size_t f = 0; f < fields_.size(); ++f) {
-    fields_[f] = std::as_const(entry.fields[f]).span().first(size * dataset_.fields()[f].bytes());
+    fields_[f] = std::as_const(entry.fields[f]).span().first(size * sample_fields_[f].bytes());
   }
   return Minibatch{.size = size,
                    .epoch = entry.epoch,
@@ -136,12 +137,11 @@ void BatchStream::Fill(Entry& entry) {
 }
 
 Status BatchStream::FillSample(int64_t k, Entry& entry) {
-  const SampleKey key = {options_.seed, entry.epoch, entry.indices[k]};
-  KUMO_RETURN_IF_ERROR(dataset_.ReadKey(key, &sample_));
-  for (const auto& transform : options_.transforms) transform->Apply(key, &sample_);
+  KUMO_RETURN_IF_ERROR(ReadTransformed(dataset_, options_.transforms,
+                                       {options_.seed, entry.epoch, entry.indices[k]}, &sample_));
   for (size_t f = 0; f < entry.fields.size(); ++f) {
     const std::span<const std::byte> numbers = sample_.field(static_cast<int>(f));
-    CHECK_EQ(std::ssize(numbers), dataset_.fields()[f].bytes());
+    CHECK_EQ(std::ssize(numbers), sample_fields_[f].bytes());
     std::ranges::copy(numbers, entry.fields[f].data() + k * numbers.size());
   }
   return OkStatus();

@@ -59,7 +59,7 @@ struct Minibatch {
   int64_t epoch = 0;
   Range positions;                     // which of the epoch's positions these are
   std::span<const int64_t> indices{};  // size: the samples, in this order
-  // By the dataset's fields, each from a 64-byte boundary on.
+  // By the stream's fields, each from a 64-byte boundary on.
   std::span<const std::span<const std::byte>> fields{};
 
   SampleBatch samples() const { return {static_cast<int>(size), fields}; }
@@ -89,6 +89,8 @@ class BatchStream {
   void Cancel();
 
   const Dataset& dataset() const { return dataset_; }
+  // Of the minibatches' samples: the data set's after the transforms.
+  const Fields& fields() const { return sample_fields_; }
   int minibatch() const { return options_.minibatch; }
 
  private:
@@ -118,6 +120,7 @@ class BatchStream {
 
   const Dataset& dataset_;
   const BatchStreamOptions options_;
+  const Fields sample_fields_;
   std::vector<Entry> ring_;  // `prefetch` ready ones and the consumer's
   // Used by whoever fills entries.
   std::optional<EpochPermutation> permutation_;

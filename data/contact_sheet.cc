@@ -71,12 +71,13 @@ struct FreeBytes {
 
 Result<ContactSheet> DrawContactSheet(const Datasets& sets, uint64_t seed, int columns) {
   const Dataset& dataset = *sets.train;
-  const int image = FindField(dataset.fields(), kImageField);
-  const int label = FindField(dataset.fields(), kLabelField);
+  const Fields fields = sets.fields();
+  const int image = FindField(fields, kImageField);
+  const int label = FindField(fields, kLabelField);
   if (image < 0 || label < 0) {
     return FailedPrecondition(dataset.name() + ": its samples are not images with labels");
   }
-  const std::vector<int64_t>& extents = dataset.fields()[image].extents;
+  const std::vector<int64_t>& extents = fields[image].extents;
   const Grid grid = GridFor(dataset, extents, columns);
   ContactSheet sheet;
   sheet.height = kGap + grid.rows * grid.row_height();
@@ -88,11 +89,12 @@ Result<ContactSheet> DrawContactSheet(const Datasets& sets, uint64_t seed, int c
   Resampler resampler;
   std::vector<uint8_t> small(grid.extents[0] * grid.extents[1] * grid.extents[2]);
   for (int64_t i = 0; i < dataset.size() && missing > 0; ++i) {
+    sample.Reset(dataset.fields());
     KUMO_RETURN_IF_ERROR(dataset.Read(i, &sample));
     int32_t row = 0;
     std::memcpy(&row, sample.field(label).data(), sizeof row);
     if (row >= grid.rows || drawn[row] == columns) continue;
-    for (const auto& transform : sets.transforms) transform->Apply({seed, 0, i}, &sample);
+    KUMO_RETURN_IF_ERROR(ReadTransformed(dataset, sets.transforms, {seed, 0, i}, &sample));
     resampler.Resample(sample.pixels(image), extents[0], extents[1], extents[2],
                        {0, 0, extents[1], extents[2]}, grid.extents[1], grid.extents[2], small);
     Paste(grid, small, row, drawn[row]++, &sheet);

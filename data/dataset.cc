@@ -9,6 +9,15 @@ constexpr int64_t kSamplesAtOnce = 256;
 
 }  // namespace
 
+Status ReadTransformed(const Dataset& dataset,
+                       std::span<const std::unique_ptr<const Transform>> transforms,
+                       const SampleKey& key, Sample* sample) {
+  sample->Reset(dataset.fields());
+  KUMO_RETURN_IF_ERROR(dataset.ReadKey(key, sample));
+  for (const auto& transform : transforms) transform->Apply(key, sample);
+  return OkStatus();
+}
+
 Status ForEachSample(const Dataset& dataset, int64_t most,
                      const std::function<void(const Sample&)>& see) {
   const int64_t count = std::min(most, dataset.size());

@@ -51,6 +51,12 @@ class Dataset {
   virtual void LetGo(Range /*samples*/) const {}
 };
 
+// A sample as it goes into a minibatch: read, then transformed. `sample` was made for the data
+// set's fields. The error of Dataset::Read.
+Status ReadTransformed(const Dataset& dataset,
+                       std::span<const std::unique_ptr<const Transform>> transforms,
+                       const SampleKey& key, Sample* sample);
+
 // How large a data set is, as its files' headers say.
 struct DatasetExtents {
   int64_t samples = 0;
@@ -61,8 +67,11 @@ struct DatasetExtents {
 struct Datasets {
   std::unique_ptr<Dataset> train;
   std::unique_ptr<Dataset> validation;
-  // What is done to samples that are trained on.
-  std::vector<std::unique_ptr<const Transform>> transforms;
+  // What is done to samples that are trained on, and to those that are evaluated on.
+  Transforms transforms;
+  Transforms validation_transforms;
+  // What samples of both have after that.
+  Fields fields() const { return FieldsAfter(train->fields(), transforms); }
   std::vector<float> mean;  // of the training images; empty where none is subtracted
 };
 

@@ -81,16 +81,15 @@ SetFiles FilesOf(const Reader& reader, const Experiment::Data& data, DataPart pa
 }
 
 // A network cannot take both otherwise.
-Status CheckSameFields(const Dataset& train, const Dataset& validation) {
-  const Fields& fields = train.fields();
-  for (const Field& field : fields) {
-    const int other = FindField(validation.fields(), field.name);
-    if (other >= 0 && validation.fields()[other] == field) continue;
-    const std::string theirs =
-        other < 0 ? "none" : "of " + ExtentsText(validation.fields()[other].extents);
-    return FailedPrecondition("samples of " + train.name() + " have a field \"" + field.name +
+Status CheckSameFields(const Datasets& sets) {
+  const Fields validation = FieldsAfter(sets.validation->fields(), sets.validation_transforms);
+  for (const Field& field : sets.fields()) {
+    const int other = FindField(validation, field.name);
+    if (other >= 0 && validation[other] == field) continue;
+    const std::string theirs = other < 0 ? "none" : "of " + ExtentsText(validation[other].extents);
+    return FailedPrecondition("samples of " + sets.train->name() + " have a field \"" + field.name +
                               "\" of " + ExtentsText(field.extents) + ", those of " +
-                              validation.name() + " " + theirs +
+                              sets.validation->name() + " " + theirs +
                               "; name files that belong together");
   }
   return OkStatus();
@@ -107,14 +106,16 @@ Status CheckSameClasses(const Dataset& train, const Dataset& validation) {
                             validation.name() + "; give both the same folders");
 }
 
-Result<std::vector<std::unique_ptr<const Transform>>> MakeTransforms(const Experiment::Data& data,
-                                                                     const Dataset& dataset) {
-  std::vector<std::unique_ptr<const Transform>> transforms;
-  for (const TransformKind& kind : TransformKinds()) {
-    KUMO_ASSIGN_OR_RETURN(auto transform, kind.make({data, dataset.fields(), dataset.name()}));
-    if (transform != nullptr) transforms.push_back(std::move(transform));
-  }
-  return transforms;
+// A mean image is one of places, which scaling moves.
+Status CheckMeanFits(const Datasets& sets) {
+  const Fields& before = sets.train->fields();
+  const int image = FindField(before, kImageField);
+  if (image < 0 || sets.fields()[image].extents == before[image].extents) return OkStatus();
+  return FailedPrecondition(
+      "data.subtract_mean = true: images of " + sets.train->name() + " are " +
+      ExtentsText(before[image].extents) + " before, and " +
+      ExtentsText(sets.fields()[image].extents) +
+      " after data.crop_area, so that their mean is not theirs; leave it out");
 }
 
 // Who reads a job's two sets, and what is asked of it.
@@ -137,6 +138,15 @@ Result<Requests> RequestsFor(const Experiment::Data& data) {
   return requests;
 }
 
+Result<DatasetExtents> Measure(const Reader& reader, const ReaderRequest& request,
+                               const Experiment::Data& data, bool training) {
+  KUMO_ASSIGN_OR_RETURN(DatasetExtents extents, reader.measure(request));
+  KUMO_ASSIGN_OR_RETURN(const Transforms transforms,
+                        MakeTransforms({data, extents.fields, request.images, training}));
+  extents.fields = FieldsAfter(std::move(extents.fields), transforms);
+  return extents;
+}
+
 }  // namespace
 
 Result<Datasets> OpenDatasets(const Experiment::Data& data) {
@@ -144,10 +154,15 @@ Result<Datasets> OpenDatasets(const Experiment::Data& data) {
   Datasets sets;
   KUMO_ASSIGN_OR_RETURN(sets.train, requests.reader->open(requests.train));
   KUMO_ASSIGN_OR_RETURN(sets.validation, requests.reader->open(requests.validation));
-  KUMO_RETURN_IF_ERROR(CheckSameFields(*sets.train, *sets.validation));
+  KUMO_ASSIGN_OR_RETURN(sets.transforms,
+                        MakeTransforms({data, sets.train->fields(), sets.train->name()}));
+  KUMO_ASSIGN_OR_RETURN(sets.validation_transforms,
+                        MakeTransforms({data, sets.validation->fields(), sets.validation->name(),
+                                        /*training=*/false}));
+  KUMO_RETURN_IF_ERROR(CheckSameFields(sets));
   KUMO_RETURN_IF_ERROR(CheckSameClasses(*sets.train, *sets.validation));
-  KUMO_ASSIGN_OR_RETURN(sets.transforms, MakeTransforms(data, *sets.train));
   if (data.subtract_mean) {
+    KUMO_RETURN_IF_ERROR(CheckMeanFits(sets));
     KUMO_ASSIGN_OR_RETURN(sets.mean, MeanImage(*sets.train));
   }
   return sets;
@@ -156,8 +171,9 @@ Result<Datasets> OpenDatasets(const Experiment::Data& data) {
 Result<ExtentsOfDatasets> MeasureDatasets(const Experiment::Data& data) {
   KUMO_ASSIGN_OR_RETURN(const Requests requests, RequestsFor(data));
   ExtentsOfDatasets extents;
-  KUMO_ASSIGN_OR_RETURN(extents.train, requests.reader->measure(requests.train));
-  KUMO_ASSIGN_OR_RETURN(extents.validation, requests.reader->measure(requests.validation));
+  KUMO_ASSIGN_OR_RETURN(extents.train, Measure(*requests.reader, requests.train, data, true));
+  KUMO_ASSIGN_OR_RETURN(extents.validation,
+                        Measure(*requests.reader, requests.validation, data, false));
   return extents;
 }
 

@@ -16,7 +16,8 @@ namespace kumo {
 // by itself, except Unavailable.
 Result<Datasets> OpenDatasets(const Experiment::Data& data);
 
-// What they take into memory, from the files' headers alone. The same errors, as far as those tell.
+// What they take into memory, from the files' headers alone; fields are those of minibatches, after
+// the transforms. The same errors, as far as the headers tell.
 struct ExtentsOfDatasets {
   DatasetExtents train;
   DatasetExtents validation;

@@ -16,7 +16,7 @@ Status ConnectData(const Experiment& experiment, const OpenedJob& job) {
                                .mean = job.datasets.mean};
   const std::string& file = experiment.network.file;
   KUMO_RETURN_IF_ERROR(
-      job.net->Connect(data.fields(), pixels).WithContext(file + ", " + data.name()));
+      job.net->Connect(job.datasets.fields(), pixels).WithContext(file + ", " + data.name()));
   if (job.net->classes() < data.classes() && experiment.data.reader == "text") {
     return FailedPrecondition(file + " tells " + std::to_string(job.net->classes()) +
                               " tokens apart, " + data.name() + " has " +

@@ -38,7 +38,8 @@ Trainer::Trainer(const Experiment& experiment, const Clock* clock, OpenedJob job
   train_.emplace(job_.datasets.train.get(), options);
   options = {.order = BatchOrder::kSequential,
              .minibatch = job_.rooms.validation.samples,
-             .prefetch = job_.rooms.validation.ahead};
+             .prefetch = job_.rooms.validation.ahead,
+             .transforms = job_.datasets.validation_transforms};
   validation_.emplace(job_.datasets.validation.get(), options);
 }
 

@@ -5,8 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "common/base/rng.h"
-
 namespace kumo {
 namespace {
 
@@ -39,8 +37,7 @@ class CropAndFlip final : public Transform {
 }  // namespace
 
 Window DrawWindow(int pad, bool flip, const SampleKey& key) {
-  Rng rng(key.seed, RngPurpose::kAugment, static_cast<uint64_t>(key.epoch),
-          static_cast<uint64_t>(key.sample));
+  Rng rng = StreamOf(key, TransformStream::kCropAndFlip);
   const auto place = [&] {
     return static_cast<int>(rng.NextBelow(2 * static_cast<uint64_t>(pad) + 1)) - pad;
   };
@@ -78,7 +75,8 @@ void CutOut(std::span<const int64_t> extents, std::span<const uint8_t> image, co
 Result<std::unique_ptr<const Transform>> MakeCropAndFlip(const TransformRequest& request) {
   std::unique_ptr<const Transform> transform;
   const int image = FindField(request.fields, kImageField);
-  if ((request.data.crop_pad == 0 && !request.data.flip) || image < 0) return transform;
+  if (!request.training || image < 0) return transform;
+  if (request.data.crop_pad == 0 && !request.data.flip) return transform;
   const std::vector<int64_t>& extents = request.fields[image].extents;
   // A window that begins in the padding holds some of the image all the same.
   const int64_t most = std::min(extents[1], extents[2]) - 1;

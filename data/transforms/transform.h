@@ -12,7 +12,9 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "common/base/rng.h"
 #include "common/base/status.h"
 #include "common/job/fields.h"
 #include "common/job/options/experiment.h"
@@ -20,21 +22,38 @@
 
 namespace kumo {
 
+// Which of a sample's streams a transform draws from. Part of a job's mathematics: never renumber
+// them.
+enum class TransformStream : uint64_t {
+  kCropAndFlip = 0,
+  kRandomResizedCrop = 1,
+};
+Rng StreamOf(const SampleKey& key, TransformStream stream);
+
 // Immutable; thread-safe.
 class Transform {
  public:
   virtual ~Transform() = default;
 
-  // Changes the sample's fields; their lengths stay.
+  // Changes the sample's fields.
   virtual void Apply(const SampleKey& key, Sample* sample) const = 0;
+  // Makes of the fields that samples have before it those that they have after it.
+  virtual void ChangeFields(Fields* /*fields*/) const {}
 };
+using Transforms = std::vector<std::unique_ptr<const Transform>>;
+// What samples of `fields` have after them all.
+Fields FieldsAfter(Fields fields, std::span<const std::unique_ptr<const Transform>> transforms);
 
 // What a transform is made from.
 struct TransformRequest {
   const Experiment::Data& data;
-  const Fields& fields;     // of the samples
+  const Fields& fields;     // of the samples, after the transforms before this one
   const std::string& name;  // of the data set, for messages
+  bool training = true;     // false: samples to evaluate on
 };
+// The extents that images are to have for the network: data.image_size, or what `field` has.
+// FailedPrecondition where these differ in their channels.
+Result<std::vector<int64_t>> WantedExtents(const TransformRequest& request, const Field& field);
 
 struct TransformKind {
   std::string_view name;
@@ -45,5 +64,9 @@ struct TransformKind {
 
 // In the order in which they are applied.
 std::span<const TransformKind> TransformKinds();
+
+// All that the settings ask for. FailedPrecondition also where it cannot be done to samples of
+// another type of number.
+Result<Transforms> MakeTransforms(TransformRequest request);
 
 }  // namespace kumo

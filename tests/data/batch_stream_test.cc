@@ -225,6 +225,36 @@ TEST_P(BatchStreamTest, IndicesAreTheSamplesInTheirOrder) {
   }
 }
 
+TEST_P(BatchStreamTest, MinibatchesHaveTheExtentsThatTransformsMake) {
+  const test::Extents extents = {3, 9, 7};
+  const int64_t size = test::Numbers(extents);
+  const test::Bytes pixels = test::Pattern(40 * size);
+  const MemoryDataset images("images", extents, 2, pixels, std::vector<int32_t>(40, 1));
+  Experiment::Data data;
+  data.crop_area = {0.1, 1};
+  data.image_size = "3x4x6";
+  data.flip = true;
+  const Transforms transforms = MakeTransforms({data, images.fields(), "images"}).value();
+  BatchStream reference(&images,
+                        {.seed = 3, .minibatch = 1, .prefetch = 0, .transforms = transforms});
+  BatchStream stream(&images,
+                     {.seed = 3, .minibatch = 7, .prefetch = GetParam(), .transforms = transforms});
+  EXPECT_EQ(stream.fields(), LabelledImage({3, 4, 6}));
+  for (const int64_t epoch : {0, 1}) {
+    stream.Start(epoch, {0, 40});
+    reference.Start(epoch, {0, 40});
+    std::vector<uint8_t> expected, found;
+    for (const Copy& one : Drain(reference)) {
+      expected.insert(expected.end(), one.pixels.begin(), one.pixels.end());
+    }
+    for (const Copy& batch : Drain(stream)) {
+      found.insert(found.end(), batch.pixels.begin(), batch.pixels.end());
+    }
+    ASSERT_EQ(std::ssize(found), 40 * 72);
+    ASSERT_EQ(found, expected);
+  }
+}
+
 // What a sample looks like is a function of sample and epoch, whatever it comes with, and wherever
 // the data set lies.
 TEST_P(BatchStreamTest, ASampleLooksTheSameInAnyMinibatch) {

@@ -117,6 +117,23 @@ TEST_F(OpenDatasetsTest, ImagesOfDifferentSizesAreRefused) {
   EXPECT_THAT(Refusal().message(), AllOf(HasSubstr("1x4x4"), HasSubstr("1x4x5")));
 }
 
+TEST_F(OpenDatasetsTest, BothSetsComeToTheNetworksSize) {
+  WriteFile(scratch_ / data_.validation_images, Idx({8, 9, 7}, Pattern(504)));
+  data_.image_size = "1x3x3";
+  data_.crop_area = {0.5, 1};
+  data_.shorter_side = 4;
+  const auto sets = OpenDatasets(data_);
+  ASSERT_TRUE(sets.ok()) << sets.status().message();
+  EXPECT_EQ(sets->fields(), LabelledImage({1, 3, 3}));
+  EXPECT_EQ(FieldsAfter(sets->validation->fields(), sets->validation_transforms), sets->fields());
+  const auto measured = MeasureDatasets(data_);
+  ASSERT_TRUE(measured.ok()) << measured.status().message();
+  EXPECT_EQ(measured->train.fields, sets->fields());
+  EXPECT_EQ(measured->validation.fields, sets->fields());
+  data_.subtract_mean = true;
+  EXPECT_THAT(Refusal().message(), AllOf(HasSubstr("1x4x4"), HasSubstr("1x3x3")));
+}
+
 TEST_F(OpenDatasetsTest, NoMeanIsWorkedOutThatNobodySubtracts) {
   EXPECT_TRUE(OpenDatasets(data_).value().mean.empty());
 }

@@ -28,6 +28,7 @@ constexpr const char* kData[] = {"data.reader",
                                  "data.damaged",
                                  "data.scale",
                                  "data.subtract_mean",
+                                 "data.shorter_side",
                                  "data.classes",
                                  "data.train_limit",
                                  "data.validation_limit"};

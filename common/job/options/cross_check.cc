@@ -51,7 +51,15 @@ class Checker {
     }
   }
 
+  // Two numbers, the least one first.
+  void CheckRange(const char* key, const std::vector<double>& range) {
+    if (range.size() == 2 && range[0] <= range[1]) return;
+    Problem(key, " = " + WriteValue(range) + ": must be the least and the most, as 0.5,1");
+  }
+
   void CheckData() {
+    if (!e_.data.crop_area.empty()) CheckRange("data.crop_area", e_.data.crop_area);
+    CheckRange("data.crop_aspect", e_.data.crop_aspect);
     if (e_.data.image_size.empty()) return;
     const Status status = ParseImageExtents(e_.data.image_size).status();
     if (!status.ok()) {
@@ -209,9 +217,10 @@ class Checker {
          {"data.text", "data.tokens", "data.window", "data.windows", "data.validation_share"}) {
       if (!text) Note(key, reader);
     }
-    for (const char* key : {"data.image_size", "data.damaged"}) {
-      if (!images) Note(key, reader);
-    }
+    const bool scaled = !e_.data.crop_area.empty() || e_.data.shorter_side > 0;
+    if (!images && !scaled) Note("data.image_size", reader);
+    if (!images) Note("data.damaged", reader);
+    if (e_.data.crop_area.empty()) Note("data.crop_aspect", "data.crop_area is empty");
   }
 
   void NoteWithoutEffect() {

@@ -68,9 +68,12 @@ struct Experiment {
     std::string damaged = "refuse";  // images: refuse, skip
     double scale = 1.0 / 255.0;      // pixels are multiplied by it
     bool subtract_mean = false;      // the training set's mean image, before that
-    int crop_pad = 0;                // pixels on every side of a training image that is cropped
-    int pad_value = 0;               // of those
-    bool flip = false;               // every second training image, at random
+    std::vector<double> crop_area;   // shares of a training image that are cropped; empty: all
+    std::vector<double> crop_aspect = {3.0 / 4, 4.0 / 3};  // of these crops: width / height
+    int shorter_side = 0;  // pixels, of images to evaluate on; 0: they are not scaled so
+    int crop_pad = 0;      // pixels on every side of a training image that is cropped
+    int pad_value = 0;     // of those
+    bool flip = false;     // every second training image, at random
     int classes = 10;
     int64_t train_limit = 0;  // use only the first so many samples; 0: all
     int64_t validation_limit = 0;

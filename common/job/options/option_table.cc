@@ -202,6 +202,17 @@ void AddData(std::vector<Option>* rows) {
   rows->push_back(Row("data.subtract_mean", KUMO_FIELD(data.subtract_mean), "", Any(), kResult,
                       "Subtract the mean image of the training set (its first data.train_limit "
                       "samples) from every image, before data.scale"));
+  rows->push_back(Row(
+      "data.crop_area", KUMO_FIELD(data.crop_area), "", AboveTo(0, 1), kResult,
+      "Train on random rectangles of the images, of shares of their areas between these two "
+      "(0.08,1), scaled to data.image_size or to the images' own size; empty: on whole images"));
+  rows->push_back(Row("data.crop_aspect", KUMO_FIELD(data.crop_aspect), "", Between(0.01, 100),
+                      kResult, "Width / height of these rectangles lies between these two"));
+  rows->push_back(Row(
+      "data.shorter_side", KUMO_FIELD(data.shorter_side), "pixels", Between(0, 8192), kResult,
+      "Evaluate on images whose shorter side is scaled to so much, cut to data.image_size or to "
+      "their own size around the middle, as 256 for images of 224x224; 0: on images as they "
+      "are kept"));
   rows->push_back(Row("data.crop_pad", KUMO_FIELD(data.crop_pad), "pixels", Between(0, 1024),
                       kResult,
                       "Train on random windows, of the images' own size, of images that are padded "

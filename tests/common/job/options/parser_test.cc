@@ -149,6 +149,11 @@ TEST_F(ParserTest, ContradictionsAreRefusedWithTheLineOfTheSetting) {
   EXPECT_THAT(FirstProblem(head, {"schedule.type=multistep"}),
               HasSubstr("schedule.milestones is empty"));
   EXPECT_THAT(FirstProblem(head, {"schedule.milestones=3,2"}), HasSubstr("must ascend"));
+  for (const char* area : {"0.5", "1,0.08", "0.1,0.2,0.3"}) {
+    EXPECT_THAT(FirstProblem(head, {std::string("data.crop_area=") + area}),
+                HasSubstr("must be the least and the most"));
+  }
+  EXPECT_THAT(FirstProblem(head, {"data.crop_aspect="}), HasSubstr("data.crop_aspect = "));
   EXPECT_THAT(FirstProblem(head, {"schedule.type=stages", "schedule.milestones=3"}),
               HasSubstr("schedule.rates has 0 values: schedule.type = stages needs 2"));
   EXPECT_THAT(FirstProblem(head, {"schedule.time_constants=600,1200"}),
@@ -246,6 +251,8 @@ TEST_F(ParserTest, EveryResultTextReadsBackAsTheSameExperiment) {
         (void)option.read(number, &drawn);
       }
     }
+    drawn.data.crop_area = {};
+    drawn.data.crop_aspect = {0.5, 2};
     drawn.sync.warmup_samples = 0;
     drawn.schedule.final_rate = 0;
     drawn.schedule.warmup = 0;

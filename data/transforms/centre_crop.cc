@@ -1,0 +1,63 @@
+#include "data/transforms/centre_crop.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace kumo {
+namespace {
+
+class CentreCrop final : public Transform {
+ public:
+  CentreCrop(int image, std::vector<int64_t> wanted, int64_t shorter_side)
+      : image_(image), wanted_(std::move(wanted)), shorter_side_(shorter_side) {}
+
+  void Apply(const SampleKey& /*key*/, Sample* sample) const override {
+    const int64_t height = sample->extents(image_)[1];
+    const int64_t width = sample->extents(image_)[2];
+    const std::span<const uint8_t> image = sample->pixels(image_);
+    sample->resampler().Resample(image, wanted_[0], height, width,
+                                 MiddleOf(height, width, wanted_[1], wanted_[2], shorter_side_),
+                                 wanted_[1], wanted_[2], sample->MakePixels(image_, wanted_));
+  }
+  void ChangeFields(Fields* fields) const override { (*fields)[image_].extents = wanted_; }
+
+ private:
+  const int image_;  // field
+  const std::vector<int64_t> wanted_;
+  const int64_t shorter_side_;
+};
+
+}  // namespace
+
+Rectangle MiddleOf(int64_t height, int64_t width, int64_t wanted_height, int64_t wanted_width,
+                   int64_t shorter_side) {
+  const int64_t shorter = std::min(height, width);
+  const auto before = [&](int64_t wanted) {
+    return std::max<int64_t>(1, (wanted * shorter + shorter_side / 2) / shorter_side);
+  };
+  Rectangle middle{0, 0, before(wanted_height), before(wanted_width)};
+  middle.top = (height - middle.height) / 2;
+  middle.left = (width - middle.width) / 2;
+  return middle;
+}
+
+Result<std::unique_ptr<const Transform>> MakeCentreCrop(const TransformRequest& request) {
+  std::unique_ptr<const Transform> transform;
+  const int64_t shorter = request.data.shorter_side;
+  const int image = FindField(request.fields, kImageField);
+  if (request.training || shorter == 0 || image < 0) return transform;
+  KUMO_ASSIGN_OR_RETURN(std::vector<int64_t> wanted, WantedExtents(request, request.fields[image]));
+  const int64_t least = std::max(wanted[1], wanted[2]);
+  if (shorter < least) {
+    return FailedPrecondition("data.shorter_side = " + std::to_string(shorter) +
+                              " is too little to cut images of " + ExtentsText(wanted) +
+                              " out of those of " + request.name + "; set it to 0, or " +
+                              std::to_string(least) + " and more");
+  }
+  transform = std::make_unique<CentreCrop>(image, std::move(wanted), shorter);
+  return transform;
+}
+
+}  // namespace kumo
