@@ -124,11 +124,13 @@ class Run {
     }
     const auto image = batch.fields[FindField(fields, kImageField)];
     const int64_t size = std::ssize(image) / batch.size;
-    const float scale = static_cast<float>(experiment_.data.scale);
+    const int64_t plane = size / fields[FindField(fields, kImageField)].extents[0];
+    const PixelFormula& formula = job_.datasets.pixels;
     std::vector<float> inputs;
     for (int64_t i = 0; i < std::ssize(image); ++i) {
-      const float mean = job_.datasets.mean.empty() ? 0 : job_.datasets.mean[i % size];
-      inputs.push_back(scale * (static_cast<float>(std::to_integer<uint8_t>(image[i])) - mean));
+      const float mean = formula.mean.empty() ? 0 : formula.mean[i % size];
+      inputs.push_back(formula.scale_of(i % size / plane) *
+                       (static_cast<float>(std::to_integer<uint8_t>(image[i])) - mean));
     }
     Write(inputs, inputs_);
   }

@@ -1,6 +1,7 @@
 #include "data/batch_stream.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include <glog/logging.h>
@@ -8,14 +9,31 @@
 
 namespace kumo {
 
+namespace {
+
+constexpr int kMostThreads = 8;
+
+int ThreadsFor(const Dataset& dataset, int asked) {
+  CHECK_GE(asked, 0);
+  return asked > 0 ? asked : DefaultReadingThreads(dataset);
+}
+
+}  // namespace
+
+int DefaultReadingThreads(const Dataset& dataset) {
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  return dataset.in_memory() ? 1 : std::clamp(cores, 1, kMostThreads);
+}
+
 BatchStream::BatchStream(const Dataset* dataset, const BatchStreamOptions& options)
     : dataset_(*dataset),
       options_(options),
       sample_fields_(FieldsAfter(dataset_.fields(), options.transforms)),
-      sample_(dataset_.fields()),
+      pool_(ThreadsFor(dataset_, options.threads) - 1),
       fields_(dataset_.fields().size()) {
   CHECK_GE(options.minibatch, 1);
   CHECK_GE(options.prefetch, 0);
+  for (int i = 0; i <= pool_.threads(); ++i) samples_.emplace_back(dataset_.fields());
   // A minibatch never holds more samples than there are.
   const int64_t samples = std::min<int64_t>(options.minibatch, dataset_.size());
   ring_.resize(options.prefetch + 1);
@@ -132,15 +150,29 @@ void BatchStream::Fill(Entry& entry) {
     entry.indices[k] =
         options_.order == BatchOrder::kShuffled ? permutation_->At(position) : position;
   }
-  entry.status = OkStatus();
-  for (int64_t k = 0; k < size && entry.status.ok(); ++k) entry.status = FillSample(k, entry);
+  // Each thread takes the next sample that none has, and reads what it took: when one fails, all
+  // before it were read, so that the first failure is the same one however many threads there are.
+  std::atomic<int64_t> next = 0;
+  std::atomic<bool> failed = false;
+  std::vector<std::pair<int64_t, Status>> ends(samples_.size(), {size, OkStatus()});
+  pool_.ParallelFor(std::ssize(samples_), [&](int64_t thread) {
+    while (!failed) {
+      const int64_t k = next++;
+      if (k >= size) return;
+      Status status = FillSample(k, &samples_[thread], entry);
+      if (status.ok()) continue;
+      failed = true;
+      ends[thread] = {k, std::move(status)};
+    }
+  });
+  entry.status = std::ranges::min_element(ends, {}, &std::pair<int64_t, Status>::first)->second;
 }
 
-Status BatchStream::FillSample(int64_t k, Entry& entry) {
+Status BatchStream::FillSample(int64_t k, Sample* sample, Entry& entry) const {
   KUMO_RETURN_IF_ERROR(ReadTransformed(dataset_, options_.transforms,
-                                       {options_.seed, entry.epoch, entry.indices[k]}, &sample_));
+                                       {options_.seed, entry.epoch, entry.indices[k]}, sample));
   for (size_t f = 0; f < entry.fields.size(); ++f) {
-    const std::span<const std::byte> numbers = sample_.field(static_cast<int>(f));
+    const std::span<const std::byte> numbers = sample->field(static_cast<int>(f));
     CHECK_EQ(std::ssize(numbers), sample_fields_[f].bytes());
     std::ranges::copy(numbers, entry.fields[f].data() + k * numbers.size());
   }

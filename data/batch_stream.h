@@ -3,9 +3,10 @@
 // The training loop says which positions it will train on (Start), as early as it knows, and takes
 // the minibatches one by one (Next). Ranges queue up: start block r + 1's range while block r still
 // trains, and its first minibatches are ready when block r ends. The thread keeps at most
-// `prefetch` minibatches ready, in buffers that are allocated once; what a batch holds depends on
-// the dataset, the order, the transforms, the epoch and the positions only, never on `prefetch` or
-// on timing.
+// `prefetch` minibatches ready, in buffers that are allocated once; samples of a minibatch are read
+// and transformed by `threads` threads at once. What a batch holds depends on the dataset, the
+// order, the transforms, the epoch and the positions only, never on `prefetch`, on `threads` or on
+// timing.
 //
 //   BatchStream stream(train, {.order = BatchOrder::kShuffled, .seed = 1, .minibatch = 64});
 //   stream.Start(epoch, plan.PartitionSamples(round, partition));
@@ -30,6 +31,7 @@
 #include "common/base/buffer.h"
 #include "common/base/mutex.h"
 #include "common/base/status.h"
+#include "common/base/thread_pool.h"
 #include "common/job/fields.h"
 #include "common/job/parameter_layout.h"
 #include "data/dataset.h"
@@ -38,6 +40,9 @@
 #include "data/transforms/transform.h"
 
 namespace kumo {
+
+// One where the samples lie in memory, else as many as there are cores, up to 8.
+int DefaultReadingThreads(const Dataset& dataset);
 
 enum class BatchOrder {
   kShuffled,    // position p of epoch e is sample EpochPermutation(size, seed, e).At(p): training
@@ -49,6 +54,7 @@ struct BatchStreamOptions {
   uint64_t seed = 1;  // of permutations and transforms
   int minibatch = 1;  // samples; at least 1
   int prefetch = 4;   // minibatches ready ahead; 0: no thread, Next() reads them itself
+  int threads = 1;    // that read samples; 0: as many as DefaultReadingThreads says
   // What is done to each sample; borrowed for the stream's life.
   std::span<const std::unique_ptr<const Transform>> transforms{};
 };
@@ -67,8 +73,8 @@ struct Minibatch {
 
 class BatchStream {
  public:
-  // The dataset is borrowed for the stream's whole life. Requires minibatch >= 1 and
-  // prefetch >= 0.
+  // The dataset is borrowed for the stream's whole life. Requires minibatch >= 1, prefetch >= 0 and
+  // threads >= 0.
   BatchStream(const Dataset* dataset, const BatchStreamOptions& options);
   ~BatchStream();
   BatchStream(const BatchStream&) = delete;
@@ -112,8 +118,8 @@ class BatchStream {
   // Takes the next minibatch off the queued ranges and describes it in `entry`.
   void TakeWork(Entry& entry) KUMO_REQUIRES(mutex_);
   void Fill(Entry& entry);
-  // Sample k of the entry, read and transformed.
-  Status FillSample(int64_t k, Entry& entry);
+  // Sample k of the entry, read into `sample` and transformed.
+  Status FillSample(int64_t k, Sample* sample, Entry& entry) const;
   void PrefetchLoop() KUMO_EXCLUDES(mutex_);
   // The next minibatch's entry, filled.
   Entry& WaitForEntry() KUMO_EXCLUDES(mutex_);
@@ -125,7 +131,8 @@ class BatchStream {
   // Used by whoever fills entries.
   std::optional<EpochPermutation> permutation_;
   int64_t permutation_epoch_ = 0;
-  Sample sample_;
+  std::vector<Sample> samples_;  // by thread
+  ThreadPool pool_;              // one thread less than read: whoever fills is another
   // Used by the consumer alone.
   int64_t open_ranges_ = 0;                         // started, their end not yet returned
   bool at_end_ = false;                             // the batch returned last was its range's last

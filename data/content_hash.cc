@@ -14,6 +14,9 @@ bool IsOfBytes(const Field& field, const Dataset& dataset) {
   return field.name == kLabelField && dataset.classes() <= 256;
 }
 
+// Samples differ in their extents.
+bool IsOfAnySize(const Field& field) { return field.numbers() == 0; }
+
 void AddLowBytes(std::span<const std::byte> numbers, HashedBytes* hashed) {
   for (size_t i = 0; i < numbers.size(); i += sizeof(int32_t)) {
     int32_t number = 0;
@@ -56,10 +59,16 @@ Result<uint64_t> ContentHash(const Dataset& dataset) {
     for (const int64_t extent : field.extents) hash.Add(static_cast<uint64_t>(extent));
   }
   std::vector<HashedBytes> hashed(fields.size());
-  const int64_t most = dataset.in_memory() ? dataset.size() : kHashedSamples;
+  const int64_t bytes = kumo::BytesOf(fields);
+  const bool all = std::ranges::none_of(fields, IsOfAnySize) &&
+                   dataset.size() <= kHashedBytes / std::max<int64_t>(1, bytes);
+  const int64_t most = all ? dataset.size() : kHashedSamples;
   KUMO_RETURN_IF_ERROR(ForEachSample(dataset, most, [&](const Sample& sample) {
     for (size_t f = 0; f < fields.size(); ++f) {
       const std::span<const std::byte> numbers = sample.field(static_cast<int>(f));
+      if (IsOfAnySize(fields[f])) {
+        hashed[f].Add(std::as_bytes(sample.extents(static_cast<int>(f))));
+      }
       if (IsOfBytes(fields[f], dataset)) {
         AddLowBytes(numbers, &hashed[f]);
       } else {

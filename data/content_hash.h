@@ -14,9 +14,11 @@
 namespace kumo {
 
 // The hash of a set's samples as they are used, by the formula of docs/formats.md ("Hashes of
-// data"): the same however the files are packed. Of a set in memory all samples count; of one that
-// is not, its extents and kHashedSamples samples, evenly spread. Never 0, which stands for a hash
-// that is not known. The error of Dataset::Read.
+// data"): the same however the files are packed and wherever the samples lie. Of a set of up to
+// kHashedBytes all samples count; of a larger one, or one of images of any size, kHashedSamples
+// samples, evenly spread. Never 0, which stands for a hash that is not known. The error of
+// Dataset::Read.
+constexpr int64_t kHashedBytes = int64_t{1} << 30;
 constexpr int64_t kHashedSamples = 4096;
 Result<uint64_t> ContentHash(const Dataset& dataset);
 

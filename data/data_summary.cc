@@ -5,8 +5,29 @@
 #include <span>
 
 namespace kumo {
-
 namespace {
+
+// Over the pixels of a channel. Of bytes the sums are whole numbers, and exact.
+struct Sums {
+  double numbers = 0, squares = 0, count = 0;
+};
+
+template <typename Number>
+void Add(std::span<const std::byte> bytes, std::span<Sums> channels) {
+  const size_t plane = bytes.size() / sizeof(Number) / channels.size();
+  const auto* numbers = reinterpret_cast<const Number*>(bytes.data());
+  for (size_t c = 0; c < channels.size(); ++c) {
+    double sum = 0, squares = 0;
+    for (const Number number : std::span(numbers + c * plane, plane)) {
+      const auto x = static_cast<double>(number);
+      sum += x;
+      squares += x * x;
+    }
+    channels[c].numbers += sum;
+    channels[c].squares += squares;
+    channels[c].count += static_cast<double>(plane);
+  }
+}
 
 void CountLabels(std::span<const std::byte> labels, std::vector<int64_t>* of_class) {
   for (size_t i = 0; i < labels.size(); i += sizeof(int32_t)) {
@@ -22,30 +43,24 @@ Result<DataSummary> Summarise(const Dataset& dataset) {
   const int image = FindField(dataset.fields(), kImageField);
   const int label = FindField(dataset.fields(), kLabelField);
   if (label < 0) return FailedPrecondition(dataset.name() + ": its samples have no labels");
-  const int64_t channels = image < 0 ? 0 : dataset.fields()[image].extents[0];
-  const int64_t plane = image < 0 ? 0 : dataset.fields()[image].numbers() / channels;
+  const bool bytes = image >= 0 && dataset.fields()[image].type == NumberType::kUint8;
   DataSummary summary;
   summary.of_class.resize(dataset.classes());
-  // Whole numbers: exact, however many there are.
-  std::vector<uint64_t> sums(channels), squares(channels);
+  std::vector<Sums> channels(image < 0 ? 0 : dataset.fields()[image].extents[0]);
   KUMO_RETURN_IF_ERROR(ForEachSample(dataset, dataset.size(), [&](const Sample& sample) {
     CountLabels(sample.field(label), &summary.of_class);
-    for (int64_t c = 0; c < channels; ++c) {
-      uint64_t sum = 0, square = 0;
-      for (const uint32_t pixel : sample.pixels(image).subspan(c * plane, plane)) {
-        sum += pixel;
-        square += pixel * pixel;
-      }
-      sums[c] += sum;
-      squares[c] += square;
+    if (image < 0) return;
+    if (bytes) {
+      Add<uint8_t>(sample.field(image), channels);
+    } else {
+      Add<float>(sample.field(image), channels);
     }
   }));
-  const double count = static_cast<double>(dataset.size() * plane);
-  for (int64_t c = 0; c < channels; ++c) {
-    const double mean = static_cast<double>(sums[c]) / count;
+  for (const Sums& channel : channels) {
+    const double mean = channel.numbers / channel.count;
     summary.mean.push_back(mean);
     summary.deviation.push_back(
-        std::sqrt(std::fmax(0, static_cast<double>(squares[c]) / count - mean * mean)));
+        std::sqrt(std::fmax(0, channel.squares / channel.count - mean * mean)));
   }
   return summary;
 }

@@ -11,7 +11,8 @@ namespace kumo {
 
 struct DataSummary {
   std::vector<int64_t> of_class;  // labels, by class: samples, or a text's tokens
-  // Of each channel's pixels, in levels of 0 .. 255, over all samples; empty where these have none.
+  // Of each channel's pixels, in levels of 0 .. 255 where they are bytes, over all samples; empty
+  // where these have none.
   std::vector<double> mean;
   std::vector<double> deviation;
 };

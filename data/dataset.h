@@ -17,6 +17,7 @@
 #include "common/base/status.h"
 #include "common/job/fields.h"
 #include "common/job/parameter_layout.h"
+#include "common/job/pixels.h"
 #include "data/sample.h"
 #include "data/transforms/transform.h"
 
@@ -28,7 +29,7 @@ class Dataset {
 
   // Samples; at least 1.
   virtual int64_t size() const = 0;
-  // What each sample has.
+  // What each sample has. Extents of 0 are told by each sample itself (Sample::extents).
   virtual const Fields& fields() const = 0;
   // Labels lie in [0, classes()).
   virtual int classes() const = 0;
@@ -72,7 +73,7 @@ struct Datasets {
   Transforms validation_transforms;
   // What samples of both have after that.
   Fields fields() const { return FieldsAfter(train->fields(), transforms); }
-  std::vector<float> mean;  // of the training images; empty where none is subtracted
+  PixelFormula pixels;  // what becomes of the images' bytes after that
 };
 
 // Calls `see` with each sample from the first on, or, of more than `most`, with so many that are

@@ -14,7 +14,10 @@ void AddImage(const uint8_t* __restrict image, int64_t size, uint64_t* __restric
 
 Result<std::vector<float>> MeanImage(const Dataset& dataset) {
   const int image = FindField(dataset.fields(), kImageField);
-  if (image < 0) return FailedPrecondition(dataset.name() + " has no images to take the mean of");
+  if (image < 0 || dataset.fields()[image].type != NumberType::kUint8) {
+    return FailedPrecondition(dataset.name() +
+                              " has no images in bytes to take the mean of (data.subtract_mean)");
+  }
   const int64_t size = dataset.fields()[image].numbers();
   std::vector<uint64_t> sums(size);
   KUMO_RETURN_IF_ERROR(ForEachSample(dataset, dataset.size(), [&](const Sample& sample) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/base/file.h"
+#include "common/base/machine_memory.h"
 #include "data/mean_image.h"
 #include "data/readers/image_files.h"
 #include "data/readers/registry.h"
@@ -14,6 +15,10 @@
 
 namespace kumo {
 namespace {
+
+// Of the machine's memory what all images of a set may take is one of so many: there are two sets,
+// and more processes than one.
+constexpr int64_t kPartsOfMemory = 4;
 
 constexpr char kHowToGetMnist[] =
     "; data/fetch.sh mnist DIR brings MNIST, `kumo-data digits --out DIR` draws a set like it "
@@ -69,6 +74,13 @@ Result<ReaderRequest> RequestFor(const Reader& reader, const Experiment::Data& d
     KUMO_ASSIGN_OR_RETURN(request.image_size, ParseImageExtents(data.image_size));
   }
   request.skip_damaged = data.damaged == "skip";
+  request.decode = data.decode == "start"    ? DecodeImages::kAtStart
+                   : data.decode == "demand" ? DecodeImages::kOnDemand
+                                             : DecodeImages::kAuto;
+  const Result<MemoryRoom> room = RoomOnMachine();
+  if (room.ok()) request.room = static_cast<int64_t>(room->bytes) / kPartsOfMemory;
+  request.image_stream = data.ctf_features;
+  request.label_stream = data.ctf_labels;
   return request;
 }
 
@@ -111,11 +123,47 @@ Status CheckMeanFits(const Datasets& sets) {
   const Fields& before = sets.train->fields();
   const int image = FindField(before, kImageField);
   if (image < 0 || sets.fields()[image].extents == before[image].extents) return OkStatus();
-  return FailedPrecondition(
-      "data.subtract_mean = true: images of " + sets.train->name() + " are " +
-      ExtentsText(before[image].extents) + " before, and " +
-      ExtentsText(sets.fields()[image].extents) +
-      " after data.crop_area, so that their mean is not theirs; leave it out");
+  return FailedPrecondition("data.subtract_mean = true: images of " + sets.train->name() +
+                            " get another size, " + ExtentsText(sets.fields()[image].extents) +
+                            ", by data.crop_area, so that they have no mean image; set data.mean "
+                            "instead");
+}
+
+Status CheckChannels(const std::string& key, const std::vector<double>& values, const Field& image,
+                     const std::string& name) {
+  if (std::ssize(values) == image.extents[0] && image.type == NumberType::kUint8) return OkStatus();
+  const std::string wrong =
+      key + " has " + std::to_string(values.size()) + " values: images of " + name;
+  if (image.type != NumberType::kUint8) {
+    return FailedPrecondition(wrong + " are " + NameOf(image.type) +
+                              ", no bytes, and are taken as they are; leave it out");
+  }
+  return FailedPrecondition(wrong + " have " + std::to_string(image.extents[0]) +
+                            " channels; name a value for each");
+}
+
+// All but the mean image. fields: after the transforms. name: of the training set.
+Result<PixelFormula> FormulaFor(const Experiment::Data& data, const Fields& fields,
+                                const std::string& name) {
+  PixelFormula formula;
+  formula.scale = static_cast<float>(data.scale);
+  const int place = FindField(fields, kImageField);
+  if (place < 0) return formula;
+  const Field& image = fields[place];
+  if (!data.mean.empty()) {
+    KUMO_RETURN_IF_ERROR(CheckChannels("data.mean", data.mean, image, name));
+    for (const double mean : data.mean) {
+      formula.mean.insert(formula.mean.end(), image.numbers() / image.extents[0],
+                          static_cast<float>(mean / data.scale));
+    }
+  }
+  if (!data.deviation.empty()) {
+    KUMO_RETURN_IF_ERROR(CheckChannels("data.deviation", data.deviation, image, name));
+    for (const double deviation : data.deviation) {
+      formula.scales.push_back(static_cast<float>(data.scale / deviation));
+    }
+  }
+  return formula;
 }
 
 // Who reads a job's two sets, and what is asked of it.
@@ -135,6 +183,9 @@ Result<Requests> RequestsFor(const Experiment::Data& data) {
                                       std::pair(DataPart::kValidation, &requests.validation)}) {
     KUMO_ASSIGN_OR_RETURN(*request, RequestFor(reader, data, FilesOf(reader, data, part), part));
   }
+  const bool sized = !data.image_size.empty();
+  requests.train.originals = sized && !data.crop_area.empty();
+  requests.validation.originals = sized && data.shorter_side > 0;
   return requests;
 }
 
@@ -144,6 +195,7 @@ Result<DatasetExtents> Measure(const Reader& reader, const ReaderRequest& reques
   KUMO_ASSIGN_OR_RETURN(const Transforms transforms,
                         MakeTransforms({data, extents.fields, request.images, training}));
   extents.fields = FieldsAfter(std::move(extents.fields), transforms);
+  KUMO_RETURN_IF_ERROR(FormulaFor(data, extents.fields, request.images).status());
   return extents;
 }
 
@@ -161,9 +213,10 @@ Result<Datasets> OpenDatasets(const Experiment::Data& data) {
                                         /*training=*/false}));
   KUMO_RETURN_IF_ERROR(CheckSameFields(sets));
   KUMO_RETURN_IF_ERROR(CheckSameClasses(*sets.train, *sets.validation));
+  KUMO_ASSIGN_OR_RETURN(sets.pixels, FormulaFor(data, sets.fields(), sets.train->name()));
   if (data.subtract_mean) {
     KUMO_RETURN_IF_ERROR(CheckMeanFits(sets));
-    KUMO_ASSIGN_OR_RETURN(sets.mean, MeanImage(*sets.train));
+    KUMO_ASSIGN_OR_RETURN(sets.pixels.mean, MeanImage(*sets.train));
   }
   return sets;
 }

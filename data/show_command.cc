@@ -41,7 +41,7 @@ CommandLine Describe(Arguments& arguments) {
                    &arguments.sets);
   line.AddOption("sheet", "FILE.png", Allowed(),
                  "Write an image: a row of training samples for each class, in the order of the "
-                 "table, cropped and mirrored as in the first epoch",
+                 "table, augmented as in the first epoch",
                  &arguments.sheet, "none");
   line.AddOption("columns", "N", {.min = 1, .max = 100}, "Samples of a row of the image",
                  &arguments.columns);
@@ -57,6 +57,7 @@ CommandLine Describe(Arguments& arguments) {
 // One of the two sets, and what is in it.
 struct Shown {
   const Dataset& dataset;
+  const Fields fields;  // of samples as the network gets them
   DataSummary summary;
 };
 
@@ -71,8 +72,7 @@ std::string ClassName(const Dataset& dataset, int64_t number) {
 void PrintSet(const char* title, const Shown& set) {
   std::printf("%-10s  %s\n", title, set.dataset.name().c_str());
   std::printf("%-10s  %lld samples, %s of %s\n", "", static_cast<long long>(set.dataset.size()),
-              NameOf(set.dataset.fields()[0].type),
-              ExtentsText(set.dataset.fields()[0].extents).c_str());
+              NameOf(set.fields[0].type), ExtentsText(set.fields[0].extents).c_str());
   const DataSummary& summary = set.summary;
   for (size_t c = 0; c < summary.mean.size(); ++c) {
     std::printf("%-10s  channel %zu: mean %.2f, deviation %.2f\n", "", c, summary.mean[c],
@@ -107,7 +107,7 @@ JsonFields ToFields(const Shown& set) {
   return JsonFields()
       .Add("name", set.dataset.name())
       .Add("samples", set.dataset.size())
-      .Add("extents", ExtentsText(set.dataset.fields()[0].extents))
+      .Add("extents", ExtentsText(set.fields[0].extents))
       .Add("classes", classes)
       .Add("mean", mean)
       .Add("deviation", deviation);
@@ -119,8 +119,8 @@ Status Show(const Arguments& arguments) {
   KUMO_ASSIGN_OR_RETURN(const Datasets sets, OpenDatasets(experiment.data));
   KUMO_ASSIGN_OR_RETURN(DataSummary of_train, Summarise(*sets.train));
   KUMO_ASSIGN_OR_RETURN(DataSummary of_validation, Summarise(*sets.validation));
-  const Shown train{*sets.train, std::move(of_train)};
-  const Shown validation{*sets.validation, std::move(of_validation)};
+  const Shown train{*sets.train, sets.fields(), std::move(of_train)};
+  const Shown validation{*sets.validation, sets.fields(), std::move(of_validation)};
   if (!arguments.sheet.empty()) {
     KUMO_ASSIGN_OR_RETURN(const ContactSheet sheet,
                           DrawContactSheet(sets, experiment.job.seed, arguments.columns));

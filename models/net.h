@@ -58,8 +58,9 @@ class Net {
   // takes bytes it takes any numbers.
   Fields takes() const;
   // From now on samples have these fields: the inputs and the label are taken, others passed over.
-  // An image in bytes becomes inputs by `pixels`, whose mean is empty or one of the image's size.
-  // FailedPrecondition where a field is missing or of another shape or type than the network takes.
+  // An image in bytes becomes inputs by `pixels`, whose mean is empty or one of the image's size,
+  // and whose scales are none or one for each channel. FailedPrecondition where a field is missing
+  // or of another shape or type than the network takes.
   Status Connect(const Fields& fields, const PixelFormula& pixels);
   // The minibatch of such samples that the next Train or Evaluate is about. Batches may differ in
   // size. InvalidArgument, before anything is changed, when the batch's size, a label or a whole

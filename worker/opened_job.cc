@@ -12,11 +12,9 @@ namespace {
 
 Status ConnectData(const Experiment& experiment, const OpenedJob& job) {
   const Dataset& data = *job.datasets.train;
-  const PixelFormula pixels = {.scale = static_cast<float>(experiment.data.scale),
-                               .mean = job.datasets.mean};
   const std::string& file = experiment.network.file;
-  KUMO_RETURN_IF_ERROR(
-      job.net->Connect(job.datasets.fields(), pixels).WithContext(file + ", " + data.name()));
+  KUMO_RETURN_IF_ERROR(job.net->Connect(job.datasets.fields(), job.datasets.pixels)
+                           .WithContext(file + ", " + data.name()));
   if (job.net->classes() < data.classes() && experiment.data.reader == "text") {
     return FailedPrecondition(file + " tells " + std::to_string(job.net->classes()) +
                               " tokens apart, " + data.name() + " has " +

@@ -8,8 +8,8 @@
 #include <system_error>
 #include <utility>
 
-#include "data/readers/fitted_image.h"
 #include "data/readers/image_files.h"
+#include "data/readers/image_maker.h"
 #include "models/backend/devices.h"
 #include "models/net.h"
 #include "models/network.h"
@@ -69,7 +69,7 @@ class Predictor {
       return InvalidArgument("network " + network.name() +
                              " gives scores at each position; an image has one class");
     }
-    made->extents_ = {input.channels(), input.height(), input.width()};
+    made->target_ = {{input.channels(), input.height(), input.width()}, /*scale=*/true};
     const int64_t floats = model.layout.size();
     made->weights_ = DeviceArray<float>(*backend, floats, "the weights");
     // Which nobody computes, but a net is told where they would be.
@@ -90,7 +90,7 @@ class Predictor {
     const int64_t size = net_->input().size();
     const int place = static_cast<int>(waiting_.size());
     KUMO_RETURN_IF_ERROR(
-        image_.Decode(file, extents_, std::span(pixels_).subspan(place * size, size)));
+        image_.Make(file, target_, std::span(pixels_).subspan(place * size, size)));
     waiting_.push_back(prediction);
     return place + 1 == kBatch ? Flush() : OkStatus();
   }
@@ -138,9 +138,9 @@ class Predictor {
   std::unique_ptr<Backend> backend_;  // outlives what follows
   std::unique_ptr<Net> net_;
   DeviceArray<float> weights_, gradients_;
-  std::vector<int64_t> extents_;  // of an image
+  ImageTarget target_;
   std::vector<std::string> class_names_;
-  FittedImage image_;
+  ImageMaker image_;
   std::vector<Prediction*> waiting_;  // for the minibatch
   std::vector<uint8_t> pixels_;
   std::vector<int32_t> labels_;  // which mean nothing

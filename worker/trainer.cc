@@ -34,11 +34,13 @@ Trainer::Trainer(const Experiment& experiment, const Clock* clock, OpenedJob job
                              .seed = experiment_.job.seed,
                              .minibatch = job_.rooms.train.samples,
                              .prefetch = job_.rooms.train.ahead,
+                             .threads = experiment_.data.threads,
                              .transforms = job_.datasets.transforms};
   train_.emplace(job_.datasets.train.get(), options);
   options = {.order = BatchOrder::kSequential,
              .minibatch = job_.rooms.validation.samples,
              .prefetch = job_.rooms.validation.ahead,
+             .threads = experiment_.data.threads,
              .transforms = job_.datasets.validation_transforms};
   validation_.emplace(job_.datasets.validation.get(), options);
 }

@@ -81,6 +81,8 @@ Result<ImageHeader> ImageDecoder::ReadHeader(std::span<const uint8_t> file) {
       return DataLoss(std::string("the JPEG's header is damaged (") + tjGetErrorStr2(jpeg_.get()) +
                       ")");
     }
+    // One that ends before its image counts as one of tables alone.
+    if (width < 1 || height < 1) return DataLoss("the JPEG's header is damaged (no image in it)");
     if (colours == TJCS_CMYK || colours == TJCS_YCCK) {
       return InvalidArgument("a JPEG in the colours of print (CMYK); convert it to RGB");
     }

@@ -89,6 +89,33 @@ class ArchiveWalk {
     return std::span<const uint8_t>(content_);
   }
 
+  // Where the file that Next() named lies.
+  Result<ArchivePlace> Place() {
+    archive* handle = handle_.get();
+    const auto cannot = [this](const std::string& why) {
+      return FailedPrecondition(path_ + ": " + why +
+                                ", so that images cannot be decoded one by one (data.decode = "
+                                "demand, data.crop_area, data.shorter_side); unpack it, or pack it "
+                                "as plain .tar or .zip");
+    };
+    if (archive_filter_count(handle) > 1) return cannot("it is packed as a whole");
+    if (archive_entry_is_encrypted(entry_) != 0) return cannot("it is encrypted");
+    if (archive_entry_sparse_count(entry_) > 0) return cannot(name_ + " has holes");
+    ArchivePlace place;
+    place.size = archive_entry_size(entry_);
+    if (place.size > kMaxImageFileBytes) return TooLong(path_ + "/" + name_);
+    // What is read so far: of a file its header alone.
+    place.offset = archive_filter_bytes(handle, 0);
+    if ((archive_format(handle) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_ZIP) {
+      const std::string format = archive_format_name(handle);  // "ZIP 2.0 (deflation)"
+      place.deflated = format.ends_with("(deflation)");
+      if (!place.deflated && !format.ends_with("(uncompressed)")) {
+        return cannot(name_ + " is packed by another method than deflate, " + format);
+      }
+    }
+    return place;
+  }
+
  private:
   struct Free {
     void operator()(archive* handle) const { archive_read_free(handle); }
@@ -184,31 +211,45 @@ Status ReadFolder(const ImageContainer& container, std::span<const std::string> 
   return OkStatus();
 }
 
-Status ReadArchive(const ImageContainer& container, std::span<const std::string> names,
-                   const SeeImage& see) {
-  std::unordered_multimap<std::string_view, int64_t> wanted;
-  for (int64_t i = 0; i < std::ssize(names); ++i) wanted.emplace(names[i], i);
+// Calls `see` with each of the named files, by their places among the names, while the archive is
+// there; the names that it has not are NotFound.
+using SeeEntry = std::function<Status(ArchiveWalk& walk, std::span<const int64_t> indices)>;
+Status WalkThrough(const ImageContainer& container, std::span<const std::string> names,
+                   const SeeEntry& see,
+                   const std::function<Status(int64_t index, const Status& missing)>& see_missing) {
+  std::unordered_map<std::string_view, std::vector<int64_t>> wanted;
+  for (int64_t i = 0; i < std::ssize(names); ++i) wanted[names[i]].push_back(i);
   KUMO_ASSIGN_OR_RETURN(ArchiveWalk walk, ArchiveWalk::Open(container.path));
   while (!wanted.empty()) {
     KUMO_ASSIGN_OR_RETURN(const std::optional<std::string> name, walk.Next());
     if (!name) break;
     const std::optional<std::string> below = Below(container.inside, *name);
-    const auto [begin, end] =
-        below ? wanted.equal_range(*below) : std::pair(wanted.end(), wanted.end());
-    if (begin == end) continue;
-    const Result<std::span<const uint8_t>> content = walk.Content();
-    if (!content.ok() && content.status().code() != StatusCode::kResourceExhausted) {
-      return content.status();
-    }
-    for (auto place = begin; place != end; ++place)
-      KUMO_RETURN_IF_ERROR(see(place->second, content));
-    wanted.erase(begin, end);
+    const auto found = below ? wanted.find(*below) : wanted.end();
+    if (found == wanted.end()) continue;
+    KUMO_RETURN_IF_ERROR(see(walk, found->second));
+    wanted.erase(found);
   }
-  for (const auto& [name, index] : wanted) {
-    KUMO_RETURN_IF_ERROR(
-        see(index, NotFound(container.Name(std::string(name)) + ": the archive has no such file")));
+  for (const auto& [name, indices] : wanted) {
+    const Status missing =
+        NotFound(container.Name(std::string(name)) + ": the archive has no such file");
+    for (const int64_t index : indices) KUMO_RETURN_IF_ERROR(see_missing(index, missing));
   }
   return OkStatus();
+}
+
+Status ReadArchive(const ImageContainer& container, std::span<const std::string> names,
+                   const SeeImage& see) {
+  return WalkThrough(
+      container, names,
+      [&see](ArchiveWalk& walk, std::span<const int64_t> indices) -> Status {
+        const Result<std::span<const uint8_t>> content = walk.Content();
+        if (!content.ok() && content.status().code() != StatusCode::kResourceExhausted) {
+          return content.status();
+        }
+        for (const int64_t index : indices) KUMO_RETURN_IF_ERROR(see(index, content));
+        return OkStatus();
+      },
+      see);
 }
 
 }  // namespace
@@ -264,6 +305,20 @@ Result<std::vector<std::string>> ListImages(const ImageContainer& container) {
 Status ReadImages(const ImageContainer& container, std::span<const std::string> names,
                   const SeeImage& see) {
   return container.archive ? ReadArchive(container, names, see) : ReadFolder(container, names, see);
+}
+
+Result<std::vector<ArchivePlace>> LocateImages(const ImageContainer& container,
+                                               std::span<const std::string> names) {
+  std::vector<ArchivePlace> places(names.size());
+  KUMO_RETURN_IF_ERROR(WalkThrough(
+      container, names,
+      [&places](ArchiveWalk& walk, std::span<const int64_t> indices) -> Status {
+        KUMO_ASSIGN_OR_RETURN(const ArchivePlace place, walk.Place());
+        for (const int64_t index : indices) places[index] = place;
+        return OkStatus();
+      },
+      [](int64_t, const Status& missing) { return missing; }));
+  return places;
 }
 
 }  // namespace kumo

@@ -47,4 +47,18 @@ inline constexpr int64_t kMaxImageFileBytes = 256 << 20;
 Status ReadImages(const ImageContainer& container, std::span<const std::string> names,
                   const SeeImage& see);
 
+// Where a file of an archive begins, so that it can be read by itself.
+struct ArchivePlace {
+  int64_t offset = 0;     // in the archive's file
+  int64_t size = 0;       // bytes, once unpacked
+  bool deflated = false;  // RFC 1951
+};
+
+// Of each of the named files, which are not read. FailedPrecondition where the archive must be
+// unpacked from its start to reach one: tar in gzip; a zip of another method than deflate, or
+// encrypted. NotFound where it has not one of the names, ResourceExhausted where one is too long,
+// DataLoss where it is damaged.
+Result<std::vector<ArchivePlace>> LocateImages(const ImageContainer& container,
+                                               std::span<const std::string> names);
+
 }  // namespace kumo

@@ -9,8 +9,9 @@
 #include <glog/logging.h>
 
 #include "data/memory_dataset.h"
-#include "data/readers/fitted_image.h"
 #include "data/readers/image_decoder.h"
+#include "data/readers/image_maker.h"
+#include "data/readers/images_on_demand.h"
 #include "data/readers/unpacked_file.h"
 
 namespace kumo {
@@ -21,20 +22,17 @@ using Extents = std::vector<int64_t>;
 
 int64_t PixelsOf(const Extents& extents) { return extents[0] * extents[1] * extents[2]; }
 
-// What all of the set's images are made to be.
-struct Target {
-  Extents extents;
-  bool scale = false;  // those of another size, instead of refusing them
-};
-
 Status InFile(const ImageSet& set, int64_t index, const Status& error) {
   return {error.code(), set.container.Name(set.files[index]) + ": " + error.message() +
                             "; mend or remove it, or set data.damaged = skip"};
 }
 
 // Of the first image that is whole.
-Result<Target> TargetOf(const ImageSet& set, const ReaderRequest& request) {
-  if (!request.image_size.empty()) return Target{request.image_size, true};
+Result<ImageTarget> TargetOf(const ImageSet& set, const ReaderRequest& request) {
+  if (!request.image_size.empty()) {
+    if (request.originals) return ImageTarget{{request.image_size[0], 0, 0}};
+    return ImageTarget{request.image_size, true};
+  }
   ImageDecoder decoder;
   Status failed = OkStatus();
   for (int64_t i = 0; i < std::ssize(set.files); ++i) {
@@ -48,7 +46,7 @@ Result<Target> TargetOf(const ImageSet& set, const ReaderRequest& request) {
                      if (header.ok()) extents = {header->channels, header->height, header->width};
                      return OkStatus();
                    }));
-    if (!extents.empty()) return Target{extents, false};
+    if (!extents.empty()) return ImageTarget{extents, false};
     if (!request.skip_damaged) return InFile(set, i, failed);
   }
   return DataLoss(set.name + ": not one of its images is whole; " +
@@ -59,10 +57,10 @@ Result<Target> TargetOf(const ImageSet& set, const ReaderRequest& request) {
 // whole.
 class Decoded {
  public:
-  Decoded(const ImageSet& set, const Target& target, bool skip_damaged)
+  Decoded(const ImageSet& set, const ImageTarget& target, bool skip_damaged)
       : set_(set), target_(target), skip_damaged_(skip_damaged), bytes_(PixelsOf(target.extents)) {}
 
-  static int64_t ContentSize(const ImageSet& set, const Target& target) {
+  static int64_t ContentSize(const ImageSet& set, const ImageTarget& target) {
     return std::ssize(set.files) * (PixelsOf(target.extents) + 1);
   }
 
@@ -104,17 +102,7 @@ class Decoded {
   }
 
   Status Take(int64_t index, std::span<const uint8_t> file) {
-    const Extents& wanted = target_.extents;
-    if (!target_.scale) {
-      KUMO_ASSIGN_OR_RETURN(const ImageHeader header, image_.ReadHeader(file));
-      const Extents extents = {header.channels, header.height, header.width};
-      if (extents != wanted) {
-        return InvalidArgument(
-            "it is " + ExtentsText(extents) + ", the first image " + ExtentsText(wanted) +
-            "; set data.image_size = " + ExtentsText(wanted) + " to have all of one size");
-      }
-    }
-    KUMO_RETURN_IF_ERROR(image_.Decode(file, wanted, Pixels(index)));
+    KUMO_RETURN_IF_ERROR(maker_.Make(file, target_, Pixels(index)));
     whole(index) = 1;
     return OkStatus();
   }
@@ -129,10 +117,10 @@ class Decoded {
   }
 
   const ImageSet& set_;
-  const Target& target_;
+  const ImageTarget& target_;
   const bool skip_damaged_;
   const int64_t bytes_;  // of one image
-  FittedImage image_;
+  ImageMaker maker_;
   std::vector<uint8_t> content_;
 };
 
@@ -141,21 +129,21 @@ bool IsWorthSharing(const ImageSet& set, const ReaderRequest& request) {
 }
 
 // The files in their order and what was made of them.
-PackedFile SharedContent(const ImageSet& set, const Target& target, bool skip_damaged) {
+PackedFile SharedContent(const ImageSet& set, const ImageTarget& target, bool skip_damaged) {
   std::string part = "images 1 " + ExtentsText(target.extents) + (target.scale ? " scaled" : "") +
                      (skip_damaged ? " skipped" : "") + " " + set.container.inside;
   for (const std::string& file : set.files) part += "\n" + file;
   return {set.container.path, Decoded::ContentSize(set, target), part};
 }
 
-Result<std::vector<uint8_t>> DecodeAll(const ImageSet& set, const Target& target,
+Result<std::vector<uint8_t>> DecodeAll(const ImageSet& set, const ImageTarget& target,
                                        bool skip_damaged) {
   Decoded decoded(set, target, skip_damaged);
   KUMO_RETURN_IF_ERROR(decoded.ReadAll());
   return std::move(decoded.content());
 }
 
-std::shared_ptr<const MappedFile> SharedPixels(const ImageSet& set, const Target& target,
+std::shared_ptr<const MappedFile> SharedPixels(const ImageSet& set, const ImageTarget& target,
                                                const ReaderRequest& request) {
   auto mapped = MapUnpacked(request.cache, SharedContent(set, target, request.skip_damaged),
                             [&](const Sink& sink) -> Status {
@@ -169,10 +157,42 @@ std::shared_ptr<const MappedFile> SharedPixels(const ImageSet& set, const Target
   return nullptr;
 }
 
+bool FitsIntoMemory(const ImageSet& set, const ImageTarget& target, const ReaderRequest& request) {
+  return PixelsOf(target.extents) <= request.room / std::ssize(set.files);
+}
+
+// The files, where images are to be decoded each time when they are read; null where all are
+// decoded at the start.
+Result<std::unique_ptr<ImageStore>> StoreOf(const ImageSet& set, const ImageTarget& target,
+                                            const ReaderRequest& request) {
+  std::unique_ptr<ImageStore> none;
+  const bool must = target.of_any_size() || request.decode == DecodeImages::kOnDemand;
+  if (must && request.skip_damaged) {
+    return FailedPrecondition(
+        set.name +
+        ": data.damaged = skip wants all images decoded at the start, which data.decode = demand, "
+        "data.crop_area and data.shorter_side do not; remove the damaged ones");
+  }
+  if (!must && (request.decode == DecodeImages::kAtStart || request.skip_damaged ||
+                FitsIntoMemory(set, target, request))) {
+    return none;
+  }
+  Result<std::unique_ptr<ImageStore>> store = ImageStore::Open(set.container, set.files);
+  const bool cannot = store.status().code() == StatusCode::kFailedPrecondition;
+  if (cannot && !must) return none;
+  return store;
+}
+
 }  // namespace
 
 Result<DatasetExtents> MeasureImageSet(const ImageSet& set, const ReaderRequest& request) {
-  KUMO_ASSIGN_OR_RETURN(const Target target, TargetOf(set, request));
+  KUMO_ASSIGN_OR_RETURN(const ImageTarget target, TargetOf(set, request));
+  KUMO_ASSIGN_OR_RETURN(const auto store, StoreOf(set, target, request));
+  if (store != nullptr) {
+    const int64_t samples = std::ssize(set.files);
+    return DatasetExtents{samples, LabelledImage(target.extents),
+                          samples * static_cast<int64_t>(sizeof(int32_t)) + store->bytes()};
+  }
   DatasetExtents extents{std::ssize(set.files), LabelledImage(target.extents)};
   const bool mapped =
       IsWorthSharing(set, request) &&
@@ -183,7 +203,12 @@ Result<DatasetExtents> MeasureImageSet(const ImageSet& set, const ReaderRequest&
 }
 
 Result<std::unique_ptr<Dataset>> OpenImageSet(ImageSet set, const ReaderRequest& request) {
-  KUMO_ASSIGN_OR_RETURN(const Target target, TargetOf(set, request));
+  KUMO_ASSIGN_OR_RETURN(const ImageTarget target, TargetOf(set, request));
+  KUMO_ASSIGN_OR_RETURN(auto store, StoreOf(set, target, request));
+  if (store != nullptr) {
+    return std::unique_ptr<Dataset>(std::make_unique<ImagesOnDemand>(
+        std::move(set), std::move(store), target, request.classes));
+  }
   std::shared_ptr<const MappedFile> file;
   if (IsWorthSharing(set, request)) file = SharedPixels(set, target, request);
   std::vector<uint8_t> own;

@@ -1,4 +1,4 @@
-// Files of images with a label each, decoded into memory: what the readers of images have in
+// Files of images with a label each: what the readers of images have in
 // common.
 #pragma once
 
@@ -22,11 +22,13 @@ struct ImageSet {
   std::vector<std::string> class_names;  // maybe none
 };
 
-// Every image has request.image_size or, where that is empty, the size and channels of the first
-// one: another size of image_size's is cut to its proportions and scaled, and is refused where
-// there is no image_size. Damaged images are refused, or left out and counted where
-// request.skip_damaged says so. What an archive holds is kept decoded in request.cache, once for
-// all processes of the machine. Every error names the file.
+// Images are decoded at the start, or each time when they are read, as request.decode says; the
+// samples are the same. Every image has request.image_size or, where that is empty, the size and
+// channels of the first one: another size of image_size's is cut to its proportions and scaled, and
+// is refused where there is no image_size. Damaged images are refused, or left out and counted
+// where request.skip_damaged says so; with request.originals each keeps its own size, and is
+// decoded when it is read. What an archive holds is kept decoded in request.cache, once for all
+// processes of the machine. Every error names the file.
 Result<std::unique_ptr<Dataset>> OpenImageSet(ImageSet set, const ReaderRequest& request);
 
 // Counts damaged images as samples.

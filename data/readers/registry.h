@@ -25,6 +25,9 @@ struct TextSettings {
   int64_t windows = 0;            // samples of an epoch; 0: as many as lie side by side
   double validation_share = 0.1;  // of the tokens: the last ones
 };
+// When images are decoded: all at the start, into memory; each time when one is read; or the former
+// where they fit.
+enum class DecodeImages : uint8_t { kAuto, kAtStart, kOnDemand };
 
 // One set of samples to open.
 struct ReaderRequest {
@@ -37,6 +40,14 @@ struct ReaderRequest {
   bool skip_damaged = false;             // leave damaged images out
   DataPart part = DataPart::kTraining;   // of a file that is both sets
   TextSettings text = {};
+  // Of images: they keep their own sizes, and what is done to them afterwards gives them one. Wants
+  // image_size, of which the channels count.
+  bool originals = false;
+  DecodeImages decode = DecodeImages::kAuto;
+  int64_t room = INT64_MAX;  // bytes: kAuto decodes what takes more than that on demand
+  // Of CNTK's text format: the names of its streams.
+  std::string image_stream = "features";
+  std::string label_stream = "labels";
 };
 
 // A reader never crashes on what a file holds, takes no more memory than the file's size justifies,

@@ -2,7 +2,9 @@
 #include <utility>
 
 #include "data/transforms/centre_crop.h"
+#include "data/transforms/colour_jitter.h"
 #include "data/transforms/crop_and_flip.h"
+#include "data/transforms/cutout.h"
 #include "data/transforms/random_resized_crop.h"
 #include "data/transforms/transform.h"
 
@@ -13,6 +15,8 @@ constexpr std::array kKinds = {
     TransformKind{"data.crop_area", MakeRandomResizedCrop},
     TransformKind{"data.shorter_side", MakeCentreCrop},
     TransformKind{"data.crop_pad and data.flip", MakeCropAndFlip},
+    TransformKind{"data.brightness, data.contrast, data.saturation and data.hue", MakeColourJitter},
+    TransformKind{"data.cutout", MakeCutout},
 };
 
 }  // namespace

@@ -27,6 +27,8 @@ namespace kumo {
 enum class TransformStream : uint64_t {
   kCropAndFlip = 0,
   kRandomResizedCrop = 1,
+  kColourJitter = 2,
+  kCutout = 3,
 };
 Rng StreamOf(const SampleKey& key, TransformStream stream);
 

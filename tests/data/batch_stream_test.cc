@@ -225,6 +225,56 @@ TEST_P(BatchStreamTest, IndicesAreTheSamplesInTheirOrder) {
   }
 }
 
+TEST_P(BatchStreamTest, GivesTheSameBatchesForAnyNumberOfThreads) {
+  const int64_t size = 75;
+  const MemoryDataset images("images", {3, 5, 5}, 2, test::Pattern(50 * size),
+                             std::vector<int32_t>(50, 1));
+  Experiment::Data data;
+  data.crop_area = {0.1, 1};
+  data.hue = 0.3;
+  data.cutout = 2;
+  const Transforms transforms = MakeTransforms({data, images.fields(), "images"}).value();
+  BatchStreamOptions options{
+      .seed = 3, .minibatch = 16, .prefetch = GetParam(), .transforms = transforms};
+  BatchStream reference(&images, options);
+  reference.Start(2, {0, 50});
+  const auto expected = Drain(reference);
+  ASSERT_EQ(expected.size(), 4u);
+  for (const int threads : {0, 2, 3, 20}) {
+    options.threads = threads;
+    const test::ReadEachTime on_demand(&images);
+    BatchStream stream(&on_demand, options);
+    stream.Start(2, {0, 50});
+    EXPECT_EQ(Drain(stream), expected) << threads;
+  }
+}
+
+// Sample i is refused from i = 20 on, each by its number.
+class RefusedFromTwenty final : public Dataset {
+ public:
+  int64_t size() const override { return 100; }
+  const Fields& fields() const override { return good_.fields(); }
+  int classes() const override { return good_.classes(); }
+  const std::string& name() const override { return good_.name(); }
+  Status Read(int64_t index, Sample* sample) const override {
+    return index < 20 ? good_.Read(index, sample) : DataLoss("sample " + std::to_string(index));
+  }
+
+ private:
+  const NumbersDataset good_{100};
+};
+
+TEST_P(BatchStreamTest, TheFirstErrorIsTheSameForAnyNumberOfThreads) {
+  const RefusedFromTwenty dataset;
+  for (int trial = 0; trial < 50; ++trial) {
+    BatchStreamOptions options = Options(64, GetParam(), BatchOrder::kSequential);
+    options.threads = 1 + trial % 4;
+    BatchStream stream(&dataset, options);
+    stream.Start(0, {0, 100});
+    EXPECT_EQ(stream.Next().status().message(), "sample 20");
+  }
+}
+
 TEST_P(BatchStreamTest, MinibatchesHaveTheExtentsThatTransformsMake) {
   const test::Extents extents = {3, 9, 7};
   const int64_t size = test::Numbers(extents);

@@ -49,16 +49,24 @@ void Append(Bytes* bytes, size_t number, int size) {
   for (int i = 0; i < size; ++i) bytes->push_back(static_cast<uint8_t>(number >> (8 * i)));
 }
 
-// PKWARE's APPNOTE, without compression.
-Bytes Zip(const NamedFiles& files) {
+// RFC 1951: what gzip wraps, without its 10 bytes before and 8 behind.
+Bytes Deflated(const Bytes& bytes) {
+  const Bytes packed = Gzip(bytes);
+  return {packed.begin() + 10, packed.end() - 8};
+}
+
+// PKWARE's APPNOTE, with or without compression.
+Bytes Zip(const NamedFiles& files, bool deflated) {
   Bytes zip, directory;
   for (const auto& [name, content] : files) {
-    Bytes entry;               // what a file's header and its entry in the directory share
-    Append(&entry, 20, 2);     // version
-    Append(&entry, 0, 2 + 2);  // flags; stored
+    const Bytes packed = deflated ? Deflated(content) : content;
+    Bytes entry;            // what a file's header and its entry in the directory share
+    Append(&entry, 20, 2);  // version
+    Append(&entry, 0, 2);   // flags
+    Append(&entry, deflated ? 8 : 0, 2);
     Append(&entry, 0, 2 + 2);  // time, date
     Append(&entry, crc32(0, content.data(), static_cast<uInt>(content.size())), 4);
-    Append(&entry, content.size(), 4);
+    Append(&entry, packed.size(), 4);
     Append(&entry, content.size(), 4);
     Append(&entry, name.size(), 2);
     Append(&entry, 0, 2);  // extra
@@ -72,7 +80,7 @@ Bytes Zip(const NamedFiles& files) {
     Append(&zip, 0x04034b50, 4);
     zip.insert(zip.end(), entry.begin(), entry.end());
     zip.insert(zip.end(), name.begin(), name.end());
-    zip.insert(zip.end(), content.begin(), content.end());
+    zip.insert(zip.end(), packed.begin(), packed.end());
   }
   const size_t begin = zip.size();
   zip.insert(zip.end(), directory.begin(), directory.end());
@@ -134,7 +142,9 @@ Bytes Archive(Pack pack, const NamedFiles& files) {
     case Pack::kTarGz:
       return Gzip(Tar(files));
     case Pack::kZip:
-      return Zip(files);
+      return Zip(files, /*deflated=*/false);
+    case Pack::kDeflatedZip:
+      return Zip(files, /*deflated=*/true);
   }
   std::abort();
 }

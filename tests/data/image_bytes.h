@@ -17,7 +17,7 @@ Bytes Png(const std::vector<int64_t>& extents, std::span<const uint8_t> pixels);
 // Quality 95, colours of full resolution.
 Bytes Jpeg(const std::vector<int64_t>& extents, std::span<const uint8_t> pixels);
 
-enum class Pack { kTar, kTarGz, kZip };
+enum class Pack { kTar, kTarGz, kZip, kDeflatedZip };
 using NamedFiles = std::vector<std::pair<std::string, Bytes>>;
 Bytes Archive(Pack pack, const NamedFiles& files);
 // The same files below a folder.

@@ -57,6 +57,16 @@ TEST(ImageDecoder, APngThatIsCutOffAnywhereIsDamaged) {
   }
 }
 
+TEST(ImageDecoder, AJpegThatIsCutOffBeforeItsImageHasNoHeader) {
+  const Bytes jpeg = test::Jpeg(kColour, test::ImagePixels(1, kColour));
+  ImageDecoder decoder;
+  for (size_t size = 0; size < 20; ++size) {
+    EXPECT_EQ(decoder.ReadHeader(std::span(jpeg).first(size)).status().code(),
+              StatusCode::kDataLoss)
+        << size;
+  }
+}
+
 TEST(ImageDecoder, DamagedBytesNeverGiveMoreThanAnImage) {
   ImageDecoder decoder;
   for (const Bytes& file : {test::Png(kColour, test::ImagePixels(1, kColour)),

@@ -1,5 +1,6 @@
 #include "data/open_datasets.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdlib>
@@ -8,6 +9,9 @@
 #include <gtest/gtest.h>
 
 #include "data/memory_dataset.h"
+#include "data/transforms/centre_crop.h"
+#include "data/transforms/random_resized_crop.h"
+#include "tests/data/image_bytes.h"
 #include "tests/data/pixel_reference.h"
 #include "tests/data/test_files.h"
 #include "tests/scratch_directory.h"
@@ -131,22 +135,89 @@ TEST_F(OpenDatasetsTest, BothSetsComeToTheNetworksSize) {
   EXPECT_EQ(measured->train.fields, sets->fields());
   EXPECT_EQ(measured->validation.fields, sets->fields());
   data_.subtract_mean = true;
-  EXPECT_THAT(Refusal().message(), AllOf(HasSubstr("1x4x4"), HasSubstr("1x3x3")));
+  EXPECT_THAT(Refusal().message(), AllOf(HasSubstr("another size, 1x3x3"), HasSubstr("data.mean")));
+}
+
+// Photographs of several sizes come to the network's by random parts of themselves, not of what is
+// left of them once they are small.
+TEST_F(OpenDatasetsTest, PhotographsAreCroppedInTheirOwnSizes) {
+  test::NamedFiles files;
+  for (int i = 0; i < 6; ++i) {
+    const std::vector<int64_t> extents = {3, 20 + i, 30 - i};
+    files.emplace_back("class" + std::to_string(i % 2) + "/" + std::to_string(i) + ".png",
+                       test::Png(extents, test::ImagePixels(i, extents)));
+  }
+  test::WriteFiles(scratch_ / "train", files);
+  test::WriteFiles(scratch_ / "validation", files);
+  data_.reader = "image_folder";
+  data_.train_images = "train";
+  data_.validation_images = "validation";
+  data_.classes = 2;
+  data_.image_size = "3x8x9";
+  data_.crop_area = {0.2, 1};
+  data_.shorter_side = 10;
+  const auto sets = OpenDatasets(data_);
+  ASSERT_TRUE(sets.ok()) << sets.status().message();
+  EXPECT_EQ(sets->fields(), LabelledImage({3, 8, 9}));
+  EXPECT_EQ(MeasureDatasets(data_)->train.fields, sets->fields());
+  Sample sample(sets->train->fields());
+  Resampler resampler;
+  for (int64_t i = 0; i < 6; ++i) {
+    // Samples go from class to class: 0, 1, 2, ...
+    const test::Bytes original = test::ImagePixels(i, {3, 20 + i, 30 - i});
+    std::vector<uint8_t> expected(3 * 8 * 9);
+    ASSERT_TRUE(ReadTransformed(*sets->train, sets->transforms, {1, 2, i}, &sample).ok());
+    resampler.Resample(original, 3, 20 + i, 30 - i,
+                       DrawRectangle({0.2, 1}, 20 + i, 30 - i, {1, 2, i}), 8, 9, expected);
+    EXPECT_TRUE(std::ranges::equal(sample.pixels(0), expected));
+    ASSERT_TRUE(
+        ReadTransformed(*sets->validation, sets->validation_transforms, {1, 2, i}, &sample).ok());
+    resampler.Resample(original, 3, 20 + i, 30 - i, MiddleOf(20 + i, 30 - i, 8, 9, 10), 8, 9,
+                       expected);
+    EXPECT_TRUE(std::ranges::equal(sample.pixels(0), expected));
+  }
 }
 
 TEST_F(OpenDatasetsTest, NoMeanIsWorkedOutThatNobodySubtracts) {
-  EXPECT_TRUE(OpenDatasets(data_).value().mean.empty());
+  EXPECT_TRUE(OpenDatasets(data_).value().pixels.mean.empty());
 }
 
 TEST_F(OpenDatasetsTest, TheMeanIsOfTheTrainingImagesThatAreUsed) {
   data_.subtract_mean = true;
   data_.train_limit = 2;
   const test::Bytes pixels = Pattern(32);
-  const std::vector<float> mean = OpenDatasets(data_).value().mean;
+  const std::vector<float> mean = OpenDatasets(data_).value().pixels.mean;
   ASSERT_EQ(mean.size(), 16u);
   for (size_t i = 0; i < 16; ++i) {
     EXPECT_EQ(mean[i], static_cast<float>(pixels[i] + pixels[16 + i]) / 2) << i;
   }
+}
+
+// (scale * pixel - mean) / deviation, as torchvision's Normalize with the mean and deviation of
+// pixels of 0 .. 1.
+TEST_F(OpenDatasetsTest, AMeanAndADeviationOfEachChannelArePartOfTheFormula) {
+  data_.mean = {0.5};
+  data_.deviation = {0.25};
+  const PixelFormula formula = OpenDatasets(data_).value().pixels;
+  EXPECT_THAT(formula.mean, testing::Each(127.5f));
+  EXPECT_EQ(formula.mean.size(), 16u);
+  EXPECT_THAT(formula.scales, testing::ElementsAre(static_cast<float>(4.0 / 255)));
+  const std::array<uint8_t, 16> image = {0, 51, 255};
+  const std::vector<float> inputs = test::InputsOf(image, formula);
+  EXPECT_FLOAT_EQ(inputs[0], -2);
+  EXPECT_FLOAT_EQ(inputs[1], (0.2f - 0.5f) / 0.25f);
+  EXPECT_FLOAT_EQ(inputs[2], 2);
+}
+
+TEST_F(OpenDatasetsTest, AMeanOfOtherChannelsIsRefused) {
+  data_.mean = {0.4914, 0.4822, 0.4465};
+  EXPECT_EQ(Refusal().code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(Refusal().message(), AllOf(HasSubstr("data.mean has 3 values: images of"),
+                                         HasSubstr("have 1 channels; name a value for each")));
+  EXPECT_EQ(MeasureDatasets(data_).status().message(), Refusal().message());
+  data_.mean = {};
+  data_.deviation = {1, 1};
+  EXPECT_THAT(Refusal().message(), HasSubstr("data.deviation has 2 values: images of"));
 }
 
 TEST_F(OpenDatasetsTest, APadThatAWindowCouldGetLostInIsRefused) {

@@ -23,7 +23,9 @@ inline std::vector<float> InputsOf(std::span<const uint8_t> image, const PixelFo
   std::vector<float> inputs;
   for (size_t i = 0; i < image.size(); ++i) {
     const float mean = formula.mean.empty() ? 0.0f : formula.mean[i];
-    inputs.push_back(formula.scale * (static_cast<float>(image[i]) - mean));
+    const size_t channels = std::max<size_t>(1, formula.scales.size());
+    const float scale = formula.scale_of(static_cast<int64_t>(i * channels / image.size()));
+    inputs.push_back(scale * (static_cast<float>(image[i]) - mean));
   }
   return inputs;
 }

@@ -36,9 +36,13 @@ std::vector<uint32_t> Bits(const std::vector<float>& numbers) {
 
 // A minibatch of everything that a sample can have, in one order or the other.
 struct Case {
-  Case(Rng& rng, const Shape& of, int samples, bool mean) : shape(of), batch(samples) {
+  Case(Rng& rng, const Shape& of, int samples, bool mean, bool scales = false)
+      : shape(of), batch(samples) {
     pixels = test::RandomBytes(rng, batch * shape.size());
     formula = test::RandomFormula(rng, shape.size(), mean);
+    for (int64_t c = 0; scales && c < shape.channels; ++c) {
+      formula.scales.push_back(rng.NextUniform(0.001f, 2.0f));
+    }
     for (int64_t i = 0; i < batch * shape.size(); ++i) {
       numbers.push_back(rng.NextUniform(-2.0f, 2.0f));
     }
@@ -131,10 +135,11 @@ const Shape kShapes[] = {{1, 1, 1}, {1, 28, 28}, {3, 32, 32}, {2, 3, 17}, {5, 11
 TEST_P(InputLoaderTest, BytesBecomeTheFormulasNumbersAndTheRestIsAsItIs) {
   Rng rng(3, RngPurpose::kTest);
   for (const Shape& shape : kShapes) {
-    for (const bool mean : {false, true}) {
+    for (const auto& [mean, scales] : {std::pair(false, false), std::pair(true, false),
+                                       std::pair(false, true), std::pair(true, true)}) {
       for (const int batch : {1, 13, 64}) {
-        SCOPED_TRACE(shape.ToString() + (mean ? ", mean" : ""));
-        const Case c(rng, shape, batch, mean);
+        SCOPED_TRACE(shape.ToString() + (mean ? ", mean" : "") + (scales ? ", scales" : ""));
+        const Case c(rng, shape, batch, mean, scales);
         const auto loader = backend_->MakeInputLoader(c.Fields(), batch);
         Loaded loaded(*backend_, shape, batch);
         loaded.Load(loader.get(), c);

@@ -176,9 +176,7 @@ class TrainerTest : public testing::Test {
                         .minibatch = e.sync.minibatch,
                         .prefetch = 0,
                         .transforms = worker.trainer->datasets().transforms});
-    const PixelFormula pixels = {.scale = static_cast<float>(e.data.scale),
-                                 .mean = worker.trainer->datasets().mean};
-    ASSERT_TRUE(net->Connect(stream.fields(), pixels).ok());
+    ASSERT_TRUE(net->Connect(stream.fields(), worker.trainer->datasets().pixels).ok());
     const RoundPlan plan = worker.shape.plan.Round(round);
     stream.Start(plan.epoch, worker.shape.plan.PartitionSamples(plan, partition));
     for (uint64_t i = 0;; ++i) {

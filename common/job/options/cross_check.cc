@@ -60,6 +60,10 @@ class Checker {
   void CheckData() {
     if (!e_.data.crop_area.empty()) CheckRange("data.crop_area", e_.data.crop_area);
     CheckRange("data.crop_aspect", e_.data.crop_aspect);
+    if (e_.data.subtract_mean && !e_.data.mean.empty()) {
+      Problem("data.mean", " = " + WriteValue(e_.data.mean) +
+                               ": data.subtract_mean subtracts a mean already; choose one of them");
+    }
     if (e_.data.image_size.empty()) return;
     const Status status = ParseImageExtents(e_.data.image_size).status();
     if (!status.ok()) {
@@ -201,11 +205,12 @@ class Checker {
   }
 
   void NoteWithoutEffectOnData() {
-    const bool text = e_.data.reader == "text";
-    const bool images = e_.data.reader != "idx" && !text;
-    const std::string reader = "data.reader is " + e_.data.reader;
+    const std::string& of = e_.data.reader;
+    const bool text = of == "text";
+    const bool images = of == "image_folder" || of == "image_map";
+    const std::string reader = "data.reader is " + of;
     for (const char* key : {"data.train_labels", "data.validation_labels"}) {
-      if (images) Note(key, reader + ", which has the labels with the images");
+      if (of != "idx" && !text) Note(key, reader + ", which has the labels with the images");
       if (text) Note(key, reader);
     }
     for (const char* key :
@@ -218,8 +223,16 @@ class Checker {
       if (!text) Note(key, reader);
     }
     const bool scaled = !e_.data.crop_area.empty() || e_.data.shorter_side > 0;
-    if (!images && !scaled) Note("data.image_size", reader);
-    if (!images) Note("data.damaged", reader);
+    if (!images && !scaled && of != "ctf") Note("data.image_size", reader);
+    for (const char* key : {"data.damaged", "data.decode"}) {
+      if (!images) Note(key, reader);
+    }
+    for (const char* key : {"data.ctf_features", "data.ctf_labels"}) {
+      if (of != "ctf") Note(key, reader);
+    }
+    for (const char* key : {"data.scale", "data.subtract_mean"}) {
+      if (of == "ctf") Note(key, reader + ", whose numbers are taken as they are");
+    }
     if (e_.data.crop_area.empty()) Note("data.crop_aspect", "data.crop_area is empty");
   }
 

@@ -51,7 +51,7 @@ struct Experiment {
     std::string initial_names;  // a file that says what tensors there are called here, or empty
   } network;
 
-  struct Data {  // [data] (result, but for the folders and prefetch)
+  struct Data {  // [data] (result, but for the folders, decode, prefetch and threads)
     std::string reader = "idx";
     std::string directory;  // default: $KUMO_DATA, handed in by main
     std::string cache;      // for what packed files hold; "": none. Default: the user's, likewise
@@ -66,18 +66,29 @@ struct Experiment {
     double validation_share = 0.1;      // of a text: its last part
     std::string image_size;          // "3x32x32", that all images are made to have; "": as they are
     std::string damaged = "refuse";  // images: refuse, skip
-    double scale = 1.0 / 255.0;      // pixels are multiplied by it
-    bool subtract_mean = false;      // the training set's mean image, before that
-    std::vector<double> crop_area;   // shares of a training image that are cropped; empty: all
+    std::string decode = "auto";     // when images are: auto, start, demand
+    std::string ctf_features = "features";  // streams of ctf
+    std::string ctf_labels = "labels";
+    double scale = 1.0 / 255.0;     // pixels are multiplied by it
+    bool subtract_mean = false;     // the training set's mean image, before that
+    std::vector<double> mean;       // of each channel, after scale; subtracted
+    std::vector<double> deviation;  // of each channel, after scale; divided by
+    std::vector<double> crop_area;  // shares of a training image that are cropped; empty: all
     std::vector<double> crop_aspect = {3.0 / 4, 4.0 / 3};  // of these crops: width / height
-    int shorter_side = 0;  // pixels, of images to evaluate on; 0: they are not scaled so
-    int crop_pad = 0;      // pixels on every side of a training image that is cropped
-    int pad_value = 0;     // of those
-    bool flip = false;     // every second training image, at random
+    int shorter_side = 0;   // pixels, of images to evaluate on; 0: they are not scaled so
+    int crop_pad = 0;       // pixels on every side of a training image that is cropped
+    int pad_value = 0;      // of those
+    bool flip = false;      // every second training image, at random
+    double brightness = 0;  // of a training image's colours, at random: up to so much
+    double contrast = 0;    // more or less
+    double saturation = 0;
+    double hue = 0;  // of the circle
+    int cutout = 0;  // side of the square that is painted over, in pixels
     int classes = 10;
     int64_t train_limit = 0;  // use only the first so many samples; 0: all
     int64_t validation_limit = 0;
     int prefetch = 4;  // minibatches prepared ahead
+    int threads = 0;   // that read and transform them; 0: by the machine
   } data;
 
   struct Sync {  // [sync] (result)

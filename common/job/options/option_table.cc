@@ -82,6 +82,9 @@ std::vector<std::string> OptimiserNames() {
   return {types.begin(), types.end()};
 }
 
+// What a stream of CNTK's text format may be called.
+Allowed StreamName() { return {.characters = "-_.", .text = "letters, digits, '-', '_' and '.'"}; }
+
 // What network.device may say.
 Allowed Devices() {
   Allowed devices = OneOf({"cpu", "cuda"});
@@ -167,7 +170,7 @@ void AddData(std::vector<Option>* rows) {
                            "$XDG_CACHE_HOME/kumo, else ~/.cache/kumo"),
                PathBase::kWorkingDirectory));
   add_file("data.train_images", KUMO_FIELD(data.train_images),
-           "Images to train on: a file, maybe compressed (.gz), or a folder, maybe inside an "
+           "What to train on: a file, maybe compressed (.gz), or a folder, maybe inside an "
            "archive (.tar, .tar.gz, .zip): photos.tar.gz/train");
   add_file("data.train_labels", KUMO_FIELD(data.train_labels),
            "Their labels, where these are in a file of their own (idx)");
@@ -197,11 +200,26 @@ void AddData(std::vector<Option>* rows) {
                       kResult,
                       "What is done about images that cannot be read: end with an error, or leave "
                       "them out and say how many"));
+  rows->push_back(Row(
+      "data.decode", KUMO_FIELD(data.decode), "", OneOf({"auto", "start", "demand"}), !kResult,
+      "When images are decoded: all at the start, into memory; each time when one is needed; or "
+      "the latter where the former would take more than a quarter of the machine's memory, and "
+      "where data.crop_area or data.shorter_side want images in their own sizes"));
+  rows->push_back(Row("data.ctf_features", KUMO_FIELD(data.ctf_features), "", StreamName(), kResult,
+                      "The stream of numbers that the network takes (ctf)"));
+  rows->push_back(Row("data.ctf_labels", KUMO_FIELD(data.ctf_labels), "", StreamName(), kResult,
+                      "The stream of labels: a class' number, or a 1 in its place (ctf)"));
   rows->push_back(Row("data.scale", KUMO_FIELD(data.scale), "", Above(0), kResult,
                       "Pixels are multiplied by it; the default is 1/255"));
   rows->push_back(Row("data.subtract_mean", KUMO_FIELD(data.subtract_mean), "", Any(), kResult,
                       "Subtract the mean image of the training set (its first data.train_limit "
                       "samples) from every image, before data.scale"));
+  rows->push_back(Row("data.mean", KUMO_FIELD(data.mean), "", Between(-1e6, 1e6), kResult,
+                      "Subtract from each channel, after data.scale: 0.4914,0.4822,0.4465 are "
+                      "CIFAR-10's red, green and blue; empty: nothing"));
+  rows->push_back(Row("data.deviation", KUMO_FIELD(data.deviation), "", AboveTo(0, 1e6), kResult,
+                      "Divide each channel by, after data.scale and data.mean: 0.247,0.243,0.261; "
+                      "empty: by nothing"));
   rows->push_back(Row(
       "data.crop_area", KUMO_FIELD(data.crop_area), "", AboveTo(0, 1), kResult,
       "Train on random rectangles of the images, of shares of their areas between these two "
@@ -222,6 +240,21 @@ void AddData(std::vector<Option>* rows) {
   rows->push_back(Row("data.flip", KUMO_FIELD(data.flip), "", Any(), kResult,
                       "Mirror each training image left to right with probability 1/2, anew in each "
                       "epoch"));
+  const auto add_colour = [rows](std::string key, auto field, double most, std::string help) {
+    rows->push_back(Row(std::move(key), field, "", Between(0, most), kResult, std::move(help)));
+  };
+  add_colour("data.brightness", KUMO_FIELD(data.brightness), 4,
+             "Multiply each training image by a random factor, 1 - x .. 1 + x; the four changes of "
+             "colours come in a random order, by torchvision's formulas");
+  add_colour("data.contrast", KUMO_FIELD(data.contrast), 4,
+             "Likewise the difference of its pixels from their mean grey");
+  add_colour("data.saturation", KUMO_FIELD(data.saturation), 4,
+             "Likewise the difference of each pixel from its own grey; of images with colours");
+  add_colour("data.hue", KUMO_FIELD(data.hue), 0.5,
+             "Turn its hues by up to this part of their circle, either way");
+  rows->push_back(Row("data.cutout", KUMO_FIELD(data.cutout), "pixels", Between(0, 8192), kResult,
+                      "Paint a square of this side, at a random place of each training image, with "
+                      "data.mean, or else grey (128); 0: none"));
   rows->push_back(Row("data.classes", KUMO_FIELD(data.classes), "classes", Between(2, 1000000),
                       kResult, "Labels are below it; those of IDX files are below 256"));
   rows->push_back(Row("data.train_limit", KUMO_FIELD(data.train_limit), "samples",
@@ -232,6 +265,10 @@ void AddData(std::vector<Option>* rows) {
                       "Use only the first so many samples to evaluate; 0: all"));
   rows->push_back(Row("data.prefetch", KUMO_FIELD(data.prefetch), "minibatches", Between(1, 1024),
                       !kResult, "Minibatches prepared ahead of the training thread"));
+  rows->push_back(Row("data.threads", KUMO_FIELD(data.threads), "threads", Between(0, 256),
+                      !kResult,
+                      "That read, decode and transform samples in each worker; 0: one, or, of data "
+                      "that is not in memory, as many as there are cores, up to 8"));
 }
 
 void AddSync(std::vector<Option>* rows) {

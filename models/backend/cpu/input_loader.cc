@@ -34,6 +34,8 @@ class Loader final : public InputLoader {
     for (const InputField& field : fields_) {
       const std::vector<float>& mean = field.pixels.mean;
       CHECK(mean.empty() || std::ssize(mean) == field.shape.size());
+      const std::vector<float>& scales = field.pixels.scales;
+      CHECK(scales.empty() || std::ssize(scales) == field.shape.channels);
       if (field.type == NumberType::kUint8) numbers = std::max(numbers, field.shape.size());
     }
     scaled_ = DeviceArray<float>(memory, numbers * max_batch, "a minibatch's pixels");
@@ -62,15 +64,25 @@ class Loader final : public InputLoader {
     if (scaled_.empty()) return;  // there was no memory, which the device says
     const int64_t size = field.shape.size();
     const PixelFormula& formula = field.pixels;
-    if (formula.mean.empty()) {
+    if (formula.mean.empty() && formula.scales.empty()) {
       ScalePixels(pixels, batch * size, formula.scale, scaled_.data());
     } else {
-      for (int64_t k = 0; k < batch; ++k) {
-        ScaleDifferences(pixels + k * size, formula.mean.data(), size, formula.scale,
-                         scaled_.data() + k * size);
+      const int64_t plane = size / field.shape.channels;
+      for (int64_t i = 0; i < batch * field.shape.channels; ++i) {
+        LoadPlane(formula, i % field.shape.channels, plane, pixels + i * plane,
+                  scaled_.data() + i * plane);
       }
     }
     Transpose(field, batch, scaled_.data(), to);
+  }
+  static void LoadPlane(const PixelFormula& formula, int64_t channel, int64_t plane,
+                        const uint8_t* pixels, float* to) {
+    const float scale = formula.scale_of(channel);
+    if (formula.mean.empty()) {
+      ScalePixels(pixels, plane, scale, to);
+    } else {
+      ScaleDifferences(pixels, formula.mean.data() + channel * plane, plane, scale, to);
+    }
   }
   void Transpose(const InputField& field, int batch, const float* from, void* to) {
     engine_.elementwise.transpose(from, batch, field.shape.size(), LaneStride(batch),

@@ -19,8 +19,10 @@ class Loader final : public InputLoader {
     for (const InputField& field : fields_) {
       const std::vector<float>& mean = field.pixels.mean;
       CHECK(mean.empty() || std::ssize(mean) == field.shape.size());
-      means_.emplace_back(engine, std::ssize(mean), "the mean image");
-      staging.Write(mean.data(), mean.size() * sizeof(float), means_.back().data());
+      const std::vector<float>& scales = field.pixels.scales;
+      CHECK(scales.empty() || std::ssize(scales) == field.shape.channels);
+      Keep(engine, staging, mean, "the mean image", &means_);
+      Keep(engine, staging, scales, "the channels' scales", &scales_);
     }
   }
 
@@ -45,13 +47,23 @@ class Loader final : public InputLoader {
   }
 
  private:
+  static void Keep(Engine& engine, Staging& staging, const std::vector<float>& numbers,
+                   const char* what, std::vector<DeviceArray<float>>* arrays) {
+    arrays->emplace_back(engine, std::ssize(numbers), what);
+    staging.Write(numbers.data(), numbers.size() * sizeof(float), arrays->back().data());
+  }
+  static const float* OrNull(const DeviceArray<float>& array) {
+    return array.empty() ? nullptr : array.data();
+  }
+
   void LoadField(size_t f, int batch, const std::byte* sent, size_t bytes, void* to) {
     const InputField& field = fields_[f];
     switch (field.type) {
       case NumberType::kUint8:
-        KUMO_CUDA(engine_, LoadPixels(engine_.launch(), engine_.ShapeOf(field.shape, batch),
-                                      reinterpret_cast<const uint8_t*>(sent), field.pixels.scale,
-                                      means_[f].empty() ? nullptr : means_[f].data(), to));
+        KUMO_CUDA(engine_,
+                  LoadPixels(engine_.launch(), engine_.ShapeOf(field.shape, batch),
+                             reinterpret_cast<const uint8_t*>(sent),
+                             {field.pixels.scale, OrNull(means_[f]), OrNull(scales_[f])}, to));
         return;
       case NumberType::kFloat32:
         KUMO_CUDA(engine_,
@@ -69,6 +81,7 @@ class Loader final : public InputLoader {
   InputBuffers& inputs_;
   const std::vector<InputField> fields_;
   std::vector<DeviceArray<float>> means_;  // by field
+  std::vector<DeviceArray<float>> scales_;
   std::vector<InputBuffers::Part> parts_;  // of the batch that is loaded
 };
 

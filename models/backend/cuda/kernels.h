@@ -72,9 +72,14 @@ cudaError_t Transpose(const Launch& launch, Precision from_precision, const void
                       const Planes& planes, Precision to_precision, void* to);
 
 // --- pixels_kernel.cu. inputs = scale * (pixels - mean), of images of fewer than 2^32 numbers,
-// sample by sample channels x height x width. mean: of one image; null: none is subtracted.
+// sample by sample channels x height x width.
+struct PixelArrays {
+  float scale = 1;
+  const float* mean = nullptr;    // of one image; null: none is subtracted
+  const float* scales = nullptr;  // of each channel, in place of `scale`; null: that is all theirs
+};
 cudaError_t LoadPixels(const Launch& launch, const ActivationShape& shape, const uint8_t* pixels,
-                       float scale, const float* mean, void* inputs);
+                       const PixelArrays& formula, void* inputs);
 
 // --- dropout_kernel.cu. to[i] = from[i] * (0 or 1 / (1 - ratio)), as number i of the stream of the
 // step under way and of the layer says: the same mask for forward and backward, and as on the CPU.

@@ -6,14 +6,16 @@ namespace kumo::cuda {
 namespace {
 
 template <typename T>
-__global__ void PixelsKernel(ActivationShape shape, const uint8_t* pixels, float scale,
-                             const float* mean, T* inputs) {
+__global__ void PixelsKernel(ActivationShape shape, const uint8_t* pixels, PixelArrays formula,
+                             T* inputs) {
   const int64_t size = shape.channels * shape.plane;
   for (int64_t i = FirstOfThread(); i < shape.batch * size; i += ThreadsOfGrid()) {
     const int64_t sample = i / size;
     const auto place = static_cast<uint32_t>(i - sample * size);
     auto x = static_cast<float>(pixels[i]);
-    if (mean != nullptr) x -= mean[place];
+    if (formula.mean != nullptr) x -= formula.mean[place];
+    const float scale =
+        formula.scales != nullptr ? formula.scales[place / shape.plane] : formula.scale;
     Store(scale * x, inputs + sample * size + PlaceOf<T>(shape, place));
   }
 }
@@ -21,11 +23,11 @@ __global__ void PixelsKernel(ActivationShape shape, const uint8_t* pixels, float
 }  // namespace
 
 cudaError_t LoadPixels(const Launch& launch, const ActivationShape& shape, const uint8_t* pixels,
-                       float scale, const float* mean, void* inputs) {
+                       const PixelArrays& formula, void* inputs) {
   return WithNumber(shape.precision, [&](auto number) {
     using T = decltype(number);
-    return Queue(launch, PixelsKernel<T>, BlocksFor(launch, shape.size()), shape, pixels, scale,
-                 mean, static_cast<T*>(inputs));
+    return Queue(launch, PixelsKernel<T>, BlocksFor(launch, shape.size()), shape, pixels, formula,
+                 static_cast<T*>(inputs));
   });
 }
 

@@ -39,6 +39,7 @@ bool Change(const Option& option, Experiment* experiment) {
                            "image_folder",
                            "bytes",
                            "skip",
+                           "demand",
                            "other"}) {
     if (option.read(text, experiment).ok() && option.write(*experiment) != before) return true;
   }

@@ -115,6 +115,11 @@ TEST(OptionTable, WhatIsDoneToImagesHasBounds) {
   EXPECT_TRUE(table.Find("data.pad_value")->read("255", &e).ok());
   EXPECT_EQ(table.Find("data.pad_value")->read("256", &e).message(), "must be 0 .. 255");
   EXPECT_EQ(table.Find("data.pad_value")->read("-1", &e).message(), "must be 0 .. 255");
+  EXPECT_TRUE(table.Find("data.hue")->read("0.5", &e).ok());
+  EXPECT_EQ(table.Find("data.hue")->read("0.51", &e).message(), "must be 0 .. 0.5");
+  EXPECT_FALSE(table.Find("data.deviation")->read("0.2,0", &e).ok());
+  EXPECT_FALSE(table.Find("data.crop_area")->read("0,1", &e).ok());
+  EXPECT_FALSE(table.Find("data.crop_area")->read("0.5,1.1", &e).ok());
   for (const char* key : {"data.flip", "data.subtract_mean"}) {
     EXPECT_TRUE(table.Find(key)->read("true", &e).ok());
     EXPECT_FALSE(table.Find(key)->read("0.5", &e).ok());

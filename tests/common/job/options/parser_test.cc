@@ -154,6 +154,8 @@ TEST_F(ParserTest, ContradictionsAreRefusedWithTheLineOfTheSetting) {
                 HasSubstr("must be the least and the most"));
   }
   EXPECT_THAT(FirstProblem(head, {"data.crop_aspect="}), HasSubstr("data.crop_aspect = "));
+  EXPECT_THAT(FirstProblem(head, {"data.mean=0.5", "data.subtract_mean=true"}),
+              HasSubstr("choose one of them"));
   EXPECT_THAT(FirstProblem(head, {"schedule.type=stages", "schedule.milestones=3"}),
               HasSubstr("schedule.rates has 0 values: schedule.type = stages needs 2"));
   EXPECT_THAT(FirstProblem(head, {"schedule.time_constants=600,1200"}),
@@ -252,6 +254,7 @@ TEST_F(ParserTest, EveryResultTextReadsBackAsTheSameExperiment) {
       }
     }
     drawn.data.crop_area = {};
+    drawn.data.mean = {};
     drawn.data.crop_aspect = {0.5, 2};
     drawn.sync.warmup_samples = 0;
     drawn.schedule.final_rate = 0;

@@ -1,0 +1,45 @@
+// Encoded images into pixels as a set's samples have them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/base/status.h"
+#include "data/readers/image_decoder.h"
+#include "data/resample.h"
+
+namespace kumo {
+
+// What all images of a set are made to be.
+struct ImageTarget {
+  // channels, height, width; the latter two 0 where each image keeps its own.
+  std::vector<int64_t> extents;
+  bool scale = false;  // those of another size, instead of refusing them
+
+  bool of_any_size() const { return extents[1] == 0; }
+};
+
+// Owned and used by one thread, which uses its memory again for each image.
+class ImageMaker {
+ public:
+  // DataLoss or InvalidArgument where the file is damaged or cannot be taken (ImageDecoder), also
+  // where it is of another size and target.scale is not set.
+  //
+  // Of a target of one size: its numbers.
+  Status Make(std::span<const uint8_t> file, const ImageTarget& target, std::span<uint8_t> pixels);
+  // Of one of any size: channels, height, width and pixels, valid until the next call.
+  struct Original {
+    std::vector<int64_t> extents;
+    std::span<const uint8_t> pixels;
+  };
+  Result<Original> MakeOriginal(std::span<const uint8_t> file, const ImageTarget& target);
+
+  ImageDecoder& decoder() { return decoder_; }
+
+ private:
+  ImageDecoder decoder_;
+  Resampler resampler_;
+};
+
+}  // namespace kumo
