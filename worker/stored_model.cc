@@ -103,7 +103,7 @@ Result<ModelData> DataOf(const StoredModel& model) {
         "data.subtract_mean needs the training set, whose mean is subtracted");
   }
   if (!sets.ok()) return data;
-  data.pixels.mean = std::move(sets->mean);
+  data.pixels = std::move(sets->pixels);
   if (names_missing) {
     const auto names = sets->train->class_names();
     data.class_names = {names.begin(), names.end()};

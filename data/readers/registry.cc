@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "data/readers/cifar.h"
+#include "data/readers/ctf.h"
 #include "data/readers/idx.h"
 #include "data/readers/image_folder.h"
 #include "data/readers/image_map.h"
@@ -17,6 +19,9 @@ constexpr std::array kReaders = {
            true, false, OpenImageFolder, MeasureImageFolder},
     Reader{"image_map", "a text file of images' paths and classes, as CNTK has them", false, false,
            false, OpenImageMap, MeasureImageMap},
+    Reader{"cifar", "the binary files of CIFAR-10 and CIFAR-100", false, false, false, OpenCifar,
+           MeasureCifar},
+    Reader{"ctf", "CNTK's text format, plain or gzip'd", false, false, false, OpenCtf, MeasureCtf},
     Reader{"text", "a text, in windows of its characters or bytes", false, false, true, OpenText,
            MeasureText},
 };

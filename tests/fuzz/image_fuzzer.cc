@@ -7,7 +7,7 @@
 
 namespace {
 
-void OpenArchive(std::string_view bytes, bool skip_damaged) {
+kumo::ReaderRequest RequestFor(std::string_view bytes) {
   static kumo::fuzz::InputFile archive;
   archive.Hold(bytes);
   kumo::ReaderRequest request;
@@ -15,7 +15,13 @@ void OpenArchive(std::string_view bytes, bool skip_damaged) {
   request.classes = 2;
   request.limit = 8;
   request.image_size = {3, 4, 4};
+  return request;
+}
+
+void OpenArchive(std::string_view bytes, bool skip_damaged) {
+  kumo::ReaderRequest request = RequestFor(bytes);
   request.skip_damaged = skip_damaged;
+  request.decode = kumo::DecodeImages::kAtStart;
   const auto dataset = kumo::OpenImageFolder(request);
   if (!dataset.ok()) return;
   const kumo::Dataset& set = **dataset;
@@ -23,6 +29,37 @@ void OpenArchive(std::string_view bytes, bool skip_damaged) {
   kumo::Sample sample(set.fields());
   kumo::fuzz::Require(set.Read(set.size() - 1, &sample).ok(), "a sample that cannot be read");
   kumo::fuzz::Require(std::ssize(sample.field(0)) == 48, "another image");
+}
+
+// What is decoded on demand may be damaged, which is an error of its sample; what is not, is what
+// the same archive gives when it is decoded at the start.
+void ReadOnDemand(std::string_view bytes, bool originals) {
+  kumo::ReaderRequest request = RequestFor(bytes);
+  request.decode = kumo::DecodeImages::kOnDemand;
+  request.originals = originals;
+  const auto dataset = kumo::OpenImageFolder(request);
+  if (!dataset.ok()) return;
+  const kumo::Dataset& set = **dataset;
+  kumo::Sample sample(set.fields());
+  int64_t whole = 0;
+  for (int64_t i = 0; i < set.size(); ++i) {
+    sample.Reset(set.fields());
+    if (!set.Read(i, &sample).ok()) continue;
+    ++whole;
+    const auto extents = sample.extents(0);
+    kumo::fuzz::Require(std::ssize(sample.field(0)) == extents[0] * extents[1] * extents[2],
+                        "another image");
+  }
+  if (originals || whole < set.size()) return;
+  request.decode = kumo::DecodeImages::kAtStart;
+  const auto at_start = kumo::OpenImageFolder(request);
+  if (!at_start.ok()) return;  // of zip, checksums are compared there
+  kumo::Sample other(set.fields());
+  for (int64_t i = 0; i < set.size(); ++i) {
+    (void)set.Read(i, &sample);
+    (void)(*at_start)->Read(i, &other);
+    kumo::fuzz::Require(std::ranges::equal(sample.field(0), other.field(0)), "other pixels");
+  }
 }
 
 void Decode(std::string_view bytes) {
@@ -44,8 +81,10 @@ void Decode(std::string_view bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 2) return 0;
   const std::string_view bytes = kumo::fuzz::AsText(data + 1, size - 1);
-  if (data[0] % 4 < 2) {
+  if (data[0] % 8 < 2) {
     OpenArchive(bytes, data[0] % 2 == 1);
+  } else if (data[0] % 8 == 4 || data[0] % 8 == 5) {
+    ReadOnDemand(bytes, data[0] % 2 == 1);
   } else {
     Decode(bytes);
   }

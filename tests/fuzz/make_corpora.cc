@@ -162,6 +162,20 @@ void MakeIdx(const fs::path& folder) {
   }
 }
 
+void MakeCtf(const fs::path& folder) {
+  Corpus corpus(folder, "ctf");
+  const std::string dense = "|labels 0 1 0 |features 1 2.5 -3e-1 0 7 9\n";
+  const std::string named = "7 |features 1 2 3 4 5 6 |labels 2 |# a remark\r\n";
+  const std::string sparse = "|labels 1:1 |features 0:1.5 5:-2\n";
+  const std::string all_zero = "|labels 0:1 |features\n";
+  for (const std::string& text : {dense + named, sparse + all_zero}) {
+    for (const char* kind : {"\4", "\1"}) {
+      corpus.Add(kind + text);
+      corpus.Add(kind + Text(test::Gzip({text.begin(), text.end()})));
+    }
+  }
+}
+
 void MakeImages(const fs::path& folder) {
   Corpus corpus(folder, "image");
   const std::vector<int64_t> colour = {3, 6, 5}, grey = {1, 6, 5};
@@ -171,8 +185,10 @@ void MakeImages(const fs::path& folder) {
     corpus.Add("\2" + Text(test::Jpeg(extents, pixels)));
   }
   const test::NamedFiles files = test::ClassFolders(3, 2, {1, 4, 4});
-  for (const test::Pack pack : {test::Pack::kTar, test::Pack::kTarGz, test::Pack::kZip}) {
-    for (const char* kind : {"\4", "\1"}) corpus.Add(kind + Text(test::Archive(pack, files)));
+  for (const test::Pack pack :
+       {test::Pack::kTar, test::Pack::kTarGz, test::Pack::kZip, test::Pack::kDeflatedZip}) {
+    for (const char* kind : {"\10", "\1", "\4", "\5"})
+      corpus.Add(kind + Text(test::Archive(pack, files)));
   }
 }
 
@@ -236,6 +252,7 @@ int main(int argc, char** argv) {
   MakeExperiment(sources, folder);
   MakeNetwork(sources, folder);
   MakeIdx(folder);
+  MakeCtf(folder);
   MakeImages(folder);
   MakeTensorFiles(folder);
   MakeCheckpoints(folder);

@@ -152,10 +152,11 @@ void AddData(std::vector<Option>* rows) {
   };
   rows->push_back(
       Row("data.reader", KUMO_FIELD(data.reader), "",
-          OneOf({"idx", "image_folder", "image_map", "text"}), kResult,
+          OneOf({"idx", "image_folder", "image_map", "cifar", "ctf", "text"}), kResult,
           "The format of the data files: IDX, as MNIST has it; a folder with a folder of "
-          "JPEG and PNG images per class; a text file of images' paths and classes; a text, "
-          "to learn what follows on what"));
+          "JPEG and PNG images per class; a text file of images' paths and classes; the binary "
+          "files of CIFAR-10 and CIFAR-100; CNTK's text format; a text, to learn what "
+          "follows on what"));
   rows->push_back(
       WithPath(WithDefault(Row("data.directory", KUMO_FIELD(data.directory), "", Any(), !kResult,
                                "Where relative data files are, relative to the working directory"),

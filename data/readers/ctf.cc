@@ -1,0 +1,317 @@
+#include "data/readers/ctf.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <glog/logging.h>
+
+#include "data/readers/byte_source.h"
+#include "data/readers/ctf_line.h"
+
+namespace kumo {
+namespace {
+
+constexpr int kImage = 0;  // fields, and streams
+constexpr int kLabel = 1;
+constexpr size_t kPieceBytes = 256 << 10;
+constexpr size_t kMaxLineBytes = 64 << 20;
+
+std::string Text(float number) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", static_cast<double>(number));
+  return text;
+}
+
+// A file's lines, without their ends.
+class Lines {
+ public:
+  static Result<Lines> Open(const std::string& path) {
+    KUMO_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(path));
+    return Lines(std::move(source));
+  }
+
+  // The next line that is not empty, valid until the next call; none at the end.
+  Result<std::optional<std::string_view>> Next() {
+    while (true) {
+      const size_t end = text_.find('\n', begin_);
+      if (end == std::string::npos) {
+        KUMO_ASSIGN_OR_RETURN(const bool more, ReadMore());
+        if (more) continue;
+        if (begin_ == text_.size()) return std::optional<std::string_view>();
+        ++number_;
+        return DataLoss(Where() +
+                        " the last line has no end, so that the file may be cut off; end "
+                        "it with a newline");
+      }
+      std::string_view line = std::string_view(text_).substr(begin_, end - begin_);
+      begin_ = end + 1;
+      ++number_;
+      if (line.ends_with('\r')) line.remove_suffix(1);
+      if (!line.empty()) return std::optional(line);
+    }
+  }
+
+  // "path:line:", of the line that Next returned.
+  std::string Where() const { return source_.path() + ":" + std::to_string(number_) + ":"; }
+
+ private:
+  explicit Lines(ByteSource source) : source_(std::move(source)) {}
+
+  Result<bool> ReadMore() {
+    text_.erase(0, begin_);
+    begin_ = 0;
+    const size_t have = text_.size();
+    if (have > kMaxLineBytes) {
+      ++number_;
+      return InvalidArgument(Where() + " the line is longer than " + std::to_string(kMaxLineBytes) +
+                             " bytes");
+    }
+    text_.resize(have + std::max(have, kPieceBytes));
+    auto* out = reinterpret_cast<uint8_t*>(text_.data()) + have;
+    KUMO_ASSIGN_OR_RETURN(const size_t got, source_.Read({out, text_.size() - have}));
+    text_.resize(have + got);
+    return got > 0;
+  }
+
+  ByteSource source_;
+  std::string text_;
+  size_t begin_ = 0;  // of what no line was made of yet
+  int64_t number_ = 0;
+};
+
+// Of all samples: dense rows, or of each the values that are there.
+struct Rows {
+  bool sparse = false;
+  std::vector<float> values;
+  std::vector<int64_t> indices;  // of the values in their samples, where these are sparse
+  std::vector<int64_t> ends;     // of the samples among the values, where these are sparse
+};
+
+class CtfDataset final : public Dataset {
+ public:
+  CtfDataset(std::string name, Fields fields, int classes, bool sparse)
+      : name_(std::move(name)), fields_(std::move(fields)), classes_(classes) {
+    rows_.sparse = sparse;
+  }
+
+  int64_t size() const override { return std::ssize(labels_); }
+  const Fields& fields() const override { return fields_; }
+  int classes() const override { return classes_; }
+  const std::string& name() const override { return name_; }
+  bool in_memory() const override { return true; }
+  Status Read(int64_t index, Sample* sample) const override {
+    CHECK(index >= 0 && index < size()) << name_ << ": sample " << index << " of " << size();
+    sample->Borrow(kLabel, std::as_bytes(std::span(labels_).subspan(index, 1)));
+    const int64_t numbers = fields_[kImage].numbers();
+    if (!rows_.sparse) {
+      sample->Borrow(kImage,
+                     std::as_bytes(std::span(rows_.values).subspan(index * numbers, numbers)));
+      return OkStatus();
+    }
+    const std::span<std::byte> room = sample->Make(kImage, fields_[kImage].bytes());
+    const std::span<float> out(reinterpret_cast<float*>(room.data()), numbers);
+    std::ranges::fill(out, 0.0f);
+    const int64_t begin = index == 0 ? 0 : rows_.ends[index - 1];
+    for (int64_t i = begin; i < rows_.ends[index]; ++i) out[rows_.indices[i]] = rows_.values[i];
+    return OkStatus();
+  }
+
+  // While it is filled, before others see it.
+  void Add(const CtfStream& image, int32_t label) {
+    rows_.values.insert(rows_.values.end(), image.values.begin(), image.values.end());
+    if (rows_.sparse) {
+      rows_.indices.insert(rows_.indices.end(), image.indices.begin(), image.indices.end());
+      rows_.ends.push_back(std::ssize(rows_.values));
+    }
+    labels_.push_back(label);
+  }
+
+ private:
+  const std::string name_;
+  const Fields fields_;
+  const int classes_;
+  Rows rows_;
+  std::vector<int32_t> labels_;
+};
+
+// A file whose first line has been read.
+class CtfFile {
+ public:
+  static Result<CtfFile> Open(const ReaderRequest& request) {
+    KUMO_ASSIGN_OR_RETURN(Lines lines, Lines::Open(request.images));
+    CtfFile file(request, std::move(lines));
+    KUMO_ASSIGN_OR_RETURN(const bool any, file.Next());
+    if (!any) return InvalidArgument(request.images + ": holds no samples");
+    KUMO_RETURN_IF_ERROR(file.WorkOutFields());
+    return file;
+  }
+
+  const Fields& fields() const { return fields_; }
+  const CtfStream& image() const { return streams_[kImage]; }
+
+  // Reads the next line; false at the end.
+  Result<bool> Next() {
+    KUMO_ASSIGN_OR_RETURN(const auto line, lines_.Next());
+    if (!line) return false;
+    std::string_view sequence;
+    KUMO_RETURN_IF_ERROR(At(ParseCtfLine(*line, &sequence, streams_)));
+    if (!sequence.empty() && sequence == sequence_) {
+      return At(WrongColumn(
+          1, "sequence " + sequence_ + " goes on; only sequences of one line can be read"));
+    }
+    sequence_ = sequence;
+    for (const CtfStream& stream : streams_) {
+      if (stream.column == 0) return At(WrongColumn(1, "the line has no |" + stream.name));
+    }
+    return true;
+  }
+  // The next line's text, which is not looked at.
+  Result<std::optional<std::string_view>> Pass() { return lines_.Next(); }
+
+  // The line that was read is a sample: its label.
+  Result<int32_t> Check() {
+    KUMO_RETURN_IF_ERROR(At(CheckImage()));
+    const Result<int32_t> label = Label();
+    if (label.ok()) return label;
+    return At(label.status());
+  }
+
+ private:
+  CtfFile(const ReaderRequest& request, Lines lines) : request_(request), lines_(std::move(lines)) {
+    streams_[kImage].name = request.image_stream;
+    streams_[kLabel].name = request.label_stream;
+  }
+
+  Status At(const Status& status) const {
+    if (status.ok()) return status;
+    return {status.code(), lines_.Where() + status.message()};
+  }
+
+  Status WorkOutFields() {
+    const CtfStream& image = streams_[kImage];
+    if (image.values.empty()) {
+      return At(WrongColumn(image.column, "|" + image.name +
+                                              " has no values, so that the first line "
+                                              "does not tell whether they are sparse"));
+    }
+    sparse_ = image.sparse;
+    std::vector<int64_t> extents = request_.image_size;
+    if (extents.empty()) {
+      if (sparse_) {
+        return At(WrongColumn(image.column, "|" + image.name +
+                                                " is sparse, which does not tell how many values "
+                                                "there are; set data.image_size"));
+      }
+      extents = {1, std::ssize(image.values), 1};
+    }
+    fields_ = {{kImageField, NumberType::kFloat32, std::move(extents)},
+               {kLabelField, NumberType::kInt32, {}}};
+    return OkStatus();
+  }
+
+  Status CheckImage() const {
+    const CtfStream& image = streams_[kImage];
+    const int64_t numbers = fields_[kImage].numbers();
+    // Nothing at all is a row of zeros, where they are sparse.
+    if (!image.values.empty() && image.sparse != sparse_) {
+      return WrongColumn(image.columns[0], "|" + image.name + " is " +
+                                               (sparse_ ? "sparse" : "dense") +
+                                               " on the first line, and not here");
+    }
+    if (!sparse_ && std::ssize(image.values) != numbers) {
+      return WrongColumn(image.column, "|" + image.name + " has " +
+                                           std::to_string(image.values.size()) + " values, not " +
+                                           std::to_string(numbers) + " (" +
+                                           ExtentsText(fields_[kImage].extents) + ")");
+    }
+    if (sparse_ && !image.indices.empty() && image.indices.back() >= numbers) {
+      return WrongColumn(image.columns.back(),
+                         "place " + std::to_string(image.indices.back()) + " of |" + image.name +
+                             " is not below " + std::to_string(numbers) +
+                             " (data.image_size = " + ExtentsText(fields_[kImage].extents) + ")");
+    }
+    return OkStatus();
+  }
+
+  Result<int32_t> Label() const {
+    const CtfStream& label = streams_[kLabel];
+    const int64_t classes = request_.classes;
+    if (!label.sparse && label.values.size() == 1) {
+      const double number = label.values[0];
+      if (number >= 0 && number < static_cast<double>(classes) && number == std::floor(number)) {
+        return static_cast<int32_t>(number);
+      }
+      return NoClass(label.columns[0], "label " + Text(label.values[0]));
+    }
+    if (!label.sparse && std::ssize(label.values) != classes) {
+      return NoClass(label.column, "a label of " + std::to_string(label.values.size()) + " values");
+    }
+    int64_t place = -1;
+    for (size_t i = 0; i < label.values.size(); ++i) {
+      if (label.values[i] == 0) continue;
+      if (place >= 0 || label.values[i] != 1) {
+        return WrongColumn(label.columns[i], "|" + label.name + " must be one 1, and else zeros");
+      }
+      place = label.sparse ? label.indices[i] : static_cast<int64_t>(i);
+      if (place >= classes) return NoClass(label.columns[i], "label " + std::to_string(place));
+    }
+    if (place < 0) return WrongColumn(label.column, "|" + label.name + " has no 1");
+    return static_cast<int32_t>(place);
+  }
+
+  Status NoClass(int64_t column, const std::string& what) const {
+    return WrongColumn(
+        column, what + " is of no class of data.classes = " + std::to_string(request_.classes) +
+                    "; correct data.classes or the file");
+  }
+
+  const ReaderRequest& request_;
+  Lines lines_;
+  std::array<CtfStream, 2> streams_;
+  std::string sequence_;  // of the line before; "": none
+  Fields fields_;
+  bool sparse_ = false;
+};
+
+}  // namespace
+
+Result<DatasetExtents> MeasureCtf(const ReaderRequest& request) {
+  KUMO_ASSIGN_OR_RETURN(CtfFile file, CtfFile::Open(request));
+  DatasetExtents extents{1, file.fields()};
+  const bool sparse = file.image().sparse;
+  int64_t values = std::ssize(file.image().values);
+  while (request.limit == 0 || extents.samples < request.limit) {
+    KUMO_ASSIGN_OR_RETURN(const auto line, file.Pass());
+    if (!line) break;
+    ++extents.samples;
+    values += std::ranges::count(*line, ':');
+  }
+  constexpr int64_t kSparseBytes = sizeof(float) + sizeof(int64_t);
+  extents.bytes =
+      sparse ? values * kSparseBytes +
+                   extents.samples * static_cast<int64_t>(sizeof(int64_t) + sizeof(int32_t))
+             : extents.samples * BytesOf(extents.fields);
+  return extents;
+}
+
+Result<std::unique_ptr<Dataset>> OpenCtf(const ReaderRequest& request) {
+  KUMO_ASSIGN_OR_RETURN(CtfFile file, CtfFile::Open(request));
+  auto dataset = std::make_unique<CtfDataset>(request.images, file.fields(), request.classes,
+                                              file.image().sparse);
+  for (bool more = true; more;) {
+    KUMO_ASSIGN_OR_RETURN(const int32_t label, file.Check());
+    if (request.limit == 0 || dataset->size() < request.limit) dataset->Add(file.image(), label);
+    KUMO_ASSIGN_OR_RETURN(more, file.Next());
+  }
+  return std::unique_ptr<Dataset>(std::move(dataset));
+}
+
+}  // namespace kumo
