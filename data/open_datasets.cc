@@ -142,30 +142,6 @@ Status CheckChannels(const std::string& key, const std::vector<double>& values, 
                             " channels; name a value for each");
 }
 
-// All but the mean image. fields: after the transforms. name: of the training set.
-Result<PixelFormula> FormulaFor(const Experiment::Data& data, const Fields& fields,
-                                const std::string& name) {
-  PixelFormula formula;
-  formula.scale = static_cast<float>(data.scale);
-  const int place = FindField(fields, kImageField);
-  if (place < 0) return formula;
-  const Field& image = fields[place];
-  if (!data.mean.empty()) {
-    KUMO_RETURN_IF_ERROR(CheckChannels("data.mean", data.mean, image, name));
-    for (const double mean : data.mean) {
-      formula.mean.insert(formula.mean.end(), image.numbers() / image.extents[0],
-                          static_cast<float>(mean / data.scale));
-    }
-  }
-  if (!data.deviation.empty()) {
-    KUMO_RETURN_IF_ERROR(CheckChannels("data.deviation", data.deviation, image, name));
-    for (const double deviation : data.deviation) {
-      formula.scales.push_back(static_cast<float>(data.scale / deviation));
-    }
-  }
-  return formula;
-}
-
 // Who reads a job's two sets, and what is asked of it.
 struct Requests {
   const Reader* reader = nullptr;
@@ -201,6 +177,29 @@ Result<DatasetExtents> Measure(const Reader& reader, const ReaderRequest& reques
 
 }  // namespace
 
+Result<PixelFormula> PixelFormulaFor(const Experiment::Data& data, const Fields& fields,
+                                     const std::string& name) {
+  PixelFormula formula;
+  formula.scale = static_cast<float>(data.scale);
+  const int place = FindField(fields, kImageField);
+  if (place < 0) return formula;
+  const Field& image = fields[place];
+  if (!data.mean.empty()) {
+    KUMO_RETURN_IF_ERROR(CheckChannels("data.mean", data.mean, image, name));
+    for (const double mean : data.mean) {
+      formula.mean.insert(formula.mean.end(), image.numbers() / image.extents[0],
+                          static_cast<float>(mean / data.scale));
+    }
+  }
+  if (!data.deviation.empty()) {
+    KUMO_RETURN_IF_ERROR(CheckChannels("data.deviation", data.deviation, image, name));
+    for (const double deviation : data.deviation) {
+      formula.scales.push_back(static_cast<float>(data.scale / deviation));
+    }
+  }
+  return formula;
+}
+
 Result<Datasets> OpenDatasets(const Experiment::Data& data) {
   KUMO_ASSIGN_OR_RETURN(const Requests requests, RequestsFor(data));
   Datasets sets;
@@ -213,7 +212,7 @@ Result<Datasets> OpenDatasets(const Experiment::Data& data) {
                                         /*training=*/false}));
   KUMO_RETURN_IF_ERROR(CheckSameFields(sets));
   KUMO_RETURN_IF_ERROR(CheckSameClasses(*sets.train, *sets.validation));
-  KUMO_ASSIGN_OR_RETURN(sets.pixels, FormulaFor(data, sets.fields(), sets.train->name()));
+  KUMO_ASSIGN_OR_RETURN(sets.pixels, PixelFormulaFor(data, sets.fields(), sets.train->name()));
   if (data.subtract_mean) {
     KUMO_RETURN_IF_ERROR(CheckMeanFits(sets));
     KUMO_ASSIGN_OR_RETURN(sets.pixels.mean, MeanImage(*sets.train));

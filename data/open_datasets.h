@@ -16,6 +16,11 @@ namespace kumo {
 // by itself, except Unavailable.
 Result<Datasets> OpenDatasets(const Experiment::Data& data);
 
+// What becomes of the bytes of images with these fields, after the transforms: all but the mean
+// image. FailedPrecondition, naming the set by `name`, where there is not a value for each channel.
+Result<PixelFormula> PixelFormulaFor(const Experiment::Data& data, const Fields& fields,
+                                     const std::string& name);
+
 // What they take into memory, from the files' headers alone; fields are those of minibatches, after
 // the transforms. The same errors, as far as the headers tell.
 struct ExtentsOfDatasets {

@@ -91,7 +91,10 @@ Result<model::Network> NetworkOf(const StoredModel& model) {
 Result<ModelData> DataOf(const StoredModel& model) {
   ModelData data;
   const Experiment::Data& settings = model.experiment.data;
-  data.pixels.scale = static_cast<float>(settings.scale);
+  KUMO_ASSIGN_OR_RETURN(const model::Network network, NetworkOf(model));
+  KUMO_ASSIGN_OR_RETURN(const Graph graph, PlanNetwork(network));
+  const Fields first = {{graph.inputs[0], NumberType::kUint8, graph.values[0].shape.extents()}};
+  KUMO_ASSIGN_OR_RETURN(data.pixels, PixelFormulaFor(settings, first, "network " + network.name()));
   const checkpoint::Manifest& manifest = model.manifest;
   data.class_names = {manifest.class_names().begin(), manifest.class_names().end()};
   const bool is_said = !manifest.network().empty() || !data.class_names.empty();

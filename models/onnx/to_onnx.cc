@@ -21,7 +21,7 @@ void Declare(const char* name, onnx::TensorProto::DataType type,
   for (const int64_t extent : extents) tensor->mutable_shape()->add_dim()->set_dim_value(extent);
 }
 
-// scale * (pixel - mean), common/job/pixels.h.
+// scale(c) * (pixel - mean), common/job/pixels.h.
 OnnxValue InputOfPixels(const PixelFormula& formula, const std::vector<int64_t>& extents,
                         OnnxBuilder* builder) {
   builder->Begin("pixels");
@@ -30,7 +30,12 @@ OnnxValue InputOfPixels(const PixelFormula& formula, const std::vector<int64_t>&
   if (!formula.mean.empty()) {
     value = builder->Add("Sub", {value.name, builder->Numbers(extents, formula.mean)}, extents);
   }
-  return builder->Add("Mul", {value.name, builder->Number(formula.scale)}, extents);
+  if (formula.scales.empty()) {
+    return builder->Add("Mul", {value.name, builder->Number(formula.scale)}, extents);
+  }
+  std::vector<int64_t> of_channels(extents.size(), 1);
+  of_channels[0] = extents[0];
+  return builder->Add("Mul", {value.name, builder->Numbers(of_channels, formula.scales)}, extents);
 }
 
 Status CheckSize(const Graph& graph, std::span<const std::vector<float>> tensors) {
