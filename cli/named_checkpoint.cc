@@ -33,8 +33,7 @@ Result<std::string> Best(FileSystem& files, const std::string& folder, const std
   if (best.ok()) return JoinPath(folder, best->name());
   if (best.status().code() != StatusCode::kNotFound) return best.status();
   return FailedPrecondition("--checkpoint best: " + best.status().message() +
-                            ": none was saved at the end of an epoch and evaluated; "
-                            "--checkpoint latest is the newest");
+                            "; --checkpoint latest is the newest");
 }
 
 // "1200" is the checkpoint of that round.

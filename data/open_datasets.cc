@@ -142,6 +142,33 @@ Status CheckChannels(const std::string& key, const std::vector<double>& values, 
                             " channels; name a value for each");
 }
 
+}  // namespace
+
+Result<PixelFormula> PixelFormulaFor(const Experiment::Data& data, const Fields& fields,
+                                     const std::string& name) {
+  PixelFormula formula;
+  formula.scale = static_cast<float>(data.scale);
+  const int place = FindField(fields, kImageField);
+  if (place < 0) return formula;
+  const Field& image = fields[place];
+  if (!data.mean.empty()) {
+    KUMO_RETURN_IF_ERROR(CheckChannels("data.mean", data.mean, image, name));
+    for (const double mean : data.mean) {
+      formula.mean.insert(formula.mean.end(), image.numbers() / image.extents[0],
+                          static_cast<float>(mean / data.scale));
+    }
+  }
+  if (!data.deviation.empty()) {
+    KUMO_RETURN_IF_ERROR(CheckChannels("data.deviation", data.deviation, image, name));
+    for (const double deviation : data.deviation) {
+      formula.scales.push_back(static_cast<float>(data.scale / deviation));
+    }
+  }
+  return formula;
+}
+
+namespace {
+
 // Who reads a job's two sets, and what is asked of it.
 struct Requests {
   const Reader* reader = nullptr;
@@ -171,34 +198,11 @@ Result<DatasetExtents> Measure(const Reader& reader, const ReaderRequest& reques
   KUMO_ASSIGN_OR_RETURN(const Transforms transforms,
                         MakeTransforms({data, extents.fields, request.images, training}));
   extents.fields = FieldsAfter(std::move(extents.fields), transforms);
-  KUMO_RETURN_IF_ERROR(FormulaFor(data, extents.fields, request.images).status());
+  KUMO_RETURN_IF_ERROR(PixelFormulaFor(data, extents.fields, request.images).status());
   return extents;
 }
 
 }  // namespace
-
-Result<PixelFormula> PixelFormulaFor(const Experiment::Data& data, const Fields& fields,
-                                     const std::string& name) {
-  PixelFormula formula;
-  formula.scale = static_cast<float>(data.scale);
-  const int place = FindField(fields, kImageField);
-  if (place < 0) return formula;
-  const Field& image = fields[place];
-  if (!data.mean.empty()) {
-    KUMO_RETURN_IF_ERROR(CheckChannels("data.mean", data.mean, image, name));
-    for (const double mean : data.mean) {
-      formula.mean.insert(formula.mean.end(), image.numbers() / image.extents[0],
-                          static_cast<float>(mean / data.scale));
-    }
-  }
-  if (!data.deviation.empty()) {
-    KUMO_RETURN_IF_ERROR(CheckChannels("data.deviation", data.deviation, image, name));
-    for (const double deviation : data.deviation) {
-      formula.scales.push_back(static_cast<float>(data.scale / deviation));
-    }
-  }
-  return formula;
-}
 
 Result<Datasets> OpenDatasets(const Experiment::Data& data) {
   KUMO_ASSIGN_OR_RETURN(const Requests requests, RequestsFor(data));

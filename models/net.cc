@@ -182,7 +182,7 @@ void Net::Evaluate() {
 
 Status Net::Predict(std::span<float> scores) {
   CHECK(bound_) << "Predict before Bind";
-  CHECK_EQ(std::ssize(scores), batch_ * scores().size());
+  CHECK_EQ(std::ssize(scores), batch_ * this->scores().size());
   execution_->Forward({batch_, false});
   execution_->ReadScores(batch_, scores.data());
   backend_->SetPlace(nullptr);

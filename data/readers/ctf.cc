@@ -107,7 +107,8 @@ class CtfDataset final : public Dataset {
   int classes() const override { return classes_; }
   const std::string& name() const override { return name_; }
   bool in_memory() const override { return true; }
-  Status Read(int64_t index, Sample* sample) const override {
+  Status ReadKey(const SampleKey& key, Sample* sample) const override {
+    const int64_t index = key.sample;
     CHECK(index >= 0 && index < size()) << name_ << ": sample " << index << " of " << size();
     sample->Borrow(kLabel, std::as_bytes(std::span(labels_).subspan(index, 1)));
     const int64_t numbers = fields_[kImage].numbers();

@@ -189,6 +189,7 @@ Result<DatasetExtents> MeasureImageSet(const ImageSet& set, const ReaderRequest&
   KUMO_ASSIGN_OR_RETURN(const ImageTarget target, TargetOf(set, request));
   KUMO_ASSIGN_OR_RETURN(const auto store, StoreOf(set, target, request));
   if (store != nullptr) {
+    LOG(INFO) << set.name << ": each image is decoded when it is needed";
     const int64_t samples = std::ssize(set.files);
     return DatasetExtents{samples, LabelledImage(target.extents),
                           samples * static_cast<int64_t>(sizeof(int32_t)) + store->bytes()};

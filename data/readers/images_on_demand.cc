@@ -30,7 +30,8 @@ ImagesOnDemand::ImagesOnDemand(ImageSet set, std::unique_ptr<ImageStore> store, 
   CHECK_EQ(store_->size(), size()) << name();
 }
 
-Status ImagesOnDemand::Read(int64_t index, Sample* sample) const {
+Status ImagesOnDemand::ReadKey(const SampleKey& key, Sample* sample) const {
+  const int64_t index = key.sample;
   CHECK(index >= 0 && index < size()) << name() << ": sample " << index << " of " << size();
   std::unique_ptr<Workplace> workplace = TakeWorkplace();
   const Status read = ReadImage(index, *workplace, sample);

@@ -28,7 +28,7 @@ class ImagesOnDemand final : public Dataset {
   const std::string& name() const override { return set_.name; }
   // DataLoss, InvalidArgument or Unavailable, naming the file, where an image is damaged, of
   // another size, or gone.
-  Status Read(int64_t index, Sample* sample) const override;
+  Status ReadKey(const SampleKey& key, Sample* sample) const override;
 
  private:
   // One thread's.

@@ -101,6 +101,8 @@ class OpMaker {
   virtual bool FlatteningMoves(const Shape& shape) const = 0;
   // InvalidArgument where the backend has no such op.
   virtual Result<std::unique_ptr<Op>> MakeOp(const OpSpec& spec, int max_batch) = 0;
+  // Takes the memory that ops share, once all of a net's are made: before its first step.
+  virtual void TakeShared() {}
   virtual Result<std::unique_ptr<LossOp>> MakeLoss(const LossSpec& spec, int max_batch) = 0;
 };
 

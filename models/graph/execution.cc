@@ -52,6 +52,7 @@ Status Execution::MakeOps(int max_batch) {
     ops_.push_back(std::move(op).value());
   }
   KUMO_ASSIGN_OR_RETURN(loss_, backend_->MakeLoss(graph_.loss.spec, max_batch));
+  backend_->TakeShared();
   return OkStatus();
 }
 

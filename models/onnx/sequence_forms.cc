@@ -37,11 +37,11 @@ OnnxValue LastTwoSwapped(const OnnxValue& value, OnnxBuilder* builder) {
 OnnxValue PositionProductForm(const FullyConnectedSpec& spec, const OnnxNode& node) {
   OnnxBuilder& builder = node.builder;
   const OnnxValue input = builder.WithExtents(node.input(), {spec.inputs, spec.positions});
-  OnnxValue output = builder.Add("MatMul", {node.parameters[0], input.name},
-                                 {spec.outputs, spec.positions});
+  OnnxValue output =
+      builder.Add("MatMul", {node.parameters[0], input.name}, {spec.outputs, spec.positions});
   if (spec.bias) {
-    const OnnxValue bias = builder.Add(
-        "Reshape", {node.parameters[1], builder.WholeNumbers({spec.outputs, 1})}, {});
+    const OnnxValue bias =
+        builder.Add("Reshape", {node.parameters[1], builder.WholeNumbers({spec.outputs, 1})}, {});
     output = builder.Add("Add", {output.name, bias.name}, output.extents);
   }
   if (spec.activation) output = Activated(*spec.activation, 0, output, &builder);
@@ -72,8 +72,8 @@ OnnxValue EmbeddingForm(const EmbeddingSpec& spec, const OnnxNode& node) {
 OnnxValue PositionalEmbeddingForm(const PositionalEmbeddingSpec& spec, const OnnxNode& node) {
   OnnxBuilder& builder = node.builder;
   const OnnxValue input = builder.WithExtents(node.input(), SequenceExtents(spec.shape));
-  const OnnxValue vectors = builder.Add("Transpose", {node.parameters[0]}, {},
-                                        {{"perm", std::vector<int64_t>{1, 0}}});
+  const OnnxValue vectors =
+      builder.Add("Transpose", {node.parameters[0]}, {}, {{"perm", std::vector<int64_t>{1, 0}}});
   const OnnxValue sum = builder.Add("Add", {input.name, vectors.name}, input.extents);
   return builder.WithExtents(sum, node.input().extents);
 }
@@ -82,8 +82,7 @@ OnnxValue AttentionForm(const AttentionSpec& spec, const OnnxNode& node) {
   OnnxBuilder& builder = node.builder;
   const int64_t heads = spec.heads;
   const int64_t length = spec.positions;
-  const OnnxValue all =
-      builder.WithExtents(node.input(), {3 * heads, spec.per_head(), length});
+  const OnnxValue all = builder.WithExtents(node.input(), {3 * heads, spec.per_head(), length});
   const OnnxValue queries = LastTwoSwapped(HeadsOf(all, heads, 0, &builder), &builder);
   const OnnxValue keys = HeadsOf(all, heads, 1, &builder);
   const OnnxValue values = HeadsOf(all, heads, 2, &builder);
@@ -100,8 +99,7 @@ OnnxValue AttentionForm(const AttentionSpec& spec, const OnnxNode& node) {
     }
     scores = builder.Add("Add", {scores.name, builder.Numbers({length, length}, mask)}, pairs);
   }
-  const OnnxValue weights =
-      builder.Add("Softmax", {scores.name}, pairs, {{"axis", int64_t{3}}});
+  const OnnxValue weights = builder.Add("Softmax", {scores.name}, pairs, {{"axis", int64_t{3}}});
   const OnnxValue mean =
       builder.Add("MatMul", {values.name, LastTwoSwapped(weights, &builder).name},
                   {heads, spec.per_head(), length});
@@ -114,9 +112,8 @@ OnnxValue RearrangeForm(const RearrangeSpec& spec, const OnnxNode& node) {
   const OnnxValue input = builder.WithExtents(node.input(), {spec.input.size()});
   std::vector<int64_t> places;
   for (int64_t i = 0; i < spec.output.size(); ++i) places.push_back(spec.SourceOf(i));
-  const OnnxValue taken =
-      builder.Add("Gather", {input.name, builder.WholeNumbers(places)}, {spec.output.size()},
-                  {{"axis", int64_t{1}}});
+  const OnnxValue taken = builder.Add("Gather", {input.name, builder.WholeNumbers(places)},
+                                      {spec.output.size()}, {{"axis", int64_t{1}}});
   return builder.WithExtents(taken, spec.output.extents());
 }
 

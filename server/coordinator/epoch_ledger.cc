@@ -3,6 +3,7 @@
 #include <utility>
 
 namespace kumo {
+
 EpochLedger::EpochLedger(const checkpoint::Manifest& restored) : progress_(restored.progress()) {
   // A manifest that says otherwise was not read as one.
   if (Result<MetricList> metrics = ParseMetrics(restored.metrics()); metrics.ok()) {

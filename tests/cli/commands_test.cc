@@ -136,7 +136,8 @@ TEST_F(CommandsTest, ExportAndPredictSayWhatIsMissing) {
   EXPECT_THAT(nowhere.last_line, HasSubstr("--out PATH is missing"));
   const Ended nothing = Run({"predict", experiment_});
   EXPECT_EQ(nothing.code, 64);
-  EXPECT_THAT(nothing.last_line, HasSubstr("give --input PATH, an image to look at, or --prompt TEXT"));
+  EXPECT_THAT(nothing.last_line,
+              HasSubstr("give --input PATH, an image to look at, or --prompt TEXT"));
   const Ended untrained = Run({"export", experiment_, "--out", "m.onnx"});
   EXPECT_EQ(untrained.code, 78);
   EXPECT_THAT(untrained.last_line, HasSubstr("train first"));

@@ -256,7 +256,8 @@ class RefusedFromTwenty final : public Dataset {
   const Fields& fields() const override { return good_.fields(); }
   int classes() const override { return good_.classes(); }
   const std::string& name() const override { return good_.name(); }
-  Status Read(int64_t index, Sample* sample) const override {
+  Status ReadKey(const SampleKey& key, Sample* sample) const override {
+    const int64_t index = key.sample;
     return index < 20 ? good_.Read(index, sample) : DataLoss("sample " + std::to_string(index));
   }
 

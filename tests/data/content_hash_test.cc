@@ -89,7 +89,8 @@ class OfAnySize final : public Dataset {
   const Fields& fields() const override { return fields_; }
   int classes() const override { return set_.classes(); }
   const std::string& name() const override { return set_.name(); }
-  Status Read(int64_t index, Sample* sample) const override {
+  Status ReadKey(const SampleKey& key, Sample* sample) const override {
+    const int64_t index = key.sample;
     const int64_t width = set_.fields()[0].numbers() / height_;
     const std::vector<int64_t> extents = {1, height_, width};
     sample->SetExtents(0, extents);

@@ -157,7 +157,7 @@ TEST_F(ShowTest, CountsTheTokensOfAText) {
                     testing::ContainsRegex("1 \"a\" +[0-9] +3"), HasSubstr("2 \"b\"")));
   const auto sheet = Show(settings + " --sheet x.png");
   EXPECT_EQ(sheet.exit_code, 78);
-  EXPECT_THAT(sheet.output, HasSubstr("my.txt: its samples are not images with labels"));
+  EXPECT_THAT(sheet.output, HasSubstr("my.txt: its samples are not images in bytes with labels"));
 }
 
 TEST_F(ShowTest, WhatIsWrongIsSaidWithItsExitCode) {

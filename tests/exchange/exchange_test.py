@@ -232,11 +232,11 @@ class ExchangeTest(unittest.TestCase):
         self.assertNotEqual(drawn[0], drawn[2])
         self.assertEqual(said("--prompt", "a", "--temperature", "50", "--most-likely", "1", "--tokens", "4"),
                          "abcde\n")
-        unknown = self.kumo("predict", "abc.conf", "--prompt", "ab!", expect=64)
+        unknown = self.kumo("predict", "abc.conf", "--prompt", "ab!", expect=78)
         self.assertIn("byte 2", unknown.stderr)
         self.assertIn("no language model",
-                      self.kumo("predict", "out", "--prompt", "a", expect=64).stderr)
-        self.assertIn("--prompt", self.kumo("predict", "abc", "--input", "train.zip", expect=64).stderr)
+                      self.kumo("predict", "out", "--prompt", "a", expect=78).stderr)
+        self.assertIn("--prompt", self.kumo("predict", "abc", "--input", "train.zip", expect=78).stderr)
 
     def test_what_cannot_be_exported_is_said(self):
         self.assertIn("no format", self.kumo("export", "out", "--out", "model", expect=64).stderr)

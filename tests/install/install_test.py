@@ -29,6 +29,9 @@ def contents(folder):
             for path in folder.rglob("*") if path.is_file()}
 
 
+CLASSES = {"char_gpt": 65, "char_gpt_small": 65, "imagenet_resnet50": 1000}  # of experiments; else 10
+
+
 def grey_png(side, level):
     """A PNG of one grey, as the PNG specification has it."""
     def chunk(kind, content):
@@ -47,6 +50,15 @@ def write_cifar(folder):
             classes.mkdir(parents=True)
             for i in range(2):
                 (classes / f"{i}.png").write_bytes(grey_png(32, 20 * label + i))
+
+
+def write_imagenet(folder):
+    """A thousand classes of an image."""
+    for part in ("train", "validation"):
+        for label in range(1000):
+            classes = folder / "imagenet" / part / f"n{label:08}"
+            classes.mkdir(parents=True)
+            (classes / "0.png").write_bytes(grey_png(8, label % 256))
 
 
 def write_text(folder):
@@ -71,6 +83,7 @@ class InstallTest(unittest.TestCase):
         cls.run_in(cls.here, "kumo-data", "digits", "--out", "data", "--train", "1000",
                    "--validation", "200")
         write_cifar(cls.here / "data")
+        write_imagenet(cls.here / "data")
         write_text(cls.here / "data")
 
     @classmethod
@@ -115,7 +128,7 @@ class InstallTest(unittest.TestCase):
         for path in (self.prefix / "share/kumo/experiments").glob("*.conf"):
             self.run_here("kumo", "check", path.stem, "--set", "data.directory=data")
             shown = self.run_here("kumo", "data", path.stem, "--set", "data.directory=data", "--json")
-            self.assertEqual(len(json.loads(shown.stdout)["train"]["classes"]), 10)
+            self.assertEqual(len(json.loads(shown.stdout)["train"]["classes"]), CLASSES.get(path.stem, 10))
 
     def test_a_new_experiment_is_the_same_job_with_the_same_bits(self):
         folder = self.folder / "new"

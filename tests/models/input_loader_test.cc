@@ -40,7 +40,7 @@ struct Case {
       : shape(of), batch(samples) {
     pixels = test::RandomBytes(rng, batch * shape.size());
     formula = test::RandomFormula(rng, shape.size(), mean);
-    for (int64_t c = 0; scales && c < shape.channels; ++c) {
+    for (int64_t c = 0; scales && c < shape.channels(); ++c) {
       formula.scales.push_back(rng.NextUniform(0.001f, 2.0f));
     }
     for (int64_t i = 0; i < batch * shape.size(); ++i) {

@@ -41,6 +41,7 @@ INSTANTIATE_TEST_SUITE_P(Files, ZooTest,
                                          ZooCase{"mnist_mlp.pbtxt", 1796010, 6},
                                          ZooCase{"cifar_convnet.pbtxt", 1195594, 14},
                                          ZooCase{"cifar_resnet20.pbtxt", 272474, 107},
+                                         ZooCase{"imagenet_resnet50.pbtxt", 25557032, 267, 1000},
                                          ZooCase{"char_gpt_small.pbtxt", 804096, 27, 65},
                                          ZooCase{"char_gpt.pbtxt", 10745088, 39, 65}),
                          [](const auto& tested) {

@@ -115,7 +115,7 @@ TEST(IsFinished, AllRoundsAndTheirEvaluation) {
   manifest.set_validation_samples(10);
   manifest.mutable_evaluation()->set_epoch(2);
   EXPECT_FALSE(IsFinished(manifest, e));  // the evaluation is still to come
-  manifest.mutable_evaluation()->set_samples(10);
+  manifest.mutable_evaluation()->mutable_sums()->set_samples(10);
   EXPECT_TRUE(IsFinished(manifest, e));
   for (const int64_t version : {0, 10, 19, 21}) {
     manifest.set_version(version);

@@ -153,7 +153,7 @@ TEST(Cluster, AFinishedJobThatIsStartedAgainIsDoneAtOnce) {
 TEST(Cluster, AJobWhoseEndWasNotEvaluatedIsEvaluatedWhenItIsStartedAgain) {
   Disk disk;
   const SimResult first = RunJob(SmallJob(), &disk);
-  disk.manifests.rbegin()->second.mutable_evaluation()->set_samples(0);
+  disk.manifests.rbegin()->second.mutable_evaluation()->clear_sums();
   const SimResult second = RunJob(SmallJob(), &disk);
   ExpectFinished(second);
   EXPECT_TRUE(second.rounds.empty());

@@ -42,8 +42,8 @@ void Invariants::OnRoundClosed(uint32_t generation, const RoundClosedAction& clo
   generation_ = generation;
   closed_ = closed.round;
   const int64_t samples = plan_.Round(closed.round).samples.size();
-  if (closed.metrics.samples() != samples) {
-    Violation("round " + Number(closed.round) + " has " + Number(closed.metrics.samples()) +
+  if (closed.sums.samples() != samples) {
+    Violation("round " + Number(closed.round) + " has " + Number(closed.sums.samples()) +
               " samples instead of " + Number(samples));
   }
 }

@@ -69,13 +69,13 @@ Result<checkpoint::Manifest> FindBest(FileSystem& files, const std::string& fold
   KUMO_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListCheckpoints(files, folder));
   KUMO_ASSIGN_OR_RETURN(Contenders contenders, ContendersForBest(files, folder, names, by));
   if (contenders.best) return *std::move(contenders.best);
-  std::string figures = "validation figures";
+  std::string figures = "validation figures: none was saved at the end of an epoch and evaluated";
   for (const std::string& name : names) {
     const Result<checkpoint::Manifest> manifest = ReadManifest(files, folder, name);
     if (!manifest.ok() || by == "none") continue;
     const MetricList metrics = MetricsOf(*manifest);
     if (metrics.Find(by) != nullptr) break;
-    figures = "a validation figure '" + Printable(by) + "', " + name + " has " + metrics.Names();
+    figures = "a validation figure '" + Printable(by) + "': " + name + " has " + metrics.Names();
     break;
   }
   return NotFound("no checkpoint in " + folder + " has " + figures);

@@ -34,6 +34,7 @@ class CpuBackend final : public Backend {
                 elsewhere != nullptr ? *elsewhere : host_,
                 {},
                 1,
+                0,
                 {}} {}
 
   std::string name() const override { return "cpu"; }
@@ -150,6 +151,7 @@ class CpuBackend final : public Backend {
         },
         spec);
   }
+  void TakeShared() override { engine_.Scratch(); }
   Result<std::unique_ptr<LossOp>> MakeLoss(const LossSpec& spec, int) override {
     return std::visit([](const auto& loss) { return cpu::MakeLoss(loss); }, spec);
   }

@@ -53,6 +53,7 @@ class FullyConnected final : public FloatOp {
 
   void ForwardFloats(const Pass& pass, const float* input, float* output) override {
     const Columns columns = ColumnsOf(pass);
+    if (columns.packed && engine_.Scratch() == nullptr) return;
     const float* const from = Packed(columns, input, spec_.inputs, PackedInputs());
     float* const to = columns.packed ? PackedOutputs(columns) : output;
     engine_.ParallelPieces(spec_.outputs, [&](int64_t begin, int64_t end) {
@@ -66,6 +67,7 @@ class FullyConnected final : public FloatOp {
   void BackwardFloats(const Pass& pass, const float* input, const float*, const float* grad_output,
                       float* grad_input) override {
     const Columns columns = ColumnsOf(pass);
+    if (columns.packed && engine_.Scratch() == nullptr) return;
     const float* const inputs = Packed(columns, input, spec_.inputs, PackedInputs());
     const float* const grads = Packed(columns, grad_output, spec_.outputs, PackedOutputs(columns));
     engine_.ParallelPieces(spec_.outputs, [&](int64_t begin, int64_t end) {
@@ -111,9 +113,9 @@ class FullyConnected final : public FloatOp {
     const int64_t apart = count % kCacheStride == 0 ? kSampleLanes : 0;
     return {count, count + apart, row, pass.batch, lanes, true};
   }
-  float* PackedInputs() { return engine_.scratch.data(); }
+  float* PackedInputs() { return engine_.Scratch(); }
   float* PackedOutputs(const Columns& columns) {
-    return engine_.scratch.data() + spec_.inputs * columns.row;
+    return engine_.Scratch() + spec_.inputs * columns.row;
   }
 
   // `rows` of activations as the products read them: themselves, or their packed copy at `to`.

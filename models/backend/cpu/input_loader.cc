@@ -35,7 +35,7 @@ class Loader final : public InputLoader {
       const std::vector<float>& mean = field.pixels.mean;
       CHECK(mean.empty() || std::ssize(mean) == field.shape.size());
       const std::vector<float>& scales = field.pixels.scales;
-      CHECK(scales.empty() || std::ssize(scales) == field.shape.channels);
+      CHECK(scales.empty() || std::ssize(scales) == field.shape.channels());
       if (field.type == NumberType::kUint8) numbers = std::max(numbers, field.shape.size());
     }
     scaled_ = DeviceArray<float>(memory, numbers * max_batch, "a minibatch's pixels");
@@ -67,9 +67,9 @@ class Loader final : public InputLoader {
     if (formula.mean.empty() && formula.scales.empty()) {
       ScalePixels(pixels, batch * size, formula.scale, scaled_.data());
     } else {
-      const int64_t plane = size / field.shape.channels;
-      for (int64_t i = 0; i < batch * field.shape.channels; ++i) {
-        LoadPlane(formula, i % field.shape.channels, plane, pixels + i * plane,
+      const int64_t plane = size / field.shape.channels();
+      for (int64_t i = 0; i < batch * field.shape.channels(); ++i) {
+        LoadPlane(formula, i % field.shape.channels(), plane, pixels + i * plane,
                   scaled_.data() + i * plane);
       }
     }

@@ -35,11 +35,17 @@ struct Engine {
   StepParameters step;
   float gradient_factor = 1;  // see ArenaArithmetic::MeasureGradients
   // One array for all ops, which run one after the other: what is in it holds until an op returns.
+  // It is as long as the op wants it that asks for most when it is made.
+  int64_t scratch_floats = 0;
   DeviceArray<float> scratch;
 
-  // To be called when an op is made.
-  void ReserveScratch(int64_t floats) {
-    if (scratch.size() < floats) scratch = DeviceArray<float>(memory, floats, kWorkspace);
+  void ReserveScratch(int64_t floats) { scratch_floats = std::max(scratch_floats, floats); }
+  // Null where there was no memory, which the device says.
+  float* Scratch() {
+    if (scratch.size() < scratch_floats) {
+      scratch = DeviceArray<float>(memory, scratch_floats, kWorkspace);
+    }
+    return scratch.data();
   }
 
   int threads() const { return pool.threads() + 1; }

@@ -20,7 +20,7 @@ class Loader final : public InputLoader {
       const std::vector<float>& mean = field.pixels.mean;
       CHECK(mean.empty() || std::ssize(mean) == field.shape.size());
       const std::vector<float>& scales = field.pixels.scales;
-      CHECK(scales.empty() || std::ssize(scales) == field.shape.channels);
+      CHECK(scales.empty() || std::ssize(scales) == field.shape.channels());
       Keep(engine, staging, mean, "the mean image", &means_);
       Keep(engine, staging, scales, "the channels' scales", &scales_);
     }

@@ -41,7 +41,7 @@ std::vector<std::string> TensorsOf(const Graph& graph) {
 int Fold(Graph* graph) {
   Rng rng(7, RngPurpose::kTest);
   Tensors tensors = RandomTensors(*graph, &rng);
-  const std::vector<float> inputs = NumbersWithin(kBatch * graph->input().size(), 1, &rng);
+  const std::vector<float> inputs = NumbersWithin(kBatch * graph->values[0].shape.size(), 1, &rng);
   const std::vector<float> before = ScoresOf(*graph, tensors, inputs, kBatch);
   const int folded = FoldBatchNormalisation(graph, &tensors);
   EXPECT_EQ(tensors.size(), graph->parameters.size());

@@ -323,7 +323,7 @@ TEST(Coordinator, AManifestNamesTheFilesOfAllServersOnce) {
     EXPECT_EQ(manifest.files(s).crc32c(), 7u + s);
   }
   const int64_t seen = fleet.plan.Round(0).samples.size() + fleet.plan.Round(1).samples.size();
-  EXPECT_EQ(manifest.progress().epoch_samples(), seen);
+  EXPECT_EQ(manifest.progress().epoch().samples(), seen);
   fleet.Committed(2);
   EXPECT_EQ(fleet.coordinator->Describe(fleet.now).last_checkpoint(), 2);
 }

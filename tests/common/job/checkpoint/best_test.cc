@@ -104,7 +104,7 @@ TEST(Best, IsByAnyMetricThatTheJobHas) {
   save(5, 80, 1e6);  // exp(10000) is no number that could be the best
   EXPECT_EQ(BestBy(files, "perplexity"), CheckpointName(20));
   EXPECT_EQ(BestBy(files, "accuracy"),
-            "no checkpoint in /out/checkpoints has a validation figure 'accuracy', " +
+            "no checkpoint in /out/checkpoints has a validation figure 'accuracy': " +
                 CheckpointName(20) + " has top5_accuracy, perplexity");
 }
 

@@ -9,6 +9,7 @@
 
 #include "common/job/checkpoint/checkpoint.h"
 #include "tests/common/base/memory_file_system.h"
+#include "tests/common/job/loss_and_accuracy.h"
 
 namespace kumo {
 namespace {
@@ -29,6 +30,7 @@ void Save(FileSystem& files, const std::string& job = "mine", float first = 1, i
   manifest.set_fingerprint(33);
   manifest.set_generation(1);
   manifest.set_version(version);
+  WriteMetrics(test::LossAndAccuracy(), manifest.mutable_metrics());
   for (int shard = 0; shard < shards; ++shard) {
     ShardFileHeader header;
     header.experiment_hash = 22;

@@ -126,7 +126,8 @@ TEST_F(ExperimentReaderTest, VariablesAreReplacedInEveryPathAndNowhereElse) {
   const OptionTable table;
   int paths = 0;
   for (const Option& option : table.options()) {
-    if (option.key == "job.name") continue;  // does not allow a '$'
+    if (option.key == "job.name") continue;               // does not allow a '$'
+    if (option.key == "network.initial_names") continue;  // wants another setting beside it
     Write("x.conf", "include = net.conf\n" + option.key + " = ${DATA}/x\n");
     const LoadedExperiment loaded = Load("x.conf");
     if (option.base == PathBase::kNone) {
