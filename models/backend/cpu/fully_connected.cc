@@ -115,7 +115,7 @@ class FullyConnected final : public FloatOp {
   }
   float* PackedInputs() { return engine_.Scratch(); }
   float* PackedOutputs(const Columns& columns) {
-    return engine_.Scratch() + spec_.inputs * columns.row;
+    return columns.packed ? engine_.Scratch() + spec_.inputs * columns.row : nullptr;
   }
 
   // `rows` of activations as the products read them: themselves, or their packed copy at `to`.
