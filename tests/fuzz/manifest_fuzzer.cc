@@ -33,8 +33,8 @@ void Read(std::string text) {
   if (!manifest.ok()) return;
   (void)VerifyCheckpoint(files, "checkpoints", name);
   if (HasTensors(*manifest)) (void)LayoutOf(*manifest);
-  (void)ScoreOf(manifest->evaluation(), "loss");
-  (void)DescribeEvaluation(manifest->evaluation());
+  (void)ScoreOf(*manifest, "loss");
+  (void)DescribeEvaluation(*manifest);
   Require(LinesOf(Excerpt(manifest->origin())).size() < 100, "an origin without end");
   static const Experiment experiment;
   const auto changes = SettingChanges(manifest->experiment_text(), experiment);
