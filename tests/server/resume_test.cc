@@ -127,7 +127,7 @@ TEST(IsFinished, AllRoundsAndTheirEvaluation) {
   e.job.epochs = 2;
   // Where there is nothing to evaluate on, the epoch's end is written all the same.
   manifest.set_validation_samples(0);
-  manifest.mutable_evaluation()->set_samples(0);
+  manifest.mutable_evaluation()->clear_sums();
   EXPECT_TRUE(IsFinished(manifest, e));
   manifest.clear_evaluation();
   EXPECT_FALSE(IsFinished(manifest, e));
