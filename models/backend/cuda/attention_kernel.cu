@@ -8,18 +8,11 @@
 namespace kumo::cuda {
 namespace {
 
-constexpr unsigned kAll = 0xFFFFFFFFu;
 constexpr int kMostDims = static_cast<int>(kMostOfHead / kWarp);  // of a lane
 
-__device__ inline float SumOfWarp(float value) {
-  for (int distance = kWarp / 2; distance > 0; distance /= 2) {
-    value += __shfl_xor_sync(kAll, value, distance);
-  }
-  return value;
-}
 __device__ inline float MostOfWarp(float value) {
   for (int distance = kWarp / 2; distance > 0; distance /= 2) {
-    value = fmaxf(value, __shfl_xor_sync(kAll, value, distance));
+    value = fmaxf(value, __shfl_xor_sync(kAllLanes, value, distance));
   }
   return value;
 }
@@ -73,7 +66,7 @@ struct Spread {
     float sum = 0;
     for (int j = 0; j < kMostDims; ++j) {
       for (int l = 0; l < kWarp && j * kWarp + l < dims; ++l) {
-        sum += __shfl_sync(kAll, at[j], l) * ToFloat(from[head.At(j * kWarp + l, p)]);
+        sum += __shfl_sync(kAllLanes, at[j], l) * ToFloat(from[head.At(j * kWarp + l, p)]);
       }
     }
     return sum;
@@ -83,7 +76,7 @@ struct Spread {
   __device__ void Add(const T* from, const Head<T>& head, int64_t p, int count, float weight,
                       int64_t dims, int lane) {
     for (int l = 0; l < count; ++l) {
-      const float factor = __shfl_sync(kAll, weight, l);
+      const float factor = __shfl_sync(kAllLanes, weight, l);
       for (int j = 0; j < kMostDims; ++j) {
         const int64_t c = lane + j * kWarp;
         if (c < dims) at[j] += factor * ToFloat(from[head.At(c, p + l)]);
@@ -109,6 +102,18 @@ struct Spot {
   }
 };
 
+// Of one head of one sample: what comes in, and what goes out.
+template <typename T>
+struct Heads {
+  Head<T> queries, keys, values, out;
+
+  __device__ Heads(const AttentionNumbers& numbers, const Spot& spot)
+      : queries(numbers, spot.sample, spot.head, 3, 0),
+        keys(numbers, spot.sample, spot.head, 3, 1),
+        values(numbers, spot.sample, spot.head, 3, 2),
+        out(numbers, spot.sample, spot.head, 1, 0) {}
+};
+
 __device__ inline int CountFrom(int64_t first, int64_t end) {
   return end - first < kWarp ? static_cast<int>(end - first) : kWarp;
 }
@@ -119,11 +124,9 @@ __global__ void ForwardKernel(AttentionNumbers numbers, const T* x, T* y) {
   if (spot.IsBeyond(numbers)) return;  // a whole warp
   const int lane = threadIdx.x % kWarp;
   const int64_t dims = numbers.per_head();
-  const Head<T> queries(numbers, spot.sample, spot.head, 3, 0);
-  const Head<T> keys(numbers, spot.sample, spot.head, 3, 1);
-  const Head<T> values(numbers, spot.sample, spot.head, 3, 2);
+  const Heads<T> of(numbers, spot);
   Spread query, mean;
-  query.Load(x, queries, spot.position, dims, lane);
+  query.Load(x, of.queries, spot.position, dims, lane);
   mean.Clear();
   float top = -INFINITY;
   float sum = 0;
@@ -131,18 +134,17 @@ __global__ void ForwardKernel(AttentionNumbers numbers, const T* x, T* y) {
   for (int64_t first = 0; first < end; first += kWarp) {
     const int count = CountFrom(first, end);
     const int64_t own = first + (lane < count ? lane : 0);
-    const float product = query.Times(x, keys, own, dims) * numbers.scale;
+    const float product = query.Times(x, of.keys, own, dims) * numbers.scale;
     const float score = lane < count ? product : -INFINITY;
     const float most = fmaxf(top, MostOfWarp(score));
     const float weight = lane < count ? expf(score - most) : 0.0f;
     const float shrink = first == 0 ? 0.0f : expf(top - most);
     sum = sum * shrink + SumOfWarp(weight);
     mean.Scale(shrink);
-    mean.Add(x, values, first, count, weight, dims, lane);
+    mean.Add(x, of.values, first, count, weight, dims, lane);
     top = most;
   }
-  const Head<T> out(numbers, spot.sample, spot.head, 1, 0);
-  mean.StoreTo(y, out, spot.position, dims, lane, 1.0f / sum);
+  mean.StoreTo(y, of.out, spot.position, dims, lane, 1.0f / sum);
   if (lane == 0) numbers.log_sums[spot.row] = top + logf(sum);
 }
 
@@ -154,14 +156,11 @@ __global__ void QueryKernel(AttentionNumbers numbers, const T* x, const T* y, co
   if (spot.IsBeyond(numbers)) return;
   const int lane = threadIdx.x % kWarp;
   const int64_t dims = numbers.per_head();
-  const Head<T> queries(numbers, spot.sample, spot.head, 3, 0);
-  const Head<T> keys(numbers, spot.sample, spot.head, 3, 1);
-  const Head<T> values(numbers, spot.sample, spot.head, 3, 2);
-  const Head<T> out(numbers, spot.sample, spot.head, 1, 0);
+  const Heads<T> of(numbers, spot);
   Spread query, gradient, output, sum;
-  query.Load(x, queries, spot.position, dims, lane);
-  gradient.Load(dy, out, spot.position, dims, lane);
-  output.Load(y, out, spot.position, dims, lane);
+  query.Load(x, of.queries, spot.position, dims, lane);
+  gradient.Load(dy, of.out, spot.position, dims, lane);
+  output.Load(y, of.out, spot.position, dims, lane);
   float along = 0;
   for (int j = 0; j < kMostDims; ++j) along += gradient.at[j] * output.at[j];
   along = SumOfWarp(along);
@@ -171,11 +170,11 @@ __global__ void QueryKernel(AttentionNumbers numbers, const T* x, const T* y, co
   for (int64_t first = 0; first < end; first += kWarp) {
     const int count = CountFrom(first, end);
     const int64_t own = first + (lane < count ? lane : 0);
-    const float weight = expf(query.Times(x, keys, own, dims) * numbers.scale - log_sum);
-    const float of_score = weight * (gradient.Times(x, values, own, dims) - along);
-    sum.Add(x, keys, first, count, of_score, dims, lane);
+    const float weight = expf(query.Times(x, of.keys, own, dims) * numbers.scale - log_sum);
+    const float of_score = weight * (gradient.Times(x, of.values, own, dims) - along);
+    sum.Add(x, of.keys, first, count, of_score, dims, lane);
   }
-  sum.StoreTo(dx, queries, spot.position, dims, lane, numbers.scale);
+  sum.StoreTo(dx, of.queries, spot.position, dims, lane, numbers.scale);
   if (lane == 0) numbers.along[spot.row] = along;
 }
 
@@ -186,13 +185,10 @@ __global__ void KeyKernel(AttentionNumbers numbers, const T* x, const T* dy, T* 
   if (spot.IsBeyond(numbers)) return;
   const int lane = threadIdx.x % kWarp;
   const int64_t dims = numbers.per_head();
-  const Head<T> queries(numbers, spot.sample, spot.head, 3, 0);
-  const Head<T> keys(numbers, spot.sample, spot.head, 3, 1);
-  const Head<T> values(numbers, spot.sample, spot.head, 3, 2);
-  const Head<T> out(numbers, spot.sample, spot.head, 1, 0);
+  const Heads<T> of(numbers, spot);
   Spread key, value, of_key, of_value;
-  key.Load(x, keys, spot.position, dims, lane);
-  value.Load(x, values, spot.position, dims, lane);
+  key.Load(x, of.keys, spot.position, dims, lane);
+  value.Load(x, of.values, spot.position, dims, lane);
   of_key.Clear();
   of_value.Clear();
   const int64_t rows = spot.row - spot.position;  // of the head's first query
@@ -200,15 +196,15 @@ __global__ void KeyKernel(AttentionNumbers numbers, const T* x, const T* dy, T* 
        first += kWarp) {
     const int count = CountFrom(first, numbers.positions);
     const int64_t own = first + (lane < count ? lane : 0);
-    const float score = key.Times(x, queries, own, dims) * numbers.scale;
+    const float score = key.Times(x, of.queries, own, dims) * numbers.scale;
     const float weight = expf(score - numbers.log_sums[rows + own]);
-    const float of_weight = value.Times(dy, out, own, dims);
+    const float of_weight = value.Times(dy, of.out, own, dims);
     const float of_score = weight * (of_weight - numbers.along[rows + own]);
-    of_value.Add(dy, out, first, count, weight, dims, lane);
-    of_key.Add(x, queries, first, count, of_score, dims, lane);
+    of_value.Add(dy, of.out, first, count, weight, dims, lane);
+    of_key.Add(x, of.queries, first, count, of_score, dims, lane);
   }
-  of_key.StoreTo(dx, keys, spot.position, dims, lane, numbers.scale);
-  of_value.StoreTo(dx, values, spot.position, dims, lane, 1.0f);
+  of_key.StoreTo(dx, of.keys, spot.position, dims, lane, numbers.scale);
+  of_value.StoreTo(dx, of.values, spot.position, dims, lane, 1.0f);
 }
 
 int64_t BlocksOf(const AttentionNumbers& numbers) {

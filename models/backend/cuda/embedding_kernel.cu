@@ -23,13 +23,6 @@ struct Place {
   }
 };
 
-// Where the number of a row and a channel lies.
-template <typename T>
-__device__ int64_t At(const ActivationShape& shape, int64_t row, int64_t channel) {
-  if (kChannelsLast<T>) return row * shape.channels + channel;
-  return (row / shape.plane * shape.channels + channel) * shape.plane + row % shape.plane;
-}
-
 template <typename T>
 __global__ void EmbedKernel(ActivationShape shape, const int32_t* words, const float* weight,
                             T* y) {
@@ -55,7 +48,7 @@ __global__ void EmbeddingGradientKernel(ActivationShape shape, const int32_t* wo
       __syncthreads();
       for (int k = 0; k < kThreads; ++k) {
         if (some[k] != static_cast<int32_t>(blockIdx.x) || channel >= shape.channels) continue;
-        sum += ToFloat(dy[At<T>(shape, first + k, channel)]);
+        sum += ToFloat(dy[ChannelsAt<T>(shape, first + k).At(channel)]);
       }
     }
     if (channel < shape.channels) gradient[blockIdx.x * shape.channels + channel] = sum;
@@ -78,7 +71,7 @@ __global__ void PositionsGradientKernel(ActivationShape shape, const T* dy, floa
     const int64_t channel = i % shape.channels;
     float sum = 0;
     for (int64_t n = 0; n < shape.batch; ++n) {
-      sum += ToFloat(dy[At<T>(shape, n * shape.plane + position, channel)]);
+      sum += ToFloat(dy[ChannelsAt<T>(shape, n * shape.plane + position).At(channel)]);
     }
     gradient[i] = sum;
   }

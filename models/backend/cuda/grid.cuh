@@ -32,6 +32,16 @@ cudaError_t Queue(const Launch& launch, void (*kernel)(Parameters...), int64_t b
 __device__ inline int64_t FirstOfThread() { return int64_t{blockIdx.x} * blockDim.x + threadIdx.x; }
 __device__ inline int64_t ThreadsOfGrid() { return int64_t{gridDim.x} * blockDim.x; }
 
+constexpr unsigned kAllLanes = 0xFFFFFFFFu;
+
+// The sum over the warp, in all lanes.
+__device__ inline float SumOfWarp(float value) {
+  for (int distance = kWarp / 2; distance > 0; distance /= 2) {
+    value += __shfl_xor_sync(kAllLanes, value, distance);
+  }
+  return value;
+}
+
 // The sum over the block's kThreads threads, the same bits each time; valid in thread 0.
 template <typename T>
 __device__ T SumOfBlock(T value) {

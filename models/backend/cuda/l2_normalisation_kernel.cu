@@ -4,24 +4,11 @@
 namespace kumo::cuda {
 namespace {
 
-// The channels at one position of one sample: from `first` on, `step` apart.
-template <typename T>
-struct Channels {
-  int64_t first;
-  int64_t step;
-
-  __device__ Channels(const ActivationShape& shape, int64_t position)
-      : first(position / shape.plane * shape.channels * shape.plane +
-              position % shape.plane * (kChannelsLast<T> ? shape.channels : 1)),
-        step(kChannelsLast<T> ? 1 : shape.plane) {}
-  __device__ int64_t At(int64_t channel) const { return first + channel * step; }
-};
-
 template <typename T>
 __global__ void ForwardKernel(ActivationShape shape, const T* x, const float* scale, float epsilon,
                               float* inverse, T* y) {
   for (int64_t p = FirstOfThread(); p < shape.batch * shape.plane; p += ThreadsOfGrid()) {
-    const Channels<T> at(shape, p);
+    const ChannelsAt<T> at(shape, p);
     float squares = epsilon;
     for (int64_t c = 0; c < shape.channels; ++c) {
       const float here = ToFloat(x[at.At(c)]);
@@ -40,7 +27,7 @@ template <typename T>
 __global__ void BackwardKernel(ActivationShape shape, const T* x, const T* dy, const float* scale,
                                const float* inverse, T* dx) {
   for (int64_t p = FirstOfThread(); p < shape.batch * shape.plane; p += ThreadsOfGrid()) {
-    const Channels<T> at(shape, p);
+    const ChannelsAt<T> at(shape, p);
     const float factor = inverse[p];
     float along = 0;
     for (int64_t c = 0; c < shape.channels; ++c) {
@@ -60,7 +47,7 @@ __global__ void GradientKernel(ActivationShape shape, const T* x, const T* dy, c
                                float* scale_gradient) {
   double sum = 0;
   for (int64_t p = threadIdx.x; p < shape.batch * shape.plane; p += kThreads) {
-    const int64_t place = Channels<T>(shape, p).At(blockIdx.x);
+    const int64_t place = ChannelsAt<T>(shape, p).At(blockIdx.x);
     sum += static_cast<double>(ToFloat(dy[place]) * (ToFloat(x[place]) * inverse[p]));
   }
   sum = SumOfBlock(sum);

@@ -29,6 +29,20 @@ __device__ int64_t PlaceOf(const ActivationShape& shape, int64_t i) {
   if (!kChannelsLast<T>) return i;
   return i % shape.plane * shape.channels + i / shape.plane;
 }
+// The channels at one position of one sample, of which positions are counted through all samples:
+// from `first` on, `step` apart.
+template <typename T>
+struct ChannelsAt {
+  int64_t first;
+  int64_t step;
+
+  __device__ ChannelsAt(const ActivationShape& shape, int64_t position)
+      : first(position / shape.plane * shape.channels * shape.plane +
+              position % shape.plane * (kChannelsLast<T> ? shape.channels : 1)),
+        step(kChannelsLast<T> ? 1 : shape.plane) {}
+  __device__ int64_t At(int64_t channel) const { return first + channel * step; }
+};
+
 // Neighbouring numbers that are read and written at once: a thread should move 16 bytes.
 template <typename T, int kCount>
 struct alignas(kCount * sizeof(T)) Pack {

@@ -5,28 +5,17 @@
 namespace kumo::cuda {
 namespace {
 
-// The channels at one position that one thread is for.
+// The channels at one position, and which of them a thread is for.
 template <typename T>
-struct Channels {
+struct Channels : ChannelsAt<T> {
   static constexpr int kLanes = kChannelsLast<T> ? kWarp : 1;
 
-  int64_t first;
-  int64_t step;
   int64_t begin;  // the thread's first channel
 
   __device__ Channels(const ActivationShape& shape, int64_t position)
-      : first(position / shape.plane * shape.channels * shape.plane +
-              position % shape.plane * (kChannelsLast<T> ? shape.channels : 1)),
-        step(kChannelsLast<T> ? 1 : shape.plane),
-        begin(threadIdx.x % kLanes) {}
-  __device__ int64_t At(int64_t channel) const { return first + channel * step; }
+      : ChannelsAt<T>(shape, position), begin(threadIdx.x % kLanes) {}
   // Over all threads of the position, in each.
-  __device__ static float Sum(float value) {
-    for (int distance = kLanes / 2; distance > 0; distance /= 2) {
-      value += __shfl_xor_sync(0xFFFFFFFFu, value, distance);
-    }
-    return value;
-  }
+  __device__ static float Sum(float value) { return kLanes == 1 ? value : SumOfWarp(value); }
 };
 
 // body(position) for the threads of each; all of a warp stay together.
@@ -98,7 +87,7 @@ __global__ void GradientKernel(ActivationShape shape, PositionNumbers numbers, c
   double sum = 0;
   double along = 0;
   for (int64_t p = threadIdx.x; p < shape.batch * shape.plane; p += kThreads) {
-    const int64_t place = Channels<T>(shape, p).At(blockIdx.x);
+    const int64_t place = ChannelsAt<T>(shape, p).At(blockIdx.x);
     const float gradient = ToFloat(dy[place]);
     sum += static_cast<double>(gradient);
     along += static_cast<double>(gradient *

@@ -6,24 +6,9 @@
 namespace kumo::cuda {
 namespace {
 
-constexpr unsigned kAll = 0xFFFFFFFFu;
-
-// The scores at one position of one sample: from `first` on, `step` apart.
-template <typename T>
-struct Scores {
-  int64_t first;
-  int64_t step;
-
-  __device__ Scores(const ActivationShape& shape, int64_t row)
-      : first(row / shape.plane * shape.channels * shape.plane +
-              row % shape.plane * (kChannelsLast<T> ? shape.channels : 1)),
-        step(kChannelsLast<T> ? 1 : shape.plane) {}
-  __device__ int64_t At(int64_t c) const { return first + c * step; }
-};
-
 // The largest score and the first class that has it, in all lanes.
 template <typename T>
-__device__ void Largest(const T* scores, const Scores<T>& at, int classes, int lane, float* top,
+__device__ void Largest(const T* scores, const ChannelsAt<T>& at, int classes, int lane, float* top,
                         int* best) {
   float most = -INFINITY;
   int first = classes;
@@ -35,8 +20,8 @@ __device__ void Largest(const T* scores, const Scores<T>& at, int classes, int l
     }
   }
   for (int distance = kWarp / 2; distance > 0; distance /= 2) {
-    const float other = __shfl_xor_sync(kAll, most, distance);
-    const int place = __shfl_xor_sync(kAll, first, distance);
+    const float other = __shfl_xor_sync(kAllLanes, most, distance);
+    const int place = __shfl_xor_sync(kAllLanes, first, distance);
     if (other > most || (other == most && place < first)) {
       most = other;
       first = place;
@@ -46,17 +31,9 @@ __device__ void Largest(const T* scores, const Scores<T>& at, int classes, int l
   *best = first;
 }
 
-// The sum over the warp, in all lanes.
-__device__ inline float SumOfWarp(float value) {
-  for (int distance = kWarp / 2; distance > 0; distance /= 2) {
-    value += __shfl_xor_sync(kAll, value, distance);
-  }
-  return value;
-}
-
 // How many scores are larger than the label's, or may be because they are no numbers; in all lanes.
 template <typename T>
-__device__ int RankOf(const T* scores, const Scores<T>& at, int classes, int lane, int label) {
+__device__ int RankOf(const T* scores, const ChannelsAt<T>& at, int classes, int lane, int label) {
   const float own = ToFloat(scores[at.At(label)]);
   int rank = 0;
   for (int c = lane; c < classes; c += kWarp) {
@@ -64,7 +41,7 @@ __device__ int RankOf(const T* scores, const Scores<T>& at, int classes, int lan
     rank += other < own || (other == own && c >= label) ? 0 : 1;
   }
   for (int distance = kWarp / 2; distance > 0; distance /= 2) {
-    rank += __shfl_xor_sync(kAll, rank, distance);
+    rank += __shfl_xor_sync(kAllLanes, rank, distance);
   }
   return rank;
 }
@@ -78,7 +55,7 @@ __global__ void LossKernel(ActivationShape shape, float smoothing, TopRanks rank
   const int lane = threadIdx.x % kWarp;
   if (row >= rows) return;  // a whole warp
   const auto classes = static_cast<int>(shape.channels);
-  const Scores<T> at(shape, row);
+  const ChannelsAt<T> at(shape, row);
   float top = 0;
   int best = 0;
   Largest(scores, at, classes, lane, &top, &best);
