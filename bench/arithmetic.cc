@@ -27,16 +27,13 @@
 #include <utility>
 #include <vector>
 
-#include "bench/arithmetic_kernel.h"
+#include "bench/yardstick_kernel.h"
 #include "common/base/buffer.h"
 #include "common/base/rng.h"
 #include "common/job/codec/codec.h"
 #include "server/rules/aggregate.h"
 
 namespace kumo {
-
-KUMO_DECLARE_PER_ISA(const YardstickKernels, kYardstick)
-
 namespace {
 
 constexpr size_t kChunk = 256 * 1024;  // numbers: 1 MiB of float32

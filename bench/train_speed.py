@@ -63,6 +63,56 @@ def resnet(torch):
     return nn.Sequential(*layers, nn.AvgPool2d(7), nn.Flatten(), nn.Linear(2048, 1000))
 
 
+def residual(torch, stem, stages, bottleneck, classes):
+    """He et al. 2015's networks with shortcuts. stem: layers and their channels; stages: a width, a
+    number of blocks and the first one's stride each."""
+    nn, functional = torch.nn, torch.nn.functional
+
+    def convolve(inputs, outputs, kernel, stride=1):
+        return [nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, bias=False),
+                nn.BatchNorm2d(outputs)]
+
+    class Block(nn.Module):
+        def __init__(self, inputs, width, stride):
+            super().__init__()
+            outputs = 4 * width if bottleneck else width
+            kernels = [1, 3, 1] if bottleneck else [3, 3]
+            strides = [1, stride, 1] if bottleneck else [stride, 1]
+            widths = [inputs, *[width] * (len(kernels) - 1), outputs]
+            layers = []
+            for place, kernel in enumerate(kernels):
+                layers += [*convolve(widths[place], widths[place + 1], kernel, strides[place]),
+                           nn.ReLU()]
+            self.way = nn.Sequential(*layers[:-1])
+            self.shortcut = (nn.Sequential(*convolve(inputs, outputs, 1, stride))
+                             if (inputs, stride) != (outputs, 1) else nn.Identity())
+
+        def forward(self, x):
+            return functional.relu(self.way(x) + self.shortcut(x))
+
+    layers, channels = stem
+    for width, blocks, stride in stages:
+        for block in range(blocks):
+            layers.append(Block(channels, width, 1 if block else stride))
+            channels = 4 * width if bottleneck else width
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(),
+                         nn.Linear(channels, classes))
+
+
+def resnet20(torch):
+    nn = torch.nn
+    stem = [nn.Conv2d(3, 16, 3, 1, 1, bias=False), nn.BatchNorm2d(16), nn.ReLU()]
+    return residual(torch, (stem, 16), [(16, 3, 1), (32, 3, 2), (64, 3, 2)], False, 10)
+
+
+def resnet50(torch):
+    nn = torch.nn
+    stem = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(),
+            nn.MaxPool2d(3, 2, 1)]
+    stages = [(64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2)]
+    return residual(torch, (stem, 64), stages, True, 1000)
+
+
 def gpt(torch):
     """nanoGPT's CPU configuration: 4 layers of 4 heads, 128 wide, over 64 of 65 characters."""
     nn, functional = torch.nn, torch.nn.functional
@@ -107,6 +157,8 @@ WORK = {
     "lenet": (lenet, (1, 28, 28), 64, "momentum", "fp32"),
     "mlp": (mlp, (1, 28, 28), 100, "adam", "fp32"),
     "convnet": (convnet, (3, 32, 32), 64, "momentum", "fp32"),
+    "resnet20": (resnet20, (3, 32, 32), 64, "momentum", "fp32"),
+    "resnet50": (resnet50, (3, 224, 224), 16, "momentum", "fp32"),
     "gpt": (gpt, (64,), 12, "adamw", "fp32"),
     "resnet": (resnet, (3, 224, 224), 256, "momentum", "bf16"),
 }
@@ -115,6 +167,8 @@ WORK = {
 def settings(work, device):
     if work == "resnet":  # a step is long enough that how it is launched does not matter
         return ["eager,channels_last,fused", "compiled,channels_last,fused"]
+    if work == "resnet50":
+        return ["eager,channels_last,foreach", "eager,contiguous,foreach"]
     formats = ["channels_last", "contiguous"] if work not in ("mlp", "gpt") else ["contiguous"]
     modes = ["eager"] if device == "cpu" else ["eager", "graph"]
     variants = ["fused", "foreach", "forloop"] if device == "cpu" else ["fused", "foreach"]

@@ -87,6 +87,9 @@ class Net {
   // What these are the sums of, over samples.
   const MetricList& metrics() const { return graph_.loss.metrics; }
 
+  // Who is told of each op before it is queued (see Execution::Watch), as a profile needs it.
+  void Watch(Execution::Watcher watcher) { execution_->Watch(std::move(watcher)); }
+
   // A table of layers, shapes, parameters, products and memory, for people.
   std::string Describe() const;
 

@@ -148,13 +148,13 @@ void Execution::Bind(const ParameterLayout& layout, float* weights, float* gradi
 
 void Execution::Forward(const Pass& pass) {
   for (const Step& step : forward_) {
-    backend_->SetPlace(step.name);
+    ComeTo(*step.name, false);
     step.op->Forward(pass, step.inputs, step.outputs);
   }
 }
 
 void Execution::AddLoss(int batch, const int32_t* labels, double* sums) {
-  backend_->SetPlace(&graph_.loss.name);
+  ComeTo(graph_.loss.name, false);
   loss_->Run(batch, scores_, labels, nullptr, sums);
 }
 
@@ -164,10 +164,10 @@ void Execution::ReadScores(int batch, float* to) {
 
 void Execution::Backward(const Pass& pass, const int32_t* labels, double* sums,
                          const std::function<void(int)>& on_stage) {
-  backend_->SetPlace(&graph_.loss.name);
+  ComeTo(graph_.loss.name, true);
   loss_->Run(pass.batch, scores_, labels, scores_gradient_, sums);
   for (const Step& step : backward_) {
-    backend_->SetPlace(step.name);
+    ComeTo(*step.name, true);
     if (step.kind == Instruction::Kind::kSum) {
       step.op->Forward(pass, step.inputs, step.outputs);
       continue;

@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/base/status.h"
@@ -46,6 +47,10 @@ class Execution {
   // Memory on the device, in bytes.
   int64_t bytes() const;
 
+  // Is told the layer of each op, and which way it goes, before the op is queued; null: nobody is.
+  using Watcher = std::function<void(const std::string& layer, bool backward)>;
+  void Watch(Watcher watcher) { watcher_ = std::move(watcher); }
+
  private:
   // Adds a gradient that was made aside to the one of the same tensor that came before.
   struct Addition {
@@ -71,6 +76,10 @@ class Execution {
   void FindStages();
   Step StepOf(const Instruction& instruction, const StepPlan& plan);
   void* ArrayAt(int array, const StepPlan& plan);
+  void ComeTo(const std::string& layer, bool backward) {
+    backend_->SetPlace(&layer);
+    if (watcher_) watcher_(layer, backward);
+  }
 
   Graph graph_;
   Backend* const backend_;
@@ -86,6 +95,7 @@ class Execution {
   std::vector<Range> stages_;
   std::vector<DeviceArray<float>> aside_;         // gradients
   std::vector<std::vector<Addition>> additions_;  // by node
+  Watcher watcher_;
 };
 
 }  // namespace kumo

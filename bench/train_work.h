@@ -1,0 +1,60 @@
+// The work that train_speed times: networks, their minibatches' size and optimiser, and a trainer
+// of one on random minibatches, forward, backward and the optimiser's step, as a worker does it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/base/rng.h"
+#include "common/job/optimiser/optimiser.h"
+#include "models/backend/devices.h"
+#include "models/net.h"
+
+namespace kumo {
+
+// Seconds; of this process's CPU time, where cpu_time.
+double Now(bool cpu_time);
+
+struct Work {
+  const char* name;
+  model::Network network;
+  int batch;
+  OptimiserSettings optimiser;
+  float learning_rate;
+  std::string precision = "fp32";
+};
+
+std::vector<Work> AllWork();
+
+class Trainer {
+ public:
+  Trainer(const Work& work, const std::string& device);
+
+  void Step();
+  // Samples per second over about `seconds`.
+  double Measure(double seconds, bool cpu_time);
+  Net& net() { return *net_; }
+
+ private:
+  void Load(size_t i);
+  void MakeData();
+  std::vector<std::byte> Draw(const Field& field, uint64_t below, Rng* rng) const;
+  void Optimise(Segment segment);
+
+  Work work_;
+  std::unique_ptr<Backend> backend_;
+  std::unique_ptr<Net> net_;
+  ParameterLayout layout_;
+  DeviceArray<float> weights_;
+  DeviceArray<float> gradients_;
+  std::unique_ptr<Optimiser> optimiser_;
+  std::vector<DeviceArray<float>> slots_;
+  std::array<std::array<std::vector<std::byte>, 2>, 8> minibatches_;  // inputs and labels
+  int64_t step_ = 0;
+};
+
+}  // namespace kumo
