@@ -7,31 +7,40 @@
 namespace kumo::KUMO_ISA {
 namespace {
 
-// Sums f(x) over the samples of every position, in double: a channel of a large minibatch has
-// millions of numbers.
+// Vectors that are summed in float32 before their sum is added in double: a channel of a large
+// minibatch has millions of numbers.
+constexpr int64_t kSummed = 64;
+
+// Sums f(x) over the samples of every position.
 template <typename F>
 KUMO_ALWAYS_INLINE double SumOver(const NormPlane& plane, const float* x, F f) {
+  const int64_t whole = plane.batch / kWidth * kWidth;
+  IntVector rest;  // which lanes of the last vector are samples
+  for (int l = 0; l < kWidth; ++l) rest[l] = whole + l < plane.batch ? -1 : 0;
+  const bool has_rest = whole < plane.batch;
   double sum = 0;
+  Vector part{};
+  int64_t summed = 0;
   for (int64_t p = 0; p < plane.positions; ++p) {
     const float* row = x + p * plane.lanes;
-    float lanes[kWidth] = {};
-    int64_t n = 0;
-    for (; n + kWidth <= plane.batch; n += kWidth) {
-      KUMO_VECTOR_LOOP
-      for (int l = 0; l < kWidth; ++l) lanes[l] += f(row[n + l]);
+    for (int64_t n = 0; n < whole; n += kWidth) part += f(Load(row + n));
+    if (has_rest) part += Select(rest, f(Load(row + whole)), Vector{});
+    summed += plane.lanes / kWidth;
+    if (summed >= kSummed || p + 1 == plane.positions) {
+      sum += static_cast<double>(SumOfVector(part));
+      part = Vector{};
+      summed = 0;
     }
-    for (int l = 0; n + l < plane.batch; ++l) lanes[l] += f(row[n + l]);
-    float position = 0;
-    for (int l = 0; l < kWidth; ++l) position += lanes[l];
-    sum += static_cast<double>(position);
   }
   return sum;
 }
 
 void Moments(const NormPlane& plane, const float* x, float* mean, float* variance) {
   const double count = static_cast<double>(plane.positions * plane.batch);
-  const float m = static_cast<float>(SumOver(plane, x, [](float v) { return v; }) / count);
-  const double square = SumOver(plane, x, [m](float v) { return (v - m) * (v - m); });
+  const double sum = SumOver(plane, x, [](Vector v) KUMO_INLINE_LAMBDA { return v; });
+  const float m = static_cast<float>(sum / count);
+  const double square =
+      SumOver(plane, x, [m](Vector v) KUMO_INLINE_LAMBDA { return (v - m) * (v - m); });
   *mean = m;
   *variance = static_cast<float>(square / count);
 }
@@ -46,13 +55,15 @@ void Sums(const NormPlane& plane, const float* x, const float* dy, float mean, f
           float* sum_dy_x) {
   double gradient = 0;
   double product = 0;
-  for (int64_t p = 0; p < plane.positions; ++p) {
-    Vector g = Broadcast(0.0f);
-    Vector gx = Broadcast(0.0f);
-    for (int64_t l = 0; l < plane.lanes; l += kWidth) {
-      const Vector d = Load(dy + p * plane.lanes + l);  // zero in padding lanes
+  const int64_t n = plane.positions * plane.lanes;
+  for (int64_t begin = 0; begin < n; begin += kSummed * kWidth) {
+    const int64_t end = n - begin < kSummed * kWidth ? n : begin + kSummed * kWidth;
+    Vector g{};
+    Vector gx{};
+    for (int64_t i = begin; i < end; i += kWidth) {
+      const Vector d = Load(dy + i);  // zero in padding lanes
       g += d;
-      gx += d * (Load(x + p * plane.lanes + l) - mean);
+      gx += d * (Load(x + i) - mean);
     }
     gradient += static_cast<double>(SumOfVector(g));
     product += static_cast<double>(SumOfVector(gx));

@@ -45,16 +45,19 @@ KUMO_ALWAYS_INLINE void Store(Vector vector, float* to) {
 // plus zero would cost an addition (-0 + 0 is 0) and a shuffle in the innermost loops.
 KUMO_ALWAYS_INLINE Vector Broadcast(float value) { return value - Vector{}; }
 
+typedef float FourFloats __attribute__((vector_size(16)));
+typedef float EightFloats __attribute__((vector_size(32)));
+typedef float SixteenFloats __attribute__((vector_size(64)));
+
 // The sum of the lanes: halves added to halves.
-KUMO_ALWAYS_INLINE float SumOfVector(Vector vector) {
-  alignas(64) float lanes[kWidth];
-  __builtin_memcpy(lanes, &vector, sizeof(lanes));
-#pragma GCC unroll 8
-  for (int width = kWidth / 2; width > 0; width /= 2) {
-#pragma GCC unroll 8
-    for (int l = 0; l < width; ++l) lanes[l] += lanes[l + width];
-  }
-  return lanes[0];
+KUMO_ALWAYS_INLINE float SumOfVector(FourFloats x) { return (x[0] + x[2]) + (x[1] + x[3]); }
+KUMO_ALWAYS_INLINE float SumOfVector(EightFloats x) {
+  return SumOfVector(__builtin_shufflevector(x, x, 0, 1, 2, 3) +
+                     __builtin_shufflevector(x, x, 4, 5, 6, 7));
+}
+KUMO_ALWAYS_INLINE float SumOfVector(SixteenFloats x) {
+  return SumOfVector(__builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7) +
+                     __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15));
 }
 
 // Two masks' worth: where `mask` is all ones `yes`, where it is zero `no`.
