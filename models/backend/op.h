@@ -97,6 +97,8 @@ class OpMaker {
   // Whether specs may name this activation, to be applied to the op's result in the same pass. What
   // goes with a number, as a leaky ReLU with its slope, stays an op all the same.
   virtual bool FusesActivation(Activation activation) const = 0;
+  // Whether a ConvolutionSpec like this may have a pooling.
+  virtual bool FusesPooling(const ConvolutionSpec& convolution) const = 0;
   // Whether a FlattenSpec's numbers lie otherwise than a vector's.
   virtual bool FlatteningMoves(const Shape& shape) const = 0;
   // InvalidArgument where the backend has no such op.

@@ -12,7 +12,7 @@ namespace {
 
 void Rewrite(const Backend& backend, Graph* graph) {
   PoolBeforeActivation(graph);
-  PoolInConvolution(graph);
+  PoolInConvolution([&](const ConvolutionSpec& spec) { return backend.FusesPooling(spec); }, graph);
   Flattening([&](const Shape& shape) { return backend.FlatteningMoves(shape); }, graph);
   FuseActivation([&](Activation activation) { return backend.FusesActivation(activation); }, graph);
 }

@@ -15,6 +15,9 @@ struct LayerCase {
   const char* text;              // a model::Layer
   std::vector<Shape> more = {};  // inputs after the first
   int64_t vocabulary = 0;        // of an input of whole numbers
+  // Of the differences that gradients are compared with: the longer, the less of them is rounding,
+  // and of a linear layer no length is too long.
+  float step = 2e-3f;
 
   std::vector<Shape> inputs() const;
   // Numbers of one sample's inputs.

@@ -84,13 +84,12 @@ double Objective(const std::vector<float>& y, const std::vector<float>& weight) 
 
 // Central differences of the objective with respect to `*at`.
 double Difference(LayerOnDevice* layer, const std::vector<float>& x, int batch,
-                  const std::vector<float>& weight, float* at) {
-  constexpr float kStep = 2e-3f;
+                  const std::vector<float>& weight, float step, float* at) {
   const float before = *at;
-  *at = before + kStep;
+  *at = before + step;
   const double up = static_cast<double>(*at);
   const double above = Objective(layer->Forward(x, batch, true), weight);
-  *at = before - kStep;
+  *at = before - step;
   const double down = static_cast<double>(*at);
   const double below = Objective(layer->Forward(x, batch, true), weight);
   *at = before;
@@ -109,7 +108,7 @@ TEST_P(LayerTest, GradientsAreThoseOfItsValues) {
     const std::vector<float> dx = layer.Backward(weight, kBatch);
     const auto gradients = layer.gradients();
     for (size_t i = 0; i < dx.size(); ++i) {
-      const double expected = Difference(&layer, x, kBatch, weight, &x[i]);
+      const double expected = Difference(&layer, x, kBatch, weight, layer_case.step, &x[i]);
       ASSERT_NEAR(static_cast<double>(dx[i]), expected, 5e-3 * (1 + std::abs(expected)))
           << "input " << i;
     }
@@ -120,7 +119,8 @@ TEST_P(LayerTest, GradientsAreThoseOfItsValues) {
         continue;
       }
       for (size_t i = 0; i < gradients[t].size(); ++i) {
-        const double expected = Difference(&layer, x, kBatch, weight, &layer.weights()[t][i]);
+        const double expected =
+            Difference(&layer, x, kBatch, weight, layer_case.step, &layer.weights()[t][i]);
         ASSERT_NEAR(static_cast<double>(gradients[t][i]), expected, 5e-3 * (1 + std::abs(expected)))
             << spec.name << " " << i;
       }

@@ -240,8 +240,8 @@ class Convolution final : public FloatOp {
 
 }  // namespace
 
-std::unique_ptr<Op> MakeOp(Engine& engine, const ConvolutionSpec& spec, int max_batch) {
-  if (spec.groups > 1) return MakeGroupedConvolution(engine, spec, max_batch);
+std::unique_ptr<Op> MakePlainConvolution(Engine& engine, const ConvolutionSpec& spec,
+                                         int max_batch) {
   return std::make_unique<Convolution>(engine, spec, max_batch);
 }
 

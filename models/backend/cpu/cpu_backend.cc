@@ -30,6 +30,7 @@ class CpuBackend final : public Backend {
                 KUMO_AT_ISA(isa, kL2Normalisation),
                 KUMO_AT_ISA(isa, kPositionNormalisation),
                 KUMO_AT_ISA(isa, kAttention),
+                KUMO_AT_ISA(isa, kWinograd),
                 ThreadPool(threads - 1),
                 elsewhere != nullptr ? *elsewhere : host_,
                 {},
@@ -143,6 +144,9 @@ class CpuBackend final : public Backend {
   }
 
   bool FusesActivation(Activation) const override { return false; }
+  bool FusesPooling(const ConvolutionSpec& convolution) const override {
+    return cpu::WayOf(convolution) == cpu::ConvolutionWay::kPlain;
+  }
   bool FlatteningMoves(const Shape&) const override { return false; }
   Result<std::unique_ptr<Op>> MakeOp(const OpSpec& spec, int max_batch) override {
     return std::visit(

@@ -30,6 +30,7 @@ struct Engine {
   const L2NormalisationKernels& l2_normalisation;
   const PositionNormalisationKernels& position_normalisation;
   const AttentionKernels& attention;
+  const WinogradKernels& winograd;
   ThreadPool pool;
   DeviceMemory& memory;
   StepParameters step;
@@ -89,9 +90,19 @@ class FloatOp : public UnaryOp {
 // [0, n) as the fewest pieces of at most `most`, as even as they can be.
 std::vector<Range> EvenPieces(int64_t n, int64_t most);
 
-// A convolution of several groups, which the op of a ConvolutionSpec then is.
+// The ways to convolve, each an op in a file of its own: convolution.cc, grouped_convolution.cc,
+// gathered_convolution.cc, winograd_convolution.cc. Only the first one pools.
+enum class ConvolutionWay { kPlain, kGrouped, kGathered, kMinimal };
+// The one that a spec asks for; minibatches of few samples go another way (convolution_ways.cc).
+ConvolutionWay WayOf(const ConvolutionSpec& spec);
+std::unique_ptr<Op> MakePlainConvolution(Engine& engine, const ConvolutionSpec& spec,
+                                         int max_batch);
 std::unique_ptr<Op> MakeGroupedConvolution(Engine& engine, const ConvolutionSpec& spec,
                                            int max_batch);
+std::unique_ptr<Op> MakeGatheredConvolution(Engine& engine, const ConvolutionSpec& spec,
+                                            int max_batch);
+bool PaysByWinograd(const ConvolutionSpec& spec);
+std::unique_ptr<Op> MakeWinogradConvolution(Engine& engine, const ConvolutionSpec& spec);
 
 // The backend's table: an op of each spec.
 std::unique_ptr<Op> MakeOp(Engine& engine, const ConvolutionSpec& spec, int max_batch);

@@ -136,6 +136,7 @@ class CudaBackend final : public Backend {
     (void)Read(numbers.data(), static_cast<size_t>(numbers.bytes()), to);
   }
 
+  bool FusesPooling(const ConvolutionSpec&) const override { return true; }
   bool FusesActivation(Activation activation) const override {
     return activation == Activation::kRelu;
   }

@@ -2,11 +2,14 @@
 
 namespace kumo {
 
-void PoolInConvolution(Graph* graph) {
+void PoolInConvolution(const std::function<bool(const ConvolutionSpec&)>& fuses, Graph* graph) {
   for (size_t i = 0; i < graph->nodes.size(); ++i) {
     Node& node = graph->nodes[i];
     auto* const convolution = node.As<ConvolutionSpec>();
-    if (convolution == nullptr || convolution->pool || convolution->groups > 1) continue;
+    if (convolution == nullptr || convolution->pool || convolution->groups > 1 ||
+        !fuses(*convolution)) {
+      continue;
+    }
     Node* const reader = graph->SoleReader(node.outputs[0]);
     if (reader == nullptr) continue;
     const auto* const pool = reader->As<PoolingSpec>();

@@ -14,8 +14,8 @@ namespace kumo {
 void PoolBeforeActivation(Graph* graph);
 
 // A convolution pools its own result, where windows neither overlap nor are padded nor reach
-// beyond its border.
-void PoolInConvolution(Graph* graph);
+// beyond its border, and the device can.
+void PoolInConvolution(const std::function<bool(const ConvolutionSpec&)>& fuses, Graph* graph);
 
 // A fully connected layer or a batch normalisation applies the activation that follows it, where
 // the device can.

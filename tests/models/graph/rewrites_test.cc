@@ -74,18 +74,26 @@ TEST(PoolBeforeActivationTest, ActivationsThatGoDownAndUpAgainStayAndALeakyReluM
   }
 }
 
+bool Always(const ConvolutionSpec&) { return true; }
+
 TEST(PoolInConvolutionTest, AConvolutionTakesThePoolingOfItsResult) {
   Graph graph = GraphOf(std::string(kConvolution) + kPool + kRelu);
-  PoolInConvolution(&graph);
+  PoolInConvolution(Always, &graph);
   EXPECT_EQ(Text(graph), "conv(2x8x8) relu(4x3x3) fc(4x3x3) loss(3)");
   EXPECT_EQ(graph.nodes[0].As<ConvolutionSpec>()->pool->kernel_height, 2);
+}
+
+TEST(PoolInConvolutionTest, WhereTheDeviceCannotThePoolingStays) {
+  Graph graph = GraphOf(std::string(kConvolution) + kPool + kRelu);
+  PoolInConvolution([](const ConvolutionSpec&) { return false; }, &graph);
+  EXPECT_EQ(Text(graph), "conv(2x8x8) pool(4x6x6) relu(4x3x3) fc(4x3x3) loss(3)");
 }
 
 TEST(PoolInConvolutionTest, AConvolutionInGroupsLeavesThePoolingAlone) {
   Graph graph = GraphOf(
       std::string("layers { name: \"conv\" convolution { outputs: 4 kernel: 3 groups: 2 } }\n") +
       kPool);
-  PoolInConvolution(&graph);
+  PoolInConvolution(Always, &graph);
   EXPECT_EQ(Text(graph), "conv(2x8x8) pool(4x6x6) fc(4x3x3) loss(3)");
 }
 
@@ -93,7 +101,7 @@ TEST(PoolInConvolutionTest, CeilModeWithNothingLeftOverIsAsAnyOther) {
   Graph graph =
       GraphOf(kConvolution +
               std::string("layers { name: \"pool\" max_pooling { kernel: 3 ceil_mode: true } }\n"));
-  PoolInConvolution(&graph);
+  PoolInConvolution(Always, &graph);
   EXPECT_EQ(graph.nodes.size(), 2u);
 }
 
@@ -102,7 +110,7 @@ TEST(PoolInConvolutionTest, OverlappingOrPaddedWindowsStay) {
        {"kernel: 3 stride: 2", "kernel: 2 pad: 1", "kernel: 4 ceil_mode: true"}) {
     Graph graph =
         GraphOf(kConvolution + ("layers { name: \"pool\" max_pooling { " + pooling) + " } }\n");
-    PoolInConvolution(&graph);
+    PoolInConvolution(Always, &graph);
     EXPECT_EQ(graph.nodes.size(), 3u) << pooling;
   }
 }

@@ -1,0 +1,70 @@
+// Which way a convolution is computed.
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "models/backend/cpu/ops.h"
+
+namespace kumo::cpu {
+namespace {
+
+// Of a minibatch that leaves half of the lanes empty, only what is gathered leaves those out. The
+// minibatch tells, not the largest that there may be: results do not depend on that.
+bool LeavesLanesEmpty(const Pass& pass) { return 2 * pass.batch <= LaneStride(pass.batch); }
+
+// One way, and another one for small minibatches.
+class ConvolutionByBatch final : public Op {
+ public:
+  ConvolutionByBatch(std::unique_ptr<Op> large, std::unique_ptr<Op> small)
+      : large_(std::move(large)), small_(std::move(small)) {}
+
+  bool reads_input() const override { return true; }
+  int64_t bytes() const override { return large_->bytes() + small_->bytes(); }
+
+  void Bind(std::span<float* const> weights, std::span<float* const> gradients) override {
+    large_->Bind(weights, gradients);
+    small_->Bind(weights, gradients);
+  }
+  void Forward(const Pass& pass, std::span<const void* const> inputs,
+               std::span<void* const> outputs) override {
+    For(pass).Forward(pass, inputs, outputs);
+  }
+  void Backward(const Pass& pass, const Gradients& arrays) override {
+    For(pass).Backward(pass, arrays);
+  }
+
+ private:
+  Op& For(const Pass& pass) { return LeavesLanesEmpty(pass) ? *small_ : *large_; }
+
+  std::unique_ptr<Op> large_;
+  std::unique_ptr<Op> small_;
+};
+
+}  // namespace
+
+ConvolutionWay WayOf(const ConvolutionSpec& spec) {
+  if (spec.groups > 1) return ConvolutionWay::kGrouped;
+  if (spec.pool) return ConvolutionWay::kPlain;
+  if (PaysByWinograd(spec)) return ConvolutionWay::kMinimal;
+  // Few channels leave a product of matrices little to do.
+  constexpr int64_t kLeastChannels = 16;
+  const bool one_by_one = spec.kernel_height == 1 && spec.kernel_width == 1;
+  if ((one_by_one || spec.stride > 1) && spec.input.channels() >= kLeastChannels) {
+    return ConvolutionWay::kGathered;
+  }
+  return ConvolutionWay::kPlain;
+}
+
+std::unique_ptr<Op> MakeOp(Engine& engine, const ConvolutionSpec& spec, int max_batch) {
+  const ConvolutionWay way = WayOf(spec);
+  if (way == ConvolutionWay::kGrouped) return MakeGroupedConvolution(engine, spec, max_batch);
+  if (way == ConvolutionWay::kGathered) return MakeGatheredConvolution(engine, spec, max_batch);
+  std::unique_ptr<Op> op = way == ConvolutionWay::kMinimal
+                               ? MakeWinogradConvolution(engine, spec)
+                               : MakePlainConvolution(engine, spec, max_batch);
+  if (spec.pool) return op;
+  return std::make_unique<ConvolutionByBatch>(std::move(op),
+                                              MakeGatheredConvolution(engine, spec, max_batch));
+}
+
+}  // namespace kumo::cpu

@@ -1,0 +1,266 @@
+// Convolutions as products of matrices: row (channel, tap) of a gathered matrix has what that tap
+// reads there for each result position and sample, so that the results are
+// weight [outputs][channel, tap] times it. Some positions at a time, so that what was gathered is
+// still in a cache when it is multiplied, and of samples those that there are: their padding is
+// left out.
+//
+// For kernels of 1x1, whose rows need not be gathered where samples fill whole vectors; for
+// strides, with which the plain way (convolution.cc) reads few of the numbers of a line; and for
+// minibatches that leave most of a vector empty.
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include <glog/logging.h>
+
+#include "models/backend/cpu/matrix_product.h"
+#include "models/backend/cpu/ops.h"
+
+namespace kumo::cpu {
+namespace {
+
+// Rows this many floats apart, or a multiple, share one place of a cache: products of such are half
+// as fast.
+constexpr int64_t kCacheStride = 1024;
+// Of the gathered and the result's block together, in floats: about what a second-level cache
+// holds.
+constexpr int64_t kBlockFloats = 512 << 10;
+constexpr int64_t kLeastColumns = 384;
+constexpr int64_t kMostColumns = 2048;
+
+// Without a call for the few numbers of a small minibatch.
+void CopySamples(const float* from, int64_t n, float* to) {
+  constexpr int64_t kAtOnce = 4;
+  int64_t i = 0;
+  for (; i + kAtOnce <= n; i += kAtOnce) std::memcpy(to + i, from + i, kAtOnce * sizeof(float));
+  for (; i < n; ++i) to[i] = from[i];
+}
+
+class GatheredConvolution final : public FloatOp {
+ public:
+  GatheredConvolution(Engine& engine, const ConvolutionSpec& spec, int max_batch)
+      : engine_(engine),
+        spec_(spec),
+        results_(spec.output().plane()),
+        sources_(spec.input.plane()),
+        taps_(spec.kernel_height * spec.kernel_width),
+        depth_(spec.input.channels() * taps_) {
+    CHECK(!spec.pool);
+    FindSources();
+    engine.ReserveScratch((depth_ + spec.outputs) * (BlockColumns(max_batch) + kSampleLanes));
+  }
+
+  bool reads_input() const override { return true; }
+
+  void Bind(std::span<float* const> weights, std::span<float* const> gradients) override {
+    CHECK_EQ(weights.size(), spec_.bias ? 2u : 1u);
+    weight_ = weights[0];
+    weight_gradient_ = gradients[0];
+    bias_ = spec_.bias ? weights[1] : nullptr;
+    bias_gradient_ = spec_.bias ? gradients[1] : nullptr;
+  }
+
+  void ForwardFloats(const Pass& pass, const float* input, float* output) override {
+    float* const scratch = engine_.Scratch();
+    if (scratch == nullptr) return;
+    ForEachBlock(pass, [&](const Block& block) {
+      const Rows<const float> from = Gathered(block, input, scratch);
+      const Rows<float> to = ResultRows(block, output, scratch + depth_ * block.row);
+      engine_.ParallelPieces(spec_.outputs, [&](int64_t begin, int64_t end) {
+        MultiplyRows(end - begin, block.columns, depth_, {weight_ + begin * depth_, 'N', depth_},
+                     {from.data, 'N', from.row}, false, to.data + begin * to.row, to.row);
+        for (int64_t o = begin; o < end; ++o) {
+          Spread(block, to.data + o * to.row, bias_ == nullptr ? 0.0f : bias_[o],
+                 output + (o * results_ + block.positions.begin) * block.lanes);
+        }
+      });
+    });
+  }
+
+  void BackwardFloats(const Pass& pass, const float* input, const float*, const float* grad_output,
+                      float* grad_input) override {
+    float* const scratch = engine_.Scratch();
+    if (scratch == nullptr) return;
+    const int64_t lanes = LaneStride(pass.batch);
+    if (bias_gradient_ != nullptr) {
+      engine_.Parallel(spec_.outputs, [&](int64_t o) {
+        bias_gradient_[o] =
+            engine_.elementwise.sum(grad_output + o * results_ * lanes, results_ * lanes);
+      });
+    }
+    if (grad_input != nullptr && !one_to_one_) {
+      engine_.Parallel(spec_.input.channels(), [&](int64_t c) {
+        std::fill_n(grad_input + c * sources_ * lanes, sources_ * lanes, 0.0f);
+      });
+    }
+    ForEachBlock(pass, [&](const Block& block) {
+      const Rows<const float> from = Gathered(block, input, scratch);
+      const Rows<const float> grads =
+          PackedGradients(block, grad_output, scratch + depth_ * block.row);
+      engine_.ParallelPieces(spec_.outputs, [&](int64_t begin, int64_t end) {
+        MultiplyRows(end - begin, depth_, block.columns,
+                     {grads.data + begin * grads.row, 'N', grads.row}, {from.data, 'T', from.row},
+                     block.positions.begin > 0, weight_gradient_ + begin * depth_, depth_);
+      });
+      if (grad_input != nullptr) InputGradient(block, grads, scratch, grad_input);
+    });
+  }
+
+ private:
+  // Some result positions, whose samples are columns of the products.
+  struct Block {
+    Range positions;
+    int64_t batch;
+    int64_t lanes;
+    int64_t columns;
+    int64_t row;  // floats between rows of what is gathered or packed
+  };
+  template <typename T>
+  struct Rows {
+    T* data;
+    int64_t row;
+  };
+
+  void FindSources() {
+    const Shape out = spec_.output();
+    for (int64_t y = 0; y < out.height(); ++y) {
+      for (int64_t x = 0; x < out.width(); ++x) {
+        for (int t = 0; t < taps_; ++t) {
+          const int64_t row =
+              y * spec_.stride - spec_.pad + int64_t{t / spec_.kernel_width} * spec_.dilation;
+          const int64_t column =
+              x * spec_.stride - spec_.pad + int64_t{t % spec_.kernel_width} * spec_.dilation;
+          const bool inside =
+              row >= 0 && row < spec_.input.height() && column >= 0 && column < spec_.input.width();
+          source_of_.push_back(inside ? row * spec_.input.width() + column : -1);
+        }
+      }
+    }
+    one_to_one_ = taps_ == 1 && results_ == sources_ && spec_.pad == 0;
+  }
+  // Of result position p, tap t; -1: outside the plane.
+  int64_t SourceOf(int64_t p, int64_t t) const { return source_of_[p * taps_ + t]; }
+
+  int64_t BlockColumns(int64_t batch) const {
+    const int64_t wanted =
+        std::clamp(kBlockFloats / (depth_ + spec_.outputs), kLeastColumns, kMostColumns);
+    return std::max<int64_t>(1, std::min(results_, wanted / batch)) * batch;
+  }
+  template <typename Body>
+  void ForEachBlock(const Pass& pass, const Body& body) const {
+    const int64_t columns = BlockColumns(pass.batch);
+    const int64_t apart = columns % kCacheStride == 0 ? kSampleLanes : 0;
+    for (const Range& positions : EvenPieces(results_, columns / pass.batch)) {
+      body({positions, pass.batch, LaneStride(pass.batch), positions.size() * pass.batch,
+            columns + apart});
+    }
+  }
+  // Whether the activations' own rows are as good as packed ones.
+  static bool AsTheyAre(const Block& block, int64_t positions) {
+    return block.batch == block.lanes && positions * block.lanes % kCacheStride != 0;
+  }
+
+  Rows<const float> Gathered(const Block& block, const float* input, float* to) {
+    if (one_to_one_ && AsTheyAre(block, sources_)) {
+      return {input + block.positions.begin * block.lanes, sources_ * block.lanes};
+    }
+    engine_.Parallel(spec_.input.channels(), [&](int64_t c) {
+      const float* const channel = input + c * sources_ * block.lanes;
+      for (int64_t t = 0; t < taps_; ++t) {
+        float* at = to + (c * taps_ + t) * block.row;
+        for (int64_t p = block.positions.begin; p < block.positions.end; ++p, at += block.batch) {
+          const int64_t source = SourceOf(p, t);
+          if (source < 0) {
+            std::fill_n(at, block.batch, 0.0f);
+          } else {
+            CopySamples(channel + source * block.lanes, block.batch, at);
+          }
+        }
+      }
+    });
+    return {to, block.row};
+  }
+  // Where the products go: their place in the activations, or a packed one.
+  Rows<float> ResultRows(const Block& block, float* output, float* packed) const {
+    if (!AsTheyAre(block, results_)) return {packed, block.row};
+    return {output + block.positions.begin * block.lanes, results_ * block.lanes};
+  }
+  Rows<const float> PackedGradients(const Block& block, const float* grad_output, float* to) {
+    if (AsTheyAre(block, results_)) {
+      return {grad_output + block.positions.begin * block.lanes, results_ * block.lanes};
+    }
+    engine_.Parallel(spec_.outputs, [&](int64_t o) {
+      const float* from = grad_output + (o * results_ + block.positions.begin) * block.lanes;
+      for (int64_t i = 0; i < block.positions.size(); ++i) {
+        CopySamples(from + i * block.lanes, block.batch, to + o * block.row + i * block.batch);
+      }
+    });
+    return {to, block.row};
+  }
+
+  // A row of packed numbers, which may lie there already, to the activations at `to`, and zeros to
+  // the padding.
+  static void Spread(const Block& block, const float* row, float bias, float* to) {
+    if (row == to && bias == 0) return;
+    for (int64_t i = 0; i < block.positions.size(); ++i) {
+      const float* const from = row + i * block.batch;
+      float* const at = to + i * block.lanes;
+      for (int64_t n = 0; n < block.batch; ++n) at[n] = from[n] + bias;
+      std::fill(at + block.batch, at + block.lanes, 0.0f);
+    }
+  }
+
+  // What was gathered is done with: its place is taken by the gradients of it.
+  void InputGradient(const Block& block, const Rows<const float>& grads, float* scratch,
+                     float* grad_input) {
+    const bool in_place = one_to_one_ && AsTheyAre(block, sources_);
+    const Rows<float> to = in_place ? Rows<float>{grad_input + block.positions.begin * block.lanes,
+                                                  sources_ * block.lanes}
+                                    : Rows<float>{scratch, block.row};
+    engine_.ParallelPieces(depth_, [&](int64_t begin, int64_t end) {
+      MultiplyRows(end - begin, block.columns, spec_.outputs, {weight_ + begin, 'T', depth_},
+                   {grads.data, 'N', grads.row}, false, to.data + begin * to.row, to.row);
+    });
+    if (in_place) return;
+    engine_.Parallel(spec_.input.channels(), [&](int64_t c) {
+      float* const channel = grad_input + c * sources_ * block.lanes;
+      if (one_to_one_) {
+        return Spread(block, to.data + c * to.row, 0.0f,
+                      channel + block.positions.begin * block.lanes);
+      }
+      for (int64_t t = 0; t < taps_; ++t) {
+        const float* from = to.data + (c * taps_ + t) * to.row;
+        for (int64_t p = block.positions.begin; p < block.positions.end; ++p, from += block.batch) {
+          const int64_t source = SourceOf(p, t);
+          if (source < 0) continue;
+          float* const at = channel + source * block.lanes;
+          for (int64_t n = 0; n < block.batch; ++n) at[n] += from[n];
+        }
+      }
+    });
+  }
+
+  Engine& engine_;
+  ConvolutionSpec spec_;
+  int64_t results_;  // positions
+  int64_t sources_;
+  int64_t taps_;
+  int64_t depth_;                   // rows of the gathered matrix
+  std::vector<int64_t> source_of_;  // by result position and tap
+  bool one_to_one_ = false;         // result position p reads source position p alone
+  const float* weight_ = nullptr;
+  const float* bias_ = nullptr;
+  float* weight_gradient_ = nullptr;
+  float* bias_gradient_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<Op> MakeGatheredConvolution(Engine& engine, const ConvolutionSpec& spec,
+                                            int max_batch) {
+  return std::make_unique<GatheredConvolution>(engine, spec, max_batch);
+}
+
+}  // namespace kumo::cpu

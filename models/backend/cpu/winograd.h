@@ -1,0 +1,124 @@
+// Convolutions of 3x3 kernels that move by one position, by Winograd's minimal filtering: a tile of
+// 4x4 results is made of 36 products for each channel instead of 144. A tile's patch of 6x6
+// sources is transformed to 36 numbers, its frequencies; at each of these the channels are mixed
+// by a product of matrices; and what comes out is transformed back. All with samples in the vector
+// lanes, so that a transform is a few additions of vectors (winograd_kernel.cc has the formulas).
+// Rounding's part is larger than in a plain sum: winograd_test.cc says how large.
+//
+// Columns are the lanes of tiles, which are numbered row by row of the plane. A block of them goes
+// all the way at once, so that it stays in the caches. Each of its 36 matrices is
+// [strip of columns][channel][column of the strip].
+//
+// Used by one op; not thread-safe, but they spread their own work over the engine's threads. What
+// they need for that is in the engine's scratch.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "models/backend/cpu/ops.h"
+
+namespace kumo::cpu {
+
+// A plane in tiles of 4x4 positions; the first begins at `offset`, along both axes.
+struct TiledPlane {
+  Shape shape;
+  int64_t offset = 0;
+};
+
+// The columns of `rows` x `columns` tiles, in blocks.
+class TileColumns {
+ public:
+  static constexpr int kFrequencies = 36;
+
+  TileColumns(const WinogradKernels& kernels, const Shape& tiled, int64_t block);
+
+  std::vector<Range> Blocks(int64_t lanes) const;
+  int64_t strip_floats() const { return kernels_.strip_floats; }
+  // Floats from a block's matrix of one frequency to that of the next: a little more than these
+  // have, so that the 36 numbers of a column do not fight for the same place of a cache.
+  int64_t matrix_floats(int64_t channels) const;
+  // Calls body(tile) for the lanes of each tile of a block. body must not depend on their order.
+  template <typename Body>
+  void ForEachTile(const Range& block, int64_t lanes, const TiledPlane& plane,
+                   const Body& body) const {
+    WinogradTile tile{};
+    tile.lanes = lanes;
+    tile.height = plane.shape.height();
+    tile.width = plane.shape.width();
+    tile.frequency = matrix_floats(plane.shape.channels());
+    tile.strip = plane.shape.channels() * strip_floats();
+    for (int64_t at = block.begin; at < block.end; at += tile.count) {
+      const int64_t number = at / lanes;
+      tile.row = number / columns_ * kTile + plane.offset;
+      tile.column = number % columns_ * kTile + plane.offset;
+      tile.first = at % lanes;
+      tile.count = std::min(lanes - tile.first, block.end - at);
+      tile.at = at - block.begin;
+      body(tile);
+    }
+  }
+
+ private:
+  static constexpr int64_t kTile = 4;
+
+  const WinogradKernels& kernels_;
+  int64_t rows_;
+  int64_t columns_;
+  int64_t block_;
+};
+
+// The sum that a convolution's forward pass and its gradient with respect to the input have in
+// common, as TapProduct: forward, result and source are output and input; backward they change
+// places, and so do the two channel axes of the weights, and the kernels are turned around.
+class WinogradProduct {
+ public:
+  struct Weights {
+    const float* data;  // [result * result_stride + source * source_stride + tap]
+    int64_t result_stride;
+    int64_t source_stride;
+    bool turned;  // the last tap first
+  };
+  // pad: zeros around the source.
+  WinogradProduct(Engine& engine, const Shape& result, const Shape& source, int pad);
+
+  // bias: one per result channel, or null.
+  void Run(int64_t lanes, const Weights& weights, const float* source, const float* bias,
+           float* result);
+
+ private:
+  void Pack(const Weights& weights, float* packed) const;
+  void Mix(int frequency, int64_t columns, const float* packed, const float* patches,
+           float* mixed) const;
+
+  Engine& engine_;
+  TiledPlane result_;
+  TiledPlane source_;
+  TileColumns columns_;
+  std::vector<Range> blocks_;  // of result channels
+  int64_t packed_floats_;      // of one frequency: per block [source channel][channel of the block]
+};
+
+// The gradient of the weights, [output channel][input channel][tap]: at each frequency the products
+// of the inputs' patches and the outputs' gradients, summed over all columns.
+class WinogradWeightGradient {
+ public:
+  WinogradWeightGradient(Engine& engine, const Shape& input, const Shape& output, int pad);
+
+  void Run(int64_t lanes, const float* input, const float* grad_output, float* gradient);
+
+ private:
+  void Add(int frequency, int64_t columns, const float* patches, const float* grads,
+           float* sums) const;
+
+  Engine& engine_;
+  TiledPlane input_;
+  TiledPlane output_;
+  TileColumns columns_;
+  std::vector<Range> output_pieces_;
+  std::vector<Range> input_pieces_;
+  int64_t sums_floats_;  // of one frequency: [output channel][input channel]
+};
+
+}  // namespace kumo::cpu

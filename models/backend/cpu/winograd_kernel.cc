@@ -1,0 +1,366 @@
+// Winograd's transforms, of vectors of samples: additions and a few constants, no shuffles. And the
+// products between them.
+#include <cstdint>
+
+#include "models/backend/cpu/kernels.h"
+#include "models/backend/cpu/vector.h"
+
+namespace kumo::KUMO_ISA {
+namespace {
+
+constexpr int kPatch = 6;   // positions of a patch along an axis, and frequencies
+constexpr int kTile = 4;    // and of a tile
+constexpr int kKernel = 3;  // and of a kernel
+constexpr int64_t kStrip = kTileVectors * kWidth;
+
+// The matrices are those of Toom and Cook's interpolation at 0, +-kSmall, +-kLarge and infinity
+// (Lavin and Gray 2016, Fast algorithms for convolutional neural networks, have +-1 and +-2: their
+// largest errors are four times as large). Row j of a matrix for point p_j:
+//
+//   A: (1, p, p^2, p^3)            infinity: (0, 0, 0, 1)
+//   G: (1, p, p^2) / prod (p - p_l), l != j    (0, 0, 1)
+//   B': the coefficients of prod (x - p_l), l != j
+//
+// The two points of a pair share what is even and what is odd in them.
+constexpr float kSmall = 0.70710678f;  // sqrt(1/2)
+constexpr float kLarge = 1.41421356f;  // sqrt(2)
+
+// Each applies one of the matrices to what lies `kStep` apart; `to` may be what it is made of.
+// V: a vector, or the numbers of several kernels.
+template <int kStep, typename V>
+KUMO_ALWAYS_INLINE void TransformPatch(const V* x, V* to) {  // B'
+  const V x0 = x[0], x1 = x[kStep], x2 = x[2 * kStep], x3 = x[3 * kStep], x4 = x[4 * kStep],
+          x5 = x[5 * kStep];
+  const V even = x4 - 2.0f * x2;
+  const V odd = x3 - 2.0f * x1;
+  const V even2 = x4 - 0.5f * x2;
+  const V odd2 = x3 - 0.5f * x1;
+  to[0] = (x0 + x4) - 2.5f * x2;
+  to[kStep] = even + kSmall * odd;
+  to[2 * kStep] = even - kSmall * odd;
+  to[3 * kStep] = even2 + kLarge * odd2;
+  to[4 * kStep] = even2 - kLarge * odd2;
+  to[5 * kStep] = (x1 + x5) - 2.5f * x3;
+}
+
+template <int kStep, typename V>
+KUMO_ALWAYS_INLINE void TransformResult(const V* m, V* to) {  // A'
+  const V first = m[0];
+  const V last = m[5 * kStep];
+  const V even = m[kStep] + m[2 * kStep];
+  const V odd = kSmall * (m[kStep] - m[2 * kStep]);
+  const V even2 = m[3 * kStep] + m[4 * kStep];
+  const V odd2 = kLarge * (m[3 * kStep] - m[4 * kStep]);
+  to[0] = first + even + even2;
+  to[kStep] = odd + odd2;
+  to[2 * kStep] = 0.5f * even + 2.0f * even2;
+  to[3 * kStep] = 0.5f * odd + 2.0f * odd2 + last;
+}
+
+template <int kStep, typename V>
+KUMO_ALWAYS_INLINE void TransformGradient(const V* y, V* to) {  // A
+  const V y0 = y[0], y1 = y[kStep], y2 = y[2 * kStep], y3 = y[3 * kStep];
+  const V even = y0 + 0.5f * y2;
+  const V odd = y1 + 0.5f * y3;
+  const V even2 = y0 + 2.0f * y2;
+  const V odd2 = y1 + 2.0f * y3;
+  to[0] = y0;
+  to[kStep] = even + kSmall * odd;
+  to[2 * kStep] = even - kSmall * odd;
+  to[3 * kStep] = even2 + kLarge * odd2;
+  to[4 * kStep] = even2 - kLarge * odd2;
+  to[5 * kStep] = y3;
+}
+
+constexpr float kThird = 1.0f / 3;
+constexpr float kSixth = 1.0f / 6;
+
+template <int kStep, typename V>
+KUMO_ALWAYS_INLINE void TransformWeights(const V* w, V* to) {  // G
+  const V w0 = w[0], w1 = w[kStep], w2 = w[2 * kStep];
+  const V even = 2 * kThird * w0 + kThird * w2;
+  const V odd = 2 * kThird * kSmall * w1;
+  const V even2 = kSixth * w0 + kThird * w2;
+  const V odd2 = kSixth * kLarge * w1;
+  to[0] = w0;
+  to[kStep] = -even - odd;
+  to[2 * kStep] = odd - even;
+  to[3 * kStep] = even2 + odd2;
+  to[4 * kStep] = even2 - odd2;
+  to[5 * kStep] = w2;
+}
+
+template <int kStep, typename V>
+KUMO_ALWAYS_INLINE void TransformWeightGradient(const V* g, V* to) {  // G'
+  const V first = g[0];
+  const V last = g[5 * kStep];
+  const V even = g[kStep] + g[2 * kStep];
+  const V odd = g[kStep] - g[2 * kStep];
+  const V even2 = g[3 * kStep] + g[4 * kStep];
+  const V odd2 = g[3 * kStep] - g[4 * kStep];
+  to[0] = first - 2 * kThird * even + kSixth * even2;
+  to[kStep] = kSixth * kLarge * odd2 - 2 * kThird * kSmall * odd;
+  to[2 * kStep] = kThird * (even2 - even) + last;
+}
+
+// Where the column `at` of a strip's rows is.
+KUMO_ALWAYS_INLINE int64_t ColumnAt(const WinogradTile& tile, int64_t at) {
+  return at / kStrip * tile.strip + at % kStrip;
+}
+
+KUMO_ALWAYS_INLINE bool Inside(const WinogradTile& tile, int size) {
+  return tile.row >= 0 && tile.column >= 0 && tile.row + size <= tile.height &&
+         tile.column + size <= tile.width;
+}
+
+// kSize x kSize positions, with zeros for those outside the plane.
+template <int kSize, int kRow, bool kInside>
+KUMO_ALWAYS_INLINE void LoadPositions(const WinogradTile& tile, const float* plane, int64_t lane,
+                                      Vector* to) {
+  const float* const from = plane + (tile.row * tile.width + tile.column) * tile.lanes + lane;
+  if constexpr (kInside) {
+#pragma GCC unroll 8
+    for (int i = 0; i < kSize; ++i) {
+#pragma GCC unroll 8
+      for (int j = 0; j < kSize; ++j) {
+        to[i * kRow + j] = Load(from + (i * tile.width + j) * tile.lanes);
+      }
+    }
+  } else {
+    const int64_t rows = tile.height - tile.row < kSize ? tile.height - tile.row : kSize;
+    const int64_t columns = tile.width - tile.column < kSize ? tile.width - tile.column : kSize;
+    for (int i = 0; i < kSize * kRow; ++i) to[i] = Vector{};
+    for (int64_t i = tile.row < 0 ? -tile.row : 0; i < rows; ++i) {
+      for (int64_t j = tile.column < 0 ? -tile.column : 0; j < columns; ++j) {
+        to[i * kRow + j] = Load(from + (i * tile.width + j) * tile.lanes);
+      }
+    }
+  }
+}
+
+template <bool kInside>
+void PatchLanes(const WinogradTile& tile, const float* plane, float* to) {
+  for (int64_t l = 0; l < tile.count; l += kWidth) {
+    Vector x[kPatch * kPatch];
+    LoadPositions<kPatch, kPatch, kInside>(tile, plane, tile.first + l, x);
+#pragma GCC unroll 8
+    for (int i = 0; i < kPatch; ++i) TransformPatch<1>(x + i * kPatch, x + i * kPatch);
+    float* const at = to + ColumnAt(tile, tile.at + l);
+#pragma GCC unroll 8
+    for (int j = 0; j < kPatch; ++j) {
+      TransformPatch<kPatch>(x + j, x + j);
+#pragma GCC unroll 8
+      for (int i = 0; i < kPatch; ++i) {
+        Store(x[i * kPatch + j], at + (i * kPatch + j) * tile.frequency);
+      }
+    }
+  }
+}
+
+void Patch(const WinogradTile& tile, const float* plane, float* to) {
+  if (Inside(tile, kPatch)) return PatchLanes<true>(tile, plane, to);
+  PatchLanes<false>(tile, plane, to);
+}
+
+template <bool kInside>
+void GradientLanes(const WinogradTile& tile, const float* plane, float* to) {
+  for (int64_t l = 0; l < tile.count; l += kWidth) {
+    Vector x[kPatch * kPatch];
+    LoadPositions<kTile, kPatch, kInside>(tile, plane, tile.first + l, x);
+#pragma GCC unroll 8
+    for (int i = 0; i < kTile; ++i) TransformGradient<1>(x + i * kPatch, x + i * kPatch);
+    float* const at = to + ColumnAt(tile, tile.at + l);
+#pragma GCC unroll 8
+    for (int j = 0; j < kPatch; ++j) {
+      TransformGradient<kPatch>(x + j, x + j);
+#pragma GCC unroll 8
+      for (int i = 0; i < kPatch; ++i) {
+        Store(x[i * kPatch + j], at + (i * kPatch + j) * tile.frequency);
+      }
+    }
+  }
+}
+
+void Gradient(const WinogradTile& tile, const float* plane, float* to) {
+  if (Inside(tile, kTile)) return GradientLanes<true>(tile, plane, to);
+  GradientLanes<false>(tile, plane, to);
+}
+
+template <bool kInside>
+void ResultLanes(const WinogradTile& tile, const float* from, float bias, float* plane) {
+  for (int64_t l = 0; l < tile.count; l += kWidth) {
+    const float* const at = from + ColumnAt(tile, tile.at + l);
+    Vector x[kPatch * kPatch];
+#pragma GCC unroll 8
+    for (int j = 0; j < kPatch; ++j) {
+#pragma GCC unroll 8
+      for (int i = 0; i < kPatch; ++i) {
+        x[i * kPatch + j] = Load(at + (i * kPatch + j) * tile.frequency);
+      }
+      TransformResult<kPatch>(x + j, x + j);
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < kTile; ++i) {
+      TransformResult<1>(x + i * kPatch, x + i * kPatch);
+#pragma GCC unroll 8
+      for (int j = 0; j < kTile; ++j) {
+        const int64_t row = tile.row + i;
+        const int64_t column = tile.column + j;
+        if (!kInside && (row >= tile.height || column >= tile.width)) continue;
+        Store(x[i * kPatch + j] + bias,
+              plane + (row * tile.width + column) * tile.lanes + tile.first + l);
+      }
+    }
+  }
+}
+
+void Result(const WinogradTile& tile, const float* from, float bias, float* plane) {
+  if (Inside(tile, kTile)) return ResultLanes<true>(tile, from, bias, plane);
+  ResultLanes<false>(tile, from, bias, plane);
+}
+
+void Weights(int rows, const float* from, int64_t row_stride, int64_t tap_stride, int64_t frequency,
+             float* to) {
+  EightFloats w[kPatch * kPatch] = {};
+  for (int i = 0; i < kKernel; ++i) {
+    for (int j = 0; j < kKernel; ++j) {
+      for (int r = 0; r < rows; ++r) {
+        w[i * kPatch + j][r] = from[r * row_stride + (i * kKernel + j) * tap_stride];
+      }
+    }
+  }
+  for (int i = 0; i < kKernel; ++i) TransformWeights<1>(w + i * kPatch, w + i * kPatch);
+  for (int j = 0; j < kPatch; ++j) TransformWeights<kPatch>(w + j, w + j);
+  for (int f = 0; f < kPatch * kPatch; ++f) {
+    for (int r = 0; r < rows; ++r) to[f * frequency + r] = w[f][r];
+  }
+}
+
+void WeightGradient(int64_t count, const float* from, int64_t frequency, float* to) {
+  for (int64_t k = 0; k < count; k += 8) {
+    const int rows = count - k < 8 ? static_cast<int>(count - k) : 8;
+    EightFloats g[kPatch * kPatch] = {};
+    for (int f = 0; f < kPatch * kPatch; ++f) {
+      for (int r = 0; r < rows; ++r) g[f][r] = from[f * frequency + k + r];
+    }
+    for (int i = 0; i < kPatch; ++i) TransformWeightGradient<1>(g + i * kPatch, g + i * kPatch);
+    for (int j = 0; j < kKernel; ++j) TransformWeightGradient<kPatch>(g + j, g + j);
+    for (int r = 0; r < rows; ++r) {
+      for (int i = 0; i < kKernel; ++i) {
+        for (int j = 0; j < kKernel; ++j) {
+          to[(k + r) * kKernel * kKernel + i * kKernel + j] = g[i * kPatch + j][r];
+        }
+      }
+    }
+  }
+}
+
+template <int R, int V>
+void ProductBlock(const WinogradProductTile& tile) {
+  Vector sum[R][V] = {};
+  const float* weights = tile.weights;
+  const float* source = tile.source;
+  for (int64_t s = 0; s < tile.depth; ++s) {
+    Vector x[V];
+#pragma GCC unroll 8
+    for (int v = 0; v < V; ++v) x[v] = Load(source + v * kWidth);
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+      const Vector weight = Broadcast(weights[r]);
+#pragma GCC unroll 8
+      for (int v = 0; v < V; ++v) sum[r][v] += weight * x[v];
+    }
+    weights += R;
+    source += kStrip;
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+    for (int v = 0; v < V; ++v) Store(sum[r][v], tile.result + r * kStrip + v * kWidth);
+  }
+}
+
+template <int R>
+void ProductRows(const WinogradProductTile& tile) {
+  const int64_t vectors = tile.columns / kWidth;
+  if constexpr (kTileVectors >= 4) {
+    if (vectors == 4) return ProductBlock<R, 4>(tile);
+    if (vectors == 3) return ProductBlock<R, 3>(tile);
+  }
+  if (vectors == 2) return ProductBlock<R, 2>(tile);
+  ProductBlock<R, 1>(tile);
+}
+
+void Product(const WinogradProductTile& tile) {
+  static_assert(kTileRows == 6);
+  switch (tile.rows) {
+    case 1:
+      return ProductRows<1>(tile);
+    case 2:
+      return ProductRows<2>(tile);
+    case 3:
+      return ProductRows<3>(tile);
+    case 4:
+      return ProductRows<4>(tile);
+    case 5:
+      return ProductRows<5>(tile);
+    default:
+      return ProductRows<6>(tile);
+  }
+}
+
+template <int R, int C>
+void OuterBlock(const WinogradOuterTile& tile) {
+  Vector sum[R][C] = {};
+  for (int64_t begin = 0; begin < tile.floats; begin += kStrip) {
+    const float* grad = tile.grad + begin / kStrip * tile.grad_strip;
+    const float* source = tile.source + begin / kStrip * tile.source_strip;
+    const int64_t end = tile.floats - begin < kStrip ? tile.floats - begin : kStrip;
+    for (int64_t n = 0; n < end; n += kWidth) {
+      Vector g[R];
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r) g[r] = Load(grad + r * kStrip + n);
+#pragma GCC unroll 8
+      for (int c = 0; c < C; ++c) {
+        const Vector x = Load(source + c * kStrip + n);
+#pragma GCC unroll 8
+        for (int r = 0; r < R; ++r) sum[r][c] += g[r] * x;
+      }
+    }
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+    for (int c = 0; c < C; ++c) tile.sum[r * tile.sum_row + c] += SumOfVector(sum[r][c]);
+  }
+}
+
+template <int R>
+void OuterRows(const WinogradOuterTile& tile) {
+  if constexpr (kOuterColumns >= 5) {
+    if (tile.columns == 5) return OuterBlock<R, 5>(tile);
+    if (tile.columns == 4) return OuterBlock<R, 4>(tile);
+  }
+  if (tile.columns == 3) return OuterBlock<R, 3>(tile);
+  if (tile.columns == 2) return OuterBlock<R, 2>(tile);
+  OuterBlock<R, 1>(tile);
+}
+
+void Outer(const WinogradOuterTile& tile) {
+  if constexpr (kOuterRows >= 5) {
+    if (tile.rows == 5) return OuterRows<5>(tile);
+  }
+  if (tile.rows == 4) return OuterRows<4>(tile);
+  if (tile.rows == 3) return OuterRows<3>(tile);
+  if (tile.rows == 2) return OuterRows<2>(tile);
+  OuterRows<1>(tile);
+}
+
+}  // namespace
+
+extern const WinogradKernels kWinograd;
+const WinogradKernels kWinograd = {kStrip,         kTileRows, kOuterRows, kOuterColumns,
+                                   Patch,          Result,    Gradient,   Weights,
+                                   WeightGradient, Product,   Outer};
+
+}  // namespace kumo::KUMO_ISA

@@ -1,0 +1,147 @@
+// The ways in which the CPU convolves: which one is taken, that each is the same sum, and how much
+// rounding adds to it where products are saved.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "models/backend/cpu/ops.h"
+#include "tests/models/layer_on_device.h"
+
+namespace kumo {
+namespace {
+
+using cpu::ConvolutionWay;
+using cpu::WayOf;
+
+ConvolutionSpec Spec(const Shape& input, int outputs, int kernel, int stride = 1, int pad = 0) {
+  ConvolutionSpec spec;
+  spec.input = input;
+  spec.outputs = outputs;
+  spec.kernel_height = kernel;
+  spec.kernel_width = kernel;
+  spec.stride = stride;
+  spec.pad = pad;
+  return spec;
+}
+
+TEST(ConvolutionWaysTest, TheShapeTellsTheWay) {
+  // LeNet's, whose bits do not change.
+  EXPECT_EQ(WayOf(Spec({1, 28, 28}, 20, 5)), ConvolutionWay::kPlain);
+  EXPECT_EQ(WayOf(Spec({20, 12, 12}, 50, 5)), ConvolutionWay::kPlain);
+  // Pixels.
+  EXPECT_EQ(WayOf(Spec({3, 32, 32}, 64, 3, 1, 1)), ConvolutionWay::kPlain);
+  EXPECT_EQ(WayOf(Spec({64, 32, 32}, 64, 3, 1, 1)), ConvolutionWay::kMinimal);
+  EXPECT_EQ(WayOf(Spec({16, 8, 8}, 16, 3, 1, 1)), ConvolutionWay::kMinimal);
+  // Nearly all of a tile would be beyond the border.
+  EXPECT_EQ(WayOf(Spec({64, 1, 1}, 64, 3, 1, 1)), ConvolutionWay::kPlain);
+  EXPECT_EQ(WayOf(Spec({64, 32, 32}, 64, 3, 2, 1)), ConvolutionWay::kGathered);
+  EXPECT_EQ(WayOf(Spec({64, 32, 32}, 256, 1)), ConvolutionWay::kGathered);
+  ConvolutionSpec grouped = Spec({64, 32, 32}, 64, 3, 1, 1);
+  grouped.groups = 2;
+  EXPECT_EQ(WayOf(grouped), ConvolutionWay::kGrouped);
+  ConvolutionSpec dilated = Spec({64, 32, 32}, 64, 3, 1, 2);
+  dilated.dilation = 2;
+  EXPECT_EQ(WayOf(dilated), ConvolutionWay::kPlain);
+}
+
+// A convolution of 3x3 over `channels`, padded with zeros.
+class ThreeByThree {
+ public:
+  ThreeByThree(int64_t channels, int64_t size, int outputs, int threads)
+      : text_("name: \"l\" convolution { outputs: " + std::to_string(outputs) +
+              " kernel: 3 pad: 1 no_bias: true }"),
+        shape_{channels, size, size},
+        outputs_(outputs),
+        layer_({"", shape_, text_.c_str()},
+               {"", [threads] { return MakeCpuBackend(threads, DetectIsa()); }}) {}
+
+  LayerOnDevice& layer() { return layer_; }
+  std::vector<float> RandomInput(int batch) const {
+    Rng rng(8, RngPurpose::kTest);
+    return RandomNumbers(batch * shape_.size(), &rng);
+  }
+  // The exact sum of result i of the batch.
+  double Exact(const std::vector<float>& x, int64_t i) {
+    const std::vector<float>& w = layer_.weights()[0];
+    const int64_t size = shape_.height();
+    const int64_t column = i % size;
+    const int64_t row = i / size % size;
+    const int64_t output = i / shape_.plane() % outputs_;
+    const int64_t sample = i / shape_.plane() / outputs_;
+    double sum = 0;
+    for (int64_t c = 0; c < shape_.channels(); ++c) {
+      for (int64_t tap = 0; tap < 9; ++tap) {
+        const int64_t y = row + tap / 3 - 1;
+        const int64_t at = column + tap % 3 - 1;
+        if (y < 0 || y >= size || at < 0 || at >= size) continue;
+        sum += static_cast<double>(w[(output * shape_.channels() + c) * 9 + tap]) *
+               static_cast<double>(x[((sample * shape_.channels() + c) * size + y) * size + at]);
+      }
+    }
+    return sum;
+  }
+
+ private:
+  std::string text_;
+  Shape shape_;
+  int64_t outputs_;
+  LayerOnDevice layer_;
+};
+
+// Of a minimal filtering, for each product of two numbers of at most 1: three units, where a plain
+// sum may have one, and Lavin and Gray's points would have ten.
+constexpr double kRounding = 3 * 0x1p-24;
+
+TEST(ConvolutionWaysTest, WhatRoundingAddsToAMinimalFilteringIsBounded) {
+  for (const int64_t channels : {8, 64, 512}) {
+    ThreeByThree convolution(channels, 12, 16, 1);
+    const std::vector<float> x = convolution.RandomInput(16);
+    const std::vector<float> y = convolution.layer().Forward(x, 16, true);
+    double worst = 0;
+    for (size_t i = 0; i < y.size(); i += 7) {
+      const double exact = convolution.Exact(x, static_cast<int64_t>(i));
+      worst = std::max(worst, std::abs(static_cast<double>(y[i]) - exact));
+    }
+    EXPECT_LT(worst, kRounding * 9 * static_cast<double>(channels)) << channels << " channels";
+    EXPECT_GT(worst, 0);
+  }
+}
+
+TEST(ConvolutionWaysTest, ASamplesBitsDoNotDependOnTheOthersOfItsMinibatch) {
+  ThreeByThree convolution(9, 10, 12, 1);
+  const std::vector<float> x = convolution.RandomInput(40);
+  const std::vector<float> all = convolution.layer().Forward(x, 40, true);
+  for (const int batch : {33, 16, 9}) {
+    const std::vector<float> some =
+        convolution.layer().Forward({x.begin(), x.begin() + batch * 9 * 100}, batch, true);
+    EXPECT_TRUE(std::equal(some.begin(), some.end(), all.begin())) << batch;
+  }
+}
+
+// Few samples go another way, by a plain sum.
+TEST(ConvolutionWaysTest, FewSamplesHaveTheSameResultsUpToRounding) {
+  ThreeByThree convolution(9, 10, 12, 1);
+  const std::vector<float> x = convolution.RandomInput(9);
+  const std::vector<float> y = convolution.layer().Forward(x, 9, true);
+  const std::vector<float> few =
+      convolution.layer().Forward({x.begin(), x.begin() + 8 * 9 * 100}, 8, true);
+  for (size_t i = 0; i < few.size(); ++i) ASSERT_NEAR(few[i], y[i], kRounding * 9 * 9) << i;
+  EXPECT_FALSE(std::equal(few.begin(), few.end(), y.begin()));
+}
+
+TEST(ConvolutionWaysTest, ThreadsShareTheWorkWithoutAnotherBit) {
+  ThreeByThree alone(20, 14, 18, 1);
+  ThreeByThree shared(20, 14, 18, 3);
+  const std::vector<float> x = alone.RandomInput(33);
+  const std::vector<float> y = alone.layer().Forward(x, 33, true);
+  EXPECT_EQ(shared.layer().Forward(x, 33, true), y);
+  EXPECT_EQ(shared.layer().Backward(y, 33), alone.layer().Backward(y, 33));
+  EXPECT_EQ(shared.layer().gradients(), alone.layer().gradients());
+}
+
+}  // namespace
+}  // namespace kumo
