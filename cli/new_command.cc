@@ -60,8 +60,7 @@ Status List(const CliEnvironment& environment) {
   for (const std::string& name : names) {
     KUMO_ASSIGN_OR_RETURN(const std::string text,
                           ReadExperimentFile(FindExperiment(name + ".conf", environment.share)));
-    const std::string about = LeadingComment(text);
-    std::printf("%-20s %s\n", name.c_str(), about.substr(0, about.find_first_of(".:\n")).c_str());
+    std::printf("%-20s %s\n", name.c_str(), TitleOf(LeadingComment(text)).c_str());
   }
   return OkStatus();
 }

@@ -1,6 +1,7 @@
 #include "cli/new_experiment.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "common/base/terminal.h"
 #include "common/job/options/config_file.h"
@@ -90,12 +91,29 @@ std::string Heading(const std::string& name, const std::string& origin, const st
 
 std::string LeadingComment(std::string_view text) {
   std::string comment;
+  bool in_paragraph = false;
   while (text.starts_with('#')) {
     std::string_view line = TakeLine(&text);
     line.remove_prefix(line.starts_with("# ") ? 2 : 1);
+    const bool prose = !line.empty() && line[0] != ' ';
+    if (prose && in_paragraph) comment.back() = ' ';
     comment += std::string(line) + "\n";
+    in_paragraph = prose;
   }
   return comment;
+}
+
+std::string TitleOf(std::string_view leading_comment) {
+  const std::string_view paragraph = TakeLine(&leading_comment);
+  for (size_t i = 0; i + 2 < paragraph.size(); ++i) {
+    // "et al. 2015" and "v1.5" go on; a sentence begins with a capital.
+    const bool sentence = paragraph[i] == '.' && paragraph[i + 1] == ' ' &&
+                          std::isupper(static_cast<unsigned char>(paragraph[i + 2])) != 0;
+    if (sentence || (paragraph[i] == ':' && paragraph[i + 1] == ' ')) {
+      return std::string(paragraph.substr(0, i));
+    }
+  }
+  return std::string(paragraph.substr(0, paragraph.size() - (paragraph.ends_with('.') ? 1 : 0)));
 }
 
 std::string NewExperimentText(const std::string& name, const LoadedExperiment& from,

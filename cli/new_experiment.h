@@ -11,8 +11,11 @@
 
 namespace kumo {
 
-// The comment that an experiment file begins with, without '#', "" where there is none.
+// The comment that an experiment file begins with, without '#', "" where there is none; a paragraph
+// is one line. Lines that begin with a blank stay lines of their own.
 std::string LeadingComment(std::string_view text);
+// What it says first: up to the end of a sentence or to a colon.
+std::string TitleOf(std::string_view leading_comment);
 
 // name: of the new experiment, which has its network in NAME.pbtxt beside it. from: without
 // problems; origin: what it is called; about: its LeadingComment. The name and the output folder

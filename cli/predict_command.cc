@@ -19,11 +19,11 @@ int RunPredict(const CliEnvironment& environment, std::span<const std::string> a
                    "Says which classes a checkpoint's network sees in images, with\n"
                    "probabilities; or, of a language model, goes on with a text.");
   model.AddTo(&line);
-  line.AddRepeated("input", "PATH",
-                   "An image (JPEG, PNG), or a folder or an archive (tar, tar.gz, zip) of images; "
-                   "may be repeated. What is of another size or colour than the network's is cut "
-                   "to its proportions, scaled and made grey or coloured",
-                   &inputs);
+  line.AddSeveral("input", "PATH",
+                  "Images (JPEG, PNG), or folders or archives (tar, tar.gz, zip) of images. What "
+                  "is of another size or colour than the network's is cut "
+                  "to its proportions, scaled and made grey or coloured",
+                  &inputs);
   line.AddOption("top", "K", {.min = 1, .max = 1'000'000}, "The likeliest classes of each image",
                  &top);
   line.AddOption("format", "FORMAT", {.values = {"table", "json", "csv"}}, "What to print",

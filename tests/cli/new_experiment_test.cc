@@ -111,5 +111,25 @@ TEST_F(NewExperimentTest, WhatTheOldOneSaysOfItselfIsKept) {
   EXPECT_EQ(LeadingComment(text_), LeadingComment(old));
 }
 
+TEST_F(NewExperimentTest, ParagraphsOfTheOldOneAreFoldedAnew) {
+  const std::string old = "# A network that\n# learns.\n#\n#   as it\n#   stands\n# " +
+                          std::string(90, 'x') + "\n# two three four\n[network]\nfile = n\n";
+  EXPECT_EQ(LeadingComment(old), "A network that learns.\n\n  as it\n  stands\n" +
+                                     std::string(90, 'x') + " two three four\n");
+  Renewed(old);
+  EXPECT_THAT(text_, testing::StartsWith("# A network that learns.\n#\n#   as it\n#   stands\n# " +
+                                         std::string(90, 'x') + " two\n# three four\n"));
+  EXPECT_EQ(LeadingComment(text_), LeadingComment(old));
+}
+
+TEST(TitleOfTest, IsWhatComesBeforeTheFirstEndOfASentenceOrColon) {
+  EXPECT_EQ(TitleOf("LeNet on MNIST in block mode: each partition. Then\n"),
+            "LeNet on MNIST in block mode");
+  EXPECT_EQ(TitleOf("ResNet-50 (v1.5) as He et al. 2015 have it. More.\n\nLess: no\n"),
+            "ResNet-50 (v1.5) as He et al. 2015 have it");
+  EXPECT_EQ(TitleOf("One sentence.\n"), "One sentence");
+  EXPECT_EQ(TitleOf(""), "");
+}
+
 }  // namespace
 }  // namespace kumo

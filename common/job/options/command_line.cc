@@ -71,6 +71,12 @@ void CommandLine::AddRepeated(std::string name, std::string placeholder, std::st
           }});
 }
 
+void CommandLine::AddSeveral(std::string name, std::string placeholder, std::string help,
+                             std::vector<std::string>* values) {
+  AddRepeated(std::move(name), placeholder + "...", std::move(help), values);
+  rows_.back().takes_several = true;
+}
+
 void CommandLine::AddNote(std::string note) { notes_.push_back(std::move(note)); }
 
 void CommandLine::AddRow(Row row) { rows_.push_back(std::move(row)); }
@@ -154,10 +160,15 @@ Status CommandLine::Parse(std::span<const std::string> args) {
     if (error.kind() == Syntax::extra_parameter) return InvalidArgument(name + " takes no value");
     return NeedsValue(name);
   }
+  const Row* before = nullptr;  // the option that was given last
   for (const po::option& option : given) {
     const std::string value = option.value.empty() ? "" : option.value.front();
-    KUMO_RETURN_IF_ERROR(option.position_key >= 0 ? TakePositional(value)
-                                                  : TakeOption(option.string_key, value));
+    const bool named = option.position_key < 0;
+    if (named) before = Find(option.string_key);
+    const bool one_more =
+        taken_ == positionals_.size() && before != nullptr && before->takes_several;
+    KUMO_RETURN_IF_ERROR(named || one_more ? TakeOption(before->name, value)
+                                           : TakePositional(value));
   }
   if (taken_ < positionals_.size() && positionals_[taken_].required) {
     return InvalidArgument(positionals_[taken_].placeholder + " is missing (" + program_ +

@@ -28,6 +28,7 @@ class CommandLine {
     std::string allowed;
     std::vector<std::string> values;  // not empty: only these
     std::function<Status(std::string_view)> read;
+    bool takes_several = false;  // one after the other, as a shell's patterns give them
 
     // Help, what is allowed, and the default.
     std::string Explanation() const;
@@ -62,6 +63,9 @@ class CommandLine {
   // An option that may be given many times; its values come in the order given.
   void AddRepeated(std::string name, std::string placeholder, std::string help,
                    std::vector<std::string>* values);
+  // The same; and arguments without a name that follow, beyond the command's own, are its values.
+  void AddSeveral(std::string name, std::string placeholder, std::string help,
+                  std::vector<std::string>* values);
 
   // --version, of programs; its answer is main's (common/base/version.h).
   void AddVersion();

@@ -12,6 +12,7 @@ using ::testing::HasSubstr;
 struct Arguments {
   std::string file;
   std::vector<std::string> sets;
+  std::vector<std::string> images;
   int workers = 2;
   bool json = false;
   CommandLine line{"kumo launch", "Starts."};
@@ -19,6 +20,7 @@ struct Arguments {
   Arguments() {
     line.AddPositional("FILE", "The experiment", true, &file);
     line.AddRepeated("set", "KEY=VALUE", "Overrides", &sets);
+    line.AddSeveral("images", "PATH", "Images", &images);
     line.AddOption("workers", "N", {.min = 1, .max = 8}, "Processes", &workers);
     line.AddFlag("json", "JSON", &json);
   }
@@ -61,6 +63,20 @@ TEST(CommandLine, WhatFollowsAnOptionIsItsValue) {
   Arguments a;
   ASSERT_TRUE(a.Parse({"--", "--json"}).ok()) << "what follows -- is no option";
   EXPECT_EQ(a.file, "--json");
+}
+
+TEST(CommandLine, AnOptionOfSeveralTakesWhatFollowsBeyondTheCommandsOwn) {
+  Arguments a;
+  ASSERT_TRUE(a.Parse({"x.conf", "--images", "1.png", "2.png", "--json", "--images=3.png", "4.png",
+                       "--set", "a.b=c"})
+                  .ok());
+  EXPECT_THAT(a.images, ElementsAre("1.png", "2.png", "3.png", "4.png"));
+  Arguments b;
+  ASSERT_TRUE(b.Parse({"--images", "1.png", "x.conf", "2.png"}).ok());
+  EXPECT_EQ(b.file, "x.conf");
+  EXPECT_THAT(b.images, ElementsAre("1.png", "2.png"));
+  EXPECT_THAT(Arguments().Parse({"x", "--images", "1.png", "--set", "a.b=c", "2.png"}).message(),
+              HasSubstr("'2.png' is one argument too many"));
 }
 
 TEST(CommandLine, OptionsAreNotAbbreviated) {
