@@ -11,6 +11,7 @@
 #include "models/backend/host_memory.h"
 #include "models/net.h"
 #include "models/network.h"
+#include "worker/connect_net.h"
 
 namespace kumo {
 namespace {
@@ -41,11 +42,12 @@ void AddMinibatches(const char* what, const char* setting, const MinibatchRoom& 
 }
 
 // What the network takes on the CPU for minibatches of up to so many samples.
-Result<int64_t> NetBytes(const model::Network& network, const Fields& fields, int max_batch) {
+Result<int64_t> NetBytes(const model::Network& network, const std::string& reader,
+                         const Fields& fields, int max_batch) {
   CountedMemory counted;
   const std::unique_ptr<Backend> backend = MakeCpuBackendIn(&counted);
   KUMO_ASSIGN_OR_RETURN(const auto net, Net::Make(network, max_batch, backend.get()));
-  KUMO_RETURN_IF_ERROR(net->Connect(fields, {}));
+  KUMO_RETURN_IF_ERROR(ConnectNet(reader, fields, {}, net.get()));
   return counted.bytes();
 }
 
@@ -119,7 +121,8 @@ Result<JobMemory> MemoryOfJob(const Experiment& experiment, int servers) {
   AddMinibatches("validation minibatches, read ahead", "evaluation.minibatch", rooms.validation,
                  data.validation.fields, &worker);
   if (on_cpu) {
-    KUMO_ASSIGN_OR_RETURN(const int64_t net, NetBytes(network, data.train.fields, rooms.largest()));
+    KUMO_ASSIGN_OR_RETURN(const int64_t net, NetBytes(network, experiment.data.reader,
+                                                      data.train.fields, rooms.largest()));
     worker.Add("activations and layers' own arrays", {net},
                rooms.train.samples >= rooms.validation.samples ? "sync.minibatch"
                                                                : "evaluation.minibatch");

@@ -6,6 +6,7 @@
 #include "data/content_hash.h"
 #include "data/open_datasets.h"
 #include "models/network.h"
+#include "worker/connect_net.h"
 
 namespace kumo {
 namespace {
@@ -13,8 +14,9 @@ namespace {
 Status ConnectData(const Experiment& experiment, const OpenedJob& job) {
   const Dataset& data = *job.datasets.train;
   const std::string& file = experiment.network.file;
-  KUMO_RETURN_IF_ERROR(job.net->Connect(job.datasets.fields(), job.datasets.pixels)
-                           .WithContext(file + ", " + data.name()));
+  KUMO_RETURN_IF_ERROR(
+      ConnectNet(experiment.data.reader, job.datasets.fields(), job.datasets.pixels, job.net.get())
+          .WithContext(file + ", " + data.name()));
   if (job.net->classes() < data.classes() && experiment.data.reader == "text") {
     return FailedPrecondition(file + " tells " + std::to_string(job.net->classes()) +
                               " tokens apart, " + data.name() + " has " +
