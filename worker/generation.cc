@@ -11,10 +11,8 @@
 #include <vector>
 
 #include "common/base/rng.h"
-#include "models/backend/devices.h"
-#include "models/net.h"
 #include "models/network.h"
-#include "worker/opened_job.h"
+#include "worker/running_model.h"
 
 namespace kumo {
 namespace {
@@ -99,20 +97,8 @@ class LanguageModel {
     KUMO_RETURN_IF_ERROR(CheckCausal(graph));
     made->positions_ = graph.values[0].shape.size();
     made->words_ = graph.values[0].vocabulary;
-    KUMO_ASSIGN_OR_RETURN(made->backend_, MakeBackend(DeviceOf(model.experiment.network)));
-    Backend* const backend = made->backend_.get();
-    KUMO_ASSIGN_OR_RETURN(made->net_, Net::Make(network, 1, backend));
-    const int64_t floats = model.layout.size();
-    made->weights_ = DeviceArray<float>(*backend, floats, "the weights");
-    // Which nobody computes, but a net is told where they would be.
-    made->gradients_ = DeviceArray<float>(*backend, floats, "the gradients");
-    backend->Write(model.weights.data(), floats * sizeof(float), made->weights_.data());
-    KUMO_RETURN_IF_ERROR(backend->Wait());
-    KUMO_RETURN_IF_ERROR(
-        made->net_->Bind(model.layout, made->weights_.data(), made->gradients_.data()));
-    KUMO_RETURN_IF_ERROR(made->net_->Connect(made->net_->takes(), {}));
+    KUMO_ASSIGN_OR_RETURN(made->model_, RunningModel::Make(model, network, 1, {}));
     made->window_.resize(made->positions_);
-    made->labels_.assign(made->positions_, 0);
     made->scores_.resize(made->words_ * made->positions_);
     return made;
   }
@@ -126,10 +112,7 @@ class LanguageModel {
     // What stands behind the last one changes nothing.
     std::ranges::fill(window_, 0);
     std::ranges::copy(tokens.last(seen), window_.begin());
-    const std::span<const std::byte> fields[] = {std::as_bytes(std::span(window_)),
-                                                 std::as_bytes(std::span(labels_))};
-    KUMO_RETURN_IF_ERROR(net_->Load({1, fields}));
-    KUMO_RETURN_IF_ERROR(net_->Predict(scores_));
+    KUMO_RETURN_IF_ERROR(model_->Predict(1, std::as_bytes(std::span(window_)), scores_));
     next_.resize(words_);
     for (int64_t w = 0; w < words_; ++w) {
       next_[w] = scores_[w * positions_ + static_cast<int64_t>(seen) - 1];
@@ -142,10 +125,8 @@ class LanguageModel {
 
   int64_t positions_ = 0;
   int64_t words_ = 0;
-  std::unique_ptr<Backend> backend_;  // outlives what follows
-  std::unique_ptr<Net> net_;
-  DeviceArray<float> weights_, gradients_;
-  std::vector<int32_t> window_, labels_;  // labels mean nothing
+  std::unique_ptr<RunningModel> model_;
+  std::vector<int32_t> window_;
   std::vector<float> scores_, next_;
 };
 

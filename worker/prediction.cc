@@ -10,10 +10,8 @@
 
 #include "data/readers/image_files.h"
 #include "data/readers/image_maker.h"
-#include "models/backend/devices.h"
-#include "models/net.h"
 #include "models/network.h"
-#include "worker/opened_job.h"
+#include "worker/running_model.h"
 
 namespace kumo {
 namespace {
@@ -52,42 +50,30 @@ class Predictor {
     std::unique_ptr<Predictor> made(new Predictor(top));
     KUMO_ASSIGN_OR_RETURN(const model::Network network, NetworkOf(model));
     KUMO_ASSIGN_OR_RETURN(ModelData data, DataOf(model));
-    KUMO_ASSIGN_OR_RETURN(made->backend_, MakeBackend(DeviceOf(model.experiment.network)));
-    Backend* const backend = made->backend_.get();
-    KUMO_ASSIGN_OR_RETURN(made->net_, Net::Make(network, kBatch, backend));
-    const Fields takes = made->net_->takes();
-    if (takes.size() != 2 || takes[0].type != NumberType::kUint8) {
+    KUMO_ASSIGN_OR_RETURN(const Graph graph, PlanNetwork(network));
+    if (graph.inputs.size() != 1 || graph.values[0].vocabulary > 0) {
       return InvalidArgument("network " + network.name() +
                              " takes no images; a language model is asked with --prompt");
     }
-    const Shape& input = made->net_->input();
+    const Shape& input = graph.values[0].shape;
     if (input.rank() > 3 || (input.channels() != 1 && input.channels() != 3)) {
       return InvalidArgument("network " + network.name() + " takes " + input.ToString() +
                              "; images have 1 channel, of grey, or 3, of colour");
     }
-    if (made->net_->scores().plane() != 1) {
+    if (graph.values[graph.loss.scores].shape.plane() != 1) {
       return InvalidArgument("network " + network.name() +
                              " gives scores at each position; an image has one class");
     }
     made->target_ = {{input.channels(), input.height(), input.width()}, /*scale=*/true};
-    const int64_t floats = model.layout.size();
-    made->weights_ = DeviceArray<float>(*backend, floats, "the weights");
-    // Which nobody computes, but a net is told where they would be.
-    made->gradients_ = DeviceArray<float>(*backend, floats, "the gradients");
-    backend->Write(model.weights.data(), floats * sizeof(float), made->weights_.data());
-    KUMO_RETURN_IF_ERROR(backend->Wait());
-    KUMO_RETURN_IF_ERROR(
-        made->net_->Bind(model.layout, made->weights_.data(), made->gradients_.data()));
-    KUMO_RETURN_IF_ERROR(made->net_->Connect(takes, data.pixels));
+    KUMO_ASSIGN_OR_RETURN(made->model_, RunningModel::Make(model, network, kBatch, data.pixels));
     made->class_names_ = std::move(data.class_names);
-    made->labels_.assign(kBatch, 0);
     made->pixels_.resize(kBatch * input.size());
     return made;
   }
 
   // What the network says of it comes with a later call, or with Flush.
   Status Add(std::span<const uint8_t> file, Prediction* prediction) {
-    const int64_t size = net_->input().size();
+    const int64_t size = model_->net().input().size();
     const int place = static_cast<int>(waiting_.size());
     KUMO_RETURN_IF_ERROR(
         image_.Make(file, target_, std::span(pixels_).subspan(place * size, size)));
@@ -98,15 +84,13 @@ class Predictor {
   Status Flush() {
     if (waiting_.empty()) return OkStatus();
     const int batch = static_cast<int>(waiting_.size());
-    const std::span<const std::byte> fields[] = {
-        std::as_bytes(std::span(pixels_).first(batch * net_->input().size())),
-        std::as_bytes(std::span(labels_).first(batch))};
-    KUMO_RETURN_IF_ERROR(net_->Load({batch, fields}));
-    scores_.resize(batch * net_->classes());
-    KUMO_RETURN_IF_ERROR(net_->Predict(scores_));
+    const int64_t size = model_->net().input().size();
+    const int64_t classes = model_->net().classes();
+    scores_.resize(batch * classes);
+    KUMO_RETURN_IF_ERROR(
+        model_->Predict(batch, std::as_bytes(std::span(pixels_).first(batch * size)), scores_));
     for (int i = 0; i < batch; ++i) {
-      waiting_[i]->classes =
-          LikeliestOf(std::span(scores_).subspan(i * net_->classes(), net_->classes()));
+      waiting_[i]->classes = LikeliestOf(std::span(scores_).subspan(i * classes, classes));
     }
     waiting_.clear();
     return OkStatus();
@@ -135,15 +119,12 @@ class Predictor {
   }
 
   const int top_;
-  std::unique_ptr<Backend> backend_;  // outlives what follows
-  std::unique_ptr<Net> net_;
-  DeviceArray<float> weights_, gradients_;
+  std::unique_ptr<RunningModel> model_;
   ImageTarget target_;
   std::vector<std::string> class_names_;
   ImageMaker image_;
   std::vector<Prediction*> waiting_;  // for the minibatch
   std::vector<uint8_t> pixels_;
-  std::vector<int32_t> labels_;  // which mean nothing
   std::vector<float> scores_;
 };
 
