@@ -8,10 +8,7 @@
 namespace kumo {
 namespace {
 
-constexpr int kFractionBits = 16;
-constexpr int64_t kOne = int64_t{1} << kFractionBits;
-
-uint8_t Rounded(int64_t sum) { return static_cast<uint8_t>((sum + kOne / 2) >> kFractionBits); }
+constexpr int64_t kOne = int64_t{1} << 16;
 
 }  // namespace
 
@@ -30,32 +27,32 @@ Rectangle LargestWithin(int64_t height, int64_t width, int64_t wanted_height,
 
 // In units of 1 / (2 out) of a pixel of `in`: pixel o of the result has its centre at (2o + 1) in,
 // pixel i of the source at (2i + 1) out, and the triangle reaches to 2 max(in, out) on either side.
-std::vector<Resampler::Taps> Resampler::TapsOf(int64_t in, int64_t out) {
+void Resampler::FindTaps(int64_t in, int64_t out, Taps* taps) {
   const int64_t reach = 2 * std::max(in, out);
-  std::vector<Taps> all(out);
+  taps->count = std::min(in, reach / out + 1);
+  taps->first.assign(out, 0);
+  taps->weights.assign(out * taps->count, 0);
   for (int64_t o = 0; o < out; ++o) {
     const int64_t centre = (2 * o + 1) * in;
-    Taps& taps = all[o];
-    std::vector<int64_t> parts;
+    const auto part = [&](int64_t i) { return reach - std::abs((2 * i + 1) * out - centre); };
+    int64_t first = std::max<int64_t>(0, (centre - reach) / (2 * out) - 1);
+    while (part(first) <= 0) ++first;
+    int64_t end = first;
     int64_t sum = 0;
-    const int64_t begin = std::max<int64_t>(0, (centre - reach) / (2 * out) - 1);
-    for (int64_t i = begin; i < in && (2 * i + 1) * out < centre + reach; ++i) {
-      const int64_t part = reach - std::abs((2 * i + 1) * out - centre);
-      if (part <= 0) continue;
-      if (parts.empty()) taps.first = i;
-      parts.push_back(part);
-      sum += part;
-    }
+    for (; end < in && part(end) > 0; ++end) sum += part(end);
+    CHECK_LE(end - first, taps->count);
+    // None is read beyond the end.
+    taps->first[o] = static_cast<int32_t>(std::min(first, in - taps->count));
+    int32_t* const weights = taps->weights.data() + o * taps->count;
     // What rounding takes from one weight the next gets.
     int64_t before = 0, given = 0;
-    for (const int64_t part : parts) {
-      before += part;
+    for (int64_t i = first; i < end; ++i) {
+      before += part(i);
       const int64_t until = (before * kOne + sum / 2) / sum;
-      taps.weights.push_back(static_cast<int32_t>(until - given));
+      weights[i - taps->first[o]] = static_cast<int32_t>(until - given);
       given = until;
     }
   }
-  return all;
 }
 
 void Resampler::Resample(std::span<const uint8_t> image, int64_t channels, int64_t height,
@@ -65,30 +62,20 @@ void Resampler::Resample(std::span<const uint8_t> image, int64_t channels, int64
   CHECK(from.top + from.height <= height && from.left + from.width <= width);
   CHECK_EQ(std::ssize(image), channels * height * width);
   CHECK_EQ(std::ssize(out), channels * out_height * out_width);
-  const std::vector<Taps> across = TapsOf(from.width, out_width);
-  const std::vector<Taps> down = TapsOf(from.height, out_height);
+  static const PixelKernels& kernels = KUMO_AT_ISA(DetectIsa(), kPixels);
+  FindTaps(from.width, out_width, &across_);
+  FindTaps(from.height, out_height, &down_);
+  columns_.resize(from.width * kRowsAtOnce);
   rows_.resize(from.height * out_width);
   for (int64_t c = 0; c < channels; ++c) {
-    for (int64_t y = 0; y < from.height; ++y) {
-      const uint8_t* row = image.data() + (c * height + from.top + y) * width + from.left;
-      for (int64_t x = 0; x < out_width; ++x) {
-        int64_t sum = 0;
-        const uint8_t* pixel = row + across[x].first;
-        for (const int32_t weight : across[x].weights) sum += int64_t{weight} * *pixel++;
-        rows_[y * out_width + x] = Rounded(sum);
-      }
+    for (int64_t y = 0; y < from.height; y += kRowsAtOnce) {
+      kernels.across(image.data() + (c * height + from.top + y) * width + from.left, width,
+                     static_cast<int>(std::min<int64_t>(kRowsAtOnce, from.height - y)), from.width,
+                     across_.view(), out_width, columns_.data(), rows_.data() + y * out_width);
     }
     for (int64_t y = 0; y < out_height; ++y) {
-      uint8_t* row = out.data() + (c * out_height + y) * out_width;
-      for (int64_t x = 0; x < out_width; ++x) {
-        int64_t sum = 0;
-        const uint8_t* pixel = rows_.data() + down[y].first * out_width + x;
-        for (const int32_t weight : down[y].weights) {
-          sum += int64_t{weight} * *pixel;
-          pixel += out_width;
-        }
-        row[x] = Rounded(sum);
-      }
+      kernels.down(rows_.data(), out_width, down_.view(), y,
+                   out.data() + (c * out_height + y) * out_width);
     }
   }
 }

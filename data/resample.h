@@ -5,6 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "data/pixel_kernels.h"
+
 namespace kumo {
 
 // A rectangle of an image, in pixels.
@@ -33,14 +35,18 @@ class Resampler {
                 std::span<uint8_t> out);
 
  private:
-  // Of one pixel, along one axis.
+  // Of the pixels along one axis; as many weights for each, of which some may be 0.
   struct Taps {
-    int64_t first = 0;
-    std::vector<int32_t> weights;  // their sum is kOne
+    std::vector<int32_t> first;
+    std::vector<int32_t> weights;  // of a pixel 2^16 in all
+    int64_t count = 0;
+    PixelTaps view() const { return {first.data(), weights.data(), count}; }
   };
-  static std::vector<Taps> TapsOf(int64_t in, int64_t out);
+  static void FindTaps(int64_t in, int64_t out, Taps* taps);
 
-  std::vector<uint8_t> rows_;  // all of the rectangle's, as wide as the result
+  Taps across_, down_;
+  std::vector<uint8_t> columns_;  // of some rows
+  std::vector<uint8_t> rows_;     // all of the rectangle's, as wide as the result
 };
 
 }  // namespace kumo

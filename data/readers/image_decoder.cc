@@ -7,6 +7,10 @@
 #include <array>
 #include <string>
 
+#include <glog/logging.h>
+
+#include "data/pixel_kernels.h"
+
 namespace kumo {
 namespace {
 
@@ -50,10 +54,8 @@ Result<Png> OpenPng(std::span<const uint8_t> file, spng_ihdr* header) {
 
 // Pixels beside each other into one plane per channel.
 void Separate(std::span<const uint8_t> interleaved, std::span<uint8_t> planes) {
-  const size_t size = planes.size() / kColours;
-  for (size_t i = 0; i < size; ++i) {
-    for (size_t c = 0; c < kColours; ++c) planes[c * size + i] = interleaved[i * kColours + c];
-  }
+  KUMO_AT_ISA(DetectIsa(), kPixels)
+      .separate(interleaved.data(), std::ssize(planes) / kColours, planes.data());
 }
 
 // Y of ITU-R BT.601 in 16 bits of fraction, rounded, as JPEG defines it.
@@ -103,16 +105,22 @@ Result<ImageHeader> ImageDecoder::ReadHeader(std::span<const uint8_t> file) {
 Result<std::span<const uint8_t>> ImageDecoder::Decode(std::span<const uint8_t> file, int channels) {
   KUMO_ASSIGN_OR_RETURN(const ImageHeader header, ReadHeader(file));
   pixels_.resize(channels * header.height * header.width);
-  KUMO_RETURN_IF_ERROR(StartsWith(file, kJpegStart) ? DecodeJpeg(file, header, channels)
-                                                    : DecodePng(file, header, channels));
+  KUMO_RETURN_IF_ERROR(DecodeTo(file, header, channels, pixels_));
   return std::span<const uint8_t>(pixels_);
 }
 
+Status ImageDecoder::DecodeTo(std::span<const uint8_t> file, const ImageHeader& header,
+                              int channels, std::span<uint8_t> pixels) {
+  CHECK_EQ(std::ssize(pixels), channels * header.height * header.width);
+  return StartsWith(file, kJpegStart) ? DecodeJpeg(file, header, channels, pixels)
+                                      : DecodePng(file, header, channels, pixels);
+}
+
 Status ImageDecoder::DecodeJpeg(std::span<const uint8_t> file, const ImageHeader& header,
-                                int channels) {
+                                int channels, std::span<uint8_t> pixels) {
   const bool grey = channels == 1;
-  if (!grey) interleaved_.resize(pixels_.size());
-  uint8_t* out = grey ? pixels_.data() : interleaved_.data();
+  if (!grey) interleaved_.resize(pixels.size());
+  uint8_t* out = grey ? pixels.data() : interleaved_.data();
   // A warning is damage: what is missing of an image would be grey. The scans of a progressive one
   // are limited, or a small file could take minutes.
   const int code =
@@ -122,12 +130,12 @@ Status ImageDecoder::DecodeJpeg(std::span<const uint8_t> file, const ImageHeader
   if (code != 0) {
     return DataLoss(std::string("the JPEG is damaged (") + tjGetErrorStr2(jpeg_.get()) + ")");
   }
-  if (!grey) Separate(interleaved_, pixels_);
+  if (!grey) Separate(interleaved_, pixels);
   return OkStatus();
 }
 
 Status ImageDecoder::DecodePng(std::span<const uint8_t> file, const ImageHeader& header,
-                               int channels) {
+                               int channels, std::span<uint8_t> pixels) {
   spng_ihdr unused{};
   KUMO_ASSIGN_OR_RETURN(const Png png, OpenPng(file, &unused));
   interleaved_.resize(kColours * header.height * header.width);
@@ -137,9 +145,9 @@ Status ImageDecoder::DecodePng(std::span<const uint8_t> file, const ImageHeader&
   if (code == 0) code = spng_decode_chunks(png.get());
   if (code != 0) return PngDamaged(code);
   if (channels == 1) {
-    ToGrey(interleaved_, pixels_);
+    ToGrey(interleaved_, pixels);
   } else {
-    Separate(interleaved_, pixels_);
+    Separate(interleaved_, pixels);
   }
   return OkStatus();
 }

@@ -39,10 +39,15 @@ class ImageDecoder {
   // channels. Errors as ReadHeader's; DataLoss also where a part of the image is missing or
   // damaged.
   Result<std::span<const uint8_t>> Decode(std::span<const uint8_t> file, int channels);
+  // The same, of an image with this header (ReadHeader), to `pixels`. Requires as many.
+  Status DecodeTo(std::span<const uint8_t> file, const ImageHeader& header, int channels,
+                  std::span<uint8_t> pixels);
 
  private:
-  Status DecodeJpeg(std::span<const uint8_t> file, const ImageHeader& header, int channels);
-  Status DecodePng(std::span<const uint8_t> file, const ImageHeader& header, int channels);
+  Status DecodeJpeg(std::span<const uint8_t> file, const ImageHeader& header, int channels,
+                    std::span<uint8_t> pixels);
+  Status DecodePng(std::span<const uint8_t> file, const ImageHeader& header, int channels,
+                   std::span<uint8_t> pixels);
 
   struct CloseJpeg {
     void operator()(void* handle) const;

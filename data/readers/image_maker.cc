@@ -1,7 +1,5 @@
 #include "data/readers/image_maker.h"
 
-#include <algorithm>
-
 #include "common/job/fields.h"
 
 namespace kumo {
@@ -17,25 +15,13 @@ Status ImageMaker::Make(std::span<const uint8_t> file, const ImageTarget& target
                            ExtentsText(wanted) + "; set data.image_size = " + ExtentsText(wanted) +
                            " to have all of one size");
   }
-  KUMO_ASSIGN_OR_RETURN(const std::span<const uint8_t> decoded,
-                        decoder_.Decode(file, static_cast<int>(wanted[0])));
-  if (same) {
-    std::ranges::copy(decoded, pixels.begin());
-  } else {
-    resampler_.Resample(decoded, wanted[0], header.height, header.width,
-                        LargestWithin(header.height, header.width, wanted[1], wanted[2]), wanted[1],
-                        wanted[2], pixels);
-  }
+  const int channels = static_cast<int>(wanted[0]);
+  if (same) return decoder_.DecodeTo(file, header, channels, pixels);
+  KUMO_ASSIGN_OR_RETURN(const std::span<const uint8_t> decoded, decoder_.Decode(file, channels));
+  resampler_.Resample(decoded, channels, header.height, header.width,
+                      LargestWithin(header.height, header.width, wanted[1], wanted[2]), wanted[1],
+                      wanted[2], pixels);
   return OkStatus();
-}
-
-Result<ImageMaker::Original> ImageMaker::MakeOriginal(std::span<const uint8_t> file,
-                                                      const ImageTarget& target) {
-  KUMO_ASSIGN_OR_RETURN(const ImageHeader header, decoder_.ReadHeader(file));
-  const int64_t channels = target.extents[0];
-  KUMO_ASSIGN_OR_RETURN(const std::span<const uint8_t> pixels,
-                        decoder_.Decode(file, static_cast<int>(channels)));
-  return Original{{channels, header.height, header.width}, pixels};
 }
 
 }  // namespace kumo

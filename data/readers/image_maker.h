@@ -24,16 +24,8 @@ struct ImageTarget {
 class ImageMaker {
  public:
   // DataLoss or InvalidArgument where the file is damaged or cannot be taken (ImageDecoder), also
-  // where it is of another size and target.scale is not set.
-  //
-  // Of a target of one size: its numbers.
+  // where it is of another size and target.scale is not set. Requires a target of one size.
   Status Make(std::span<const uint8_t> file, const ImageTarget& target, std::span<uint8_t> pixels);
-  // Of one of any size: channels, height, width and pixels, valid until the next call.
-  struct Original {
-    std::vector<int64_t> extents;
-    std::span<const uint8_t> pixels;
-  };
-  Result<Original> MakeOriginal(std::span<const uint8_t> file, const ImageTarget& target);
 
   ImageDecoder& decoder() { return decoder_; }
 

@@ -61,10 +61,11 @@ Status ImagesOnDemand::ReadImage(int64_t index, Workplace& workplace, Sample* sa
     return workplace.maker.Make(workplace.file, target_,
                                 sample->MakePixels(kImage, target_.extents));
   }
-  KUMO_ASSIGN_OR_RETURN(const ImageMaker::Original image,
-                        workplace.maker.MakeOriginal(workplace.file, target_));
-  std::ranges::copy(image.pixels, sample->MakePixels(kImage, image.extents).begin());
-  return OkStatus();
+  ImageDecoder& decoder = workplace.maker.decoder();
+  KUMO_ASSIGN_OR_RETURN(const ImageHeader header, decoder.ReadHeader(workplace.file));
+  const std::vector<int64_t> extents = {target_.extents[0], header.height, header.width};
+  return decoder.DecodeTo(workplace.file, header, static_cast<int>(extents[0]),
+                          sample->MakePixels(kImage, extents));
 }
 
 }  // namespace kumo

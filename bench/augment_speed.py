@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""How many JPEGs one thread decodes and augments in a second of CPU time, beside torchvision doing the
+same with the same files, in turn: CIFAR's images, moved by up to 4 pixels and mirrored (cifar_resnet20),
+and photographs of 500 x 375, random parts of which become 224 x 224, mirrored (imagenet_resnet50).
+
+  bench/augment_speed.py [--runs N] [--seconds S] [--data DIR] [--bin DIR] [--json FILE]
+
+The photographs are those of voc/bccd.tar.gz, made that large by a Python with torchvision and Pillow
+(KUMO_TORCH_PYTHON); without one it prints Kumo's figure of CIFAR's images alone. Ends with 77 where the
+data directory does not have these archives.
+"""
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tarfile
+import tempfile
+
+from jobs import HERE, commit, machine, parser
+
+# Makes the photographs and says "ready", then times what each line of its input names.
+THEIRS = """
+import io, pathlib, sys, time
+import torch
+from PIL import Image
+from torchvision.io import ImageReadMode, decode_jpeg
+from torchvision.transforms import v2
+torch.set_num_threads(1)
+folder = pathlib.Path(sys.argv[1])
+for path in (folder / "large").rglob("*.jpg"):
+    Image.open(path).convert("RGB").resize((500, 375)).save(path, quality=90)
+flip = v2.RandomHorizontalFlip()
+augment = {"small": v2.Compose([v2.RandomCrop(32, padding=4, fill=128), flip]),
+           "large": v2.Compose([v2.RandomResizedCrop(224, antialias=True), flip])}
+files = {part: [torch.frombuffer(bytearray(path.read_bytes()), dtype=torch.uint8)
+                for path in sorted((folder / part / "train").rglob("*.jpg"))] for part in augment}
+print("ready", flush=True)
+for line in sys.stdin:
+    part, seconds = line.split()
+    done, start = 0, time.process_time()
+    while time.process_time() - start < float(seconds):
+        augment[part](decode_jpeg(files[part][done % len(files[part])], ImageReadMode.RGB))
+        done += 1
+    print(done / (time.process_time() - start), flush=True)
+"""
+
+WORK = {
+    "small": ("CIFAR's, 32 x 32", "cifar_resnet20", []),
+    "large": ("photographs, 500 x 375", "imagenet_resnet50", ["data.classes=2"]),
+}
+
+
+def unpack(archive, most, folder):
+    """Its first JPEGs, in folders of two classes."""
+    found = 0
+    with tarfile.open(archive) as entries:
+        for entry in entries:
+            if entry.name.lower().endswith((".jpg", ".jpeg")) and found < most:
+                to = folder / "train" / str(found % 2)
+                to.mkdir(parents=True, exist_ok=True)
+                (to / f"{found:05}.jpg").write_bytes(entries.extractfile(entry).read())
+                found += 1
+
+
+def start_theirs(folder):
+    python = os.environ.get("KUMO_TORCH_PYTHON")
+    if not python:
+        return None
+    theirs = subprocess.Popen([python, "-c", THEIRS, folder], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True)
+    return theirs if theirs.stdout.readline() else sys.exit("KUMO_TORCH_PYTHON has no torchvision")
+
+
+def kumo_rate(arguments, part, folder):
+    _, experiment, settings = WORK[part]
+    said = subprocess.run(
+        [arguments.bin / "reading_speed", HERE.parent / "experiments" / f"{experiment}.conf",
+         str(arguments.seconds), f"data.directory={folder}", "data.reader=image_folder",
+         f"data.train_images={part}/train", f"data.validation_images={part}/train",
+         "data.decode=demand", "data.classes=2", *settings],
+        check=True, capture_output=True, text=True).stdout
+    return json.loads(said)["samples_per_s"]
+
+
+def main():
+    arguments = parser(__doc__, runs=5, seconds=2).parse_args()
+    archives = {part: pathlib.Path(arguments.data or "", name)
+                for part, name in (("small", "cifar10/cifar10-jpeg.tar.gz"),
+                                   ("large", "voc/bccd.tar.gz"))}
+    if not all(archive.is_file() for archive in archives.values()):
+        print("augment_speed.py: --data or KUMO_DATA names no folder with "
+              + " and ".join(str(archive) for archive in archives.values()))
+        return 77
+    with tempfile.TemporaryDirectory() as folder:
+        for part, archive in archives.items():
+            unpack(archive, 5000 if part == "small" else 300, pathlib.Path(folder, part))
+        theirs = start_theirs(folder)
+        rates = {part: ([], []) for part in (WORK if theirs else ["small"])}
+        for _ in range(arguments.runs):
+            for part, (ours, others) in rates.items():
+                ours.append(kumo_rate(arguments, part, folder))
+                if theirs:
+                    theirs.stdin.write(f"{part} {arguments.seconds}\n")
+                    theirs.stdin.flush()
+                    others.append(float(theirs.stdout.readline()))
+        if theirs:
+            theirs.stdin.close()
+            theirs.wait()
+    print(f"{machine()}, {commit()}; images a second of one thread's CPU time")
+    for part, (ours, others) in rates.items():
+        text = "".join(f" {who} {statistics.median(rate):8,.0f} ({min(rate):,.0f} - {max(rate):,.0f})"
+                       for who, rate in (("Kumo", ours), ("torchvision", others)) if rate)
+        ratios = [a / b for a, b in zip(ours, others)]
+        print(f"{WORK[part][0]:24}{text}"
+              + (f"   {statistics.median(ratios):.2f} times" if ratios else ""))
+    if arguments.json:
+        arguments.json.write_text(json.dumps(rates))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
