@@ -1,4 +1,5 @@
 // Which way a convolution is computed.
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -8,22 +9,22 @@
 namespace kumo::cpu {
 namespace {
 
-// Of a minibatch that leaves half of the lanes empty, only what is gathered leaves those out. The
-// minibatch tells, not the largest that there may be: results do not depend on that.
-bool LeavesLanesEmpty(const Pass& pass) { return 2 * pass.batch <= LaneStride(pass.batch); }
+// So many samples leave half of the lanes empty, and only what is gathered leaves those out.
+constexpr int kFewSamples = kSampleLanes / 2;
 
-// One way, and another one for small minibatches.
+// One way, and another one for few samples. The minibatch tells, not the largest that there may be:
+// results do not depend on that.
 class ConvolutionByBatch final : public Op {
  public:
-  ConvolutionByBatch(std::unique_ptr<Op> large, std::unique_ptr<Op> small)
-      : large_(std::move(large)), small_(std::move(small)) {}
+  ConvolutionByBatch(std::unique_ptr<Op> many, std::unique_ptr<Op> few)
+      : many_(std::move(many)), few_(std::move(few)) {}
 
   bool reads_input() const override { return true; }
-  int64_t bytes() const override { return large_->bytes() + small_->bytes(); }
+  int64_t bytes() const override { return many_->bytes() + few_->bytes(); }
 
   void Bind(std::span<float* const> weights, std::span<float* const> gradients) override {
-    large_->Bind(weights, gradients);
-    small_->Bind(weights, gradients);
+    many_->Bind(weights, gradients);
+    few_->Bind(weights, gradients);
   }
   void Forward(const Pass& pass, std::span<const void* const> inputs,
                std::span<void* const> outputs) override {
@@ -34,10 +35,10 @@ class ConvolutionByBatch final : public Op {
   }
 
  private:
-  Op& For(const Pass& pass) { return LeavesLanesEmpty(pass) ? *small_ : *large_; }
+  Op& For(const Pass& pass) { return pass.batch <= kFewSamples ? *few_ : *many_; }
 
-  std::unique_ptr<Op> large_;
-  std::unique_ptr<Op> small_;
+  std::unique_ptr<Op> many_;
+  std::unique_ptr<Op> few_;
 };
 
 }  // namespace
@@ -63,8 +64,8 @@ std::unique_ptr<Op> MakeOp(Engine& engine, const ConvolutionSpec& spec, int max_
                                ? MakeWinogradConvolution(engine, spec)
                                : MakePlainConvolution(engine, spec, max_batch);
   if (spec.pool) return op;
-  return std::make_unique<ConvolutionByBatch>(std::move(op),
-                                              MakeGatheredConvolution(engine, spec, max_batch));
+  return std::make_unique<ConvolutionByBatch>(
+      std::move(op), MakeGatheredConvolution(engine, spec, std::min(max_batch, kFewSamples)));
 }
 
 }  // namespace kumo::cpu

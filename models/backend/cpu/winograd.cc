@@ -3,10 +3,14 @@
 namespace kumo::cpu {
 namespace {
 
-// Columns of a block. Where products of two of its matrices are summed over the columns, more of
-// them pay.
+// Columns of a block.
 constexpr int64_t kProductBlock = 64;
-constexpr int64_t kGradientBlock = 512;
+// Where products are summed over the columns more of them pay, until they no longer fit a cache.
+int64_t GradientBlock(const Shape& input, const Shape& output) {
+  constexpr int64_t kBlockFloats = 4 << 20;
+  const int64_t row = TileColumns::kFrequencies * (input.channels() + output.channels());
+  return std::clamp<int64_t>(kBlockFloats / row / 64 * 64, 128, 512);
+}
 
 }  // namespace
 
@@ -112,7 +116,7 @@ WinogradWeightGradient::WinogradWeightGradient(Engine& engine, const Shape& inpu
     : engine_(engine),
       input_{input, -pad},
       output_{output, 0},
-      columns_(engine.winograd, output, kGradientBlock),
+      columns_(engine.winograd, output, GradientBlock(input, output)),
       output_pieces_(EvenPieces(output.channels(), engine.winograd.outer_rows)),
       input_pieces_(EvenPieces(input.channels(), engine.winograd.outer_columns)),
       sums_floats_((output.channels() * input.channels() / kSampleLanes + 2) * kSampleLanes) {

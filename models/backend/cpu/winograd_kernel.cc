@@ -117,13 +117,13 @@ KUMO_ALWAYS_INLINE bool Inside(const WinogradTile& tile, int size) {
 template <int kSize, int kRow, bool kInside>
 KUMO_ALWAYS_INLINE void LoadPositions(const WinogradTile& tile, const float* plane, int64_t lane,
                                       Vector* to) {
-  const float* const from = plane + (tile.row * tile.width + tile.column) * tile.lanes + lane;
+  const int64_t first = (tile.row * tile.width + tile.column) * tile.lanes + lane;
   if constexpr (kInside) {
 #pragma GCC unroll 8
     for (int i = 0; i < kSize; ++i) {
 #pragma GCC unroll 8
       for (int j = 0; j < kSize; ++j) {
-        to[i * kRow + j] = Load(from + (i * tile.width + j) * tile.lanes);
+        to[i * kRow + j] = Load(plane + (first + (i * tile.width + j) * tile.lanes));
       }
     }
   } else {
@@ -132,7 +132,7 @@ KUMO_ALWAYS_INLINE void LoadPositions(const WinogradTile& tile, const float* pla
     for (int i = 0; i < kSize * kRow; ++i) to[i] = Vector{};
     for (int64_t i = tile.row < 0 ? -tile.row : 0; i < rows; ++i) {
       for (int64_t j = tile.column < 0 ? -tile.column : 0; j < columns; ++j) {
-        to[i * kRow + j] = Load(from + (i * tile.width + j) * tile.lanes);
+        to[i * kRow + j] = Load(plane + (first + (i * tile.width + j) * tile.lanes));
       }
     }
   }
