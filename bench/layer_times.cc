@@ -80,7 +80,7 @@ void PrintLayerTimes(const Work& work, double seconds, bool cpu_time) {
   for (const Node& node : graph.nodes) {
     row(node.name, node.kind, static_cast<double>(ProductsOf(node.spec)));
   }
-  row(graph.loss.name, graph.loss.kind, 0);
+  for (const LossNode& loss : graph.losses) row(loss.name, loss.kind, 0);
 }
 
 }  // namespace kumo

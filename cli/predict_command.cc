@@ -10,6 +10,7 @@ int RunPredict(const CliEnvironment& environment, std::span<const std::string> a
   std::vector<std::string> inputs;
   std::string format = "table";
   int top = 5;
+  std::string output;
   std::string prompt;
   int tokens = 200;
   double temperature = 0.8;
@@ -17,15 +18,20 @@ int RunPredict(const CliEnvironment& environment, std::span<const std::string> a
   int seed = 1;
   CommandLine line("kumo predict",
                    "Says which classes a checkpoint's network sees in images, with\n"
-                   "probabilities; or, of a language model, goes on with a text.");
+                   "probabilities, or what numbers it gives for samples; or, of a\n"
+                   "language model, goes on with a text.");
   model.AddTo(&line);
   line.AddSeveral("input", "PATH",
                   "Images (JPEG, PNG), or folders or archives (tar, tar.gz, zip) of images. What "
                   "is of another size or colour than the network's is cut "
-                  "to its proportions, scaled and made grey or coloured",
+                  "to its proportions, scaled and made grey or coloured. Where the network was "
+                  "trained on CNTK's text format (data.reader = ctf), files of that, whose labels "
+                  "may be missing",
                   &inputs);
-  line.AddOption("top", "K", {.min = 1, .max = 1'000'000}, "The likeliest classes of each image",
+  line.AddOption("top", "K", {.min = 1, .max = 1'000'000}, "The likeliest classes of each sample",
                  &top);
+  line.AddOption("output", "NAME", Allowed(), "Which of the outputs that the network's file names",
+                 &output, "the first one");
   line.AddOption("format", "FORMAT", {.values = {"table", "json", "csv"}}, "What to print",
                  &format);
   line.AddOption("prompt", "TEXT", Allowed(), "A text that a language model is to go on with",
@@ -60,6 +66,7 @@ int RunPredict(const CliEnvironment& environment, std::span<const std::string> a
   }
   for (const std::string& input : inputs) command->insert(command->end(), {"--predict", input});
   command->insert(command->end(), {"--format", format, "--top", std::to_string(top)});
+  if (!output.empty()) command->insert(command->end(), {"--output", output});
   return RunWorker(last_words, *std::move(command));
 }
 

@@ -74,9 +74,11 @@ Result<ContactSheet> DrawContactSheet(const Datasets& sets, uint64_t seed, int c
   const Fields fields = sets.fields();
   const int image = FindField(fields, kImageField);
   const int label = FindField(fields, kLabelField);
-  if (image < 0 || label < 0 || fields[image].type != NumberType::kUint8) {
-    return FailedPrecondition(dataset.name() +
-                              ": its samples are not images in bytes with labels, to draw them");
+  if (image < 0 || label < 0 || fields[image].type != NumberType::kUint8 ||
+      dataset.classes() == 0) {
+    return FailedPrecondition(
+        dataset.name() +
+        ": its samples are not images in bytes with labels of classes, to draw them");
   }
   const std::vector<int64_t>& extents = fields[image].extents;
   const Grid grid = GridFor(dataset, extents, columns);

@@ -11,7 +11,7 @@ namespace {
 
 // Labels, which are small nearly always, count as bytes.
 bool IsOfBytes(const Field& field, const Dataset& dataset) {
-  return field.name == kLabelField && dataset.classes() <= 256;
+  return field.name == kLabelField && field.type == NumberType::kInt32 && dataset.classes() <= 256;
 }
 
 // Samples differ in their extents.

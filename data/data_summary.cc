@@ -29,6 +29,14 @@ void Add(std::span<const std::byte> bytes, std::span<Sums> channels) {
   }
 }
 
+void Finish(std::span<const Sums> of, std::vector<double>* means, std::vector<double>* deviations) {
+  for (const Sums& sums : of) {
+    const double mean = sums.numbers / sums.count;
+    means->push_back(mean);
+    deviations->push_back(std::sqrt(std::fmax(0, sums.squares / sums.count - mean * mean)));
+  }
+}
+
 void CountLabels(std::span<const std::byte> labels, std::vector<int64_t>* of_class) {
   for (size_t i = 0; i < labels.size(); i += sizeof(int32_t)) {
     int32_t label = 0;
@@ -47,8 +55,14 @@ Result<DataSummary> Summarise(const Dataset& dataset) {
   DataSummary summary;
   summary.of_class.resize(dataset.classes());
   std::vector<Sums> channels(image < 0 ? 0 : dataset.fields()[image].extents[0]);
+  const bool numbers = dataset.classes() == 0;
+  std::vector<Sums> labels(numbers ? dataset.fields()[label].numbers() : 0);
   KUMO_RETURN_IF_ERROR(ForEachSample(dataset, dataset.size(), [&](const Sample& sample) {
-    CountLabels(sample.field(label), &summary.of_class);
+    if (numbers) {
+      Add<float>(sample.field(label), labels);
+    } else {
+      CountLabels(sample.field(label), &summary.of_class);
+    }
     if (image < 0) return;
     if (bytes) {
       Add<uint8_t>(sample.field(image), channels);
@@ -56,12 +70,8 @@ Result<DataSummary> Summarise(const Dataset& dataset) {
       Add<float>(sample.field(image), channels);
     }
   }));
-  for (const Sums& channel : channels) {
-    const double mean = channel.numbers / channel.count;
-    summary.mean.push_back(mean);
-    summary.deviation.push_back(
-        std::sqrt(std::fmax(0, channel.squares / channel.count - mean * mean)));
-  }
+  Finish(channels, &summary.mean, &summary.deviation);
+  Finish(labels, &summary.label_mean, &summary.label_deviation);
   return summary;
 }
 

@@ -31,7 +31,7 @@ class Dataset {
   virtual int64_t size() const = 0;
   // What each sample has. Extents of 0 are told by each sample itself (Sample::extents).
   virtual const Fields& fields() const = 0;
-  // Labels lie in [0, classes()).
+  // Labels lie in [0, classes()); 0: they are numbers.
   virtual int classes() const = 0;
   // Their names by number; empty where the files have none.
   virtual std::span<const std::string> class_names() const { return {}; }

@@ -78,10 +78,15 @@ void PrintSet(const char* title, const Shown& set) {
     std::printf("%-10s  channel %zu: mean %.2f, deviation %.2f\n", "", c, summary.mean[c],
                 summary.deviation[c]);
   }
+  for (size_t i = 0; i < summary.label_mean.size(); ++i) {
+    std::printf("%-10s  label %zu: mean %.4g, deviation %.4g\n", "", i, summary.label_mean[i],
+                summary.label_deviation[i]);
+  }
 }
 
 void PrintClasses(const Shown& train, const Shown& validation) {
   const int64_t classes = train.dataset.classes();
+  if (classes == 0) return;
   size_t width = sizeof "class" - 1;
   for (int64_t c = 0; c < classes; ++c) {
     width = std::max(width, ClassName(train.dataset, c).size());
@@ -95,22 +100,28 @@ void PrintClasses(const Shown& train, const Shown& validation) {
   }
 }
 
+JsonArray NumbersOf(std::span<const double> values) {
+  JsonArray numbers;
+  for (const double value : values) numbers.Add(value);
+  return numbers;
+}
+
 JsonFields ToFields(const Shown& set) {
-  JsonArray classes, mean, deviation;
+  JsonArray classes;
   for (int64_t c = 0; c < set.dataset.classes(); ++c) {
     JsonFields one;
     if (!set.dataset.class_names().empty()) one.Add("name", set.dataset.class_names()[c]);
     classes.Add(one.Add("samples", set.summary.of_class[c]));
   }
-  for (const double value : set.summary.mean) mean.Add(value);
-  for (const double value : set.summary.deviation) deviation.Add(value);
   return JsonFields()
       .Add("name", set.dataset.name())
       .Add("samples", set.dataset.size())
       .Add("extents", ExtentsText(set.fields[0].extents))
       .Add("classes", classes)
-      .Add("mean", mean)
-      .Add("deviation", deviation);
+      .Add("mean", NumbersOf(set.summary.mean))
+      .Add("deviation", NumbersOf(set.summary.deviation))
+      .Add("label_mean", NumbersOf(set.summary.label_mean))
+      .Add("label_deviation", NumbersOf(set.summary.label_deviation));
 }
 
 Status Show(const Arguments& arguments) {

@@ -7,6 +7,7 @@
 #include <glog/logging.h>
 
 #include "models/backend/memory_ledger.h"
+#include "models/graph/sums.h"
 #include "models/graph/table.h"
 #include "models/layers/layer.h"
 #include "models/network.h"
@@ -33,8 +34,8 @@ Result<std::unique_ptr<Net>> Net::Make(const model::Network& network, int max_ba
   KUMO_ASSIGN_OR_RETURN(Graph graph, PlanNetwork(network));
   std::unique_ptr<Net> net(new Net(std::move(graph), max_batch, backend));
   KUMO_ASSIGN_OR_RETURN(net->execution_, Execution::Make(net->graph_, max_batch, backend));
-  const int64_t labels = Shape(net->graph_.loss.label_extents).size();
-  net->labels_ = DeviceArray<int32_t>(*backend, max_batch * labels, "a minibatch's labels");
+  const int64_t labels = net->takes().back().bytes();
+  net->labels_ = DeviceArray<std::byte>(*backend, max_batch * labels, "a minibatch's labels");
   net->sums_ = DeviceArray<double>(*backend, net->metrics().sums(), "the sums of metrics");
   KUMO_RETURN_IF_ERROR(backend->Wait());
   return net;
@@ -80,7 +81,7 @@ Fields Net::takes() const {
     const NumberType type = value.vocabulary > 0 ? NumberType::kInt32 : NumberType::kUint8;
     wanted.push_back({graph_.inputs[i], type, value.shape.extents()});
   }
-  wanted.push_back({kLabelField, NumberType::kInt32, graph_.loss.label_extents});
+  wanted.push_back({kLabelField, graph_.label.type(), graph_.label.extents});
   return wanted;
 }
 
@@ -110,7 +111,8 @@ Status Net::Connect(const Fields& fields, const PixelFormula& pixels) {
     taken.push_back(found);
     places.push_back(place);
     inputs.push_back({found.type, Shape(wanted.extents),
-                      found.type == NumberType::kUint8 ? pixels : PixelFormula{}});
+                      found.type == NumberType::kUint8 ? pixels : PixelFormula{},
+                      wanted.name == kLabelField});
   }
   loader_ = backend_->MakeInputLoader(std::move(inputs), max_batch_);
   fields_ = std::move(taken);
@@ -150,7 +152,9 @@ Status Net::Load(const SampleBatch& batch) {
     }
   }
   const auto label = static_cast<int>(graph_.inputs.size());
-  KUMO_RETURN_IF_ERROR(CheckWholeNumbers(batch, label, classes(), "classes"));
+  if (classes() > 0) {
+    KUMO_RETURN_IF_ERROR(CheckWholeNumbers(batch, label, classes(), "classes"));
+  }
   std::vector<void*> arrays;
   for (int i = 0; i < label; ++i) {
     const int64_t vocabulary = graph_.values[i].vocabulary;
@@ -176,15 +180,15 @@ void Net::Train(const std::function<void(int)>& on_stage) {
 void Net::Evaluate() {
   CHECK(bound_) << "Evaluate before Bind";
   execution_->Forward({batch_, false});
-  execution_->AddLoss(batch_, labels_.data(), sums_.data());
+  execution_->AddLosses(batch_, labels_.data(), sums_.data());
   backend_->SetPlace(nullptr);
 }
 
-Status Net::Predict(std::span<float> scores) {
+Status Net::Predict(int output, std::span<float> numbers) {
   CHECK(bound_) << "Predict before Bind";
-  CHECK_EQ(std::ssize(scores), batch_ * this->scores().size());
+  CHECK_EQ(std::ssize(numbers), batch_ * output_shape(output).size());
   execution_->Forward({batch_, false});
-  execution_->ReadScores(batch_, scores.data());
+  execution_->ReadOutput(output, batch_, numbers.data());
   backend_->SetPlace(nullptr);
   return backend_->Wait();
 }
@@ -194,6 +198,7 @@ Result<std::vector<double>> Net::TakeSums() {
   const size_t bytes = sums.size() * sizeof(double);
   KUMO_RETURN_IF_ERROR(backend_->Read(sums_.data(), bytes, sums.data()));
   backend_->Zero(sums_.data(), bytes);
+  AddUpTotal(graph_, sums);
   return sums;
 }
 

@@ -39,7 +39,8 @@ class Net {
   const std::string& name() const { return graph_.name; }
   // Of the first input.
   const Shape& input() const { return graph_.values[0].shape; }
-  int64_t classes() const { return graph_.loss.classes; }
+  // Labels lie in [0, classes()); 0: they are numbers.
+  int64_t classes() const { return graph_.label.classes; }
   // What ParameterLayout::Make takes.
   std::vector<TensorSpec> tensors() const { return graph_.tensors(); }
 
@@ -76,16 +77,19 @@ class Net {
   const std::vector<Range>& gradient_stages() const { return execution_->stages(); }
   // Forward as in use: no dropout, running statistics, nothing changed but the sums.
   void Evaluate();
-  // Of one sample: classes x positions.
-  const Shape& scores() const { return graph_.values[graph_.loss.scores].shape; }
-  // Forward as in use, for the scores themselves: batch x scores(), sample by sample. The
+  // What people get of a sample: classes x positions where it is scores.
+  const std::vector<Output>& outputs() const { return graph_.outputs; }
+  const Shape& output_shape(int output) const {
+    return graph_.values[graph_.outputs[output].value].shape;
+  }
+  // Forward as in use, for an output itself: batch x output_shape(output), sample by sample. The
   // backend's failure. Labels that were loaded mean nothing. Requires as many numbers as that.
-  Status Predict(std::span<float> scores);
+  Status Predict(int output, std::span<float> numbers);
   // What Train and Evaluate have added up since the last call; waits for them. The backend's
   // failure.
   Result<std::vector<double>> TakeSums();
   // What these are the sums of, over samples.
-  const MetricList& metrics() const { return graph_.loss.metrics; }
+  const MetricList& metrics() const { return graph_.metrics; }
 
   // Who is told of each op before it is queued (see Execution::Watch), as a profile needs it.
   void Watch(Execution::Watcher watcher) { execution_->Watch(std::move(watcher)); }
@@ -111,7 +115,7 @@ class Net {
   std::vector<int> taken_;
   std::vector<std::span<const std::byte>> loaded_;  // a batch's fields, for the call
   std::unique_ptr<InputLoader> loader_;
-  DeviceArray<int32_t> labels_;
+  DeviceArray<std::byte> labels_;
   DeviceArray<double> sums_;
 };
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <variant>
 #include <vector>
@@ -233,8 +234,25 @@ struct SoftmaxCrossEntropySpec {
   // equal scores that of the earlier class is taken to be larger.
   std::vector<int> top = {};
   int sums() const { return kTopSum + static_cast<int>(top.size()); }
+  float weight = 1;  // of the gradient, not of the sums
 };
 
-using LossSpec = std::variant<SoftmaxCrossEntropySpec>;
+// Of d, how far a sample's score is from its label's number: the mean over the sample of
+// factor d^2 / 2 where |d| < delta, and of factor delta (|d| - delta / 2) elsewhere. Labels are as
+// many float32 as scores, in the order of their shape.
+struct DifferenceLossSpec {
+  static constexpr char kName[] = "difference_loss";
+  // As above.
+  static constexpr int kLossSum = 0;
+  static constexpr int kAbsoluteSum = 1;  // of the means of |d|
+
+  Shape scores;
+  float factor = 2;
+  float delta = std::numeric_limits<float>::infinity();
+  static int sums() { return kAbsoluteSum + 1; }
+  float weight = 1;
+};
+
+using LossSpec = std::variant<SoftmaxCrossEntropySpec, DifferenceLossSpec>;
 
 }  // namespace kumo

@@ -67,7 +67,7 @@ class Vocabulary {
 Status CheckCausal(const Graph& graph) {
   const bool tokens = graph.inputs.size() == 1 && graph.values[0].vocabulary > 0 &&
                       graph.values[0].shape.rank() == 1;
-  const Shape scores = graph.values[graph.loss.scores].shape;
+  const Shape scores = graph.values[graph.outputs[0].value].shape;
   if (!tokens || scores.plane() != graph.values[0].shape.size() ||
       scores.channels() != graph.values[0].vocabulary) {
     return InvalidArgument("network " + graph.name +
@@ -97,7 +97,8 @@ class LanguageModel {
     KUMO_RETURN_IF_ERROR(CheckCausal(graph));
     made->positions_ = graph.values[0].shape.size();
     made->words_ = graph.values[0].vocabulary;
-    KUMO_ASSIGN_OR_RETURN(made->model_, RunningModel::Make(model, network, 1, {}));
+    KUMO_ASSIGN_OR_RETURN(made->model_,
+                          RunningModel::Make(model, network, 1, NumberType::kInt32, {}));
     made->window_.resize(made->positions_);
     made->scores_.resize(made->words_ * made->positions_);
     return made;
@@ -112,7 +113,7 @@ class LanguageModel {
     // What stands behind the last one changes nothing.
     std::ranges::fill(window_, 0);
     std::ranges::copy(tokens.last(seen), window_.begin());
-    KUMO_RETURN_IF_ERROR(model_->Predict(1, std::as_bytes(std::span(window_)), scores_));
+    KUMO_RETURN_IF_ERROR(model_->Predict(1, std::as_bytes(std::span(window_)), 0, scores_));
     next_.resize(words_);
     for (int64_t w = 0; w < words_; ++w) {
       next_[w] = scores_[w * positions_ + static_cast<int64_t>(seen) - 1];

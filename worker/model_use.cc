@@ -18,7 +18,8 @@ void ModelUse::AddTo(CommandLine* line) {
                   &out_, "nothing");
   line->AddRepeated("predict", "FILE",
                     "Only say what the network of --checkpoint makes of an image, or of those in a "
-                    "folder or an archive, and end; may be repeated",
+                    "folder or an archive, or of a file in CNTK's text format, and end; may be "
+                    "repeated",
                     &images_);
   line->AddOption("checkpoint", "DIR", Allowed(),
                   "With --export and --predict: whose weights; FILE may be such a folder, too",
@@ -45,8 +46,10 @@ void ModelUse::AddTo(CommandLine* line) {
                   &generation_.most_likely);
   line->AddOption("seed", "N", {.min = 0, .max = 2'000'000'000},
                   "With --generate: of what is drawn", &generation_.seed);
-  line->AddOption("top", "N", {.min = 1, .max = 1'000'000}, "With --predict: classes of each image",
-                  &top_);
+  line->AddOption("top", "N", {.min = 1, .max = 1'000'000},
+                  "With --predict: classes of each sample", &top_);
+  line->AddOption("output", "NAME", Allowed(), "With --predict: which output of the network",
+                  &output_, "its first one");
 }
 
 Status ModelUse::Check() const {
@@ -87,7 +90,7 @@ Status ModelUse::Run(const std::string& file, const std::vector<std::string>& se
     if (status.ok()) std::fputs("\n", stdout);
     return status;
   }
-  KUMO_ASSIGN_OR_RETURN(const Predictions predictions, Predict(name, {images_, top_}));
+  KUMO_ASSIGN_OR_RETURN(const Predictions predictions, Predict(name, {images_, top_, output_}));
   std::fputs(TextOf(predictions, format_).c_str(), stdout);
   return OkStatus();
 }

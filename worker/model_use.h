@@ -32,6 +32,7 @@ class ModelUse {
   GenerationRequest generation_;
   std::string format_;
   int top_ = 5;
+  std::string output_;
   bool fold_batch_norm_ = false;
   bool pixels_ = false;
 };

@@ -8,6 +8,8 @@
 #include <system_error>
 #include <utility>
 
+#include "common/base/nearest.h"
+#include "data/readers/ctf.h"
 #include "data/readers/image_files.h"
 #include "data/readers/image_maker.h"
 #include "models/network.h"
@@ -43,61 +45,100 @@ Result<Source> SourceOf(const std::string& input) {
   return source;
 }
 
-// The network on its device, and a minibatch of images that grows until it is shown to it.
+// Its place among the network's outputs.
+Result<int> FindOutput(const Graph& graph, const std::string& name) {
+  if (name.empty()) return 0;
+  std::vector<std::string> known;
+  for (size_t i = 0; i < graph.outputs.size(); ++i) {
+    if (graph.outputs[i].name == name) return static_cast<int>(i);
+    known.push_back(graph.outputs[i].name);
+  }
+  return InvalidArgument("network " + graph.name + " has no output \"" + name + "\"" +
+                         DidYouMean(name, known));
+}
+
+// Whether it is scores of a sample's classes.
+bool IsOfClasses(const Graph& graph, int value) {
+  return graph.label.classes > 0 && graph.values[value].shape.plane() == 1 &&
+         std::ranges::count(graph.losses, value, &LossNode::scores) > 0;
+}
+
+// The network on its device, and a minibatch of samples that grows until it is shown to it.
 class Predictor {
  public:
-  static Result<std::unique_ptr<Predictor>> Make(const StoredModel& model, int top) {
-    std::unique_ptr<Predictor> made(new Predictor(top));
+  static Result<std::unique_ptr<Predictor>> Make(const StoredModel& model,
+                                                 const PredictRequest& request) {
+    std::unique_ptr<Predictor> made(new Predictor(request.top));
     KUMO_ASSIGN_OR_RETURN(const model::Network network, NetworkOf(model));
-    KUMO_ASSIGN_OR_RETURN(ModelData data, DataOf(model));
     KUMO_ASSIGN_OR_RETURN(const Graph graph, PlanNetwork(network));
+    const bool images = model.experiment.data.reader != "ctf";
     if (graph.inputs.size() != 1 || graph.values[0].vocabulary > 0) {
       return InvalidArgument("network " + network.name() +
                              " takes no images; a language model is asked with --prompt");
     }
     const Shape& input = graph.values[0].shape;
-    if (input.rank() > 3 || (input.channels() != 1 && input.channels() != 3)) {
+    if (images && (input.rank() > 3 || (input.channels() != 1 && input.channels() != 3))) {
       return InvalidArgument("network " + network.name() + " takes " + input.ToString() +
                              "; images have 1 channel, of grey, or 3, of colour");
     }
-    if (graph.values[graph.loss.scores].shape.plane() != 1) {
-      return InvalidArgument("network " + network.name() +
-                             " gives scores at each position; an image has one class");
-    }
+    KUMO_ASSIGN_OR_RETURN(made->output_, FindOutput(graph, request.output));
+    made->of_classes_ = IsOfClasses(graph, graph.outputs[made->output_].value);
     made->target_ = {{input.channels(), input.height(), input.width()}, /*scale=*/true};
-    KUMO_ASSIGN_OR_RETURN(made->model_, RunningModel::Make(model, network, kBatch, data.pixels));
+    KUMO_ASSIGN_OR_RETURN(ModelData data, DataOf(model));
+    const NumberType type = images ? NumberType::kUint8 : NumberType::kFloat32;
+    KUMO_ASSIGN_OR_RETURN(made->model_,
+                          RunningModel::Make(model, network, kBatch, type, data.pixels));
     made->class_names_ = std::move(data.class_names);
-    made->pixels_.resize(kBatch * input.size());
+    made->sample_bytes_ = input.size() * BytesOf(type);
+    made->inputs_.resize(kBatch * made->sample_bytes_);
     return made;
   }
 
-  // What the network says of it comes with a later call, or with Flush.
-  Status Add(std::span<const uint8_t> file, Prediction* prediction) {
-    const int64_t size = model_->net().input().size();
-    const int place = static_cast<int>(waiting_.size());
+  // What the network says of these comes with a later call, or with Flush.
+  Status AddImage(std::span<const uint8_t> file, Prediction* prediction) {
+    const std::span<std::byte> room = Room();
     KUMO_RETURN_IF_ERROR(
-        image_.Make(file, target_, std::span(pixels_).subspan(place * size, size)));
-    waiting_.push_back(prediction);
-    return place + 1 == kBatch ? Flush() : OkStatus();
+        image_.Make(file, target_, {reinterpret_cast<uint8_t*>(room.data()), room.size()}));
+    return Add(prediction);
+  }
+  // Requires as many numbers as the network takes.
+  Status AddNumbers(std::span<const std::byte> numbers, Prediction* prediction) {
+    std::ranges::copy(numbers, Room().begin());
+    return Add(prediction);
   }
 
   Status Flush() {
     if (waiting_.empty()) return OkStatus();
     const int batch = static_cast<int>(waiting_.size());
-    const int64_t size = model_->net().input().size();
-    const int64_t classes = model_->net().classes();
-    scores_.resize(batch * classes);
+    const int64_t size = net().output_shape(output_).size();
+    numbers_.resize(batch * size);
     KUMO_RETURN_IF_ERROR(
-        model_->Predict(batch, std::as_bytes(std::span(pixels_).first(batch * size)), scores_));
+        model_->Predict(batch, std::span(inputs_).first(batch * sample_bytes_), output_, numbers_));
     for (int i = 0; i < batch; ++i) {
-      waiting_[i]->classes = LikeliestOf(std::span(scores_).subspan(i * classes, classes));
+      const auto of_sample = std::span(numbers_).subspan(i * size, size);
+      if (of_classes_) {
+        waiting_[i]->classes = LikeliestOf(of_sample);
+      } else {
+        waiting_[i]->numbers.assign(of_sample.begin(), of_sample.end());
+      }
     }
     waiting_.clear();
     return OkStatus();
   }
 
+  const Net& net() const { return model_->net(); }
+
  private:
   explicit Predictor(int top) : top_(top) {}
+
+  // Of the next sample.
+  std::span<std::byte> Room() {
+    return std::span(inputs_).subspan(std::ssize(waiting_) * sample_bytes_, sample_bytes_);
+  }
+  Status Add(Prediction* prediction) {
+    waiting_.push_back(prediction);
+    return std::ssize(waiting_) == kBatch ? Flush() : OkStatus();
+  }
 
   // The softmax of the scores, less the largest so that no power is infinite.
   std::vector<Likely> LikeliestOf(std::span<const float> scores) const {
@@ -119,18 +160,20 @@ class Predictor {
   }
 
   const int top_;
+  int output_ = 0;  // of the network's
+  bool of_classes_ = false;
   std::unique_ptr<RunningModel> model_;
   ImageTarget target_;
   std::vector<std::string> class_names_;
   ImageMaker image_;
   std::vector<Prediction*> waiting_;  // for the minibatch
-  std::vector<uint8_t> pixels_;
-  std::vector<float> scores_;
+  int64_t sample_bytes_ = 0;
+  std::vector<std::byte> inputs_;
+  std::vector<float> numbers_;  // of the output
 };
 
-}  // namespace
-
-Result<Predictions> Predict(const ModelName& name, const PredictRequest& request) {
+Status PredictImages(const StoredModel& model, const PredictRequest& request,
+                     Predictions* predictions) {
   std::vector<Source> sources;
   size_t images = 0;
   for (const std::string& input : request.inputs) {
@@ -138,25 +181,71 @@ Result<Predictions> Predict(const ModelName& name, const PredictRequest& request
     images += source.files.size();
     sources.push_back(std::move(source));
   }
-  KUMO_ASSIGN_OR_RETURN(const StoredModel model, OpenStoredModel(name));
-  KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<Predictor> predictor,
-                        Predictor::Make(model, request.top));
-  Predictions predictions;
-  predictions.checkpoint = model.checkpoint;
-  predictions.images.resize(images);  // before anybody points into it
+  KUMO_ASSIGN_OR_RETURN(const auto predictor, Predictor::Make(model, request));
+  predictions->samples.resize(images);  // before anybody points into it
   size_t first = 0;
   for (const Source& source : sources) {
     const auto see = [&](int64_t index, const Result<std::span<const uint8_t>>& content) -> Status {
-      Prediction& prediction = predictions.images[first + index];
+      Prediction& prediction = predictions->samples[first + index];
       const std::string& file = source.files[index];
       prediction.file = source.container.path.empty() ? file : source.container.Name(file);
       if (!content.ok()) return content.status().WithContext(prediction.file);
-      return predictor->Add(*content, &prediction).WithContext(prediction.file);
+      return predictor->AddImage(*content, &prediction).WithContext(prediction.file);
     };
     KUMO_RETURN_IF_ERROR(ReadImages(source.container, source.files, see));
     first += source.files.size();
   }
-  KUMO_RETURN_IF_ERROR(predictor->Flush());
+  return predictor->Flush();
+}
+
+// Files in CNTK's text format, a sample a line.
+Status PredictLines(const StoredModel& model, const PredictRequest& request,
+                    Predictions* predictions) {
+  const Experiment::Data& data = model.experiment.data;
+  ReaderRequest read;
+  read.image_stream = data.ctf_features;
+  read.label_stream = "";
+  if (!data.image_size.empty()) {
+    KUMO_ASSIGN_OR_RETURN(read.image_size, ParseImageExtents(data.image_size));
+  }
+  KUMO_ASSIGN_OR_RETURN(const auto predictor, Predictor::Make(model, request));
+  const Shape& wanted = predictor->net().input();
+  std::vector<std::unique_ptr<Dataset>> sets;
+  size_t samples = 0;
+  for (const std::string& input : request.inputs) {
+    read.images = input;
+    KUMO_ASSIGN_OR_RETURN(auto set, OpenCtf(read));
+    const std::vector<int64_t>& extents = set->fields()[0].extents;
+    if (Shape(extents) != wanted) {
+      return InvalidArgument(input + ": samples are " + ExtentsText(extents) +
+                             ", the network takes " + wanted.ToString());
+    }
+    samples += set->size();
+    sets.push_back(std::move(set));
+  }
+  predictions->samples.resize(samples);  // before anybody points into it
+  Prediction* next = predictions->samples.data();
+  for (const auto& set : sets) {
+    Sample sample(set->fields());
+    for (int64_t i = 0; i < set->size(); ++i) {
+      sample.Reset(set->fields());
+      KUMO_RETURN_IF_ERROR(set->Read(i, &sample));
+      next->file = set->name() + ":" + std::to_string(i + 1);
+      KUMO_RETURN_IF_ERROR(predictor->AddNumbers(sample.field(0), next++));
+    }
+  }
+  return predictor->Flush();
+}
+
+}  // namespace
+
+Result<Predictions> Predict(const ModelName& name, const PredictRequest& request) {
+  KUMO_ASSIGN_OR_RETURN(const StoredModel model, OpenStoredModel(name));
+  Predictions predictions;
+  predictions.checkpoint = model.checkpoint;
+  const bool lines = model.experiment.data.reader == "ctf";
+  KUMO_RETURN_IF_ERROR(lines ? PredictLines(model, request, &predictions)
+                             : PredictImages(model, request, &predictions));
   return predictions;
 }
 

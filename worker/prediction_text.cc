@@ -20,14 +20,34 @@ std::string Title(const Likely& likely) {
   return likely.name.empty() ? number : number + " " + Printable(likely.name);
 }
 
-// Each image's name once, beside its likeliest class.
+bool OfNumbers(const Predictions& predictions) {
+  return !predictions.samples.empty() && predictions.samples[0].classes.empty();
+}
+
+// Each sample's name beside its numbers.
+std::string TableOfNumbers(const Predictions& predictions) {
+  std::string text;
+  for (const Prediction& sample : predictions.samples) {
+    text += Printable(sample.file) + " ";
+    for (const float number : sample.numbers) {
+      char digits[32];
+      std::snprintf(digits, sizeof digits, " %.6g", static_cast<double>(number));
+      text += digits;
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+// Each sample's name once, beside its likeliest class.
 std::string Table(const Predictions& predictions) {
+  if (OfNumbers(predictions)) return TableOfNumbers(predictions);
   constexpr size_t kGap = 2;
-  size_t file_width = sizeof "image" - 1;
+  size_t file_width = sizeof "sample" - 1;
   size_t class_width = sizeof "class" - 1;
-  for (const Prediction& image : predictions.images) {
-    file_width = std::max(file_width, Printable(image.file).size());
-    for (const Likely& likely : image.classes) {
+  for (const Prediction& sample : predictions.samples) {
+    file_width = std::max(file_width, Printable(sample.file).size());
+    for (const Likely& likely : sample.classes) {
       class_width = std::max(class_width, Title(likely).size());
     }
   }
@@ -37,10 +57,10 @@ std::string Table(const Predictions& predictions) {
     title.resize(class_width + kGap, ' ');
     text += file + title + probability + "\n";
   };
-  line("image", "class", "probability");
-  for (const Prediction& image : predictions.images) {
-    std::string file = Printable(image.file);
-    for (const Likely& likely : image.classes) {
+  line("sample", "class", "probability");
+  for (const Prediction& sample : predictions.samples) {
+    std::string file = Printable(sample.file);
+    for (const Likely& likely : sample.classes) {
       line(std::exchange(file, ""), Title(likely), Rounded(likely.probability));
     }
   }
@@ -48,18 +68,26 @@ std::string Table(const Predictions& predictions) {
 }
 
 std::string Json(const Predictions& predictions) {
-  JsonArray images;
-  for (const Prediction& image : predictions.images) {
+  JsonArray samples;
+  for (const Prediction& sample : predictions.samples) {
     JsonArray classes;
-    for (const Likely& likely : image.classes) {
+    for (const Likely& likely : sample.classes) {
       JsonFields one;
       one.Add("class", likely.number);
       if (!likely.name.empty()) one.Add("name", likely.name);
       classes.Add(one.Add("probability", likely.probability));
     }
-    images.Add(JsonFields().Add("file", image.file).Add("classes", classes));
+    JsonFields fields;
+    fields.Add("file", sample.file);
+    if (OfNumbers(predictions)) {
+      JsonArray numbers;
+      for (const float number : sample.numbers) numbers.Add(static_cast<double>(number));
+      samples.Add(fields.Add("numbers", numbers));
+    } else {
+      samples.Add(fields.Add("classes", classes));
+    }
   }
-  return JsonFields().Add("checkpoint", predictions.checkpoint).Add("images", images).object() +
+  return JsonFields().Add("checkpoint", predictions.checkpoint).Add("samples", samples).object() +
          "\n";
 }
 
@@ -71,12 +99,24 @@ std::string CsvField(const std::string& text) {
   return quoted + "\"";
 }
 
+std::string CsvOfNumbers(const Predictions& predictions) {
+  std::string text = "file,index,number\r\n";
+  for (const Prediction& sample : predictions.samples) {
+    for (size_t i = 0; i < sample.numbers.size(); ++i) {
+      text += CsvField(sample.file) + "," + std::to_string(i) + "," +
+              ToJson(static_cast<double>(sample.numbers[i])) + "\r\n";
+    }
+  }
+  return text;
+}
+
 std::string Csv(const Predictions& predictions) {
+  if (OfNumbers(predictions)) return CsvOfNumbers(predictions);
   std::string text = "file,rank,class,name,probability\r\n";
-  for (const Prediction& image : predictions.images) {
-    for (size_t i = 0; i < image.classes.size(); ++i) {
-      const Likely& likely = image.classes[i];
-      text += CsvField(image.file) + "," + std::to_string(i + 1) + "," +
+  for (const Prediction& sample : predictions.samples) {
+    for (size_t i = 0; i < sample.classes.size(); ++i) {
+      const Likely& likely = sample.classes[i];
+      text += CsvField(sample.file) + "," + std::to_string(i + 1) + "," +
               std::to_string(likely.number) + "," + CsvField(likely.name) + "," +
               ToJson(likely.probability) + "\r\n";
     }

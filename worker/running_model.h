@@ -18,15 +18,16 @@ namespace kumo {
 
 class RunningModel {
  public:
-  // For up to max_batch samples of one input; of an image in bytes `pixels` makes numbers. Requires
-  // a network of one input. As MakeBackend, Net::Make and Net::Connect.
+  // For up to max_batch samples of one input: int32 where that is of whole numbers, else `type`;
+  // of an image in bytes `pixels` makes numbers. Requires a network of one input. As MakeBackend,
+  // Net::Make and Net::Connect.
   static Result<std::unique_ptr<RunningModel>> Make(const StoredModel& model,
                                                     const model::Network& network, int max_batch,
-                                                    const PixelFormula& pixels);
+                                                    NumberType type, const PixelFormula& pixels);
 
   const Net& net() const { return *net_; }
-  // scores: of each of `batch` samples net().scores(). As Net::Load and Net::Predict.
-  Status Predict(int batch, std::span<const std::byte> input, std::span<float> scores);
+  // numbers: of each of `batch` samples that output of net(). As Net::Load and Net::Predict.
+  Status Predict(int batch, std::span<const std::byte> input, int output, std::span<float> numbers);
 
  private:
   RunningModel() = default;

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -102,7 +104,7 @@ class CtfDataset final : public Dataset {
     rows_.sparse = sparse;
   }
 
-  int64_t size() const override { return std::ssize(labels_); }
+  int64_t size() const override { return std::ssize(labels_) / fields_[kLabel].bytes(); }
   const Fields& fields() const override { return fields_; }
   int classes() const override { return classes_; }
   const std::string& name() const override { return name_; }
@@ -110,7 +112,8 @@ class CtfDataset final : public Dataset {
   Status ReadKey(const SampleKey& key, Sample* sample) const override {
     const int64_t index = key.sample;
     CHECK(index >= 0 && index < size()) << name_ << ": sample " << index << " of " << size();
-    sample->Borrow(kLabel, std::as_bytes(std::span(labels_).subspan(index, 1)));
+    const int64_t bytes = fields_[kLabel].bytes();
+    sample->Borrow(kLabel, std::span(labels_).subspan(index * bytes, bytes));
     const int64_t numbers = fields_[kImage].numbers();
     if (!rows_.sparse) {
       sample->Borrow(kImage,
@@ -126,13 +129,13 @@ class CtfDataset final : public Dataset {
   }
 
   // While it is filled, before others see it.
-  void Add(const CtfStream& image, int32_t label) {
+  void Add(const CtfStream& image, std::span<const std::byte> label) {
     rows_.values.insert(rows_.values.end(), image.values.begin(), image.values.end());
     if (rows_.sparse) {
       rows_.indices.insert(rows_.indices.end(), image.indices.begin(), image.indices.end());
       rows_.ends.push_back(std::ssize(rows_.values));
     }
-    labels_.push_back(label);
+    labels_.insert(labels_.end(), label.begin(), label.end());
   }
 
  private:
@@ -140,7 +143,7 @@ class CtfDataset final : public Dataset {
   const Fields fields_;
   const int classes_;
   Rows rows_;
-  std::vector<int32_t> labels_;
+  std::vector<std::byte> labels_;
 };
 
 // A file whose first line has been read.
@@ -170,19 +173,26 @@ class CtfFile {
     }
     sequence_ = sequence;
     for (const CtfStream& stream : streams_) {
-      if (stream.column == 0) return At(WrongColumn(1, "the line has no |" + stream.name));
+      if (stream.column == 0 && !stream.name.empty())
+        return At(WrongColumn(1, "the line has no |" + stream.name));
     }
     return true;
   }
   // The next line's text, which is not looked at.
   Result<std::optional<std::string_view>> Pass() { return lines_.Next(); }
 
-  // The line that was read is a sample: its label.
-  Result<int32_t> Check() {
+  // The line that was read is a sample: its label's bytes, until the next line is read.
+  Result<std::span<const std::byte>> Check() {
     KUMO_RETURN_IF_ERROR(At(CheckImage()));
-    const Result<int32_t> label = Label();
-    if (label.ok()) return label;
-    return At(label.status());
+    if (request_.label_stream.empty()) return std::as_bytes(std::span(&class_, 1));
+    if (request_.classes == 0) {
+      KUMO_RETURN_IF_ERROR(At(CheckLabelNumbers()));
+      return std::as_bytes(std::span(streams_[kLabel].values));
+    }
+    const Result<int32_t> label = Class();
+    if (!label.ok()) return At(label.status());
+    class_ = *label;
+    return std::as_bytes(std::span(&class_, 1));
   }
 
  private:
@@ -215,6 +225,12 @@ class CtfFile {
     }
     fields_ = {{kImageField, NumberType::kFloat32, std::move(extents)},
                {kLabelField, NumberType::kInt32, {}}};
+    if (request_.classes > 0 || request_.label_stream.empty()) return OkStatus();
+    const CtfStream& label = streams_[kLabel];
+    if (label.values.empty()) {
+      return At(WrongColumn(label.column, "|" + label.name + " has no values"));
+    }
+    fields_[kLabel] = {kLabelField, NumberType::kFloat32, {std::ssize(label.values)}};
     return OkStatus();
   }
 
@@ -242,7 +258,22 @@ class CtfFile {
     return OkStatus();
   }
 
-  Result<int32_t> Label() const {
+  Status CheckLabelNumbers() const {
+    const CtfStream& label = streams_[kLabel];
+    if (label.sparse) {
+      return WrongColumn(label.columns[0],
+                         "|" + label.name +
+                             " is sparse; with data.classes = 0 labels are numbers, one "
+                             "after the other");
+    }
+    const int64_t numbers = fields_[kLabel].numbers();
+    if (std::ssize(label.values) == numbers) return OkStatus();
+    return WrongColumn(label.column, "|" + label.name + " has " +
+                                         std::to_string(label.values.size()) + " values, not " +
+                                         std::to_string(numbers) + " as on the first line");
+  }
+
+  Result<int32_t> Class() const {
     const CtfStream& label = streams_[kLabel];
     const int64_t classes = request_.classes;
     if (!label.sparse && label.values.size() == 1) {
@@ -280,6 +311,7 @@ class CtfFile {
   std::string sequence_;  // of the line before; "": none
   Fields fields_;
   bool sparse_ = false;
+  int32_t class_ = 0;  // of the line that was read
 };
 
 }  // namespace
@@ -297,8 +329,8 @@ Result<DatasetExtents> MeasureCtf(const ReaderRequest& request) {
   }
   constexpr int64_t kSparseBytes = sizeof(float) + sizeof(int64_t);
   extents.bytes =
-      sparse ? values * kSparseBytes +
-                   extents.samples * static_cast<int64_t>(sizeof(int64_t) + sizeof(int32_t))
+      sparse ? values * kSparseBytes + extents.samples * (static_cast<int64_t>(sizeof(int64_t)) +
+                                                          extents.fields[kLabel].bytes())
              : extents.samples * BytesOf(extents.fields);
   return extents;
 }
@@ -308,7 +340,7 @@ Result<std::unique_ptr<Dataset>> OpenCtf(const ReaderRequest& request) {
   auto dataset = std::make_unique<CtfDataset>(request.images, file.fields(), request.classes,
                                               file.image().sparse);
   for (bool more = true; more;) {
-    KUMO_ASSIGN_OR_RETURN(const int32_t label, file.Check());
+    KUMO_ASSIGN_OR_RETURN(const std::span<const std::byte> label, file.Check());
     if (request.limit == 0 || dataset->size() < request.limit) dataset->Add(file.image(), label);
     KUMO_ASSIGN_OR_RETURN(more, file.Next());
   }

@@ -3,7 +3,8 @@
 // The stream data.ctf_features becomes the field "image": numbers (float32), dense or sparse, of
 // data.image_size, or 1 x n x 1 where that is empty and the first line has n dense values. The
 // stream data.ctf_labels becomes the label: a class' number, or a 1 in its place among
-// data.classes, dense or sparse. Other streams are passed over, and so are empty lines.
+// data.classes, dense or sparse; where data.classes is 0 numbers (float32), as many as the first
+// line has. Other streams are passed over, and so are empty lines.
 //
 // Memory grows only with what was read: sparse values stay sparse in it.
 #pragma once

@@ -33,7 +33,7 @@ enum class DecodeImages : uint8_t { kAuto, kAtStart, kOnDemand };
 struct ReaderRequest {
   std::string images;      // paths
   std::string labels;      // "" for a reader that finds them with the images
-  int classes = 0;         // every label must be below it
+  int classes = 0;         // every label must be below it; 0: labels are numbers (ctf)
   int64_t limit = 0;       // keep only the first so many samples; 0: all
   std::string cache = "";  // folder for what packed files hold (unpacked_file.h); "": none
   std::vector<int64_t> image_size = {};  // that images are made to have; empty: as they are
@@ -47,7 +47,7 @@ struct ReaderRequest {
   int64_t room = INT64_MAX;  // bytes: kAuto decodes what takes more than that on demand
   // Of CNTK's text format: the names of its streams.
   std::string image_stream = "features";
-  std::string label_stream = "labels";
+  std::string label_stream = "labels";  // "": all labels are 0, whatever the lines have
 };
 
 // A reader never crashes on what a file holds, takes no more memory than the file's size justifies,

@@ -75,11 +75,11 @@ Status LacksOp(const char* backend, const char* op);
 class LossOp {
  public:
   virtual ~LossOp() = default;
-  // Adds the losses of `batch` samples, whose labels are in range, to the sums of the
-  // plan's metrics. grad_scores, unless
-  // null, becomes the gradient of the mean loss, times the device's loss scale (see
-  // ArenaArithmetic::MeasureGradients).
-  virtual void Run(int batch, const void* scores, const int32_t* labels, void* grad_scores,
+  // Adds the losses of `batch` samples to the sums of the plan's metrics. labels: as the host has
+  // them, sample after sample; int32 that are in range, or float32. grad_scores, unless null,
+  // becomes the gradient of the mean loss, times the spec's weight and the device's loss scale
+  // (see ArenaArithmetic::MeasureGradients).
+  virtual void Run(int batch, const void* scores, const void* labels, void* grad_scores,
                    double* sums) = 0;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -9,6 +10,7 @@
 
 #include "common/base/nearest.h"
 #include "common/job/fields.h"
+#include "models/graph/sums.h"
 #include "models/layers/layer.h"
 #include "models/losses/loss.h"
 
@@ -16,6 +18,7 @@ namespace kumo {
 namespace {
 
 constexpr char kInput[] = "input";  // what stands for the network's input among layers' names
+constexpr int kNoValue = -1;        // the output of a loss
 constexpr int kMostLayers = 10000;
 constexpr int kMostInputs = 16;
 constexpr int64_t kMostNumbersOfSample = int64_t{1} << 28;
@@ -98,6 +101,14 @@ const google::protobuf::FieldDescriptor* InitialiserOf(const model::Layer& layer
   return nullptr;
 }
 
+// "10 classes", "10 classes at each of 64", "numbers, 2x3"
+std::string LabelText(const Label& label) {
+  const std::string extents = ExtentsText(label.extents);
+  if (label.classes == 0) return "numbers, " + extents;
+  return std::to_string(label.classes) + " classes" +
+         (label.extents.empty() ? "" : " at each of " + extents);
+}
+
 class Builder {
  public:
   explicit Builder(const model::Network& network) : network_(network) {}
@@ -113,11 +124,11 @@ class Builder {
       *layer_at_fault = i;
       KUMO_RETURN_IF_ERROR(Add(i).WithContext(NameOf(i)));
     }
-    for (int i = 0; i + 1 < network_.layers_size(); ++i) {
+    *layer_at_fault = -1;
+    KUMO_RETURN_IF_ERROR(AddOutputs());
+    for (int i = 0; i < network_.layers_size(); ++i) {
       *layer_at_fault = i;
-      if (!read_.contains(outputs_.at(network_.layers(i).name()))) {
-        return InvalidArgument(NameOf(i) + ": no layer reads its output");
-      }
+      KUMO_RETURN_IF_ERROR(CheckUse(network_.layers(i)).WithContext(NameOf(i)));
     }
     *layer_at_fault = -1;
     for (size_t i = 0; i < graph_.inputs.size(); ++i) {
@@ -128,6 +139,7 @@ class Builder {
     if (graph_.trained_parameters() == 0) {
       return InvalidArgument("the network must have a layer with weights");
     }
+    KUMO_RETURN_IF_ERROR(NumberSums(&graph_));
     return std::move(graph_);
   }
 
@@ -162,7 +174,12 @@ class Builder {
       return InvalidArgument("name must not be used twice");
     }
     KUMO_ASSIGN_OR_RETURN(const std::vector<int> inputs, InputsOf(layer));
-    if (i + 1 == network_.layers_size()) return AddLoss(layer, inputs);
+    const LossKind* const loss = FindLossKind(layer.kind_case());
+    if (loss != nullptr) return AddLoss(layer, *loss, inputs);
+    if (i + 1 == network_.layers_size()) {
+      return InvalidArgument("the last layer must be a loss, e.g. softmax_cross_entropy");
+    }
+    if (layer.has_loss_weight()) return InvalidArgument("loss_weight: only a loss has one");
     return AddNode(layer, i, inputs);
   }
 
@@ -177,7 +194,13 @@ class Builder {
     for (const std::string& name : layer.inputs()) {
       const auto found = outputs_.find(name);
       if (found == outputs_.end()) return InvalidArgument("inputs: " + NoLayer(name));
+      if (found->second == kNoValue) {
+        return InvalidArgument("inputs: layer " + name + " is a loss, which no layer reads");
+      }
       inputs.push_back(found->second);
+    }
+    if (inputs.empty() && last_ == kNoValue) {
+      return InvalidArgument("inputs must be given, since the layer before it is a loss");
     }
     if (inputs.empty()) inputs.push_back(last_);
     read_.insert(inputs.begin(), inputs.end());
@@ -203,9 +226,6 @@ class Builder {
 
   Status AddNode(const model::Layer& layer, int index, const std::vector<int>& inputs) {
     const LayerKind* kind = FindLayerKind(layer.kind_case());
-    if (kind == nullptr && FindLossKind(layer.kind_case()) != nullptr) {
-      return InvalidArgument("a loss must be the last layer");
-    }
     if (kind == nullptr) return InvalidArgument("needs a kind, one of " + KnownKinds());
     KUMO_RETURN_IF_ERROR(CheckNumberOfInputs(*kind, static_cast<int>(inputs.size())));
     KUMO_RETURN_IF_ERROR(CheckNumbers(*kind, inputs));
@@ -258,11 +278,7 @@ class Builder {
     return owner->parameters;
   }
 
-  Status AddLoss(const model::Layer& layer, const std::vector<int>& inputs) {
-    const LossKind* kind = FindLossKind(layer.kind_case());
-    if (kind == nullptr) {
-      return InvalidArgument("the last layer must be a loss, e.g. softmax_cross_entropy");
-    }
+  Status AddLoss(const model::Layer& layer, const LossKind& kind, const std::vector<int>& inputs) {
     if (inputs.size() != 1) {
       return InvalidArgument("inputs: a loss must have 1 input, has " +
                              std::to_string(inputs.size()));
@@ -271,18 +287,77 @@ class Builder {
     if (graph_.values[inputs[0]].vocabulary > 0) {
       return InvalidArgument("inputs: a loss must have scores, not whole numbers");
     }
-    KUMO_ASSIGN_OR_RETURN(LossPlan plan, kind->plan(layer, graph_.values[inputs[0]].shape));
-    graph_.loss = {
-        layer.name(), kind->name,   std::move(plan.detail),        std::move(plan.spec),
-        inputs[0],    plan.classes, std::move(plan.label_extents), std::move(plan.metrics)};
+    const float weight = layer.has_loss_weight() ? layer.loss_weight() : 1.0f;
+    if (!(weight >= 0.0f && std::isfinite(weight))) {
+      return InvalidArgument("loss_weight must be at least 0, is " + std::to_string(weight));
+    }
+    KUMO_ASSIGN_OR_RETURN(LossPlan plan, kind.plan(layer, graph_.values[inputs[0]].shape));
+    if (graph_.losses.empty()) {
+      graph_.label = plan.label;
+    } else if (plan.label != graph_.label) {
+      return InvalidArgument("takes labels of " + LabelText(plan.label) + ", and loss " +
+                             graph_.loss().name + " of " + LabelText(graph_.label) +
+                             ": samples have one label, for all losses");
+    }
+    std::visit([&](auto& spec) { spec.weight = weight; }, plan.spec);
+    graph_.losses.push_back({layer.name(), kind.name, std::move(plan.detail), std::move(plan.spec),
+                             inputs[0], weight, 0, std::move(plan.metrics)});
+    outputs_[layer.name()] = last_ = kNoValue;
     return OkStatus();
+  }
+
+  Status AddOutputs() {
+    for (const std::string& name : network_.outputs()) {
+      const auto found = outputs_.find(name);
+      const bool layer =
+          found != outputs_.end() && found->second != kNoValue && !graph_.IsInput(found->second);
+      if (!layer) {
+        return InvalidArgument("outputs: \"" + name + "\" is no layer that has an output");
+      }
+      if (std::ranges::count(graph_.outputs, name, &Output::name) > 0) {
+        return InvalidArgument("outputs: \"" + name + "\" stands there twice");
+      }
+      graph_.outputs.push_back({name, found->second});
+      read_.insert(found->second);
+    }
+    if (graph_.outputs.empty()) graph_.outputs.push_back({"scores", graph_.loss().scores});
+    return OkStatus();
+  }
+
+  // Whether something comes of the layer: somebody reads it, and, where it has tensors, some loss
+  // trains them.
+  Status CheckUse(const model::Layer& layer) {
+    if (layer.has_loss_weight() && graph_.losses.size() == 1) {
+      return InvalidArgument("loss_weight: the only loss has none; set schedule.learning_rate");
+    }
+    const int output = outputs_.at(layer.name());
+    if (output == kNoValue) return OkStatus();
+    if (!read_.contains(output)) return InvalidArgument("no layer reads its output");
+    if (trained_.empty()) FindTrained();
+    const auto node = std::ranges::find(graph_.nodes, layer.name(), &Node::name);
+    if (!node->parameters.empty() && !trained_[output]) {
+      return InvalidArgument("no loss trains its tensors");
+    }
+    return OkStatus();
+  }
+  // The values that a loss depends on that weighs something.
+  void FindTrained() {
+    trained_.assign(graph_.values.size(), false);
+    for (const LossNode& loss : graph_.losses) {
+      if (loss.weight > 0) trained_[loss.scores] = true;
+    }
+    for (size_t i = graph_.nodes.size(); i-- > 0;) {
+      if (!trained_[graph_.nodes[i].outputs[0]]) continue;
+      for (const int input : graph_.nodes[i].inputs) trained_[input] = true;
+    }
   }
 
   const model::Network& network_;
   Graph graph_;
-  std::map<std::string, int> outputs_;  // values, by the names of inputs and layers
+  std::map<std::string, int> outputs_;  // values, by the names of inputs and layers; losses' none
   std::set<int> read_;                  // values that a layer reads
   int last_ = 0;                        // the output of the layer before
+  std::vector<bool> trained_;           // by value
 };
 
 }  // namespace

@@ -51,7 +51,11 @@ Status Execution::MakeOps(int max_batch) {
     KUMO_RETURN_IF_ERROR(op.status().WithContext("layer " + node.name));
     ops_.push_back(std::move(op).value());
   }
-  KUMO_ASSIGN_OR_RETURN(loss_, backend_->MakeLoss(graph_.loss.spec, max_batch));
+  for (const LossNode& loss : graph_.losses) {
+    Result<std::unique_ptr<LossOp>> op = backend_->MakeLoss(loss.spec, max_batch);
+    KUMO_RETURN_IF_ERROR(op.status().WithContext("layer " + loss.name));
+    losses_.push_back({std::move(op).value(), &loss.name, loss.first_sum});
+  }
   backend_->TakeShared();
   return OkStatus();
 }
@@ -78,7 +82,9 @@ Execution::Step Execution::StepOf(const Instruction& instruction, const StepPlan
 }
 
 Status Execution::MakeSteps(const StepPlan& plan, int max_batch) {
-  scores_ = ArrayAt(plan.array_of[graph_.loss.scores], plan);
+  for (const Output& output : graph_.outputs) {
+    outputs_.push_back(ArrayAt(plan.array_of[output.value], plan));
+  }
   for (const Instruction& instruction : plan.forward) {
     Step step = StepOf(instruction, plan);
     step.op = ops_[instruction.node].get();
@@ -88,7 +94,8 @@ Status Execution::MakeSteps(const StepPlan& plan, int max_batch) {
   for (const Instruction& instruction : plan.backward) {
     Step step = StepOf(instruction, plan);
     if (instruction.kind == Instruction::Kind::kLoss) {
-      scores_gradient_ = step.grad_inputs[0];
+      losses_[instruction.node].scores = step.inputs[0];
+      losses_[instruction.node].gradient = step.grad_inputs[0];
       continue;
     }
     if (instruction.kind == Instruction::Kind::kSum) {
@@ -153,19 +160,24 @@ void Execution::Forward(const Pass& pass) {
   }
 }
 
-void Execution::AddLoss(int batch, const int32_t* labels, double* sums) {
-  ComeTo(graph_.loss.name, false);
-  loss_->Run(batch, scores_, labels, nullptr, sums);
+void Execution::AddLosses(int batch, const void* labels, double* sums) {
+  for (const LossStep& loss : losses_) {
+    ComeTo(*loss.name, false);
+    loss.op->Run(batch, loss.scores, labels, nullptr, sums + loss.first_sum);
+  }
 }
 
-void Execution::ReadScores(int batch, float* to) {
-  backend_->StoreOutputs(graph_.values[graph_.loss.scores].shape, batch, scores_, to);
+void Execution::ReadOutput(int output, int batch, float* to) {
+  backend_->StoreOutputs(graph_.values[graph_.outputs[output].value].shape, batch, outputs_[output],
+                         to);
 }
 
-void Execution::Backward(const Pass& pass, const int32_t* labels, double* sums,
+void Execution::Backward(const Pass& pass, const void* labels, double* sums,
                          const std::function<void(int)>& on_stage) {
-  ComeTo(graph_.loss.name, true);
-  loss_->Run(pass.batch, scores_, labels, scores_gradient_, sums);
+  for (const LossStep& loss : losses_) {
+    ComeTo(*loss.name, true);
+    loss.op->Run(pass.batch, loss.scores, labels, loss.gradient, sums + loss.first_sum);
+  }
   for (const Step& step : backward_) {
     ComeTo(*step.name, true);
     if (step.kind == Instruction::Kind::kSum) {

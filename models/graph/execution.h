@@ -33,13 +33,14 @@ class Execution {
   // sample.
   void* input(int i) { return inputs_[i].data(); }
   void Forward(const Pass& pass);
-  // The loss of the minibatch that went forward, added to the sums of its metrics.
-  void AddLoss(int batch, const int32_t* labels, double* sums);
-  // The scores of the minibatch that went forward: batch x their shape. Waits for them.
-  void ReadScores(int batch, float* to);
-  // The loss, and then backward: overwrites the gradients of all trained tensors, and calls
+  // The losses of the minibatch that went forward, added to the sums of their metrics. labels: as
+  // LossOp::Run has them.
+  void AddLosses(int batch, const void* labels, double* sums);
+  // An output of the graph, of the minibatch that went forward: batch x its shape. Waits for it.
+  void ReadOutput(int output, int batch, float* to);
+  // The losses, and then backward: overwrites the gradients of all trained tensors, and calls
   // on_stage(s) when those of stages()[s] are queued.
-  void Backward(const Pass& pass, const int32_t* labels, double* sums,
+  void Backward(const Pass& pass, const void* labels, double* sums,
                 const std::function<void(int)>& on_stage);
   // Ranges of tensors whose gradients are made together, in that order: the last node's first.
   const std::vector<Range>& stages() const { return stages_; }
@@ -70,6 +71,14 @@ class Execution {
     int stage = -1;  // that is complete after it
   };
 
+  struct LossStep {
+    std::unique_ptr<LossOp> op;
+    const std::string* name = nullptr;  // of the layer
+    int first_sum = 0;
+    const void* scores = nullptr;
+    void* gradient = nullptr;  // of the scores; null: nobody needs it
+  };
+
   Execution(Graph graph, Backend* backend) : graph_(std::move(graph)), backend_(backend) {}
   Status MakeOps(int max_batch);
   Status MakeSteps(const StepPlan& plan, int max_batch);
@@ -85,11 +94,10 @@ class Execution {
   Backend* const backend_;
   std::vector<std::unique_ptr<Op>> ops_;   // by node
   std::vector<std::unique_ptr<Op>> sums_;  // of gradients
-  std::unique_ptr<LossOp> loss_;
+  std::vector<LossStep> losses_;
   std::vector<DeviceArray<std::byte>> inputs_;
   DeviceArray<std::byte> arrays_;
-  const void* scores_ = nullptr;
-  void* scores_gradient_ = nullptr;
+  std::vector<const void*> outputs_;
   std::vector<Step> forward_;
   std::vector<Step> backward_;  // after the loss
   std::vector<Range> stages_;

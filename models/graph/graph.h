@@ -17,6 +17,7 @@
 #include "common/job/metric_list.h"
 #include "common/job/parameter_layout.h"
 #include "models/initialiser.h"
+#include "models/losses/loss.h"
 #include "models/op_spec.h"
 #include "models/tensor.h"
 #include "proto/model.pb.h"
@@ -60,10 +61,15 @@ struct LossNode {
   const char* kind = "";
   std::string detail;  // for people
   LossSpec spec;
-  int scores = 0;                           // the value that it reads
-  int64_t classes = 0;                      // labels lie in [0, classes)
-  std::vector<int64_t> label_extents = {};  // of a sample's labels
-  MetricList metrics;                       // whose sums it adds up
+  int scores = 0;      // the value that it reads
+  float weight = 1;    // its share of what is trained on; 0: it is measured only
+  int first_sum = 0;   // of its sums, among the network's
+  MetricList metrics;  // of its sums
+};
+
+struct Output {
+  std::string name;  // of the layer whose output it is
+  int value = 0;
 };
 
 struct Graph {
@@ -72,8 +78,14 @@ struct Graph {
   std::vector<Value> values;
   std::vector<Node> nodes;
   std::vector<Parameter> parameters;
-  LossNode loss;
+  // At least one; the last one is what the network is for.
+  std::vector<LossNode> losses;
+  Label label;         // that all of them go by
+  MetricList metrics;  // of the network's sums
+  // At least one, as the file names them, or what the last loss reads.
+  std::vector<Output> outputs;
 
+  const LossNode& loss() const { return losses.back(); }
   bool IsInput(int value) const { return value < static_cast<int>(inputs.size()); }
   // In the order of the file, as ParameterLayout::Make takes them.
   std::vector<TensorSpec> tensors() const;
@@ -83,7 +95,8 @@ struct Graph {
 
   // A new value; its number.
   int AddValue(const Shape& shape);
-  // The only one who reads a value; null where nobody does, or several do, or the loss.
+  // The only one who reads a value; null where nobody does, or several do, or a loss, or where it
+  // is an output.
   Node* SoleReader(int value);
   void Remove(const Node* node);
   // All who read `from` read `to` from now on.

@@ -31,7 +31,7 @@ class Planner {
 
   StepPlan Run() {
     for (size_t i = 0; i < graph_.nodes.size(); ++i) Forward(static_cast<int>(i));
-    Loss();
+    Losses();
     for (size_t i = graph_.nodes.size(); i-- > 0;) Backward(static_cast<int>(i));
     for (size_t i = 0; i < graph_.inputs.size(); ++i) arrays_[i].bytes = 0;
     plan_.offsets = PlaceArrays(arrays_, &plan_.bytes);
@@ -64,7 +64,8 @@ class Planner {
 
   // Whether anybody reads the value after the forward of `node`.
   bool IsReadAfter(int value, int node) const {
-    if (graph_.loss.scores == value) return true;
+    if (std::ranges::count(graph_.losses, value, &LossNode::scores) > 0) return true;
+    if (std::ranges::count(graph_.outputs, value, &Output::value) > 0) return true;
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       const Node& other = graph_.nodes[i];
       if (std::ranges::count(other.outputs, value) > 0 && traits_[i].reads_output) return true;
@@ -97,14 +98,28 @@ class Planner {
     Emit(std::move(forward), &plan_.forward);
   }
 
-  void Loss() {
-    const int scores = graph_.loss.scores;
-    Instruction loss;
-    loss.kind = Instruction::Kind::kLoss;
-    loss.inputs = ArraysOf({scores});
-    loss.grad_inputs = {NewArray(graph_.values[scores].shape)};
-    Hold(scores, loss.grad_inputs[0]);
-    Emit(std::move(loss), &plan_.backward);
+  // All losses go first, so that they can do so without the rest where nobody trains; then the
+  // gradients of those that read the same value are added.
+  void Losses() {
+    std::vector<int> made;
+    for (size_t l = 0; l < graph_.losses.size(); ++l) {
+      const LossNode& node = graph_.losses[l];
+      const bool trains = node.weight != 0 && needs_gradient_[node.scores];
+      made.push_back(trains ? NewArray(graph_.values[node.scores].shape) : kNoArray);
+      Instruction loss;
+      loss.kind = Instruction::Kind::kLoss;
+      loss.node = static_cast<int>(l);
+      loss.inputs = ArraysOf({node.scores});
+      loss.grad_inputs = {made.back()};
+      Emit(std::move(loss), &plan_.backward);
+    }
+    for (const Output& output : graph_.outputs) {
+      int& last = arrays_[plan_.array_of[output.value]].last;
+      last = std::max(last, time_ - 1);
+    }
+    for (size_t l = 0; l < made.size(); ++l) {
+      if (made[l] != kNoArray) Contribute(graph_.losses[l].scores, made[l]);
+    }
   }
 
   void Hold(int value, int array) {
@@ -115,7 +130,7 @@ class Planner {
 
   void Backward(int index) {
     const Node& node = graph_.nodes[index];
-    if (!needs_gradient_[node.outputs[0]]) return;
+    if (gradients_[node.outputs[0]] == kNoArray) return;
     if (traits_[index].passes_gradient) return PassOn(node);
     Instruction backward;
     backward.kind = Instruction::Kind::kBackward;

@@ -5,11 +5,12 @@
 // same time share memory. An op that can work in place gets its input's array for its output where
 // nobody reads the input afterwards, and so does its gradient, backwards.
 //
-// Gradients. Instructions backwards are those forward in opposite order. A value that several nodes
-// read gets a gradient from each: from the second on they are added (kSum), the one that came first
-// being the first term, so that the bits are those of the graph and of nothing else. Where an op
-// passes its output's gradient on as it is (a sum's inputs), nothing is copied: its inputs share
-// the array, until one of them is to be written, which then gets an array of its own.
+// Gradients. Instructions backwards are those forward in opposite order; a node that leads to no
+// loss that weighs something has none. A value that several nodes or losses read gets a gradient
+// from each: from the second on they are added (kSum), the one that came first being the first
+// term, so that the bits are those of the graph and of nothing else. Where an op passes its
+// output's gradient on as it is (a sum's inputs), nothing is copied: its inputs share the array,
+// until one of them is to be written, which then gets an array of its own.
 //
 // Pure functions of their arguments; thread-safe.
 #pragma once
@@ -34,14 +35,14 @@ struct OpTraits {
 struct Instruction {
   enum class Kind {
     kForward,   // inputs -> outputs
-    kLoss,      // inputs[0], the scores -> grad_inputs[0]
+    kLoss,      // inputs[0], the scores -> grad_inputs[0], kNone of what weighs nothing
     kBackward,  // grad_outputs, and what of inputs and outputs the op reads -> grad_inputs
     kSum,       // inputs[0] + inputs[1] -> outputs[0]
   };
   static constexpr int kNone = -1;  // in grad_inputs: nobody needs it
 
   Kind kind = Kind::kForward;
-  int node = 0;  // of kForward and kBackward
+  int node = 0;  // of kForward and kBackward; the loss of kLoss
   Shape shape;   // of kSum
   // Arrays.
   std::vector<int> inputs;
@@ -52,7 +53,7 @@ struct Instruction {
 
 struct StepPlan {
   std::vector<Instruction> forward;
-  std::vector<Instruction> backward;  // the loss first
+  std::vector<Instruction> backward;  // the losses first
   // Of each array in one piece of memory. The first arrays are the inputs', which are the caller's:
   // theirs mean nothing.
   std::vector<int64_t> offsets;

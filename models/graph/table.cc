@@ -7,6 +7,7 @@
 #include <map>
 #include <vector>
 
+#include "common/job/fields.h"
 #include "models/backend/memory_ledger.h"
 
 namespace kumo {
@@ -20,6 +21,12 @@ std::string Millions(int64_t products) {
   if (products == 0) return "";
   char text[32];
   std::snprintf(text, sizeof(text), "%.3f", static_cast<double>(products) / 1e6);
+  return text;
+}
+
+std::string Short(float number) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%g", static_cast<double>(number));
   return text;
 }
 
@@ -74,9 +81,16 @@ std::string TableOf(const Graph& graph, const std::function<int64_t(const Shape&
     before = node.outputs[0];
     names[before] = node.name;
   }
-  const LossNode& loss = graph.loss;
-  rows.push_back({loss.name, loss.kind, loss.detail, InputsOf({loss.scores}, before, names),
-                  std::to_string(loss.classes), "0", "", ""});
+  for (const LossNode& loss : graph.losses) {
+    std::string detail = loss.detail;
+    if (loss.weight != 1.0f) {
+      detail += (detail.empty() ? "weight " : ", weight ") + Short(loss.weight);
+    }
+    const Label& label = graph.label;
+    rows.push_back({loss.name, loss.kind, detail, InputsOf({loss.scores}, before, names),
+                    label.classes > 0 ? std::to_string(label.classes) : ExtentsText(label.extents),
+                    "0", "", ""});
+  }
   return Aligned(rows);
 }
 

@@ -8,18 +8,28 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/job/fields.h"
 #include "common/job/metric_list.h"
 #include "models/op_spec.h"
 #include "proto/model.pb.h"
 
 namespace kumo {
 
+// What is known of a sample.
+struct Label {
+  // Whole numbers in [0, classes); 0: any numbers.
+  int64_t classes = 0;
+  std::vector<int64_t> extents = {};
+
+  NumberType type() const { return classes > 0 ? NumberType::kInt32 : NumberType::kFloat32; }
+  bool operator==(const Label&) const = default;
+};
+
 struct LossPlan {
-  int64_t classes = 0;  // labels lie in [0, classes)
+  Label label;
   LossSpec spec;
-  MetricList metrics = {};                  // whose sums the op adds up
-  std::string detail = {};                  // for people
-  std::vector<int64_t> label_extents = {};  // of a sample's labels
+  MetricList metrics = {};  // whose sums the op adds up, the loss being the first
+  std::string detail = {};  // for people
 };
 
 struct LossKind {
@@ -34,5 +44,7 @@ std::span<const LossKind> LossKinds();
 const LossKind* FindLossKind(model::Layer::KindCase kind);
 
 Result<LossPlan> PlanSoftmaxCrossEntropy(const model::Layer& layer, const Shape& scores);
+Result<LossPlan> PlanMeanSquaredError(const model::Layer& layer, const Shape& scores);
+Result<LossPlan> PlanHuber(const model::Layer& layer, const Shape& scores);
 
 }  // namespace kumo

@@ -10,6 +10,10 @@ constexpr LossKind kLossKinds[] = {
      "log_softmax "
      "categorical_cross_entropy sparse_categorical_cross_entropy loss criterion",
      PlanSoftmaxCrossEntropy},
+    {model::Layer::kMeanSquaredError, "mean_squared_error",
+     "mse mse_loss l2_loss squared_error square_error linear_regression_output euclidean_loss",
+     PlanMeanSquaredError},
+    {model::Layer::kHuber, "huber", "huber_loss smooth_l1 smooth_l1_loss l1_loss", PlanHuber},
 };
 
 }  // namespace

@@ -52,9 +52,9 @@ Result<LossPlan> PlanSoftmaxCrossEntropy(const model::Layer& layer, const Shape&
   }
   KUMO_RETURN_IF_ERROR(CheckTop(fields, scores.channels()));
   const Spec spec = {scores, smoothing, {fields.top().begin(), fields.top().end()}};
-  LossPlan plan = {scores.channels(), spec};
+  LossPlan plan = {{scores.channels()}, spec};
   KUMO_ASSIGN_OR_RETURN(plan.metrics, MetricsOf(spec, fields.perplexity()));
-  plan.label_extents.assign(scores.extents().begin() + 1, scores.extents().end());
+  plan.label.extents.assign(scores.extents().begin() + 1, scores.extents().end());
   if (smoothing > 0.0f) plan.detail = "smoothing " + std::to_string(smoothing).substr(0, 5);
   return plan;
 }

@@ -49,8 +49,8 @@ Status CheckSize(const Graph& graph, std::span<const std::vector<float>> tensors
                             std::to_string(bytes >> 20) + " MiB; export safetensors");
 }
 
-// Makes the graph's named outputs of what computes them.
-void Output(const char* name, const OnnxValue& value, onnx::GraphProto* graph) {
+// Makes an output of the graph of what computes it.
+void DeclareOutput(const char* name, const OnnxValue& value, onnx::GraphProto* graph) {
   onnx::NodeProto* const node = graph->add_node();
   node->set_name(name);
   node->set_op_type("Identity");
@@ -111,14 +111,21 @@ Result<onnx::ModelProto> ToOnnx(const Graph& graph, std::span<const std::vector<
     builder.Begin(node.name);
     values[node.outputs[0]] = form->write(of);
   }
-  builder.Begin(graph.loss.name);
-  // Of each position, where there are some.
-  std::vector<int64_t> classes = {graph.loss.classes};
-  classes.insert(classes.end(), graph.loss.label_extents.begin(), graph.loss.label_extents.end());
-  const OnnxValue scores = builder.WithExtents(values[graph.loss.scores], classes);
-  Output("scores", scores, &to);
-  Output("probabilities",
-         builder.Add("Softmax", {scores.name}, scores.extents, {{"axis", int64_t{1}}}), &to);
+  for (const Output& output : graph.outputs) {
+    builder.Begin(output.name);
+    // Classes of a sample, or of each of its positions, without extents of 1 behind them.
+    std::vector<int64_t> extents = graph.values[output.value].shape.extents();
+    const bool scores = output.value == graph.loss().scores && graph.label.classes > 0;
+    if (scores) {
+      extents = {graph.label.classes};
+      extents.insert(extents.end(), graph.label.extents.begin(), graph.label.extents.end());
+    }
+    const OnnxValue value = builder.WithExtents(values[output.value], extents);
+    DeclareOutput(output.name.c_str(), value, &to);
+    if (!scores) continue;
+    DeclareOutput("probabilities",
+                  builder.Add("Softmax", {value.name}, value.extents, {{"axis", int64_t{1}}}), &to);
+  }
   return model;
 }
 

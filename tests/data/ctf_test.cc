@@ -84,6 +84,36 @@ TEST_F(CtfTest, SparseLinesAreZerosBetween) {
   EXPECT_EQ(MeasureCtf(request_)->bytes, (2 + 1 + 2) * 12 + 3 * 12);
 }
 
+TEST_F(CtfTest, WithoutClassesLabelsAreNumbers) {
+  request_.classes = 0;
+  const auto set = Open("|labels 0.5 -3 |features 1 2\n|features 3 4 |labels 1e3 0\n");
+  ASSERT_TRUE(set.ok()) << set.status().message();
+  EXPECT_EQ((*set)->classes(), 0);
+  EXPECT_EQ((*set)->fields()[1], (Field{kLabelField, NumberType::kFloat32, {2}}));
+  ASSERT_EQ((*set)->size(), 2);
+  Sample sample((*set)->fields());
+  ASSERT_TRUE((*set)->Read(1, &sample).ok());
+  float label[2];
+  ASSERT_EQ(sample.field(1).size(), sizeof label);
+  std::memcpy(label, sample.field(1).data(), sizeof label);
+  EXPECT_THAT(label, ElementsAre(1000, 0));
+  EXPECT_EQ(MeasureCtf(request_)->bytes, 2 * 4 * static_cast<int64_t>(sizeof(float)));
+  const std::string good = "|labels 1 2 |features 1\n";
+  EXPECT_THAT(Refusal(good + "|labels 1 |features 1\n"),
+              HasSubstr("2:1: |labels has 1 values, not 2 as on the first line"));
+  EXPECT_THAT(Refusal(good + "|labels 0:1 |features 1\n"), HasSubstr("2:9: |labels is sparse"));
+  EXPECT_THAT(Refusal("|labels |features 1\n"), HasSubstr("1:1: |labels has no values"));
+}
+
+TEST_F(CtfTest, LinesThatAreAskedAboutNeedNoLabels) {
+  request_.label_stream = "";
+  const auto set = Open("|features 1 2\n|labels 7 7 7 |features 3 4\n");
+  ASSERT_TRUE(set.ok()) << set.status().message();
+  EXPECT_EQ((*set)->size(), 2);
+  EXPECT_THAT(NumbersOf(**set, 1), ElementsAre(3, 4));
+  EXPECT_EQ(LabelOf(**set, 1), 0);
+}
+
 TEST_F(CtfTest, StreamsAreFoundByTheNamesThatSettingsSay) {
   request_.image_stream = "x";
   request_.label_stream = "y";

@@ -87,6 +87,39 @@ learning_rate = 0.01
 [output]
 directory = abc
 """
+# Two numbers of four, which are y0 = 2 x0 - x1 + 1 and y1 = x2 / 2; the features are an output as well.
+NUMBERS = """
+name: "numbers"
+outputs: "fc"
+outputs: "wide"
+input { channels: 1 height: 4 width: 1 }
+layers { name: "wide" fully_connected { outputs: 8 } }
+layers { name: "side" fully_connected { outputs: 2 } }
+layers { name: "aside" loss_weight: 0.5 huber {} }
+layers { name: "fc" inputs: "wide" fully_connected { outputs: 2 } }
+layers { name: "loss" mean_squared_error {} }
+"""
+NUMBERS_JOB = """
+[job]
+epochs = 30
+[network]
+file = numbers.pbtxt
+[data]
+reader = ctf
+train_images = {folder}/numbers.ctf
+validation_images = {folder}/numbers.ctf
+classes = 0
+[sync]
+mode = gradient
+partitions = 2
+minibatch = 8
+[schedule]
+learning_rate = 0.05
+[checkpoint]
+best = loss
+[output]
+directory = numbers
+"""
 # What the other libraries find: of each image the likeliest class and its probability, and whether the three
 # files hold the same weights.
 COMPARE = """
@@ -175,7 +208,7 @@ class ExchangeTest(unittest.TestCase):
 
     def predictions(self, which, *arguments):
         text = self.kumo("predict", which, "--format", "json", "--top", "3", *arguments).stdout
-        return {entry["file"]: entry["classes"] for entry in json.loads(text)["images"]}
+        return {entry["file"]: entry["classes"] for entry in json.loads(text)["samples"]}
 
     def test_a_checkpoint_says_by_itself_what_it_is(self):
         for which in ("out", self.checkpoint()):
@@ -198,7 +231,7 @@ class ExchangeTest(unittest.TestCase):
         self.assertEqual(list(found), ["some/dark/000.png", "some/grey.png"])
         self.assertEqual(found["some/dark/000.png"], again["train.zip/dark/000.png"])
         table = self.kumo("predict", "out", "--input", "some", "--top", "1").stdout
-        self.assertRegex(table, r"\Aimage +class +probability\nsome/dark/000.png +\d (dark|light|mixed) +\d\.\d{4}\n")
+        self.assertRegex(table, r"\Asample +class +probability\nsome/dark/000.png +\d (dark|light|mixed) +\d\.\d{4}\n")
         rows = list(csv.reader(io.StringIO(
             self.kumo("predict", "out", "--input", "some", "--format", "csv").stdout)))
         self.assertEqual(rows[0], ["file", "rank", "class", "name", "probability"])
@@ -237,6 +270,52 @@ class ExchangeTest(unittest.TestCase):
         self.assertIn("no language model",
                       self.kumo("predict", "out", "--prompt", "a", expect=78).stderr)
         self.assertIn("--prompt", self.kumo("predict", "abc", "--input", "train.zip", expect=78).stderr)
+
+    def test_a_network_of_numbers_gives_numbers(self):
+        draw = random.Random(3)
+        samples = [[draw.uniform(-1, 1) for _ in range(4)] for _ in range(200)]
+        wanted = [(2 * x[0] - x[1] + 1, x[2] / 2) for x in samples]
+        lines = [" ".join(map(str, x)) for x in samples]
+        (self.folder / "numbers.ctf").write_text("".join(
+            f"|labels {y[0]} {y[1]} |features {line}\n" for y, line in zip(wanted, lines)))
+        (self.folder / "unknown.ctf").write_text("".join(f"|features {line}\n" for line in lines[:70]))
+        (self.folder / "numbers.pbtxt").write_text(NUMBERS)
+        (self.folder / "numbers.conf").write_text(NUMBERS_JOB.format(folder=self.folder))
+        shown = json.loads(self.kumo("data", "numbers.conf", "--json").stdout)
+        self.assertAlmostEqual(shown["train"]["label_mean"][0], sum(y[0] for y in wanted) / 200, places=5)
+        self.assertEqual(shown["train"]["classes"], [])
+        self.kumo("launch", "numbers.conf")
+        epochs = [json.loads(line) for line in (self.folder / "numbers/log.jsonl").read_text().splitlines()]
+        last = [entry for entry in epochs if entry["kind"] == "epoch"][-1]
+        names = ("loss", "mean_absolute_error", "aside_loss", "aside_mean_absolute_error", "total_loss")
+        figures = [last[f"validation/main/{name}"] for name in names]
+        self.assertLess(figures[0], 1e-4)
+        self.assertAlmostEqual(figures[4], figures[0] + figures[2] / 2, places=9)
+        text = self.kumo("predict", "numbers.conf", "--input", "unknown.ctf", "--format", "json").stdout
+        found = json.loads(text)["samples"]
+        self.assertEqual([entry["file"] for entry in found], [f"unknown.ctf:{i + 1}" for i in range(70)])
+        for entry, numbers in zip(found, wanted):
+            for number, expected in zip(entry["numbers"], numbers):
+                self.assertAlmostEqual(number, expected, delta=.05)
+        wide = self.kumo("predict", "numbers", "--input", "unknown.ctf", "--output", "wide").stdout
+        self.assertEqual(len(wide.splitlines()[0].split()), 1 + 8)
+        self.assertIn('has no output "wid"; did you mean wide?',
+                      self.kumo("predict", "numbers", "--input", "unknown.ctf", "--output", "wid",
+                                expect=78).stderr)
+        # Classes where numbers are wanted, and the other way round.
+        (self.folder / "colours.pbtxt").write_text(
+            NETWORK.replace("softmax_cross_entropy", "mean_squared_error"))
+        (self.folder / "classes.pbtxt").write_text(
+            NUMBERS.replace("huber", "softmax_cross_entropy").replace("mean_squared_error",
+                                                                      "softmax_cross_entropy"))
+        self.assertIn("which reader ctf has with data.classes = 0",
+                      self.kumo("launch", "out.conf", "--set", "network.file=colours.pbtxt", "--set",
+                                "output.directory=colours", expect=78).stderr)
+        self.assertIn("set data.classes to how many there are",
+                      self.kumo("launch", "numbers.conf", "--set", "network.file=classes.pbtxt", "--set",
+                                "output.directory=classes", expect=78).stderr)
+        self.assertIn("reader image_folder has classes",
+                      self.kumo("launch", "out.conf", "--set", "data.classes=0", expect=78).stderr)
 
     def test_what_cannot_be_exported_is_said(self):
         self.assertIn("no format", self.kumo("export", "out", "--out", "model", expect=64).stderr)

@@ -40,4 +40,36 @@ inline model::Network BranchedNetwork(const Shape& input = {2, 9, 9}) {
   return *network;
 }
 
+// The same with a loss on the way, another one of the last scores, and outputs.
+inline model::Network NetworkOfLosses(const Shape& input = {2, 9, 9}) {
+  model::Network network = BranchedNetwork(input);
+  network.set_name("of_losses");
+  for (const char* const output : {"fc", "side", "mean"}) network.add_outputs(output);
+  google::protobuf::RepeatedPtrField<model::Layer> layers;
+  layers.Swap(network.mutable_layers());
+  const auto add = [&](const char* name, const char* from) {
+    model::Layer* const layer = network.add_layers();
+    layer->set_name(name);
+    layer->add_inputs(from);
+    return layer;
+  };
+  for (const model::Layer& layer : layers) {
+    if (layer.name() == "left") {
+      add("side", "sum_tanh")->mutable_fully_connected()->set_outputs(10);
+      model::Layer* const aside = add("aside", "side");
+      aside->set_loss_weight(0.5f);
+      aside->mutable_softmax_cross_entropy();
+    }
+    if (layer.name() == "loss") {
+      model::Layer* const again = add("again", "fc");
+      again->set_loss_weight(0.25f);
+      again->mutable_softmax_cross_entropy()->set_label_smoothing(0.5f);
+    }
+    *network.add_layers() = layer;
+    if (layer.name() == "left") network.mutable_layers()->rbegin()->add_inputs("sum_tanh");
+    if (layer.name() == "loss") network.mutable_layers()->rbegin()->add_inputs("fc");
+  }
+  return network;
+}
+
 }  // namespace kumo

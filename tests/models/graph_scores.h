@@ -38,10 +38,10 @@ inline Tensors RandomTensors(const Graph& graph, Rng* rng) {
   return tensors;
 }
 
-// inputs: batch x the graph's only input; whole numbers where it takes these. The scores, batch x
-// theirs.
-inline std::vector<float> ScoresOf(const Graph& graph, const Tensors& tensors,
-                                   const std::vector<float>& inputs, int batch) {
+// inputs: batch x the graph's only input; whole numbers where it takes these. Of an output batch x
+// its shape.
+inline std::vector<float> OutputOf(const Graph& graph, const Tensors& tensors,
+                                   const std::vector<float>& inputs, int batch, int output = 0) {
   const std::unique_ptr<Backend> backend = MakeCpuBackend(1);
   const Result<ParameterLayout> layout = ParameterLayout::Make(graph.tensors());
   CHECK(layout.ok()) << layout.status().message();
@@ -61,9 +61,9 @@ inline std::vector<float> ScoresOf(const Graph& graph, const Tensors& tensors,
     LoadActivations(*backend, input.shape, batch, inputs.data(), (*execution)->input(0));
   }
   (*execution)->Forward({batch, false});
-  std::vector<float> scores(batch * graph.values[graph.loss.scores].shape.size());
-  (*execution)->ReadScores(batch, scores.data());
-  return scores;
+  std::vector<float> numbers(batch * graph.values[graph.outputs[output].value].shape.size());
+  (*execution)->ReadOutput(output, batch, numbers.data());
+  return numbers;
 }
 
 }  // namespace kumo

@@ -20,51 +20,154 @@ namespace {
 
 constexpr int kSums = 2;  // of softmax_cross_entropy
 
-// Every entry of the list with its defaults, on random scores: the slope is measured.
-TEST(LossRegistryTest, EveryLossHasTheGradientOfItsMean) {
+// Labels of a loss, as the host has them.
+struct Labels {
+  Labels(const Label& label, int batch, Rng* rng) {
+    const int64_t numbers = batch * Shape(label.extents).size();
+    for (int64_t i = 0; i < numbers; ++i) {
+      if (label.classes > 0) {
+        whole.push_back(static_cast<int32_t>(rng->NextBelow(label.classes)));
+      } else {
+        any.push_back(rng->NextUniform(-2, 2));
+      }
+    }
+  }
+  std::span<const std::byte> bytes() const {
+    return whole.empty() ? std::as_bytes(std::span(any)) : std::as_bytes(std::span(whole));
+  }
+
+  std::vector<int32_t> whole;
+  std::vector<float> any;
+};
+
+// Every entry of the list with its defaults, on random scores: the slope is measured; and the
+// gradient goes by the weight, the sums do not.
+TEST(LossRegistryTest, EveryLossHasTheGradientOfItsMeanTimesItsWeight) {
   constexpr int kBatch = 19;
-  constexpr int kClasses = 7;
   constexpr float kStep = 1e-2f;
+  const Shape shape = {7, 2, 3};
   for (const LossKind& kind : LossKinds()) {
     model::Layer layer;
     const auto* field = model::Layer::descriptor()->FindFieldByNumber(kind.kind);
     model::Layer::GetReflection()->MutableMessage(&layer, field);
     const auto backend = MakeCpuBackend(1);
-    const Result<LossPlan> plan = kind.plan(layer, {kClasses});
+    Result<LossPlan> plan = kind.plan(layer, shape);
     ASSERT_TRUE(plan.ok()) << kind.name << ": " << plan.status().message();
-    EXPECT_EQ(plan->classes, kClasses) << kind.name;
     const auto loss = backend->MakeLoss(plan->spec, kBatch).value();
+    std::visit([](auto& spec) { spec.weight = 0.5f; }, plan->spec);
+    const auto half = backend->MakeLoss(plan->spec, kBatch).value();
     Rng rng(7, RngPurpose::kTest);
-    std::vector<int32_t> labels;
-    for (int n = 0; n < kBatch; ++n) {
-      labels.push_back(static_cast<int32_t>(rng.NextBelow(kClasses)));
-    }
-    DeviceArray<int32_t> device_labels(*backend, kBatch, "labels");
-    backend->Write(labels.data(), labels.size() * sizeof(int32_t), device_labels.data());
-    const int64_t size = backend->ActivationBytes({kClasses}, kBatch) / int64_t{sizeof(float)};
+    const Labels labels(plan->label, kBatch, &rng);
+    DeviceArray<std::byte> device_labels(*backend, std::ssize(labels.bytes()), "labels");
+    backend->Write(labels.bytes().data(), labels.bytes().size(), device_labels.data());
+    const int64_t size = backend->ActivationBytes(shape, kBatch) / int64_t{sizeof(float)};
     DeviceArray<float> device(*backend, size, "scores");
-    const auto mean_of = [&](const std::vector<float>& scores, float* gradient) {
+    const auto mean_of = [&](LossOp& op, const std::vector<float>& scores, float* gradient) {
       DeviceArray<double> sums(*backend, plan->metrics.sums(), "sums");
-      LoadActivations(*backend, {kClasses}, kBatch, scores.data(), device.data());
-      loss->Run(kBatch, device.data(), device_labels.data(), gradient, sums.data());
+      LoadActivations(*backend, shape, kBatch, scores.data(), device.data());
+      op.Run(kBatch, device.data(), device_labels.data(), gradient, sums.data());
       double result = 0;  // the first sum is that of the losses
       EXPECT_TRUE(backend->Read(sums.data(), sizeof(result), &result).ok());
       return result / kBatch;
     };
-    const std::vector<float> scores = RandomNumbers(kBatch * kClasses, &rng);
-    DeviceArray<float> gradient(*backend, size, "their gradients");
-    (void)mean_of(scores, gradient.data());
-    std::vector<float> found(scores.size());
-    backend->StoreOutputs({kClasses}, kBatch, gradient.data(), found.data());
+    const auto gradient_of = [&](LossOp& op, const std::vector<float>& scores) {
+      DeviceArray<float> gradient(*backend, size, "their gradients");
+      (void)mean_of(op, scores, gradient.data());
+      std::vector<float> found(scores.size());
+      backend->StoreOutputs(shape, kBatch, gradient.data(), found.data());
+      return found;
+    };
+    const std::vector<float> scores = RandomNumbers(kBatch * shape.size(), &rng);
+    const std::vector<float> found = gradient_of(*loss, scores);
+    const std::vector<float> halved = gradient_of(*half, scores);
+    EXPECT_EQ(mean_of(*loss, scores, nullptr), mean_of(*half, scores, nullptr)) << kind.name;
     for (size_t i = 0; i < scores.size(); ++i) {
+      ASSERT_NEAR(halved[i], found[i] / 2, 1e-8f) << kind.name;
       std::vector<float> above = scores;
       std::vector<float> below = scores;
       above[i] += kStep;
       below[i] -= kStep;
-      const double slope = (mean_of(above, nullptr) - mean_of(below, nullptr)) /
+      const double slope = (mean_of(*loss, above, nullptr) - mean_of(*loss, below, nullptr)) /
                            (static_cast<double>(above[i]) - static_cast<double>(below[i]));
-      ASSERT_NEAR(static_cast<double>(found[i]), slope, 2e-4) << kind.name << ", score " << i;
+      ASSERT_NEAR(static_cast<double>(found[i]), slope, 1e-4) << kind.name << ", score " << i;
     }
+  }
+}
+
+// By every backend beside the definition in double, in every shape and order of numbers.
+TEST(DifferenceLossTest, LossAndGradientAreThoseOfTheDefinition) {
+  constexpr float kNever = std::numeric_limits<float>::infinity();
+  Rng rng(3, RngPurpose::kTest);
+  for (const Setting& setting : Settings()) {
+    for (const auto& [factor, delta] : {std::pair(2.0f, kNever), {1.0f, 1.0f}, {1.0f, 0.25f}}) {
+      for (const auto& [batch, shape] :
+           {std::pair(1, Shape{1}), {19, Shape{7}}, {33, Shape{3, 2, 5}}, {6, Shape{4, 9}}}) {
+        const DifferenceLossSpec spec = {shape, factor, delta, 0.75f};
+        const auto backend = setting.make();
+        const auto loss = backend->MakeLoss(spec, kMaxBatch).value();
+        const std::vector<float> scores = RandomNumbers(batch * shape.size(), &rng);
+        const Labels labels({0, shape.extents()}, batch, &rng);
+        const int64_t bytes = backend->ActivationBytes(shape, batch);
+        DeviceArray<std::byte> device(*backend, bytes, "scores");
+        DeviceArray<std::byte> gradient(*backend, bytes, "their gradients");
+        DeviceArray<float> device_labels(*backend, std::ssize(labels.any), "labels");
+        DeviceArray<double> sums(*backend, DifferenceLossSpec::sums(), "sums");
+        backend->SetStep({});
+        backend->Write(labels.any.data(), labels.bytes().size(), device_labels.data());
+        LoadActivations(*backend, shape, batch, scores.data(), device.data());
+        loss->Run(batch, device.data(), device_labels.data(), gradient.data(), sums.data());
+        double found[2];
+        ASSERT_TRUE(backend->Read(sums.data(), sizeof found, found).ok());
+        std::vector<float> gradients(scores.size());
+        backend->StoreOutputs(shape, batch, gradient.data(), gradients.data());
+        const auto numbers = static_cast<double>(shape.size());
+        double expected = 0, absolute = 0;
+        for (size_t i = 0; i < scores.size(); ++i) {
+          const double d = static_cast<double>(scores[i]) - static_cast<double>(labels.any[i]);
+          const auto held = static_cast<double>(delta);
+          const bool near = std::abs(d) < held;
+          expected += static_cast<double>(factor) *
+                      (near ? d * d / 2 : held * (std::abs(d) - held / 2)) / numbers;
+          absolute += std::abs(d) / numbers;
+          const double slope =
+              0.75 * static_cast<double>(factor) * std::clamp(d, -held, held) / (numbers * batch);
+          ASSERT_NEAR(static_cast<double>(gradients[i]), slope, 1e-6) << setting.name;
+        }
+        EXPECT_NEAR(found[0], expected, 1e-5 * (1 + expected)) << setting.name;
+        EXPECT_NEAR(found[1], absolute, 1e-5 * (1 + absolute)) << setting.name;
+      }
+    }
+  }
+}
+
+TEST(DifferenceLossTest, WhatIsNoNumberIsNoneInLossAndGradient) {
+  for (const Setting& setting : Settings()) {
+    const auto backend = setting.make();
+    const auto loss = backend->MakeLoss(DifferenceLossSpec{{1}, 1, 1}, 1).value();
+    const float score = std::numeric_limits<float>::quiet_NaN(), label = 0;
+    DeviceArray<std::byte> device(*backend, backend->ActivationBytes({1}, 1), "scores");
+    DeviceArray<std::byte> gradient(*backend, backend->ActivationBytes({1}, 1), "gradients");
+    DeviceArray<float> device_label(*backend, 1, "labels");
+    DeviceArray<double> sums(*backend, 2, "sums");
+    backend->SetStep({});
+    backend->Write(&label, sizeof label, device_label.data());
+    LoadActivations(*backend, {1}, 1, &score, device.data());
+    loss->Run(1, device.data(), device_label.data(), gradient.data(), sums.data());
+    double found = 0;
+    float slope = 0;
+    ASSERT_TRUE(backend->Read(sums.data(), sizeof found, &found).ok());
+    backend->StoreOutputs({1}, 1, gradient.data(), &slope);
+    EXPECT_TRUE(std::isnan(found) && std::isnan(slope)) << setting.name;
+  }
+}
+
+TEST(DifferenceLossTest, DeltaIsAPositiveNumber) {
+  model::Layer layer;
+  EXPECT_EQ(std::get<DifferenceLossSpec>(PlanHuber(layer, {3})->spec).delta, 1);
+  for (const float bad :
+       {-1.0f, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+    layer.mutable_huber()->set_delta(bad);
+    EXPECT_NE(PlanHuber(layer, {3}).status().message().find("delta must be"), std::string::npos);
   }
 }
 

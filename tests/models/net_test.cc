@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <set>
 
 #include <gmock/gmock.h>
@@ -47,7 +48,7 @@ model::Network SmallNetwork() {
   return *network;
 }
 
-// Of softmax_cross_entropy.
+// Of softmax_cross_entropy; or, of several losses, what is trained on.
 struct Sums {
   double loss_sum = 0;
   double correct = 0;
@@ -83,8 +84,7 @@ struct Trained {
   }
   Sums TakeSums() {
     const std::vector<double> sums = net->TakeSums().value();
-    CHECK_EQ(sums.size(), 2u);
-    return {sums[0], sums[1]};
+    return {net->metrics().Find("total_loss") == nullptr ? sums[0] : sums.back(), sums[1]};
   }
   void Descend(float rate) {
     const Range trained = {0, layout.segment(Segment::kUndecayed).end};
@@ -117,12 +117,13 @@ struct Samples {
   std::vector<int32_t> labels;
 };
 
-// A chain, and a graph with branches.
+// A chain, a graph with branches, and one with several losses.
 class AnyNetTest : public testing::TestWithParam<model::Network (*)()> {};
 
 INSTANTIATE_TEST_SUITE_P(Networks, AnyNetTest,
                          testing::Values(
-                             &SmallNetwork, +[] { return BranchedNetwork(); }),
+                             &SmallNetwork, +[] { return BranchedNetwork(); },
+                             +[] { return NetworkOfLosses(); }),
                          [](const auto& tested) { return tested.param().name(); });
 
 TEST(NetTest, LeNetHasThePublishedParametersAndSegments) {
@@ -241,6 +242,80 @@ TEST_P(AnyNetTest, GradientsAreThoseOfTheLoss) {
     // All together: single ones may step over a kink.
     EXPECT_LT(std::sqrt(error), 0.03 * std::sqrt(length));
   }
+}
+
+TEST(NetTest, ALossThatWeighsNothingIsMeasuredAndChangesNoBit) {
+  model::Network network = BranchedNetwork();
+  Trained plain(network, 9);
+  model::Layer* const measured = network.add_layers();
+  *measured = network.layers(network.layers_size() - 2);
+  measured->set_name("measured");
+  measured->set_loss_weight(0);
+  measured->add_inputs("fc");
+  measured->mutable_softmax_cross_entropy()->add_top(3);
+  network.mutable_layers()->SwapElements(network.layers_size() - 2, network.layers_size() - 1);
+  network.mutable_layers()->rbegin()->add_inputs("fc");
+  Trained net(network, 9);
+  const Samples samples(*net.net, 9);
+  const Sums alone = plain.Step(samples.Slice(0, 9));
+  ASSERT_TRUE(samples.Slice(0, 9).LoadInto(net.net.get()).ok());
+  net.backend->SetStep({});
+  net.net->Train();
+  EXPECT_EQ(net.gradients, plain.gradients);
+  const std::vector<double> sums = net.net->TakeSums().value();
+  EXPECT_EQ(net.net->metrics().Names(),
+            "loss, accuracy, measured_loss, measured_accuracy, measured_top3_accuracy, total_loss");
+  EXPECT_THAT(std::vector(sums.begin(), sums.begin() + 4),
+              testing::ElementsAre(alone.loss_sum, alone.correct, alone.loss_sum, alone.correct));
+  EXPECT_GE(sums[4], sums[3]);
+  EXPECT_EQ(sums[5], alone.loss_sum);
+}
+
+// Numbers as labels, on every way in and out.
+TEST(NetTest, ANetworkOfNumbersLearnsThem) {
+  const model::Network network = ParseNetwork(R"(
+    name: "line" outputs: "fc" outputs: "mean"
+    input { channels: 3 height: 4 width: 4 }
+    layers { name: "mean" global_average_pooling {} }
+    layers { name: "fc" fully_connected { outputs: 2 } }
+    layers { name: "loss" mean_squared_error {} })",
+                                              "line")
+                                     .value();
+  Trained net(network, 32);
+  EXPECT_EQ(net.net->classes(), 0);
+  Rng rng(5, RngPurpose::kTest);
+  std::vector<float> inputs(32 * 48), labels, means;
+  for (float& x : inputs) x = rng.NextUniform(-1, 1);
+  for (int n = 0; n < 32; ++n) {
+    for (int c = 0; c < 3; ++c) {
+      means.push_back(std::accumulate(inputs.begin() + n * 48 + c * 16,
+                                      inputs.begin() + n * 48 + c * 16 + 16, 0.0f) /
+                      16);
+    }
+    const float* const mean = means.data() + n * 3;
+    labels.insert(labels.end(), {3 * mean[0] - mean[1] + 1, mean[2] * 2 - 0.5f});
+  }
+  Fields fields = net.net->takes();
+  EXPECT_EQ(fields[1], (Field{kLabelField, NumberType::kFloat32, {2}}));
+  fields[0].type = NumberType::kFloat32;
+  ASSERT_TRUE(net.net->Connect(fields, {}).ok());
+  const std::span<const std::byte> values[] = {std::as_bytes(std::span(inputs)),
+                                               std::as_bytes(std::span(labels))};
+  std::vector<double> sums;
+  for (int step = 0; step < 2000; ++step) {
+    ASSERT_TRUE(net.net->Load({32, values}).ok());
+    net.backend->SetStep({});
+    net.net->Train();
+    sums = net.net->TakeSums().value();
+    net.Descend(1.0f);
+  }
+  EXPECT_LT(sums[0] / 32, 1e-5);
+  EXPECT_LT(sums[1] / 32, 4e-3) << "the mean absolute error";
+  std::vector<float> found(64), pooled(96);
+  ASSERT_TRUE(net.net->Predict(0, found).ok());
+  for (size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], labels[i], 0.02f);
+  ASSERT_TRUE(net.net->Predict(1, pooled).ok());
+  for (size_t i = 0; i < pooled.size(); ++i) EXPECT_NEAR(pooled[i], means[i], 1e-5f);
 }
 
 TEST_P(AnyNetTest, AStagesGradientsAreFinalWhenItIsTold) {

@@ -33,7 +33,7 @@ TEST_P(ZooTest, HasThePublishedNumberOfParameters) {
   ASSERT_TRUE(plan.ok()) << plan.status().message();
   EXPECT_EQ(plan->trained_parameters(), GetParam().parameters);
   EXPECT_EQ(plan->tensors().size(), GetParam().tensors);
-  EXPECT_EQ(plan->loss.classes, GetParam().classes);
+  EXPECT_EQ(plan->label.classes, GetParam().classes);
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, ZooTest,
@@ -121,7 +121,8 @@ TEST(NetworkTest, WrongFieldsAreRefusedByLayerAndName) {
       {"layers { relu {} }", "layer number 1: name must not be empty"},
       {"layers { name: 'a.b' relu {} }", "name must be letters"},
       {"layers { name: 'fc' relu {} }", "layer fc: name must not be used twice"},
-      {"layers { name: 'e' softmax_cross_entropy {} }", "layer e: a loss must be the last layer"},
+      {"layers { name: 'e' softmax_cross_entropy {} }",
+       "layer fc: inputs must be given, since the layer before it is a loss"},
   };
   for (const BadCase& c : cases) {
     const Status status = Parse(Around(c.text));
@@ -172,8 +173,8 @@ TEST(NetworkTest, LabelsAreSmoothedByLessThanAll) {
   }
   const Result<Graph> graph = PlanNetwork(ParseNetwork(layers + "0.1 } }", "n.pbtxt").value());
   ASSERT_TRUE(graph.ok()) << graph.status().message();
-  EXPECT_EQ(std::get<SoftmaxCrossEntropySpec>(graph->loss.spec).smoothing, 0.1f);
-  EXPECT_EQ(graph->loss.detail, "smoothing 0.100");
+  EXPECT_EQ(std::get<SoftmaxCrossEntropySpec>(graph->loss().spec).smoothing, 0.1f);
+  EXPECT_EQ(graph->loss().detail, "smoothing 0.100");
 }
 
 TEST(NetworkTest, NetworksWithoutWhatTheyNeedAreRefused) {

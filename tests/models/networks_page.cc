@@ -40,12 +40,18 @@ std::string InputOf(const std::string& shape) {
 }  // namespace
 
 std::vector<std::string> NetworksSection::comments() const {
-  static const std::regex kComment(R"(# (\S+ -> \S+|\d+ classes)\n)");
+  static const std::regex kComment(R"(# (\S+ -> \S+|\d+ classes|\S+ numbers)\n)");
   std::vector<std::string> found;
   for (std::sregex_iterator it(example.begin(), example.end(), kComment), end; it != end; ++it) {
     found.push_back((*it)[1]);
   }
   return found;
+}
+
+bool NetworksSection::has_loss() const {
+  const std::vector<std::string> found = comments();
+  return !found.empty() &&
+         (found.back().ends_with(" classes") || found.back().ends_with(" numbers"));
 }
 
 std::string NetworksSection::network() const {
@@ -54,7 +60,7 @@ std::string NetworksSection::network() const {
   if (shapes.empty()) return example;
   std::string text =
       "name: \"page\"\n" + InputOf(shapes[0].substr(0, shapes[0].find(' '))) + example;
-  if (shapes.back().ends_with(" classes")) return text;
+  if (has_loss()) return text;
   return text +
          "layers { name: \"page_end\" fully_connected { outputs: 3 } }\n"
          "layers { name: \"page_loss\" softmax_cross_entropy {} }\n";

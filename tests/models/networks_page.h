@@ -20,6 +20,8 @@ struct NetworksSection {
 
   // What the example's comments say, layer by layer: "20x24x24 -> 20x12x12", "10 classes".
   std::vector<std::string> comments() const;
+  // Whether the last of them is a loss, so that the example is the end of a network.
+  bool has_loss() const;
   // The example as a whole network: with an input and an end where it has none.
   std::string network() const;
 };

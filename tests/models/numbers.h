@@ -11,7 +11,7 @@
 namespace kumo {
 
 // A minibatch of numbers that are a network's only input as they are, or cut to whole numbers where
-// it takes these.
+// it takes these. Where its labels are numbers, each of them is the one here.
 struct Numbers {
   int size = 0;                     // samples
   std::span<const float> inputs;    // size x the input's shape
@@ -24,7 +24,15 @@ struct Numbers {
     KUMO_RETURN_IF_ERROR(net->Connect(fields, {}));
     const std::vector<int32_t> cut(inputs.begin(), inputs.end());
     const auto numbers = whole ? std::as_bytes(std::span(cut)) : std::as_bytes(inputs);
-    const std::span<const std::byte> values[] = {numbers, std::as_bytes(labels)};
+    std::vector<float> label_numbers;
+    if (fields[1].type == NumberType::kFloat32) {
+      for (const int32_t label : labels) {
+        label_numbers.insert(label_numbers.end(), fields[1].numbers(), static_cast<float>(label));
+      }
+    }
+    const std::span<const std::byte> values[] = {
+        numbers, label_numbers.empty() ? std::as_bytes(labels)
+                                       : std::as_bytes(std::span(std::as_const(label_numbers)))};
     return net->Load({size, values});
   }
 };

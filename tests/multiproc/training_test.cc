@@ -78,10 +78,10 @@ void ExpectTheSameBitsForAnyProcesses(const std::map<std::string, std::string>& 
   EXPECT_EQ(job.FinalWeights(), reference);
 }
 
-TEST(Training, ANetworkWithBranchesHasTheSameBitsForAnyProcessesAndAKilledOne) {
+TEST(Training, ANetworkWithBranchesAndSeveralLossesHasTheSameBitsForAnyProcessesAndAKilledOne) {
   const test::ScratchDirectory folder;
   const std::string file = folder / "branched.pbtxt";
-  std::ofstream(file) << BranchedNetwork({1, 28, 28}).DebugString();
+  std::ofstream(file) << NetworkOfLosses({1, 28, 28}).DebugString();
   ExpectTheSameBitsForAnyProcesses({{"network.file", file}});
 }
 

@@ -12,9 +12,9 @@ Predictions Some() {
       {{"a \"b\",c.png", {{3, "cat", 0.75}, {0, "dog, large", 0.125}}}, {"d.jpg", {{1, "", 1}}}}};
 }
 
-TEST(PredictionText, ATableHasEachImagesNameOnce) {
+TEST(PredictionText, ATableHasEachSamplesNameOnce) {
   EXPECT_EQ(TextOf(Some(), "table"),
-            "image        class         probability\n"
+            "sample       class         probability\n"
             "a \"b\",c.png  3 cat         0.7500\n"
             "             0 dog, large  0.1250\n"
             "d.jpg        1             1.0000\n");
@@ -30,11 +30,23 @@ TEST(PredictionText, CsvQuotesWhatItMust) {
 
 TEST(PredictionText, JsonLeavesANameOutThatThereIsNot) {
   EXPECT_EQ(TextOf(Some(), "json"),
-            "{\"checkpoint\":\"round-7\",\"images\":["
+            "{\"checkpoint\":\"round-7\",\"samples\":["
             "{\"file\":\"a \\\"b\\\",c.png\",\"classes\":["
             "{\"class\":3,\"name\":\"cat\",\"probability\":0.75},"
             "{\"class\":0,\"name\":\"dog, large\",\"probability\":0.125}]},"
             "{\"file\":\"d.jpg\",\"classes\":[{\"class\":1,\"probability\":1}]}]}\n");
+}
+
+TEST(PredictionText, NumbersStandBesideTheirSample) {
+  const Predictions numbers = {"round-7",
+                               {{"a.ctf:1", {}, {0.5f, -2}}, {"a.ctf:2", {}, {3, 1e9f}}}};
+  EXPECT_EQ(TextOf(numbers, "table"), "a.ctf:1  0.5 -2\na.ctf:2  3 1e+09\n");
+  EXPECT_EQ(TextOf(numbers, "csv"),
+            "file,index,number\r\na.ctf:1,0,0.5\r\na.ctf:1,1,-2\r\n"
+            "a.ctf:2,0,3\r\na.ctf:2,1,1e+09\r\n");
+  EXPECT_EQ(TextOf(numbers, "json"),
+            "{\"checkpoint\":\"round-7\",\"samples\":[{\"file\":\"a.ctf:1\",\"numbers\":[0.5,-2]},"
+            "{\"file\":\"a.ctf:2\",\"numbers\":[3,1e+09]}]}\n");
 }
 
 }  // namespace

@@ -64,6 +64,11 @@ class Checker {
       Problem("data.mean", " = " + WriteValue(e_.data.mean) +
                                ": data.subtract_mean subtracts a mean already; choose one of them");
     }
+    if (e_.data.classes == 1) Problem("data.classes", " = 1: there must be 2, to tell them apart");
+    if (e_.data.classes == 0 && e_.data.reader != "ctf" && e_.data.reader != "text") {
+      Problem("data.classes", " = 0: reader " + e_.data.reader +
+                                  " has classes as labels, not numbers; say how many there are");
+    }
     if (e_.data.image_size.empty()) return;
     const Status status = ParseImageExtents(e_.data.image_size).status();
     if (!status.ok()) {

@@ -256,8 +256,10 @@ void AddData(std::vector<Option>* rows) {
   rows->push_back(Row("data.cutout", KUMO_FIELD(data.cutout), "pixels", Between(0, 8192), kResult,
                       "Paint a square of this side, at a random place of each training image, with "
                       "data.mean, or else grey (128); 0: none"));
-  rows->push_back(Row("data.classes", KUMO_FIELD(data.classes), "classes", Between(2, 1000000),
-                      kResult, "Labels are below it; those of IDX files are below 256"));
+  rows->push_back(
+      Row("data.classes", KUMO_FIELD(data.classes), "classes", Between(0, 1000000), kResult,
+          "Labels are below it, so at least 2; those of IDX files are below 256. 0: labels "
+          "are numbers, as mean_squared_error takes them (reader ctf)"));
   rows->push_back(Row("data.train_limit", KUMO_FIELD(data.train_limit), "samples",
                       Between(0, kAnyCount), kResult,
                       "Use only the first so many samples to train; 0: all"));

@@ -44,6 +44,10 @@ class Loader final : public InputLoader {
   void Load(const SampleBatch& batch, std::span<void* const> arrays) override {
     for (size_t f = 0; f < fields_.size(); ++f) {
       const std::span<const std::byte> from = batch.fields[f];
+      if (fields_[f].is_label) {
+        memory_.Write(from.data(), from.size(), arrays[f]);
+        continue;
+      }
       switch (fields_[f].type) {
         case NumberType::kUint8:
           LoadPixels(fields_[f], batch.size, reinterpret_cast<const uint8_t*>(from.data()),

@@ -122,6 +122,7 @@ std::unique_ptr<Op> MakeOp(Engine& engine, const AddSpec& spec, int max_batch);
 std::unique_ptr<Op> MakeOp(Engine& engine, const MultiplySpec& spec, int max_batch);
 std::unique_ptr<Op> MakeOp(Engine& engine, const ConcatSpec& spec, int max_batch);
 std::unique_ptr<LossOp> MakeLoss(const SoftmaxCrossEntropySpec& spec);
+std::unique_ptr<LossOp> MakeLoss(const DifferenceLossSpec& spec);
 // Of what is not above.
 template <typename Spec>
 Status MakeOp(Engine&, const Spec&, int) {

@@ -18,22 +18,24 @@ class SoftmaxCrossEntropy final : public LossOp {
   explicit SoftmaxCrossEntropy(const SoftmaxCrossEntropySpec& spec)
       : classes_(spec.scores.channels()),
         positions_(spec.scores.plane()),
+        weight_(spec.weight),
         kept_(1.0f - spec.smoothing),
         dealt_(spec.smoothing / static_cast<float>(classes_)),
         exponentials_(static_cast<size_t>(classes_)),
         top_(spec.top),
         added_(static_cast<size_t>(spec.sums())) {}
 
-  void Run(int batch, const void* scores, const int32_t* labels, void* grad_scores,
+  void Run(int batch, const void* scores, const void* labels, void* grad_scores,
            double* sums) override {
+    const auto* const label = static_cast<const int32_t*>(labels);
     const int64_t lanes = LaneStride(batch);
     const int64_t stride = positions_ * lanes;
-    const float mean = 1.0f / static_cast<float>(batch * positions_);
+    const float mean = weight_ / static_cast<float>(batch * positions_);
     std::fill(added_.begin(), added_.end(), 0.0);
     for (int64_t n = 0; n < batch; ++n) {
       for (int64_t p = 0; p < positions_; ++p) {
         const int64_t at = p * lanes + n;
-        AddPosition(Floats(scores) + at, stride, labels[n * positions_ + p], mean,
+        AddPosition(Floats(scores) + at, stride, label[n * positions_ + p], mean,
                     grad_scores == nullptr ? nullptr : Floats(grad_scores) + at);
       }
     }
@@ -96,6 +98,7 @@ class SoftmaxCrossEntropy final : public LossOp {
 
   int64_t classes_;
   int64_t positions_;
+  float weight_;
   float kept_;                       // q of the label, but for what it is dealt too
   float dealt_;                      // q of each class
   std::vector<float> exponentials_;  // of one position

@@ -58,6 +58,11 @@ class Loader final : public InputLoader {
 
   void LoadField(size_t f, int batch, const std::byte* sent, size_t bytes, void* to) {
     const InputField& field = fields_[f];
+    if (field.is_label || field.type == NumberType::kInt32) {
+      KUMO_CUDA(engine_,
+                cudaMemcpyAsync(to, sent, bytes, cudaMemcpyDeviceToDevice, engine_.stream()));
+      return;
+    }
     switch (field.type) {
       case NumberType::kUint8:
         KUMO_CUDA(engine_,
@@ -71,9 +76,7 @@ class Loader final : public InputLoader {
                             engine_.HostOrder(field.shape, batch), engine_.precision(), to));
         return;
       case NumberType::kInt32:
-        KUMO_CUDA(engine_,
-                  cudaMemcpyAsync(to, sent, bytes, cudaMemcpyDeviceToDevice, engine_.stream()));
-        return;
+        return;  // see above
     }
   }
 

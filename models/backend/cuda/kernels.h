@@ -252,9 +252,23 @@ struct TopRanks {
 };
 cudaError_t SoftmaxCrossEntropy(const Launch& launch, const ActivationShape& shape, float smoothing,
                                 const TopRanks& top, const void* scores, const int32_t* labels,
-                                const LossScale* loss_scale, float* of_positions,
+                                float weight, const LossScale* loss_scale, float* of_positions,
                                 void* grad_scores);
-// Adds them to so many sums, in a fixed order: a sample's are the means over its positions.
+
+// --- difference_loss_kernel.cu. Sets of_numbers, [sums][batch x numbers]: what each number adds to
+// the sums of DifferenceLossSpec, which says what the terms are. grad_scores may be null.
+struct DifferenceLossTerms {
+  float factor;
+  float delta;
+  float weight;
+};
+cudaError_t DifferenceLoss(const Launch& launch, const ActivationShape& shape,
+                           const DifferenceLossTerms& terms, const void* scores,
+                           const float* labels, const LossScale* loss_scale, float* of_numbers,
+                           void* grad_scores);
+
+// --- add_losses_kernel.cu. Adds what positions (or numbers) add to so many sums, in a fixed order:
+// a sample's are the means over its positions.
 cudaError_t AddLosses(const Launch& launch, int64_t batch, int64_t positions, int count,
                       const float* of_positions, double* sums);
 

@@ -31,6 +31,7 @@ std::unique_ptr<Op> MakeOp(Engine& engine, const MultiplySpec& spec, int max_bat
 std::unique_ptr<Op> MakeOp(Engine& engine, const ConcatSpec& spec, int max_batch);
 std::unique_ptr<LossOp> MakeLoss(Engine& engine, const SoftmaxCrossEntropySpec& spec,
                                  int max_batch);
+std::unique_ptr<LossOp> MakeLoss(Engine& engine, const DifferenceLossSpec& spec, int max_batch);
 // Of what is not above.
 template <typename Spec>
 Status MakeOp(Engine&, const Spec&, int) {

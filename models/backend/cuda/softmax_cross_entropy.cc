@@ -17,13 +17,13 @@ class SoftmaxCrossEntropyOp final : public LossOp {
     for (const int top : spec.top) top_.of[top_.count++] = top;
   }
 
-  void Run(int batch, const void* scores, const int32_t* labels, void* grad_scores,
+  void Run(int batch, const void* scores, const void* labels, void* grad_scores,
            double* sums) override {
     const Launch launch = engine_.launch();
     KUMO_CUDA(engine_,
               SoftmaxCrossEntropy(launch, engine_.ShapeOf(spec_.scores, batch), spec_.smoothing,
-                                  top_, scores, labels, engine_.loss_scale(), of_positions_.data(),
-                                  grad_scores));
+                                  top_, scores, static_cast<const int32_t*>(labels), spec_.weight,
+                                  engine_.loss_scale(), of_positions_.data(), grad_scores));
     KUMO_CUDA(engine_, AddLosses(launch, batch, spec_.scores.plane(), spec_.sums(),
                                  of_positions_.data(), sums));
   }

@@ -48,8 +48,8 @@ __device__ int RankOf(const T* scores, const ChannelsAt<T>& at, int classes, int
 
 template <typename T>
 __global__ void LossKernel(ActivationShape shape, float smoothing, TopRanks ranks, const T* scores,
-                           const int32_t* labels, const LossScale* loss_scale, float* of_positions,
-                           T* grad_scores) {
+                           const int32_t* labels, float weight, const LossScale* loss_scale,
+                           float* of_positions, T* grad_scores) {
   const int64_t rows = shape.batch * shape.plane;
   const int64_t row = FirstOfThread() / kWarp;
   const int lane = threadIdx.x % kWarp;
@@ -82,7 +82,7 @@ __global__ void LossKernel(ActivationShape shape, float smoothing, TopRanks rank
     }
   }
   if (grad_scores == nullptr) return;
-  const float mean = loss_scale->scale / static_cast<float>(rows);
+  const float mean = loss_scale->scale * weight / static_cast<float>(rows);
   for (int c = lane; c < classes; c += kWarp) {
     const float softmax = expf(ToFloat(scores[at.At(c)]) - top) * (mean / sum);
     const float target = c == label ? kept + dealt : dealt;
@@ -90,36 +90,19 @@ __global__ void LossKernel(ActivationShape shape, float smoothing, TopRanks rank
   }
 }
 
-// A block for each sum.
-__global__ void AddKernel(int64_t batch, int64_t positions, const float* of_positions,
-                          double* sums) {
-  const float* const of_sum = of_positions + blockIdx.x * batch * positions;
-  double sum = 0;
-  for (int64_t n = threadIdx.x; n < batch * positions; n += kThreads) {
-    sum += static_cast<double>(of_sum[n]);
-  }
-  sum = SumOfBlock(sum);
-  if (threadIdx.x == 0) sums[blockIdx.x] += sum / static_cast<double>(positions);
-}
-
 }  // namespace
 
 cudaError_t SoftmaxCrossEntropy(const Launch& launch, const ActivationShape& shape, float smoothing,
                                 const TopRanks& top, const void* scores, const int32_t* labels,
-                                const LossScale* loss_scale, float* of_positions,
+                                float weight, const LossScale* loss_scale, float* of_positions,
                                 void* grad_scores) {
   constexpr int kRows = kThreads / kWarp;
   return WithNumber(shape.precision, [&](auto number) {
     using T = decltype(number);
     return Queue(launch, LossKernel<T>, (shape.batch * shape.plane + kRows - 1) / kRows, shape,
-                 smoothing, top, static_cast<const T*>(scores), labels, loss_scale, of_positions,
-                 static_cast<T*>(grad_scores));
+                 smoothing, top, static_cast<const T*>(scores), labels, weight, loss_scale,
+                 of_positions, static_cast<T*>(grad_scores));
   });
-}
-
-cudaError_t AddLosses(const Launch& launch, int64_t batch, int64_t positions, int count,
-                      const float* of_positions, double* sums) {
-  return Queue(launch, AddKernel, count, batch, positions, of_positions, sums);
 }
 
 }  // namespace kumo::cuda

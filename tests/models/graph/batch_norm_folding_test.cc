@@ -42,13 +42,13 @@ int Fold(Graph* graph) {
   Rng rng(7, RngPurpose::kTest);
   Tensors tensors = RandomTensors(*graph, &rng);
   const std::vector<float> inputs = NumbersWithin(kBatch * graph->values[0].shape.size(), 1, &rng);
-  const std::vector<float> before = ScoresOf(*graph, tensors, inputs, kBatch);
+  const std::vector<float> before = OutputOf(*graph, tensors, inputs, kBatch);
   const int folded = FoldBatchNormalisation(graph, &tensors);
   EXPECT_EQ(tensors.size(), graph->parameters.size());
   for (size_t i = 0; i < tensors.size(); ++i) {
     EXPECT_EQ(std::ssize(tensors[i]), graph->parameters[i].tensor.size());
   }
-  const std::vector<float> after = ScoresOf(*graph, tensors, inputs, kBatch);
+  const std::vector<float> after = OutputOf(*graph, tensors, inputs, kBatch);
   for (size_t i = 0; i < before.size(); ++i) {
     EXPECT_NEAR(before[i], after[i], 1e-5f * (1 + std::abs(before[i]))) << i;
   }

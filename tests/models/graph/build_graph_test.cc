@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "models/graph/sums.h"
 #include "models/network.h"
 
 namespace kumo {
@@ -52,10 +53,69 @@ TEST(BuildGraphTest, TensorsBelongToTheGraphAndMayBeShared) {
   EXPECT_THAT(names, ElementsAre("a.weight", "a.bias", "fc.weight", "fc.bias"));
 }
 
+constexpr char kTwoLosses[] =
+    "layers { name: \"a\" convolution { outputs: 2 kernel: 3 } }\n"
+    "layers { name: \"side\" fully_connected { outputs: 3 } }\n"
+    "layers { name: \"aside\" loss_weight: 0.5 softmax_cross_entropy { top: 2 } }\n"
+    "layers { name: \"b\" inputs: \"a\" relu {} }\n";
+
+TEST(BuildGraphTest, TheLastLossHasItsMetricsNamesAndOthersTheirLayersBeforeThem) {
+  const Result<Graph> graph = Build(kTwoLosses);
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  ASSERT_EQ(graph->losses.size(), 2u);
+  EXPECT_EQ(graph->losses[0].weight, 0.5f);
+  EXPECT_EQ(std::get<SoftmaxCrossEntropySpec>(graph->losses[0].spec).weight, 0.5f);
+  EXPECT_EQ(graph->loss().name, "loss");
+  EXPECT_EQ(graph->metrics.Names(),
+            "loss, accuracy, aside_loss, aside_accuracy, aside_top2_accuracy, total_loss");
+  EXPECT_EQ(graph->metrics.sums(), 6);
+  std::vector<double> sums = {4, 9, 6, 9, 9, 0};
+  AddUpTotal(*graph, sums);
+  EXPECT_THAT(sums, ElementsAre(4, 9, 6, 9, 9, 4 + 0.5 * 6));
+  EXPECT_EQ(Build("")->metrics.Names(), "loss, accuracy");
+}
+
+TEST(BuildGraphTest, OutputsAreTheLayersThatTheFileNamesOrWhatTheLastLossReads) {
+  const Result<Graph> one = Build(kTwoLosses);
+  ASSERT_EQ(one->outputs.size(), 1u);
+  EXPECT_EQ(one->outputs[0].value, one->loss().scores);
+  const Result<Graph> several =
+      Build(std::string("outputs: \"fc\"\noutputs: \"b\"\noutputs: \"c\"\n") + kTwoLosses +
+            "layers { name: \"c\" inputs: \"b\" tanh {} }\n"
+            "layers { name: \"d\" inputs: \"b\" tanh {} }\n");
+  ASSERT_TRUE(several.ok()) << several.status().message();
+  std::vector<std::string> names;
+  for (const Output& output : several->outputs) names.push_back(output.name);
+  EXPECT_THAT(names, ElementsAre("fc", "b", "c")) << "and c, which no layer reads";
+}
+
 TEST(BuildGraphTest, WhatCannotBeIsRefusedByFileLineAndName) {
   const std::string relu = "layers { name: \"a\" relu {} }\n";
   const std::string convolution = "layers { name: \"a\" convolution { outputs: 2 kernel: 3 } }\n";
   const std::pair<std::string, const char*> cases[] = {
+      {relu + "layers { name: \"b\" loss_weight: 1 relu {} }\n",
+       "layer b: loss_weight: only a loss"},
+      {"layers { name: \"b\" softmax_cross_entropy {} }\n" + relu,
+       "n.pbtxt:4: layer a: inputs must be given, since the layer before it is a loss"},
+      {"layers { name: \"b\" softmax_cross_entropy {} }\n"
+       "layers { name: \"a\" inputs: \"b\" relu {} }\n",
+       "layer a: inputs: layer b is a loss, which no layer reads"},
+      {convolution + "layers { name: \"b\" loss_weight: -1 softmax_cross_entropy {} }\n",
+       "layer b: loss_weight must be at least 0, is -1"},
+      {convolution + "layers { name: \"b\" huber {} }\n" +
+           "layers { name: \"c\" inputs: \"a\" relu {} }\n",
+       "layer loss: takes labels of 3 classes, and loss b of numbers, 2x2x2: samples have one"},
+      {convolution + "layers { name: \"d\" fully_connected { outputs: 3 } }\n" +
+           "layers { name: \"b\" loss_weight: 0 softmax_cross_entropy {} }\n" +
+           "layers { name: \"c\" inputs: \"a\" relu {} }\n",
+       "n.pbtxt:4: layer d: no loss trains its tensors"},
+      {"outputs: \"x\"\n" + relu, "n.pbtxt: outputs: \"x\" is no layer that has an output"},
+      {"outputs: \"loss\"\n" + relu, "n.pbtxt: outputs: \"loss\" is no layer"},
+      {"outputs: \"a\" outputs: \"a\"\n" + relu, "outputs: \"a\" stands there twice"},
+      {convolution + "layers { name: \"UP\" fully_connected { outputs: 3 } }\n" +
+           "layers { name: \"Big\" softmax_cross_entropy {} }\n" +
+           "layers { name: \"c\" inputs: \"a\" relu {} }\n",
+       "Big_loss"},
       {"layers { name: \"a\" inputs: \"b\" relu {} }\n",
        "n.pbtxt:3: layer a: inputs: there is no layer \"b\" before it"},
       {"layers { name: \"a\" inputs: \"fc\" relu {} }\n", "there is no layer \"fc\" before it"},

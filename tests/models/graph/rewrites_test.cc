@@ -20,7 +20,7 @@ std::string Text(const Graph& graph) {
     }
     text += ") ";
   }
-  return text + "loss(" + graph.values[graph.loss.scores].shape.ToString() + ")";
+  return text + "loss(" + graph.values[graph.loss().scores].shape.ToString() + ")";
 }
 
 Graph GraphOf(const std::string& layers) {

@@ -65,6 +65,16 @@ void AddNode(Kind kind, const std::vector<int>& inputs, TestGraph* to) {
   to->traits.push_back(TraitsOf(kind));
 }
 
+// A loss of each of these values.
+void EndWith(const std::vector<int>& values, TestGraph* to) {
+  for (const int value : values) {
+    to->graph.losses.emplace_back();
+    to->graph.losses.back().scores = value;
+  }
+}
+
+constexpr uint64_t kOneLoss = 1500;  // seeds below it have one
+
 // Every value is read: what nobody reads is added to the scores at the end.
 TestGraph RandomGraph(uint64_t seed) {
   Rng rng(seed, RngPurpose::kTest);
@@ -94,7 +104,14 @@ TestGraph RandomGraph(uint64_t seed) {
     if (!read[v]) ends.push_back(static_cast<int>(v));
   }
   if (ends.size() > 1) AddNode(Kind::kAdd, ends, &test);
-  test.graph.loss.scores = static_cast<int>(test.graph.values.size()) - 1;
+  const auto last = static_cast<int>(test.graph.values.size()) - 1;
+  // Seeds after the first ones have more losses, some of which only measure, and outputs.
+  for (uint64_t more = seed < kOneLoss ? 0 : rng.NextBelow(4); more > 0; --more) {
+    EndWith({1 + static_cast<int>(rng.NextBelow(last))}, &test);
+    test.graph.losses.back().weight = static_cast<float>(rng.NextBelow(3)) / 2;
+    test.graph.outputs.push_back({"o", 1 + static_cast<int>(rng.NextBelow(last))});
+  }
+  EndWith({last}, &test);
   for (size_t i = 0; i < test.graph.nodes.size(); ++i) {
     test.weights.push_back(static_cast<double>(rng.NextUniform(-1, 1)));
   }
@@ -141,27 +158,35 @@ double Backward(Kind kind, double weight, const std::vector<double>& x, double y
 }
 
 constexpr double kX = 0.7;
-constexpr double kLossGradient = 1.25;
+double GradientOf(const LossNode& loss) { return 1.25 * static_cast<double>(loss.weight); }
+
+std::vector<double> InputsOf(const Node& node, const std::vector<double>& values) {
+  std::vector<double> x;
+  for (const int input : node.inputs) x.push_back(values[input]);
+  return x;
+}
+
+std::vector<double> PlainValues(const TestGraph& test) {
+  std::vector<double> values(test.graph.values.size());
+  values[0] = kX;
+  for (size_t i = 0; i < test.graph.nodes.size(); ++i) {
+    const Node& node = test.graph.nodes[i];
+    values[node.outputs[0]] = Forward(test.kinds[i], test.weights[i], InputsOf(node, values));
+  }
+  return values;
+}
 
 // Of each weight, by node.
 std::map<int, double> PlainGradients(const TestGraph& test) {
-  std::vector<double> values(test.graph.values.size());
+  const std::vector<double> values = PlainValues(test);
   std::vector<double> gradients(test.graph.values.size());
-  values[0] = kX;
-  const auto inputs_of = [&](const Node& node) {
-    std::vector<double> x;
-    for (const int input : node.inputs) x.push_back(values[input]);
-    return x;
-  };
-  for (size_t i = 0; i < test.graph.nodes.size(); ++i) {
-    const Node& node = test.graph.nodes[i];
-    values[node.outputs[0]] = Forward(test.kinds[i], test.weights[i], inputs_of(node));
+  for (const LossNode& loss : test.graph.losses) {
+    gradients[loss.scores] += GradientOf(loss);
   }
-  gradients[test.graph.loss.scores] = kLossGradient;
   std::map<int, double> of_weights;
   for (size_t i = test.graph.nodes.size(); i-- > 0;) {
     const Node& node = test.graph.nodes[i];
-    const std::vector<double> x = inputs_of(node);
+    const std::vector<double> x = InputsOf(node, values);
     const double g = gradients[node.outputs[0]];
     if (test.kinds[i] == Kind::kScale) of_weights[static_cast<int>(i)] = x[0] * g;
     for (size_t k = 0; k < x.size(); ++k) {
@@ -187,6 +212,10 @@ class Machine {
       Write(step.outputs[0],
             Forward(test_.kinds[step.node], test_.weights[step.node], ReadAll(step.inputs)));
     }
+    const std::vector<double> values = PlainValues(test_);
+    for (const Output& output : test_.graph.outputs) {
+      EXPECT_EQ(Read(plan_.array_of[output.value]), values[output.value]);
+    }
     std::map<int, double> of_weights;
     for (const Instruction& step : plan_.backward) {
       switch (step.kind) {
@@ -194,7 +223,9 @@ class Machine {
           ADD_FAILURE() << "a forward step on the way back";
           break;
         case Instruction::Kind::kLoss:
-          Write(step.grad_inputs[0], kLossGradient);
+          EXPECT_EQ(Read(step.inputs[0]), values[test_.graph.losses[step.node].scores]);
+          if (step.grad_inputs[0] == Instruction::kNone) break;
+          Write(step.grad_inputs[0], GradientOf(test_.graph.losses[step.node]));
           break;
         case Instruction::Kind::kSum:
           Write(step.outputs[0], Read(step.inputs[0]) + Read(step.inputs[1]));
@@ -277,7 +308,7 @@ TEST(StepPlanTest, AChainOfOpsInPlaceHasOneArrayEachWay) {
   AddInput(&test);
   AddNode(Kind::kScale, {0}, &test);
   for (int i = 1; i < 5; ++i) AddNode(Kind::kHalve, {i}, &test);
-  test.graph.loss.scores = 5;
+  EndWith({5}, &test);
   const StepPlan plan = MakeStepPlan(test.graph, test.traits, BytesOf);
   EXPECT_THAT(plan.array_of, testing::ElementsAre(0, 1, 1, 1, 1, 1));
   EXPECT_EQ(plan.offsets.size(), 3u) << "input, activations, their gradients";
@@ -290,7 +321,7 @@ TEST(StepPlanTest, AShortcutsGradientIsNotCopied) {
   AddNode(Kind::kScale, {0}, &test);
   AddNode(Kind::kScale, {1}, &test);
   AddNode(Kind::kAdd, {1, 2}, &test);
-  test.graph.loss.scores = 3;
+  EndWith({3}, &test);
   const StepPlan plan = MakeStepPlan(test.graph, test.traits, BytesOf);
   std::vector<Instruction::Kind> kinds;
   for (const Instruction& step : plan.backward) kinds.push_back(step.kind);
@@ -303,10 +334,23 @@ TEST(StepPlanTest, WhatComesBeforeTheFirstWeightsHasNoGradient) {
   AddInput(&test);
   AddNode(Kind::kSquare, {0}, &test);
   AddNode(Kind::kScale, {1}, &test);
-  test.graph.loss.scores = 2;
+  EndWith({2}, &test);
   const StepPlan plan = MakeStepPlan(test.graph, test.traits, BytesOf);
   ASSERT_EQ(plan.backward.size(), 2u);
   EXPECT_EQ(plan.backward[1].grad_inputs, std::vector<int>{Instruction::kNone});
+}
+
+TEST(StepPlanTest, ALossThatWeighsNothingAndWhatLeadsToNoOtherHaveNoGradient) {
+  TestGraph test;
+  AddInput(&test);
+  AddNode(Kind::kScale, {0}, &test);
+  AddNode(Kind::kTanh, {1}, &test);
+  EndWith({2, 1}, &test);
+  test.graph.losses[0].weight = 0;
+  const StepPlan plan = MakeStepPlan(test.graph, test.traits, BytesOf);
+  ASSERT_EQ(plan.backward.size(), 3u) << "two losses, and one scale";
+  EXPECT_EQ(plan.backward[0].grad_inputs, std::vector<int>{Instruction::kNone});
+  EXPECT_EQ(plan.backward[2].node, 0);
 }
 
 TEST(PlaceArraysTest, ThoseThatAreAliveTogetherDoNotOverlap) {

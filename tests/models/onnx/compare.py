@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Whether onnxruntime computes what is expected: for each folder below FOLDER its model.onnx, which ONNX's
-checker is asked about first, with BATCH.input (float32) or BATCH.pixels (bytes), against BATCH.scores.
-Prints what differs, and exits with 1 where anything does.
+checker is asked about first, with BATCH.input (float32) or BATCH.pixels (bytes), against BATCH.NAME of each
+of its outputs; probabilities, where it gives some, are the softmax of the first. Prints what differs, and exits with 1 where anything does.
 
   compare.py FOLDER
 """
@@ -27,25 +27,30 @@ def compare(folder):
     session = onnxruntime.InferenceSession(model.SerializeToString(),
                                            providers=["CPUExecutionProvider"])
     given, = session.get_inputs()
-    for expected in sorted(folder.glob("*.scores")):
-        batch = int(expected.stem)
-        content = expected.with_suffix("." + given.name).read_bytes()
+    names = [output.name for output in session.get_outputs()]
+    for content in sorted(folder.glob(f"*.{given.name}")):
+        batch = int(content.stem)
         kind = {"tensor(uint8)": numpy.uint8, "tensor(int64)": numpy.int64,
                 "tensor(float)": numpy.float32}[given.type]
-        numbers = numpy.frombuffer(content, kind).reshape([batch] + given.shape[1:])
-        scores, probabilities = session.run(["scores", "probabilities"], {given.name: numbers})
-        wanted = numpy.frombuffer(expected.read_bytes(), numpy.float32)
-        if scores.size != wanted.size:
-            yield f"{folder.name}: {scores.shape}, not {wanted.shape}"
-            continue
-        wanted = wanted.reshape(scores.shape)
-        # Of sums that nearly cancel, what they are sums of counts.
-        bound = RELATIVE * numpy.maximum(numpy.abs(wanted), numpy.abs(wanted).max(axis=1, keepdims=True))
-        worst = (numpy.abs(scores - wanted) - bound).max()
-        if not worst <= 0:
-            yield f"{folder.name}, batch {batch}: scores differ by {numpy.abs(scores - wanted).max()}"
-        if not numpy.allclose(probabilities, softmax(wanted), rtol=1e-4, atol=1e-6):
-            yield f"{folder.name}, batch {batch}: other probabilities"
+        numbers = numpy.frombuffer(content.read_bytes(), kind).reshape([batch] + given.shape[1:])
+        found = dict(zip(names, session.run(names, {given.name: numbers})))
+        probabilities = found.pop("probabilities", None)
+        for name, values in found.items():
+            wanted = numpy.frombuffer(content.with_suffix("." + name).read_bytes(), numpy.float32)
+            if values.size != wanted.size:
+                yield f"{folder.name}: {name} is {values.shape}, not {wanted.shape}"
+                continue
+            wanted = wanted.reshape(values.shape)
+            # Of sums that nearly cancel, what they are sums of counts.
+            bound = RELATIVE * numpy.maximum(numpy.abs(wanted),
+                                             numpy.abs(wanted).max(axis=1, keepdims=True))
+            worst = (numpy.abs(values - wanted) - bound).max()
+            if not worst <= 0:
+                yield (f"{folder.name}, batch {batch}: {name} differs by "
+                       f"{numpy.abs(values - wanted).max()}")
+            first = name == names[0] and probabilities is not None
+            if first and not numpy.allclose(probabilities, softmax(wanted), rtol=1e-4, atol=1e-6):
+                yield f"{folder.name}, batch {batch}: other probabilities"
 
 
 def main():

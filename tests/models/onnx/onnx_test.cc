@@ -134,7 +134,10 @@ class OnnxRuntimeTest : public testing::Test {
       } else {
         WriteNumbers(of_batch + ".input", inputs);
       }
-      WriteNumbers(of_batch + ".scores", ScoresOf(graph, tensors, inputs, batch));
+      for (size_t i = 0; i < graph.outputs.size(); ++i) {
+        WriteNumbers(of_batch + "." + graph.outputs[i].name,
+                     OutputOf(graph, tensors, inputs, batch, static_cast<int>(i)));
+      }
     }
   }
 
@@ -169,6 +172,16 @@ TEST_F(OnnxRuntimeTest, NetworksGiveOurNumbersFoldedOrNot) {
   Write("cifar_resnet20_folded", Zoo("cifar_resnet20"), true);
   Write("char_gpt_small", Zoo("char_gpt_small"), false);
   Write("branched_folded", PlanNetwork(BranchedNetwork()).value(), true);
+  Write("of_losses", PlanNetwork(NetworkOfLosses()).value(), true);
+  Write("of_numbers",
+        PlanNetwork(ParseNetwork(R"(
+    name: "n" input { channels: 3 height: 4 width: 4 }
+    layers { name: "conv" convolution { outputs: 2 kernel: 3 } }
+    layers { name: "loss" mean_squared_error {} })",
+                                 "n")
+                        .value())
+            .value(),
+        false);
   ExpectEqual();
 }
 

@@ -1,0 +1,57 @@
+// The loss of how far scores are from their labels' numbers, and its gradient: factor d / (batch x
+// numbers), with d held within +-delta.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+
+#include "models/backend/cpu/ops.h"
+
+namespace kumo::cpu {
+namespace {
+
+using Spec = DifferenceLossSpec;
+
+class DifferenceLoss final : public LossOp {
+ public:
+  explicit DifferenceLoss(const Spec& spec) : spec_(spec) {}
+
+  void Run(int batch, const void* scores, const void* labels, void* grad_scores,
+           double* sums) override {
+    const int64_t numbers = spec_.scores.size();
+    const int64_t lanes = LaneStride(batch);
+    const auto* const label = static_cast<const float*>(labels);
+    const float mean = spec_.weight * spec_.factor / static_cast<float>(batch * numbers);
+    double loss = 0;
+    double absolute = 0;
+    for (int64_t i = 0; i < numbers; ++i) {
+      const float* const row = Floats(scores) + i * lanes;
+      float* const gradient = grad_scores == nullptr ? nullptr : Floats(grad_scores) + i * lanes;
+      for (int64_t n = 0; n < batch; ++n) {
+        const float difference = row[n] - label[n * numbers + i];
+        const auto far = static_cast<double>(std::abs(difference));
+        const auto delta = static_cast<double>(spec_.delta);
+        loss += far < delta ? far * far / 2 : delta * (far - delta / 2);
+        absolute += far;
+        if (gradient != nullptr) {
+          gradient[n] = mean * std::clamp(difference, -spec_.delta, spec_.delta);
+        }
+      }
+      if (gradient != nullptr) std::fill(gradient + batch, gradient + lanes, 0.0f);
+    }
+    const auto count = static_cast<double>(numbers);
+    sums[Spec::kLossSum] += static_cast<double>(spec_.factor) * loss / count;
+    sums[Spec::kAbsoluteSum] += absolute / count;
+  }
+
+ private:
+  Spec spec_;
+};
+
+}  // namespace
+
+std::unique_ptr<LossOp> MakeLoss(const DifferenceLossSpec& spec) {
+  return std::make_unique<DifferenceLoss>(spec);
+}
+
+}  // namespace kumo::cpu
