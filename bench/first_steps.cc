@@ -115,7 +115,10 @@ class Run {
   // Tokens as they are, pixels as common/job/pixels.h says.
   void Record(const Minibatch& batch) {
     const Fields fields = job_.datasets.fields();
-    const auto label = batch.fields[FindField(fields, kLabelField)];
+    const int place = FindField(fields, kLabelField);
+    if (fields[place].type != NumberType::kInt32)
+      Fail("labels must be classes, without data.mixup");
+    const auto label = batch.fields[place];
     labels_.write(reinterpret_cast<const char*>(label.data()), std::ssize(label));
     if (const int tokens = FindField(fields, kTokensField); tokens >= 0) {
       const auto numbers = batch.fields[tokens];

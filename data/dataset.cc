@@ -1,6 +1,7 @@
 #include "data/dataset.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace kumo {
 namespace {
@@ -14,7 +15,16 @@ Status ReadTransformed(const Dataset& dataset,
                        const SampleKey& key, Sample* sample) {
   sample->Reset(dataset.fields());
   KUMO_RETURN_IF_ERROR(dataset.ReadKey(key, sample));
-  for (const auto& transform : transforms) transform->Apply(key, sample);
+  for (size_t t = 0; t < transforms.size(); ++t) {
+    transforms[t]->Apply(key, sample);
+    const std::optional<int64_t> number = transforms[t]->PartnerOf(key);
+    if (!number) continue;
+    const SampleKey of_partner = {key.seed, key.epoch, *number};
+    Sample& partner = sample->Partner(dataset.fields());
+    KUMO_RETURN_IF_ERROR(dataset.ReadKey(of_partner, &partner));
+    for (size_t p = 0; p <= t; ++p) transforms[p]->Apply(of_partner, &partner);
+    transforms[t]->Mix(key, partner, sample);
+  }
   return OkStatus();
 }
 

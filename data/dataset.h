@@ -52,8 +52,8 @@ class Dataset {
   virtual void LetGo(Range /*samples*/) const {}
 };
 
-// A sample as it goes into a minibatch: read, then transformed. `sample` was made for the data
-// set's fields. The error of Dataset::Read.
+// A sample as it goes into a minibatch: read, then transformed, maybe with another one's help.
+// `sample` was made for the data set's fields. The error of Dataset::Read.
 Status ReadTransformed(const Dataset& dataset,
                        std::span<const std::unique_ptr<const Transform>> transforms,
                        const SampleKey& key, Sample* sample);

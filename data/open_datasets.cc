@@ -196,7 +196,8 @@ Result<DatasetExtents> Measure(const Reader& reader, const ReaderRequest& reques
                                const Experiment::Data& data, bool training) {
   KUMO_ASSIGN_OR_RETURN(DatasetExtents extents, reader.measure(request));
   KUMO_ASSIGN_OR_RETURN(const Transforms transforms,
-                        MakeTransforms({data, extents.fields, request.images, training}));
+                        MakeTransforms({data, extents.fields, request.images, training,
+                                        data.classes, extents.samples}));
   extents.fields = FieldsAfter(std::move(extents.fields), transforms);
   KUMO_RETURN_IF_ERROR(PixelFormulaFor(data, extents.fields, request.images).status());
   return extents;
@@ -209,11 +210,14 @@ Result<Datasets> OpenDatasets(const Experiment::Data& data) {
   Datasets sets;
   KUMO_ASSIGN_OR_RETURN(sets.train, requests.reader->open(requests.train));
   KUMO_ASSIGN_OR_RETURN(sets.validation, requests.reader->open(requests.validation));
-  KUMO_ASSIGN_OR_RETURN(sets.transforms,
-                        MakeTransforms({data, sets.train->fields(), sets.train->name()}));
-  KUMO_ASSIGN_OR_RETURN(sets.validation_transforms,
-                        MakeTransforms({data, sets.validation->fields(), sets.validation->name(),
-                                        /*training=*/false}));
+  KUMO_ASSIGN_OR_RETURN(
+      sets.transforms,
+      MakeTransforms({data, sets.train->fields(), sets.train->name(),
+                      /*training=*/true, sets.train->classes(), sets.train->size()}));
+  KUMO_ASSIGN_OR_RETURN(
+      sets.validation_transforms,
+      MakeTransforms({data, sets.validation->fields(), sets.validation->name(),
+                      /*training=*/false, sets.validation->classes(), sets.validation->size()}));
   KUMO_RETURN_IF_ERROR(CheckSameFields(sets));
   KUMO_RETURN_IF_ERROR(CheckSameClasses(*sets.train, *sets.validation));
   KUMO_ASSIGN_OR_RETURN(sets.pixels, PixelFormulaFor(data, sets.fields(), sets.train->name()));

@@ -20,6 +20,12 @@ std::span<std::byte> Sample::Make(int field, size_t bytes) {
   return room;
 }
 
+Sample& Sample::Partner(const Fields& fields) {
+  if (partner_ == nullptr) partner_ = std::make_unique<Sample>(fields);
+  partner_->Reset(fields);
+  return *partner_;
+}
+
 std::span<uint8_t> Sample::MakePixels(int field, std::span<const int64_t> extents) {
   size_t bytes = 1;
   for (const int64_t extent : extents) bytes *= static_cast<size_t>(extent);

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -47,6 +48,9 @@ class Sample {
   // The same for an image in bytes, channels x height x width, whose extents become these.
   std::span<uint8_t> MakePixels(int field, std::span<const int64_t> extents);
 
+  // Another sample of a set with these fields, to be read; valid until the next call.
+  Sample& Partner(const Fields& fields);
+
   // For whoever makes images of another size of the sample's.
   Resampler& resampler() { return resampler_; }
 
@@ -59,6 +63,7 @@ class Sample {
   };
   std::vector<Value> values_;
   Resampler resampler_;
+  std::unique_ptr<Sample> partner_;
 };
 
 }  // namespace kumo

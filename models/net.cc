@@ -89,13 +89,14 @@ Status Net::Connect(const Fields& fields, const PixelFormula& pixels) {
   Fields taken;
   std::vector<int> places;
   std::vector<InputField> inputs;
-  for (const Field& wanted : takes()) {
+  for (Field wanted : takes()) {
     const int place = FindField(fields, wanted.name);
     if (place < 0) {
       return FailedPrecondition("network " + graph_.name + " takes a field \"" + wanted.name +
                                 "\", which the samples have not");
     }
     const Field& found = fields[place];
+    if (wanted.name == kLabelField && AreShares(found)) wanted = found;
     // Extents of 1 at the end say nothing.
     if (Shape(found.extents) != Shape(wanted.extents)) {
       return FailedPrecondition("network " + graph_.name + " takes a field \"" + wanted.name +
@@ -114,10 +115,36 @@ Status Net::Connect(const Fields& fields, const PixelFormula& pixels) {
                       found.type == NumberType::kUint8 ? pixels : PixelFormula{},
                       wanted.name == kLabelField});
   }
+  if (classes() > 0) KUMO_RETURN_IF_ERROR(execution_->TakeShares(AreShares(taken.back())));
+  if (labels_.bytes() < max_batch_ * taken.back().bytes()) {
+    labels_ = DeviceArray<std::byte>(*backend_, max_batch_ * taken.back().bytes(),
+                                     "a minibatch's labels");
+  }
   loader_ = backend_->MakeInputLoader(std::move(inputs), max_batch_);
   fields_ = std::move(taken);
   taken_ = std::move(places);
   loaded_.resize(fields_.size());
+  return OkStatus();
+}
+
+bool Net::AreShares(const Field& label) const {
+  std::vector<int64_t> extents = {classes()};
+  extents.insert(extents.end(), graph_.label.extents.begin(), graph_.label.extents.end());
+  return classes() > 0 && label.type == NumberType::kFloat32 &&
+         Shape(label.extents) == Shape(extents);
+}
+
+Status Net::CheckShares(const SampleBatch& batch, int place) const {
+  const std::span<const std::byte> bytes = batch.fields[taken_[place]];
+  const int64_t per_sample = fields_[place].numbers();
+  for (size_t i = 0; i * sizeof(float) < bytes.size(); ++i) {
+    float share = 0;
+    std::memcpy(&share, bytes.data() + i * sizeof(share), sizeof(share));
+    if (share >= 0 && share <= 1) continue;
+    return InvalidArgument("the labels are numbers, so shares of the classes: that of sample " +
+                           std::to_string(static_cast<int64_t>(i) / per_sample) +
+                           " of the minibatch must be 0 .. 1, is " + std::to_string(share));
+  }
   return OkStatus();
 }
 
@@ -152,7 +179,9 @@ Status Net::Load(const SampleBatch& batch) {
     }
   }
   const auto label = static_cast<int>(graph_.inputs.size());
-  if (classes() > 0) {
+  if (AreShares(fields_[label])) {
+    KUMO_RETURN_IF_ERROR(CheckShares(batch, label));
+  } else if (classes() > 0) {
     KUMO_RETURN_IF_ERROR(CheckWholeNumbers(batch, label, classes(), "classes"));
   }
   std::vector<void*> arrays;

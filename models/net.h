@@ -61,7 +61,8 @@ class Net {
   // From now on samples have these fields: the inputs and the label are taken, others passed over.
   // An image in bytes becomes inputs by `pixels`, whose mean is empty or one of the image's size,
   // and whose scales are none or one for each channel. FailedPrecondition where a field is missing
-  // or of another shape or type than the network takes.
+  // or of another shape or type than the network takes. Where labels are classes, a share of each
+  // class (float32, classes x what a label is of) does as well.
   Status Connect(const Fields& fields, const PixelFormula& pixels);
   // The minibatch of such samples that the next Train or Evaluate is about. Batches may differ in
   // size. InvalidArgument, before anything is changed, when the batch's size, a label or a whole
@@ -101,6 +102,8 @@ class Net {
   Net(Graph graph, int max_batch, Backend* backend)
       : graph_(std::move(graph)), max_batch_(max_batch), backend_(backend) {}
   Status CheckLayout(const ParameterLayout& layout) const;
+  bool AreShares(const Field& label) const;
+  Status CheckShares(const SampleBatch& batch, int place) const;
   Status CheckWholeNumbers(const SampleBatch& batch, int place, int64_t below,
                            const std::string& what) const;
 

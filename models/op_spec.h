@@ -235,6 +235,9 @@ struct SoftmaxCrossEntropySpec {
   std::vector<int> top = {};
   int sums() const { return kTopSum + static_cast<int>(top.size()); }
   float weight = 1;  // of the gradient, not of the sums
+  // Labels are a share of each class (float32, in the order of the scores) and not the number of
+  // one. Of those with the largest share the first is the label that the metrics go by.
+  bool shares = false;
 };
 
 // Of d, how far a sample's score is from its label's number: the mean over the sample of

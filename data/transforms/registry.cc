@@ -5,6 +5,7 @@
 #include "data/transforms/colour_jitter.h"
 #include "data/transforms/crop_and_flip.h"
 #include "data/transforms/cutout.h"
+#include "data/transforms/mixup.h"
 #include "data/transforms/random_resized_crop.h"
 #include "data/transforms/transform.h"
 
@@ -17,6 +18,7 @@ constexpr std::array kKinds = {
     TransformKind{"data.crop_pad and data.flip", MakeCropAndFlip},
     TransformKind{"data.brightness, data.contrast, data.saturation and data.hue", MakeColourJitter},
     TransformKind{"data.cutout", MakeCutout},
+    TransformKind{"data.mixup", MakeMixup},
 };
 
 }  // namespace
@@ -47,7 +49,8 @@ Result<Transforms> MakeTransforms(TransformRequest request) {
   Transforms transforms;
   for (const TransformKind& kind : kKinds) {
     KUMO_ASSIGN_OR_RETURN(auto transform,
-                          kind.make({request.data, fields, request.name, request.training}));
+                          kind.make({request.data, fields, request.name, request.training,
+                                     request.classes, request.samples}));
     if (transform == nullptr) continue;
     const int image = FindField(fields, kImageField);
     if (image >= 0 && fields[image].type != NumberType::kUint8) {

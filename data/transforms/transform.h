@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,6 +30,7 @@ enum class TransformStream : uint64_t {
   kRandomResizedCrop = 1,
   kColourJitter = 2,
   kCutout = 3,
+  kMixup = 4,
 };
 Rng StreamOf(const SampleKey& key, TransformStream stream);
 
@@ -41,6 +43,11 @@ class Transform {
   virtual void Apply(const SampleKey& key, Sample* sample) const = 0;
   // Makes of the fields that samples have before it those that they have after it.
   virtual void ChangeFields(Fields* /*fields*/) const {}
+
+  // Another sample that goes into this one, after both went through Apply: none, or its number.
+  virtual std::optional<int64_t> PartnerOf(const SampleKey& /*key*/) const { return std::nullopt; }
+  // partner: after this transform's Apply, with which nothing was mixed.
+  virtual void Mix(const SampleKey& /*key*/, const Sample& /*partner*/, Sample* /*sample*/) const {}
 };
 using Transforms = std::vector<std::unique_ptr<const Transform>>;
 // What samples of `fields` have after them all.
@@ -52,6 +59,8 @@ struct TransformRequest {
   const Fields& fields;     // of the samples, after the transforms before this one
   const std::string& name;  // of the data set, for messages
   bool training = true;     // false: samples to evaluate on
+  int classes = 0;          // of the data set
+  int64_t samples = 0;
 };
 // The extents that images are to have for the network: data.image_size, or what `field` has.
 // FailedPrecondition where these differ in their channels.

@@ -21,8 +21,8 @@ void Rewrite(const Backend& backend, Graph* graph) {
 
 Result<std::unique_ptr<Execution>> Execution::Make(Graph graph, int max_batch, Backend* backend) {
   Rewrite(*backend, &graph);
-  std::unique_ptr<Execution> execution(new Execution(std::move(graph), backend));
-  KUMO_RETURN_IF_ERROR(execution->MakeOps(max_batch));
+  std::unique_ptr<Execution> execution(new Execution(std::move(graph), max_batch, backend));
+  KUMO_RETURN_IF_ERROR(execution->MakeOps());
   const auto bytes_of = [&](const Shape& shape) {
     return backend->ActivationBytes(shape, max_batch);
   };
@@ -40,24 +40,43 @@ Result<std::unique_ptr<Execution>> Execution::Make(Graph graph, int max_batch, B
   }
   execution->arrays_ =
       DeviceArray<std::byte>(*backend, plan.bytes, "activations and their gradients");
-  KUMO_RETURN_IF_ERROR(execution->MakeSteps(plan, max_batch));
+  KUMO_RETURN_IF_ERROR(execution->MakeSteps(plan));
   execution->FindStages();
   return execution;
 }
 
-Status Execution::MakeOps(int max_batch) {
+Status Execution::MakeOps() {
   for (const Node& node : graph_.nodes) {
-    Result<std::unique_ptr<Op>> op = backend_->MakeOp(node.spec, max_batch);
+    Result<std::unique_ptr<Op>> op = backend_->MakeOp(node.spec, max_batch_);
     KUMO_RETURN_IF_ERROR(op.status().WithContext("layer " + node.name));
     ops_.push_back(std::move(op).value());
   }
-  for (const LossNode& loss : graph_.losses) {
-    Result<std::unique_ptr<LossOp>> op = backend_->MakeLoss(loss.spec, max_batch);
-    KUMO_RETURN_IF_ERROR(op.status().WithContext("layer " + loss.name));
-    losses_.push_back({std::move(op).value(), &loss.name, loss.first_sum});
-  }
+  losses_.resize(graph_.losses.size());
+  KUMO_RETURN_IF_ERROR(MakeLosses());
   backend_->TakeShared();
   return OkStatus();
+}
+
+Status Execution::MakeLosses() {
+  for (size_t l = 0; l < losses_.size(); ++l) {
+    const LossNode& loss = graph_.losses[l];
+    Result<std::unique_ptr<LossOp>> op = backend_->MakeLoss(loss.spec, max_batch_);
+    KUMO_RETURN_IF_ERROR(op.status().WithContext("layer " + loss.name));
+    losses_[l].op = std::move(op).value();
+    losses_[l].name = &loss.name;
+    losses_[l].first_sum = loss.first_sum;
+  }
+  return OkStatus();
+}
+
+Status Execution::TakeShares(bool shares) {
+  bool changed = false;
+  for (LossNode& loss : graph_.losses) {
+    auto& spec = std::get<SoftmaxCrossEntropySpec>(loss.spec);
+    changed = changed || spec.shares != shares;
+    spec.shares = shares;
+  }
+  return changed ? MakeLosses() : OkStatus();
 }
 
 void* Execution::ArrayAt(int array, const StepPlan& plan) {
@@ -81,7 +100,7 @@ Execution::Step Execution::StepOf(const Instruction& instruction, const StepPlan
   return step;
 }
 
-Status Execution::MakeSteps(const StepPlan& plan, int max_batch) {
+Status Execution::MakeSteps(const StepPlan& plan) {
   for (const Output& output : graph_.outputs) {
     outputs_.push_back(ArrayAt(plan.array_of[output.value], plan));
   }
@@ -99,7 +118,7 @@ Status Execution::MakeSteps(const StepPlan& plan, int max_batch) {
       continue;
     }
     if (instruction.kind == Instruction::Kind::kSum) {
-      KUMO_ASSIGN_OR_RETURN(auto sum, backend_->MakeOp(AddSpec{instruction.shape}, max_batch));
+      KUMO_ASSIGN_OR_RETURN(auto sum, backend_->MakeOp(AddSpec{instruction.shape}, max_batch_));
       step.op = sum.get();
       step.name = &graph_.name;
       sums_.push_back(std::move(sum));

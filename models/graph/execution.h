@@ -27,6 +27,10 @@ class Execution {
   // by its Wait.
   static Result<std::unique_ptr<Execution>> Make(Graph graph, int max_batch, Backend* backend);
 
+  // From now on labels are a share of each class, or the number of one as at first; see
+  // SoftmaxCrossEntropySpec. Requires losses of classes. As Make.
+  Status TakeShares(bool shares);
+
   // Tensors of `layout`, which is the graph's, are views into these vectors from now on.
   void Bind(const ParameterLayout& layout, float* weights, float* gradients);
   // Where a minibatch's inputs go before Forward: of an input of whole numbers int32, sample after
@@ -79,9 +83,11 @@ class Execution {
     void* gradient = nullptr;  // of the scores; null: nobody needs it
   };
 
-  Execution(Graph graph, Backend* backend) : graph_(std::move(graph)), backend_(backend) {}
-  Status MakeOps(int max_batch);
-  Status MakeSteps(const StepPlan& plan, int max_batch);
+  Execution(Graph graph, int max_batch, Backend* backend)
+      : graph_(std::move(graph)), max_batch_(max_batch), backend_(backend) {}
+  Status MakeOps();
+  Status MakeLosses();
+  Status MakeSteps(const StepPlan& plan);
   void FindStages();
   Step StepOf(const Instruction& instruction, const StepPlan& plan);
   void* ArrayAt(int array, const StepPlan& plan);
@@ -91,6 +97,7 @@ class Execution {
   }
 
   Graph graph_;
+  const int max_batch_;
   Backend* const backend_;
   std::vector<std::unique_ptr<Op>> ops_;   // by node
   std::vector<std::unique_ptr<Op>> sums_;  // of gradients

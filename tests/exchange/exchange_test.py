@@ -306,8 +306,8 @@ class ExchangeTest(unittest.TestCase):
         (self.folder / "colours.pbtxt").write_text(
             NETWORK.replace("softmax_cross_entropy", "mean_squared_error"))
         (self.folder / "classes.pbtxt").write_text(
-            NUMBERS.replace("huber", "softmax_cross_entropy").replace("mean_squared_error",
-                                                                      "softmax_cross_entropy"))
+            NUMBERS.replace("huber", "softmax_cross_entropy").replace("outputs: 2", "outputs: 3")
+            .replace("mean_squared_error", "softmax_cross_entropy"))
         self.assertIn("which reader ctf has with data.classes = 0",
                       self.kumo("launch", "out.conf", "--set", "network.file=colours.pbtxt", "--set",
                                 "output.directory=colours", expect=78).stderr)

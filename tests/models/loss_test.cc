@@ -226,19 +226,21 @@ struct LossOfBatch {
   std::vector<double> gradient;  // of the mean
 };
 
+// labels: numbers of classes, or shares.
+template <typename Number>
 std::vector<double> SumsOnDevice(const Setting& setting, const SoftmaxCrossEntropySpec& spec,
                                  int batch, const std::vector<float>& scores,
-                                 const std::vector<int32_t>& labels,
+                                 const std::vector<Number>& labels,
                                  std::vector<float>* gradient_found = nullptr) {
   const auto backend = setting.make();
   const auto loss = backend->MakeLoss(spec, kMaxBatch).value();
   const int64_t bytes = backend->ActivationBytes(spec.scores, batch);
   DeviceArray<std::byte> device(*backend, bytes, "scores");
   DeviceArray<std::byte> gradient(*backend, bytes, "their gradients");
-  DeviceArray<int32_t> device_labels(*backend, std::ssize(labels), "labels");
+  DeviceArray<Number> device_labels(*backend, std::ssize(labels), "labels");
   DeviceArray<double> sums(*backend, spec.sums(), "sums");
   backend->SetStep({});
-  backend->Write(labels.data(), labels.size() * sizeof(int32_t), device_labels.data());
+  backend->Write(labels.data(), labels.size() * sizeof(Number), device_labels.data());
   LoadActivations(*backend, spec.scores, batch, scores.data(), device.data());
   loss->Run(batch, device.data(), device_labels.data(), gradient.data(), sums.data());
   std::vector<double> result(static_cast<size_t>(spec.sums()));
@@ -275,6 +277,41 @@ LossOfBatch LossByDefinition(double smoothing, int classes, const std::vector<fl
     result.correct += static_cast<double>(s[labels[n]]) == top ? 1 : 0;
   }
   return result;
+}
+
+// Cross-entropy is linear in the label: with shares of classes it is the mean of what these have as
+// labels, weighed, and so is its gradient.
+TEST(SoftmaxCrossEntropyTest, SharesOfClassesAreWeightsOfTheirLosses) {
+  constexpr int kBatch = 5, kClasses = 37, kLength = 3;
+  const Shape shape = {kClasses, kLength};
+  Rng rng(12, RngPurpose::kTest);
+  const std::vector<float> scores = RandomNumbers(kBatch * shape.size(), &rng);
+  std::vector<int32_t> first, second;
+  std::vector<float> shares(scores.size());
+  for (int i = 0; i < kBatch * kLength; ++i) {
+    first.push_back(static_cast<int32_t>(rng.NextBelow(kClasses)));
+    second.push_back(static_cast<int32_t>(rng.NextBelow(kClasses)));
+    const auto at = [&](int32_t c) {
+      return (int64_t{i / kLength} * kClasses + c) * kLength + i % kLength;
+    };
+    shares[at(first.back())] += 0.625f;
+    shares[at(second.back())] += 0.375f;
+  }
+  for (const Setting& setting : Settings()) {
+    SoftmaxCrossEntropySpec spec = {shape, 0.1f, {2}};
+    std::vector<float> of_first, of_second, found;
+    const auto sums_of_first = SumsOnDevice(setting, spec, kBatch, scores, first, &of_first);
+    const auto sums_of_second = SumsOnDevice(setting, spec, kBatch, scores, second, &of_second);
+    spec.shares = true;
+    const auto sums = SumsOnDevice(setting, spec, kBatch, scores, shares, &found);
+    EXPECT_NEAR(sums[0], 0.625 * sums_of_first[0] + 0.375 * sums_of_second[0], 1e-4)
+        << setting.name;
+    EXPECT_EQ(sums[1], sums_of_first[1]) << "the larger share is the label";
+    EXPECT_EQ(sums[2], sums_of_first[2]);
+    for (size_t i = 0; i < found.size(); ++i) {
+      ASSERT_NEAR(found[i], 0.625f * of_first[i] + 0.375f * of_second[i], 1e-7f) << setting.name;
+    }
+  }
 }
 
 // The loss of a sequence is the mean of what its positions would have as samples.
@@ -359,7 +396,7 @@ TEST(SoftmaxCrossEntropyTest, LabelsAmongTheLargestScoresAreCountedAsSortingCoun
     std::vector<float> one(scores.begin(), scores.begin() + kClasses);
     one[static_cast<size_t>(labels[0])] = std::numeric_limits<float>::quiet_NaN();
     EXPECT_EQ(SumsOnDevice(setting, SoftmaxCrossEntropySpec{{kClasses}, 0.0f, {69}}, 1, one,
-                           {labels[0]})[2],
+                           std::vector<int32_t>{labels[0]})[2],
               0)
         << setting.name << ": what is no number is among no largest ones";
   }

@@ -271,6 +271,39 @@ TEST(NetTest, ALossThatWeighsNothingIsMeasuredAndChangesNoBit) {
   EXPECT_EQ(sums[5], alone.loss_sum);
 }
 
+// A network that has been asked about classes may be asked about shares, and again about classes.
+TEST(NetTest, SharesThatAreAllOfOneClassAreThatClass) {
+  Trained net(BranchedNetwork(), 6);
+  const Samples samples(*net.net, 6);
+  const Sums expected = net.Step(samples.Slice(0, 6));
+  const std::vector<float> gradients = net.gradients;
+  const std::vector<float> weights = net.weights;
+  Fields fields = net.net->takes();
+  fields[0].type = NumberType::kFloat32;
+  fields[1] = {kLabelField, NumberType::kFloat32, {10}};
+  std::vector<float> shares(60);
+  for (int n = 0; n < 6; ++n) shares[n * 10 + samples.labels[n]] = 1;
+  const std::span<const std::byte> values[] = {std::as_bytes(std::span(samples.inputs)),
+                                               std::as_bytes(std::span(shares))};
+  ASSERT_TRUE(net.net->Connect(fields, {}).ok());
+  ASSERT_TRUE(net.net->Load({6, values}).ok());
+  net.backend->SetStep({});
+  net.net->Train();
+  const Sums found = net.TakeSums();
+  EXPECT_NEAR(found.loss_sum, expected.loss_sum, 1e-5);
+  EXPECT_EQ(found.correct, expected.correct);
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    ASSERT_NEAR(net.gradients[i], gradients[i], 1e-6f) << i;
+  }
+  shares[3] = 1.5f;
+  EXPECT_THAT(net.net->Load({6, values}).message(),
+              HasSubstr("of sample 0 of the minibatch must be"));
+  fields[1].extents = {9};
+  EXPECT_FALSE(net.net->Connect(fields, {}).ok());
+  net.Step(samples.Slice(0, 6));
+  EXPECT_EQ(net.gradients, gradients);
+}
+
 // Numbers as labels, on every way in and out.
 TEST(NetTest, ANetworkOfNumbersLearnsThem) {
   const model::Network network = ParseNetwork(R"(

@@ -56,8 +56,10 @@ TEST(Training, WeightsDoNotDependOnTheNumberOfWorkersAndServers) {
 }
 
 TEST(Training, WeightsOfAugmentedImagesDoNotDependOnTheNumberOfWorkers) {
-  const std::map<std::string, std::string> augmented = {
-      {"data.crop_pad", "2"}, {"data.flip", "true"}, {"data.subtract_mean", "true"}};
+  const std::map<std::string, std::string> augmented = {{"data.crop_pad", "2"},
+                                                        {"data.flip", "true"},
+                                                        {"data.subtract_mean", "true"},
+                                                        {"data.mixup", "0.4"}};
   const std::vector<float> reference = TrainSmallJob(1, 1, augmented);
   EXPECT_EQ(TrainSmallJob(2, 2, augmented), reference);
   EXPECT_NE(TrainSmallJob(1, 1), reference);

@@ -64,6 +64,10 @@ class Checker {
       Problem("data.mean", " = " + WriteValue(e_.data.mean) +
                                ": data.subtract_mean subtracts a mean already; choose one of them");
     }
+    if (e_.data.mixup > 0 && e_.data.mixup < 0.05) {
+      Problem("data.mixup", " = " + WriteValue(e_.data.mixup) +
+                                ": must be 0.05 at least, or 0: below it next to nothing is mixed");
+    }
     if (e_.data.classes == 1) Problem("data.classes", " = 1: there must be 2, to tell them apart");
     if (e_.data.classes == 0 && e_.data.reader != "ctf" && e_.data.reader != "text") {
       Problem("data.classes", " = 0: reader " + e_.data.reader +

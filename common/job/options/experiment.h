@@ -82,8 +82,9 @@ struct Experiment {
     double brightness = 0;  // of a training image's colours, at random: up to so much
     double contrast = 0;    // more or less
     double saturation = 0;
-    double hue = 0;  // of the circle
-    int cutout = 0;  // side of the square that is painted over, in pixels
+    double hue = 0;    // of the circle
+    double mixup = 0;  // alpha of the weights' distribution Beta(alpha, alpha)
+    int cutout = 0;    // side of the square that is painted over, in pixels
     int classes = 10;
     int64_t train_limit = 0;  // use only the first so many samples; 0: all
     int64_t validation_limit = 0;

@@ -257,6 +257,10 @@ void AddData(std::vector<Option>* rows) {
                       "Paint a square of this side, at a random place of each training image, with "
                       "data.mean, or else grey (128); 0: none"));
   rows->push_back(
+      Row("data.mixup", KUMO_FIELD(data.mixup), "", Between(0, 2), kResult,
+          "Mix each training image with another one, and their labels, with weights that "
+          "are drawn from Beta(mixup, mixup): the higher, the more even; 0: none"));
+  rows->push_back(
       Row("data.classes", KUMO_FIELD(data.classes), "classes", Between(0, 1000000), kResult,
           "Labels are below it, so at least 2; those of IDX files are below 256. 0: labels "
           "are numbers, as mean_squared_error takes them (reader ctf)"));

@@ -21,13 +21,13 @@ class SoftmaxCrossEntropy final : public LossOp {
         weight_(spec.weight),
         kept_(1.0f - spec.smoothing),
         dealt_(spec.smoothing / static_cast<float>(classes_)),
+        shares_(spec.shares),
         exponentials_(static_cast<size_t>(classes_)),
         top_(spec.top),
         added_(static_cast<size_t>(spec.sums())) {}
 
   void Run(int batch, const void* scores, const void* labels, void* grad_scores,
            double* sums) override {
-    const auto* const label = static_cast<const int32_t*>(labels);
     const int64_t lanes = LaneStride(batch);
     const int64_t stride = positions_ * lanes;
     const float mean = weight_ / static_cast<float>(batch * positions_);
@@ -35,7 +35,7 @@ class SoftmaxCrossEntropy final : public LossOp {
     for (int64_t n = 0; n < batch; ++n) {
       for (int64_t p = 0; p < positions_; ++p) {
         const int64_t at = p * lanes + n;
-        AddPosition(Floats(scores) + at, stride, label[n * positions_ + p], mean,
+        AddPosition(Floats(scores) + at, stride, TargetAt(labels, n, p), mean,
                     grad_scores == nullptr ? nullptr : Floats(grad_scores) + at);
       }
     }
@@ -46,9 +46,27 @@ class SoftmaxCrossEntropy final : public LossOp {
   }
 
  private:
+  struct Target {
+    int64_t label = 0;
+    const float* shares =
+        nullptr;  // of classes that lie positions_ floats apart; null: all is the label's
+  };
+  Target TargetAt(const void* labels, int64_t sample, int64_t position) const {
+    if (!shares_) return {static_cast<const int32_t*>(labels)[sample * positions_ + position]};
+    Target target;
+    target.shares = static_cast<const float*>(labels) + sample * classes_ * positions_ + position;
+    for (int64_t c = 1; c < classes_; ++c) {
+      if (ShareOf(target, c) > ShareOf(target, target.label)) target.label = c;
+    }
+    return target;
+  }
+  float ShareOf(const Target& target, int64_t c) const { return target.shares[c * positions_]; }
+
   // At one position of one sample, whose scores lie `stride` floats apart. gradient: null, or where
   // that goes, times `mean`. The sums go to added_.
-  void AddPosition(const float* score, int64_t stride, int64_t label, float mean, float* gradient) {
+  void AddPosition(const float* score, int64_t stride, const Target& target, float mean,
+                   float* gradient) {
+    const int64_t label = target.label;
     int64_t best = 0;
     for (int64_t c = 1; c < classes_; ++c) {
       if (score[c * stride] > score[best * stride]) best = c;
@@ -60,7 +78,7 @@ class SoftmaxCrossEntropy final : public LossOp {
       sum += exponentials_[c];
     }
     added_[Spec::kLossSum] +=
-        static_cast<double>(std::log(sum) - Target(score, stride, label, top));
+        static_cast<double>(std::log(sum) - Wanted(score, stride, target, top));
     added_[Spec::kCorrectSum] += best == label ? 1.0 : 0.0;
     if (!top_.empty()) AddTops(score, stride, label);
     if (gradient == nullptr) return;
@@ -68,7 +86,13 @@ class SoftmaxCrossEntropy final : public LossOp {
     for (int64_t c = 0; c < classes_; ++c) {
       gradient[c * stride] = exponentials_[c] * factor - mean * dealt_;
     }
-    gradient[label * stride] -= mean * kept_;
+    if (target.shares == nullptr) {
+      gradient[label * stride] -= mean * kept_;
+      return;
+    }
+    for (int64_t c = 0; c < classes_; ++c) {
+      gradient[c * stride] -= mean * kept_ * ShareOf(target, c);
+    }
   }
   void AddTops(const float* score, int64_t stride, int64_t label) {
     const float own = score[label * stride];
@@ -82,8 +106,14 @@ class SoftmaxCrossEntropy final : public LossOp {
     }
   }
   // sum q (s - top)
-  float Target(const float* score, int64_t stride, int64_t label, float top) const {
-    const float of_label = score[label * stride] - top;
+  float Wanted(const float* score, int64_t stride, const Target& target, float top) const {
+    float of_label = score[target.label * stride] - top;
+    if (target.shares != nullptr) {
+      of_label = 0;
+      for (int64_t c = 0; c < classes_; ++c) {
+        of_label += ShareOf(target, c) * (score[c * stride] - top);
+      }
+    }
     if (dealt_ == 0.0f) return of_label;
     float of_all = 0;
     for (int64_t c = 0; c < classes_; ++c) of_all += score[c * stride] - top;
@@ -99,8 +129,9 @@ class SoftmaxCrossEntropy final : public LossOp {
   int64_t classes_;
   int64_t positions_;
   float weight_;
-  float kept_;                       // q of the label, but for what it is dealt too
-  float dealt_;                      // q of each class
+  float kept_;   // q of the label, but for what it is dealt too
+  float dealt_;  // q of each class
+  bool shares_;
   std::vector<float> exponentials_;  // of one position
   std::vector<int> top_;
   std::vector<double> added_;  // by one minibatch

@@ -250,8 +250,12 @@ struct TopRanks {
   int count = 0;
   int of[SoftmaxCrossEntropySpec::kMostTops] = {};
 };
+struct LabelsOf {  // one of the two is null
+  const int32_t* numbers;
+  const float* shares;
+};
 cudaError_t SoftmaxCrossEntropy(const Launch& launch, const ActivationShape& shape, float smoothing,
-                                const TopRanks& top, const void* scores, const int32_t* labels,
+                                const TopRanks& top, const void* scores, const LabelsOf& labels,
                                 float weight, const LossScale* loss_scale, float* of_positions,
                                 void* grad_scores);
 

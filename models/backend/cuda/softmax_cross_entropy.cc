@@ -22,13 +22,18 @@ class SoftmaxCrossEntropyOp final : public LossOp {
     const Launch launch = engine_.launch();
     KUMO_CUDA(engine_,
               SoftmaxCrossEntropy(launch, engine_.ShapeOf(spec_.scores, batch), spec_.smoothing,
-                                  top_, scores, static_cast<const int32_t*>(labels), spec_.weight,
-                                  engine_.loss_scale(), of_positions_.data(), grad_scores));
+                                  top_, scores, Labels(labels), spec_.weight, engine_.loss_scale(),
+                                  of_positions_.data(), grad_scores));
     KUMO_CUDA(engine_, AddLosses(launch, batch, spec_.scores.plane(), spec_.sums(),
                                  of_positions_.data(), sums));
   }
 
  private:
+  LabelsOf Labels(const void* labels) const {
+    if (spec_.shares) return {nullptr, static_cast<const float*>(labels)};
+    return {static_cast<const int32_t*>(labels), nullptr};
+  }
+
   Engine& engine_;
   SoftmaxCrossEntropySpec spec_;
   TopRanks top_;

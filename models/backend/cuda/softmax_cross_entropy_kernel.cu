@@ -46,9 +46,30 @@ __device__ int RankOf(const T* scores, const ChannelsAt<T>& at, int classes, int
   return rank;
 }
 
+// The first class with the largest share, in all lanes. A position's shares lie `step` apart.
+__device__ int LabelOf(const float* shares, int64_t step, int classes, int lane) {
+  float most = -1;
+  int first = classes;
+  for (int c = lane; c < classes; c += kWarp) {
+    if (shares[c * step] > most) {
+      most = shares[c * step];
+      first = c;
+    }
+  }
+  for (int distance = kWarp / 2; distance > 0; distance /= 2) {
+    const float other = __shfl_xor_sync(kAllLanes, most, distance);
+    const int place = __shfl_xor_sync(kAllLanes, first, distance);
+    if (other > most || (other == most && place < first)) {
+      most = other;
+      first = place;
+    }
+  }
+  return first;
+}
+
 template <typename T>
 __global__ void LossKernel(ActivationShape shape, float smoothing, TopRanks ranks, const T* scores,
-                           const int32_t* labels, float weight, const LossScale* loss_scale,
+                           LabelsOf labels, float weight, const LossScale* loss_scale,
                            float* of_positions, T* grad_scores) {
   const int64_t rows = shape.batch * shape.plane;
   const int64_t row = FirstOfThread() / kWarp;
@@ -69,10 +90,22 @@ __global__ void LossKernel(ActivationShape shape, float smoothing, TopRanks rank
     for (int c = lane; c < classes; c += kWarp) of_all += ToFloat(scores[at.At(c)]) - top;
     of_all = SumOfWarp(of_all);
   }
-  const int label = labels[row];
+  const float* const shares =
+      labels.shares == nullptr
+          ? nullptr
+          : labels.shares + row / shape.plane * shape.channels * shape.plane + row % shape.plane;
+  const int label =
+      shares == nullptr ? labels.numbers[row] : LabelOf(shares, shape.plane, classes, lane);
+  float of_shares = 0;
+  if (shares != nullptr) {
+    for (int c = lane; c < classes; c += kWarp) {
+      of_shares += shares[c * shape.plane] * (ToFloat(scores[at.At(c)]) - top);
+    }
+    of_shares = SumOfWarp(of_shares);
+  }
   const int rank = ranks.count > 0 ? RankOf(scores, at, classes, lane, label) : 0;
   if (lane == 0) {
-    const float of_label = ToFloat(scores[at.At(label)]) - top;
+    const float of_label = shares == nullptr ? ToFloat(scores[at.At(label)]) - top : of_shares;
     of_positions[SoftmaxCrossEntropySpec::kLossSum * rows + row] =
         logf(sum) - (kept * of_label + dealt * of_all);
     of_positions[SoftmaxCrossEntropySpec::kCorrectSum * rows + row] = best == label ? 1.0f : 0.0f;
@@ -85,15 +118,15 @@ __global__ void LossKernel(ActivationShape shape, float smoothing, TopRanks rank
   const float mean = loss_scale->scale * weight / static_cast<float>(rows);
   for (int c = lane; c < classes; c += kWarp) {
     const float softmax = expf(ToFloat(scores[at.At(c)]) - top) * (mean / sum);
-    const float target = c == label ? kept + dealt : dealt;
-    Store(softmax - mean * target, grad_scores + at.At(c));
+    const float share = shares != nullptr ? shares[c * shape.plane] : c == label ? 1.0f : 0.0f;
+    Store(softmax - mean * (kept * share + dealt), grad_scores + at.At(c));
   }
 }
 
 }  // namespace
 
 cudaError_t SoftmaxCrossEntropy(const Launch& launch, const ActivationShape& shape, float smoothing,
-                                const TopRanks& top, const void* scores, const int32_t* labels,
+                                const TopRanks& top, const void* scores, const LabelsOf& labels,
                                 float weight, const LossScale* loss_scale, float* of_positions,
                                 void* grad_scores) {
   constexpr int kRows = kThreads / kWarp;
