@@ -31,7 +31,9 @@ Status CheckCount(int64_t metrics) {
 
 std::string Described(const MetricFigure& figure) {
   char value[64];
-  std::snprintf(value, sizeof value, " %.4f", figure.value);
+  // What four places would show as nothing, a small error in metres say, has its own power of ten.
+  const double size = std::abs(figure.value);
+  std::snprintf(value, sizeof value, size > 0 && size < 1e-3 ? " %.3e" : " %.4f", figure.value);
   return figure.name + value;
 }
 

@@ -62,8 +62,7 @@ std::vector<Field> Fields(const RoundProgress& p) {
   add("epoch " + of(p.epoch, p.epochs), 6);
   for (size_t i = 0; i < p.figures.size(); ++i) {
     constexpr int kExpendable[] = {3, 4};  // of a network's first metrics
-    add(p.figures[i].name + Number(" %.4f", p.figures[i].value),
-        i < std::size(kExpendable) ? kExpendable[i] : 13);
+    add(Described(p.figures[i]), i < std::size(kExpendable) ? kExpendable[i] : 13);
   }
   add_number("lr %.4g", p.learning_rate, 8);
   if (p.samples_per_second) add(HumanCount(*p.samples_per_second) + " samples/s", 7);

@@ -122,5 +122,12 @@ TEST(MetricListTest, AListIsTheSameAfterATransfer) {
   EXPECT_FALSE(ParseMetrics(manifest.metrics()).ok());
 }
 
+TEST(MetricFigureTest, SmallFiguresAreNotShownAsNothing) {
+  EXPECT_EQ(Described({"accuracy", 0.99314}), "accuracy 0.9931");
+  EXPECT_EQ(Described({"loss", 0}), "loss 0.0000");
+  EXPECT_EQ(Described({"loss", 0.001}), "loss 0.0010");
+  EXPECT_EQ(Described({"loss", 0.00000020497}), "loss 2.050e-07");
+}
+
 }  // namespace
 }  // namespace kumo
