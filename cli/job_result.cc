@@ -3,36 +3,38 @@
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
 
-#include <cstdio>
+#include <cstdint>
 #include <fstream>
+#include <optional>
 #include <utility>
 
 #include "common/job/checkpoint/checkpoint.h"
+#include "common/job/metric_list.h"
 #include "common/job/telemetry/figures.h"
 
 namespace kumo {
 namespace {
 
-// "0.9938" of a number in the object; "" where there is none.
-std::string NumberOf(const google::protobuf::Struct& object, const Figure& figure,
-                     const char* format) {
+// Of a number in the object; none where there is no such.
+std::optional<double> NumberOf(const google::protobuf::Struct& object, const Figure& figure) {
   const auto field = object.fields().find(std::string(figure.name));
-  if (field == object.fields().end() || !field->second.has_number_value()) return "";
-  char text[64];
-  std::snprintf(text, sizeof(text), format, field->second.number_value());
-  return text;
+  if (field == object.fields().end() || !field->second.has_number_value()) return std::nullopt;
+  return field->second.number_value();
 }
 
 std::string Described(const google::protobuf::Struct& figures) {
-  std::string text = "epoch " + NumberOf(figures, figure::kEpoch, "%.0f");
+  std::string text = "epoch ";
+  if (const auto epoch = NumberOf(figures, figure::kEpoch)) {
+    text += std::to_string(static_cast<int64_t>(*epoch));
+  }
   const std::pair<const Figure&, const char*> told[] = {
       {figure::kValidationAccuracy, ", validation accuracy "},
       {figure::kAccuracy, ", training accuracy "},
       {figure::kValidationLoss, ", validation loss "},  // of networks that have no accuracy
       {figure::kLoss, ", training loss "}};
   for (const auto& [figure, words] : told) {
-    const std::string number = NumberOf(figures, figure, "%.4f");
-    if (!number.empty()) return text + words + number;
+    const auto number = NumberOf(figures, figure);
+    if (number) return text + words + FigureText(*number);
   }
   return text;
 }

@@ -12,6 +12,7 @@
 #include "cli/text_table.h"
 #include "common/base/human_readable.h"
 #include "common/base/terminal.h"
+#include "common/job/metric_list.h"
 #include "common/job/telemetry/figures.h"
 #include "common/job/telemetry/metric_figures.h"
 
@@ -43,7 +44,7 @@ std::string Mebibytes(uint64_t bytes) {
 
 // "-" for what is not known.
 std::string Known(bool known, const std::string& text) { return known ? text : "-"; }
-std::string Known(bool known, double value) { return Known(known, Format("%.4f", value)); }
+std::string Known(bool known, double value) { return Known(known, FigureText(value)); }
 std::string Tenths(bool known, double value) { return Known(known, Format("%.1f", value)); }
 
 std::string Named(const Figure& figure, const std::string& value) {

@@ -29,12 +29,15 @@ Status CheckCount(int64_t metrics) {
 
 }  // namespace
 
+std::string FigureText(double figure) {
+  char text[64];
+  const double size = std::abs(figure);
+  std::snprintf(text, sizeof text, size > 0 && size < 1e-3 ? "%.3e" : "%.4f", figure);
+  return text;
+}
+
 std::string Described(const MetricFigure& figure) {
-  char value[64];
-  // What four places would show as nothing, a small error in metres say, has its own power of ten.
-  const double size = std::abs(figure.value);
-  std::snprintf(value, sizeof value, size > 0 && size < 1e-3 ? " %.3e" : " %.4f", figure.value);
-  return figure.name + value;
+  return figure.name + " " + FigureText(figure.value);
 }
 
 std::optional<double> FindFigure(std::span<const MetricFigure> figures, std::string_view name) {

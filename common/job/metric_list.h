@@ -45,6 +45,8 @@ struct MetricFigure {
 
   bool operator==(const MetricFigure&) const = default;
 };
+// "0.9931"; what four places would show as nothing, a small error say, as "2.050e-07".
+std::string FigureText(double figure);
 // "accuracy 0.9931".
 std::string Described(const MetricFigure& figure);
 // The value of the figure of that name; none where there is no such.
