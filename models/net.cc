@@ -96,7 +96,9 @@ Status Net::Connect(const Fields& fields, const PixelFormula& pixels) {
                                 "\", which the samples have not");
     }
     const Field& found = fields[place];
-    if (wanted.name == kLabelField && AreShares(found)) wanted = found;
+    // By its place: an input may have the same name.
+    const bool is_label = taken.size() == graph_.inputs.size();
+    if (is_label && AreShares(found)) wanted = found;
     // Extents of 1 at the end say nothing.
     if (Shape(found.extents) != Shape(wanted.extents)) {
       return FailedPrecondition("network " + graph_.name + " takes a field \"" + wanted.name +
@@ -112,8 +114,7 @@ Status Net::Connect(const Fields& fields, const PixelFormula& pixels) {
     taken.push_back(found);
     places.push_back(place);
     inputs.push_back({found.type, Shape(wanted.extents),
-                      found.type == NumberType::kUint8 ? pixels : PixelFormula{},
-                      wanted.name == kLabelField});
+                      found.type == NumberType::kUint8 ? pixels : PixelFormula{}, is_label});
   }
   if (classes() > 0) KUMO_RETURN_IF_ERROR(execution_->TakeShares(AreShares(taken.back())));
   if (labels_.bytes() < max_batch_ * taken.back().bytes()) {

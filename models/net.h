@@ -62,7 +62,8 @@ class Net {
   // An image in bytes becomes inputs by `pixels`, whose mean is empty or one of the image's size,
   // and whose scales are none or one for each channel. FailedPrecondition where a field is missing
   // or of another shape or type than the network takes. Where labels are classes, a share of each
-  // class (float32, classes x what a label is of) does as well.
+  // class (float32, classes x what a label is of) does as well. Comes before the first step: a
+  // device may have recorded where labels are.
   Status Connect(const Fields& fields, const PixelFormula& pixels);
   // The minibatch of such samples that the next Train or Evaluate is about. Batches may differ in
   // size. InvalidArgument, before anything is changed, when the batch's size, a label or a whole

@@ -314,6 +314,11 @@ class Builder {
       if (!layer) {
         return InvalidArgument("outputs: \"" + name + "\" is no layer that has an output");
       }
+      if (name == "probabilities") {
+        return InvalidArgument(
+            "outputs: \"probabilities\" is what the softmax of the scores is called "
+            "in ONNX files; call the layer otherwise");
+      }
       if (std::ranges::count(graph_.outputs, name, &Output::name) > 0) {
         return InvalidArgument("outputs: \"" + name + "\" stands there twice");
       }

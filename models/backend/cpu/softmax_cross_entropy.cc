@@ -1,6 +1,6 @@
 // Softmax and cross-entropy in one: loss = log(sum exp(s - max)) - sum q (s - max), gradient
-// (softmax - q) / batch, where q is one-hot, or what smoothing makes of that; of each position,
-// with the mean over them.
+// (softmax - q) / batch, where q is one-hot, or the label's shares, or what smoothing makes of
+// these; of each position, with the mean over them.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -46,10 +46,11 @@ class SoftmaxCrossEntropy final : public LossOp {
   }
 
  private:
+  // What a position should have. shares: of the classes, positions_ floats apart; null: all is the
+  // label's.
   struct Target {
     int64_t label = 0;
-    const float* shares =
-        nullptr;  // of classes that lie positions_ floats apart; null: all is the label's
+    const float* shares = nullptr;
   };
   Target TargetAt(const void* labels, int64_t sample, int64_t position) const {
     if (!shares_) return {static_cast<const int32_t*>(labels)[sample * positions_ + position]};

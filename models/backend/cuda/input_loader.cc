@@ -63,21 +63,15 @@ class Loader final : public InputLoader {
                 cudaMemcpyAsync(to, sent, bytes, cudaMemcpyDeviceToDevice, engine_.stream()));
       return;
     }
-    switch (field.type) {
-      case NumberType::kUint8:
-        KUMO_CUDA(engine_,
-                  LoadPixels(engine_.launch(), engine_.ShapeOf(field.shape, batch),
-                             reinterpret_cast<const uint8_t*>(sent),
-                             {field.pixels.scale, OrNull(means_[f]), OrNull(scales_[f])}, to));
-        return;
-      case NumberType::kFloat32:
-        KUMO_CUDA(engine_,
-                  Transpose(engine_.launch(), Precision::kFp32, sent,
-                            engine_.HostOrder(field.shape, batch), engine_.precision(), to));
-        return;
-      case NumberType::kInt32:
-        return;  // see above
+    if (field.type == NumberType::kUint8) {
+      KUMO_CUDA(engine_,
+                LoadPixels(engine_.launch(), engine_.ShapeOf(field.shape, batch),
+                           reinterpret_cast<const uint8_t*>(sent),
+                           {field.pixels.scale, OrNull(means_[f]), OrNull(scales_[f])}, to));
+      return;
     }
+    KUMO_CUDA(engine_, Transpose(engine_.launch(), Precision::kFp32, sent,
+                                 engine_.HostOrder(field.shape, batch), engine_.precision(), to));
   }
 
   Engine& engine_;

@@ -1,19 +1,19 @@
 // Softmax and cross-entropy in one, a warp for each position of each sample: loss = log(sum exp(s -
 // max)) - sum q (s - max), gradient (softmax - q) / batch times the loss scale, where q is one-hot,
-// or what smoothing makes of that.
+// or the label's shares, or what smoothing makes of these.
 #include "models/backend/cuda/numbers.cuh"
 
 namespace kumo::cuda {
 namespace {
 
-// The largest score and the first class that has it, in all lanes.
-template <typename T>
-__device__ void Largest(const T* scores, const ChannelsAt<T>& at, int classes, int lane, float* top,
-                        int* best) {
+// The largest of the numbers that number_of(class) gives, and the first class that has it, in all
+// lanes.
+template <typename NumberOf>
+__device__ void Largest(const NumberOf& number_of, int classes, int lane, float* top, int* best) {
   float most = -INFINITY;
   int first = classes;
   for (int c = lane; c < classes; c += kWarp) {
-    const float here = ToFloat(scores[at.At(c)]);
+    const float here = number_of(c);
     if (first == classes || here > most) {
       most = here;
       first = c;
@@ -46,27 +46,6 @@ __device__ int RankOf(const T* scores, const ChannelsAt<T>& at, int classes, int
   return rank;
 }
 
-// The first class with the largest share, in all lanes. A position's shares lie `step` apart.
-__device__ int LabelOf(const float* shares, int64_t step, int classes, int lane) {
-  float most = -1;
-  int first = classes;
-  for (int c = lane; c < classes; c += kWarp) {
-    if (shares[c * step] > most) {
-      most = shares[c * step];
-      first = c;
-    }
-  }
-  for (int distance = kWarp / 2; distance > 0; distance /= 2) {
-    const float other = __shfl_xor_sync(kAllLanes, most, distance);
-    const int place = __shfl_xor_sync(kAllLanes, first, distance);
-    if (other > most || (other == most && place < first)) {
-      most = other;
-      first = place;
-    }
-  }
-  return first;
-}
-
 template <typename T>
 __global__ void LossKernel(ActivationShape shape, float smoothing, TopRanks ranks, const T* scores,
                            LabelsOf labels, float weight, const LossScale* loss_scale,
@@ -79,7 +58,7 @@ __global__ void LossKernel(ActivationShape shape, float smoothing, TopRanks rank
   const ChannelsAt<T> at(shape, row);
   float top = 0;
   int best = 0;
-  Largest(scores, at, classes, lane, &top, &best);
+  Largest([&](int c) { return ToFloat(scores[at.At(c)]); }, classes, lane, &top, &best);
   float sum = 0;
   for (int c = lane; c < classes; c += kWarp) sum += expf(ToFloat(scores[at.At(c)]) - top);
   sum = SumOfWarp(sum);
@@ -94,10 +73,13 @@ __global__ void LossKernel(ActivationShape shape, float smoothing, TopRanks rank
       labels.shares == nullptr
           ? nullptr
           : labels.shares + row / shape.plane * shape.channels * shape.plane + row % shape.plane;
-  const int label =
-      shares == nullptr ? labels.numbers[row] : LabelOf(shares, shape.plane, classes, lane);
+  int label = 0;
   float of_shares = 0;
-  if (shares != nullptr) {
+  if (shares == nullptr) {
+    label = labels.numbers[row];
+  } else {
+    float most = 0;
+    Largest([&](int c) { return shares[c * shape.plane]; }, classes, lane, &most, &label);
     for (int c = lane; c < classes; c += kWarp) {
       of_shares += shares[c * shape.plane] * (ToFloat(scores[at.At(c)]) - top);
     }

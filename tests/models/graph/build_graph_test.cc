@@ -112,6 +112,8 @@ TEST(BuildGraphTest, WhatCannotBeIsRefusedByFileLineAndName) {
       {"outputs: \"x\"\n" + relu, "n.pbtxt: outputs: \"x\" is no layer that has an output"},
       {"outputs: \"loss\"\n" + relu, "n.pbtxt: outputs: \"loss\" is no layer"},
       {"outputs: \"a\" outputs: \"a\"\n" + relu, "outputs: \"a\" stands there twice"},
+      {"outputs: \"probabilities\"\nlayers { name: \"probabilities\" relu {} }\n",
+       "is what the softmax of the scores is called"},
       {convolution + "layers { name: \"UP\" fully_connected { outputs: 3 } }\n" +
            "layers { name: \"Big\" softmax_cross_entropy {} }\n" +
            "layers { name: \"c\" inputs: \"a\" relu {} }\n",
