@@ -66,12 +66,13 @@ bool IsOfClasses(const Graph& graph, int value) {
 // The network on its device, and a minibatch of samples that grows until it is shown to it.
 class Predictor {
  public:
-  static Result<std::unique_ptr<Predictor>> Make(const StoredModel& model,
+  // type: of the samples' numbers: images' bytes, or what there is else.
+  static Result<std::unique_ptr<Predictor>> Make(const StoredModel& model, NumberType type,
                                                  const PredictRequest& request) {
     std::unique_ptr<Predictor> made(new Predictor(request.top));
     KUMO_ASSIGN_OR_RETURN(const model::Network network, NetworkOf(model));
     KUMO_ASSIGN_OR_RETURN(const Graph graph, PlanNetwork(network));
-    const bool images = model.experiment.data.reader != "ctf";
+    const bool images = type == NumberType::kUint8;
     if (graph.inputs.size() != 1 || graph.values[0].vocabulary > 0) {
       return InvalidArgument("network " + network.name() +
                              " takes no images; a language model is asked with --prompt");
@@ -85,7 +86,6 @@ class Predictor {
     made->of_classes_ = IsOfClasses(graph, graph.outputs[made->output_].value);
     made->target_ = {{input.channels(), input.height(), input.width()}, /*scale=*/true};
     KUMO_ASSIGN_OR_RETURN(ModelData data, DataOf(model));
-    const NumberType type = images ? NumberType::kUint8 : NumberType::kFloat32;
     KUMO_ASSIGN_OR_RETURN(made->model_,
                           RunningModel::Make(model, network, kBatch, type, data.pixels));
     made->class_names_ = std::move(data.class_names);
@@ -181,7 +181,7 @@ Status PredictImages(const StoredModel& model, const PredictRequest& request,
     images += source.files.size();
     sources.push_back(std::move(source));
   }
-  KUMO_ASSIGN_OR_RETURN(const auto predictor, Predictor::Make(model, request));
+  KUMO_ASSIGN_OR_RETURN(const auto predictor, Predictor::Make(model, NumberType::kUint8, request));
   predictions->samples.resize(images);  // before anybody points into it
   size_t first = 0;
   for (const Source& source : sources) {
@@ -208,7 +208,8 @@ Status PredictLines(const StoredModel& model, const PredictRequest& request,
   if (!data.image_size.empty()) {
     KUMO_ASSIGN_OR_RETURN(read.image_size, ParseImageExtents(data.image_size));
   }
-  KUMO_ASSIGN_OR_RETURN(const auto predictor, Predictor::Make(model, request));
+  KUMO_ASSIGN_OR_RETURN(const auto predictor,
+                        Predictor::Make(model, NumberType::kFloat32, request));
   const Shape& wanted = predictor->net().input();
   std::vector<std::unique_ptr<Dataset>> sets;
   size_t samples = 0;
