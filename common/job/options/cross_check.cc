@@ -224,7 +224,7 @@ class Checker {
     }
     for (const char* key :
          {"data.train_images", "data.validation_images", "data.scale", "data.subtract_mean",
-          "data.crop_pad", "data.pad_value", "data.flip", "data.classes"}) {
+          "data.crop_pad", "data.pad_value", "data.flip", "data.mixup", "data.classes"}) {
       if (text) Note(key, reader);
     }
     for (const char* key :

@@ -259,7 +259,8 @@ void AddData(std::vector<Option>* rows) {
   rows->push_back(
       Row("data.mixup", KUMO_FIELD(data.mixup), "", Between(0, 2), kResult,
           "Mix each training image with another one, and their labels, with weights that "
-          "are drawn from Beta(mixup, mixup): the higher, the more even; 0: none"));
+          "are drawn from Beta(mixup, mixup): the higher, the more even, and 0.05 at least; "
+          "0: none"));
   rows->push_back(
       Row("data.classes", KUMO_FIELD(data.classes), "classes", Between(0, 1000000), kResult,
           "Labels are below it, so at least 2; those of IDX files are below 256. 0: labels "

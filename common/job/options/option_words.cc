@@ -46,7 +46,7 @@ constexpr auto kWords = std::to_array<OptionWords>({
     {"data.contrast", "color_jitter colour_jitter jitter"},
     {"data.saturation", "color_jitter colour_jitter jitter"},
     {"data.hue", "color_jitter colour_jitter jitter"},
-    {"data.mixup", "mix_up mixup_alpha cutmix"},
+    {"data.mixup", "mix_up mixup_alpha"},
     {"data.cutout", "random_erasing erasing cutout_size mask_size"},
     {"data.crop_area", "random_resized_crop crop_scale min_area crop_ratio area_ratio"},
     {"data.crop_aspect", "aspect_ratio aspect ratio"},
