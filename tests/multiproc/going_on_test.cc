@@ -220,12 +220,14 @@ TEST(GoingOn, WhoIsKilledAfterwardsCostsNoBit) {
 
 // Nor does it meet the later checkpoints of the branch that it has left.
 TEST(GoingOn, FromANamedRoundTheLaterCheckpointsAreLeftForGood) {
-  const auto branch = [](const std::string& victim) {
+  const auto branch = [](const std::string& victim) -> std::vector<float> {
     ClusterOfProcesses job("branch");
     SmallJob(&job);
     job.Set("checkpoint.every_epochs", "1");
     job.Set("checkpoint.keep", "9");
-    EXPECT_EQ(Kumo(&job, "launch", {"--quiet"}).code, 0);
+    const Ended first = Kumo(&job, "launch", {"--quiet"});
+    EXPECT_EQ(first.code, 0) << first.output;
+    if (first.code != 0) return {};
     PosixFileSystem files;
     const std::string folder = job.output() + "/checkpoints";
     const int64_t round = ReadManifest(files, folder, Checkpoints(job).back())->version();
