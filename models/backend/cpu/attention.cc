@@ -3,6 +3,10 @@
 // Positions are taken in blocks. Where it is causal, a block of queries looks at the positions up
 // to its own end, and what lies behind a query within the block has weight 0; so no block looks at
 // weights that were not made.
+//
+// In the activations the channels of a position lie a multiple of 4 KiB apart where positions and
+// samples are powers of two, and a cache keeps few of such numbers. What is multiplied along the
+// channels is copied to rows of another length before, and weights have such rows.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -23,20 +27,23 @@ class Attention final : public FloatOp {
         spec_(spec),
         scale_(1.0f / std::sqrt(static_cast<float>(spec.per_head()))),
         weights_(engine.memory,
-                 spec.heads * spec.positions * spec.positions * LaneStride(max_batch), kWorkspace) {
+                 spec.heads * spec.positions * Row() * LaneStride(max_batch) / kSampleLanes,
+                 kWorkspace) {
+    engine.ReserveScratch(spec.heads * LaneStride(max_batch) / kSampleLanes * PackedFloats());
   }
 
   bool reads_input() const override { return true; }
   int64_t bytes() const override { return weights_.bytes(); }
 
   void ForwardFloats(const Pass& pass, const float* input, float* output) override {
+    if (engine_.Scratch() == nullptr) return;
     ForEachUnit(pass, [&](const Unit& unit) {
-      const float* const values = input + unit.at + 2 * unit.third;
+      const float* const queries = input + unit.at;
+      const float* const values = queries + 2 * unit.third;
+      Pack(unit, queries + unit.third, 0, spec_.positions, unit.packed);
       ForEachBlock([&](int64_t first, int64_t count) {
         const int64_t seen = Seen(first, count);
-        engine_.attention.product(Weigh(unit, first, count, input + unit.at,
-                                        input + unit.at + unit.third,
-                                        unit.weights + first * Row()));
+        engine_.attention.product(Weigh(unit, first, count, queries, unit.weights + first * Row()));
         for (int64_t t = first; t < first + count; ++t) {
           float* const row = unit.weights + t * Row();
           const int64_t own = spec_.causal ? t + 1 : seen;
@@ -50,7 +57,7 @@ class Attention final : public FloatOp {
 
   void BackwardFloats(const Pass& pass, const float* input, const float*, const float* grad_output,
                       float* grad_input) override {
-    if (grad_input == nullptr) return;
+    if (grad_input == nullptr || engine_.Scratch() == nullptr) return;
     ForEachUnit(pass, [&](const Unit& unit) {
       const float* const queries = input + unit.at;
       const float* const keys = queries + unit.third;
@@ -62,10 +69,10 @@ class Attention final : public FloatOp {
         engine_.attention.product(MeanOverQueries(unit, first, count, grad, grad_values));
       });
       // The weights become the gradients of what they are the softmax of.
+      Pack(unit, keys + unit.third, 0, spec_.positions, unit.packed);
       std::vector<float> grad_weights(static_cast<size_t>(kBlock * Row()));
       ForEachBlock([&](int64_t first, int64_t count) {
-        LaneProduct products =
-            Weigh(unit, first, count, grad, keys + unit.third, grad_weights.data());
+        LaneProduct products = Weigh(unit, first, count, grad, grad_weights.data());
         products.scale = 1;
         engine_.attention.product(products);
         for (int64_t t = first; t < first + count; ++t) {
@@ -89,9 +96,23 @@ class Attention final : public FloatOp {
     int64_t lanes;    // floats between positions
     int64_t channel;  // and between channels
     float* weights;   // [query][key][16]
+    float* packed;    // scratch: a head's channels of all positions, then those of a block
   };
 
-  int64_t Row() const { return spec_.positions * kSampleLanes; }
+  // Floats between the rows of `positions` that are packed, or weighed.
+  static int64_t PackedRow(int64_t positions) { return (positions | 1) * kSampleLanes; }
+  int64_t Row() const { return PackedRow(spec_.positions); }
+  int64_t PackedFloats() const { return spec_.per_head() * (Row() + PackedRow(kBlock)); }
+  void Pack(const Unit& unit, const float* channels, int64_t first, int64_t count,
+            float* to) const {
+    const int64_t row = PackedRow(count);
+    for (int64_t d = 0; d < spec_.per_head(); ++d) {
+      const float* const from = channels + d * unit.channel + first * unit.lanes;
+      for (int64_t t = 0; t < count; ++t) {
+        std::copy_n(from + t * unit.lanes, kSampleLanes, to + d * row + t * kSampleLanes);
+      }
+    }
+  }
   // Positions that a block of queries looks at.
   int64_t Seen(int64_t first, int64_t count) const {
     return spec_.causal ? first + count : spec_.positions;
@@ -106,7 +127,8 @@ class Attention final : public FloatOp {
       const int64_t head = i / blocks;
       body(Unit{head * spec_.per_head() * channel + i % blocks * kSampleLanes,
                 spec_.channels * channel, lanes, channel,
-                weights_.data() + i * spec_.positions * Row()});
+                weights_.data() + i * spec_.positions * Row(),
+                engine_.Scratch() + i * PackedFloats()});
     });
   }
   template <typename Body>
@@ -116,18 +138,20 @@ class Attention final : public FloatOp {
     }
   }
 
-  // to[t][s] = scale sum_d from[d][t] by[d][s] for a block of t.
+  // to[t][s] = scale sum_d from[d][t] by[d][s] for a block of t; `by` has been packed.
   LaneProduct Weigh(const Unit& unit, int64_t first, int64_t count, const float* from,
-                    const float* by, float* to) const {
+                    float* to) const {
+    float* const block = unit.packed + spec_.per_head() * Row();
+    Pack(unit, from, first, count, block);
     return {count,
             Seen(first, count),
             spec_.per_head(),
-            from + first * unit.lanes,
-            unit.lanes,
-            unit.channel,
-            by,
-            unit.lanes,
-            unit.channel,
+            block,
+            kSampleLanes,
+            PackedRow(count),
+            unit.packed,
+            kSampleLanes,
+            Row(),
             to,
             Row(),
             kSampleLanes,
