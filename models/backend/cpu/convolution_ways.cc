@@ -1,5 +1,6 @@
 // Which way a convolution is computed.
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -9,15 +10,21 @@
 namespace kumo::cpu {
 namespace {
 
-// So many samples leave half of the lanes empty, and only what is gathered leaves those out.
+// So many samples leave half of the lanes empty, and a plain convolution does not leave those out.
 constexpr int kFewSamples = kSampleLanes / 2;
+// Of which nobody notices what is done once for a minibatch.
+constexpr int kManySamples = 64;
 
 // One way, and another one for few samples. The minibatch tells, not the largest that there may be:
 // results do not depend on that.
 class ConvolutionByBatch final : public Op {
  public:
-  ConvolutionByBatch(std::unique_ptr<Op> many, std::unique_ptr<Op> few)
-      : many_(std::move(many)), few_(std::move(few)) {}
+  ConvolutionByBatch(const ConvolutionSpec& spec, std::unique_ptr<Op> many, std::unique_ptr<Op> few)
+      : many_(std::move(many)), few_(std::move(few)) {
+    for (int batch = 1; batch <= kFewSamples; ++batch) {
+      by_many_[batch] = WayOf(spec) == ConvolutionWay::kMinimal && PaysByWinograd(spec, batch);
+    }
+  }
 
   bool reads_input() const override { return true; }
   int64_t bytes() const override { return many_->bytes() + few_->bytes(); }
@@ -35,8 +42,11 @@ class ConvolutionByBatch final : public Op {
   }
 
  private:
-  Op& For(const Pass& pass) { return pass.batch <= kFewSamples ? *few_ : *many_; }
+  Op& For(const Pass& pass) {
+    return pass.batch > kFewSamples || by_many_[pass.batch] ? *many_ : *few_;
+  }
 
+  std::array<bool, kFewSamples + 1> by_many_{};  // by the samples of a minibatch
   std::unique_ptr<Op> many_;
   std::unique_ptr<Op> few_;
 };
@@ -46,7 +56,7 @@ class ConvolutionByBatch final : public Op {
 ConvolutionWay WayOf(const ConvolutionSpec& spec) {
   if (spec.groups > 1) return ConvolutionWay::kGrouped;
   if (spec.pool) return ConvolutionWay::kPlain;
-  if (PaysByWinograd(spec)) return ConvolutionWay::kMinimal;
+  if (PaysByWinograd(spec, kManySamples)) return ConvolutionWay::kMinimal;
   // Few channels leave a product of matrices little to do.
   constexpr int64_t kLeastChannels = 16;
   const bool one_by_one = spec.kernel_height == 1 && spec.kernel_width == 1;
@@ -65,7 +75,7 @@ std::unique_ptr<Op> MakeOp(Engine& engine, const ConvolutionSpec& spec, int max_
                                : MakePlainConvolution(engine, spec, max_batch);
   if (spec.pool) return op;
   return std::make_unique<ConvolutionByBatch>(
-      std::move(op), MakeGatheredConvolution(engine, spec, std::min(max_batch, kFewSamples)));
+      spec, std::move(op), MakeGatheredConvolution(engine, spec, std::min(max_batch, kFewSamples)));
 }
 
 }  // namespace kumo::cpu

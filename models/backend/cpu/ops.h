@@ -93,7 +93,8 @@ std::vector<Range> EvenPieces(int64_t n, int64_t most);
 // The ways to convolve, each an op in a file of its own: convolution.cc, grouped_convolution.cc,
 // gathered_convolution.cc, winograd_convolution.cc. Only the first one pools.
 enum class ConvolutionWay { kPlain, kGrouped, kGathered, kMinimal };
-// The one that a spec asks for; minibatches of few samples go another way (convolution_ways.cc).
+// The one that a spec asks for; minibatches of few samples may go another way
+// (convolution_ways.cc).
 ConvolutionWay WayOf(const ConvolutionSpec& spec);
 std::unique_ptr<Op> MakePlainConvolution(Engine& engine, const ConvolutionSpec& spec,
                                          int max_batch);
@@ -101,7 +102,7 @@ std::unique_ptr<Op> MakeGroupedConvolution(Engine& engine, const ConvolutionSpec
                                            int max_batch);
 std::unique_ptr<Op> MakeGatheredConvolution(Engine& engine, const ConvolutionSpec& spec,
                                             int max_batch);
-bool PaysByWinograd(const ConvolutionSpec& spec);
+bool PaysByWinograd(const ConvolutionSpec& spec, int batch);
 std::unique_ptr<Op> MakeWinogradConvolution(Engine& engine, const ConvolutionSpec& spec);
 
 // The backend's table: an op of each spec.

@@ -20,9 +20,10 @@ TileColumns::TileColumns(const WinogradKernels& kernels, const Shape& tiled, int
       columns_((tiled.width() + kTile - 1) / kTile),
       block_(block) {}
 
-std::vector<Range> TileColumns::Blocks(int64_t lanes) const {
+std::vector<Range> TileColumns::Blocks(int batch) const {
+  const int64_t columns = rows_ * columns_ * TakenLanes(batch);
   std::vector<Range> blocks =
-      EvenPieces(rows_ * columns_ * lanes / kSampleLanes, block_ / kSampleLanes);
+      EvenPieces((columns + kSampleLanes - 1) / kSampleLanes, block_ / kSampleLanes);
   for (Range& block : blocks) {
     block.begin *= kSampleLanes;
     block.end *= kSampleLanes;
@@ -30,9 +31,24 @@ std::vector<Range> TileColumns::Blocks(int64_t lanes) const {
   return blocks;
 }
 
+void TileColumns::ClearRest(const Range& block, int batch, int64_t channels, float* to) const {
+  const int64_t end = rows_ * columns_ * TakenLanes(batch);
+  for (int64_t at = std::max(block.begin, end); at < block.end; ++at) {
+    const int64_t column = at - block.begin;
+    float* const place =
+        to + column / strip_floats() * strip_stride(channels) + column % strip_floats();
+    for (int f = 0; f < kFrequencies; ++f) place[f * matrix_floats(channels)] = 0.0f;
+  }
+}
+
+int64_t TileColumns::strip_stride(int64_t channels) const {
+  // An odd number of cache lines.
+  return (channels * strip_floats() / kSampleLanes | 1) * kSampleLanes;
+}
+
 int64_t TileColumns::matrix_floats(int64_t channels) const {
   const int64_t strips = (block_ + strip_floats() - 1) / strip_floats();
-  return channels * strips * strip_floats() + kSampleLanes;
+  return strips * strip_stride(channels) + kSampleLanes;
 }
 
 WinogradProduct::WinogradProduct(Engine& engine, const Shape& result, const Shape& source, int pad)
@@ -70,9 +86,10 @@ void WinogradProduct::Mix(int frequency, int64_t columns, const float* packed, c
   tile.depth = source_.shape.channels();
   for (int64_t begin = 0; begin < columns; begin += strip) {
     tile.columns = std::min(strip, columns - begin);
-    tile.source = patches + frequency * columns_.matrix_floats(tile.depth) + begin * tile.depth;
+    tile.source = patches + frequency * columns_.matrix_floats(tile.depth) +
+                  begin / strip * columns_.strip_stride(tile.depth);
     float* const results = mixed + frequency * columns_.matrix_floats(result_.shape.channels()) +
-                           begin * result_.shape.channels();
+                           begin / strip * columns_.strip_stride(result_.shape.channels());
     for (const Range& rows : blocks_) {
       tile.rows = static_cast<int>(rows.size());
       tile.weights = packed + frequency * packed_floats_ + rows.begin * tile.depth;
@@ -82,8 +99,8 @@ void WinogradProduct::Mix(int frequency, int64_t columns, const float* packed, c
   }
 }
 
-void WinogradProduct::Run(int64_t lanes, const Weights& weights, const float* source,
-                          const float* bias, float* result) {
+void WinogradProduct::Run(int batch, const Weights& weights, const float* source, const float* bias,
+                          float* result) {
   float* const packed = engine_.Scratch();
   if (packed == nullptr) return;
   const int64_t source_channels = source_.shape.channels();
@@ -91,10 +108,11 @@ void WinogradProduct::Run(int64_t lanes, const Weights& weights, const float* so
   float* const mixed =
       patches + TileColumns::kFrequencies * columns_.matrix_floats(source_channels);
   const int64_t strip = columns_.strip_floats();
+  const int64_t lanes = LaneStride(batch);
   Pack(weights, packed);
-  for (const Range& block : columns_.Blocks(lanes)) {
+  for (const Range& block : columns_.Blocks(batch)) {
     engine_.Parallel(source_channels, [&](int64_t c) {
-      columns_.ForEachTile(block, lanes, source_, [&](const WinogradTile& tile) {
+      columns_.ForEachTile(block, batch, source_, [&](const WinogradTile& tile) {
         engine_.winograd.patch(tile, source + c * source_.shape.plane() * lanes,
                                patches + c * strip);
       });
@@ -103,7 +121,7 @@ void WinogradProduct::Run(int64_t lanes, const Weights& weights, const float* so
       Mix(static_cast<int>(f), block.size(), packed, patches, mixed);
     });
     engine_.Parallel(result_.shape.channels(), [&](int64_t c) {
-      columns_.ForEachTile(block, lanes, result_, [&](const WinogradTile& tile) {
+      columns_.ForEachTile(block, batch, result_, [&](const WinogradTile& tile) {
         engine_.winograd.result(tile, mixed + c * strip, bias == nullptr ? 0.0f : bias[c],
                                 result + c * result_.shape.plane() * lanes);
       });
@@ -132,8 +150,8 @@ void WinogradWeightGradient::Add(int frequency, int64_t columns, const float* pa
   const int64_t outputs = output_.shape.channels();
   WinogradOuterTile tile{};
   tile.floats = columns;
-  tile.grad_strip = outputs * strip;
-  tile.source_strip = inputs * strip;
+  tile.grad_strip = columns_.strip_stride(outputs);
+  tile.source_strip = columns_.strip_stride(inputs);
   tile.sum_row = inputs;
   for (const Range& rows : output_pieces_) {
     tile.rows = static_cast<int>(rows.size());
@@ -147,7 +165,7 @@ void WinogradWeightGradient::Add(int frequency, int64_t columns, const float* pa
   }
 }
 
-void WinogradWeightGradient::Run(int64_t lanes, const float* input, const float* grad_output,
+void WinogradWeightGradient::Run(int batch, const float* input, const float* grad_output,
                                  float* gradient) {
   float* const sums = engine_.Scratch();
   if (sums == nullptr) return;
@@ -156,18 +174,21 @@ void WinogradWeightGradient::Run(int64_t lanes, const float* input, const float*
   float* const patches = sums + TileColumns::kFrequencies * sums_floats_;
   float* const grads = patches + TileColumns::kFrequencies * columns_.matrix_floats(inputs);
   const int64_t strip = columns_.strip_floats();
+  const int64_t lanes = LaneStride(batch);
   std::fill(sums, patches, 0.0f);
-  for (const Range& block : columns_.Blocks(lanes)) {
+  for (const Range& block : columns_.Blocks(batch)) {
     engine_.Parallel(inputs, [&](int64_t c) {
-      columns_.ForEachTile(block, lanes, input_, [&](const WinogradTile& tile) {
+      columns_.ForEachTile(block, batch, input_, [&](const WinogradTile& tile) {
         engine_.winograd.patch(tile, input + c * input_.shape.plane() * lanes, patches + c * strip);
       });
+      columns_.ClearRest(block, batch, inputs, patches + c * strip);
     });
     engine_.Parallel(outputs, [&](int64_t c) {
-      columns_.ForEachTile(block, lanes, output_, [&](const WinogradTile& tile) {
+      columns_.ForEachTile(block, batch, output_, [&](const WinogradTile& tile) {
         engine_.winograd.gradient(tile, grad_output + c * output_.shape.plane() * lanes,
                                   grads + c * strip);
       });
+      columns_.ClearRest(block, batch, outputs, grads + c * strip);
     });
     engine_.Parallel(TileColumns::kFrequencies, [&](int64_t f) {
       Add(static_cast<int>(f), block.size(), patches, grads, sums);

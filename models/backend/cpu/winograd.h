@@ -5,8 +5,10 @@
 // lanes, so that a transform is a few additions of vectors (winograd_kernel.cc has the formulas).
 // Rounding's part is larger than in a plain sum: winograd_test.cc says how large.
 //
-// Columns are the lanes of tiles, which are numbered row by row of the plane. A block of them goes
-// all the way at once, so that it stays in the caches. Each of its 36 matrices is
+// Columns are the lanes of tiles, which are numbered row by row of the plane. Of a minibatch that
+// leaves half of the lanes empty or more, a tile's columns are only those lanes that are needed:
+// the transforms, a small part, still work on whole vectors, while the products do not. A block of
+// columns goes all the way at once, so that it stays in the caches. Each of its 36 matrices is
 // [strip of columns][channel][column of the strip].
 //
 // Used by one op; not thread-safe, but they spread their own work over the engine's threads. What
@@ -14,6 +16,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -34,31 +37,42 @@ class TileColumns {
 
   TileColumns(const WinogradKernels& kernels, const Shape& tiled, int64_t block);
 
-  std::vector<Range> Blocks(int64_t lanes) const;
+  // Lanes of a tile that are columns: all, or 1, 2, 4 or 8.
+  static int64_t TakenLanes(int batch) {
+    if (batch > kSampleLanes / 2) return LaneStride(batch);
+    return static_cast<int64_t>(std::bit_ceil(static_cast<unsigned>(batch)));
+  }
+  // Blocks of columns, each a multiple of 16: behind the last tile's there may be some of no tile.
+  std::vector<Range> Blocks(int batch) const;
   int64_t strip_floats() const { return kernels_.strip_floats; }
-  // Floats from a block's matrix of one frequency to that of the next: a little more than these
-  // have, so that the 36 numbers of a column do not fight for the same place of a cache.
+  // Floats from a strip to the next, and from a block's matrix of one frequency to that of the
+  // next: a little more than these have, so that the numbers of a column, or of a row, do not fight
+  // for the same place of a cache.
+  int64_t strip_stride(int64_t channels) const;
   int64_t matrix_floats(int64_t channels) const;
   // Calls body(tile) for the lanes of each tile of a block. body must not depend on their order.
   template <typename Body>
-  void ForEachTile(const Range& block, int64_t lanes, const TiledPlane& plane,
-                   const Body& body) const {
+  void ForEachTile(const Range& block, int batch, const TiledPlane& plane, const Body& body) const {
+    const int64_t taken = TakenLanes(batch);
+    const int64_t end = std::min(block.end, rows_ * columns_ * taken);
     WinogradTile tile{};
-    tile.lanes = lanes;
+    tile.lanes = LaneStride(batch);
     tile.height = plane.shape.height();
     tile.width = plane.shape.width();
     tile.frequency = matrix_floats(plane.shape.channels());
-    tile.strip = plane.shape.channels() * strip_floats();
-    for (int64_t at = block.begin; at < block.end; at += tile.count) {
-      const int64_t number = at / lanes;
+    tile.strip = strip_stride(plane.shape.channels());
+    for (int64_t at = block.begin; at < end; at += tile.count) {
+      const int64_t number = at / taken;
       tile.row = number / columns_ * kTile + plane.offset;
       tile.column = number % columns_ * kTile + plane.offset;
-      tile.first = at % lanes;
-      tile.count = std::min(lanes - tile.first, block.end - at);
+      tile.first = at % taken;
+      tile.count = std::min(taken - tile.first, end - at);
       tile.at = at - block.begin;
       body(tile);
     }
   }
+  // Zeros in one channel of a block's matrices, which begins at `to`, for the columns of no tile.
+  void ClearRest(const Range& block, int batch, int64_t channels, float* to) const;
 
  private:
   static constexpr int64_t kTile = 4;
@@ -84,7 +98,7 @@ class WinogradProduct {
   WinogradProduct(Engine& engine, const Shape& result, const Shape& source, int pad);
 
   // bias: one per result channel, or null.
-  void Run(int64_t lanes, const Weights& weights, const float* source, const float* bias,
+  void Run(int batch, const Weights& weights, const float* source, const float* bias,
            float* result);
 
  private:
@@ -106,7 +120,7 @@ class WinogradWeightGradient {
  public:
   WinogradWeightGradient(Engine& engine, const Shape& input, const Shape& output, int pad);
 
-  void Run(int64_t lanes, const float* input, const float* grad_output, float* gradient);
+  void Run(int batch, const float* input, const float* grad_output, float* gradient);
 
  private:
   void Add(int frequency, int64_t columns, const float* patches, const float* grads,

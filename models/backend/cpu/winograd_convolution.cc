@@ -1,4 +1,5 @@
 // A convolution by Winograd's minimal filtering, where that takes fewer operations.
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 
@@ -34,23 +35,22 @@ class WinogradConvolution final : public FloatOp {
 
   void ForwardFloats(const Pass& pass, const float* input, float* output) override {
     const int64_t inputs = spec_.input.channels();
-    forward_.Run(LaneStride(pass.batch), {weight_, inputs * kTaps, kTaps, false}, input, bias_,
-                 output);
+    forward_.Run(pass.batch, {weight_, inputs * kTaps, kTaps, false}, input, bias_, output);
   }
 
   void BackwardFloats(const Pass& pass, const float* input, const float*, const float* grad_output,
                       float* grad_input) override {
-    const int64_t lanes = LaneStride(pass.batch);
     if (bias_gradient_ != nullptr) {
-      const int64_t channel = out_.plane() * lanes;
+      const int64_t channel = out_.plane() * LaneStride(pass.batch);
       engine_.Parallel(spec_.outputs, [&](int64_t c) {
         bias_gradient_[c] = engine_.elementwise.sum(grad_output + c * channel, channel);
       });
     }
-    weight_products_.Run(lanes, input, grad_output, weight_gradient_);
+    weight_products_.Run(pass.batch, input, grad_output, weight_gradient_);
     if (grad_input == nullptr) return;
     const int64_t inputs = spec_.input.channels();
-    backward_.Run(lanes, {weight_, kTaps, inputs * kTaps, true}, grad_output, nullptr, grad_input);
+    backward_.Run(pass.batch, {weight_, kTaps, inputs * kTaps, true}, grad_output, nullptr,
+                  grad_input);
   }
 
  private:
@@ -70,19 +70,24 @@ class WinogradConvolution final : public FloatOp {
 
 }  // namespace
 
-bool PaysByWinograd(const ConvolutionSpec& spec) {
+bool PaysByWinograd(const ConvolutionSpec& spec, int batch) {
   if (spec.kernel_height != 3 || spec.kernel_width != 3 || spec.stride != 1 || spec.dilation != 1 ||
       spec.groups != 1 || spec.pad > 2) {
     return false;
   }
-  // Vector operations of a plain convolution, and of this: products, and those of the transforms of
-  // a patch and of a result.
+  // Operations on numbers of a plain convolution, and of this: products, those of the transforms of
+  // a patch and of a result, and those of the weights', which only few samples notice.
+  constexpr double kWeightTransform = 1500;
   const Shape out = spec.output();
-  const double inputs = static_cast<double>(spec.input.channels());
+  const auto inputs = static_cast<double>(spec.input.channels());
   const double outputs = spec.outputs;
   const double tiles = static_cast<double>((out.height() + 3) / 4 * ((out.width() + 3) / 4));
-  const double plain = 9 * inputs * outputs * static_cast<double>(out.plane());
-  const double minimal = (36 * inputs * outputs + 220 * inputs + 170 * outputs) * tiles;
+  const auto taken = static_cast<double>(TileColumns::TakenLanes(batch));
+  const double transformed = std::max(taken, 8.0);  // a vector
+  const double plain = 9 * inputs * outputs * static_cast<double>(out.plane()) * batch;
+  const double minimal =
+      (36 * inputs * outputs * taken + (220 * inputs + 170 * outputs) * transformed) * tiles +
+      kWeightTransform * inputs * outputs;
   return inputs >= 8 && minimal < 0.8 * plain;
 }
 

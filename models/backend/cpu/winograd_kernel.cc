@@ -12,6 +12,7 @@ constexpr int kPatch = 6;   // positions of a patch along an axis, and frequenci
 constexpr int kTile = 4;    // and of a tile
 constexpr int kKernel = 3;  // and of a kernel
 constexpr int64_t kStrip = kTileVectors * kWidth;
+constexpr int kSamples = 16;  // lanes of a position of few samples
 
 // The matrices are those of Toom and Cook's interpolation at 0, +-kSmall, +-kLarge and infinity
 // (Lavin and Gray 2016, Fast algorithms for convolutional neural networks, have +-1 and +-2: their
@@ -108,6 +109,25 @@ KUMO_ALWAYS_INLINE int64_t ColumnAt(const WinogradTile& tile, int64_t at) {
   return at / kStrip * tile.strip + at % kStrip;
 }
 
+// The first numbers of a vector: all, or the 1, 2, 4 or 8 of few samples.
+template <int kTaken>
+KUMO_ALWAYS_INLINE void StoreTaken(Vector vector, float* to) {
+  __builtin_memcpy(to, &vector, kTaken * sizeof(float));
+}
+// Calls body<kTaken>(): how many lanes of a vector a tile's columns are.
+template <typename Body>
+KUMO_ALWAYS_INLINE void WithTaken(const WinogradTile& tile, const Body& body) {
+  if (tile.count >= kWidth) return body.template operator()<kWidth>();
+  if constexpr (kWidth > 8) {
+    if (tile.count == 8) return body.template operator()<8>();
+  }
+  if constexpr (kWidth > 4) {
+    if (tile.count == 4) return body.template operator()<4>();
+  }
+  if (tile.count == 2) return body.template operator()<2>();
+  body.template operator()<1>();
+}
+
 KUMO_ALWAYS_INLINE bool Inside(const WinogradTile& tile, int size) {
   return tile.row >= 0 && tile.column >= 0 && tile.row + size <= tile.height &&
          tile.column + size <= tile.width;
@@ -138,7 +158,7 @@ KUMO_ALWAYS_INLINE void LoadPositions(const WinogradTile& tile, const float* pla
   }
 }
 
-template <bool kInside>
+template <bool kInside, int kTaken>
 void PatchLanes(const WinogradTile& tile, const float* plane, float* to) {
   for (int64_t l = 0; l < tile.count; l += kWidth) {
     Vector x[kPatch * kPatch];
@@ -151,18 +171,20 @@ void PatchLanes(const WinogradTile& tile, const float* plane, float* to) {
       TransformPatch<kPatch>(x + j, x + j);
 #pragma GCC unroll 8
       for (int i = 0; i < kPatch; ++i) {
-        Store(x[i * kPatch + j], at + (i * kPatch + j) * tile.frequency);
+        StoreTaken<kTaken>(x[i * kPatch + j], at + (i * kPatch + j) * tile.frequency);
       }
     }
   }
 }
 
 void Patch(const WinogradTile& tile, const float* plane, float* to) {
-  if (Inside(tile, kPatch)) return PatchLanes<true>(tile, plane, to);
-  PatchLanes<false>(tile, plane, to);
+  WithTaken(tile, [&]<int kTaken>() {
+    if (Inside(tile, kPatch)) return PatchLanes<true, kTaken>(tile, plane, to);
+    PatchLanes<false, kTaken>(tile, plane, to);
+  });
 }
 
-template <bool kInside>
+template <bool kInside, int kTaken>
 void GradientLanes(const WinogradTile& tile, const float* plane, float* to) {
   for (int64_t l = 0; l < tile.count; l += kWidth) {
     Vector x[kPatch * kPatch];
@@ -175,18 +197,20 @@ void GradientLanes(const WinogradTile& tile, const float* plane, float* to) {
       TransformGradient<kPatch>(x + j, x + j);
 #pragma GCC unroll 8
       for (int i = 0; i < kPatch; ++i) {
-        Store(x[i * kPatch + j], at + (i * kPatch + j) * tile.frequency);
+        StoreTaken<kTaken>(x[i * kPatch + j], at + (i * kPatch + j) * tile.frequency);
       }
     }
   }
 }
 
 void Gradient(const WinogradTile& tile, const float* plane, float* to) {
-  if (Inside(tile, kTile)) return GradientLanes<true>(tile, plane, to);
-  GradientLanes<false>(tile, plane, to);
+  WithTaken(tile, [&]<int kTaken>() {
+    if (Inside(tile, kTile)) return GradientLanes<true, kTaken>(tile, plane, to);
+    GradientLanes<false, kTaken>(tile, plane, to);
+  });
 }
 
-template <bool kInside>
+template <bool kInside, int kTaken>
 void ResultLanes(const WinogradTile& tile, const float* from, float bias, float* plane) {
   for (int64_t l = 0; l < tile.count; l += kWidth) {
     const float* const at = from + ColumnAt(tile, tile.at + l);
@@ -207,16 +231,22 @@ void ResultLanes(const WinogradTile& tile, const float* from, float bias, float*
         const int64_t row = tile.row + i;
         const int64_t column = tile.column + j;
         if (!kInside && (row >= tile.height || column >= tile.width)) continue;
-        Store(x[i * kPatch + j] + bias,
-              plane + (row * tile.width + column) * tile.lanes + tile.first + l);
+        float* const to = plane + (row * tile.width + column) * tile.lanes + tile.first + l;
+        if constexpr (kTaken < kWidth) Store(Vector{}, to);
+        StoreTaken<kTaken>(x[i * kPatch + j] + bias, to);
+        if (tile.count >= kSamples) continue;
+        // Few samples: the rest of their lanes is padding.
+        for (int64_t n = kWidth; l == 0 && n < kSamples; n += kWidth) Store(Vector{}, to + n);
       }
     }
   }
 }
 
 void Result(const WinogradTile& tile, const float* from, float bias, float* plane) {
-  if (Inside(tile, kTile)) return ResultLanes<true>(tile, from, bias, plane);
-  ResultLanes<false>(tile, from, bias, plane);
+  WithTaken(tile, [&]<int kTaken>() {
+    if (Inside(tile, kTile)) return ResultLanes<true, kTaken>(tile, from, bias, plane);
+    ResultLanes<false, kTaken>(tile, from, bias, plane);
+  });
 }
 
 void Weights(int rows, const float* from, int64_t row_stride, int64_t tap_stride, int64_t frequency,
