@@ -121,13 +121,13 @@ Result<Outcome> Launch(const CliEnvironment& environment, const LaunchArguments&
       const std::unique_ptr<Logging> logging,
       Logging::Start({"kumo", log_directory, "launch", "", /*warnings_to_stderr=*/false}));
   std::vector<std::string> servers = experiment.cluster.servers;
-  if (servers.empty()) {
-    KUMO_ASSIGN_OR_RETURN(servers, PickServers(job.servers));
-  }
-  std::string http;
-  if (experiment.http.address.empty() && !args.no_page && args.hosts.empty()) {
-    KUMO_ASSIGN_OR_RETURN(http, PickHttpAddress());
-  }
+  const int picked = servers.empty() ? job.servers : 0;
+  const bool shows = experiment.http.address.empty() && !args.no_page && args.hosts.empty();
+  // Held until the job is over: a server that dies finds its port again.
+  KUMO_ASSIGN_OR_RETURN(const std::vector<ReservedPort> ports,
+                        ReservePorts(picked + (shows ? 1 : 0)));
+  for (int i = 0; i < picked; ++i) servers.push_back("tcp://" + ports[i].host_and_port());
+  const std::string http = shows ? ports.back().host_and_port() : "";
   SayStart(environment, args, job.loaded, notes, servers, log_directory);
   const SteadyClock clock;
   KUMO_ASSIGN_OR_RETURN(LaunchPlan plan,

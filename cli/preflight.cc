@@ -84,11 +84,11 @@ void CheckAddresses(const PlannedJob& job, Preflight* result) {
   const Experiment& experiment = job.loaded.experiment;
   const std::vector<std::string>& servers = experiment.cluster.servers;
   if (servers.empty()) {
-    const auto picked = PickServers(job.servers);
-    if (picked.ok()) {
+    const auto reserved = ReservePorts(job.servers);
+    if (reserved.ok()) {
       result->passed.push_back("ports: " + Count(job.servers, "free one") + " on 127.0.0.1");
     } else {
-      result->problems.push_back(picked.status());
+      result->problems.push_back(reserved.status());
     }
   }
   const bool one_machine = IsForOneMachine(experiment).ok();

@@ -2,31 +2,20 @@
 
 #include <unistd.h>
 
+#include <utility>
+
 #include "common/base/file.h"
 #include "common/job/transport/address.h"
 
 namespace kumo {
 
-Result<std::vector<std::string>> PickServers(int servers) {
-  // All are held until all are known, so they differ.
-  std::vector<Listener> listeners;
-  std::vector<std::string> addresses;
-  Status status;
-  for (int i = 0; i < servers && status.ok(); ++i) {
-    Result<Listener> listener = ListenTcp({Address::Kind::kTcp, "127.0.0.1", 0, ""}, false);
-    status = listener.status();
-    if (!listener.ok()) break;
-    addresses.push_back(listener->address.ToString());
-    listeners.push_back(*listener);
+Result<std::vector<ReservedPort>> ReservePorts(int count) {
+  std::vector<ReservedPort> ports;
+  for (int i = 0; i < count; ++i) {
+    KUMO_ASSIGN_OR_RETURN(ReservedPort port, ReservedPort::Take());
+    ports.push_back(std::move(port));
   }
-  for (const Listener& listener : listeners) close(listener.fd);
-  if (!status.ok()) return status.WithContext("picking ports for the servers");
-  return addresses;
-}
-
-Result<std::string> PickHttpAddress() {
-  KUMO_ASSIGN_OR_RETURN(const std::vector<std::string> picked, PickServers(1));
-  return picked.front().substr(std::string_view("tcp://").size());
+  return ports;
 }
 
 Status TryAddress(const std::string& text, bool may_be_open) {

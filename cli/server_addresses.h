@@ -1,21 +1,19 @@
 // The addresses of a job's servers on this machine.
 //
-// Functions without state; nothing stays bound.
+// Functions without state.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "cli/reserved_port.h"
 #include "common/base/status.h"
 #include "common/job/options/experiment.h"
 
 namespace kumo {
 
-// So many free loopback ports, all different.
-Result<std::vector<std::string>> PickServers(int servers);
-
-// A free loopback port, "127.0.0.1:PORT".
-Result<std::string> PickHttpAddress();
+// So many.
+Result<std::vector<ReservedPort>> ReservePorts(int count);
 
 // Whether this process could listen at `address`. FailedPrecondition when it is not this machine's,
 // or would be open to others where `may_be_open` is not set (there are no keys, nor is that
