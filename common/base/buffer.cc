@@ -49,8 +49,9 @@ void* AllocateAligned(size_t bytes) {
 
 void* TryAllocateAligned(size_t bytes) {
   if (bytes >= kHugePage) return MapHugePages(bytes);
-  void* const memory = std::aligned_alloc(kCacheLine, RoundedUp(bytes, kCacheLine));
-  if (memory != nullptr) std::memset(memory, 0, bytes);
+  const size_t rounded = RoundedUp(bytes, kCacheLine);
+  void* const memory = std::aligned_alloc(kCacheLine, rounded);
+  if (memory != nullptr) std::memset(memory, 0, rounded);
   return memory;
 }
 

@@ -13,10 +13,10 @@
 
 namespace kumo {
 
-// Zeroed memory aligned to 64 bytes (for lengths of 2 MiB and more to 2 MiB, of huge pages where
-// the kernel has them, and given back to it when it is freed). Never null for bytes > 0: where
-// there is no more, the process's new-handler (std::set_new_handler) is called as `new` calls it,
-// and the process ends.
+// Zeroed memory aligned to 64 bytes, and a multiple of that long whatever was asked for (for
+// lengths of 2 MiB and more to 2 MiB, of huge pages where the kernel has them, and given back to it
+// when it is freed). Never null for bytes > 0: where there is no more, the process's new-handler
+// (std::set_new_handler) is called as `new` calls it, and the process ends.
 void* AllocateAligned(size_t bytes);
 // The same, but null where there is no more.
 void* TryAllocateAligned(size_t bytes);

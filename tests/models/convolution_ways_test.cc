@@ -133,7 +133,7 @@ TEST(ConvolutionWaysTest, FewSamplesOfLargePlanesHaveTheBitsThatTheyHaveAmongMan
     ThreeByThree few(32, kSize, 32, 1, isa);
     const std::vector<float> x = many.RandomInput(16);
     const std::vector<float> y = many.layer().Forward(x, 16, true);
-    for (const int batch : {2, 3, 4, 5, 8}) {
+    for (const int batch : {3, 4, 5, 8}) {
       ASSERT_TRUE(cpu::PaysByWinograd(Spec({32, kSize, kSize}, 32, 3, 1, 1), batch));
       const auto end = batch * kSample;
       EXPECT_EQ(few.layer().Forward({x.begin(), x.begin() + end}, batch, true),

@@ -30,7 +30,7 @@ class ActivationOp final : public FloatOp {
   bool reads_output() const override { return !from_input_; }
 
   void ForwardFloats(const Pass& pass, const float* input, float* output) override {
-    engine_.ParallelPieces(size_ * LaneStride(pass.batch), [&](int64_t begin, int64_t end) {
+    engine_.ParallelPieces(size_ * engine_.Lanes(pass.batch), [&](int64_t begin, int64_t end) {
       forward_(input + begin, end - begin, output + begin);
     });
   }
@@ -38,7 +38,7 @@ class ActivationOp final : public FloatOp {
                       const float* grad_output, float* grad_input) override {
     if (grad_input == nullptr) return;
     const float* const from = from_input_ ? input : output;
-    engine_.ParallelPieces(size_ * LaneStride(pass.batch), [&](int64_t begin, int64_t end) {
+    engine_.ParallelPieces(size_ * engine_.Lanes(pass.batch), [&](int64_t begin, int64_t end) {
       backward_(from + begin, grad_output + begin, end - begin, grad_input + begin);
     });
   }

@@ -20,7 +20,7 @@ class AddOp final : public Op {
     for (size_t k = 1; k < inputs.size(); ++k) {
       const float* const sum = k == 1 ? Floats(inputs[0]) : to;
       const float* const term = Floats(inputs[k]);
-      engine_.ParallelPieces(size_ * LaneStride(pass.batch), [&](int64_t begin, int64_t end) {
+      engine_.ParallelPieces(size_ * engine_.Lanes(pass.batch), [&](int64_t begin, int64_t end) {
         engine_.elementwise.add(sum + begin, term + begin, end - begin, to + begin);
       });
     }

@@ -72,7 +72,7 @@ class BatchNormalisation final : public FloatOp {
 
  private:
   NormPlane PlaneOf(const Pass& pass) const {
-    return {spec_.shape.plane(), LaneStride(pass.batch), pass.batch};
+    return {spec_.shape.plane(), engine_.Lanes(pass.batch), pass.batch};
   }
   void UpdateRunning(int64_t c, float mean, float variance) {
     running_mean_[c] = spec_.momentum * running_mean_[c] + (1.0f - spec_.momentum) * mean;

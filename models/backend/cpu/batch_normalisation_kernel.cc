@@ -11,9 +11,36 @@ namespace {
 // minibatch has millions of numbers.
 constexpr int64_t kSummed = 64;
 
-// Sums f(x) over the samples of every position.
+// Which lanes of a vector over one or several whole positions are samples.
+KUMO_ALWAYS_INLINE IntVector SamplesOf(const NormPlane& plane) {
+  IntVector samples;
+  for (int l = 0; l < kWidth; ++l) samples[l] = l % plane.lanes < plane.batch ? -1 : 0;
+  return samples;
+}
+
+// Sums f(x) over the samples of every position, where a vector has several of these.
+template <typename F>
+KUMO_ALWAYS_INLINE double SumOverFew(const NormPlane& plane, const float* x, F f) {
+  const int64_t n = plane.positions * plane.lanes;
+  IntVector samples = SamplesOf(plane);
+  double sum = 0;
+  for (int64_t begin = 0; begin < n; begin += kSummed * kWidth) {
+    const int64_t end = n - begin < kSummed * kWidth ? n : begin + kSummed * kWidth;
+    Vector part{};
+    int64_t i = begin;
+    for (; i + kWidth <= end; i += kWidth) part += Select(samples, f(Load(x + i)), Vector{});
+    if (i < end) {
+      for (int l = 0; l < kWidth; ++l) samples[l] = l < end - i ? samples[l] : 0;
+      part += Select(samples, f(LoadFirst(x + i, end - i)), Vector{});
+    }
+    sum += static_cast<double>(SumOfVector(part));
+  }
+  return sum;
+}
+
 template <typename F>
 KUMO_ALWAYS_INLINE double SumOver(const NormPlane& plane, const float* x, F f) {
+  if (plane.lanes < kWidth) return SumOverFew(plane, x, f);
   const int64_t whole = plane.batch / kWidth * kWidth;
   IntVector rest;  // which lanes of the last vector are samples
   for (int l = 0; l < kWidth; ++l) rest[l] = whole + l < plane.batch ? -1 : 0;
@@ -46,9 +73,10 @@ void Moments(const NormPlane& plane, const float* x, float* mean, float* varianc
 }
 
 void Affine(const NormPlane& plane, const float* x, float factor, float offset, float* y) {
-  for (int64_t i = 0; i < plane.positions * plane.lanes; i += kWidth) {
-    Store(Load(x + i) * factor + offset, y + i);
-  }
+  const int64_t n = plane.positions * plane.lanes;
+  int64_t i = 0;
+  for (; i + kWidth <= n; i += kWidth) Store(Load(x + i) * factor + offset, y + i);
+  if (i < n) StoreFirst(LoadFirst(x + i, n - i) * factor + offset, n - i, y + i);
 }
 
 void Sums(const NormPlane& plane, const float* x, const float* dy, float mean, float* sum_dy,
@@ -60,10 +88,16 @@ void Sums(const NormPlane& plane, const float* x, const float* dy, float mean, f
     const int64_t end = n - begin < kSummed * kWidth ? n : begin + kSummed * kWidth;
     Vector g{};
     Vector gx{};
-    for (int64_t i = begin; i < end; i += kWidth) {
+    int64_t i = begin;
+    for (; i + kWidth <= end; i += kWidth) {
       const Vector d = Load(dy + i);  // zero in padding lanes
       g += d;
       gx += d * (Load(x + i) - mean);
+    }
+    if (i < end) {
+      const Vector d = LoadFirst(dy + i, end - i);
+      g += d;
+      gx += d * (LoadFirst(x + i, end - i) - mean);
     }
     gradient += static_cast<double>(SumOfVector(g));
     product += static_cast<double>(SumOfVector(gx));
@@ -72,8 +106,23 @@ void Sums(const NormPlane& plane, const float* x, const float* dy, float mean, f
   *sum_dy_x = static_cast<float>(product);
 }
 
+void BackwardFew(const NormPlane& plane, const float* x, const float* dy, float mean, float a,
+                 float b, float c, float* dx) {
+  const int64_t n = plane.positions * plane.lanes;
+  const IntVector samples = SamplesOf(plane);
+  int64_t i = 0;
+  for (; i + kWidth <= n; i += kWidth) {
+    const Vector v = a * Load(dy + i) + b * (Load(x + i) - mean) + c;
+    Store(Select(samples, v, Vector{}), dx + i);
+  }
+  if (i == n) return;
+  const Vector v = a * LoadFirst(dy + i, n - i) + b * (LoadFirst(x + i, n - i) - mean) + c;
+  StoreFirst(Select(samples, v, Vector{}), n - i, dx + i);
+}
+
 void Backward(const NormPlane& plane, const float* x, const float* dy, float mean, float a, float b,
               float c, float* dx) {
+  if (plane.lanes < kWidth) return BackwardFew(plane, x, dy, mean, a, b, c, dx);
   for (int64_t p = 0; p < plane.positions; ++p) {
     const int64_t at = p * plane.lanes;
     for (int64_t l = 0; l < plane.lanes; l += kWidth) {

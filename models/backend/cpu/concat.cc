@@ -12,7 +12,7 @@ namespace {
 // Channels are the layout's slowest index, so each input is one block of the output.
 class ConcatOp final : public Op {
  public:
-  explicit ConcatOp(const ConcatSpec& spec) {
+  ConcatOp(const Engine& engine, const ConcatSpec& spec) : engine_(engine) {
     for (const Shape& shape : spec.inputs) sizes_.push_back(shape.size());
   }
 
@@ -20,26 +20,27 @@ class ConcatOp final : public Op {
                std::span<void* const> outputs) override {
     float* to = Floats(outputs[0]);
     for (size_t k = 0; k < inputs.size(); ++k) {
-      to = std::copy_n(Floats(inputs[k]), sizes_[k] * LaneStride(pass.batch), to);
+      to = std::copy_n(Floats(inputs[k]), sizes_[k] * engine_.Lanes(pass.batch), to);
     }
   }
   void Backward(const Pass& pass, const Gradients& arrays) override {
     const float* from = Floats(arrays.grad_outputs[0]);
     for (size_t k = 0; k < arrays.grad_inputs.size(); ++k) {
-      const int64_t n = sizes_[k] * LaneStride(pass.batch);
+      const int64_t n = sizes_[k] * engine_.Lanes(pass.batch);
       if (arrays.grad_inputs[k] != nullptr) std::copy_n(from, n, Floats(arrays.grad_inputs[k]));
       from += n;
     }
   }
 
  private:
+  const Engine& engine_;
   std::vector<int64_t> sizes_;
 };
 
 }  // namespace
 
-std::unique_ptr<Op> MakeOp(Engine&, const ConcatSpec& spec, int) {
-  return std::make_unique<ConcatOp>(spec);
+std::unique_ptr<Op> MakeOp(Engine& engine, const ConcatSpec& spec, int) {
+  return std::make_unique<ConcatOp>(engine, spec);
 }
 
 }  // namespace kumo::cpu

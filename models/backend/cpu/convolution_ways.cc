@@ -10,13 +10,11 @@
 namespace kumo::cpu {
 namespace {
 
-// So many samples leave half of the lanes empty, and a plain convolution does not leave those out.
-constexpr int kFewSamples = kSampleLanes / 2;
 // Of which nobody notices what is done once for a minibatch.
 constexpr int kManySamples = 64;
 
-// One way, and another one for few samples. The minibatch tells, not the largest that there may be:
-// results do not depend on that.
+// One way, and another one for few samples, since a plain convolution knows whole rows of 16 lanes
+// alone. The minibatch tells, not the largest that there may be: results do not depend on that.
 class ConvolutionByBatch final : public Op {
  public:
   ConvolutionByBatch(const ConvolutionSpec& spec, std::unique_ptr<Op> many, std::unique_ptr<Op> few)
@@ -73,7 +71,10 @@ std::unique_ptr<Op> MakeOp(Engine& engine, const ConvolutionSpec& spec, int max_
   std::unique_ptr<Op> op = way == ConvolutionWay::kMinimal
                                ? MakeWinogradConvolution(engine, spec)
                                : MakePlainConvolution(engine, spec, max_batch);
-  if (spec.pool) return op;
+  if (spec.pool) {
+    engine.few_lanes = false;
+    return op;
+  }
   return std::make_unique<ConvolutionByBatch>(
       spec, std::move(op), MakeGatheredConvolution(engine, spec, std::min(max_batch, kFewSamples)));
 }

@@ -36,7 +36,8 @@ class CpuBackend final : public Backend {
                 {},
                 1,
                 0,
-                {}} {}
+                {},
+                true} {}
 
   std::string name() const override { return "cpu"; }
 
@@ -133,11 +134,11 @@ class CpuBackend final : public Backend {
   void SetPlace(const std::string*) override {}
 
   int64_t ActivationBytes(const Shape& shape, int batch) const override {
-    return shape.size() * cpu::LaneStride(batch) * static_cast<int64_t>(sizeof(float));
+    return shape.size() * engine_.Lanes(batch) * static_cast<int64_t>(sizeof(float));
   }
   void StoreOutputs(const Shape& shape, int batch, const void* from, float* to) override {
     const auto* const numbers = static_cast<const float*>(from);
-    const int64_t lanes = cpu::LaneStride(batch);
+    const int64_t lanes = engine_.Lanes(batch);
     for (int64_t n = 0; n < batch; ++n) {
       for (int64_t i = 0; i < shape.size(); ++i) to[n * shape.size() + i] = numbers[i * lanes + n];
     }
@@ -157,7 +158,7 @@ class CpuBackend final : public Backend {
   }
   void TakeShared() override { engine_.Scratch(); }
   Result<std::unique_ptr<LossOp>> MakeLoss(const LossSpec& spec, int) override {
-    return std::visit([](const auto& loss) { return cpu::MakeLoss(loss); }, spec);
+    return std::visit([&](const auto& loss) { return cpu::MakeLoss(engine_, loss); }, spec);
   }
 
  private:

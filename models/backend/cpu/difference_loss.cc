@@ -14,12 +14,12 @@ using Spec = DifferenceLossSpec;
 
 class DifferenceLoss final : public LossOp {
  public:
-  explicit DifferenceLoss(const Spec& spec) : spec_(spec) {}
+  DifferenceLoss(const Engine& engine, const Spec& spec) : engine_(engine), spec_(spec) {}
 
   void Run(int batch, const void* scores, const void* labels, void* grad_scores,
            double* sums) override {
     const int64_t numbers = spec_.scores.size();
-    const int64_t lanes = LaneStride(batch);
+    const int64_t lanes = engine_.Lanes(batch);
     const auto* const label = static_cast<const float*>(labels);
     const float mean = spec_.weight * spec_.factor / static_cast<float>(batch * numbers);
     double loss = 0;
@@ -45,13 +45,14 @@ class DifferenceLoss final : public LossOp {
   }
 
  private:
+  const Engine& engine_;
   Spec spec_;
 };
 
 }  // namespace
 
-std::unique_ptr<LossOp> MakeLoss(const DifferenceLossSpec& spec) {
-  return std::make_unique<DifferenceLoss>(spec);
+std::unique_ptr<LossOp> MakeLoss(const Engine& engine, const DifferenceLossSpec& spec) {
+  return std::make_unique<DifferenceLoss>(engine, spec);
 }
 
 }  // namespace kumo::cpu

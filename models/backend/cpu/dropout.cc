@@ -25,7 +25,7 @@ class Dropout final : public FloatOp {
   int64_t bytes() const override { return mask_.bytes(); }
 
   void ForwardFloats(const Pass& pass, const float* input, float* output) override {
-    const int64_t n = spec_.shape.size() * LaneStride(pass.batch);
+    const int64_t n = spec_.shape.size() * engine_.Lanes(pass.batch);
     if (!pass.training) {
       if (input != output) std::copy(input, input + n, output);
       return;
@@ -37,12 +37,12 @@ class Dropout final : public FloatOp {
                       float* grad_input) override {
     if (grad_input == nullptr) return;
     engine_.elementwise.multiply(grad_output, mask_.data(),
-                                 spec_.shape.size() * LaneStride(pass.batch), grad_input);
+                                 spec_.shape.size() * engine_.Lanes(pass.batch), grad_input);
   }
 
  private:
   void DrawMask(int batch) {
-    const int64_t lanes = LaneStride(batch);
+    const int64_t lanes = engine_.Lanes(batch);
     const StepStreams& streams = engine_.step.streams;
     Rng rng(streams.seed, RngPurpose::kDropout, streams.partition, streams.round,
             streams.step * kLayersPerStep + static_cast<uint64_t>(spec_.layer));

@@ -160,7 +160,8 @@ float Sum(const float* x, int64_t n) {
 #pragma GCC unroll 4
     for (int c = 0; c < 4; ++c) sum[c] += Load(x + i + c * kWidth);
   }
-  for (; i < n; i += kWidth) sum[0] += Load(x + i);
+  for (; i + kWidth <= n; i += kWidth) sum[0] += Load(x + i);
+  if (i < n) sum[1] += LoadFirst(x + i, n - i);
   return SumOfVector((sum[0] + sum[1]) + (sum[2] + sum[3]));
 }
 
@@ -199,12 +200,13 @@ void Transpose(const float* from, int64_t rows, int64_t columns, int64_t lanes, 
   for (int64_t c0 = 0; c0 < columns; c0 += kBlock) {
     const int64_t width = columns - c0 < kBlock ? columns - c0 : kBlock;
     for (int64_t r0 = 0; r0 < lanes; r0 += kBlock) {
+      const int64_t whole = lanes - r0 < kBlock ? lanes - r0 : kBlock;
       const int64_t height = rows - r0 < kBlock ? rows - r0 : kBlock;
       for (int64_t c = 0; c < width; ++c) {
         float* out = to + (c0 + c) * lanes + r0;
         const float* in = from + r0 * columns + c0 + c;
         for (int64_t r = 0; r < height; ++r) out[r] = in[r * columns];
-        for (int64_t r = height < 0 ? 0 : height; r < kBlock; ++r) out[r] = 0.0f;
+        for (int64_t r = height < 0 ? 0 : height; r < whole; ++r) out[r] = 0.0f;
       }
     }
   }

@@ -26,7 +26,7 @@ class Embedding final : public Op {
   void Forward(const Pass& pass, std::span<const void* const> inputs,
                std::span<void* const> outputs) override {
     const auto* const words = static_cast<const int32_t*>(inputs[0]);
-    const int64_t lanes = LaneStride(pass.batch);
+    const int64_t lanes = engine_.Lanes(pass.batch);
     engine_.ParallelPieces(spec_.outputs, [&](int64_t begin, int64_t end) {
       for (int64_t c = begin; c < end; ++c) {
         float* to = Floats(outputs[0]) + c * spec_.positions * lanes;
@@ -42,7 +42,7 @@ class Embedding final : public Op {
 
   void Backward(const Pass& pass, const Gradients& arrays) override {
     const auto* const words = static_cast<const int32_t*>(arrays.inputs[0]);
-    const int64_t lanes = LaneStride(pass.batch);
+    const int64_t lanes = engine_.Lanes(pass.batch);
     engine_.ParallelPieces(spec_.outputs, [&](int64_t begin, int64_t end) {
       for (int64_t w = 0; w < spec_.vocabulary; ++w) {
         std::fill(gradient_ + w * spec_.outputs + begin, gradient_ + w * spec_.outputs + end, 0.0f);

@@ -26,7 +26,7 @@ class FullyConnected final : public FloatOp {
   }
 
   void ForwardFloats(const Pass& pass, const float* input, float* output) override {
-    const int64_t lanes = LaneStride(pass.batch);
+    const int64_t lanes = engine_.Lanes(pass.batch);
     engine_.ParallelPieces(spec_.outputs, [&](int64_t begin, int64_t end) {
       MultiplyRows(end - begin, pass.batch, spec_.inputs,
                    {weight_ + begin * spec_.inputs, 'N', spec_.inputs}, {input, 'N', lanes}, false,
@@ -37,7 +37,7 @@ class FullyConnected final : public FloatOp {
 
   void BackwardFloats(const Pass& pass, const float* input, const float*, const float* grad_output,
                       float* grad_input) override {
-    const int64_t lanes = LaneStride(pass.batch);
+    const int64_t lanes = engine_.Lanes(pass.batch);
     engine_.ParallelPieces(spec_.outputs, [&](int64_t begin, int64_t end) {
       MultiplyRows(end - begin, spec_.inputs, pass.batch, {grad_output + begin * lanes, 'N', lanes},
                    {input, 'T', lanes}, false, weight_gradient_ + begin * spec_.inputs,
@@ -57,7 +57,7 @@ class FullyConnected final : public FloatOp {
  private:
   // Rows of `y` with the bias, unless that is null, and zeros in the padding.
   void Finish(const Pass& pass, const Range& rows, const float* bias, float* y) {
-    const int64_t lanes = LaneStride(pass.batch);
+    const int64_t lanes = engine_.Lanes(pass.batch);
     if (bias == nullptr && pass.batch == lanes) return;
     engine_.elementwise.finish_rows(bias == nullptr ? nullptr : bias + rows.begin, rows.size(),
                                     pass.batch, lanes, y + rows.begin * lanes);

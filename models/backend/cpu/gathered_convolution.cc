@@ -83,7 +83,7 @@ class GatheredConvolution final : public FloatOp {
                       float* grad_input) override {
     float* const scratch = engine_.Scratch();
     if (scratch == nullptr) return;
-    const int64_t lanes = LaneStride(pass.batch);
+    const int64_t lanes = engine_.Lanes(pass.batch);
     if (bias_gradient_ != nullptr) {
       engine_.Parallel(spec_.outputs, [&](int64_t o) {
         bias_gradient_[o] =
@@ -153,7 +153,7 @@ class GatheredConvolution final : public FloatOp {
     const int64_t columns = BlockColumns(pass.batch);
     const int64_t apart = columns % kCacheStride == 0 ? kSampleLanes : 0;
     for (const Range& positions : EvenPieces(results_, columns / pass.batch)) {
-      body({positions, pass.batch, LaneStride(pass.batch), positions.size() * pass.batch,
+      body({positions, pass.batch, engine_.Lanes(pass.batch), positions.size() * pass.batch,
             columns + apart});
     }
   }

@@ -14,7 +14,7 @@ namespace {
 class GroupedConvolution final : public FloatOp {
  public:
   GroupedConvolution(Engine& engine, const ConvolutionSpec& spec, int max_batch)
-      : spec_(spec), group_(MakeOp(engine, spec.OfGroup(), max_batch)) {
+      : engine_(engine), spec_(spec), group_(MakeOp(engine, spec.OfGroup(), max_batch)) {
     CHECK(!spec.pool) << "what is kept of a pooling would be the last group's alone";
   }
 
@@ -51,10 +51,10 @@ class GroupedConvolution final : public FloatOp {
  private:
   // Floats of one group's activations.
   int64_t InputSize(const Pass& pass) const {
-    return spec_.channels_per_group() * spec_.input.plane() * LaneStride(pass.batch);
+    return spec_.channels_per_group() * spec_.input.plane() * engine_.Lanes(pass.batch);
   }
   int64_t OutputSize(const Pass& pass) const {
-    return spec_.outputs / spec_.groups * spec_.output().plane() * LaneStride(pass.batch);
+    return spec_.outputs / spec_.groups * spec_.output().plane() * engine_.Lanes(pass.batch);
   }
 
   void BindGroup(int64_t g) {
@@ -70,6 +70,7 @@ class GroupedConvolution final : public FloatOp {
     group_->Bind({weights, weights_.size()}, {gradients, weights_.size()});
   }
 
+  const Engine& engine_;
   ConvolutionSpec spec_;
   std::unique_ptr<Op> group_;
   std::vector<float*> weights_;

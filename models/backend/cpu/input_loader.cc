@@ -89,7 +89,7 @@ class Loader final : public InputLoader {
     }
   }
   void Transpose(const InputField& field, int batch, const float* from, void* to) {
-    engine_.elementwise.transpose(from, batch, field.shape.size(), LaneStride(batch),
+    engine_.elementwise.transpose(from, batch, field.shape.size(), engine_.Lanes(batch),
                                   static_cast<float*>(to));
   }
 

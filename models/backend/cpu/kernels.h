@@ -69,7 +69,7 @@ struct WinogradTile {
   int64_t row;  // of the tile's first position there; those outside the plane are zeros
   int64_t column;
   int64_t first;      // lane
-  int64_t count;      // lanes, a multiple of 16; or 1, 2, 4 or 8 of a position's 16
+  int64_t count;      // lanes, a multiple of 16; of few samples 4 or 8, and then all that are used
   int64_t frequency;  // floats between one frequency's numbers and the next's
   int64_t strip;      // floats between strips
   int64_t at;         // the first lane's column in the block
@@ -107,7 +107,7 @@ struct WinogradKernels {
   int outer_columns;
   // to[36] = B' x B of the 6x6 positions from the tile's first on.
   void (*patch)(const WinogradTile& tile, const float* plane, float* to);
-  // The 4x4 positions of the plane = A' from[36] A + bias.
+  // The 4x4 positions of the plane = A' from[36] A + bias; lanes that are not used become zero.
   void (*result)(const WinogradTile& tile, const float* from, float bias, float* plane);
   // to[36] = A y A' of the 4x4 positions.
   void (*gradient)(const WinogradTile& tile, const float* plane, float* to);
@@ -122,7 +122,8 @@ struct WinogradKernels {
 };
 
 struct ElementwiseKernels {
-  // n is a multiple of 16 in all of these; y may be x, and dx dy.
+  // y may be x, and dx dy. Whole vectors are worked on: behind n there must be room for one, but
+  // for the sums.
   void (*relu)(const float* x, int64_t n, float* y);
   void (*leaky_relu)(const float* x, int64_t n, float slope, float* y);
   void (*gelu)(const float* x, int64_t n, float* y);
@@ -151,7 +152,8 @@ struct ElementwiseKernels {
   void (*transpose)(const float* from, int64_t rows, int64_t columns, int64_t lanes, float* to);
 };
 
-// One channel of a pooling; rows of `width` positions of `lanes` floats.
+// One channel of a pooling; rows of `width` positions of `lanes` floats: a multiple of 16, or 4
+// or 8.
 struct PoolPlane {
   int64_t lanes;
   int in_height, in_width;
@@ -168,7 +170,7 @@ struct PoolingKernels {
   void (*average_backward)(const PoolPlane& plane, const float* dy, float* dx);
 };
 
-// One channel: `positions` of `lanes` floats, of which `batch` count.
+// One channel: `positions` of `lanes` floats (a multiple of 16, or 4 or 8), of which `batch` count.
 struct NormPlane {
   int64_t positions;
   int64_t lanes;

@@ -26,7 +26,7 @@ class MultiplyOp final : public Op {
 
  private:
   void Multiply(const Pass& pass, const void* a, const void* b, void* to) {
-    engine_.ParallelPieces(size_ * LaneStride(pass.batch), [&](int64_t begin, int64_t end) {
+    engine_.ParallelPieces(size_ * engine_.Lanes(pass.batch), [&](int64_t begin, int64_t end) {
       engine_.elementwise.multiply(Floats(a) + begin, Floats(b) + begin, end - begin,
                                    Floats(to) + begin);
     });

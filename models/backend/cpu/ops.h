@@ -39,6 +39,13 @@ struct Engine {
   // It is as long as the op wants it that asks for most when it is made.
   int64_t scratch_floats = 0;
   DeviceArray<float> scratch;
+  // Until an op is made that knows whole rows of 16 lanes alone: of all ops before the first step.
+  bool few_lanes = true;
+
+  // Floats between two neighbouring positions of a minibatch's activations.
+  int64_t Lanes(int batch) const {
+    return few_lanes && batch <= kFewSamples ? FewLanes(batch) : LaneStride(batch);
+  }
 
   void ReserveScratch(int64_t floats) { scratch_floats = std::max(scratch_floats, floats); }
   // Null where there was no memory, which the device says.
@@ -122,8 +129,8 @@ std::unique_ptr<Op> MakeOp(Engine& engine, const RearrangeSpec& spec, int max_ba
 std::unique_ptr<Op> MakeOp(Engine& engine, const AddSpec& spec, int max_batch);
 std::unique_ptr<Op> MakeOp(Engine& engine, const MultiplySpec& spec, int max_batch);
 std::unique_ptr<Op> MakeOp(Engine& engine, const ConcatSpec& spec, int max_batch);
-std::unique_ptr<LossOp> MakeLoss(const SoftmaxCrossEntropySpec& spec);
-std::unique_ptr<LossOp> MakeLoss(const DifferenceLossSpec& spec);
+std::unique_ptr<LossOp> MakeLoss(const Engine& engine, const SoftmaxCrossEntropySpec& spec);
+std::unique_ptr<LossOp> MakeLoss(const Engine& engine, const DifferenceLossSpec& spec);
 // Of what is not above.
 template <typename Spec>
 Status MakeOp(Engine&, const Spec&, int) {

@@ -35,7 +35,7 @@ class MaxPooling final : public FloatOp {
   int64_t bytes() const override { return place_.bytes(); }
 
   void ForwardFloats(const Pass& pass, const float* input, float* output) override {
-    const PoolPlane plane = PlaneOf(spec_, LaneStride(pass.batch));
+    const PoolPlane plane = PlaneOf(spec_, engine_.Lanes(pass.batch));
     const int64_t in = spec_.input.plane() * plane.lanes;
     const int64_t out = spec_.output().plane() * plane.lanes;
     engine_.Parallel(spec_.input.channels(), [&](int64_t c) {
@@ -46,7 +46,7 @@ class MaxPooling final : public FloatOp {
   void BackwardFloats(const Pass& pass, const float*, const float*, const float* grad_output,
                       float* grad_input) override {
     if (grad_input == nullptr) return;
-    const PoolPlane plane = PlaneOf(spec_, LaneStride(pass.batch));
+    const PoolPlane plane = PlaneOf(spec_, engine_.Lanes(pass.batch));
     const int64_t in = spec_.input.plane() * plane.lanes;
     const int64_t out = spec_.output().plane() * plane.lanes;
     engine_.Parallel(spec_.input.channels(), [&](int64_t c) {
@@ -66,7 +66,7 @@ class AveragePooling final : public FloatOp {
   AveragePooling(Engine& engine, const PoolingSpec& spec) : engine_(engine), spec_(spec) {}
 
   void ForwardFloats(const Pass& pass, const float* input, float* output) override {
-    const PoolPlane plane = PlaneOf(spec_, LaneStride(pass.batch));
+    const PoolPlane plane = PlaneOf(spec_, engine_.Lanes(pass.batch));
     const int64_t in = spec_.input.plane() * plane.lanes;
     const int64_t out = spec_.output().plane() * plane.lanes;
     engine_.Parallel(spec_.input.channels(), [&](int64_t c) {
@@ -77,7 +77,7 @@ class AveragePooling final : public FloatOp {
   void BackwardFloats(const Pass& pass, const float*, const float*, const float* grad_output,
                       float* grad_input) override {
     if (grad_input == nullptr) return;
-    const PoolPlane plane = PlaneOf(spec_, LaneStride(pass.batch));
+    const PoolPlane plane = PlaneOf(spec_, engine_.Lanes(pass.batch));
     const int64_t in = spec_.input.plane() * plane.lanes;
     const int64_t out = spec_.output().plane() * plane.lanes;
     engine_.Parallel(spec_.input.channels(), [&](int64_t c) {

@@ -1,4 +1,4 @@
-// Pooling of one channel, 16 samples at a time.
+// Pooling of one channel, a vector of samples at a time.
 #include <cstdint>
 
 #include "models/backend/cpu/kernels.h"
@@ -6,6 +6,32 @@
 
 namespace kumo::KUMO_ISA {
 namespace {
+
+// A position's lanes, or part of them.
+template <int kLanes>
+struct Lanes {
+  typedef float Floats __attribute__((vector_size(kLanes * 4)));
+  typedef int32_t Ints __attribute__((vector_size(kLanes * 4)));
+  typedef uint8_t Bytes __attribute__((vector_size(kLanes)));
+
+  KUMO_ALWAYS_INLINE static Floats Load(const float* from) {
+    Floats floats;
+    __builtin_memcpy(&floats, from, sizeof(floats));
+    return floats;
+  }
+  KUMO_ALWAYS_INLINE static void Store(Floats floats, float* to) {
+    __builtin_memcpy(to, &floats, sizeof(floats));
+  }
+};
+// Calls body<kLanes>(): how many of a plane's lanes a vector holds.
+template <typename Body>
+KUMO_ALWAYS_INLINE void WithLanes(const PoolPlane& plane, const Body& body) {
+  if (plane.lanes >= kWidth) return body.template operator()<kWidth>();
+  if constexpr (kWidth > 8) {
+    if (plane.lanes == 8) return body.template operator()<8>();
+  }
+  if constexpr (kWidth > 4) body.template operator()<4>();
+}
 
 // The part of an output's window that lies in the input: elements [begin, end) of one axis, and
 // the input's coordinate of element 0.
@@ -45,78 +71,103 @@ void Zero(const PoolPlane& plane, float* dx) {
   __builtin_memset(dx, 0, sizeof(float) * plane.in_height * plane.in_width * plane.lanes);
 }
 
-void Max(const PoolPlane& plane, const float* input, float* output, uint8_t* place) {
+template <int kLanes>
+void MaxLanes(const PoolPlane& plane, const float* input, float* output, uint8_t* place) {
+  using Vectors = Lanes<kLanes>;
   ForEachOutput(plane, [&](const Window& rows, const Window& columns, int64_t out) {
-    for (int64_t lane = 0; lane < plane.lanes; lane += kWidth) {
+    for (int64_t lane = 0; lane < plane.lanes; lane += kLanes) {
       const float* first = input + InputAt(plane, rows, columns, rows.begin, columns.begin);
-      Vector best = Load(first + lane);
-      IntVector winner = IntVector{} + (rows.begin * plane.kernel_width + columns.begin);
+      typename Vectors::Floats best = Vectors::Load(first + lane);
+      typename Vectors::Ints winner =
+          typename Vectors::Ints{} + (rows.begin * plane.kernel_width + columns.begin);
       for (int ky = rows.begin; ky < rows.end; ++ky) {
         for (int kx = columns.begin; kx < columns.end; ++kx) {
-          const Vector x = Load(input + InputAt(plane, rows, columns, ky, kx) + lane);
-          const IntVector better = x > best;
-          best = Select(better, x, best);
-          const IntVector here = IntVector{} + (ky * plane.kernel_width + kx);
+          const auto x = Vectors::Load(input + InputAt(plane, rows, columns, ky, kx) + lane);
+          const typename Vectors::Ints better = x > best;
+          best = better ? x : best;
+          const auto here = typename Vectors::Ints{} + (ky * plane.kernel_width + kx);
           winner = better ? here : winner;
         }
       }
-      Store(best, output + out + lane);
-      const ByteVector bytes = __builtin_convertvector(winner, ByteVector);
+      Vectors::Store(best, output + out + lane);
+      const auto bytes = __builtin_convertvector(winner, typename Vectors::Bytes);
       __builtin_memcpy(place + out + lane, &bytes, sizeof(bytes));
     }
   });
 }
 
-void MaxBackward(const PoolPlane& plane, const uint8_t* place, const float* dy, float* dx) {
+void Max(const PoolPlane& plane, const float* input, float* output, uint8_t* place) {
+  WithLanes(plane, [&]<int kLanes>() { MaxLanes<kLanes>(plane, input, output, place); });
+}
+
+template <int kLanes>
+void MaxBackwardLanes(const PoolPlane& plane, const uint8_t* place, const float* dy, float* dx) {
+  using Vectors = Lanes<kLanes>;
   Zero(plane, dx);
   ForEachOutput(plane, [&](const Window& rows, const Window& columns, int64_t out) {
-    for (int64_t lane = 0; lane < plane.lanes; lane += kWidth) {
-      ByteVector bytes;
+    for (int64_t lane = 0; lane < plane.lanes; lane += kLanes) {
+      typename Vectors::Bytes bytes;
       __builtin_memcpy(&bytes, place + out + lane, sizeof(bytes));
-      const IntVector winner = __builtin_convertvector(bytes, IntVector);
-      const Vector gradient = Load(dy + out + lane);
+      const auto winner = __builtin_convertvector(bytes, typename Vectors::Ints);
+      const auto gradient = Vectors::Load(dy + out + lane);
       for (int ky = rows.begin; ky < rows.end; ++ky) {
         for (int kx = columns.begin; kx < columns.end; ++kx) {
           float* to = dx + InputAt(plane, rows, columns, ky, kx) + lane;
-          const IntVector won = winner == ky * plane.kernel_width + kx;
-          Store(Load(to) + Select(won, gradient, Broadcast(0.0f)), to);
+          const typename Vectors::Ints won = winner == ky * plane.kernel_width + kx;
+          Vectors::Store(Vectors::Load(to) + (won ? gradient : typename Vectors::Floats{}), to);
         }
       }
     }
   });
+}
+
+void MaxBackward(const PoolPlane& plane, const uint8_t* place, const float* dy, float* dx) {
+  WithLanes(plane, [&]<int kLanes>() { MaxBackwardLanes<kLanes>(plane, place, dy, dx); });
 }
 
 KUMO_ALWAYS_INLINE float InverseCount(const Window& rows, const Window& columns) {
   return 1.0f / static_cast<float>((rows.end - rows.begin) * (columns.end - columns.begin));
 }
 
-void Average(const PoolPlane& plane, const float* input, float* output) {
+template <int kLanes>
+void AverageLanes(const PoolPlane& plane, const float* input, float* output) {
+  using Vectors = Lanes<kLanes>;
   ForEachOutput(plane, [&](const Window& rows, const Window& columns, int64_t out) {
-    for (int64_t lane = 0; lane < plane.lanes; lane += kWidth) {
-      Vector sum = Broadcast(0.0f);
+    for (int64_t lane = 0; lane < plane.lanes; lane += kLanes) {
+      typename Vectors::Floats sum{};
       for (int ky = rows.begin; ky < rows.end; ++ky) {
         for (int kx = columns.begin; kx < columns.end; ++kx) {
-          sum += Load(input + InputAt(plane, rows, columns, ky, kx) + lane);
+          sum += Vectors::Load(input + InputAt(plane, rows, columns, ky, kx) + lane);
         }
       }
-      Store(sum * InverseCount(rows, columns), output + out + lane);
+      Vectors::Store(sum * InverseCount(rows, columns), output + out + lane);
+    }
+  });
+}
+
+void Average(const PoolPlane& plane, const float* input, float* output) {
+  WithLanes(plane, [&]<int kLanes>() { AverageLanes<kLanes>(plane, input, output); });
+}
+
+template <int kLanes>
+void AverageBackwardLanes(const PoolPlane& plane, const float* dy, float* dx) {
+  using Vectors = Lanes<kLanes>;
+  Zero(plane, dx);
+  ForEachOutput(plane, [&](const Window& rows, const Window& columns, int64_t out) {
+    for (int64_t lane = 0; lane < plane.lanes; lane += kLanes) {
+      const auto gradient = Vectors::Load(dy + out + lane) * InverseCount(rows, columns);
+      for (int ky = rows.begin; ky < rows.end; ++ky) {
+        for (int kx = columns.begin; kx < columns.end; ++kx) {
+          float* to = dx + InputAt(plane, rows, columns, ky, kx) + lane;
+          Vectors::Store(Vectors::Load(to) + gradient, to);
+        }
+      }
     }
   });
 }
 
 void AverageBackward(const PoolPlane& plane, const float* dy, float* dx) {
-  Zero(plane, dx);
-  ForEachOutput(plane, [&](const Window& rows, const Window& columns, int64_t out) {
-    for (int64_t lane = 0; lane < plane.lanes; lane += kWidth) {
-      const Vector gradient = Load(dy + out + lane) * InverseCount(rows, columns);
-      for (int ky = rows.begin; ky < rows.end; ++ky) {
-        for (int kx = columns.begin; kx < columns.end; ++kx) {
-          float* to = dx + InputAt(plane, rows, columns, ky, kx) + lane;
-          Store(Load(to) + gradient, to);
-        }
-      }
-    }
-  });
+  WithLanes(plane, [&]<int kLanes>() { AverageBackwardLanes<kLanes>(plane, dy, dx); });
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ class PositionalEmbedding final : public FloatOp {
   }
 
   void ForwardFloats(const Pass& pass, const float* input, float* output) override {
-    const int64_t lanes = LaneStride(pass.batch);
+    const int64_t lanes = engine_.Lanes(pass.batch);
     ForEachRow([&](int64_t row, int64_t weight) {
       for (int64_t i = row * lanes; i < (row + 1) * lanes; ++i)
         output[i] = input[i] + weight_[weight];
@@ -33,7 +33,7 @@ class PositionalEmbedding final : public FloatOp {
 
   void BackwardFloats(const Pass& pass, const float*, const float*, const float* grad_output,
                       float* grad_input) override {
-    const int64_t lanes = LaneStride(pass.batch);
+    const int64_t lanes = engine_.Lanes(pass.batch);
     ForEachRow([&](int64_t row, int64_t weight) {
       gradient_[weight] = engine_.elementwise.sum(grad_output + row * lanes, lanes);
     });

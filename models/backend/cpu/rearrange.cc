@@ -14,7 +14,7 @@ class Rearrange final : public FloatOp {
   Rearrange(Engine& engine, const RearrangeSpec& spec) : engine_(engine), spec_(spec) {}
 
   void ForwardFloats(const Pass& pass, const float* input, float* output) override {
-    const int64_t lanes = LaneStride(pass.batch);
+    const int64_t lanes = engine_.Lanes(pass.batch);
     ForEachRow([&](int64_t to, int64_t from) {
       std::memcpy(output + to * lanes, input + from * lanes, RowBytes(lanes));
     });
@@ -23,7 +23,7 @@ class Rearrange final : public FloatOp {
   void BackwardFloats(const Pass& pass, const float*, const float*, const float* grad_output,
                       float* grad_input) override {
     if (grad_input == nullptr) return;
-    const int64_t lanes = LaneStride(pass.batch);
+    const int64_t lanes = engine_.Lanes(pass.batch);
     if (spec_.output.size() < spec_.input.size()) {
       std::fill(grad_input, grad_input + spec_.input.size() * lanes, 0.0f);
     }

@@ -15,8 +15,9 @@ using Spec = SoftmaxCrossEntropySpec;
 
 class SoftmaxCrossEntropy final : public LossOp {
  public:
-  explicit SoftmaxCrossEntropy(const SoftmaxCrossEntropySpec& spec)
-      : classes_(spec.scores.channels()),
+  SoftmaxCrossEntropy(const Engine& engine, const SoftmaxCrossEntropySpec& spec)
+      : engine_(engine),
+        classes_(spec.scores.channels()),
         positions_(spec.scores.plane()),
         weight_(spec.weight),
         kept_(1.0f - spec.smoothing),
@@ -28,7 +29,7 @@ class SoftmaxCrossEntropy final : public LossOp {
 
   void Run(int batch, const void* scores, const void* labels, void* grad_scores,
            double* sums) override {
-    const int64_t lanes = LaneStride(batch);
+    const int64_t lanes = engine_.Lanes(batch);
     const int64_t stride = positions_ * lanes;
     const float mean = weight_ / static_cast<float>(batch * positions_);
     std::fill(added_.begin(), added_.end(), 0.0);
@@ -121,12 +122,13 @@ class SoftmaxCrossEntropy final : public LossOp {
     return kept_ * of_label + dealt_ * of_all;
   }
   void ZeroPadding(int batch, float* grad_scores) const {
-    const int64_t lanes = LaneStride(batch);
+    const int64_t lanes = engine_.Lanes(batch);
     for (int64_t row = 0; row < classes_ * positions_; ++row) {
       std::fill(grad_scores + row * lanes + batch, grad_scores + (row + 1) * lanes, 0.0f);
     }
   }
 
+  const Engine& engine_;
   int64_t classes_;
   int64_t positions_;
   float weight_;
@@ -140,8 +142,8 @@ class SoftmaxCrossEntropy final : public LossOp {
 
 }  // namespace
 
-std::unique_ptr<LossOp> MakeLoss(const SoftmaxCrossEntropySpec& spec) {
-  return std::make_unique<SoftmaxCrossEntropy>(spec);
+std::unique_ptr<LossOp> MakeLoss(const Engine& engine, const SoftmaxCrossEntropySpec& spec) {
+  return std::make_unique<SoftmaxCrossEntropy>(engine, spec);
 }
 
 }  // namespace kumo::cpu

@@ -41,6 +41,15 @@ KUMO_ALWAYS_INLINE Vector Load(const float* from) {
 KUMO_ALWAYS_INLINE void Store(Vector vector, float* to) {
   __builtin_memcpy(to, &vector, sizeof(vector));
 }
+// Fewer than kWidth numbers; the others are zero, and not stored.
+KUMO_ALWAYS_INLINE Vector LoadFirst(const float* from, int64_t count) {
+  Vector vector{};
+  for (int64_t i = 0; i < count; ++i) vector[i] = from[i];
+  return vector;
+}
+KUMO_ALWAYS_INLINE void StoreFirst(Vector vector, int64_t count, float* to) {
+  for (int64_t i = 0; i < count; ++i) to[i] = vector[i];
+}
 // Minus zero leaves every number as it is, so the compiler drops it and broadcasts from memory;
 // plus zero would cost an addition (-0 + 0 is 0) and a shuffle in the innermost loops.
 KUMO_ALWAYS_INLINE Vector Broadcast(float value) { return value - Vector{}; }

@@ -14,8 +14,8 @@ int64_t GradientBlock(const Shape& input, const Shape& output) {
 
 }  // namespace
 
-TileColumns::TileColumns(const WinogradKernels& kernels, const Shape& tiled, int64_t block)
-    : kernels_(kernels),
+TileColumns::TileColumns(const Engine& engine, const Shape& tiled, int64_t block)
+    : engine_(engine),
       rows_((tiled.height() + kTile - 1) / kTile),
       columns_((tiled.width() + kTile - 1) / kTile),
       block_(block) {}
@@ -43,7 +43,8 @@ void TileColumns::ClearRest(const Range& block, int batch, int64_t channels, flo
 
 int64_t TileColumns::strip_stride(int64_t channels) const {
   // An odd number of cache lines.
-  return (channels * strip_floats() / kSampleLanes | 1) * kSampleLanes;
+  const int64_t lines = (channels * strip_floats() + kSampleLanes - 1) / kSampleLanes;
+  return (lines | 1) * kSampleLanes;
 }
 
 int64_t TileColumns::matrix_floats(int64_t channels) const {
@@ -55,7 +56,7 @@ WinogradProduct::WinogradProduct(Engine& engine, const Shape& result, const Shap
     : engine_(engine),
       result_{result, 0},
       source_{source, -pad},
-      columns_(engine.winograd, result, kProductBlock),
+      columns_(engine, result, kProductBlock),
       blocks_(EvenPieces(result.channels(), engine.winograd.product_rows)),
       packed_floats_((result.channels() * source.channels() / kSampleLanes + 2) * kSampleLanes) {
   engine.ReserveScratch(TileColumns::kFrequencies *
@@ -108,7 +109,7 @@ void WinogradProduct::Run(int batch, const Weights& weights, const float* source
   float* const mixed =
       patches + TileColumns::kFrequencies * columns_.matrix_floats(source_channels);
   const int64_t strip = columns_.strip_floats();
-  const int64_t lanes = LaneStride(batch);
+  const int64_t lanes = engine_.Lanes(batch);
   Pack(weights, packed);
   for (const Range& block : columns_.Blocks(batch)) {
     engine_.Parallel(source_channels, [&](int64_t c) {
@@ -134,7 +135,7 @@ WinogradWeightGradient::WinogradWeightGradient(Engine& engine, const Shape& inpu
     : engine_(engine),
       input_{input, -pad},
       output_{output, 0},
-      columns_(engine.winograd, output, GradientBlock(input, output)),
+      columns_(engine, output, GradientBlock(input, output)),
       output_pieces_(EvenPieces(output.channels(), engine.winograd.outer_rows)),
       input_pieces_(EvenPieces(input.channels(), engine.winograd.outer_columns)),
       sums_floats_((output.channels() * input.channels() / kSampleLanes + 2) * kSampleLanes) {
@@ -174,7 +175,7 @@ void WinogradWeightGradient::Run(int batch, const float* input, const float* gra
   float* const patches = sums + TileColumns::kFrequencies * sums_floats_;
   float* const grads = patches + TileColumns::kFrequencies * columns_.matrix_floats(inputs);
   const int64_t strip = columns_.strip_floats();
-  const int64_t lanes = LaneStride(batch);
+  const int64_t lanes = engine_.Lanes(batch);
   std::fill(sums, patches, 0.0f);
   for (const Range& block : columns_.Blocks(batch)) {
     engine_.Parallel(inputs, [&](int64_t c) {

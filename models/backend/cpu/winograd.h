@@ -5,18 +5,16 @@
 // lanes, so that a transform is a few additions of vectors (winograd_kernel.cc has the formulas).
 // Rounding's part is larger than in a plain sum: winograd_test.cc says how large.
 //
-// Columns are the lanes of tiles, which are numbered row by row of the plane. Of a minibatch that
-// leaves half of the lanes empty or more, a tile's columns are only those lanes that are needed:
-// the transforms, a small part, still work on whole vectors, while the products do not. A block of
-// columns goes all the way at once, so that it stays in the caches. Each of its 36 matrices is
-// [strip of columns][channel][column of the strip].
+// Columns are the lanes of tiles, which are numbered row by row of the plane. Of few samples a
+// tile's columns are 4 or 8 lanes: the transforms, a small part, still work on whole vectors, while
+// the products do not. A block of columns goes all the way at once, so that it stays in the caches.
+// Each of its 36 matrices is [strip of columns][channel][column of the strip].
 //
 // Used by one op; not thread-safe, but they spread their own work over the engine's threads. What
 // they need for that is in the engine's scratch.
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -35,16 +33,15 @@ class TileColumns {
  public:
   static constexpr int kFrequencies = 36;
 
-  TileColumns(const WinogradKernels& kernels, const Shape& tiled, int64_t block);
+  TileColumns(const Engine& engine, const Shape& tiled, int64_t block);
 
-  // Lanes of a tile that are columns: all, or 1, 2, 4 or 8.
+  // Lanes of a tile that are columns.
   static int64_t TakenLanes(int batch) {
-    if (batch > kSampleLanes / 2) return LaneStride(batch);
-    return static_cast<int64_t>(std::bit_ceil(static_cast<unsigned>(batch)));
+    return batch > kFewSamples ? LaneStride(batch) : FewLanes(batch);
   }
   // Blocks of columns, each a multiple of 16: behind the last tile's there may be some of no tile.
   std::vector<Range> Blocks(int batch) const;
-  int64_t strip_floats() const { return kernels_.strip_floats; }
+  int64_t strip_floats() const { return engine_.winograd.strip_floats; }
   // Floats from a strip to the next, and from a block's matrix of one frequency to that of the
   // next: a little more than these have, so that the numbers of a column, or of a row, do not fight
   // for the same place of a cache.
@@ -56,7 +53,7 @@ class TileColumns {
     const int64_t taken = TakenLanes(batch);
     const int64_t end = std::min(block.end, rows_ * columns_ * taken);
     WinogradTile tile{};
-    tile.lanes = LaneStride(batch);
+    tile.lanes = engine_.Lanes(batch);
     tile.height = plane.shape.height();
     tile.width = plane.shape.width();
     tile.frequency = matrix_floats(plane.shape.channels());
@@ -77,7 +74,7 @@ class TileColumns {
  private:
   static constexpr int64_t kTile = 4;
 
-  const WinogradKernels& kernels_;
+  const Engine& engine_;
   int64_t rows_;
   int64_t columns_;
   int64_t block_;

@@ -41,7 +41,7 @@ class WinogradConvolution final : public FloatOp {
   void BackwardFloats(const Pass& pass, const float* input, const float*, const float* grad_output,
                       float* grad_input) override {
     if (bias_gradient_ != nullptr) {
-      const int64_t channel = out_.plane() * LaneStride(pass.batch);
+      const int64_t channel = out_.plane() * engine_.Lanes(pass.batch);
       engine_.Parallel(spec_.outputs, [&](int64_t c) {
         bias_gradient_[c] = engine_.elementwise.sum(grad_output + c * channel, channel);
       });

@@ -109,7 +109,14 @@ KUMO_ALWAYS_INLINE int64_t ColumnAt(const WinogradTile& tile, int64_t at) {
   return at / kStrip * tile.strip + at % kStrip;
 }
 
-// The first numbers of a vector: all, or the 1, 2, 4 or 8 of few samples.
+// The first numbers of a vector: all, or the 4 or 8 of few samples.
+template <int kTaken>
+KUMO_ALWAYS_INLINE Vector LoadTaken(const float* from) {
+  if constexpr (kTaken == kWidth) return Load(from);
+  Vector vector{};
+  __builtin_memcpy(&vector, from, kTaken * sizeof(float));
+  return vector;
+}
 template <int kTaken>
 KUMO_ALWAYS_INLINE void StoreTaken(Vector vector, float* to) {
   __builtin_memcpy(to, &vector, kTaken * sizeof(float));
@@ -121,11 +128,7 @@ KUMO_ALWAYS_INLINE void WithTaken(const WinogradTile& tile, const Body& body) {
   if constexpr (kWidth > 8) {
     if (tile.count == 8) return body.template operator()<8>();
   }
-  if constexpr (kWidth > 4) {
-    if (tile.count == 4) return body.template operator()<4>();
-  }
-  if (tile.count == 2) return body.template operator()<2>();
-  body.template operator()<1>();
+  if constexpr (kWidth > 4) body.template operator()<4>();
 }
 
 KUMO_ALWAYS_INLINE bool Inside(const WinogradTile& tile, int size) {
@@ -134,7 +137,7 @@ KUMO_ALWAYS_INLINE bool Inside(const WinogradTile& tile, int size) {
 }
 
 // kSize x kSize positions, with zeros for those outside the plane.
-template <int kSize, int kRow, bool kInside>
+template <int kSize, int kRow, bool kInside, int kTaken>
 KUMO_ALWAYS_INLINE void LoadPositions(const WinogradTile& tile, const float* plane, int64_t lane,
                                       Vector* to) {
   const int64_t first = (tile.row * tile.width + tile.column) * tile.lanes + lane;
@@ -143,7 +146,7 @@ KUMO_ALWAYS_INLINE void LoadPositions(const WinogradTile& tile, const float* pla
     for (int i = 0; i < kSize; ++i) {
 #pragma GCC unroll 8
       for (int j = 0; j < kSize; ++j) {
-        to[i * kRow + j] = Load(plane + (first + (i * tile.width + j) * tile.lanes));
+        to[i * kRow + j] = LoadTaken<kTaken>(plane + (first + (i * tile.width + j) * tile.lanes));
       }
     }
   } else {
@@ -152,7 +155,7 @@ KUMO_ALWAYS_INLINE void LoadPositions(const WinogradTile& tile, const float* pla
     for (int i = 0; i < kSize * kRow; ++i) to[i] = Vector{};
     for (int64_t i = tile.row < 0 ? -tile.row : 0; i < rows; ++i) {
       for (int64_t j = tile.column < 0 ? -tile.column : 0; j < columns; ++j) {
-        to[i * kRow + j] = Load(plane + (first + (i * tile.width + j) * tile.lanes));
+        to[i * kRow + j] = LoadTaken<kTaken>(plane + (first + (i * tile.width + j) * tile.lanes));
       }
     }
   }
@@ -162,7 +165,7 @@ template <bool kInside, int kTaken>
 void PatchLanes(const WinogradTile& tile, const float* plane, float* to) {
   for (int64_t l = 0; l < tile.count; l += kWidth) {
     Vector x[kPatch * kPatch];
-    LoadPositions<kPatch, kPatch, kInside>(tile, plane, tile.first + l, x);
+    LoadPositions<kPatch, kPatch, kInside, kTaken>(tile, plane, tile.first + l, x);
 #pragma GCC unroll 8
     for (int i = 0; i < kPatch; ++i) TransformPatch<1>(x + i * kPatch, x + i * kPatch);
     float* const at = to + ColumnAt(tile, tile.at + l);
@@ -188,7 +191,7 @@ template <bool kInside, int kTaken>
 void GradientLanes(const WinogradTile& tile, const float* plane, float* to) {
   for (int64_t l = 0; l < tile.count; l += kWidth) {
     Vector x[kPatch * kPatch];
-    LoadPositions<kTile, kPatch, kInside>(tile, plane, tile.first + l, x);
+    LoadPositions<kTile, kPatch, kInside, kTaken>(tile, plane, tile.first + l, x);
 #pragma GCC unroll 8
     for (int i = 0; i < kTile; ++i) TransformGradient<1>(x + i * kPatch, x + i * kPatch);
     float* const at = to + ColumnAt(tile, tile.at + l);
@@ -232,11 +235,9 @@ void ResultLanes(const WinogradTile& tile, const float* from, float bias, float*
         const int64_t column = tile.column + j;
         if (!kInside && (row >= tile.height || column >= tile.width)) continue;
         float* const to = plane + (row * tile.width + column) * tile.lanes + tile.first + l;
-        if constexpr (kTaken < kWidth) Store(Vector{}, to);
         StoreTaken<kTaken>(x[i * kPatch + j] + bias, to);
         if (tile.count >= kSamples) continue;
-        // Few samples: the rest of their lanes is padding.
-        for (int64_t n = kWidth; l == 0 && n < kSamples; n += kWidth) Store(Vector{}, to + n);
+        for (int64_t n = tile.count; n < tile.lanes; ++n) to[n - l] = 0.0f;
       }
     }
   }
