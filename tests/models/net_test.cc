@@ -5,6 +5,7 @@
 #include <cstring>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -44,6 +45,24 @@ model::Network SmallNetwork() {
     layers { name: "fc2" fully_connected { outputs: 4 } }
     layers { name: "loss" softmax_cross_entropy {} })",
                                                 "small");
+  CHECK(network.ok()) << network.status().message();
+  return *network;
+}
+
+// With layers that know 4 and 8 lanes of samples, and one that knows 16 alone.
+model::Network NetworkOfWholeRows() {
+  Result<model::Network> network = ParseNetwork(R"(
+    name: "whole_rows"
+    input { channels: 2 height: 7 width: 5 }
+    layers { name: "conv" convolution { outputs: 6 kernel: 3 pad: 1 } }
+    layers { name: "norm" batch_normalisation {} }
+    layers { name: "groups" group_normalisation { groups: 2 } }
+    layers { name: "relu" relu {} }
+    layers { name: "pool" max_pooling { kernel: 3 stride: 2 } }
+    layers { name: "drop" dropout { ratio: 0.3 } }
+    layers { name: "fc" fully_connected { outputs: 4 } }
+    layers { name: "loss" softmax_cross_entropy {} })",
+                                                "whole_rows");
   CHECK(network.ok()) << network.status().message();
   return *network;
 }
@@ -122,7 +141,7 @@ class AnyNetTest : public testing::TestWithParam<model::Network (*)()> {};
 
 INSTANTIATE_TEST_SUITE_P(Networks, AnyNetTest,
                          testing::Values(
-                             &SmallNetwork, +[] { return BranchedNetwork(); },
+                             &SmallNetwork, &NetworkOfWholeRows, +[] { return BranchedNetwork(); },
                              +[] { return NetworkOfLosses(); }),
                          [](const auto& tested) { return tested.param().name(); });
 
@@ -196,6 +215,21 @@ TEST_P(AnyNetTest, WhatRanBeforeAndTheLargestBatchDoNotMatter) {
   EXPECT_EQ(fresh.weights, used.weights);  // the running statistics
 }
 
+TEST_P(AnyNetTest, SamplesLoseTheSameAmongFewAndAmongMany) {
+  Trained net(GetParam()(), 16);
+  const Samples samples(*net.net, 16);
+  net.Step(samples.Slice(0, 16));  // so that there are running statistics
+  const Sums all = net.Evaluate(samples.Slice(0, 16));
+  Sums few;
+  for (const auto& [begin, count] : {std::pair(0, 1), {1, 3}, {4, 4}, {8, 5}, {13, 3}}) {
+    const Sums some = net.Evaluate(samples.Slice(begin, count));
+    few.loss_sum += some.loss_sum;
+    few.correct += some.correct;
+  }
+  EXPECT_NEAR(few.loss_sum, all.loss_sum, 1e-5 * std::abs(all.loss_sum));
+  EXPECT_EQ(few.correct, all.correct);
+}
+
 TEST(NetTest, GradientIsTheMeanOverTheMinibatch) {
   Trained net(Zoo("mnist_lenet"), 12);
   Samples samples(*net.net, 12);
@@ -212,11 +246,12 @@ TEST(NetTest, GradientIsTheMeanOverTheMinibatch) {
 
 // Of the whole net, rewrites and shared buffers included; parameters drawn at random.
 TEST_P(AnyNetTest, GradientsAreThoseOfTheLoss) {
-  for (const int threads : {1, 3}) {
+  for (const auto& [threads, size] : {std::pair(1, 9), {3, 9}, {1, 3}, {3, 7}}) {
     Trained net(GetParam()(), 9, threads);
-    const Samples samples(*net.net, 9);
+    const Samples samples(*net.net, size);
     const StepStreams streams = {9, 1, 4, 2};
-    net.Step(samples.Slice(0, 9), streams);
+    const Numbers minibatch = samples.Slice(0, size);
+    net.Step(minibatch, streams);
     const std::vector<float> gradients = net.gradients;
     Rng rng(8, RngPurpose::kTest);
     double error = 0;  // squared lengths of the difference and of the gradient
@@ -230,9 +265,9 @@ TEST_P(AnyNetTest, GradientsAreThoseOfTheLoss) {
       constexpr float kStep = 1e-3f;
       const float before = net.weights[i];
       net.weights[i] = before + kStep;
-      const double above = net.Step(samples.Slice(0, 9), streams).loss_sum / 9;
+      const double above = net.Step(minibatch, streams).loss_sum / size;
       net.weights[i] = before - kStep;
-      const double below = net.Step(samples.Slice(0, 9), streams).loss_sum / 9;
+      const double below = net.Step(minibatch, streams).loss_sum / size;
       net.weights[i] = before;
       const double expected = (above - below) / (2 * 1e-3);
       const double found = static_cast<double>(gradients[i]);
