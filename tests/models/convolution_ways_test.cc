@@ -125,7 +125,7 @@ TEST(ConvolutionWaysTest, ASamplesBitsDoNotDependOnTheOthersOfItsMinibatch) {
 // Of large planes few samples pay for a minimal filtering, too, which then takes no empty lanes
 // along; the bits are those that they have among many.
 TEST(ConvolutionWaysTest, FewSamplesOfLargePlanesHaveTheBitsThatTheyHaveAmongMany) {
-  constexpr int64_t kSize = 30;  // the last tiles are half outside
+  constexpr int64_t kSize = 27;  // the last tiles are half outside; columns fill no whole block
   constexpr int64_t kSample = 32 * kSize * kSize;
   for (const Isa isa : {Isa::kBaseline, Isa::kV3, Isa::kV4}) {
     if (isa > DetectIsa()) continue;
@@ -154,6 +154,41 @@ TEST(ConvolutionWaysTest, FewSamplesOfLargePlanesHaveTheBitsThatTheyHaveAmongMan
       }
     }
   }
+}
+
+// In a net of which another layer knows rows of 16 alone.
+TEST(ConvolutionWaysTest, FewSamplesHaveTheSameBitsInWholeRows) {
+  constexpr int64_t kSize = 27;
+  const char* const text =
+      R"(name: "l" convolution { outputs: 32 kernel: 3 pad: 1 no_bias: true })";
+  const LayerCase layer_case = {"", {32, kSize, kSize}, text};
+  LayerOnDevice few(layer_case, {"", [] { return MakeCpuBackend(1, DetectIsa()); }});
+  LayerOnDevice rows(layer_case, {"", [] {
+                                    auto backend = MakeCpuBackend(1, DetectIsa());
+                                    CHECK(backend->MakeOp(GroupNormalisationSpec{{2}}, 1).ok());
+                                    return backend;
+                                  }});
+  Rng rng(8, RngPurpose::kTest);
+  for (const int batch : {3, 7}) {
+    const std::vector<float> x = RandomNumbers(batch * 32 * kSize * kSize, &rng);
+    const std::vector<float> y = few.Forward(x, batch, true);
+    EXPECT_EQ(rows.Forward(x, batch, true), y);
+    EXPECT_EQ(rows.Backward(y, batch), few.Backward(y, batch)) << "and padding holds zeros";
+    EXPECT_EQ(rows.gradients(), few.gradients());
+  }
+}
+
+// Blocks of 33 samples have more columns than those of 70, the most that there may be here.
+TEST(ConvolutionWaysTest, FewerSamplesThanTheMostFindRoomForMoreColumns) {
+  LayerOnDevice layer(
+      {"", {64, 56, 56}, R"(name: "l" convolution { outputs: 128 kernel: 3 stride: 2 pad: 1 })"},
+      {"", [] { return MakeCpuBackend(1, DetectIsa()); }});
+  Rng rng(8, RngPurpose::kTest);
+  const std::vector<float> x = RandomNumbers(33 * 64 * 56 * 56, &rng);
+  const std::vector<float> y = layer.Forward(x, 33, true);
+  const std::vector<float> first(x.begin(), x.begin() + 64 * 56 * 56);
+  const std::vector<float> alone = layer.Forward(first, 1, true);
+  for (size_t i = 0; i < alone.size(); ++i) ASSERT_NEAR(alone[i], y[i], 1e-4) << i;
 }
 
 // Of small ones they go another way, by a plain sum.

@@ -49,7 +49,9 @@ class GatheredConvolution final : public FloatOp {
         depth_(spec.input.channels() * taps_) {
     CHECK(!spec.pool);
     FindSources();
-    engine.ReserveScratch((depth_ + spec.outputs) * (BlockColumns(max_batch) + kSampleLanes));
+    // No minibatch up to that size has blocks of more columns.
+    const int64_t most = std::min(results_ * max_batch, std::max<int64_t>(Wanted(), max_batch));
+    engine.ReserveScratch((depth_ + spec.outputs) * (most + kSampleLanes));
   }
 
   bool reads_input() const override { return true; }
@@ -143,15 +145,18 @@ class GatheredConvolution final : public FloatOp {
   // Of result position p, tap t; -1: outside the plane.
   int64_t SourceOf(int64_t p, int64_t t) const { return source_of_[p * taps_ + t]; }
 
+  // Columns of a block, where whole positions can be that many.
+  int64_t Wanted() const {
+    return std::clamp(kBlockFloats / (depth_ + spec_.outputs), kLeastColumns, kMostColumns);
+  }
   int64_t BlockColumns(int64_t batch) const {
-    const int64_t wanted =
-        std::clamp(kBlockFloats / (depth_ + spec_.outputs), kLeastColumns, kMostColumns);
-    return std::max<int64_t>(1, std::min(results_, wanted / batch)) * batch;
+    return std::max<int64_t>(1, std::min(results_, Wanted() / batch)) * batch;
   }
   template <typename Body>
   void ForEachBlock(const Pass& pass, const Body& body) const {
     const int64_t columns = BlockColumns(pass.batch);
     const int64_t apart = columns % kCacheStride == 0 ? kSampleLanes : 0;
+    CHECK_LE((depth_ + spec_.outputs) * (columns + apart), engine_.scratch_floats);
     for (const Range& positions : EvenPieces(results_, columns / pass.batch)) {
       body({positions, pass.batch, engine_.Lanes(pass.batch), positions.size() * pass.batch,
             columns + apart});
