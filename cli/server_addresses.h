@@ -12,7 +12,7 @@
 
 namespace kumo {
 
-// So many.
+// Free ports of 127.0.0.1, all different.
 Result<std::vector<ReservedPort>> ReservePorts(int count);
 
 // Whether this process could listen at `address`. FailedPrecondition when it is not this machine's,

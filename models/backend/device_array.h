@@ -12,9 +12,8 @@ class DeviceMemory {
  public:
   virtual ~DeviceMemory() = default;
   // Memory that is zero, aligned to 64 bytes at the least, and a CPU's a multiple of that long,
-  // whatever was asked for. Null for 0 bytes, when there is not
-  // enough, which is remembered as the device's failure and names `what`, and when something has
-  // failed before.
+  // whatever was asked for. Null for 0 bytes, when there is not enough, which is remembered as the
+  // device's failure and names `what`, and when something has failed before.
   virtual void* Allocate(size_t bytes, const std::string& what) = 0;
   // Gives memory back that nothing uses any more; null is nothing.
   virtual void Free(void* memory) = 0;

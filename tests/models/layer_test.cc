@@ -54,7 +54,7 @@ TEST_P(LayerTest, AgreesWithThePlainReference) {
     LayerOnDevice layer(layer_case, setting);
     Rng rng(2, RngPurpose::kTest);
     // One vector, less than one, more than one tile of vectors, and back.
-    for (const int batch : {16, 5, kMaxBatch, 33, 1}) {
+    for (const int batch : {16, 5, kMaxBatch, 4, 33, 8, 1}) {
       for (const bool training : {true, false}) {
         const std::vector<float> x = InputNumbers(layer_case, batch, &rng);
         std::vector<reference::Numbers> parameters;

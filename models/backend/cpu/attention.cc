@@ -202,7 +202,7 @@ class Attention final : public FloatOp {
 }  // namespace
 
 std::unique_ptr<Op> MakeOp(Engine& engine, const AttentionSpec& spec, int max_batch) {
-  engine.few_lanes = false;
+  engine.NeedWholeRows();
   return std::make_unique<Attention>(engine, spec, max_batch);
 }
 

@@ -10,8 +10,8 @@
 namespace kumo::cpu {
 namespace {
 
-// Of which nobody notices what is done once for a minibatch.
-constexpr int kManySamples = 64;
+// So many that what is done once for a minibatch does not count.
+constexpr int kManySamples = 1 << 16;
 
 // One way, and another one for few samples, since a plain convolution knows whole rows of 16 lanes
 // alone. The minibatch tells, not the largest that there may be: results do not depend on that.
@@ -19,8 +19,9 @@ class ConvolutionByBatch final : public Op {
  public:
   ConvolutionByBatch(const ConvolutionSpec& spec, std::unique_ptr<Op> many, std::unique_ptr<Op> few)
       : many_(std::move(many)), few_(std::move(few)) {
+    const bool minimal = WayOf(spec) == ConvolutionWay::kMinimal;
     for (int batch = 1; batch <= kFewSamples; ++batch) {
-      by_many_[batch] = WayOf(spec) == ConvolutionWay::kMinimal && PaysByWinograd(spec, batch);
+      by_many_[batch] = minimal && PaysByWinograd(spec, batch);
     }
   }
 
@@ -72,7 +73,7 @@ std::unique_ptr<Op> MakeOp(Engine& engine, const ConvolutionSpec& spec, int max_
                                ? MakeWinogradConvolution(engine, spec)
                                : MakePlainConvolution(engine, spec, max_batch);
   if (spec.pool) {
-    engine.few_lanes = false;
+    engine.NeedWholeRows();
     return op;
   }
   return std::make_unique<ConvolutionByBatch>(

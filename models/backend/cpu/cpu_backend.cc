@@ -37,7 +37,8 @@ class CpuBackend final : public Backend {
                 1,
                 0,
                 {},
-                true} {}
+                true,
+                false} {}
 
   std::string name() const override { return "cpu"; }
 
@@ -156,7 +157,10 @@ class CpuBackend final : public Backend {
         },
         spec);
   }
-  void TakeShared() override { engine_.Scratch(); }
+  void TakeShared() override {
+    engine_.all_made = true;
+    engine_.Scratch();
+  }
   Result<std::unique_ptr<LossOp>> MakeLoss(const LossSpec& spec, int) override {
     return std::visit([&](const auto& loss) { return cpu::MakeLoss(engine_, loss); }, spec);
   }

@@ -122,8 +122,8 @@ struct WinogradKernels {
 };
 
 struct ElementwiseKernels {
-  // y may be x, and dx dy. Whole vectors are worked on: behind n there must be room for one, but
-  // for the sums.
+  // y may be x, and dx dy. What has an x and a y works on whole vectors: behind n there must be
+  // room for one.
   void (*relu)(const float* x, int64_t n, float* y);
   void (*leaky_relu)(const float* x, int64_t n, float slope, float* y);
   void (*gelu)(const float* x, int64_t n, float* y);

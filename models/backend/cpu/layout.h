@@ -22,10 +22,12 @@ constexpr int kSampleLanes = 16;
 constexpr int64_t LaneStride(int batch) {
   return (batch + kSampleLanes - 1) / kSampleLanes * kSampleLanes;
 }
-// And of few samples where there are no more lanes than these need.
+// As many samples leave half of the lanes empty.
 constexpr int kFewSamples = kSampleLanes / 2;
-constexpr int64_t FewLanes(int batch) {
-  return batch <= kFewSamples / 2 ? kFewSamples / 2 : kFewSamples;
+// The lanes that a minibatch needs: of few samples 4 or 8.
+constexpr int64_t NeededLanes(int batch) {
+  if (batch > kFewSamples) return LaneStride(batch);
+  return batch > kFewSamples / 2 ? kFewSamples : kFewSamples / 2;
 }
 
 }  // namespace kumo::cpu

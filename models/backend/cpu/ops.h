@@ -7,6 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include <glog/logging.h>
+
 #include "common/base/thread_pool.h"
 #include "common/job/parameter_layout.h"
 #include "models/backend/cpu/kernels.h"
@@ -39,13 +41,17 @@ struct Engine {
   // It is as long as the op wants it that asks for most when it is made.
   int64_t scratch_floats = 0;
   DeviceArray<float> scratch;
-  // Until an op is made that knows whole rows of 16 lanes alone: of all ops before the first step.
+  // Whether minibatches of few samples have no more lanes than they need: until an op is made that
+  // knows rows of 16 alone. Arrays are sized, and laid out, once all ops of a net are made.
   bool few_lanes = true;
+  bool all_made = false;
 
-  // Floats between two neighbouring positions of a minibatch's activations.
-  int64_t Lanes(int batch) const {
-    return few_lanes && batch <= kFewSamples ? FewLanes(batch) : LaneStride(batch);
+  void NeedWholeRows() {
+    CHECK(!few_lanes || !all_made) << "a second net on this backend wants another layout";
+    few_lanes = false;
   }
+  // Floats between two neighbouring positions of a minibatch's activations.
+  int64_t Lanes(int batch) const { return few_lanes ? NeededLanes(batch) : LaneStride(batch); }
 
   void ReserveScratch(int64_t floats) { scratch_floats = std::max(scratch_floats, floats); }
   // Null where there was no memory, which the device says.

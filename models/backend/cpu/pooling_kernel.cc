@@ -23,16 +23,6 @@ struct Lanes {
     __builtin_memcpy(to, &floats, sizeof(floats));
   }
 };
-// Calls body<kLanes>(): how many of a plane's lanes a vector holds.
-template <typename Body>
-KUMO_ALWAYS_INLINE void WithLanes(const PoolPlane& plane, const Body& body) {
-  if (plane.lanes >= kWidth) return body.template operator()<kWidth>();
-  if constexpr (kWidth > 8) {
-    if (plane.lanes == 8) return body.template operator()<8>();
-  }
-  if constexpr (kWidth > 4) body.template operator()<4>();
-}
-
 // The part of an output's window that lies in the input: elements [begin, end) of one axis, and
 // the input's coordinate of element 0.
 struct Window {
@@ -97,7 +87,7 @@ void MaxLanes(const PoolPlane& plane, const float* input, float* output, uint8_t
 }
 
 void Max(const PoolPlane& plane, const float* input, float* output, uint8_t* place) {
-  WithLanes(plane, [&]<int kLanes>() { MaxLanes<kLanes>(plane, input, output, place); });
+  WithLanes(plane.lanes, [&]<int kLanes>() { MaxLanes<kLanes>(plane, input, output, place); });
 }
 
 template <int kLanes>
@@ -122,7 +112,7 @@ void MaxBackwardLanes(const PoolPlane& plane, const uint8_t* place, const float*
 }
 
 void MaxBackward(const PoolPlane& plane, const uint8_t* place, const float* dy, float* dx) {
-  WithLanes(plane, [&]<int kLanes>() { MaxBackwardLanes<kLanes>(plane, place, dy, dx); });
+  WithLanes(plane.lanes, [&]<int kLanes>() { MaxBackwardLanes<kLanes>(plane, place, dy, dx); });
 }
 
 KUMO_ALWAYS_INLINE float InverseCount(const Window& rows, const Window& columns) {
@@ -146,7 +136,7 @@ void AverageLanes(const PoolPlane& plane, const float* input, float* output) {
 }
 
 void Average(const PoolPlane& plane, const float* input, float* output) {
-  WithLanes(plane, [&]<int kLanes>() { AverageLanes<kLanes>(plane, input, output); });
+  WithLanes(plane.lanes, [&]<int kLanes>() { AverageLanes<kLanes>(plane, input, output); });
 }
 
 template <int kLanes>
@@ -167,7 +157,7 @@ void AverageBackwardLanes(const PoolPlane& plane, const float* dy, float* dx) {
 }
 
 void AverageBackward(const PoolPlane& plane, const float* dy, float* dx) {
-  WithLanes(plane, [&]<int kLanes>() { AverageBackwardLanes<kLanes>(plane, dy, dx); });
+  WithLanes(plane.lanes, [&]<int kLanes>() { AverageBackwardLanes<kLanes>(plane, dy, dx); });
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ class PositionNormalisation final : public FloatOp {
 }  // namespace
 
 std::unique_ptr<Op> MakeOp(Engine& engine, const PositionNormalisationSpec& spec, int max_batch) {
-  engine.few_lanes = false;
+  engine.NeedWholeRows();
   return std::make_unique<PositionNormalisation>(engine, spec, max_batch);
 }
 

@@ -31,7 +31,6 @@ constexpr int kOuterColumns = 3;
 
 typedef float Vector __attribute__((vector_size(kWidth * 4)));
 typedef int32_t IntVector __attribute__((vector_size(kWidth * 4)));
-typedef uint8_t ByteVector __attribute__((vector_size(kWidth)));
 
 KUMO_ALWAYS_INLINE Vector Load(const float* from) {
   Vector vector;
@@ -53,6 +52,17 @@ KUMO_ALWAYS_INLINE void StoreFirst(Vector vector, int64_t count, float* to) {
 // Minus zero leaves every number as it is, so the compiler drops it and broadcasts from memory;
 // plus zero would cost an addition (-0 + 0 is 0) and a shuffle in the innermost loops.
 KUMO_ALWAYS_INLINE Vector Broadcast(float value) { return value - Vector{}; }
+
+// Calls body<n>() with how many numbers of a vector a position's lanes are: all, where there are
+// more of them (a multiple of 16), or 4 or 8.
+template <typename Body>
+KUMO_ALWAYS_INLINE void WithLanes(int64_t lanes, const Body& body) {
+  if (lanes >= kWidth) return body.template operator()<kWidth>();
+  if constexpr (kWidth > 8) {
+    if (lanes == 8) return body.template operator()<8>();
+  }
+  if constexpr (kWidth > 4) body.template operator()<4>();
+}
 
 typedef float FourFloats __attribute__((vector_size(16)));
 typedef float EightFloats __attribute__((vector_size(32)));

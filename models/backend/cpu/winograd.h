@@ -35,10 +35,6 @@ class TileColumns {
 
   TileColumns(const Engine& engine, const Shape& tiled, int64_t block);
 
-  // Lanes of a tile that are columns.
-  static int64_t TakenLanes(int batch) {
-    return batch > kFewSamples ? LaneStride(batch) : FewLanes(batch);
-  }
   // Blocks of columns, each a multiple of 16: behind the last tile's there may be some of no tile.
   std::vector<Range> Blocks(int batch) const;
   int64_t strip_floats() const { return engine_.winograd.strip_floats; }
@@ -50,7 +46,7 @@ class TileColumns {
   // Calls body(tile) for the lanes of each tile of a block. body must not depend on their order.
   template <typename Body>
   void ForEachTile(const Range& block, int batch, const TiledPlane& plane, const Body& body) const {
-    const int64_t taken = TakenLanes(batch);
+    const int64_t taken = NeededLanes(batch);
     const int64_t end = std::min(block.end, rows_ * columns_ * taken);
     WinogradTile tile{};
     tile.lanes = engine_.Lanes(batch);

@@ -12,7 +12,7 @@ constexpr int kPatch = 6;   // positions of a patch along an axis, and frequenci
 constexpr int kTile = 4;    // and of a tile
 constexpr int kKernel = 3;  // and of a kernel
 constexpr int64_t kStrip = kTileVectors * kWidth;
-constexpr int kSamples = 16;  // lanes of a position of few samples
+constexpr int kWholeRow = 16;  // lanes of a position, unless there are fewer
 
 // The matrices are those of Toom and Cook's interpolation at 0, +-kSmall, +-kLarge and infinity
 // (Lavin and Gray 2016, Fast algorithms for convolutional neural networks, have +-1 and +-2: their
@@ -121,16 +121,6 @@ template <int kTaken>
 KUMO_ALWAYS_INLINE void StoreTaken(Vector vector, float* to) {
   __builtin_memcpy(to, &vector, kTaken * sizeof(float));
 }
-// Calls body<kTaken>(): how many lanes of a vector a tile's columns are.
-template <typename Body>
-KUMO_ALWAYS_INLINE void WithTaken(const WinogradTile& tile, const Body& body) {
-  if (tile.count >= kWidth) return body.template operator()<kWidth>();
-  if constexpr (kWidth > 8) {
-    if (tile.count == 8) return body.template operator()<8>();
-  }
-  if constexpr (kWidth > 4) body.template operator()<4>();
-}
-
 KUMO_ALWAYS_INLINE bool Inside(const WinogradTile& tile, int size) {
   return tile.row >= 0 && tile.column >= 0 && tile.row + size <= tile.height &&
          tile.column + size <= tile.width;
@@ -181,7 +171,7 @@ void PatchLanes(const WinogradTile& tile, const float* plane, float* to) {
 }
 
 void Patch(const WinogradTile& tile, const float* plane, float* to) {
-  WithTaken(tile, [&]<int kTaken>() {
+  WithLanes(tile.count, [&]<int kTaken>() {
     if (Inside(tile, kPatch)) return PatchLanes<true, kTaken>(tile, plane, to);
     PatchLanes<false, kTaken>(tile, plane, to);
   });
@@ -207,7 +197,7 @@ void GradientLanes(const WinogradTile& tile, const float* plane, float* to) {
 }
 
 void Gradient(const WinogradTile& tile, const float* plane, float* to) {
-  WithTaken(tile, [&]<int kTaken>() {
+  WithLanes(tile.count, [&]<int kTaken>() {
     if (Inside(tile, kTile)) return GradientLanes<true, kTaken>(tile, plane, to);
     GradientLanes<false, kTaken>(tile, plane, to);
   });
@@ -236,7 +226,7 @@ void ResultLanes(const WinogradTile& tile, const float* from, float bias, float*
         if (!kInside && (row >= tile.height || column >= tile.width)) continue;
         float* const to = plane + (row * tile.width + column) * tile.lanes + tile.first + l;
         StoreTaken<kTaken>(x[i * kPatch + j] + bias, to);
-        if (tile.count >= kSamples) continue;
+        if (tile.count >= kWholeRow) continue;
         for (int64_t n = tile.count; n < tile.lanes; ++n) to[n - l] = 0.0f;
       }
     }
@@ -244,7 +234,7 @@ void ResultLanes(const WinogradTile& tile, const float* from, float bias, float*
 }
 
 void Result(const WinogradTile& tile, const float* from, float bias, float* plane) {
-  WithTaken(tile, [&]<int kTaken>() {
+  WithLanes(tile.count, [&]<int kTaken>() {
     if (Inside(tile, kTile)) return ResultLanes<true, kTaken>(tile, from, bias, plane);
     ResultLanes<false, kTaken>(tile, from, bias, plane);
   });
