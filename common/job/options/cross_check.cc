@@ -1,5 +1,6 @@
 // What settings say about each other.
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <set>
 
@@ -28,6 +29,7 @@ class Checker {
     CheckHttp();
     NoteWithoutEffectOnData();
     NoteWithoutEffect();
+    NoteSmallSteps();
   }
 
  private:
@@ -266,6 +268,30 @@ class Checker {
     } else {
       Note("block.time_constant", "block.convention = paper takes block.momentum");
     }
+  }
+
+  // With unit gain step k after a restart is 1 - m^k of the rate at momentum m, and a block
+  // restarts.
+  void NoteSmallSteps() {
+    if (e_.sync.mode != SyncMode::kBlock || !e_.optimiser.unit_gain) return;
+    if (!e_.block.reset_local_state) return;
+    double momentum = e_.schedule.time_constants.empty() ? e_.optimiser.momentum : 0;
+    for (const double constant : e_.schedule.time_constants) {
+      if (constant > 0) momentum = std::max(momentum, std::exp(-e_.sync.minibatch / constant));
+    }
+    const double steps = e_.sync.block;
+    const double sum = momentum < 1 ? (1 - std::pow(momentum, steps)) / (1 - momentum) : steps;
+    const double share = 1 - momentum * sum / steps;  // mean over the steps of a block
+    if (share >= 0.5) return;
+    const auto rounded = [](double x) { return WriteValue(std::round(x * 1000) / 1000); };
+    const auto origin = origins_.find("optimiser.unit_gain");
+    notes_->push_back((origin == origins_.end() ? "" : origin->second + ": ") +
+                      "optimiser.unit_gain = true: each block begins without momentum, so that at "
+                      "one of " +
+                      rounded(momentum) + " its steps are " + rounded(share) +
+                      " of the learning rate on average; take no local momentum "
+                      "(schedule.time_constants = 0,..., optimiser.momentum = 0), a longer "
+                      "sync.block, or block.reset_local_state = false");
   }
 
   const Experiment& e_;

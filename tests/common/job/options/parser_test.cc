@@ -225,6 +225,29 @@ TEST_F(ParserTest, SettingsWithoutEffectAreNoted) {
               ElementsAre(HasSubstr("checkpoint.continue has no effect")));
 }
 
+TEST_F(ParserTest, StepsThatABlockMakesSmallAreNoted) {
+  // .052 .101 .148 .192 .234 of the rate: exp(-32 / 600) is .948.
+  std::vector<std::string> settings = {"sync.mode=block",
+                                       "sync.minibatch=32",
+                                       "sync.block=5",
+                                       "optimiser.type=momentum",
+                                       "optimiser.unit_gain=true",
+                                       "schedule.milestones=3",
+                                       "schedule.type=multistep",
+                                       "schedule.time_constants=0,600"};
+  EXPECT_THAT(Load(kNetwork, settings).notes,
+              ElementsAre(testing::AllOf(HasSubstr("at one of 0.948 its steps are 0.145 of"),
+                                         HasSubstr("block.reset_local_state = false"))));
+  for (const char* mended : {"schedule.time_constants=0,0", "sync.block=50", "sync.mode=gradient",
+                             "optimiser.unit_gain=false", "block.reset_local_state=false"}) {
+    settings.emplace_back(mended);
+    for (const std::string& note : Load(kNetwork, settings).notes) {
+      EXPECT_THAT(note, testing::Not(HasSubstr("unit_gain"))) << mended;
+    }
+    settings.pop_back();
+  }
+}
+
 TEST_F(ParserTest, WeightsThatAreSetAsideBeforeTheyAreReadAreRefused) {
   for (const char* from : {"o/d", "o/d/", "o/d/checkpoints", "./o/d/checkpoints/round-7"}) {
     const std::string weights = std::string("network.initial_weights=") + from;
