@@ -4,7 +4,8 @@
 // that a step never leaves it; what goes over the network is coded there. Samples go in, and what
 // comes out are sums. No header here names a library; backend/cpu/ and its twins do.
 //
-// A Backend outlives its arrays, ops and loaders. None is thread-safe: one caller at a time.
+// A Backend outlives its arrays, ops and loaders, which are those of one net: another one may want
+// another layout. None is thread-safe: one caller at a time.
 #pragma once
 
 #include <memory>

@@ -184,13 +184,11 @@ class CudaTrainingTest : public testing::Test {
       GTEST_SKIP() << made.status().message();
     }
     cuda_ = std::move(made).value();
-    cpu_ = MakeCpuBackend(1);
   }
   static std::unique_ptr<Backend> Cuda(Precision precision) {
     return MakeCudaBackend({.precision = precision}).value();
   }
 
-  std::unique_ptr<Backend> cpu_;
   std::unique_ptr<Backend> cuda_;
 };
 
@@ -212,14 +210,14 @@ TEST_F(CudaTrainingTest, TheFirstLossesAreTheCpusButForRounding) {
     SCOPED_TRACE(name);
     const model::Network network = Zoo(name);
     ExpectLossesNear(Train(*cuda_, network, {.steps = steps}),
-                     Train(*cpu_, network, {.steps = steps}), 1e-3);
+                     Train(*MakeCpuBackend(1), network, {.steps = steps}), 1e-3);
   }
 }
 
 TEST_F(CudaTrainingTest, GradientsOfEveryLayerAreTheCpusButForRounding) {
   for (const model::Network& network : {EveryLayer(), EveryOtherLayer(), BranchedNetwork()}) {
     SCOPED_TRACE(network.name());
-    const Walk expected = Train(*cpu_, network, {.steps = 1});
+    const Walk expected = Train(*MakeCpuBackend(1), network, {.steps = 1});
     EXPECT_LT(Distance(Train(*cuda_, network, {.steps = 1}).gradients[0], expected.gradients[0]),
               1e-5);
   }
@@ -235,7 +233,7 @@ TEST_F(CudaTrainingTest, FiltersMayLieAnywhereInTheVector) {
       layers { name: "conv3" convolution { outputs: 4 kernel: 2 } }
       layers { name: "fc" fully_connected { outputs: 10 } }
       layers { name: "loss" softmax_cross_entropy {} })");
-  const Walk expected = Train(*cpu_, network, {.steps = 2});
+  const Walk expected = Train(*MakeCpuBackend(1), network, {.steps = 2});
   const Walk found = Train(*cuda_, network, {.steps = 2});
   for (size_t s = 0; s < 2; ++s) {
     EXPECT_LT(Distance(found.gradients[s], expected.gradients[s]), 1e-5) << "step " << s;
@@ -275,7 +273,7 @@ TEST_F(CudaTrainingTest, AStepThatIsRecordedIsTheStep) {
 
 TEST_F(CudaTrainingTest, GradientsAreClippedAsOnTheCpu) {
   const model::Network network = Zoo("mnist_lenet");
-  const Walk expected = Train(*cpu_, network, {.steps = 4, .clip_norm = 0.01f});
+  const Walk expected = Train(*MakeCpuBackend(1), network, {.steps = 4, .clip_norm = 0.01f});
   const Walk found = Train(*cuda_, network, {.steps = 4, .clip_norm = 0.01f});
   for (size_t s = 0; s < 4; ++s) {
     EXPECT_NEAR(Norm(found.gradients[s]), 0.01, 1e-6);

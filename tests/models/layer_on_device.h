@@ -61,10 +61,12 @@ inline std::vector<float> RandomNumbers(int64_t n, Rng* rng) {
 }
 
 // The same for a device's array and for its numbers alone, when padding holds zeros. Exact: whole
-// multiples of 2^-40, added as integers.
-inline int64_t SumOfSizes(std::span<const float> x) {
-  int64_t sum = 0;
-  for (const float v : x) sum += std::llround(std::abs(static_cast<double>(v)) * 0x1p40);
+// multiples of 2^-40, added as integers that may go round.
+inline uint64_t SumOfSizes(std::span<const float> x) {
+  uint64_t sum = 0;
+  for (const float v : x) {
+    sum += static_cast<uint64_t>(std::llround(std::abs(static_cast<double>(v)) * 0x1p40));
+  }
   return sum;
 }
 
