@@ -27,9 +27,15 @@ model::Network Zoo(const std::string& name) {
   return *network;
 }
 
+model::Network Parsed(const char* text) {
+  Result<model::Network> network = ParseNetwork(text, "a test's network");
+  CHECK(network.ok()) << network.status().message();
+  return *network;
+}
+
 // Small, with one of everything.
 model::Network SmallNetwork() {
-  Result<model::Network> network = ParseNetwork(R"(
+  return Parsed(R"(
     name: "small"
     input { channels: 2 height: 9 width: 9 }
     layers { name: "conv" convolution { outputs: 5 kernel: 3 pad: 1 } }
@@ -43,15 +49,12 @@ model::Network SmallNetwork() {
     layers { name: "tanh" tanh {} }
     layers { name: "drop" dropout { ratio: 0.3 } }
     layers { name: "fc2" fully_connected { outputs: 4 } }
-    layers { name: "loss" softmax_cross_entropy {} })",
-                                                "small");
-  CHECK(network.ok()) << network.status().message();
-  return *network;
+    layers { name: "loss" softmax_cross_entropy {} })");
 }
 
 // With layers that know 4 and 8 lanes of samples, and one that knows 16 alone.
 model::Network NetworkOfWholeRows() {
-  Result<model::Network> network = ParseNetwork(R"(
+  return Parsed(R"(
     name: "whole_rows"
     input { channels: 2 height: 7 width: 5 }
     layers { name: "conv" convolution { outputs: 6 kernel: 3 pad: 1 } }
@@ -61,10 +64,7 @@ model::Network NetworkOfWholeRows() {
     layers { name: "pool" max_pooling { kernel: 3 stride: 2 } }
     layers { name: "drop" dropout { ratio: 0.3 } }
     layers { name: "fc" fully_connected { outputs: 4 } }
-    layers { name: "loss" softmax_cross_entropy {} })",
-                                                "whole_rows");
-  CHECK(network.ok()) << network.status().message();
-  return *network;
+    layers { name: "loss" softmax_cross_entropy {} })");
 }
 
 // Of softmax_cross_entropy; or, of several losses, what is trained on.
