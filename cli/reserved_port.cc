@@ -28,12 +28,6 @@ Result<ReservedPort> ReservedPort::Take() {
   return reserved;
 }
 
-ReservedPort& ReservedPort::operator=(ReservedPort&& other) noexcept {
-  std::swap(fd_, other.fd_);
-  std::swap(port_, other.port_);
-  return *this;
-}
-
 ReservedPort::~ReservedPort() {
   if (fd_ >= 0) close(fd_);
 }

@@ -21,7 +21,6 @@ class ReservedPort {
 
   ReservedPort(ReservedPort&& other) noexcept
       : fd_(std::exchange(other.fd_, -1)), port_(other.port_) {}
-  ReservedPort& operator=(ReservedPort&& other) noexcept;
   ~ReservedPort();
 
   std::string host_and_port() const { return "127.0.0.1:" + std::to_string(port_); }

@@ -287,7 +287,7 @@ class Checker {
     const auto origin = origins_.find("optimiser.unit_gain");
     notes_->push_back((origin == origins_.end() ? "" : origin->second + ": ") +
                       "optimiser.unit_gain = true: each block begins without momentum, so that at "
-                      "one of " +
+                      "a momentum of " +
                       rounded(momentum) + " its steps are " + rounded(share) +
                       " of the learning rate on average; take no local momentum "
                       "(schedule.time_constants = 0,..., optimiser.momentum = 0), a longer "

@@ -236,7 +236,7 @@ TEST_F(ParserTest, StepsThatABlockMakesSmallAreNoted) {
                                        "schedule.type=multistep",
                                        "schedule.time_constants=0,600"};
   EXPECT_THAT(Load(kNetwork, settings).notes,
-              ElementsAre(testing::AllOf(HasSubstr("at one of 0.948 its steps are 0.145 of"),
+              ElementsAre(testing::AllOf(HasSubstr("at a momentum of 0.948 its steps are 0.145 of"),
                                          HasSubstr("block.reset_local_state = false"))));
   for (const char* mended : {"schedule.time_constants=0,0", "sync.block=50", "sync.mode=gradient",
                              "optimiser.unit_gain=false", "block.reset_local_state=false"}) {
