@@ -33,10 +33,13 @@ class Checker {
   }
 
  private:
-  void Problem(const std::string& key, const std::string& what) {
+  // "FILE:LINE: " of a key that was set, or "".
+  std::string Where(const std::string& key) const {
     const auto origin = origins_.find(key);
-    const std::string where = origin == origins_.end() ? "" : origin->second + ": ";
-    problems_->push_back(where + key + what);
+    return origin == origins_.end() ? "" : origin->second + ": ";
+  }
+  void Problem(const std::string& key, const std::string& what) {
+    problems_->push_back(Where(key) + key + what);
   }
 
   // A key that was set but changes nothing.
@@ -284,8 +287,7 @@ class Checker {
     const double share = 1 - momentum * sum / steps;  // mean over the steps of a block
     if (share >= 0.5) return;
     const auto rounded = [](double x) { return WriteValue(std::round(x * 1000) / 1000); };
-    const auto origin = origins_.find("optimiser.unit_gain");
-    notes_->push_back((origin == origins_.end() ? "" : origin->second + ": ") +
+    notes_->push_back(Where("optimiser.unit_gain") +
                       "optimiser.unit_gain = true: each block begins without momentum, so that at "
                       "a momentum of " +
                       rounded(momentum) + " its steps are " + rounded(share) +

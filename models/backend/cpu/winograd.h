@@ -3,7 +3,7 @@
 // sources is transformed to 36 numbers, its frequencies; at each of these the channels are mixed
 // by a product of matrices; and what comes out is transformed back. All with samples in the vector
 // lanes, so that a transform is a few additions of vectors (winograd_kernel.cc has the formulas).
-// Rounding's part is larger than in a plain sum: winograd_test.cc says how large.
+// Rounding's part is larger than in a plain sum: convolution_ways_test.cc says how large.
 //
 // Columns are the lanes of tiles, which are numbered row by row of the plane. Of few samples a
 // tile's columns are 4 or 8 lanes: the transforms, a small part, still work on whole vectors, while
