@@ -11,8 +11,12 @@
 namespace kumo {
 namespace {
 
-// Reaches a field of a const or non-const Experiment.
-#define KUMO_FIELD(path) [](auto& e) -> decltype(auto) { return (e.path); }
+// Reaches a field of an Experiment. A plain function, so that Row is compiled for each type of
+// value and not for each field.
+// clang-format takes the + for a sum.
+// clang-format off
+#define KUMO_FIELD(path) +[](Experiment& e) -> auto& { return e.path; }
+// clang-format on
 
 constexpr bool kResult = true;
 constexpr double kAnyCount = 1e15;  // samples, rounds: a double still holds it exactly
@@ -27,28 +31,29 @@ constexpr OptionType TypeOf() {
   return OptionType::kText;
 }
 
-template <typename Field>
-Option Row(std::string key, Field field, std::string unit, Allowed allowed, bool result,
-           std::string help) {
-  using Value = std::remove_reference_t<decltype(field(std::declval<Experiment&>()))>;
+template <typename Value>
+Option Row(const char* key, Value& (*field)(Experiment&), const char* unit, Allowed allowed,
+           bool result, const char* help) {
   if constexpr (std::is_same_v<Value, bool>) allowed.text = "";
   Option option;
-  option.key = std::move(key);
-  option.unit = std::move(unit);
-  option.help = std::move(help);
+  option.key = key;
+  option.unit = unit;
+  option.help = help;
   option.result = result;
   option.type = TypeOf<Value>();
   option.read = [field, allowed](std::string_view text, Experiment* experiment) {
     return ReadValue(text, allowed, &field(*experiment));
   };
-  option.write = [field](const Experiment& experiment) { return WriteValue(field(experiment)); };
+  option.write = [field](const Experiment& experiment) {
+    return WriteValue(field(const_cast<Experiment&>(experiment)));  // which is only read
+  };
   option.allowed = std::move(allowed);
   if constexpr (std::is_same_v<Value, bool>) option.allowed.text = "true or false";
   return option;
 }
 
-Option WithDefault(Option option, std::string default_text) {
-  option.default_text = std::move(default_text);
+Option WithDefault(Option option, const char* default_text) {
+  option.default_text = default_text;
   return option;
 }
 
@@ -69,7 +74,7 @@ Allowed Above(double min) { return {.min = min, .min_excluded = true}; }
 Allowed AboveTo(double min, double max) { return {.min = min, .max = max, .min_excluded = true}; }
 Allowed ToBelow(double min, double max) { return {.min = min, .max = max, .max_excluded = true}; }
 Allowed OneOf(std::vector<std::string> values) { return {.values = std::move(values)}; }
-Allowed Saying(std::string text) { return {.text = std::move(text)}; }
+Allowed Saying(const char* text) { return {.text = text}; }
 
 std::vector<std::string> CodecNames() {
   std::vector<std::string> names;
@@ -146,9 +151,9 @@ void AddNetwork(std::vector<Option>* rows) {
 }
 
 void AddData(std::vector<Option>* rows) {
-  const auto add_file = [rows](std::string key, auto field, std::string help) {
-    rows->push_back(WithPath(Row(std::move(key), field, "", Any(), kResult, std::move(help)),
-                             PathBase::kDataDirectory, PathKind::kBaseNameIfAbsolute));
+  const auto add_file = [rows](const char* key, auto field, const char* help) {
+    rows->push_back(WithPath(Row(key, field, "", Any(), kResult, help), PathBase::kDataDirectory,
+                             PathKind::kBaseNameIfAbsolute));
   };
   rows->push_back(
       Row("data.reader", KUMO_FIELD(data.reader), "",
@@ -241,8 +246,8 @@ void AddData(std::vector<Option>* rows) {
   rows->push_back(Row("data.flip", KUMO_FIELD(data.flip), "", Any(), kResult,
                       "Mirror each training image left to right with probability 1/2, anew in each "
                       "epoch"));
-  const auto add_colour = [rows](std::string key, auto field, double most, std::string help) {
-    rows->push_back(Row(std::move(key), field, "", Between(0, most), kResult, std::move(help)));
+  const auto add_colour = [rows](const char* key, auto field, double most, const char* help) {
+    rows->push_back(Row(key, field, "", Between(0, most), kResult, help));
   };
   add_colour("data.brightness", KUMO_FIELD(data.brightness), 4,
              "Multiply each training image by a random factor, 1 - x .. 1 + x; the four changes of "
