@@ -19,7 +19,7 @@
 namespace kumo::cuda {
 namespace {
 
-cudaDataType_t TypeOf(Precision precision) {
+cudaDataType_t CudaTypeOf(Precision precision) {
   switch (precision) {
     case Precision::kFp32:
       return CUDA_R_32F;
@@ -34,7 +34,7 @@ cudaDataType_t TypeOf(Precision precision) {
 class FullyConnected final : public UnaryOp {
  public:
   FullyConnected(Engine& engine, const FullyConnectedSpec& spec, int max_batch)
-      : engine_(engine), spec_(spec), type_(TypeOf(engine.precision())) {
+      : engine_(engine), spec_(spec), type_(CudaTypeOf(engine.precision())) {
     const int rows = Rows({max_batch});
     if (spec.bias) engine.ReserveWorkspace(ChannelScratch(engine.ShapeOf({spec.outputs}, rows)));
     CHECK(!spec.activation || spec.activation == Activation::kRelu);
