@@ -128,10 +128,6 @@ Result<int> OpenForAppending(const std::string& path) {
   return FailedPrecondition(path + " cannot be written: " + std::strerror(errno));
 }
 
-int ExitStatus(int status) {
-  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
 std::string LastLine(const std::string& path, std::streamoff start) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return "";
@@ -149,6 +145,10 @@ std::string LastLine(const std::string& path, std::streamoff start) {
 }
 
 }  // namespace
+
+int ExitStatus(int status) {
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
 
 Result<pid_t> StartChild(const ChildSpec& spec) {
   KUMO_ASSIGN_OR_RETURN(const int output_fd, OpenForAppending(spec.output_file));

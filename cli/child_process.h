@@ -28,6 +28,10 @@ struct ChildEnd {
   int code = 0;  // exit code, or 128 + the signal that killed it
 };
 
+// Of what waitpid says of a child that has ended: its exit code, or 128 + the signal that killed
+// it.
+int ExitStatus(int status);
+
 // Starts the program in a process group of its own (Ctrl-C on the terminal reaches only the
 // launcher) where the spec does not say otherwise, with default signal handlers, and SIGKILL at the
 // death of this process. NotFound when the program cannot be executed, Internal when the system

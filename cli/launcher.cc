@@ -17,7 +17,6 @@
 namespace kumo {
 namespace {
 
-constexpr ProcessId kServer0{ProcessId::Role::kServer, 0};
 // Also how late a warning of server 0 may be seen.
 constexpr TimeUs kLongestWait = kSecond;
 

@@ -8,6 +8,7 @@
 #include "common/job/options/experiment_text.h"
 #include "common/job/options/option_table.h"
 #include "common/job/options/option_value.h"
+#include "common/job/options/variables.h"
 
 namespace kumo {
 namespace {
@@ -31,13 +32,6 @@ std::string Comment(const std::string& text) {
     comment += (line.empty() ? "#" : "# " + std::string(line)) + "\n";
   }
   return comment;
-}
-
-// `text` as the value of a path, in which $ begins a variable.
-std::string WithoutVariables(const std::string& text) {
-  std::string path;
-  for (const char c : text) path += c == '$' ? "$$" : std::string(1, c);
-  return path;
 }
 
 // Whether a setting of the old experiment is one of the new.

@@ -12,6 +12,7 @@
 #include "common/job/options/config_file.h"
 #include "common/job/options/option_table.h"
 #include "common/job/options/option_value.h"
+#include "common/job/options/variables.h"
 
 namespace kumo {
 namespace {
@@ -34,13 +35,6 @@ bool IsLowerOrDigit(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <=
 
 std::string BaseName(const std::string& path) {
   return std::filesystem::path(path).filename().string();
-}
-
-// `text` as the value of a path, in which $ begins a variable.
-std::string WithoutVariables(const std::string& text) {
-  std::string path;
-  for (const char c : text) path += c == '$' ? "$$" : std::string(1, c);
-  return path;
 }
 
 // A path below one of the volumes that the servers' pods have.

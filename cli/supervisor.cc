@@ -13,8 +13,6 @@
 namespace kumo {
 namespace {
 
-constexpr ProcessId kServer0{ProcessId::Role::kServer, 0};
-
 bool IsHopeless(const ProcessEnd& end) {
   return end.signal == 0 && (end.code == static_cast<int>(ExitCode::kUsage) ||
                              end.code == static_cast<int>(ExitCode::kBadConfiguration));

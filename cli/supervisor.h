@@ -31,6 +31,8 @@ struct ProcessId {
   std::string Name() const;  // "server-0", "worker-3"
   auto operator<=>(const ProcessId&) const = default;
 };
+// The one that coordinates.
+inline constexpr ProcessId kServer0{ProcessId::Role::kServer, 0};
 
 struct ProcessEnd {
   int code = 0;            // exit code; meaningless when signal is not 0

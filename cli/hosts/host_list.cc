@@ -9,6 +9,7 @@
 
 #include "common/base/printable.h"
 #include "common/base/text_file.h"
+#include "common/job/options/option_value.h"
 
 namespace kumo {
 namespace {
@@ -17,12 +18,6 @@ constexpr size_t kMostHosts = 4096;
 constexpr int kMostSlots = 1024;
 constexpr uint64_t kMostMib = 1;
 constexpr std::string_view kBlanks = " \t\r\n";
-
-std::string_view Trimmed(std::string_view text) {
-  const size_t begin = text.find_first_not_of(kBlanks);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
-}
 
 // Whether all of the text is a number up to `most`.
 bool ReadNumber(std::string_view text, int most, int* number) {

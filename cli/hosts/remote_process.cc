@@ -77,10 +77,6 @@ std::vector<std::string> SshCommand(const RemoteHost& host, const std::string& l
   return command;
 }
 
-int ExitStatus(int status) {
-  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
 // Its exit status, where it has ended.
 std::optional<int> EndOf(pid_t pid) {
   int status = 0;

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "common/base/fnv.h"
+#include "common/base/printable.h"
 #include "common/job/options/option_table.h"
 
 namespace kumo {
@@ -39,15 +40,8 @@ KeyValue Split(std::string_view line) {
   return {line.substr(0, equals), line.substr(equals + 3)};
 }
 
-// What a peer sent, cut to at most 80 printable ASCII characters.
-std::string Printable(std::string_view text) {
-  std::string shown(text.substr(0, 80));
-  for (char& c : shown) {
-    if (c < 0x20 || static_cast<unsigned char>(c) >= 0x7f) c = '?';
-  }
-  if (text.size() > 80) shown += "...";
-  return shown.empty() ? "empty" : shown;
-}
+// What a peer sent, in a line with three more of them.
+std::string Shown(std::string_view text) { return text.empty() ? "empty" : Printable(text, 80); }
 
 std::string TableCell(const std::string& text) {
   std::string cell;
@@ -139,10 +133,9 @@ std::string FirstDifference(std::string_view here, std::string_view there) {
     if (mine == theirs) continue;
     const KeyValue a = Split(mine), b = Split(theirs);
     if (a.key == b.key) {
-      return Printable(a.key) + " is " + Printable(a.value) + " here and " + Printable(b.value) +
-             " there";
+      return Shown(a.key) + " is " + Shown(a.value) + " here and " + Shown(b.value) + " there";
     }
-    return "the settings differ: '" + Printable(mine) + "' here, '" + Printable(theirs) +
+    return "the settings differ: '" + Shown(mine) + "' here, '" + Shown(theirs) +
            "' there (are both sides the same version of kumo?)";
   }
   return "";

@@ -90,9 +90,10 @@ std::string Allowed::Text() const {
 }
 
 std::string_view Trimmed(std::string_view text) {
-  const size_t begin = text.find_first_not_of(" \t\r");
+  constexpr std::string_view kBlanks = " \t\r\n";
+  const size_t begin = text.find_first_not_of(kBlanks);
   if (begin == std::string_view::npos) return "";
-  return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
+  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
 }
 
 Status ReadValue(std::string_view text, const Allowed& allowed, bool* value) {

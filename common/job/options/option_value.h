@@ -54,7 +54,7 @@ std::string WriteValue(SyncMode value);
 std::string WriteValue(const std::vector<double>& value);
 std::string WriteValue(const std::vector<std::string>& value);
 
-// `text` without spaces and tabs at its ends.
+// `text` without blanks and ends of lines around it.
 std::string_view Trimmed(std::string_view text);
 
 }  // namespace kumo

@@ -79,4 +79,10 @@ Result<std::string> Expanded(std::string_view path, const Variables& variables) 
   return expanded;
 }
 
+std::string WithoutVariables(std::string_view path) {
+  std::string value;
+  for (const char c : path) value += c == '$' ? "$$" : std::string(1, c);
+  return value;
+}
+
 }  // namespace kumo

@@ -26,4 +26,7 @@ std::string ValueOf(const Variables& variables, std::string_view name);
 // cannot be meant: "~somebody", "$NAME" without braces, "${" without an end.
 Result<std::string> Expanded(std::string_view path, const Variables& variables);
 
+// What Expanded gives `path` for, whatever the variables, where it begins with no '~'.
+std::string WithoutVariables(std::string_view path);
+
 }  // namespace kumo

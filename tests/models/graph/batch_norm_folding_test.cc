@@ -6,6 +6,7 @@
 #include "models/graph/rewrites/rewrites.h"
 #include "models/network.h"
 #include "tests/models/branched_network.h"
+#include "tests/models/graph/small_graph.h"
 #include "tests/models/graph_scores.h"
 
 namespace kumo {
@@ -14,16 +15,6 @@ namespace {
 using testing::ElementsAre;
 
 constexpr int kBatch = 3;
-
-Graph GraphOf(const std::string& layers) {
-  const Result<model::Network> network =
-      ParseNetwork("name: \"n\"\ninput { channels: 2 height: 8 width: 8 }\n" + layers +
-                       "layers { name: \"fc\" fully_connected { outputs: 3 } }\n"
-                       "layers { name: \"loss\" softmax_cross_entropy {} }\n",
-                   "n.pbtxt");
-  CHECK(network.ok()) << network.status().message();
-  return PlanNetwork(*network).value();
-}
 
 std::vector<std::string> NamesOf(const Graph& graph) {
   std::vector<std::string> names;

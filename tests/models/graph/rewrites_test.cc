@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "models/network.h"
+#include "tests/models/graph/small_graph.h"
 
 namespace kumo {
 namespace {
@@ -21,16 +22,6 @@ std::string Text(const Graph& graph) {
     text += ") ";
   }
   return text + "loss(" + graph.values[graph.loss().scores].shape.ToString() + ")";
-}
-
-Graph GraphOf(const std::string& layers) {
-  const Result<model::Network> network =
-      ParseNetwork("name: \"n\"\ninput { channels: 2 height: 8 width: 8 }\n" + layers +
-                       "layers { name: \"fc\" fully_connected { outputs: 3 } }\n"
-                       "layers { name: \"loss\" softmax_cross_entropy {} }\n",
-                   "n.pbtxt");
-  EXPECT_TRUE(network.ok()) << network.status().message();
-  return PlanNetwork(*network).value();
 }
 
 constexpr char kConvolution[] = "layers { name: \"conv\" convolution { outputs: 4 kernel: 3 } }\n";

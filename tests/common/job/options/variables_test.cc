@@ -63,6 +63,16 @@ TEST(Expanded, AnyTextIsExpandedOrRefusedWithoutACrash) {
   }
 }
 
+TEST(WithoutVariablesTest, IsExpandedToThePathItself) {
+  Rng rng(6, RngPurpose::kTest);
+  for (int i = 0; i < 5000; ++i) {
+    std::string path(1 + rng.NextBelow(12), ' ');
+    for (char& c : path) c = "~${}AH/O"[rng.NextBelow(8)];
+    path[0] = '/';
+    EXPECT_EQ(Expanded(WithoutVariables(path), {{"A", "a"}}).value(), path);
+  }
+}
+
 TEST(VariablesOf, TakesEveryEntryUpToItsFirstEqualsSign) {
   const char* const environment[] = {"A=1", "B=2=3", "C=", "nothing", nullptr};
   EXPECT_EQ(VariablesOf(environment), (Variables{{"A", "1"}, {"B", "2=3"}, {"C", ""}}));
