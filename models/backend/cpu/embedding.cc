@@ -11,6 +11,9 @@
 namespace kumo::cpu {
 namespace {
 
+// Together their numbers of a word are a line of the cache.
+constexpr int64_t kChannels = 16;
+
 class Embedding final : public Op {
  public:
   Embedding(Engine& engine, const EmbeddingSpec& spec) : engine_(engine), spec_(spec) {}
@@ -47,11 +50,14 @@ class Embedding final : public Op {
       for (int64_t w = 0; w < spec_.vocabulary; ++w) {
         std::fill(gradient_ + w * spec_.outputs + begin, gradient_ + w * spec_.outputs + end, 0.0f);
       }
-      for (int64_t c = begin; c < end; ++c) {
-        const float* from = Floats(arrays.grad_outputs[0]) + c * spec_.positions * lanes;
-        for (int64_t p = 0; p < spec_.positions; ++p, from += lanes) {
+      const int64_t channel = spec_.positions * lanes;
+      for (int64_t first = begin; first < end; first += kChannels) {
+        const int64_t last = std::min(end, first + kChannels);
+        for (int64_t p = 0; p < spec_.positions; ++p) {
+          const float* const from = Floats(arrays.grad_outputs[0]) + p * lanes;
           for (int64_t n = 0; n < pass.batch; ++n) {
-            gradient_[words[n * spec_.positions + p] * spec_.outputs + c] += from[n];
+            float* const to = gradient_ + words[n * spec_.positions + p] * spec_.outputs;
+            for (int64_t c = first; c < last; ++c) to[c] += from[c * channel + n];
           }
         }
       }
