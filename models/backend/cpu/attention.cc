@@ -1,24 +1,26 @@
-// Attention over a sequence: of each head and of 16 samples at a time, which is one unit of work.
+// Attention over a sequence. The heads of all samples are independent of each other: 16 of them,
+// which may be of several heads, are one unit of work. What it computes with is copied to rows of
+// these 16 before, and its results from there.
 //
 // Positions are taken in blocks. Where it is causal, a block of queries looks at the positions up
 // to its own end, and what lies behind a query within the block has weight 0; so no block looks at
 // weights that were not made.
 //
 // In the activations the channels of a position lie a multiple of 4 KiB apart where positions and
-// samples are powers of two, and a cache keeps few of such numbers. What is multiplied along the
-// channels is copied to rows of another length before, and weights have such rows.
+// samples are powers of two, and a cache keeps few of such numbers: rows here have another length.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "models/backend/cpu/ops.h"
 
 namespace kumo::cpu {
 namespace {
 
-constexpr int64_t kBlock = 8;  // positions
+constexpr int64_t kBlock = 8;   // positions
+constexpr int64_t kPacked = 3;  // arrays of a unit
 
 class Attention final : public FloatOp {
  public:
@@ -26,10 +28,8 @@ class Attention final : public FloatOp {
       : engine_(engine),
         spec_(spec),
         scale_(1.0f / std::sqrt(static_cast<float>(spec.per_head()))),
-        weights_(engine.memory,
-                 spec.heads * spec.positions * Row() * LaneStride(max_batch) / kSampleLanes,
-                 kWorkspace) {
-    engine.ReserveScratch(spec.heads * LaneStride(max_batch) / kSampleLanes * PackedFloats());
+        weights_(engine.memory, Units(max_batch) * spec.positions * Row(), kWorkspace) {
+    engine.ReserveScratch(engine.threads() * ScratchFloats());
   }
 
   bool reads_input() const override { return true; }
@@ -37,125 +37,196 @@ class Attention final : public FloatOp {
 
   void ForwardFloats(const Pass& pass, const float* input, float* output) override {
     if (engine_.Scratch() == nullptr) return;
+    const int64_t third = spec_.channels * Channel(pass);
     ForEachUnit(pass, [&](const Unit& unit) {
-      const float* const queries = input + unit.at;
-      const float* const values = queries + 2 * unit.third;
-      Pack(unit, queries + unit.third, 0, spec_.positions, unit.packed);
+      float* const queries = unit.packed[0];
+      float* const keys = unit.packed[1];
+      float* const values = unit.packed[2];
+      Pack(unit, input, queries);
+      Pack(unit, input + third, keys);
+      Pack(unit, input + 2 * third, values);
       ForEachBlock([&](int64_t first, int64_t count) {
         const int64_t seen = Seen(first, count);
-        engine_.attention.product(Weigh(unit, first, count, queries, unit.weights + first * Row()));
+        float* const weights = unit.weights + first * Row();
+        engine_.attention.product(Weigh(first, count, queries, keys, scale_, weights));
         for (int64_t t = first; t < first + count; ++t) {
           float* const row = unit.weights + t * Row();
           const int64_t own = spec_.causal ? t + 1 : seen;
           engine_.attention.softmax(own, row);
           std::fill(row + own * kSampleLanes, row + seen * kSampleLanes, 0.0f);
         }
-        engine_.attention.product(Mean(unit, first, count, values, output + unit.at));
+        // A block's queries have been used: their place is the results'.
+        engine_.attention.product(Mean(unit, first, count, values, queries));
       });
+      Unpack(unit, queries, output);
     });
   }
 
   void BackwardFloats(const Pass& pass, const float* input, const float*, const float* grad_output,
                       float* grad_input) override {
     if (grad_input == nullptr || engine_.Scratch() == nullptr) return;
+    const int64_t third = spec_.channels * Channel(pass);
     ForEachUnit(pass, [&](const Unit& unit) {
-      const float* const queries = input + unit.at;
-      const float* const keys = queries + unit.third;
-      float* const grad_queries = grad_input + unit.at;
-      float* const grad_keys = grad_queries + unit.third;
-      float* const grad_values = grad_keys + unit.third;
-      const float* const grad = grad_output + unit.at;
+      float* const grad = unit.packed[0];
+      float* const grad_values = unit.packed[1];
+      Pack(unit, grad_output, grad);
       ForEachBlock([&](int64_t first, int64_t count) {
         engine_.attention.product(MeanOverQueries(unit, first, count, grad, grad_values));
       });
-      // The weights become the gradients of what they are the softmax of.
-      Pack(unit, keys + unit.third, 0, spec_.positions, unit.packed);
-      std::vector<float> grad_weights(static_cast<size_t>(kBlock * Row()));
+      Unpack(unit, grad_values, grad_input + 2 * third);
+
+      float* const keys = unit.packed[1];
+      float* const values = unit.packed[2];
+      Pack(unit, input + third, keys);
+      Pack(unit, input + 2 * third, values);
       ForEachBlock([&](int64_t first, int64_t count) {
-        LaneProduct products = Weigh(unit, first, count, grad, grad_weights.data());
-        products.scale = 1;
-        engine_.attention.product(products);
+        engine_.attention.product(Weigh(first, count, grad, values, 1, unit.grad_weights));
+        // The weights become the gradients of what they are the softmax of.
         for (int64_t t = first; t < first + count; ++t) {
           float* const row = unit.weights + t * Row();
-          engine_.attention.softmax_backward(
-              Seen(first, count), row, grad_weights.data() + (t - first) * Row(), scale_, row);
+          engine_.attention.softmax_backward(Seen(first, count), row,
+                                             unit.grad_weights + (t - first) * Row(), scale_, row);
         }
-        engine_.attention.product(Mean(unit, first, count, keys, grad_queries));
+        // Of a block's gradients nothing more is wanted either.
+        engine_.attention.product(Mean(unit, first, count, keys, grad));
       });
+      Unpack(unit, grad, grad_input);
+
+      float* const queries = unit.packed[1];
+      float* const grad_keys = unit.packed[2];
+      Pack(unit, input, queries);
       ForEachBlock([&](int64_t first, int64_t count) {
         engine_.attention.product(MeanOverQueries(unit, first, count, queries, grad_keys));
       });
+      Unpack(unit, grad_keys, grad_input + third);
     });
   }
 
  private:
-  // One head of 16 samples.
+  // Neighbouring samples of a head.
+  struct Run {
+    int64_t at;  // where the first one's numbers begin in the activations
+    int64_t lane;
+    int64_t count;
+    int64_t padding;  // lanes behind them in the activations, which no sample has
+  };
+  // 16 times a head of a sample, or what is left of these.
   struct Unit {
-    int64_t at;       // where its numbers begin in the queries and in the output
-    int64_t third;    // floats from queries to keys, and from keys to values
-    int64_t lanes;    // floats between positions
+    std::array<Run, kSampleLanes> runs;
+    int64_t run_count;
+    int64_t used;     // lanes
+    int64_t lanes;    // floats between positions of the activations
     int64_t channel;  // and between channels
     float* weights;   // [query][key][16]
-    float* packed;    // scratch: a head's channels of all positions, then those of a block
+    // In the scratch:
+    std::array<float*, kPacked> packed;  // [channel of the head][position][16]
+    float* grad_weights;                 // [query of a block][key][16]
   };
 
-  // Floats between the rows of `positions` that are packed, or weighed.
-  static int64_t PackedRow(int64_t positions) { return (positions | 1) * kSampleLanes; }
-  int64_t Row() const { return PackedRow(spec_.positions); }
-  int64_t PackedFloats() const { return spec_.per_head() * (Row() + PackedRow(kBlock)); }
-  void Pack(const Unit& unit, const float* channels, int64_t first, int64_t count,
-            float* to) const {
-    const int64_t row = PackedRow(count);
+  int64_t Channel(const Pass& pass) const { return spec_.positions * engine_.Lanes(pass.batch); }
+  int64_t Units(int64_t batch) const {
+    return (spec_.heads * batch + kSampleLanes - 1) / kSampleLanes;
+  }
+  // Floats between the rows of weights or of packed channels.
+  int64_t Row() const { return (spec_.positions | 1) * kSampleLanes; }
+  int64_t PackedFloats() const { return spec_.per_head() * Row(); }
+  // Of a thread, which has one unit at a time.
+  int64_t ScratchFloats() const { return kPacked * PackedFloats() + kBlock * Row(); }
+
+  template <typename Body>
+  void ForEachUnit(const Pass& pass, const Body& body) {
+    const int64_t units = Units(pass.batch);
+    const int64_t pieces = std::min<int64_t>(engine_.threads(), units);
+    engine_.Parallel(pieces, [&](int64_t piece) {
+      float* const scratch = engine_.Scratch() + piece * ScratchFloats();
+      for (int64_t i = units * piece / pieces; i < units * (piece + 1) / pieces; ++i) {
+        body(UnitAt(pass, i, scratch));
+      }
+    });
+  }
+  Unit UnitAt(const Pass& pass, int64_t index, float* scratch) {
+    const int64_t lanes = engine_.Lanes(pass.batch);
+    Unit unit{};
+    unit.lanes = lanes;
+    unit.channel = Channel(pass);
+    unit.weights = weights_.data() + index * spec_.positions * Row();
+    for (float*& packed : unit.packed) {
+      packed = scratch;
+      scratch += PackedFloats();
+    }
+    unit.grad_weights = scratch;
+    const int64_t end = std::min<int64_t>((index + 1) * kSampleLanes, spec_.heads * pass.batch);
+    for (int64_t i = index * kSampleLanes; i < end;) {
+      const int64_t head = i / pass.batch, sample = i % pass.batch;
+      const int64_t count = std::min(pass.batch - sample, end - i);
+      unit.runs[unit.run_count++] = {head * spec_.per_head() * unit.channel + sample, unit.used,
+                                     count, sample + count == pass.batch ? lanes - pass.batch : 0};
+      unit.used += count;
+      i += count;
+    }
+    return unit;
+  }
+
+  // From the queries, the keys, the values or the output. Lanes that nothing is in are zeros.
+  void Pack(const Unit& unit, const float* from, float* to) const {
+    ForEachRow(unit, [&](const Run& run, int64_t activation, int64_t packed) {
+      CopySamples(from + activation, run.count, to + packed);
+    });
+    if (unit.used == kSampleLanes) return;
     for (int64_t d = 0; d < spec_.per_head(); ++d) {
-      const float* const from = channels + d * unit.channel + first * unit.lanes;
-      for (int64_t t = 0; t < count; ++t) {
-        std::copy_n(from + t * unit.lanes, kSampleLanes, to + d * row + t * kSampleLanes);
+      for (int64_t t = 0; t < spec_.positions; ++t) {
+        float* const row = to + d * Row() + t * kSampleLanes;
+        std::fill(row + unit.used, row + kSampleLanes, 0.0f);
       }
     }
   }
+  void Unpack(const Unit& unit, const float* from, float* to) const {
+    ForEachRow(unit, [&](const Run& run, int64_t activation, int64_t packed) {
+      CopySamples(from + packed, run.count, to + activation);
+      std::fill_n(to + activation + run.count, run.padding, 0.0f);
+    });
+  }
+  // body(run, where its numbers are in the activations, and where among the packed ones)
+  template <typename Body>
+  void ForEachRow(const Unit& unit, const Body& body) const {
+    for (int64_t r = 0; r < unit.run_count; ++r) {
+      const Run& run = unit.runs[r];
+      for (int64_t d = 0; d < spec_.per_head(); ++d) {
+        for (int64_t t = 0; t < spec_.positions; ++t) {
+          body(run, run.at + d * unit.channel + t * unit.lanes,
+               d * Row() + t * kSampleLanes + run.lane);
+        }
+      }
+    }
+  }
+
   // Positions that a block of queries looks at.
   int64_t Seen(int64_t first, int64_t count) const {
     return spec_.causal ? first + count : spec_.positions;
   }
-
   template <typename Body>
-  void ForEachUnit(const Pass& pass, const Body& body) {
-    const int64_t lanes = LaneStride(pass.batch);
-    const int64_t blocks = lanes / kSampleLanes;
-    const int64_t channel = spec_.positions * lanes;
-    engine_.Parallel(spec_.heads * blocks, [&](int64_t i) {
-      const int64_t head = i / blocks;
-      body(Unit{head * spec_.per_head() * channel + i % blocks * kSampleLanes,
-                spec_.channels * channel, lanes, channel,
-                weights_.data() + i * spec_.positions * Row(),
-                engine_.Scratch() + i * PackedFloats()});
-    });
-  }
-  template <typename Body>
-  void ForEachBlock(const Body& body) {
+  void ForEachBlock(const Body& body) const {
     for (int64_t first = 0; first < spec_.positions; first += kBlock) {
       body(first, std::min(kBlock, spec_.positions - first));
     }
   }
 
-  // to[t][s] = scale sum_d from[d][t] by[d][s] for a block of t; `by` has been packed.
-  LaneProduct Weigh(const Unit& unit, int64_t first, int64_t count, const float* from,
+  // to[t][s] = scale sum_d from[d][t] by[d][s] for a block of t.
+  LaneProduct Weigh(int64_t first, int64_t count, const float* from, const float* by, float scale,
                     float* to) const {
-    float* const block = unit.packed + spec_.per_head() * Row();
-    Pack(unit, from, first, count, block);
     return {count,
             Seen(first, count),
             spec_.per_head(),
-            block,
+            from + first * kSampleLanes,
             kSampleLanes,
-            PackedRow(count),
-            unit.packed,
+            Row(),
+            by,
             kSampleLanes,
             Row(),
             to,
             Row(),
             kSampleLanes,
-            scale_};
+            scale};
   }
   // to[d][t] = sum_s weights[t][s] of[d][s] for a block of t.
   LaneProduct Mean(const Unit& unit, int64_t first, int64_t count, const float* of,
@@ -167,11 +238,11 @@ class Attention final : public FloatOp {
             Row(),
             kSampleLanes,
             of,
-            unit.channel,
-            unit.lanes,
-            to + first * unit.lanes,
-            unit.lanes,
-            unit.channel,
+            Row(),
+            kSampleLanes,
+            to + first * kSampleLanes,
+            kSampleLanes,
+            Row(),
             1.0f};
   }
   // to[d][s] = sum_t weights[t][s] of[d][t] for a block of s.
@@ -184,12 +255,12 @@ class Attention final : public FloatOp {
             unit.weights + begin * Row() + first * kSampleLanes,
             kSampleLanes,
             Row(),
-            of + begin * unit.lanes,
-            unit.channel,
-            unit.lanes,
-            to + first * unit.lanes,
-            unit.lanes,
-            unit.channel,
+            of + begin * kSampleLanes,
+            Row(),
+            kSampleLanes,
+            to + first * kSampleLanes,
+            kSampleLanes,
+            Row(),
             1.0f};
   }
 
@@ -202,7 +273,6 @@ class Attention final : public FloatOp {
 }  // namespace
 
 std::unique_ptr<Op> MakeOp(Engine& engine, const AttentionSpec& spec, int max_batch) {
-  engine.NeedWholeRows();
   return std::make_unique<Attention>(engine, spec, max_batch);
 }
 

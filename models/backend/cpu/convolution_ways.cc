@@ -66,6 +66,7 @@ ConvolutionWay WayOf(const ConvolutionSpec& spec) {
 }
 
 std::unique_ptr<Op> MakeOp(Engine& engine, const ConvolutionSpec& spec, int max_batch) {
+  engine.NeedPadding(Padding::kFew);
   const ConvolutionWay way = WayOf(spec);
   if (way == ConvolutionWay::kGrouped) return MakeGroupedConvolution(engine, spec, max_batch);
   if (way == ConvolutionWay::kGathered) return MakeGatheredConvolution(engine, spec, max_batch);
@@ -73,7 +74,7 @@ std::unique_ptr<Op> MakeOp(Engine& engine, const ConvolutionSpec& spec, int max_
                                ? MakeWinogradConvolution(engine, spec)
                                : MakePlainConvolution(engine, spec, max_batch);
   if (spec.pool) {
-    engine.NeedWholeRows();
+    engine.NeedPadding(Padding::kWhole);
     return op;
   }
   return std::make_unique<ConvolutionByBatch>(

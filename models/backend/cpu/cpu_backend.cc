@@ -37,7 +37,7 @@ class CpuBackend final : public Backend {
                 1,
                 0,
                 {},
-                true,
+                cpu::Padding::kNone,
                 false} {}
 
   std::string name() const override { return "cpu"; }

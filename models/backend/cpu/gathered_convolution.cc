@@ -30,14 +30,6 @@ constexpr int64_t kBlockFloats = 512 << 10;
 constexpr int64_t kLeastColumns = 384;
 constexpr int64_t kMostColumns = 2048;
 
-// Without a call for the few numbers of a small minibatch.
-void CopySamples(const float* from, int64_t n, float* to) {
-  constexpr int64_t kAtOnce = 4;
-  int64_t i = 0;
-  for (; i + kAtOnce <= n; i += kAtOnce) std::memcpy(to + i, from + i, kAtOnce * sizeof(float));
-  for (; i < n; ++i) to[i] = from[i];
-}
-
 class GatheredConvolution final : public FloatOp {
  public:
   GatheredConvolution(Engine& engine, const ConvolutionSpec& spec, int max_batch)
@@ -209,6 +201,10 @@ class GatheredConvolution final : public FloatOp {
   // the padding.
   static void Spread(const Block& block, const float* row, float bias, float* to) {
     if (row == to && bias == 0) return;
+    if (block.batch == block.lanes) {
+      for (int64_t i = 0; i < block.columns; ++i) to[i] = row[i] + bias;
+      return;
+    }
     for (int64_t i = 0; i < block.positions.size(); ++i) {
       const float* const from = row + i * block.batch;
       float* const at = to + i * block.lanes;

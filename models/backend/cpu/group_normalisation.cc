@@ -97,7 +97,7 @@ class GroupNormalisation final : public FloatOp {
 }  // namespace
 
 std::unique_ptr<Op> MakeOp(Engine& engine, const GroupNormalisationSpec& spec, int max_batch) {
-  engine.NeedWholeRows();
+  engine.NeedPadding(Padding::kWhole);
   return std::make_unique<GroupNormalisation>(engine, spec, max_batch);
 }
 

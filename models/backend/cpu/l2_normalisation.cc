@@ -72,7 +72,7 @@ class L2Normalisation final : public FloatOp {
 }  // namespace
 
 std::unique_ptr<Op> MakeOp(Engine& engine, const L2NormalisationSpec& spec, int max_batch) {
-  engine.NeedWholeRows();
+  engine.NeedPadding(Padding::kWhole);
   return std::make_unique<L2Normalisation>(engine, spec, max_batch);
 }
 

@@ -1,11 +1,10 @@
 // The CPU backend's layout of activations: channel, row, column, sample. The samples of a minibatch
-// lie side by side, padded to whole vectors of 16, so that every kernel works on 16 samples at a
-// time whatever the number of channels (blocked formats pad 20 channels to 32 and 50 to 64), and a
-// fully connected layer is a matrix product without a transposition.
+// lie side by side, so that every kernel works on full vectors whatever the number of channels
+// (blocked formats pad 20 channels to 32 and 50 to 64), and a fully connected layer is a matrix
+// product without a transposition.
 //
-// A minibatch that would leave half of these lanes empty, or more, has 4 or 8 of them, and a vector
-// several positions, where all ops of the backend can work so (Engine::Lanes): of 4 samples it
-// would else be three quarters padding that goes through the caches.
+// How many lanes there are for them is the same for all ops of a network: as many as that op needs
+// which needs most of them (Engine::NeedPadding).
 //
 // Padding lanes hold finite numbers in activations and zeros in gradients, so sums over lanes need
 // no mask. Memory comes in multiples of 64 bytes, so that what goes over a whole array may take
@@ -18,16 +17,29 @@ namespace kumo::cpu {
 
 constexpr int kSampleLanes = 16;
 
-// Floats between two neighbouring positions.
+// What the samples of a position are padded to; from the least.
+enum class Padding : uint8_t {
+  kNone,   // nothing: ops that go over the rows of whole channels, or over all numbers
+  kFew,    // whole vectors of 16, but of few samples 4 or 8: ops that know positions; a vector goes
+           // over several of them then
+  kWhole,  // whole vectors of 16
+};
+
 constexpr int64_t LaneStride(int batch) {
   return (batch + kSampleLanes - 1) / kSampleLanes * kSampleLanes;
 }
-// As many samples leave half of the lanes empty.
+// As many samples leave half of 16 lanes empty: three quarters of what goes through the caches of 4
+// samples would be padding.
 constexpr int kFewSamples = kSampleLanes / 2;
-// The lanes that a minibatch needs: of few samples 4 or 8.
 constexpr int64_t NeededLanes(int batch) {
   if (batch > kFewSamples) return LaneStride(batch);
   return batch > kFewSamples / 2 ? kFewSamples : kFewSamples / 2;
+}
+
+// Floats between two neighbouring positions.
+constexpr int64_t LanesOf(Padding padding, int batch) {
+  if (padding == Padding::kNone) return batch;
+  return padding == Padding::kFew ? NeededLanes(batch) : LaneStride(batch);
 }
 
 }  // namespace kumo::cpu

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -41,17 +42,21 @@ struct Engine {
   // It is as long as the op wants it that asks for most when it is made.
   int64_t scratch_floats = 0;
   DeviceArray<float> scratch;
-  // Whether minibatches of few samples have no more lanes than they need: until an op is made that
-  // knows rows of 16 alone. Arrays are sized, and laid out, once all ops of a net are made.
-  bool few_lanes = true;
+  // What the ops that were made until now need. Arrays are sized, and laid out, once all ops of a
+  // net are made.
+  Padding padding = Padding::kNone;
   bool all_made = false;
 
-  void NeedWholeRows() {
-    CHECK(!few_lanes || !all_made) << "a second net on this backend wants another layout";
-    few_lanes = false;
+  void NeedPadding(Padding least) {
+    CHECK(least <= padding || !all_made) << "a second net on this backend wants another layout";
+    padding = std::max(padding, least);
+  }
+  // Of an op that goes over the rows of whole channels by whole vectors.
+  void NeedWholeRows(int64_t positions) {
+    if (positions % kSampleLanes != 0) NeedPadding(Padding::kWhole);
   }
   // Floats between two neighbouring positions of a minibatch's activations.
-  int64_t Lanes(int batch) const { return few_lanes ? NeededLanes(batch) : LaneStride(batch); }
+  int64_t Lanes(int batch) const { return LanesOf(padding, batch); }
 
   void ReserveScratch(int64_t floats) { scratch_floats = std::max(scratch_floats, floats); }
   // Null where there was no memory, which the device says.
@@ -84,6 +89,14 @@ struct Engine {
 // An activation's numbers.
 inline const float* Floats(const void* array) { return static_cast<const float*>(array); }
 inline float* Floats(void* array) { return static_cast<float*>(array); }
+
+// The numbers of a position's samples, without a call for the few of a small minibatch.
+inline void CopySamples(const float* from, int64_t n, float* to) {
+  constexpr int64_t kAtOnce = 4;
+  int64_t i = 0;
+  for (; i + kAtOnce <= n; i += kAtOnce) std::memcpy(to + i, from + i, kAtOnce * sizeof(float));
+  for (; i < n; ++i) to[i] = from[i];
+}
 
 // A UnaryOp whose activations are float32 in the layout of layout.h.
 class FloatOp : public UnaryOp {

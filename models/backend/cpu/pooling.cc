@@ -93,6 +93,7 @@ class AveragePooling final : public FloatOp {
 }  // namespace
 
 std::unique_ptr<Op> MakeOp(Engine& engine, const PoolingSpec& spec, int max_batch) {
+  engine.NeedPadding(Padding::kFew);
   if (spec.kind == PoolingSpec::Kind::kMax) {
     return std::make_unique<MaxPooling>(engine, spec, max_batch);
   }

@@ -58,7 +58,7 @@ class PositionNormalisation final : public FloatOp {
 
  private:
   // Floats of one channel.
-  int64_t Stride(const Pass& pass) const { return spec_.shape.plane() * LaneStride(pass.batch); }
+  int64_t Stride(const Pass& pass) const { return spec_.shape.plane() * engine_.Lanes(pass.batch); }
 
   // body(the rows of a piece, where it begins in a channel)
   template <typename Body>
@@ -83,7 +83,7 @@ class PositionNormalisation final : public FloatOp {
 }  // namespace
 
 std::unique_ptr<Op> MakeOp(Engine& engine, const PositionNormalisationSpec& spec, int max_batch) {
-  engine.NeedWholeRows();
+  engine.NeedWholeRows(spec.shape.plane());
   return std::make_unique<PositionNormalisation>(engine, spec, max_batch);
 }
 
