@@ -178,6 +178,11 @@ struct AttentionSpec {
   int64_t positions = 1;
   int heads = 1;  // divides the channels
   bool causal = false;
+  // Share of the weights that a training step drops: weight ((sample heads + head) positions +
+  // query) positions + key as that number of the layer's stream says (DropoutStream).
+  float dropout = 0;
+  int layer = 0;  // as in DropoutSpec
+
   Shape input() const { return {3 * channels, positions}; }
   Shape output() const { return {channels, positions}; }
   int64_t per_head() const { return channels / heads; }

@@ -48,6 +48,14 @@ uint32_t Rng::NextUint32() {
   return block_[used_++];
 }
 
+void Rng::MoveTo(uint64_t n) {
+  counter_[0] = static_cast<uint32_t>(n / 4);
+  counter_[1] = static_cast<uint32_t>(n / 4 >> 32);
+  used_ = 4;
+  has_spare_normal_ = false;
+  for (uint64_t i = 0; i < n % 4; ++i) NextUint32();
+}
+
 uint64_t Rng::NextUint64() {
   const uint64_t low = NextUint32();
   return low | (uint64_t{NextUint32()} << 32);

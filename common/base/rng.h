@@ -34,6 +34,8 @@ class Rng {
   Rng(uint64_t seed, RngPurpose purpose, uint64_t a = 0, uint64_t b = 0, uint64_t c = 0);
 
   uint32_t NextUint32();
+  // The stream's word n, counted from 0, is what NextUint32 gives next.
+  void MoveTo(uint64_t n);
   uint64_t NextUint64();
   // Uniform in [0, bound), without bias. Requires bound > 0.
   uint64_t NextBelow(uint64_t bound);

@@ -163,11 +163,8 @@ TEST(ConvolutionWaysTest, FewSamplesHaveTheSameBitsInWholeRows) {
       R"(name: "l" convolution { outputs: 32 kernel: 3 pad: 1 no_bias: true })";
   const LayerCase layer_case = {"", {32, kSize, kSize}, text};
   LayerOnDevice few(layer_case, {"", [] { return MakeCpuBackend(1, DetectIsa()); }});
-  LayerOnDevice rows(layer_case, {"", [] {
-                                    auto backend = MakeCpuBackend(1, DetectIsa());
-                                    CHECK(backend->MakeOp(GroupNormalisationSpec{{2}}, 1).ok());
-                                    return backend;
-                                  }});
+  LayerOnDevice rows(
+      layer_case, {"", [] { return CpuBackendFor(GroupNormalisationSpec{{2}}, 1, DetectIsa()); }});
   Rng rng(8, RngPurpose::kTest);
   for (const int batch : {3, 7}) {
     const std::vector<float> x = RandomNumbers(batch * 32 * kSize * kSize, &rng);

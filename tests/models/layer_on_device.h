@@ -34,7 +34,15 @@ struct Setting {
   std::function<std::unique_ptr<Backend>()> make;
 };
 
-// The CPU on every level, and a GPU where there is one; or the simulated GPU alone.
+// A backend whose nets have the padding that an op of `spec` needs, at least.
+inline std::unique_ptr<Backend> CpuBackendFor(const OpSpec& spec, int threads, Isa isa) {
+  auto backend = MakeCpuBackend(threads, isa);
+  CHECK(backend->MakeOp(spec, 1).ok());
+  return backend;
+}
+
+// The CPU on every level, with no more padding than needed and with more; and a GPU where there is
+// one. Or the simulated GPU alone.
 inline std::vector<Setting> Settings() {
   if (GpuIsSimulated()) {
     return {{"simulated cuda", [] { return MakeCudaBackend({}).value(); }}};
@@ -42,11 +50,13 @@ inline std::vector<Setting> Settings() {
   std::vector<Setting> settings;
   for (const Isa isa : {Isa::kBaseline, Isa::kV3, Isa::kV4}) {
     if (isa > DetectIsa()) continue;
-    for (const int threads : {1, 3}) {
-      settings.push_back({"level " + std::to_string(static_cast<int>(isa)) + ", " +
-                              std::to_string(threads) + " threads",
-                          [=] { return MakeCpuBackend(threads, isa); }});
-    }
+    const std::string level = "level " + std::to_string(static_cast<int>(isa));
+    settings.push_back({level + ", 1 thread", [=] { return MakeCpuBackend(1, isa); }});
+    const bool few = isa == Isa::kV3;
+    settings.push_back({level + ", 3 threads, lanes of " + (few ? "4, 8 or 16" : "16"), [=] {
+                          return few ? CpuBackendFor(PoolingSpec(), 3, isa)
+                                     : CpuBackendFor(GroupNormalisationSpec{{2}}, 3, isa);
+                        }});
   }
   if (MakeCudaBackend({}).ok()) {
     settings.push_back({"cuda", [] { return MakeCudaBackend({}).value(); }});

@@ -101,14 +101,23 @@ Numbers AveragePool(const PoolingSpec& spec, int batch, const Numbers& x) {
   return y;
 }
 
-Numbers Drop(const Call& call, const Numbers& x) {
-  if (!call.training) return x;
-  const float ratio = call.layer.dropout().ratio();
+// As many factors as there are numbers to drop some of, in the order that people count them.
+Numbers DropFactors(const Call& call, float ratio, int64_t count) {
+  if (!call.training) return Numbers(static_cast<size_t>(count), 1.0);
   Rng rng(call.streams.seed, RngPurpose::kDropout, call.streams.partition, call.streams.round,
           call.streams.step * 65536 + static_cast<uint64_t>(call.index));
-  return Each(x, [&](double v) {
-    return rng.NextUniform() < ratio ? 0.0 : v / (1.0 - static_cast<double>(ratio));
-  });
+  Numbers factors;
+  for (int64_t i = 0; i < count; ++i) {
+    factors.push_back(rng.NextUniform() < ratio ? 0.0 : 1.0 / (1.0 - static_cast<double>(ratio)));
+  }
+  return factors;
+}
+
+Numbers Drop(const Call& call, const Numbers& x) {
+  const Numbers factors = DropFactors(call, call.layer.dropout().ratio(), std::ssize(x));
+  Numbers y;
+  for (size_t i = 0; i < x.size(); ++i) y.push_back(x[i] * factors[i]);
+  return y;
 }
 
 Numbers Normalise(const Call& call, const Numbers& x, const std::vector<Numbers>& parameters) {
@@ -237,6 +246,8 @@ Numbers Attend(const Call& call, const Numbers& x) {
   const auto at = [&](int64_t n, int64_t part, int64_t channel, int64_t position) {
     return x[((n * 3 + part) * channels + channel) * length + position];
   };
+  const Numbers factors =
+      DropFactors(call, settings.dropout(), call.batch * settings.heads() * length * length);
   Numbers y(x.size() / 3);
   for (int64_t n = 0; n < call.batch; ++n) {
     for (int64_t h = 0; h < channels; h += per_head) {
@@ -249,6 +260,8 @@ Numbers Attend(const Call& call, const Numbers& x) {
           weights.push_back(std::exp(product / std::sqrt(static_cast<double>(per_head))));
           sum += weights.back();
         }
+        const int64_t row = ((n * settings.heads() + h / per_head) * length + t) * length;
+        for (size_t s = 0; s < weights.size(); ++s) weights[s] *= factors[row + s];
         for (int64_t d = h; d < h + per_head; ++d) {
           double mean = 0;
           for (size_t s = 0; s < weights.size(); ++s) {

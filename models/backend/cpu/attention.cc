@@ -6,6 +6,8 @@
 // to its own end, and what lies behind a query within the block has weight 0; so no block looks at
 // weights that were not made.
 //
+// Weights that dropout leaves are kept beside those of the softmax: gradients need both.
+//
 // In the activations the channels of a position lie a multiple of 4 KiB apart where positions and
 // samples are powers of two, and a cache keeps few of such numbers: rows here have another length.
 #include <algorithm>
@@ -15,6 +17,7 @@
 #include <memory>
 
 #include "models/backend/cpu/ops.h"
+#include "models/backend/dropout_stream.h"
 
 namespace kumo::cpu {
 namespace {
@@ -29,17 +32,21 @@ class Attention final : public FloatOp {
         spec_(spec),
         scale_(1.0f / std::sqrt(static_cast<float>(spec.per_head()))),
         weights_(engine.memory, Units(max_batch) * spec.positions * Row(), kWorkspace) {
+    if (spec.dropout > 0) {
+      dropped_ = {engine.memory, Units(max_batch) * spec.positions * Row(), kWorkspace};
+    }
     engine.ReserveScratch(engine.threads() * ScratchFloats());
   }
 
   bool reads_input() const override { return true; }
-  int64_t bytes() const override { return weights_.bytes(); }
+  int64_t bytes() const override { return weights_.bytes() + dropped_.bytes(); }
 
   void ForwardFloats(const Pass& pass, const float* input, float* output) override {
     if (engine_.Scratch() == nullptr) return;
     const int64_t third = spec_.channels * Channel(pass);
+    const bool drops = pass.training && spec_.dropout > 0;
     ForEachUnit(pass, [&](const Unit& unit) {
-      float* const queries = unit.packed[0];
+      float* const queries = unit.packed[0];  // and, a block after the other, the results
       float* const keys = unit.packed[1];
       float* const values = unit.packed[2];
       Pack(unit, input, queries);
@@ -54,9 +61,10 @@ class Attention final : public FloatOp {
           const int64_t own = spec_.causal ? t + 1 : seen;
           engine_.attention.softmax(own, row);
           std::fill(row + own * kSampleLanes, row + seen * kSampleLanes, 0.0f);
+          if (drops) Drop(unit, t, own);
         }
-        // A block's queries have been used: their place is the results'.
-        engine_.attention.product(Mean(unit, first, count, values, queries));
+        engine_.attention.product(
+            Mean(first, count, drops ? unit.dropped : unit.weights, values, queries));
       });
       Unpack(unit, queries, output);
     });
@@ -67,11 +75,12 @@ class Attention final : public FloatOp {
     if (grad_input == nullptr || engine_.Scratch() == nullptr) return;
     const int64_t third = spec_.channels * Channel(pass);
     ForEachUnit(pass, [&](const Unit& unit) {
-      float* const grad = unit.packed[0];
+      const float* const used = spec_.dropout > 0 ? unit.dropped : unit.weights;
+      float* const grad = unit.packed[0];  // and the queries' gradients in the same way
       float* const grad_values = unit.packed[1];
       Pack(unit, grad_output, grad);
       ForEachBlock([&](int64_t first, int64_t count) {
-        engine_.attention.product(MeanOverQueries(unit, first, count, grad, grad_values));
+        engine_.attention.product(MeanOverQueries(first, count, used, grad, grad_values));
       });
       Unpack(unit, grad_values, grad_input + 2 * third);
 
@@ -81,14 +90,14 @@ class Attention final : public FloatOp {
       Pack(unit, input + 2 * third, values);
       ForEachBlock([&](int64_t first, int64_t count) {
         engine_.attention.product(Weigh(first, count, grad, values, 1, unit.grad_weights));
+        if (spec_.dropout > 0) DropGradients(unit, first, count);
         // The weights become the gradients of what they are the softmax of.
         for (int64_t t = first; t < first + count; ++t) {
           float* const row = unit.weights + t * Row();
           engine_.attention.softmax_backward(Seen(first, count), row,
                                              unit.grad_weights + (t - first) * Row(), scale_, row);
         }
-        // Of a block's gradients nothing more is wanted either.
-        engine_.attention.product(Mean(unit, first, count, keys, grad));
+        engine_.attention.product(Mean(first, count, unit.weights, keys, grad));
       });
       Unpack(unit, grad, grad_input);
 
@@ -96,7 +105,7 @@ class Attention final : public FloatOp {
       float* const grad_keys = unit.packed[2];
       Pack(unit, input, queries);
       ForEachBlock([&](int64_t first, int64_t count) {
-        engine_.attention.product(MeanOverQueries(unit, first, count, queries, grad_keys));
+        engine_.attention.product(MeanOverQueries(first, count, unit.weights, queries, grad_keys));
       });
       Unpack(unit, grad_keys, grad_input + third);
     });
@@ -105,8 +114,10 @@ class Attention final : public FloatOp {
  private:
   // Neighbouring samples of a head.
   struct Run {
-    int64_t at;  // where the first one's numbers begin in the activations
-    int64_t lane;
+    int64_t head;
+    int64_t sample;  // the first one,
+    int64_t at;      // where its numbers begin in the activations,
+    int64_t lane;    // and in the unit
     int64_t count;
     int64_t padding;  // lanes behind them in the activations, which no sample has
   };
@@ -118,6 +129,7 @@ class Attention final : public FloatOp {
     int64_t lanes;    // floats between positions of the activations
     int64_t channel;  // and between channels
     float* weights;   // [query][key][16]
+    float* dropped;   // likewise: what dropout leaves of them
     // In the scratch:
     std::array<float*, kPacked> packed;  // [channel of the head][position][16]
     float* grad_weights;                 // [query of a block][key][16]
@@ -150,6 +162,7 @@ class Attention final : public FloatOp {
     unit.lanes = lanes;
     unit.channel = Channel(pass);
     unit.weights = weights_.data() + index * spec_.positions * Row();
+    if (spec_.dropout > 0) unit.dropped = dropped_.data() + index * spec_.positions * Row();
     for (float*& packed : unit.packed) {
       packed = scratch;
       scratch += PackedFloats();
@@ -159,8 +172,9 @@ class Attention final : public FloatOp {
     for (int64_t i = index * kSampleLanes; i < end;) {
       const int64_t head = i / pass.batch, sample = i % pass.batch;
       const int64_t count = std::min(pass.batch - sample, end - i);
-      unit.runs[unit.run_count++] = {head * spec_.per_head() * unit.channel + sample, unit.used,
-                                     count, sample + count == pass.batch ? lanes - pass.batch : 0};
+      unit.runs[unit.run_count++] = {
+          head,      sample, head * spec_.per_head() * unit.channel + sample,
+          unit.used, count,  sample + count == pass.batch ? lanes - pass.batch : 0};
       unit.used += count;
       i += count;
     }
@@ -200,6 +214,33 @@ class Attention final : public FloatOp {
     }
   }
 
+  float keep() const { return 1.0f / (1.0f - spec_.dropout); }
+  // Of query t, which looks at `own` positions.
+  void Drop(const Unit& unit, int64_t t, int64_t own) const {
+    const float* const from = unit.weights + t * Row();
+    float* const to = unit.dropped + t * Row();
+    std::fill_n(to, Row(), 0.0f);
+    Rng stream = DropoutStream(engine_.step.streams, spec_.layer);
+    for (int64_t r = 0; r < unit.run_count; ++r) {
+      const Run& run = unit.runs[r];
+      for (int64_t i = 0; i < run.count; ++i) {
+        const int64_t row = ((run.sample + i) * spec_.heads + run.head) * spec_.positions + t;
+        stream.MoveTo(static_cast<uint64_t>(row * spec_.positions));
+        for (int64_t at = run.lane + i; at < own * kSampleLanes; at += kSampleLanes) {
+          if (stream.NextUniform() >= spec_.dropout) to[at] = from[at] * keep();
+        }
+      }
+    }
+  }
+  // Of a block of queries. A weight of 0 looks like one that was dropped, and has no gradient
+  // either.
+  void DropGradients(const Unit& unit, int64_t first, int64_t count) const {
+    const float* const dropped = unit.dropped + first * Row();
+    for (int64_t i = 0; i < count * Row(); ++i) {
+      unit.grad_weights[i] = dropped[i] == 0.0f ? 0.0f : unit.grad_weights[i] * keep();
+    }
+  }
+
   // Positions that a block of queries looks at.
   int64_t Seen(int64_t first, int64_t count) const {
     return spec_.causal ? first + count : spec_.positions;
@@ -229,12 +270,12 @@ class Attention final : public FloatOp {
             scale};
   }
   // to[d][t] = sum_s weights[t][s] of[d][s] for a block of t.
-  LaneProduct Mean(const Unit& unit, int64_t first, int64_t count, const float* of,
+  LaneProduct Mean(int64_t first, int64_t count, const float* weights, const float* of,
                    float* to) const {
     return {count,
             spec_.per_head(),
             Seen(first, count),
-            unit.weights + first * Row(),
+            weights + first * Row(),
             Row(),
             kSampleLanes,
             of,
@@ -246,13 +287,13 @@ class Attention final : public FloatOp {
             1.0f};
   }
   // to[d][s] = sum_t weights[t][s] of[d][t] for a block of s.
-  LaneProduct MeanOverQueries(const Unit& unit, int64_t first, int64_t count, const float* of,
+  LaneProduct MeanOverQueries(int64_t first, int64_t count, const float* weights, const float* of,
                               float* to) const {
     const int64_t begin = spec_.causal ? first : 0;
     return {count,
             spec_.per_head(),
             spec_.positions - begin,
-            unit.weights + begin * Row() + first * kSampleLanes,
+            weights + begin * Row() + first * kSampleLanes,
             kSampleLanes,
             Row(),
             of + begin * kSampleLanes,
@@ -268,6 +309,7 @@ class Attention final : public FloatOp {
   AttentionSpec spec_;
   float scale_;
   DeviceArray<float> weights_;  // of the last Forward, by unit
+  DeviceArray<float> dropped_;  // likewise; of training with dropout
 };
 
 }  // namespace

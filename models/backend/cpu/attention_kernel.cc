@@ -1,4 +1,4 @@
-// Products and softmax of 16 samples side by side.
+// Products and softmax of 16 heads of samples side by side.
 #include <cstdint>
 
 #include "models/backend/cpu/exponential.h"
@@ -8,13 +8,13 @@
 namespace kumo::KUMO_ISA {
 namespace {
 
-constexpr int kSamples = 16;
+constexpr int kHeads = 16;
 constexpr int kRows = 4;
 constexpr int kColumns = kWidth == 16 ? 4 : 2;  // as many accumulators as the registers hold
 
 template <int Rows, int Columns>
 KUMO_ALWAYS_INLINE void Tile(const LaneProduct& p, const float* a, const float* b, float* c) {
-  for (int s = 0; s < kSamples; s += kWidth) {
+  for (int s = 0; s < kHeads; s += kWidth) {
     Vector sum[Rows][Columns] = {};
     for (int64_t k = 0; k < p.depth; ++k) {
       Vector right[Columns];
@@ -55,34 +55,33 @@ void Product(const LaneProduct& p) {
 }
 
 void Softmax(int64_t n, float* x) {
-  for (int s = 0; s < kSamples; s += kWidth) {
+  for (int s = 0; s < kHeads; s += kWidth) {
     Vector top = Load(x + s);
     for (int64_t i = 1; i < n; ++i) {
-      const Vector v = Load(x + i * kSamples + s);
+      const Vector v = Load(x + i * kHeads + s);
       top = Select(v > top, v, top);
     }
     Vector sum = Broadcast(0.0f);
     for (int64_t i = 0; i < n; ++i) {
-      const Vector below = Load(x + i * kSamples + s) - top;
+      const Vector below = Load(x + i * kHeads + s) - top;
       // The clamp lets a NaN through, as all of these do.
       const Vector v = Exp(Select(below < -80.0f, Broadcast(-80.0f), below));
       sum += v;
-      Store(v, x + i * kSamples + s);
+      Store(v, x + i * kHeads + s);
     }
     const Vector factor = 1.0f / sum;
     for (int64_t i = 0; i < n; ++i) {
-      Store(Load(x + i * kSamples + s) * factor, x + i * kSamples + s);
+      Store(Load(x + i * kHeads + s) * factor, x + i * kHeads + s);
     }
   }
 }
 
 void SoftmaxBackward(int64_t n, const float* p, const float* dp, float scale, float* dx) {
-  for (int s = 0; s < kSamples; s += kWidth) {
+  for (int s = 0; s < kHeads; s += kWidth) {
     Vector along = Broadcast(0.0f);
-    for (int64_t i = 0; i < n; ++i)
-      along += Load(p + i * kSamples + s) * Load(dp + i * kSamples + s);
+    for (int64_t i = 0; i < n; ++i) along += Load(p + i * kHeads + s) * Load(dp + i * kHeads + s);
     for (int64_t i = 0; i < n; ++i) {
-      const int64_t at = i * kSamples + s;
+      const int64_t at = i * kHeads + s;
       Store(Load(p + at) * (Load(dp + at) - along) * scale, dx + at);
     }
   }

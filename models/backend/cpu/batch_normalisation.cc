@@ -95,7 +95,6 @@ class BatchNormalisation final : public FloatOp {
 }  // namespace
 
 std::unique_ptr<Op> MakeOp(Engine& engine, const BatchNormalisationSpec& spec, int) {
-  engine.NeedPadding(Padding::kFew);
   return std::make_unique<BatchNormalisation>(engine, spec);
 }
 

@@ -57,7 +57,7 @@ class Convolution final : public FloatOp {
         backward_(engine, BackwardGeometry(spec)),
         grad_blocks_(EvenPieces(spec.outputs, engine.convolution.outer_rows)),
         tap_blocks_(EvenPieces(spec.input.channels() * taps_, engine.convolution.outer_columns)) {
-    const int64_t lanes = LaneStride(max_batch);
+    const int64_t lanes = WholeLanes(max_batch);
     if (spec.pad > 0) padded_input_ = {engine.memory, padded_.size() * lanes, kWorkspace};
     if (pool_) {
       CHECK(pool_->pad == 0 && pool_->stride == pool_->kernel_height &&
@@ -86,7 +86,7 @@ class Convolution final : public FloatOp {
   }
 
   void ForwardFloats(const Pass& pass, const float* input, float* output) override {
-    const int64_t lanes = LaneStride(pass.batch);
+    const int64_t lanes = WholeLanes(pass.batch);
     forward_.Pack(weight_, spec_.input.channels() * taps_, taps_);
     if (!pool_) return forward_.Run(lanes, input, bias_, output);
     forward_.Prepare(lanes);
@@ -96,7 +96,7 @@ class Convolution final : public FloatOp {
 
   void BackwardFloats(const Pass& pass, const float* input, const float*, const float* grad_output,
                       float* grad_input) override {
-    const int64_t lanes = LaneStride(pass.batch);
+    const int64_t lanes = WholeLanes(pass.batch);
     if (bias_gradient_ != nullptr) BiasGradient(lanes, grad_output);
     const float* full = pool_ ? SpreadGradient(lanes, grad_output) : grad_output;
     WeightGradient(lanes, PaddedInput(lanes, input), full);

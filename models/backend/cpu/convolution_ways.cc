@@ -66,17 +66,13 @@ ConvolutionWay WayOf(const ConvolutionSpec& spec) {
 }
 
 std::unique_ptr<Op> MakeOp(Engine& engine, const ConvolutionSpec& spec, int max_batch) {
-  engine.NeedPadding(Padding::kFew);
   const ConvolutionWay way = WayOf(spec);
   if (way == ConvolutionWay::kGrouped) return MakeGroupedConvolution(engine, spec, max_batch);
   if (way == ConvolutionWay::kGathered) return MakeGatheredConvolution(engine, spec, max_batch);
   std::unique_ptr<Op> op = way == ConvolutionWay::kMinimal
                                ? MakeWinogradConvolution(engine, spec)
                                : MakePlainConvolution(engine, spec, max_batch);
-  if (spec.pool) {
-    engine.NeedPadding(Padding::kWhole);
-    return op;
-  }
+  if (spec.pool) return op;
   return std::make_unique<ConvolutionByBatch>(
       spec, std::move(op), MakeGatheredConvolution(engine, spec, std::min(max_batch, kFewSamples)));
 }

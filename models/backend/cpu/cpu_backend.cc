@@ -1,5 +1,6 @@
 #include "models/backend/cpu/cpu_backend.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -12,6 +13,7 @@
 #include "common/base/buffer.h"
 #include "models/backend/cpu/input_loader.h"
 #include "models/backend/cpu/ops.h"
+#include "models/backend/cpu/padding.h"
 #include "models/backend/host_memory.h"
 
 namespace kumo {
@@ -37,8 +39,7 @@ class CpuBackend final : public Backend {
                 1,
                 0,
                 {},
-                cpu::Padding::kNone,
-                false} {}
+                cpu::Padding::kNone} {}
 
   std::string name() const override { return "cpu"; }
 
@@ -135,6 +136,7 @@ class CpuBackend final : public Backend {
   void SetPlace(const std::string*) override {}
 
   int64_t ActivationBytes(const Shape& shape, int batch) const override {
+    is_laid_out_ = true;
     return shape.size() * engine_.Lanes(batch) * static_cast<int64_t>(sizeof(float));
   }
   void StoreOutputs(const Shape& shape, int batch, const void* from, float* to) override {
@@ -153,19 +155,23 @@ class CpuBackend final : public Backend {
   Result<std::unique_ptr<Op>> MakeOp(const OpSpec& spec, int max_batch) override {
     return std::visit(
         [&](const auto& op) -> Result<std::unique_ptr<Op>> {
+          NeedPadding(cpu::PaddingOf(op));
           return cpu::MakeOp(engine_, op, max_batch);
         },
         spec);
   }
-  void TakeShared() override {
-    engine_.all_made = true;
-    engine_.Scratch();
-  }
+  void TakeShared() override { engine_.Scratch(); }
   Result<std::unique_ptr<LossOp>> MakeLoss(const LossSpec& spec, int) override {
     return std::visit([&](const auto& loss) { return cpu::MakeLoss(engine_, loss); }, spec);
   }
 
  private:
+  void NeedPadding(cpu::Padding least) {
+    CHECK(least <= engine_.padding || !is_laid_out_)
+        << "an op wants another layout than arrays have";
+    engine_.padding = std::max(engine_.padding, least);
+  }
+
   struct Marked {  // what is to be coded at a mark of the next step
     std::span<Encoding> encodings;
     std::function<void()> done;
@@ -175,6 +181,7 @@ class CpuBackend final : public Backend {
   cpu::Engine engine_;
   Buffer<float> difference_;
   std::map<int, Marked> marked_;
+  mutable bool is_laid_out_ = false;  // arrays have been sized
 };
 
 }  // namespace

@@ -1,25 +1,20 @@
-// Dropout. The mask of a step comes from a stream that seed, partition, round, step and layer name;
-// number i of the stream decides number i of the minibatch, counted sample by sample, so it does
-// not depend on how this device lays samples out.
+// Dropout. The mask of a step is kept for its backward pass.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
 
-#include "common/base/rng.h"
 #include "models/backend/cpu/ops.h"
+#include "models/backend/dropout_stream.h"
 
 namespace kumo::cpu {
 namespace {
-
-// A net has fewer layers than this.
-constexpr uint64_t kLayersPerStep = 1 << 16;
 
 class Dropout final : public FloatOp {
  public:
   Dropout(Engine& engine, const DropoutSpec& spec, int max_batch)
       : engine_(engine),
         spec_(spec),
-        mask_(engine.memory, spec.shape.size() * LaneStride(max_batch), kWorkspace) {}
+        mask_(engine.memory, spec.shape.size() * WholeLanes(max_batch), kWorkspace) {}
 
   bool can_run_in_place() const override { return true; }
   int64_t bytes() const override { return mask_.bytes(); }
@@ -43,9 +38,7 @@ class Dropout final : public FloatOp {
  private:
   void DrawMask(int batch) {
     const int64_t lanes = engine_.Lanes(batch);
-    const StepStreams& streams = engine_.step.streams;
-    Rng rng(streams.seed, RngPurpose::kDropout, streams.partition, streams.round,
-            streams.step * kLayersPerStep + static_cast<uint64_t>(spec_.layer));
+    Rng rng = DropoutStream(engine_.step.streams, spec_.layer);
     const float keep = 1.0f / (1.0f - spec_.ratio);
     for (int64_t n = 0; n < batch; ++n) {
       for (int64_t i = 0; i < spec_.shape.size(); ++i) {

@@ -74,10 +74,7 @@ class FullyConnected final : public FloatOp {
 }  // namespace
 
 std::unique_ptr<Op> MakeOp(Engine& engine, const FullyConnectedSpec& spec, int max_batch) {
-  if (spec.positions == 1) {
-    engine.NeedPadding(Padding::kFew);  // its rows are the samples alone
-    return std::make_unique<FullyConnected>(engine, spec);
-  }
+  if (spec.positions == 1) return std::make_unique<FullyConnected>(engine, spec);
   ConvolutionSpec per_position;
   per_position.input = {spec.inputs, spec.positions};
   per_position.outputs = static_cast<int>(spec.outputs);

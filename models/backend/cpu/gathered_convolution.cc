@@ -4,12 +4,11 @@
 // still in a cache when it is multiplied, and of samples those that there are: their padding is
 // left out.
 //
-// For kernels of 1x1, whose rows need not be gathered where samples fill whole vectors; for
-// strides, with which the plain way (convolution.cc) reads few of the numbers of a line; and for
-// minibatches that leave most of a vector empty.
+// For kernels of 1x1, and products per position, whose rows need not be gathered where nothing pads
+// the samples; for strides, with which the plain way (convolution.cc) reads few of the numbers of a
+// line; and for minibatches that leave most of a vector empty.
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -165,6 +164,10 @@ class GatheredConvolution final : public FloatOp {
     }
     engine_.Parallel(spec_.input.channels(), [&](int64_t c) {
       const float* const channel = input + c * sources_ * block.lanes;
+      if (one_to_one_) {
+        CopyPositions(block, channel + block.positions.begin * block.lanes, to + c * block.row);
+        return;
+      }
       for (int64_t t = 0; t < taps_; ++t) {
         float* at = to + (c * taps_ + t) * block.row;
         for (int64_t p = block.positions.begin; p < block.positions.end; ++p, at += block.batch) {
@@ -179,6 +182,16 @@ class GatheredConvolution final : public FloatOp {
     });
     return {to, block.row};
   }
+  // A channel's numbers at the block's positions.
+  static void CopyPositions(const Block& block, const float* from, float* to) {
+    if (block.batch == block.lanes) {
+      std::copy_n(from, block.columns, to);
+      return;
+    }
+    for (int64_t i = 0; i < block.positions.size(); ++i) {
+      CopySamples(from + i * block.lanes, block.batch, to + i * block.batch);
+    }
+  }
   // Where the products go: their place in the activations, or a packed one.
   Rows<float> ResultRows(const Block& block, float* output, float* packed) const {
     if (!AsTheyAre(block, results_)) return {packed, block.row};
@@ -190,9 +203,7 @@ class GatheredConvolution final : public FloatOp {
     }
     engine_.Parallel(spec_.outputs, [&](int64_t o) {
       const float* from = grad_output + (o * results_ + block.positions.begin) * block.lanes;
-      for (int64_t i = 0; i < block.positions.size(); ++i) {
-        CopySamples(from + i * block.lanes, block.batch, to + o * block.row + i * block.batch);
-      }
+      CopyPositions(block, from, to + o * block.row);
     });
     return {to, block.row};
   }

@@ -16,8 +16,8 @@ class GroupNormalisation final : public FloatOp {
   GroupNormalisation(Engine& engine, const GroupNormalisationSpec& spec, int max_batch)
       : engine_(engine),
         spec_(spec),
-        mean_(engine.memory, spec.groups * LaneStride(max_batch), kWorkspace),
-        inverse_(engine.memory, spec.groups * LaneStride(max_batch), kWorkspace) {}
+        mean_(engine.memory, spec.groups * WholeLanes(max_batch), kWorkspace),
+        inverse_(engine.memory, spec.groups * WholeLanes(max_batch), kWorkspace) {}
 
   bool reads_input() const override { return true; }
   int64_t bytes() const override { return mean_.bytes() + inverse_.bytes(); }
@@ -42,7 +42,7 @@ class GroupNormalisation final : public FloatOp {
 
   void BackwardFloats(const Pass& pass, const float* input, const float*, const float* grad_output,
                       float* grad_input) override {
-    TensorGradients(LaneStride(pass.batch), input, grad_output);
+    TensorGradients(WholeLanes(pass.batch), input, grad_output);
     if (grad_input == nullptr) return;
     ForEachUnit(pass, [&](const SampleRows& rows, int64_t at, int64_t moments, int64_t tensor) {
       engine_.group_normalisation.backward(rows, input + at, grad_output + at,
@@ -58,7 +58,7 @@ class GroupNormalisation final : public FloatOp {
   // body(rows, where they begin, where their moments are, their first scale)
   template <typename Body>
   void ForEachUnit(const Pass& pass, const Body& body) {
-    const int64_t lanes = LaneStride(pass.batch);
+    const int64_t lanes = WholeLanes(pass.batch);
     const int64_t blocks = lanes / kSampleLanes;
     const int64_t size = spec_.group_size();
     const SampleRows rows = {size, lanes, per_scale()};
@@ -97,7 +97,6 @@ class GroupNormalisation final : public FloatOp {
 }  // namespace
 
 std::unique_ptr<Op> MakeOp(Engine& engine, const GroupNormalisationSpec& spec, int max_batch) {
-  engine.NeedPadding(Padding::kWhole);
   return std::make_unique<GroupNormalisation>(engine, spec, max_batch);
 }
 

@@ -245,8 +245,8 @@ struct PositionNormalisationKernels {
                    const float* inverse, const float* scale, float* dx);
 };
 
-// A product of matrices for each of 16 samples: c[i][j] = scale sum_k a[i][k] b[j][k], whose
-// numbers are 16 floats each.
+// A product of matrices for each of 16 heads of samples: c[i][j] = scale sum_k a[i][k] b[j][k],
+// whose numbers are 16 floats each.
 struct LaneProduct {
   int64_t rows;
   int64_t columns;

@@ -15,7 +15,7 @@ class L2Normalisation final : public FloatOp {
   L2Normalisation(Engine& engine, const L2NormalisationSpec& spec, int max_batch)
       : engine_(engine),
         spec_(spec),
-        inverse_(engine.memory, spec.shape.plane() * LaneStride(max_batch), kWorkspace) {}
+        inverse_(engine.memory, spec.shape.plane() * WholeLanes(max_batch), kWorkspace) {}
 
   bool reads_input() const override { return true; }
   int64_t bytes() const override { return inverse_.bytes(); }
@@ -51,12 +51,12 @@ class L2Normalisation final : public FloatOp {
 
  private:
   // Floats of one channel.
-  int64_t Stride(const Pass& pass) const { return spec_.shape.plane() * LaneStride(pass.batch); }
+  int64_t Stride(const Pass& pass) const { return spec_.shape.plane() * WholeLanes(pass.batch); }
 
   // body(where 16 samples of a position begin in a channel)
   template <typename Body>
   void ForEachBlock(const Pass& pass, const Body& body) {
-    const int64_t row = spec_.shape.width() * LaneStride(pass.batch);
+    const int64_t row = spec_.shape.width() * WholeLanes(pass.batch);
     engine_.Parallel(spec_.shape.height(), [&](int64_t y) {
       for (int64_t at = y * row; at < (y + 1) * row; at += kSampleLanes) body(at);
     });
@@ -72,7 +72,6 @@ class L2Normalisation final : public FloatOp {
 }  // namespace
 
 std::unique_ptr<Op> MakeOp(Engine& engine, const L2NormalisationSpec& spec, int max_batch) {
-  engine.NeedPadding(Padding::kWhole);
   return std::make_unique<L2Normalisation>(engine, spec, max_batch);
 }
 

@@ -42,19 +42,7 @@ struct Engine {
   // It is as long as the op wants it that asks for most when it is made.
   int64_t scratch_floats = 0;
   DeviceArray<float> scratch;
-  // What the ops that were made until now need. Arrays are sized, and laid out, once all ops of a
-  // net are made.
-  Padding padding = Padding::kNone;
-  bool all_made = false;
-
-  void NeedPadding(Padding least) {
-    CHECK(least <= padding || !all_made) << "a second net on this backend wants another layout";
-    padding = std::max(padding, least);
-  }
-  // Of an op that goes over the rows of whole channels by whole vectors.
-  void NeedWholeRows(int64_t positions) {
-    if (positions % kSampleLanes != 0) NeedPadding(Padding::kWhole);
-  }
+  Padding padding = Padding::kNone;  // what the ops that were made until now need
   // Floats between two neighbouring positions of a minibatch's activations.
   int64_t Lanes(int batch) const { return LanesOf(padding, batch); }
 

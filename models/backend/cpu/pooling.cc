@@ -27,7 +27,7 @@ class MaxPooling final : public FloatOp {
   MaxPooling(Engine& engine, const PoolingSpec& spec, int max_batch)
       : engine_(engine),
         spec_(spec),
-        place_(engine.memory, spec.output().size() * LaneStride(max_batch), kWorkspace) {
+        place_(engine.memory, spec.output().size() * WholeLanes(max_batch), kWorkspace) {
     CHECK_LE(spec.kernel_height * spec.kernel_width, 255)
         << "a place in the window must fit a byte";
   }
@@ -93,7 +93,6 @@ class AveragePooling final : public FloatOp {
 }  // namespace
 
 std::unique_ptr<Op> MakeOp(Engine& engine, const PoolingSpec& spec, int max_batch) {
-  engine.NeedPadding(Padding::kFew);
   if (spec.kind == PoolingSpec::Kind::kMax) {
     return std::make_unique<MaxPooling>(engine, spec, max_batch);
   }

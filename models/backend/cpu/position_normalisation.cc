@@ -16,8 +16,8 @@ class PositionNormalisation final : public FloatOp {
   PositionNormalisation(Engine& engine, const PositionNormalisationSpec& spec, int max_batch)
       : engine_(engine),
         spec_(spec),
-        mean_(engine.memory, spec.shape.plane() * LaneStride(max_batch), kWorkspace),
-        inverse_(engine.memory, spec.shape.plane() * LaneStride(max_batch), kWorkspace) {}
+        mean_(engine.memory, spec.shape.plane() * WholeLanes(max_batch), kWorkspace),
+        inverse_(engine.memory, spec.shape.plane() * WholeLanes(max_batch), kWorkspace) {}
 
   bool reads_input() const override { return true; }
   int64_t bytes() const override { return mean_.bytes() + inverse_.bytes(); }
@@ -83,7 +83,6 @@ class PositionNormalisation final : public FloatOp {
 }  // namespace
 
 std::unique_ptr<Op> MakeOp(Engine& engine, const PositionNormalisationSpec& spec, int max_batch) {
-  engine.NeedWholeRows(spec.shape.plane());
   return std::make_unique<PositionNormalisation>(engine, spec, max_batch);
 }
 

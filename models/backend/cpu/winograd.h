@@ -46,7 +46,7 @@ class TileColumns {
   // Calls body(tile) for the lanes of each tile of a block. body must not depend on their order.
   template <typename Body>
   void ForEachTile(const Range& block, int batch, const TiledPlane& plane, const Body& body) const {
-    const int64_t taken = NeededLanes(batch);
+    const int64_t taken = FewLanes(batch);
     const int64_t end = std::min(block.end, rows_ * columns_ * taken);
     WinogradTile tile{};
     tile.lanes = engine_.Lanes(batch);

@@ -82,7 +82,7 @@ bool PaysByWinograd(const ConvolutionSpec& spec, int batch) {
   const auto inputs = static_cast<double>(spec.input.channels());
   const double outputs = spec.outputs;
   const double tiles = static_cast<double>((out.height() + 3) / 4 * ((out.width() + 3) / 4));
-  const auto taken = static_cast<double>(NeededLanes(batch));
+  const auto taken = static_cast<double>(FewLanes(batch));
   const double transformed = std::max(taken, 8.0);  // a vector
   const double plain = 9 * inputs * outputs * static_cast<double>(out.plane()) * batch;
   const double minimal =

@@ -44,6 +44,9 @@ class Attention final : public UnaryOp {
     numbers.heads = spec_.heads;
     numbers.causal = spec_.causal;
     numbers.scale = 1.0f / std::sqrt(static_cast<float>(spec_.per_head()));
+    if (spec_.dropout > 0 && pass.training) numbers.step = engine_.step();
+    numbers.dropout = spec_.dropout;
+    numbers.layer = spec_.layer;
     numbers.log_sums = log_sums_.data();
     numbers.along = along_.data();
     return numbers;

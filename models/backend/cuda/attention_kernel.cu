@@ -3,6 +3,7 @@
 // products with it are made, and every 32nd channel of the head where these are added up.
 //
 // The softmax of a query is taken as its positions come by (Milakov and Gimelshein 2018).
+#include "models/backend/cuda/dropout_stream.cuh"
 #include "models/backend/cuda/numbers.cuh"
 
 namespace kumo::cuda {
@@ -114,6 +115,14 @@ struct Heads {
         out(numbers, spot.sample, spot.head, 1, 0) {}
 };
 
+// What dropout multiplies the weight by with which row `row` (Spot) looks at position p.
+__device__ inline float FactorOf(const AttentionNumbers& numbers, int64_t row, int64_t p) {
+  if (numbers.step == nullptr) return 1;
+  const DropoutNumbers drawn(numbers.step, numbers.layer);
+  const auto number = static_cast<uint64_t>(row * numbers.positions + p);
+  return drawn.At(number) < numbers.dropout ? 0.0f : 1.0f / (1.0f - numbers.dropout);
+}
+
 __device__ inline int CountFrom(int64_t first, int64_t end) {
   return end - first < kWarp ? static_cast<int>(end - first) : kWarp;
 }
@@ -141,15 +150,15 @@ __global__ void ForwardKernel(AttentionNumbers numbers, const T* x, T* y) {
     const float shrink = first == 0 ? 0.0f : expf(top - most);
     sum = sum * shrink + SumOfWarp(weight);
     mean.Scale(shrink);
-    mean.Add(x, of.values, first, count, weight, dims, lane);
+    mean.Add(x, of.values, first, count, weight * FactorOf(numbers, spot.row, own), dims, lane);
     top = most;
   }
   mean.StoreTo(y, of.out, spot.position, dims, lane, 1.0f / sum);
   if (lane == 0) numbers.log_sums[spot.row] = top + logf(sum);
 }
 
-// With weights w = exp(score - log sum), d = dy . value and a = dy . y, the scores' gradients are
-// w (d - a).
+// With weights w = exp(score - log sum), which dropout multiplies by f, d = dy . value and a = dy .
+// y, the scores' gradients are w (f d - a).
 template <typename T>
 __global__ void QueryKernel(AttentionNumbers numbers, const T* x, const T* y, const T* dy, T* dx) {
   const Spot spot(numbers);
@@ -171,7 +180,9 @@ __global__ void QueryKernel(AttentionNumbers numbers, const T* x, const T* y, co
     const int count = CountFrom(first, end);
     const int64_t own = first + (lane < count ? lane : 0);
     const float weight = expf(query.Times(x, of.keys, own, dims) * numbers.scale - log_sum);
-    const float of_score = weight * (gradient.Times(x, of.values, own, dims) - along);
+    const float of_weight =
+        FactorOf(numbers, spot.row, own) * gradient.Times(x, of.values, own, dims);
+    const float of_score = weight * (of_weight - along);
     sum.Add(x, of.keys, first, count, of_score, dims, lane);
   }
   sum.StoreTo(dx, of.queries, spot.position, dims, lane, numbers.scale);
@@ -198,9 +209,10 @@ __global__ void KeyKernel(AttentionNumbers numbers, const T* x, const T* dy, T* 
     const int64_t own = first + (lane < count ? lane : 0);
     const float score = key.Times(x, of.queries, own, dims) * numbers.scale;
     const float weight = expf(score - numbers.log_sums[rows + own]);
-    const float of_weight = value.Times(dy, of.out, own, dims);
+    const float factor = FactorOf(numbers, rows + own, spot.position);
+    const float of_weight = factor * value.Times(dy, of.out, own, dims);
     const float of_score = weight * (of_weight - numbers.along[rows + own]);
-    of_value.Add(dy, of.out, first, count, weight, dims, lane);
+    of_value.Add(dy, of.out, first, count, factor * weight, dims, lane);
     of_key.Add(x, of.queries, first, count, of_score, dims, lane);
   }
   of_key.StoreTo(dx, of.keys, spot.position, dims, lane, numbers.scale);

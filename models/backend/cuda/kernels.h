@@ -217,6 +217,10 @@ struct AttentionNumbers {
   int64_t heads = 1;
   bool causal = false;
   float scale = 1;
+  // What drops weights (see AttentionSpec); null: nothing does.
+  const StepBlock* step = nullptr;
+  float dropout = 0;
+  int layer = 0;
   float* log_sums = nullptr;  // [batch][heads][positions]: log sum exp(scale query . key)
   float* along = nullptr;     // likewise: sum of dy y
 

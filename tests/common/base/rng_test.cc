@@ -35,6 +35,23 @@ TEST(Rng, AStreamRepeatsItselfAndACopyGoesOnFromItsPlace) {
   }
 }
 
+TEST(Rng, GoesOnFromAnyPlaceOfItsStream) {
+  std::vector<uint32_t> words(40);
+  Rng stream(5, RngPurpose::kTest, 1, 2, 3);
+  for (uint32_t& word : words) word = stream.NextUint32();
+  for (const size_t n : {0, 1, 3, 4, 17, 16, 38}) {
+    stream.MoveTo(n);
+    EXPECT_EQ(stream.NextUint32(), words[n]) << n;
+    EXPECT_EQ(stream.NextUint32(), words[n + 1]) << n;
+  }
+  // Beyond 2^32 blocks of 4 words the counter's second word counts on.
+  stream.MoveTo(4 * (uint64_t{1} << 32) - 1);
+  stream.NextUint32();
+  const uint32_t behind = stream.NextUint32();
+  stream.MoveTo(4 * (uint64_t{1} << 32));
+  EXPECT_EQ(stream.NextUint32(), behind);
+}
+
 TEST(Rng, StreamsOfDifferentNamesDiffer) {
   std::set<uint64_t> first;
   size_t streams = 0;
