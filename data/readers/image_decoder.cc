@@ -73,6 +73,14 @@ void ImageDecoder::CloseJpeg::operator()(void* handle) const { tjDestroy(handle)
 ImageDecoder::ImageDecoder() : jpeg_(tjInitDecompress()) {}
 ImageDecoder::~ImageDecoder() = default;
 
+// After an error the decoder is another one: what it has read of a damaged header it would keep,
+// and find nothing in the next file, which may be whole.
+Status ImageDecoder::JpegDamaged(const std::string& what) {
+  Status status = DataLoss(what + " (" + tjGetErrorStr2(jpeg_.get()) + ")");
+  jpeg_.reset(tjInitDecompress());
+  return status;
+}
+
 Result<ImageHeader> ImageDecoder::ReadHeader(std::span<const uint8_t> file) {
   ImageHeader header;
   if (StartsWith(file, kJpegStart)) {
@@ -80,8 +88,7 @@ Result<ImageHeader> ImageDecoder::ReadHeader(std::span<const uint8_t> file) {
     int width = 0, height = 0, subsampling = 0, colours = 0;
     if (tjDecompressHeader3(jpeg_.get(), file.data(), file.size(), &width, &height, &subsampling,
                             &colours) != 0) {
-      return DataLoss(std::string("the JPEG's header is damaged (") + tjGetErrorStr2(jpeg_.get()) +
-                      ")");
+      return JpegDamaged("the JPEG's header is damaged");
     }
     // One that ends before its image counts as one of tables alone.
     if (width < 1 || height < 1) return DataLoss("the JPEG's header is damaged (no image in it)");
@@ -127,9 +134,7 @@ Status ImageDecoder::DecodeJpeg(std::span<const uint8_t> file, const ImageHeader
       tjDecompress2(jpeg_.get(), file.data(), file.size(), out, static_cast<int>(header.width), 0,
                     static_cast<int>(header.height), grey ? TJPF_GRAY : TJPF_RGB,
                     TJFLAG_ACCURATEDCT | TJFLAG_STOPONWARNING | TJFLAG_LIMITSCANS);
-  if (code != 0) {
-    return DataLoss(std::string("the JPEG is damaged (") + tjGetErrorStr2(jpeg_.get()) + ")");
-  }
+  if (code != 0) return JpegDamaged("the JPEG is damaged");
   if (!grey) Separate(interleaved_, pixels);
   return OkStatus();
 }

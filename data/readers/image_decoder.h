@@ -46,6 +46,7 @@ class ImageDecoder {
  private:
   Status DecodeJpeg(std::span<const uint8_t> file, const ImageHeader& header, int channels,
                     std::span<uint8_t> pixels);
+  Status JpegDamaged(const std::string& what);
   Status DecodePng(std::span<const uint8_t> file, const ImageHeader& header, int channels,
                    std::span<uint8_t> pixels);
 

@@ -67,6 +67,24 @@ TEST(ImageDecoder, AJpegThatIsCutOffBeforeItsImageHasNoHeader) {
   }
 }
 
+TEST(ImageDecoder, AWholeImageIsWholeWhateverCameBeforeIt) {
+  const Bytes jpeg = test::Jpeg(kColour, test::ImagePixels(1, kColour));
+  const Bytes png = test::Png(kColour, test::ImagePixels(1, kColour));
+  ImageDecoder fresh;
+  const auto pixels = fresh.Decode(jpeg, 3);
+  ASSERT_TRUE(pixels.ok());
+  const Bytes wanted(pixels->begin(), pixels->end());
+  ImageDecoder decoder;
+  for (const Bytes& file : {jpeg, png}) {
+    for (size_t size = 0; size < file.size(); ++size) {
+      (void)decoder.Decode(std::span(file).first(size), 3);  // most are damaged
+      const auto whole = decoder.Decode(jpeg, 3);
+      ASSERT_TRUE(whole.ok()) << size << ": " << whole.status().message();
+      ASSERT_TRUE(std::ranges::equal(*whole, wanted)) << size;
+    }
+  }
+}
+
 TEST(ImageDecoder, DamagedBytesNeverGiveMoreThanAnImage) {
   ImageDecoder decoder;
   for (const Bytes& file : {test::Png(kColour, test::ImagePixels(1, kColour)),
