@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 #include <sstream>
+#include <string_view>
 #include <vector>
 
 #include "cli/child_process.h"
@@ -107,8 +108,14 @@ JobSize CheckOn(const std::string& device, bool first, const JobArguments& args,
   }
   std::vector<std::string> lines;
   const JobSize size = SizeIn(output, &lines);
+  constexpr std::string_view kWarning = "warning: ";
   for (const std::string& line : lines) {
-    if (first || IsAboutDevice(line)) result->passed.push_back(line);
+    if (!first && !IsAboutDevice(line)) continue;
+    if (line.starts_with(kWarning)) {
+      result->notes.push_back(line.substr(kWarning.size()));
+    } else {
+      result->passed.push_back(line);
+    }
   }
   return size;
 }

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <memory>
 #include <string_view>
 #include <vector>
 
 #include "common/base/installation.h"
 #include "common/base/json.h"
 #include "common/base/process/last_words.h"
+#include "common/base/process/logging.h"
 #include "common/job/options/command_line.h"
 #include "common/job/options/installed_experiments.h"
 #include "common/job/options/parser.h"
@@ -163,6 +165,7 @@ int RunShow(std::span<const std::string> args) {
     std::fputs(line.Help().c_str(), stdout);
     return static_cast<int>(ExitCode::kDone);
   }
+  const std::unique_ptr<Logging> logging = Logging::ForCommand("kumo-data");
   const Status shown = Show(arguments);
   return shown.ok() ? static_cast<int>(ExitCode::kDone) : last_words.Say(shown);
 }

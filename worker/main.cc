@@ -221,6 +221,7 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
   SteadyClock clock;
   StopSignals signals;
   if (arguments.check || arguments.memory || !arguments.evaluate.empty()) {
+    const std::unique_ptr<Logging> logging = Logging::ForCommand(program);
     KUMO_ASSIGN_OR_RETURN(const JobMemory memory, MemoryOf(arguments, experiment));
     if (arguments.memory && arguments.json) PrintJson(memory);
     if (arguments.check || (arguments.memory && !arguments.json)) PrintMemory(memory);
@@ -299,6 +300,7 @@ int Main(const char* program, const std::vector<std::string>& args) {
   EndWhenOutOfMemory(last_words);
   if (!usage.ok()) return last_words.Say(ExitCode::kUsage, usage.message());
   if (arguments.use.asked()) {
+    const std::unique_ptr<Logging> logging = Logging::ForCommand(program);
     return last_words.Say(arguments.use.Run(arguments.file, arguments.sets, VariablesOf(environ)));
   }
   const Result<Experiment> experiment =

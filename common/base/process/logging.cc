@@ -5,6 +5,7 @@
 
 #include <cctype>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <utility>
@@ -38,6 +39,22 @@ class Logging::FileSink : public google::LogSink {
   const std::string prefix_;
 };
 
+class Logging::CommandSink : public google::LogSink {
+ public:
+  using google::LogSink::send;
+
+  void send(google::LogSeverity severity, const char* /*full_filename*/,
+            const char* /*base_filename*/, int /*line*/, const google::LogMessageTime& /*time*/,
+            const char* message, size_t length) override {
+    // glog itself says what is fatal, with where and how it came to that.
+    if (severity != google::GLOG_WARNING && severity != google::GLOG_ERROR) return;
+    std::string text = severity == google::GLOG_WARNING ? "warning: " : "error: ";
+    text.append(message, length);
+    text += '\n';
+    std::fputs(text.c_str(), stderr);
+  }
+};
+
 namespace {
 
 Status CannotLog(const std::string& path, int error) {
@@ -59,13 +76,13 @@ std::string HostName() {
   return host.empty() ? "host" : host;
 }
 
-Logging::Logging(std::unique_ptr<FileSink> sink, std::string program, std::string file)
+Logging::Logging(std::unique_ptr<google::LogSink> sink, std::string program, std::string file)
     : sink_(std::move(sink)), program_(std::move(program)), file_(std::move(file)) {}
 
 Result<std::unique_ptr<Logging>> Logging::Start(const LogSettings& settings) {
   const std::string host = HostName();
   const std::string process = settings.role + (settings.rank.empty() ? "" : "-" + settings.rank);
-  std::unique_ptr<FileSink> sink;
+  std::unique_ptr<google::LogSink> sink;
   std::string file;
   if (!settings.directory.empty()) {
     std::error_code error;
@@ -78,16 +95,27 @@ Result<std::unique_ptr<Logging>> Logging::Start(const LogSettings& settings) {
   }
   auto logging =
       std::unique_ptr<Logging>(new Logging(std::move(sink), settings.program, std::move(file)));
+  logging->Begin(settings.warnings_to_stderr ? google::GLOG_WARNING : google::GLOG_FATAL);
+  return logging;
+}
+
+std::unique_ptr<Logging> Logging::ForCommand(const std::string& program) {
+  auto logging =
+      std::unique_ptr<Logging>(new Logging(std::make_unique<CommandSink>(), program, ""));
+  logging->Begin(google::GLOG_FATAL);
+  return logging;
+}
+
+void Logging::Begin(int stderr_threshold) {
   // An empty destination keeps glog from opening files of its own.
   for (int severity = google::GLOG_INFO; severity <= google::GLOG_FATAL; ++severity) {
     google::SetLogDestination(severity, "");
   }
   FLAGS_logtostderr = false;
-  FLAGS_stderrthreshold = settings.warnings_to_stderr ? google::GLOG_WARNING : google::GLOG_FATAL;
+  FLAGS_stderrthreshold = stderr_threshold;
   FLAGS_log_prefix = true;
-  google::InitGoogleLogging(logging->program_.c_str());
-  if (logging->sink_ != nullptr) google::AddLogSink(logging->sink_.get());
-  return logging;
+  google::InitGoogleLogging(program_.c_str());
+  if (sink_ != nullptr) google::AddLogSink(sink_.get());
 }
 
 Logging::~Logging() {

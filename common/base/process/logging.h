@@ -1,5 +1,6 @@
 // Where a process's log goes: glog, one file per process, `<directory>/<role>-<rank>.<host>.log`;
-// warnings and errors also to stderr.
+// warnings and errors also to stderr. A command that answers a person has no log: what it warns of
+// it says as it says other things.
 //
 // glog keeps process-wide state; this wraps its start and end. Made by main once, before other
 // threads; LOG is thread-safe while it lives.
@@ -9,6 +10,10 @@
 #include <string>
 
 #include "common/base/status.h"
+
+namespace google {
+class LogSink;
+}  // namespace google
 
 namespace kumo {
 
@@ -25,6 +30,8 @@ class Logging {
   // Appends to the file when it exists (a restarted process goes on in it). FailedPrecondition or
   // ResourceExhausted, naming the path, when it cannot be written; glog is then not started.
   static Result<std::unique_ptr<Logging>> Start(const LogSettings& settings);
+  // Of a command: to stderr, a line each, as "warning: ..." and "error: ...".
+  static std::unique_ptr<Logging> ForCommand(const std::string& program);
   ~Logging();  // writes out and ends
   Logging(const Logging&) = delete;
   Logging& operator=(const Logging&) = delete;
@@ -34,9 +41,11 @@ class Logging {
 
  private:
   class FileSink;
-  explicit Logging(std::unique_ptr<FileSink> sink, std::string program, std::string file);
+  class CommandSink;
+  Logging(std::unique_ptr<google::LogSink> sink, std::string program, std::string file);
+  void Begin(int stderr_threshold);
 
-  std::unique_ptr<FileSink> sink_;
+  std::unique_ptr<google::LogSink> sink_;
   const std::string program_;  // glog keeps a pointer to it
   const std::string file_;
 };

@@ -54,6 +54,18 @@ TEST_F(LoggingTest, OneFileNamedAfterRoleRankAndHostHoldsEverything) {
   EXPECT_EQ(files, 1);
 }
 
+TEST_F(LoggingTest, ACommandSaysWhatItWarnsOfInALine) {
+  testing::internal::CaptureStderr();
+  {
+    const auto logging = Logging::ForCommand("logging_test");
+    LOG(INFO) << "something small";
+    LOG(WARNING) << "something odd";
+    LOG(ERROR) << "something bad";
+  }
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "warning: something odd\nerror: something bad\n");
+}
+
 TEST_F(LoggingTest, ARestartedProcessGoesOnInItsFile) {
   for (const char* message : {"first life", "second life"}) {
     const auto logging = Logging::Start(Settings());
