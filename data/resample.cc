@@ -25,6 +25,18 @@ Rectangle LargestWithin(int64_t height, int64_t width, int64_t wanted_height,
   return most;
 }
 
+Rectangle MiddleOf(int64_t height, int64_t width, int64_t wanted_height, int64_t wanted_width,
+                   int64_t shorter_side) {
+  const int64_t shorter = std::min(height, width);
+  const auto before = [&](int64_t wanted) {
+    return std::max<int64_t>(1, (wanted * shorter + shorter_side / 2) / shorter_side);
+  };
+  Rectangle middle{0, 0, before(wanted_height), before(wanted_width)};
+  middle.top = (height - middle.height) / 2;
+  middle.left = (width - middle.width) / 2;
+  return middle;
+}
+
 // In units of 1 / (2 out) of a pixel of `in`: pixel o of the result has its centre at (2o + 1) in,
 // pixel i of the source at (2i + 1) out, and the triangle reaches to 2 max(in, out) on either side.
 void Resampler::FindTaps(int64_t in, int64_t out, Taps* taps) {

@@ -22,6 +22,12 @@ struct Rectangle {
 // the pixel below.
 Rectangle LargestWithin(int64_t height, int64_t width, int64_t wanted_height, int64_t wanted_width);
 
+// What is in the middle of an image that is scaled until its shorter side is so long: the part that
+// becomes wanted_height x wanted_width then, to the nearest pixel. Requires wanted sides of at most
+// shorter_side.
+Rectangle MiddleOf(int64_t height, int64_t width, int64_t wanted_height, int64_t wanted_width,
+                   int64_t shorter_side);
+
 // Owned and used by one thread, which uses its memory again for each image.
 class Resampler {
  public:

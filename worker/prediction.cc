@@ -84,7 +84,15 @@ class Predictor {
     }
     KUMO_ASSIGN_OR_RETURN(made->output_, FindOutput(graph, request.output));
     made->of_classes_ = IsOfClasses(graph, graph.outputs[made->output_].value);
-    made->target_ = {{input.channels(), input.height(), input.width()}, /*scale=*/true};
+    made->target_ = {{input.channels(), input.height(), input.width()},
+                     /*scale=*/true,
+                     model.experiment.data.shorter_side};
+    const int64_t least = std::max(input.height(), input.width());
+    if (images && made->target_.shorter_side > 0 && made->target_.shorter_side < least) {
+      return InvalidArgument("data.shorter_side = " + std::to_string(made->target_.shorter_side) +
+                             " is too little for images of " + input.ToString() +
+                             "; set it to 0, or " + std::to_string(least) + " and more");
+    }
     KUMO_ASSIGN_OR_RETURN(ModelData data, DataOf(model));
     KUMO_ASSIGN_OR_RETURN(made->model_,
                           RunningModel::Make(model, network, kBatch, type, data.pixels));

@@ -36,7 +36,8 @@ struct Predictions {
 };
 
 // Images of other sizes or colours than the network's are cut to its proportions, scaled and made
-// grey or coloured, as data.image_size has it done. InvalidArgument where there is no image, the
+// grey or coloured, as data.image_size and data.shorter_side have it done in evaluation.
+// InvalidArgument where there is no image, the
 // network takes none, or has no such output; DataLoss where one is damaged, and all is as if none
 // had been asked about; otherwise the errors of OpenStoredModel, NetworkOf, DataOf and of the
 // device.

@@ -16,6 +16,8 @@ struct ImageTarget {
   // channels, height, width; the latter two 0 where each image keeps its own.
   std::vector<int64_t> extents;
   bool scale = false;  // those of another size, instead of refusing them
+  // Of what is scaled: 0, or the length that MiddleOf takes, at least each wanted side's.
+  int64_t shorter_side = 0;
 
   bool of_any_size() const { return extents[1] == 0; }
 };

@@ -31,18 +31,6 @@ class CentreCrop final : public Transform {
 
 }  // namespace
 
-Rectangle MiddleOf(int64_t height, int64_t width, int64_t wanted_height, int64_t wanted_width,
-                   int64_t shorter_side) {
-  const int64_t shorter = std::min(height, width);
-  const auto before = [&](int64_t wanted) {
-    return std::max<int64_t>(1, (wanted * shorter + shorter_side / 2) / shorter_side);
-  };
-  Rectangle middle{0, 0, before(wanted_height), before(wanted_width)};
-  middle.top = (height - middle.height) / 2;
-  middle.left = (width - middle.width) / 2;
-  return middle;
-}
-
 Result<std::unique_ptr<const Transform>> MakeCentreCrop(const TransformRequest& request) {
   std::unique_ptr<const Transform> transform;
   const int64_t shorter = request.data.shorter_side;

@@ -12,6 +12,7 @@ import argparse
 import csv
 import io
 import json
+import math
 import os
 import pathlib
 import random
@@ -236,6 +237,17 @@ class ExchangeTest(unittest.TestCase):
             self.kumo("predict", "out", "--input", "some", "--format", "csv").stdout)))
         self.assertEqual(rows[0], ["file", "rank", "class", "name", "probability"])
         self.assertEqual(len(rows), 1 + 2 * len(CLASSES))
+
+    def test_it_sees_what_evaluation_sees(self):
+        for side in (0, 12, 17):
+            setting = ("--set", f"data.shorter_side={side}")
+            found = self.predictions("out.conf", "--input", "train.zip", *setting)
+            losses = [-math.log(one["probability"]) for file, classes in found.items()
+                      for one in classes if one["name"] == file.split("/")[1]]
+            evaluated = json.loads(self.kumo("evaluate", "out.conf", "--json", *setting).stdout)
+            self.assertAlmostEqual(sum(losses) / len(losses), evaluated["validation/main/loss"], places=5)
+        few = self.kumo("predict", "out.conf", "--input", "train.zip", "--set", "data.shorter_side=11", expect=78)
+        self.assertIn("data.shorter_side = 11 is too little for images of 3x12x12; set it to 0, or 12", few.stderr)
 
     def test_a_damaged_image_is_named_and_nothing_else_is_said(self):
         (self.folder / "whole.png").write_bytes(png(self.images[0][1]))
