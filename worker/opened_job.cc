@@ -20,7 +20,9 @@ Status ConnectData(const Experiment& experiment, const OpenedJob& job) {
   if (job.net->classes() < data.classes() && experiment.data.reader == "text") {
     return FailedPrecondition(file + " tells " + std::to_string(job.net->classes()) +
                               " tokens apart, " + data.name() + " has " +
-                              std::to_string(data.classes()));
+                              std::to_string(data.classes()) +
+                              "; set vocabulary of its input, and outputs of the layer whose "
+                              "scores the loss takes, to as many");
   }
   if (job.net->classes() < data.classes()) {
     return FailedPrecondition(file + " tells " + std::to_string(job.net->classes()) +

@@ -1,7 +1,9 @@
 #include "data/readers/image_folder.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -19,6 +21,24 @@ std::string Listed(const std::vector<std::string>& names) {
     text += (i == 0 ? "" : ", ") + names[i];
   }
   return names.size() > kNamedClasses ? text + ", ..." : text;
+}
+
+// What lies beside the classes' folders and is one that holds no images, for a message; of a folder
+// alone.
+std::string FoldersWithoutImages(const ImageSet& set) {
+  std::vector<std::string> names;
+  std::error_code error;
+  if (set.container.archive) return "";
+  for (std::filesystem::directory_iterator it(set.container.path, error), end; !error && it != end;
+       it.increment(error)) {
+    const std::string name = it->path().filename();
+    std::error_code unknown;
+    if (!it->is_directory(unknown) || name.starts_with('.')) continue;
+    if (!std::ranges::binary_search(set.class_names, name)) names.push_back(name);
+  }
+  if (names.empty()) return "";
+  std::ranges::sort(names);
+  return "; no images (.jpg, .jpeg, .png) are in " + Listed(names);
 }
 
 Result<ImageSet> FindSamples(const ReaderRequest& request) {
@@ -56,7 +76,7 @@ Result<ImageSet> FindSamples(const ReaderRequest& request) {
                            std::to_string(set.class_names.size()) + " classes (" +
                            Listed(set.class_names) +
                            "), data.classes = " + std::to_string(request.classes) +
-                           "; correct data.classes or the folders");
+                           FoldersWithoutImages(set) + "; correct data.classes or the folders");
   }
   std::vector<int64_t> places(set.class_names.size(), 0);
   for (const std::string& file : files) {

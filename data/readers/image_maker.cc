@@ -12,9 +12,9 @@ Status ImageMaker::Make(std::span<const uint8_t> file, const ImageTarget& target
       target.shorter_side == 0 && header.height == wanted[1] && header.width == wanted[2];
   if (!target.scale && (!same || header.channels != wanted[0])) {
     const std::vector<int64_t> found = {header.channels, header.height, header.width};
-    return InvalidArgument("it is " + ExtentsText(found) + ", the first image " +
-                           ExtentsText(wanted) + "; set data.image_size = " + ExtentsText(wanted) +
-                           " to have all of one size");
+    return FailedPrecondition(
+        "it is " + ExtentsText(found) + ", the first image " + ExtentsText(wanted) +
+        "; set data.image_size = " + ExtentsText(wanted) + " to have all of one size");
   }
   const int channels = static_cast<int>(wanted[0]);
   if (same) return decoder_.DecodeTo(file, header, channels, pixels);

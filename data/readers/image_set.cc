@@ -22,9 +22,25 @@ using Extents = std::vector<int64_t>;
 
 int64_t PixelsOf(const Extents& extents) { return extents[0] * extents[1] * extents[2]; }
 
+// Whether it is the image that is to blame, and not the settings.
+bool IsDamage(const Status& error) { return error.code() != StatusCode::kFailedPrecondition; }
+
 Status InFile(const ImageSet& set, int64_t index, const Status& error) {
-  return {error.code(), set.container.Name(set.files[index]) + ": " + error.message() +
-                            "; mend or remove it, or set data.damaged = skip"};
+  return {error.code(),
+          set.container.Name(set.files[index]) + ": " + error.message() +
+              (IsDamage(error) ? "; mend or remove it, or set data.damaged = skip" : "")};
+}
+
+// A class of which every image is left out is one that is not learnt.
+void WarnOfEmptyClasses(const ImageSet& set, std::span<const int32_t> labels) {
+  std::vector<bool> found(set.class_names.size());
+  for (const int32_t label : labels) {
+    if (label < std::ssize(found)) found[label] = true;
+  }
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (!found[i])
+      LOG(WARNING) << set.name << ": class " << set.class_names[i] << " has no whole image";
+  }
 }
 
 // Of the first image that is whole.
@@ -78,7 +94,7 @@ class Decoded {
         [this](int64_t index, const Result<std::span<const uint8_t>>& content) -> Status {
           const Status decoded = content.ok() ? Take(index, *content) : content.status();
           if (decoded.ok()) return OkStatus();
-          if (!skip_damaged_) return InFile(set_, index, decoded);
+          if (!skip_damaged_ || !IsDamage(decoded)) return InFile(set_, index, decoded);
           LOG(WARNING) << "skips " << set_.container.Name(set_.files[index]) << ": "
                        << decoded.message();
           return OkStatus();
@@ -230,6 +246,7 @@ Result<std::unique_ptr<Dataset>> OpenImageSet(ImageSet set, const ReaderRequest&
   if (std::ssize(labels) < files) {
     LOG(WARNING) << set.name << ": " << files - std::ssize(labels) << " of " << files
                  << " images are damaged and left out";
+    WarnOfEmptyClasses(set, labels);
   }
   std::unique_ptr<MemoryDataset> dataset;
   if (file != nullptr) {

@@ -26,6 +26,7 @@ using test::NamedFiles;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 const std::vector<int64_t> kExtents = {3, 5, 4};
 constexpr int kClasses = 3;
@@ -133,6 +134,21 @@ TEST_F(ImageReadersTest, DamagedImagesAreRefusedByNameOrLeftOut) {
   }
 }
 
+TEST_F(ImageReadersTest, AClassOfWhichAllIsLeftOutIsNamed) {
+  NamedFiles files = files_;
+  for (auto& file : files) {
+    if (file.first.starts_with("class1/")) file.second.resize(30);
+  }
+  test::WriteFiles(scratch_ / "set", files);
+  ReaderRequest request = Request("set");
+  request.skip_damaged = true;
+  testing::internal::CaptureStderr();
+  ASSERT_TRUE(OpenImageFolder(request).ok());
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(said, HasSubstr("class class1 has no whole image"));
+  EXPECT_THAT(said, Not(HasSubstr("class class0 has no")));
+}
+
 TEST_F(ImageReadersTest, ASetWithoutAWholeImageIsRefused) {
   NamedFiles files = files_;
   for (auto& file : files) file.second.resize(30);
@@ -151,6 +167,11 @@ TEST_F(ImageReadersTest, ImagesOfAnotherSizeNeedImageSize) {
   ReaderRequest request = Request("set");
   EXPECT_THAT(Refusal(request).message(), AllOf(HasSubstr("class2/0005.png"), HasSubstr("1x20x8"),
                                                 HasSubstr("data.image_size = 3x5x4")));
+  request.skip_damaged = true;
+  EXPECT_THAT(Refusal(request).message(),
+              AllOf(HasSubstr("data.image_size = 3x5x4"), Not(HasSubstr("skip"))))
+      << "it is not damaged";
+  request.skip_damaged = false;
   request.image_size = kExtents;
   const auto set = OpenImageFolder(request);
   ASSERT_TRUE(set.ok()) << set.status().message();
@@ -168,6 +189,11 @@ TEST_F(ImageReadersTest, ClassesMustBeFoldersAndAsManyAsIsSaid) {
   request.classes = 4;
   EXPECT_THAT(Refusal(request).message(), AllOf(HasSubstr("3 classes (class0, class1, class2)"),
                                                 HasSubstr("data.classes = 4")));
+  std::filesystem::create_directories(scratch_ / "set/gifs");
+  test::WriteFile(scratch_ / "set/gifs/1.gif", {1, 2, 3});
+  std::filesystem::create_directories(scratch_ / "set/empty");
+  EXPECT_THAT(Refusal(request).message(),
+              HasSubstr("data.classes = 4; no images (.jpg, .jpeg, .png) are in empty, gifs;"));
   test::WriteFile(scratch_ / "set/lone.jpg", {1, 2, 3});
   EXPECT_THAT(Refusal(Request("set")).message(), HasSubstr("set/lone.jpg"));
   EXPECT_THAT(Refusal(Request("nowhere")).message(), HasSubstr("nowhere"));
