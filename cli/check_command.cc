@@ -1,5 +1,6 @@
 // kumo check: everything that can be known to be wrong before a start.
 #include <cstdio>
+#include <span>
 #include <string>
 
 #include "cli/command.h"
@@ -8,6 +9,7 @@
 #include "cli/problems.h"
 #include "cli/server_addresses.h"
 #include "cli/settings_json.h"
+#include "cli/shell_word.h"
 #include "cli/worker_check.h"
 #include "common/base/machine_memory.h"
 #include "common/base/process/exit_code.h"
@@ -44,8 +46,9 @@ void CheckJob(const JobArguments& args, const PlannedJob& job, Preflight* result
   if (!one_machine.ok()) result->notes.push_back(one_machine.message());
 }
 
-void PrintReport(const CliEnvironment& environment, const JobArguments& args, const PlannedJob& job,
-                 const Preflight& result) {
+// args: as they were given, which kumo launch takes as well.
+void PrintReport(const CliEnvironment& environment, std::span<const std::string> args,
+                 const PlannedJob& job, const Preflight& result) {
   const auto print = [&](const char* mark, const std::vector<std::string>& lines) {
     for (const std::string& line : lines) Print(environment, mark + line + "\n", kHanging);
   };
@@ -53,9 +56,12 @@ void PrintReport(const CliEnvironment& environment, const JobArguments& args, co
   print("ok    ", result.passed);
   print("note  ", result.notes);
   if (!result.problems.empty()) return;
-  const bool here = IsForOneMachine(job.loaded.experiment).ok();
-  Print(environment, here ? "all is well: kumo launch " + args.experiment.file + "\n"
-                          : "all is well: start kumo-server and kumo-worker on each host\n");
+  if (!IsForOneMachine(job.loaded.experiment).ok()) {
+    return Print(environment, "all is well: start kumo-server and kumo-worker on each host\n");
+  }
+  std::string launch = "all is well: kumo launch";
+  for (const std::string& word : args) launch += " " + ShellWord(word);
+  Print(environment, launch + "\n", kHanging);
 }
 
 void PrintJson(const PlannedJob& job, const Preflight& result) {
@@ -92,7 +98,7 @@ int RunCheck(const CliEnvironment& environment, std::span<const std::string> arg
   if (arguments.json) {
     PrintJson(job, result);
   } else {
-    PrintReport(environment, arguments, job, result);
+    PrintReport(environment, args, job, result);
   }
   return SayProblems(environment, last_words, result.problems);
 }

@@ -102,8 +102,13 @@ Result<ModelData> DataOf(const StoredModel& model) {
   if (!settings.subtract_mean && !names_missing) return data;
   Result<Datasets> sets = OpenDatasets(settings);
   if (!sets.ok() && settings.subtract_mean) {
-    return sets.status().WithContext(
+    const Status missing = sets.status().WithContext(
         "data.subtract_mean needs the training set, whose mean is subtracted");
+    if (model.has_experiment_file) return missing;
+    // What a checkpoint knows of an experiment does not say where the data are.
+    return Status(missing.code(), missing.message() +
+                                      "; name the experiment's file, or say where it is with "
+                                      "--set data.directory=DIR");
   }
   if (!sets.ok()) return data;
   data.pixels = std::move(sets->pixels);

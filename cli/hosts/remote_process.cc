@@ -15,6 +15,7 @@
 #include <system_error>
 
 #include "cli/child_process.h"
+#include "cli/shell_word.h"
 #include "common/base/file.h"
 
 namespace kumo {
@@ -58,13 +59,6 @@ class SshLog {
   bool made_ = false;
 };
 
-// In single quotes for the other host's shell.
-std::string Quoted(const std::string& text) {
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 std::vector<std::string> SshCommand(const RemoteHost& host, const std::string& log) {
   std::vector<std::string> command = host.ssh;
   // No question that nobody would answer, and an end where the other host is silent.
@@ -73,7 +67,7 @@ std::vector<std::string> SshCommand(const RemoteHost& host, const std::string& l
     command.insert(command.end(), {"-o", option});
   }
   command.insert(command.end(), {"-E", log, "-T", host.host, "--",
-                                 "exec " + Quoted(host.kumo) + " remote --serve"});
+                                 "exec " + InSingleQuotes(host.kumo) + " remote --serve"});
   return command;
 }
 

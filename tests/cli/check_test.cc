@@ -21,11 +21,14 @@ using ::testing::Not;
 class CheckTest : public KumoTest {};
 
 TEST_F(CheckTest, CheckPassesWhenEverythingIsRight) {
-  const Ended ended = Run({"check", experiment_, "--set", "sync.block=9"});
+  const Ended ended = Run({"check", experiment_, "--set", "sync.block=9", "--workers", "2", "--set",
+                           "data.train_images=a b"});
   EXPECT_EQ(ended.code, 0) << ended.err;
-  EXPECT_THAT(ended.out, AllOf(HasSubstr("sync.block"), HasSubstr("disk:"), HasSubstr("ports:"),
-                               HasSubstr("programs in"), HasSubstr("no job is using it"),
-                               HasSubstr("all is well")));
+  EXPECT_THAT(ended.out,
+              AllOf(HasSubstr("sync.block"), HasSubstr("disk:"), HasSubstr("ports:"),
+                    HasSubstr("programs in"), HasSubstr("no job is using it"),
+                    HasSubstr("all is well: kumo launch " + experiment_ +
+                              " --set sync.block=9 --workers 2 --set 'data.train_images=a b'")));
   EXPECT_THAT(Read("worker.args"), AllOf(HasSubstr("--check"), HasSubstr("--set sync.block=9")));
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/out")) << "check leaves nothing behind";
 }
