@@ -26,8 +26,8 @@ struct ImageTarget {
 class ImageMaker {
  public:
   // DataLoss or InvalidArgument where the file is damaged or cannot be taken (ImageDecoder);
-  // FailedPrecondition where it is of another size and target.scale is not set. Requires a target of
-  // one size.
+  // FailedPrecondition where it is of another size and target.scale is not set. Requires a target
+  // of one size.
   Status Make(std::span<const uint8_t> file, const ImageTarget& target, std::span<uint8_t> pixels);
 
   ImageDecoder& decoder() { return decoder_; }
