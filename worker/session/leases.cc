@@ -105,7 +105,7 @@ void Leases::Claim(const OpenRequests& requests, wire::Hello* hello) const {
     claim->set_waits(lease.handed_over && !lease.adopted);
   }
   std::set<std::pair<int, int64_t>> on_the_way;
-  for (const OpenRequests::Request* put : requests.OfType(wire::PUT_STATE)) {
+  for (const OpenRequest* put : requests.OfType(wire::PUT_STATE)) {
     const wire::Header& header = put->message.header;
     if (!leases_.contains(header.partition())) {
       on_the_way.emplace(header.partition(), header.round());

@@ -35,17 +35,17 @@ OpenRequests::Key OpenRequests::KeyOf(const wire::Header& asked) {
 
 // --- Being sent.
 
-OpenRequests::Flow& OpenRequests::FlowOf(const Request& request) {
+OpenRequests::Flow& OpenRequests::FlowOf(const OpenRequest& request) {
   return servers_[request.server].flows[KindOf(request.message.header.type())];
 }
 
-void OpenRequests::Enqueue(Request* request) {
+void OpenRequests::Enqueue(OpenRequest* request) {
   request->held = false;
   request->interval = 0;
   FlowOf(*request).waiting.insert(request->message.header.request());
 }
 
-void OpenRequests::Withdraw(const Request& request) {
+void OpenRequests::Withdraw(const OpenRequest& request) {
   const uint64_t number = request.message.header.request();
   if (request.interval == 0) {
     FlowOf(request).waiting.erase(number);
@@ -55,7 +55,7 @@ void OpenRequests::Withdraw(const Request& request) {
   if (!request.held) --FlowOf(request).on_their_way;
 }
 
-void OpenRequests::Schedule(Request* request, TimeUs at, TimeUs interval) {
+void OpenRequests::Schedule(OpenRequest* request, TimeUs at, TimeUs interval) {
   const uint64_t number = request->message.header.request();
   timers_.erase({request->resend_at, number});
   request->interval = interval;
@@ -74,13 +74,13 @@ uint64_t OpenRequests::Add(int server, Message message) {
   return newest_;
 }
 
-std::vector<const OpenRequests::Request*> OpenRequests::Send(TimeUs now) {
-  std::vector<const Request*> sent;
+std::vector<const OpenRequest*> OpenRequests::Send(TimeUs now) {
+  std::vector<const OpenRequest*> sent;
   for (auto& [index, server] : servers_) {
     for (Flow& flow : server.flows) {
       while (!flow.waiting.empty() && flow.on_their_way < window_) {
         if (flow.on_their_way > 0 && Buggify(RareWay::kRequestWindowFull)) break;
-        Request& request = At(*flow.waiting.begin());
+        OpenRequest& request = At(*flow.waiting.begin());
         flow.waiting.erase(flow.waiting.begin());
         ++flow.on_their_way;
         const bool late = Buggify(RareWay::kRequestRepeatedLate);
@@ -92,21 +92,21 @@ std::vector<const OpenRequests::Request*> OpenRequests::Send(TimeUs now) {
     }
   }
   // What was asked first goes first.
-  std::ranges::sort(sent, {}, [](const Request* r) { return r->message.header.request(); });
+  std::ranges::sort(sent, {}, [](const OpenRequest* r) { return r->message.header.request(); });
   return sent;
 }
 
 // --- Being answered.
 
-const OpenRequests::Request* OpenRequests::Find(int server, const wire::Header& answer) const {
+const OpenRequest* OpenRequests::Find(int server, const wire::Header& answer) const {
   const auto key = numbers_.find(answer.request());
   if (key == numbers_.end()) return nullptr;
-  const Request& request = requests_.at(key->second);
+  const OpenRequest& request = requests_.at(key->second);
   return request.server == server ? &request : nullptr;
 }
 
 void OpenRequests::Hold(uint64_t number, TimeUs now) {
-  Request& request = At(number);
+  OpenRequest& request = At(number);
   // What is held is repeated and answered for as long as it is.
   if (!request.held) servers_[request.server].answered_at = now;
   Withdraw(request);
@@ -129,7 +129,7 @@ void OpenRequests::Drop(uint64_t number) {
 }
 
 void OpenRequests::Drop(wire::Type type, int partition) {
-  for (const Request* request : OfType(type)) {
+  for (const OpenRequest* request : OfType(type)) {
     const wire::Header& asked = request->message.header;
     if (asked.partition() == partition) Drop(asked.request());
   }
@@ -144,10 +144,10 @@ void OpenRequests::Clear() {
 
 // --- Being repeated.
 
-std::vector<const OpenRequests::Request*> OpenRequests::Due(TimeUs now) {
-  std::vector<const Request*> due;
+std::vector<const OpenRequest*> OpenRequests::Due(TimeUs now) {
+  std::vector<const OpenRequest*> due;
   while (!timers_.empty() && timers_.begin()->first <= now) {
-    Request& request = At(timers_.begin()->second);
+    OpenRequest& request = At(timers_.begin()->second);
     // A server that answers others will come to this one: answers to a large model's pulls take a
     // slow network longer than the interval, and to be sent twice they would take it twice that.
     const TimeUs after_answer = servers_[request.server].answered_at + request.interval;
@@ -195,8 +195,8 @@ bool OpenRequests::Waits(wire::Type type, int partition) const {
   return false;
 }
 
-std::vector<const OpenRequests::Request*> OpenRequests::OfType(wire::Type type) const {
-  std::vector<const Request*> of_type;
+std::vector<const OpenRequest*> OpenRequests::OfType(wire::Type type) const {
+  std::vector<const OpenRequest*> of_type;
   for (auto request = requests_.lower_bound({type, std::numeric_limits<int>::min(), 0, 0});
        request != requests_.end() && request->first.type == type; ++request) {
     of_type.push_back(&request->second);
@@ -204,8 +204,8 @@ std::vector<const OpenRequests::Request*> OpenRequests::OfType(wire::Type type) 
   return of_type;
 }
 
-const OpenRequests::Request* OpenRequests::First(wire::Type type) const {
-  for (const Request* request : OfType(type)) {
+const OpenRequest* OpenRequests::First(wire::Type type) const {
+  for (const OpenRequest* request : OfType(type)) {
     if (!request->held) return request;
   }
   return nullptr;

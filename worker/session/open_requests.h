@@ -33,16 +33,16 @@
 
 namespace kumo {
 
+struct OpenRequest {
+  int server = 0;
+  Message message;
+  TimeUs resend_at = 0;  // once it was sent
+  TimeUs interval = 0;   // 0: waits to be sent
+  bool held = false;
+};
+
 class OpenRequests {
  public:
-  struct Request {
-    int server = 0;
-    Message message;
-    TimeUs resend_at = 0;  // once it was sent
-    TimeUs interval = 0;   // 0: waits to be sent
-    bool held = false;
-  };
-
   // window: how many requests of a kind may be on their way to a server (ChunkWindow).
   explicit OpenRequests(int window) : window_(window) {}
 
@@ -50,9 +50,9 @@ class OpenRequests {
   // for the same.
   uint64_t Add(int server, Message message);
   // What is to be sent now; it is repeated from now on.
-  std::vector<const Request*> Send(TimeUs now);
+  std::vector<const OpenRequest*> Send(TimeUs now);
   // The open request that a server's message answers; null when there is none (any more).
-  const Request* Find(int server, const wire::Header& answer) const;
+  const OpenRequest* Find(int server, const wire::Header& answer) const;
   // Whether an answer is waited for: requests of the type are open for the partition, and not held.
   bool Waits(wire::Type type, int partition) const;
 
@@ -65,7 +65,7 @@ class OpenRequests {
   void Clear();
 
   // What is due to be repeated at `now`; it is due again after twice the time, 40 s at most.
-  std::vector<const Request*> Due(TimeUs now);
+  std::vector<const OpenRequest*> Due(TimeUs now);
   // The connection to a server was made anew: what is waited for from it is sent again.
   void SendAgain(int server);
   // A process has taken the server's place: it is asked everything, and what was held is waited for
@@ -74,9 +74,9 @@ class OpenRequests {
   // When the next request is due; far away when none is.
   TimeUs NextDue() const;
   // All of a type, held ones too.
-  std::vector<const Request*> OfType(wire::Type type) const;
+  std::vector<const OpenRequest*> OfType(wire::Type type) const;
   // The first request of a type whose answer is waited for; null when there is none.
-  const Request* First(wire::Type type) const;
+  const OpenRequest* First(wire::Type type) const;
   bool empty() const { return requests_.empty(); }
 
  private:
@@ -101,15 +101,15 @@ class OpenRequests {
   };
 
   static Key KeyOf(const wire::Header& asked);
-  Request& At(uint64_t number) { return requests_.at(numbers_.at(number)); }
-  Flow& FlowOf(const Request& request);
-  void Enqueue(Request* request);
+  OpenRequest& At(uint64_t number) { return requests_.at(numbers_.at(number)); }
+  Flow& FlowOf(const OpenRequest& request);
+  void Enqueue(OpenRequest* request);
   // Takes the request out of its flow and its timer.
-  void Withdraw(const Request& request);
-  void Schedule(Request* request, TimeUs at, TimeUs interval);
+  void Withdraw(const OpenRequest& request);
+  void Schedule(OpenRequest* request, TimeUs at, TimeUs interval);
 
   int window_;
-  std::map<Key, Request> requests_;
+  std::map<Key, OpenRequest> requests_;
   std::map<uint64_t, Key> numbers_;  // of each request
   std::map<int, Server> servers_;
   std::set<std::pair<TimeUs, uint64_t>> timers_;  // of what was sent: when it is due, number

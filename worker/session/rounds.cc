@@ -41,7 +41,7 @@ void Rounds::OnOrders(const wire::Header& header, WorkerTurn* turn) {
 
 void Rounds::OnAnswer(int server, const Message& message, WorkerTurn* turn) {
   const wire::Header& header = message.header;
-  const OpenRequests::Request* const request = turn->requests->Find(server, header);
+  const OpenRequest* const request = turn->requests->Find(server, header);
   if (request == nullptr) return;  // a second answer, or of what is asked no longer
   const wire::Header& asked = request->message.header;
   if (header.type() == wire::ACK && header.acknowledges() == asked.type()) {
@@ -59,8 +59,7 @@ void Rounds::OnAnswer(int server, const Message& message, WorkerTurn* turn) {
   }
 }
 
-void Rounds::OnAck(const OpenRequests::Request& request, const wire::Header& ack,
-                   WorkerTurn* turn) {
+void Rounds::OnAck(const OpenRequest& request, const wire::Header& ack, WorkerTurn* turn) {
   const wire::Header& asked = request.message.header;
   if (asked.type() == wire::EVALUATED) {
     if (Lease* const lease = leases_.Find(asked.partition())) {
@@ -77,7 +76,7 @@ void Rounds::OnAck(const OpenRequests::Request& request, const wire::Header& ack
 
 // The round that we are at has closed without us: go on with the oldest one still open, if the
 // partition is ours still.
-void Rounds::OnGone(const OpenRequests::Request& pull, int64_t oldest, WorkerTurn* turn) {
+void Rounds::OnGone(const OpenRequest& pull, int64_t oldest, WorkerTurn* turn) {
   if (oldest <= 0 || oldest > shape_->plan.rounds()) return;
   turn->requests->Answered(pull.message.header.request(), turn->now);
   weights_.AskAgain();
@@ -200,7 +199,7 @@ std::string Rounds::InWords(const OpenRequests& requests) const {
     case Computation::Kind::kNone:
       break;
   }
-  const auto at = [](const OpenRequests::Request* request) {
+  const auto at = [](const OpenRequest* request) {
     return " (server " + std::to_string(request->server) + ")";
   };
   if (const auto* pull = requests.First(wire::PULL)) {

@@ -65,8 +65,8 @@ class Rounds {
   void Report(wire::WorkerReport* report) const { progress_.Report(report); }
 
  private:
-  void OnAck(const OpenRequests::Request& request, const wire::Header& ack, WorkerTurn* turn);
-  void OnGone(const OpenRequests::Request& pull, int64_t oldest, WorkerTurn* turn);
+  void OnAck(const OpenRequest& request, const wire::Header& ack, WorkerTurn* turn);
+  void OnGone(const OpenRequest& pull, int64_t oldest, WorkerTurn* turn);
   bool Reach(wire::Vector vector, int64_t version, WorkerTurn* turn);
   void ComputePartition(int partition, Lease* lease, WorkerTurn* turn);
   Lease* LeaseOfBlock();

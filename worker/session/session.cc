@@ -144,7 +144,7 @@ WorkerActions Session::Tick(TimeUs now, const Traffic& traffic) {
     return End(std::move(turn));
   }
   if (due.heartbeats && !Buggify(RareWay::kHeartbeatSkipped)) SendHeartbeats(&turn);
-  for (const OpenRequests::Request* request : requests_.Due(now)) {
+  for (const OpenRequest* request : requests_.Due(now)) {
     turn.Send(request->server, request->message);
   }
   Proceed(&turn);

@@ -27,7 +27,7 @@ struct WorkerTurn {
   }
   // What the turn has left to say: the requests whose time has come.
   void SendRequests() {
-    for (const OpenRequests::Request* request : requests->Send(now)) {
+    for (const OpenRequest* request : requests->Send(now)) {
       Send(request->server, request->message);
     }
   }

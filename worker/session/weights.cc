@@ -54,7 +54,7 @@ void Weights::AskFor(wire::Vector vector, int64_t version, WorkerTurn* turn) {
   // Scenario: pulls of version 8 fill the window, of chunks that are here at 7, when a lease comes
   // of a partition whose round 7 is missing. Without its contribution there is no version 8: the
   // pulls of 7 would wait behind those for ever.
-  for (const OpenRequests::Request* pull : turn->requests->OfType(wire::PULL)) {
+  for (const OpenRequest* pull : turn->requests->OfType(wire::PULL)) {
     const wire::Header& asked = pull->message.header;
     if (asked.vector() == vector) turn->requests->Drop(asked.request());
   }

@@ -39,7 +39,7 @@ wire::Header AnswerTo(uint64_t request) {
   return answer;
 }
 
-std::set<uint64_t> Numbers(const std::vector<const OpenRequests::Request*>& requests) {
+std::set<uint64_t> Numbers(const std::vector<const OpenRequest*>& requests) {
   std::set<uint64_t> numbers;
   for (const auto* request : requests) numbers.insert(request->message.header.request());
   return numbers;
@@ -69,7 +69,7 @@ TEST(OpenRequests, AnAnswerIsToldByItsNumberAndItsServer) {
   for (const wire::Vector vector : {wire::START, wire::WEIGHTS}) {
     const uint64_t number = requests.Add(1, Ask(wire::PULL, 0, 3, vector, 7));
     EXPECT_TRUE(numbers.insert(number).second);
-    const OpenRequests::Request* const found = requests.Find(1, AnswerTo(number));
+    const OpenRequest* const found = requests.Find(1, AnswerTo(number));
     ASSERT_NE(found, nullptr);
     EXPECT_EQ(found->message.header.vector(), vector);
     EXPECT_EQ(requests.Find(0, AnswerTo(number)), nullptr) << "another server was not asked";
