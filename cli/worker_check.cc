@@ -12,6 +12,7 @@
 
 #include "cli/child_process.h"
 #include "common/base/process/exit_code.h"
+#include "common/base/process/logging.h"
 
 namespace kumo {
 namespace {
@@ -108,7 +109,7 @@ JobSize CheckOn(const std::string& device, bool first, const JobArguments& args,
   }
   std::vector<std::string> lines;
   const JobSize size = SizeIn(output, &lines);
-  constexpr std::string_view kWarning = "warning: ";
+  constexpr std::string_view kWarning = Logging::kWarning;
   for (const std::string& line : lines) {
     if (!first && !IsAboutDevice(line)) continue;
     if (line.starts_with(kWarning)) {

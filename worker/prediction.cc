@@ -12,6 +12,7 @@
 #include "data/readers/ctf.h"
 #include "data/readers/image_files.h"
 #include "data/readers/image_maker.h"
+#include "data/transforms/centre_crop.h"
 #include "models/network.h"
 #include "worker/running_model.h"
 
@@ -87,11 +88,8 @@ class Predictor {
     made->target_ = {{input.channels(), input.height(), input.width()},
                      /*scale=*/true,
                      model.experiment.data.shorter_side};
-    const int64_t least = std::max(input.height(), input.width());
-    if (images && made->target_.shorter_side > 0 && made->target_.shorter_side < least) {
-      return InvalidArgument("data.shorter_side = " + std::to_string(made->target_.shorter_side) +
-                             " is too little for images of " + input.ToString() +
-                             "; set it to 0, or " + std::to_string(least) + " and more");
+    if (images && made->target_.shorter_side > 0) {
+      KUMO_RETURN_IF_ERROR(CheckShorterSide(made->target_.shorter_side, made->target_.extents));
     }
     KUMO_ASSIGN_OR_RETURN(ModelData data, DataOf(model));
     KUMO_ASSIGN_OR_RETURN(made->model_,

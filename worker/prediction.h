@@ -37,10 +37,9 @@ struct Predictions {
 
 // Images of other sizes or colours than the network's are cut to its proportions, scaled and made
 // grey or coloured, as data.image_size and data.shorter_side have it done in evaluation.
-// InvalidArgument where there is no image, the
-// network takes none, or has no such output; DataLoss where one is damaged, and all is as if none
-// had been asked about; otherwise the errors of OpenStoredModel, NetworkOf, DataOf and of the
-// device.
+// InvalidArgument where there is no image, the network takes none, or has no such output; DataLoss
+// where one is damaged, and all is as if none had been asked about; otherwise the errors of
+// CheckShorterSide, OpenStoredModel, NetworkOf, DataOf and of the device.
 Result<Predictions> Predict(const ModelName& name, const PredictRequest& request);
 
 // As a table, or as "json" or "csv" (RFC 4180).

@@ -31,19 +31,22 @@ class CentreCrop final : public Transform {
 
 }  // namespace
 
+Status CheckShorterSide(int64_t shorter_side, const std::vector<int64_t>& wanted) {
+  const int64_t least = std::max(wanted[1], wanted[2]);
+  if (shorter_side >= least) return OkStatus();
+  return FailedPrecondition("data.shorter_side = " + std::to_string(shorter_side) +
+                            " is too little to cut images of " + ExtentsText(wanted) +
+                            " out of others; set it to 0, or " + std::to_string(least) +
+                            " and more");
+}
+
 Result<std::unique_ptr<const Transform>> MakeCentreCrop(const TransformRequest& request) {
   std::unique_ptr<const Transform> transform;
   const int64_t shorter = request.data.shorter_side;
   const int image = FindField(request.fields, kImageField);
   if (request.training || shorter == 0 || image < 0) return transform;
   KUMO_ASSIGN_OR_RETURN(std::vector<int64_t> wanted, WantedExtents(request, request.fields[image]));
-  const int64_t least = std::max(wanted[1], wanted[2]);
-  if (shorter < least) {
-    return FailedPrecondition("data.shorter_side = " + std::to_string(shorter) +
-                              " is too little to cut images of " + ExtentsText(wanted) +
-                              " out of those of " + request.name + "; set it to 0, or " +
-                              std::to_string(least) + " and more");
-  }
+  KUMO_RETURN_IF_ERROR(CheckShorterSide(shorter, wanted).WithContext(request.name));
   transform = std::make_unique<CentreCrop>(image, std::move(wanted), shorter);
   return transform;
 }

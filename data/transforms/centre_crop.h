@@ -7,11 +7,15 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "data/resample.h"
 #include "data/transforms/transform.h"
 
 namespace kumo {
+
+// FailedPrecondition where images of these extents cannot be cut out of those of that shorter side.
+Status CheckShorterSide(int64_t shorter_side, const std::vector<int64_t>& wanted);
 
 // Of an image to evaluate on. FailedPrecondition where the shorter side is below one of the wanted
 // size's, or images have other channels than data.image_size.

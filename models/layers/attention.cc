@@ -18,10 +18,7 @@ Result<LayerPlan> PlanAttention(const LayerInput& input) {
     return InvalidArgument("heads must divide a third of the input's " + std::to_string(channels) +
                            " channels, is " + std::to_string(settings.heads()));
   }
-  if (!(settings.dropout() >= 0.0f && settings.dropout() < 1.0f)) {
-    return InvalidArgument("dropout must be at least 0 and less than 1, is " +
-                           std::to_string(settings.dropout()));
-  }
+  KUMO_RETURN_IF_ERROR(CheckDropout("dropout", settings.dropout()));
   const AttentionSpec spec = {channels / 3,      input.shape().plane(), settings.heads(),
                               settings.causal(), settings.dropout(),    input.index};
   LayerPlan plan;
@@ -29,7 +26,7 @@ Result<LayerPlan> PlanAttention(const LayerInput& input) {
   plan.output = spec.output();
   plan.detail = std::to_string(spec.heads) + (spec.heads == 1 ? " head" : " heads");
   if (spec.causal) plan.detail += ", causal";
-  if (spec.dropout > 0) plan.detail += ", dropout " + std::to_string(spec.dropout).substr(0, 4);
+  if (spec.dropout > 0) plan.detail += ", dropout " + RatioText(spec.dropout);
   return plan;
 }
 

@@ -4,14 +4,12 @@ namespace kumo {
 
 Result<LayerPlan> PlanDropout(const LayerInput& input) {
   const float ratio = input.layer.dropout().ratio();
-  if (!(ratio >= 0.0f && ratio < 1.0f)) {
-    return InvalidArgument("ratio must be at least 0 and less than 1, is " + std::to_string(ratio));
-  }
+  KUMO_RETURN_IF_ERROR(CheckDropout("ratio", ratio));
   const DropoutSpec spec = {input.shape(), ratio, input.index};
   LayerPlan plan;
   plan.spec = spec;
   plan.output = input.shape();
-  plan.detail = "ratio " + std::to_string(ratio).substr(0, 4);
+  plan.detail = "ratio " + RatioText(ratio);
   return plan;
 }
 

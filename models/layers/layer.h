@@ -59,6 +59,11 @@ const LayerKind* FindLayerKind(model::Layer::KindCase kind);
 // InvalidArgument("`field` must be `low` to `high`, is `value`") for a value outside.
 Status CheckRange(const char* field, int64_t value, int64_t low, int64_t high);
 
+// InvalidArgument("`field` must be at least 0 and less than 1, is `ratio`") for another dropout.
+Status CheckDropout(const char* field, float ratio);
+// "0.25"
+std::string RatioText(float ratio);
+
 // A tensor "layer.tensor" that starts as `initialiser` says, or as `fallback` where that is empty.
 Parameter MakeParameter(const std::string& layer, const char* tensor, std::vector<int64_t> shape,
                         Segment segment, const model::Initialiser& initialiser,

@@ -75,6 +75,14 @@ Status CheckRange(const char* field, int64_t value, int64_t low, int64_t high) {
                          std::to_string(high) + ", is " + std::to_string(value));
 }
 
+Status CheckDropout(const char* field, float ratio) {
+  if (ratio >= 0.0f && ratio < 1.0f) return OkStatus();
+  return InvalidArgument(std::string(field) + " must be at least 0 and less than 1, is " +
+                         std::to_string(ratio));
+}
+
+std::string RatioText(float ratio) { return std::to_string(ratio).substr(0, 4); }
+
 Status CheckEpsilon(float epsilon, const char* standard) {
   if (epsilon >= 0.0f && std::isfinite(epsilon)) return OkStatus();
   return InvalidArgument(std::string("epsilon must be a positive number, or 0 for ") + standard +

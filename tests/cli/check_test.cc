@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "cli/shell_word.h"
 #include "common/base/process/output_lock.h"
 #include "common/job/transport/address.h"
 #include "tests/cli/kumo_runner.h"
@@ -115,6 +116,19 @@ TEST_F(CheckTest, WorkersAndServersOfTheCommandLineAreThoseOfLaunch) {
                     HasSubstr("note  3 servers for 2 chunks of the network: 1 would")));
   EXPECT_THAT(Run({"launch", experiment_, "--workers", "5"}).out,
               HasSubstr("note  5 workers for 2 partitions: 3 would wait"));
+}
+
+TEST_F(CheckTest, WhatAWorkerWarnsOfIsANote) {
+  Script("worker", "exit 0 warning: skips cat/1.jpg");
+  const Ended ended = Run({"check", experiment_});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("note  skips cat/1.jpg"), Not(HasSubstr("warning: "))));
+}
+
+TEST_F(CheckTest, WordsAreQuotedForAShellWhereTheyMustBe) {
+  EXPECT_EQ(ShellWord("sync.block=9"), "sync.block=9");
+  EXPECT_EQ(ShellWord("$HOME/it's"), R"('$HOME/it'\''s')");
+  EXPECT_EQ(ShellWord(""), "''");
 }
 
 TEST_F(CheckTest, EachDeviceIsTriedOnce) {

@@ -247,7 +247,7 @@ class ExchangeTest(unittest.TestCase):
             evaluated = json.loads(self.kumo("evaluate", "out.conf", "--json", *setting).stdout)
             self.assertAlmostEqual(sum(losses) / len(losses), evaluated["validation/main/loss"], places=5)
         few = self.kumo("predict", "out.conf", "--input", "train.zip", "--set", "data.shorter_side=11", expect=78)
-        self.assertIn("data.shorter_side = 11 is too little for images of 3x12x12; set it to 0, or 12", few.stderr)
+        self.assertIn("data.shorter_side = 11 is too little to cut images of 3x12x12 out of others; set it to 0, or 12", few.stderr)
 
     def test_a_damaged_image_is_named_and_nothing_else_is_said(self):
         (self.folder / "whole.png").write_bytes(png(self.images[0][1]))
@@ -336,6 +336,10 @@ class ExchangeTest(unittest.TestCase):
         ended = self.kumo("export", "mean", "--out", "m.onnx", "--pixels", "--set",
                           "data.train_images=nowhere.zip", expect=78)
         self.assertIn("data.subtract_mean needs the training set", ended.stderr)
+        self.assertNotIn("name the experiment's file", ended.stderr)
+        ended = self.kumo("predict", self.checkpoint("mean"), "--input", "train.zip", "--set",
+                          "data.directory=/nowhere", "--set", "data.train_images=nowhere.zip", expect=78)
+        self.assertIn("; name the experiment's file, or say where it is", ended.stderr)
         ended = self.kumo("export", "out", "--out", "nowhere/model.npz", expect=78)
         self.assertIn("nowhere/", ended.stderr)
         self.assertFalse((self.folder / "m.onnx").exists())

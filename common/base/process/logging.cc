@@ -48,7 +48,7 @@ class Logging::CommandSink : public google::LogSink {
             const char* message, size_t length) override {
     // glog itself says what is fatal, with where and how it came to that.
     if (severity != google::GLOG_WARNING && severity != google::GLOG_ERROR) return;
-    std::string text = severity == google::GLOG_WARNING ? "warning: " : "error: ";
+    std::string text = severity == google::GLOG_WARNING ? kWarning : "error: ";
     text.append(message, length);
     text += '\n';
     std::fputs(text.c_str(), stderr);

@@ -27,10 +27,13 @@ struct LogSettings {
 
 class Logging {
  public:
+  // What a command's warnings begin with.
+  static constexpr char kWarning[] = "warning: ";
+
   // Appends to the file when it exists (a restarted process goes on in it). FailedPrecondition or
   // ResourceExhausted, naming the path, when it cannot be written; glog is then not started.
   static Result<std::unique_ptr<Logging>> Start(const LogSettings& settings);
-  // Of a command: to stderr, a line each, as "warning: ..." and "error: ...".
+  // Of a command: to stderr, a line each, as "warning: ..." (kWarning) and "error: ...".
   static std::unique_ptr<Logging> ForCommand(const std::string& program);
   ~Logging();  // writes out and ends
   Logging(const Logging&) = delete;
