@@ -102,7 +102,10 @@ void ServerService::OnSignals() {
       exit_ = Unavailable(std::string("ended by ") + SignalName(signal));
       continue;
     }
-    recorder_.Say("stopping after the next round, which is saved; Ctrl-C again ends at once");
+    // Before a worker has said how many rounds there are, none is under way.
+    if (node_.Describe(now).has_rounds()) {
+      recorder_.Say("stopping after the next round, which is saved; Ctrl-C again ends at once");
+    }
     Perform(node_.RequestStop(clock_->NowUs()));
   }
 }

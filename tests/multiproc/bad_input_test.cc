@@ -96,6 +96,7 @@ TEST(BadInput, AMissingDataFileIsNamed) {
   const Ended ended = job.Run("kumo", {"launch", job.experiment_file()});
   EXPECT_EQ(ended.code, 78) << ended.output;
   EXPECT_THAT(LastLine(ended.output), HasSubstr("mnist/nowhere.gz"));
+  EXPECT_THAT(ended.output, Not(HasSubstr("which is saved"))) << "no round is under way";
 }
 
 TEST(BadInput, ARunThatDivergesEndsNamingTheTensorWhateverTheCodecs) {
