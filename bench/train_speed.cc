@@ -48,7 +48,7 @@ struct Arguments {
   }
 };
 
-// PyTorch in one of its modes: eager, or a recorded graph.
+// PyTorch in one of its modes: eager, compiled, or a recorded graph.
 struct Rival {
   std::string setting;  // the best one of the mode; begins with the mode's name
   std::vector<double> speeds;
