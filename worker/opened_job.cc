@@ -55,7 +55,10 @@ Result<JobSpec> SpecOf(const Experiment& experiment, const model::Network& netwo
   spec.validation.name = validation.name();
   spec.optimiser_slots = SlotsThatPartitionsCarry(experiment, *job.optimiser);
   const std::span<const std::string> names = train.class_names();
-  spec.Describe(NetworkText(network), {names.begin(), names.end()});
+  std::span<const float> mean;
+  // One that data.mean says is a setting, which a checkpoint has.
+  if (experiment.data.subtract_mean) mean = job.datasets.pixels.mean;
+  spec.Describe(NetworkText(network), {names.begin(), names.end()}, mean);
   return spec;
 }
 

@@ -99,9 +99,13 @@ Result<ModelData> DataOf(const StoredModel& model) {
   data.class_names = {manifest.class_names().begin(), manifest.class_names().end()};
   const bool is_said = !manifest.network().empty() || !data.class_names.empty();
   const bool names_missing = !is_said && model.has_experiment_file;
-  if (!settings.subtract_mean && !names_missing) return data;
+  if (settings.subtract_mean && manifest.mean_image_size() == first[0].numbers()) {
+    data.pixels.mean = {manifest.mean_image().begin(), manifest.mean_image().end()};
+  }
+  const bool mean_missing = settings.subtract_mean && data.pixels.mean.empty();
+  if (!mean_missing && !names_missing) return data;
   Result<Datasets> sets = OpenDatasets(settings);
-  if (!sets.ok() && settings.subtract_mean) {
+  if (!sets.ok() && mean_missing) {
     const Status missing = sets.status().WithContext(
         "data.subtract_mean needs the training set, whose mean is subtracted");
     if (model.has_experiment_file) return missing;
@@ -111,7 +115,7 @@ Result<ModelData> DataOf(const StoredModel& model) {
                                       "--set data.directory=DIR");
   }
   if (!sets.ok()) return data;
-  data.pixels = std::move(sets->pixels);
+  if (mean_missing) data.pixels = std::move(sets->pixels);
   if (names_missing) {
     const auto names = sets->train->class_names();
     data.class_names = {names.begin(), names.end()};

@@ -46,9 +46,9 @@ struct ModelData {
   PixelFormula pixels;
   std::vector<std::string> class_names;  // by number; empty: they have none
 };
-// Opens the data set where a mean image is subtracted, of which checkpoints say nothing, or where
-// an older release did not write the classes' names down; of these it then makes do without. The
-// errors of OpenDatasets.
+// Opens the data set where the checkpoint does not say the mean image that is subtracted (it is
+// long, or an older release wrote the checkpoint), or the classes' names, as an older release's; of
+// these it then makes do without. The errors of OpenDatasets.
 Result<ModelData> DataOf(const StoredModel& model);
 
 }  // namespace kumo

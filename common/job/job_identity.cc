@@ -101,16 +101,19 @@ Result<JobSpec> ParseSpec(const wire::JobSpec& wire_spec) {
   spec.train = {wire_spec.train_hash(), Printable(wire_spec.train_name())};
   spec.validation = {wire_spec.validation_hash(), Printable(wire_spec.validation_name())};
   spec.Describe(wire_spec.network(),
-                {wire_spec.class_names().begin(), wire_spec.class_names().end()});
+                {wire_spec.class_names().begin(), wire_spec.class_names().end()},
+                {wire_spec.mean_image().data(), static_cast<size_t>(wire_spec.mean_image_size())});
   return spec;
 }
 
-void JobSpec::Describe(std::string network_text, std::vector<std::string> names) {
-  // A quarter of a header's length, for both together.
+void JobSpec::Describe(std::string network_text, std::vector<std::string> names,
+                       std::span<const float> mean) {
+  // Three eighths of a header's length, for all together.
   constexpr size_t kLongestNetwork = 192 << 10;
   constexpr size_t kLongestNames = 64 << 10;
   constexpr size_t kMostNames = 4096;
   constexpr size_t kLongestName = 255;
+  constexpr size_t kLongestMean = 32 << 10;
   network = network_text.size() <= kLongestNetwork ? std::move(network_text) : "";
   size_t bytes = 0;
   bool fits = names.size() <= kMostNames;
@@ -119,6 +122,8 @@ void JobSpec::Describe(std::string network_text, std::vector<std::string> names)
     bytes += name.size();
   }
   class_names = fits && bytes <= kLongestNames ? std::move(names) : std::vector<std::string>();
+  if (mean.size() > kLongestMean) mean = {};
+  mean_image.assign(mean.begin(), mean.end());
 }
 
 wire::JobSpec SpecToWire(const JobSpec& spec) {
@@ -140,6 +145,7 @@ wire::JobSpec SpecToWire(const JobSpec& spec) {
   out.set_validation_name(spec.validation.name);
   out.set_network(spec.network);
   for (const std::string& name : spec.class_names) out.add_class_names(name);
+  out.mutable_mean_image()->Add(spec.mean_image.begin(), spec.mean_image.end());
   return out;
 }
 

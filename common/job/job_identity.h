@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -52,9 +53,13 @@ struct JobSpec {
   // What manifests say for whoever uses the weights; not compared.
   std::string network;                   // text protobuf in one line; "" where it is too long
   std::vector<std::string> class_names;  // by number; none: not known, or too long
+  // Of the training set, channels x height x width, where it is subtracted; none: it is not, or is
+  // too long.
+  std::vector<float> mean_image;
 
   // Takes over what fits into a hello.
-  void Describe(std::string network_text, std::vector<std::string> names);
+  void Describe(std::string network_text, std::vector<std::string> names,
+                std::span<const float> mean);
 };
 
 // InvalidArgument for a spec that no network has.

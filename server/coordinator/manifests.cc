@@ -58,6 +58,7 @@ void Manifests::Complete(uint32_t generation, const std::optional<checkpoint::Ma
   manifest->set_validation_hash(spec_.validation.hash);
   manifest->set_network(spec_.network);
   for (const std::string& name : spec_.class_names) manifest->add_class_names(name);
+  manifest->mutable_mean_image()->Add(spec_.mean_image.begin(), spec_.mean_image.end());
   SetTensors(spec_.layout, manifest);
   WriteMetrics(spec_.metrics, manifest->mutable_metrics());
   if (restored) {

@@ -16,6 +16,7 @@ import math
 import os
 import pathlib
 import random
+import shutil
 import struct
 import subprocess
 import sys
@@ -165,6 +166,25 @@ def image(numbers, name):
     return [[[numbers.randrange(low, high) for _ in range(3)] for _ in range(SIDE)] for _ in range(SIDE)]
 
 
+def crc32c(content):
+    crc = 0xffffffff
+    for byte in content:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
+    return crc ^ 0xffffffff
+
+
+def without_mean_image(checkpoint, parent):
+    """A copy of it below `parent`, as a release wrote it that did not keep mean images."""
+    copy = shutil.copytree(checkpoint, parent / checkpoint.name)
+    lines = (copy / "MANIFEST").read_bytes().splitlines(keepends=True)[:-1]
+    kept = b"".join(line for line in lines if not line.startswith(b"mean_image:"))
+    assert len(kept) < sum(map(len, lines)), lines
+    (copy / "MANIFEST").write_bytes(kept + b"# crc32c %08x\n" % crc32c(kept))
+    return copy
+
+
 def have_others():
     wanted = "import numpy, onnx, onnxruntime, safetensors.numpy"
     return subprocess.run([OTHERS, "-c", wanted], capture_output=True).returncode == 0
@@ -212,9 +232,14 @@ class ExchangeTest(unittest.TestCase):
         return {entry["file"]: entry["classes"] for entry in json.loads(text)["samples"]}
 
     def test_a_checkpoint_says_by_itself_what_it_is(self):
-        for which in ("out", self.checkpoint()):
-            alone = self.predictions(which, "--input", "train.zip")
-            self.assertEqual(alone, self.predictions("out.conf", "--input", "train.zip"))
+        nowhere = ("--set", "data.train_images=nowhere.zip", "--set", "data.validation_images=nowhere.zip")
+        for out in ("out", "mean"):
+            for which in (out, self.checkpoint(out)):
+                alone = self.predictions(which, "--input", "train.zip", *nowhere)
+                self.assertEqual(alone, self.predictions(f"{out}.conf", "--input", "train.zip"))
+        from_data = self.predictions(without_mean_image(self.checkpoint("mean"), self.folder / "older"),
+                                     "--input", "train.zip", "--set", f"data.directory={self.folder}")
+        self.assertEqual(alone, from_data)
         self.assertEqual(len(alone), len(self.images))
         for classes in alone.values():
             self.assertEqual(sorted(one["name"] for one in classes), CLASSES)
@@ -333,11 +358,12 @@ class ExchangeTest(unittest.TestCase):
         self.assertIn("no format", self.kumo("export", "out", "--out", "model", expect=64).stderr)
         ended = self.kumo("export", "out", "--out", "model.npz", "--pixels", expect=64)
         self.assertIn("--pixels goes with --format onnx", ended.stderr)
-        ended = self.kumo("export", "mean", "--out", "m.onnx", "--pixels", "--set",
+        checkpoint = without_mean_image(self.checkpoint("mean"), self.folder / "meanless")
+        ended = self.kumo("export", "mean.conf", "--checkpoint", checkpoint, "--out", "m.onnx", "--pixels", "--set",
                           "data.train_images=nowhere.zip", expect=78)
         self.assertIn("data.subtract_mean needs the training set", ended.stderr)
         self.assertNotIn("name the experiment's file", ended.stderr)
-        ended = self.kumo("predict", self.checkpoint("mean"), "--input", "train.zip", "--set",
+        ended = self.kumo("predict", checkpoint, "--input", "train.zip", "--set",
                           "data.directory=/nowhere", "--set", "data.train_images=nowhere.zip", expect=78)
         self.assertIn("; name the experiment's file, or say where it is", ended.stderr)
         ended = self.kumo("export", "out", "--out", "nowhere/model.npz", expect=78)

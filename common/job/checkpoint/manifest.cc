@@ -121,7 +121,9 @@ Status WriteManifest(FileSystem& files, const std::string& folder,
   const std::string wrong = WrongWith(named, name);
   if (!wrong.empty()) return Internal("no manifest of " + name + " is written: " + wrong);
   std::string text;
-  if (!google::protobuf::TextFormat::PrintToString(named, &text)) {
+  google::protobuf::TextFormat::Printer printer;
+  printer.SetUseShortRepeatedPrimitives(true);  // a mean image in one line
+  if (!printer.PrintToString(named, &text)) {
     return Internal("protobuf cannot print the manifest of " + name);
   }
   text += CrcLine(text);

@@ -40,6 +40,7 @@ constexpr FieldLimit kLimits[] = {
     {"JobSpec.validation_name", 1, 4 * kName},
     {"JobSpec.network", 1, 192 << 10},
     {"JobSpec.class_names", 4096, 255},
+    {"JobSpec.mean_image", 32 << 10},
     {"Hello.job_name", 1, kName},
     {"Hello.experiment_text", 1, 256 << 10},
     {"Hello.name", 1, kName},

@@ -54,17 +54,20 @@ std::string Refusal(const wire::Header& header, const std::optional<JobSpec>& es
 
 TEST(JobSpec, WhatDescribesItTravelsWhereItFitsAndIsNotCompared) {
   JobSpec spec = SomeSpec();
-  spec.Describe("name: \"n\"", {"cat", "dog"});
+  spec.Describe("name: \"n\"", {"cat", "dog"}, std::vector<float>{0.1F, 200});
   const Result<JobSpec> read = ParseSpec(SpecToWire(spec));
   ASSERT_TRUE(read.ok()) << read.status().message();
   EXPECT_EQ(read->network, "name: \"n\"");
   EXPECT_EQ(read->class_names, (std::vector<std::string>{"cat", "dog"}));
+  EXPECT_EQ(read->mean_image, (std::vector<float>{0.1F, 200}));
   EXPECT_TRUE(
       CheckHello(HelloOf(SomeExperiment(), spec), IdentityOf(SomeExperiment()), SomeSpec()).ok());
-  spec.Describe(std::string(1 << 20, 'x'), {"cat", std::string(256, 'x')});
+  spec.Describe(std::string(1 << 20, 'x'), {"cat", std::string(256, 'x')},
+                std::vector<float>((32 << 10) + 1));
   EXPECT_EQ(spec.network, "");
+  EXPECT_TRUE(spec.mean_image.empty());
   EXPECT_TRUE(spec.class_names.empty());
-  spec.Describe("", std::vector<std::string>(5000, "x"));
+  spec.Describe("", std::vector<std::string>(5000, "x"), {});
   EXPECT_TRUE(spec.class_names.empty());
 }
 

@@ -41,12 +41,14 @@ struct Job {
 TEST(Manifests, TheySayWhatTheWeightsAreOf) {
   Job job(1);
   JobSpec spec = job.job.spec;
-  spec.Describe("name: \"n\"", {"cat", "d\xc3\xb6g"});
+  spec.Describe("name: \"n\"", {"cat", "d\xc3\xb6g"}, std::vector<float>{0.1F, 200});
   job.manifests->OnSpec(*job.map, spec);
   const checkpoint::Manifest manifest = job.Complete(1);
   EXPECT_EQ(manifest.network(), "name: \"n\"");
   ASSERT_EQ(manifest.class_names_size(), 2);
   EXPECT_EQ(manifest.class_names(1), "d\xc3\xb6g");
+  EXPECT_EQ(std::vector(manifest.mean_image().begin(), manifest.mean_image().end()),
+            (std::vector<float>{0.1F, 200}));
 }
 
 TEST(Manifests, EachServerThatHoldsChunksHasOneFileOfItsOwnName) {

@@ -89,6 +89,9 @@ void Add(Message* message, const FieldDescriptor& field, int bytes) {
     case FieldDescriptor::CPPTYPE_INT64:
       r->AddInt64(message, &field, 300);
       return;
+    case FieldDescriptor::CPPTYPE_FLOAT:
+      r->AddFloat(message, &field, 0.5);
+      return;
     case FieldDescriptor::CPPTYPE_DOUBLE:
       r->AddDouble(message, &field, 0.5);
       return;
