@@ -17,15 +17,6 @@ constexpr TimeUs kAskAgain = kSecond;
 
 }  // namespace
 
-void JobAddress::AddTo(CommandLine* line) {
-  line->AddPositional("ADDRESS",
-                      "Server 0, as kumo launch prints it: tcp://host:port or ipc://path",
-                      /*required=*/true, &address);
-  line->AddOption("keys", "DIR", Allowed(),
-                  "The job's folder of keys (cluster.keys): client.key and allow-list are needed",
-                  &keys, "none");
-}
-
 Result<std::unique_ptr<ServerConnection>> ServerConnection::Open(const JobAddress& to,
                                                                  uint64_t job) {
   KUMO_RETURN_IF_ERROR(ParseAddress(to.address).status());

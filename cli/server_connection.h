@@ -9,18 +9,14 @@
 #include <string>
 
 #include "common/base/status.h"
-#include "common/job/options/command_line.h"
 #include "common/job/transport/message.h"
 #include "common/job/transport/zmq_transport.h"
 
 namespace kumo {
 
-// ADDRESS and --keys, which all commands take that ask a running job.
 struct JobAddress {
-  std::string address;
-  std::string keys;  // cluster.keys; "": none
-
-  void AddTo(CommandLine* line);
+  std::string address;  // of server 0
+  std::string keys;     // cluster.keys; "": none
 };
 
 class ServerConnection {

@@ -4,6 +4,7 @@
 
 #include "cli/command.h"
 #include "cli/job_table.h"
+#include "cli/named_job.h"
 #include "cli/server_connection.h"
 #include "common/base/process/exit_code.h"
 #include "common/job/telemetry/job_json.h"
@@ -11,7 +12,8 @@
 namespace kumo {
 namespace {
 
-Result<wire::JobStatus> AskStatus(const JobAddress& address, int timeout_ms) {
+Result<wire::JobStatus> AskStatus(const NamedJob& job, int timeout_ms) {
+  KUMO_ASSIGN_OR_RETURN(const JobAddress address, job.Find());
   KUMO_ASSIGN_OR_RETURN(const auto connection, ServerConnection::Open(address));
   KUMO_ASSIGN_OR_RETURN(Message answer,
                         connection->Ask(wire::STATUS, wire::STATUS_REPLY, timeout_ms));
@@ -22,28 +24,29 @@ Result<wire::JobStatus> AskStatus(const JobAddress& address, int timeout_ms) {
 
 int RunStatus(const CliEnvironment& environment, std::span<const std::string> args) {
   const LastWords last_words = environment.LastWordsOf("kumo status");
-  JobAddress address;
+  NamedJob job(environment);
   bool json = false;
   int timeout_ms = 3000;
   CommandLine line(
       "kumo status",
       "Asks server 0 of a running job: round, workers and what they compute, bytes of\n"
       "each shard.");
-  address.AddTo(&line);
+  job.AddTo(&line);
   line.AddFlag("json", "Print JSON", &json);
   line.AddOption("timeout-ms", "MILLISECONDS", {.min = 1, .max = 3600000},
                  "Limit of waiting for the answer", &timeout_ms);
-  line.AddNote("Exit codes: 0 answered, 64 wrong command line, 75 no answer, 78 no key in DIR.");
-  if (const auto end = ParseOrEnd(environment, last_words, args, &line)) return *end;
-  const Result<wire::JobStatus> status = AskStatus(address, timeout_ms);
+  line.AddNote(
+      "Exit codes: 0 answered, 64 wrong command line, 75 no answer or no job in the folder, 78 no "
+      "key in DIR\nor a wrong experiment.");
+  if (const auto end =
+          ParseOrEnd(environment, last_words, args, &line, [&] { return job.Check(); })) {
+    return *end;
+  }
+  const Result<wire::JobStatus> status = AskStatus(job, timeout_ms);
   if (status.ok()) {
     std::fputs((json ? JobJson(*status) + "\n" : JobTable(*status, environment.columns)).c_str(),
                stdout);
     return 0;
-  }
-  // A malformed address is the command line's fault.
-  if (status.status().code() == StatusCode::kInvalidArgument) {
-    return last_words.Say(ExitCode::kUsage, status.status().message());
   }
   return last_words.Say(status.status());
 }

@@ -6,6 +6,7 @@
 
 #include "cli/chrome_trace.h"
 #include "cli/command.h"
+#include "cli/named_job.h"
 #include "cli/server_connection.h"
 #include "common/base/clock.h"
 #include "common/base/file.h"
@@ -20,7 +21,9 @@ constexpr TimeUs kPoll = 100 * kMillisecond;
 constexpr int kTimeoutMs = 3000;
 
 struct Arguments {
-  JobAddress job;
+  explicit Arguments(const CliEnvironment& environment) : job(environment) {}
+
+  NamedJob job;
   std::string output;
   double seconds = 10;
 };
@@ -31,7 +34,7 @@ CommandLine MakeCommandLine(Arguments* args) {
                    "writes it for chrome://tracing\nand ui.perfetto.dev: minibatches, coding, "
                    "pushes, pulls, waiting, sums, checkpoints, each with its round,\npartition and "
                    "chunk. Ctrl-C ends it sooner. The job goes on as before.\n"
-                   "    kumo trace tcp://HOST:PORT --seconds 20 > trace.json");
+                   "    kumo trace my.conf --seconds 20 > trace.json");
   args->job.AddTo(&line);
   line.AddOption("seconds", "SECONDS", {.min = 0, .max = 3600, .min_excluded = true}, "How long",
                  &args->seconds);
@@ -43,16 +46,17 @@ CommandLine MakeCommandLine(Arguments* args) {
 }
 
 // Listens until the time is over, a signal comes or server 0 refuses.
-Status Record(const Arguments& args, ServerConnection* connection, ChromeTrace* trace) {
+Status Record(const std::string& address, double seconds, ServerConnection* connection,
+              ChromeTrace* trace) {
   StopSignals signals;
   const SteadyClock clock;
-  const TimeUs end = clock.NowUs() + FromSeconds(args.seconds);
+  const TimeUs end = clock.NowUs() + FromSeconds(seconds);
   TimeUs wish_at = clock.NowUs();
   Status refused;
   const auto on_message = [&](Message message) {
     const wire::Header& header = message.header;
     if (header.type() == wire::REFUSED) {
-      refused = Unavailable(args.job.address + ": " + header.refusal().reason());
+      refused = Unavailable(address + ": " + header.refusal().reason());
     } else if (header.type() == wire::TRACE_REPORT) {
       trace->Add(header.trace_report(), message.payload.bytes.data(), message.payload.bytes.size());
     }
@@ -79,20 +83,21 @@ Status Write(const Arguments& args, const std::string& json) {
 }
 
 Status Trace(const Arguments& args) {
+  KUMO_ASSIGN_OR_RETURN(const JobAddress address, args.job.Find());
   uint64_t job = 0;
   {
-    KUMO_ASSIGN_OR_RETURN(const auto stranger, ServerConnection::Open(args.job));
+    KUMO_ASSIGN_OR_RETURN(const auto stranger, ServerConnection::Open(address));
     KUMO_ASSIGN_OR_RETURN(const Message status,
                           stranger->Ask(wire::STATUS, wire::STATUS_REPLY, kTimeoutMs));
     job = status.header.job();
   }
-  KUMO_ASSIGN_OR_RETURN(const auto connection, ServerConnection::Open(args.job, job));
+  KUMO_ASSIGN_OR_RETURN(const auto connection, ServerConnection::Open(address, job));
   // Answered when the connection is there.
   KUMO_RETURN_IF_ERROR(connection->Ask(wire::STATUS, wire::STATUS_REPLY, kTimeoutMs).status());
   ChromeTrace trace;
-  KUMO_RETURN_IF_ERROR(Record(args, connection.get(), &trace));
+  KUMO_RETURN_IF_ERROR(Record(address.address, args.seconds, connection.get(), &trace));
   if (trace.processes() == 0) {
-    return Unavailable(args.job.address + " has reported nothing: has the job ended?");
+    return Unavailable(address.address + " has reported nothing: has the job ended?");
   }
   KUMO_RETURN_IF_ERROR(Write(args, trace.Json()));
   std::fprintf(stderr, "%s spans of %zu processes; their clocks agree to %s\n",
@@ -110,15 +115,13 @@ Status Trace(const Arguments& args) {
 
 int RunTrace(const CliEnvironment& environment, std::span<const std::string> args) {
   const LastWords last_words = environment.LastWordsOf("kumo trace");
-  Arguments arguments;
+  Arguments arguments(environment);
   CommandLine line = MakeCommandLine(&arguments);
-  if (const auto end = ParseOrEnd(environment, last_words, args, &line)) return *end;
-  const Status done = Trace(arguments);
-  // A malformed address is the command line's fault.
-  if (done.code() == StatusCode::kInvalidArgument) {
-    return last_words.Say(ExitCode::kUsage, done.message());
+  if (const auto end =
+          ParseOrEnd(environment, last_words, args, &line, [&] { return arguments.job.Check(); })) {
+    return *end;
   }
-  return last_words.Say(done);
+  return last_words.Say(Trace(arguments));
 }
 
 }  // namespace kumo

@@ -115,7 +115,7 @@ void Disk::Enter(const EnterGenerationAction& enter) {
 }
 
 uint64_t Disk::FolderToken() const {
-  return OutputLock::ReadToken(*files_, experiment_.output.directory);
+  return OutputLock::ReadHolder(*files_, experiment_.output.directory).token;
 }
 
 Status Disk::CheckResults(uint64_t token) const {

@@ -124,7 +124,8 @@ Result<std::string> Run(const Arguments& arguments, const Experiment& experiment
       arguments.bind.empty() ? experiment.cluster.servers[arguments.index] : arguments.bind;
   if (arguments.index == 0) {
     KUMO_ASSIGN_OR_RETURN(
-        lock, OutputLock::Take(experiment.output.directory, settings.process.incarnation));
+        lock, OutputLock::Take(experiment.output.directory,
+                               {settings.process.incarnation, experiment.cluster.servers.front()}));
     settings.folder = settings.process.incarnation;
     if (const std::string& to = experiment.output.final_model; !to.empty()) {
       KUMO_RETURN_IF_ERROR(CheckFinalModelFolder(files, to, experiment.job.name)

@@ -1,8 +1,11 @@
 // kumo status against a server that answers, one that does not, and none.
 #include <gmock/gmock.h>
 
+#include <filesystem>
+#include <fstream>
 #include <memory>
 
+#include "common/base/process/output_lock.h"
 #include "common/job/transport/zmq_transport.h"
 #include "tests/cli/kumo_runner.h"
 
@@ -58,6 +61,51 @@ TEST_F(StatusTest, AnAnswerIsPrintedAsJson) {
   const Ended ended = Wait();
   EXPECT_EQ(ended.code, 0) << ended.err;
   EXPECT_THAT(ended.out, AllOf(HasSubstr("\"job_name\":\"mine\""), HasSubstr("\"round\":42,")));
+}
+
+TEST_F(StatusTest, AJobIsFoundByItsOutputFolderAndByItsExperiment) {
+  const std::string out = folder_ + "/out";
+  for (const std::string& job : {out, experiment_}) {
+    const Ended ended = Run({"status", job}, false);
+    EXPECT_EQ(ended.code, job == out ? 64 : 75);
+    EXPECT_THAT(ended.last_line, HasSubstr(job == out ? "no such folder" : "no job is running"));
+  }
+  std::filesystem::create_directory(out);
+  const auto server = Server();
+  {
+    const auto lock = OutputLock::Take(out, {1, server->bound_address()});
+    ASSERT_TRUE(lock.ok());
+    for (const std::string& job : {out, experiment_}) {
+      Start({"status", job, "--timeout-ms", "20000"}, false);
+      Answer(server.get());
+      const Ended ended = Wait();
+      EXPECT_EQ(ended.code, 0) << ended.err;
+      EXPECT_THAT(ended.out, HasSubstr("job mine"));
+    }
+  }
+  // It has ended; what it wrote down stays.
+  for (const std::string& job : {out, experiment_}) {
+    const Ended ended = Run({"status", job}, false);
+    EXPECT_EQ(ended.code, 75);
+    EXPECT_THAT(ended.last_line, HasSubstr("no job is running with output.directory " + out));
+  }
+  const auto silent = OutputLock::Take(out, {1});
+  const Ended ended = Run({"status", out}, false);
+  EXPECT_EQ(ended.code, 78);
+  EXPECT_THAT(ended.last_line, HasSubstr("has not written its address there"));
+}
+
+TEST_F(StatusTest, AnExperimentsAddressAndItsErrorsAreItsOwn) {
+  const auto server = Server();
+  std::ofstream(experiment_, std::ios::app)
+      << "[cluster]\nservers = " << server->bound_address() << "\n";
+  Start({"status", experiment_, "--timeout-ms", "20000"}, false);
+  Answer(server.get());
+  EXPECT_EQ(Wait().code, 0);
+  std::ofstream(experiment_, std::ios::app) << "serwers = 1\n";
+  const Ended ended = Run({"status", experiment_}, false);
+  EXPECT_EQ(ended.code, 78);
+  EXPECT_THAT(ended.last_line, HasSubstr("unknown key cluster.serwers"));
 }
 
 TEST_F(StatusTest, NobodyThereIsUnavailableAndNamesTheAddress) {

@@ -173,11 +173,14 @@ TEST(Disk, TheFoldersTokenIsThatOfItsLock) {
   MemoryFileSystem files;
   Disk disk(&files, SomeExperiment());
   EXPECT_EQ(disk.FolderToken(), 0u);
-  for (const char* nonsense : {"", "\n", "12", "xyz\n", "-1\n", "11112222333344445\n", "12\n\n"}) {
+  for (const char* nonsense : {"", "\n", "12", "xyz\n", "-1\n", "11112222333344445\n", "12\n\n",
+                               "12\ntcp://half", "12\na\nb\n"}) {
     files.Put("/out/.lock", nonsense);
     EXPECT_EQ(disk.FolderToken(), 0u) << nonsense;
   }
   files.Put("/out/.lock", "00000000deadbeef\n");
+  EXPECT_EQ(disk.FolderToken(), 0xdeadbeefu);
+  files.Put("/out/.lock", "00000000deadbeef\ntcp://127.0.0.1:7700\n");
   EXPECT_EQ(disk.FolderToken(), 0xdeadbeefu);
 }
 

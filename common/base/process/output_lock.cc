@@ -25,11 +25,13 @@ Status Lock(int fd, const std::string& directory) {
 }
 
 // In place: others may hold the file open.
-Status WriteToken(int fd, const std::string& path, uint64_t token) {
-  char text[32];
-  const int length = std::snprintf(text, sizeof(text), "%016" PRIx64 "\n", token);
+Status WriteHolder(int fd, const std::string& path, const LockHolder& holder) {
+  char token[32];
+  std::snprintf(token, sizeof(token), "%016" PRIx64 "\n", holder.token);
+  const std::string text = token + (holder.address.empty() ? "" : holder.address + "\n");
+  const auto length = static_cast<ssize_t>(text.size());
   const bool written =
-      pwrite(fd, text, length, 0) == length && ftruncate(fd, length) == 0 && fsync(fd) == 0;
+      pwrite(fd, text.data(), length, 0) == length && ftruncate(fd, length) == 0 && fsync(fd) == 0;
   if (written) return OkStatus();
   const bool full = errno == ENOSPC || errno == EDQUOT || errno == EFBIG;
   const std::string message = path + ": " + std::strerror(errno);
@@ -38,25 +40,31 @@ Status WriteToken(int fd, const std::string& path, uint64_t token) {
 
 }  // namespace
 
-Result<std::unique_ptr<OutputLock>> OutputLock::Take(const std::string& directory, uint64_t token) {
+Result<std::unique_ptr<OutputLock>> OutputLock::Take(const std::string& directory,
+                                                     const LockHolder& holder) {
   const std::string path = JoinPath(directory, kFile);
   const int fd = open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644);
   if (fd < 0) return FailedPrecondition(path + ": " + std::strerror(errno));
   std::unique_ptr<OutputLock> lock(new OutputLock(fd));
   KUMO_RETURN_IF_ERROR(Lock(fd, directory));
-  if (token != 0) KUMO_RETURN_IF_ERROR(WriteToken(fd, path, token));
+  if (holder.token != 0) KUMO_RETURN_IF_ERROR(WriteHolder(fd, path, holder));
   return lock;
 }
 
-uint64_t OutputLock::ReadToken(FileSystem& files, const std::string& directory) {
-  constexpr uint64_t kLongest = 32;
+LockHolder OutputLock::ReadHolder(FileSystem& files, const std::string& directory) {
+  constexpr uint64_t kLongest = 4096;
   const Result<std::string> text = ReadWholeFile(files, JoinPath(directory, kFile), kLongest);
-  if (!text.ok()) return 0;
-  uint64_t token = 0;
-  const auto parsed = std::from_chars(text->data(), text->data() + text->size(), token, 16);
-  const bool whole =
-      parsed.ec == std::errc() && std::string_view(parsed.ptr, text->data() + text->size()) == "\n";
-  return whole ? token : 0;
+  if (!text.ok()) return {};
+  LockHolder holder;
+  const char* const end = text->data() + text->size();
+  const auto parsed = std::from_chars(text->data(), end, holder.token, 16);
+  const std::string_view rest(parsed.ptr, end);
+  if (parsed.ec != std::errc() || !rest.starts_with('\n')) return {};
+  if (rest.size() == 1) return holder;
+  const std::string_view address = rest.substr(1, rest.size() - 2);
+  if (!rest.ends_with('\n') || address.empty() || address.find('\n') != address.npos) return {};
+  holder.address = address;
+  return holder;
 }
 
 Status OutputLock::Probe(const std::string& directory) {
