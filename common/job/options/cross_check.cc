@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <initializer_list>
 #include <set>
 
 #include "common/job/fields.h"
@@ -28,6 +29,7 @@ class Checker {
     CheckCluster();
     CheckHttp();
     NoteWithoutEffectOnData();
+    NoteWithoutEffectOnSteps();
     NoteWithoutEffect();
     NoteSmallSteps();
   }
@@ -248,12 +250,47 @@ class Checker {
       if (of == "ctf") Note(key, reader + ", whose numbers are taken as they are");
     }
     if (e_.data.crop_area.empty()) Note("data.crop_aspect", "data.crop_area is empty");
+    if (e_.data.crop_pad == 0) Note("data.pad_value", "data.crop_pad is 0");
+  }
+
+  void NoteUnless(bool used, std::initializer_list<const char*> keys, const std::string& why) {
+    if (used) return;
+    for (const char* key : keys) Note(key, why);
+  }
+
+  void NoteWithoutEffectOnSteps() {
+    const ScheduleSettings& schedule = e_.schedule;
+    const std::string& type = schedule.type;
+    const std::string by_type = "schedule.type is " + type;
+    const bool staged = type == "multistep" || type == "stages";
+    const bool falls = type == "poly" || type == "cosine";
+    NoteUnless(type != "stages", {"schedule.learning_rate"}, by_type);
+    NoteUnless(type == "stages", {"schedule.rates"}, by_type);
+    NoteUnless(type == "step", {"schedule.step"}, by_type);
+    NoteUnless(type == "step" || type == "multistep", {"schedule.gamma"}, by_type);
+    NoteUnless(type == "poly", {"schedule.power"}, by_type);
+    NoteUnless(falls, {"schedule.final_rate"}, by_type);
+    NoteUnless(staged || !schedule.time_constants.empty(), {"schedule.milestones"}, by_type);
+    const std::string& rule = e_.optimiser.type;
+    const std::string by_rule = "optimiser.type is " + rule;
+    NoteUnless(rule == "momentum" || rule == "nesterov", {"optimiser.momentum"}, by_rule);
+    NoteUnless(schedule.time_constants.empty(), {"optimiser.momentum"},
+               "schedule.time_constants is set");
+    NoteUnless(rule == "adam" || rule == "adamw",
+               {"optimiser.beta1", "optimiser.beta2", "optimiser.epsilon"}, by_rule);
+    if (schedule.unit != "epoch" || schedule.milestones.empty()) return;
+    const double last = schedule.milestones.back();
+    if (last < e_.job.epochs) return;
+    notes_->push_back(Where("schedule.milestones") + "schedule.milestones = " +
+                      WriteValue(schedule.milestones) + ": the job ends before " +
+                      WriteValue(last) + " (job.epochs = " + std::to_string(e_.job.epochs) + ")");
   }
 
   void NoteWithoutEffect() {
     if (e_.evaluation.every_epochs == 0 && e_.checkpoint.best != "none") {
       Note("checkpoint.best", "evaluation.every_epochs = 0 evaluates the last epoch alone");
     }
+    if (e_.sync.push_codec == "fp32") Note("sync.error_feedback", "sync.push_codec is fp32");
     if (e_.checkpoint.resume == "never") Note("checkpoint.continue", "checkpoint.resume is never");
     if (e_.sync.mode == SyncMode::kGradient) {
       for (const auto& [key, origin] : origins_) {

@@ -225,6 +225,47 @@ TEST_F(ParserTest, SettingsWithoutEffectAreNoted) {
               ElementsAre(HasSubstr("checkpoint.continue has no effect")));
 }
 
+TEST_F(ParserTest, WhatAScheduleAndAnOptimiserDoNotTakeIsNoted) {
+  const auto notes = [&](std::vector<std::string> settings) {
+    return Load(kNetwork, settings).notes;
+  };
+  const auto none = [](const char* key) { return HasSubstr(std::string(key) + " has no effect"); };
+  EXPECT_THAT(notes({"schedule.type=stages", "schedule.milestones=3", "schedule.rates=1,0.1",
+                     "schedule.learning_rate=0.1", "schedule.gamma=0.1"}),
+              ElementsAre(none("schedule.learning_rate"), none("schedule.gamma")));
+  EXPECT_THAT(notes({"schedule.type=cosine", "schedule.step=3", "schedule.milestones=3",
+                     "schedule.rates=1", "schedule.power=2"}),
+              ElementsAre(none("schedule.rates"), none("schedule.step"), none("schedule.power"),
+                          none("schedule.milestones")));
+  EXPECT_THAT(notes({"schedule.final_rate=0.001", "optimiser.beta1=0.8", "optimiser.type=momentum",
+                     "optimiser.momentum=0.8"}),
+              ElementsAre(none("schedule.final_rate"), none("optimiser.beta1")));
+  EXPECT_THAT(
+      notes({"optimiser.type=momentum", "optimiser.momentum=0.8", "schedule.time_constants=600"}),
+      ElementsAre(HasSubstr("no effect: schedule.time_constants is set")));
+  EXPECT_THAT(
+      notes({"optimiser.type=adam", "optimiser.momentum=0.8", "sync.push_codec=fp32",
+             "sync.error_feedback=true", "data.pad_value=3"}),
+      ElementsAre(none("data.pad_value"), none("optimiser.momentum"), none("sync.error_feedback")));
+  // What is used is not.
+  EXPECT_THAT(notes({"schedule.type=poly", "schedule.power=2", "schedule.final_rate=0",
+                     "optimiser.type=adamw", "optimiser.epsilon=1e-7"}),
+              ElementsAre());
+}
+
+TEST_F(ParserTest, AMilestoneThatTheJobNeverReachesIsNoted) {
+  const auto notes = [&](const char* epochs, const char* unit) {
+    return Load(kNetwork,
+                {"schedule.type=multistep", "schedule.milestones=3,5",
+                 std::string("job.epochs=") + epochs, std::string("schedule.unit=") + unit})
+        .notes;
+  };
+  EXPECT_THAT(notes("5", "epoch"),
+              ElementsAre(HasSubstr("schedule.milestones = 3, 5: the job ends before 5")));
+  EXPECT_THAT(notes("6", "epoch"), ElementsAre());
+  EXPECT_THAT(notes("5", "sample"), ElementsAre());
+}
+
 TEST_F(ParserTest, StepsThatABlockMakesSmallAreNoted) {
   // .052 .101 .148 .192 .234 of the rate: exp(-32 / 600) is .948.
   std::vector<std::string> settings = {"sync.mode=block",
