@@ -3,8 +3,8 @@
 #
 #   ./test.sh          builds one configuration and runs all unit, property, simulation,
 #                      multi-process and client tests
-#   ./test.sh --all    and format, clang-tidy (of what changed since it was clean), the sanitizer
-#                      builds with each fuzzer for 20 s, each benchmark once, and the packages in a
+#   ./test.sh --all    and format, the sanitizer builds with each fuzzer for 20 s, clang-tidy (of
+#                      what changed since it was clean), each benchmark once, and the packages in a
 #                      bare system (3 minutes more to build them for all GPUs and to make that
 #                      system; seconds later)
 #
@@ -98,9 +98,6 @@ echo "== format"
 find "${rooms[@]}" bench cmake tests \( -name '*.h' -o -name '*.cc' -o -name '*.cu' -o -name '*.cuh' \) \
   -print0 | xargs -0 clang-format --dry-run --Werror
 
-echo "== clang-tidy"
-cmake/clang_tidy.py build/release "${rooms[@]}"
-
 # Memory errors: all tests but those of whole processes, whose parts are tested here; and the fuzzers,
 # which are part of that build. Races: the tests
 # in which more than one thread runs.
@@ -110,6 +107,9 @@ for preset in asan tsan; do
   kumo_build "$preset" kumo_tests
   KUMO_SIM_SEEDS=60 kumo_test "$preset"
 done
+
+echo "== clang-tidy"
+cmake/clang_tidy.py --together build/asan build/release "${rooms[@]}"
 
 echo "== benchmarks, each once"
 kumo_test release -L bench

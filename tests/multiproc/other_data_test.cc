@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::HasSubstr;
 
-void DigitJob(ClusterOfProcesses* job) {
+void JobOnOwnData(ClusterOfProcesses* job) {
   job->Set("job.name", "data");
   job->Set("job.epochs", "2");
   job->Set("network.file", std::string(KUMO_SOURCE_DIR) + "/models/zoo/mnist_mlp.pbtxt");
@@ -48,7 +48,7 @@ void TakeOtherLabels(ClusterOfProcesses* job, const std::string& name) {
 
 TEST(OtherData, AWorkerWithOtherContentsIsRefusedNamingBothHashesAndTheFile) {
   ClusterOfProcesses job("contents");
-  DigitJob(&job);
+  JobOnOwnData(&job);
   CopyDigits(job, "data");
   TakeOtherLabels(&job, "other");
   job.Set("cluster.workers", "2");
@@ -79,7 +79,7 @@ TEST(OtherData, AWorkerWithOtherContentsIsRefusedNamingBothHashesAndTheFile) {
 
 TEST(OtherData, AJobGoesOnWithThemOnlyWhereThatIsSaidAndItsCheckpointsKnow) {
   ClusterOfProcesses job("resumed");
-  DigitJob(&job);
+  JobOnOwnData(&job);
   CopyDigits(job, "data");
   job.WriteExperiment();
   const std::vector<std::string> launch = {"launch", job.experiment_file(), "--workers", "1"};
