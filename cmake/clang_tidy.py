@@ -45,14 +45,31 @@ class Task:
     build: pathlib.Path
     entry: dict    # of the compile commands
     sources: list  # what it compiles of the project, relative to the root
+    texts: list    # the project's files that it was compiled from; None: it was not
     checks: str = ""  # "": .clang-tidy's
 
     def is_of(self, folders):
         return any(source.is_relative_to(folder) for source in self.sources for folder in folders)
 
 
+def compiled_from(build):
+    """What each object was compiled from, as far as it is the project's, by the object's name."""
+    found, names = {}, None
+    deps = subprocess.run(["ninja", "-C", build, "-t", "deps"], check=True, capture_output=True,
+                          text=True).stdout
+    for line in deps.splitlines():
+        if line.startswith(" "):
+            path = pathlib.Path(os.path.normpath(build / line.strip()))
+            if path.is_relative_to(ROOT) and not path.is_relative_to(build):
+                names.append(path)
+        elif ": #deps" in line:
+            names = found.setdefault(line.split(": #deps")[0], [])
+    return found
+
+
 def tasks_of(build):
     """What a build compiles of the project, but kernels."""
+    texts = compiled_from(build)
     for entry in json.loads((build / "compile_commands.json").read_text()):
         file = pathlib.Path(entry["file"])
         together = file.is_relative_to(build) and file.parent.name == "Unity"
@@ -62,7 +79,8 @@ def tasks_of(build):
                    and path.suffix == ".cc" and "kernel" not in path.name]
         if sources:
             entry["command"] = PRECOMPILED.sub("", entry["command"])
-            yield Task(build, entry, sources)
+            words = shlex.split(entry["command"])
+            yield Task(build, entry, sources, texts.get(words[words.index("-o") + 1]))
 
 
 def choose(build, together, folders):
@@ -70,7 +88,7 @@ def choose(build, together, folders):
     chosen = {}
     if together:
         for task in tasks_of(together):
-            if task.is_of(folders):
+            if task.texts is not None and task.is_of(folders):
                 chosen[task.entry["file"]] = task
     seen = {source for task in chosen.values() for source in task.sources}
     for task in tasks_of(build):
@@ -84,22 +102,10 @@ def choose(build, together, folders):
     for folder in folders:
         if not any(task.is_of([folder]) for task in chosen.values()):
             sys.exit(f"{build} compiles no source of {folder}")
+    for task in chosen.values():
+        if task.texts is None:
+            sys.exit(f"{build} has not compiled {task.entry['file']}: build it first")
     return list(chosen.values())
-
-
-def headers(build):
-    """What each object was compiled from, as far as it is the project's, by the object's name."""
-    found, names = {}, None
-    deps = subprocess.run(["ninja", "-C", build, "-t", "deps"], check=True, capture_output=True,
-                          text=True).stdout
-    for line in deps.splitlines():
-        if line.startswith(" "):
-            path = pathlib.Path(os.path.normpath(build / line.strip()))
-            if path.is_relative_to(ROOT) and not path.is_relative_to(build):
-                names.append(path)
-        elif ": #deps" in line:
-            names = found.setdefault(line.split(": #deps")[0], [])
-    return found
 
 
 def hash_of(parts):
@@ -115,14 +121,11 @@ def keys_of(tasks):
     # Every source may include what is generated from these.
     protos = [path.read_bytes() for path in sorted((ROOT / "proto").glob("*.proto"))]
     common = hash_of([version, (ROOT / ".clang-tidy").read_bytes(), *protos]).encode()
-    compiled_from = {build: headers(build) for build in {task.build for task in tasks}}
     keys = []
     for task in tasks:
-        command = task.entry["command"]
-        words = shlex.split(command)
-        texts = compiled_from[task.build][words[words.index("-o") + 1]]
-        keys.append(hash_of([common, task.checks.encode(), command.replace(str(ROOT), "").encode(),
-                             *(path.read_bytes() for path in sorted(texts))]))
+        command = task.entry["command"].replace(str(ROOT), "")
+        keys.append(hash_of([common, task.checks.encode(), command.encode(),
+                             *(path.read_bytes() for path in sorted(task.texts))]))
     return keys
 
 
