@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/base/rng.h"
+#include "models/graph/causality.h"
 #include "models/network.h"
 #include "worker/running_model.h"
 
@@ -63,8 +64,8 @@ class Vocabulary {
   size_t longest_ = 1;  // bytes of a token
 };
 
-// Whether what stands at a position depends on nothing behind it.
-Status CheckCausal(const Graph& graph) {
+// Whether it gives scores of what follows at each position, and can go on with a text.
+Status CheckGoesOn(const Graph& graph) {
   const bool tokens = graph.inputs.size() == 1 && graph.values[0].vocabulary > 0 &&
                       graph.values[0].shape.rank() == 1;
   const Shape scores = graph.values[graph.outputs[0].value].shape;
@@ -74,17 +75,7 @@ Status CheckCausal(const Graph& graph) {
                            " is no language model: it must give scores of all tokens at each "
                            "position of a sequence of tokens");
   }
-  for (const Node& node : graph.nodes) {
-    const AttentionSpec* const attention = node.As<AttentionSpec>();
-    const FullyConnectedSpec* const product = node.As<FullyConnectedSpec>();
-    const bool looks_ahead = (attention != nullptr && !attention->causal) ||
-                             (product != nullptr && product->positions != scores.plane());
-    if (!looks_ahead) continue;
-    return InvalidArgument("network " + graph.name + ": layer " + node.name +
-                           " looks at what comes after a position, so the network cannot go on "
-                           "with a text");
-  }
-  return OkStatus();
+  return CheckCausal(graph);
 }
 
 // A network that is asked what comes next.
@@ -94,7 +85,7 @@ class LanguageModel {
     std::unique_ptr<LanguageModel> made(new LanguageModel());
     KUMO_ASSIGN_OR_RETURN(const model::Network network, NetworkOf(model));
     KUMO_ASSIGN_OR_RETURN(const Graph graph, PlanNetwork(network));
-    KUMO_RETURN_IF_ERROR(CheckCausal(graph));
+    KUMO_RETURN_IF_ERROR(CheckGoesOn(graph));
     made->positions_ = graph.values[0].shape.size();
     made->words_ = graph.values[0].vocabulary;
     KUMO_ASSIGN_OR_RETURN(made->model_,

@@ -44,17 +44,31 @@ Result<Exported> Gather(const StoredModel& model, const ExportRequest& request, 
   return exported;
 }
 
+// What the network takes, for people: a formula of pixels (PixelFormulaFor), or what needs none.
+std::string InputFormula(const Experiment::Data& settings) {
+  if (settings.reader == "text") return "tokens, by their numbers";
+  if (settings.reader == "ctf") return "numbers, as they are";
+  std::string formula = WriteValue(settings.scale);
+  formula += settings.subtract_mean ? " * (pixel - mean image of the training set)" : " * pixel";
+  std::string channels;
+  if (!settings.mean.empty()) {
+    formula += " - mean";
+    channels += "; mean of each channel: " + WriteValue(settings.mean);
+  }
+  if (!settings.deviation.empty()) {
+    formula = "(" + formula + ") / deviation";
+    channels += "; deviation of each channel: " + WriteValue(settings.deviation);
+  }
+  return formula + channels;
+}
+
 // What an ONNX file says of itself.
 std::map<std::string, std::string> MetadataOf(const StoredModel& model, const ModelData& data,
                                               bool pixels) {
-  const Experiment::Data& settings = model.experiment.data;
   std::map<std::string, std::string> metadata;
   metadata["kumo.checkpoint"] = model.manifest.name();
   metadata["kumo.job"] = model.manifest.job_name();
-  const std::string scale = WriteValue(settings.scale);
-  const char* const mean =
-      settings.subtract_mean ? " * (pixel - mean image of the training set)" : " * pixel";
-  metadata["kumo.input"] = pixels ? "pixels, 0 to 255" : scale + mean;
+  metadata["kumo.input"] = pixels ? "pixels, 0 to 255" : InputFormula(model.experiment.data);
   if (!data.class_names.empty()) {
     JsonArray names;
     for (const std::string& name : data.class_names) names.Add(name);

@@ -41,6 +41,7 @@ Result<std::unique_ptr<Execution>> Execution::Make(Graph graph, int max_batch, B
   execution->arrays_ =
       DeviceArray<std::byte>(*backend, plan.bytes, "activations and their gradients");
   KUMO_RETURN_IF_ERROR(execution->MakeSteps(plan));
+  execution->MakeAdditions();
   execution->FindStages();
   return execution;
 }
@@ -148,25 +149,31 @@ void Execution::FindStages() {
   }
 }
 
-void Execution::Bind(const ParameterLayout& layout, float* weights, float* gradients) {
-  aside_.clear();
-  additions_.assign(graph_.nodes.size(), {});
+void Execution::MakeAdditions() {
+  additions_.resize(graph_.nodes.size());
   std::set<int> made;  // tensors that have a gradient already, on the way back
   for (size_t i = graph_.nodes.size(); i-- > 0;) {
+    for (const int parameter : graph_.nodes[i].parameters) {
+      const TensorSpec& tensor = graph_.parameters[parameter].tensor;
+      if (tensor.segment == Segment::kStatistics || made.insert(parameter).second) continue;
+      additions_[i].push_back(
+          {parameter, {*backend_, tensor.size(), "gradients of shared tensors"}});
+    }
+  }
+}
+
+void Execution::Bind(const ParameterLayout& layout, float* weights, float* gradients) {
+  for (size_t i = 0; i < graph_.nodes.size(); ++i) {
     std::vector<float*> node_weights;
     std::vector<float*> node_gradients;
+    auto aside = additions_[i].begin();
     for (const int parameter : graph_.nodes[i].parameters) {
-      const Range range = layout.tensor(parameter);
-      float* const gradient = gradients + range.begin;
-      node_weights.push_back(weights + range.begin);
-      const bool trained = graph_.parameters[parameter].tensor.segment != Segment::kStatistics;
-      if (trained && !made.insert(parameter).second) {
-        aside_.emplace_back(*backend_, range.size(), "gradients of shared tensors");
-        additions_[i].push_back({aside_.back().data(), range.size(), gradient});
-        node_gradients.push_back(aside_.back().data());
-      } else {
-        node_gradients.push_back(gradient);
-      }
+      const int64_t place = layout.tensor(parameter).begin;
+      node_weights.push_back(weights + place);
+      node_gradients.push_back(gradients + place);
+      if (aside == additions_[i].end() || aside->parameter != parameter) continue;
+      aside->to = std::exchange(node_gradients.back(), aside->made.data());
+      ++aside;
     }
     ops_[i]->Bind(node_weights, node_gradients);
   }
@@ -205,7 +212,7 @@ void Execution::Backward(const Pass& pass, const void* labels, double* sums,
     }
     step.op->Backward(pass, {step.inputs, step.outputs, step.grad_outputs, step.grad_inputs});
     for (const Addition& addition : additions_[step.node]) {
-      backend_->AddTo(addition.from, addition.n, addition.to);
+      backend_->AddTo(addition.made.data(), addition.made.size(), addition.to);
     }
     if (step.stage >= 0 && on_stage) on_stage(step.stage);
   }
@@ -215,7 +222,9 @@ int64_t Execution::bytes() const {
   int64_t bytes = arrays_.bytes();
   for (const auto& input : inputs_) bytes += input.bytes();
   for (const auto& op : ops_) bytes += op->bytes();
-  for (const DeviceArray<float>& array : aside_) bytes += array.bytes();
+  for (const auto& additions : additions_) {
+    for (const Addition& addition : additions) bytes += addition.made.bytes();
+  }
   return bytes;
 }
 

@@ -57,10 +57,11 @@ class Execution {
   void Watch(Watcher watcher) { watcher_ = std::move(watcher); }
 
  private:
-  // Adds a gradient that was made aside to the one of the same tensor that came before.
+  // Of a tensor that several nodes use: a node's gradient is made aside, and then added to what the
+  // nodes behind it have made. Never moved, as recorded steps know where it is.
   struct Addition {
-    const float* from = nullptr;
-    int64_t n = 0;
+    int parameter = 0;
+    DeviceArray<float> made;
     float* to = nullptr;
   };
   struct Step {
@@ -88,6 +89,7 @@ class Execution {
   Status MakeOps();
   Status MakeLosses();
   Status MakeSteps(const StepPlan& plan);
+  void MakeAdditions();
   void FindStages();
   Step StepOf(const Instruction& instruction, const StepPlan& plan);
   void* ArrayAt(int array, const StepPlan& plan);
@@ -108,8 +110,7 @@ class Execution {
   std::vector<Step> forward_;
   std::vector<Step> backward_;  // after the loss
   std::vector<Range> stages_;
-  std::vector<DeviceArray<float>> aside_;         // gradients
-  std::vector<std::vector<Addition>> additions_;  // by node
+  std::vector<std::vector<Addition>> additions_;  // by node, in the order of its parameters
   Watcher watcher_;
 };
 

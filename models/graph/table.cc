@@ -65,7 +65,8 @@ std::string InputsOf(const std::vector<int>& inputs, int before,
 std::string TableOf(const Graph& graph, const std::function<int64_t(const Shape&)>& bytes_of) {
   std::vector<Row> rows = {
       {"layer", "kind", "", "reads", "output", "parameters", "products (M)", "memory"}};
-  std::map<int, std::string> names = {{0, "input"}};
+  std::map<int, std::string> names;  // of values
+  for (size_t i = 0; i < graph.inputs.size(); ++i) names[static_cast<int>(i)] = graph.inputs[i];
   std::map<int, std::string> owners;  // of tensors
   int before = 0;
   for (const Node& node : graph.nodes) {

@@ -354,6 +354,18 @@ class ExchangeTest(unittest.TestCase):
         self.assertIn("reader image_folder has classes",
                       self.kumo("launch", "out.conf", "--set", "data.classes=0", expect=78).stderr)
 
+    def test_an_onnx_file_says_what_it_takes(self):
+        for which, sets, wanted in (
+                ("mean.conf", ["data.scale=0.5"], "0.5 * (pixel - mean image of the training set)"),
+                ("out.conf", ["data.mean=0.5,0.25,0.5", "data.deviation=2,2,4", "data.scale=0.5"],
+                 "(0.5 * pixel - mean) / deviation; mean of each channel: 0.5, 0.25, 0.5; "
+                 "deviation of each channel: 2, 2, 4")):
+            more = [word for one in sets for word in ("--set", one)]
+            self.kumo("export", which, "--out", "said.onnx", *more)
+            self.assertIn(wanted.encode(), (self.folder / "said.onnx").read_bytes())
+            self.kumo("export", which, "--out", "said.onnx", "--pixels", *more)
+            self.assertIn(b"pixels, 0 to 255", (self.folder / "said.onnx").read_bytes())
+
     def test_what_cannot_be_exported_is_said(self):
         self.assertIn("no format", self.kumo("export", "out", "--out", "model", expect=64).stderr)
         ended = self.kumo("export", "out", "--out", "model.npz", "--pixels", expect=64)

@@ -93,6 +93,7 @@ struct WalkSettings {
   bool repeat = false;
   float clip_norm = 0;
   float input_scale = 1;
+  bool evaluates = false;  // other weights, before each step, as a trainer does between epochs
 };
 
 struct Walk {
@@ -111,12 +112,14 @@ Walk Train(Backend& backend, const model::Network& network, const WalkSettings& 
   DeviceArray<float> weights = vector();
   DeviceArray<float> gradients = vector();
   DeviceArray<float> velocity = vector();
+  DeviceArray<float> evaluated = vector();
   const auto read = [&](const DeviceArray<float>& array) {
     std::vector<float> to(static_cast<size_t>(array.size()));
     EXPECT_TRUE(backend.Read(array.data(), static_cast<size_t>(array.bytes()), to.data()).ok());
     return to;
   };
   backend.Write(start.data(), start.size() * sizeof(float), weights.data());
+  backend.Write(start.data(), start.size() * sizeof(float), evaluated.data());
   EXPECT_TRUE(net->Bind(layout, weights.data(), gradients.data()).ok());
   const std::unique_ptr<Optimiser> optimiser = MakeOptimiser({}).value();
   const int64_t trained = layout.segment(Segment::kUndecayed).end;
@@ -140,6 +143,13 @@ Walk Train(Backend& backend, const model::Network& network, const WalkSettings& 
     for (int32_t& label : labels) label = static_cast<int32_t>(rng.NextBelow(10));
     const Numbers batch = {kBatch, inputs, labels};
     EXPECT_TRUE(batch.LoadInto(net.get()).ok());
+    if (settings.evaluates) {
+      EXPECT_TRUE(net->Bind(layout, evaluated.data(), gradients.data()).ok());
+      net->Evaluate();
+      EXPECT_TRUE(net->Bind(layout, weights.data(), gradients.data()).ok());
+      EXPECT_TRUE(net->TakeSums().ok());
+      EXPECT_TRUE(batch.LoadInto(net.get()).ok());
+    }
     StepParameters step;
     step.streams = {1, 2, 3, static_cast<uint64_t>(s)};
     step.optimiser = optimiser.get();
@@ -269,6 +279,16 @@ TEST_F(CudaTrainingTest, AStepThatIsRecordedIsTheStep) {
       EXPECT_LT(Distance(found.weights.back(), expected.weights.back()), 1e-3);
     }
   }
+}
+
+// A step that was recorded knows where its arrays are, those of tensors that layers share too.
+TEST_F(CudaTrainingTest, WhatIsEvaluatedBetweenRecordedStepsChangesNone) {
+  const model::Network network = BranchedNetwork();
+  const Walk expected = Train(*Cuda(Precision::kFp32), network, {.steps = 5, .repeat = true});
+  const Walk found =
+      Train(*Cuda(Precision::kFp32), network, {.steps = 5, .repeat = true, .evaluates = true});
+  ExpectLossesNear(found, expected, 1e-4);
+  EXPECT_LT(Distance(found.weights.back(), expected.weights.back()), 1e-3);
 }
 
 TEST_F(CudaTrainingTest, GradientsAreClippedAsOnTheCpu) {
