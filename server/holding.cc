@@ -41,8 +41,8 @@ Status Holding::LearnSpec(const wire::JobSpec& wire_spec,
     if (Status same = CheckSameNetworkAndData(*restored, spec, continues); !same.ok()) {
       return FailedPrecondition(same.message() + kStartElsewhere);
     }
-    for (const SettingChange& change : ChangesOfData(*restored, spec)) {
-      LOG(WARNING) << "goes on with other data: " << DescribeChange(change);
+    for (const SettingChange& change : ChangesOfNetworkAndData(*restored, spec)) {
+      LOG(WARNING) << "from now on: " << DescribeChange(change);
     }
   }
   KUMO_ASSIGN_OR_RETURN(JobPlan plan, PlanFor(experiment_, spec));

@@ -25,9 +25,11 @@
 #include "common/base/process/standard_streams.h"
 #include "common/base/terminal.h"
 #include "common/base/version.h"
+#include "common/job/checkpoint/checkpoint.h"
 #include "common/job/checkpoint/continuation.h"
 #include "common/job/checkpoint/origin.h"
 #include "common/job/checkpoint/resume_point.h"
+#include "common/job/checkpoint/source_folder.h"
 #include "common/job/http/shown_process.h"
 #include "common/job/job_identity.h"
 #include "common/job/options/command_line.h"
@@ -42,6 +44,7 @@
 #include "worker/job_memory.h"
 #include "worker/model_use.h"
 #include "worker/stored_weights.h"
+#include "worker/trained_as.h"
 #include "worker/trainer.h"
 #include "worker/transferred_weights.h"
 #include "worker/worker_service.h"
@@ -145,7 +148,7 @@ Status CheckStart(const Trainer& trainer, const Experiment& experiment) {
       CheckSameNetworkAndData(*point.manifest, trainer.spec(), experiment.checkpoint.continues));
   std::printf("start    from checkpoint %s%s\n", point.manifest->name().c_str(),
               point.finished ? ", the job's last: it is done" : "");
-  for (const SettingChange& change : ChangesOfData(*point.manifest, trainer.spec())) {
+  for (const SettingChange& change : ChangesOfNetworkAndData(*point.manifest, trainer.spec())) {
     std::printf("start    from then on: %s\n", DescribeChange(change).c_str());
   }
   if (!point.continuation) return OkStatus();
@@ -155,13 +158,27 @@ Status CheckStart(const Trainer& trainer, const Experiment& experiment) {
   return OkStatus();
 }
 
+// Whether the checkpoint in the folder `path` is evaluated as it was trained.
+Status CheckUse(const Trainer& trainer, const std::string& path, const Experiment& experiment,
+                const std::vector<std::string>& sets) {
+  PosixFileSystem files;
+  KUMO_ASSIGN_OR_RETURN(const CheckpointFolder folder, FindCheckpointAt(files, path));
+  KUMO_ASSIGN_OR_RETURN(const checkpoint::Manifest manifest,
+                        ReadManifest(files, folder.parent, folder.name));
+  KUMO_RETURN_IF_ERROR(CheckSameNetwork(manifest, trainer.spec().network));
+  KUMO_RETURN_IF_ERROR(CheckSameInputs(manifest, experiment, sets));
+  return CheckSameClasses(manifest, trainer.datasets().train->class_names());
+}
+
 // With the names and figures of an epoch's evaluation (common/job/telemetry/figures.h).
-Status Evaluate(Trainer* trainer, const std::string& path, bool json) {
+Status Evaluate(const Arguments& arguments, const Experiment& experiment, Trainer* trainer) {
+  const std::string& path = arguments.evaluate;
   KUMO_ASSIGN_OR_RETURN(const Buffer<float> weights,
                         LoadStoredWeights(path, trainer->spec().layout));
+  KUMO_RETURN_IF_ERROR(CheckUse(*trainer, path, experiment, arguments.sets));
   KUMO_ASSIGN_OR_RETURN(const checkpoint::SampleSums sums, trainer->EvaluateAll(weights.span()));
   const std::vector<MetricFigure> figures = trainer->spec().metrics.FiguresOf(sums);
-  if (json) {
+  if (arguments.json) {
     JsonFields fields;
     fields.Add("checkpoint", path).Add(figure::kSamples, sums.samples());
     for (const MetricFigure& one : figures) fields.Add(ValidationFigure(one.name), one.value);
@@ -228,7 +245,7 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
     if (arguments.memory) return OkStatus();
     KUMO_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer,
                           MakeTrainer(memory, experiment, &clock));
-    if (!arguments.check) return Evaluate(trainer.get(), arguments.evaluate, arguments.json);
+    if (!arguments.check) return Evaluate(arguments, experiment, trainer.get());
     const JsonFields size = PrintCheck(*trainer, experiment);
     KUMO_RETURN_IF_ERROR(CheckStart(*trainer, experiment));
     if (arguments.json) PrintJson(memory, size);

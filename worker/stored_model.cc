@@ -13,6 +13,7 @@
 #include "data/open_datasets.h"
 #include "models/network.h"
 #include "worker/stored_weights.h"
+#include "worker/trained_as.h"
 
 namespace kumo {
 namespace {
@@ -59,7 +60,9 @@ Result<StoredModel> OpenStoredModel(const ModelName& name) {
       FindCheckpointAt(files, name.checkpoint.empty() ? name.file : name.checkpoint));
   model.checkpoint = folder.path();
   KUMO_ASSIGN_OR_RETURN(model.manifest, ReadManifest(files, folder.parent, folder.name));
-  if (!model.has_experiment_file) {
+  if (model.has_experiment_file) {
+    KUMO_RETURN_IF_ERROR(CheckSameInputs(model.manifest, model.experiment, name.sets));
+  } else {
     KUMO_ASSIGN_OR_RETURN(model.experiment, ExperimentOf(model.manifest, name));
   }
   KUMO_ASSIGN_OR_RETURN(model.layout, LayoutFor(model));
@@ -82,7 +85,10 @@ Result<model::Network> NetworkOf(const StoredModel& model) {
   if (!network.ok()) return network.status();
   KUMO_ASSIGN_OR_RETURN(const Graph graph, PlanNetwork(*network));
   KUMO_ASSIGN_OR_RETURN(const ParameterLayout layout, ParameterLayout::Make(graph.tensors()));
-  if (layout.fingerprint() == model.layout.fingerprint()) return network;
+  if (layout.fingerprint() == model.layout.fingerprint()) {
+    KUMO_RETURN_IF_ERROR(CheckSameNetwork(model.manifest, NetworkText(*network)));
+    return network;
+  }
   return FailedPrecondition(
       "checkpoint " + model.checkpoint + " holds the weights of another network than " +
       model.experiment.network.file + ": " + layout.FirstDifference(model.layout));

@@ -33,8 +33,8 @@ struct StoredModel {
   Buffer<float> weights;  // those that are evaluated
 };
 
-// Reads and verifies the checkpoint, and the experiment where one is named. The errors of both;
-// FailedPrecondition for a checkpoint of release 0.1 without an experiment.
+// Reads and verifies the checkpoint, and the experiment where one is named. The errors of both, and
+// of CheckSameInputs; FailedPrecondition for a checkpoint of release 0.1 without an experiment.
 Result<StoredModel> OpenStoredModel(const ModelName& name);
 
 // The network: the experiment's file, or what the checkpoint says. The errors of LoadNetwork;

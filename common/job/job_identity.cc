@@ -5,6 +5,7 @@
 
 #include "common/base/fnv.h"
 #include "common/base/printable.h"
+#include "common/job/network_changes.h"
 #include "common/job/options/experiment_text.h"
 #include "common/job/protocol.h"
 
@@ -40,6 +41,11 @@ Status CheckSpec(const wire::JobSpec& wire_spec, const JobSpec& established) {
     return FailedPrecondition("another network: " + difference);
   }
   KUMO_RETURN_IF_ERROR(CheckMetrics(established.metrics, spec.metrics));
+  if (const auto changes = NetworkChanges(established.network, spec.network); !changes.empty()) {
+    return FailedPrecondition(
+        "another network, of the same tensors, in the job -> in this process: " +
+        DescribeChanges(changes) + "; copy the same network file to every machine");
+  }
   const auto compare = [](const char* what, int64_t ours, int64_t theirs) {
     if (ours == theirs) return OkStatus();
     return FailedPrecondition(std::string("other data: ") + what + " are " + std::to_string(ours) +

@@ -50,8 +50,8 @@ struct JobSpec {
   int64_t validation_samples = 0;
   DataIdentity train, validation;
   int optimiser_slots = 0;  // that a partition carries from block to block; 0 where they are reset
+  std::string network;      // text protobuf in one line; "" where it is too long
   // What manifests say for whoever uses the weights; not compared.
-  std::string network;                   // text protobuf in one line; "" where it is too long
   std::vector<std::string> class_names;  // by number; none: not known, or too long
   // Of the training set, channels x height x width, where it is subtracted; none: it is not, or is
   // too long.

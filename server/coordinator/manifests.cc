@@ -63,7 +63,7 @@ void Manifests::Complete(uint32_t generation, const std::optional<checkpoint::Ma
   WriteMetrics(spec_.metrics, manifest->mutable_metrics());
   if (restored) {
     *manifest->mutable_continuations() = restored->continuations();
-    NoteChangesOfData(*restored, spec_, plan, manifest);
+    NoteChangesOfNetworkAndData(*restored, spec_, plan, manifest);
   }
   if (origin_) *manifest->mutable_origin() = *origin_;
   const int epoch = plan.EvaluatedEpoch(manifest->version());

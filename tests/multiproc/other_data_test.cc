@@ -105,7 +105,7 @@ TEST(OtherData, AJobGoesOnWithThemOnlyWhereThatIsSaidAndItsCheckpointsKnow) {
       with({"--continue", "--set", "job.epochs=3", "--set", "data.directory=" + job.Path("other")});
   EXPECT_EQ(continued.code, 0) << continued.output;
   EXPECT_THAT(continued.output,
-              HasSubstr("goes on with other data: contents of the training data"));
+              HasSubstr("from now on: contents of the training data"));
   PosixFileSystem files;
   const auto newest = NewestVerified(files, job.output() + "/checkpoints");
   ASSERT_TRUE(newest.ok()) << newest.status().message();

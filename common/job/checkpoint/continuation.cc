@@ -8,6 +8,7 @@
 
 #include "common/job/checkpoint/tensor_list.h"
 #include "common/job/job_plan.h"
+#include "common/job/network_changes.h"
 #include "common/job/optimiser/optimiser.h"
 
 namespace kumo {
@@ -235,6 +236,19 @@ std::optional<int> SlotNow(int slot, const Carried& then, const Carried& now) {
   return slot - first_then + (now.residual ? 1 : 0);
 }
 
+std::vector<SettingChange> ChangesOfData(const checkpoint::Manifest& manifest,
+                                         const JobSpec& spec) {
+  std::vector<SettingChange> changes;
+  const auto compare = [&](const char* which, uint64_t then, const DataIdentity& now) {
+    if (then == 0 || then == now.hash) return;
+    changes.push_back({std::string("contents of the ") + which + " data", HashOf(then),
+                       HashOf(now.hash) + (now.name.empty() ? "" : " of " + now.name)});
+  };
+  compare("training", manifest.train_hash(), spec.train);
+  compare("validation", manifest.validation_hash(), spec.validation);
+  return changes;
+}
+
 }  // namespace
 
 Result<checkpoint::Continuation> ContinuationOf(const checkpoint::Manifest& manifest,
@@ -312,30 +326,32 @@ Status CheckSameNetworkAndData(const checkpoint::Manifest& manifest, const JobSp
   KUMO_RETURN_IF_ERROR(compare("training", manifest.train_samples(), spec.train_samples));
   KUMO_RETURN_IF_ERROR(
       compare("validation", manifest.validation_samples(), spec.validation_samples));
-  const std::vector<SettingChange> changes = ChangesOfData(manifest, spec);
-  if (changes.empty() || continues) return OkStatus();
-  return FailedPrecondition(
-      name + " is of other data: as many samples, but other contents: " + DescribeChanges(changes) +
-      "; bring back the files that it was trained on, go on with these by kumo launch --continue "
-      "(checkpoint.continue=true)");
+  if (continues) return OkStatus();
+  constexpr char kOr[] =
+      ", or go on with this by kumo launch --continue (checkpoint.continue=true)";
+  if (const auto changes = NetworkChanges(manifest.network(), spec.network); !changes.empty()) {
+    return FailedPrecondition(
+        name + " is of another network, of the same tensors: " + DescribeChanges(changes) +
+        "; bring back the network file that it was trained with" + kOr);
+  }
+  if (const auto changes = ChangesOfData(manifest, spec); !changes.empty()) {
+    return FailedPrecondition(name + " is of other data: as many samples, but other contents: " +
+                              DescribeChanges(changes) +
+                              "; bring back the files that it was trained on" + kOr);
+  }
+  return OkStatus();
 }
 
-std::vector<SettingChange> ChangesOfData(const checkpoint::Manifest& manifest,
-                                         const JobSpec& spec) {
-  std::vector<SettingChange> changes;
-  const auto compare = [&](const char* which, uint64_t then, const DataIdentity& now) {
-    if (then == 0 || then == now.hash) return;
-    changes.push_back({std::string("contents of the ") + which + " data", HashOf(then),
-                       HashOf(now.hash) + (now.name.empty() ? "" : " of " + now.name)});
-  };
-  compare("training", manifest.train_hash(), spec.train);
-  compare("validation", manifest.validation_hash(), spec.validation);
+std::vector<SettingChange> ChangesOfNetworkAndData(const checkpoint::Manifest& manifest,
+                                                   const JobSpec& spec) {
+  std::vector<SettingChange> changes = NetworkChanges(manifest.network(), spec.network);
+  for (SettingChange& change : ChangesOfData(manifest, spec)) changes.push_back(std::move(change));
   return changes;
 }
 
-void NoteChangesOfData(const checkpoint::Manifest& from, const JobSpec& spec, const JobPlan& plan,
-                       checkpoint::Manifest* manifest) {
-  const std::vector<SettingChange> changes = ChangesOfData(from, spec);
+void NoteChangesOfNetworkAndData(const checkpoint::Manifest& from, const JobSpec& spec,
+                                 const JobPlan& plan, checkpoint::Manifest* manifest) {
+  const std::vector<SettingChange> changes = ChangesOfNetworkAndData(from, spec);
   if (changes.empty()) return;
   const int count = manifest->continuations_size();
   const bool said = count > 0 && manifest->continuations(count - 1).version() == from.version();

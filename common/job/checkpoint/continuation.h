@@ -2,7 +2,8 @@
 // becomes of the state that the checkpoint carries.
 //
 // Rounds count on, so all rounds until now must be those of the new plan too: the same samples, in
-// the same mode. The network and the data stay the same. What the update rule and the partitions
+// the same mode. The network's tensors stay the same, and so do the data, as far as settings tell.
+// What the update rule and the partitions
 // carry is kept where it means the same with the new settings, and starts at zero where it does
 // not; a change that leaves neither is refused by name (Adam's moments cannot start at zero in the
 // middle of its bias correction). The weights are always kept.
@@ -36,16 +37,18 @@ std::vector<std::string> LinesOf(const checkpoint::Continuation& continuation);
 // where the settings are the same. Requires settings that ContinuationOf takes.
 Status Adapt(const checkpoint::Manifest& manifest, const Experiment& now, ShardSnapshot* snapshot);
 
-// FailedPrecondition, naming the first difference, where a checkpoint is of another network, or of
-// data of another size, than a worker has; and where as many samples have other contents, unless
-// the job continues (checkpoint.continue).
+// FailedPrecondition, naming the first difference, where a checkpoint is of other tensors, or of
+// data of another size, than a worker has; and where another network has the same tensors, or as
+// many samples have other contents, unless the job continues (checkpoint.continue).
 Status CheckSameNetworkAndData(const checkpoint::Manifest& manifest, const JobSpec& spec,
                                bool continues);
-// Which of the data have other contents than the checkpoint's: "contents of the training data",
-// with both hashes. None where the manifest does not say (it is of an earlier release).
-std::vector<SettingChange> ChangesOfData(const checkpoint::Manifest& manifest, const JobSpec& spec);
+// In what the network differs from the checkpoint's (NetworkChanges), and which of the data have
+// other contents: "contents of the training data", with both hashes. None where the manifest does
+// not say (it is of an earlier release).
+std::vector<SettingChange> ChangesOfNetworkAndData(const checkpoint::Manifest& manifest,
+                                                   const JobSpec& spec);
 // Adds them to what a manifest of a job that went on from `from` says of its continuations.
-void NoteChangesOfData(const checkpoint::Manifest& from, const JobSpec& spec, const JobPlan& plan,
-                       checkpoint::Manifest* manifest);
+void NoteChangesOfNetworkAndData(const checkpoint::Manifest& from, const JobSpec& spec,
+                                 const JobPlan& plan, checkpoint::Manifest* manifest);
 
 }  // namespace kumo

@@ -52,7 +52,18 @@ std::string Refusal(const wire::Header& header, const std::optional<JobSpec>& es
   return status.message();
 }
 
-TEST(JobSpec, WhatDescribesItTravelsWhereItFitsAndIsNotCompared) {
+TEST(CheckHello, AnotherNetworkOfTheSameTensorsIsRefused) {
+  JobSpec established = SomeSpec();
+  JobSpec spec = SomeSpec();
+  established.network = "layers { name: \"a\" relu {} }";
+  EXPECT_TRUE(
+      CheckHello(HelloOf(SomeExperiment(), spec), IdentityOf(SomeExperiment()), established).ok());
+  spec.network = "layers { name: \"a\" tanh {} }";
+  EXPECT_THAT(Refusal(HelloOf(SomeExperiment(), spec), established),
+              AllOf(HasSubstr("another network"), HasSubstr("layer a relu { } -> tanh { }")));
+}
+
+TEST(JobSpec, WhatDescribesItTravelsWhereItFits) {
   JobSpec spec = SomeSpec();
   spec.Describe("name: \"n\"", {"cat", "dog"}, std::vector<float>{0.1F, 200});
   const Result<JobSpec> read = ParseSpec(SpecToWire(spec));
@@ -60,8 +71,11 @@ TEST(JobSpec, WhatDescribesItTravelsWhereItFitsAndIsNotCompared) {
   EXPECT_EQ(read->network, "name: \"n\"");
   EXPECT_EQ(read->class_names, (std::vector<std::string>{"cat", "dog"}));
   EXPECT_EQ(read->mean_image, (std::vector<float>{0.1F, 200}));
+  // Names and means are not compared.
+  JobSpec other = spec;
+  other.Describe("name: \"n\"", {}, {});
   EXPECT_TRUE(
-      CheckHello(HelloOf(SomeExperiment(), spec), IdentityOf(SomeExperiment()), SomeSpec()).ok());
+      CheckHello(HelloOf(SomeExperiment(), spec), IdentityOf(SomeExperiment()), other).ok());
   spec.Describe(std::string(1 << 20, 'x'), {"cat", std::string(256, 'x')},
                 std::vector<float>((32 << 10) + 1));
   EXPECT_EQ(spec.network, "");

@@ -233,6 +233,26 @@ TEST(Continuation, AnotherNetworkOrOtherDataIsNamed) {
               AllOf(HasSubstr("another network"), HasSubstr("a.scale")));
 }
 
+TEST(Continuation, AnotherNetworkOfTheSameTensorsIsRefusedUnlessTheJobContinues) {
+  const test::Job job = test::SmallJob();
+  checkpoint::Manifest manifest = ManifestOf(job.experiment, kEpochsEnd);
+  JobSpec spec = job.spec;
+  spec.network = "layers { name: \"a\" tanh {} }";
+  // An earlier release's, which does not say.
+  EXPECT_TRUE(CheckSameNetworkAndData(manifest, spec, false).ok());
+  manifest.set_network("layers { name: \"a\" relu {} }");
+  const Status refused = CheckSameNetworkAndData(manifest, spec, false);
+  EXPECT_EQ(refused.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(refused.message(), AllOf(HasSubstr("another network"), HasSubstr("layer a relu"),
+                                       HasSubstr("-> tanh"), HasSubstr("--continue")));
+  EXPECT_TRUE(CheckSameNetworkAndData(manifest, spec, true).ok());
+  checkpoint::Manifest later;
+  NoteChangesOfNetworkAndData(manifest, spec, PlanFor(job.experiment, spec).value(), &later);
+  ASSERT_EQ(later.continuations_size(), 1);
+  ASSERT_EQ(later.continuations(0).changes_size(), 1);
+  EXPECT_EQ(later.continuations(0).changes(0).setting(), "layer a");
+}
+
 TEST(Continuation, DataOfOtherContentsAreRefusedUnlessTheJobContinues) {
   const test::Job job = test::SmallJob();
   checkpoint::Manifest manifest = ManifestOf(job.experiment, kEpochsEnd);
@@ -241,7 +261,7 @@ TEST(Continuation, DataOfOtherContentsAreRefusedUnlessTheJobContinues) {
   spec.validation = {8, "/data/others"};
   // An earlier release's, which does not say.
   EXPECT_TRUE(CheckSameNetworkAndData(manifest, spec, false).ok());
-  EXPECT_THAT(ChangesOfData(manifest, spec), IsEmpty());
+  EXPECT_THAT(ChangesOfNetworkAndData(manifest, spec), IsEmpty());
   manifest.set_train_hash(7);
   manifest.set_validation_hash(8);
   EXPECT_TRUE(CheckSameNetworkAndData(manifest, spec, false).ok());
@@ -257,7 +277,7 @@ TEST(Continuation, DataOfOtherContentsAreRefusedUnlessTheJobContinues) {
   // The manifests from then on say so, once.
   checkpoint::Manifest later;
   const JobPlan plan = PlanFor(job.experiment, spec).value();
-  NoteChangesOfData(manifest, spec, plan, &later);
+  NoteChangesOfNetworkAndData(manifest, spec, plan, &later);
   ASSERT_EQ(later.continuations_size(), 1);
   EXPECT_EQ(later.continuations(0).version(), kEpochsEnd);
   EXPECT_EQ(later.continuations(0).samples(), 80);
@@ -267,7 +287,7 @@ TEST(Continuation, DataOfOtherContentsAreRefusedUnlessTheJobContinues) {
   // Beside the settings that were changed by the same --continue.
   checkpoint::Manifest both;
   both.add_continuations()->set_version(kEpochsEnd);
-  NoteChangesOfData(manifest, spec, plan, &both);
+  NoteChangesOfNetworkAndData(manifest, spec, plan, &both);
   EXPECT_EQ(both.continuations_size(), 1);
   EXPECT_EQ(both.continuations(0).changes_size(), 1);
 }

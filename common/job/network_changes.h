@@ -1,0 +1,18 @@
+// In what two networks differ: layer by layer, for people.
+//
+// A pure function; thread-safe.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/job/options/setting_changes.h"
+
+namespace kumo {
+
+// Networks as text protobuf (JobSpec::network). Of a layer "layer conv1" with its fields; then
+// inputs, outputs and the layers' order. Names of networks do not count. None where they are the
+// same, or where a text is empty: nobody knows.
+std::vector<SettingChange> NetworkChanges(const std::string& then, const std::string& now);
+
+}  // namespace kumo

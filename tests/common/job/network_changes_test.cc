@@ -1,0 +1,73 @@
+#include "common/job/network_changes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace kumo {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr char kInput[] = "name: \"n\" input { channels: 1 height: 4 width: 4 } ";
+constexpr char kA[] = "layers { name: \"a\" relu {} } ";
+constexpr char kB[] = "layers { name: \"b\" max_pooling { kernel: 2 } } ";
+constexpr char kLoss[] = "layers { name: \"loss\" softmax_cross_entropy {} } ";
+
+std::vector<std::string> Changes(const std::string& then, const std::string& now) {
+  std::vector<std::string> lines;
+  for (const SettingChange& change : NetworkChanges(then, now)) {
+    lines.push_back(DescribeChange(change));
+  }
+  return lines;
+}
+
+TEST(NetworkChangesTest, TheSameNetworkMayBeWrittenOtherwise) {
+  const std::string network = std::string(kInput) + kA + kB + kLoss;
+  EXPECT_THAT(Changes(network, network), ElementsAre());
+  EXPECT_THAT(Changes(network, "# a comment\n  " + network), ElementsAre());
+  std::string renamed = network;
+  renamed.replace(renamed.find("\"n\""), 3, "\"another name\"");
+  EXPECT_THAT(Changes(network, renamed), ElementsAre());
+  EXPECT_THAT(Changes("", network), ElementsAre());
+  EXPECT_THAT(Changes(network, ""), ElementsAre());
+}
+
+TEST(NetworkChangesTest, EachLayerThatDiffersIsNamed) {
+  const std::string then = std::string(kInput) + kA + kB + kLoss;
+  EXPECT_THAT(Changes(then, std::string(kInput) + "layers { name: \"a\" tanh {} } " + kB + kLoss),
+              ElementsAre("layer a relu { } -> tanh { }"));
+  EXPECT_THAT(Changes(then, std::string(kInput) + kB + kLoss +
+                                "layers { name: \"c\" inputs: \"b\" dropout { ratio: 0.9 } }"),
+              ElementsAre("layer a relu { } -> (none)",
+                          "layer c (none) -> inputs: \"b\" dropout { ratio: 0.9 }"));
+  EXPECT_THAT(Changes(then, std::string(kInput) + kB + kA + kLoss),
+              ElementsAre("network its layers in one order -> in another"));
+  EXPECT_THAT(Changes(then, "name: \"n\" input { channels: 2 height: 4 width: 4 } " +
+                                std::string(kA) + kB + kLoss),
+              ElementsAre(HasSubstr("network input { channels: 1")));
+}
+
+TEST(NetworkChangesTest, ALongListEndsAndWhatIsNoNetworkIsSaid) {
+  std::string then = kInput;
+  std::string now = kInput;
+  for (int i = 0; i < 9; ++i) {
+    const std::string name = "layers { name: \"l" + std::to_string(i) + "\" ";
+    then += name + "relu {} } ";
+    now += name + "tanh {} } ";
+  }
+  const std::vector<std::string> changes = Changes(then, now);
+  ASSERT_EQ(changes.size(), 6u);
+  EXPECT_EQ(changes.back(), "layers 4 more -> others");
+  EXPECT_THAT(Changes(then, "layers { nonsense"), ElementsAre(HasSubstr("another release")));
+  const std::string bell = "layers { name: \"\\007\" relu {} }";
+  for (const std::string& line : Changes(kInput + bell, kInput)) {
+    EXPECT_EQ(line.find('\a'), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace kumo

@@ -1,0 +1,30 @@
+// Whether a checkpoint is used as it was trained: an experiment file may have changed since, or a
+// --set of the training be forgotten, and what comes out would be wrong without a word.
+//
+// Pure functions; thread-safe.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/job/options/experiment.h"
+#include "proto/checkpoint.pb.h"
+
+namespace kumo {
+
+// FailedPrecondition where the network, as text protobuf, is another one of the same tensors; names
+// the layers.
+Status CheckSameNetwork(const checkpoint::Manifest& manifest, const std::string& network);
+
+// FailedPrecondition where samples would become other inputs (data.scale, data.mean, ...) by a
+// setting that `sets`, "section.key=value" of the command line, does not say; names what it was.
+Status CheckSameInputs(const checkpoint::Manifest& manifest, const Experiment& experiment,
+                       const std::vector<std::string>& sets);
+
+// FailedPrecondition where the data call a class otherwise than the checkpoint does: an image
+// folder that has got another class, a text with other characters. Fine where one says nothing.
+Status CheckSameClasses(const checkpoint::Manifest& manifest, std::span<const std::string> names);
+
+}  // namespace kumo
