@@ -38,6 +38,12 @@ JsonFields Subject(const trace::Span& span) {
   return subject;
 }
 
+// Whether sums and differences of a few such numbers do not overflow: peers may say anything.
+bool IsTime(TimeUs time) {
+  constexpr TimeUs kMost = TimeUs{1} << 58;
+  return -kMost < time && time < kMost;
+}
+
 // Those that overlap each other are drawn by a number of their own, as begin and end.
 void AddSpan(const trace::Span& span, int process, TimeUs offset, int64_t number,
              std::string* json) {
@@ -75,6 +81,10 @@ void ChromeTrace::Add(const wire::TraceReport& report, const void* payload, size
   process.dropped = report.dropped();
   not_passed_on_ = report.not_passed_on();
   if (report.has_order_sent_us()) {
+    if (!IsTime(report.received_us()) || !IsTime(report.order_sent_us()) ||
+        !IsTime(report.answered_us())) {
+      return;
+    }
     const TimeUs round_trip = report.received_us() - report.order_sent_us();
     if (round_trip >= 0 && (process.round_trip < 0 || round_trip < process.round_trip)) {
       process.round_trip = round_trip;
@@ -85,7 +95,11 @@ void ChromeTrace::Add(const wire::TraceReport& report, const void* payload, size
   if (bytes > INT_MAX || !spans.ParseFromArray(payload, static_cast<int>(bytes))) return;
   if (spans_ + spans.spans_size() > kMostSpans) return;
   spans_ += spans.spans_size();
-  for (trace::Span& span : *spans.mutable_spans()) process.spans.push_back(std::move(span));
+  for (trace::Span& span : *spans.mutable_spans()) {
+    if (IsTime(span.begin_us()) && IsTime(span.duration_us())) {
+      process.spans.push_back(std::move(span));
+    }
+  }
 }
 
 std::string ChromeTrace::Json() const {

@@ -21,10 +21,11 @@ int RunExport(const CliEnvironment& environment, std::span<const std::string> ar
                "Make batch normalisation part of the convolution or the fully connected layer "
                "before it: the same function but for rounding, with fewer layers",
                &fold);
-  line.AddFlag("pixels",
-               "Let the ONNX model take pixels, 0 to 255, and apply data.scale, data.subtract_mean, "
-               "data.mean and data.deviation itself; without, it takes what these make of pixels",
-               &pixels);
+  line.AddFlag(
+      "pixels",
+      "Let the ONNX model take pixels, 0 to 255, and apply data.scale, data.subtract_mean, "
+      "data.mean and data.deviation itself; without, it takes what these make of pixels",
+      &pixels);
   const auto check = [&] {
     return out.empty() ? InvalidArgument("--out PATH is missing: where to write") : OkStatus();
   };

@@ -73,7 +73,7 @@ Status MakeKeys(const CliEnvironment& environment, const Arguments& args) {
   }
   if (made.empty()) std::printf("all of them have keys already: nothing was made\n");
   Print(environment, "\nkumo launch EXPERIMENT --set cluster.keys=" + args.folder +
-                         "\nkumo status ADDRESS --keys " + args.folder + "\n");
+                         "\nkumo status JOB --keys " + args.folder + "\n");
   return OkStatus();
 }
 

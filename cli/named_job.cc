@@ -6,6 +6,7 @@
 
 #include "common/base/file.h"
 #include "common/base/process/output_lock.h"
+#include "common/job/checkpoint/source_folder.h"
 #include "common/job/options/installed_experiments.h"
 #include "common/job/options/parser.h"
 #include "common/job/transport/address.h"
@@ -52,10 +53,16 @@ Result<JobAddress> NamedJob::Find() const {
 }
 
 Result<JobAddress> NamedJob::OfFolder(const std::string& folder) const {
-  const Status free = OutputLock::Probe(folder);
-  if (free.ok()) return Unavailable("no job is running with output.directory " + folder);
-  if (free.code() != StatusCode::kUnavailable) return free;
   PosixFileSystem files;
+  const Status free = OutputLock::Probe(folder);
+  if (free.ok()) {
+    const Result<CheckpointFolder> last = FindCheckpointAt(files, folder);
+    return Unavailable("no job is running with output.directory " + folder +
+                       " on a disk that this machine sees" +
+                       (last.ok() ? "; its last checkpoint is " + last->name : "") +
+                       ". A job on other hosts is asked at the address that kumo launch printed");
+  }
+  if (free.code() != StatusCode::kUnavailable) return free;
   const std::string address = OutputLock::ReadHolder(files, folder).address;
   if (address.empty()) {
     return FailedPrecondition("the job that runs with output.directory " + folder +

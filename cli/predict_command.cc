@@ -34,8 +34,8 @@ int RunPredict(const CliEnvironment& environment, std::span<const std::string> a
                  &output, "the first one");
   line.AddOption("format", "FORMAT", {.values = {"table", "json", "csv"}}, "What to print",
                  &format);
-  line.AddOption("prompt", "TEXT", Allowed(), "A text that a language model is to go on with",
-                 &prompt, "none");
+  line.AddOption("prompt", "TEXT", {.not_empty = true, .lines = true},
+                 "A text that a language model is to go on with", &prompt, "none");
   line.AddOption("tokens", "N", {.min = 1, .max = 1'000'000}, "With --prompt: tokens to add",
                  &tokens);
   line.AddOption(
@@ -53,7 +53,11 @@ int RunPredict(const CliEnvironment& environment, std::span<const std::string> a
       return InvalidArgument(
           "give --input PATH, an image to look at, or --prompt TEXT, one to go on with");
     }
-    return OkStatus();
+    if (!prompt.empty()) {
+      return line.RefuseGiven({"format", "top", "output"},
+                              "goes with --input; what follows a --prompt is printed as it comes");
+    }
+    return line.RefuseGiven({"tokens", "temperature", "most-likely", "seed"}, "goes with --prompt");
   };
   if (const auto end = ParseOrEnd(environment, last_words, args, &line, check)) return *end;
   Result<std::vector<std::string>> command = model.Command();

@@ -1,8 +1,10 @@
 // kumo trace: what the processes of a running job do when.
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 
 #include "cli/chrome_trace.h"
 #include "cli/command.h"
@@ -40,8 +42,10 @@ CommandLine MakeCommandLine(Arguments* args) {
                  &args->seconds);
   line.AddOption("output", "FILE", Allowed(), "Write it there", &args->output, "standard output");
   line.AddNote(
-      "Exit codes: 0 written, 64 wrong command line, 75 no answer, somebody else traces the job, "
-      "or the disk is\nfull, 78 no key in DIR.");
+      "Exit codes: 0 written, 64 wrong command line, 75 no answer, no job in the folder, somebody "
+      "else traces the job,\nor the disk is full, 78 no key in DIR, a wrong experiment or no "
+      "folder "
+      "for FILE.");
   return line;
 }
 
@@ -71,7 +75,21 @@ Status Record(const std::string& address, double seconds, ServerConnection* conn
     connection->Listen(std::min({end - now, wish_at - now, kPoll}), on_message);
     if (!signals.Take().empty()) break;
   }
+  // So that the next one need not wait until this one counts as gone.
+  Message done;
+  done.header.set_type(wire::TRACE);
+  done.header.mutable_trace_order()->set_valid_us(0);
+  connection->Say(std::move(done));
+  connection->Listen(kPoll, [](const Message&) {});
   return refused;
+}
+
+// Before the recording, which may take an hour.
+Status CheckFolder(const std::string& output) {
+  const std::string folder = DirectoryOf(output);
+  std::error_code error;
+  if (output.empty() || std::filesystem::is_directory(folder, error)) return OkStatus();
+  return NotFound("--output " + output + ": there is no folder " + folder);
 }
 
 Status Write(const Arguments& args, const std::string& json) {
@@ -83,6 +101,7 @@ Status Write(const Arguments& args, const std::string& json) {
 }
 
 Status Trace(const Arguments& args) {
+  KUMO_RETURN_IF_ERROR(CheckFolder(args.output));
   KUMO_ASSIGN_OR_RETURN(const JobAddress address, args.job.Find());
   uint64_t job = 0;
   {
@@ -103,6 +122,12 @@ Status Trace(const Arguments& args) {
   std::fprintf(stderr, "%s spans of %zu processes; their clocks agree to %s\n",
                std::to_string(trace.spans()).c_str(), trace.processes(),
                (std::to_string(trace.uncertainty()) + " us").c_str());
+  if (trace.processes() == 1) {
+    std::fprintf(
+        stderr,
+        "kumo trace: nobody but server 0 was heard: others join within a second or two, so "
+        "--seconds may want to be more\n");
+  }
   if (trace.lost() > 0) {
     std::fprintf(stderr,
                  "kumo trace: %s spans or reports are missing: more was done than could be sent\n",

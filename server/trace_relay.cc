@@ -24,7 +24,9 @@ TraceRelay::TraceRelay(Tracer* tracer, Send send)
 
 bool TraceRelay::Takes(const PeerName& from, Message* message, TimeUs now) {
   const wire::Type type = message->header.type();
-  if (type == wire::TRACE) {
+  if (type == wire::TRACE && message->header.has_trace_order()) {
+    if (from == client_) End();
+  } else if (type == wire::TRACE) {
     OnWish(from, now);
   } else if (type == wire::TRACE_REPORT) {
     if (told_.contains(from)) PassOn(from, std::move(*message), now);
@@ -53,14 +55,15 @@ void TraceRelay::OnWish(const PeerName& client, TimeUs now) {
   wished_until_ = now + kValid;
 }
 
+void TraceRelay::End() {
+  client_.clear();
+  told_.clear();
+}
+
 void TraceRelay::Tick(TimeUs now) {
   agent_.Tick(now);
   if (client_.empty() || now < std::min(order_at_, wished_until_)) return;
-  if (now >= wished_until_) {
-    client_.clear();
-    told_.clear();
-    return;
-  }
+  if (now >= wished_until_) return End();
   order_at_ = now + kOrderInterval;
   wire::TraceOrder own;
   own.set_trace(trace_);

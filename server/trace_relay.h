@@ -1,7 +1,8 @@
 // Server 0's part in a trace: it passes a client's wish on to all who take part in the job, and to
 // the client what they report.
 //
-// In prose. A client says TRACE every second while it wants a trace; without that it ends. Whoever
+// In prose. A client says TRACE every second while it wants a trace; without that it ends, and at
+// once by a TRACE with an order of no time. Whoever
 // sends a heartbeat meanwhile is told to record, then again every second, and is heard; others are
 // not. Server 0's own reports go the same way. One client at a time: another one is REFUSED.
 //
@@ -34,6 +35,7 @@ class TraceRelay : public Tracing {
 
  private:
   void OnWish(const PeerName& client, TimeUs now);
+  void End();
   void Order(const PeerName& to, TimeUs now);
   void PassOn(const PeerName& from, Message report, TimeUs now);
 

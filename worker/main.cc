@@ -288,8 +288,8 @@ int Main(const char* program, const std::vector<std::string>& args) {
                  "nowhere");
   line.AddFlag("check", "Only read the network and the data, say what they are, and end",
                &arguments.check);
-  line.AddOption("evaluate", "DIR", Allowed(), "Only evaluate the checkpoint in DIR, and end",
-                 &arguments.evaluate);
+  line.AddOption("evaluate", "DIR", {.not_empty = true},
+                 "Only evaluate the checkpoint in DIR, and end", &arguments.evaluate);
   line.AddFlag("memory", "Only say what memory a worker and a server need, and end",
                &arguments.memory);
   line.AddOption("servers", "N", {.min = 1, .max = ShardMap::kMaxServers},

@@ -81,6 +81,10 @@ Status WriteOnnx(const StoredModel& model, const Exported& exported, const Expor
   OnnxOptions options;
   options.version = std::string(kVersion);
   ModelData data;
+  const std::string& reader = model.experiment.data.reader;
+  if (request.pixels && (reader == "text" || reader == "ctf")) {
+    return InvalidArgument("--pixels goes with images: data.reader is " + reader);
+  }
   if (request.pixels) {
     KUMO_ASSIGN_OR_RETURN(data, DataOf(model));
     options.pixels = data.pixels;

@@ -12,7 +12,7 @@
 namespace kumo {
 
 void ModelUse::AddTo(CommandLine* line) {
-  line->AddOption("export", "FILE", Allowed(),
+  line->AddOption("export", "FILE", {.not_empty = true},
                   "Only write the weights of --checkpoint, or the network with them, to FILE, and "
                   "end",
                   &out_, "nothing");
@@ -32,7 +32,7 @@ void ModelUse::AddTo(CommandLine* line) {
                 &fold_batch_norm_);
   line->AddFlag("pixels", "With --export of ONNX: the model takes pixels, 0 to 255", &pixels_);
   line->AddOption(
-      "generate", "TEXT", Allowed(),
+      "generate", "TEXT", {.not_empty = true, .lines = true},
       "Only go on with a text as the language model of --checkpoint thinks that it might, "
       "and end",
       &generation_.prompt, "nothing");

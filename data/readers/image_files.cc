@@ -26,8 +26,8 @@ constexpr size_t kTarRecord = 512;
 constexpr int64_t kMaxFiles = int64_t{1} << 28;
 
 Status TooLong(const std::string& name) {
-  return ResourceExhausted(name + ": longer than " + std::to_string(kMaxImageFileBytes) +
-                           " bytes, which no image of a data set is");
+  return InvalidArgument(name + ": longer than " + std::to_string(kMaxImageFileBytes) +
+                         " bytes, which no image of a data set is");
 }
 
 // An archive, read from its first entry to its last.
@@ -65,7 +65,7 @@ class ArchiveWalk {
     }
   }
 
-  // The content of the file that Next() named, valid until the next call. ResourceExhausted where
+  // The content of the file that Next() named, valid until the next call. InvalidArgument where
   // it is too long; any other error is the archive's.
   Result<std::span<const uint8_t>> Content() {
     if (archive_entry_size(entry_) > kMaxImageFileBytes) return TooLong(path_ + "/" + name_);
@@ -243,7 +243,7 @@ Status ReadArchive(const ImageContainer& container, std::span<const std::string>
       container, names,
       [&see](ArchiveWalk& walk, std::span<const int64_t> indices) -> Status {
         const Result<std::span<const uint8_t>> content = walk.Content();
-        if (!content.ok() && content.status().code() != StatusCode::kResourceExhausted) {
+        if (!content.ok() && content.status().code() != StatusCode::kInvalidArgument) {
           return content.status();
         }
         for (const int64_t index : indices) KUMO_RETURN_IF_ERROR(see(index, content));

@@ -22,9 +22,6 @@ using Extents = std::vector<int64_t>;
 
 int64_t PixelsOf(const Extents& extents) { return extents[0] * extents[1] * extents[2]; }
 
-// Whether it is the image that is to blame, and not the settings.
-bool IsDamage(const Status& error) { return error.code() != StatusCode::kFailedPrecondition; }
-
 Status InFile(const ImageSet& set, int64_t index, const Status& error) {
   return {error.code(),
           set.container.Name(set.files[index]) + ": " + error.message() +
@@ -200,6 +197,11 @@ Result<std::unique_ptr<ImageStore>> StoreOf(const ImageSet& set, const ImageTarg
 }
 
 }  // namespace
+
+bool IsDamage(const Status& error) {
+  return error.code() == StatusCode::kDataLoss || error.code() == StatusCode::kInvalidArgument ||
+         error.code() == StatusCode::kNotFound;
+}
 
 Result<DatasetExtents> MeasureImageSet(const ImageSet& set, const ReaderRequest& request) {
   KUMO_ASSIGN_OR_RETURN(const ImageTarget target, TargetOf(set, request));

@@ -85,8 +85,8 @@ Status ImageStore::Read(int64_t index, std::vector<uint8_t>* content) const {
   KUMO_ASSIGN_OR_RETURN(const auto file,
                         files.OpenForReading(JoinPath(container_.path, names_[index])));
   if (file->size() > static_cast<uint64_t>(kMaxImageFileBytes)) {
-    return ResourceExhausted("longer than " + std::to_string(kMaxImageFileBytes) +
-                             " bytes, which no image of a data set is");
+    return InvalidArgument("longer than " + std::to_string(kMaxImageFileBytes) +
+                           " bytes, which no image of a data set is");
   }
   content->resize(file->size());
   return file->Read(0, BytesOf(*content));

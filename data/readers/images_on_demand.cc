@@ -39,8 +39,8 @@ Status ImagesOnDemand::ReadKey(const SampleKey& key, Sample* sample) const {
   MutexLock lock(mutex_);
   idle_.push_back(std::move(workplace));
   if (read.ok()) return read;
-  return {read.code(),
-          set_.container.Name(store_->name(index)) + ": " + read.message() + "; mend or remove it"};
+  return {read.code(), set_.container.Name(store_->name(index)) + ": " + read.message() +
+                           (IsDamage(read) ? "; mend or remove it" : "")};
 }
 
 std::unique_ptr<ImagesOnDemand::Workplace> ImagesOnDemand::TakeWorkplace() const {

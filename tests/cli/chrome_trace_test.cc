@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace kumo {
 namespace {
 
@@ -70,6 +72,13 @@ TEST_F(ChromeTraceTest, AClockThatIsNotKnownIsLeftOutAndNonsenseCountsForNothing
   report.set_peer("worker/b/1");
   trace_.Add(report, "\377\377\377", 3);
   EXPECT_EQ(trace_.spans(), 1);
+  // Times that no clock has: sums of them would overflow.
+  constexpr TimeUs kMost = std::numeric_limits<TimeUs>::max();
+  Answer("worker/c/1", -kMost, kMost, kMost);
+  Answer("worker/c/1", 0, 0, 0);
+  Did("worker/c/1", trace::PULL, kMost, kMost, 0);
+  Did("worker/c/1", trace::PULL, -kMost, 1, 1);
+  EXPECT_THAT(trace_.Json(), Not(HasSubstr("pull")));
   EXPECT_EQ(ChromeTrace().Json(), "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n\n]}\n");
 }
 

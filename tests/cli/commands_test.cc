@@ -128,6 +128,25 @@ TEST_F(CommandsTest, ExportAndPredictNameTheWorkerACheckpointOfAnExperimentOrAFo
   EXPECT_THAT(Read("worker.args"), HasSubstr(" --checkpoint " + checkpoint +
                                              " --predict a.png --predict b.zip --format table "
                                              "--top 3"));
+  // A prompt may be several lines.
+  EXPECT_EQ(Run({"predict", experiment_, "--checkpoint", "100", "--prompt", "A:\n\tb"}).code, 75);
+  EXPECT_THAT(Read("worker.args"), HasSubstr(" --generate A:\n\tb --tokens 200"));
+}
+
+TEST_F(CommandsTest, WhatPredictCannotUseIsRefused) {
+  const auto refusal = [&](std::vector<std::string> options) {
+    options.insert(options.begin(), {"predict", experiment_});
+    const Ended ended = Run(options);
+    EXPECT_EQ(ended.code, 64) << ended.err;
+    return ended.last_line;
+  };
+  EXPECT_THAT(refusal({"--prompt", "a", "--format", "json"}),
+              HasSubstr("--format: goes with --input"));
+  EXPECT_THAT(refusal({"--prompt", "a", "--top", "5"}), HasSubstr("--top: goes with --input"));
+  EXPECT_THAT(refusal({"--input", "a.png", "--seed", "1"}),
+              HasSubstr("--seed: goes with --prompt"));
+  EXPECT_THAT(refusal({"--prompt", ""}), HasSubstr("must not be empty"));
+  EXPECT_THAT(refusal({"--prompt", "a\x1b[2J"}), HasSubstr("control characters"));
 }
 
 TEST_F(CommandsTest, ExportAndPredictSayWhatIsMissing) {

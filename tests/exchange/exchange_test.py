@@ -378,6 +378,8 @@ class ExchangeTest(unittest.TestCase):
         ended = self.kumo("predict", checkpoint, "--input", "train.zip", "--set",
                           "data.directory=/nowhere", "--set", "data.train_images=nowhere.zip", expect=78)
         self.assertIn("; name the experiment's file, or say where it is", ended.stderr)
+        ended = self.kumo("export", "out.conf", "--set", "data.reader=ctf", "--out", "m.onnx", "--pixels", expect=78)
+        self.assertIn("--pixels goes with images: data.reader is ctf", ended.stderr)
         ended = self.kumo("export", "out", "--out", "nowhere/model.npz", expect=78)
         self.assertIn("nowhere/", ended.stderr)
         self.assertFalse((self.folder / "m.onnx").exists())

@@ -73,6 +73,26 @@ TEST_F(TraceRelayTest, OneClientAtATimeUntilItIsSilent) {
   EXPECT_LE(relay_.NextDeadline(), 61 * kSecond);
 }
 
+TEST_F(TraceRelayTest, WhoSaysThatItIsDoneMakesRoomForTheNext) {
+  const auto done = [&](const PeerName& from) {
+    Message message;
+    message.header.set_type(wire::TRACE);
+    message.header.mutable_trace_order()->set_valid_us(0);
+    relay_.Takes(from, &message, 2);
+  };
+  Arrives(kClient, wire::TRACE, 0);
+  done(kOther);  // it is not its trace
+  Arrives(kOther, wire::TRACE, 2);
+  EXPECT_EQ(Sent(kOther, wire::REFUSED), 1);
+  done(kClient);
+  Arrives(kOther, wire::TRACE, 3);
+  EXPECT_EQ(Sent(kOther, wire::REFUSED), 1);
+  Arrives(kWorker, wire::HEARTBEAT, 3);
+  EXPECT_TRUE(Arrives(kWorker, wire::TRACE_REPORT, 4, 2));
+  EXPECT_EQ(Sent(kOther, wire::TRACE_REPORT), 1);
+  EXPECT_EQ(Sent(kClient, wire::TRACE_REPORT), 0);
+}
+
 TEST_F(TraceRelayTest, StrangersWhoSayThatTheyLiveAreNotFollowedWithoutEnd) {
   Arrives(kClient, wire::TRACE, 0);
   for (int i = 0; i < 20'000; ++i) Arrives("worker/x/" + std::to_string(i), wire::HEARTBEAT, 0);

@@ -17,11 +17,22 @@ namespace {
 
 constexpr char kFile[] = ".lock";
 
-// The kernel lets go when the process ends, however it ends.
-Status Lock(int fd, const std::string& directory) {
-  if (flock(fd, LOCK_EX | LOCK_NB) == 0) return OkStatus();
-  return Unavailable("another job is running with output.directory " + directory +
-                     ": stop it, or choose another directory");
+// Who only looks has the lock for a moment.
+constexpr int kTries = 20;
+constexpr useconds_t kBetweenTriesUs = 10'000;
+
+// kind: LOCK_EX or LOCK_SH. The kernel lets go when the process ends, however it ends.
+Status Lock(int fd, int kind, int tries, const std::string& directory) {
+  for (; flock(fd, kind | LOCK_NB) != 0; usleep(kBetweenTriesUs)) {
+    if (errno != EWOULDBLOCK) {
+      return FailedPrecondition(JoinPath(directory, kFile) +
+                                " cannot be locked: " + std::strerror(errno));
+    }
+    if (--tries > 0) continue;
+    return Unavailable("another job is running with output.directory " + directory +
+                       ": stop it, or choose another directory");
+  }
+  return OkStatus();
 }
 
 // In place: others may hold the file open.
@@ -46,7 +57,7 @@ Result<std::unique_ptr<OutputLock>> OutputLock::Take(const std::string& director
   const int fd = open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644);
   if (fd < 0) return FailedPrecondition(path + ": " + std::strerror(errno));
   std::unique_ptr<OutputLock> lock(new OutputLock(fd));
-  KUMO_RETURN_IF_ERROR(Lock(fd, directory));
+  KUMO_RETURN_IF_ERROR(Lock(fd, LOCK_EX, kTries, directory));
   if (holder.token != 0) KUMO_RETURN_IF_ERROR(WriteHolder(fd, path, holder));
   return lock;
 }
@@ -69,10 +80,10 @@ LockHolder OutputLock::ReadHolder(FileSystem& files, const std::string& director
 
 Status OutputLock::Probe(const std::string& directory) {
   const std::string path = JoinPath(directory, kFile);
-  const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0 && errno == ENOENT) return OkStatus();
   if (fd < 0) return FailedPrecondition(path + ": " + std::strerror(errno));
-  const Status locked = Lock(fd, directory);
+  const Status locked = Lock(fd, LOCK_SH, 1, directory);
   close(fd);
   return locked;
 }

@@ -48,7 +48,8 @@ bool PlainName(const std::string& name) {
 std::string WrongWith(const checkpoint::Manifest& manifest, const std::string& name) {
   if (manifest.version() < 0 || CheckpointName(manifest.version()) != name ||
       manifest.name() != name) {
-    return "it is that of '" + manifest.name() + "', version " + std::to_string(manifest.version());
+    return "it is that of '" + manifest.name() + "', version " +
+           std::to_string(manifest.version()) + "; a checkpoint's folder keeps its name";
   }
   if (manifest.generation() > kLastGeneration) {
     return "no job has come to generation " + std::to_string(manifest.generation());

@@ -165,6 +165,7 @@ Status CommandLine::Parse(std::span<const std::string> args) {
     const std::string value = option.value.empty() ? "" : option.value.front();
     const bool named = option.position_key < 0;
     if (named) before = Find(option.string_key);
+    if (named && before != nullptr) given_.insert(before->name);
     const bool one_more =
         taken_ == positionals_.size() && before != nullptr && before->takes_several;
     KUMO_RETURN_IF_ERROR(named || one_more ? TakeOption(before->name, value)
@@ -173,6 +174,14 @@ Status CommandLine::Parse(std::span<const std::string> args) {
   if (taken_ < positionals_.size() && positionals_[taken_].required) {
     return InvalidArgument(positionals_[taken_].placeholder + " is missing (" + program_ +
                            " --help)");
+  }
+  return OkStatus();
+}
+
+Status CommandLine::RefuseGiven(std::initializer_list<std::string_view> names,
+                                const std::string& why) const {
+  for (const std::string_view name : names) {
+    if (given_.contains(name)) return InvalidArgument("--" + std::string(name) + ": " + why);
   }
   return OkStatus();
 }

@@ -8,6 +8,8 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -78,6 +80,9 @@ class CommandLine {
   // required.
   Status Parse(std::span<const std::string> args);
 
+  // After Parse: InvalidArgument, naming it and saying `why`, where one of these was given.
+  Status RefuseGiven(std::initializer_list<std::string_view> names, const std::string& why) const;
+
   bool help_asked() const { return help_format_ != nullptr; }
   bool version_asked() const { return version_asked_; }
   // What --help prints, in the form that was asked for: `--help=man` is a man page, `--help=words`
@@ -107,6 +112,7 @@ class CommandLine {
   std::vector<std::string> notes_;
   std::vector<Row> rows_;
   std::vector<Positional> positionals_;
+  std::set<std::string, std::less<>> given_;  // names of options
   size_t taken_ = 0;              // of the positionals
   Format help_format_ = nullptr;  // null: it is not asked for
   bool has_version_ = false;

@@ -44,10 +44,10 @@ class Checker {
     problems_->push_back(Where(key) + key + what);
   }
 
-  // A key that was set but changes nothing.
+  // A key that was set but changes nothing; the first reason says it.
   void Note(const std::string& key, const std::string& why) {
     const auto origin = origins_.find(key);
-    if (origin != origins_.end()) {
+    if (origin != origins_.end() && noted_.insert(key).second) {
       notes_->push_back(origin->second + ": " + key + " has no effect: " + why);
     }
   }
@@ -67,6 +67,10 @@ class Checker {
   void CheckData() {
     if (!e_.data.crop_area.empty()) CheckRange("data.crop_area", e_.data.crop_area);
     CheckRange("data.crop_aspect", e_.data.crop_aspect);
+    if (e_.data.subtract_mean && (e_.data.reader == "ctf" || e_.data.reader == "text")) {
+      Problem("data.subtract_mean",
+              " = true: reader " + e_.data.reader + " has no images to take the mean of");
+    }
     if (e_.data.subtract_mean && !e_.data.mean.empty()) {
       Problem("data.mean", " = " + WriteValue(e_.data.mean) +
                                ": data.subtract_mean subtracts a mean already; choose one of them");
@@ -230,8 +234,10 @@ class Checker {
       if (text) Note(key, reader);
     }
     for (const char* key :
-         {"data.train_images", "data.validation_images", "data.scale", "data.subtract_mean",
-          "data.crop_pad", "data.pad_value", "data.flip", "data.mixup", "data.classes"}) {
+         {"data.train_images", "data.validation_images", "data.image_size", "data.scale",
+          "data.mean", "data.deviation", "data.crop_area", "data.crop_aspect", "data.shorter_side",
+          "data.crop_pad", "data.pad_value", "data.flip", "data.brightness", "data.contrast",
+          "data.saturation", "data.hue", "data.cutout", "data.mixup", "data.classes"}) {
       if (text) Note(key, reader);
     }
     for (const char* key :
@@ -246,9 +252,7 @@ class Checker {
     for (const char* key : {"data.ctf_features", "data.ctf_labels"}) {
       if (of != "ctf") Note(key, reader);
     }
-    for (const char* key : {"data.scale", "data.subtract_mean"}) {
-      if (of == "ctf") Note(key, reader + ", whose numbers are taken as they are");
-    }
+    if (of == "ctf") Note("data.scale", reader + ", whose numbers are taken as they are");
     if (e_.data.crop_area.empty()) Note("data.crop_aspect", "data.crop_area is empty");
     if (e_.data.crop_pad == 0) Note("data.pad_value", "data.crop_pad is 0");
   }
@@ -263,6 +267,7 @@ class Checker {
     const std::string& type = schedule.type;
     const std::string by_type = "schedule.type is " + type;
     const bool staged = type == "multistep" || type == "stages";
+    const bool used = staged || !schedule.time_constants.empty();  // the milestones
     const bool falls = type == "poly" || type == "cosine";
     NoteUnless(type != "stages", {"schedule.learning_rate"}, by_type);
     NoteUnless(type == "stages", {"schedule.rates"}, by_type);
@@ -270,7 +275,7 @@ class Checker {
     NoteUnless(type == "step" || type == "multistep", {"schedule.gamma"}, by_type);
     NoteUnless(type == "poly", {"schedule.power"}, by_type);
     NoteUnless(falls, {"schedule.final_rate"}, by_type);
-    NoteUnless(staged || !schedule.time_constants.empty(), {"schedule.milestones"}, by_type);
+    NoteUnless(used, {"schedule.milestones"}, by_type);
     const std::string& rule = e_.optimiser.type;
     const std::string by_rule = "optimiser.type is " + rule;
     NoteUnless(rule == "momentum" || rule == "nesterov", {"optimiser.momentum"}, by_rule);
@@ -278,7 +283,7 @@ class Checker {
                "schedule.time_constants is set");
     NoteUnless(rule == "adam" || rule == "adamw",
                {"optimiser.beta1", "optimiser.beta2", "optimiser.epsilon"}, by_rule);
-    if (schedule.unit != "epoch" || schedule.milestones.empty()) return;
+    if (!used || schedule.unit != "epoch" || schedule.milestones.empty()) return;
     const double last = schedule.milestones.back();
     if (last < e_.job.epochs) return;
     notes_->push_back(Where("schedule.milestones") + "schedule.milestones = " +
@@ -337,6 +342,7 @@ class Checker {
   const Origins& origins_;
   std::vector<std::string>* problems_;
   std::vector<std::string>* notes_;
+  std::set<std::string> noted_;  // keys
 };
 
 }  // namespace

@@ -121,9 +121,11 @@ Status ReadValue(std::string_view text, const Allowed& allowed, double* value) {
 }
 
 Status ReadValue(std::string_view text, const Allowed& allowed, std::string* value) {
+  if (allowed.not_empty && text.empty()) return InvalidArgument("must not be empty");
   for (const char c : text) {
     // Values are lines of the text that two processes compare, and go to terminals.
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+    const bool of_lines = allowed.lines && (c == '\n' || c == '\t' || c == '\r');
+    if (!of_lines && (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)) {
       return InvalidArgument("must not hold control characters");
     }
     if (!allowed.characters.empty() && !IsWordCharacter(c) &&

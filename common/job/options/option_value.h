@@ -24,6 +24,8 @@ struct Allowed {
   std::vector<std::string> values{};  // not empty: exactly these
   std::string characters{};           // not empty: letters, digits and these, at least one
   std::string text{};                 // not empty: said instead of what the above would say
+  bool not_empty = false;             // of a text
+  bool lines = false;                 // a text may be several, with tabs
 
   // "1 .. 4096", "0 .. below 1", "one of gradient, block", or "" for anything.
   std::string Text() const;

@@ -247,6 +247,13 @@ TEST_F(ParserTest, WhatAScheduleAndAnOptimiserDoNotTakeIsNoted) {
       notes({"optimiser.type=adam", "optimiser.momentum=0.8", "sync.push_codec=fp32",
              "sync.error_feedback=true", "data.pad_value=3"}),
       ElementsAre(none("data.pad_value"), none("optimiser.momentum"), none("sync.error_feedback")));
+  // Once, and what is wrong in other ways too.
+  EXPECT_THAT(notes({"schedule.type=cosine", "schedule.milestones=300"}),
+              ElementsAre(none("schedule.milestones")));
+  EXPECT_THAT(notes({"data.reader=text", "data.pad_value=3", "data.hue=0.1"}),
+              ElementsAre(none("data.pad_value"), none("data.hue")));
+  EXPECT_THAT(FirstProblem(kNetwork, {"data.reader=ctf", "data.subtract_mean=true"}),
+              HasSubstr("reader ctf has no images to take the mean of"));
   // What is used is not.
   EXPECT_THAT(notes({"schedule.type=poly", "schedule.power=2", "schedule.final_rate=0",
                      "optimiser.type=adamw", "optimiser.epsilon=1e-7"}),
