@@ -1,26 +1,25 @@
 #!/bin/sh
-# Fetches a data set from its publishers' mirrors and verifies it.
+# Fetches a data set from its publishers or their mirrors and verifies it.
 #
-# usage: data/fetch.sh mnist [DIR]
+# usage: data/fetch.sh mnist|cifar10|shakespeare [DIR]
 #
-# The four files of MNIST go to DIR/mnist; DIR is $KUMO_DATA where it is not given. A file that is
-# there and whole is not fetched again, one that was cut off goes on where it stopped, and a file
-# gets its name only when its SHA-256 is right.
+#   mnist        the four files of MNIST, to DIR/mnist
+#   cifar10      CIFAR-10 as published, unpacked to DIR/cifar10/cifar-10-batches-bin (170 MB)
+#   shakespeare  works of Shakespeare (tinyshakespeare), to DIR/text/tinyshakespeare.txt
+#
+# DIR is $KUMO_DATA where it is not given. A file that is there and whole is not fetched again, one
+# that was cut off goes on where it stopped, and a file gets its name only when its SHA-256 is right.
 #
 # Environment:
-#   KUMO_MNIST_MIRRORS     addresses to fetch from instead, separated by spaces
-#   KUMO_MNIST_SHA256SUMS  a file of checksums to verify with instead, as sha256sum prints them
+#   KUMO_FETCH_MIRRORS     addresses to fetch from instead, separated by spaces
+#   KUMO_FETCH_SHA256SUMS  a file of checksums to verify with instead, as sha256sum prints them
 #
 # Exit codes: 0 all files are there; 64 usage; 75 no mirror gave a file (try again); 78 DIR cannot be
 # written, or a program is missing.
 set -eu
 
 readonly EXIT_USAGE=64 EXIT_UNAVAILABLE=75 EXIT_CONFIGURATION=78
-
-mirrors=${KUMO_MNIST_MIRRORS:-"https://ossci-datasets.s3.amazonaws.com/mnist
-https://storage.googleapis.com/cvdf-datasets/mnist"}
-files="train-images-idx3-ubyte.gz train-labels-idx1-ubyte.gz
-t10k-images-idx3-ubyte.gz t10k-labels-idx1-ubyte.gz"
+readonly SETS="mnist, cifar10 or shakespeare"
 
 usage() {
   sed -n '2,/^set -eu/{/^#/s/^# \{0,1\}//p;}' "$0"
@@ -35,9 +34,9 @@ fail() {
 
 # The checksum that FILE must have, or nothing.
 expected_sum() {
-  if [ -n "${KUMO_MNIST_SHA256SUMS:-}" ]; then
+  if [ -n "${KUMO_FETCH_SHA256SUMS:-}" ]; then
     awk -v name="$1" '{ file = $2; sub(/^.*[\/*]/, "", file) } file == name { print $1; exit }' \
-      "$KUMO_MNIST_SHA256SUMS"
+      "$KUMO_FETCH_SHA256SUMS"
     return
   fi
   case $1 in
@@ -49,11 +48,23 @@ expected_sum() {
       echo 5634745efa576a17e7d4cf5cd9d09123c75e6538e5114267c2d156edaf519341 ;;
     t10k-labels-idx1-ubyte.gz)
       echo ae18e77e031ccde52407f794d123116439864147d33ac992975f85dd4dc42af6 ;;
+    cifar-10-binary.tar.gz)
+      echo c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd ;;
+    tinyshakespeare.txt)
+      echo 86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed ;;
   esac
 }
 
 sum_of() {
   sha256sum <"$1" | cut -d ' ' -f 1
+}
+
+# What a mirror calls the file NAME.
+name_there() {
+  case $1 in
+    tinyshakespeare.txt) echo input.txt ;;
+    *) echo "$1" ;;
+  esac
 }
 
 # download URL FILE: goes on behind what FILE holds already.
@@ -87,7 +98,7 @@ fetch() {
       echo "$1: from $mirror"
       had=0
       [ -s "$part" ] && had=1
-      if download "$mirror/$1" "$part"; then
+      if download "$mirror/$(name_there "$1")" "$part"; then
         if verified "$part" "$1"; then
           mv -f "$part" "$folder/$1"
           return 0
@@ -107,13 +118,27 @@ fetch() {
 
 case ${1:-} in
   -h | --help) usage; exit 0 ;;
-  mnist) ;;
+  mnist)
+    subfolder=mnist
+    mirrors="https://ossci-datasets.s3.amazonaws.com/mnist
+https://storage.googleapis.com/cvdf-datasets/mnist"
+    files="train-images-idx3-ubyte.gz train-labels-idx1-ubyte.gz
+t10k-images-idx3-ubyte.gz t10k-labels-idx1-ubyte.gz" ;;
+  cifar10)
+    subfolder=cifar10
+    mirrors="https://www.cs.toronto.edu/~kriz"
+    files=cifar-10-binary.tar.gz ;;
+  shakespeare)
+    subfolder=text
+    mirrors="https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare"
+    files=tinyshakespeare.txt ;;
   '') usage >&2; exit $EXIT_USAGE ;;
-  *) fail $EXIT_USAGE "no data set '$1'; there is one: data/fetch.sh mnist [DIR]" ;;
+  *) fail $EXIT_USAGE "no data set '$1'; there are $SETS: data/fetch.sh mnist [DIR]" ;;
 esac
-[ $# -le 2 ] || fail $EXIT_USAGE "one argument too many: $3; data/fetch.sh mnist [DIR]"
+mirrors=${KUMO_FETCH_MIRRORS:-$mirrors}
+[ $# -le 2 ] || fail $EXIT_USAGE "one argument too many: $3; data/fetch.sh $1 [DIR]"
 directory=${2:-${KUMO_DATA:-}}
-[ -n "$directory" ] || fail $EXIT_USAGE "where to? data/fetch.sh mnist DIR, or set KUMO_DATA"
+[ -n "$directory" ] || fail $EXIT_USAGE "where to? data/fetch.sh $1 DIR, or set KUMO_DATA"
 
 command -v sha256sum >/dev/null || fail $EXIT_CONFIGURATION "sha256sum is missing: install coreutils"
 if command -v curl >/dev/null; then
@@ -123,17 +148,17 @@ elif command -v wget >/dev/null; then
 else
   fail $EXIT_CONFIGURATION "neither curl nor wget is here: install one of them"
 fi
-if [ -n "${KUMO_MNIST_SHA256SUMS:-}" ] && [ ! -r "$KUMO_MNIST_SHA256SUMS" ]; then
-  fail $EXIT_CONFIGURATION "KUMO_MNIST_SHA256SUMS: $KUMO_MNIST_SHA256SUMS cannot be read"
+if [ -n "${KUMO_FETCH_SHA256SUMS:-}" ] && [ ! -r "$KUMO_FETCH_SHA256SUMS" ]; then
+  fail $EXIT_CONFIGURATION "KUMO_FETCH_SHA256SUMS: $KUMO_FETCH_SHA256SUMS cannot be read"
 fi
 
-folder=$directory/mnist
+folder=$directory/$subfolder
 mkdir -p "$folder" 2>/dev/null && [ -d "$folder" ] ||
   fail $EXIT_CONFIGURATION "$folder cannot be made; name another DIR"
 
 for name in $files; do
   [ -n "$(expected_sum "$name")" ] ||
-    fail $EXIT_CONFIGURATION "KUMO_MNIST_SHA256SUMS has no line for $name"
+    fail $EXIT_CONFIGURATION "KUMO_FETCH_SHA256SUMS has no line for $name"
   if [ -f "$folder/$name" ] && [ "$(sum_of "$folder/$name")" = "$(expected_sum "$name")" ]; then
     echo "$name: there already"
     continue
@@ -141,4 +166,14 @@ for name in $files; do
   [ -w "$folder" ] || fail $EXIT_CONFIGURATION "$folder cannot be written; name another DIR"
   fetch "$name" || fail $EXIT_UNAVAILABLE "$name: no mirror gave it whole; try again later"
 done
-echo "MNIST is in $folder; use it with --set data.directory=$directory or KUMO_DATA=$directory"
+if [ "$1" = cifar10 ]; then
+  echo "unpacks $files"
+  tar -xzf "$folder/$files" -C "$folder" ||
+    fail $EXIT_CONFIGURATION "$folder/$files cannot be unpacked; is the disk full?"
+fi
+echo "$1 is in $folder; use it with --set data.directory=$directory or KUMO_DATA=$directory"
+if [ "$1" = cifar10 ]; then
+  echo "experiments on CIFAR-10 read it with --set data.reader=cifar" \
+    "--set data.train_images=cifar10/cifar-10-batches-bin" \
+    "--set data.validation_images=cifar10/cifar-10-batches-bin/test_batch.bin"
+fi

@@ -24,12 +24,23 @@ constexpr char kHowToGetMnist[] =
     "; data/fetch.sh mnist DIR brings MNIST, `kumo-data digits --out DIR` draws a set like it "
     "without a network; then --set data.directory=DIR or KUMO_DATA=DIR names it";
 
+constexpr char kHowToGetShakespeare[] =
+    "; data/fetch.sh shakespeare DIR brings it; then --set data.directory=DIR or KUMO_DATA=DIR "
+    "names it";
+constexpr char kHowToGetCifar[] =
+    "; data/fetch.sh cifar10 DIR brings CIFAR-10 as it is published, and says with which settings it "
+    "is read";
+
 // A setting that names a file.
 struct FileSetting {
   std::string key;
   std::string value;
-  // Only whoever asks for MNIST wants to hear how it is had.
-  std::string Advice() const { return value.starts_with("mnist/") ? kHowToGetMnist : ""; }
+  // How data of the experiments that come with Kumo are had, for whoever asks for them.
+  std::string Advice() const {
+    if (value.starts_with("mnist/")) return kHowToGetMnist;
+    if (value.starts_with("text/tinyshakespeare")) return kHowToGetShakespeare;
+    return value.starts_with("cifar10/") ? kHowToGetCifar : "";
+  }
 };
 
 // The files of one set of samples.

@@ -41,7 +41,7 @@ class FetchTest : public testing::Test {
                              const std::string& arguments = "") {
     std::string addresses;
     for (const std::string& mirror : mirrors) addresses += "file://" + (scratch_ / mirror) + " ";
-    return test::RunCommand("KUMO_MNIST_MIRRORS=" + Quoted(addresses) + " KUMO_MNIST_SHA256SUMS=" +
+    return test::RunCommand("KUMO_FETCH_MIRRORS=" + Quoted(addresses) + " KUMO_FETCH_SHA256SUMS=" +
                             Quoted(scratch_ / "SHA256SUMS") + " sh " + KUMO_FETCH_SCRIPT + " " +
                             (arguments.empty() ? "mnist " + Quoted(scratch_ / "out") : arguments));
   }
@@ -118,6 +118,27 @@ TEST_F(FetchTest, WrongOrTooLongRestOfAnEarlierTryIsThrownAway) {
   }
 }
 
+TEST_F(FetchTest, ATextGetsItsNameAndAnArchiveIsUnpacked) {
+  test::WriteFile(scratch_ / "other/input.txt", test::Pattern(70));
+  test::WriteFile(scratch_ / "packed/cifar-10-batches-bin/test_batch.bin", test::Pattern(90));
+  const auto made = test::RunCommand(
+      "cd " + Quoted(scratch_.path()) +
+      " && tar -czf other/cifar-10-binary.tar.gz -C packed cifar-10-batches-bin && (cd other && "
+      "sha256sum cifar-10-binary.tar.gz && sha256sum input.txt | sed s/input/tinyshakespeare/) > "
+      "SHA256SUMS");
+  ASSERT_EQ(made.exit_code, 0) << made.output;
+  const auto text = Fetch({"other"}, "shakespeare " + Quoted(scratch_ / "out"));
+  EXPECT_EQ(text.exit_code, 0) << text.output;
+  EXPECT_EQ(test::ReadFile(scratch_ / "out/text/tinyshakespeare.txt"), test::Pattern(70));
+  for (int again = 0; again < 2; ++again) {
+    const auto images = Fetch({"other"}, "cifar10 " + Quoted(scratch_ / "out"));
+    EXPECT_EQ(images.exit_code, 0) << images.output;
+    EXPECT_THAT(images.output, HasSubstr("--set data.reader=cifar"));
+    EXPECT_EQ(test::ReadFile(scratch_ / "out/cifar10/cifar-10-batches-bin/test_batch.bin"),
+              test::Pattern(90));
+  }
+}
+
 TEST_F(FetchTest, NoMirrorIsUnavailable) {
   const auto outcome = Fetch({"nowhere"});
   EXPECT_EQ(outcome.exit_code, 75);
@@ -143,7 +164,7 @@ TEST_F(FetchTest, KnowsTheChecksumsOfTheRealMnist) {
     GTEST_SKIP() << "KUMO_DATA does not name a folder with mnist/";
   }
   const auto outcome =
-      test::RunCommand("KUMO_MNIST_MIRRORS=" + Quoted("file://" + std::string(data) + "/mnist") +
+      test::RunCommand("KUMO_FETCH_MIRRORS=" + Quoted("file://" + std::string(data) + "/mnist") +
                        " sh " + KUMO_FETCH_SCRIPT + " mnist " + Quoted(scratch_ / "out"));
   EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
 }
