@@ -75,6 +75,9 @@ void PrintSet(const char* title, const Shown& set) {
   std::printf("%-10s  %s\n", title, set.dataset.name().c_str());
   std::printf("%-10s  %lld samples, %s of %s\n", "", static_cast<long long>(set.dataset.size()),
               NameOf(set.fields[0].type), ExtentsText(set.fields[0].extents).c_str());
+  if (FindField(set.dataset.fields(), kTokensField) >= 0) {
+    std::printf("%-10s  vocabulary: %d\n", "", set.dataset.classes());
+  }
   const DataSummary& summary = set.summary;
   for (size_t c = 0; c < summary.mean.size(); ++c) {
     std::printf("%-10s  channel %zu: mean %.2f, deviation %.2f\n", "", c, summary.mean[c],

@@ -99,8 +99,7 @@ Status Net::Connect(const Fields& fields, const PixelFormula& pixels) {
     // By its place: an input may have the same name.
     const bool is_label = taken.size() == graph_.inputs.size();
     if (is_label && AreShares(found)) wanted = found;
-    // Extents of 1 at the end say nothing.
-    if (Shape(found.extents) != Shape(wanted.extents)) {
+    if (!Shape(wanted.extents).Takes(Shape(found.extents))) {
       return FailedPrecondition("network " + graph_.name + " takes a field \"" + wanted.name +
                                 "\" of " + ExtentsText(wanted.extents) +
                                 ", that of the samples is " + ExtentsText(found.extents));

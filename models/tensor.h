@@ -2,6 +2,7 @@
 // random streams of one training step. Values.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -50,8 +51,17 @@ class Shape {
     return text;
   }
   bool operator==(const Shape&) const = default;
+  // Whether a sample of the other shape can stand for one of this: the same, or both are vectors of
+  // as many numbers, whichever axis they lie along.
+  bool Takes(const Shape& other) const {
+    return *this == other || (IsVector() && other.IsVector() && size() == other.size());
+  }
 
  private:
+  bool IsVector() const {
+    return std::ranges::count_if(extents_, [](int64_t extent) { return extent > 1; }) <= 1;
+  }
+
   std::vector<int64_t> extents_;
 };
 

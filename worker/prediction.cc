@@ -39,7 +39,13 @@ Result<Source> SourceOf(const std::string& input) {
   }
   Source source;
   KUMO_ASSIGN_OR_RETURN(source.container, std::move(container));
-  KUMO_ASSIGN_OR_RETURN(source.files, ListImages(source.container));
+  Result<std::vector<std::string>> files = ListImages(source.container);
+  if (files.status().code() == StatusCode::kDataLoss) {
+    return InvalidArgument(input +
+                           ": is no image (.jpg, .jpeg, .png), no folder and no whole archive "
+                           "(tar, tar.gz, zip) of images; a language model is asked with --prompt");
+  }
+  KUMO_ASSIGN_OR_RETURN(source.files, std::move(files));
   if (source.files.empty()) {
     return InvalidArgument(input + ": holds no images (.jpg, .jpeg, .png)");
   }
@@ -223,7 +229,7 @@ Status PredictLines(const StoredModel& model, const PredictRequest& request,
     read.images = input;
     KUMO_ASSIGN_OR_RETURN(auto set, OpenCtf(read));
     const std::vector<int64_t>& extents = set->fields()[0].extents;
-    if (Shape(extents) != wanted) {
+    if (!wanted.Takes(Shape(extents))) {
       return InvalidArgument(input + ": samples are " + ExtentsText(extents) +
                              ", the network takes " + wanted.ToString());
     }

@@ -94,7 +94,7 @@ NUMBERS = """
 name: "numbers"
 outputs: "fc"
 outputs: "wide"
-input { channels: 1 height: 4 width: 1 }
+input { extents: 4 }
 layers { name: "wide" fully_connected { outputs: 8 } }
 layers { name: "side" fully_connected { outputs: 2 } }
 layers { name: "aside" loss_weight: 0.5 huber {} }
@@ -380,6 +380,8 @@ class ExchangeTest(unittest.TestCase):
         self.assertIn("; name the experiment's file, or say where it is", ended.stderr)
         ended = self.kumo("export", "out.conf", "--set", "data.reader=ctf", "--out", "m.onnx", "--pixels", expect=78)
         self.assertIn("--pixels goes with images: data.reader is ctf", ended.stderr)
+        ended = self.kumo("predict", "out", "--input", "small.pbtxt", expect=78)
+        self.assertIn("small.pbtxt: is no image", ended.stderr)
         ended = self.kumo("export", "out", "--out", "nowhere/model.npz", expect=78)
         self.assertIn("nowhere/", ended.stderr)
         self.assertFalse((self.folder / "m.onnx").exists())
