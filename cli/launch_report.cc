@@ -82,6 +82,10 @@ int SayEnd(const CliEnvironment& environment, const LastWords& last_words,
   PosixFileSystem files;
   const JobResult result = ReadJobResult(files, output_directory);
   if (outcome.stopped && !outcome.explained) outcome.words += HowToGoOn(result.checkpoint);
+  // A crash, a machine that is gone: nothing that a person must mend first.
+  const bool failed = !outcome.stopped && outcome.code != 0 &&
+                      outcome.code != static_cast<int>(ExitCode::kBadConfiguration);
+  if (failed && !result.checkpoint.empty()) outcome.words += HowToGoOn(result.checkpoint);
   if (args.job.json) {
     PrintJson(outcome, output_directory, result);
   } else if (args.quiet && outcome.code == 0) {

@@ -134,8 +134,10 @@ void Supervisor::OnFailure(const ProcessId& id, const ProcessEnd& end, TimeUs no
     warnings_.push_back(Describe(id, end) + " (started again)");
     return;
   }
-  const std::string remark =
-      process.restarts > 0 ? " (after " + std::to_string(process.restarts) + " restarts)" : "";
+  const std::string remark = process.restarts == 0
+                                 ? ""
+                                 : " (after " + std::to_string(process.restarts) +
+                                       (process.restarts == 1 ? " restart)" : " restarts)");
   if (id.role == ProcessId::Role::kWorker && WorkerIsLeft()) {
     warnings_.push_back(Describe(id, end) + remark);
   } else {

@@ -174,7 +174,7 @@ TEST_F(LaunchTest, WhenNoWorkerIsLeftTheLastOnesEndIsReported) {
   const Ended ended = Run({"launch", experiment_, "--workers", "1", "--max-restarts", "1"});
   EXPECT_EQ(ended.code, 75);
   EXPECT_THAT(ended.last_line, AllOf(HasSubstr("worker-0"), HasSubstr("second life"),
-                                     HasSubstr("after 1 restarts")));
+                                     HasSubstr("after 1 restart")));
   EXPECT_TRUE(NothingRuns());
 }
 
@@ -197,7 +197,7 @@ TEST_F(LaunchTest, AServerThatDiesAgainAndAgainEndsAll) {
   const Ended ended = Run(Launch({"--max-restarts", "1"}));
   EXPECT_EQ(ended.code, 1);
   EXPECT_EQ(ended.last_line,
-            "kumo launch: server-1 was killed by SIGKILL (signal 9) (after 1 restarts)");
+            "kumo launch: server-1 was killed by SIGKILL (signal 9) (after 1 restart)");
   EXPECT_TRUE(NothingRuns());
 }
 
