@@ -46,22 +46,6 @@ std::string Seconds(TimeUs us) { return std::to_string((us + kSecond / 2) / kSec
 
 }  // namespace
 
-std::string ProcessId::Name() const {
-  return (role == Role::kServer ? "server-" : "worker-") + std::to_string(index);
-}
-
-std::string Describe(const ProcessId& process, const ProcessEnd& end) {
-  std::string text = process.Name();
-  if (!end.host.empty()) text += " on " + end.host;
-  if (end.signal != 0) {
-    text += std::string(" was killed by ") + SignalName(end.signal) + " (signal " +
-            std::to_string(end.signal) + ")";
-  } else {
-    text += " ended with exit code " + ExitCodeText(end.code);
-  }
-  return end.last_words.empty() ? text : text + ": " + end.last_words;
-}
-
 Supervisor::Supervisor(const SupervisorSettings& settings) : settings_(settings) {
   CHECK_GE(settings.servers, 1);
   CHECK_GE(settings.workers, 1);

@@ -6,6 +6,7 @@
 #include <glog/logging.h>
 
 #include "models/backend/memory_ledger.h"
+#include "worker/training_step.h"
 #include "worker/transferred_weights.h"
 
 namespace kumo {
@@ -54,25 +55,6 @@ Result<std::unique_ptr<Trainer>> Trainer::Make(const Experiment& experiment, con
   return trainer;
 }
 
-// A chunk is final when the first of its tensors is, whose gradients are the last that are made.
-// What belongs to the last stage is final at the step's end, with everything else; so is chunk 0,
-// whose message says how the step went. A factor that is worked out of all gradients, for clipping
-// or for fp16's losses, leaves none final before.
-void Trainer::FindStages() {
-  if (experiment_.optimiser.clip_norm > 0 || experiment_.network.precision == "fp16") return;
-  const std::vector<Range> stages = net_->gradient_stages();
-  chunks_of_stage_.resize(stages.size());
-  for (const Chunk& chunk : shape_->map.chunks()) {
-    if (chunk.index == 0 || chunk.segment == Segment::kStatistics) continue;
-    const int first = spec_.layout.TensorAt(chunk.range.begin);
-    for (size_t stage = 0; stage + 1 < stages.size(); ++stage) {
-      if (stages[stage].begin <= first && first < stages[stage].end) {
-        chunks_of_stage_[stage].push_back(chunk.index);
-      }
-    }
-  }
-}
-
 DeviceArray<float> Trainer::MakeVectors(int count, const std::string& what) const {
   return {*backend_, count * spec_.layout.size(), what};
 }
@@ -84,7 +66,7 @@ Status Trainer::Attach(const JobShape* shape) {
     optimiser_slots_ = MakeVectors(job_.optimiser->slots(), "the optimiser's state");
   }
   KUMO_RETURN_IF_ERROR(backend_->Wait());
-  FindStages();
+  chunks_of_stage_ = FinalChunks(experiment_, net_->gradient_stages(), spec_.layout, shape_->map);
   LOG(INFO) << "memory of " << backend_->name() << ": " << DescribeMemory();
   return OkStatus();
 }
@@ -196,7 +178,8 @@ Result<checkpoint::SampleSums> Trainer::Minibatches(const TrainAction& train,
     if (cancelled_) return Aborted("cancelled");
     KUMO_ASSIGN_OR_RETURN(const int size, LoadNext(&*train_));
     if (size == 0) break;
-    backend_->SetStep(ParametersOf(train, i, size, *carried));
+    backend_->SetStep(
+        ParametersOf(experiment_, job_, train, {i, size}, !carried->optimiser.empty()));
     for (size_t stage = 0; !steps && on_coded && stage < chunks_of_stage_.size(); ++stage) {
       const std::vector<int>& chunks = chunks_of_stage_[stage];
       if (!chunks.empty()) contribution->CodeAt(static_cast<int>(stage), chunks, on_coded);
@@ -214,28 +197,6 @@ Result<checkpoint::SampleSums> Trainer::Minibatches(const TrainAction& train,
   }
   KUMO_RETURN_IF_ERROR(TakeSums(&metrics));
   return metrics;
-}
-
-StepParameters Trainer::ParametersOf(const TrainAction& train, int minibatch, int samples,
-                                     const PartitionArrays::Arrays& carried) const {
-  const auto& sync = experiment_.sync;
-  const RoundPlan& round = train.round;
-  StepParameters step;
-  step.streams = {experiment_.job.seed, static_cast<uint64_t>(train.partition),
-                  static_cast<uint64_t>(round.round), static_cast<uint64_t>(minibatch)};
-  step.optimiser = job_.optimiser.get();
-  // All partitions advance together: the position counts what they have seen so far.
-  const int64_t position =
-      std::min(round.first_sample + int64_t{minibatch} * sync.minibatch * sync.partitions,
-               round.first_sample + round.samples.size());
-  step.undecayed.learning_rate = job_.schedule->RateAt(position, samples);
-  step.undecayed.momentum = job_.schedule->MomentumAt(position, samples);
-  step.undecayed.step = minibatch + 1;
-  if (!carried.optimiser.empty()) step.undecayed.step += (round.step - 1) * sync.block;
-  step.decayed = step.undecayed;
-  step.decayed.weight_decay = experiment_.optimiser.weight_decay;
-  step.clip_norm = experiment_.optimiser.clip_norm;
-  return step;
 }
 
 void Trainer::OptimiserStep(PartitionArrays::Arrays* carried) {

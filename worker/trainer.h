@@ -74,16 +74,12 @@ class Trainer {
   DeviceArray<float> MakeVectors(int count, const std::string& what) const;
   void StartRange(const TrainAction& train);
   void StartNextRange(const TrainAction& train);
-  void FindStages();
   // The stream's next minibatch is the net's. Its size; 0 where the range has ended.
   Result<int> LoadNext(BatchStream* stream);
   Result<checkpoint::SampleSums> Minibatches(const TrainAction& train,
                                              const Contribution::OnCoded& on_coded,
                                              PartitionArrays::Arrays* carried,
                                              Contribution* contribution);
-  // Of a block's minibatch of so many samples.
-  StepParameters ParametersOf(const TrainAction& train, int minibatch, int samples,
-                              const PartitionArrays::Arrays& carried) const;
   void OptimiserStep(PartitionArrays::Arrays* carried);
   Result<checkpoint::SampleSums> EvaluateRange(Range samples, float* weights);
   std::string TensorAt(int64_t position) const;
