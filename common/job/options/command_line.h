@@ -113,8 +113,8 @@ class CommandLine {
   std::vector<Row> rows_;
   std::vector<Positional> positionals_;
   std::set<std::string, std::less<>> given_;  // names of options
-  size_t taken_ = 0;              // of the positionals
-  Format help_format_ = nullptr;  // null: it is not asked for
+  size_t taken_ = 0;                          // of the positionals
+  Format help_format_ = nullptr;              // null: it is not asked for
   bool has_version_ = false;
   bool version_asked_ = false;
 };
