@@ -28,7 +28,8 @@ constexpr char kHowToGetShakespeare[] =
     "; data/fetch.sh shakespeare DIR brings it; then --set data.directory=DIR or KUMO_DATA=DIR "
     "names it";
 constexpr char kHowToGetCifar[] =
-    "; data/fetch.sh cifar10 DIR brings CIFAR-10 as it is published, and says with which settings it "
+    "; data/fetch.sh cifar10 DIR brings CIFAR-10 as it is published, and says with which settings "
+    "it "
     "is read";
 
 // A setting that names a file.

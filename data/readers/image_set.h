@@ -31,8 +31,8 @@ struct ImageSet {
 // processes of the machine. Every error names the file.
 Result<std::unique_ptr<Dataset>> OpenImageSet(ImageSet set, const ReaderRequest& request);
 
-// Whether an error of reading one image says that the image is to blame, not a setting, the memory or
-// a disk that cannot be read just now.
+// Whether an error of reading one image says that the image is to blame, not a setting, the memory
+// or a disk that cannot be read just now.
 bool IsDamage(const Status& error);
 
 // Counts damaged images as samples.

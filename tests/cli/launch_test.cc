@@ -173,8 +173,8 @@ TEST_F(LaunchTest, WhenNoWorkerIsLeftTheLastOnesEndIsReported) {
   Script("worker-0", "exit 75 first life\nexit 75 second life");
   const Ended ended = Run({"launch", experiment_, "--workers", "1", "--max-restarts", "1"});
   EXPECT_EQ(ended.code, 75);
-  EXPECT_THAT(ended.last_line, AllOf(HasSubstr("worker-0"), HasSubstr("second life"),
-                                     HasSubstr("after 1 restart")));
+  EXPECT_THAT(ended.last_line,
+              AllOf(HasSubstr("worker-0"), HasSubstr("second life"), HasSubstr("after 1 restart")));
   EXPECT_TRUE(NothingRuns());
 }
 

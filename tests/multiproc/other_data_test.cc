@@ -104,8 +104,7 @@ TEST(OtherData, AJobGoesOnWithThemOnlyWhereThatIsSaidAndItsCheckpointsKnow) {
   const Ended continued =
       with({"--continue", "--set", "job.epochs=3", "--set", "data.directory=" + job.Path("other")});
   EXPECT_EQ(continued.code, 0) << continued.output;
-  EXPECT_THAT(continued.output,
-              HasSubstr("from now on: contents of the training data"));
+  EXPECT_THAT(continued.output, HasSubstr("from now on: contents of the training data"));
   PosixFileSystem files;
   const auto newest = NewestVerified(files, job.output() + "/checkpoints");
   ASSERT_TRUE(newest.ok()) << newest.status().message();
