@@ -21,7 +21,7 @@ void ModelArguments::AddTo(CommandLine* line) {
                   &checkpoint, "latest");
 }
 
-Result<std::vector<std::string>> ModelArguments::Command() const {
+Result<std::vector<std::string>> ModelArguments::Command(const std::string& option) const {
   std::vector<std::string> command = experiment.Forward();
   command.insert(command.begin(), experiment.Binary("kumo-worker"));
   PosixFileSystem files;
@@ -40,7 +40,7 @@ Result<std::vector<std::string>> ModelArguments::Command() const {
     KUMO_ASSIGN_OR_RETURN(
         folder, FindNamedCheckpoint(files, parsed, checkpoint.empty() ? "latest" : checkpoint));
   }
-  command.insert(command.end(), {"--checkpoint", folder});
+  command.insert(command.end(), {option, folder});
   return command;
 }
 

@@ -1,4 +1,4 @@
-// What export and predict have in common: which trained network a person means.
+// What evaluate, export and predict have in common: which trained network a person means.
 #pragma once
 
 #include <string>
@@ -17,9 +17,9 @@ struct ModelArguments {
       : experiment(environment), variables(environment.variables) {}
   void AddTo(CommandLine* line);
 
-  // The beginning of kumo-worker's command line: FILE --set ... --checkpoint DIR. The errors of
-  // reading the experiment and of finding the checkpoint.
-  Result<std::vector<std::string>> Command() const;
+  // The beginning of kumo-worker's command line: FILE --set ... OPTION DIR, where `option` takes
+  // the checkpoint's folder. The errors of reading the experiment and of finding the checkpoint.
+  Result<std::vector<std::string>> Command(const std::string& option = "--checkpoint") const;
 
   ExperimentArguments experiment;
   Variables variables;

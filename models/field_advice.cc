@@ -5,6 +5,7 @@
 #include "common/base/nearest.h"
 #include "models/layers/layer.h"
 #include "models/losses/loss.h"
+#include "proto/model.pb.h"
 
 namespace kumo {
 namespace {
@@ -102,8 +103,11 @@ std::string Explained(const std::string& error) {
   const google::protobuf::Descriptor* message =
       google::protobuf::DescriptorPool::generated_pool()->FindMessageTypeByName(quoted[0]);
   if (message == nullptr) return error;
-  return std::string(message->name()) + " has no field " + quoted[1] +
-         FieldAdvice(*message, quoted[1]);
+  const std::string what = std::string(message->name()) + " has no field " + quoted[1];
+  const auto& network = *model::Network::descriptor();
+  const bool left_open = message != &network && (quoted[1] == "layers" || quoted[1] == "input");
+  if (left_open) return what + "; is a } missing before it?";
+  return what + FieldAdvice(*message, quoted[1]);
 }
 
 }  // namespace kumo

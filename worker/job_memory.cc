@@ -94,6 +94,11 @@ Result<MinibatchRooms> MinibatchRooms::Of(const Experiment& experiment, int64_t 
 
 Result<JobMemory> MemoryOfJob(const Experiment& experiment, int servers) {
   KUMO_ASSIGN_OR_RETURN(const model::Network network, LoadNetwork(experiment.network.file));
+  return MemoryOfJob(experiment, network, servers);
+}
+
+Result<JobMemory> MemoryOfJob(const Experiment& experiment, const model::Network& network,
+                              int servers) {
   KUMO_ASSIGN_OR_RETURN(const Graph plan, PlanNetwork(network));
   KUMO_ASSIGN_OR_RETURN(const ExtentsOfDatasets data, MeasureDatasets(experiment.data));
   KUMO_ASSIGN_OR_RETURN(

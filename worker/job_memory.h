@@ -10,6 +10,7 @@
 #include "common/base/memory_need.h"
 #include "common/base/status.h"
 #include "common/job/options/experiment.h"
+#include "proto/model.pb.h"
 
 namespace kumo {
 
@@ -39,8 +40,10 @@ struct JobMemory {
 };
 
 // servers: how many there will be; at least 1. A worker is one that has its even share of the
-// partitions. On a GPU the worker's need is the host's memory alone. The errors of LoadNetwork and
-// MeasureDatasets.
+// partitions. On a GPU the worker's need is the host's memory alone. The errors of MeasureDatasets.
+Result<JobMemory> MemoryOfJob(const Experiment& experiment, const model::Network& network,
+                              int servers);
+// The same of the network in experiment.network.file. The errors of LoadNetwork, too.
 Result<JobMemory> MemoryOfJob(const Experiment& experiment, int servers);
 
 }  // namespace kumo

@@ -3,6 +3,7 @@
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,6 +44,8 @@
 #include "models/backend/devices.h"
 #include "worker/job_memory.h"
 #include "worker/model_use.h"
+#include "worker/opened_job.h"
+#include "worker/stored_model.h"
 #include "worker/stored_weights.h"
 #include "worker/trained_as.h"
 #include "worker/trainer.h"
@@ -87,12 +90,15 @@ Result<JobMemory> MemoryOf(const Arguments& arguments, const Experiment& experim
       experiment, arguments.servers > 0 ? arguments.servers : std::max(1, static_cast<int>(named)));
 }
 
+Status CheckRoom(const JobMemory& memory) {
+  const Result<MemoryRoom> room = RoomInProcess();
+  return room.ok() ? memory.worker.CheckFits(*room) : OkStatus();
+}
+
 // The trainer, where there is room for it.
 Result<std::unique_ptr<Trainer>> MakeTrainer(const JobMemory& memory, const Experiment& experiment,
                                              const Clock* clock) {
-  if (const Result<MemoryRoom> room = RoomInProcess(); room.ok()) {
-    KUMO_RETURN_IF_ERROR(memory.worker.CheckFits(*room));
-  }
+  KUMO_RETURN_IF_ERROR(CheckRoom(memory));
   return Trainer::Make(experiment, clock);
 }
 
@@ -196,6 +202,24 @@ Status Evaluate(const Arguments& arguments, const Experiment& experiment, Traine
   const std::string line = Folded(path + text, TerminalColumns(STDOUT_FILENO), kHanging);
   std::fputs(line.c_str(), stdout);
   return OkStatus();
+}
+
+// A checkpoint's folder says by itself what its network and its settings are, but not where the
+// data are.
+Status EvaluateFolder(const Arguments& arguments, const char* program) {
+  const std::unique_ptr<Logging> logging = Logging::ForCommand(program);
+  KUMO_ASSIGN_OR_RETURN(StoredModel model, OpenStoredModel({arguments.file, arguments.sets, "",
+                                                            VariablesOf(environ)}));
+  KUMO_ASSIGN_OR_RETURN(const model::Network network, NetworkOf(model));
+  Experiment& experiment = model.experiment;
+  experiment.network.file = "the network of checkpoint " + model.manifest.name();
+  KUMO_ASSIGN_OR_RETURN(const JobMemory memory, MemoryOfJob(experiment, network, /*servers=*/1));
+  KUMO_RETURN_IF_ERROR(CheckRoom(memory));
+  KUMO_ASSIGN_OR_RETURN(OpenedJob job, OpenJob(experiment, network));
+  const SteadyClock clock;
+  KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer,
+                        Trainer::Make(experiment, std::move(job), &clock));
+  return Evaluate(arguments, experiment, trainer.get());
 }
 
 // view: where this worker is shown; may be null.
@@ -313,12 +337,20 @@ int Main(const char* program, const std::vector<std::string>& args) {
     std::fputs(line.Help().c_str(), stdout);
     return 0;
   }
-  const LastWords last_words("kumo-worker " + arguments.name, LastWords::DefaultTerminationLog());
+  // Who only uses a model, or looks, is no worker with a name.
+  const bool takes_part =
+      !arguments.use.asked() && arguments.evaluate.empty() && !arguments.check && !arguments.memory;
+  const LastWords last_words(takes_part ? "kumo-worker " + arguments.name : "kumo-worker",
+                             LastWords::DefaultTerminationLog());
   EndWhenOutOfMemory(last_words);
   if (!usage.ok()) return last_words.Say(ExitCode::kUsage, usage.message());
   if (arguments.use.asked()) {
     const std::unique_ptr<Logging> logging = Logging::ForCommand(program);
     return last_words.Say(arguments.use.Run(arguments.file, arguments.sets, VariablesOf(environ)));
+  }
+  std::error_code error;
+  if (!arguments.evaluate.empty() && std::filesystem::is_directory(arguments.file, error)) {
+    return last_words.Say(EvaluateFolder(arguments, program));
   }
   const Result<Experiment> experiment =
       ParseExperiment(arguments.file, arguments.sets, VariablesOf(environ));

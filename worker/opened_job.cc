@@ -75,9 +75,12 @@ DeviceOptions DeviceOf(const Experiment::Network& network) {
 }
 
 Result<OpenedJob> OpenJob(const Experiment& experiment) {
+  KUMO_ASSIGN_OR_RETURN(const model::Network network, LoadNetwork(experiment.network.file));
+  return OpenJob(experiment, network);
+}
+
+Result<OpenedJob> OpenJob(const Experiment& experiment, const model::Network& network) {
   OpenedJob job;
-  const std::string& file = experiment.network.file;
-  KUMO_ASSIGN_OR_RETURN(const model::Network network, LoadNetwork(file));
   KUMO_ASSIGN_OR_RETURN(job.backend, MakeBackend(DeviceOf(experiment.network)));
   KUMO_ASSIGN_OR_RETURN(job.datasets, OpenDatasets(experiment.data));
   KUMO_ASSIGN_OR_RETURN(job.rooms, MinibatchRooms::Of(experiment, job.datasets.train->size(),

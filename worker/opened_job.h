@@ -33,9 +33,11 @@ struct OpenedJob {
   std::optional<Schedule> schedule;
 };
 
-// Reads the network file, opens the data and connects the two. The errors of LoadNetwork,
-// Net::Make, OpenDatasets and ContentHash; FailedPrecondition where network and data do not fit
-// each other; InvalidArgument where checkpoint.best is no metric of the network.
+// Opens the data and connects them to the network, which messages call experiment.network.file. The
+// errors of Net::Make, OpenDatasets and ContentHash; FailedPrecondition where network and data do
+// not fit each other; InvalidArgument where checkpoint.best is no metric of the network.
+Result<OpenedJob> OpenJob(const Experiment& experiment, const model::Network& network);
+// The same of the network in that file. The errors of LoadNetwork, too.
 Result<OpenedJob> OpenJob(const Experiment& experiment);
 
 }  // namespace kumo

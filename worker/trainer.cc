@@ -48,6 +48,11 @@ Trainer::Trainer(const Experiment& experiment, const Clock* clock, OpenedJob job
 
 Result<std::unique_ptr<Trainer>> Trainer::Make(const Experiment& experiment, const Clock* clock) {
   KUMO_ASSIGN_OR_RETURN(OpenedJob job, OpenJob(experiment));
+  return Make(experiment, std::move(job), clock);
+}
+
+Result<std::unique_ptr<Trainer>> Trainer::Make(const Experiment& experiment, OpenedJob job,
+                                               const Clock* clock) {
   std::unique_ptr<Trainer> trainer(new Trainer(experiment, clock, std::move(job)));
   KUMO_RETURN_IF_ERROR(trainer->backend_->Wait());
   KUMO_RETURN_IF_ERROR(trainer->net_->Bind(trainer->spec_.layout, trainer->weights_.data(),

@@ -35,7 +35,10 @@ namespace kumo {
 
 class Trainer {
  public:
-  // The errors of OpenJob, and the device's failure.
+  // job: as OpenJob opened it of the experiment. The device's failure.
+  static Result<std::unique_ptr<Trainer>> Make(const Experiment& experiment, OpenedJob job,
+                                               const Clock* clock);
+  // The same with OpenJob, and its errors.
   static Result<std::unique_ptr<Trainer>> Make(const Experiment& experiment, const Clock* clock);
 
   const JobSpec& spec() const { return spec_; }

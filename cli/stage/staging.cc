@@ -96,7 +96,43 @@ Status Staging::CheckRoom() const {
                            " are free: make room, or take another disk");
 }
 
+// What was a file and is a folder now, or the other way round, is in the way of what is copied; the
+// rest of what is gone stays until all is there.
+Status Staging::MakeWay() {
+  std::set<std::string> files;
+  std::set<std::string> folders;
+  const auto each_folder = [](const std::string& path, const auto& see) {
+    for (size_t slash = path.rfind('/'); slash != path.npos && slash > 0;
+         slash = path.rfind('/', slash - 1)) {
+      see(path.substr(0, slash));  // the innermost first
+    }
+  };
+  for (const Task& task : tasks_) {
+    files.insert(task.file.path);
+    each_folder(task.file.path, [&](std::string folder) { folders.insert(std::move(folder)); });
+  }
+  std::vector<std::string> left;
+  for (const std::string& path : gone_) {
+    bool in_the_way = folders.contains(path);
+    each_folder(path, [&](const std::string& folder) { in_the_way |= files.contains(folder); });
+    if (!in_the_way) {
+      left.push_back(path);
+      continue;
+    }
+    KUMO_RETURN_IF_ERROR(Remove(path));
+    each_folder(path, [&](const std::string& folder) {
+      if (!folders.contains(folder)) (void)files_->RemoveEmptyDirectory(DestinationOf(folder));
+    });
+  }
+  gone_ = std::move(left);
+  return OkStatus();
+}
+
 Status Staging::Run(const std::function<bool(const StagingProgress&)>& tick) {
+  {
+    const MutexLock lock(mutex_);
+    KUMO_RETURN_IF_ERROR(MakeWay());
+  }
   {
     ThreadPool pool(options_.jobs);
     {
@@ -180,13 +216,16 @@ Status Staging::Copy(const SourceFile& file) {
   return record_.Add({file, crc});
 }
 
+Status Staging::Remove(const std::string& path) {
+  const std::string there = DestinationOf(path);
+  if (files_->Exists(there)) KUMO_RETURN_IF_ERROR(files_->RemoveFile(there));
+  record_.Forget(path);
+  ++progress_.removed_files;
+  return OkStatus();
+}
+
 Status Staging::CleanUp() {
-  for (const std::string& path : gone_) {
-    const std::string there = DestinationOf(path);
-    if (files_->Exists(there)) KUMO_RETURN_IF_ERROR(files_->RemoveFile(there));
-    record_.Forget(path);
-    ++progress_.removed_files;
-  }
+  for (const std::string& path : gone_) KUMO_RETURN_IF_ERROR(Remove(path));
   KUMO_ASSIGN_OR_RETURN(const std::vector<std::string> names,
                         files_->List(OwnFolder(destination_)));
   for (const std::string& name : names) {

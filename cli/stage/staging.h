@@ -76,6 +76,8 @@ class Staging {
   Result<bool> Keeps(const Task& task);
   Status Copy(const SourceFile& file);
   // Last: what the source no longer has, and parts that nobody will go on with.
+  Status MakeWay() KUMO_REQUIRES(mutex_);
+  Status Remove(const std::string& path) KUMO_REQUIRES(mutex_);
   Status CleanUp() KUMO_REQUIRES(mutex_);
 
   FileSystem* const files_;

@@ -237,6 +237,10 @@ class ExchangeTest(unittest.TestCase):
             for which in (out, self.checkpoint(out)):
                 alone = self.predictions(which, "--input", "train.zip", *nowhere)
                 self.assertEqual(alone, self.predictions(f"{out}.conf", "--input", "train.zip"))
+            # Of the data it does not say where they are.
+            evaluated = [json.loads(self.kumo("evaluate", which, "--json", *more).stdout) for which, more in (
+                (f"{out}.conf", []), (out, ["--set", f"data.directory={self.folder}"]))]
+            self.assertEqual(evaluated[0]["validation/main/loss"], evaluated[1]["validation/main/loss"])
         from_data = self.predictions(without_mean_image(self.checkpoint("mean"), self.folder / "older"),
                                      "--input", "train.zip", "--set", f"data.directory={self.folder}")
         self.assertEqual(alone, from_data)

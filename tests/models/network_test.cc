@@ -242,6 +242,8 @@ TEST(NetworkTest, AnUnknownFieldIsToldWhatItIsCalledHere) {
       {"layers { name: 'c' dropout { p: .5 } }", "did you mean ratio?"},
       {"layers { name: 'c' relu { slope: .5 } }", "Relu has no field slope; it has none"},
       {"layer { name: 'c' }", "Network has no field layer; did you mean layers?"},
+      {"layers { name: 'c' relu {} layers { name: 'd' tanh {} } }",
+       "Layer has no field layers; is a } missing before it?"},
   };
   for (const BadCase& c : cases) {
     const Status status = Parse(Around(c.text));

@@ -137,6 +137,21 @@ TEST_F(StagingTest, WhatChangedIsCopiedAndWhatIsGoneGoes) {
   EXPECT_EQ(progress.removed_files, 1);
 }
 
+TEST_F(StagingTest, AFileMayBecomeAFolderAndAFolderAFile) {
+  Write("deep/er/file", 10);
+  Stage();
+  fs::remove(source() + "/labels.txt");
+  Write("labels.txt/of/all", 20);
+  fs::remove_all(source() + "/train");
+  Write("train", 30);
+  fs::remove_all(source() + "/deep/er");
+  Write("deep/er", 40);
+  const StagingProgress progress = Stage();
+  EXPECT_EQ(progress.copied_files, 3);
+  EXPECT_EQ(progress.kept_files, 1);
+  EXPECT_EQ(progress.removed_files, 5);
+}
+
 TEST_F(StagingTest, AFileOfOnesOwnStays) {
   Stage();
   std::ofstream(destination() + "/notes") << "mine";
