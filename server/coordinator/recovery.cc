@@ -64,8 +64,10 @@ Status Recovery::OnChosen(const Result<std::optional<checkpoint::Manifest>>& cho
   generation_.choosing = false;
   if (!chosen.ok()) return chosen.status().WithContext(went_back_why_);
   StartFrom(*chosen);
-  LOG(WARNING) << "generation " << generation_.number << " goes back to round "
-               << generation_.start_version << ": " << went_back_why_;
+  const std::string where = restored_ ? "round " + std::to_string(generation_.start_version)
+                                      : "its beginning, as there is no checkpoint yet";
+  LOG(WARNING) << "generation " << generation_.number << " goes back to " << where << ": "
+               << went_back_why_;
   turn->Do(WentBackAction{generation_.start_version,
                           restored_ ? restored_->progress().samples() : 0, went_back_why_});
   return OkStatus();
