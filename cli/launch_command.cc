@@ -154,8 +154,7 @@ int RunLaunch(const CliEnvironment& environment, std::span<const std::string> ar
   if (preflight.problems.empty()) {
     const Result<Outcome> outcome = Launch(environment, arguments, job, preflight.notes);
     if (outcome.ok()) {
-      const std::string& output = job.loaded.experiment.output.directory;
-      return SayEnd(environment, last_words, arguments, output, *outcome);
+      return SayEnd(environment, last_words, arguments, job.loaded.experiment, *outcome);
     }
     preflight.problems.push_back(outcome.status());
   }

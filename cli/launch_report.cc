@@ -18,8 +18,10 @@ constexpr char kOverBar[] = "\r\033[K";
 constexpr int kHanging = 6;  // as wide as "note  "
 
 // What was saved, where server 0 did not come to say it.
-std::string HowToGoOn(const std::string& checkpoint) {
+std::string HowToGoOn(const std::string& checkpoint, const Experiment& experiment) {
   if (checkpoint.empty()) return "; nothing is saved: the same command starts anew";
+  const std::string& resume = experiment.checkpoint.resume;
+  if (resume != "auto" && resume != "must") return "; the last checkpoint is " + checkpoint;
   return "; the same command goes on from " + checkpoint;
 }
 
@@ -78,14 +80,16 @@ int SayRefusal(const CliEnvironment& environment, const LastWords& last_words,
 }
 
 int SayEnd(const CliEnvironment& environment, const LastWords& last_words,
-           const LaunchArguments& args, const std::string& output_directory, Outcome outcome) {
+           const LaunchArguments& args, const Experiment& experiment, Outcome outcome) {
+  const std::string& output_directory = experiment.output.directory;
   PosixFileSystem files;
   const JobResult result = ReadJobResult(files, output_directory);
-  if (outcome.stopped && !outcome.explained) outcome.words += HowToGoOn(result.checkpoint);
   // A crash, a machine that is gone: nothing that a person must mend first.
-  const bool failed = !outcome.stopped && outcome.code != 0 &&
-                      outcome.code != static_cast<int>(ExitCode::kBadConfiguration);
-  if (failed && !result.checkpoint.empty()) outcome.words += HowToGoOn(result.checkpoint);
+  const bool failed = outcome.code == static_cast<int>(ExitCode::kCrashed) ||
+                      outcome.code == static_cast<int>(ExitCode::kUnavailable);
+  const bool says =
+      outcome.stopped ? !outcome.explained : failed && !outcome.done && !result.checkpoint.empty();
+  if (says) outcome.words += HowToGoOn(result.checkpoint, experiment);
   if (args.job.json) {
     PrintJson(outcome, output_directory, result);
   } else if (args.quiet && outcome.code == 0) {

@@ -28,6 +28,6 @@ int SayRefusal(const CliEnvironment& environment, const LastWords& last_words,
 
 // What became of the job. Returns the exit code.
 int SayEnd(const CliEnvironment& environment, const LastWords& last_words,
-           const LaunchArguments& args, const std::string& output_directory, Outcome outcome);
+           const LaunchArguments& args, const Experiment& experiment, Outcome outcome);
 
 }  // namespace kumo

@@ -210,6 +210,7 @@ Outcome Supervisor::outcome() const {
                     Seconds(settings_.leave_us + settings_.failure_grace_us) +
                     " and had to be killed";
   }
+  outcome.done = done;
   outcome.warnings = warnings_;
   return outcome;
 }

@@ -48,6 +48,7 @@ struct SupervisorAction {
 
 struct Outcome {
   int code = 0;
+  bool done = false;                  // the job, whatever came of its processes then
   bool stopped = false;               // by a person or the machine
   bool explained = false;             // stopped: the words say what was saved
   std::string words;                  // "" when all went well

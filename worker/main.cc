@@ -3,7 +3,6 @@
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,11 +25,9 @@
 #include "common/base/process/standard_streams.h"
 #include "common/base/terminal.h"
 #include "common/base/version.h"
-#include "common/job/checkpoint/checkpoint.h"
 #include "common/job/checkpoint/continuation.h"
 #include "common/job/checkpoint/origin.h"
 #include "common/job/checkpoint/resume_point.h"
-#include "common/job/checkpoint/source_folder.h"
 #include "common/job/http/shown_process.h"
 #include "common/job/job_identity.h"
 #include "common/job/options/command_line.h"
@@ -38,16 +35,11 @@
 #include "common/job/options/installed_experiments.h"
 #include "common/job/options/parser.h"
 #include "common/job/shard_map.h"
-#include "common/job/telemetry/figures.h"
-#include "common/job/telemetry/metric_figures.h"
 #include "common/job/transport/malloc_tuning.h"
 #include "models/backend/devices.h"
+#include "worker/evaluation.h"
 #include "worker/job_memory.h"
 #include "worker/model_use.h"
-#include "worker/opened_job.h"
-#include "worker/stored_model.h"
-#include "worker/stored_weights.h"
-#include "worker/trained_as.h"
 #include "worker/trainer.h"
 #include "worker/transferred_weights.h"
 #include "worker/worker_service.h"
@@ -90,15 +82,12 @@ Result<JobMemory> MemoryOf(const Arguments& arguments, const Experiment& experim
       experiment, arguments.servers > 0 ? arguments.servers : std::max(1, static_cast<int>(named)));
 }
 
-Status CheckRoom(const JobMemory& memory) {
-  const Result<MemoryRoom> room = RoomInProcess();
-  return room.ok() ? memory.worker.CheckFits(*room) : OkStatus();
-}
-
 // The trainer, where there is room for it.
 Result<std::unique_ptr<Trainer>> MakeTrainer(const JobMemory& memory, const Experiment& experiment,
                                              const Clock* clock) {
-  KUMO_RETURN_IF_ERROR(CheckRoom(memory));
+  if (const Result<MemoryRoom> room = RoomInProcess(); room.ok()) {
+    KUMO_RETURN_IF_ERROR(memory.worker.CheckFits(*room));
+  }
   return Trainer::Make(experiment, clock);
 }
 
@@ -164,64 +153,6 @@ Status CheckStart(const Trainer& trainer, const Experiment& experiment) {
   return OkStatus();
 }
 
-// Whether the checkpoint in the folder `path` is evaluated as it was trained.
-Status CheckUse(const Trainer& trainer, const std::string& path, const Experiment& experiment,
-                const std::vector<std::string>& sets) {
-  PosixFileSystem files;
-  KUMO_ASSIGN_OR_RETURN(const CheckpointFolder folder, FindCheckpointAt(files, path));
-  KUMO_ASSIGN_OR_RETURN(const checkpoint::Manifest manifest,
-                        ReadManifest(files, folder.parent, folder.name));
-  KUMO_RETURN_IF_ERROR(CheckSameNetwork(manifest, trainer.spec().network));
-  KUMO_RETURN_IF_ERROR(CheckSameInputs(manifest, experiment, sets));
-  return CheckSameClasses(manifest, trainer.datasets().train->class_names());
-}
-
-// With the names and figures of an epoch's evaluation (common/job/telemetry/figures.h).
-Status Evaluate(const Arguments& arguments, const Experiment& experiment, Trainer* trainer) {
-  const std::string& path = arguments.evaluate;
-  KUMO_ASSIGN_OR_RETURN(const Buffer<float> weights,
-                        LoadStoredWeights(path, trainer->spec().layout));
-  KUMO_RETURN_IF_ERROR(CheckUse(*trainer, path, experiment, arguments.sets));
-  KUMO_ASSIGN_OR_RETURN(const checkpoint::SampleSums sums, trainer->EvaluateAll(weights.span()));
-  const std::vector<MetricFigure> figures = trainer->spec().metrics.FiguresOf(sums);
-  if (arguments.json) {
-    JsonFields fields;
-    fields.Add("checkpoint", path).Add(figure::kSamples, sums.samples());
-    for (const MetricFigure& one : figures) fields.Add(ValidationFigure(one.name), one.value);
-    std::printf("%s\n", fields.object().c_str());
-    return OkStatus();
-  }
-  std::string text = ":";
-  for (const MetricFigure& one : figures) {
-    char value[64];
-    std::snprintf(value, sizeof value, " %.6f ", one.value);
-    text += " " + ValidationFigure(one.name) + value;
-  }
-  text += " (" + std::to_string(sums.samples()) + " samples)\n";
-  constexpr int kHanging = 2;
-  const std::string line = Folded(path + text, TerminalColumns(STDOUT_FILENO), kHanging);
-  std::fputs(line.c_str(), stdout);
-  return OkStatus();
-}
-
-// A checkpoint's folder says by itself what its network and its settings are, but not where the
-// data are.
-Status EvaluateFolder(const Arguments& arguments, const char* program) {
-  const std::unique_ptr<Logging> logging = Logging::ForCommand(program);
-  KUMO_ASSIGN_OR_RETURN(StoredModel model, OpenStoredModel({arguments.file, arguments.sets, "",
-                                                            VariablesOf(environ)}));
-  KUMO_ASSIGN_OR_RETURN(const model::Network network, NetworkOf(model));
-  Experiment& experiment = model.experiment;
-  experiment.network.file = "the network of checkpoint " + model.manifest.name();
-  KUMO_ASSIGN_OR_RETURN(const JobMemory memory, MemoryOfJob(experiment, network, /*servers=*/1));
-  KUMO_RETURN_IF_ERROR(CheckRoom(memory));
-  KUMO_ASSIGN_OR_RETURN(OpenedJob job, OpenJob(experiment, network));
-  const SteadyClock clock;
-  KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer,
-                        Trainer::Make(experiment, std::move(job), &clock));
-  return Evaluate(arguments, experiment, trainer.get());
-}
-
 // view: where this worker is shown; may be null.
 Status Train(Trainer* trainer, const Experiment& experiment, const std::string& name,
              const Clock* clock, StopSignals* signals, ProcessView* view) {
@@ -261,7 +192,7 @@ void PinNearDevice(const std::string& device) {
 Status Run(const Arguments& arguments, const Experiment& experiment, const char* program) {
   SteadyClock clock;
   StopSignals signals;
-  if (arguments.check || arguments.memory || !arguments.evaluate.empty()) {
+  if (arguments.check || arguments.memory) {
     const std::unique_ptr<Logging> logging = Logging::ForCommand(program);
     KUMO_ASSIGN_OR_RETURN(const JobMemory memory, MemoryOf(arguments, experiment));
     if (arguments.memory && arguments.json) PrintJson(memory);
@@ -269,7 +200,6 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
     if (arguments.memory) return OkStatus();
     KUMO_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer,
                           MakeTrainer(memory, experiment, &clock));
-    if (!arguments.check) return Evaluate(arguments, experiment, trainer.get());
     const JsonFields size = PrintCheck(*trainer, experiment);
     KUMO_RETURN_IF_ERROR(CheckStart(*trainer, experiment));
     if (arguments.json) PrintJson(memory, size);
@@ -348,9 +278,15 @@ int Main(const char* program, const std::vector<std::string>& args) {
     const std::unique_ptr<Logging> logging = Logging::ForCommand(program);
     return last_words.Say(arguments.use.Run(arguments.file, arguments.sets, VariablesOf(environ)));
   }
-  std::error_code error;
-  if (!arguments.evaluate.empty() && std::filesystem::is_directory(arguments.file, error)) {
-    return last_words.Say(EvaluateFolder(arguments, program));
+  if (!arguments.evaluate.empty()) {
+    const std::unique_ptr<Logging> logging = Logging::ForCommand(program);
+    const Result<std::string> said = EvaluateCheckpoint(
+        {arguments.file, arguments.sets, arguments.evaluate, VariablesOf(environ)}, arguments.json);
+    if (!said.ok()) return last_words.Say(said.status());
+    constexpr int kHanging = 2;
+    const int columns = arguments.json ? 0 : TerminalColumns(STDOUT_FILENO);
+    std::fputs(Folded(*said + "\n", columns, kHanging).c_str(), stdout);
+    return 0;
   }
   const Result<Experiment> experiment =
       ParseExperiment(arguments.file, arguments.sets, VariablesOf(environ));

@@ -10,6 +10,7 @@
 #include "models/graph/rewrites/rewrites.h"
 #include "models/network.h"
 #include "models/onnx/to_onnx.h"
+#include "worker/trained_as.h"
 
 namespace kumo {
 namespace {
@@ -89,6 +90,7 @@ Status WriteOnnx(const StoredModel& model, const Exported& exported, const Expor
     KUMO_ASSIGN_OR_RETURN(data, DataOf(model));
     options.pixels = data.pixels;
   } else {
+    KUMO_RETURN_IF_ERROR(CheckSameInputs(model.manifest, model.experiment, model.sets));
     const auto& names = model.manifest.class_names();
     data.class_names = {names.begin(), names.end()};
   }

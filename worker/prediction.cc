@@ -41,9 +41,9 @@ Result<Source> SourceOf(const std::string& input) {
   KUMO_ASSIGN_OR_RETURN(source.container, std::move(container));
   Result<std::vector<std::string>> files = ListImages(source.container);
   if (files.status().code() == StatusCode::kDataLoss) {
-    return InvalidArgument(input +
-                           ": is no image (.jpg, .jpeg, .png), no folder and no whole archive "
-                           "(tar, tar.gz, zip) of images; a language model is asked with --prompt");
+    return InvalidArgument(files.status().message() +
+                           "; it is no image by its name (.jpg, .jpeg, .png), and no folder; a "
+                           "language model is asked with --prompt");
   }
   KUMO_ASSIGN_OR_RETURN(source.files, std::move(files));
   if (source.files.empty()) {

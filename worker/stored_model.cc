@@ -59,10 +59,9 @@ Result<StoredModel> OpenStoredModel(const ModelName& name) {
       const CheckpointFolder folder,
       FindCheckpointAt(files, name.checkpoint.empty() ? name.file : name.checkpoint));
   model.checkpoint = folder.path();
+  model.sets = name.sets;
   KUMO_ASSIGN_OR_RETURN(model.manifest, ReadManifest(files, folder.parent, folder.name));
-  if (model.has_experiment_file) {
-    KUMO_RETURN_IF_ERROR(CheckSameInputs(model.manifest, model.experiment, name.sets));
-  } else {
+  if (!model.has_experiment_file) {
     KUMO_ASSIGN_OR_RETURN(model.experiment, ExperimentOf(model.manifest, name));
   }
   KUMO_ASSIGN_OR_RETURN(model.layout, LayoutFor(model));
@@ -86,7 +85,7 @@ Result<model::Network> NetworkOf(const StoredModel& model) {
   KUMO_ASSIGN_OR_RETURN(const Graph graph, PlanNetwork(*network));
   KUMO_ASSIGN_OR_RETURN(const ParameterLayout layout, ParameterLayout::Make(graph.tensors()));
   if (layout.fingerprint() == model.layout.fingerprint()) {
-    KUMO_RETURN_IF_ERROR(CheckSameNetwork(model.manifest, NetworkText(*network)));
+    KUMO_RETURN_IF_ERROR(CheckSameNetwork(model.manifest, NetworkText(*network), model.sets));
     return network;
   }
   return FailedPrecondition(
@@ -95,6 +94,7 @@ Result<model::Network> NetworkOf(const StoredModel& model) {
 }
 
 Result<ModelData> DataOf(const StoredModel& model) {
+  KUMO_RETURN_IF_ERROR(CheckSameInputs(model.manifest, model.experiment, model.sets));
   ModelData data;
   const Experiment::Data& settings = model.experiment.data;
   KUMO_ASSIGN_OR_RETURN(const model::Network network, NetworkOf(model));

@@ -25,20 +25,22 @@ struct ModelName {
 };
 
 struct StoredModel {
-  std::string checkpoint;  // its folder
-  Experiment experiment;   // the file's, or the settings that the checkpoint says
+  std::string checkpoint;         // its folder
+  std::vector<std::string> sets;  // ModelName's
+  Experiment experiment;          // the file's, or the settings that the checkpoint says
   bool has_experiment_file = false;
   checkpoint::Manifest manifest;
   ParameterLayout layout;
   Buffer<float> weights;  // those that are evaluated
 };
 
-// Reads and verifies the checkpoint, and the experiment where one is named. The errors of both, and
-// of CheckSameInputs; FailedPrecondition for a checkpoint of release 0.1 without an experiment.
+// Reads and verifies the checkpoint, and the experiment where one is named. The errors of both;
+// FailedPrecondition for a checkpoint of release 0.1 without an experiment.
 Result<StoredModel> OpenStoredModel(const ModelName& name);
 
 // The network: the experiment's file, or what the checkpoint says. The errors of LoadNetwork;
-// FailedPrecondition where the weights are another one's, and where nobody says what it is.
+// FailedPrecondition where the weights are another one's (CheckSameNetwork, too), and where nobody
+// says what it is.
 Result<model::Network> NetworkOf(const StoredModel& model);
 
 // What becomes of pixels on their way in, and what the classes are called.
@@ -48,7 +50,7 @@ struct ModelData {
 };
 // Opens the data set where the checkpoint does not say the mean image that is subtracted (it is
 // long, or an older release wrote the checkpoint), or the classes' names, as an older release's; of
-// these it then makes do without. The errors of OpenDatasets.
+// these it then makes do without. The errors of OpenDatasets and CheckSameInputs.
 Result<ModelData> DataOf(const StoredModel& model);
 
 }  // namespace kumo

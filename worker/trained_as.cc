@@ -15,8 +15,9 @@ constexpr std::string_view kInputs[] = {"data.scale", "data.subtract_mean", "dat
                                         "data.deviation", "data.tokens"};
 
 bool IsSaid(const std::string& key, const std::vector<std::string>& sets) {
-  return std::ranges::any_of(sets, [&](const std::string& set) {
-    return set.size() > key.size() && set.starts_with(key) && set[key.size()] == '=';
+  return std::ranges::any_of(sets, [&](std::string set) {
+    std::erase(set, ' ');  // blanks around the key say nothing
+    return set.starts_with(key + "=");
   });
 }
 
@@ -28,14 +29,17 @@ std::string SetOption(const std::string& key, std::string value) {
 
 }  // namespace
 
-Status CheckSameNetwork(const checkpoint::Manifest& manifest, const std::string& network) {
-  const std::vector<SettingChange> changes = NetworkChanges(manifest.network(), network);
-  if (changes.empty()) return OkStatus();
+Status CheckSameNetwork(const checkpoint::Manifest& manifest, const std::string& network,
+                        const std::vector<std::string>& sets) {
+  const std::vector<SettingChange> changes =
+      NetworkChanges(manifest.network(), network, NetworkUse::kUse);
+  if (changes.empty() || IsSaid("network.file", sets)) return OkStatus();
   return FailedPrecondition("checkpoint " + manifest.name() +
                             " was trained with another network, of the same tensors (then -> "
                             "now): " +
                             DescribeChanges(changes) +
-                            "; bring back the network file that it was trained with");
+                            "; bring back the network file that it was trained with, or say --set "
+                            "network.file=FILE to use it otherwise");
 }
 
 Status CheckSameInputs(const checkpoint::Manifest& manifest, const Experiment& experiment,

@@ -14,12 +14,14 @@
 
 namespace kumo {
 
-// FailedPrecondition where the network, as text protobuf, is another one of the same tensors; names
-// the layers.
-Status CheckSameNetwork(const checkpoint::Manifest& manifest, const std::string& network);
+// FailedPrecondition where the network, as text protobuf, is another one of the same tensors, in
+// what counts for its use; names the layers. Not where `sets`, "section.key=value" of the command
+// line, say network.file.
+Status CheckSameNetwork(const checkpoint::Manifest& manifest, const std::string& network,
+                        const std::vector<std::string>& sets);
 
 // FailedPrecondition where samples would become other inputs (data.scale, data.mean, ...) by a
-// setting that `sets`, "section.key=value" of the command line, does not say; names what it was.
+// setting that `sets` do not say; names what it was.
 Status CheckSameInputs(const checkpoint::Manifest& manifest, const Experiment& experiment,
                        const std::vector<std::string>& sets);
 

@@ -124,8 +124,10 @@ Status Staging::MakeWay() {
       if (!folders.contains(folder)) (void)files_->RemoveEmptyDirectory(DestinationOf(folder));
     });
   }
+  if (left.size() == gone_.size()) return OkStatus();
   gone_ = std::move(left);
-  return OkStatus();
+  // Who goes on after a stop must not look for files where folders are now.
+  return record_.Rewrite();
 }
 
 Status Staging::Run(const std::function<bool(const StagingProgress&)>& tick) {

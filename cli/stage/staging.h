@@ -75,10 +75,11 @@ class Staging {
   Status Do(const Task& task);
   Result<bool> Keeps(const Task& task);
   Status Copy(const SourceFile& file);
-  // Last: what the source no longer has, and parts that nobody will go on with.
+  // First: what the source no longer has, where it is in the way.
   Status MakeWay() KUMO_REQUIRES(mutex_);
-  Status Remove(const std::string& path) KUMO_REQUIRES(mutex_);
+  // Last: the rest of that, and parts that nobody will go on with.
   Status CleanUp() KUMO_REQUIRES(mutex_);
+  Status Remove(const std::string& path) KUMO_REQUIRES(mutex_);
 
   FileSystem* const files_;
   const std::string folder_;  // of the source

@@ -29,13 +29,64 @@ bool Parse(const std::string& text, model::Network* network) {
 }
 
 std::string TextOf(const google::protobuf::Message& message) {
-  constexpr size_t kLongest = 100;
   google::protobuf::TextFormat::Printer printer;
   printer.SetSingleLineMode(true);
   std::string text;
   if (!printer.PrintToString(message, &text)) return "?";
   while (text.ends_with(' ')) text.pop_back();
-  return Printable(text, kLongest);
+  return text;
+}
+
+// Of two texts what differs, and some of what stands before it.
+SettingChange Change(const std::string& key, const std::string& then, const std::string& now) {
+  constexpr size_t kLongest = 100;
+  constexpr size_t kBefore = 40;
+  const size_t same = std::ranges::mismatch(then, now).in1 - then.begin();
+  const size_t cut = std::max(then.size(), now.size()) <= kLongest || same <= kBefore
+                         ? 0
+                         : then.rfind(' ', same - kBefore);
+  const auto shown = [&](const std::string& text) {
+    if (cut == 0 || cut == text.npos) return Printable(text, kLongest);
+    return "..." + Printable(std::string_view(text).substr(std::min(cut, text.size())), kLongest);
+  };
+  return {key, shown(then), shown(now)};
+}
+
+// Clears how tensors start, wherever that stands.
+void ClearInitialisers(google::protobuf::Message* message) {
+  const google::protobuf::Reflection& reflection = *message->GetReflection();
+  std::vector<const google::protobuf::FieldDescriptor*> fields;
+  reflection.ListFields(*message, &fields);
+  for (const google::protobuf::FieldDescriptor* field : fields) {
+    if (field->cpp_type() != google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE) continue;
+    if (field->message_type() == model::Initialiser::descriptor()) {
+      reflection.ClearField(message, field);
+    } else if (field->is_repeated()) {
+      for (int i = 0; i < reflection.FieldSize(*message, field); ++i) {
+        ClearInitialisers(reflection.MutableRepeatedMessage(message, field, i));
+      }
+    } else {
+      ClearInitialisers(reflection.MutableMessage(message, field));
+    }
+  }
+}
+
+// Of a layer of use, what does something to a trained network.
+void ClearTraining(model::Layer* layer) {
+  layer->clear_loss_weight();
+  if (layer->has_dropout()) layer->mutable_dropout()->Clear();
+  if (layer->has_attention()) layer->mutable_attention()->clear_dropout();
+  if (layer->has_softmax_cross_entropy()) layer->mutable_softmax_cross_entropy()->Clear();
+  if (layer->has_mean_squared_error()) layer->mutable_mean_squared_error()->Clear();
+  if (layer->has_huber()) layer->mutable_huber()->Clear();
+}
+
+void KeepWhatCounts(NetworkUse use, model::Network* network) {
+  network->clear_name();
+  network->clear_outputs();
+  ClearInitialisers(network);
+  if (use == NetworkUse::kTraining) return;
+  for (model::Layer& layer : *network->mutable_layers()) ClearTraining(&layer);
 }
 
 const model::Layer* Find(const model::Network& network, const std::string& name) {
@@ -55,10 +106,9 @@ bool Same(const google::protobuf::Message& a, const google::protobuf::Message& b
   return a.SerializeAsString() == b.SerializeAsString();
 }
 
-// What is left of a network besides its layers and its name.
+// What is left of a network besides its layers.
 model::Network RestOf(model::Network network) {
   network.clear_layers();
-  network.clear_name();
   return network;
 }
 
@@ -67,30 +117,32 @@ std::vector<SettingChange> LayerChanges(const model::Network& then, const model:
   for (const model::Layer& layer : then.layers()) {
     const model::Layer* const other = Find(now, layer.name());
     if (other != nullptr && Same(layer, *other)) continue;
-    changes.push_back({"layer " + Printable(layer.name()), LayerText(&layer), LayerText(other)});
+    changes.push_back(
+        Change("layer " + Printable(layer.name()), LayerText(&layer), LayerText(other)));
   }
   for (const model::Layer& layer : now.layers()) {
     if (Find(then, layer.name()) != nullptr) continue;
-    changes.push_back({"layer " + Printable(layer.name()), kNone, LayerText(&layer)});
+    changes.push_back(Change("layer " + Printable(layer.name()), kNone, LayerText(&layer)));
   }
   return changes;
 }
 
 }  // namespace
 
-std::vector<SettingChange> NetworkChanges(const std::string& then_text,
-                                          const std::string& now_text) {
+std::vector<SettingChange> NetworkChanges(const std::string& then_text, const std::string& now_text,
+                                          NetworkUse use) {
   if (then_text.empty() || now_text.empty() || then_text == now_text) return {};
   model::Network then;
   model::Network now;
   if (!Parse(then_text, &then) || !Parse(now_text, &now)) {
-    return {{"network", "a file of another release", "this one"}};
+    return {{"network", "one that this release cannot read", "this one"}};
   }
+  KeepWhatCounts(use, &then);
+  KeepWhatCounts(use, &now);
   std::vector<SettingChange> changes = LayerChanges(then, now);
   if (const auto a = RestOf(then), b = RestOf(now); !Same(a, b)) {
-    changes.push_back({"network", TextOf(a), TextOf(b)});
+    changes.push_back(Change("network", TextOf(a), TextOf(b)));
   }
-  then.set_name(now.name());
   if (changes.empty() && !Same(then, now)) {
     changes.push_back({"network", "its layers in one order", "in another"});
   }

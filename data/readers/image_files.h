@@ -36,7 +36,7 @@ Result<ImageContainer> FindContainer(const std::string& path);
 Result<std::vector<std::string>> ListImages(const ImageContainer& container);
 
 // Gets the content of one file, by its place among the names that were asked for, or why it cannot
-// be had: NotFound, or ResourceExhausted where it is longer than kMaxImageFileBytes. Its error ends
+// be had: NotFound, or InvalidArgument where it is longer than kMaxImageFileBytes. Its error ends
 // the walk.
 using SeeImage =
     std::function<Status(int64_t index, const Result<std::span<const uint8_t>>& content)>;
@@ -56,7 +56,7 @@ struct ArchivePlace {
 
 // Of each of the named files, which are not read. FailedPrecondition where the archive must be
 // unpacked from its start to reach one: tar in gzip; a zip of another method than deflate, or
-// encrypted. NotFound where it has not one of the names, ResourceExhausted where one is too long,
+// encrypted. NotFound where it has not one of the names, InvalidArgument where one is too long,
 // DataLoss where it is damaged.
 Result<std::vector<ArchivePlace>> LocateImages(const ImageContainer& container,
                                                std::span<const std::string> names);

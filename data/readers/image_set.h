@@ -32,7 +32,7 @@ struct ImageSet {
 Result<std::unique_ptr<Dataset>> OpenImageSet(ImageSet set, const ReaderRequest& request);
 
 // Whether an error of reading one image says that the image is to blame, not a setting, the memory
-// or a disk that cannot be read just now.
+// or a disk that may be read later. An error of the disk itself (EIO) counts as the image's.
 bool IsDamage(const Status& error);
 
 // Counts damaged images as samples.

@@ -28,7 +28,7 @@ class ImageStore {
   // Of memory that it takes.
   int64_t bytes() const;
   // Makes `content` the file of names[index]. Requires an index in [0, size()). NotFound,
-  // ResourceExhausted where it is longer than kMaxImageFileBytes, DataLoss where it ends early.
+  // InvalidArgument where it is longer than kMaxImageFileBytes, DataLoss where it ends early.
   Status Read(int64_t index, std::vector<uint8_t>* content) const;
 
  private:

@@ -173,8 +173,8 @@ TEST_F(LaunchTest, WhenNoWorkerIsLeftTheLastOnesEndIsReported) {
   Script("worker-0", "exit 75 first life\nexit 75 second life");
   const Ended ended = Run({"launch", experiment_, "--workers", "1", "--max-restarts", "1"});
   EXPECT_EQ(ended.code, 75);
-  EXPECT_THAT(ended.last_line,
-              AllOf(HasSubstr("worker-0"), HasSubstr("second life"), HasSubstr("after 1 restart")));
+  EXPECT_THAT(ended.last_line, AllOf(HasSubstr("worker-0"), HasSubstr("second life"),
+                                     HasSubstr("(after 1 restart)")));
   EXPECT_TRUE(NothingRuns());
 }
 
@@ -199,6 +199,25 @@ TEST_F(LaunchTest, AServerThatDiesAgainAndAgainEndsAll) {
   EXPECT_EQ(ended.last_line,
             "kumo launch: server-1 was killed by SIGKILL (signal 9) (after 1 restart)");
   EXPECT_TRUE(NothingRuns());
+}
+
+TEST_F(LaunchTest, AJobThatFailedSaysFromWhereItGoesOn) {
+  const std::string checkpoint = folder_ + "/out/checkpoints/round-000000000007";
+  std::filesystem::create_directories(checkpoint);
+  std::ofstream(checkpoint + "/MANIFEST") << "x";
+  const auto last_line = [&](const std::string& setting) {
+    ScriptAll("run 75");
+    Script("server-1", "die 9");
+    return Run(Launch({"--max-restarts", "0", "--set", setting})).last_line;
+  };
+  EXPECT_THAT(last_line("checkpoint.resume=auto"),
+              HasSubstr("(signal 9); the same command goes on from " + checkpoint));
+  EXPECT_THAT(last_line("checkpoint.resume=7"),
+              HasSubstr("(signal 9); the last checkpoint is " + checkpoint));
+  // A setting is to be mended first.
+  ScriptAll("run 75");
+  Script("worker-1", "exit 78 network.file: no such layer");
+  EXPECT_THAT(Run(Launch()).last_line, testing::EndsWith("no such layer"));
 }
 
 TEST_F(LaunchTest, AServerZeroThatIsStartedAgainGoesOnWhateverTheRunBeganWith) {

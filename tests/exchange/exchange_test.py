@@ -250,6 +250,24 @@ class ExchangeTest(unittest.TestCase):
             self.assertAlmostEqual(sum(one["probability"] for one in classes), 1, places=9)
             self.assertEqual([CLASSES.index(one["name"]) for one in classes], [one["class"] for one in classes])
 
+    def test_a_checkpoint_is_used_as_it_was_trained_unless_that_is_said(self):
+        text = (self.folder / "out.conf").read_text()
+        (self.folder / "scaled.conf").write_text(text.replace("[data]\n", "[data]\nscale = 0.25\n"))
+        (self.folder / "tanh.pbtxt").write_text(NETWORK.replace("relu {}", "tanh {}"))
+        (self.folder / "tanh.conf").write_text(text.replace("small.pbtxt", "tanh.pbtxt"))
+        (self.folder / "limit.conf").write_text(
+            (self.folder / "mean.conf").read_text().replace("[data]\n", "[data]\ntrain_limit = 30\n"))
+        for which, said, option in (("scaled.conf", "data.scale", "data.scale=0.25"),
+                                    ("tanh.conf", "layer relu", "network.file=tanh.pbtxt")):
+            for command in (["evaluate", which], ["predict", which, "--input", "train.zip"],
+                            ["export", which, "--out", "used.onnx"]):
+                self.assertIn(said, self.kumo(*command, expect=78).stderr)
+                self.kumo(*command, "--set", option)
+        # Weights alone are of no inputs.
+        self.kumo("export", "scaled.conf", "--out", "used.npz")
+        self.assertIn("another mean image", self.kumo("evaluate", "limit.conf", expect=78).stderr)
+        self.kumo("predict", "limit.conf", "--input", "train.zip")
+
     def test_images_folders_and_archives_are_the_same_images(self):
         folder = self.folder / "some"
         (folder / "dark").mkdir(parents=True)
@@ -385,7 +403,7 @@ class ExchangeTest(unittest.TestCase):
         ended = self.kumo("export", "out.conf", "--set", "data.reader=ctf", "--out", "m.onnx", "--pixels", expect=78)
         self.assertIn("--pixels goes with images: data.reader is ctf", ended.stderr)
         ended = self.kumo("predict", "out", "--input", "small.pbtxt", expect=78)
-        self.assertIn("small.pbtxt: is no image", ended.stderr)
+        self.assertIn("it is no image by its name", ended.stderr)
         ended = self.kumo("export", "out", "--out", "nowhere/model.npz", expect=78)
         self.assertIn("nowhere/", ended.stderr)
         self.assertFalse((self.folder / "m.onnx").exists())

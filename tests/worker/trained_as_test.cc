@@ -14,11 +14,13 @@ using testing::Not;
 
 TEST(TrainedAsTest, AnotherNetworkIsNamed) {
   checkpoint::Manifest manifest;
-  EXPECT_TRUE(CheckSameNetwork(manifest, "layers { name: \"a\" tanh {} }").ok());
+  EXPECT_TRUE(CheckSameNetwork(manifest, "layers { name: \"a\" tanh {} }", {}).ok());
   manifest.set_network("layers { name: \"a\" relu {} }");
-  EXPECT_TRUE(CheckSameNetwork(manifest, manifest.network()).ok());
-  EXPECT_THAT(CheckSameNetwork(manifest, "layers { name: \"a\" tanh {} }").message(),
+  EXPECT_TRUE(CheckSameNetwork(manifest, manifest.network(), {}).ok());
+  EXPECT_THAT(CheckSameNetwork(manifest, "layers { name: \"a\" tanh {} }", {}).message(),
               HasSubstr("layer a relu { } -> tanh { }"));
+  EXPECT_TRUE(
+      CheckSameNetwork(manifest, "layers { name: \"a\" tanh {} }", {"network.file = x"}).ok());
 }
 
 TEST(TrainedAsTest, InputsOfOtherSettingsAreRefusedUnlessTheyAreAskedFor) {
@@ -41,7 +43,7 @@ TEST(TrainedAsTest, InputsOfOtherSettingsAreRefusedUnlessTheyAreAskedFor) {
                     HasSubstr("--set data.scale=0.25"), HasSubstr("--set data.mean=0.5,0.25")));
   EXPECT_THAT(CheckSameInputs(manifest, now, {"data.mean="}).message(),
               AllOf(HasSubstr("data.scale"), Not(HasSubstr("data.mean"))));
-  EXPECT_TRUE(CheckSameInputs(manifest, now, {"data.mean=", "data.scale=1"}).ok());
+  EXPECT_TRUE(CheckSameInputs(manifest, now, {"data.mean=", "data.scale = 1"}).ok());
 }
 
 TEST(TrainedAsTest, ClassesThatAreCalledOtherwiseAreNamed) {

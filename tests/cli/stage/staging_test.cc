@@ -152,6 +152,19 @@ TEST_F(StagingTest, AFileMayBecomeAFolderAndAFolderAFile) {
   EXPECT_EQ(progress.removed_files, 5);
 }
 
+TEST_F(StagingTest, WhatMadeWayIsNotLookedForAfterAStop) {
+  Stage();
+  fs::remove(source() + "/labels.txt");
+  Write("labels.txt/of/all", 20);
+  {
+    const auto staging = Plan(&files_);
+    ASSERT_TRUE(staging.ok());
+    EXPECT_FALSE((*staging)->Run([](const StagingProgress&) { return false; }).ok());
+  }
+  fs::create_directories(destination() + "/labels.txt/of");
+  Stage();
+}
+
 TEST_F(StagingTest, AFileOfOnesOwnStays) {
   Stage();
   std::ofstream(destination() + "/notes") << "mine";
