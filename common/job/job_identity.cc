@@ -41,7 +41,8 @@ Status CheckSpec(const wire::JobSpec& wire_spec, const JobSpec& established) {
     return FailedPrecondition("another network: " + difference);
   }
   KUMO_RETURN_IF_ERROR(CheckMetrics(established.metrics, spec.metrics));
-  if (const auto changes = NetworkChanges(established.network, spec.network); !changes.empty()) {
+  if (const auto changes = NetworkChanges(established.network, spec.network, NetworkUse::kJob);
+      !changes.empty()) {
     return FailedPrecondition(
         "another network, of the same tensors, in the job -> in this process: " +
         DescribeChanges(changes) + "; copy the same network file to every machine");

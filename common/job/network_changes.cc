@@ -84,6 +84,7 @@ void ClearTraining(model::Layer* layer) {
 void KeepWhatCounts(NetworkUse use, model::Network* network) {
   network->clear_name();
   network->clear_outputs();
+  if (use == NetworkUse::kJob) return;
   ClearInitialisers(network);
   if (use == NetworkUse::kTraining) return;
   for (model::Layer& layer : *network->mutable_layers()) ClearTraining(&layer);

@@ -10,14 +10,14 @@
 
 namespace kumo {
 
-// What a network is compared for: training it further, or using what was trained, where dropout and
-// losses do nothing.
-enum class NetworkUse { kTraining, kUse };
+// What a network is compared for: a job that begins; training further, where it does not matter how
+// tensors start; or using what was trained, where dropout and losses do nothing either.
+enum class NetworkUse { kJob, kTraining, kUse };
 
 // Networks as text protobuf (JobSpec::network). Of a layer "layer conv1" with its fields; then
-// inputs and the layers' order. Names of networks, outputs and how tensors start do not count. None
-// where they are the same, or where a text is empty: nobody knows.
+// inputs and the layers' order. Names of networks and outputs do not count. None where they are the
+// same, or where a text is empty: nobody knows.
 std::vector<SettingChange> NetworkChanges(const std::string& then, const std::string& now,
-                                          NetworkUse use = NetworkUse::kTraining);
+                                          NetworkUse use);
 
 }  // namespace kumo

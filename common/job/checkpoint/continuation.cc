@@ -236,6 +236,11 @@ std::optional<int> SlotNow(int slot, const Carried& then, const Carried& now) {
   return slot - first_then + (now.residual ? 1 : 0);
 }
 
+std::vector<SettingChange> ChangesOfNetwork(const checkpoint::Manifest& manifest,
+                                            const JobSpec& spec) {
+  return NetworkChanges(manifest.network(), spec.network, NetworkUse::kTraining);
+}
+
 std::vector<SettingChange> ChangesOfData(const checkpoint::Manifest& manifest,
                                          const JobSpec& spec) {
   std::vector<SettingChange> changes;
@@ -329,7 +334,7 @@ Status CheckSameNetworkAndData(const checkpoint::Manifest& manifest, const JobSp
   if (continues) return OkStatus();
   constexpr char kOr[] =
       ", or go on with this by kumo launch --continue (checkpoint.continue=true)";
-  if (const auto changes = NetworkChanges(manifest.network(), spec.network); !changes.empty()) {
+  if (const auto changes = ChangesOfNetwork(manifest, spec); !changes.empty()) {
     return FailedPrecondition(
         name + " is of another network, of the same tensors: " + DescribeChanges(changes) +
         "; bring back the network file that it was trained with" + kOr);
@@ -344,7 +349,7 @@ Status CheckSameNetworkAndData(const checkpoint::Manifest& manifest, const JobSp
 
 std::vector<SettingChange> ChangesOfNetworkAndData(const checkpoint::Manifest& manifest,
                                                    const JobSpec& spec) {
-  std::vector<SettingChange> changes = NetworkChanges(manifest.network(), spec.network);
+  std::vector<SettingChange> changes = ChangesOfNetwork(manifest, spec);
   for (SettingChange& change : ChangesOfData(manifest, spec)) changes.push_back(std::move(change));
   return changes;
 }

@@ -3,10 +3,10 @@
 //
 // Rounds count on, so all rounds until now must be those of the new plan too: the same samples, in
 // the same mode. The network's tensors stay the same, and so do the data, as far as settings tell.
-// What the update rule and the partitions
-// carry is kept where it means the same with the new settings, and starts at zero where it does
-// not; a change that leaves neither is refused by name (Adam's moments cannot start at zero in the
-// middle of its bias correction). The weights are always kept.
+// What the update rule and the partitions carry is kept where it means the same with the new
+// settings, and starts at zero where it does not; a change that leaves neither is refused by name
+// (Adam's moments cannot start at zero in the middle of its bias correction). The weights are
+// always kept.
 //
 // Pure functions, so that every server comes to the same without a word.
 #pragma once
