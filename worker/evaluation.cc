@@ -8,7 +8,6 @@
 
 #include "common/base/clock.h"
 #include "common/base/json.h"
-#include "common/base/machine_memory.h"
 #include "common/job/telemetry/figures.h"
 #include "common/job/telemetry/metric_figures.h"
 #include "worker/job_memory.h"
@@ -33,12 +32,6 @@ Status CheckData(const StoredModel& model, const Datasets& data) {
                             "data.train_limit, that it was trained on");
 }
 
-Status CheckRoom(const Experiment& experiment, const model::Network& network) {
-  KUMO_ASSIGN_OR_RETURN(const JobMemory memory, MemoryOfJob(experiment, network, /*servers=*/1));
-  const Result<MemoryRoom> room = RoomInProcess();
-  return room.ok() ? memory.worker.CheckFits(*room) : OkStatus();
-}
-
 std::string TextOf(const std::string& checkpoint, const std::vector<MetricFigure>& figures,
                    int64_t samples) {
   std::string text = checkpoint + ":";
@@ -55,12 +48,13 @@ std::string TextOf(const std::string& checkpoint, const std::vector<MetricFigure
 Result<std::string> EvaluateCheckpoint(const ModelName& name, bool json) {
   KUMO_ASSIGN_OR_RETURN(StoredModel model, OpenStoredModel(name));
   KUMO_ASSIGN_OR_RETURN(const model::Network network, NetworkOf(model));
-  KUMO_RETURN_IF_ERROR(CheckSameInputs(model.manifest, model.experiment, name.sets));
+  KUMO_RETURN_IF_ERROR(CheckSameInputs(model.manifest, model.experiment, model.sets));
   Experiment& experiment = model.experiment;
   if (!model.has_experiment_file) {
     experiment.network.file = "the network of checkpoint " + model.manifest.name();
   }
-  KUMO_RETURN_IF_ERROR(CheckRoom(experiment, network));
+  KUMO_ASSIGN_OR_RETURN(const JobMemory memory, MemoryOfJob(experiment, network, /*servers=*/1));
+  KUMO_RETURN_IF_ERROR(memory.CheckWorkerFits());
   KUMO_ASSIGN_OR_RETURN(OpenedJob job, OpenJob(experiment, network));
   KUMO_RETURN_IF_ERROR(CheckData(model, job.datasets));
   const SteadyClock clock;

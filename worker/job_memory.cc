@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <memory>
 
+#include "common/base/machine_memory.h"
 #include "common/job/fields.h"
 #include "common/job/job_identity.h"
 #include "common/job/server_memory.h"
@@ -90,6 +91,11 @@ Result<MinibatchRooms> MinibatchRooms::Of(const Experiment& experiment, int64_t 
   rooms.validation = RoomFor(experiment.evaluation.minibatch, prefetch, validation_samples,
                              /*slices=*/1);
   return rooms;
+}
+
+Status JobMemory::CheckWorkerFits() const {
+  const Result<MemoryRoom> room = RoomInProcess();
+  return room.ok() ? worker.CheckFits(*room) : OkStatus();
 }
 
 Result<JobMemory> MemoryOfJob(const Experiment& experiment, int servers) {

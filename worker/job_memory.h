@@ -37,6 +37,9 @@ struct MinibatchRooms {
 struct JobMemory {
   MemoryNeed worker;
   MemoryNeed server;
+
+  // Whether this process has room to be a worker: MemoryNeed::CheckFits; ok where nobody knows.
+  Status CheckWorkerFits() const;
 };
 
 // servers: how many there will be; at least 1. A worker is one that has its even share of the

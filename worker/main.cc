@@ -15,7 +15,6 @@
 #include "common/base/file.h"
 #include "common/base/installation.h"
 #include "common/base/json.h"
-#include "common/base/machine_memory.h"
 #include "common/base/process/exit_code.h"
 #include "common/base/process/last_words.h"
 #include "common/base/process/logging.h"
@@ -85,9 +84,7 @@ Result<JobMemory> MemoryOf(const Arguments& arguments, const Experiment& experim
 // The trainer, where there is room for it.
 Result<std::unique_ptr<Trainer>> MakeTrainer(const JobMemory& memory, const Experiment& experiment,
                                              const Clock* clock) {
-  if (const Result<MemoryRoom> room = RoomInProcess(); room.ok()) {
-    KUMO_RETURN_IF_ERROR(memory.worker.CheckFits(*room));
-  }
+  KUMO_RETURN_IF_ERROR(memory.CheckWorkerFits());
   return Trainer::Make(experiment, clock);
 }
 
