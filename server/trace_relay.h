@@ -2,9 +2,9 @@
 // the client what they report.
 //
 // In prose. A client says TRACE every second while it wants a trace; without that it ends, and at
-// once by a TRACE with an order of no time. Whoever
-// sends a heartbeat meanwhile is told to record, then again every second, and is heard; others are
-// not. Server 0's own reports go the same way. One client at a time: another one is REFUSED.
+// once by a TRACE with an order of no time. Whoever sends a heartbeat meanwhile is told to record,
+// then again every second, and is heard; others are not. Server 0's own reports go the same way.
+// One client at a time: another one is REFUSED.
 //
 // Belongs to the driver's loop thread; the state machines know nothing of traces.
 #pragma once

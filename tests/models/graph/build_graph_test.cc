@@ -7,6 +7,7 @@
 
 #include "models/graph/sums.h"
 #include "models/network.h"
+#include "tests/models/graph/small_graph.h"
 
 namespace kumo {
 namespace {
@@ -157,18 +158,7 @@ std::string ErrorOfNetwork(const std::string& text) {
 }
 
 TEST(BuildGraphTest, InputsHaveNamesAndAnyRank) {
-  const Result<model::Network> network = ParseNetwork(
-      "name: \"n\"\n"
-      "input { name: \"words\" extents: 6 vocabulary: 9 }\n"
-      "input { name: \"boxes\" extents: [4, 2, 3, 5] }\n"
-      "layers { name: \"e\" inputs: \"words\" embedding { outputs: 4 } }\n"
-      "layers { name: \"a\" fully_connected { outputs: 3 } }\n"
-      "layers { name: \"b\" inputs: \"boxes\" fully_connected { outputs: 3 } }\n"
-      "layers { name: \"c\" inputs: \"a\" inputs: \"b\" add {} }\n"
-      "layers { name: \"loss\" softmax_cross_entropy {} }\n",
-      "n.pbtxt");
-  ASSERT_TRUE(network.ok()) << network.status().message();
-  const Graph graph = PlanNetwork(*network).value();
+  const Graph graph = PlanNetwork(NetworkOfTwoInputs()).value();
   EXPECT_THAT(graph.inputs, ElementsAre("words", "boxes"));
   EXPECT_EQ(graph.values[0].vocabulary, 9);
   EXPECT_EQ(graph.values[1].shape, (Shape{4, 2, 3, 5}));

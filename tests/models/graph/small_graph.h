@@ -21,4 +21,20 @@ inline Graph GraphOf(const std::string& layers) {
   return PlanNetwork(*network).value();
 }
 
+// Two inputs, words and boxes of any rank, whose branches meet.
+inline model::Network NetworkOfTwoInputs() {
+  const Result<model::Network> network = ParseNetwork(
+      "name: \"n\"\n"
+      "input { name: \"words\" extents: 6 vocabulary: 9 }\n"
+      "input { name: \"boxes\" extents: [4, 2, 3, 5] }\n"
+      "layers { name: \"e\" inputs: \"words\" embedding { outputs: 4 } }\n"
+      "layers { name: \"a\" fully_connected { outputs: 3 } }\n"
+      "layers { name: \"b\" inputs: \"boxes\" fully_connected { outputs: 3 } }\n"
+      "layers { name: \"c\" inputs: \"a\" inputs: \"b\" add {} }\n"
+      "layers { name: \"loss\" softmax_cross_entropy {} }\n",
+      "n.pbtxt");
+  CHECK(network.ok()) << network.status().message();
+  return *network;
+}
+
 }  // namespace kumo

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "models/network.h"
+#include "tests/models/graph/small_graph.h"
 
 namespace kumo {
 namespace {
@@ -68,20 +69,8 @@ TEST(TableTest, SaysWhatALayerReadsAndWhoseTensorsItHas) {
 }
 
 TEST(TableTest, EachInputHasItsName) {
-  const model::Network network =
-      ParseNetwork(
-          "name: \"n\"\n"
-          "input { name: \"words\" extents: 6 vocabulary: 9 }\n"
-          "input { name: \"boxes\" extents: [4, 2, 3, 5] }\n"
-          "layers { name: \"e\" inputs: \"words\" embedding { outputs: 4 } }\n"
-          "layers { name: \"a\" fully_connected { outputs: 3 } }\n"
-          "layers { name: \"b\" inputs: \"boxes\" fully_connected { outputs: 3 } }\n"
-          "layers { name: \"c\" inputs: \"a\" inputs: \"b\" add {} }\n"
-          "layers { name: \"loss\" softmax_cross_entropy {} }\n",
-          "n")
-          .value();
-  const std::string table =
-      TableOf(PlanNetwork(network).value(), [](const Shape& shape) { return shape.size(); });
+  const std::string table = TableOf(PlanNetwork(NetworkOfTwoInputs()).value(),
+                                    [](const Shape& shape) { return shape.size(); });
   EXPECT_THAT(table, ContainsRegex("b +fully_connected +boxes +3 "));
   EXPECT_THAT(table, ContainsRegex("c +add +a, b +3 "));
 }
