@@ -283,7 +283,9 @@ class Checker {
                "schedule.time_constants is set");
     NoteUnless(rule == "adam" || rule == "adamw",
                {"optimiser.beta1", "optimiser.beta2", "optimiser.epsilon"}, by_rule);
-    if (!used || schedule.unit != "epoch" || schedule.milestones.empty()) return;
+    // Who shortens a job on the command line knows that it ends before.
+    const bool shortened = Where("job.epochs").starts_with("--");
+    if (!used || shortened || schedule.unit != "epoch" || schedule.milestones.empty()) return;
     const double last = schedule.milestones.back();
     if (last < e_.job.epochs) return;
     notes_->push_back(Where("schedule.milestones") + "schedule.milestones = " +

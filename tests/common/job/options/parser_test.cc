@@ -261,16 +261,16 @@ TEST_F(ParserTest, WhatAScheduleAndAnOptimiserDoNotTakeIsNoted) {
 }
 
 TEST_F(ParserTest, AMilestoneThatTheJobNeverReachesIsNoted) {
-  const auto notes = [&](const char* epochs, const char* unit) {
-    return Load(kNetwork,
-                {"schedule.type=multistep", "schedule.milestones=3,5",
-                 std::string("job.epochs=") + epochs, std::string("schedule.unit=") + unit})
-        .notes;
+  const auto notes = [&](const char* epochs, const char* unit, std::vector<std::string> sets = {}) {
+    sets.insert(sets.begin(), {"schedule.type=multistep", "schedule.milestones=3,5",
+                               std::string("schedule.unit=") + unit});
+    return Load(std::string(kNetwork) + "[job]\nepochs = " + epochs + "\n", sets).notes;
   };
   EXPECT_THAT(notes("5", "epoch"),
               ElementsAre(HasSubstr("schedule.milestones = 3, 5: the job ends before 5")));
   EXPECT_THAT(notes("6", "epoch"), ElementsAre());
   EXPECT_THAT(notes("5", "sample"), ElementsAre());
+  EXPECT_THAT(notes("6", "epoch", {"job.epochs=2"}), ElementsAre()) << "that is meant";
 }
 
 TEST_F(ParserTest, StepsThatABlockMakesSmallAreNoted) {
