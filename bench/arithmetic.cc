@@ -30,7 +30,7 @@
 #include "bench/yardstick_kernel.h"
 #include "common/base/buffer.h"
 #include "common/base/rng.h"
-#include "common/job/codec/codec.h"
+#include "common/codec/codec.h"
 #include "server/rules/aggregate.h"
 
 namespace kumo {

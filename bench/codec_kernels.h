@@ -7,7 +7,7 @@
 #include <span>
 
 #include "common/base/status.h"
-#include "common/job/codec/codec.h"
+#include "common/codec/codec.h"
 
 namespace kumo {
 

@@ -1,5 +1,5 @@
 // How near a device's codecs come to what its memory allows, as a trainer calls them: through
-// ArenaCoder::Encode and ArenaCoder::Decode, on arrays in the device's memory.
+// GradientCodec::Encode and GradientCodec::Decode, on arrays in the device's memory.
 //
 //   device_codecs [--device cpu|cuda] [--numbers N] [--repetitions R] [--queued K]
 //
@@ -31,7 +31,7 @@
 #include "bench/codec_kernels.h"
 #include "bench/report.h"
 #include "common/base/rng.h"
-#include "common/job/codec/codec.h"
+#include "common/codec/codec.h"
 #include "models/backend/devices.h"
 
 namespace kumo {
@@ -190,7 +190,7 @@ class Bench {
   const size_t most_;  // bytes of the numbers: no code is longer
   std::shared_ptr<std::byte> code_;
   std::unique_ptr<CodecKernels> kernels_;  // null on the CPU
-  ArenaCoder::Encoding encoding_;          // the last one
+  GradientCodec::Encoding encoding_;       // the last one
   std::vector<Row> rows_;
 };
 

@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "bench/take.h"
-#include "common/job/options/parser.h"
+#include "common/settings/parser.h"
 #include "data/batch_stream.h"
 #include "models/network.h"
-#include "worker/opened_job.h"
+#include "worker/training/opened_job.h"
 
 namespace kumo {
 namespace {

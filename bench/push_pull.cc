@@ -27,7 +27,7 @@
 #include <glog/logging.h>
 
 #include "common/base/buffer.h"
-#include "common/job/transport/malloc_tuning.h"
+#include "common/transport/malloc_tuning.h"
 
 namespace kumo::bench {
 

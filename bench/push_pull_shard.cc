@@ -32,9 +32,9 @@ std::unique_ptr<Shard> MakeShard(const Model& model) {
   CHECK(layout.ok()) << layout.status().message();
   JobSpec spec;
   spec.layout = *std::move(layout);
-  auto made = Shard::Make(shard, *plan, spec, [](int64_t, const checkpoint::SampleSums&, Turn*) {
-    return Directive{};
-  });
+  auto made =
+      Shard::Make(shard, *plan, spec,
+                  [](int64_t, const checkpoint::SampleSums&, StepContext*) { return Directive{}; });
   CHECK(made.ok()) << made.status().message();
   return std::move(made).value();
 }
@@ -46,16 +46,16 @@ void Serve(const Model& model, int report_fd) {
   const std::unique_ptr<Shard> shard = MakeShard(model);
   Report(report_fd, transport->bound_address());
   ZmqTransport::MessageHandler handler = [&](const PeerName& from, Message message) {
-    Turn turn;
-    ServerActions& actions = turn.actions;
-    const Status status = shard->OnMessage(from, message, /*leased=*/true, &turn);
+    StepContext context;
+    ServerActions& actions = context.actions;
+    const Status status = shard->OnMessage(from, message, /*leased=*/true, &context);
     CHECK(status.ok()) << status.message();
     // Actions lead to more of them.
     for (size_t i = 0; i < actions.size(); ++i) {
       if (auto* compute = std::get_if<ComputeAction>(&actions[i])) {
         const std::shared_ptr<ChunkWork> work = compute->work;
         work->Run();
-        const Status computed = shard->OnComputed(*work, &turn);
+        const Status computed = shard->OnComputed(*work, &context);
         CHECK(computed.ok()) << computed.message();
       } else if (auto* send = std::get_if<SendAction>(&actions[i])) {
         SendPatiently(*transport, send->to, send->message, handler);

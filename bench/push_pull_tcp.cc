@@ -16,7 +16,7 @@
 
 #include "bench/push_pull.h"
 #include "common/base/buffer.h"
-#include "common/job/transport/address.h"
+#include "common/transport/address.h"
 
 namespace kumo::bench {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "bench/push_pull.h"
-#include "common/job/transport/zmq_transport.h"
+#include "common/transport/zmq_transport.h"
 
 namespace kumo::bench {
 

@@ -9,8 +9,8 @@
 
 #include "bench/push_pull.h"
 #include "common/base/buffer.h"
-#include "common/job/transport/address.h"
-#include "common/job/transport/zmq_handles.h"
+#include "common/transport/address.h"
+#include "common/transport/zmq_handles.h"
 
 namespace kumo::bench {
 namespace {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "bench/take.h"
-#include "common/job/options/parser.h"
+#include "common/settings/parser.h"
 #include "data/batch_stream.h"
 #include "data/open_datasets.h"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "common/base/rng.h"
-#include "common/job/optimiser/optimiser.h"
+#include "common/optimiser/optimiser.h"
 #include "models/backend/devices.h"
 #include "models/net.h"
 

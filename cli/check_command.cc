@@ -5,16 +5,16 @@
 
 #include "cli/command.h"
 #include "cli/job_arguments.h"
-#include "cli/preflight.h"
+#include "cli/launch/preflight.h"
+#include "cli/launch/worker_check.h"
 #include "cli/problems.h"
 #include "cli/server_addresses.h"
 #include "cli/settings_json.h"
 #include "cli/shell_word.h"
-#include "cli/worker_check.h"
 #include "common/base/machine_memory.h"
 #include "common/base/process/exit_code.h"
-#include "common/job/options/experiment_text.h"
-#include "common/job/options/resolved_table.h"
+#include "common/settings/experiment_text.h"
+#include "common/settings/resolved_table.h"
 
 namespace kumo {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "common/base/json.h"
 #include "common/base/printable.h"
-#include "common/job/transport/message.h"
+#include "common/transport/message.h"
 
 namespace kumo {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "common/base/terminal.h"
-#include "common/job/options/installed_experiments.h"
+#include "common/settings/installed_experiments.h"
 
 namespace kumo {
 

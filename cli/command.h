@@ -10,9 +10,9 @@
 
 #include "common/base/process/last_words.h"
 #include "common/base/status.h"
-#include "common/job/options/command_line.h"
-#include "common/job/options/parser.h"
-#include "common/job/options/variables.h"
+#include "common/settings/command_line.h"
+#include "common/settings/parser.h"
+#include "common/settings/variables.h"
 
 namespace kumo {
 

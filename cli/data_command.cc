@@ -1,8 +1,8 @@
 // kumo data: kumo-data opens the data; this passes the question on.
 #include <cstdio>
 
-#include "cli/child_process.h"
 #include "cli/command.h"
+#include "cli/launch/child_process.h"
 #include "common/base/file.h"
 
 namespace kumo {

@@ -1,8 +1,8 @@
 #include "cli/job_arguments.h"
 
-#include "common/job/checkpoint/source_folder.h"
-#include "common/job/options/option_table.h"
+#include "common/checkpoint/source_folder.h"
 #include "common/job/shard_map.h"
+#include "common/settings/option_table.h"
 
 namespace kumo {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "common/job/options/command_line.h"
-#include "common/job/options/parser.h"
+#include "common/settings/command_line.h"
+#include "common/settings/parser.h"
 
 namespace kumo {
 

@@ -8,9 +8,9 @@
 #include <optional>
 #include <utility>
 
-#include "common/job/checkpoint/checkpoint.h"
+#include "common/checkpoint/checkpoint.h"
 #include "common/job/metric_list.h"
-#include "common/job/telemetry/figures.h"
+#include "common/telemetry/figures.h"
 
 namespace kumo {
 namespace {

@@ -13,8 +13,8 @@
 #include "common/base/human_readable.h"
 #include "common/base/terminal.h"
 #include "common/job/metric_list.h"
-#include "common/job/telemetry/figures.h"
-#include "common/job/telemetry/metric_figures.h"
+#include "common/telemetry/figures.h"
+#include "common/telemetry/metric_figures.h"
 
 namespace kumo {
 namespace {

@@ -8,7 +8,7 @@
 #include "common/base/file.h"
 #include "common/base/process/exit_code.h"
 #include "common/job/shard_map.h"
-#include "common/job/transport/key_files.h"
+#include "common/transport/key_files.h"
 
 namespace kumo {
 namespace {

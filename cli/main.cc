@@ -7,8 +7,8 @@
 
 #include "cli/command.h"
 #include "cli/overview.h"
+#include "common/base/did_you_mean.h"
 #include "common/base/installation.h"
-#include "common/base/nearest.h"
 #include "common/base/process/exit_code.h"
 #include "common/base/process/standard_streams.h"
 #include "common/base/terminal.h"

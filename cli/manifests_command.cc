@@ -7,15 +7,15 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/manifests/run_manifests.h"
 #include "cli/new_experiment.h"
 #include "cli/problems.h"
-#include "cli/run_manifests.h"
+#include "common/base/did_you_mean.h"
 #include "common/base/file.h"
-#include "common/base/nearest.h"
 #include "common/base/process/exit_code.h"
-#include "common/job/options/experiment_reader.h"
-#include "common/job/options/installed_experiments.h"
 #include "common/job/shard_map.h"
+#include "common/settings/experiment_reader.h"
+#include "common/settings/installed_experiments.h"
 
 namespace kumo {
 namespace {

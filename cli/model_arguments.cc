@@ -5,10 +5,10 @@
 #include <system_error>
 #include <utility>
 
-#include "cli/child_process.h"
+#include "cli/launch/child_process.h"
 #include "cli/named_checkpoint.h"
 #include "common/base/file.h"
-#include "common/job/checkpoint/source_folder.h"
+#include "common/checkpoint/source_folder.h"
 
 namespace kumo {
 

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/job/checkpoint/best.h"
-#include "common/job/checkpoint/checkpoint.h"
-#include "common/job/checkpoint/source_folder.h"
+#include "common/checkpoint/best.h"
+#include "common/checkpoint/checkpoint.h"
+#include "common/checkpoint/source_folder.h"
 
 namespace kumo {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "common/base/file.h"
 #include "common/base/status.h"
-#include "common/job/options/experiment.h"
+#include "common/settings/experiment.h"
 
 namespace kumo {
 

@@ -6,10 +6,10 @@
 
 #include "common/base/file.h"
 #include "common/base/process/output_lock.h"
-#include "common/job/checkpoint/source_folder.h"
-#include "common/job/options/installed_experiments.h"
-#include "common/job/options/parser.h"
-#include "common/job/transport/address.h"
+#include "common/checkpoint/source_folder.h"
+#include "common/settings/installed_experiments.h"
+#include "common/settings/parser.h"
+#include "common/transport/address.h"
 
 namespace kumo {
 

@@ -6,7 +6,7 @@
 #include "cli/command.h"
 #include "cli/server_connection.h"
 #include "common/base/status.h"
-#include "common/job/options/command_line.h"
+#include "common/settings/command_line.h"
 
 namespace kumo {
 

@@ -8,8 +8,8 @@
 #include "cli/new_experiment.h"
 #include "common/base/file.h"
 #include "common/base/process/exit_code.h"
-#include "common/job/options/experiment_reader.h"
-#include "common/job/options/installed_experiments.h"
+#include "common/settings/experiment_reader.h"
+#include "common/settings/installed_experiments.h"
 
 namespace kumo {
 namespace {

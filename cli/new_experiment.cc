@@ -4,11 +4,11 @@
 #include <cctype>
 
 #include "common/base/terminal.h"
-#include "common/job/options/config_file.h"
-#include "common/job/options/experiment_text.h"
-#include "common/job/options/option_table.h"
-#include "common/job/options/option_value.h"
-#include "common/job/options/variables.h"
+#include "common/settings/config_file.h"
+#include "common/settings/experiment_text.h"
+#include "common/settings/option_table.h"
+#include "common/settings/option_value.h"
+#include "common/settings/variables.h"
 
 namespace kumo {
 namespace {

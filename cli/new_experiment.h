@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "common/job/options/parser.h"
+#include "common/settings/parser.h"
 
 namespace kumo {
 

@@ -2,7 +2,7 @@
 
 #include "cli/command.h"
 #include "cli/settings_json.h"
-#include "common/job/options/experiment_text.h"
+#include "common/settings/experiment_text.h"
 
 namespace kumo {
 

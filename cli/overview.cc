@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "common/job/options/man_page.h"
+#include "common/settings/man_page.h"
 
 namespace kumo {
 namespace {

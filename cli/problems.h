@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "cli/preflight.h"
+#include "cli/launch/preflight.h"
 #include "common/base/process/exit_code.h"
 #include "common/base/process/last_words.h"
 #include "common/base/status.h"

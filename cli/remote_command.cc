@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "cli/hosts/host_list.h"
-#include "cli/hosts/remote_process.h"
+#include "cli/launch/host_list.h"
+#include "cli/launch/remote_process.h"
 #include "common/base/file.h"
 #include "common/base/process/exit_code.h"
 #include "common/base/process/signals.h"

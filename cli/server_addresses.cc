@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "common/base/file.h"
-#include "common/job/transport/address.h"
+#include "common/transport/address.h"
 
 namespace kumo {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/reserved_port.h"
+#include "cli/launch/reserved_port.h"
 #include "common/base/status.h"
-#include "common/job/options/experiment.h"
+#include "common/settings/experiment.h"
 
 namespace kumo {
 

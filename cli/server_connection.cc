@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "common/base/clock.h"
-#include "common/job/transport/address.h"
-#include "common/job/transport/key_files.h"
+#include "common/transport/address.h"
+#include "common/transport/key_files.h"
 
 namespace kumo {
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "common/base/status.h"
-#include "common/job/transport/message.h"
-#include "common/job/transport/zmq_transport.h"
+#include "common/transport/message.h"
+#include "common/transport/zmq_transport.h"
 
 namespace kumo {
 

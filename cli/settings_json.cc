@@ -3,8 +3,8 @@
 #include <charconv>
 #include <string_view>
 
-#include "common/job/options/experiment_text.h"
-#include "common/job/options/option_table.h"
+#include "common/settings/experiment_text.h"
+#include "common/settings/option_table.h"
 
 namespace kumo {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "common/base/json.h"
-#include "common/job/options/parser.h"
+#include "common/settings/parser.h"
 
 namespace kumo {
 

@@ -19,7 +19,7 @@
 #include "common/base/process/exit_code.h"
 #include "common/base/process/output_lock.h"
 #include "common/base/process/signals.h"
-#include "common/job/telemetry/console.h"
+#include "common/telemetry/console.h"
 
 namespace kumo {
 namespace {

@@ -7,7 +7,7 @@
 #include "cli/named_job.h"
 #include "cli/server_connection.h"
 #include "common/base/process/exit_code.h"
-#include "common/job/telemetry/job_json.h"
+#include "common/telemetry/job_json.h"
 
 namespace kumo {
 namespace {

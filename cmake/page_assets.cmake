@@ -18,7 +18,7 @@ add("/page.js" "text/javascript; charset=utf-8" false ${FOLDER}/page.js)
 add("/chart.js" "text/javascript; charset=utf-8" true ${compressed})
 file(REMOVE ${compressed})
 file(WRITE ${OUTPUT} "// Made by cmake/page_assets.cmake.
-#include \"common/job/http/page_assets.h\"
+#include \"common/http/page_assets.h\"
 
 #include <cstddef>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "common/base/status.h"
-#include "common/job/options/experiment.h"
+#include "common/settings/experiment.h"
 #include "data/dataset.h"
 
 namespace kumo {

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "common/base/nearest.h"
+#include "common/base/did_you_mean.h"
 #include "models/layers/layer.h"
 #include "models/losses/loss.h"
 #include "proto/model.pb.h"

@@ -69,7 +69,7 @@ struct FullyConnectedSpec {
   int64_t inputs = 1;
   int64_t outputs = 1;
   bool bias = true;
-  std::optional<Activation> activation;  // of the result; see OpMaker::FusesActivation
+  std::optional<Activation> activation;  // of the result; see OpFactory::FusesActivation
   int64_t positions = 1;
   int64_t products() const { return inputs * outputs * positions; }
 };
@@ -120,7 +120,7 @@ struct BatchNormalisationSpec {
   Shape shape;
   float epsilon = 1e-5f;
   float momentum = 0.9f;
-  std::optional<Activation> activation;  // of the result; see OpMaker::FusesActivation
+  std::optional<Activation> activation;  // of the result; see OpFactory::FusesActivation
 };
 
 // Of each sample by itself: its channels, in `groups` parts, each to mean 0 and variance 1.

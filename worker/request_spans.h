@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "common/base/clock.h"
-#include "common/job/trace/tracer.h"
+#include "common/trace/tracer.h"
 #include "proto/wire.pb.h"
 
 namespace kumo {

@@ -7,7 +7,7 @@
 #include <glog/logging.h>
 
 #include "common/base/process/signals.h"
-#include "common/job/transport/key_files.h"
+#include "common/transport/key_files.h"
 
 namespace kumo {
 namespace {
@@ -87,7 +87,7 @@ Status WorkerService::Run() {
       LOG_IF(WARNING, waits.has_value()) << waits.value_or("");
     }
     if (left_) break;
-    if (watch_.Turn(now)) {
+    if (watch_.StepContext(now)) {
       watch_.Publish(session_.WaitsForProcesses(), transport_->counters(),
                      transport_->waiting_bytes(), now);
     }

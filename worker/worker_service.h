@@ -15,13 +15,13 @@
 #include "common/base/process/stop_source.h"
 #include "common/base/status.h"
 #include "common/base/thread_pool.h"
-#include "common/job/telemetry/wait_notice.h"
-#include "common/job/trace/trace_agent.h"
-#include "common/job/trace/tracer.h"
-#include "common/job/transport/zmq_transport.h"
+#include "common/telemetry/wait_notice.h"
+#include "common/trace/trace_agent.h"
+#include "common/trace/tracer.h"
+#include "common/transport/zmq_transport.h"
 #include "worker/request_spans.h"
 #include "worker/session/session.h"
-#include "worker/trainer.h"
+#include "worker/training/trainer.h"
 #include "worker/worker_watch.h"
 
 namespace kumo {

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "common/base/clock.h"
-#include "common/job/http/process_view.h"
-#include "common/job/transport/transport_counters.h"
+#include "common/http/process_view.h"
+#include "common/transport/transport_counters.h"
 #include "proto/wire.pb.h"
 
 namespace kumo {
@@ -22,7 +22,7 @@ class WorkerWatch {
   WorkerWatch(ProcessView* view, const std::string& name) : view_(view) { worker_.set_name(name); }
 
   // The loop has come round: whether a snapshot is due.
-  bool Turn(TimeUs now) {
+  bool StepContext(TimeUs now) {
     if (view_ == nullptr) return false;
     view_->Turned(now);
     return view_->SnapshotIsDue(now);

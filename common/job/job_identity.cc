@@ -6,8 +6,8 @@
 #include "common/base/fnv.h"
 #include "common/base/printable.h"
 #include "common/job/network_changes.h"
-#include "common/job/options/experiment_text.h"
 #include "common/job/protocol.h"
+#include "common/settings/experiment_text.h"
 
 namespace kumo {
 namespace {

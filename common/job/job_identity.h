@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/job/codec/codec.h"
+#include "common/codec/codec.h"
 #include "common/job/job_plan.h"
 #include "common/job/metric_list.h"
-#include "common/job/options/experiment.h"
 #include "common/job/parameter_layout.h"
 #include "common/job/process_identity.h"
+#include "common/settings/experiment.h"
 #include "proto/wire.pb.h"
 
 namespace kumo {

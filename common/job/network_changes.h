@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "common/job/options/setting_changes.h"
+#include "common/settings/setting_changes.h"
 
 namespace kumo {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <memory>
 
-#include "common/job/codec/codec.h"
-#include "common/job/optimiser/optimiser.h"
+#include "common/codec/codec.h"
 #include "common/job/shard_map.h"
+#include "common/optimiser/optimiser.h"
 
 namespace kumo {
 namespace {

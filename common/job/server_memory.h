@@ -9,7 +9,7 @@
 
 #include "common/base/memory_need.h"
 #include "common/job/job_identity.h"
-#include "common/job/options/experiment.h"
+#include "common/settings/experiment.h"
 
 namespace kumo {
 

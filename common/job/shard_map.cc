@@ -4,7 +4,7 @@
 
 #include <glog/logging.h>
 
-#include "common/job/codec/codec.h"
+#include "common/codec/codec.h"
 
 namespace kumo {
 namespace {

@@ -18,7 +18,7 @@
 #include "common/base/rng.h"
 #include "common/base/status.h"
 #include "common/job/fields.h"
-#include "common/job/options/experiment.h"
+#include "common/settings/experiment.h"
 #include "data/sample.h"
 
 namespace kumo {

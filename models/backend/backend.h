@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "models/backend/arena_arithmetic.h"
-#include "models/backend/arena_coder.h"
 #include "models/backend/device_queue.h"
+#include "models/backend/gradient_codec.h"
 #include "models/backend/input_loader.h"
 #include "models/backend/op.h"
 #include "models/backend/step_recorder.h"
@@ -27,10 +27,10 @@ namespace kumo {
 enum class Precision { kFp32, kBf16, kFp16 };
 
 class Backend : public DeviceQueue,
-                public ArenaCoder,
+                public GradientCodec,
                 public ArenaArithmetic,
                 public StepRecorder,
-                public OpMaker {
+                public OpFactory {
  public:
   virtual std::string name() const = 0;
   // Requires each formula's mean to be empty or of the field's shape.

@@ -84,9 +84,9 @@ class LossOp {
 };
 
 // The table of a backend's ops.
-class OpMaker {
+class OpFactory {
  public:
-  virtual ~OpMaker() = default;
+  virtual ~OpFactory() = default;
 
   // The length of an activation array of `batch` samples.
   virtual int64_t ActivationBytes(const Shape& shape, int batch) const = 0;

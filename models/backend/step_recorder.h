@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "common/job/optimiser/optimiser.h"
+#include "common/optimiser/optimiser.h"
 #include "models/tensor.h"
 
 namespace kumo {

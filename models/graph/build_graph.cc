@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "common/base/nearest.h"
+#include "common/base/did_you_mean.h"
 #include "common/job/fields.h"
 #include "models/graph/sums.h"
 #include "models/layers/layer.h"

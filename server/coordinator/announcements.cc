@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "common/job/rare_ways.h"
+#include "common/job/buggify.h"
 
 namespace kumo {
 
@@ -19,14 +19,14 @@ std::string WaitsFor(const JobState& job, TimeUs now) {
                                           job.progress.Unevaluated(job.settings.partitions));
 }
 
-void SendOrders(const JobState& job, const PeerName& to, Turn* turn) {
+void SendOrders(const JobState& job, const PeerName& to, StepContext* context) {
   if (Buggify(RareWay::kOrdersLost)) return;
   SendAction reply{to, {}};
   wire::Header& header = reply.message.header;
   header.set_type(wire::HEARTBEAT_REPLY);
   if (!job.leasing.collects_claims()) {  // else no orders yet: who has leases goes on with them
     header.set_round(job.version);
-    header.mutable_orders()->set_waits_for(WaitsForProcesses(job, turn->now));
+    header.mutable_orders()->set_waits_for(WaitsForProcesses(job, context->now));
     job.farewell.FillIn(job.phase, job.ending.stop(), job.version, &header);
     if (const auto server = job.members().ServerIndex(to)) {
       const ServerMember& member = job.members().servers[*server];
@@ -35,17 +35,17 @@ void SendOrders(const JobState& job, const PeerName& to, Turn* turn) {
     }
     job.leasing.FillIn(to, job.members(), job.phase, header.mutable_orders());
   }
-  if (Buggify(RareWay::kOrdersTwice)) turn->Do(reply);
-  turn->Do(std::move(reply));
+  if (Buggify(RareWay::kOrdersTwice)) context->Do(reply);
+  context->Do(std::move(reply));
 }
 
-void SendOrdersToAll(const JobState& job, Turn* turn) {
-  for (const auto& [peer, worker] : job.members().workers) SendOrders(job, peer, turn);
+void SendOrdersToAll(const JobState& job, StepContext* context) {
+  for (const auto& [peer, worker] : job.members().workers) SendOrders(job, peer, context);
   if (IsOver(job.phase)) {
-    for (const auto& [peer, name] : job.members().given_up) SendOrders(job, peer, turn);
+    for (const auto& [peer, name] : job.members().given_up) SendOrders(job, peer, context);
   }
   for (const ServerMember& server : job.members().servers) {
-    if (!server.peer.empty() && !server.said_bye) SendOrders(job, server.peer, turn);
+    if (!server.peer.empty() && !server.said_bye) SendOrders(job, server.peer, context);
   }
 }
 

@@ -6,10 +6,10 @@
 #include <memory>
 #include <string>
 
-#include "common/job/transport/message.h"
+#include "common/transport/message.h"
 #include "server/coordinator/job_state.h"
-#include "server/directive.h"
-#include "server/turn.h"
+#include "server/protocol/directive.h"
+#include "server/protocol/step_context.h"
 
 namespace kumo {
 
@@ -20,8 +20,8 @@ std::string WaitsForProcesses(const JobState& job, TimeUs now);
 std::string WaitsFor(const JobState& job, TimeUs now);
 
 // Orders are the whole truth each time: a lost message changes nothing.
-void SendOrders(const JobState& job, const PeerName& to, Turn* turn);
-void SendOrdersToAll(const JobState& job, Turn* turn);
+void SendOrders(const JobState& job, const PeerName& to, StepContext* context);
+void SendOrdersToAll(const JobState& job, StepContext* context);
 
 wire::JobStatus StatusOf(const JobState& job, TimeUs now);
 

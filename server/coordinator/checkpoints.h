@@ -12,7 +12,7 @@
 #include <optional>
 
 #include "proto/checkpoint.pb.h"
-#include "server/directive.h"
+#include "server/protocol/directive.h"
 
 namespace kumo {
 

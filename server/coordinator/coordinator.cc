@@ -6,7 +6,7 @@
 
 #include <glog/logging.h>
 
-#include "server/messages.h"
+#include "server/protocol/messages.h"
 
 namespace kumo {
 namespace {
@@ -26,157 +26,160 @@ void Coordinator::OnSpec(const JobPlan& plan, const ShardMap& map, const JobSpec
   job_.progress.OnSpec(plan, spec, generation().start_version);
 }
 
-Result<bool> Coordinator::OnHello(const PeerName& from, const wire::Hello& hello, Turn* turn) {
+Result<bool> Coordinator::OnHello(const PeerName& from, const wire::Hello& hello,
+                                  StepContext* context) {
   KUMO_ASSIGN_OR_RETURN(const bool joins,
-                        job_.folder.Admits(from, hello, generation().number, turn));
+                        job_.folder.Admits(from, hello, generation().number, context));
   if (!joins) return false;
-  KUMO_ASSIGN_OR_RETURN(const std::optional<News> replaced,
-                        job_.membership.Replace(from, hello, turn));
-  Follow(replaced, turn);
-  Follow(job_.membership.Join(from, hello, turn->now), turn);
+  KUMO_ASSIGN_OR_RETURN(const std::optional<MemberEvent> replaced,
+                        job_.membership.Replace(from, hello, context));
+  Follow(replaced, context);
+  Follow(job_.membership.Join(from, hello, context->now), context);
   return true;
 }
 
-Status Coordinator::OnMessage(const PeerName& from, const wire::Header& header, Turn* turn) {
+Status Coordinator::OnMessage(const PeerName& from, const wire::Header& header,
+                              StepContext* context) {
   switch (header.type()) {
     case wire::HEARTBEAT:
-      if (const auto news = job_.membership.OnHeartbeat(from, header, turn)) {
-        Follow(news, turn);
-        if (from != ServerPeer(0)) SendOrders(job_, from, turn);
+      if (const auto news = job_.membership.OnHeartbeat(from, header, context)) {
+        Follow(news, context);
+        if (from != ServerPeer(0)) SendOrders(job_, from, context);
       }
       return OkStatus();
     case wire::BYE:
-      Follow(job_.membership.OnBye(from, header.worker_report()), turn);
+      Follow(job_.membership.OnBye(from, header.worker_report()), context);
       if (!IsOver(job_.phase)) return OkStatus();
       job_.farewell.OnBye();
       if (job_.farewell.AllKnow(job_.members())) {
-        turn->Do(ExitAction{job_.farewell.Outcome(job_.phase, job_.ending.stop())});
+        context->Do(ExitAction{job_.farewell.Outcome(job_.phase, job_.ending.stop())});
       }
       return OkStatus();
     case wire::EVALUATED:
-      return OnEvaluated(from, header, turn);
+      return OnEvaluated(from, header, context);
     case wire::SAVED:
-      OnSaved(from, header, turn);
+      OnSaved(from, header, context);
       return OkStatus();
     case wire::INITIALISE:
       if (header.has_origin() && job_.version <= 0 && generation().start_version == 0) {
-        job_.manifests.OnOrigin(header.origin(), turn);
+        job_.manifests.OnOrigin(header.origin(), context);
       }
       return OkStatus();
     case wire::STATUS:
-      status_replies_.Answer(from, job_, turn);
+      status_replies_.Answer(from, job_, context);
       return OkStatus();
     default:
       return OkStatus();
   }
 }
 
-void Coordinator::Follow(const std::optional<News>& news, Turn* turn) {
+void Coordinator::Follow(const std::optional<MemberEvent>& news, StepContext* context) {
   if (!news) return;
-  if (!news->failure.ok()) Fail(news->failure, turn);
+  if (!news->failure.ok()) Fail(news->failure, context);
   switch (news->kind) {
-    case News::Kind::kServerJoined:
-      if (!job_.recovery.undecided() || !job_.recovery.Decide(job_.members().servers, turn)) return;
+    case MemberEvent::Kind::kServerJoined:
+      if (!job_.recovery.undecided() || !job_.recovery.Decide(job_.members().servers, context))
+        return;
       job_.phase = Phase::kTraining;  // the others go on where they are
-      job_.clock.Moved(turn->now);
+      job_.clock.Moved(context->now);
       job_.membership.MarkRecovering(0);
-      job_.leasing.AskForClaims(turn->now + FromSeconds(job_.settings.cluster.suspect_after_s));
+      job_.leasing.AskForClaims(context->now + FromSeconds(job_.settings.cluster.suspect_after_s));
       return;
-    case News::Kind::kServerReplaced:
-      Recover(*news, turn);
+    case MemberEvent::Kind::kServerReplaced:
+      Recover(*news, context);
       return;
-    case News::Kind::kServerLost:
-      GoBack(news->why, turn);
+    case MemberEvent::Kind::kServerLost:
+      GoBack(news->why, context);
       return;
     default:
-      SeeTo(job_.leasing.On(*news, job_.members(), job_.phase, job_.OldestOpenRound()), turn);
+      SeeTo(job_.leasing.On(*news, job_.members(), job_.phase, job_.OldestOpenRound()), context);
   }
 }
 
-void Coordinator::SeeTo(const Consequence& what, Turn* turn) {
-  if (!what.failure.ok()) Fail(what.failure, turn);
-  if (!what.go_back.empty()) GoBack(what.go_back, turn);
-  const bool saves = what.save != Consequence::Save::kNothing;
+void Coordinator::SeeTo(const Effects& what, StepContext* context) {
+  if (!what.failure.ok()) Fail(what.failure, context);
+  if (!what.go_back.empty()) GoBack(what.go_back, context);
+  const bool saves = what.save != Effects::Save::kNothing;
   if (saves) {
-    const bool partial = what.save == Consequence::Save::kPartial;
-    job_.saving.OrderNow(job_.version, partial, job_.progress.Snapshot(turn->now), turn->now);
+    const bool partial = what.save == Effects::Save::kPartial;
+    job_.saving.OrderNow(job_.version, partial, job_.progress.Snapshot(context->now), context->now);
   }
-  if (saves || what.orders) SendOrdersToAll(job_, turn);
+  if (saves || what.orders) SendOrdersToAll(job_, context);
 }
 
-void Coordinator::TakeOver(int64_t version, const Directive& said, Turn* turn) {
+void Coordinator::TakeOver(int64_t version, const Directive& said, StepContext* context) {
   job_.version = version;
-  job_.clock.Moved(turn->now);
-  job_.progress.TakeOver(version, *said.state, turn);
+  job_.clock.Moved(context->now);
+  job_.progress.TakeOver(version, *said.state, context);
   job_.manifests.TakeOver(*said.state);
-  job_.saving.CountFrom(turn->now);
+  job_.saving.CountFrom(context->now);
   job_.ending.TakeOver(version, said, job_.plan->rounds(), &job_.saving);
-  job_.leasing.TakeOver(version, said.move ? said.state->move_at() : -1, turn->now);
+  job_.leasing.TakeOver(version, said.move ? said.state->move_at() : -1, context->now);
   SeeTo(job_.leasing.SettleClaims(job_.members(), generation().since, job_.OldestOpenRound(),
-                                  turn->now),
-        turn);
+                                  context->now),
+        context);
 }
 
 // A server has died with its part of the weights, and was started again. Where versions are
 // kept twice it fetches that part, and everybody else goes on where he is.
-void Coordinator::Recover(const News& news, Turn* turn) {
+void Coordinator::Recover(const MemberEvent& news, StepContext* context) {
   if (job_.phase != Phase::kTraining) return;
   if (!job_.settings.cluster.KeepsVersionsTwice() || job_.version < 0 || job_.ending.why()) {
-    GoBack(news.why, turn);
+    GoBack(news.why, context);
     return;
   }
   LOG(WARNING) << news.why << ": it fetches what it held from the next server";
-  job_.recovery.GoOn(turn);
+  job_.recovery.GoOn(context);
   job_.membership.MarkRecovering(news.server);
-  job_.clock.Moved(turn->now);
+  job_.clock.Moved(context->now);
   job_.progress.Pause();
   job_.ending.LoseSnapshots(job_.plan->rounds(), &job_.saving);
-  SendOrdersToAll(job_, turn);
+  SendOrdersToAll(job_, context);
 }
 
 // The job goes on from the newest good checkpoint, in a generation of its own.
-void Coordinator::GoBack(const std::string& why, Turn* turn) {
+void Coordinator::GoBack(const std::string& why, StepContext* context) {
   if (job_.phase != Phase::kTraining) return;
   if (job_.ending.why()) {  // what was to be saved first is gone
-    Fail(*job_.ending.why(), turn);
+    Fail(*job_.ending.why(), context);
     return;
   }
   const int64_t saved = job_.saving.checkpoints().last();
-  job_.recovery.GoBack(why, std::max(job_.version, saved), turn);
+  job_.recovery.GoBack(why, std::max(job_.version, saved), context);
   job_.phase = Phase::kWaiting;
   job_.version = -1;
-  job_.waiting.Begin(turn->now);
+  job_.waiting.Begin(context->now);
   job_.progress.GoBack();
   job_.leasing.GoBack();
   job_.ending.GoBack();
-  job_.saving.GoBack(saved, turn->now);
+  job_.saving.GoBack(saved, context->now);
   job_.membership.ForgetReports();
-  SendOrdersToAll(job_, turn);  // whoever sees the new generation joins it
+  SendOrdersToAll(job_, context);  // whoever sees the new generation joins it
 }
 
-void Coordinator::On(const CheckpointChosen& chosen, Turn* turn) {
+void Coordinator::On(const CheckpointChosen& chosen, StepContext* context) {
   if (!generation().choosing) return;
-  if (Status status = job_.recovery.OnChosen(chosen.checkpoint, turn); !status.ok()) {
-    Fail(status, turn);
+  if (Status status = job_.recovery.OnChosen(chosen.checkpoint, context); !status.ok()) {
+    Fail(status, context);
     return;
   }
   const std::optional<checkpoint::Manifest>& restored = job_.recovery.restored();
-  job_.waiting.Begin(turn->now);
-  job_.saving.GoBack(restored ? restored->version() : -1, turn->now);
+  job_.waiting.Begin(context->now);
+  job_.saving.GoBack(restored ? restored->version() : -1, context->now);
   job_.manifests.StartFrom(restored);
   job_.progress.StartFrom(restored, job_.plan);
 }
 
 Directive Coordinator::OnVersion(int64_t version, const checkpoint::SampleSums& metrics,
-                                 Turn* turn) {
-  const TimeUs now = turn->now;
+                                 StepContext* context) {
+  const TimeUs now = context->now;
   job_.version = version;
   job_.clock.OnClosed(now);
-  if (metrics.samples() > 0) job_.progress.OnRound(*job_.plan, version, metrics, turn);
+  if (metrics.samples() > 0) job_.progress.OnRound(*job_.plan, version, metrics, context);
   job_.saving.SetProgress(version, job_.progress.Snapshot(now));
   SeeTo(job_.leasing.OnVersion(version, version == job_.ending.stop().version(), job_.members()),
-        turn);
-  job_.progress.ReleaseEvaluations(version, turn);
+        context);
+  job_.progress.ReleaseEvaluations(version, context);
 
   Directive directive;
   if (version < job_.ending.stop().LastOf(job_.plan->rounds())) {
@@ -191,125 +194,126 @@ Directive Coordinator::OnVersion(int64_t version, const checkpoint::SampleSums& 
   return directive;
 }
 
-Status Coordinator::OnEvaluated(const PeerName& from, const wire::Header& header, Turn* turn) {
+Status Coordinator::OnEvaluated(const PeerName& from, const wire::Header& header,
+                                StepContext* context) {
   KUMO_ASSIGN_OR_RETURN(
       const TrainingProgress::Evaluated evaluated,
-      job_.progress.OnEvaluated(from, header, leases(), job_.plan, job_.version, turn));
+      job_.progress.OnEvaluated(from, header, leases(), job_.plan, job_.version, context));
   // One that is sent again, since it is held, moves nothing.
-  if (evaluated.is_new) job_.clock.Moved(turn->now);
+  if (evaluated.is_new) job_.clock.Moved(context->now);
   if (!evaluated.epoch) return OkStatus();
-  job_.saving.KeepEvaluation(*evaluated.epoch, header.round(), generation(), turn);
-  FinishIfDone(turn);
+  job_.saving.KeepEvaluation(*evaluated.epoch, header.round(), generation(), context);
+  FinishIfDone(context);
   return OkStatus();
 }
 
-void Coordinator::OnSaved(const PeerName& from, const wire::Header& header, Turn* turn) {
+void Coordinator::OnSaved(const PeerName& from, const wire::Header& header, StepContext* context) {
   const std::optional<int> server = job_.members().ServerIndex(from);
   if (!server) return;
-  if (*server > 0) turn->Do(Acknowledgement(from, header));
+  if (*server > 0) context->Do(Acknowledgement(from, header));
   const Status saved =
-      job_.saving.OnSaved(*server, header, job_.manifests, job_.recovery, job_.plan, turn);
+      job_.saving.OnSaved(*server, header, job_.manifests, job_.recovery, job_.plan, context);
   if (saved.ok()) return;
   SeeTo(job_.ending.OnSaveFailed(header.round(), saved.message(), job_.plan->rounds(), &job_.saving,
-                                 turn->now),
-        turn);
+                                 context->now),
+        context);
 }
 
-void Coordinator::On(const CheckpointCommitted& committed, Turn* turn) {
-  const Consequence what = job_.ending.OnCommitted(committed.version, committed.status,
-                                                   job_.plan->rounds(), &job_.saving, turn->now);
-  FinishIfDone(turn);
-  SeeTo(what, turn);
+void Coordinator::On(const CheckpointCommitted& committed, StepContext* context) {
+  const Effects what = job_.ending.OnCommitted(committed.version, committed.status,
+                                               job_.plan->rounds(), &job_.saving, context->now);
+  FinishIfDone(context);
+  SeeTo(what, context);
 }
 
-TimeUs Coordinator::Tick(const Standing&, Turn* turn) {
-  if (turn->now < ticked_at_ + kTick) return ticked_at_ + kTick;
+TimeUs Coordinator::Tick(const ReplicaStatus&, StepContext* context) {
+  if (context->now < ticked_at_ + kTick) return ticked_at_ + kTick;
   if (!IsOver(job_.phase)) {
-    job_.membership.Listen(turn->now - ticked_at_, turn->now);
-    while (const auto news = job_.membership.Next(turn->now)) Follow(news, turn);
+    job_.membership.Listen(context->now - ticked_at_, context->now);
+    while (const auto news = job_.membership.Next(context->now)) Follow(news, context);
   }
-  ticked_at_ = turn->now;
+  ticked_at_ = context->now;
   switch (job_.phase) {
     case Phase::kWaiting:
-      TickWaiting(turn);
+      TickWaiting(context);
       break;
     case Phase::kTraining:
-      TickTraining(turn);
+      TickTraining(context);
       break;
     default:
-      if (job_.farewell.IsOver(job_.members(), turn->now)) {
-        turn->Do(ExitAction{job_.farewell.Outcome(job_.phase, job_.ending.stop())});
+      if (job_.farewell.IsOver(job_.members(), context->now)) {
+        context->Do(ExitAction{job_.farewell.Outcome(job_.phase, job_.ending.stop())});
       } else {
-        SendOrdersToAll(job_, turn);
+        SendOrdersToAll(job_, context);
       }
   }
   return ticked_at_ + kTick;
 }
 
-void Coordinator::TickWaiting(Turn* turn) {
+void Coordinator::TickWaiting(StepContext* context) {
   const std::optional<Status> decided =
       job_.waiting.Tick(job_.recovery, job_.membership, job_.plan.has_value(),
-                        job_.ending.stop().requested(), turn->now);
-  if (decided && !decided->ok()) Fail(*decided, turn);
+                        job_.ending.stop().requested(), context->now);
+  if (decided && !decided->ok()) Fail(*decided, context);
   if (!decided || !decided->ok()) return;
   job_.phase = Phase::kTraining;
-  job_.clock.Moved(turn->now);
-  job_.saving.CountFrom(turn->now);
-  job_.leasing.Begin(job_.members(), generation().start_version, turn->now);
-  SendOrdersToAll(job_, turn);
+  job_.clock.Moved(context->now);
+  job_.saving.CountFrom(context->now);
+  job_.leasing.Begin(job_.members(), generation().start_version, context->now);
+  SendOrdersToAll(job_, context);
 }
 
-void Coordinator::TickTraining(Turn* turn) {
-  const TimeUs now = turn->now;
+void Coordinator::TickTraining(StepContext* context) {
+  const TimeUs now = context->now;
   SeeTo(job_.leasing.SettleClaims(job_.members(), generation().since, job_.OldestOpenRound(), now),
-        turn);
+        context);
   if (job_.phase != Phase::kTraining) return;
   const TimeUs limit = FromSeconds(job_.settings.cluster.stall_timeout_s);
   const bool nobody = job_.members().workers.empty() || job_.membership.alone() ||
                       (job_.leasing.table().HasOrphans() && !job_.leasing.collects_claims());
-  if (const std::optional<Consequence> what = job_.ending.Tick(job_.version, job_.saving, now)) {
-    SeeTo(*what, turn);
+  if (const std::optional<Effects> what = job_.ending.Tick(job_.version, job_.saving, now)) {
+    SeeTo(*what, context);
   } else if (job_.ending.stop().IsAheadOf(job_.version) && nobody) {  // brings the round to its end
-    EndWith("stopped while there were too few workers", turn);
+    EndWith("stopped while there were too few workers", context);
   } else if (job_.clock.Standstill(now) > limit) {
     EndWith("no round has closed for " + InWholeSeconds(limit) +
                 " (cluster.stall_timeout_s): waited for " + WaitsFor(job_, now),
-            turn);
+            context);
   } else {
     // A shard may be a round behind; at the end it is the last evaluation that may be waited for.
     const int64_t round = job_.OldestOpenRound();
     const std::vector<int> missing = job_.plan && round == job_.plan->rounds()
                                          ? job_.progress.Unevaluated(job_.settings.partitions)
                                          : job_.members().MissingPartitions(round);
-    SeeTo(job_.leasing.HelpStragglers(missing, round, job_.members(), job_.clock, now), turn);
+    SeeTo(job_.leasing.HelpStragglers(missing, round, job_.members(), job_.clock, now), context);
   }
 }
 
-void Coordinator::EndWith(const std::string& why, Turn* turn) {
+void Coordinator::EndWith(const std::string& why, StepContext* context) {
   const std::string& first = job_.leasing.first_loss();
   Status status = Unavailable(first.empty() ? why : why + "; the first to be lost was " + first);
   SeeTo(job_.ending.Begin(std::move(status), job_.version, job_.leasing.loss_takes_back(),
-                          job_.saving.checkpoints(), turn->now),
-        turn);
+                          job_.saving.checkpoints(), context->now),
+        context);
 }
 
-void Coordinator::FinishIfDone(Turn* turn) {
+void Coordinator::FinishIfDone(StepContext* context) {
   if (job_.phase != Phase::kTraining || !job_.plan) return;
   if (!job_.ending.HasEnded(job_.version, job_.plan->rounds(),
                             job_.progress.complete() && !job_.saving.keeps_evaluations(),
                             job_.saving.checkpoints()))
     return;
   job_.phase = Phase::kFinished;
-  job_.farewell.OnFinished(turn->now);
-  SendOrdersToAll(job_, turn);
+  job_.farewell.OnFinished(context->now);
+  SendOrdersToAll(job_, context);
 }
 
-void Coordinator::Fail(const Status& status, Turn* turn) {
+void Coordinator::Fail(const Status& status, StepContext* context) {
   if (IsOver(job_.phase)) return;
   LOG(ERROR) << status.message();
   job_.phase = Phase::kFailed;
   job_.farewell.OnFailed(status);
-  SendOrdersToAll(job_, turn);
+  SendOrdersToAll(job_, context);
 }
 
 }  // namespace kumo

@@ -7,9 +7,9 @@
 // it, so every process acts on the same round. What it wants of a worker (leases) is repeated whole
 // in each heartbeat's reply, so a lost message changes nothing.
 //
-// Its parts have the state, and know how: who takes part (Membership), who computes what (Leasing),
-// where the job goes on when something was lost (Recovery), for whom it waits (Waiting), what is
-// saved (Saving, Manifests), when and how it ends (Ending, Farewell) and what is told of it
+// Its parts have the state, and know how: who takes part (MembershipTracker), who computes what
+// (Leasing), where the job goes on when something was lost (Recovery), for whom it waits (Waiting),
+// what is saved (Saving, Manifests), when and how it ends (Ending, Shutdown) and what is told of it
 // (TrainingProgress). The coordinator has the phase, hands on what a call is about, and sees to
 // what follows from it for the other parts. A process that is merely silent, and comes back as it
 // was, costs nothing but the wait.
@@ -24,7 +24,7 @@
 #include "server/coordinator/coordinator_settings.h"
 #include "server/coordinator/job_state.h"
 #include "server/coordinator/status_replies.h"
-#include "server/role.h"
+#include "server/protocol/role.h"
 
 namespace kumo {
 
@@ -39,16 +39,18 @@ class Coordinator : public Role {
   const SaveOrder& save_order() const override { return job_.saving.checkpoints().order(); }
   const LeaseTable& leases() const override { return job_.leasing.table(); }
   void OnSpec(const JobPlan& plan, const ShardMap& map, const JobSpec& spec) override;
-  Result<bool> OnHello(const PeerName& from, const wire::Hello& hello, Turn* turn) override;
-  Status OnMessage(const PeerName& from, const wire::Header& header, Turn* turn) override;
-  Directive OnVersion(int64_t version, const checkpoint::SampleSums& metrics, Turn* turn) override;
-  void TakeOver(int64_t version, const Directive& said, Turn* turn) override;
-  void OnDiskAnswer(const DiskAnswer& answer, Turn* turn) override {
-    std::visit([&](const auto& one) { On(one, turn); }, answer);
+  Result<bool> OnHello(const PeerName& from, const wire::Hello& hello,
+                       StepContext* context) override;
+  Status OnMessage(const PeerName& from, const wire::Header& header, StepContext* context) override;
+  Directive OnVersion(int64_t version, const checkpoint::SampleSums& metrics,
+                      StepContext* context) override;
+  void TakeOver(int64_t version, const Directive& said, StepContext* context) override;
+  void OnDiskAnswer(const DiskAnswer& answer, StepContext* context) override {
+    std::visit([&](const auto& one) { On(one, context); }, answer);
   }
   // Saves at the end of the next round, then stops.
-  void RequestStop(const Standing&, Turn*) override { job_.ending.RequestStop(); }
-  TimeUs Tick(const Standing& standing, Turn* turn) override;
+  void RequestStop(const ReplicaStatus&, StepContext*) override { job_.ending.RequestStop(); }
+  TimeUs Tick(const ReplicaStatus& standing, StepContext* context) override;
   bool Knows(const PeerName& p, TimeUs, TimeUs) const override { return job_.members().Knows(p); }
   std::string WaitsForProcesses(TimeUs now) const override {
     return kumo::WaitsForProcesses(job_, now);
@@ -57,24 +59,24 @@ class Coordinator : public Role {
 
  private:
   // What parts tell: of a member, and of what is to be done.
-  void Follow(const std::optional<News>& news, Turn* turn);
-  void SeeTo(const Consequence& what, Turn* turn);
-  void Recover(const News& news, Turn* turn);
-  void GoBack(const std::string& why, Turn* turn);
-  Status OnEvaluated(const PeerName& from, const wire::Header& header, Turn* turn);
-  void OnSaved(const PeerName& from, const wire::Header& header, Turn* turn);
-  void On(const CheckpointCommitted& committed, Turn* turn);
-  void On(const CheckpointChosen& chosen, Turn* turn);
-  void On(const GenerationReserved&, Turn*) { job_.recovery.OnReserved(); }
-  void On(const EvaluationKept&, Turn* turn) {
+  void Follow(const std::optional<MemberEvent>& news, StepContext* context);
+  void SeeTo(const Effects& what, StepContext* context);
+  void Recover(const MemberEvent& news, StepContext* context);
+  void GoBack(const std::string& why, StepContext* context);
+  Status OnEvaluated(const PeerName& from, const wire::Header& header, StepContext* context);
+  void OnSaved(const PeerName& from, const wire::Header& header, StepContext* context);
+  void On(const CheckpointCommitted& committed, StepContext* context);
+  void On(const CheckpointChosen& chosen, StepContext* context);
+  void On(const GenerationReserved&, StepContext*) { job_.recovery.OnReserved(); }
+  void On(const EvaluationKept&, StepContext* context) {
     job_.saving.OnKept();
-    FinishIfDone(turn);
+    FinishIfDone(context);
   }
-  void TickWaiting(Turn* turn);
-  void TickTraining(Turn* turn);
-  void EndWith(const std::string& why, Turn* turn);
-  void FinishIfDone(Turn* turn);
-  void Fail(const Status& status, Turn* turn);
+  void TickWaiting(StepContext* context);
+  void TickTraining(StepContext* context);
+  void EndWith(const std::string& why, StepContext* context);
+  void FinishIfDone(StepContext* context);
+  void Fail(const Status& status, StepContext* context);
 
   JobState job_;
   StatusReplies status_replies_;

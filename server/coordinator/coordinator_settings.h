@@ -7,8 +7,8 @@
 #include <string>
 
 #include "common/job/job_identity.h"
-#include "common/job/optimiser/schedule.h"
-#include "common/job/options/experiment.h"
+#include "common/optimiser/schedule.h"
+#include "common/settings/experiment.h"
 
 namespace kumo {
 

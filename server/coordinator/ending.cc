@@ -11,13 +11,13 @@ namespace {
 // The pause between attempts to save what a job that cannot go on has learnt.
 constexpr TimeUs kSaveAgain = 200 * kMillisecond;
 
-Consequence Failure(Status status) { return {.failure = std::move(status)}; }
+Effects Failure(Status status) { return {.failure = std::move(status)}; }
 
 }  // namespace
 
 // The directive is about the round that starts now, which ends with the next version.
 void Ending::Direct(int64_t version, const JobPlan& plan, Directive* directive, Saving* saving,
-                    Membership* membership, TimeUs now) {
+                    MembershipTracker* membership, TimeUs now) {
   directive->stop = stop_.Direct(version + 1, plan.rounds());
   const bool wanted = directive->stop || directive->move;
   directive->save = saving->Direct(plan, version + 1, wanted, membership, now);
@@ -28,8 +28,8 @@ TimeUs Ending::SaveLimit(int64_t version) const {
   return version == stop_.version() ? grace_ : stall_timeout_;
 }
 
-Consequence Ending::OnSaveFailed(int64_t version, const std::string& why, int64_t rounds,
-                                 Saving* saving, TimeUs now) {
+Effects Ending::OnSaveFailed(int64_t version, const std::string& why, int64_t rounds,
+                             Saving* saving, TimeUs now) {
   saving->Failed(version, why);
   if (why_) {
     save_again_at_ = now + kSaveAgain;
@@ -41,8 +41,8 @@ Consequence Ending::OnSaveFailed(int64_t version, const std::string& why, int64_
   return Failure(Unavailable("the last checkpoint could not be saved: " + why));
 }
 
-Consequence Ending::OnCommitted(int64_t version, const Status& status, int64_t rounds,
-                                Saving* saving, TimeUs now) {
+Effects Ending::OnCommitted(int64_t version, const Status& status, int64_t rounds, Saving* saving,
+                            TimeUs now) {
   if (!status.ok()) return OnSaveFailed(version, status.message(), rounds, saving, now);
   saving->Committed(version);
   if (!why_ || version != saving->checkpoints().order().version) return {};
@@ -50,8 +50,8 @@ Consequence Ending::OnCommitted(int64_t version, const Status& status, int64_t r
                                           " is saved: start the job again to go on from there"));
 }
 
-Consequence Ending::Begin(Status why, int64_t version, bool incomplete,
-                          const Checkpoints& checkpoints, TimeUs now) {
+Effects Ending::Begin(Status why, int64_t version, bool incomplete, const Checkpoints& checkpoints,
+                      TimeUs now) {
   if (incomplete || version <= std::max<int64_t>(checkpoints.last(), 0) ||
       checkpoints.Has(version)) {
     return Failure(std::move(why));
@@ -59,20 +59,20 @@ Consequence Ending::Begin(Status why, int64_t version, bool incomplete,
   LOG(ERROR) << why.message();
   why_ = std::move(why);
   by_ = now + grace_;
-  return {.save = Consequence::Save::kPartial};
+  return {.save = Effects::Save::kPartial};
 }
 
-std::optional<Consequence> Ending::Tick(int64_t version, const Saving& saving, TimeUs now) const {
+std::optional<Effects> Ending::Tick(int64_t version, const Saving& saving, TimeUs now) const {
   const LastSave& last = saving.last_save();
   if (why_) {
     if (now > by_) return Failure(*why_);
     // A last block's contributions were still on their way, or the disk did not take it.
     const bool again = !saving.checkpoints().Has(version) && now >= save_again_at_;
-    return again ? Consequence{.save = Consequence::Save::kPartial} : Consequence();
+    return again ? Effects{.save = Effects::Save::kPartial} : Effects();
   }
   if (!last.Insists(version)) return std::nullopt;
-  if (last.IsDueAgain(version, now)) return Consequence{.save = Consequence::Save::kWhole};
-  if (!last.IsHopeless(now)) return Consequence();
+  if (last.IsDueAgain(version, now)) return Effects{.save = Effects::Save::kWhole};
+  if (!last.IsHopeless(now)) return Effects();
   return Failure(
       Unavailable("the last checkpoint could not be saved: not all servers have answered"));
 }

@@ -14,11 +14,11 @@
 #include "common/base/clock.h"
 #include "common/base/status.h"
 #include "common/job/job_plan.h"
-#include "server/coordinator/membership.h"
+#include "server/coordinator/membership_tracker.h"
 #include "server/coordinator/phase.h"
 #include "server/coordinator/saving.h"
 #include "server/coordinator/stop_point.h"
-#include "server/directive.h"
+#include "server/protocol/directive.h"
 
 namespace kumo {
 
@@ -35,18 +35,18 @@ class Ending {
   // A round starts from `version`, which is not the last: fills in what the directive says of
   // saving and stopping. Its `move` is known.
   void Direct(int64_t version, const JobPlan& plan, Directive* directive, Saving* saving,
-              Membership* membership, TimeUs now);
+              MembershipTracker* membership, TimeUs now);
   // The answers of the disk; rounds: the job's.
-  Consequence OnSaveFailed(int64_t version, const std::string& why, int64_t rounds, Saving* saving,
-                           TimeUs now);
-  Consequence OnCommitted(int64_t version, const Status& status, int64_t rounds, Saving* saving,
-                          TimeUs now);
+  Effects OnSaveFailed(int64_t version, const std::string& why, int64_t rounds, Saving* saving,
+                       TimeUs now);
+  Effects OnCommitted(int64_t version, const Status& status, int64_t rounds, Saving* saving,
+                      TimeUs now);
   // The job cannot go on. What has been learnt since the last checkpoint, up to `version`, is saved
   // first, unless it is `incomplete`.
-  Consequence Begin(Status why, int64_t version, bool incomplete, const Checkpoints& checkpoints,
-                    TimeUs now);
+  Effects Begin(Status why, int64_t version, bool incomplete, const Checkpoints& checkpoints,
+                TimeUs now);
   // None while the last version is not waited for; chunk 0 is at `version`.
-  std::optional<Consequence> Tick(int64_t version, const Saving& saving, TimeUs now) const;
+  std::optional<Effects> Tick(int64_t version, const Saving& saving, TimeUs now) const;
   // Whether the job is done, or has stopped; one that is done has not stopped, though it was told
   // to. evaluated: no epoch waits for its evaluation.
   bool HasEnded(int64_t version, int64_t rounds, bool evaluated, const Checkpoints& checkpoints);

@@ -12,8 +12,8 @@
 #include <map>
 #include <utility>
 
-#include "common/job/transport/message.h"
-#include "server/turn.h"
+#include "common/transport/message.h"
+#include "server/protocol/step_context.h"
 
 namespace kumo {
 
@@ -22,9 +22,9 @@ class HeldEvaluations {
   // A partition's evaluation of a version came when chunk 0 was at `now`.
   void Hold(int64_t version, int partition, int64_t now);
   // Answers an evaluation, which may have come before: its sender keeps it where it is held.
-  void Answer(const PeerName& from, const wire::Header& header, Turn* turn);
+  void Answer(const PeerName& from, const wire::Header& header, StepContext* context);
   // Chunk 0 has reached a version: tells those who need not keep theirs any more.
-  void Release(int64_t version, Turn* turn);
+  void Release(int64_t version, StepContext* context);
   // The job goes back.
   void Forget() { held_.clear(); }
 

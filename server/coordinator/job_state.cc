@@ -21,8 +21,8 @@ JobState::JobState(CoordinatorSettings of, std::optional<checkpoint::Manifest> r
              FromSeconds(settings.cluster.stall_timeout_s)),
       // Who has a disk of its own brings the last checkpoint there first.
       farewell(settings.checkpoint.HasPrivateDisks()
-                   ? std::max(FromSeconds(settings.checkpoint.grace_s), Farewell::kLimit)
-                   : Farewell::kLimit),
+                   ? std::max(FromSeconds(settings.checkpoint.grace_s), Shutdown::kLimit)
+                   : Shutdown::kLimit),
       progress(settings, recovery.restored(), now) {
   manifests.StartFrom(recovery.restored());
   if (!settings.finished) return;

@@ -7,7 +7,7 @@
 
 #include <glog/logging.h>
 
-#include "common/job/rare_ways.h"
+#include "common/job/buggify.h"
 
 namespace kumo {
 namespace {
@@ -19,14 +19,14 @@ constexpr TimeUs kMovePause = 60 * kSecond;
 constexpr double kStraggling = 1.5;
 constexpr double kLeastStraggling = 1000;  // milliseconds
 
-Consequence Orders() { return Consequence{.orders = true}; }
+Effects Orders() { return Effects{.orders = true}; }
 
 }  // namespace
 
 Leasing::Leasing(int partitions, const Experiment::Cluster& cluster)
     : min_workers_(cluster.min_workers), exact_(cluster.recovery == "exact"), table_(partitions) {}
 
-void Leasing::Begin(const Members& members, int64_t start, TimeUs now) {
+void Leasing::Begin(const MemberTable& members, int64_t start, TimeUs now) {
   last_move_ = now;
   std::vector<std::pair<std::string, PeerName>> names;
   for (const LeaseTable::Taker& taker : members.Takers(table_)) {
@@ -46,30 +46,32 @@ void Leasing::GoBack() {
   move_at_ = -1;
 }
 
-Consequence Leasing::On(const News& news, const Members& members, Phase phase, int64_t open) {
+Effects Leasing::On(const MemberEvent& news, const MemberTable& members, Phase phase,
+                    int64_t open) {
   const bool training = phase == Phase::kTraining;
   switch (news.kind) {
-    case News::Kind::kJoined:
+    case MemberEvent::Kind::kJoined:
       if (!training) return {};
       move_wanted_ |= !collects_claims() || !news.claims;
       return LeaseOrphans(members, open);
-    case News::Kind::kReaches:
+    case MemberEvent::Kind::kReaches:
       move_wanted_ = true;
-      return training ? LeaseOrphans(members, open) : Consequence();
-    case News::Kind::kLeaves:
-      return training ? LetGo(news.peer, members, open) : Consequence();
-    case News::Kind::kGone:
-    case News::Kind::kCutOff:
+      return training ? LeaseOrphans(members, open) : Effects();
+    case MemberEvent::Kind::kLeaves:
+      return training ? LetGo(news.peer, members, open) : Effects();
+    case MemberEvent::Kind::kGone:
+    case MemberEvent::Kind::kCutOff:
       return Lose(news, members, phase, open);
     default:
       return {};
   }
 }
 
-Consequence Leasing::Lose(const News& news, const Members& members, Phase phase, int64_t open) {
+Effects Leasing::Lose(const MemberEvent& news, const MemberTable& members, Phase phase,
+                      int64_t open) {
   if (news.handed_over) table_.HandedOver(news.peer);
   const bool lost = table_.Lose(news.peer, open);
-  LOG_IF(WARNING, news.kind == News::Kind::kGone && !IsOver(phase))
+  LOG_IF(WARNING, news.kind == MemberEvent::Kind::kGone && !IsOver(phase))
       << news.who << (lost ? " is lost: " : " has left: ") << news.why;
   if (phase != Phase::kTraining || !lost) return {};
   // Partitions are nobody's now.
@@ -82,7 +84,7 @@ Consequence Leasing::Lose(const News& news, const Members& members, Phase phase,
 
 // A worker was told to leave. Where its partitions carry nothing, another worker computes the
 // blocks under way again; else the partitions move when a round has been saved.
-Consequence Leasing::LetGo(const PeerName& worker, const Members& members, int64_t open) {
+Effects Leasing::LetGo(const PeerName& worker, const MemberTable& members, int64_t open) {
   if (table_.Count(worker) == 0) return {};
   if (carries_state_) {
     move_wanted_ = true;
@@ -92,7 +94,7 @@ Consequence Leasing::LetGo(const PeerName& worker, const Members& members, int64
   return LeaseOrphans(members, open);
 }
 
-Consequence Leasing::LeaseOrphans(const Members& members, int64_t open) {
+Effects Leasing::LeaseOrphans(const MemberTable& members, int64_t open) {
   if (collects_claims()) return {};
   const auto takers = members.Takers(table_);
   if (static_cast<int>(takers.size()) >= min_workers_) table_.LeaseOrphans(takers, open);
@@ -105,8 +107,8 @@ void Leasing::TakeOver(int64_t version, int64_t move_at, TimeUs now) {
   if (move_at >= 0) move_at_ = move_at;
 }
 
-Consequence Leasing::SettleClaims(const Members& members, uint32_t since, int64_t open,
-                                  TimeUs now) {
+Effects Leasing::SettleClaims(const MemberTable& members, uint32_t since, int64_t open,
+                              TimeUs now) {
   const int partitions = static_cast<int>(table_.leases().size());
   const auto claimed = claims_.Settle(members, partitions, since, carries_state_, now);
   if (!claimed) return {};
@@ -120,7 +122,7 @@ Consequence Leasing::SettleClaims(const Members& members, uint32_t since, int64_
   return LeaseOrphans(members, open);
 }
 
-bool Leasing::DirectMove(int64_t next, bool may, const Members& members, TimeUs now) {
+bool Leasing::DirectMove(int64_t next, bool may, const MemberTable& members, TimeUs now) {
   if (may && move_at_ < 0 && !collects_claims()) {
     const bool uneven =
         now - last_move_ > kMovePause && table_.Imbalance(members.Takers(table_)) > kWorthMoving;
@@ -133,7 +135,7 @@ bool Leasing::DirectMove(int64_t next, bool may, const Members& members, TimeUs 
   return move_at_ == next;
 }
 
-Consequence Leasing::OnVersion(int64_t version, bool stops, const Members& members) {
+Effects Leasing::OnVersion(int64_t version, bool stops, const MemberTable& members) {
   first_loss_.clear();  // it was made good
   table_.Settle(version);
   if (move_at_ < 0 || version < move_at_) return {};
@@ -148,8 +150,8 @@ Consequence Leasing::OnVersion(int64_t version, bool stops, const Members& membe
 }
 
 // The first contribution counts, and both are the same as long as partitions carry nothing.
-Consequence Leasing::HelpStragglers(const std::vector<int>& missing, int64_t round,
-                                    const Members& members, const RoundClock& clock, TimeUs now) {
+Effects Leasing::HelpStragglers(const std::vector<int>& missing, int64_t round,
+                                const MemberTable& members, const RoundClock& clock, TimeUs now) {
   const std::vector<LeaseTable::Taker> takers = members.Takers(table_);
   const double computing_ms = table_.TypicalRound(takers);
   if (carries_state_ || computing_ms <= 0) return {};
@@ -158,10 +160,10 @@ Consequence Leasing::HelpStragglers(const std::vector<int>& missing, int64_t rou
   const double open_ms = ToSeconds(clock.Standstill(now)) * 1e3;
   const bool straggles = open_ms >= std::max(kLeastStraggling, kStraggling * expected_ms);
   if (!straggles && !Buggify(RareWay::kStragglersHelped)) return {};
-  return table_.Help(missing, round, takers) ? Orders() : Consequence();
+  return table_.Help(missing, round, takers) ? Orders() : Effects();
 }
 
-void Leasing::FillIn(const PeerName& to, const Members& members, Phase phase,
+void Leasing::FillIn(const PeerName& to, const MemberTable& members, Phase phase,
                      wire::Orders* orders) const {
   const WorkerMember* const worker = members.Find(to);
   if (!worker) return;

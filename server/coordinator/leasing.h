@@ -17,14 +17,14 @@
 #include <vector>
 
 #include "common/base/clock.h"
-#include "common/job/options/experiment.h"
-#include "common/job/transport/message.h"
-#include "server/coordinator/claims.h"
-#include "server/coordinator/lease_table.h"
-#include "server/coordinator/members.h"
-#include "server/coordinator/membership.h"
+#include "common/settings/experiment.h"
+#include "common/transport/message.h"
+#include "server/coordinator/lease_recovery.h"
+#include "server/coordinator/member_table.h"
+#include "server/coordinator/membership_tracker.h"
 #include "server/coordinator/phase.h"
 #include "server/coordinator/round_clock.h"
+#include "server/protocol/lease_table.h"
 
 namespace kumo {
 
@@ -43,45 +43,45 @@ class Leasing {
   // Whether partitions carry anything from round to round.
   void SetCarriesState(bool carries) { carries_state_ = carries; }
   // The training begins at round `start`, with the workers that there are (at least one).
-  void Begin(const Members& members, int64_t start, TimeUs now);
+  void Begin(const MemberTable& members, int64_t start, TimeUs now);
   // The job goes back: nobody has a lease.
   void GoBack();
 
   // What follows from a worker's news. open: the oldest round that may be open.
-  Consequence On(const News& news, const Members& members, Phase phase, int64_t open);
+  Effects On(const MemberEvent& news, const MemberTable& members, Phase phase, int64_t open);
 
   // The others go on where they are, and say until then which partitions are theirs.
   void AskForClaims(TimeUs until) { claims_.AskUntil(until); }
   // Chunk 0 is back at `version`, and leases were to move at `move_at`; -1: they were not.
   void TakeOver(int64_t version, int64_t move_at, TimeUs now);
   // Nothing as long as claims are incomplete and there is time. since: as in Claims.
-  Consequence SettleClaims(const Members& members, uint32_t since, int64_t open, TimeUs now);
+  Effects SettleClaims(const MemberTable& members, uint32_t since, int64_t open, TimeUs now);
 
   // Whether leases move at `next`, the version that is made next; may: whether that can be decided
   // now, where it has not been.
-  bool DirectMove(int64_t next, bool may, const Members& members, TimeUs now);
+  bool DirectMove(int64_t next, bool may, const MemberTable& members, TimeUs now);
   // Chunk 0 has reached a version. stops: the job ends with it.
-  Consequence OnVersion(int64_t version, bool stops, const Members& members);
+  Effects OnVersion(int64_t version, bool stops, const MemberTable& members);
   // `missing` are the partitions that a round waits for.
-  Consequence HelpStragglers(const std::vector<int>& missing, int64_t round, const Members& members,
-                             const RoundClock& clock, TimeUs now);
+  Effects HelpStragglers(const std::vector<int>& missing, int64_t round, const MemberTable& members,
+                         const RoundClock& clock, TimeUs now);
 
   // What a worker is told of its leases.
-  void FillIn(const PeerName& worker, const Members& members, Phase phase,
+  void FillIn(const PeerName& worker, const MemberTable& members, Phase phase,
               wire::Orders* orders) const;
   // What a server is told of everybody's, where it goes by another table.
   void FillIn(const ServerMember& server, Phase phase, wire::Orders* orders) const;
 
  private:
-  Consequence Lose(const News& news, const Members& members, Phase phase, int64_t open);
-  Consequence LetGo(const PeerName& worker, const Members& members, int64_t open);
-  Consequence LeaseOrphans(const Members& members, int64_t open);
+  Effects Lose(const MemberEvent& news, const MemberTable& members, Phase phase, int64_t open);
+  Effects LetGo(const PeerName& worker, const MemberTable& members, int64_t open);
+  Effects LeaseOrphans(const MemberTable& members, int64_t open);
 
   int min_workers_;
   bool exact_;  // cluster.recovery
   bool carries_state_ = false;
   LeaseTable table_;
-  Claims claims_;
+  LeaseRecovery claims_;
   bool move_wanted_ = false;  // a worker joined or leaves: at the next chance
   int64_t move_at_ = -1;      // the saved version at which they move
   TimeUs last_move_ = 0;

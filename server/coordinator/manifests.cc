@@ -1,9 +1,9 @@
 #include "server/coordinator/manifests.h"
 
-#include "common/job/checkpoint/checkpoint.h"
-#include "common/job/checkpoint/continuation.h"
-#include "common/job/checkpoint/origin.h"
-#include "common/job/checkpoint/tensor_list.h"
+#include "common/checkpoint/checkpoint.h"
+#include "common/checkpoint/continuation.h"
+#include "common/checkpoint/origin.h"
+#include "common/checkpoint/tensor_list.h"
 
 namespace kumo {
 
@@ -39,10 +39,10 @@ void Manifests::TakeOver(const wire::CoordinatorState& state) {
   if (state.has_origin()) origin_ = state.origin();
 }
 
-void Manifests::OnOrigin(const checkpoint::Origin& origin, Turn* turn) {
+void Manifests::OnOrigin(const checkpoint::Origin& origin, StepContext* context) {
   if (origin_) return;
   origin_ = Excerpt(origin);
-  turn->Do(StartedFromAction{*origin_});
+  context->Do(StartedFromAction{*origin_});
 }
 
 void Manifests::Complete(uint32_t generation, const std::optional<checkpoint::Manifest>& restored,

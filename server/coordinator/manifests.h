@@ -13,7 +13,7 @@
 #include "common/job/shard_map.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/wire.pb.h"
-#include "server/turn.h"
+#include "server/protocol/step_context.h"
 
 namespace kumo {
 
@@ -30,7 +30,7 @@ class Manifests {
   // It goes on from what a former coordinator has left.
   void TakeOver(const wire::CoordinatorState& state);
   // A worker has brought the initial weights, which in part are another job's; the first counts.
-  void OnOrigin(const checkpoint::Origin& origin, Turn* turn);
+  void OnOrigin(const checkpoint::Origin& origin, StepContext* context);
 
   // Whose weights the job began with, where it is known.
   const std::optional<checkpoint::Origin>& origin() const { return origin_; }

@@ -13,7 +13,7 @@ enum class Phase { kWaiting, kTraining, kFinished, kFailed };
 constexpr bool IsOver(Phase phase) { return phase == Phase::kFinished || phase == Phase::kFailed; }
 
 // A part returns it; the Coordinator sees to it, in this order.
-struct Consequence {
+struct Effects {
   enum class Save { kNothing, kWhole, kPartial };
 
   Status failure = OkStatus();  // the job fails, unless ok

@@ -25,7 +25,7 @@ void Recovery::StartFrom(std::optional<checkpoint::Manifest> restored) {
 // Where versions are kept twice this process may have taken the place of a server 0 that died, and
 // all that the job is about may still be with the others. They say so in their hellos, so it is
 // known when they are all there.
-bool Recovery::Decide(const std::vector<ServerMember>& servers, Turn* turn) {
+bool Recovery::Decide(const std::vector<ServerMember>& servers, StepContext* context) {
   const uint32_t since = servers[1].hello.since();
   for (size_t i = 1; i < servers.size(); ++i) {
     if (servers[i].peer.empty()) return false;
@@ -36,9 +36,9 @@ bool Recovery::Decide(const std::vector<ServerMember>& servers, Turn* turn) {
                   [&](const ServerMember& server) { return server.hello.since() == since; });
   undecided_ = generation_.choosing = false;
   if (!all_there) {
-    turn->Do(WentBackAction{restored_ ? generation_.start_version : -1,
-                            restored_ ? restored_->progress().samples() : -1,
-                            "nothing newer is in the servers' memory"});
+    context->Do(WentBackAction{restored_ ? generation_.start_version : -1,
+                               restored_ ? restored_->progress().samples() : -1,
+                               "nothing newer is in the servers' memory"});
     return false;
   }
   LOG(WARNING) << "takes the place of a server 0 that has died: the others go on where they are";
@@ -46,21 +46,22 @@ bool Recovery::Decide(const std::vector<ServerMember>& servers, Turn* turn) {
   return true;
 }
 
-void Recovery::GoBack(const std::string& why, int64_t newest, Turn* turn) {
+void Recovery::GoBack(const std::string& why, int64_t newest, StepContext* context) {
   LOG(WARNING) << why << ": the job goes back to its last checkpoint";
   generation_.since = ++generation_.number;
   generation_.choosing = true;
   went_back_why_ = why;
-  turn->Do(ChooseCheckpointAction{generation_.number, newest});
+  context->Do(ChooseCheckpointAction{generation_.number, newest});
 }
 
-void Recovery::GoOn(Turn* turn) {
+void Recovery::GoOn(StepContext* context) {
   ++generation_.number;
   generation_.choosing = true;
-  turn->Do(ReserveGenerationAction{generation_.number});
+  context->Do(ReserveGenerationAction{generation_.number});
 }
 
-Status Recovery::OnChosen(const Result<std::optional<checkpoint::Manifest>>& chosen, Turn* turn) {
+Status Recovery::OnChosen(const Result<std::optional<checkpoint::Manifest>>& chosen,
+                          StepContext* context) {
   generation_.choosing = false;
   if (!chosen.ok()) return chosen.status().WithContext(went_back_why_);
   StartFrom(*chosen);
@@ -68,8 +69,8 @@ Status Recovery::OnChosen(const Result<std::optional<checkpoint::Manifest>>& cho
                                       : "its beginning, as there is no checkpoint yet";
   LOG(WARNING) << "generation " << generation_.number << " goes back to " << where << ": "
                << went_back_why_;
-  turn->Do(WentBackAction{generation_.start_version,
-                          restored_ ? restored_->progress().samples() : 0, went_back_why_});
+  context->Do(WentBackAction{generation_.start_version,
+                             restored_ ? restored_->progress().samples() : 0, went_back_why_});
   return OkStatus();
 }
 

@@ -16,9 +16,9 @@
 
 #include "common/base/status.h"
 #include "proto/checkpoint.pb.h"
-#include "server/coordinator/members.h"
-#include "server/generation.h"
-#include "server/turn.h"
+#include "server/coordinator/member_table.h"
+#include "server/protocol/generation.h"
+#include "server/protocol/step_context.h"
 
 namespace kumo {
 
@@ -39,15 +39,15 @@ class Recovery {
   bool went_back() const { return !went_back_why_.empty(); }
 
   // Decides that when all servers are there. True when they have it, and go on where they are.
-  bool Decide(const std::vector<ServerMember>& servers, Turn* turn);
+  bool Decide(const std::vector<ServerMember>& servers, StepContext* context);
   // The job goes back, to a checkpoint that is not newer than `newest`: asks for one.
-  void GoBack(const std::string& why, int64_t newest, Turn* turn);
+  void GoBack(const std::string& why, int64_t newest, StepContext* context);
   // A server fetches what it held, and everybody else goes on: asks for the number to be durable.
-  void GoOn(Turn* turn);
+  void GoOn(StepContext* context);
   void OnReserved() { generation_.choosing = false; }
   // The answer to GoBack: the generation starts there. The error, with its context, where no
   // checkpoint is good. Requires generation().choosing.
-  Status OnChosen(const Result<std::optional<checkpoint::Manifest>>& chosen, Turn* turn);
+  Status OnChosen(const Result<std::optional<checkpoint::Manifest>>& chosen, StepContext* context);
   // For what, where generation().choosing.
   std::string WaitsFor() const;
 

@@ -7,7 +7,7 @@
 
 #include "common/base/clock.h"
 #include "common/job/job_plan.h"
-#include "common/job/options/experiment.h"
+#include "common/settings/experiment.h"
 
 namespace kumo {
 

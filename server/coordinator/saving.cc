@@ -14,7 +14,7 @@ constexpr size_t kLongestFailure = 1000;
 
 }  // namespace
 
-bool Saving::Direct(const JobPlan& plan, int64_t next, bool wanted, Membership* membership,
+bool Saving::Direct(const JobPlan& plan, int64_t next, bool wanted, MembershipTracker* membership,
                     TimeUs now) {
   bool save = next == plan.rounds();
   if (!save && !checkpoints_.IsBehind(next)) {
@@ -39,7 +39,8 @@ void Saving::OrderNow(int64_t version, bool partial, const checkpoint::Progress&
 }
 
 Status Saving::OnSaved(int server, const wire::Header& header, const Manifests& manifests,
-                       const Recovery& recovery, const std::optional<JobPlan>& plan, Turn* turn) {
+                       const Recovery& recovery, const std::optional<JobPlan>& plan,
+                       StepContext* context) {
   const bool awaited = checkpoints_.Awaits(header.round(), header.attempt());
   if (!awaited || !manifests.holders().contains(server)) return OkStatus();
   const wire::SavedFile& saved = header.saved_file();
@@ -53,7 +54,7 @@ Status Saving::OnSaved(int server, const wire::Header& header, const Manifests& 
                        static_cast<int>(manifests.holders().size()));
   if (!manifest) return OkStatus();
   manifests.Complete(generation, recovery.restored(), *plan, &*manifest);
-  turn->Do(CommitAction{*std::move(manifest)});
+  context->Do(CommitAction{*std::move(manifest)});
   return OkStatus();
 }
 
@@ -72,7 +73,7 @@ void Saving::Failed(int64_t version, const std::string& why) {
 
 // The manifest may be written already, or be that of the checkpoint which the job goes on from.
 void Saving::KeepEvaluation(const EpochLedger::Epoch& epoch, int64_t version,
-                            const Generation& generation, Turn* turn) {
+                            const Generation& generation, StepContext* context) {
   checkpoint::Evaluation evaluation;
   evaluation.set_epoch(epoch.epoch + 1);
   *evaluation.mutable_sums() = epoch.validation;
@@ -80,7 +81,7 @@ void Saving::KeepEvaluation(const EpochLedger::Epoch& epoch, int64_t version,
   // One of an earlier generation is of a past that the job went back from.
   const uint32_t since = version == generation.start_version ? 0 : generation.since;
   ++being_kept_;
-  turn->Do(KeepEvaluationAction{version, since, evaluation});
+  context->Do(KeepEvaluationAction{version, since, evaluation});
 }
 
 void Saving::LoseSnapshots(int64_t last, TimeUs limit) {

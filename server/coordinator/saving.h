@@ -14,17 +14,17 @@
 #include "common/base/clock.h"
 #include "common/base/status.h"
 #include "common/job/job_plan.h"
-#include "common/job/options/experiment.h"
+#include "common/settings/experiment.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/wire.pb.h"
 #include "server/coordinator/checkpoints.h"
 #include "server/coordinator/epoch_ledger.h"
 #include "server/coordinator/last_save.h"
 #include "server/coordinator/manifests.h"
-#include "server/coordinator/membership.h"
+#include "server/coordinator/membership_tracker.h"
 #include "server/coordinator/recovery.h"
 #include "server/coordinator/save_schedule.h"
-#include "server/turn.h"
+#include "server/protocol/step_context.h"
 
 namespace kumo {
 
@@ -42,7 +42,8 @@ class Saving {
   void CountFrom(TimeUs now) { schedule_.CountFrom(now); }
   // A round starts that makes `next`: whether that is saved. wanted: it is needed, whatever the
   // settings and the disk say. Servers that were told to leave may then.
-  bool Direct(const JobPlan& plan, int64_t next, bool wanted, Membership* membership, TimeUs now);
+  bool Direct(const JobPlan& plan, int64_t next, bool wanted, MembershipTracker* membership,
+              TimeUs now);
   // Where the job stood at `version`; does nothing when it is not being saved.
   void SetProgress(int64_t version, const checkpoint::Progress& progress);
   // Orders what the shards hold now to be saved.
@@ -51,12 +52,13 @@ class Saving {
   // A server has saved its file, or could not: an error whose message names it. When all files are
   // there, the checkpoint's manifest is to be committed. Requires a plan once one was begun.
   Status OnSaved(int server, const wire::Header& header, const Manifests& manifests,
-                 const Recovery& recovery, const std::optional<JobPlan>& plan, Turn* turn);
+                 const Recovery& recovery, const std::optional<JobPlan>& plan,
+                 StepContext* context);
   void Committed(int64_t version);
   void Failed(int64_t version, const std::string& why);
   // An epoch that ended with `version` has been evaluated.
   void KeepEvaluation(const EpochLedger::Epoch& epoch, int64_t version,
-                      const Generation& generation, Turn* turn);
+                      const Generation& generation, StepContext* context);
   // The answer to a KeepEvaluationAction; as long as one is missing, a later process would not know
   // of all evaluations.
   void OnKept() { --being_kept_; }

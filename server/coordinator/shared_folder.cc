@@ -5,7 +5,7 @@
 namespace kumo {
 
 Result<bool> SharedFolder::Admits(const PeerName& from, const wire::Hello& hello,
-                                  uint32_t generation, Turn* turn) const {
+                                  uint32_t generation, StepContext* context) const {
   if (hello.role() != wire::Hello::SERVER || token_ == 0) return true;
   const bool looked = hello.asked() == generation;
   const bool found = hello.folder() == token_;
@@ -13,7 +13,7 @@ Result<bool> SharedFolder::Admits(const PeerName& from, const wire::Hello& hello
   if (!looked) {
     SendAction ask{from, {}};
     ask.message.header.set_type(wire::ASK_FOLDER);
-    turn->Do(std::move(ask));
+    context->Do(std::move(ask));
     return false;
   }
   if (private_disks_) {

@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "common/base/status.h"
-#include "common/job/transport/message.h"
-#include "server/turn.h"
+#include "common/transport/message.h"
+#include "server/protocol/step_context.h"
 
 namespace kumo {
 
@@ -32,7 +32,7 @@ class SharedFolder {
   // Whether the sender of a hello may join; false: it is asked to look first. FailedPrecondition
   // where a server has looked since `generation` asked, and found something else.
   Result<bool> Admits(const PeerName& from, const wire::Hello& hello, uint32_t generation,
-                      Turn* turn) const;
+                      StepContext* context) const;
 
  private:
   uint64_t token_;

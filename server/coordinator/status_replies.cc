@@ -11,16 +11,16 @@ TimeUs StatusReplies::Interval(int workers) {
   return std::clamp<TimeUs>(workers * kMillisecond, 20 * kMillisecond, kSecond);
 }
 
-void StatusReplies::Answer(const PeerName& to, const JobState& job, Turn* turn) {
+void StatusReplies::Answer(const PeerName& to, const JobState& job, StepContext* context) {
   wire::Header& header = reply_.message.header;
   if (!header.has_job_status() ||
-      turn->now >= made_at_ + Interval(header.job_status().workers_size())) {
+      context->now >= made_at_ + Interval(header.job_status().workers_size())) {
     header.set_type(wire::STATUS_REPLY);
-    *header.mutable_job_status() = Shortened(StatusOf(job, turn->now), kMostBytes);
-    made_at_ = turn->now;
+    *header.mutable_job_status() = Shortened(StatusOf(job, context->now), kMostBytes);
+    made_at_ = context->now;
   }
   reply_.to = to;
-  turn->Do(reply_);
+  context->Do(reply_);
 }
 
 wire::JobStatus Shortened(wire::JobStatus status, size_t most_bytes) {

@@ -8,9 +8,9 @@
 #include <cstddef>
 
 #include "common/base/clock.h"
-#include "common/job/transport/message.h"
+#include "common/transport/message.h"
 #include "server/coordinator/job_state.h"
-#include "server/turn.h"
+#include "server/protocol/step_context.h"
 
 namespace kumo {
 
@@ -22,7 +22,7 @@ class StatusReplies {
   // Of the 1 MiB that a header may have.
   static constexpr size_t kMostBytes = 900'000;
 
-  void Answer(const PeerName& to, const JobState& job, Turn* turn);
+  void Answer(const PeerName& to, const JobState& job, StepContext* context);
 
  private:
   SendAction reply_;

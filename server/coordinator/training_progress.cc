@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "common/job/options/option_value.h"
-#include "server/metrics.h"
+#include "common/settings/option_value.h"
+#include "server/protocol/metrics.h"
 
 namespace kumo {
 namespace {
@@ -43,19 +43,19 @@ void TrainingProgress::OnSpec(const JobPlan& plan, const JobSpec& spec, int64_t 
 }
 
 void TrainingProgress::OnRound(const JobPlan& plan, int64_t version,
-                               const checkpoint::SampleSums& metrics, Turn* turn) {
+                               const checkpoint::SampleSums& metrics, StepContext* context) {
   const RoundPlan round = plan.Round(version - 1);
-  rate_.OnClosed(round, turn->now);
-  turn->Do(RoundClosedAction{round.round, metrics, metrics_});
+  rate_.OnClosed(round, context->now);
+  context->Do(RoundClosedAction{round.round, metrics, metrics_});
   const auto sums = ledger_.AddRound(plan, version, metrics, points_per_epoch_);
   if (!sums) return;
-  turn->Do(CurvePointAction{version, plan.SamplesAt(version), round.epoch, metrics_, *sums,
-                            LearningRateAt(plan, round)});
+  context->Do(CurvePointAction{version, plan.SamplesAt(version), round.epoch, metrics_, *sums,
+                               LearningRateAt(plan, round)});
 }
 
 Result<TrainingProgress::Evaluated> TrainingProgress::OnEvaluated(
     const PeerName& from, const wire::Header& header, const LeaseTable& leases,
-    const std::optional<JobPlan>& plan, int64_t newest, Turn* turn) {
+    const std::optional<JobPlan>& plan, int64_t newest, StepContext* context) {
   const int64_t version = header.round();
   const int partition = header.partition();
   const std::string which = "an evaluation of version " + std::to_string(version) + ", partition " +
@@ -72,11 +72,12 @@ Result<TrainingProgress::Evaluated> TrainingProgress::OnEvaluated(
     return Unavailable(which + ": is not leased to its sender");
   }
   if (evaluated.is_new && keeps_versions_twice_) held_.Hold(version, partition, newest);
-  held_.Answer(from, header, turn);
+  held_.Answer(from, header, context);
   evaluated.epoch = ledger_.AddEvaluation(*plan, version, partition, header.metrics());
   if (evaluated.epoch) {
-    turn->Do(EpochEvaluatedAction{evaluated.epoch->epoch, metrics_, evaluated.epoch->train,
-                                  evaluated.epoch->validation, version, plan->SamplesAt(version)});
+    context->Do(EpochEvaluatedAction{evaluated.epoch->epoch, metrics_, evaluated.epoch->train,
+                                     evaluated.epoch->validation, version,
+                                     plan->SamplesAt(version)});
   }
   return evaluated;
 }
@@ -92,10 +93,11 @@ void TrainingProgress::StartFrom(const std::optional<checkpoint::Manifest>& rest
   if (plan) ledger_.Start(*plan, restored ? restored->version() : 0, metrics_);
 }
 
-void TrainingProgress::TakeOver(int64_t version, const wire::CoordinatorState& state, Turn* turn) {
+void TrainingProgress::TakeOver(int64_t version, const wire::CoordinatorState& state,
+                                StepContext* context) {
   ledger_ = EpochLedger(state, metrics_);
-  elapsed_before_ = state.progress().elapsed_seconds() - ToSeconds(turn->now - started_);
-  turn->Do(WentOnAction{version, ledger_.progress().samples()});
+  elapsed_before_ = state.progress().elapsed_seconds() - ToSeconds(context->now - started_);
+  context->Do(WentOnAction{version, ledger_.progress().samples()});
 }
 
 checkpoint::Progress TrainingProgress::Snapshot(TimeUs now) const {

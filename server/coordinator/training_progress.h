@@ -13,15 +13,15 @@
 #include "common/job/job_identity.h"
 #include "common/job/job_plan.h"
 #include "common/job/metric_list.h"
-#include "common/job/optimiser/schedule.h"
-#include "common/job/transport/message.h"
+#include "common/optimiser/schedule.h"
+#include "common/transport/message.h"
 #include "proto/checkpoint.pb.h"
 #include "server/coordinator/coordinator_settings.h"
 #include "server/coordinator/epoch_ledger.h"
 #include "server/coordinator/held_evaluations.h"
-#include "server/coordinator/lease_table.h"
 #include "server/coordinator/training_rate.h"
-#include "server/turn.h"
+#include "server/protocol/lease_table.h"
+#include "server/protocol/step_context.h"
 
 namespace kumo {
 
@@ -41,15 +41,17 @@ class TrainingProgress {
   void OnSpec(const JobPlan& plan, const JobSpec& spec, int64_t start_version);
   // The round that made `version` has closed: what it adds to the curves. Requires samples in it.
   void OnRound(const JobPlan& plan, int64_t version, const checkpoint::SampleSums& metrics,
-               Turn* turn);
+               StepContext* context);
   // A partition's evaluation, while chunk 0 is at `newest`. Unavailable where it would count and is
   // not leased to its sender. InvalidArgument where nobody asked for it, or
   // where it is not of the partition's samples.
   Result<Evaluated> OnEvaluated(const PeerName& from, const wire::Header& header,
                                 const LeaseTable& leases, const std::optional<JobPlan>& plan,
-                                int64_t newest, Turn* turn);
+                                int64_t newest, StepContext* context);
   // Chunk 0 has reached a version: evaluations that were held need not be any more.
-  void ReleaseEvaluations(int64_t version, Turn* turn) { held_.Release(version, turn); }
+  void ReleaseEvaluations(int64_t version, StepContext* context) {
+    held_.Release(version, context);
+  }
 
   // The job goes on after a pause.
   void Pause() { rate_.Forget(); }
@@ -59,7 +61,7 @@ class TrainingProgress {
   void StartFrom(const std::optional<checkpoint::Manifest>& restored,
                  const std::optional<JobPlan>& plan);
   // It goes on at a version, from what a former coordinator has left.
-  void TakeOver(int64_t version, const wire::CoordinatorState& state, Turn* turn);
+  void TakeOver(int64_t version, const wire::CoordinatorState& state, StepContext* context);
 
   // No epoch that has ended waits for its evaluation.
   bool complete() const { return ledger_.complete(); }

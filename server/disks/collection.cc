@@ -15,18 +15,20 @@ Collection::Collection(checkpoint::Manifest manifest, std::vector<int> wanted, H
       piece_bytes_(piece_bytes),
       number_(number) {}
 
-void Collection::Start(Turn* turn) { turn->Do(CheckFilesAction{number_, manifest_, wanted_}); }
-
-void Collection::OnMessage(const PeerName& from, const Message& message, Turn* turn) {
-  if (!fetch_) return;
-  fetch_->OnMessage(from, message, turn);
-  GoAlong(turn);
+void Collection::Start(StepContext* context) {
+  context->Do(CheckFilesAction{number_, manifest_, wanted_});
 }
 
-void Collection::OnAnswer(const FilesAnswer& answer, Turn* turn) {
+void Collection::OnMessage(const PeerName& from, const Message& message, StepContext* context) {
+  if (!fetch_) return;
+  fetch_->OnMessage(from, message, context);
+  GoAlong(context);
+}
+
+void Collection::OnAnswer(const FilesAnswer& answer, StepContext* context) {
   if (const auto* written = std::get_if<PieceWritten>(&answer)) {
-    if (fetch_) fetch_->OnWritten(*written, turn);
-    GoAlong(turn);
+    if (fetch_) fetch_->OnWritten(*written, context);
+    GoAlong(context);
     return;
   }
   const auto& checked = std::get<FilesChecked>(answer);
@@ -42,10 +44,10 @@ void Collection::OnAnswer(const FilesAnswer& answer, Turn* turn) {
     status_ = DataLoss("no server's disk has its file " + manifest_.files(file).name());
     return;
   }
-  FetchNext(turn);
+  FetchNext(context);
 }
 
-void Collection::FetchNext(Turn* turn) {
+void Collection::FetchNext(StepContext* context) {
   fetch_.reset();
   if (missing_.empty()) return;
   const checkpoint::File& file = manifest_.files(missing_.back());
@@ -58,21 +60,21 @@ void Collection::FetchNext(Turn* turn) {
     return;
   }
   fetch_ = *std::move(fetch);
-  fetch_->Tick(turn);
+  fetch_->Tick(context);
 }
 
-void Collection::GoAlong(Turn* turn) {
+void Collection::GoAlong(StepContext* context) {
   if (done() || !fetch_ || !fetch_->done()) return;
   if (!fetch_->status().ok()) {
     status_ = fetch_->status().WithContext("file " + manifest_.files(missing_.back()).name());
     return;
   }
   missing_.pop_back();
-  FetchNext(turn);
+  FetchNext(context);
 }
 
-void Collection::Tick(Turn* turn) {
-  if (!done() && fetch_) fetch_->Tick(turn);
+void Collection::Tick(StepContext* context) {
+  if (!done() && fetch_) fetch_->Tick(context);
 }
 
 }  // namespace kumo

@@ -11,9 +11,9 @@
 
 #include "common/base/status.h"
 #include "proto/checkpoint.pb.h"
-#include "server/disk_answers.h"
 #include "server/disks/file_fetch.h"
-#include "server/turn.h"
+#include "server/protocol/disk_answers.h"
+#include "server/protocol/step_context.h"
 
 namespace kumo {
 
@@ -27,10 +27,10 @@ class Collection {
   Collection(checkpoint::Manifest manifest, std::vector<int> wanted, HolderOf holder_of,
              uint64_t piece_bytes, uint64_t number);
 
-  void Start(Turn* turn);
-  void OnMessage(const PeerName& from, const Message& message, Turn* turn);
-  void OnAnswer(const FilesAnswer& answer, Turn* turn);
-  void Tick(Turn* turn);
+  void Start(StepContext* context);
+  void OnMessage(const PeerName& from, const Message& message, StepContext* context);
+  void OnAnswer(const FilesAnswer& answer, StepContext* context);
+  void Tick(StepContext* context);
 
   const checkpoint::Manifest& manifest() const { return manifest_; }
   // All files are here, or one cannot be had: which one, and why.
@@ -38,8 +38,8 @@ class Collection {
   const Status& status() const { return status_; }
 
  private:
-  void FetchNext(Turn* turn);
-  void GoAlong(Turn* turn);
+  void FetchNext(StepContext* context);
+  void GoAlong(StepContext* context);
 
   checkpoint::Manifest manifest_;
   std::vector<int> wanted_;

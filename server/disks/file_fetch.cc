@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "common/base/printable.h"
-#include "common/job/checkpoint/checkpoint.h"
+#include "common/checkpoint/checkpoint.h"
 
 namespace kumo {
 namespace {
@@ -40,7 +40,7 @@ FileFetch FileFetch::OfManifest(PeerName from, int64_t version, uint64_t piece_b
   return {std::move(from), std::move(which), piece_bytes};
 }
 
-void FileFetch::OnMessage(const PeerName& from, const Message& message, Turn* turn) {
+void FileFetch::OnMessage(const PeerName& from, const Message& message, StepContext* context) {
   const wire::FilePiece& piece = message.header.file_piece();
   if (done() || from != from_ || piece.version() != which_.version() ||
       piece.shard() != which_.shard() || piece.shards() != which_.shards() ||
@@ -58,8 +58,8 @@ void FileFetch::OnMessage(const PeerName& from, const Message& message, Turn* tu
   }
   if (!status_.ok()) return;
   arrived_[offset] = message.payload;
-  HandOn(turn);
-  Tick(turn);
+  HandOn(context);
+  Tick(context);
 }
 
 // A manifest's size is known with the first piece of it.
@@ -73,14 +73,14 @@ bool FileFetch::TakeSize(const wire::FilePiece& piece, uint64_t bytes) {
   return true;
 }
 
-void FileFetch::HandOn(Turn* turn) {
+void FileFetch::HandOn(StepContext* context) {
   for (auto next = arrived_.find(handed_on_); next != arrived_.end();
        next = arrived_.find(handed_on_)) {
     const Payload payload = std::move(next->second);
     arrived_.erase(next);
     const uint64_t offset = std::exchange(handed_on_, handed_on_ + payload.bytes.size());
     if (file_) {
-      turn->Do(WritePieceAction{number_, which_.version(), *file_, offset, payload});
+      context->Do(WritePieceAction{number_, which_.version(), *file_, offset, payload});
       continue;
     }
     text_.append(reinterpret_cast<const char*>(payload.bytes.data()), payload.bytes.size());
@@ -89,32 +89,32 @@ void FileFetch::HandOn(Turn* turn) {
   }
 }
 
-void FileFetch::OnWritten(const PieceWritten& written, Turn* turn) {
+void FileFetch::OnWritten(const PieceWritten& written, StepContext* context) {
   if (done() || written.fetch != number_ || written.offset >= handed_on_) return;
   if (!written.status.ok()) {
     status_ = written.status;
   } else if (asked_.erase(written.offset) > 0) {
     finished_ += std::min(piece_bytes_, *size_ - written.offset);
-    Tick(turn);
+    Tick(context);
   }
 }
 
-void FileFetch::Tick(Turn* turn) {
+void FileFetch::Tick(StepContext* context) {
   if (done()) return;
   while (asked_.size() < kWindow && (size_ ? next_ < *size_ : next_ == 0)) {
-    asked_[next_] = turn->now;
+    asked_[next_] = context->now;
     next_ += piece_bytes_;
   }
   for (auto& [offset, ask_at] : asked_) {
-    if (turn->now < ask_at || offset < handed_on_ || arrived_.contains(offset)) continue;
-    ask_at = turn->now + kAskAgain;
+    if (context->now < ask_at || offset < handed_on_ || arrived_.contains(offset)) continue;
+    ask_at = context->now + kAskAgain;
     SendAction ask{from_, {}};
     ask.message.header.set_type(wire::FETCH_FILE);
     wire::FilePiece* const piece = ask.message.header.mutable_file_piece();
     *piece = which_;
     piece->set_offset(offset);
     piece->set_bytes(static_cast<uint32_t>(piece_bytes_));
-    turn->Do(std::move(ask));
+    context->Do(std::move(ask));
   }
 }
 

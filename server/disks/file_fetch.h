@@ -16,8 +16,8 @@
 #include "common/base/clock.h"
 #include "common/base/status.h"
 #include "proto/checkpoint.pb.h"
-#include "server/disk_answers.h"
-#include "server/turn.h"
+#include "server/protocol/disk_answers.h"
+#include "server/protocol/step_context.h"
 
 namespace kumo {
 
@@ -30,10 +30,10 @@ class FileFetch {
   static FileFetch OfManifest(PeerName from, int64_t version, uint64_t piece_bytes);
 
   // A FILE of `from`; what was not asked for changes nothing.
-  void OnMessage(const PeerName& from, const Message& message, Turn* turn);
-  void OnWritten(const PieceWritten& written, Turn* turn);
+  void OnMessage(const PeerName& from, const Message& message, StepContext* context);
+  void OnWritten(const PieceWritten& written, StepContext* context);
   // Asks for what may be on its way, and again for what did not come.
-  void Tick(Turn* turn);
+  void Tick(StepContext* context);
 
   // All of it is here, or it cannot be had: why not.
   bool done() const { return !status_.ok() || (size_ && finished_ == *size_); }
@@ -44,7 +44,7 @@ class FileFetch {
   FileFetch(PeerName from, wire::FilePiece which, uint64_t piece_bytes)
       : from_(std::move(from)), which_(std::move(which)), piece_bytes_(piece_bytes) {}
   bool TakeSize(const wire::FilePiece& piece, uint64_t bytes);
-  void HandOn(Turn* turn);
+  void HandOn(StepContext* context);
 
   PeerName from_;
   wire::FilePiece which_;                 // the numbers that name the file

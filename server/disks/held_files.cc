@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "common/job/checkpoint/checkpoint.h"
+#include "common/checkpoint/checkpoint.h"
 #include "common/job/protocol.h"
 
 namespace kumo {

@@ -8,7 +8,7 @@
 
 #include "common/base/file.h"
 #include "common/base/status.h"
-#include "common/job/transport/message.h"
+#include "common/transport/message.h"
 #include "proto/wire.pb.h"
 
 namespace kumo {

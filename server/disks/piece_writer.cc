@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "common/base/crc32c.h"
-#include "common/job/checkpoint/checkpoint.h"
+#include "common/checkpoint/checkpoint.h"
 
 namespace kumo {
 

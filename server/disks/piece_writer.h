@@ -11,7 +11,7 @@
 
 #include "common/base/file.h"
 #include "common/base/status.h"
-#include "server/actions.h"
+#include "server/protocol/actions.h"
 
 namespace kumo {
 

@@ -6,7 +6,7 @@
 
 #include <glog/logging.h>
 
-#include "common/job/checkpoint/checkpoint.h"
+#include "common/checkpoint/checkpoint.h"
 
 namespace kumo {
 
@@ -28,34 +28,34 @@ bool PrivateDisks::IsServer(const PeerName& peer) const {
 // --- Messages and answers.
 
 // It may ask before it knows of a generation: its disk was lost (survey.h).
-void PrivateDisks::OnFromServer0(const Message& message, bool ours, Turn* turn) {
+void PrivateDisks::OnFromServer0(const Message& message, bool ours, StepContext* context) {
   const wire::Header& header = message.header;
   switch (header.type()) {
     case wire::FETCH_FILE:
     case wire::LIST_CHECKPOINTS:
-      OnMessage(ServerPeer(0), message, turn);
+      OnMessage(ServerPeer(0), message, context);
       return;
     case wire::FILE:
-      if (ours) OnMessage(ServerPeer(0), message, turn);
+      if (ours) OnMessage(ServerPeer(0), message, context);
       return;
     default:
-      if (ours && header.orders().has_complete()) OnComplete(header.orders().complete(), turn);
+      if (ours && header.orders().has_complete()) OnComplete(header.orders().complete(), context);
   }
 }
 
-void PrivateDisks::OnMessage(const PeerName& from, const Message& message, Turn* turn) {
+void PrivateDisks::OnMessage(const PeerName& from, const Message& message, StepContext* context) {
   if (!IsServer(from)) return;
   if (message.header.type() != wire::FILE) {
-    Answer(from, message, turn);
+    Answer(from, message, context);
     return;
   }
-  if (manifest_fetch_) manifest_fetch_->OnMessage(from, message, turn);
-  if (collection_) collection_->OnMessage(from, message, turn);
-  GoAlong(turn);
+  if (manifest_fetch_) manifest_fetch_->OnMessage(from, message, context);
+  if (collection_) collection_->OnMessage(from, message, context);
+  GoAlong(context);
 }
 
 // What the disk has of it, it says itself.
-void PrivateDisks::Answer(const PeerName& to, const Message& asked, Turn* turn) const {
+void PrivateDisks::Answer(const PeerName& to, const Message& asked, StepContext* context) const {
   SendAction reply{to, {}};
   wire::Header& header = reply.message.header;
   if (asked.header.type() == wire::LIST_CHECKPOINTS) {
@@ -66,17 +66,17 @@ void PrivateDisks::Answer(const PeerName& to, const Message& asked, Turn* turn) 
     header.mutable_file_piece()->set_bytes(
         static_cast<uint32_t>(std::min<uint64_t>(asked.header.file_piece().bytes(), piece_bytes_)));
   }
-  turn->Do(AnswerFromDiskAction{std::move(reply)});
+  context->Do(AnswerFromDiskAction{std::move(reply)});
 }
 
-void PrivateDisks::OnAnswer(const FilesAnswer& answer, Turn* turn) {
+void PrivateDisks::OnAnswer(const FilesAnswer& answer, StepContext* context) {
   if (!collection_) return;
-  collection_->OnAnswer(answer, turn);
-  GoAlong(turn);
+  collection_->OnAnswer(answer, context);
+  GoAlong(context);
 }
 
 // Another server than 0 hears which checkpoint is the newest that is complete.
-void PrivateDisks::OnComplete(int64_t version, Turn* turn) {
+void PrivateDisks::OnComplete(int64_t version, StepContext* context) {
   if (version < 0 || version == kept_) return;
   kept_ = version;
   // Who restores it keeps it as well; an older one is not worth its way any more.
@@ -84,15 +84,15 @@ void PrivateDisks::OnComplete(int64_t version, Turn* turn) {
     return std::holds_alternative<Keep>(task) && &task != &tasks_.front();
   });
   tasks_.emplace_back(Keep{version});
-  Begin(turn);
+  Begin(context);
 }
 
-void PrivateDisks::Tick(Turn* turn) {
-  if (manifest_fetch_) manifest_fetch_->Tick(turn);
-  if (collection_) collection_->Tick(turn);
+void PrivateDisks::Tick(StepContext* context) {
+  if (manifest_fetch_) manifest_fetch_->Tick(context);
+  if (collection_) collection_->Tick(context);
 }
 
-void PrivateDisks::Clear(Turn* turn) {
+void PrivateDisks::Clear(StepContext* context) {
   manifest_fetch_.reset();
   collection_.reset();
   for (Task& task : tasks_) {
@@ -100,12 +100,12 @@ void PrivateDisks::Clear(Turn* turn) {
   }
   tasks_.clear();
   kept_ = -1;
-  HoldBack(turn);
+  HoldBack(context);
 }
 
-void PrivateDisks::HoldBack(Turn* turn) {
+void PrivateDisks::HoldBack(StepContext* context) {
   ServerActions others;
-  for (ServerAction& action : turn->actions) {
+  for (ServerAction& action : context->actions) {
     if (auto* commit = std::get_if<CommitAction>(&action)) {
       tasks_.emplace_back(std::move(*commit));
     } else if (auto* keep = std::get_if<KeepEvaluationAction>(&action);
@@ -117,48 +117,49 @@ void PrivateDisks::HoldBack(Turn* turn) {
       others.push_back(std::move(action));
     }
   }
-  turn->actions = std::move(others);
-  Begin(turn);
-  for (ServerAction& action : std::exchange(released_, {})) turn->Do(std::move(action));
-  HoldBackLeaving(turn);
+  context->actions = std::move(others);
+  Begin(context);
+  for (ServerAction& action : std::exchange(released_, {})) context->Do(std::move(action));
+  HoldBackLeaving(context);
 }
 
 // A server that the job's end is told to leaves when its disk has what it is to keep; it is told
 // again. Not for ever: server 0 waits only so long.
-void PrivateDisks::HoldBackLeaving(Turn* turn) {
+void PrivateDisks::HoldBackLeaving(StepContext* context) {
   const auto says_bye = [](const ServerAction& action) {
     const auto* send = std::get_if<SendAction>(&action);
     return send && send->message.header.type() == wire::BYE;
   };
-  if (index_ == 0 || tasks_.empty() || std::ranges::none_of(turn->actions, says_bye)) return;
-  if (leaves_since_ < 0) leaves_since_ = turn->now;
-  if (turn->now - leaves_since_ > leaves_within_) return;
-  std::erase_if(turn->actions, [&](const ServerAction& action) {
+  if (index_ == 0 || tasks_.empty() || std::ranges::none_of(context->actions, says_bye)) return;
+  if (leaves_since_ < 0) leaves_since_ = context->now;
+  if (context->now - leaves_since_ > leaves_within_) return;
+  std::erase_if(context->actions, [&](const ServerAction& action) {
     return says_bye(action) || std::holds_alternative<ExitAction>(action);
   });
 }
 
 // --- Tasks.
 
-void PrivateDisks::Begin(Turn* turn) {
+void PrivateDisks::Begin(StepContext* context) {
   if (tasks_.empty() || manifest_fetch_ || collection_) return;
   Task& task = tasks_.front();
   if (auto* commit = std::get_if<CommitAction>(&task)) {
     commit->manifest.set_name(CheckpointName(commit->manifest.version()));
     std::vector<int> all(commit->manifest.files_size());
     std::iota(all.begin(), all.end(), 0);
-    Collect(commit->manifest, std::move(all), turn);
+    Collect(commit->manifest, std::move(all), context);
   } else if (std::holds_alternative<KeepEvaluationAction>(task)) {
-    Finish(OkStatus(), turn);
+    Finish(OkStatus(), context);
   } else {
     const auto* restore = std::get_if<RestoreAction>(&task);
     const int64_t version = restore ? restore->version : std::get<Keep>(task).version;
     manifest_fetch_ = FileFetch::OfManifest(ServerPeer(0), version, piece_bytes_);
-    manifest_fetch_->Tick(turn);
+    manifest_fetch_->Tick(context);
   }
 }
 
-void PrivateDisks::Collect(checkpoint::Manifest manifest, std::vector<int> wanted, Turn* turn) {
+void PrivateDisks::Collect(checkpoint::Manifest manifest, std::vector<int> wanted,
+                           StepContext* context) {
   // Server 0 gets each file from the server that wrote it, and the others get all from server 0.
   std::vector<PeerName> holders;
   for (const checkpoint::File& file : manifest.files()) {
@@ -169,13 +170,13 @@ void PrivateDisks::Collect(checkpoint::Manifest manifest, std::vector<int> wante
   const auto holder_of = [holders = std::move(holders)](int file) { return holders[file]; };
   collection_.emplace(std::move(manifest), std::move(wanted), holder_of, piece_bytes_,
                       ++collections_);
-  collection_->Start(turn);
+  collection_->Start(context);
 }
 
-void PrivateDisks::OnManifest(Turn* turn) {
+void PrivateDisks::OnManifest(StepContext* context) {
   const FileFetch fetch = *std::exchange(manifest_fetch_, std::nullopt);
   if (!fetch.status().ok()) {
-    Finish(fetch.status(), turn);
+    Finish(fetch.status(), context);
     return;
   }
   const auto* restore = std::get_if<RestoreAction>(&tasks_.front());
@@ -183,11 +184,11 @@ void PrivateDisks::OnManifest(Turn* turn) {
       CheckpointName(restore ? restore->version : std::get<Keep>(tasks_.front()).version);
   auto manifest = ParseManifest(fetch.text(), "server 0's manifest of " + name, name);
   if (!manifest.ok()) {
-    Finish(manifest.status(), turn);
+    Finish(manifest.status(), context);
     return;
   }
   std::vector<int> wanted = Wanted(*manifest);
-  Collect(*std::move(manifest), std::move(wanted), turn);
+  Collect(*std::move(manifest), std::move(wanted), context);
 }
 
 std::vector<int> PrivateDisks::Wanted(const checkpoint::Manifest& manifest) const {
@@ -209,25 +210,25 @@ std::vector<int> PrivateDisks::Wanted(const checkpoint::Manifest& manifest) cons
   return wanted;
 }
 
-void PrivateDisks::GoAlong(Turn* turn) {
-  if (manifest_fetch_ && manifest_fetch_->done()) OnManifest(turn);
+void PrivateDisks::GoAlong(StepContext* context) {
+  if (manifest_fetch_ && manifest_fetch_->done()) OnManifest(context);
   if (collection_ && collection_->done()) {
     const Collection collected = *std::exchange(collection_, std::nullopt);
     if (index_ != 0 && collected.status().ok()) {
       released_.emplace_back(KeepManifestAction{collected.manifest()});
     }
-    Finish(collected.status(), turn);
+    Finish(collected.status(), context);
   }
 }
 
-void PrivateDisks::Finish(const Status& status, Turn* turn) {
+void PrivateDisks::Finish(const Status& status, StepContext* context) {
   const Task task = std::move(tasks_.front());
   tasks_.pop_front();
   if (const auto* commit = std::get_if<CommitAction>(&task)) {
     if (status.ok()) {
       released_.emplace_back(*commit);
     } else {
-      role_->OnDiskAnswer(CheckpointCommitted{commit->manifest.version(), status}, turn);
+      role_->OnDiskAnswer(CheckpointCommitted{commit->manifest.version(), status}, context);
     }
   } else if (const auto* keep = std::get_if<KeepEvaluationAction>(&task)) {
     released_.emplace_back(*keep);
@@ -240,7 +241,7 @@ void PrivateDisks::Finish(const Status& status, Turn* turn) {
     LOG(WARNING) << "keeps no copy of its part of the checkpoint of round "
                  << std::get<Keep>(task).version << ": " << status.message();
   }
-  Begin(turn);
+  Begin(context);
 }
 
 }  // namespace kumo

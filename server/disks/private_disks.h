@@ -20,9 +20,9 @@
 #include <optional>
 #include <variant>
 
-#include "common/job/options/experiment.h"
+#include "common/settings/experiment.h"
 #include "server/disks/collection.h"
-#include "server/role.h"
+#include "server/protocol/role.h"
 
 namespace kumo {
 
@@ -32,16 +32,16 @@ class PrivateDisks {
   PrivateDisks(int index, int servers, const Experiment& experiment, Role* role);
 
   // What another server than 0 hears from server 0. ours: of its generation.
-  void OnFromServer0(const Message& message, bool ours, Turn* turn);
+  void OnFromServer0(const Message& message, bool ours, StepContext* context);
   // A FETCH_FILE, FILE or LIST_CHECKPOINTS. Who is none of the servers gets no answer.
-  void OnMessage(const PeerName& from, const Message& message, Turn* turn);
+  void OnMessage(const PeerName& from, const Message& message, StepContext* context);
   // To CheckFilesAction and WritePieceAction.
-  void OnAnswer(const FilesAnswer& answer, Turn* turn);
-  void Tick(Turn* turn);
+  void OnAnswer(const FilesAnswer& answer, StepContext* context);
+  void Tick(StepContext* context);
   // The generation is over, and what was under way in it. An evaluation is kept nevertheless.
-  void Clear(Turn* turn);
+  void Clear(StepContext* context);
   // At the end of each call: takes out of the turn what has to wait for files.
-  void HoldBack(Turn* turn);
+  void HoldBack(StepContext* context);
 
   bool busy() const { return manifest_fetch_ || collection_; }
 
@@ -53,18 +53,18 @@ class PrivateDisks {
   // Server 0: CommitAction, and what comes after it; another one: RestoreAction or Keep.
   using Task = std::variant<CommitAction, KeepEvaluationAction, RestoreAction, Keep>;
 
-  void OnComplete(int64_t version, Turn* turn);
+  void OnComplete(int64_t version, StepContext* context);
   bool IsServer(const PeerName& peer) const;
-  void Answer(const PeerName& to, const Message& asked, Turn* turn) const;
+  void Answer(const PeerName& to, const Message& asked, StepContext* context) const;
   // The task in front, which waits for nobody yet.
-  void Begin(Turn* turn);
-  void Collect(checkpoint::Manifest manifest, std::vector<int> wanted, Turn* turn);
-  void OnManifest(Turn* turn);
+  void Begin(StepContext* context);
+  void Collect(checkpoint::Manifest manifest, std::vector<int> wanted, StepContext* context);
+  void OnManifest(StepContext* context);
   std::vector<int> Wanted(const checkpoint::Manifest& manifest) const;
   // What the task in front waited for is here, or why it cannot be had.
-  void GoAlong(Turn* turn);
-  void Finish(const Status& status, Turn* turn);
-  void HoldBackLeaving(Turn* turn);
+  void GoAlong(StepContext* context);
+  void Finish(const Status& status, StepContext* context);
+  void HoldBackLeaving(StepContext* context);
 
   const int index_, servers_;
   const bool keeps_server_0s_;  // files

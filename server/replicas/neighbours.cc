@@ -5,7 +5,7 @@
 
 #include <glog/logging.h>
 
-#include "server/messages.h"
+#include "server/protocol/messages.h"
 #include "server/replicas/replicator.h"
 
 namespace kumo {
@@ -38,34 +38,34 @@ bool Neighbours::HoldsFor(const PeerName& from, int chunk, const ShardMap& map) 
 }
 
 void Neighbours::OnMessage(const PeerName& from, const Message& message, const ShardMap& map,
-                           Turn* turn) {
+                           StepContext* context) {
   const wire::Header& header = message.header;
   const bool holds = HoldsFor(from, header.chunk(), map);
   if (header.type() == wire::FETCH_REPLICA) {
-    if (holds) OnFetchReplica(from, header, turn);
+    if (holds) OnFetchReplica(from, header, context);
   } else if (header.type() == wire::REPLICATE && holds) {
-    OnReplicate(from, message, map, turn);
+    OnReplicate(from, message, map, context);
   } else if (from == holder_ && fetch_) {
     if (Status status = fetch_->OnMessage(message); !status.ok()) {
       LOG_EVERY_T(WARNING, 1) << "from " << from << ": " << status.message();
     }
-    Tick(turn);
+    Tick(context);
   }
 }
 
 void Neighbours::OnReplicate(const PeerName& from, const Message& message, const ShardMap& map,
-                             Turn* turn) {
+                             StepContext* context) {
   const wire::Header& header = message.header;
   const Range range = map.chunks()[header.chunk()].range;
   if (Status status = store_.Add(message, range.size()); !status.ok()) {
     LOG_EVERY_T(WARNING, 1) << "from " << from << ": " << status.message();
     return;
   }
-  turn->Do(Acknowledgement(from, header));
+  context->Do(Acknowledgement(from, header));
 }
 
 void Neighbours::OnFetchReplica(const PeerName& from, const wire::Header& header,
-                                Turn* turn) const {
+                                StepContext* context) const {
   const auto versions = store_.Find(header.chunk());
   for (const auto& [number, version] : versions) {
     for (const auto& [array, payload] : version->arrays) {
@@ -79,24 +79,24 @@ void Neighbours::OnFetchReplica(const PeerName& from, const wire::Header& header
         *send.message.header.mutable_coordinator_state() = version->coordinator_state;
       }
       send.message.payload = payload;
-      turn->Do(std::move(send));
+      context->Do(std::move(send));
     }
   }
   SendAction reply = Acknowledgement(from, header);
   reply.message.header.set_round(versions.empty() ? -1 : versions.rbegin()->first);
   reply.message.header.set_versions(static_cast<uint32_t>(versions.size()));
-  turn->Do(std::move(reply));
+  context->Do(std::move(reply));
 }
 
-void Neighbours::Fetch(std::span<const Chunk> chunks, Turn* turn) {
+void Neighbours::Fetch(std::span<const Chunk> chunks, StepContext* context) {
   // A chunk has two versions of a few arrays each.
   constexpr int kArrays = 8;
   fetch_.emplace(holder_, chunks, std::max(window_ / kArrays, 1));
-  Tick(turn);
+  Tick(context);
 }
 
-void Neighbours::Tick(Turn* turn) {
-  if (fetch_) fetch_->Tick(turn);
+void Neighbours::Tick(StepContext* context) {
+  if (fetch_) fetch_->Tick(context);
 }
 
 const ReplicaFetch* Neighbours::fetched() const {

@@ -8,9 +8,9 @@
 #include <span>
 
 #include "common/job/shard_map.h"
-#include "common/job/transport/message.h"
+#include "common/transport/message.h"
+#include "server/protocol/step_context.h"
 #include "server/replicas/replica_store.h"
-#include "server/turn.h"
 
 namespace kumo {
 
@@ -30,11 +30,12 @@ class Neighbours {
 
   // A message between neighbours of our generation, but for what acknowledges a REPLICATE. What
   // comes from anybody else, or about chunks that are not the sender's, changes nothing.
-  void OnMessage(const PeerName& from, const Message& message, const ShardMap& map, Turn* turn);
+  void OnMessage(const PeerName& from, const Message& message, const ShardMap& map,
+                 StepContext* context);
 
   // Starts to fetch chunks of this server's own, which was started again.
-  void Fetch(std::span<const Chunk> chunks, Turn* turn);
-  void Tick(Turn* turn);
+  void Fetch(std::span<const Chunk> chunks, StepContext* context);
+  void Tick(StepContext* context);
   bool fetching() const { return fetch_.has_value(); }
   // Nothing more is to be fetched: all of it is there, or something is lost. Null before.
   const ReplicaFetch* fetched() const;
@@ -45,8 +46,9 @@ class Neighbours {
  private:
   // Whether this server keeps the versions of a chunk for `from`.
   bool HoldsFor(const PeerName& from, int chunk, const ShardMap& map) const;
-  void OnReplicate(const PeerName& from, const Message& message, const ShardMap& map, Turn* turn);
-  void OnFetchReplica(const PeerName& from, const wire::Header& header, Turn* turn) const;
+  void OnReplicate(const PeerName& from, const Message& message, const ShardMap& map,
+                   StepContext* context);
+  void OnFetchReplica(const PeerName& from, const wire::Header& header, StepContext* context) const;
 
   const int index_, servers_, window_;
   const PeerName holder_;

@@ -138,22 +138,22 @@ bool ReplicaFetch::IsComplete(const Wanted& wanted) const {
   return versions.size() >= wanted.versions && versions.rbegin()->first >= wanted.newest;
 }
 
-void ReplicaFetch::Tick(Turn* turn) {
+void ReplicaFetch::Tick(StepContext* context) {
   int missing = 0;
   for (size_t i = first_missing_; i < wanted_.size() && missing < window_; ++i) {
     Wanted& wanted = wanted_[i];
     if (wanted.complete) continue;
     ++missing;
-    if (turn->now < wanted.ask_at) {
+    if (context->now < wanted.ask_at) {
       if (!heard_) return;
       continue;
     }
     interval_ = heard_ ? kAskAgain : std::clamp(2 * interval_, kSoon, kAskAgain);
-    wanted.ask_at = turn->now + interval_;
+    wanted.ask_at = context->now + interval_;
     SendAction send{holder_, {}};
     send.message.header.set_type(wire::FETCH_REPLICA);
     send.message.header.set_chunk(wanted.chunk.index);
-    turn->Do(std::move(send));
+    context->Do(std::move(send));
     if (!heard_) return;
   }
 }

@@ -15,9 +15,9 @@
 #include "common/base/clock.h"
 #include "common/base/status.h"
 #include "common/job/shard_map.h"
-#include "common/job/transport/message.h"
-#include "server/turn.h"
-#include "server/version.h"
+#include "common/transport/message.h"
+#include "server/protocol/step_context.h"
+#include "server/protocol/version.h"
 
 namespace kumo {
 
@@ -62,7 +62,7 @@ class ReplicaFetch {
   // Asks for what is not there yet, and asks again after a while. As long as the holder has not
   // answered (it may not have joined the generation yet) one chunk alone is asked for, and soon
   // again.
-  void Tick(Turn* turn);
+  void Tick(StepContext* context);
   // Whether every chunk is there.
   bool complete() const { return first_missing_ == wanted_.size(); }
   // Whether there is a chunk of which the holder keeps nothing.

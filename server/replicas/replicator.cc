@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "common/job/rare_ways.h"
+#include "common/job/buggify.h"
 
 namespace kumo {
 namespace {
@@ -20,7 +20,7 @@ PeerName ReplicaHolder(int index, int servers) { return ServerPeer((index + 1) %
 
 void Replicator::Send(int chunk, int64_t number, const Version& version,
                       const std::shared_ptr<const wire::CoordinatorState>& coordinator_state,
-                      Turn* turn) {
+                      StepContext* context) {
   Sent sent;
   sent.interval = unheard_ ? kSoon : kFirstInterval;
   for (const VersionArray& array : ArraysOf(version)) {
@@ -46,10 +46,10 @@ void Replicator::Send(int chunk, int64_t number, const Version& version,
   }
   sent_[key] = std::move(sent);
   waiting_.push_back(key);
-  SendWaiting(turn);
+  SendWaiting(context);
 }
 
-void Replicator::SendWaiting(Turn* turn) {
+void Replicator::SendWaiting(StepContext* context) {
   while (!waiting_.empty() && on_their_way_ < static_cast<size_t>(window_)) {
     if (on_their_way_ > 0 && Buggify(RareWay::kReplicaWindowFull)) return;
     const auto sent = sent_.find(waiting_.front());
@@ -57,8 +57,8 @@ void Replicator::SendWaiting(Turn* turn) {
     if (sent == sent_.end() || !sent->second.waits) continue;
     sent->second.waits = false;
     on_their_way_ += sent->second.arrays.size();
-    SendArrays(sent->second, turn);
-    if (Buggify(RareWay::kReplicaSentTwice)) SendArrays(sent->second, turn);
+    SendArrays(sent->second, context);
+    if (Buggify(RareWay::kReplicaSentTwice)) SendArrays(sent->second, context);
   }
 }
 
@@ -67,7 +67,7 @@ void Replicator::Forget(std::map<Key, Sent>::iterator sent) {
   sent_.erase(sent);
 }
 
-bool Replicator::OnAcknowledged(const wire::Header& header, Turn* turn) {
+bool Replicator::OnAcknowledged(const wire::Header& header, StepContext* context) {
   if (Buggify(RareWay::kReplicaAckLost)) return false;
   unheard_ = false;
   const auto sent = sent_.find({header.chunk(), header.round()});
@@ -75,19 +75,19 @@ bool Replicator::OnAcknowledged(const wire::Header& header, Turn* turn) {
   on_their_way_ -= sent->second.arrays.erase(header.version_array());
   const bool there = sent->second.arrays.empty();
   if (there) Forget(sent);
-  SendWaiting(turn);
+  SendWaiting(context);
   return there;
 }
 
-void Replicator::Tick(Turn* turn) {
+void Replicator::Tick(StepContext* context) {
   for (auto& [key, sent] : sent_) {
     if (sent.waits) continue;
-    if (sent.resend_at > 0 && turn->now >= sent.resend_at) {
-      SendArrays(sent, turn);
+    if (sent.resend_at > 0 && context->now >= sent.resend_at) {
+      SendArrays(sent, context);
       sent.interval = std::min(2 * sent.interval, kLastInterval);
       sent.resend_at = 0;
     }
-    if (sent.resend_at == 0) sent.resend_at = turn->now + sent.interval;
+    if (sent.resend_at == 0) sent.resend_at = context->now + sent.interval;
   }
 }
 
@@ -98,9 +98,9 @@ void Replicator::StartOver() {
   unheard_ = true;
 }
 
-void Replicator::SendArrays(const Sent& sent, Turn* turn) const {
+void Replicator::SendArrays(const Sent& sent, StepContext* context) const {
   for (const auto& [number, message] : sent.arrays) {
-    turn->Do(SendAction{holder_, message});
+    context->Do(SendAction{holder_, message});
   }
 }
 

@@ -3,7 +3,7 @@
 // servers, so the death of one loses no round. docs/design.md ("Versions that are kept twice")
 // tells it with numbers.
 //
-// Owned by a shard's SecondCopies; one thread.
+// Owned by a shard's ReplicaSender; one thread.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "common/base/clock.h"
-#include "common/job/transport/message.h"
-#include "server/turn.h"
-#include "server/version.h"
+#include "common/transport/message.h"
+#include "server/protocol/step_context.h"
+#include "server/protocol/version.h"
 
 namespace kumo {
 
@@ -32,12 +32,13 @@ class Replicator {
   // Sends a chunk's version, which must exist, behind those that wait. Its arrays are not written
   // to as long as they are shared. coordinator_state may be null.
   void Send(int chunk, int64_t number, const Version& version,
-            const std::shared_ptr<const wire::CoordinatorState>& coordinator_state, Turn* turn);
+            const std::shared_ptr<const wire::CoordinatorState>& coordinator_state,
+            StepContext* context);
   // An acknowledgement of the holder: true when with it a whole version is there. What waits goes
   // on its way.
-  bool OnAcknowledged(const wire::Header& header, Turn* turn);
+  bool OnAcknowledged(const wire::Header& header, StepContext* context);
   // Repeats what has not been acknowledged for a while.
-  void Tick(Turn* turn);
+  void Tick(StepContext* context);
   // The holder may be another process, which has not joined the generation yet: nothing is on its
   // way any more, and what is sent from now on is repeated soon until the holder has answered.
   void StartOver();
@@ -54,8 +55,8 @@ class Replicator {
   };
   using Key = std::pair<int, int64_t>;  // chunk, version
 
-  void SendWaiting(Turn* turn);
-  void SendArrays(const Sent& sent, Turn* turn) const;
+  void SendWaiting(StepContext* context);
+  void SendArrays(const Sent& sent, StepContext* context) const;
   void Forget(std::map<Key, Sent>::iterator sent);
 
   PeerName holder_;

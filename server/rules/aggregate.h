@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <span>
 
-#include "common/job/codec/codec.h"
+#include "common/codec/codec.h"
 #include "server/rules/rule.h"
 
 namespace kumo {

@@ -17,8 +17,8 @@
 
 #include "common/base/isa.h"
 #include "common/base/status.h"
-#include "common/job/optimiser/optimiser.h"
-#include "common/job/options/experiment.h"
+#include "common/optimiser/optimiser.h"
+#include "common/settings/experiment.h"
 
 namespace kumo {
 

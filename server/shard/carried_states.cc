@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <string>
 
-#include "common/job/codec/codec.h"
-#include "server/messages.h"
+#include "common/codec/codec.h"
+#include "server/protocol/messages.h"
 #include "server/shard/where.h"
 
 namespace kumo {
@@ -25,7 +25,7 @@ bool CarriedStates::Carries(const wire::Header& header) const {
 }
 
 Status CarriedStates::Put(const PeerName& from, const Message& message, bool leased,
-                          int64_t version, bool held, Turn* turn) {
+                          int64_t version, bool held, StepContext* context) {
   const wire::Header& header = message.header;
   const auto bytes = message.payload.bytes;
   const bool fits = bytes.empty() || bytes.size() == chunk_.range.size() * sizeof(float);
@@ -41,14 +41,14 @@ Status CarriedStates::Put(const PeerName& from, const Message& message, bool lea
   // that has not closed its round yet.
   const bool counts = header.round() >= version && header.round() <= version + 1;
   if (counts && !leased) return NotLeased(header);
-  turn->Do(Acknowledgement(from, header, held && counts));
+  context->Do(Acknowledgement(from, header, held && counts));
   if (!counts) return OkStatus();
   const Key key = KeyOf(header);
   states_[key] = bytes.empty() ? nullptr : CopyFloats(bytes);
   if (held) keepers_[{key, from}] = header.request();
   std::erase_if(parked_, [&](const ParkedGet& get) {
     if (KeyOf(get.asked) != key) return false;
-    Answer(get.peer, get.asked, turn);
+    Answer(get.peer, get.asked, context);
     return true;
   });
   return OkStatus();
@@ -73,7 +73,8 @@ Result<bool> CarriedStates::Asks(const PeerName& from, const wire::Header& asked
   return true;
 }
 
-void CarriedStates::Answer(const PeerName& to, const wire::Header& asked, Turn* turn) const {
+void CarriedStates::Answer(const PeerName& to, const wire::Header& asked,
+                           StepContext* context) const {
   SendAction reply{to, {}};
   wire::Header& header = reply.message.header;
   header.set_type(wire::STATE);
@@ -85,10 +86,10 @@ void CarriedStates::Answer(const PeerName& to, const wire::Header& asked, Turn* 
   header.set_codec(static_cast<uint32_t>(CodecId::kFp32));
   const auto found = states_.find(KeyOf(asked));
   if (found != states_.end() && found->second) reply.message.payload = BytesOf(found->second);
-  turn->Do(std::move(reply));
+  context->Do(std::move(reply));
 }
 
-void CarriedStates::Acknowledge(int64_t version, Turn* turn) {
+void CarriedStates::Acknowledge(int64_t version, StepContext* context) {
   wire::Header header;
   header.set_type(wire::PUT_STATE);
   header.set_chunk(chunk_.index);
@@ -98,7 +99,7 @@ void CarriedStates::Acknowledge(int64_t version, Turn* turn) {
     header.set_request(entry.second);
     header.set_partition(key.partition);
     header.set_round(key.version);
-    turn->Do(Acknowledgement(peer, header));
+    context->Do(Acknowledgement(peer, header));
     return true;
   });
 }

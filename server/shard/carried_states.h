@@ -16,11 +16,11 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/job/checkpoint/snapshot.h"
+#include "common/checkpoint/snapshot.h"
 #include "common/job/shard_map.h"
-#include "common/job/transport/message.h"
-#include "server/arrays.h"
-#include "server/turn.h"
+#include "common/transport/message.h"
+#include "server/protocol/arrays.h"
+#include "server/protocol/step_context.h"
 
 namespace kumo {
 
@@ -36,16 +36,16 @@ class CarriedStates {
   // too late: it is acknowledged and dropped. InvalidArgument where it does not fit; Unavailable
   // where it would count, and it is not `leased` to the sender to put it.
   Status Put(const PeerName& from, const Message& message, bool leased, int64_t version, bool held,
-             Turn* turn);
+             StepContext* context);
   // Somebody asks for a state. Returns whether it is to be answered now (Answer), as far as it is
   // there, or is parked until it is put. A state of the chunk's version that nobody waits for is
   // lost with its worker: the partition goes on without, and no snapshot waits for it.
   Result<bool> Asks(const PeerName& from, const wire::Header& asked, int64_t version);
   // Sends a state, or nothing in its place.
-  void Answer(const PeerName& to, const wire::Header& asked, Turn* turn) const;
+  void Answer(const PeerName& to, const wire::Header& asked, StepContext* context) const;
 
   // The round of a version has closed: whoever has kept a state of it is told.
-  void Acknowledge(int64_t version, Turn* turn);
+  void Acknowledge(int64_t version, StepContext* context);
   // The chunk has reached the version: what belongs to older ones is dropped.
   void DropBefore(int64_t version);
   // Forgets what a lost worker has asked for.

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "common/base/buffer.h"
-#include "common/job/codec/codec.h"
-#include "common/job/transport/message.h"
-#include "server/arrays.h"
+#include "common/codec/codec.h"
+#include "common/transport/message.h"
+#include "server/protocol/arrays.h"
+#include "server/protocol/version.h"
 #include "server/rules/rule.h"
-#include "server/version.h"
 
 namespace kumo {
 

@@ -6,14 +6,14 @@
 
 namespace kumo {
 
-void Directives::Observe(int64_t version, Turn* turn) {
+void Directives::Observe(int64_t version, StepContext* context) {
   checkpoint::SampleSums sum;
   for (checkpoint::SampleSums& metrics : metrics_) {  // in partition order
     AddSums(metrics, &sum);
     metrics.Clear();
   }
   said_.erase(said_.begin(), said_.lower_bound(version - 2));
-  said_[version] = observer_(version, sum, turn);
+  said_[version] = observer_(version, sum, context);
 }
 
 void Directives::Adopt(int64_t version, const wire::CoordinatorState& said) {

@@ -11,16 +11,16 @@
 #include <vector>
 
 #include "proto/wire.pb.h"
-#include "server/directive.h"
-#include "server/turn.h"
+#include "server/protocol/directive.h"
+#include "server/protocol/step_context.h"
 
 namespace kumo {
 
 // Is called once for each version of chunk 0 that is made here, before anybody can pull it, with
 // the sums over the samples of the round that made it. Returns the directive for the round that
 // starts from it; what it wants done besides goes into the turn.
-using VersionObserver =
-    std::function<Directive(int64_t version, const checkpoint::SampleSums& metrics, Turn* turn)>;
+using VersionObserver = std::function<Directive(
+    int64_t version, const checkpoint::SampleSums& metrics, StepContext* context)>;
 
 class Directives {
  public:
@@ -30,7 +30,7 @@ class Directives {
   // What a partition's contribution to the open round says of its samples.
   void Note(int partition, const checkpoint::SampleSums& metrics) { metrics_[partition] = metrics; }
   // Chunk 0's next version is made.
-  void Observe(int64_t version, Turn* turn);
+  void Observe(int64_t version, StepContext* context);
   // What the coordinator said of a version that comes back from another server.
   void Adopt(int64_t version, const wire::CoordinatorState& said);
 

@@ -8,10 +8,10 @@
 #include <optional>
 
 #include "common/base/status.h"
-#include "common/job/checkpoint/snapshot.h"
+#include "common/checkpoint/snapshot.h"
 #include "common/job/shard_map.h"
-#include "server/actions.h"
-#include "server/version.h"
+#include "server/protocol/actions.h"
+#include "server/protocol/version.h"
 
 namespace kumo {
 

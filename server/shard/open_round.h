@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/job/transport/message.h"
-#include "server/arrays.h"
+#include "common/transport/message.h"
+#include "server/protocol/arrays.h"
 #include "server/shard/chunk_work.h"
 
 namespace kumo {

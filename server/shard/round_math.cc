@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "server/metrics.h"
+#include "server/protocol/metrics.h"
 #include "server/rules/aggregate.h"
 #include "server/shard/where.h"
 

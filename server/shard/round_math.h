@@ -11,19 +11,19 @@
 #include <optional>
 
 #include "common/base/status.h"
-#include "common/job/codec/codec.h"
+#include "common/codec/codec.h"
 #include "common/job/job_identity.h"
 #include "common/job/job_plan.h"
 #include "common/job/metric_list.h"
-#include "common/job/optimiser/optimiser.h"
-#include "common/job/optimiser/schedule.h"
-#include "common/job/options/experiment.h"
 #include "common/job/parameter_layout.h"
 #include "common/job/shard_map.h"
-#include "common/job/transport/message.h"
+#include "common/optimiser/optimiser.h"
+#include "common/optimiser/schedule.h"
+#include "common/settings/experiment.h"
+#include "common/transport/message.h"
+#include "server/protocol/version.h"
 #include "server/rules/rule.h"
 #include "server/shard/chunk_work.h"
-#include "server/version.h"
 
 namespace kumo {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "common/job/buggify.h"
 #include "common/job/protocol.h"
-#include "common/job/rare_ways.h"
 
 namespace kumo {
 
@@ -40,7 +40,7 @@ Result<Shard::Part*> Shard::Find(const wire::Header& header) {
 
 // --- What the shard begins with.
 
-Status Shard::Restore(const ShardSnapshot& snapshot, Turn* turn) {
+Status Shard::Restore(const ShardSnapshot& snapshot, StepContext* context) {
   const int64_t version = snapshot.version;
   if (version < 0 || version > math_.plan().rounds()) {
     return DataLoss("version " + std::to_string(version) + " is not one of this job's");
@@ -51,8 +51,8 @@ Status Shard::Restore(const ShardSnapshot& snapshot, Turn* turn) {
     carried.Restore(snapshot);
   }
   for (const auto& [chunk, carried] : parts_) {
-    if (chunk.chunk().index == 0) directives_.Observe(version, turn);
-    if (copies_) copies_->Send(chunk, directives_, turn);
+    if (chunk.chunk().index == 0) directives_.Observe(version, context);
+    if (copies_) copies_->Send(chunk, directives_, context);
   }
   return OkStatus();
 }
@@ -71,110 +71,112 @@ Status Shard::Adopt(const ReplicaStore& replica) {
 
 // --- Rounds.
 
-Status Shard::OnMessage(const PeerName& from, const Message& message, bool leased, Turn* turn) {
+Status Shard::OnMessage(const PeerName& from, const Message& message, bool leased,
+                        StepContext* context) {
   const wire::Header& header = message.header;
   KUMO_ASSIGN_OR_RETURN(Part * part, Find(header));
   switch (header.type()) {
     case wire::INITIALISE:
-      return OnInitialise(from, message, leased, part, turn);
+      return OnInitialise(from, message, leased, part, context);
     case wire::PUSH:
-      return OnPush(from, message, leased, &part->chunk, turn);
+      return OnPush(from, message, leased, &part->chunk, context);
     case wire::PULL:
-      return part->chunk.OnPull(from, header, directives_.At(header.chunk(), header.round()), turn);
+      return part->chunk.OnPull(from, header, directives_.At(header.chunk(), header.round()),
+                                context);
     case wire::PUT_STATE:
     case wire::GET_STATE:
-      return OnCarried(from, message, leased, part, turn);
+      return OnCarried(from, message, leased, part, context);
     default:
       return InvalidArgument("a shard takes no message of type " + std::to_string(header.type()));
   }
 }
 
 Status Shard::OnInitialise(const PeerName& from, const Message& message, bool leased, Part* part,
-                           Turn* turn) {
-  KUMO_ASSIGN_OR_RETURN(const bool first, part->chunk.OnInitialise(from, message, leased, turn));
+                           StepContext* context) {
+  KUMO_ASSIGN_OR_RETURN(const bool first, part->chunk.OnInitialise(from, message, leased, context));
   if (!first) return OkStatus();
-  if (message.header.chunk() == 0) directives_.Observe(0, turn);
-  ReachVersion(part, turn);
+  if (message.header.chunk() == 0) directives_.Observe(0, context);
+  ReachVersion(part, context);
   // Initial weights that are lost are made again: nobody waits for the next server to have them.
-  if (copies_) copies_->Send(part->chunk, directives_, turn);
+  if (copies_) copies_->Send(part->chunk, directives_, context);
   return OkStatus();
 }
 
 Status Shard::OnPush(const PeerName& from, const Message& message, bool leased, ShardChunk* chunk,
-                     Turn* turn) {
+                     StepContext* context) {
   const wire::Header& header = message.header;
-  KUMO_ASSIGN_OR_RETURN(const bool counts,
-                        chunk->OnPush(from, message, leased, /*held=*/copies_.has_value(), turn));
+  KUMO_ASSIGN_OR_RETURN(const bool counts, chunk->OnPush(from, message, leased,
+                                                         /*held=*/copies_.has_value(), context));
   if (!counts) return OkStatus();
   if (header.chunk() == 0) directives_.Note(header.partition(), header.metrics());
-  Compute(chunk, turn);
+  Compute(chunk, context);
   return OkStatus();
 }
 
-void Shard::Compute(ShardChunk* chunk, Turn* turn) {
+void Shard::Compute(ShardChunk* chunk, StepContext* context) {
   std::shared_ptr<ChunkWork> work = chunk->NextWork(/*freeze=*/copies_.has_value());
   if (!work) return;
   work->generation = settings_.generation;
-  turn->Do(ComputeAction{std::move(work)});
+  context->Do(ComputeAction{std::move(work)});
 }
 
-Status Shard::OnComputed(const ChunkWork& work, Turn* turn) {
+Status Shard::OnComputed(const ChunkWork& work, StepContext* context) {
   Part* const part = &parts_[work.chunk - map_.FirstChunk(settings_.index)];
   ShardChunk& chunk = part->chunk;
   KUMO_ASSIGN_OR_RETURN(const bool made, chunk.OnComputed(work));
   if (!made) {
-    Compute(&chunk, turn);
+    Compute(&chunk, context);
     return OkStatus();
   }
-  if (work.chunk == 0) directives_.Observe(chunk.version() + 1, turn);
+  if (work.chunk == 0) directives_.Observe(chunk.version() + 1, context);
   if (copies_) {
-    copies_->Send(chunk, directives_, turn);  // when it is there, it is everybody's
+    copies_->Send(chunk, directives_, context);  // when it is there, it is everybody's
   } else {
-    Publish(part, turn);
+    Publish(part, context);
   }
   return OkStatus();
 }
 
 // The next version is everybody's.
-void Shard::Publish(Part* part, Turn* turn) {
-  const std::optional<Version> saved = part->chunk.Publish(turn);
-  ReachVersion(part, turn);
+void Shard::Publish(Part* part, StepContext* context) {
+  const std::optional<Version> saved = part->chunk.Publish(context);
+  ReachVersion(part, context);
   if (!saved) return;
   snapshot_.Add(part->chunk.chunk(), part->chunk.version(), *saved);
-  HandOutIfComplete(turn);
+  HandOutIfComplete(context);
 }
 
-void Shard::ReachVersion(Part* part, Turn* turn) {
+void Shard::ReachVersion(Part* part, StepContext* context) {
   const int64_t version = part->chunk.version();
-  part->carried.Acknowledge(version - 1, turn);
+  part->carried.Acknowledge(version - 1, context);
   // A snapshot of an older version that still waits for a state waits for a worker that is gone;
   // and once its round has closed nobody asks for a state any more.
-  if (snapshot_.version() && *snapshot_.version() < version) HandOutSnapshot(turn);
+  if (snapshot_.version() && *snapshot_.version() < version) HandOutSnapshot(context);
   part->carried.DropBefore(version);
-  part->chunk.AnswerParked(directives_.At(part->chunk.chunk().index, version), turn);
+  part->chunk.AnswerParked(directives_.At(part->chunk.chunk().index, version), context);
 }
 
 // --- Snapshots.
 
 // PUT_STATE and GET_STATE: either may be what a snapshot has waited for.
 Status Shard::OnCarried(const PeerName& from, const Message& message, bool leased, Part* part,
-                        Turn* turn) {
+                        StepContext* context) {
   const wire::Header& header = message.header;
   auto& [chunk, carried] = *part;
   bool answer = false;
   if (header.type() == wire::PUT_STATE) {
     if (Buggify(RareWay::kStateOverlooked)) return OkStatus();
     KUMO_RETURN_IF_ERROR(
-        carried.Put(from, message, leased, chunk.version(), /*held=*/copies_.has_value(), turn));
+        carried.Put(from, message, leased, chunk.version(), /*held=*/copies_.has_value(), context));
   } else {
     KUMO_ASSIGN_OR_RETURN(answer, carried.Asks(from, header, chunk.version()));
   }
-  HandOutIfComplete(turn);
-  if (answer) carried.Answer(from, header, turn);
+  HandOutIfComplete(context);
+  if (answer) carried.Answer(from, header, context);
   return OkStatus();
 }
 
-Status Shard::SaveNow(int64_t version, int attempt, bool partial, Turn* turn) {
+Status Shard::SaveNow(int64_t version, int attempt, bool partial, StepContext* context) {
   for (const auto& [chunk, carried] : parts_) {
     if (chunk.version() == version && chunk.at_rest()) continue;
     const std::string name = "chunk " + std::to_string(chunk.chunk().index);
@@ -188,43 +190,43 @@ Status Shard::SaveNow(int64_t version, int attempt, bool partial, Turn* turn) {
   }
   // A snapshot that is not complete is handed out as soon as the last state comes.
   if (partial) {
-    HandOutSnapshot(turn);
+    HandOutSnapshot(context);
   } else {
-    HandOutIfComplete(turn);
+    HandOutIfComplete(context);
   }
   return OkStatus();
 }
 
-void Shard::HandOutIfComplete(Turn* turn) {
+void Shard::HandOutIfComplete(StepContext* context) {
   const std::optional<int64_t> version = snapshot_.version();
   if (!version || snapshot_.chunks() < static_cast<int>(parts_.size())) return;
   if (std::ranges::all_of(parts_,
                           [&](const Part& part) { return part.carried.IsComplete(*version); })) {
-    HandOutSnapshot(turn);
+    HandOutSnapshot(context);
   }
 }
 
-void Shard::HandOutSnapshot(Turn* turn) {
+void Shard::HandOutSnapshot(StepContext* context) {
   SaveAction save = snapshot_.Take();
   for (const Part& part : parts_) part.carried.AddTo(&save.snapshot);
-  turn->Do(std::move(save));
+  context->Do(std::move(save));
 }
 
 // --- Versions that are kept twice.
 
-void Shard::OnReplicated(const wire::Header& header, Turn* turn) {
+void Shard::OnReplicated(const wire::Header& header, StepContext* context) {
   const auto found = Find(header);
-  if (!copies_ || !found.ok() || !copies_->OnAcknowledged(header, turn)) return;
+  if (!copies_ || !found.ok() || !copies_->OnAcknowledged(header, context)) return;
   const ShardChunk& chunk = (*found)->chunk;
-  if (copies_->HasMade(chunk)) Publish(*found, turn);
-  if (header.round() == chunk.version()) copies_->SendPrevious(chunk, turn);
+  if (copies_->HasMade(chunk)) Publish(*found, context);
+  if (header.round() == chunk.version()) copies_->SendPrevious(chunk, context);
 }
 
-void Shard::ReplicateAgain(Turn* turn) {
+void Shard::ReplicateAgain(StepContext* context) {
   if (!copies_) return;
   copies_->StartOver();
   for (const auto& [chunk, carried] : parts_) {
-    if (chunk.version() >= 0) copies_->SendAgain(chunk, directives_, turn);
+    if (chunk.version() >= 0) copies_->SendAgain(chunk, directives_, context);
   }
 }
 

@@ -26,21 +26,21 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/job/checkpoint/snapshot.h"
+#include "common/checkpoint/snapshot.h"
 #include "common/job/job_plan.h"
 #include "common/job/parameter_layout.h"
 #include "common/job/shard_map.h"
-#include "common/job/transport/message.h"
-#include "server/directive.h"
+#include "common/transport/message.h"
+#include "server/protocol/directive.h"
+#include "server/protocol/step_context.h"
 #include "server/replicas/replica_store.h"
 #include "server/shard/carried_states.h"
 #include "server/shard/chunk_work.h"
 #include "server/shard/directives.h"
 #include "server/shard/gathered_snapshot.h"
+#include "server/shard/replica_sender.h"
 #include "server/shard/round_math.h"
-#include "server/shard/second_copies.h"
 #include "server/shard/shard_chunk.h"
-#include "server/turn.h"
 
 namespace kumo {
 
@@ -75,7 +75,7 @@ class Shard {
   void Describe(wire::ServerReport* report) const;
 
   // Takes over the state of a checkpoint's version. DataLoss names what is missing.
-  Status Restore(const ShardSnapshot& snapshot, Turn* turn);
+  Status Restore(const ShardSnapshot& snapshot, StepContext* context);
   // Takes over what the next server kept of a former process's shard: every chunk at its newest
   // version there. DataLoss where that is none of this job's.
   Status Adopt(const ReplicaStore& replica);
@@ -83,22 +83,22 @@ class Shard {
   // A message of an accepted worker: INITIALISE, PUSH, PULL, PUT_STATE, GET_STATE. An error refuses
   // the message; the shard is unchanged. Unavailable: it would count, were it `leased` to the
   // sender to compute it (IsLeased).
-  Status OnMessage(const PeerName& from, const Message& message, bool leased, Turn* turn);
+  Status OnMessage(const PeerName& from, const Message& message, bool leased, StepContext* context);
   // The work of a ComputeAction has run. FailedPrecondition, naming version and tensor, where the
   // new weights are nothing that sync.pull_codec can hold: the job cannot go on.
-  Status OnComputed(const ChunkWork& work, Turn* turn);
+  Status OnComputed(const ChunkWork& work, StepContext* context);
   // Takes a snapshot without waiting for a round's end, and hands it out when what partitions carry
   // is there (if `partial`: at once). Aborted unless all chunks are at `version` and at rest.
   // attempt: for the SaveAction.
-  Status SaveNow(int64_t version, int attempt, bool partial, Turn* turn);
+  Status SaveNow(int64_t version, int attempt, bool partial, StepContext* context);
   // Forgets the pulls that a lost worker left parked.
   void Forget(const PeerName& peer);
   // The next server has (acknowledged) an array of a version.
-  void OnReplicated(const wire::Header& header, Turn* turn);
+  void OnReplicated(const wire::Header& header, StepContext* context);
   // The next server may be another process: it gets what it should have.
-  void ReplicateAgain(Turn* turn);
-  void Tick(Turn* turn) {
-    if (copies_) copies_->Tick(turn);
+  void ReplicateAgain(StepContext* context);
+  void Tick(StepContext* context) {
+    if (copies_) copies_->Tick(context);
   }
 
  private:
@@ -112,17 +112,17 @@ class Shard {
   Result<Part*> Find(const wire::Header& header);
 
   Status OnInitialise(const PeerName& from, const Message& message, bool leased, Part* part,
-                      Turn* turn);
+                      StepContext* context);
   Status OnPush(const PeerName& from, const Message& message, bool leased, ShardChunk* chunk,
-                Turn* turn);
+                StepContext* context);
   Status OnCarried(const PeerName& from, const Message& message, bool leased, Part* part,
-                   Turn* turn);
+                   StepContext* context);
 
-  void Compute(ShardChunk* chunk, Turn* turn);
-  void Publish(Part* part, Turn* turn);
-  void ReachVersion(Part* part, Turn* turn);
-  void HandOutIfComplete(Turn* turn);
-  void HandOutSnapshot(Turn* turn);
+  void Compute(ShardChunk* chunk, StepContext* context);
+  void Publish(Part* part, StepContext* context);
+  void ReachVersion(Part* part, StepContext* context);
+  void HandOutIfComplete(StepContext* context);
+  void HandOutSnapshot(StepContext* context);
 
   const ShardSettings settings_;
   const ShardMap map_;
@@ -130,7 +130,7 @@ class Shard {
   std::vector<Part> parts_;
   Directives directives_;
   GatheredSnapshot snapshot_;
-  std::optional<SecondCopies> copies_;
+  std::optional<ReplicaSender> copies_;
 };
 
 }  // namespace kumo

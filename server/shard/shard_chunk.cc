@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "common/job/rare_ways.h"
-#include "server/messages.h"
+#include "common/job/buggify.h"
+#include "server/protocol/messages.h"
 #include "server/shard/where.h"
 
 namespace kumo {
@@ -31,7 +31,7 @@ Status ShardChunk::Begin(int64_t version, Version current, Version previous) {
 }
 
 Result<bool> ShardChunk::OnInitialise(const PeerName& from, const Message& message, bool leased,
-                                      Turn* turn) {
+                                      StepContext* context) {
   const auto bytes = message.payload.bytes;
   if (bytes.size() != chunk_.range.size() * sizeof(float)) {
     return InvalidArgument("initial weights of chunk " + std::to_string(chunk_.index) + " have " +
@@ -43,12 +43,12 @@ Result<bool> ShardChunk::OnInitialise(const PeerName& from, const Message& messa
     if (!leased) return NotLeased(message.header);
     KUMO_RETURN_IF_ERROR(Begin(0, VersionOf({{Version::kStart, CopyFloats(bytes)}}), {}));
   }
-  turn->Do(Acknowledgement(from, message.header));
+  context->Do(Acknowledgement(from, message.header));
   return first;
 }
 
 Result<bool> ShardChunk::OnPush(const PeerName& from, const Message& message, bool leased,
-                                bool held, Turn* turn) {
+                                bool held, StepContext* context) {
   const wire::Header& header = message.header;
   const int partition = header.partition();
   if (partition < 0 || partition >= math_->partitions()) {
@@ -67,7 +67,7 @@ Result<bool> ShardChunk::OnPush(const PeerName& from, const Message& message, bo
   }
   if (held && open) round_.Keeps(partition, from, header.request());
   if (!Buggify(RareWay::kPushNotAcknowledged)) {
-    turn->Do(Acknowledgement(from, header, held && open));
+    context->Do(Acknowledgement(from, header, held && open));
   }
   return counts;
 }
@@ -99,7 +99,7 @@ Result<bool> ShardChunk::OnComputed(const ChunkWork& work) {
   return true;
 }
 
-std::optional<Version> ShardChunk::Publish(Turn* turn) {
+std::optional<Version> ShardChunk::Publish(StepContext* context) {
   wire::Header header;
   header.set_type(wire::PUSH);
   header.set_chunk(chunk_.index);
@@ -108,7 +108,7 @@ std::optional<Version> ShardChunk::Publish(Turn* turn) {
   for (const auto& [keeper, request] : round_.Close()) {
     header.set_partition(keeper.first);
     header.set_request(request);
-    turn->Do(Acknowledgement(keeper.second, header));
+    context->Do(Acknowledgement(keeper.second, header));
   }
   ++version_;
   computing_ = false;
@@ -119,7 +119,7 @@ std::optional<Version> ShardChunk::Publish(Turn* turn) {
 }
 
 Status ShardChunk::OnPull(const PeerName& from, const wire::Header& header, const Directive& said,
-                          Turn* turn) {
+                          StepContext* context) {
   const int64_t version = header.round();
   if (header.vector() != wire::START && header.vector() != wire::WEIGHTS) {
     return InvalidArgument("pull of an unknown vector " + std::to_string(header.vector()));
@@ -131,7 +131,7 @@ Status ShardChunk::OnPull(const PeerName& from, const wire::Header& header, cons
   }
   const ParkedPull pull{from, header.vector(), header.request()};
   if (version <= version_) {
-    Answer(pull, version, said, turn);
+    Answer(pull, version, said, context);
     return OkStatus();
   }
   const auto same = [&](const ParkedPull& parked) {
@@ -145,12 +145,12 @@ Status ShardChunk::OnPull(const PeerName& from, const wire::Header& header, cons
   return OkStatus();
 }
 
-void ShardChunk::AnswerParked(const Directive& said, Turn* turn) {
-  for (const ParkedPull& pull : std::exchange(parked_, {})) Answer(pull, version_, said, turn);
+void ShardChunk::AnswerParked(const Directive& said, StepContext* context) {
+  for (const ParkedPull& pull : std::exchange(parked_, {})) Answer(pull, version_, said, context);
 }
 
 void ShardChunk::Answer(const ParkedPull& pull, int64_t version, const Directive& said,
-                        Turn* turn) const {
+                        StepContext* context) const {
   const Version* const asked = Find(version);
   SendAction reply;
   reply.to = pull.peer;
@@ -161,7 +161,7 @@ void ShardChunk::Answer(const ParkedPull& pull, int64_t version, const Directive
   if (!asked) {
     header.set_type(wire::GONE);
     header.set_round(Find(version_ - 1) ? version_ - 1 : version_);
-    turn->Do(std::move(reply));
+    context->Do(std::move(reply));
     return;
   }
   if (Buggify(RareWay::kAnswerDropped)) return;
@@ -177,7 +177,7 @@ void ShardChunk::Answer(const ParkedPull& pull, int64_t version, const Directive
   header.set_save(said.save);
   header.set_stop(said.stop);
   header.set_move(said.move);
-  turn->Do(std::move(reply));
+  context->Do(std::move(reply));
 }
 
 void ShardChunk::Forget(const PeerName& peer) {

@@ -15,13 +15,13 @@
 
 #include "common/base/status.h"
 #include "common/job/shard_map.h"
-#include "common/job/transport/message.h"
-#include "server/directive.h"
+#include "common/transport/message.h"
+#include "server/protocol/directive.h"
+#include "server/protocol/step_context.h"
+#include "server/protocol/version.h"
 #include "server/shard/chunk_work.h"
 #include "server/shard/open_round.h"
 #include "server/shard/round_math.h"
-#include "server/turn.h"
-#include "server/version.h"
 
 namespace kumo {
 
@@ -47,13 +47,14 @@ class ShardChunk {
   // It begins with a worker's initial weights, as version 0, if those are the first ones. Checks
   // and acknowledges them, and returns whether they are. Unavailable where they would be, and it is
   // not for the sender to bring them (`leased`).
-  Result<bool> OnInitialise(const PeerName& from, const Message& message, bool leased, Turn* turn);
+  Result<bool> OnInitialise(const PeerName& from, const Message& message, bool leased,
+                            StepContext* context);
   // Takes a contribution, and acknowledges it; held: its sender is to keep it until the round has
   // closed. Returns whether it counts, which a second one does not. InvalidArgument, Aborted for a
   // round that is not open yet, or Unavailable where it would count, and the block is not `leased`
   // to the sender; nothing changes then.
   Result<bool> OnPush(const PeerName& from, const Message& message, bool leased, bool held,
-                      Turn* turn);
+                      StepContext* context);
   // What there is to compute now, or null. freeze: of every version, not only of one that is saved.
   std::shared_ptr<ChunkWork> NextWork(bool freeze);
   // The work has run. Returns whether a version is made. FailedPrecondition where the readers'
@@ -62,13 +63,13 @@ class ShardChunk {
   // The version that is made is everybody's, and the round has closed: whoever still keeps a
   // contribution is told. Returns the version as a checkpoint is to have it, where one is taken.
   // Parked pulls are answered by AnswerParked.
-  std::optional<Version> Publish(Turn* turn);
+  std::optional<Version> Publish(StepContext* context);
 
   // Answers a pull, or parks it for the next version. said: of the round that starts from the
   // version that is pulled; nothing where another chunk carries it. Aborted for later versions.
   Status OnPull(const PeerName& from, const wire::Header& header, const Directive& said,
-                Turn* turn);
-  void AnswerParked(const Directive& said, Turn* turn);
+                StepContext* context);
+  void AnswerParked(const Directive& said, StepContext* context);
   void Forget(const PeerName& peer);
 
  private:
@@ -79,7 +80,8 @@ class ShardChunk {
     uint64_t request;  // its number
   };
 
-  void Answer(const ParkedPull& pull, int64_t version, const Directive& said, Turn* turn) const;
+  void Answer(const ParkedPull& pull, int64_t version, const Directive& said,
+              StepContext* context) const;
 
   const Chunk chunk_;
   const RoundMath* const math_;

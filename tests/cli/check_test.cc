@@ -9,7 +9,7 @@
 
 #include "cli/shell_word.h"
 #include "common/base/process/output_lock.h"
-#include "common/job/transport/address.h"
+#include "common/transport/address.h"
 #include "tests/cli/kumo_runner.h"
 
 namespace kumo {

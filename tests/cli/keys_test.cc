@@ -6,8 +6,8 @@
 #include <fstream>
 #include <memory>
 
-#include "common/job/transport/key_files.h"
-#include "common/job/transport/zmq_transport.h"
+#include "common/transport/key_files.h"
+#include "common/transport/zmq_transport.h"
 #include "tests/cli/kumo_runner.h"
 
 namespace kumo {

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "common/job/options/experiment_text.h"
-#include "common/job/options/option_table.h"
+#include "common/settings/experiment_text.h"
+#include "common/settings/option_table.h"
 #include "tests/scratch_directory.h"
 
 namespace kumo {

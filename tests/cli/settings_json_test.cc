@@ -4,7 +4,7 @@
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 
-#include "common/job/options/option_table.h"
+#include "common/settings/option_table.h"
 
 namespace kumo {
 namespace {

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "common/base/process/output_lock.h"
-#include "common/job/transport/zmq_transport.h"
+#include "common/transport/zmq_transport.h"
 #include "tests/cli/kumo_runner.h"
 
 namespace kumo {

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "cli/supervisor.h"
+#include "cli/launch/supervisor.h"
 #include "common/base/terminal.h"
 #include "tests/cli/kumo_runner.h"
 

@@ -66,7 +66,8 @@ def main():
                 target = room_of(include[1], rooms)
                 if target is None and include[1].split("/")[0] not in ANYTHING:
                     continue  # another program's
-                if target != room and target not in allowed.get(room, ()):
+                if target != room and not any(f"{target}/".startswith(f"{room_allowed}/")
+                                              for room_allowed in allowed.get(room, ())):
                     wrong.append(f"{name}:{number}: {room} may not include {include[1]}")
     print(*wrong, sep="\n")
     if not checked or not named:

@@ -45,7 +45,7 @@ def of_dashboard(dashboard, served, labels):
 
 
 def main():
-    source = (ROOT / "common/job/http/metrics_text.cc").read_text()
+    source = (ROOT / "common/http/metrics_text.cc").read_text()
     served = set(NAME.findall(source))
     told = ROW.findall((ROOT / "docs/operations.md").read_text())
     wrong = [f"docs/operations.md: {name} is not served" for name in sorted(set(told) - served)]

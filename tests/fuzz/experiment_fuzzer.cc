@@ -1,8 +1,8 @@
 // Experiment files, in a folder that holds nothing else for them to include.
-#include "common/job/options/experiment_reader.h"
-#include "common/job/options/option_table.h"
-#include "common/job/options/parser.h"
-#include "common/job/options/variables.h"
+#include "common/settings/experiment_reader.h"
+#include "common/settings/option_table.h"
+#include "common/settings/parser.h"
+#include "common/settings/variables.h"
 #include "tests/fuzz/fuzzer.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -14,10 +14,10 @@
 #include <glog/logging.h>
 
 #include "common/base/rng.h"
-#include "common/job/checkpoint/checkpoint.h"
-#include "common/job/checkpoint/shard_file.h"
-#include "common/job/options/option_table.h"
-#include "common/job/tensor_files/tensor_file.h"
+#include "common/checkpoint/checkpoint.h"
+#include "common/checkpoint/shard_file.h"
+#include "common/settings/option_table.h"
+#include "common/tensor_files/tensor_file.h"
 #include "proto/model.pb.h"
 #include "tests/common/base/memory_file_system.h"
 #include "tests/data/image_bytes.h"

@@ -7,13 +7,13 @@
 #include <glog/logging.h>
 
 #include "common/base/crc32c.h"
-#include "common/job/checkpoint/best.h"
-#include "common/job/checkpoint/checkpoint.h"
-#include "common/job/checkpoint/continuation.h"
-#include "common/job/checkpoint/origin.h"
-#include "common/job/checkpoint/tensor_list.h"
-#include "common/job/options/experiment_text.h"
-#include "common/job/options/setting_changes.h"
+#include "common/checkpoint/best.h"
+#include "common/checkpoint/checkpoint.h"
+#include "common/checkpoint/continuation.h"
+#include "common/checkpoint/origin.h"
+#include "common/checkpoint/tensor_list.h"
+#include "common/settings/experiment_text.h"
+#include "common/settings/setting_changes.h"
 #include "tests/common/base/memory_file_system.h"
 #include "tests/fuzz/fuzzer.h"
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "common/job/transport/framing.h"
-#include "server/server_node.h"
+#include "common/transport/framing.h"
+#include "server/node/server_node.h"
 #include "tests/sim/cluster.h"
 
 namespace kumo::fuzz {

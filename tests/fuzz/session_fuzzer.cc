@@ -7,7 +7,7 @@
 #include <google/protobuf/stubs/logging.h>
 #include <gtest/gtest.h>
 
-#include "common/job/transport/framing.h"
+#include "common/transport/framing.h"
 #include "tests/fuzz/fuzzer.h"
 #include "tests/fuzz/steps.h"
 #include "tests/worker/session/session_harness.h"

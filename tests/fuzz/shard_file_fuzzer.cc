@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "common/base/crc32c.h"
-#include "common/job/checkpoint/shard_file.h"
+#include "common/checkpoint/shard_file.h"
 #include "tests/common/base/memory_file_system.h"
 #include "tests/fuzz/fuzzer.h"
 

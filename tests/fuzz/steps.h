@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/job/transport/message.h"
+#include "common/transport/message.h"
 
 namespace kumo::fuzz {
 

@@ -2,7 +2,7 @@
 #include <map>
 #include <vector>
 
-#include "common/job/tensor_files/tensor_file.h"
+#include "common/tensor_files/tensor_file.h"
 #include "tests/fuzz/fuzzer.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -105,13 +105,13 @@ TEST_F(CudaBackendTest, ManyContributionsAreCodedBeforeOneIsWaitedFor) {
   constexpr int kMany = 8;
   std::vector<std::unique_ptr<Vector>> vectors;
   std::vector<std::shared_ptr<std::byte>> codes;
-  std::vector<ArenaCoder::Encoding> encodings(kMany);
+  std::vector<GradientCodec::Encoding> encodings(kMany);
   for (int v = 0; v < kMany; ++v) {
     const int64_t n = 1000 * (v + 1);
     vectors.push_back(std::make_unique<Vector>(*cuda_, SomeNumbers(n, static_cast<uint64_t>(v))));
     const size_t bytes = codec->EncodedBytes(static_cast<size_t>(n));
     codes.push_back(cuda_->MakeCode(bytes));
-    ArenaCoder::Encoding& encoding = encodings[v];
+    GradientCodec::Encoding& encoding = encodings[v];
     encoding.codec = codec;
     encoding.x = vectors[v]->data();
     encoding.n = n;
@@ -145,7 +145,7 @@ Coded EncodeOn(Backend& backend, const Codec& codec, const std::vector<float>& x
   Vector device_x(backend, x);
   Vector device_minus(backend, minus);
   Vector device_residual(backend, residual);
-  ArenaCoder::Encoding encoding;
+  GradientCodec::Encoding encoding;
   encoding.codec = &codec;
   encoding.x = device_x.data();
   encoding.minus = minus.empty() ? nullptr : device_minus.data();
@@ -202,7 +202,7 @@ TEST_F(CudaBackendTest, AContributionIsCodedAsItsChunksAre) {
   constexpr size_t kBroken = 7;
   std::vector<std::unique_ptr<Vector>> vectors;
   std::vector<std::unique_ptr<Vector>> residuals;
-  std::vector<ArenaCoder::Encoding> encodings;
+  std::vector<GradientCodec::Encoding> encodings;
   std::vector<Coded> expected;
   const std::shared_ptr<std::byte> memory = cuda_->MakeCode(kRoom);
   size_t end = 0;
@@ -216,7 +216,7 @@ TEST_F(CudaBackendTest, AContributionIsCodedAsItsChunksAre) {
     expected.push_back(EncodeOn(*cpu_, *codec, x, {}, residual));
     vectors.push_back(std::make_unique<Vector>(*cuda_, x));
     residuals.push_back(std::make_unique<Vector>(*cuda_, residual));
-    ArenaCoder::Encoding& encoding = encodings.emplace_back();
+    GradientCodec::Encoding& encoding = encodings.emplace_back();
     encoding.codec = codec;
     encoding.x = vectors.back()->data();
     encoding.residual = residual.empty() ? nullptr : residuals.back()->data();
@@ -253,14 +253,14 @@ TEST_F(CudaBackendTest, WhatAStepHasMadeIsCodedWhileItGoesOn) {
     }
     for (int step = 0; step < 4; ++step) {
       std::vector<std::vector<float>> numbers;
-      std::vector<ArenaCoder::Encoding> encodings(kVectors);
+      std::vector<GradientCodec::Encoding> encodings(kVectors);
       std::vector<int> told;
       std::vector<std::shared_ptr<std::byte>> codes;
       for (int v = 0; v < kVectors; ++v) {
         numbers.push_back(SomeNumbers(kSize, static_cast<uint64_t>(10 * step + v)));
         backend->Write(numbers[v].data(), kSize * sizeof(float), from[v]->data());
         codes.push_back(backend->MakeCode(bytes));
-        ArenaCoder::Encoding& encoding = encodings[v];
+        GradientCodec::Encoding& encoding = encodings[v];
         encoding.codec = codec;
         encoding.x = made[v]->data();
         encoding.residual = residuals[v]->data();

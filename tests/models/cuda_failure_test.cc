@@ -122,7 +122,7 @@ TEST_F(CudaFailureTest, AFailureWhileAStepIsRecordedIsTheCallsOwn) {
 // The step comes to its mark, but there is nothing any more that could be coded there.
 TEST_F(CudaFailureTest, AStepThatFailsBeforeItsMarkHandsNothingOn) {
   DeviceArray<float> numbers(*backend_, 600, "numbers");
-  ArenaCoder::Encoding encoding;
+  GradientCodec::Encoding encoding;
   encoding.codec = FindCodec("1bit").value();
   encoding.x = numbers.data();
   encoding.n = numbers.size();

@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/rng.h"
-#include "common/job/optimiser/optimiser.h"
+#include "common/optimiser/optimiser.h"
 #include "models/backend/cpu/cpu_backend.h"
 #include "models/backend/cuda/cuda_backend.h"
 

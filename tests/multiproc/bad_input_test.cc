@@ -15,7 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/rng.h"
-#include "common/job/transport/address.h"
+#include "common/transport/address.h"
 #include "tests/multiproc/cluster_of_processes.h"
 
 namespace kumo::multiproc {

@@ -13,11 +13,11 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/child_process.h"
-#include "common/job/checkpoint/checkpoint.h"
-#include "common/job/transport/address.h"
-#include "common/job/transport/key_files.h"
-#include "common/job/transport/zmq_transport.h"
+#include "cli/launch/child_process.h"
+#include "common/checkpoint/checkpoint.h"
+#include "common/transport/address.h"
+#include "common/transport/key_files.h"
+#include "common/transport/zmq_transport.h"
 
 namespace kumo::multiproc {
 namespace {

@@ -113,7 +113,7 @@ TEST(Curves, WhatIsNotKnownIsNowhereMadeUp) {
   }
 }
 
-TEST(Waiting, EverybodySaysForWhom) {
+TEST(StartGate, EverybodySaysForWhom) {
   ClusterOfProcesses job("waiting");
   SmallJob(&job);
   job.UseServers(3);
@@ -142,7 +142,7 @@ TEST(Waiting, EverybodySaysForWhom) {
   ExpectDone(&job);
 }
 
-TEST(Waiting, AWorkerThatIsSilentIsShownSoBeforeItIsLost) {
+TEST(StartGate, AWorkerThatIsSilentIsShownSoBeforeItIsLost) {
   ClusterOfProcesses job("silent");
   SmallJob(&job);
   job.Set("job.epochs", "1000");

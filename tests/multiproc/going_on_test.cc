@@ -11,8 +11,8 @@
 #include <gtest/gtest.h>
 
 #include "common/base/file.h"
-#include "common/job/checkpoint/checkpoint.h"
-#include "common/job/checkpoint/tensor_list.h"
+#include "common/checkpoint/checkpoint.h"
+#include "common/checkpoint/tensor_list.h"
 #include "tests/multiproc/cluster_of_processes.h"
 
 namespace kumo::multiproc {

@@ -12,7 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/common/job/transport/intruder.h"
+#include "tests/common/transport/intruder.h"
 #include "tests/multiproc/cluster_of_processes.h"
 
 namespace kumo::multiproc {

@@ -17,10 +17,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/job/transport/key_files.h"
-#include "common/job/transport/zmq_transport.h"
-#include "tests/common/job/transport/intruder.h"
-#include "tests/common/job/transport/recording_proxy.h"
+#include "common/transport/key_files.h"
+#include "common/transport/zmq_transport.h"
+#include "tests/common/transport/intruder.h"
+#include "tests/common/transport/recording_proxy.h"
 #include "tests/multiproc/cluster_of_processes.h"
 
 namespace kumo::multiproc {

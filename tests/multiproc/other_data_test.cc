@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/file.h"
-#include "common/job/checkpoint/checkpoint.h"
+#include "common/checkpoint/checkpoint.h"
 #include "tests/multiproc/cluster_of_processes.h"
 
 namespace kumo::multiproc {

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/job/checkpoint/checkpoint.h"
+#include "common/checkpoint/checkpoint.h"
 #include "tests/models/branched_network.h"
 #include "tests/models/small_language_model.h"
 #include "tests/multiproc/cluster_of_processes.h"

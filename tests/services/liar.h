@@ -13,9 +13,9 @@
 #include <glog/logging.h>
 
 #include "common/base/process/stop_source.h"
-#include "common/job/codec/codec.h"
+#include "common/codec/codec.h"
 #include "common/job/protocol.h"
-#include "common/job/transport/zmq_transport.h"
+#include "common/transport/zmq_transport.h"
 #include "tests/common/job/loss_and_accuracy.h"
 #include "worker/session/job_shape.h"
 
@@ -45,13 +45,13 @@ class Liar {
 
   // Returns when server 0 has taken note of a member that leaves.
   void Join() {
-    while (!acknowledged_) Turn();
+    while (!acknowledged_) StepContext();
   }
   // Lies until `stops` are asked for. Returns how many contributions were sent.
   int64_t Lie(StopSource* stops) {
     int64_t sent = 0;
     while (stops->Take().empty()) {
-      Turn();
+      StepContext();
       for (int64_t round = 0; round < shape_.plan.rounds(); ++round) sent += Lie(round);
     }
     return sent;
@@ -59,7 +59,7 @@ class Liar {
 
  private:
   // Greets who has not welcomed it, and goes on being a member.
-  void Turn() {
+  void StepContext() {
     for (int s = 0; s < identity_.servers; ++s) {
       if (!welcomed_.contains(ServerPeer(s))) {
         if (s == 0 || welcomed_.contains(ServerPeer(0))) Send(s, hello_);

@@ -5,8 +5,7 @@
 
 #include <glog/logging.h>
 
-namespace kumo {
-namespace sim {
+namespace kumo::sim {
 namespace {
 
 constexpr double kOpen = 0.3;  // share of the jobs in which a way is taken at all
@@ -40,21 +39,19 @@ constexpr Way kWays[] = {
 };
 static_assert(std::size(kWays) == kRareWays);
 
-thread_local RareWays* current = nullptr;
-
 }  // namespace
 
 const char* NameOf(RareWay way) { return kWays[static_cast<int>(way)].name; }
 
 RareWays::RareWays(uint64_t seed)
-    : rng_(seed, RngPurpose::kSimulation, /*a=*/1), former_(std::exchange(current, this)) {
+    : rng_(seed, RngPurpose::kSimulation, /*a=*/1), former_(std::exchange(rare_way_chooser, this)) {
   for (int i = 0; i < kRareWays; ++i) {
     open_[i] = rng_.NextUniform() < kOpen;
     VLOG_IF(1, open_[i]) << "rare way: " << kWays[i].name;
   }
 }
 
-RareWays::~RareWays() { current = former_; }
+RareWays::~RareWays() { rare_way_chooser = former_; }
 
 bool RareWays::Takes(RareWay way) {
   const int index = static_cast<int>(way);
@@ -66,8 +63,4 @@ bool RareWays::Takes(RareWay way) {
   return true;
 }
 
-}  // namespace sim
-
-bool Buggify(RareWay way) { return sim::current != nullptr && sim::current->Takes(way); }
-
-}  // namespace kumo
+}  // namespace kumo::sim

@@ -1,4 +1,4 @@
-// Which rare ways (common/job/rare_ways.h) a simulated job takes: some of them in each, drawn by
+// Which rare ways (common/job/buggify.h) a simulated job takes: some of them in each, drawn by
 // its seed, and those now and then.
 #pragma once
 
@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "common/base/rng.h"
-#include "common/job/rare_ways.h"
+#include "common/job/buggify.h"
 
 namespace kumo::sim {
 
@@ -14,7 +14,7 @@ constexpr int kRareWays = static_cast<int>(RareWay::kCount);
 const char* NameOf(RareWay way);
 
 // While it lives, Buggify asks it, in this thread; the last one counts.
-class RareWays {
+class RareWays final : public RareWayChooser {
  public:
   struct Count {
     int64_t reached = 0, taken = 0;
@@ -25,14 +25,14 @@ class RareWays {
   RareWays(const RareWays&) = delete;
   RareWays& operator=(const RareWays&) = delete;
 
-  bool Takes(RareWay way);
+  bool Takes(RareWay way) override;
   const std::array<Count, kRareWays>& counts() const { return counts_; }
 
  private:
   Rng rng_;
   std::array<bool, kRareWays> open_{};
   std::array<Count, kRareWays> counts_{};
-  RareWays* const former_;
+  RareWayChooser* const former_;
 };
 
 }  // namespace kumo::sim

@@ -5,9 +5,9 @@
 
 #include <glog/logging.h>
 
-#include "common/job/checkpoint/checkpoint.h"
-#include "common/job/checkpoint/resume_point.h"
-#include "server/resume.h"
+#include "common/checkpoint/checkpoint.h"
+#include "common/checkpoint/resume_point.h"
+#include "server/disks/resume.h"
 #include "tests/common/job/loss_and_accuracy.h"
 #include "tests/sim/processes.h"
 
@@ -90,7 +90,7 @@ void Cluster::StartServer(int index) {
     server->files = disk_->own[index];
     const auto survey =
         SurveyNeeded(*OwnFiles(index), settings_.experiment, IdentityOf(settings_.experiment));
-    if (index == 0 && survey) server->survey = std::make_unique<Survey>(*survey, now_);
+    if (index == 0 && survey) server->survey = std::make_unique<CheckpointSurvey>(*survey, now_);
   }
   if (!server->survey) StartNode(server);
   Tick(server);

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "common/base/rng.h"
-#include "server/server_node.h"
+#include "server/node/server_node.h"
 #include "tests/common/base/memory_file_system.h"
 #include "tests/sim/buggify.h"
 #include "tests/sim/fake_trainer.h"

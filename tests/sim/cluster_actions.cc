@@ -5,9 +5,9 @@
 
 #include <glog/logging.h>
 
-#include "common/job/checkpoint/checkpoint.h"
-#include "common/job/checkpoint/continuation.h"
-#include "common/job/options/setting_changes.h"
+#include "common/checkpoint/checkpoint.h"
+#include "common/checkpoint/continuation.h"
+#include "common/settings/setting_changes.h"
 #include "tests/sim/cluster.h"
 #include "tests/sim/processes.h"
 

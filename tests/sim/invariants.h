@@ -11,7 +11,7 @@
 
 #include "common/job/job_plan.h"
 #include "proto/checkpoint.pb.h"
-#include "server/actions.h"
+#include "server/protocol/actions.h"
 
 namespace kumo::sim {
 

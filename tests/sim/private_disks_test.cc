@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/job/checkpoint/checkpoint.h"
+#include "common/checkpoint/checkpoint.h"
 #include "tests/sim/cluster_harness.h"
 
 namespace kumo::sim {

@@ -7,9 +7,9 @@
 #include <memory>
 #include <optional>
 
-#include "server/disk.h"
-#include "server/disks/survey.h"
-#include "server/server_node.h"
+#include "server/disks/checkpoint_survey.h"
+#include "server/disks/disk.h"
+#include "server/node/server_node.h"
 #include "tests/sim/cluster.h"
 #include "tests/sim/fake_trainer.h"
 #include "worker/session/session.h"
@@ -25,7 +25,7 @@ struct Cluster::Process {
 
 struct Cluster::ServerProcess : Process {
   std::unique_ptr<ServerNode> node;
-  std::unique_ptr<Survey> survey;  // before there is a node
+  std::unique_ptr<CheckpointSurvey> survey;  // before there is a node
   // Of its own (checkpoint.disks = private); a disk that is lost is there as long as its process.
   std::shared_ptr<MemoryFileSystem> files;
   std::unique_ptr<kumo::Disk> disk;

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/job/codec/codec.h"
+#include "common/codec/codec.h"
 #include "common/job/job_plan.h"
-#include "common/job/transport/message.h"
+#include "common/transport/message.h"
 #include "proto/checkpoint.pb.h"
 
 namespace kumo {

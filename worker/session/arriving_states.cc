@@ -4,7 +4,7 @@
 
 namespace kumo {
 
-void ArrivingStates::AskFor(int partition, const Lease& lease, WorkerTurn* turn) {
+void ArrivingStates::AskFor(int partition, const Lease& lease, WorkerStepContext* context) {
   if (lease.round == 0 || !asked_.insert(partition).second) return;
   for (const Chunk& chunk : shape_->map.chunks()) {
     if (chunk.segment == Segment::kStatistics) continue;
@@ -17,7 +17,7 @@ void ArrivingStates::AskFor(int partition, const Lease& lease, WorkerTurn* turn)
       header.set_carried_array(array);
       header.set_round(lease.round);
       header.set_wait(lease.handed_over && lease.round == lease.from);
-      turn->Ask(chunk.server, std::move(header));
+      context->Ask(chunk.server, std::move(header));
     }
   }
 }

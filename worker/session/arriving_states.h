@@ -8,10 +8,10 @@
 #include <set>
 #include <tuple>
 
-#include "common/job/transport/message.h"
+#include "common/transport/message.h"
 #include "worker/session/job_shape.h"
 #include "worker/session/leases.h"
-#include "worker/session/turn.h"
+#include "worker/session/step_context.h"
 
 namespace kumo {
 
@@ -22,7 +22,7 @@ class ArrivingStates {
 
   // Asks for what has not come, where it is not asked for already; nothing where there is nothing
   // to carry.
-  void AskFor(int partition, const Lease& lease, WorkerTurn* turn);
+  void AskFor(int partition, const Lease& lease, WorkerStepContext* context);
   // The answer to what was asked for. False where its length does not fit: it stays asked for.
   bool OnState(const wire::Header& asked, const Payload& payload);
   // Hands over what has come.

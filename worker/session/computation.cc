@@ -5,7 +5,7 @@
 
 #include <glog/logging.h>
 
-#include "common/job/checkpoint/origin.h"
+#include "common/checkpoint/origin.h"
 
 namespace kumo {
 
@@ -15,22 +15,22 @@ void Computation::Begin(Kind kind, int partition, int64_t round) {
   round_ = round;
 }
 
-void Computation::Initialise(WorkerTurn* turn) {
+void Computation::Initialise(WorkerStepContext* context) {
   Begin(Kind::kInitialising, 0, 0);
-  turn->Do(InitialiseAction{});
+  context->Do(InitialiseAction{});
 }
 
-void Computation::Train(int partition, int64_t round, bool save, WorkerTurn* turn) {
+void Computation::Train(int partition, int64_t round, bool save, WorkerStepContext* context) {
   Begin(Kind::kTraining, partition, round);
   save_ = save;
   pushed_.assign(shape_->map.chunks().size(), false);
-  turn->Do(TrainAction{partition, shape_->plan.Round(round), save});
+  context->Do(TrainAction{partition, shape_->plan.Round(round), save});
 }
 
-void Computation::Evaluate(int partition, int64_t version, WorkerTurn* turn) {
+void Computation::Evaluate(int partition, int64_t version, WorkerStepContext* context) {
   Begin(Kind::kEvaluating, partition, version);
   const bool apart = shape_->EvaluatesApart(version);
-  turn->Do(EvaluateAction{partition, version, apart ? wire::WEIGHTS : wire::START});
+  context->Do(EvaluateAction{partition, version, apart ? wire::WEIGHTS : wire::START});
 }
 
 bool Computation::HalfPushed() const {
@@ -38,19 +38,19 @@ bool Computation::HalfPushed() const {
          std::find(pushed_.begin(), pushed_.end(), true) != pushed_.end();
 }
 
-void Computation::SendInitial(InitialWeights weights, WorkerTurn* turn) {
+void Computation::SendInitial(InitialWeights weights, WorkerStepContext* context) {
   for (const Chunk& chunk : shape_->map.chunks()) {
     wire::Header header;
     header.set_type(wire::INITIALISE);
     header.set_chunk(chunk.index);
     header.set_codec(static_cast<uint32_t>(CodecId::kFp32));
     if (chunk.index == 0 && weights.origin) *header.mutable_origin() = Excerpt(*weights.origin);
-    turn->Ask(chunk.server, std::move(header), std::move(weights.chunks[chunk.index]));
+    context->Ask(chunk.server, std::move(header), std::move(weights.chunks[chunk.index]));
   }
 }
 
 void Computation::Push(int chunk, Payload payload, const checkpoint::SampleSums* metrics,
-                       WorkerTurn* turn) {
+                       WorkerStepContext* context) {
   const RoundPlan round = shape_->plan.Round(round_);
   const Codec& codec = shape_->push_codecs.For(round, shape_->map.chunks()[chunk].segment);
   wire::Header header;
@@ -63,25 +63,25 @@ void Computation::Push(int chunk, Payload payload, const checkpoint::SampleSums*
   header.set_codec(static_cast<uint32_t>(codec.id()));
   if (metrics != nullptr) *header.mutable_metrics() = *metrics;
   pushed_[chunk] = true;
-  turn->Ask(ServerOf(chunk), std::move(header), std::move(payload));
+  context->Ask(ServerOf(chunk), std::move(header), std::move(payload));
 }
 
-void Computation::PushEarly(std::vector<CodedChunk> chunks, WorkerTurn* turn) {
+void Computation::PushEarly(std::vector<CodedChunk> chunks, WorkerStepContext* context) {
   for (CodedChunk& coded : chunks) {
     CHECK_GT(coded.chunk, 0) << "the block's metrics go with chunk 0";
-    Push(coded.chunk, std::move(coded.payload), nullptr, turn);
+    Push(coded.chunk, std::move(coded.payload), nullptr, context);
   }
 }
 
-void Computation::PushRest(TrainedBlock* block, WorkerTurn* turn) {
+void Computation::PushRest(TrainedBlock* block, WorkerStepContext* context) {
   for (const Chunk& chunk : shape_->map.chunks()) {
     if (pushed_[chunk.index]) continue;
     Push(chunk.index, std::move(block->contributions[chunk.index]),
-         chunk.index == 0 ? &block->metrics : nullptr, turn);
+         chunk.index == 0 ? &block->metrics : nullptr, context);
   }
 }
 
-void Computation::PutCarried(std::vector<TrainedBlock::Array> carried, WorkerTurn* turn) {
+void Computation::PutCarried(std::vector<TrainedBlock::Array> carried, WorkerStepContext* context) {
   for (TrainedBlock::Array& array : carried) {
     wire::Header header;
     header.set_type(wire::PUT_STATE);
@@ -90,17 +90,18 @@ void Computation::PutCarried(std::vector<TrainedBlock::Array> carried, WorkerTur
     header.set_chunk(array.chunk);
     header.set_carried_array(array.index);
     header.set_codec(static_cast<uint32_t>(CodecId::kFp32));
-    turn->Ask(ServerOf(array.chunk), std::move(header), std::move(array.payload));
+    context->Ask(ServerOf(array.chunk), std::move(header), std::move(array.payload));
   }
 }
 
-void Computation::SendEvaluation(const checkpoint::SampleSums& metrics, WorkerTurn* turn) {
+void Computation::SendEvaluation(const checkpoint::SampleSums& metrics,
+                                 WorkerStepContext* context) {
   wire::Header header;
   header.set_type(wire::EVALUATED);
   header.set_round(round_);
   header.set_partition(partition_);
   *header.mutable_metrics() = metrics;
-  turn->Ask(0, std::move(header));
+  context->Ask(0, std::move(header));
 }
 
 }  // namespace kumo

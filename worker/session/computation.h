@@ -11,9 +11,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/job/transport/message.h"
+#include "common/transport/message.h"
 #include "worker/session/job_shape.h"
-#include "worker/session/turn.h"
+#include "worker/session/step_context.h"
 
 namespace kumo {
 
@@ -24,10 +24,10 @@ class Computation {
   // shape is borrowed for life.
   explicit Computation(const JobShape* shape) : shape_(shape) {}
 
-  void Initialise(WorkerTurn* turn);
+  void Initialise(WorkerStepContext* context);
   // save: the round ends with a checkpoint.
-  void Train(int partition, int64_t round, bool save, WorkerTurn* turn);
-  void Evaluate(int partition, int64_t version, WorkerTurn* turn);
+  void Train(int partition, int64_t round, bool save, WorkerStepContext* context);
+  void Evaluate(int partition, int64_t version, WorkerStepContext* context);
   // The driver is done.
   void End() { kind_ = Kind::kNone; }
   // Its result is of no use when it is done.
@@ -40,19 +40,20 @@ class Computation {
   // Some chunks of the block under way are pushed.
   bool HalfPushed() const;
 
-  void SendInitial(InitialWeights weights, WorkerTurn* turn);
+  void SendInitial(InitialWeights weights, WorkerStepContext* context);
   // Chunks of the block under way. Requires that chunk 0, with which the block's metrics go, is not
   // among them.
-  void PushEarly(std::vector<CodedChunk> chunks, WorkerTurn* turn);
+  void PushEarly(std::vector<CodedChunk> chunks, WorkerStepContext* context);
   // What is not pushed yet of the block.
-  void PushRest(TrainedBlock* block, WorkerTurn* turn);
+  void PushRest(TrainedBlock* block, WorkerStepContext* context);
   // What the partition carries after the block is put on the servers.
-  void PutCarried(std::vector<TrainedBlock::Array> carried, WorkerTurn* turn);
-  void SendEvaluation(const checkpoint::SampleSums& metrics, WorkerTurn* turn);
+  void PutCarried(std::vector<TrainedBlock::Array> carried, WorkerStepContext* context);
+  void SendEvaluation(const checkpoint::SampleSums& metrics, WorkerStepContext* context);
 
  private:
   void Begin(Kind kind, int partition, int64_t round);
-  void Push(int chunk, Payload payload, const checkpoint::SampleSums* metrics, WorkerTurn* turn);
+  void Push(int chunk, Payload payload, const checkpoint::SampleSums* metrics,
+            WorkerStepContext* context);
   int ServerOf(int chunk) const { return shape_->map.chunks()[chunk].server; }
 
   const JobShape* shape_;

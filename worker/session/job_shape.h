@@ -7,8 +7,8 @@
 #include "common/base/status.h"
 #include "common/job/job_identity.h"
 #include "common/job/job_plan.h"
-#include "common/job/options/experiment.h"
 #include "common/job/shard_map.h"
+#include "common/settings/experiment.h"
 
 namespace kumo {
 

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "common/base/clock.h"
-#include "common/job/options/experiment.h"
-#include "common/job/transport/message.h"
+#include "common/settings/experiment.h"
+#include "common/transport/message.h"
 #include "worker/session/actions.h"
 
 namespace kumo {

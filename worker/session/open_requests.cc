@@ -6,7 +6,7 @@
 
 #include <glog/logging.h>
 
-#include "common/job/rare_ways.h"
+#include "common/job/buggify.h"
 
 namespace kumo {
 namespace {

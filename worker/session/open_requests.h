@@ -29,7 +29,7 @@
 #include <vector>
 
 #include "common/base/clock.h"
-#include "common/job/transport/message.h"
+#include "common/transport/message.h"
 
 namespace kumo {
 

@@ -8,10 +8,10 @@ namespace kumo {
 Rounds::Rounds(const JobShape* shape)
     : shape_(shape), leases_(&shape->plan), weights_(shape), states_(shape), computation_(shape) {}
 
-void Rounds::Forget(int64_t version, WorkerTurn* turn) {
-  for (const auto& [partition, lease] : leases_.all()) turn->Do(DropAction{partition});
+void Rounds::Forget(int64_t version, WorkerStepContext* context) {
+  for (const auto& [partition, lease] : leases_.all()) context->Do(DropAction{partition});
   leases_.Forget();
-  turn->requests->Clear();
+  context->requests->Clear();
   states_.ForgetAll();
   weights_.Forget();
   initialised_ = version > 0;
@@ -19,76 +19,77 @@ void Rounds::Forget(int64_t version, WorkerTurn* turn) {
   computation_.Disown();
 }
 
-void Rounds::OnOrders(const wire::Header& header, WorkerTurn* turn) {
+void Rounds::OnOrders(const wire::Header& header, WorkerStepContext* context) {
   const Leases::Changes changes = leases_.OnOrders(header.round(), header.orders());
   // Asks again, without waiting.
   for (const int partition : changes.orphaned) {
-    turn->requests->Drop(wire::GET_STATE, partition);
+    context->requests->Drop(wire::GET_STATE, partition);
     states_.AskAgain(partition);
   }
   for (const int partition : changes.lost) {
     // What is being pushed of it goes on: with what the next owner pushes it counts once.
-    turn->requests->Drop(wire::GET_STATE, partition);
+    context->requests->Drop(wire::GET_STATE, partition);
     states_.Forget(partition);
-    turn->Do(DropAction{partition});
+    context->Do(DropAction{partition});
   }
   // Nothing is computed from what is pulled.
   if (leases_.all().empty()) {
-    turn->requests->Drop(wire::PULL, 0);
+    context->requests->Drop(wire::PULL, 0);
     weights_.AskAgain();
   }
 }
 
-void Rounds::OnAnswer(int server, const Message& message, WorkerTurn* turn) {
+void Rounds::OnAnswer(int server, const Message& message, WorkerStepContext* context) {
   const wire::Header& header = message.header;
-  const OpenRequest* const request = turn->requests->Find(server, header);
+  const OpenRequest* const request = context->requests->Find(server, header);
   if (request == nullptr) return;  // a second answer, or of what is asked no longer
   const wire::Header& asked = request->message.header;
   if (header.type() == wire::ACK && header.acknowledges() == asked.type()) {
-    OnAck(*request, header, turn);
+    OnAck(*request, header, context);
   } else if (header.type() == wire::CHUNK && asked.type() == wire::PULL) {
     if (!weights_.OnChunk(asked, message)) return;
-    if (asked.vector() == wire::START) progress_.OnChunk(turn->now);
-    turn->requests->Answered(asked.request(), turn->now);
+    if (asked.vector() == wire::START) progress_.OnChunk(context->now);
+    context->requests->Answered(asked.request(), context->now);
   } else if (header.type() == wire::GONE && asked.type() == wire::PULL) {
-    OnGone(*request, header.round(), turn);
+    OnGone(*request, header.round(), context);
   } else if (header.type() == wire::STATE && asked.type() == wire::GET_STATE) {
     if (states_.OnState(asked, message.payload)) {
-      turn->requests->Answered(asked.request(), turn->now);
+      context->requests->Answered(asked.request(), context->now);
     }
   }
 }
 
-void Rounds::OnAck(const OpenRequest& request, const wire::Header& ack, WorkerTurn* turn) {
+void Rounds::OnAck(const OpenRequest& request, const wire::Header& ack,
+                   WorkerStepContext* context) {
   const wire::Header& asked = request.message.header;
   if (asked.type() == wire::EVALUATED) {
     if (Lease* const lease = leases_.Find(asked.partition())) {
       lease->evaluated = std::max(lease->evaluated, asked.round());
     }
   }
-  if (asked.type() == wire::PUSH && !request.held) progress_.OnPushAcknowledged(turn->now);
+  if (asked.type() == wire::PUSH && !request.held) progress_.OnPushAcknowledged(context->now);
   if (ack.held()) {
-    turn->requests->Hold(asked.request(), turn->now);
+    context->requests->Hold(asked.request(), context->now);
   } else {
-    turn->requests->Answered(asked.request(), turn->now);
+    context->requests->Answered(asked.request(), context->now);
   }
 }
 
 // The round that we are at has closed without us: go on with the oldest one still open, if the
 // partition is ours still.
-void Rounds::OnGone(const OpenRequest& pull, int64_t oldest, WorkerTurn* turn) {
+void Rounds::OnGone(const OpenRequest& pull, int64_t oldest, WorkerStepContext* context) {
   if (oldest <= 0 || oldest > shape_->plan.rounds()) return;
-  turn->requests->Answered(pull.message.header.request(), turn->now);
+  context->requests->Answered(pull.message.header.request(), context->now);
   weights_.AskAgain();
   leases_.SkipTo(oldest);
 }
 
-void Rounds::Proceed(WorkerTurn* turn) {
+void Rounds::Proceed(WorkerStepContext* context) {
   if (computation_.kind() != Computation::Kind::kNone || leases_.all().empty()) return;
   // Whoever holds partition 0 brings the initial weights; should it be lost, the next one does.
   const Lease* const first = leases_.Find(0);
   if (!initialised_ && first != nullptr && first->round == 0) {
-    computation_.Initialise(turn);
+    computation_.Initialise(context);
     return;
   }
   const int64_t target = leases_.TargetRound();
@@ -98,51 +99,51 @@ void Rounds::Proceed(WorkerTurn* turn) {
     // worker was lost still asks for what it carries: the shards' last snapshot waits for the state
     // or this.
     for (const auto& [partition, lease] : leases_.all()) {
-      if (!lease.adopted) states_.AskFor(partition, lease, turn);
+      if (!lease.adopted) states_.AskFor(partition, lease, context);
     }
     return;
   }
   if (leases_.WaitsForOrders(target)) return;
-  if (!Reach(wire::START, target, turn)) return;
+  if (!Reach(wire::START, target, context)) return;
   progress_.OnVersion();
-  if (shape_->EvaluatesApart(target) && !Reach(wire::WEIGHTS, target, turn)) return;
+  if (shape_->EvaluatesApart(target) && !Reach(wire::WEIGHTS, target, context)) return;
   for (const auto& [partition, lease] : leases_.all()) {
     if (lease.round != target || lease.round >= lease.until) continue;
-    ComputePartition(partition, leases_.Find(partition), turn);
+    ComputePartition(partition, leases_.Find(partition), context);
     if (computation_.kind() != Computation::Kind::kNone) return;
   }
 }
 
 // True when all chunks are installed at `version`.
-bool Rounds::Reach(wire::Vector vector, int64_t version, WorkerTurn* turn) {
-  const Weights::Reached reached = weights_.Reach(vector, version, turn);
+bool Rounds::Reach(wire::Vector vector, int64_t version, WorkerStepContext* context) {
+  const Weights::Reached reached = weights_.Reach(vector, version, context);
   leases_.OnVersion(version, reached.stop, reached.move);
   return reached.complete;
 }
 
-void Rounds::ComputePartition(int partition, Lease* lease, WorkerTurn* turn) {
-  if (turn->requests->Waits(wire::EVALUATED, partition)) return;
-  if (turn->requests->Waits(wire::PUT_STATE, partition)) return;
+void Rounds::ComputePartition(int partition, Lease* lease, WorkerStepContext* context) {
+  if (context->requests->Waits(wire::EVALUATED, partition)) return;
+  if (context->requests->Waits(wire::PUT_STATE, partition)) return;
   if (!lease->adopted) {
-    states_.AskFor(partition, *lease, turn);
-    if (turn->requests->Waits(wire::GET_STATE, partition)) return;
-    turn->Do(states_.Take(partition));
+    states_.AskFor(partition, *lease, context);
+    if (context->requests->Waits(wire::GET_STATE, partition)) return;
+    context->Do(states_.Take(partition));
     lease->adopted = true;
   }
   if (shape_->plan.EvaluatedEpoch(lease->round) >= 0 && lease->evaluated != lease->round) {
-    computation_.Evaluate(partition, lease->round, turn);
+    computation_.Evaluate(partition, lease->round, context);
     return;
   }
   if (lease->round >= shape_->plan.rounds()) return;
-  progress_.OnTraining(turn->now);
-  computation_.Train(partition, lease->round, weights_.save(), turn);
+  progress_.OnTraining(context->now);
+  computation_.Train(partition, lease->round, weights_.save(), context);
 }
 
-void Rounds::OnInitialised(InitialWeights weights, WorkerTurn* turn) {
+void Rounds::OnInitialised(InitialWeights weights, WorkerStepContext* context) {
   computation_.End();
   if (computation_.partition() < 0) return;
   initialised_ = true;
-  computation_.SendInitial(std::move(weights), turn);
+  computation_.SendInitial(std::move(weights), context);
 }
 
 // The lease of the block that is being trained; null where it went away meanwhile.
@@ -151,28 +152,28 @@ Lease* Rounds::LeaseOfBlock() {
   return lease != nullptr && lease->round == computation_.round() ? lease : nullptr;
 }
 
-void Rounds::OnCoded(std::vector<CodedChunk> chunks, bool leaving, WorkerTurn* turn) {
+void Rounds::OnCoded(std::vector<CodedChunk> chunks, bool leaving, WorkerStepContext* context) {
   if (LeaseOfBlock() == nullptr) return;
   if (leaving && !computation_.HalfPushed()) return;
-  computation_.PushEarly(std::move(chunks), turn);
+  computation_.PushEarly(std::move(chunks), context);
 }
 
-void Rounds::OnTrained(TrainedBlock block, WorkerTurn* turn) {
+void Rounds::OnTrained(TrainedBlock block, WorkerStepContext* context) {
   const bool half_pushed = computation_.HalfPushed();
   computation_.End();
-  progress_.OnTrained(block, turn->now);
+  progress_.OnTrained(block, context->now);
   Lease* const lease = LeaseOfBlock();
-  if (lease != nullptr || half_pushed) computation_.PushRest(&block, turn);
+  if (lease != nullptr || half_pushed) computation_.PushRest(&block, context);
   if (lease == nullptr) return;
-  computation_.PutCarried(std::move(block.carried), turn);
+  computation_.PutCarried(std::move(block.carried), context);
   lease->round = computation_.round() + 1;
-  progress_.OnPushed(lease->round, turn->now);
+  progress_.OnPushed(lease->round, context->now);
 }
 
-void Rounds::OnEvaluated(const checkpoint::SampleSums& metrics, WorkerTurn* turn) {
+void Rounds::OnEvaluated(const checkpoint::SampleSums& metrics, WorkerStepContext* context) {
   computation_.End();
   if (leases_.Find(computation_.partition()) == nullptr) return;
-  computation_.SendEvaluation(metrics, turn);
+  computation_.SendEvaluation(metrics, context);
 }
 
 bool Rounds::HandedOver() const {

@@ -15,13 +15,13 @@
 #include <string>
 #include <vector>
 
-#include "common/job/transport/message.h"
+#include "common/transport/message.h"
 #include "worker/session/arriving_states.h"
 #include "worker/session/computation.h"
 #include "worker/session/job_shape.h"
 #include "worker/session/leases.h"
 #include "worker/session/progress.h"
-#include "worker/session/turn.h"
+#include "worker/session/step_context.h"
 #include "worker/session/weights.h"
 
 namespace kumo {
@@ -33,23 +33,23 @@ class Rounds {
 
   // A generation, or a membership, is over: drops everything that belongs to it, and the open
   // requests. The next one starts at `version`.
-  void Forget(int64_t version, WorkerTurn* turn);
+  void Forget(int64_t version, WorkerStepContext* context);
   // A coordinator is joined again: what it ordered before counts no more.
   void ForgetOrders() { leases_.ForgetOrders(); }
-  void OnOrders(const wire::Header& header, WorkerTurn* turn);
+  void OnOrders(const wire::Header& header, WorkerStepContext* context);
   // The answer to a request: ACK, CHUNK, STATE, or GONE where the round has closed. Ignored where
   // the request is not open any more.
-  void OnAnswer(int server, const Message& message, WorkerTurn* turn);
+  void OnAnswer(int server, const Message& message, WorkerStepContext* context);
 
   // The driver is done with what it was asked for.
-  void OnInitialised(InitialWeights weights, WorkerTurn* turn);
-  void OnTrained(TrainedBlock block, WorkerTurn* turn);
-  void OnEvaluated(const checkpoint::SampleSums& metrics, WorkerTurn* turn);
+  void OnInitialised(InitialWeights weights, WorkerStepContext* context);
+  void OnTrained(TrainedBlock block, WorkerStepContext* context);
+  void OnEvaluated(const checkpoint::SampleSums& metrics, WorkerStepContext* context);
   // Or with some chunks of the block. leaving: the worker may have to give the block up, and does
   // not begin to push it.
-  void OnCoded(std::vector<CodedChunk> chunks, bool leaving, WorkerTurn* turn);
+  void OnCoded(std::vector<CodedChunk> chunks, bool leaving, WorkerStepContext* context);
   // Starts whatever can be started next.
-  void Proceed(WorkerTurn* turn);
+  void Proceed(WorkerStepContext* context);
 
   // The worker was told to leave, and nothing is lost with it when all is acknowledged: it has no
   // lease, and no block that is half pushed.
@@ -65,10 +65,10 @@ class Rounds {
   void Report(wire::WorkerReport* report) const { progress_.Report(report); }
 
  private:
-  void OnAck(const OpenRequest& request, const wire::Header& ack, WorkerTurn* turn);
-  void OnGone(const OpenRequest& pull, int64_t oldest, WorkerTurn* turn);
-  bool Reach(wire::Vector vector, int64_t version, WorkerTurn* turn);
-  void ComputePartition(int partition, Lease* lease, WorkerTurn* turn);
+  void OnAck(const OpenRequest& request, const wire::Header& ack, WorkerStepContext* context);
+  void OnGone(const OpenRequest& pull, int64_t oldest, WorkerStepContext* context);
+  bool Reach(wire::Vector vector, int64_t version, WorkerStepContext* context);
+  void ComputePartition(int partition, Lease* lease, WorkerStepContext* context);
   Lease* LeaseOfBlock();
 
   const JobShape* shape_;

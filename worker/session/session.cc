@@ -5,8 +5,8 @@
 
 #include <glog/logging.h>
 
-#include "common/job/rare_ways.h"
-#include "common/job/transport/window.h"
+#include "common/job/buggify.h"
+#include "common/transport/window.h"
 
 namespace kumo {
 namespace {
@@ -45,50 +45,50 @@ Session::Session(const SessionSettings& settings, std::unique_ptr<const JobShape
 
 WorkerActions Session::OnMessage(int server, const Message& message, TimeUs now) {
   if (finished_) return {};
-  WorkerTurn turn = Begin(now);
+  WorkerStepContext context = Begin(now);
   const wire::Header& header = message.header;
   if (header.type() == wire::REFUSED) {
-    OnRefused(server, header, &turn);
-    return End(std::move(turn));
+    OnRefused(server, header, &context);
+    return End(std::move(context));
   }
   switch (servers_.Hear(server, header, now)) {
     case JoinedServers::Heard::kOther:
       return {};
     case JoinedServers::Heard::kRejoined:
       rounds_.ForgetOrders();
-      Greet(0, &turn);
-      return End(std::move(turn));
+      Greet(0, &context);
+      return End(std::move(context));
     case JoinedServers::Heard::kOurs:
       break;
   }
   switch (header.type()) {
     case wire::WELCOME:
-      OnWelcome(server, header.welcome(), &turn);
+      OnWelcome(server, header.welcome(), &context);
       break;
     case wire::HEARTBEAT_REPLY:
-      if (server == 0) OnReply(header, &turn);
+      if (server == 0) OnReply(header, &context);
       break;
     case wire::GONE:
-      OnGone(server, message, &turn);
+      OnGone(server, message, &context);
       break;
     default:
-      rounds_.OnAnswer(server, message, &turn);
+      rounds_.OnAnswer(server, message, &context);
   }
-  Proceed(&turn);
-  LeaveIfHandedOver(&turn);
-  return End(std::move(turn));
+  Proceed(&context);
+  LeaveIfHandedOver(&context);
+  return End(std::move(context));
 }
 
-void Session::OnWelcome(int server, const wire::Welcome& welcome, WorkerTurn* turn) {
-  const JoinedServers::Welcomed welcomed = servers_.OnWelcome(server, welcome, turn->now);
-  if (welcomed.anew) rounds_.Forget(servers_.start_version(), turn);
+void Session::OnWelcome(int server, const wire::Welcome& welcome, WorkerStepContext* context) {
+  const JoinedServers::Welcomed welcomed = servers_.OnWelcome(server, welcome, context->now);
+  if (welcomed.anew) rounds_.Forget(servers_.start_version(), context);
   if (!welcomed.joined) return;
   requests_.Reopen(server);
   if (server != 0) return;
-  for (int i = 1; i < shape_->map.servers(); ++i) Greet(i, turn);
+  for (int i = 1; i < shape_->map.servers(); ++i) Greet(i, context);
 }
 
-void Session::OnRefused(int server, const wire::Header& header, WorkerTurn* turn) {
+void Session::OnRefused(int server, const wire::Header& header, WorkerStepContext* context) {
   const std::string text = servers_.NameOf(server) + " refused: " + header.refusal().reason();
   const StatusCode code = ErrorFromPeer(header.refusal().code(), text).code();
   if (code == StatusCode::kAborted) {
@@ -96,60 +96,61 @@ void Session::OnRefused(int server, const wire::Header& header, WorkerTurn* turn
     LOG(WARNING) << text;
     return;
   }
-  Finish(Status(code == StatusCode::kInvalidArgument ? StatusCode::kInternal : code, text), turn);
+  Finish(Status(code == StatusCode::kInvalidArgument ? StatusCode::kInternal : code, text),
+         context);
 }
 
-void Session::OnReply(const wire::Header& header, WorkerTurn* turn) {
+void Session::OnReply(const wire::Header& header, WorkerStepContext* context) {
   if (header.has_refusal()) {
     Finish(ErrorFromPeer(header.refusal().code(), "the job failed: " + header.refusal().reason()),
-           turn);
+           context);
   } else if (header.orders().finished()) {
     const bool stopped = header.orders().stopped();
-    Finish(stopped ? Unavailable("the job was stopped and saved") : OkStatus(), turn);
+    Finish(stopped ? Unavailable("the job was stopped and saved") : OkStatus(), context);
   } else if (header.has_orders()) {
-    rounds_.OnOrders(header, turn);
+    rounds_.OnOrders(header, context);
   }
 }
 
-void Session::OnGone(int server, const Message& message, WorkerTurn* turn) {
+void Session::OnGone(int server, const Message& message, WorkerStepContext* context) {
   if (message.header.request() != 0) {
-    rounds_.OnAnswer(server, message, turn);
+    rounds_.OnAnswer(server, message, context);
     return;
   }
   // The server does not know us (any more). Where that is server 0, others have our leases.
   servers_.OnForgotten(server);
-  if (server == 0) rounds_.Forget(servers_.start_version(), turn);
-  Greet(server, turn);
+  if (server == 0) rounds_.Forget(servers_.start_version(), context);
+  Greet(server, context);
 }
 
 WorkerActions Session::OnConnected(int server, TimeUs now) {
   if (finished_) return {};
-  WorkerTurn turn = Begin(now);
+  WorkerStepContext context = Begin(now);
   servers_.OnConnected(server, now);
   requests_.SendAgain(server);
-  return End(std::move(turn));
+  return End(std::move(context));
 }
 
 // --- Time.
 
 WorkerActions Session::Tick(TimeUs now, const Traffic& traffic) {
   if (finished_) return {};
-  WorkerTurn turn = Begin(now);
+  WorkerStepContext context = Begin(now);
   report_.set_bytes_sent(traffic.bytes_sent);
   report_.set_bytes_received(traffic.bytes_received);
   const JoinedServers::Due due = servers_.Tick(now);
-  for (const int server : due.greetings) Greet(server, &turn);
+  for (const int server : due.greetings) Greet(server, &context);
   if (!due.lost.empty()) {
-    Finish(Unavailable(due.lost + " (" + StateInWords() + ")"), &turn);
-    return End(std::move(turn));
+    Finish(Unavailable(due.lost + " (" + StateInWords() + ")"), &context);
+    return End(std::move(context));
   }
-  if (due.heartbeats && !Buggify(RareWay::kHeartbeatSkipped)) SendHeartbeats(&turn);
+  if (due.heartbeats && !Buggify(RareWay::kHeartbeatSkipped)) SendHeartbeats(&context);
   for (const OpenRequest* request : requests_.Due(now)) {
-    turn.Send(request->server, request->message);
+    context.Send(request->server, request->message);
   }
-  Proceed(&turn);
-  LeaveIfHandedOver(&turn);
-  return End(std::move(turn));
+  Proceed(&context);
+  LeaveIfHandedOver(&context);
+  return End(std::move(context));
 }
 
 TimeUs Session::NextDeadline() const {
@@ -157,13 +158,13 @@ TimeUs Session::NextDeadline() const {
   return std::min(servers_.NextDeadline(), requests_.NextDue());
 }
 
-void Session::Greet(int server, WorkerTurn* turn) {
-  Message hello = servers_.Greeting(server, turn->now);
+void Session::Greet(int server, WorkerStepContext* context) {
+  Message hello = servers_.Greeting(server, context->now);
   rounds_.Claim(requests_, hello.header.mutable_hello());
-  turn->Send(server, std::move(hello));
+  context->Send(server, std::move(hello));
 }
 
-void Session::SendHeartbeats(WorkerTurn* turn) {
+void Session::SendHeartbeats(WorkerStepContext* context) {
   rounds_.Report(&report_);
   report_.set_state(StateInWords());
   report_.clear_unheard();
@@ -172,88 +173,88 @@ void Session::SendHeartbeats(WorkerTurn* turn) {
     Message heartbeat;
     heartbeat.header.set_type(wire::HEARTBEAT);
     if (i == 0) *heartbeat.header.mutable_worker_report() = report_;
-    turn->Send(i, std::move(heartbeat));
+    context->Send(i, std::move(heartbeat));
   }
 }
 
 // --- What is computed.
 
-void Session::Proceed(WorkerTurn* turn) {
+void Session::Proceed(WorkerStepContext* context) {
   if (finished_ || servers_.Missing() >= 0 || Buggify(RareWay::kGoesOnLate)) return;
-  rounds_.Proceed(turn);
+  rounds_.Proceed(context);
 }
 
 WorkerActions Session::OnInitialised(InitialWeights weights, TimeUs now) {
   if (finished_) return {};
-  WorkerTurn turn = Begin(now);
-  rounds_.OnInitialised(std::move(weights), &turn);
-  Proceed(&turn);
-  return End(std::move(turn));
+  WorkerStepContext context = Begin(now);
+  rounds_.OnInitialised(std::move(weights), &context);
+  Proceed(&context);
+  return End(std::move(context));
 }
 
 WorkerActions Session::OnCoded(std::vector<CodedChunk> chunks, TimeUs now) {
   if (finished_) return {};
-  WorkerTurn turn = Begin(now);
-  rounds_.OnCoded(std::move(chunks), /*leaving=*/leave_by_ > 0, &turn);
-  return End(std::move(turn));
+  WorkerStepContext context = Begin(now);
+  rounds_.OnCoded(std::move(chunks), /*leaving=*/leave_by_ > 0, &context);
+  return End(std::move(context));
 }
 
 WorkerActions Session::OnTrained(TrainedBlock block, TimeUs now) {
   if (finished_) return {};
-  WorkerTurn turn = Begin(now);
-  rounds_.OnTrained(std::move(block), &turn);
-  Proceed(&turn);
-  return End(std::move(turn));
+  WorkerStepContext context = Begin(now);
+  rounds_.OnTrained(std::move(block), &context);
+  Proceed(&context);
+  return End(std::move(context));
 }
 
 WorkerActions Session::OnEvaluated(const checkpoint::SampleSums& metrics, TimeUs now) {
   if (finished_) return {};
-  WorkerTurn turn = Begin(now);
-  rounds_.OnEvaluated(metrics, &turn);
-  Proceed(&turn);
-  return End(std::move(turn));
+  WorkerStepContext context = Begin(now);
+  rounds_.OnEvaluated(metrics, &context);
+  Proceed(&context);
+  return End(std::move(context));
 }
 
 WorkerActions Session::OnFailed(const Status& status, TimeUs now) {
-  WorkerTurn turn = Begin(now);
-  Finish(status, &turn);
-  return End(std::move(turn));
+  WorkerStepContext context = Begin(now);
+  Finish(status, &context);
+  return End(std::move(context));
 }
 
 // --- Leaving.
 
 WorkerActions Session::Leave(TimeUs now) {
   if (finished_) return {};
-  WorkerTurn turn = Begin(now);
+  WorkerStepContext context = Begin(now);
   const TimeUs grace = FromSeconds(grace_s_);
   const bool again = leave_by_ > 0;
   if (again && now < leave_by_ - grace + kSameRequest) return {};
   if (!again) leave_by_ = now + grace;
   if (again || !servers_.joined()) {
-    Finish(Unavailable("ended by a signal, without handing its partitions over"), &turn);
+    Finish(Unavailable("ended by a signal, without handing its partitions over"), &context);
   } else {
     report_.set_leaving(true);
-    SendHeartbeats(&turn);
-    LeaveIfHandedOver(&turn);
+    SendHeartbeats(&context);
+    LeaveIfHandedOver(&context);
   }
-  return End(std::move(turn));
+  return End(std::move(context));
 }
 
 // A worker was told to leave: when it has no lease and no block that is half pushed, and everything
 // is acknowledged, nothing is lost with it.
-void Session::LeaveIfHandedOver(WorkerTurn* turn) {
+void Session::LeaveIfHandedOver(WorkerStepContext* context) {
   if (leave_by_ == 0 || finished_) return;
   if (rounds_.HandedOver() && requests_.empty()) {
     report_.set_handed_over(true);
-    Finish(Unavailable("was told to leave: its partitions go to the other workers"), turn);
-  } else if (turn->now > leave_by_) {
+    Finish(Unavailable("was told to leave: its partitions go to the other workers"), context);
+  } else if (context->now > leave_by_) {
     Finish(Unavailable("was told to leave, and had not handed its partitions over after " +
                        std::to_string(static_cast<int>(grace_s_)) + " s (checkpoint.grace_s)"),
-           turn);
+           context);
   }
 }
 
-void Session::Finish(Status status, WorkerTurn* turn) {
+void Session::Finish(Status status, WorkerStepContext* context) {
   if (finished_) return;
   finished_ = true;
   rounds_.Report(&report_);
@@ -262,8 +263,8 @@ void Session::Finish(Status status, WorkerTurn* turn) {
   *bye.header.mutable_worker_report() = report_;
   bye.header.mutable_worker_report()->set_failure(status.message());
   bye.header.mutable_worker_report()->set_failure_code(static_cast<uint32_t>(status.code()));
-  turn->Send(0, std::move(bye));
-  turn->Do(LeaveAction{std::move(status)});
+  context->Send(0, std::move(bye));
+  context->Do(LeaveAction{std::move(status)});
 }
 
 // --- In words.

@@ -19,14 +19,14 @@
 #include "common/base/clock.h"
 #include "common/base/status.h"
 #include "common/job/job_identity.h"
-#include "common/job/options/experiment.h"
-#include "common/job/transport/message.h"
+#include "common/settings/experiment.h"
+#include "common/transport/message.h"
 #include "worker/session/actions.h"
 #include "worker/session/job_shape.h"
 #include "worker/session/joined_servers.h"
 #include "worker/session/open_requests.h"
 #include "worker/session/rounds.h"
-#include "worker/session/turn.h"
+#include "worker/session/step_context.h"
 
 namespace kumo {
 
@@ -85,21 +85,21 @@ class Session {
  private:
   Session(const SessionSettings& settings, std::unique_ptr<const JobShape> shape, TimeUs now);
 
-  WorkerTurn Begin(TimeUs now) { return {now, &requests_, {}}; }
-  WorkerActions End(WorkerTurn turn) const {
-    if (!finished_) turn.SendRequests();
-    return servers_.Stamp(std::move(turn.actions));
+  WorkerStepContext Begin(TimeUs now) { return {now, &requests_, {}}; }
+  WorkerActions End(WorkerStepContext context) const {
+    if (!finished_) context.SendRequests();
+    return servers_.Stamp(std::move(context.actions));
   }
 
-  void OnWelcome(int server, const wire::Welcome& welcome, WorkerTurn* turn);
-  void OnRefused(int server, const wire::Header& header, WorkerTurn* turn);
-  void OnReply(const wire::Header& header, WorkerTurn* turn);
-  void OnGone(int server, const Message& message, WorkerTurn* turn);
-  void Proceed(WorkerTurn* turn);
-  void Greet(int server, WorkerTurn* turn);
-  void SendHeartbeats(WorkerTurn* turn);
-  void LeaveIfHandedOver(WorkerTurn* turn);
-  void Finish(Status status, WorkerTurn* turn);
+  void OnWelcome(int server, const wire::Welcome& welcome, WorkerStepContext* context);
+  void OnRefused(int server, const wire::Header& header, WorkerStepContext* context);
+  void OnReply(const wire::Header& header, WorkerStepContext* context);
+  void OnGone(int server, const Message& message, WorkerStepContext* context);
+  void Proceed(WorkerStepContext* context);
+  void Greet(int server, WorkerStepContext* context);
+  void SendHeartbeats(WorkerStepContext* context);
+  void LeaveIfHandedOver(WorkerStepContext* context);
+  void Finish(Status status, WorkerStepContext* context);
 
   PeerName peer_name_;
   std::unique_ptr<const JobShape> shape_;

@@ -25,38 +25,39 @@ bool Weights::OnChunk(const wire::Header& asked, const Message& message) {
   return true;
 }
 
-void Weights::Install(const Message& message, Side* side, Reached* reached, WorkerTurn* turn) {
+void Weights::Install(const Message& message, Side* side, Reached* reached,
+                      WorkerStepContext* context) {
   const wire::Header& header = message.header;
   int64_t& installed = side->installed[header.chunk()];
   if (installed == header.round()) return;
   installed = header.round();
   if (side->asked == header.round()) --side->missing;
   const auto codec = FindCodec(header.codec());
-  turn->Do(InstallAction{header.chunk(), header.vector(), *codec, message.payload});
+  context->Do(InstallAction{header.chunk(), header.vector(), *codec, message.payload});
   if (header.chunk() != 0 || header.vector() != wire::START) return;
   save_ = header.save();
   reached->stop = header.stop();
   reached->move = header.move();
 }
 
-Weights::Reached Weights::Reach(wire::Vector vector, int64_t version, WorkerTurn* turn) {
+Weights::Reached Weights::Reach(wire::Vector vector, int64_t version, WorkerStepContext* context) {
   Side& side = sides_[vector];
   Reached reached;
   for (const Message& message : std::exchange(side.arrived, {})) {
-    if (message.header.round() == version) Install(message, &side, &reached, turn);
+    if (message.header.round() == version) Install(message, &side, &reached, context);
   }
-  if (side.asked != version) AskFor(vector, version, turn);
+  if (side.asked != version) AskFor(vector, version, context);
   reached.complete = side.missing == 0;
   return reached;
 }
 
-void Weights::AskFor(wire::Vector vector, int64_t version, WorkerTurn* turn) {
+void Weights::AskFor(wire::Vector vector, int64_t version, WorkerStepContext* context) {
   // Scenario: pulls of version 8 fill the window, of chunks that are here at 7, when a lease comes
   // of a partition whose round 7 is missing. Without its contribution there is no version 8: the
   // pulls of 7 would wait behind those for ever.
-  for (const OpenRequest* pull : turn->requests->OfType(wire::PULL)) {
+  for (const OpenRequest* pull : context->requests->OfType(wire::PULL)) {
     const wire::Header& asked = pull->message.header;
-    if (asked.vector() == vector) turn->requests->Drop(asked.request());
+    if (asked.vector() == vector) context->requests->Drop(asked.request());
   }
   Side& side = sides_[vector];
   side.asked = version;
@@ -69,7 +70,7 @@ void Weights::AskFor(wire::Vector vector, int64_t version, WorkerTurn* turn) {
     header.set_vector(vector);
     header.set_chunk(chunk.index);
     header.set_round(version);
-    turn->Ask(chunk.server, std::move(header));
+    context->Ask(chunk.server, std::move(header));
   }
 }
 

@@ -10,9 +10,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/job/transport/message.h"
+#include "common/transport/message.h"
 #include "worker/session/job_shape.h"
-#include "worker/session/turn.h"
+#include "worker/session/step_context.h"
 
 namespace kumo {
 
@@ -33,7 +33,7 @@ class Weights {
   };
   // Installs what has come of a version, and asks for the rest, where that is not asked for
   // already.
-  Reached Reach(wire::Vector vector, int64_t version, WorkerTurn* turn);
+  Reached Reach(wire::Vector vector, int64_t version, WorkerStepContext* context);
   // A pull is not open any more, and was not answered with weights: Reach is to ask for whatever is
   // missing.
   void AskAgain();
@@ -51,8 +51,8 @@ class Weights {
     int64_t asked = -1;              // the version whose missing chunks are asked for
     int missing = 0;                 // chunks that are not installed at that
   };
-  void Install(const Message& message, Side* side, Reached* reached, WorkerTurn* turn);
-  void AskFor(wire::Vector vector, int64_t version, WorkerTurn* turn);
+  void Install(const Message& message, Side* side, Reached* reached, WorkerStepContext* context);
+  void AskFor(wire::Vector vector, int64_t version, WorkerStepContext* context);
 
   const JobShape* shape_;
   Side sides_[2];  // by vector

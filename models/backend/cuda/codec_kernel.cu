@@ -1,4 +1,4 @@
-// The codecs of common/job/codec/ with the same rounding and the same order of sums, so the same
+// The codecs of common/codec/ with the same rounding and the same order of sums, so the same
 // bits (compiled without contraction of products and sums). 16 threads work on a bucket, each on
 // one of the codecs' 16 lanes: numbers 16 v + lane of the bucket.
 //

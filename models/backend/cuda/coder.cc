@@ -31,7 +31,7 @@ std::shared_ptr<std::byte> Coder::MakeCode(size_t bytes) {
   return code;
 }
 
-void Coder::Encode(std::span<ArenaCoder::Encoding> encodings) {
+void Coder::Encode(std::span<GradientCodec::Encoding> encodings) {
   if (encodings.empty()) return;
   Part part;
   part.encodings = encodings;
@@ -40,7 +40,7 @@ void Coder::Encode(std::span<ArenaCoder::Encoding> encodings) {
   queued_.push_back(std::move(part));
 }
 
-void Coder::EncodeAt(int mark, std::span<ArenaCoder::Encoding> encodings,
+void Coder::EncodeAt(int mark, std::span<GradientCodec::Encoding> encodings,
                      std::function<void()> done) {
   Memory& memory = at_mark_[mark];
   if (!stream_) {
@@ -113,7 +113,7 @@ void Coder::Deliver(const Part& part) {
 std::vector<size_t> Coder::Part::LayOut() {
   std::vector<size_t> places;
   size_t end = found_bytes();
-  for (const ArenaCoder::Encoding& encoding : encodings) {
+  for (const GradientCodec::Encoding& encoding : encodings) {
     const std::span<std::byte> code = encoding.code;
     if (runs.empty() || code.data() != runs.back().to + runs.back().bytes || end % 8 != 0) {
       end = Aligned(end);
@@ -138,7 +138,7 @@ std::vector<EncodeJob> Coder::Part::MakeJobs(const std::vector<size_t>& places) 
     Group& group = groups.emplace_back();
     group = {codec, static_cast<int>(jobs.size()), static_cast<int>(members.size()), 0};
     for (const size_t i : members) {
-      const ArenaCoder::Encoding& e = encodings[i];
+      const GradientCodec::Encoding& e = encodings[i];
       jobs.push_back({e.x, e.minus, e.residual, e.n, packed + places[i], first_bad + i,
                       group.buckets, e.most});
       group.buckets += (e.n + int64_t{Codec::kBucket} - 1) / int64_t{Codec::kBucket};

@@ -17,11 +17,11 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "models/backend/arena_coder.h"
 #include "models/backend/cuda/engine.h"
 #include "models/backend/cuda/kernels.h"
 #include "models/backend/cuda/pinned_pool.h"
 #include "models/backend/cuda/staging.h"
+#include "models/backend/gradient_codec.h"
 
 namespace kumo::cuda {
 
@@ -31,10 +31,10 @@ class Coder {
       : engine_(engine), pool_(pool), staging_(staging) {}
   ~Coder();
 
-  // ArenaCoder's functions of the same names.
+  // GradientCodec's functions of the same names.
   std::shared_ptr<std::byte> MakeCode(size_t bytes);
-  void Encode(std::span<ArenaCoder::Encoding> encodings);
-  void EncodeAt(int mark, std::span<ArenaCoder::Encoding> encodings, std::function<void()> done);
+  void Encode(std::span<GradientCodec::Encoding> encodings);
+  void EncodeAt(int mark, std::span<GradientCodec::Encoding> encodings, std::function<void()> done);
   void Mark(int mark);
   // The step is queued, or its recording launched: what EncodeAt was told of may follow its marks.
   void Start();
@@ -64,7 +64,7 @@ class Coder {
     int64_t buckets = 0;
   };
   struct Part {
-    std::span<ArenaCoder::Encoding> encodings;
+    std::span<GradientCodec::Encoding> encodings;
     std::function<void()> done;
     Memory* memory = nullptr;
     std::shared_ptr<std::byte> found_memory;  // pinned: the first bad position of each

@@ -9,8 +9,8 @@
 
 #include <cuda_runtime_api.h>
 
-#include "common/job/codec/codec.h"
-#include "common/job/optimiser/kernel.h"
+#include "common/codec/codec.h"
+#include "common/optimiser/kernel.h"
 #include "models/backend/backend.h"
 #include "models/backend/cuda/step.h"
 #include "models/op_spec.h"
@@ -289,7 +289,7 @@ cudaError_t MeasureGradients(const Launch& launch, const float* gradients, int64
 cudaError_t ScaleGradients(const Launch& launch, const StepBlock* step, int64_t n,
                            float* gradients);
 
-// --- codec_kernel.cu. common/job/codec/codec.h on the device, the same bits; see there.
+// --- codec_kernel.cu. common/codec/codec.h on the device, the same bits; see there.
 // One array to encode: x, or x - minus where that is not null; residual may be null. Where a number
 // is not finite or above `most`, *first_bad becomes its position if that is less than what it held;
 // then `out` and the residual are unspecified.
@@ -309,7 +309,7 @@ cudaError_t Encode(const Launch& launch, CodecId codec, const EncodeJob* jobs, i
 // `in` is aligned to 8 bytes.
 cudaError_t Decode(const Launch& launch, CodecId codec, const std::byte* in, int64_t n, float* out);
 
-// --- optimiser_kernel.cu. One step of common/job/optimiser/, the same bits; `numbers` in device
+// --- optimiser_kernel.cu. One step of common/optimiser/, the same bits; `numbers` in device
 // memory, since they change from step to step, and so is the factor of the gradients; where that is
 // 0 nothing moves. slots as Optimiser::Step has them.
 using OptimiserStep = cudaError_t (*)(const Launch& launch, const StepNumbers* numbers,

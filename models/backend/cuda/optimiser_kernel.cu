@@ -1,4 +1,4 @@
-// The optimisers of common/job/optimiser/, one fused pass over the arrays; compiled without
+// The optimisers of common/optimiser/, one fused pass over the arrays; compiled without
 // contraction of products and sums, so the same bits.
 #include "models/backend/cuda/grid.cuh"
 
@@ -11,7 +11,7 @@ KUMO_STEP float SquareRoot(float x) { return sqrtf(x); }
 
 }  // namespace kumo::KUMO_ISA
 
-#include "common/job/optimiser/all.h"
+#include "common/optimiser/all.h"
 
 namespace kumo::cuda {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "common/job/optimiser/kernel.h"
+#include "common/optimiser/kernel.h"
 
 namespace kumo::cuda {
 

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/job/options/experiment_text.h"
 #include "common/job/protocol.h"
+#include "common/settings/experiment_text.h"
 #include "tests/common/job/loss_and_accuracy.h"
 
 namespace kumo {

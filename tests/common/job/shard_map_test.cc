@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/rng.h"
-#include "common/job/codec/codec.h"
+#include "common/codec/codec.h"
 
 namespace kumo {
 namespace {

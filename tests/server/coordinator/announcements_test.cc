@@ -58,14 +58,14 @@ struct Told {
       header.mutable_server_report()->add_missing(missing);
       header.mutable_server_report()->set_waits_for("partition " + std::to_string(missing));
     }
-    Turn turn{kNow, {}};
-    job.membership.OnHeartbeat(ServerPeer(server), header, &turn);
+    StepContext context{kNow, {}};
+    job.membership.OnHeartbeat(ServerPeer(server), header, &context);
   }
   std::map<PeerName, wire::Header> OrdersToAll() const {
-    Turn turn{kNow, {}};
-    SendOrdersToAll(job, &turn);
+    StepContext context{kNow, {}};
+    SendOrdersToAll(job, &context);
     std::map<PeerName, wire::Header> orders;
-    for (const ServerAction& action : turn.actions) {
+    for (const ServerAction& action : context.actions) {
       const auto& send = std::get<SendAction>(action);
       EXPECT_EQ(send.message.header.type(), wire::HEARTBEAT_REPLY);
       EXPECT_TRUE(orders.emplace(send.to, send.message.header).second) << "twice: " << send.to;

@@ -34,16 +34,17 @@ struct Fleet {
   // One call, and what the coordinator asks for with it.
   template <typename Call>
   auto Do(Call call) {
-    Turn turn{now, {}};
-    auto result = call(&turn);
-    Take(std::move(turn.actions));
+    StepContext context{now, {}};
+    auto result = call(&context);
+    Take(std::move(context.actions));
     return result;
   }
   Status Hello(const PeerName& from, const wire::Hello& hello) {
-    return Do([&](Turn* turn) { return coordinator->OnHello(from, hello, turn).status(); });
+    return Do(
+        [&](StepContext* context) { return coordinator->OnHello(from, hello, context).status(); });
   }
   Status Send(const PeerName& from, const wire::Header& header) {
-    return Do([&](Turn* turn) { return coordinator->OnMessage(from, header, turn); });
+    return Do([&](StepContext* context) { return coordinator->OnMessage(from, header, context); });
   }
 
   // The first worker's hello told what the job is; every server is there.
@@ -92,9 +93,9 @@ struct Fleet {
     header.mutable_worker_report()->set_leaving(leaving);
     header.mutable_worker_report()->set_samples(samples);
     header.mutable_worker_report()->set_samples_at_s(samples_at_s);
-    return Do([&](Turn* turn) {
-      EXPECT_TRUE(coordinator->OnMessage(peer, header, turn).ok());
-      return std::get<SendAction>(turn->actions.back()).message.header;
+    return Do([&](StepContext* context) {
+      EXPECT_TRUE(coordinator->OnMessage(peer, header, context).ok());
+      return std::get<SendAction>(context->actions.back()).message.header;
     });
   }
   void Bye(const PeerName& peer, StatusCode code = StatusCode::kOk, const char* failure = "",
@@ -107,13 +108,13 @@ struct Fleet {
     ASSERT_TRUE(Send(peer, header).ok());
   }
   void RequestStop() {
-    Turn turn{now, {}};
-    coordinator->RequestStop(Standing(), &turn);
-    Take(std::move(turn.actions));
+    StepContext context{now, {}};
+    coordinator->RequestStop(ReplicaStatus(), &context);
+    Take(std::move(context.actions));
   }
   void Tick(TimeUs later = 100 * kMillisecond) {
     now += later;
-    Do([&](Turn* turn) { return coordinator->Tick(Standing(), turn); });
+    Do([&](StepContext* context) { return coordinator->Tick(ReplicaStatus(), context); });
   }
   // Time passes, with signs of life of `alive` alone.
   void Wait(int seconds, const std::vector<PeerName>& alive = {}) {
@@ -123,9 +124,9 @@ struct Fleet {
     }
   }
   void Chosen(const std::optional<checkpoint::Manifest>& manifest) {
-    Turn turn{now, {}};
-    coordinator->OnDiskAnswer(CheckpointChosen{manifest}, &turn);
-    Take(std::move(turn.actions));
+    StepContext context{now, {}};
+    coordinator->OnDiskAnswer(CheckpointChosen{manifest}, &context);
+    Take(std::move(context.actions));
   }
   // Chunk 0 reaches a version.
   Directive Reach(int64_t version) {
@@ -135,7 +136,7 @@ struct Fleet {
       test::SetLossSum(static_cast<double>(metrics.samples()), &metrics);
     }
     const Directive directive =
-        Do([&](Turn* turn) { return coordinator->OnVersion(version, metrics, turn); });
+        Do([&](StepContext* context) { return coordinator->OnVersion(version, metrics, context); });
     Report(version);
     return directive;
   }
@@ -150,14 +151,14 @@ struct Fleet {
     return Send(ServerPeer(server), header);
   }
   void Committed(int64_t version, const Status& status = OkStatus()) {
-    Turn turn{now, {}};
-    coordinator->OnDiskAnswer(CheckpointCommitted{version, status}, &turn);
-    Take(std::move(turn.actions));
+    StepContext context{now, {}};
+    coordinator->OnDiskAnswer(CheckpointCommitted{version, status}, &context);
+    Take(std::move(context.actions));
   }
   void Kept() {
-    Turn turn{now, {}};
-    coordinator->OnDiskAnswer(EvaluationKept(), &turn);
-    Take(std::move(turn.actions));
+    StepContext context{now, {}};
+    coordinator->OnDiskAnswer(EvaluationKept(), &context);
+    Take(std::move(context.actions));
   }
   Status Evaluated(const PeerName& from, int64_t version, int partition, double loss = 1,
                    uint64_t request = 0) {

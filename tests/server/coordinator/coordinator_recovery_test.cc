@@ -230,8 +230,8 @@ TEST(Coordinator, WithoutACheckpointItGoesBackToTheBeginning) {
 TEST(Coordinator, WhereNoCheckpointIsGoodItFails) {
   Fleet fleet = Training(SmallJob(), 2, 1);
   ASSERT_TRUE(StartServerAgain(&fleet, 2).ok());
-  Turn turn{fleet.now, {}};
-  fleet.coordinator->OnDiskAnswer(CheckpointChosen{FailedPrecondition("none is good")}, &turn);
+  StepContext context{fleet.now, {}};
+  fleet.coordinator->OnDiskAnswer(CheckpointChosen{FailedPrecondition("none is good")}, &context);
   EXPECT_EQ(fleet.phase(), "failed");
 }
 
@@ -296,8 +296,8 @@ TEST(Coordinator, WhereVersionsAreKeptTwiceAServerThatIsStartedAgainTakesNobodyB
   EXPECT_EQ(fleet.coordinator->generation().since, 1u);
   EXPECT_FALSE(fleet.choose);
   EXPECT_TRUE(fleet.coordinator->generation().choosing);
-  Turn turn{fleet.now, {}};
-  fleet.coordinator->OnDiskAnswer(GenerationReserved(), &turn);
+  StepContext context{fleet.now, {}};
+  fleet.coordinator->OnDiskAnswer(GenerationReserved(), &context);
   EXPECT_FALSE(fleet.coordinator->generation().choosing);
   EXPECT_EQ(fleet.phase(), "training");
   EXPECT_EQ(Leases(fleet.Heartbeat("worker/a/1")), leases);
@@ -336,9 +336,9 @@ struct TakenOver {
     Hello(ServerPeer(1), server);
     Directive said;
     said.state = std::make_shared<wire::CoordinatorState>();
-    Turn turn{fleet.now, {}};
-    fleet.coordinator->TakeOver(3, said, &turn);
-    fleet.Take(std::move(turn.actions));
+    StepContext context{fleet.now, {}};
+    fleet.coordinator->TakeOver(3, said, &context);
+    fleet.Take(std::move(context.actions));
   }
   static Job ExactJob() {
     Job job = Carrying();

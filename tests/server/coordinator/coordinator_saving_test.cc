@@ -5,8 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/job/checkpoint/checkpoint.h"
-#include "common/job/checkpoint/tensor_list.h"
+#include "common/checkpoint/checkpoint.h"
+#include "common/checkpoint/tensor_list.h"
 #include "tests/server/coordinator/coordinator_harness.h"
 
 namespace kumo {
@@ -403,9 +403,9 @@ TEST(Coordinator, AServerThatIsToldToLeaveMayWhenARoundIsSaved) {
     return fleet.orders[ServerPeer(1)].orders().released();
   };
   EXPECT_FALSE(released());
-  Turn turn{fleet.now, {}};
-  EXPECT_TRUE(fleet.coordinator->OnVersion(1, checkpoint::SampleSums(), &turn).save);
-  EXPECT_FALSE(fleet.coordinator->OnVersion(2, checkpoint::SampleSums(), &turn).save);
+  StepContext context{fleet.now, {}};
+  EXPECT_TRUE(fleet.coordinator->OnVersion(1, checkpoint::SampleSums(), &context).save);
+  EXPECT_FALSE(fleet.coordinator->OnVersion(2, checkpoint::SampleSums(), &context).save);
   EXPECT_FALSE(released());
   ASSERT_TRUE(fleet.Saved(0, 2).ok());
   ASSERT_TRUE(fleet.Saved(1, 2).ok());

@@ -33,16 +33,16 @@ TEST(StopPoint, IsSettledOnceWithTheRoundThatStartsNext) {
 TEST(Ending, AJobThatCannotGoOnIsSavedFirstAndFailsWhenItIs) {
   Saving saving = Savings();
   Ending ending(kGrace, kStall);
-  Consequence what =
+  Effects what =
       ending.Begin(Unavailable("nobody is left"), 3, false, saving.checkpoints(), kSecond);
   EXPECT_TRUE(what.failure.ok());
-  EXPECT_EQ(what.save, Consequence::Save::kPartial);
+  EXPECT_EQ(what.save, Effects::Save::kPartial);
   ASSERT_TRUE(ending.why());
   saving.OrderNow(3, true, {}, kSecond);
-  EXPECT_EQ(ending.Tick(3, saving, 2 * kSecond)->save, Consequence::Save::kNothing);
+  EXPECT_EQ(ending.Tick(3, saving, 2 * kSecond)->save, Effects::Save::kNothing);
   EXPECT_TRUE(ending.OnSaveFailed(3, "full", kRounds, &saving, 2 * kSecond).failure.ok());
-  EXPECT_EQ(ending.Tick(3, saving, 2 * kSecond)->save, Consequence::Save::kNothing) << "a pause";
-  EXPECT_EQ(ending.Tick(3, saving, 3 * kSecond)->save, Consequence::Save::kPartial);
+  EXPECT_EQ(ending.Tick(3, saving, 2 * kSecond)->save, Effects::Save::kNothing) << "a pause";
+  EXPECT_EQ(ending.Tick(3, saving, 3 * kSecond)->save, Effects::Save::kPartial);
   saving.OrderNow(3, true, {}, 3 * kSecond);
   what = ending.OnCommitted(3, OkStatus(), kRounds, &saving, 4 * kSecond);
   EXPECT_EQ(what.failure.message(),
@@ -61,8 +61,7 @@ TEST(Ending, WithNothingNewToSaveItFailsAtOnce) {
   for (const bool incomplete : {false, true}) {
     Saving saving = Savings(incomplete ? 2 : 3);
     Ending ending(kGrace, kStall);
-    const Consequence what =
-        ending.Begin(Unavailable("no"), 3, incomplete, saving.checkpoints(), 0);
+    const Effects what = ending.Begin(Unavailable("no"), 3, incomplete, saving.checkpoints(), 0);
     EXPECT_FALSE(what.failure.ok()) << incomplete;
     EXPECT_FALSE(ending.why());
   }

@@ -16,23 +16,23 @@ wire::Header Evaluation(int64_t version, int partition, uint64_t request) {
   return header;
 }
 
-std::vector<SendAction> Sends(const Turn& turn) {
+std::vector<SendAction> Sends(const StepContext& context) {
   std::vector<SendAction> sends;
-  for (const ServerAction& action : turn.actions) sends.push_back(std::get<SendAction>(action));
+  for (const ServerAction& action : context.actions) sends.push_back(std::get<SendAction>(action));
   return sends;
 }
 
 SendAction Answer(HeldEvaluations* held, const PeerName& from, const wire::Header& header) {
-  Turn turn{0, {}};
-  held->Answer(from, header, &turn);
-  EXPECT_EQ(turn.actions.size(), 1u);
-  return Sends(turn).front();
+  StepContext context{0, {}};
+  held->Answer(from, header, &context);
+  EXPECT_EQ(context.actions.size(), 1u);
+  return Sends(context).front();
 }
 
 std::vector<SendAction> Release(HeldEvaluations* held, int64_t version) {
-  Turn turn{0, {}};
-  held->Release(version, &turn);
-  return Sends(turn);
+  StepContext context{0, {}};
+  held->Release(version, &context);
+  return Sends(context);
 }
 
 TEST(HeldEvaluations, WhatIsNotHeldIsAcknowledgedForGood) {

@@ -47,8 +47,8 @@ TEST(JobState, NoOpenRoundIsOlderThanWhatIsKnownOfEachServerNorThanTheStart) {
       wire::Header header;
       header.mutable_server_report()->set_ready(ready);
       header.mutable_server_report()->set_version(at);
-      Turn turn{0, {}};
-      job.membership.OnHeartbeat(ServerPeer(s), header, &turn);
+      StepContext context{0, {}};
+      job.membership.OnHeartbeat(ServerPeer(s), header, &context);
       oldest = std::min(oldest, ready ? at : version - 1);
     }
     EXPECT_EQ(job.OldestOpenRound(), std::max(oldest, start));

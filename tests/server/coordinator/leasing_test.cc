@@ -29,21 +29,21 @@ struct Job {
     for (const char* name : names) Add(name);
     leasing.Begin(members, 0, 0);
   }
-  Consequence Tell(News::Kind kind, const PeerName& peer, bool handed_over = false) {
-    News news;
+  Effects Tell(MemberEvent::Kind kind, const PeerName& peer, bool handed_over = false) {
+    MemberEvent news;
     news.kind = kind;
     news.peer = news.who = peer;
     news.why = "of a reason";
     news.handed_over = handed_over;
     return leasing.On(news, members, phase, open);
   }
-  Consequence Join(const PeerName& peer) {
+  Effects Join(const PeerName& peer) {
     Add(peer);
-    return Tell(News::Kind::kJoined, peer);
+    return Tell(MemberEvent::Kind::kJoined, peer);
   }
-  Consequence Lose(const PeerName& peer, bool handed_over = false) {
+  Effects Lose(const PeerName& peer, bool handed_over = false) {
     members.workers.erase(peer);
-    return Tell(News::Kind::kGone, peer, handed_over);
+    return Tell(MemberEvent::Kind::kGone, peer, handed_over);
   }
   std::multiset<PeerName> Holders() const {
     std::multiset<PeerName> holders;
@@ -58,7 +58,7 @@ struct Job {
     return leases;
   }
 
-  Members members{1, "here"};
+  MemberTable members{1, "here"};
   Leasing leasing;
   Phase phase = Phase::kTraining;
   int64_t open = 0;
@@ -98,7 +98,7 @@ TEST(Leasing, ALostWorkersPartitionsGoToTheOthersAtOnce) {
   job.open = 5;
   const auto had = job.OrdersOf("b");
   ASSERT_EQ(had.size(), 2u);
-  const Consequence what = job.Lose("b");
+  const Effects what = job.Lose("b");
   EXPECT_TRUE(what.orders && what.go_back.empty());
   for (const auto& [partition, from] : had) {
     const auto& lease = job.leasing.table().leases()[partition];
@@ -117,7 +117,7 @@ TEST(Leasing, WhatALostWorkerCarriedTakesTheJobBackWhereThatIsWanted) {
       job.leasing.SetCarriesState(carries);
       EXPECT_EQ(job.leasing.loss_takes_back(), exact && carries);
       job.Begin({"a", "b"});
-      const Consequence what = job.Lose("b");
+      const Effects what = job.Lose("b");
       EXPECT_EQ(!what.go_back.empty(), exact && carries);
       EXPECT_EQ(job.leasing.table().HasOrphans(), exact && carries);
     }
@@ -162,7 +162,7 @@ TEST(Leasing, WhoIsToldToLeaveLetsGoAndIsReleased) {
     job.leasing.SetCarriesState(carries);
     job.Begin({"a", "b"});
     job.members.workers["b"].leaving = true;
-    job.Tell(News::Kind::kLeaves, "b");
+    job.Tell(MemberEvent::Kind::kLeaves, "b");
     const auto released = [&] {
       wire::Orders orders;
       job.leasing.FillIn("b", job.members, job.phase, &orders);

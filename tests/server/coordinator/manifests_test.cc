@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "common/job/checkpoint/checkpoint.h"
-#include "common/job/checkpoint/tensor_list.h"
+#include "common/checkpoint/checkpoint.h"
+#include "common/checkpoint/tensor_list.h"
 #include "tests/common/job/small_job.h"
 
 namespace kumo {
@@ -28,9 +28,9 @@ struct Job {
   bool TellOrigin(const char* from) {
     checkpoint::Origin origin;
     origin.set_checkpoint(from);
-    Turn turn{0, {}};
-    manifests->OnOrigin(origin, &turn);
-    return !turn.actions.empty();
+    StepContext context{0, {}};
+    manifests->OnOrigin(origin, &context);
+    return !context.actions.empty();
   }
 
   test::Job job = SmallJob();

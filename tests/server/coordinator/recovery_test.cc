@@ -35,8 +35,8 @@ std::vector<ServerMember> Servers(std::initializer_list<int> since, bool replica
 }
 
 template <typename Action>
-const Action* Find(const Turn& turn) {
-  for (const ServerAction& action : turn.actions) {
+const Action* Find(const StepContext& context) {
+  for (const ServerAction& action : context.actions) {
     if (const auto* found = std::get_if<Action>(&action)) return found;
   }
   return nullptr;
@@ -58,25 +58,25 @@ TEST(Recovery, AGenerationNeverGoesDownAndEachStepIsMadeDurable) {
   Recovery recovery(3, false, ManifestOf(7));
   uint32_t last = 3;
   for (int i = 0; i < 6; ++i) {
-    Turn turn{0, {}};
+    StepContext context{0, {}};
     const bool back = i % 2 == 0;
     const uint32_t since = recovery.generation().since;
     if (back) {
-      recovery.GoBack("a server has died", 9, &turn);
+      recovery.GoBack("a server has died", 9, &context);
     } else {
-      recovery.GoOn(&turn);
+      recovery.GoOn(&context);
     }
     EXPECT_EQ(recovery.generation().number, ++last);
     EXPECT_EQ(recovery.generation().since, back ? last : since) << "who goes on keeps what it has";
     EXPECT_TRUE(recovery.generation().choosing);
     if (back) {
-      ASSERT_TRUE(Find<ChooseCheckpointAction>(turn));
-      EXPECT_EQ(Find<ChooseCheckpointAction>(turn)->generation, last);
-      EXPECT_EQ(Find<ChooseCheckpointAction>(turn)->newest, 9);
-      ASSERT_TRUE(recovery.OnChosen(std::optional(ManifestOf(5)), &turn).ok());
+      ASSERT_TRUE(Find<ChooseCheckpointAction>(context));
+      EXPECT_EQ(Find<ChooseCheckpointAction>(context)->generation, last);
+      EXPECT_EQ(Find<ChooseCheckpointAction>(context)->newest, 9);
+      ASSERT_TRUE(recovery.OnChosen(std::optional(ManifestOf(5)), &context).ok());
     } else {
-      ASSERT_TRUE(Find<ReserveGenerationAction>(turn));
-      EXPECT_EQ(Find<ReserveGenerationAction>(turn)->generation, last);
+      ASSERT_TRUE(Find<ReserveGenerationAction>(context));
+      EXPECT_EQ(Find<ReserveGenerationAction>(context)->generation, last);
       recovery.OnReserved();
     }
     EXPECT_FALSE(recovery.generation().choosing);
@@ -86,24 +86,24 @@ TEST(Recovery, AGenerationNeverGoesDownAndEachStepIsMadeDurable) {
 
 TEST(Recovery, AJobGoesBackToWhatWasChosen) {
   Recovery recovery(3, false, ManifestOf(7));
-  Turn turn{0, {}};
-  recovery.GoBack("server 1 was started again", 9, &turn);
+  StepContext context{0, {}};
+  recovery.GoBack("server 1 was started again", 9, &context);
   EXPECT_THAT(recovery.WaitsFor(), HasSubstr("checkpoint"));
-  ASSERT_TRUE(recovery.OnChosen(std::optional(ManifestOf(5)), &turn).ok());
+  ASSERT_TRUE(recovery.OnChosen(std::optional(ManifestOf(5)), &context).ok());
   EXPECT_EQ(recovery.generation().start_version, 5);
   EXPECT_EQ(recovery.restored()->version(), 5);
-  const auto* back = Find<WentBackAction>(turn);
+  const auto* back = Find<WentBackAction>(context);
   ASSERT_TRUE(back);
   EXPECT_EQ(std::pair(back->version, back->samples), std::pair(int64_t{5}, int64_t{50}));
   EXPECT_EQ(back->why, "server 1 was started again");
 
-  recovery.GoBack("again", 9, &turn);
-  ASSERT_TRUE(recovery.OnChosen(std::optional<checkpoint::Manifest>(), &turn).ok());
+  recovery.GoBack("again", 9, &context);
+  ASSERT_TRUE(recovery.OnChosen(std::optional<checkpoint::Manifest>(), &context).ok());
   EXPECT_EQ(recovery.generation().start_version, 0);
   EXPECT_EQ(recovery.generation().restore, "");
 
-  recovery.GoBack("for good", 9, &turn);
-  const Status none = recovery.OnChosen(FailedPrecondition("none is good"), &turn);
+  recovery.GoBack("for good", 9, &context);
+  const Status none = recovery.OnChosen(FailedPrecondition("none is good"), &context);
   EXPECT_EQ(none.code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(none.message(), testing::AllOf(HasSubstr("for good"), HasSubstr("none is good")));
 }
@@ -112,26 +112,26 @@ TEST(Recovery, AJobGoesBackToWhatWasChosen) {
 TEST(Recovery, ANewServer0GoesOnWhereTheOthersAre) {
   Recovery recovery(9, true, ManifestOf(7));
   EXPECT_TRUE(recovery.undecided() && recovery.generation().choosing);
-  Turn turn{0, {}};
-  EXPECT_FALSE(recovery.Decide(Servers({4, -1}), &turn));
+  StepContext context{0, {}};
+  EXPECT_FALSE(recovery.Decide(Servers({4, -1}), &context));
   EXPECT_TRUE(recovery.undecided()) << "one is not there yet";
-  EXPECT_TRUE(recovery.Decide(Servers({4, 4}), &turn));
+  EXPECT_TRUE(recovery.Decide(Servers({4, 4}), &context));
   EXPECT_FALSE(recovery.undecided() || recovery.generation().choosing);
   EXPECT_EQ(recovery.generation().number, 9u);
   EXPECT_EQ(recovery.generation().since, 4u);
-  EXPECT_TRUE(turn.actions.empty());
+  EXPECT_TRUE(context.actions.empty());
 }
 
 TEST(Recovery, WhereAnythingIsMissingItGoesBack) {
   for (const std::vector<ServerMember>& servers :
        {Servers({0, 0}), Servers({4, 0}), Servers({4, 5}), Servers({4, 4}, /*replica=*/false)}) {
     Recovery recovery(9, true, ManifestOf(7));
-    Turn turn{0, {}};
-    EXPECT_FALSE(recovery.Decide(servers, &turn));
+    StepContext context{0, {}};
+    EXPECT_FALSE(recovery.Decide(servers, &context));
     EXPECT_FALSE(recovery.undecided() || recovery.generation().choosing);
     EXPECT_EQ(recovery.generation().since, 9u);
-    ASSERT_TRUE(Find<WentBackAction>(turn));
-    EXPECT_EQ(Find<WentBackAction>(turn)->version, 7);
+    ASSERT_TRUE(Find<WentBackAction>(context));
+    EXPECT_EQ(Find<WentBackAction>(context)->version, 7);
   }
 }
 

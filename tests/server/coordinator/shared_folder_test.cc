@@ -23,10 +23,10 @@ struct Answer {
   ServerActions said;
 };
 Answer Ask(const SharedFolder& folder, const wire::Hello& hello, uint32_t generation = 5) {
-  Turn turn{0, {}};
+  StepContext context{0, {}};
   Answer answer;
-  answer.joins = folder.Admits(ServerPeer(1), hello, generation, &turn);
-  answer.said = std::move(turn.actions);
+  answer.joins = folder.Admits(ServerPeer(1), hello, generation, &context);
+  answer.said = std::move(context.actions);
   return answer;
 }
 

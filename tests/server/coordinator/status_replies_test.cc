@@ -15,10 +15,10 @@ using test::SmallJob;
 wire::JobStatus Asked(Fleet* fleet, const PeerName& by) {
   wire::Header header;
   header.set_type(wire::STATUS);
-  Turn turn{fleet->now, {}};
-  EXPECT_TRUE(fleet->coordinator->OnMessage(by, header, &turn).ok());
-  EXPECT_EQ(turn.actions.size(), 1u);
-  const auto& send = std::get<SendAction>(turn.actions.at(0));
+  StepContext context{fleet->now, {}};
+  EXPECT_TRUE(fleet->coordinator->OnMessage(by, header, &context).ok());
+  EXPECT_EQ(context.actions.size(), 1u);
+  const auto& send = std::get<SendAction>(context.actions.at(0));
   EXPECT_EQ(send.to, by);
   EXPECT_EQ(send.message.header.type(), wire::STATUS_REPLY);
   return send.message.header.job_status();

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/crc32c.h"
-#include "common/job/checkpoint/checkpoint.h"
+#include "common/checkpoint/checkpoint.h"
 #include "server/disks/held_files.h"
 #include "server/disks/piece_writer.h"
 #include "tests/common/base/memory_file_system.h"

@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/job/checkpoint/checkpoint.h"
+#include "common/checkpoint/checkpoint.h"
 
 namespace kumo {
 namespace {
@@ -29,9 +29,9 @@ FileFetch Fetch(uint64_t bytes) {
 }
 
 // The offsets that are asked for.
-std::vector<uint64_t> Asked(const Turn& turn) {
+std::vector<uint64_t> Asked(const StepContext& context) {
   std::vector<uint64_t> offsets;
-  for (const ServerAction& action : turn.actions) {
+  for (const ServerAction& action : context.actions) {
     const auto* send = std::get_if<SendAction>(&action);
     if (send) offsets.push_back(send->message.header.file_piece().offset());
   }
@@ -39,9 +39,9 @@ std::vector<uint64_t> Asked(const Turn& turn) {
 }
 
 // The offsets that are written.
-std::vector<uint64_t> Written(const Turn& turn) {
+std::vector<uint64_t> Written(const StepContext& context) {
   std::vector<uint64_t> offsets;
-  for (const ServerAction& action : turn.actions) {
+  for (const ServerAction& action : context.actions) {
     const auto* write = std::get_if<WritePieceAction>(&action);
     if (write) offsets.push_back(write->offset);
   }
@@ -67,59 +67,59 @@ Message Piece(uint64_t offset, const std::string& bytes, uint64_t file_bytes, in
 
 TEST(FileFetch, AsksForAFewPiecesAndForOneMoreWithEachThatIsOnTheDisk) {
   FileFetch fetch = Fetch(65);
-  Turn turn{0, {}};
-  fetch.Tick(&turn);
-  EXPECT_THAT(Asked(turn), ElementsAre(0, 10, 20, 30));
-  turn.actions.clear();
-  fetch.OnMessage("server/1", Piece(0, std::string(10, 'a'), 65), &turn);
-  EXPECT_THAT(Written(turn), ElementsAre(0));
-  EXPECT_THAT(Asked(turn), ElementsAre());  // it is not on the disk yet
-  fetch.OnWritten({5, 0, OkStatus()}, &turn);
-  EXPECT_THAT(Asked(turn), ElementsAre(40));
+  StepContext context{0, {}};
+  fetch.Tick(&context);
+  EXPECT_THAT(Asked(context), ElementsAre(0, 10, 20, 30));
+  context.actions.clear();
+  fetch.OnMessage("server/1", Piece(0, std::string(10, 'a'), 65), &context);
+  EXPECT_THAT(Written(context), ElementsAre(0));
+  EXPECT_THAT(Asked(context), ElementsAre());  // it is not on the disk yet
+  fetch.OnWritten({5, 0, OkStatus()}, &context);
+  EXPECT_THAT(Asked(context), ElementsAre(40));
 }
 
 TEST(FileFetch, PiecesAreWrittenInOrderHoweverTheyArriveAndOnce) {
   FileFetch fetch = Fetch(25);
-  Turn turn{0, {}};
-  fetch.Tick(&turn);
-  fetch.OnMessage("server/1", Piece(20, std::string(5, 'c'), 25), &turn);
-  fetch.OnMessage("server/1", Piece(10, std::string(10, 'b'), 25), &turn);
-  EXPECT_TRUE(Written(turn).empty());
-  fetch.OnMessage("server/1", Piece(0, std::string(10, 'a'), 25), &turn);
-  fetch.OnMessage("server/1", Piece(10, std::string(10, 'b'), 25), &turn);
-  EXPECT_THAT(Written(turn), ElementsAre(0, 10, 20));
-  for (const uint64_t offset : {0, 10}) fetch.OnWritten({5, offset, OkStatus()}, &turn);
+  StepContext context{0, {}};
+  fetch.Tick(&context);
+  fetch.OnMessage("server/1", Piece(20, std::string(5, 'c'), 25), &context);
+  fetch.OnMessage("server/1", Piece(10, std::string(10, 'b'), 25), &context);
+  EXPECT_TRUE(Written(context).empty());
+  fetch.OnMessage("server/1", Piece(0, std::string(10, 'a'), 25), &context);
+  fetch.OnMessage("server/1", Piece(10, std::string(10, 'b'), 25), &context);
+  EXPECT_THAT(Written(context), ElementsAre(0, 10, 20));
+  for (const uint64_t offset : {0, 10}) fetch.OnWritten({5, offset, OkStatus()}, &context);
   EXPECT_FALSE(fetch.done());
-  fetch.OnWritten({4, 20, OkStatus()}, &turn);  // of another fetch
-  fetch.OnWritten({5, 10, OkStatus()}, &turn);  // again
+  fetch.OnWritten({4, 20, OkStatus()}, &context);  // of another fetch
+  fetch.OnWritten({5, 10, OkStatus()}, &context);  // again
   EXPECT_FALSE(fetch.done());
-  fetch.OnWritten({5, 20, OkStatus()}, &turn);
+  fetch.OnWritten({5, 20, OkStatus()}, &context);
   EXPECT_TRUE(fetch.done() && fetch.status().ok());
 }
 
 TEST(FileFetch, WhatDoesNotComeIsAskedForAgain) {
   FileFetch fetch = Fetch(15);
-  Turn turn{0, {}};
-  fetch.Tick(&turn);
-  fetch.OnMessage("server/1", Piece(10, std::string(5, 'b'), 15), &turn);
-  turn = {kSecond, {}};
-  fetch.Tick(&turn);
-  EXPECT_TRUE(Asked(turn).empty());
-  turn = {3 * kSecond, {}};
-  fetch.Tick(&turn);
-  EXPECT_THAT(Asked(turn), ElementsAre(0));
+  StepContext context{0, {}};
+  fetch.Tick(&context);
+  fetch.OnMessage("server/1", Piece(10, std::string(5, 'b'), 15), &context);
+  context = {kSecond, {}};
+  fetch.Tick(&context);
+  EXPECT_TRUE(Asked(context).empty());
+  context = {3 * kSecond, {}};
+  fetch.Tick(&context);
+  EXPECT_THAT(Asked(context), ElementsAre(0));
 }
 
 TEST(FileFetch, WhatWasNotAskedForChangesNothing) {
   FileFetch fetch = Fetch(100);
-  Turn turn{0, {}};
-  fetch.Tick(&turn);
-  turn.actions.clear();
-  fetch.OnMessage("server/2", Piece(0, std::string(10, 'a'), 100), &turn);     // another server
-  fetch.OnMessage("server/1", Piece(0, std::string(10, 'a'), 100, 0), &turn);  // another file
-  fetch.OnMessage("server/1", Piece(50, std::string(10, 'a'), 100), &turn);    // too early
-  fetch.OnMessage("server/1", Piece(3, std::string(10, 'a'), 100), &turn);     // no piece
-  EXPECT_TRUE(turn.actions.empty());
+  StepContext context{0, {}};
+  fetch.Tick(&context);
+  context.actions.clear();
+  fetch.OnMessage("server/2", Piece(0, std::string(10, 'a'), 100), &context);     // another server
+  fetch.OnMessage("server/1", Piece(0, std::string(10, 'a'), 100, 0), &context);  // another file
+  fetch.OnMessage("server/1", Piece(50, std::string(10, 'a'), 100), &context);    // too early
+  fetch.OnMessage("server/1", Piece(3, std::string(10, 'a'), 100), &context);     // no piece
+  EXPECT_TRUE(context.actions.empty());
   EXPECT_FALSE(fetch.done());
 }
 
@@ -129,49 +129,50 @@ TEST(FileFetch, OtherSizesAreRefused) {
   };
   for (const Wrong& wrong : {Wrong{9, 100}, {11, 100}, {0, 100}, {10, 99}, {10, 1ull << 62}}) {
     FileFetch fetch = Fetch(100);
-    Turn turn{0, {}};
-    fetch.Tick(&turn);
-    turn.actions.clear();
-    fetch.OnMessage("server/1", Piece(0, std::string(wrong.bytes, 'a'), wrong.file_bytes), &turn);
-    EXPECT_TRUE(Written(turn).empty());
+    StepContext context{0, {}};
+    fetch.Tick(&context);
+    context.actions.clear();
+    fetch.OnMessage("server/1", Piece(0, std::string(wrong.bytes, 'a'), wrong.file_bytes),
+                    &context);
+    EXPECT_TRUE(Written(context).empty());
     EXPECT_EQ(fetch.status().code(), StatusCode::kDataLoss) << wrong.bytes;
   }
 }
 
 TEST(FileFetch, AManifestOfAnySizeUpToItsLimitComesIntoMemory) {
   FileFetch fetch = FileFetch::OfManifest("server/0", 7, kPiece);
-  Turn turn{0, {}};
-  fetch.Tick(&turn);
-  EXPECT_THAT(Asked(turn), ElementsAre(0));
-  turn.actions.clear();
-  fetch.OnMessage("server/0", Piece(0, "0123456789", 13, -1), &turn);
-  EXPECT_THAT(Asked(turn), ElementsAre(10));
-  fetch.OnMessage("server/0", Piece(10, "abc", 13, -1), &turn);
+  StepContext context{0, {}};
+  fetch.Tick(&context);
+  EXPECT_THAT(Asked(context), ElementsAre(0));
+  context.actions.clear();
+  fetch.OnMessage("server/0", Piece(0, "0123456789", 13, -1), &context);
+  EXPECT_THAT(Asked(context), ElementsAre(10));
+  fetch.OnMessage("server/0", Piece(10, "abc", 13, -1), &context);
   EXPECT_TRUE(fetch.done());
   EXPECT_EQ(fetch.text(), "0123456789abc");
 
   for (const uint64_t size : {uint64_t{0}, kManifestLimitBytes + 1, ~uint64_t{0}}) {
     FileFetch hostile = FileFetch::OfManifest("server/0", 7, kPiece);
-    hostile.Tick(&turn);
-    hostile.OnMessage("server/0", Piece(0, "0123456789", size, -1), &turn);
+    hostile.Tick(&context);
+    hostile.OnMessage("server/0", Piece(0, "0123456789", size, -1), &context);
     EXPECT_EQ(hostile.status().code(), StatusCode::kDataLoss) << size;
   }
 }
 
 TEST(FileFetch, WhyItCannotBeHadIsSaid) {
   FileFetch fetch = Fetch(100);
-  Turn turn{0, {}};
-  fetch.Tick(&turn);
+  StepContext context{0, {}};
+  fetch.Tick(&context);
   Message message = Piece(0, "", 0);
   message.header.mutable_file_piece()->set_failure("no such file\n");
-  fetch.OnMessage("server/1", message, &turn);
+  fetch.OnMessage("server/1", message, &context);
   EXPECT_TRUE(fetch.done());
   EXPECT_THAT(fetch.status().message(), HasSubstr("server/1: no such file"));
 
   FileFetch unwritten = Fetch(100);
-  unwritten.Tick(&turn);
-  unwritten.OnMessage("server/1", Piece(0, std::string(10, 'a'), 100), &turn);
-  unwritten.OnWritten({5, 0, ResourceExhausted("full")}, &turn);
+  unwritten.Tick(&context);
+  unwritten.OnMessage("server/1", Piece(0, std::string(10, 'a'), 100), &context);
+  unwritten.OnWritten({5, 0, ResourceExhausted("full")}, &context);
   EXPECT_EQ(unwritten.status().code(), StatusCode::kResourceExhausted);
 }
 

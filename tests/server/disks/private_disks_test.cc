@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/crc32c.h"
-#include "common/job/checkpoint/checkpoint.h"
+#include "common/checkpoint/checkpoint.h"
 #include "tests/common/base/memory_file_system.h"
 
 namespace kumo {
@@ -25,15 +25,17 @@ class SomeRole : public Role {
   const SaveOrder& save_order() const override { return order_; }
   const LeaseTable& leases() const override { return leases_; }
   void OnSpec(const JobPlan&, const ShardMap&, const JobSpec&) override {}
-  Result<bool> OnHello(const PeerName&, const wire::Hello&, Turn*) override { return true; }
-  Status OnMessage(const PeerName&, const wire::Header&, Turn*) override { return OkStatus(); }
-  Directive OnVersion(int64_t, const checkpoint::SampleSums&, Turn*) override { return {}; }
-  void TakeOver(int64_t, const Directive&, Turn*) override {}
-  void OnDiskAnswer(const DiskAnswer& answer, Turn*) override {
+  Result<bool> OnHello(const PeerName&, const wire::Hello&, StepContext*) override { return true; }
+  Status OnMessage(const PeerName&, const wire::Header&, StepContext*) override {
+    return OkStatus();
+  }
+  Directive OnVersion(int64_t, const checkpoint::SampleSums&, StepContext*) override { return {}; }
+  void TakeOver(int64_t, const Directive&, StepContext*) override {}
+  void OnDiskAnswer(const DiskAnswer& answer, StepContext*) override {
     committed = std::get<CheckpointCommitted>(answer);
   }
-  void RequestStop(const Standing&, Turn*) override {}
-  TimeUs Tick(const Standing&, Turn* turn) override { return turn->now; }
+  void RequestStop(const ReplicaStatus&, StepContext*) override {}
+  TimeUs Tick(const ReplicaStatus&, StepContext* context) override { return context->now; }
   bool Knows(const PeerName&, TimeUs, TimeUs) const override { return true; }
   std::string WaitsForProcesses(TimeUs) const override { return ""; }
   wire::JobStatus Describe(TimeUs) const override { return {}; }
@@ -77,9 +79,9 @@ std::string TextOf(const checkpoint::Manifest& manifest) {
 }
 
 template <typename Action>
-std::vector<Action> All(const Turn& turn) {
+std::vector<Action> All(const StepContext& context) {
   std::vector<Action> all;
-  for (const ServerAction& action : turn.actions) {
+  for (const ServerAction& action : context.actions) {
     if (const auto* one = std::get_if<Action>(&action)) all.push_back(*one);
   }
   return all;
@@ -103,18 +105,18 @@ Message Orders(int64_t complete) {
 }
 
 // Server 0 answers what a server asks for of the manifest. Returns what is checked then.
-std::optional<CheckFilesAction> BringManifest(PrivateDisks* disks, Turn* turn) {
+std::optional<CheckFilesAction> BringManifest(PrivateDisks* disks, StepContext* context) {
   const std::string text = TextOf(SomeManifest());
   for (int i = 0; i < 100; ++i) {
-    const auto sends = All<SendAction>(*turn);
-    turn->actions.clear();
+    const auto sends = All<SendAction>(*context);
+    context->actions.clear();
     for (const SendAction& send : sends) {
       const wire::FilePiece& piece = send.message.header.file_piece();
       EXPECT_EQ(send.to, ServerPeer(0));
       const std::string bytes = text.substr(piece.offset(), piece.bytes());
-      disks->OnFromServer0(FileMessage(piece, bytes, text.size()), true, turn);
+      disks->OnFromServer0(FileMessage(piece, bytes, text.size()), true, context);
     }
-    const auto checks = All<CheckFilesAction>(*turn);
+    const auto checks = All<CheckFilesAction>(*context);
     if (!checks.empty()) return checks[0];
   }
   return std::nullopt;
@@ -123,53 +125,54 @@ std::optional<CheckFilesAction> BringManifest(PrivateDisks* disks, Turn* turn) {
 TEST(PrivateDisks, ServerZeroFetchesTheOthersFilesBeforeItCommits) {
   SomeRole role;
   PrivateDisks disks(0, 3, SomeExperiment(), &role);
-  Turn turn{0, {}};
-  turn.Do(CommitAction{SomeManifest()});
-  disks.HoldBack(&turn);
-  EXPECT_TRUE(All<CommitAction>(turn).empty());
-  const auto checks = All<CheckFilesAction>(turn);
+  StepContext context{0, {}};
+  context.Do(CommitAction{SomeManifest()});
+  disks.HoldBack(&context);
+  EXPECT_TRUE(All<CommitAction>(context).empty());
+  const auto checks = All<CheckFilesAction>(context);
   ASSERT_EQ(checks.size(), 1u);
   EXPECT_THAT(checks[0].wanted, ElementsAre(0, 1, 2));
 
-  turn.actions.clear();
-  disks.OnAnswer(FilesChecked{checks[0].fetch, std::vector<int>{2}}, &turn);
-  const auto sends = All<SendAction>(turn);
+  context.actions.clear();
+  disks.OnAnswer(FilesChecked{checks[0].fetch, std::vector<int>{2}}, &context);
+  const auto sends = All<SendAction>(context);
   ASSERT_EQ(sends.size(), 1u);
   EXPECT_EQ(sends[0].to, ServerPeer(2));
   const wire::FilePiece& piece = sends[0].message.header.file_piece();
-  turn.actions.clear();
-  disks.OnMessage(ServerPeer(2), FileMessage(piece, std::string(100, 'x'), 100), &turn);
-  ASSERT_EQ(All<WritePieceAction>(turn).size(), 1u);
-  turn.actions.clear();
-  disks.OnAnswer(PieceWritten{checks[0].fetch, 0, OkStatus()}, &turn);
-  disks.HoldBack(&turn);
-  EXPECT_EQ(All<CommitAction>(turn).size(), 1u);
+  context.actions.clear();
+  disks.OnMessage(ServerPeer(2), FileMessage(piece, std::string(100, 'x'), 100), &context);
+  ASSERT_EQ(All<WritePieceAction>(context).size(), 1u);
+  context.actions.clear();
+  disks.OnAnswer(PieceWritten{checks[0].fetch, 0, OkStatus()}, &context);
+  disks.HoldBack(&context);
+  EXPECT_EQ(All<CommitAction>(context).size(), 1u);
   EXPECT_FALSE(role.committed);
 }
 
 TEST(PrivateDisks, ACheckpointOfWhichAFileIsDamagedIsNotCommitted) {
   SomeRole role;
   PrivateDisks disks(0, 3, SomeExperiment(), &role);
-  Turn turn{0, {}};
-  turn.Do(CommitAction{SomeManifest()});
-  disks.HoldBack(&turn);
-  const auto check = All<CheckFilesAction>(turn).at(0);
-  disks.OnAnswer(FilesChecked{check.fetch, std::vector<int>{1}}, &turn);
-  const wire::FilePiece piece = All<SendAction>(turn).at(0).message.header.file_piece();
-  disks.OnMessage(ServerPeer(1), FileMessage(piece, std::string(100, 'x'), 100), &turn);
-  turn.actions.clear();
-  disks.OnAnswer(PieceWritten{check.fetch, 0, DataLoss("another checksum")}, &turn);
-  disks.HoldBack(&turn);
-  EXPECT_TRUE(All<CommitAction>(turn).empty());
+  StepContext context{0, {}};
+  context.Do(CommitAction{SomeManifest()});
+  disks.HoldBack(&context);
+  const auto check = All<CheckFilesAction>(context).at(0);
+  disks.OnAnswer(FilesChecked{check.fetch, std::vector<int>{1}}, &context);
+  const wire::FilePiece piece = All<SendAction>(context).at(0).message.header.file_piece();
+  disks.OnMessage(ServerPeer(1), FileMessage(piece, std::string(100, 'x'), 100), &context);
+  context.actions.clear();
+  disks.OnAnswer(PieceWritten{check.fetch, 0, DataLoss("another checksum")}, &context);
+  disks.HoldBack(&context);
+  EXPECT_TRUE(All<CommitAction>(context).empty());
   ASSERT_TRUE(role.committed);
   EXPECT_EQ(role.committed->version, 12);
   EXPECT_EQ(role.committed->status.code(), StatusCode::kDataLoss);
   // Its own file is missing: nobody has it.
   role.committed.reset();
-  turn = {0, {}};
-  turn.Do(CommitAction{SomeManifest()});
-  disks.HoldBack(&turn);
-  disks.OnAnswer(FilesChecked{All<CheckFilesAction>(turn).at(0).fetch, std::vector<int>{0}}, &turn);
+  context = {0, {}};
+  context.Do(CommitAction{SomeManifest()});
+  disks.HoldBack(&context);
+  disks.OnAnswer(FilesChecked{All<CheckFilesAction>(context).at(0).fetch, std::vector<int>{0}},
+                 &context);
   ASSERT_TRUE(role.committed);
   EXPECT_FALSE(role.committed->status.ok());
 }
@@ -178,65 +181,65 @@ TEST(PrivateDisks, ACheckpointOfWhichAFileIsDamagedIsNotCommitted) {
 TEST(PrivateDisks, AnEvaluationWaitsForTheManifestAndIsKeptInAnyCase) {
   SomeRole role;
   PrivateDisks disks(0, 3, SomeExperiment(), &role);
-  Turn turn{0, {}};
-  turn.Do(CommitAction{SomeManifest()});
-  turn.Do(KeepEvaluationAction{12, 0, {}});
-  disks.HoldBack(&turn);
-  EXPECT_TRUE(All<KeepEvaluationAction>(turn).empty());
-  const uint64_t fetch = All<CheckFilesAction>(turn).at(0).fetch;
-  turn.actions.clear();
-  disks.OnAnswer(FilesChecked{fetch, std::vector<int>{}}, &turn);
-  disks.HoldBack(&turn);
-  ASSERT_EQ(turn.actions.size(), 2u);
-  EXPECT_TRUE(std::holds_alternative<CommitAction>(turn.actions[0]));
-  EXPECT_TRUE(std::holds_alternative<KeepEvaluationAction>(turn.actions[1]));
+  StepContext context{0, {}};
+  context.Do(CommitAction{SomeManifest()});
+  context.Do(KeepEvaluationAction{12, 0, {}});
+  disks.HoldBack(&context);
+  EXPECT_TRUE(All<KeepEvaluationAction>(context).empty());
+  const uint64_t fetch = All<CheckFilesAction>(context).at(0).fetch;
+  context.actions.clear();
+  disks.OnAnswer(FilesChecked{fetch, std::vector<int>{}}, &context);
+  disks.HoldBack(&context);
+  ASSERT_EQ(context.actions.size(), 2u);
+  EXPECT_TRUE(std::holds_alternative<CommitAction>(context.actions[0]));
+  EXPECT_TRUE(std::holds_alternative<KeepEvaluationAction>(context.actions[1]));
 
-  turn = {0, {}};
-  turn.Do(CommitAction{SomeManifest()});
-  turn.Do(KeepEvaluationAction{12, 0, {}});
-  disks.HoldBack(&turn);
-  turn.actions.clear();
-  disks.Clear(&turn);
-  EXPECT_TRUE(All<CommitAction>(turn).empty());  // of a generation that is over
-  EXPECT_EQ(All<KeepEvaluationAction>(turn).size(), 1u);
+  context = {0, {}};
+  context.Do(CommitAction{SomeManifest()});
+  context.Do(KeepEvaluationAction{12, 0, {}});
+  disks.HoldBack(&context);
+  context.actions.clear();
+  disks.Clear(&context);
+  EXPECT_TRUE(All<CommitAction>(context).empty());  // of a generation that is over
+  EXPECT_EQ(All<KeepEvaluationAction>(context).size(), 1u);
 }
 
 TEST(PrivateDisks, AnotherServerRestoresByServerZerosManifestWhatItsRangeNeeds) {
   SomeRole role;
   PrivateDisks disks(1, 3, SomeExperiment(), &role);
-  Turn turn{0, {}};
-  turn.Do(RestoreAction{4, CheckpointName(12), {15, 25}, 12});
-  disks.HoldBack(&turn);
-  EXPECT_TRUE(All<RestoreAction>(turn).empty());
-  const auto check = BringManifest(&disks, &turn);
+  StepContext context{0, {}};
+  context.Do(RestoreAction{4, CheckpointName(12), {15, 25}, 12});
+  disks.HoldBack(&context);
+  EXPECT_TRUE(All<RestoreAction>(context).empty());
+  const auto check = BringManifest(&disks, &context);
   ASSERT_TRUE(check);
   EXPECT_THAT(check->wanted, ElementsAre(1, 2));
-  turn.actions.clear();
-  disks.OnAnswer(FilesChecked{check->fetch, std::vector<int>{}}, &turn);
-  disks.HoldBack(&turn);
-  ASSERT_EQ(turn.actions.size(), 2u);
-  EXPECT_TRUE(std::holds_alternative<KeepManifestAction>(turn.actions[0]));
-  const auto& restore = std::get<RestoreAction>(turn.actions[1]);
+  context.actions.clear();
+  disks.OnAnswer(FilesChecked{check->fetch, std::vector<int>{}}, &context);
+  disks.HoldBack(&context);
+  ASSERT_EQ(context.actions.size(), 2u);
+  EXPECT_TRUE(std::holds_alternative<KeepManifestAction>(context.actions[0]));
+  const auto& restore = std::get<RestoreAction>(context.actions[1]);
   EXPECT_TRUE(restore.fetched.ok());
   // It is kept already.
-  turn.actions.clear();
-  disks.OnFromServer0(Orders(12), true, &turn);
-  EXPECT_TRUE(turn.actions.empty());
+  context.actions.clear();
+  disks.OnFromServer0(Orders(12), true, &context);
+  EXPECT_TRUE(context.actions.empty());
 }
 
 TEST(PrivateDisks, WhatCannotBeHadFailsTheRestoreByName) {
   SomeRole role;
   PrivateDisks disks(1, 3, SomeExperiment(), &role);
-  Turn turn{0, {}};
-  turn.Do(RestoreAction{4, CheckpointName(12), {15, 25}, 12});
-  disks.HoldBack(&turn);
-  wire::FilePiece piece = All<SendAction>(turn).at(0).message.header.file_piece();
+  StepContext context{0, {}};
+  context.Do(RestoreAction{4, CheckpointName(12), {15, 25}, 12});
+  disks.HoldBack(&context);
+  wire::FilePiece piece = All<SendAction>(context).at(0).message.header.file_piece();
   piece.set_failure("no such file");
-  turn.actions.clear();
-  disks.OnFromServer0(FileMessage(piece, "", 0), true, &turn);
-  disks.HoldBack(&turn);
-  ASSERT_EQ(All<RestoreAction>(turn).size(), 1u);
-  EXPECT_FALSE(All<RestoreAction>(turn)[0].fetched.ok());
+  context.actions.clear();
+  disks.OnFromServer0(FileMessage(piece, "", 0), true, &context);
+  disks.HoldBack(&context);
+  ASSERT_EQ(All<RestoreAction>(context).size(), 1u);
+  EXPECT_FALSE(All<RestoreAction>(context)[0].fetched.ok());
 }
 
 TEST(PrivateDisks, EachKeepsItsOwnFileAndServerOneThatOfServerZeroToo) {
@@ -247,9 +250,9 @@ TEST(PrivateDisks, EachKeepsItsOwnFileAndServerOneThatOfServerZeroToo) {
   for (const Case& one : {Case{1, 1, {1}}, {2, 1, {2}}, {1, 2, {0, 1}}, {2, 2, {2}}}) {
     SomeRole role;
     PrivateDisks disks(one.index, 3, SomeExperiment(one.replicas), &role);
-    Turn turn{0, {}};
-    disks.OnFromServer0(Orders(12), true, &turn);
-    const auto check = BringManifest(&disks, &turn);
+    StepContext context{0, {}};
+    disks.OnFromServer0(Orders(12), true, &context);
+    const auto check = BringManifest(&disks, &context);
     ASSERT_TRUE(check);
     EXPECT_EQ(check->wanted, one.wanted) << one.index << " " << one.replicas;
   }
@@ -258,27 +261,27 @@ TEST(PrivateDisks, EachKeepsItsOwnFileAndServerOneThatOfServerZeroToo) {
 TEST(PrivateDisks, WhoIsToLeaveKeepsTheLastCheckpointFirst) {
   SomeRole role;
   PrivateDisks disks(1, 3, SomeExperiment(), &role);
-  const auto leave = [](Turn* turn) {
+  const auto leave = [](StepContext* context) {
     SendAction bye{ServerPeer(0), {}};
     bye.message.header.set_type(wire::BYE);
-    turn->Do(bye);
-    turn->Do(ExitAction{OkStatus()});
+    context->Do(bye);
+    context->Do(ExitAction{OkStatus()});
   };
-  Turn turn{0, {}};
-  disks.OnFromServer0(Orders(12), true, &turn);
-  leave(&turn);
-  disks.HoldBack(&turn);
-  EXPECT_TRUE(All<ExitAction>(turn).empty());
+  StepContext context{0, {}};
+  disks.OnFromServer0(Orders(12), true, &context);
+  leave(&context);
+  disks.HoldBack(&context);
+  EXPECT_TRUE(All<ExitAction>(context).empty());
   // Not for ever.
-  turn = {13 * kSecond, {}};
-  leave(&turn);
-  disks.HoldBack(&turn);
-  EXPECT_EQ(All<ExitAction>(turn).size(), 1u);
+  context = {13 * kSecond, {}};
+  leave(&context);
+  disks.HoldBack(&context);
+  EXPECT_EQ(All<ExitAction>(context).size(), 1u);
   // Whom server 0 does not answer any more leaves at once.
-  turn = {0, {}};
-  turn.Do(ExitAction{Unavailable("server 0 does not answer")});
-  disks.HoldBack(&turn);
-  EXPECT_EQ(All<ExitAction>(turn).size(), 1u);
+  context = {0, {}};
+  context.Do(ExitAction{Unavailable("server 0 does not answer")});
+  disks.HoldBack(&context);
+  EXPECT_EQ(All<ExitAction>(context).size(), 1u);
 }
 
 TEST(PrivateDisks, OnlyServersGetFilesAndNoMoreThanAPieceAtATime) {
@@ -289,13 +292,13 @@ TEST(PrivateDisks, OnlyServersGetFilesAndNoMoreThanAPieceAtATime) {
   ask.header.mutable_file_piece()->set_bytes(0xffffffff);
   for (const PeerName& stranger : {WorkerPeer("worker-0", 1), PeerName("client/1"), ServerPeer(3),
                                    ServerPeer(0), PeerName("server/"), PeerName("server/-1")}) {
-    Turn turn{0, {}};
-    disks.OnMessage(stranger, ask, &turn);
-    EXPECT_TRUE(turn.actions.empty()) << stranger;
+    StepContext context{0, {}};
+    disks.OnMessage(stranger, ask, &context);
+    EXPECT_TRUE(context.actions.empty()) << stranger;
   }
-  Turn turn{0, {}};
-  disks.OnMessage(ServerPeer(1), ask, &turn);
-  const auto answers = All<AnswerFromDiskAction>(turn);
+  StepContext context{0, {}};
+  disks.OnMessage(ServerPeer(1), ask, &context);
+  const auto answers = All<AnswerFromDiskAction>(context);
   ASSERT_EQ(answers.size(), 1u);
   EXPECT_EQ(answers[0].reply.to, ServerPeer(1));
   EXPECT_EQ(answers[0].reply.message.header.file_piece().bytes(), 1024u);

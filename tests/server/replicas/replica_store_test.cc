@@ -25,13 +25,13 @@ FloatArray Filled(float value) {
 // What a server sends to have a version kept: start, weights and one slot.
 std::vector<Message> Messages(int chunk, int64_t version, Replicator* replicator = nullptr) {
   Replicator own("holder", kWindow);
-  Turn turn;
+  StepContext context;
   const Version sent = VersionOf({{Version::kStart, Filled(static_cast<float>(version))},
                                   {Version::kWeights, Filled(20)},
                                   {Version::kFirstSlot, Filled(30)}});
-  (replicator ? *replicator : own).Send(chunk, version, sent, nullptr, &turn);
+  (replicator ? *replicator : own).Send(chunk, version, sent, nullptr, &context);
   std::vector<Message> messages;
-  for (ServerAction& action : turn.actions) {
+  for (ServerAction& action : context.actions) {
     messages.push_back(std::move(std::get<SendAction>(action).message));
   }
   return messages;
@@ -121,19 +121,19 @@ TEST(Replicator, AVersionIsThereWhenEveryArrayIsAcknowledged) {
   Replicator replicator("holder", kWindow);
   const std::vector<Message> sent = Messages(5, 9, &replicator);
   EXPECT_FALSE(replicator.idle());
-  Turn turn;
-  EXPECT_FALSE(replicator.OnAcknowledged(sent[0].header, &turn));
-  EXPECT_FALSE(replicator.OnAcknowledged(sent[0].header, &turn));  // again
-  EXPECT_FALSE(replicator.OnAcknowledged(sent[2].header, &turn));
-  Turn again{kSecond, {}};
+  StepContext context;
+  EXPECT_FALSE(replicator.OnAcknowledged(sent[0].header, &context));
+  EXPECT_FALSE(replicator.OnAcknowledged(sent[0].header, &context));  // again
+  EXPECT_FALSE(replicator.OnAcknowledged(sent[2].header, &context));
+  StepContext again{kSecond, {}};
   replicator.Tick(&again);
   again.now = 10 * kSecond;
   replicator.Tick(&again);
   ASSERT_EQ(again.actions.size(), 1u);  // only what is missing
   EXPECT_EQ(std::get<SendAction>(again.actions[0]).message.header.version_array(),
             sent[1].header.version_array());
-  EXPECT_TRUE(replicator.OnAcknowledged(sent[1].header, &turn));
-  EXPECT_FALSE(replicator.OnAcknowledged(sent[1].header, &turn));
+  EXPECT_TRUE(replicator.OnAcknowledged(sent[1].header, &context));
+  EXPECT_FALSE(replicator.OnAcknowledged(sent[1].header, &context));
   EXPECT_TRUE(replicator.idle());
 }
 
@@ -145,17 +145,17 @@ TEST(Replicator, StartedOverItSendsNothingOfBeforeAndRepeatsSoonUntilItHears) {
   const auto repeats = [&](TimeUs from) {
     int times = 0;
     for (TimeUs now = from; now < from + kSecond; now += 100 * kMillisecond) {
-      Turn turn{now, {}};
-      replicator.Tick(&turn);
-      times += !turn.actions.empty();
+      StepContext context{now, {}};
+      replicator.Tick(&context);
+      times += !context.actions.empty();
     }
     return times;
   };
   EXPECT_EQ(repeats(kSecond), 0);
   const std::vector<Message> sent = Messages(0, 2, &replicator);
   EXPECT_GE(repeats(2 * kSecond), 3);
-  Turn turn;
-  for (const Message& message : sent) replicator.OnAcknowledged(message.header, &turn);
+  StepContext context;
+  for (const Message& message : sent) replicator.OnAcknowledged(message.header, &context);
   Messages(0, 3, &replicator);
   EXPECT_EQ(repeats(3 * kSecond), 0);
 }
@@ -165,9 +165,9 @@ TEST(Replicator, RepeatsWhatIsNotAcknowledgedLessAndLessOften) {
   Messages(0, 1, &replicator);
   int times = 0;
   for (TimeUs now = 0; now < 120 * kSecond; now += kSecond) {
-    Turn turn{now, {}};
-    replicator.Tick(&turn);
-    times += !turn.actions.empty();
+    StepContext context{now, {}};
+    replicator.Tick(&context);
+    times += !context.actions.empty();
   }
   EXPECT_GE(times, 5);
   EXPECT_LE(times, 10);
@@ -186,11 +186,11 @@ TEST(Replicator, AWindowIsOnItsWayAndTheOthersFollowInOrder) {
   EXPECT_FALSE(replicator.IsSending(9, 1));
   std::vector<std::pair<int, int64_t>> there;
   for (size_t i = 0; i < sent.size(); ++i) {
-    Turn turn;
+    StepContext context;
     const wire::Header header = sent[i].header;
-    if (replicator.OnAcknowledged(header, &turn))
+    if (replicator.OnAcknowledged(header, &context))
       there.emplace_back(header.chunk(), header.round());
-    for (ServerAction& action : turn.actions) {
+    for (ServerAction& action : context.actions) {
       sent.push_back(std::move(std::get<SendAction>(action).message));
     }
     EXPECT_LE(sent.size() - (i + 1), 6u);
@@ -211,9 +211,9 @@ TEST(ReplicaFetch, AsksForAWindowAtATimeInOrder) {
   std::vector<int> asked;
   size_t answered = 0;
   while (!fetch.complete() && answered <= asked.size()) {
-    Turn turn;
-    fetch.Tick(&turn);
-    for (const ServerAction& action : turn.actions) {
+    StepContext context;
+    fetch.Tick(&context);
+    for (const ServerAction& action : context.actions) {
       asked.push_back(std::get<SendAction>(action).message.header.chunk());
     }
     EXPECT_LE(asked.size(), answered + 3);
@@ -247,7 +247,7 @@ struct Fetching {
 TEST(ReplicaFetch, IsCompleteWhenAllThatTheHolderNamesIsThere) {
   for (const bool answer_first : {true, false}) {
     Fetching f;
-    Turn asked;
+    StepContext asked;
     f.fetch.Tick(&asked);
     ASSERT_EQ(asked.actions.size(), 1u);
     if (answer_first) f.Answer(4, 2);
@@ -260,7 +260,7 @@ TEST(ReplicaFetch, IsCompleteWhenAllThatTheHolderNamesIsThere) {
     if (!answer_first) f.Answer(4, 2);
     EXPECT_TRUE(f.fetch.complete());
     EXPECT_FALSE(f.fetch.lost());
-    Turn more{kSecond * 100, {}};
+    StepContext more{kSecond * 100, {}};
     f.fetch.Tick(&more);
     EXPECT_TRUE(more.actions.empty());
   }

@@ -32,27 +32,27 @@ wire::Header Asking(int64_t version, int partition, bool wait = false) {
   return header;
 }
 
-std::vector<SendAction> Sent(const Turn& turn) {
+std::vector<SendAction> Sent(const StepContext& context) {
   std::vector<SendAction> sent;
-  for (const ServerAction& action : turn.actions) sent.push_back(std::get<SendAction>(action));
+  for (const ServerAction& action : context.actions) sent.push_back(std::get<SendAction>(action));
   return sent;
 }
 
 TEST(CarriedStates, WhoKeepsAStateIsToldWhenTheRoundOfItsVersionHasClosed) {
   CarriedStates states(kChunk, kPartitions, 1);
-  Turn turn;
+  StepContext context;
   const auto put = [&](const char* from, int64_t version, int partition, uint64_t request) {
     Message message = PutMessage(version, partition, 1);
     message.header.set_request(request);
-    ASSERT_TRUE(states.Put(from, message, true, 6, /*held=*/true, &turn).ok());
-    EXPECT_EQ(Sent(turn).back().message.header.request(), request);
+    ASSERT_TRUE(states.Put(from, message, true, 6, /*held=*/true, &context).ok());
+    EXPECT_EQ(Sent(context).back().message.header.request(), request);
   };
   put("worker/a/1", 6, 0, 20);
   put("worker/b/1", 7, 1, 30);
   put("worker/b/1", 7, 1, 31);  // another request for the same
-  for (const SendAction& send : Sent(turn)) EXPECT_TRUE(send.message.header.held());
+  for (const SendAction& send : Sent(context)) EXPECT_TRUE(send.message.header.held());
   for (const int64_t closed : {5, 6, 7, 7}) {
-    Turn then;
+    StepContext then;
     states.Acknowledge(closed, &then);
     const std::vector<SendAction> told = Sent(then);
     if (closed == 5) {
@@ -72,10 +72,10 @@ TEST(CarriedStates, WhoKeepsAStateIsToldWhenTheRoundOfItsVersionHasClosed) {
 TEST(CarriedStates, AStateThatCameLateIsAcknowledgedAndKeptByNobody) {
   CarriedStates states(kChunk, kPartitions, 1);
   for (const int64_t version : {5, 8}) {
-    Turn turn;
-    ASSERT_TRUE(states.Put("worker/a/1", PutMessage(version, 0, 1), true, 6, true, &turn).ok());
-    ASSERT_EQ(turn.actions.size(), 1u);
-    EXPECT_FALSE(Sent(turn)[0].message.header.held());
+    StepContext context;
+    ASSERT_TRUE(states.Put("worker/a/1", PutMessage(version, 0, 1), true, 6, true, &context).ok());
+    ASSERT_EQ(context.actions.size(), 1u);
+    EXPECT_FALSE(Sent(context)[0].message.header.held());
   }
   ShardSnapshot snapshot{5, {}};
   states.AddTo(&snapshot);
@@ -88,10 +88,10 @@ TEST(CarriedStates, WhoWaitsForAStateGetsItWhenItIsPut) {
   EXPECT_FALSE(states.Asks("worker/new/1", Asking(7, 1, true), 6).value());  // its next owner
   EXPECT_FALSE(states.Asks("worker/gone/1", Asking(7, 0, true), 6).value());
   states.Forget("worker/gone/1");
-  Turn turn;
-  ASSERT_TRUE(states.Put("worker/a/1", PutMessage(7, 1, 3), true, 6, false, &turn).ok());
-  ASSERT_TRUE(states.Put("worker/a/1", PutMessage(7, 0, 4), true, 6, false, &turn).ok());
-  std::vector<SendAction> answers = Sent(turn);
+  StepContext context;
+  ASSERT_TRUE(states.Put("worker/a/1", PutMessage(7, 1, 3), true, 6, false, &context).ok());
+  ASSERT_TRUE(states.Put("worker/a/1", PutMessage(7, 0, 4), true, 6, false, &context).ok());
+  std::vector<SendAction> answers = Sent(context);
   std::erase_if(answers, [](const auto& s) { return s.message.header.type() != wire::STATE; });
   ASSERT_EQ(answers.size(), 1u);
   EXPECT_EQ(answers[0].to, "worker/new/1");
@@ -102,14 +102,14 @@ TEST(CarriedStates, WhoWaitsForAStateGetsItWhenItIsPut) {
 // Nobody has it any more: whoever asks goes on without, and so does the snapshot.
 TEST(CarriedStates, AStateThatNobodyWaitsForIsLost) {
   CarriedStates states(kChunk, kPartitions, 1);
-  Turn turn;
-  ASSERT_TRUE(states.Put("worker/a/1", PutMessage(6, 0, 1), true, 6, false, &turn).ok());
+  StepContext context;
+  ASSERT_TRUE(states.Put("worker/a/1", PutMessage(6, 0, 1), true, 6, false, &context).ok());
   EXPECT_FALSE(states.IsComplete(6));
   EXPECT_TRUE(states.Asks("worker/b/1", Asking(7, 1), 6).value());  // may still be put
   EXPECT_FALSE(states.IsComplete(7));
   EXPECT_TRUE(states.Asks("worker/b/1", Asking(6, 1), 6).value());
   EXPECT_TRUE(states.IsComplete(6));
-  Turn answer;
+  StepContext answer;
   states.Answer("worker/b/1", Asking(6, 1), &answer);
   EXPECT_TRUE(Sent(answer)[0].message.payload.empty());
   ShardSnapshot snapshot{6, {}};
@@ -119,10 +119,11 @@ TEST(CarriedStates, AStateThatNobodyWaitsForIsLost) {
 
 TEST(CarriedStates, WhatBelongsToOlderVersionsIsDropped) {
   CarriedStates states(kChunk, kPartitions, 1);
-  Turn turn;
+  StepContext context;
   for (const int64_t version : {6, 7}) {
     for (int p = 0; p < kPartitions; ++p) {
-      ASSERT_TRUE(states.Put("worker/a/1", PutMessage(version, p, 1), true, 6, false, &turn).ok());
+      ASSERT_TRUE(
+          states.Put("worker/a/1", PutMessage(version, p, 1), true, 6, false, &context).ok());
     }
   }
   EXPECT_TRUE(states.IsComplete(6));
@@ -136,11 +137,11 @@ TEST(CarriedStates, AChunkOfStatisticsCarriesNothing) {
   chunk.segment = Segment::kStatistics;
   CarriedStates states(chunk, kPartitions, 1);
   EXPECT_TRUE(states.IsComplete(3));
-  Turn turn;
-  EXPECT_EQ(states.Put("worker/a/1", PutMessage(6, 0, 1), true, 6, false, &turn).code(),
+  StepContext context;
+  EXPECT_EQ(states.Put("worker/a/1", PutMessage(6, 0, 1), true, 6, false, &context).code(),
             StatusCode::kInvalidArgument);
   EXPECT_FALSE(states.Asks("worker/a/1", Asking(6, 0), 6).ok());
-  EXPECT_TRUE(turn.actions.empty());
+  EXPECT_TRUE(context.actions.empty());
 }
 
 TEST(CarriedStates, ASnapshotGivesThemBackHoweverItIsCut) {
@@ -157,10 +158,10 @@ TEST(CarriedStates, ASnapshotGivesThemBackHoweverItIsCut) {
   states.Restore({6, {piece(0, 99, 101), piece(0, 101, 104), piece(1, 100, 103)}});
   EXPECT_TRUE(states.IsComplete(6));
   for (int p = 0; p < kPartitions; ++p) {
-    Turn turn;
+    StepContext context;
     EXPECT_TRUE(states.Asks("worker/a/1", Asking(6, p), 6).value());
-    states.Answer("worker/a/1", Asking(6, p), &turn);
-    EXPECT_THAT(UnpackFloats(Sent(turn)[0].message.payload), ElementsAre(2, 3, 4));
+    states.Answer("worker/a/1", Asking(6, p), &context);
+    EXPECT_THAT(UnpackFloats(Sent(context)[0].message.payload), ElementsAre(2, 3, 4));
   }
 }
 

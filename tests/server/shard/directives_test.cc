@@ -22,26 +22,26 @@ checkpoint::SampleSums Sums(int64_t samples, double loss) {
 TEST(Directives, AVersionIsSeenWithTheSumsOfItsRoundAlone) {
   std::vector<std::pair<int64_t, checkpoint::SampleSums>> seen;
   Directives directives(
-      [&](int64_t version, const checkpoint::SampleSums& metrics, Turn* turn) {
+      [&](int64_t version, const checkpoint::SampleSums& metrics, StepContext* context) {
         seen.emplace_back(version, metrics);
-        turn->Do(RoundClosedAction{});
+        context->Do(RoundClosedAction{});
         return Directive{.save = version == 4};
       },
       3);
-  Turn turn;
+  StepContext context;
   // In floating point, in another order, the sum would be 0.
   directives.Note(2, Sums(8, 1));
   directives.Note(0, Sums(2, 1e17));
   directives.Note(1, Sums(4, -1e17));
-  directives.Observe(4, &turn);
-  directives.Observe(5, &turn);
+  directives.Observe(4, &context);
+  directives.Observe(5, &context);
   ASSERT_EQ(seen.size(), 2u);
   EXPECT_EQ(seen[0].first, 4);
   EXPECT_EQ(seen[0].second.samples(), 14);
   EXPECT_EQ(test::Correct(seen[0].second), 7);
   EXPECT_EQ(test::LossSum(seen[0].second), 1);
   EXPECT_EQ(seen[1].second.samples(), 0);
-  EXPECT_EQ(turn.actions.size(), 2u);
+  EXPECT_EQ(context.actions.size(), 2u);
   EXPECT_TRUE(directives.At(0, 4).save);
   EXPECT_FALSE(directives.At(0, 5).save);
   EXPECT_FALSE(directives.At(1, 4).save) << "travels with chunk 0";
@@ -50,10 +50,11 @@ TEST(Directives, AVersionIsSeenWithTheSumsOfItsRoundAlone) {
 
 TEST(Directives, NoMoreOfThemAreKeptThanVersionsAre) {
   Directives directives(
-      [](int64_t, const checkpoint::SampleSums&, Turn*) { return Directive{.save = true}; }, 1);
-  Turn turn;
+      [](int64_t, const checkpoint::SampleSums&, StepContext*) { return Directive{.save = true}; },
+      1);
+  StepContext context;
   for (int64_t version = 0; version < 100; ++version) {
-    directives.Observe(version, &turn);
+    directives.Observe(version, &context);
     for (int64_t kept = version; kept >= 0 && kept >= version - 2; --kept) {
       EXPECT_TRUE(directives.At(0, kept).save);
     }
@@ -63,8 +64,8 @@ TEST(Directives, NoMoreOfThemAreKeptThanVersionsAre) {
 }
 
 TEST(Directives, WhatWasSaidComesBackFromAnotherServer) {
-  Directives directives([](int64_t, const checkpoint::SampleSums&, Turn*) { return Directive(); },
-                        1);
+  Directives directives(
+      [](int64_t, const checkpoint::SampleSums&, StepContext*) { return Directive(); }, 1);
   wire::CoordinatorState state;
   state.set_save(true);
   state.set_stop_at(8);

@@ -100,7 +100,7 @@ Shards::Shards(const Job& job, int servers) : job_(job) {
                       job.experiment.sync};
     Result<std::unique_ptr<Shard>> shard =
         Shard::Make(settings, job.plan(), job.spec,
-                    [this](int64_t version, const checkpoint::SampleSums& metrics, Turn*) {
+                    [this](int64_t version, const checkpoint::SampleSums& metrics, StepContext*) {
                       observed.emplace_back(version, metrics);
                       return directive(version);
                     });
@@ -115,8 +115,8 @@ wire::ServerReport Shards::Report(int server) const {
   return report;
 }
 
-void Shards::Collect(int server, Turn turn) {
-  for (ServerAction& action : turn.actions) {
+void Shards::Collect(int server, StepContext context) {
+  for (ServerAction& action : context.actions) {
     if (auto* send = std::get_if<SendAction>(&action)) sent.push_back(std::move(*send));
     if (auto* save = std::get_if<SaveAction>(&action)) saved.push_back(std::move(*save));
     if (auto* compute = std::get_if<ComputeAction>(&action)) {
@@ -128,11 +128,11 @@ void Shards::Collect(int server, Turn turn) {
 Status Shards::Send(const Message& message, const PeerName& from, int server, bool leased) {
   const int chunk = message.header.chunk();
   if (server < 0) server = map().chunks().at(chunk).server;
-  Turn turn;
-  const Status status = shards_[server]->OnMessage(from, message, leased, &turn);
+  StepContext context;
+  const Status status = shards_[server]->OnMessage(from, message, leased, &context);
   // An error refuses the message: nothing else may come of it.
-  CHECK(status.ok() || turn.actions.empty()) << status.message();
-  Collect(server, std::move(turn));
+  CHECK(status.ok() || context.actions.empty()) << status.message();
+  Collect(server, std::move(context));
   return status;
 }
 
@@ -142,30 +142,30 @@ void Shards::Compute(Rng* rng) {
     const auto [server, work] = work_[i];
     work_.erase(work_.begin() + static_cast<ptrdiff_t>(i));
     work->Run();
-    Turn turn;
-    const Status status = shards_[server]->OnComputed(*work, &turn);
+    StepContext context;
+    const Status status = shards_[server]->OnComputed(*work, &context);
     if (!status.ok()) failures.push_back(status);
-    Collect(server, std::move(turn));
+    Collect(server, std::move(context));
   }
 }
 
 void Shards::Acknowledge(int server, const wire::Header& replicate) {
-  Turn turn;
-  shards_[server]->OnReplicated(replicate, &turn);
-  Collect(server, std::move(turn));
+  StepContext context;
+  shards_[server]->OnReplicated(replicate, &context);
+  Collect(server, std::move(context));
 }
 
 void Shards::ReplaceHolder(int server) {
-  Turn turn;
-  shards_[server]->ReplicateAgain(&turn);
-  Collect(server, std::move(turn));
+  StepContext context;
+  shards_[server]->ReplicateAgain(&context);
+  Collect(server, std::move(context));
 }
 
 void Shards::Tick(TimeUs now) {
   for (int s = 0; s < servers(); ++s) {
-    Turn turn{now, {}};
-    shards_[s]->Tick(&turn);
-    Collect(s, std::move(turn));
+    StepContext context{now, {}};
+    shards_[s]->Tick(&context);
+    Collect(s, std::move(context));
   }
 }
 
@@ -205,8 +205,8 @@ std::vector<float> Shards::Pull(int64_t version, wire::Vector vector) {
 }
 
 Status Shards::Restore(const ShardSnapshot& snapshot) {
-  Turn turn;
-  for (auto& shard : shards_) KUMO_RETURN_IF_ERROR(shard->Restore(snapshot, &turn));
+  StepContext context;
+  for (auto& shard : shards_) KUMO_RETURN_IF_ERROR(shard->Restore(snapshot, &context));
   return OkStatus();
 }
 

@@ -61,7 +61,7 @@ class Shards {
   std::function<Directive(int64_t)> directive = [](int64_t) { return Directive(); };
 
  private:
-  void Collect(int server, Turn turn);
+  void Collect(int server, StepContext context);
 
   Job job_;
   std::vector<std::unique_ptr<Shard>> shards_;

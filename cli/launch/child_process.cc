@@ -1,0 +1,201 @@
+#include "cli/launch/child_process.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+
+#include "cli/launch/warning_tail.h"
+#include "common/base/process/parent_death.h"
+
+extern char** environ;
+
+namespace kumo {
+namespace {
+
+constexpr std::streamoff kTailBytes = 16384;
+
+// Everything that the child needs, allocated before the fork.
+struct Prepared {
+  std::vector<std::string> environment;
+  std::vector<char*> argv, envp;
+  int output_fd = -1;  // -1: inherit
+  int error_fd = -1;
+  int input_fd = -1;  // -1: an empty one
+  bool own_group = true;
+};
+
+Prepared Prepare(const ChildSpec& spec) {
+  Prepared prepared;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    const bool replaced =
+        std::any_of(spec.environment.begin(), spec.environment.end(),
+                    [&](const auto& added) { return text.starts_with(added.first + "="); });
+    if (!replaced) prepared.environment.emplace_back(text);
+  }
+  for (const auto& [name, value] : spec.environment) {
+    prepared.environment.push_back(name + "=" + value);
+  }
+  for (const std::string& arg : spec.command)
+    prepared.argv.push_back(const_cast<char*>(arg.c_str()));
+  for (std::string& entry : prepared.environment) prepared.envp.push_back(entry.data());
+  prepared.argv.push_back(nullptr);
+  prepared.envp.push_back(nullptr);
+  return prepared;
+}
+
+// Our handlers must not run in the child: they would write to the pipe that it shares with us.
+void RestoreSignals(const sigset_t& mask) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) {
+    struct sigaction action {};
+    const bool known = sigaction(signal, nullptr, &action) == 0;
+    if (known && action.sa_handler != SIG_IGN) std::signal(signal, SIG_DFL);
+  }
+  std::signal(SIGPIPE, SIG_DFL);
+  sigprocmask(SIG_SETMASK, &mask, nullptr);
+}
+
+// Runs in the child after the fork, so it makes async-signal-safe calls alone. Leaves an errno on
+// `error_fd` when the program cannot be executed; a successful exec closes it.
+[[noreturn]] void BecomeProgram(const Prepared& prepared, pid_t parent, int error_fd,
+                                const sigset_t& mask) {
+  if (prepared.own_group) setpgid(0, 0);
+  if (!DieWithParent(parent, SIGKILL).ok()) _exit(1);
+  RestoreSignals(mask);
+  const int input_fd = prepared.input_fd >= 0 ? prepared.input_fd : open("/dev/null", O_RDONLY);
+  if (input_fd >= 0) dup2(input_fd, STDIN_FILENO);
+  if (prepared.output_fd >= 0) dup2(prepared.output_fd, STDOUT_FILENO);
+  if (prepared.error_fd >= 0) dup2(prepared.error_fd, STDERR_FILENO);
+  execve(prepared.argv[0], prepared.argv.data(), prepared.envp.data());
+  const int error = errno;
+  const ssize_t written = write(error_fd, &error, sizeof(error));
+  (void)written;
+  _exit(127);
+}
+
+// What is not -1 becomes stdout and stderr.
+Result<pid_t> Start(const ChildSpec& spec, int output_fd, int error_fd) {
+  Prepared prepared = Prepare(spec);
+  prepared.output_fd = output_fd;
+  prepared.error_fd = error_fd;
+  prepared.input_fd = spec.input_fd;
+  prepared.own_group = spec.own_group;
+  int error_pipe[2];
+  if (pipe2(error_pipe, O_CLOEXEC) != 0) {
+    return Internal(std::string("cannot make a pipe: ") + std::strerror(errno));
+  }
+  const pid_t parent = getpid();
+  sigset_t all, mask;
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, &mask);
+  const pid_t pid = fork();
+  if (pid == 0) BecomeProgram(prepared, parent, error_pipe[1], mask);
+  const int fork_error = errno;
+  sigprocmask(SIG_SETMASK, &mask, nullptr);
+  close(error_pipe[1]);
+  int error = 0;
+  ssize_t n = 0;
+  if (pid > 0) {
+    if (spec.own_group) setpgid(pid, pid);  // as the child does: whoever is first
+    do {
+      n = read(error_pipe[0], &error, sizeof(error));
+    } while (n < 0 && errno == EINTR);
+  }
+  close(error_pipe[0]);
+  if (pid < 0) {
+    return Internal("cannot start " + spec.command[0] + ": " + std::strerror(fork_error));
+  }
+  if (n == sizeof(error)) {
+    waitpid(pid, nullptr, 0);
+    return NotFound("cannot start " + spec.command[0] + ": " + std::strerror(error));
+  }
+  return pid;
+}
+
+// -1 for "".
+Result<int> OpenForAppending(const std::string& path) {
+  if (path.empty()) return -1;
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (fd >= 0) return fd;
+  return FailedPrecondition(path + " cannot be written: " + std::strerror(errno));
+}
+
+std::string LastLine(const std::string& path, std::streamoff start) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return "";
+  file.seekg(0, std::ios::end);
+  file.seekg(std::max<std::streamoff>(start, file.tellg() - kTailBytes));
+  std::string line, last;
+  while (std::getline(file, line)) {
+    // Behind a failed CHECK glog prints a stack trace, which is not the reason.
+    if (line.find("Check failed: ") != std::string::npos) return line;
+    // What a process warned of is not why it ended.
+    if (!WarningIn(line).empty()) continue;
+    if (line.find_first_not_of(" \t\r") != std::string::npos) last = line;
+  }
+  return last;
+}
+
+}  // namespace
+
+int ExitStatus(int status) {
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+Result<pid_t> StartChild(const ChildSpec& spec) {
+  KUMO_ASSIGN_OR_RETURN(const int output_fd, OpenForAppending(spec.output_file));
+  const bool apart = !spec.error_file.empty();
+  const Result<int> error_fd = apart ? OpenForAppending(spec.error_file) : Result<int>(output_fd);
+  const auto pid = error_fd.ok() ? Start(spec, output_fd, *error_fd) : error_fd.status();
+  if (output_fd >= 0) close(output_fd);
+  if (apart && error_fd.ok()) close(*error_fd);
+  return pid;
+}
+
+Result<ChildEnd> RunChild(const ChildSpec& spec, std::string* output) {
+  std::array<int, 2> fds = {-1, -1};
+  if (output != nullptr && pipe2(fds.data(), O_CLOEXEC) != 0) {
+    return Internal(std::string("cannot make a pipe: ") + std::strerror(errno));
+  }
+  Result<pid_t> pid = Start(spec, fds[1], fds[1]);
+  if (fds[1] >= 0) close(fds[1]);
+  if (pid.ok() && output != nullptr) {
+    char buffer[4096];
+    ssize_t n;
+    while ((n = read(fds[0], buffer, sizeof(buffer))) > 0 || (n < 0 && errno == EINTR)) {
+      if (n > 0) output->append(buffer, n);
+    }
+  }
+  if (fds[0] >= 0) close(fds[0]);
+  if (!pid.ok()) return pid.status();
+  int status = 0;
+  while (waitpid(*pid, &status, 0) < 0) {
+    if (errno != EINTR) return Internal(std::string("waitpid: ") + std::strerror(errno));
+  }
+  return ChildEnd{ExitStatus(status)};
+}
+
+std::string WithoutProgram(const std::string& words) {
+  const size_t colon = words.find(": ");
+  const bool named = words.starts_with("kumo-") && colon != std::string::npos;
+  return named ? words.substr(colon + 2) : words;
+}
+
+std::string LastWordsOf(const std::string& termination_log, const std::string& output_file,
+                        uintmax_t output_start) {
+  std::string words = LastLine(termination_log, 0);
+  if (words.empty() && !output_file.empty()) {
+    words = LastLine(output_file, static_cast<std::streamoff>(output_start));
+  }
+  return WithoutProgram(words).substr(0, 1000);
+}
+
+}  // namespace kumo

@@ -1,0 +1,79 @@
+#include "cli/launch/launch_plan.h"
+
+#include <utility>
+
+#include "cli/launch/placement.h"
+#include "common/base/file.h"
+#include "common/settings/option_value.h"
+
+namespace kumo {
+
+std::vector<std::string> OnHost(const LaunchArguments& args, const std::string& host,
+                                const std::vector<std::string>& command) {
+  std::vector<std::string> remote = {args.kumo, "remote", "--host", host, "--ssh", args.ssh, "--"};
+  remote.insert(remote.end(), command.begin(), command.end());
+  return remote;
+}
+
+Result<LaunchPlan> MakeLaunchPlan(const LaunchArguments& args, const Experiment& experiment,
+                                  const std::vector<std::string>& servers, const std::string& http,
+                                  const std::string& log_directory) {
+  LaunchPlan plan;
+  plan.supervisor.servers = static_cast<int>(servers.size());
+  plan.supervisor.workers = experiment.cluster.workers;
+  plan.supervisor.max_restarts = args.max_restarts;
+  const double grace_s = args.grace_s > 0 ? args.grace_s : experiment.checkpoint.grace_s;
+  plan.supervisor.grace_us = static_cast<TimeUs>(grace_s * kSecond);
+  plan.log_directory = log_directory;
+  plan.quiet = args.quiet;
+  const ExperimentArguments& file = args.job.experiment;
+  std::vector<std::string> common = file.Forward();
+  const auto set = [&](const std::string& key, const std::string& value) {
+    common.push_back("--set");
+    common.push_back(key + "=" + value);
+  };
+  set("cluster.servers", WriteValue(servers));
+  set("cluster.workers", std::to_string(experiment.cluster.workers));
+  const auto add = [&](ProcessId id, const char* binary, const char* option, std::string value) {
+    std::vector<std::string>& command = plan.commands[id];
+    command = {file.Binary(binary)};
+    command.insert(command.end(), common.begin(), common.end());
+    command.insert(command.end(), {option, std::move(value)});
+  };
+  for (int i = 0; i < plan.supervisor.servers; ++i) {
+    add({ProcessId::Role::kServer, i}, "kumo-server", "--index", std::to_string(i));
+  }
+  if (!http.empty()) {
+    std::vector<std::string>& command = plan.commands[{ProcessId::Role::kServer, 0}];
+    command.insert(command.end(), {"--http", http});
+  }
+  // On one machine, too, each has a folder of its own; server 0's is output.directory itself.
+  for (int i = 1; i < plan.supervisor.servers && experiment.checkpoint.HasPrivateDisks(); ++i) {
+    const std::string disk = "disks/server-" + std::to_string(i);
+    std::vector<std::string>& command = plan.commands[{ProcessId::Role::kServer, i}];
+    command.insert(command.end(), {"--disk", JoinPath(experiment.output.directory, disk)});
+  }
+  // Whatever the run began with, it goes on from the newest checkpoint: its own, as soon as it has
+  // one.
+  plan.again[{ProcessId::Role::kServer, 0}] = {"--set", "checkpoint.resume=auto"};
+  const std::vector<std::string>& devices = args.job.devices;
+  for (int i = 0; i < plan.supervisor.workers; ++i) {
+    const ProcessId id{ProcessId::Role::kWorker, i};
+    add(id, "kumo-worker", "--name", id.Name());
+    if (devices.empty()) continue;
+    const std::string& device = devices[i % devices.size()];
+    plan.commands[id].insert(plan.commands[id].end(), {"--set", "network.device=" + device});
+  }
+  if (args.hosts.empty()) return plan;
+  KUMO_ASSIGN_OR_RETURN(const HostPlacement placement,
+                        Place(args.hosts, servers, plan.supervisor.workers));
+  for (auto& [id, command] : plan.commands) {
+    const bool server = id.role == ProcessId::Role::kServer;
+    if (server) command.insert(command.end(), {"--bind", placement.binds[id.index]});
+    plan.hosts[id] = (server ? placement.servers : placement.workers)[id.index];
+    command = OnHost(args, plan.hosts[id], command);
+  }
+  return plan;
+}
+
+}  // namespace kumo

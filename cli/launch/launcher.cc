@@ -1,0 +1,151 @@
+#include "cli/launch/launcher.h"
+
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include <glog/logging.h>
+
+#include "common/base/process/exit_code.h"
+
+namespace kumo {
+namespace {
+
+// Also how late a warning of server 0 may be seen.
+constexpr TimeUs kLongestWait = kSecond;
+
+ProcessEnd EndOf(int status) {
+  ProcessEnd end;
+  if (WIFSIGNALED(status)) {
+    end.signal = WTERMSIG(status);
+  } else {
+    end.code = WEXITSTATUS(status);
+  }
+  return end;
+}
+
+}  // namespace
+
+Launcher::Launcher(LaunchPlan plan, const Clock* clock, StopSignals* signals)
+    : plan_(std::move(plan)),
+      clock_(clock),
+      signals_(signals),
+      supervisor_(plan_.supervisor),
+      server_warnings_(OutputFile(kServer0)) {}
+
+Launcher::~Launcher() {
+  for (const auto& [pid, id] : running_) kill(-pid, SIGKILL);
+  for (const auto& [pid, id] : running_) waitpid(pid, nullptr, 0);
+}
+
+std::string Launcher::OutputFile(const ProcessId& id) const {
+  return plan_.log_directory + "/" + id.Name() + ".stderr";
+}
+
+std::string Launcher::LastWordsFile(const ProcessId& id) const {
+  return plan_.log_directory + "/" + id.Name() + ".last-words";
+}
+
+Outcome Launcher::Run() {
+  Do(supervisor_.Begin());
+  while (!supervisor_.over()) {
+    Wait();
+    for (const int signal : signals_->Take()) {
+      if (signal == SIGCHLD) continue;
+      LOG(INFO) << "received " << SignalName(signal);
+      TellWarnings();  // those from before
+      Do(supervisor_.OnStopRequest(signal, clock_->NowUs()));
+    }
+    Reap();
+    Do(supervisor_.OnTime(clock_->NowUs()));
+    TellWarnings();
+  }
+  return supervisor_.outcome();
+}
+
+void Launcher::TellWarnings() {
+  for (const std::string& warning : server_warnings_.Next()) {
+    if (supervisor_.running()) plan_.tell(kServer0.Name() + ": " + warning);
+  }
+  const std::vector<std::string>& warnings = supervisor_.warnings();
+  for (; told_ < warnings.size(); ++told_) plan_.tell(warnings[told_]);
+}
+
+void Launcher::Do(const Supervisor::Actions& actions) {
+  std::map<ProcessId, ProcessEnd> failures;
+  for (const SupervisorAction& action : actions) {
+    if (action.kind == SupervisorAction::Kind::kSignal) {
+      Signal(action.process, action.signal);
+      continue;
+    }
+    const Status status = Start(action.process, action.again);
+    if (status.ok()) continue;
+    // A program that cannot be executed will not become executable by trying again.
+    failures[action.process] = {static_cast<int>(ExitCode::kBadConfiguration), 0, status.message()};
+  }
+  for (const auto& [id, end] : failures) Do(supervisor_.OnEnd(id, end, clock_->NowUs()));
+}
+
+Status Launcher::Start(const ProcessId& id, bool again) {
+  unlink(LastWordsFile(id).c_str());
+  ChildSpec spec;
+  spec.command = plan_.commands.at(id);
+  if (const auto more = plan_.again.find(id); again && more != plan_.again.end()) {
+    spec.command.insert(spec.command.end(), more->second.begin(), more->second.end());
+  }
+  spec.environment = {{"KUMO_TERMINATION_LOG", LastWordsFile(id)}};
+  // Server 0 shows the progress: it has the terminal.
+  const bool shown = id == kServer0 && !plan_.quiet;
+  (shown ? spec.error_file : spec.output_file) = OutputFile(id);
+  std::error_code error;
+  const uintmax_t bytes = std::filesystem::file_size(OutputFile(id), error);
+  output_start_[id] = error ? 0 : bytes;
+  KUMO_ASSIGN_OR_RETURN(const pid_t pid, StartChild(spec));
+  running_[pid] = id;
+  LOG(INFO) << "started " << id.Name() << " as pid " << pid;
+  return OkStatus();
+}
+
+void Launcher::Signal(const ProcessId& id, int signal) {
+  for (const auto& [pid, running] : running_) {
+    if (running != id) continue;
+    LOG(INFO) << "sending " << SignalName(signal) << " to " << id.Name() << ", pid " << pid;
+    // The last resort takes what the process has started along.
+    kill(signal == SIGKILL ? -pid : pid, signal);
+  }
+}
+
+void Launcher::Wait() {
+  const TimeUs now = clock_->NowUs();
+  const TimeUs until = supervisor_.NextDeadline().value_or(now + kLongestWait);
+  const TimeUs wait = std::clamp<TimeUs>(until - now, 0, kLongestWait);
+  pollfd readable{signals_->fd(), POLLIN, 0};
+  poll(&readable, 1, static_cast<int>((wait + kMillisecond - 1) / kMillisecond));
+}
+
+void Launcher::Reap() {
+  for (auto it = running_.begin(); it != running_.end();) {
+    int status = 0;
+    const auto [pid, id] = *it;
+    if (waitpid(pid, &status, WNOHANG) != pid) {
+      ++it;
+      continue;
+    }
+    it = running_.erase(it);
+    TellWarnings();  // those from before: a short job's are all in one wait
+    ProcessEnd end = EndOf(status);
+    if (!end.ok())
+      end.last_words = LastWordsOf(LastWordsFile(id), OutputFile(id), output_start_[id]);
+    if (const auto host = plan_.hosts.find(id); host != plan_.hosts.end()) end.host = host->second;
+    LOG(INFO) << Describe(id, end);
+    Do(supervisor_.OnEnd(id, end, clock_->NowUs()));
+  }
+}
+
+}  // namespace kumo

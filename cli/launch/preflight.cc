@@ -1,0 +1,257 @@
+#include "cli/launch/preflight.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <iterator>
+
+#include "cli/launch/supervisor.h"
+#include "cli/server_addresses.h"
+#include "common/base/human_readable.h"
+#include "common/base/memory_need.h"
+#include "common/base/process/output_lock.h"
+#include "common/checkpoint/final_model.h"
+#include "common/transport/key_files.h"
+
+namespace kumo {
+namespace {
+
+// Slots of every rule and optimiser: momentum has one, Adam two.
+constexpr int64_t kMostSlots = 2;
+
+// What logs, curves and a small network take, where the network's size is not known.
+constexpr int64_t kLeastFreeBytes = int64_t{64} << 20;
+
+// "3 workers".
+std::string Count(int64_t number, const std::string& thing) {
+  return std::to_string(number) + " " + thing + (number == 1 ? "" : "s");
+}
+
+// An error about a setting, which keeps its code.
+Status About(const std::string& setting, const Status& status, const std::string& advice = "") {
+  return Status(status.code(), setting + ": " + status.message() + advice);
+}
+
+// False where the folder cannot be used at all.
+bool CheckFolder(const std::string& setting, const std::string& directory, FileSystem* files,
+                 Preflight* result) {
+  const Status writable = files->CheckWritable(directory);
+  if (!writable.ok()) {
+    result->problems.push_back(About(setting + ": cannot be written", writable,
+                                     "; set output.directory to a folder that can"));
+    return false;
+  }
+  const Status logs = files->CheckWritable(JoinPath(directory, "logs"));
+  if (!logs.ok()) {
+    result->problems.push_back(About(setting + ": no logs can be written", logs));
+    return false;
+  }
+  const Status unused = OutputLock::Probe(directory);
+  if (!unused.ok()) {
+    result->problems.push_back(unused);
+    return false;
+  }
+  result->passed.push_back("output " + directory + ": can be written, and no job is using it");
+  return true;
+}
+
+}  // namespace
+
+void CheckStart(const JobArguments& args, const PlannedJob& job, const JobSize& size,
+                FileSystem* files, Preflight* result) {
+  CheckPrograms(args.experiment, result);
+  CheckAddresses(job, result);
+  CheckKeys(job, result);
+  CheckPage(job, result);
+  CheckOutput(job.loaded.experiment, size.parameters, files, result);
+  CheckFinalModel(job.loaded.experiment, size.parameters, files, result);
+  NoteIdleProcesses(job, size.chunks, result);
+}
+
+void CheckPrograms(const ExperimentArguments& args, Preflight* result) {
+  bool all = true;
+  for (const char* name : {"kumo-server", "kumo-worker"}) {
+    const std::string path = args.Binary(name);
+    if (access(path.c_str(), X_OK) == 0) continue;
+    all = false;
+    result->problems.push_back(FailedPrecondition(
+        path + " is not there or cannot be executed; build it, or say --bin-dir DIR"));
+  }
+  if (all) result->passed.push_back("programs in " + args.binary_directory);
+}
+
+void CheckAddresses(const PlannedJob& job, Preflight* result) {
+  const Experiment& experiment = job.loaded.experiment;
+  const std::vector<std::string>& servers = experiment.cluster.servers;
+  if (servers.empty()) {
+    const auto reserved = ReservePorts(job.servers);
+    if (reserved.ok()) {
+      result->passed.push_back("ports: " + Count(job.servers, "free one") + " on 127.0.0.1");
+    } else {
+      result->problems.push_back(reserved.status());
+    }
+  }
+  const bool one_machine = IsForOneMachine(experiment).ok();
+  for (size_t i = 0; i < servers.size(); ++i) {
+    const std::string server = "server " + std::to_string(i) + " at " + servers[i];
+    const bool may_be_open = experiment.cluster.insecure || !experiment.cluster.keys.empty();
+    const Status status = TryAddress(servers[i], may_be_open);
+    if (status.ok()) {
+      result->passed.push_back(server + ": the address is free");
+    } else if (!one_machine && status.code() == StatusCode::kFailedPrecondition) {
+      result->passed.push_back(server + ": not checked, another machine's (" + status.message() +
+                               ")");
+    } else {
+      result->problems.push_back(About("cluster.servers", status));
+    }
+  }
+}
+
+void CheckKeys(const PlannedJob& job, Preflight* result) {
+  const Experiment& experiment = job.loaded.experiment;
+  const std::string& folder = experiment.cluster.keys;
+  if (folder.empty()) return;
+  const Result<AllowList> allowed = ReadAllowList(folder);
+  Status status = allowed.status();
+  for (int i = 0; i < job.servers && status.ok(); ++i) {
+    if (allowed->Find(ServerKey(i)) != nullptr) continue;
+    status = FailedPrecondition(
+        "cluster.keys = " + folder + ": the allow list has no key of server " + std::to_string(i) +
+        "; kumo keys " + folder + " --servers " + std::to_string(job.servers) + " adds it");
+  }
+  // On several hosts each has its own processes' keys.
+  const bool one_machine = IsForOneMachine(experiment).ok();
+  for (int i = 0; i < job.servers && one_machine && status.ok(); ++i) {
+    status = ReadKeys(folder, ServerKey(i)).status();
+  }
+  for (int i = 0; i < experiment.cluster.workers && one_machine && status.ok(); ++i) {
+    status = ReadWorkerKeys(folder, ProcessId{ProcessId::Role::kWorker, i}.Name()).status();
+  }
+  if (!status.ok()) {
+    result->problems.push_back(status);
+    return;
+  }
+  result->passed.push_back("keys in " + folder + ": the allow list has " +
+                           Count(std::ssize(allowed->entries()), "key") +
+                           (one_machine ? ", and each process has its own"
+                                        : "; that each host has its processes' is not checked"));
+}
+
+void CheckPage(const PlannedJob& job, Preflight* result) {
+  const std::string& address = job.loaded.experiment.http.address;
+  if (address.empty()) return;
+  // Who reads there changes nothing, so it may be open to others.
+  const Status status = TryAddress("tcp://" + address, /*may_be_open=*/true);
+  if (status.ok()) {
+    result->passed.push_back("page at " + address + ": the address is free");
+    return;
+  }
+  if (!IsForOneMachine(job.loaded.experiment).ok() &&
+      status.code() == StatusCode::kFailedPrecondition) {
+    result->passed.push_back("page at " + address + ": not checked, another machine's (" +
+                             status.message() + ")");
+    return;
+  }
+  const auto origin = job.loaded.origins.find("http.address");
+  const std::string where = origin == job.loaded.origins.end() ? "" : origin->second + ": ";
+  result->problems.push_back(About(where + "http.address", status));
+}
+
+void CheckFinalModel(const Experiment& experiment, int64_t parameters, FileSystem* files,
+                     Preflight* result) {
+  const std::string& to = experiment.output.final_model;
+  if (to.empty()) return;
+  const std::string setting = "output.final_model = " + to;
+  Status status = CheckFinalModelFolder(*files, to, experiment.job.name);
+  if (status.ok()) {
+    const Result<uint64_t> free = files->FreeBytes(to);
+    const auto needed = static_cast<uint64_t>(CheckpointBytes(experiment, parameters));
+    status = free.status();
+    if (free.ok() && *free < needed) {
+      status = FailedPrecondition("the disk is too full: " + HumanBytes(*free) + " free, " +
+                                  HumanBytes(needed) + " needed for a checkpoint");
+    }
+  }
+  if (status.ok()) {
+    result->passed.push_back("final model " + to + ": can be written");
+  } else {
+    result->problems.push_back(About(setting, status));
+  }
+}
+
+int64_t CheckpointBytes(const Experiment& experiment, int64_t parameters) {
+  const int64_t arrays =
+      2 + kMostSlots + static_cast<int64_t>(experiment.sync.partitions) * (1 + kMostSlots);
+  return parameters * arrays * static_cast<int64_t>(sizeof(float));
+}
+
+void CheckOutput(const Experiment& experiment, int64_t parameters, FileSystem* files,
+                 Preflight* result) {
+  const std::string& directory = experiment.output.directory;
+  const std::string setting = "output.directory = " + directory;
+  if (!CheckFolder(setting, directory, files, result)) return;
+  const Result<uint64_t> free = files->FreeBytes(directory);
+  if (!free.ok()) {
+    result->problems.push_back(About(setting, free.status()));
+    return;
+  }
+  const int kept = experiment.checkpoint.keep + (experiment.checkpoint.best == "none" ? 0 : 1);
+  const uint64_t needed = kLeastFreeBytes + CheckpointBytes(experiment, parameters) * (kept + 1);
+  const std::string numbers = HumanBytes(*free) + " free, " + HumanBytes(needed) + " needed for " +
+                              Count(kept, "checkpoint") + " kept, one being written, and logs";
+  if (*free < needed) {
+    result->problems.push_back(
+        FailedPrecondition(setting + ": the disk is too full: " + numbers +
+                           "; free some, lower checkpoint.keep, or set another folder"));
+  } else {
+    result->passed.push_back("disk: " + numbers);
+  }
+}
+
+void NoteIdleProcesses(const PlannedJob& job, int64_t chunks, Preflight* result) {
+  const Experiment& experiment = job.loaded.experiment;
+  const int workers = experiment.cluster.workers;
+  const int partitions = experiment.sync.partitions;
+  if (workers > partitions) {
+    result->notes.push_back(
+        Count(workers, "worker") + " for " + Count(partitions, "partition") + ": " +
+        std::to_string(workers - partitions) + " would wait as spares, should another fail; " +
+        "--workers " + std::to_string(partitions) +
+        " leaves none idle, more sync.partitions (another experiment) give them work");
+  }
+  if (workers < experiment.cluster.min_workers) {
+    result->notes.push_back(
+        "cluster.min_workers = " + std::to_string(experiment.cluster.min_workers) + ", but " +
+        Count(workers, "worker") + " would be started: the job would wait for others");
+  }
+  if (chunks > 0 && job.servers > chunks) {
+    result->notes.push_back(Count(job.servers, "server") + " for " + Count(chunks, "chunk") +
+                            " of the network: " + std::to_string(job.servers - chunks) +
+                            " would hold nothing; --servers " + std::to_string(chunks) +
+                            " is enough, a smaller cluster.chunk_kib makes more chunks");
+  }
+}
+
+void CheckMemory(const PlannedJob& job, const JobSize& size, const MemoryRoom& room,
+                 Preflight* result) {
+  if (size.worker.bytes == 0) return;
+  MemoryNeed need("the job");
+  const int workers = job.loaded.experiment.cluster.workers;
+  const auto each = [](const JobSize::Memory& memory) {
+    return HumanBytes(memory.bytes) + " each; most is " + memory.most;
+  };
+  need.Add(Count(workers, "worker"), {workers, size.worker.bytes}, each(size.worker));
+  need.Add(Count(job.servers, "server"), {job.servers, size.server.bytes}, each(size.server));
+  const Status fits = need.CheckFits(room);
+  if (!fits.ok()) {
+    result->problems.push_back(fits);
+    return;
+  }
+  result->passed.push_back("memory   " + need.whose() + " needs " + HumanBytes(need.bytes()) +
+                           ": " + Count(workers, "worker") + " of " +
+                           HumanBytes(size.worker.bytes) + ", " + Count(job.servers, "server") +
+                           " of " + HumanBytes(size.server.bytes) + "; " + room.limit +
+                           " has room for " + HumanBytes(room.bytes));
+}
+
+}  // namespace kumo

@@ -1,0 +1,217 @@
+#include "cli/launch/remote_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+
+#include "cli/launch/child_process.h"
+#include "cli/shell_word.h"
+#include "common/base/file.h"
+
+namespace kumo {
+namespace {
+
+constexpr size_t kLongestStart = 1 << 20;  // a command line is no longer
+constexpr size_t kLengthBytes = 4;
+constexpr TimeUs kStartWithin = 20 * kSecond;
+// A few bytes may be late.
+constexpr double kAlivePerSilence = 8;
+
+// How often one end writes, and the other one looks.
+int AliveIntervalMs(const remote::Start& start) {
+  return std::max(1, static_cast<int>(start.silence_s() * 1000 / kAlivePerSilence));
+}
+
+// A file of its own for what ssh itself says, which would be lost among what the program prints.
+class SshLog {
+ public:
+  SshLog() {
+    std::error_code error;
+    const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
+    std::string file = folder / "kumo-ssh-XXXXXX";
+    const int fd = mkstemp(file.data());
+    if (fd < 0) return;
+    close(fd);
+    path_ = file;
+    made_ = true;
+  }
+  ~SshLog() {
+    if (made_) unlink(path_.c_str());
+  }
+  SshLog(const SshLog&) = delete;
+  SshLog& operator=(const SshLog&) = delete;
+  const std::string& path() const { return path_; }
+  bool made() const { return made_; }
+
+ private:
+  // Where no file can be made its words are in the launcher's log, though not in the message.
+  std::string path_ = "/dev/stderr";
+  bool made_ = false;
+};
+
+std::vector<std::string> SshCommand(const RemoteHost& host, const std::string& log) {
+  std::vector<std::string> command = host.ssh;
+  // No question that nobody would answer, and an end where the other host is silent.
+  for (const char* option : {"BatchMode=yes", "ConnectTimeout=10", "ServerAliveInterval=5",
+                             "ServerAliveCountMax=3", "LogLevel=ERROR"}) {
+    command.insert(command.end(), {"-o", option});
+  }
+  command.insert(command.end(), {"-E", log, "-T", host.host, "--",
+                                 "exec " + InSingleQuotes(host.kumo) + " remote --serve"});
+  return command;
+}
+
+// Its exit status, where it has ended.
+std::optional<int> EndOf(pid_t pid) {
+  int status = 0;
+  if (waitpid(pid, &status, WNOHANG) != pid) return std::nullopt;
+  return ExitStatus(status);
+}
+
+// A pipe that takes no more is one whose reader has stopped: ssh notices by itself.
+void Tell(int fd, uint8_t byte) {
+  const ssize_t written = write(fd, &byte, 1);
+  (void)written;
+}
+
+Status TellAll(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return Unavailable(std::string("ssh does not read: ") + std::strerror(errno));
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return OkStatus();
+}
+
+std::string Encode(const remote::Start& start) {
+  const std::string body = start.SerializeAsString();
+  std::string bytes;
+  for (size_t i = 0; i < kLengthBytes; ++i) bytes += static_cast<char>(body.size() >> (8 * i));
+  return bytes + body;
+}
+
+// Fills `bytes`; false where the other end is gone, or silent for too long.
+bool ReadAll(int fd, std::string* bytes) {
+  for (size_t at = 0; at < bytes->size();) {
+    pollfd readable{fd, POLLIN, 0};
+    if (poll(&readable, 1, static_cast<int>(kStartWithin / kMillisecond)) == 0) return false;
+    const ssize_t n = read(fd, bytes->data() + at, bytes->size() - at);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    at += static_cast<size_t>(n);
+  }
+  return true;
+}
+
+Result<remote::Start> ReadStart(int fd) {
+  const Status gone = Unavailable("the near side of the connection is gone");
+  std::string length(kLengthBytes, '\0');
+  if (!ReadAll(fd, &length)) return gone;
+  size_t size = 0;
+  for (size_t i = 0; i < kLengthBytes; ++i)
+    size |= size_t{static_cast<uint8_t>(length[i])} << (8 * i);
+  if (size > kLongestStart) return InvalidArgument("stdin is not another kumo remote");
+  std::string body(size, '\0');
+  if (!ReadAll(fd, &body)) return gone;
+  remote::Start start;
+  if (!start.ParseFromString(body) || start.command().empty() ||
+      !(start.silence_s() > 0 && start.silence_s() <= kLongestSilenceS)) {
+    return InvalidArgument("stdin is not another kumo remote");
+  }
+  return start;
+}
+
+Result<pid_t> StartHere(const remote::Start& start) {
+  if (chdir(start.directory().c_str()) != 0) {
+    return FailedPrecondition("the folder " + start.directory() + ": " + std::strerror(errno) +
+                              "; every host needs the same folders as the one that launches");
+  }
+  ChildSpec spec;
+  spec.command.assign(start.command().begin(), start.command().end());
+  for (const std::string& entry : start.environment()) {
+    const size_t equals = entry.find('=');
+    if (equals == std::string::npos) continue;
+    spec.environment.emplace_back(entry.substr(0, equals), entry.substr(equals + 1));
+  }
+  const Result<pid_t> pid = StartChild(spec);
+  return pid.ok() ? pid : FailedPrecondition(pid.status().message());
+}
+
+// Signals that a launcher sends.
+bool IsPassedOn(uint8_t signal) {
+  return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGKILL;
+}
+
+}  // namespace
+
+Result<int> RunOnHost(const RemoteHost& host, const remote::Start& start, StopSource* signals) {
+  const SshLog log;
+  int fds[2];
+  if (pipe2(fds, O_CLOEXEC) != 0) return Internal(std::string("pipe: ") + std::strerror(errno));
+  ChildSpec spec;
+  spec.command = SshCommand(host, log.path());
+  spec.input_fd = fds[0];
+  spec.own_group = false;
+  const Result<pid_t> pid = StartChild(spec);
+  close(fds[0]);
+  if (!pid.ok()) {
+    close(fds[1]);
+    return pid.status();
+  }
+  const Status told = TellAll(fds[1], Encode(start));
+  fcntl(fds[1], F_SETFL, O_NONBLOCK);
+  std::optional<int> code;
+  while (!(code = EndOf(*pid))) {
+    pollfd readable{signals->fd(), POLLIN, 0};
+    if (poll(&readable, 1, AliveIntervalMs(start)) == 0) Tell(fds[1], 0);
+    for (const int signal : signals->Take()) {
+      if (signal != SIGCHLD) Tell(fds[1], static_cast<uint8_t>(signal));
+    }
+  }
+  close(fds[1]);
+  if (*code != kNobodyThere) return *code;
+  const std::string words = log.made() ? LastWordsOf(log.path(), "", 0) : "";
+  return Unavailable("the host " + host.host + " is not reached, or no longer: " +
+                     (!words.empty() ? words
+                      : told.ok()    ? "ssh ended with 255"
+                                     : told.message()));
+}
+
+Result<int> ServeRemote(int input_fd, StopSource* signals) {
+  KUMO_ASSIGN_OR_RETURN(const remote::Start start, ReadStart(input_fd));
+  KUMO_ASSIGN_OR_RETURN(const pid_t pid, StartHere(start));
+  const SteadyClock clock;
+  TimeUs heard = clock.NowUs();
+  const auto silence = static_cast<TimeUs>(start.silence_s() * kSecond);
+  for (;;) {
+    pollfd readable[2] = {{input_fd, POLLIN, 0}, {signals->fd(), POLLIN, 0}};
+    poll(readable, 2, AliveIntervalMs(start));
+    if (const std::optional<int> code = EndOf(pid)) return *code;
+    bool gone = clock.NowUs() - heard > silence;
+    uint8_t byte = 0;
+    if (readable[0].revents != 0) {
+      const ssize_t n = read(input_fd, &byte, 1);
+      gone |= n == 0 || (n < 0 && errno != EINTR);
+      if (n > 0) heard = clock.NowUs();
+      if (n > 0 && IsPassedOn(byte)) kill(pid, byte);
+    }
+    for (const int signal : signals->Take()) gone |= signal != SIGCHLD;
+    if (!gone) continue;
+    kill(-pid, SIGKILL);  // and what it has started
+    waitpid(pid, nullptr, 0);
+    return Unavailable("the near side of the connection is gone");
+  }
+}
+
+}  // namespace kumo

@@ -1,0 +1,263 @@
+#include "cli/launch/supervisor.h"
+
+#include <algorithm>
+#include <csignal>
+#include <string_view>
+#include <utility>
+
+#include <glog/logging.h>
+
+#include "common/base/process/exit_code.h"
+#include "common/base/process/signals.h"
+
+namespace kumo {
+namespace {
+
+bool IsHopeless(const ProcessEnd& end) {
+  return end.signal == 0 && (end.code == static_cast<int>(ExitCode::kUsage) ||
+                             end.code == static_cast<int>(ExitCode::kBadConfiguration));
+}
+
+// Killed by what asks a process to stop, maybe before it could take the signal over.
+bool WasAskedToStop(const ProcessEnd& end) { return end.signal == SIGTERM || end.signal == SIGINT; }
+
+bool IsUnavailable(const ProcessEnd& end) {
+  return end.signal == 0 && end.code == static_cast<int>(ExitCode::kUnavailable);
+}
+
+int CodeOf(const ProcessEnd& end) {
+  return end.signal != 0 ? static_cast<int>(ExitCode::kCrashed) : end.code;
+}
+
+Outcome FailureOf(const ProcessEnd& end, std::string words) {
+  Outcome outcome;
+  outcome.code = CodeOf(end);
+  outcome.words = std::move(words);
+  return outcome;
+}
+
+std::string Join(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+std::string Seconds(TimeUs us) { return std::to_string((us + kSecond / 2) / kSecond) + " s"; }
+
+}  // namespace
+
+Supervisor::Supervisor(const SupervisorSettings& settings) : settings_(settings) {
+  CHECK_GE(settings.servers, 1);
+  CHECK_GE(settings.workers, 1);
+}
+
+Supervisor::Actions Supervisor::Begin() {
+  Actions actions;
+  const auto start = [&](ProcessId::Role role, int count) {
+    for (int i = 0; i < count; ++i) {
+      processes_[{role, i}] = Process();
+      actions.push_back({SupervisorAction::Kind::kStart, {role, i}, 0, /*again=*/false});
+    }
+  };
+  start(ProcessId::Role::kServer, settings_.servers);
+  start(ProcessId::Role::kWorker, settings_.workers);
+  return actions;
+}
+
+Supervisor::Actions Supervisor::OnEnd(const ProcessId& id, const ProcessEnd& end, TimeUs now) {
+  Actions actions;
+  CHECK(IsRunning(id)) << id.Name() << " ended without having been started";
+  Process& process = processes_[id];
+  process.state = State::kEnded;
+  process.end = end;
+  switch (phase_) {
+    case Phase::kRunning:
+      if (id == kServer0 && end.ok()) {
+        phase_ = Phase::kLeaving;
+        deadline_ = now + settings_.leave_us;
+        CancelRestarts();
+      } else if (!end.ok()) {
+        OnFailure(id, end, now, &actions);
+      }
+      break;
+    case Phase::kStopping:
+      if (id == kServer0) stop_words_ = end.last_words;
+      if (!end.ok() && !IsUnavailable(end) && !WasAskedToStop(end) && !cause_) {
+        cause_ = FailureOf(end, Describe(id, end) + " (while stopping)");
+      }
+      break;
+    case Phase::kLeaving:
+      if (end.ok()) break;
+      // Who misses the word that the job is done loses its server instead: no harm.
+      if (IsUnavailable(end) || WasAskedToStop(end)) {
+        warnings_.push_back(Describe(id, end) + " (after the job was done)");
+      } else if (!cause_) {
+        cause_ = FailureOf(end, Describe(id, end) + " (after the job was done)");
+      }
+      break;
+    case Phase::kFailing:
+    case Phase::kKilling:
+      break;
+  }
+  return actions;
+}
+
+void Supervisor::OnFailure(const ProcessId& id, const ProcessEnd& end, TimeUs now,
+                           Actions* actions) {
+  if (IsHopeless(end) || (id == kServer0 && IsUnavailable(end))) {
+    return Fail(id, end, "", now, actions);
+  }
+  Process& process = processes_[id];
+  if (process.restarts < settings_.max_restarts) {
+    const int doublings = std::min(process.restarts, 20);
+    const TimeUs pause =
+        std::min(settings_.first_pause_us << doublings, settings_.longest_pause_us);
+    ++process.restarts;
+    process.state = State::kPausing;
+    process.restart_at = now + pause;
+    warnings_.push_back(Describe(id, end) + " (started again)");
+    return;
+  }
+  const std::string remark = process.restarts == 0
+                                 ? ""
+                                 : " (after " + std::to_string(process.restarts) +
+                                       (process.restarts == 1 ? " restart)" : " restarts)");
+  if (id.role == ProcessId::Role::kWorker && WorkerIsLeft()) {
+    warnings_.push_back(Describe(id, end) + remark);
+  } else {
+    Fail(id, end, remark, now, actions);
+  }
+}
+
+void Supervisor::Fail(const ProcessId& id, const ProcessEnd& end, const std::string& remark,
+                      TimeUs now, Actions* actions) {
+  cause_ = FailureOf(end, Describe(id, end) + remark);
+  phase_ = Phase::kFailing;
+  deadline_ = now + settings_.failure_grace_us;
+  CancelRestarts();
+  SignalAll(SIGTERM, actions);
+}
+
+Supervisor::Actions Supervisor::OnStopRequest(int signal, TimeUs now) {
+  Actions actions;
+  const bool same = stop_signal_ != 0 && now - stop_requested_at_ < settings_.same_request_us;
+  if (phase_ == Phase::kKilling || same) return actions;
+  if (phase_ != Phase::kRunning) {
+    KillAll(&actions);
+    return actions;
+  }
+  phase_ = Phase::kStopping;
+  stop_requested_at_ = now;
+  stop_signal_ = signal;
+  deadline_ = now + settings_.grace_us;
+  CancelRestarts();
+  if (IsRunning(kServer0)) {
+    actions.push_back({SupervisorAction::Kind::kSignal, kServer0, SIGTERM, false});
+  } else {
+    SignalAll(SIGTERM, &actions);
+  }
+  return actions;
+}
+
+Supervisor::Actions Supervisor::OnTime(TimeUs now) {
+  Actions actions;
+  for (auto& [id, process] : processes_) {
+    if (process.state == State::kPausing && now >= process.restart_at) {
+      process.state = State::kRunning;
+      actions.push_back({SupervisorAction::Kind::kStart, id, 0, /*again=*/true});
+    }
+  }
+  if (!deadline_ || now < *deadline_) return actions;
+  if (phase_ == Phase::kLeaving && !leaving_was_signalled_) {
+    leaving_was_signalled_ = true;
+    deadline_ = now + settings_.failure_grace_us;
+    SignalAll(SIGTERM, &actions);
+  } else {
+    KillAll(&actions);
+  }
+  return actions;
+}
+
+std::optional<TimeUs> Supervisor::NextDeadline() const {
+  std::optional<TimeUs> next = deadline_;
+  for (const auto& [id, process] : processes_) {
+    if (process.state == State::kPausing) {
+      next = next ? std::min(*next, process.restart_at) : process.restart_at;
+    }
+  }
+  return next;
+}
+
+bool Supervisor::over() const {
+  return std::all_of(processes_.begin(), processes_.end(),
+                     [](const auto& entry) { return entry.second.state == State::kEnded; });
+}
+
+Outcome Supervisor::outcome() const {
+  CHECK(over());
+  Outcome outcome;
+  const bool done = processes_.at(kServer0).end.ok();
+  if (cause_) {
+    outcome = *cause_;
+  } else if (stop_signal_ != 0 && !done) {
+    outcome.code = static_cast<int>(ExitCode::kUnavailable);
+    outcome.stopped = true;
+    outcome.explained = !stop_words_.empty();
+    outcome.words = StopWords();
+  } else if (!killed_.empty()) {
+    outcome.code = static_cast<int>(ExitCode::kCrashed);
+    outcome.words = "the job is done, but " + Join(killed_) + " did not end within " +
+                    Seconds(settings_.leave_us + settings_.failure_grace_us) +
+                    " and had to be killed";
+  }
+  outcome.done = done;
+  outcome.warnings = warnings_;
+  return outcome;
+}
+
+// Server 0's own words, "stopped after round 12, ...", go on behind the signal's name.
+std::string Supervisor::StopWords() const {
+  constexpr std::string_view kStopped = "stopped ";
+  std::string words = std::string("stopped by ") + SignalName(stop_signal_);
+  if (!killed_.empty()) words += " (killed: " + Join(killed_) + ")";
+  if (stop_words_.starts_with(kStopped)) return words + " " + stop_words_.substr(kStopped.size());
+  return stop_words_.empty() ? words : words + ": " + stop_words_;
+}
+
+void Supervisor::CancelRestarts() {
+  for (auto& [id, process] : processes_) {
+    if (process.state == State::kPausing) process.state = State::kEnded;
+  }
+}
+
+void Supervisor::SignalAll(int signal, Actions* actions) {
+  for (const auto& [id, process] : processes_) {
+    if (process.state == State::kRunning) {
+      actions->push_back({SupervisorAction::Kind::kSignal, id, signal, false});
+    }
+  }
+}
+
+void Supervisor::KillAll(Actions* actions) {
+  phase_ = Phase::kKilling;
+  deadline_.reset();
+  for (const auto& [id, process] : processes_) {
+    if (process.state == State::kRunning) killed_.push_back(id.Name());
+  }
+  SignalAll(SIGKILL, actions);
+}
+
+bool Supervisor::IsRunning(const ProcessId& id) const {
+  const auto it = processes_.find(id);
+  return it != processes_.end() && it->second.state == State::kRunning;
+}
+
+bool Supervisor::WorkerIsLeft() const {
+  return std::any_of(processes_.begin(), processes_.end(), [](const auto& entry) {
+    const bool worker = entry.first.role == ProcessId::Role::kWorker;
+    // One that ended well has seen the end of the job.
+    return worker && (entry.second.state != State::kEnded || entry.second.end.ok());
+  });
+}
+
+}  // namespace kumo

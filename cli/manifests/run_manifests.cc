@@ -1,0 +1,287 @@
+#include "cli/manifests/run_manifests.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cinttypes>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+
+#include "common/base/fnv.h"
+#include "common/settings/config_file.h"
+#include "common/settings/option_table.h"
+#include "common/settings/option_value.h"
+#include "common/settings/variables.h"
+
+namespace kumo {
+namespace {
+
+// Kubernetes' limit is 63 for a pod's name as a host's, 52 for a StatefulSet's; "-server" and
+// "-worker" are added to a run's name, and to those an index and what tells a Job's pods apart.
+constexpr size_t kLongestName = 40;
+// Nodes may have to be found first, and images fetched.
+constexpr double kJoinTimeoutS = 1800;
+// A log that is read by kubectl has no line that is written over.
+constexpr double kIntervalS = 10;
+// How much longer than checkpoint.grace_s a pod is given before it is killed.
+constexpr int kMarginS = 20;
+constexpr char kPort[] = "7700";
+constexpr char kData[] = "/data";
+constexpr char kOutput[] = "/output/";
+constexpr char kModels[] = "/models/";
+
+bool IsLowerOrDigit(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
+
+std::string BaseName(const std::string& path) {
+  return std::filesystem::path(path).filename().string();
+}
+
+// A path below one of the volumes that the servers' pods have.
+bool IsOnServersVolume(const std::string& path, const ClusterRun& run) {
+  return path.starts_with(kOutput) || (run.Has("final-model") && path.starts_with(kModels));
+}
+
+std::string ServerAddresses(const ClusterRun& run) {
+  const std::string service = run.name + "-server";
+  std::string addresses;
+  for (int index = 0; index < run.servers; ++index) {
+    addresses += (index == 0 ? "tcp://" : ", tcp://") + service + "-" + std::to_string(index) +
+                 "." + service + ":" + kPort;
+  }
+  return addresses;
+}
+
+// What the run says of settings, whatever the experiment does.
+std::map<std::string, std::string> SettingsOfRun(const LoadedExperiment& loaded,
+                                                 const ClusterRun& run) {
+  std::map<std::string, std::string> settings = {
+      {"job.name", loaded.experiment.job.name},
+      {"network.file", BaseName(loaded.experiment.network.file)},
+      {"data.directory", kData},
+      {"output.directory", kOutput + run.name},
+      {"checkpoint.disks", run.Has("shared-volume") ? "shared" : "private"},
+      {"cluster.servers", ServerAddresses(run)},
+      {"cluster.workers", std::to_string(run.workers)},
+      {"cluster.insecure", run.Has("keys") ? "false" : "true"},
+  };
+  if (run.Has("final-model") && !IsOnServersVolume(loaded.experiment.output.final_model, run)) {
+    settings["output.final_model"] = kModels + run.name;
+  }
+  if (!loaded.origins.contains("cluster.join_timeout_s")) {
+    settings["cluster.join_timeout_s"] = WriteValue(kJoinTimeoutS);
+  }
+  if (!loaded.origins.contains("output.interval_s")) {
+    settings["output.interval_s"] = WriteValue(kIntervalS);
+  }
+  return settings;
+}
+
+// The pods have one place for unpacked data and one for keys, show themselves at one port; and each
+// start of a pod goes on. The manifests say so themselves.
+bool IsLeftOut(const std::string& key) {
+  return key == "data.cache" || key == "checkpoint.resume" || key == "cluster.keys" ||
+         key == "http.address";
+}
+
+std::string ImageText(const std::string& image) {
+  const size_t digest = image.find('@');
+  const std::string reference = image.substr(0, digest);
+  const size_t tag = reference.rfind(':');
+  const bool has_tag = tag != std::string::npos && reference.find('/', tag) == std::string::npos;
+  std::string text =
+      "  - name: kumo\n    newName: \"" + reference.substr(0, has_tag ? tag : digest) + "\"\n";
+  if (digest != std::string::npos)
+    return text + "    digest: \"" + image.substr(digest + 1) + "\"\n";
+  return text + "    newTag: \"" + (has_tag ? reference.substr(tag + 1) : "latest") + "\"\n";
+}
+
+std::string Patch(std::string_view kind, std::string_view component, std::string_view operations) {
+  return "  - target: {kind: " + std::string(kind) +
+         ", labelSelector: app.kubernetes.io/component=" + std::string(component) +
+         "}\n    patch: |-\n" + std::string(operations);
+}
+
+std::string Replace(const std::string& path, const std::string& value) {
+  return "      - {op: replace, path: " + path + ", value: " + value + "}\n";
+}
+
+// A StatefulSet's selector cannot change, so that one of an edited experiment is refused whole:
+// kubectl goes on behind a refused ConfigMap, and would else set the number of servers of a run
+// that knows nothing of it.
+std::string ExperimentInSelector(const std::string& experiment) {
+  Fnv1a hash;
+  hash.Add(experiment);
+  char text[32];
+  std::snprintf(text, sizeof(text), "\"%016" PRIx64 "\"", hash.value());
+  std::string operations;
+  for (const char* labels : {"/spec/selector/matchLabels", "/spec/template/metadata/labels"}) {
+    operations += std::string("      - {op: add, path: ") + labels +
+                  "/kumo~1experiment, value: " + text + "}\n";
+  }
+  return operations;
+}
+
+// What a pod of servers or workers is given.
+std::string PodPatch(std::string_view component, const std::string& kind, int threads,
+                     double grace_s, const std::string& more) {
+  const int seconds = static_cast<int>(std::ceil(grace_s)) + kMarginS;
+  return Patch(
+      kind, component,
+      more + Replace("/spec/template/spec/terminationGracePeriodSeconds", std::to_string(seconds)) +
+          Replace("/spec/template/spec/containers/0/resources/requests/cpu",
+                  "\"" + std::to_string(threads) + "\""));
+}
+
+}  // namespace
+
+bool ClusterRun::Has(std::string_view component) const {
+  return std::find(components.begin(), components.end(), component) != components.end();
+}
+
+Status CheckRunName(const std::string& name) {
+  const auto allowed = [](char c) { return IsLowerOrDigit(c) || c == '-'; };
+  if (!name.empty() && name.size() <= kLongestName && name[0] >= 'a' && name[0] <= 'z' &&
+      name.back() != '-' && std::all_of(name.begin(), name.end(), allowed)) {
+    return OkStatus();
+  }
+  return InvalidArgument(
+      "must begin with a letter and be small letters, digits and '-' (RFC 1123), at most " +
+      std::to_string(kLongestName) + ", and not end with '-'");
+}
+
+std::string RunNameOf(const std::string& text) {
+  std::string name;
+  for (const char c : text) {
+    const char lower = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    name += IsLowerOrDigit(lower) ? lower : '-';
+  }
+  return name;
+}
+
+std::vector<Status> ProblemsInPods(const LoadedExperiment& loaded, const ClusterRun& run) {
+  const Experiment& experiment = loaded.experiment;
+  std::vector<Status> problems;
+  const auto say = [&](const std::string& text) { problems.push_back(FailedPrecondition(text)); };
+  for (const std::string& file :
+       {experiment.data.text, experiment.data.train_images, experiment.data.train_labels,
+        experiment.data.validation_images, experiment.data.validation_labels}) {
+    if (file.starts_with('/')) {
+      say("the data file " + file + " is a path of this machine: name it relative to " +
+          "data.directory, which is " + kData + " in the pods");
+    }
+  }
+  const std::string& weights = experiment.network.initial_weights;
+  if (!weights.empty() && !weights.starts_with(kOutput)) {
+    say("network.initial_weights is " + weights +
+        ", a path of this machine: put them on the volume "
+        "of data or of the servers and name them by their path in the worker's pod");
+  }
+  const std::string& names = experiment.network.initial_names;
+  if (!names.empty() && !names.starts_with(kOutput)) {
+    say("network.initial_names is " + names +
+        ", a path of this machine: put it beside network.initial_weights and name it by its path "
+        "in "
+        "the worker's pod");
+  }
+  const std::string& model = experiment.output.final_model;
+  if (!model.empty() && !run.Has("final-model") && !IsOnServersVolume(model, run)) {
+    say("output.final_model is " + model +
+        ", a path of this machine: add --with final-model, which puts the model on the claim "
+        "kumo-models, or --set output.final_model= to leave it with the checkpoints");
+  }
+  const std::string network = BaseName(experiment.network.file);
+  if (!std::all_of(network.begin(), network.end(), [](unsigned char c) {
+        return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+      })) {
+    say("network.file is called " + network +
+        ": a ConfigMap takes letters, digits, '-', '_' and '.' only");
+  }
+  if (experiment.network.device != "cpu" && !run.Has("gpu")) {
+    say("network.device is " + experiment.network.device +
+        ", and the workers get no GPU: add --with gpu");
+  }
+  if (!experiment.cluster.keys.empty() && !run.Has("keys")) {
+    say("cluster.keys is " + experiment.cluster.keys +
+        ", a folder of this machine: put the keys into Secrets and add --with keys");
+  }
+  if (run.Has("kueue") && run.Has("workers-statefulset")) {
+    say("kueue is for a Job of workers: leave out kueue or workers-statefulset");
+  }
+  return problems;
+}
+
+std::string PodExperimentText(const LoadedExperiment& loaded, const ClusterRun& run,
+                              const std::string& about) {
+  const OptionTable table;
+  const std::map<std::string, std::string> of_run = SettingsOfRun(loaded, run);
+  std::string text;
+  for (size_t at = 0; at < about.size();) {
+    const size_t end = std::min(about.find('\n', at), about.size());
+    text += end == at ? "#\n" : "# " + about.substr(at, end - at) + "\n";
+    at = end + 1;
+  }
+  text += "#\n# Made by kumo manifests for the pods of the run " + run.name + ".\n";
+  std::string section;
+  for (const Option& option : table.options()) {
+    const auto decided = of_run.find(option.key);
+    std::string value;
+    if (decided != of_run.end()) {
+      value = decided->second;
+    } else if (loaded.origins.contains(option.key) && !IsLeftOut(option.key)) {
+      value = option.write(loaded.experiment);
+      if (option.base != PathBase::kNone) value = WithoutVariables(value);
+    } else {
+      continue;
+    }
+    if (option.section() != section) {
+      section = option.section();
+      text += "\n[" + section + "]\n";
+    }
+    text += option.name() + " = " + Quoted(value) + "\n";
+  }
+  return text;
+}
+
+std::string KustomizationText(const LoadedExperiment& loaded, const ClusterRun& run) {
+  const Experiment& experiment = loaded.experiment;
+  std::string text =
+      "# Made by kumo manifests: kubectl apply -k THIS-FOLDER\n"
+      "apiVersion: kustomize.config.k8s.io/v1beta1\n"
+      "kind: Kustomization\n"
+      "resources: [base]\n";
+  if (!run.components.empty()) {
+    text += "components:\n";
+    for (const std::string& component : run.components) {
+      text += "  - components/" + component + "\n";
+    }
+  }
+  text += "namePrefix: " + run.name + "-\n";
+  text += "labels:\n  - pairs: {app.kubernetes.io/instance: " + run.name +
+          "}\n    includeSelectors: true\n"
+          // A selector that Kustomize does not know.
+          "    fields: [{kind: PodMonitor, path: spec/selector/matchLabels, create: true}]\n";
+  text += "images:\n" + ImageText(run.image);
+  text +=
+      "# An edited experiment is another run. The name stays and the content cannot change, so "
+      "that\n"
+      "# to apply one under a name that is there is refused before anything else is touched.\n"
+      "configMapGenerator:\n  - name: experiment\n    files: [experiment.conf, \"" +
+      BaseName(experiment.network.file) +
+      "\"]\n    options: {immutable: true, disableNameSuffixHash: true}\n";
+  const bool job = !run.Has("workers-statefulset");
+  text += "replicas:\n  - {name: server, count: " + std::to_string(run.servers) + "}\n";
+  const std::string workers = std::to_string(run.workers);
+  if (!job) text += "  - {name: worker, count: " + workers + "}\n";
+  const std::string count =
+      job ? Replace("/spec/completions", workers) + Replace("/spec/parallelism", workers) : "";
+  const std::string selector = ExperimentInSelector(PodExperimentText(loaded, run, ""));
+  text += "patches:\n";
+  text += PodPatch("server", "StatefulSet", experiment.cluster.server_threads,
+                   experiment.checkpoint.grace_s, selector);
+  text += PodPatch("worker", job ? "Job" : "StatefulSet", experiment.network.threads,
+                   experiment.checkpoint.grace_s, job ? count : selector);
+  return text;
+}
+
+}  // namespace kumo

@@ -1,0 +1,379 @@
+#include "common/checkpoint/continuation.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "common/checkpoint/tensor_list.h"
+#include "common/job/job_plan.h"
+#include "common/job/network_changes.h"
+#include "common/optimiser/optimiser.h"
+
+namespace kumo {
+namespace {
+
+// The data's identity, as far as settings tell it, and what its samples are to the network.
+constexpr const char* kData[] = {"data.reader",
+                                 "data.text",
+                                 "data.tokens",
+                                 "data.window",
+                                 "data.windows",
+                                 "data.validation_share",
+                                 "data.train_images",
+                                 "data.train_labels",
+                                 "data.validation_images",
+                                 "data.validation_labels",
+                                 "data.image_size",
+                                 "data.damaged",
+                                 "data.ctf_features",
+                                 "data.ctf_labels",
+                                 "data.scale",
+                                 "data.subtract_mean",
+                                 "data.mean",
+                                 "data.deviation",
+                                 "data.shorter_side",
+                                 "data.classes",
+                                 "data.train_limit",
+                                 "data.validation_limit"};
+// What says which samples a round has.
+constexpr std::string_view kRounds[] = {"sync.partitions", "sync.minibatch", "sync.block",
+                                        "sync.warmup_samples"};
+constexpr char kOtherSamples[] = "rounds count on, and would have other samples";
+
+// The state that a version carries besides its weights.
+struct Carried {
+  // What the arrays are, in a word: of equal ones the numbers mean the same. "": there are none.
+  std::string_view rule;
+  std::string_view local;  // of a partition's optimiser
+  bool residual = false;
+  bool apart = false;  // what blocks start from, and what is evaluated
+  int partitions = 1;
+};
+
+Carried CarriedBy(const Experiment& e, const RoundPlan& last) {
+  Carried carried;
+  const bool block = last.mode == SyncMode::kBlock;
+  const std::string_view optimiser = StateOf(e.optimiser.type).meaning;
+  if (!block) {
+    carried.rule = optimiser;
+  } else if (e.block.rule == "block_momentum") {
+    carried.rule = "the block's step";
+  }
+  if (e.sync.mode == SyncMode::kBlock && !e.block.reset_local_state) carried.local = optimiser;
+  carried.residual = CarriesResidual(e);
+  carried.apart = block && e.block.KeepsWeightsApart();
+  carried.partitions = e.sync.partitions;
+  return carried;
+}
+
+// A checkpoint's settings and plan beside those of now.
+struct Comparison {
+  Experiment then;
+  JobPlan plan_then, plan_now;
+  RoundPlan last_then, last_now;  // the round that made the version
+  Carried carried_then, carried_now;
+  OptimiserState optimiser_now;
+};
+
+JobSpec SizesOf(const checkpoint::Manifest& manifest) {
+  JobSpec spec;
+  spec.train_samples = manifest.train_samples();
+  spec.validation_samples = manifest.validation_samples();
+  return spec;
+}
+
+// FailedPrecondition where the new plan has no such version.
+Result<Comparison> Compare(const checkpoint::Manifest& manifest, const Experiment& now) {
+  Comparison c;
+  KUMO_ASSIGN_OR_RETURN(c.then, ExperimentOfText(manifest.experiment_text()));
+  KUMO_ASSIGN_OR_RETURN(c.plan_then, PlanFor(c.then, SizesOf(manifest)));
+  KUMO_ASSIGN_OR_RETURN(c.plan_now, PlanFor(now, SizesOf(manifest)));
+  const int64_t version = manifest.version();
+  if (version < 1 || version > c.plan_then.rounds()) {
+    return DataLoss("checkpoint " + manifest.name() + " is of no round of its experiment");
+  }
+  c.last_then = c.plan_then.Round(version - 1);
+  if (c.plan_then.SamplesAt(version) > c.plan_now.samples()) {
+    return FailedPrecondition("job.epochs = " + std::to_string(now.job.epochs) + ": " +
+                              std::to_string(c.plan_then.SamplesAt(version)) +
+                              " samples were trained already, of the " +
+                              std::to_string(c.plan_now.samples()) + " that these are");
+  }
+  if (version > c.plan_now.rounds()) {
+    std::string changes;
+    for (const SettingChange& change : SettingChanges(manifest.experiment_text(), now)) {
+      const bool of_rounds = std::count(std::begin(kRounds), std::end(kRounds), change.key) > 0;
+      if (!of_rounds && change.key != "sync.mode") continue;
+      changes += (changes.empty() ? "" : ", ") + DescribeChange(change);
+    }
+    return FailedPrecondition(changes + ": " + kOtherSamples);
+  }
+  c.last_now = c.plan_now.Round(version - 1);
+  c.carried_then = CarriedBy(c.then, c.last_then);
+  c.carried_now = CarriedBy(now, c.last_now);
+  c.optimiser_now = StateOf(now.optimiser.type);
+  return c;
+}
+
+bool SameUntilNow(const Comparison& c, int64_t version) {
+  return c.plan_then.SamplesAt(version) == c.plan_now.SamplesAt(version) &&
+         c.last_then.mode == c.last_now.mode && c.last_then.step == c.last_now.step &&
+         c.last_then.full_precision == c.last_now.full_precision &&
+         c.last_then.epoch == c.last_now.epoch;
+}
+
+// What cannot change, one sentence each.
+class Refusals {
+ public:
+  Refusals(const checkpoint::Manifest& manifest, const Comparison& c,
+           const std::vector<SettingChange>& changes)
+      : manifest_(manifest), c_(c), changes_(changes) {}
+
+  std::vector<std::string> Collect() {
+    for (const char* key : kData) Refuse(key, "the data must be the same");
+    Refuse("sync.mode", "rounds of one mode do not go on in the other");
+    if (!SameUntilNow(c_, manifest_.version())) {
+      for (const std::string_view key : kRounds) Refuse(key, kOtherSamples);
+      if (refused_.empty()) refused_.emplace_back("the rounds until now would have other samples");
+    }
+    if (!c_.last_then.ends_epoch) {
+      Refuse("job.seed", "the epoch under way has another order; go on from an epoch's end");
+    }
+    if ((AreMoments(&Carried::rule) && Same(&Carried::rule)) ||
+        (AreMoments(&Carried::local) && Same(&Carried::local))) {
+      for (const char* key : {"optimiser.beta1", "optimiser.beta2"}) {
+        Refuse(key, "Adam's moments are means with the old one");
+      }
+    }
+    if (AreMoments(&Carried::local) && Same(&Carried::local)) {
+      Refuse("sync.block", "the partitions' steps are counted by it, for the moments' bias");
+    }
+    RefuseFreshMoments();
+    return std::move(refused_);
+  }
+
+ private:
+  using Words = std::string_view Carried::*;
+  bool Same(Words what) const { return c_.carried_then.*what == c_.carried_now.*what; }
+  // Whether the arrays are now those of an optimiser that corrects their bias, as Adam does.
+  bool AreMoments(Words what) const {
+    return c_.optimiser_now.corrects_bias && c_.carried_now.*what == c_.optimiser_now.meaning;
+  }
+
+  void Refuse(std::string_view key, const std::string& why) {
+    for (const SettingChange& change : changes_) {
+      if (change.key == key) refused_.push_back(DescribeChange(change) + ": " + why);
+    }
+  }
+
+  // The correction of the bias counts from the first round on.
+  void RefuseFreshMoments() {
+    constexpr const char kWhy[] =
+        "Adam's moments would start at zero in the middle of their bias correction";
+    const bool rule = AreMoments(&Carried::rule) && !Same(&Carried::rule);
+    const bool local =
+        AreMoments(&Carried::local) &&
+        (!Same(&Carried::local) || c_.carried_then.partitions != c_.carried_now.partitions);
+    if (!rule && !local) return;
+    Refuse("optimiser.type", kWhy);
+    if (!local) return;
+    Refuse("block.reset_local_state", kWhy);
+    Refuse("sync.partitions", kWhy);
+  }
+
+  const checkpoint::Manifest& manifest_;
+  const Comparison& c_;
+  const std::vector<SettingChange>& changes_;
+  std::vector<std::string> refused_;
+};
+
+// What starts at zero, or differs from what was carried.
+std::vector<std::string> NotesOf(const Carried& then, const Carried& now) {
+  std::vector<std::string> notes;
+  if (!then.rule.empty() && then.rule != now.rule) {
+    notes.emplace_back("the servers' state of the optimiser or update rule is left behind");
+  }
+  if (then.apart && !now.apart) {
+    notes.emplace_back("blocks start from the weights that were evaluated");
+  }
+  const bool local = !then.local.empty();
+  if (then.partitions != now.partitions && (local || then.residual)) {
+    notes.emplace_back("what partitions carried (residuals, optimiser state) is left behind");
+    return notes;
+  }
+  if (then.residual && !now.residual) {
+    notes.emplace_back("what the coding of pushes has lost until now is left behind");
+  }
+  if (local && then.local != now.local) {
+    notes.emplace_back("the partitions' optimiser state is left behind");
+  }
+  return notes;
+}
+
+// What blocks start from becomes what was evaluated.
+void StartFromWeights(ShardSnapshot* snapshot) {
+  std::set<int64_t> apart;
+  for (const StateArray& array : snapshot->arrays) {
+    if (array.kind == StateKind::kWeights) apart.insert(array.begin);
+  }
+  std::erase_if(snapshot->arrays, [&](const StateArray& array) {
+    return array.kind == StateKind::kStart && apart.contains(array.begin);
+  });
+  for (StateArray& array : snapshot->arrays) {
+    if (array.kind == StateKind::kWeights) array.kind = StateKind::kStart;
+  }
+}
+
+// The array of what a partition carries as it is numbered now; none where it is left behind. The
+// residual comes first, then the optimiser's slots.
+std::optional<int> SlotNow(int slot, const Carried& then, const Carried& now) {
+  if (then.partitions != now.partitions) return std::nullopt;
+  const int first_then = then.residual ? 1 : 0;
+  if (slot < first_then) return now.residual ? std::optional(0) : std::nullopt;
+  if (then.local != now.local) return std::nullopt;
+  return slot - first_then + (now.residual ? 1 : 0);
+}
+
+std::vector<SettingChange> ChangesOfNetwork(const checkpoint::Manifest& manifest,
+                                            const JobSpec& spec) {
+  return NetworkChanges(manifest.network(), spec.network, NetworkUse::kTraining);
+}
+
+std::vector<SettingChange> ChangesOfData(const checkpoint::Manifest& manifest,
+                                         const JobSpec& spec) {
+  std::vector<SettingChange> changes;
+  const auto compare = [&](const char* which, uint64_t then, const DataIdentity& now) {
+    if (then == 0 || then == now.hash) return;
+    changes.push_back({std::string("contents of the ") + which + " data", HashOf(then),
+                       HashOf(now.hash) + (now.name.empty() ? "" : " of " + now.name)});
+  };
+  compare("training", manifest.train_hash(), spec.train);
+  compare("validation", manifest.validation_hash(), spec.validation);
+  return changes;
+}
+
+}  // namespace
+
+Result<checkpoint::Continuation> ContinuationOf(const checkpoint::Manifest& manifest,
+                                                const Experiment& now,
+                                                const std::vector<SettingChange>& changes) {
+  if (!HasTensors(manifest) || manifest.train_samples() < 1) {
+    return FailedPrecondition(
+        "it was written by release 0.1, which did not say what network and data it is of");
+  }
+  KUMO_ASSIGN_OR_RETURN(const Comparison c, Compare(manifest, now));
+  const std::vector<std::string> refused = Refusals(manifest, c, changes).Collect();
+  if (!refused.empty()) {
+    std::string text;
+    for (const std::string& one : refused) text += (text.empty() ? "" : "; ") + one;
+    return FailedPrecondition(text);
+  }
+  checkpoint::Continuation continuation;
+  continuation.set_version(manifest.version());
+  continuation.set_samples(c.plan_now.SamplesAt(manifest.version()));
+  continuation.set_epoch(c.last_then.epoch + (c.last_then.ends_epoch ? 2 : 1));
+  for (const SettingChange& change : changes) {
+    checkpoint::Continuation::Change* one = continuation.add_changes();
+    one->set_setting(change.key);
+    one->set_then(change.then);
+    one->set_now(change.now);
+  }
+  for (std::string& note : NotesOf(c.carried_then, c.carried_now)) {
+    continuation.add_notes(std::move(note));
+  }
+  return continuation;
+}
+
+std::vector<std::string> LinesOf(const checkpoint::Continuation& continuation) {
+  std::vector<std::string> lines;
+  for (const auto& change : continuation.changes()) {
+    lines.push_back(DescribeChange({change.setting(), change.then(), change.now()}));
+  }
+  lines.insert(lines.end(), continuation.notes().begin(), continuation.notes().end());
+  return lines;
+}
+
+Status Adapt(const checkpoint::Manifest& manifest, const Experiment& now, ShardSnapshot* snapshot) {
+  if (SettingChanges(manifest.experiment_text(), now).empty()) return OkStatus();
+  KUMO_ASSIGN_OR_RETURN(const Comparison c, Compare(manifest, now));
+  const Carried& then = c.carried_then;
+  const Carried& carried = c.carried_now;
+  if (then.apart && !carried.apart) StartFromWeights(snapshot);
+  std::erase_if(snapshot->arrays, [&](const StateArray& array) {
+    if (array.kind == StateKind::kRuleSlot) return then.rule != carried.rule;
+    return array.kind == StateKind::kPartitionState && !SlotNow(array.slot, then, carried);
+  });
+  for (StateArray& array : snapshot->arrays) {
+    if (array.kind == StateKind::kPartitionState) array.slot = *SlotNow(array.slot, then, carried);
+  }
+  return OkStatus();
+}
+
+Status CheckSameNetworkAndData(const checkpoint::Manifest& manifest, const JobSpec& spec,
+                               bool continues) {
+  const std::string name = "checkpoint " + manifest.name();
+  if (manifest.fingerprint() != spec.layout.fingerprint()) {
+    std::string difference = "the tensors' names, shapes or order differ";
+    if (HasTensors(manifest)) {
+      KUMO_ASSIGN_OR_RETURN(const ParameterLayout layout, LayoutOf(manifest));
+      difference = layout.FirstDifference(spec.layout);
+    }
+    return FailedPrecondition(name + " is of another network: " + difference);
+  }
+  if (manifest.train_samples() == 0) return OkStatus();  // 0.1 did not say
+  const auto compare = [&](const char* what, int64_t then, int64_t now) {
+    if (then == now) return OkStatus();
+    return FailedPrecondition(name + " is of other data: it had " + std::to_string(then) + " " +
+                              what + " samples, there are " + std::to_string(now));
+  };
+  KUMO_RETURN_IF_ERROR(compare("training", manifest.train_samples(), spec.train_samples));
+  KUMO_RETURN_IF_ERROR(
+      compare("validation", manifest.validation_samples(), spec.validation_samples));
+  if (continues) return OkStatus();
+  constexpr char kOr[] =
+      ", or go on with this by kumo launch --continue (checkpoint.continue=true)";
+  if (const auto changes = ChangesOfNetwork(manifest, spec); !changes.empty()) {
+    return FailedPrecondition(
+        name + " is of another network, of the same tensors: " + DescribeChanges(changes) +
+        "; bring back the network file that it was trained with" + kOr);
+  }
+  if (const auto changes = ChangesOfData(manifest, spec); !changes.empty()) {
+    return FailedPrecondition(name + " is of other data: as many samples, but other contents: " +
+                              DescribeChanges(changes) +
+                              "; bring back the files that it was trained on" + kOr);
+  }
+  return OkStatus();
+}
+
+std::vector<SettingChange> ChangesOfNetworkAndData(const checkpoint::Manifest& manifest,
+                                                   const JobSpec& spec) {
+  std::vector<SettingChange> changes = ChangesOfNetwork(manifest, spec);
+  for (SettingChange& change : ChangesOfData(manifest, spec)) changes.push_back(std::move(change));
+  return changes;
+}
+
+void NoteChangesOfNetworkAndData(const checkpoint::Manifest& from, const JobSpec& spec,
+                                 const JobPlan& plan, checkpoint::Manifest* manifest) {
+  const std::vector<SettingChange> changes = ChangesOfNetworkAndData(from, spec);
+  if (changes.empty()) return;
+  const int count = manifest->continuations_size();
+  const bool said = count > 0 && manifest->continuations(count - 1).version() == from.version();
+  checkpoint::Continuation* const continuation =
+      said ? manifest->mutable_continuations(count - 1) : manifest->add_continuations();
+  if (!said) {
+    continuation->set_version(from.version());
+    continuation->set_samples(plan.SamplesAt(from.version()));
+    const bool over = from.version() == plan.rounds();
+    continuation->set_epoch(over ? plan.settings().epochs : plan.Round(from.version()).epoch + 1);
+  }
+  for (const SettingChange& change : changes) {
+    checkpoint::Continuation::Change* const one = continuation->add_changes();
+    one->set_setting(change.key);
+    one->set_then(change.then);
+    one->set_now(change.now);
+  }
+}
+
+}  // namespace kumo

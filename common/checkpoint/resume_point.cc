@@ -1,0 +1,136 @@
+#include "common/checkpoint/resume_point.h"
+
+#include <charconv>
+#include <limits>
+#include <utility>
+
+#include "common/checkpoint/checkpoint.h"
+#include "common/checkpoint/continuation.h"
+#include "common/job/job_identity.h"
+#include "common/settings/setting_changes.h"
+
+namespace kumo {
+namespace {
+
+constexpr char kStartAnew[] =
+    "choose another output.directory, or start anew with checkpoint.resume=never";
+constexpr int64_t kAnyVersion = std::numeric_limits<int64_t>::max();
+
+std::string Folder(const Experiment& experiment) {
+  return JoinPath(experiment.output.directory, "checkpoints");
+}
+
+std::string Offer(FileSystem& files, const std::string& folder) {
+  const Result<VerifiedCheckpoint> good = NewestVerified(files, folder);
+  if (!good.ok()) return std::string("none of the checkpoints is good; ") + kStartAnew;
+  return "the last good one is of round " + std::to_string(good->manifest.version()) +
+         ": go on from it with checkpoint.resume=" + std::to_string(good->manifest.version());
+}
+
+// Goes on from a checkpoint, with changed settings where that is allowed. The network is compared
+// when a worker has brought its tensors.
+Status Take(checkpoint::Manifest manifest, const Experiment& experiment, ResumePoint* point) {
+  const auto changes = SettingChanges(manifest.experiment_text(), experiment);
+  if (!changes.empty()) {
+    const std::string what =
+        "checkpoint " + manifest.name() + " in " + Folder(experiment) + " has other settings";
+    auto continuation = ContinuationOf(manifest, experiment, changes);
+    const std::string list = " (" + DescribeChanges(changes) + ")";
+    if (!continuation.ok()) {
+      return FailedPrecondition(
+          what + list + ", and --continue cannot go on with them: " +
+          continuation.status().message() + "; choose another output.directory (there --from " +
+          JoinPath(Folder(experiment), manifest.name()) +
+          " begins with these weights), or start anew with checkpoint.resume=never");
+    }
+    if (!experiment.checkpoint.continues) {
+      return FailedPrecondition(what + list +
+                                "; go on with those of now with kumo launch "
+                                "--continue (checkpoint.continue=true), " +
+                                kStartAnew);
+    }
+    *manifest.add_continuations() = *continuation;
+    point->continuation = *std::move(continuation);
+  }
+  point->finished = !point->continuation && IsFinished(manifest, experiment);
+  point->manifest = std::move(manifest);
+  return OkStatus();
+}
+
+Result<ResumePoint> Named(FileSystem& files, const Experiment& experiment, int64_t round) {
+  const std::string folder = Folder(experiment);
+  const std::string name = CheckpointName(round);
+  Result<checkpoint::Manifest> manifest = VerifyCheckpoint(files, folder, name);
+  if (!manifest.ok()) {
+    return FailedPrecondition("checkpoint " + name + " cannot be used: " +
+                              manifest.status().message() + "; " + Offer(files, folder));
+  }
+  manifest->set_name(name);
+  ResumePoint point;
+  point.named = true;
+  KUMO_RETURN_IF_ERROR(Take(*std::move(manifest), experiment, &point));
+  return point;
+}
+
+}  // namespace
+
+std::optional<int64_t> RoundToResume(const Experiment& experiment) {
+  const std::string& text = experiment.checkpoint.resume;
+  int64_t round = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), round);
+  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size()) return std::nullopt;
+  return round;
+}
+
+bool IsFinished(const checkpoint::Manifest& manifest, const Experiment& experiment) {
+  JobSpec spec;
+  spec.train_samples = manifest.train_samples();
+  const Result<JobPlan> plan = PlanFor(experiment, spec);
+  if (!plan.ok() || manifest.version() != plan->rounds() || !manifest.has_evaluation()) {
+    return false;
+  }
+  return manifest.validation_samples() == 0 || manifest.evaluation().sums().samples() > 0;
+}
+
+Result<ResumePoint> NewestToResume(FileSystem& files, const Experiment& experiment,
+                                   int64_t newest) {
+  const std::string folder = Folder(experiment);
+  KUMO_ASSIGN_OR_RETURN(std::vector<std::string> names, ListCheckpoints(files, folder));
+  std::erase_if(names, [&](const std::string& name) {
+    return newest < kAnyVersion && name > CheckpointName(newest);
+  });
+  ResumePoint point;
+  for (const std::string& name : names) {
+    Result<checkpoint::Manifest> manifest = VerifyCheckpoint(files, folder, name);
+    if (!manifest.ok()) {
+      // What may be good, and only cannot be read just now, is not passed over: it would be
+      // deleted.
+      const StatusCode code = manifest.status().code();
+      if (code == StatusCode::kUnavailable || code == StatusCode::kResourceExhausted) {
+        return manifest.status().WithContext("checkpoint " + name);
+      }
+      point.skipped.push_back(name + ": " + manifest.status().message());
+      continue;
+    }
+    manifest->set_name(name);
+    KUMO_RETURN_IF_ERROR(Take(*std::move(manifest), experiment, &point));
+    return point;
+  }
+  if (names.empty()) return point;
+  return FailedPrecondition("none of the checkpoints in " + folder +
+                            " is good: " + point.skipped.front() + "; " + kStartAnew);
+}
+
+Result<ResumePoint> FindCheckpointToResume(FileSystem& files, const Experiment& experiment) {
+  const std::string& resume = experiment.checkpoint.resume;
+  if (resume == "never") return ResumePoint();
+  if (const auto round = RoundToResume(experiment)) return Named(files, experiment, *round);
+  KUMO_ASSIGN_OR_RETURN(ResumePoint point, NewestToResume(files, experiment, kAnyVersion));
+  if (!point.manifest && resume == "must") {
+    return FailedPrecondition("checkpoint.resume=must, and there is no checkpoint in " +
+                              Folder(experiment));
+  }
+  return point;
+}
+
+}  // namespace kumo

@@ -1,0 +1,159 @@
+#include "common/codec/codec.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "common/codec/kernel.h"
+
+namespace kumo {
+
+static_assert(std::endian::native == std::endian::little,
+              "the kernels write the wire's little-endian numbers as they are in memory");
+
+static_assert(Codec::kBucket == kCodecBucket);
+
+// The one list of codecs, in the order of their ids: a new one gets a file beside int8.cc, an id in
+// codec.h, and its place here. What sync.push_codec may say comes from here.
+#define KUMO_CODECS(DO) DO(kFp32) DO(kFp16) DO(kBf16) DO(kInt8) DO(kOneBit)
+
+#define KUMO_DECLARE_CODEC(name) KUMO_DECLARE_PER_ISA(const CodecKernel, name)
+KUMO_CODECS(KUMO_DECLARE_CODEC)
+#undef KUMO_DECLARE_CODEC
+
+namespace {
+
+class KernelCodec final : public Codec {
+ public:
+  explicit KernelCodec(const CodecKernel& kernel) : kernel_(kernel) {}
+
+  CodecId id() const override { return CodecId{kernel_.id}; }
+  std::string_view name() const override { return kernel_.name; }
+  bool lossy() const override { return kernel_.lossy; }
+
+  size_t EncodedBytes(size_t n) const override {
+    const size_t rest = n % kBucket;
+    return n / kBucket * kernel_.bucket_bytes(kBucket) +
+           (rest == 0 ? 0 : kernel_.bucket_bytes(rest));
+  }
+
+  float largest() const override { return kernel_.largest; }
+
+  int64_t EncodeUpTo(float most, std::span<const float> x, std::span<float> residual,
+                     std::span<std::byte> out) const override {
+    CHECK_EQ(out.size(), EncodedBytes(x.size()));
+    CHECK(residual.empty() || residual.size() == x.size());
+    return kernel_.encode(x.data(), residual.empty() ? nullptr : residual.data(), x.size(), most,
+                          reinterpret_cast<unsigned char*>(out.data()));
+  }
+
+  Status Check(std::span<const std::byte> encoded, size_t n) const override {
+    if (encoded.size() != EncodedBytes(n)) {
+      return InvalidArgument(std::string(name()) + ": " + std::to_string(n) + " numbers take " +
+                             std::to_string(EncodedBytes(n)) + " bytes, not " +
+                             std::to_string(encoded.size()));
+    }
+    const int64_t bad =
+        kernel_.first_bad_bucket(reinterpret_cast<const unsigned char*>(encoded.data()), n);
+    if (bad < 0) return OkStatus();
+    const int64_t first = bad * static_cast<int64_t>(kBucket);
+    return InvalidArgument(
+        std::string(name()) + ": a number that is not finite among numbers " +
+        std::to_string(first) + " to " +
+        std::to_string(std::min(first + static_cast<int64_t>(kBucket), static_cast<int64_t>(n)) -
+                       1) +
+        " of the chunk");
+  }
+
+  void DecodeAdd(std::span<const std::byte> encoded, size_t n, size_t first, float scale,
+                 std::span<float> sum) const override {
+    kernel_.decode_add(At(encoded, n, first, sum.size()), sum.size(), scale, sum.data());
+  }
+
+  void Decode(std::span<const std::byte> encoded, size_t n, size_t first,
+              std::span<float> out) const override {
+    kernel_.decode(At(encoded, n, first, out.size()), out.size(), out.data());
+  }
+
+ private:
+  // Where the bucket that starts at number `first` lies.
+  const unsigned char* At(std::span<const std::byte> encoded, size_t n, size_t first,
+                          size_t count) const {
+    CHECK_EQ(encoded.size(), EncodedBytes(n));
+    CHECK_EQ(first % kBucket, 0u);
+    CHECK(first <= n && count <= n - first);
+    return reinterpret_cast<const unsigned char*>(encoded.data()) +
+           first / kBucket * kernel_.bucket_bytes(kBucket);
+  }
+
+  const CodecKernel& kernel_;
+};
+
+struct CodecList {
+#define KUMO_CODEC_AT(name) KernelCodec(KUMO_AT_ISA(isa, name)),
+  explicit CodecList(Isa isa) : codecs{KUMO_CODECS(KUMO_CODEC_AT)} {
+    for (const KernelCodec& codec : codecs) pointers.push_back(&codec);
+  }
+#undef KUMO_CODEC_AT
+  CodecList(const CodecList&) = delete;
+  CodecList& operator=(const CodecList&) = delete;
+
+  const std::vector<KernelCodec> codecs;
+  std::vector<const Codec*> pointers;
+};
+
+template <typename Matches>
+Result<const Codec*> Find(const std::string& wanted, Matches matches) {
+  std::string names;
+  for (const Codec* codec : AllCodecs()) {
+    if (matches(*codec)) return codec;
+    names += (names.empty() ? "" : ", ") + std::string(codec->name());
+  }
+  return NotFound("there is no codec " + wanted + "; there are: " + names);
+}
+
+}  // namespace
+
+int64_t Codec::Encode(std::span<const float> x, std::span<float> residual,
+                      std::span<std::byte> out) const {
+  return EncodeUpTo(std::numeric_limits<float>::max(), x, residual, out);
+}
+
+float Codec::MostWithoutLoss(bool has_residual) const {
+  const bool fits_twice = has_residual && largest() < std::numeric_limits<float>::max() / 2;
+  return fits_twice ? 2 * largest() : largest();
+}
+
+std::string Codec::DescribeMisfit() const {
+  if (largest() >= std::numeric_limits<float>::max()) return "infinite or not a number";
+  return "infinite, not a number or too large for " + std::string(name()) + ", which ends at " +
+         std::to_string(std::lround(largest()));
+}
+
+std::span<const Codec* const> AllCodecs(Isa isa) {
+  CHECK(isa <= DetectIsa()) << "this machine does not run that instruction-set level";
+  static const CodecList baseline(Isa::kBaseline);
+  static const CodecList v3(Isa::kV3);
+  static const CodecList v4(Isa::kV4);
+  return isa == Isa::kV4 ? v4.pointers : isa == Isa::kV3 ? v3.pointers : baseline.pointers;
+}
+
+std::span<const Codec* const> AllCodecs() {
+  static const Isa isa = DetectIsa();
+  return AllCodecs(isa);
+}
+
+Result<const Codec*> FindCodec(std::string_view name) {
+  return Find("'" + std::string(name) + "'",
+              [name](const Codec& codec) { return codec.name() == name; });
+}
+
+Result<const Codec*> FindCodec(uint32_t id) {
+  return Find("number " + std::to_string(id),
+              [id](const Codec& codec) { return static_cast<uint32_t>(codec.id()) == id; });
+}
+
+}  // namespace kumo

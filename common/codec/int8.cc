@@ -1,0 +1,89 @@
+// Codec int8: a scale per bucket, absmax / 127, and codes rounded to nearest even.
+#include <cstdint>
+
+#include "common/codec/bucket.h"
+
+namespace kumo::KUMO_ISA {
+
+struct Int8 {
+  static constexpr uint32_t kId = 4;
+  static constexpr const char* kName = "int8";
+  static constexpr bool kLossy = true;
+  static constexpr float kLargest = kLargestFloat;
+  static constexpr size_t Bytes(size_t count) { return 4 + count; }
+
+  // No code, not even -128, decodes to infinity with a scale up to this.
+  static constexpr float kLargestScale = 0x1.fffffep127f / 128.0f;
+  // Buckets below this are sent as zeros (1 / scale would overflow); feedback keeps them.
+  static constexpr float kSmallestAbsMax = 0x1p-100f;
+  // Adding it rounds to an integer, nearest even, that then lies in the low bits.
+  static constexpr float kRound = 0x1.8p23f;
+
+  KUMO_ALWAYS_INLINE static void Encode(const float* u, size_t count, uint32_t absmax_bits,
+                                        float* residual, unsigned char* out) {
+    const float absmax = FloatOf(absmax_bits);
+    float scale = absmax < kSmallestAbsMax ? 0.0f : absmax / 127.0f;
+    scale = scale < kLargestScale ? scale : kLargestScale;
+    const float inverse = scale > 0.0f ? 1.0f / scale : 0.0f;
+    __builtin_memcpy(out, &scale, 4);
+    unsigned char* codes = out + 4;
+    if (residual == nullptr) {
+      KUMO_VECTOR_LOOP
+      for (size_t i = 0; i < count; ++i) {
+        codes[i] = static_cast<unsigned char>(BitsOf(Shifted(u[i], inverse)));
+      }
+      return;
+    }
+    KUMO_VECTOR_LOOP
+    for (size_t i = 0; i < count; ++i) {
+      const float shifted = Shifted(u[i], inverse);
+      codes[i] = static_cast<unsigned char>(BitsOf(shifted));
+      residual[i] = u[i] - (shifted - kRound) * scale;
+    }
+  }
+
+  // kRound + the code of u. The low byte of its bits is the code as int8.
+  KUMO_ALWAYS_INLINE static float Shifted(float u, float inverse) {
+    float code = u * inverse;
+    code = code < 127.0f ? code : 127.0f;
+    code = code > -127.0f ? code : -127.0f;
+    return code + kRound;
+  }
+
+  KUMO_ALWAYS_INLINE static float Scale(const unsigned char* in) {
+    float scale;
+    __builtin_memcpy(&scale, in, 4);
+    return scale;
+  }
+  KUMO_ALWAYS_INLINE static float Code(const unsigned char* in, size_t i) {
+    return static_cast<float>(static_cast<int8_t>(in[4 + i]));
+  }
+
+  KUMO_ALWAYS_INLINE static void Decode(const unsigned char* in, size_t count, float* out) {
+    const float scale = Scale(in);
+    KUMO_VECTOR_LOOP
+    for (size_t i = 0; i < count; ++i) out[i] = Code(in, i) * scale;
+  }
+
+  KUMO_ALWAYS_INLINE static void DecodeAdd(const unsigned char* in, size_t count, float factor,
+                                           float* sum) {
+    const float scale = Scale(in);
+    ForEachBlock(
+        count,
+        [in, scale, factor, sum](size_t begin, size_t end) KUMO_INLINE_LAMBDA {
+          KUMO_VECTOR_LOOP
+          for (size_t i = begin; i < end; ++i) sum[i] += factor * (Code(in, i) * scale);
+        },
+        in);
+  }
+
+  KUMO_ALWAYS_INLINE static bool Finite(const unsigned char* in, size_t) {
+    const float scale = Scale(in);
+    return scale >= -kLargestScale && scale <= kLargestScale;  // false for NaN
+  }
+};
+
+extern const CodecKernel kInt8;
+constinit const CodecKernel kInt8 = KernelOf<Int8>();
+
+}  // namespace kumo::KUMO_ISA

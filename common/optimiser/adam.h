@@ -1,0 +1,40 @@
+// Optimisers adam (Kingma & Ba 2015, algorithm 1) and adamw (Loshchilov & Hutter 2019), with
+// epsilon outside the corrected square root.
+#pragma once
+
+#include "common/optimiser/kernel.h"
+
+namespace kumo::KUMO_ISA {
+
+// w less what the mean and the mean square of its gradients say, g being the newest.
+KUMO_STEP float AdamNext(const StepNumbers& s, float g, float w, float& mean, float& square) {
+  mean = s.beta1 * mean + s.one_minus_beta1 * g;
+  square = s.beta2 * square + s.one_minus_beta2 * (g * g);
+  return w - s.adam_rate * (mean / (SquareRoot(square) * s.adam_inverse + s.epsilon));
+}
+
+struct Adam {
+  static constexpr const char* kName = "adam";
+  static constexpr int kSlots = 2;
+  static constexpr const char* kState = "moments";
+  static constexpr bool kCorrectsBias = true;
+
+  KUMO_STEP static float Next(const StepNumbers& s, float gradient, float w, float& mean,
+                              float& square) {
+    return AdamNext(s, s.scale * gradient + s.weight_decay * w, w, mean, square);
+  }
+};
+
+struct AdamW {
+  static constexpr const char* kName = "adamw";
+  static constexpr int kSlots = 2;
+  static constexpr const char* kState = "moments";
+  static constexpr bool kCorrectsBias = true;
+
+  KUMO_STEP static float Next(const StepNumbers& s, float gradient, float w, float& mean,
+                              float& square) {
+    return AdamNext(s, s.scale * gradient, w * s.shrink, mean, square);
+  }
+};
+
+}  // namespace kumo::KUMO_ISA

@@ -1,0 +1,50 @@
+// Every optimiser's step over long arrays.
+#include "common/base/vector_loop.h"
+#include "common/optimiser/kernel.h"
+
+namespace kumo::KUMO_ISA {
+
+KUMO_ALWAYS_INLINE float SquareRoot(float x) { return __builtin_sqrtf(x); }
+
+}  // namespace kumo::KUMO_ISA
+
+#define KUMO_STEP KUMO_ALWAYS_INLINE
+#include "common/optimiser/all.h"
+
+namespace kumo::KUMO_ISA {
+
+template <typename Optimiser>
+static void Step(const StepNumbers& numbers, const float* gradient, const float* weights,
+                 float* next, float* const* slots, size_t n) {
+  constexpr int kSlots = Optimiser::kSlots;
+  static_assert(kSlots <= 2);
+  static_assert((kSlots > 0) == (Optimiser::kState[0] != '\0'));
+  const StepNumbers s = numbers;
+  float* const first = kSlots > 0 ? slots[0] : nullptr;
+  float* const second = kSlots > 1 ? slots[1] : nullptr;
+  KUMO_VECTOR_LOOP
+  for (size_t i = 0; i < n; ++i) {
+    float a = 0.0f;
+    float b = 0.0f;
+    if constexpr (kSlots > 0) a = first[i];
+    if constexpr (kSlots > 1) b = second[i];
+    next[i] = Optimiser::Next(s, gradient[i], weights[i], a, b);
+    if constexpr (kSlots > 0) first[i] = a;
+    if constexpr (kSlots > 1) second[i] = b;
+  }
+}
+
+template <typename>
+struct Kernels;
+template <typename... Optimiser>
+struct Kernels<OptimiserList<Optimiser...>> {
+  static constexpr OptimiserKernel kAll[] = {{Optimiser::kName, Optimiser::kSlots,
+                                              Optimiser::kState, Optimiser::kCorrectsBias,
+                                              Step<Optimiser>}...};
+  static constexpr OptimiserKernels kList = {kAll, sizeof...(Optimiser)};
+};
+
+extern const OptimiserKernels kOptimisers;
+constinit const OptimiserKernels kOptimisers = Kernels<AllOptimisers>::kList;
+
+}  // namespace kumo::KUMO_ISA

@@ -1,0 +1,122 @@
+// The command line of one program or one of its commands: `--name value`, `--name=value`, flags,
+// positional arguments. Every row says its unit and default, so `--help` is complete by
+// construction, as are man pages and completion, which are made of the same rows
+// (command_line_formats.h); and an unknown option is refused with the nearest known one.
+//
+// Made by main, used once. The pointers that rows are given are borrowed until Parse returns. Not
+// thread-safe.
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/settings/option_value.h"
+
+namespace kumo {
+
+class CommandLine {
+ public:
+  struct Row {
+    std::string name;         // without dashes
+    std::string placeholder;  // "" for a flag
+    std::string help;
+    std::string default_text;
+    std::string allowed;
+    std::vector<std::string> values;  // not empty: only these
+    std::function<Status(std::string_view)> read;
+    bool takes_several = false;  // one after the other, as a shell's patterns give them
+
+    // Help, what is allowed, and the default.
+    std::string Explanation() const;
+  };
+  struct Positional {
+    std::string placeholder;
+    std::string help;
+    bool required;
+    std::function<void(const std::string& text)> read;
+  };
+
+  // program: "kumo launch"; about: one or more lines on what it does. --help (and -h) is always
+  // there.
+  CommandLine(std::string program, std::string about);
+
+  // An argument without a name, in the order of these calls.
+  void AddPositional(std::string placeholder, std::string help, bool required, std::string* value);
+  // The same, for one that is more than its text.
+  void AddPositional(std::string placeholder, std::string help, bool required,
+                     std::function<void(const std::string& text)> read);
+  void AddFlag(std::string name, std::string help, bool* value);
+  // T: int, double or std::string. *value holds the default, which --help prints; default_text is
+  // printed instead where it is not empty.
+  template <typename T>
+  void AddOption(std::string name, std::string placeholder, Allowed allowed, std::string help,
+                 T* value, std::string default_text = "") {
+    if (default_text.empty()) default_text = WriteValue(*value);
+    AddRow({std::move(name), std::move(placeholder), std::move(help), std::move(default_text),
+            allowed.Text(), allowed.values,
+            [allowed, value](std::string_view text) { return ReadValue(text, allowed, value); }});
+  }
+  // An option that may be given many times; its values come in the order given.
+  void AddRepeated(std::string name, std::string placeholder, std::string help,
+                   std::vector<std::string>* values);
+  // The same; and arguments without a name that follow, beyond the command's own, are its values.
+  void AddSeveral(std::string name, std::string placeholder, std::string help,
+                  std::vector<std::string>* values);
+
+  // --version, of programs; its answer is main's (common/base/version.h).
+  void AddVersion();
+
+  // Text printed at the end of the help.
+  void AddNote(std::string note);
+
+  // args without the program's name. InvalidArgument (exit code 64) names what is wrong and the
+  // nearest known option. With --help or --version among the args nothing else is checked or
+  // required.
+  Status Parse(std::span<const std::string> args);
+
+  // After Parse: InvalidArgument, naming it and saying `why`, where one of these was given.
+  Status RefuseGiven(std::initializer_list<std::string_view> names, const std::string& why) const;
+
+  bool help_asked() const { return help_format_ != nullptr; }
+  bool version_asked() const { return version_asked_; }
+  // What --help prints, in the form that was asked for: `--help=man` is a man page, `--help=words`
+  // what a shell completes.
+  std::string Help() const;
+
+  const std::string& program() const { return program_; }
+  const std::string& about() const { return about_; }
+  const std::vector<std::string>& notes() const { return notes_; }
+  const std::vector<Row>& rows() const { return rows_; }
+  const std::vector<Positional>& positionals() const { return positionals_; }
+
+ private:
+  using Format = std::string (*)(const CommandLine& line);
+  // Takes --help, -h, --help=FORMAT and --version; whether `arg` was one of them.
+  Result<bool> ReadQuestion(const std::string& arg);
+  void AddRow(Row row);
+  const Row* Find(std::string_view name) const;
+  // given: as it was, with its dashes.
+  Status UnknownOption(const std::string& given) const;
+  Status NeedsValue(const std::string& given) const;
+  Status TakePositional(const std::string& value);
+  Status TakeOption(const std::string& name, const std::string& value) const;
+
+  std::string program_;
+  std::string about_;
+  std::vector<std::string> notes_;
+  std::vector<Row> rows_;
+  std::vector<Positional> positionals_;
+  std::set<std::string, std::less<>> given_;  // names of options
+  size_t taken_ = 0;                          // of the positionals
+  Format help_format_ = nullptr;              // null: it is not asked for
+  bool has_version_ = false;
+  bool version_asked_ = false;
+};
+
+}  // namespace kumo

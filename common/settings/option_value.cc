@@ -1,0 +1,177 @@
+#include "common/settings/option_value.h"
+
+#include <charconv>
+#include <cmath>
+#include <system_error>
+#include <type_traits>
+
+#include "common/base/did_you_mean.h"
+
+namespace kumo {
+namespace {
+
+template <typename T>
+std::string Shortest(T number) {
+  char buffer[64];
+  const auto [end, error] = std::to_chars(buffer, buffer + sizeof(buffer), number);
+  CHECK(error == std::errc()) << "64 bytes hold every number";
+  return std::string(buffer, end);
+}
+
+// A bound as a person would write it: 4096, not 4.096e+03.
+std::string Bound(double bound) {
+  if (std::floor(bound) == bound && std::fabs(bound) < 1e16) {
+    return Shortest(static_cast<int64_t>(bound));
+  }
+  return Shortest(bound);
+}
+
+std::string Join(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+Status MustBe(std::string_view kind, const Allowed& allowed) {
+  const std::string range = allowed.Text();
+  std::string text = "must be " + std::string(kind);
+  if (!range.empty()) text += (kind.empty() ? "" : ", ") + range;
+  return InvalidArgument(text);
+}
+
+template <typename T>
+Status ReadNumber(std::string_view text, const Allowed& allowed, T* value) {
+  T number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole = std::is_integral_v<T>;
+  if (error != std::errc() || end != text.data() + text.size()) {
+    return MustBe(whole ? "a whole number" : "a number", allowed);
+  }
+  const double position = static_cast<double>(number);
+  const bool inside = std::isfinite(position) &&
+                      (allowed.min_excluded ? position > allowed.min : position >= allowed.min) &&
+                      (allowed.max_excluded ? position < allowed.max : position <= allowed.max);
+  if (!inside) return MustBe(allowed.Text().empty() ? "finite" : "", allowed);
+  *value = number;
+  return OkStatus();
+}
+
+template <typename T>
+Status ReadList(std::string_view text, const Allowed& allowed, std::vector<T>* value) {
+  std::vector<T> list;
+  while (!Trimmed(text).empty()) {
+    const size_t comma = text.find(',');
+    T element{};
+    KUMO_RETURN_IF_ERROR(ReadValue(Trimmed(text.substr(0, comma)), allowed, &element));
+    list.push_back(element);
+    text = comma == std::string_view::npos ? "" : text.substr(comma + 1);
+  }
+  *value = std::move(list);
+  return OkStatus();
+}
+
+bool IsWordCharacter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+}  // namespace
+
+std::string Allowed::Text() const {
+  if (!text.empty()) return text;
+  if (!values.empty()) return "one of " + Join(values);
+  const bool low = std::isfinite(min), high = std::isfinite(max);
+  if (low && high) {
+    return (min_excluded ? "above " : "") + Bound(min) + " .. " + (max_excluded ? "below " : "") +
+           Bound(max);
+  }
+  if (low) return (min_excluded ? "above " : "at least ") + Bound(min);
+  if (high) return (max_excluded ? "below " : "at most ") + Bound(max);
+  return "";
+}
+
+std::string_view Trimmed(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r\n";
+  const size_t begin = text.find_first_not_of(kBlanks);
+  if (begin == std::string_view::npos) return "";
+  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
+}
+
+Status ReadValue(std::string_view text, const Allowed& allowed, bool* value) {
+  const bool yes = text == "true" || text == "yes" || text == "on" || text == "1";
+  const bool no = text == "false" || text == "no" || text == "off" || text == "0";
+  if (!yes && !no) return MustBe("true or false", allowed);
+  *value = yes;
+  return OkStatus();
+}
+
+Status ReadValue(std::string_view text, const Allowed& allowed, int* value) {
+  return ReadNumber(text, allowed, value);
+}
+Status ReadValue(std::string_view text, const Allowed& allowed, int64_t* value) {
+  return ReadNumber(text, allowed, value);
+}
+Status ReadValue(std::string_view text, const Allowed& allowed, uint64_t* value) {
+  return ReadNumber(text, allowed, value);
+}
+Status ReadValue(std::string_view text, const Allowed& allowed, float* value) {
+  return ReadNumber(text, allowed, value);
+}
+Status ReadValue(std::string_view text, const Allowed& allowed, double* value) {
+  return ReadNumber(text, allowed, value);
+}
+
+Status ReadValue(std::string_view text, const Allowed& allowed, std::string* value) {
+  if (allowed.not_empty && text.empty()) return InvalidArgument("must not be empty");
+  for (const char c : text) {
+    // Values are lines of the text that two processes compare, and go to terminals.
+    const bool of_lines = allowed.lines && (c == '\n' || c == '\t' || c == '\r');
+    if (!of_lines && (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)) {
+      return InvalidArgument("must not hold control characters");
+    }
+    if (!allowed.characters.empty() && !IsWordCharacter(c) &&
+        allowed.characters.find(c) == std::string::npos) {
+      return MustBe("", allowed);
+    }
+  }
+  if (!allowed.characters.empty() && text.empty()) return MustBe("", allowed);
+  if (!allowed.values.empty()) {
+    bool known = false;
+    for (const std::string& word : allowed.values) known = known || word == text;
+    if (!known) {
+      return InvalidArgument("must be " + allowed.Text() + DidYouMean(text, allowed.values));
+    }
+  }
+  *value = std::string(text);
+  return OkStatus();
+}
+
+Status ReadValue(std::string_view text, const Allowed& allowed, SyncMode* value) {
+  std::string word;
+  KUMO_RETURN_IF_ERROR(ReadValue(text, allowed, &word));
+  *value = word == "block" ? SyncMode::kBlock : SyncMode::kGradient;
+  return OkStatus();
+}
+
+Status ReadValue(std::string_view text, const Allowed& allowed, std::vector<double>* value) {
+  return ReadList(text, allowed, value);
+}
+Status ReadValue(std::string_view text, const Allowed& allowed, std::vector<std::string>* value) {
+  return ReadList(text, allowed, value);
+}
+
+std::string WriteValue(bool value) { return value ? "true" : "false"; }
+std::string WriteValue(int value) { return Shortest(value); }
+std::string WriteValue(int64_t value) { return Shortest(value); }
+std::string WriteValue(uint64_t value) { return Shortest(value); }
+std::string WriteValue(float value) { return Shortest(value); }
+std::string WriteValue(double value) { return Shortest(value); }
+std::string WriteValue(const std::string& value) { return value; }
+std::string WriteValue(SyncMode value) { return value == SyncMode::kBlock ? "block" : "gradient"; }
+std::string WriteValue(const std::vector<double>& value) {
+  std::vector<std::string> words;
+  for (const double number : value) words.push_back(Shortest(number));
+  return Join(words);
+}
+std::string WriteValue(const std::vector<std::string>& value) { return Join(value); }
+
+}  // namespace kumo

@@ -1,0 +1,66 @@
+#include "common/telemetry/console.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "common/base/terminal.h"
+
+namespace kumo {
+namespace {
+
+// Of what follows in a line that is broken.
+constexpr int kHanging = 2;
+
+}  // namespace
+
+int FdConsole::Width() const { return TerminalColumns(fd_); }
+
+void FdConsole::Write(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd_, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+}
+
+void ProgressView::Show(const RoundProgress& progress) {
+  const int width = console_->Width();
+  if (width == 0) {
+    console_->Write(FormatProgressLine(progress) + "\n");
+  } else {
+    // One column less: some terminals wrap when the last one is written to.
+    ShowBar(FormatProgressBar(progress, width - 1));
+  }
+}
+
+void ProgressView::Show(const EpochResult& result) {
+  if (!table_width_) {
+    table_width_ = console_->Width();
+    ShowLine(FormatEpochTableHeader(result, *table_width_));
+  }
+  ShowLine(FormatEpochTableRow(result, *table_width_));
+}
+
+void ProgressView::ShowLine(std::string_view line) {
+  const std::string bar = bar_;
+  RemoveBar();
+  console_->Write(Folded(line, console_->Width(), kHanging) + "\n");
+  if (!bar.empty()) ShowBar(bar);
+}
+
+void ProgressView::RemoveBar() {
+  if (!bar_.empty()) ShowBar("");
+}
+
+void ProgressView::ShowBar(const std::string& bar) {
+  // Blanks cover what is left of a longer one.
+  std::string text = bar;
+  if (text.size() < bar_.size()) text.resize(bar_.size(), ' ');
+  // The cursor goes back, so that the "^C" which a terminal writes at it is covered too.
+  console_->Write("\r" + text + "\r");
+  bar_ = bar;
+}
+
+}  // namespace kumo

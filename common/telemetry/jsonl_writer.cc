@@ -1,0 +1,96 @@
+#include "common/telemetry/jsonl_writer.h"
+
+#include <algorithm>
+#include <charconv>
+#include <vector>
+
+namespace kumo {
+namespace {
+
+constexpr std::string_view kLineStart = "{\"round\":";
+// Ours are a few hundred bytes long; a longer one is not ours.
+constexpr size_t kLongestLine = 64 << 10;
+
+// The round of a line without its line end, or -1 when the line is damaged.
+int64_t RoundOf(std::string_view line) {
+  if (!line.starts_with(kLineStart) || !line.ends_with('}')) return -1;
+  int64_t round = -1;
+  const char* begin = line.data() + kLineStart.size();
+  const auto [end, error] = std::from_chars(begin, line.data() + line.size(), round);
+  if (error != std::errc() || (*end != ',' && *end != '}')) return -1;
+  return round;
+}
+
+// Goes through a file's lines in pieces, whatever their lengths, and keeps the whole lines about
+// rounds up to last_round.
+class LineFilter {
+ public:
+  explicit LineFilter(int64_t last_round) : last_round_(last_round) {}
+
+  // The kept lines that `piece`, the file's next bytes, completes.
+  std::string Next(std::string_view piece) {
+    std::string kept;
+    for (size_t end; (end = piece.find('\n')) != std::string_view::npos;) {
+      Collect(piece.substr(0, end));
+      if (!too_long_ && Keeps(line_)) kept += line_ + "\n";
+      line_.clear();
+      too_long_ = false;
+      piece.remove_prefix(end + 1);
+    }
+    Collect(piece);
+    return kept;
+  }
+
+ private:
+  void Collect(std::string_view part) {
+    too_long_ = too_long_ || line_.size() + part.size() > kLongestLine;
+    if (!too_long_) line_ += part;
+  }
+  bool Keeps(std::string_view line) const {
+    const int64_t round = RoundOf(line);
+    return round >= 0 && round <= last_round_;
+  }
+
+  const int64_t last_round_;
+  std::string line_;  // so far
+  bool too_long_ = false;
+};
+
+// Rewrites the log without what is not to be kept; leaves it alone when that is nothing.
+Status DropLines(FileSystem& files, const std::string& path, int64_t last_round) {
+  KUMO_ASSIGN_OR_RETURN(std::unique_ptr<ReadableFile> log, files.OpenForReading(path));
+  KUMO_ASSIGN_OR_RETURN(std::unique_ptr<AtomicFile> rest, AtomicFile::Create(files, path));
+  LineFilter filter(last_round);
+  std::vector<char> piece(kLongestLine);
+  uint64_t kept_bytes = 0;
+  for (uint64_t at = 0; at < log->size();) {
+    const size_t n = std::min<uint64_t>(piece.size(), log->size() - at);
+    KUMO_RETURN_IF_ERROR(log->Read(at, std::as_writable_bytes(std::span(piece).first(n))));
+    at += n;
+    const std::string kept = filter.Next(std::string_view(piece.data(), n));
+    kept_bytes += kept.size();
+    KUMO_RETURN_IF_ERROR(rest->Append(AsBytes(kept)));
+  }
+  return kept_bytes == log->size() ? OkStatus() : rest->Commit();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<JsonlWriter>> JsonlWriter::Open(FileSystem& files, const std::string& path,
+                                                       int64_t last_round) {
+  if (files.Exists(path)) {
+    KUMO_RETURN_IF_ERROR(DropLines(files, path, last_round));
+  }
+  KUMO_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, files.OpenForAppending(path));
+  return std::unique_ptr<JsonlWriter>(new JsonlWriter(std::move(file)));
+}
+
+Status JsonlWriter::Write(int64_t round, const JsonFields& fields) {
+  std::string line(kLineStart);
+  line += std::to_string(round);
+  if (!fields.text().empty()) line += "," + fields.text();
+  line += "}\n";
+  return file_->Append(AsBytes(line));
+}
+
+}  // namespace kumo

@@ -1,0 +1,230 @@
+#include "common/transport/address.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+
+namespace kumo {
+namespace {
+
+constexpr std::string_view kTcp = "tcp://";
+constexpr std::string_view kIpc = "ipc://";
+constexpr size_t kLongestIpcPath = sizeof(sockaddr_un{}.sun_path) - 1;
+
+Status BadAddress(std::string_view text, std::string_view why) {
+  return InvalidArgument("address '" + std::string(text) + "' " + std::string(why) +
+                         "; write tcp://HOST:PORT or ipc://PATH");
+}
+
+Result<Address> ParseTcp(std::string_view text) {
+  const std::string_view rest = text.substr(kTcp.size());
+  const size_t colon = rest.rfind(':');
+  if (colon == std::string_view::npos) return BadAddress(text, "has no port");
+  std::string_view host = rest.substr(0, colon);
+  const std::string_view port = rest.substr(colon + 1);
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
+    host = host.substr(1, host.size() - 2);
+  } else if (host.find(':') != std::string_view::npos) {
+    return BadAddress(text, "has an IPv6 number without [brackets]");
+  }
+  if (host.empty() || host.size() > NI_MAXHOST) return BadAddress(text, "has no host");
+  for (const char c : host) {
+    if (std::strchr("/;@ \t\n", c) != nullptr) return BadAddress(text, "has a strange host");
+  }
+  Address address{Address::Kind::kTcp, std::string(host), 0, ""};
+  if (port == "*") return address;
+  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), address.port);
+  if (error != std::errc() || end != port.data() + port.size() || address.port < 0 ||
+      address.port > 65535) {
+    return BadAddress(text, "has a port that is not a number from 0 to 65535");
+  }
+  return address;
+}
+
+bool IsLoopback(const sockaddr_storage& address) {
+  if (address.ss_family == AF_INET) {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
+    return (ntohl(v4.sin_addr.s_addr) >> 24) == 127;
+  }
+  if (address.ss_family == AF_INET6) {
+    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
+    return IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr) ||
+           (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr) && v6.sin6_addr.s6_addr[12] == 127);
+  }
+  return address.ss_family == AF_UNIX;
+}
+
+struct Resolved {
+  sockaddr_storage address{};
+  socklen_t length = 0;
+};
+
+Result<Resolved> Resolve(const Address& address) {
+  const bool v6 = address.host.find(':') != std::string::npos;
+  addrinfo hints{};
+  hints.ai_family = v6 ? AF_INET6 : AF_INET;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  const char* host = address.host == "*" ? nullptr : address.host.c_str();
+  const int error = getaddrinfo(host, std::to_string(address.port).c_str(), &hints, &found);
+  if (error != 0) {
+    return FailedPrecondition("cannot listen on " + address.ToString() + ": host '" + address.host +
+                              "' is not known here (" + gai_strerror(error) +
+                              "); use a name or number of this machine, or * for all");
+  }
+  Resolved resolved;
+  resolved.length = found->ai_addrlen;
+  std::memcpy(&resolved.address, found->ai_addr, found->ai_addrlen);
+  freeaddrinfo(found);
+  return resolved;
+}
+
+Status ListenError(const Address& address, int error) {
+  const std::string where = address.ToString();
+  switch (error) {
+    case EADDRINUSE:
+      return Unavailable(where + " is in use; choose another port or stop the process that has it" +
+                         " (ss -ltnp shows which)");
+    case EADDRNOTAVAIL:
+      return FailedPrecondition("cannot listen on " + where + ": '" + address.host +
+                                "' is not an address of this machine; use one, or * for all");
+    case EACCES:
+      return FailedPrecondition("cannot listen on " + where +
+                                ": not permitted; ports below 1024 belong to root, choose another");
+    default:
+      return FailedPrecondition("cannot listen on " + where + ": " + std::strerror(error));
+  }
+}
+
+// Fills in what the kernel chose for "any": the port, and the number of a name.
+Address BoundAddress(const Address& asked, int fd) {
+  sockaddr_storage bound{};
+  socklen_t length = sizeof bound;
+  char host[NI_MAXHOST];
+  char port[NI_MAXSERV];
+  auto* raw = reinterpret_cast<sockaddr*>(&bound);
+  if (getsockname(fd, raw, &length) != 0 ||
+      getnameinfo(raw, length, host, sizeof host, port, sizeof port,
+                  NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
+    return asked;
+  }
+  Address address = asked;
+  address.host = host;
+  std::from_chars(port, port + std::strlen(port), address.port);
+  return address;
+}
+
+}  // namespace
+
+std::string Address::ToString() const {
+  if (kind == Kind::kIpc) return std::string(kIpc) + path;
+  const bool v6 = host.find(':') != std::string::npos;
+  return std::string(kTcp) + (v6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
+}
+
+Result<Address> ParseAddress(std::string_view text) {
+  if (text.find('\0') != std::string_view::npos) return BadAddress("?", "contains a zero byte");
+  if (text.starts_with(kTcp)) return ParseTcp(text);
+  if (!text.starts_with(kIpc)) return BadAddress(text, "is neither tcp nor ipc");
+  const std::string path(text.substr(kIpc.size()));
+  if (path.empty() || path == "@") return BadAddress(text, "has no path");
+  if (path.size() > kLongestIpcPath) {
+    return BadAddress(text, "is longer than the " + std::to_string(kLongestIpcPath) +
+                                " bytes that a socket's path may have");
+  }
+  return Address{Address::Kind::kIpc, "", 0, path};
+}
+
+Result<Address> ParseHttpAddress(std::string_view text) {
+  Result<Address> address = ParseAddress("tcp://" + std::string(text));
+  if (text.find("://") != std::string_view::npos || !address.ok()) {
+    return InvalidArgument("'" + std::string(text) +
+                           "' is no address to serve HTTP at: give HOST:PORT, as 127.0.0.1:9470, "
+                           "*:9470 for every interface, or port 0 for any free one");
+  }
+  return address;
+}
+
+bool IsLoopbackHost(std::string_view host) {
+  if (host == "localhost" || host == "::1") return true;
+  in_addr number{};
+  return inet_pton(AF_INET, std::string(host).c_str(), &number) == 1 &&
+         (ntohl(number.s_addr) >> 24) == 127;
+}
+
+bool IsLoopbackConnection(int fd) {
+  sockaddr_storage peer{};
+  socklen_t length = sizeof peer;
+  return getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) == 0 && IsLoopback(peer);
+}
+
+Result<Listener> ListenTcp(const Address& address, bool may_be_open) {
+  CHECK(address.kind == Address::Kind::kTcp);
+  KUMO_ASSIGN_OR_RETURN(const Resolved resolved, Resolve(address));
+  const bool local = IsLoopback(resolved.address);
+  if (!local && !may_be_open) {
+    return FailedPrecondition(
+        address.ToString() +
+        " can be reached from other machines, and there are no keys to tell friend from foe: set "
+        "cluster.keys to the folder that kumo keys makes, or cluster.insecure=true on a network "
+        "that you trust, or listen on 127.0.0.1");
+  }
+  const int fd =
+      socket(resolved.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
+  if (fd < 0) return ListenError(address, errno);
+  // A port whose last owner died seconds ago is free: only one that is listened on is in use.
+  const int yes = 1;
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  if (local) UseLoopbackCongestionControl(fd);
+  if (bind(fd, reinterpret_cast<const sockaddr*>(&resolved.address), resolved.length) != 0 ||
+      listen(fd, SOMAXCONN) != 0) {
+    const int error = errno;
+    close(fd);
+    return ListenError(address, error);
+  }
+  return Listener{fd, BoundAddress(address, fd), local};
+}
+
+Status CheckIpcFree(const Address& address) {
+  CHECK(address.kind == Address::Kind::kIpc);
+  const std::string where = address.ToString();
+  const bool abstract = address.path.front() == '@';
+  struct stat info {};
+  if (!abstract && stat(address.path.c_str(), &info) == 0 && !S_ISSOCK(info.st_mode)) {
+    return FailedPrecondition(where + " is a file that is not a socket; choose another path");
+  }
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return ListenError(address, errno);
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  std::memcpy(name.sun_path, address.path.data(), address.path.size());
+  if (abstract) name.sun_path[0] = '\0';
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + address.path.size() +
+                                             (abstract ? 0 : 1));
+  const int rc = connect(fd, reinterpret_cast<const sockaddr*>(&name), length);
+  const int error = errno;
+  close(fd);
+  // EAGAIN: somebody listens and is busy.
+  if (rc == 0 || error == EAGAIN) {
+    return Unavailable(where + " is in use; choose another path or stop the process that has it");
+  }
+  return OkStatus();
+}
+
+void UseLoopbackCongestionControl(int fd) {
+  // Reno is in every kernel and open to every user.
+  constexpr char kReno[] = "reno";
+  (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, kReno, sizeof kReno - 1);
+}
+
+}  // namespace kumo

@@ -1,0 +1,150 @@
+#include "server/disks/disk.h"
+
+#include <utility>
+
+#include <glog/logging.h>
+
+#include "common/base/process/output_lock.h"
+#include "common/checkpoint/best.h"
+#include "common/checkpoint/checkpoint.h"
+#include "common/checkpoint/continuation.h"
+#include "common/checkpoint/final_model.h"
+#include "server/disks/held_files.h"
+#include "server/disks/resume.h"
+
+namespace kumo {
+
+Disk::Disk(FileSystem* files, const Experiment& experiment)
+    : files_(files),
+      experiment_(experiment),
+      folder_(JoinPath(experiment.output.directory, "checkpoints")),
+      pieces_(files, folder_) {}
+
+Result<SavedShardFile> Disk::Save(const SaveAction& save) {
+  return SaveShard(*files_, folder_, save.header, save.snapshot);
+}
+
+Result<ShardSnapshot> Disk::Restore(const RestoreAction& restore) {
+  KUMO_RETURN_IF_ERROR(restore.fetched);
+  KUMO_ASSIGN_OR_RETURN(const checkpoint::Manifest manifest,
+                        ReadManifest(*files_, folder_, restore.checkpoint));
+  KUMO_ASSIGN_OR_RETURN(ShardSnapshot read,
+                        ReadSnapshot(*files_, folder_, manifest, restore.wanted));
+  KUMO_RETURN_IF_ERROR(Adapt(manifest, experiment_, &read));
+  return read;
+}
+
+Result<std::optional<checkpoint::Manifest>> Disk::Choose(const ChooseCheckpointAction& choose) {
+  auto chosen = ChooseCheckpoint(*files_, experiment_, choose.generation, choose.newest);
+  // Rounds after it are written anew: what is not complete of them is under way again.
+  committed_ = chosen.ok() && *chosen ? (*chosen)->version() : -1;
+  return chosen;
+}
+
+void Disk::Reserve(const ReserveGenerationAction& reserve) {
+  KeepGeneration(*files_, experiment_, reserve.generation);
+}
+
+Status Disk::Commit(checkpoint::Manifest manifest) {
+  manifest.set_name(CheckpointName(manifest.version()));
+  KUMO_RETURN_IF_ERROR(VerifyFiles(*files_, folder_, manifest));
+  KUMO_RETURN_IF_ERROR(WriteManifest(*files_, folder_, manifest));
+  committed_ = manifest.version();
+  Prune(committed_);
+  return OkStatus();
+}
+
+void Disk::Prune(int64_t verified) {
+  if (committed_ < 0) return;
+  const auto& options = experiment_.checkpoint;
+  const auto pruned =
+      PruneCheckpoints(*files_, folder_, {options.keep, options.best, verified}, committed_);
+  if (!pruned.ok()) LOG(WARNING) << pruned.status().message();
+}
+
+void Disk::KeepEvaluation(const KeepEvaluationAction& keep) {
+  const Status kept = WriteEvaluation(*files_, folder_, keep.version, keep.since, keep.evaluation);
+  if (!kept.ok()) LOG(WARNING) << kept.message();
+  if (experiment_.checkpoint.best != "none") Prune();  // another one may be the best now
+}
+
+// --- Of a server with a disk of its own.
+
+void Disk::Answer(Message* reply) {
+  wire::Header& header = reply->header;
+  if (header.type() == wire::CHECKPOINTS) {
+    *header.mutable_held_checkpoints() = HeldCheckpoints(*files_, folder_);
+    header.mutable_held_checkpoints()->set_generation(LastGeneration(*files_, experiment_));
+    return;
+  }
+  wire::FilePiece* const piece = header.mutable_file_piece();
+  Result<Payload> bytes = ReadPiece(*files_, folder_, piece);
+  if (bytes.ok()) {
+    reply->payload = *std::move(bytes);
+  } else {
+    piece->set_failure(bytes.status().message());
+  }
+}
+
+Result<std::vector<int>> Disk::Check(const CheckFilesAction& check) {
+  std::vector<int> missing;
+  for (const int file : check.wanted) {
+    const Status status = VerifyFile(*files_, folder_, check.manifest, file);
+    const StatusCode code = status.code();
+    if (code == StatusCode::kUnavailable || code == StatusCode::kResourceExhausted) return status;
+    if (!status.ok()) missing.push_back(file);
+  }
+  return missing;
+}
+
+void Disk::KeepManifest(const KeepManifestAction& keep) {
+  if (Status status = WriteManifest(*files_, folder_, keep.manifest); !status.ok()) {
+    LOG(WARNING) << status.message();
+    return;
+  }
+  if (!keep.prune) return;
+  committed_ = keep.manifest.version();
+  Prune(committed_);
+}
+
+void Disk::Enter(const EnterGenerationAction& enter) {
+  KeepGeneration(*files_, experiment_, enter.generation);
+  if (!enter.anew || committed_ >= 0) return;
+  const Result<bool> aside = SetCheckpointsAside(*files_, folder_);
+  if (!aside.ok()) LOG(WARNING) << aside.status().message();
+}
+
+uint64_t Disk::FolderToken() const {
+  return OutputLock::ReadHolder(*files_, experiment_.output.directory).token;
+}
+
+Status Disk::CheckResults(uint64_t token) const {
+  const std::string last = JoinPath(folder_, CheckpointName(committed_));
+  const bool saved = committed_ >= 0;
+  if (saved && !ReadManifest(*files_, folder_, CheckpointName(committed_)).ok()) {
+    return Unavailable("the job came to its end, but its result is gone: " + last +
+                       " was removed or damaged while it ran; start it again");
+  }
+  if (token == 0 || FolderToken() == token) return OkStatus();
+  return Unavailable("the job came to its end, but output.directory " +
+                     experiment_.output.directory +
+                     " was removed or replaced while it ran: its curves and logs are gone" +
+                     (saved ? "; its result is " + last : ""));
+}
+
+Result<std::string> Disk::LeaveModel(int64_t version) const {
+  const std::string& to = experiment_.output.final_model;
+  const std::string name = CheckpointName(version);
+  if (to.empty()) return JoinPath(folder_, name);
+  const Result<std::string> put = PutFinalModel(*files_, folder_, name, to);
+  if (put.ok()) return put;
+  return put.status().WithContext("the job came to its end, and its model is " +
+                                  JoinPath(folder_, name) +
+                                  ", but it is not in output.final_model " + to);
+}
+
+Result<checkpoint::Manifest> Disk::Best() const {
+  return FindBest(*files_, folder_, experiment_.checkpoint.best);
+}
+
+}  // namespace kumo

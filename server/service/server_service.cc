@@ -1,0 +1,317 @@
+#include "server/service/server_service.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <variant>
+
+#include <glog/logging.h>
+
+#include "common/base/process/signals.h"
+#include "common/checkpoint/checkpoint.h"
+#include "common/trace/trace_agent.h"
+#include "common/transport/key_files.h"
+#include "server/service/trace_relay.h"
+
+namespace kumo {
+namespace {
+
+constexpr TimeUs kLongestPoll = 100 * kMillisecond;
+// Terminals and `timeout` signal a process and its group: that is one request.
+constexpr TimeUs kSameRequest = 500 * kMillisecond;
+// How long threads are waited for, longer than a slow disk takes: they must be gone before what
+// they work on is.
+constexpr int64_t kShutdownMs = 60'000;
+
+}  // namespace
+
+Result<ZmqTransportOptions> TransportOptions(const ServerNodeSettings& settings) {
+  ZmqTransportOptions options;
+  options.name = ServerPeer(settings.index);
+  options.framing.job = settings.identity.JobId();
+  options.framing.max_payload_bytes = settings.experiment.cluster.chunk_kib * 1024 + 4096;
+  options.silent_holder_us = FromSeconds(settings.experiment.cluster.suspect_after_s);
+  // Who coordinates decides which of two processes is the worker of a name.
+  options.one_worker_per_name = settings.index == 0;
+  const auto& cluster = settings.experiment.cluster;
+  KUMO_ASSIGN_OR_RETURN(options.keys, ReadKeys(cluster.keys, ServerKey(settings.index)));
+  options.insecure = cluster.insecure;
+  return options;
+}
+
+Result<std::unique_ptr<ServerService>> ServerService::Make(ServerNodeSettings settings,
+                                                           const std::string& bind_address,
+                                                           FileSystem* files, const Clock* clock,
+                                                           StopSource* stops,
+                                                           std::unique_ptr<RunRecorder> recorder,
+                                                           ProcessView* view) {
+  KUMO_ASSIGN_OR_RETURN(ZmqTransportOptions options, TransportOptions(settings));
+  KUMO_ASSIGN_OR_RETURN(std::unique_ptr<ZmqTransport> transport,
+                        ZmqTransport::Make(std::move(options)));
+  KUMO_RETURN_IF_ERROR(transport->Bind(bind_address));
+  LOG(INFO) << "listens at " << transport->bound_address();
+  const auto& cluster = settings.experiment.cluster;
+  if (settings.index > 0) {
+    KUMO_RETURN_IF_ERROR(transport->Connect(ServerPeer(0), cluster.servers[0]));
+    // The one that keeps what is here; the last server's is server 0, and server 1 has connected to
+    // server 0 itself.
+    const size_t next = static_cast<size_t>(settings.index) + 1;
+    if (cluster.KeepsVersionsTwice() && next < cluster.servers.size()) {
+      KUMO_RETURN_IF_ERROR(
+          transport->Connect(ServerPeer(settings.index + 1), cluster.servers[next]));
+    }
+  }
+  return std::unique_ptr<ServerService>(new ServerService(
+      std::move(settings), files, clock, stops, std::move(transport), std::move(recorder), view));
+}
+
+ServerService::ServerService(ServerNodeSettings settings, FileSystem* files, const Clock* clock,
+                             StopSource* stops, std::unique_ptr<ZmqTransport> transport,
+                             std::unique_ptr<RunRecorder> recorder, ProcessView* view)
+    : clock_(clock),
+      folder_(settings.folder),
+      stops_(stops),
+      transport_(std::move(transport)),
+      recorder_(std::move(recorder), settings.experiment.output, settings.restored),
+      watch_(view),
+      node_(settings, clock->NowUs()),
+      tracer_(clock),
+      disk_(files, settings.experiment),
+      arithmetic_(settings.experiment.cluster.server_threads) {
+  transport_->AddFd(stops_->fd(), [this] { OnSignals(); });
+  const auto send = [this](const PeerName& to, Message message) {
+    return transport_->Send(to, std::move(message));
+  };
+  if (settings.index == 0) {
+    tracing_ = std::make_unique<TraceRelay>(&tracer_, send);
+  } else {
+    tracing_ = std::make_unique<TraceAgent>(
+        &tracer_, [send](Message report) { return send(ServerPeer(0), std::move(report)); });
+  }
+}
+
+// A server that is asked twice to stop goes at once.
+void ServerService::OnSignals() {
+  for (int signal : stops_->Take()) {
+    LOG(WARNING) << SignalName(signal);
+    const TimeUs now = clock_->NowUs();
+    if (stops_asked_ > 0 && now - stop_asked_at_ < kSameRequest) continue;
+    stop_asked_at_ = now;
+    if (++stops_asked_ > 1) {
+      exit_ = Unavailable(std::string("ended by ") + SignalName(signal));
+      continue;
+    }
+    // Before a worker has said how many rounds there are, none is under way.
+    if (node_.Describe(now).has_rounds()) {
+      recorder_.Say("stopping after the next round, which is saved; Ctrl-C again ends at once");
+    }
+    Perform(node_.RequestStop(clock_->NowUs()));
+  }
+}
+
+Status ServerService::Run() {
+  const auto on_message = [this](const PeerName& from, Message message) {
+    OnMessage(from, std::move(message));
+  };
+  while (!exit_) {
+    const TimeUs now = clock_->NowUs();
+    if (now >= node_.NextDeadline()) {
+      node_.SetTraffic(transport_->counters().bytes_sent, transport_->counters().bytes_received);
+      Perform(node_.Tick(now));
+      const auto waits = wait_notice_.Update(node_.WaitsForProcesses(now), now);
+      if (waits) recorder_.SayWhomItWaitsFor(*waits);
+    }
+    if (recorder_.ProgressIsDue(now)) recorder_.ShowProgress(node_.Describe(now), now);
+    if (watch_.StepContext(now)) {
+      watch_.Publish(JobSeen(now), transport_->counters(), transport_->waiting_bytes(), now);
+    }
+    if (exit_) break;
+    tracing_->Tick(now);
+    const TimeUs next = std::min(node_.NextDeadline(), tracing_->NextDeadline());
+    const TimeUs wait = std::clamp<TimeUs>(next - now, 0, kLongestPoll);
+    transport_->Poll(wait, on_message);
+    RunCompletions();
+  }
+  for (ThreadPool* pool : {&arithmetic_, &disk_thread_}) {
+    if (Status status = pool->Shutdown(kShutdownMs); !status.ok()) LOG(WARNING) << status.message();
+  }
+  if (recorder_.records()) {
+    if (exit_->ok()) exit_ = disk_.CheckResults(folder_);
+    const wire::JobStatus status = node_.Describe(clock_->NowUs());
+    if (status.last_checkpoint() >= 0) LeaveModel(status.last_checkpoint());
+    recorder_.SayFarewell(exit_->ok(), status, disk_, model_);
+    watch_.PublishEnd(status, transport_->counters(), *exit_, clock_->NowUs());
+  }
+  return *exit_;
+}
+
+// Of a job that is not done it stays where the next start finds it.
+void ServerService::LeaveModel(int64_t version) {
+  model_ = JoinPath(disk_.folder(), CheckpointName(version));
+  if (!exit_->ok()) return;
+  const Result<std::string> left = disk_.LeaveModel(version);
+  if (left.ok()) {
+    model_ = *left;
+  } else {
+    exit_ = left.status();
+  }
+}
+
+void ServerService::OnMessage(const PeerName& from, Message message) {
+  const TimeUs now = clock_->NowUs();
+  if (tracing_->Takes(from, &message, now)) return;
+  Perform(node_.OnMessage(from, message, now));
+}
+
+void ServerService::Complete(Completion completion) {
+  {
+    MutexLock lock(mutex_);
+    completions_.push_back(std::move(completion));
+  }
+  transport_->Wake();
+}
+
+void ServerService::RunCompletions() {
+  std::vector<Completion> completions;
+  {
+    MutexLock lock(mutex_);
+    completions.swap(completions_);
+  }
+  for (Completion& completion : completions) Perform(completion(clock_->NowUs()));
+}
+
+std::optional<wire::JobStatus> ServerService::JobSeen(TimeUs now) const {
+  if (!recorder_.records()) return std::nullopt;
+  return node_.Describe(now);
+}
+
+void ServerService::Perform(ServerActions actions) {
+  for (ServerAction& action : actions) {
+    watch_.See(action, clock_->NowUs());
+    std::visit([this](auto& one) { Do(std::move(one)); }, action);
+  }
+}
+
+void ServerService::Do(SendAction send) {
+  // Whoever misses it asks again.
+  const Status status = transport_->Send(send.to, std::move(send.message));
+  if (!status.ok()) VLOG(1) << status.message();
+}
+
+void ServerService::Do(JoinAction join) {
+  OnDisk([this, hello = std::move(join.hello)]() mutable {
+    hello.message.header.mutable_hello()->set_folder(disk_.FolderToken());
+    Complete([hello = std::move(hello)](TimeUs) { return ServerActions{hello}; });
+  });
+}
+
+void ServerService::Do(ComputeAction compute) {
+  arithmetic_.Submit([this, work = std::move(compute.work)] {
+    const trace::Kind kind = work->closes() ? trace::APPLY : trace::AGGREGATE;
+    {
+      const TraceScope scope(&tracer_, kind, {.round = work->round, .chunk = work->chunk});
+      work->Run();
+    }
+    Complete([this, work](TimeUs now) { return node_.OnComputed(*work, now); });
+  });
+}
+
+void ServerService::Do(SaveAction save) {
+  OnDisk([this, asked = clock_->NowUs(), save = std::move(save)] {
+    const ShardFileHeader& header = save.header;
+    const TraceScope scope(&tracer_, trace::CHECKPOINT, {.round = header.version});
+    Complete([this, generation = header.generation, version = header.version,
+              attempt = save.attempt, asked, file = disk_.Save(save)](TimeUs now) {
+      watch_.OnSaved(file, now - asked);
+      return node_.OnSaved(generation, version, attempt, file, now);
+    });
+  });
+}
+
+void ServerService::Do(const RestoreAction& restore) {
+  OnDisk([this, restore] {
+    const TraceScope scope(&tracer_, trace::RESTORE, {});
+    Complete([this, generation = restore.generation, snapshot = disk_.Restore(restore)](
+                 TimeUs now) { return node_.OnRestored(generation, snapshot, now); });
+  });
+}
+
+void ServerService::Do(const ChooseCheckpointAction& choose) {
+  OnDisk([this, choose] {
+    Complete([this, generation = choose.generation, chosen = disk_.Choose(choose)](TimeUs now) {
+      return node_.OnDiskAnswer(generation, CheckpointChosen{chosen}, now);
+    });
+  });
+}
+
+void ServerService::Do(const ReserveGenerationAction& reserve) {
+  OnDisk([this, reserve] {
+    disk_.Reserve(reserve);
+    Complete([this, reserve](TimeUs now) {
+      return node_.OnDiskAnswer(reserve.generation, GenerationReserved(), now);
+    });
+  });
+}
+
+void ServerService::Do(CommitAction commit) {
+  OnDisk([this, manifest = std::move(commit.manifest)] {
+    Complete([this, generation = manifest.generation(), version = manifest.version(),
+              status = disk_.Commit(manifest)](TimeUs now) {
+      watch_.OnCommitted(version, status, now);
+      return node_.OnDiskAnswer(generation, CheckpointCommitted{version, status}, now);
+    });
+  });
+}
+
+void ServerService::Do(const KeepEvaluationAction& keep) {
+  OnDisk([this, keep] {
+    disk_.KeepEvaluation(keep);
+    Complete(
+        [this, keep](TimeUs now) { return node_.OnDiskAnswer(keep.since, EvaluationKept(), now); });
+  });
+}
+
+void ServerService::Do(AnswerFromDiskAction answer) {
+  OnDisk([this, send = std::move(answer.reply)]() mutable {
+    disk_.Answer(&send.message);
+    Complete([send = std::move(send)](TimeUs) { return ServerActions{send}; });
+  });
+}
+
+void ServerService::Do(CheckFilesAction check) {
+  OnDisk([this, check = std::move(check)] {
+    Complete([this, answer = FilesChecked{check.fetch, disk_.Check(check)}](TimeUs now) {
+      return node_.OnFilesAnswer(answer, now);
+    });
+  });
+}
+
+void ServerService::Do(WritePieceAction write) {
+  OnDisk([this, write = std::move(write)] {
+    Complete([this, answer = PieceWritten{write.fetch, write.offset, disk_.Write(write)}](
+                 TimeUs now) { return node_.OnFilesAnswer(answer, now); });
+  });
+}
+
+void ServerService::Do(KeepManifestAction keep) {
+  OnDisk([this, keep = std::move(keep)] { disk_.KeepManifest(keep); });
+}
+
+void ServerService::Do(const EnterGenerationAction& enter) {
+  OnDisk([this, enter] { disk_.Enter(enter); });
+}
+
+void ServerService::Do(const CurvePointAction& point) {
+  recorder_.Record(point, node_.Describe(clock_->NowUs()).elapsed_seconds());
+}
+
+void ServerService::Do(const EpochEvaluatedAction& epoch) {
+  recorder_.Record(epoch, node_.Describe(clock_->NowUs()).elapsed_seconds());
+}
+
+void ServerService::Do(const ExitAction& exit) {
+  if (!exit_) exit_ = exit.status;
+}
+
+}  // namespace kumo

@@ -1,0 +1,121 @@
+// A server process: the node's driver over ZeroMQ, with threads for the arithmetic and for the
+// disk, and on server 0 the recorder that shows the progress.
+//
+// The calling thread owns the node, the transport and the recorder; what the other threads did
+// comes back through a queue.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/base/file.h"
+#include "common/base/mutex.h"
+#include "common/base/process/stop_source.h"
+#include "common/base/status.h"
+#include "common/base/thread_pool.h"
+#include "common/telemetry/run_recorder.h"
+#include "common/telemetry/wait_notice.h"
+#include "common/trace/tracer.h"
+#include "common/trace/tracing.h"
+#include "common/transport/zmq_transport.h"
+#include "server/disks/disk.h"
+#include "server/node/server_node.h"
+#include "server/service/job_recorder.h"
+#include "server/service/server_watch.h"
+
+namespace kumo {
+
+// How a server talks with other processes.
+Result<ZmqTransportOptions> TransportOptions(const ServerNodeSettings& settings);
+
+class ServerService {
+ public:
+  // Listens at `bind_address`. files, clock and stops are borrowed for life; recorder may be null
+  // (other servers than 0). view: where this server is shown; borrowed for life, null for nowhere.
+  static Result<std::unique_ptr<ServerService>> Make(ServerNodeSettings settings,
+                                                     const std::string& bind_address,
+                                                     FileSystem* files, const Clock* clock,
+                                                     StopSource* stops,
+                                                     std::unique_ptr<RunRecorder> recorder,
+                                                     ProcessView* view = nullptr);
+
+  // Serves until the job is over: ok when it is done, else why not. On server 0 of a job that is
+  // done its model is then where output.final_model says.
+  Status Run();
+  // Server 0, of a job that is done: where its model is.
+  const std::string& model() const { return model_; }
+
+ private:
+  using Completion = std::function<ServerActions(TimeUs now)>;
+
+  ServerService(ServerNodeSettings settings, FileSystem* files, const Clock* clock,
+                StopSource* stops, std::unique_ptr<ZmqTransport> transport,
+                std::unique_ptr<RunRecorder> recorder, ProcessView* view);
+
+  void OnMessage(const PeerName& from, Message message);
+  // What there is to be seen of the job: on server 0.
+  std::optional<wire::JobStatus> JobSeen(TimeUs now) const;
+  void Perform(ServerActions actions);
+  // One for each kind of action: an action that is not carried out does not compile.
+  void Do(SendAction send);
+  void Do(JoinAction join);
+  void Do(ComputeAction compute);
+  void Do(SaveAction save);
+  void Do(const RestoreAction& restore);
+  void Do(const ChooseCheckpointAction& choose);
+  void Do(const ReserveGenerationAction& reserve);
+  void Do(CommitAction commit);
+  void Do(const KeepEvaluationAction& keep);
+  void Do(AnswerFromDiskAction answer);
+  void Do(CheckFilesAction check);
+  void Do(WritePieceAction write);
+  void Do(KeepManifestAction keep);
+  void Do(const EnterGenerationAction& enter);
+  void Do(const WentBackAction& back) { recorder_.Record(back); }
+  void Do(const WentOnAction& on) { recorder_.Record(on); }
+  void Do(const StartedFromAction& started) { recorder_.Record(started); }
+  // The curves take rounds by their points, and the progress line asks the node. What each round
+  // was is for the invariants of the simulation.
+  void Do(const RoundClosedAction&) {}
+  void Do(const CurvePointAction& point);
+  void Do(const EpochEvaluatedAction& epoch);
+  void Do(const ExitAction& exit);
+
+  // Runs `work` on the disk's thread, behind what was asked for before.
+  void OnDisk(std::function<void()> work) { disk_thread_.Submit(std::move(work)); }
+  void Complete(Completion completion) KUMO_EXCLUDES(mutex_);
+  void RunCompletions() KUMO_EXCLUDES(mutex_);
+  void OnSignals();
+  void LeaveModel(int64_t version);
+
+  const Clock* const clock_;
+  const uint64_t folder_;  // the token that output.directory had
+  StopSource* const stops_;
+  std::unique_ptr<ZmqTransport> transport_;
+  JobRecorder recorder_;
+  ServerWatch watch_;
+  ServerNode node_;
+
+  std::optional<Status> exit_;
+  std::string model_;
+  int stops_asked_ = 0;
+  TimeUs stop_asked_at_ = 0;
+  WaitNotice wait_notice_;
+
+  Tracer tracer_;
+  std::unique_ptr<Tracing> tracing_;
+
+  Mutex mutex_;
+  std::vector<Completion> completions_ KUMO_GUARDED_BY(mutex_);
+  Disk disk_;  // the disk's thread alone, while it runs
+  ThreadPool arithmetic_;
+  ThreadPool disk_thread_{1};  // last: their threads use all of the above
+};
+
+}  // namespace kumo

@@ -1,0 +1,63 @@
+#include "cli/launch/host_list.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "tests/scratch_directory.h"
+
+namespace kumo {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(HostList, NamesUsersAndSlots) {
+  const auto hosts = ParseHosts("alpha, me@beta:2,10.0.0.3");
+  ASSERT_TRUE(hosts.ok());
+  EXPECT_THAT(*hosts, ElementsAre(Host{"alpha", 1}, Host{"me@beta", 2}, Host{"10.0.0.3", 1}));
+  EXPECT_EQ(AddressOf((*hosts)[1]), "beta");
+}
+
+TEST(HostList, RangesAsSlurmWritesThem) {
+  const auto hosts = ParseHosts("node[01-03,07]:4,rack[9-10]-a,gpu3");
+  ASSERT_TRUE(hosts.ok());
+  EXPECT_THAT(*hosts, ElementsAre(Host{"node01", 4}, Host{"node02", 4}, Host{"node03", 4},
+                                  Host{"node07", 4}, Host{"rack9-a", 1}, Host{"rack10-a", 1},
+                                  Host{"gpu3", 1}));
+}
+
+TEST(HostList, NonsenseIsNamed) {
+  const auto refusal = [](const std::string& text) { return ParseHosts(text).status().message(); };
+  EXPECT_THAT(refusal(""), HasSubstr("a host is NAME or USER@NAME"));
+  EXPECT_THAT(refusal("a,,b"), HasSubstr("a host is NAME or USER@NAME"));
+  EXPECT_THAT(refusal("-oProxyCommand=x"), HasSubstr("a host is NAME"));
+  EXPECT_THAT(refusal("me@-x"), HasSubstr("a host is NAME"));
+  EXPECT_THAT(refusal("a;reboot"), HasSubstr("a host is NAME"));
+  EXPECT_THAT(refusal("a:0"), HasSubstr("number of workers, 1 .. 1024"));
+  EXPECT_THAT(refusal("a:x"), HasSubstr("number of workers"));
+  EXPECT_THAT(refusal("a,me@a"), HasSubstr("is named twice"));
+  EXPECT_THAT(refusal("n[1-"), HasSubstr("']' is missing"));
+  EXPECT_THAT(refusal("n[4-1]"), HasSubstr("the smaller one first"));
+  EXPECT_THAT(refusal("n[1-99999999]"), HasSubstr("more than 4096 hosts"));
+  EXPECT_THAT(refusal(std::string(300, 'a')), HasSubstr("a host is NAME"));
+}
+
+TEST(HostList, MpirunsFile) {
+  const test::ScratchDirectory folder;
+  const std::string path = folder / "hosts";
+  std::ofstream(path) << "# ours\nalpha slots=2\n\n  beta   # slow\nme@gamma slots=1\r\n";
+  const auto hosts = ReadHostFile(path);
+  ASSERT_TRUE(hosts.ok()) << hosts.status().message();
+  EXPECT_THAT(*hosts, ElementsAre(Host{"alpha", 2}, Host{"beta", 1}, Host{"me@gamma", 1}));
+
+  std::ofstream(path) << "alpha\nbeta max-slots=2\n";
+  EXPECT_THAT(ReadHostFile(path).status().message(), HasSubstr("hosts:2: \"max-slots=2\": behind"));
+  std::ofstream(path) << "# nobody\n";
+  EXPECT_THAT(ReadHostFile(path).status().message(), HasSubstr("no host is named"));
+  EXPECT_THAT(ReadHostFile(folder / "none").status().message(), HasSubstr("none"));
+}
+
+}  // namespace
+}  // namespace kumo

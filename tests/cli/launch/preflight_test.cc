@@ -1,0 +1,238 @@
+#include "cli/launch/preflight.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "common/base/process/output_lock.h"
+#include "common/transport/address.h"
+#include "tests/scratch_directory.h"
+
+namespace kumo {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class FullDisk : public PosixFileSystem {
+ public:
+  Status CheckWritable(const std::string&) override { return OkStatus(); }
+  Result<uint64_t> FreeBytes(const std::string&) override { return uint64_t{100} << 20; }
+};
+
+PlannedJob Job(const std::vector<std::string>& servers = {}) {
+  PlannedJob job;
+  job.loaded.experiment.cluster.servers = servers;
+  if (!servers.empty()) job.servers = static_cast<int>(servers.size());
+  return job;
+}
+
+class FolderTest : public ::testing::Test {
+ protected:
+  FolderTest() { experiment_.output.directory = folder_ + "/out"; }
+  Preflight Check() {
+    Preflight result;
+    CheckOutput(experiment_, 0, &files_, &result);
+    return result;
+  }
+
+  const test::ScratchDirectory scratch_;
+  const std::string folder_ = scratch_.path();
+  Experiment experiment_;
+  PosixFileSystem files_;
+};
+
+MATCHER_P(Says, matcher, "") {
+  return ::testing::ExplainMatchResult(matcher, arg.message(), result_listener);
+}
+
+TEST(CheckAddresses, BusyPortIsNamedAndAFreeOnePasses) {
+  const auto listener = ListenTcp({Address::Kind::kTcp, "127.0.0.1", 0, ""}, false);
+  ASSERT_TRUE(listener.ok());
+  const PlannedJob job = Job({listener->address.ToString()});
+  Preflight busy;
+  CheckAddresses(job, &busy);
+  ASSERT_EQ(busy.problems.size(), 1u);
+  EXPECT_EQ(busy.problems[0].code(), StatusCode::kUnavailable);
+  EXPECT_THAT(busy.problems[0].message(),
+              AllOf(HasSubstr(listener->address.ToString()), HasSubstr("in use")));
+  close(listener->fd);
+  Preflight free;
+  CheckAddresses(job, &free);
+  EXPECT_THAT(free.problems, IsEmpty());
+  // And it was let go: a second look finds it free again.
+  CheckAddresses(job, &free);
+  EXPECT_THAT(free.problems, IsEmpty());
+}
+
+TEST(CheckPage, AnAddressThatIsTakenIsNamedWithWhoSaidIt) {
+  const auto listener = ListenTcp({Address::Kind::kTcp, "127.0.0.1", 0, ""}, false);
+  ASSERT_TRUE(listener.ok());
+  PlannedJob job = Job();
+  const std::string address = "127.0.0.1:" + std::to_string(listener->address.port);
+  job.loaded.experiment.http.address = address;
+  job.loaded.origins["http.address"] = "mine.conf:7";
+  Preflight busy;
+  CheckPage(job, &busy);
+  ASSERT_EQ(busy.problems.size(), 1u);
+  EXPECT_EQ(busy.problems[0].code(), StatusCode::kUnavailable);
+  EXPECT_THAT(busy.problems[0].message(),
+              AllOf(HasSubstr("mine.conf:7: http.address"), HasSubstr(address)));
+  close(listener->fd);
+  Preflight free;
+  CheckPage(job, &free);
+  EXPECT_THAT(free.problems, IsEmpty());
+  EXPECT_THAT(free.passed, ElementsAre("page at " + address + ": the address is free"));
+}
+
+TEST(CheckAddresses, AnotherMachinesAddressIsNotAProblem) {
+  PlannedJob job = Job({"tcp://192.0.2.1:5555"});
+  job.loaded.experiment.cluster.insecure = true;
+  Preflight result;
+  CheckAddresses(job, &result);
+  EXPECT_THAT(result.problems, IsEmpty());
+  EXPECT_THAT(result.passed, ElementsAre(HasSubstr("another machine's")));
+}
+
+TEST(CheckAddresses, PortsThatWouldBePickedAreTried) {
+  PlannedJob job = Job();
+  job.servers = 3;
+  Preflight result;
+  CheckAddresses(job, &result);
+  EXPECT_THAT(result.problems, IsEmpty());
+  EXPECT_THAT(result.passed, ElementsAre(HasSubstr("3 free ones on 127.0.0.1")));
+}
+
+TEST_F(FolderTest, FolderThatCannotBeMadeIsNamedAndNothingIsLeftBehind) {
+  std::ofstream(folder_ + "/file") << "x";
+  experiment_.output.directory = folder_ + "/file/out";
+  EXPECT_THAT(Check().problems,
+              ElementsAre(Says(HasSubstr("output.directory = " + folder_ + "/file/out"))));
+  experiment_.output.directory = folder_ + "/new/out";
+  EXPECT_THAT(Check().problems, IsEmpty());
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/new"));
+}
+
+TEST_F(FolderTest, TheFolderOfARunningJobIsRefusedAndALeftOneIsNot) {
+  std::filesystem::create_directories(folder_ + "/out");
+  auto running = OutputLock::Take(folder_ + "/out");
+  ASSERT_TRUE(running.ok());
+  const Preflight refused = Check();
+  ASSERT_EQ(refused.problems.size(), 1u);
+  EXPECT_EQ(refused.problems[0].code(), StatusCode::kUnavailable);
+  EXPECT_THAT(refused.problems[0].message(), HasSubstr("another job is running"));
+  running->reset();
+  EXPECT_THAT(Check().problems, IsEmpty()) << "the lock's file is still there";
+  EXPECT_TRUE(OutputLock::Take(folder_ + "/out").ok()) << "looking must not keep the lock";
+}
+
+TEST_F(FolderTest, LogsThatCannotBeWrittenAreNamed) {
+  std::filesystem::create_directories(folder_ + "/out");
+  std::ofstream(folder_ + "/out/logs") << "a file where the folder should be";
+  EXPECT_THAT(Check().problems, ElementsAre(Says(HasSubstr("no logs can be written"))));
+}
+
+TEST(CheckOutput, DiskMustHoldTheCheckpointsThatAreKeptAndOneMore) {
+  FullDisk files;
+  Experiment experiment;
+  Preflight small, large;
+  CheckOutput(experiment, 10'000, &files, &small);
+  EXPECT_THAT(small.problems, IsEmpty());
+  CheckOutput(experiment, 25'000'000, &files, &large);
+  EXPECT_THAT(large.problems, ElementsAre(Says(HasSubstr("100 MiB free"))));
+}
+
+TEST_F(FolderTest, AFinalModelThatHasNoPlaceIsNamedBeforeTheTraining) {
+  std::ofstream(folder_ + "/file") << "x";
+  experiment_.output.final_model = folder_ + "/file/model";
+  Preflight result;
+  CheckFinalModel(experiment_, 0, &files_, &result);
+  EXPECT_THAT(result.problems,
+              ElementsAre(Says(HasSubstr("output.final_model = " + folder_ + "/file/model"))));
+  experiment_.output.final_model = folder_ + "/new/model";
+  Preflight fine;
+  CheckFinalModel(experiment_, 0, &files_, &fine);
+  EXPECT_THAT(fine.problems, IsEmpty());
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/new"));
+  FullDisk full;
+  Preflight large;
+  CheckFinalModel(experiment_, 25'000'000, &full, &large);
+  EXPECT_THAT(large.problems, ElementsAre(Says(HasSubstr("100 MiB free"))));
+}
+
+TEST(NoteIdleProcesses, WorkersBeyondThePartitionsAreCounted) {
+  PlannedJob job = Job();
+  job.loaded.experiment.cluster.workers = 5;
+  job.loaded.experiment.sync.partitions = 2;
+  Preflight result;
+  NoteIdleProcesses(job, /*chunks=*/0, &result);
+  EXPECT_THAT(result.notes,
+              ElementsAre(AllOf(HasSubstr("5 workers for 2 partitions: 3 would wait as spares"),
+                                HasSubstr("--workers 2"))));
+}
+
+TEST(NoteIdleProcesses, NothingIsSaidOfProcessesThatAllHaveWork) {
+  PlannedJob job = Job();
+  job.loaded.experiment.cluster.workers = 2;
+  job.loaded.experiment.sync.partitions = 2;
+  job.servers = 2;
+  Preflight result;
+  NoteIdleProcesses(job, /*chunks=*/2, &result);
+  EXPECT_THAT(result.notes, IsEmpty());
+}
+
+TEST(NoteIdleProcesses, ServersBeyondTheChunksAreCounted) {
+  PlannedJob job = Job();
+  job.servers = 3;
+  Preflight result;
+  NoteIdleProcesses(job, /*chunks=*/1, &result);
+  EXPECT_THAT(result.notes, ElementsAre(AllOf(HasSubstr("3 servers for 1 chunk of the network"),
+                                              HasSubstr("2 would hold nothing"))));
+}
+
+TEST(NoteIdleProcesses, AJobThatWouldWaitForOtherWorkersIsNamed) {
+  PlannedJob job = Job();
+  job.loaded.experiment.cluster.workers = 1;
+  job.loaded.experiment.cluster.min_workers = 4;
+  Preflight result;
+  NoteIdleProcesses(job, /*chunks=*/0, &result);
+  EXPECT_THAT(result.notes, ElementsAre(HasSubstr("cluster.min_workers = 4")));
+}
+
+TEST(CheckMemory, AllWorkersAndTheServersMustFit) {
+  PlannedJob job = Job();
+  job.loaded.experiment.cluster.workers = 4;
+  job.servers = 2;
+  const JobSize size = {.parameters = 1000,
+                        .chunks = 1,
+                        .worker = {int64_t{300} << 20, "200 MiB for activations (sync.minibatch)"},
+                        .server = {int64_t{20} << 20, "versions"}};
+  Preflight fits, does_not;
+  CheckMemory(job, size, {uint64_t{1240} << 20, "it"}, &fits);
+  EXPECT_THAT(fits.problems, IsEmpty());
+  CheckMemory(job, size, {uint64_t{1239} << 20, "it"}, &does_not);
+  EXPECT_THAT(fits.passed, ElementsAre(AllOf(HasSubstr("4 workers of 300 MiB"),
+                                             HasSubstr("2 servers of 20.0 MiB"))));
+  ASSERT_THAT(
+      does_not.problems,
+      ElementsAre(Says(AllOf(
+          HasSubstr(
+              "for 4 workers (300 MiB each; most is 200 MiB for activations (sync.minibatch))"),
+          HasSubstr("it has room for 1.21 GiB")))));
+  EXPECT_EQ(ExitCodeOf(does_not.problems.front()), ExitCode::kBadConfiguration);
+}
+
+TEST(CheckpointBytes, GrowWithEveryPartition) {
+  Experiment one, two;
+  one.sync.partitions = 1;
+  two.sync.partitions = 2;
+  EXPECT_EQ(CheckpointBytes(two, 1000) - CheckpointBytes(one, 1000), 3 * 4 * 1000);
+}
+
+}  // namespace
+}  // namespace kumo

@@ -1,0 +1,69 @@
+#include "cli/launch/warning_tail.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "tests/scratch_directory.h"
+
+namespace kumo {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::SizeIs;
+
+constexpr char kPrefix[] = "W20260101 12:00:00.000000  77 coordinator.cc:12] ";
+
+class WarningTailTest : public ::testing::Test {
+ protected:
+  void Append(const std::string& text) { std::ofstream(path_, std::ios::app) << text; }
+
+  const test::ScratchDirectory scratch_;
+  const std::string path_ = scratch_ / "server-0.stderr";
+};
+
+TEST_F(WarningTailTest, GivesEachWarningOnceAndWithoutItsPrefix) {
+  WarningTail tail(path_);
+  EXPECT_THAT(tail.Next(), ElementsAre());
+  Append(std::string(kPrefix) + "worker-1 is lost\nplain\n");
+  EXPECT_THAT(tail.Next(), ElementsAre("worker-1 is lost"));
+  EXPECT_THAT(tail.Next(), ElementsAre());
+  Append(std::string(kPrefix) + "a [b] c\n" + kPrefix + "d\n");
+  EXPECT_THAT(tail.Next(), ElementsAre("a [b] c", "d"));
+}
+
+TEST_F(WarningTailTest, ALineThatIsHalfWrittenIsWaitedFor) {
+  WarningTail tail(path_);
+  Append(std::string(kPrefix) + "wor");
+  EXPECT_THAT(tail.Next(), ElementsAre());
+  Append("ker-1\n");
+  EXPECT_THAT(tail.Next(), ElementsAre("worker-1"));
+}
+
+TEST_F(WarningTailTest, WhatAnEarlierRunLoggedIsPassedOver) {
+  Append(std::string(kPrefix) + "long ago\n");
+  WarningTail tail(path_);
+  Append(std::string(kPrefix) + "now\n");
+  EXPECT_THAT(tail.Next(), ElementsAre("now"));
+}
+
+TEST_F(WarningTailTest, AFloodIsCutToItsEnd) {
+  WarningTail tail(path_);
+  for (int i = 0; i < 1000; ++i) Append(std::string(kPrefix) + std::to_string(i) + "\n");
+  const std::vector<std::string> warnings = tail.Next();
+  EXPECT_THAT(warnings, SizeIs(20));
+  EXPECT_EQ(warnings.back(), "999");
+}
+
+TEST(WarningIn, IsOfWarningsAndErrorsOnly) {
+  EXPECT_EQ(WarningIn(std::string(kPrefix) + "x"), "x");
+  EXPECT_EQ(WarningIn("E0101 12:00:00 7 a.cc:1] x"), "x");
+  for (const char* line : {"I0101 12:00:00 7 a.cc:1] x", "F0101 12:00:00 7 a.cc:1] Check failed",
+                           "Warning] x", "W", "", "W2026 no bracket"}) {
+    EXPECT_EQ(WarningIn(line), "") << line;
+  }
+}
+
+}  // namespace
+}  // namespace kumo

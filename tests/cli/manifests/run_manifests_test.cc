@@ -1,0 +1,207 @@
+#include "cli/manifests/run_manifests.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "common/settings/experiment_text.h"
+#include "tests/scratch_directory.h"
+
+namespace kumo {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+class RunManifestsTest : public ::testing::Test {
+ protected:
+  LoadedExperiment Load(const std::string& text, const std::vector<std::string>& sets = {}) {
+    const std::string path = scratch_.path() + "/mine.conf";
+    std::ofstream(path) << text;
+    LoadedExperiment loaded = LoadExperiment(path, sets, {{"HOME", "/home/me"}});
+    EXPECT_THAT(loaded.problems, IsEmpty());
+    return loaded;
+  }
+  // As the pods read it, with what their command lines set.
+  LoadedExperiment LoadInPod(const std::string& text, const std::vector<std::string>& sets = {}) {
+    const std::string path = scratch_.path() + "/experiment.conf";
+    std::ofstream(path) << text;
+    LoadedExperiment loaded = LoadExperiment(path, sets, {});
+    EXPECT_THAT(loaded.problems, IsEmpty()) << text;
+    return loaded;
+  }
+
+  test::ScratchDirectory scratch_;
+  ClusterRun run_{
+      .name = "r1", .workers = 3, .servers = 2, .components = {"shared-volume"}, .image = "kumo"};
+};
+
+TEST_F(RunManifestsTest, NamesMustFitIntoObjectsNames) {
+  for (const char* name : {"a", "mnist-lenet", "r1", "a234567890123456789012345678901234567890"}) {
+    EXPECT_TRUE(CheckRunName(name).ok()) << name;
+  }
+  for (const char* name : {"", "-a", "a-", "A", "1a", "a_b", "a.b", "a b", "\xc3\xa4",
+                           "a2345678901234567890123456789012345678901"}) {
+    EXPECT_EQ(CheckRunName(name).code(), StatusCode::kInvalidArgument) << name;
+  }
+  EXPECT_EQ(RunNameOf("MNIST_lenet"), "mnist-lenet");
+}
+
+TEST_F(RunManifestsTest, PodsReadTheSameExperiment) {
+  const LoadedExperiment here = Load(
+      "[network]\nfile = nets/a.pbtxt\n[sync]\nblock = 7\n[schedule]\ntype = multistep\n"
+      "milestones = 3, 5\n[data]\ndirectory = ~/data\n"
+      "train_images = a$$b.gz\n[checkpoint]\nresume = never\nkeep = 9\n",
+      {"optimiser.weight_decay=0.001"});
+  const std::string text = PodExperimentText(here, run_, "What it is.\n");
+  EXPECT_THAT(text, AllOf(HasSubstr("# What it is.\n"), HasSubstr("\nfile = a.pbtxt\n"),
+                          Not(HasSubstr("resume")), HasSubstr("\nmilestones = 3, 5\n")));
+  const LoadedExperiment there = LoadInPod(text);
+  EXPECT_EQ(ExperimentText(there.experiment), ExperimentText(here.experiment));
+  EXPECT_EQ(there.experiment.job.name, "mine");
+  EXPECT_EQ(there.experiment.checkpoint.keep, 9);
+  EXPECT_EQ(there.experiment.checkpoint.resume, "auto");
+}
+
+TEST_F(RunManifestsTest, TheRunSaysWhereThingsAreInPods) {
+  const LoadedExperiment there =
+      LoadInPod(PodExperimentText(Load("[network]\nfile = n.pbtxt\n"), run_, ""));
+  const Experiment& experiment = there.experiment;
+  EXPECT_THAT(experiment.cluster.servers,
+              ::testing::ElementsAre("tcp://r1-server-0.r1-server:7700",
+                                     "tcp://r1-server-1.r1-server:7700"));
+  EXPECT_EQ(experiment.cluster.workers, 3);
+  EXPECT_EQ(experiment.output.directory, "/output/r1");
+  EXPECT_EQ(experiment.data.directory, "/data");
+  EXPECT_EQ(experiment.cluster.join_timeout_s, 1800);
+  EXPECT_EQ(experiment.output.interval_s, 10);
+}
+
+TEST_F(RunManifestsTest, WhatTheExperimentSaysOfWaitingAndPrintingStays) {
+  const LoadedExperiment there = LoadInPod(PodExperimentText(
+      Load("[network]\nfile = n.pbtxt\n[output]\ninterval_s = 3\n[cluster]\njoin_timeout_s = 5\n"),
+      run_, ""));
+  EXPECT_EQ(there.experiment.cluster.join_timeout_s, 5);
+  EXPECT_EQ(there.experiment.output.interval_s, 3);
+}
+
+TEST_F(RunManifestsTest, PathsOfThisMachineAreRefused) {
+  const std::vector<Status> problems =
+      ProblemsInPods(Load("[network]\nfile = n.pbtxt\ninitial_weights = /home/me/out\n"
+                          "[data]\ntrain_images = /home/me/a.gz\n"),
+                     run_);
+  ASSERT_EQ(problems.size(), 2u);
+  EXPECT_THAT(problems[0].message(), HasSubstr("/home/me/a.gz is a path of this machine"));
+  EXPECT_THAT(problems[1].message(), HasSubstr("network.initial_weights"));
+}
+
+TEST_F(RunManifestsTest, TheFinalModelGoesToAVolume) {
+  const std::string network = "[network]\nfile = n.pbtxt\n";
+  const LoadedExperiment here = Load(network + "[output]\nfinal_model = models/mine\n");
+  const std::vector<Status> problems = ProblemsInPods(here, run_);
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_THAT(problems[0].message(), AllOf(HasSubstr("output.final_model is models/mine"),
+                                           HasSubstr("--with final-model")));
+  const auto in_pods = [&](const LoadedExperiment& loaded) {
+    EXPECT_THAT(ProblemsInPods(loaded, run_), IsEmpty());
+    return LoadInPod(PodExperimentText(loaded, run_, "")).experiment.output.final_model;
+  };
+  EXPECT_EQ(in_pods(Load(network)), "");
+  EXPECT_EQ(in_pods(Load(network + "[output]\nfinal_model = /output/best\n")), "/output/best");
+  run_.components.push_back("final-model");
+  EXPECT_EQ(in_pods(here), "/models/r1");
+  EXPECT_EQ(in_pods(Load(network)), "/models/r1");
+  EXPECT_EQ(in_pods(Load(network + "[output]\nfinal_model = /models/a/b\n")), "/models/a/b");
+}
+
+TEST_F(RunManifestsTest, ComponentsThatAreMissingOrExcludeEachOtherAreNamed) {
+  const LoadedExperiment loaded = Load("[network]\nfile = n.pbtxt\ndevice = cuda\n");
+  run_.components = {"kueue", "workers-statefulset"};
+  const std::vector<Status> problems = ProblemsInPods(loaded, run_);
+  ASSERT_EQ(problems.size(), 2u);
+  EXPECT_THAT(problems[0].message(), HasSubstr("--with gpu"));
+  EXPECT_THAT(problems[1].message(), HasSubstr("leave out kueue"));
+  run_.components = {"gpu"};
+  EXPECT_THAT(ProblemsInPods(loaded, run_), IsEmpty());
+}
+
+// Whatever the experiment says: it is about other machines.
+TEST_F(RunManifestsTest, ServersHaveDisksOfTheirOwnUnlessTheyShareAVolume) {
+  for (const char* here : {"shared", "private"}) {
+    const LoadedExperiment loaded =
+        Load(std::string("[network]\nfile = n.pbtxt\n[checkpoint]\ndisks = ") + here + "\n");
+    const auto in_pods = [&] {
+      EXPECT_THAT(ProblemsInPods(loaded, run_), IsEmpty());
+      return LoadInPod(PodExperimentText(loaded, run_, "")).experiment.checkpoint.disks;
+    };
+    run_.components = {"shared-volume"};
+    EXPECT_EQ(in_pods(), "shared");
+    run_.components = {};
+    EXPECT_EQ(in_pods(), "private");
+  }
+}
+
+TEST_F(RunManifestsTest, PodsShowThemselvesWhereTheManifestsSay) {
+  const LoadedExperiment loaded =
+      Load("[network]\nfile = n.pbtxt\n[http]\naddress = 127.0.0.1:8080\n");
+  EXPECT_EQ(LoadInPod(PodExperimentText(loaded, run_, "")).experiment.http.address, "");
+}
+
+TEST_F(RunManifestsTest, KeysOfThisMachineAreNotForgottenInPods) {
+  const LoadedExperiment loaded = Load("[network]\nfile = n.pbtxt\n[cluster]\nkeys = mine\n");
+  const std::vector<Status> problems = ProblemsInPods(loaded, run_);
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_THAT(problems[0].message(), HasSubstr("--with keys"));
+  run_.components.push_back("keys");
+  EXPECT_THAT(ProblemsInPods(loaded, run_), IsEmpty());
+  const LoadedExperiment there =
+      LoadInPod(PodExperimentText(loaded, run_, ""), {"cluster.keys=/keys"});
+  EXPECT_FALSE(there.experiment.cluster.insecure);
+  EXPECT_EQ(there.experiment.cluster.keys, "/keys");
+}
+
+TEST_F(RunManifestsTest, ImagesAreTakenApartAsKustomizeWantsThem) {
+  const LoadedExperiment loaded = Load("[network]\nfile = n.pbtxt\n");
+  const auto images = [&](const std::string& image) {
+    run_.image = image;
+    const std::string text = KustomizationText(loaded, run_);
+    const size_t at = text.find("newName");
+    return text.substr(at, text.find("\n#", at) - at);
+  };
+  EXPECT_EQ(images("kumo"), "newName: \"kumo\"\n    newTag: \"latest\"");
+  EXPECT_EQ(images("host:5000/a/kumo"), "newName: \"host:5000/a/kumo\"\n    newTag: \"latest\"");
+  EXPECT_EQ(images("host:5000/kumo:v1"), "newName: \"host:5000/kumo\"\n    newTag: \"v1\"");
+  EXPECT_EQ(images("a/kumo:v1@sha256:0f"), "newName: \"a/kumo\"\n    digest: \"sha256:0f\"");
+}
+
+TEST_F(RunManifestsTest, PodsAreGivenLongerThanTheExperimentsGrace) {
+  const std::string text = KustomizationText(
+      Load("[network]\nfile = n.pbtxt\nthreads = 4\n[checkpoint]\ngrace_s = 99.5\n"), run_);
+  EXPECT_THAT(text, AllOf(HasSubstr("GracePeriodSeconds, value: 120}"),
+                          HasSubstr("requests/cpu, value: \"4\"}"),
+                          HasSubstr("/spec/completions, value: 3}")));
+}
+
+// kubectl goes on behind what the API server has refused.
+TEST_F(RunManifestsTest, AnEditedRunHasSelectorsThatARunOfItsNameCannotBeGiven) {
+  const auto selector = [&](const std::string& text, int servers) {
+    ClusterRun run = run_;
+    run.servers = servers;
+    const std::string kustomization = KustomizationText(Load(text), run);
+    const std::string key = "/spec/selector/matchLabels/kumo~1experiment, value: ";
+    const size_t at = kustomization.find(key);
+    EXPECT_NE(at, std::string::npos);
+    return kustomization.substr(at + key.size(), 18);
+  };
+  const std::string text = "[network]\nfile = n.pbtxt\n";
+  EXPECT_EQ(selector(text, 2), selector(text, 2));
+  EXPECT_NE(selector(text, 2), selector(text, 3));
+  EXPECT_NE(selector(text, 2), selector(text + "threads = 4\n", 2));
+}
+
+}  // namespace
+}  // namespace kumo

@@ -1,0 +1,373 @@
+#include "common/checkpoint/continuation.h"
+
+#include <functional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/checkpoint/tensor_list.h"
+#include "common/settings/experiment_text.h"
+#include "tests/common/job/small_job.h"
+
+namespace kumo {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+using Change = std::function<void(Experiment*)>;
+
+// 2 epochs of 4 rounds, in block mode.
+constexpr int64_t kEpochsEnd = 4;
+constexpr int64_t kWithin = 2;
+
+checkpoint::Manifest ManifestOf(const Experiment& experiment, int64_t version) {
+  const test::Job job = test::SmallJob();
+  checkpoint::Manifest manifest;
+  manifest.set_name("round");
+  manifest.set_version(version);
+  manifest.set_experiment_text(ExperimentText(experiment));
+  manifest.set_fingerprint(job.spec.layout.fingerprint());
+  manifest.set_train_samples(job.spec.train_samples);
+  manifest.set_validation_samples(job.spec.validation_samples);
+  SetTensors(job.spec.layout, &manifest);
+  return manifest;
+}
+
+// "" where the job goes on; else why it does not.
+std::string Refusal(const Change& change, int64_t version, const Change& before = {}) {
+  Experiment then = test::SmallJob().experiment;
+  if (before) before(&then);
+  Experiment now = then;
+  change(&now);
+  const auto changes = SettingChanges(ExperimentText(then), now);
+  EXPECT_FALSE(changes.empty());
+  const auto continuation = ContinuationOf(ManifestOf(then, version), now, changes);
+  if (!continuation.ok()) {
+    EXPECT_EQ(continuation.status().code(), StatusCode::kFailedPrecondition);
+  }
+  return continuation.status().message();
+}
+
+std::vector<std::string> Notes(const Change& before, const Change& change) {
+  Experiment then = test::SmallJob().experiment;
+  before(&then);
+  Experiment now = then;
+  change(&now);
+  const auto changes = SettingChanges(ExperimentText(then), now);
+  const auto continuation = ContinuationOf(ManifestOf(then, kEpochsEnd), now, changes);
+  EXPECT_TRUE(continuation.ok()) << continuation.status().message();
+  if (!continuation.ok()) return {};
+  return {continuation->notes().begin(), continuation->notes().end()};
+}
+
+TEST(Continuation, WhatIsOnlyLookedAtFromNowOnMayChangeAtAnyRound) {
+  for (const int64_t version : {kWithin, kEpochsEnd}) {
+    const std::vector<Change> fine = {
+        [](Experiment* e) { e->job.epochs = 9; },
+        [](Experiment* e) { e->schedule.learning_rate = 1; },
+        [](Experiment* e) { e->schedule.type = "cosine"; },
+        [](Experiment* e) { e->optimiser.momentum = 0.5f; },
+        [](Experiment* e) { e->optimiser.weight_decay = 0.01f; },
+        [](Experiment* e) { e->optimiser.type = "adam"; },  // starts anew with each block
+        [](Experiment* e) { e->block.momentum = 0.9f; },
+        [](Experiment* e) { e->sync.push_codec = "1bit"; },
+        [](Experiment* e) { e->sync.pull_codec = "fp16"; },
+        [](Experiment* e) { e->evaluation.every_epochs = 2; },
+        [](Experiment* e) { e->data.crop_pad = 2; },
+        [](Experiment* e) { e->network.file = "renamed.pbtxt"; },
+        [](Experiment* e) { e->network.precision = "bf16"; },
+    };
+    for (size_t i = 0; i < fine.size(); ++i) EXPECT_EQ(Refusal(fine[i], version), "") << i;
+  }
+}
+
+TEST(Continuation, TheDataAndTheModeStay) {
+  EXPECT_THAT(Refusal([](Experiment* e) { e->data.train_images = "others"; }, kEpochsEnd),
+              AllOf(HasSubstr("data.train_images"), HasSubstr("the data must be the same")));
+  EXPECT_THAT(Refusal([](Experiment* e) { e->data.scale = 1; }, kEpochsEnd),
+              HasSubstr("data.scale 0.00392156862745098 -> 1"));
+  EXPECT_THAT(Refusal([](Experiment* e) { e->sync.mode = SyncMode::kGradient; }, kEpochsEnd),
+              HasSubstr("sync.mode block -> gradient"));
+  // All of them are named.
+  const std::string refusal = Refusal(
+      [](Experiment* e) {
+        e->data.classes = 3;
+        e->data.train_limit = 7;
+        e->job.epochs = 30;
+      },
+      kEpochsEnd);
+  EXPECT_THAT(refusal, AllOf(HasSubstr("data.classes"), HasSubstr("data.train_limit"),
+                             testing::Not(HasSubstr("job.epochs"))));
+}
+
+TEST(Continuation, RoundsUntilNowHaveTheSamplesThatTheyHad) {
+  for (const int64_t version : {kWithin, kEpochsEnd}) {
+    EXPECT_THAT(Refusal([](Experiment* e) { e->sync.minibatch = 5; }, version),
+                HasSubstr("sync.minibatch 4 -> 5: rounds count on"));
+    // Other partitions of the same rounds.
+    EXPECT_EQ(Refusal(
+                  [](Experiment* e) {
+                    e->sync.partitions = 6;
+                    e->sync.minibatch = 2;
+                  },
+                  version),
+              "");
+  }
+  // The same where the new plan has no such round at all.
+  EXPECT_THAT(Refusal(
+                  [](Experiment* e) {
+                    e->sync.minibatch = 1000;
+                    e->job.epochs = 4;
+                  },
+                  kEpochsEnd),
+              AllOf(HasSubstr("sync.minibatch 4 -> 1000: rounds count on"),
+                    testing::Not(HasSubstr("job.epochs ="))));
+  // What comes after the warm-up may change as long as that lasts.
+  const Change warmup = [](Experiment* e) { e->sync.warmup_samples = 80; };
+  EXPECT_EQ(Refusal([](Experiment* e) { e->sync.block = 3; }, 2, warmup), "");
+  EXPECT_THAT(Refusal([](Experiment* e) { e->sync.block = 3; }, 9, warmup),
+              HasSubstr("sync.block 2 -> 3"));
+  EXPECT_THAT(Refusal([](Experiment* e) { e->sync.warmup_samples = 12; }, 2, warmup),
+              HasSubstr("sync.warmup_samples 80 -> 12"));
+}
+
+TEST(Continuation, FewerEpochsThanWereTrainedAreRefused) {
+  EXPECT_EQ(Refusal([](Experiment* e) { e->job.epochs = 1; }, kEpochsEnd), "");
+  EXPECT_THAT(Refusal([](Experiment* e) { e->job.epochs = 1; }, kEpochsEnd + 1),
+              HasSubstr("job.epochs = 1"));
+}
+
+TEST(Continuation, AnotherSeedBeginsWithAnEpoch) {
+  EXPECT_EQ(Refusal([](Experiment* e) { e->job.seed = 5; }, kEpochsEnd), "");
+  EXPECT_THAT(Refusal([](Experiment* e) { e->job.seed = 5; }, kWithin), HasSubstr("job.seed"));
+}
+
+TEST(Continuation, AdamsMomentsDoNotStartInTheMiddle) {
+  const Change gradient = [](Experiment* e) { e->sync.mode = SyncMode::kGradient; };
+  const Change adam = [](Experiment* e) {
+    e->sync.mode = SyncMode::kGradient;
+    e->optimiser.type = "adam";
+  };
+  EXPECT_THAT(Refusal([](Experiment* e) { e->optimiser.type = "adam"; }, kEpochsEnd, gradient),
+              HasSubstr("optimiser.type momentum -> adam"));
+  EXPECT_EQ(Refusal([](Experiment* e) { e->optimiser.type = "adamw"; }, kEpochsEnd, adam), "");
+  EXPECT_EQ(Refusal([](Experiment* e) { e->optimiser.type = "sgd"; }, kEpochsEnd, adam), "");
+  EXPECT_THAT(Refusal([](Experiment* e) { e->optimiser.beta2 = 0.9f; }, kEpochsEnd, adam),
+              HasSubstr("optimiser.beta2"));
+  EXPECT_EQ(Refusal([](Experiment* e) { e->optimiser.beta2 = 0.9f; }, kEpochsEnd, gradient), "");
+  const Change kept = [](Experiment* e) {
+    e->block.reset_local_state = false;
+    e->optimiser.type = "adam";
+  };
+  EXPECT_THAT(Refusal(
+                  [](Experiment* e) {
+                    e->sync.partitions = 6;
+                    e->sync.minibatch = 2;
+                  },
+                  kEpochsEnd, kept),
+              HasSubstr("sync.partitions 3 -> 6: Adam"));
+}
+
+TEST(Continuation, WhatStartsAtZeroIsSaid) {
+  const auto nothing = [](Experiment*) {};
+  EXPECT_THAT(Notes(nothing, [](Experiment* e) { e->job.epochs = 5; }), IsEmpty());
+  EXPECT_THAT(Notes(nothing, [](Experiment* e) { e->block.rule = "average"; }),
+              ElementsAre(HasSubstr("update rule")));
+  EXPECT_THAT(Notes([](Experiment* e) { e->block.nesterov = true; },
+                    [](Experiment* e) { e->block.nesterov = false; }),
+              ElementsAre("blocks start from the weights that were evaluated"));
+  EXPECT_THAT(Notes([](Experiment* e) { e->sync.push_codec = "1bit"; },
+                    [](Experiment* e) { e->sync.push_codec = "int8"; }),
+              IsEmpty());
+  EXPECT_THAT(Notes([](Experiment* e) { e->sync.push_codec = "1bit"; },
+                    [](Experiment* e) { e->sync.push_codec = "fp32"; }),
+              ElementsAre(HasSubstr("coding of pushes")));
+  EXPECT_THAT(Notes([](Experiment* e) { e->block.reset_local_state = false; },
+                    [](Experiment* e) { e->optimiser.type = "sgd"; }),
+              ElementsAre(HasSubstr("partitions' optimiser state")));
+}
+
+TEST(Continuation, ItTellsRoundEpochAndChanges) {
+  const Experiment then = test::SmallJob().experiment;
+  Experiment now = then;
+  now.job.epochs = 5;
+  const auto changes = SettingChanges(ExperimentText(then), now);
+  const auto ended = ContinuationOf(ManifestOf(then, kEpochsEnd), now, changes);
+  ASSERT_TRUE(ended.ok());
+  EXPECT_EQ(ended->version(), 4);
+  EXPECT_EQ(ended->samples(), 80);
+  EXPECT_EQ(ended->epoch(), 2);
+  EXPECT_EQ(ContinuationOf(ManifestOf(then, kWithin), now, changes)->epoch(), 1);
+  EXPECT_THAT(LinesOf(*ended), ElementsAre("job.epochs 2 -> 5"));
+}
+
+TEST(Continuation, ACheckpointThatDoesNotSayItsNetworkIsRefused) {
+  const Experiment then = test::SmallJob().experiment;
+  Experiment now = then;
+  now.job.epochs = 5;
+  checkpoint::Manifest manifest = ManifestOf(then, kEpochsEnd);
+  manifest.clear_tensors();
+  const auto changes = SettingChanges(ExperimentText(then), now);
+  EXPECT_THAT(ContinuationOf(manifest, now, changes).status().message(), HasSubstr("release 0.1"));
+}
+
+TEST(Continuation, AnotherNetworkOrOtherDataIsNamed) {
+  const test::Job job = test::SmallJob();
+  const checkpoint::Manifest manifest = ManifestOf(job.experiment, kEpochsEnd);
+  EXPECT_TRUE(CheckSameNetworkAndData(manifest, job.spec, false).ok());
+  JobSpec other = job.spec;
+  other.train_samples = 81;
+  EXPECT_THAT(CheckSameNetworkAndData(manifest, other, true).message(),
+              HasSubstr("it had 80 training samples, there are 81"));
+  other = job.spec;
+  auto tensors = test::SmallTensors();
+  tensors[1].name = "a.scale";
+  other.layout = ParameterLayout::Make(tensors).value();
+  EXPECT_THAT(CheckSameNetworkAndData(manifest, other, true).message(),
+              AllOf(HasSubstr("another network"), HasSubstr("a.scale")));
+}
+
+TEST(Continuation, AnotherNetworkOfTheSameTensorsIsRefusedUnlessTheJobContinues) {
+  const test::Job job = test::SmallJob();
+  checkpoint::Manifest manifest = ManifestOf(job.experiment, kEpochsEnd);
+  JobSpec spec = job.spec;
+  spec.network = "layers { name: \"a\" tanh {} }";
+  // An earlier release's, which does not say.
+  EXPECT_TRUE(CheckSameNetworkAndData(manifest, spec, false).ok());
+  manifest.set_network("layers { name: \"a\" relu {} }");
+  const Status refused = CheckSameNetworkAndData(manifest, spec, false);
+  EXPECT_EQ(refused.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(refused.message(), AllOf(HasSubstr("another network"), HasSubstr("layer a relu"),
+                                       HasSubstr("-> tanh"), HasSubstr("--continue")));
+  EXPECT_TRUE(CheckSameNetworkAndData(manifest, spec, true).ok());
+  checkpoint::Manifest later;
+  NoteChangesOfNetworkAndData(manifest, spec, PlanFor(job.experiment, spec).value(), &later);
+  ASSERT_EQ(later.continuations_size(), 1);
+  ASSERT_EQ(later.continuations(0).changes_size(), 1);
+  EXPECT_EQ(later.continuations(0).changes(0).setting(), "layer a");
+}
+
+TEST(Continuation, DataOfOtherContentsAreRefusedUnlessTheJobContinues) {
+  const test::Job job = test::SmallJob();
+  checkpoint::Manifest manifest = ManifestOf(job.experiment, kEpochsEnd);
+  JobSpec spec = job.spec;
+  spec.train = {7, "/data/images"};
+  spec.validation = {8, "/data/others"};
+  // An earlier release's, which does not say.
+  EXPECT_TRUE(CheckSameNetworkAndData(manifest, spec, false).ok());
+  EXPECT_THAT(ChangesOfNetworkAndData(manifest, spec), IsEmpty());
+  manifest.set_train_hash(7);
+  manifest.set_validation_hash(8);
+  EXPECT_TRUE(CheckSameNetworkAndData(manifest, spec, false).ok());
+
+  spec.train.hash = 9;
+  const Status refused = CheckSameNetworkAndData(manifest, spec, false);
+  EXPECT_EQ(refused.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(refused.message(),
+              AllOf(HasSubstr("contents of the training data"), HasSubstr("hash 0000000000000007"),
+                    HasSubstr("hash 0000000000000009 of /data/images"), HasSubstr("--continue")));
+  EXPECT_TRUE(CheckSameNetworkAndData(manifest, spec, true).ok());
+
+  // The manifests from then on say so, once.
+  checkpoint::Manifest later;
+  const JobPlan plan = PlanFor(job.experiment, spec).value();
+  NoteChangesOfNetworkAndData(manifest, spec, plan, &later);
+  ASSERT_EQ(later.continuations_size(), 1);
+  EXPECT_EQ(later.continuations(0).version(), kEpochsEnd);
+  EXPECT_EQ(later.continuations(0).samples(), 80);
+  EXPECT_EQ(later.continuations(0).epoch(), 2);
+  ASSERT_EQ(later.continuations(0).changes_size(), 1);
+  EXPECT_EQ(later.continuations(0).changes(0).setting(), "contents of the training data");
+  // Beside the settings that were changed by the same --continue.
+  checkpoint::Manifest both;
+  both.add_continuations()->set_version(kEpochsEnd);
+  NoteChangesOfNetworkAndData(manifest, spec, plan, &both);
+  EXPECT_EQ(both.continuations_size(), 1);
+  EXPECT_EQ(both.continuations(0).changes_size(), 1);
+}
+
+// --- What becomes of the arrays.
+
+using Array = std::tuple<StateKind, int, int, float>;  // kind, partition, slot, first number
+
+StateArray Make(StateKind kind, int partition, int slot, int64_t begin, float number) {
+  auto numbers = std::make_shared<std::vector<float>>(2, number);
+  return {kind, partition, slot, begin, numbers, *numbers};
+}
+
+std::vector<Array> Adapted(const Change& before, const Change& change,
+                           std::vector<StateArray> arrays) {
+  Experiment then = test::SmallJob().experiment;
+  before(&then);
+  Experiment now = then;
+  change(&now);
+  ShardSnapshot snapshot{kEpochsEnd, std::move(arrays)};
+  const Status status = Adapt(ManifestOf(then, kEpochsEnd), now, &snapshot);
+  EXPECT_TRUE(status.ok()) << status.message();
+  std::vector<Array> adapted;
+  for (const StateArray& array : snapshot.arrays) {
+    adapted.emplace_back(array.kind, array.partition, array.slot, array.numbers[0]);
+  }
+  return adapted;
+}
+
+constexpr auto kStart = StateKind::kStart;
+constexpr auto kRule = StateKind::kRuleSlot;
+constexpr auto kOfPartition = StateKind::kPartitionState;
+
+TEST(Adapt, WhatMeansTheSameIsKeptAndTheRestLeftBehind) {
+  // A residual, then the optimiser's velocity.
+  const std::vector<StateArray> arrays = {Make(kStart, 0, 0, 0, 1), Make(kRule, 0, 0, 0, 2),
+                                          Make(kOfPartition, 2, 0, 0, 3),
+                                          Make(kOfPartition, 2, 1, 0, 4)};
+  const Change before = [](Experiment* e) {
+    e->sync.push_codec = "1bit";
+    e->block.reset_local_state = false;
+  };
+  const auto adapted = [&](const Change& change) { return Adapted(before, change, arrays); };
+  const Array start{kStart, 0, 0, 1.0f}, rule{kRule, 0, 0, 2.0f};
+  EXPECT_THAT(adapted([](Experiment*) {}),
+              UnorderedElementsAre(start, rule, Array(kOfPartition, 2, 0, 3),
+                                   Array(kOfPartition, 2, 1, 4)));
+  EXPECT_THAT(adapted([](Experiment* e) { e->sync.push_codec = "int8"; }),
+              UnorderedElementsAre(start, rule, Array(kOfPartition, 2, 0, 3),
+                                   Array(kOfPartition, 2, 1, 4)));
+  EXPECT_THAT(adapted([](Experiment* e) { e->sync.push_codec = "fp32"; }),
+              UnorderedElementsAre(start, rule, Array(kOfPartition, 2, 0, 4)));
+  EXPECT_THAT(adapted([](Experiment* e) { e->optimiser.type = "sgd"; }),
+              UnorderedElementsAre(start, rule, Array(kOfPartition, 2, 0, 3)));
+  EXPECT_THAT(
+      adapted([](Experiment* e) { e->block.rule = "average"; }),
+      UnorderedElementsAre(start, Array(kOfPartition, 2, 0, 3), Array(kOfPartition, 2, 1, 4)));
+  EXPECT_THAT(adapted([](Experiment* e) {
+                e->sync.partitions = 6;
+                e->sync.minibatch = 2;
+              }),
+              UnorderedElementsAre(start, rule));
+}
+
+TEST(Adapt, AResidualThatIsNewComesBeforeTheOptimisersSlots) {
+  EXPECT_THAT(Adapted([](Experiment* e) { e->block.reset_local_state = false; },
+                      [](Experiment* e) { e->sync.push_codec = "1bit"; },
+                      {Make(kStart, 0, 0, 0, 1), Make(kOfPartition, 1, 0, 0, 4)}),
+              UnorderedElementsAre(Array(kStart, 0, 0, 1), Array(kOfPartition, 1, 1, 4)));
+}
+
+TEST(Adapt, WhereWeightsWereKeptApartBlocksStartFromThemNow) {
+  // Statistics have no weights apart.
+  EXPECT_THAT(
+      Adapted([](Experiment* e) { e->block.nesterov = true; },
+              [](Experiment* e) { e->block.convention = "cntk"; },
+              {Make(kStart, 0, 0, 0, 1), Make(StateKind::kWeights, 0, 0, 0, 2),
+               Make(kStart, 0, 0, 512, 3), Make(kRule, 0, 0, 0, 5)}),
+      UnorderedElementsAre(Array(kStart, 0, 0, 2), Array(kStart, 0, 0, 3), Array(kRule, 0, 0, 5)));
+}
+
+}  // namespace
+}  // namespace kumo

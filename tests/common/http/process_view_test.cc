@@ -1,0 +1,86 @@
+#include "common/http/process_view.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace kumo {
+namespace {
+
+using testing::HasSubstr;
+
+class HandClock : public Clock {
+ public:
+  TimeUs NowUs() const override { return now; }
+  TimeUs now = 0;
+};
+
+ProcessSnapshot OfServer0() {
+  ProcessSnapshot snapshot;
+  snapshot.ready = true;
+  snapshot.job.emplace();
+  snapshot.job->set_job_name("lenet");
+  snapshot.job->set_phase("training");
+  snapshot.job->set_round(812);
+  snapshot.history = std::make_shared<const RunHistory>();
+  return snapshot;
+}
+
+TEST(ProcessView, AHealthyLoopTurns) {
+  HandClock clock;
+  ProcessView view({"kumo-server", "server-0", "1", "abc"}, &clock);
+  EXPECT_EQ(view.Answer("/healthz").code, 200) << "it starts";
+  view.Turned(0);
+  clock.now = ProcessView::kStuckAfter - 1;
+  EXPECT_EQ(view.Answer("/healthz").code, 200);
+  clock.now = ProcessView::kStuckAfter;
+  EXPECT_EQ(view.Answer("/healthz").code, 503);
+  EXPECT_THAT(*view.Answer("/healthz").body, HasSubstr("has not turned for 30 s"));
+  view.Turned(clock.now);
+  EXPECT_EQ(view.Answer("/healthz").code, 200);
+}
+
+TEST(ProcessView, IsReadyWhenItSaysSoAndElseNamesWhatItWaitsFor) {
+  HandClock clock;
+  ProcessView view({"kumo-server", "server-1", "1", "abc"}, &clock);
+  EXPECT_EQ(view.Answer("/readyz").code, 503);
+  ProcessSnapshot snapshot;
+  snapshot.waits_for = "server 0";
+  view.Publish(snapshot, 0);
+  EXPECT_EQ(view.Answer("/readyz").code, 503);
+  EXPECT_EQ(*view.Answer("/readyz").body, "waits for server 0\n");
+  snapshot.ready = true;
+  view.Publish(snapshot, 0);
+  EXPECT_EQ(view.Answer("/readyz").code, 200);
+}
+
+TEST(ProcessView, OnlyServer0ShowsTheJob) {
+  HandClock clock;
+  ProcessView worker({"kumo-worker", "worker-0", "1", "abc"}, &clock);
+  for (const char* path : {"/", "/page.js", "/status.json", "/history.json"}) {
+    EXPECT_EQ(worker.Answer(path).code, 404) << path;
+  }
+  ProcessView server({"kumo-server", "server-0", "1", "abc"}, &clock);
+  EXPECT_EQ(server.Answer("/status.json").code, 503) << "there is nothing yet";
+  server.Publish(OfServer0(), 0);
+  for (const char* path :
+       {"/", "/page.js", "/page.css", "/chart.js", "/status.json", "/history.json", "/metrics"}) {
+    EXPECT_EQ(server.Answer(path).code, 200) << path;
+  }
+  EXPECT_THAT(*server.Answer("/status.json").body, HasSubstr("\"round\":812"));
+  for (const char* path : {"", "/../etc/passwd", "/page.js/", "//", "/%2e%2e/", "/status.json?a"}) {
+    EXPECT_EQ(server.Answer(path).code, 404) << path;
+  }
+}
+
+TEST(ProcessView, ATextIsMadeOnceASnapshotAndASecond) {
+  HandClock clock;
+  ProcessView view({"kumo-server", "server-0", "1", "abc"}, &clock);
+  view.Publish(OfServer0(), 0);
+  const auto first = view.Answer("/metrics").body;
+  EXPECT_EQ(view.Answer("/metrics").body, first);
+  view.Publish(OfServer0(), 0);
+  EXPECT_NE(view.Answer("/metrics").body, first);
+}
+
+}  // namespace
+}  // namespace kumo

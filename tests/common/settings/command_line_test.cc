@@ -1,0 +1,107 @@
+#include "common/settings/command_line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace kumo {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+struct Arguments {
+  std::string file;
+  std::vector<std::string> sets;
+  std::vector<std::string> images;
+  int workers = 2;
+  bool json = false;
+  CommandLine line{"kumo launch", "Starts."};
+
+  Arguments() {
+    line.AddPositional("FILE", "The experiment", true, &file);
+    line.AddRepeated("set", "KEY=VALUE", "Overrides", &sets);
+    line.AddSeveral("images", "PATH", "Images", &images);
+    line.AddOption("workers", "N", {.min = 1, .max = 8}, "Processes", &workers);
+    line.AddFlag("json", "JSON", &json);
+  }
+  Status Parse(const std::vector<std::string>& args) { return line.Parse(args); }
+};
+
+TEST(CommandLine, ReadsBothFormsOfOptionsInAnyOrder) {
+  Arguments a;
+  ASSERT_TRUE(
+      a.Parse({"--workers", "3", "x.conf", "--set", "a.b=c", "--set=d.e=f", "--json"}).ok());
+  EXPECT_EQ(a.file, "x.conf");
+  EXPECT_EQ(a.workers, 3);
+  EXPECT_TRUE(a.json);
+  EXPECT_THAT(a.sets, ElementsAre("a.b=c", "d.e=f"));
+}
+
+TEST(CommandLine, UnknownOptionIsRefusedWithTheNearest) {
+  const Status status = Arguments().Parse({"x.conf", "--worker", "3"});
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(status.message(), HasSubstr("unknown option --worker; did you mean --workers?"));
+}
+
+TEST(CommandLine, BadAndMissingValuesAreRefused) {
+  EXPECT_THAT(Arguments().Parse({"x", "--workers", "9"}).message(),
+              HasSubstr("--workers 9: must be 1 .. 8"));
+  EXPECT_THAT(Arguments().Parse({"x", "--workers"}).message(),
+              HasSubstr("--workers needs a value"));
+  EXPECT_THAT(Arguments().Parse({"x", "--json=1"}).message(), HasSubstr("takes no value"));
+  EXPECT_THAT(Arguments().Parse({}).message(), HasSubstr("FILE is missing"));
+  EXPECT_THAT(Arguments().Parse({"x", "y"}).message(), HasSubstr("'y' is one argument too many"));
+}
+
+TEST(CommandLine, WhatFollowsAnOptionIsItsValue) {
+  EXPECT_THAT(Arguments().Parse({"x", "--workers", "--json"}).message(),
+              HasSubstr("--workers --json: must be a whole number, 1 .. 8"));
+  EXPECT_THAT(Arguments().Parse({"x", "--workers="}).message(),
+              HasSubstr("--workers needs a value"));
+  EXPECT_THAT(Arguments().Parse({"x", "--workers", "-1"}).message(),
+              HasSubstr("--workers -1: must be 1 .. 8"));
+  Arguments a;
+  ASSERT_TRUE(a.Parse({"--", "--json"}).ok()) << "what follows -- is no option";
+  EXPECT_EQ(a.file, "--json");
+}
+
+TEST(CommandLine, AnOptionOfSeveralTakesWhatFollowsBeyondTheCommandsOwn) {
+  Arguments a;
+  ASSERT_TRUE(a.Parse({"x.conf", "--images", "1.png", "2.png", "--json", "--images=3.png", "4.png",
+                       "--set", "a.b=c"})
+                  .ok());
+  EXPECT_THAT(a.images, ElementsAre("1.png", "2.png", "3.png", "4.png"));
+  Arguments b;
+  ASSERT_TRUE(b.Parse({"--images", "1.png", "x.conf", "2.png"}).ok());
+  EXPECT_EQ(b.file, "x.conf");
+  EXPECT_THAT(b.images, ElementsAre("1.png", "2.png"));
+  EXPECT_THAT(Arguments().Parse({"x", "--images", "1.png", "--set", "a.b=c", "2.png"}).message(),
+              HasSubstr("'2.png' is one argument too many"));
+}
+
+TEST(CommandLine, OptionsAreNotAbbreviated) {
+  EXPECT_THAT(Arguments().Parse({"x", "--work", "3"}).message(),
+              HasSubstr("unknown option --work"));
+  EXPECT_THAT(Arguments().Parse({"x", "-j"}).message(), HasSubstr("unknown option -j"));
+}
+
+TEST(CommandLine, VersionNeedsNothingElseAndIsUnknownWhereThereIsNone) {
+  Arguments a;
+  EXPECT_FALSE(a.Parse({"x", "--version"}).ok());
+  a.line.AddVersion();
+  ASSERT_TRUE(a.Parse({"--version"}).ok());
+  EXPECT_TRUE(a.line.version_asked());
+  EXPECT_FALSE(a.line.help_asked());
+  EXPECT_THAT(a.line.Help(), HasSubstr("--version"));
+}
+
+TEST(CommandLine, HelpNamesEveryOptionWithItsDefaultAndNeedsNothingElse) {
+  Arguments a;
+  ASSERT_TRUE(a.Parse({"--help"}).ok());
+  EXPECT_TRUE(a.line.help_asked());
+  EXPECT_THAT(a.line.Help(), HasSubstr("kumo launch FILE"));
+  EXPECT_THAT(a.line.Help(), HasSubstr("--workers N\n      Processes; 1 .. 8 (default: 2)"));
+}
+
+}  // namespace
+}  // namespace kumo

@@ -1,0 +1,135 @@
+#include "common/settings/experiment_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <variant>
+
+#include "common/settings/option_table.h"
+
+namespace kumo {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Another allowed value than the default for every kind of setting.
+bool Change(const Option& option, Experiment* experiment) {
+  const std::string before = option.write(*experiment);
+  for (const char* text : {"3",
+                           "2",
+                           "0.25",
+                           "true",
+                           "false",
+                           "adam",
+                           "cosine",
+                           "sample",
+                           "cntk",
+                           "average",
+                           "gradient",
+                           "1bit",
+                           "fp16",
+                           "never",
+                           "exact",
+                           "loss",
+                           "tcp://127.0.0.1:1",
+                           "cuda",
+                           "private",
+                           "image_folder",
+                           "bytes",
+                           "skip",
+                           "demand",
+                           "other"}) {
+    if (option.read(text, experiment).ok() && option.write(*experiment) != before) return true;
+  }
+  return false;
+}
+
+TEST(ExperimentHash, ChangesWithEveryResultSettingAndWithNoOther) {
+  const OptionTable table;
+  for (const Option& option : table.options()) {
+    Experiment changed;
+    ASSERT_TRUE(Change(option, &changed)) << option.key;
+    EXPECT_EQ(ExperimentHash(changed) != ExperimentHash(Experiment()), option.result) << option.key;
+    EXPECT_EQ(FirstDifference(ExperimentText(Experiment()), ExperimentText(changed)) != "",
+              option.result);
+  }
+}
+
+TEST(ExperimentHash, IsFnv1aOfTheText) {
+  // The hash goes into checkpoints: a changed one would orphan them all.
+  const std::string text = ExperimentText(Experiment());
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  EXPECT_EQ(ExperimentHash(Experiment()), hash);
+}
+
+TEST(ExperimentText, HostsWithOtherPathsAgree) {
+  Experiment a, b;
+  a.network.file = "/home/a/zoo/net.pbtxt";
+  b.network.file = "../zoo/net.pbtxt";
+  a.data.directory = "/data";
+  a.data.train_images = "/data/mnist/images.gz";
+  b.data.train_images = "/srv/images.gz";
+  EXPECT_EQ(ExperimentText(a), ExperimentText(b));
+  EXPECT_THAT(ExperimentText(a), HasSubstr("network.file = net.pbtxt\n"));
+  b.network.file = "../zoo/other.pbtxt";
+  EXPECT_NE(ExperimentText(a), ExperimentText(b));
+}
+
+TEST(ResultSettings, AreThoseOfTheHashAsValues) {
+  Experiment experiment;
+  experiment.optimiser.momentum = 0.9f;
+  experiment.network.file = "/home/a/zoo/net.pbtxt";
+  std::map<std::string, std::variant<bool, double, std::string>> values;
+  for (const ResultSetting& setting : ResultSettings(experiment)) {
+    values[setting.key] = setting.value;
+  }
+  size_t lines = 0;
+  for (const char c : ExperimentText(experiment)) lines += c == '\n';
+  EXPECT_EQ(values.size(), lines);
+  EXPECT_EQ(values.at("optimiser.momentum"), (std::variant<bool, double, std::string>(0.9)));
+  EXPECT_EQ(values.at("block.nesterov"), (std::variant<bool, double, std::string>(false)));
+  EXPECT_EQ(values.at("network.file"),
+            (std::variant<bool, double, std::string>(std::string("net.pbtxt"))));
+  EXPECT_FALSE(values.contains("output.directory"));
+}
+
+TEST(FirstDifference, NamesTheKeyAndBothValues) {
+  Experiment a, b;
+  b.sync.minibatch = 32;
+  b.sync.block = 7;
+  EXPECT_EQ(FirstDifference(ExperimentText(a), ExperimentText(b)),
+            "sync.minibatch is 64 here and 32 there");
+  EXPECT_EQ(FirstDifference(ExperimentText(a), ExperimentText(a)), "");
+  b = Experiment();
+  b.job.name = "x";
+  EXPECT_EQ(FirstDifference(ExperimentText(a), ExperimentText(b)),
+            "job.name is empty here and x there");
+}
+
+TEST(FirstDifference, WhateverAPeerSendsTheAnswerIsOneShortPrintableLine) {
+  const std::string here = ExperimentText(Experiment());
+  for (const std::string& there :
+       {std::string(), std::string("\x1b[2J\n\0x", 6), std::string(1 << 20, 'x'),
+        std::string(1000, '\n'), here.substr(0, here.size() / 2), here + "more = 1\n"}) {
+    const std::string difference = FirstDifference(here, there);
+    EXPECT_NE(difference, "");
+    EXPECT_LT(difference.size(), 300u);
+    for (const char c : difference) EXPECT_TRUE(c >= 0x20 && c < 0x7f) << difference;
+  }
+}
+
+TEST(OptionsHelp, NamesEveryKeyWithItsRange) {
+  const OptionTable table;
+  const std::string help = OptionsHelp(), markdown = OptionsMarkdown();
+  for (const Option& option : table.options()) {
+    EXPECT_THAT(help, HasSubstr("  " + option.key + " = "));
+    EXPECT_THAT(help, HasSubstr(option.allowed.Text()));
+    EXPECT_THAT(markdown, HasSubstr("| `" + option.name() + "` |"));
+  }
+}
+
+}  // namespace
+}  // namespace kumo

@@ -1,0 +1,362 @@
+#include "common/settings/parser.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "common/base/rng.h"
+#include "common/settings/experiment_text.h"
+#include "tests/scratch_directory.h"
+
+namespace kumo {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr char kNetwork[] = "[network]\nfile = net.pbtxt\n";
+
+class ParserTest : public ::testing::Test {
+ protected:
+  LoadedExperiment Load(const std::string& text, std::vector<std::string> sets = {}) {
+    std::ofstream(path_, std::ios::binary) << text;
+    return LoadExperiment(path_, sets, variables_);
+  }
+  std::string FirstProblem(const std::string& text, std::vector<std::string> sets = {}) {
+    const LoadedExperiment loaded = Load(text, std::move(sets));
+    return loaded.problems.empty() ? "" : loaded.problems.front();
+  }
+
+  // Another file in the folder.
+  void Write(const std::string& name, const std::string& text) {
+    std::ofstream(folder_ + "/" + name, std::ios::binary) << text;
+  }
+
+  const test::ScratchDirectory scratch_;
+  const std::string folder_ = scratch_.path();
+  const std::string path_ = folder_ + "/x.conf";
+  Variables variables_ = {{"KUMO_DATA", "/data"}, {"HOME", "/home/me"}};
+};
+
+TEST_F(ParserTest, CommandLineGoesOverFileOverDefault) {
+  const LoadedExperiment loaded =
+      Load(std::string(kNetwork) + "[sync]\nminibatch = 7\nblock = 9\n", {"sync.block=11"});
+  ASSERT_THAT(loaded.problems, ElementsAre());
+  EXPECT_EQ(loaded.experiment.sync.partitions, 2);
+  EXPECT_EQ(loaded.experiment.sync.minibatch, 7);
+  EXPECT_EQ(loaded.experiment.sync.block, 11);
+  EXPECT_EQ(loaded.origins.at("sync.minibatch"), path_ + ":4");
+  EXPECT_EQ(loaded.origins.at("sync.block"), "--set sync.block");
+  EXPECT_EQ(loaded.origins.count("sync.partitions"), 0u);
+}
+
+TEST_F(ParserTest, TheLastOfTwoSetsCounts) {
+  const LoadedExperiment loaded = Load(kNetwork, {"sync.block=3", "sync.block=4"});
+  ASSERT_THAT(loaded.problems, ElementsAre());
+  EXPECT_EQ(loaded.experiment.sync.block, 4);
+}
+
+TEST_F(ParserTest, UnknownKeyIsRefusedWithLineAndNearestKey) {
+  EXPECT_EQ(FirstProblem("# first\n\n[sync]\nminibach = 3\n"),
+            path_ + ":4: unknown key sync.minibach; did you mean sync.minibatch?");
+  EXPECT_EQ(FirstProblem("epochs = 3\n"),
+            path_ + ":1: unknown key epochs; did you mean job.epochs?");
+  EXPECT_EQ(FirstProblem(kNetwork, {"sync.minibach=3"}),
+            "--set sync.minibach: unknown key sync.minibach; did you mean sync.minibatch?");
+}
+
+TEST_F(ParserTest, UnknownSectionIsRefusedWithTheNearest) {
+  EXPECT_EQ(FirstProblem("[snyc]\n"), path_ + ":1: unknown section [snyc]; did you mean sync?");
+}
+
+TEST_F(ParserTest, BadValueIsRefusedWithLineAndRange) {
+  EXPECT_EQ(FirstProblem("[sync]\npartitions = 0\n"),
+            path_ + ":2: sync.partitions = 0: must be 1 .. 4096");
+  EXPECT_EQ(FirstProblem("[sync]\nerror_feedback = maybe\n"),
+            path_ + ":2: sync.error_feedback = maybe: must be true or false");
+  EXPECT_THAT(FirstProblem(kNetwork, {"sync.partitions=x"}),
+              HasSubstr("sync.partitions = x: must be a whole number, 1 .. 4096"));
+}
+
+TEST_F(ParserTest, KeyGivenTwiceIsRefusedWithBothLines) {
+  EXPECT_EQ(FirstProblem("[sync]\nblock = 1\nblock = 2\n"),
+            path_ + ":3: sync.block is given twice, first in " + path_ + ":2");
+}
+
+TEST_F(ParserTest, LineThatIsNoSettingIsRefused) {
+  EXPECT_EQ(FirstProblem("[sync]\nblock\n"),
+            path_ + ":2: 'block' is neither a [section] nor `key = value`");
+  EXPECT_THAT(FirstProblem(kNetwork, {"sync.block"}), HasSubstr("has no '='"));
+}
+
+TEST_F(ParserTest, AllProblemsAreListedInOrder) {
+  const LoadedExperiment loaded = Load("[sync]\nblock = 0\nnonsense = 1\n", {"job.epochs=0"});
+  EXPECT_THAT(loaded.problems, ElementsAre(StartsWith(path_ + ":2: "), StartsWith(path_ + ":3: "),
+                                           StartsWith("--set job.epochs: ")));
+}
+
+TEST_F(ParserTest, CommentsSpacesAndWindowsLineEndsDoNotCount) {
+  const LoadedExperiment loaded =
+      Load("  [network]  # which\r\n\tfile=net.pbtxt\r\n[sync]\r\n block =  5   # five\r\n");
+  ASSERT_THAT(loaded.problems, ElementsAre());
+  EXPECT_EQ(loaded.experiment.sync.block, 5);
+}
+
+TEST_F(ParserTest, WorkedOutDefaultsComeFromFileNameAndEnvironment) {
+  const LoadedExperiment loaded = Load(kNetwork);
+  EXPECT_EQ(loaded.experiment.job.name, "x");
+  EXPECT_EQ(loaded.experiment.output.directory, "out/x");
+  EXPECT_EQ(loaded.experiment.data.directory, "/data");
+  EXPECT_EQ(Load(kNetwork, {"job.name=y"}).experiment.output.directory, "out/y");
+  EXPECT_EQ(Load(kNetwork, {"data.directory=d"}).experiment.data.directory, "d");
+
+  EXPECT_EQ(loaded.experiment.data.cache, "/home/me/.cache/kumo");
+  variables_["XDG_CACHE_HOME"] = "relative";
+  EXPECT_EQ(Load(kNetwork).experiment.data.cache, "/home/me/.cache/kumo");
+  variables_["XDG_CACHE_HOME"] = "/caches";
+  EXPECT_EQ(Load(kNetwork).experiment.data.cache, "/caches/kumo");
+  EXPECT_EQ(Load(kNetwork, {"data.cache=/scratch"}).experiment.data.cache, "/scratch");
+  variables_.clear();
+  EXPECT_EQ(Load(kNetwork).experiment.data.cache, "");
+}
+
+TEST_F(ParserTest, NetworkOfTheFileIsRelativeToTheFileAndOfTheCommandLineIsNot) {
+  EXPECT_EQ(Load("[network]\nfile = ../zoo/n.pbtxt\n").experiment.network.file,
+            std::filesystem::path(folder_ + "/../zoo/n.pbtxt").lexically_normal());
+  EXPECT_EQ(Load("[network]\nfile = /zoo/n.pbtxt\n").experiment.network.file, "/zoo/n.pbtxt");
+  EXPECT_EQ(Load(kNetwork, {"network.file=zoo/n.pbtxt"}).experiment.network.file, "zoo/n.pbtxt");
+}
+
+TEST_F(ParserTest, MissingFileIsNotFoundAndNamed) {
+  const auto result = ParseExperiment(folder_ + "/none.conf", {}, {});
+  EXPECT_EQ(result.status().code(), StatusCode::kNotFound);
+  EXPECT_THAT(result.status().message(), HasSubstr("none.conf"));
+  EXPECT_EQ(ParseExperiment(folder_, {}, {}).status().code(), StatusCode::kNotFound);
+}
+
+TEST_F(ParserTest, FileWithoutNetworkIsRefused) {
+  EXPECT_THAT(FirstProblem("[sync]\nblock = 5\n"), StartsWith("network.file is not set"));
+}
+
+TEST_F(ParserTest, ContradictionsAreRefusedWithTheLineOfTheSetting) {
+  const std::string head(kNetwork);
+  EXPECT_THAT(FirstProblem(head + "[sync]\nmode = gradient\nwarmup_samples = 5\n"),
+              StartsWith(path_ + ":5: sync.warmup_samples = 5: must be 0 in gradient mode"));
+  EXPECT_THAT(FirstProblem(head, {"schedule.type=multistep"}),
+              HasSubstr("schedule.milestones is empty"));
+  EXPECT_THAT(FirstProblem(head, {"schedule.milestones=3,2"}), HasSubstr("must ascend"));
+  for (const char* area : {"0.5", "1,0.08", "0.1,0.2,0.3"}) {
+    EXPECT_THAT(FirstProblem(head, {std::string("data.crop_area=") + area}),
+                HasSubstr("must be the least and the most"));
+  }
+  EXPECT_THAT(FirstProblem(head, {"data.crop_aspect="}), HasSubstr("data.crop_aspect = "));
+  EXPECT_THAT(FirstProblem(head, {"data.mean=0.5", "data.subtract_mean=true"}),
+              HasSubstr("choose one of them"));
+  EXPECT_THAT(FirstProblem(head, {"schedule.type=stages", "schedule.milestones=3"}),
+              HasSubstr("schedule.rates has 0 values: schedule.type = stages needs 2"));
+  EXPECT_THAT(FirstProblem(head, {"schedule.time_constants=600,1200"}),
+              HasSubstr("schedule.time_constants has 2 values: there must be 1"));
+  EXPECT_THAT(FirstProblem(head, {"schedule.time_constants=600", "optimiser.type=adam"}),
+              HasSubstr("optimiser.type = adam has no momentum"));
+  EXPECT_THAT(FirstProblem(head, {"optimiser.unit_gain=true", "optimiser.type=sgd"}),
+              HasSubstr("optimiser.unit_gain = true: optimiser.type = sgd has no momentum"));
+  EXPECT_THAT(FirstProblem(head, {"sync.pull_codec=1bit"}), HasSubstr("one of fp32, fp16"));
+  EXPECT_THAT(FirstProblem(head, {"checkpoint.resume=sometimes"}), HasSubstr("auto, never, must"));
+  EXPECT_EQ(FirstProblem(head, {"checkpoint.resume=1200"}), "");
+  EXPECT_THAT(FirstProblem(head, {"cluster.suspect_after_s=1"}), HasSubstr("at least twice"));
+  EXPECT_THAT(FirstProblem(head, {"schedule.final_rate=1"}), HasSubstr("at most"));
+}
+
+TEST_F(ParserTest, ServerAddressesAreCheckedBeforeAnythingStarts) {
+  const std::string head(kNetwork);
+  const auto problem = [&](const std::string& servers) {
+    return FirstProblem(head, {"cluster.servers=" + servers});
+  };
+  EXPECT_EQ(problem("tcp://127.0.0.1:5555, ipc:///tmp/kumo, tcp://[::1]:5556"), "");
+  EXPECT_THAT(problem("127.0.0.1:5555"), HasSubstr("tcp"));
+  EXPECT_THAT(problem("tcp://127.0.0.1"), HasSubstr("has no port"));
+  EXPECT_THAT(problem("tcp://127.0.0.1:70000"), HasSubstr("65535"));
+  EXPECT_THAT(problem("tcp://*:5555"), HasSubstr("nobody can connect"));
+  EXPECT_THAT(problem("tcp://127.0.0.1:5555,tcp://127.0.0.1:5555"), HasSubstr("twice"));
+  EXPECT_THAT(problem("tcp://10.0.0.1:5555"), HasSubstr("cluster.insecure"));
+  EXPECT_EQ(FirstProblem(head, {"cluster.servers=tcp://10.0.0.1:5555", "cluster.insecure=true"}),
+            "");
+  std::string many = "tcp://127.0.0.1:1000";
+  for (int i = 1; i <= 64; ++i) many += ",tcp://127.0.0.1:" + std::to_string(1000 + i);
+  EXPECT_THAT(problem(many), HasSubstr("at most 64"));
+}
+
+TEST_F(ParserTest, WhereThePageIsIsCheckedBeforeAnythingStarts) {
+  const std::string head(kNetwork);
+  for (const char* address : {"", "127.0.0.1:9470", "*:9470", "localhost:0", "[::1]:9470"}) {
+    EXPECT_EQ(FirstProblem(head + "[http]\naddress = " + address + "\n"), "") << address;
+  }
+  for (const char* address : {"9470", "127.0.0.1", "http://127.0.0.1:9470", "127.0.0.1:70000"}) {
+    const std::string problem = FirstProblem(head + "[http]\naddress = " + address + "\n");
+    EXPECT_THAT(problem, HasSubstr(": http.address: ")) << "and the line before it";
+    EXPECT_THAT(problem, HasSubstr(address));
+    EXPECT_THAT(problem, HasSubstr("give HOST:PORT"));
+  }
+}
+
+TEST_F(ParserTest, TwoCopiesNeedTwoServers) {
+  const std::string head(kNetwork);
+  const auto problem = [&](const std::string& servers) {
+    return FirstProblem(head, {"cluster.replicas=2", "cluster.servers=" + servers});
+  };
+  EXPECT_THAT(problem("tcp://127.0.0.1:5555"), HasSubstr("cluster.replicas = 2"));
+  EXPECT_EQ(problem("tcp://127.0.0.1:5555,tcp://127.0.0.1:5556"), "");
+}
+
+TEST_F(ParserTest, SettingsWithoutEffectAreNoted) {
+  const LoadedExperiment loaded =
+      Load(kNetwork, {"sync.mode=gradient", "sync.block=3", "block.momentum=0.1"});
+  EXPECT_THAT(loaded.problems, ElementsAre());
+  EXPECT_THAT(loaded.notes, ElementsAre(HasSubstr("block.momentum has no effect"),
+                                        HasSubstr("sync.block has no effect")));
+  EXPECT_THAT(Load(kNetwork).notes, ElementsAre());
+  EXPECT_THAT(Load(kNetwork, {"checkpoint.best=loss", "evaluation.every_epochs=0"}).notes,
+              ElementsAre(HasSubstr("checkpoint.best has no effect")));
+  EXPECT_THAT(Load(kNetwork, {"checkpoint.continue=true", "checkpoint.resume=never"}).notes,
+              ElementsAre(HasSubstr("checkpoint.continue has no effect")));
+}
+
+TEST_F(ParserTest, WhatAScheduleAndAnOptimiserDoNotTakeIsNoted) {
+  const auto notes = [&](std::vector<std::string> settings) {
+    return Load(kNetwork, settings).notes;
+  };
+  const auto none = [](const char* key) { return HasSubstr(std::string(key) + " has no effect"); };
+  EXPECT_THAT(notes({"schedule.type=stages", "schedule.milestones=3", "schedule.rates=1,0.1",
+                     "schedule.learning_rate=0.1", "schedule.gamma=0.1"}),
+              ElementsAre(none("schedule.learning_rate"), none("schedule.gamma")));
+  EXPECT_THAT(notes({"schedule.type=cosine", "schedule.step=3", "schedule.milestones=3",
+                     "schedule.rates=1", "schedule.power=2"}),
+              ElementsAre(none("schedule.rates"), none("schedule.step"), none("schedule.power"),
+                          none("schedule.milestones")));
+  EXPECT_THAT(notes({"schedule.final_rate=0.001", "optimiser.beta1=0.8", "optimiser.type=momentum",
+                     "optimiser.momentum=0.8"}),
+              ElementsAre(none("schedule.final_rate"), none("optimiser.beta1")));
+  EXPECT_THAT(
+      notes({"optimiser.type=momentum", "optimiser.momentum=0.8", "schedule.time_constants=600"}),
+      ElementsAre(HasSubstr("no effect: schedule.time_constants is set")));
+  EXPECT_THAT(
+      notes({"optimiser.type=adam", "optimiser.momentum=0.8", "sync.push_codec=fp32",
+             "sync.error_feedback=true", "data.pad_value=3"}),
+      ElementsAre(none("data.pad_value"), none("optimiser.momentum"), none("sync.error_feedback")));
+  // Once, and what is wrong in other ways too.
+  EXPECT_THAT(notes({"schedule.type=cosine", "schedule.milestones=300"}),
+              ElementsAre(none("schedule.milestones")));
+  EXPECT_THAT(notes({"data.reader=text", "data.pad_value=3", "data.hue=0.1"}),
+              ElementsAre(none("data.pad_value"), none("data.hue")));
+  EXPECT_THAT(FirstProblem(kNetwork, {"data.reader=ctf", "data.subtract_mean=true"}),
+              HasSubstr("reader ctf has no images to take the mean of"));
+  // What is used is not.
+  EXPECT_THAT(notes({"schedule.type=poly", "schedule.power=2", "schedule.final_rate=0",
+                     "optimiser.type=adamw", "optimiser.epsilon=1e-7"}),
+              ElementsAre());
+}
+
+TEST_F(ParserTest, AMilestoneThatTheJobNeverReachesIsNoted) {
+  const auto notes = [&](const char* epochs, const char* unit, std::vector<std::string> sets = {}) {
+    sets.insert(sets.begin(), {"schedule.type=multistep", "schedule.milestones=3,5",
+                               std::string("schedule.unit=") + unit});
+    return Load(std::string(kNetwork) + "[job]\nepochs = " + epochs + "\n", sets).notes;
+  };
+  EXPECT_THAT(notes("5", "epoch"),
+              ElementsAre(HasSubstr("schedule.milestones = 3, 5: the job ends before 5")));
+  EXPECT_THAT(notes("6", "epoch"), ElementsAre());
+  EXPECT_THAT(notes("5", "sample"), ElementsAre());
+  EXPECT_THAT(notes("6", "epoch", {"job.epochs=2"}), ElementsAre()) << "that is meant";
+}
+
+TEST_F(ParserTest, StepsThatABlockMakesSmallAreNoted) {
+  // .052 .101 .148 .192 .234 of the rate: exp(-32 / 600) is .948.
+  std::vector<std::string> settings = {"sync.mode=block",
+                                       "sync.minibatch=32",
+                                       "sync.block=5",
+                                       "optimiser.type=momentum",
+                                       "optimiser.unit_gain=true",
+                                       "schedule.milestones=3",
+                                       "schedule.type=multistep",
+                                       "schedule.time_constants=0,600"};
+  EXPECT_THAT(Load(kNetwork, settings).notes,
+              ElementsAre(testing::AllOf(HasSubstr("at a momentum of 0.948 its steps are 0.145 of"),
+                                         HasSubstr("block.reset_local_state = false"))));
+  for (const char* mended : {"schedule.time_constants=0,0", "sync.block=50", "sync.mode=gradient",
+                             "optimiser.unit_gain=false", "block.reset_local_state=false"}) {
+    settings.emplace_back(mended);
+    for (const std::string& note : Load(kNetwork, settings).notes) {
+      EXPECT_THAT(note, testing::Not(HasSubstr("unit_gain"))) << mended;
+    }
+    settings.pop_back();
+  }
+}
+
+TEST_F(ParserTest, WeightsThatAreSetAsideBeforeTheyAreReadAreRefused) {
+  for (const char* from : {"o/d", "o/d/", "o/d/checkpoints", "./o/d/checkpoints/round-7"}) {
+    const std::string weights = std::string("network.initial_weights=") + from;
+    EXPECT_THAT(
+        Load(kNetwork, {weights, "output.directory=o/d", "checkpoint.resume=never"}).problems,
+        ElementsAre(HasSubstr("sets the checkpoints of output.directory aside")))
+        << from;
+    EXPECT_THAT(Load(kNetwork, {weights, "output.directory=o/d"}).problems, ElementsAre());
+    EXPECT_THAT(Load(kNetwork, {weights, "output.directory=o", "checkpoint.resume=never"}).problems,
+                ElementsAre());
+  }
+}
+
+TEST_F(ParserTest, EveryResultTextReadsBackAsTheSameExperiment) {
+  Rng rng(3, RngPurpose::kTest);
+  const OptionTable table;
+  for (int i = 0; i < 50; ++i) {
+    // Draw numbers for all numeric settings that take them.
+    Experiment drawn;
+    drawn.network.file = "net.pbtxt";
+    drawn.job.name = "x";
+    for (const Option& option : table.options()) {
+      const std::string number = rng.NextBelow(2) == 0 ? std::to_string(rng.NextBelow(100))
+                                                       : WriteValue(rng.NextUniform());
+      if (option.result && option.key != "job.name" && option.allowed.max != HUGE_VAL) {
+        (void)option.read(number, &drawn);
+      }
+    }
+    drawn.data.crop_area = {};
+    drawn.data.mean = {};
+    drawn.data.crop_aspect = {0.5, 2};
+    drawn.sync.warmup_samples = 0;
+    drawn.schedule.final_rate = 0;
+    drawn.schedule.warmup = 0;
+    const std::string text = ExperimentText(drawn);
+    const LoadedExperiment loaded = Load(text);
+    ASSERT_THAT(loaded.problems, ElementsAre()) << text;
+    EXPECT_EQ(ExperimentText(loaded.experiment), text);
+    EXPECT_EQ(ExperimentHash(loaded.experiment), ExperimentHash(drawn));
+  }
+}
+
+TEST_F(ParserTest, RandomBytesAreRefusedWithALineAndNeverCrash) {
+  Rng rng(4, RngPurpose::kTest);
+  for (int i = 0; i < 300; ++i) {
+    std::string text(1 + rng.NextBelow(200), ' ');
+    for (char& c : text) {
+      // Mostly the characters that mean something.
+      constexpr char kMeaning[] = "[]=#.\n\r\t ";
+      c = rng.NextBelow(2) == 0 ? kMeaning[rng.NextBelow(9)] : static_cast<char>(rng.NextUint32());
+    }
+    for (const std::string& problem : Load(text).problems) {
+      EXPECT_TRUE(problem.starts_with(path_ + ":") || problem.starts_with("network.file"))
+          << problem;
+    }
+  }
+}
+
+TEST_F(ParserTest, HugeFileIsRefused) {
+  EXPECT_THAT(FirstProblem(std::string(3 << 20, '#')), HasSubstr("1 MiB"));
+}
+
+}  // namespace
+}  // namespace kumo

@@ -1,0 +1,53 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "worker/inference/prediction.h"
+
+namespace kumo {
+namespace {
+
+Predictions Some() {
+  return {
+      "round-7",
+      {{"a \"b\",c.png", {{3, "cat", 0.75}, {0, "dog, large", 0.125}}}, {"d.jpg", {{1, "", 1}}}}};
+}
+
+TEST(PredictionText, ATableHasEachSamplesNameOnce) {
+  EXPECT_EQ(TextOf(Some(), "table"),
+            "sample       class         probability\n"
+            "a \"b\",c.png  3 cat         0.7500\n"
+            "             0 dog, large  0.1250\n"
+            "d.jpg        1             1.0000\n");
+}
+
+TEST(PredictionText, CsvQuotesWhatItMust) {
+  EXPECT_EQ(TextOf(Some(), "csv"),
+            "file,rank,class,name,probability\r\n"
+            "\"a \"\"b\"\",c.png\",1,3,cat,0.75\r\n"
+            "\"a \"\"b\"\",c.png\",2,0,\"dog, large\",0.125\r\n"
+            "d.jpg,1,1,,1\r\n");
+}
+
+TEST(PredictionText, JsonLeavesANameOutThatThereIsNot) {
+  EXPECT_EQ(TextOf(Some(), "json"),
+            "{\"checkpoint\":\"round-7\",\"samples\":["
+            "{\"file\":\"a \\\"b\\\",c.png\",\"classes\":["
+            "{\"class\":3,\"name\":\"cat\",\"probability\":0.75},"
+            "{\"class\":0,\"name\":\"dog, large\",\"probability\":0.125}]},"
+            "{\"file\":\"d.jpg\",\"classes\":[{\"class\":1,\"probability\":1}]}]}\n");
+}
+
+TEST(PredictionText, NumbersStandBesideTheirSample) {
+  const Predictions numbers = {"round-7",
+                               {{"a.ctf:1", {}, {0.5f, -2}}, {"a.ctf:2", {}, {3, 1e9f}}}};
+  EXPECT_EQ(TextOf(numbers, "table"), "a.ctf:1  0.5 -2\na.ctf:2  3 1e+09\n");
+  EXPECT_EQ(TextOf(numbers, "csv"),
+            "file,index,number\r\na.ctf:1,0,0.5\r\na.ctf:1,1,-2\r\n"
+            "a.ctf:2,0,3\r\na.ctf:2,1,1e+09\r\n");
+  EXPECT_EQ(TextOf(numbers, "json"),
+            "{\"checkpoint\":\"round-7\",\"samples\":[{\"file\":\"a.ctf:1\",\"numbers\":[0.5,-2]},"
+            "{\"file\":\"a.ctf:2\",\"numbers\":[3,1e+09]}]}\n");
+}
+
+}  // namespace
+}  // namespace kumo

@@ -1,0 +1,63 @@
+#include "worker/inference/trained_as.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/settings/experiment_text.h"
+
+namespace kumo {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(TrainedAsTest, AnotherNetworkIsNamed) {
+  checkpoint::Manifest manifest;
+  EXPECT_TRUE(CheckSameNetwork(manifest, "layers { name: \"a\" tanh {} }", {}).ok());
+  manifest.set_network("layers { name: \"a\" relu {} }");
+  EXPECT_TRUE(CheckSameNetwork(manifest, manifest.network(), {}).ok());
+  EXPECT_THAT(CheckSameNetwork(manifest, "layers { name: \"a\" tanh {} }", {}).message(),
+              HasSubstr("layer a relu { } -> tanh { }"));
+  EXPECT_TRUE(
+      CheckSameNetwork(manifest, "layers { name: \"a\" tanh {} }", {"network.file = x"}).ok());
+}
+
+TEST(TrainedAsTest, InputsOfOtherSettingsAreRefusedUnlessTheyAreAskedFor) {
+  Experiment then;
+  then.data.mean = {0.5, 0.25};
+  then.data.scale = 0.25;
+  then.data.shorter_side = 12;
+  checkpoint::Manifest manifest;
+  manifest.set_experiment_text(ExperimentText(then));
+  EXPECT_TRUE(CheckSameInputs(manifest, then, {}).ok());
+  Experiment now = then;
+  now.data.shorter_side = 0;  // is of what is evaluated
+  EXPECT_TRUE(CheckSameInputs(manifest, now, {}).ok());
+  now.data.mean.clear();
+  now.data.scale = 1;
+  const Status refused = CheckSameInputs(manifest, now, {"data.shorter_side=0"});
+  EXPECT_EQ(refused.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(refused.message(),
+              AllOf(HasSubstr("data.mean 0.5, 0.25 -> empty"), HasSubstr("data.scale 0.25 -> 1"),
+                    HasSubstr("--set data.scale=0.25"), HasSubstr("--set data.mean=0.5,0.25")));
+  EXPECT_THAT(CheckSameInputs(manifest, now, {"data.mean="}).message(),
+              AllOf(HasSubstr("data.scale"), Not(HasSubstr("data.mean"))));
+  EXPECT_TRUE(CheckSameInputs(manifest, now, {"data.mean=", "data.scale = 1"}).ok());
+}
+
+TEST(TrainedAsTest, ClassesThatAreCalledOtherwiseAreNamed) {
+  checkpoint::Manifest manifest;
+  const std::vector<std::string> names = {"bird", "cat", "dog"};
+  EXPECT_TRUE(CheckSameClasses(manifest, names).ok());
+  for (const char* name : {"bird", "cat", "dog"}) manifest.add_class_names(name);
+  EXPECT_TRUE(CheckSameClasses(manifest, names).ok());
+  EXPECT_TRUE(CheckSameClasses(manifest, {}).ok());
+  EXPECT_THAT(CheckSameClasses(manifest, std::vector<std::string>{"bird", "cow", "dog"}).message(),
+              HasSubstr("class 1 is 'cat' there, 'cow' in the data"));
+  EXPECT_THAT(CheckSameClasses(manifest, std::vector<std::string>{"bird", "cat"}).message(),
+              HasSubstr("class 2 is 'dog' there, not there in the data"));
+}
+
+}  // namespace
+}  // namespace kumo

@@ -1,0 +1,141 @@
+#include "worker/training/job_memory.h"
+
+#include <limits>
+
+#include "models/backend/host_memory.h"
+#include "models/net.h"
+#include "models/network.h"
+#include "tests/worker/training/trainer_harness.h"
+
+namespace kumo {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class JobMemoryTest : public TrainerTest {
+ protected:
+  static JobMemory Memory(const Experiment& e, int servers = 1) {
+    Result<JobMemory> memory = MemoryOfJob(e, servers);
+    CHECK(memory.ok()) << memory.status().message();
+    return *std::move(memory);
+  }
+  static int64_t Part(const MemoryNeed& need, const std::string& what) {
+    int64_t bytes = 0;
+    for (const MemoryNeed::Part& part : need.parts()) {
+      if (part.what.starts_with(what)) bytes += part.bytes;
+    }
+    return bytes;
+  }
+};
+
+TEST_F(JobMemoryTest, WhatIsCountedForANetIsWhatItTakes) {
+  for (const std::string name : {"mnist_mlp", "mnist_lenet", "cifar_convnet", "char_gpt_small"}) {
+    for (const int batch : {1, 16, 17, 100}) {
+      const model::Network network = *LoadNetwork(std::string(KUMO_ZOO) + "/" + name + ".pbtxt");
+      CountedMemory counted;
+      const auto counting = MakeCpuBackendIn(&counted);
+      ASSERT_TRUE(Net::Make(network, batch, counting.get()).ok());
+      HostMemory taken;
+      const auto backend = MakeCpuBackendIn(&taken);
+      const auto net = Net::Make(network, batch, backend.get());
+      ASSERT_TRUE(net.ok());
+      EXPECT_EQ(counted.bytes(), taken.ledger().bytes()) << name << ", minibatch " << batch;
+      EXPECT_GT(counted.bytes(), 0);
+    }
+  }
+}
+
+TEST_F(JobMemoryTest, MinibatchesAreNeverLargerThanTheDataGive) {
+  Experiment e = Block();  // 90 samples, two partitions
+  e.sync.minibatch = 7;
+  e.sync.block = 3;
+  EXPECT_EQ(MinibatchRooms::Of(e, 90, 23)->train.samples, 7);
+  EXPECT_EQ(MinibatchRooms::Of(e, 90, 23)->train.ahead, 4);
+  e.data.prefetch = 1024;
+  EXPECT_EQ(MinibatchRooms::Of(e, 90, 23)->train.ahead, 6);  // of two slices
+  e.sync.minibatch = 1'000'000;
+  EXPECT_EQ(MinibatchRooms::Of(e, 90, 23)->train.samples, 45);
+  e.evaluation.minibatch = 10;
+  EXPECT_EQ(MinibatchRooms::Of(e, 90, 23)->validation.samples, 10);
+  EXPECT_EQ(MinibatchRooms::Of(e, 90, 23)->validation.ahead, 3);
+  e.evaluation.minibatch = 100;
+  EXPECT_EQ(MinibatchRooms::Of(e, 90, 23)->validation.samples, 23);
+}
+
+TEST_F(JobMemoryTest, DataThatAllWorkersMapIsNotAWorkers) {
+  PosixFileSystem files;
+  DigitSetOptions digits;
+  digits.directory = folder_ + "/many";
+  digits.train = 6000;  // 4.7 MB; the validation set is too small to be shared
+  digits.validation = 23;
+  ASSERT_TRUE(WriteDigitSet(files, digits).ok());
+  Experiment e = Block();
+  e.data.directory = digits.directory;
+  const JobMemory own = Memory(e);
+  EXPECT_EQ(Part(own.worker, "training data"), 6000 * (28 * 28 + 4));
+  e.data.cache = folder_ + "/cache";
+  const JobMemory shared = Memory(e);
+  EXPECT_EQ(Part(shared.worker, "training data"), 6000 * 4) << "labels";
+  EXPECT_EQ(Part(shared.worker, "validation data"), 23 * (28 * 28 + 4));
+  e.data.cache = "/dev/null";
+  EXPECT_EQ(Memory(e).worker.bytes(), own.worker.bytes());
+}
+
+TEST_F(JobMemoryTest, EachSettingCostsWhatItMakesLarger) {
+  const Experiment e = Block();
+  const JobMemory before = Memory(e);
+  const auto grows = [&](const std::string& what, auto change) {
+    Experiment changed = e;
+    change(&changed);
+    const JobMemory after = Memory(changed);
+    EXPECT_GT(Part(after.worker, what) + Part(after.server, what),
+              Part(before.worker, what) + Part(before.server, what))
+        << what;
+  };
+  grows("activations", [](Experiment* x) { x->sync.minibatch = 40; });
+  grows("training minibatches", [](Experiment* x) { x->data.prefetch = 6; });
+  grows("validation minibatches", [](Experiment* x) { x->evaluation.minibatch = 20; });
+  grows("what partitions carry", [](Experiment* x) { x->sync.push_codec = "1bit"; });
+  grows("the local optimiser", [](Experiment* x) { x->optimiser.type = "adam"; });
+  grows("what partitions carry", [](Experiment* x) {
+    x->optimiser.type = "adam";
+    x->block.reset_local_state = false;
+  });
+  grows("contributions", [](Experiment* x) { x->sync.partitions = 8; });
+  grows("versions of the weights", [](Experiment* x) { x->block.nesterov = true; });
+  grows("coded weights", [](Experiment* x) { x->sync.pull_codec = "fp16"; });
+  Experiment twice = e;
+  twice.cluster.replicas = 2;
+  EXPECT_GT(Part(Memory(twice, 2).server, "versions of another"), 0);
+  EXPECT_LT(Part(Memory(e, 2).server, "versions"), Part(before.server, "versions"));
+  Experiment alone = e;
+  alone.cluster.workers = 1;
+  EXPECT_GT(Part(Memory(alone).worker, "contributions"), Part(before.worker, "contributions"));
+}
+
+TEST_F(JobMemoryTest, TheLargestSettingsThatThereAreDoNotOverflow) {
+  Experiment e = Block();
+  e.network.file = folder_ + "/vast.pbtxt";
+  ASSERT_TRUE(WriteFileAtomically(*std::make_unique<PosixFileSystem>(), e.network.file, R"(
+    name: "vast"
+    input { channels: 1 height: 28 width: 28 }
+    layers { name: "fc1" fully_connected { outputs: 2700000 } }
+    layers { name: "fc2" fully_connected { outputs: 10 } }
+    layers { name: "loss" softmax_cross_entropy {} })")
+                  .ok());
+  e.sync.partitions = 4096;
+  e.sync.push_codec = "1bit";
+  e.block.reset_local_state = false;
+  e.optimiser.type = "adam";
+  e.cluster.workers = 1;
+  const JobMemory memory = Memory(e);
+  const int64_t weights = int64_t{4} * 784 * 2'700'000;
+  EXPECT_GT(memory.worker.bytes(), 4096 * 3 * weights);
+  EXPECT_GT(memory.server.bytes(), 4096 * 3 * weights);
+  const Status refused = memory.worker.CheckFits({uint64_t{1} << 40, "the machine"});
+  EXPECT_THAT(refused.message(), AllOf(HasSubstr("sync.partitions"), HasSubstr("TiB")));
+}
+
+}  // namespace
+}  // namespace kumo

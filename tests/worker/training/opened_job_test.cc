@@ -1,0 +1,88 @@
+#include "worker/training/opened_job.h"
+
+#include <string>
+
+#include "data/content_hash.h"
+#include "tests/worker/training/trainer_harness.h"
+
+namespace kumo {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class OpenedJobTest : public TrainerTest {
+ protected:
+  static std::string WriteNetwork(const std::string& name, const std::string& text) {
+    PosixFileSystem files;
+    const std::string path = folder_ + "/" + name;
+    CHECK(WriteFileAtomically(files, path, text).ok());
+    return path;
+  }
+};
+
+TEST_F(OpenedJobTest, ItsSpecIsWhatTheNetworkAndTheDataAre) {
+  for (const bool keeps : {false, true}) {
+    Experiment e = Block();
+    e.optimiser.type = "adam";
+    e.block.reset_local_state = !keeps;
+    const OpenedJob job = OpenJob(e).value();
+    const Dataset& train = *job.datasets.train;
+    EXPECT_EQ(job.spec.layout.fingerprint(),
+              ParameterLayout::Make(job.net->tensors())->fingerprint());
+    EXPECT_EQ(job.spec.train_samples, 90);
+    EXPECT_EQ(job.spec.validation_samples, 23);
+    EXPECT_EQ(job.spec.train.hash, ContentHash(train).value());
+    EXPECT_EQ(job.spec.validation.hash, ContentHash(*job.datasets.validation).value());
+    EXPECT_NE(job.spec.train.hash, job.spec.validation.hash);
+    EXPECT_EQ(job.spec.train.name, train.name());
+    EXPECT_EQ(job.spec.optimiser_slots, keeps ? job.optimiser->slots() : 0);
+    EXPECT_GE(job.rooms.largest(), 8);
+    EXPECT_TRUE(job.schedule);
+  }
+}
+
+TEST_F(OpenedJobTest, SamplesAreTransformedAsTheExperimentSays) {
+  const OpenedJob plain = OpenJob(Block()).value();
+  EXPECT_TRUE(plain.datasets.pixels.mean.empty());
+  EXPECT_TRUE(plain.datasets.transforms.empty());
+  const OpenedJob job = OpenJob(Augmented(Block())).value();
+  EXPECT_EQ(std::ssize(job.datasets.pixels.mean), job.datasets.train->fields()[0].numbers());
+  EXPECT_EQ(job.datasets.transforms.size(), 1u);
+}
+
+TEST_F(OpenedJobTest, ANetworkThatTheDataDoNotFitIsRefusedNamingBoth) {
+  Experiment e = Block();
+  std::string text = kTinyNetwork;
+  text.replace(text.find("height: 28"), 10, "height: 32");
+  e.network.file = WriteNetwork("taller.pbtxt", text);
+  Status status = OpenJob(e).status();
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("taller.pbtxt"), HasSubstr("1x32x28"),
+                                      HasSubstr("1x28x28"), testing::Not(HasSubstr("image_size"))));
+  text = kTinyNetwork;
+  text.replace(text.find("outputs: 10"), 11, "outputs: 9");
+  e.network.file = WriteNetwork("fewer.pbtxt", text);
+  status = OpenJob(e).status();
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("fewer.pbtxt"), HasSubstr("9 classes"),
+                                      HasSubstr("data.classes is 10")));
+}
+
+TEST_F(OpenedJobTest, WhatIsNotThereIsNamed) {
+  Experiment e = Block();
+  e.network.file = folder_ + "/none.pbtxt";
+  EXPECT_THAT(OpenJob(e).status().message(), HasSubstr("none.pbtxt"));
+  e = Block();
+  e.data.directory = folder_ + "/nowhere";
+  EXPECT_THAT(OpenJob(e).status().message(), HasSubstr("nowhere"));
+  e = Block();
+  e.network.device = "abacus";
+  EXPECT_THAT(OpenJob(e).status().message(), HasSubstr("abacus"));
+  e = Block();
+  e.optimiser.type = "x";
+  EXPECT_FALSE(OpenJob(e).ok());
+}
+
+}  // namespace
+}  // namespace kumo

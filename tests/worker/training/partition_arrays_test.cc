@@ -1,0 +1,87 @@
+#include "worker/training/partition_arrays.h"
+
+#include <memory>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "models/backend/cpu/cpu_backend.h"
+#include "tests/common/job/small_job.h"
+
+namespace kumo {
+namespace {
+
+class PartitionArraysTest : public testing::Test {
+ protected:
+  // What of a partition a block carries, taken over by another worker.
+  static AdoptAction AsAdopted(int partition, const TrainedBlock& block) {
+    AdoptAction adopt{partition, {}};
+    for (const TrainedBlock::Array& array : block.carried) {
+      adopt.arrays.push_back({array.chunk, array.index, array.payload});
+    }
+    return adopt;
+  }
+  static std::vector<float> Numbers(std::span<const float> span) {
+    return {span.begin(), span.end()};
+  }
+
+  const ParameterLayout layout_ = test::SmallJob().spec.layout;
+  const ShardMap map_{layout_, 2, 2048};
+  const std::unique_ptr<Backend> backend_ = MakeCpuBackend(1);
+};
+
+TEST_F(PartitionArraysTest, WhatIsHandedOverIsWhatIsTakenOver) {
+  PartitionArrays giver(/*residual=*/true, /*slots=*/2, &layout_, backend_.get());
+  PartitionArrays taker(true, 2, &layout_, backend_.get());
+  EXPECT_EQ(giver.count(), 3);
+  giver.Adopt({4, {}}, map_);
+  PartitionArrays::Arrays& given = giver.Of(4);
+  const int64_t size = layout_.size();
+  std::iota(given.residual.data(), given.residual.data() + size, 1.0f);
+  std::iota(given.optimiser.data(), given.optimiser.data() + 2 * size, 1e4f);
+  TrainedBlock block;
+  ASSERT_TRUE(giver.AppendTo(given, map_, &block).ok());
+  taker.Adopt(AsAdopted(4, block), map_);
+  const PartitionArrays::Arrays& taken = taker.Of(4);
+  for (const Chunk& chunk : map_.chunks()) {
+    for (int64_t i = chunk.range.begin; i < chunk.range.end; ++i) {
+      // Nothing is trained of the statistics, so that nothing is carried.
+      const bool trained = chunk.segment != Segment::kStatistics;
+      ASSERT_EQ(taken.residual.data()[i], trained ? given.residual.data()[i] : 0) << i;
+      for (const int64_t slot : {int64_t{0}, size}) {
+        ASSERT_EQ(taken.optimiser.data()[slot + i], trained ? given.optimiser.data()[slot + i] : 0);
+      }
+    }
+  }
+}
+
+TEST_F(PartitionArraysTest, WhatIsNotNamedIsZeroAndOneThatHasGoneIsForgotten) {
+  PartitionArrays arrays(true, 1, &layout_, backend_.get());
+  EXPECT_EQ(arrays.Next(-1), -1);
+  for (const int partition : {2, 7}) arrays.Adopt({partition, {}}, map_);
+  const std::vector<float> zeros(layout_.size());
+  EXPECT_EQ(Numbers({arrays.Of(7).residual.data(), zeros.size()}), zeros);
+  EXPECT_EQ(Numbers({arrays.Of(7).optimiser.data(), zeros.size()}), zeros);
+  EXPECT_EQ(arrays.Next(-1), 2);
+  EXPECT_EQ(arrays.Next(2), 7);
+  arrays.Drop(2);
+  EXPECT_EQ(arrays.Next(-1), 7);
+  // It comes again with nothing of what it had.
+  arrays.Of(7).residual.data()[0] = 3;
+  arrays.Adopt({7, {}}, map_);
+  EXPECT_EQ(arrays.Of(7).residual.data()[0], 0);
+}
+
+TEST_F(PartitionArraysTest, WhereNothingIsCarriedNothingIsHandedOver) {
+  PartitionArrays arrays(false, 0, &layout_, backend_.get());
+  arrays.Adopt({0, {}}, map_);
+  TrainedBlock block;
+  ASSERT_TRUE(arrays.AppendTo(arrays.Of(0), map_, &block).ok());
+  EXPECT_EQ(arrays.count(), 0);
+  EXPECT_TRUE(block.carried.empty());
+}
+
+}  // namespace
+}  // namespace kumo

@@ -1,0 +1,93 @@
+// A worker on a GPU, the simulated one: it trains on the numbers that a CPU trains on, and what it
+// hands on early is what it has in the end.
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/common/job/loss_and_accuracy.h"
+#include "tests/data/test_files.h"
+#include "tests/simulated_gpu/simulated_gpu.h"
+#include "tests/worker/training/trainer_harness.h"
+
+namespace kumo {
+namespace {
+
+constexpr uint32_t kImages = 3'000;
+
+class TrainerGpuTest : public TrainerTest, public testing::WithParamInterface<bool> {
+ protected:
+  static void SetUpTestSuite() {
+    TrainerTest::SetUpTestSuite();
+    test::WriteFile(folder_ + "/many", test::Idx({kImages, 28, 28}, test::Pattern(kImages * 784)));
+    test::WriteFile(folder_ + "/many-labels", test::Idx({kImages}, test::Labels(kImages, 10)));
+  }
+  ~TrainerGpuTest() override { simulated_gpu::Reset(); }
+
+  // With crops, flips and the mean or without.
+  static Experiment Large(const std::string& device) {
+    Experiment e = GetParam() ? Augmented(Block()) : Block();
+    e.data.train_images = folder_ + "/many";
+    e.data.train_labels = folder_ + "/many-labels";
+    e.network.device = device;
+    e.network.deterministic = true;
+    return e;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Augments, TrainerGpuTest, testing::Bool());
+
+struct Trained {
+  std::vector<TrainedBlock> blocks;
+  checkpoint::SampleSums evaluated;
+};
+
+template <typename Worker>
+Trained TrainSome(Worker worker) {
+  Trained trained;
+  for (const int64_t round : {0, 200}) trained.blocks.push_back(worker.Train(round, 1));
+  trained.evaluated = worker.trainer->EvaluateAll(worker.InitialWeights()).value();
+  return trained;
+}
+
+TEST_P(TrainerGpuTest, LossesAreTheCpusButForRounding) {
+  const Trained cpu = TrainSome(Worker(Large("cpu")));
+  const Trained gpu = TrainSome(Worker(Large("cuda")));
+  for (size_t i = 0; i < cpu.blocks.size(); ++i) {
+    const double loss = test::LossSum(cpu.blocks[i].metrics);
+    EXPECT_NEAR(test::LossSum(gpu.blocks[i].metrics), loss, 1e-4 * loss) << i;
+  }
+  EXPECT_NEAR(test::LossSum(gpu.evaluated), test::LossSum(cpu.evaluated),
+              1e-4 * test::LossSum(cpu.evaluated));
+}
+
+// The step is run, then recorded, then repeated.
+TEST_F(TrainerTest, AGpusChunksAreHandedOnWhileTheStepGoesOn) {
+  Experiment e = Gradient();
+  e.network.device = "cuda";
+  e.network.deterministic = true;
+  e.cluster.chunk_kib = 1;
+  e.sync.push_codec = "1bit";
+  Worker at_the_end(e);
+  Worker early(e);
+  for (int64_t round = 0; round < 4; ++round) {
+    std::map<int, Payload> handed;
+    early.on_coded = [&](const std::vector<CodedChunk>& chunks) {
+      EXPECT_FALSE(simulated_gpu::IsIdle()) << "the step has something left to do";
+      for (const CodedChunk& coded : chunks) {
+        EXPECT_TRUE(handed.emplace(coded.chunk, coded.payload).second);
+      }
+    };
+    const TrainedBlock block = early.Train(round, 1);
+    EXPECT_TRUE(SameBytes(block, at_the_end.Train(round, 1)));
+    EXPECT_GE(handed.size(), 2u);
+    for (const auto& [chunk, payload] : handed) {
+      EXPECT_THAT(payload.bytes, testing::ElementsAreArray(block.contributions[chunk].bytes));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kumo

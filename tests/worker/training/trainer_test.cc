@@ -1,0 +1,390 @@
+#include "worker/training/trainer.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/common/job/loss_and_accuracy.h"
+#include "tests/worker/training/trainer_harness.h"
+
+namespace kumo {
+namespace {
+
+using testing::HasSubstr;
+
+TEST_F(TrainerTest, KnowsTheJob) {
+  const Worker worker(Block());
+  EXPECT_EQ(worker.trainer->spec().train_samples, 90);
+  EXPECT_EQ(worker.trainer->spec().validation_samples, 23);
+  EXPECT_EQ(worker.trainer->spec().optimiser_slots, 0);
+  Experiment keep = Block();
+  keep.optimiser.type = "adam";
+  keep.block.reset_local_state = false;
+  EXPECT_EQ(Worker(keep).trainer->spec().optimiser_slots, 2);
+}
+
+TEST_F(TrainerTest, AGradientRoundsContributionIsTheNetsGradient) {
+  for (const auto& [round, augments] : {std::pair{0, false}, {9, false}, {0, true}, {9, true}}) {
+    for (const int partition : {0, 1}) {
+      Worker worker(augments ? Augmented(Gradient()) : Gradient());
+      const std::vector<float> got = worker.Decode(worker.Train(round, partition), round);
+      std::vector<float> weights = worker.InitialWeights();
+      const std::vector<float> start = weights;
+      std::vector<float> expected;
+      WalkThrough(worker, round, partition, &weights,
+                  [&](int, int, const std::vector<float>& gradients) { expected = gradients; });
+      // Statistics are averaged: their contribution is how far they moved.
+      const Range statistics = worker.layout().segment(Segment::kStatistics);
+      ASSERT_GT(statistics.size(), 0);
+      for (int64_t i = statistics.begin; i < statistics.end; ++i) {
+        expected[i] = start[i] - weights[i];
+      }
+      EXPECT_EQ(got, expected);
+    }
+  }
+}
+
+// Layers with more numbers than a chunk; where clipping must know all gradients, none comes early.
+TEST_F(TrainerTest, AGradientsChunksAreHandedOnWhileTheStepGoesOn) {
+  for (const char* codec : {"fp32", "1bit"}) {
+    for (const float clip_norm : {0.0f, 0.5f}) {
+      Experiment e = Gradient();
+      e.cluster.chunk_kib = 1;
+      e.sync.push_codec = codec;
+      e.optimiser.clip_norm = clip_norm;
+      Worker at_the_end(e);
+      Worker early(e);
+      for (int64_t round = 0; round < 3; ++round) {
+        std::map<int, Payload> handed;
+        int calls = 0;
+        early.on_coded = [&](const std::vector<CodedChunk>& chunks) {
+          ++calls;
+          for (const CodedChunk& coded : chunks) {
+            EXPECT_TRUE(handed.emplace(coded.chunk, coded.payload).second);
+          }
+        };
+        const TrainedBlock block = early.Train(round, 1, true);
+        EXPECT_TRUE(SameBytes(block, at_the_end.Train(round, 1, true)));
+        for (const auto& [chunk, payload] : handed) {
+          EXPECT_THAT(payload.bytes, testing::ElementsAreArray(block.contributions[chunk].bytes));
+        }
+        EXPECT_FALSE(handed.contains(0));
+        // fc2, and what of fc1 no other layer shares a chunk with.
+        EXPECT_EQ(calls, clip_norm > 0 ? 0 : 2);
+        EXPECT_EQ(handed.empty(), clip_norm > 0);
+      }
+    }
+  }
+}
+
+// With rates per minibatch and none of momentum, and in CNTK's terms: rates per sample, momentum by
+// a time constant.
+TEST_F(TrainerTest, ABlocksContributionIsTheSumOfItsSteps) {
+  Experiment cntk = Block();
+  cntk.optimiser.type = "momentum";
+  cntk.schedule.learning_rate = 0.01;
+  cntk.schedule.per = "sample";
+  cntk.schedule.time_constants = {20};
+  for (const Experiment& e : {Block(), cntk}) {
+    for (const int64_t round : {int64_t{0}, int64_t{2}, int64_t{4}}) {  // 2: a short one
+      for (const int partition : {0, 1}) {
+        Worker worker(e);
+        const RoundPlan plan = worker.shape.plan.Round(round);
+        const Schedule schedule = Schedule::Make(e.schedule, 90, e.job.epochs).value();
+        std::vector<float> weights = worker.InitialWeights();
+        const std::vector<float> start = weights;
+        std::vector<float> velocity(weights.size());
+        int steps = 0;
+        WalkThrough(
+            worker, round, partition, &weights, [&](int i, int size, const std::vector<float>& g) {
+              const int64_t position = std::min<int64_t>(plan.first_sample + i * 2 * 7,
+                                                         plan.first_sample + plan.samples.size());
+              const float rate = schedule.RateAt(position, size);
+              const float momentum =
+                  e.optimiser.type == "sgd" ? 0.0f : std::exp(-0.05f * static_cast<float>(size));
+              const Range decayed = worker.layout().segment(Segment::kDecayed);
+              const Range undecayed = worker.layout().segment(Segment::kUndecayed);
+              for (int64_t at = 0; at < undecayed.end; ++at) {
+                const float decay = at < decayed.end ? 0.01f * weights[at] : 0.0f;
+                velocity[at] = momentum * velocity[at] + g[at] + decay;
+                weights[at] -= rate * velocity[at];
+              }
+              ++steps;
+            });
+        const int64_t samples = worker.shape.plan.PartitionSamples(plan, partition).size();
+        ASSERT_EQ(steps, (samples + 6) / 7);
+        const TrainedBlock block = worker.Train(round, partition);
+        EXPECT_EQ(block.metrics.samples(), samples);
+        const std::vector<float> got = worker.Decode(block, round);
+        for (size_t i = 0; i < got.size(); ++i) {
+          ASSERT_NEAR(got[i], start[i] - weights[i], 1e-6f * (1 + std::abs(start[i]))) << i;
+        }
+      }
+    }
+  }
+}
+
+TEST_F(TrainerTest, WhatCodingLosesComesWithTheNextRounds) {
+  for (const char* codec : {"int8", "1bit", "bf16"}) {
+    Experiment e = Gradient();
+    Worker exact(e);
+    e.sync.push_codec = codec;
+    Worker coded(e);
+    std::vector<double> sent(exact.layout().size());
+    std::vector<double> wanted(exact.layout().size());
+    std::vector<float> residual(exact.layout().size());
+    for (int64_t round = 0; round < 6; ++round) {
+      const std::vector<float> x = exact.Decode(exact.Train(round, 1), round);
+      const TrainedBlock block = coded.Train(round, 1, true);
+      const std::vector<float> y = coded.Decode(block, round);
+      for (size_t i = 0; i < x.size(); ++i) {
+        sent[i] += y[i];
+        wanted[i] += x[i];
+      }
+      for (const TrainedBlock::Array& array : block.carried) {
+        ASSERT_EQ(array.index, 0);
+        const Range range = coded.map().chunks()[array.chunk].range;
+        ASSERT_EQ(array.payload.bytes.size(), range.size() * sizeof(float));
+        std::memcpy(residual.data() + range.begin, array.payload.bytes.data(),
+                    array.payload.bytes.size());
+      }
+      double off = 0;
+      double lost = 0;
+      for (size_t i = 0; i < x.size(); ++i) {
+        ASSERT_NEAR(sent[i] + residual[i], wanted[i], 1e-5) << codec << ", round " << round;
+        off += std::abs(sent[i] - wanted[i]);
+        lost += std::abs(residual[i]);
+      }
+      EXPECT_GT(lost, 0);
+      EXPECT_NEAR(off, lost, 1e-3 * lost + 1e-4);
+    }
+  }
+}
+
+// With images as they are, and cropped, mirrored and without their mean.
+class TrainerAugmentationTest : public TrainerTest, public testing::WithParamInterface<bool> {};
+INSTANTIATE_TEST_SUITE_P(Augments, TrainerAugmentationTest, testing::Bool());
+
+TEST_P(TrainerAugmentationTest, OrderAndPrefetchingDoNotMatter) {
+  Experiment e = GetParam() ? Augmented(Block()) : Block();
+  e.sync.push_codec = "1bit";
+  Worker reference(e);
+  std::map<std::pair<int64_t, int>, TrainedBlock> blocks;
+  for (int64_t round = 0; round < 4; ++round) {
+    for (int p = 0; p < 2; ++p) blocks[{round, p}] = reference.Train(round, p);
+  }
+  for (const int prefetch : {0, 1, 4, 9}) {
+    e.data.prefetch = prefetch;
+    Worker backwards(e);
+    for (int64_t round = 0; round < 4; ++round) {
+      for (const int p : {1, 0}) {
+        EXPECT_TRUE(SameBytes(backwards.Train(round, p), blocks[{round, p}]))
+            << "prefetch " << prefetch << ", round " << round << ", partition " << p;
+      }
+    }
+    // Alone, as on a worker that has one lease, and each round twice.
+    Worker alone(e);
+    alone.trainer->Drop(0);
+    for (int64_t round = 0; round < 4; ++round) {
+      EXPECT_TRUE(SameBytes(alone.Train(round, 1), blocks[{round, 1}])) << round;
+    }
+  }
+}
+
+TEST_F(TrainerTest, ABlockComputedAgainIsTheSame) {
+  Worker worker(Block());
+  const TrainedBlock once = worker.Train(1, 0);
+  (void)worker.Train(3, 1);
+  (void)worker.Train(0, 0);
+  EXPECT_TRUE(SameBytes(worker.Train(1, 0), once));
+  EXPECT_FALSE(SameBytes(worker.Train(1, 1), once));
+}
+
+TEST_F(TrainerTest, WhatIsCarriedMovesToAnotherWorker) {
+  Experiment e = Block();
+  e.sync.push_codec = "1bit";
+  e.optimiser.type = "adam";
+  e.block.reset_local_state = false;
+  Worker stays(e);
+  Worker moves(e);
+  Worker forgets(e);
+  for (int64_t round = 0; round < 2; ++round) {
+    const TrainedBlock block = stays.Train(round, 1, round == 1);
+    ASSERT_EQ(block.carried.empty(), round == 0);
+    if (round == 0) continue;
+    AdoptAction adopt{1, {}};
+    for (const TrainedBlock::Array& array : block.carried) {
+      adopt.arrays.push_back({array.chunk, array.index, array.payload});
+    }
+    moves.trainer->Adopt(adopt);
+  }
+  const TrainedBlock expected = stays.Train(2, 1);
+  EXPECT_TRUE(SameBytes(moves.Train(2, 1), expected));
+  EXPECT_FALSE(SameBytes(forgets.Train(2, 1), expected));
+}
+
+// 90 samples, two partitions: a slice has 45 at most.
+TEST_F(TrainerTest, AMinibatchOfMoreThanTheDataGiveIsOneOfWhatTheyGive) {
+  Experiment fits = Augmented(Block());
+  fits.sync.minibatch = 45;
+  fits.sync.block = 1;
+  fits.evaluation.minibatch = 23;  // as many as there are
+  Experiment more = fits;
+  more.sync.minibatch = 1'000'000;
+  more.evaluation.minibatch = 1'000'000;
+  more.data.prefetch = 1024;
+  Worker a(fits), b(more);
+  for (int64_t round = 0; round < 3; ++round) {
+    EXPECT_TRUE(SameBytes(a.Train(round, 1), b.Train(round, 1))) << round;
+  }
+  EXPECT_EQ(a.trainer->EvaluateAll(a.InitialWeights())->sums(0),
+            b.trainer->EvaluateAll(a.InitialWeights())->sums(0));
+}
+
+TEST_F(TrainerTest, APartitionWithoutSamplesContributesNothing) {
+  Experiment e = Block();
+  e.data.train_limit = 1;
+  Worker worker(e);
+  const TrainedBlock block = worker.Train(0, 1);
+  EXPECT_EQ(block.metrics.samples(), 0);
+  ASSERT_EQ(block.contributions.size(), worker.map().chunks().size());
+  for (const Payload& payload : block.contributions) EXPECT_TRUE(payload.empty());
+  EXPECT_EQ(worker.Train(0, 0).metrics.samples(), 1);
+}
+
+TEST_F(TrainerTest, ANumberThatIsNotFiniteNamesRoundPartitionAndTensor) {
+  for (const Experiment& e : {Block(), Gradient()}) {
+    Worker worker(e);
+    worker.on_coded = [&worker](const std::vector<CodedChunk>& chunks) {
+      for (const CodedChunk& coded : chunks) {
+        const auto n = static_cast<size_t>(worker.map().chunks()[coded.chunk].range.size());
+        EXPECT_TRUE((*FindCodec("fp32"))->Check(coded.payload.bytes, n).ok());
+      }
+    };
+    std::vector<float> weights = worker.InitialWeights();
+    const Range range = worker.layout().tensor(static_cast<int>(worker.layout().tensors().size()) -
+                                               1);  // fc2's last
+    weights[range.begin] = std::numeric_limits<float>::infinity();
+    worker.InstallAll(Chunks(worker, weights));
+    const Result<TrainedBlock> block = worker.TryTrain(1, 1);
+    ASSERT_FALSE(block.ok());
+    EXPECT_EQ(block.status().code(), StatusCode::kFailedPrecondition);
+    EXPECT_THAT(
+        block.status().message(),
+        testing::AllOf(HasSubstr("round 1"), HasSubstr("partition 1"), HasSubstr("tensor")));
+  }
+}
+
+// fp16 saturates: what it pushes of a run that diverges is finite for ever.
+TEST_F(TrainerTest, ARunThatDivergesIsNoticedWhateverTheCodec) {
+  for (const Codec* codec : AllCodecs()) {
+    for (const bool feedback : {true, false}) {
+      for (Experiment e : {Block(), Gradient()}) {
+        e.network.file = folder_ + "/diverging.pbtxt";
+        e.sync.push_codec = codec->name();
+        e.sync.error_feedback = feedback;
+        e.schedule.learning_rate = 1000;
+        e.job.epochs = 20;
+        Worker worker(e);
+        std::vector<float> weights = worker.InitialWeights();
+        Status status;
+        int64_t round = 0;
+        for (; status.ok() && round < worker.shape.plan.rounds(); ++round) {
+          const Result<TrainedBlock> block = worker.TryTrain(round, 0);
+          status = block.status();
+          if (!status.ok()) break;
+          const float rate = e.sync.mode == SyncMode::kGradient ? 1000.0f : 1.0f;
+          const std::vector<float> step = worker.Decode(*block, round);
+          for (size_t i = 0; i < weights.size(); ++i) weights[i] -= rate * step[i];
+          worker.InstallAll(Chunks(worker, weights));
+        }
+        EXPECT_LT(round, 10) << codec->name();
+        EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << codec->name();
+        EXPECT_THAT(
+            status.message(),
+            testing::AllOf(HasSubstr("round " + std::to_string(round)), HasSubstr("partition 0"),
+                           HasSubstr("tensor fc"), HasSubstr("schedule.learning_rate")));
+      }
+    }
+  }
+}
+
+TEST_F(TrainerTest, PartitionsEvaluateTheWholeSetBetweenThem) {
+  for (const wire::Vector vector : {wire::START, wire::WEIGHTS}) {
+    Worker worker(Block());
+    worker.InstallAll(worker.trainer->MakeInitialWeights().value().chunks, vector);
+    checkpoint::SampleSums sum;
+    for (int p = 0; p < 2; ++p) {
+      const checkpoint::SampleSums part = worker.trainer->Evaluate({p, 0, vector}).value();
+      sum.set_samples(sum.samples() + part.samples());
+      test::SetCorrect(test::Correct(sum) + test::Correct(part), &sum);
+      test::SetLossSum(test::LossSum(sum) + test::LossSum(part), &sum);
+    }
+    const TrainedBlock before = worker.Train(0, 0);
+    const checkpoint::SampleSums all = worker.trainer->EvaluateAll(worker.InitialWeights()).value();
+    EXPECT_EQ(sum.samples(), 23);
+    EXPECT_EQ(all.samples(), 23);
+    EXPECT_EQ(test::Correct(sum), test::Correct(all));
+    EXPECT_NEAR(test::LossSum(sum), test::LossSum(all), 1e-3);
+    EXPECT_TRUE(SameBytes(worker.Train(0, 0), before));  // evaluating leaves no trace
+  }
+}
+
+TEST_F(TrainerTest, CropsAndFlipsEachChangeWhatIsLearnt) {
+  Experiment e = Gradient();
+  e.data.crop_pad = 3;
+  Worker cropped(e);
+  e.data.crop_pad = 0;
+  e.data.flip = true;
+  Worker flipped(e);
+  Worker whole(Gradient());
+  EXPECT_FALSE(SameBytes(cropped.Train(0, 0), whole.Train(0, 0)));
+  EXPECT_FALSE(SameBytes(flipped.Train(0, 0), whole.Train(0, 0)));
+}
+
+TEST_F(TrainerTest, WholeImagesAreEvaluatedWithoutTheirMean) {
+  const auto loss = [](const Experiment& e) {
+    Worker worker(e);
+    return worker.trainer->EvaluateAll(worker.InitialWeights()).value().sums(0);
+  };
+  const double plain = loss(Gradient());
+  Experiment cut = Gradient();
+  cut.data.crop_pad = 3;
+  cut.data.flip = true;
+  EXPECT_EQ(loss(cut), plain);
+  Experiment mean = Gradient();
+  mean.data.subtract_mean = true;
+  const double without_mean = loss(mean);
+  EXPECT_NE(without_mean, plain);
+  EXPECT_EQ(loss(Augmented(Gradient())), without_mean);
+}
+
+TEST_F(TrainerTest, WhatDoesNotFitTogetherIsRefusedByName) {
+  NoTime clock;
+  const auto refusal = [&](auto change) {
+    Experiment e = Block();
+    change(&e);
+    const auto made = Trainer::Make(e, &clock);
+    EXPECT_FALSE(made.ok());
+    return made.ok() ? "" : made.status().message();
+  };
+  EXPECT_THAT(refusal([](Experiment* e) { e->network.file = "nowhere.pbtxt"; }),
+              HasSubstr("nowhere.pbtxt"));
+  EXPECT_THAT(refusal([](Experiment* e) { e->data.directory = "/nowhere"; }),
+              HasSubstr("/nowhere"));
+  EXPECT_THAT(refusal([](Experiment* e) { e->data.classes = 11; }), HasSubstr("11"));
+  EXPECT_THAT(refusal([](Experiment* e) { e->data.crop_pad = 28; }),
+              HasSubstr("data.crop_pad = 28"));
+  PosixFileSystem files;
+  std::string other = kTinyNetwork;
+  other.replace(other.find("28 width"), 8, "24 width");
+  ASSERT_TRUE(WriteFileAtomically(files, folder_ + "/other.pbtxt", other).ok());
+  EXPECT_THAT(refusal([&](Experiment* e) { e->network.file = folder_ + "/other.pbtxt"; }),
+              testing::AllOf(HasSubstr("24x28"), HasSubstr("28x28")));
+}
+
+}  // namespace
+}  // namespace kumo

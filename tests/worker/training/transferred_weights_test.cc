@@ -1,0 +1,234 @@
+#include "worker/training/transferred_weights.h"
+
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/checkpoint/checkpoint.h"
+#include "common/checkpoint/tensor_list.h"
+#include "common/tensor_files/tensor_file.h"
+#include "tests/scratch_directory.h"
+
+namespace kumo {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+ParameterLayout Source() {
+  return ParameterLayout::Make({{"conv.weight", {4, 3}, Segment::kDecayed},
+                                {"head.weight", {10, 4}, Segment::kDecayed},
+                                {"conv.bias", {4}, Segment::kUndecayed},
+                                {"head.bias", {10}, Segment::kUndecayed},
+                                {"norm.mean", {4}, Segment::kStatistics}})
+      .value();
+}
+
+// 12 classes, the tensors in another order, and one that is new.
+ParameterLayout NewHead() {
+  return ParameterLayout::Make({{"head.weight", {12, 4}, Segment::kDecayed},
+                                {"extra.weight", {5}, Segment::kDecayed},
+                                {"conv.weight", {4, 3}, Segment::kDecayed},
+                                {"norm.mean", {4}, Segment::kDecayed},
+                                {"conv.bias", {4}, Segment::kUndecayed}})
+      .value();
+}
+
+class TransferTest : public testing::Test {
+ protected:
+  // A job's output with one checkpoint: start weights 1000 + position, evaluated ones 2000 +
+  // position where the rule keeps them apart, in the first segment.
+  std::string SaveSource(bool with_tensors = true) {
+    const ParameterLayout layout = Source();
+    std::vector<float> start(layout.size()), apart(layout.segment(Segment::kDecayed).size());
+    std::iota(start.begin(), start.end(), 1000.0f);
+    std::iota(apart.begin(), apart.end(), 2000.0f);
+    const ShardFileHeader header = {.fingerprint = layout.fingerprint(),
+                                    .version = 5,
+                                    .generation = 1,
+                                    .shard = 0,
+                                    .shards = 1};
+    const std::string folder = directory_ / "out/checkpoints";
+    const auto saved = SaveShard(files_, folder, header,
+                                 {5,
+                                  {{StateKind::kStart, 0, 0, 0, nullptr, start},
+                                   {StateKind::kWeights, 0, 0, 0, nullptr, apart}}});
+    EXPECT_TRUE(saved.ok()) << saved.status().message();
+    checkpoint::Manifest manifest;
+    manifest.set_generation(1);
+    manifest.set_version(5);
+    manifest.set_fingerprint(layout.fingerprint());
+    if (with_tensors) SetTensors(layout, &manifest);
+    checkpoint::File* file = manifest.add_files();
+    file->set_name(ShardFileName(0, 1, 1));
+    file->set_bytes(saved->bytes);
+    file->set_crc32c(saved->crc32c);
+    EXPECT_TRUE(WriteManifest(files_, folder, manifest).ok());
+    return directory_ / "out";
+  }
+  static std::vector<float> Tensor(const ParameterLayout& layout, const std::vector<float>& weights,
+                                   int i) {
+    return {weights.begin() + layout.tensor(i).begin, weights.begin() + layout.tensor(i).end};
+  }
+  static Experiment::Network From(const std::string& path, const std::string& names = "") {
+    Experiment::Network network;
+    network.initial_weights = path;
+    network.initial_names = names;
+    return network;
+  }
+  static std::vector<float> Counting(float first, size_t n) {
+    std::vector<float> numbers(n);
+    std::iota(numbers.begin(), numbers.end(), first);
+    return numbers;
+  }
+
+  test::ScratchDirectory directory_;
+  PosixFileSystem files_;
+};
+
+TEST_F(TransferTest, TensorsOfTheSameNameAndShapeAreTakenBitForBitAndTheOthersLeft) {
+  const std::string out = SaveSource();
+  const ParameterLayout layout = NewHead();
+  std::vector<float> weights(layout.size(), -1.0f);
+  const auto origin = TransferWeights(From(out), layout, weights);
+  ASSERT_TRUE(origin.ok()) << origin.status().message();
+  EXPECT_EQ(origin->checkpoint(), out + "/checkpoints/" + CheckpointName(5));
+  EXPECT_THAT(origin->taken(), ElementsAre("conv.weight", "conv.bias"));
+  EXPECT_THAT(origin->left(), ElementsAre("head.weight: [10, 4] there, [12, 4] here",
+                                          "extra.weight: the checkpoint has no such tensor",
+                                          "norm.mean: a statistic there, trained here"));
+  EXPECT_THAT(origin->unused(), ElementsAre("head.bias [10]"));
+  EXPECT_EQ(origin->tensors(), 5);
+  EXPECT_EQ(origin->tensors_taken(), 2);
+  // What was evaluated, where that is kept apart.
+  EXPECT_EQ(Tensor(layout, weights, 2), Counting(2000, 12));
+  EXPECT_EQ(Tensor(layout, weights, 4),
+            Counting(1000 + static_cast<float>(Source().tensor(2).begin), 4));
+  for (const int i : {0, 1, 3}) {
+    EXPECT_THAT(Tensor(layout, weights, i), testing::Each(-1.0f)) << i;
+  }
+}
+
+TEST_F(TransferTest, WhereNothingFitsItIsRefusedWithBothSidesNames) {
+  const std::string out = SaveSource();
+  const ParameterLayout layout =
+      ParameterLayout::Make({{"fc.weight", {4, 3}, Segment::kDecayed}}).value();
+  std::vector<float> weights(layout.size());
+  const Status status = TransferWeights(From(out), layout, weights).status();
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(status.message(), HasSubstr("conv.weight [4, 3], head.weight [10, 4]"));
+  EXPECT_THAT(status.message(), HasSubstr("the network has fc.weight [4, 3]"));
+}
+
+TEST_F(TransferTest, ACheckpointOfAnOlderReleaseStartsTheSameNetworkOnly) {
+  const std::string out = SaveSource(/*with_tensors=*/false);
+  std::vector<float> weights(Source().size());
+  const auto origin = TransferWeights(From(out), Source(), weights);
+  ASSERT_TRUE(origin.ok()) << origin.status().message();
+  EXPECT_EQ(origin->tensors_taken(), 5);
+  std::vector<float> others(NewHead().size());
+  EXPECT_THAT(TransferWeights(From(out), NewHead(), others).status().message(),
+              HasSubstr("release 0.1"));
+}
+
+TEST_F(TransferTest, ADamagedOneIsRefused) {
+  const std::string out = SaveSource();
+  const std::string folder = out + "/checkpoints/" + CheckpointName(5);
+  const std::string file = folder + "/" + ShardFileName(0, 1, 1);
+  std::filesystem::resize_file(file, std::filesystem::file_size(file) - 1);
+  std::vector<float> weights(Source().size());
+  for (const std::string& path : {out, folder}) {
+    EXPECT_THAT(TransferWeights(From(path), Source(), weights).status().message(),
+                HasSubstr(ShardFileName(0, 1, 1)));
+  }
+}
+
+// As another program may write it: other names, another head, and numbers that are no weights.
+class FromFileTest : public TransferTest, public testing::WithParamInterface<const char*> {
+ protected:
+  std::string Save(std::vector<NamedTensor> tensors) {
+    const std::string path = directory_ / (std::string("weights") + GetParam());
+    const Status written = WriteTensorFile(files_, path, *TensorFormatOf(path), tensors);
+    EXPECT_TRUE(written.ok()) << written.message();
+    return path;
+  }
+  std::string Names(const std::string& text) {
+    std::ofstream(directory_ / "names.txt") << text;
+    return directory_ / "names.txt";
+  }
+  const std::vector<float> numbers_ = Counting(1, 40);
+  std::span<const float> First(size_t n) const { return std::span(numbers_).first(n); }
+};
+INSTANTIATE_TEST_SUITE_P(, FromFileTest, testing::Values(".safetensors", ".npz"),
+                         [](const auto& ending) { return std::string(ending.param).substr(1); });
+
+TEST_P(FromFileTest, TensorsOfTheSameNameAndShapeAreTaken) {
+  const std::string path = Save({{"conv.weight", {4, 3}, First(12)},
+                                 {"head.weight", {10, 4}, First(40)},
+                                 {"norm.mean", {4}, First(4)},
+                                 {"tail.weight", {2}, First(2)}});
+  const ParameterLayout layout = NewHead();
+  std::vector<float> weights(layout.size(), -1.0f);
+  const auto origin = TransferWeights(From(path), layout, weights);
+  ASSERT_TRUE(origin.ok()) << origin.status().message();
+  EXPECT_EQ(origin->checkpoint(), path);
+  EXPECT_THAT(origin->taken(), ElementsAre("conv.weight", "norm.mean"));
+  EXPECT_THAT(origin->left(), ElementsAre("head.weight: [10, 4] there, [12, 4] here",
+                                          "extra.weight: the file has no such tensor",
+                                          "conv.bias: the file has no such tensor"));
+  EXPECT_THAT(origin->unused(), ElementsAre("tail.weight [2]"));
+  EXPECT_EQ(Tensor(layout, weights, 2), Counting(1, 12));
+  EXPECT_EQ(Tensor(layout, weights, 3), Counting(1, 4));
+  for (const int i : {0, 1, 4}) EXPECT_THAT(Tensor(layout, weights, i), testing::Each(-1.0f)) << i;
+}
+
+TEST_P(FromFileTest, NamesOfThereAreSaidByAFile) {
+  const std::string path = Save({{"backbone.0.weight", {4, 3}, First(12)},
+                                 {"backbone.0.bias", {4}, First(4)},
+                                 {"conv.bias", {4}, First(4)}});
+  const ParameterLayout layout = NewHead();
+  std::vector<float> weights(layout.size());
+  const auto origin = TransferWeights(From(path, Names("# of torchvision's\r\n"
+                                                       "backbone.0.weight = conv.weight\n\n"
+                                                       "backbone.0.bias=conv.bias # not its own\n"
+                                                       "backbone.9.weight = extra.weight")),
+                                      layout, weights);
+  ASSERT_TRUE(origin.ok()) << origin.status().message();
+  EXPECT_THAT(origin->taken(), ElementsAre("conv.weight", "conv.bias"));
+  EXPECT_THAT(origin->unused(), ElementsAre("conv.bias [4]"));
+  EXPECT_THAT(origin->left(),
+              testing::Contains("extra.weight: the file has no tensor backbone.9.weight"));
+}
+
+TEST_P(FromFileTest, AFileOfNamesThatIsWrongIsRefusedByItsLine) {
+  const std::string path = Save({{"conv.weight", {4, 3}, First(12)}});
+  const auto refusal = [&](const std::string& text) {
+    std::vector<float> weights(NewHead().size());
+    return TransferWeights(From(path, Names(text)), NewHead(), weights).status().message();
+  };
+  EXPECT_THAT(refusal("a = conv.weigth"),
+              HasSubstr("names.txt:1: the network has no tensor conv.weigth; did you mean "
+                        "conv.weight?"));
+  EXPECT_THAT(refusal("\na conv.weight"), HasSubstr("names.txt:2: must be `its name = ours`"));
+  EXPECT_THAT(refusal("a = conv.weight\nb = conv.weight"),
+              HasSubstr("names.txt:2: conv.weight has a name already, in line 1"));
+  EXPECT_THAT(refusal("a = conv.weight\na = conv.bias"),
+              HasSubstr("names.txt:2: a has a name already, in line 1"));
+}
+
+TEST_P(FromFileTest, WhereNothingFitsItIsRefusedWithBothSidesNames) {
+  const std::vector<float> many = Counting(0, 9408);
+  const std::string path = Save({{"features.0.weight", {64, 3, 7, 7}, many}});
+  std::vector<float> weights(NewHead().size());
+  const std::string refusal = TransferWeights(From(path), NewHead(), weights).status().message();
+  EXPECT_THAT(refusal, HasSubstr("it has features.0.weight [64, 3, 7, 7]; the network has"));
+  EXPECT_THAT(refusal, HasSubstr("network.initial_names"));
+}
+
+}  // namespace
+}  // namespace kumo

@@ -1,0 +1,171 @@
+#include "worker/inference/generation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <memory>
+#include <numeric>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "common/base/rng.h"
+#include "models/graph/causality.h"
+#include "models/network.h"
+#include "worker/inference/running_model.h"
+
+namespace kumo {
+namespace {
+
+constexpr int kBytes = 256;
+
+// The texts of tokens, and tokens of a text.
+class Vocabulary {
+ public:
+  // names: by number; empty: tokens are bytes.
+  explicit Vocabulary(std::vector<std::string> names) : names_(std::move(names)) {
+    if (names_.empty()) {
+      for (int byte = 0; byte < kBytes; ++byte) names_.emplace_back(1, static_cast<char>(byte));
+    }
+    for (size_t i = 0; i < names_.size(); ++i) {
+      numbers_.emplace(names_[i], static_cast<int32_t>(i));
+      longest_ = std::max(longest_, names_[i].size());
+    }
+  }
+
+  int64_t size() const { return std::ssize(names_); }
+  const std::string& TextOf(int64_t token) const { return names_[token]; }
+
+  // InvalidArgument where a part of it is no token.
+  Result<std::vector<int32_t>> TokensOf(std::string_view text) const {
+    std::vector<int32_t> tokens;
+    for (size_t at = 0; at < text.size();) {
+      size_t length = std::min(longest_, text.size() - at);
+      auto found = numbers_.end();
+      for (; length > 0 && found == numbers_.end(); --length) {
+        found = numbers_.find(std::string(text.substr(at, length)));
+      }
+      if (found == numbers_.end()) {
+        return InvalidArgument("--prompt: what stands at byte " + std::to_string(at) + " (\"" +
+                               std::string(text.substr(at, 8)) +
+                               "\") begins with nothing that the network has been trained on");
+      }
+      tokens.push_back(found->second);
+      at += length + 1;
+    }
+    if (tokens.empty()) return InvalidArgument("--prompt is empty");
+    return tokens;
+  }
+
+ private:
+  std::vector<std::string> names_;
+  std::unordered_map<std::string, int32_t> numbers_;
+  size_t longest_ = 1;  // bytes of a token
+};
+
+// Whether it gives scores of what follows at each position, and can go on with a text.
+Status CheckGoesOn(const Graph& graph) {
+  const bool tokens = graph.inputs.size() == 1 && graph.values[0].vocabulary > 0 &&
+                      graph.values[0].shape.rank() == 1;
+  const Shape scores = graph.values[graph.outputs[0].value].shape;
+  if (!tokens || scores.plane() != graph.values[0].shape.size() ||
+      scores.channels() != graph.values[0].vocabulary) {
+    return InvalidArgument("network " + graph.name +
+                           " is no language model: it must give scores of all tokens at each "
+                           "position of a sequence of tokens");
+  }
+  return CheckCausal(graph);
+}
+
+// A network that is asked what comes next.
+class LanguageModel {
+ public:
+  static Result<std::unique_ptr<LanguageModel>> Make(const StoredModel& model) {
+    std::unique_ptr<LanguageModel> made(new LanguageModel());
+    KUMO_ASSIGN_OR_RETURN(const model::Network network, NetworkOf(model));
+    KUMO_ASSIGN_OR_RETURN(const Graph graph, PlanNetwork(network));
+    KUMO_RETURN_IF_ERROR(CheckGoesOn(graph));
+    made->positions_ = graph.values[0].shape.size();
+    made->words_ = graph.values[0].vocabulary;
+    KUMO_ASSIGN_OR_RETURN(made->model_,
+                          RunningModel::Make(model, network, 1, NumberType::kInt32, {}));
+    made->window_.resize(made->positions_);
+    made->scores_.resize(made->words_ * made->positions_);
+    return made;
+  }
+
+  int64_t words() const { return words_; }
+
+  // The scores of what follows `tokens`, of which the last ones count that it has room for. Good
+  // until the next call.
+  Result<std::span<const float>> ScoresAfter(std::span<const int32_t> tokens) {
+    const size_t seen = std::min<size_t>(tokens.size(), positions_);
+    // What stands behind the last one changes nothing.
+    std::ranges::fill(window_, 0);
+    std::ranges::copy(tokens.last(seen), window_.begin());
+    KUMO_RETURN_IF_ERROR(model_->Predict(1, std::as_bytes(std::span(window_)), 0, scores_));
+    next_.resize(words_);
+    for (int64_t w = 0; w < words_; ++w) {
+      next_[w] = scores_[w * positions_ + static_cast<int64_t>(seen) - 1];
+    }
+    return std::span<const float>(next_);
+  }
+
+ private:
+  LanguageModel() = default;
+
+  int64_t positions_ = 0;
+  int64_t words_ = 0;
+  std::unique_ptr<RunningModel> model_;
+  std::vector<int32_t> window_;
+  std::vector<float> scores_, next_;
+};
+
+int64_t Draw(std::span<const float> scores, const GenerationRequest& request, Rng* rng) {
+  std::vector<int64_t> order(scores.size());
+  std::iota(order.begin(), order.end(), int64_t{0});
+  std::ranges::stable_sort(order, [&](int64_t a, int64_t b) { return scores[a] > scores[b]; });
+  if (request.temperature <= 0) return order[0];
+  if (request.most_likely > 0 && request.most_likely < std::ssize(order)) {
+    order.resize(request.most_likely);
+  }
+  const auto top = static_cast<double>(scores[order[0]]);
+  std::vector<double> below;  // sums of what is not yet divided by the whole
+  double sum = 0;
+  for (const int64_t token : order) {
+    sum += std::exp((static_cast<double>(scores[token]) - top) / request.temperature);
+    below.push_back(sum);
+  }
+  const double drawn = static_cast<double>(rng->NextUint64() >> 11) * 0x1p-53 * sum;
+  const auto found = std::ranges::upper_bound(below, drawn);
+  return found == below.end() ? order.back() : order[found - below.begin()];
+}
+
+}  // namespace
+
+Status Generate(const ModelName& name, const GenerationRequest& request,
+                const std::function<void(std::string_view)>& say) {
+  KUMO_ASSIGN_OR_RETURN(const StoredModel model, OpenStoredModel(name));
+  KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<LanguageModel> network, LanguageModel::Make(model));
+  KUMO_ASSIGN_OR_RETURN(ModelData data, DataOf(model));
+  const Vocabulary vocabulary(std::move(data.class_names));
+  if (vocabulary.size() > network->words()) {
+    return InvalidArgument("the network tells " + std::to_string(network->words()) +
+                           " tokens apart, and the text that it was trained on has " +
+                           std::to_string(vocabulary.size()));
+  }
+  KUMO_ASSIGN_OR_RETURN(std::vector<int32_t> tokens, vocabulary.TokensOf(request.prompt));
+  say(request.prompt);
+  for (int i = 0; i < request.tokens; ++i) {
+    KUMO_ASSIGN_OR_RETURN(const std::span<const float> scores, network->ScoresAfter(tokens));
+    Rng rng(static_cast<uint64_t>(request.seed), RngPurpose::kGeneration, static_cast<uint64_t>(i));
+    // What has no text was never trained.
+    const int64_t token = Draw(scores.first(vocabulary.size()), request, &rng);
+    say(vocabulary.TextOf(token));
+    tokens.push_back(static_cast<int32_t>(token));
+  }
+  return OkStatus();
+}
+
+}  // namespace kumo

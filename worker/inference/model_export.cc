@@ -1,0 +1,149 @@
+#include "worker/inference/model_export.h"
+
+#include <optional>
+#include <utility>
+
+#include "common/base/json.h"
+#include "common/base/version.h"
+#include "common/settings/option_value.h"
+#include "common/tensor_files/tensor_file.h"
+#include "models/graph/rewrites/rewrites.h"
+#include "models/network.h"
+#include "models/onnx/to_onnx.h"
+#include "worker/inference/trained_as.h"
+
+namespace kumo {
+namespace {
+
+constexpr char kOnnx[] = "onnx";
+constexpr char kSafetensors[] = "safetensors";
+constexpr char kNpz[] = "npz";
+
+// What is written: tensors, and the network around them where it is needed.
+struct Exported {
+  std::vector<TensorSpec> specs;
+  std::vector<std::vector<float>> tensors;  // of the specs
+  std::optional<Graph> graph;               // whose parameters they are
+  int folded = 0;
+};
+
+Result<Exported> Gather(const StoredModel& model, const ExportRequest& request, bool graph) {
+  Exported exported;
+  exported.specs = model.layout.tensors();
+  for (size_t i = 0; i < exported.specs.size(); ++i) {
+    const Range range = model.layout.tensor(static_cast<int>(i));
+    const auto numbers = model.weights.span().subspan(range.begin, range.size());
+    exported.tensors.emplace_back(numbers.begin(), numbers.end());
+  }
+  if (!graph) return exported;
+  KUMO_ASSIGN_OR_RETURN(const model::Network network, NetworkOf(model));
+  KUMO_ASSIGN_OR_RETURN(exported.graph, PlanNetwork(network));
+  if (request.fold_batch_norm) {
+    exported.folded = FoldBatchNormalisation(&*exported.graph, &exported.tensors);
+    exported.specs = exported.graph->tensors();
+  }
+  return exported;
+}
+
+// What the network takes, for people: a formula of pixels (PixelFormulaFor), or what needs none.
+std::string InputFormula(const Experiment::Data& settings) {
+  if (settings.reader == "text") return "tokens, by their numbers";
+  if (settings.reader == "ctf") return "numbers, as they are";
+  std::string formula = WriteValue(settings.scale);
+  formula += settings.subtract_mean ? " * (pixel - mean image of the training set)" : " * pixel";
+  std::string channels;
+  if (!settings.mean.empty()) {
+    formula += " - mean";
+    channels += "; mean of each channel: " + WriteValue(settings.mean);
+  }
+  if (!settings.deviation.empty()) {
+    formula = "(" + formula + ") / deviation";
+    channels += "; deviation of each channel: " + WriteValue(settings.deviation);
+  }
+  return formula + channels;
+}
+
+// What an ONNX file says of itself.
+std::map<std::string, std::string> MetadataOf(const StoredModel& model, const ModelData& data,
+                                              bool pixels) {
+  std::map<std::string, std::string> metadata;
+  metadata["kumo.checkpoint"] = model.manifest.name();
+  metadata["kumo.job"] = model.manifest.job_name();
+  metadata["kumo.input"] = pixels ? "pixels, 0 to 255" : InputFormula(model.experiment.data);
+  if (!data.class_names.empty()) {
+    JsonArray names;
+    for (const std::string& name : data.class_names) names.Add(name);
+    metadata["kumo.classes"] = names.array();
+  }
+  return metadata;
+}
+
+Status WriteOnnx(const StoredModel& model, const Exported& exported, const ExportRequest& request) {
+  OnnxOptions options;
+  options.version = std::string(kVersion);
+  ModelData data;
+  const std::string& reader = model.experiment.data.reader;
+  if (request.pixels && (reader == "text" || reader == "ctf")) {
+    return InvalidArgument("--pixels goes with images: data.reader is " + reader);
+  }
+  if (request.pixels) {
+    KUMO_ASSIGN_OR_RETURN(data, DataOf(model));
+    options.pixels = data.pixels;
+  } else {
+    KUMO_RETURN_IF_ERROR(CheckSameInputs(model.manifest, model.experiment, model.sets));
+    const auto& names = model.manifest.class_names();
+    data.class_names = {names.begin(), names.end()};
+  }
+  options.metadata = MetadataOf(model, data, request.pixels);
+  KUMO_ASSIGN_OR_RETURN(const onnx::ModelProto onnx,
+                        ToOnnx(*exported.graph, exported.tensors, options));
+  PosixFileSystem files;
+  return WriteFileAtomically(files, request.out, onnx.SerializeAsString());
+}
+
+Status WriteTensors(const Exported& exported, const std::string& format, const std::string& out) {
+  std::vector<NamedTensor> tensors;
+  for (size_t i = 0; i < exported.specs.size(); ++i) {
+    tensors.push_back({exported.specs[i].name, exported.specs[i].shape, exported.tensors[i]});
+  }
+  PosixFileSystem files;
+  return WriteTensorFile(files, out,
+                         format == kNpz ? TensorFormat::kNpz : TensorFormat::kSafetensors, tensors);
+}
+
+}  // namespace
+
+Result<std::string> FormatOf(const ExportRequest& request) {
+  std::string format = request.format;
+  for (const char* const known : {kOnnx, kSafetensors, kNpz}) {
+    if (format.empty() && request.out.ends_with("." + std::string(known))) format = known;
+  }
+  if (format.empty()) {
+    return InvalidArgument("--out " + request.out +
+                           ": the name's ending says no format; end it in .onnx, .safetensors or "
+                           ".npz, or name one with --format");
+  }
+  if (request.pixels && format != kOnnx) {
+    return InvalidArgument("--pixels goes with --format onnx: " + format + " holds weights alone");
+  }
+  return format;
+}
+
+Result<std::string> ExportModel(const ModelName& name, const ExportRequest& request) {
+  KUMO_ASSIGN_OR_RETURN(const std::string format, FormatOf(request));
+  KUMO_ASSIGN_OR_RETURN(const StoredModel model, OpenStoredModel(name));
+  KUMO_ASSIGN_OR_RETURN(const Exported exported,
+                        Gather(model, request, format == kOnnx || request.fold_batch_norm));
+  KUMO_RETURN_IF_ERROR(format == kOnnx ? WriteOnnx(model, exported, request)
+                                       : WriteTensors(exported, format, request.out));
+  int64_t numbers = 0;
+  for (const TensorSpec& spec : exported.specs) numbers += spec.size();
+  std::string said = request.out + ": " + format + ", " + std::to_string(exported.specs.size()) +
+                     " tensors, " + std::to_string(numbers) + " numbers";
+  if (request.fold_batch_norm) {
+    said += ", " + std::to_string(exported.folded) + " batch normalisations folded";
+  }
+  return said + ", from " + model.checkpoint;
+}
+
+}  // namespace kumo

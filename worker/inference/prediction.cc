@@ -1,0 +1,265 @@
+#include "worker/inference/prediction.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <numeric>
+#include <system_error>
+#include <utility>
+
+#include "common/base/did_you_mean.h"
+#include "data/readers/ctf.h"
+#include "data/readers/image_files.h"
+#include "data/readers/image_maker.h"
+#include "data/transforms/centre_crop.h"
+#include "models/network.h"
+#include "worker/inference/running_model.h"
+
+namespace kumo {
+namespace {
+
+constexpr int kBatch = 64;
+
+// Images of one place, and theirs among the results.
+struct Source {
+  ImageContainer container;
+  std::vector<std::string> files;
+};
+
+Result<Source> SourceOf(const std::string& input) {
+  // A file of its own is what is no archive by its name.
+  std::error_code error;
+  if (IsImageName(input) && std::filesystem::is_regular_file(input, error)) {
+    return Source{{}, {input}};
+  }
+  Result<ImageContainer> container = FindContainer(input);
+  if (container.status().code() == StatusCode::kNotFound) {
+    return NotFound(input + ": there is no such image, folder or archive");
+  }
+  Source source;
+  KUMO_ASSIGN_OR_RETURN(source.container, std::move(container));
+  Result<std::vector<std::string>> files = ListImages(source.container);
+  if (files.status().code() == StatusCode::kDataLoss) {
+    return InvalidArgument(files.status().message() +
+                           "; it is no image by its name (.jpg, .jpeg, .png), and no folder; a "
+                           "language model is asked with --prompt");
+  }
+  KUMO_ASSIGN_OR_RETURN(source.files, std::move(files));
+  if (source.files.empty()) {
+    return InvalidArgument(input + ": holds no images (.jpg, .jpeg, .png)");
+  }
+  return source;
+}
+
+// Its place among the network's outputs.
+Result<int> FindOutput(const Graph& graph, const std::string& name) {
+  if (name.empty()) return 0;
+  std::vector<std::string> known;
+  for (size_t i = 0; i < graph.outputs.size(); ++i) {
+    if (graph.outputs[i].name == name) return static_cast<int>(i);
+    known.push_back(graph.outputs[i].name);
+  }
+  return InvalidArgument("network " + graph.name + " has no output \"" + name + "\"" +
+                         DidYouMean(name, known));
+}
+
+// Whether it is scores of a sample's classes.
+bool IsOfClasses(const Graph& graph, int value) {
+  return graph.label.classes > 0 && graph.values[value].shape.plane() == 1 &&
+         std::ranges::count(graph.losses, value, &LossNode::scores) > 0;
+}
+
+// The network on its device, and a minibatch of samples that grows until it is shown to it.
+class Predictor {
+ public:
+  // type: of the samples' numbers: images' bytes, or what there is else.
+  static Result<std::unique_ptr<Predictor>> Make(const StoredModel& model, NumberType type,
+                                                 const PredictRequest& request) {
+    std::unique_ptr<Predictor> made(new Predictor(request.top));
+    KUMO_ASSIGN_OR_RETURN(const model::Network network, NetworkOf(model));
+    KUMO_ASSIGN_OR_RETURN(const Graph graph, PlanNetwork(network));
+    const bool images = type == NumberType::kUint8;
+    if (graph.inputs.size() != 1 || graph.values[0].vocabulary > 0) {
+      return InvalidArgument("network " + network.name() +
+                             " takes no images; a language model is asked with --prompt");
+    }
+    const Shape& input = graph.values[0].shape;
+    if (images && (input.rank() > 3 || (input.channels() != 1 && input.channels() != 3))) {
+      return InvalidArgument("network " + network.name() + " takes " + input.ToString() +
+                             "; images have 1 channel, of grey, or 3, of colour");
+    }
+    KUMO_ASSIGN_OR_RETURN(made->output_, FindOutput(graph, request.output));
+    made->of_classes_ = IsOfClasses(graph, graph.outputs[made->output_].value);
+    made->target_ = {{input.channels(), input.height(), input.width()},
+                     /*scale=*/true,
+                     model.experiment.data.shorter_side};
+    if (images && made->target_.shorter_side > 0) {
+      KUMO_RETURN_IF_ERROR(CheckShorterSide(made->target_.shorter_side, made->target_.extents));
+    }
+    KUMO_ASSIGN_OR_RETURN(ModelData data, DataOf(model));
+    KUMO_ASSIGN_OR_RETURN(made->model_,
+                          RunningModel::Make(model, network, kBatch, type, data.pixels));
+    made->class_names_ = std::move(data.class_names);
+    made->sample_bytes_ = input.size() * BytesOf(type);
+    made->inputs_.resize(kBatch * made->sample_bytes_);
+    return made;
+  }
+
+  // What the network says of these comes with a later call, or with Flush.
+  Status AddImage(std::span<const uint8_t> file, Prediction* prediction) {
+    const std::span<std::byte> room = Room();
+    KUMO_RETURN_IF_ERROR(
+        image_.Make(file, target_, {reinterpret_cast<uint8_t*>(room.data()), room.size()}));
+    return Add(prediction);
+  }
+  // Requires as many numbers as the network takes.
+  Status AddNumbers(std::span<const std::byte> numbers, Prediction* prediction) {
+    std::ranges::copy(numbers, Room().begin());
+    return Add(prediction);
+  }
+
+  Status Flush() {
+    if (waiting_.empty()) return OkStatus();
+    const int batch = static_cast<int>(waiting_.size());
+    const int64_t size = net().output_shape(output_).size();
+    numbers_.resize(batch * size);
+    KUMO_RETURN_IF_ERROR(
+        model_->Predict(batch, std::span(inputs_).first(batch * sample_bytes_), output_, numbers_));
+    for (int i = 0; i < batch; ++i) {
+      const auto of_sample = std::span(numbers_).subspan(i * size, size);
+      if (of_classes_) {
+        waiting_[i]->classes = LikeliestOf(of_sample);
+      } else {
+        waiting_[i]->numbers.assign(of_sample.begin(), of_sample.end());
+      }
+    }
+    waiting_.clear();
+    return OkStatus();
+  }
+
+  const Net& net() const { return model_->net(); }
+
+ private:
+  explicit Predictor(int top) : top_(top) {}
+
+  // Of the next sample.
+  std::span<std::byte> Room() {
+    return std::span(inputs_).subspan(std::ssize(waiting_) * sample_bytes_, sample_bytes_);
+  }
+  Status Add(Prediction* prediction) {
+    waiting_.push_back(prediction);
+    return std::ssize(waiting_) == kBatch ? Flush() : OkStatus();
+  }
+
+  // The softmax of the scores, less the largest so that no power is infinite.
+  std::vector<Likely> LikeliestOf(std::span<const float> scores) const {
+    const double largest = *std::max_element(scores.begin(), scores.end());
+    double sum = 0;
+    for (const float score : scores) sum += std::exp(score - largest);
+    std::vector<int64_t> order(scores.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int64_t a, int64_t b) { return scores[a] > scores[b]; });
+    order.resize(std::min<size_t>(order.size(), top_));
+    std::vector<Likely> classes;
+    for (const int64_t number : order) {
+      const bool named = number < std::ssize(class_names_);
+      classes.push_back(
+          {number, named ? class_names_[number] : "", std::exp(scores[number] - largest) / sum});
+    }
+    return classes;
+  }
+
+  const int top_;
+  int output_ = 0;  // of the network's
+  bool of_classes_ = false;
+  std::unique_ptr<RunningModel> model_;
+  ImageTarget target_;
+  std::vector<std::string> class_names_;
+  ImageMaker image_;
+  std::vector<Prediction*> waiting_;  // for the minibatch
+  int64_t sample_bytes_ = 0;
+  std::vector<std::byte> inputs_;
+  std::vector<float> numbers_;  // of the output
+};
+
+Status PredictImages(const StoredModel& model, const PredictRequest& request,
+                     Predictions* predictions) {
+  std::vector<Source> sources;
+  size_t images = 0;
+  for (const std::string& input : request.inputs) {
+    KUMO_ASSIGN_OR_RETURN(Source source, SourceOf(input));
+    images += source.files.size();
+    sources.push_back(std::move(source));
+  }
+  KUMO_ASSIGN_OR_RETURN(const auto predictor, Predictor::Make(model, NumberType::kUint8, request));
+  predictions->samples.resize(images);  // before anybody points into it
+  size_t first = 0;
+  for (const Source& source : sources) {
+    const auto see = [&](int64_t index, const Result<std::span<const uint8_t>>& content) -> Status {
+      Prediction& prediction = predictions->samples[first + index];
+      const std::string& file = source.files[index];
+      prediction.file = source.container.path.empty() ? file : source.container.Name(file);
+      if (!content.ok()) return content.status().WithContext(prediction.file);
+      return predictor->AddImage(*content, &prediction).WithContext(prediction.file);
+    };
+    KUMO_RETURN_IF_ERROR(ReadImages(source.container, source.files, see));
+    first += source.files.size();
+  }
+  return predictor->Flush();
+}
+
+// Files in CNTK's text format, a sample a line.
+Status PredictLines(const StoredModel& model, const PredictRequest& request,
+                    Predictions* predictions) {
+  const Experiment::Data& data = model.experiment.data;
+  ReaderRequest read;
+  read.image_stream = data.ctf_features;
+  read.label_stream = "";
+  if (!data.image_size.empty()) {
+    KUMO_ASSIGN_OR_RETURN(read.image_size, ParseImageExtents(data.image_size));
+  }
+  KUMO_ASSIGN_OR_RETURN(const auto predictor,
+                        Predictor::Make(model, NumberType::kFloat32, request));
+  const Shape& wanted = predictor->net().input();
+  std::vector<std::unique_ptr<Dataset>> sets;
+  size_t samples = 0;
+  for (const std::string& input : request.inputs) {
+    read.images = input;
+    KUMO_ASSIGN_OR_RETURN(auto set, OpenCtf(read));
+    const std::vector<int64_t>& extents = set->fields()[0].extents;
+    if (!wanted.Takes(Shape(extents))) {
+      return InvalidArgument(input + ": samples are " + ExtentsText(extents) +
+                             ", the network takes " + wanted.ToString());
+    }
+    samples += set->size();
+    sets.push_back(std::move(set));
+  }
+  predictions->samples.resize(samples);  // before anybody points into it
+  Prediction* next = predictions->samples.data();
+  for (const auto& set : sets) {
+    Sample sample(set->fields());
+    for (int64_t i = 0; i < set->size(); ++i) {
+      sample.Reset(set->fields());
+      KUMO_RETURN_IF_ERROR(set->Read(i, &sample));
+      next->file = set->name() + ":" + std::to_string(i + 1);
+      KUMO_RETURN_IF_ERROR(predictor->AddNumbers(sample.field(0), next++));
+    }
+  }
+  return predictor->Flush();
+}
+
+}  // namespace
+
+Result<Predictions> Predict(const ModelName& name, const PredictRequest& request) {
+  KUMO_ASSIGN_OR_RETURN(const StoredModel model, OpenStoredModel(name));
+  Predictions predictions;
+  predictions.checkpoint = model.checkpoint;
+  const bool lines = model.experiment.data.reader == "ctf";
+  KUMO_RETURN_IF_ERROR(lines ? PredictLines(model, request, &predictions)
+                             : PredictImages(model, request, &predictions));
+  return predictions;
+}
+
+}  // namespace kumo

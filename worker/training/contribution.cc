@@ -1,0 +1,106 @@
+#include "worker/training/contribution.h"
+
+#include <utility>
+
+namespace kumo {
+
+Contribution::Contribution(const JobShape& shape, const RoundPlan& round, const Vectors& vectors,
+                           Backend* backend)
+    : chunks_(shape.map.chunks()), backend_(backend), asked_(chunks_.size()) {
+  constexpr size_t kAlign = 64;
+  std::vector<size_t> places;
+  size_t end = 0;
+  for (const Chunk& chunk : chunks_) {
+    const int64_t begin = chunk.range.begin;
+    GradientCodec::Encoding& encoding = encodings_.emplace_back();
+    encoding.codec = &shape.push_codecs.For(round, chunk.segment);
+    encoding.n = chunk.range.size();
+    if (round.mode == SyncMode::kBlock || chunk.segment == Segment::kStatistics) {
+      encoding.x = vectors.base + begin;
+      encoding.minus = vectors.weights + begin;
+    } else {
+      encoding.x = vectors.gradients + begin;
+    }
+    if (encoding.codec->lossy() && vectors.residual != nullptr) {
+      encoding.residual = vectors.residual + begin;
+    }
+    encoding.most = encoding.codec->MostWithoutLoss(encoding.residual != nullptr);
+    places.push_back(end);
+    end += encoding.codec->EncodedBytes(static_cast<size_t>(encoding.n));
+    end = (end + kAlign - 1) / kAlign * kAlign;
+  }
+  memory_ = backend_->MakeCode(end);
+  for (size_t i = 0; i < encodings_.size(); ++i) {
+    GradientCodec::Encoding& encoding = encodings_[i];
+    encoding.code = {memory_.get() + places[i],
+                     encoding.codec->EncodedBytes(static_cast<size_t>(encoding.n))};
+  }
+}
+
+// The backend writes into the parts until it has been waited for.
+Contribution::~Contribution() {
+  if (coding_) (void)backend_->Wait();
+}
+
+Contribution::Part& Contribution::AddPart(std::span<const int> chunks) {
+  Part& part = parts_.emplace_back();
+  part.chunks.assign(chunks.begin(), chunks.end());
+  for (const int chunk : chunks) {
+    part.encodings.push_back(encodings_[chunk]);
+    asked_[chunk] = true;
+  }
+  coding_ = true;
+  return part;
+}
+
+void Contribution::CodeAt(int mark, std::span<const int> chunks, OnCoded on_coded) {
+  Part& part = AddPart(chunks);
+  backend_->EncodeAt(mark, part.encodings,
+                     [this, &part, on_coded = std::move(on_coded)] { HandOn(part, on_coded); });
+}
+
+Status Contribution::Finish() {
+  std::vector<int> rest;
+  for (const Chunk& chunk : chunks_) {
+    if (!asked_[chunk.index]) rest.push_back(chunk.index);
+  }
+  backend_->Encode(AddPart(rest).encodings);
+  KUMO_RETURN_IF_ERROR(backend_->Wait());
+  coding_ = false;
+  return OkStatus();
+}
+
+void Contribution::HandOn(const Part& part, const OnCoded& on_coded) const {
+  if (FirstBad(part)) return;
+  std::vector<CodedChunk> coded;
+  for (size_t i = 0; i < part.chunks.size(); ++i) {
+    coded.push_back({part.chunks[i], {memory_, part.encodings[i].code}});
+  }
+  on_coded(std::move(coded));
+}
+
+std::optional<Contribution::BadNumber> Contribution::FirstBad(const Part& part) const {
+  for (size_t i = 0; i < part.chunks.size(); ++i) {
+    const GradientCodec::Encoding& encoding = part.encodings[i];
+    if (encoding.first_bad < 0) continue;
+    return BadNumber{chunks_[part.chunks[i]].range.begin + encoding.first_bad, encoding.codec};
+  }
+  return std::nullopt;
+}
+
+std::optional<Contribution::BadNumber> Contribution::first_bad() const {
+  for (const Part& part : parts_) {
+    if (const std::optional<BadNumber> found = FirstBad(part)) return found;
+  }
+  return std::nullopt;
+}
+
+std::vector<Payload> Contribution::payloads() const {
+  std::vector<Payload> payloads;
+  for (const GradientCodec::Encoding& encoding : encodings_) {
+    payloads.push_back({memory_, encoding.code});
+  }
+  return payloads;
+}
+
+}  // namespace kumo

@@ -1,0 +1,146 @@
+#include "worker/training/job_memory.h"
+
+#include <cstddef>
+#include <memory>
+
+#include "common/base/machine_memory.h"
+#include "common/job/fields.h"
+#include "common/job/job_identity.h"
+#include "common/job/server_memory.h"
+#include "data/open_datasets.h"
+#include "models/backend/cpu/cpu_backend.h"
+#include "models/backend/host_memory.h"
+#include "models/net.h"
+#include "models/network.h"
+#include "worker/training/bind_inputs.h"
+
+namespace kumo {
+namespace {
+
+constexpr int64_t kFloat = sizeof(float);
+
+// Of a worker that holds nothing: programs' pages, threads' stacks, what libraries keep
+// (docs/measurements.md, "Memory").
+constexpr int64_t kProcessBytes = int64_t{36} << 20;
+
+int64_t Quotient(int64_t n, int64_t parts) { return (n + parts - 1) / parts; }
+
+// slices: how many may be started and not ended.
+MinibatchRoom RoomFor(int minibatch, int prefetch, int64_t largest_slice, int slices) {
+  MinibatchRoom room;
+  room.samples = static_cast<int>(std::clamp<int64_t>(largest_slice, 1, minibatch));
+  const int64_t there = slices * Quotient(std::max<int64_t>(largest_slice, 1), room.samples);
+  room.ahead = static_cast<int>(std::min<int64_t>(prefetch, there));
+  return room;
+}
+
+// One more than are ahead: the consumer's.
+void AddMinibatches(const char* what, const char* setting, const MinibatchRoom& room,
+                    const Fields& fields, MemoryNeed* need) {
+  const int64_t sample = BytesOf(fields) + static_cast<int64_t>(sizeof(int64_t));
+  need->Add(what, {room.ahead + int64_t{1}, room.samples, sample},
+            std::string(setting) + ", data.prefetch");
+}
+
+// What the network takes on the CPU for minibatches of up to so many samples.
+Result<int64_t> NetBytes(const model::Network& network, const std::string& reader,
+                         const Fields& fields, int max_batch) {
+  CountedMemory counted;
+  const std::unique_ptr<Backend> backend = MakeCpuBackendIn(&counted);
+  KUMO_ASSIGN_OR_RETURN(const auto net, Net::Make(network, max_batch, backend.get()));
+  KUMO_RETURN_IF_ERROR(BindInputs(reader, fields, {}, net.get()));
+  return counted.bytes();
+}
+
+// Vectors as long as the weights, on the worker's device.
+void AddVectors(const Experiment& experiment, const JobSpec& spec, int64_t optimiser_slots,
+                int64_t partitions, MemoryNeed* need) {
+  const int64_t vector = spec.layout.size() * kFloat;
+  const bool apart = experiment.block.KeepsWeightsApart();
+  need->Add("weights and gradients", {vector, apart ? 4 : 3}, "network.file");
+  if (experiment.sync.mode == SyncMode::kBlock && spec.optimiser_slots == 0) {
+    need->Add("the local optimiser's state", {vector, optimiser_slots}, "optimiser.type");
+  }
+  need->Add("what partitions carry", {vector, CarriedArrays(experiment, spec), partitions},
+            "sync.partitions, sync.push_codec, block.reset_local_state");
+}
+
+// What is on its way to and from the servers, in the host's memory.
+void AddMessages(const Experiment& experiment, const JobSpec& spec, int64_t partitions,
+                 MemoryNeed* need) {
+  const int64_t vector = spec.layout.size() * kFloat;
+  need->Add("contributions that are sent",
+            {ContributionBytes(experiment, spec.layout.size()), partitions},
+            "sync.push_codec, sync.partitions");
+  need->Add("weights that arrive", {vector, 2}, "network.file");
+  need->Add("what partitions carry, while it is saved",
+            {vector, CarriedArrays(experiment, spec), partitions},
+            "sync.partitions, sync.push_codec, block.reset_local_state");
+}
+
+}  // namespace
+
+Result<MinibatchRooms> MinibatchRooms::Of(const Experiment& experiment, int64_t train_samples,
+                                          int64_t validation_samples) {
+  JobSpec spec;
+  spec.train_samples = train_samples;
+  KUMO_ASSIGN_OR_RETURN(const JobPlan plan, PlanFor(experiment, spec));
+  MinibatchRooms rooms;
+  const int prefetch = experiment.data.prefetch;
+  rooms.train = RoomFor(experiment.sync.minibatch, prefetch, plan.LargestSlice(), /*slices=*/2);
+  rooms.validation = RoomFor(experiment.evaluation.minibatch, prefetch, validation_samples,
+                             /*slices=*/1);
+  return rooms;
+}
+
+Status JobMemory::CheckWorkerFits() const {
+  const Result<MemoryRoom> room = RoomInProcess();
+  return room.ok() ? worker.CheckFits(*room) : OkStatus();
+}
+
+Result<JobMemory> MemoryOfJob(const Experiment& experiment, int servers) {
+  KUMO_ASSIGN_OR_RETURN(const model::Network network, LoadNetwork(experiment.network.file));
+  return MemoryOfJob(experiment, network, servers);
+}
+
+Result<JobMemory> MemoryOfJob(const Experiment& experiment, const model::Network& network,
+                              int servers) {
+  KUMO_ASSIGN_OR_RETURN(const Graph plan, PlanNetwork(network));
+  KUMO_ASSIGN_OR_RETURN(const ExtentsOfDatasets data, MeasureDatasets(experiment.data));
+  KUMO_ASSIGN_OR_RETURN(
+      const MinibatchRooms rooms,
+      MinibatchRooms::Of(experiment, data.train.samples, data.validation.samples));
+  KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<Optimiser> optimiser,
+                        MakeOptimiser(experiment.optimiser));
+  JobSpec spec;
+  KUMO_ASSIGN_OR_RETURN(spec.layout, ParameterLayout::Make(plan.tensors()));
+  spec.optimiser_slots = SlotsThatPartitionsCarry(experiment, *optimiser);
+
+  const bool on_cpu = experiment.network.device == "cpu";
+  const int64_t partitions =
+      Quotient(experiment.sync.partitions, std::max(1, experiment.cluster.workers));
+  MemoryNeed worker("a worker");
+  worker.Add("the process itself", {kProcessBytes});
+  const bool text = experiment.data.reader == "text";
+  worker.Add("training data", {data.train.bytes},
+             text ? "data.text" : "data.train_images, data.train_limit");
+  worker.Add(
+      "validation data", {data.validation.bytes},
+      text ? "data.text, data.validation_share" : "data.validation_images, data.validation_limit");
+  AddMinibatches("training minibatches, read ahead", "sync.minibatch", rooms.train,
+                 data.train.fields, &worker);
+  AddMinibatches("validation minibatches, read ahead", "evaluation.minibatch", rooms.validation,
+                 data.validation.fields, &worker);
+  if (on_cpu) {
+    KUMO_ASSIGN_OR_RETURN(const int64_t net, NetBytes(network, experiment.data.reader,
+                                                      data.train.fields, rooms.largest()));
+    worker.Add("activations and layers' own arrays", {net},
+               rooms.train.samples >= rooms.validation.samples ? "sync.minibatch"
+                                                               : "evaluation.minibatch");
+    AddVectors(experiment, spec, optimiser->slots(), partitions, &worker);
+  }
+  AddMessages(experiment, spec, partitions, &worker);
+  return JobMemory{std::move(worker), MemoryOfServer(experiment, spec, servers)};
+}
+
+}  // namespace kumo

@@ -1,0 +1,98 @@
+#include "worker/training/opened_job.h"
+
+#include <string>
+#include <utility>
+
+#include "data/content_hash.h"
+#include "data/open_datasets.h"
+#include "models/network.h"
+#include "worker/training/bind_inputs.h"
+
+namespace kumo {
+namespace {
+
+Status ConnectData(const Experiment& experiment, const OpenedJob& job) {
+  const Dataset& data = *job.datasets.train;
+  const std::string& file = experiment.network.file;
+  KUMO_RETURN_IF_ERROR(
+      BindInputs(experiment.data.reader, job.datasets.fields(), job.datasets.pixels, job.net.get())
+          .WithContext(file + ", " + data.name()));
+  if (job.net->classes() < data.classes() && experiment.data.reader == "text") {
+    return FailedPrecondition(file + " tells " + std::to_string(job.net->classes()) +
+                              " tokens apart, " + data.name() + " has " +
+                              std::to_string(data.classes()) +
+                              "; set vocabulary of its input, and outputs of the layer whose "
+                              "scores the loss takes, to as many");
+  }
+  if (job.net->classes() < data.classes()) {
+    return FailedPrecondition(file + " tells " + std::to_string(job.net->classes()) +
+                              " classes apart, data.classes is " + std::to_string(data.classes()));
+  }
+  return OkStatus();
+}
+
+Status CheckBest(const Experiment& experiment, const MetricList& metrics) {
+  const std::string& best = experiment.checkpoint.best;
+  if (best == "none" || metrics.Find(best) != nullptr) return OkStatus();
+  return InvalidArgument(
+      "checkpoint.best is '" + best + "', which is no metric of " + experiment.network.file +
+      "; it has " + metrics.Names() +
+      ": name one of these, have the loss declare it (docs/networks.md), or say none");
+}
+
+Result<JobSpec> SpecOf(const Experiment& experiment, const model::Network& network,
+                       const OpenedJob& job) {
+  const Dataset& train = *job.datasets.train;
+  const Dataset& validation = *job.datasets.validation;
+  JobSpec spec;
+  KUMO_ASSIGN_OR_RETURN(spec.layout, ParameterLayout::Make(job.net->tensors()));
+  spec.metrics = job.net->metrics();
+  spec.train_samples = train.size();
+  spec.validation_samples = validation.size();
+  KUMO_ASSIGN_OR_RETURN(spec.train.hash, ContentHash(train));
+  KUMO_ASSIGN_OR_RETURN(spec.validation.hash, ContentHash(validation));
+  spec.train.name = train.name();
+  spec.validation.name = validation.name();
+  spec.optimiser_slots = SlotsThatPartitionsCarry(experiment, *job.optimiser);
+  const std::span<const std::string> names = train.class_names();
+  std::span<const float> mean;
+  // One that data.mean says is a setting, which a checkpoint has.
+  if (experiment.data.subtract_mean) mean = job.datasets.pixels.mean;
+  spec.Describe(NetworkText(network), {names.begin(), names.end()}, mean);
+  return spec;
+}
+
+}  // namespace
+
+DeviceOptions DeviceOf(const Experiment::Network& network) {
+  DeviceOptions device;
+  device.device = network.device;
+  device.threads = network.threads;
+  device.precision = network.precision;
+  device.tf32 = network.tf32;
+  device.deterministic = network.deterministic;
+  return device;
+}
+
+Result<OpenedJob> OpenJob(const Experiment& experiment) {
+  KUMO_ASSIGN_OR_RETURN(const model::Network network, LoadNetwork(experiment.network.file));
+  return OpenJob(experiment, network);
+}
+
+Result<OpenedJob> OpenJob(const Experiment& experiment, const model::Network& network) {
+  OpenedJob job;
+  KUMO_ASSIGN_OR_RETURN(job.backend, MakeBackend(DeviceOf(experiment.network)));
+  KUMO_ASSIGN_OR_RETURN(job.datasets, OpenDatasets(experiment.data));
+  KUMO_ASSIGN_OR_RETURN(job.rooms, MinibatchRooms::Of(experiment, job.datasets.train->size(),
+                                                      job.datasets.validation->size()));
+  KUMO_ASSIGN_OR_RETURN(job.net, Net::Make(network, job.rooms.largest(), job.backend.get()));
+  KUMO_RETURN_IF_ERROR(CheckBest(experiment, job.net->metrics()));
+  KUMO_RETURN_IF_ERROR(ConnectData(experiment, job));
+  KUMO_ASSIGN_OR_RETURN(job.optimiser, MakeOptimiser(experiment.optimiser));
+  KUMO_ASSIGN_OR_RETURN(job.spec, SpecOf(experiment, network, job));
+  KUMO_ASSIGN_OR_RETURN(job.schedule, Schedule::Make(experiment.schedule, job.spec.train_samples,
+                                                     experiment.job.epochs));
+  return job;
+}
+
+}  // namespace kumo

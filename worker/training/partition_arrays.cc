@@ -1,0 +1,57 @@
+#include "worker/training/partition_arrays.h"
+
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "common/base/buffer.h"
+
+namespace kumo {
+namespace {
+
+size_t BytesOf(Range range) { return static_cast<size_t>(range.size()) * sizeof(float); }
+
+}  // namespace
+
+void PartitionArrays::Adopt(const AdoptAction& adopt, const ShardMap& map) {
+  Arrays& arrays = held_[adopt.partition] = {};
+  const int64_t size = layout_.size();
+  if (has_residual_) arrays.residual = {*backend_, size, "a partition's residual"};
+  arrays.optimiser = {*backend_, slots_ * size, "a partition's optimiser state"};
+  const int first_slot = has_residual_ ? 1 : 0;
+  for (const AdoptAction::Array& array : adopt.arrays) {
+    float* const vector = array.index < first_slot
+                              ? arrays.residual.data()
+                              : arrays.optimiser.data() + (array.index - first_slot) * size;
+    const Range range = map.chunks()[array.chunk].range;
+    backend_->Write(array.payload.bytes.data(), BytesOf(range), vector + range.begin);
+  }
+}
+
+int PartitionArrays::Next(int partition) const {
+  const auto next = held_.upper_bound(partition);
+  return next == held_.end() ? -1 : next->first;
+}
+
+Status PartitionArrays::AppendTo(const Arrays& arrays, const ShardMap& map,
+                                 TrainedBlock* block) const {
+  std::vector<const float*> vectors;
+  if (has_residual_) vectors.push_back(arrays.residual.data());
+  for (int i = 0; i < slots_; ++i) {
+    vectors.push_back(arrays.optimiser.data() + i * layout_.size());
+  }
+  for (const Chunk& chunk : map.chunks()) {
+    if (chunk.segment == Segment::kStatistics) continue;
+    for (size_t i = 0; i < vectors.size(); ++i) {
+      auto copy = std::make_shared<Buffer<float>>(chunk.range.size());
+      KUMO_RETURN_IF_ERROR(
+          backend_->Read(vectors[i] + chunk.range.begin, BytesOf(chunk.range), copy->data()));
+      Payload payload{copy, std::as_bytes(std::as_const(*copy).span())};
+      block->carried.push_back({chunk.index, static_cast<int>(i), std::move(payload)});
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace kumo

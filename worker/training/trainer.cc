@@ -1,0 +1,261 @@
+#include "worker/training/trainer.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <glog/logging.h>
+
+#include "models/backend/memory_ledger.h"
+#include "worker/training/training_step.h"
+#include "worker/training/transferred_weights.h"
+
+namespace kumo {
+namespace {
+
+Payload Pack(std::span<const float> numbers) {
+  auto copy = std::make_shared<Buffer<float>>(numbers.size());
+  std::memcpy(copy->data(), numbers.data(), numbers.size_bytes());
+  return {copy, std::as_bytes(std::as_const(*copy).span())};
+}
+
+}  // namespace
+
+Trainer::Trainer(const Experiment& experiment, const Clock* clock, OpenedJob job)
+    : experiment_(experiment),
+      clock_(clock),
+      job_(std::move(job)),
+      backend_(job_.backend.get()),
+      net_(job_.net.get()),
+      spec_(job_.spec),
+      carried_(CarriesResidual(experiment), job_.spec.optimiser_slots, &job_.spec.layout,
+               job_.backend.get()) {
+  weights_ = MakeVectors(1, "the weights");
+  gradients_ = MakeVectors(1, "the gradients");
+  BatchStreamOptions options{.order = BatchOrder::kShuffled,
+                             .seed = experiment_.job.seed,
+                             .minibatch = job_.rooms.train.samples,
+                             .prefetch = job_.rooms.train.ahead,
+                             .threads = experiment_.data.threads,
+                             .transforms = job_.datasets.transforms};
+  train_.emplace(job_.datasets.train.get(), options);
+  options = {.order = BatchOrder::kSequential,
+             .minibatch = job_.rooms.validation.samples,
+             .prefetch = job_.rooms.validation.ahead,
+             .threads = experiment_.data.threads,
+             .transforms = job_.datasets.validation_transforms};
+  validation_.emplace(job_.datasets.validation.get(), options);
+}
+
+Result<std::unique_ptr<Trainer>> Trainer::Make(const Experiment& experiment, const Clock* clock) {
+  KUMO_ASSIGN_OR_RETURN(OpenedJob job, OpenJob(experiment));
+  return Make(experiment, std::move(job), clock);
+}
+
+Result<std::unique_ptr<Trainer>> Trainer::Make(const Experiment& experiment, OpenedJob job,
+                                               const Clock* clock) {
+  std::unique_ptr<Trainer> trainer(new Trainer(experiment, clock, std::move(job)));
+  KUMO_RETURN_IF_ERROR(trainer->backend_->Wait());
+  KUMO_RETURN_IF_ERROR(trainer->net_->Bind(trainer->spec_.layout, trainer->weights_.data(),
+                                           trainer->gradients_.data()));
+  return trainer;
+}
+
+DeviceArray<float> Trainer::MakeVectors(int count, const std::string& what) const {
+  return {*backend_, count * spec_.layout.size(), what};
+}
+
+Status Trainer::Attach(const JobShape* shape) {
+  shape_ = shape;
+  base_ = MakeVectors(1, "the weights that blocks start from");
+  if (experiment_.sync.mode == SyncMode::kBlock && experiment_.block.reset_local_state) {
+    optimiser_slots_ = MakeVectors(job_.optimiser->slots(), "the optimiser's state");
+  }
+  KUMO_RETURN_IF_ERROR(backend_->Wait());
+  chunks_of_stage_ = ReadyChunks(experiment_, net_->gradient_stages(), spec_.layout, shape_->map);
+  LOG(INFO) << "memory of " << backend_->name() << ": " << DescribeMemory();
+  return OkStatus();
+}
+
+std::string Trainer::DescribeMemory() const {
+  const int64_t of_partition =
+      carried_.count() * spec_.layout.size() * static_cast<int64_t>(sizeof(float));
+  return backend_->DescribeMemory() + "; each partition adds " + Megabytes(of_partition);
+}
+
+Result<InitialWeights> Trainer::MakeInitialWeights() const {
+  InitialWeights initial;
+  Buffer<float> weights(spec_.layout.size());
+  KUMO_RETURN_IF_ERROR(net_->InitialWeights(experiment_.job.seed, spec_.layout, weights.span()));
+  if (!experiment_.network.initial_weights.empty()) {
+    Result<checkpoint::Origin> origin =
+        TransferWeights(experiment_.network, spec_.layout, weights.span());
+    if (!origin.ok()) {
+      return FailedPrecondition("network.initial_weights: " + origin.status().message());
+    }
+    initial.origin = *std::move(origin);
+  }
+  for (const Chunk& chunk : shape_->map.chunks()) {
+    initial.chunks.push_back(Pack(weights.span().subspan(chunk.range.begin, chunk.range.size())));
+  }
+  return initial;
+}
+
+void Trainer::Install(const InstallAction& install) {
+  DeviceArray<float>& vector = install.vector == wire::START ? base_ : evaluated_;
+  if (vector.empty()) vector = MakeVectors(1, "the weights that are evaluated");
+  const Range range = shape_->map.chunks()[install.chunk].range;
+  backend_->Decode(*install.codec, install.payload.bytes, range.size(),
+                   vector.data() + range.begin);
+}
+
+void Trainer::StartRange(const TrainAction& train) {
+  const std::pair<int64_t, int> wanted{train.round.round, train.partition};
+  if (started_ == wanted) return;
+  if (started_) train_->Cancel();
+  train_->Start(train.round.epoch, shape_->plan.PartitionSamples(train.round, train.partition));
+}
+
+// Most likely the next leased partition follows, or the first one in the next round.
+void Trainer::StartNextRange(const TrainAction& train) {
+  started_.reset();
+  int next = carried_.Next(train.partition);
+  RoundPlan round = train.round;
+  if (next < 0) {
+    if (round.round + 1 >= shape_->plan.rounds()) return;
+    round = shape_->plan.Round(round.round + 1);
+    next = carried_.Next(-1);
+  }
+  started_ = {round.round, next};
+  train_->Start(round.epoch, shape_->plan.PartitionSamples(round, next));
+}
+
+Result<TrainedBlock> Trainer::Train(const TrainAction& train,
+                                    const Contribution::OnCoded& on_coded) {
+  PartitionArrays::Arrays& carried = carried_.Of(train.partition);
+  const TimeUs begin = clock_->NowUs();
+  TrainedBlock block;
+  StartRange(train);
+  StartNextRange(train);
+  backend_->Copy(base_.data(), static_cast<size_t>(base_.bytes()), weights_.data());
+  if (train.round.mode == SyncMode::kBlock) {
+    backend_->Zero(optimiser_slots_.data(), static_cast<size_t>(optimiser_slots_.bytes()));
+  }
+  Contribution contribution(
+      *shape_, train.round,
+      {base_.data(), weights_.data(), gradients_.data(), carried.residual.data()}, backend_);
+  KUMO_ASSIGN_OR_RETURN(block.metrics, Minibatches(train, on_coded, &carried, &contribution));
+  const TimeUs trained = clock_->NowUs();
+  if (block.metrics.samples() == 0) {
+    block.contributions.resize(shape_->map.chunks().size());
+  } else {
+    KUMO_RETURN_IF_ERROR(contribution.Finish());
+    if (const auto bad = contribution.first_bad()) {
+      return FailedPrecondition(
+          "round " + std::to_string(train.round.round) + ", partition " +
+          std::to_string(train.partition) + ": tensor " + TensorAt(bad->position) + " has become " +
+          bad->codec->DescribeMisfit() + "; a lower schedule.learning_rate usually helps");
+    }
+    block.contributions = contribution.payloads();
+  }
+  if (train.save_state) KUMO_RETURN_IF_ERROR(carried_.AppendTo(carried, shape_->map, &block));
+  block.times.compute_ms = static_cast<double>(trained - begin) * 1e-3;
+  block.times.coding_ms = static_cast<double>(clock_->NowUs() - trained) * 1e-3;
+  return block;
+}
+
+Result<int> Trainer::LoadNext(BatchStream* stream) {
+  KUMO_ASSIGN_OR_RETURN(const Minibatch minibatch, stream->Next());
+  if (minibatch.size > 0) KUMO_RETURN_IF_ERROR(net_->Load(minibatch.samples()));
+  return static_cast<int>(minibatch.size);
+}
+
+Result<checkpoint::SampleSums> Trainer::Minibatches(const TrainAction& train,
+                                                    const Contribution::OnCoded& on_coded,
+                                                    PartitionArrays::Arrays* carried,
+                                                    Contribution* contribution) {
+  checkpoint::SampleSums metrics;
+  const auto mark = [this](int stage) {
+    if (!chunks_of_stage_[stage].empty()) backend_->Mark(stage);
+  };
+  const bool steps = train.round.mode == SyncMode::kBlock;
+  const Range trained = {0, spec_.layout.segment(Segment::kUndecayed).end};
+  for (int i = 0;; ++i) {
+    if (cancelled_) return Aborted("cancelled");
+    KUMO_ASSIGN_OR_RETURN(const int size, LoadNext(&*train_));
+    if (size == 0) break;
+    backend_->SetStep(
+        ParametersOf(experiment_, job_, train, {i, size}, !carried->optimiser.empty()));
+    for (size_t stage = 0; !steps && on_coded && stage < chunks_of_stage_.size(); ++stage) {
+      const std::vector<int>& chunks = chunks_of_stage_[stage];
+      if (!chunks.empty()) contribution->CodeAt(static_cast<int>(stage), chunks, on_coded);
+    }
+    backend_->Repeat({size, steps, steps ? carried->optimiser.data() : nullptr}, [&] {
+      net_->Train(steps || chunks_of_stage_.empty() ? nullptr : std::function<void(int)>(mark));
+      backend_->MeasureGradients(gradients_.data(), trained.size());
+      if (steps) {
+        OptimiserStep(carried);
+      } else {
+        backend_->ScaleGradients(gradients_.data(), trained.size());
+      }
+    });
+    metrics.set_samples(metrics.samples() + size);
+  }
+  KUMO_RETURN_IF_ERROR(TakeSums(&metrics));
+  return metrics;
+}
+
+void Trainer::OptimiserStep(PartitionArrays::Arrays* carried) {
+  float* const slots =
+      carried->optimiser.empty() ? optimiser_slots_.data() : carried->optimiser.data();
+  for (Segment segment : {Segment::kDecayed, Segment::kUndecayed}) {
+    const Range range = spec_.layout.segment(segment);
+    float* slot_parts[Optimiser::kMaxSlots] = {};
+    for (int i = 0; i < job_.optimiser->slots(); ++i) {
+      slot_parts[i] = slots + i * spec_.layout.size() + range.begin;
+    }
+    backend_->OptimiserStep(segment, gradients_.data() + range.begin, range.size(),
+                            weights_.data() + range.begin, slot_parts);
+  }
+}
+
+std::string Trainer::TensorAt(int64_t position) const {
+  const int tensor = spec_.layout.TensorAt(position);
+  return tensor < 0 ? "?" : spec_.layout.tensors()[tensor].name;
+}
+
+Result<checkpoint::SampleSums> Trainer::Evaluate(const EvaluateAction& evaluate) {
+  DeviceArray<float>& vector = evaluate.vector == wire::START ? base_ : evaluated_;
+  return EvaluateRange(shape_->plan.EvaluationSamples(spec_.validation_samples, evaluate.partition),
+                       vector.data());
+}
+
+Result<checkpoint::SampleSums> Trainer::EvaluateAll(std::span<const float> weights) {
+  backend_->Write(weights.data(), weights.size_bytes(), weights_.data());
+  return EvaluateRange({0, spec_.validation_samples}, weights_.data());
+}
+
+Result<checkpoint::SampleSums> Trainer::EvaluateRange(Range samples, float* weights) {
+  checkpoint::SampleSums metrics;
+  // Where the weights to evaluate could not be had there is nothing to run on.
+  KUMO_RETURN_IF_ERROR(backend_->Wait());
+  KUMO_RETURN_IF_ERROR(net_->Bind(spec_.layout, weights, gradients_.data()));
+  validation_->Start(0, samples);
+  while (true) {
+    if (cancelled_) return Aborted("cancelled");
+    KUMO_ASSIGN_OR_RETURN(const int size, LoadNext(&*validation_));
+    if (size == 0) break;
+    net_->Evaluate();
+    metrics.set_samples(metrics.samples() + size);
+  }
+  KUMO_RETURN_IF_ERROR(net_->Bind(spec_.layout, weights_.data(), gradients_.data()));
+  KUMO_RETURN_IF_ERROR(TakeSums(&metrics));
+  return metrics;
+}
+
+Status Trainer::TakeSums(checkpoint::SampleSums* metrics) {
+  KUMO_ASSIGN_OR_RETURN(const std::vector<double> sums, net_->TakeSums());
+  metrics->mutable_sums()->Assign(sums.begin(), sums.end());
+  return OkStatus();
+}
+
+}  // namespace kumo
