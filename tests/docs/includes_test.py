@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Who includes whom, against docs/design.md: each room of the sources may include itself and the rooms
-that its line in "Who may include whom" names, and no others. And each header's classes have names of
-their own: where two rooms that may not include each other have one of the same name, a test that links
-both gets the wrong one's destructor, and no compiler says so. Prints FILE:LINE: ... for what is not
-allowed, and exits with 1 where anything is.
+"""Includes of the sources, compared with "Who may include whom" in docs/architecture.md: each room may
+include itself and the rooms that its line names, and no others. And the name of each header's class is
+unique: if two rooms that may not include each other have classes of one name, a test that links both rooms
+gets the wrong destructor, and no compiler reports an error. Prints FILE:LINE: ... for each violation, and
+exits with 1 if there are any.
 
   tests/docs/includes_test.py
 """
@@ -19,9 +19,9 @@ NAMESPACE = re.compile(r"^namespace ([\w:]+) \{")
 CLASS = re.compile(r"^(?:class|struct|enum class) (\w+)(?: final)?(?: : [^;]*)?\s*\{")
 
 
-def arrows(design):
-    """{room: the rooms it may include}, from the first block of code behind the words."""
-    block = design.split("Who may include whom", 1)[1].split("```")[1]
+def arrows(page):
+    """{room: the rooms it may include}, from the first block of code below the heading."""
+    block = page.split("## Who may include whom", 1)[1].split("```")[1]
     return {room: set(named.split(", ")) for room, named in ARROW.findall(block)}
 
 
@@ -42,9 +42,9 @@ def classes(source):
 
 
 def main():
-    allowed = arrows((ROOT / "docs/design.md").read_text())
+    allowed = arrows((ROOT / "docs/architecture.md").read_text())
     rooms = set(allowed) | set().union(*allowed.values())
-    wrong = [f"docs/design.md: there is no folder {room}" for room in sorted(rooms)
+    wrong = [f"docs/architecture.md: there is no folder {room}" for room in sorted(rooms)
              if not (ROOT / room).is_dir()]
     checked = 0
     named = {}

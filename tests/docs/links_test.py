@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""README.md, CHANGELOG.md and docs/*.md against the project: links and anchors lead somewhere, files
+"""README.md, CHANGELOG.md, CONTRIBUTING.md and docs/**/*.md against the project: links and anchors lead somewhere, files
 and tests that are named exist, and commands take the options that are written behind them.
 
   tests/docs/links_test.py [--bin DIR]      DIR: where kumo and the other programs are
@@ -19,7 +19,7 @@ FOLDERS = ("bench", "cli", "cmake", "common", "data", "docs", "experiments", "k8
 
 
 def pages():
-    return [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/*.md"))]
+    return [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md"))]
 
 
 def lines_of(page):
