@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "common/base/did_you_mean.h"
-#include "models/layers/layer.h"
 #include "models/losses/loss.h"
+#include "models/ops/layer.h"
 #include "proto/model.pb.h"
 
 namespace kumo {

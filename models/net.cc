@@ -9,8 +9,8 @@
 #include "models/backend/memory_ledger.h"
 #include "models/graph/sums.h"
 #include "models/graph/table.h"
-#include "models/layers/layer.h"
 #include "models/network.h"
+#include "models/ops/layer.h"
 
 namespace kumo {
 namespace {

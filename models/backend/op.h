@@ -10,7 +10,7 @@
 #include <span>
 
 #include "common/base/status.h"
-#include "models/op_spec.h"
+#include "models/ops/ops.h"
 #include "models/tensor.h"
 
 namespace kumo {

@@ -18,7 +18,7 @@
 #include "common/job/parameter_layout.h"
 #include "models/initialiser.h"
 #include "models/losses/loss.h"
-#include "models/op_spec.h"
+#include "models/ops/ops.h"
 #include "models/tensor.h"
 #include "proto/model.pb.h"
 

@@ -10,7 +10,7 @@
 #include "common/base/status.h"
 #include "common/job/fields.h"
 #include "common/job/metric_list.h"
-#include "models/op_spec.h"
+#include "models/ops/ops.h"
 #include "proto/model.pb.h"
 
 namespace kumo {

@@ -1,4 +1,4 @@
-// What each op of models/op_spec.h is in ONNX: the list of forms. A new op gets a function and a
+// What each op of models/ops/ops.h is in ONNX: the list of forms. A new op gets a function and a
 // line in registry.cc; one without is refused by name when a network that has it is exported.
 //
 // Constant data; thread-safe.

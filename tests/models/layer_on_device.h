@@ -18,7 +18,7 @@
 #include "common/base/rng.h"
 #include "models/backend/cpu/cpu_backend.h"
 #include "models/backend/cuda/cuda_backend.h"
-#include "models/layers/layer.h"
+#include "models/ops/layer.h"
 #include "tests/models/gpu_under_test.h"
 #include "tests/models/layer_cases.h"
 #include "tests/models/numbers.h"

@@ -13,8 +13,8 @@
 #include <gtest/gtest.h>
 
 #include "common/base/rng.h"
-#include "models/layers/layer.h"
 #include "models/losses/loss.h"
+#include "models/ops/layer.h"
 #include "tests/models/layer_on_device.h"
 #include "tests/models/reference.h"
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "models/backend/cpu/layout.h"
-#include "models/op_spec.h"
+#include "models/ops/ops.h"
 
 namespace kumo::cpu {
 

@@ -13,7 +13,7 @@
 #include "common/optimiser/kernel.h"
 #include "models/backend/backend.h"
 #include "models/backend/cuda/step.h"
-#include "models/op_spec.h"
+#include "models/ops/ops.h"
 #include "models/tensor.h"
 
 namespace kumo::cuda {

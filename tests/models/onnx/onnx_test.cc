@@ -11,10 +11,10 @@
 #include <gtest/gtest.h>
 
 #include "models/graph/rewrites/rewrites.h"
-#include "models/layers/layer.h"
 #include "models/network.h"
 #include "models/onnx/registry.h"
 #include "models/onnx/to_onnx.h"
+#include "models/ops/layer.h"
 #include "tests/models/branched_network.h"
 #include "tests/models/graph_scores.h"
 #include "tests/models/layer_cases.h"

@@ -1,0 +1,98 @@
+// A convolution by Winograd's minimal filtering, where that takes fewer operations.
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+
+#include <glog/logging.h>
+
+#include "models/backend/cpu/ops.h"
+#include "models/ops/convolution/cpu_winograd_passes.h"
+
+namespace kumo::cpu {
+namespace {
+
+class WinogradConvolution final : public FloatOp {
+ public:
+  WinogradConvolution(Engine& engine, const ConvolutionSpec& spec)
+      : engine_(engine),
+        spec_(spec),
+        out_(spec.output()),
+        forward_(engine, out_, spec.input, spec.pad),
+        backward_(engine, spec.input, out_, spec.kernel_height - 1 - spec.pad),
+        weight_products_(engine, spec.input, out_, spec.pad) {
+    CHECK(!spec.pool);
+  }
+
+  bool reads_input() const override { return true; }
+
+  void Bind(std::span<float* const> weights, std::span<float* const> gradients) override {
+    CHECK_EQ(weights.size(), spec_.bias ? 2u : 1u);
+    weight_ = weights[0];
+    weight_gradient_ = gradients[0];
+    bias_ = spec_.bias ? weights[1] : nullptr;
+    bias_gradient_ = spec_.bias ? gradients[1] : nullptr;
+  }
+
+  void ForwardFloats(const Pass& pass, const float* input, float* output) override {
+    const int64_t inputs = spec_.input.channels();
+    forward_.Run(pass.batch, {weight_, inputs * kTaps, kTaps, false}, input, bias_, output);
+  }
+
+  void BackwardFloats(const Pass& pass, const float* input, const float*, const float* grad_output,
+                      float* grad_input) override {
+    if (bias_gradient_ != nullptr) {
+      const int64_t channel = out_.plane() * engine_.Lanes(pass.batch);
+      engine_.Parallel(spec_.outputs, [&](int64_t c) {
+        bias_gradient_[c] = engine_.elementwise.sum(grad_output + c * channel, channel);
+      });
+    }
+    weight_products_.Run(pass.batch, input, grad_output, weight_gradient_);
+    if (grad_input == nullptr) return;
+    const int64_t inputs = spec_.input.channels();
+    backward_.Run(pass.batch, {weight_, kTaps, inputs * kTaps, true}, grad_output, nullptr,
+                  grad_input);
+  }
+
+ private:
+  static constexpr int64_t kTaps = 9;
+
+  Engine& engine_;
+  ConvolutionSpec spec_;
+  Shape out_;
+  WinogradProduct forward_;
+  WinogradProduct backward_;
+  WinogradWeightGradient weight_products_;
+  const float* weight_ = nullptr;
+  const float* bias_ = nullptr;
+  float* weight_gradient_ = nullptr;
+  float* bias_gradient_ = nullptr;
+};
+
+}  // namespace
+
+bool PaysByWinograd(const ConvolutionSpec& spec, int batch) {
+  if (spec.kernel_height != 3 || spec.kernel_width != 3 || spec.stride != 1 || spec.dilation != 1 ||
+      spec.groups != 1 || spec.pad > 2) {
+    return false;
+  }
+  // Operations on numbers of a plain convolution, and of this: products, those of the transforms of
+  // a patch and of a result, and those of the weights', which only few samples notice.
+  constexpr double kWeightTransform = 1500;
+  const Shape out = spec.output();
+  const auto inputs = static_cast<double>(spec.input.channels());
+  const double outputs = spec.outputs;
+  const double tiles = static_cast<double>((out.height() + 3) / 4 * ((out.width() + 3) / 4));
+  const auto taken = static_cast<double>(FewLanes(batch));
+  const double transformed = std::max(taken, 8.0);  // a vector
+  const double plain = 9 * inputs * outputs * static_cast<double>(out.plane()) * batch;
+  const double minimal =
+      (36 * inputs * outputs * taken + (220 * inputs + 170 * outputs) * transformed) * tiles +
+      kWeightTransform * inputs * outputs;
+  return inputs >= 8 && minimal < 0.8 * plain;
+}
+
+std::unique_ptr<Op> MakeWinogradConvolution(Engine& engine, const ConvolutionSpec& spec) {
+  return std::make_unique<WinogradConvolution>(engine, spec);
+}
+
+}  // namespace kumo::cpu

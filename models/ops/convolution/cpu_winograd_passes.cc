@@ -1,0 +1,205 @@
+#include "models/ops/convolution/cpu_winograd_passes.h"
+
+namespace kumo::cpu {
+namespace {
+
+// Columns of a block.
+constexpr int64_t kProductBlock = 64;
+// Where products are summed over the columns more of them pay, until they no longer fit a cache.
+int64_t GradientBlock(const Shape& input, const Shape& output) {
+  constexpr int64_t kBlockFloats = 4 << 20;
+  const int64_t row = TileColumns::kFrequencies * (input.channels() + output.channels());
+  return std::clamp<int64_t>(kBlockFloats / row / 64 * 64, 128, 512);
+}
+
+}  // namespace
+
+TileColumns::TileColumns(const Engine& engine, const Shape& tiled, int64_t block)
+    : engine_(engine),
+      rows_((tiled.height() + kTile - 1) / kTile),
+      columns_((tiled.width() + kTile - 1) / kTile),
+      block_(block) {}
+
+std::vector<Range> TileColumns::Blocks(int batch) const {
+  const int64_t columns = rows_ * columns_ * FewLanes(batch);
+  std::vector<Range> blocks =
+      EvenPieces((columns + kSampleLanes - 1) / kSampleLanes, block_ / kSampleLanes);
+  for (Range& block : blocks) {
+    block.begin *= kSampleLanes;
+    block.end *= kSampleLanes;
+  }
+  return blocks;
+}
+
+void TileColumns::ClearRest(const Range& block, int batch, int64_t channels, float* to) const {
+  const int64_t end = rows_ * columns_ * FewLanes(batch);
+  for (int64_t at = std::max(block.begin, end); at < block.end; ++at) {
+    const int64_t column = at - block.begin;
+    float* const place =
+        to + column / strip_floats() * strip_stride(channels) + column % strip_floats();
+    for (int f = 0; f < kFrequencies; ++f) place[f * matrix_floats(channels)] = 0.0f;
+  }
+}
+
+int64_t TileColumns::strip_stride(int64_t channels) const {
+  // An odd number of cache lines.
+  const int64_t lines = (channels * strip_floats() + kSampleLanes - 1) / kSampleLanes;
+  return (lines | 1) * kSampleLanes;
+}
+
+int64_t TileColumns::matrix_floats(int64_t channels) const {
+  const int64_t strips = (block_ + strip_floats() - 1) / strip_floats();
+  return strips * strip_stride(channels) + kSampleLanes;
+}
+
+WinogradProduct::WinogradProduct(Engine& engine, const Shape& result, const Shape& source, int pad)
+    : engine_(engine),
+      result_{result, 0},
+      source_{source, -pad},
+      columns_(engine, result, kProductBlock),
+      blocks_(EvenPieces(result.channels(), engine.winograd.product_rows)),
+      packed_floats_((result.channels() * source.channels() / kSampleLanes + 2) * kSampleLanes) {
+  engine.ReserveScratch(TileColumns::kFrequencies *
+                        (packed_floats_ + columns_.matrix_floats(source.channels()) +
+                         columns_.matrix_floats(result.channels())));
+}
+
+void WinogradProduct::Pack(const Weights& weights, float* packed) const {
+  const int64_t depth = source_.shape.channels();
+  constexpr int64_t kTaps = 9;
+  const float* const first = weights.data + (weights.turned ? kTaps - 1 : 0);
+  engine_.Parallel(std::ssize(blocks_), [&](int64_t b) {
+    const Range& rows = blocks_[b];
+    for (int64_t s = 0; s < depth; ++s) {
+      engine_.winograd.weights(
+          static_cast<int>(rows.size()),
+          first + rows.begin * weights.result_stride + s * weights.source_stride,
+          weights.result_stride, weights.turned ? -1 : 1, packed_floats_,
+          packed + rows.begin * depth + s * rows.size());
+    }
+  });
+}
+
+void WinogradProduct::Mix(int frequency, int64_t columns, const float* packed, const float* patches,
+                          float* mixed) const {
+  const int64_t strip = columns_.strip_floats();
+  WinogradProductTile tile{};
+  tile.depth = source_.shape.channels();
+  for (int64_t begin = 0; begin < columns; begin += strip) {
+    tile.columns = std::min(strip, columns - begin);
+    tile.source = patches + frequency * columns_.matrix_floats(tile.depth) +
+                  begin / strip * columns_.strip_stride(tile.depth);
+    float* const results = mixed + frequency * columns_.matrix_floats(result_.shape.channels()) +
+                           begin / strip * columns_.strip_stride(result_.shape.channels());
+    for (const Range& rows : blocks_) {
+      tile.rows = static_cast<int>(rows.size());
+      tile.weights = packed + frequency * packed_floats_ + rows.begin * tile.depth;
+      tile.result = results + rows.begin * strip;
+      engine_.winograd.product(tile);
+    }
+  }
+}
+
+void WinogradProduct::Run(int batch, const Weights& weights, const float* source, const float* bias,
+                          float* result) {
+  float* const packed = engine_.Scratch();
+  if (packed == nullptr) return;
+  const int64_t source_channels = source_.shape.channels();
+  float* const patches = packed + TileColumns::kFrequencies * packed_floats_;
+  float* const mixed =
+      patches + TileColumns::kFrequencies * columns_.matrix_floats(source_channels);
+  const int64_t strip = columns_.strip_floats();
+  const int64_t lanes = engine_.Lanes(batch);
+  Pack(weights, packed);
+  for (const Range& block : columns_.Blocks(batch)) {
+    engine_.Parallel(source_channels, [&](int64_t c) {
+      columns_.ForEachTile(block, batch, source_, [&](const WinogradTile& tile) {
+        engine_.winograd.patch(tile, source + c * source_.shape.plane() * lanes,
+                               patches + c * strip);
+      });
+    });
+    engine_.Parallel(TileColumns::kFrequencies, [&](int64_t f) {
+      Mix(static_cast<int>(f), block.size(), packed, patches, mixed);
+    });
+    engine_.Parallel(result_.shape.channels(), [&](int64_t c) {
+      columns_.ForEachTile(block, batch, result_, [&](const WinogradTile& tile) {
+        engine_.winograd.result(tile, mixed + c * strip, bias == nullptr ? 0.0f : bias[c],
+                                result + c * result_.shape.plane() * lanes);
+      });
+    });
+  }
+}
+
+WinogradWeightGradient::WinogradWeightGradient(Engine& engine, const Shape& input,
+                                               const Shape& output, int pad)
+    : engine_(engine),
+      input_{input, -pad},
+      output_{output, 0},
+      columns_(engine, output, GradientBlock(input, output)),
+      output_pieces_(EvenPieces(output.channels(), engine.winograd.outer_rows)),
+      input_pieces_(EvenPieces(input.channels(), engine.winograd.outer_columns)),
+      sums_floats_((output.channels() * input.channels() / kSampleLanes + 2) * kSampleLanes) {
+  engine.ReserveScratch(TileColumns::kFrequencies *
+                        (sums_floats_ + columns_.matrix_floats(input.channels()) +
+                         columns_.matrix_floats(output.channels())));
+}
+
+void WinogradWeightGradient::Add(int frequency, int64_t columns, const float* patches,
+                                 const float* grads, float* sums) const {
+  const int64_t strip = columns_.strip_floats();
+  const int64_t inputs = input_.shape.channels();
+  const int64_t outputs = output_.shape.channels();
+  WinogradOuterTile tile{};
+  tile.floats = columns;
+  tile.grad_strip = columns_.strip_stride(outputs);
+  tile.source_strip = columns_.strip_stride(inputs);
+  tile.sum_row = inputs;
+  for (const Range& rows : output_pieces_) {
+    tile.rows = static_cast<int>(rows.size());
+    tile.grad = grads + frequency * columns_.matrix_floats(outputs) + rows.begin * strip;
+    for (const Range& piece : input_pieces_) {
+      tile.columns = static_cast<int>(piece.size());
+      tile.source = patches + frequency * columns_.matrix_floats(inputs) + piece.begin * strip;
+      tile.sum = sums + frequency * sums_floats_ + rows.begin * inputs + piece.begin;
+      engine_.winograd.outer(tile);
+    }
+  }
+}
+
+void WinogradWeightGradient::Run(int batch, const float* input, const float* grad_output,
+                                 float* gradient) {
+  float* const sums = engine_.Scratch();
+  if (sums == nullptr) return;
+  const int64_t inputs = input_.shape.channels();
+  const int64_t outputs = output_.shape.channels();
+  float* const patches = sums + TileColumns::kFrequencies * sums_floats_;
+  float* const grads = patches + TileColumns::kFrequencies * columns_.matrix_floats(inputs);
+  const int64_t strip = columns_.strip_floats();
+  const int64_t lanes = engine_.Lanes(batch);
+  std::fill(sums, patches, 0.0f);
+  for (const Range& block : columns_.Blocks(batch)) {
+    engine_.Parallel(inputs, [&](int64_t c) {
+      columns_.ForEachTile(block, batch, input_, [&](const WinogradTile& tile) {
+        engine_.winograd.patch(tile, input + c * input_.shape.plane() * lanes, patches + c * strip);
+      });
+      columns_.ClearRest(block, batch, inputs, patches + c * strip);
+    });
+    engine_.Parallel(outputs, [&](int64_t c) {
+      columns_.ForEachTile(block, batch, output_, [&](const WinogradTile& tile) {
+        engine_.winograd.gradient(tile, grad_output + c * output_.shape.plane() * lanes,
+                                  grads + c * strip);
+      });
+      columns_.ClearRest(block, batch, outputs, grads + c * strip);
+    });
+    engine_.Parallel(TileColumns::kFrequencies, [&](int64_t f) {
+      Add(static_cast<int>(f), block.size(), patches, grads, sums);
+    });
+  }
+  constexpr int64_t kTaps = 9;
+  engine_.Parallel(outputs, [&](int64_t k) {
+    engine_.winograd.weight_gradient(inputs, sums + k * inputs, sums_floats_,
+                                     gradient + k * inputs * kTaps);
+  });
+}
+
+}  // namespace kumo::cpu

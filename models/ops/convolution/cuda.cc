@@ -1,0 +1,137 @@
+// Convolutions by cuDNN, with the max pooling of their output where the net asks for it; biases by
+// our own kernels.
+//
+// Where activations have 16 bits cuDNN reads a copy of the filter, made anew for each minibatch,
+// that has 16 bits too and its channels last, and leaves such a gradient. So it does in float32
+// where the filter does not lie on 16 bytes, which its kernels may want and a flat vector does not
+// promise.
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include <glog/logging.h>
+
+#include "models/backend/cuda/ops.h"
+#include "models/ops/convolution/cuda_plan.h"
+#include "models/ops/pooling/cuda.h"
+
+namespace kumo::cuda {
+namespace {
+
+class Convolution final : public UnaryOp {
+ public:
+  Convolution(Engine& engine, const ConvolutionSpec& spec, int max_batch)
+      : engine_(engine), spec_(spec) {
+    if (spec.bias) {
+      engine.ReserveWorkspace(ChannelScratch(engine.ShapeOf(spec.output(), max_batch)));
+    }
+    if (spec.pool) {
+      pool_.emplace(engine, *spec.pool);
+      const int64_t bytes = engine.ActivationBytes(spec.output(), max_batch);
+      convolved_ = DeviceArray<std::byte>(engine, bytes, "a convolution's values before pooling");
+      grad_convolved_ = DeviceArray<std::byte>(engine, bytes, "their gradients");
+    }
+  }
+
+  bool reads_input() const override { return true; }
+  bool reads_output() const override { return pool_.has_value(); }
+  int64_t bytes() const override {
+    return convolved_.bytes() + grad_convolved_.bytes() + filter_copy_.bytes() +
+           gradient_copy_.bytes();
+  }
+
+  void Bind(std::span<float* const> weights, std::span<float* const> gradients) override {
+    CHECK_EQ(weights.size(), spec_.bias ? 2u : 1u);
+    weight_ = weights[0];
+    weight_gradient_ = gradients[0];
+    bias_ = spec_.bias ? weights[1] : nullptr;
+    bias_gradient_ = spec_.bias ? gradients[1] : nullptr;
+    copies_ = engine_.channels_last() || !IsAligned(weight_) || !IsAligned(weight_gradient_);
+    if (!copies_ || filter_copy_.size() > 0) return;
+    const int64_t bytes = filter_size() * (engine_.channels_last() ? 2 : 4);
+    filter_copy_ = DeviceArray<std::byte>(engine_, bytes, "cuDNN's copies of filters");
+    gradient_copy_ = DeviceArray<std::byte>(engine_, bytes, "their gradients");
+  }
+
+  void ForwardArray(const Pass& pass, const void* input, void* output) override {
+    void* const convolved = pool_ ? convolved_.data() : output;
+    if (copies_) {
+      const Planes planes = Matrices(spec_.channels_per_group(), kernel());
+      KUMO_CUDA(engine_, Transpose(engine_.launch(), Precision::kFp32, weight_, planes,
+                                   engine_.precision(), filter_copy_.data()));
+    }
+    PlanFor(pass.batch).Forward(input, filter(), convolved);
+    if (bias_ != nullptr) {
+      KUMO_CUDA(engine_, AddBias(engine_.launch(), engine_.ShapeOf(spec_.output(), pass.batch),
+                                 bias_, convolved));
+    }
+    if (pool_) pool_->Forward(pass.batch, convolved, output);
+  }
+
+  void BackwardArray(const Pass& pass, const void* input, const void* output,
+                     const void* grad_output, void* grad_input) override {
+    const void* gradient = grad_output;
+    if (pool_) {
+      pool_->Backward(pass.batch, convolved_.data(), output, grad_output, grad_convolved_.data());
+      gradient = grad_convolved_.data();
+    }
+    ConvolutionPlan& plan = PlanFor(pass.batch);
+    if (copies_) {
+      plan.FilterGradient(input, gradient, gradient_copy_.data());
+      const Planes planes = Matrices(kernel(), spec_.channels_per_group());
+      KUMO_CUDA(engine_, Transpose(engine_.launch(), engine_.precision(), gradient_copy_.data(),
+                                   planes, Precision::kFp32, weight_gradient_));
+    } else {
+      plan.FilterGradient(input, gradient, weight_gradient_);
+    }
+    if (bias_gradient_ != nullptr) {
+      KUMO_CUDA(engine_, BiasGradient(engine_.launch(), engine_.ShapeOf(spec_.output(), pass.batch),
+                                      gradient, engine_.workspace(), bias_gradient_));
+    }
+    // The copy is still that of Forward.
+    if (grad_input != nullptr) plan.InputGradient(filter(), gradient, grad_input);
+  }
+
+ private:
+  int64_t kernel() const { return int64_t{spec_.kernel_height} * spec_.kernel_width; }
+  int64_t filter_size() const { return spec_.outputs * spec_.channels_per_group() * kernel(); }
+  const void* filter() const {
+    if (copies_) return filter_copy_.data();
+    return weight_;
+  }
+  static bool IsAligned(const float* filter) {
+    return reinterpret_cast<uintptr_t>(filter) % 16 == 0;
+  }
+  // What is transposed between a filter, or its gradient, and the copy.
+  Planes Matrices(int64_t rows, int64_t columns) const {
+    if (engine_.channels_last()) return {spec_.outputs, rows, columns};
+    return {1, 1, filter_size()};
+  }
+  ConvolutionPlan& PlanFor(int batch) {
+    return plans_.try_emplace(batch, engine_, spec_, batch).first->second;
+  }
+
+  Engine& engine_;
+  ConvolutionSpec spec_;
+  bool copies_ = false;  // whether cuDNN works on copies of its own
+  DeviceArray<std::byte>
+      filter_copy_;  // 16-bit activations: outputs x kernel x channels of a group
+  DeviceArray<std::byte> gradient_copy_;  // likewise
+  std::optional<Pooling> pool_;
+  DeviceArray<std::byte> convolved_;       // before pooling
+  DeviceArray<std::byte> grad_convolved_;  // likewise
+  std::map<int, ConvolutionPlan> plans_;   // by batch size
+  const float* weight_ = nullptr;
+  const float* bias_ = nullptr;
+  float* weight_gradient_ = nullptr;
+  float* bias_gradient_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<Op> MakeOp(Engine& engine, const ConvolutionSpec& spec, int max_batch) {
+  return std::make_unique<Convolution>(engine, spec, max_batch);
+}
+
+}  // namespace kumo::cuda

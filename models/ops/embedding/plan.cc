@@ -1,0 +1,24 @@
+#include <algorithm>
+#include <cstdint>
+
+#include "models/ops/plans.h"
+
+namespace kumo {
+
+Result<LayerPlan> PlanEmbedding(const LayerInput& input) {
+  const model::Embedding& settings = input.layer.embedding();
+  KUMO_RETURN_IF_ERROR(CheckRange("outputs", settings.outputs(), 1,
+                                  std::max<int64_t>(1, kMostNumbers / input.vocabulary)));
+  KUMO_RETURN_IF_ERROR(CheckInitialiser(settings.weight()).WithContext("weight"));
+  const EmbeddingSpec spec = {input.vocabulary, settings.outputs(), input.shape().size()};
+  LayerPlan plan;
+  plan.spec = spec;
+  plan.output = spec.output();
+  plan.detail = "of " + std::to_string(spec.vocabulary);
+  plan.parameters.push_back(
+      MakeParameter(input.layer.name(), "weight", {spec.vocabulary, spec.outputs},
+                    Segment::kDecayed, settings.weight(), NormalInitialiser(1), {1, spec.outputs}));
+  return plan;
+}
+
+}  // namespace kumo

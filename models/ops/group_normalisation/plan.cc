@@ -1,0 +1,37 @@
+#include "models/ops/plans.h"
+
+namespace kumo {
+
+Result<LayerPlan> PlanGroupNormalisation(const LayerInput& input) {
+  const model::GroupNormalisation& settings = input.layer.group_normalisation();
+  const int64_t channels = input.shape().channels();
+  KUMO_RETURN_IF_ERROR(CheckRange("groups", settings.groups(), 1, channels));
+  if (channels % settings.groups() != 0) {
+    return InvalidArgument("groups must divide the input's " + std::to_string(channels) +
+                           " channels, is " + std::to_string(settings.groups()));
+  }
+  KUMO_RETURN_IF_ERROR(CheckEpsilon(settings.epsilon(), "1e-5"));
+  GroupNormalisationSpec spec;
+  spec.shape = input.shape();
+  spec.groups = settings.groups();
+  if (spec.group_size() < 2) {
+    return InvalidArgument("groups must leave each group more than one number, is " +
+                           std::to_string(settings.groups()));
+  }
+  if (settings.epsilon() > 0.0f) spec.epsilon = settings.epsilon();
+
+  LayerPlan plan;
+  plan.spec = spec;
+  plan.output = input.shape();
+  plan.detail = "groups " + std::to_string(spec.groups);
+  const auto add = [&](const char* tensor, float start) {
+    plan.parameters.push_back(MakeParameter(input.layer.name(), tensor, {channels},
+                                            Segment::kUndecayed, {}, ConstantInitialiser(start),
+                                            {}));
+  };
+  add("scale", 1);
+  add("shift", 0);
+  return plan;
+}
+
+}  // namespace kumo

@@ -1,0 +1,27 @@
+#include <cmath>
+
+#include "models/ops/plans.h"
+
+namespace kumo {
+
+Result<LayerPlan> PlanL2Normalisation(const LayerInput& input) {
+  const model::L2Normalisation& settings = input.layer.l2_normalisation();
+  if (!std::isfinite(settings.scale())) {
+    return InvalidArgument("scale must be a finite number, or 0 for 20, is " +
+                           std::to_string(settings.scale()));
+  }
+  KUMO_RETURN_IF_ERROR(CheckEpsilon(settings.epsilon(), "1e-10"));
+  L2NormalisationSpec spec;
+  spec.shape = input.shape();
+  if (settings.epsilon() > 0.0f) spec.epsilon = settings.epsilon();
+
+  LayerPlan plan;
+  plan.spec = spec;
+  plan.output = input.shape();
+  const float start = settings.scale() == 0.0f ? 20.0f : settings.scale();
+  plan.parameters.push_back(MakeParameter(input.layer.name(), "scale", {input.shape().channels()},
+                                          Segment::kUndecayed, {}, ConstantInitialiser(start), {}));
+  return plan;
+}
+
+}  // namespace kumo

@@ -1,0 +1,97 @@
+// What a layer is: given its lines of the network file and the shapes that come in, a LayerPlan
+// says what goes out, which parameters it has, and the spec of its op. The arithmetic belongs to
+// the backends.
+//
+// A new layer is one file here with a PlanXxx function, one line in registry.cc, and, where there
+// is none for it yet, a spec in models/ops/ops.h with an op in each backend. Everything here is a
+// value or a pure function; thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/job/parameter_layout.h"
+#include "models/graph/graph.h"
+#include "models/initialiser.h"
+#include "models/ops/ops.h"
+#include "models/tensor.h"
+#include "proto/model.pb.h"
+
+namespace kumo {
+
+struct LayerPlan {
+  OpSpec spec;
+  Shape output;
+  std::string detail;  // for people: "5x5, stride 1"
+  std::vector<Parameter> parameters;
+};
+
+// What a plan is made from. `layer.kind_case()` is the registry entry's.
+struct LayerInput {
+  const model::Layer& layer;
+  std::vector<Shape> shapes;  // of what comes in, as many as LayerKind allows
+  int index;                  // in the network file
+  int64_t vocabulary = 0;     // of what comes in first, where these are whole numbers
+
+  const Shape& shape() const { return shapes[0]; }
+};
+
+using PlanLayer = Result<LayerPlan> (*)(const LayerInput& input);
+
+struct LayerKind {
+  model::Layer::KindCase kind;
+  const char* name;  // as in the network file
+  const char* also;  // what others call it, separated by blanks: for advice only
+  PlanLayer plan;
+  int fewest_inputs = 1;
+  int most_inputs = 1;
+  bool takes_whole_numbers = false;  // and nothing else
+};
+
+// Every layer but the losses, which are in models/losses/loss.h.
+std::span<const LayerKind> LayerKinds();
+// The list's entry of a kind; null when there is none, or when it is a loss.
+const LayerKind* FindLayerKind(model::Layer::KindCase kind);
+
+// InvalidArgument("`field` must be `low` to `high`, is `value`") for a value outside.
+Status CheckRange(const char* field, int64_t value, int64_t low, int64_t high);
+
+// InvalidArgument("`field` must be at least 0 and less than 1, is `ratio`") for another dropout.
+Status CheckDropout(const char* field, float ratio);
+// "0.25"
+std::string RatioText(float ratio);
+
+// A tensor "layer.tensor" that starts as `initialiser` says, or as `fallback` where that is empty.
+Parameter MakeParameter(const std::string& layer, const char* tensor, std::vector<int64_t> shape,
+                        Segment segment, const model::Initialiser& initialiser,
+                        const model::Initialiser& fallback, Fans fans);
+
+// InvalidArgument("epsilon must be a positive number, or 0 for `standard`, is ...") for another
+// one.
+Status CheckEpsilon(float epsilon, const char* standard);
+
+// InvalidArgument unless all inputs have the shape of the first, or its height and width.
+Status CheckSameShape(const LayerInput& input);
+Status CheckSamePlane(const LayerInput& input);
+
+// InvalidArgument unless the input is an image, channels x height x width, or less.
+Status CheckImage(const LayerInput& input);
+// InvalidArgument unless the input is a sequence: channels x length.
+Status CheckSequence(const LayerInput& input);
+
+// Fallbacks.
+model::Initialiser ConstantInitialiser(float value);
+model::Initialiser LeCunNormalInitialiser();
+model::Initialiser NormalInitialiser(float deviation);
+
+// Extents of a shape.
+constexpr int kMostRank = 8;
+
+// A number of outputs, and the tensors of a layer with one weight and one bias, are limited to
+// this many numbers: files come from people, and a typo should be an error and not a crash.
+constexpr int64_t kMostNumbers = int64_t{1} << 31;
+
+}  // namespace kumo

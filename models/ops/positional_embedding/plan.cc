@@ -1,0 +1,19 @@
+#include "models/ops/plans.h"
+
+namespace kumo {
+
+Result<LayerPlan> PlanPositionalEmbedding(const LayerInput& input) {
+  const model::PositionalEmbedding& settings = input.layer.positional_embedding();
+  KUMO_RETURN_IF_ERROR(CheckSequence(input));
+  KUMO_RETURN_IF_ERROR(CheckInitialiser(settings.weight()).WithContext("weight"));
+  const Shape& shape = input.shape();
+  LayerPlan plan;
+  plan.spec = PositionalEmbeddingSpec{shape};
+  plan.output = shape;
+  plan.parameters.push_back(MakeParameter(
+      input.layer.name(), "weight", {shape.plane(), shape.channels()}, Segment::kDecayed,
+      settings.weight(), NormalInitialiser(1), {1, shape.channels()}));
+  return plan;
+}
+
+}  // namespace kumo
