@@ -1,21 +1,27 @@
 #include "worker/inference/stored_model.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
+#include "common/base/printable.h"
 #include "common/checkpoint/checkpoint.h"
 #include "common/checkpoint/source_folder.h"
 #include "common/checkpoint/tensor_list.h"
+#include "common/job/network_changes.h"
 #include "common/settings/experiment_reader.h"
 #include "common/settings/parser.h"
 #include "common/settings/setting_changes.h"
 #include "data/open_datasets.h"
+#include "models/backend/devices.h"
 #include "models/network.h"
-#include "worker/inference/trained_as.h"
-#include "worker/training/stored_weights.h"
+#include "worker/training/initial_weights.h"
+#include "worker/training/opened_job.h"
 
 namespace kumo {
+
 namespace {
 
 // The settings that the checkpoint says, and over them those of the command line.
@@ -128,5 +134,99 @@ Result<ModelData> DataOf(const StoredModel& model) {
   }
   return data;
 }
+
+Result<std::unique_ptr<RunningModel>> RunningModel::Make(const StoredModel& model,
+                                                         const model::Network& network,
+                                                         int max_batch, NumberType type,
+                                                         const PixelFormula& pixels) {
+  std::unique_ptr<RunningModel> made(new RunningModel());
+  KUMO_ASSIGN_OR_RETURN(made->backend_, MakeBackend(DeviceOf(model.experiment.network)));
+  Backend* const backend = made->backend_.get();
+  KUMO_ASSIGN_OR_RETURN(made->net_, Net::Make(network, max_batch, backend));
+  const int64_t floats = model.layout.size();
+  made->weights_ = DeviceArray<float>(*backend, floats, "the weights");
+  made->gradients_ = DeviceArray<float>(*backend, floats, "the gradients");
+  backend->Write(model.weights.data(), floats * sizeof(float), made->weights_.data());
+  KUMO_RETURN_IF_ERROR(backend->Wait());
+  KUMO_RETURN_IF_ERROR(
+      made->net_->Bind(model.layout, made->weights_.data(), made->gradients_.data()));
+  made->takes_ = made->net_->takes();
+  if (made->takes_[0].type == NumberType::kUint8) made->takes_[0].type = type;
+  KUMO_RETURN_IF_ERROR(made->net_->Connect(made->takes_, pixels));
+  made->labels_.resize(max_batch * made->takes_.back().bytes());
+  return made;
+}
+
+Status RunningModel::Predict(int batch, std::span<const std::byte> input, int output,
+                             std::span<float> numbers) {
+  const std::span<const std::byte> fields[] = {
+      input, std::span(labels_).first(batch * takes_.back().bytes())};
+  KUMO_RETURN_IF_ERROR(net_->Load({batch, fields}));
+  return net_->Predict(output, numbers);
+}
+
+namespace {
+
+// What becomes of a sample on its way into the network.
+constexpr std::string_view kInputs[] = {"data.scale", "data.subtract_mean", "data.mean",
+                                        "data.deviation", "data.tokens"};
+
+bool IsSaid(const std::string& key, const std::vector<std::string>& sets) {
+  return std::ranges::any_of(sets, [&](std::string set) {
+    std::erase(set, ' ');  // blanks around the key say nothing
+    return set.starts_with(key + "=");
+  });
+}
+
+// As the command line takes it.
+std::string SetOption(const std::string& key, std::string value) {
+  std::erase(value, ' ');
+  return "--set " + key + "=" + value;
+}
+
+}  // namespace
+
+Status CheckSameNetwork(const checkpoint::Manifest& manifest, const std::string& network,
+                        const std::vector<std::string>& sets) {
+  const std::vector<SettingChange> changes =
+      NetworkChanges(manifest.network(), network, NetworkUse::kUse);
+  if (changes.empty() || IsSaid("network.file", sets)) return OkStatus();
+  return FailedPrecondition("checkpoint " + manifest.name() +
+                            " was trained with another network, of the same tensors (then -> "
+                            "now): " +
+                            DescribeChanges(changes) +
+                            "; bring back the network file that it was trained with, or say --set "
+                            "network.file=FILE to use it otherwise");
+}
+
+Status CheckSameInputs(const checkpoint::Manifest& manifest, const Experiment& experiment,
+                       const std::vector<std::string>& sets) {
+  std::string differences;
+  std::string options;
+  for (const SettingChange& change : SettingChanges(manifest.experiment_text(), experiment)) {
+    if (std::ranges::count(kInputs, change.key) == 0 || IsSaid(change.key, sets)) continue;
+    differences += (differences.empty() ? "" : ", ") + DescribeChange(change);
+    options += " " + SetOption(change.key, change.then);
+  }
+  if (differences.empty()) return OkStatus();
+  return FailedPrecondition("checkpoint " + manifest.name() +
+                            " was trained with other settings (then -> now): " + differences +
+                            "; say" + options + ", or others by --set to use it otherwise");
+}
+
+Status CheckSameClasses(const checkpoint::Manifest& manifest, std::span<const std::string> names) {
+  const auto& known = manifest.class_names();
+  if (known.empty() || names.empty()) return OkStatus();
+  const auto [ours, theirs] = std::ranges::mismatch(known, names);
+  if (ours == known.end() && theirs == names.end()) return OkStatus();
+  const auto shown = [](auto at, auto end) {
+    return at == end ? std::string("not there") : "'" + Printable(*at) + "'";
+  };
+  return FailedPrecondition(
+      "checkpoint " + manifest.name() + " calls the classes otherwise: class " +
+      std::to_string(ours - known.begin()) + " is " + shown(ours, known.end()) + " there, " +
+      shown(theirs, names.end()) + " in the data");
+}
+
 
 }  // namespace kumo

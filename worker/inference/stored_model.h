@@ -2,6 +2,10 @@
 // numbers mean.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,6 +15,8 @@
 #include "common/job/pixels.h"
 #include "common/settings/experiment.h"
 #include "common/settings/variables.h"
+#include "models/backend/device_array.h"
+#include "models/net.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/model.pb.h"
 
@@ -52,5 +58,52 @@ struct ModelData {
 // long, or an older release wrote the checkpoint), or the classes' names, as an older release's; of
 // these it then makes do without. The errors of OpenDatasets and CheckSameInputs.
 Result<ModelData> DataOf(const StoredModel& model);
+
+// A stored model's network on its device, ready to be asked what it makes of samples.
+//
+// Not thread-safe.
+class RunningModel {
+ public:
+  // For up to max_batch samples of one input: int32 where that is of whole numbers, else `type`;
+  // of an image in bytes `pixels` makes numbers. Requires a network of one input. As MakeBackend,
+  // Net::Make and Net::Connect.
+  static Result<std::unique_ptr<RunningModel>> Make(const StoredModel& model,
+                                                    const model::Network& network, int max_batch,
+                                                    NumberType type, const PixelFormula& pixels);
+
+  const Net& net() const { return *net_; }
+  // numbers: of each of `batch` samples that output of net(). As Net::Load and Net::Predict.
+  Status Predict(int batch, std::span<const std::byte> input, int output, std::span<float> numbers);
+
+ private:
+  RunningModel() = default;
+
+  std::unique_ptr<Backend> backend_;  // outlives what follows
+  std::unique_ptr<Net> net_;
+  DeviceArray<float> weights_;
+  DeviceArray<float> gradients_;  // nobody computes them, but a net is told where they would be
+  Fields takes_;
+  std::vector<std::byte> labels_;  // which mean nothing
+};
+
+// Whether a checkpoint is used as it was trained: an experiment file may have changed since, or a
+// --set of the training be forgotten, and what comes out would be wrong without a word.
+//
+// Pure functions; thread-safe.
+// FailedPrecondition where the network, as text protobuf, is another one of the same tensors, in
+// what counts for its use; names the layers. Not where `sets`, "section.key=value" of the command
+// line, say network.file.
+Status CheckSameNetwork(const checkpoint::Manifest& manifest, const std::string& network,
+                        const std::vector<std::string>& sets);
+
+// FailedPrecondition where samples would become other inputs (data.scale, data.mean, ...) by a
+// setting that `sets` do not say; names what it was.
+Status CheckSameInputs(const checkpoint::Manifest& manifest, const Experiment& experiment,
+                       const std::vector<std::string>& sets);
+
+// FailedPrecondition where the data call a class otherwise than the checkpoint does: an image
+// folder that has got another class, a text with other characters. Fine where one says nothing.
+Status CheckSameClasses(const checkpoint::Manifest& manifest, std::span<const std::string> names);
+
 
 }  // namespace kumo

@@ -1,5 +1,6 @@
-// What a worker's session asks its driver to do, and what the driver hands back. The session
-// returns actions instead of doing I/O or arithmetic.
+// Actions and results at the border between a worker's session and its driver. The session does no
+// I/O and no arithmetic: it returns actions, and the driver carries them out in order and hands the
+// results back.
 #pragma once
 
 #include <cstdint>
@@ -19,49 +20,49 @@ struct SendToServerAction {
   int server = 0;
   Message message;
 };
-// Compute the initial weights, then call OnInitialised.
+// Computes the initial weights, then calls OnInitialised.
 struct InitialiseAction {};
 struct InitialWeights {
   std::vector<Payload> chunks;
-  std::optional<checkpoint::Origin> origin;  // where some are another job's
+  std::optional<checkpoint::Origin> origin;  // if some weights come from another job
 };
-// Decode a chunk's payload into the base weights (vector START) or into the weights that are
-// evaluated (WEIGHTS).
+// Decodes a chunk's payload into the base weights (vector START) or into the evaluated weights
+// (vector WEIGHTS).
 struct InstallAction {
   int chunk = 0;
   wire::Vector vector = wire::START;
   const Codec* codec = nullptr;
   Payload payload;
 };
-// Take over what a partition carries, before its first block here. It carries nothing in arrays and
-// chunks that are not named.
+// Takes over the carried state of a partition before its first block on this worker. Arrays and
+// chunks that are not listed are zero.
 struct AdoptAction {
   int partition = 0;
   struct Array {
     int chunk = 0;
-    int index = 0;    // of CarriedArrays
+    int index = 0;    // among the CarriedArrays
     Payload payload;  // float32
   };
   std::vector<Array> arrays;
 };
-// Train the partition's block of a round from the base weights; OnCoded for what of it is coded
-// early, then OnTrained.
+// Trains the partition's block of a round from the base weights; calls OnCoded with the chunks that
+// are coded early, then OnTrained.
 struct TrainAction {
   int partition = 0;
   RoundPlan round;
-  bool save_state = false;  // also return what the partition carries afterwards
+  bool save_state = false;  // also return the partition's carried state after the block
 };
-// Evaluate the partition's slice of the validation set; then OnEvaluated.
+// Evaluates the partition's slice of the validation set, then calls OnEvaluated.
 struct EvaluateAction {
   int partition = 0;
   int64_t version = 0;
   wire::Vector vector = wire::START;  // which installed vector
 };
-// The partition has left this worker: forget what it carries.
+// Discards the carried state of a partition that has left this worker.
 struct DropAction {
   int partition = 0;
 };
-// Nothing is left to do: ok when the job is done, else why not.
+// Ends the worker: ok if the job is done, otherwise the reason.
 struct LeaveAction {
   Status status;
 };
@@ -70,23 +71,23 @@ using WorkerAction = std::variant<SendToServerAction, InitialiseAction, InstallA
                                   TrainAction, EvaluateAction, DropAction, LeaveAction>;
 using WorkerActions = std::vector<WorkerAction>;
 
-// A chunk of a contribution.
+// One coded chunk of a contribution.
 struct CodedChunk {
   int chunk = 0;
   Payload payload;
 };
 
-// How long the parts of a block took.
+// Durations of the two parts of a block.
 struct BlockTimes {
-  double compute_ms = 0;  // with what is coded meanwhile
-  double coding_ms = 0;   // after that
+  double compute_ms = 0;  // including the coding that overlaps it
+  double coding_ms = 0;   // the rest of the coding
 };
 
-// A trained block, coded.
+// A trained and coded block.
 struct TrainedBlock {
   struct Array {
     int chunk = 0;
-    int index = 0;  // of CarriedArrays
+    int index = 0;  // among the CarriedArrays
     Payload payload;
   };
   std::vector<Payload> contributions;  // by chunk; empty payloads where there was no data

@@ -1,9 +1,9 @@
-// What a worker computes at the moment, one thing at a time: the initial weights, a partition's
-// block or its slice of an evaluation; and what of its result goes to the servers.
+// Current computation of a worker, one at a time: the initial weights, a partition's block or its
+// slice of an evaluation; and the messages that carry its result to the servers.
 //
-// A block's chunks may be pushed while the rest is still computed. Once some are, the others must
-// follow, whoever has the lease by then: they may have closed their round, and servers would be
-// left at different versions.
+// Invariant: once one chunk of a block is pushed, the other chunks of that block are pushed too,
+// even if the lease has moved meanwhile. A pushed chunk may have closed its round on its server;
+// without the other chunks the servers would stay at different versions.
 //
 // Owned by a Rounds; one thread.
 #pragma once
@@ -21,32 +21,33 @@ class Computation {
  public:
   enum class Kind { kNone, kInitialising, kTraining, kEvaluating };
 
-  // shape is borrowed for life.
+  // shape must outlive this object.
   explicit Computation(const JobShape* shape) : shape_(shape) {}
 
   void Initialise(WorkerStepContext* context);
-  // save: the round ends with a checkpoint.
+  // save: the round ends with a checkpoint, so the carried state is wanted too.
   void Train(int partition, int64_t round, bool save, WorkerStepContext* context);
   void Evaluate(int partition, int64_t version, WorkerStepContext* context);
-  // The driver is done.
+  // The driver has finished the computation.
   void End() { kind_ = Kind::kNone; }
-  // Its result is of no use when it is done.
+  // Marks the computation as obsolete: its result will be thrown away.
   void Disown() { partition_ = -1; }
 
-  // kNone where nothing is computed; partition and round are then those of what ended last.
+  // kNone while nothing is computed; partition() and round() are then those of the last
+  // computation.
   Kind kind() const { return kind_; }
-  int partition() const { return partition_; }  // -1: the result is to be thrown away
-  int64_t round() const { return round_; }      // or the version that is evaluated
-  // Some chunks of the block under way are pushed.
+  int partition() const { return partition_; }  // -1: the result will be thrown away
+  int64_t round() const { return round_; }      // of an evaluation: the version
+  // True if some chunks of the current block are pushed.
   bool HalfPushed() const;
 
   void SendInitial(InitialWeights weights, WorkerStepContext* context);
-  // Chunks of the block under way. Requires that chunk 0, with which the block's metrics go, is not
-  // among them.
+  // Pushes finished chunks of the current block. Requires that chunk 0 is not among them, because
+  // its message carries the block's metrics.
   void PushEarly(std::vector<CodedChunk> chunks, WorkerStepContext* context);
-  // What is not pushed yet of the block.
+  // Pushes the chunks of the block that are not pushed yet.
   void PushRest(TrainedBlock* block, WorkerStepContext* context);
-  // What the partition carries after the block is put on the servers.
+  // Stores the partition's carried state after the block on the servers.
   void PutCarried(std::vector<TrainedBlock::Array> carried, WorkerStepContext* context);
   void SendEvaluation(const checkpoint::SampleSums& metrics, WorkerStepContext* context);
 

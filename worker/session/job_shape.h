@@ -1,5 +1,5 @@
-// How a job's rounds, chunks and contributions are laid out: what a worker's session and its
-// trainer both go by. Immutable; thread-safe.
+// Job shape: the layout of a job's rounds, chunks and contributions, as its workers' sessions and
+// trainers both use it. Immutable; thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,13 @@ struct JobShape {
 
   JobPlan plan;
   ShardMap map;
-  PushCodecs push_codecs;            // of a round's contributions to a chunk
-  int carried_arrays = 0;            // that a partition carries for each trained chunk
-  bool keeps_weights_apart = false;  // the block rule, evaluated ones from what blocks start from
+  PushCodecs push_codecs;  // of a round's contributions to a chunk
+  int carried_arrays = 0;  // arrays that a partition carries for each trained chunk
+  bool keeps_weights_apart =
+      false;  // the block rule evaluates other weights than blocks start from
 
-  // True where version `version` is evaluated and the rule keeps the evaluated weights apart from
-  // what blocks start from.
+  // True if `version` is evaluated and its evaluated weights differ from those that blocks start
+  // from.
   bool EvaluatesApart(int64_t version) const;
 };
 

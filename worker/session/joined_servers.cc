@@ -24,7 +24,7 @@ JoinedServers::JoinedServers(int servers, const Experiment::Cluster& cluster, wi
 JoinedServers::Heard JoinedServers::Hear(int server, const wire::Header& header, TimeUs now) {
   if (header.job() != job_) return Heard::kOther;
   servers_[server].heard = now;
-  LOG_IF(WARNING, servers_[server].unheard) << NameOf(server) << " is heard again";
+  LOG_IF(WARNING, servers_[server].unheard) << NameOf(server) << " answers again";
   servers_[server].unheard = false;
   if (header.type() == wire::WELCOME) return Heard::kOurs;  // OnWelcome says whether it counts
   if (server == 0 && generation_ != 0 && header.generation() > generation_) {
@@ -41,7 +41,7 @@ JoinedServers::Welcomed JoinedServers::OnWelcome(int server, const wire::Welcome
     generation_ = newest_generation_ = welcome.generation();
     start_version_ = welcome.version();
     if (since_ == welcome.since()) {
-      LOG(INFO) << "goes on in generation " << generation_;
+      LOG(INFO) << "joined generation " << generation_ << " with all leases kept";
     } else {
       since_ = welcome.since();
       result.anew = true;
@@ -56,7 +56,7 @@ JoinedServers::Welcomed JoinedServers::OnWelcome(int server, const wire::Welcome
   return result;
 }
 
-// Server 0 comes first. What is kept is known when it has answered.
+// Server 0 comes first: its answer says which leases and requests still count.
 void JoinedServers::Rejoin(uint32_t generation) {
   newest_generation_ = std::max(newest_generation_, generation);
   generation_ = 0;
@@ -65,7 +65,7 @@ void JoinedServers::Rejoin(uint32_t generation) {
 
 void JoinedServers::OnForgotten(int server) {
   if (server == 0) {
-    since_ = 0;  // others have what the worker had
+    since_ = 0;  // the leases now belong to other workers
     Rejoin(generation_);
   } else {
     servers_[server].welcomed = false;
@@ -88,7 +88,8 @@ Message JoinedServers::Greeting(int server, TimeUs now) {
 JoinedServers::Due JoinedServers::Tick(TimeUs now) {
   Due due;
   const TimeUs suspect = FromSeconds(cluster_.suspect_after_s);
-  // Whoever was held up has not listened: nobody is to be blamed for that.
+  // A worker that was itself stalled (SIGSTOP, swapping) has not read its messages: silence in that
+  // time is no server's fault.
   if (now - ticked_at_ > suspect / 2) held_up_at_ = now;
   ticked_at_ = now;
   for (size_t i = 0; i < servers_.size(); ++i) {
@@ -96,17 +97,19 @@ JoinedServers::Due JoinedServers::Tick(TimeUs now) {
     const bool joining = !server.welcomed;
     if (!server.unheard && joined() && now - std::max(server.heard, held_up_at_) > suspect) {
       server.unheard = true;
-      LOG(WARNING) << NameOf(static_cast<int>(i)) << " is silent for " << InWholeSeconds(suspect);
+      LOG(WARNING) << NameOf(static_cast<int>(i)) << " has been silent for "
+                   << InWholeSeconds(suspect);
     }
     if (i > 0 && joining && !joined()) {
-      server.heard = now;  // comes after server 0
+      server.heard = now;  // greeted only after server 0; its clock starts then
       continue;
     }
-    // A server that is gone may be started again, and the job goes on.
+    // A lost server may be started again and the job then continues, so waiting for a known server
+    // may last longer than waiting for a first answer.
     const bool first = joining && newest_generation_ == 0;
     const TimeUs limit = FromSeconds(first ? cluster_.join_timeout_s : cluster_.stall_timeout_s);
     if (now - server.heard > limit) {
-      due.lost = NameOf(static_cast<int>(i)) + " does not answer since " +
+      due.lost = NameOf(static_cast<int>(i)) + " has not answered for " +
                  std::to_string((now - server.heard) / kSecond) + " s";
       return due;
     }

@@ -1,10 +1,10 @@
-// A worker's membership of a job: which servers it has joined, in which generation, and which of
-// them are silent.
+// Membership of a worker in its job: the servers that it has joined, the current generation, and
+// the servers that are silent.
 //
-// It joins server 0 first, which says what the generation is, and then the others. It joins all of
-// them again when server 0 speaks of a newer generation, or does not know it any more; whether what
-// it has by then still counts is known when server 0 has welcomed it. Another server that does not
-// know it is joined again by itself.
+// The worker joins server 0 first, whose welcome names the generation, and then the other servers.
+// It joins all servers again if server 0 announces a newer generation or has forgotten the worker;
+// server 0's new welcome says whether the worker's leases and requests still count (Welcome.since).
+// Another server that has forgotten the worker is joined again on its own.
 //
 // Owned by a Session; one thread.
 #pragma once
@@ -22,47 +22,48 @@ namespace kumo {
 
 class JoinedServers {
  public:
-  // hello: what each greeting says; job: what messages carry in Header.job.
+  // hello: the content of each HELLO; job: the value of Header.job in all messages.
   JoinedServers(int servers, const Experiment::Cluster& cluster, wire::Hello hello, uint64_t job,
                 TimeUs now);
 
   enum class Heard {
-    kOurs,      // counts
-    kOther,     // of another job, or of a generation that is over
-    kRejoined,  // the job has gone back: server 0 is to be greeted, and then the others
+    kOurs,      // the message counts
+    kOther,     // the message is of another job or of an old generation
+    kRejoined,  // the job has rolled back: greet server 0, then the other servers
   };
   Heard Hear(int server, const wire::Header& header, TimeUs now);
 
   struct Welcomed {
-    bool joined = false;  // by a server that had not welcomed the worker
-    bool anew = false;    // what the worker had before does not count
+    bool joined = false;  // this server had not welcomed the worker before
+    bool anew = false;    // leases and requests from before no longer count
   };
   Welcomed OnWelcome(int server, const wire::Welcome& welcome, TimeUs now);
-  // The server does not know the worker (any more), and is to be greeted.
+  // The server has no record of the worker: it must be greeted again.
   void OnForgotten(int server);
   void OnConnected(int server, TimeUs now);
 
-  // A HELLO without what the worker holds. It is due again some time later, unless it is answered.
+  // A HELLO without the worker's claims. It is due again after half a second unless answered.
   Message Greeting(int server, TimeUs now);
-  // What is due: greetings and heartbeats, unless a server has been silent for too long.
+  // Greetings and heartbeats that are due, unless a server has been silent for too long.
   struct Due {
     std::vector<int> greetings;
     bool heartbeats = false;
-    std::string lost;  // "server 1 at tcp://beta:7700 does not answer since 601 s"; "": none
+    std::string lost;  // "server 1 at tcp://beta:7700 has not answered for 601 s"; "": none
   };
   Due Tick(TimeUs now);
   TimeUs NextDeadline() const;
 
-  // What may go out of a call's actions, stamped. Nothing but greetings goes to a server that has
-  // not welcomed the worker: what cannot be sent yet is asked when it has.
+  // The messages of a call that may be sent, stamped with protocol, job and generation. Until a
+  // server has welcomed the worker, only HELLO is sent to it; other requests stay open and are sent
+  // after the welcome.
   WorkerActions Stamp(WorkerActions actions) const;
 
   bool joined() const { return servers_[0].welcomed; }
   // The first server that has not welcomed the worker; -1 when all have.
   int Missing() const;
-  // Servers other than 0 that are silent for longer than a process may be.
+  // Servers other than 0 that have been silent for longer than cluster.suspect_after_s.
   std::vector<int> Unheard() const;
-  // The version that the generation starts at.
+  // The version that the generation starts from.
   int64_t start_version() const { return start_version_; }
   // "server 0 at tcp://host:7700"
   std::string NameOf(int server) const;
@@ -71,7 +72,7 @@ class JoinedServers {
   struct Server {
     bool welcomed = false;
     TimeUs heard = 0;
-    bool unheard = false;  // for longer than a process may be silent
+    bool unheard = false;  // silent for longer than cluster.suspect_after_s
     TimeUs next_hello = 0;
   };
 
@@ -83,8 +84,8 @@ class JoinedServers {
 
   std::vector<Server> servers_;
   uint32_t generation_ = 0;         // 0: not welcomed yet
-  uint32_t newest_generation_ = 0;  // that server 0 has spoken of
-  uint32_t since_ = 0;              // the generation that our leases and requests began in
+  uint32_t newest_generation_ = 0;  // the newest one that server 0 has announced
+  uint32_t since_ = 0;              // the generation in which our leases and requests began
   int64_t start_version_ = 0;
   TimeUs ticked_at_ = 0, held_up_at_ = 0;
   TimeUs next_heartbeat_ = 0;

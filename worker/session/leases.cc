@@ -26,7 +26,7 @@ Leases::Changes Leases::OnOrders(int64_t version, const wire::Orders& orders) {
   for (const auto& lease : orders.leases()) {
     if (lease.partition() >= 0 && lease.partition() < plan_->settings().partitions &&
         lease.from() >= 0 && lease.from() <= plan_->rounds()) {
-      // A helper's order is for less than the lease.
+      // An order to help covers fewer rounds than the lease, so the lease wins.
       const bool helps = lease.until() > 0;
       if (!helps || !wanted.contains(lease.partition())) wanted[lease.partition()] = lease;
     }
@@ -42,13 +42,13 @@ Leases::Changes Leases::OnOrders(int64_t version, const wire::Orders& orders) {
       ++lease;
       continue;
     }
-    LOG(INFO) << "partition " << lease->first << " is no longer ours";
+    LOG(INFO) << "partition " << lease->first << " now belongs to another worker";
     changes.lost.push_back(lease->first);
     lease = leases_.erase(lease);
   }
   for (const auto& [partition, lease] : wanted) {
     if (leases_.contains(partition)) continue;
-    LOG(INFO) << "computes partition " << partition << " from round " << lease.from() << " on";
+    LOG(INFO) << "computes partition " << partition << " from round " << lease.from();
     leases_[partition] =
         Lease{lease.from(), lease.from(), UntilOf(lease), lease.handed_over(), false, -1};
   }
@@ -97,7 +97,7 @@ Lease* Leases::Find(int partition) {
 
 void Leases::Claim(const OpenRequests& requests, wire::Hello* hello) const {
   for (const auto& [partition, lease] : leases_) {
-    if (lease.until < plan_->rounds()) continue;  // only helps
+    if (lease.until < plan_->rounds()) continue;  // a helper's: no claim
     wire::Hello::Claim* claim = hello->add_claims();
     claim->set_partition(partition);
     claim->set_from(lease.from);

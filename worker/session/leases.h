@@ -1,8 +1,9 @@
-// Leases as the worker that holds them knows them: which partitions it computes, from which round
-// and until when, as the coordinator's orders say.
+// Leases of a worker, as the coordinator's orders grant them: which partitions it computes, from
+// which round and until when.
 //
-// Leases may move, and the job may stop, at a version that is said with the weights of the one
-// before (OnVersion). What is leased from there on is known when orders of that version have come.
+// Leases may move, or the job may stop, at version v + 1; this is announced with the weights of
+// version v (OnVersion). The leases from v + 1 on are known when orders for that version have
+// arrived.
 //
 // Owned by a Rounds; one thread.
 #pragma once
@@ -20,63 +21,65 @@ namespace kumo {
 
 struct Lease {
   int64_t from = 0;          // as ordered
-  int64_t round = 0;         // next to compute
-  int64_t until = 0;         // computes rounds before this; the last of all where it is no helper
-  bool handed_over = false;  // what it carries is still on its way from a live worker
-  bool adopted = false;      // has what it carries
-  int64_t evaluated = -1;    // version whose evaluation is acknowledged
+  int64_t round = 0;         // the next round to compute
+  int64_t until = 0;         // end of the rounds to compute; the maximum if this is no helper
+  bool handed_over = false;  // the carried state is still on its way from a live worker
+  bool adopted = false;      // the carried state is here
+  int64_t evaluated = -1;    // the version whose evaluation is acknowledged
 };
 
 class Leases {
  public:
-  // plan is borrowed for life.
+  // plan must outlive this object.
   explicit Leases(const JobPlan* plan) : plan_(plan) {}
 
   struct Changes {
-    std::vector<int> lost;      // partitions that are no longer ours
-    std::vector<int> orphaned;  // whose former worker was to hand over, and has died
+    std::vector<int> lost;      // partitions that this worker no longer computes
+    std::vector<int> orphaned;  // partitions whose former worker died before its hand-over
   };
-  // Orders as of a version. Those that were overtaken change nothing, nor do leases of partitions
-  // and rounds that the job has not.
+  // Applies the orders for a version. Ignores orders that newer ones have overtaken, and leases of
+  // partitions or rounds that the job does not have.
   Changes OnOrders(int64_t version, const wire::Orders& orders);
-  // A coordinator is joined again: it may be a version behind, and has released nobody.
+  // The worker joins a coordinator again: that coordinator may be one version behind and has
+  // released no worker.
   void ForgetOrders();
-  // A generation, or a membership, is over.
+  // The generation or the membership has ended.
   void Forget();
 
   // The weights of a version are installed. stop: the job stops after the round that starts from
-  // them; move: leases move then.
+  // them; move: leases move at the next version.
   void OnVersion(int64_t version, bool stop, bool move);
-  // Rounds before this one have closed without us.
+  // Rounds before `round` have closed without this worker.
   void SkipTo(int64_t round);
 
-  // The smallest round that is to be computed; far away where none is.
+  // The smallest round to compute; the maximum of int64_t if there is none.
   int64_t TargetRound() const;
   // The job stops before this round.
   bool Halted(int64_t round) const { return halted_at_ >= 0 && round >= halted_at_; }
-  // Whose the partitions are in this round is not known yet.
+  // True while the leases of this round are not known yet.
   bool WaitsForOrders(int64_t round) const {
     return round >= orders_due_ && orders_at_ < orders_due_;
   }
 
   const std::map<int, Lease>& all() const { return leases_; }  // by partition
-  // Null where there is none.
+  // Null if the partition is not leased here.
   Lease* Find(int partition);
-  // This worker was told to leave, and the coordinator has nothing more for it.
+  // True if this worker was told to leave and the coordinator wants nothing more from it.
   bool released() const { return released_; }
   const std::string& job_waits_for() const { return job_waits_for_; }
 
-  // What a hello says of them, and of what is on its way of partitions that were here.
+  // Adds to a HELLO the leases, and the states of former partitions that are still being handed
+  // over.
   void Claim(const OpenRequests& requests, wire::Hello* hello) const;
 
  private:
   const JobPlan* plan_;
   std::map<int, Lease> leases_;
-  int64_t halted_at_ = -1;  // the version that the job stops at
-  // Leases may have moved at `orders_due_`. orders_at_: the version of the newest orders.
+  int64_t halted_at_ = -1;  // the version at which the job stops
+  // Leases may move at orders_due_. orders_at_: the version of the newest orders.
   int64_t orders_due_ = -1, orders_at_ = -1;
-  bool released_ = false;      // as the newest orders say
-  std::string job_waits_for_;  // likewise
+  bool released_ = false;      // from the newest orders
+  std::string job_waits_for_;  // from the newest orders
 };
 
 }  // namespace kumo

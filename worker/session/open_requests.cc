@@ -14,8 +14,8 @@ namespace {
 constexpr TimeUs kFirstInterval = 5 * kSecond;
 constexpr TimeUs kLastInterval = 40 * kSecond;
 
-// What a server answers when it comes, what it keeps until a version is made, and what it keeps
-// until another worker has handed a state over.
+// Kinds of requests by the time of their answer: on arrival; when a version is made; when another
+// worker has handed a state over.
 enum Kind { kAtOnce, kVersions, kStates };
 
 Kind KindOf(wire::Type type) {
@@ -33,7 +33,7 @@ OpenRequests::Key OpenRequests::KeyOf(const wire::Header& asked) {
   return {asked.type(), asked.partition(), asked.chunk(), which};
 }
 
-// --- Being sent.
+// --- Sending.
 
 OpenRequests::Flow& OpenRequests::FlowOf(const OpenRequest& request) {
   return servers_[request.server].flows[KindOf(request.message.header.type())];
@@ -91,12 +91,12 @@ std::vector<const OpenRequest*> OpenRequests::Send(TimeUs now) {
       }
     }
   }
-  // What was asked first goes first.
+  // Oldest first.
   std::ranges::sort(sent, {}, [](const OpenRequest* r) { return r->message.header.request(); });
   return sent;
 }
 
-// --- Being answered.
+// --- Answers.
 
 const OpenRequest* OpenRequests::Find(int server, const wire::Header& answer) const {
   const auto key = numbers_.find(answer.request());
@@ -107,7 +107,7 @@ const OpenRequest* OpenRequests::Find(int server, const wire::Header& answer) co
 
 void OpenRequests::Hold(uint64_t number, TimeUs now) {
   OpenRequest& request = At(number);
-  // What is held is repeated and answered for as long as it is.
+  // A held request is repeated and answered again and again; only its first answer shows progress.
   if (!request.held) servers_[request.server].answered_at = now;
   Withdraw(request);
   request.held = true;
@@ -142,14 +142,15 @@ void OpenRequests::Clear() {
   timers_.clear();
 }
 
-// --- Being repeated.
+// --- Retries.
 
 std::vector<const OpenRequest*> OpenRequests::Due(TimeUs now) {
   std::vector<const OpenRequest*> due;
   while (!timers_.empty() && timers_.begin()->first <= now) {
     OpenRequest& request = At(timers_.begin()->second);
-    // A server that answers others will come to this one: answers to a large model's pulls take a
-    // slow network longer than the interval, and to be sent twice they would take it twice that.
+    // A server that answers other requests will come to this one. Scenario: on a slow network the
+    // answers to a large model's pulls take longer than the interval; a retry would double that
+    // traffic.
     const TimeUs after_answer = servers_[request.server].answered_at + request.interval;
     if (after_answer > now && !request.held) {
       Schedule(&request, after_answer, request.interval);
@@ -182,7 +183,7 @@ TimeUs OpenRequests::NextDue() const {
   return timers_.empty() ? std::numeric_limits<TimeUs>::max() : timers_.begin()->first;
 }
 
-// --- What is open.
+// --- Queries.
 
 bool OpenRequests::Waits(wire::Type type, int partition) const {
   constexpr int kLeast = std::numeric_limits<int>::min();

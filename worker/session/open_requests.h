@@ -1,21 +1,23 @@
-// What a worker has asked of the servers and is not answered yet.
+// Open requests: the messages to servers that are not answered yet, with their retries.
 //
-// Each request has a number of its own, which its answer repeats (Header.request), and is open
-// until that takes it out. It is repeated meanwhile, by the same number, so it may be answered
-// twice: an answer counts only while the request of its number is open, at the server that it comes
-// from. What was asked before a job went back, and is asked again, is another request. A message is
-// lost with a connection only, and SendAgain then repeats what was asked there; the timers are for
-// the rest, and long: a slow network may need seconds for an answer on its way. They do not run
-// while the server answers others for the first time.
+// Identity. Each request has a number that its answer repeats (Header.request) and stays open until
+// an answer takes it out. Retries use the same number, so a request may be answered twice: an
+// answer counts only while the request of its number is open, and only from the server that was
+// asked. A request that is made again after a rollback gets a new number.
 //
-// So that neither end has to drop anything, only so many requests are on their way at a time, for
-// each server and kind: the others wait, in their order, until one of those is answered. Kinds have
-// windows of their own because a server keeps a pull, or a question for a state that is still on
-// its way, until a push has come: behind a window full of them the push would wait for ever.
+// Retries. Messages are lost only with their connection, and SendAgain repeats the requests of a
+// new connection. The timers cover the other losses and are long, because on a slow network an
+// answer may take seconds to arrive. They are suspended while the server answers other requests for
+// the first time.
 //
-// A request may be held: it has arrived, but would be lost with its server. Nobody waits for it,
-// but it stays, in case another process takes the server's place, until the server says that it is
-// done.
+// Windows. To bound the queues of both ends, only a limited number of requests per server and kind
+// is in flight; the others wait in order. Kinds have separate windows because a server holds a PULL
+// or a GET_STATE until a PUSH has arrived: behind a window full of pulls the push would wait for
+// ever.
+//
+// Held requests. A held request has arrived, but its effect would be lost with the server. The
+// worker no longer waits for it, but keeps it until the server reports it done, so that a
+// replacement of the server can be asked again.
 //
 // Owned by a Session; one thread.
 #pragma once
@@ -36,64 +38,62 @@ namespace kumo {
 struct OpenRequest {
   int server = 0;
   Message message;
-  TimeUs resend_at = 0;  // once it was sent
-  TimeUs interval = 0;   // 0: waits to be sent
+  TimeUs resend_at = 0;  // valid once it was sent
+  TimeUs interval = 0;   // 0: not sent yet
   bool held = false;
 };
 
 class OpenRequests {
  public:
-  // window: how many requests of a kind may be on their way to a server (ChunkWindow).
+  // window: the most requests of a kind that may be in flight to one server (ChunkWindow).
   explicit OpenRequests(int window) : window_(window) {}
 
-  // The message gets a number, which is returned, and is open from now on, in place of a request
-  // for the same.
+  // Opens a request and returns its number. It replaces an open request for the same object.
   uint64_t Add(int server, Message message);
-  // What is to be sent now; it is repeated from now on.
+  // The requests to send now; their retry timers start.
   std::vector<const OpenRequest*> Send(TimeUs now);
-  // The open request that a server's message answers; null when there is none (any more).
+  // The open request that a server's message answers; null if there is none.
   const OpenRequest* Find(int server, const wire::Header& answer) const;
-  // Whether an answer is waited for: requests of the type are open for the partition, and not held.
+  // True if an answer is awaited: a request of the type is open for the partition, and not held.
   bool Waits(wire::Type type, int partition) const;
 
-  // The request is answered, by its number, which must be open.
+  // Hold or close a request by its number, which must be open.
   void Hold(uint64_t number, TimeUs now);
   void Answered(uint64_t number, TimeUs now);
-  // Its answer is of no use any more.
+  // Closes a request whose answer is no longer of use.
   void Drop(uint64_t number);
   void Drop(wire::Type type, int partition);
   void Clear();
 
-  // What is due to be repeated at `now`; it is due again after twice the time, 40 s at most.
+  // The requests to repeat at `now`; the interval doubles up to 40 s.
   std::vector<const OpenRequest*> Due(TimeUs now);
-  // The connection to a server was made anew: what is waited for from it is sent again.
+  // The connection to a server was made anew: sends again what is awaited from it.
   void SendAgain(int server);
-  // A process has taken the server's place: it is asked everything, and what was held is waited for
-  // again.
+  // A process has replaced the server: sends everything again, and awaits the held requests again.
   void Reopen(int server);
-  // When the next request is due; far away when none is.
+  // The time of the next retry; the maximum of TimeUs if there is none.
   TimeUs NextDue() const;
-  // All of a type, held ones too.
+  // All requests of a type, including held ones.
   std::vector<const OpenRequest*> OfType(wire::Type type) const;
-  // The first request of a type whose answer is waited for; null when there is none.
+  // The first request of a type whose answer is awaited; null if there is none.
   const OpenRequest* First(wire::Type type) const;
   bool empty() const { return requests_.empty(); }
 
  private:
-  // What is asked for. One request of each key is open at most.
+  // The object of a request. At most one request per key is open.
   struct Key {
     wire::Type type = wire::HELLO;
     int partition = 0;
     int chunk = 0;
-    // A PULL's vector, a state's array, and an EVALUATED's version: that of an earlier epoch may
-    // still be held.
+    // A PULL's vector, a state's array, or an EVALUATED's version (that of an earlier epoch may
+    // still be held).
     int64_t which = 0;
     auto operator<=>(const Key&) const = default;
   };
-  // The requests of a kind to a server that are not held.
+  // The requests of one kind to one server that are not held.
   struct Flow {
-    int on_their_way = 0;
-    std::set<uint64_t> waiting;  // by number: in the order in which they were asked
+    int on_their_way = 0;        // in flight
+    std::set<uint64_t> waiting;  // by number, that is, in the order of Add
   };
   struct Server {
     std::array<Flow, 3> flows;
@@ -104,16 +104,16 @@ class OpenRequests {
   OpenRequest& At(uint64_t number) { return requests_.at(numbers_.at(number)); }
   Flow& FlowOf(const OpenRequest& request);
   void Enqueue(OpenRequest* request);
-  // Takes the request out of its flow and its timer.
+  // Removes the request from its flow and its timer.
   void Withdraw(const OpenRequest& request);
   void Schedule(OpenRequest* request, TimeUs at, TimeUs interval);
 
   int window_;
   std::map<Key, OpenRequest> requests_;
-  std::map<uint64_t, Key> numbers_;  // of each request
+  std::map<uint64_t, Key> numbers_;  // the key of each request number
   std::map<int, Server> servers_;
-  std::set<std::pair<TimeUs, uint64_t>> timers_;  // of what was sent: when it is due, number
-  uint64_t newest_ = 0;  // the last number that was given; none is given twice
+  std::set<std::pair<TimeUs, uint64_t>> timers_;  // of the sent requests: due time, number
+  uint64_t newest_ = 0;                           // the last number; none is used twice
 };
 
 }  // namespace kumo

@@ -21,18 +21,18 @@ void Rounds::Forget(int64_t version, WorkerStepContext* context) {
 
 void Rounds::OnOrders(const wire::Header& header, WorkerStepContext* context) {
   const Leases::Changes changes = leases_.OnOrders(header.round(), header.orders());
-  // Asks again, without waiting.
+  // Requests these states again at once.
   for (const int partition : changes.orphaned) {
     context->requests->Drop(wire::GET_STATE, partition);
     states_.AskAgain(partition);
   }
   for (const int partition : changes.lost) {
-    // What is being pushed of it goes on: with what the next owner pushes it counts once.
+    // A push that is under way goes on: together with the next owner's equal push it counts once.
     context->requests->Drop(wire::GET_STATE, partition);
     states_.Forget(partition);
     context->Do(DropAction{partition});
   }
-  // Nothing is computed from what is pulled.
+  // Without a lease nothing is computed from pulled weights.
   if (leases_.all().empty()) {
     context->requests->Drop(wire::PULL, 0);
     weights_.AskAgain();
@@ -42,7 +42,7 @@ void Rounds::OnOrders(const wire::Header& header, WorkerStepContext* context) {
 void Rounds::OnAnswer(int server, const Message& message, WorkerStepContext* context) {
   const wire::Header& header = message.header;
   const OpenRequest* const request = context->requests->Find(server, header);
-  if (request == nullptr) return;  // a second answer, or of what is asked no longer
+  if (request == nullptr) return;  // a second answer, or the answer to a dropped request
   const wire::Header& asked = request->message.header;
   if (header.type() == wire::ACK && header.acknowledges() == asked.type()) {
     OnAck(*request, header, context);
@@ -75,8 +75,8 @@ void Rounds::OnAck(const OpenRequest& request, const wire::Header& ack,
   }
 }
 
-// The round that we are at has closed without us: go on with the oldest one still open, if the
-// partition is ours still.
+// The current round has closed without this worker. Continue with the oldest round that is still
+// open, if the partition is still leased here.
 void Rounds::OnGone(const OpenRequest& pull, int64_t oldest, WorkerStepContext* context) {
   if (oldest <= 0 || oldest > shape_->plan.rounds()) return;
   context->requests->Answered(pull.message.header.request(), context->now);
@@ -86,18 +86,19 @@ void Rounds::OnGone(const OpenRequest& pull, int64_t oldest, WorkerStepContext* 
 
 void Rounds::Proceed(WorkerStepContext* context) {
   if (computation_.kind() != Computation::Kind::kNone || leases_.all().empty()) return;
-  // Whoever holds partition 0 brings the initial weights; should it be lost, the next one does.
+  // The worker that holds partition 0 provides the initial weights; if it is lost, the next holder
+  // does.
   const Lease* const first = leases_.Find(0);
   if (!initialised_ && first != nullptr && first->round == 0) {
     computation_.Initialise(context);
     return;
   }
   const int64_t target = leases_.TargetRound();
-  if (target > shape_->plan.rounds()) return;  // has only helped, and is done
+  if (target > shape_->plan.rounds()) return;  // was only a helper, and is done
   if (leases_.Halted(target)) {
-    // This worker waits for the coordinator's last word. A partition that came here after its
-    // worker was lost still asks for what it carries: the shards' last snapshot waits for the state
-    // or this.
+    // The job stops here and this worker waits for the coordinator's end message. A partition that
+    // came here after its worker was lost must still request its carried state: the shards' last
+    // snapshot waits for the state or for this request.
     for (const auto& [partition, lease] : leases_.all()) {
       if (!lease.adopted) states_.AskFor(partition, lease, context);
     }
@@ -114,9 +115,9 @@ void Rounds::Proceed(WorkerStepContext* context) {
   }
 }
 
-// True when all chunks are installed at `version`.
+// Returns true when all chunks are installed at `version`.
 bool Rounds::Reach(wire::Vector vector, int64_t version, WorkerStepContext* context) {
-  const Weights::Reached reached = weights_.Reach(vector, version, context);
+  const WeightDownload::Reached reached = weights_.Reach(vector, version, context);
   leases_.OnVersion(version, reached.stop, reached.move);
   return reached.complete;
 }
@@ -146,7 +147,7 @@ void Rounds::OnInitialised(InitialWeights weights, WorkerStepContext* context) {
   computation_.SendInitial(std::move(weights), context);
 }
 
-// The lease of the block that is being trained; null where it went away meanwhile.
+// The lease of the block that is being trained; null if the lease has moved meanwhile.
 Lease* Rounds::LeaseOfBlock() {
   Lease* const lease = leases_.Find(computation_.partition());
   return lease != nullptr && lease->round == computation_.round() ? lease : nullptr;
@@ -215,6 +216,57 @@ std::string Rounds::InWords(const OpenRequests& requests) const {
     return round + ": waits for acknowledgements" + at(push);
   }
   return requests.empty() ? round + ": waits for orders" : round + ": waits for acknowledgements";
+}
+
+void Progress::OnTraining(TimeUs now) {
+  if (samples_ == 0) samples_at_s_ = ToSeconds(now);
+}
+
+void Progress::OnTrained(const TrainedBlock& block, TimeUs now) {
+  compute_ms_ = block.times.compute_ms;
+  coding_ms_ = block.times.coding_ms;
+  samples_ += block.metrics.samples();
+  samples_at_s_ = ToSeconds(now);
+}
+
+void Progress::OnPushed(int64_t round, TimeUs now) {
+  pushed_ = now;
+  acknowledged_ = first_chunk_ = last_chunk_ = std::nullopt;
+  round_ = round;
+}
+
+void Progress::OnChunk(TimeUs now) {
+  if (!pushed_) return;
+  if (!first_chunk_) first_chunk_ = now;
+  last_chunk_ = now;
+}
+
+void Progress::OnVersion() {
+  if (!first_chunk_) return;
+  const auto milliseconds = [](TimeUs from, TimeUs to) {
+    return to > from ? static_cast<double>(to - from) * 1e-3 : 0.0;
+  };
+  const TimeUs sent = acknowledged_.value_or(*pushed_);
+  network_ms_ =
+      coding_ms_ + milliseconds(*pushed_, sent) + milliseconds(*first_chunk_, *last_chunk_);
+  wait_ms_ = milliseconds(sent, *first_chunk_);
+}
+
+void Progress::ForgetTimes() {
+  pushed_ = acknowledged_ = first_chunk_ = last_chunk_ = std::nullopt;
+  compute_ms_ = network_ms_ = wait_ms_ = std::nullopt;
+}
+
+void Progress::Report(wire::WorkerReport* report) const {
+  report->set_round(round_);
+  report->set_samples(samples_);
+  report->set_samples_at_s(samples_at_s_);
+  report->clear_compute_ms();
+  report->clear_wait_ms();
+  report->clear_network_ms();
+  if (compute_ms_) report->set_compute_ms(*compute_ms_);
+  if (wait_ms_) report->set_wait_ms(*wait_ms_);
+  if (network_ms_) report->set_network_ms(*network_ms_);
 }
 
 }  // namespace kumo

@@ -1,64 +1,105 @@
-// A worker's part in the rounds of a job: what it computes of them, for the partitions that it
-// holds leases on.
+// Rounds of a worker: which computation comes next for the partitions that it holds leases on.
 //
-// A round in words. Let r be the smallest round among the leased partitions. (1) Every chunk that
-// is not installed at version r is pulled; servers park the pull until the version exists. (2) For
-// each partition whose round is r: where version r ends an epoch, its slice of the validation set
-// is evaluated and the result acknowledged; then its block is trained and the coded contribution
-// pushed chunk by chunk, some perhaps while the block is still computed. (3) Where the pull of
-// chunk 0 said that this round ends with a checkpoint, what the partition carries is put on the
-// servers too, and acknowledged, before its next round.
+// Algorithm. Let r be the smallest round among the leased partitions.
+// 1. Each chunk that is not installed at version r is pulled. Servers park the pull until version r
+// exists.
+// 2. For each partition whose next round is r: if version r ends an epoch, the partition's slice of
+// the validation set is evaluated and the result acknowledged. Then its block is trained, and the
+// coded contribution is pushed chunk by chunk, some chunks perhaps while the block is still
+// computed.
+// 3. If the pull of chunk 0 said that round r ends with a checkpoint, the partition's carried state
+// is put on the servers and acknowledged before its next round.
 //
-// Owned by a Session, whose turns it takes part in; one thread.
+// Owned by a Session and called within its step contexts; one thread.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "common/base/clock.h"
 #include "common/transport/message.h"
-#include "worker/session/arriving_states.h"
+#include "proto/wire.pb.h"
+#include "worker/session/actions.h"
 #include "worker/session/computation.h"
+#include "worker/session/downloads.h"
 #include "worker/session/job_shape.h"
 #include "worker/session/leases.h"
-#include "worker/session/progress.h"
 #include "worker/session/step_context.h"
-#include "worker/session/weights.h"
 
 namespace kumo {
 
+// Progress of a worker and duration of its rounds, for its reports.
+//
+// A round's durations are known when the next version has arrived. Network: coding, pushes until
+// the last acknowledgement, and the next version's chunks from the first to the last. Wait: from
+// that acknowledgement to the first chunk of the next version.
+//
+// Owned by a Rounds; one thread.
+class Progress {
+ public:
+  void OnTraining(TimeUs now);
+  void OnTrained(const TrainedBlock& block, TimeUs now);
+  // The last chunk of a block is pushed; `round` is computed next.
+  void OnPushed(int64_t round, TimeUs now);
+  void OnPushAcknowledged(TimeUs now) { acknowledged_ = now; }
+  // A chunk of the next version has arrived.
+  void OnChunk(TimeUs now);
+  // All chunks have arrived.
+  void OnVersion();
+  // The generation or the membership has ended: durations might span a time in which the worker was
+  // frozen.
+  void ForgetTimes();
+
+  void Report(wire::WorkerReport* report) const;
+
+ private:
+  // Times in the current round, as far as it has come: the push of its last block, the last
+  // acknowledgement, the first and the last chunk of the next version.
+  std::optional<TimeUs> pushed_, acknowledged_, first_chunk_, last_chunk_;
+  double coding_ms_ = 0;  // of the last block
+
+  // Values of the report.
+  std::optional<double> compute_ms_, network_ms_, wait_ms_;
+  int64_t round_ = 0;
+  int64_t samples_ = 0;
+  double samples_at_s_ = 0;
+};
+
 class Rounds {
  public:
-  // shape is borrowed for life.
+  // shape must outlive this object.
   explicit Rounds(const JobShape* shape);
 
-  // A generation, or a membership, is over: drops everything that belongs to it, and the open
-  // requests. The next one starts at `version`.
+  // The generation or the membership has ended: drops all its state and the open requests. The next
+  // generation starts at `version`.
   void Forget(int64_t version, WorkerStepContext* context);
-  // A coordinator is joined again: what it ordered before counts no more.
+  // A coordinator is joined again: its earlier orders no longer count.
   void ForgetOrders() { leases_.ForgetOrders(); }
   void OnOrders(const wire::Header& header, WorkerStepContext* context);
-  // The answer to a request: ACK, CHUNK, STATE, or GONE where the round has closed. Ignored where
-  // the request is not open any more.
+  // Handles the answer to a request: ACK, CHUNK, STATE, or GONE if the round has closed. Ignored if
+  // the request is no longer open.
   void OnAnswer(int server, const Message& message, WorkerStepContext* context);
 
-  // The driver is done with what it was asked for.
+  // The driver has finished a computation.
   void OnInitialised(InitialWeights weights, WorkerStepContext* context);
   void OnTrained(TrainedBlock block, WorkerStepContext* context);
   void OnEvaluated(const checkpoint::SampleSums& metrics, WorkerStepContext* context);
-  // Or with some chunks of the block. leaving: the worker may have to give the block up, and does
-  // not begin to push it.
+  // The driver has finished some chunks of the block. leaving: the worker may have to give the
+  // block up, so it does not begin to push it.
   void OnCoded(std::vector<CodedChunk> chunks, bool leaving, WorkerStepContext* context);
-  // Starts whatever can be started next.
+  // Starts the next computation that can be started.
   void Proceed(WorkerStepContext* context);
 
-  // The worker was told to leave, and nothing is lost with it when all is acknowledged: it has no
-  // lease, and no block that is half pushed.
+  // True if the worker was told to leave and holds no lease and no half-pushed block: once
+  // everything is acknowledged, nothing is lost with it.
   bool HandedOver() const;
-  // What the job waits for while nothing is leased here, as the coordinator says; else "".
+  // The reason why the job waits, from the coordinator, while nothing is leased here; otherwise "".
   std::string JobWaitsFor() const;
   // "round 812: waits for the weights (server 1)"
   std::string InWords(const OpenRequests& requests) const;
-  // What a hello says of what is here.
+  // Adds the claims of this worker to a HELLO.
   void Claim(const OpenRequests& requests, wire::Hello* hello) const {
     leases_.Claim(requests, hello);
   }
@@ -73,11 +114,11 @@ class Rounds {
 
   const JobShape* shape_;
   Leases leases_;
-  Weights weights_;
-  ArrivingStates states_;
+  WeightDownload weights_;
+  StateDownload states_;
   Computation computation_;
   Progress progress_;
-  bool initialised_ = false;  // the initial weights were pushed, or are not wanted
+  bool initialised_ = false;  // the initial weights are pushed or not needed
 };
 
 }  // namespace kumo

@@ -11,10 +11,11 @@
 namespace kumo {
 namespace {
 
-// Terminals and `timeout` signal a process and its group: that is one request.
+// Terminals and `timeout` send a signal both to a process and to its group: two signals, one
+// request.
 constexpr TimeUs kSameRequest = 500 * kMillisecond;
 
-// What a worker's greetings say, wherever they go.
+// The part of a HELLO that is the same for all servers.
 wire::Hello Introduction(const SessionSettings& settings) {
   wire::Hello hello = HelloOf(settings.identity, settings.process);
   hello.set_role(wire::Hello::WORKER);
@@ -41,7 +42,7 @@ Session::Session(const SessionSettings& settings, std::unique_ptr<const JobShape
       rounds_(shape_.get()),
       grace_s_(settings.experiment.checkpoint.grace_s) {}
 
-// --- What the servers say.
+// --- Messages.
 
 WorkerActions Session::OnMessage(int server, const Message& message, TimeUs now) {
   if (finished_) return {};
@@ -92,7 +93,7 @@ void Session::OnRefused(int server, const wire::Header& header, WorkerStepContex
   const std::string text = servers_.NameOf(server) + " refused: " + header.refusal().reason();
   const StatusCode code = ErrorFromPeer(header.refusal().code(), text).code();
   if (code == StatusCode::kAborted) {
-    // The message came late or early by a moment; what still matters is asked again.
+    // The message was a moment early or late; if it still matters, it is repeated.
     LOG(WARNING) << text;
     return;
   }
@@ -117,7 +118,7 @@ void Session::OnGone(int server, const Message& message, WorkerStepContext* cont
     rounds_.OnAnswer(server, message, context);
     return;
   }
-  // The server does not know us (any more). Where that is server 0, others have our leases.
+  // The server has no record of this worker. If it is server 0, other workers have its leases.
   servers_.OnForgotten(server);
   if (server == 0) rounds_.Forget(servers_.start_version(), context);
   Greet(server, context);
@@ -131,7 +132,7 @@ WorkerActions Session::OnConnected(int server, TimeUs now) {
   return End(std::move(context));
 }
 
-// --- Time.
+// --- Timers.
 
 WorkerActions Session::Tick(TimeUs now, const Traffic& traffic) {
   if (finished_) return {};
@@ -177,7 +178,7 @@ void Session::SendHeartbeats(WorkerStepContext* context) {
   }
 }
 
-// --- What is computed.
+// --- Computations.
 
 void Session::Proceed(WorkerStepContext* context) {
   if (finished_ || servers_.Missing() >= 0 || Buggify(RareWay::kGoesOnLate)) return;
@@ -221,7 +222,7 @@ WorkerActions Session::OnFailed(const Status& status, TimeUs now) {
   return End(std::move(context));
 }
 
-// --- Leaving.
+// --- Departure.
 
 WorkerActions Session::Leave(TimeUs now) {
   if (finished_) return {};
@@ -231,7 +232,7 @@ WorkerActions Session::Leave(TimeUs now) {
   if (again && now < leave_by_ - grace + kSameRequest) return {};
   if (!again) leave_by_ = now + grace;
   if (again || !servers_.joined()) {
-    Finish(Unavailable("ended by a signal, without handing its partitions over"), &context);
+    Finish(Unavailable("ended by a signal before its partitions were handed over"), &context);
   } else {
     report_.set_leaving(true);
     SendHeartbeats(&context);
@@ -240,15 +241,15 @@ WorkerActions Session::Leave(TimeUs now) {
   return End(std::move(context));
 }
 
-// A worker was told to leave: when it has no lease and no block that is half pushed, and everything
-// is acknowledged, nothing is lost with it.
+// A worker that was told to leave can end without loss when it has no lease, no half-pushed block
+// and no unacknowledged request.
 void Session::LeaveIfHandedOver(WorkerStepContext* context) {
   if (leave_by_ == 0 || finished_) return;
   if (rounds_.HandedOver() && requests_.empty()) {
     report_.set_handed_over(true);
-    Finish(Unavailable("was told to leave: its partitions go to the other workers"), context);
+    Finish(Unavailable("left on request: the other workers take its partitions over"), context);
   } else if (context->now > leave_by_) {
-    Finish(Unavailable("was told to leave, and had not handed its partitions over after " +
+    Finish(Unavailable("left on request, but its partitions were not handed over within " +
                        std::to_string(static_cast<int>(grace_s_)) + " s (checkpoint.grace_s)"),
            context);
   }
@@ -267,7 +268,7 @@ void Session::Finish(Status status, WorkerStepContext* context) {
   context->Do(LeaveAction{std::move(status)});
 }
 
-// --- In words.
+// --- Descriptions.
 
 std::string Session::WaitsForProcesses() const {
   if (const int missing = servers_.Missing(); missing >= 0) return servers_.NameOf(missing);

@@ -1,13 +1,13 @@
-// A worker's conversation with the servers, as a state machine: it joins, takes leases, and for
-// each leased partition pulls the weights of a round, has its block trained, pushes the
-// contribution, and again, until the coordinator says that the job is over.
+// Session: a worker's protocol with the servers, as a state machine without I/O. It joins the job,
+// takes leases, and for each leased partition and round pulls the weights, has the block trained
+// and pushes the contribution, until the coordinator ends the job.
 //
-// What it wants computed it returns as actions (one at a time); the driver answers with OnTrained
-// and its kind. Everything that it asks of a server is repeated until answered, and every request
-// may be answered twice. No method blocks, reads a clock or does I/O. One thread.
+// Computations are returned as actions, one at a time; the driver answers with OnTrained,
+// OnEvaluated and so on. Every request to a server is repeated until answered, so every request may
+// be answered twice. No method blocks, reads a clock or does I/O. One thread.
 //
-// Its parts: JoinedServers knows the servers that it has joined, OpenRequests what they were asked,
-// and Rounds what is computed of the job. The session connects them; it greets, reports and leaves.
+// Parts: JoinedServers has the membership, OpenRequests the unanswered requests, and Rounds the
+// leases and the computation. The session connects them, greets, reports and leaves.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ struct SessionSettings {
   ProcessIdentity process;
 };
 
-// How much a worker has sent and received.
+// Bytes that a worker has sent and received so far.
 struct Traffic {
   uint64_t bytes_sent = 0, bytes_received = 0;
 };
@@ -49,35 +49,35 @@ class Session {
   // The errors of JobShape::Make.
   static Result<Session> Make(const SessionSettings& settings, TimeUs now);
 
-  // The name that this worker's messages travel under.
+  // The transport name of this worker.
   const PeerName& peer_name() const { return peer_name_; }
-  // Stays where it is for as long as the session, wherever that is moved.
+  // Its address stays valid if the session is moved.
   const JobShape& shape() const { return *shape_; }
 
   WorkerActions OnMessage(int server, const Message& message, TimeUs now);
-  // The connection to a server was made (again): what it may have missed is asked at once.
+  // The connection to a server was made or made again: sends at once what may have been lost.
   WorkerActions OnConnected(int server, TimeUs now);
-  // traffic: so far, for the reports.
+  // Sends what is due. traffic: the totals so far, for the reports.
   WorkerActions Tick(TimeUs now, const Traffic& traffic);
   TimeUs NextDeadline() const;
 
   // weights: by chunk, float32.
   WorkerActions OnInitialised(InitialWeights weights, TimeUs now);
-  // The driver hands on chunks of the block's contribution (not chunk 0) that are final while the
-  // rest is still computed; all before OnTrained.
+  // Some chunks of the block's contribution (not chunk 0) are final while the rest is still
+  // computed; all such calls come before OnTrained.
   WorkerActions OnCoded(std::vector<CodedChunk> chunks, TimeUs now);
   WorkerActions OnTrained(TrainedBlock block, TimeUs now);
   WorkerActions OnEvaluated(const checkpoint::SampleSums& metrics, TimeUs now);
-  // The block could not be computed (numbers that are not finite, a device's failure): tells the
+  // The block could not be computed (values that are not finite, a device failure): tells the
   // coordinator and leaves.
   WorkerActions OnFailed(const Status& status, TimeUs now);
-  // A worker that gets SIGTERM asks the coordinator to move its leases to others, goes on until
-  // what its partitions carry is on the servers, and leaves. When it is asked again, or after
-  // checkpoint.grace_s, it leaves as it is.
+  // Begins a graceful departure (SIGTERM): asks the coordinator to move the leases, continues until
+  // the carried states are on the servers, then leaves. A second call, or checkpoint.grace_s, ends
+  // the worker at once.
   WorkerActions Leave(TimeUs now);
 
-  // Whom it waits for before it can begin, or go on: "server 1 at tcp://beta:7700", or what the
-  // coordinator says that the job waits for; "" when nobody is missing.
+  // The process that this worker waits for: "server 1 at tcp://beta:7700", or the coordinator's
+  // reason why the job waits; "" if none is missing.
   std::string WaitsForProcesses() const;
   // "round 812: waits for the weights (server 1)"
   std::string StateInWords() const;
@@ -107,9 +107,9 @@ class Session {
   OpenRequests requests_;
   Rounds rounds_;
 
-  wire::WorkerReport report_;  // as it was last sent
+  wire::WorkerReport report_;  // as last sent
   double grace_s_ = 0;         // checkpoint.grace_s
-  TimeUs leave_by_ = 0;        // was told to leave; 0: was not
+  TimeUs leave_by_ = 0;        // deadline of the departure; 0: none was requested
   bool finished_ = false;
 };
 

@@ -1,6 +1,6 @@
-// What one call into a worker's session is about: when it is made, what it wants of the driver, and
-// where what it asks of the servers is kept until it is answered. It is handed down from the call
-// to whoever takes part in it, so that nobody keeps a time or a list of actions between two calls.
+// Step context: the time of one call into a worker's session, the actions that the call returns,
+// and the table of open requests. It is passed down the call, so that no part keeps a time or a
+// list of actions between calls.
 #pragma once
 
 #include <utility>
@@ -15,17 +15,16 @@ namespace kumo {
 struct WorkerStepContext {
   TimeUs now = 0;
   OpenRequests* requests = nullptr;  // the session's
-  WorkerActions actions;             // in the order in which they are to be carried out
+  WorkerActions actions;             // in the order of execution
 
   void Do(WorkerAction action) { actions.push_back(std::move(action)); }
-  // Sends something once.
+  // Sends a message once, without retries.
   void Send(int server, Message message) { Do(SendToServerAction{server, std::move(message)}); }
-  // A request, which is sent as soon as the server may have one more, and then repeated until it is
-  // answered.
+  // Opens a request: it is sent when the server's window allows, and repeated until answered.
   void Ask(int server, wire::Header header, Payload payload = {}) {
     requests->Add(server, {std::move(header), std::move(payload)});
   }
-  // What the turn has left to say: the requests whose time has come.
+  // Sends the requests that the windows allow; called at the end of a step.
   void SendRequests() {
     for (const OpenRequest* request : requests->Send(now)) {
       Send(request->server, request->message);

@@ -6,8 +6,10 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "common/base/status.h"
+#include "common/job/fields.h"
 #include "common/job/job_identity.h"
 #include "common/optimiser/optimiser.h"
 #include "common/optimiser/schedule.h"
@@ -39,5 +41,12 @@ struct OpenedJob {
 Result<OpenedJob> OpenJob(const Experiment& experiment, const model::Network& network);
 // The same of the network in that file. The errors of LoadNetwork, too.
 Result<OpenedJob> OpenJob(const Experiment& experiment);
+
+// A network is told what its samples look like.
+// Net::Connect; where image files have another size than the network takes, the word about it names
+// the setting that makes them fit.
+Status BindInputs(const std::string& reader, const Fields& fields, const PixelFormula& pixels,
+                  Net* net);
+
 
 }  // namespace kumo

@@ -132,7 +132,7 @@ TEST_F(JoinedServersTest, WhoeverWasHeldUpBlamesNobodyForSilence) {
 
 TEST_F(JoinedServersTest, AServerThatStaysSilentIsNamed) {
   EXPECT_EQ(joined_servers_.Tick(61 * kSecond).lost,
-            "server 0 at ipc://a does not answer since 61 s");
+            "server 0 at ipc://a has not answered for 61 s");
 }
 
 }  // namespace

@@ -6,11 +6,13 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 
 #include "common/base/clock.h"
 #include "common/http/process_view.h"
+#include "common/trace/tracer.h"
 #include "common/transport/transport_counters.h"
 #include "proto/wire.pb.h"
 
@@ -50,5 +52,29 @@ class WorkerWatch {
   wire::JobStatus::Worker worker_;
   bool joined_ = false;
 };
+
+// How long a worker's requests take, for a trace: from the first sending of a PUSH or a PULL until
+// its answer is there.
+//
+// Belongs to the driver's loop thread.
+class RequestSpans {
+ public:
+  // tracer is borrowed for life.
+  explicit RequestSpans(Tracer* tracer) : tracer_(tracer) {}
+
+  void OnSent(int server, const wire::Header& header, TimeUs now);
+  void OnArrived(int server, const wire::Header& header, TimeUs now);
+
+ private:
+  struct Open {
+    trace::Kind kind = trace::KIND_UNSPECIFIED;
+    TimeUs begin = 0;
+    TraceSubject subject;
+  };
+
+  Tracer* const tracer_;
+  std::map<std::pair<int, uint64_t>, Open> open_;  // by server and request
+};
+
 
 }  // namespace kumo

@@ -1,0 +1,134 @@
+#include "worker/session/downloads.h"
+
+#include <utility>
+
+#include <glog/logging.h>
+
+namespace kumo {
+
+WeightDownload::WeightDownload(const JobShape* shape) : shape_(shape) { Forget(); }
+
+bool WeightDownload::OnChunk(const wire::Header& asked, const Message& message) {
+  const wire::Header& header = message.header;
+  if (header.chunk() != asked.chunk() || header.vector() != asked.vector() ||
+      header.round() != asked.round()) {
+    return false;
+  }
+  const auto codec = FindCodec(header.codec());
+  const size_t numbers = shape_->map.chunks()[header.chunk()].range.size();
+  if (!codec.ok() || message.payload.bytes.size() != (*codec)->EncodedBytes(numbers)) {
+    LOG(WARNING) << "chunk " << header.chunk() << " arrived with " << message.payload.bytes.size()
+                 << " bytes, which codec " << header.codec() << " does not produce; pulls it again";
+    return false;
+  }
+  sides_[header.vector()].arrived.push_back(message);
+  return true;
+}
+
+void WeightDownload::Install(const Message& message, Side* side, Reached* reached,
+                             WorkerStepContext* context) {
+  const wire::Header& header = message.header;
+  int64_t& installed = side->installed[header.chunk()];
+  if (installed == header.round()) return;
+  installed = header.round();
+  if (side->asked == header.round()) --side->missing;
+  const auto codec = FindCodec(header.codec());
+  context->Do(InstallAction{header.chunk(), header.vector(), *codec, message.payload});
+  if (header.chunk() != 0 || header.vector() != wire::START) return;
+  save_ = header.save();
+  reached->stop = header.stop();
+  reached->move = header.move();
+}
+
+WeightDownload::Reached WeightDownload::Reach(wire::Vector vector, int64_t version,
+                                              WorkerStepContext* context) {
+  Side& side = sides_[vector];
+  Reached reached;
+  for (const Message& message : std::exchange(side.arrived, {})) {
+    if (message.header.round() == version) Install(message, &side, &reached, context);
+  }
+  if (side.asked != version) AskFor(vector, version, context);
+  reached.complete = side.missing == 0;
+  return reached;
+}
+
+void WeightDownload::AskFor(wire::Vector vector, int64_t version, WorkerStepContext* context) {
+  // Scenario: pulls of version 8 fill the window, for chunks that are installed at 7, when a lease
+  // arrives for a partition whose round 7 is missing. Version 8 cannot exist without that
+  // contribution, so the pulls of 7 behind those of 8 would wait for ever.
+  for (const OpenRequest* pull : context->requests->OfType(wire::PULL)) {
+    const wire::Header& asked = pull->message.header;
+    if (asked.vector() == vector) context->requests->Drop(asked.request());
+  }
+  Side& side = sides_[vector];
+  side.asked = version;
+  side.missing = 0;
+  for (const Chunk& chunk : shape_->map.chunks()) {
+    if (side.installed[chunk.index] == version) continue;
+    ++side.missing;
+    wire::Header header;
+    header.set_type(wire::PULL);
+    header.set_vector(vector);
+    header.set_chunk(chunk.index);
+    header.set_round(version);
+    context->Ask(chunk.server, std::move(header));
+  }
+}
+
+void WeightDownload::AskAgain() {
+  for (Side& side : sides_) side.asked = -1;
+}
+
+void WeightDownload::Forget() {
+  for (Side& side : sides_) {
+    side = Side();
+    side.installed.assign(shape_->map.chunks().size(), -1);
+  }
+}
+
+void StateDownload::AskFor(int partition, const Lease& lease, WorkerStepContext* context) {
+  if (lease.round == 0 || !asked_.insert(partition).second) return;
+  for (const Chunk& chunk : shape_->map.chunks()) {
+    if (chunk.segment == Segment::kStatistics) continue;
+    for (int array = 0; array < shape_->carried_arrays; ++array) {
+      if (states_.contains({partition, chunk.index, array})) continue;
+      wire::Header header;
+      header.set_type(wire::GET_STATE);
+      header.set_partition(partition);
+      header.set_chunk(chunk.index);
+      header.set_carried_array(array);
+      header.set_round(lease.round);
+      header.set_wait(lease.handed_over && lease.round == lease.from);
+      context->Ask(chunk.server, std::move(header));
+    }
+  }
+}
+
+bool StateDownload::OnState(const wire::Header& asked, const Payload& payload) {
+  const size_t bytes = shape_->map.chunks()[asked.chunk()].range.size() * sizeof(float);
+  if (!payload.empty() && payload.bytes.size() != bytes) return false;
+  states_[{asked.partition(), asked.chunk(), asked.carried_array()}] = payload;
+  return true;
+}
+
+AdoptAction StateDownload::Take(int partition) {
+  AdoptAction adopt{partition, {}};
+  for (const auto& [key, payload] : states_) {
+    if (std::get<0>(key) != partition || payload.empty()) continue;
+    adopt.arrays.push_back({std::get<1>(key), std::get<2>(key), payload});
+  }
+  Forget(partition);
+  return adopt;
+}
+
+void StateDownload::Forget(int partition) {
+  asked_.erase(partition);
+  std::erase_if(states_, [&](const auto& s) { return std::get<0>(s.first) == partition; });
+}
+
+void StateDownload::ForgetAll() {
+  asked_.clear();
+  states_.clear();
+}
+
+}  // namespace kumo

@@ -1,0 +1,94 @@
+// Weight download: the installed version of each chunk, the pulled chunks that are not installed
+// yet, and the chunks still to be pulled.
+//
+// Pulled chunks are kept until their version is the one to compute from; one version at a time is
+// installed, after the block before has ended.
+//
+// Owned by a Rounds; one thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include "common/transport/message.h"
+#include "worker/session/job_shape.h"
+#include "worker/session/leases.h"
+#include "worker/session/step_context.h"
+
+namespace kumo {
+
+class WeightDownload {
+ public:
+  // shape must outlive this object.
+  explicit WeightDownload(const JobShape* shape);
+
+  // Stores the answer to an open pull (asked). Returns false, and logs, if the answer is of another
+  // chunk or version or is no code of the chunk: the pull then stays open and is repeated.
+  bool OnChunk(const wire::Header& asked, const Message& message);
+
+  struct Reached {
+    bool complete = false;  // all chunks are installed
+    // From chunk 0, if it was installed in this call: the job stops, or leases move, after the
+    // round that starts from this version.
+    bool stop = false, move = false;
+  };
+  // Installs the chunks of a version that have arrived, and pulls the missing ones unless they are
+  // already asked for.
+  Reached Reach(wire::Vector vector, int64_t version, WorkerStepContext* context);
+  // A pull was closed without weights: Reach must pull the missing chunks again.
+  void AskAgain();
+  // True if the round that starts from the installed version ends with a checkpoint.
+  bool save() const { return save_; }
+
+  // The generation or the membership has ended: its versions no longer count.
+  void Forget();
+
+ private:
+  // State of one vector. Handling a message takes constant time, whatever the number of chunks.
+  struct Side {
+    std::vector<int64_t> installed;  // by chunk: version, or -1
+    std::vector<Message> arrived;    // not installed yet
+    int64_t asked = -1;              // the version whose missing chunks are pulled
+    int missing = 0;                 // chunks not installed at that version
+  };
+  void Install(const Message& message, Side* side, Reached* reached, WorkerStepContext* context);
+  void AskFor(wire::Vector vector, int64_t version, WorkerStepContext* context);
+
+  const JobShape* shape_;
+  Side sides_[2];  // by vector
+  bool save_ = false;
+};
+
+// State download: the carried state of partitions, on its way from the servers to the worker that
+// now computes them. Each array is requested from its shard, kept until all arrays of the partition
+// have arrived, and then adopted.
+//
+// Owned by a Rounds; one thread.
+class StateDownload {
+ public:
+  // shape must outlive this object.
+  explicit StateDownload(const JobShape* shape) : shape_(shape) {}
+
+  // Requests the arrays that have not arrived and are not requested yet; does nothing if the
+  // partition carries no state.
+  void AskFor(int partition, const Lease& lease, WorkerStepContext* context);
+  // Stores the answer to a request. Returns false if its length is wrong; the request then stays
+  // open.
+  bool OnState(const wire::Header& asked, const Payload& payload);
+  // Returns what has arrived, for the trainer.
+  AdoptAction Take(int partition);
+  // The open requests of the partition were dropped: AskFor must request its arrays again.
+  void AskAgain(int partition) { asked_.erase(partition); }
+  void Forget(int partition);
+  void ForgetAll();
+
+ private:
+  const JobShape* shape_;
+  std::set<int> asked_;                                  // partitions
+  std::map<std::tuple<int, int, int>, Payload> states_;  // partition, chunk, array
+};
+
+}  // namespace kumo
