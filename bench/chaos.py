@@ -74,8 +74,8 @@ SETTINGS = {
     "cluster.insecure": "true", "output.interval_s": 0.05, "output.tensorboard": "false"}
 WEIGHTS = {None: "-", True: "equal", False: "DIFFERENT"}
 LOG_TIME = re.compile(r" [IWEF](\d{8} \d\d:\d\d:\d\d\.\d+) ")
-FOUND = re.compile(r"is lost|has left: |is silent |goes back to round |was told to leave|"
-                   r"nobody is heard|generation \d+ is over")
+FOUND = re.compile(r"is lost|has left: |is silent |has been silent |goes back to round |was told to leave|"
+                   r"left on request|nobody is heard|generation \d+ is over")
 WENT_BACK = re.compile(r"goes back to round (\d+)|goes on from checkpoint round-(\d+)")
 
 

@@ -37,10 +37,10 @@
 #include "common/transport/malloc_tuning.h"
 #include "models/backend/devices.h"
 #include "worker/inference/evaluation.h"
-#include "worker/inference/model_use.h"
+#include "worker/inference/model_task.h"
+#include "worker/training/initial_weights.h"
 #include "worker/training/job_memory.h"
 #include "worker/training/trainer.h"
-#include "worker/training/transferred_weights.h"
 #include "worker/worker_service.h"
 
 namespace kumo {
@@ -56,17 +56,17 @@ struct Arguments {
   int servers = 0;
   bool json = false;
   std::string http;
-  ModelUse use;
+  ModelTask use;
 };
 
-// What the job's processes take, worked out before anything is taken: the lines of two tables.
+// Prints the memory estimate of the job's processes, as two tables.
 void PrintMemory(const JobMemory& memory) {
   for (const MemoryNeed* need : {&memory.worker, &memory.server}) {
     for (const std::string& line : need->Lines()) std::printf("memory   %s\n", line.c_str());
   }
 }
 
-// What the launcher reads of it: one line of JSON. size: what else it is to read.
+// Prints the machine-readable result for the launcher: one line of JSON. size: further fields.
 void PrintJson(const JobMemory& memory, JsonFields size = {}) {
   const auto fields = [](const MemoryNeed& need) {
     return JsonFields().Add("bytes", need.bytes()).Add("most", need.Largest());
@@ -81,15 +81,14 @@ Result<JobMemory> MemoryOf(const Arguments& arguments, const Experiment& experim
       experiment, arguments.servers > 0 ? arguments.servers : std::max(1, static_cast<int>(named)));
 }
 
-// The trainer, where there is room for it.
+// Makes the trainer if memory suffices.
 Result<std::unique_ptr<Trainer>> MakeTrainer(const JobMemory& memory, const Experiment& experiment,
                                              const Clock* clock) {
   KUMO_RETURN_IF_ERROR(memory.CheckWorkerFits());
   return Trainer::Make(experiment, clock);
 }
 
-// What the network and the data are, line by line: `kumo check` prints it. Of it, for the launcher:
-// the network's size.
+// Prints the network and the data (`kumo check`). Returns the network's size for the launcher.
 JsonFields PrintCheck(const Trainer& trainer, const Experiment& experiment) {
   const Datasets& data = trainer.datasets();
   const ParameterLayout& layout = trainer.spec().layout;
@@ -99,11 +98,10 @@ JsonFields PrintCheck(const Trainer& trainer, const Experiment& experiment) {
   std::printf("network  %s: %" PRId64 " parameters in %zu chunk%s\n",
               experiment.network.file.c_str(), parameters, map.chunks().size(),
               map.chunks().size() == 1 ? "" : "s");
-  std::printf("data     %s: %" PRId64 " samples to train on, %s\n", data.train->name().c_str(),
+  std::printf("data     %s: %" PRId64 " training samples, %s\n", data.train->name().c_str(),
               data.train->size(), HashOf(trainer.spec().train.hash).c_str());
-  std::printf("data     %s: %" PRId64 " samples to evaluate on, %s\n",
-              data.validation->name().c_str(), data.validation->size(),
-              HashOf(trainer.spec().validation.hash).c_str());
+  std::printf("data     %s: %" PRId64 " validation samples, %s\n", data.validation->name().c_str(),
+              data.validation->size(), HashOf(trainer.spec().validation.hash).c_str());
   std::string devices;
   for (const std::string& device : ListDevices()) devices += (devices.empty() ? "" : ", ") + device;
   std::printf("devices  %s\n", devices.c_str());
@@ -114,7 +112,7 @@ JsonFields PrintCheck(const Trainer& trainer, const Experiment& experiment) {
   return JsonFields().Add("parameters", parameters).Add("chunks", map.chunks().size());
 }
 
-// What the job would begin with, where that is said.
+// Prints the origin of the initial weights, if one is configured.
 Status CheckOrigin(const Trainer& trainer, const Experiment::Network& network) {
   if (network.initial_weights.empty()) return OkStatus();
   Buffer<float> weights(trainer.spec().layout.size());
@@ -125,37 +123,37 @@ Status CheckOrigin(const Trainer& trainer, const Experiment::Network& network) {
   return OkStatus();
 }
 
-// Where server 0 would begin, or why it would not.
+// Prints the checkpoint that server 0 would resume from, or why it could not.
 Status CheckStart(const Trainer& trainer, const Experiment& experiment) {
   PosixFileSystem files;
   KUMO_ASSIGN_OR_RETURN(const ResumePoint point, FindCheckpointToResume(files, experiment));
   for (const std::string& skipped : point.skipped) {
-    std::printf("start    passes over %s\n", skipped.c_str());
+    std::printf("start    skips %s\n", skipped.c_str());
   }
   if (!point.manifest) {
-    std::printf("start    at the beginning\n");
+    std::printf("start    from the initial weights\n");
     return CheckOrigin(trainer, experiment.network);
   }
   KUMO_RETURN_IF_ERROR(
       CheckSameNetworkAndData(*point.manifest, trainer.spec(), experiment.checkpoint.continues));
   std::printf("start    from checkpoint %s%s\n", point.manifest->name().c_str(),
-              point.finished ? ", the job's last: it is done" : "");
+              point.finished ? ", the last one: the job is complete" : "");
   for (const SettingChange& change : ChangesOfNetworkAndData(*point.manifest, trainer.spec())) {
-    std::printf("start    from then on: %s\n", DescribeChange(change).c_str());
+    std::printf("start    changed: %s\n", DescribeChange(change).c_str());
   }
   if (!point.continuation) return OkStatus();
   for (const std::string& line : LinesOf(*point.continuation)) {
-    std::printf("start    from then on: %s\n", line.c_str());
+    std::printf("start    changed: %s\n", line.c_str());
   }
   return OkStatus();
 }
 
-// view: where this worker is shown; may be null.
+// view: the status page's data; may be null.
 Status Train(Trainer* trainer, const Experiment& experiment, const std::string& name,
              const Clock* clock, StopSignals* signals, ProcessView* view) {
   if (experiment.cluster.servers.empty()) {
     return FailedPrecondition(
-        "cluster.servers is not set: name the servers' addresses in the experiment file or with "
+        "cluster.servers is not set; list the servers' addresses in the experiment file or with "
         "--set cluster.servers=tcp://HOST:PORT,...");
   }
   SessionSettings settings;
@@ -170,11 +168,11 @@ Status Train(Trainer* trainer, const Experiment& experiment, const std::string& 
   return service->Run();
 }
 
-// A worker on a GPU runs near it. Threads inherit that: call it before any is started. Training
-// does not depend on it, so what goes wrong is only said.
+// Pins this process to the CPU cores near its GPU. Threads inherit the affinity, so it is called
+// before any is started. Training does not depend on it: errors are only logged.
 void PinNearDevice(const std::string& device) {
   const Result<std::optional<std::string>> bus = PciBusIdOf(device);
-  if (!bus.ok() || !bus->has_value()) return;  // no GPU; or none is there, which Trainer::Make says
+  if (!bus.ok() || !bus->has_value()) return;  // no GPU, or an error that Trainer::Make reports
   const Result<std::string> said = PinNear(device, **bus);
   const std::string where = device + " at " + **bus + ": not pinned: ";
   if (said.ok()) {
@@ -206,7 +204,7 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
   log.program = program;
   log.directory = JoinPath(experiment.output.directory, "logs");
   log.role = "worker";
-  // "worker-3" makes worker-3.<host>.log, not worker-worker-3.
+  // The worker "worker-3" logs to worker-3.<host>.log, not to worker-worker-3.<host>.log.
   log.rank = arguments.name.starts_with("worker-") ? arguments.name.substr(7) : arguments.name;
   KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<Logging> logging, Logging::Start(log));
   PinNearDevice(experiment.network.device);
@@ -224,28 +222,27 @@ int Main(const char* program, const std::vector<std::string>& args) {
   Arguments arguments;
   arguments.name = HostName() + "-" + std::to_string(getpid());
   CommandLine line("kumo-worker",
-                   "Computes partitions of a job on one device: pulls weights from the servers, "
-                   "trains,\npushes contributions, until the job is over.");
-  line.AddPositional("FILE", "The experiment file, or the name of one that comes with Kumo", true,
+                   "Trains partitions of a job on one device: pulls weights from the servers, "
+                   "trains,\nand pushes contributions, until the job ends.");
+  line.AddPositional("FILE", "Experiment file, or the name of an installed experiment", true,
                      [&](const std::string& text) {
                        arguments.file = FindExperiment(text, FindInstallation().share);
                      });
-  line.AddRepeated("set", "SECTION.KEY=VALUE", "Overrides a setting of the file", &arguments.sets);
+  line.AddRepeated("set", "SECTION.KEY=VALUE", "Override a setting of the file", &arguments.sets);
   line.AddOption("name", "NAME", Allowed(),
-                 "This worker's name; one that is started again under "
-                 "its name takes its place at once",
-                 &arguments.name, "the host and the pid");
-  line.AddOption("http", "HOST:PORT", Allowed(), "Where to show metrics", &arguments.http,
-                 "nowhere");
-  line.AddFlag("check", "Only read the network and the data, say what they are, and end",
-               &arguments.check);
-  line.AddOption("evaluate", "DIR", {.not_empty = true},
-                 "Only evaluate the checkpoint in DIR, and end", &arguments.evaluate);
-  line.AddFlag("memory", "Only say what memory a worker and a server need, and end",
+                 "Name of this worker; a restarted worker of the same "
+                 "name replaces the old one at once",
+                 &arguments.name, "HOST-PID");
+  line.AddOption("http", "HOST:PORT", Allowed(), "Address of the status page and metrics",
+                 &arguments.http, "nowhere");
+  line.AddFlag("check", "Read and describe the network and the data, and exit", &arguments.check);
+  line.AddOption("evaluate", "DIR", {.not_empty = true}, "Evaluate the checkpoint in DIR, and exit",
+                 &arguments.evaluate);
+  line.AddFlag("memory", "Print the memory that a worker and a server need, and exit",
                &arguments.memory);
   line.AddOption("servers", "N", {.min = 1, .max = ShardMap::kMaxServers},
-                 "With --check and --memory: how many there will be", &arguments.servers,
-                 "those of cluster.servers");
+                 "With --check and --memory: number of servers", &arguments.servers,
+                 "from cluster.servers");
   line.AddFlag("json", "With --evaluate and --memory: print JSON; with --check: as the last line",
                &arguments.json);
   arguments.use.AddTo(&line);
@@ -253,7 +250,7 @@ int Main(const char* program, const std::vector<std::string>& args) {
   Status usage = line.Parse(args);
   if (usage.ok() && arguments.json && arguments.evaluate.empty() && !arguments.check &&
       !arguments.memory) {
-    usage = InvalidArgument("--json goes with --evaluate DIR, --check or --memory");
+    usage = InvalidArgument("--json requires --evaluate DIR, --check or --memory");
   }
   if (usage.ok()) usage = arguments.use.Check();
   if (line.version_asked()) {
@@ -264,7 +261,7 @@ int Main(const char* program, const std::vector<std::string>& args) {
     std::fputs(line.Help().c_str(), stdout);
     return 0;
   }
-  // Who only uses a model, or looks, is no worker with a name.
+  // A process that only uses or inspects a model has no worker name.
   const bool takes_part =
       !arguments.use.asked() && arguments.evaluate.empty() && !arguments.check && !arguments.memory;
   const LastWords last_words(takes_part ? "kumo-worker " + arguments.name : "kumo-worker",

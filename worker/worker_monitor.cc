@@ -1,9 +1,9 @@
-#include "worker/request_spans.h"
+#include "worker/worker_monitor.h"
 
 namespace kumo {
 namespace {
 
-// A request that is never answered was given up: there are not many, but no end of them.
+// Bounds the table: dropped requests are never answered, and their entries stay.
 constexpr size_t kMostOpen = 20'000;
 
 }  // namespace
@@ -17,7 +17,7 @@ void RequestSpans::OnSent(int server, const wire::Header& header, TimeUs now) {
   if ((!push && header.type() != wire::PULL) || open_.size() >= kMostOpen) return;
   TraceSubject subject{.round = header.round(), .chunk = header.chunk()};
   if (push) subject.partition = header.partition();
-  // A request that is repeated is still the same one.
+  // A repeated request keeps its first time.
   open_.try_emplace({server, header.request()},
                     Open{push ? trace::PUSH : trace::PULL, now, subject});
 }

@@ -1,7 +1,6 @@
-// What a worker shows of itself over HTTP: it looks on while the service sends the session's
-// messages, and once a second makes a snapshot of what the last report said.
+// Worker monitor: observes the messages that a worker sends and receives, for its HTTP page, its
+// Prometheus metrics and its trace. Training does not depend on it.
 //
-// Nothing that a job does depends on it; where nobody is to see anything (no view) it does nothing.
 // Owned by the driver, on its loop thread.
 #pragma once
 
@@ -18,24 +17,27 @@
 
 namespace kumo {
 
-class WorkerWatch {
+// Publishes a snapshot of the last report once a second. Does nothing without a view.
+class WorkerMonitor {
  public:
-  // view: where it is shown; borrowed for life, null for nowhere.
-  WorkerWatch(ProcessView* view, const std::string& name) : view_(view) { worker_.set_name(name); }
+  // view: where the snapshots go; must outlive this object; null: nowhere.
+  WorkerMonitor(ProcessView* view, const std::string& name) : view_(view) {
+    worker_.set_name(name);
+  }
 
-  // The loop has come round: whether a snapshot is due.
-  bool StepContext(TimeUs now) {
+  // Called in each turn of the loop; returns true if a snapshot is due.
+  bool SnapshotIsDue(TimeUs now) {
     if (view_ == nullptr) return false;
     view_->Turned(now);
     return view_->SnapshotIsDue(now);
   }
-  // A message is about to be sent. Reports go to a server that has welcomed the worker.
+  // A message is about to be sent. Heartbeats go only to a server that has welcomed the worker.
   void See(const wire::Header& header) {
     if (view_ == nullptr || !header.has_worker_report()) return;
     *worker_.mutable_report() = header.worker_report();
     joined_ = header.type() == wire::HEARTBEAT;
   }
-  // waits_for: whom the worker waits for, "" for nobody.
+  // waits_for: the process that the worker waits for; "" if none.
   void Publish(const std::string& waits_for, const TransportCounters& traffic, int64_t queue_bytes,
                TimeUs now) {
     ProcessSnapshot snapshot;
@@ -53,13 +55,11 @@ class WorkerWatch {
   bool joined_ = false;
 };
 
-// How long a worker's requests take, for a trace: from the first sending of a PUSH or a PULL until
-// its answer is there.
-//
-// Belongs to the driver's loop thread.
+// Durations of a worker's requests for a trace: from the first sending of a PUSH or a PULL to its
+// answer.
 class RequestSpans {
  public:
-  // tracer is borrowed for life.
+  // tracer must outlive this object.
   explicit RequestSpans(Tracer* tracer) : tracer_(tracer) {}
 
   void OnSent(int server, const wire::Header& header, TimeUs now);
@@ -75,6 +75,5 @@ class RequestSpans {
   Tracer* const tracer_;
   std::map<std::pair<int, uint64_t>, Open> open_;  // by server and request
 };
-
 
 }  // namespace kumo

@@ -12,12 +12,12 @@
 namespace kumo {
 namespace {
 
-// The longest wait of the loop: bounds how late a completion could be seen at worst.
+// The longest wait of the loop, and so the largest delay of a completion.
 constexpr TimeUs kLongestPoll = 100 * kMillisecond;
-// Of a trace: what is shorter lies between two tasks.
+// Waits of the compute thread shorter than this are not traced.
 constexpr TimeUs kShortestWait = 50;
-// How long threads are waited for, longer than any minibatch: they must be gone before what they
-// work on is.
+// Time to wait for the compute thread at the end, longer than any minibatch: it must end before the
+// data it works on.
 constexpr int64_t kComputeShutdownMs = 60'000;
 
 }  // namespace
@@ -40,20 +40,20 @@ Result<std::unique_ptr<WorkerService>> WorkerService::Make(const SessionSettings
   }
   std::unique_ptr<WorkerService> service(new WorkerService(std::move(session), clock, trainer,
                                                            stops, std::move(transport),
-                                                           WorkerWatch(view, settings.name)));
+                                                           WorkerMonitor(view, settings.name)));
   KUMO_RETURN_IF_ERROR(trainer->Attach(&service->session_.shape()));
   return service;
 }
 
 WorkerService::WorkerService(Session session, const Clock* clock, Trainer* trainer,
                              StopSource* stops, std::unique_ptr<ZmqTransport> transport,
-                             WorkerWatch watch)
+                             WorkerMonitor monitor)
     : session_(std::move(session)),
       clock_(clock),
       trainer_(trainer),
       stops_(stops),
       transport_(std::move(transport)),
-      watch_(std::move(watch)),
+      monitor_(std::move(monitor)),
       tracer_(clock),
       trace_agent_(
           &tracer_,
@@ -61,7 +61,7 @@ WorkerService::WorkerService(Session session, const Clock* clock, Trainer* train
       requests_(&tracer_) {
   transport_->AddFd(stops_->fd(), [this] {
     for (int signal : stops_->Take()) {
-      LOG(WARNING) << SignalName(signal) << ": leaves";
+      LOG(WARNING) << SignalName(signal) << ": leaves the job";
       Perform(session_.Leave(clock_->NowUs()));
     }
   });
@@ -87,9 +87,9 @@ Status WorkerService::Run() {
       LOG_IF(WARNING, waits.has_value()) << waits.value_or("");
     }
     if (left_) break;
-    if (watch_.StepContext(now)) {
-      watch_.Publish(session_.WaitsForProcesses(), transport_->counters(),
-                     transport_->waiting_bytes(), now);
+    if (monitor_.SnapshotIsDue(now)) {
+      monitor_.Publish(session_.WaitsForProcesses(), transport_->counters(),
+                       transport_->waiting_bytes(), now);
     }
     trace_agent_.Tick(now);
     const TimeUs next = std::min(session_.NextDeadline(), trace_agent_.NextDeadline());
@@ -97,7 +97,7 @@ Status WorkerService::Run() {
     transport_->Poll(wait, on_message);
     RunCompletions();
   }
-  // A block that is still being trained is of no use any more.
+  // The result of a block in progress is no longer needed.
   trainer_->Cancel();
   if (Status status = compute_.Shutdown(kComputeShutdownMs); !status.ok()) {
     LOG(WARNING) << status.message();
@@ -146,8 +146,8 @@ void WorkerService::Perform(WorkerActions actions) {
 
 void WorkerService::Do(SendToServerAction send) {
   requests_.OnSent(send.server, send.message.header, clock_->NowUs());
-  watch_.See(send.message.header);
-  // What cannot be sent now is asked again by the session's timers.
+  monitor_.See(send.message.header);
+  // A message that cannot be sent now is repeated by the session's timers.
   const Status status = transport_->Send(ServerPeer(send.server), std::move(send.message));
   if (!status.ok()) VLOG(1) << status.message();
 }

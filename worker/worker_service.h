@@ -1,7 +1,7 @@
-// A worker process: the session's driver over ZeroMQ, with one thread for the arithmetic.
+// Worker service: the driver of a worker's session over ZeroMQ, with one thread for the arithmetic.
 //
 // The calling thread owns the session and the transport; the compute thread owns the trainer. They
-// meet in two queues: what the session wants computed, in order, and what came of it.
+// exchange work through two queues: computations, in order, and their completions.
 #pragma once
 
 #include <cstdint>
@@ -19,35 +19,34 @@
 #include "common/trace/trace_agent.h"
 #include "common/trace/tracer.h"
 #include "common/transport/zmq_transport.h"
-#include "worker/request_spans.h"
 #include "worker/session/session.h"
 #include "worker/training/trainer.h"
-#include "worker/worker_watch.h"
+#include "worker/worker_monitor.h"
 
 namespace kumo {
 
 class WorkerService {
  public:
-  // clock, trainer and stops are borrowed for life; so is view, where this worker is shown, which
+  // clock, trainer and stops must outlive this object; so must view, the status page's data, which
   // may be null.
   static Result<std::unique_ptr<WorkerService>> Make(const SessionSettings& settings,
                                                      const Clock* clock, Trainer* trainer,
                                                      StopSource* stops,
                                                      ProcessView* view = nullptr);
 
-  // Takes part in the job until it is over: ok when it is done, else why this worker leaves.
+  // Takes part in the job until it ends: ok if the job is done, otherwise the reason for leaving.
   Status Run();
 
  private:
-  // What the compute thread hands back, to be run on the loop thread.
+  // The result of a computation, to be processed on the loop thread.
   using Completion = std::function<WorkerActions(TimeUs now)>;
 
   WorkerService(Session session, const Clock* clock, Trainer* trainer, StopSource* stops,
-                std::unique_ptr<ZmqTransport> transport, WorkerWatch watch);
+                std::unique_ptr<ZmqTransport> transport, WorkerMonitor monitor);
 
   void OnMessage(int server, Message message);
   void Perform(WorkerActions actions);
-  // One for each kind of action: an action that is not carried out does not compile.
+  // One overload per kind of action: an unhandled kind does not compile.
   void Do(SendToServerAction send);
   void Do(const InitialiseAction& initialise);
   void Do(InstallAction install);
@@ -57,7 +56,7 @@ class WorkerService {
   void Do(const DropAction& drop);
   void Do(const LeaveAction& leave);
 
-  // Runs `work` on the compute thread, behind what was asked for before.
+  // Runs `work` on the compute thread after all earlier work.
   void Compute(std::function<void()> work);
   void Complete(Completion completion) KUMO_EXCLUDES(mutex_);
   void RunCompletions() KUMO_EXCLUDES(mutex_);
@@ -67,7 +66,7 @@ class WorkerService {
   Trainer* const trainer_;
   StopSource* const stops_;
   std::unique_ptr<ZmqTransport> transport_;
-  WorkerWatch watch_;
+  WorkerMonitor monitor_;
 
   WaitNotice wait_notice_;
   bool left_ = false;
@@ -76,11 +75,11 @@ class WorkerService {
   Tracer tracer_;
   TraceAgent trace_agent_;
   RequestSpans requests_;
-  TimeUs idle_since_ = 0;  // the compute thread's; 0: it was not traced
+  TimeUs idle_since_ = 0;  // of the compute thread; 0: not traced
 
   Mutex mutex_;
   std::vector<Completion> completions_ KUMO_GUARDED_BY(mutex_);
-  ThreadPool compute_{1};  // last: its thread uses all of the above
+  ThreadPool compute_{1};  // last member: its thread uses the members above
 };
 
 }  // namespace kumo

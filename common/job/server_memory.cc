@@ -54,7 +54,7 @@ MemoryNeed MemoryOfServer(const Experiment& experiment, const JobSpec& spec, int
   const char* const shared_out = servers > 1 ? "network.file" : "network.file, cluster.servers";
 
   MemoryNeed need("a server");
-  need.Add("the process itself", {kProcessBytes});
+  need.Add("process", {kProcessBytes});
   need.Add("versions of the weights", {part, kVersions, starts}, shared_out);
   need.Add("the update rule's state", {part, slots}, "optimiser.type, block.rule");
   if (experiment.sync.pull_codec != "fp32") {
@@ -64,7 +64,7 @@ MemoryNeed MemoryOfServer(const Experiment& experiment, const JobSpec& spec, int
            {ContributionBytes(experiment, part / kFloat), experiment.sync.partitions},
            "sync.partitions, sync.push_codec");
   need.Add("their sum", {part});
-  need.Add("what partitions carry, while it is saved",
+  need.Add("carried state while it is saved",
            {part, CarriedArrays(experiment, spec), experiment.sync.partitions},
            "sync.partitions, sync.push_codec, block.reset_local_state");
   need.Add("a checkpoint that is written", {part, starts + slots}, "");

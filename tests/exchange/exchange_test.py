@@ -304,7 +304,7 @@ class ExchangeTest(unittest.TestCase):
         self.assertEqual(len(ended.stderr.splitlines()), 1, ended.stderr)
         self.assertIn("cut.png: ", ended.stderr)
         nowhere = self.kumo("predict", "out", "--input", "nowhere.png", expect=78)
-        self.assertIn("nowhere.png: there is no such image, folder or archive", nowhere.stderr)
+        self.assertIn("nowhere.png: no such image, folder or archive", nowhere.stderr)
 
     def test_a_language_model_goes_on_with_what_it_has_learnt(self):
         (self.folder / "abc.txt").write_text("abcdefgh\u00e4" * 300)
@@ -367,10 +367,10 @@ class ExchangeTest(unittest.TestCase):
         (self.folder / "classes.pbtxt").write_text(
             NUMBERS.replace("huber", "softmax_cross_entropy").replace("outputs: 2", "outputs: 3")
             .replace("mean_squared_error", "softmax_cross_entropy"))
-        self.assertIn("which reader ctf has with data.classes = 0",
+        self.assertIn("set data.reader = ctf and data.classes = 0",
                       self.kumo("launch", "out.conf", "--set", "network.file=colours.pbtxt", "--set",
                                 "output.directory=colours", expect=78).stderr)
-        self.assertIn("set data.classes to how many there are",
+        self.assertIn("set data.classes to the number of classes",
                       self.kumo("launch", "numbers.conf", "--set", "network.file=classes.pbtxt", "--set",
                                 "output.directory=classes", expect=78).stderr)
         self.assertIn("reader image_folder has classes",
@@ -389,21 +389,21 @@ class ExchangeTest(unittest.TestCase):
             self.assertIn(b"pixels, 0 to 255", (self.folder / "said.onnx").read_bytes())
 
     def test_what_cannot_be_exported_is_said(self):
-        self.assertIn("no format", self.kumo("export", "out", "--out", "model", expect=64).stderr)
+        self.assertIn("must end in .onnx", self.kumo("export", "out", "--out", "model", expect=64).stderr)
         ended = self.kumo("export", "out", "--out", "model.npz", "--pixels", expect=64)
-        self.assertIn("--pixels goes with --format onnx", ended.stderr)
+        self.assertIn("--pixels requires --format onnx", ended.stderr)
         checkpoint = without_mean_image(self.checkpoint("mean"), self.folder / "meanless")
         ended = self.kumo("export", "mean.conf", "--checkpoint", checkpoint, "--out", "m.onnx", "--pixels", "--set",
                           "data.train_images=nowhere.zip", expect=78)
         self.assertIn("data.subtract_mean needs the training set", ended.stderr)
-        self.assertNotIn("name the experiment's file", ended.stderr)
+        self.assertNotIn("name the experiment file", ended.stderr)
         ended = self.kumo("predict", checkpoint, "--input", "train.zip", "--set",
                           "data.directory=/nowhere", "--set", "data.train_images=nowhere.zip", expect=78)
-        self.assertIn("; name the experiment's file, or say where it is", ended.stderr)
+        self.assertIn("; name the experiment file, or locate the data with", ended.stderr)
         ended = self.kumo("export", "out.conf", "--set", "data.reader=ctf", "--out", "m.onnx", "--pixels", expect=78)
-        self.assertIn("--pixels goes with images: data.reader is ctf", ended.stderr)
+        self.assertIn("--pixels requires images, but data.reader = ctf", ended.stderr)
         ended = self.kumo("predict", "out", "--input", "small.pbtxt", expect=78)
-        self.assertIn("it is no image by its name", ended.stderr)
+        self.assertIn("it is neither an image", ended.stderr)
         ended = self.kumo("export", "out", "--out", "nowhere/model.npz", expect=78)
         self.assertIn("nowhere/", ended.stderr)
         self.assertFalse((self.folder / "m.onnx").exists())
@@ -422,7 +422,7 @@ class ExchangeTest(unittest.TestCase):
                 "network.initial_names=names.txt", "--from", "start.safetensors")
         said = self.kumo("check", "out.conf", *wide).stdout
         self.assertIn("starts with 5 of 7 tensors", said)
-        self.assertIn("head.weight: [3, 144] there, [5, 144] here", said)
+        self.assertIn("head.weight: [3, 144] in the source, [5, 144] in the network", said)
         self.assertIn("head.bias: the file has no such tensor", said)
         self.assertIn("not used: fc.bias [3]", said)
         launched = self.kumo("launch", "out.conf", *wide)

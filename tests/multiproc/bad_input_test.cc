@@ -336,9 +336,9 @@ TEST(BadInput, ADamagedCheckpointIsPassedOverAndRefusedWhereItIsNamed) {
   ASSERT_NE(at, std::string::npos) << refused.output;
   const std::string round = std::to_string(std::stoll(refused.output.substr(at + offer.size())));
   EXPECT_THAT(checkpoints[checkpoints.size() - 2].string(), HasSubstr(round));
-  const Ended passes_over = launch("checkpoint.resume=auto");
-  EXPECT_EQ(passes_over.code, 0) << passes_over.output;
-  EXPECT_THAT(passes_over.output, HasSubstr("passes over " + damaged));
+  const Ended skips = launch("checkpoint.resume=auto");
+  EXPECT_EQ(skips.code, 0) << skips.output;
+  EXPECT_THAT(skips.output, HasSubstr("skips " + damaged));
   EXPECT_EQ(launch("checkpoint.resume=" + round).code, 0);
   // Of another experiment.
   const Ended foreign = launch("optimiser.type=momentum");

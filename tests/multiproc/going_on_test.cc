@@ -339,7 +339,8 @@ TEST(GoingOn, ANewHeadStartsFromAnotherJobsWeightsAndThenGoesOnFromItsOwn) {
   // So small that no weight moves: the last checkpoint has the weights of version 0.
   job.Set("schedule.learning_rate", "1e-30");
   const std::string taken = "starts with 6 of 10 tensors from " + source.output();
-  const std::string left = "initialised as usual: fc2.weight: [10, 500] there, [12, 500] here";
+  const std::string left =
+      "initialised as usual: fc2.weight: [10, 500] in the source, [12, 500] in the network";
   const Ended check = Kumo(&job, "check", {"--from", source.output()});
   EXPECT_EQ(check.code, 0) << check.output;
   EXPECT_THAT(check.output, AllOf(HasSubstr(taken), HasSubstr(left)));
@@ -382,7 +383,7 @@ TEST(GoingOn, WhereNothingOfAnotherJobFitsItIsRefusedByCheckAndByLaunch) {
   for (const char* command : {"check", "launch"}) {
     const Ended nothing = Kumo(&job, command, {"--from", source.output()});
     EXPECT_EQ(nothing.code, 78) << nothing.output;
-    EXPECT_THAT(nothing.output, HasSubstr("has the name and the shape of one of the network"));
+    EXPECT_THAT(nothing.output, HasSubstr("matches a tensor of the network in name and shape"));
     const Ended nowhere = Kumo(&job, command, {"--from", job.Path("nowhere")});
     EXPECT_EQ(nowhere.code, 78) << nowhere.output;
     EXPECT_THAT(nowhere.output, HasSubstr("is neither a checkpoint's folder"));

@@ -83,7 +83,7 @@ TEST(Memory, CheckShowsWhatAWorkerAndAServerNeedAndWhatTheJobDoes) {
       job.Run("kumo", {"check", job.experiment_file(), "--workers", "2", "--servers", "2"});
   EXPECT_EQ(ended.code, 0) << ended.output;
   EXPECT_THAT(ended.output, AllOf(HasSubstr("a worker needs "), HasSubstr("training data"),
-                                  HasSubstr("activations and layers' own arrays"),
+                                  HasSubstr("activations and layer buffers"),
                                   HasSubstr("sync.minibatch"), HasSubstr("a server needs "),
                                   HasSubstr("versions of the weights"), HasSubstr("the job needs "),
                                   HasSubstr("2 workers of "), HasSubstr("2 servers of ")));

@@ -245,7 +245,7 @@ TEST(Training, AWorkerThatIsToldToLeaveHandsItsPartitionsOverBitForBit) {
   job.Signal("worker-1", SIGTERM);
   const Ended left = job.Wait("worker-1");
   EXPECT_EQ(left.code, 75);
-  EXPECT_NE(left.output.find("was told to leave"), std::string::npos) << left.output;
+  EXPECT_NE(left.output.find("left on request"), std::string::npos) << left.output;
   EXPECT_EQ(job.Status().generation(), 1u);  // nobody went back
   job.StartWorker(1);                        // and comes back
   ExpectAllDone(&job, 2, 2);

@@ -28,7 +28,7 @@
 #include "server/service/server_service.h"
 #include "tests/scratch_directory.h"
 #include "tests/services/liar.h"
-#include "worker/training/stored_weights.h"
+#include "worker/training/initial_weights.h"
 #include "worker/worker_service.h"
 
 #include <sys/eventfd.h>

@@ -19,36 +19,36 @@ wire::Header Reports(wire::Type type, int64_t samples) {
   return header;
 }
 
-class WorkerWatchTest : public testing::Test {
+class WorkerMonitorTest : public testing::Test {
  protected:
   HttpResponse Ask(const char* path) {
-    watch_.Publish("", {}, 0, 0);
+    monitor_.Publish("", {}, 0, 0);
     return view_.Answer(path);
   }
 
   SteadyClock clock_;
   ProcessView view_{{"kumo-worker", "worker-1", "1", "abc"}, &clock_};
-  WorkerWatch watch_{&view_, "worker-1"};
+  WorkerMonitor monitor_{&view_, "worker-1"};
 };
 
-TEST_F(WorkerWatchTest, IsReadyFromItsFirstHeartbeatUntilItLeaves) {
+TEST_F(WorkerMonitorTest, IsReadyFromItsFirstHeartbeatUntilItLeaves) {
   EXPECT_EQ(Ask("/readyz").code, 503);
   EXPECT_EQ(*Ask("/readyz").body, "waits for server 0\n");
-  watch_.See(Reports(wire::HELLO, 0));
+  monitor_.See(Reports(wire::HELLO, 0));
   EXPECT_EQ(Ask("/readyz").code, 503) << "it may be refused";
-  watch_.See(Reports(wire::HEARTBEAT, 0));
+  monitor_.See(Reports(wire::HEARTBEAT, 0));
   EXPECT_EQ(Ask("/readyz").code, 200);
   wire::Header push;
   push.set_type(wire::PUSH);
-  watch_.See(push);
+  monitor_.See(push);
   EXPECT_EQ(Ask("/readyz").code, 200);
-  watch_.See(Reports(wire::BYE, 0));
+  monitor_.See(Reports(wire::BYE, 0));
   EXPECT_EQ(Ask("/readyz").code, 503);
 }
 
-TEST_F(WorkerWatchTest, ShowsWhatItReportedLast) {
-  watch_.See(Reports(wire::HEARTBEAT, 100));
-  watch_.See(Reports(wire::HEARTBEAT, 250));
+TEST_F(WorkerMonitorTest, ShowsWhatItReportedLast) {
+  monitor_.See(Reports(wire::HEARTBEAT, 100));
+  monitor_.See(Reports(wire::HEARTBEAT, 250));
   const std::string text = *Ask("/metrics").body;
   EXPECT_THAT(text, HasSubstr("kumo_worker_samples_total{worker=\"worker-1\"} 250\n"));
   EXPECT_THAT(text, HasSubstr("kumo_worker_leases{worker=\"worker-1\"} 1\n"));
@@ -56,8 +56,8 @@ TEST_F(WorkerWatchTest, ShowsWhatItReportedLast) {
               HasSubstr("kumo_worker_round_seconds{worker=\"worker-1\",part=\"wait\"} 0.02\n"));
 }
 
-TEST_F(WorkerWatchTest, NamesWhomItWaitsFor) {
-  watch_.Publish("server 1 at tcp://b:7700", {}, 0, 0);
+TEST_F(WorkerMonitorTest, NamesWhomItWaitsFor) {
+  monitor_.Publish("server 1 at tcp://b:7700", {}, 0, 0);
   EXPECT_EQ(*view_.Answer("/readyz").body, "waits for server 1 at tcp://b:7700\n");
 }
 

@@ -10,7 +10,7 @@
 #include "common/base/json.h"
 #include "common/telemetry/figures.h"
 #include "common/telemetry/metric_figures.h"
-#include "worker/inference/trained_as.h"
+#include "worker/inference/stored_model.h"
 #include "worker/training/job_memory.h"
 #include "worker/training/opened_job.h"
 #include "worker/training/trainer.h"
@@ -18,7 +18,7 @@
 namespace kumo {
 namespace {
 
-// Whether the data are such as the checkpoint was trained on.
+// Checks that the data are prepared as those that the checkpoint was trained on.
 Status CheckData(const StoredModel& model, const Datasets& data) {
   KUMO_RETURN_IF_ERROR(CheckSameClasses(model.manifest, data.train->class_names()));
   const auto& trained = model.manifest.mean_image();

@@ -1,4 +1,4 @@
-// `kumo evaluate`: a checkpoint's weights against the validation set.
+// Evaluation of a checkpoint on the validation set (`kumo evaluate`).
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace kumo {
 
-// With the names and figures of an epoch's evaluation (common/telemetry/figures.h): one JSON
-// object, or a line. The errors of OpenStoredModel, NetworkOf, OpenJob and of the device;
-// FailedPrecondition, naming the first difference, where the experiment or the data would have the
-// weights see something else than they were trained on; ResourceExhausted where memory does not
-// suffice.
+// Returns the metrics of the evaluation, with the names and formats of an epoch's evaluation
+// (common/telemetry/figures.h), as one JSON object or one line. The errors of OpenStoredModel,
+// NetworkOf, OpenJob and of the device; FailedPrecondition, naming the first difference, if
+// experiment or data would give the weights other inputs than in training; ResourceExhausted if
+// memory does not suffice.
 Result<std::string> EvaluateCheckpoint(const ModelName& name, bool json);
 
 }  // namespace kumo

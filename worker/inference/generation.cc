@@ -13,14 +13,14 @@
 #include "common/base/rng.h"
 #include "models/graph/causality.h"
 #include "models/network.h"
-#include "worker/inference/running_model.h"
+#include "worker/inference/stored_model.h"
 
 namespace kumo {
 namespace {
 
 constexpr int kBytes = 256;
 
-// The texts of tokens, and tokens of a text.
+// Vocabulary: the texts of tokens, and the tokens of a text.
 class Vocabulary {
  public:
   // names: by number; empty: tokens are bytes.
@@ -37,7 +37,7 @@ class Vocabulary {
   int64_t size() const { return std::ssize(names_); }
   const std::string& TextOf(int64_t token) const { return names_[token]; }
 
-  // InvalidArgument where a part of it is no token.
+  // InvalidArgument if a part of the text is no token.
   Result<std::vector<int32_t>> TokensOf(std::string_view text) const {
     std::vector<int32_t> tokens;
     for (size_t at = 0; at < text.size();) {
@@ -47,9 +47,9 @@ class Vocabulary {
         found = numbers_.find(std::string(text.substr(at, length)));
       }
       if (found == numbers_.end()) {
-        return InvalidArgument("--prompt: what stands at byte " + std::to_string(at) + " (\"" +
+        return InvalidArgument("--prompt: the text at byte " + std::to_string(at) + " (\"" +
                                std::string(text.substr(at, 8)) +
-                               "\") begins with nothing that the network has been trained on");
+                               "\") is not in the vocabulary of the network");
       }
       tokens.push_back(found->second);
       at += length + 1;
@@ -64,7 +64,8 @@ class Vocabulary {
   size_t longest_ = 1;  // bytes of a token
 };
 
-// Whether it gives scores of what follows at each position, and can go on with a text.
+// Checks that the network gives scores for the next token at each position, and does not see later
+// positions.
 Status CheckGoesOn(const Graph& graph) {
   const bool tokens = graph.inputs.size() == 1 && graph.values[0].vocabulary > 0 &&
                       graph.values[0].shape.rank() == 1;
@@ -78,7 +79,7 @@ Status CheckGoesOn(const Graph& graph) {
   return CheckCausal(graph);
 }
 
-// A network that is asked what comes next.
+// Language model that scores the next token.
 class LanguageModel {
  public:
   static Result<std::unique_ptr<LanguageModel>> Make(const StoredModel& model) {
@@ -97,11 +98,11 @@ class LanguageModel {
 
   int64_t words() const { return words_; }
 
-  // The scores of what follows `tokens`, of which the last ones count that it has room for. Good
-  // until the next call.
+  // Scores of the token after `tokens`, of which the model uses the last ones that fit its sequence
+  // length. Valid until the next call.
   Result<std::span<const float>> ScoresAfter(std::span<const int32_t> tokens) {
     const size_t seen = std::min<size_t>(tokens.size(), positions_);
-    // What stands behind the last one changes nothing.
+    // A causal model's scores do not depend on the padding behind the last token.
     std::ranges::fill(window_, 0);
     std::ranges::copy(tokens.last(seen), window_.begin());
     KUMO_RETURN_IF_ERROR(model_->Predict(1, std::as_bytes(std::span(window_)), 0, scores_));
@@ -131,7 +132,7 @@ int64_t Draw(std::span<const float> scores, const GenerationRequest& request, Rn
     order.resize(request.most_likely);
   }
   const auto top = static_cast<double>(scores[order[0]]);
-  std::vector<double> below;  // sums of what is not yet divided by the whole
+  std::vector<double> below;  // cumulative sums before normalisation
   double sum = 0;
   for (const int64_t token : order) {
     sum += std::exp((static_cast<double>(scores[token]) - top) / request.temperature);
@@ -151,8 +152,8 @@ Status Generate(const ModelName& name, const GenerationRequest& request,
   KUMO_ASSIGN_OR_RETURN(ModelData data, DataOf(model));
   const Vocabulary vocabulary(std::move(data.class_names));
   if (vocabulary.size() > network->words()) {
-    return InvalidArgument("the network tells " + std::to_string(network->words()) +
-                           " tokens apart, and the text that it was trained on has " +
+    return InvalidArgument("the network has " + std::to_string(network->words()) +
+                           " tokens, but the text that it was trained on has " +
                            std::to_string(vocabulary.size()));
   }
   KUMO_ASSIGN_OR_RETURN(std::vector<int32_t> tokens, vocabulary.TokensOf(request.prompt));
@@ -160,7 +161,7 @@ Status Generate(const ModelName& name, const GenerationRequest& request,
   for (int i = 0; i < request.tokens; ++i) {
     KUMO_ASSIGN_OR_RETURN(const std::span<const float> scores, network->ScoresAfter(tokens));
     Rng rng(static_cast<uint64_t>(request.seed), RngPurpose::kGeneration, static_cast<uint64_t>(i));
-    // What has no text was never trained.
+    // A token without text was never trained.
     const int64_t token = Draw(scores.first(vocabulary.size()), request, &rng);
     say(vocabulary.TextOf(token));
     tokens.push_back(static_cast<int32_t>(token));

@@ -1,4 +1,4 @@
-// `kumo predict --prompt`: a text that goes on as a language model thinks that it might.
+// Text generation with a language model's checkpoint (`kumo predict --prompt`).
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@ namespace kumo {
 
 struct GenerationRequest {
   std::string prompt;  // at least one token
-  int tokens = 200;    // that are added
-  // Scores are divided by it before they become probabilities: below 1 the likely is likelier, at 0
-  // nothing is drawn and the likeliest taken.
+  int tokens = 200;    // tokens to add
+  // Scores are divided by the temperature before the softmax: values below 1 sharpen the
+  // distribution; 0 always takes the likeliest token.
   double temperature = 0.8;
-  int most_likely = 0;  // only so many of the likeliest tokens are drawn from; 0: all
+  int most_likely = 0;  // sample from this many of the likeliest tokens (top-k); 0: all
   int seed = 1;
 };
 
-// Calls `say` with the prompt and then with each token's text. What is drawn follows from the
-// checkpoint, the request and the kind of machine. InvalidArgument for a network that is no causal
-// one of tokens, and for a prompt with a token that it does not know; otherwise the errors of
+// Calls `say` with the prompt and then with the text of each token. The result is determined by the
+// checkpoint, the request and the machine type. InvalidArgument if the network is no causal
+// language model, or if the prompt contains an unknown token; otherwise the errors of
 // OpenStoredModel, NetworkOf, DataOf and of the device.
 Status Generate(const ModelName& name, const GenerationRequest& request,
                 const std::function<void(std::string_view)>& say);

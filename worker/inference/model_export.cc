@@ -10,7 +10,7 @@
 #include "models/graph/rewrites/rewrites.h"
 #include "models/network.h"
 #include "models/onnx/to_onnx.h"
-#include "worker/inference/trained_as.h"
+#include "worker/inference/stored_model.h"
 
 namespace kumo {
 namespace {
@@ -19,11 +19,11 @@ constexpr char kOnnx[] = "onnx";
 constexpr char kSafetensors[] = "safetensors";
 constexpr char kNpz[] = "npz";
 
-// What is written: tensors, and the network around them where it is needed.
+// Contents of the file: tensors, and for ONNX the network around them.
 struct Exported {
   std::vector<TensorSpec> specs;
-  std::vector<std::vector<float>> tensors;  // of the specs
-  std::optional<Graph> graph;               // whose parameters they are
+  std::vector<std::vector<float>> tensors;  // by spec
+  std::optional<Graph> graph;               // its parameters are the tensors
   int folded = 0;
 };
 
@@ -45,7 +45,8 @@ Result<Exported> Gather(const StoredModel& model, const ExportRequest& request, 
   return exported;
 }
 
-// What the network takes, for people: a formula of pixels (PixelFormulaFor), or what needs none.
+// Description of the network's input: a formula of the pixels (PixelFormulaFor), or the kind of
+// numbers.
 std::string InputFormula(const Experiment::Data& settings) {
   if (settings.reader == "text") return "tokens, by their numbers";
   if (settings.reader == "ctf") return "numbers, as they are";
@@ -63,7 +64,7 @@ std::string InputFormula(const Experiment::Data& settings) {
   return formula + channels;
 }
 
-// What an ONNX file says of itself.
+// Metadata of the ONNX file.
 std::map<std::string, std::string> MetadataOf(const StoredModel& model, const ModelData& data,
                                               bool pixels) {
   std::map<std::string, std::string> metadata;
@@ -84,7 +85,7 @@ Status WriteOnnx(const StoredModel& model, const Exported& exported, const Expor
   ModelData data;
   const std::string& reader = model.experiment.data.reader;
   if (request.pixels && (reader == "text" || reader == "ctf")) {
-    return InvalidArgument("--pixels goes with images: data.reader is " + reader);
+    return InvalidArgument("--pixels requires images, but data.reader = " + reader);
   }
   if (request.pixels) {
     KUMO_ASSIGN_OR_RETURN(data, DataOf(model));
@@ -120,11 +121,11 @@ Result<std::string> FormatOf(const ExportRequest& request) {
   }
   if (format.empty()) {
     return InvalidArgument("--out " + request.out +
-                           ": the name's ending says no format; end it in .onnx, .safetensors or "
-                           ".npz, or name one with --format");
+                           ": the file name must end in .onnx, .safetensors or .npz; otherwise "
+                           "choose a format with --format");
   }
   if (request.pixels && format != kOnnx) {
-    return InvalidArgument("--pixels goes with --format onnx: " + format + " holds weights alone");
+    return InvalidArgument("--pixels requires --format onnx: " + format + " holds only weights");
   }
   return format;
 }

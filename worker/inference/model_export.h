@@ -1,4 +1,5 @@
-// `kumo export`: a checkpoint's weights, or its network with them, as a file of other programs'.
+// Export of a checkpoint's weights, or of its network with weights, to the file formats of other
+// programs (`kumo export`).
 #pragma once
 
 #include <string>
@@ -10,17 +11,17 @@ namespace kumo {
 
 struct ExportRequest {
   std::string out;
-  std::string format;  // onnx, safetensors, npz; "": by the ending of `out`
+  std::string format;  // onnx, safetensors, npz; "": from the ending of `out`
   bool fold_batch_norm = false;
   bool pixels = false;  // the ONNX model takes pixels
 };
 
-// InvalidArgument where no format is meant, or it does not go with what is asked.
+// InvalidArgument if the format is unknown or does not allow the requested options.
 Result<std::string> FormatOf(const ExportRequest& request);
 
-// Writes the file, which appears whole or not at all, and says what is in it, in one line for
-// people. FailedPrecondition where a layer has no form in ONNX; otherwise the errors of
-// OpenStoredModel, NetworkOf, DataOf and of writing.
+// Writes the file atomically and returns a line for people that describes it. FailedPrecondition if
+// a layer has no form in ONNX; otherwise the errors of OpenStoredModel, NetworkOf, DataOf and of
+// writing.
 Result<std::string> ExportModel(const ModelName& name, const ExportRequest& request);
 
 }  // namespace kumo

@@ -1,4 +1,4 @@
-#include "worker/inference/model_use.h"
+#include "worker/inference/model_task.h"
 
 #include <unistd.h>
 
@@ -11,53 +11,50 @@
 
 namespace kumo {
 
-void ModelUse::AddTo(CommandLine* line) {
+void ModelTask::AddTo(CommandLine* line) {
   line->AddOption("export", "FILE", {.not_empty = true},
-                  "Only write the weights of --checkpoint, or the network with them, to FILE, and "
-                  "end",
+                  "Export the weights of --checkpoint, or the network with them, to FILE, and exit",
                   &out_, "nothing");
-  line->AddRepeated("predict", "FILE",
-                    "Only say what the network of --checkpoint makes of an image, or of those in a "
-                    "folder or an archive, or of a file in CNTK's text format, and end; may be "
-                    "repeated",
-                    &images_);
+  line->AddRepeated(
+      "predict", "FILE",
+      "Classify an image, the images of a folder or an archive, or the samples of a file "
+      "in CNTK's text format with --checkpoint, and exit; repeatable",
+      &images_);
   line->AddOption("checkpoint", "DIR", Allowed(),
-                  "With --export and --predict: whose weights; FILE may be such a folder, too",
+                  "With --export, --predict and --generate: the checkpoint; FILE may name it too",
                   &checkpoint_, "FILE");
   line->AddOption("format", "FORMAT", Allowed(),
                   "With --export: onnx, safetensors, npz; with --predict: table, json, csv",
-                  &format_, "by the name's ending, or a table");
+                  &format_, "from the file name's ending; table");
   line->AddFlag("fold-batch-norm",
-                "With --export: batch normalisation becomes part of the layer before it",
+                "With --export: fold batch normalisation into the layer before it",
                 &fold_batch_norm_);
-  line->AddFlag("pixels", "With --export of ONNX: the model takes pixels, 0 to 255", &pixels_);
-  line->AddOption(
-      "generate", "TEXT", {.not_empty = true, .lines = true},
-      "Only go on with a text as the language model of --checkpoint thinks that it might, "
-      "and end",
-      &generation_.prompt, "nothing");
-  line->AddOption("tokens", "N", {.min = 1, .max = 1'000'000}, "With --generate: tokens to add",
-                  &generation_.tokens);
+  line->AddFlag("pixels", "With --export to ONNX: the model takes pixels, 0 to 255", &pixels_);
+  line->AddOption("generate", "TEXT", {.not_empty = true, .lines = true},
+                  "Continue a text with the language model of --checkpoint, and exit",
+                  &generation_.prompt, "nothing");
+  line->AddOption("tokens", "N", {.min = 1, .max = 1'000'000},
+                  "With --generate: number of tokens to add", &generation_.tokens);
   line->AddOption("temperature", "T", {.min = 0, .max = 100},
-                  "With --generate: scores are divided by it; 0: the likeliest token is taken",
+                  "With --generate: sampling temperature; 0 takes the likeliest token",
                   &generation_.temperature);
   line->AddOption("most-likely", "K", {.min = 0, .max = 1'000'000},
-                  "With --generate: tokens are drawn from so many of the likeliest; 0: from all",
+                  "With --generate: sample from the K likeliest tokens (top-k); 0: from all",
                   &generation_.most_likely);
-  line->AddOption("seed", "N", {.min = 0, .max = 2'000'000'000},
-                  "With --generate: of what is drawn", &generation_.seed);
+  line->AddOption("seed", "N", {.min = 0, .max = 2'000'000'000}, "With --generate: sampling seed",
+                  &generation_.seed);
   line->AddOption("top", "N", {.min = 1, .max = 1'000'000},
-                  "With --predict: classes of each sample", &top_);
-  line->AddOption("output", "NAME", Allowed(), "With --predict: which output of the network",
-                  &output_, "its first one");
+                  "With --predict: classes to print for each sample", &top_);
+  line->AddOption("output", "NAME", Allowed(), "With --predict: output of the network", &output_,
+                  "its first one");
 }
 
-Status ModelUse::Check() const {
+Status ModelTask::Check() const {
   if (!asked()) return OkStatus();
   const int asked =
       (out_.empty() ? 0 : 1) + (images_.empty() ? 0 : 1) + (generation_.prompt.empty() ? 0 : 1);
   if (asked > 1) {
-    return InvalidArgument("of --export, --predict and --generate only one can be asked for");
+    return InvalidArgument("--export, --predict and --generate exclude each other");
   }
   if (!out_.empty()) {
     const std::string known[] = {"", "onnx", "safetensors", "npz"};
@@ -71,8 +68,8 @@ Status ModelUse::Check() const {
   return InvalidArgument("--format " + format_ + ": must be table, json or csv");
 }
 
-Status ModelUse::Run(const std::string& file, const std::vector<std::string>& sets,
-                     const Variables& variables) const {
+Status ModelTask::Run(const std::string& file, const std::vector<std::string>& sets,
+                      const Variables& variables) const {
   const ModelName name = {file, sets, checkpoint_, variables};
   if (!out_.empty()) {
     KUMO_ASSIGN_OR_RETURN(const std::string said,
@@ -84,7 +81,7 @@ Status ModelUse::Run(const std::string& file, const std::vector<std::string>& se
   if (!generation_.prompt.empty()) {
     const auto say = [](std::string_view text) {
       std::fwrite(text.data(), 1, text.size(), stdout);
-      std::fflush(stdout);  // whoever reads along sees each token
+      std::fflush(stdout);  // a reader of a pipe sees each token
     };
     const Status status = Generate(name, generation_, say);
     if (status.ok()) std::fputs("\n", stdout);

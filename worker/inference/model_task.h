@@ -1,5 +1,5 @@
-// What kumo-worker does with a trained network instead of training one: its options --export,
-// --predict and --generate, and what they ask for.
+// Model task: what kumo-worker does with a trained network instead of training one (options
+// --export, --predict and --generate).
 //
 // Filled by a CommandLine; used once.
 #pragma once
@@ -14,14 +14,14 @@
 
 namespace kumo {
 
-class ModelUse {
+class ModelTask {
  public:
   void AddTo(CommandLine* line);
-  // Whether one of them was asked for.
+  // True if one of the three options was given.
   bool asked() const { return !out_.empty() || !images_.empty() || !generation_.prompt.empty(); }
-  // InvalidArgument where options do not go with each other.
+  // InvalidArgument if options contradict each other.
   Status Check() const;
-  // Prints what comes out. file: as ModelName's.
+  // Runs the task and prints its result. file: ModelName::file.
   Status Run(const std::string& file, const std::vector<std::string>& sets,
              const Variables& variables) const;
 

@@ -14,45 +14,45 @@
 #include "data/readers/image_maker.h"
 #include "data/transforms/centre_crop.h"
 #include "models/network.h"
-#include "worker/inference/running_model.h"
+#include "worker/inference/stored_model.h"
 
 namespace kumo {
 namespace {
 
 constexpr int kBatch = 64;
 
-// Images of one place, and theirs among the results.
+// The images of one input, and their positions among the results.
 struct Source {
   ImageContainer container;
   std::vector<std::string> files;
 };
 
 Result<Source> SourceOf(const std::string& input) {
-  // A file of its own is what is no archive by its name.
+  // A path that is no archive by its name is a file.
   std::error_code error;
   if (IsImageName(input) && std::filesystem::is_regular_file(input, error)) {
     return Source{{}, {input}};
   }
   Result<ImageContainer> container = FindContainer(input);
   if (container.status().code() == StatusCode::kNotFound) {
-    return NotFound(input + ": there is no such image, folder or archive");
+    return NotFound(input + ": no such image, folder or archive");
   }
   Source source;
   KUMO_ASSIGN_OR_RETURN(source.container, std::move(container));
   Result<std::vector<std::string>> files = ListImages(source.container);
   if (files.status().code() == StatusCode::kDataLoss) {
     return InvalidArgument(files.status().message() +
-                           "; it is no image by its name (.jpg, .jpeg, .png), and no folder; a "
-                           "language model is asked with --prompt");
+                           "; it is neither an image (.jpg, .jpeg, .png) nor a folder; to "
+                           "continue a text with a language model use --prompt");
   }
   KUMO_ASSIGN_OR_RETURN(source.files, std::move(files));
   if (source.files.empty()) {
-    return InvalidArgument(input + ": holds no images (.jpg, .jpeg, .png)");
+    return InvalidArgument(input + ": contains no images (.jpg, .jpeg, .png)");
   }
   return source;
 }
 
-// Its place among the network's outputs.
+// The index among the network's outputs.
 Result<int> FindOutput(const Graph& graph, const std::string& name) {
   if (name.empty()) return 0;
   std::vector<std::string> known;
@@ -64,16 +64,16 @@ Result<int> FindOutput(const Graph& graph, const std::string& name) {
                          DidYouMean(name, known));
 }
 
-// Whether it is scores of a sample's classes.
+// True if the output is the scores of a sample's classes.
 bool IsOfClasses(const Graph& graph, int value) {
   return graph.label.classes > 0 && graph.values[value].shape.plane() == 1 &&
          std::ranges::count(graph.losses, value, &LossNode::scores) > 0;
 }
 
-// The network on its device, and a minibatch of samples that grows until it is shown to it.
+// Predictor: the network on its device, and a minibatch of samples that is run when it is full.
 class Predictor {
  public:
-  // type: of the samples' numbers: images' bytes, or what there is else.
+  // type: element type of the samples: bytes for images, otherwise float32.
   static Result<std::unique_ptr<Predictor>> Make(const StoredModel& model, NumberType type,
                                                  const PredictRequest& request) {
     std::unique_ptr<Predictor> made(new Predictor(request.top));
@@ -81,13 +81,14 @@ class Predictor {
     KUMO_ASSIGN_OR_RETURN(const Graph graph, PlanNetwork(network));
     const bool images = type == NumberType::kUint8;
     if (graph.inputs.size() != 1 || graph.values[0].vocabulary > 0) {
-      return InvalidArgument("network " + network.name() +
-                             " takes no images; a language model is asked with --prompt");
+      return InvalidArgument(
+          "network " + network.name() +
+          " takes no images; to continue a text with a language model use --prompt");
     }
     const Shape& input = graph.values[0].shape;
     if (images && (input.rank() > 3 || (input.channels() != 1 && input.channels() != 3))) {
       return InvalidArgument("network " + network.name() + " takes " + input.ToString() +
-                             "; images have 1 channel, of grey, or 3, of colour");
+                             ", but images have 1 channel (grey) or 3 (colour)");
     }
     KUMO_ASSIGN_OR_RETURN(made->output_, FindOutput(graph, request.output));
     made->of_classes_ = IsOfClasses(graph, graph.outputs[made->output_].value);
@@ -106,14 +107,14 @@ class Predictor {
     return made;
   }
 
-  // What the network says of these comes with a later call, or with Flush.
+  // The prediction is filled in by a later call or by Flush.
   Status AddImage(std::span<const uint8_t> file, Prediction* prediction) {
     const std::span<std::byte> room = Room();
     KUMO_RETURN_IF_ERROR(
         image_.Make(file, target_, {reinterpret_cast<uint8_t*>(room.data()), room.size()}));
     return Add(prediction);
   }
-  // Requires as many numbers as the network takes.
+  // Requires as many elements as the network's input has.
   Status AddNumbers(std::span<const std::byte> numbers, Prediction* prediction) {
     std::ranges::copy(numbers, Room().begin());
     return Add(prediction);
@@ -143,7 +144,7 @@ class Predictor {
  private:
   explicit Predictor(int top) : top_(top) {}
 
-  // Of the next sample.
+  // The place of the next sample.
   std::span<std::byte> Room() {
     return std::span(inputs_).subspan(std::ssize(waiting_) * sample_bytes_, sample_bytes_);
   }
@@ -152,7 +153,7 @@ class Predictor {
     return std::ssize(waiting_) == kBatch ? Flush() : OkStatus();
   }
 
-  // The softmax of the scores, less the largest so that no power is infinite.
+  // The softmax of the scores; the largest is subtracted so that no power overflows.
   std::vector<Likely> LikeliestOf(std::span<const float> scores) const {
     const double largest = *std::max_element(scores.begin(), scores.end());
     double sum = 0;
@@ -172,13 +173,13 @@ class Predictor {
   }
 
   const int top_;
-  int output_ = 0;  // of the network's
+  int output_ = 0;  // index among the network's outputs
   bool of_classes_ = false;
   std::unique_ptr<RunningModel> model_;
   ImageTarget target_;
   std::vector<std::string> class_names_;
   ImageMaker image_;
-  std::vector<Prediction*> waiting_;  // for the minibatch
+  std::vector<Prediction*> waiting_;  // by position in the minibatch
   int64_t sample_bytes_ = 0;
   std::vector<std::byte> inputs_;
   std::vector<float> numbers_;  // of the output
@@ -194,7 +195,7 @@ Status PredictImages(const StoredModel& model, const PredictRequest& request,
     sources.push_back(std::move(source));
   }
   KUMO_ASSIGN_OR_RETURN(const auto predictor, Predictor::Make(model, NumberType::kUint8, request));
-  predictions->samples.resize(images);  // before anybody points into it
+  predictions->samples.resize(images);  // before pointers to elements are taken
   size_t first = 0;
   for (const Source& source : sources) {
     const auto see = [&](int64_t index, const Result<std::span<const uint8_t>>& content) -> Status {
@@ -210,7 +211,7 @@ Status PredictImages(const StoredModel& model, const PredictRequest& request,
   return predictor->Flush();
 }
 
-// Files in CNTK's text format, a sample a line.
+// Files in CNTK's text format, one sample per line.
 Status PredictLines(const StoredModel& model, const PredictRequest& request,
                     Predictions* predictions) {
   const Experiment::Data& data = model.experiment.data;
@@ -230,13 +231,13 @@ Status PredictLines(const StoredModel& model, const PredictRequest& request,
     KUMO_ASSIGN_OR_RETURN(auto set, OpenCtf(read));
     const std::vector<int64_t>& extents = set->fields()[0].extents;
     if (!wanted.Takes(Shape(extents))) {
-      return InvalidArgument(input + ": samples are " + ExtentsText(extents) +
-                             ", the network takes " + wanted.ToString());
+      return InvalidArgument(input + ": samples have shape " + ExtentsText(extents) +
+                             ", but the network takes " + wanted.ToString());
     }
     samples += set->size();
     sets.push_back(std::move(set));
   }
-  predictions->samples.resize(samples);  // before anybody points into it
+  predictions->samples.resize(samples);  // before pointers to elements are taken
   Prediction* next = predictions->samples.data();
   for (const auto& set : sets) {
     Sample sample(set->fields());

@@ -1,4 +1,4 @@
-// `kumo predict`: what a checkpoint's network says of samples that are in no data set.
+// Predictions of a checkpoint's network for samples that are in no data set (`kumo predict`).
 #pragma once
 
 #include <cstdint>
@@ -11,23 +11,23 @@
 namespace kumo {
 
 struct PredictRequest {
-  // Images; folders of them, and archives, with all that is below: in the order of these, and what
-  // one holds sorted by name. Of a network that was trained on CNTK's text format, files of that,
-  // with labels or without.
+  // Images, folders and archives of images (searched recursively): in this order, the contents of
+  // one sorted by name. For a network that was trained on CNTK's text format: files of that format,
+  // with or without labels.
   std::vector<std::string> inputs;
-  int top = 5;              // so many classes of each sample
-  std::string output = "";  // of the network; "": its first one
+  int top = 5;              // classes per sample
+  std::string output = "";  // output of the network; "": the first one
 };
 
 struct Likely {
   int64_t number = 0;  // of the class
-  std::string name;    // "" where classes have none
+  std::string name;    // "" if classes have no names
   double probability = 0;
 };
 struct Prediction {
-  std::string file;             // and, of a sample among several, ":" and its number from 1 on
-  std::vector<Likely> classes;  // the likeliest first; of equal ones the one of the lower number
-  std::vector<float> numbers = {};  // where the output is no scores of classes: these
+  std::string file;  // with ":" and the number (from 1) if the file holds several samples
+  std::vector<Likely> classes;      // likeliest first; ties by the smaller number
+  std::vector<float> numbers = {};  // of an output that is no scores of classes
 };
 
 struct Predictions {
@@ -35,14 +35,14 @@ struct Predictions {
   std::vector<Prediction> samples;
 };
 
-// Images of other sizes or colours than the network's are cut to its proportions, scaled and made
-// grey or coloured, as data.image_size and data.shorter_side have it done in evaluation.
-// InvalidArgument where there is no image, the network takes none, or has no such output; DataLoss
-// where one is damaged, and all is as if none had been asked about; otherwise the errors of
+// Images of other sizes or colours are cropped to the network's proportions, scaled and converted
+// to grey or colour, as data.image_size and data.shorter_side specify for evaluation.
+// InvalidArgument if there is no image, the network takes none, or it has no such output; DataLoss
+// if one sample is damaged (no predictions are returned then); otherwise the errors of
 // CheckShorterSide, OpenStoredModel, NetworkOf, DataOf and of the device.
 Result<Predictions> Predict(const ModelName& name, const PredictRequest& request);
 
-// As a table, or as "json" or "csv" (RFC 4180).
+// The predictions as a table, as "json" or as "csv" (RFC 4180).
 std::string TextOf(const Predictions& predictions, const std::string& format);
 
 }  // namespace kumo

@@ -24,7 +24,7 @@ bool OfNumbers(const Predictions& predictions) {
   return !predictions.samples.empty() && predictions.samples[0].classes.empty();
 }
 
-// Each sample's name beside its numbers.
+// Each sample's name and numbers.
 std::string TableOfNumbers(const Predictions& predictions) {
   std::string text;
   for (const Prediction& sample : predictions.samples) {
@@ -39,7 +39,7 @@ std::string TableOfNumbers(const Predictions& predictions) {
   return text;
 }
 
-// Each sample's name once, beside its likeliest class.
+// Each sample's name once, in the line of its likeliest class.
 std::string Table(const Predictions& predictions) {
   if (OfNumbers(predictions)) return TableOfNumbers(predictions);
   constexpr size_t kGap = 2;
@@ -91,7 +91,7 @@ std::string Json(const Predictions& predictions) {
          "\n";
 }
 
-// In quotes where it must be.
+// Quoted only if necessary.
 std::string CsvField(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == text.npos) return text;
   std::string quoted = "\"";

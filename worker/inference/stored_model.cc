@@ -24,7 +24,7 @@ namespace kumo {
 
 namespace {
 
-// The settings that the checkpoint says, and over them those of the command line.
+// The checkpoint's settings, overridden by those of the command line.
 Result<Experiment> ExperimentOf(const checkpoint::Manifest& manifest, const ModelName& name) {
   const OptionTable table;
   LoadedExperiment loaded;
@@ -41,10 +41,9 @@ Result<Experiment> ExperimentOf(const checkpoint::Manifest& manifest, const Mode
 Result<ParameterLayout> LayoutFor(const StoredModel& model) {
   if (HasTensors(model.manifest)) return LayoutOf(model.manifest);
   if (!model.has_experiment_file) {
-    return FailedPrecondition(
-        "checkpoint " + model.checkpoint +
-        " was written by release 0.1, which did not say what its tensors "
-        "are; name its experiment file, and the checkpoint with --checkpoint");
+    return FailedPrecondition("checkpoint " + model.checkpoint +
+                              " was written by release 0.1, without its network; name its "
+                              "experiment file, and the checkpoint with --checkpoint");
   }
   KUMO_ASSIGN_OR_RETURN(const model::Network network, LoadNetwork(model.experiment.network.file));
   KUMO_ASSIGN_OR_RETURN(const Graph graph, PlanNetwork(network));
@@ -79,9 +78,9 @@ Result<model::Network> NetworkOf(const StoredModel& model) {
   const std::string& said = model.manifest.network();
   if (!model.has_experiment_file && said.empty()) {
     return FailedPrecondition("checkpoint " + model.checkpoint +
-                              " does not say what its network is (an older release wrote it, or "
-                              "its file is long): name its experiment file, and the checkpoint "
-                              "with --checkpoint");
+                              " does not contain its network (an older release wrote it, or the "
+                              "network file is long); name its experiment file, and the "
+                              "checkpoint with --checkpoint");
   }
   Result<model::Network> network =
       model.has_experiment_file
@@ -119,11 +118,11 @@ Result<ModelData> DataOf(const StoredModel& model) {
   Result<Datasets> sets = OpenDatasets(settings);
   if (!sets.ok() && mean_missing) {
     const Status missing = sets.status().WithContext(
-        "data.subtract_mean needs the training set, whose mean is subtracted");
+        "data.subtract_mean needs the training set to compute its mean image");
     if (model.has_experiment_file) return missing;
-    // What a checkpoint knows of an experiment does not say where the data are.
+    // A checkpoint's settings do not include the location of the data.
     return Status(missing.code(), missing.message() +
-                                      "; name the experiment's file, or say where it is with "
+                                      "; name the experiment file, or locate the data with "
                                       "--set data.directory=DIR");
   }
   if (!sets.ok()) return data;
@@ -167,18 +166,18 @@ Status RunningModel::Predict(int batch, std::span<const std::byte> input, int ou
 
 namespace {
 
-// What becomes of a sample on its way into the network.
+// Settings that change a sample on its way into the network.
 constexpr std::string_view kInputs[] = {"data.scale", "data.subtract_mean", "data.mean",
                                         "data.deviation", "data.tokens"};
 
 bool IsSaid(const std::string& key, const std::vector<std::string>& sets) {
   return std::ranges::any_of(sets, [&](std::string set) {
-    std::erase(set, ' ');  // blanks around the key say nothing
+    std::erase(set, ' ');  // blanks around the key are ignored
     return set.starts_with(key + "=");
   });
 }
 
-// As the command line takes it.
+// As an option of the command line.
 std::string SetOption(const std::string& key, std::string value) {
   std::erase(value, ' ');
   return "--set " + key + "=" + value;
@@ -192,11 +191,11 @@ Status CheckSameNetwork(const checkpoint::Manifest& manifest, const std::string&
       NetworkChanges(manifest.network(), network, NetworkUse::kUse);
   if (changes.empty() || IsSaid("network.file", sets)) return OkStatus();
   return FailedPrecondition("checkpoint " + manifest.name() +
-                            " was trained with another network, of the same tensors (then -> "
+                            " was trained with another network of the same tensors (then -> "
                             "now): " +
                             DescribeChanges(changes) +
-                            "; bring back the network file that it was trained with, or say --set "
-                            "network.file=FILE to use it otherwise");
+                            "; restore the network file of the training, or use the new network "
+                            "with --set network.file=FILE");
 }
 
 Status CheckSameInputs(const checkpoint::Manifest& manifest, const Experiment& experiment,
@@ -211,7 +210,8 @@ Status CheckSameInputs(const checkpoint::Manifest& manifest, const Experiment& e
   if (differences.empty()) return OkStatus();
   return FailedPrecondition("checkpoint " + manifest.name() +
                             " was trained with other settings (then -> now): " + differences +
-                            "; say" + options + ", or others by --set to use it otherwise");
+                            "; restore them with" + options +
+                            ", or confirm the new values with --set");
 }
 
 Status CheckSameClasses(const checkpoint::Manifest& manifest, std::span<const std::string> names) {
@@ -220,13 +220,12 @@ Status CheckSameClasses(const checkpoint::Manifest& manifest, std::span<const st
   const auto [ours, theirs] = std::ranges::mismatch(known, names);
   if (ours == known.end() && theirs == names.end()) return OkStatus();
   const auto shown = [](auto at, auto end) {
-    return at == end ? std::string("not there") : "'" + Printable(*at) + "'";
+    return at == end ? std::string("missing") : "'" + Printable(*at) + "'";
   };
-  return FailedPrecondition(
-      "checkpoint " + manifest.name() + " calls the classes otherwise: class " +
-      std::to_string(ours - known.begin()) + " is " + shown(ours, known.end()) + " there, " +
-      shown(theirs, names.end()) + " in the data");
+  return FailedPrecondition("checkpoint " + manifest.name() + " has other class names: class " +
+                            std::to_string(ours - known.begin()) + " is " +
+                            shown(ours, known.end()) + " in the checkpoint, " +
+                            shown(theirs, names.end()) + " in the data");
 }
-
 
 }  // namespace kumo

@@ -1,5 +1,5 @@
-// A trained network for use: a checkpoint's weights, the network that they belong to, and what its
-// numbers mean.
+// Stored model: the weights of a checkpoint with their network and the preparation of its inputs,
+// ready to be evaluated, exported or run.
 #pragma once
 
 #include <cstddef>
@@ -22,57 +22,56 @@
 
 namespace kumo {
 
-// What a person names.
+// A model as a user names it.
 struct ModelName {
-  std::string file;  // an experiment's; or a checkpoint's folder, which says by itself what it is
+  std::string file;               // an experiment file, or a checkpoint's folder
   std::vector<std::string> sets;  // "section.key=value"
-  std::string checkpoint;         // its folder; "": `file` is it, or holds it
+  std::string checkpoint;         // its folder; "": `file` is or contains it
   Variables variables;            // of the environment
 };
 
 struct StoredModel {
   std::string checkpoint;         // its folder
-  std::vector<std::string> sets;  // ModelName's
-  Experiment experiment;          // the file's, or the settings that the checkpoint says
+  std::vector<std::string> sets;  // ModelName::sets
+  Experiment experiment;          // from the file, or from the checkpoint's settings
   bool has_experiment_file = false;
   checkpoint::Manifest manifest;
   ParameterLayout layout;
-  Buffer<float> weights;  // those that are evaluated
+  Buffer<float> weights;  // the evaluated ones
 };
 
-// Reads and verifies the checkpoint, and the experiment where one is named. The errors of both;
-// FailedPrecondition for a checkpoint of release 0.1 without an experiment.
+// Reads and verifies the checkpoint, and reads the experiment file if one is named. The errors of
+// both; FailedPrecondition for a checkpoint of release 0.1 without an experiment file.
 Result<StoredModel> OpenStoredModel(const ModelName& name);
 
-// The network: the experiment's file, or what the checkpoint says. The errors of LoadNetwork;
-// FailedPrecondition where the weights are another one's (CheckSameNetwork, too), and where nobody
-// says what it is.
+// Returns the network from the experiment file, or from the checkpoint. The errors of LoadNetwork
+// and CheckSameNetwork; FailedPrecondition if the weights belong to another network, or if neither
+// contains the network.
 Result<model::Network> NetworkOf(const StoredModel& model);
 
-// What becomes of pixels on their way in, and what the classes are called.
+// Preparation of the pixels, and the names of the classes.
 struct ModelData {
   PixelFormula pixels;
-  std::vector<std::string> class_names;  // by number; empty: they have none
+  std::vector<std::string> class_names;  // by number; empty: unnamed
 };
-// Opens the data set where the checkpoint does not say the mean image that is subtracted (it is
-// long, or an older release wrote the checkpoint), or the classes' names, as an older release's; of
-// these it then makes do without. The errors of OpenDatasets and CheckSameInputs.
+// Opens the data set only if the checkpoint lacks the subtracted mean image (it is long, or an
+// older release wrote the checkpoint) or the class names; unreadable class names are left out. The
+// errors of OpenDatasets and CheckSameInputs.
 Result<ModelData> DataOf(const StoredModel& model);
 
-// A stored model's network on its device, ready to be asked what it makes of samples.
-//
-// Not thread-safe.
+// Running model: a stored model's network on its device, with its weights. Not thread-safe.
 class RunningModel {
  public:
-  // For up to max_batch samples of one input: int32 where that is of whole numbers, else `type`;
-  // of an image in bytes `pixels` makes numbers. Requires a network of one input. As MakeBackend,
-  // Net::Make and Net::Connect.
+  // For up to max_batch samples of one input, of element type int32 for an input of integers,
+  // otherwise `type`; `pixels` converts bytes of images. Requires a network of one input. The
+  // errors of MakeBackend, Net::Make and Net::Connect.
   static Result<std::unique_ptr<RunningModel>> Make(const StoredModel& model,
                                                     const model::Network& network, int max_batch,
                                                     NumberType type, const PixelFormula& pixels);
 
   const Net& net() const { return *net_; }
-  // numbers: of each of `batch` samples that output of net(). As Net::Load and Net::Predict.
+  // Writes the output with this index for each of `batch` samples to `numbers`. The errors of
+  // Net::Load and Net::Predict.
   Status Predict(int batch, std::span<const std::byte> input, int output, std::span<float> numbers);
 
  private:
@@ -81,29 +80,28 @@ class RunningModel {
   std::unique_ptr<Backend> backend_;  // outlives what follows
   std::unique_ptr<Net> net_;
   DeviceArray<float> weights_;
-  DeviceArray<float> gradients_;  // nobody computes them, but a net is told where they would be
+  DeviceArray<float> gradients_;  // unused, but a net needs their address
   Fields takes_;
-  std::vector<std::byte> labels_;  // which mean nothing
+  std::vector<std::byte> labels_;  // zeros
 };
 
-// Whether a checkpoint is used as it was trained: an experiment file may have changed since, or a
-// --set of the training be forgotten, and what comes out would be wrong without a word.
-//
-// Pure functions; thread-safe.
-// FailedPrecondition where the network, as text protobuf, is another one of the same tensors, in
-// what counts for its use; names the layers. Not where `sets`, "section.key=value" of the command
-// line, say network.file.
+// Checks that a checkpoint is used as it was trained. An experiment file may have changed since the
+// training, or a --set may be missing now; the results would then be silently wrong. All are pure
+// and thread-safe.
+
+// FailedPrecondition if the network (text protobuf) has the same tensors as the checkpoint's but
+// computes something else; the message names the layers. Ok if `sets` ("section.key=value" from the
+// command line) override network.file.
 Status CheckSameNetwork(const checkpoint::Manifest& manifest, const std::string& network,
                         const std::vector<std::string>& sets);
 
-// FailedPrecondition where samples would become other inputs (data.scale, data.mean, ...) by a
-// setting that `sets` do not say; names what it was.
+// FailedPrecondition, with the former value, if a setting that `sets` do not override (data.scale,
+// data.mean, ...) would change the inputs.
 Status CheckSameInputs(const checkpoint::Manifest& manifest, const Experiment& experiment,
                        const std::vector<std::string>& sets);
 
-// FailedPrecondition where the data call a class otherwise than the checkpoint does: an image
-// folder that has got another class, a text with other characters. Fine where one says nothing.
+// FailedPrecondition if the data name a class differently from the checkpoint, for example because
+// an image folder has a new class or a text has other characters. Ok if one of them has no names.
 Status CheckSameClasses(const checkpoint::Manifest& manifest, std::span<const std::string> names);
-
 
 }  // namespace kumo

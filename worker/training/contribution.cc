@@ -37,7 +37,7 @@ Contribution::Contribution(const JobShape& shape, const RoundPlan& round, const 
   }
 }
 
-// The backend writes into the parts until it has been waited for.
+// The backend writes into the parts until Wait returns.
 Contribution::~Contribution() {
   if (coding_) (void)backend_->Wait();
 }

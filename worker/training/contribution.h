@@ -1,5 +1,5 @@
-// A block's contribution while it is coded: which numbers of the device's vectors each chunk is
-// made of, where its code goes, and what was handed on before the rest was there.
+// Contribution of a block while it is coded: the source range of each chunk on the device, the
+// destination of its code, and the chunks that were handed on before the end of the step.
 //
 // Made by the trainer for one block. One thread.
 #pragma once
@@ -22,7 +22,7 @@ namespace kumo {
 
 class Contribution {
  public:
-  // Vectors of the layout in the device's memory, borrowed for life.
+  // Vectors of the layout in device memory; they must outlive this object.
   struct Vectors {
     const float* base = nullptr;
     const float* weights = nullptr;
@@ -31,38 +31,37 @@ class Contribution {
   };
   using OnCoded = std::function<void(std::vector<CodedChunk>)>;
 
-  // Gradients where the round is one of gradients, else base - weights; statistics are averaged in
-  // either mode. `shape` and `backend` are borrowed for life.
+  // Codes gradients in a gradient round, otherwise base - weights; statistics are averaged in both
+  // modes. `shape` and `backend` must outlive this object.
   Contribution(const JobShape& shape, const RoundPlan& round, const Vectors& vectors,
                Backend* backend);
-  // Waits for the backend where it may still be coding.
+  // Waits for the backend if it is still coding.
   ~Contribution();
   Contribution(const Contribution&) = delete;
   Contribution& operator=(const Contribution&) = delete;
 
-  // Has chunks coded at a mark of the backend's next Repeat, and hands them to on_coded when they
-  // are, unless there is a bad number among them.
+  // Codes chunks at a mark of the backend's next Repeat, and then hands them to on_coded unless one
+  // of their elements is bad.
   void CodeAt(int mark, std::span<const int> chunks, OnCoded on_coded);
-  // Has the other chunks coded, as what was queued leaves them, and waits for all. The device's
-  // failure.
+  // Codes the remaining chunks after the queued work, and waits for all. Errors: a device failure.
   Status Finish();
 
-  // A number that is not finite, or of which saturation would take a part for good
+  // An element that is not finite, or that saturates the codec beyond what error feedback recovers
   // (Codec::MostWithoutLoss).
   struct BadNumber {
     int64_t position = 0;  // in the flat vectors
     const Codec* codec = nullptr;
   };
-  // The first of them, after Finish; none where all is well.
+  // The first bad element, if any; valid after Finish.
   std::optional<BadNumber> first_bad() const;
-  // The codes, after Finish, by chunk.
+  // The codes by chunk; valid after Finish.
   std::vector<Payload> payloads() const;
 
  private:
-  // Chunks that are coded together.
+  // Chunks that are coded in one call.
   struct Part {
     std::vector<int> chunks;
-    std::vector<GradientCodec::Encoding> encodings;  // of each
+    std::vector<GradientCodec::Encoding> encodings;  // by position in chunks
   };
 
   Part& AddPart(std::span<const int> chunks);
@@ -71,10 +70,10 @@ class Contribution {
 
   const std::vector<Chunk>& chunks_;
   Backend* const backend_;
-  std::shared_ptr<std::byte> memory_;               // of all codes
-  std::vector<GradientCodec::Encoding> encodings_;  // by chunk, as they are to be done
+  std::shared_ptr<std::byte> memory_;               // holds all codes
+  std::vector<GradientCodec::Encoding> encodings_;  // by chunk, as planned
   std::vector<bool> asked_;                         // by chunk
-  std::deque<Part> parts_;                          // whose places do not change
+  std::deque<Part> parts_;                          // a deque: the backend keeps pointers into it
   bool coding_ = false;
 };
 

@@ -21,14 +21,14 @@ namespace kumo {
 
 namespace {
 
-// A tensor from elsewhere.
+// A tensor of the source.
 struct Offer {
   std::string name;
   std::vector<int64_t> shape;
-  // Why it fits none, whatever its shape; asked of one of the same name.
+  // The reason why it fits no tensor of the same name, whatever its shape; "" if there is none.
   std::string (*misfit)(const Offer& offer, const TensorSpec& here) = nullptr;
-  Segment segment = Segment::kDecayed;  // of a checkpoint's
-  std::string unreadable;               // of a file's
+  Segment segment = Segment::kDecayed;  // of a checkpoint's tensor
+  std::string unreadable;               // of a file's tensor: why it cannot be read
 
   std::string ShapeText() const { return TensorSpec{name, shape}.ShapeText(); }
 };
@@ -38,10 +38,11 @@ std::string MisfitOfFile(const Offer& offer, const TensorSpec&) { return offer.u
 std::string MisfitOfCheckpoint(const Offer& offer, const TensorSpec& here) {
   const bool statistics = offer.segment == Segment::kStatistics;
   if (statistics == (here.segment == Segment::kStatistics)) return "";
-  return statistics ? "a statistic there, trained here" : "trained there, a statistic here";
+  return statistics ? "a statistic in the source, but trained in the network"
+                    : "trained in the source, but a statistic in the network";
 }
 
-// The first few, for a message.
+// List of the first few tensors, for a message.
 class FewNames {
  public:
   void Add(const std::string& name, const std::string& shape) {
@@ -56,13 +57,13 @@ class FewNames {
   int count_ = 0;
 };
 
-// Who gets what, while tensors are offered.
+// Assignment of the source's tensors to the network's, one offer at a time.
 class Transfer {
  public:
   Transfer(const ParameterLayout& layout, const TensorNames& names, std::span<float> weights)
       : layout_(layout), names_(names), weights_(weights), reasons_(layout.tensors().size()) {}
 
-  // Where the tensor's numbers go; empty where they are not wanted.
+  // The destination of the tensor's elements; empty if the tensor is not used.
   std::span<float> RoomFor(const Offer& offer) {
     there_.Add(offer.name, offer.ShapeText());
     const int i = names_.Find(offer.name);
@@ -74,7 +75,7 @@ class Transfer {
     std::string& reason = reasons_[i];
     reason = offer.misfit(offer, here);
     if (reason.empty() && offer.shape != here.shape) {
-      reason = offer.ShapeText() + " there, " + here.ShapeText() + " here";
+      reason = offer.ShapeText() + " in the source, " + here.ShapeText() + " in the network";
     }
     if (!reason.empty()) return {};
     reason = kTaken;
@@ -82,7 +83,7 @@ class Transfer {
     return weights_.subspan(range.begin, range.size());
   }
 
-  // source: "checkpoint DIR", what is offered by; kind: "the checkpoint".
+  // source: "checkpoint DIR"; kind: "the checkpoint".
   Result<checkpoint::Origin> Finish(const std::string& source, const std::string& kind) {
     FewNames here;
     for (size_t i = 0; i < reasons_.size(); ++i) {
@@ -101,9 +102,9 @@ class Transfer {
     origin_.set_tensors_taken(origin_.taken_size());
     if (!origin_.taken().empty()) return std::move(origin_);
     return FailedPrecondition("no tensor of " + source +
-                              " has the name and the shape of one of the network: it has " +
+                              " matches a tensor of the network in name and shape: it has " +
                               there_.text() + "; the network has " + here.text() +
-                              "; network.initial_names can say which is which");
+                              "; map the names with network.initial_names");
   }
 
   checkpoint::Origin& origin() { return origin_; }
@@ -114,19 +115,18 @@ class Transfer {
   const ParameterLayout& layout_;
   const TensorNames& names_;
   const std::span<float> weights_;
-  std::vector<std::string> reasons_;  // by tensor: why it was not taken; "": it was not offered
+  std::vector<std::string> reasons_;  // by tensor: why it was not taken; "" if not offered
   FewNames there_;
   checkpoint::Origin origin_;
 };
 
-// A checkpoint of release 0.1 holds this network, or nobody knows what.
+// A checkpoint of release 0.1 has no tensor names, so it must be of the same network.
 Result<ParameterLayout> SourceLayout(const checkpoint::Manifest& manifest,
                                      const ParameterLayout& layout) {
   if (HasTensors(manifest)) return LayoutOf(manifest);
   if (manifest.fingerprint() == layout.fingerprint()) return layout;
   return FailedPrecondition(
-      "it was written by release 0.1, which did not say what its tensors are, and is of another "
-      "network");
+      "release 0.1 wrote it without tensor names, and it is of another network than network.file");
 }
 
 Result<checkpoint::Origin> FromCheckpoint(const std::string& path, const ParameterLayout& layout,
@@ -191,7 +191,7 @@ Result<Buffer<float>> LoadStoredWeights(const std::string& path, const Parameter
   }
   KUMO_ASSIGN_OR_RETURN(const ShardSnapshot snapshot,
                         ReadSnapshot(files, parent, manifest, {0, layout.size()}));
-  // Every weight is there, or the manifest is of something else: nothing is allocated for its word.
+  // The manifest is not trusted: its claim is checked before anything is allocated for it.
   int64_t wanted = 0;
   for (const TensorSpec& tensor : layout.tensors()) wanted += tensor.size();
   int64_t numbers = 0;
@@ -203,7 +203,7 @@ Result<Buffer<float>> LoadStoredWeights(const std::string& path, const Parameter
                     std::to_string(wanted));
   }
   Buffer<float> weights(layout.size());
-  // Where no weights are kept apart, the ones that blocks start from are evaluated, too.
+  // Without separate evaluated weights, the weights that blocks start from are the evaluated ones.
   for (const StateKind kind : {StateKind::kStart, StateKind::kWeights}) {
     for (const StateArray& array : snapshot.arrays) {
       if (array.kind != kind) continue;
@@ -217,7 +217,7 @@ namespace {
 
 constexpr uint64_t kLongestFileMib = 16;
 
-// Of one line: its name, ours. Both empty where there is nothing on it.
+// Parses one line: the source's name and the network's name. Both are empty for a blank line.
 Result<std::pair<std::string, std::string>> ParseLine(std::string_view line) {
   line = Trimmed(line.substr(0, line.find('#')));
   if (line.ends_with('\r')) line = Trimmed(line.substr(0, line.size() - 1));
@@ -226,7 +226,8 @@ Result<std::pair<std::string, std::string>> ParseLine(std::string_view line) {
   const std::string_view theirs = Trimmed(line.substr(0, equals));
   const std::string_view ours = equals == line.npos ? "" : Trimmed(line.substr(equals + 1));
   if (theirs.empty() || ours.empty()) {
-    return InvalidArgument("must be `its name = ours`, is \"" + Printable(line) + "\"");
+    return InvalidArgument("expected `source name = network name`, got \"" + Printable(line) +
+                           "\"");
   }
   return std::pair<std::string, std::string>(theirs, ours);
 }
@@ -244,8 +245,8 @@ Result<TensorNames> TensorNames::Read(const std::string& path, const ParameterLa
   const Result<std::string> text = ReadTextFile(path, kLongestFileMib);
   if (!text.ok()) return text.status().WithContext(path);
   const TensorNames own(layout);
-  std::map<int, std::pair<std::string, int>> said;  // by tensor: its name there, and the line
-  std::map<std::string, int> lines;                 // by names there
+  std::map<int, std::pair<std::string, int>> said;  // by tensor: name in the source, line
+  std::map<std::string, int> lines;                 // by name in the source
   std::istringstream stream(*text);
   std::string line;
   for (int number = 1; std::getline(stream, line); ++number) {
@@ -269,7 +270,7 @@ Result<TensorNames> TensorNames::Read(const std::string& path, const ParameterLa
   TensorNames names = own;
   for (const auto& [tensor, name_and_line] : said) names.names_[tensor] = name_and_line.first;
   names.tensors_.clear();
-  // What the file says goes before what is called the same by chance.
+  // The file takes precedence over equal names.
   for (const auto& [tensor, name_and_line] : said) names.tensors_[name_and_line.first] = tensor;
   for (size_t i = 0; i < names.names_.size(); ++i) {
     names.tensors_.emplace(names.names_[i], static_cast<int>(i));
@@ -281,6 +282,5 @@ int TensorNames::Find(const std::string& name) const {
   const auto found = tensors_.find(name);
   return found == tensors_.end() ? -1 : found->second;
 }
-
 
 }  // namespace kumo

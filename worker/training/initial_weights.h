@@ -1,6 +1,6 @@
-// Weights for a new job from elsewhere, by tensors' names: from the checkpoint of another one, or
-// from a file of tensors that another program may have written (network.initial_weights,
-// network.initial_names).
+// Initial weights of a new job from another source (network.initial_weights): the checkpoint of
+// another job, or a tensor file that another program may have written. Tensors are matched by name
+// and shape.
 #pragma once
 
 #include <map>
@@ -16,48 +16,42 @@
 
 namespace kumo {
 
-// Writes each tensor of network.initial_weights that has the name (or, by tensor_names.h, is
-// called otherwise there) and the shape of one of `layout` over that one's, and leaves the others
-// as they are. From a checkpoint (source_folder.h), whose evaluated weights these are, bit for bit;
-// from a file, which ends in .safetensors or .npz, rounded to float32. weights: layout.size()
-// floats, some of which may have been written where there is an error. What was taken, why others
-// were not, and what of there was not used.
+// Copies each tensor of network.initial_weights whose name (after network.initial_names) and shape
+// match a tensor of `layout` into `weights`, layout.size() floats; other tensors keep their values.
+// A checkpoint (source_folder.h) provides its evaluated weights bit for bit; a file (.safetensors
+// or .npz) is rounded to float32. After an error, some weights may be overwritten. Returns the
+// taken tensors, the reasons why others were not taken, and the unused tensors of the source.
 //
-// FailedPrecondition where no tensor fits, and where a checkpoint of release 0.1, which does not
-// say what its tensors are, is of another network; otherwise what VerifyCheckpoint,
-// ReadTensorFile and TensorNames::Read say.
+// FailedPrecondition if no tensor fits, or if a checkpoint of release 0.1, which has no tensor
+// names, is of another network; otherwise the errors of VerifyCheckpoint, ReadTensorFile and
+// TensorNames::Read.
 Result<checkpoint::Origin> TransferWeights(const Experiment::Network& network,
                                            const ParameterLayout& layout, std::span<float> weights);
 
-// The weights that a checkpoint holds, as one flat vector.
-// The weights that are evaluated (layout.size() floats) of the checkpoint in the folder `path`
-// (".../checkpoints/round-..."), which is verified. FailedPrecondition when they are of another
-// network; otherwise what VerifyCheckpoint says.
+// Returns the evaluated weights (layout.size() floats) of the checkpoint in the folder `path`
+// (".../checkpoints/round-..."), which is verified. FailedPrecondition if they are of another
+// network; otherwise the errors of VerifyCheckpoint.
 Result<Buffer<float>> LoadStoredWeights(const std::string& path, const ParameterLayout& layout);
 
-// What the tensors of a network are called where its first weights come from
-// (network.initial_names): a text file with a line `its name = ours` for each that has another
-// name there; '#' begins a comment.
-//
-// Immutable once read; thread-safe.
+// Tensor names: for each tensor of the network its name in the source (network.initial_names). The
+// text file has a line `source name = network name` for each tensor with another name there; '#'
+// begins a comment. Immutable; thread-safe.
 class TensorNames {
  public:
-  // All are called the same.
+  // All names are equal.
   explicit TensorNames(const ParameterLayout& layout);
-  // As the file says. NotFound where it cannot be read; InvalidArgument "names.txt:3: ..." for what
-  // is no such line, for a name of ours that the network does not have, and for one that comes
-  // twice.
+  // Reads the file. NotFound if it cannot be read; InvalidArgument "names.txt:3: ..." for a
+  // malformed line, an unknown network name or a repeated name.
   static Result<TensorNames> Read(const std::string& path, const ParameterLayout& layout);
 
-  // The tensor that is called so there; -1 where none is.
+  // The index of the tensor with this name in the source; -1 if there is none.
   int Find(const std::string& name) const;
-  // What tensor i is called there.
+  // The name of tensor i in the source.
   const std::string& NameOf(int i) const { return names_[i]; }
 
  private:
-  std::vector<std::string> names_;  // there, by tensor
+  std::vector<std::string> names_;  // in the source, by tensor
   std::map<std::string, int, std::less<>> tensors_;
 };
-
 
 }  // namespace kumo

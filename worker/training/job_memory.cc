@@ -12,20 +12,19 @@
 #include "models/backend/host_memory.h"
 #include "models/net.h"
 #include "models/network.h"
-#include "worker/training/bind_inputs.h"
+#include "worker/training/opened_job.h"
 
 namespace kumo {
 namespace {
 
 constexpr int64_t kFloat = sizeof(float);
 
-// Of a worker that holds nothing: programs' pages, threads' stacks, what libraries keep
-// (docs/measurements.md, "Memory").
+// An idle worker: program pages, thread stacks and library state (docs/measurements.md, "Memory").
 constexpr int64_t kProcessBytes = int64_t{36} << 20;
 
 int64_t Quotient(int64_t n, int64_t parts) { return (n + parts - 1) / parts; }
 
-// slices: how many may be started and not ended.
+// slices: the number of slices that may be started and not ended.
 MinibatchRoom RoomFor(int minibatch, int prefetch, int64_t largest_slice, int slices) {
   MinibatchRoom room;
   room.samples = static_cast<int>(std::clamp<int64_t>(largest_slice, 1, minibatch));
@@ -34,7 +33,7 @@ MinibatchRoom RoomFor(int minibatch, int prefetch, int64_t largest_slice, int sl
   return room;
 }
 
-// One more than are ahead: the consumer's.
+// The consumer holds one minibatch more than are read ahead.
 void AddMinibatches(const char* what, const char* setting, const MinibatchRoom& room,
                     const Fields& fields, MemoryNeed* need) {
   const int64_t sample = BytesOf(fields) + static_cast<int64_t>(sizeof(int64_t));
@@ -42,7 +41,7 @@ void AddMinibatches(const char* what, const char* setting, const MinibatchRoom& 
             std::string(setting) + ", data.prefetch");
 }
 
-// What the network takes on the CPU for minibatches of up to so many samples.
+// Memory of the network on the CPU for minibatches of the given size.
 Result<int64_t> NetBytes(const model::Network& network, const std::string& reader,
                          const Fields& fields, int max_batch) {
   CountedMemory counted;
@@ -59,21 +58,21 @@ void AddVectors(const Experiment& experiment, const JobSpec& spec, int64_t optim
   const bool apart = experiment.block.KeepsWeightsApart();
   need->Add("weights and gradients", {vector, apart ? 4 : 3}, "network.file");
   if (experiment.sync.mode == SyncMode::kBlock && spec.optimiser_slots == 0) {
-    need->Add("the local optimiser's state", {vector, optimiser_slots}, "optimiser.type");
+    need->Add("local optimiser state", {vector, optimiser_slots}, "optimiser.type");
   }
-  need->Add("what partitions carry", {vector, CarriedArrays(experiment, spec), partitions},
+  need->Add("carried state of partitions", {vector, CarriedArrays(experiment, spec), partitions},
             "sync.partitions, sync.push_codec, block.reset_local_state");
 }
 
-// What is on its way to and from the servers, in the host's memory.
+// Buffers in the host's memory for messages to and from the servers.
 void AddMessages(const Experiment& experiment, const JobSpec& spec, int64_t partitions,
                  MemoryNeed* need) {
   const int64_t vector = spec.layout.size() * kFloat;
-  need->Add("contributions that are sent",
+  need->Add("contributions to send",
             {ContributionBytes(experiment, spec.layout.size()), partitions},
             "sync.push_codec, sync.partitions");
-  need->Add("weights that arrive", {vector, 2}, "network.file");
-  need->Add("what partitions carry, while it is saved",
+  need->Add("weights received", {vector, 2}, "network.file");
+  need->Add("carried state while it is saved",
             {vector, CarriedArrays(experiment, spec), partitions},
             "sync.partitions, sync.push_codec, block.reset_local_state");
 }
@@ -120,21 +119,21 @@ Result<JobMemory> MemoryOfJob(const Experiment& experiment, const model::Network
   const int64_t partitions =
       Quotient(experiment.sync.partitions, std::max(1, experiment.cluster.workers));
   MemoryNeed worker("a worker");
-  worker.Add("the process itself", {kProcessBytes});
+  worker.Add("process", {kProcessBytes});
   const bool text = experiment.data.reader == "text";
   worker.Add("training data", {data.train.bytes},
              text ? "data.text" : "data.train_images, data.train_limit");
   worker.Add(
       "validation data", {data.validation.bytes},
       text ? "data.text, data.validation_share" : "data.validation_images, data.validation_limit");
-  AddMinibatches("training minibatches, read ahead", "sync.minibatch", rooms.train,
+  AddMinibatches("training minibatches read ahead", "sync.minibatch", rooms.train,
                  data.train.fields, &worker);
-  AddMinibatches("validation minibatches, read ahead", "evaluation.minibatch", rooms.validation,
+  AddMinibatches("validation minibatches read ahead", "evaluation.minibatch", rooms.validation,
                  data.validation.fields, &worker);
   if (on_cpu) {
     KUMO_ASSIGN_OR_RETURN(const int64_t net, NetBytes(network, experiment.data.reader,
                                                       data.train.fields, rooms.largest()));
-    worker.Add("activations and layers' own arrays", {net},
+    worker.Add("activations and layer buffers", {net},
                rooms.train.samples >= rooms.validation.samples ? "sync.minibatch"
                                                                : "evaluation.minibatch");
     AddVectors(experiment, spec, optimiser->slots(), partitions, &worker);

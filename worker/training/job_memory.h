@@ -1,5 +1,5 @@
-// What memory a job's processes need, worked out from the experiment, the network file and the
-// headers of the data's files, before any of it is taken.
+// Memory estimate of a job's processes, computed from the experiment, the network file and the
+// headers of the data files before anything is allocated.
 //
 // Values and pure functions of those files; thread-safe.
 #pragma once
@@ -14,22 +14,22 @@
 
 namespace kumo {
 
-// How large a minibatch of a data set can become, and how many are worth reading ahead.
+// Limits of the minibatches of a data set: samples per minibatch, and minibatches read ahead.
 struct MinibatchRoom {
   int samples = 1;
   int ahead = 1;
 };
 
-// No more than the settings ask for, and no more than the data give: a minibatch holds at most the
-// largest slice that a partition gets in a round, and what is read ahead is of the slice that is
-// computed and the one after it.
+// Limits of both data sets. They exceed neither the settings nor the data: a minibatch holds at
+// most the largest slice that a partition gets in a round, and reading ahead covers the current
+// slice and the next one.
 struct MinibatchRooms {
   MinibatchRoom train;
   MinibatchRoom validation;
 
   int largest() const { return std::max(train.samples, validation.samples); }
 
-  // InvalidArgument where there is no such job (JobPlan::Make).
+  // InvalidArgument if the job is impossible (JobPlan::Make).
   static Result<MinibatchRooms> Of(const Experiment& experiment, int64_t train_samples,
                                    int64_t validation_samples);
 };
@@ -38,15 +38,16 @@ struct JobMemory {
   MemoryNeed worker;
   MemoryNeed server;
 
-  // Whether this process has room to be a worker: MemoryNeed::CheckFits; ok where nobody knows.
+  // ResourceExhausted if this process has too little memory to be a worker (MemoryNeed::CheckFits);
+  // ok if the limit is unknown.
   Status CheckWorkerFits() const;
 };
 
-// servers: how many there will be; at least 1. A worker is one that has its even share of the
-// partitions. On a GPU the worker's need is the host's memory alone. The errors of MeasureDatasets.
+// servers: the number of servers, at least 1. The worker's estimate assumes an even share of the
+// partitions; on a GPU it covers host memory only. The errors of MeasureDatasets.
 Result<JobMemory> MemoryOfJob(const Experiment& experiment, const model::Network& network,
                               int servers);
-// The same of the network in experiment.network.file. The errors of LoadNetwork, too.
+// Reads the network from experiment.network.file. Also the errors of LoadNetwork.
 Result<JobMemory> MemoryOfJob(const Experiment& experiment, int servers);
 
 }  // namespace kumo

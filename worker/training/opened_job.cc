@@ -18,15 +18,16 @@ Status ConnectData(const Experiment& experiment, const OpenedJob& job) {
       BindInputs(experiment.data.reader, job.datasets.fields(), job.datasets.pixels, job.net.get())
           .WithContext(file + ", " + data.name()));
   if (job.net->classes() < data.classes() && experiment.data.reader == "text") {
-    return FailedPrecondition(file + " tells " + std::to_string(job.net->classes()) +
-                              " tokens apart, " + data.name() + " has " +
+    return FailedPrecondition(file + " has " + std::to_string(job.net->classes()) +
+                              " outputs, but " + data.name() + " has " +
                               std::to_string(data.classes()) +
-                              "; set vocabulary of its input, and outputs of the layer whose "
-                              "scores the loss takes, to as many");
+                              "; set the input's vocabulary, and the outputs of the layer "
+                              "before the loss, to that number");
   }
   if (job.net->classes() < data.classes()) {
-    return FailedPrecondition(file + " tells " + std::to_string(job.net->classes()) +
-                              " classes apart, data.classes is " + std::to_string(data.classes()));
+    return FailedPrecondition(file + " has " + std::to_string(job.net->classes()) +
+                              " outputs, but data.classes = " + std::to_string(data.classes()) +
+                              "; make them equal");
   }
   return OkStatus();
 }
@@ -35,9 +36,9 @@ Status CheckBest(const Experiment& experiment, const MetricList& metrics) {
   const std::string& best = experiment.checkpoint.best;
   if (best == "none" || metrics.Find(best) != nullptr) return OkStatus();
   return InvalidArgument(
-      "checkpoint.best is '" + best + "', which is no metric of " + experiment.network.file +
-      "; it has " + metrics.Names() +
-      ": name one of these, have the loss declare it (docs/networks.md), or say none");
+      "checkpoint.best = " + best + " is no metric of " + experiment.network.file + ", which has " +
+      metrics.Names() +
+      "; set it to one of these or to none, or declare the metric in the loss (docs/networks.md)");
 }
 
 Result<JobSpec> SpecOf(const Experiment& experiment, const model::Network& network,
@@ -56,7 +57,7 @@ Result<JobSpec> SpecOf(const Experiment& experiment, const model::Network& netwo
   spec.optimiser_slots = SlotsThatPartitionsCarry(experiment, *job.optimiser);
   const std::span<const std::string> names = train.class_names();
   std::span<const float> mean;
-  // One that data.mean says is a setting, which a checkpoint has.
+  // A mean from data.mean is a setting, which checkpoints record anyway.
   if (experiment.data.subtract_mean) mean = job.datasets.pixels.mean;
   spec.Describe(NetworkText(network), {names.begin(), names.end()}, mean);
   return spec;
@@ -103,12 +104,11 @@ Status BindInputs(const std::string& reader, const Fields& fields, const PixelFo
   const int label = FindField(fields, kLabelField);
   if (label >= 0 && fields[label].type != wanted.back().type) {
     const bool numbers = net->classes() == 0;
-    return Status(
-        status.code(),
-        status.message() + (numbers ? "; its losses want numbers as labels, which reader ctf "
-                                      "has with data.classes = 0"
-                                    : "; its losses want classes as labels: set "
-                                      "data.classes to how many there are"));
+    return Status(status.code(),
+                  status.message() + (numbers ? "; its losses need numbers as labels: set "
+                                                "data.reader = ctf and data.classes = 0"
+                                              : "; its losses need classes as labels: set "
+                                                "data.classes to the number of classes"));
   }
   if (!reader.starts_with("image_")) return status;
   const int image = FindField(wanted, kImageField);
@@ -119,8 +119,7 @@ Status BindInputs(const std::string& reader, const Fields& fields, const PixelFo
   }
   return Status(status.code(), status.message() + "; with data.image_size = " +
                                    ExtentsText(wanted[image].extents) +
-                                   " all images are made to be that");
+                                   " all images are resized to fit");
 }
-
 
 }  // namespace kumo

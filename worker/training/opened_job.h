@@ -1,5 +1,5 @@
-// What a worker has opened of a job, before it knows any server: the network on its device, the
-// data, and the formulas of local steps.
+// Opened job: everything of a job that a worker needs before it knows any server: the network on
+// its device, the data sets, and the formulas of local steps.
 //
 // Made by OpenJob, owned by the Trainer.
 #pragma once
@@ -22,7 +22,7 @@
 
 namespace kumo {
 
-// The device that an experiment's settings mean.
+// The device options from an experiment's settings.
 DeviceOptions DeviceOf(const Experiment::Network& network);
 
 struct OpenedJob {
@@ -31,22 +31,21 @@ struct OpenedJob {
   Datasets datasets;
   MinibatchRooms rooms;
   JobSpec spec;
-  std::unique_ptr<Optimiser> optimiser;  // block mode's local one
+  std::unique_ptr<Optimiser> optimiser;  // the local one of block mode
   std::optional<Schedule> schedule;
 };
 
-// Opens the data and connects them to the network, which messages call experiment.network.file. The
-// errors of Net::Make, OpenDatasets and ContentHash; FailedPrecondition where network and data do
-// not fit each other; InvalidArgument where checkpoint.best is no metric of the network.
+// Opens the data and binds them to the network; messages name the network experiment.network.file.
+// The errors of Net::Make, OpenDatasets and ContentHash; FailedPrecondition if network and data do
+// not fit each other; InvalidArgument if checkpoint.best is no metric of the network.
 Result<OpenedJob> OpenJob(const Experiment& experiment, const model::Network& network);
-// The same of the network in that file. The errors of LoadNetwork, too.
+// Reads the network from that file. Also the errors of LoadNetwork.
 Result<OpenedJob> OpenJob(const Experiment& experiment);
 
-// A network is told what its samples look like.
-// Net::Connect; where image files have another size than the network takes, the word about it names
-// the setting that makes them fit.
+// Binds the fields of the samples to the network's inputs (Net::Connect). The errors of
+// Net::Connect; if image files have another size than the network's input, the message names the
+// setting that resizes them.
 Status BindInputs(const std::string& reader, const Fields& fields, const PixelFormula& pixels,
                   Net* net);
-
 
 }  // namespace kumo

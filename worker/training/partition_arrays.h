@@ -1,6 +1,6 @@
-// What the partitions that a worker holds carry from round to round, on its device: the codec's
-// residual, and the slots of a local optimiser that is not reset with each block. Each array is as
-// long as the weights.
+// Carried arrays of the partitions that a worker holds, on its device: the codec's residual, and
+// the slots of a local optimiser that is not reset with each block. Each array is as long as the
+// weights.
 //
 // Owned by the Trainer; one thread.
 #pragma once
@@ -19,25 +19,26 @@ namespace kumo {
 class PartitionArrays {
  public:
   struct Arrays {
-    DeviceArray<float> residual;   // empty where the codec needs none
-    DeviceArray<float> optimiser;  // all slots, where the local optimiser is not reset
+    DeviceArray<float> residual;   // empty if the codec needs none
+    DeviceArray<float> optimiser;  // all slots; empty if the local optimiser is reset
   };
 
-  // residual, slots: what each partition carries. layout and backend are borrowed for life.
+  // residual, slots: the arrays that each partition carries. layout and backend must outlive this
+  // object.
   PartitionArrays(bool residual, int slots, const ParameterLayout* layout, Backend* backend)
       : has_residual_(residual), slots_(slots), layout_(*layout), backend_(backend) {}
 
-  // Arrays of each partition.
+  // Number of arrays per partition.
   int count() const { return (has_residual_ ? 1 : 0) + slots_; }
-  // A partition comes, with what it carries; what is not named is zero.
+  // Adds a partition with its carried state; arrays that are not listed are zero.
   void Adopt(const AdoptAction& adopt, const ShardMap& map);
   void Drop(int partition) { held_.erase(partition); }
-  // Requires that it has come and not gone.
+  // Requires that the partition is held.
   Arrays& Of(int partition) { return held_.at(partition); }
-  // The next partition that is held after `partition`; -1 where there is none.
+  // The next held partition after `partition`; -1 if there is none.
   int Next(int partition) const;
 
-  // Adds copies of a partition's arrays to its block. The device's failure.
+  // Appends copies of a partition's arrays to its block. Errors: a device failure.
   Status AppendTo(const Arrays& arrays, const ShardMap& map, TrainedBlock* block) const;
 
  private:

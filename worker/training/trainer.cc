@@ -67,7 +67,7 @@ DeviceArray<float> Trainer::MakeVectors(int count, const std::string& what) cons
 
 Status Trainer::Attach(const JobShape* shape) {
   shape_ = shape;
-  base_ = MakeVectors(1, "the weights that blocks start from");
+  base_ = MakeVectors(1, "the base weights");
   if (experiment_.sync.mode == SyncMode::kBlock && experiment_.block.reset_local_state) {
     optimiser_slots_ = MakeVectors(job_.optimiser->slots(), "the optimiser's state");
   }
@@ -103,7 +103,7 @@ Result<InitialWeights> Trainer::MakeInitialWeights() const {
 
 void Trainer::Install(const InstallAction& install) {
   DeviceArray<float>& vector = install.vector == wire::START ? base_ : evaluated_;
-  if (vector.empty()) vector = MakeVectors(1, "the weights that are evaluated");
+  if (vector.empty()) vector = MakeVectors(1, "the evaluated weights");
   const Range range = shape_->map.chunks()[install.chunk].range;
   backend_->Decode(*install.codec, install.payload.bytes, range.size(),
                    vector.data() + range.begin);
@@ -116,7 +116,8 @@ void Trainer::StartRange(const TrainAction& train) {
   train_->Start(train.round.epoch, shape_->plan.PartitionSamples(train.round, train.partition));
 }
 
-// Most likely the next leased partition follows, or the first one in the next round.
+// Begins to read the data of the computation that most likely follows: the next leased partition,
+// or the first one of the next round. Another order costs time only: StartRange then cancels.
 void Trainer::StartNextRange(const TrainAction& train) {
   started_.reset();
   int next = carried_.Next(train.partition);
@@ -154,7 +155,7 @@ Result<TrainedBlock> Trainer::Train(const TrainAction& train,
       return FailedPrecondition(
           "round " + std::to_string(train.round.round) + ", partition " +
           std::to_string(train.partition) + ": tensor " + TensorAt(bad->position) + " has become " +
-          bad->codec->DescribeMisfit() + "; a lower schedule.learning_rate usually helps");
+          bad->codec->DescribeMisfit() + "; try a lower schedule.learning_rate");
     }
     block.contributions = contribution.payloads();
   }
@@ -237,7 +238,7 @@ Result<checkpoint::SampleSums> Trainer::EvaluateAll(std::span<const float> weigh
 
 Result<checkpoint::SampleSums> Trainer::EvaluateRange(Range samples, float* weights) {
   checkpoint::SampleSums metrics;
-  // Where the weights to evaluate could not be had there is nothing to run on.
+  // Wait reports an allocation of the evaluated weights that failed.
   KUMO_RETURN_IF_ERROR(backend_->Wait());
   KUMO_RETURN_IF_ERROR(net_->Bind(spec_.layout, weights, gradients_.data()));
   validation_->Start(0, samples);
@@ -268,7 +269,7 @@ StepParameters ParametersOf(const Experiment& experiment, const OpenedJob& job,
   step.streams = {experiment.job.seed, static_cast<uint64_t>(train.partition),
                   static_cast<uint64_t>(round.round), static_cast<uint64_t>(minibatch.minibatch)};
   step.optimiser = job.optimiser.get();
-  // All partitions advance together: the position counts what they have seen so far.
+  // All partitions advance together: the position counts the samples of all of them.
   const int64_t position =
       std::min(round.first_sample + int64_t{minibatch.minibatch} * sync.minibatch * sync.partitions,
                round.first_sample + round.samples.size());
@@ -282,10 +283,10 @@ StepParameters ParametersOf(const Experiment& experiment, const OpenedJob& job,
   return step;
 }
 
-// A chunk is final when the first of its tensors is, whose gradients are the last that are made.
-// What belongs to the last stage is final at the step's end, with everything else; so is chunk 0,
-// whose message says how the step went. A factor that is worked out of all gradients, for clipping
-// or for fp16's losses, leaves none final before.
+// The backward pass computes gradients from the last tensor to the first, so a chunk is final with
+// its first tensor. Chunks of the last stage are final only at the end of the step; so is chunk 0,
+// whose message carries the step's metrics. A factor computed from all gradients (clipping, fp16
+// loss scaling) leaves no chunk final before the end.
 std::vector<std::vector<int>> ReadyChunks(const Experiment& experiment,
                                           std::span<const Range> stages,
                                           const ParameterLayout& layout, const ShardMap& map) {
@@ -302,6 +303,5 @@ std::vector<std::vector<int>> ReadyChunks(const Experiment& experiment,
   }
   return chunks;
 }
-
 
 }  // namespace kumo

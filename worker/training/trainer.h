@@ -1,12 +1,13 @@
-// A worker's arithmetic: the weights on its device, the network, the local optimiser, and what each
-// leased partition carries from round to round.
+// Trainer: a worker's arithmetic. It owns the weights on the device, the network, the local
+// optimiser and the carried state of each leased partition.
 //
-// Four flat vectors of the layout in the device's memory: `base` (what blocks start from),
-// `weights` (moved by a block), `gradients`, and `evaluated` (only where the update rule keeps the
-// evaluated weights apart); one more per slot of the local optimiser, and per partition one for the
-// codec's residual. A block's steps are queued on the device; the host waits for its end alone.
+// Device memory: four flat vectors of the layout: `base` (blocks start from it), `weights` (moved
+// by a block), `gradients`, and `evaluated` (only if the update rule keeps the evaluated weights
+// apart); one vector per slot of the local optimiser, and one per partition for the codec's
+// residual. The steps of a block are queued on the device; the host waits only for the end of the
+// block.
 //
-// Used by one thread at a time: the runtime runs everything here on its compute thread, in order.
+// Used by one thread at a time: the service runs all calls on its compute thread, in order.
 #pragma once
 
 #include <atomic>
@@ -38,49 +39,49 @@ namespace kumo {
 
 class Trainer {
  public:
-  // job: as OpenJob opened it of the experiment. The device's failure.
+  // job: the result of OpenJob for the same experiment. Errors: a device failure.
   static Result<std::unique_ptr<Trainer>> Make(const Experiment& experiment, OpenedJob job,
                                                const Clock* clock);
-  // The same with OpenJob, and its errors.
+  // Opens the job too. Also the errors of OpenJob.
   static Result<std::unique_ptr<Trainer>> Make(const Experiment& experiment, const Clock* clock);
 
   const JobSpec& spec() const { return spec_; }
   const Net& net() const { return *net_; }
   const Datasets& datasets() const { return job_.datasets; }
-  // What the device's memory holds, and what each leased partition will add, for people.
+  // Device memory in use, and the addition per leased partition, for people.
   std::string DescribeMemory() const;
 
-  // Takes the memory that training needs. `shape` is borrowed for life.
+  // Allocates what training needs. `shape` must outlive this object.
   Status Attach(const JobShape* shape);
 
-  // The weights that a job begins with. FailedPrecondition where network.initial_weights cannot be
-  // used: another worker would find the same.
+  // The initial weights of the job. FailedPrecondition if network.initial_weights cannot be used;
+  // every worker would find the same.
   Result<InitialWeights> MakeInitialWeights() const;
   void Install(const InstallAction& install);
   void Adopt(const AdoptAction& adopt) { carried_.Adopt(adopt, shape_->map); }
-  // FailedPrecondition, naming round, partition and tensor, where a number of the contribution is
-  // not finite, or saturates so far that its residual would, too. `on_coded`, unless it is null, is
-  // called on this thread with chunks of a gradient that are coded before the step is at its end
-  // (Session::OnCoded); the block has them, too.
+  // Trains a block and codes its contribution. `on_coded`, unless null, is called on this thread
+  // with chunks of a gradient that are coded before the end of the step (Session::OnCoded); the
+  // block contains them too. FailedPrecondition, naming round, partition and tensor, if an element
+  // of the contribution is not finite or saturates its codec permanently.
   Result<TrainedBlock> Train(const TrainAction& train, const Contribution::OnCoded& on_coded);
   Result<checkpoint::SampleSums> Evaluate(const EvaluateAction& evaluate);
   void Drop(int partition) { carried_.Drop(partition); }
-  // What is under way and what comes after ends at its next minibatch, Aborted. May be called from
-  // any thread.
+  // Ends the current and later computations at their next minibatch with Aborted. Any thread may
+  // call it.
   void Cancel() { cancelled_ = true; }
 
-  // The whole validation set against `weights` (a flat vector): `kumo evaluate`.
+  // Evaluates `weights` (a flat vector) on the whole validation set.
   Result<checkpoint::SampleSums> EvaluateAll(std::span<const float> weights);
 
  private:
   Trainer(const Experiment& experiment, const Clock* clock, OpenedJob job);
-  Status TakeSums(checkpoint::SampleSums* metrics);  // what the net has added up, waited for
+  Status TakeSums(checkpoint::SampleSums* metrics);  // waits for the sums of the net
 
-  // `count` vectors of the layout, one after the other.
+  // `count` consecutive vectors of the layout; `what` names them in an out-of-memory message.
   DeviceArray<float> MakeVectors(int count, const std::string& what) const;
   void StartRange(const TrainAction& train);
   void StartNextRange(const TrainAction& train);
-  // The stream's next minibatch is the net's. Its size; 0 where the range has ended.
+  // Loads the stream's next minibatch into the net. Returns its size; 0 at the end of the range.
   Result<int> LoadNext(BatchStream* stream);
   Result<checkpoint::SampleSums> Minibatches(const TrainAction& train,
                                              const Contribution::OnCoded& on_coded,
@@ -97,37 +98,34 @@ class Trainer {
   Backend* const backend_;
   Net* const net_;
   const JobSpec& spec_;
-  // The chunks whose gradients are final with a stage of the net's backward pass, by stage. Empty
-  // where gradients may change until the end of the step.
+  // By stage of the net's backward pass: the chunks whose gradients are final with the stage. Empty
+  // if gradients may change until the end of the step.
   std::vector<std::vector<int>> chunks_of_stage_;
 
   std::optional<BatchStream> train_, validation_;
-  std::optional<std::pair<int64_t, int>> started_;  // round and partition whose range comes next
+  std::optional<std::pair<int64_t, int>> started_;  // round and partition whose reading has begun
 
   DeviceArray<float> base_, weights_, gradients_, evaluated_;
-  DeviceArray<float> optimiser_slots_;  // all, where they are reset with each block
+  DeviceArray<float> optimiser_slots_;  // all slots, if they are reset with each block
   std::atomic<bool> cancelled_{false};
-  PartitionArrays carried_;  // of the partitions that are leased
+  PartitionArrays carried_;  // of the leased partitions
 };
 
-// Of a training step: what it is done with, and which of its gradients are final before its end.
-//
-// Pure functions; thread-safe.
-// A minibatch of a block.
+// Position of a training step in its block.
 struct BlockStep {
-  int minibatch = 0;  // counted from 0
+  int minibatch = 0;  // from 0
   int samples = 0;
 };
-// carries_state: the local optimiser's state comes from the block before.
+// Returns the parameters of a training step. carries_state: the local optimiser's state continues
+// from the previous block.
 StepParameters ParametersOf(const Experiment& experiment, const OpenedJob& job,
                             const TrainAction& train, const BlockStep& minibatch,
                             bool carries_state);
 
-// By stage of the net's backward pass, ranges of tensors in `stages`: the chunks whose gradients
-// are final with it. Empty where gradients may change until the end of the step.
+// Returns, by stage of the net's backward pass (`stages`: ranges of tensors), the chunks whose
+// gradients are final with the stage. Empty if gradients may change until the end of the step.
 std::vector<std::vector<int>> ReadyChunks(const Experiment& experiment,
                                           std::span<const Range> stages,
                                           const ParameterLayout& layout, const ShardMap& map);
-
 
 }  // namespace kumo

@@ -1,4 +1,4 @@
-#include "worker/inference/trained_as.h"
+#include "worker/inference/stored_model.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -54,9 +54,9 @@ TEST(TrainedAsTest, ClassesThatAreCalledOtherwiseAreNamed) {
   EXPECT_TRUE(CheckSameClasses(manifest, names).ok());
   EXPECT_TRUE(CheckSameClasses(manifest, {}).ok());
   EXPECT_THAT(CheckSameClasses(manifest, std::vector<std::string>{"bird", "cow", "dog"}).message(),
-              HasSubstr("class 1 is 'cat' there, 'cow' in the data"));
+              HasSubstr("class 1 is 'cat' in the checkpoint, 'cow' in the data"));
   EXPECT_THAT(CheckSameClasses(manifest, std::vector<std::string>{"bird", "cat"}).message(),
-              HasSubstr("class 2 is 'dog' there, not there in the data"));
+              HasSubstr("class 2 is 'dog' in the checkpoint, missing in the data"));
 }
 
 }  // namespace

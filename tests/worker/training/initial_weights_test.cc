@@ -1,4 +1,4 @@
-#include "worker/training/transferred_weights.h"
+#include "worker/training/initial_weights.h"
 
 #include <filesystem>
 #include <fstream>
@@ -99,9 +99,10 @@ TEST_F(TransferTest, TensorsOfTheSameNameAndShapeAreTakenBitForBitAndTheOthersLe
   ASSERT_TRUE(origin.ok()) << origin.status().message();
   EXPECT_EQ(origin->checkpoint(), out + "/checkpoints/" + CheckpointName(5));
   EXPECT_THAT(origin->taken(), ElementsAre("conv.weight", "conv.bias"));
-  EXPECT_THAT(origin->left(), ElementsAre("head.weight: [10, 4] there, [12, 4] here",
-                                          "extra.weight: the checkpoint has no such tensor",
-                                          "norm.mean: a statistic there, trained here"));
+  EXPECT_THAT(origin->left(),
+              ElementsAre("head.weight: [10, 4] in the source, [12, 4] in the network",
+                          "extra.weight: the checkpoint has no such tensor",
+                          "norm.mean: a statistic in the source, but trained in the network"));
   EXPECT_THAT(origin->unused(), ElementsAre("head.bias [10]"));
   EXPECT_EQ(origin->tensors(), 5);
   EXPECT_EQ(origin->tensors_taken(), 2);
@@ -178,9 +179,10 @@ TEST_P(FromFileTest, TensorsOfTheSameNameAndShapeAreTaken) {
   ASSERT_TRUE(origin.ok()) << origin.status().message();
   EXPECT_EQ(origin->checkpoint(), path);
   EXPECT_THAT(origin->taken(), ElementsAre("conv.weight", "norm.mean"));
-  EXPECT_THAT(origin->left(), ElementsAre("head.weight: [10, 4] there, [12, 4] here",
-                                          "extra.weight: the file has no such tensor",
-                                          "conv.bias: the file has no such tensor"));
+  EXPECT_THAT(origin->left(),
+              ElementsAre("head.weight: [10, 4] in the source, [12, 4] in the network",
+                          "extra.weight: the file has no such tensor",
+                          "conv.bias: the file has no such tensor"));
   EXPECT_THAT(origin->unused(), ElementsAre("tail.weight [2]"));
   EXPECT_EQ(Tensor(layout, weights, 2), Counting(1, 12));
   EXPECT_EQ(Tensor(layout, weights, 3), Counting(1, 4));
@@ -214,7 +216,8 @@ TEST_P(FromFileTest, AFileOfNamesThatIsWrongIsRefusedByItsLine) {
   EXPECT_THAT(refusal("a = conv.weigth"),
               HasSubstr("names.txt:1: the network has no tensor conv.weigth; did you mean "
                         "conv.weight?"));
-  EXPECT_THAT(refusal("\na conv.weight"), HasSubstr("names.txt:2: must be `its name = ours`"));
+  EXPECT_THAT(refusal("\na conv.weight"),
+              HasSubstr("names.txt:2: expected `source name = network name`"));
   EXPECT_THAT(refusal("a = conv.weight\nb = conv.weight"),
               HasSubstr("names.txt:2: conv.weight has a name already, in line 1"));
   EXPECT_THAT(refusal("a = conv.weight\na = conv.bias"),

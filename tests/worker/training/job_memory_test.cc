@@ -96,9 +96,9 @@ TEST_F(JobMemoryTest, EachSettingCostsWhatItMakesLarger) {
   grows("activations", [](Experiment* x) { x->sync.minibatch = 40; });
   grows("training minibatches", [](Experiment* x) { x->data.prefetch = 6; });
   grows("validation minibatches", [](Experiment* x) { x->evaluation.minibatch = 20; });
-  grows("what partitions carry", [](Experiment* x) { x->sync.push_codec = "1bit"; });
-  grows("the local optimiser", [](Experiment* x) { x->optimiser.type = "adam"; });
-  grows("what partitions carry", [](Experiment* x) {
+  grows("carried state of partitions", [](Experiment* x) { x->sync.push_codec = "1bit"; });
+  grows("local optimiser", [](Experiment* x) { x->optimiser.type = "adam"; });
+  grows("carried state of partitions", [](Experiment* x) {
     x->optimiser.type = "adam";
     x->block.reset_local_state = false;
   });

@@ -71,8 +71,8 @@ TEST_F(OpenedJobTest, ANetworkThatTheDataDoNotFitIsRefusedNamingBoth) {
   e.network.file = WriteNetwork("fewer.pbtxt", text);
   status = OpenJob(e).status();
   EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
-  EXPECT_THAT(status.message(), AllOf(HasSubstr("fewer.pbtxt"), HasSubstr("9 classes"),
-                                      HasSubstr("data.classes is 10")));
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("fewer.pbtxt"), HasSubstr("9 outputs"),
+                                      HasSubstr("data.classes = 10")));
 }
 
 TEST_F(OpenedJobTest, WhatIsNotThereIsNamed) {
@@ -94,7 +94,7 @@ TEST_F(OpenedJobTest, WhatIsNotThereIsNamed) {
 
 namespace {
 
-TEST(ConnectNetTest, TheSettingThatMakesImageFilesFitIsNamed) {
+TEST(BindInputsTest, TheSettingThatMakesImageFilesFitIsNamed) {
   model::Network network;
   ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
       R"(name: "n" input { channels: 3 height: 8 width: 8 }
@@ -111,7 +111,7 @@ TEST(ConnectNetTest, TheSettingThatMakesImageFilesFitIsNamed) {
   };
   EXPECT_TRUE(connect("image_folder", {3, 8, 8}).ok());
   EXPECT_THAT(connect("image_folder", {3, 480, 640}).message(),
-              testing::EndsWith("; with data.image_size = 3x8x8 all images are made to be that"));
+              testing::EndsWith("; with data.image_size = 3x8x8 all images are resized to fit"));
   EXPECT_THAT(connect("idx", {3, 9, 8}).message(), testing::Not(testing::HasSubstr("image_size")));
   // Of the right size, and something else is wrong.
   EXPECT_THAT(BindInputs("image_map", {{kImageField, NumberType::kUint8, {3, 8, 8}}}, {}, net.get())
