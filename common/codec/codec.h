@@ -1,4 +1,4 @@
-// Codecs: numbers <-> the bytes of a push or a pull. Formulas: docs/design.md, "Codecs".
+// Codecs: numbers <-> the bytes of a push or a pull. Formulas: docs/formulas.md, "Codecs".
 //
 // A codec works on one chunk at a time, in buckets of kBucket numbers counted from the chunk's
 // start (the last may be shorter), so any bucket can be decoded by itself, and a chunk that is cut

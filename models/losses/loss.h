@@ -1,5 +1,5 @@
-// What ends a net: scores and labels become a loss. What a new one takes: docs/design.md, "Adding
-// something".
+// What ends a net: scores and labels become a loss. What a new one takes: CONTRIBUTING.md, "A
+// loss".
 #pragma once
 
 #include <cstdint>

@@ -3,8 +3,8 @@
 // A partition changes hands in one of two ways. Where its worker is lost, another one takes it over
 // at the oldest round that may still be open, without what it carried. Where a worker joins or
 // leaves, partitions move at a version whose round was saved: the worker that had it (`before`)
-// puts what the partition carries on the servers, and the next one fetches it there. docs/design.md
-// ("Leases") tells it with numbers.
+// puts what the partition carries on the servers, and the next one fetches it there. With numbers:
+// docs/internals/leases.md.
 //
 // The other servers have the table too, as server 0 has told them: contributions count only from
 // whom it names.

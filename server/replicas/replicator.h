@@ -1,7 +1,7 @@
 // Keeps each version of a server's chunks twice: sends it to the next server, which keeps it in
 // memory (replica_store.h), and says when it is there. A version that anybody has seen is on two
-// servers, so the death of one loses no round. docs/design.md ("Versions that are kept twice")
-// tells it with numbers.
+// servers, so the death of one loses no round. docs/internals/replicas.md tells it with
+// numbers.
 //
 // Owned by a shard's ReplicaSender; one thread.
 #pragma once

@@ -1,5 +1,5 @@
 // Update rules: the mean contribution of a round and the state -> the next weights. Formulas:
-// docs/design.md, "Update rules".
+// docs/formulas.md, "Update rules".
 //
 // A shard keeps two vectors per chunk: `start`, what the workers pull and begin a block from (s),
 // and `weights`, what is evaluated and exported (w). They are one and the same unless

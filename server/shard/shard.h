@@ -9,7 +9,8 @@
 //
 // A chunk's versions can differ from another's by at most one: version r + 1 of a chunk needs every
 // partition's contribution to round r, for which each needed every chunk at version r. What the
-// previous version is kept for: docs/design.md, "Versions, and why a chunk keeps two".
+// previous version is kept for: docs/internals/leases.md, "Versions, and why a chunk keeps
+// two".
 //
 // A contribution may say that a checkpoint follows its round: the shard then takes a snapshot at
 // that version (gathered_snapshot.h), adds what the partitions carry (carried_states.h), and hands

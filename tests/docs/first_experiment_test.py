@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The README's "An experiment of your own" as a reader would try it: its Python writes data files; its
-network and its experiment are checked, trained and evaluated.
+"""docs/first_experiment.md as a reader tries it: its Python writes data files; its network and its
+experiment are checked, trained and evaluated.
 
   tests/docs/first_experiment_test.py --bin DIR      DIR: where kumo and the other programs are
 """
@@ -17,7 +17,7 @@ CLASSES, SIDE = 10, 28
 
 
 class Array:
-    """As much of a numpy.uint8 array as the README's function asks for."""
+    """The part of a numpy.uint8 array that the page's function uses."""
 
     def __init__(self, shape, content):
         self.shape, self.ndim, self.content = shape, len(shape), bytes(content)
@@ -26,10 +26,10 @@ class Array:
         return self.content
 
 
-def blocks_of_readme():
-    """What the section has in fences, by their language."""
-    text = (ROOT / "README.md").read_text()
-    section = re.search(r"^## An experiment of your own\n(.*?)^## ", text, re.S | re.M)[1]
+def blocks_of_page():
+    """The section's fenced blocks, by their language."""
+    text = (ROOT / "docs/first_experiment.md").read_text()
+    section = re.search(r"^## An experiment from scratch\n(.*?)^## ", text, re.S | re.M)[1]
     return dict(re.findall(r"^```(\w+)\n(.*?)^```$", section, re.S | re.M))
 
 
@@ -51,7 +51,7 @@ def main():
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--bin", type=pathlib.Path, required=True)
     kumo = options.parse_args().bin.resolve() / "kumo"
-    blocks = blocks_of_readme()
+    blocks = blocks_of_page()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         namespace = {}

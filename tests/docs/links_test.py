@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""README.md, CHANGELOG.md, CONTRIBUTING.md and docs/**/*.md against the project: links and anchors lead somewhere, files
-and tests that are named exist, and commands take the options that are written behind them.
+"""README.md, CHANGELOG.md, CONTRIBUTING.md and docs/**/*.md, compared with the project: each link and
+anchor has a target, named files and tests exist, and commands have the options that the pages use.
 
-  tests/docs/links_test.py [--bin DIR]      DIR: where kumo and the other programs are
+  tests/docs/links_test.py [--bin DIR]      DIR: the folder of kumo and the other programs
 
-Prints what is wrong, as FILE:LINE: ..., and exits with 1 where anything is.
+Prints FILE:LINE: ... for each error, and exits with 1 if there are any.
 """
 import argparse
 import pathlib

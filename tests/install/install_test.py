@@ -166,7 +166,8 @@ class InstallTest(unittest.TestCase):
 
     def test_links_of_the_installed_pages_lead_somewhere(self):
         documents = self.prefix / "share/doc/kumo"
-        pages = [documents / "README.md", *(documents / "docs").glob("*.md")]
+        pages = [documents / "README.md", documents / "CONTRIBUTING.md",
+                 *(documents / "docs").rglob("*.md")]
         self.assertGreater(len(pages), 5)
         for page in pages:
             for target in re.findall(r"\]\(([^)\s#:]+)(?:#[^)\s]*)?\)", page.read_text()):
