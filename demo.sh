@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Trains LeNet with 2 servers and 2 workers in block mode, on this machine, and ends with the
-# accuracy and where the model, the curves and the logs are. Installs what is needed and builds
-# first; repeatable, and quick the second time.
+# Installs the needed packages, builds, and trains LeNet with 2 servers and 2 workers in block mode
+# on this machine. Prints the accuracy, and the places of the model, the curves and the logs. May be
+# repeated, and is faster the second time.
 #
-#   ./demo.sh                  on a digit set that a built-in generator draws; nothing is downloaded
-#   ./demo.sh --data-dir DIR   on MNIST in DIR/mnist (also: KUMO_DATA=DIR ./demo.sh;
-#                              data/fetch.sh mnist DIR brings it)
+#   ./demo.sh                  trains on digits that a built-in generator draws; downloads no data
+#   ./demo.sh --data-dir DIR   trains on MNIST in DIR/mnist (also: KUMO_DATA=DIR ./demo.sh;
+#                              data/fetch.sh mnist DIR downloads it)
 set -euo pipefail
 cd "$(dirname "$0")"
 source cmake/setup.sh
@@ -16,13 +16,13 @@ while [ $# -gt 0 ]; do
     --data-dir) data=${2:?--data-dir needs a directory}; shift 2 ;;
     --data-dir=*) data=${1#*=}; shift ;;
     -h | --help) sed -n '2,8s/^# \{0,1\}//p' "$0"; exit 0 ;;
-    *) echo "demo.sh: unknown argument $1 (--help tells)" >&2; exit 64 ;;
+    *) echo "demo.sh: unknown argument $1; see ./demo.sh --help" >&2; exit 64 ;;
   esac
 done
 
 kumo_install_packages
 programs=(kumo kumo-server kumo-worker kumo-data)
-# The workers below compute on the CPU; where there is a GPU, others may want it next.
+# The workers below compute on the CPU; on a machine with a GPU the next experiment may need it.
 [ ! -e /dev/nvidia0 ] || programs+=(kumo_backend_cuda_module)
 kumo_configure release
 kumo_build release "${programs[@]}"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Fetches a data set from its publishers or their mirrors and verifies it.
+# Downloads a data set from its publishers or their mirrors and verifies it.
 #
 # usage: data/fetch.sh mnist|cifar10|shakespeare [DIR]
 #
@@ -7,15 +7,15 @@
 #   cifar10      CIFAR-10 as published, unpacked to DIR/cifar10/cifar-10-batches-bin (170 MB)
 #   shakespeare  works of Shakespeare (tinyshakespeare), to DIR/text/tinyshakespeare.txt
 #
-# DIR is $KUMO_DATA where it is not given. A file that is there and whole is not fetched again, one
-# that was cut off goes on where it stopped, and a file gets its name only when its SHA-256 is right.
+# DIR is $KUMO_DATA by default. A complete file is not downloaded again, an interrupted download goes
+# on, and a file gets its name only after its SHA-256 was verified.
 #
 # Environment:
-#   KUMO_FETCH_MIRRORS     addresses to fetch from instead, separated by spaces
-#   KUMO_FETCH_SHA256SUMS  a file of checksums to verify with instead, as sha256sum prints them
+#   KUMO_FETCH_MIRRORS     other addresses, separated by spaces
+#   KUMO_FETCH_SHA256SUMS  file of other checksums, in the format of sha256sum
 #
-# Exit codes: 0 all files are there; 64 usage; 75 no mirror gave a file (try again); 78 DIR cannot be
-# written, or a program is missing.
+# Exit codes: 0 all files are present; 64 wrong usage; 75 no mirror delivered a file (try again);
+# 78 DIR is not writable, or a program is missing.
 set -eu
 
 readonly EXIT_USAGE=64 EXIT_UNAVAILABLE=75 EXIT_CONFIGURATION=78
@@ -32,7 +32,7 @@ fail() {
   exit "$code"
 }
 
-# The checksum that FILE must have, or nothing.
+# Expected checksum of FILE, or nothing.
 expected_sum() {
   if [ -n "${KUMO_FETCH_SHA256SUMS:-}" ]; then
     awk -v name="$1" '{ file = $2; sub(/^.*[\/*]/, "", file) } file == name { print $1; exit }' \
@@ -59,7 +59,7 @@ sum_of() {
   sha256sum <"$1" | cut -d ' ' -f 1
 }
 
-# What a mirror calls the file NAME.
+# Name of the file NAME on a mirror.
 name_there() {
   case $1 in
     tinyshakespeare.txt) echo input.txt ;;
@@ -67,7 +67,7 @@ name_there() {
   esac
 }
 
-# download URL FILE: goes on behind what FILE holds already.
+# download URL FILE: continues an interrupted FILE.
 download() {
   case $downloader in
     curl) curl --fail --location --silent --show-error --retry 3 --retry-delay 2 \
@@ -78,22 +78,22 @@ download() {
   esac
 }
 
-# verified FILE NAME: whether FILE has the checksum of NAME; removes it where it has not.
+# verified FILE NAME: succeeds if FILE has the checksum of NAME; removes FILE otherwise.
 verified() {
   [ -f "$1" ] || return 1
   actual=$(sum_of "$1")
   wanted=$(expected_sum "$2")
   [ "$actual" = "$wanted" ] && return 0
-  echo "fetch.sh: $2: SHA-256 is $actual, not $wanted; thrown away" >&2
+  echo "fetch.sh: $2: SHA-256 is $actual, not $wanted; the file is removed" >&2
   rm -f "$1"
   return 1
 }
 
-# fetch NAME: from the first mirror that has the right one.
+# fetch NAME: downloads NAME from the first mirror with the right checksum.
 fetch() {
   part=$folder/.$1.part
   for mirror in $mirrors; do
-    # Twice: what an earlier try left may have been wrong from the start.
+    # Twice: the remains of an earlier try may be wrong from the start.
     for try in 1 2; do
       echo "$1: from $mirror"
       had=0
@@ -104,7 +104,7 @@ fetch() {
           return 0
         fi
       elif [ "$had" = 1 ]; then
-        # A mirror refuses to go on behind the end of a whole file.
+        # A mirror refuses to continue behind the end of a complete file.
         if verified "$part" "$1"; then
           mv -f "$part" "$folder/$1"
           return 0
@@ -133,12 +133,12 @@ t10k-images-idx3-ubyte.gz t10k-labels-idx1-ubyte.gz" ;;
     mirrors="https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare"
     files=tinyshakespeare.txt ;;
   '') usage >&2; exit $EXIT_USAGE ;;
-  *) fail $EXIT_USAGE "no data set '$1'; there are $SETS: data/fetch.sh mnist [DIR]" ;;
+  *) fail $EXIT_USAGE "unknown data set '$1'; use $SETS: data/fetch.sh mnist [DIR]" ;;
 esac
 mirrors=${KUMO_FETCH_MIRRORS:-$mirrors}
 [ $# -le 2 ] || fail $EXIT_USAGE "one argument too many: $3; data/fetch.sh $1 [DIR]"
 directory=${2:-${KUMO_DATA:-}}
-[ -n "$directory" ] || fail $EXIT_USAGE "where to? data/fetch.sh $1 DIR, or set KUMO_DATA"
+[ -n "$directory" ] || fail $EXIT_USAGE "no target folder: use data/fetch.sh $1 DIR, or set KUMO_DATA"
 
 command -v sha256sum >/dev/null || fail $EXIT_CONFIGURATION "sha256sum is missing: install coreutils"
 if command -v curl >/dev/null; then
@@ -146,7 +146,7 @@ if command -v curl >/dev/null; then
 elif command -v wget >/dev/null; then
   downloader=wget
 else
-  fail $EXIT_CONFIGURATION "neither curl nor wget is here: install one of them"
+  fail $EXIT_CONFIGURATION "neither curl nor wget is installed: install one of them"
 fi
 if [ -n "${KUMO_FETCH_SHA256SUMS:-}" ] && [ ! -r "$KUMO_FETCH_SHA256SUMS" ]; then
   fail $EXIT_CONFIGURATION "KUMO_FETCH_SHA256SUMS: $KUMO_FETCH_SHA256SUMS cannot be read"
@@ -164,7 +164,7 @@ for name in $files; do
     continue
   fi
   [ -w "$folder" ] || fail $EXIT_CONFIGURATION "$folder cannot be written; name another DIR"
-  fetch "$name" || fail $EXIT_UNAVAILABLE "$name: no mirror gave it whole; try again later"
+  fetch "$name" || fail $EXIT_UNAVAILABLE "$name: no mirror delivered the complete file; try again later"
 done
 if [ "$1" = cifar10 ]; then
   echo "unpacks $files"
