@@ -32,9 +32,8 @@ std::unique_ptr<Shard> MakeShard(const Model& model) {
   CHECK(layout.ok()) << layout.status().message();
   JobSpec spec;
   spec.layout = *std::move(layout);
-  auto made =
-      Shard::Make(shard, *plan, spec,
-                  [](int64_t, const checkpoint::SampleSums&, StepContext*) { return Directive{}; });
+  auto made = Shard::Make(shard, *plan, spec,
+                          [](int64_t, const MetricSums&, StepContext*) { return Directive{}; });
   CHECK(made.ok()) << made.status().message();
   return std::move(made).value();
 }

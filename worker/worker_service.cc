@@ -197,7 +197,7 @@ void WorkerService::Do(const TrainAction& train) {
 void WorkerService::Do(const EvaluateAction& evaluate) {
   Compute([this, evaluate] {
     const TraceScope scope(&tracer_, trace::EVALUATE, {.partition = evaluate.partition});
-    auto metrics = std::make_shared<Result<checkpoint::SampleSums>>(trainer_->Evaluate(evaluate));
+    auto metrics = std::make_shared<Result<MetricSums>>(trainer_->Evaluate(evaluate));
     Complete([this, metrics](TimeUs now) {
       if (!metrics->ok()) return session_.OnFailed(metrics->status(), now);
       return session_.OnEvaluated(**metrics, now);

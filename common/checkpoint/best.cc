@@ -19,20 +19,21 @@ std::optional<double> ScoreOf(const checkpoint::Manifest& manifest, std::string_
   const MetricList metrics = MetricsOf(manifest);
   const Metric* const metric = metrics.Find(by);
   if (metric == nullptr) return std::nullopt;
-  const auto figure = MetricList::FigureOf(*metric, manifest.evaluation().sums());
+  const auto figure = MetricList::FigureOf(*metric, ReadSums(manifest.evaluation().sums()));
   if (!figure || !std::isfinite(*figure)) return std::nullopt;
   return metric->more_is_better ? *figure : -*figure;
 }
 
 std::optional<MetricFigure> HeadlineOf(const checkpoint::Manifest& manifest) {
-  return MetricsOf(manifest).Headline(manifest.evaluation().sums());
+  return MetricsOf(manifest).Headline(ReadSums(manifest.evaluation().sums()));
 }
 
 std::string DescribeEvaluation(const checkpoint::Manifest& manifest) {
   const std::optional<MetricFigure> headline = HeadlineOf(manifest);
   std::string text = "epoch " + std::to_string(manifest.evaluation().epoch());
   if (headline) text += ", validation " + Described(*headline);
-  for (const MetricFigure& figure : MetricsOf(manifest).FiguresOf(manifest.evaluation().sums())) {
+  const MetricSums sums = ReadSums(manifest.evaluation().sums());
+  for (const MetricFigure& figure : MetricsOf(manifest).FiguresOf(sums)) {
     if (figure.name != headline->name) text += ", " + Described(figure);
   }
   return text;

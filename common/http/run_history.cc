@@ -62,7 +62,7 @@ void HistoryPoint::Merge(const HistoryPoint& later) {
   until_s = later.until_s;
   seconds += later.seconds;
   round = later.round;
-  AddSums(later.sums, &sums);
+  sums.Add(later.sums);
   learning_rate.Merge(later.learning_rate);
   compute_ms.Merge(later.compute_ms);
   wait_ms.Merge(later.wait_ms);
@@ -94,7 +94,7 @@ std::string RunHistory::PointsJson() const {
     for (size_t i = 0; i < figures.size(); ++i) {
       figures[i].Add(MetricList::FigureOf(metrics_.metrics()[i], p.sums));
     }
-    rate.Add(Over(static_cast<double>(p.sums.samples()), p.seconds));
+    rate.Add(Over(static_cast<double>(p.sums.samples), p.seconds));
     lr.Add(p.learning_rate.mean());
     compute.Add(p.compute_ms.mean());
     wait.Add(p.wait_ms.mean());

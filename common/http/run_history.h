@@ -14,7 +14,6 @@
 
 #include "common/http/thinned.h"
 #include "common/job/metric_list.h"
-#include "proto/checkpoint.pb.h"
 
 namespace kumo {
 
@@ -38,10 +37,10 @@ struct KnownSum {
 
 // A stretch of the run.
 struct HistoryPoint {
-  double until_s = 0;           // its end
-  double seconds = 0;           // its length
-  int64_t round = 0;            // closed rounds at its end
-  checkpoint::SampleSums sums;  // over all samples whose rounds closed in it
+  double until_s = 0;  // its end
+  double seconds = 0;  // its length
+  int64_t round = 0;   // closed rounds at its end
+  MetricSums sums;     // over all samples whose rounds closed in it
   KnownSum learning_rate;
   KnownSum compute_ms, wait_ms, network_ms;  // parts of a round, means over the workers
   int workers = 0;                           // at its end

@@ -83,14 +83,13 @@ std::string MetricList::Names() const {
   return names.empty() ? "none" : names;
 }
 
-std::optional<double> MetricList::FigureOf(const Metric& metric,
-                                           const checkpoint::SampleSums& sums) {
-  if (sums.samples() <= 0 || metric.sum >= sums.sums_size()) return std::nullopt;
-  const double mean = sums.sums(metric.sum) / static_cast<double>(sums.samples());
+std::optional<double> MetricList::FigureOf(const Metric& metric, const MetricSums& sums) {
+  if (sums.samples <= 0 || metric.sum >= std::ssize(sums.sums)) return std::nullopt;
+  const double mean = sums.sums[metric.sum] / static_cast<double>(sums.samples);
   return metric.formula == MetricFormula::kExponentialOfMean ? std::exp(mean) : mean;
 }
 
-std::vector<MetricFigure> MetricList::FiguresOf(const checkpoint::SampleSums& sums) const {
+std::vector<MetricFigure> MetricList::FiguresOf(const MetricSums& sums) const {
   std::vector<MetricFigure> figures;
   for (const Metric& metric : metrics()) {
     if (const auto value = FigureOf(metric, sums)) figures.push_back({metric.name, *value});
@@ -98,7 +97,7 @@ std::vector<MetricFigure> MetricList::FiguresOf(const checkpoint::SampleSums& su
   return figures;
 }
 
-std::optional<MetricFigure> MetricList::Headline(const checkpoint::SampleSums& sums) const {
+std::optional<MetricFigure> MetricList::Headline(const MetricSums& sums) const {
   if (metrics().empty()) return std::nullopt;
   const auto found = std::find_if(metrics().begin(), metrics().end(),
                                   [](const Metric& metric) { return metric.more_is_better; });
@@ -108,33 +107,32 @@ std::optional<MetricFigure> MetricList::Headline(const checkpoint::SampleSums& s
   return MetricFigure{metric.name, *value};
 }
 
-Status MetricList::Check(const checkpoint::SampleSums& sums) const {
-  if (sums.sums_size() != sums_) {
-    return InvalidArgument(std::to_string(sums.sums_size()) + " sums of metrics instead of " +
+Status MetricList::Check(const MetricSums& sums) const {
+  if (std::ssize(sums.sums) != sums_) {
+    return InvalidArgument(std::to_string(std::ssize(sums.sums)) + " sums of metrics instead of " +
                            std::to_string(sums_));
   }
   for (const Metric& metric : metrics()) {
     if (metric.formula != MetricFormula::kShare) continue;
-    const double sum = sums.sums(metric.sum);
-    if (!(sum >= 0 && sum <= static_cast<double>(sums.samples()))) {
+    const double sum = sums.sums[metric.sum];
+    if (!(sum >= 0 && sum <= static_cast<double>(sums.samples))) {
       return InvalidArgument(metric.name + " of " + std::to_string(sum) + " in " +
-                             std::to_string(sums.samples()) + " samples");
+                             std::to_string(sums.samples) + " samples");
     }
   }
   return OkStatus();
 }
 
-checkpoint::SampleSums MetricList::Translate(const MetricList& others,
-                                             const checkpoint::SampleSums& sums) const {
+MetricSums MetricList::Translate(const MetricList& others, const MetricSums& sums) const {
   if (*this == others) return sums;
-  checkpoint::SampleSums translated;
-  translated.set_samples(sums.samples());
-  const double unknown = sums.samples() > 0 ? std::numeric_limits<double>::quiet_NaN() : 0.0;
-  translated.mutable_sums()->Resize(sums_, unknown);
+  const double unknown = sums.samples > 0 ? std::numeric_limits<double>::quiet_NaN() : 0.0;
+  MetricSums translated{sums.samples, std::vector<double>(sums_, unknown)};
   for (const Metric& metric : metrics()) {
     const Metric* const other = others.Find(metric.name);
     if (other == nullptr || other->formula != metric.formula) continue;
-    if (other->sum < sums.sums_size()) translated.set_sums(metric.sum, sums.sums(other->sum));
+    if (other->sum < std::ssize(sums.sums)) {
+      translated.sums[metric.sum] = sums.sums[other->sum];
+    }
   }
   return translated;
 }
@@ -162,12 +160,6 @@ void WriteMetrics(const MetricList& metrics, MetricMessages* messages) {
     message->set_formula(static_cast<checkpoint::Metric::Formula>(metric.formula));
     message->set_more_is_better(metric.more_is_better);
   }
-}
-
-void AddSums(const checkpoint::SampleSums& from, checkpoint::SampleSums* to) {
-  to->set_samples(to->samples() + from.samples());
-  if (to->sums_size() < from.sums_size()) to->mutable_sums()->Resize(from.sums_size(), 0.0);
-  for (int i = 0; i < from.sums_size(); ++i) to->set_sums(i, to->sums(i) + from.sums(i));
 }
 
 }  // namespace kumo

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/job/metric_sums.h"
 #include "proto/checkpoint.pb.h"
 
 namespace kumo {
@@ -71,19 +72,18 @@ class MetricList {
   std::string Names() const;
 
   // The figure of one of the metrics. None over no samples, and where its sum is missing.
-  static std::optional<double> FigureOf(const Metric& metric, const checkpoint::SampleSums& sums);
+  static std::optional<double> FigureOf(const Metric& metric, const MetricSums& sums);
   // All that there are, in the list's order.
-  std::vector<MetricFigure> FiguresOf(const checkpoint::SampleSums& sums) const;
+  std::vector<MetricFigure> FiguresOf(const MetricSums& sums) const;
   // The one that tells how good a network is where there is room for one: the first of which more
   // is better, or else the first. None where there is no such figure.
-  std::optional<MetricFigure> Headline(const checkpoint::SampleSums& sums) const;
+  std::optional<MetricFigure> Headline(const MetricSums& sums) const;
   // InvalidArgument where these are no sums of such metrics: another number of them, or a share of
   // more than all or less than nothing.
-  Status Check(const checkpoint::SampleSums& sums) const;
+  Status Check(const MetricSums& sums) const;
   // Sums of these metrics out of sums of others, by the names. Not a number where the others have
   // no metric that is made of the sum in the same way.
-  checkpoint::SampleSums Translate(const MetricList& others,
-                                   const checkpoint::SampleSums& sums) const;
+  MetricSums Translate(const MetricList& others, const MetricSums& sums) const;
 
   bool operator==(const MetricList& other) const { return metrics() == other.metrics(); }
 
@@ -99,8 +99,5 @@ class MetricList {
 using MetricMessages = google::protobuf::RepeatedPtrField<checkpoint::Metric>;
 Result<MetricList> ParseMetrics(const MetricMessages& messages);
 void WriteMetrics(const MetricList& metrics, MetricMessages* messages);
-
-// Adds sums to others of the same metrics, which may be none yet.
-void AddSums(const checkpoint::SampleSums& from, checkpoint::SampleSums* to);
 
 }  // namespace kumo

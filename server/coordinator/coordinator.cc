@@ -170,12 +170,11 @@ void Coordinator::On(const CheckpointChosen& chosen, StepContext* context) {
   job_.progress.StartFrom(restored, job_.plan);
 }
 
-Directive Coordinator::OnVersion(int64_t version, const checkpoint::SampleSums& metrics,
-                                 StepContext* context) {
+Directive Coordinator::OnVersion(int64_t version, const MetricSums& metrics, StepContext* context) {
   const TimeUs now = context->now;
   job_.version = version;
   job_.clock.OnClosed(now);
-  if (metrics.samples() > 0) job_.progress.OnRound(*job_.plan, version, metrics, context);
+  if (metrics.samples > 0) job_.progress.OnRound(*job_.plan, version, metrics, context);
   job_.saving.SetProgress(version, job_.progress.Snapshot(now));
   SeeTo(job_.leasing.OnVersion(version, version == job_.ending.stop().version(), job_.members()),
         context);

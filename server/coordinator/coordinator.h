@@ -42,8 +42,7 @@ class Coordinator : public Role {
   Result<bool> OnHello(const PeerName& from, const wire::Hello& hello,
                        StepContext* context) override;
   Status OnMessage(const PeerName& from, const wire::Header& header, StepContext* context) override;
-  Directive OnVersion(int64_t version, const checkpoint::SampleSums& metrics,
-                      StepContext* context) override;
+  Directive OnVersion(int64_t version, const MetricSums& metrics, StepContext* context) override;
   void TakeOver(int64_t version, const Directive& said, StepContext* context) override;
   void OnDiskAnswer(const DiskAnswer& answer, StepContext* context) override {
     std::visit([&](const auto& one) { On(one, context); }, answer);

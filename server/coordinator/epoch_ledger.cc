@@ -4,7 +4,8 @@
 
 namespace kumo {
 
-EpochLedger::EpochLedger(const checkpoint::Manifest& restored) : progress_(restored.progress()) {
+EpochLedger::EpochLedger(const checkpoint::Manifest& restored) {
+  StartFrom(restored.progress());
   // A manifest that says otherwise was not read as one.
   if (Result<MetricList> metrics = ParseMetrics(restored.metrics()); metrics.ok()) {
     metrics_ = *std::move(metrics);
@@ -12,57 +13,74 @@ EpochLedger::EpochLedger(const checkpoint::Manifest& restored) : progress_(resto
 }
 
 EpochLedger::EpochLedger(const wire::CoordinatorState& state, const MetricList& metrics)
-    : metrics_(metrics), progress_(state.progress()) {
+    : metrics_(metrics) {
+  StartFrom(state.progress());
   for (const auto& ended : state.ended_epochs()) {
-    ended_[ended.epoch()] = ended.train();
+    ended_[ended.epoch()] = ReadSums(ended.train());
     auto& evaluations = evaluations_[ended.epoch()];
-    evaluations.insert(ended.evaluated().begin(), ended.evaluated().end());
+    for (const auto& [partition, sums] : ended.evaluated()) evaluations[partition] = ReadSums(sums);
   }
 }
 
+void EpochLedger::StartFrom(const checkpoint::Progress& progress) {
+  samples_ = progress.samples();
+  last_ = ReadSums(progress.last());
+  epoch_ = ReadSums(progress.epoch());
+  ended_epoch_ = ReadSums(progress.ended_epoch());
+  point_ = ReadSums(progress.point());
+}
+
+checkpoint::Progress EpochLedger::progress() const {
+  checkpoint::Progress progress;
+  progress.set_samples(samples_);
+  WriteSums(last_, progress.mutable_last());
+  WriteSums(epoch_, progress.mutable_epoch());
+  WriteSums(ended_epoch_, progress.mutable_ended_epoch());
+  WriteSums(point_, progress.mutable_point());
+  return progress;
+}
+
 void EpochLedger::Describe(wire::CoordinatorState* state) const {
-  *state->mutable_progress() = progress_;
+  *state->mutable_progress() = progress();
   for (const auto& [epoch, train] : ended_) {
     auto* ended = state->add_ended_epochs();
     ended->set_epoch(epoch);
-    *ended->mutable_train() = train;
+    WriteSums(train, ended->mutable_train());
     const auto evaluations = evaluations_.find(epoch);
     if (evaluations == evaluations_.end()) continue;
-    ended->mutable_evaluated()->insert(evaluations->second.begin(), evaluations->second.end());
+    for (const auto& [partition, sums] : evaluations->second) {
+      WriteSums(sums, &(*ended->mutable_evaluated())[partition]);
+    }
   }
 }
 
 void EpochLedger::Start(const JobPlan& plan, int64_t version, const MetricList& metrics) {
-  for (checkpoint::SampleSums* sums :
-       {progress_.mutable_last(), progress_.mutable_epoch(), progress_.mutable_ended_epoch(),
-        progress_.mutable_point()}) {
+  for (MetricSums* sums : {&last_, &epoch_, &ended_epoch_, &point_}) {
     *sums = metrics.Translate(metrics_, *sums);
   }
   metrics_ = metrics;
   if (const int epoch = plan.EvaluatedEpoch(version); epoch >= 0) {
-    ended_[epoch] = progress_.ended_epoch();
+    ended_[epoch] = ended_epoch_;
   }
 }
 
-std::optional<checkpoint::SampleSums> EpochLedger::AddRound(const JobPlan& plan, int64_t version,
-                                                            const checkpoint::SampleSums& metrics,
-                                                            int points_per_epoch) {
+std::optional<MetricSums> EpochLedger::AddRound(const JobPlan& plan, int64_t version,
+                                                const MetricSums& metrics, int points_per_epoch) {
   const RoundPlan round = plan.Round(version - 1);
-  progress_.set_samples(plan.SamplesAt(version));
-  *progress_.mutable_last() = metrics;
+  samples_ = plan.SamplesAt(version);
+  last_ = metrics;
   AddToEpoch(plan, round, metrics);
-  AddSums(metrics, progress_.mutable_point());
+  point_.Add(metrics);
   if (!plan.EndsPart(round, points_per_epoch)) return std::nullopt;
-  return std::exchange(*progress_.mutable_point(), checkpoint::SampleSums());
+  return std::exchange(point_, MetricSums());
 }
 
 void EpochLedger::AddToEpoch(const JobPlan& plan, const RoundPlan& round,
-                             const checkpoint::SampleSums& metrics) {
-  checkpoint::SampleSums* const epoch = progress_.mutable_epoch();
-  AddSums(metrics, epoch);
+                             const MetricSums& metrics) {
+  epoch_.Add(metrics);
   if (!round.ends_epoch) return;
-  if (plan.EvaluatedEpoch(round.round + 1) >= 0) ended_[round.epoch] = *epoch;
-  *progress_.mutable_ended_epoch() = std::exchange(*epoch, checkpoint::SampleSums());
+  if (plan.EvaluatedEpoch(round.round + 1) >= 0) ended_[round.epoch] = epoch_;
+  ended_epoch_ = std::exchange(epoch_, MetricSums());
 }
 
 bool EpochLedger::Waits(const JobPlan& plan, int64_t version, int partition) const {
@@ -72,17 +90,18 @@ bool EpochLedger::Waits(const JobPlan& plan, int64_t version, int partition) con
          (parts == evaluations_.end() || !parts->second.contains(partition));
 }
 
-std::optional<EpochLedger::Epoch> EpochLedger::AddEvaluation(
-    const JobPlan& plan, int64_t version, int partition, const checkpoint::SampleSums& metrics) {
+std::optional<EpochLedger::Epoch> EpochLedger::AddEvaluation(const JobPlan& plan, int64_t version,
+                                                             int partition,
+                                                             const MetricSums& metrics) {
   const int epoch = plan.EvaluatedEpoch(version);
   const auto train = ended_.find(epoch);
   if (train == ended_.end()) return std::nullopt;  // reported already
-  std::map<int, checkpoint::SampleSums>& parts = evaluations_[epoch];
+  std::map<int, MetricSums>& parts = evaluations_[epoch];
   parts.emplace(partition, metrics);
   if (static_cast<int>(parts.size()) < plan.settings().partitions) return std::nullopt;
 
-  last_validation_.Clear();
-  for (const auto& [p, part] : parts) AddSums(part, &last_validation_);  // in partition order
+  last_validation_ = {};
+  for (const auto& [p, part] : parts) last_validation_.Add(part);  // in partition order
   Epoch complete{epoch, train->second, last_validation_};
   evaluations_.erase(epoch);
   ended_.erase(train);

@@ -25,11 +25,11 @@ class EpochLedger {
  public:
   struct Epoch {
     int epoch = 0;
-    checkpoint::SampleSums train, validation;
+    MetricSums train, validation;
   };
 
   EpochLedger() = default;
-  // restored: the checkpoint that the job goes on from. Progress.elapsed_seconds is not touched
+  // restored: the checkpoint that the job goes on from. Progress.elapsed_seconds is not read
   // here.
   explicit EpochLedger(const checkpoint::Manifest& restored);
 
@@ -45,34 +45,42 @@ class EpochLedger {
   void Start(const JobPlan& plan, int64_t version, const MetricList& metrics);
   // The round that made `version` has closed. Requires samples in it. The sums since the point
   // before, where one of the curves' points is there.
-  std::optional<checkpoint::SampleSums> AddRound(const JobPlan& plan, int64_t version,
-                                                 const checkpoint::SampleSums& metrics,
-                                                 int points_per_epoch);
+  std::optional<MetricSums> AddRound(const JobPlan& plan, int64_t version,
+                                     const MetricSums& metrics, int points_per_epoch);
   // Whether a partition's evaluation of `version`, which ends an epoch that is evaluated, is still
   // to come.
   bool Waits(const JobPlan& plan, int64_t version, int partition) const;
   // A partition has evaluated its slice with `version`, which ends an epoch that is evaluated; a
   // second report of a partition changes nothing. The epoch when that was the last partition.
   std::optional<Epoch> AddEvaluation(const JobPlan& plan, int64_t version, int partition,
-                                     const checkpoint::SampleSums& metrics);
+                                     const MetricSums& metrics);
 
-  const checkpoint::Progress& progress() const { return progress_; }
+  // As a checkpoint has it, but for Progress.elapsed_seconds.
+  checkpoint::Progress progress() const;
+  // Samples that the newest version was trained on, all epochs together.
+  int64_t samples() const { return samples_; }
+  // Of the last round; empty before there was one.
+  const MetricSums& last_round() const { return last_; }
   // The validation sums of the last complete epoch since the start; no samples before the first.
-  const checkpoint::SampleSums& last_validation() const { return last_validation_; }
+  const MetricSums& last_validation() const { return last_validation_; }
   // Partitions that have not evaluated the first epoch that waits for its evaluation.
   std::vector<int> Unevaluated(int partitions) const;
   // No epoch that has ended waits for its evaluation.
   bool complete() const { return ended_.empty(); }
 
  private:
-  void AddToEpoch(const JobPlan& plan, const RoundPlan& round,
-                  const checkpoint::SampleSums& metrics);
+  void StartFrom(const checkpoint::Progress& progress);
+  void AddToEpoch(const JobPlan& plan, const RoundPlan& round, const MetricSums& metrics);
 
   MetricList metrics_;  // that all of these are sums of
-  checkpoint::Progress progress_;
-  std::map<int, checkpoint::SampleSums> ended_;  // epoch -> training sums, until it is evaluated
-  std::map<int, std::map<int, checkpoint::SampleSums>> evaluations_;  // epoch -> partition -> sums
-  checkpoint::SampleSums last_validation_;
+  int64_t samples_ = 0;
+  MetricSums last_;                  // of the last round
+  MetricSums epoch_;                 // of the epoch that is trained
+  MetricSums ended_epoch_;           // of the last epoch that ended
+  MetricSums point_;                 // of the rounds since the last point of the curves
+  std::map<int, MetricSums> ended_;  // epoch -> training sums, until it is evaluated
+  std::map<int, std::map<int, MetricSums>> evaluations_;  // epoch -> partition -> sums
+  MetricSums last_validation_;
 };
 
 }  // namespace kumo

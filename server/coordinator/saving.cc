@@ -76,7 +76,7 @@ void Saving::KeepEvaluation(const EpochLedger::Epoch& epoch, int64_t version,
                             const Generation& generation, StepContext* context) {
   checkpoint::Evaluation evaluation;
   evaluation.set_epoch(epoch.epoch + 1);
-  *evaluation.mutable_sums() = epoch.validation;
+  WriteSums(epoch.validation, evaluation.mutable_sums());
   checkpoints_.SetEvaluation(version, evaluation);
   // One of an earlier generation is of a past that the job went back from.
   const uint32_t since = version == generation.start_version ? 0 : generation.since;

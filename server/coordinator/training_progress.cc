@@ -42,8 +42,8 @@ void TrainingProgress::OnSpec(const JobPlan& plan, const JobSpec& spec, int64_t 
   }
 }
 
-void TrainingProgress::OnRound(const JobPlan& plan, int64_t version,
-                               const checkpoint::SampleSums& metrics, StepContext* context) {
+void TrainingProgress::OnRound(const JobPlan& plan, int64_t version, const MetricSums& metrics,
+                               StepContext* context) {
   const RoundPlan round = plan.Round(version - 1);
   rate_.OnClosed(round, context->now);
   context->Do(RoundClosedAction{round.round, metrics, metrics_});
@@ -65,7 +65,8 @@ Result<TrainingProgress::Evaluated> TrainingProgress::OnEvaluated(
     return InvalidArgument(which);
   }
   const int64_t samples = plan->EvaluationSamples(validation_samples_, partition).size();
-  KUMO_RETURN_IF_ERROR(CheckMetrics(header.metrics(), samples, metrics_).WithContext(which));
+  const MetricSums sums = ReadSums(header.metrics());
+  KUMO_RETURN_IF_ERROR(CheckMetrics(sums, samples, metrics_).WithContext(which));
   Evaluated evaluated;
   evaluated.is_new = ledger_.Waits(*plan, version, partition);
   if (evaluated.is_new && !leases.MayContribute(from, partition, version)) {
@@ -73,7 +74,7 @@ Result<TrainingProgress::Evaluated> TrainingProgress::OnEvaluated(
   }
   if (evaluated.is_new && keeps_versions_twice_) held_.Hold(version, partition, newest);
   held_.Answer(from, header, context);
-  evaluated.epoch = ledger_.AddEvaluation(*plan, version, partition, header.metrics());
+  evaluated.epoch = ledger_.AddEvaluation(*plan, version, partition, sums);
   if (evaluated.epoch) {
     context->Do(EpochEvaluatedAction{evaluated.epoch->epoch, metrics_, evaluated.epoch->train,
                                      evaluated.epoch->validation, version,
@@ -97,7 +98,7 @@ void TrainingProgress::TakeOver(int64_t version, const wire::CoordinatorState& s
                                 StepContext* context) {
   ledger_ = EpochLedger(state, metrics_);
   elapsed_before_ = state.progress().elapsed_seconds() - ToSeconds(context->now - started_);
-  context->Do(WentOnAction{version, ledger_.progress().samples()});
+  context->Do(WentOnAction{version, ledger_.samples()});
 }
 
 checkpoint::Progress TrainingProgress::Snapshot(TimeUs now) const {
@@ -118,7 +119,7 @@ void TrainingProgress::Describe(TimeUs now, int64_t version, const std::optional
   status->set_elapsed_seconds(ElapsedSeconds(now));
   status->set_round(version);
   status->set_epochs(epochs_);
-  AddFigures(metrics_.FiguresOf(ledger_.progress().last()), status->mutable_figures());
+  AddFigures(metrics_.FiguresOf(ledger_.last_round()), status->mutable_figures());
   AddFigures(metrics_.FiguresOf(ledger_.last_validation()), status->mutable_validation_figures());
   const auto rate = rate_.SamplesPerSecond(now);
   if (rate) status->set_samples_per_second(*rate);

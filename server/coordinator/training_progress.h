@@ -40,7 +40,7 @@ class TrainingProgress {
   // The job's spec has become known, and it starts at a version.
   void OnSpec(const JobPlan& plan, const JobSpec& spec, int64_t start_version);
   // The round that made `version` has closed: what it adds to the curves. Requires samples in it.
-  void OnRound(const JobPlan& plan, int64_t version, const checkpoint::SampleSums& metrics,
+  void OnRound(const JobPlan& plan, int64_t version, const MetricSums& metrics,
                StepContext* context);
   // A partition's evaluation, while chunk 0 is at `newest`. Unavailable where it would count and is
   // not leased to its sender. InvalidArgument where nobody asked for it, or

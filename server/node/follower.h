@@ -47,7 +47,7 @@ class Follower : public Role {
   std::string WaitsForProcesses(TimeUs now) const override;
 
   // What only a coordinator is told or asked.
-  Directive OnVersion(int64_t, const checkpoint::SampleSums&, StepContext*) override { return {}; }
+  Directive OnVersion(int64_t, const MetricSums&, StepContext*) override { return {}; }
   void TakeOver(int64_t, const Directive&, StepContext*) override {}
   void OnDiskAnswer(const DiskAnswer&, StepContext*) override {}
   wire::JobStatus Describe(TimeUs) const override { return {}; }

@@ -87,7 +87,7 @@ Status ShardHost::Build(const Generation& generation, StepContext* context) {
   settings.replicate = neighbours_.has_value();
   settings.round = {experiment_.block, experiment_.optimiser, experiment_.schedule,
                     experiment_.sync};
-  const auto observe = [role = role_](int64_t version, const checkpoint::SampleSums& metrics,
+  const auto observe = [role = role_](int64_t version, const MetricSums& metrics,
                                       StepContext* within) {
     return role->OnVersion(version, metrics, within);
   };

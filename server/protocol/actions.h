@@ -130,7 +130,7 @@ struct StartedFromAction {
 };
 struct RoundClosedAction {
   int64_t round = 0;
-  checkpoint::SampleSums sums;
+  MetricSums sums;
   MetricList metrics;  // of these
 };
 struct CurvePointAction {
@@ -138,14 +138,14 @@ struct CurvePointAction {
   int64_t samples = 0;  // that it was trained on
   int epoch = 0;        // counted from 0
   MetricList metrics;
-  checkpoint::SampleSums train;         // of these, over the rounds since the point before
+  MetricSums train;                     // of these, over the rounds since the point before
   std::optional<double> learning_rate;  // of the last round
 };
 struct EpochEvaluatedAction {
   int epoch = 0;  // counted from 0
   MetricList metrics;
-  checkpoint::SampleSums train;  // of these
-  checkpoint::SampleSums validation;
+  MetricSums train;  // of these
+  MetricSums validation;
   int64_t version = 0;  // that the epoch ended with
   int64_t samples = 0;  // that it was trained on
 };

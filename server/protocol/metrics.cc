@@ -4,10 +4,9 @@
 
 namespace kumo {
 
-Status CheckMetrics(const checkpoint::SampleSums& sums, int64_t samples,
-                    const MetricList& metrics) {
-  if (sums.samples() != samples) {
-    return InvalidArgument("metrics of " + std::to_string(sums.samples()) + " samples instead of " +
+Status CheckMetrics(const MetricSums& sums, int64_t samples, const MetricList& metrics) {
+  if (sums.samples != samples) {
+    return InvalidArgument("metrics of " + std::to_string(sums.samples) + " samples instead of " +
                            std::to_string(samples));
   }
   return metrics.Check(sums);

@@ -11,6 +11,6 @@ namespace kumo {
 
 // InvalidArgument unless they are sums of these metrics, over so many samples, as it follows from
 // the job's plan: what a sum of them weighs is not for a worker to say.
-Status CheckMetrics(const checkpoint::SampleSums& sums, int64_t samples, const MetricList& metrics);
+Status CheckMetrics(const MetricSums& sums, int64_t samples, const MetricList& metrics);
 
 }  // namespace kumo

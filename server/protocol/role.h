@@ -49,8 +49,7 @@ class Role {
                            StepContext* context) = 0;
 
   // Chunk 0, which is here, has reached `version`; what the round that starts from it is to do.
-  virtual Directive OnVersion(int64_t version, const checkpoint::SampleSums& metrics,
-                              StepContext* context) = 0;
+  virtual Directive OnVersion(int64_t version, const MetricSums& metrics, StepContext* context) = 0;
   // Chunk 0 is back here at `version`, with what the former server 0 said about the round that
   // starts from it.
   virtual void TakeOver(int64_t version, const Directive& said, StepContext* context) = 0;

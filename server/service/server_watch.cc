@@ -38,12 +38,12 @@ void ServerWatch::Note(const SendAction& send) {
 
 void ServerWatch::Note(const RoundClosedAction& round) {
   ++counts_.rounds;
-  counts_.samples += static_cast<uint64_t>(std::max<int64_t>(0, round.sums.samples()));
+  counts_.samples += static_cast<uint64_t>(std::max<int64_t>(0, round.sums.samples));
   if (round_closed_at_) counts_.round_seconds.Add(ToSeconds(now_ - *round_closed_at_));
   round_closed_at_ = now_;
   round_ = round.round + 1;
   history_.SetMetrics(round.metrics);
-  AddSums(round.sums, &point_.sums);
+  point_.sums.Add(round.sums);
 }
 
 void ServerWatch::Note(const WentBackAction& back) {
@@ -61,7 +61,7 @@ void ServerWatch::Note(const WentOnAction& on) {
 }
 
 void ServerWatch::Note(const EpochEvaluatedAction& epoch) {
-  if (epoch.validation.samples() == 0) return;
+  if (epoch.validation.samples == 0) return;
   history_.SetMetrics(epoch.metrics);
   history_.Add(HistoryEvaluation{ElapsedSeconds(), epoch.epoch + 1,
                                  epoch.metrics.FiguresOf(epoch.validation)});

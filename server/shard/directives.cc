@@ -7,10 +7,10 @@
 namespace kumo {
 
 void Directives::Observe(int64_t version, StepContext* context) {
-  checkpoint::SampleSums sum;
-  for (checkpoint::SampleSums& metrics : metrics_) {  // in partition order
-    AddSums(metrics, &sum);
-    metrics.Clear();
+  MetricSums sum;
+  for (MetricSums& metrics : metrics_) {  // in partition order
+    sum.Add(metrics);
+    metrics = {};
   }
   said_.erase(said_.begin(), said_.lower_bound(version - 2));
   said_[version] = observer_(version, sum, context);

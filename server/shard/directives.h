@@ -19,8 +19,8 @@ namespace kumo {
 // Is called once for each version of chunk 0 that is made here, before anybody can pull it, with
 // the sums over the samples of the round that made it. Returns the directive for the round that
 // starts from it; what it wants done besides goes into the turn.
-using VersionObserver = std::function<Directive(
-    int64_t version, const checkpoint::SampleSums& metrics, StepContext* context)>;
+using VersionObserver =
+    std::function<Directive(int64_t version, const MetricSums& metrics, StepContext* context)>;
 
 class Directives {
  public:
@@ -28,7 +28,7 @@ class Directives {
       : observer_(std::move(observer)), metrics_(partitions) {}
 
   // What a partition's contribution to the open round says of its samples.
-  void Note(int partition, const checkpoint::SampleSums& metrics) { metrics_[partition] = metrics; }
+  void Note(int partition, const MetricSums& metrics) { metrics_[partition] = metrics; }
   // Chunk 0's next version is made.
   void Observe(int64_t version, StepContext* context);
   // What the coordinator said of a version that comes back from another server.
@@ -42,7 +42,7 @@ class Directives {
  private:
   VersionObserver observer_;
   std::map<int64_t, Directive> said_;  // of chunk 0's version, the one before and the next one
-  std::vector<checkpoint::SampleSums> metrics_;  // of the open round, by partition
+  std::vector<MetricSums> metrics_;    // of the open round, by partition
 };
 
 }  // namespace kumo

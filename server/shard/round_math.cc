@@ -52,8 +52,8 @@ Result<ArrivedContribution> RoundMath::Contribution(const Chunk& chunk, const Me
                            " samples instead of " + std::to_string(contribution.samples));
   }
   if (chunk.index == 0) {
-    KUMO_RETURN_IF_ERROR(
-        CheckMetrics(header.metrics(), contribution.samples, metrics_).WithContext(Where(header)));
+    KUMO_RETURN_IF_ERROR(CheckMetrics(ReadSums(header.metrics()), contribution.samples, metrics_)
+                             .WithContext(Where(header)));
   }
   if (contribution.samples == 0) return contribution;
   const Codec& codec = push_codecs_.For(round, chunk.segment);

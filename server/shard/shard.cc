@@ -108,7 +108,7 @@ Status Shard::OnPush(const PeerName& from, const Message& message, bool leased, 
   KUMO_ASSIGN_OR_RETURN(const bool counts, chunk->OnPush(from, message, leased,
                                                          /*held=*/copies_.has_value(), context));
   if (!counts) return OkStatus();
-  if (header.chunk() == 0) directives_.Note(header.partition(), header.metrics());
+  if (header.chunk() == 0) directives_.Note(header.partition(), ReadSums(header.metrics()));
   Compute(chunk, context);
   return OkStatus();
 }

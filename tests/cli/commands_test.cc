@@ -78,7 +78,7 @@ TEST_F(CommandsTest, EvaluateTakesTheBestOneOrTheOneThatIsNamed) {
     manifest.set_version(version);
     manifest.add_files()->set_name("shard");
     WriteMetrics(test::LossAndAccuracy(), manifest.mutable_metrics());
-    *manifest.mutable_evaluation()->mutable_sums() = test::SumsOf(100, 1, correct);
+    *manifest.mutable_evaluation()->mutable_sums() = test::SumsMessage(100, 1, correct);
     ASSERT_TRUE(WriteManifest(files, checkpoints, manifest).ok());
   };
   save(10, 90);

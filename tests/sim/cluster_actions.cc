@@ -257,7 +257,7 @@ void Cluster::Do(const std::shared_ptr<ServerProcess>& server, const WentBackAct
 
 void Cluster::Do(const std::shared_ptr<ServerProcess>& server, RoundClosedAction closed) {
   if (settings_.mutation == Mutation::kSamplesTwice) {
-    closed.sums.set_samples(closed.sums.samples() * 2);
+    closed.sums.samples *= 2;
   }
   invariants_->OnRoundClosed(server->node->generation(), closed);
   result_.rounds.push_back(closed.round);

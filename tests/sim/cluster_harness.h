@@ -49,7 +49,7 @@ using Point = std::tuple<int64_t, int64_t, int64_t, double, double, std::optiona
 inline std::vector<Point> Curve(const SimResult& result) {
   std::vector<Point> curve;
   for (const CurvePointAction& point : result.points) {
-    curve.emplace_back(point.version, point.samples, point.train.samples(),
+    curve.emplace_back(point.version, point.samples, point.train.samples,
                        test::LossSum(point.train), test::Correct(point.train), point.learning_rate);
   }
   return curve;

@@ -90,8 +90,7 @@ void CheckEvaluations(const SimResult& result, const Disk& disk,
     const auto manifest = disk.manifests.find(epoch.version);
     if (manifest == disk.manifests.end()) continue;
     const checkpoint::Evaluation& said = manifest->second.evaluation();
-    if (said.epoch() != epoch.epoch + 1 ||
-        said.sums().SerializeAsString() != epoch.validation.SerializeAsString()) {
+    if (said.epoch() != epoch.epoch + 1 || ReadSums(said.sums()) != epoch.validation) {
       violations->push_back("other figures of epoch " + std::to_string(epoch.epoch + 1));
     }
   }

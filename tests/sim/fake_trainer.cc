@@ -111,7 +111,7 @@ TrainedBlock FakeTrainer::Train(const TrainAction& train) {
   return block;
 }
 
-checkpoint::SampleSums FakeTrainer::Evaluate(const EvaluateAction& evaluate) const {
+MetricSums FakeTrainer::Evaluate(const EvaluateAction& evaluate) const {
   const Range slice = shape_->plan.EvaluationSamples(spec_.validation_samples, evaluate.partition);
   double sum = 0;
   for (float w : vectors_[evaluate.vector]) sum += std::abs(static_cast<double>(w));

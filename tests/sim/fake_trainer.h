@@ -22,7 +22,7 @@ class FakeTrainer {
   void Install(const InstallAction& install);
   void Adopt(const AdoptAction& adopt);
   TrainedBlock Train(const TrainAction& train);
-  checkpoint::SampleSums Evaluate(const EvaluateAction& evaluate) const;
+  MetricSums Evaluate(const EvaluateAction& evaluate) const;
   void Drop(int partition) { carried_.erase(partition); }
 
  private:

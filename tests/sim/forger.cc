@@ -121,11 +121,11 @@ Payload ForgedPayload(Choices* choices, const Payload& payload) {
 std::string Figures(const SimResult& result) {
   std::string text;
   for (const EpochEvaluatedAction& epoch : result.epochs) {
-    text += "epoch " + std::to_string(epoch.epoch) + ": " + epoch.train.ShortDebugString() +
-            "; validation " + epoch.validation.ShortDebugString() + "\n";
+    text += "epoch " + std::to_string(epoch.epoch) + ": " + test::Exactly(epoch.train) +
+            "; validation " + test::Exactly(epoch.validation) + "\n";
   }
   for (const CurvePointAction& point : result.points) {
-    text += "point " + std::to_string(point.version) + ": " + point.train.ShortDebugString() + "\n";
+    text += "point " + std::to_string(point.version) + ": " + test::Exactly(point.train) + "\n";
   }
   return text;
 }

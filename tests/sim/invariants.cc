@@ -42,18 +42,18 @@ void Invariants::OnRoundClosed(uint32_t generation, const RoundClosedAction& clo
   generation_ = generation;
   closed_ = closed.round;
   const int64_t samples = plan_.Round(closed.round).samples.size();
-  if (closed.sums.samples() != samples) {
-    Violation("round " + Number(closed.round) + " has " + Number(closed.sums.samples()) +
+  if (closed.sums.samples != samples) {
+    Violation("round " + Number(closed.round) + " has " + Number(closed.sums.samples) +
               " samples instead of " + Number(samples));
   }
 }
 
 void Invariants::OnEpoch(const EpochEvaluatedAction& epoch) {
-  if (epoch.validation.samples() != validation_samples_) {
-    Violation("an evaluation of " + Number(epoch.validation.samples()) + " samples");
+  if (epoch.validation.samples != validation_samples_) {
+    Violation("an evaluation of " + Number(epoch.validation.samples) + " samples");
   }
-  if (epoch.train.samples() != plan_.settings().train_samples) {
-    Violation("an epoch of " + Number(epoch.train.samples()) + " samples");
+  if (epoch.train.samples != plan_.settings().train_samples) {
+    Violation("an epoch of " + Number(epoch.train.samples) + " samples");
   }
 }
 

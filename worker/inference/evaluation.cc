@@ -60,12 +60,11 @@ Result<std::string> EvaluateCheckpoint(const ModelName& name, bool json) {
   const SteadyClock clock;
   KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer,
                         Trainer::Make(experiment, std::move(job), &clock));
-  KUMO_ASSIGN_OR_RETURN(const checkpoint::SampleSums sums,
-                        trainer->EvaluateAll(model.weights.span()));
+  KUMO_ASSIGN_OR_RETURN(const MetricSums sums, trainer->EvaluateAll(model.weights.span()));
   const std::vector<MetricFigure> figures = trainer->spec().metrics.FiguresOf(sums);
-  if (!json) return TextOf(model.checkpoint, figures, sums.samples());
+  if (!json) return TextOf(model.checkpoint, figures, sums.samples);
   JsonFields fields;
-  fields.Add("checkpoint", model.checkpoint).Add(figure::kSamples, sums.samples());
+  fields.Add("checkpoint", model.checkpoint).Add(figure::kSamples, sums.samples);
   for (const MetricFigure& one : figures) fields.Add(ValidationFigure(one.name), one.value);
   return fields.object();
 }

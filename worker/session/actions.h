@@ -11,6 +11,7 @@
 #include "common/base/status.h"
 #include "common/codec/codec.h"
 #include "common/job/job_plan.h"
+#include "common/job/metric_sums.h"
 #include "common/transport/message.h"
 #include "proto/checkpoint.pb.h"
 
@@ -92,7 +93,7 @@ struct TrainedBlock {
   };
   std::vector<Payload> contributions;  // by chunk; empty payloads where there was no data
   std::vector<Array> carried;          // if save_state
-  checkpoint::SampleSums metrics;
+  MetricSums metrics;
   BlockTimes times;
 };
 

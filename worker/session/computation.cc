@@ -49,7 +49,7 @@ void Computation::SendInitial(InitialWeights weights, WorkerStepContext* context
   }
 }
 
-void Computation::Push(int chunk, Payload payload, const checkpoint::SampleSums* metrics,
+void Computation::Push(int chunk, Payload payload, const MetricSums* metrics,
                        WorkerStepContext* context) {
   const RoundPlan round = shape_->plan.Round(round_);
   const Codec& codec = shape_->push_codecs.For(round, shape_->map.chunks()[chunk].segment);
@@ -61,7 +61,7 @@ void Computation::Push(int chunk, Payload payload, const checkpoint::SampleSums*
   header.set_samples(shape_->plan.PartitionSamples(round, partition_).size());
   header.set_save(save_);
   header.set_codec(static_cast<uint32_t>(codec.id()));
-  if (metrics != nullptr) *header.mutable_metrics() = *metrics;
+  if (metrics != nullptr) WriteSums(*metrics, header.mutable_metrics());
   pushed_[chunk] = true;
   context->Ask(ServerOf(chunk), std::move(header), std::move(payload));
 }
@@ -94,13 +94,12 @@ void Computation::PutCarried(std::vector<TrainedBlock::Array> carried, WorkerSte
   }
 }
 
-void Computation::SendEvaluation(const checkpoint::SampleSums& metrics,
-                                 WorkerStepContext* context) {
+void Computation::SendEvaluation(const MetricSums& metrics, WorkerStepContext* context) {
   wire::Header header;
   header.set_type(wire::EVALUATED);
   header.set_round(round_);
   header.set_partition(partition_);
-  *header.mutable_metrics() = metrics;
+  WriteSums(metrics, header.mutable_metrics());
   context->Ask(0, std::move(header));
 }
 

@@ -49,12 +49,11 @@ class Computation {
   void PushRest(TrainedBlock* block, WorkerStepContext* context);
   // Stores the partition's carried state after the block on the servers.
   void PutCarried(std::vector<TrainedBlock::Array> carried, WorkerStepContext* context);
-  void SendEvaluation(const checkpoint::SampleSums& metrics, WorkerStepContext* context);
+  void SendEvaluation(const MetricSums& metrics, WorkerStepContext* context);
 
  private:
   void Begin(Kind kind, int partition, int64_t round);
-  void Push(int chunk, Payload payload, const checkpoint::SampleSums* metrics,
-            WorkerStepContext* context);
+  void Push(int chunk, Payload payload, const MetricSums* metrics, WorkerStepContext* context);
   int ServerOf(int chunk) const { return shape_->map.chunks()[chunk].server; }
 
   const JobShape* shape_;

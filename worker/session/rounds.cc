@@ -171,7 +171,7 @@ void Rounds::OnTrained(TrainedBlock block, WorkerStepContext* context) {
   progress_.OnPushed(lease->round, context->now);
 }
 
-void Rounds::OnEvaluated(const checkpoint::SampleSums& metrics, WorkerStepContext* context) {
+void Rounds::OnEvaluated(const MetricSums& metrics, WorkerStepContext* context) {
   computation_.End();
   if (leases_.Find(computation_.partition()) == nullptr) return;
   computation_.SendEvaluation(metrics, context);
@@ -225,7 +225,7 @@ void Progress::OnTraining(TimeUs now) {
 void Progress::OnTrained(const TrainedBlock& block, TimeUs now) {
   compute_ms_ = block.times.compute_ms;
   coding_ms_ = block.times.coding_ms;
-  samples_ += block.metrics.samples();
+  samples_ += block.metrics.samples;
   samples_at_s_ = ToSeconds(now);
 }
 

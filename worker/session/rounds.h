@@ -85,7 +85,7 @@ class Rounds {
   // The driver has finished a computation.
   void OnInitialised(InitialWeights weights, WorkerStepContext* context);
   void OnTrained(TrainedBlock block, WorkerStepContext* context);
-  void OnEvaluated(const checkpoint::SampleSums& metrics, WorkerStepContext* context);
+  void OnEvaluated(const MetricSums& metrics, WorkerStepContext* context);
   // The driver has finished some chunks of the block. leaving: the worker may have to give the
   // block up, so it does not begin to push it.
   void OnCoded(std::vector<CodedChunk> chunks, bool leaving, WorkerStepContext* context);

@@ -208,7 +208,7 @@ WorkerActions Session::OnTrained(TrainedBlock block, TimeUs now) {
   return End(std::move(context));
 }
 
-WorkerActions Session::OnEvaluated(const checkpoint::SampleSums& metrics, TimeUs now) {
+WorkerActions Session::OnEvaluated(const MetricSums& metrics, TimeUs now) {
   if (finished_) return {};
   WorkerStepContext context = Begin(now);
   rounds_.OnEvaluated(metrics, &context);

@@ -147,7 +147,7 @@ Result<TrainedBlock> Trainer::Train(const TrainAction& train,
       {base_.data(), weights_.data(), gradients_.data(), carried.residual.data()}, backend_);
   KUMO_ASSIGN_OR_RETURN(block.metrics, Minibatches(train, on_coded, &carried, &contribution));
   const TimeUs trained = clock_->NowUs();
-  if (block.metrics.samples() == 0) {
+  if (block.metrics.samples == 0) {
     block.contributions.resize(shape_->map.chunks().size());
   } else {
     KUMO_RETURN_IF_ERROR(contribution.Finish());
@@ -171,11 +171,11 @@ Result<int> Trainer::LoadNext(BatchStream* stream) {
   return static_cast<int>(minibatch.size);
 }
 
-Result<checkpoint::SampleSums> Trainer::Minibatches(const TrainAction& train,
-                                                    const Contribution::OnCoded& on_coded,
-                                                    PartitionArrays::Arrays* carried,
-                                                    Contribution* contribution) {
-  checkpoint::SampleSums metrics;
+Result<MetricSums> Trainer::Minibatches(const TrainAction& train,
+                                        const Contribution::OnCoded& on_coded,
+                                        PartitionArrays::Arrays* carried,
+                                        Contribution* contribution) {
+  MetricSums metrics;
   const auto mark = [this](int stage) {
     if (!chunks_of_stage_[stage].empty()) backend_->Mark(stage);
   };
@@ -200,7 +200,7 @@ Result<checkpoint::SampleSums> Trainer::Minibatches(const TrainAction& train,
         backend_->ScaleGradients(gradients_.data(), trained.size());
       }
     });
-    metrics.set_samples(metrics.samples() + size);
+    metrics.samples += size;
   }
   KUMO_RETURN_IF_ERROR(TakeSums(&metrics));
   return metrics;
@@ -225,19 +225,19 @@ std::string Trainer::TensorAt(int64_t position) const {
   return tensor < 0 ? "?" : spec_.layout.tensors()[tensor].name;
 }
 
-Result<checkpoint::SampleSums> Trainer::Evaluate(const EvaluateAction& evaluate) {
+Result<MetricSums> Trainer::Evaluate(const EvaluateAction& evaluate) {
   DeviceArray<float>& vector = evaluate.vector == wire::START ? base_ : evaluated_;
   return EvaluateRange(shape_->plan.EvaluationSamples(spec_.validation_samples, evaluate.partition),
                        vector.data());
 }
 
-Result<checkpoint::SampleSums> Trainer::EvaluateAll(std::span<const float> weights) {
+Result<MetricSums> Trainer::EvaluateAll(std::span<const float> weights) {
   backend_->Write(weights.data(), weights.size_bytes(), weights_.data());
   return EvaluateRange({0, spec_.validation_samples}, weights_.data());
 }
 
-Result<checkpoint::SampleSums> Trainer::EvaluateRange(Range samples, float* weights) {
-  checkpoint::SampleSums metrics;
+Result<MetricSums> Trainer::EvaluateRange(Range samples, float* weights) {
+  MetricSums metrics;
   // Wait reports an allocation of the evaluated weights that failed.
   KUMO_RETURN_IF_ERROR(backend_->Wait());
   KUMO_RETURN_IF_ERROR(net_->Bind(spec_.layout, weights, gradients_.data()));
@@ -247,16 +247,15 @@ Result<checkpoint::SampleSums> Trainer::EvaluateRange(Range samples, float* weig
     KUMO_ASSIGN_OR_RETURN(const int size, LoadNext(&*validation_));
     if (size == 0) break;
     net_->Evaluate();
-    metrics.set_samples(metrics.samples() + size);
+    metrics.samples += size;
   }
   KUMO_RETURN_IF_ERROR(net_->Bind(spec_.layout, weights_.data(), gradients_.data()));
   KUMO_RETURN_IF_ERROR(TakeSums(&metrics));
   return metrics;
 }
 
-Status Trainer::TakeSums(checkpoint::SampleSums* metrics) {
-  KUMO_ASSIGN_OR_RETURN(const std::vector<double> sums, net_->TakeSums());
-  metrics->mutable_sums()->Assign(sums.begin(), sums.end());
+Status Trainer::TakeSums(MetricSums* metrics) {
+  KUMO_ASSIGN_OR_RETURN(metrics->sums, net_->TakeSums());
   return OkStatus();
 }
 

@@ -64,18 +64,18 @@ class Trainer {
   // block contains them too. FailedPrecondition, naming round, partition and tensor, if an element
   // of the contribution is not finite or saturates its codec permanently.
   Result<TrainedBlock> Train(const TrainAction& train, const Contribution::OnCoded& on_coded);
-  Result<checkpoint::SampleSums> Evaluate(const EvaluateAction& evaluate);
+  Result<MetricSums> Evaluate(const EvaluateAction& evaluate);
   void Drop(int partition) { carried_.Drop(partition); }
   // Ends the current and later computations at their next minibatch with Aborted. Any thread may
   // call it.
   void Cancel() { cancelled_ = true; }
 
   // Evaluates `weights` (a flat vector) on the whole validation set.
-  Result<checkpoint::SampleSums> EvaluateAll(std::span<const float> weights);
+  Result<MetricSums> EvaluateAll(std::span<const float> weights);
 
  private:
   Trainer(const Experiment& experiment, const Clock* clock, OpenedJob job);
-  Status TakeSums(checkpoint::SampleSums* metrics);  // waits for the sums of the net
+  Status TakeSums(MetricSums* metrics);  // waits for the sums of the net
 
   // `count` consecutive vectors of the layout; `what` names them in an out-of-memory message.
   DeviceArray<float> MakeVectors(int count, const std::string& what) const;
@@ -83,12 +83,10 @@ class Trainer {
   void StartNextRange(const TrainAction& train);
   // Loads the stream's next minibatch into the net. Returns its size; 0 at the end of the range.
   Result<int> LoadNext(BatchStream* stream);
-  Result<checkpoint::SampleSums> Minibatches(const TrainAction& train,
-                                             const Contribution::OnCoded& on_coded,
-                                             PartitionArrays::Arrays* carried,
-                                             Contribution* contribution);
+  Result<MetricSums> Minibatches(const TrainAction& train, const Contribution::OnCoded& on_coded,
+                                 PartitionArrays::Arrays* carried, Contribution* contribution);
   void OptimiserStep(PartitionArrays::Arrays* carried);
-  Result<checkpoint::SampleSums> EvaluateRange(Range samples, float* weights);
+  Result<MetricSums> EvaluateRange(Range samples, float* weights);
   std::string TensorAt(int64_t position) const;
 
   const Experiment experiment_;

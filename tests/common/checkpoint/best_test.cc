@@ -24,7 +24,7 @@ constexpr char kFolder[] = "/out/checkpoints";
 checkpoint::Evaluation Figures(int epoch, int64_t correct, double loss_sum) {
   checkpoint::Evaluation evaluation;
   evaluation.set_epoch(epoch);
-  *evaluation.mutable_sums() = test::SumsOf(100, loss_sum, static_cast<double>(correct));
+  *evaluation.mutable_sums() = test::SumsMessage(100, loss_sum, static_cast<double>(correct));
   return evaluation;
 }
 
@@ -93,7 +93,7 @@ TEST(Best, IsByAnyMetricThatTheJobHas) {
           .value();
   const auto save = [&](int64_t version, double top5, double loss) {
     checkpoint::Evaluation evaluation = StillToCome(1);
-    *evaluation.mutable_sums() = test::SumsOf(100, top5, loss);
+    *evaluation.mutable_sums() = test::SumsMessage(100, top5, loss);
     ASSERT_TRUE(Save(files, version, evaluation, 1, metrics).ok());
   };
   save(10, 90, 100);
@@ -146,10 +146,10 @@ TEST(Best, WhatAManifestWithoutMetricsSaysOfItsProgressIsReadByName) {
   checkpoint::Progress expected;
   expected.set_elapsed_seconds(61.5);
   expected.set_samples(640);
-  *expected.mutable_epoch() = test::SumsOf(64, 32.1, 60);
-  *expected.mutable_ended_epoch() = test::SumsOf(576, 300, 500);
-  *expected.mutable_point() = test::SumsOf(32, 8, 31);
-  *expected.mutable_last() = test::SumsOf(1, 0.25, 0.75);
+  *expected.mutable_epoch() = test::SumsMessage(64, 32.1, 60);
+  *expected.mutable_ended_epoch() = test::SumsMessage(576, 300, 500);
+  *expected.mutable_point() = test::SumsMessage(32, 8, 31);
+  *expected.mutable_last() = test::SumsMessage(1, 0.25, 0.75);
   EXPECT_EQ(read->progress().SerializeAsString(), expected.SerializeAsString());
 }
 

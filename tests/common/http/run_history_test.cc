@@ -26,9 +26,9 @@ TEST(RunHistory, IsNeverLongerThanItsLimitsAndSpansTheWholeRun) {
   int64_t samples = 0;
   double seconds = 0, loss = 0;
   for (const HistoryPoint& point : history.points()) {
-    samples += point.sums.samples();
+    samples += point.sums.samples;
     seconds += point.seconds;
-    loss += point.sums.sums(0);
+    loss += point.sums.sums[0];
   }
   EXPECT_LE(history.points().size(), RunHistory::kPoints);
   EXPECT_GE(history.points().size(), RunHistory::kPoints / 2 - 1);
@@ -74,7 +74,7 @@ TEST(RunHistory, WhatIsNoNumberIsNullAndEveryPointIsInEveryColumn) {
   history.Add(point);
   point.sums = test::SumsOf(10, std::numeric_limits<double>::infinity(), 0);
   history.Add(point);
-  point.sums.Clear();  // no round was closed
+  point.sums = {};  // no round was closed
   history.Add(point);
   history.Add(HistoryEvaluation{
       1, 1, {{"loss", std::numeric_limits<double>::quiet_NaN()}, {"accuracy", 0.5}}});

@@ -23,20 +23,24 @@ inline void SetSum(int place, double value, checkpoint::SampleSums* sums) {
 }
 inline void SetLossSum(double loss, checkpoint::SampleSums* sums) { SetSum(0, loss, sums); }
 inline void SetCorrect(double correct, checkpoint::SampleSums* sums) { SetSum(1, correct, sums); }
-inline checkpoint::SampleSums SumsOf(int64_t samples, double loss, double correct) {
-  checkpoint::SampleSums sums;
-  sums.set_samples(samples);
-  SetLossSum(loss, &sums);
-  SetCorrect(correct, &sums);
-  return sums;
+inline MetricSums SumsOf(int64_t samples, double loss, double correct) {
+  return {samples, {loss, correct}};
 }
-// 0 where there is none.
-inline double LossSum(const checkpoint::SampleSums& sums) {
-  return sums.sums_size() > 0 ? sums.sums(0) : 0;
+// The same as messages and manifests have it.
+inline checkpoint::SampleSums SumsMessage(int64_t samples, double loss, double correct) {
+  checkpoint::SampleSums message;
+  WriteSums(SumsOf(samples, loss, correct), &message);
+  return message;
 }
-inline double Correct(const checkpoint::SampleSums& sums) {
-  return sums.sums_size() > 1 ? sums.sums(1) : 0;
+// In words, to the bit.
+inline std::string Exactly(const MetricSums& sums) {
+  checkpoint::SampleSums message;
+  WriteSums(sums, &message);
+  return message.ShortDebugString();
 }
+// 0 if there is none.
+inline double LossSum(const MetricSums& sums) { return sums.sums.empty() ? 0 : sums.sums[0]; }
+inline double Correct(const MetricSums& sums) { return sums.sums.size() > 1 ? sums.sums[1] : 0; }
 
 inline void AddFigure(const std::string& name, double value, wire::JobStatus* status) {
   wire::JobStatus::Figure* const figure = status->add_figures();

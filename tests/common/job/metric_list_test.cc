@@ -28,12 +28,7 @@ MetricList LossAccuracyPerplexity() {
                {"perplexity", 0, MetricFormula::kExponentialOfMean, false}});
 }
 
-checkpoint::SampleSums Sums(int64_t samples, const std::vector<double>& sums) {
-  checkpoint::SampleSums result;
-  result.set_samples(samples);
-  for (const double sum : sums) result.add_sums(sum);
-  return result;
-}
+MetricSums Sums(int64_t samples, const std::vector<double>& sums) { return {samples, sums}; }
 
 std::string Refusal(std::vector<Metric> metrics) {
   const Result<MetricList> list = MetricList::Make(std::move(metrics));
@@ -91,24 +86,33 @@ TEST(MetricListTest, SumsOfAnotherNumberAndImpossibleSharesAreRefused) {
 }
 
 TEST(MetricListTest, SumsAddUp) {
-  checkpoint::SampleSums sums;
-  AddSums(Sums(3, {1.5, 2.0}), &sums);
-  AddSums(Sums(1, {0.25, 1.0}), &sums);
-  EXPECT_EQ(sums.SerializeAsString(), Sums(4, {1.75, 3.0}).SerializeAsString());
+  MetricSums sums;
+  sums.Add(Sums(3, {1.5, 2.0}));
+  sums.Add(Sums(1, {0.25, 1.0}));
+  EXPECT_EQ(sums, Sums(4, {1.75, 3.0}));
+  sums.Add(MetricSums());
+  EXPECT_EQ(sums, Sums(4, {1.75, 3.0}));
 }
 
 TEST(MetricListTest, SumsOfAnotherListAreReadByName) {
   const MetricList then = List({{"loss", 0, kMean}, {"accuracy", 1, kShare, true}});
   const MetricList now = List({{"top5_accuracy", 0, kShare, true}, {"loss", 1, kMean}});
-  const checkpoint::SampleSums sums = now.Translate(then, Sums(4, {2.0, 3.0}));
-  ASSERT_EQ(sums.sums_size(), 2);
-  EXPECT_EQ(sums.samples(), 4);
-  EXPECT_TRUE(std::isnan(sums.sums(0))) << "nobody has counted these";
-  EXPECT_EQ(sums.sums(1), 2.0);
-  EXPECT_EQ(now.Translate(then, Sums(0, {})).SerializeAsString(),
-            Sums(0, {0.0, 0.0}).SerializeAsString());
-  EXPECT_EQ(now.Translate(now, Sums(4, {2.0, 3.0})).SerializeAsString(),
-            Sums(4, {2.0, 3.0}).SerializeAsString());
+  const MetricSums sums = now.Translate(then, Sums(4, {2.0, 3.0}));
+  ASSERT_EQ(sums.sums.size(), 2u);
+  EXPECT_EQ(sums.samples, 4);
+  EXPECT_TRUE(std::isnan(sums.sums[0])) << "nobody has counted these";
+  EXPECT_EQ(sums.sums[1], 2.0);
+  EXPECT_EQ(now.Translate(then, Sums(0, {})), Sums(0, {0.0, 0.0}));
+  EXPECT_EQ(now.Translate(now, Sums(4, {2.0, 3.0})), Sums(4, {2.0, 3.0}));
+}
+
+TEST(MetricListTest, SumsAreTheSameAfterATransfer) {
+  checkpoint::SampleSums message;
+  message.add_sums(7);
+  WriteSums(Sums(4, {1.75, -3.0}), &message);
+  EXPECT_EQ(message.sums_size(), 2);
+  EXPECT_EQ(ReadSums(message), Sums(4, {1.75, -3.0}));
+  EXPECT_EQ(ReadSums(checkpoint::SampleSums()), MetricSums());
 }
 
 TEST(MetricListTest, AListIsTheSameAfterATransfer) {

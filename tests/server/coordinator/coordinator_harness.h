@@ -130,10 +130,10 @@ struct Fleet {
   }
   // Chunk 0 reaches a version.
   Directive Reach(int64_t version) {
-    checkpoint::SampleSums metrics;
+    MetricSums metrics;
     if (version > coordinator->generation().start_version) {
-      metrics.set_samples(plan.Round(version - 1).samples.size());
-      test::SetLossSum(static_cast<double>(metrics.samples()), &metrics);
+      const int64_t samples = plan.Round(version - 1).samples.size();
+      metrics = test::SumsOf(samples, static_cast<double>(samples), 0);
     }
     const Directive directive =
         Do([&](StepContext* context) { return coordinator->OnVersion(version, metrics, context); });

@@ -106,7 +106,7 @@ TEST(CoordinatorProgress, AfterAResumptionTheTimeLeftIsKnownWithTheFirstWholeRou
   job.experiment.cluster.workers = 1;
   checkpoint::Manifest manifest = ManifestAt(job, 11);
   WriteMetrics(test::LossAndAccuracy(), manifest.mutable_metrics());
-  *manifest.mutable_progress()->mutable_last() = test::SumsOf(10, 5, 5);
+  *manifest.mutable_progress()->mutable_last() = test::SumsMessage(10, 5, 5);
   manifest.mutable_progress()->set_samples(200);
   Fleet fleet(job, 1, manifest);
   fleet.Learn();
@@ -132,10 +132,10 @@ TEST(CoordinatorProgress, PointsAreWhereThePlanSaysAndTakeAllRoundsIn) {
   int64_t samples = 0;
   for (const CurvePointAction& point : fleet.points) {
     places.emplace_back(point.version, point.samples);
-    samples += point.train.samples();
+    samples += point.train.samples;
     EXPECT_EQ(samples, point.samples);
     EXPECT_EQ(point.samples, fleet.plan.SamplesAt(point.version));
-    EXPECT_EQ(test::LossSum(point.train), static_cast<double>(point.train.samples()));
+    EXPECT_EQ(test::LossSum(point.train), static_cast<double>(point.train.samples));
     EXPECT_EQ(point.epoch, point.samples <= 1000 ? 0 : 1);
     EXPECT_TRUE(point.learning_rate);
   }

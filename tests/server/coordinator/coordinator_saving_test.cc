@@ -404,8 +404,8 @@ TEST(Coordinator, AServerThatIsToldToLeaveMayWhenARoundIsSaved) {
   };
   EXPECT_FALSE(released());
   StepContext context{fleet.now, {}};
-  EXPECT_TRUE(fleet.coordinator->OnVersion(1, checkpoint::SampleSums(), &context).save);
-  EXPECT_FALSE(fleet.coordinator->OnVersion(2, checkpoint::SampleSums(), &context).save);
+  EXPECT_TRUE(fleet.coordinator->OnVersion(1, MetricSums(), &context).save);
+  EXPECT_FALSE(fleet.coordinator->OnVersion(2, MetricSums(), &context).save);
   EXPECT_FALSE(released());
   ASSERT_TRUE(fleet.Saved(0, 2).ok());
   ASSERT_TRUE(fleet.Saved(1, 2).ok());

@@ -122,8 +122,8 @@ TEST(Coordinator, AnEpochIsReportedOnceWithTheSumsOfAllPartitions) {
   ASSERT_EQ(fleet.epochs.size(), 1u);
   EXPECT_EQ(fleet.acknowledgements, 7);
   EXPECT_EQ(fleet.epochs[0].epoch, 0);
-  EXPECT_EQ(fleet.epochs[0].train.samples(), 80);
-  EXPECT_EQ(fleet.epochs[0].validation.samples(), 10);
+  EXPECT_EQ(fleet.epochs[0].train.samples, 80);
+  EXPECT_EQ(fleet.epochs[0].validation.samples, 10);
   EXPECT_EQ(test::LossSum(fleet.epochs[0].validation), 1 + 2 + 3);
 }
 

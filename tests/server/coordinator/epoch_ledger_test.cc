@@ -23,20 +23,13 @@ JobPlan Plan() {
   return JobPlan::Make(settings).value();
 }
 
-checkpoint::SampleSums OfRound(const RoundPlan& round) {
-  checkpoint::SampleSums metrics;
-  metrics.set_samples(round.samples.size());
-  test::SetLossSum(0.1 * static_cast<double>(round.round + 1), &metrics);
-  test::SetCorrect(static_cast<double>(round.round % 5), &metrics);
-  return metrics;
+MetricSums OfRound(const RoundPlan& round) {
+  return test::SumsOf(round.samples.size(), 0.1 * static_cast<double>(round.round + 1),
+                      static_cast<double>(round.round % 5));
 }
 
-checkpoint::SampleSums OfPart(int64_t version, int partition) {
-  checkpoint::SampleSums metrics;
-  metrics.set_samples(10 + partition);
-  test::SetLossSum(1.0 / static_cast<double>(version + partition), &metrics);
-  test::SetCorrect(partition, &metrics);
-  return metrics;
+MetricSums OfPart(int64_t version, int partition) {
+  return test::SumsOf(10 + partition, 1.0 / static_cast<double>(version + partition), partition);
 }
 
 constexpr int kPointsPerEpoch = 5;
@@ -50,8 +43,8 @@ std::vector<std::string> Play(EpochLedger* ledger, const JobPlan& plan, int64_t 
       const auto epoch =
           ledger->AddEvaluation(plan, version, partition, OfPart(version, partition));
       if (!epoch) continue;
-      complete.push_back(std::to_string(epoch->epoch) + ": " + epoch->train.ShortDebugString() +
-                         " / " + epoch->validation.ShortDebugString());
+      complete.push_back(std::to_string(epoch->epoch) + ": " + test::Exactly(epoch->train) + " / " +
+                         test::Exactly(epoch->validation));
     }
   };
   ledger->Start(plan, from, test::LossAndAccuracy());
@@ -60,7 +53,7 @@ std::vector<std::string> Play(EpochLedger* ledger, const JobPlan& plan, int64_t 
     const auto point =
         ledger->AddRound(plan, version, OfRound(plan.Round(version - 1)), kPointsPerEpoch);
     if (point) {
-      complete.push_back("point at " + std::to_string(version) + ": " + point->ShortDebugString());
+      complete.push_back("point at " + std::to_string(version) + ": " + test::Exactly(*point));
     }
     evaluate(version);
   }
@@ -77,7 +70,7 @@ TEST(EpochLedger, AnEpochIsCompleteOnceWhenAllPartitionsHaveEvaluatedItsEnd) {
   EXPECT_TRUE(complete[0].starts_with("1: samples: 77 "));
   EXPECT_TRUE(complete[1].starts_with("3: samples: 77 "));
   EXPECT_TRUE(ledger.complete());
-  EXPECT_EQ(ledger.last_validation().samples(), 33);
+  EXPECT_EQ(ledger.last_validation().samples, 33);
 }
 
 TEST(EpochLedger, KnowsWhoHasNotEvaluatedYet) {
@@ -107,7 +100,7 @@ TEST(EpochLedger, AnEpochThatIsNotEvaluatedYetIsNotComplete) {
   }
   EXPECT_FALSE(ledger.complete());
   EXPECT_FALSE(ledger.AddEvaluation(plan, version, 0, OfPart(version, 0)));
-  EXPECT_EQ(ledger.last_validation().samples(), 0);
+  EXPECT_EQ(ledger.last_validation().samples, 0);
 }
 
 TEST(EpochLedger, ResumedAnywhereItTellsWhatAnUninterruptedOneTells) {
@@ -163,8 +156,7 @@ TEST(EpochLedger, ResumedWithOtherMetricsItKnowsThoseThatItHadAndTheNewOnesFromT
   EXPECT_TRUE(std::isnan(first.sums(0)));
   EXPECT_EQ(first.sums(1), loss);
   round();
-  EXPECT_EQ(after.progress().epoch().SerializeAsString(),
-            test::SumsOf(7, 3.0, 0.5).SerializeAsString());
+  EXPECT_EQ(ReadSums(after.progress().epoch()), test::SumsOf(7, 3.0, 0.5));
 }
 
 }  // namespace

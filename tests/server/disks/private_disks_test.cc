@@ -29,7 +29,7 @@ class SomeRole : public Role {
   Status OnMessage(const PeerName&, const wire::Header&, StepContext*) override {
     return OkStatus();
   }
-  Directive OnVersion(int64_t, const checkpoint::SampleSums&, StepContext*) override { return {}; }
+  Directive OnVersion(int64_t, const MetricSums&, StepContext*) override { return {}; }
   void TakeOver(int64_t, const Directive&, StepContext*) override {}
   void OnDiskAnswer(const DiskAnswer& answer, StepContext*) override {
     committed = std::get<CheckpointCommitted>(answer);

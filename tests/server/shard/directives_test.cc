@@ -11,18 +11,14 @@
 namespace kumo {
 namespace {
 
-checkpoint::SampleSums Sums(int64_t samples, double loss) {
-  checkpoint::SampleSums metrics;
-  metrics.set_samples(samples);
-  test::SetLossSum(loss, &metrics);
-  test::SetCorrect(static_cast<double>(samples / 2), &metrics);
-  return metrics;
+MetricSums Sums(int64_t samples, double loss) {
+  return test::SumsOf(samples, loss, static_cast<double>(samples / 2));
 }
 
 TEST(Directives, AVersionIsSeenWithTheSumsOfItsRoundAlone) {
-  std::vector<std::pair<int64_t, checkpoint::SampleSums>> seen;
+  std::vector<std::pair<int64_t, MetricSums>> seen;
   Directives directives(
-      [&](int64_t version, const checkpoint::SampleSums& metrics, StepContext* context) {
+      [&](int64_t version, const MetricSums& metrics, StepContext* context) {
         seen.emplace_back(version, metrics);
         context->Do(RoundClosedAction{});
         return Directive{.save = version == 4};
@@ -37,10 +33,10 @@ TEST(Directives, AVersionIsSeenWithTheSumsOfItsRoundAlone) {
   directives.Observe(5, &context);
   ASSERT_EQ(seen.size(), 2u);
   EXPECT_EQ(seen[0].first, 4);
-  EXPECT_EQ(seen[0].second.samples(), 14);
+  EXPECT_EQ(seen[0].second.samples, 14);
   EXPECT_EQ(test::Correct(seen[0].second), 7);
   EXPECT_EQ(test::LossSum(seen[0].second), 1);
-  EXPECT_EQ(seen[1].second.samples(), 0);
+  EXPECT_EQ(seen[1].second.samples, 0);
   EXPECT_EQ(context.actions.size(), 2u);
   EXPECT_TRUE(directives.At(0, 4).save);
   EXPECT_FALSE(directives.At(0, 5).save);
@@ -50,8 +46,7 @@ TEST(Directives, AVersionIsSeenWithTheSumsOfItsRoundAlone) {
 
 TEST(Directives, NoMoreOfThemAreKeptThanVersionsAre) {
   Directives directives(
-      [](int64_t, const checkpoint::SampleSums&, StepContext*) { return Directive{.save = true}; },
-      1);
+      [](int64_t, const MetricSums&, StepContext*) { return Directive{.save = true}; }, 1);
   StepContext context;
   for (int64_t version = 0; version < 100; ++version) {
     directives.Observe(version, &context);
@@ -64,8 +59,7 @@ TEST(Directives, NoMoreOfThemAreKeptThanVersionsAre) {
 }
 
 TEST(Directives, WhatWasSaidComesBackFromAnotherServer) {
-  Directives directives(
-      [](int64_t, const checkpoint::SampleSums&, StepContext*) { return Directive(); }, 1);
+  Directives directives([](int64_t, const MetricSums&, StepContext*) { return Directive(); }, 1);
   wire::CoordinatorState state;
   state.set_save(true);
   state.set_stop_at(8);

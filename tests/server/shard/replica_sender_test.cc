@@ -23,8 +23,7 @@ class ReplicaSenderTest : public testing::Test {
       : map_(job_.spec.layout, 1, job_.experiment.cluster.chunk_kib * 1024),
         math_(Math(job_, map_)),
         chunk_(map_.chunks()[0], &math_),
-        directives_(
-            [](int64_t, const checkpoint::SampleSums&, StepContext*) { return Directive(); }, 3) {
+        directives_([](int64_t, const MetricSums&, StepContext*) { return Directive(); }, 3) {
     const size_t numbers = chunk_.chunk().range.size();
     const auto version = [&](int slots) {
       std::map<int, FloatArray> arrays;

@@ -100,7 +100,7 @@ Shards::Shards(const Job& job, int servers) : job_(job) {
                       job.experiment.sync};
     Result<std::unique_ptr<Shard>> shard =
         Shard::Make(settings, job.plan(), job.spec,
-                    [this](int64_t version, const checkpoint::SampleSums& metrics, StepContext*) {
+                    [this](int64_t version, const MetricSums& metrics, StepContext*) {
                       observed.emplace_back(version, metrics);
                       return directive(version);
                     });

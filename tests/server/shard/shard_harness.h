@@ -56,8 +56,8 @@ class Shards {
 
   std::vector<SendAction> sent;
   std::vector<SaveAction> saved;
-  std::vector<Status> failures;                                      // of what was computed
-  std::vector<std::pair<int64_t, checkpoint::SampleSums>> observed;  // versions of chunk 0
+  std::vector<Status> failures;                          // of what was computed
+  std::vector<std::pair<int64_t, MetricSums>> observed;  // versions of chunk 0
   std::function<Directive(int64_t)> directive = [](int64_t) { return Directive(); };
 
  private:

@@ -498,13 +498,13 @@ TEST(Shard, EachVersionIsObservedOnceWithItsSumsAndItsDirectiveTravelsWithChunk0
   shards.directive = [](int64_t version) { return Directive{version % 2 == 1, version == 3}; };
   shards.Initialise();
   ASSERT_EQ(shards.observed.size(), 1u);
-  EXPECT_EQ(shards.observed[0].second.samples(), 0);
+  EXPECT_EQ(shards.observed[0].second.samples, 0);
   for (int64_t r = 0; r < 4; ++r) {
     shards.RunRound(r);
     ASSERT_EQ(shards.observed.size(), static_cast<size_t>(r + 2));
     const auto& [version, metrics] = shards.observed.back();
     EXPECT_EQ(version, r + 1);
-    EXPECT_EQ(metrics.samples(), job.plan().Round(r).samples.size());
+    EXPECT_EQ(metrics.samples, job.plan().Round(r).samples.size());
     EXPECT_EQ(test::LossSum(metrics), 0.1 * 1 + 0.1 * 2 + 0.1 * 3);  // in partition order
     EXPECT_EQ(test::Correct(metrics), 3);
     for (const Chunk& chunk : shards.map().chunks()) {

@@ -175,7 +175,7 @@ class Script {
       block.times = times;
       const int64_t samples =
           session_.shape().plan.PartitionSamples(asked.round, asked.partition).size();
-      block.metrics.set_samples(samples);
+      block.metrics.samples = samples;
       for (const Chunk& chunk : map().chunks()) {
         const Codec& codec = session_.shape().push_codecs.For(asked.round, chunk.segment);
         block.contributions.push_back(samples == 0 ? Payload()
@@ -189,7 +189,7 @@ class Script {
       Take(session_.OnTrained(std::move(block), now));
     } else if (evaluate) {
       evaluate.reset();
-      Take(session_.OnEvaluated(checkpoint::SampleSums(), now));
+      Take(session_.OnEvaluated(MetricSums(), now));
     } else {
       return false;
     }

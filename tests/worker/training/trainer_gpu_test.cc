@@ -41,7 +41,7 @@ INSTANTIATE_TEST_SUITE_P(Augments, TrainerGpuTest, testing::Bool());
 
 struct Trained {
   std::vector<TrainedBlock> blocks;
-  checkpoint::SampleSums evaluated;
+  MetricSums evaluated;
 };
 
 template <typename Worker>

@@ -119,7 +119,7 @@ TEST_F(TrainerTest, ABlocksContributionIsTheSumOfItsSteps) {
         const int64_t samples = worker.shape.plan.PartitionSamples(plan, partition).size();
         ASSERT_EQ(steps, (samples + 6) / 7);
         const TrainedBlock block = worker.Train(round, partition);
-        EXPECT_EQ(block.metrics.samples(), samples);
+        EXPECT_EQ(block.metrics.samples, samples);
         const std::vector<float> got = worker.Decode(block, round);
         for (size_t i = 0; i < got.size(); ++i) {
           ASSERT_NEAR(got[i], start[i] - weights[i], 1e-6f * (1 + std::abs(start[i]))) << i;
@@ -242,8 +242,8 @@ TEST_F(TrainerTest, AMinibatchOfMoreThanTheDataGiveIsOneOfWhatTheyGive) {
   for (int64_t round = 0; round < 3; ++round) {
     EXPECT_TRUE(SameBytes(a.Train(round, 1), b.Train(round, 1))) << round;
   }
-  EXPECT_EQ(a.trainer->EvaluateAll(a.InitialWeights())->sums(0),
-            b.trainer->EvaluateAll(a.InitialWeights())->sums(0));
+  EXPECT_EQ(a.trainer->EvaluateAll(a.InitialWeights())->sums[0],
+            b.trainer->EvaluateAll(a.InitialWeights())->sums[0]);
 }
 
 TEST_F(TrainerTest, APartitionWithoutSamplesContributesNothing) {
@@ -251,10 +251,10 @@ TEST_F(TrainerTest, APartitionWithoutSamplesContributesNothing) {
   e.data.train_limit = 1;
   Worker worker(e);
   const TrainedBlock block = worker.Train(0, 1);
-  EXPECT_EQ(block.metrics.samples(), 0);
+  EXPECT_EQ(block.metrics.samples, 0);
   ASSERT_EQ(block.contributions.size(), worker.map().chunks().size());
   for (const Payload& payload : block.contributions) EXPECT_TRUE(payload.empty());
-  EXPECT_EQ(worker.Train(0, 0).metrics.samples(), 1);
+  EXPECT_EQ(worker.Train(0, 0).metrics.samples, 1);
 }
 
 TEST_F(TrainerTest, ANumberThatIsNotFiniteNamesRoundPartitionAndTensor) {
@@ -318,17 +318,15 @@ TEST_F(TrainerTest, PartitionsEvaluateTheWholeSetBetweenThem) {
   for (const wire::Vector vector : {wire::START, wire::WEIGHTS}) {
     Worker worker(Block());
     worker.InstallAll(worker.trainer->MakeInitialWeights().value().chunks, vector);
-    checkpoint::SampleSums sum;
+    MetricSums sum;
     for (int p = 0; p < 2; ++p) {
-      const checkpoint::SampleSums part = worker.trainer->Evaluate({p, 0, vector}).value();
-      sum.set_samples(sum.samples() + part.samples());
-      test::SetCorrect(test::Correct(sum) + test::Correct(part), &sum);
-      test::SetLossSum(test::LossSum(sum) + test::LossSum(part), &sum);
+      const MetricSums part = worker.trainer->Evaluate({p, 0, vector}).value();
+      sum.Add(part);
     }
     const TrainedBlock before = worker.Train(0, 0);
-    const checkpoint::SampleSums all = worker.trainer->EvaluateAll(worker.InitialWeights()).value();
-    EXPECT_EQ(sum.samples(), 23);
-    EXPECT_EQ(all.samples(), 23);
+    const MetricSums all = worker.trainer->EvaluateAll(worker.InitialWeights()).value();
+    EXPECT_EQ(sum.samples, 23);
+    EXPECT_EQ(all.samples, 23);
     EXPECT_EQ(test::Correct(sum), test::Correct(all));
     EXPECT_NEAR(test::LossSum(sum), test::LossSum(all), 1e-3);
     EXPECT_TRUE(SameBytes(worker.Train(0, 0), before));  // evaluating leaves no trace
@@ -350,7 +348,7 @@ TEST_F(TrainerTest, CropsAndFlipsEachChangeWhatIsLearnt) {
 TEST_F(TrainerTest, WholeImagesAreEvaluatedWithoutTheirMean) {
   const auto loss = [](const Experiment& e) {
     Worker worker(e);
-    return worker.trainer->EvaluateAll(worker.InitialWeights()).value().sums(0);
+    return worker.trainer->EvaluateAll(worker.InitialWeights()).value().sums[0];
   };
   const double plain = loss(Gradient());
   Experiment cut = Gradient();

@@ -1,0 +1,25 @@
+#include "common/job/metric_sums.h"
+
+#include <cstddef>
+
+#include "proto/checkpoint.pb.h"
+
+namespace kumo {
+
+void MetricSums::Add(const MetricSums& other) {
+  samples += other.samples;
+  if (sums.size() < other.sums.size()) sums.resize(other.sums.size(), 0.0);
+  for (size_t i = 0; i < other.sums.size(); ++i) sums[i] += other.sums[i];
+}
+
+MetricSums ReadSums(const checkpoint::SampleSums& message) {
+  return {message.samples(), {message.sums().begin(), message.sums().end()}};
+}
+
+void WriteSums(const MetricSums& sums, checkpoint::SampleSums* message) {
+  message->Clear();
+  message->set_samples(sums.samples);
+  message->mutable_sums()->Assign(sums.sums.begin(), sums.sums.end());
+}
+
+}  // namespace kumo

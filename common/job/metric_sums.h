@@ -1,0 +1,31 @@
+// Metric sums: the sums over samples that the figures of a job's metrics are made of. Workers add
+// them up over their samples, servers over partitions and rounds; MetricList says what each sum is
+// the sum of.
+//
+// A value. Messages and manifests carry it as checkpoint::SampleSums: ReadSums and WriteSums
+// convert at the edges, and nothing else keeps the message.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace kumo {
+
+namespace checkpoint {
+class SampleSums;
+}
+
+struct MetricSums {
+  int64_t samples = 0;
+  std::vector<double> sums;  // by MetricList's numbers; empty before the first sample
+
+  // Adds the sums over other samples, of the same metrics; either side may be empty.
+  void Add(const MetricSums& other);
+
+  bool operator==(const MetricSums&) const = default;
+};
+
+MetricSums ReadSums(const checkpoint::SampleSums& message);
+void WriteSums(const MetricSums& sums, checkpoint::SampleSums* message);
+
+}  // namespace kumo
