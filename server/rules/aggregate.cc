@@ -13,7 +13,7 @@ void AddTile(std::span<const CodedContribution> contributions, size_t n, size_t 
              std::span<float> sum) {
   for (const CodedContribution& contribution : contributions) {
     if (contribution.samples == 0) continue;
-    contribution.codec->DecodeAdd(contribution.encoded, n, first,
+    contribution.codec->DecodeAdd(contribution.payload.bytes, n, first,
                                   static_cast<float>(contribution.samples), sum);
   }
 }
@@ -33,27 +33,26 @@ void Accumulate(std::span<const CodedContribution> contributions, std::span<floa
 }
 
 void AggregateAndApply(const Rule& rule, const RoundInfo& info,
-                       std::span<const CodedContribution> contributions, const ChunkArrays& chunk) {
+                       std::span<const CodedContribution> contributions, const RuleArrays& chunk) {
   alignas(64) float sum[kAggregateTile];
-  const float scale =
+  RuleArrays tile = chunk;
+  tile.sum = sum;
+  tile.scale =
       info.samples > 0 ? static_cast<float>(1.0 / static_cast<double>(info.samples)) : 0.0f;
   for (size_t first = 0; first < chunk.n; first += kAggregateTile) {
-    const size_t count = std::min(kAggregateTile, chunk.n - first);
-    if (chunk.partial_sum != nullptr) {
-      std::memcpy(sum, chunk.partial_sum + first, count * sizeof(float));
+    tile.n = std::min(kAggregateTile, chunk.n - first);
+    if (chunk.sum != nullptr) {
+      std::memcpy(sum, chunk.sum + first, tile.n * sizeof(float));
     } else {
-      std::memset(sum, 0, count * sizeof(float));
+      std::memset(sum, 0, tile.n * sizeof(float));
     }
-    AddTile(contributions, chunk.n, first, {sum, count});
-    rule.Apply(info, {.n = count,
-                      .sum = sum,
-                      .scale = scale,
-                      .start = chunk.start + first,
-                      .next_start = chunk.next_start + first,
-                      .weights = Offset(chunk.weights, first),
-                      .next_weights = Offset(chunk.next_weights, first),
-                      .slots = {Offset(chunk.slots[0], first), Offset(chunk.slots[1], first)},
-                      .stream = chunk.stream});
+    AddTile(contributions, chunk.n, first, {sum, tile.n});
+    tile.start = chunk.start + first;
+    tile.next_start = chunk.next_start + first;
+    tile.weights = Offset(chunk.weights, first);
+    tile.next_weights = Offset(chunk.next_weights, first);
+    for (int i = 0; i < RuleArrays::kMostSlots; ++i) tile.slots[i] = Offset(chunk.slots[i], first);
+    rule.Apply(info, tile);
   }
   if (chunk.stream) FenceStreams();
 }

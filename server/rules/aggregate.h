@@ -16,41 +16,32 @@
 #include <span>
 
 #include "common/codec/codec.h"
+#include "common/transport/message.h"
 #include "server/rules/rule.h"
 
 namespace kumo {
 
 constexpr size_t kAggregateTile = 1024;  // numbers; a multiple of Codec::kBucket
 
-// What one partition sent for a chunk. Codec::Check has accepted the bytes. A contribution of 0
-// samples adds nothing, whatever its bytes.
+// One partition's contribution to a chunk, coded as it arrived and still in the transport's memory.
+// Codec::Check has accepted the bytes. A contribution of 0 samples adds nothing, whatever its
+// bytes.
 struct CodedContribution {
-  const Codec* codec = nullptr;
-  std::span<const std::byte> encoded;  // codec->EncodedBytes(n) bytes
-  int64_t samples = 0;                 // its weight in the round's mean
+  int64_t samples = 0;           // its weight in the round's mean
+  const Codec* codec = nullptr;  // null: no data in this round, and no payload
+  Payload payload;               // codec->EncodedBytes(n) bytes
 };
 
 // sum[i] += samples * decoded[i], for each contribution in turn. `sum` starts as zeros.
 void Accumulate(std::span<const CodedContribution> contributions, std::span<float> sum);
 
-// The arrays of a chunk, each of n numbers; RuleTile says what they are and which may be null.
-struct ChunkArrays {
-  size_t n = 0;
-  const float* partial_sum = nullptr;  // of Accumulate, or null: nothing was added earlier
-  const float* start = nullptr;
-  float* next_start = nullptr;
-  const float* weights = nullptr;
-  float* next_weights = nullptr;
-  float* slots[Optimiser::kMaxSlots] = {};
-  bool stream = false;  // see RuleTile: set where all of a shard's arrays exceed kStreamBytes
-};
-
 // From about this size on, a shard's arrays do not stay in the caches between two rounds.
 constexpr int64_t kStreamBytes = int64_t{32} << 20;
 
-// Adds the contributions to the partial sum and applies the rule to the mean over info.samples
-// samples (those of the partial sum included).
+// Adds the contributions to chunk.sum, the sum of earlier Accumulate calls or null, and applies the
+// rule to the mean over info.samples samples (those of the sum included). chunk.scale is not read;
+// chunk.stream is for shards whose arrays together exceed kStreamBytes.
 void AggregateAndApply(const Rule& rule, const RoundInfo& info,
-                       std::span<const CodedContribution> contributions, const ChunkArrays& chunk);
+                       std::span<const CodedContribution> contributions, const RuleArrays& chunk);
 
 }  // namespace kumo

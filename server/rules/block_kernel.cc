@@ -29,66 +29,70 @@ struct Next {
   T weights;
 };
 
-// With weights apart the formula is given the weights, else the start.
+// With weights apart the formula is given the weights, else the start. velocities: null for a
+// formula without one.
 template <bool stream, typename Formula>
-KUMO_ALWAYS_INLINE void UpdateTile(const RuleArrays& arrays, Formula formula) {
+KUMO_ALWAYS_INLINE void UpdateTile(const RuleArrays& arrays, float* velocities, Formula formula) {
   const RuleArrays a = arrays;
   const float* from = a.next_weights == nullptr ? a.start : a.weights;
-  const auto vectors = [&a, from, formula](size_t begin, size_t end) KUMO_INLINE_LAMBDA {
+  const auto vectors = [&a, velocities, from, formula](size_t begin,
+                                                       size_t end) KUMO_INLINE_LAMBDA {
     size_t i = begin;
     for (; i + kPartLanes <= end; i += kPartLanes) {
       FloatPart velocity = {};
-      if (a.velocity != nullptr) velocity = LoadPart(a.velocity + i);
+      if (velocities != nullptr) velocity = LoadPart(velocities + i);
       const Next<FloatPart> next = formula(LoadPart(a.sum + i), LoadPart(from + i), velocity);
-      if (a.velocity != nullptr) StorePart(velocity, a.velocity + i);
+      if (velocities != nullptr) StorePart(velocity, velocities + i);
       Write<stream>(next.start, a.next_start + i);
       if (a.next_weights != nullptr) Write<stream>(next.weights, a.next_weights + i);
     }
     for (; i < end; ++i) {
-      float velocity = a.velocity == nullptr ? 0.0f : a.velocity[i];
+      float velocity = velocities == nullptr ? 0.0f : velocities[i];
       const Next<float> next = formula(a.sum[i], from[i], velocity);
-      if (a.velocity != nullptr) a.velocity[i] = velocity;
+      if (velocities != nullptr) velocities[i] = velocity;
       a.next_start[i] = next.start;
       if (a.next_weights != nullptr) a.next_weights[i] = next.weights;
     }
   };
-  if (a.velocity != nullptr) {
-    ForEachBlock(a.n, vectors, from, const_cast<const float*>(a.velocity));
+  if (velocities != nullptr) {
+    ForEachBlock(a.n, vectors, from, const_cast<const float*>(velocities));
   } else {
     ForEachBlock(a.n, vectors, from);
   }
 }
 
 template <typename Formula>
-KUMO_ALWAYS_INLINE void Update(const RuleArrays& arrays, Formula formula) {
+KUMO_ALWAYS_INLINE void Update(const RuleArrays& arrays, float* velocities, Formula formula) {
   if (arrays.stream && Aligned(arrays.next_start) && Aligned(arrays.next_weights)) {
-    UpdateTile<true>(arrays, formula);
+    UpdateTile<true>(arrays, velocities, formula);
   } else {
-    UpdateTile<false>(arrays, formula);
+    UpdateTile<false>(arrays, velocities, formula);
   }
 }
 
-static void Average(float scale, const RuleArrays& arrays) {
-  Update(arrays, [scale](auto sum, auto start, auto&) KUMO_INLINE_LAMBDA {
+static void Average(const RuleArrays& arrays) {
+  Update(arrays, nullptr, [scale = arrays.scale](auto sum, auto start, auto&) KUMO_INLINE_LAMBDA {
     const auto next = start - scale * sum;
     return Next<decltype(sum)>{next, next};
   });
 }
 
 static void Momentum(float eta, float gain, const RuleArrays& arrays) {
-  Update(arrays, [eta, gain](auto sum, auto start, auto& velocity) KUMO_INLINE_LAMBDA {
-    velocity = eta * velocity + gain * sum;
-    const auto next = start - velocity;
-    return Next<decltype(sum)>{next, next};
-  });
+  Update(arrays, arrays.slots[0],
+         [eta, gain](auto sum, auto start, auto& velocity) KUMO_INLINE_LAMBDA {
+           velocity = eta * velocity + gain * sum;
+           const auto next = start - velocity;
+           return Next<decltype(sum)>{next, next};
+         });
 }
 
 static void Nesterov(float eta, float gain, const RuleArrays& arrays) {
-  Update(arrays, [eta, gain](auto sum, auto weights, auto& velocity) KUMO_INLINE_LAMBDA {
-    velocity = eta * velocity + gain * sum;
-    const auto next = weights - velocity;
-    return Next<decltype(sum)>{next - eta * velocity, next};
-  });
+  Update(arrays, arrays.slots[0],
+         [eta, gain](auto sum, auto weights, auto& velocity) KUMO_INLINE_LAMBDA {
+           velocity = eta * velocity + gain * sum;
+           const auto next = weights - velocity;
+           return Next<decltype(sum)>{next - eta * velocity, next};
+         });
 }
 
 extern const RuleKernels kRuleKernels;

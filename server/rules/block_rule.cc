@@ -10,11 +10,6 @@
 namespace kumo {
 namespace {
 
-RuleArrays ArraysOf(const RuleTile& tile, float* velocity) {
-  return {tile.n,       tile.sum,          tile.start, tile.next_start,
-          tile.weights, tile.next_weights, velocity,   tile.stream};
-}
-
 class AverageRule final : public Rule {
  public:
   explicit AverageRule(Isa isa) : kernels_(RuleKernelsAt(isa)) {}
@@ -24,9 +19,7 @@ class AverageRule final : public Rule {
   bool keeps_weights_apart() const override { return false; }
 
  private:
-  void Step(const RoundInfo&, const RuleTile& tile) const override {
-    kernels_.average(tile.scale, ArraysOf(tile, /*velocity=*/nullptr));
-  }
+  void Step(const RoundInfo&, const RuleArrays& arrays) const override { kernels_.average(arrays); }
 
   const RuleKernels& kernels_;
 };
@@ -52,12 +45,12 @@ class BlockMomentumRule : public Rule {
   const BlockRuleSettings settings_;
 
  private:
-  void Step(const RoundInfo& info, const RuleTile& tile) const final {
+  void Step(const RoundInfo& info, const RuleArrays& arrays) const final {
     const Factors factors = FactorsOf(info);
     const float eta = static_cast<float>(factors.eta);
-    const float gain = static_cast<float>(factors.of_mean * static_cast<double>(tile.scale));
+    const float gain = static_cast<float>(factors.of_mean * static_cast<double>(arrays.scale));
     const auto step = settings_.nesterov ? kernels_.nesterov : kernels_.momentum;
-    step(eta, gain, ArraysOf(tile, tile.slots[0]));
+    step(eta, gain, arrays);
   }
 
   const bool apart_;

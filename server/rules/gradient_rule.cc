@@ -16,10 +16,10 @@ class GradientRule final : public Rule {
   bool keeps_weights_apart() const override { return false; }
 
  private:
-  void Step(const RoundInfo& info, const RuleTile& tile) const override {
+  void Step(const RoundInfo& info, const RuleArrays& arrays) const override {
     const StepInfo step = {info.learning_rate, info.weight_decay, info.step, info.momentum};
-    optimiser_->Step(step, tile.scale, {tile.sum, tile.n}, {tile.start, tile.n},
-                     {tile.next_start, tile.n}, tile.slots);
+    optimiser_->Step(step, arrays.scale, {arrays.sum, arrays.n}, {arrays.start, arrays.n},
+                     {arrays.next_start, arrays.n}, arrays.slots);
   }
 
   const std::unique_ptr<Optimiser> optimiser_;

@@ -6,23 +6,32 @@
 
 namespace kumo {
 
-// A RuleTile, for sources that cannot include rule.h.
+// The arrays that a rule reads and writes: those of a chunk, or a tile of them. Each has n
+// elements; the `next` arrays overlap no other.
 struct RuleArrays {
-  size_t n;
-  const float* sum;
-  const float* start;
-  float* next_start;
-  const float* weights;  // this and the next: null unless kept apart
-  float* next_weights;
-  float* velocity;  // null for `average`
-  bool stream;
+  static constexpr int kMostSlots = 2;
+
+  size_t n = 0;
+  // Sum over partitions of samples_i * contribution_i. For AggregateAndApply: the sum of those that
+  // were added earlier, or null.
+  const float* sum = nullptr;
+  float scale = 0.0f;  // 1 / samples of the round: mean = scale * sum
+  const float* start = nullptr;
+  float* next_start = nullptr;
+  const float* weights = nullptr;  // null, as the next, unless the rule keeps weights apart
+  float* next_weights = nullptr;
+  float* slots[kMostSlots] = {};  // the rule's state; null beyond Rule::slots()
+  // Write the next arrays past the caches if they are 64-byte aligned: a third faster for a shard
+  // that is larger than its caches, slower for arrays that are read again at once. FenceStreams
+  // must come before another thread reads them (AggregateAndApply calls it).
+  bool stream = false;
 };
 
 // With x the weights where they are kept apart, else the start:
 struct RuleKernels {
-  // next_start = x - scale * sum
-  void (*average)(float scale, const RuleArrays& arrays);
-  // v <- eta v + gain sum; next_start = x - v
+  // next_start = x - scale * sum; without a slot
+  void (*average)(const RuleArrays& arrays);
+  // With v the first slot: v <- eta v + gain sum; next_start = x - v
   void (*momentum)(float eta, float gain, const RuleArrays& arrays);
   // v <- eta v + gain sum; next_weights = x - v; next_start = next_weights - eta v
   void (*nesterov)(float eta, float gain, const RuleArrays& arrays);

@@ -19,14 +19,14 @@ void FenceStreams() {
 #endif
 }
 
-void Rule::Apply(const RoundInfo& info, const RuleTile& tile) const {
+void Rule::Apply(const RoundInfo& info, const RuleArrays& arrays) const {
   if (info.samples > 0) {
-    Step(info, tile);
+    Step(info, arrays);
     return;
   }
-  std::memcpy(tile.next_start, tile.start, tile.n * sizeof(float));
+  std::memcpy(arrays.next_start, arrays.start, arrays.n * sizeof(float));
   if (keeps_weights_apart()) {
-    std::memcpy(tile.next_weights, tile.weights, tile.n * sizeof(float));
+    std::memcpy(arrays.next_weights, arrays.weights, arrays.n * sizeof(float));
   }
 }
 

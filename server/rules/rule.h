@@ -19,6 +19,7 @@
 #include "common/base/status.h"
 #include "common/optimiser/optimiser.h"
 #include "common/settings/experiment.h"
+#include "server/rules/kernel.h"
 
 namespace kumo {
 
@@ -32,22 +33,7 @@ struct RoundInfo {
   int partitions = 1;         // N, those without samples included
 };
 
-// Some numbers of one chunk. All arrays have n elements; the `next` arrays do not overlap the
-// others. Where the rule keeps no weights apart, weights and next_weights are null.
-struct RuleTile {
-  size_t n = 0;
-  const float* sum = nullptr;  // sum over partitions of samples_i * contribution_i
-  float scale = 0.0f;          // 1 / samples of the round: mean = scale * sum
-  const float* start = nullptr;
-  float* next_start = nullptr;
-  const float* weights = nullptr;
-  float* next_weights = nullptr;
-  float* slots[Optimiser::kMaxSlots] = {};
-  // Write the next arrays past the caches, where they are 64-byte aligned: a third faster for a
-  // shard that is larger than its caches, slower for what is read again at once. Who sets it calls
-  // FenceStreams before another thread reads them (AggregateAndApply does).
-  bool stream = false;
-};
+static_assert(RuleArrays::kMostSlots == Optimiser::kMaxSlots);
 
 // Orders streamed writes before all that follows.
 void FenceStreams();
@@ -61,11 +47,11 @@ class Rule {
   virtual bool keeps_weights_apart() const = 0;
   // Writes the next arrays and the slots. A round without samples changes nothing: the next arrays
   // become copies, the slots stay (a replayed momentum would move the weights without any data).
-  void Apply(const RoundInfo& info, const RuleTile& tile) const;
+  void Apply(const RoundInfo& info, const RuleArrays& arrays) const;
 
  private:
   // As Apply, with info.samples > 0.
-  virtual void Step(const RoundInfo& info, const RuleTile& tile) const = 0;
+  virtual void Step(const RoundInfo& info, const RuleArrays& arrays) const = 0;
 };
 
 // `gradient`: contributions are mean gradients, stepped by an optimiser.

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "server/rules/aggregate.h"
-
 namespace kumo {
 
 CodedStart EncodeStart(const Codec& codec, const Buffer<float>& start) {
@@ -14,18 +12,14 @@ CodedStart EncodeStart(const Codec& codec, const Buffer<float>& start) {
 }
 
 void ChunkWork::Run() {
-  std::vector<CodedContribution> ready;
-  for (const ArrivedContribution& c : contributions) {
-    ready.push_back({c.codec, c.payload.bytes, c.samples});
-  }
   if (!closes()) {
     if (!sum_holds_numbers) sum->Zero();
-    Accumulate(ready, sum->span());
+    Accumulate(contributions, sum->span());
     return;
   }
-  ChunkArrays arrays;
+  RuleArrays arrays;
   arrays.n = numbers;
-  arrays.partial_sum = sum_holds_numbers ? sum->data() : nullptr;
+  arrays.sum = sum_holds_numbers ? sum->data() : nullptr;
   arrays.stream = stream;
   arrays.start = current.start->data();
   arrays.next_start = next.start->data();
@@ -34,7 +28,7 @@ void ChunkWork::Run() {
     arrays.next_weights = next.weights->data();
   }
   for (int i = 0; i < rule->slots(); ++i) arrays.slots[i] = next.slots[i]->data();
-  AggregateAndApply(*rule, info, ready, arrays);
+  AggregateAndApply(*rule, info, contributions, arrays);
   if (pull_codec != nullptr) {
     CodedStart coded = EncodeStart(*pull_codec, *next.start);
     next.coded_start = std::move(coded.bytes);

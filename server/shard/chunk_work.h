@@ -12,19 +12,12 @@
 
 #include "common/base/buffer.h"
 #include "common/codec/codec.h"
-#include "common/transport/message.h"
 #include "server/protocol/arrays.h"
 #include "server/protocol/version.h"
+#include "server/rules/aggregate.h"
 #include "server/rules/rule.h"
 
 namespace kumo {
-
-// A partition's coded contribution, as it arrived and still in the transport's memory.
-struct ArrivedContribution {
-  int64_t samples = 0;  // 0: the partition had no data in this round; no payload
-  const Codec* codec = nullptr;
-  Payload payload;
-};
 
 // A version's start as the readers get it.
 struct CodedStart {
@@ -37,9 +30,9 @@ struct ChunkWork {
   uint32_t generation = 0;  // of the shard that asked for it
   int chunk = 0;
   int64_t round = 0;
-  size_t numbers = 0;                              // length of the chunk
-  std::vector<ArrivedContribution> contributions;  // in partition order
-  FloatArray sum;                                  // running sum; null: these are all there are
+  size_t numbers = 0;                            // length of the chunk
+  std::vector<CodedContribution> contributions;  // in partition order
+  FloatArray sum;                                // running sum; null: these are all there are
   bool sum_holds_numbers = false;  // contributions of this round were added to `sum` before
 
   // What the work that closes the round needs; null in other works.

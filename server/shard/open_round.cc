@@ -7,7 +7,7 @@ constexpr int kEagerContributions = 4;
 
 }  // namespace
 
-void OpenRound::Add(int partition, ArrivedContribution contribution) {
+void OpenRound::Add(int partition, CodedContribution contribution) {
   arrived_[partition] = std::move(contribution);
 }
 

@@ -27,7 +27,7 @@ class OpenRound {
   // Whether a partition has contributed.
   bool Has(int partition) const { return partition < added_ || arrived_[partition].has_value(); }
   // Requires that it has not.
-  void Add(int partition, ArrivedContribution contribution);
+  void Add(int partition, CodedContribution contribution);
   // A checkpoint is taken of the version that the round makes.
   void Save() { save_ = true; }
   bool saves() const { return save_; }
@@ -56,7 +56,7 @@ class OpenRound {
   int Ready() const;
   int partitions() const { return static_cast<int>(arrived_.size()); }
 
-  std::vector<std::optional<ArrivedContribution>> arrived_;  // by partition
+  std::vector<std::optional<CodedContribution>> arrived_;  // by partition
   int added_ = 0;   // partitions whose contributions are in the sum or in the work under way
   FloatArray sum_;  // null: never needed so far
   bool save_ = false;

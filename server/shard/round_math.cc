@@ -42,10 +42,10 @@ const Codec* RoundMath::PullCodec(Segment segment) const {
   return segment == Segment::kStatistics ? nullptr : pull_codec_;
 }
 
-Result<ArrivedContribution> RoundMath::Contribution(const Chunk& chunk, const Message& push) const {
+Result<CodedContribution> RoundMath::Contribution(const Chunk& chunk, const Message& push) const {
   const wire::Header& header = push.header;
   const RoundPlan round = plan_.Round(header.round());
-  ArrivedContribution contribution;
+  CodedContribution contribution;
   contribution.samples = plan_.PartitionSamples(round, header.partition()).size();
   if (header.samples() != contribution.samples) {
     return InvalidArgument(Where(header) + ": " + std::to_string(header.samples()) +

@@ -49,7 +49,7 @@ class RoundMath {
 
   // The contribution to a chunk that a PUSH brings. Its round and partition must be ones of the
   // plan. InvalidArgument where samples, codec, length or numbers are not what the round wants.
-  Result<ArrivedContribution> Contribution(const Chunk& chunk, const Message& push) const;
+  Result<CodedContribution> Contribution(const Chunk& chunk, const Message& push) const;
   // Adds to a work that has all contributions of its round what makes the next version.
   void Close(const Chunk& chunk, ChunkWork* work, Version* current, Version* previous) const;
   // Makes a version's coded start, where the readers get one. FailedPrecondition as CheckFits.

@@ -61,7 +61,7 @@ Result<bool> ShardChunk::OnPush(const PeerName& from, const Message& message, bo
   const bool counts = open && !round_.Has(partition);
   if (counts) {
     if (!leased) return NotLeased(header);
-    KUMO_ASSIGN_OR_RETURN(ArrivedContribution contribution, math_->Contribution(chunk_, message));
+    KUMO_ASSIGN_OR_RETURN(CodedContribution contribution, math_->Contribution(chunk_, message));
     round_.Add(partition, std::move(contribution));
     if (header.save()) round_.Save();
   }

@@ -17,6 +17,13 @@
 
 namespace kumo {
 
+// A chunk of one of the arrays that a partition carries from round to round.
+struct CarriedArray {
+  int chunk = 0;
+  int index = 0;    // of CarriedArrays
+  Payload payload;  // float32
+};
+
 struct SendToServerAction {
   int server = 0;
   Message message;
@@ -39,12 +46,7 @@ struct InstallAction {
 // chunks that are not listed are zero.
 struct AdoptAction {
   int partition = 0;
-  struct Array {
-    int chunk = 0;
-    int index = 0;    // among the CarriedArrays
-    Payload payload;  // float32
-  };
-  std::vector<Array> arrays;
+  std::vector<CarriedArray> arrays;
 };
 // Trains the partition's block of a round from the base weights; calls OnCoded with the chunks that
 // are coded early, then OnTrained.
@@ -86,13 +88,8 @@ struct BlockTimes {
 
 // A trained and coded block.
 struct TrainedBlock {
-  struct Array {
-    int chunk = 0;
-    int index = 0;  // among the CarriedArrays
-    Payload payload;
-  };
   std::vector<Payload> contributions;  // by chunk; empty payloads where there was no data
-  std::vector<Array> carried;          // if save_state
+  std::vector<CarriedArray> carried;   // if save_state
   MetricSums metrics;
   BlockTimes times;
 };

@@ -81,8 +81,8 @@ void Computation::PushRest(TrainedBlock* block, WorkerStepContext* context) {
   }
 }
 
-void Computation::PutCarried(std::vector<TrainedBlock::Array> carried, WorkerStepContext* context) {
-  for (TrainedBlock::Array& array : carried) {
+void Computation::PutCarried(std::vector<CarriedArray> carried, WorkerStepContext* context) {
+  for (CarriedArray& array : carried) {
     wire::Header header;
     header.set_type(wire::PUT_STATE);
     header.set_round(round_ + 1);

@@ -48,7 +48,7 @@ class Computation {
   // Pushes the chunks of the block that are not pushed yet.
   void PushRest(TrainedBlock* block, WorkerStepContext* context);
   // Stores the partition's carried state after the block on the servers.
-  void PutCarried(std::vector<TrainedBlock::Array> carried, WorkerStepContext* context);
+  void PutCarried(std::vector<CarriedArray> carried, WorkerStepContext* context);
   void SendEvaluation(const MetricSums& metrics, WorkerStepContext* context);
 
  private:

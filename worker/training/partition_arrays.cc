@@ -20,7 +20,7 @@ void PartitionArrays::Adopt(const AdoptAction& adopt, const ShardMap& map) {
   if (has_residual_) arrays.residual = {*backend_, size, "a partition's residual"};
   arrays.optimiser = {*backend_, slots_ * size, "a partition's optimiser state"};
   const int first_slot = has_residual_ ? 1 : 0;
-  for (const AdoptAction::Array& array : adopt.arrays) {
+  for (const CarriedArray& array : adopt.arrays) {
     float* const vector = array.index < first_slot
                               ? arrays.residual.data()
                               : arrays.optimiser.data() + (array.index - first_slot) * size;

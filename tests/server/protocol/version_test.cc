@@ -37,7 +37,7 @@ class Keeps final : public Rule {
   bool keeps_weights_apart() const override { return apart_; }
 
  private:
-  void Step(const RoundInfo&, const RuleTile&) const override {}
+  void Step(const RoundInfo&, const RuleArrays&) const override {}
   const bool apart_;
   const int slots_;
 };

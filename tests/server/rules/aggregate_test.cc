@@ -17,6 +17,9 @@ std::vector<float> Normal(size_t n, uint64_t seed) {
   return numbers;
 }
 
+// Bytes that outlive the payload.
+Payload Borrowed(std::span<const std::byte> bytes) { return {nullptr, bytes}; }
+
 // What k partitions send for a chunk of n numbers, with different codecs and weights.
 struct Round {
   Round(size_t n, size_t k, uint64_t seed) {
@@ -25,7 +28,8 @@ struct Round {
       const Codec* codec = AllCodecs()[rng.NextBelow(AllCodecs().size())];
       bytes.emplace_back(codec->EncodedBytes(n));
       EXPECT_EQ(codec->Encode(Normal(n, seed * 100 + i), {}, bytes.back()), -1);
-      contributions.push_back({codec, bytes.back(), static_cast<int64_t>(rng.NextBelow(5000))});
+      contributions.push_back(
+          {static_cast<int64_t>(rng.NextBelow(5000)), codec, Borrowed(bytes.back())});
       info.samples += contributions.back().samples;
     }
     info.partitions = static_cast<int>(k);
@@ -44,10 +48,10 @@ struct Arrays {
     slots[1] = Normal(n, 4);
     for (float& x : slots[1]) x *= x;
   }
-  ChunkArrays chunk(const Rule& rule, const float* partial_sum, bool stream = false) {
+  RuleArrays chunk(const Rule& rule, const float* sum, bool stream = false) {
     const bool apart = rule.keeps_weights_apart();
     return {.n = start.size(),
-            .partial_sum = partial_sum,
+            .sum = sum,
             .start = start.data(),
             .next_start = next_start.data(),
             .weights = apart ? weights.data() : nullptr,
@@ -99,7 +103,7 @@ TEST(Aggregate, AddsInTheOrderGivenToTheBit) {
     std::vector<float> expected(n, 0.0f);
     for (const CodedContribution& contribution : round.contributions) {
       std::vector<float> decoded(n);
-      contribution.codec->Decode(contribution.encoded, n, 0, decoded);
+      contribution.codec->Decode(contribution.payload.bytes, n, 0, decoded);
       for (size_t i = 0; i < n; ++i) {
         const volatile float product = static_cast<float>(contribution.samples) * decoded[i];
         expected[i] += product;
@@ -121,7 +125,8 @@ TEST(Aggregate, TakesTheMeanBySamples) {
   std::vector<std::byte> one(4), four(4);
   ASSERT_EQ(fp32.Encode(std::vector<float>{1.0f}, {}, one), -1);
   ASSERT_EQ(fp32.Encode(std::vector<float>{4.0f}, {}, four), -1);
-  const CodedContribution contributions[] = {{&fp32, one, 200}, {&fp32, four, 100}};
+  const CodedContribution contributions[] = {{200, &fp32, Borrowed(one)},
+                                             {100, &fp32, Borrowed(four)}};
   const float start = 10.0f;
   float next = 0.0f;
   AggregateAndApply(*MakeAverageRule(), {.samples = 300, .partitions = 2}, contributions,
@@ -136,7 +141,7 @@ TEST(Aggregate, APartitionWithoutSamplesAddsNothingWhateverItsBytes) {
   std::vector<float> with(n, 0.0f);
   Accumulate(round.contributions, with);
   const std::vector<std::byte> nonsense(round.bytes[1].size(), std::byte{0xff});
-  round.contributions[1].encoded = nonsense;
+  round.contributions[1].payload = Borrowed(nonsense);
   std::vector<float> with_nonsense(n, 0.0f);
   Accumulate(round.contributions, with_nonsense);
   EXPECT_EQ(with, with_nonsense);
@@ -167,12 +172,12 @@ TEST(Aggregate, AChunkCutAtATileGivesTheBitsOfTheWhole) {
   const RoundInfo info = {.samples = 100};
   Arrays whole(n);
   Arrays parts(n);
-  const CodedContribution all = {&codec, bytes, 100};
+  const CodedContribution all = {100, &codec, Borrowed(bytes)};
   AggregateAndApply(*rule, info, {&all, 1}, whole.chunk(*rule, nullptr));
   for (const auto& [first, count] : {std::pair{size_t{0}, cut}, std::pair{cut, n - cut}}) {
     const CodedContribution part = {
-        &codec, std::span(bytes).subspan(codec.EncodedBytes(first), codec.EncodedBytes(count)),
-        100};
+        100, &codec,
+        Borrowed(std::span(bytes).subspan(codec.EncodedBytes(first), codec.EncodedBytes(count)))};
     AggregateAndApply(*rule, info, {&part, 1},
                       {.n = count,
                        .start = parts.start.data() + first,

@@ -20,7 +20,7 @@ std::vector<float> Copy(const FloatArray& array) {
   return {array->span().begin(), array->span().end()};
 }
 
-ArrivedContribution Contribution(const Codec& codec, int partition) {
+CodedContribution Contribution(const Codec& codec, int partition) {
   const FloatArray numbers = RandomArray(100 + partition);
   auto coded = std::make_shared<Buffer<std::byte>>(codec.EncodedBytes(kNumbers));
   EXPECT_EQ(codec.Encode(numbers->span(), {}, coded->span()), -1);
@@ -49,7 +49,7 @@ TEST(ChunkWork, AddingInPartsGivesTheBitsOfAddingAtOnce) {
   const std::unique_ptr<Rule> rule = MomentumRule();
   const FloatArray start = RandomArray(1);
   for (const Codec* codec : AllCodecs()) {
-    std::vector<ArrivedContribution> all;
+    std::vector<CodedContribution> all;
     int samples = 0;
     for (int p = 0; p < 6; ++p) {
       all.push_back(Contribution(*codec, p));

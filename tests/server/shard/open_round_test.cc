@@ -17,7 +17,7 @@ using testing::Pair;
 constexpr size_t kNumbers = 8;
 
 // Tells its partition by its samples.
-ArrivedContribution Of(int partition) { return {100 + partition, nullptr, {}}; }
+CodedContribution Of(int partition) { return {100 + partition, nullptr, {}}; }
 
 ChunkWork Work() {
   ChunkWork work;

@@ -18,7 +18,7 @@ class PartitionArraysTest : public testing::Test {
   // What of a partition a block carries, taken over by another worker.
   static AdoptAction AsAdopted(int partition, const TrainedBlock& block) {
     AdoptAction adopt{partition, {}};
-    for (const TrainedBlock::Array& array : block.carried) {
+    for (const CarriedArray& array : block.carried) {
       adopt.arrays.push_back({array.chunk, array.index, array.payload});
     }
     return adopt;

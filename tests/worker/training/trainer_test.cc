@@ -146,7 +146,7 @@ TEST_F(TrainerTest, WhatCodingLosesComesWithTheNextRounds) {
         sent[i] += y[i];
         wanted[i] += x[i];
       }
-      for (const TrainedBlock::Array& array : block.carried) {
+      for (const CarriedArray& array : block.carried) {
         ASSERT_EQ(array.index, 0);
         const Range range = coded.map().chunks()[array.chunk].range;
         ASSERT_EQ(array.payload.bytes.size(), range.size() * sizeof(float));
@@ -218,7 +218,7 @@ TEST_F(TrainerTest, WhatIsCarriedMovesToAnotherWorker) {
     ASSERT_EQ(block.carried.empty(), round == 0);
     if (round == 0) continue;
     AdoptAction adopt{1, {}};
-    for (const TrainedBlock::Array& array : block.carried) {
+    for (const CarriedArray& array : block.carried) {
       adopt.arrays.push_back({array.chunk, array.index, array.payload});
     }
     moves.trainer->Adopt(adopt);
