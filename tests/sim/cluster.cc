@@ -317,8 +317,24 @@ void Cluster::Tick(const std::shared_ptr<WorkerProcess>& worker) {
 
 // --- Messages.
 
+void Cluster::Record(int from, const std::string& to, const Message& message) {
+  const wire::Header& header = message.header;
+  for (const int64_t number :
+       {static_cast<int64_t>(now_), static_cast<int64_t>(from), static_cast<int64_t>(header.type()),
+        static_cast<int64_t>(header.generation()), static_cast<int64_t>(header.round()),
+        static_cast<int64_t>(header.chunk()), static_cast<int64_t>(header.partition()),
+        static_cast<int64_t>(header.samples()), static_cast<int64_t>(header.request())}) {
+    messages_hash_.Add(static_cast<uint64_t>(number));
+  }
+  messages_hash_.Add(to);
+  const std::span<const std::byte> bytes = message.payload.bytes;
+  messages_hash_.Add(static_cast<uint64_t>(bytes.size()));
+  messages_hash_.Add({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
 void Cluster::SendToServer(const std::shared_ptr<WorkerProcess>& worker, int server,
                            Message message) {
+  Record(-1 - worker->index, ServerPeer(server), message);
   if (cut_links_.contains({worker->index, server})) return;
   if (settings_.interference == nullptr) {
     DeliverToServer(worker, server, std::move(message));
@@ -348,6 +364,7 @@ void Cluster::DeliverToServer(const std::shared_ptr<WorkerProcess>& worker, int 
 void Cluster::SendFromServer(const std::shared_ptr<ServerProcess>& server, const PeerName& name,
                              Message message) {
   const int index = server->index;
+  Record(index, name, message);
   for (const auto& to : servers_) {
     if (ServerPeer(to->index) != name) continue;
     if (settings_.interference != nullptr) {
@@ -462,6 +479,7 @@ SimResult Cluster::Run() {
   for (const auto& [name, worker] : workers_) result_.left_behind.push_back(name);
   if (servers_[0]->node) result_.generation = servers_[0]->node->generation();
   CollectFinal(&result_);
+  result_.messages_hash = messages_hash_.value();
   result_.violations = invariants_->violations();
   if (rare_ways) result_.rare_ways = rare_ways->counts();
   return std::move(result_);

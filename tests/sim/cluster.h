@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/fnv.h"
 #include "common/base/rng.h"
 #include "server/node/server_node.h"
 #include "tests/common/base/memory_file_system.h"
@@ -119,6 +120,9 @@ struct SimResult {
   TimeUs ended = 0;                      // server 0 left
   std::vector<std::string> left_behind;  // processes that had not left when server 0 did
   int64_t messages = 0;
+  // Fingerprint of all messages that were sent: when, by whom, to whom, and their numbers and
+  // payloads. Texts do not count.
+  uint64_t messages_hash = 0;
   int64_t blocks_trained = 0;
   uint32_t generation = 0;  // the last
   std::array<RareWays::Count, kRareWays> rare_ways{};
@@ -211,6 +215,7 @@ class Cluster {
   void Tick(const std::shared_ptr<WorkerProcess>& worker);
   void SendToServer(const std::shared_ptr<WorkerProcess>& worker, int server, Message message);
   void DeliverToServer(const std::shared_ptr<WorkerProcess>& worker, int server, Message message);
+  void Record(int from, const std::string& to, const Message& message);
   void SendFromServer(const std::shared_ptr<ServerProcess>& server, const PeerName& to,
                       Message message);
   void Mutate(ChunkWork* work) const;
@@ -237,6 +242,7 @@ class Cluster {
   // What happens to a frozen process when it thaws.
   std::map<std::shared_ptr<Process>, std::vector<std::function<void()>>> held_;
   std::optional<Invariants> invariants_;
+  Fnv1a messages_hash_;
   SimResult result_;
   bool over_ = false;
 };

@@ -3,9 +3,12 @@
 // would notice.
 //
 // EverySeed.EndsWithTheSameWeights runs the jobs. A failing seed prints the command that repeats
-// it; KUMO_SIM_SEEDS and KUMO_SIM_FIRST_SEED choose how many and which.
+// it; KUMO_SIM_SEEDS and KUMO_SIM_FIRST_SEED choose how many and which. With
+// KUMO_SIM_PRINT_HASHES=1 each job prints a fingerprint of its messages: two builds that print the
+// same fingerprints behave alike.
 #include <array>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <initializer_list>
 #include <string>
@@ -112,6 +115,10 @@ bool Holds(const SimSettings& settings, std::string* why) {
   Disk disk;
   SimSettings next = settings;
   SimResult result = RunJob(next, &disk);
+  if (std::getenv("KUMO_SIM_PRINT_HASHES") != nullptr) {
+    std::printf("seed %llu: messages %016llx\n", static_cast<unsigned long long>(settings.seed),
+                static_cast<unsigned long long>(result.messages_hash));
+  }
   if (IsWithoutADisk(settings, result)) return true;
   std::vector<Point> curve = Curve(result);
   std::vector<std::string> violations = result.violations;
@@ -205,6 +212,15 @@ TEST_P(EverySeed, EndsWithTheSameWeights) {
   }
 }
 INSTANTIATE_TEST_SUITE_P(Cluster, EverySeed, testing::Range(0, kParts));
+
+// A seed is a whole job: what repeats it sends the same messages at the same times.
+TEST(Cluster, ASeedSendsTheSameMessagesEachTime) {
+  for (const uint64_t seed : {3, 4, 5}) {
+    const uint64_t first = RunJob(RandomJob(seed)).messages_hash;
+    EXPECT_EQ(RunJob(RandomJob(seed)).messages_hash, first) << "seed " << seed;
+    EXPECT_NE(RunJob(RandomJob(seed + 100)).messages_hash, first) << "seed " << seed;
+  }
+}
 
 // A rare way that is never taken shows nothing.
 TEST(Cluster, EveryRareWayIsTaken) {
