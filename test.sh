@@ -3,11 +3,11 @@
 # second time.
 #
 #   ./test.sh          builds one configuration and runs all unit, property, simulation,
-#                      multi-process and client tests
-#   ./test.sh --all    also: format, the sanitizer builds with each fuzzer for 20 s, clang-tidy (of
-#                      files that changed since they were clean), each benchmark once, and the
-#                      packages in a bare system (3 minutes more the first time, to build them for
-#                      all GPUs and to make that system)
+#                      multi-process and client tests, except those with the label "long"
+#   ./test.sh --all    also: the long tests and three times as many simulated jobs, format, the
+#                      sanitizer builds with each fuzzer, each source compiled alone, clang-tidy (both
+#                      of files that changed since they passed), each benchmark once, and the
+#                      packages in a bare system
 #
 # KUMO_DATA=DIR: tests that need MNIST read DIR/mnist; without it they are skipped with a message.
 # Prints CTest's summary and the omitted parts; exits non-zero if a test or a check failed.
@@ -83,17 +83,17 @@ else
   echo "kubectl and Kubernetes' schemas are not available: tests of k8s/ are skipped"
 fi
 
-# kumo_test PRESET [CTEST-OPTION ...]
-kumo_test() { ctest --preset "$1" -j "$(nproc)" --no-tests=error "${@:2}"; }
+# kumo_test PRESET [CTEST-OPTION ...]; one more than there are cores, since processes wait for each other.
+kumo_test() { ctest --preset "$1" -j "$(($(nproc) + 1))" --no-tests=error "${@:2}"; }
 
 echo "== tests"
-kumo_test release -LE 'bench|package'
-
 if [ "$all" = 0 ]; then
-  echo "not run: format, clang-tidy, the sanitizer builds, the benchmarks, the packages (./test.sh --all);" \
-    "skipped tests are listed above"
+  KUMO_SIM_SEEDS=${KUMO_SIM_SEEDS:-600} kumo_test release -LE 'bench|package|long'
+  echo "not run: long tests, format, clang-tidy, the sanitizer builds, the benchmarks, the packages" \
+    "(./test.sh --all); skipped tests are listed above"
   exit 0
 fi
+kumo_test release -LE 'bench|package'
 
 echo "== format"
 find "${rooms[@]}" bench cmake tests \( -name '*.h' -o -name '*.cc' -o -name '*.cu' -o -name '*.cuh' \) \
@@ -107,6 +107,9 @@ for preset in asan tsan; do
   kumo_build "$preset" kumo_tests
   KUMO_SIM_SEEDS=60 kumo_test "$preset"
 done
+
+echo "== each source alone"
+cmake/compile_alone.py build/asan "${rooms[@]}"
 
 echo "== clang-tidy"
 cmake/clang_tidy.py --together build/asan build/release "${rooms[@]}"
