@@ -70,7 +70,7 @@ Status CheckArguments(const Arguments& arguments, const Experiment& experiment) 
   return OkStatus();
 }
 
-// Settings that have changed since the checkpoint was taken.
+// Records and prints the settings that have changed since the checkpoint was taken.
 void SayContinuation(const checkpoint::Continuation& continuation, RunRecorder* recorder) {
   ContinuedRun run;
   run.round = continuation.version();
@@ -84,7 +84,7 @@ void SayContinuation(const checkpoint::Continuation& continuation, RunRecorder* 
   for (const std::string& line : LinesOf(continuation)) recorder->Say("from now on: " + line);
 }
 
-// What there is to say of a job that is done; nothing on other servers than 0.
+// Runs the server. Returns the last words about a job that is done; "" on servers other than 0.
 Result<std::string> Run(const Arguments& arguments, const Experiment& experiment,
                         const char* program) {
   KUMO_RETURN_IF_ERROR(CheckArguments(arguments, experiment));
@@ -145,7 +145,7 @@ Result<std::string> Run(const Arguments& arguments, const Experiment& experiment
     for (ResultSetting& setting : ResultSettings(experiment)) {
       record.hyperparameters.push_back({std::move(setting.key), std::move(setting.value)});
     }
-    // Where versions are kept twice the job may be further, in the other servers' memory.
+    // If versions are kept twice, the other servers may have later versions in memory.
     const bool may_be_further = experiment.cluster.KeepsVersionsTwice() && !resume.finished;
     if (may_be_further) {
       record.resumed_round = record.resumed_samples = RunRecorderSettings::kKeepAll;

@@ -107,7 +107,11 @@ std::optional<MetricFigure> MetricList::Headline(const MetricSums& sums) const {
   return MetricFigure{metric.name, *value};
 }
 
-Status MetricList::Check(const MetricSums& sums) const {
+Status MetricList::Check(const MetricSums& sums, int64_t samples) const {
+  if (sums.samples != samples) {
+    return InvalidArgument("metrics of " + std::to_string(sums.samples) + " samples instead of " +
+                           std::to_string(samples));
+  }
   if (std::ssize(sums.sums) != sums_) {
     return InvalidArgument(std::to_string(std::ssize(sums.sums)) + " sums of metrics instead of " +
                            std::to_string(sums_));

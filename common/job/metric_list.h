@@ -78,9 +78,10 @@ class MetricList {
   // The one that tells how good a network is where there is room for one: the first of which more
   // is better, or else the first. None where there is no such figure.
   std::optional<MetricFigure> Headline(const MetricSums& sums) const;
-  // InvalidArgument where these are no sums of such metrics: another number of them, or a share of
-  // more than all or less than nothing.
-  Status Check(const MetricSums& sums) const;
+  // InvalidArgument unless these are sums of such metrics over so many samples: the number of sums
+  // fits, and no share lies outside of 0 and 1. The samples follow from the job's plan, since a
+  // worker must not choose the weight of its sums.
+  Status Check(const MetricSums& sums, int64_t samples) const;
   // Sums of these metrics out of sums of others, by the names. Not a number where the others have
   // no metric that is made of the sum in the same way.
   MetricSums Translate(const MetricList& others, const MetricSums& sums) const;

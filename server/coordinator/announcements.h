@@ -8,8 +8,8 @@
 
 #include "common/transport/message.h"
 #include "server/coordinator/job_state.h"
+#include "server/protocol/actions.h"
 #include "server/protocol/directive.h"
-#include "server/protocol/step_context.h"
 
 namespace kumo {
 

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "common/transport/message.h"
-#include "server/protocol/step_context.h"
+#include "server/protocol/actions.h"
 
 namespace kumo {
 

@@ -13,7 +13,7 @@
 #include "common/job/shard_map.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/wire.pb.h"
-#include "server/protocol/step_context.h"
+#include "server/protocol/actions.h"
 
 namespace kumo {
 

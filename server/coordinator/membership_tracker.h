@@ -21,7 +21,7 @@
 #include "common/transport/message.h"
 #include "server/coordinator/checkpoints.h"
 #include "server/coordinator/member_table.h"
-#include "server/protocol/step_context.h"
+#include "server/protocol/actions.h"
 
 namespace kumo {
 

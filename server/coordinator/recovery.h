@@ -17,8 +17,8 @@
 #include "common/base/status.h"
 #include "proto/checkpoint.pb.h"
 #include "server/coordinator/member_table.h"
-#include "server/protocol/generation.h"
-#include "server/protocol/step_context.h"
+#include "server/protocol/actions.h"
+#include "server/protocol/directive.h"
 
 namespace kumo {
 

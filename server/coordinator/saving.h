@@ -24,7 +24,7 @@
 #include "server/coordinator/membership_tracker.h"
 #include "server/coordinator/recovery.h"
 #include "server/coordinator/save_schedule.h"
-#include "server/protocol/step_context.h"
+#include "server/protocol/actions.h"
 
 namespace kumo {
 

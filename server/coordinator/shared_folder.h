@@ -15,7 +15,7 @@
 
 #include "common/base/status.h"
 #include "common/transport/message.h"
-#include "server/protocol/step_context.h"
+#include "server/protocol/actions.h"
 
 namespace kumo {
 

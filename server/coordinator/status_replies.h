@@ -10,7 +10,7 @@
 #include "common/base/clock.h"
 #include "common/transport/message.h"
 #include "server/coordinator/job_state.h"
-#include "server/protocol/step_context.h"
+#include "server/protocol/actions.h"
 
 namespace kumo {
 

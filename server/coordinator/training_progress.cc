@@ -5,7 +5,6 @@
 #include <string>
 
 #include "common/settings/option_value.h"
-#include "server/protocol/metrics.h"
 
 namespace kumo {
 namespace {
@@ -66,7 +65,7 @@ Result<TrainingProgress::Evaluated> TrainingProgress::OnEvaluated(
   }
   const int64_t samples = plan->EvaluationSamples(validation_samples_, partition).size();
   const MetricSums sums = ReadSums(header.metrics());
-  KUMO_RETURN_IF_ERROR(CheckMetrics(sums, samples, metrics_).WithContext(which));
+  KUMO_RETURN_IF_ERROR(metrics_.Check(sums, samples).WithContext(which));
   Evaluated evaluated;
   evaluated.is_new = ledger_.Waits(*plan, version, partition);
   if (evaluated.is_new && !leases.MayContribute(from, partition, version)) {

@@ -20,8 +20,8 @@
 #include "server/coordinator/epoch_ledger.h"
 #include "server/coordinator/held_evaluations.h"
 #include "server/coordinator/training_rate.h"
+#include "server/protocol/actions.h"
 #include "server/protocol/lease_table.h"
-#include "server/protocol/step_context.h"
 
 namespace kumo {
 

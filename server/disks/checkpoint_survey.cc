@@ -32,7 +32,7 @@ ServerActions CheckpointSurvey::OnMessage(const PeerName& from, const Message& m
   } else if (header.job() != settings_.identity.JobId()) {
     return {};
   } else if (header.type() == wire::HEARTBEAT) {
-    // It takes part in a job that this process knows nothing of: it is to say hello.
+    // The sender takes part in a generation that this process does not know: it has to join again.
     SendAction gone{from, {}};
     gone.message.header.set_type(wire::GONE);
     gone.message.header.set_generation(header.generation());
@@ -43,12 +43,12 @@ ServerActions CheckpointSurvey::OnMessage(const PeerName& from, const Message& m
     until_ = now + settings_.join_timeout;
     if (manifest_fetch_) manifest_fetch_->OnMessage(from, message, &context);
     if (collection_) collection_->OnMessage(from, message, &context);
-    GoAlong(&context);
+    Advance(&context);
   }
   return Done(std::move(context));
 }
 
-// Whoever asks sees that this process lives, and for whom it waits.
+// Says that this process is alive, and which servers it waits for.
 SendAction CheckpointSurvey::StatusReply(const PeerName& to) const {
   SendAction reply{to, {}};
   reply.message.header.set_type(wire::STATUS_REPLY);
@@ -89,7 +89,7 @@ void CheckpointSurvey::OnHeld(int server, const wire::HeldCheckpoints& held, Ste
   if (static_cast<int>(answered_.size()) == settings_.identity.servers - 1) TryNext(context);
 }
 
-// As Recovery::Decide will say.
+// The same condition as in Recovery::Decide.
 bool CheckpointSurvey::OthersHaveJob() const {
   const wire::Hello& first = hellos_.begin()->second;
   return first.since() > 0 && first.holds_replica() &&
@@ -97,15 +97,16 @@ bool CheckpointSurvey::OthersHaveJob() const {
              hellos_, [&](const auto& hello) { return hello.second.since() == first.since(); });
 }
 
-// The newest that was not tried yet.
+// Tries the newest checkpoint that was not tried yet.
 void CheckpointSurvey::TryNext(StepContext* context) {
   if (manifests_.empty()) {
     outcome_ = OkStatus();
     if (skipped_.empty() || settings_.newer_than >= 0 || OthersHaveJob()) return;
     std::string what = "no checkpoint is whole on the servers' disks";
     for (const std::string& skipped : skipped_) what += "; " + skipped;
-    outcome_ = FailedPrecondition(
-        what + "; bring the disk back that had it, or start anew with checkpoint.resume=never");
+    outcome_ = FailedPrecondition(what +
+                                  "; bring back the disk with the missing file, or start anew with "
+                                  "checkpoint.resume=never");
     return;
   }
   const auto newest = std::prev(manifests_.end());
@@ -113,7 +114,7 @@ void CheckpointSurvey::TryNext(StepContext* context) {
   const PeerName holder = ServerPeer(newest->second);
   manifests_.erase(newest);
   LOG(WARNING) << "this disk lacks checkpoint " << CheckpointName(current_->first)
-               << ", which other servers have: fetches it";
+               << ": fetches it from the other servers";
   manifest_fetch_ = FileFetch::OfManifest(holder, current_->first, settings_.piece_bytes);
   manifest_fetch_->Tick(context);
 }
@@ -127,7 +128,7 @@ void CheckpointSurvey::OnManifest(StepContext* context) {
     manifest = DataLoss("its manifest is of generation " + std::to_string(manifest->generation()));
   }
   if (!manifest.ok()) {
-    PassOver(manifest.status().message(), context);
+    Skip(manifest.status().message(), context);
     return;
   }
   const auto holder_of = [held = held_[*current_]](int file) {
@@ -141,19 +142,19 @@ void CheckpointSurvey::OnManifest(StepContext* context) {
   collection_->Start(context);
 }
 
-void CheckpointSurvey::GoAlong(StepContext* context) {
+void CheckpointSurvey::Advance(StepContext* context) {
   if (manifest_fetch_ && manifest_fetch_->done()) OnManifest(context);
   if (!collection_ || !collection_->done()) return;
   const Collection collected = *std::exchange(collection_, std::nullopt);
   if (!collected.status().ok()) {
-    PassOver(collected.status().message(), context);
+    Skip(collected.status().message(), context);
     return;
   }
   context->Do(KeepManifestAction{collected.manifest(), /*prune=*/false});
   outcome_ = OkStatus();
 }
 
-void CheckpointSurvey::PassOver(const std::string& why, StepContext* context) {
+void CheckpointSurvey::Skip(const std::string& why, StepContext* context) {
   skipped_.push_back(CheckpointName(current_->first) + ": " + why);
   LOG(ERROR) << "passes over " << skipped_.back();
   TryNext(context);
@@ -163,7 +164,7 @@ ServerActions CheckpointSurvey::OnAnswer(const FilesAnswer& answer, TimeUs now) 
   StepContext context{now, {}};
   if (outcome_ || !collection_) return {};
   collection_->OnAnswer(answer, &context);
-  GoAlong(&context);
+  Advance(&context);
   return Done(std::move(context));
 }
 

@@ -1,13 +1,13 @@
-// How server 0 gets a checkpoint back that its own disk does not have: where servers have disks of
-// their own, its disk was lost, or what is on it is damaged.
+// Checkpoint survey: server 0 looks for a checkpoint on the other servers' disks, if servers have
+// disks of their own and its own disk was lost or is damaged.
 //
-// Before the job begins server 0 waits for every other server, asks what its disk has, and takes
-// the newest checkpoint of which each file is on somebody's disk: it fetches the manifest and the
-// files that it lacks, and goes on from there like from any checkpoint of its own. One of which a
-// file is nowhere is passed over, by name. It also learns the last generation that any of them has
-// taken part in, which no later one may repeat.
+// Before the job begins, server 0 waits for every other server and asks for the checkpoints on its
+// disk. It takes the newest checkpoint whose files are all on some disk, fetches the manifest and
+// the missing files, and then goes on from it as from any checkpoint of its own. A checkpoint that
+// lacks a file is skipped, and named. The survey also learns the last generation that any server
+// has taken part in, which no later process may use again.
 //
-// A state machine, as the ServerNode that comes after it. One thread.
+// A state machine, like the ServerNode that comes after it. One thread.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "common/job/job_identity.h"
-#include "server/disks/collection.h"
-#include "server/protocol/step_context.h"
+#include "server/disks/file_fetch.h"
+#include "server/protocol/actions.h"
 
 namespace kumo {
 
@@ -28,8 +28,8 @@ struct SurveySettings {
   JobIdentity identity;
   uint64_t piece_bytes = 1 << 20;
   TimeUs join_timeout = 60 * kSecond;
-  int64_t newer_than = -1;      // the newest good checkpoint that is here; -1: none
-  std::optional<int64_t> only;  // the checkpoint of that version alone
+  int64_t newer_than = -1;      // the newest good checkpoint on this disk; -1: none
+  std::optional<int64_t> only;  // look for the checkpoint of this version only
 };
 
 class CheckpointSurvey {
@@ -40,16 +40,17 @@ class CheckpointSurvey {
   ServerActions OnAnswer(const FilesAnswer& answer, TimeUs now);
   ServerActions Tick(TimeUs now);
 
-  // None while it goes on. Unavailable: a server has not come in time. FailedPrecondition: there
-  // are checkpoints, and each lacks a file; names them. Where the others have what the job is about
-  // in memory (cluster.replicas), no checkpoint is needed.
+  // nullopt while the survey goes on. Unavailable: a server has not come in time.
+  // FailedPrecondition: there are checkpoints, and each lacks a file; names them. If the other
+  // servers have the job's versions in memory (cluster.replicas), no checkpoint is needed.
   const std::optional<Status>& outcome() const { return outcome_; }
-  // What was passed over, and why.
+  // Checkpoints that were skipped, and why.
   const std::vector<std::string>& skipped() const { return skipped_; }
-  // No process of the job has used a later generation: the last that another server has taken part
-  // in, and some that a server 0 may have come to without them. 0: there was none.
+  // A generation that no process of the job has exceeded: the last one that another server has
+  // taken part in, plus some that a server 0 may have reached without the others. 0: there was
+  // none.
   uint32_t generation() const { return generation_ == 0 ? 0 : generation_ + kUnheardOf; }
-  // Whom it waits for; "" for nobody.
+  // The servers or files that it waits for; "" if there are none.
   std::string WaitsFor() const;
 
  private:
@@ -62,16 +63,16 @@ class CheckpointSurvey {
   void OnHeld(int server, const wire::HeldCheckpoints& held, StepContext* context);
   void TryNext(StepContext* context);
   void OnManifest(StepContext* context);
-  void GoAlong(StepContext* context);
-  void PassOver(const std::string& why, StepContext* context);
+  void Advance(StepContext* context);
+  void Skip(const std::string& why, StepContext* context);
   ServerActions Done(StepContext context) const;
 
   const SurveySettings settings_;
-  TimeUs until_;  // it waits so long for the next answer
+  TimeUs until_;  // limit for the next answer
   std::set<int> answered_;
   uint32_t generation_ = 0;
   std::map<int, wire::Hello> hellos_;
-  std::map<Name, std::map<int, int>> held_;  // by a file's place: a server that has it
+  std::map<Name, std::map<int, int>> held_;  // index of a file -> a server that has it
   std::map<Name, int> manifests_;            // a server that has it
   std::optional<Name> current_;
   std::optional<FileFetch> manifest_fetch_;

@@ -9,7 +9,6 @@
 #include "common/checkpoint/checkpoint.h"
 #include "common/checkpoint/continuation.h"
 #include "common/checkpoint/final_model.h"
-#include "server/disks/held_files.h"
 #include "server/disks/resume.h"
 
 namespace kumo {
@@ -36,7 +35,7 @@ Result<ShardSnapshot> Disk::Restore(const RestoreAction& restore) {
 
 Result<std::optional<checkpoint::Manifest>> Disk::Choose(const ChooseCheckpointAction& choose) {
   auto chosen = ChooseCheckpoint(*files_, experiment_, choose.generation, choose.newest);
-  // Rounds after it are written anew: what is not complete of them is under way again.
+  // Later rounds are trained and saved again.
   committed_ = chosen.ok() && *chosen ? (*chosen)->version() : -1;
   return chosen;
 }
@@ -65,10 +64,10 @@ void Disk::Prune(int64_t verified) {
 void Disk::KeepEvaluation(const KeepEvaluationAction& keep) {
   const Status kept = WriteEvaluation(*files_, folder_, keep.version, keep.since, keep.evaluation);
   if (!kept.ok()) LOG(WARNING) << kept.message();
-  if (experiment_.checkpoint.best != "none") Prune();  // another one may be the best now
+  if (experiment_.checkpoint.best != "none") Prune();  // the best checkpoint may be another one now
 }
 
-// --- Of a server with a disk of its own.
+// --- Servers with disks of their own.
 
 void Disk::Answer(Message* reply) {
   wire::Header& header = reply->header;

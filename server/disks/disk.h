@@ -1,8 +1,7 @@
-// A server's disk: the files of its job's checkpoints, and the generation that is in use.
+// Disk of a server: the files of its job's checkpoints, and the generation that is in use.
 //
-// The methods block while they read or write. Used by one thread at a time: the driver runs them on
-// a thread of the disk's own, one after the other, so a manifest that is being written is there for
-// whatever was asked for after it.
+// The methods block while they read or write. One thread at a time: the driver runs them on a
+// thread of their own, one after the other, so a request sees the results of all earlier ones.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +14,7 @@
 #include "common/checkpoint/snapshot.h"
 #include "common/settings/experiment.h"
 #include "proto/checkpoint.pb.h"
-#include "server/disks/piece_writer.h"
+#include "server/disks/disk_files.h"
 #include "server/protocol/actions.h"
 
 namespace kumo {
@@ -25,35 +24,35 @@ class Disk {
   // files is borrowed for life.
   Disk(FileSystem* files, const Experiment& experiment);
 
-  // What each action asks for (server/protocol/actions.h), with the errors of reading and writing
+  // The actions of the same names (server/protocol/actions.h). Errors: of reading and writing
   // files.
   Result<SavedShardFile> Save(const SaveAction& save);
   Result<ShardSnapshot> Restore(const RestoreAction& restore);
   Result<std::optional<checkpoint::Manifest>> Choose(const ChooseCheckpointAction& choose);
   void Reserve(const ReserveGenerationAction& reserve);
-  // Reads the files first: what their servers have said of them must be so. Also removes the
-  // checkpoints that are kept no longer.
+  // Reads the files first and compares them with the manifest. Then removes the checkpoints beyond
+  // checkpoint.keep.
   Status Commit(checkpoint::Manifest manifest);
   void KeepEvaluation(const KeepEvaluationAction& keep);
-  // Where each server has a disk of its own. Answer fills in the rest of a FILE or a CHECKPOINTS.
+  // For servers with disks of their own. Answer fills in the rest of a FILE or a CHECKPOINTS.
   void Answer(Message* reply);
   Result<std::vector<int>> Check(const CheckFilesAction& check);
   Status Write(const WritePieceAction& write) { return pieces_.Write(write); }
   void KeepManifest(const KeepManifestAction& keep);
   void Enter(const EnterGenerationAction& enter);
 
-  // The token that output.directory has (output_lock.h); 0: none.
+  // The token in output.directory (output_lock.h); 0: none.
   uint64_t FolderToken() const;
 
-  // Whether what a job that is done has made is still there. token: what output.directory had when
-  // it began; 0: not known. Unavailable, naming what was removed.
+  // Checks that the results of a job that is done are still there. token: of output.directory when
+  // the job began; 0: not known. Unavailable names the folder that was removed.
   Status CheckResults(uint64_t token) const;
 
-  // Puts the job's last checkpoint where output.final_model says, if it does, and returns its path
-  // there, or else its own. The errors of PutFinalModel (final_model.h).
+  // Copies the job's last checkpoint to output.final_model, if that is set, and returns the copy's
+  // path, or else the checkpoint's. Errors: of PutFinalModel (final_model.h).
   Result<std::string> LeaveModel(int64_t version) const;
 
-  // The checkpoint that was evaluated best, by checkpoint.best. NotFound where there is none.
+  // The best checkpoint by the metric checkpoint.best. NotFound if there is none.
   Result<checkpoint::Manifest> Best() const;
   const std::string& folder() const { return folder_; }  // of the checkpoints
 
@@ -64,7 +63,7 @@ class Disk {
   const Experiment experiment_;
   const std::string folder_;
   PieceWriter pieces_;
-  int64_t committed_ = -1;  // the last version with a manifest of ours
+  int64_t committed_ = -1;  // the last version whose manifest this process has written or chosen
 };
 
 }  // namespace kumo

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <glog/logging.h>
+
 #include "common/base/printable.h"
 #include "common/checkpoint/checkpoint.h"
 
@@ -19,7 +21,7 @@ Result<FileFetch> FileFetch::OfShard(PeerName from, int64_t version, const check
                                      uint64_t piece_bytes, uint64_t number) {
   const auto numbers = ParseShardFileName(file.name());
   if (!numbers || file.bytes() == 0) {
-    return DataLoss(Printable(file.name(), kLongestFailure) + " is no shard's file");
+    return DataLoss(Printable(file.name(), kLongestFailure) + " is not the name of a shard file");
   }
   wire::FilePiece which;
   which.set_version(version);
@@ -52,9 +54,10 @@ void FileFetch::OnMessage(const PeerName& from, const Message& message, StepCont
   if (!piece.failure().empty()) {
     status_ = DataLoss(from_ + ": " + Printable(piece.failure(), kLongestFailure));
   } else if (!TakeSize(piece, message.payload.bytes.size())) {
-    status_ = DataLoss(from_ + " sent " + std::to_string(message.payload.bytes.size()) +
-                       " bytes at " + std::to_string(offset) + " of a file of " +
-                       std::to_string(piece.file_bytes()) + ", which is not what was asked for");
+    status_ =
+        DataLoss(from_ + " sent " + std::to_string(message.payload.bytes.size()) +
+                 " bytes at offset " + std::to_string(offset) + " of a file of " +
+                 std::to_string(piece.file_bytes()) + " bytes: not the piece that was requested");
   }
   if (!status_.ok()) return;
   arrived_[offset] = message.payload;
@@ -62,7 +65,8 @@ void FileFetch::OnMessage(const PeerName& from, const Message& message, StepCont
   Tick(context);
 }
 
-// A manifest's size is known with the first piece of it.
+// Checks a piece against the size of the file; the size of a manifest is known from its first
+// piece.
 bool FileFetch::TakeSize(const wire::FilePiece& piece, uint64_t bytes) {
   if (!size_ && (piece.file_bytes() == 0 || piece.file_bytes() > kManifestLimitBytes)) return false;
   const uint64_t size = size_.value_or(piece.file_bytes());
@@ -116,6 +120,78 @@ void FileFetch::Tick(StepContext* context) {
     piece->set_bytes(static_cast<uint32_t>(piece_bytes_));
     context->Do(std::move(ask));
   }
+}
+
+// --- Collection.
+
+Collection::Collection(checkpoint::Manifest manifest, std::vector<int> wanted, HolderOf holder_of,
+                       uint64_t piece_bytes, uint64_t number)
+    : manifest_(std::move(manifest)),
+      wanted_(std::move(wanted)),
+      holder_of_(std::move(holder_of)),
+      piece_bytes_(piece_bytes),
+      number_(number) {}
+
+void Collection::Start(StepContext* context) {
+  context->Do(CheckFilesAction{number_, manifest_, wanted_});
+}
+
+void Collection::OnMessage(const PeerName& from, const Message& message, StepContext* context) {
+  if (!fetch_) return;
+  fetch_->OnMessage(from, message, context);
+  Advance(context);
+}
+
+void Collection::OnAnswer(const FilesAnswer& answer, StepContext* context) {
+  if (const auto* written = std::get_if<PieceWritten>(&answer)) {
+    if (fetch_) fetch_->OnWritten(*written, context);
+    Advance(context);
+    return;
+  }
+  const auto& checked = std::get<FilesChecked>(answer);
+  if (checked.fetch != number_ || checked_) return;
+  checked_ = true;
+  if (!checked.missing.ok()) {
+    status_ = checked.missing.status();
+    return;
+  }
+  missing_ = *checked.missing;
+  for (const int file : missing_) {
+    if (!holder_of_(file).empty()) continue;
+    status_ = DataLoss("no server's disk has its file " + manifest_.files(file).name());
+    return;
+  }
+  FetchNext(context);
+}
+
+void Collection::FetchNext(StepContext* context) {
+  fetch_.reset();
+  if (missing_.empty()) return;
+  const checkpoint::File& file = manifest_.files(missing_.back());
+  const PeerName holder = holder_of_(missing_.back());
+  LOG(INFO) << "fetches " << file.name() << " of " << manifest_.name() << " from " << holder;
+  Result<FileFetch> fetch =
+      FileFetch::OfShard(holder, manifest_.version(), file, piece_bytes_, number_);
+  if (!fetch.ok()) {
+    status_ = fetch.status();
+    return;
+  }
+  fetch_ = *std::move(fetch);
+  fetch_->Tick(context);
+}
+
+void Collection::Advance(StepContext* context) {
+  if (done() || !fetch_ || !fetch_->done()) return;
+  if (!fetch_->status().ok()) {
+    status_ = fetch_->status().WithContext("file " + manifest_.files(missing_.back()).name());
+    return;
+  }
+  missing_.pop_back();
+  FetchNext(context);
+}
+
+void Collection::Tick(StepContext* context) {
+  if (!done() && fetch_) fetch_->Tick(context);
 }
 
 }  // namespace kumo

@@ -27,7 +27,7 @@ bool PrivateDisks::IsServer(const PeerName& peer) const {
 
 // --- Messages and answers.
 
-// It may ask before it knows of a generation: its disk was lost (survey.h).
+// Server 0 may ask before it has a generation: its disk was lost (checkpoint_survey.h).
 void PrivateDisks::OnFromServer0(const Message& message, bool ours, StepContext* context) {
   const wire::Header& header = message.header;
   switch (header.type()) {
@@ -51,10 +51,10 @@ void PrivateDisks::OnMessage(const PeerName& from, const Message& message, StepC
   }
   if (manifest_fetch_) manifest_fetch_->OnMessage(from, message, context);
   if (collection_) collection_->OnMessage(from, message, context);
-  GoAlong(context);
+  Advance(context);
 }
 
-// What the disk has of it, it says itself.
+// The disk fills in the answer.
 void PrivateDisks::Answer(const PeerName& to, const Message& asked, StepContext* context) const {
   SendAction reply{to, {}};
   wire::Header& header = reply.message.header;
@@ -72,14 +72,14 @@ void PrivateDisks::Answer(const PeerName& to, const Message& asked, StepContext*
 void PrivateDisks::OnAnswer(const FilesAnswer& answer, StepContext* context) {
   if (!collection_) return;
   collection_->OnAnswer(answer, context);
-  GoAlong(context);
+  Advance(context);
 }
 
-// Another server than 0 hears which checkpoint is the newest that is complete.
+// Server 0 has said which checkpoint is the newest complete one.
 void PrivateDisks::OnComplete(int64_t version, StepContext* context) {
   if (version < 0 || version == kept_) return;
   kept_ = version;
-  // Who restores it keeps it as well; an older one is not worth its way any more.
+  // An older checkpoint that is still queued is not worth its transfer any more.
   std::erase_if(tasks_, [&](const Task& task) {
     return std::holds_alternative<Keep>(task) && &task != &tasks_.front();
   });
@@ -109,7 +109,7 @@ void PrivateDisks::HoldBack(StepContext* context) {
     if (auto* commit = std::get_if<CommitAction>(&action)) {
       tasks_.emplace_back(std::move(*commit));
     } else if (auto* keep = std::get_if<KeepEvaluationAction>(&action);
-               keep && !tasks_.empty()) {  // it may be of a manifest that waits
+               keep && !tasks_.empty()) {  // its manifest may be among the tasks
       tasks_.emplace_back(*keep);
     } else if (auto* restore = std::get_if<RestoreAction>(&action); restore && index_ != 0) {
       tasks_.emplace_back(std::move(*restore));
@@ -123,8 +123,8 @@ void PrivateDisks::HoldBack(StepContext* context) {
   HoldBackLeaving(context);
 }
 
-// A server that the job's end is told to leaves when its disk has what it is to keep; it is told
-// again. Not for ever: server 0 waits only so long.
+// At the job's end a server leaves when its disk has the files that it is to keep: its goodbye is
+// held back until then (server 0 repeats the order to leave), but not longer than server 0 waits.
 void PrivateDisks::HoldBackLeaving(StepContext* context) {
   const auto says_bye = [](const ServerAction& action) {
     const auto* send = std::get_if<SendAction>(&action);
@@ -210,7 +210,7 @@ std::vector<int> PrivateDisks::Wanted(const checkpoint::Manifest& manifest) cons
   return wanted;
 }
 
-void PrivateDisks::GoAlong(StepContext* context) {
+void PrivateDisks::Advance(StepContext* context) {
   if (manifest_fetch_ && manifest_fetch_->done()) OnManifest(context);
   if (collection_ && collection_->done()) {
     const Collection collected = *std::exchange(collection_, std::nullopt);

@@ -72,7 +72,7 @@ Result<uint32_t> ReserveGeneration(FileSystem& files, const Experiment& experime
 void KeepGeneration(FileSystem& files, const Experiment& experiment, uint32_t generation) {
   if (Status status = WriteGeneration(files, experiment, generation); !status.ok()) {
     LOG(WARNING) << status.message()
-                 << "; should server 0 be started again, old messages may confuse it";
+                 << "; if server 0 is started again, it may use this generation a second time";
   }
 }
 

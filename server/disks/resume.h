@@ -1,7 +1,7 @@
-// As which generation a run begins or goes back, and to which checkpoint it goes back
-// (common/checkpoint/resume_point.h says which one it goes on from).
+// Generation numbers on the disk, and the checkpoint that a job goes back to. (The checkpoint that
+// a new run goes on from: common/checkpoint/resume_point.h.)
 //
-// Functions; they block while they read checkpoints or write.
+// Functions; they block while they read or write files.
 #pragma once
 
 #include <cstdint>
@@ -15,25 +15,24 @@
 
 namespace kumo {
 
-// A number above `at_least` that no process of this output directory has used before, made durable
-// in <output.directory>/generation. The errors of writing a file.
+// Reserves a generation above `at_least` that no process of this output directory has used before,
+// and makes it durable in <output.directory>/generation. Errors: of writing a file.
 Result<uint32_t> ReserveGeneration(FileSystem& files, const Experiment& experiment,
                                    uint32_t at_least);
 
-// The last number that was reserved or kept so; 0 where there is none that can be read.
+// The last generation that was reserved or kept; 0 if none can be read.
 uint32_t LastGeneration(FileSystem& files, const Experiment& experiment);
-// What a survey of the job's disks is to look for; none where it is not needed: one disk, shared
-// ones, a job that starts anew, or a disk with all that it ever had.
+// Settings of a survey of the other servers' disks; nullopt if none is needed: a single disk,
+// shared disks, a job that starts anew, or a disk that has lost nothing.
 std::optional<SurveySettings> SurveyNeeded(FileSystem& files, const Experiment& experiment,
                                            const JobIdentity& identity);
 
-// Makes a generation that is in use durable as ReserveGeneration does; only a warning where it
-// cannot.
+// Makes a generation that is in use durable, as ReserveGeneration does. A failure is only logged.
 void KeepGeneration(FileSystem& files, const Experiment& experiment, uint32_t generation);
 
-// For a job that goes back: KeepGeneration, and finds the newest checkpoint that verifies, of a
-// round up to `newest`; none where there is none. FailedPrecondition where there are some but none
-// is good.
+// For a job that goes back: keeps the generation, and finds the newest checkpoint up to round
+// `newest` that verifies; nullopt if there is none. FailedPrecondition if there are checkpoints but
+// none verifies.
 Result<std::optional<checkpoint::Manifest>> ChooseCheckpoint(FileSystem& files,
                                                              const Experiment& experiment,
                                                              uint32_t generation, int64_t newest);

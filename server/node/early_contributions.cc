@@ -52,8 +52,8 @@ std::vector<EarlyContributions::Early> EarlyContributions::TakeDue(TimeUs now) {
       continue;
     }
     const wire::Header& header = early.message.header;
-    LOG_EVERY_T(WARNING, 1) << "a " << wire::Type_Name(header.type()) << " of " << early.from
-                            << " does not count: partition " << header.partition() << " of round "
+    LOG_EVERY_T(WARNING, 1) << "drops a " << wire::Type_Name(header.type()) << " of " << early.from
+                            << ": partition " << header.partition() << " of round "
                             << header.round() << " is not leased to it";
   }
   Clear();

@@ -1,12 +1,14 @@
-// Contributions (and evaluations) that arrived before this server knew that their sender has the
-// lease: server 0
-// tells a worker and the shards at the same time, and a worker may be quicker. They wait for server
-// 0's word for a moment. What it does not bear out by then was never to count: it is said, dropped,
-// and not acknowledged, so that an honest sender repeats it.
+// Early contributions: contributions, states and evaluations that arrived before this server knew
+// that their senders hold the leases.
 //
-// At most kMostBytes wait; beyond that who has most here loses its own.
+// Server 0 tells a worker and the shards of a lease at the same time, and the worker's message may
+// arrive first. It waits for the lease table for a moment (kPatience). If the table does not
+// confirm the lease by then, the message is dropped and logged, but not acknowledged, so an honest
+// sender repeats it.
 //
-// Owned by a Holding; one thread.
+// At most kMostBytes wait; beyond that, the sender with the most bytes loses its own messages.
+//
+// Owned by a ShardHost; one thread.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +25,7 @@ class EarlyContributions {
  public:
   static constexpr size_t kMostBytes = size_t{64} << 20;
   static constexpr TimeUs kPatience = 3 * kSecond;
-  // They are tried again at most so often.
+  // Shortest interval between two attempts.
   static constexpr TimeUs kInterval = 10 * kMillisecond;
 
   struct Early {
@@ -33,22 +35,22 @@ class EarlyContributions {
   };
 
   bool empty() const { return waiting_.empty(); }
-  // It waits. A copy of one that waits already takes its place, and its time.
+  // Keeps a message. A repeated one replaces its copy, and keeps the time of the first.
   void Keep(Early early);
-  // All of them, to be tried again, and none are left; none before it is time. Those that have
-  // waited for too long are dropped, and the log says whose they were.
+  // Takes all messages out, for another attempt; empty before kInterval is over. Messages that have
+  // waited too long are dropped and logged.
   std::vector<Early> TakeDue(TimeUs now);
   void Forget(const PeerName& peer);
   void Clear();
 
  private:
-  // By sender, and what tells its contributions apart.
+  // The sender, and the fields that tell its messages apart.
   using Key = std::tuple<PeerName, wire::Type, int, int, int64_t, int>;
   static Key KeyOf(const Early& early);
   void MakeRoom();
 
   std::map<Key, Early> waiting_;
-  std::map<PeerName, size_t> bytes_;
+  std::map<PeerName, size_t> bytes_;  // that wait, by sender
   size_t all_bytes_ = 0;
   TimeUs tried_at_ = 0;
 };

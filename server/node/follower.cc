@@ -90,13 +90,13 @@ void Follower::OnWelcome(const wire::Welcome& welcome, StepContext* context) {
   context->Do(EnterGenerationAction{welcome.generation(), begins});
 }
 
-// Joins the newest generation. What the server keeps it learns there.
+// Joins the newest generation. Its WELCOME says whether the server keeps its shard.
 void Follower::Rejoin(uint32_t generation, TimeUs now) {
   LOG(WARNING) << "generation " << generation_.number << " is over";
   newest_ = std::max(newest_, generation);
   generation_.number = 0;
   generation_.choosing = true;
-  // Where versions are not kept twice, the job can only have gone back.
+  // Unless versions are kept twice, the job can only have gone back: the shard is of no use.
   if (!settings_.cluster.KeepsVersionsTwice()) generation_.since = 0;
   unsent_saves_.clear();
   save_order_ = {};
@@ -120,9 +120,9 @@ void Follower::OnHeartbeatReply(const wire::Header& header, StepContext* context
   }
 }
 
-// What this server has to say goes on to server 0.
+// Passes this server's own report or SAVED on to server 0.
 void Follower::OnOwn(const wire::Header& header, StepContext* context) {
-  if (generation_.number == 0) return;  // it is said when this server has joined
+  if (generation_.number == 0) return;  // the next report follows after the WELCOME
   SendAction send{Server0(), {header, {}}};
   if (header.type() == wire::HEARTBEAT) {
     send.message.header.mutable_server_report()->set_leaving(leave_by_ > 0);
@@ -140,22 +140,22 @@ void Follower::LeaveJob(Status status, StepContext* context) const {
   context->Do(ExitAction{std::move(status)});
 }
 
-// Another server than 0 leaves when a round has been saved, or after checkpoint.grace_s.
-void Follower::RequestStop(const ReplicaStatus& standing, StepContext* context) {
-  if (standing.ready) {
+// Leaves when the next round has been saved, or after checkpoint.grace_s.
+void Follower::RequestStop(const ReplicaStatus& status, StepContext* context) {
+  if (status.ready) {
     leave_by_ = context->now + FromSeconds(settings_.grace_s);
   } else {
     context->Do(ExitAction{Unavailable("was told to leave before it held anything")});
   }
 }
 
-TimeUs Follower::Tick(const ReplicaStatus& standing, StepContext* context) {
+TimeUs Follower::Tick(const ReplicaStatus& status, StepContext* context) {
   const TimeUs now = context->now;
-  // Server 0 may be started again, and the job goes on.
+  // Server 0 may be started again, and the job goes on: wait for it, but not without a limit.
   const double limit =
       newest_ == 0 ? settings_.cluster.join_timeout_s : settings_.cluster.stall_timeout_s;
   if (now - heard_ > FromSeconds(limit)) {
-    context->Do(ExitAction{Unavailable("server 0 does not answer since " +
+    context->Do(ExitAction{Unavailable("server 0 has not answered for " +
                                        std::to_string((now - heard_) / kSecond) + " s")});
     return now;
   }
@@ -164,7 +164,7 @@ TimeUs Follower::Tick(const ReplicaStatus& standing, StepContext* context) {
     return now;
   }
   if (generation_.number == 0) {
-    if (now >= next_hello_) SendHello(standing, context);
+    if (now >= next_hello_) SendHello(status, context);
     return next_hello_;
   }
   TimeUs next = std::numeric_limits<TimeUs>::max();
@@ -178,7 +178,7 @@ TimeUs Follower::Tick(const ReplicaStatus& standing, StepContext* context) {
   return next;
 }
 
-void Follower::SendHello(const ReplicaStatus& standing, StepContext* context) {
+void Follower::SendHello(const ReplicaStatus& status, StepContext* context) {
   next_hello_ = context->now + kResend;
   hello_ = {};
   hello_.header.set_type(wire::HELLO);
@@ -186,12 +186,12 @@ void Follower::SendHello(const ReplicaStatus& standing, StepContext* context) {
   *hello = HelloOf(settings_.identity, settings_.process);
   hello->set_role(wire::Hello::SERVER);
   hello->set_server_index(settings_.index);
-  hello->set_since(standing.ready ? generation_.since : 0);
-  hello->set_holds_replica(standing.replica);
+  hello->set_since(status.ready ? generation_.since : 0);
+  hello->set_holds_replica(status.replica);
   context->Do(JoinAction{{Server0(), hello_}});
 }
 
-// Server 0 may have come to the folder after this server had looked.
+// This server looked into the folder before server 0 had written its token there: looks again.
 void Follower::OnAskFolder(const wire::Header& header, StepContext* context) {
   if (generation_.number != 0 || !hello_.header.has_hello()) return;
   Message again = hello_;

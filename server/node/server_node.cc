@@ -1,6 +1,7 @@
 #include "server/node/server_node.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include <glog/logging.h>
 
@@ -14,6 +15,7 @@ namespace kumo {
 namespace {
 
 constexpr TimeUs kTick = 100 * kMillisecond;
+constexpr size_t kMaxMembers = 4096;
 
 std::unique_ptr<Role> MakeRole(const ServerNodeSettings& settings, TimeUs now) {
   const Experiment& experiment = settings.experiment;
@@ -31,13 +33,54 @@ std::unique_ptr<Role> MakeRole(const ServerNodeSettings& settings, TimeUs now) {
 
 }  // namespace
 
+// --- Peers.
+
+Status Peers::Check(const PeerName& from, const wire::Hello& hello) const {
+  const int index = hello.server_index();
+  const bool own_name = hello.role() == wire::Hello::WORKER
+                            ? from == WorkerPeer(hello.name(), hello.incarnation())
+                            : index > 0 && from == ServerPeer(index);
+  if (!own_name) return FailedPrecondition("that is another process's name");
+  if (members_.size() >= kMaxMembers && !Has(from)) return ResourceExhausted("too many members");
+  return OkStatus();
+}
+
+std::vector<PeerName> Peers::RemoveUnless(
+    const std::function<bool(const PeerName& peer, TimeUs seen)>& stays) {
+  std::vector<PeerName> removed;
+  std::erase_if(members_, [&](const auto& member) {
+    if (stays(member.first, member.second)) return false;
+    removed.push_back(member.first);
+    return true;
+  });
+  return removed;
+}
+
+void Peers::LetWait(const PeerName& peer, bool worker) {
+  if (waiting_.size() < kMaxMembers) waiting_[peer] = worker;
+}
+
+std::vector<PeerName> Peers::TakeWaiting(bool workers, TimeUs now) {
+  std::vector<PeerName> welcome;
+  std::erase_if(waiting_, [&](const auto& entry) {
+    const auto& [peer, worker] = entry;
+    if (worker && !workers) return false;
+    Saw(peer, now);
+    welcome.push_back(peer);
+    return true;
+  });
+  return welcome;
+}
+
+// --- The node.
+
 ServerNode::ServerNode(ServerNodeSettings settings, TimeUs now)
     : settings_(std::move(settings)),
       role_(MakeRole(settings_, now)),
-      holding_(std::make_unique<ShardHost>(settings_.index, settings_.identity.servers,
-                                           settings_.experiment, role_.get(), settings_.memory)),
+      shard_host_(std::make_unique<ShardHost>(settings_.index, settings_.identity.servers,
+                                              settings_.experiment, role_.get(), settings_.memory)),
       generation_(role_->generation()),
-      // The coordinator is told at each of its ticks how far this server's shard is.
+      // The coordinator gets a report of its own server's shard at each of its ticks.
       report_interval_(
           settings_.index == 0 ? kTick : FromSeconds(settings_.experiment.cluster.heartbeat_s)) {
   if (!settings_.experiment.checkpoint.HasPrivateDisks()) return;
@@ -52,14 +95,15 @@ ServerActions ServerNode::OnMessage(const PeerName& from, const Message& message
   } else if (header.type() == wire::HELLO) {
     OnHello(from, message, &context);
   } else if (header.job() != settings_.identity.JobId()) {
-    // Another job's; its hello is answered, nothing else is.
+    // A message of another job. Only its hello is answered, with a refusal.
   } else if (IsBetweenNeighbours(header)) {
     const bool ours = generation_.number != 0 && header.generation() == generation_.number;
-    if (ours) holding_->OnFromNeighbour(from, message, &context);
+    if (ours) shard_host_->OnFromNeighbour(from, message, &context);
   } else if (from == ServerPeer(0) && settings_.index != 0) {
     (void)role_->OnMessage(from, header, &context);
     const bool ours = header.generation() == generation_.number;
-    if (ours && header.has_orders()) holding_->TryEarly(&context);  // leases, maybe
+    // The orders may confirm leases.
+    if (ours && header.has_orders()) shard_host_->TryEarly(&context);
     if (disks_) disks_->OnFromServer0(message, ours, &context);
   } else {
     OnFromMember(from, message, &context);
@@ -71,47 +115,47 @@ void ServerNode::OnHello(const PeerName& from, const Message& message, StepConte
   if (Buggify(RareWay::kHelloIgnored)) return;
   const wire::Hello& hello = message.header.hello();
   const bool worker = hello.role() == wire::Hello::WORKER;
-  Status status = CheckHello(message.header, settings_.identity, holding_->spec());
-  if (status.ok()) status = roster_.Check(from, hello);
-  if (status.ok() && worker && !holding_->spec()) {
-    status = holding_->LearnSpec(hello.spec(), settings_.restored);
-    GoAlong(context);
+  Status status = CheckHello(message.header, settings_.identity, shard_host_->spec());
+  if (status.ok()) status = peers_.Check(from, hello);
+  if (status.ok() && worker && !shard_host_->spec()) {
+    status = shard_host_->LearnSpec(hello.spec(), settings_.restored);
+    FollowRole(context);
   }
   if (!status.ok()) {
     context->Do(Refusal(from, status));
     return;
   }
   const Result<bool> joins = role_->OnHello(from, hello, context);
-  GoAlong(context);
+  FollowRole(context);
   if (!joins.ok()) {
     context->Do(Refusal(from, joins.status(), worker ? 0 : hello.incarnation()));
   } else if (!*joins) {
     return;
-  } else if (generation_.choosing || (worker && holding_->LacksPart())) {
-    roster_.LetWait(from, worker);
+  } else if (generation_.choosing || (worker && shard_host_->LacksPart())) {
+    peers_.LetWait(from, worker);
   } else {
-    roster_.Saw(from, context->now);
+    peers_.Saw(from, context->now);
     context->Do(WelcomeTo(from, generation_));
   }
 }
 
 void ServerNode::OnFromMember(const PeerName& from, const Message& message, StepContext* context) {
   const wire::Header& header = message.header;
-  // No message counts of a generation that is over, or that this server is late for.
+  // Messages of a generation that is over, or that this server has not entered yet, do not count.
   const bool other_generation = header.generation() != generation_.number;
-  if (!roster_.Has(from) || other_generation) {
+  if (!peers_.Has(from) || other_generation) {
     if (header.type() != wire::HEARTBEAT || generation_.number == 0) return;
-    // It has to join first; or again, when it sees our generation. A member may have got a WELCOME
-    // of an older one late.
+    // The sender has to join first; or again, when it sees this generation in the reply. A member
+    // may have got a WELCOME of an older generation late.
     SendAction reply{from, {}};
     reply.message.header.set_type(other_generation ? wire::HEARTBEAT_REPLY : wire::GONE);
     context->Do(std::move(reply));
     return;
   }
-  roster_.Saw(from, context->now);
+  peers_.Saw(from, context->now);
   if (header.type() == wire::BYE) {
-    holding_->Forget(from);
-    roster_.Remove(from);
+    shard_host_->Forget(from);
+    peers_.Remove(from);
   }
   Status status;
   switch (header.type()) {
@@ -125,7 +169,7 @@ void ServerNode::OnFromMember(const PeerName& from, const Message& message, Step
       if (disks_) disks_->OnMessage(from, message, context);
       break;
     default:
-      status = holding_->OnMessage(from, message, context);
+      status = shard_host_->OnMessage(from, message, context);
   }
   if (status.ok()) return;
   LOG_EVERY_T(WARNING, 1) << "refused a message of " << from << ": " << status.message();
@@ -134,7 +178,7 @@ void ServerNode::OnFromMember(const PeerName& from, const Message& message, Step
 
 ServerActions ServerNode::OnComputed(const ChunkWork& work, TimeUs now) {
   StepContext context{now, {}};
-  if (Status status = holding_->OnComputed(work, &context); !status.ok()) Fail(status, &context);
+  if (Status status = shard_host_->OnComputed(work, &context); !status.ok()) Fail(status, &context);
   return Done(std::move(context));
 }
 
@@ -155,10 +199,10 @@ void ServerNode::ReportSaved(int64_t version, int attempt, const Result<SavedSha
 ServerActions ServerNode::OnRestored(uint32_t generation, const Result<ShardSnapshot>& snapshot,
                                      TimeUs now) {
   StepContext context{now, {}};
-  if (generation != generation_.number || holding_->ready()) return {};
-  if (Status status = holding_->OnRestored(snapshot, &context); !status.ok()) {
+  if (generation != generation_.number || shard_host_->ready()) return {};
+  if (Status status = shard_host_->OnRestored(snapshot, &context); !status.ok()) {
     Fail(status.WithContext("checkpoint " + generation_.restore), &context);
-  } else if (holding_->ready()) {
+  } else if (shard_host_->ready()) {
     LOG(INFO) << "goes on from checkpoint " << generation_.restore;
   }
   return Done(std::move(context));
@@ -166,7 +210,7 @@ ServerActions ServerNode::OnRestored(uint32_t generation, const Result<ShardSnap
 
 ServerActions ServerNode::OnDiskAnswer(uint32_t generation, const DiskAnswer& answer, TimeUs now) {
   StepContext context{now, {}};
-  // An evaluation that was kept is waited for in whichever generation.
+  // The coordinator waits for EvaluationKept whatever the generation.
   const bool kept = std::holds_alternative<EvaluationKept>(answer);
   if (kept || generation == generation_.number) role_->OnDiskAnswer(answer, &context);
   return Done(std::move(context));
@@ -180,7 +224,7 @@ ServerActions ServerNode::OnFilesAnswer(const FilesAnswer& answer, TimeUs now) {
 
 ServerActions ServerNode::RequestStop(TimeUs now) {
   StepContext context{now, {}};
-  role_->RequestStop(holding_->standing(), &context);
+  role_->RequestStop(shard_host_->status(), &context);
   next_report_ = now;
   return Done(std::move(context));
 }
@@ -188,24 +232,25 @@ ServerActions ServerNode::RequestStop(TimeUs now) {
 ServerActions ServerNode::Tick(TimeUs now) {
   StepContext context{now, {}};
   ticked_at_ = now;
-  for (const PeerName& peer : roster_.RemoveUnless(
+  for (const PeerName& peer : peers_.RemoveUnless(
            [&](const PeerName&member, TimeUs seen) { return role_->Knows(member, seen, now); })) {
-    holding_->Forget(peer);
+    shard_host_->Forget(peer);
   }
-  holding_->Tick(&context);
+  shard_host_->Tick(&context);
   if (disks_) disks_->Tick(&context);
   if (now >= next_report_) {
     next_report_ = now + report_interval_;
     if (!Buggify(RareWay::kReportSkipped)) Report(&context);
   }
-  role_due_ = role_->Tick(holding_->standing(), &context);
-  holding_->TryEarly(&context);
+  role_due_ = role_->Tick(shard_host_->status(), &context);
+  shard_host_->TryEarly(&context);
   return Done(std::move(context));
 }
 
 TimeUs ServerNode::NextDeadline() const {
   const TimeUs next = std::min(role_due_, next_report_);
-  return holding_->busy() || (disks_ && disks_->busy()) ? std::min(next, ticked_at_ + kTick) : next;
+  return shard_host_->busy() || (disks_ && disks_->busy()) ? std::min(next, ticked_at_ + kTick)
+                                                           : next;
 }
 
 void ServerNode::SetTraffic(uint64_t bytes_sent, uint64_t bytes_received) {
@@ -225,7 +270,7 @@ void ServerNode::Report(StepContext* context) {
   wire::Header header;
   header.set_type(wire::HEARTBEAT);
   wire::ServerReport* report = header.mutable_server_report();
-  holding_->Describe(report);
+  shard_host_->Describe(report);
   reported_ = {report->ready(), report->lost()};
   report->set_bytes_sent(bytes_sent_);
   report->set_bytes_received(bytes_received_);
@@ -241,7 +286,7 @@ void ServerNode::Fail(const Status& status, StepContext* context) {
 }
 
 ServerActions ServerNode::Done(StepContext context) {
-  GoAlong(&context);
+  FollowRole(&context);
   if (disks_) disks_->HoldBack(&context);
   for (ServerAction& action : context.actions) {
     auto* send = std::get_if<SendAction>(&action);
@@ -252,47 +297,50 @@ ServerActions ServerNode::Done(StepContext context) {
       send->message.header.set_job(settings_.identity.JobId());
       send->message.header.set_generation(generation_.number);
     } else if (auto* save = std::get_if<SaveAction>(&action)) {
-      save->header = holding_->FileHeader(settings_.identity, generation_, save->snapshot.version);
+      save->header =
+          shard_host_->FileHeader(settings_.identity, generation_, save->snapshot.version);
     }
   }
   return std::move(context.actions);
 }
 
-// The role is told at once of weights that are there now, or lost; that may take the job back.
-void ServerNode::GoAlong(StepContext* context) {
-  FollowRole(context);
-  if (reported_ == std::pair(holding_->ready(), holding_->lost())) return;
+// Reports a shard that has become ready, or is lost, at once; the role may then enter another
+// generation.
+void ServerNode::FollowRole(StepContext* context) {
+  EnterRolesGeneration(context);
+  if (reported_ == std::pair(shard_host_->ready(), shard_host_->lost())) return;
   Report(context);
-  FollowRole(context);
+  EnterRolesGeneration(context);
 }
 
-// Goes along with what the role has come to: another generation, a version to save.
-void ServerNode::FollowRole(StepContext* context) {
+// Enters the role's generation, builds the shard, saves what the role orders, and welcomes peers.
+void ServerNode::EnterRolesGeneration(StepContext* context) {
   const Generation former = std::exchange(generation_, role_->generation());
   if (generation_.number != former.number) {
-    holding_->Enter(former, generation_, context);
+    shard_host_->Enter(former, generation_, context);
     if (disks_) disks_->Clear(context);
-    roster_.Clear();
+    peers_.Clear();
     save_attempt_ = 0;
     next_report_ = context->now;
   }
   if (generation_.choosing) return;
   if (failure_.ok()) {
-    if (Status status = holding_->Build(generation_, context); !status.ok()) Fail(status, context);
+    if (Status status = shard_host_->Build(generation_, context); !status.ok())
+      Fail(status, context);
   }
   SaveNow(context);
-  for (const PeerName& peer : roster_.TakeWaiting(!holding_->LacksPart(), context->now)) {
+  for (const PeerName& peer : peers_.TakeWaiting(!shard_host_->LacksPart(), context->now)) {
     context->Do(WelcomeTo(peer, generation_));
   }
 }
 
-// The coordinator wants a version saved without waiting for a round's end; once per attempt.
+// Follows an order to save now, once per attempt.
 void ServerNode::SaveNow(StepContext* context) {
   const SaveOrder& order = role_->save_order();
-  if (order.attempt == save_attempt_ || order.version < 0 || !holding_->ready()) return;
+  if (order.attempt == save_attempt_ || order.version < 0 || !shard_host_->ready()) return;
   save_attempt_ = order.attempt;
   const Status status = Buggify(RareWay::kSaveRefused) ? Aborted("chunk 0 is being computed")
-                                                       : holding_->SaveNow(order, context);
+                                                       : shard_host_->SaveNow(order, context);
   if (!status.ok()) ReportSaved(order.version, order.attempt, status, context);
 }
 

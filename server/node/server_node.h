@@ -1,42 +1,84 @@
-// One server process as a state machine: it admits members and passes each message to
-// the one it is for: what it holds of the weights (holding.h), or its role (role.h): the
-// coordinator on server 0, a follower on the others.
+// Server node: one server process as a state machine. It admits peers, and passes each message to
+// the part that it concerns: the shard (shard_host.h), the role (server/protocol/role.h; the
+// coordinator on server 0, a follower on the others), or the private disks (server/disks).
 //
-// The driver (ServerService over ZeroMQ, or the simulation) calls the On... methods with what has
-// happened and carries out the actions that they return. No method blocks, reads a clock or does
-// I/O. One thread.
+// The driver (server/service, or the simulation) calls the On... methods with events and carries
+// out the actions that they return. No method blocks, reads a clock or does I/O. One thread.
+//
+// Invariants:
+// - Messages of another job are ignored. Messages of another generation have no effect: their
+//   sender is told the generation by a heartbeat's reply, and joins again.
+// - Every call ends in Done. There the node follows its role: it enters the role's generation,
+//   builds the shard, saves what the role orders, and welcomes waiting peers. So the role never has
+//   to know when it is called.
+// - The node's own reports and SAVED take the same way to the role as those of other servers.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "common/base/clock.h"
 #include "common/base/machine_memory.h"
+#include "common/base/status.h"
 #include "common/job/job_identity.h"
 #include "common/settings/experiment.h"
 #include "common/transport/message.h"
 #include "server/disks/private_disks.h"
-#include "server/node/peers.h"
 #include "server/node/shard_host.h"
 #include "server/protocol/actions.h"
 #include "server/protocol/role.h"
 
 namespace kumo {
 
+// Peers: the processes that take part on one server: members, which were welcomed, and peers that
+// wait until this server knows where the generation starts, or has its shard.
+//
+// Owned by a ServerNode; one thread.
+class Peers {
+ public:
+  // Checks a hello before its content: FailedPrecondition if the sender's name belongs to another
+  // process (from then on the name stands for the process); ResourceExhausted if there are too many
+  // members.
+  Status Check(const PeerName& from, const wire::Hello& hello) const;
+
+  bool Has(const PeerName& peer) const { return members_.contains(peer); }
+  // A peer joins, or a member is heard.
+  void Saw(const PeerName& peer, TimeUs now) { members_[peer] = now; }
+  void Remove(const PeerName& peer) { members_.erase(peer); }
+  // Removes the members that do not stay, and returns them.
+  std::vector<PeerName> RemoveUnless(
+      const std::function<bool(const PeerName& peer, TimeUs seen)>& stays);
+  // A generation is over: all members have to join again. Waiting peers go on waiting.
+  void Clear() { members_.clear(); }
+
+  // Lets a peer wait for its welcome.
+  void LetWait(const PeerName& peer, bool worker);
+  // Makes the waiting peers members, and returns them; workers only if `workers`.
+  std::vector<PeerName> TakeWaiting(bool workers, TimeUs now);
+
+ private:
+  std::map<PeerName, TimeUs> members_;  // when each was last heard
+  std::map<PeerName, bool> waiting_;    // true: a worker
+};
+
 struct ServerNodeSettings {
   int index = 0;
   JobIdentity identity;
   Experiment experiment;
   ProcessIdentity process;
-  // Server 0: of this run, unused before; and the verified checkpoint that the job goes on from.
+  // Server 0: the generation of this run, unused before; and the verified checkpoint that the job
+  // goes on from.
   uint32_t generation = 1;
   std::optional<checkpoint::Manifest> restored;
-  bool finished = false;  // the job is done: that was its last one
-  uint64_t folder = 0;    // server 0: the token that output.directory has (CoordinatorSettings)
-  std::optional<MemoryRoom> memory;  // that this process may take, where that is known
+  bool finished = false;             // the job is done: `restored` was its last checkpoint
+  uint64_t folder = 0;               // server 0: token in output.directory (CoordinatorSettings)
+  std::optional<MemoryRoom> memory;  // that this process may take, if it is known
 };
 
 class ServerNode {
@@ -45,39 +87,37 @@ class ServerNode {
 
   ServerActions OnMessage(const PeerName& from, const Message& message, TimeUs now);
   ServerActions OnComputed(const ChunkWork& work, TimeUs now);
-  // Answers to the actions of a generation; those of one that is over change nothing.
+  // Answers to the actions of a generation; answers of a generation that is over have no effect.
   ServerActions OnSaved(uint32_t generation, int64_t version, int attempt,
                         const Result<SavedShardFile>& file, TimeUs now);
   ServerActions OnRestored(uint32_t generation, const Result<ShardSnapshot>& snapshot, TimeUs now);
-  // generation: of the action.
   ServerActions OnDiskAnswer(uint32_t generation, const DiskAnswer& answer, TimeUs now);
   ServerActions OnFilesAnswer(const FilesAnswer& answer, TimeUs now);
-  // SIGTERM or a first Ctrl-C: server 0 saves and stops the job; another one leaves when a round
+  // SIGTERM or a first Ctrl-C. Server 0 saves and stops the job; another server leaves when a round
   // has been saved, or after checkpoint.grace_s.
   ServerActions RequestStop(TimeUs now);
   ServerActions Tick(TimeUs now);
   TimeUs NextDeadline() const;
 
-  // Server 0 only: for the progress line, the page and `kumo status`.
+  // Status of the job, for the progress line, the page and `kumo status`; empty unless server 0.
   wire::JobStatus Describe(TimeUs now) const { return role_->Describe(now); }
-  // Whom this process waits for before it can go on, "" for nobody: server 0 for the processes that
-  // the job needs, another server for server 0.
+  // The processes that this one waits for; "" if there are none. On server 0 the processes that the
+  // job needs, on other servers server 0.
   std::string WaitsForProcesses(TimeUs now) const { return role_->WaitsForProcesses(now); }
   uint32_t generation() const { return generation_.number; }
-  // What the transport counted, for reports.
+  // Counters of the transport, for reports.
   void SetTraffic(uint64_t bytes_sent, uint64_t bytes_received);
 
  private:
   void OnHello(const PeerName& from, const Message& message, StepContext* context);
   void OnFromMember(const PeerName& from, const Message& message, StepContext* context);
 
-  // Every call ends here: goes along with the role, and fills in what headers carry.
+  // The end of every call: follows the role, and fills in the common fields of headers.
   ServerActions Done(StepContext context);
-  void GoAlong(StepContext* context);
   void FollowRole(StepContext* context);
+  void EnterRolesGeneration(StepContext* context);
   void SaveNow(StepContext* context);
 
-  // What this server has to say goes the way of what others say.
   void TellRole(wire::Header header, StepContext* context);
   void ReportSaved(int64_t version, int attempt, const Result<SavedShardFile>& file,
                    StepContext* context);
@@ -86,11 +126,11 @@ class ServerNode {
 
   ServerNodeSettings settings_;
   std::unique_ptr<Role> role_;
-  std::unique_ptr<ShardHost> holding_;
+  std::unique_ptr<ShardHost> shard_host_;
   std::optional<PrivateDisks> disks_;  // checkpoint.disks = private
-  Generation generation_;              // as far as this server has gone along with the role
-  Peers roster_;
-  int save_attempt_ = 0;  // the last order to save now that was followed
+  Generation generation_;              // that the node has entered
+  Peers peers_;
+  int save_attempt_ = 0;  // of the last save order that was followed
   Status failure_;
   std::pair<bool, bool> reported_{false, false};  // ready, lost
   uint64_t bytes_sent_ = 0, bytes_received_ = 0;

@@ -11,8 +11,9 @@
 namespace kumo {
 namespace {
 
-// Whether it was for the sender to say this. A state belongs to the version that its round has
-// made; whoever goes on from there may put it too. Initial weights come from who has partition 0.
+// Whether a message is leased to its sender. A state belongs to the version that its round has
+// made, so the worker of that round may put it, and the worker of the next round too. Initial
+// weights are the task of the worker with partition 0.
 bool IsLeased(const LeaseTable& leases, const PeerName& from, const wire::Header& header) {
   const int partition = header.partition();
   const int64_t round = header.round();
@@ -61,7 +62,8 @@ Status ShardHost::LearnSpec(const wire::JobSpec& wire_spec,
 void ShardHost::Enter(const Generation& former, const Generation& generation,
                       StepContext* context) {
   if (ready_ && generation.since == former.since) {
-    // The job goes on where it is; the next server may be another process.
+    // The job goes on. The next server may be another process, which lacks the versions of this
+    // one.
     if (generation.number != 0) shard_->ReplicateAgain(context);
     return;
   }
@@ -96,15 +98,16 @@ Status ShardHost::Build(const Generation& generation, StepContext* context) {
   LOG(INFO) << "holds " << map.ServerBytes(index_) << " of " << spec_->layout.size() * sizeof(float)
             << " bytes of weights";
   if (generation.since != generation.number && neighbours_) {
-    // The job has not gone back: the next server has what this one is to hold.
+    // The job has not gone back: the next server has the versions of this shard.
     neighbours_->Fetch(map.ServerChunks(index_), context);
     TakeWhatWasFetched(context);
     return OkStatus();
   }
   ready_ = generation.restore.empty();
-  if (!ready_)
+  if (!ready_) {
     context->Do(RestoreAction{generation.number, generation.restore, map.ServerRange(index_),
                               generation.start_version});
+  }
   return OkStatus();
 }
 
@@ -128,7 +131,7 @@ void ShardHost::OnFromNeighbour(const PeerName& from, const Message& message,
   TakeWhatWasFetched(context);
 }
 
-// A server that was started again has what its former process held, or it is known to be lost.
+// The fetch from the next server is over: the shard is ready, or lost.
 void ShardHost::TakeWhatWasFetched(StepContext* context) {
   const ReplicaFetch* const fetched = neighbours_ ? neighbours_->fetched() : nullptr;
   if (!fetched) return;
@@ -158,7 +161,8 @@ Status ShardHost::OnMessage(const PeerName& from, const Message& message, StepCo
 Status ShardHost::Give(EarlyContributions::Early arrived, StepContext* context) {
   const wire::Header& header = arrived.message.header;
   const bool leased = IsLeased(role_->leases(), arrived.from, header);
-  // Before the shard has version 0, which is sent on with what the coordinator knows.
+  // The coordinator must know the origin of the weights before the shard makes version 0, since its
+  // state travels with that version.
   if (leased && header.type() == wire::INITIALISE && header.chunk() == 0) {
     KUMO_RETURN_IF_ERROR(role_->OnMessage(arrived.from, header, context));
   }
@@ -174,7 +178,7 @@ void ShardHost::TryEarly(StepContext* context) {
   for (EarlyContributions::Early& early : early_.TakeDue(context->now)) {
     const Status status = Give(std::move(early), context);
     if (status.ok()) continue;
-    LOG_EVERY_T(WARNING, 1) << "refused what had waited: " << status.message();
+    LOG_EVERY_T(WARNING, 1) << "refused an early message: " << status.message();
   }
 }
 
@@ -217,7 +221,7 @@ bool ShardHost::busy() const {
          (shard_ && shard_->replicating());
 }
 
-ReplicaStatus ShardHost::standing() const {
+ReplicaStatus ShardHost::status() const {
   return {ready_, neighbours_ && shard_ && neighbours_->HoldsReplica(shard_->map())};
 }
 

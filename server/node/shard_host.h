@@ -1,13 +1,17 @@
-// What a server holds of the job's weights: the shard of the generation that it is in, and what it
-// keeps for the server before it.
+// Shard host: the shard of the generation that a server is in, from its making to its end, and the
+// versions that the server keeps for its neighbour.
 //
-// A shard is built when job and generation are known. It begins with nothing (the first worker
-// brings the weights), with a checkpoint, or, where the generation is younger than what the job
-// goes on with, with what the next server has kept of it. Until it has that, the server is not
-// ready; it never will be where that is lost, and the job goes back.
+// A shard is built when the job's spec and the generation are known. It begins in one of three
+// ways:
+// - empty, in the job's first generation: the first worker brings the weights;
+// - from a checkpoint (RestoreAction), if the job goes on from one;
+// - from the next server's replica, if the generation is later than the one in which the job began
+//   or went back (number != since): the job goes on, and this server was started again.
+// The server is `ready` when the shard has its versions. It is `lost` if the next server does not
+// have them: then the job goes back.
 //
-// What the shard is given counts only from whom it is leased to, by what the role knows of leases.
-// A worker may be quicker than server 0's word; what it sends then waits for that.
+// Messages count only if they are leased to their sender, by the role's lease table. A worker's
+// message may arrive before the table that confirms its lease; it waits in EarlyContributions.
 //
 // Owned by a ServerNode; one thread.
 #pragma once
@@ -31,50 +35,50 @@ namespace kumo {
 
 class ShardHost {
  public:
-  // role: is told of chunk 0's versions; borrowed for life. memory: that this process may take,
-  // where that is known.
+  // role: is told of chunk 0's versions; borrowed for life. memory: that this process may take, if
+  // it is known.
   ShardHost(int index, int servers, const Experiment& experiment, Role* role,
             const std::optional<MemoryRoom>& memory);
 
-  // The job's spec, once a worker has said it.
+  // The job's spec, once a worker has brought it.
   const std::optional<JobSpec>& spec() const { return spec_; }
-  // The first worker says what the job's network and data are. restored: the checkpoint that the
-  // job is to go on from, if any. FailedPrecondition where they do not fit; nothing is learnt then.
+  // The first worker brings the job's spec: network and data. restored: the checkpoint that the job
+  // goes on from, if any. FailedPrecondition, without effect, if they do not fit.
   Status LearnSpec(const wire::JobSpec& spec, const std::optional<checkpoint::Manifest>& restored);
 
-  // The server has come from one generation into another: what belongs to the former one goes.
+  // The server leaves one generation and enters another. Keeps the shard if the job goes on.
   void Enter(const Generation& former, const Generation& generation, StepContext* context);
-  // Builds the generation's shard where the spec is known and there is none. FailedPrecondition
-  // where there is too little memory for it.
+  // Builds the generation's shard, if the spec is known and there is none. FailedPrecondition if
+  // there is too little memory.
   Status Build(const Generation& generation, StepContext* context);
-  // The answer to its RestoreAction.
+  // The answer to Build's RestoreAction.
   Status OnRestored(const Result<ShardSnapshot>& snapshot, StepContext* context);
 
-  // A message between neighbours of this server's generation.
+  // A message between neighbours, of this server's generation.
   void OnFromNeighbour(const PeerName& from, const Message& message, StepContext* context);
-  // A message of a member for the shard, or an evaluation, which counts from whom the same table
-  // names; dropped while there is no shard that is ready.
+  // A message of a member for the shard, or an evaluation, which is leased likewise. Dropped while
+  // the shard is not ready.
   Status OnMessage(const PeerName& from, const Message& message, StepContext* context);
-  // What has waited for server 0's word is given to the shard where that is there now.
+  // Delivers early messages whose lease is now confirmed.
   void TryEarly(StepContext* context);
   Status OnComputed(const ChunkWork& work, StepContext* context);
-  // As Shard::SaveNow; a server that is not ready saves nothing, which is no error.
+  // As Shard::SaveNow. A server that is not ready saves nothing, without an error.
   Status SaveNow(const SaveOrder& order, StepContext* context);
-  // What the file of a snapshot says that it is of. Requires a spec.
+  // Header of a snapshot's file. Requires a spec.
   ShardFileHeader FileHeader(const JobIdentity& identity, const Generation& generation,
                              int64_t version) const;
   // A member is gone.
   void Forget(const PeerName& peer);
   void Tick(StepContext* context);
 
-  // Whether something is on its way to or from a neighbour, or waits, so that ticks matter.
+  // Ticks are needed soon: versions are on their way to or from a neighbour, or messages wait.
   bool busy() const;
-  // A part of what the job is about is being fetched, or nobody has it.
+  // The shard is being fetched from the next server, or is lost.
   bool LacksPart() const { return lost_ || (neighbours_ && neighbours_->fetching()); }
   bool ready() const { return ready_; }
   bool lost() const { return lost_; }
-  ReplicaStatus standing() const;
-  // Fills in what is known about the weights.
+  ReplicaStatus status() const;
+  // Fills in the shard's part of a report.
   void Describe(wire::ServerReport* report) const;
 
  private:
@@ -89,9 +93,9 @@ class ShardHost {
   std::optional<JobPlan> plan_;
   std::unique_ptr<Shard> shard_;
   EarlyContributions early_;
-  bool ready_ = false;                    // has what the generation starts from
-  bool lost_ = false;                     // will not get it: nobody has kept it
-  std::optional<Neighbours> neighbours_;  // where versions are kept twice
+  bool ready_ = false;                    // the shard has its versions
+  bool lost_ = false;                     // no server has kept its versions
+  std::optional<Neighbours> neighbours_;  // if versions are kept twice
 };
 
 }  // namespace kumo

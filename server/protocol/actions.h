@@ -1,13 +1,19 @@
-// What a server's state machines ask their driver to do. They return these instead of doing I/O.
+// Actions: requests of a server's state machines to their driver, and the driver's answers. The
+// machines do no I/O; each call returns the actions that follow from it, in order.
+//
+// Two drivers carry them out: server/service (ZeroMQ, threads, disk) and tests/sim (virtual time).
+// Values.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
+#include "common/base/clock.h"
 #include "common/base/status.h"
 #include "common/checkpoint/shard_file.h"
 #include "common/checkpoint/snapshot.h"
@@ -15,75 +21,88 @@
 #include "common/job/parameter_layout.h"
 #include "common/transport/message.h"
 #include "proto/checkpoint.pb.h"
-#include "server/shard/chunk_work.h"
 
 namespace kumo {
+
+struct ChunkWork;  // server/shard/chunk_work.h
+
+// --- Messages and arithmetic.
 
 struct SendAction {
   PeerName to;
   Message message;
 };
 
-// Say hello to server 0 with the token that output.directory has just now (Hello.folder).
+// Read the token that output.directory has now, fill it in (Hello.folder), and send the hello to
+// server 0.
 struct JoinAction {
   SendAction hello;
 };
 
-// Run work->Run() on any thread, then call ServerNode::OnComputed with it.
+// Run work->Run() on any thread, then call ServerNode::OnComputed with the same work.
 struct ComputeAction {
   std::shared_ptr<ChunkWork> work;
 };
 
-// Write the shard's file of a checkpoint durably beside the training, then call OnSaved.
+// --- Checkpoints.
+
+// Write the shard's file of a checkpoint durably, beside the training; then call OnSaved.
 struct SaveAction {
   ShardFileHeader header;
-  int attempt = 0;  // of the coordinator's order; 0: at its round's end
+  int attempt = 0;  // SaveOrder::attempt of the order that was followed; 0: saved at a round's end
   ShardSnapshot snapshot;
 };
 
-// Read what a checkpoint holds for `wanted`, verified, then call OnRestored.
+// Read the range `wanted` of a checkpoint, verified; then call OnRestored.
 struct RestoreAction {
   uint32_t generation = 0;
   std::string checkpoint;
   Range wanted;
   int64_t version = 0;  // of the checkpoint
-  Status fetched{};     // where servers have disks of their own: what was missing could be had
+  Status fetched{};     // private disks: why the missing files could not be fetched; else ok
 };
 
-// The job goes back. When every manifest that is being written is there: make `generation` durable,
-// so that no later process uses it again, find the newest checkpoint that verifies and is not newer
-// than `newest`, and answer with CheckpointChosen.
+// The job goes back to a checkpoint. After all manifests that are being written: make `generation`
+// durable, so that no later process uses it again; find the newest checkpoint that verifies and is
+// not newer than `newest`; answer with CheckpointChosen.
 struct ChooseCheckpointAction {
   uint32_t generation = 0;
   int64_t newest = 0;
 };
 
-// What a server held is fetched from another one, and the job goes on where it is: make
-// `generation` durable, as above, and answer with GenerationReserved.
+// A server fetches its shard from another server, and the job goes on where it is. Make
+// `generation` durable, as above; answer with GenerationReserved.
 struct ReserveGenerationAction {
   uint32_t generation = 0;
 };
 
-// All files of a checkpoint are durable: write its manifest, then answer with
-// CheckpointCommitted.
+// All files of a checkpoint are durable. Write its manifest; answer with CheckpointCommitted.
 struct CommitAction {
   checkpoint::Manifest manifest;
 };
 
-// Where servers have disks of their own (server/disks/):
-//
-// Fill in what the disk has of what the message is about (Disk::Answer), then send it.
+// The validation figures of a version are known. Write them into the version's manifest if there
+// is one of generation `since` or a later one; answer with EvaluationKept.
+struct KeepEvaluationAction {
+  int64_t version = 0;
+  uint32_t since = 0;
+  checkpoint::Evaluation evaluation;
+};
+
+// --- Servers with disks of their own (checkpoint.disks = private; server/disks).
+
+// Fill in the disk's part of the reply (Disk::Answer), then send the reply.
 struct AnswerFromDiskAction {
   SendAction reply;
 };
-// Answer with FilesChecked: which of a checkpoint's files are not here as its manifest says.
+// Compare files of a checkpoint with its manifest; answer with FilesChecked.
 struct CheckFilesAction {
   uint64_t fetch = 0;
   checkpoint::Manifest manifest;
-  std::vector<int> wanted;  // places in the manifest
+  std::vector<int> wanted;  // indices into manifest.files
 };
-// Append a piece to a file of a checkpoint, which appears under its name with its last one when
-// size and checksum are right; answer with PieceWritten. The pieces come in order.
+// Append a piece to a file of a checkpoint; answer with PieceWritten. Pieces come in order. With
+// the last one the file appears under its name, if size and checksum are right.
 struct WritePieceAction {
   uint64_t fetch = 0;
   int64_t version = 0;
@@ -91,66 +110,59 @@ struct WritePieceAction {
   uint64_t offset = 0;
   Payload bytes;
 };
-// What this server keeps of a complete checkpoint is here: write its manifest beside it.
+// This server's files of a complete checkpoint are on its disk. Write the manifest beside them.
 struct KeepManifestAction {
   checkpoint::Manifest manifest;
-  bool prune = true;  // and remove the checkpoints that are kept no longer
+  bool prune = true;  // and remove checkpoints beyond checkpoint.keep
 };
-// A server takes part in a generation: make its number durable. anew: the job begins in it, so
-// what this disk has is of another one, and is set aside.
+// The server takes part in a generation. Make its number durable. anew: the job begins in this
+// generation; move checkpoints of another job aside.
 struct EnterGenerationAction {
   uint32_t generation = 0;
   bool anew = false;
 };
 
-// The validation set's figures of a version are known: write them into its manifest, where there is
-// one of generation `since` or a later one, and answer with EvaluationKept.
-struct KeepEvaluationAction {
-  int64_t version = 0;
-  uint32_t since = 0;
-  checkpoint::Evaluation evaluation;
-};
+// --- Facts for the curves, the progress line and the page. Server 0 only.
 
-// The curves and the progress line want to know of these.
+// The job went back; recorded facts of later rounds do not count any more.
 struct WentBackAction {
-  // What is known about later rounds does not count any more; -1: nothing does.
-  int64_t version = 0;
-  int64_t samples = 0;  // that the version was trained on; -1: likewise
+  int64_t version = 0;  // -1: no recorded fact counts
+  int64_t samples = 0;  // that the version was trained on; -1 likewise
   std::string why;
 };
-// This process has taken the place of a server 0 that died, and the job goes on from a version:
-// what the other one recorded of later rounds does not count.
+// This process has taken the place of a server 0 that died, and the job goes on from a version;
+// facts that the former process recorded of later rounds do not count.
 struct WentOnAction {
   int64_t version = 0;
   int64_t samples = 0;
 };
-// The job began with weights of another one; the texts are printable.
+// The job began with weights of another one. The texts are printable.
 struct StartedFromAction {
   checkpoint::Origin origin;
 };
 struct RoundClosedAction {
   int64_t round = 0;
   MetricSums sums;
-  MetricList metrics;  // of these
+  MetricList metrics;  // of these sums
 };
 struct CurvePointAction {
-  int64_t version = 0;  // that the point's last round made
-  int64_t samples = 0;  // that it was trained on
+  int64_t version = 0;  // made by the point's last round
+  int64_t samples = 0;  // that the version was trained on
   int epoch = 0;        // counted from 0
   MetricList metrics;
-  MetricSums train;                     // of these, over the rounds since the point before
+  MetricSums train;                     // over the rounds since the previous point
   std::optional<double> learning_rate;  // of the last round
 };
 struct EpochEvaluatedAction {
   int epoch = 0;  // counted from 0
   MetricList metrics;
-  MetricSums train;  // of these
+  MetricSums train;
   MetricSums validation;
   int64_t version = 0;  // that the epoch ended with
-  int64_t samples = 0;  // that it was trained on
+  int64_t samples = 0;  // that the version was trained on
 };
 
-// The process has nothing left to do: ok when the job is done, else why not.
+// The process has nothing left to do: ok if the job is done, else the reason.
 struct ExitAction {
   Status status;
 };
@@ -163,5 +175,51 @@ using ServerAction =
                  StartedFromAction, RoundClosedAction, CurvePointAction, EpochEvaluatedAction,
                  ExitAction>;
 using ServerActions = std::vector<ServerAction>;
+
+// --- The driver's answers.
+
+// To CommitAction.
+struct CheckpointCommitted {
+  int64_t version = 0;
+  Status status;
+};
+// To ChooseCheckpointAction; nullopt if there is no checkpoint to go on from.
+struct CheckpointChosen {
+  Result<std::optional<checkpoint::Manifest>> checkpoint;
+};
+// To ReserveGenerationAction.
+struct GenerationReserved {};
+// To KeepEvaluationAction, also if writing failed.
+struct EvaluationKept {};
+// The coordinator's.
+using DiskAnswer =
+    std::variant<CheckpointCommitted, CheckpointChosen, GenerationReserved, EvaluationKept>;
+
+// To CheckFilesAction: the files among `wanted` that have to be fetched, or the error of a disk
+// that cannot be read.
+struct FilesChecked {
+  uint64_t fetch = 0;
+  Result<std::vector<int>> missing;
+};
+// To WritePieceAction. DataLoss: the whole file differs from the manifest.
+struct PieceWritten {
+  uint64_t fetch = 0;
+  uint64_t offset = 0;
+  Status status;
+};
+// Those of server/disks.
+using FilesAnswer = std::variant<FilesChecked, PieceWritten>;
+
+// --- The context of one call.
+
+// Step context: the time of one call into a server's state machines, and the actions that follow
+// from it. The call hands it down to all machines that take part, so that none keeps a time or a
+// list of actions between two calls.
+struct StepContext {
+  TimeUs now = 0;
+  ServerActions actions;  // in the order in which they are to be carried out
+
+  void Do(ServerAction action) { actions.push_back(std::move(action)); }
+};
 
 }  // namespace kumo

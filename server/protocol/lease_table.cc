@@ -7,7 +7,6 @@
 #include <glog/logging.h>
 
 #include "common/base/fnv.h"
-#include "server/protocol/load_balancer.h"
 
 namespace kumo {
 
@@ -94,7 +93,7 @@ bool LeaseTable::Lose(const PeerName& worker, int64_t oldest_open) {
   for (Lease& lease : leases_) {
     if (lease.finishes == worker) lease.finishes.clear();
     if (lease.before == worker) {
-      // Its last contributions may be missing too.
+      // The last contributions of the worker may be missing too.
       lease.before.clear();
       lease.from = std::min(lease.from, oldest_open);
       lost = true;
@@ -137,21 +136,21 @@ void LeaseTable::Settle(int64_t version) {
 }
 
 void LeaseTable::LeaseOrphans(const std::vector<Taker>& takers, int64_t oldest_open) {
-  LoadBalancer loads(takers, *this);
-  if (loads.empty()) return;
+  LoadBalancer balancer(takers, *this);
+  if (balancer.empty()) return;
   for (size_t p = 0; p < leases_.size(); ++p) {
     Lease& lease = leases_[p];
     if (!lease.worker.empty()) continue;
     if (!lease.stored && lease.before.empty()) lease.from = oldest_open;
-    lease.worker = loads.Give();
-    helpers_.erase(static_cast<int>(p));  // that would be less than the lease
+    lease.worker = balancer.Give();
+    helpers_.erase(static_cast<int>(p));  // the lease covers more
     LOG(INFO) << "partition " << p << " goes to " << lease.worker << " from round " << lease.from
               << " on";
   }
 }
 
 void LeaseTable::Spread(const std::vector<Taker>& takers, int64_t from) {
-  LoadBalancer loads(takers, *this);
+  LoadBalancer balancer(takers, *this);
   const auto move = [&](Lease* lease, const PeerName& to) {
     LOG(INFO) << "partition " << lease - leases_.data() << " moves from " << lease->worker << " to "
               << (to.empty() ? "nobody yet" : to) << " at round " << from;
@@ -159,12 +158,12 @@ void LeaseTable::Spread(const std::vector<Taker>& takers, int64_t from) {
     *lease = {to, from, lease->worker, false};
   };
   for (Lease& lease : leases_) {
-    if (lease.worker.empty() || loads.Has(lease.worker)) continue;
-    move(&lease, loads.empty() ? "" : loads.Give());
+    if (lease.worker.empty() || balancer.Has(lease.worker)) continue;
+    move(&lease, balancer.empty() ? "" : balancer.Give());
   }
   PeerName slowest, fastest;
-  while (!loads.empty() && loads.Move(&slowest, &fastest)) {
-    // One that has moved just now moves on instead of another.
+  while (!balancer.empty() && balancer.Move(&slowest, &fastest)) {
+    // A partition that has just moved moves on, rather than a second one.
     const auto of_slowest = [&](const Lease& lease) { return lease.worker == slowest; };
     const auto lease = std::find_if(leases_.begin(), leases_.end(), of_slowest);
     if (lease->from == from && !lease->before.empty()) {
@@ -213,14 +212,66 @@ double LeaseTable::TypicalRound(const std::vector<Taker>& takers) const {
 }
 
 double LeaseTable::Imbalance(const std::vector<Taker>& takers) const {
-  LoadBalancer loads(takers, *this);
-  if (loads.empty()) return 1;
-  const double now = loads.LongestRound();
+  LoadBalancer balancer(takers, *this);
+  if (balancer.empty()) return 1;
+  const double now = balancer.LongestRound();
   PeerName from, to;
-  while (loads.Move(&from, &to)) {
+  while (balancer.Move(&from, &to)) {
   }
-  const double then = loads.LongestRound();
+  const double then = balancer.LongestRound();
   return then > 0 ? now / then : 1;
+}
+
+// A worker without a known time counts as fast as the mean of the others.
+LoadBalancer::LoadBalancer(const std::vector<LeaseTable::Taker>& takers, const LeaseTable& table) {
+  double known_ms = 0;
+  int known = 0;
+  for (const auto& taker : takers) {
+    if (taker.block_ms > 0) known_ms += taker.block_ms, ++known;
+  }
+  const double otherwise = known > 0 ? known_ms / known : 1;
+  for (const auto& taker : takers) {
+    loads_.push_back(
+        {taker.worker, taker.block_ms > 0 ? taker.block_ms : otherwise, table.Count(taker.worker)});
+  }
+}
+
+bool LoadBalancer::Has(const PeerName& worker) const {
+  return std::ranges::find(loads_, worker, &Load::worker) != loads_.end();
+}
+
+double LoadBalancer::LongestRound() const {
+  double longest = 0;
+  for (const Load& load : loads_) longest = std::max(longest, load.Round(0));
+  return longest;
+}
+
+std::vector<LoadBalancer::Load>::iterator LoadBalancer::Slowest() {
+  return std::max_element(loads_.begin(), loads_.end(),
+                          [](const Load& a, const Load& b) { return a.Round(0) < b.Round(0); });
+}
+
+std::vector<LoadBalancer::Load>::iterator LoadBalancer::FirstWithOneMore() {
+  return std::min_element(loads_.begin(), loads_.end(),
+                          [](const Load& a, const Load& b) { return a.Round(1) < b.Round(1); });
+}
+
+PeerName LoadBalancer::Give() {
+  const auto first = FirstWithOneMore();
+  ++first->partitions;
+  return first->worker;
+}
+
+bool LoadBalancer::Move(PeerName* from, PeerName* to) {
+  const auto slowest = Slowest();
+  const auto first = FirstWithOneMore();
+  // A difference of one part in a billion is rounding, not speed.
+  if (slowest->partitions == 0 || first->Round(1) >= slowest->Round(0) * (1 - 1e-9)) return false;
+  --slowest->partitions;
+  ++first->partitions;
+  *from = slowest->worker;
+  *to = first->worker;
+  return true;
 }
 
 }  // namespace kumo

@@ -1,13 +1,14 @@
-// Who computes which partition, from which round on: the table behind the coordinator's orders.
+// Lease table: which worker computes which partition, and from which round.
 //
-// A partition changes hands in one of two ways. Where its worker is lost, another one takes it over
-// at the oldest round that may still be open, without what it carried. Where a worker joins or
-// leaves, partitions move at a version whose round was saved: the worker that had it (`before`)
-// puts what the partition carries on the servers, and the next one fetches it there. With numbers:
-// docs/internals/leases.md.
+// A partition changes hands in one of two ways.
+// - Its worker is lost: another worker takes the partition over at the oldest round that may still
+//   be open. The state that the partition carried is lost.
+// - A worker joins or leaves: partitions move at a version whose round was saved. The worker that
+//   had the partition (`before`) puts its state on the servers, and the next worker fetches it.
+// docs/internals/leases.md has an example with numbers.
 //
-// The other servers have the table too, as server 0 has told them: contributions count only from
-// whom it names.
+// Server 0 owns the table and tells it to the other servers, since a shard counts a contribution
+// only if its sender holds the lease.
 //
 // Owned by Leasing, and on other servers by the Follower; one thread.
 #pragma once
@@ -26,76 +27,77 @@ namespace kumo {
 class LeaseTable {
  public:
   struct Lease {
-    PeerName worker;   // empty: nobody's
+    PeerName worker;   // empty: the partition is an orphan
     int64_t from = 0;  // the first round that the worker computes
-    // A live worker that had the partition, and puts what it carries at version `from` on the
-    // servers; or empty.
+    // A live worker that had the partition, and puts its state at version `from` on the servers;
+    // or empty.
     PeerName before;
-    bool stored = false;  // what it carries at version `from` is on the servers
-    // A worker that was told to leave, and had the partition: it finishes the block that it has
-    // half pushed, if any; or empty.
+    bool stored = false;  // the partition's state at version `from` is on the servers
+    // A worker that was told to leave, had the partition, and finishes a block of it that it has
+    // pushed in part; or empty.
     PeerName finishes = {};
   };
-  // A worker that may hold leases.
+  // Taker: a worker that may hold leases.
   struct Taker {
     PeerName worker;
-    double block_ms = 0;  // how long it takes for a block; 0: not known yet
+    double block_ms = 0;  // time for one block; 0: not known yet
   };
 
-  // A worker that computes a straggler's partition too, for one round.
+  // Helper: a worker that computes a straggler's partition too, for one round.
   struct Helper {
     PeerName worker;
     int64_t round = 0;
   };
 
-  // Nobody has a lease.
+  // All partitions are orphans.
   explicit LeaseTable(int partitions) : leases_(partitions) {}
 
   const std::vector<Lease>& leases() const { return leases_; }       // by partition
   const std::map<int, Helper>& helpers() const { return helpers_; }  // by partition
+  // Partitions of a worker.
   int64_t Count(const PeerName& worker) const;
   bool HasOrphans() const { return Count("") > 0; }
-  // Whether it was for this worker to compute the partition's block of the round. Rounds before a
-  // lease of which nobody knows who had the partition before have closed, or their worker is lost
-  // with a server 0: anybody may.
+  // Whether the partition's block of the round was leased to this worker. Any worker may contribute
+  // to rounds before a lease whose former holder is not known: those rounds have closed, or their
+  // worker was lost together with a server 0.
   bool MayContribute(const PeerName& worker, int partition, int64_t round) const;
 
-  // As the other servers are told, and back; without what only server 0 has a use for.
+  // The table for the other servers, without the fields that only server 0 needs; and the inverse.
   wire::LeaseTable ToWire() const;
   static LeaseTable FromWire(const wire::LeaseTable& table);
 
-  // Contiguous runs of partitions from round `from` on, in the order of `workers` (at least one).
+  // Leases contiguous runs of partitions, from round `from`, in the order of `workers` (at least
+  // one).
   void Begin(const std::vector<PeerName>& workers, int64_t from);
 
-  // A worker has the partition from `from` on, as it says itself; where two say so, the later lease
-  // counts.
+  // A worker claims the partition from `from` on; of two claims the later lease counts.
   void Claim(int partition, const PeerName& worker, int64_t from);
-  // What a claimed partition carries as of `version` is still on its way from `before`.
+  // The state of a claimed partition as of `version` is still on its way from `before`.
   void ClaimHandOver(int partition, const PeerName& before, int64_t version);
 
-  // A worker is gone without a word: its partitions are nobody's, and what it had not handed over
-  // is lost. True when there was anything of the kind.
+  // A worker is gone without a hand-over: its partitions become orphans, and states that it had not
+  // handed over are lost. Returns whether it had any of the two.
   bool Lose(const PeerName& worker, int64_t oldest_open);
-  // The same for a worker that was told to leave, and is still there.
+  // The same for a worker that was told to leave and is still there: it may finish its block.
   void LetGo(const PeerName& worker, int64_t oldest_open);
-  // A worker has left that had put everything on the servers.
+  // A worker has left after it had put all states on the servers.
   void HandedOver(const PeerName& worker);
-  // The round that began with `from` has closed: what moved at that version has arrived.
+  // Chunk 0 has reached `version`: states that moved at an earlier version have arrived.
   void Settle(int64_t version);
 
-  // Partitions of nobody go to who will be done with them first.
+  // Leases orphans to the takers that will be done with them first.
   void LeaseOrphans(const std::vector<Taker>& takers, int64_t oldest_open);
-  // Moves partitions at version `from`, as few as possible: off workers that are no takers, and
-  // from slow workers to fast ones until the longest round time is as short as it can be. They
-  // become nobody's where there are no takers.
+  // Moves partitions at version `from`, as few as possible: away from workers that are no takers,
+  // and from slow workers to fast ones until the longest round is as short as it can be. Without
+  // takers, partitions become orphans.
   void Spread(const std::vector<Taker>& takers, int64_t from);
-  // `missing` are the partitions that a round waits for: each goes to a taker that waits for others
-  // only, one to each. True when there was one.
+  // Gives `missing`, the partitions that a round waits for, to takers that are idle, one to each.
+  // Returns whether there was one.
   bool Help(const std::vector<int>& missing, int64_t round, const std::vector<Taker>& takers);
-  // How long a round should take, in milliseconds, if everybody were as fast as the median; 0 as
-  // long as nobody's time is known.
+  // Expected time of a round in milliseconds if every taker were as fast as the median; 0 if no
+  // time is known.
   double TypicalRound(const std::vector<Taker>& takers) const;
-  // The longest round time now over the one that Spread would make; 1 where it would do nothing.
+  // The longest round now over the longest round after Spread; 1 if Spread would change nothing.
   double Imbalance(const std::vector<Taker>& takers) const;
 
  private:
@@ -104,13 +106,45 @@ class LeaseTable {
 
   std::vector<Lease> leases_;
   std::map<int, Helper> helpers_;
-  // Who helps, or has helped in a round that may still be open somewhere. Scenario: worker B helps
-  // A with a partition, chunk 0 closes with what B has sent, the partition moves to B, and A drops
-  // its block: the other chunks have nothing but B's.
+  // Workers that help, or have helped in a round that may still be open on some shard. Scenario:
+  // worker B helps A with a partition, chunk 0 closes with the contribution of B, the partition
+  // moves to B, and A drops its block: the other chunks have only the contribution of B.
   std::set<Helped> helped_;
 };
 
-// Two tables that say the same have the same hash.
+// Hash of a table, by which a server says which table it has.
 uint64_t HashOf(const wire::LeaseTable& table);
+
+// Load balancer: partitions and expected round time of each taker, while a lease table gives
+// partitions away or moves them.
+class LoadBalancer {
+ public:
+  LoadBalancer(const std::vector<LeaseTable::Taker>& takers, const LeaseTable& table);
+
+  bool empty() const { return loads_.empty(); }
+  bool Has(const PeerName& worker) const;
+  // In milliseconds.
+  double LongestRound() const;
+
+  // Gives one partition more to the worker that will be done with it first; returns the worker.
+  // Requires !empty().
+  PeerName Give();
+
+  // Moves one partition away from the worker that the others wait for. Returns false if that would
+  // not make the longest round shorter. Requires !empty().
+  bool Move(PeerName* from, PeerName* to);
+
+ private:
+  struct Load {
+    PeerName worker;
+    double block_ms = 1;
+    int64_t partitions = 0;
+    double Round(int64_t more) const { return block_ms * static_cast<double>(partitions + more); }
+  };
+  std::vector<Load>::iterator Slowest();
+  std::vector<Load>::iterator FirstWithOneMore();
+
+  std::vector<Load> loads_;
+};
 
 }  // namespace kumo

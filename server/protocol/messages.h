@@ -1,29 +1,39 @@
-// Messages that several of a server's machines send.
+// Messages and errors that several machines of a server make.
+//
+// Pure functions; thread-safe.
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "common/base/status.h"
 #include "common/checkpoint/shard_file.h"
 #include "common/transport/message.h"
 #include "server/protocol/actions.h"
-#include "server/protocol/generation.h"
+#include "server/protocol/directive.h"
 
 namespace kumo {
 
-// Says that a message with this header has arrived, by what tells it from others: the number that a
-// worker has given it; between servers type, round, chunk, array and attempt. held: it would be
-// lost should this server die; the sender is to keep it until it hears otherwise.
+// ACK of a message with this header. It repeats the fields by which the sender finds its message:
+// the request number of a worker; between servers type, round, chunk, array and attempt. held: the
+// content would be lost if this server died; the sender keeps it until a second ACK without `held`.
 SendAction Acknowledgement(const PeerName& to, const wire::Header& header, bool held = false);
 
-// Says why a hello or another message counts for nothing. incarnation: of the process that is
-// meant, where several may have its name; 0: whoever has.
+// REFUSED: the reason why a hello or another message has no effect. incarnation: of the process
+// that is meant, if several processes may have the name; 0: any.
 SendAction Refusal(const PeerName& to, const Status& status, uint64_t incarnation = 0);
 
-// Says which generation a peer takes part in from now on.
+// WELCOME: the generation that a peer takes part in from now on.
 SendAction WelcomeTo(const PeerName& to, const Generation& generation);
 
-// What a server says of its file of a version, which is durable, or could not be saved.
+// SAVED: a server's file of a version is durable, or could not be saved.
 wire::Header SavedHeader(int64_t version, int attempt, const Result<SavedShardFile>& file);
+
+// "partition 3, round 812, chunk 4": the subject of a message, for errors.
+std::string Where(const wire::Header& header);
+
+// Unavailable: the message is not leased to its sender, as far as this server knows. The lease may
+// be on its way from server 0.
+Status NotLeased(const wire::Header& header);
 
 }  // namespace kumo

@@ -1,9 +1,9 @@
-// What a server does beside holding its shard: server 0 coordinates the job (coordinator/), every
-// other one follows it (follower.h). The ServerNode that owns a role knows no difference between
-// them.
+// Role: the part of a server beside its shard. Server 0 coordinates the job (server/coordinator),
+// every other server follows it (server/node/follower.h). The ServerNode that owns a role does not
+// know which one it is.
 //
-// A role is told what happens, and is asked for the generation that the server is to be in and for
-// what it is to save; the node goes along with both at the end of each call. One thread.
+// The node tells the role what happens, and asks it for the generation to be in and the version to
+// save; the node follows both at the end of each call. One thread.
 #pragma once
 
 #include <string>
@@ -13,18 +13,16 @@
 #include "common/job/job_plan.h"
 #include "common/job/shard_map.h"
 #include "common/transport/message.h"
+#include "server/protocol/actions.h"
 #include "server/protocol/directive.h"
-#include "server/protocol/disk_answers.h"
-#include "server/protocol/generation.h"
 #include "server/protocol/lease_table.h"
-#include "server/protocol/step_context.h"
 
 namespace kumo {
 
-// What a server has, as the others are to know it.
+// Replica status: what a server holds, for the hello that tells the other servers.
 struct ReplicaStatus {
-  bool ready = false;    // what the generation starts from
-  bool replica = false;  // of all chunks of the server before it
+  bool ready = false;    // the shard that the generation starts from
+  bool replica = false;  // versions of all chunks of the server before it
 };
 
 class Role {
@@ -33,40 +31,41 @@ class Role {
 
   virtual const Generation& generation() const = 0;
   virtual const SaveOrder& save_order() const = 0;
-  // Whose contributions count, as far as this server knows.
+  // The leases as far as this server knows them: only their holders' contributions count.
   virtual const LeaseTable& leases() const = 0;
 
   // The job's spec has become known.
   virtual void OnSpec(const JobPlan& plan, const ShardMap& map, const JobSpec& spec) = 0;
-  // A hello that CheckHello accepted: whether its sender takes part from now on; false where it was
-  // asked something first. An error refuses it.
+  // A hello that CheckHello accepted. Returns true if its sender takes part from now on, false if
+  // the sender was asked a question first. An error refuses the hello.
   virtual Result<bool> OnHello(const PeerName& from, const wire::Hello& hello,
                                StepContext* context) = 0;
-  // HEARTBEAT, BYE, EVALUATED, SAVED and INITIALISE of who takes part, this server itself included:
-  // its own HEARTBEAT (a report) and SAVED go the same way. STATUS of anybody, and to a follower
-  // whatever server 0 says. An error refuses the message.
+  // HEARTBEAT, BYE, EVALUATED, SAVED and INITIALISE of a member; STATUS of any peer; and to a
+  // follower every message of server 0. The server's own HEARTBEAT (a report) and SAVED take the
+  // same way. An error refuses the message.
   virtual Status OnMessage(const PeerName& from, const wire::Header& header,
                            StepContext* context) = 0;
 
-  // Chunk 0, which is here, has reached `version`; what the round that starts from it is to do.
+  // Chunk 0, which is on this server, has reached `version`. metrics: of the round that made it.
+  // Returns the directive for the round that starts from it.
   virtual Directive OnVersion(int64_t version, const MetricSums& metrics, StepContext* context) = 0;
-  // Chunk 0 is back here at `version`, with what the former server 0 said about the round that
-  // starts from it.
+  // Chunk 0 is back on this server at `version`. said: the former coordinator's directive for the
+  // round that starts from it.
   virtual void TakeOver(int64_t version, const Directive& said, StepContext* context) = 0;
 
-  // To what a coordinator alone asks of the disk.
+  // The disk's answer to an action of a coordinator.
   virtual void OnDiskAnswer(const DiskAnswer& answer, StepContext* context) = 0;
 
   // SIGTERM or a first Ctrl-C.
-  virtual void RequestStop(const ReplicaStatus& standing, StepContext* context) = 0;
-  // When it is due again.
-  virtual TimeUs Tick(const ReplicaStatus& standing, StepContext* context) = 0;
+  virtual void RequestStop(const ReplicaStatus& status, StepContext* context) = 0;
+  // Returns when the next tick is due.
+  virtual TimeUs Tick(const ReplicaStatus& status, StepContext* context) = 0;
 
-  // Whether a member that was last heard of at `seen` still takes part.
+  // Whether a member that was last heard at `seen` still takes part.
   virtual bool Knows(const PeerName& peer, TimeUs seen, TimeUs now) const = 0;
-  // Whom this process waits for before it can go on; "" for nobody.
+  // The processes that this one waits for before it can go on; "" if there are none.
   virtual std::string WaitsForProcesses(TimeUs now) const = 0;
-  // Of the job, as far as this server is to know.
+  // Status of the job; empty on a follower.
   virtual wire::JobStatus Describe(TimeUs now) const = 0;
 };
 

@@ -1,24 +1,28 @@
 #include "server/protocol/version.h"
 
-#include <atomic>
-#include <cstddef>
+#include <cstring>
 #include <utility>
 
-#include "server/rules/rule.h"
+#include "common/codec/codec.h"
 
 namespace kumo {
-namespace {
 
-// An array for a chunk's next version: `old` again where its version's own `holders` names for it
-// are the only ones. Others would be messages on their way and snapshots being written.
-FloatArray Recycle(const FloatArray& old, long holders, size_t numbers) {
-  if (!old || old.use_count() != holders) return MakeArray(numbers);
-  // use_count() is a relaxed read: see all that the last other holder did.
-  std::atomic_thread_fence(std::memory_order_acquire);
-  return old;
+FloatArray MakeArray(size_t elements) { return std::make_shared<Buffer<float>>(elements); }
+
+FloatArray CopyFloats(std::span<const std::byte> bytes) {
+  FloatArray array = MakeArray(bytes.size() / sizeof(float));
+  std::memcpy(array->data(), bytes.data(), bytes.size());
+  return array;
 }
 
-}  // namespace
+Payload BytesOf(const FloatArray& array) {
+  return {array, std::as_bytes(std::as_const(*array).span())};
+}
+
+Status CheckFloats(std::span<const std::byte> bytes, size_t elements) {
+  KUMO_ASSIGN_OR_RETURN(const Codec* fp32, FindCodec(static_cast<uint32_t>(CodecId::kFp32)));
+  return fp32->Check(bytes, elements);
+}
 
 std::vector<VersionArray> ArraysOf(const Version& version) {
   std::vector<VersionArray> arrays = {{Version::kStart, StateKind::kStart, 0, version.start}};
@@ -64,26 +68,6 @@ Version Frozen(const Version& version) {
   Version frozen = version;
   for (FloatArray& slot : frozen.slots) slot = CopyFloats(BytesOf(slot).bytes);
   return frozen;
-}
-
-Version NextArrays(const Rule& rule, int64_t step, Version* current, Version* previous) {
-  const size_t numbers = current->start->size();
-  Version next;
-  const bool one_array = previous->weights == previous->start;
-  next.start = Recycle(previous->start, one_array ? 2 : 1, numbers);
-  if (!rule.keeps_weights_apart()) {
-    next.weights = next.start;
-  } else if (one_array) {
-    next.weights = MakeArray(numbers);
-  } else {
-    next.weights = Recycle(previous->weights, 1, numbers);
-  }
-  *previous = {};
-  next.slots = std::exchange(current->slots, {});
-  if (step == 1) next.slots.clear();
-  while (static_cast<int>(next.slots.size()) < rule.slots())
-    next.slots.push_back(MakeArray(numbers));
-  return next;
 }
 
 }  // namespace kumo

@@ -1,37 +1,57 @@
-// A chunk's version, and the one list of the arrays that belong to it: what a round makes, what a
-// snapshot holds, what a checkpoint or another server gives back and what is kept twice all go
-// through here.
+// Version of a chunk: the arrays that one round makes, and the one list of them that rounds,
+// snapshots, checkpoints and second copies share.
 //
-// Values that share arrays (arrays.h); one thread at a time.
+// Arrays are shared, never copied, between the shard, messages on their way, snapshots that are
+// being written and work under way. Any thread may read an array that it shares. Only the work that
+// makes an array writes to it, before any other code has it. Two exceptions: the arrays of a
+// version that is no longer needed are recycled if no other holder is left (RoundMath::Close), and
+// the rule's slots are updated in place by the round that takes them over.
+//
+// Values; one thread at a time.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
+#include "common/base/buffer.h"
+#include "common/base/status.h"
 #include "common/checkpoint/snapshot.h"
 #include "common/optimiser/optimiser.h"
-#include "server/protocol/arrays.h"
+#include "common/transport/message.h"
 
 namespace kumo {
 
-class Rule;
+using FloatArray = std::shared_ptr<Buffer<float>>;
+// Elements as a codec has encoded them.
+using CodedBytes = std::shared_ptr<Buffer<std::byte>>;
+
+// An array of zeros.
+FloatArray MakeArray(size_t elements);
+// bytes: float32.
+FloatArray CopyFloats(std::span<const std::byte> bytes);
+Payload BytesOf(const FloatArray& array);
+// InvalidArgument unless a peer's bytes are that many float32 elements, all finite.
+Status CheckFloats(std::span<const std::byte> bytes, size_t elements);
 
 struct Version {
-  // The numbers of a version's arrays on the wire (Header.version_array): never renumber.
+  // Numbers of a version's arrays on the wire (Header.version_array): never renumber.
   static constexpr int kStart = 0;
-  static constexpr int kWeights = 1;    // absent where they are the start
-  static constexpr int kFirstSlot = 2;  // of the rule's
+  static constexpr int kWeights = 1;    // absent if the weights are the start
+  static constexpr int kFirstSlot = 2;  // of the rule's state
   static constexpr int kMostArrays = kFirstSlot + Optimiser::kMaxSlots;
 
-  FloatArray start;    // what blocks start from; null: there is no such version
-  FloatArray weights;  // what is evaluated; the start's own array where the rule keeps none apart
-  // The rule's. They are the newest version's: the round that makes the next one takes them along
-  // and updates them where they are (NextArrays), unless they are copies of their own (Frozen).
+  FloatArray start;    // that blocks start from; null: the version does not exist
+  FloatArray weights;  // that are evaluated; the same array as `start` unless the rule keeps both
+  // State of the rule. It belongs to the newest version: the round that makes the next version
+  // takes the slots along and updates them in place, unless they are copies (Frozen).
   std::vector<FloatArray> slots;
-  // The start as the readers get it; null where that is float32. It is made from the start, and
-  // neither saved nor sent to another server.
+  // The start as pulls deliver it; null if that is float32. Made from the start, and neither saved
+  // nor sent to another server.
   CodedBytes coded_start;
 
   bool exists() const { return start != nullptr; }
@@ -41,27 +61,19 @@ struct Version {
 struct VersionArray {
   int number = Version::kStart;
   StateKind kind = StateKind::kStart;
-  int slot = 0;  // StateKind::kRuleSlot
-  FloatArray numbers;
+  int slot = 0;  // of StateKind::kRuleSlot
+  FloatArray elements;
 };
 
-// What a version consists of, by number. Requires that it exists.
+// The arrays of a version, by number. Requires that the version exists.
 std::vector<VersionArray> ArraysOf(const Version& version);
-// And back: the weights are the start where there are none, and slots that are missing between
-// others are zeros. Requires Version::kStart, arrays of one length, and numbers below kMostArrays.
+// The inverse. Weights that are missing are the start; slots that are missing between others are
+// zeros. Requires Version::kStart, arrays of one length, and numbers below kMostArrays.
 Version VersionOf(const std::map<int, FloatArray>& arrays);
-// The number of what a checkpoint calls so; nothing where it is none of a version's arrays.
+// The number of an array by its name in a checkpoint; nullopt for arrays of other kinds.
 std::optional<int> ArrayNumber(StateKind kind, int slot);
 
-// The same version with slots of its own, which no later round writes to.
+// The same version with copies of the slots, which no later round writes to.
 Version Frozen(const Version& version);
-
-// The arrays that a rule is to write the version after `current` into, and the slots that go on
-// with it, as many as the rule has; step: of the round in its mode (RoundPlan::step). A rule's
-// state begins with its first round, as zeros: slots of the rule before it are dropped then.
-// `previous`, for which nobody has a use any more, is taken apart: its arrays are used again unless
-// somebody outside (a message on its way, a snapshot being written) still reads them. Requires that
-// `current` exists; it keeps start and weights.
-Version NextArrays(const Rule& rule, int64_t step, Version* current, Version* previous);
 
 }  // namespace kumo

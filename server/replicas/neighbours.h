@@ -1,7 +1,7 @@
-// A server and its neighbours, where versions are kept twice: what it keeps in memory for the one
-// before it, and what it gets back from the next one when it was started again.
+// Neighbours: a server's part in the second copies (cluster.replicas): it keeps the versions of the
+// server before it, and after a restart fetches its own versions from the server after it.
 //
-// Owned by a ServerNode; one thread.
+// Owned by a ShardHost; one thread.
 #pragma once
 
 #include <optional>
@@ -9,38 +9,38 @@
 
 #include "common/job/shard_map.h"
 #include "common/transport/message.h"
-#include "server/protocol/step_context.h"
+#include "server/protocol/actions.h"
 #include "server/replicas/replica_store.h"
 
 namespace kumo {
 
-// REPLICATE and FETCH_REPLICA, and what acknowledges them.
+// REPLICATE, FETCH_REPLICA, and their acknowledgements.
 bool IsBetweenNeighbours(const wire::Header& header);
 
 class Neighbours {
  public:
-  // Of server `index`, of `servers` (at least two). window: how many arrays are on their way at a
-  // time (ChunkWindow).
+  // Of server `index`, of `servers` (at least two). window: arrays that are on their way at a time
+  // (ChunkWindow).
   Neighbours(int index, int servers, int window);
 
   // The server that keeps this one's versions.
   const PeerName& holder() const { return holder_; }
-  // All chunks of the server before are here, each in a complete version.
+  // Every chunk of the server before this one is here in a complete version.
   bool HoldsReplica(const ShardMap& map) const;
 
-  // A message between neighbours of our generation, but for what acknowledges a REPLICATE. What
-  // comes from anybody else, or about chunks that are not the sender's, changes nothing.
+  // A message between neighbours of this generation, except acknowledgements of REPLICATE. Messages
+  // of other senders, or about chunks that are not the sender's, are ignored.
   void OnMessage(const PeerName& from, const Message& message, const ShardMap& map,
                  StepContext* context);
 
-  // Starts to fetch chunks of this server's own, which was started again.
+  // Starts to fetch this server's own chunks, after a restart.
   void Fetch(std::span<const Chunk> chunks, StepContext* context);
   void Tick(StepContext* context);
   bool fetching() const { return fetch_.has_value(); }
-  // Nothing more is to be fetched: all of it is there, or something is lost. Null before.
+  // The fetch once it is over: everything is there, or something is lost. Null before.
   const ReplicaFetch* fetched() const;
   void StopFetching() { fetch_.reset(); }
-  // Nothing counts that was kept or fetched until now.
+  // Drops all versions that were kept or fetched: the job has gone back.
   void Clear();
 
  private:
@@ -52,7 +52,7 @@ class Neighbours {
 
   const int index_, servers_, window_;
   const PeerName holder_;
-  ReplicaStore store_;  // of the server before this one
+  ReplicaStore store_;  // versions of the server before this one
   std::optional<ReplicaFetch> fetch_;
 };
 

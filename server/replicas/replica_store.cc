@@ -24,12 +24,12 @@ Version Unpacked(const ReplicaStore::Copy& copy) {
 
 }  // namespace
 
-Status ReplicaStore::Add(const Message& message, size_t numbers) {
+Status ReplicaStore::Add(const Message& message, size_t elements) {
   const wire::Header& header = message.header;
   constexpr int most = Version::kMostArrays;
   if (header.round() < 0 || header.version_array() < 0 || header.version_array() >= most ||
       header.arrays() < 1 || header.arrays() > static_cast<uint32_t>(most) ||
-      message.payload.bytes.size() != numbers * sizeof(float)) {
+      message.payload.bytes.size() != elements * sizeof(float)) {
     return InvalidArgument("replica of chunk " + std::to_string(header.chunk()) + ", version " +
                            std::to_string(header.round()) + ", array " +
                            std::to_string(header.version_array()) + " of " +
@@ -38,12 +38,12 @@ Status ReplicaStore::Add(const Message& message, size_t numbers) {
   }
   auto& versions = chunks_[header.chunk()];
   for (const auto& [number, kept] : versions) {
-    // What is complete stays as it is.
+    // A complete version stays as it is.
     if (kept.complete() && (header.round() == number || header.round() < number - 1)) {
       return OkStatus();
     }
   }
-  // A version is sent again without the rule's slots once it is the one before.
+  // Once a version is the one before, it is sent without the rule's slots: fewer arrays.
   Copy& version = versions[header.round()];
   if (version.expected == 0) version.expected = header.arrays();
   if (header.arrays() < version.expected) {
@@ -61,7 +61,7 @@ Status ReplicaStore::Add(const Message& message, size_t numbers) {
     }
     std::erase_if(versions, [&](const auto& entry) { return entry.first < newest - 1; });
     if (const auto before = versions.find(newest - 1); before != versions.end()) {
-      // The version before is only pulled from now on: no rule starts from it.
+      // Workers may still pull the version before, but no round starts from it: drop its slots.
       Copy& old = before->second;
       if (old.complete()) {
         DropSlots(&old);
@@ -91,9 +91,9 @@ Result<ReplicaStore::Newest> ReplicaStore::Unpack(int chunk, int64_t rounds) con
   const auto& [number, newest] = *copies.rbegin();
   const auto before = copies.find(number - 1);
   if (before == copies.end() && number > 0) {
-    // Another chunk may still be there, with nobody who has computed its round. Or it is where the
-    // job has begun: going back to that costs no more than the round, and what partitions carry
-    // there is only on the disk.
+    // Another chunk may still be at the version before, with its round to be computed again. If
+    // that version is the checkpoint that the job began with, going back costs one round, and the
+    // states that partitions carry are only on the disk.
     return DataLoss("version " + std::to_string(number - 1) + " of chunk " + std::to_string(chunk) +
                     " was not kept");
   }

@@ -1,9 +1,13 @@
-// What a server keeps in memory of the chunks of the server before it (replicator.h): of each chunk
-// the newest version that has arrived as a whole, and the weights of the version before, for a
-// partition that is computed again. And the way back: ReplicaFetch collects them for a server that
-// was started again.
+// Replica store: versions that a server keeps in memory for the server before it (replicator.h).
+// Replica fetch: the way back, for a server that was started again.
 //
-// Owned by a ServerNode; one thread.
+// The store keeps, of each chunk, the newest version that is complete, and the weights of the
+// version before, for a partition that is computed again; beside them at most one version on its
+// way. Scenario that needs two versions: chunk 0 has reached version 6, chunk 1 still needs a
+// contribution to round 5, and the worker of that partition is lost. Another worker computes the
+// block again and pulls version 5 of both chunks.
+//
+// Owned by Neighbours; one thread.
 #pragma once
 
 #include <cstddef>
@@ -16,35 +20,35 @@
 #include "common/base/status.h"
 #include "common/job/shard_map.h"
 #include "common/transport/message.h"
-#include "server/protocol/step_context.h"
+#include "server/protocol/actions.h"
 #include "server/protocol/version.h"
 
 namespace kumo {
 
 class ReplicaStore {
  public:
-  // A version's copy, as far as it has arrived.
+  // Copy of a version, as far as it has arrived.
   struct Copy {
-    size_t expected = 0;                       // how many arrays there are
+    size_t expected = 0;                       // number of its arrays
     std::map<int, Payload> arrays;             // float32, by number (Version)
     wire::CoordinatorState coordinator_state;  // of chunk 0
     bool complete() const { return arrays.size() == expected && arrays.contains(Version::kStart); }
   };
-  // What a shard goes on from: a chunk's newest version, in arrays of its own, and the one before,
-  // which does not exist before version 0.
+  // The versions that a shard goes on from: a chunk's newest one, in arrays of its own, and the one
+  // before, which does not exist if the newest is version 0.
   struct Newest {
     int64_t number = 0;
     Version version, previous;
     wire::CoordinatorState coordinator_state;
   };
 
-  // Takes an array of a chunk of `numbers` weights. One that came before, or that is older than
-  // what is kept, changes nothing; InvalidArgument where it does not fit.
-  Status Add(const Message& message, size_t numbers);
-  // The complete versions of a chunk by number: none, one, or two that follow each other.
+  // Takes an array of a chunk of `elements` weights. A repeated array, or one of an older version
+  // than the kept ones, changes nothing. InvalidArgument if it does not fit.
+  Status Add(const Message& message, size_t elements);
+  // The complete versions of a chunk by number: none, one, or two consecutive ones.
   std::map<int64_t, const Copy*> Find(int chunk) const;
-  // The newest of them, of a job of so many rounds. DataLoss where there is none, or the one before
-  // is missing.
+  // The newest version of a chunk, of a job of so many rounds. DataLoss if there is none, or the
+  // one before is missing.
   Result<Newest> Unpack(int chunk, int64_t rounds) const;
   void Clear() { chunks_.clear(); }
 
@@ -54,26 +58,25 @@ class ReplicaStore {
 
 class ReplicaFetch {
  public:
-  // `chunks`, in their order, are asked of `holder`, `window` of them at a time.
+  // Asks `holder` for `chunks`, in their order, `window` of them at a time.
   ReplicaFetch(PeerName holder, std::span<const Chunk> chunks, int window);
 
-  // A REPLICATE, or an ACK of a FETCH_REPLICA. InvalidArgument where it does not fit.
+  // A REPLICATE, or an ACK of a FETCH_REPLICA. InvalidArgument if it does not fit.
   Status OnMessage(const Message& message);
-  // Asks for what is not there yet, and asks again after a while. As long as the holder has not
-  // answered (it may not have joined the generation yet) one chunk alone is asked for, and soon
-  // again.
+  // Asks for missing chunks, and repeats requests after a while. Until the holder has answered (it
+  // may not have joined the generation yet), asks for one chunk only, at short intervals.
   void Tick(StepContext* context);
-  // Whether every chunk is there.
+  // Every chunk is there.
   bool complete() const { return first_missing_ == wanted_.size(); }
-  // Whether there is a chunk of which the holder keeps nothing.
+  // The holder keeps no version of some chunk.
   bool lost() const { return lost_; }
   const ReplicaStore& store() const { return store_; }
 
  private:
   struct Wanted {
     Chunk chunk;
-    int64_t newest = -1;  // as the holder says
-    size_t versions = 0;  // 0: it has not said yet
+    int64_t newest = -1;  // version, as the holder said
+    size_t versions = 0;  // 0: the holder has not answered
     TimeUs ask_at = 0;
     bool complete = false;
   };

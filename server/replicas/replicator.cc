@@ -8,7 +8,7 @@
 namespace kumo {
 namespace {
 
-// A message is lost with a connection only, and a slow network may take seconds for it.
+// A message is lost only with its connection, and a slow network may take seconds to deliver it.
 constexpr TimeUs kFirstInterval = 2 * kSecond;
 // A holder that has not joined the new generation yet does so in a moment.
 constexpr TimeUs kSoon = 100 * kMillisecond;
@@ -29,7 +29,7 @@ void Replicator::Send(int chunk, int64_t number, const Version& version,
     message.header.set_chunk(chunk);
     message.header.set_round(number);
     message.header.set_version_array(array.number);
-    message.payload = BytesOf(array.numbers);
+    message.payload = BytesOf(array.elements);
   }
   if (coordinator_state) {
     *sent.arrays[Version::kStart].header.mutable_coordinator_state() = *coordinator_state;
@@ -38,7 +38,7 @@ void Replicator::Send(int chunk, int64_t number, const Version& version,
     message.header.set_arrays(static_cast<uint32_t>(sent.arrays.size()));
   }
   const Key key{chunk, number};
-  // The holder keeps one older version at most, the one before.
+  // The holder keeps at most one older version, the one before.
   for (auto old = sent_.lower_bound({chunk, 0}); old != sent_.end() && old->first.first == chunk;) {
     const auto next = std::next(old);
     if (old->first.second < number - 1 || old->first == key) Forget(old);

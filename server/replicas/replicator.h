@@ -1,6 +1,6 @@
-// Keeps each version of a server's chunks twice: sends it to the next server, which keeps it in
-// memory (replica_store.h), and says when it is there. A version that anybody has seen is on two
-// servers, so the death of one loses no round. docs/internals/replicas.md tells it with
+// Replicator: sends each version of a server's chunks to the next server, which keeps it in memory
+// (replica_store.h), and knows when it has arrived. A version that was published is on two servers,
+// so the loss of one server loses no round. docs/internals/replicas.md has an example with
 // numbers.
 //
 // Owned by a shard's ReplicaSender; one thread.
@@ -16,7 +16,7 @@
 
 #include "common/base/clock.h"
 #include "common/transport/message.h"
-#include "server/protocol/step_context.h"
+#include "server/protocol/actions.h"
 #include "server/protocol/version.h"
 
 namespace kumo {
@@ -26,30 +26,30 @@ PeerName ReplicaHolder(int index, int servers);
 
 class Replicator {
  public:
-  // window: how many arrays are on their way at a time (ChunkWindow), the last version's beyond it.
+  // window: arrays that are on their way at a time (ChunkWindow); the last version may exceed it.
   Replicator(PeerName holder, int window) : holder_(std::move(holder)), window_(window) {}
 
-  // Sends a chunk's version, which must exist, behind those that wait. Its arrays are not written
-  // to as long as they are shared. coordinator_state may be null.
+  // Queues a chunk's version, which must exist. No work may write to its arrays while they are
+  // shared. coordinator_state may be null.
   void Send(int chunk, int64_t number, const Version& version,
             const std::shared_ptr<const wire::CoordinatorState>& coordinator_state,
             StepContext* context);
-  // An acknowledgement of the holder: true when with it a whole version is there. What waits goes
-  // on its way.
+  // An acknowledgement of the holder: true if it completes a version there. Sends queued versions
+  // as the window allows.
   bool OnAcknowledged(const wire::Header& header, StepContext* context);
-  // Repeats what has not been acknowledged for a while.
+  // Repeats arrays that have not been acknowledged for a while.
   void Tick(StepContext* context);
-  // The holder may be another process, which has not joined the generation yet: nothing is on its
-  // way any more, and what is sent from now on is repeated soon until the holder has answered.
+  // The holder may be another process that has not joined the generation yet. Forgets everything
+  // that was on its way; later sends are repeated at short intervals until the holder answers.
   void StartOver();
   bool idle() const { return sent_.empty(); }
-  // Whether a version of a chunk is on its way.
+  // Whether a version of a chunk is queued or on its way.
   bool IsSending(int chunk, int64_t version) const { return sent_.contains({chunk, version}); }
 
  private:
   struct Sent {
     std::map<int, Message> arrays;  // not acknowledged yet, by number (Version)
-    bool waits = true;              // nothing of it has been sent
+    bool waits = true;              // queued: nothing of it has been sent
     TimeUs interval = 0;
     TimeUs resend_at = 0;  // 0: the interval begins with the next tick
   };
@@ -61,10 +61,10 @@ class Replicator {
 
   PeerName holder_;
   int window_;
-  bool unheard_ = false;  // since it started over
+  bool unheard_ = false;  // the holder has not answered since StartOver
   std::map<Key, Sent> sent_;
-  std::deque<Key> waiting_;  // in order; those that are in sent_ no more are passed over
-  size_t on_their_way_ = 0;  // arrays of what does not wait
+  std::deque<Key> waiting_;  // in order; may name versions that are no longer in sent_
+  size_t on_their_way_ = 0;  // arrays of versions that do not wait
 };
 
 }  // namespace kumo

@@ -1,5 +1,6 @@
 #include "server/service/job_recorder.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -10,9 +11,80 @@
 #include "common/checkpoint/best.h"
 #include "common/checkpoint/checkpoint.h"
 #include "common/checkpoint/origin.h"
-#include "server/service/job_progress.h"
+#include "common/telemetry/metric_figures.h"
 
 namespace kumo {
+namespace {
+
+// Mean of the known values.
+class Mean {
+ public:
+  void Add(bool known, double value) {
+    if (!known) return;
+    sum_ += value;
+    ++count_;
+  }
+  std::optional<double> value() const {
+    return count_ > 0 ? std::optional<double>(sum_ / count_) : std::nullopt;
+  }
+
+ private:
+  double sum_ = 0;
+  int count_ = 0;
+};
+
+template <typename T>
+std::optional<T> Known(bool known, T value) {
+  return known ? std::optional<T>(value) : std::nullopt;
+}
+
+// Takes the figures of the workers' reports.
+void AddWorkers(const wire::JobStatus& status, RoundProgress* progress) {
+  Mean compute, wait, network;
+  double slowest = 0;
+  for (const auto& worker : status.workers()) {
+    const wire::WorkerReport& report = worker.report();
+    compute.Add(report.has_compute_ms(), report.compute_ms());
+    wait.Add(report.has_wait_ms(), report.wait_ms());
+    network.Add(report.has_network_ms(), report.network_ms());
+    progress->bytes_sent += report.bytes_sent();
+    progress->bytes_received += report.bytes_received();
+    // The worker with the longest round without waits is the one that the others wait for.
+    const double busy = report.compute_ms() + report.network_ms();
+    if (status.workers_size() > 1 && busy > slowest) {
+      slowest = busy;
+      progress->slowest = worker.name();
+    }
+    if (worker.has_silent_seconds()) {
+      progress->silent.push_back({worker.name(), worker.silent_seconds()});
+    }
+  }
+  progress->compute_ms = compute.value();
+  progress->wait_ms = wait.value();
+  progress->network_ms = network.value();
+  std::sort(progress->silent.begin(), progress->silent.end(),
+            [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
+}
+
+}  // namespace
+
+RoundProgress ProgressOf(const wire::JobStatus& status) {
+  RoundProgress progress;
+  progress.round = status.round();
+  progress.rounds = status.rounds();
+  progress.samples = status.samples();
+  progress.total_samples = status.total_samples();
+  progress.epoch = status.epoch();
+  progress.epochs = status.epochs();
+  progress.figures = FiguresOf(status);
+  progress.learning_rate = Known(status.has_learning_rate(), status.learning_rate());
+  progress.samples_per_second = Known(status.has_samples_per_second(), status.samples_per_second());
+  progress.workers = status.workers_size();
+  progress.elapsed_seconds = status.elapsed_seconds();
+  progress.eta_seconds = Known(status.has_eta_seconds(), status.eta_seconds());
+  AddWorkers(status, &progress);
+  return progress;
+}
 
 JobRecorder::JobRecorder(std::unique_ptr<RunRecorder> recorder, const Experiment::Output& output,
                          const std::optional<checkpoint::Manifest>& restored)
@@ -77,7 +149,7 @@ void JobRecorder::ShowProgress(const wire::JobStatus& status, TimeUs now) {
   if (status.phase() == "training" && status.has_rounds()) recorder_->Record(ProgressOf(status));
 }
 
-void JobRecorder::SayWhomItWaitsFor(const std::string& waits) {
+void JobRecorder::SayWaitsFor(const std::string& waits) {
   if (recorder_) {
     recorder_->Say(waits);
     LOG(INFO) << waits;
@@ -86,8 +158,8 @@ void JobRecorder::SayWhomItWaitsFor(const std::string& waits) {
   }
 }
 
-void JobRecorder::SayFarewell(bool done, const wire::JobStatus& status, const Disk& disk,
-                              const std::string& model) {
+void JobRecorder::SayEnd(bool done, const wire::JobStatus& status, const Disk& disk,
+                         const std::string& model) {
   const std::string& output = output_.directory;
   if (done) {
     const std::string result = last_ ? "validation " + Described(*last_) : "nothing was evaluated";

@@ -13,15 +13,17 @@
 #include "common/trace/trace_agent.h"
 #include "common/transport/key_files.h"
 #include "server/service/trace_relay.h"
+#include "server/shard/chunk_work.h"
 
 namespace kumo {
 namespace {
 
 constexpr TimeUs kLongestPoll = 100 * kMillisecond;
-// Terminals and `timeout` signal a process and its group: that is one request.
+// Terminals and `timeout` signal a process and its group: two signals within this time are one
+// request.
 constexpr TimeUs kSameRequest = 500 * kMillisecond;
-// How long threads are waited for, longer than a slow disk takes: they must be gone before what
-// they work on is.
+// Wait for threads at the end, longer than a slow disk takes: they must end before the objects that
+// they use.
 constexpr int64_t kShutdownMs = 60'000;
 
 }  // namespace
@@ -32,7 +34,7 @@ Result<ZmqTransportOptions> TransportOptions(const ServerNodeSettings& settings)
   options.framing.job = settings.identity.JobId();
   options.framing.max_payload_bytes = settings.experiment.cluster.chunk_kib * 1024 + 4096;
   options.silent_holder_us = FromSeconds(settings.experiment.cluster.suspect_after_s);
-  // Who coordinates decides which of two processes is the worker of a name.
+  // The coordinator decides which of two processes is the worker of a name.
   options.one_worker_per_name = settings.index == 0;
   const auto& cluster = settings.experiment.cluster;
   KUMO_ASSIGN_OR_RETURN(options.keys, ReadKeys(cluster.keys, ServerKey(settings.index)));
@@ -54,8 +56,8 @@ Result<std::unique_ptr<ServerService>> ServerService::Make(ServerNodeSettings se
   const auto& cluster = settings.experiment.cluster;
   if (settings.index > 0) {
     KUMO_RETURN_IF_ERROR(transport->Connect(ServerPeer(0), cluster.servers[0]));
-    // The one that keeps what is here; the last server's is server 0, and server 1 has connected to
-    // server 0 itself.
+    // The next server keeps this one's versions. Next to the last server is server 0, to which
+    // every server is connected already.
     const size_t next = static_cast<size_t>(settings.index) + 1;
     if (cluster.KeepsVersionsTwice() && next < cluster.servers.size()) {
       KUMO_RETURN_IF_ERROR(
@@ -91,7 +93,7 @@ ServerService::ServerService(ServerNodeSettings settings, FileSystem* files, con
   }
 }
 
-// A server that is asked twice to stop goes at once.
+// The second request to stop ends the server at once.
 void ServerService::OnSignals() {
   for (int signal : stops_->Take()) {
     LOG(WARNING) << SignalName(signal);
@@ -102,7 +104,7 @@ void ServerService::OnSignals() {
       exit_ = Unavailable(std::string("ended by ") + SignalName(signal));
       continue;
     }
-    // Before a worker has said how many rounds there are, none is under way.
+    // Before a worker has brought the spec, no round is under way.
     if (node_.Describe(now).has_rounds()) {
       recorder_.Say("stopping after the next round, which is saved; Ctrl-C again ends at once");
     }
@@ -120,11 +122,11 @@ Status ServerService::Run() {
       node_.SetTraffic(transport_->counters().bytes_sent, transport_->counters().bytes_received);
       Perform(node_.Tick(now));
       const auto waits = wait_notice_.Update(node_.WaitsForProcesses(now), now);
-      if (waits) recorder_.SayWhomItWaitsFor(*waits);
+      if (waits) recorder_.SayWaitsFor(*waits);
     }
     if (recorder_.ProgressIsDue(now)) recorder_.ShowProgress(node_.Describe(now), now);
-    if (watch_.StepContext(now)) {
-      watch_.Publish(JobSeen(now), transport_->counters(), transport_->waiting_bytes(), now);
+    if (watch_.Step(now)) {
+      watch_.Publish(StatusOfJob(now), transport_->counters(), transport_->waiting_bytes(), now);
     }
     if (exit_) break;
     tracing_->Tick(now);
@@ -140,13 +142,13 @@ Status ServerService::Run() {
     if (exit_->ok()) exit_ = disk_.CheckResults(folder_);
     const wire::JobStatus status = node_.Describe(clock_->NowUs());
     if (status.last_checkpoint() >= 0) LeaveModel(status.last_checkpoint());
-    recorder_.SayFarewell(exit_->ok(), status, disk_, model_);
+    recorder_.SayEnd(exit_->ok(), status, disk_, model_);
     watch_.PublishEnd(status, transport_->counters(), *exit_, clock_->NowUs());
   }
   return *exit_;
 }
 
-// Of a job that is not done it stays where the next start finds it.
+// The model of a job that is not done stays where the next start finds it.
 void ServerService::LeaveModel(int64_t version) {
   model_ = JoinPath(disk_.folder(), CheckpointName(version));
   if (!exit_->ok()) return;
@@ -181,7 +183,7 @@ void ServerService::RunCompletions() {
   for (Completion& completion : completions) Perform(completion(clock_->NowUs()));
 }
 
-std::optional<wire::JobStatus> ServerService::JobSeen(TimeUs now) const {
+std::optional<wire::JobStatus> ServerService::StatusOfJob(TimeUs now) const {
   if (!recorder_.records()) return std::nullopt;
   return node_.Describe(now);
 }
@@ -194,7 +196,7 @@ void ServerService::Perform(ServerActions actions) {
 }
 
 void ServerService::Do(SendAction send) {
-  // Whoever misses it asks again.
+  // A lost message is repeated by its sender or asked for again by its receiver.
   const Status status = transport_->Send(send.to, std::move(send.message));
   if (!status.ok()) VLOG(1) << status.message();
 }

@@ -1,8 +1,9 @@
-// A server process: the node's driver over ZeroMQ, with threads for the arithmetic and for the
-// disk, and on server 0 the recorder that shows the progress.
+// Server service: the driver of a server node in a real process: ZeroMQ for messages, a thread pool
+// for arithmetic, a thread for the disk, and on server 0 the recorder that shows the progress.
 //
-// The calling thread owns the node, the transport and the recorder; what the other threads did
-// comes back through a queue.
+// Threads. The calling thread runs the loop and owns node, transport and recorder. Work for other
+// threads is submitted with a completion, which the loop runs when the work is done; so the node is
+// called by one thread only.
 #pragma once
 
 #include <cstdint>
@@ -31,13 +32,13 @@
 
 namespace kumo {
 
-// How a server talks with other processes.
+// Transport options of a server. Errors: of reading keys.
 Result<ZmqTransportOptions> TransportOptions(const ServerNodeSettings& settings);
 
 class ServerService {
  public:
-  // Listens at `bind_address`. files, clock and stops are borrowed for life; recorder may be null
-  // (other servers than 0). view: where this server is shown; borrowed for life, null for nowhere.
+  // Listens at `bind_address`. files, clock and stops are borrowed for life; recorder is null on
+  // servers other than 0. view: receives snapshots for HTTP; borrowed for life; null: none.
   static Result<std::unique_ptr<ServerService>> Make(ServerNodeSettings settings,
                                                      const std::string& bind_address,
                                                      FileSystem* files, const Clock* clock,
@@ -45,10 +46,10 @@ class ServerService {
                                                      std::unique_ptr<RunRecorder> recorder,
                                                      ProcessView* view = nullptr);
 
-  // Serves until the job is over: ok when it is done, else why not. On server 0 of a job that is
-  // done its model is then where output.final_model says.
+  // Serves until the job is over: ok if it is done, else the reason. On server 0 of a job that is
+  // done, the model is at output.final_model then.
   Status Run();
-  // Server 0, of a job that is done: where its model is.
+  // Path of the model, on server 0 of a job that is done.
   const std::string& model() const { return model_; }
 
  private:
@@ -59,10 +60,10 @@ class ServerService {
                 std::unique_ptr<RunRecorder> recorder, ProcessView* view);
 
   void OnMessage(const PeerName& from, Message message);
-  // What there is to be seen of the job: on server 0.
-  std::optional<wire::JobStatus> JobSeen(TimeUs now) const;
+  // Status of the job; nullopt unless server 0.
+  std::optional<wire::JobStatus> StatusOfJob(TimeUs now) const;
   void Perform(ServerActions actions);
-  // One for each kind of action: an action that is not carried out does not compile.
+  // One overload for each kind of action, so that a new kind does not compile without one.
   void Do(SendAction send);
   void Do(JoinAction join);
   void Do(ComputeAction compute);
@@ -80,14 +81,14 @@ class ServerService {
   void Do(const WentBackAction& back) { recorder_.Record(back); }
   void Do(const WentOnAction& on) { recorder_.Record(on); }
   void Do(const StartedFromAction& started) { recorder_.Record(started); }
-  // The curves take rounds by their points, and the progress line asks the node. What each round
-  // was is for the invariants of the simulation.
+  // Without effect: curves have points of several rounds, and the progress line asks the node. The
+  // simulation checks the sums of each round.
   void Do(const RoundClosedAction&) {}
   void Do(const CurvePointAction& point);
   void Do(const EpochEvaluatedAction& epoch);
   void Do(const ExitAction& exit);
 
-  // Runs `work` on the disk's thread, behind what was asked for before.
+  // Runs `work` on the disk's thread, after all earlier work.
   void OnDisk(std::function<void()> work) { disk_thread_.Submit(std::move(work)); }
   void Complete(Completion completion) KUMO_EXCLUDES(mutex_);
   void RunCompletions() KUMO_EXCLUDES(mutex_);
@@ -95,7 +96,7 @@ class ServerService {
   void LeaveModel(int64_t version);
 
   const Clock* const clock_;
-  const uint64_t folder_;  // the token that output.directory had
+  const uint64_t folder_;  // token in output.directory at the start
   StopSource* const stops_;
   std::unique_ptr<ZmqTransport> transport_;
   JobRecorder recorder_;
@@ -113,9 +114,9 @@ class ServerService {
 
   Mutex mutex_;
   std::vector<Completion> completions_ KUMO_GUARDED_BY(mutex_);
-  Disk disk_;  // the disk's thread alone, while it runs
+  Disk disk_;  // used by the disk's thread only, while that runs
   ThreadPool arithmetic_;
-  ThreadPool disk_thread_{1};  // last: their threads use all of the above
+  ThreadPool disk_thread_{1};  // last members: their threads use all others
 };
 
 }  // namespace kumo

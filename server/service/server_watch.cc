@@ -7,7 +7,7 @@
 #include <variant>
 
 #include "common/transport/message.h"
-#include "server/service/job_progress.h"
+#include "server/service/job_recorder.h"
 
 namespace kumo {
 namespace {
@@ -16,7 +16,7 @@ constexpr TimeUs kLookAtTheEnd = 1500 * kMillisecond;
 
 }  // namespace
 
-bool ServerWatch::StepContext(TimeUs now) {
+bool ServerWatch::Step(TimeUs now) {
   if (view_ == nullptr) return false;
   view_->Turned(now);
   return view_->SnapshotIsDue(now);

@@ -1,8 +1,8 @@
-// What a server shows of itself over HTTP: it looks on while the service carries its node's actions
-// out, counts, and once a second makes a snapshot of what there is to see.
+// Server watch: the figures that a server shows over HTTP. It sees each action that the service
+// carries out, counts, and publishes a snapshot once a second.
 //
-// Nothing that a job does depends on it; where nobody is to see anything (no view) it does nothing.
-// Owned by the driver, on its loop thread.
+// The job does not depend on it; without a view it does nothing. Owned by the driver, on its loop
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -24,22 +24,22 @@ namespace kumo {
 
 class ServerWatch {
  public:
-  // view: where it is shown; borrowed for life, null for nowhere.
+  // view: receives the snapshots; borrowed for life; null: there are none.
   explicit ServerWatch(ProcessView* view) : view_(view) {}
 
-  // The loop has come round: whether a snapshot is due.
-  bool StepContext(TimeUs now);
+  // One iteration of the loop. Returns whether a snapshot is due.
+  bool Step(TimeUs now);
   // An action is about to be carried out.
   void See(const ServerAction& action, TimeUs now);
-  // A file of a checkpoint has been written, `took` after it was asked for.
+  // A file of a checkpoint has been written, or failed, `took` after the request.
   void OnSaved(const Result<SavedShardFile>& file, TimeUs took);
-  // A checkpoint's manifest was written, or why not.
+  // A checkpoint's manifest was written, or failed.
   void OnCommitted(int64_t version, const Status& status, TimeUs now);
 
-  // job: server 0's status; none on others.
+  // job: status of the job; nullopt unless server 0.
   void Publish(const std::optional<wire::JobStatus>& job, const TransportCounters& traffic,
                int64_t queue_bytes, TimeUs now);
-  // The last snapshot, of a job that is over: `end`, whom those who look may see for a moment.
+  // The last snapshot, of a job that is over with `end`. Waits a moment so that open pages get it.
   void PublishEnd(const wire::JobStatus& job, const TransportCounters& traffic, const Status& end,
                   TimeUs now);
 
@@ -55,16 +55,16 @@ class ServerWatch {
 
   double ElapsedSeconds() const { return elapsed_s_ + ToSeconds(now_ - elapsed_at_); }
   void AddEvent(HistoryEvent::Kind kind, int64_t round, std::string text);
-  // Workers that were silent, and are not there any more.
+  // Counts workers that were silent in the last status and are gone in this one.
   void CountLost(const wire::JobStatus& job);
   void AddPoint(const wire::JobStatus& job, TimeUs now);
 
   ProcessView* const view_;
   TimeUs now_ = 0;                // of the call
-  double elapsed_s_ = 0;          // of the job, as last told ...
-  TimeUs elapsed_at_ = 0;         // ... and when that was
-  int64_t round_ = 0;             // likewise
-  std::set<std::string> silent_;  // workers, likewise
+  double elapsed_s_ = 0;          // seconds of the job in the last status ...
+  TimeUs elapsed_at_ = 0;         // ... and the time of that status
+  int64_t round_ = 0;             // in the last status
+  std::set<std::string> silent_;  // workers in the last status
 
   wire::ServerReport report_;  // a follower's, as it was sent to server 0
   uint64_t refused_peers_ = 0;

@@ -20,7 +20,7 @@ namespace {
 
 constexpr TimeUs kTick = 100 * kMillisecond;
 
-// Carries out what a survey asks for. Nothing else goes on, so the disk may block.
+// Carries out the actions of a survey. Nothing else goes on, so the disk may block.
 class SurveyDriver {
  public:
   SurveyDriver(CheckpointSurvey* survey, Disk* disk, ZmqTransport* transport, const Clock* clock)
@@ -39,7 +39,7 @@ class SurveyDriver {
  private:
   ServerActions Do(const ServerAction& action) {
     if (const auto* send = std::get_if<SendAction>(&action)) {
-      // Whoever misses it is asked again.
+      // The survey repeats requests that are not answered.
       const Status status = transport_->Send(send->to, send->message);
       if (!status.ok()) VLOG(1) << status.message();
     } else if (const auto* check = std::get_if<CheckFilesAction>(&action)) {
@@ -81,7 +81,7 @@ Result<SurveyedDisks> SurveyDisks(const ServerNodeSettings& settings, const std:
     driver.Perform(survey.OnMessage(from, message, clock->NowUs()));
   };
   while (!survey.outcome()) {
-    if (stopped) return Unavailable("stopped while it asked the other servers' disks");
+    if (stopped) return Unavailable("stopped while it asked the other servers for checkpoints");
     const TimeUs now = clock->NowUs();
     if (now >= next_tick) {
       next_tick = now + kTick;

@@ -1,8 +1,7 @@
-// Server 0 with a disk of its own, before the job begins: where that disk has nothing to go on from
-// that is whole, the other servers' disks are asked (server/disks/checkpoint_survey.h), over
-// ZeroMQ.
+// Survey service: the driver of a checkpoint survey (server/disks/checkpoint_survey.h) over ZeroMQ,
+// for server 0 with a disk of its own, before the job begins.
 //
-// A function; it blocks until that is done.
+// A function; it blocks until the survey is over.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +19,12 @@
 namespace kumo {
 
 struct SurveyedDisks {
-  uint32_t generation = 0;           // Survey::generation
-  std::vector<std::string> skipped;  // checkpoints that lack a file, and which
+  uint32_t generation = 0;           // CheckpointSurvey::generation
+  std::vector<std::string> skipped;  // checkpoints that lack a file, and its name
 };
 
-// Makes the disk whole where a survey is needed. Listens at `address` meanwhile. Errors: those of
-// Survey::outcome; of ZmqTransport; Unavailable after a request to stop.
+// Fetches a complete checkpoint to the disk if a survey is needed. Listens at `address` meanwhile.
+// Errors: of CheckpointSurvey::outcome and of ZmqTransport; Unavailable after a request to stop.
 Result<SurveyedDisks> SurveyDisks(const ServerNodeSettings& settings, const std::string& address,
                                   FileSystem* files, const Clock* clock, StopSource* stops,
                                   Console* console);

@@ -8,9 +8,9 @@ namespace kumo {
 namespace {
 
 constexpr TimeUs kOrderInterval = kSecond;
-// Of a wish and of an order: some may be lost.
+// Validity of a wish and of an order; longer than an interval, since messages may be lost.
 constexpr TimeUs kValid = 4 * kSecond;
-// Members are fewer; strangers who send heartbeats are not followed beyond.
+// Bound on the peers that are ordered to record, whatever processes send heartbeats.
 constexpr size_t kMostPeers = 8192;
 constexpr char kClient[] = "client/";
 
@@ -42,7 +42,7 @@ void TraceRelay::OnWish(const PeerName& client, TimeUs now) {
     Message refused;
     refused.header.set_type(wire::REFUSED);
     refused.header.mutable_refusal()->set_code(static_cast<uint32_t>(StatusCode::kUnavailable));
-    refused.header.mutable_refusal()->set_reason("somebody else traces the job just now");
+    refused.header.mutable_refusal()->set_reason("another client is tracing the job");
     (void)send_(client, std::move(refused));
     return;
   }
@@ -86,7 +86,7 @@ void TraceRelay::Order(const PeerName& to, TimeUs now) {
   order.set_trace(trace_);
   order.set_valid_us(kValid);
   order.set_sent_us(now);
-  (void)send_(to, std::move(message));  // else the next one arrives
+  (void)send_(to, std::move(message));  // a lost order is followed by the next one
 }
 
 void TraceRelay::PassOn(const PeerName& from, Message report, TimeUs now) {

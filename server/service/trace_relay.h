@@ -1,12 +1,12 @@
-// Server 0's part in a trace: it passes a client's wish on to all who take part in the job, and to
-// the client what they report.
+// Trace relay: server 0's part in a trace. It passes a client's wish on to all members of the job,
+// and their reports to the client.
 //
-// In prose. A client says TRACE every second while it wants a trace; without that it ends, and at
-// once by a TRACE with an order of no time. Whoever sends a heartbeat meanwhile is told to record,
-// then again every second, and is heard; others are not. Server 0's own reports go the same way.
-// One client at a time: another one is REFUSED.
+// In prose. A client sends TRACE every second while it wants a trace; without TRACE the trace ends,
+// and at once after a TRACE with an order. A process that sends a heartbeat meanwhile is ordered to
+// record, again every second, and its reports are passed on; reports of other processes are not.
+// Server 0's own reports take the same way. One client at a time: a second one is REFUSED.
 //
-// Belongs to the driver's loop thread; the state machines know nothing of traces.
+// Owned by the driver, on its loop thread; the state machines know nothing of traces.
 #pragma once
 
 #include <cstdint>

@@ -6,7 +6,6 @@
 
 #include "common/codec/codec.h"
 #include "server/protocol/messages.h"
-#include "server/shard/where.h"
 
 namespace kumo {
 
@@ -37,8 +36,8 @@ Status CarriedStates::Put(const PeerName& from, const Message& message, bool lea
   if (!bytes.empty()) {
     KUMO_RETURN_IF_ERROR(CheckFloats(bytes, chunk_.range.size()).WithContext(Where(header)));
   }
-  // Older than the open round: a copy that took its time. It may be one version ahead of a chunk
-  // that has not closed its round yet.
+  // A state of an older version is a late copy. The worker may be one version ahead of a chunk that
+  // has not closed its round yet.
   const bool counts = header.round() >= version && header.round() <= version + 1;
   if (counts && !leased) return NotLeased(header);
   context->Do(Acknowledgement(from, header, held && counts));

@@ -1,10 +1,11 @@
-// What partitions carry from round to round (CarriedArrays), on the chunk that it belongs to: put
-// there where a round is saved (PUT_STATE), for the snapshot and for whoever computes the partition
-// next and asks for it (GET_STATE).
+// Carried states of one chunk: the arrays that partitions carry from round to round
+// (CarriedArrays), on the server that holds the chunk. A worker puts them there when a round is
+// saved (PUT_STATE), for the snapshot and for the worker that computes the partition next
+// (GET_STATE).
 //
-// A state belongs to a version, and is kept as of the chunk's version and of the next one: a worker
-// may be a round ahead of the chunk's last contribution, and what it puts must not overwrite what a
-// snapshot of the version before still waits for.
+// A state belongs to a version. States of the chunk's version and of the next version are kept: a
+// worker may be one round ahead of the chunk's last contribution, and its state must not overwrite
+// the state that a snapshot of the current version still waits for.
 //
 // Owned by a Shard, one for each chunk; one thread.
 #pragma once
@@ -19,47 +20,46 @@
 #include "common/checkpoint/snapshot.h"
 #include "common/job/shard_map.h"
 #include "common/transport/message.h"
-#include "server/protocol/arrays.h"
-#include "server/protocol/step_context.h"
+#include "server/protocol/actions.h"
+#include "server/protocol/version.h"
 
 namespace kumo {
 
 class CarriedStates {
  public:
-  // arrays: that each of so many partitions carries for a chunk that is trained.
+  // arrays: of each partition, for a chunk that is trained.
   CarriedStates(const Chunk& chunk, int partitions, int arrays);
 
-  // In all of these `version` is the chunk's.
+  // In all methods `version` is the chunk's, unless said otherwise.
 
-  // Takes a state of the version or the next one, acknowledges it (held: its sender is to keep it
-  // until that version's round has closed), and answers who waits for it. One of another version is
-  // too late: it is acknowledged and dropped. InvalidArgument where it does not fit; Unavailable
-  // where it would count, and it is not `leased` to the sender to put it.
+  // Takes a state of this version or the next, acknowledges it, and answers parked requests for it.
+  // held: its sender keeps it until that version's round has closed. A state of an older version is
+  // acknowledged and dropped. InvalidArgument if it does not fit; Unavailable if it would count but
+  // is not `leased` to its sender.
   Status Put(const PeerName& from, const Message& message, bool leased, int64_t version, bool held,
              StepContext* context);
-  // Somebody asks for a state. Returns whether it is to be answered now (Answer), as far as it is
-  // there, or is parked until it is put. A state of the chunk's version that nobody waits for is
-  // lost with its worker: the partition goes on without, and no snapshot waits for it.
+  // A request for a state. Returns true if it is to be answered now (Answer), false if it is parked
+  // until the state is put. If nobody is about to put a state of the chunk's version, the state was
+  // lost with its worker: the partition goes on without it, and no snapshot waits for it.
   Result<bool> Asks(const PeerName& from, const wire::Header& asked, int64_t version);
-  // Sends a state, or nothing in its place.
+  // Sends a state, or an empty payload if there is none.
   void Answer(const PeerName& to, const wire::Header& asked, StepContext* context) const;
 
-  // The round of a version has closed: whoever has kept a state of it is told.
+  // The round that starts from `version` has closed: releases the senders that keep its states.
   void Acknowledge(int64_t version, StepContext* context);
-  // The chunk has reached the version: what belongs to older ones is dropped.
+  // The chunk has reached `version`: drops the states of older versions.
   void DropBefore(int64_t version);
-  // Forgets what a lost worker has asked for.
+  // Forgets the parked requests of a lost worker.
   void Forget(const PeerName& peer);
 
-  // Whether every partition's states of the version are here, or known to be lost.
+  // Whether the states of all partitions at `version` are here or known to be lost.
   bool IsComplete(int64_t version) const;
-  // Adds those of its version to a snapshot.
+  // Adds the states of the snapshot's version to the snapshot.
   void AddTo(ShardSnapshot* snapshot) const;
-  // Takes over what a snapshot has.
   void Restore(const ShardSnapshot& snapshot);
 
  private:
-  // Names one array of what a partition carries, as of a version.
+  // Names one array of a partition's state, as of a version.
   struct Key {
     int partition = 0;
     int array = 0;
@@ -77,8 +77,8 @@ class CarriedStates {
   const Chunk chunk_;
   const int partitions_;
   const int arrays_;                                      // 0: nothing is carried for this chunk
-  std::map<Key, FloatArray> states_;                      // null: nothing
-  std::map<std::pair<Key, PeerName>, uint64_t> keepers_;  // by what they call their request
+  std::map<Key, FloatArray> states_;                      // null: known to be lost or empty
+  std::map<std::pair<Key, PeerName>, uint64_t> keepers_;  // senders, and their request numbers
   std::vector<ParkedGet> parked_;  // for states that live workers are about to put here
 };
 

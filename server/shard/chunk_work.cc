@@ -13,13 +13,13 @@ CodedStart EncodeStart(const Codec& codec, const Buffer<float>& start) {
 
 void ChunkWork::Run() {
   if (!closes()) {
-    if (!sum_holds_numbers) sum->Zero();
+    if (!sum_holds_contributions) sum->Zero();
     Accumulate(contributions, sum->span());
     return;
   }
   RuleArrays arrays;
-  arrays.n = numbers;
-  arrays.sum = sum_holds_numbers ? sum->data() : nullptr;
+  arrays.n = elements;
+  arrays.sum = sum_holds_contributions ? sum->data() : nullptr;
   arrays.stream = stream;
   arrays.start = current.start->data();
   arrays.next_start = next.start->data();

@@ -1,7 +1,8 @@
-// Chunk 0's versions as the coordinator sees them: it is told of each, with the sums over the round
-// that made it, and says what the round that starts from it is to do.
+// Directives of chunk 0's versions: the shard tells the coordinator about each version of chunk 0,
+// with the sums of the round that made it, and keeps the coordinator's directive for the round that
+// starts from it.
 //
-// Owned by the Shard; one that has not got chunk 0 makes no use of it. One thread.
+// Owned by a Shard; without effect on a shard that does not hold chunk 0. One thread.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +11,16 @@
 #include <utility>
 #include <vector>
 
+#include "common/job/metric_sums.h"
 #include "proto/wire.pb.h"
+#include "server/protocol/actions.h"
 #include "server/protocol/directive.h"
-#include "server/protocol/step_context.h"
 
 namespace kumo {
 
-// Is called once for each version of chunk 0 that is made here, before anybody can pull it, with
-// the sums over the samples of the round that made it. Returns the directive for the round that
-// starts from it; what it wants done besides goes into the turn.
+// Called once for each version of chunk 0 that is made on this server, before any pull of it is
+// answered. metrics: sums over the samples of the round that made the version. Returns the
+// directive for the round that starts from it.
 using VersionObserver =
     std::function<Directive(int64_t version, const MetricSums& metrics, StepContext* context)>;
 
@@ -27,22 +29,23 @@ class Directives {
   Directives(VersionObserver observer, int partitions)
       : observer_(std::move(observer)), metrics_(partitions) {}
 
-  // What a partition's contribution to the open round says of its samples.
-  void Note(int partition, const MetricSums& metrics) { metrics_[partition] = metrics; }
+  // The sums in a partition's contribution to the open round.
+  void Note(int partition, MetricSums metrics) { metrics_[partition] = std::move(metrics); }
   // Chunk 0's next version is made.
   void Observe(int64_t version, StepContext* context);
-  // What the coordinator said of a version that comes back from another server.
-  void Adopt(int64_t version, const wire::CoordinatorState& said);
+  // A version of chunk 0 has come back from another server, with the former coordinator's state.
+  void Adopt(int64_t version, const wire::CoordinatorState& state);
 
-  // What was said of a chunk's version: it travels with chunk 0.
+  // The directive of a chunk's version; an empty one for other chunks than 0.
   Directive At(int chunk, int64_t version) const;
-  // Of the newest one, which there must be.
-  std::pair<int64_t, Directive> newest() const { return *said_.rbegin(); }
+  // The newest version and its directive. Requires that there is one.
+  std::pair<int64_t, Directive> newest() const { return *directives_.rbegin(); }
 
  private:
   VersionObserver observer_;
-  std::map<int64_t, Directive> said_;  // of chunk 0's version, the one before and the next one
-  std::vector<MetricSums> metrics_;    // of the open round, by partition
+  // Of chunk 0's current version, the one before and the next one.
+  std::map<int64_t, Directive> directives_;
+  std::vector<MetricSums> metrics_;  // of the open round, by partition
 };
 
 }  // namespace kumo

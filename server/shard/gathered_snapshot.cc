@@ -15,8 +15,8 @@ void GatheredSnapshot::Start(int64_t version, int attempt) {
 void GatheredSnapshot::Add(const Chunk& chunk, int64_t version, const Version& frozen) {
   if (!snapshot_) Start(version, /*attempt=*/0);
   for (const VersionArray& array : ArraysOf(frozen)) {
-    snapshot_->arrays.push_back({array.kind, 0, array.slot, chunk.range.begin, array.numbers,
-                                 std::as_const(*array.numbers).span()});
+    snapshot_->arrays.push_back({array.kind, 0, array.slot, chunk.range.begin, array.elements,
+                                 std::as_const(*array.elements).span()});
   }
   ++chunks_;
 }
@@ -32,17 +32,17 @@ SaveAction GatheredSnapshot::Take() {
 
 Result<Version> RestoredVersion(const ShardSnapshot& snapshot, const Chunk& chunk) {
   std::map<int, FloatArray> arrays;
-  int64_t start_numbers = 0;
+  int64_t start_elements = 0;
   for (const StateArray& array : snapshot.arrays) {
     const std::optional<int> number = ArrayNumber(array.kind, array.slot);
     if (!number || !Overlaps(array, chunk.range)) continue;
     FloatArray& whole = arrays[*number];
     if (!whole) whole = MakeArray(chunk.range.size());
     const int64_t copied = CopyOverlap(array, chunk.range, whole->span());
-    if (*number == Version::kStart) start_numbers += copied;
+    if (*number == Version::kStart) start_elements += copied;
   }
-  if (start_numbers != chunk.range.size()) {
-    return DataLoss("the checkpoint has " + std::to_string(start_numbers) + " of the " +
+  if (start_elements != chunk.range.size()) {
+    return DataLoss("the checkpoint has " + std::to_string(start_elements) + " of the " +
                     std::to_string(chunk.range.size()) + " weights of chunk " +
                     std::to_string(chunk.index));
   }

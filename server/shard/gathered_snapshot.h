@@ -1,5 +1,5 @@
-// A shard's snapshot while it is gathered, chunk by chunk; and the way back, a chunk's version out
-// of a checkpoint.
+// Gathered snapshot: a shard's snapshot while its chunks are added one by one; and the way back, a
+// chunk's version out of a checkpoint.
 //
 // Owned by a Shard; one thread.
 #pragma once
@@ -17,16 +17,15 @@ namespace kumo {
 
 class GatheredSnapshot {
  public:
-  // A snapshot is gathered anew; what there was of another one is let go. attempt: for the
-  // SaveAction.
+  // Starts a snapshot; drops one that is not complete. attempt: for the SaveAction.
   void Start(int64_t version, int attempt);
-  // A chunk's part of it. The first one at a round's end starts a snapshot.
+  // Adds a chunk. At a round's end the first chunk starts the snapshot.
   void Add(const Chunk& chunk, int64_t version, const Version& frozen);
-  // The version of the snapshot that is being gathered, if there is one.
+  // The version of the snapshot that is being gathered; nullopt if there is none.
   std::optional<int64_t> version() const;
-  // So many chunks are in it.
+  // Chunks in the snapshot.
   int chunks() const { return chunks_; }
-  // Hands it out. Requires that there is one.
+  // Hands the snapshot out. Requires that there is one.
   SaveAction Take();
 
  private:
@@ -35,8 +34,8 @@ class GatheredSnapshot {
   int attempt_ = 0;
 };
 
-// A chunk's version out of a checkpoint, whose arrays may begin and end anywhere (another number of
-// servers wrote them). DataLoss where weights are missing.
+// A chunk's version out of a checkpoint. The checkpoint's arrays may begin and end anywhere, since
+// another number of servers may have written them. DataLoss if weights are missing.
 Result<Version> RestoredVersion(const ShardSnapshot& snapshot, const Chunk& chunk);
 
 }  // namespace kumo

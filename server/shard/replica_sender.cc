@@ -39,7 +39,7 @@ void ReplicaSender::SendPrevious(const ShardChunk& chunk, StepContext* context) 
   const int index = chunk.chunk().index;
   const int64_t number = chunk.version() - 1;
   if (lack_previous_.erase(index) == 0) return;
-  // It is sent after the newest one: alone it must not pass for that.
+  // Sent after the newest version, since the holder would take it for the newest otherwise.
   if (const Version* previous = chunk.Find(number)) {
     replicator_.Send(index, number, *previous, nullptr, context);
   }

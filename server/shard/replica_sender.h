@@ -1,10 +1,11 @@
-// The second copies of a shard's versions (cluster.replicas): which version of a chunk goes to the
-// next server when, and what that one lacks when it was started again. replicator.h gets them
-// there.
+// Replica sender: sends the second copies of a shard's versions to the next server
+// (cluster.replicas), and knows what that server lacks after it was started again. The Replicator
+// delivers them.
 //
-// Nobody gets a version before the next server has it too, and whoever brought something to the
-// open round keeps it until that round's version is there: with both a server that was started
-// again is where the former one was.
+// Two rules make a server that was started again continue where its former process was:
+// - No pull is answered with a version before the next server has the version too.
+// - A worker keeps its contribution to the open round until the next server has the version that
+//   the round makes.
 //
 // Owned by a Shard; one thread.
 #pragma once
@@ -12,7 +13,7 @@
 #include <set>
 
 #include "common/transport/message.h"
-#include "server/protocol/step_context.h"
+#include "server/protocol/actions.h"
 #include "server/replicas/replicator.h"
 #include "server/shard/directives.h"
 #include "server/shard/shard_chunk.h"
@@ -24,23 +25,24 @@ class ReplicaSender {
   // Of server `index`, of `servers` (at least two), with chunks of so many bytes.
   ReplicaSender(int index, int servers, int64_t chunk_bytes);
 
-  // Sends a chunk's newest version: one that is made before it is everybody's, or the current one
-  // with copies of the rule's slots. Nothing where these are just being written: that version
-  // follows soon. Requires that the chunk has a version.
+  // Sends a chunk's newest version: the one that is made but not published, or the current one with
+  // copies of the rule's slots. Sends nothing while work writes to the slots, since that work's
+  // version follows soon. Requires that the chunk has a version.
   void Send(const ShardChunk& chunk, const Directives& directives, StepContext* context);
-  // The next server may be another process: what was on its way is not any more, and of each chunk
-  // that is sent from now on it lacks the version before.
+  // The next server may be another process. Forgets what was on its way; each chunk that SendAgain
+  // sends from now on lacks its previous version there.
   void StartOver() { replicator_.StartOver(); }
   void SendAgain(const ShardChunk& chunk, const Directives& directives, StepContext* context);
 
-  // An acknowledgement of the holder. Returns whether with it a whole version is there.
+  // An acknowledgement of the holder. Returns true if it completes a version there.
   bool OnAcknowledged(const wire::Header& header, StepContext* context) {
     return replicator_.OnAcknowledged(header, context);
   }
-  // Whether the holder has the version that a chunk has made, and the one before, for who has to
-  // compute the round again.
+  // Whether the holder has the version that a chunk has made, and the version before, which a
+  // worker needs that computes the round again.
   bool HasMade(const ShardChunk& chunk) const;
-  // Sends the version before a chunk's current one, which the holder has, where it lacks that.
+  // Sends the version before a chunk's current one if the holder lacks it. Requires that the holder
+  // has the current one.
   void SendPrevious(const ShardChunk& chunk, StepContext* context);
 
   void Tick(StepContext* context) { replicator_.Tick(context); }
@@ -49,7 +51,7 @@ class ReplicaSender {
 
  private:
   Replicator replicator_;
-  std::set<int> lack_previous_;  // chunks of which the holder lacks the version before
+  std::set<int> lack_previous_;  // chunks whose previous version the holder lacks
 };
 
 }  // namespace kumo

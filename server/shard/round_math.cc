@@ -1,13 +1,48 @@
 #include "server/shard/round_math.h"
 
+#include <atomic>
 #include <string>
 #include <utility>
 
-#include "server/protocol/metrics.h"
+#include "server/protocol/messages.h"
 #include "server/rules/aggregate.h"
-#include "server/shard/where.h"
 
 namespace kumo {
+namespace {
+
+// Recycles `old`, an array of the version that ends, unless others than the version itself hold it:
+// messages on their way, or snapshots that are being written. `holders`: how many names the version
+// has for the array.
+FloatArray Recycle(const FloatArray& old, long holders, size_t elements) {
+  if (!old || old.use_count() != holders) return MakeArray(elements);
+  // use_count() is a relaxed read. The fence orders all accesses of the last other holder before
+  // the writes of the next work.
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return old;
+}
+
+}  // namespace
+
+Version NextArrays(const Rule& rule, int64_t step, Version* current, Version* previous) {
+  const size_t elements = current->start->size();
+  Version next;
+  const bool one_array = previous->weights == previous->start;
+  next.start = Recycle(previous->start, one_array ? 2 : 1, elements);
+  if (!rule.keeps_weights_apart()) {
+    next.weights = next.start;
+  } else if (one_array) {
+    next.weights = MakeArray(elements);
+  } else {
+    next.weights = Recycle(previous->weights, 1, elements);
+  }
+  *previous = {};
+  next.slots = std::exchange(current->slots, {});
+  if (step == 1) next.slots.clear();
+  while (static_cast<int>(next.slots.size()) < rule.slots()) {
+    next.slots.push_back(MakeArray(elements));
+  }
+  return next;
+}
 
 Result<RoundMath> RoundMath::Make(const RoundSettings& settings, const JobPlan& plan,
                                   const JobSpec& spec, int64_t shard_bytes) {
@@ -52,7 +87,7 @@ Result<CodedContribution> RoundMath::Contribution(const Chunk& chunk, const Mess
                            " samples instead of " + std::to_string(contribution.samples));
   }
   if (chunk.index == 0) {
-    KUMO_RETURN_IF_ERROR(CheckMetrics(ReadSums(header.metrics()), contribution.samples, metrics_)
+    KUMO_RETURN_IF_ERROR(metrics_.Check(ReadSums(header.metrics()), contribution.samples)
                              .WithContext(Where(header)));
   }
   if (contribution.samples == 0) return contribution;
@@ -61,12 +96,12 @@ Result<CodedContribution> RoundMath::Contribution(const Chunk& chunk, const Mess
     return InvalidArgument(Where(header) + ": codec " + std::to_string(header.codec()) +
                            " instead of " + std::string(codec.name()));
   }
-  const size_t numbers = chunk.range.size();
-  if (push.payload.bytes.size() != codec.EncodedBytes(numbers)) {
+  const size_t elements = chunk.range.size();
+  if (push.payload.bytes.size() != codec.EncodedBytes(elements)) {
     return InvalidArgument(Where(header) + ": " + std::to_string(push.payload.bytes.size()) +
-                           " bytes instead of " + std::to_string(codec.EncodedBytes(numbers)));
+                           " bytes instead of " + std::to_string(codec.EncodedBytes(elements)));
   }
-  KUMO_RETURN_IF_ERROR(codec.Check(push.payload.bytes, numbers).WithContext(Where(header)));
+  KUMO_RETURN_IF_ERROR(codec.Check(push.payload.bytes, elements).WithContext(Where(header)));
   contribution.codec = &codec;
   contribution.payload = push.payload;
   return contribution;

@@ -1,6 +1,6 @@
-// The mathematics of a job's rounds: which contributions are right, what a round's contributions
-// and a version make, and what the readers get of it. A function of the experiment's result
-// settings alone; which messages have come is none of its business.
+// Round mathematics: which contributions are valid, how a round and a version make the next
+// version, and how pulls deliver it. A function of the experiment's result settings only; it does
+// not know which messages have arrived.
 //
 // Immutable; thread-safe. Owned by a Shard.
 #pragma once
@@ -44,18 +44,20 @@ class RoundMath {
 
   const JobPlan& plan() const { return plan_; }
   int partitions() const { return plan_.settings().partitions; }
-  // The codec that a segment's start goes to the readers in; null: float32.
+  // The codec in which pulls deliver a segment's start; null: float32.
   const Codec* PullCodec(Segment segment) const;
 
-  // The contribution to a chunk that a PUSH brings. Its round and partition must be ones of the
-  // plan. InvalidArgument where samples, codec, length or numbers are not what the round wants.
+  // The contribution to a chunk in a PUSH, whose round and partition are within the plan.
+  // InvalidArgument if samples, codec, length or elements do not fit the round.
   Result<CodedContribution> Contribution(const Chunk& chunk, const Message& push) const;
-  // Adds to a work that has all contributions of its round what makes the next version.
+  // Completes the work that has all contributions of its round, so that it makes the next version.
+  // Takes the slots of `current`, and takes `previous` apart: its arrays become those of the next
+  // version unless another holder still reads them. Requires that `current` exists.
   void Close(const Chunk& chunk, ChunkWork* work, Version* current, Version* previous) const;
-  // Makes a version's coded start, where the readers get one. FailedPrecondition as CheckFits.
+  // Makes a version's coded start, if pulls are coded. FailedPrecondition as CheckFits.
   Status CodeStart(const Chunk& chunk, int64_t number, Version* version) const;
-  // Whether the codec for the readers can hold a version's start, of which it could not hold the
-  // number at first_bad (-1: it holds them all). FailedPrecondition names version and tensor.
+  // FailedPrecondition, naming version and tensor, if the pull codec cannot hold the element at
+  // first_bad of a version's start; -1: it holds all elements.
   Status CheckFits(const Chunk& chunk, int64_t number, int64_t first_bad) const;
 
  private:
@@ -68,10 +70,16 @@ class RoundMath {
   float weight_decay_ = 0.0f;  // of the decayed segment
   bool stream_ = false;
   std::optional<Schedule> schedule_;
-  // Work under way may outlive the shard.
+  // Shared, since work under way may outlive the shard.
   std::shared_ptr<const Rule> gradient_rule_, block_rule_, average_rule_;
   PushCodecs push_codecs_;
   const Codec* pull_codec_ = nullptr;  // null: float32
 };
+
+// The arrays of the version after `current`, for a rule to write, and the slots that go on with it,
+// as many as the rule has. step: of the round in its mode (RoundPlan::step); at step 1 the rule's
+// state begins as zeros, and slots of an earlier rule are dropped. `current` keeps start and
+// weights; `previous` ends. Requires that `current` exists.
+Version NextArrays(const Rule& rule, int64_t step, Version* current, Version* previous);
 
 }  // namespace kumo

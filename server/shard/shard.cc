@@ -26,7 +26,8 @@ Shard::Shard(const ShardSettings& settings, ShardMap map, RoundMath math, Versio
     parts_.push_back({ShardChunk(chunk, &math_),
                       CarriedStates(chunk, math_.partitions(), settings_.carried_arrays)});
   }
-  if (settings.replicate) copies_.emplace(settings.index, settings.servers, settings.chunk_bytes);
+  if (settings.replicate)
+    replica_sender_.emplace(settings.index, settings.servers, settings.chunk_bytes);
 }
 
 Result<Shard::Part*> Shard::Find(const wire::Header& header) {
@@ -38,7 +39,7 @@ Result<Shard::Part*> Shard::Find(const wire::Header& header) {
   return &parts_[local];
 }
 
-// --- What the shard begins with.
+// --- Beginning.
 
 Status Shard::Restore(const ShardSnapshot& snapshot, StepContext* context) {
   const int64_t version = snapshot.version;
@@ -52,7 +53,7 @@ Status Shard::Restore(const ShardSnapshot& snapshot, StepContext* context) {
   }
   for (const auto& [chunk, carried] : parts_) {
     if (chunk.chunk().index == 0) directives_.Observe(version, context);
-    if (copies_) copies_->Send(chunk, directives_, context);
+    if (replica_sender_) replica_sender_->Send(chunk, directives_, context);
   }
   return OkStatus();
 }
@@ -97,16 +98,17 @@ Status Shard::OnInitialise(const PeerName& from, const Message& message, bool le
   if (!first) return OkStatus();
   if (message.header.chunk() == 0) directives_.Observe(0, context);
   ReachVersion(part, context);
-  // Initial weights that are lost are made again: nobody waits for the next server to have them.
-  if (copies_) copies_->Send(part->chunk, directives_, context);
+  // Published at once: initial weights that are lost can be made again.
+  if (replica_sender_) replica_sender_->Send(part->chunk, directives_, context);
   return OkStatus();
 }
 
 Status Shard::OnPush(const PeerName& from, const Message& message, bool leased, ShardChunk* chunk,
                      StepContext* context) {
   const wire::Header& header = message.header;
-  KUMO_ASSIGN_OR_RETURN(const bool counts, chunk->OnPush(from, message, leased,
-                                                         /*held=*/copies_.has_value(), context));
+  KUMO_ASSIGN_OR_RETURN(const bool counts,
+                        chunk->OnPush(from, message, leased,
+                                      /*held=*/replica_sender_.has_value(), context));
   if (!counts) return OkStatus();
   if (header.chunk() == 0) directives_.Note(header.partition(), ReadSums(header.metrics()));
   Compute(chunk, context);
@@ -114,7 +116,7 @@ Status Shard::OnPush(const PeerName& from, const Message& message, bool leased, 
 }
 
 void Shard::Compute(ShardChunk* chunk, StepContext* context) {
-  std::shared_ptr<ChunkWork> work = chunk->NextWork(/*freeze=*/copies_.has_value());
+  std::shared_ptr<ChunkWork> work = chunk->NextWork(/*freeze=*/replica_sender_.has_value());
   if (!work) return;
   work->generation = settings_.generation;
   context->Do(ComputeAction{std::move(work)});
@@ -129,15 +131,15 @@ Status Shard::OnComputed(const ChunkWork& work, StepContext* context) {
     return OkStatus();
   }
   if (work.chunk == 0) directives_.Observe(chunk.version() + 1, context);
-  if (copies_) {
-    copies_->Send(chunk, directives_, context);  // when it is there, it is everybody's
+  if (replica_sender_) {
+    replica_sender_->Send(chunk, directives_, context);  // published when the next server has it
   } else {
     Publish(part, context);
   }
   return OkStatus();
 }
 
-// The next version is everybody's.
+// Publishes the version that a chunk has made.
 void Shard::Publish(Part* part, StepContext* context) {
   const std::optional<Version> saved = part->chunk.Publish(context);
   ReachVersion(part, context);
@@ -149,8 +151,8 @@ void Shard::Publish(Part* part, StepContext* context) {
 void Shard::ReachVersion(Part* part, StepContext* context) {
   const int64_t version = part->chunk.version();
   part->carried.Acknowledge(version - 1, context);
-  // A snapshot of an older version that still waits for a state waits for a worker that is gone;
-  // and once its round has closed nobody asks for a state any more.
+  // A snapshot of an older version can still wait for a state only if the state's worker is gone:
+  // no state of a version arrives after the round that starts from the version has closed.
   if (snapshot_.version() && *snapshot_.version() < version) HandOutSnapshot(context);
   part->carried.DropBefore(version);
   part->chunk.AnswerParked(directives_.At(part->chunk.chunk().index, version), context);
@@ -158,7 +160,7 @@ void Shard::ReachVersion(Part* part, StepContext* context) {
 
 // --- Snapshots.
 
-// PUT_STATE and GET_STATE: either may be what a snapshot has waited for.
+// PUT_STATE and GET_STATE. Either may complete a snapshot: the latter says that a state is lost.
 Status Shard::OnCarried(const PeerName& from, const Message& message, bool leased, Part* part,
                         StepContext* context) {
   const wire::Header& header = message.header;
@@ -166,8 +168,8 @@ Status Shard::OnCarried(const PeerName& from, const Message& message, bool lease
   bool answer = false;
   if (header.type() == wire::PUT_STATE) {
     if (Buggify(RareWay::kStateOverlooked)) return OkStatus();
-    KUMO_RETURN_IF_ERROR(
-        carried.Put(from, message, leased, chunk.version(), /*held=*/copies_.has_value(), context));
+    KUMO_RETURN_IF_ERROR(carried.Put(from, message, leased, chunk.version(),
+                                     /*held=*/replica_sender_.has_value(), context));
   } else {
     KUMO_ASSIGN_OR_RETURN(answer, carried.Asks(from, header, chunk.version()));
   }
@@ -188,7 +190,7 @@ Status Shard::SaveNow(int64_t version, int attempt, bool partial, StepContext* c
   for (const auto& [chunk, carried] : parts_) {
     snapshot_.Add(chunk.chunk(), version, Frozen(*chunk.Find(version)));
   }
-  // A snapshot that is not complete is handed out as soon as the last state comes.
+  // A snapshot that is not complete is handed out when the last state arrives.
   if (partial) {
     HandOutSnapshot(context);
   } else {
@@ -212,21 +214,21 @@ void Shard::HandOutSnapshot(StepContext* context) {
   context->Do(std::move(save));
 }
 
-// --- Versions that are kept twice.
+// --- Second copies.
 
 void Shard::OnReplicated(const wire::Header& header, StepContext* context) {
   const auto found = Find(header);
-  if (!copies_ || !found.ok() || !copies_->OnAcknowledged(header, context)) return;
+  if (!replica_sender_ || !found.ok() || !replica_sender_->OnAcknowledged(header, context)) return;
   const ShardChunk& chunk = (*found)->chunk;
-  if (copies_->HasMade(chunk)) Publish(*found, context);
-  if (header.round() == chunk.version()) copies_->SendPrevious(chunk, context);
+  if (replica_sender_->HasMade(chunk)) Publish(*found, context);
+  if (header.round() == chunk.version()) replica_sender_->SendPrevious(chunk, context);
 }
 
 void Shard::ReplicateAgain(StepContext* context) {
-  if (!copies_) return;
-  copies_->StartOver();
+  if (!replica_sender_) return;
+  replica_sender_->StartOver();
   for (const auto& [chunk, carried] : parts_) {
-    if (chunk.version() >= 0) copies_->SendAgain(chunk, directives_, context);
+    if (chunk.version() >= 0) replica_sender_->SendAgain(chunk, directives_, context);
   }
 }
 

@@ -1,21 +1,24 @@
-// A shard: the chunks of the flat parameter vector that one server holds, as a state machine.
+// Shard: the chunks of the flat parameter vector that one server holds, as a state machine.
 //
-// Per chunk: its version, which workers pull, and the one before, for a partition that is computed
-// again; and the open round's contributions, one per partition (shard_chunk.h). A chunk closes
-// round r when all partitions' contributions are there: they are added in partition order, however
-// they arrived, the rule makes version r + 1, and the pulls that were parked for it are answered. A
-// second contribution of a partition to a round is acknowledged and dropped; so pushes may be
-// repeated, and computed twice, without harm.
+// In prose. Workers pull a version of every chunk, train, and push one contribution per partition
+// to every chunk. A chunk closes round r when the contributions of all partitions are there; the
+// rule then makes version r + 1, and parked pulls are answered (shard_chunk.h). Pushes may be
+// repeated, and blocks may be computed twice, without harm: the first contribution of a partition
+// counts. A shard knows partitions, never workers; the caller says whether a message is leased to
+// its sender.
 //
-// A chunk's versions can differ from another's by at most one: version r + 1 of a chunk needs every
-// partition's contribution to round r, for which each needed every chunk at version r. What the
-// previous version is kept for: docs/internals/leases.md, "Versions, and why a chunk keeps
-// two".
+// Invariants:
+// - Two chunks' versions differ by at most one: version r + 1 of a chunk needs the contribution of
+//   every partition to round r, and each of those needed every chunk at version r.
+// - A chunk keeps its current version and the one before (docs/internals/leases.md, "Versions, and
+//   why a chunk keeps two").
+// - Chunk 0's versions are observed (directives.h) before any pull of them is answered, so that all
+//   workers act on the coordinator's directive in the same round.
 //
-// A contribution may say that a checkpoint follows its round: the shard then takes a snapshot at
-// that version (gathered_snapshot.h), adds what the partitions carry (carried_states.h), and hands
-// it out as a SaveAction. Where versions are kept twice (cluster.replicas) nobody gets a version
-// before the next server has it too (second_copies.h).
+// Checkpoints. The contributions to a round say whether it is saved. The shard then gathers a
+// snapshot, chunk by chunk (gathered_snapshot.h), adds the states that partitions carry
+// (carried_states.h), and hands it out as a SaveAction. If versions are kept twice
+// (cluster.replicas), a version is published only when the next server has it (replica_sender.h).
 //
 // Owned by a ServerNode; one thread.
 #pragma once
@@ -32,8 +35,8 @@
 #include "common/job/parameter_layout.h"
 #include "common/job/shard_map.h"
 #include "common/transport/message.h"
+#include "server/protocol/actions.h"
 #include "server/protocol/directive.h"
-#include "server/protocol/step_context.h"
 #include "server/replicas/replica_store.h"
 #include "server/shard/carried_states.h"
 #include "server/shard/chunk_work.h"
@@ -57,53 +60,54 @@ struct ShardSettings {
 
 class Shard {
  public:
-  // The observer is that of chunk 0, on the server that has it.
+  // observer: of chunk 0, on the server that holds it. Errors name the setting that is wrong.
   static Result<std::unique_ptr<Shard>> Make(const ShardSettings& settings, const JobPlan& plan,
                                              const JobSpec& spec, VersionObserver observer);
 
   const ShardMap& map() const { return map_; }
   // The generation in which the shard was made.
   uint32_t generation() const { return settings_.generation; }
-  // The newest version of chunk 0, which is here and has one, and what the coordinator said about
-  // the round that starts from it.
+  // The newest version of chunk 0 and the directive for the round that starts from it. Requires
+  // that chunk 0 is here and has a version.
   std::pair<int64_t, Directive> newest_directive() const { return directives_.newest(); }
   // A version is on its way to the next server.
-  bool replicating() const { return copies_ && !copies_->idle(); }
-  // Fills in the shard's part of a report. version: the oldest among the chunks, no round before it
-  // is open; -1 before the weights are there; the last one where the shard has no chunk. waits_for:
-  // "partition 3, 4 of round 812", "the initial weights", or "" when no round is open. missing:
-  // the partitions that have not contributed to the oldest open round, kMostMissing at most.
+  bool replicating() const { return replica_sender_ && !replica_sender_->idle(); }
+  // Fills in the shard's part of a report. version: the oldest version among the chunks, before
+  // which no round is open; -1 before the weights are there; the last version if the shard has no
+  // chunk. waits_for: "partition 3, 4 of round 812", "the initial weights", or "" if no round is
+  // open. missing: partitions that have not contributed to the oldest open round, at most
+  // kMostMissing.
   void Describe(wire::ServerReport* report) const;
 
-  // Takes over the state of a checkpoint's version. DataLoss names what is missing.
+  // Takes over a checkpoint's version. DataLoss names the missing part.
   Status Restore(const ShardSnapshot& snapshot, StepContext* context);
-  // Takes over what the next server kept of a former process's shard: every chunk at its newest
-  // version there. DataLoss where that is none of this job's.
+  // Takes over the replica that the next server kept of a former process's shard: every chunk at
+  // its newest version there. DataLoss if the versions are not of this job.
   Status Adopt(const ReplicaStore& replica);
 
   // A message of an accepted worker: INITIALISE, PUSH, PULL, PUT_STATE, GET_STATE. An error refuses
-  // the message; the shard is unchanged. Unavailable: it would count, were it `leased` to the
-  // sender to compute it (IsLeased).
+  // the message and leaves the shard unchanged. Unavailable: the message would count if it were
+  // `leased` to its sender.
   Status OnMessage(const PeerName& from, const Message& message, bool leased, StepContext* context);
-  // The work of a ComputeAction has run. FailedPrecondition, naming version and tensor, where the
-  // new weights are nothing that sync.pull_codec can hold: the job cannot go on.
+  // The work of a ComputeAction has run. FailedPrecondition, naming version and tensor, if
+  // sync.pull_codec cannot hold the new weights: the job cannot go on.
   Status OnComputed(const ChunkWork& work, StepContext* context);
-  // Takes a snapshot without waiting for a round's end, and hands it out when what partitions carry
-  // is there (if `partial`: at once). Aborted unless all chunks are at `version` and at rest.
-  // attempt: for the SaveAction.
+  // Takes a snapshot without waiting for a round's end, and hands it out when the states that
+  // partitions carry are there (partial: at once). Aborted unless all chunks are at `version` and
+  // at rest. attempt: for the SaveAction.
   Status SaveNow(int64_t version, int attempt, bool partial, StepContext* context);
-  // Forgets the pulls that a lost worker left parked.
+  // Forgets the parked requests of a lost worker.
   void Forget(const PeerName& peer);
-  // The next server has (acknowledged) an array of a version.
+  // The next server has acknowledged an array of a version.
   void OnReplicated(const wire::Header& header, StepContext* context);
-  // The next server may be another process: it gets what it should have.
+  // The next server may be another process: sends it the versions that it should have.
   void ReplicateAgain(StepContext* context);
   void Tick(StepContext* context) {
-    if (copies_) copies_->Tick(context);
+    if (replica_sender_) replica_sender_->Tick(context);
   }
 
  private:
-  // A chunk, and what partitions carry of it.
+  // A chunk, and the states that partitions carry for it.
   struct Part {
     ShardChunk chunk;
     CarriedStates carried;
@@ -131,7 +135,7 @@ class Shard {
   std::vector<Part> parts_;
   Directives directives_;
   GatheredSnapshot snapshot_;
-  std::optional<ReplicaSender> copies_;
+  std::optional<ReplicaSender> replica_sender_;  // if versions are kept twice
 };
 
 }  // namespace kumo

@@ -6,9 +6,58 @@
 
 #include "common/job/buggify.h"
 #include "server/protocol/messages.h"
-#include "server/shard/where.h"
 
 namespace kumo {
+namespace {
+
+// Early contributions that are worth a pass over the running sum.
+constexpr int kEagerContributions = 4;
+
+}  // namespace
+
+// --- The open round.
+
+void OpenRound::Add(int partition, CodedContribution contribution) {
+  arrived_[partition] = std::move(contribution);
+}
+
+// Contributions that come next in partition order; 0 if they are too few for a pass of their own.
+int OpenRound::Ready() const {
+  int ready = 0;
+  while (added_ + ready < partitions() && arrived_[added_ + ready]) ++ready;
+  const bool closes = added_ + ready == partitions();
+  return closes || ready >= kEagerContributions ? ready : 0;
+}
+
+void OpenRound::MoveInto(ChunkWork* work) {
+  const int ready = Ready();
+  const bool closes = added_ + ready == partitions();
+  for (int i = 0; i < ready; ++i) {
+    auto& arrived = arrived_[added_ + i];
+    if (arrived->samples > 0) work->contributions.push_back(std::move(*arrived));
+    arrived.reset();
+  }
+  work->sum_holds_contributions = added_ > 0;
+  if (!closes && !sum_) sum_ = MakeArray(work->elements);
+  work->sum = !closes || added_ > 0 ? sum_ : nullptr;
+  added_ += ready;
+}
+
+std::vector<int> OpenRound::Missing() const {
+  std::vector<int> missing;
+  for (int p = added_; p < partitions(); ++p) {
+    if (!arrived_[p]) missing.push_back(p);
+  }
+  return missing;
+}
+
+OpenRound::Keepers OpenRound::Close() {
+  added_ = 0;
+  save_ = false;
+  return std::exchange(keepers_, {});
+}
+
+// --- The chunk.
 
 ShardChunk::ShardChunk(const Chunk& chunk, const RoundMath* math)
     : chunk_(chunk), math_(math), round_(math->partitions()) {}
@@ -26,7 +75,7 @@ Status ShardChunk::Begin(int64_t version, Version current, Version previous) {
   version_ = version;
   current_ = std::move(current);
   previous_ = std::move(previous);
-  previous_.slots.clear();  // no rule starts from it
+  previous_.slots.clear();  // no round starts from the previous version
   return OkStatus();
 }
 
@@ -77,12 +126,12 @@ std::shared_ptr<ChunkWork> ShardChunk::NextWork(bool freeze) {
   auto work = std::make_shared<ChunkWork>();
   work->chunk = chunk_.index;
   work->round = version_;
-  work->numbers = chunk_.range.size();
+  work->elements = chunk_.range.size();
   round_.MoveInto(work.get());
   computing_ = true;
   if (!round_.closing()) return work;
-  // Every partition has gone on from the version before: nobody has a use for it, and from now on
-  // the work writes there.
+  // Every partition has contributed, so none needs the previous version: the work writes into its
+  // arrays from now on.
   math_->Close(chunk_, work.get(), &current_, &previous_);
   work->freeze = freeze || round_.saves();
   return work;
@@ -118,8 +167,8 @@ std::optional<Version> ShardChunk::Publish(StepContext* context) {
   return frozen;
 }
 
-Status ShardChunk::OnPull(const PeerName& from, const wire::Header& header, const Directive& said,
-                          StepContext* context) {
+Status ShardChunk::OnPull(const PeerName& from, const wire::Header& header,
+                          const Directive& directive, StepContext* context) {
   const int64_t version = header.round();
   if (header.vector() != wire::START && header.vector() != wire::WEIGHTS) {
     return InvalidArgument("pull of an unknown vector " + std::to_string(header.vector()));
@@ -131,7 +180,7 @@ Status ShardChunk::OnPull(const PeerName& from, const wire::Header& header, cons
   }
   const ParkedPull pull{from, header.vector(), header.request()};
   if (version <= version_) {
-    Answer(pull, version, said, context);
+    Answer(pull, version, directive, context);
     return OkStatus();
   }
   const auto same = [&](const ParkedPull& parked) {
@@ -145,11 +194,12 @@ Status ShardChunk::OnPull(const PeerName& from, const wire::Header& header, cons
   return OkStatus();
 }
 
-void ShardChunk::AnswerParked(const Directive& said, StepContext* context) {
-  for (const ParkedPull& pull : std::exchange(parked_, {})) Answer(pull, version_, said, context);
+void ShardChunk::AnswerParked(const Directive& directive, StepContext* context) {
+  for (const ParkedPull& pull : std::exchange(parked_, {}))
+    Answer(pull, version_, directive, context);
 }
 
-void ShardChunk::Answer(const ParkedPull& pull, int64_t version, const Directive& said,
+void ShardChunk::Answer(const ParkedPull& pull, int64_t version, const Directive& directive,
                         StepContext* context) const {
   const Version* const asked = Find(version);
   SendAction reply;
@@ -174,9 +224,9 @@ void ShardChunk::Answer(const ParkedPull& pull, int64_t version, const Directive
     header.set_codec(static_cast<uint32_t>(CodecId::kFp32));
     reply.message.payload = BytesOf(pull.vector == wire::START ? asked->start : asked->weights);
   }
-  header.set_save(said.save);
-  header.set_stop(said.stop);
-  header.set_move(said.move);
+  header.set_save(directive.save);
+  header.set_stop(directive.stop);
+  header.set_move(directive.move);
   context->Do(std::move(reply));
 }
 

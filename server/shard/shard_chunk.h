@@ -1,29 +1,87 @@
-// One chunk of a shard: its newest version, which workers pull, and the one before, for a partition
-// that is computed again; the open round, whose contributions make the next version; and the pulls
-// that are parked for it.
+// Shard chunk: one chunk of a shard as a state machine. It has the chunk's newest version, which
+// workers pull, and the version before; the open round, whose contributions make the next version;
+// and the pulls that are parked for the next version.
 //
-// A version comes in two steps: it is made (OnComputed), and then everybody's (Publish). Where
-// versions are kept twice another server gets it in between.
+// A round of a chunk:
+//   contributions arrive -> work is under way -> the version is made -> it is published
+//   (OnPush)                (NextWork)           (OnComputed)           (Publish)
+// If versions are kept twice, another server gets the version between the last two steps.
+//
+// Invariants:
+// - Contributions are added in partition order, however they arrive; so the bits of a version do
+//   not depend on arrival. A second contribution of a partition is acknowledged and dropped.
+// - At most one work is under way. The work that closes the round writes into the arrays of the
+//   previous version: then every partition has contributed, so none needs that version any more.
+// - The previous version is kept until then for a partition that is computed again: its worker was
+//   lost after other partitions had gone on.
 //
 // Owned by a Shard; one thread.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "common/base/status.h"
 #include "common/job/shard_map.h"
 #include "common/transport/message.h"
+#include "server/protocol/actions.h"
 #include "server/protocol/directive.h"
-#include "server/protocol/step_context.h"
 #include "server/protocol/version.h"
 #include "server/shard/chunk_work.h"
-#include "server/shard/open_round.h"
 #include "server/shard/round_math.h"
 
 namespace kumo {
+
+// Open round: the contributions to a chunk's round, one per partition, and the peers that keep a
+// copy of theirs. An early contribution waits, still coded. Early ones are added to a running sum
+// only when several are there: so most rounds are one pass over memory, and the memory of those
+// that wait is bounded.
+class OpenRound {
+ public:
+  explicit OpenRound(int partitions) : arrived_(partitions) {}
+
+  // Whether a partition has contributed.
+  bool Has(int partition) const { return partition < added_ || arrived_[partition].has_value(); }
+  // Requires !Has(partition).
+  void Add(int partition, CodedContribution contribution);
+  // A checkpoint is taken of the version that the round makes.
+  void Save() { save_ = true; }
+  bool saves() const { return save_; }
+  // A peer keeps a partition's contribution, sent as this request, until the round has closed.
+  void Keeps(int partition, const PeerName& peer, uint64_t request) {
+    keepers_[{partition, peer}] = request;
+  }
+
+  // The contributions that come next in partition order are there, and are worth a pass.
+  bool ready() const { return Ready() > 0; }
+  // Moves them into `work`, whose elements are set, with the running sum. Requires ready(), and
+  // that the work before has run.
+  void MoveInto(ChunkWork* work);
+  // All contributions are in the sum or in the work under way.
+  bool closing() const { return added_ == partitions(); }
+  // Partitions that have not contributed.
+  std::vector<int> Missing() const;
+
+  // Request numbers of kept contributions, by partition and peer.
+  using Keepers = std::map<std::pair<int, PeerName>, uint64_t>;
+  // The next round begins. Returns the keepers of the round that has closed.
+  Keepers Close();
+
+ private:
+  int Ready() const;
+  int partitions() const { return static_cast<int>(arrived_.size()); }
+
+  std::vector<std::optional<CodedContribution>> arrived_;  // by partition
+  int added_ = 0;   // partitions whose contributions are in the sum or in the work under way
+  FloatArray sum_;  // null: not needed so far
+  bool save_ = false;
+  Keepers keepers_;
+};
 
 class ShardChunk {
  public:
@@ -31,56 +89,55 @@ class ShardChunk {
   ShardChunk(const Chunk& chunk, const RoundMath* math);
 
   const Chunk& chunk() const { return chunk_; }
-  // Of the newest version that is everybody's, and so of the open round; -1: there is none yet.
+  // The newest published version, from which the open round starts; -1: there is none yet.
   int64_t version() const { return version_; }
-  // A version, where it is here: the newest one, the one before, and the next one as it is sent and
-  // saved (frozen) as soon as it is made; else null.
+  // A version that is here: the newest one, the one before, or the next one, once it is made, as it
+  // is sent and saved (frozen). Null for others.
   const Version* Find(int64_t version) const;
-  // The round that makes the next version.
   const OpenRound& round() const { return round_; }
-  // Nothing is being computed, and no version is made that is not everybody's.
+  // No work is under way, and no version is made that is not published.
   bool at_rest() const { return !computing_; }
 
-  // The chunk begins with a version, of which nobody knows yet. FailedPrecondition where the
-  // readers' codec cannot hold it.
+  // The chunk begins with a version, which is published. FailedPrecondition if the pull codec
+  // cannot hold it.
   Status Begin(int64_t version, Version current, Version previous);
-  // It begins with a worker's initial weights, as version 0, if those are the first ones. Checks
-  // and acknowledges them, and returns whether they are. Unavailable where they would be, and it is
-  // not for the sender to bring them (`leased`).
+  // Initial weights of a worker. Checks and acknowledges them. Returns true if they are the first,
+  // and so version 0. Unavailable if they would be, but are not `leased` to the sender.
   Result<bool> OnInitialise(const PeerName& from, const Message& message, bool leased,
                             StepContext* context);
-  // Takes a contribution, and acknowledges it; held: its sender is to keep it until the round has
-  // closed. Returns whether it counts, which a second one does not. InvalidArgument, Aborted for a
-  // round that is not open yet, or Unavailable where it would count, and the block is not `leased`
-  // to the sender; nothing changes then.
+  // Takes a contribution and acknowledges it. held: its sender keeps it until the round has closed.
+  // Returns true if it counts, false for a second one of the partition. Errors change nothing:
+  // InvalidArgument; Aborted if the round is not open yet; Unavailable if it would count but is not
+  // `leased` to the sender.
   Result<bool> OnPush(const PeerName& from, const Message& message, bool leased, bool held,
                       StepContext* context);
-  // What there is to compute now, or null. freeze: of every version, not only of one that is saved.
+  // The work that can be done now, or null. freeze: also versions that are not saved.
   std::shared_ptr<ChunkWork> NextWork(bool freeze);
-  // The work has run. Returns whether a version is made. FailedPrecondition where the readers'
-  // codec cannot hold it: the job cannot go on.
+  // The work has run. Returns true if it made a version. FailedPrecondition if the pull codec
+  // cannot hold the version: the job cannot go on.
   Result<bool> OnComputed(const ChunkWork& work);
-  // The version that is made is everybody's, and the round has closed: whoever still keeps a
-  // contribution is told. Returns the version as a checkpoint is to have it, where one is taken.
-  // Parked pulls are answered by AnswerParked.
+  // Publishes the version that is made, and closes the round: releases the keepers of its
+  // contributions. Returns the frozen version if a checkpoint is taken of it. The caller answers
+  // parked pulls with AnswerParked.
   std::optional<Version> Publish(StepContext* context);
 
-  // Answers a pull, or parks it for the next version. said: of the round that starts from the
-  // version that is pulled; nothing where another chunk carries it. Aborted for later versions.
-  Status OnPull(const PeerName& from, const wire::Header& header, const Directive& said,
+  // Answers a pull, or parks it for the next version. directive: of the version that is pulled;
+  // empty if another chunk carries it. Aborted for later versions.
+  Status OnPull(const PeerName& from, const wire::Header& header, const Directive& directive,
                 StepContext* context);
-  void AnswerParked(const Directive& said, StepContext* context);
+  void AnswerParked(const Directive& directive, StepContext* context);
+  // Forgets the parked pulls of a lost worker.
   void Forget(const PeerName& peer);
 
  private:
-  // One of each peer and vector: who asks again by another number waits for that one.
+  // At most one for each peer and vector; a repeated pull replaces the request number.
   struct ParkedPull {
     PeerName peer;
     wire::Vector vector;
-    uint64_t request;  // its number
+    uint64_t request;
   };
 
-  void Answer(const ParkedPull& pull, int64_t version, const Directive& said,
+  void Answer(const ParkedPull& pull, int64_t version, const Directive& directive,
               StepContext* context) const;
 
   const Chunk chunk_;
@@ -88,8 +145,8 @@ class ShardChunk {
   int64_t version_ = -1;
   Version current_, previous_;
   OpenRound round_;
-  bool computing_ = false;  // or what was computed is not everybody's yet
-  Version next_, frozen_;   // made, and not everybody's yet
+  bool computing_ = false;  // work is under way, or its version is not published yet
+  Version next_, frozen_;   // made, and not published yet
   std::vector<ParkedPull> parked_;
 };
 

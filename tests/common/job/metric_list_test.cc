@@ -76,13 +76,15 @@ TEST(MetricListTest, WhatIsNoListIsRefusedByName) {
 TEST(MetricListTest, SumsOfAnotherNumberAndImpossibleSharesAreRefused) {
   const MetricList list = LossAccuracyPerplexity();
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_TRUE(list.Check(Sums(4, {-1e300, 4.0})).ok());
-  EXPECT_TRUE(list.Check(Sums(4, {nan, 0.0})).ok()) << "a loss may be no number";
-  EXPECT_FALSE(list.Check(Sums(4, {1.0})).ok());
-  EXPECT_FALSE(list.Check(Sums(4, {1.0, 1.0, 1.0})).ok());
-  EXPECT_FALSE(list.Check(Sums(4, {1.0, 4.5})).ok());
-  EXPECT_FALSE(list.Check(Sums(4, {1.0, -0.5})).ok());
-  EXPECT_FALSE(list.Check(Sums(4, {1.0, nan})).ok());
+  EXPECT_TRUE(list.Check(Sums(4, {-1e300, 4.0}), 4).ok());
+  EXPECT_TRUE(list.Check(Sums(4, {nan, 0.0}), 4).ok()) << "a loss may be no number";
+  EXPECT_FALSE(list.Check(Sums(4, {1.0}), 4).ok());
+  EXPECT_FALSE(list.Check(Sums(4, {1.0, 1.0, 1.0}), 4).ok());
+  EXPECT_FALSE(list.Check(Sums(4, {1.0, 4.5}), 4).ok());
+  EXPECT_FALSE(list.Check(Sums(4, {1.0, -0.5}), 4).ok());
+  EXPECT_FALSE(list.Check(Sums(4, {1.0, nan}), 4).ok());
+  EXPECT_FALSE(list.Check(Sums(4, {1.0, 1.0}), 5).ok());
+  EXPECT_FALSE(list.Check(Sums(5, {1.0, 1.0}), 4).ok());
 }
 
 TEST(MetricListTest, SumsAddUp) {

@@ -31,18 +31,18 @@ Job WithWarmUp() {
   return job;
 }
 
-wire::JobStatus Status(const Fleet& fleet) { return fleet.coordinator->Describe(fleet.now); }
+wire::JobStatus StatusOfJob(const Fleet& fleet) { return fleet.coordinator->Describe(fleet.now); }
 
 TEST(CoordinatorProgress, WhatIsNotKnownYetIsNotTold) {
   Fleet fleet(SmallJob(), 2);
-  wire::JobStatus status = Status(fleet);
+  wire::JobStatus status = StatusOfJob(fleet);
   EXPECT_EQ(status.round(), 0);
   EXPECT_FALSE(status.has_rounds() || status.has_epoch() || status.has_samples() ||
                status.has_total_samples() || status.has_learning_rate());
   EXPECT_FALSE(status.servers(1).has_seen_seconds_ago()) << "the machine's uptime";
   fleet.Learn();
   fleet.Join("a");
-  status = Status(fleet);
+  status = StatusOfJob(fleet);
   EXPECT_EQ(status.rounds(), 8);
   EXPECT_EQ(status.total_samples(), 160);
   EXPECT_TRUE(status.has_learning_rate());
@@ -50,54 +50,54 @@ TEST(CoordinatorProgress, WhatIsNotKnownYetIsNotTold) {
   EXPECT_FALSE(status.workers(0).has_samples_per_second());
   fleet.Tick();
   fleet.Reach(0);
-  status = Status(fleet);
+  status = StatusOfJob(fleet);
   EXPECT_FALSE(status.figures_size() > 0 || status.has_samples_per_second() ||
                status.has_eta_seconds() || status.validation_figures_size() > 0);
   fleet.Reach(1);
-  EXPECT_EQ(Status(fleet).figures(0).name(), "loss");
-  EXPECT_EQ(Status(fleet).figures(0).value(), 1);
-  EXPECT_EQ(Status(fleet).learning_rate(), 0.01) << "and not a float's 0.00999999978";
-  EXPECT_EQ(Status(fleet).figures(1).name(), "accuracy");
+  EXPECT_EQ(StatusOfJob(fleet).figures(0).name(), "loss");
+  EXPECT_EQ(StatusOfJob(fleet).figures(0).value(), 1);
+  EXPECT_EQ(StatusOfJob(fleet).learning_rate(), 0.01) << "and not a float's 0.00999999978";
+  EXPECT_EQ(StatusOfJob(fleet).figures(1).name(), "accuracy");
 }
 
 TEST(CoordinatorProgress, ProgressIsThatOfTheSamplesWhateverTheRoundsAre) {
   Fleet fleet = Training(WithWarmUp(), 1, 1);
   ASSERT_EQ(fleet.plan.rounds(), 10 + 9 + 10);
   for (int64_t version = 1; version <= 12; ++version) fleet.Reach(version);
-  EXPECT_EQ(Status(fleet).round(), 12);
-  EXPECT_EQ(Status(fleet).samples(), 300);
-  EXPECT_EQ(Status(fleet).total_samples(), 2000);
+  EXPECT_EQ(StatusOfJob(fleet).round(), 12);
+  EXPECT_EQ(StatusOfJob(fleet).samples(), 300);
+  EXPECT_EQ(StatusOfJob(fleet).total_samples(), 2000);
   for (int64_t version = 13; version <= 29; ++version) fleet.Reach(version);
-  EXPECT_EQ(Status(fleet).samples(), 2000);
+  EXPECT_EQ(StatusOfJob(fleet).samples(), 2000);
 }
 
 TEST(CoordinatorProgress, TheTimeLeftIsThatOfTheRoundsThatAreLeft) {
   Fleet fleet = Training(WithWarmUp(), 1, 1);
-  EXPECT_FALSE(Status(fleet).has_eta_seconds());
+  EXPECT_FALSE(StatusOfJob(fleet).has_eta_seconds());
   fleet.Tick(kSecond);
   fleet.Reach(1);
-  EXPECT_FALSE(Status(fleet).has_eta_seconds());
+  EXPECT_FALSE(StatusOfJob(fleet).has_eta_seconds());
   for (int64_t version = 2; version < 10; ++version) {
     fleet.Tick(kSecond);
     fleet.Reach(version);
     // A minibatch of one of both partitions is computed in 100 ms: most of a round is waiting.
     fleet.Heartbeat("worker/a/1", 10 * version, static_cast<double>(version), false, 100);
     const double warm_up = 10.0 - static_cast<double>(version);
-    EXPECT_NEAR(Status(fleet).eta_seconds(), warm_up + 1900 * 0.2 / 10, 1e-6) << version;
+    EXPECT_NEAR(StatusOfJob(fleet).eta_seconds(), warm_up + 1900 * 0.2 / 10, 1e-6) << version;
   }
   fleet.Tick(kSecond);
   fleet.Reach(10);
-  EXPECT_FALSE(Status(fleet).has_eta_seconds()) << "nobody has seen a block";
-  EXPECT_NEAR(Status(fleet).samples_per_second(), 10, 1e-6);
+  EXPECT_FALSE(StatusOfJob(fleet).has_eta_seconds()) << "nobody has seen a block";
+  EXPECT_NEAR(StatusOfJob(fleet).samples_per_second(), 10, 1e-6);
   fleet.Tick(2 * kSecond);
   fleet.Reach(11);
-  EXPECT_NEAR(Status(fleet).samples_per_second(), 50, 1e-6);
-  EXPECT_NEAR(Status(fleet).eta_seconds(), 1800.0 / 50, 1e-6);
+  EXPECT_NEAR(StatusOfJob(fleet).samples_per_second(), 50, 1e-6);
+  EXPECT_NEAR(StatusOfJob(fleet).eta_seconds(), 1800.0 / 50, 1e-6);
   for (int64_t version = 12; version <= 29; ++version) {
     fleet.Tick(2 * kSecond);
     fleet.Reach(version);
-    EXPECT_NEAR(Status(fleet).eta_seconds(),
-                static_cast<double>(2000 - Status(fleet).samples()) / 50, 1e-6);
+    EXPECT_NEAR(StatusOfJob(fleet).eta_seconds(),
+                static_cast<double>(2000 - StatusOfJob(fleet).samples()) / 50, 1e-6);
   }
 }
 
@@ -113,14 +113,14 @@ TEST(CoordinatorProgress, AfterAResumptionTheTimeLeftIsKnownWithTheFirstWholeRou
   fleet.Join("a");
   fleet.Tick();
   fleet.Reach(11);
-  EXPECT_EQ(Status(fleet).figures(0).value(), 0.5);
-  EXPECT_EQ(Status(fleet).samples(), 200);
+  EXPECT_EQ(StatusOfJob(fleet).figures(0).value(), 0.5);
+  EXPECT_EQ(StatusOfJob(fleet).samples(), 200);
   fleet.Tick(30 * kSecond);  // caches are cold
   fleet.Reach(12);
-  EXPECT_FALSE(Status(fleet).has_eta_seconds());
+  EXPECT_FALSE(StatusOfJob(fleet).has_eta_seconds());
   fleet.Tick(4 * kSecond);
   fleet.Reach(13);
-  EXPECT_NEAR(Status(fleet).eta_seconds(), 1600.0 / 25, 1e-6);
+  EXPECT_NEAR(StatusOfJob(fleet).eta_seconds(), 1600.0 / 25, 1e-6);
 }
 
 TEST(CoordinatorProgress, PointsAreWhereThePlanSaysAndTakeAllRoundsIn) {
@@ -159,16 +159,16 @@ TEST(CoordinatorProgress, AnEpochsPlaceIsItsEndWheneverItIsEvaluated) {
 TEST(CoordinatorProgress, AWorkerIsToldToBeSilentLongBeforeItIsLost) {
   Fleet fleet = Training(SmallJob(), 2, 2);
   fleet.Wait(2, {"worker/b/1"});
-  EXPECT_FALSE(Status(fleet).workers(0).has_silent_seconds());
+  EXPECT_FALSE(StatusOfJob(fleet).workers(0).has_silent_seconds());
   fleet.Wait(2, {"worker/b/1"});
-  const wire::JobStatus status = Status(fleet);
+  const wire::JobStatus status = StatusOfJob(fleet);
   ASSERT_EQ(status.workers_size(), 2);
   EXPECT_NEAR(status.workers(0).silent_seconds(), 4, 0.2);
   EXPECT_FALSE(status.workers(1).has_silent_seconds());
   EXPECT_NEAR(status.servers(1).silent_seconds(), 4, 0.2);
   EXPECT_FALSE(status.servers(0).has_silent_seconds());
   fleet.Heartbeat("worker/a/1");
-  EXPECT_FALSE(Status(fleet).workers(0).has_silent_seconds());
+  EXPECT_FALSE(StatusOfJob(fleet).workers(0).has_silent_seconds());
 }
 
 TEST(CoordinatorProgress, WhomTheJobWaitsForIsToldToTheWorkersThatAreThere) {
@@ -196,7 +196,7 @@ TEST(CoordinatorProgress, WhoTakesTheJobBackSaysToWhichSamples) {
   fleet.Chosen(manifest);
   EXPECT_EQ(fleet.went_back_to, 3);
   EXPECT_EQ(fleet.went_back_to_samples, 72);
-  EXPECT_FALSE(Status(fleet).has_samples_per_second());
+  EXPECT_FALSE(StatusOfJob(fleet).has_samples_per_second());
 }
 
 }  // namespace

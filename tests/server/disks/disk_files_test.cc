@@ -7,8 +7,7 @@
 
 #include "common/base/crc32c.h"
 #include "common/checkpoint/checkpoint.h"
-#include "server/disks/held_files.h"
-#include "server/disks/piece_writer.h"
+#include "server/disks/disk_files.h"
 #include "tests/common/base/memory_file_system.h"
 
 namespace kumo {

@@ -1,4 +1,4 @@
-#include "server/node/peers.h"
+#include "server/node/server_node.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

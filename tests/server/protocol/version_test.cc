@@ -1,13 +1,13 @@
 #include "server/protocol/version.h"
 
 #include <algorithm>
+#include <cstring>
+#include <limits>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
-
-#include "server/rules/rule.h"
 
 namespace kumo {
 namespace {
@@ -28,22 +28,6 @@ Version Made(bool apart, int slots) {
   return version;
 }
 
-// A rule of which only what it keeps matters.
-class Keeps final : public Rule {
- public:
-  Keeps(bool apart, int slots) : apart_(apart), slots_(slots) {}
-  std::string_view name() const override { return "keeps"; }
-  int slots() const override { return slots_; }
-  bool keeps_weights_apart() const override { return apart_; }
-
- private:
-  void Step(const RoundInfo&, const RuleArrays&) const override {}
-  const bool apart_;
-  const int slots_;
-};
-
-// --- The list.
-
 TEST(Version, TakenApartAndPutTogetherItIsTheSameArrays) {
   for (const bool apart : {false, true}) {
     for (int slots = 0; slots <= Optimiser::kMaxSlots; ++slots) {
@@ -51,7 +35,7 @@ TEST(Version, TakenApartAndPutTogetherItIsTheSameArrays) {
       std::map<int, FloatArray> arrays;
       for (const VersionArray& array : ArraysOf(version)) {
         EXPECT_LT(array.number, Version::kMostArrays);
-        EXPECT_TRUE(arrays.emplace(array.number, array.numbers).second);
+        EXPECT_TRUE(arrays.emplace(array.number, array.elements).second);
       }
       EXPECT_EQ(arrays.size(), 1u + apart + slots);
       const Version again = VersionOf(arrays);
@@ -108,61 +92,46 @@ TEST(Version, FrozenItHasSlotsOfItsOwn) {
   EXPECT_EQ((*frozen.slots[1])[3], 11);
 }
 
-// --- What comes next.
-
-TEST(Version, TheNextOneGetsTheArraysThatNobodyReadsAnyMore) {
-  for (const bool apart : {false, true}) {
-    Version current = Made(apart, 1), previous = Made(apart, 0);
-    const auto old = {previous.start.get(), previous.weights.get()};
-    const std::vector<FloatArray> slots = current.slots;
-    const Version next = NextArrays(Keeps(apart, 1), 5, &current, &previous);
-    EXPECT_TRUE(std::ranges::equal(old, std::vector{next.start.get(), next.weights.get()}));
-    EXPECT_EQ(next.slots, slots);
-    EXPECT_TRUE(current.exists());
-    EXPECT_TRUE(current.slots.empty());
-    EXPECT_FALSE(previous.exists());
-  }
+std::vector<std::byte> Bytes(const std::vector<float>& numbers) {
+  std::vector<std::byte> bytes(numbers.size() * sizeof(float));
+  std::memcpy(bytes.data(), numbers.data(), bytes.size());
+  return bytes;
 }
 
-TEST(Version, WhatIsStillReadIsNotWrittenTo) {
-  for (const bool apart : {false, true}) {
-    for (const bool reads_start : {false, true}) {
-      Version current = Made(apart, 0), previous = Made(apart, 0);
-      const FloatArray read = reads_start ? previous.start : previous.weights;
-      const Version next = NextArrays(Keeps(apart, 0), 5, &current, &previous);
-      for (const FloatArray& array : {next.start, next.weights}) {
-        EXPECT_NE(array, read);
-        EXPECT_NE(array, current.start);
-        EXPECT_NE(array, current.weights);
-        EXPECT_EQ(array->size(), kNumbers);
-      }
-      EXPECT_EQ(next.start == next.weights, !apart);
+TEST(Arrays, ANewOneIsZero) {
+  const FloatArray array = MakeArray(1000);
+  ASSERT_EQ(array->size(), 1000u);
+  for (const float number : array->span()) EXPECT_EQ(number, 0.0f);
+}
+
+TEST(Arrays, WhatIsCopiedAndSentIsTheSame) {
+  const std::vector<float> numbers = {1, -2.5f, 0, 1e-40f};
+  const FloatArray copy = CopyFloats(Bytes(numbers));
+  EXPECT_EQ(std::vector<float>(copy->span().begin(), copy->span().end()), numbers);
+  Payload payload = BytesOf(copy);
+  EXPECT_EQ(std::vector<std::byte>(payload.bytes.begin(), payload.bytes.end()), Bytes(numbers));
+  // A message on its way keeps the numbers alive.
+  EXPECT_EQ(copy.use_count(), 2);
+  payload = {};
+  EXPECT_EQ(copy.use_count(), 1);
+}
+
+TEST(Arrays, APeersBytesAreFiniteNumbersOfTheRightCount) {
+  EXPECT_TRUE(CheckFloats({}, 0).ok());
+  EXPECT_TRUE(CheckFloats(Bytes({1, 2, 3}), 3).ok());
+  EXPECT_EQ(CheckFloats(Bytes({1, 2, 3}), 2).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(CheckFloats(Bytes({1, 2, 3}), 4).code(), StatusCode::kInvalidArgument);
+  std::vector<std::byte> torn = Bytes({1, 2});
+  torn.pop_back();
+  EXPECT_EQ(CheckFloats(torn, 2).code(), StatusCode::kInvalidArgument);
+  const float infinite = std::numeric_limits<float>::infinity();
+  for (const float wrong : {infinite, -infinite, std::numeric_limits<float>::quiet_NaN()}) {
+    for (size_t at = 0; at < 67; ++at) {
+      std::vector<float> numbers(67, 1.0f);
+      numbers[at] = wrong;
+      EXPECT_EQ(CheckFloats(Bytes(numbers), 67).code(), StatusCode::kInvalidArgument) << at;
     }
   }
-}
-
-// A warm-up's rule need not keep what the rule of blocks does.
-TEST(Version, TheArraysOfAVersionMayBecomeMoreOrFewer) {
-  for (const bool before : {false, true}) {
-    for (const bool after : {false, true}) {
-      Version current = Made(before, 0), previous = Made(before, 0);
-      const Version next = NextArrays(Keeps(after, 0), 5, &current, &previous);
-      EXPECT_EQ(next.start == next.weights, !after);
-    }
-  }
-}
-
-TEST(Version, ARulesSlotsBeginAsZerosWithItsFirstRound) {
-  Version current = Made(false, 2), previous;
-  const Version first = NextArrays(Keeps(false, 1), 1, &current, &previous);
-  ASSERT_EQ(first.slots.size(), 1u);
-  EXPECT_EQ((*first.slots[0])[0], 0);
-
-  Version restored = Made(false, 1);  // by a version of the program that kept fewer
-  const Version later = NextArrays(Keeps(false, 3), 2, &restored, &previous);
-  ASSERT_EQ(later.slots.size(), 3u);
-  EXPECT_EQ((*later.slots[0])[0], 10);
-  EXPECT_EQ((*later.slots[2])[0], 0);
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ CodedContribution Contribution(const Codec& codec, int partition) {
 
 ChunkWork Closing(const Rule& rule, const FloatArray& start, int samples) {
   ChunkWork work;
-  work.numbers = kNumbers;
+  work.elements = kNumbers;
   work.rule = {std::shared_ptr<void>(), &rule};  // borrowed
   work.info.samples = samples;
   work.info.partitions = 6;
@@ -61,14 +61,14 @@ TEST(ChunkWork, AddingInPartsGivesTheBitsOfAddingAtOnce) {
 
     for (int cut = 1; cut < 6; ++cut) {
       ChunkWork first;
-      first.numbers = kNumbers;
+      first.elements = kNumbers;
       first.sum = RandomArray(7);  // of an earlier round: to be overwritten
       first.contributions.assign(all.begin(), all.begin() + cut);
       ASSERT_FALSE(first.closes());
       first.Run();
       ChunkWork second = Closing(*rule, start, samples);
       second.sum = first.sum;
-      second.sum_holds_numbers = true;
+      second.sum_holds_contributions = true;
       second.contributions.assign(all.begin() + cut, all.end());
       second.Run();
       ASSERT_EQ(Copy(second.next.start), Copy(whole.next.start)) << codec->name() << " " << cut;

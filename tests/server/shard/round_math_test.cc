@@ -1,5 +1,6 @@
 #include "server/shard/round_math.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -139,6 +140,93 @@ TEST(RoundMath, ASettingThatIsWrongIsNamed) {
   EXPECT_THAT(refused([](Experiment* e) { e->schedule.type = "x"; }), HasSubstr("schedule"));
   EXPECT_NE(refused([](Experiment* e) { e->sync.push_codec = "x"; }), "");
   EXPECT_NE(refused([](Experiment* e) { e->sync.pull_codec = "x"; }), "");
+}
+
+// --- The arrays of the next version.
+
+constexpr size_t kElements = 5;
+
+FloatArray Filled(float value) {
+  const FloatArray array = MakeArray(kElements);
+  std::fill_n(array->data(), kElements, value);
+  return array;
+}
+
+Version Made(bool apart, int slots) {
+  Version version;
+  version.start = version.weights = Filled(1);
+  if (apart) version.weights = Filled(2);
+  for (int i = 0; i < slots; ++i) version.slots.push_back(Filled(10.0f + static_cast<float>(i)));
+  return version;
+}
+
+// A rule with these arrays and no arithmetic.
+class Keeps final : public Rule {
+ public:
+  Keeps(bool apart, int slots) : apart_(apart), slots_(slots) {}
+  std::string_view name() const override { return "keeps"; }
+  int slots() const override { return slots_; }
+  bool keeps_weights_apart() const override { return apart_; }
+
+ private:
+  void Step(const RoundInfo&, const RuleArrays&) const override {}
+  const bool apart_;
+  const int slots_;
+};
+
+TEST(NextArrays, TheNextOneGetsTheArraysThatNobodyReadsAnyMore) {
+  for (const bool apart : {false, true}) {
+    Version current = Made(apart, 1), previous = Made(apart, 0);
+    const auto old = {previous.start.get(), previous.weights.get()};
+    const std::vector<FloatArray> slots = current.slots;
+    const Version next = NextArrays(Keeps(apart, 1), 5, &current, &previous);
+    EXPECT_TRUE(std::ranges::equal(old, std::vector{next.start.get(), next.weights.get()}));
+    EXPECT_EQ(next.slots, slots);
+    EXPECT_TRUE(current.exists());
+    EXPECT_TRUE(current.slots.empty());
+    EXPECT_FALSE(previous.exists());
+  }
+}
+
+TEST(NextArrays, WhatIsStillReadIsNotWrittenTo) {
+  for (const bool apart : {false, true}) {
+    for (const bool reads_start : {false, true}) {
+      Version current = Made(apart, 0), previous = Made(apart, 0);
+      const FloatArray read = reads_start ? previous.start : previous.weights;
+      const Version next = NextArrays(Keeps(apart, 0), 5, &current, &previous);
+      for (const FloatArray& array : {next.start, next.weights}) {
+        EXPECT_NE(array, read);
+        EXPECT_NE(array, current.start);
+        EXPECT_NE(array, current.weights);
+        EXPECT_EQ(array->size(), kElements);
+      }
+      EXPECT_EQ(next.start == next.weights, !apart);
+    }
+  }
+}
+
+// A warm-up's rule need not keep what the rule of blocks does.
+TEST(NextArrays, TheArraysOfAVersionMayBecomeMoreOrFewer) {
+  for (const bool before : {false, true}) {
+    for (const bool after : {false, true}) {
+      Version current = Made(before, 0), previous = Made(before, 0);
+      const Version next = NextArrays(Keeps(after, 0), 5, &current, &previous);
+      EXPECT_EQ(next.start == next.weights, !after);
+    }
+  }
+}
+
+TEST(NextArrays, ARulesSlotsBeginAsZerosWithItsFirstRound) {
+  Version current = Made(false, 2), previous;
+  const Version first = NextArrays(Keeps(false, 1), 1, &current, &previous);
+  ASSERT_EQ(first.slots.size(), 1u);
+  EXPECT_EQ((*first.slots[0])[0], 0);
+
+  Version restored = Made(false, 1);  // by a version of the program that kept fewer
+  const Version later = NextArrays(Keeps(false, 3), 2, &restored, &previous);
+  ASSERT_EQ(later.slots.size(), 3u);
+  EXPECT_EQ((*later.slots[0])[0], 10);
+  EXPECT_EQ((*later.slots[2])[0], 0);
 }
 
 }  // namespace

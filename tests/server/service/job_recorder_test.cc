@@ -1,4 +1,4 @@
-#include "server/service/job_progress.h"
+#include "server/service/job_recorder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

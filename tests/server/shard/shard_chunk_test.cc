@@ -1,4 +1,4 @@
-#include "server/shard/open_round.h"
+#include "server/shard/shard_chunk.h"
 
 #include <algorithm>
 #include <vector>
@@ -21,7 +21,7 @@ CodedContribution Of(int partition) { return {100 + partition, nullptr, {}}; }
 
 ChunkWork Work() {
   ChunkWork work;
-  work.numbers = kNumbers;
+  work.elements = kNumbers;
   return work;
 }
 
@@ -42,7 +42,7 @@ TEST(OpenRound, ContributionsAreMovedOnInPartitionOrderEachOnce) {
         ChunkWork work = Work();
         round.MoveInto(&work);
         ASSERT_FALSE(work.contributions.empty());
-        EXPECT_EQ(work.sum_holds_numbers, !moved.empty());
+        EXPECT_EQ(work.sum_holds_contributions, !moved.empty());
         // A sum is there as soon as something is added in parts, and then stays the same one.
         EXPECT_EQ(work.sum != nullptr, !moved.empty() || !round.closing());
         if (sum) {
