@@ -9,7 +9,8 @@
 namespace kumo {
 
 std::string WaitsForProcesses(const JobState& job, TimeUs now) {
-  return job.waiting.For(job.phase, job.recovery, job.membership, job.plan.has_value(), now);
+  return job.start_gate.WaitsFor(job.phase, job.recovery, job.membership, job.plan.has_value(),
+                                 now);
 }
 
 std::string WaitsFor(const JobState& job, TimeUs now) {
@@ -24,10 +25,11 @@ void SendOrders(const JobState& job, const PeerName& to, StepContext* context) {
   SendAction reply{to, {}};
   wire::Header& header = reply.message.header;
   header.set_type(wire::HEARTBEAT_REPLY);
-  if (!job.leasing.collects_claims()) {  // else no orders yet: who has leases goes on with them
+  // While claims are collected there are no orders: workers go on with the leases that they have.
+  if (!job.leasing.collects_claims()) {
     header.set_round(job.version);
     header.mutable_orders()->set_waits_for(WaitsForProcesses(job, context->now));
-    job.farewell.FillIn(job.phase, job.ending.stop(), job.version, &header);
+    job.shutdown.FillIn(job.phase, job.ending.stop(), job.version, &header);
     if (const auto server = job.members().ServerIndex(to)) {
       const ServerMember& member = job.members().servers[*server];
       job.saving.FillIn(member, header.mutable_orders());
@@ -66,13 +68,46 @@ wire::JobStatus StatusOf(const JobState& job, TimeUs now) {
 }
 
 std::shared_ptr<const wire::CoordinatorState> SuccessorsState(const JobState& job,
-                                                              const Directive& said, TimeUs now) {
+                                                              const Directive& directive,
+                                                              TimeUs now) {
   const auto state = std::make_shared<wire::CoordinatorState>(job.progress.State(now));
   if (job.manifests.origin()) *state->mutable_origin() = *job.manifests.origin();
-  state->set_save(said.save);
+  state->set_save(directive.save);
   state->set_stop_at(job.ending.stop().version());
-  state->set_move_at(said.move ? job.version + 1 : -1);
+  state->set_move_at(directive.move ? job.version + 1 : -1);
   return state;
+}
+
+// --- Status replies.
+
+TimeUs StatusReplies::Interval(int workers) {
+  return std::clamp<TimeUs>(workers * kMillisecond, 20 * kMillisecond, kSecond);
+}
+
+void StatusReplies::Answer(const PeerName& to, const JobState& job, StepContext* context) {
+  wire::Header& header = reply_.message.header;
+  if (!header.has_job_status() ||
+      context->now >= made_at_ + Interval(header.job_status().workers_size())) {
+    header.set_type(wire::STATUS_REPLY);
+    *header.mutable_job_status() = Shortened(StatusOf(job, context->now), kMostBytes);
+    made_at_ = context->now;
+  }
+  reply_.to = to;
+  context->Do(reply_);
+}
+
+wire::JobStatus Shortened(wire::JobStatus status, size_t most_bytes) {
+  constexpr size_t kFraming = 2;      // of one worker in the list, at least
+  constexpr size_t kLeftOutSize = 8;  // the number of those that are left out, at most
+  size_t bytes = status.ByteSizeLong();
+  if (bytes > most_bytes) bytes += kLeftOutSize;
+  while (bytes > most_bytes && status.workers_size() > 0) {
+    const size_t last = status.workers(status.workers_size() - 1).ByteSizeLong() + kFraming;
+    bytes -= std::min(bytes, last);
+    status.mutable_workers()->RemoveLast();
+    status.set_workers_left_out(status.workers_left_out() + 1);
+  }
+  return status;
 }
 
 }  // namespace kumo

@@ -33,8 +33,8 @@ Result<bool> Coordinator::OnHello(const PeerName& from, const wire::Hello& hello
   if (!joins) return false;
   KUMO_ASSIGN_OR_RETURN(const std::optional<MemberEvent> replaced,
                         job_.membership.Replace(from, hello, context));
-  Follow(replaced, context);
-  Follow(job_.membership.Join(from, hello, context->now), context);
+  Apply(replaced, context);
+  Apply(job_.membership.Join(from, hello, context->now), context);
   return true;
 }
 
@@ -42,17 +42,17 @@ Status Coordinator::OnMessage(const PeerName& from, const wire::Header& header,
                               StepContext* context) {
   switch (header.type()) {
     case wire::HEARTBEAT:
-      if (const auto news = job_.membership.OnHeartbeat(from, header, context)) {
-        Follow(news, context);
+      if (const auto event = job_.membership.OnHeartbeat(from, header, context)) {
+        Apply(event, context);
         if (from != ServerPeer(0)) SendOrders(job_, from, context);
       }
       return OkStatus();
     case wire::BYE:
-      Follow(job_.membership.OnBye(from, header.worker_report()), context);
+      Apply(job_.membership.OnBye(from, header.worker_report()), context);
       if (!IsOver(job_.phase)) return OkStatus();
-      job_.farewell.OnBye();
-      if (job_.farewell.AllKnow(job_.members())) {
-        context->Do(ExitAction{job_.farewell.Outcome(job_.phase, job_.ending.stop())});
+      job_.shutdown.OnBye();
+      if (job_.shutdown.AllKnow(job_.members())) {
+        context->Do(ExitAction{job_.shutdown.Outcome(job_.phase, job_.ending.stop())});
       }
       return OkStatus();
     case wire::EVALUATED:
@@ -73,38 +73,38 @@ Status Coordinator::OnMessage(const PeerName& from, const wire::Header& header,
   }
 }
 
-void Coordinator::Follow(const std::optional<MemberEvent>& news, StepContext* context) {
-  if (!news) return;
-  if (!news->failure.ok()) Fail(news->failure, context);
-  switch (news->kind) {
+void Coordinator::Apply(const std::optional<MemberEvent>& event, StepContext* context) {
+  if (!event) return;
+  if (!event->failure.ok()) Fail(event->failure, context);
+  switch (event->kind) {
     case MemberEvent::Kind::kServerJoined:
       if (!job_.recovery.undecided() || !job_.recovery.Decide(job_.members().servers, context))
         return;
-      job_.phase = Phase::kTraining;  // the others go on where they are
+      job_.phase = Phase::kTraining;  // the other processes go on where they are
       job_.clock.Moved(context->now);
       job_.membership.MarkRecovering(0);
       job_.leasing.AskForClaims(context->now + FromSeconds(job_.settings.cluster.suspect_after_s));
       return;
     case MemberEvent::Kind::kServerReplaced:
-      Recover(*news, context);
+      Recover(*event, context);
       return;
     case MemberEvent::Kind::kServerLost:
-      GoBack(news->why, context);
+      GoBack(event->why, context);
       return;
     default:
-      SeeTo(job_.leasing.On(*news, job_.members(), job_.phase, job_.OldestOpenRound()), context);
+      Apply(job_.leasing.On(*event, job_.members(), job_.phase, job_.OldestOpenRound()), context);
   }
 }
 
-void Coordinator::SeeTo(const Effects& what, StepContext* context) {
-  if (!what.failure.ok()) Fail(what.failure, context);
-  if (!what.go_back.empty()) GoBack(what.go_back, context);
-  const bool saves = what.save != Effects::Save::kNothing;
+void Coordinator::Apply(const Effects& effects, StepContext* context) {
+  if (!effects.failure.ok()) Fail(effects.failure, context);
+  if (!effects.go_back.empty()) GoBack(effects.go_back, context);
+  const bool saves = effects.save != Effects::Save::kNothing;
   if (saves) {
-    const bool partial = what.save == Effects::Save::kPartial;
+    const bool partial = effects.save == Effects::Save::kPartial;
     job_.saving.OrderNow(job_.version, partial, job_.progress.Snapshot(context->now), context->now);
   }
-  if (saves || what.orders) SendOrdersToAll(job_, context);
+  if (saves || effects.orders) SendOrdersToAll(job_, context);
 }
 
 void Coordinator::TakeOver(int64_t version, const Directive& said, StepContext* context) {
@@ -115,32 +115,32 @@ void Coordinator::TakeOver(int64_t version, const Directive& said, StepContext* 
   job_.saving.CountFrom(context->now);
   job_.ending.TakeOver(version, said, job_.plan->rounds(), &job_.saving);
   job_.leasing.TakeOver(version, said.move ? said.state->move_at() : -1, context->now);
-  SeeTo(job_.leasing.SettleClaims(job_.members(), generation().since, job_.OldestOpenRound(),
+  Apply(job_.leasing.SettleClaims(job_.members(), generation().since, job_.OldestOpenRound(),
                                   context->now),
         context);
 }
 
-// A server has died with its part of the weights, and was started again. Where versions are
-// kept twice it fetches that part, and everybody else goes on where he is.
-void Coordinator::Recover(const MemberEvent& news, StepContext* context) {
+// A server was started again, and its shard is lost with its former process. If versions are kept
+// twice, the server fetches its shard from the next server, and all other processes go on.
+void Coordinator::Recover(const MemberEvent& event, StepContext* context) {
   if (job_.phase != Phase::kTraining) return;
   if (!job_.settings.cluster.KeepsVersionsTwice() || job_.version < 0 || job_.ending.why()) {
-    GoBack(news.why, context);
+    GoBack(event.why, context);
     return;
   }
-  LOG(WARNING) << news.why << ": it fetches what it held from the next server";
+  LOG(WARNING) << event.why << ": it fetches its shard from the next server";
   job_.recovery.GoOn(context);
-  job_.membership.MarkRecovering(news.server);
+  job_.membership.MarkRecovering(event.server);
   job_.clock.Moved(context->now);
   job_.progress.Pause();
   job_.ending.LoseSnapshots(job_.plan->rounds(), &job_.saving);
   SendOrdersToAll(job_, context);
 }
 
-// The job goes on from the newest good checkpoint, in a generation of its own.
+// The job goes back to the newest good checkpoint, in a new generation.
 void Coordinator::GoBack(const std::string& why, StepContext* context) {
   if (job_.phase != Phase::kTraining) return;
-  if (job_.ending.why()) {  // what was to be saved first is gone
+  if (job_.ending.why()) {  // the rounds that were to be saved before the failure are lost
     Fail(*job_.ending.why(), context);
     return;
   }
@@ -148,13 +148,13 @@ void Coordinator::GoBack(const std::string& why, StepContext* context) {
   job_.recovery.GoBack(why, std::max(job_.version, saved), context);
   job_.phase = Phase::kWaiting;
   job_.version = -1;
-  job_.waiting.Begin(context->now);
+  job_.start_gate.Begin(context->now);
   job_.progress.GoBack();
   job_.leasing.GoBack();
   job_.ending.GoBack();
   job_.saving.GoBack(saved, context->now);
   job_.membership.ForgetReports();
-  SendOrdersToAll(job_, context);  // whoever sees the new generation joins it
+  SendOrdersToAll(job_, context);  // members that see the new generation join it
 }
 
 void Coordinator::On(const CheckpointChosen& chosen, StepContext* context) {
@@ -164,7 +164,7 @@ void Coordinator::On(const CheckpointChosen& chosen, StepContext* context) {
     return;
   }
   const std::optional<checkpoint::Manifest>& restored = job_.recovery.restored();
-  job_.waiting.Begin(context->now);
+  job_.start_gate.Begin(context->now);
   job_.saving.GoBack(restored ? restored->version() : -1, context->now);
   job_.manifests.StartFrom(restored);
   job_.progress.StartFrom(restored, job_.plan);
@@ -176,7 +176,7 @@ Directive Coordinator::OnVersion(int64_t version, const MetricSums& metrics, Ste
   job_.clock.OnClosed(now);
   if (metrics.samples > 0) job_.progress.OnRound(*job_.plan, version, metrics, context);
   job_.saving.SetProgress(version, job_.progress.Snapshot(now));
-  SeeTo(job_.leasing.OnVersion(version, version == job_.ending.stop().version(), job_.members()),
+  Apply(job_.leasing.OnVersion(version, version == job_.ending.stop().version(), job_.members()),
         context);
   job_.progress.ReleaseEvaluations(version, context);
 
@@ -198,7 +198,7 @@ Status Coordinator::OnEvaluated(const PeerName& from, const wire::Header& header
   KUMO_ASSIGN_OR_RETURN(
       const TrainingProgress::Evaluated evaluated,
       job_.progress.OnEvaluated(from, header, leases(), job_.plan, job_.version, context));
-  // One that is sent again, since it is held, moves nothing.
+  // A repeated evaluation, whose sender keeps it, is no progress.
   if (evaluated.is_new) job_.clock.Moved(context->now);
   if (!evaluated.epoch) return OkStatus();
   job_.saving.KeepEvaluation(*evaluated.epoch, header.round(), generation(), context);
@@ -210,26 +210,26 @@ void Coordinator::OnSaved(const PeerName& from, const wire::Header& header, Step
   const std::optional<int> server = job_.members().ServerIndex(from);
   if (!server) return;
   if (*server > 0) context->Do(Acknowledgement(from, header));
-  const Status saved =
-      job_.saving.OnSaved(*server, header, job_.manifests, job_.recovery, job_.plan, context);
+  const Status saved = job_.saving.OnSaved(*server, header, job_.manifests, generation(),
+                                           job_.recovery.restored(), job_.plan, context);
   if (saved.ok()) return;
-  SeeTo(job_.ending.OnSaveFailed(header.round(), saved.message(), job_.plan->rounds(), &job_.saving,
+  Apply(job_.ending.OnSaveFailed(header.round(), saved.message(), job_.plan->rounds(), &job_.saving,
                                  context->now),
         context);
 }
 
 void Coordinator::On(const CheckpointCommitted& committed, StepContext* context) {
-  const Effects what = job_.ending.OnCommitted(committed.version, committed.status,
-                                               job_.plan->rounds(), &job_.saving, context->now);
+  const Effects effects = job_.ending.OnCommitted(committed.version, committed.status,
+                                                  job_.plan->rounds(), &job_.saving, context->now);
   FinishIfDone(context);
-  SeeTo(what, context);
+  Apply(effects, context);
 }
 
 TimeUs Coordinator::Tick(const ReplicaStatus&, StepContext* context) {
   if (context->now < ticked_at_ + kTick) return ticked_at_ + kTick;
   if (!IsOver(job_.phase)) {
     job_.membership.Listen(context->now - ticked_at_, context->now);
-    while (const auto news = job_.membership.Next(context->now)) Follow(news, context);
+    while (const auto event = job_.membership.Next(context->now)) Apply(event, context);
   }
   ticked_at_ = context->now;
   switch (job_.phase) {
@@ -240,8 +240,8 @@ TimeUs Coordinator::Tick(const ReplicaStatus&, StepContext* context) {
       TickTraining(context);
       break;
     default:
-      if (job_.farewell.IsOver(job_.members(), context->now)) {
-        context->Do(ExitAction{job_.farewell.Outcome(job_.phase, job_.ending.stop())});
+      if (job_.shutdown.IsOver(job_.members(), context->now)) {
+        context->Do(ExitAction{job_.shutdown.Outcome(job_.phase, job_.ending.stop())});
       } else {
         SendOrdersToAll(job_, context);
       }
@@ -251,8 +251,8 @@ TimeUs Coordinator::Tick(const ReplicaStatus&, StepContext* context) {
 
 void Coordinator::TickWaiting(StepContext* context) {
   const std::optional<Status> decided =
-      job_.waiting.Tick(job_.recovery, job_.membership, job_.plan.has_value(),
-                        job_.ending.stop().requested(), context->now);
+      job_.start_gate.Tick(job_.recovery, job_.membership, job_.plan.has_value(),
+                           job_.ending.stop().requested(), context->now);
   if (decided && !decided->ok()) Fail(*decided, context);
   if (!decided || !decided->ok()) return;
   job_.phase = Phase::kTraining;
@@ -264,34 +264,36 @@ void Coordinator::TickWaiting(StepContext* context) {
 
 void Coordinator::TickTraining(StepContext* context) {
   const TimeUs now = context->now;
-  SeeTo(job_.leasing.SettleClaims(job_.members(), generation().since, job_.OldestOpenRound(), now),
+  Apply(job_.leasing.SettleClaims(job_.members(), generation().since, job_.OldestOpenRound(), now),
         context);
   if (job_.phase != Phase::kTraining) return;
   const TimeUs limit = FromSeconds(job_.settings.cluster.stall_timeout_s);
-  const bool nobody = job_.members().workers.empty() || job_.membership.alone() ||
-                      (job_.leasing.table().HasOrphans() && !job_.leasing.collects_claims());
-  if (const std::optional<Effects> what = job_.ending.Tick(job_.version, job_.saving, now)) {
-    SeeTo(*what, context);
-  } else if (job_.ending.stop().IsAheadOf(job_.version) && nobody) {  // brings the round to its end
+  // Without a worker for some partition the open round cannot close.
+  const bool no_worker = job_.members().workers.empty() || job_.membership.alone() ||
+                         (job_.leasing.table().HasOrphans() && !job_.leasing.collects_claims());
+  if (const std::optional<Effects> effects = job_.ending.Tick(job_.version, job_.saving, now)) {
+    Apply(*effects, context);
+  } else if (job_.ending.stop().IsAheadOf(job_.version) && no_worker) {
     EndWith("stopped while there were too few workers", context);
   } else if (job_.clock.Standstill(now) > limit) {
     EndWith("no round has closed for " + InWholeSeconds(limit) +
                 " (cluster.stall_timeout_s): waited for " + WaitsFor(job_, now),
             context);
   } else {
-    // A shard may be a round behind; at the end it is the last evaluation that may be waited for.
+    // A shard may be a round behind chunk 0. At the end, the last evaluation may be missing.
     const int64_t round = job_.OldestOpenRound();
     const std::vector<int> missing = job_.plan && round == job_.plan->rounds()
                                          ? job_.progress.Unevaluated(job_.settings.partitions)
                                          : job_.members().MissingPartitions(round);
-    SeeTo(job_.leasing.HelpStragglers(missing, round, job_.members(), job_.clock, now), context);
+    Apply(job_.leasing.HelpStragglers(missing, round, job_.members(), job_.clock, now), context);
   }
 }
 
 void Coordinator::EndWith(const std::string& why, StepContext* context) {
   const std::string& first = job_.leasing.first_loss();
-  Status status = Unavailable(first.empty() ? why : why + "; the first to be lost was " + first);
-  SeeTo(job_.ending.Begin(std::move(status), job_.version, job_.leasing.loss_takes_back(),
+  Status status =
+      Unavailable(first.empty() ? why : why + "; the first worker that was lost: " + first);
+  Apply(job_.ending.Begin(std::move(status), job_.version, job_.leasing.loss_takes_back(),
                           job_.saving.checkpoints(), context->now),
         context);
 }
@@ -303,7 +305,7 @@ void Coordinator::FinishIfDone(StepContext* context) {
                             job_.saving.checkpoints()))
     return;
   job_.phase = Phase::kFinished;
-  job_.farewell.OnFinished(context->now);
+  job_.shutdown.OnFinished(context->now);
   SendOrdersToAll(job_, context);
 }
 
@@ -311,7 +313,7 @@ void Coordinator::Fail(const Status& status, StepContext* context) {
   if (IsOver(job_.phase)) return;
   LOG(ERROR) << status.message();
   job_.phase = Phase::kFailed;
-  job_.farewell.OnFailed(status);
+  job_.shutdown.OnFailed(status);
   SendOrdersToAll(job_, context);
 }
 

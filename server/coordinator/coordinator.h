@@ -1,18 +1,26 @@
-// The coordinator: a role of server 0, as a state machine. It knows who takes part, leases
-// partitions to workers, says after which rounds a checkpoint is taken, commits its manifest, and
-// decides when the job is done or has failed.
+// Coordinator: the role of server 0, as a state machine. It knows the members, leases partitions to
+// workers, decides after which rounds a checkpoint is taken, commits the manifests, and decides
+// when the job is done or has failed.
 //
-// It is not on the way of a round: shards close rounds by themselves. What it wants of a round (a
-// checkpoint, a stop) travels with the pull of chunk 0 that starts it and with the pushes that end
-// it, so every process acts on the same round. What it wants of a worker (leases) is repeated whole
-// in each heartbeat's reply, so a lost message changes nothing.
+// It is not on the critical path of a round: shards close rounds by themselves. Its decisions about
+// a round (save, stop, move leases) travel with the pull of chunk 0 that starts the round and with
+// the pushes that end it, so every process acts on them in the same round. Its orders to a process
+// (leases, the job's end) are repeated complete in each heartbeat's reply, so a lost message
+// changes nothing.
 //
-// Its parts have the state, and know how: who takes part (MembershipTracker), who computes what
-// (Leasing), where the job goes on when something was lost (Recovery), for whom it waits (Waiting),
-// what is saved (Saving, Manifests), when and how it ends (Ending, Shutdown) and what is told of it
-// (TrainingProgress). The coordinator has the phase, hands on what a call is about, and sees to
-// what follows from it for the other parts. A process that is merely silent, and comes back as it
-// was, costs nothing but the wait.
+// The parts of JobState have the state and the policies. The Coordinator has the phase. It hands
+// each call to the part that it concerns; the part returns what follows, as a MemberEvent or as
+// Effects; and the Coordinator applies that to the other parts. A part that needs another one gets
+// it as an argument.
+//
+// Scenarios:
+// - A process is silent for a while and comes back unchanged: the job waits, and nothing is lost.
+// - A worker is lost: MembershipTracker reports it, Leasing leases its partitions to the others.
+// - A server was started again: Recovery raises the generation. Either the server fetches its shard
+//   from the next server and the job goes on (GoOn), or all servers load the last checkpoint
+//   (GoBack).
+// - Server 0 was started again while the other servers went on: TakeOver, with the state that was
+//   kept with chunk 0; LeaseRecovery collects the workers' leases.
 //
 // Owned by a ServerNode; one thread.
 #pragma once
@@ -21,9 +29,7 @@
 #include <string>
 
 #include "server/coordinator/announcements.h"
-#include "server/coordinator/coordinator_settings.h"
 #include "server/coordinator/job_state.h"
-#include "server/coordinator/status_replies.h"
 #include "server/protocol/role.h"
 
 namespace kumo {
@@ -49,7 +55,7 @@ class Coordinator : public Role {
   }
   // Saves at the end of the next round, then stops.
   void RequestStop(const ReplicaStatus&, StepContext*) override { job_.ending.RequestStop(); }
-  TimeUs Tick(const ReplicaStatus& standing, StepContext* context) override;
+  TimeUs Tick(const ReplicaStatus& status, StepContext* context) override;
   bool Knows(const PeerName& p, TimeUs, TimeUs) const override { return job_.members().Knows(p); }
   std::string WaitsForProcesses(TimeUs now) const override {
     return kumo::WaitsForProcesses(job_, now);
@@ -57,10 +63,11 @@ class Coordinator : public Role {
   wire::JobStatus Describe(TimeUs now) const override { return StatusOf(job_, now); }
 
  private:
-  // What parts tell: of a member, and of what is to be done.
-  void Follow(const std::optional<MemberEvent>& news, StepContext* context);
-  void SeeTo(const Effects& what, StepContext* context);
-  void Recover(const MemberEvent& news, StepContext* context);
+  // Apply what a part has returned to the other parts.
+  void Apply(const std::optional<MemberEvent>& event, StepContext* context);
+  void Apply(const Effects& effects, StepContext* context);
+
+  void Recover(const MemberEvent& event, StepContext* context);
   void GoBack(const std::string& why, StepContext* context);
   Status OnEvaluated(const PeerName& from, const wire::Header& header, StepContext* context);
   void OnSaved(const PeerName& from, const wire::Header& header, StepContext* context);

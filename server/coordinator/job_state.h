@@ -1,49 +1,77 @@
-// All that the coordinator knows of a job: its phase, how far it is, and the parts that have the
-// rest, each with members of its own. The Coordinator alone changes it; announcements.h reads it.
+// Job state: everything that the coordinator knows of a job: its settings, its phase, the version
+// of chunk 0, and the parts that have the rest.
+//
+// The Coordinator alone changes it; announcements.h reads it. One thread.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
+#include "common/job/job_identity.h"
 #include "common/job/job_plan.h"
-#include "server/coordinator/coordinator_settings.h"
-#include "server/coordinator/ending.h"
+#include "common/optimiser/schedule.h"
+#include "common/settings/experiment.h"
 #include "server/coordinator/leasing.h"
-#include "server/coordinator/manifests.h"
-#include "server/coordinator/membership_tracker.h"
+#include "server/coordinator/lifecycle.h"
+#include "server/coordinator/membership.h"
 #include "server/coordinator/phase.h"
-#include "server/coordinator/recovery.h"
-#include "server/coordinator/round_clock.h"
+#include "server/coordinator/progress.h"
 #include "server/coordinator/saving.h"
-#include "server/coordinator/shared_folder.h"
-#include "server/coordinator/shutdown.h"
-#include "server/coordinator/start_gate.h"
-#include "server/coordinator/training_progress.h"
 
 namespace kumo {
+
+// The settings that a coordinator may read.
+struct CoordinatorSettings {
+  JobIdentity identity;
+  std::string host;         // of this process
+  uint32_t generation = 1;  // one that no process of this job has used before
+  bool finished = false;    // the job was done before: only tells the other processes
+  // The token that this process has written into output.directory, for other servers to find
+  // (output_lock.h); 0: none.
+  uint64_t folder = 0;
+  std::string output_directory;
+  Experiment::Cluster cluster;
+  Experiment::CheckpointOptions checkpoint;
+  ScheduleSettings schedule;
+  int partitions = 1;
+  int epochs = 1;
+  int points_per_epoch = 1;       // of the curves
+  bool carries_residual = false;  // each partition, from round to round
+
+  // Whether partitions carry state from round to round, which may be lost with a worker.
+  bool CarriesState(const JobSpec& spec) const {
+    return carries_residual || spec.optimiser_slots > 0;
+  }
+};
+
+// The coordinator's part of an experiment; the other fields are as handed in.
+CoordinatorSettings CoordinatorSettingsOf(const Experiment& experiment, const JobIdentity& identity,
+                                          const std::string& host, uint32_t generation,
+                                          uint64_t folder = 0, bool finished = false);
 
 struct JobState {
   // restored: the manifest of the checkpoint that the job goes on from, if any.
   JobState(CoordinatorSettings of, std::optional<checkpoint::Manifest> restored, TimeUs now);
 
   const MemberTable& members() const { return membership.members(); }
-  // No shard has closed this round in all its chunks before: a lower bound, since reports are late.
+  // A lower bound, since reports are late: no shard has an earlier round open.
   int64_t OldestOpenRound() const;
 
   CoordinatorSettings settings;
-  std::optional<JobPlan> plan;  // once a worker has said what the job is
+  std::optional<JobPlan> plan;  // once a worker has brought the job's spec
   Phase phase = Phase::kWaiting;
   int64_t version = -1;  // of chunk 0
   RoundClock clock;
-  SharedFolder folder;           // whether a server's files are seen here
-  MembershipTracker membership;  // who takes part
-  Leasing leasing;               // who computes what
-  Recovery recovery;             // where the job goes on when something was lost
-  StartGate waiting;             // for whom
+  SharedFolder folder;
+  MembershipTracker membership;
+  Leasing leasing;
+  Recovery recovery;
+  StartGate start_gate;
   Saving saving;
   Manifests manifests;
-  Ending ending;      // when and how the job ends,
-  Shutdown farewell;  // and how everybody hears of it
+  Ending ending;
+  Shutdown shutdown;
   TrainingProgress progress;
 };
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <optional>
+#include <map>
 #include <utility>
 
 #include <glog/logging.h>
@@ -12,10 +12,10 @@
 namespace kumo {
 namespace {
 
-// Moving leases costs a checkpoint: only where rounds become so much shorter, and not often.
+// Moving leases costs a checkpoint: only if rounds become this much shorter, and not often.
 constexpr double kWorthMoving = 1.25;
 constexpr TimeUs kMovePause = 60 * kSecond;
-// A round straggles when it takes so many times what it should, and at least so long.
+// A round straggles if it takes this many times its expected time, and at least this long.
 constexpr double kStraggling = 1.5;
 constexpr double kLeastStraggling = 1000;  // milliseconds
 
@@ -41,49 +41,48 @@ void Leasing::Begin(const MemberTable& members, int64_t start, TimeUs now) {
 
 void Leasing::GoBack() {
   table_ = LeaseTable(static_cast<int>(table_.leases().size()));
-  claims_.Forget();
+  recovery_.Forget();
   move_wanted_ = false;
   move_at_ = -1;
 }
 
-Effects Leasing::On(const MemberEvent& news, const MemberTable& members, Phase phase,
+Effects Leasing::On(const MemberEvent& event, const MemberTable& members, Phase phase,
                     int64_t open) {
   const bool training = phase == Phase::kTraining;
-  switch (news.kind) {
+  switch (event.kind) {
     case MemberEvent::Kind::kJoined:
       if (!training) return {};
-      move_wanted_ |= !collects_claims() || !news.claims;
+      move_wanted_ |= !collects_claims() || !event.claims;
       return LeaseOrphans(members, open);
     case MemberEvent::Kind::kReaches:
       move_wanted_ = true;
       return training ? LeaseOrphans(members, open) : Effects();
     case MemberEvent::Kind::kLeaves:
-      return training ? LetGo(news.peer, members, open) : Effects();
+      return training ? LetGo(event.peer, members, open) : Effects();
     case MemberEvent::Kind::kGone:
     case MemberEvent::Kind::kCutOff:
-      return Lose(news, members, phase, open);
+      return Lose(event, members, phase, open);
     default:
       return {};
   }
 }
 
-Effects Leasing::Lose(const MemberEvent& news, const MemberTable& members, Phase phase,
+Effects Leasing::Lose(const MemberEvent& event, const MemberTable& members, Phase phase,
                       int64_t open) {
-  if (news.handed_over) table_.HandedOver(news.peer);
-  const bool lost = table_.Lose(news.peer, open);
-  LOG_IF(WARNING, news.kind == MemberEvent::Kind::kGone && !IsOver(phase))
-      << news.who << (lost ? " is lost: " : " has left: ") << news.why;
+  if (event.handed_over) table_.HandedOver(event.peer);
+  const bool lost = table_.Lose(event.peer, open);
+  LOG_IF(WARNING, event.kind == MemberEvent::Kind::kGone && !IsOver(phase))
+      << event.who << (lost ? " is lost: " : " has left: ") << event.why;
   if (phase != Phase::kTraining || !lost) return {};
-  // Partitions are nobody's now.
-  if (first_loss_.empty()) first_loss_ = news.who + ": " + news.why;
+  if (first_loss_.empty()) first_loss_ = event.who + ": " + event.why;
   if (loss_takes_back()) {
-    return {.go_back = news.who + " is lost with what its partitions carried: " + news.why};
+    return {.go_back = event.who + " is lost with the state of its partitions: " + event.why};
   }
   return LeaseOrphans(members, open);
 }
 
-// A worker was told to leave. Where its partitions carry nothing, another worker computes the
-// blocks under way again; else the partitions move when a round has been saved.
+// A worker was told to leave. If its partitions carry no state, other workers compute its blocks
+// again at once; otherwise the partitions move at the next version that is saved.
 Effects Leasing::LetGo(const PeerName& worker, const MemberTable& members, int64_t open) {
   if (table_.Count(worker) == 0) return {};
   if (carries_state_) {
@@ -102,7 +101,7 @@ Effects Leasing::LeaseOrphans(const MemberTable& members, int64_t open) {
 }
 
 void Leasing::TakeOver(int64_t version, int64_t move_at, TimeUs now) {
-  claims_.TakeOver(version);
+  recovery_.TakeOver(version);
   last_move_ = now;
   if (move_at >= 0) move_at_ = move_at;
 }
@@ -110,11 +109,11 @@ void Leasing::TakeOver(int64_t version, int64_t move_at, TimeUs now) {
 Effects Leasing::SettleClaims(const MemberTable& members, uint32_t since, int64_t open,
                               TimeUs now) {
   const int partitions = static_cast<int>(table_.leases().size());
-  const auto claimed = claims_.Settle(members, partitions, since, carries_state_, now);
+  const auto claimed = recovery_.Settle(members, partitions, since, carries_state_, now);
   if (!claimed) return {};
   table_ = claimed->leases;
   if (!claimed->complete && loss_takes_back()) {
-    return {.go_back = "a worker is lost with what its partitions carried, and server 0"};
+    return {.go_back = "a worker is lost with the state of its partitions, together with server 0"};
   }
   for (const auto& [peer, worker] : members.workers) {
     if (worker.leaving) LetGo(peer, members, open);
@@ -136,7 +135,7 @@ bool Leasing::DirectMove(int64_t next, bool may, const MemberTable& members, Tim
 }
 
 Effects Leasing::OnVersion(int64_t version, bool stops, const MemberTable& members) {
-  first_loss_.clear();  // it was made good
+  first_loss_.clear();  // the round closed all the same
   table_.Settle(version);
   if (move_at_ < 0 || version < move_at_) return {};
   move_at_ = -1;
@@ -149,13 +148,13 @@ Effects Leasing::OnVersion(int64_t version, bool stops, const MemberTable& membe
   return Orders();
 }
 
-// The first contribution counts, and both are the same as long as partitions carry nothing.
+// Only if partitions carry no state: otherwise the helper's contribution would differ.
 Effects Leasing::HelpStragglers(const std::vector<int>& missing, int64_t round,
                                 const MemberTable& members, const RoundClock& clock, TimeUs now) {
   const std::vector<LeaseTable::Taker> takers = members.Takers(table_);
   const double computing_ms = table_.TypicalRound(takers);
   if (carries_state_ || computing_ms <= 0) return {};
-  // A slow network's rounds are long, and doing work twice would make them longer.
+  // On a slow network rounds are long, and computing blocks twice would make them longer.
   const double expected_ms = std::max(computing_ms, ToSeconds(clock.TypicalRound()) * 1e3);
   const double open_ms = ToSeconds(clock.Standstill(now)) * 1e3;
   const bool straggles = open_ms >= std::max(kLeastStraggling, kStraggling * expected_ms);
@@ -190,6 +189,61 @@ void Leasing::FillIn(const ServerMember& server, Phase phase, wire::Orders* orde
   if (phase != Phase::kTraining) return;
   wire::LeaseTable table = table_.ToWire();
   if (HashOf(table) != server.report.lease_table()) *orders->mutable_lease_table() = table;
+}
+
+// --- Lease recovery.
+
+std::optional<LeaseRecovery::Claimed> LeaseRecovery::Settle(const MemberTable& members,
+                                                            int partitions, uint32_t since,
+                                                            bool carries_state, TimeUs now) {
+  if (!pending() || taken_over_at_ < 0) return std::nullopt;
+  Claimed claimed = Take(members, partitions, since, carries_state);
+  if (!claimed.complete && now < until_) return std::nullopt;
+  Forget();
+  return claimed;
+}
+
+LeaseRecovery::Claimed LeaseRecovery::Take(const MemberTable& members, int partitions,
+                                           uint32_t since, bool carries_state) const {
+  const auto known = [&](int partition) { return partition >= 0 && partition < partitions; };
+  // Published versions of chunk 0 came back with it, and leases may have moved at the version
+  // after.
+  const auto possible = [&](const wire::Hello::Claim& claim) {
+    return claim.from() >= 0 && claim.from() <= claim.round() &&
+           claim.round() <= taken_over_at_ + 1;
+  };
+  Claimed claimed{LeaseTable(partitions)};
+  std::map<int, PeerName> waiting;
+  for (const auto& [peer, worker] : members.workers) {
+    if (worker.hello.since() != since) continue;
+    for (const auto& claim : worker.hello.claims()) {
+      if (!known(claim.partition()) || !possible(claim)) {
+        LOG_EVERY_T(WARNING, 1) << "ignores a claim of " << worker.Name() << ": partition "
+                                << claim.partition() << " from round " << claim.from()
+                                << " on, now at round " << claim.round()
+                                << ", but chunk 0 is at version " << taken_over_at_;
+        continue;
+      }
+      // The job has gone on without the state of this partition.
+      const bool late = carries_state && claim.round() < taken_over_at_;
+      if (late) continue;
+      claimed.leases.Claim(claim.partition(), peer, claim.from());
+      if (claim.waits()) waiting[claim.partition()] = peer;
+    }
+  }
+  for (const auto& [peer, worker] : members.workers) {
+    if (worker.hello.since() != since) continue;
+    for (const auto& hand_over : worker.hello.hands_over()) {
+      if (!known(hand_over.partition())) continue;
+      claimed.leases.ClaimHandOver(hand_over.partition(), peer, hand_over.version());
+    }
+  }
+  claimed.complete = !claimed.leases.HasOrphans() &&
+                     std::all_of(waiting.begin(), waiting.end(), [&](const auto& entry) {
+                       const auto& lease = claimed.leases.leases()[entry.first];
+                       return lease.worker != entry.second || !lease.before.empty();
+                     });
+  return claimed;
 }
 
 }  // namespace kumo

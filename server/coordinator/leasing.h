@@ -1,79 +1,117 @@
-// Who is to compute what, from when: what becomes of partitions (lease_table.h) as workers come and
+// Leasing: the coordinator's policy for leases (server/protocol/lease_table.h) as workers come and
 // go.
 //
-// When a worker is lost, its partitions go to the others at once; when one joins or is told to
-// leave, leases move at a round whose end was saved, so that what a partition carries moves along.
-// Where a round takes much longer than it should, whoever is done with it computes what is missing
-// too. A coordinator that has taken the place of one that died learns from the workers which leases
-// there are (claims.h), and changes nothing before.
+// - A worker is lost: its partitions go to the others at once, at the oldest round that may be
+//   open. With cluster.recovery=exact, and partitions that carry state, the job goes back instead.
+// - A worker joins or is told to leave: leases move at a version whose round is saved, so that the
+//   states of partitions move along.
+// - A round takes much longer than it should: workers that have finished it compute the missing
+//   partitions too. The first contribution counts, and both are the same.
+// - A coordinator that has taken the place of one that died: LeaseRecovery learns from the workers
+//   which leases there are; until then there are no orders.
 //
-// What it wants of a worker is repeated whole in each order, so a lost message changes nothing.
-//
-// Owned by the Coordinator; one thread.
+// Orders are repeated whole in each reply, so a lost message changes nothing.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "common/base/clock.h"
 #include "common/settings/experiment.h"
 #include "common/transport/message.h"
-#include "server/coordinator/lease_recovery.h"
-#include "server/coordinator/member_table.h"
-#include "server/coordinator/membership_tracker.h"
+#include "server/coordinator/membership.h"
 #include "server/coordinator/phase.h"
-#include "server/coordinator/round_clock.h"
+#include "server/coordinator/progress.h"
 #include "server/protocol/lease_table.h"
 
 namespace kumo {
 
+// Lease recovery: rebuilds the lease table for a coordinator that has taken the place of one that
+// died, while the other servers still have the job's versions. Workers claim their partitions in
+// their hellos.
+//
+// A partition belongs to the worker that claims it; a partition that no worker claims in time is
+// lost with its worker. Claims of rounds that the job cannot have reached are ignored.
+//
+// Owned by Leasing; one thread.
+class LeaseRecovery {
+ public:
+  struct Claimed {
+    LeaseTable leases;
+    bool complete = false;  // each partition has a worker, and its state
+  };
+
+  // Collects claims until `time`.
+  void AskUntil(TimeUs time) { until_ = time; }
+  // Collects no claims any more.
+  void Forget() { until_ = 0; }
+  bool pending() const { return until_ > 0; }
+  // Chunk 0 is back, at `version`.
+  void TakeOver(int64_t version) { taken_over_at_ = version; }
+
+  // The leases of `partitions` partitions, as claimed by workers that have taken part since the
+  // generation `since`; nullopt while they are incomplete and there is time. carries_state: a claim
+  // of an earlier version is late, since the job has gone on without the state.
+  std::optional<Claimed> Settle(const MemberTable& members, int partitions, uint32_t since,
+                                bool carries_state, TimeUs now);
+
+ private:
+  Claimed Take(const MemberTable& members, int partitions, uint32_t since,
+               bool carries_state) const;
+
+  TimeUs until_ = 0;            // 0: claims are not collected
+  int64_t taken_over_at_ = -1;  // chunk 0's version then; -1: not known yet
+};
+
+// Leasing. Owned by the Coordinator; one thread.
 class Leasing {
  public:
   Leasing(int partitions, const Experiment::Cluster& cluster);
 
   const LeaseTable& table() const { return table_; }
-  // Workers are asked for their claims: there are no orders until then.
-  bool collects_claims() const { return claims_.pending(); }
-  // What partitions carry is part of the result: the job does not go on without it.
+  // Claims are being collected: there are no orders.
+  bool collects_claims() const { return recovery_.pending(); }
+  // The loss of a worker takes the job back, since states of partitions are part of the result.
   bool loss_takes_back() const { return carries_state_ && exact_; }
-  // The first worker that was lost since a round has closed, and why; or "".
+  // The first worker that was lost since the last round closed, and why; or "".
   const std::string& first_loss() const { return first_loss_; }
 
-  // Whether partitions carry anything from round to round.
+  // Whether partitions carry state from round to round.
   void SetCarriesState(bool carries) { carries_state_ = carries; }
-  // The training begins at round `start`, with the workers that there are (at least one).
+  // Training begins at round `start` with the present workers (at least one).
   void Begin(const MemberTable& members, int64_t start, TimeUs now);
-  // The job goes back: nobody has a lease.
+  // The job goes back: all leases end.
   void GoBack();
 
-  // What follows from a worker's news. open: the oldest round that may be open.
-  Effects On(const MemberEvent& news, const MemberTable& members, Phase phase, int64_t open);
+  // A worker has come or gone. open: the oldest round that may be open.
+  Effects On(const MemberEvent& event, const MemberTable& members, Phase phase, int64_t open);
 
-  // The others go on where they are, and say until then which partitions are theirs.
-  void AskForClaims(TimeUs until) { claims_.AskUntil(until); }
-  // Chunk 0 is back at `version`, and leases were to move at `move_at`; -1: they were not.
+  // The other servers go on where they are: collects claims until then.
+  void AskForClaims(TimeUs until) { recovery_.AskUntil(until); }
+  // Chunk 0 is back at `version`. move_at: the version at which leases were to move; -1: none.
   void TakeOver(int64_t version, int64_t move_at, TimeUs now);
-  // Nothing as long as claims are incomplete and there is time. since: as in Claims.
+  // Without effect while claims are incomplete and there is time. since: as in LeaseRecovery.
   Effects SettleClaims(const MemberTable& members, uint32_t since, int64_t open, TimeUs now);
 
-  // Whether leases move at `next`, the version that is made next; may: whether that can be decided
-  // now, where it has not been.
+  // Whether leases move at `next`, the version that the round makes that starts now. may: whether a
+  // move can be decided now.
   bool DirectMove(int64_t next, bool may, const MemberTable& members, TimeUs now);
   // Chunk 0 has reached a version. stops: the job ends with it.
   Effects OnVersion(int64_t version, bool stops, const MemberTable& members);
-  // `missing` are the partitions that a round waits for.
+  // missing: partitions that a round waits for.
   Effects HelpStragglers(const std::vector<int>& missing, int64_t round, const MemberTable& members,
                          const RoundClock& clock, TimeUs now);
 
-  // What a worker is told of its leases.
+  // Orders of a worker: its leases.
   void FillIn(const PeerName& worker, const MemberTable& members, Phase phase,
               wire::Orders* orders) const;
-  // What a server is told of everybody's, where it goes by another table.
+  // Orders of a server: the lease table, if the server's report says that it has another one.
   void FillIn(const ServerMember& server, Phase phase, wire::Orders* orders) const;
 
  private:
-  Effects Lose(const MemberEvent& news, const MemberTable& members, Phase phase, int64_t open);
+  Effects Lose(const MemberEvent& event, const MemberTable& members, Phase phase, int64_t open);
   Effects LetGo(const PeerName& worker, const MemberTable& members, int64_t open);
   Effects LeaseOrphans(const MemberTable& members, int64_t open);
 
@@ -81,9 +119,9 @@ class Leasing {
   bool exact_;  // cluster.recovery
   bool carries_state_ = false;
   LeaseTable table_;
-  LeaseRecovery claims_;
-  bool move_wanted_ = false;  // a worker joined or leaves: at the next chance
-  int64_t move_at_ = -1;      // the saved version at which they move
+  LeaseRecovery recovery_;
+  bool move_wanted_ = false;  // a worker has joined or leaves: move leases at the next chance
+  int64_t move_at_ = -1;      // the saved version at which leases move; -1: none
   TimeUs last_move_ = 0;
   std::string first_loss_;
 };

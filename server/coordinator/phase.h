@@ -1,5 +1,5 @@
-// The phases of a job, and what follows for the whole of it from what one part of its coordinator
-// was told.
+// Phase of a job, and effects: the consequences for the whole job that one part of the coordinator
+// returns to it.
 #pragma once
 
 #include <string>
@@ -12,16 +12,16 @@ enum class Phase { kWaiting, kTraining, kFinished, kFailed };
 
 constexpr bool IsOver(Phase phase) { return phase == Phase::kFinished || phase == Phase::kFailed; }
 
-// A part returns it; the Coordinator sees to it, in this order.
+// Applied by the Coordinator, in this order.
 struct Effects {
   enum class Save { kNothing, kWhole, kPartial };
 
   Status failure = OkStatus();  // the job fails, unless ok
-  std::string go_back = "";     // why the job has to go back; "": it has not
-  // What the shards hold now is to be saved; kPartial: even where what partitions carry is not
-  // there.
+  std::string go_back = "";     // why the job goes back to a checkpoint; "": it does not
+  // The shards save the versions that they hold now. kPartial: even if states that partitions carry
+  // are missing.
   Save save = Save::kNothing;
-  bool orders = false;  // members are to be told their orders
+  bool orders = false;  // members are sent their orders
 };
 
 }  // namespace kumo

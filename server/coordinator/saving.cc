@@ -1,46 +1,237 @@
 #include "server/coordinator/saving.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 
 #include <glog/logging.h>
 
 #include "common/base/printable.h"
+#include "common/checkpoint/checkpoint.h"
+#include "common/checkpoint/continuation.h"
+#include "common/checkpoint/origin.h"
+#include "common/checkpoint/tensor_list.h"
 
 namespace kumo {
 namespace {
 
+constexpr int kMostUnderWay = 2;  // checkpoints
+constexpr TimeUs kRetryPause = 5 * kSecond;
 constexpr size_t kLongestFailure = 1000;
 
 }  // namespace
+
+bool IsSaveDue(const Experiment::CheckpointOptions& options, const JobPlan& plan, int64_t version,
+               TimeUs since, TimeUs now) {
+  const RoundPlan last = plan.Round(version - 1);
+  const bool by_epochs =
+      options.every_epochs > 0 && last.ends_epoch && (last.epoch + 1) % options.every_epochs == 0;
+  // The best checkpoint is not known yet: save every version that will be evaluated.
+  const bool may_be_best = options.best != "none" && plan.EvaluatedEpoch(version) >= 0;
+  const bool by_rounds = options.every_rounds > 0 && version % options.every_rounds == 0;
+  const bool by_time =
+      options.every_minutes > 0 && static_cast<double>(now - since) >= options.every_minutes * 60e6;
+  return by_rounds || by_epochs || may_be_best || by_time;
+}
+
+// --- Checkpoints under way.
+
+void Checkpoints::GoBack(int64_t last) {
+  last_ = last;
+  evaluations_.clear();
+  FailAll();
+}
+
+void Checkpoints::FailAll() {
+  under_way_.clear();
+  order_.version = -1;
+}
+
+bool Checkpoints::IsBehind(int64_t version) const {
+  if (static_cast<int>(under_way_.size()) < kMostUnderWay) return false;
+  LOG_EVERY_T(WARNING, 60) << "the disk has not finished the last " << under_way_.size()
+                           << " checkpoints: no checkpoint is taken of round " << version;
+  return true;
+}
+
+void Checkpoints::SetProgress(int64_t version, const checkpoint::Progress& progress) {
+  const auto found = under_way_.find(version);
+  if (found != under_way_.end()) found->second.progress = progress;
+}
+
+void Checkpoints::SetEvaluation(int64_t version, const checkpoint::Evaluation& evaluation) {
+  evaluations_[version] = evaluation;
+  std::erase_if(evaluations_, [&](const auto& entry) {
+    return entry.first < version && !under_way_.contains(entry.first);
+  });
+}
+
+void Checkpoints::OrderNow(int64_t version, bool partial, const checkpoint::Progress& progress) {
+  order_ = {version, order_.attempt + 1, partial};
+  under_way_[version] = {order_.attempt, {}, progress, false};
+}
+
+bool Checkpoints::Awaits(int64_t version, int attempt) const {
+  const auto found = under_way_.find(version);
+  return found != under_way_.end() && found->second.attempt == attempt && !found->second.committing;
+}
+
+std::optional<checkpoint::Manifest> Checkpoints::Add(int64_t version, int server,
+                                                     const checkpoint::File& file, int wanted) {
+  const auto found = under_way_.find(version);
+  if (found == under_way_.end()) return std::nullopt;
+  UnderWay& checkpoint = found->second;
+  checkpoint.files[server] = file;
+  if (static_cast<int>(checkpoint.files.size()) < wanted) return std::nullopt;
+  checkpoint.committing = true;
+  under_way_.erase(under_way_.begin(), found);
+  checkpoint::Manifest manifest;
+  manifest.set_version(version);
+  for (const auto& [index, saved] : checkpoint.files) *manifest.add_files() = saved;
+  *manifest.mutable_progress() = checkpoint.progress;
+  const auto evaluation = evaluations_.find(version);
+  if (evaluation != evaluations_.end()) *manifest.mutable_evaluation() = evaluation->second;
+  return manifest;
+}
+
+void Checkpoints::Committed(int64_t version) {
+  under_way_.erase(version);
+  last_ = std::max(last_, version);
+}
+
+// --- The last save.
+
+void LastSave::OrderLater(int64_t version, TimeUs limit) {
+  version_ = version;
+  limit_ = limit;
+  again_at_ = 1;
+  give_up_at_ = 0;
+}
+
+bool LastSave::TryAgain(int64_t version, TimeUs limit, TimeUs now) {
+  if (give_up_at_ == 0) give_up_at_ = now + limit;
+  if (now + kRetryPause > give_up_at_) return false;
+  version_ = version;
+  again_at_ = now + kRetryPause;
+  return true;
+}
+
+void LastSave::OnOrdered(int64_t version, TimeUs now) {
+  again_at_ = 0;
+  if (version_ == version && give_up_at_ == 0) give_up_at_ = now + limit_;
+}
+
+void LastSave::OnSaved(int64_t version) {
+  if (version >= version_) Forget();
+}
+
+void LastSave::Forget() {
+  version_ = -1;
+  again_at_ = give_up_at_ = 0;
+}
+
+bool LastSave::IsDueAgain(int64_t version, TimeUs now) const {
+  return version_ == version && again_at_ > 0 && now >= again_at_;
+}
+
+bool LastSave::IsHopeless(TimeUs now) const {
+  return give_up_at_ > 0 && now > give_up_at_ + kRetryPause;
+}
+
+// --- Manifests.
+
+void Manifests::OnSpec(const ShardMap& map, const JobSpec& spec) {
+  spec_ = spec;
+  map_ = map;
+  holders_.clear();
+  for (int s = 0; s < map.servers(); ++s) {
+    if (map.FirstChunk(s) < map.FirstChunk(s + 1)) holders_.insert(s);
+  }
+}
+
+checkpoint::File Manifests::FileOf(int server, uint32_t generation,
+                                   const wire::SavedFile& saved) const {
+  checkpoint::File file;
+  file.set_name(ShardFileName(static_cast<uint32_t>(server),
+                              static_cast<uint32_t>(identity_.servers), generation));
+  file.set_bytes(saved.bytes());
+  file.set_crc32c(saved.crc32c());
+  if (!private_disks_) return file;
+  const Range range = map_.ServerRange(server);
+  file.set_begin(range.begin);
+  file.set_end(range.end);
+  return file;
+}
+
+void Manifests::StartFrom(const std::optional<checkpoint::Manifest>& restored) {
+  origin_.reset();
+  if (restored && restored->has_origin()) origin_ = restored->origin();
+}
+
+void Manifests::TakeOver(const wire::CoordinatorState& state) {
+  if (state.has_origin()) origin_ = state.origin();
+}
+
+void Manifests::OnOrigin(const checkpoint::Origin& origin, StepContext* context) {
+  if (origin_) return;
+  origin_ = Excerpt(origin);
+  context->Do(StartedFromAction{*origin_});
+}
+
+void Manifests::Complete(uint32_t generation, const std::optional<checkpoint::Manifest>& restored,
+                         const JobPlan& plan, checkpoint::Manifest* manifest) const {
+  manifest->set_job_name(identity_.job_name);
+  manifest->set_experiment_hash(identity_.experiment_hash);
+  manifest->set_experiment_text(identity_.experiment_text);
+  manifest->set_fingerprint(spec_.layout.fingerprint());
+  manifest->set_generation(generation);
+  manifest->set_train_samples(spec_.train_samples);
+  manifest->set_validation_samples(spec_.validation_samples);
+  manifest->set_train_hash(spec_.train.hash);
+  manifest->set_validation_hash(spec_.validation.hash);
+  manifest->set_network(spec_.network);
+  for (const std::string& name : spec_.class_names) manifest->add_class_names(name);
+  manifest->mutable_mean_image()->Add(spec_.mean_image.begin(), spec_.mean_image.end());
+  SetTensors(spec_.layout, manifest);
+  WriteMetrics(spec_.metrics, manifest->mutable_metrics());
+  if (restored) {
+    *manifest->mutable_continuations() = restored->continuations();
+    NoteChangesOfNetworkAndData(*restored, spec_, plan, manifest);
+  }
+  if (origin_) *manifest->mutable_origin() = *origin_;
+  const int epoch = plan.EvaluatedEpoch(manifest->version());
+  if (epoch >= 0 && spec_.validation_samples > 0) {
+    manifest->mutable_evaluation()->set_epoch(epoch + 1);
+  }
+}
+
+// --- Saving.
 
 bool Saving::Direct(const JobPlan& plan, int64_t next, bool wanted, MembershipTracker* membership,
                     TimeUs now) {
   bool save = next == plan.rounds();
   if (!save && !checkpoints_.IsBehind(next)) {
-    const bool leaves = membership->LetServersLeaveAt(next, checkpoints_);
-    save = leaves || schedule_.IsDue(plan, next, now);
+    const bool leaves = membership->LetServersLeaveAt(
+        next, [this](int64_t version) { return checkpoints_.Secures(version); });
+    save = leaves || IsSaveDue(options_, plan, next, since_, now);
   }
   if (!save && !wanted) return false;
   checkpoints_.Begin(next);
-  schedule_.CountFrom(now);
+  CountFrom(now);
   return true;
-}
-
-void Saving::SetProgress(int64_t version, const checkpoint::Progress& progress) {
-  checkpoints_.SetProgress(version, progress);
 }
 
 void Saving::OrderNow(int64_t version, bool partial, const checkpoint::Progress& progress,
                       TimeUs now) {
   checkpoints_.OrderNow(version, partial, progress);
   last_save_.OnOrdered(version, now);
-  schedule_.CountFrom(now);
+  CountFrom(now);
 }
 
 Status Saving::OnSaved(int server, const wire::Header& header, const Manifests& manifests,
-                       const Recovery& recovery, const std::optional<JobPlan>& plan,
-                       StepContext* context) {
+                       const Generation& generation,
+                       const std::optional<checkpoint::Manifest>& restored,
+                       const std::optional<JobPlan>& plan, StepContext* context) {
   const bool awaited = checkpoints_.Awaits(header.round(), header.attempt());
   if (!awaited || !manifests.holders().contains(server)) return OkStatus();
   const wire::SavedFile& saved = header.saved_file();
@@ -48,12 +239,11 @@ Status Saving::OnSaved(int server, const wire::Header& header, const Manifests& 
     return Unavailable("server " + std::to_string(server) + ": " +
                        Printable(saved.failure(), kLongestFailure));
   }
-  const uint32_t generation = recovery.generation().number;
   auto manifest =
-      checkpoints_.Add(header.round(), server, manifests.FileOf(server, generation, saved),
+      checkpoints_.Add(header.round(), server, manifests.FileOf(server, generation.number, saved),
                        static_cast<int>(manifests.holders().size()));
   if (!manifest) return OkStatus();
-  manifests.Complete(generation, recovery.restored(), *plan, &*manifest);
+  manifests.Complete(generation.number, restored, *plan, &*manifest);
   context->Do(CommitAction{*std::move(manifest)});
   return OkStatus();
 }
@@ -64,21 +254,21 @@ void Saving::Committed(int64_t version) {
   LOG(INFO) << "checkpoint of round " << version << " is complete";
 }
 
-// Training goes on without that checkpoint; only the last one is worth waiting for the disk.
+// Training goes on without the checkpoint, unless the job ends with it (Ending).
 void Saving::Failed(int64_t version, const std::string& why) {
   checkpoints_.Failed(version);
   LOG(ERROR) << "checkpoint of round " << version << " failed: " << why
              << "; the last good one is of round " << checkpoints_.last();
 }
 
-// The manifest may be written already, or be that of the checkpoint which the job goes on from.
+// The manifest may be written already, or may be of the checkpoint that the job goes on from.
 void Saving::KeepEvaluation(const EpochLedger::Epoch& epoch, int64_t version,
                             const Generation& generation, StepContext* context) {
   checkpoint::Evaluation evaluation;
   evaluation.set_epoch(epoch.epoch + 1);
   WriteSums(epoch.validation, evaluation.mutable_sums());
   checkpoints_.SetEvaluation(version, evaluation);
-  // One of an earlier generation is of a past that the job went back from.
+  // A manifest of an earlier generation is of rounds that the job went back from.
   const uint32_t since = version == generation.start_version ? 0 : generation.since;
   ++being_kept_;
   context->Do(KeepEvaluationAction{version, since, evaluation});
@@ -92,7 +282,7 @@ void Saving::LoseSnapshots(int64_t last, TimeUs limit) {
 void Saving::GoBack(int64_t last, TimeUs now) {
   checkpoints_.GoBack(last);
   last_save_.Forget();
-  schedule_.CountFrom(now);
+  CountFrom(now);
 }
 
 void Saving::FillIn(const ServerMember& server, wire::Orders* orders) const {

@@ -1,4 +1,4 @@
-#include "server/coordinator/manifests.h"
+#include "server/coordinator/saving.h"
 
 #include <gtest/gtest.h>
 
@@ -131,6 +131,89 @@ TEST(Manifests, TheFirstWordOfWhereWeightsCameFromCountsUntilTheJobStartsElsewhe
   job.manifests->TakeOver(state);
   EXPECT_FALSE(job.TellOrigin("late"));
   EXPECT_EQ(job.Complete(1).origin().checkpoint(), "of the former one");
+}
+
+Experiment::CheckpointOptions Never() {
+  Experiment::CheckpointOptions options;
+  options.every_minutes = 0;
+  options.every_rounds = 0;
+  options.every_epochs = 0;
+  options.best = "none";
+  return options;
+}
+
+JobPlan SomePlan() {
+  test::Job job = test::SmallJob();
+  job.experiment.job.epochs = 6;
+  job.experiment.evaluation.every_epochs = 4;
+  return job.plan();
+}
+
+TEST(Saving, WithoutASettingNothingIsDue) {
+  const JobPlan plan = SomePlan();
+  for (int64_t version = 1; version <= plan.rounds(); ++version) {
+    EXPECT_FALSE(IsSaveDue(Never(), plan, version, 0, version * 3600 * kSecond));
+  }
+}
+
+TEST(Saving, EachSettingAsksForItsVersionsAndAllOfThemForAny) {
+  const JobPlan plan = SomePlan();
+  Experiment::CheckpointOptions rounds = Never(), epochs = Never(), best = Never(), all = Never();
+  all.every_rounds = rounds.every_rounds = 5;
+  all.every_epochs = epochs.every_epochs = 3;
+  all.best = best.best = "accuracy";
+  for (int64_t version = 1; version <= plan.rounds(); ++version) {
+    const RoundPlan last = plan.Round(version - 1);
+    const bool by_rounds = version % 5 == 0;
+    const bool by_epochs = last.ends_epoch && (last.epoch + 1) % 3 == 0;
+    const bool by_best = plan.EvaluatedEpoch(version) >= 0;
+    EXPECT_EQ(IsSaveDue(rounds, plan, version, 0, 0), by_rounds) << version;
+    EXPECT_EQ(IsSaveDue(epochs, plan, version, 0, 0), by_epochs) << version;
+    EXPECT_EQ(IsSaveDue(best, plan, version, 0, 0), by_best) << version;
+    EXPECT_EQ(IsSaveDue(all, plan, version, 0, 0), by_rounds || by_epochs || by_best);
+  }
+}
+
+TEST(Saving, MinutesCountFromTheLastCheckpoint) {
+  const JobPlan plan = SomePlan();
+  Experiment::CheckpointOptions options = Never();
+  options.every_minutes = 2.5;
+  MembershipTracker membership(1, "here", {}, 0);
+  Saving saving(options, -1, 0);
+  saving.CountFrom(1000 * kSecond);
+  EXPECT_FALSE(saving.Direct(plan, 1, false, &membership, 1149 * kSecond));
+  EXPECT_TRUE(saving.Direct(plan, 1, false, &membership, 1150 * kSecond));
+  EXPECT_FALSE(saving.Direct(plan, 2, false, &membership, 1299 * kSecond));
+  EXPECT_TRUE(saving.Direct(plan, 2, false, &membership, 1300 * kSecond));
+}
+
+constexpr TimeUs kLimit = 60 * kSecond;
+
+TEST(LastSave, AVersionIsInsistedOnUntilItIsSaved) {
+  LastSave save;
+  save.OnOrdered(5, 0);
+  ASSERT_TRUE(save.TryAgain(5, kLimit, 0));
+  EXPECT_TRUE(save.Insists(5));
+  EXPECT_FALSE(save.IsDueAgain(5, kSecond));
+  EXPECT_TRUE(save.IsDueAgain(5, 6 * kSecond));
+  save.OnOrdered(5, 6 * kSecond);
+  EXPECT_FALSE(save.IsDueAgain(5, 20 * kSecond));  // it is ordered
+  EXPECT_TRUE(save.IsHopeless(2 * kLimit));        // without an answer
+  save.OnSaved(5);
+  EXPECT_FALSE(save.Insists(5));
+  EXPECT_FALSE(save.IsHopeless(2 * kLimit));
+}
+
+TEST(LastSave, OrderedForLaterTheLimitCountsFromTheOrderOn) {
+  LastSave save;
+  save.OrderLater(5, kLimit);
+  EXPECT_TRUE(save.Insists(5));
+  EXPECT_FALSE(save.Insists(4));
+  EXPECT_TRUE(save.IsDueAgain(5, 1000 * kSecond));
+  EXPECT_FALSE(save.IsHopeless(1000 * kSecond));  // the version is not there yet
+  save.OnOrdered(5, 1000 * kSecond);
+  EXPECT_FALSE(save.IsHopeless(1000 * kSecond + kLimit));
+  EXPECT_TRUE(save.IsHopeless(1010 * kSecond + kLimit));
 }
 
 }  // namespace

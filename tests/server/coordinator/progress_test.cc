@@ -1,11 +1,11 @@
-#include "server/coordinator/epoch_ledger.h"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "server/coordinator/progress.h"
 
 #include <cmath>
 #include <string>
 #include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include "tests/common/job/loss_and_accuracy.h"
 
@@ -157,6 +157,178 @@ TEST(EpochLedger, ResumedWithOtherMetricsItKnowsThoseThatItHadAndTheNewOnesFromT
   EXPECT_EQ(first.sums(1), loss);
   round();
   EXPECT_EQ(ReadSums(after.progress().epoch()), test::SumsOf(7, 3.0, 0.5));
+}
+
+wire::Header Evaluation(int64_t version, int partition, uint64_t request) {
+  wire::Header header;
+  header.set_type(wire::EVALUATED);
+  header.set_round(version);
+  header.set_partition(partition);
+  header.set_request(request);
+  return header;
+}
+
+std::vector<SendAction> Sends(const StepContext& context) {
+  std::vector<SendAction> sends;
+  for (const ServerAction& action : context.actions) sends.push_back(std::get<SendAction>(action));
+  return sends;
+}
+
+SendAction Answer(HeldEvaluations* held, const PeerName& from, const wire::Header& header) {
+  StepContext context{0, {}};
+  held->Answer(from, header, &context);
+  EXPECT_EQ(context.actions.size(), 1u);
+  return Sends(context).front();
+}
+
+std::vector<SendAction> Release(HeldEvaluations* held, int64_t version) {
+  StepContext context{0, {}};
+  held->Release(version, &context);
+  return Sends(context);
+}
+
+TEST(HeldEvaluations, WhatIsNotHeldIsAcknowledgedForGood) {
+  HeldEvaluations held;
+  const SendAction ack = Answer(&held, "a", Evaluation(4, 1, 7));
+  EXPECT_EQ(ack.to, "a");
+  EXPECT_EQ(ack.message.header.request(), 7u);
+  EXPECT_FALSE(ack.message.header.held());
+  EXPECT_TRUE(Release(&held, 100).empty());
+}
+
+// It is in the state that goes with the next version, which is kept twice when the one after it is
+// made.
+TEST(HeldEvaluations, WhatIsHeldIsReleasedTwoVersionsLater) {
+  HeldEvaluations held;
+  held.Hold(4, 1, /*now=*/5);
+  EXPECT_TRUE(Answer(&held, "a", Evaluation(4, 1, 7)).message.header.held());
+  EXPECT_FALSE(Answer(&held, "a", Evaluation(4, 0, 8)).message.header.held())
+      << "another partition";
+  EXPECT_FALSE(Answer(&held, "a", Evaluation(3, 1, 9)).message.header.held()) << "another version";
+  EXPECT_TRUE(Release(&held, 6).empty());
+  const auto released = Release(&held, 7);
+  ASSERT_EQ(released.size(), 1u);
+  EXPECT_EQ(released[0].to, "a");
+  EXPECT_EQ(released[0].message.header.type(), wire::ACK);
+  EXPECT_EQ(released[0].message.header.request(), 7u);
+  EXPECT_FALSE(released[0].message.header.held());
+  EXPECT_TRUE(Release(&held, 8).empty()) << "once";
+  EXPECT_FALSE(Answer(&held, "a", Evaluation(4, 1, 10)).message.header.held());
+}
+
+TEST(HeldEvaluations, EachSenderIsReleasedByItsLastRequest) {
+  HeldEvaluations held;
+  held.Hold(4, 1, 5);
+  Answer(&held, "a", Evaluation(4, 1, 7));
+  Answer(&held, "b", Evaluation(4, 1, 3));
+  Answer(&held, "a", Evaluation(4, 1, 9));
+  const auto released = Release(&held, 7);
+  ASSERT_EQ(released.size(), 2u);
+  EXPECT_EQ(released[0].to, "a");
+  EXPECT_EQ(released[0].message.header.request(), 9u);
+  EXPECT_EQ(released[1].to, "b");
+  EXPECT_EQ(released[1].message.header.request(), 3u);
+}
+
+TEST(HeldEvaluations, AJobThatGoesBackReleasesNobody) {
+  HeldEvaluations held;
+  held.Hold(4, 1, 5);
+  Answer(&held, "a", Evaluation(4, 1, 7));
+  held.Forget();
+  EXPECT_TRUE(Release(&held, 100).empty());
+}
+
+constexpr TimeUs kStart = 1'750'638 * kSecond;  // a machine's uptime
+
+RoundPlan Block(int64_t samples) {
+  RoundPlan round;
+  round.mode = SyncMode::kBlock;
+  round.samples = {0, samples};
+  return round;
+}
+
+RoundPlan WarmUp(int64_t samples) {
+  RoundPlan round;
+  round.full_precision = true;
+  round.samples = {0, samples};
+  return round;
+}
+
+TEST(TrainingRate, IsNotKnownBeforeARoundWhoseBeginningWasSeen) {
+  TrainingRate rate;
+  EXPECT_FALSE(rate.SamplesPerSecond(kStart));
+  rate.OnClosed(Block(100), kStart);
+  EXPECT_FALSE(rate.SamplesPerSecond(kStart));
+  rate.OnClosed(Block(100), kStart + 2 * kSecond);
+  EXPECT_DOUBLE_EQ(rate.SamplesPerSecond(kStart + 2 * kSecond).value_or(0), 50);
+  rate.Forget();
+  EXPECT_FALSE(rate.SamplesPerSecond(kStart + 2 * kSecond));
+}
+
+TEST(TrainingRate, IsTheMeanOverTimeOfRoundsOfAnyLength) {
+  TrainingRate rate;
+  TimeUs now = kStart;
+  rate.OnClosed(Block(100), now);
+  for (int i = 0; i < 50; ++i) {
+    const int64_t samples = i % 7 == 0 ? 20 : 100;  // an epoch's last round is shorter
+    now += samples * kSecond / 50;
+    rate.OnClosed(Block(samples), now);
+    ASSERT_NEAR(rate.SamplesPerSecond(now).value_or(0), 50, 1e-6);
+  }
+}
+
+TEST(TrainingRate, FollowsWithinAMinuteOrTwo) {
+  TrainingRate rate;
+  TimeUs now = kStart;
+  const auto run = [&](int seconds, int64_t per_second) {
+    for (int i = 0; i < seconds; ++i) rate.OnClosed(Block(per_second), now += kSecond);
+  };
+  run(1000, 50);
+  run(120, 200);
+  EXPECT_GT(rate.SamplesPerSecond(now).value_or(0), 175);
+}
+
+TEST(TrainingRate, OfAnotherKindOfRoundsNothingFollows) {
+  TrainingRate rate;
+  rate.OnClosed(WarmUp(10), kStart);
+  rate.OnClosed(WarmUp(10), kStart + kSecond);
+  const TimeUs now = kStart + kSecond;
+  EXPECT_EQ(rate.SamplesPerSecond(now), 10);
+  EXPECT_EQ(rate.SamplesPerSecondOf(WarmUp(3), now), 10);
+  EXPECT_FALSE(rate.SamplesPerSecondOf(Block(100), now));
+  // It began when the warm-up ended.
+  rate.OnClosed(Block(500), now + kSecond);
+  EXPECT_EQ(rate.SamplesPerSecondOf(Block(100), now + kSecond), 500);
+}
+
+TEST(TrainingRate, ARoundThatDoesNotCloseMakesItSlower) {
+  TrainingRate rate;
+  rate.OnClosed(Block(100), kStart);
+  rate.OnClosed(Block(100), kStart + kSecond);
+  EXPECT_DOUBLE_EQ(rate.SamplesPerSecond(kStart + 2 * kSecond).value_or(0), 100);
+  EXPECT_DOUBLE_EQ(rate.SamplesPerSecond(kStart + 11 * kSecond).value_or(0), 10);
+}
+
+TEST(RoundClock, NothingHasMovedSinceTheLastRoundOrWhateverElseMoved) {
+  RoundClock clock;
+  clock.Moved(10);
+  EXPECT_EQ(clock.Standstill(15), 5);
+  clock.OnClosed(20);
+  EXPECT_EQ(clock.Standstill(21), 1);
+}
+
+TEST(RoundClock, ATypicalRoundIsOneOfTheQuickerOnesOfTheLast) {
+  RoundClock clock;
+  TimeUs now = 0;
+  clock.Moved(now);
+  for (int round = 0; round < 8; ++round) {
+    clock.OnClosed(now += 100);
+    EXPECT_EQ(clock.TypicalRound(), 0) << "too few";
+  }
+  clock.OnClosed(now += 5000);  // one that was held up
+  EXPECT_EQ(clock.TypicalRound(), 100);
+  for (int round = 0; round < 9; ++round) clock.OnClosed(now += 300);
+  EXPECT_EQ(clock.TypicalRound(), 300) << "the others are long ago";
 }
 
 }  // namespace

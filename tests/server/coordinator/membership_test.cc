@@ -1,11 +1,16 @@
-#include "server/coordinator/member_table.h"
+#include "server/coordinator/membership.h"
 
+#include <string>
+
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "common/job/protocol.h"
 
 namespace kumo {
 namespace {
+
+using testing::HasSubstr;
 
 constexpr TimeUs kSuspect = 10 * kSecond;
 
@@ -193,6 +198,200 @@ TEST(MemberTable, ABlocksTimeIsSmoothedAndCountedOncePerBlock) {
   EXPECT_DOUBLE_EQ(worker.block_ms, 100);
   report(20, 200);
   EXPECT_DOUBLE_EQ(worker.block_ms, 130);
+}
+
+Experiment::Cluster Suspecting(double seconds) {
+  Experiment::Cluster cluster;
+  cluster.suspect_after_s = seconds;
+  return cluster;
+}
+
+wire::Hello HelloOf(const std::string& name, int64_t started_ms = 0) {
+  wire::Hello hello;
+  hello.set_role(wire::Hello::WORKER);
+  hello.set_name(name);
+  hello.set_host("alpha");
+  hello.set_boot("boot");
+  hello.set_started_ms(started_ms);
+  return hello;
+}
+
+struct Crew {
+  // What its hello replaces.
+  Result<std::optional<MemberEvent>> Join(const PeerName& peer, const wire::Hello& hello) {
+    StepContext context{now, {}};
+    auto replaced = membership.Replace(peer, hello, &context);
+    told = context.actions.size();
+    if (replaced.ok()) membership.Join(peer, hello, now);
+    return replaced;
+  }
+
+  TimeUs now = 100 * kSecond;
+  MembershipTracker membership{2, "here", Suspecting(10), now};
+  size_t told = 0;
+};
+
+TEST(MembershipTracker, AWorkerThatIsStartedAgainTakesItsNameFromItsFormerProcess) {
+  Crew crew;
+  ASSERT_TRUE(crew.Join("worker/a/1", HelloOf("a", 1000)).ok());
+  EXPECT_FALSE(*crew.Join("worker/b/1", HelloOf("b")));
+  const auto replaced = crew.Join("worker/a/2", HelloOf("a", 2000));
+  ASSERT_TRUE(replaced.ok() && *replaced);
+  EXPECT_EQ((*replaced)->kind, MemberEvent::Kind::kGone);
+  EXPECT_EQ((*replaced)->peer, "worker/a/1");
+  EXPECT_EQ((*replaced)->why, "it was started again");
+  EXPECT_EQ(crew.told, 1u) << "the former process";
+  EXPECT_FALSE(crew.membership.members().Knows("worker/a/1"));
+  for (const PeerName& late : {PeerName("worker/a/1"), PeerName("worker/a/0")}) {
+    EXPECT_EQ(crew.Join(late, HelloOf("a", 500)).status().code(), StatusCode::kFailedPrecondition);
+  }
+  EXPECT_TRUE(crew.membership.members().Knows("worker/a/2"));
+}
+
+// Its word counts without a hello: nobody else may have its name.
+TEST(MembershipTracker, NobodyJoinsUnderTheNameOfServer0) {
+  Crew crew;
+  EXPECT_EQ(crew.Join(ServerPeer(0), HelloOf("a")).status().code(),
+            StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(crew.membership.members().workers.empty());
+}
+
+TEST(MembershipTracker, ASilentWorkerIsToldOnce) {
+  Crew crew;
+  ASSERT_TRUE(crew.Join("worker/a/1", HelloOf("a")).ok());
+  ASSERT_TRUE(crew.Join("worker/b/1", HelloOf("b")).ok());
+  for (int second = 0; second < 11; ++second) {
+    crew.now += kSecond;
+    StepContext context{crew.now, {}};
+    wire::Header header;
+    header.mutable_worker_report();
+    ASSERT_TRUE(crew.membership.OnHeartbeat("worker/a/1", header, &context));
+    crew.membership.Listen(kSecond, crew.now);
+  }
+  const auto gone = crew.membership.Next(crew.now);
+  ASSERT_TRUE(gone);
+  EXPECT_EQ(gone->who, "b on alpha");
+  EXPECT_EQ(gone->why, "silent for 10 s");
+  EXPECT_FALSE(crew.membership.Next(crew.now));
+}
+
+TEST(MembershipTracker, WhoDidNotListenOrHearsNobodyBlamesNobody) {
+  for (const bool held_up : {false, true}) {
+    Crew crew;
+    ASSERT_TRUE(crew.Join("worker/a/1", HelloOf("a")).ok());
+    ASSERT_TRUE(crew.Join("worker/b/1", HelloOf("b")).ok());
+    crew.now += 30 * kSecond;
+    crew.membership.Listen(held_up ? 30 * kSecond : kSecond, crew.now);
+    EXPECT_TRUE(crew.membership.alone());
+    EXPECT_FALSE(crew.membership.Next(crew.now));
+  }
+}
+
+TEST(MembershipTracker, AServersReportSaysWhatHasBecomeOfItsPart) {
+  Crew crew;
+  wire::Header header;
+  const auto report = [&](const PeerName& from) {
+    StepContext context{crew.now, {}};
+    return crew.membership.OnHeartbeat(from, header, &context);
+  };
+  header.mutable_server_report()->set_ready(false);
+  EXPECT_FALSE(report(ServerPeer(1))) << "it has not joined";
+  EXPECT_EQ(report(ServerPeer(0))->kind, MemberEvent::Kind::kServerLost);
+  crew.membership.MarkRecovering(0);
+  EXPECT_EQ(report(ServerPeer(0))->kind, MemberEvent::Kind::kHeard);
+  header.mutable_server_report()->set_lost(true);
+  EXPECT_EQ(report(ServerPeer(0))->kind, MemberEvent::Kind::kServerLost);
+  header.mutable_server_report()->set_failure("its disk is gone");
+  EXPECT_EQ(report(ServerPeer(0))->failure.message(), "server 0: its disk is gone");
+}
+
+wire::Hello ServerHello(uint64_t token, uint32_t asked = 0) {
+  wire::Hello hello;
+  hello.set_role(wire::Hello::SERVER);
+  hello.set_server_index(1);
+  hello.set_host("beta");
+  hello.set_folder(token);
+  hello.set_asked(asked);
+  return hello;
+}
+
+struct Answer {
+  Result<bool> joins = false;
+  ServerActions said;
+};
+Answer Ask(const SharedFolder& folder, const wire::Hello& hello, uint32_t generation = 5) {
+  StepContext context{0, {}};
+  Answer answer;
+  answer.joins = folder.Admits(ServerPeer(1), hello, generation, &context);
+  answer.said = std::move(context.actions);
+  return answer;
+}
+
+const SharedFolder& Folder() {
+  static const SharedFolder folder(77, "/out", "alpha");
+  return folder;
+}
+
+TEST(SharedFolder, WhoFindsTheTokenJoins) {
+  for (const uint32_t asked : {0, 4, 5}) {
+    const Answer answer = Ask(Folder(), ServerHello(77, asked));
+    ASSERT_TRUE(answer.joins.ok() && *answer.joins);
+    EXPECT_TRUE(answer.said.empty());
+  }
+}
+
+// It may have looked before server 0 had written it, or in the time of another server 0.
+TEST(SharedFolder, WhoLookedTooEarlyIsAskedToLookAgain) {
+  for (const uint64_t token : {0, 3}) {
+    for (const uint32_t asked : {0, 4}) {
+      const Answer answer = Ask(Folder(), ServerHello(token, asked));
+      ASSERT_TRUE(answer.joins.ok());
+      EXPECT_FALSE(*answer.joins);
+      ASSERT_EQ(answer.said.size(), 1u);
+      const auto& ask = std::get<SendAction>(answer.said[0]);
+      EXPECT_EQ(ask.to, ServerPeer(1));
+      EXPECT_EQ(ask.message.header.type(), wire::ASK_FOLDER);
+    }
+  }
+}
+
+TEST(SharedFolder, WhoHasAnotherFolderIsRefusedWithWhatToDo) {
+  for (const uint64_t token : {0, 3}) {
+    const Answer answer = Ask(Folder(), ServerHello(token, 5));
+    ASSERT_EQ(answer.joins.status().code(), StatusCode::kFailedPrecondition);
+    for (const char* part : {"output.directory", "server 1 on beta", "/out", "server 0 on alpha",
+                             "storage that they share"}) {
+      EXPECT_THAT(answer.joins.status().message(), HasSubstr(part));
+    }
+    EXPECT_TRUE(answer.said.empty());
+  }
+}
+
+// Two servers that write into one folder would remove each other's files.
+TEST(SharedFolder, WhoHasADiskOfItsOwnMustNotHaveServerZeros) {
+  const SharedFolder folder(77, "/out", "alpha", /*private_disks=*/true);
+  for (const uint64_t token : {0, 3, 77}) {
+    const Answer early = Ask(folder, ServerHello(token));
+    ASSERT_TRUE(early.joins.ok());
+    EXPECT_FALSE(*early.joins);  // what it found before server 0 was there says nothing
+    EXPECT_EQ(early.said.size(), 1u);
+  }
+  for (const uint64_t token : {0, 3}) EXPECT_TRUE(*Ask(folder, ServerHello(token, 5)).joins);
+  const Answer same = Ask(folder, ServerHello(77, 5));
+  ASSERT_EQ(same.joins.status().code(), StatusCode::kFailedPrecondition);
+  for (const char* part : {"server 1 on beta", "/out", "--disk", "checkpoint.disks = shared"}) {
+    EXPECT_THAT(same.joins.status().message(), HasSubstr(part));
+  }
+}
+
+TEST(SharedFolder, WorkersNeedNone) {
+  wire::Hello worker;
+  worker.set_role(wire::Hello::WORKER);
+  EXPECT_TRUE(*Ask(Folder(), worker).joins);
+}
+
+TEST(SharedFolder, WithoutATokenNothingIsCompared) {
+  EXPECT_TRUE(*Ask(SharedFolder(0, "/out", "alpha"), ServerHello(3)).joins);
 }
 
 }  // namespace

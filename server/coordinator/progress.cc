@@ -1,0 +1,356 @@
+#include "server/coordinator/progress.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdlib>
+#include <iterator>
+#include <string>
+
+#include "common/settings/option_value.h"
+#include "server/protocol/messages.h"
+
+namespace kumo {
+namespace {
+
+// Rounds whose durations the clock keeps.
+constexpr size_t kRoundTimes = 9;
+// Time constant of the rate's weights.
+constexpr double kMemorySeconds = 60;
+
+void AddFigures(const std::vector<MetricFigure>& figures,
+                google::protobuf::RepeatedPtrField<wire::JobStatus::Figure>* to) {
+  for (const MetricFigure& figure : figures) {
+    wire::JobStatus::Figure* const one = to->Add();
+    one->set_name(figure.name);
+    one->set_value(figure.value);
+  }
+}
+
+}  // namespace
+
+// --- Round clock and rate.
+
+void RoundClock::OnClosed(TimeUs now) {
+  round_times_.push_back(Standstill(now));
+  if (round_times_.size() > kRoundTimes) round_times_.pop_front();
+  Moved(now);
+}
+
+TimeUs RoundClock::TypicalRound() const {
+  if (round_times_.size() < kRoundTimes) return 0;
+  std::vector<TimeUs> times(round_times_.begin(), round_times_.end());
+  const auto quarter = times.begin() + std::ssize(times) / 4;
+  std::nth_element(times.begin(), quarter, times.end());
+  return *quarter;
+}
+
+bool TrainingRate::AreAlike(const RoundPlan& a, const RoundPlan& b) {
+  return a.mode == b.mode && a.full_precision == b.full_precision;
+}
+
+void TrainingRate::OnClosed(const RoundPlan& round, TimeUs now) {
+  if (last_) {
+    const double took = ToSeconds(now - last_at_);
+    const double kept = AreAlike(*last_, round) ? std::exp(-took / kMemorySeconds) : 0;
+    samples_ = kept * samples_ + static_cast<double>(round.samples.size());
+    seconds_ = kept * seconds_ + took;
+  }
+  last_ = round;
+  last_at_ = now;
+}
+
+std::optional<double> TrainingRate::SamplesPerSecond(TimeUs now) const {
+  if (samples_ <= 0 || seconds_ <= 0) return std::nullopt;
+  const double expected = static_cast<double>(last_->samples.size()) * seconds_ / samples_;
+  const double late = std::max(0.0, ToSeconds(now - last_at_) - expected);
+  return samples_ / (seconds_ + late);
+}
+
+std::optional<double> TrainingRate::SamplesPerSecondOf(const RoundPlan& round, TimeUs now) const {
+  if (!last_ || !AreAlike(*last_, round)) return std::nullopt;
+  return SamplesPerSecond(now);
+}
+
+// --- Held evaluations.
+
+void HeldEvaluations::Hold(int64_t version, int partition, int64_t now) {
+  held_[{version, partition}].came_at = now;
+}
+
+void HeldEvaluations::Answer(const PeerName& from, const wire::Header& header,
+                             StepContext* context) {
+  const auto held = held_.find({header.round(), header.partition()});
+  if (held != held_.end()) held->second.released[from] = Acknowledgement(from, header);
+  context->Do(Acknowledgement(from, header, held != held_.end()));
+}
+
+void HeldEvaluations::Release(int64_t version, StepContext* context) {
+  std::erase_if(held_, [&](const auto& entry) {
+    const Held& evaluation = entry.second;
+    if (evaluation.came_at >= version - 1) return false;
+    for (const auto& [peer, release] : evaluation.released) context->Do(release);
+    return true;
+  });
+}
+
+// --- Epoch ledger.
+
+EpochLedger::EpochLedger(const checkpoint::Manifest& restored) {
+  StartFrom(restored.progress());
+  // A manifest with invalid metrics was not accepted as a manifest.
+  if (Result<MetricList> metrics = ParseMetrics(restored.metrics()); metrics.ok()) {
+    metrics_ = *std::move(metrics);
+  }
+}
+
+EpochLedger::EpochLedger(const wire::CoordinatorState& state, const MetricList& metrics)
+    : metrics_(metrics) {
+  StartFrom(state.progress());
+  for (const auto& ended : state.ended_epochs()) {
+    ended_[ended.epoch()] = ReadSums(ended.train());
+    auto& evaluations = evaluations_[ended.epoch()];
+    for (const auto& [partition, sums] : ended.evaluated()) evaluations[partition] = ReadSums(sums);
+  }
+}
+
+void EpochLedger::StartFrom(const checkpoint::Progress& progress) {
+  samples_ = progress.samples();
+  last_ = ReadSums(progress.last());
+  epoch_ = ReadSums(progress.epoch());
+  ended_epoch_ = ReadSums(progress.ended_epoch());
+  point_ = ReadSums(progress.point());
+}
+
+checkpoint::Progress EpochLedger::progress() const {
+  checkpoint::Progress progress;
+  progress.set_samples(samples_);
+  WriteSums(last_, progress.mutable_last());
+  WriteSums(epoch_, progress.mutable_epoch());
+  WriteSums(ended_epoch_, progress.mutable_ended_epoch());
+  WriteSums(point_, progress.mutable_point());
+  return progress;
+}
+
+void EpochLedger::Describe(wire::CoordinatorState* state) const {
+  *state->mutable_progress() = progress();
+  for (const auto& [epoch, train] : ended_) {
+    auto* ended = state->add_ended_epochs();
+    ended->set_epoch(epoch);
+    WriteSums(train, ended->mutable_train());
+    const auto evaluations = evaluations_.find(epoch);
+    if (evaluations == evaluations_.end()) continue;
+    for (const auto& [partition, sums] : evaluations->second) {
+      WriteSums(sums, &(*ended->mutable_evaluated())[partition]);
+    }
+  }
+}
+
+void EpochLedger::Start(const JobPlan& plan, int64_t version, const MetricList& metrics) {
+  for (MetricSums* sums : {&last_, &epoch_, &ended_epoch_, &point_}) {
+    *sums = metrics.Translate(metrics_, *sums);
+  }
+  metrics_ = metrics;
+  if (const int epoch = plan.EvaluatedEpoch(version); epoch >= 0) {
+    ended_[epoch] = ended_epoch_;
+  }
+}
+
+std::optional<MetricSums> EpochLedger::AddRound(const JobPlan& plan, int64_t version,
+                                                const MetricSums& metrics, int points_per_epoch) {
+  const RoundPlan round = plan.Round(version - 1);
+  samples_ = plan.SamplesAt(version);
+  last_ = metrics;
+  AddToEpoch(plan, round, metrics);
+  point_.Add(metrics);
+  if (!plan.EndsPart(round, points_per_epoch)) return std::nullopt;
+  return std::exchange(point_, MetricSums());
+}
+
+void EpochLedger::AddToEpoch(const JobPlan& plan, const RoundPlan& round,
+                             const MetricSums& metrics) {
+  epoch_.Add(metrics);
+  if (!round.ends_epoch) return;
+  if (plan.EvaluatedEpoch(round.round + 1) >= 0) ended_[round.epoch] = epoch_;
+  ended_epoch_ = std::exchange(epoch_, MetricSums());
+}
+
+bool EpochLedger::Waits(const JobPlan& plan, int64_t version, int partition) const {
+  const int epoch = plan.EvaluatedEpoch(version);
+  const auto parts = evaluations_.find(epoch);
+  return ended_.contains(epoch) &&
+         (parts == evaluations_.end() || !parts->second.contains(partition));
+}
+
+std::optional<EpochLedger::Epoch> EpochLedger::AddEvaluation(const JobPlan& plan, int64_t version,
+                                                             int partition,
+                                                             const MetricSums& metrics) {
+  const int epoch = plan.EvaluatedEpoch(version);
+  const auto train = ended_.find(epoch);
+  if (train == ended_.end()) return std::nullopt;  // reported already
+  std::map<int, MetricSums>& parts = evaluations_[epoch];
+  parts.emplace(partition, metrics);
+  if (static_cast<int>(parts.size()) < plan.settings().partitions) return std::nullopt;
+
+  last_validation_ = {};
+  for (const auto& [p, part] : parts) last_validation_.Add(part);  // in partition order
+  Epoch complete{epoch, train->second, last_validation_};
+  evaluations_.erase(epoch);
+  ended_.erase(train);
+  return complete;
+}
+
+std::vector<int> EpochLedger::Unevaluated(int partitions) const {
+  std::vector<int> missing;
+  if (ended_.empty()) return missing;
+  const auto parts = evaluations_.find(ended_.begin()->first);
+  for (int p = 0; p < partitions; ++p) {
+    if (parts == evaluations_.end() || !parts->second.contains(p)) missing.push_back(p);
+  }
+  return missing;
+}
+
+// --- Training progress.
+
+TrainingProgress::TrainingProgress(Settings settings,
+                                   const std::optional<checkpoint::Manifest>& restored, TimeUs now)
+    : settings_(std::move(settings)), started_(now) {
+  StartFrom(restored, std::nullopt);
+  if (restored) elapsed_before_ = restored->progress().elapsed_seconds();
+}
+
+void TrainingProgress::OnSpec(const JobPlan& plan, const JobSpec& spec, int64_t start_version) {
+  metrics_ = spec.metrics;
+  ledger_.Start(plan, start_version, metrics_);
+  validation_samples_ = spec.validation_samples;
+  if (auto schedule = Schedule::Make(settings_.schedule, spec.train_samples, settings_.epochs);
+      schedule.ok()) {
+    schedule_ = *schedule;
+  }
+}
+
+void TrainingProgress::OnRound(const JobPlan& plan, int64_t version, const MetricSums& metrics,
+                               StepContext* context) {
+  const RoundPlan round = plan.Round(version - 1);
+  rate_.OnClosed(round, context->now);
+  context->Do(RoundClosedAction{round.round, metrics, metrics_});
+  const auto sums = ledger_.AddRound(plan, version, metrics, settings_.points_per_epoch);
+  if (!sums) return;
+  context->Do(CurvePointAction{version, plan.SamplesAt(version), round.epoch, metrics_, *sums,
+                               LearningRateAt(plan, round)});
+}
+
+Result<TrainingProgress::Evaluated> TrainingProgress::OnEvaluated(
+    const PeerName& from, const wire::Header& header, const LeaseTable& leases,
+    const std::optional<JobPlan>& plan, int64_t newest, StepContext* context) {
+  const int64_t version = header.round();
+  const int partition = header.partition();
+  const std::string which = "an evaluation of version " + std::to_string(version) + ", partition " +
+                            std::to_string(partition);
+  if (!plan || version > newest || plan->EvaluatedEpoch(version) < 0 || partition < 0 ||
+      partition >= plan->settings().partitions) {
+    return InvalidArgument(which);
+  }
+  const int64_t samples = plan->EvaluationSamples(validation_samples_, partition).size();
+  const MetricSums sums = ReadSums(header.metrics());
+  KUMO_RETURN_IF_ERROR(metrics_.Check(sums, samples).WithContext(which));
+  Evaluated evaluated;
+  evaluated.is_new = ledger_.Waits(*plan, version, partition);
+  if (evaluated.is_new && !leases.MayContribute(from, partition, version)) {
+    return Unavailable(which + ": is not leased to its sender");
+  }
+  if (evaluated.is_new && settings_.keeps_versions_twice) held_.Hold(version, partition, newest);
+  held_.Answer(from, header, context);
+  evaluated.epoch = ledger_.AddEvaluation(*plan, version, partition, sums);
+  if (evaluated.epoch) {
+    context->Do(EpochEvaluatedAction{evaluated.epoch->epoch, metrics_, evaluated.epoch->train,
+                                     evaluated.epoch->validation, version,
+                                     plan->SamplesAt(version)});
+  }
+  return evaluated;
+}
+
+void TrainingProgress::GoBack() {
+  rate_.Forget();
+  held_.Forget();
+}
+
+void TrainingProgress::StartFrom(const std::optional<checkpoint::Manifest>& restored,
+                                 const std::optional<JobPlan>& plan) {
+  ledger_ = restored ? EpochLedger(*restored) : EpochLedger();
+  if (plan) ledger_.Start(*plan, restored ? restored->version() : 0, metrics_);
+}
+
+void TrainingProgress::TakeOver(int64_t version, const wire::CoordinatorState& state,
+                                StepContext* context) {
+  ledger_ = EpochLedger(state, metrics_);
+  elapsed_before_ = state.progress().elapsed_seconds() - ToSeconds(context->now - started_);
+  context->Do(WentOnAction{version, ledger_.samples()});
+}
+
+checkpoint::Progress TrainingProgress::Snapshot(TimeUs now) const {
+  checkpoint::Progress progress = ledger_.progress();
+  progress.set_elapsed_seconds(ElapsedSeconds(now));
+  return progress;
+}
+
+wire::CoordinatorState TrainingProgress::State(TimeUs now) const {
+  wire::CoordinatorState state;
+  ledger_.Describe(&state);
+  state.mutable_progress()->set_elapsed_seconds(ElapsedSeconds(now));
+  return state;
+}
+
+void TrainingProgress::Describe(TimeUs now, int64_t version, const std::optional<JobPlan>& plan,
+                                double round_ms, wire::JobStatus* status) const {
+  status->set_elapsed_seconds(ElapsedSeconds(now));
+  status->set_round(version);
+  status->set_epochs(settings_.epochs);
+  AddFigures(metrics_.FiguresOf(ledger_.last_round()), status->mutable_figures());
+  AddFigures(metrics_.FiguresOf(ledger_.last_validation()), status->mutable_validation_figures());
+  const auto rate = rate_.SamplesPerSecond(now);
+  if (rate) status->set_samples_per_second(*rate);
+  if (plan) DescribePlan(now, version, *plan, round_ms, status);
+}
+
+void TrainingProgress::DescribePlan(TimeUs now, int64_t version, const JobPlan& plan,
+                                    double round_ms, wire::JobStatus* status) const {
+  status->set_rounds(plan.rounds());
+  status->set_samples(plan.SamplesAt(version));
+  status->set_total_samples(plan.samples());
+  const RoundPlan round = plan.Round(std::min(version, plan.rounds() - 1));
+  status->set_epoch(round.epoch + 1);
+  if (const auto lr = LearningRateAt(plan, round)) status->set_learning_rate(*lr);
+  if (const auto left = SecondsLeft(now, version, plan, round_ms)) status->set_eta_seconds(*left);
+}
+
+// The learning rate of a round in its shortest decimal form: 0.05 instead of 0.0500000007.
+std::optional<double> TrainingProgress::LearningRateAt(const JobPlan& plan,
+                                                       const RoundPlan& round) const {
+  if (!schedule_) return std::nullopt;
+  const int64_t step =
+      round.mode == SyncMode::kBlock ? plan.LargestMinibatch() : round.samples.size();
+  return std::strtod(WriteValue(schedule_->RateAt(round.first_sample, step)).c_str(), nullptr);
+}
+
+// The remaining time, by the rate of the remaining rounds. During a warm-up their rate is not known
+// yet: then a block's minibatch is assumed to take as long as one of the warm-up takes to compute.
+std::optional<double> TrainingProgress::SecondsLeft(TimeUs now, int64_t version,
+                                                    const JobPlan& plan, double round_ms) const {
+  const RoundPlan last = plan.Round(plan.rounds() - 1);
+  const RoundPlan round = plan.Round(std::min(version, plan.rounds() - 1));
+  const auto rate = rate_.SamplesPerSecondOf(round, now);
+  if (!rate) return std::nullopt;
+  const int64_t samples = plan.SamplesAt(version);
+  if (TrainingRate::AreAlike(round, last)) {
+    return static_cast<double>(plan.samples() - samples) / *rate;
+  }
+  if (round_ms <= 0) return std::nullopt;
+  const PlanSettings& settings = plan.settings();
+  const int64_t minibatches = int64_t{settings.partitions} * settings.minibatch;
+  return static_cast<double>(settings.warmup_samples - samples) / *rate +
+         static_cast<double>(plan.samples() - settings.warmup_samples) * round_ms * 1e-3 /
+             static_cast<double>(minibatches);
+}
+
+}  // namespace kumo
