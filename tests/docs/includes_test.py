@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Includes of the sources, compared with "Who may include whom" in docs/architecture.md: each room may
-include itself and the rooms that its line names, and no others. And the name of each header's class is
-unique: if two rooms that may not include each other have classes of one name, a test that links both rooms
+include itself and the rooms that its line names, and no others. Each arrow is used, and the rooms of
+server/ and of worker/ include each other without a cycle. And the name of each header's class is unique: if two rooms that may not include each other have classes of one name, a test that links both rooms
 gets the wrong destructor, and no compiler reports an error. Prints FILE:LINE: ... for each violation, and
 exits with 1 if there are any.
 
@@ -13,6 +13,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ANYTHING = {"tests", "bench"}
+WITHOUT_CYCLES = ("server", "worker")
 ARROW = re.compile(r"^(\S+) -> (\S+(?:, \S+)*)$", re.MULTILINE)
 INCLUDE = re.compile(r'^#include "([^"]+)"')
 NAMESPACE = re.compile(r"^namespace ([\w:]+) \{")
@@ -31,6 +32,27 @@ def room_of(path, rooms):
     return max(inside, key=len, default=None)
 
 
+def cycle(allowed):
+    """Rooms that include each other in a circle, from the first to the first again; [] if there are none."""
+    done = set()
+
+    def visit(room, path):
+        if room in path:
+            return path[path.index(room):] + [room]
+        if room in done:
+            return []
+        for target in sorted(allowed.get(room, ())):
+            if found := visit(target, path + [room]):
+                return found
+        done.add(room)
+        return []
+
+    for room in sorted(allowed):
+        if found := visit(room, []):
+            return found
+    return []
+
+
 def classes(source):
     """(line, name with its namespace) of each class that a header defines outside of others."""
     namespace = ""
@@ -46,6 +68,12 @@ def main():
     rooms = set(allowed) | set().union(*allowed.values())
     wrong = [f"docs/architecture.md: there is no folder {room}" for room in sorted(rooms)
              if not (ROOT / room).is_dir()]
+    for top in WITHOUT_CYCLES:
+        inside = {room: {target for target in targets if target.startswith(f"{top}/")}
+                  for room, targets in allowed.items() if f"{room}/".startswith(f"{top}/")}
+        if found := cycle(inside):
+            wrong.append(f"docs/architecture.md: rooms in a circle: {' -> '.join(found)}")
+    used = set()
     checked = 0
     named = {}
     for folder in sorted({room.split("/")[0] for room in rooms}):
@@ -66,9 +94,16 @@ def main():
                 target = room_of(include[1], rooms)
                 if target is None and include[1].split("/")[0] not in ANYTHING:
                     continue  # another program's
-                if target != room and not any(f"{target}/".startswith(f"{room_allowed}/")
-                                              for room_allowed in allowed.get(room, ())):
+                if target == room:
+                    continue
+                arrow = next(((room, named_room) for named_room in allowed.get(room, ())
+                              if f"{target}/".startswith(f"{named_room}/")), None)
+                if arrow is None:
                     wrong.append(f"{name}:{number}: {room} may not include {include[1]}")
+                used.add(arrow)
+    wrong += [f"docs/architecture.md: no source uses the arrow {room} -> {target}; remove it"
+              for room in sorted(allowed) for target in sorted(allowed[room])
+              if (room, target) not in used]
     print(*wrong, sep="\n")
     if not checked or not named:
         wrong.append("nothing was checked")
