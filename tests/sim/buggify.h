@@ -1,5 +1,5 @@
-// Which rare ways (common/job/buggify.h) a simulated job takes: some of them in each, drawn by
-// its seed, and those now and then.
+// Rare ways (common/job/buggify.h) of a simulated job: its seed draws some of them, and each of
+// those is taken now and then.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ namespace kumo::sim {
 constexpr int kRareWays = static_cast<int>(RareWay::kCount);
 const char* NameOf(RareWay way);
 
-// While it lives, Buggify asks it, in this thread; the last one counts.
+// While the object lives, Buggify asks it, in this thread; the newest object counts.
 class RareWays final : public RareWayChooser {
  public:
   struct Count {

@@ -1,10 +1,11 @@
-// A whole job in one process and in virtual time: the real state machines of servers and workers,
-// with a network that drops, delays, duplicates, reorders and is cut, processes that die, come
-// back, freeze and are told to leave, an in-memory disk that fails, and a stand-in for the
-// network's arithmetic. Everything random comes from the seed, so a run can be repeated exactly.
+// Simulated cluster: a whole job in one process and in virtual time, with the real state machines
+// of servers and workers. The network drops, delays, duplicates and reorders messages, and is cut;
+// processes die, come back, freeze and are told to leave; the disk is in memory and fails; a fake
+// trainer stands in for the arithmetic. Everything random comes from the seed, so a run can be
+// repeated exactly.
 //
-// What must hold at every moment (invariants.h) is checked while it runs. A Mutation plants a bug
-// where machines and drivers meet, to show that the checks would find one.
+// Invariants (invariants.h) are checked at every action. A Mutation plants a bug between machines
+// and driver, to show that the checks would find one.
 #pragma once
 
 #include <array>
@@ -49,20 +50,20 @@ struct Faults {
   int disk_losses = 0;    // servers killed whose own disk is lost with them
 };
 
-// Looks at what goes over the network between workers and servers, and changes it.
+// Interference: sees the messages between workers and servers, and changes them.
 class Interference {
  public:
   virtual ~Interference() = default;
-  // What a worker really sends in place of a message.
+  // The messages that a worker sends in place of a message.
   virtual std::vector<Message> FromWorker(int /*worker*/, int /*server*/, Message message) {
     return {std::move(message)};
   }
-  // Whether the worker hears it.
+  // Whether the worker receives the message.
   virtual bool ToWorker(int /*server*/, int /*worker*/, const Message& /*message*/) { return true; }
   virtual void BetweenServers(int /*from*/, int /*to*/, const Message& /*message*/) {}
 };
 
-// A bug to plant.
+// Bugs to plant.
 enum class Mutation {
   kNone,
   kContributionTwice,     // a shard adds a contribution twice
@@ -95,15 +96,15 @@ struct SimSettings {
   TimeUs time_limit = 3600 * kSecond;
 };
 
-// What checkpoints survive a run in, to hand to the next.
+// Disk: the checkpoints that survive a run, for the next run.
 struct Disk {
   // (version, generation) -> server
   std::map<std::pair<int64_t, uint32_t>, std::map<int, ShardSnapshot>> files;
   std::map<int64_t, checkpoint::Manifest> manifests;  // by version
   uint32_t generation = 0;                            // the last that was reserved
   uint64_t token = 0;                                 // of the last server 0
-  // Of each server, where they have disks of their own: that is what a job goes on from then, and
-  // what is said above is only compared with it.
+  // Files of each server, if servers have disks of their own: a job goes on from these, and the
+  // fields above are only compared with them.
   std::map<int, std::shared_ptr<MemoryFileSystem>> own;
 };
 
@@ -150,7 +151,7 @@ class Cluster {
   };
 
   void At(TimeUs when, std::function<void()> run);
-  // Runs something in a process: not at all when it has died, later when it is frozen.
+  // Runs something in a process: not at all if it has died, later if it is frozen.
   void In(const std::shared_ptr<Process>& process, std::function<void()> run);
   void Deliver(const std::shared_ptr<Process>& from, const std::shared_ptr<Process>& to,
                std::function<void()> arrival);
@@ -176,7 +177,7 @@ class Cluster {
   void CutLink();
   void Perform(const std::shared_ptr<ServerProcess>& server, ServerActions actions);
   void Perform(const std::shared_ptr<WorkerProcess>& worker, WorkerActions actions);
-  // One for each kind of action: an action that is not carried out does not compile.
+  // One overload for each kind of action, so that a new kind does not compile without one.
   void Do(const std::shared_ptr<ServerProcess>& server, SendAction send);
   void Do(const std::shared_ptr<ServerProcess>& server, JoinAction join);
   void Do(const std::shared_ptr<ServerProcess>& server, const ComputeAction& compute);
@@ -207,7 +208,7 @@ class Cluster {
   void Do(const std::shared_ptr<WorkerProcess>& worker, const EvaluateAction& evaluate);
   void Do(const std::shared_ptr<WorkerProcess>& worker, const DropAction& drop);
   void Do(const std::shared_ptr<WorkerProcess>& worker, const LeaveAction& leave);
-  // What a worker computes is there some time later.
+  // Delivers the result of a worker's computation after some time.
   void After(TimeUs time, const std::shared_ptr<WorkerProcess>& worker,
              std::function<WorkerActions()> result);
   checkpoint::Manifest Continued(checkpoint::Manifest manifest) const;
@@ -239,7 +240,7 @@ class Cluster {
   std::map<PeerName, std::shared_ptr<WorkerProcess>> workers_;
   std::map<int, PeerName> worker_names_;          // alive, by index
   std::multiset<std::pair<int, int>> cut_links_;  // a worker's index, a server's
-  // What happens to a frozen process when it thaws.
+  // Events of a frozen process, for when it thaws.
   std::map<std::shared_ptr<Process>, std::vector<std::function<void()>>> held_;
   std::optional<Invariants> invariants_;
   Fnv1a messages_hash_;

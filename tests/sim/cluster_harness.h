@@ -1,4 +1,4 @@
-// A small job in the simulation, and what its runs are compared by.
+// Harness: a small job in the simulation, and the values by which its runs are compared.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// A stand-in for a worker's arithmetic: blocks whose result is a fixed function of the base
-// weights, the partition, the round and what the partition carries, so that any mix-up of versions,
-// partitions or states changes the final bits.
+// Fake trainer: stands in for a worker's arithmetic. A block's result is a fixed function of base
+// weights, partition, round and carried state, so any mix-up of versions, partitions or states
+// changes the final bits.
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,9 @@
-// A worker that is a member of the job, under its own name, and lies in everything else: its
-// messages with other fields, again, too late, not at all, and with messages that no worker sends.
-// What it does is read from bytes, so that a fuzzer or a random generator can choose it.
+// Forger: a worker that is a member of the job under its own name, and lies in everything else. It
+// changes fields of its messages, repeats, delays and drops them, and sends messages that no worker
+// sends. Its choices are read from bytes, so that a fuzzer or a random generator can make them.
 //
-// What it may not do is lie about numbers that are its own to compute: a contribution of a
-// partition that it has a lease on may hold anything, and nobody else knows better. Such messages
-// it sends as they are, or not at all.
+// It does not change elements that are its own to compute: no other process could notice a wrong
+// contribution to a partition that it has leased. Such messages it sends unchanged, or not at all.
 //
 // One run of a simulated job; one thread.
 #pragma once
@@ -19,14 +18,15 @@
 
 namespace kumo::sim {
 
-// Choices made by bytes; when there are none left each is the last of its kind, the dullest.
+// Choices read from bytes. Without bytes left, each choice is the last of its kind, the least
+// disturbing one.
 class Choices {
  public:
   explicit Choices(std::span<const uint8_t> bytes) : bytes_(bytes) {}
 
   bool empty() const { return bytes_.empty(); }
   uint64_t Below(uint64_t bound);  // requires 0 < bound <= 256
-  // A number near `sensible`, or one that is seldom thought of.
+  // An integer near `sensible`, or an extreme one.
   int64_t Wild(int64_t sensible);
   uint64_t Word();
 
@@ -35,7 +35,7 @@ class Choices {
   std::span<const uint8_t> bytes_;
 };
 
-// Gives one field, of the message or of one within, another value.
+// Changes the value of one field, of the message or of a message in it.
 void ForgeField(Choices* choices, google::protobuf::Message* message);
 
 class Forger : public Interference {
@@ -50,7 +50,7 @@ class Forger : public Interference {
 
  private:
   Message Forged(const Message& message);
-  // The same of another partition, with other sums.
+  // The same message for another partition, with other sums.
   Message OfAnother(Message message);
   bool TellsOwnNumbers(const wire::Header& header) const;
 
@@ -61,11 +61,11 @@ class Forger : public Interference {
   int forged_ = 0;
 };
 
-// A job of two workers and two servers that lasts some rounds, with nothing that partitions carry.
+// A job of two workers and two servers over some rounds, whose partitions carry no state.
 SimSettings JobWithAForger(bool replicas);
 
-// Runs it with worker 1 forging. "" where it ends with the undisturbed bits and figures, or for a
-// reason that names that worker; else what is wrong.
+// Runs the job with worker 1 as the forger. Returns "" if it ends with the undisturbed bits and
+// figures, or with an error that names the forger; else the difference.
 std::string ComplaintAboutForging(std::span<const uint8_t> bytes);
 
 }  // namespace kumo::sim

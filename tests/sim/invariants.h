@@ -1,5 +1,5 @@
-// What must hold at every moment of a job, whatever happens to its processes. The simulation tells
-// what it sees of the machines' actions; a violation is kept as a sentence.
+// Invariants of a job, whatever happens to its processes. The simulation reports the machines'
+// actions; each violation is kept as a sentence.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include "common/job/job_plan.h"
 #include "proto/checkpoint.pb.h"
 #include "server/protocol/actions.h"
+#include "server/shard/chunk_work.h"
 
 namespace kumo::sim {
 
@@ -22,7 +23,7 @@ class Invariants {
 
   // A chunk takes each partition's contribution to a round once, closes the round once with all of
   // them, and its versions only grow within a generation. A process (incarnation) that has taken
-  // the place of another one may close the last round again, which nobody can have seen.
+  // the place of another one may close the last round again, which no worker has seen.
   void OnWork(uint64_t incarnation, const ChunkWork& work);
   // Rounds close one after the other within a generation, each with all of its samples.
   void OnRoundClosed(uint32_t generation, const RoundClosedAction& closed);
@@ -30,7 +31,7 @@ class Invariants {
   void OnEpoch(const EpochEvaluatedAction& epoch);
   // Generations only grow, and a job never goes back further than to a version that is complete.
   void OnWentBack(uint32_t generation, int64_t version, bool checkpoint_is_there);
-  // What a worker sent in one generation changes nothing in another.
+  // A worker's message of one generation changes nothing in another.
   void OnAnswered(const wire::Header& sent, uint32_t generation, const ServerActions& actions);
   // A manifest is complete or absent: it names the files that are there.
   void OnManifest(const checkpoint::Manifest& manifest, const std::set<std::string>& there);

@@ -1,4 +1,4 @@
-// The processes of a simulated cluster: the machine of each, and what has become of it.
+// Processes of a simulated cluster: the state machine and the condition of each.
 //
 // Owned by the Cluster.
 #pragma once
@@ -26,11 +26,11 @@ struct Cluster::Process {
 struct Cluster::ServerProcess : Process {
   std::unique_ptr<ServerNode> node;
   std::unique_ptr<CheckpointSurvey> survey;  // before there is a node
-  // Of its own (checkpoint.disks = private); a disk that is lost is there as long as its process.
+  // With checkpoint.disks = private. A disk that is lost lives as long as its process.
   std::shared_ptr<MemoryFileSystem> files;
   std::unique_ptr<kumo::Disk> disk;
   uint64_t incarnation = 1;
-  bool again = false;  // in the place of one that ended
+  bool again = false;  // takes the place of a process that ended
   Status status;
 };
 

@@ -98,8 +98,8 @@ TEST(Leasing, ALostWorkersPartitionsGoToTheOthersAtOnce) {
   job.open = 5;
   const auto had = job.OrdersOf("b");
   ASSERT_EQ(had.size(), 2u);
-  const Effects what = job.Lose("b");
-  EXPECT_TRUE(what.orders && what.go_back.empty());
+  const Effects effects = job.Lose("b");
+  EXPECT_TRUE(effects.orders && effects.go_back.empty());
   for (const auto& [partition, from] : had) {
     const auto& lease = job.leasing.table().leases()[partition];
     EXPECT_TRUE(lease.worker == "a" || lease.worker == "c");
@@ -117,8 +117,8 @@ TEST(Leasing, WhatALostWorkerCarriedTakesTheJobBackWhereThatIsWanted) {
       job.leasing.SetCarriesState(carries);
       EXPECT_EQ(job.leasing.loss_takes_back(), exact && carries);
       job.Begin({"a", "b"});
-      const Effects what = job.Lose("b");
-      EXPECT_EQ(!what.go_back.empty(), exact && carries);
+      const Effects effects = job.Lose("b");
+      EXPECT_EQ(!effects.go_back.empty(), exact && carries);
       EXPECT_EQ(job.leasing.table().HasOrphans(), exact && carries);
     }
   }
@@ -168,7 +168,7 @@ TEST(Leasing, WhoIsToldToLeaveLetsGoAndIsReleased) {
       job.leasing.FillIn("b", job.members, job.phase, &orders);
       return orders.released();
     };
-    EXPECT_EQ(released(), !carries) << "what it carries moves with a version that is saved";
+    EXPECT_EQ(released(), !carries) << "its state moves with a version that is saved";
     if (!carries) continue;
     EXPECT_TRUE(job.leasing.DirectMove(4, true, job.members, 0));
     job.leasing.OnVersion(4, false, job.members);
@@ -208,7 +208,7 @@ TEST(Leasing, WhileClaimsAreCollectedNobodyGetsALease) {
   EXPECT_TRUE(job.leasing.SettleClaims(job.members, 0, 0, 10 * kSecond).orders);
   EXPECT_FALSE(job.leasing.collects_claims());
   EXPECT_EQ(job.OrdersOf("a").size(), 5u);
-  EXPECT_EQ(job.OrdersOf("b").size(), 1u) << "what nobody has claimed";
+  EXPECT_EQ(job.OrdersOf("b").size(), 1u) << "unclaimed partitions";
 }
 
 constexpr uint32_t kSince = 4;
@@ -303,7 +303,7 @@ TEST(LeaseRecovery, WhoTookPartInAnotherPastClaimsNothing) {
   EXPECT_EQ(claimed->leases.Count(""), 2);
 }
 
-// The job has gone on without what the partition carried; where it carries nothing, that is no
+// The job has gone on without the state of the partition; if it carries none, that is no
 // loss.
 TEST(LeaseRecovery, AClaimOfAnEarlierVersionIsLateWherePartitionsCarrySomething) {
   for (const bool carries : {true, false}) {

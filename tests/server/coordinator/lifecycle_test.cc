@@ -67,7 +67,8 @@ TEST(Recovery, AGenerationNeverGoesDownAndEachStepIsMadeDurable) {
       recovery.GoOn(&context);
     }
     EXPECT_EQ(recovery.generation().number, ++last);
-    EXPECT_EQ(recovery.generation().since, back ? last : since) << "who goes on keeps what it has";
+    EXPECT_EQ(recovery.generation().since, back ? last : since)
+        << "a process that goes on keeps its shard";
     EXPECT_TRUE(recovery.generation().choosing);
     if (back) {
       ASSERT_TRUE(Find<ChooseCheckpointAction>(context));
@@ -108,7 +109,7 @@ TEST(Recovery, AJobGoesBackToWhatWasChosen) {
   EXPECT_THAT(none.message(), testing::AllOf(HasSubstr("for good"), HasSubstr("none is good")));
 }
 
-// The others still have what the job is about, all of it and of one past.
+// The other servers still have the job's versions: all of them, and of one generation.
 TEST(Recovery, ANewServer0GoesOnWhereTheOthersAre) {
   Recovery recovery(9, true, ManifestOf(7));
   EXPECT_TRUE(recovery.undecided() && recovery.generation().choosing);
@@ -163,10 +164,10 @@ TEST(StopPoint, IsSettledOnceWithTheRoundThatStartsNext) {
 TEST(Ending, AJobThatCannotGoOnIsSavedFirstAndFailsWhenItIs) {
   Saving saving = Savings();
   Ending ending(kGrace, kStall);
-  Effects what =
+  Effects effects =
       ending.Begin(Unavailable("nobody is left"), 3, false, saving.checkpoints(), kSecond);
-  EXPECT_TRUE(what.failure.ok());
-  EXPECT_EQ(what.save, Effects::Save::kPartial);
+  EXPECT_TRUE(effects.failure.ok());
+  EXPECT_EQ(effects.save, Effects::Save::kPartial);
   ASSERT_TRUE(ending.why());
   saving.OrderNow(3, true, {}, kSecond);
   EXPECT_EQ(ending.Tick(3, saving, 2 * kSecond)->save, Effects::Save::kNothing);
@@ -174,8 +175,8 @@ TEST(Ending, AJobThatCannotGoOnIsSavedFirstAndFailsWhenItIs) {
   EXPECT_EQ(ending.Tick(3, saving, 2 * kSecond)->save, Effects::Save::kNothing) << "a pause";
   EXPECT_EQ(ending.Tick(3, saving, 3 * kSecond)->save, Effects::Save::kPartial);
   saving.OrderNow(3, true, {}, 3 * kSecond);
-  what = ending.OnCommitted(3, OkStatus(), kRounds, &saving, 4 * kSecond);
-  EXPECT_EQ(what.failure.message(),
+  effects = ending.OnCommitted(3, OkStatus(), kRounds, &saving, 4 * kSecond);
+  EXPECT_EQ(effects.failure.message(),
             "nobody is left; round 3 is saved: start the job again to go on from there");
 }
 
@@ -191,8 +192,8 @@ TEST(Ending, WithNothingNewToSaveItFailsAtOnce) {
   for (const bool incomplete : {false, true}) {
     Saving saving = Savings(incomplete ? 2 : 3);
     Ending ending(kGrace, kStall);
-    const Effects what = ending.Begin(Unavailable("no"), 3, incomplete, saving.checkpoints(), 0);
-    EXPECT_FALSE(what.failure.ok()) << incomplete;
+    const Effects effects = ending.Begin(Unavailable("no"), 3, incomplete, saving.checkpoints(), 0);
+    EXPECT_FALSE(effects.failure.ok()) << incomplete;
     EXPECT_FALSE(ending.why());
   }
 }
