@@ -107,6 +107,10 @@ void Coordinator::Apply(const Effects& effects, StepContext* context) {
   if (saves || effects.orders) SendOrdersToAll(job_, context);
 }
 
+// This process was started in the place of a server 0 that died; the other servers had the job's
+// versions, and chunk 0 is back. `said.state` was made with `version`, so it has all sums up to it,
+// and names the decisions about the round that is open now. Those stand: workers know them. Leases
+// come last, since the claims may take the job back, or be incomplete for a while.
 void Coordinator::TakeOver(int64_t version, const Directive& said, StepContext* context) {
   job_.version = version;
   job_.clock.Moved(context->now);
@@ -170,6 +174,13 @@ void Coordinator::On(const CheckpointChosen& chosen, StepContext* context) {
   job_.progress.StartFrom(restored, job_.plan);
 }
 
+// Chunk 0 has reached a version, and the next round starts. The order of the steps matters:
+// 1. The sums of the round are added before the snapshot of the progress, so that a checkpoint of
+//    this version has them.
+// 2. A move of leases that was directed with the round before takes effect.
+// 3. The directive of the round that starts: the move before save and stop, since leases move only
+//    at a version that is saved.
+// 4. The state for a successor, which contains the directive, is made last.
 Directive Coordinator::OnVersion(int64_t version, const MetricSums& metrics, StepContext* context) {
   const TimeUs now = context->now;
   job_.version = version;
@@ -227,6 +238,7 @@ void Coordinator::On(const CheckpointCommitted& committed, StepContext* context)
 
 TimeUs Coordinator::Tick(const ReplicaStatus&, StepContext* context) {
   if (context->now < ticked_at_ + kTick) return ticked_at_ + kTick;
+  // One event at a time: each may change the table in which the next one is looked for.
   if (!IsOver(job_.phase)) {
     job_.membership.Listen(context->now - ticked_at_, context->now);
     while (const auto event = job_.membership.Next(context->now)) Apply(event, context);
@@ -262,6 +274,8 @@ void Coordinator::TickWaiting(StepContext* context) {
   SendOrdersToAll(job_, context);
 }
 
+// At most one of these per tick, in this order: the last version is being saved; the job is to stop
+// but cannot close its round; no round has closed for too long; a straggler is helped.
 void Coordinator::TickTraining(StepContext* context) {
   const TimeUs now = context->now;
   Apply(job_.leasing.SettleClaims(job_.members(), generation().since, job_.OldestOpenRound(), now),

@@ -107,6 +107,8 @@ std::string StartGate::WaitsFor(Phase phase, const Recovery& recovery,
   return membership.WaitsFor(now, knows_spec, beginning ? workers_ : min_workers_);
 }
 
+// enough_at_ moves on with every tick that finds enough workers, so the failure needs a whole limit
+// without enough of them; `late` counts from the beginning of the wait.
 std::optional<Status> StartGate::Tick(const Recovery& recovery, const MembershipTracker& membership,
                                       bool knows_spec, bool stop, TimeUs now) {
   const bool beginning = !recovery.went_back();
@@ -116,7 +118,7 @@ std::optional<Status> StartGate::Tick(const Recovery& recovery, const Membership
   const bool enough = membership.members().ServersAreReady() && membership.Takers() >= min_workers_;
   if (enough) enough_at_ = now;
   if (knows_spec && (missing.empty() || (beginning && late && enough))) {
-    LOG_IF(WARNING, late) << "begins without " << missing;
+    LOG_IF(WARNING, late) << "training begins without " << missing;
     return OkStatus();
   }
   if (stop && beginning) return Unavailable("stopped before the training began");

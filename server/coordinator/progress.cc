@@ -240,6 +240,8 @@ void TrainingProgress::OnRound(const JobPlan& plan, int64_t version, const Metri
                                LearningRateAt(plan, round)});
 }
 
+// An evaluation that is new is held before it is answered, so that its sender keeps it; a repeated
+// one gets the same answer. Whether it is leased matters only if it is new.
 Result<TrainingProgress::Evaluated> TrainingProgress::OnEvaluated(
     const PeerName& from, const wire::Header& header, const LeaseTable& leases,
     const std::optional<JobPlan>& plan, int64_t newest, StepContext* context) {

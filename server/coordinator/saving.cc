@@ -84,7 +84,7 @@ std::optional<checkpoint::Manifest> Checkpoints::Add(int64_t version, int server
   checkpoint.files[server] = file;
   if (static_cast<int>(checkpoint.files.size()) < wanted) return std::nullopt;
   checkpoint.committing = true;
-  under_way_.erase(under_way_.begin(), found);
+  under_way_.erase(under_way_.begin(), found);  // older versions are given up
   checkpoint::Manifest manifest;
   manifest.set_version(version);
   for (const auto& [index, saved] : checkpoint.files) *manifest.add_files() = saved;

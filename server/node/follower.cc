@@ -25,7 +25,8 @@ Follower::Follower(FollowerSettings settings, TimeUs now)
 
 Result<bool> Follower::OnHello(const PeerName&, const wire::Hello& hello, StepContext*) {
   if (hello.role() == wire::Hello::WORKER) return true;
-  return FailedPrecondition("servers say hello to server 0");
+  return FailedPrecondition("a server joins at server 0, not at server " +
+                            std::to_string(settings_.index));
 }
 
 Status Follower::OnMessage(const PeerName& from, const wire::Header& header, StepContext* context) {
@@ -92,7 +93,7 @@ void Follower::OnWelcome(const wire::Welcome& welcome, StepContext* context) {
 
 // Joins the newest generation. Its WELCOME says whether the server keeps its shard.
 void Follower::Rejoin(uint32_t generation, TimeUs now) {
-  LOG(WARNING) << "generation " << generation_.number << " is over";
+  LOG(WARNING) << "generation " << generation_.number << " is over: joins the next one";
   newest_ = std::max(newest_, generation);
   generation_.number = 0;
   generation_.choosing = true;
@@ -145,7 +146,7 @@ void Follower::RequestStop(const ReplicaStatus& status, StepContext* context) {
   if (status.ready) {
     leave_by_ = context->now + FromSeconds(settings_.grace_s);
   } else {
-    context->Do(ExitAction{Unavailable("was told to leave before it held anything")});
+    context->Do(ExitAction{Unavailable("was told to leave before it had its part of the weights")});
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <glog/logging.h>
 
+#include "common/base/printable.h"
 #include "common/job/buggify.h"
 #include "common/job/protocol.h"
 #include "server/coordinator/coordinator.h"
@@ -40,8 +41,13 @@ Status Peers::Check(const PeerName& from, const wire::Hello& hello) const {
   const bool own_name = hello.role() == wire::Hello::WORKER
                             ? from == WorkerPeer(hello.name(), hello.incarnation())
                             : index > 0 && from == ServerPeer(index);
-  if (!own_name) return FailedPrecondition("that is another process's name");
-  if (members_.size() >= kMaxMembers && !Has(from)) return ResourceExhausted("too many members");
+  if (!own_name) {
+    return FailedPrecondition("the name " + Printable(from) + " belongs to another process");
+  }
+  if (members_.size() >= kMaxMembers && !Has(from)) {
+    return ResourceExhausted("this server has " + std::to_string(kMaxMembers) +
+                             " members already, the most that it admits");
+  }
   return OkStatus();
 }
 
@@ -191,8 +197,10 @@ ServerActions ServerNode::OnSaved(uint32_t generation, int64_t version, int atte
 
 void ServerNode::ReportSaved(int64_t version, int attempt, const Result<SavedShardFile>& file,
                              StepContext* context) {
-  if (!file.ok())
-    LOG(ERROR) << "could not save round " << version << ": " << file.status().message();
+  if (!file.ok()) {
+    LOG(ERROR) << "could not save the checkpoint of round " << version << ": "
+               << file.status().message();
+  }
   TellRole(SavedHeader(version, attempt, file), context);
 }
 
@@ -285,6 +293,8 @@ void ServerNode::Fail(const Status& status, StepContext* context) {
   Report(context);
 }
 
+// The last steps of every call. The role comes first, since it may enter another generation, whose
+// number the headers carry; then the private disks, which hold actions back that wait for files.
 ServerActions ServerNode::Done(StepContext context) {
   FollowRole(&context);
   if (disks_) disks_->HoldBack(&context);

@@ -48,9 +48,10 @@ Status ShardHost::LearnSpec(const wire::JobSpec& wire_spec,
   }
   KUMO_ASSIGN_OR_RETURN(JobPlan plan, PlanFor(experiment_, spec));
   if (restored && restored->version() > plan.rounds()) {
-    return FailedPrecondition("checkpoint " + restored->name() +
-                              " is of more rounds than the job's " + std::to_string(plan.rounds()) +
-                              ": are the data others?" + kStartElsewhere);
+    return FailedPrecondition("checkpoint " + restored->name() + " is of round " +
+                              std::to_string(restored->version()) + ", but the job has " +
+                              std::to_string(plan.rounds()) + " rounds with these data" +
+                              kStartElsewhere);
   }
   const ShardMap map(spec.layout, servers_, experiment_.cluster.chunk_kib * 1024);
   role_->OnSpec(plan, map, spec);
@@ -150,7 +151,8 @@ void ShardHost::TakeWhatWasFetched(StepContext* context) {
   }
   wire::ServerReport report;
   shard_->Describe(&report);
-  LOG(INFO) << "goes on from round " << report.version() << ", as the next server has kept it";
+  LOG(INFO) << "goes on from round " << report.version()
+            << ", with the versions that the next server has kept";
 }
 
 Status ShardHost::OnMessage(const PeerName& from, const Message& message, StepContext* context) {

@@ -87,6 +87,9 @@ void LeaseTable::ClaimHandOver(int partition, const PeerName& before, int64_t ve
   if (lease.worker != before && lease.from == version) lease.before = before;
 }
 
+// Two kinds of leases are hit: those that the worker has, and those that it had (`before`), whose
+// state it has not put on the servers yet. The latter start again at the oldest open round, without
+// state.
 bool LeaseTable::Lose(const PeerName& worker, int64_t oldest_open) {
   bool lost = false;
   std::erase_if(helpers_, [&](const auto& entry) { return entry.second.worker == worker; });
@@ -135,6 +138,9 @@ void LeaseTable::Settle(int64_t version) {
   }
 }
 
+// An orphan starts at the oldest open round, since contributions of its former worker may be
+// missing on some shard. Only if the partition's state is on the servers, or on its way from
+// `before`, does it keep its round: the state belongs to that version.
 void LeaseTable::LeaseOrphans(const std::vector<Taker>& takers, int64_t oldest_open) {
   LoadBalancer balancer(takers, *this);
   if (balancer.empty()) return;
@@ -149,6 +155,8 @@ void LeaseTable::LeaseOrphans(const std::vector<Taker>& takers, int64_t oldest_o
   }
 }
 
+// First, partitions leave workers that are no takers; then single partitions move from the slowest
+// taker to the one that would be done first, until no move makes the longest round shorter.
 void LeaseTable::Spread(const std::vector<Taker>& takers, int64_t from) {
   LoadBalancer balancer(takers, *this);
   const auto move = [&](Lease* lease, const PeerName& to) {

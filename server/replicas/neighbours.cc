@@ -47,7 +47,7 @@ void Neighbours::OnMessage(const PeerName& from, const Message& message, const S
     OnReplicate(from, message, map, context);
   } else if (from == holder_ && fetch_) {
     if (Status status = fetch_->OnMessage(message); !status.ok()) {
-      LOG_EVERY_T(WARNING, 1) << "from " << from << ": " << status.message();
+      LOG_EVERY_T(WARNING, 1) << "ignores a message of " << from << ": " << status.message();
     }
     Tick(context);
   }
@@ -58,7 +58,7 @@ void Neighbours::OnReplicate(const PeerName& from, const Message& message, const
   const wire::Header& header = message.header;
   const Range range = map.chunks()[header.chunk()].range;
   if (Status status = store_.Add(message, range.size()); !status.ok()) {
-    LOG_EVERY_T(WARNING, 1) << "from " << from << ": " << status.message();
+    LOG_EVERY_T(WARNING, 1) << "ignores a replica of " << from << ": " << status.message();
     return;
   }
   context->Do(Acknowledgement(from, header));

@@ -24,6 +24,9 @@ Version Unpacked(const ReplicaStore::Copy& copy) {
 
 }  // namespace
 
+// Arrays of one version come in any order, and may be repeated. A version is complete when all its
+// arrays are there; then versions older than the one before are dropped. A complete version
+// takes no more arrays, so a late copy from an outdated process cannot damage it.
 Status ReplicaStore::Add(const Message& message, size_t elements) {
   const wire::Header& header = message.header;
   constexpr int most = Version::kMostArrays;

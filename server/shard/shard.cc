@@ -92,6 +92,8 @@ Status Shard::OnMessage(const PeerName& from, const Message& message, bool lease
   }
 }
 
+// Initial weights arrive from the worker with partition 0. Every chunk takes the first ones;
+// repeated ones are acknowledged only.
 Status Shard::OnInitialise(const PeerName& from, const Message& message, bool leased, Part* part,
                            StepContext* context) {
   KUMO_ASSIGN_OR_RETURN(const bool first, part->chunk.OnInitialise(from, message, leased, context));
@@ -130,6 +132,7 @@ Status Shard::OnComputed(const ChunkWork& work, StepContext* context) {
     Compute(&chunk, context);
     return OkStatus();
   }
+  // The coordinator decides about the next round before any worker can start it.
   if (work.chunk == 0) directives_.Observe(chunk.version() + 1, context);
   if (replica_sender_) {
     replica_sender_->Send(chunk, directives_, context);  // published when the next server has it
@@ -216,6 +219,10 @@ void Shard::HandOutSnapshot(StepContext* context) {
 
 // --- Second copies.
 
+// A chunk's version is published when the next server has it and the version before: with one of
+// the two missing there, a restart in this moment could not serve the partitions that compute the
+// round again. After a restart of the next server the newest version is sent first, then the one
+// before.
 void Shard::OnReplicated(const wire::Header& header, StepContext* context) {
   const auto found = Find(header);
   if (!replica_sender_ || !found.ok() || !replica_sender_->OnAcknowledged(header, context)) return;
