@@ -123,7 +123,7 @@ void AddCodecRows(const Codec& codec, Arena& arena, std::vector<Row>* rows) {
   const double n = static_cast<double>(arena.n());
   const double coded = static_cast<double>(codec.EncodedBytes(arena.n()));
   const std::string name(codec.name());
-  if (codec.lossy()) {
+  if (!codec.lossless()) {
     rows->push_back({name + " encode + feedback",
                      n * 12 + coded,
                      true,
@@ -328,9 +328,9 @@ int Run(const Options& options) {
   Arena arena(options.numbers);
   BlockRuleSettings cbm = {.learning_rate = 1e-6f};
   BlockRuleSettings nesterov = {.nesterov = true, .learning_rate = 1e-6f};
-  const auto cbm_rule = std::move(MakeBlockRule(cbm, 2, 6400)).value();
-  const auto nesterov_rule = std::move(MakeBlockRule(nesterov, 2, 6400)).value();
-  const auto adam_rule = std::move(MakeGradientRule({.type = "adam"})).value();
+  const auto cbm_rule = MakeBlockRule(cbm, 2, 6400);
+  const auto nesterov_rule = MakeBlockRule(nesterov, 2, 6400);
+  const auto adam_rule = MakeGradientRule({.type = OptimiserType::kAdam});
   const auto average_rule = MakeAverageRule();
 
   std::vector<Row> rows;

@@ -174,7 +174,7 @@ class Bench {
           what, bytes, true, [this, codec, feedback] { Encode(codec, feedback); },
           [this, codec, feedback] { kernels_->Encode(*codec, feedback); });
     };
-    if (codec->lossy()) add_encoding(" encode + feedback", 12 * n + coded, true);
+    if (!codec->lossless()) add_encoding(" encode + feedback", 12 * n + coded, true);
     add_encoding(" encode", 4 * n + coded, false);
     add(
         " decode", 4 * n + coded, false,
@@ -276,7 +276,14 @@ Options Parse(int argc, char** argv) {
 
 int Main(int argc, char** argv) {
   const Options options = Parse(argc, argv);
-  Result<std::unique_ptr<Backend>> backend = MakeBackend({.device = options.device});
+  const std::optional<Device> device = FindDevice(options.device);
+  if (!device) {
+    std::cerr << "device_codecs: --device " << options.device << " is no device\n";
+    return 2;
+  }
+  Experiment::Network settings;
+  settings.device = *device;
+  Result<std::unique_ptr<Backend>> backend = MakeBackend(settings);
   Take(backend.status());
   Bench bench(options, std::move(backend).value());
   bench.Measure();

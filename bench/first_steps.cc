@@ -144,7 +144,7 @@ class Run {
         Take(LoadNetwork(experiment_.network.file)), &network);
     if (!written.ok()) Fail("the network cannot be written as JSON");
     json << "\"numbers\": " << layout_.size() << ",\n\"network\": " << network
-         << ",\n\"optimiser\": {\"type\": \"" << experiment_.optimiser.type
+         << ",\n\"optimiser\": {\"type\": \"" << WordOf(experiment_.optimiser.type)
          << "\", \"unit_gain\": " << (experiment_.optimiser.unit_gain ? "true" : "false")
          << ", \"weight_decay\": " << experiment_.optimiser.weight_decay
          << ", \"beta1\": " << experiment_.optimiser.beta1

@@ -34,7 +34,7 @@ double MostProducts(bool cpu_time) {
 }  // namespace
 
 void PrintLayerTimes(const Work& work, double seconds, bool cpu_time) {
-  Trainer trainer(work, "cpu");
+  Trainer trainer(work, Device());
   trainer.Measure(std::min(0.3, seconds), cpu_time);
   std::map<std::string, Times> times;
   double* running = nullptr;  // whose time it is since `since`

@@ -18,10 +18,10 @@ namespace {
 std::unique_ptr<Shard> MakeShard(const Model& model) {
   ShardSettings shard;
   shard.chunk_bytes = kChunkFloats * sizeof(float);
-  shard.round.optimiser.type = "sgd";
-  shard.round.optimiser.weight_decay = 0;
-  shard.round.schedule.type = "constant";
-  shard.round.schedule.learning_rate = 1;
+  shard.experiment.optimiser.type = OptimiserType::kSgd;
+  shard.experiment.optimiser.weight_decay = 0;
+  shard.experiment.schedule.type = ScheduleType::kConstant;
+  shard.experiment.schedule.learning_rate = 1;
   PlanSettings settings;
   settings.mode = SyncMode::kGradient;
   settings.train_samples = 1'000'000;

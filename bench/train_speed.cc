@@ -84,7 +84,7 @@ Outcome Compare(const Work& work, Torch* torch, const Arguments& arguments) {
   Outcome outcome;
   outcome.work = work.name;
   if (torch != nullptr) outcome.rivals = ChooseRivals(work, *torch, arguments.seconds);
-  Trainer trainer(work, arguments.device);
+  Trainer trainer(work, FindDevice(arguments.device).value());
   trainer.Measure(0.3, arguments.cpu_time);
   for (int i = 0; i < arguments.repeats; ++i) {
     outcome.kumo.push_back(trainer.Measure(arguments.seconds, arguments.cpu_time));
@@ -177,6 +177,11 @@ Arguments Parse(int argc, char** argv) {
       std::exit(64);
     }
   }
+  if (!FindDevice(arguments.device) ||
+      (!arguments.precision.empty() && !FindChoice<Precision>(arguments.precision))) {
+    std::cerr << "train_speed: unknown --device or --precision\n";
+    std::exit(64);
+  }
   return arguments;
 }
 
@@ -189,7 +194,9 @@ std::vector<Work> WorkOf(const Arguments& arguments) {
       continue;
     }
     if (arguments.batch > 0) work.batch = arguments.batch;
-    if (!arguments.precision.empty()) work.precision = arguments.precision;
+    if (!arguments.precision.empty()) {
+      work.precision = FindChoice<Precision>(arguments.precision).value();
+    }
     chosen.push_back(std::move(work));
   }
   return chosen;

@@ -60,6 +60,13 @@ model::Network ResnetStack() {
   return network;
 }
 
+Experiment::Network SettingsOf(const Work& work, const Device& device) {
+  Experiment::Network settings;
+  settings.device = device;
+  settings.precision = work.precision;
+  return settings;
+}
+
 }  // namespace
 
 double Now(bool cpu_time) {
@@ -72,9 +79,9 @@ std::vector<Work> AllWork() {
   OptimiserSettings momentum;
   momentum.weight_decay = 1e-4f;
   OptimiserSettings adam;
-  adam.type = "adam";
+  adam.type = OptimiserType::kAdam;
   OptimiserSettings adamw;
-  adamw.type = "adamw";
+  adamw.type = OptimiserType::kAdamW;
   adamw.weight_decay = 0.01f;
   return {{"lenet", Zoo("mnist_lenet"), 64, momentum, 0.05f},
           {"mlp", Zoo("mnist_mlp"), 100, adam, 1e-3f},
@@ -82,17 +89,17 @@ std::vector<Work> AllWork() {
           {"resnet20", Zoo("cifar_resnet20"), 64, momentum, 0.01f},
           {"resnet50", Zoo("imagenet_resnet50"), 16, momentum, 0.01f},
           {"gpt", Zoo("char_gpt_small"), 12, adamw, 1e-3f},
-          {"resnet", ResnetStack(), 256, momentum, 0.01f, "bf16"}};
+          {"resnet", ResnetStack(), 256, momentum, 0.01f, Precision::kBf16}};
 }
 
-Trainer::Trainer(const Work& work, const std::string& device)
+Trainer::Trainer(const Work& work, const Device& device)
     : work_(work),
-      backend_(Take(MakeBackend({.device = device, .precision = work.precision}))),
+      backend_(Take(MakeBackend(SettingsOf(work, device)))),
       net_(Take(Net::Make(work.network, work.batch, backend_.get()))),
       layout_(Take(ParameterLayout::Make(net_->tensors()))),
       weights_(*backend_, layout_.size(), "weights"),
       gradients_(*backend_, layout_.size(), "gradients"),
-      optimiser_(Take(MakeOptimiser(work.optimiser))) {
+      optimiser_(MakeOptimiser(work.optimiser)) {
   for (int s = 0; s < optimiser_->slots(); ++s) {
     slots_.emplace_back(*backend_, layout_.size(), "the optimiser's state");
   }

@@ -25,14 +25,14 @@ struct Work {
   int batch;
   OptimiserSettings optimiser;
   float learning_rate;
-  std::string precision = "fp32";
+  Precision precision = Precision::kFp32;
 };
 
 std::vector<Work> AllWork();
 
 class Trainer {
  public:
-  Trainer(const Work& work, const std::string& device);
+  Trainer(const Work& work, const Device& device);
 
   void Step();
   // Samples per second over about `seconds`.

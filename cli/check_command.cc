@@ -14,7 +14,7 @@
 #include "common/base/machine_memory.h"
 #include "common/base/process/exit_code.h"
 #include "common/settings/experiment_text.h"
-#include "common/settings/resolved_table.h"
+#include "common/settings/option_pages.h"
 
 namespace kumo {
 namespace {

@@ -11,8 +11,8 @@
 #include "common/base/process/last_words.h"
 #include "common/base/status.h"
 #include "common/settings/command_line.h"
+#include "common/settings/config_file.h"
 #include "common/settings/parser.h"
-#include "common/settings/variables.h"
 
 namespace kumo {
 

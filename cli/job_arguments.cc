@@ -10,8 +10,8 @@ void JobArguments::AddTo(CommandLine* line) {
   experiment.AddTo(line);
   line->AddOption("workers", "N", {.min = 1, .max = 4096}, "Worker processes", &workers,
                   "cluster.workers");
-  line->AddOption("servers", "M", {.min = 1, .max = ShardMap::kMaxServers}, "Server processes",
-                  &servers, "as many as cluster.servers names, else 1");
+  line->AddOption("servers", "M", {.min = 1, .max = kMaxServers}, "Server processes", &servers,
+                  "as many as cluster.servers names, else 1");
   line->AddOption("devices", "LIST", OptionTable().Find("network.device")->allowed,
                   "What worker 0, 1, ... computes on, from the start again when the list ends",
                   &devices, "network.device");

@@ -28,8 +28,8 @@ CommandLine MakeCommandLine(Arguments* args) {
       "again with larger\nnumbers to add to it. cluster.keys = DIR uses them.");
   line.AddPositional("DIR", "The folder; it is made where it is not there", /*required=*/true,
                      &args->folder);
-  line.AddOption("servers", "M", {.min = 1, .max = ShardMap::kMaxServers},
-                 "Keys for servers 0 to M - 1", &args->servers);
+  line.AddOption("servers", "M", {.min = 1, .max = kMaxServers}, "Keys for servers 0 to M - 1",
+                 &args->servers);
   line.AddOption("workers", "N", {.min = 0, .max = kMostKeyHolders},
                  "Keys for the workers named worker-0 to worker-(N - 1)", &args->workers);
   line.AddFlag("shared-worker-key", "One key for all workers, whatever their names",

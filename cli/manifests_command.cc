@@ -14,7 +14,6 @@
 #include "common/base/file.h"
 #include "common/base/process/exit_code.h"
 #include "common/job/shard_map.h"
-#include "common/settings/experiment_reader.h"
 #include "common/settings/installed_experiments.h"
 
 namespace kumo {
@@ -52,7 +51,7 @@ CommandLine MakeCommandLine(Arguments* args, const std::string& share) {
                  &args->run.name, "the job's, with '-' for '_'");
   line.AddOption("workers", "N", {.min = 1, .max = 4096}, "Pods that compute", &args->run.workers,
                  "cluster.workers");
-  line.AddOption("servers", "M", {.min = 1, .max = ShardMap::kMaxServers}, "Pods that hold weights",
+  line.AddOption("servers", "M", {.min = 1, .max = kMaxServers}, "Pods that hold weights",
                  &args->run.servers, "as many as cluster.servers names, or 1");
   line.AddRepeated("with", "COMPONENT",
                    "A component, or several between commas: gpu, spot, ... (docs/kubernetes.md)",
@@ -154,9 +153,9 @@ void PrintNext(const Arguments& args, const LoadedExperiment& loaded) {
   const std::string& run = args.run.name;
   std::printf("%s  the run %s: %s, %s\n\n", args.out.c_str(), run.c_str(),
               count(args.run.servers, "server").c_str(), count(args.run.workers, "worker").c_str());
-  if (loaded.experiment.checkpoint.resume != "auto") {
+  if (loaded.experiment.checkpoint.resume != ResumeFrom()) {
     std::printf("checkpoint.resume=%s is left out: a pod that comes back goes on\n\n",
-                loaded.experiment.checkpoint.resume.c_str());
+                loaded.experiment.checkpoint.resume.ToString().c_str());
   }
   std::printf("kubectl apply -k %s\nkubectl logs -f job/%s-run\n", args.out.c_str(), run.c_str());
 }

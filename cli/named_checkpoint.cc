@@ -22,7 +22,7 @@ Result<std::string> Latest(FileSystem& files, const std::string& folder) {
 
 Result<std::string> Best(FileSystem& files, const std::string& folder, const std::string& by) {
   KUMO_RETURN_IF_ERROR(Latest(files, folder).status());
-  if (by == "none") {
+  if (by.empty()) {
     return FailedPrecondition(
         "--checkpoint best: checkpoint.best is none, so no figure says which one is the best and "
         "nothing keeps it; set checkpoint.best = accuracy, or another metric, before training, or "

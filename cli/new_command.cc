@@ -8,7 +8,6 @@
 #include "cli/new_experiment.h"
 #include "common/base/file.h"
 #include "common/base/process/exit_code.h"
-#include "common/settings/experiment_reader.h"
 #include "common/settings/installed_experiments.h"
 
 namespace kumo {

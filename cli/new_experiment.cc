@@ -5,10 +5,9 @@
 
 #include "common/base/terminal.h"
 #include "common/settings/config_file.h"
-#include "common/settings/experiment_text.h"
+#include "common/settings/option_pages.h"
 #include "common/settings/option_table.h"
 #include "common/settings/option_value.h"
-#include "common/settings/variables.h"
 
 namespace kumo {
 namespace {
@@ -55,7 +54,7 @@ std::string AtDefault(const Option& option, const Experiment& defaults) {
 std::string Setting(const Option& option, const std::string& name, const LoadedExperiment& from) {
   const Experiment defaults;
   const bool set = IsTakenOver(option, from);
-  std::string about = option.help;
+  std::string about = option.Help();
   const std::string limits = UnitAndAllowed(option);
   if (!limits.empty()) about += " " + limits;
   if (option.key == kNetworkFile) {

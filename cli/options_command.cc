@@ -2,7 +2,7 @@
 
 #include "cli/command.h"
 #include "cli/settings_json.h"
-#include "common/settings/experiment_text.h"
+#include "common/settings/option_pages.h"
 
 namespace kumo {
 

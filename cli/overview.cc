@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "common/settings/man_page.h"
+#include "common/settings/command_line_pages.h"
 
 namespace kumo {
 namespace {

@@ -71,7 +71,7 @@ JsonFields SettingsJson(const Experiment& experiment, const Origins& origins) {
   for (const Option& option : table.options()) {
     const auto origin = origins.find(option.key);
     JsonFields setting;
-    setting.Add("value", ValueJson(option.type, option.write(experiment)));
+    setting.Add("value", ValueJson(option.type(), option.write(experiment)));
     setting.Add("origin", origin == origins.end() ? "default" : origin->second);
     settings.Add(option.key, setting);
   }
@@ -84,17 +84,17 @@ JsonArray OptionsJson() {
   JsonArray rows;
   for (const Option& option : table.options()) {
     JsonFields row;
-    row.Add("key", option.key).Add("type", TypeName(option.type));
+    row.Add("key", option.key).Add("type", TypeName(option.type()));
     // Where the default is worked out, only its description is known.
     const std::string value = option.write(defaults);
     if (option.default_text.empty()) {
-      row.Add("default", ValueJson(option.type, value));
+      row.Add("default", ValueJson(option.type(), value));
     } else {
       row.AddNull("default").Add("default_text", option.default_text);
     }
     row.Add("unit", option.unit).Add("allowed", option.allowed.Text());
     if (!option.allowed.values.empty()) row.Add("values", ToJsonArray(option.allowed.values));
-    row.Add("result", option.result).Add("help", option.help);
+    row.Add("result", option.result()).Add("help", option.Help());
     rows.Add(row);
   }
   return rows;

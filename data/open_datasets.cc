@@ -8,6 +8,7 @@
 
 #include "common/base/file.h"
 #include "common/base/machine_memory.h"
+#include "common/settings/option_value.h"
 #include "data/mean_image.h"
 #include "data/readers/image_files.h"
 #include "data/readers/registry.h"
@@ -70,13 +71,14 @@ Result<std::string> Find(const std::string& directory, const FileSetting& file,
                   file.Advice());
 }
 
-Result<ReaderRequest> RequestFor(const Reader& reader, const Experiment::Data& data,
-                                 const SetFiles& files, DataPart part) {
+Result<ReaderRequest> RequestFor(const Experiment::Data& data, const SetFiles& files,
+                                 DataPart part) {
+  const ReaderTraits reads = TraitsOf(data.reader);
   ReaderRequest request;
   request.part = part;
-  request.text = {data.tokens == "bytes", data.window, data.windows, data.validation_share};
-  KUMO_ASSIGN_OR_RETURN(request.images, Find(data.directory, files.images, reader.reads_archives));
-  if (reader.has_label_files) {
+  request.text = {data.tokens, data.window, data.windows, data.validation_share};
+  KUMO_ASSIGN_OR_RETURN(request.images, Find(data.directory, files.images, reads.archives));
+  if (reads.label_files) {
     KUMO_ASSIGN_OR_RETURN(request.labels, Find(data.directory, files.labels));
   }
   request.classes = data.classes;
@@ -85,10 +87,8 @@ Result<ReaderRequest> RequestFor(const Reader& reader, const Experiment::Data& d
   if (!data.image_size.empty()) {
     KUMO_ASSIGN_OR_RETURN(request.image_size, ParseImageExtents(data.image_size));
   }
-  request.skip_damaged = data.damaged == "skip";
-  request.decode = data.decode == "start"    ? DecodeImages::kAtStart
-                   : data.decode == "demand" ? DecodeImages::kOnDemand
-                                             : DecodeImages::kAuto;
+  request.skip_damaged = data.damaged == DamagedImages::kSkip;
+  request.decode = data.decode;
   const Result<MemoryRoom> room = RoomOnMachine();
   if (room.ok()) request.room = static_cast<int64_t>(room->bytes) / kPartsOfMemory;
   request.image_stream = data.ctf_features;
@@ -96,8 +96,8 @@ Result<ReaderRequest> RequestFor(const Reader& reader, const Experiment::Data& d
   return request;
 }
 
-SetFiles FilesOf(const Reader& reader, const Experiment::Data& data, DataPart part) {
-  if (reader.reads_text) return {{"data.text", data.text}, {}};
+SetFiles FilesOf(const Experiment::Data& data, DataPart part) {
+  if (TraitsOf(data.reader).samples == SampleKind::kTokens) return {{"data.text", data.text}, {}};
   if (part == DataPart::kTraining)
     return {{"data.train_images", data.train_images}, {"data.train_labels", data.train_labels}};
   return {{"data.validation_images", data.validation_images},
@@ -170,9 +170,9 @@ Result<PixelFormula> PixelFormulaFor(const Experiment::Data& data, const Fields&
                           static_cast<float>(mean / data.scale));
     }
   }
-  if (!data.deviation.empty()) {
-    KUMO_RETURN_IF_ERROR(CheckChannels("data.deviation", data.deviation, image, name));
-    for (const double deviation : data.deviation) {
+  if (!data.std_dev.empty()) {
+    KUMO_RETURN_IF_ERROR(CheckChannels("data.std", data.std_dev, image, name));
+    for (const double deviation : data.std_dev) {
       formula.scales.push_back(static_cast<float>(data.scale / deviation));
     }
   }
@@ -189,14 +189,14 @@ struct Requests {
 
 Result<Requests> RequestsFor(const Experiment::Data& data) {
   Requests requests;
-  KUMO_ASSIGN_OR_RETURN(requests.reader, FindReader(data.reader));
-  const Reader& reader = *requests.reader;
-  if (reader.reads_text && data.text.empty()) {
-    return FailedPrecondition("data.reader = text: data.text must name the file");
+  requests.reader = &ReaderOf(data.reader);
+  if (TraitsOf(data.reader).samples == SampleKind::kTokens && data.text.empty()) {
+    return FailedPrecondition("data.reader = " + WriteValue(data.reader) +
+                              ": data.text must name the file");
   }
   for (const auto& [part, request] : {std::pair(DataPart::kTraining, &requests.train),
                                       std::pair(DataPart::kValidation, &requests.validation)}) {
-    KUMO_ASSIGN_OR_RETURN(*request, RequestFor(reader, data, FilesOf(reader, data, part), part));
+    KUMO_ASSIGN_OR_RETURN(*request, RequestFor(data, FilesOf(data, part), part));
   }
   const bool sized = !data.image_size.empty();
   requests.train.originals = sized && !data.crop_area.empty();

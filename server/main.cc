@@ -155,7 +155,7 @@ Result<std::string> Run(const Arguments& arguments, const Experiment& experiment
     }
     KUMO_ASSIGN_OR_RETURN(recorder, RunRecorder::Open(record, files, &clock, &console));
     if (shown) recorder->Say("page    " + shown->Url(settings.process.host));
-    if (experiment.checkpoint.resume == "never") {
+    if (experiment.checkpoint.resume.never()) {
       const std::string folder = JoinPath(experiment.output.directory, "checkpoints");
       KUMO_ASSIGN_OR_RETURN(const bool aside, SetCheckpointsAside(files, folder));
       if (aside) recorder->Say("starts anew; the checkpoints until now are in " + folder + ".old");

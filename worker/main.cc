@@ -105,7 +105,7 @@ JsonFields PrintCheck(const Trainer& trainer, const Experiment& experiment) {
   std::string devices;
   for (const std::string& device : ListDevices()) devices += (devices.empty() ? "" : ", ") + device;
   std::printf("devices  %s\n", devices.c_str());
-  std::printf("device   %s, %d thread%s\n", experiment.network.device.c_str(),
+  std::printf("device   %s, %d thread%s\n", experiment.network.device.ToString().c_str(),
               experiment.network.threads, experiment.network.threads == 1 ? "" : "s");
   std::printf("%s", trainer.net().Describe().c_str());
   std::printf("device   holds %s\n", trainer.DescribeMemory().c_str());
@@ -161,7 +161,7 @@ Status Train(Trainer* trainer, const Experiment& experiment, const std::string& 
   settings.identity = IdentityOf(experiment);
   settings.spec = trainer->spec();
   settings.name = name;
-  settings.device = experiment.network.device;
+  settings.device = experiment.network.device.ToString();
   settings.process = ThisProcess(HostName());
   KUMO_ASSIGN_OR_RETURN(std::unique_ptr<WorkerService> service,
                         WorkerService::Make(settings, clock, trainer, signals, view));
@@ -170,11 +170,11 @@ Status Train(Trainer* trainer, const Experiment& experiment, const std::string& 
 
 // Pins this process to the CPU cores near its GPU. Threads inherit the affinity, so it is called
 // before any is started. Training does not depend on it: errors are only logged.
-void PinNearDevice(const std::string& device) {
+void PinNearDevice(const Device& device) {
   const Result<std::optional<std::string>> bus = PciBusIdOf(device);
   if (!bus.ok() || !bus->has_value()) return;  // no GPU, or an error that Trainer::Make reports
-  const Result<std::string> said = PinNear(device, **bus);
-  const std::string where = device + " at " + **bus + ": not pinned: ";
+  const Result<std::string> said = PinNear(device.ToString(), **bus);
+  const std::string where = device.ToString() + " at " + **bus + ": not pinned: ";
   if (said.ok()) {
     LOG(INFO) << *said;
   } else if (said.status().code() == StatusCode::kNotFound) {
@@ -240,7 +240,7 @@ int Main(const char* program, const std::vector<std::string>& args) {
                  &arguments.evaluate);
   line.AddFlag("memory", "Print the memory that a worker and a server need, and exit",
                &arguments.memory);
-  line.AddOption("servers", "N", {.min = 1, .max = ShardMap::kMaxServers},
+  line.AddOption("servers", "N", {.min = 1, .max = kMaxServers},
                  "With --check and --memory: number of servers", &arguments.servers,
                  "from cluster.servers");
   line.AddFlag("json", "With --evaluate and --memory: print JSON; with --check: as the last line",

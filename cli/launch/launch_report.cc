@@ -8,7 +8,7 @@
 #include "cli/settings_json.h"
 #include "common/base/process/exit_code.h"
 #include "common/base/terminal.h"
-#include "common/settings/resolved_table.h"
+#include "common/settings/option_pages.h"
 
 namespace kumo {
 namespace {
@@ -20,8 +20,9 @@ constexpr int kHanging = 6;  // as wide as "note  "
 // What was saved, where server 0 did not come to say it.
 std::string HowToGoOn(const std::string& checkpoint, const Experiment& experiment) {
   if (checkpoint.empty()) return "; nothing is saved: the same command starts anew";
-  const std::string& resume = experiment.checkpoint.resume;
-  if (resume != "auto" && resume != "must") return "; the last checkpoint is " + checkpoint;
+  const ResumeFrom::Kind resume = experiment.checkpoint.resume.kind;
+  if (resume != ResumeFrom::Kind::kAuto && resume != ResumeFrom::Kind::kMust)
+    return "; the last checkpoint is " + checkpoint;
   return "; the same command goes on from " + checkpoint;
 }
 

@@ -195,7 +195,7 @@ void CheckOutput(const Experiment& experiment, int64_t parameters, FileSystem* f
     result->problems.push_back(About(setting, free.status()));
     return;
   }
-  const int kept = experiment.checkpoint.keep + (experiment.checkpoint.best == "none" ? 0 : 1);
+  const int kept = experiment.checkpoint.keep + (experiment.checkpoint.best.empty() ? 0 : 1);
   const uint64_t needed = kLeastFreeBytes + CheckpointBytes(experiment, parameters) * (kept + 1);
   const std::string numbers = HumanBytes(*free) + " free, " + HumanBytes(needed) + " needed for " +
                               Count(kept, "checkpoint") + " kept, one being written, and logs";

@@ -12,7 +12,6 @@
 #include "common/settings/config_file.h"
 #include "common/settings/option_table.h"
 #include "common/settings/option_value.h"
-#include "common/settings/variables.h"
 
 namespace kumo {
 namespace {
@@ -60,7 +59,8 @@ std::map<std::string, std::string> SettingsOfRun(const LoadedExperiment& loaded,
       {"network.file", BaseName(loaded.experiment.network.file)},
       {"data.directory", kData},
       {"output.directory", kOutput + run.name},
-      {"checkpoint.disks", run.Has("shared-volume") ? "shared" : "private"},
+      {"checkpoint.disks",
+       WriteValue(run.Has("shared-volume") ? CheckpointDisks::kShared : CheckpointDisks::kPrivate)},
       {"cluster.servers", ServerAddresses(run)},
       {"cluster.workers", std::to_string(run.workers)},
       {"cluster.insecure", run.Has("keys") ? "false" : "true"},
@@ -197,8 +197,8 @@ std::vector<Status> ProblemsInPods(const LoadedExperiment& loaded, const Cluster
     say("network.file is called " + network +
         ": a ConfigMap takes letters, digits, '-', '_' and '.' only");
   }
-  if (experiment.network.device != "cpu" && !run.Has("gpu")) {
-    say("network.device is " + experiment.network.device +
+  if (!experiment.network.device.is_cpu() && !run.Has("gpu")) {
+    say("network.device is " + experiment.network.device.ToString() +
         ", and the workers get no GPU: add --with gpu");
   }
   if (!experiment.cluster.keys.empty() && !run.Has("keys")) {

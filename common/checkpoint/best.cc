@@ -42,7 +42,7 @@ std::string DescribeEvaluation(const checkpoint::Manifest& manifest) {
 Result<Contenders> ContendersForBest(FileSystem& files, const std::string& folder,
                                      std::span<const std::string> names, std::string_view by) {
   Contenders contenders;
-  if (by == "none") return contenders;
+  if (by.empty()) return contenders;
   for (const std::string& name : names) {
     Result<checkpoint::Manifest> manifest = ReadManifest(files, folder, name);
     if (!manifest.ok()) {
@@ -73,7 +73,7 @@ Result<checkpoint::Manifest> FindBest(FileSystem& files, const std::string& fold
   std::string figures = "validation figures: none was saved at the end of an epoch and evaluated";
   for (const std::string& name : names) {
     const Result<checkpoint::Manifest> manifest = ReadManifest(files, folder, name);
-    if (!manifest.ok() || by == "none") continue;
+    if (!manifest.ok() || by.empty()) continue;
     const MetricList metrics = MetricsOf(*manifest);
     if (metrics.Find(by) != nullptr) break;
     figures = "a validation figure '" + Printable(by) + "': " + name + " has " + metrics.Names();

@@ -2,7 +2,7 @@
 // manifests, and nowhere else, so that whatever a crash leaves, the best one is that of the
 // checkpoints which are there.
 //
-// `by` is checkpoint.best: the name of a metric, or "none", which no metric is called. Functions
+// `by` is checkpoint.best: the name of a metric, or "" for no metric. Functions
 // without state.
 #pragma once
 
@@ -35,11 +35,11 @@ struct Contenders {
   std::optional<checkpoint::Manifest> waiting;  // the newest whose evaluation is still to come
 };
 // Of the checkpoints `names`, newest first; those whose manifest cannot be read do not count. None
-// by "none". One that cannot be read just now is an error: it may be the best.
+// by "". One that cannot be read just now is an error: it may be the best.
 Result<Contenders> ContendersForBest(FileSystem& files, const std::string& folder,
                                      std::span<const std::string> names, std::string_view by);
 
-// The best checkpoint in a folder. NotFound when none was evaluated, and by "none".
+// The best checkpoint in a folder. NotFound when none was evaluated, and by "".
 Result<checkpoint::Manifest> FindBest(FileSystem& files, const std::string& folder,
                                       std::string_view by);
 

@@ -99,9 +99,9 @@ Result<ShardSnapshot> ReadSnapshot(FileSystem& files, const std::string& folder,
 
 // What pruning leaves.
 struct Retention {
-  int newest = 1;             // at least 1
-  std::string best = "none";  // and the best one, by checkpoint.best
-  int64_t verified = -1;      // a version that is known to verify
+  int newest = 1;         // at least 1
+  std::string best = "";  // and the best one, by checkpoint.best
+  int64_t verified = -1;  // a version that is known to verify
 };
 
 // Called when `committed` has become a checkpoint. Of the checkpoints up to it, deletes all but the

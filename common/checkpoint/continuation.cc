@@ -1,7 +1,6 @@
 #include "common/checkpoint/continuation.h"
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
 #include <set>
 #include <utility>
@@ -10,41 +9,21 @@
 #include "common/job/job_plan.h"
 #include "common/job/network_changes.h"
 #include "common/optimiser/optimiser.h"
+#include "common/settings/option_table.h"
 
 namespace kumo {
 namespace {
 
-// The data's identity, as far as settings tell it, and what its samples are to the network.
-constexpr const char* kData[] = {"data.reader",
-                                 "data.text",
-                                 "data.tokens",
-                                 "data.window",
-                                 "data.windows",
-                                 "data.validation_share",
-                                 "data.train_images",
-                                 "data.train_labels",
-                                 "data.validation_images",
-                                 "data.validation_labels",
-                                 "data.image_size",
-                                 "data.damaged",
-                                 "data.ctf_features",
-                                 "data.ctf_labels",
-                                 "data.scale",
-                                 "data.subtract_mean",
-                                 "data.mean",
-                                 "data.deviation",
-                                 "data.shorter_side",
-                                 "data.classes",
-                                 "data.train_limit",
-                                 "data.validation_limit"};
-// What says which samples a round has.
-constexpr std::string_view kRounds[] = {"sync.partitions", "sync.minibatch", "sync.block",
-                                        "sync.warmup_samples"};
-constexpr char kOtherSamples[] = "rounds count on, and would have other samples";
+constexpr char kOtherSamples[] = "the rounds so far would have had other samples";
+
+bool Has(const SettingChange& change, Effect effect) {
+  const Option* const option = OptionTable::Shared().Find(change.key);
+  return option != nullptr && option->Has(effect);
+}
 
 // The state that a version carries besides its weights.
 struct Carried {
-  // What the arrays are, in a word: of equal ones the numbers mean the same. "": there are none.
+  // The meaning of the arrays in a word: equal words, equal meaning. "": there are none.
   std::string_view rule;
   std::string_view local;  // of a partition's optimiser
   bool residual = false;
@@ -55,26 +34,22 @@ struct Carried {
 Carried CarriedBy(const Experiment& e, const RoundPlan& last) {
   Carried carried;
   const bool block = last.mode == SyncMode::kBlock;
-  const std::string_view optimiser = StateOf(e.optimiser.type).meaning;
-  if (!block) {
-    carried.rule = optimiser;
-  } else if (e.block.rule == "block_momentum") {
-    carried.rule = "the block's step";
-  }
+  const std::string_view optimiser = TraitsOf(e.optimiser.type).state;
+  carried.rule = block ? TraitsOf(e.block).state : optimiser;
   if (e.sync.mode == SyncMode::kBlock && !e.block.reset_local_state) carried.local = optimiser;
   carried.residual = CarriesResidual(e);
-  carried.apart = block && e.block.KeepsWeightsApart();
+  carried.apart = block && TraitsOf(e.block).keeps_weights_apart;
   carried.partitions = e.sync.partitions;
   return carried;
 }
 
-// A checkpoint's settings and plan beside those of now.
+// Settings and plan of a checkpoint, and the present ones.
 struct Comparison {
   Experiment then;
   JobPlan plan_then, plan_now;
   RoundPlan last_then, last_now;  // the round that made the version
   Carried carried_then, carried_now;
-  OptimiserState optimiser_now;
+  OptimiserTraits optimiser_now;
 };
 
 JobSpec SizesOf(const checkpoint::Manifest& manifest) {
@@ -84,7 +59,7 @@ JobSpec SizesOf(const checkpoint::Manifest& manifest) {
   return spec;
 }
 
-// FailedPrecondition where the new plan has no such version.
+// FailedPrecondition if the new plan has no such version.
 Result<Comparison> Compare(const checkpoint::Manifest& manifest, const Experiment& now) {
   Comparison c;
   KUMO_ASSIGN_OR_RETURN(c.then, ExperimentOfText(manifest.experiment_text()));
@@ -98,14 +73,13 @@ Result<Comparison> Compare(const checkpoint::Manifest& manifest, const Experimen
   if (c.plan_then.SamplesAt(version) > c.plan_now.samples()) {
     return FailedPrecondition("job.epochs = " + std::to_string(now.job.epochs) + ": " +
                               std::to_string(c.plan_then.SamplesAt(version)) +
-                              " samples were trained already, of the " +
-                              std::to_string(c.plan_now.samples()) + " that these are");
+                              " samples were trained already, more than these " +
+                              std::to_string(c.plan_now.samples()) + "; set it higher");
   }
   if (version > c.plan_now.rounds()) {
     std::string changes;
     for (const SettingChange& change : SettingChanges(manifest.experiment_text(), now)) {
-      const bool of_rounds = std::count(std::begin(kRounds), std::end(kRounds), change.key) > 0;
-      if (!of_rounds && change.key != "sync.mode") continue;
+      if (!Has(change, Effect::kRounds) && !Has(change, Effect::kMode)) continue;
       changes += (changes.empty() ? "" : ", ") + DescribeChange(change);
     }
     return FailedPrecondition(changes + ": " + kOtherSamples);
@@ -113,7 +87,7 @@ Result<Comparison> Compare(const checkpoint::Manifest& manifest, const Experimen
   c.last_now = c.plan_now.Round(version - 1);
   c.carried_then = CarriedBy(c.then, c.last_then);
   c.carried_now = CarriedBy(now, c.last_now);
-  c.optimiser_now = StateOf(now.optimiser.type);
+  c.optimiser_now = TraitsOf(now.optimiser.type);
   return c;
 }
 
@@ -124,7 +98,7 @@ bool SameUntilNow(const Comparison& c, int64_t version) {
          c.last_then.epoch == c.last_now.epoch;
 }
 
-// What cannot change, one sentence each.
+// The changes that are not allowed, one sentence each.
 class Refusals {
  public:
   Refusals(const checkpoint::Manifest& manifest, const Comparison& c,
@@ -132,23 +106,22 @@ class Refusals {
       : manifest_(manifest), c_(c), changes_(changes) {}
 
   std::vector<std::string> Collect() {
-    for (const char* key : kData) Refuse(key, "the data must be the same");
-    Refuse("sync.mode", "rounds of one mode do not go on in the other");
+    Refuse(Effect::kData, "the data must be the same");
+    Refuse(Effect::kMode, "rounds of one mode do not continue in the other");
     if (!SameUntilNow(c_, manifest_.version())) {
-      for (const std::string_view key : kRounds) Refuse(key, kOtherSamples);
-      if (refused_.empty()) refused_.emplace_back("the rounds until now would have other samples");
+      Refuse(Effect::kRounds, kOtherSamples);
+      if (refused_.empty()) refused_.emplace_back(kOtherSamples);
     }
     if (!c_.last_then.ends_epoch) {
-      Refuse("job.seed", "the epoch under way has another order; go on from an epoch's end");
+      Refuse(Effect::kOrder,
+             "it changes the order of the current epoch; continue from the end of an epoch");
     }
-    if ((AreMoments(&Carried::rule) && Same(&Carried::rule)) ||
-        (AreMoments(&Carried::local) && Same(&Carried::local))) {
-      for (const char* key : {"optimiser.beta1", "optimiser.beta2"}) {
-        Refuse(key, "Adam's moments are means with the old one");
-      }
+    const bool keeps_local = AreMoments(&Carried::local) && Same(&Carried::local);
+    if (keeps_local || (AreMoments(&Carried::rule) && Same(&Carried::rule))) {
+      Refuse(Effect::kMomentDecay, "Adam's moments are means with the old value");
     }
-    if (AreMoments(&Carried::local) && Same(&Carried::local)) {
-      Refuse("sync.block", "the partitions' steps are counted by it, for the moments' bias");
+    if (keeps_local) {
+      Refuse(Effect::kStepCount, "the bias correction of Adam's moments counts steps by it");
     }
     RefuseFreshMoments();
     return std::move(refused_);
@@ -157,14 +130,14 @@ class Refusals {
  private:
   using Words = std::string_view Carried::*;
   bool Same(Words what) const { return c_.carried_then.*what == c_.carried_now.*what; }
-  // Whether the arrays are now those of an optimiser that corrects their bias, as Adam does.
+  // Whether the arrays are now moments of an optimiser that corrects their bias, as Adam does.
   bool AreMoments(Words what) const {
-    return c_.optimiser_now.corrects_bias && c_.carried_now.*what == c_.optimiser_now.meaning;
+    return c_.optimiser_now.corrects_bias && c_.carried_now.*what == c_.optimiser_now.state;
   }
 
-  void Refuse(std::string_view key, const std::string& why) {
+  void Refuse(Effect effect, const std::string& why) {
     for (const SettingChange& change : changes_) {
-      if (change.key == key) refused_.push_back(DescribeChange(change) + ": " + why);
+      if (Has(change, effect)) refused_.push_back(DescribeChange(change) + ": " + why);
     }
   }
 
@@ -176,11 +149,8 @@ class Refusals {
     const bool local =
         AreMoments(&Carried::local) &&
         (!Same(&Carried::local) || c_.carried_then.partitions != c_.carried_now.partitions);
-    if (!rule && !local) return;
-    Refuse("optimiser.type", kWhy);
-    if (!local) return;
-    Refuse("block.reset_local_state", kWhy);
-    Refuse("sync.partitions", kWhy);
+    if (rule || local) Refuse(Effect::kAnyMoments, kWhy);
+    if (local) Refuse(Effect::kLocalMoments, kWhy);
   }
 
   const checkpoint::Manifest& manifest_;
@@ -189,30 +159,30 @@ class Refusals {
   std::vector<std::string> refused_;
 };
 
-// What starts at zero, or differs from what was carried.
+// State that starts at zero, or differs from the state that was carried.
 std::vector<std::string> NotesOf(const Carried& then, const Carried& now) {
   std::vector<std::string> notes;
   if (!then.rule.empty() && then.rule != now.rule) {
-    notes.emplace_back("the servers' state of the optimiser or update rule is left behind");
+    notes.emplace_back("the servers' state of the optimiser or update rule is dropped");
   }
   if (then.apart && !now.apart) {
     notes.emplace_back("blocks start from the weights that were evaluated");
   }
   const bool local = !then.local.empty();
   if (then.partitions != now.partitions && (local || then.residual)) {
-    notes.emplace_back("what partitions carried (residuals, optimiser state) is left behind");
+    notes.emplace_back("the state of the partitions (residuals, optimiser state) is dropped");
     return notes;
   }
   if (then.residual && !now.residual) {
-    notes.emplace_back("what the coding of pushes has lost until now is left behind");
+    notes.emplace_back("the residuals of the push codec are dropped");
   }
   if (local && then.local != now.local) {
-    notes.emplace_back("the partitions' optimiser state is left behind");
+    notes.emplace_back("the partitions' optimiser state is dropped");
   }
   return notes;
 }
 
-// What blocks start from becomes what was evaluated.
+// The evaluated weights become the start of the blocks.
 void StartFromWeights(ShardSnapshot* snapshot) {
   std::set<int64_t> apart;
   for (const StateArray& array : snapshot->arrays) {
@@ -226,8 +196,8 @@ void StartFromWeights(ShardSnapshot* snapshot) {
   }
 }
 
-// The array of what a partition carries as it is numbered now; none where it is left behind. The
-// residual comes first, then the optimiser's slots.
+// The present number of an array that a partition carried; none if it is dropped. The residual
+// comes first, then the optimiser's slots.
 std::optional<int> SlotNow(int slot, const Carried& then, const Carried& now) {
   if (then.partitions != now.partitions) return std::nullopt;
   const int first_then = then.residual ? 1 : 0;
@@ -261,7 +231,7 @@ Result<checkpoint::Continuation> ContinuationOf(const checkpoint::Manifest& mani
                                                 const std::vector<SettingChange>& changes) {
   if (!HasTensors(manifest) || manifest.train_samples() < 1) {
     return FailedPrecondition(
-        "it was written by release 0.1, which did not say what network and data it is of");
+        "it was written by release 0.1, which did not store its network and data");
   }
   KUMO_ASSIGN_OR_RETURN(const Comparison c, Compare(manifest, now));
   const std::vector<std::string> refused = Refusals(manifest, c, changes).Collect();

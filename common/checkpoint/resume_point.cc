@@ -1,13 +1,12 @@
 #include "common/checkpoint/resume_point.h"
 
-#include <charconv>
 #include <limits>
 #include <utility>
 
 #include "common/checkpoint/checkpoint.h"
 #include "common/checkpoint/continuation.h"
 #include "common/job/job_identity.h"
-#include "common/settings/setting_changes.h"
+#include "common/settings/experiment_text.h"
 
 namespace kumo {
 namespace {
@@ -75,11 +74,9 @@ Result<ResumePoint> Named(FileSystem& files, const Experiment& experiment, int64
 }  // namespace
 
 std::optional<int64_t> RoundToResume(const Experiment& experiment) {
-  const std::string& text = experiment.checkpoint.resume;
-  int64_t round = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), round);
-  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size()) return std::nullopt;
-  return round;
+  const ResumeFrom& from = experiment.checkpoint.resume;
+  if (from.kind != ResumeFrom::Kind::kRound) return std::nullopt;
+  return from.round;
 }
 
 bool IsFinished(const checkpoint::Manifest& manifest, const Experiment& experiment) {
@@ -122,11 +119,11 @@ Result<ResumePoint> NewestToResume(FileSystem& files, const Experiment& experime
 }
 
 Result<ResumePoint> FindCheckpointToResume(FileSystem& files, const Experiment& experiment) {
-  const std::string& resume = experiment.checkpoint.resume;
-  if (resume == "never") return ResumePoint();
+  const ResumeFrom& resume = experiment.checkpoint.resume;
+  if (resume.never()) return ResumePoint();
   if (const auto round = RoundToResume(experiment)) return Named(files, experiment, *round);
   KUMO_ASSIGN_OR_RETURN(ResumePoint point, NewestToResume(files, experiment, kAnyVersion));
-  if (!point.manifest && resume == "must") {
+  if (!point.manifest && resume.kind == ResumeFrom::Kind::kMust) {
     return FailedPrecondition("checkpoint.resume=must, and there is no checkpoint in " +
                               Folder(experiment));
   }

@@ -20,8 +20,9 @@ struct BFloat16 {
 };
 
 struct Bf16 : HalfFormat<BFloat16> {
-  static constexpr uint32_t kId = 3;
+  static constexpr CodecId kId = CodecId::kBf16;
   static constexpr const char* kName = "bf16";
+  static constexpr const char* kHelp = "the upper half of a float32";
   static constexpr float kLargest = kLargestFloat;  // all but half a step of its last place
 };
 

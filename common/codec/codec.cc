@@ -16,8 +16,8 @@ static_assert(std::endian::native == std::endian::little,
 
 static_assert(Codec::kBucket == kCodecBucket);
 
-// The one list of codecs, in the order of their ids: a new one gets a file beside int8.cc, an id in
-// codec.h, and its place here. What sync.push_codec may say comes from here.
+// The list of codecs, in the order of their ids. A new codec is a file beside int8.cc, an id in
+// kernel.h, and its place here. The words of sync.push_codec come from it.
 #define KUMO_CODECS(DO) DO(kFp32) DO(kFp16) DO(kBf16) DO(kInt8) DO(kOneBit)
 
 #define KUMO_DECLARE_CODEC(name) KUMO_DECLARE_PER_ISA(const CodecKernel, name)
@@ -30,9 +30,10 @@ class KernelCodec final : public Codec {
  public:
   explicit KernelCodec(const CodecKernel& kernel) : kernel_(kernel) {}
 
-  CodecId id() const override { return CodecId{kernel_.id}; }
+  CodecId id() const override { return kernel_.id; }
   std::string_view name() const override { return kernel_.name; }
-  bool lossy() const override { return kernel_.lossy; }
+  bool lossless() const override { return kernel_.lossless; }
+  const CodecKernel& kernel() const { return kernel_; }
 
   size_t EncodedBytes(size_t n) const override {
     const size_t rest = n % kBucket;
@@ -95,7 +96,10 @@ class KernelCodec final : public Codec {
 struct CodecList {
 #define KUMO_CODEC_AT(name) KernelCodec(KUMO_AT_ISA(isa, name)),
   explicit CodecList(Isa isa) : codecs{KUMO_CODECS(KUMO_CODEC_AT)} {
-    for (const KernelCodec& codec : codecs) pointers.push_back(&codec);
+    for (const KernelCodec& codec : codecs) {
+      pointers.push_back(&codec);
+      choices.push_back({codec.id(), codec.name(), codec.kernel().help});
+    }
   }
 #undef KUMO_CODEC_AT
   CodecList(const CodecList&) = delete;
@@ -103,16 +107,15 @@ struct CodecList {
 
   const std::vector<KernelCodec> codecs;
   std::vector<const Codec*> pointers;
+  std::vector<Choice<CodecId>> choices;
 };
 
-template <typename Matches>
-Result<const Codec*> Find(const std::string& wanted, Matches matches) {
-  std::string names;
-  for (const Codec* codec : AllCodecs()) {
-    if (matches(*codec)) return codec;
-    names += (names.empty() ? "" : ", ") + std::string(codec->name());
-  }
-  return NotFound("there is no codec " + wanted + "; there are: " + names);
+const CodecList& ListAt(Isa isa) {
+  CHECK(isa <= DetectIsa()) << "this machine does not run that instruction-set level";
+  static const CodecList baseline(Isa::kBaseline);
+  static const CodecList v3(Isa::kV3);
+  static const CodecList v4(Isa::kV4);
+  return isa == Isa::kV4 ? v4 : isa == Isa::kV3 ? v3 : baseline;
 }
 
 }  // namespace
@@ -133,27 +136,27 @@ std::string Codec::DescribeMisfit() const {
          std::to_string(std::lround(largest()));
 }
 
-std::span<const Codec* const> AllCodecs(Isa isa) {
-  CHECK(isa <= DetectIsa()) << "this machine does not run that instruction-set level";
-  static const CodecList baseline(Isa::kBaseline);
-  static const CodecList v3(Isa::kV3);
-  static const CodecList v4(Isa::kV4);
-  return isa == Isa::kV4 ? v4.pointers : isa == Isa::kV3 ? v3.pointers : baseline.pointers;
-}
+std::span<const Codec* const> AllCodecs(Isa isa) { return ListAt(isa).pointers; }
 
 std::span<const Codec* const> AllCodecs() {
   static const Isa isa = DetectIsa();
   return AllCodecs(isa);
 }
 
-Result<const Codec*> FindCodec(std::string_view name) {
-  return Find("'" + std::string(name) + "'",
-              [name](const Codec& codec) { return codec.name() == name; });
+std::span<const Choice<CodecId>> ChoicesOf(CodecId) { return ListAt(Isa::kBaseline).choices; }
+
+const Codec& CodecOf(CodecId id) {
+  const Result<const Codec*> codec = FindCodec(static_cast<uint32_t>(id));
+  CHECK(codec.ok()) << codec.status().message();
+  return **codec;
 }
 
 Result<const Codec*> FindCodec(uint32_t id) {
-  return Find("number " + std::to_string(id),
-              [id](const Codec& codec) { return static_cast<uint32_t>(codec.id()) == id; });
+  for (const Codec* codec : AllCodecs()) {
+    if (static_cast<uint32_t>(codec->id()) == id) return codec;
+  }
+  return NotFound("there is no codec number " + std::to_string(id) +
+                  "; there are: " + ChoiceWords<CodecId>());
 }
 
 }  // namespace kumo

@@ -27,19 +27,12 @@
 #include <string>
 #include <string_view>
 
+#include "common/base/choice.h"
 #include "common/base/isa.h"
 #include "common/base/status.h"
+#include "common/codec/kernel.h"
 
 namespace kumo {
-
-// Numbers of the wire format and of checkpoints: never renumber.
-enum class CodecId : uint32_t {
-  kFp32 = 1,
-  kFp16 = 2,
-  kBf16 = 3,
-  kInt8 = 4,
-  kOneBit = 5,
-};
 
 class Codec {
  public:
@@ -49,9 +42,9 @@ class Codec {
 
   virtual CodecId id() const = 0;
   virtual std::string_view name() const = 0;  // as in experiment files: "1bit"
-  // False when decode(encode(x)) == x for every finite float32 x: then there is no residual.
-  virtual bool lossy() const = 0;
-  // What magnitudes saturate at; float32's largest where they do not.
+  // Whether decode(encode(x)) == x for every finite float32 x: then there is no residual.
+  virtual bool lossless() const = 0;
+  // The magnitude at which numbers saturate; float32's largest if they do not.
   virtual float largest() const = 0;
   // Exact length in bytes of n encoded numbers.
   virtual size_t EncodedBytes(size_t n) const = 0;
@@ -98,8 +91,12 @@ std::span<const Codec* const> AllCodecs();
 // isa <= DetectIsa().
 std::span<const Codec* const> AllCodecs(Isa isa);
 
-// Borrowed for ever. NotFound names the codecs that there are.
-Result<const Codec*> FindCodec(std::string_view name);
+// The words of sync.push_codec, from the list of codecs.
+std::span<const Choice<CodecId>> ChoicesOf(CodecId);
+
+// Borrowed for ever.
+const Codec& CodecOf(CodecId id);
+// The codec of a number from the wire or a file. NotFound names the existing codecs.
 Result<const Codec*> FindCodec(uint32_t id);
 
 }  // namespace kumo

@@ -36,8 +36,9 @@ struct Binary16 {
 };
 
 struct Fp16 : HalfFormat<Binary16> {
-  static constexpr uint32_t kId = 2;
+  static constexpr CodecId kId = CodecId::kFp16;
   static constexpr const char* kName = "fp16";
+  static constexpr const char* kHelp = "IEEE half precision";
   static constexpr float kLargest = 65504.0f;
 };
 

@@ -6,9 +6,10 @@
 namespace kumo::KUMO_ISA {
 
 struct Fp32 {
-  static constexpr uint32_t kId = 1;
+  static constexpr CodecId kId = CodecId::kFp32;
   static constexpr const char* kName = "fp32";
-  static constexpr bool kLossy = false;
+  static constexpr const char* kHelp = "exact";
+  static constexpr bool kLossless = true;
   static constexpr float kLargest = kLargestFloat;
   using FourBytes = unsigned char[4];
   static constexpr size_t Bytes(size_t count) { return 4 * count; }

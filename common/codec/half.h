@@ -12,7 +12,7 @@ namespace kumo::KUMO_ISA {
 
 template <typename Half>
 struct HalfFormat {
-  static constexpr bool kLossy = true;
+  static constexpr bool kLossless = false;
   using TwoBytes = unsigned char[2];
   static constexpr size_t Bytes(size_t count) { return 2 * count; }
 

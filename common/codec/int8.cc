@@ -6,9 +6,10 @@
 namespace kumo::KUMO_ISA {
 
 struct Int8 {
-  static constexpr uint32_t kId = 4;
+  static constexpr CodecId kId = CodecId::kInt8;
   static constexpr const char* kName = "int8";
-  static constexpr bool kLossy = true;
+  static constexpr const char* kHelp = "8 bits a number, a scale per 512";
+  static constexpr bool kLossless = false;
   static constexpr float kLargest = kLargestFloat;
   static constexpr size_t Bytes(size_t count) { return 4 + count; }
 

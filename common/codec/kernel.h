@@ -1,6 +1,6 @@
-// What one codec hands to codec.cc: plain functions over whole buckets, compiled per
-// instruction-set level. A codec's file holds its format (one struct) and one line that makes the
-// table; bucket.h has the loops over buckets.
+// Codec kernel: the traits and functions of one codec, plain functions over whole buckets, compiled
+// per instruction-set level. A codec's file holds its format (one struct) and one line that makes
+// the kernel; bucket.h has the loops over buckets. For sources that cannot include codec.h.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +8,22 @@
 
 namespace kumo {
 
-constexpr size_t kCodecBucket = 512;  // Codec::kBucket, for sources that cannot include codec.h
+constexpr size_t kCodecBucket = 512;  // Codec::kBucket
+
+// Numbers of the wire format and of checkpoints: never renumber.
+enum class CodecId : uint32_t {
+  kFp32 = 1,
+  kFp16 = 2,
+  kBf16 = 3,
+  kInt8 = 4,
+  kOneBit = 5,
+};
 
 struct CodecKernel {
-  uint32_t id;  // CodecId
-  const char* name;
-  bool lossy;
+  CodecId id;
+  const char* name;  // in experiment files
+  const char* help;  // a few words for people
+  bool lossless;
   float largest;                         // Codec::largest()
   size_t (*bucket_bytes)(size_t count);  // encoded length of a bucket of 1 .. kBucket numbers
   // Codec::EncodeUpTo with the lengths already checked; residual may be null.

@@ -11,9 +11,10 @@
 namespace kumo::KUMO_ISA {
 
 struct OneBit {
-  static constexpr uint32_t kId = 5;
+  static constexpr CodecId kId = CodecId::kOneBit;
   static constexpr const char* kName = "1bit";
-  static constexpr bool kLossy = true;
+  static constexpr const char* kHelp = "1 bit a number, two means per 512";
+  static constexpr bool kLossless = false;
   static constexpr float kLargest = kLargestFloat;
   static constexpr size_t kWordsAt = 8;
   static constexpr size_t kBucketsAhead = 4;  // a bucket has hardly more than one line

@@ -1,7 +1,6 @@
 #include "common/job/fields.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 
 namespace kumo {
@@ -39,23 +38,6 @@ std::string ExtentsText(std::span<const int64_t> extents) {
   std::string text;
   for (const int64_t extent : extents) text += (text.empty() ? "" : "x") + std::to_string(extent);
   return text.empty() ? "1" : text;
-}
-
-Result<std::vector<int64_t>> ParseImageExtents(std::string_view text) {
-  std::vector<int64_t> extents;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  while (at != end && extents.size() < 3) {
-    int64_t extent = 0;
-    const auto [next, error] = std::from_chars(at, end, extent);
-    if (error != std::errc() || extent < 1 || extent > kMaxImageSide) break;
-    extents.push_back(extent);
-    at = next;
-    if (extents.size() < 3 && at != end && *at == 'x') ++at;
-  }
-  if (at == end && extents.size() == 3 && (extents[0] == 1 || extents[0] == 3)) return extents;
-  return InvalidArgument("must be channels (1 or 3) x height x width, sides of 1 .. " +
-                         std::to_string(kMaxImageSide) + " pixels, as 3x224x224");
 }
 
 int FindField(const Fields& fields, std::string_view name) {

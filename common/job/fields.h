@@ -10,8 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "common/base/status.h"
-
 namespace kumo {
 
 enum class NumberType { kUint8, kInt32, kFloat32 };
@@ -39,10 +37,6 @@ using Fields = std::vector<Field>;
 
 // "3x32x32"; "1" without extents.
 std::string ExtentsText(std::span<const int64_t> extents);
-// "3x32x32" (channels x height x width) as numbers: one channel of grey or three of colour, sides
-// of at most kMaxImageSide pixels. InvalidArgument, in words that a setting's name goes before.
-inline constexpr int64_t kMaxImageSide = 8192;
-Result<std::vector<int64_t>> ParseImageExtents(std::string_view text);
 // Place of the field of that name; -1 where there is none.
 int FindField(const Fields& fields, std::string_view name);
 // Bytes of one sample.

@@ -157,7 +157,7 @@ wire::JobSpec SpecToWire(const JobSpec& spec) {
 }
 
 bool CarriesResidual(const Experiment& experiment) {
-  return experiment.sync.push_codec != "fp32" && experiment.sync.error_feedback;
+  return !CodecOf(experiment.sync.push_codec).lossless() && experiment.sync.error_feedback;
 }
 
 int CarriedArrays(const Experiment& experiment, const JobSpec& spec) {
@@ -183,12 +183,8 @@ Result<JobPlan> PlanFor(const Experiment& experiment, const JobSpec& spec) {
   return JobPlan::Make(plan);
 }
 
-Result<PushCodecs> PushCodecs::Make(const Experiment::Sync& sync) {
-  PushCodecs codecs;
-  KUMO_ASSIGN_OR_RETURN(codecs.quantised_, FindCodec(sync.push_codec));
-  KUMO_ASSIGN_OR_RETURN(codecs.exact_, FindCodec("fp32"));
-  return codecs;
-}
+PushCodecs::PushCodecs(const Experiment::Sync& sync)
+    : quantised_(&CodecOf(sync.push_codec)), exact_(&CodecOf(CodecId::kFp32)) {}
 
 const Codec& PushCodecs::For(const RoundPlan& round, Segment segment) const {
   return round.full_precision || segment == Segment::kStatistics ? *exact_ : *quantised_;

@@ -1,4 +1,5 @@
-// What a job is, and the comparison that every server makes at hello: who may join it.
+// Job identity: settings, network and data that all processes of a job agree on, and the comparison
+// that a server makes at hello.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@
 
 namespace kumo {
 
-// What a process believes the job to be, from its experiment file and command line.
+// The job of a process according to its experiment file and command line.
 struct JobIdentity {
   std::string job_name;
   uint64_t experiment_hash = 0;
@@ -26,15 +27,14 @@ struct JobIdentity {
   int servers = 1;
   int64_t chunk_kib = 1024;
 
-  // What messages of this job carry in Header.job.
+  // Header.job of this job's messages.
   uint64_t JobId() const;
 };
 
 // The identity of the job that an experiment describes; the servers are those of cluster.servers.
 JobIdentity IdentityOf(const Experiment& experiment);
 
-// What a process has for a data set: how its contents are told apart, and for people where they
-// are.
+// Identity of a data set: the hash of its contents and, for people, its place.
 struct DataIdentity {
   uint64_t hash = 0;  // docs/formats.md, "Hashes of data"; 0: not known
   std::string name;
@@ -42,46 +42,46 @@ struct DataIdentity {
 // "hash 0123456789abcdef".
 std::string HashOf(uint64_t hash);
 
-// A job as a worker's hello describes it.
+// Job specification: a job as a worker's hello describes it.
 struct JobSpec {
   ParameterLayout layout;
   MetricList metrics;
   int64_t train_samples = 0;
   int64_t validation_samples = 0;
   DataIdentity train, validation;
-  int optimiser_slots = 0;  // that a partition carries from block to block; 0 where they are reset
-  std::string network;      // text protobuf in one line; "" where it is too long
-  // What manifests say for whoever uses the weights; not compared.
+  int optimiser_slots = 0;  // that a partition carries from block to block; 0 if they are reset
+  std::string network;      // text protobuf in one line; "" if it is too long
+  // For programs that use the weights; stored in manifests, not compared.
   std::vector<std::string> class_names;  // by number; none: not known, or too long
-  // Of the training set, channels x height x width, where it is subtracted; none: it is not, or is
+  // Of the training set, channels x height x width, if it is subtracted; empty: it is not, or is
   // too long.
   std::vector<float> mean_image;
 
-  // Takes over what fits into a hello.
+  // Sets the three descriptions, each if it fits into a hello.
   void Describe(std::string network_text, std::vector<std::string> names,
                 std::span<const float> mean);
 };
 
-// InvalidArgument for a spec that no network has.
+// InvalidArgument for an impossible spec.
 Result<JobSpec> ParseSpec(const wire::JobSpec& spec);
 wire::JobSpec SpecToWire(const JobSpec& spec);
 
 // Arrays that a partition carries from round to round for each trained chunk: the codec's residual
-// (array 0, where pushes are lossy and error feedback is on), then the local optimiser's slots
-// where they are not reset at each block.
+// (array 0, if the push codec is lossy and error feedback is on), then the local optimiser's slots
+// if they are not reset at each block.
 bool CarriesResidual(const Experiment& experiment);
 int CarriedArrays(const Experiment& experiment, const JobSpec& spec);
 // Slots of the local optimiser that a partition carries; JobSpec::optimiser_slots.
 int SlotsThatPartitionsCarry(const Experiment& experiment, const Optimiser& optimiser);
-// The plan that every process works out for itself.
+// The plan, which every process works out for itself.
 Result<JobPlan> PlanFor(const Experiment& experiment, const JobSpec& spec);
 
-// The codec of a contribution: what sync.push_codec says, and float32 in the warm-up and for
-// statistics. Workers code by it, shards refuse what is coded otherwise.
+// Codec of a contribution: sync.push_codec, but float32 in the warm-up and for statistics. Workers
+// encode with it, shards refuse a contribution in another one.
 class PushCodecs {
  public:
-  // NotFound for an unknown codec.
-  static Result<PushCodecs> Make(const Experiment::Sync& sync);
+  PushCodecs() = default;
+  explicit PushCodecs(const Experiment::Sync& sync);
   const Codec& For(const RoundPlan& round, Segment segment) const;
   const Codec& exact() const { return *exact_; }
 
@@ -90,13 +90,12 @@ class PushCodecs {
   const Codec* exact_ = nullptr;
 };
 
-// What a hello says about the job, for CheckHello, and about who sends it; the rest goes by the
-// role.
+// A hello with the job, for CheckHello, and the sender; the role sets the other fields.
 wire::Hello HelloOf(const JobIdentity& identity, const ProcessIdentity& process);
 
 // FailedPrecondition names the first difference: protocol, job, number of servers, a setting, a
-// tensor, the size of the data or their contents. `established` is the job's spec where there is
-// one already.
+// tensor, the size of the data or their contents. `established` is the job's spec, if it is known
+// already.
 Status CheckHello(const wire::Header& header, const JobIdentity& identity,
                   const std::optional<JobSpec>& established);
 

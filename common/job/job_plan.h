@@ -1,12 +1,12 @@
-// What happens in each round of a job, as a pure function of the settings.
+// Job plan: mode, samples and epoch of each round of a job, a pure function of the settings.
 //
 // Servers, workers and the coordinator all work out the same plan from the experiment and the size
 // of the training set, so no message says "now the warm-up ends" or "this was the last round".
 //
 // An epoch visits each training sample once, in the order of a seeded permutation. A round takes
 // the next samples of that order: partitions * minibatch of them in gradient mode and in the
-// warm-up of block mode, partitions * minibatch * block in block mode proper, and what is left of
-// the epoch (or of the warm-up) in its last round. A round's samples are split evenly over the
+// warm-up of block mode, partitions * minibatch * block in block mode proper, and the rest of the
+// epoch (or of the warm-up) in its last round. A round's samples are split evenly over the
 // partitions, as contiguous slices that differ by at most one sample.
 //
 // Immutable; thread-safe.
@@ -18,10 +18,9 @@
 
 #include "common/base/status.h"
 #include "common/job/parameter_layout.h"
+#include "common/settings/choices.h"
 
 namespace kumo {
-
-enum class SyncMode { kGradient, kBlock };
 
 struct PlanSettings {
   SyncMode mode = SyncMode::kBlock;
@@ -29,7 +28,7 @@ struct PlanSettings {
   int partitions = 1;
   int minibatch = 1;
   int block = 1;               // minibatches of a block
-  int64_t warmup_samples = 0;  // full precision and, in block mode, gradient rounds for so long
+  int64_t warmup_samples = 0;  // length of the warm-up: full precision and gradient rounds
   int epochs = 1;
   int evaluate_every_epochs = 1;  // 0: only after the last
 };
@@ -56,17 +55,17 @@ class JobPlan {
   int64_t rounds() const { return rounds_; }
   // Samples of the whole job, all epochs together.
   int64_t samples() const { return settings_.train_samples * settings_.epochs; }
-  // So many of them the weights of a version were trained on. Requires 0 <= version <= rounds().
+  // Samples on which the weights of a version were trained. Requires 0 <= version <= rounds().
   int64_t SamplesAt(int64_t version) const;
   // Requires 0 <= round < rounds().
   RoundPlan Round(int64_t round) const;
   // Partition p's slice of a round: positions in the epoch's permutation; may be empty.
   Range PartitionSamples(const RoundPlan& round, int partition) const;
-  // Where an epoch is cut into `parts` equal parts: whether a part ends in this round, its last
-  // sample included. The epoch's last round always ends one.
+  // Whether one of `parts` equal parts of an epoch ends in this round, its last sample included.
+  // The epoch's last round always ends one.
   bool EndsPart(const RoundPlan& round, int parts) const;
   // The samples of the largest slice that a partition gets in any round, and of the largest
-  // minibatch of one: no more than the data can give, however large the settings are.
+  // minibatch of one: never more than the data have.
   int64_t LargestSlice() const;
   int64_t LargestMinibatch() const {
     return std::min<int64_t>(settings_.minibatch, LargestSlice());

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "common/settings/setting_changes.h"
+#include "common/settings/experiment_text.h"
 
 namespace kumo {
 

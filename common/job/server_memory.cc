@@ -1,7 +1,6 @@
 #include "common/job/server_memory.h"
 
 #include <algorithm>
-#include <memory>
 
 #include "common/codec/codec.h"
 #include "common/job/shard_map.h"
@@ -24,13 +23,12 @@ int64_t LargestPart(const ShardMap& map) {
   return largest;
 }
 
-// Slots of the rule, or of the one of the warm-up where that has more.
+// Slots of the rule, or of the warm-up's rule if that has more.
 int64_t RuleSlots(const Experiment& experiment) {
   const bool block = experiment.sync.mode == SyncMode::kBlock;
-  int64_t slots = block && experiment.block.rule == "block_momentum" ? 1 : 0;
+  int slots = block ? TraitsOf(experiment.block).slots : 0;
   if (!block || experiment.sync.warmup_samples > 0) {
-    const Result<std::unique_ptr<Optimiser>> optimiser = MakeOptimiser(experiment.optimiser);
-    if (optimiser.ok()) slots = std::max<int64_t>(slots, (*optimiser)->slots());
+    slots = std::max(slots, TraitsOf(experiment.optimiser.type).slots);
   }
   return slots;
 }
@@ -38,18 +36,17 @@ int64_t RuleSlots(const Experiment& experiment) {
 }  // namespace
 
 int64_t ContributionBytes(const Experiment& experiment, int64_t numbers) {
-  const Result<const Codec*> codec = FindCodec(experiment.sync.push_codec);
-  const bool exact = !codec.ok() || experiment.sync.warmup_samples > 0;
-  return exact ? numbers * kFloat
-               : static_cast<int64_t>((*codec)->EncodedBytes(static_cast<size_t>(numbers)));
+  if (experiment.sync.warmup_samples > 0) return numbers * kFloat;
+  const Codec& codec = CodecOf(experiment.sync.push_codec);
+  return static_cast<int64_t>(codec.EncodedBytes(static_cast<size_t>(numbers)));
 }
 
 MemoryNeed MemoryOfServer(const Experiment& experiment, const JobSpec& spec, int servers) {
-  const ShardMap map(spec.layout, std::clamp(servers, 1, ShardMap::kMaxServers),
+  const ShardMap map(spec.layout, std::clamp(servers, 1, kMaxServers),
                      experiment.cluster.chunk_kib * 1024);
   const int64_t part = LargestPart(map);
   const int64_t slots = RuleSlots(experiment);
-  const int64_t starts = experiment.block.KeepsWeightsApart() ? 2 : 1;
+  const int64_t starts = TraitsOf(experiment.block).keeps_weights_apart ? 2 : 1;
   const bool twice = experiment.cluster.replicas > 1 && servers > 1;
   const char* const shared_out = servers > 1 ? "network.file" : "network.file, cluster.servers";
 
@@ -57,7 +54,7 @@ MemoryNeed MemoryOfServer(const Experiment& experiment, const JobSpec& spec, int
   need.Add("process", {kProcessBytes});
   need.Add("versions of the weights", {part, kVersions, starts}, shared_out);
   need.Add("the update rule's state", {part, slots}, "optimiser.type, block.rule");
-  if (experiment.sync.pull_codec != "fp32") {
+  if (!CodecOf(experiment.sync.pull_codec).lossless()) {
     need.Add("coded weights", {part, kVersions}, "sync.pull_codec");
   }
   need.Add("contributions to open rounds",

@@ -1,6 +1,6 @@
-// What memory a server needs for its part of a job's weights, worked out from the experiment and
-// the network's layout: servers refuse a job that they have no room for, and `kumo check` says so
-// before.
+// Server memory: the memory that a server needs for its part of a job's weights, from the
+// experiment and the network's layout. A server refuses a job that does not fit, and `kumo check`
+// warns earlier.
 //
 // Pure functions.
 #pragma once
@@ -13,13 +13,13 @@
 
 namespace kumo {
 
-// Of the server that holds most, of so many (at least 1): the versions of its chunks, the rounds
-// that are open, what partitions carry, copies for other servers, and the checkpoint that is
-// written meanwhile.
+// Of the server with the largest part, among `servers` (at least 1): the versions of its chunks,
+// the open rounds, the state of partitions, copies for other servers, and a checkpoint being
+// written.
 MemoryNeed MemoryOfServer(const Experiment& experiment, const JobSpec& spec, int servers);
 
-// The coded contribution of one partition to one round, of so many numbers, where it is longest: in
-// full precision, where there is a warm-up.
+// Bytes of one partition's contribution to one round at most: in full precision if there is a
+// warm-up.
 int64_t ContributionBytes(const Experiment& experiment, int64_t numbers);
 
 }  // namespace kumo

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "common/job/parameter_layout.h"
+#include "common/settings/experiment.h"
 
 namespace kumo {
 
@@ -25,8 +26,6 @@ struct Chunk {
 
 class ShardMap {
  public:
-  static constexpr int kMaxServers = 64;
-
   ShardMap() = default;
   // Requires 1 <= servers <= kMaxServers and chunk_bytes > 0.
   ShardMap(const ParameterLayout& layout, int servers, int64_t chunk_bytes);

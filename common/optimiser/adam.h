@@ -14,10 +14,12 @@ KUMO_STEP float AdamNext(const StepNumbers& s, float g, float w, float& mean, fl
 }
 
 struct Adam {
-  static constexpr const char* kName = "adam";
-  static constexpr int kSlots = 2;
-  static constexpr const char* kState = "moments";
-  static constexpr bool kCorrectsBias = true;
+  static constexpr OptimiserTraits kTraits = {.type = OptimiserType::kAdam,
+                                              .name = "adam",
+                                              .help = "Kingma & Ba 2015",
+                                              .slots = 2,
+                                              .state = "moments",
+                                              .corrects_bias = true};
 
   KUMO_STEP static float Next(const StepNumbers& s, float gradient, float w, float& mean,
                               float& square) {
@@ -26,10 +28,12 @@ struct Adam {
 };
 
 struct AdamW {
-  static constexpr const char* kName = "adamw";
-  static constexpr int kSlots = 2;
-  static constexpr const char* kState = "moments";
-  static constexpr bool kCorrectsBias = true;
+  static constexpr OptimiserTraits kTraits = {.type = OptimiserType::kAdamW,
+                                              .name = "adamw",
+                                              .help = "Loshchilov & Hutter 2019",
+                                              .slots = 2,
+                                              .state = "moments",
+                                              .corrects_bias = true};
 
   KUMO_STEP static float Next(const StepNumbers& s, float gradient, float w, float& mean,
                               float& square) {

@@ -1,5 +1,6 @@
-// The one list of optimisers: a new one gets a header beside adam.h, and its place here. What
-// optimiser.type may say, the CPU's kernels and a device's come from here.
+// The list of optimisers. A new optimiser is a header beside adam.h, a value of OptimiserType
+// (kernel.h), and its place here. The words of optimiser.type, the CPU's and the device's kernels
+// come from it.
 #pragma once
 
 #include "common/optimiser/adam.h"

@@ -1,25 +1,36 @@
-// What an optimiser is made of: the numbers of a step, and what its step on one weight is compiled
-// to for each instruction-set level of the CPU (step_kernel.cc).
+// Optimiser kernel: the traits of an optimiser, the numbers of a step, and its step on one weight
+// as it is compiled for each instruction-set level of the CPU (step_kernel.cc).
 //
 // An optimiser is a struct in a header beside sgd.h, with
-//   kName        optimiser.type
-//   kSlots       numbers of state per weight: 0 .. 2
-//   kState       what they are, in a word: slots of equal words mean the same, and a job that goes
-//   on
-//                with another optimiser keeps them; "" where there are none
-//   kCorrectsBias  whether it reads adam_rate and adam_inverse
+//   kTraits      its OptimiserTraits
 //   Next(numbers, gradient, weight, first, second): the weight after the step; first and second are
-//       its slots, and are left alone where it has none
-// Such a header is a kernel header (common/base/isa.h), for the CPU and for devices: who includes
-// it has named the namespace (KUMO_ISA), says what stands in front of a function (KUMO_STEP), and
-// has a SquareRoot(float) there.
+//       its slots, and stay as they are if it has none
+// Such a header is a kernel header (common/base/isa.h), for the CPU and for devices: the source
+// that includes it has named the namespace (KUMO_ISA), the prefix of functions (KUMO_STEP), and a
+// SquareRoot(float) there.
 #pragma once
 
 #include <cstddef>
 
 namespace kumo {
 
-// The numbers of one step, worked out in double where that matters.
+enum class OptimiserType { kSgd, kMomentum, kNesterov, kAdam, kAdamW };
+
+struct OptimiserTraits {
+  OptimiserType type;
+  const char* name;  // in experiment files
+  const char* help;  // a few words for people
+  int slots = 0;     // numbers of state per weight: 0 .. 2
+  // The meaning of the slots in a word: slots of equal words mean the same, and a job that
+  // continues with another optimiser keeps them; "" without slots.
+  const char* state = "";
+  bool has_momentum = false;  // reads momentum and unit_gain
+  // Reads adam_rate and adam_inverse, and with them beta1, beta2 and epsilon: slots that are zero
+  // are right at its first step only.
+  bool corrects_bias = false;
+};
+
+// The numbers of one step, computed in double if the rounding matters.
 struct StepNumbers {
   float scale;  // of the gradient
   float learning_rate;
@@ -37,10 +48,7 @@ struct StepNumbers {
 
 // One optimiser's step as a plain function over arrays.
 struct OptimiserKernel {
-  const char* name;
-  int slots;
-  const char* state;
-  bool corrects_bias;
+  OptimiserTraits traits;
   // next may be weights; slots[0 .. slots) are arrays of n.
   void (*step)(const StepNumbers& numbers, const float* gradient, const float* weights, float* next,
                float* const* slots, size_t n);

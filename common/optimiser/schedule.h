@@ -1,56 +1,83 @@
-// Learning-rate schedules, and momentum's: pure functions of the training position.
+// Schedules of the learning rate and of momentum: pure functions of the training position.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
+#include <span>
 #include <vector>
 
+#include "common/base/choice.h"
 #include "common/base/status.h"
 
 namespace kumo {
 
+enum class ScheduleType { kConstant, kStep, kMultistep, kStages, kPoly, kCosine };
+inline constexpr Choice<ScheduleType> kScheduleTypes[] = {
+    {ScheduleType::kConstant, "constant", "the base rate"},
+    {ScheduleType::kStep, "step", "times gamma after each schedule.step"},
+    {ScheduleType::kMultistep, "multistep", "times gamma at each milestone"},
+    {ScheduleType::kStages, "stages", "a rate for each stage"},
+    {ScheduleType::kPoly, "poly", "polynomial decay"},
+    {ScheduleType::kCosine, "cosine", "cosine decay"},
+};
+constexpr std::span<const Choice<ScheduleType>> ChoicesOf(ScheduleType) { return kScheduleTypes; }
+
+enum class RatePer { kMinibatch, kSample };
+inline constexpr Choice<RatePer> kRatePers[] = {
+    {RatePer::kMinibatch, "minibatch", "of a minibatch's mean gradient"},
+    {RatePer::kSample, "sample",
+     "multiplied by the samples of the step, as CNTK's learningRatesPerSample"},
+};
+constexpr std::span<const Choice<RatePer>> ChoicesOf(RatePer) { return kRatePers; }
+
+enum class PositionUnit { kEpoch, kSample };
+inline constexpr Choice<PositionUnit> kPositionUnits[] = {{PositionUnit::kEpoch, "epoch"},
+                                                          {PositionUnit::kSample, "sample"}};
+constexpr std::span<const Choice<PositionUnit>> ChoicesOf(PositionUnit) { return kPositionUnits; }
+
 // Positions are counted in `unit` from the job's start. During the warm-up the rate is
-// learning_rate (rates[0]) * position / warmup, whatever the type. After it:
+// learning_rate (rates[0]) * position / warmup for every type. After it:
 //   constant   learning_rate
-//   step       learning_rate * gamma^floor(position / step), so that a stage begins with the first
-//              sample that lies at its begin or after it, wherever in an epoch that is
+//   step       learning_rate * gamma^floor(position / step): a stage begins with the first sample
+//   at
+//              its begin or after it, anywhere in an epoch
 //   multistep  learning_rate * gamma^(milestones that are <= position)
 //   stages     rates[milestones that are <= position]; learning_rate is not used
 //   poly       final_rate + (learning_rate - final_rate) * (1 - p)^power
 //   cosine     final_rate + (learning_rate - final_rate) * (1 + cos(pi p)) / 2
 // with p = (position - warmup) / (end - warmup), at most 1, and `end` the job's end.
 //
-// All of these are rates of a mean gradient, or, per sample, such times the samples that it is the
-// mean of (CNTK's learningRatesPerSample). A time constant tc makes momentum
-// exp(-samples of the step / tc), 0 for tc = 0: how long a gradient counts then does not depend on
-// the minibatch (CNTK's momentumAsTimeConstant).
+// Rates are those of a mean gradient or, per sample, are multiplied by the number of samples of the
+// mean (CNTK's learningRatesPerSample). A time constant tc makes momentum
+// exp(-samples of the step / tc), 0 for tc = 0: the time for which a gradient counts then does not
+// depend on the minibatch (CNTK's momentumAsTimeConstant).
 struct ScheduleSettings {
-  std::string type = "constant";       // constant, step, multistep, stages, poly, cosine
-  double learning_rate = 0.01;         // > 0: the base rate
-  std::string per = "minibatch";       // minibatch: of a mean gradient; or sample
-  std::string unit = "epoch";          // what positions below count: epoch or sample
-  double step = 10;                    // step: > 0, length of a stage
-  std::vector<double> milestones;      // multistep, stages: >= 0, growing
-  std::vector<double> rates;           // stages: > 0, one more than milestones
-  std::vector<double> time_constants;  // >= 0, samples; one more than milestones, or none
-  double gamma = 0.1;                  // step, multistep: > 0, factor per stage
-  double power = 1.0;                  // poly: > 0
-  double final_rate = 0.0;             // poly, cosine: >= 0, the rate at the end
-  double warmup = 0.0;                 // >= 0, linear from 0 to the base rate over this many units
+  ScheduleType type = ScheduleType::kConstant;
+  double learning_rate = 0.01;  // > 0: the base rate
+  RatePer per = RatePer::kMinibatch;
+  PositionUnit unit = PositionUnit::kEpoch;  // of the positions below
+  double step = 10;                          // step: > 0, length of a stage
+  std::vector<double> milestones;            // multistep, stages: >= 0, growing
+  std::vector<double> rates;                 // stages: > 0, one more than milestones
+  std::vector<double> time_constants;        // >= 0, samples; one more than milestones, or none
+  double gamma = 0.1;                        // step, multistep: > 0, factor per stage
+  double power = 1.0;                        // poly: > 0
+  double final_rate = 0.0;                   // poly, cosine: >= 0, the rate at the end
+  double warmup = 0.0;  // >= 0, linear from 0 to the base rate over this many units
 };
 
 // A value; thread-safe.
 class Schedule {
  public:
-  // InvalidArgument names the setting that is wrong. Requires samples_per_epoch and epochs >= 1.
+  // Requires settings in the ranges of the option table, and samples_per_epoch and epochs >= 1.
+  // InvalidArgument if the stages lack values, or if the warm-up is as long as the job.
   static Result<Schedule> Make(const ScheduleSettings& settings, int64_t samples_per_epoch,
                                int epochs);
   // The rate for the mean gradient of `step_samples` samples, the first of which comes after
   // `samples` samples of the whole job.
   float RateAt(int64_t samples, int64_t step_samples) const;
-  // The momentum of that step; none where the optimiser's own holds.
+  // The momentum of that step; none if the optimiser's own holds.
   std::optional<float> MomentumAt(int64_t samples, int64_t step_samples) const;
 
  private:
@@ -58,9 +85,9 @@ class Schedule {
     return static_cast<double>(samples) / samples_per_unit_;
   }
   size_t MilestonesPassed(double position) const;
-  // What a warm-up rises to.
+  // The rate at the end of the warm-up.
   double BaseRate() const {
-    return settings_.type == "stages" ? settings_.rates[0] : settings_.learning_rate;
+    return settings_.type == ScheduleType::kStages ? settings_.rates[0] : settings_.learning_rate;
   }
   double RateAtPosition(double position) const;
 

@@ -6,10 +6,8 @@
 namespace kumo::KUMO_ISA {
 
 struct Sgd {
-  static constexpr const char* kName = "sgd";
-  static constexpr int kSlots = 0;
-  static constexpr const char* kState = "";
-  static constexpr bool kCorrectsBias = false;
+  static constexpr OptimiserTraits kTraits = {
+      .type = OptimiserType::kSgd, .name = "sgd", .help = "stochastic gradient descent"};
 
   KUMO_STEP static float Next(const StepNumbers& s, float gradient, float w, float&, float&) {
     const float g = s.scale * gradient + s.weight_decay * w;
@@ -18,10 +16,12 @@ struct Sgd {
 };
 
 struct Momentum {
-  static constexpr const char* kName = "momentum";
-  static constexpr int kSlots = 1;
-  static constexpr const char* kState = "velocity";
-  static constexpr bool kCorrectsBias = false;
+  static constexpr OptimiserTraits kTraits = {.type = OptimiserType::kMomentum,
+                                              .name = "momentum",
+                                              .help = "heavy-ball momentum",
+                                              .slots = 1,
+                                              .state = "velocity",
+                                              .has_momentum = true};
 
   KUMO_STEP static float Next(const StepNumbers& s, float gradient, float w, float& velocity,
                               float&) {
@@ -32,10 +32,12 @@ struct Momentum {
 };
 
 struct Nesterov {
-  static constexpr const char* kName = "nesterov";
-  static constexpr int kSlots = 1;
-  static constexpr const char* kState = "velocity";
-  static constexpr bool kCorrectsBias = false;
+  static constexpr OptimiserTraits kTraits = {.type = OptimiserType::kNesterov,
+                                              .name = "nesterov",
+                                              .help = "Nesterov momentum",
+                                              .slots = 1,
+                                              .state = "velocity",
+                                              .has_momentum = true};
 
   KUMO_STEP static float Next(const StepNumbers& s, float gradient, float w, float& velocity,
                               float&) {

@@ -1,4 +1,4 @@
-// Every optimiser's step over long arrays.
+// Optimiser steps over long arrays, one for each optimiser of the list.
 #include "common/base/vector_loop.h"
 #include "common/optimiser/kernel.h"
 
@@ -16,9 +16,9 @@ namespace kumo::KUMO_ISA {
 template <typename Optimiser>
 static void Step(const StepNumbers& numbers, const float* gradient, const float* weights,
                  float* next, float* const* slots, size_t n) {
-  constexpr int kSlots = Optimiser::kSlots;
+  constexpr int kSlots = Optimiser::kTraits.slots;
   static_assert(kSlots <= 2);
-  static_assert((kSlots > 0) == (Optimiser::kState[0] != '\0'));
+  static_assert((kSlots > 0) == (Optimiser::kTraits.state[0] != '\0'));
   const StepNumbers s = numbers;
   float* const first = kSlots > 0 ? slots[0] : nullptr;
   float* const second = kSlots > 1 ? slots[1] : nullptr;
@@ -38,9 +38,7 @@ template <typename>
 struct Kernels;
 template <typename... Optimiser>
 struct Kernels<OptimiserList<Optimiser...>> {
-  static constexpr OptimiserKernel kAll[] = {{Optimiser::kName, Optimiser::kSlots,
-                                              Optimiser::kState, Optimiser::kCorrectsBias,
-                                              Step<Optimiser>}...};
+  static constexpr OptimiserKernel kAll[] = {{Optimiser::kTraits, Step<Optimiser>}...};
   static constexpr OptimiserKernels kList = {kAll, sizeof...(Optimiser)};
 };
 

@@ -9,7 +9,7 @@
 
 #include "common/base/did_you_mean.h"
 #include "common/base/printable.h"
-#include "common/settings/command_line_formats.h"
+#include "common/settings/command_line_pages.h"
 
 namespace kumo {
 namespace {

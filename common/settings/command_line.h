@@ -1,7 +1,7 @@
 // The command line of one program or one of its commands: `--name value`, `--name=value`, flags,
 // positional arguments. Every row says its unit and default, so `--help` is complete by
 // construction, as are man pages and completion, which are made of the same rows
-// (command_line_formats.h); and an unknown option is refused with the nearest known one.
+// (command_line_pages.h); and an unknown option is refused with the nearest known one.
 //
 // Made by main, used once. The pointers that rows are given are borrowed until Parse returns. Not
 // thread-safe.

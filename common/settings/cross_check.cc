@@ -1,17 +1,17 @@
-// What settings say about each other.
+// Contradictions between settings, and settings without effect.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <initializer_list>
 #include <set>
 
-#include "common/job/fields.h"
-#include "common/job/shard_map.h"
 #include "common/settings/parser.h"
 #include "common/transport/address.h"
 
 namespace kumo {
 namespace {
+
+std::string Word(HasChoices auto choice) { return std::string(WordOf(choice)); }
 
 class Checker {
  public:
@@ -24,7 +24,6 @@ class Checker {
     CheckData();
     CheckSync();
     CheckSchedule();
-    CheckCheckpoint();
     CheckInitialWeights();
     CheckCluster();
     CheckHttp();
@@ -44,32 +43,39 @@ class Checker {
     problems_->push_back(Where(key) + key + what);
   }
 
-  // A key that was set but changes nothing; the first reason says it.
+  // A key that was set but has no effect. Of several reasons the first is told.
   void Note(const std::string& key, const std::string& why) {
     const auto origin = origins_.find(key);
     if (origin != origins_.end() && noted_.insert(key).second) {
       notes_->push_back(origin->second + ": " + key + " has no effect: " + why);
     }
   }
+  void NoteUnless(bool used, std::initializer_list<const char*> keys, const std::string& why) {
+    if (used) return;
+    for (const char* key : keys) Note(key, why);
+  }
 
   void CheckNetwork() {
     if (e_.network.file.empty()) {
-      Problem("network.file", " is not set: name the network's text protobuf (*.pbtxt)");
+      Problem("network.file", " is not set; set it to the network's text protobuf (*.pbtxt)");
     }
   }
 
-  // Two numbers, the least one first.
+  // Two numbers, the smaller one first.
   void CheckRange(const char* key, const std::vector<double>& range) {
     if (range.size() == 2 && range[0] <= range[1]) return;
-    Problem(key, " = " + WriteValue(range) + ": must be the least and the most, as 0.5,1");
+    Problem(key, " = " + WriteValue(range) +
+                     ": must be two numbers, the minimum and the maximum, as 0.5,1");
   }
 
   void CheckData() {
+    const bool images = TraitsOf(e_.data.reader).samples == SampleKind::kImages;
+    const std::string reader = "reader " + Word(e_.data.reader);
     if (!e_.data.crop_area.empty()) CheckRange("data.crop_area", e_.data.crop_area);
     CheckRange("data.crop_aspect", e_.data.crop_aspect);
-    if (e_.data.subtract_mean && (e_.data.reader == "ctf" || e_.data.reader == "text")) {
+    if (e_.data.subtract_mean && !images) {
       Problem("data.subtract_mean",
-              " = true: reader " + e_.data.reader + " has no images to take the mean of");
+              " = true: " + reader + " has no images; set data.subtract_mean = false");
     }
     if (e_.data.subtract_mean && !e_.data.mean.empty()) {
       Problem("data.mean", " = " + WriteValue(e_.data.mean) +
@@ -77,12 +83,12 @@ class Checker {
     }
     if (e_.data.mixup > 0 && e_.data.mixup < 0.05) {
       Problem("data.mixup", " = " + WriteValue(e_.data.mixup) +
-                                ": must be 0.05 at least, or 0: below it next to nothing is mixed");
+                                ": must be 0 or at least 0.05; lower values mix almost nothing");
     }
-    if (e_.data.classes == 1) Problem("data.classes", " = 1: there must be 2, to tell them apart");
-    if (e_.data.classes == 0 && e_.data.reader != "ctf" && e_.data.reader != "text") {
-      Problem("data.classes", " = 0: reader " + e_.data.reader +
-                                  " has classes as labels, not numbers; say how many there are");
+    if (e_.data.classes == 1) Problem("data.classes", " = 1: must be 0 or at least 2");
+    if (e_.data.classes == 0 && images) {
+      Problem("data.classes", " = 0: labels of " + reader +
+                                  " are classes, not numbers; set it to the number of classes");
     }
     if (e_.data.image_size.empty()) return;
     const Status status = ParseImageExtents(e_.data.image_size).status();
@@ -93,8 +99,9 @@ class Checker {
 
   void CheckSync() {
     if (e_.sync.mode == SyncMode::kGradient && e_.sync.warmup_samples > 0) {
-      Problem("sync.warmup_samples", " = " + std::to_string(e_.sync.warmup_samples) +
-                                         ": must be 0 in gradient mode, which is its own warm-up");
+      Problem("sync.warmup_samples",
+              " = " + std::to_string(e_.sync.warmup_samples) +
+                  ": must be 0 in gradient mode, which trains like a warm-up all the time");
     }
   }
 
@@ -106,10 +113,10 @@ class Checker {
   }
 
   void CheckMomentum() {
-    const OptimiserSettings& optimiser = e_.optimiser;
-    if (optimiser.type == "momentum" || optimiser.type == "nesterov") return;
-    const std::string none = "optimiser.type = " + optimiser.type + " has no momentum";
-    if (optimiser.unit_gain) Problem("optimiser.unit_gain", " = true: " + none);
+    if (TraitsOf(e_.optimiser.type).has_momentum) return;
+    const std::string none = "optimiser.type = " + Word(e_.optimiser.type) +
+                             " has no momentum; take momentum or nesterov, or remove the setting";
+    if (e_.optimiser.unit_gain) Problem("optimiser.unit_gain", " = true: " + none);
     if (!e_.schedule.time_constants.empty()) {
       Problem("schedule.time_constants",
               " = " + WriteValue(e_.schedule.time_constants) + ": " + none);
@@ -118,21 +125,21 @@ class Checker {
 
   void CheckSchedule() {
     const ScheduleSettings& schedule = e_.schedule;
-    if (schedule.type == "stages") {
+    if (schedule.type == ScheduleType::kStages) {
       CheckStages("schedule.rates", schedule.rates, "schedule.type = stages needs");
     }
     if (!schedule.time_constants.empty()) {
       CheckStages("schedule.time_constants", schedule.time_constants, "there must be");
     }
     CheckMomentum();
-    if (schedule.type == "multistep" && schedule.milestones.empty()) {
+    if (schedule.type == ScheduleType::kMultistep && schedule.milestones.empty()) {
       Problem("schedule.milestones", " is empty: schedule.type = multistep needs at least one");
     }
-    if (std::adjacent_find(schedule.milestones.begin(), schedule.milestones.end(),
-                           std::greater_equal<>()) != schedule.milestones.end()) {
+    if (std::ranges::adjacent_find(schedule.milestones, std::greater_equal<>()) !=
+        schedule.milestones.end()) {
       Problem("schedule.milestones", " = " + WriteValue(schedule.milestones) + ": must ascend");
     }
-    if (schedule.unit == "epoch" && schedule.warmup > e_.job.epochs) {
+    if (schedule.unit == PositionUnit::kEpoch && schedule.warmup > e_.job.epochs) {
       Problem("schedule.warmup",
               " = " + WriteValue(schedule.warmup) +
                   ": must be at most job.epochs = " + std::to_string(e_.job.epochs));
@@ -144,51 +151,42 @@ class Checker {
     }
   }
 
-  void CheckCheckpoint() {
-    const std::string& resume = e_.checkpoint.resume;
-    const bool word = resume == "auto" || resume == "never" || resume == "must";
-    const bool number = !resume.empty() && resume.size() <= 18 &&
-                        resume.find_first_not_of("0123456789") == std::string::npos;
-    if (!word && !number) {
-      Problem("checkpoint.resume",
-              " = " + resume + ": must be auto, never, must or a round number");
-    }
-  }
-
-  // A job that starts anew sets its checkpoints aside before a worker reads them.
+  // A job that starts anew moves its checkpoints aside before a worker reads them.
   void CheckInitialWeights() {
     const std::string& from = e_.network.initial_weights;
     if (from.empty() && !e_.network.initial_names.empty()) {
       Problem("network.initial_names",
               " = " + e_.network.initial_names +
-                  ": names tensors of network.initial_weights, which is not set");
+                  ": maps tensor names of network.initial_weights, which is not set");
     }
-    if (from.empty() || e_.checkpoint.resume != "never" || e_.output.directory.empty()) return;
+    if (from.empty() || !e_.checkpoint.resume.never() || e_.output.directory.empty()) return;
     const auto own = std::filesystem::absolute(e_.output.directory) / "checkpoints/";
     const std::string normal = (std::filesystem::absolute(from) / "").lexically_normal().string();
     const std::string output = (own / "..").lexically_normal().string();
     if (normal != output && !normal.starts_with(own.lexically_normal().string())) return;
     Problem("network.initial_weights",
             " = " + from +
-                ": checkpoint.resume = never sets the checkpoints of output.directory "
-                "aside; choose another output.directory");
+                ": checkpoint.resume = never moves the checkpoints of output.directory aside; "
+                "choose another output.directory");
   }
 
   void CheckCluster() {
     const auto& cluster = e_.cluster;
-    if (cluster.servers.size() > ShardMap::kMaxServers) {
+    if (cluster.servers.size() > kMaxServers) {
       Problem("cluster.servers", ": names " + std::to_string(cluster.servers.size()) +
-                                     " servers; must be at most " +
-                                     std::to_string(ShardMap::kMaxServers));
+                                     " servers; must be at most " + std::to_string(kMaxServers));
     }
     std::set<std::string> seen;
     for (const std::string& text : cluster.servers) {
-      if (!seen.insert(text).second) Problem("cluster.servers", ": names " + text + " twice");
+      if (!seen.insert(text).second) {
+        Problem("cluster.servers", ": names " + text + " twice; name each server once");
+      }
       CheckServer(text);
     }
     if (cluster.replicas > 1 && cluster.servers.size() == 1) {
       Problem("cluster.replicas", " = " + std::to_string(cluster.replicas) +
-                                      ": needs as many servers; cluster.servers names one");
+                                      ": needs as many servers, but cluster.servers names one; set "
+                                      "cluster.replicas = 1 or add a server");
     }
     if (cluster.heartbeat_s * 2 > cluster.suspect_after_s) {
       Problem("cluster.suspect_after_s", " = " + WriteValue(cluster.suspect_after_s) +
@@ -208,12 +206,12 @@ class Checker {
     if (address->host == "*" || address->host == "0.0.0.0" || address->host == "::" ||
         address->port == 0) {
       Problem("cluster.servers",
-              ": nobody can connect to " + text + "; name the server's host and port");
+              ": no process can connect to " + text + "; name the server's host and port");
     } else if (!IsLoopbackHost(address->host) && e_.cluster.keys.empty() && !e_.cluster.insecure) {
       Problem("cluster.servers",
-              ": " + text +
-                  " can be reached by others: set cluster.keys to the folder that kumo keys makes, "
-                  "or, where that network is trusted, cluster.insecure = true");
+              ": other machines can reach " + text +
+                  "; set cluster.keys to a folder made by kumo keys or, if the network is trusted, "
+                  "cluster.insecure = true");
     }
   }
 
@@ -225,67 +223,64 @@ class Checker {
   }
 
   void NoteWithoutEffectOnData() {
-    const std::string& of = e_.data.reader;
-    const bool text = of == "text";
-    const bool images = of == "image_folder" || of == "image_map";
-    const std::string reader = "data.reader is " + of;
-    for (const char* key : {"data.train_labels", "data.validation_labels"}) {
-      if (of != "idx" && !text) Note(key, reader + ", which has the labels with the images");
-      if (text) Note(key, reader);
-    }
-    for (const char* key :
-         {"data.train_images", "data.validation_images", "data.image_size", "data.scale",
-          "data.mean", "data.deviation", "data.crop_area", "data.crop_aspect", "data.shorter_side",
-          "data.crop_pad", "data.pad_value", "data.flip", "data.brightness", "data.contrast",
-          "data.saturation", "data.hue", "data.cutout", "data.mixup", "data.classes"}) {
-      if (text) Note(key, reader);
-    }
-    for (const char* key :
-         {"data.text", "data.tokens", "data.window", "data.windows", "data.validation_share"}) {
-      if (!text) Note(key, reader);
-    }
+    const ReaderTraits reads = TraitsOf(e_.data.reader);
+    const bool tokens = reads.samples == SampleKind::kTokens;
+    const bool numbers = reads.samples == SampleKind::kNumbers;
+    const std::string reader = "data.reader = " + Word(e_.data.reader);
+    NoteUnless(reads.label_files || tokens, {"data.train_labels", "data.validation_labels"},
+               reader + " finds the labels with the samples");
+    NoteUnless(!tokens, {"data.train_labels", "data.validation_labels",
+                         "data.train_images", "data.validation_images",
+                         "data.image_size",   "data.scale",
+                         "data.mean",         "data.std",
+                         "data.crop_area",    "data.crop_aspect",
+                         "data.shorter_side", "data.crop_pad",
+                         "data.pad_value",    "data.flip",
+                         "data.brightness",   "data.contrast",
+                         "data.saturation",   "data.hue",
+                         "data.cutout",       "data.mixup",
+                         "data.classes"},
+               reader);
+    NoteUnless(tokens,
+               {"data.text", "data.tokens", "data.window", "data.windows", "data.validation_share"},
+               reader);
     const bool scaled = !e_.data.crop_area.empty() || e_.data.shorter_side > 0;
-    if (!images && !scaled && of != "ctf") Note("data.image_size", reader);
-    for (const char* key : {"data.damaged", "data.decode"}) {
-      if (!images) Note(key, reader);
-    }
-    for (const char* key : {"data.ctf_features", "data.ctf_labels"}) {
-      if (of != "ctf") Note(key, reader);
-    }
-    if (of == "ctf") Note("data.scale", reader + ", whose numbers are taken as they are");
-    if (e_.data.crop_area.empty()) Note("data.crop_aspect", "data.crop_area is empty");
-    if (e_.data.crop_pad == 0) Note("data.pad_value", "data.crop_pad is 0");
-  }
-
-  void NoteUnless(bool used, std::initializer_list<const char*> keys, const std::string& why) {
-    if (used) return;
-    for (const char* key : keys) Note(key, why);
+    NoteUnless(reads.image_files || scaled || numbers, {"data.image_size"}, reader);
+    NoteUnless(reads.image_files, {"data.damaged", "data.decode"}, reader);
+    NoteUnless(numbers, {"data.ctf_features", "data.ctf_labels"}, reader);
+    NoteUnless(!numbers, {"data.scale"}, reader + " does not scale its numbers");
+    NoteUnless(!e_.data.crop_area.empty(), {"data.crop_aspect"}, "data.crop_area is empty");
+    NoteUnless(e_.data.crop_pad > 0, {"data.pad_value"}, "data.crop_pad = 0");
   }
 
   void NoteWithoutEffectOnSteps() {
     const ScheduleSettings& schedule = e_.schedule;
-    const std::string& type = schedule.type;
-    const std::string by_type = "schedule.type is " + type;
-    const bool staged = type == "multistep" || type == "stages";
-    const bool used = staged || !schedule.time_constants.empty();  // the milestones
-    const bool falls = type == "poly" || type == "cosine";
-    NoteUnless(type != "stages", {"schedule.learning_rate"}, by_type);
-    NoteUnless(type == "stages", {"schedule.rates"}, by_type);
-    NoteUnless(type == "step", {"schedule.step"}, by_type);
-    NoteUnless(type == "step" || type == "multistep", {"schedule.gamma"}, by_type);
-    NoteUnless(type == "poly", {"schedule.power"}, by_type);
-    NoteUnless(falls, {"schedule.final_rate"}, by_type);
-    NoteUnless(used, {"schedule.milestones"}, by_type);
-    const std::string& rule = e_.optimiser.type;
-    const std::string by_rule = "optimiser.type is " + rule;
-    NoteUnless(rule == "momentum" || rule == "nesterov", {"optimiser.momentum"}, by_rule);
+    const ScheduleType type = schedule.type;
+    const std::string by_type = "schedule.type = " + Word(type);
+    const bool stages = type == ScheduleType::kStages;
+    const bool steps = type == ScheduleType::kStep, multistep = type == ScheduleType::kMultistep;
+    const bool poly = type == ScheduleType::kPoly, cosine = type == ScheduleType::kCosine;
+    const bool milestones = multistep || stages || !schedule.time_constants.empty();
+    NoteUnless(!stages, {"schedule.learning_rate"}, by_type);
+    NoteUnless(stages, {"schedule.rates"}, by_type);
+    NoteUnless(steps, {"schedule.step"}, by_type);
+    NoteUnless(steps || multistep, {"schedule.gamma"}, by_type);
+    NoteUnless(poly, {"schedule.power"}, by_type);
+    NoteUnless(poly || cosine, {"schedule.final_rate"}, by_type);
+    NoteUnless(milestones, {"schedule.milestones"}, by_type);
+    const OptimiserTraits& state = TraitsOf(e_.optimiser.type);
+    const std::string by_rule = "optimiser.type = " + Word(e_.optimiser.type);
+    NoteUnless(state.has_momentum, {"optimiser.momentum"}, by_rule);
     NoteUnless(schedule.time_constants.empty(), {"optimiser.momentum"},
                "schedule.time_constants is set");
-    NoteUnless(rule == "adam" || rule == "adamw",
-               {"optimiser.beta1", "optimiser.beta2", "optimiser.epsilon"}, by_rule);
-    // Who shortens a job on the command line knows that it ends before.
+    NoteUnless(state.corrects_bias, {"optimiser.beta1", "optimiser.beta2", "optimiser.epsilon"},
+               by_rule);
+    // A job that is shortened on the command line ends earlier on purpose.
     const bool shortened = Where("job.epochs").starts_with("--");
-    if (!used || shortened || schedule.unit != "epoch" || schedule.milestones.empty()) return;
+    if (!milestones || shortened || schedule.unit != PositionUnit::kEpoch ||
+        schedule.milestones.empty()) {
+      return;
+    }
     const double last = schedule.milestones.back();
     if (last < e_.job.epochs) return;
     notes_->push_back(Where("schedule.milestones") + "schedule.milestones = " +
@@ -294,30 +289,30 @@ class Checker {
   }
 
   void NoteWithoutEffect() {
-    if (e_.evaluation.every_epochs == 0 && e_.checkpoint.best != "none") {
-      Note("checkpoint.best", "evaluation.every_epochs = 0 evaluates the last epoch alone");
+    if (e_.evaluation.every_epochs == 0 && !e_.checkpoint.best.empty()) {
+      Note("checkpoint.best", "evaluation.every_epochs = 0 evaluates the last epoch only");
     }
-    if (e_.sync.push_codec == "fp32") Note("sync.error_feedback", "sync.push_codec is fp32");
-    if (e_.checkpoint.resume == "never") Note("checkpoint.continue", "checkpoint.resume is never");
+    NoteUnless(!CodecOf(e_.sync.push_codec).lossless(), {"sync.error_feedback"},
+               "sync.push_codec = " + Word(e_.sync.push_codec) + " is lossless");
+    NoteUnless(!e_.checkpoint.resume.never(), {"checkpoint.continue"}, "checkpoint.resume = never");
     if (e_.sync.mode == SyncMode::kGradient) {
       for (const auto& [key, origin] : origins_) {
-        if (key.starts_with("block.") || key == "sync.block") Note(key, "sync.mode is gradient");
+        if (key.starts_with("block.") || key == "sync.block") Note(key, "sync.mode = gradient");
       }
       return;
     }
-    if (e_.block.rule == "average") {
-      for (const char* key : {"block.convention", "block.nesterov", "block.momentum",
-                              "block.learning_rate", "block.time_constant"}) {
-        Note(key, "block.rule is average");
-      }
-    } else if (e_.block.convention == "cntk") {
+    NoteUnless(TraitsOf(e_.block).takes_momentum,
+               {"block.convention", "block.nesterov", "block.momentum", "block.learning_rate",
+                "block.time_constant"},
+               "block.rule = " + Word(e_.block.rule));
+    if (e_.block.convention == BlockConvention::kCntk) {
       Note("block.momentum", "block.convention = cntk takes block.time_constant");
     } else {
       Note("block.time_constant", "block.convention = paper takes block.momentum");
     }
   }
 
-  // With unit gain step k after a restart is 1 - m^k of the rate at momentum m, and a block
+  // With unit gain step k after a restart is 1 - m^k of the rate at momentum m, and each block
   // restarts.
   void NoteSmallSteps() {
     if (e_.sync.mode != SyncMode::kBlock || !e_.optimiser.unit_gain) return;
@@ -332,8 +327,8 @@ class Checker {
     if (share >= 0.5) return;
     const auto rounded = [](double x) { return WriteValue(std::round(x * 1000) / 1000); };
     notes_->push_back(Where("optimiser.unit_gain") +
-                      "optimiser.unit_gain = true: each block begins without momentum, so that at "
-                      "a momentum of " +
+                      "optimiser.unit_gain = true: each block begins without momentum, so at a "
+                      "momentum of " +
                       rounded(momentum) + " its steps are " + rounded(share) +
                       " of the learning rate on average; take no local momentum "
                       "(schedule.time_constants = 0,..., optimiser.momentum = 0), a longer "

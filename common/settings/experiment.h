@@ -1,37 +1,29 @@
-// An experiment: everything that a job's result depends on, and how this run of it is laid out.
+// Experiment: the settings that a job's result depends on, and the layout of this run of it.
 //
-// Parsed once into these plain structs; nothing reads a file or the environment later. Every field
-// has a row in the option table (option_table.cc), which gives its key, default, unit, range and
-// help text: the parser, `--help`, `kumo check` and docs/experiments.md all come from that table.
+// Plain structs, parsed once; no file and no environment variable is read later. Every field has a
+// row in the option table (option_table.cc) with its key, range, unit, help and effect; the default
+// is the field's initialiser. The parser has checked all ranges: the code that uses a setting does
+// not check them again.
 //
-// Sections up to `Checkpoint` that say "(result)" are part of the experiment hash: processes that
-// differ in one of them refuse each other. The others may differ from run to run.
+// Sections that say "(result)" are part of the experiment hash: processes that differ in one of
+// their settings refuse each other. The others may differ from run to run.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "common/job/job_plan.h"
+#include "common/codec/codec.h"
 #include "common/optimiser/optimiser.h"
 #include "common/optimiser/schedule.h"
+#include "common/settings/block_rules.h"
+#include "common/settings/choices.h"
 
 namespace kumo {
 
-struct BlockRuleSettings {
-  std::string rule = "block_momentum";  // block_momentum, average
-  std::string convention = "paper";     // paper, cntk
-  bool nesterov = false;
-  float momentum = 0.5f;          // eta (paper)
-  float learning_rate = 1.0f;     // zeta (paper), blockLR (cntk)
-  double time_constant = 0.0;     // cntk: tau_c in samples; 0: -B / ln(1 - 1/N)
-  bool reset_local_state = true;  // the local optimiser's slots restart with each block
-
-  // Whether the weights that are evaluated are another vector than what blocks start from.
-  bool KeepsWeightsApart() const {
-    return rule == "block_momentum" && convention == "paper" && nesterov;
-  }
-};
+// Servers of a job, and pixels of an image's side, at most.
+inline constexpr int kMaxServers = 64;
+inline constexpr int64_t kMaxImageSide = 8192;
 
 struct Experiment {
   struct Job {         // [job] (result)
@@ -42,37 +34,37 @@ struct Experiment {
 
   struct Network {     // [network] (result)
     std::string file;  // text protobuf; a relative path is relative to the experiment file
-    std::string device = "cpu";      // "cuda", "cuda:N"; not part of the hash
-    std::string precision = "fp32";  // of activations: fp32, bf16, fp16
-    bool tf32 = false;               // on a GPU
-    bool deterministic = false;      // on a GPU; not part of the hash
-    int threads = 1;                 // of one worker's arithmetic
-    std::string initial_weights;     // a checkpoint, or a file of tensors, to start from, or empty
-    std::string initial_names;  // a file that says what tensors there are called here, or empty
+    Device device;     // not part of the hash
+    int threads = 1;   // of one worker's arithmetic
+    Precision precision = Precision::kFp32;
+    bool tf32 = false;            // on a GPU: float32 products may be rounded to TF32
+    bool deterministic = false;   // on a GPU: only algorithms that repeat their bits; not hashed
+    std::string initial_weights;  // a checkpoint, or a file of tensors, to start from, or empty
+    std::string initial_names;    // a file that maps its tensor names to ours, or empty
   } network;
 
   struct Data {  // [data] (result, but for the folders, decode, prefetch and threads)
-    std::string reader = "idx";
+    DataReader reader = DataReader::kIdx;
     std::string directory;  // default: $KUMO_DATA, handed in by main
-    std::string cache;      // for what packed files hold; "": none. Default: the user's, likewise
+    std::string cache;      // of unpacked files; "": none. Default: the user's, likewise
     std::string train_images = "mnist/train-images-idx3-ubyte.gz";
     std::string train_labels = "mnist/train-labels-idx1-ubyte.gz";
     std::string validation_images = "mnist/t10k-images-idx3-ubyte.gz";
     std::string validation_labels = "mnist/t10k-labels-idx1-ubyte.gz";
-    std::string text;                   // a file that is both sets
-    std::string tokens = "characters";  // of a text: characters, bytes
-    int64_t window = 64;                // tokens of a sample
-    int64_t windows = 0;                // samples of an epoch; 0: as many as lie side by side
-    double validation_share = 0.1;      // of a text: its last part
-    std::string image_size;          // "3x32x32", that all images are made to have; "": as they are
-    std::string damaged = "refuse";  // images: refuse, skip
-    std::string decode = "auto";     // when images are: auto, start, demand
+    std::string text;  // a file that is both sets
+    TextTokens tokens = TextTokens::kCharacters;
+    int64_t window = 64;            // tokens of a sample
+    int64_t windows = 0;            // samples of an epoch; 0: as many as lie side by side
+    double validation_share = 0.1;  // of a text: its last part
+    std::string image_size;         // of all images: "3x32x32"; "": as they are in the files
+    DamagedImages damaged = DamagedImages::kRefuse;
+    DecodeImages decode = DecodeImages::kAuto;
     std::string ctf_features = "features";  // streams of ctf
     std::string ctf_labels = "labels";
     double scale = 1.0 / 255.0;     // pixels are multiplied by it
     bool subtract_mean = false;     // the training set's mean image, before that
     std::vector<double> mean;       // of each channel, after scale; subtracted
-    std::vector<double> deviation;  // of each channel, after scale; divided by
+    std::vector<double> std_dev;    // standard deviation of each channel, after scale; divided by
     std::vector<double> crop_area;  // shares of a training image that are cropped; empty: all
     std::vector<double> crop_aspect = {3.0 / 4, 4.0 / 3};  // of these crops: width / height
     int shorter_side = 0;   // pixels, of images to evaluate on; 0: they are not scaled so
@@ -98,8 +90,8 @@ struct Experiment {
     int minibatch = 64;          // samples of one partition's minibatch
     int block = 50;              // minibatches between two synchronisations, block mode
     int64_t warmup_samples = 0;  // full-precision gradient mode at first, block mode only
-    std::string push_codec = "fp32";
-    std::string pull_codec = "fp32";  // fp32, fp16
+    CodecId push_codec = CodecId::kFp32;
+    CodecId pull_codec = CodecId::kFp32;  // kFp32, kFp16
     bool error_feedback = true;
   } sync;
 
@@ -112,18 +104,18 @@ struct Experiment {
     int minibatch = 256;
   } evaluation;
 
-  struct CheckpointOptions {       // [checkpoint]
-    int64_t every_rounds = 0;      // 0: not by rounds
-    int every_epochs = 0;          // 0: not by epochs
-    double every_minutes = 10;     // 0: not by time
-    int keep = 2;                  // newest checkpoints kept
-    std::string best = "none";     // and the best one, by a metric: accuracy, loss, ...; none
-    std::string resume = "auto";   // auto, never, must, or a round number
-    bool continues = false;        // also from a checkpoint of other settings
-    double grace_s = 25;           // limit of saving and leaving after SIGTERM
-    std::string disks = "shared";  // one output.directory for all servers, or private ones
+  struct CheckpointOptions {    // [checkpoint]
+    int64_t every_rounds = 0;   // 0: not by rounds
+    int every_epochs = 0;       // 0: not by epochs
+    double every_minutes = 10;  // 0: not by time
+    int keep = 2;               // newest checkpoints kept
+    std::string best;           // metric by which the best one is kept too; "": none
+    ResumeFrom resume;
+    bool continues = false;  // also from a checkpoint of other settings
+    double grace_s = 25;     // limit of saving and leaving after SIGTERM
+    CheckpointDisks disks = CheckpointDisks::kShared;
 
-    bool HasPrivateDisks() const { return disks == "private"; }
+    bool HasPrivateDisks() const { return disks == CheckpointDisks::kPrivate; }
   } checkpoint;
 
   struct Output {               // [output]
@@ -142,12 +134,12 @@ struct Experiment {
     double join_timeout_s = 60;        // limit of waiting for servers and workers at the start
     double suspect_after_s = 10;       // a silent process counts as lost after so long
     double heartbeat_s = 1;
-    double stall_timeout_s = 600;       // the job ends when nothing has moved for so long
-    std::string recovery = "continue";  // continue, exact: after a loss of what partitions carried
-    int replicas = 1;                   // how many servers keep each version in memory: 1, 2
-    int server_threads = 1;             // arithmetic threads of one server
-    std::string keys;                   // the folder of keys; "": none
-    bool insecure = false;              // serve other than loopback and ipc addresses without keys
+    double stall_timeout_s = 600;               // the job ends when nothing has moved for so long
+    StateLoss recovery = StateLoss::kContinue;  // after partitions lost the state they carried
+    int replicas = 1;        // how many servers keep each version in memory: 1, 2
+    int server_threads = 1;  // arithmetic threads of one server
+    std::string keys;        // the folder of keys; "": none
+    bool insecure = false;   // serve other than loopback and ipc addresses without keys
     int64_t chunk_kib = 1024;
 
     bool KeepsVersionsTwice() const { return replicas > 1 && servers.size() > 1; }

@@ -11,7 +11,7 @@ namespace fs = std::filesystem;
 
 constexpr char kEnding[] = ".conf";
 
-fs::path FolderOf(const std::string& share) { return fs::path(share) / "experiments"; }
+fs::path ExperimentsOf(const std::string& share) { return fs::path(share) / "experiments"; }
 
 bool IsFile(const fs::path& path) {
   std::error_code ignored;
@@ -24,7 +24,7 @@ std::string FindExperiment(const std::string& name, const std::string& share) {
   if (name.empty() || name.find('/') != std::string::npos || IsFile(name)) return name;
   if (IsFile(name + kEnding)) return name + kEnding;
   for (const char* ending : {"", kEnding}) {
-    const fs::path installed = FolderOf(share) / (name + ending);
+    const fs::path installed = ExperimentsOf(share) / (name + ending);
     if (IsFile(installed)) return installed.string();
   }
   return name;
@@ -33,7 +33,7 @@ std::string FindExperiment(const std::string& name, const std::string& share) {
 std::vector<std::string> InstalledExperiments(const std::string& share) {
   std::vector<std::string> names;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(FolderOf(share), error)) {
+  for (const auto& entry : fs::directory_iterator(ExperimentsOf(share), error)) {
     if (entry.path().extension() == kEnding) names.push_back(entry.path().stem().string());
   }
   std::sort(names.begin(), names.end());

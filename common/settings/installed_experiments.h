@@ -1,4 +1,4 @@
-// The experiments that come with Kumo, which commands know by their bare names.
+// Installed experiments: the experiment files that come with Kumo, which commands know by name.
 //
 // share: Installation::share. Functions without state; thread-safe.
 #pragma once

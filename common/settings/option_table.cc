@@ -1,25 +1,15 @@
 #include "common/settings/option_table.h"
 
 #include <algorithm>
+#include <initializer_list>
+#include <span>
 #include <type_traits>
 #include <utility>
 
-#include "common/codec/codec.h"
-#include "common/optimiser/optimiser.h"
-#include "common/settings/option_words.h"
+#include "common/base/did_you_mean.h"
 
 namespace kumo {
 namespace {
-
-// Reaches a field of an Experiment. A plain function, so that Row is compiled for each type of
-// value and not for each field.
-// clang-format takes the + for a sum.
-// clang-format off
-#define KUMO_FIELD(path) +[](Experiment& e) -> auto& { return e.path; }
-// clang-format on
-
-constexpr bool kResult = true;
-constexpr double kAnyCount = 1e15;  // samples, rounds: a double still holds it exactly
 
 template <typename Value>
 constexpr OptionType TypeOf() {
@@ -32,499 +22,547 @@ constexpr OptionType TypeOf() {
 }
 
 template <typename Value>
-Option Row(const char* key, Value& (*field)(Experiment&), const char* unit, Allowed allowed,
-           bool result, const char* help) {
-  if constexpr (std::is_same_v<Value, bool>) allowed.text = "";
-  Option option;
-  option.key = key;
-  option.unit = unit;
-  option.help = help;
-  option.result = result;
-  option.type = TypeOf<Value>();
-  option.read = [field, allowed](std::string_view text, Experiment* experiment) {
-    return ReadValue(text, allowed, &field(*experiment));
-  };
-  option.write = [field](const Experiment& experiment) {
-    return WriteValue(field(const_cast<Experiment&>(experiment)));  // which is only read
-  };
-  option.allowed = std::move(allowed);
-  if constexpr (std::is_same_v<Value, bool>) option.allowed.text = "true or false";
-  return option;
+Status Read(std::string_view text, const Allowed& allowed, void* value) {
+  return ReadValue(text, allowed, static_cast<Value*>(value));
+}
+template <typename Value>
+std::string Write(const void* value) {
+  return WriteValue(*static_cast<const Value*>(value));
+}
+template <typename Value>
+std::vector<std::pair<std::string_view, std::string_view>> Words() {
+  std::vector<std::pair<std::string_view, std::string_view>> words;
+  if constexpr (HasChoices<Value>) {
+    for (const Choice<Value>& choice : ChoicesOf(Value())) {
+      words.emplace_back(choice.word, choice.help);
+    }
+  }
+  return words;
 }
 
-Option WithDefault(Option option, const char* default_text) {
-  option.default_text = default_text;
-  return option;
-}
+// One for each type of value, so that a row costs the compiler an address.
+template <typename Value>
+constexpr ValueType kTypeOf = {TypeOf<Value>(), Read<Value>, Write<Value>, Words<Value>};
 
-Option WithPath(Option option, PathBase base, PathKind path = PathKind::kNone) {
-  option.base = base;
-  option.path = path;
-  return option;
-}
+// clang-format takes the + for a sum.
+// clang-format off
+#define KUMO_FIELD(path)                                                       \
+  .field = {+[](Experiment& e) -> void* { return &e.path; },                   \
+            &kTypeOf<std::remove_cvref_t<decltype(std::declval<Experiment&>().path)>>}
+// clang-format on
+// A setting whose key is the name of its field.
+#define KUMO_SETTING(path) .key = #path, KUMO_FIELD(path)
 
-// Seconds. What is shorter would be no time between two of whatever it is, and no limit for
-// anybody.
+constexpr double kAnyCount = 1e15;  // samples, rounds: a double still holds it exactly
+// Seconds. A shorter time is none between two events, and no limit of one.
 constexpr double kLeastTime = 0.01;
 
-Allowed Any() { return {}; }
 Allowed Between(double min, double max) { return {.min = min, .max = max}; }
 Allowed AtLeast(double min) { return {.min = min}; }
 Allowed Above(double min) { return {.min = min, .min_excluded = true}; }
 Allowed AboveTo(double min, double max) { return {.min = min, .max = max, .min_excluded = true}; }
 Allowed ToBelow(double min, double max) { return {.min = min, .max = max, .max_excluded = true}; }
-Allowed OneOf(std::vector<std::string> values) { return {.values = std::move(values)}; }
 Allowed Saying(const char* text) { return {.text = text}; }
-
-std::vector<std::string> CodecNames() {
-  std::vector<std::string> names;
-  for (const Codec* codec : AllCodecs()) names.emplace_back(codec->name());
-  return names;
-}
-
-std::vector<std::string> OptimiserNames() {
-  const auto types = OptimiserTypes();
-  return {types.begin(), types.end()};
-}
-
-// What a stream of CNTK's text format may be called.
+// Names of streams in CNTK's text format.
 Allowed StreamName() { return {.characters = "-_.", .text = "letters, digits, '-', '_' and '.'"}; }
 
-// What network.device may say.
+template <HasChoices E>
+Allowed Only(std::initializer_list<E> choices) {
+  Allowed allowed;
+  for (const E choice : choices) allowed.values.emplace_back(WordOf(choice));
+  return allowed;
+}
+
 Allowed Devices() {
-  Allowed devices = OneOf({"cpu", "cuda"});
-  for (int i = 0; i < 16; ++i) devices.values.push_back("cuda:" + std::to_string(i));
+  Allowed devices;
+  devices.values = {Device().ToString(), Device{Device::Kind::kCuda}.ToString()};
+  for (int i = 0; i < 16; ++i) devices.values.push_back(Device{Device::Kind::kCuda, i}.ToString());
   devices.text = "cpu, cuda, or cuda:0 .. cuda:15";
   return devices;
 }
 
-void AddJob(std::vector<Option>* rows) {
-  rows->push_back(
-      WithDefault(Row("job.name", KUMO_FIELD(job.name), "",
-                      {.characters = "-_", .text = "letters, digits, '-' and '_'"}, kResult,
-                      "Names the job in logs, checkpoints and messages between processes"),
-                  "the file's name without .conf"));
-  rows->push_back(Row("job.seed", KUMO_FIELD(job.seed), "", Between(0, 9007199254740991.0), kResult,
-                      "Seed of every random stream: initial weights, shuffling, crops, dropout"));
-  rows->push_back(Row("job.epochs", KUMO_FIELD(job.epochs), "epochs", Between(1, 1000000), kResult,
-                      "Passes over the training set"));
+struct Section {
+  std::string_view name;
+  std::string_view help;
+  std::string_view also;  // other words for it, separated by blanks
+};
+constexpr Section kSections[] = {
+    {"job", "The job as a whole.", "general training train run experiment main"},
+    {"network", "The network and its device.", "model net"},
+    {"data", "Data files, and the transforms of samples.", "dataset datasets input loader"},
+    {"sync", "Synchronisation of the partitions.",
+     "synchronization synchronisation communication distributed parallel"},
+    {"block", "The update rule of block mode.", "bmuf block_momentum aggregation"},
+    {"optimiser", "The optimiser of minibatches.", "optimizer optim solver sgd adam"},
+    {"schedule", "The learning-rate schedule.",
+     "scheduler lr learning_rate lr_schedule lr_scheduler"},
+    {"evaluation", "Validation during training.", "eval validation val test"},
+    {"checkpoint", "When checkpoints are written, and from which one a run starts.",
+     "save saving snapshot"},
+    {"output", "Progress lines, curves, and the folder of a run's results.",
+     "out log logs logging results"},
+    {"cluster", "Servers and workers of this run.", "servers workers processes nodes launch"},
+    {"http", "The status page and the metrics of this run.",
+     "web page metrics prometheus monitoring dashboard"},
+};
+
+const Section* FindSection(std::string_view name) {
+  const auto found = std::ranges::find(kSections, name, &Section::name);
+  return found == std::end(kSections) ? nullptr : found;
 }
 
-void AddNetwork(std::vector<Option>* rows) {
-  rows->push_back(WithPath(
-      WithDefault(Row("network.file", KUMO_FIELD(network.file), "", Any(), kResult,
-                      "The network as a text protobuf; a relative path in the experiment file is "
-                      "relative to that file, on the command line to the working directory"),
-                  "required"),
-      PathBase::kExperimentFile, PathKind::kBaseName));
-  rows->push_back(Row("network.device", KUMO_FIELD(network.device), "", Devices(), !kResult,
-                      "What the workers compute on: the CPU, or the GPU of that number (cuda: the "
-                      "first)"));
-  rows->push_back(Row(
-      "network.precision", KUMO_FIELD(network.precision), "", OneOf({"fp32", "bf16", "fp16"}),
-      kResult,
-      "Numbers of activations and of the products' operands. bf16 and fp16 need a GPU; weights, "
-      "optimisers and sums stay float32, and fp16 scales the loss as needed"));
-  rows->push_back(Row("network.threads", KUMO_FIELD(network.threads), "threads", Between(1, 1024),
-                      kResult,
-                      "Arithmetic threads of one worker; sums depend on it in the last bits"));
-  rows->push_back(
-      Row("network.tf32", KUMO_FIELD(network.tf32), "", Any(), kResult,
-          "On a GPU, products of float32 numbers may be rounded to TF32: faster, with 10 "
-          "bits of mantissa instead of 23"));
-  rows->push_back(
-      Row("network.deterministic", KUMO_FIELD(network.deterministic), "", Any(), !kResult,
-          "On a GPU, only algorithms that give the same bits each time, on the same kind "
-          "of GPU"));
-  rows->push_back(WithPath(
-      Row("network.initial_weights", KUMO_FIELD(network.initial_weights), "", Any(), kResult,
-          "A checkpoint's folder, a job's output folder (its newest one), or a file of tensors "
-          "(.safetensors, .npz), relative as network.file: tensors of the same name and shape "
-          "begin "
-          "with its weights, others at random; empty: all at random"),
-      PathBase::kExperimentFile, PathKind::kBaseName));
-  rows->push_back(WithPath(
-      Row("network.initial_names", KUMO_FIELD(network.initial_names), "", Any(), kResult,
-          "A text file, relative as network.file, of what network.initial_weights calls its "
-          "tensors, a line for each: `its name = ours`; empty: by the same names"),
-      PathBase::kExperimentFile, PathKind::kBaseName));
-}
+using enum Effect;
 
-void AddData(std::vector<Option>* rows) {
-  const auto add_file = [rows](const char* key, auto field, const char* help) {
-    rows->push_back(WithPath(Row(key, field, "", Any(), kResult, help), PathBase::kDataDirectory,
-                             PathKind::kBaseNameIfAbsolute));
+const std::vector<Option>& Rows() {
+  // A pointer, so that threads that outlive main may still read it.
+  static const std::vector<Option>& rows = *new std::vector<Option>{
+      {KUMO_SETTING(job.name),
+       .allowed = {.characters = "-_", .text = "letters, digits, '-' and '_'"}, .effect = kStart,
+       .default_text = "the file's name without .conf", .also = "experiment_name run_name title",
+       .help = "Name of the job in logs, checkpoints and messages between processes"},
+      {KUMO_SETTING(job.seed), .allowed = Between(0, 9007199254740991.0), .effect = kOrder,
+       .also = "random_seed rng_seed manual_seed",
+       .help = "Seed of all random streams: initial weights, shuffling, crops, dropout"},
+      {KUMO_SETTING(job.epochs), .unit = "epochs", .allowed = Between(1, 1000000),
+       .effect = kResult, .also = "epoch num_epochs max_epochs n_epochs nb_epoch num_train_epochs",
+       .help = "Passes over the training set"},
+
+      {KUMO_SETTING(network.file), .effect = kResult, .base = PathBase::kExperimentFile,
+       .path = PathKind::kBaseName, .default_text = "required",
+       .also = "model net network architecture arch model_file",
+       .help = "Network file (text protobuf); a relative path is relative to the experiment file, "
+               "on the command line to the working directory"},
+      {KUMO_SETTING(network.device), .allowed = Devices(),
+       .also = "devices gpu gpus use_gpu use_cuda cuda accelerator",
+       .help = "Device of the workers: the CPU, or the GPU of that number; cuda: the first GPU"},
+      {KUMO_SETTING(network.precision), .effect = kResult,
+       .also = "dtype amp fp16 bf16 mixed_precision half",
+       .help =
+           "Element type of activations and of the operands of products; bf16 and fp16 need a GPU. "
+           "Weights, optimiser state and sums stay float32; fp16 scales the loss automatically"},
+      {KUMO_SETTING(network.threads), .unit = "threads", .allowed = Between(1, 1024),
+       .effect = kResult, .also = "num_threads n_threads nthreads omp_num_threads",
+       .help = "Arithmetic threads of a worker; the last bits of sums depend on it"},
+      {KUMO_SETTING(network.tf32), .effect = kResult, .also = "allow_tf32",
+       .help = "TF32 products on a GPU: operands are rounded to 10 mantissa bits instead of 23, "
+               "which is faster"},
+      {KUMO_SETTING(network.deterministic), .also = "cudnn_deterministic",
+       .help = "Deterministic algorithms on a GPU: each run on the same kind of GPU gives the same "
+               "bits"},
+      {KUMO_SETTING(network.initial_weights), .effect = kStart, .base = PathBase::kExperimentFile,
+       .path = PathKind::kBaseName,
+       .also = "weights init_weights pretrained init_from load finetune warm_start",
+       .help = "Initial weights: a checkpoint's folder, a job's output folder (its newest "
+               "checkpoint) or a file of tensors (.safetensors, .npz). Tensors of the same name "
+               "and shape start with these values, others at random; a relative path is relative "
+               "as for network.file; empty: all start at random"},
+      {KUMO_SETTING(network.initial_names), .effect = kStart, .base = PathBase::kExperimentFile,
+       .path = PathKind::kBaseName, .also = "weight_map name_map rename key_mapping",
+       .help = "Text file that maps the tensor names of network.initial_weights to those of the "
+               "network, a line each: `their name = our name`; a relative path is relative as for "
+               "network.file; empty: names are equal"},
+
+      {KUMO_SETTING(data.reader), .effect = kData, .also = "format data_format",
+       .help = "Reader of the data files"},
+      {KUMO_SETTING(data.directory), .base = PathBase::kWorkingDirectory,
+       .default_text = "$KUMO_DATA", .also = "data dataset data_dir data_root root data_path path",
+       .help = "Folder of relative data files, relative to the working directory"},
+      {KUMO_SETTING(data.cache), .base = PathBase::kWorkingDirectory,
+       .default_text = "$XDG_CACHE_HOME/kumo, else ~/.cache/kumo",
+       .also = "cache_dir cache_directory scratch",
+       .help = "Cache folder on this machine for unpacked data files and decoded images, shared by "
+               "all processes; if it cannot be written, each process keeps its own copy in memory"},
+      {KUMO_SETTING(data.train_images), .effect = kData, .base = PathBase::kDataDirectory,
+       .path = PathKind::kBaseNameIfAbsolute, .also = "images train train_data training_images",
+       .help = "Training samples: a file (optionally .gz) or a folder, which may lie inside an "
+               "archive (.tar, .tar.gz, .zip): photos.tar.gz/train"},
+      {KUMO_SETTING(data.train_labels), .effect = kData, .base = PathBase::kDataDirectory,
+       .path = PathKind::kBaseNameIfAbsolute, .also = "labels training_labels targets",
+       .help = "Training labels, if they are in a file of their own (reader idx)"},
+      {KUMO_SETTING(data.validation_images), .effect = kData, .base = PathBase::kDataDirectory,
+       .path = PathKind::kBaseNameIfAbsolute,
+       .also = "val_images test_images valid_images eval_images test_data",
+       .help = "Validation samples, as data.train_images"},
+      {KUMO_SETTING(data.validation_labels), .effect = kData, .base = PathBase::kDataDirectory,
+       .path = PathKind::kBaseNameIfAbsolute,
+       .also = "val_labels test_labels valid_labels eval_labels",
+       .help = "Validation labels, as data.train_labels"},
+      {KUMO_SETTING(data.text), .effect = kData, .base = PathBase::kDataDirectory,
+       .path = PathKind::kBaseNameIfAbsolute, .also = "corpus input_file text_file dataset_text",
+       .help = "Text file (optionally .gz) of both sets (reader text)"},
+      {KUMO_SETTING(data.tokens), .effect = kData,
+       .also = "tokenizer tokeniser encoding vocabulary vocab", .help = "Tokens of a text"},
+      {KUMO_SETTING(data.window), .unit = "tokens", .allowed = Between(1, 1 << 20), .effect = kData,
+       .also = "block_size context context_length seq_len sequence_length bptt",
+       .help = "Sequence length of a text's samples"},
+      {KUMO_SETTING(data.windows), .unit = "samples", .allowed = Between(0, kAnyCount),
+       .effect = kData, .also = "samples_per_epoch epoch_size",
+       .help = "Samples of an epoch of a text, at random places that change with each epoch; 0: as "
+               "many as the text has without overlap"},
+      {KUMO_SETTING(data.validation_share), .allowed = Between(0.0001, 0.9999), .effect = kData,
+       .also = "val_split validation_split val_fraction test_size",
+       .help = "Share of a text, at its end, that is the validation set"},
+      {KUMO_SETTING(data.image_size), .effect = kData,
+       .also = "size image_shape input_size resize width height channels",
+       .help =
+           "Channels x height x width of all images, as 3x224x224: the centre of this aspect ratio "
+           "is cropped and scaled; empty: images keep their size, which must be the same for all"},
+      {KUMO_SETTING(data.damaged), .effect = kData,
+       .also = "skip_damaged corrupt broken on_error errors",
+       .help = "Treatment of images that cannot be decoded"},
+      {KUMO_SETTING(data.decode),
+       .also = "lazy on_demand in_memory preload cache_images load_images",
+       .help = "Time at which images are decoded"},
+      {KUMO_SETTING(data.ctf_features), .allowed = StreamName(), .effect = kData,
+       .also = "features feature_stream features_dim",
+       .help = "Name of the input stream (reader ctf)"},
+      {KUMO_SETTING(data.ctf_labels), .allowed = StreamName(), .effect = kData,
+       .also = "label_stream",
+       .help = "Name of the label stream: class numbers, or one-hot vectors (reader ctf)"},
+      {KUMO_SETTING(data.scale), .allowed = Above(0), .effect = kData,
+       .also = "rescale normalize normalise pixel_scale",
+       .help = "Factor of all pixels; the default is 1/255"},
+      {KUMO_SETTING(data.subtract_mean), .effect = kData,
+       .also = "mean_subtraction mean_image center",
+       .help = "Subtraction of the training set's mean image (of the first data.train_limit "
+               "samples) from every image, before data.scale"},
+      {KUMO_SETTING(data.mean), .allowed = Between(-1e6, 1e6), .effect = kData,
+       .also = "normalize_mean channel_mean mean_rgb mean_values pixel_mean",
+       .help = "Mean of each channel, which is subtracted after data.scale: 0.4914,0.4822,0.4465 "
+               "for CIFAR-10; empty: nothing is subtracted"},
+      {.key = "data.std",
+       KUMO_FIELD(data.std_dev),
+       .allowed = AboveTo(0, 1e6),
+       .effect = kData,
+       .old_key = "data.deviation",
+       .also = "stddev standard_deviation normalize_std std_rgb std_values pixel_std",
+       .help = "Standard deviation of each channel, by which it is divided after data.scale and "
+               "data.mean: 0.247,0.243,0.261 for CIFAR-10; empty: no division"},
+      {KUMO_SETTING(data.crop_area), .allowed = AboveTo(0, 1), .effect = kResult,
+       .also = "random_resized_crop crop_scale min_area crop_ratio area_ratio",
+       .help = "Area range of random crops of training images, as shares of the image (0.08,1); "
+               "crops are scaled to data.image_size or the image's own size; empty: no crops"},
+      {KUMO_SETTING(data.crop_aspect), .allowed = Between(0.01, 100), .effect = kResult,
+       .also = "aspect_ratio aspect ratio",
+       .help = "Aspect-ratio range (width / height) of the random crops"},
+      {KUMO_SETTING(data.shorter_side), .unit = "pixels", .allowed = Between(0, 8192),
+       .effect = kData,
+       .also = "centre_crop center_crop resize_shorter val_resize crop_pct resize_short",
+       .help = "Shorter side to which validation images are scaled before their centre is cropped "
+               "to data.image_size or their own size, as 256 for images of 224x224; 0: no scaling"},
+      {KUMO_SETTING(data.crop_pad), .unit = "pixels", .allowed = Between(0, 1024),
+       .effect = kResult, .also = "crop random_crop pad padding rand_crop",
+       .help = "Padding on every side of a training image, of which a random window of the image's "
+               "own size is cropped; 0: no crop"},
+      {KUMO_SETTING(data.pad_value), .allowed = Between(0, 255), .effect = kResult,
+       .also = "fill fill_value", .help = "Value of the pixels that data.crop_pad adds"},
+      {KUMO_SETTING(data.flip), .effect = kResult,
+       .also = "hflip random_flip mirror rand_mirror horizontal_flip",
+       .help = "Random horizontal flip of training images, with probability 1/2 in each epoch"},
+      {KUMO_SETTING(data.brightness), .allowed = Between(0, 4), .effect = kResult,
+       .also = "color_jitter colour_jitter jitter",
+       .help = "Brightness jitter x of training images: a random factor 1 - x .. 1 + x, by "
+               "torchvision's formula; the four colour jitters are applied in a random order"},
+      {KUMO_SETTING(data.contrast), .allowed = Between(0, 4), .effect = kResult,
+       .also = "color_jitter colour_jitter jitter",
+       .help = "Contrast jitter x: a random factor 1 - x .. 1 + x of the distance from the image's "
+               "mean grey"},
+      {KUMO_SETTING(data.saturation), .allowed = Between(0, 4), .effect = kResult,
+       .also = "color_jitter colour_jitter jitter",
+       .help = "Saturation jitter x: a random factor 1 - x .. 1 + x of the distance from each "
+               "pixel's grey; no effect on grey images"},
+      {KUMO_SETTING(data.hue), .allowed = Between(0, 0.5), .effect = kResult,
+       .also = "color_jitter colour_jitter jitter",
+       .help = "Hue jitter x: a random rotation of -x .. x of the hue circle"},
+      {KUMO_SETTING(data.cutout), .unit = "pixels", .allowed = Between(0, 8192), .effect = kResult,
+       .also = "random_erasing erasing cutout_size mask_size",
+       .help = "Side of the square at a random place of each training image that is filled with "
+               "data.mean, or with grey (128) if that is empty; 0: none"},
+      {KUMO_SETTING(data.mixup), .allowed = Between(0, 2), .effect = kResult,
+       .also = "mix_up mixup_alpha",
+       .help = "Alpha of mixup: each training image and its label are averaged with another's, "
+               "with weights from Beta(alpha, alpha); at least 0.05, higher values mix more "
+               "evenly; 0: none"},
+      {KUMO_SETTING(data.classes), .unit = "classes", .allowed = Between(0, 1000000),
+       .effect = kData, .also = "num_classes n_classes",
+       .help = "Number of classes, at least 2; labels are below it, and below 256 in IDX files; 0: "
+               "labels are numbers, for mean_squared_error (reader ctf)"},
+      {KUMO_SETTING(data.train_limit), .unit = "samples", .allowed = Between(0, kAnyCount),
+       .effect = kData, .also = "limit max_samples num_samples subset num_examples",
+       .help = "Limit of training samples, the first of the set; 0: all"},
+      {KUMO_SETTING(data.validation_limit), .unit = "samples", .allowed = Between(0, kAnyCount),
+       .effect = kData, .also = "limit max_samples eval_limit",
+       .help = "Limit of validation samples, the first of the set; 0: all"},
+      {KUMO_SETTING(data.prefetch), .unit = "minibatches", .allowed = Between(1, 1024),
+       .also = "prefetch_factor buffer_size read_ahead",
+       .help = "Minibatches that are prepared ahead of the training thread"},
+      {KUMO_SETTING(data.threads), .unit = "threads", .allowed = Between(0, 256),
+       .also = "num_workers loader_threads data_workers decode_threads reader_threads",
+       .help = "Threads of a worker that read, decode and transform samples; 0: one, or for data "
+               "outside memory one per core, at most 8"},
+
+      {KUMO_SETTING(sync.mode), .effect = kMode,
+       .also = "sync synchronization synchronisation kvstore kv_store",
+       .help = "Synchronisation mode"},
+      {KUMO_SETTING(sync.partitions), .allowed = Between(1, 4096),
+       .effect = kRounds | kLocalMoments, .also = "learners num_learners world_size ranks",
+       .help = "Logical learners that share the samples of each round; any number of workers "
+               "computes them"},
+      {KUMO_SETTING(sync.minibatch), .unit = "samples", .allowed = Between(1, 1000000),
+       .effect = kRounds,
+       .also =
+           "batch batch_size mini_batch_size local_batch_size train_batch_size micro_batch_size",
+       .help = "Minibatch size of one partition"},
+      {KUMO_SETTING(sync.block), .unit = "minibatches", .allowed = Between(1, 1000000),
+       .effect = kRounds | kStepCount,
+       .also = "block_size block_length tau local_steps sync_period sync_frequency",
+       .help = "Length of a block (block mode)"},
+      {KUMO_SETTING(sync.warmup_samples), .unit = "samples", .allowed = Between(0, kAnyCount),
+       .effect = kRounds, .also = "warmup warm_up",
+       .help = "Warm-up of block mode: samples that are trained in gradient mode and full "
+               "precision before the first block; 0: none"},
+      {KUMO_SETTING(sync.push_codec), .effect = kResult,
+       .also = "codec compression quantization quantisation gradient_compression",
+       .help = "Codec of contributions, from workers to servers"},
+      {KUMO_SETTING(sync.pull_codec), .allowed = Only({CodecId::kFp32, CodecId::kFp16}),
+       .effect = kResult, .also = "codec compression",
+       .help = "Codec of weights, from servers to workers"},
+      {KUMO_SETTING(sync.error_feedback), .effect = kResult, .also = "residual residuals",
+       .help = "Error feedback: the rounding error of a contribution is added to the next one"},
+
+      {KUMO_SETTING(block.rule), .effect = kResult, .also = "update_rule aggregation",
+       .help = "Update rule of block mode: from a round's mean block step to the next weights"},
+      {KUMO_SETTING(block.convention), .effect = kResult, .help = "Formula of block_momentum"},
+      {KUMO_SETTING(block.nesterov), .effect = kResult, .also = "use_nesterov",
+       .help = "Nesterov's variant of block momentum"},
+      {KUMO_SETTING(block.momentum), .allowed = ToBelow(0, 1), .effect = kResult,
+       .also = "block_momentum",
+       .help = "Block momentum eta: share of the previous block step that is repeated (convention "
+               "paper)"},
+      {KUMO_SETTING(block.learning_rate), .allowed = AboveTo(0, 1000), .effect = kResult,
+       .also = "block_lr block_learning_rate",
+       .help = "Block learning rate: zeta (convention paper) or blockLR (convention cntk)"},
+      {KUMO_SETTING(block.time_constant), .unit = "samples", .allowed = AtLeast(0),
+       .effect = kResult, .also = "block_momentum_as_time_constant",
+       .help = "Time constant of block momentum (convention cntk); 0: -B / ln(1 - 1/N), with B "
+               "samples in a full block and N partitions"},
+      {KUMO_SETTING(block.reset_local_state), .effect = kLocalMoments,
+       .also = "reset_sgd_momentum reset_momentum reset_optimizer",
+       .help = "Reset of the local optimiser state at the start of each block"},
+
+      {KUMO_SETTING(optimiser.type), .effect = kAnyMoments,
+       .also = "optimizer optimiser solver algorithm method",
+       .help = "Optimiser: it steps on the servers in gradient mode, on the workers in block mode"},
+      {KUMO_SETTING(optimiser.momentum), .allowed = ToBelow(0, 1), .effect = kResult, .also = "mom",
+       .help = "Momentum (momentum, nesterov)"},
+      {KUMO_SETTING(optimiser.unit_gain), .effect = kResult,
+       .also = "unit_gain_momentum useUnitGainMomentum dampening",
+       .help = "Unit gain: the velocity is a mean of gradients instead of a sum, so each gradient "
+               "counts 1 - momentum of itself (CNTK's default; momentum, nesterov)"},
+      {KUMO_SETTING(optimiser.beta1), .allowed = ToBelow(0, 1), .effect = kMomentDecay,
+       .also = "betas adam_beta1", .help = "Decay of the mean gradient (adam, adamw)"},
+      {KUMO_SETTING(optimiser.beta2), .allowed = ToBelow(0, 1), .effect = kMomentDecay,
+       .also = "betas adam_beta2", .help = "Decay of the mean squared gradient (adam, adamw)"},
+      {KUMO_SETTING(optimiser.epsilon), .allowed = AboveTo(0, 1), .effect = kResult,
+       .also = "eps adam_epsilon", .help = "Term added to the divisor (adam, adamw)"},
+      {KUMO_SETTING(optimiser.weight_decay), .allowed = ToBelow(0, 1), .effect = kResult,
+       .also = "wd l2 decay l2_penalty regularization",
+       .help =
+           "Weight decay (L2) of weights, not of biases; decoupled from the gradient with adamw"},
+      {KUMO_SETTING(optimiser.clip_norm), .allowed = AtLeast(0), .effect = kResult,
+       .also = "clip clip_gradient gradient_clipping max_grad_norm grad_clip",
+       .help = "Largest L2 norm of a minibatch's gradients in a partition: longer ones are scaled "
+               "down to it, before the decay; 0: no clipping"},
+
+      {KUMO_SETTING(schedule.type), .effect = kResult,
+       .also = "lr_scheduler scheduler lr_policy lr_schedule policy schedule",
+       .help = "Learning-rate schedule"},
+      {KUMO_SETTING(schedule.learning_rate), .allowed = AboveTo(0, 1000), .effect = kResult,
+       .also = "lr rate base_lr initial_lr initial_learning_rate alpha",
+       .help = "Base learning rate; stages has schedule.rates instead"},
+      {KUMO_SETTING(schedule.per), .effect = kResult,
+       .also = "rate_per lr_per learningRatesPerSample per_sample",
+       .help = "Unit of the learning rates"},
+      {KUMO_SETTING(schedule.unit), .effect = kResult,
+       .help = "Unit of the positions in this section"},
+      {KUMO_SETTING(schedule.step), .unit = "schedule.unit", .allowed = Above(0), .effect = kResult,
+       .also = "step_size lr_step decay_steps", .help = "Length of a stage (step)"},
+      {KUMO_SETTING(schedule.milestones), .unit = "schedule.unit", .allowed = Above(0),
+       .effect = kResult, .also = "steps lr_steps boundaries lr_step_epochs",
+       .help = "Positions, ascending, at which the rate is multiplied by schedule.gamma "
+               "(multistep) or the next stage begins (stages)"},
+      {KUMO_SETTING(schedule.rates), .allowed = AboveTo(0, 1000), .effect = kResult,
+       .also = "lrs learning_rates learningRatesPerMB",
+       .help = "Learning rate of each stage, one more than schedule.milestones (stages)"},
+      {KUMO_SETTING(schedule.time_constants), .unit = "samples", .allowed = AtLeast(0),
+       .effect = kResult, .also = "momentumAsTimeConstant momentum_time_constant",
+       .help = "Time constants of momentum, one for each stage, one more than schedule.milestones: "
+               "momentum is exp(-samples of the step / time constant), as CNTK's "
+               "momentumAsTimeConstant; 0: no momentum; empty: optimiser.momentum"},
+      {KUMO_SETTING(schedule.gamma), .allowed = AboveTo(0, 1), .effect = kResult,
+       .also = "lr_factor factor decay_rate lr_decay",
+       .help = "Factor of the rate per stage (step, multistep)"},
+      {KUMO_SETTING(schedule.power), .allowed = AboveTo(0, 100), .effect = kResult,
+       .help = "Exponent of the polynomial schedule: rate * (1 - position/end)^power (poly)"},
+      {KUMO_SETTING(schedule.final_rate), .allowed = Between(0, 1000), .effect = kResult,
+       .also = "final_lr min_lr end_lr eta_min",
+       .help = "Learning rate at the end of the job (poly, cosine)"},
+      {KUMO_SETTING(schedule.warmup), .unit = "schedule.unit", .allowed = AtLeast(0),
+       .effect = kResult, .also = "warmup_epochs warmup_steps lr_warmup",
+       .help = "Length of the linear rise from 0 to the base rate; 0: none"},
+
+      {KUMO_SETTING(evaluation.every_epochs), .unit = "epochs", .allowed = Between(0, 1000000),
+       .effect = kResult, .also = "eval_every eval_interval eval_frequency validate_every",
+       .help = "Epochs between two evaluations; 0: only after the last epoch"},
+      {KUMO_SETTING(evaluation.minibatch), .unit = "samples", .allowed = Between(1, 1000000),
+       .effect = kResult, .also = "batch batch_size eval_batch_size test_batch_size val_batch_size",
+       .help = "Minibatch size of evaluations"},
+
+      {KUMO_SETTING(checkpoint.every_rounds), .unit = "rounds", .allowed = Between(0, kAnyCount),
+       .also = "save_every save_steps checkpoint_every save_interval period",
+       .help = "Rounds between two checkpoints; 0 disables this trigger"},
+      {KUMO_SETTING(checkpoint.every_epochs), .unit = "epochs", .allowed = Between(0, 1000000),
+       .also = "save_every save_epochs save_freq checkpoint_every save_interval period",
+       .help = "Epochs between two checkpoints, each after the last round of an epoch; 0 disables "
+               "this trigger"},
+      {KUMO_SETTING(checkpoint.every_minutes), .unit = "minutes", .allowed = Between(0, 1e6),
+       .also = "save_every checkpoint_every save_interval period",
+       .help = "Minutes between two checkpoints; 0 disables this trigger"},
+      {KUMO_SETTING(checkpoint.keep), .unit = "checkpoints", .allowed = Between(1, 1000),
+       .also = "max_to_keep keep_last save_total_limit save_top_k",
+       .help = "Newest checkpoints that are kept; older ones are deleted"},
+      {KUMO_SETTING(checkpoint.best),
+       .allowed = {.characters = "_",
+                   .text = "none or a metric of the network: accuracy, loss, ...",
+                   .word_for_empty = "none"},
+       .also = "save_best save_best_only monitor load_best_model_at_end metric_for_best_model",
+       .help = "Metric of the best checkpoint: each evaluated epoch is saved, and the one with the "
+               "best validation figure is kept beside the newest; none: no best checkpoint"},
+      {KUMO_SETTING(checkpoint.resume), .allowed = Saying("auto, never, must or a round number"),
+       .also = "restart restore load_checkpoint resume_from",
+       .help = "Checkpoint from which the job starts; auto: the latest, if there is one; must: the "
+               "latest, and an error without one; a number: the checkpoint of that round; never: "
+               "none, and those that exist are moved to checkpoints.old"},
+      {.key = "checkpoint.continue",
+       KUMO_FIELD(checkpoint.continues),
+       .also = "continues go_on keep_training initial_epoch",
+       .help = "Continuation with changed settings: a checkpoint of the same network and data is "
+               "also accepted if other settings have changed, which hold from there on; `kumo "
+               "launch --continue` sets it"},
+      {KUMO_SETTING(checkpoint.grace_s), .unit = "seconds", .allowed = Between(kLeastTime, 86400),
+       .also = "grace timeout",
+       .help = "Time limit for the last checkpoint and the exit after SIGTERM"},
+      {KUMO_SETTING(checkpoint.disks), .also = "volumes shared_folder local_disk pvc nfs",
+       .help = "Disks of the servers"},
+
+      {KUMO_SETTING(output.directory), .base = PathBase::kWorkingDirectory,
+       .default_text = "out/<job.name>",
+       .also = "output out output_dir out_dir log_dir save_dir checkpoint_dir",
+       .help = "Folder of checkpoints, curves and logs, relative to the working directory"},
+      {KUMO_SETTING(output.final_model), .base = PathBase::kWorkingDirectory,
+       .default_text = "none",
+       .also = "model save_model model_path export_dir model_dir saved_model",
+       .help = "Folder, of this job alone, to which server 0 copies the last checkpoint at the end "
+               "of the job, relative to the working directory"},
+      {KUMO_SETTING(output.interval_s), .unit = "seconds", .allowed = Between(kLeastTime, 86400),
+       .also = "interval log_interval log_every log_steps display print_every",
+       .help = "Time between two progress lines"},
+      {KUMO_SETTING(output.points_per_epoch), .unit = "points", .allowed = Between(1, 1000000),
+       .help = "Points of the curves in an epoch, at the same samples in every run; a round has "
+               "one at most, the end of an epoch always has one"},
+      {KUMO_SETTING(output.tensorboard), .also = "tb summary summaries",
+       .help = "TensorBoard event files of the curves"},
+      {KUMO_SETTING(output.jsonl), .also = "json", .help = "JSON Lines file of the curves"},
+
+      {KUMO_SETTING(cluster.servers),
+       .allowed = Saying("tcp://host:port or ipc://path, separated by commas, at most 64"),
+       .default_text = "`kumo launch` picks free loopback ports",
+       .also = "server hosts addresses num_servers ps parameter_servers master_addr",
+       .help = "Addresses of the servers, one each; server 0 is also the coordinator"},
+      {KUMO_SETTING(cluster.workers), .unit = "workers", .allowed = Between(1, 4096),
+       .also = "num_workers nodes nproc nproc_per_node processes n_workers",
+       .help = "Workers for which the job waits at its start"},
+      {KUMO_SETTING(cluster.min_workers), .unit = "workers", .allowed = Between(1, 4096),
+       .help = "Fewest workers of a running job, which waits while there are fewer"},
+      {KUMO_SETTING(cluster.join_timeout_s), .unit = "seconds",
+       .allowed = Between(kLeastTime, 86400), .also = "timeout join_timeout",
+       .help = "Timeout of waiting for servers and workers at the start"},
+      {KUMO_SETTING(cluster.suspect_after_s), .unit = "seconds",
+       .allowed = Between(kLeastTime, 86400), .also = "timeout heartbeat_timeout suspect_after",
+       .help = "Silence after which a process counts as lost"},
+      {KUMO_SETTING(cluster.stall_timeout_s), .unit = "seconds",
+       .allowed = Between(kLeastTime, 604800), .also = "timeout stall_timeout",
+       .help = "Time without a closed round after which the job ends, longer than any block takes; "
+               "also the time that a process waits for a lost server"},
+      {KUMO_SETTING(cluster.recovery),
+       .help = "Recovery after the death of a worker that held state of its partitions (residuals, "
+               "local optimiser state)"},
+      {KUMO_SETTING(cluster.replicas), .unit = "servers", .allowed = Between(1, 2),
+       .also = "replication replication_factor",
+       .help = "Servers that keep each version of the weights in memory; 2: the death of one "
+               "server loses no round, and each version is sent once more"},
+      {KUMO_SETTING(cluster.heartbeat_s), .unit = "seconds", .allowed = Between(kLeastTime, 3600),
+       .also = "heartbeat heartbeat_interval", .help = "Time between two heartbeats"},
+      {KUMO_SETTING(cluster.server_threads), .unit = "threads", .allowed = Between(1, 1024),
+       .help = "Arithmetic threads of a server"},
+      {KUMO_SETTING(cluster.keys), .base = PathBase::kWorkingDirectory, .default_text = "none",
+       .also = "key tls ssl encryption encrypt security certificate cert secret",
+       .help = "Folder of keys made by `kumo keys`, relative to the working directory: tcp "
+               "connections are encrypted and limited to the key holders"},
+      {KUMO_SETTING(cluster.insecure), .also = "allow_insecure",
+       .help = "Permission to serve without keys on addresses other than loopback and ipc: "
+               "unencrypted, to anyone who can reach them"},
+      {KUMO_SETTING(cluster.chunk_kib), .unit = "KiB of float32", .allowed = Between(2, 65536),
+       .also = "chunk chunk_size bucket_size bucket_cap_mb",
+       .help =
+           "Chunk size: the unit of transfer and arithmetic; the same in every process of a job"},
+
+      {KUMO_SETTING(http.address),
+       .allowed = Saying("host:port, *:port for every interface, port 0 for any free one"),
+       .default_text = "`kumo launch` picks a free loopback port",
+       .also = "page metrics dashboard web_port http_port metrics_port listen",
+       .help = "Address of server 0's status page and Prometheus metrics, open to anyone who can "
+               "connect"},
   };
-  rows->push_back(
-      Row("data.reader", KUMO_FIELD(data.reader), "",
-          OneOf({"idx", "image_folder", "image_map", "cifar", "ctf", "text"}), kResult,
-          "The format of the data files: IDX, as MNIST has it; a folder with a folder of "
-          "JPEG and PNG images per class; a text file of images' paths and classes; the binary "
-          "files of CIFAR-10 and CIFAR-100; CNTK's text format; a text, to learn what "
-          "follows on what"));
-  rows->push_back(
-      WithPath(WithDefault(Row("data.directory", KUMO_FIELD(data.directory), "", Any(), !kResult,
-                               "Where relative data files are, relative to the working directory"),
-                           "$KUMO_DATA"),
-               PathBase::kWorkingDirectory));
-  rows->push_back(
-      WithPath(WithDefault(Row("data.cache", KUMO_FIELD(data.cache), "", Any(), !kResult,
-                               "Folder on this machine where large packed data files are kept "
-                               "unpacked, and images decoded, once for all processes; each has "
-                               "its own copy in memory "
-                               "where that cannot be written"),
-                           "$XDG_CACHE_HOME/kumo, else ~/.cache/kumo"),
-               PathBase::kWorkingDirectory));
-  add_file("data.train_images", KUMO_FIELD(data.train_images),
-           "What to train on: a file, maybe compressed (.gz), or a folder, maybe inside an "
-           "archive (.tar, .tar.gz, .zip): photos.tar.gz/train");
-  add_file("data.train_labels", KUMO_FIELD(data.train_labels),
-           "Their labels, where these are in a file of their own (idx)");
-  add_file("data.validation_images", KUMO_FIELD(data.validation_images), "Images to evaluate on");
-  add_file("data.validation_labels", KUMO_FIELD(data.validation_labels), "Their labels");
-  add_file("data.text", KUMO_FIELD(data.text),
-           "A text to train on and to evaluate on, maybe compressed (.gz)");
-  rows->push_back(Row("data.tokens", KUMO_FIELD(data.tokens), "", OneOf({"characters", "bytes"}),
-                      kResult,
-                      "What a text is a sequence of: its characters (UTF-8), numbered in the order "
-                      "of their code points, or its bytes"));
-  rows->push_back(Row("data.window", KUMO_FIELD(data.window), "tokens", Between(1, 1 << 20),
-                      kResult, "The length of a sample of a text"));
-  rows->push_back(Row("data.windows", KUMO_FIELD(data.windows), "samples", Between(0, kAnyCount),
-                      kResult,
-                      "Samples of an epoch of a text, at places that are drawn anew in each epoch; "
-                      "0: as many as lie side by side in it"));
-  rows->push_back(Row("data.validation_share", KUMO_FIELD(data.validation_share), "",
-                      Between(0.0001, 0.9999), kResult,
-                      "The share of a text, at its end, that is not trained on but evaluated"));
-  rows->push_back(
-      Row("data.image_size", KUMO_FIELD(data.image_size), "", Any(), kResult,
-          "Channels x height x width that all images are made to have, as 3x224x224: cut "
-          "to these proportions around their middle and scaled; empty: as they are, all "
-          "of one size"));
-  rows->push_back(Row("data.damaged", KUMO_FIELD(data.damaged), "", OneOf({"refuse", "skip"}),
-                      kResult,
-                      "What is done about images that cannot be read: end with an error, or leave "
-                      "them out and say how many"));
-  rows->push_back(Row(
-      "data.decode", KUMO_FIELD(data.decode), "", OneOf({"auto", "start", "demand"}), !kResult,
-      "When images are decoded: all at the start, into memory; each time when one is needed; or "
-      "the latter where the former would take more than a quarter of the machine's memory, and "
-      "where data.crop_area or data.shorter_side want images in their own sizes"));
-  rows->push_back(Row("data.ctf_features", KUMO_FIELD(data.ctf_features), "", StreamName(), kResult,
-                      "The stream of numbers that the network takes (ctf)"));
-  rows->push_back(Row("data.ctf_labels", KUMO_FIELD(data.ctf_labels), "", StreamName(), kResult,
-                      "The stream of labels: a class' number, or a 1 in its place (ctf)"));
-  rows->push_back(Row("data.scale", KUMO_FIELD(data.scale), "", Above(0), kResult,
-                      "Pixels are multiplied by it; the default is 1/255"));
-  rows->push_back(Row("data.subtract_mean", KUMO_FIELD(data.subtract_mean), "", Any(), kResult,
-                      "Subtract the mean image of the training set (its first data.train_limit "
-                      "samples) from every image, before data.scale"));
-  rows->push_back(Row("data.mean", KUMO_FIELD(data.mean), "", Between(-1e6, 1e6), kResult,
-                      "Subtract from each channel, after data.scale: 0.4914,0.4822,0.4465 are "
-                      "CIFAR-10's red, green and blue; empty: nothing"));
-  rows->push_back(Row("data.deviation", KUMO_FIELD(data.deviation), "", AboveTo(0, 1e6), kResult,
-                      "Divide each channel by, after data.scale and data.mean: 0.247,0.243,0.261; "
-                      "empty: by nothing"));
-  rows->push_back(Row(
-      "data.crop_area", KUMO_FIELD(data.crop_area), "", AboveTo(0, 1), kResult,
-      "Train on random rectangles of the images, of shares of their areas between these two "
-      "(0.08,1), scaled to data.image_size or to the images' own size; empty: on whole images"));
-  rows->push_back(Row("data.crop_aspect", KUMO_FIELD(data.crop_aspect), "", Between(0.01, 100),
-                      kResult, "Width / height of these rectangles lies between these two"));
-  rows->push_back(Row(
-      "data.shorter_side", KUMO_FIELD(data.shorter_side), "pixels", Between(0, 8192), kResult,
-      "Evaluate on images whose shorter side is scaled to so much, cut to data.image_size or to "
-      "their own size around the middle, as 256 for images of 224x224; 0: on images as they "
-      "are kept"));
-  rows->push_back(Row("data.crop_pad", KUMO_FIELD(data.crop_pad), "pixels", Between(0, 1024),
-                      kResult,
-                      "Train on random windows, of the images' own size, of images that are padded "
-                      "by so much on every side; 0: on the images themselves"));
-  rows->push_back(Row("data.pad_value", KUMO_FIELD(data.pad_value), "", Between(0, 255), kResult,
-                      "The pixels that data.crop_pad adds"));
-  rows->push_back(Row("data.flip", KUMO_FIELD(data.flip), "", Any(), kResult,
-                      "Mirror each training image left to right with probability 1/2, anew in each "
-                      "epoch"));
-  const auto add_colour = [rows](const char* key, auto field, double most, const char* help) {
-    rows->push_back(Row(key, field, "", Between(0, most), kResult, help));
-  };
-  add_colour("data.brightness", KUMO_FIELD(data.brightness), 4,
-             "Multiply each training image by a random factor, 1 - x .. 1 + x; the four changes of "
-             "colours come in a random order, by torchvision's formulas");
-  add_colour("data.contrast", KUMO_FIELD(data.contrast), 4,
-             "Likewise the difference of its pixels from their mean grey");
-  add_colour("data.saturation", KUMO_FIELD(data.saturation), 4,
-             "Likewise the difference of each pixel from its own grey; of images with colours");
-  add_colour("data.hue", KUMO_FIELD(data.hue), 0.5,
-             "Turn its hues by up to this part of their circle, either way");
-  rows->push_back(Row("data.cutout", KUMO_FIELD(data.cutout), "pixels", Between(0, 8192), kResult,
-                      "Paint a square of this side, at a random place of each training image, with "
-                      "data.mean, or else grey (128); 0: none"));
-  rows->push_back(
-      Row("data.mixup", KUMO_FIELD(data.mixup), "", Between(0, 2), kResult,
-          "Mix each training image with another one, and their labels, with weights that "
-          "are drawn from Beta(mixup, mixup): the higher, the more even, and 0.05 at least; "
-          "0: none"));
-  rows->push_back(
-      Row("data.classes", KUMO_FIELD(data.classes), "classes", Between(0, 1000000), kResult,
-          "Labels are below it, so at least 2; those of IDX files are below 256. 0: labels "
-          "are numbers, as mean_squared_error takes them (reader ctf)"));
-  rows->push_back(Row("data.train_limit", KUMO_FIELD(data.train_limit), "samples",
-                      Between(0, kAnyCount), kResult,
-                      "Use only the first so many samples to train; 0: all"));
-  rows->push_back(Row("data.validation_limit", KUMO_FIELD(data.validation_limit), "samples",
-                      Between(0, kAnyCount), kResult,
-                      "Use only the first so many samples to evaluate; 0: all"));
-  rows->push_back(Row("data.prefetch", KUMO_FIELD(data.prefetch), "minibatches", Between(1, 1024),
-                      !kResult, "Minibatches prepared ahead of the training thread"));
-  rows->push_back(Row("data.threads", KUMO_FIELD(data.threads), "threads", Between(0, 256),
-                      !kResult,
-                      "That read, decode and transform samples in each worker; 0: one, or, of data "
-                      "that is not in memory, as many as there are cores, up to 8"));
+  return rows;
 }
 
-void AddSync(std::vector<Option>* rows) {
-  rows->push_back(Row("sync.mode", KUMO_FIELD(sync.mode), "", OneOf({"gradient", "block"}), kResult,
-                      "gradient: synchronise after each minibatch; block: after each block of "
-                      "local minibatches"));
-  rows->push_back(Row("sync.partitions", KUMO_FIELD(sync.partitions), "", Between(1, 4096), kResult,
-                      "Logical learners that each round's samples are divided among; any number "
-                      "of workers computes them"));
-  rows->push_back(Row("sync.minibatch", KUMO_FIELD(sync.minibatch), "samples", Between(1, 1000000),
-                      kResult, "Samples of one partition's minibatch"));
-  rows->push_back(Row("sync.block", KUMO_FIELD(sync.block), "minibatches", Between(1, 1000000),
-                      kResult, "Length of a block (block mode)"));
-  rows->push_back(Row("sync.warmup_samples", KUMO_FIELD(sync.warmup_samples), "samples",
-                      Between(0, kAnyCount), kResult,
-                      "Train so many samples in gradient mode and full precision before the first "
-                      "block (block mode)"));
-  rows->push_back(Row("sync.push_codec", KUMO_FIELD(sync.push_codec), "", OneOf(CodecNames()),
-                      kResult, "How contributions are coded"));
-  rows->push_back(Row("sync.pull_codec", KUMO_FIELD(sync.pull_codec), "", OneOf({"fp32", "fp16"}),
-                      kResult, "How weights are coded on their way to the workers"));
-  rows->push_back(Row("sync.error_feedback", KUMO_FIELD(sync.error_feedback), "", Any(), kResult,
-                      "Keep what a push's coding lost and add it to the next push"));
-}
-
-void AddBlock(std::vector<Option>* rows) {
-  rows->push_back(Row("block.rule", KUMO_FIELD(block.rule), "",
-                      OneOf({"block_momentum", "average"}), kResult,
-                      "What the servers do with a round's mean block step (block mode)"));
-  rows->push_back(Row("block.convention", KUMO_FIELD(block.convention), "",
-                      OneOf({"paper", "cntk"}), kResult,
-                      "Whose formula block_momentum follows: Chen & Huo's or CNTK's"));
-  rows->push_back(Row("block.nesterov", KUMO_FIELD(block.nesterov), "", Any(), kResult,
-                      "Nesterov's variant of block momentum"));
-  rows->push_back(Row("block.momentum", KUMO_FIELD(block.momentum), "", ToBelow(0, 1), kResult,
-                      "eta: share of the last block step that is repeated (paper)"));
-  rows->push_back(Row("block.learning_rate", KUMO_FIELD(block.learning_rate), "", AboveTo(0, 1000),
-                      kResult, "zeta (paper) or blockLR (cntk)"));
-  rows->push_back(Row("block.time_constant", KUMO_FIELD(block.time_constant), "samples", AtLeast(0),
-                      kResult,
-                      "The momentum as a time constant (cntk); 0: -B / ln(1 - 1/N), B the samples "
-                      "of a full block, N the partitions"));
-  rows->push_back(Row("block.reset_local_state", KUMO_FIELD(block.reset_local_state), "", Any(),
-                      kResult, "Restart the local optimiser's state with each block"));
-}
-
-void AddOptimiser(std::vector<Option>* rows) {
-  rows->push_back(Row("optimiser.type", KUMO_FIELD(optimiser.type), "", OneOf(OptimiserNames()),
-                      kResult,
-                      "Steps on minibatches: on the servers in gradient mode, on the workers in "
-                      "block mode"));
-  rows->push_back(Row("optimiser.momentum", KUMO_FIELD(optimiser.momentum), "", ToBelow(0, 1),
-                      kResult, "Of momentum and nesterov"));
-  rows->push_back(Row("optimiser.unit_gain", KUMO_FIELD(optimiser.unit_gain), "", Any(), kResult,
-                      "Momentum is a mean of gradients, not a sum: each counts 1 - momentum of "
-                      "itself (CNTK's default; momentum, nesterov)"));
-  rows->push_back(Row("optimiser.beta1", KUMO_FIELD(optimiser.beta1), "", ToBelow(0, 1), kResult,
-                      "Decay of the mean gradient (adam, adamw)"));
-  rows->push_back(Row("optimiser.beta2", KUMO_FIELD(optimiser.beta2), "", ToBelow(0, 1), kResult,
-                      "Decay of the mean squared gradient (adam, adamw)"));
-  rows->push_back(Row("optimiser.epsilon", KUMO_FIELD(optimiser.epsilon), "", AboveTo(0, 1),
-                      kResult, "Added to the divisor (adam, adamw)"));
-  rows->push_back(Row("optimiser.weight_decay", KUMO_FIELD(optimiser.weight_decay), "",
-                      ToBelow(0, 1), kResult,
-                      "L2 added to the gradient of weights, not of biases; decoupled with adamw"));
-  rows->push_back(Row("optimiser.clip_norm", KUMO_FIELD(optimiser.clip_norm), "", AtLeast(0),
-                      kResult,
-                      "The gradients of each minibatch of a partition are scaled down until their "
-                      "L2 norm is no more than this, before the decay; 0: never"));
-}
-
-void AddSchedule(std::vector<Option>* rows) {
-  rows->push_back(Row("schedule.type", KUMO_FIELD(schedule.type), "",
-                      OneOf({"constant", "step", "multistep", "stages", "poly", "cosine"}), kResult,
-                      "How the learning rate goes on"));
-  rows->push_back(Row("schedule.learning_rate", KUMO_FIELD(schedule.learning_rate), "",
-                      AboveTo(0, 1000), kResult, "The base rate; not of stages"));
-  rows->push_back(Row("schedule.per", KUMO_FIELD(schedule.per), "", OneOf({"minibatch", "sample"}),
-                      kResult,
-                      "Rates are of a minibatch's mean gradient, or per sample: times the "
-                      "samples of the step, as CNTK's learningRatesPerSample"));
-  rows->push_back(Row("schedule.unit", KUMO_FIELD(schedule.unit), "", OneOf({"epoch", "sample"}),
-                      kResult, "What the positions of this section count"));
-  rows->push_back(Row("schedule.step", KUMO_FIELD(schedule.step), "schedule.unit", Above(0),
-                      kResult, "Length of a stage (step)"));
-  rows->push_back(Row("schedule.milestones", KUMO_FIELD(schedule.milestones), "schedule.unit",
-                      Above(0), kResult,
-                      "Positions at which the rate is multiplied by gamma (multistep), or the "
-                      "next stage begins; ascending, separated by commas"));
-  rows->push_back(Row("schedule.rates", KUMO_FIELD(schedule.rates), "", AboveTo(0, 1000), kResult,
-                      "The rate of each stage, one more than milestones (stages)"));
-  rows->push_back(Row("schedule.time_constants", KUMO_FIELD(schedule.time_constants), "samples",
-                      AtLeast(0), kResult,
-                      "Momentum is exp(-samples of the step / this), as CNTK's "
-                      "momentumAsTimeConstant: one value for each stage, one more than "
-                      "milestones; 0: none; empty: optimiser.momentum"));
-  rows->push_back(Row("schedule.gamma", KUMO_FIELD(schedule.gamma), "", AboveTo(0, 1), kResult,
-                      "Factor per stage (step, multistep)"));
-  rows->push_back(Row("schedule.power", KUMO_FIELD(schedule.power), "", AboveTo(0, 100), kResult,
-                      "rate * (1 - position/end)^power (poly)"));
-  rows->push_back(Row("schedule.final_rate", KUMO_FIELD(schedule.final_rate), "", Between(0, 1000),
-                      kResult, "The rate at the end (poly, cosine)"));
-  rows->push_back(Row("schedule.warmup", KUMO_FIELD(schedule.warmup), "schedule.unit", AtLeast(0),
-                      kResult, "Rise linearly from 0 to the base rate over so long"));
-}
-
-void AddEvaluationAndCheckpoint(std::vector<Option>* rows) {
-  rows->push_back(Row("evaluation.every_epochs", KUMO_FIELD(evaluation.every_epochs), "epochs",
-                      Between(0, 1000000), kResult, "0: only after the last epoch"));
-  rows->push_back(Row("evaluation.minibatch", KUMO_FIELD(evaluation.minibatch), "samples",
-                      Between(1, 1000000), kResult, "Samples evaluated at a time"));
-  rows->push_back(Row("checkpoint.every_rounds", KUMO_FIELD(checkpoint.every_rounds), "rounds",
-                      Between(0, kAnyCount), !kResult, "0: not by rounds"));
-  rows->push_back(Row(
-      "checkpoint.every_epochs", KUMO_FIELD(checkpoint.every_epochs), "epochs", Between(0, 1000000),
-      !kResult, "A checkpoint with the last round of every so many epochs; 0: not by epochs"));
-  rows->push_back(Row("checkpoint.every_minutes", KUMO_FIELD(checkpoint.every_minutes), "minutes",
-                      Between(0, 1e6), !kResult, "0: not by time"));
-  rows->push_back(Row("checkpoint.keep", KUMO_FIELD(checkpoint.keep), "checkpoints",
-                      Between(1, 1000), !kResult, "Newest checkpoints that are kept"));
-  rows->push_back(Row(
-      "checkpoint.best", KUMO_FIELD(checkpoint.best), "",
-      {.characters = "_", .text = "none or a metric of the network: accuracy, loss, ..."}, !kResult,
-      "Save each epoch that is evaluated, and keep the one whose validation figure of this "
-      "metric is the best beside the newest; none: do not"));
-  rows->push_back(Row("checkpoint.resume", KUMO_FIELD(checkpoint.resume), "",
-                      Saying("auto, never, must or a round number"), !kResult,
-                      "auto: go on from the latest checkpoint where there is one; must: fail "
-                      "where there is none; a number: from the checkpoint of that round; never: "
-                      "start anew, what there is goes to checkpoints.old"));
-  rows->push_back(Row("checkpoint.continue", KUMO_FIELD(checkpoint.continues), "", Any(), !kResult,
-                      "Go on from a checkpoint of the same network and data also where other "
-                      "settings have changed, from there on; `kumo launch --continue` sets it"));
-  rows->push_back(Row("checkpoint.grace_s", KUMO_FIELD(checkpoint.grace_s), "seconds",
-                      Between(kLeastTime, 86400), !kResult,
-                      "Limit of saving and leaving after SIGTERM"));
-  rows->push_back(Row("checkpoint.disks", KUMO_FIELD(checkpoint.disks), "",
-                      OneOf({"shared", "private"}), !kResult,
-                      "shared: one output.directory for all servers; private: each server has a "
-                      "disk of its own, and the servers hand each other what it lacks"));
-}
-
-void AddOutput(std::vector<Option>* rows) {
-  rows->push_back(WithPath(
-      WithDefault(Row("output.directory", KUMO_FIELD(output.directory), "", Any(), !kResult,
-                      "Where checkpoints, curves and logs go, relative to the working directory"),
-                  "out/<job.name>"),
-      PathBase::kWorkingDirectory));
-  rows->push_back(WithPath(
-      WithDefault(
-          Row("output.final_model", KUMO_FIELD(output.final_model), "", Any(), !kResult,
-              "Folder, of this job alone, where server 0 puts a copy of the last checkpoint "
-              "when the job is done, relative to the working directory"),
-          "none"),
-      PathBase::kWorkingDirectory));
-  rows->push_back(Row("output.interval_s", KUMO_FIELD(output.interval_s), "seconds",
-                      Between(kLeastTime, 86400), !kResult, "Time between two progress lines"));
-  rows->push_back(Row("output.points_per_epoch", KUMO_FIELD(output.points_per_epoch), "points",
-                      Between(1, 1000000), !kResult,
-                      "Points of the curves in an epoch, at the same samples in every run; a "
-                      "round has one at most, an epoch's end always has one"));
-  rows->push_back(Row("output.tensorboard", KUMO_FIELD(output.tensorboard), "", Any(), !kResult,
-                      "Write TensorBoard event files"));
-  rows->push_back(Row("output.jsonl", KUMO_FIELD(output.jsonl), "", Any(), !kResult,
-                      "Write the curves as JSON lines"));
-}
-
-void AddCluster(std::vector<Option>* rows) {
-  rows->push_back(
-      WithDefault(Row("cluster.servers", KUMO_FIELD(cluster.servers), "",
-                      Saying("tcp://host:port or ipc://path, separated by commas, at most 64"),
-                      !kResult, "One address per server; server 0 is also the coordinator"),
-                  "`kumo launch` picks free loopback ports"));
-  rows->push_back(Row("cluster.workers", KUMO_FIELD(cluster.workers), "workers", Between(1, 4096),
-                      !kResult, "The job waits for so many workers at its start"));
-  rows->push_back(Row("cluster.min_workers", KUMO_FIELD(cluster.min_workers), "workers",
-                      Between(1, 4096), !kResult, "The job waits while there are fewer"));
-  rows->push_back(Row("cluster.join_timeout_s", KUMO_FIELD(cluster.join_timeout_s), "seconds",
-                      Between(kLeastTime, 86400), !kResult,
-                      "Limit of waiting for servers and workers at the start"));
-  rows->push_back(Row("cluster.suspect_after_s", KUMO_FIELD(cluster.suspect_after_s), "seconds",
-                      Between(kLeastTime, 86400), !kResult,
-                      "A process that is silent for so long counts as lost"));
-  rows->push_back(Row("cluster.stall_timeout_s", KUMO_FIELD(cluster.stall_timeout_s), "seconds",
-                      Between(kLeastTime, 604800), !kResult,
-                      "The job ends when no round closes for so long, which a block must not "
-                      "take; and how long a process waits for a server that is gone"));
-  rows->push_back(Row("cluster.recovery", KUMO_FIELD(cluster.recovery), "",
-                      OneOf({"continue", "exact"}), !kResult,
-                      "When a worker dies with what its partitions carried (residuals, kept "
-                      "optimiser state): go on without it, or go back to the last checkpoint, "
-                      "which gives the bits of an undisturbed run"));
-  rows->push_back(Row("cluster.replicas", KUMO_FIELD(cluster.replicas), "servers", Between(1, 2),
-                      !kResult,
-                      "How many servers keep each version of the weights in memory: with 2 the "
-                      "death of one server loses no round, and each version travels once more"));
-  rows->push_back(Row("cluster.heartbeat_s", KUMO_FIELD(cluster.heartbeat_s), "seconds",
-                      Between(kLeastTime, 3600), !kResult, "Time between two signs of life"));
-  rows->push_back(Row("cluster.server_threads", KUMO_FIELD(cluster.server_threads), "threads",
-                      Between(1, 1024), !kResult, "Arithmetic threads of one server"));
-  rows->push_back(WithPath(
-      WithDefault(
-          Row("cluster.keys", KUMO_FIELD(cluster.keys), "", Any(), !kResult,
-              "The folder of keys that `kumo keys` made, relative to the working directory: "
-              "every tcp connection is encrypted, and made only between those it names"),
-          "none"),
-      PathBase::kWorkingDirectory));
-  rows->push_back(
-      Row("cluster.insecure", KUMO_FIELD(cluster.insecure), "", Any(), !kResult,
-          "Without keys: serve other addresses than loopback and ipc, unencrypted and to "
-          "anybody who can reach them"));
-  rows->push_back(Row("cluster.chunk_kib", KUMO_FIELD(cluster.chunk_kib), "KiB of float32",
-                      Between(2, 65536), !kResult,
-                      "Unit of transfer and arithmetic; the same in every process of a job"));
-}
-
-void AddHttp(std::vector<Option>* rows) {
-  rows->push_back(WithDefault(
-      Row("http.address", KUMO_FIELD(http.address), "",
-          Saying("host:port, *:port for every interface, port 0 for any free one"), !kResult,
-          "Where server 0 shows the job, to whoever can connect: its page, and metrics "
-          "for Prometheus"),
-      "`kumo launch` picks a free loopback port"));
-}
-
+#undef KUMO_SETTING
 #undef KUMO_FIELD
+
+// The keys of `keys` in one of `sections`; if there is none, all of them.
+std::vector<std::string> Preferred(const std::vector<std::string>& keys,
+                                   const std::vector<std::string>& sections) {
+  std::vector<std::string> preferred;
+  for (const std::string& key : keys) {
+    const bool in_one = std::ranges::any_of(
+        sections, [&](const std::string& section) { return key.starts_with(section + "."); });
+    if (in_one) preferred.push_back(key);
+  }
+  return preferred.empty() ? keys : preferred;
+}
 
 }  // namespace
 
-OptionTable::OptionTable() {
-  AddJob(&options_);
-  AddNetwork(&options_);
-  AddData(&options_);
-  AddSync(&options_);
-  AddBlock(&options_);
-  AddOptimiser(&options_);
-  AddSchedule(&options_);
-  AddEvaluationAndCheckpoint(&options_);
-  AddOutput(&options_);
-  AddCluster(&options_);
-  AddHttp(&options_);
+std::string Option::Help() const {
+  std::string text(help);
+  for (const auto& [word, meaning] : field.type->words()) {
+    const bool allows = std::ranges::count(allowed.values, word) > 0;
+    if (allows && !meaning.empty()) {
+      text += "; " + std::string(word) + ": " + std::string(meaning);
+    }
+  }
+  return text;
+}
+
+OptionTable::OptionTable() : options_(Rows()) {
   for (Option& option : options_) {
-    option.also = WordsFor(option.key);
+    if (option.type() == OptionType::kFlag) option.allowed.text = "true or false";
+    if (option.allowed.values.empty()) {
+      for (const auto& [word, _] : option.field.type->words()) {
+        option.allowed.values.emplace_back(word);
+      }
+    }
     keys_.push_back(option.key);
     if (sections_.empty() || sections_.back() != option.section()) {
       sections_.push_back(option.section());
@@ -532,30 +570,60 @@ OptionTable::OptionTable() {
   }
 }
 
+const OptionTable& OptionTable::Shared() {
+  static const OptionTable& table = *new OptionTable;
+  return table;
+}
+
 const Option* OptionTable::Find(std::string_view key) const {
-  const auto it = std::find(keys_.begin(), keys_.end(), key);
-  return it == keys_.end() ? nullptr : &options_[it - keys_.begin()];
+  const auto found = std::ranges::find_if(options_, [key](const Option& option) {
+    return option.key == key || (!option.old_key.empty() && option.old_key == key);
+  });
+  return found == options_.end() ? nullptr : &*found;
 }
 
 std::string_view OptionTable::SectionHelp(std::string_view section) {
-  static constexpr std::pair<std::string_view, std::string_view> kHelp[] = {
-      {"job", "The job as a whole."},
-      {"network", "What is trained, and on which device."},
-      {"data", "What it is trained and evaluated on."},
-      {"sync", "How the partitions work together."},
-      {"block", "The update rule of block mode."},
-      {"optimiser", "The optimiser of minibatches."},
-      {"schedule", "The learning rate."},
-      {"evaluation", "Validation during the training."},
-      {"checkpoint", "What is saved, when, and where a run starts."},
-      {"output", "What a person sees and finds afterwards."},
-      {"cluster", "The processes of this run."},
-      {"http", "The page and the metrics of this run."},
-  };
-  for (const auto& [name, help] : kHelp) {
-    if (name == section) return help;
+  const Section* const found = FindSection(section);
+  return found == nullptr ? "" : found->help;
+}
+
+std::string_view SectionAlso(std::string_view section) {
+  const Section* const found = FindSection(section);
+  return found == nullptr ? "" : found->also;
+}
+
+std::vector<std::string> OptionTable::SectionsMeant(std::string_view section) const {
+  std::vector<KnownName> known;
+  for (const std::string& name : sections_) known.push_back({name, SectionAlso(name)});
+  std::vector<std::string> names;
+  for (const size_t i : Meant(section, known)) names.push_back(sections_[i]);
+  return names;
+}
+
+// By the name alone: two sections have a "momentum".
+std::vector<std::string> OptionTable::KeysNamed(std::string_view name) const {
+  std::vector<KnownName> known;
+  for (const Option& option : options_) {
+    known.push_back(
+        {std::string_view(option.key).substr(option.section().size() + 1), option.also});
   }
-  return "";
+  std::vector<std::string> keys;
+  for (const size_t i : Meant(name, known)) keys.push_back(keys_[i]);
+  return keys;
+}
+
+std::string OptionTable::KeyAdvice(std::string_view key) const {
+  const size_t dot = key.rfind('.');
+  const std::string_view section = dot == std::string_view::npos ? "" : key.substr(0, dot);
+  const std::string_view name = dot == std::string_view::npos ? key : key.substr(dot + 1);
+  if (name == "include") return "; `include = FILE` stands before the first [section] of a file";
+  const std::vector<std::string> named = KeysNamed(name);
+  if (named.empty()) return DidYouMean(key, keys_);
+  return DidYouMean(Preferred(named, SectionsMeant(section)));
+}
+
+std::string OptionTable::SectionAdvice(std::string_view section) const {
+  return DidYouMean(SectionsMeant(section));
 }
 
 }  // namespace kumo

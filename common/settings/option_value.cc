@@ -1,11 +1,14 @@
 #include "common/settings/option_value.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <optional>
 #include <system_error>
 #include <type_traits>
 
 #include "common/base/did_you_mean.h"
+#include "common/settings/experiment.h"
 
 namespace kumo {
 namespace {
@@ -45,7 +48,7 @@ Status ReadNumber(std::string_view text, const Allowed& allowed, T* value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const bool whole = std::is_integral_v<T>;
   if (error != std::errc() || end != text.data() + text.size()) {
-    return MustBe(whole ? "a whole number" : "a number", allowed);
+    return MustBe(whole ? "an integer" : "a number", allowed);
   }
   const double position = static_cast<double>(number);
   const bool inside = std::isfinite(position) &&
@@ -77,7 +80,7 @@ bool IsWordCharacter(char c) {
 }  // namespace
 
 std::string Allowed::Text() const {
-  if (!text.empty()) return text;
+  if (!text.empty()) return std::string(text);
   if (!values.empty()) return "one of " + Join(values);
   const bool low = std::isfinite(min), high = std::isfinite(max);
   if (low && high) {
@@ -96,10 +99,10 @@ std::string_view Trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
 }
 
-Status ReadValue(std::string_view text, const Allowed& allowed, bool* value) {
+Status ReadValue(std::string_view text, const Allowed&, bool* value) {
   const bool yes = text == "true" || text == "yes" || text == "on" || text == "1";
   const bool no = text == "false" || text == "no" || text == "off" || text == "0";
-  if (!yes && !no) return MustBe("true or false", allowed);
+  if (!yes && !no) return InvalidArgument("must be true or false");
   *value = yes;
   return OkStatus();
 }
@@ -120,6 +123,11 @@ Status ReadValue(std::string_view text, const Allowed& allowed, double* value) {
   return ReadNumber(text, allowed, value);
 }
 
+Status CheckWord(std::string_view text, const Allowed& allowed) {
+  if (allowed.values.empty() || std::ranges::count(allowed.values, text) > 0) return OkStatus();
+  return InvalidArgument("must be " + allowed.Text() + DidYouMean(text, allowed.values));
+}
+
 Status ReadValue(std::string_view text, const Allowed& allowed, std::string* value) {
   if (allowed.not_empty && text.empty()) return InvalidArgument("must not be empty");
   for (const char c : text) {
@@ -134,21 +142,23 @@ Status ReadValue(std::string_view text, const Allowed& allowed, std::string* val
     }
   }
   if (!allowed.characters.empty() && text.empty()) return MustBe("", allowed);
-  if (!allowed.values.empty()) {
-    bool known = false;
-    for (const std::string& word : allowed.values) known = known || word == text;
-    if (!known) {
-      return InvalidArgument("must be " + allowed.Text() + DidYouMean(text, allowed.values));
-    }
-  }
-  *value = std::string(text);
+  KUMO_RETURN_IF_ERROR(CheckWord(text, allowed));
+  *value = text == allowed.word_for_empty ? "" : std::string(text);
   return OkStatus();
 }
 
-Status ReadValue(std::string_view text, const Allowed& allowed, SyncMode* value) {
-  std::string word;
-  KUMO_RETURN_IF_ERROR(ReadValue(text, allowed, &word));
-  *value = word == "block" ? SyncMode::kBlock : SyncMode::kGradient;
+Status ReadValue(std::string_view text, const Allowed& allowed, Device* value) {
+  KUMO_RETURN_IF_ERROR(CheckWord(text, allowed));
+  const std::optional<Device> device = FindDevice(text);
+  if (!device) return MustBe("", allowed);
+  *value = *device;
+  return OkStatus();
+}
+
+Status ReadValue(std::string_view text, const Allowed& allowed, ResumeFrom* value) {
+  const std::optional<ResumeFrom> from = FindResumeFrom(text);
+  if (!from) return MustBe("", allowed);
+  *value = *from;
   return OkStatus();
 }
 
@@ -166,12 +176,30 @@ std::string WriteValue(uint64_t value) { return Shortest(value); }
 std::string WriteValue(float value) { return Shortest(value); }
 std::string WriteValue(double value) { return Shortest(value); }
 std::string WriteValue(const std::string& value) { return value; }
-std::string WriteValue(SyncMode value) { return value == SyncMode::kBlock ? "block" : "gradient"; }
+std::string WriteValue(const Device& value) { return value.ToString(); }
+std::string WriteValue(const ResumeFrom& value) { return value.ToString(); }
 std::string WriteValue(const std::vector<double>& value) {
   std::vector<std::string> words;
   for (const double number : value) words.push_back(Shortest(number));
   return Join(words);
 }
 std::string WriteValue(const std::vector<std::string>& value) { return Join(value); }
+
+Result<std::vector<int64_t>> ParseImageExtents(std::string_view text) {
+  std::vector<int64_t> extents;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at != end && extents.size() < 3) {
+    int64_t extent = 0;
+    const auto [next, error] = std::from_chars(at, end, extent);
+    if (error != std::errc() || extent < 1 || extent > kMaxImageSide) break;
+    extents.push_back(extent);
+    at = next;
+    if (extents.size() < 3 && at != end && *at == 'x') ++at;
+  }
+  if (at == end && extents.size() == 3 && (extents[0] == 1 || extents[0] == 3)) return extents;
+  return InvalidArgument("must be channels (1 or 3) x height x width, sides of 1 .. " +
+                         std::to_string(kMaxImageSide) + " pixels, as 3x224x224");
+}
 
 }  // namespace kumo

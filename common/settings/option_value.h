@@ -1,6 +1,6 @@
-// The values of settings as text: what is allowed, how it is read, how it is written.
+// Values of settings and options as text: the allowed values, reading, writing.
 //
-// Written values are canonical: equal settings give equal text on every machine (numbers are the
+// Written values are canonical: equal settings give equal text on every machine (a number is the
 // shortest decimal that reads back as the same bits). Pure functions; thread-safe.
 #pragma once
 
@@ -10,29 +10,31 @@
 #include <string_view>
 #include <vector>
 
+#include "common/base/choice.h"
 #include "common/base/status.h"
-#include "common/job/job_plan.h"
+#include "common/settings/choices.h"
 
 namespace kumo {
 
-// Which values a setting may have; of a list, each element.
+// Allowed values; of a list, of each element.
 struct Allowed {
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
   bool min_excluded = false;
   bool max_excluded = false;
   std::vector<std::string> values{};  // not empty: exactly these
-  std::string characters{};           // not empty: letters, digits and these, at least one
-  std::string text{};                 // not empty: said instead of what the above would say
-  bool not_empty = false;             // of a text
-  bool lines = false;                 // a text may be several, with tabs
+  std::string_view characters{};      // not empty: letters, digits and these, at least one
+  std::string_view text{};            // not empty: stands in messages for all of the above
+  bool not_empty = false;             // a text may not be empty
+  bool lines = false;                 // a text may have several lines, and tabs
+  std::string_view word_for_empty{};  // not empty: the empty text is written so, and only so
 
   // "1 .. 4096", "0 .. below 1", "one of gradient, block", or "" for anything.
   std::string Text() const;
 };
 
-// Each reads `text` into *value. InvalidArgument says what the value must be ("must be a whole
-// number, 1 .. 4096"), without naming the key; *value is then unchanged.
+// Each reads `text` into *value. InvalidArgument names the allowed values ("must be an integer,
+// 1 .. 4096") but not the key; *value is then unchanged.
 Status ReadValue(std::string_view text, const Allowed& allowed, bool* value);
 Status ReadValue(std::string_view text, const Allowed& allowed, int* value);
 Status ReadValue(std::string_view text, const Allowed& allowed, int64_t* value);
@@ -40,10 +42,21 @@ Status ReadValue(std::string_view text, const Allowed& allowed, uint64_t* value)
 Status ReadValue(std::string_view text, const Allowed& allowed, float* value);
 Status ReadValue(std::string_view text, const Allowed& allowed, double* value);
 Status ReadValue(std::string_view text, const Allowed& allowed, std::string* value);
-Status ReadValue(std::string_view text, const Allowed& allowed, SyncMode* value);
+Status ReadValue(std::string_view text, const Allowed& allowed, Device* value);
+Status ReadValue(std::string_view text, const Allowed& allowed, ResumeFrom* value);
 // Lists are separated by commas; spaces around an element do not count; "" is the empty list.
 Status ReadValue(std::string_view text, const Allowed& allowed, std::vector<double>* value);
 Status ReadValue(std::string_view text, const Allowed& allowed, std::vector<std::string>* value);
+
+// One of the words of `allowed`.
+Status CheckWord(std::string_view text, const Allowed& allowed);
+// A choice. Requires that `allowed` has its words.
+template <HasChoices E>
+Status ReadValue(std::string_view text, const Allowed& allowed, E* value) {
+  KUMO_RETURN_IF_ERROR(CheckWord(text, allowed));
+  *value = FindChoice<E>(text).value();
+  return OkStatus();
+}
 
 std::string WriteValue(bool value);
 std::string WriteValue(int value);
@@ -52,9 +65,18 @@ std::string WriteValue(uint64_t value);
 std::string WriteValue(float value);
 std::string WriteValue(double value);
 std::string WriteValue(const std::string& value);
-std::string WriteValue(SyncMode value);
+std::string WriteValue(const Device& value);
+std::string WriteValue(const ResumeFrom& value);
 std::string WriteValue(const std::vector<double>& value);
 std::string WriteValue(const std::vector<std::string>& value);
+template <HasChoices E>
+std::string WriteValue(E value) {
+  return std::string(WordOf(value));
+}
+
+// "3x32x32" (channels x height x width) as numbers: one channel of grey or three of colour, sides
+// of at most kMaxImageSide pixels. InvalidArgument as for ReadValue.
+Result<std::vector<int64_t>> ParseImageExtents(std::string_view text);
 
 // `text` without blanks and ends of lines around it.
 std::string_view Trimmed(std::string_view text);

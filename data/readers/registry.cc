@@ -1,6 +1,9 @@
 #include "data/readers/registry.h"
 
-#include <array>
+#include <algorithm>
+#include <iterator>
+
+#include <glog/logging.h>
 
 #include "data/readers/cifar.h"
 #include "data/readers/ctf.h"
@@ -12,32 +15,23 @@
 namespace kumo {
 namespace {
 
-constexpr std::array kReaders = {
-    Reader{"idx", "IDX images and labels as MNIST has them, plain or gzip'd", true, false, false,
-           OpenIdx, MeasureIdx},
-    Reader{"image_folder", "JPEG and PNG in one folder per class, maybe inside an archive", false,
-           true, false, OpenImageFolder, MeasureImageFolder},
-    Reader{"image_map", "a text file of images' paths and classes, as CNTK has them", false, false,
-           false, OpenImageMap, MeasureImageMap},
-    Reader{"cifar", "the binary files of CIFAR-10 and CIFAR-100", false, false, false, OpenCifar,
-           MeasureCifar},
-    Reader{"ctf", "CNTK's text format, plain or gzip'd", false, false, false, OpenCtf, MeasureCtf},
-    Reader{"text", "a text, in windows of its characters or bytes", false, false, true, OpenText,
-           MeasureText},
+constexpr Reader kReaders[] = {
+    {DataReader::kIdx, OpenIdx, MeasureIdx},
+    {DataReader::kImageFolder, OpenImageFolder, MeasureImageFolder},
+    {DataReader::kImageMap, OpenImageMap, MeasureImageMap},
+    {DataReader::kCifar, OpenCifar, MeasureCifar},
+    {DataReader::kCtf, OpenCtf, MeasureCtf},
+    {DataReader::kText, OpenText, MeasureText},
 };
 
 }  // namespace
 
 std::span<const Reader> Readers() { return kReaders; }
 
-Result<const Reader*> FindReader(std::string_view name) {
-  std::string known;
-  for (const Reader& reader : kReaders) {
-    if (reader.name == name) return &reader;
-    known += (known.empty() ? "" : ", ") + std::string(reader.name);
-  }
-  return FailedPrecondition("data.reader = " + std::string(name) +
-                            ": there is no such reader; choose one of: " + known);
+const Reader& ReaderOf(DataReader id) {
+  const auto found = std::ranges::find(kReaders, id, &Reader::id);
+  CHECK(found != std::end(kReaders)) << "reader " << WordOf(id) << " is not in the list";
+  return *found;
 }
 
 }  // namespace kumo

@@ -1,5 +1,6 @@
-// The list of dataset readers. Adding a format is one file beside this one and one line in
-// registry.cc; tests/data/reader_conformance_test.cc then wants a sample of it.
+// Registry of dataset readers. A new format is a file beside this one, a line in registry.cc, and a
+// value of DataReader with its word and traits (common/settings/choices.h);
+// tests/data/reader_conformance_test.cc then needs a sample of it.
 //
 // Constant data and pure functions; thread-safe.
 #pragma once
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/settings/choices.h"
 #include "data/dataset.h"
 
 namespace kumo {
@@ -20,14 +22,11 @@ enum class DataPart { kTraining, kValidation };
 
 // How a text becomes samples (text.h).
 struct TextSettings {
-  bool bytes = false;             // tokens are bytes; else characters
+  TextTokens tokens = TextTokens::kCharacters;
   int64_t window = 1;             // tokens of a sample
   int64_t windows = 0;            // samples of an epoch; 0: as many as lie side by side
   double validation_share = 0.1;  // of the tokens: the last ones
 };
-// When images are decoded: all at the start, into memory; each time when one is read; or the former
-// where they fit.
-enum class DecodeImages : uint8_t { kAuto, kAtStart, kOnDemand };
 
 // One set of samples to open.
 struct ReaderRequest {
@@ -53,11 +52,7 @@ struct ReaderRequest {
 // A reader never crashes on what a file holds, takes no more memory than the file's size justifies,
 // and refuses a file that is cut off anywhere.
 struct Reader {
-  std::string_view name;  // data.reader
-  std::string_view summary;
-  bool has_label_files;  // data.train_labels and data.validation_labels name files of their own
-  bool reads_archives;   // paths may lead into one: photos.zip/train
-  bool reads_text;       // of data.text; else images
+  DataReader id;  // TraitsOf (common/settings/choices.h) says what it reads
   Result<std::unique_ptr<Dataset>> (*open)(const ReaderRequest& request);
   // What `open` would take into memory, from the files' headers alone.
   Result<DatasetExtents> (*measure)(const ReaderRequest& request);
@@ -65,7 +60,7 @@ struct Reader {
 
 std::span<const Reader> Readers();
 
-// FailedPrecondition, naming the known readers, where there is none of that name.
-Result<const Reader*> FindReader(std::string_view name);
+// Borrowed for ever.
+const Reader& ReaderOf(DataReader id);
 
 }  // namespace kumo

@@ -164,7 +164,7 @@ int64_t Limited(int64_t samples, int64_t limit) {
 
 Result<Tokens> ReadTokens(const ReaderRequest& request) {
   KUMO_ASSIGN_OR_RETURN(const std::string text, ReadAll(request.images));
-  if (request.text.bytes) return TokensOfBytes(text);
+  if (request.text.tokens == TextTokens::kBytes) return TokensOfBytes(text);
   return TokensOfCharacters(request.images, text);
 }
 

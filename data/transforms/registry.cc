@@ -1,6 +1,7 @@
 #include <array>
 #include <utility>
 
+#include "common/settings/option_value.h"
 #include "data/transforms/centre_crop.h"
 #include "data/transforms/colour_jitter.h"
 #include "data/transforms/crop_and_flip.h"

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "common/settings/choices.h"
 #include "models/backend/arena_arithmetic.h"
 #include "models/backend/device_queue.h"
 #include "models/backend/gradient_codec.h"
@@ -21,10 +22,6 @@
 #include "models/tensor.h"
 
 namespace kumo {
-
-// The numbers of activations, their gradients, the operands of products and the gradients of
-// convolutions' filters as they come out; everything else is float32.
-enum class Precision { kFp32, kBf16, kFp16 };
 
 class Backend : public DeviceQueue,
                 public GradientCodec,

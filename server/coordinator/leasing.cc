@@ -24,7 +24,9 @@ Effects Orders() { return Effects{.orders = true}; }
 }  // namespace
 
 Leasing::Leasing(int partitions, const Experiment::Cluster& cluster)
-    : min_workers_(cluster.min_workers), exact_(cluster.recovery == "exact"), table_(partitions) {}
+    : min_workers_(cluster.min_workers),
+      exact_(cluster.recovery == StateLoss::kExact),
+      table_(partitions) {}
 
 void Leasing::Begin(const MemberTable& members, int64_t start, TimeUs now) {
   last_move_ = now;

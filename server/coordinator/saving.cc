@@ -27,7 +27,7 @@ bool IsSaveDue(const Experiment::CheckpointOptions& options, const JobPlan& plan
   const bool by_epochs =
       options.every_epochs > 0 && last.ends_epoch && (last.epoch + 1) % options.every_epochs == 0;
   // The best checkpoint is not known yet: save every version that will be evaluated.
-  const bool may_be_best = options.best != "none" && plan.EvaluatedEpoch(version) >= 0;
+  const bool may_be_best = !options.best.empty() && plan.EvaluatedEpoch(version) >= 0;
   const bool by_rounds = options.every_rounds > 0 && version % options.every_rounds == 0;
   const bool by_time =
       options.every_minutes > 0 && static_cast<double>(now - since) >= options.every_minutes * 60e6;

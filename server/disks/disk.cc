@@ -64,7 +64,7 @@ void Disk::Prune(int64_t verified) {
 void Disk::KeepEvaluation(const KeepEvaluationAction& keep) {
   const Status kept = WriteEvaluation(*files_, folder_, keep.version, keep.since, keep.evaluation);
   if (!kept.ok()) LOG(WARNING) << kept.message();
-  if (experiment_.checkpoint.best != "none") Prune();  // the best checkpoint may be another one now
+  if (!experiment_.checkpoint.best.empty()) Prune();  // the best checkpoint may be another one now
 }
 
 // --- Servers with disks of their own.

@@ -41,7 +41,7 @@ uint32_t LastGeneration(FileSystem& files, const Experiment& experiment) {
 std::optional<SurveySettings> SurveyNeeded(FileSystem& files, const Experiment& experiment,
                                            const JobIdentity& identity) {
   if (!experiment.checkpoint.HasPrivateDisks() || identity.servers < 2 ||
-      experiment.checkpoint.resume == "never") {
+      experiment.checkpoint.resume.never()) {
     return std::nullopt;
   }
   const std::string folder = JoinPath(experiment.output.directory, "checkpoints");

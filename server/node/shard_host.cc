@@ -88,8 +88,7 @@ Status ShardHost::Build(const Generation& generation, StepContext* context) {
   settings.chunk_bytes = experiment_.cluster.chunk_kib * 1024;
   settings.carried_arrays = CarriedArrays(experiment_, *spec_);
   settings.replicate = neighbours_.has_value();
-  settings.round = {experiment_.block, experiment_.optimiser, experiment_.schedule,
-                    experiment_.sync};
+  settings.experiment = experiment_;
   const auto observe = [role = role_](int64_t version, const MetricSums& metrics,
                                       StepContext* within) {
     return role->OnVersion(version, metrics, within);

@@ -2,7 +2,8 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
-#include <sstream>
+
+#include <glog/logging.h>
 
 #include "server/rules/kernel_table.h"
 #include "server/rules/rule.h"
@@ -60,7 +61,7 @@ class BlockMomentumRule : public Rule {
 class PaperRule final : public BlockMomentumRule {
  public:
   PaperRule(const BlockRuleSettings& settings, Isa isa)
-      : BlockMomentumRule(settings, /*apart=*/settings.KeepsWeightsApart(), isa) {}
+      : BlockMomentumRule(settings, /*apart=*/TraitsOf(settings).keeps_weights_apart, isa) {}
 
  private:
   Factors FactorsOf(const RoundInfo&) const override {
@@ -84,55 +85,38 @@ class CntkRule final : public BlockMomentumRule {
   const double time_constant_;
 };
 
-Status OutOfRange(std::string_view setting, double value, std::string_view range) {
-  std::ostringstream message;
-  message << "block." << setting << " = " << value << " is out of range: it must be " << range;
-  return InvalidArgument(message.str());
-}
-
-Status CheckSettings(const BlockRuleSettings& settings) {
-  // Written so that NaN is refused too.
-  if (!(settings.momentum >= 0.0f && settings.momentum < 1.0f)) {
-    return OutOfRange("momentum", settings.momentum, "at least 0 and below 1");
-  }
-  if (!(settings.learning_rate > 0.0f && std::isfinite(settings.learning_rate))) {
-    return OutOfRange("learning_rate", settings.learning_rate, "above 0");
-  }
-  if (!(settings.time_constant >= 0.0 && std::isfinite(settings.time_constant))) {
-    return OutOfRange("time_constant", settings.time_constant,
-                      "at least 0, in samples (0: from the block's size)");
-  }
-  return OkStatus();
-}
-
-// tau_c = -B / ln(1 - 1/N). One partition has nothing to smooth: 0, no momentum.
+// tau_c = -B / ln(1 - 1/N); 0, no momentum, for a single partition.
 double TimeConstant(const BlockRuleSettings& settings, int partitions, int64_t full_block_samples) {
   if (settings.time_constant > 0.0) return settings.time_constant;
   if (partitions == 1) return 0.0;
   return -static_cast<double>(full_block_samples) / std::log1p(-1.0 / partitions);
 }
 
+std::unique_ptr<Rule> MakeBlockMomentumRule(const BlockRuleSettings& settings, int partitions,
+                                            int64_t full_block_samples, Isa isa) {
+  switch (settings.convention) {
+    case BlockConvention::kPaper:
+      break;
+    case BlockConvention::kCntk:
+      return std::make_unique<CntkRule>(
+          settings, TimeConstant(settings, partitions, full_block_samples), isa);
+  }
+  return std::make_unique<PaperRule>(settings, isa);
+}
+
 }  // namespace
 
-Result<std::unique_ptr<Rule>> MakeBlockRule(const BlockRuleSettings& settings, int partitions,
-                                            int64_t full_block_samples, Isa isa) {
+std::unique_ptr<Rule> MakeBlockRule(const BlockRuleSettings& settings, int partitions,
+                                    int64_t full_block_samples, Isa isa) {
   CHECK_GE(partitions, 1);
   CHECK_GE(full_block_samples, 1);
-  if (settings.rule == "average") return MakeAverageRule(isa);
-  if (settings.rule != "block_momentum") {
-    return NotFound("block.rule = '" + settings.rule +
-                    "' is unknown; there are: block_momentum, average");
+  switch (settings.rule) {
+    case BlockRule::kBlockMomentum:
+      return MakeBlockMomentumRule(settings, partitions, full_block_samples, isa);
+    case BlockRule::kAverage:
+      return MakeAverageRule(isa);
   }
-  KUMO_RETURN_IF_ERROR(CheckSettings(settings));
-  if (settings.convention == "paper") {
-    return std::unique_ptr<Rule>(std::make_unique<PaperRule>(settings, isa));
-  }
-  if (settings.convention == "cntk") {
-    const double time_constant = TimeConstant(settings, partitions, full_block_samples);
-    return std::unique_ptr<Rule>(std::make_unique<CntkRule>(settings, time_constant, isa));
-  }
-  return NotFound("block.convention = '" + settings.convention +
-                  "' is unknown; there are: paper, cntk");
+  LOG(FATAL) << "no rule for block.rule " << static_cast<int>(settings.rule);
 }
 
 std::unique_ptr<Rule> MakeAverageRule(Isa isa) { return std::make_unique<AverageRule>(isa); }

@@ -27,9 +27,8 @@ class GradientRule final : public Rule {
 
 }  // namespace
 
-Result<std::unique_ptr<Rule>> MakeGradientRule(const OptimiserSettings& settings, Isa isa) {
-  KUMO_ASSIGN_OR_RETURN(std::unique_ptr<Optimiser> optimiser, MakeOptimiser(settings, isa));
-  return std::unique_ptr<Rule>(std::make_unique<GradientRule>(std::move(optimiser)));
+std::unique_ptr<Rule> MakeGradientRule(const OptimiserSettings& settings, Isa isa) {
+  return std::make_unique<GradientRule>(MakeOptimiser(settings, isa));
 }
 
 }  // namespace kumo

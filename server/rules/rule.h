@@ -1,8 +1,8 @@
 // Update rules: the mean contribution of a round and the state -> the next weights. Formulas:
 // docs/formulas.md, "Update rules".
 //
-// A shard keeps two vectors per chunk: `start`, what the workers pull and begin a block from (s),
-// and `weights`, what is evaluated and exported (w). They are one and the same unless
+// A shard keeps two vectors per chunk: `start`, which the workers pull and begin a block from (s),
+// and `weights`, which are evaluated and exported (w). They are the same unless
 // keeps_weights_apart(). Rules are immutable and thread-safe; they work per element on tiles, so a
 // chunk's aggregation and update are one pass over memory.
 #pragma once
@@ -16,14 +16,13 @@
 #include <string_view>
 
 #include "common/base/isa.h"
-#include "common/base/status.h"
 #include "common/optimiser/optimiser.h"
-#include "common/settings/experiment.h"
+#include "common/settings/block_rules.h"
 #include "server/rules/kernel.h"
 
 namespace kumo {
 
-// What a rule is told about a round; the same on every shard.
+// A round as a rule sees it; the same on every shard.
 struct RoundInfo {
   float learning_rate = 0.0f;                    // rule `gradient`: of this round's minibatch
   std::optional<float> momentum = std::nullopt;  // likewise; in place of the optimiser's
@@ -55,21 +54,20 @@ class Rule {
 };
 
 // `gradient`: contributions are mean gradients, stepped by an optimiser.
-Result<std::unique_ptr<Rule>> MakeGradientRule(const OptimiserSettings& settings,
-                                               Isa isa = DetectIsa());
+std::unique_ptr<Rule> MakeGradientRule(const OptimiserSettings& settings, Isa isa = DetectIsa());
 
-// The rule of block mode, `block_momentum` or `average`. full_block_samples: B, of a full block
-// over all partitions. With G the mean of s - w_i over the round's samples and v starting at 0:
+// The rule of block mode, block.rule. full_block_samples: B, of a full block over all partitions.
+// With G the mean of s - w_i over the round's samples and v starting at 0:
 //   paper  v <- eta v + zeta G;  w <- w - v;  s <- w, with Nesterov s <- w - eta v
 //          (Chen & Huo, ICASSP 2016). With Nesterov w and s differ, and both are kept.
 //   cntk   v <- eta v + (1 - eta) blockLR N G;  s <- s - v, with Nesterov s <- s - v - eta v;
 //          eta = exp(-samples of the round / tau_c), tau_c by default -B / ln(1 - 1/N), which makes
 //          eta = 1 - 1/N on a full block, and 0 for N = 1. The next step starts from s, look-ahead
 //          included, so there is one vector: s is what is evaluated too, as in CNTK.
-// eta = 0, zeta = 1 is plain averaging. InvalidArgument names the setting that is out of range,
-// NotFound an unknown rule or convention. Requires partitions and full_block_samples >= 1.
-Result<std::unique_ptr<Rule>> MakeBlockRule(const BlockRuleSettings& settings, int partitions,
-                                            int64_t full_block_samples, Isa isa = DetectIsa());
+// eta = 0, zeta = 1 is plain averaging. The rule has the traits of TraitsOf(settings). Requires
+// settings in the ranges of the option table, and partitions and full_block_samples >= 1.
+std::unique_ptr<Rule> MakeBlockRule(const BlockRuleSettings& settings, int partitions,
+                                    int64_t full_block_samples, Isa isa = DetectIsa());
 
 // Plain averaging (next = start - mean): statistics in either mode, and `rule=average`.
 std::unique_ptr<Rule> MakeAverageRule(Isa isa = DetectIsa());

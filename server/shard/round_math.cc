@@ -44,26 +44,24 @@ Version NextArrays(const Rule& rule, int64_t step, Version* current, Version* pr
   return next;
 }
 
-Result<RoundMath> RoundMath::Make(const RoundSettings& settings, const JobPlan& plan,
+Result<RoundMath> RoundMath::Make(const Experiment& experiment, const JobPlan& plan,
                                   const JobSpec& spec, int64_t shard_bytes) {
   RoundMath math;
   math.plan_ = plan;
   math.layout_ = spec.layout;
   math.metrics_ = spec.metrics;
-  math.weight_decay_ = settings.optimiser.weight_decay;
+  math.weight_decay_ = experiment.optimiser.weight_decay;
   math.stream_ = shard_bytes > kStreamBytes;
   const PlanSettings& of = plan.settings();
-  KUMO_ASSIGN_OR_RETURN(math.gradient_rule_, MakeGradientRule(settings.optimiser));
-  KUMO_ASSIGN_OR_RETURN(math.block_rule_,
-                        MakeBlockRule(settings.block, of.partitions,
-                                      int64_t{of.partitions} * of.minibatch * of.block));
+  math.gradient_rule_ = MakeGradientRule(experiment.optimiser);
+  math.block_rule_ = MakeBlockRule(experiment.block, of.partitions,
+                                   int64_t{of.partitions} * of.minibatch * of.block);
   math.average_rule_ = MakeAverageRule();
   KUMO_ASSIGN_OR_RETURN(math.schedule_,
-                        Schedule::Make(settings.schedule, of.train_samples, of.epochs));
-  KUMO_ASSIGN_OR_RETURN(math.push_codecs_, PushCodecs::Make(settings.sync));
-  if (settings.sync.pull_codec != "fp32") {
-    KUMO_ASSIGN_OR_RETURN(math.pull_codec_, FindCodec(settings.sync.pull_codec));
-  }
+                        Schedule::Make(experiment.schedule, of.train_samples, of.epochs));
+  math.push_codecs_ = PushCodecs(experiment.sync);
+  const Codec& pull_codec = CodecOf(experiment.sync.pull_codec);
+  if (!pull_codec.lossless()) math.pull_codec_ = &pull_codec;
   return math;
 }
 

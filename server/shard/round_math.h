@@ -27,19 +27,11 @@
 
 namespace kumo {
 
-// The sections of an experiment that the mathematics depends on.
-struct RoundSettings {
-  BlockRuleSettings block;
-  OptimiserSettings optimiser;
-  ScheduleSettings schedule;
-  Experiment::Sync sync;
-};
-
 class RoundMath {
  public:
-  // shard_bytes: float32 bytes of all chunks that are worked on together. Errors name the setting
-  // that is wrong.
-  static Result<RoundMath> Make(const RoundSettings& settings, const JobPlan& plan,
+  // shard_bytes: float32 bytes of all chunks that are worked on together. The errors of
+  // Schedule::Make.
+  static Result<RoundMath> Make(const Experiment& experiment, const JobPlan& plan,
                                 const JobSpec& spec, int64_t shard_bytes);
 
   const JobPlan& plan() const { return plan_; }

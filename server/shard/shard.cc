@@ -11,8 +11,8 @@ namespace kumo {
 Result<std::unique_ptr<Shard>> Shard::Make(const ShardSettings& settings, const JobPlan& plan,
                                            const JobSpec& spec, VersionObserver observer) {
   ShardMap map(spec.layout, settings.servers, settings.chunk_bytes);
-  KUMO_ASSIGN_OR_RETURN(
-      RoundMath math, RoundMath::Make(settings.round, plan, spec, map.ServerBytes(settings.index)));
+  KUMO_ASSIGN_OR_RETURN(RoundMath math, RoundMath::Make(settings.experiment, plan, spec,
+                                                        map.ServerBytes(settings.index)));
   return std::unique_ptr<Shard>(
       new Shard(settings, std::move(map), std::move(math), std::move(observer)));
 }

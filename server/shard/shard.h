@@ -55,7 +55,7 @@ struct ShardSettings {
   int64_t chunk_bytes = 1 << 20;
   int carried_arrays = 0;  // arrays per partition that PUT_STATE brings for each trained chunk
   bool replicate = false;  // keep each version on the next server too
-  RoundSettings round;
+  Experiment experiment;
 };
 
 class Shard {

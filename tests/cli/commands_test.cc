@@ -8,7 +8,7 @@
 #include "cli/settings_json.h"
 #include "common/base/file.h"
 #include "common/checkpoint/checkpoint.h"
-#include "common/settings/experiment_text.h"
+#include "common/settings/option_pages.h"
 #include "tests/cli/kumo_runner.h"
 #include "tests/common/job/loss_and_accuracy.h"
 

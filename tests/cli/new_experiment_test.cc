@@ -66,10 +66,10 @@ TEST_F(NewExperimentTest, EverySettingMeansWhatItMeantButForNameNetworkAndOutput
 
 TEST_F(NewExperimentTest, EverySettingIsExplainedWithUnitLimitsAndDefault) {
   Renewed("[network]\nfile = net.pbtxt\n[sync]\nblock = 7\n");
-  EXPECT_THAT(text_, AllOf(HasSubstr("\n# How the partitions work together.\n[sync]\n"),
+  EXPECT_THAT(text_, AllOf(HasSubstr("\n# Synchronisation of the partitions.\n[sync]\n"),
                            HasSubstr("# Length of a block (block mode) [minibatches] (1 .. "
                                      "1000000); default: 50\nblock = 7\n"),
-                           HasSubstr("# Samples of one partition's minibatch [samples] (1 .. "
+                           HasSubstr("# Minibatch size of one partition [samples] (1 .. "
                                      "1000000)\n#minibatch = 64\n")));
   const OptionTable table;
   for (const Option& option : table.options()) {

@@ -54,8 +54,8 @@ TEST(OptionsJson, HasAnObjectForEveryRowOfTheTable) {
     const Value& row = rows.list_value().values(i);
     const Option& option = table.options()[i];
     EXPECT_EQ(Field(row, "key").string_value(), option.key);
-    EXPECT_EQ(Field(row, "help").string_value(), option.help);
-    EXPECT_EQ(Field(row, "result").bool_value(), option.result);
+    EXPECT_EQ(Field(row, "help").string_value(), option.Help());
+    EXPECT_EQ(Field(row, "result").bool_value(), option.result());
     const bool number = Field(row, "type").string_value() == "integer" ||
                         Field(row, "type").string_value() == "number";
     if (number) {

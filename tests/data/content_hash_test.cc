@@ -64,7 +64,7 @@ TEST(ContentHash, IsTheSameHoweverTheFilesArePacked) {
   const auto hash = [&](const test::Bytes& images, const test::Bytes& labels) {
     test::WriteFile(request.images, images);
     test::WriteFile(request.labels, labels);
-    return ContentHash(*FindReader("idx").value()->open(request).value()).value();
+    return ContentHash(*ReaderOf(DataReader::kIdx).open(request).value()).value();
   };
   const test::Bytes images = test::Idx({50, 6, 4}, of.pixels);
   const test::Bytes labels = test::Idx({50}, of.labels);

@@ -92,9 +92,9 @@ size_t StepOver(const test::Bytes& file) { return file.size() < 20000 ? 1 : 97; 
 class ReaderConformanceTest : public testing::TestWithParam<Reader> {
  protected:
   void SetUp() override {
-    ASSERT_TRUE(Samples().contains(GetParam().name))
-        << "add sample files of the reader " << GetParam().name << " to this test";
-    files_ = Samples().find(GetParam().name)->second();
+    ASSERT_TRUE(Samples().contains(WordOf(GetParam().id)))
+        << "add sample files of the reader " << WordOf(GetParam().id) << " to this test";
+    files_ = Samples().find(WordOf(GetParam().id))->second();
     ASSERT_FALSE(files_.empty());
   }
 
@@ -235,31 +235,24 @@ TEST_P(ReaderConformanceTest, ManyThreadsMayRead) {
 // Texts have other samples than one image and one label: text_test.cc.
 std::vector<Reader> ReadersOfImages() {
   std::vector<Reader> readers;
-  std::ranges::copy_if(Readers(), std::back_inserter(readers),
-                       [](const Reader& reader) { return !reader.reads_text; });
+  std::ranges::copy_if(Readers(), std::back_inserter(readers), [](const Reader& reader) {
+    return TraitsOf(reader.id).samples != SampleKind::kTokens;
+  });
   return readers;
 }
 
 INSTANTIATE_TEST_SUITE_P(AllReaders, ReaderConformanceTest, testing::ValuesIn(ReadersOfImages()),
                          [](const testing::TestParamInfo<Reader>& reader) {
-                           return std::string(reader.param.name);
+                           return std::string(WordOf(reader.param.id));
                          });
 
-TEST(ReaderListTest, UnknownReaderIsRefusedWithTheKnownOnes) {
-  const auto reader = FindReader("parquet");
-  ASSERT_FALSE(reader.ok());
-  EXPECT_EQ(reader.status().code(), StatusCode::kFailedPrecondition);
-  EXPECT_THAT(reader.status().message(),
-              testing::AllOf(testing::HasSubstr("parquet"), testing::HasSubstr("idx")));
-}
-
-TEST(ReaderListTest, EveryReaderIsFoundByItsNameOnce) {
-  for (const Reader& reader : Readers()) {
-    const auto found = FindReader(reader.name);
-    ASSERT_TRUE(found.ok());
-    EXPECT_EQ(found.value(), &reader);
-    EXPECT_FALSE(reader.summary.empty());
+TEST(ReaderListTest, HasAReaderForEachChoiceOfTheSetting) {
+  EXPECT_EQ(Readers().size(), ChoicesOf(DataReader()).size());
+  for (const auto& choice : ChoicesOf(DataReader())) {
+    EXPECT_EQ(ReaderOf(choice.value).id, choice.value) << choice.word;
+    EXPECT_FALSE(choice.help.empty()) << choice.word;
   }
+  EXPECT_FALSE(FindChoice<DataReader>("parquet"));
 }
 
 }  // namespace

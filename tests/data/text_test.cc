@@ -66,7 +66,7 @@ TEST_F(TextTest, CharactersAreNumberedByTheirCodePoints) {
 }
 
 TEST_F(TextTest, BytesAreThemselves) {
-  request_.text.bytes = true;
+  request_.text.tokens = TextTokens::kBytes;
   Write(std::string("\xff\x00\x80ghabcde", 10));
   const auto set = Opened(DataPart::kTraining);
   ASSERT_TRUE(set);

@@ -210,7 +210,7 @@ void MakeCheckpoints(const fs::path& folder) {
   MemoryFileSystem files;
   sim::Disk disk;
   sim::SimSettings job = sim::JobWithAForger(false);
-  job.experiment.sync.push_codec = "1bit";  // partitions carry something
+  job.experiment.sync.push_codec = CodecId::kOneBit;  // partitions carry something
   (void)sim::Cluster(job, &disk).Run();
   for (auto [version, manifest] : disk.manifests) {
     ShardFileHeader header{1, 2, 3, version, manifest.generation(), 0, 2};

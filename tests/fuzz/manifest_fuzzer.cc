@@ -13,7 +13,6 @@
 #include "common/checkpoint/origin.h"
 #include "common/checkpoint/tensor_list.h"
 #include "common/settings/experiment_text.h"
-#include "common/settings/setting_changes.h"
 #include "tests/common/base/memory_file_system.h"
 #include "tests/fuzz/fuzzer.h"
 

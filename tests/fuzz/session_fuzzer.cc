@@ -19,7 +19,7 @@ namespace {
 enum What : uint8_t { kAnswer, kChanged, kUnasked, kWork, kTick, kLeave, kConnected, kWhats };
 
 const SessionSettings& Settings(int which) {
-  static const auto make = [](int servers, const char* codec, bool nesterov) {
+  static const auto make = [](int servers, CodecId codec, bool nesterov) {
     SessionSettings settings = test::SmallSettings(servers);
     settings.experiment.sync.push_codec = codec;
     settings.experiment.block.nesterov = nesterov;
@@ -27,7 +27,8 @@ const SessionSettings& Settings(int which) {
     settings.identity = IdentityOf(settings.experiment);
     return settings;
   };
-  static const SessionSettings settings[] = {make(1, "fp32", false), make(2, "1bit", true)};
+  static const SessionSettings settings[] = {make(1, CodecId::kFp32, false),
+                                             make(2, CodecId::kOneBit, true)};
   return settings[which];
 }
 

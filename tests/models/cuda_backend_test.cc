@@ -180,7 +180,7 @@ TEST_F(CudaBackendTest, CodesAndResidualsAreTheCpusBitForBit) {
           }
           const std::vector<float> minus = difference ? SomeNumbers(n, 2) : std::vector<float>();
           const std::vector<float> residual =
-              feedback && codec->lossy() ? SomeNumbers(n, 3) : std::vector<float>();
+              feedback && !codec->lossless() ? SomeNumbers(n, 3) : std::vector<float>();
           const Coded expected = EncodeOn(*cpu_, *codec, x, minus, residual);
           const Coded found = EncodeOn(*cuda_, *codec, x, minus, residual);
           ASSERT_EQ(expected.first_bad, -1);
@@ -212,7 +212,7 @@ TEST_F(CudaBackendTest, AContributionIsCodedAsItsChunksAre) {
     if (i == kBroken) x[5000] = std::numeric_limits<float>::infinity();
     const Codec* const codec = codecs[i / 2 % codecs.size()];
     const std::vector<float> residual =
-        codec->lossy() ? SomeNumbers(sizes[i], 100 + i) : std::vector<float>();
+        !codec->lossless() ? SomeNumbers(sizes[i], 100 + i) : std::vector<float>();
     expected.push_back(EncodeOn(*cpu_, *codec, x, {}, residual));
     vectors.push_back(std::make_unique<Vector>(*cuda_, x));
     residuals.push_back(std::make_unique<Vector>(*cuda_, residual));
@@ -240,7 +240,7 @@ TEST_F(CudaBackendTest, AContributionIsCodedAsItsChunksAre) {
 TEST_F(CudaBackendTest, WhatAStepHasMadeIsCodedWhileItGoesOn) {
   constexpr int kVectors = 3;
   constexpr int64_t kSize = 70'000;
-  const Codec* const codec = FindCodec("1bit").value();
+  const Codec* const codec = &CodecOf(CodecId::kOneBit);
   const size_t bytes = codec->EncodedBytes(kSize);
   for (Backend* const backend : {cpu_.get(), cuda_.get()}) {
     SCOPED_TRACE(backend->name());
@@ -323,10 +323,10 @@ TEST_F(CudaBackendTest, TheFirstNumberAboveALimitIsFound) {
 
 TEST_F(CudaBackendTest, OptimisersWalkTheCpusWayBitForBit) {
   constexpr int64_t kSize = 10'007;
-  for (const std::string_view type : OptimiserTypes()) {
+  for (const auto& choice : ChoicesOf(OptimiserType())) {
     OptimiserSettings settings;
-    settings.type = std::string(type);
-    const std::unique_ptr<Optimiser> optimiser = MakeOptimiser(settings).value();
+    settings.type = choice.value;
+    const std::unique_ptr<Optimiser> optimiser = MakeOptimiser(settings);
     const auto walk = [&](Backend& backend) {
       Vector weights(backend, SomeNumbers(kSize, 5));
       Vector first(backend, std::vector<float>(kSize));
@@ -348,7 +348,7 @@ TEST_F(CudaBackendTest, OptimisersWalkTheCpusWayBitForBit) {
       }
       return Bits(weights.Read());
     };
-    EXPECT_EQ(walk(*cuda_), walk(*cpu_)) << type;
+    EXPECT_EQ(walk(*cuda_), walk(*cpu_)) << choice.word;
   }
 }
 

@@ -123,7 +123,7 @@ TEST_F(CudaFailureTest, AFailureWhileAStepIsRecordedIsTheCallsOwn) {
 TEST_F(CudaFailureTest, AStepThatFailsBeforeItsMarkHandsNothingOn) {
   DeviceArray<float> numbers(*backend_, 600, "numbers");
   GradientCodec::Encoding encoding;
-  encoding.codec = FindCodec("1bit").value();
+  encoding.codec = &CodecOf(CodecId::kOneBit);
   encoding.x = numbers.data();
   encoding.n = numbers.size();
   const size_t bytes = encoding.codec->EncodedBytes(600);

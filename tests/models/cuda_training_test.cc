@@ -121,7 +121,7 @@ Walk Train(Backend& backend, const model::Network& network, const WalkSettings& 
   backend.Write(start.data(), start.size() * sizeof(float), weights.data());
   backend.Write(start.data(), start.size() * sizeof(float), evaluated.data());
   EXPECT_TRUE(net->Bind(layout, weights.data(), gradients.data()).ok());
-  const std::unique_ptr<Optimiser> optimiser = MakeOptimiser({}).value();
+  const std::unique_ptr<Optimiser> optimiser = MakeOptimiser({});
   const int64_t trained = layout.segment(Segment::kUndecayed).end;
   const auto work = [&] {
     net->Train();

@@ -53,7 +53,7 @@ class Stepped {
  public:
   Stepped(Backend& backend, const std::vector<float>& gradients, float clip_norm)
       : gradients_(Put(backend, gradients)), weights_(Put(backend, SomeNumbers(2))) {
-    const auto optimiser = MakeOptimiser({}).value();
+    const auto optimiser = MakeOptimiser({});
     StepParameters step;
     step.optimiser = optimiser.get();
     step.decayed = {0.1f, 0.01f, 1};

@@ -294,7 +294,7 @@ TEST(GoingOn, WhatCannotChangeIsRefusedByNameAndOtherSettingsGoOn) {
             "optimiser.type=sgd", "--set", "sync.partitions=2", "--set", "sync.minibatch=32"});
   EXPECT_EQ(changed.code, 0) << changed.output;
   EXPECT_THAT(changed.output,
-              AllOf(HasSubstr("sync.partitions 4 -> 2"), HasSubstr("what partitions carried"),
+              AllOf(HasSubstr("sync.partitions 4 -> 2"), HasSubstr("the state of the partitions"),
                     HasSubstr("blocks start from the weights that were evaluated")));
   EXPECT_GT(Number(Lines(job, "epoch").back(), "validation/main/accuracy"), 0.5);
 }

@@ -146,7 +146,7 @@ class ServicesTest : public testing::Test {
     e.sync.partitions = 4;
     e.sync.minibatch = 5;
     e.sync.block = 2;
-    e.sync.push_codec = "1bit";
+    e.sync.push_codec = CodecId::kOneBit;
     e.schedule.learning_rate = 0.1;
     e.cluster.chunk_kib = 1;
     e.cluster.server_threads = 2;
@@ -325,7 +325,7 @@ TEST_F(ServicesTest, AServerThatIsKilledAndStartedAgainCostsNoBit) {
   for (const int replicas : {1, 2}) {
     Experiment e = Job("killed" + std::to_string(replicas), 3, 1);
     e.cluster.replicas = replicas;
-    e.cluster.recovery = "exact";
+    e.cluster.recovery = StateLoss::kExact;
     GatedFileSystem gated;
     gated.Open(1);
     const auto first = Server(e, 0, &gated);

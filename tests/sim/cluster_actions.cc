@@ -7,7 +7,7 @@
 
 #include "common/checkpoint/checkpoint.h"
 #include "common/checkpoint/continuation.h"
-#include "common/settings/setting_changes.h"
+#include "common/settings/experiment_text.h"
 #include "tests/sim/cluster.h"
 #include "tests/sim/processes.h"
 

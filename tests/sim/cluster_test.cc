@@ -68,7 +68,7 @@ TEST(Cluster, AWorkerThatDiesIsReplacedByTheOthers) {
 TEST(Cluster, AWorkerThatComesBackGetsPartitionsAgain) {
   SimSettings settings = SmallJob();
   settings.experiment.job.epochs = 40;
-  settings.experiment.sync.push_codec = "1bit";
+  settings.experiment.sync.push_codec = CodecId::kOneBit;
   const SimResult reference = RunJob(settings);
   settings.faults.kills = 2;
   settings.faults.restart = 1;
@@ -85,7 +85,7 @@ TEST(Cluster, AWorkerThatComesBackGetsPartitionsAgain) {
 TEST(Cluster, PartitionsMoveToALateWorkerWithWhatTheyCarry) {
   SimSettings settings = SmallJob();
   settings.experiment.job.epochs = 10;
-  settings.experiment.sync.push_codec = "1bit";
+  settings.experiment.sync.push_codec = CodecId::kOneBit;
   settings.experiment.block.reset_local_state = false;
   const SimResult reference = RunJob(settings);
   for (TimeUs at : {300, 500, 700, 900}) {
@@ -100,7 +100,7 @@ TEST(Cluster, PartitionsMoveToALateWorkerWithWhatTheyCarry) {
 }
 
 TEST(Cluster, StoppedAndResumedIsUninterrupted) {
-  for (const char* codec : {"fp32", "1bit", "int8"}) {
+  for (const CodecId codec : {CodecId::kFp32, CodecId::kOneBit, CodecId::kInt8}) {
     for (bool keep : {false, true}) {
       SimSettings settings = SmallJob();
       settings.experiment.job.epochs = 6;
@@ -124,7 +124,7 @@ TEST(Cluster, StoppedAndResumedIsUninterrupted) {
       const SimResult second = RunJob(settings, &disk);
       ExpectFinished(second);
       EXPECT_EQ(second.rounds.front(), first.rounds.back() + 1);
-      EXPECT_EQ(second.weights, reference.weights) << codec << (keep ? " keep" : " reset");
+      EXPECT_EQ(second.weights, reference.weights) << WordOf(codec) << (keep ? " keep" : " reset");
       EXPECT_EQ(second.start, reference.start);
       EXPECT_EQ(test::LossSum(second.epochs.back().validation),
                 test::LossSum(reference.epochs.back().validation));
@@ -173,7 +173,7 @@ TEST(Cluster, NoWorkerIsAnErrorWithALimit) {
 TEST(Cluster, AServerThatDiesComesBackAndTheJobGoesOnFromTheLastCheckpoint) {
   SimSettings settings = SmallJob();
   settings.experiment.job.epochs = 10;
-  settings.experiment.sync.push_codec = "1bit";
+  settings.experiment.sync.push_codec = CodecId::kOneBit;
   settings.experiment.block.reset_local_state = false;
   settings.experiment.checkpoint.every_rounds = 3;
   settings.servers = 3;
@@ -194,13 +194,13 @@ TEST(Cluster, AServerThatDiesComesBackAndTheJobGoesOnFromTheLastCheckpoint) {
 
 // The next server has kept what it held: no round is closed twice, and no block is computed again.
 TEST(Cluster, AServerThatDiesLosesNoRoundWhereVersionsAreKeptTwice) {
-  for (const char* codec : {"fp32", "1bit"}) {
+  for (const CodecId codec : {CodecId::kFp32, CodecId::kOneBit}) {
     SimSettings settings = SmallJob();
     settings.experiment.job.epochs = 10;
     settings.experiment.sync.push_codec = codec;
     settings.experiment.block.reset_local_state = false;
     settings.experiment.block.nesterov = true;
-    settings.experiment.cluster.recovery = "exact";
+    settings.experiment.cluster.recovery = StateLoss::kExact;
     settings.servers = 3;
     const SimResult reference = RunJob(settings);
     settings.experiment.cluster.replicas = 2;
@@ -225,9 +225,9 @@ TEST(Cluster, AServerThatDiesLosesNoRoundWhereVersionsAreKeptTwice) {
 TEST(Cluster, AWorkerThatIsToldToLeaveHandsItsPartitionsOver) {
   SimSettings settings = SmallJob();
   settings.experiment.job.epochs = 10;
-  settings.experiment.sync.push_codec = "1bit";
+  settings.experiment.sync.push_codec = CodecId::kOneBit;
   settings.experiment.block.reset_local_state = false;
-  settings.experiment.cluster.recovery = "exact";
+  settings.experiment.cluster.recovery = StateLoss::kExact;
   const SimResult reference = RunJob(settings);
   for (uint64_t seed = 1; seed < 20; ++seed) {
     settings.seed = seed;
@@ -259,12 +259,12 @@ TEST(Cluster, AServerThatWasFrozenCostsNothingButTheWait) {
 // Server 0 and the other server hear the worker's heartbeats and each other, but what it computes
 // does not arrive at one of them.
 TEST(Cluster, AWorkerThatDoesNotReachOneServerIsReplaced) {
-  for (const char* codec : {"fp32", "1bit"}) {
+  for (const CodecId codec : {CodecId::kFp32, CodecId::kOneBit}) {
     SimSettings settings = SmallJob();
     settings.servers = 2;
     settings.experiment.job.epochs = 10;
     settings.experiment.sync.push_codec = codec;
-    settings.experiment.cluster.recovery = "exact";
+    settings.experiment.cluster.recovery = StateLoss::kExact;
     const SimResult reference = RunJob(settings);
     for (uint64_t seed = 1; seed < 20; ++seed) {
       settings.seed = seed;
@@ -304,7 +304,7 @@ TEST(Cluster, AJobThatAllWorkersHaveLeftForGoodEndsWithACheckpoint) {
 TEST(Cluster, AJobWhoseProcessesAreAllToldToLeaveIsSaved) {
   SimSettings settings = SmallJob();
   settings.experiment.job.epochs = 10;
-  settings.experiment.sync.push_codec = "fp32";
+  settings.experiment.sync.push_codec = CodecId::kFp32;
   const SimResult reference = RunJob(settings);
   for (int i = 0; i < 40; ++i) {
     const TimeUs moment = (600 + 11 * i) * kMillisecond;
@@ -351,7 +351,7 @@ TEST(Cluster, AStragglersPartitionIsComputedByWhoIsIdle) {
   EXPECT_EQ(helped.weights, reference.weights);
   EXPECT_GT(helped.blocks_trained, reference.blocks_trained);
   // What partitions carry cannot be in two places: there the round waits.
-  settings.experiment.sync.push_codec = "1bit";
+  settings.experiment.sync.push_codec = CodecId::kOneBit;
   const SimResult waits = RunJob(settings);
   ExpectFinished(waits);
   EXPECT_LT(helped.ended * 5 / 2, waits.ended);

@@ -38,17 +38,17 @@ SimSettings RandomJob(uint64_t seed) {
   if (choose({0, 1})) e.sync.warmup_samples = choose({10, 60});
   e.block.nesterov = choose({0, 1});
   e.block.reset_local_state = choose({0, 1});
-  e.sync.pull_codec = choose({0, 0, 1}) ? "fp16" : "fp32";
-  const char* const kCodecs[] = {"fp32", "1bit", "int8", "bf16"};
+  e.sync.pull_codec = choose({0, 0, 1}) ? CodecId::kFp16 : CodecId::kFp32;
+  constexpr CodecId kCodecs[] = {CodecId::kFp32, CodecId::kOneBit, CodecId::kInt8, CodecId::kBf16};
   e.sync.push_codec = kCodecs[rng.NextBelow(4)];
   e.cluster.workers = choose({1, 2, 3});
   settings.servers = choose({1, 2, 3});
   e.checkpoint.every_rounds = choose({0, 0, 1, 3});
-  e.checkpoint.best = settings.seed % 2 == 0 ? "accuracy" : "none";
+  e.checkpoint.best = settings.seed % 2 == 0 ? "accuracy" : "";
   // A tenth of the messages lost: more than six heartbeats in a row, some day.
   e.cluster.suspect_after_s = 5;
   // What a lost worker's partitions carried is gone, unless the job goes back.
-  e.cluster.recovery = "exact";
+  e.cluster.recovery = StateLoss::kExact;
   Faults& faults = settings.faults;
   faults.drop = choose({0, 1, 10}) / 100.0;
   faults.duplicate = choose({0, 1, 10}) / 100.0;
@@ -69,7 +69,7 @@ SimSettings RandomJob(uint64_t seed) {
   e.cluster.replicas = choose({1, 2});
   if (choose({0, 0, 1})) faults.links = choose({1, 2});
   settings.rare_ways = choose({0, 1, 1});
-  if (choose({0, 0, 1})) e.checkpoint.disks = "private";
+  if (choose({0, 0, 1})) e.checkpoint.disks = CheckpointDisks::kPrivate;
   if (choose({0, 1}) && e.checkpoint.HasPrivateDisks()) faults.disk_losses = 1;
   return settings;
 }
@@ -110,7 +110,7 @@ bool IsWithoutADisk(const SimSettings& settings, const SimResult& result) {
 // Runs a job to its end, stops and all; whether everything held.
 bool Holds(const SimSettings& settings, std::string* why) {
   SimSettings shared = Undisturbed(settings);
-  shared.experiment.checkpoint.disks = "shared";
+  shared.experiment.checkpoint.disks = CheckpointDisks::kShared;
   const SimResult reference = RunJob(shared);
   Disk disk;
   SimSettings next = settings;
@@ -264,7 +264,7 @@ TEST_P(PlantedBug, IsFound) {
     settings.mutation = GetParam().mutation;
     if (GetParam().mutation ==
         Mutation::kOldGenerationCounts) {  // needs a past, and messages of it
-      settings.experiment.sync.push_codec = "1bit";
+      settings.experiment.sync.push_codec = CodecId::kOneBit;
       settings.experiment.cluster.workers = 3;
       settings.faults.kills = 3;
       settings.faults.restart = 1;

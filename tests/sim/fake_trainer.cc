@@ -91,7 +91,7 @@ TrainedBlock FakeTrainer::Train(const TrainAction& train) {
     }
     const Codec& codec = shape_->push_codecs.For(train.round, chunk.segment);
     std::span<float> residual;
-    if (residual_ && codec.lossy()) {
+    if (residual_ && !codec.lossless()) {
       residual = std::span<float>(arrays[0]).subspan(chunk.range.begin, n);
     }
     auto coded = std::make_shared<std::vector<std::byte>>(codec.EncodedBytes(n));

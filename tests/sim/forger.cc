@@ -260,12 +260,12 @@ SimSettings JobWithAForger(bool replicas) {
   e.sync.partitions = kPartitions;
   e.sync.minibatch = 4;
   e.sync.block = 2;
-  e.sync.push_codec = "fp32";
+  e.sync.push_codec = CodecId::kFp32;
   e.cluster.workers = 2;
   e.cluster.suspect_after_s = 2;
   e.cluster.heartbeat_s = 0.3;
   e.cluster.chunk_kib = 1;
-  e.cluster.recovery = "exact";
+  e.cluster.recovery = StateLoss::kExact;
   e.cluster.stall_timeout_s = 30;
   e.cluster.replicas = replicas ? 2 : 1;
   e.checkpoint.every_rounds = 2;

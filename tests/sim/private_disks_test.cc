@@ -20,8 +20,8 @@ const std::string kFolder = "/out/checkpoints";
 SimSettings PrivateJob(int servers) {
   SimSettings settings = SmallJob();
   settings.experiment.job.epochs = 12;
-  settings.experiment.sync.push_codec = "1bit";  // each partition carries a residual
-  settings.experiment.checkpoint.disks = "private";
+  settings.experiment.sync.push_codec = CodecId::kOneBit;  // each partition carries a residual
+  settings.experiment.checkpoint.disks = CheckpointDisks::kPrivate;
   settings.experiment.checkpoint.every_rounds = 3;
   settings.experiment.checkpoint.keep = 3;
   settings.servers = servers;
@@ -30,7 +30,7 @@ SimSettings PrivateJob(int servers) {
 
 SimResult Reference() {
   SimSettings settings = PrivateJob(1);
-  settings.experiment.checkpoint.disks = "shared";
+  settings.experiment.checkpoint.disks = CheckpointDisks::kShared;
   return RunJob(settings);
 }
 
@@ -110,7 +110,7 @@ TEST(PrivateDisks, OneThatIsLostWithItsServerCostsNothingWhereVersionsAreKeptTwi
     SimSettings settings = PrivateJob(3);
     settings.seed = seed;
     settings.experiment.cluster.replicas = 2;
-    settings.experiment.cluster.recovery = "exact";
+    settings.experiment.cluster.recovery = StateLoss::kExact;
     settings.faults.disk_losses = 1;
     settings.faults.kill_within = 1 * kSecond;
     const SimResult result = RunJob(settings);
@@ -203,7 +203,7 @@ TEST(PrivateDisks, AJobThatStartsAnewSetsEveryServersCheckpointsAside) {
   RunUntil(settings, 1200 * kMillisecond, &disk);
   const std::string former = Newest(disk, 1);
   disk.own.erase(0);
-  settings.experiment.checkpoint.resume = "never";
+  settings.experiment.checkpoint.resume.kind = ResumeFrom::Kind::kNever;
   settings.experiment.checkpoint.every_rounds = 0;
   const SimResult result = RunJob(settings, &disk);
   ExpectFinished(result);

@@ -48,8 +48,14 @@ Result<Exported> Gather(const StoredModel& model, const ExportRequest& request, 
 // Description of the network's input: a formula of the pixels (PixelFormulaFor), or the kind of
 // numbers.
 std::string InputFormula(const Experiment::Data& settings) {
-  if (settings.reader == "text") return "tokens, by their numbers";
-  if (settings.reader == "ctf") return "numbers, as they are";
+  switch (TraitsOf(settings.reader).samples) {
+    case SampleKind::kTokens:
+      return "tokens, by their numbers";
+    case SampleKind::kNumbers:
+      return "numbers, as they are";
+    case SampleKind::kImages:
+      break;
+  }
   std::string formula = WriteValue(settings.scale);
   formula += settings.subtract_mean ? " * (pixel - mean image of the training set)" : " * pixel";
   std::string channels;
@@ -57,9 +63,9 @@ std::string InputFormula(const Experiment::Data& settings) {
     formula += " - mean";
     channels += "; mean of each channel: " + WriteValue(settings.mean);
   }
-  if (!settings.deviation.empty()) {
+  if (!settings.std_dev.empty()) {
     formula = "(" + formula + ") / deviation";
-    channels += "; deviation of each channel: " + WriteValue(settings.deviation);
+    channels += "; deviation of each channel: " + WriteValue(settings.std_dev);
   }
   return formula + channels;
 }
@@ -83,9 +89,9 @@ Status WriteOnnx(const StoredModel& model, const Exported& exported, const Expor
   OnnxOptions options;
   options.version = std::string(kVersion);
   ModelData data;
-  const std::string& reader = model.experiment.data.reader;
-  if (request.pixels && (reader == "text" || reader == "ctf")) {
-    return InvalidArgument("--pixels requires images, but data.reader = " + reader);
+  const DataReader reader = model.experiment.data.reader;
+  if (request.pixels && TraitsOf(reader).samples != SampleKind::kImages) {
+    return InvalidArgument("--pixels requires images, but data.reader = " + WriteValue(reader));
   }
   if (request.pixels) {
     KUMO_ASSIGN_OR_RETURN(data, DataOf(model));

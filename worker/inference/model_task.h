@@ -9,7 +9,7 @@
 
 #include "common/base/status.h"
 #include "common/settings/command_line.h"
-#include "common/settings/variables.h"
+#include "common/settings/config_file.h"
 #include "worker/inference/generation.h"
 
 namespace kumo {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "common/base/did_you_mean.h"
+#include "common/settings/option_value.h"
 #include "data/readers/ctf.h"
 #include "data/readers/image_files.h"
 #include "data/readers/image_maker.h"
@@ -257,7 +258,7 @@ Result<Predictions> Predict(const ModelName& name, const PredictRequest& request
   KUMO_ASSIGN_OR_RETURN(const StoredModel model, OpenStoredModel(name));
   Predictions predictions;
   predictions.checkpoint = model.checkpoint;
-  const bool lines = model.experiment.data.reader == "ctf";
+  const bool lines = TraitsOf(model.experiment.data.reader).samples == SampleKind::kNumbers;
   KUMO_RETURN_IF_ERROR(lines ? PredictLines(model, request, &predictions)
                              : PredictImages(model, request, &predictions));
   return predictions;

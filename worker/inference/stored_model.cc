@@ -11,9 +11,8 @@
 #include "common/checkpoint/source_folder.h"
 #include "common/checkpoint/tensor_list.h"
 #include "common/job/network_changes.h"
-#include "common/settings/experiment_reader.h"
+#include "common/settings/experiment_text.h"
 #include "common/settings/parser.h"
-#include "common/settings/setting_changes.h"
 #include "data/open_datasets.h"
 #include "models/backend/devices.h"
 #include "models/network.h"
@@ -26,10 +25,9 @@ namespace {
 
 // The checkpoint's settings, overridden by those of the command line.
 Result<Experiment> ExperimentOf(const checkpoint::Manifest& manifest, const ModelName& name) {
-  const OptionTable table;
   LoadedExperiment loaded;
   KUMO_ASSIGN_OR_RETURN(loaded.experiment, ExperimentOfText(manifest.experiment_text()));
-  ExperimentReader reader(&table, &name.variables, &loaded);
+  ExperimentReader reader(&name.variables, &loaded);
   reader.ReadCommandLine(name.sets);
   reader.ResolvePaths();
   if (!loaded.problems.empty()) return InvalidArgument(loaded.problems.front());
@@ -139,7 +137,7 @@ Result<std::unique_ptr<RunningModel>> RunningModel::Make(const StoredModel& mode
                                                          int max_batch, NumberType type,
                                                          const PixelFormula& pixels) {
   std::unique_ptr<RunningModel> made(new RunningModel());
-  KUMO_ASSIGN_OR_RETURN(made->backend_, MakeBackend(DeviceOf(model.experiment.network)));
+  KUMO_ASSIGN_OR_RETURN(made->backend_, MakeBackend(model.experiment.network));
   Backend* const backend = made->backend_.get();
   KUMO_ASSIGN_OR_RETURN(made->net_, Net::Make(network, max_batch, backend));
   const int64_t floats = model.layout.size();
@@ -167,8 +165,8 @@ Status RunningModel::Predict(int batch, std::span<const std::byte> input, int ou
 namespace {
 
 // Settings that change a sample on its way into the network.
-constexpr std::string_view kInputs[] = {"data.scale", "data.subtract_mean", "data.mean",
-                                        "data.deviation", "data.tokens"};
+constexpr std::string_view kInputs[] = {"data.scale", "data.subtract_mean", "data.mean", "data.std",
+                                        "data.tokens"};
 
 bool IsSaid(const std::string& key, const std::vector<std::string>& sets) {
   return std::ranges::any_of(sets, [&](std::string set) {

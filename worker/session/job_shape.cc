@@ -6,9 +6,9 @@ Result<JobShape> JobShape::Make(const Experiment& experiment, const JobSpec& spe
   JobShape shape;
   KUMO_ASSIGN_OR_RETURN(shape.plan, PlanFor(experiment, spec));
   shape.map = ShardMap(spec.layout, servers, experiment.cluster.chunk_kib * 1024);
-  KUMO_ASSIGN_OR_RETURN(shape.push_codecs, PushCodecs::Make(experiment.sync));
+  shape.push_codecs = PushCodecs(experiment.sync);
   shape.carried_arrays = CarriedArrays(experiment, spec);
-  shape.keeps_weights_apart = experiment.block.KeepsWeightsApart();
+  shape.keeps_weights_apart = TraitsOf(experiment.block).keeps_weights_apart;
   return shape;
 }
 

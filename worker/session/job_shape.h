@@ -13,7 +13,7 @@
 namespace kumo {
 
 struct JobShape {
-  // Requires 1 <= servers <= ShardMap::kMaxServers. The errors of PlanFor and PushCodecs::Make.
+  // Requires 1 <= servers <= kMaxServers. The errors of PlanFor.
   static Result<JobShape> Make(const Experiment& experiment, const JobSpec& spec, int servers);
 
   JobPlan plan;

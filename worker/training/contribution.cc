@@ -21,7 +21,7 @@ Contribution::Contribution(const JobShape& shape, const RoundPlan& round, const 
     } else {
       encoding.x = vectors.gradients + begin;
     }
-    if (encoding.codec->lossy() && vectors.residual != nullptr) {
+    if (!encoding.codec->lossless() && vectors.residual != nullptr) {
       encoding.residual = vectors.residual + begin;
     }
     encoding.most = encoding.codec->MostWithoutLoss(encoding.residual != nullptr);

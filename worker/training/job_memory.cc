@@ -42,8 +42,8 @@ void AddMinibatches(const char* what, const char* setting, const MinibatchRoom& 
 }
 
 // Memory of the network on the CPU for minibatches of the given size.
-Result<int64_t> NetBytes(const model::Network& network, const std::string& reader,
-                         const Fields& fields, int max_batch) {
+Result<int64_t> NetBytes(const model::Network& network, DataReader reader, const Fields& fields,
+                         int max_batch) {
   CountedMemory counted;
   const std::unique_ptr<Backend> backend = MakeCpuBackendIn(&counted);
   KUMO_ASSIGN_OR_RETURN(const auto net, Net::Make(network, max_batch, backend.get()));
@@ -55,7 +55,7 @@ Result<int64_t> NetBytes(const model::Network& network, const std::string& reade
 void AddVectors(const Experiment& experiment, const JobSpec& spec, int64_t optimiser_slots,
                 int64_t partitions, MemoryNeed* need) {
   const int64_t vector = spec.layout.size() * kFloat;
-  const bool apart = experiment.block.KeepsWeightsApart();
+  const bool apart = TraitsOf(experiment.block).keeps_weights_apart;
   need->Add("weights and gradients", {vector, apart ? 4 : 3}, "network.file");
   if (experiment.sync.mode == SyncMode::kBlock && spec.optimiser_slots == 0) {
     need->Add("local optimiser state", {vector, optimiser_slots}, "optimiser.type");
@@ -109,18 +109,17 @@ Result<JobMemory> MemoryOfJob(const Experiment& experiment, const model::Network
   KUMO_ASSIGN_OR_RETURN(
       const MinibatchRooms rooms,
       MinibatchRooms::Of(experiment, data.train.samples, data.validation.samples));
-  KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<Optimiser> optimiser,
-                        MakeOptimiser(experiment.optimiser));
+  const std::unique_ptr<Optimiser> optimiser = MakeOptimiser(experiment.optimiser);
   JobSpec spec;
   KUMO_ASSIGN_OR_RETURN(spec.layout, ParameterLayout::Make(plan.tensors()));
   spec.optimiser_slots = SlotsThatPartitionsCarry(experiment, *optimiser);
 
-  const bool on_cpu = experiment.network.device == "cpu";
+  const bool on_cpu = experiment.network.device.is_cpu();
   const int64_t partitions =
       Quotient(experiment.sync.partitions, std::max(1, experiment.cluster.workers));
   MemoryNeed worker("a worker");
   worker.Add("process", {kProcessBytes});
-  const bool text = experiment.data.reader == "text";
+  const bool text = TraitsOf(experiment.data.reader).samples == SampleKind::kTokens;
   worker.Add("training data", {data.train.bytes},
              text ? "data.text" : "data.train_images, data.train_limit");
   worker.Add(

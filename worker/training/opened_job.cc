@@ -17,7 +17,8 @@ Status ConnectData(const Experiment& experiment, const OpenedJob& job) {
   KUMO_RETURN_IF_ERROR(
       BindInputs(experiment.data.reader, job.datasets.fields(), job.datasets.pixels, job.net.get())
           .WithContext(file + ", " + data.name()));
-  if (job.net->classes() < data.classes() && experiment.data.reader == "text") {
+  if (job.net->classes() < data.classes() &&
+      TraitsOf(experiment.data.reader).samples == SampleKind::kTokens) {
     return FailedPrecondition(file + " has " + std::to_string(job.net->classes()) +
                               " outputs, but " + data.name() + " has " +
                               std::to_string(data.classes()) +
@@ -34,7 +35,7 @@ Status ConnectData(const Experiment& experiment, const OpenedJob& job) {
 
 Status CheckBest(const Experiment& experiment, const MetricList& metrics) {
   const std::string& best = experiment.checkpoint.best;
-  if (best == "none" || metrics.Find(best) != nullptr) return OkStatus();
+  if (best.empty() || metrics.Find(best) != nullptr) return OkStatus();
   return InvalidArgument(
       "checkpoint.best = " + best + " is no metric of " + experiment.network.file + ", which has " +
       metrics.Names() +
@@ -65,16 +66,6 @@ Result<JobSpec> SpecOf(const Experiment& experiment, const model::Network& netwo
 
 }  // namespace
 
-DeviceOptions DeviceOf(const Experiment::Network& network) {
-  DeviceOptions device;
-  device.device = network.device;
-  device.threads = network.threads;
-  device.precision = network.precision;
-  device.tf32 = network.tf32;
-  device.deterministic = network.deterministic;
-  return device;
-}
-
 Result<OpenedJob> OpenJob(const Experiment& experiment) {
   KUMO_ASSIGN_OR_RETURN(const model::Network network, LoadNetwork(experiment.network.file));
   return OpenJob(experiment, network);
@@ -82,22 +73,21 @@ Result<OpenedJob> OpenJob(const Experiment& experiment) {
 
 Result<OpenedJob> OpenJob(const Experiment& experiment, const model::Network& network) {
   OpenedJob job;
-  KUMO_ASSIGN_OR_RETURN(job.backend, MakeBackend(DeviceOf(experiment.network)));
+  KUMO_ASSIGN_OR_RETURN(job.backend, MakeBackend(experiment.network));
   KUMO_ASSIGN_OR_RETURN(job.datasets, OpenDatasets(experiment.data));
   KUMO_ASSIGN_OR_RETURN(job.rooms, MinibatchRooms::Of(experiment, job.datasets.train->size(),
                                                       job.datasets.validation->size()));
   KUMO_ASSIGN_OR_RETURN(job.net, Net::Make(network, job.rooms.largest(), job.backend.get()));
   KUMO_RETURN_IF_ERROR(CheckBest(experiment, job.net->metrics()));
   KUMO_RETURN_IF_ERROR(ConnectData(experiment, job));
-  KUMO_ASSIGN_OR_RETURN(job.optimiser, MakeOptimiser(experiment.optimiser));
+  job.optimiser = MakeOptimiser(experiment.optimiser);
   KUMO_ASSIGN_OR_RETURN(job.spec, SpecOf(experiment, network, job));
   KUMO_ASSIGN_OR_RETURN(job.schedule, Schedule::Make(experiment.schedule, job.spec.train_samples,
                                                      experiment.job.epochs));
   return job;
 }
 
-Status BindInputs(const std::string& reader, const Fields& fields, const PixelFormula& pixels,
-                  Net* net) {
+Status BindInputs(DataReader reader, const Fields& fields, const PixelFormula& pixels, Net* net) {
   const Status status = net->Connect(fields, pixels);
   if (status.ok()) return status;
   const Fields wanted = net->takes();
@@ -110,7 +100,7 @@ Status BindInputs(const std::string& reader, const Fields& fields, const PixelFo
                                               : "; its losses need classes as labels: set "
                                                 "data.classes to the number of classes"));
   }
-  if (!reader.starts_with("image_")) return status;
+  if (!TraitsOf(reader).image_files) return status;
   const int image = FindField(wanted, kImageField);
   const int found = FindField(fields, kImageField);
   if (image < 0 || found < 0 || wanted[image].extents.size() != 3 ||

@@ -22,9 +22,6 @@
 
 namespace kumo {
 
-// The device options from an experiment's settings.
-DeviceOptions DeviceOf(const Experiment::Network& network);
-
 struct OpenedJob {
   std::unique_ptr<Backend> backend;  // outlives what follows
   std::unique_ptr<Net> net;
@@ -45,7 +42,6 @@ Result<OpenedJob> OpenJob(const Experiment& experiment);
 // Binds the fields of the samples to the network's inputs (Net::Connect). The errors of
 // Net::Connect; if image files have another size than the network's input, the message names the
 // setting that resizes them.
-Status BindInputs(const std::string& reader, const Fields& fields, const PixelFormula& pixels,
-                  Net* net);
+Status BindInputs(DataReader reader, const Fields& fields, const PixelFormula& pixels, Net* net);
 
 }  // namespace kumo

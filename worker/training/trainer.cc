@@ -289,7 +289,8 @@ StepParameters ParametersOf(const Experiment& experiment, const OpenedJob& job,
 std::vector<std::vector<int>> ReadyChunks(const Experiment& experiment,
                                           std::span<const Range> stages,
                                           const ParameterLayout& layout, const ShardMap& map) {
-  if (experiment.optimiser.clip_norm > 0 || experiment.network.precision == "fp16") return {};
+  if (experiment.optimiser.clip_norm > 0 || experiment.network.precision == Precision::kFp16)
+    return {};
   std::vector<std::vector<int>> chunks(stages.size());
   for (const Chunk& chunk : map.chunks()) {
     if (chunk.index == 0 || chunk.segment == Segment::kStatistics) continue;

@@ -112,7 +112,7 @@ class CudaBackend final : public Backend {
     block.step = step.streams.step;
     block.clip_norm = clip_norm_ = step.clip_norm;
     if (step.optimiser != nullptr) {
-      optimiser_ = cuda::FindOptimiserStep(step.optimiser->type());
+      optimiser_ = cuda::FindOptimiserStep(step.optimiser->traits().type);
       block.decayed = step.optimiser->NumbersOf(step.decayed, 1.0f);
       block.undecayed = step.optimiser->NumbersOf(step.undecayed, 1.0f);
     }

@@ -315,7 +315,6 @@ cudaError_t Decode(const Launch& launch, CodecId codec, const std::byte* in, int
 using OptimiserStep = cudaError_t (*)(const Launch& launch, const StepNumbers* numbers,
                                       const float* factor, const float* gradient, int64_t n,
                                       float* weights, float* const* slots);
-// Requires one of OptimiserTypes().
-OptimiserStep FindOptimiserStep(std::string_view type);
+OptimiserStep FindOptimiserStep(OptimiserType type);
 
 }  // namespace kumo::cuda

@@ -19,7 +19,7 @@ namespace {
 template <typename Optimiser>
 __global__ void StepKernel(const StepNumbers* numbers, const float* factor, const float* gradient,
                            int64_t n, float* weights, float* first, float* second) {
-  constexpr int kSlots = Optimiser::kSlots;
+  constexpr int kSlots = Optimiser::kTraits.slots;
   StepNumbers s = *numbers;
   s.scale *= *factor;
   if (s.scale == 0.0f) return;  // a step that is left out
@@ -37,22 +37,22 @@ __global__ void StepKernel(const StepNumbers* numbers, const float* factor, cons
 template <typename Optimiser>
 cudaError_t Step(const Launch& launch, const StepNumbers* numbers, const float* factor,
                  const float* gradient, int64_t n, float* weights, float* const* slots) {
-  float* const first = Optimiser::kSlots > 0 ? slots[0] : nullptr;
-  float* const second = Optimiser::kSlots > 1 ? slots[1] : nullptr;
+  float* const first = Optimiser::kTraits.slots > 0 ? slots[0] : nullptr;
+  float* const second = Optimiser::kTraits.slots > 1 ? slots[1] : nullptr;
   return Queue(launch, StepKernel<Optimiser>, BlocksFor(launch, n), numbers, factor, gradient, n,
                weights, first, second);
 }
 
 template <typename... Optimiser>
-OptimiserStep Find(std::string_view type, on_device::OptimiserList<Optimiser...>) {
+OptimiserStep Find(OptimiserType type, on_device::OptimiserList<Optimiser...>) {
   OptimiserStep found = nullptr;
-  ((type == Optimiser::kName ? void(found = Step<Optimiser>) : void()), ...);
+  ((type == Optimiser::kTraits.type ? void(found = Step<Optimiser>) : void()), ...);
   return found;
 }
 
 }  // namespace
 
-OptimiserStep FindOptimiserStep(std::string_view type) {
+OptimiserStep FindOptimiserStep(OptimiserType type) {
   return Find(type, on_device::AllOptimisers());
 }
 

@@ -64,7 +64,7 @@ TEST_F(RunManifestsTest, PodsReadTheSameExperiment) {
   EXPECT_EQ(ExperimentText(there.experiment), ExperimentText(here.experiment));
   EXPECT_EQ(there.experiment.job.name, "mine");
   EXPECT_EQ(there.experiment.checkpoint.keep, 9);
-  EXPECT_EQ(there.experiment.checkpoint.resume, "auto");
+  EXPECT_EQ(there.experiment.checkpoint.resume, ResumeFrom());
 }
 
 TEST_F(RunManifestsTest, TheRunSaysWhereThingsAreInPods) {
@@ -139,9 +139,9 @@ TEST_F(RunManifestsTest, ServersHaveDisksOfTheirOwnUnlessTheyShareAVolume) {
       return LoadInPod(PodExperimentText(loaded, run_, "")).experiment.checkpoint.disks;
     };
     run_.components = {"shared-volume"};
-    EXPECT_EQ(in_pods(), "shared");
+    EXPECT_EQ(in_pods(), CheckpointDisks::kShared);
     run_.components = {};
-    EXPECT_EQ(in_pods(), "private");
+    EXPECT_EQ(in_pods(), CheckpointDisks::kPrivate);
   }
 }
 

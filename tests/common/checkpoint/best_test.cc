@@ -82,7 +82,7 @@ TEST(Best, IsTheMostAccurateOrTheOneWithTheLeastLossAndOfEqualOnesTheFirst) {
   ASSERT_TRUE(Save(files, 50, StillToCome(5)).ok());
   EXPECT_EQ(BestBy(files, "accuracy"), CheckpointName(20));
   EXPECT_EQ(BestBy(files, "loss"), CheckpointName(30));
-  EXPECT_THAT(BestBy(files, "none"), HasSubstr("no checkpoint in"));
+  EXPECT_THAT(BestBy(files, ""), HasSubstr("no checkpoint in"));
 }
 
 TEST(Best, IsByAnyMetricThatTheJobHas) {
@@ -177,7 +177,7 @@ TEST(Best, PruningKeepsItAndTheNewestThatMayBecomeIt) {
   ASSERT_TRUE(WriteEvaluation(files, kFolder, 30, 1, Figures(3, 98, 8)).ok());
   EXPECT_EQ(BestBy(files, "accuracy"), CheckpointName(30));
   EXPECT_THAT(*PruneCheckpoints(files, kFolder, {1, "accuracy"}), ElementsAre(CheckpointName(10)));
-  EXPECT_THAT(*PruneCheckpoints(files, kFolder, {1, "none"}), ElementsAre(CheckpointName(30)));
+  EXPECT_THAT(*PruneCheckpoints(files, kFolder, {1, ""}), ElementsAre(CheckpointName(30)));
 }
 
 TEST(Best, AnEvaluationIsWrittenIntoTheCheckpointThatItIsOfAndIntoNoOther) {

@@ -71,17 +71,19 @@ TEST(Continuation, WhatIsOnlyLookedAtFromNowOnMayChangeAtAnyRound) {
     const std::vector<Change> fine = {
         [](Experiment* e) { e->job.epochs = 9; },
         [](Experiment* e) { e->schedule.learning_rate = 1; },
-        [](Experiment* e) { e->schedule.type = "cosine"; },
+        [](Experiment* e) { e->schedule.type = ScheduleType::kCosine; },
         [](Experiment* e) { e->optimiser.momentum = 0.5f; },
         [](Experiment* e) { e->optimiser.weight_decay = 0.01f; },
-        [](Experiment* e) { e->optimiser.type = "adam"; },  // starts anew with each block
+        [](Experiment* e) {
+          e->optimiser.type = OptimiserType::kAdam;
+        },  // starts anew with each block
         [](Experiment* e) { e->block.momentum = 0.9f; },
-        [](Experiment* e) { e->sync.push_codec = "1bit"; },
-        [](Experiment* e) { e->sync.pull_codec = "fp16"; },
+        [](Experiment* e) { e->sync.push_codec = CodecId::kOneBit; },
+        [](Experiment* e) { e->sync.pull_codec = CodecId::kFp16; },
         [](Experiment* e) { e->evaluation.every_epochs = 2; },
         [](Experiment* e) { e->data.crop_pad = 2; },
         [](Experiment* e) { e->network.file = "renamed.pbtxt"; },
-        [](Experiment* e) { e->network.precision = "bf16"; },
+        [](Experiment* e) { e->network.precision = Precision::kBf16; },
     };
     for (size_t i = 0; i < fine.size(); ++i) EXPECT_EQ(Refusal(fine[i], version), "") << i;
   }
@@ -109,7 +111,7 @@ TEST(Continuation, TheDataAndTheModeStay) {
 TEST(Continuation, RoundsUntilNowHaveTheSamplesThatTheyHad) {
   for (const int64_t version : {kWithin, kEpochsEnd}) {
     EXPECT_THAT(Refusal([](Experiment* e) { e->sync.minibatch = 5; }, version),
-                HasSubstr("sync.minibatch 4 -> 5: rounds count on"));
+                HasSubstr("sync.minibatch 4 -> 5: the rounds so far would have had other samples"));
     // Other partitions of the same rounds.
     EXPECT_EQ(Refusal(
                   [](Experiment* e) {
@@ -120,14 +122,15 @@ TEST(Continuation, RoundsUntilNowHaveTheSamplesThatTheyHad) {
               "");
   }
   // The same where the new plan has no such round at all.
-  EXPECT_THAT(Refusal(
-                  [](Experiment* e) {
-                    e->sync.minibatch = 1000;
-                    e->job.epochs = 4;
-                  },
-                  kEpochsEnd),
-              AllOf(HasSubstr("sync.minibatch 4 -> 1000: rounds count on"),
-                    testing::Not(HasSubstr("job.epochs ="))));
+  EXPECT_THAT(
+      Refusal(
+          [](Experiment* e) {
+            e->sync.minibatch = 1000;
+            e->job.epochs = 4;
+          },
+          kEpochsEnd),
+      AllOf(HasSubstr("sync.minibatch 4 -> 1000: the rounds so far would have had other samples"),
+            testing::Not(HasSubstr("job.epochs ="))));
   // What comes after the warm-up may change as long as that lasts.
   const Change warmup = [](Experiment* e) { e->sync.warmup_samples = 80; };
   EXPECT_EQ(Refusal([](Experiment* e) { e->sync.block = 3; }, 2, warmup), "");
@@ -152,18 +155,23 @@ TEST(Continuation, AdamsMomentsDoNotStartInTheMiddle) {
   const Change gradient = [](Experiment* e) { e->sync.mode = SyncMode::kGradient; };
   const Change adam = [](Experiment* e) {
     e->sync.mode = SyncMode::kGradient;
-    e->optimiser.type = "adam";
+    e->optimiser.type = OptimiserType::kAdam;
   };
-  EXPECT_THAT(Refusal([](Experiment* e) { e->optimiser.type = "adam"; }, kEpochsEnd, gradient),
+  EXPECT_THAT(Refusal([](Experiment* e) { e->optimiser.type = OptimiserType::kAdam; }, kEpochsEnd,
+                      gradient),
               HasSubstr("optimiser.type momentum -> adam"));
-  EXPECT_EQ(Refusal([](Experiment* e) { e->optimiser.type = "adamw"; }, kEpochsEnd, adam), "");
-  EXPECT_EQ(Refusal([](Experiment* e) { e->optimiser.type = "sgd"; }, kEpochsEnd, adam), "");
+  EXPECT_EQ(
+      Refusal([](Experiment* e) { e->optimiser.type = OptimiserType::kAdamW; }, kEpochsEnd, adam),
+      "");
+  EXPECT_EQ(
+      Refusal([](Experiment* e) { e->optimiser.type = OptimiserType::kSgd; }, kEpochsEnd, adam),
+      "");
   EXPECT_THAT(Refusal([](Experiment* e) { e->optimiser.beta2 = 0.9f; }, kEpochsEnd, adam),
               HasSubstr("optimiser.beta2"));
   EXPECT_EQ(Refusal([](Experiment* e) { e->optimiser.beta2 = 0.9f; }, kEpochsEnd, gradient), "");
   const Change kept = [](Experiment* e) {
     e->block.reset_local_state = false;
-    e->optimiser.type = "adam";
+    e->optimiser.type = OptimiserType::kAdam;
   };
   EXPECT_THAT(Refusal(
                   [](Experiment* e) {
@@ -177,19 +185,19 @@ TEST(Continuation, AdamsMomentsDoNotStartInTheMiddle) {
 TEST(Continuation, WhatStartsAtZeroIsSaid) {
   const auto nothing = [](Experiment*) {};
   EXPECT_THAT(Notes(nothing, [](Experiment* e) { e->job.epochs = 5; }), IsEmpty());
-  EXPECT_THAT(Notes(nothing, [](Experiment* e) { e->block.rule = "average"; }),
+  EXPECT_THAT(Notes(nothing, [](Experiment* e) { e->block.rule = BlockRule::kAverage; }),
               ElementsAre(HasSubstr("update rule")));
   EXPECT_THAT(Notes([](Experiment* e) { e->block.nesterov = true; },
                     [](Experiment* e) { e->block.nesterov = false; }),
               ElementsAre("blocks start from the weights that were evaluated"));
-  EXPECT_THAT(Notes([](Experiment* e) { e->sync.push_codec = "1bit"; },
-                    [](Experiment* e) { e->sync.push_codec = "int8"; }),
+  EXPECT_THAT(Notes([](Experiment* e) { e->sync.push_codec = CodecId::kOneBit; },
+                    [](Experiment* e) { e->sync.push_codec = CodecId::kInt8; }),
               IsEmpty());
-  EXPECT_THAT(Notes([](Experiment* e) { e->sync.push_codec = "1bit"; },
-                    [](Experiment* e) { e->sync.push_codec = "fp32"; }),
-              ElementsAre(HasSubstr("coding of pushes")));
+  EXPECT_THAT(Notes([](Experiment* e) { e->sync.push_codec = CodecId::kOneBit; },
+                    [](Experiment* e) { e->sync.push_codec = CodecId::kFp32; }),
+              ElementsAre(HasSubstr("residuals of the push codec")));
   EXPECT_THAT(Notes([](Experiment* e) { e->block.reset_local_state = false; },
-                    [](Experiment* e) { e->optimiser.type = "sgd"; }),
+                    [](Experiment* e) { e->optimiser.type = OptimiserType::kSgd; }),
               ElementsAre(HasSubstr("partitions' optimiser state")));
 }
 
@@ -327,7 +335,7 @@ TEST(Adapt, WhatMeansTheSameIsKeptAndTheRestLeftBehind) {
                                           Make(kOfPartition, 2, 0, 0, 3),
                                           Make(kOfPartition, 2, 1, 0, 4)};
   const Change before = [](Experiment* e) {
-    e->sync.push_codec = "1bit";
+    e->sync.push_codec = CodecId::kOneBit;
     e->block.reset_local_state = false;
   };
   const auto adapted = [&](const Change& change) { return Adapted(before, change, arrays); };
@@ -335,15 +343,15 @@ TEST(Adapt, WhatMeansTheSameIsKeptAndTheRestLeftBehind) {
   EXPECT_THAT(adapted([](Experiment*) {}),
               UnorderedElementsAre(start, rule, Array(kOfPartition, 2, 0, 3),
                                    Array(kOfPartition, 2, 1, 4)));
-  EXPECT_THAT(adapted([](Experiment* e) { e->sync.push_codec = "int8"; }),
+  EXPECT_THAT(adapted([](Experiment* e) { e->sync.push_codec = CodecId::kInt8; }),
               UnorderedElementsAre(start, rule, Array(kOfPartition, 2, 0, 3),
                                    Array(kOfPartition, 2, 1, 4)));
-  EXPECT_THAT(adapted([](Experiment* e) { e->sync.push_codec = "fp32"; }),
+  EXPECT_THAT(adapted([](Experiment* e) { e->sync.push_codec = CodecId::kFp32; }),
               UnorderedElementsAre(start, rule, Array(kOfPartition, 2, 0, 4)));
-  EXPECT_THAT(adapted([](Experiment* e) { e->optimiser.type = "sgd"; }),
+  EXPECT_THAT(adapted([](Experiment* e) { e->optimiser.type = OptimiserType::kSgd; }),
               UnorderedElementsAre(start, rule, Array(kOfPartition, 2, 0, 3)));
   EXPECT_THAT(
-      adapted([](Experiment* e) { e->block.rule = "average"; }),
+      adapted([](Experiment* e) { e->block.rule = BlockRule::kAverage; }),
       UnorderedElementsAre(start, Array(kOfPartition, 2, 0, 3), Array(kOfPartition, 2, 1, 4)));
   EXPECT_THAT(adapted([](Experiment* e) {
                 e->sync.partitions = 6;
@@ -354,7 +362,7 @@ TEST(Adapt, WhatMeansTheSameIsKeptAndTheRestLeftBehind) {
 
 TEST(Adapt, AResidualThatIsNewComesBeforeTheOptimisersSlots) {
   EXPECT_THAT(Adapted([](Experiment* e) { e->block.reset_local_state = false; },
-                      [](Experiment* e) { e->sync.push_codec = "1bit"; },
+                      [](Experiment* e) { e->sync.push_codec = CodecId::kOneBit; },
                       {Make(kStart, 0, 0, 0, 1), Make(kOfPartition, 1, 0, 0, 4)}),
               UnorderedElementsAre(Array(kStart, 0, 0, 1), Array(kOfPartition, 1, 1, 4)));
 }
@@ -363,7 +371,7 @@ TEST(Adapt, WhereWeightsWereKeptApartBlocksStartFromThemNow) {
   // Statistics have no weights apart.
   EXPECT_THAT(
       Adapted([](Experiment* e) { e->block.nesterov = true; },
-              [](Experiment* e) { e->block.convention = "cntk"; },
+              [](Experiment* e) { e->block.convention = BlockConvention::kCntk; },
               {Make(kStart, 0, 0, 0, 1), Make(StateKind::kWeights, 0, 0, 0, 2),
                Make(kStart, 0, 0, 512, 3), Make(kRule, 0, 0, 0, 5)}),
       UnorderedElementsAre(Array(kStart, 0, 0, 2), Array(kStart, 0, 0, 3), Array(kRule, 0, 0, 5)));

@@ -15,7 +15,7 @@
 namespace kumo {
 namespace {
 
-const Codec& Named(std::string_view name) { return *FindCodec(name).value(); }
+const Codec& Named(std::string_view name) { return CodecOf(FindChoice<CodecId>(name).value()); }
 
 std::vector<uint8_t> Bytes(const Codec& codec, const std::vector<float>& x) {
   std::vector<uint8_t> bytes(codec.EncodedBytes(x.size()));

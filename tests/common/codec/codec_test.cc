@@ -127,7 +127,7 @@ TEST_P(EveryCodec, DecodesWithinItsErrorBound) {
 TEST_P(EveryCodec, LosslessMeansTheSameBits) {
   const std::vector<float> x = SomeNumbers(1500, 3);
   const bool same = SameBits(Decoded(codec(), Encoded(codec(), x), x.size()), x);
-  EXPECT_EQ(same, !codec().lossy());
+  EXPECT_EQ(same, codec().lossless());
 }
 
 TEST_P(EveryCodec, KeepsWhatItDoesNotSendInTheResidual) {
@@ -419,18 +419,20 @@ TEST(CodecList, IsInTheOrderOfItsIds) {
 }
 
 TEST(CodecList, FindsEachByNameAndById) {
+  EXPECT_EQ(ChoicesOf(CodecId()).size(), AllCodecs().size());
   for (const Codec* codec : AllCodecs()) {
-    EXPECT_EQ(FindCodec(codec->name()).value(), codec);
+    EXPECT_EQ(&CodecOf(codec->id()), codec);
+    EXPECT_EQ(FindChoice<CodecId>(codec->name()), codec->id());
     EXPECT_EQ(FindCodec(static_cast<uint32_t>(codec->id())).value(), codec);
   }
 }
 
-TEST(CodecList, AnUnknownNameListsTheCodecsThatThereAre) {
-  for (const Status& status : {FindCodec("int7").status(), FindCodec(99u).status()}) {
-    EXPECT_EQ(status.code(), StatusCode::kNotFound);
-    for (const Codec* codec : AllCodecs()) {
-      EXPECT_NE(status.message().find(std::string(codec->name())), std::string::npos);
-    }
+TEST(CodecList, AnUnknownNumberListsTheExistingCodecs) {
+  EXPECT_FALSE(FindChoice<CodecId>("int7"));
+  const Status status = FindCodec(99u).status();
+  EXPECT_EQ(status.code(), StatusCode::kNotFound);
+  for (const Codec* codec : AllCodecs()) {
+    EXPECT_NE(status.message().find(std::string(codec->name())), std::string::npos);
   }
 }
 

@@ -294,7 +294,7 @@ TEST(CarriedArrays, CountTheResidualAndTheKeptOptimiserState) {
   Experiment e = SomeExperiment();
   JobSpec spec = SomeSpec();
   EXPECT_EQ(CarriedArrays(e, spec), 0);  // fp32 loses nothing
-  e.sync.push_codec = "1bit";
+  e.sync.push_codec = CodecId::kOneBit;
   EXPECT_EQ(CarriedArrays(e, spec), 1);
   spec.optimiser_slots = 2;
   EXPECT_EQ(CarriedArrays(e, spec), 3);

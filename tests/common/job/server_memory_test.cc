@@ -17,7 +17,7 @@ int64_t Bytes(const test::Job& job, int servers) {
 TEST(ServerMemory, AContributionIsAsLongAsItsCodeOrExactWhereThereIsAWarmUp) {
   test::Job job = test::SmallJob();
   EXPECT_EQ(ContributionBytes(job.experiment, 1000), 4000);
-  job.experiment.sync.push_codec = "1bit";
+  job.experiment.sync.push_codec = CodecId::kOneBit;
   EXPECT_LT(ContributionBytes(job.experiment, 1000), 400);
   job.experiment.sync.warmup_samples = 1;
   EXPECT_EQ(ContributionBytes(job.experiment, 1000), 4000);
@@ -34,7 +34,7 @@ TEST(ServerMemory, WhatCostsMoreNeedsMore) {
   EXPECT_GT(changed([](test::Job* j) { j->experiment.sync.partitions = 30; }), before);
   EXPECT_GT(changed([](test::Job* j) { j->experiment.cluster.replicas = 2; }), before);
   EXPECT_LT(changed([](test::Job* j) {
-              j->experiment.sync.push_codec = "1bit";
+              j->experiment.sync.push_codec = CodecId::kOneBit;
               j->experiment.sync.error_feedback = false;
             }),
             before);

@@ -29,7 +29,7 @@ void ForManyMaps(Body body) {
     const auto size = [&](uint64_t bound) { return static_cast<int64_t>(rng.NextBelow(bound)); };
     const uint64_t scale = rng.NextBelow(3) == 0 ? 20 : 200'000;
     const ParameterLayout layout = Layout(1 + size(scale), size(scale / 10), size(scale / 20));
-    const int servers = 1 + static_cast<int>(rng.NextBelow(ShardMap::kMaxServers));
+    const int servers = 1 + static_cast<int>(rng.NextBelow(kMaxServers));
     const int64_t chunk_bytes = 1 + size(rng.NextBelow(2) ? 5000 : 1 << 20);
     SCOPED_TRACE("layout of " + std::to_string(layout.size()) + ", " + std::to_string(servers) +
                  " servers, chunks of " + std::to_string(chunk_bytes) + " bytes");

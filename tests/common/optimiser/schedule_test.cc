@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kSamples = 1000;  // of an epoch
 constexpr int kEpochs = 20;
 
-ScheduleSettings Type(const char* type) {
+ScheduleSettings Type(ScheduleType type) {
   ScheduleSettings settings;
   settings.type = type;
   settings.learning_rate = 0.1;
@@ -32,12 +32,12 @@ float RateAtEpoch(const ScheduleSettings& settings, double epoch) {
 
 TEST(Schedule, ConstantStaysAtTheBaseRate) {
   for (const double epoch : {0.0, 0.5, 19.999, 30.0}) {
-    EXPECT_FLOAT_EQ(RateAtEpoch(Type("constant"), epoch), 0.1f);
+    EXPECT_FLOAT_EQ(RateAtEpoch(Type(ScheduleType::kConstant), epoch), 0.1f);
   }
 }
 
 TEST(Schedule, StepMultipliesAtEachStagesFirstSample) {
-  ScheduleSettings settings = Type("step");
+  ScheduleSettings settings = Type(ScheduleType::kStep);
   settings.step = 5;
   settings.gamma = 0.5;
   EXPECT_FLOAT_EQ(RateAtEpoch(settings, 0), 0.1f);
@@ -47,7 +47,7 @@ TEST(Schedule, StepMultipliesAtEachStagesFirstSample) {
 }
 
 TEST(Schedule, MultistepMultipliesAtEachMilestone) {
-  ScheduleSettings settings = Type("multistep");
+  ScheduleSettings settings = Type(ScheduleType::kMultistep);
   settings.milestones = {3, 10.5};
   EXPECT_FLOAT_EQ(RateAtEpoch(settings, 2.999), 0.1f);
   EXPECT_FLOAT_EQ(RateAtEpoch(settings, 3), 0.01f);
@@ -56,7 +56,7 @@ TEST(Schedule, MultistepMultipliesAtEachMilestone) {
 }
 
 TEST(Schedule, PolyFallsToTheFinalRate) {
-  ScheduleSettings settings = Type("poly");
+  ScheduleSettings settings = Type(ScheduleType::kPoly);
   settings.power = 2;
   settings.final_rate = 0.02;
   EXPECT_FLOAT_EQ(RateAtEpoch(settings, 0), 0.1f);
@@ -66,14 +66,14 @@ TEST(Schedule, PolyFallsToTheFinalRate) {
 }
 
 TEST(Schedule, CosineFallsHalfWayInTheMiddle) {
-  ScheduleSettings settings = Type("cosine");
+  ScheduleSettings settings = Type(ScheduleType::kCosine);
   EXPECT_FLOAT_EQ(RateAtEpoch(settings, 0), 0.1f);
   EXPECT_FLOAT_EQ(RateAtEpoch(settings, 10), 0.05f);
   EXPECT_NEAR(RateAtEpoch(settings, 20), 0.0f, 1e-9f);
 }
 
 TEST(Schedule, StagesHaveTheirOwnRates) {
-  ScheduleSettings settings = Type("stages");
+  ScheduleSettings settings = Type(ScheduleType::kStages);
   settings.milestones = {3, 10.5};
   settings.rates = {0.3, 0.02, 0.5};
   EXPECT_FLOAT_EQ(RateAtEpoch(settings, 0), 0.3f);
@@ -87,9 +87,9 @@ TEST(Schedule, StagesHaveTheirOwnRates) {
 
 // Whatever the minibatch, the sum of gradients is multiplied by the same rate.
 TEST(Schedule, ARatePerSampleIsTimesTheSamplesOfTheStep) {
-  ScheduleSettings settings = Type("constant");
+  ScheduleSettings settings = Type(ScheduleType::kConstant);
   settings.learning_rate = 0.001;
-  settings.per = "sample";
+  settings.per = RatePer::kSample;
   const Schedule schedule = Schedule::Make(settings, kSamples, kEpochs).value();
   for (const int64_t step : {1, 17, 64}) {
     EXPECT_FLOAT_EQ(schedule.RateAt(500, step), 0.001f * static_cast<float>(step));
@@ -98,7 +98,7 @@ TEST(Schedule, ARatePerSampleIsTimesTheSamplesOfTheStep) {
 
 // A gradient's share of the momentum after tc samples is 1/e, in however many steps these were.
 TEST(Schedule, ATimeConstantIsTheSamplesAfterWhichAGradientCountsAnEth) {
-  ScheduleSettings settings = Type("constant");
+  ScheduleSettings settings = Type(ScheduleType::kConstant);
   EXPECT_FALSE(Schedule::Make(settings, kSamples, kEpochs)->MomentumAt(0, 64));
   settings.milestones = {1, 2};
   settings.time_constants = {0, 600, 1200};
@@ -117,47 +117,45 @@ TEST(Schedule, EachStageNeedsItsValues) {
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
     return status.message();
   };
-  ScheduleSettings settings = Type("stages");
+  ScheduleSettings settings = Type(ScheduleType::kStages);
   settings.milestones = {3};
   settings.rates = {0.1};
   EXPECT_EQ(refusal(settings), "schedule.rates has 1 values: 1 schedule.milestones make 2 stages");
-  settings.rates = {0.1, 0};
-  EXPECT_THAT(refusal(settings), testing::HasSubstr("schedule.rates = 0 is out of range"));
   settings.rates = {0.1, 0.2};
   settings.time_constants = {600};
   EXPECT_THAT(refusal(settings), testing::HasSubstr("schedule.time_constants has 1 values"));
-  settings.time_constants = {600, -1};
-  EXPECT_THAT(refusal(settings), testing::HasSubstr("schedule.time_constants = -1"));
-  settings = Type("constant");
-  settings.per = "epoch";
-  EXPECT_THAT(refusal(settings), testing::HasSubstr("minibatch, sample"));
 }
 
 TEST(Schedule, EveryTypeWarmsUpLinearlyAndGoesOnWithoutAJump) {
-  for (const char* type : {"constant", "step", "multistep", "poly", "cosine"}) {
+  for (const ScheduleType type :
+       {ScheduleType::kConstant, ScheduleType::kStep, ScheduleType::kMultistep, ScheduleType::kPoly,
+        ScheduleType::kCosine}) {
     ScheduleSettings settings = Type(type);
     settings.milestones = {12};
     settings.warmup = 4;
-    EXPECT_EQ(RateAtEpoch(settings, 0), 0.0f) << type;
-    EXPECT_FLOAT_EQ(RateAtEpoch(settings, 1), 0.025f) << type;
-    EXPECT_FLOAT_EQ(RateAtEpoch(settings, 4), 0.1f) << type;
-    EXPECT_NEAR(RateAtEpoch(settings, 3.999), RateAtEpoch(settings, 4.001), 1e-4f) << type;
+    EXPECT_EQ(RateAtEpoch(settings, 0), 0.0f) << WordOf(type);
+    EXPECT_FLOAT_EQ(RateAtEpoch(settings, 1), 0.025f) << WordOf(type);
+    EXPECT_FLOAT_EQ(RateAtEpoch(settings, 4), 0.1f) << WordOf(type);
+    EXPECT_NEAR(RateAtEpoch(settings, 3.999), RateAtEpoch(settings, 4.001), 1e-4f) << WordOf(type);
   }
 }
 
 TEST(Schedule, CountsSamplesWhereTheUnitIsASample) {
-  for (const char* type : {"constant", "step", "multistep", "poly", "cosine"}) {
+  for (const ScheduleType type :
+       {ScheduleType::kConstant, ScheduleType::kStep, ScheduleType::kMultistep, ScheduleType::kPoly,
+        ScheduleType::kCosine}) {
     ScheduleSettings epochs = Type(type);
     epochs.step = 3;
     epochs.milestones = {2, 7};
     epochs.warmup = 1;
     ScheduleSettings samples = epochs;
-    samples.unit = "sample";
+    samples.unit = PositionUnit::kSample;
     samples.step *= kSamples;
     for (double& m : samples.milestones) m *= kSamples;
     samples.warmup *= kSamples;
     for (double epoch = 0; epoch < 21; epoch += 0.25) {
-      EXPECT_FLOAT_EQ(RateAtEpoch(epochs, epoch), RateAtEpoch(samples, epoch)) << type << epoch;
+      EXPECT_FLOAT_EQ(RateAtEpoch(epochs, epoch), RateAtEpoch(samples, epoch))
+          << WordOf(type) << epoch;
     }
   }
 }
@@ -186,7 +184,7 @@ std::vector<Decimal> ManyLengths() {
 }
 
 TEST(Schedule, AStageOfATenthOfAnEpochEndsWithItsLastMinibatch) {
-  ScheduleSettings settings = Type("step");
+  ScheduleSettings settings = Type(ScheduleType::kStep);
   settings.learning_rate = 1;
   settings.step = 0.1;
   settings.gamma = 0.5;
@@ -202,15 +200,15 @@ TEST(Schedule, AStageOfATenthOfAnEpochEndsWithItsLastMinibatch) {
 TEST(Schedule, StagesMilestonesAndTheWarmUpEndAtTheSampleThatTheirDecimalsSay) {
   for (const int64_t epoch : {640, 1000, 1019, 60000, 1281167}) {
     for (const Decimal& length : ManyLengths()) {
-      ScheduleSettings step = Type("step");
+      ScheduleSettings step = Type(ScheduleType::kStep);
       step.learning_rate = 1;
       step.gamma = 0.999;
       step.step = length.value();
       ScheduleSettings multistep = step;
-      multistep.type = "multistep";
+      multistep.type = ScheduleType::kMultistep;
       multistep.milestones = {length.value()};
       ScheduleSettings warmup = step;
-      warmup.type = "constant";
+      warmup.type = ScheduleType::kConstant;
       warmup.warmup = length.value();
       const int epochs = 400;
       const Schedule stages = Schedule::Make(step, epoch, epochs).value();
@@ -232,40 +230,12 @@ TEST(Schedule, StagesMilestonesAndTheWarmUpEndAtTheSampleThatTheirDecimalsSay) {
   }
 }
 
-void ExpectRefused(const ScheduleSettings& settings, const std::string& name) {
-  const Status status = Schedule::Make(settings, kSamples, kEpochs).status();
-  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << name;
-  EXPECT_THAT(status.message(), testing::HasSubstr("schedule." + name));
-}
-
-TEST(Schedule, AValueOutOfRangeIsRefusedByName) {
-  const std::pair<const char*, double ScheduleSettings::*> fields[] = {
-      {"learning_rate", &ScheduleSettings::learning_rate},
-      {"step", &ScheduleSettings::step},
-      {"gamma", &ScheduleSettings::gamma},
-      {"power", &ScheduleSettings::power},
-      {"final_rate", &ScheduleSettings::final_rate},
-      {"warmup", &ScheduleSettings::warmup}};
-  for (const auto& [name, field] : fields) {
-    for (const double bad : {-1.0, std::numeric_limits<double>::quiet_NaN(),
-                             std::numeric_limits<double>::infinity()}) {
-      ScheduleSettings settings;
-      settings.*field = bad;
-      ExpectRefused(settings, name);
-    }
-  }
+TEST(Schedule, AWarmUpAsLongAsTheJobIsRefused) {
   ScheduleSettings settings;
-  settings.milestones = {3, 3};
-  ExpectRefused(settings, "milestones");
-  settings.milestones = {-1};
-  ExpectRefused(settings, "milestones");
-  settings = {};
   settings.warmup = kEpochs;
-  ExpectRefused(settings, "warmup");
-  ExpectRefused(Type("exponential"), "type");
-  settings = {};
-  settings.unit = "round";
-  ExpectRefused(settings, "unit");
+  const Status status = Schedule::Make(settings, kSamples, kEpochs).status();
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(status.message(), testing::HasSubstr("schedule.warmup"));
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ TEST(CommandLine, BadAndMissingValuesAreRefused) {
 
 TEST(CommandLine, WhatFollowsAnOptionIsItsValue) {
   EXPECT_THAT(Arguments().Parse({"x", "--workers", "--json"}).message(),
-              HasSubstr("--workers --json: must be a whole number, 1 .. 8"));
+              HasSubstr("--workers --json: must be an integer, 1 .. 8"));
   EXPECT_THAT(Arguments().Parse({"x", "--workers="}).message(),
               HasSubstr("--workers needs a value"));
   EXPECT_THAT(Arguments().Parse({"x", "--workers", "-1"}).message(),

@@ -5,13 +5,16 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <variant>
+#include <vector>
 
 #include "common/settings/option_table.h"
 
 namespace kumo {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // Another allowed value than the default for every kind of setting.
@@ -51,9 +54,10 @@ TEST(ExperimentHash, ChangesWithEveryResultSettingAndWithNoOther) {
   for (const Option& option : table.options()) {
     Experiment changed;
     ASSERT_TRUE(Change(option, &changed)) << option.key;
-    EXPECT_EQ(ExperimentHash(changed) != ExperimentHash(Experiment()), option.result) << option.key;
+    EXPECT_EQ(ExperimentHash(changed) != ExperimentHash(Experiment()), option.result())
+        << option.key;
     EXPECT_EQ(FirstDifference(ExperimentText(Experiment()), ExperimentText(changed)) != "",
-              option.result);
+              option.result());
   }
 }
 
@@ -121,14 +125,63 @@ TEST(FirstDifference, WhateverAPeerSendsTheAnswerIsOneShortPrintableLine) {
   }
 }
 
-TEST(OptionsHelp, NamesEveryKeyWithItsRange) {
-  const OptionTable table;
-  const std::string help = OptionsHelp(), markdown = OptionsMarkdown();
-  for (const Option& option : table.options()) {
-    EXPECT_THAT(help, HasSubstr("  " + option.key + " = "));
-    EXPECT_THAT(help, HasSubstr(option.allowed.Text()));
-    EXPECT_THAT(markdown, HasSubstr("| `" + option.name() + "` |"));
+std::vector<std::string> Described(std::string_view then, const Experiment& now) {
+  std::vector<std::string> lines;
+  for (const SettingChange& change : SettingChanges(then, now)) {
+    lines.push_back(DescribeChange(change));
   }
+  return lines;
+}
+
+TEST(SettingChanges, ListsWhatTheResultDependsOnInTheTablesOrder) {
+  Experiment e;
+  const std::string then = ExperimentText(e);
+  EXPECT_THAT(Described(then, e), ElementsAre());
+  e.schedule.learning_rate = 0.5f;
+  e.job.epochs = 30;
+  e.schedule.milestones = {3, 5};
+  e.cluster.workers = 77;  // does not change the result
+  e.output.directory = "elsewhere";
+  EXPECT_THAT(Described(then, e),
+              ElementsAre("job.epochs 20 -> 30", "schedule.learning_rate 0.01 -> 0.5",
+                          "schedule.milestones empty -> 3, 5"));
+  EXPECT_THAT(DescribeChanges(SettingChanges(then, e)),
+              HasSubstr("job.epochs 20 -> 30, schedule.learning_rate 0.01 -> 0.5, "));
+}
+
+TEST(SettingChanges, ARenamedExperimentAndWhereItsWeightsCameFromAreNoChange) {
+  Experiment e;
+  const std::string then = ExperimentText(e);
+  e.job.name = "renamed";
+  e.network.initial_weights = "/somewhere/round-000000000007";
+  EXPECT_THAT(Described(then, e), ElementsAre());
+}
+
+TEST(SettingChanges, ASettingThatAnOlderReleaseDidNotHaveHadItsDefault) {
+  Experiment e;
+  std::string then = ExperimentText(e);
+  const size_t flip = then.find("data.flip");
+  then.erase(flip, then.find('\n', flip) + 1 - flip);
+  EXPECT_THAT(Described(then, e), ElementsAre());
+  e.data.flip = true;
+  EXPECT_THAT(Described(then, e), ElementsAre("data.flip false -> true"));
+  EXPECT_THAT(Described(then + "sync.colour = blue\n", Experiment()),
+              ElementsAre("sync.colour blue -> (no such setting)"));
+}
+
+TEST(SettingChanges, ATextIsTheExperimentThatItIsOf) {
+  Experiment e;
+  e.job.epochs = 7;
+  e.sync.push_codec = CodecId::kOneBit;
+  e.schedule.milestones = {1.5, 4};
+  const auto read = ExperimentOfText(ExperimentText(e));
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(ExperimentText(*read), ExperimentText(e));
+  for (const char* text : {"job.epochs = many\n", "job.epochs\n", "sync.push_codec = 9bit"}) {
+    const Status status = ExperimentOfText(text).status();
+    EXPECT_EQ(status.code(), StatusCode::kDataLoss) << text;
+  }
+  EXPECT_TRUE(ExperimentOfText("rubbish\n\n = \n==\0=\n").ok());
 }
 
 }  // namespace

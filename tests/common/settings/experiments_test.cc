@@ -6,7 +6,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "common/settings/experiment_text.h"
+#include "common/settings/option_pages.h"
 #include "common/settings/parser.h"
 
 namespace kumo {
@@ -42,7 +42,7 @@ TEST(Experiments, LenetIsTheOneThatIsPublished) {
   EXPECT_EQ(lenet.job.name, "mnist_lenet");
   EXPECT_EQ(lenet.sync.mode, SyncMode::kBlock);
   EXPECT_EQ(lenet.sync.partitions, 2);
-  EXPECT_EQ(lenet.sync.push_codec, "1bit");
+  EXPECT_EQ(lenet.sync.push_codec, CodecId::kOneBit);
   EXPECT_EQ(lenet.schedule.learning_rate, .05);
   EXPECT_EQ(lenet.schedule.milestones, std::vector<double>{10});
   EXPECT_EQ(lenet.optimiser.weight_decay, 1e-4f);

@@ -1,21 +1,27 @@
 #include "common/settings/option_table.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
+#include <limits>
 #include <set>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "common/base/rng.h"
 #include "common/codec/codec.h"
-#include "common/optimiser/optimiser.h"
 
 namespace kumo {
 namespace {
+
+using ::testing::HasSubstr;
 
 TEST(OptionTable, KeysAreUniqueAndSectionsAreContiguous) {
   const OptionTable table;
@@ -32,7 +38,7 @@ TEST(OptionTable, EveryRowHasHelpWithoutAFullStop) {
   const OptionTable table;
   for (const Option& option : table.options()) {
     ASSERT_FALSE(option.help.empty()) << option.key;
-    EXPECT_NE(option.help.back(), '.') << option.key;
+    EXPECT_NE(option.Help().back(), '.') << option.key;
   }
 }
 
@@ -49,14 +55,31 @@ TEST(OptionTable, EveryDefaultIsAllowedAndReadsBackAsItself) {
   }
 }
 
-TEST(OptionTable, CodecsAndOptimisersAreAllowedAsTheirListsName) {
+TEST(OptionTable, ChoicesAreAllowedAsTheirListsNameThem) {
   const OptionTable table;
   std::vector<std::string> codecs;
   for (const Codec* codec : AllCodecs()) codecs.emplace_back(codec->name());
   EXPECT_EQ(table.Find("sync.push_codec")->allowed.values, codecs);
-  const std::vector<std::string_view> types = OptimiserTypes();
-  EXPECT_EQ(table.Find("optimiser.type")->allowed.values,
-            std::vector<std::string>(types.begin(), types.end()));
+  EXPECT_EQ(table.Find("sync.pull_codec")->allowed.values,
+            (std::vector<std::string>{"fp32", "fp16"}));
+  int choices = 0;
+  for (const Option& option : table.options()) {
+    const auto words = option.field.type->words();
+    if (words.empty() || option.key == "sync.pull_codec") continue;
+    ++choices;
+    std::vector<std::string> allowed;
+    for (const auto& [word, help] : words) {
+      allowed.emplace_back(word);
+      Experiment e;
+      ASSERT_TRUE(option.read(word, &e).ok()) << option.key << " " << word;
+      EXPECT_EQ(option.write(e), word) << option.key;
+      if (!help.empty()) {
+        EXPECT_THAT(option.Help(), HasSubstr(std::string(word) + ": " + std::string(help)));
+      }
+    }
+    EXPECT_EQ(option.allowed.values, allowed) << option.key;
+  }
+  EXPECT_EQ(choices, 15);
 }
 
 TEST(OptionTable, ARefusedValueChangesNothing) {
@@ -78,7 +101,7 @@ TEST(OptionTable, BoundsThemselvesAreAllowedAndBeyondThemIsNot) {
   EXPECT_TRUE(partitions->read("4096", &e).ok());
   EXPECT_EQ(partitions->read("0", &e).message(), "must be 1 .. 4096");
   EXPECT_EQ(partitions->read("4097", &e).message(), "must be 1 .. 4096");
-  EXPECT_EQ(partitions->read("2.0", &e).message(), "must be a whole number, 1 .. 4096");
+  EXPECT_EQ(partitions->read("2.0", &e).message(), "must be an integer, 1 .. 4096");
   EXPECT_FALSE(partitions->read("99999999999999999999", &e).ok());
   const Option* momentum = table.Find("optimiser.momentum");
   EXPECT_TRUE(momentum->read("0", &e).ok());
@@ -87,6 +110,63 @@ TEST(OptionTable, BoundsThemselvesAreAllowedAndBeyondThemIsNot) {
   EXPECT_FALSE(momentum->read("0.5x", &e).ok());
   EXPECT_FALSE(table.Find("schedule.learning_rate")->read("inf", &e).ok());
   EXPECT_FALSE(table.Find("schedule.step")->read("inf", &e).ok());
+}
+
+// Rules, schedules and optimisers rely on it.
+TEST(OptionTable, NumbersOfTheMathematicsHaveBounds) {
+  const OptionTable table;
+  const auto refuses = [&](const char* key, std::initializer_list<const char*> values) {
+    Experiment e;
+    for (const char* value : values) {
+      EXPECT_FALSE(table.Find(key)->read(value, &e).ok()) << key << " = " << value;
+    }
+  };
+  for (const char* key : {"optimiser.momentum", "optimiser.beta1", "optimiser.beta2",
+                          "optimiser.weight_decay", "block.momentum"}) {
+    refuses(key, {"-0.1", "nan", "inf", "1"});
+  }
+  for (const char* key :
+       {"optimiser.epsilon", "block.learning_rate", "schedule.learning_rate", "schedule.step",
+        "schedule.gamma", "schedule.power", "schedule.milestones", "schedule.rates"}) {
+    refuses(key, {"-1", "nan", "inf", "0"});
+  }
+  for (const char* key : {"optimiser.clip_norm", "block.time_constant", "schedule.final_rate",
+                          "schedule.warmup", "schedule.time_constants"}) {
+    refuses(key, {"-1", "nan", "inf"});
+  }
+  refuses("optimiser.type", {"adagrad", "nonesuch"});
+  refuses("schedule.type", {"exponential"});
+  refuses("schedule.unit", {"round"});
+  refuses("schedule.per", {"epoch"});
+  refuses("block.rule", {"median"});
+  refuses("block.convention", {"torch"});
+  refuses("network.device", {"abacus", "cuda:16", "cuda:x", "cuda:", "cuda:-1"});
+  refuses("network.precision", {"half"});
+  refuses("network.threads", {"0", "1025"});
+}
+
+TEST(OptionTable, DevicesAndCheckpointsAreReadAsTheyAreWritten) {
+  const OptionTable table;
+  Experiment e;
+  for (const char* device : {"cpu", "cuda", "cuda:0", "cuda:15"}) {
+    ASSERT_TRUE(table.Find("network.device")->read(device, &e).ok()) << device;
+    EXPECT_EQ(table.Find("network.device")->write(e), device);
+  }
+  EXPECT_EQ(e.network.device, (Device{Device::Kind::kCuda, 15}));
+  for (const char* from : {"auto", "never", "must", "1200"}) {
+    ASSERT_TRUE(table.Find("checkpoint.resume")->read(from, &e).ok()) << from;
+    EXPECT_EQ(table.Find("checkpoint.resume")->write(e), from);
+  }
+  EXPECT_EQ(e.checkpoint.resume.round, 1200);
+  EXPECT_EQ(table.Find("checkpoint.resume")->read("-1", &e).message(),
+            "must be auto, never, must or a round number");
+  const Option& best = *table.Find("checkpoint.best");
+  EXPECT_EQ(best.write(e), "none");
+  ASSERT_TRUE(best.read("loss", &e).ok());
+  EXPECT_EQ(e.checkpoint.best, "loss");
+  ASSERT_TRUE(best.read("none", &e).ok());
+  EXPECT_EQ(e.checkpoint.best, "");
+  EXPECT_FALSE(best.read("", &e).ok());
 }
 
 TEST(OptionTable, NoTimeIsSoShortThatItIsNone) {
@@ -117,7 +197,7 @@ TEST(OptionTable, WhatIsDoneToImagesHasBounds) {
   EXPECT_EQ(table.Find("data.pad_value")->read("-1", &e).message(), "must be 0 .. 255");
   EXPECT_TRUE(table.Find("data.hue")->read("0.5", &e).ok());
   EXPECT_EQ(table.Find("data.hue")->read("0.51", &e).message(), "must be 0 .. 0.5");
-  EXPECT_FALSE(table.Find("data.deviation")->read("0.2,0", &e).ok());
+  EXPECT_FALSE(table.Find("data.std")->read("0.2,0", &e).ok());
   EXPECT_FALSE(table.Find("data.crop_area")->read("0,1", &e).ok());
   EXPECT_FALSE(table.Find("data.crop_area")->read("0.5,1.1", &e).ok());
   for (const char* key : {"data.flip", "data.subtract_mean"}) {
@@ -156,6 +236,79 @@ TEST(WriteValue, EveryNumberReadsBackAsTheSameBits) {
     double read = 0;
     ASSERT_TRUE(ReadValue(WriteValue(number), Allowed(), &read).ok()) << WriteValue(number);
     EXPECT_EQ(std::memcmp(&read, &number, sizeof(read)), 0) << WriteValue(number);
+  }
+}
+
+std::string Advice(const std::string& key) { return OptionTable::Shared().KeyAdvice(key); }
+
+std::vector<std::string> Split(std::string_view words) {
+  std::istringstream stream{std::string(words)};
+  std::vector<std::string> split;
+  for (std::string word; stream >> word;) split.push_back(word);
+  return split;
+}
+
+TEST(KeyAdvice, AKeyWithoutItsSectionIsGivenAllThatItMayBe) {
+  EXPECT_EQ(Advice("epochs"), "; did you mean job.epochs?");
+  EXPECT_EQ(Advice("momentum"), "; did you mean block.momentum or optimiser.momentum?");
+  EXPECT_EQ(Advice("learning_rate"),
+            "; did you mean block.learning_rate or schedule.learning_rate?");
+  EXPECT_EQ(Advice("minibatch"), "; did you mean sync.minibatch or evaluation.minibatch?");
+  EXPECT_EQ(Advice("device"), "; did you mean network.device?");
+  EXPECT_EQ(Advice("workers"), "; did you mean cluster.workers?");
+}
+
+TEST(KeyAdvice, AWordOfTheFieldIsGivenItsKey) {
+  EXPECT_EQ(Advice("lr"), "; did you mean schedule.learning_rate?");
+  EXPECT_EQ(Advice("optimiser.lr"), "; did you mean schedule.learning_rate?");
+  EXPECT_EQ(Advice("batch_size"), "; did you mean sync.minibatch or evaluation.minibatch?");
+  EXPECT_EQ(Advice("sync.batch"), "; did you mean sync.minibatch?");
+  EXPECT_EQ(Advice("optimizer"), "; did you mean optimiser.type?");
+  EXPECT_EQ(Advice("gpu"), "; did you mean network.device?");
+  EXPECT_EQ(Advice("BatchSize"), Advice("batch_size"));
+}
+
+TEST(KeyAdvice, OfTwoKeysThatOfTheSectionIsMeant) {
+  EXPECT_EQ(Advice("optimizer.momentum"), "; did you mean optimiser.momentum?");
+  EXPECT_EQ(Advice("scheduler.learning_rate"), "; did you mean schedule.learning_rate?");
+  EXPECT_EQ(Advice("snyc.minibatch"), "; did you mean sync.minibatch?");
+  EXPECT_EQ(Advice("data.partitions"), "; did you mean sync.partitions?");
+}
+
+TEST(KeyAdvice, AMistypedKeyIsGivenTheNearest) {
+  EXPECT_EQ(Advice("sync.minibach"), "; did you mean sync.minibatch?");
+  EXPECT_EQ(Advice("lerning_rate"), Advice("learning_rate"));
+  EXPECT_EQ(Advice("zzzzzzzzzzzz"), "");
+  EXPECT_EQ(Advice(""), "");
+  EXPECT_EQ(Advice("."), "");
+  EXPECT_EQ(Advice(std::string(100000, 'a') + "." + std::string(100000, 'a')), "");
+}
+
+TEST(KeyAdvice, AnIncludeInASectionIsSentToTheTopOfTheFile) {
+  EXPECT_THAT(Advice("sync.include"), HasSubstr("before the first [section]"));
+}
+
+TEST(KeyAdvice, EveryKeyIsFoundByItsNameAloneAndByEveryWordForIt) {
+  const OptionTable table;
+  for (const Option& option : table.options()) {
+    EXPECT_THAT(Advice(option.name()), HasSubstr(option.key));
+    for (const std::string& word : Split(option.also)) {
+      EXPECT_THAT(Advice(word), HasSubstr(option.key)) << word;
+      EXPECT_THAT(Advice(option.section() + "." + word), HasSubstr(option.key)) << word;
+      EXPECT_EQ(table.Find(option.section() + "." + word), nullptr) << word << " is a key itself";
+    }
+  }
+}
+
+TEST(SectionAdvice, FindsSectionsBySpellingAndByEveryWordForThem) {
+  const OptionTable table;
+  EXPECT_EQ(table.SectionAdvice("snyc"), "; did you mean sync?");
+  EXPECT_EQ(table.SectionAdvice("Model"), "; did you mean network?");
+  EXPECT_EQ(table.SectionAdvice("nonsense"), "");
+  for (const std::string& section : table.sections()) {
+    for (const std::string& word : Split(SectionAlso(section))) {
+      EXPECT_THAT(table.SectionAdvice(word), HasSubstr(section)) << word;
+    }
   }
 }
 

@@ -247,7 +247,7 @@ inline std::map<int, int64_t> Leases(const wire::Header& header) {
 // What partitions carry: residuals.
 inline Job Carrying() {
   Job job = SmallJob();
-  job.experiment.sync.push_codec = "1bit";
+  job.experiment.sync.push_codec = CodecId::kOneBit;
   return job;
 }
 

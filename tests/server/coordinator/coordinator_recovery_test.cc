@@ -161,7 +161,7 @@ TEST(Coordinator, WhoWasHeldUpBlamesNobodyForSilence) {
 // It is the coordinator that is cut off.
 TEST(Coordinator, WhenNobodyIsHeardNobodyIsLost) {
   Job job = Carrying();
-  job.experiment.cluster.recovery = "exact";
+  job.experiment.cluster.recovery = StateLoss::kExact;
   Fleet fleet = Training(job, 2, 2);
   fleet.Wait(60);
   EXPECT_EQ(fleet.coordinator->generation().number, 1u);
@@ -237,13 +237,14 @@ TEST(Coordinator, WhereNoCheckpointIsGoodItFails) {
 
 TEST(Coordinator, ALostWorkerTakesTheJobBackOnlyIfThatIsAskedForAndItCarriedSomething) {
   for (const bool carries : {false, true}) {
-    for (const char* recovery : {"continue", "exact"}) {
+    for (const StateLoss recovery : {StateLoss::kContinue, StateLoss::kExact}) {
       Job job = carries ? Carrying() : SmallJob();
       job.experiment.cluster.recovery = recovery;
       Fleet fleet = Training(job, 1, 2);
       fleet.Bye("worker/a/1", StatusCode::kInternal, "its device is gone");
-      const bool back = carries && std::string(recovery) == "exact";
-      EXPECT_EQ(fleet.coordinator->generation().number, back ? 2u : 1u) << recovery << carries;
+      const bool back = carries && recovery == StateLoss::kExact;
+      EXPECT_EQ(fleet.coordinator->generation().number, back ? 2u : 1u)
+          << WordOf(recovery) << carries;
       EXPECT_EQ(fleet.choose.has_value(), back);
     }
   }
@@ -251,7 +252,7 @@ TEST(Coordinator, ALostWorkerTakesTheJobBackOnlyIfThatIsAskedForAndItCarriedSome
 
 TEST(Coordinator, AWorkerWithoutALeaseTakesNothingAlong) {
   Job job = Carrying();
-  job.experiment.cluster.recovery = "exact";
+  job.experiment.cluster.recovery = StateLoss::kExact;
   Fleet fleet = Training(job, 1, 3);
   fleet.Join("d");
   fleet.Bye("worker/d/1", StatusCode::kInternal, "its device is gone");
@@ -343,7 +344,7 @@ struct TakenOver {
   static Job ExactJob() {
     Job job = Carrying();
     job.experiment.cluster.replicas = 2;
-    job.experiment.cluster.recovery = "exact";
+    job.experiment.cluster.recovery = StateLoss::kExact;
     return job;
   }
   void Hello(const PeerName& peer, const wire::Hello& hello) {

@@ -69,7 +69,7 @@ TEST(JobState, AJobBeginsWhereItsCheckpointSaysAndAFinishedOneIsOver) {
 }
 
 TEST(CoordinatorSettings, PartitionsCarryWhatTheCodecAndTheOptimiserLeaveThem) {
-  for (const char* codec : {"fp32", "int8", "1bit"}) {
+  for (const CodecId codec : {CodecId::kFp32, CodecId::kInt8, CodecId::kOneBit}) {
     for (const bool feedback : {false, true}) {
       for (const int slots : {0, 2}) {
         test::Job job = test::SmallJob();
@@ -79,7 +79,7 @@ TEST(CoordinatorSettings, PartitionsCarryWhatTheCodecAndTheOptimiserLeaveThem) {
         const CoordinatorSettings settings =
             CoordinatorSettingsOf(job.experiment, IdentityOf(job.experiment), "here", 1);
         EXPECT_EQ(settings.CarriesState(job.spec), CarriedArrays(job.experiment, job.spec) > 0)
-            << codec << feedback << slots;
+            << WordOf(codec) << feedback << slots;
       }
     }
   }

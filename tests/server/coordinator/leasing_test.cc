@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kPartitions = 6;
 
-Experiment::Cluster Cluster(const char* recovery = "continue", int min_workers = 1) {
+Experiment::Cluster Cluster(StateLoss recovery = StateLoss::kContinue, int min_workers = 1) {
   Experiment::Cluster cluster;
   cluster.recovery = recovery;
   cluster.min_workers = min_workers;
@@ -113,7 +113,7 @@ TEST(Leasing, ALostWorkersPartitionsGoToTheOthersAtOnce) {
 TEST(Leasing, WhatALostWorkerCarriedTakesTheJobBackWhereThatIsWanted) {
   for (const bool exact : {false, true}) {
     for (const bool carries : {false, true}) {
-      Job job(Cluster(exact ? "exact" : "continue"));
+      Job job(Cluster(exact ? StateLoss::kExact : StateLoss::kContinue));
       job.leasing.SetCarriesState(carries);
       EXPECT_EQ(job.leasing.loss_takes_back(), exact && carries);
       job.Begin({"a", "b"});
@@ -125,7 +125,7 @@ TEST(Leasing, WhatALostWorkerCarriedTakesTheJobBackWhereThatIsWanted) {
 }
 
 TEST(Leasing, WithTooFewWorkersPartitionsStayNobodys) {
-  Job job(Cluster("continue", /*min_workers=*/2));
+  Job job(Cluster(StateLoss::kContinue, /*min_workers=*/2));
   job.Begin({"a", "b"});
   job.Lose("b");
   EXPECT_EQ(job.Holders().count(""), 3u);

@@ -138,7 +138,6 @@ Experiment::CheckpointOptions Never() {
   options.every_minutes = 0;
   options.every_rounds = 0;
   options.every_epochs = 0;
-  options.best = "none";
   return options;
 }
 

@@ -15,7 +15,7 @@
 namespace kumo {
 namespace {
 
-Experiment SomeExperiment(const std::string& best = "none") {
+Experiment SomeExperiment(const std::string& best = "") {
   Experiment e;
   e.job.name = "digits";
   e.output.directory = "/out";

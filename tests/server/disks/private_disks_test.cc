@@ -53,7 +53,7 @@ Experiment SomeExperiment(int replicas = 1) {
   e.cluster.servers.assign(3, "ipc://somewhere");
   e.cluster.replicas = replicas;
   e.cluster.chunk_kib = 1;
-  e.checkpoint.disks = "private";
+  e.checkpoint.disks = CheckpointDisks::kPrivate;
   return e;
 }
 

@@ -17,7 +17,7 @@ inline Job JobOn(int servers) {
   Job job = SmallJob();
   job.experiment.cluster.servers.assign(servers, "ipc://somewhere");
   job.experiment.cluster.workers = 1;
-  job.experiment.sync.push_codec = "int8";
+  job.experiment.sync.push_codec = CodecId::kInt8;
   return job;
 }
 

@@ -67,8 +67,8 @@ struct Arrays {
 
 std::unique_ptr<Rule> SomeRule(uint64_t seed) {
   if (seed % 4 == 0) return MakeAverageRule();
-  if (seed % 4 == 1) return std::move(MakeGradientRule({.type = "adam"})).value();
-  return std::move(MakeBlockRule({.nesterov = seed % 4 == 2}, 4, 1000)).value();
+  if (seed % 4 == 1) return MakeGradientRule({.type = OptimiserType::kAdam});
+  return MakeBlockRule({.nesterov = seed % 4 == 2}, 4, 1000);
 }
 
 const std::vector<size_t> kLengths = {1, 511, 1024, 1025, 5000};
@@ -121,7 +121,7 @@ TEST(Aggregate, AddsInTheOrderGivenToTheBit) {
 }
 
 TEST(Aggregate, TakesTheMeanBySamples) {
-  const Codec& fp32 = *FindCodec("fp32").value();
+  const Codec& fp32 = CodecOf(CodecId::kFp32);
   std::vector<std::byte> one(4), four(4);
   ASSERT_EQ(fp32.Encode(std::vector<float>{1.0f}, {}, one), -1);
   ASSERT_EQ(fp32.Encode(std::vector<float>{4.0f}, {}, four), -1);
@@ -164,11 +164,11 @@ TEST(Aggregate, AChunkCutAtATileGivesTheBitsOfTheWhole) {
   // The update is per element: how a shard cuts its vector into chunks changes nothing.
   const size_t n = 3000;
   const size_t cut = 1024;
-  const Codec& codec = *FindCodec("1bit").value();
+  const Codec& codec = CodecOf(CodecId::kOneBit);
   const std::vector<float> x = Normal(n, 9);
   std::vector<std::byte> bytes(codec.EncodedBytes(n));
   ASSERT_EQ(codec.Encode(x, {}, bytes), -1);
-  const auto rule = std::move(MakeBlockRule({}, 1, 100)).value();
+  const auto rule = MakeBlockRule({}, 1, 100);
   const RoundInfo info = {.samples = 100};
   Arrays whole(n);
   Arrays parts(n);

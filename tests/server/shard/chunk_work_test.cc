@@ -81,7 +81,7 @@ TEST(ChunkWork, LeavesTheVersionThatIsReadAlone) {
   const std::unique_ptr<Rule> rule = MomentumRule();
   const FloatArray start = RandomArray(1);
   ChunkWork work = Closing(*rule, start, 5);
-  work.contributions = {Contribution(**FindCodec("fp32"), 0)};
+  work.contributions = {Contribution(CodecOf(CodecId::kFp32), 0)};
   work.Run();
   EXPECT_EQ(Copy(start), Copy(RandomArray(1)));
   EXPECT_NE(Copy(work.next.start), Copy(start));
@@ -98,8 +98,8 @@ TEST(ChunkWork, ARoundWithoutSamplesChangesNothing) {
 TEST(ChunkWork, CodesTheStartAndCopiesTheSlotsWhereItIsAskedTo) {
   const std::unique_ptr<Rule> rule = MomentumRule();
   ChunkWork work = Closing(*rule, RandomArray(1), 5);
-  work.contributions = {Contribution(**FindCodec("fp32"), 0)};
-  work.pull_codec = *FindCodec("fp16");
+  work.contributions = {Contribution(CodecOf(CodecId::kFp32), 0)};
+  work.pull_codec = &CodecOf(CodecId::kFp16);
   work.freeze = true;
   work.Run();
   ASSERT_EQ(work.frozen.slots.size(), 1u);

@@ -9,7 +9,7 @@
 
 namespace kumo::test {
 
-Job NesterovJob(const char* codec) {
+Job NesterovJob(CodecId codec) {
   Job job = SmallJob();
   job.experiment.block.nesterov = true;
   job.experiment.sync.push_codec = codec;
@@ -31,7 +31,7 @@ Message PushMessage(const Job& job, const Chunk& chunk, int64_t round, int parti
   const JobPlan plan = job.plan();
   const RoundPlan r = plan.Round(round);
   const bool full = r.full_precision || chunk.segment == Segment::kStatistics;
-  const Codec& codec = **FindCodec(full ? "fp32" : job.experiment.sync.push_codec);
+  const Codec& codec = CodecOf(full ? CodecId::kFp32 : job.experiment.sync.push_codec);
   std::vector<float> numbers(chunk.range.size());
   Rng rng(9, RngPurpose::kTest, round, partition, chunk.index);
   for (float& x : numbers) x = 0.1f * rng.NextNormal();
@@ -96,8 +96,7 @@ Shards::Shards(const Job& job, int servers) : job_(job) {
     settings.chunk_bytes = job.experiment.cluster.chunk_kib * 1024;
     settings.carried_arrays = CarriedArrays(job.experiment, job.spec);
     settings.replicate = job.experiment.cluster.replicas > 1;
-    settings.round = {job.experiment.block, job.experiment.optimiser, job.experiment.schedule,
-                      job.experiment.sync};
+    settings.experiment = job.experiment;
     Result<std::unique_ptr<Shard>> shard =
         Shard::Make(settings, job.plan(), job.spec,
                     [this](int64_t version, const MetricSums& metrics, StepContext*) {

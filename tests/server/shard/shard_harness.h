@@ -16,7 +16,7 @@ namespace kumo::test {
 
 // SmallJob with Nesterov block momentum, which keeps weights apart from what blocks start from:
 // every array that there is.
-Job NesterovJob(const char* codec = "fp32");
+Job NesterovJob(CodecId codec = CodecId::kFp32);
 
 // All shards of a job; versions are kept twice where cluster.replicas says so.
 class Shards {

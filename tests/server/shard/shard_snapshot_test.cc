@@ -49,7 +49,7 @@ Payload GetState(Shards* shards, const Chunk& chunk, int64_t version, int partit
 }
 
 TEST(Shard, AStateIsGivenBackAtExactlyItsVersion) {
-  const Job job = NesterovJob("1bit");
+  const Job job = NesterovJob(CodecId::kOneBit);
   Shards shards(job, 1);
   shards.Initialise();
   const Chunk& chunk = shards.map().chunks()[2];
@@ -67,7 +67,7 @@ TEST(Shard, AStateIsGivenBackAtExactlyItsVersion) {
 }
 
 TEST(Shard, ImpossibleStatesAreRefused) {
-  const Job job = NesterovJob("1bit");
+  const Job job = NesterovJob(CodecId::kOneBit);
   Shards shards(job, 1);
   shards.Initialise();
   const Chunk& chunk = shards.map().chunks()[0];
@@ -88,7 +88,7 @@ TEST(Shard, ImpossibleStatesAreRefused) {
 }
 
 TEST(Shard, ASnapshotWaitsForTheStatesOfAllPartitions) {
-  const Job job = NesterovJob("1bit");
+  const Job job = NesterovJob(CodecId::kOneBit);
   Shards shards(job, 1);
   shards.Initialise();
   shards.RunRound(0, /*save=*/true);
@@ -108,7 +108,7 @@ TEST(Shard, ASnapshotWaitsForTheStatesOfAllPartitions) {
 }
 
 TEST(Shard, StatesMayComeBeforeTheirRoundHasClosed) {
-  const Job job = NesterovJob("1bit");
+  const Job job = NesterovJob(CodecId::kOneBit);
   Shards shards(job, 1);
   shards.Initialise();
   PutStates(&shards, 1);
@@ -122,7 +122,7 @@ TEST(Shard, StatesMayComeBeforeTheirRoundHasClosed) {
 TEST(Shard, AStateThatIsAheadOfItsChunkSurvivesALateQuestion) {
   // A lease began at round 0: its GET_STATE was sent twice, and the second one comes when the block
   // is trained and its state is on the shard, but another partition has not pushed yet.
-  const Job job = NesterovJob("1bit");
+  const Job job = NesterovJob(CodecId::kOneBit);
   Shards shards(job, 1);
   shards.Initialise();
   PutStates(&shards, 1);
@@ -136,7 +136,7 @@ TEST(Shard, AStateThatIsAheadOfItsChunkSurvivesALateQuestion) {
 }
 
 TEST(Shard, ALostStateHoldsNoSnapshotUp) {
-  const Job job = NesterovJob("1bit");
+  const Job job = NesterovJob(CodecId::kOneBit);
   Shards shards(job, 1);
   shards.Initialise();
   shards.RunRound(0, true);
@@ -178,15 +178,15 @@ TEST(Shard, ASnapshotIsNotWrittenToByLaterRounds) {
 
 TEST(Shard, RestoredOnAnyNumberOfServersItGoesOnWithTheSameBits) {
   for (const char* mode : {"block", "gradient"}) {
-    for (const char* codec : {"fp32", "1bit"}) {
-      SCOPED_TRACE(std::string(mode) + " " + codec);
+    for (const CodecId codec : {CodecId::kFp32, CodecId::kOneBit}) {
+      SCOPED_TRACE(std::string(mode) + " " + std::string(WordOf(codec)));
       Job job = NesterovJob(codec);
       if (mode[0] == 'g') job.experiment.sync.mode = SyncMode::kGradient;
-      job.experiment.optimiser.type = "adam";
+      job.experiment.optimiser.type = OptimiserType::kAdam;
       Shards reference(job, 2);
       reference.Initialise();
       for (int64_t r = 0; r < 3; ++r) reference.RunRound(r, r == 2);
-      if (codec[0] == '1') PutStates(&reference, 3);
+      if (codec == CodecId::kOneBit) PutStates(&reference, 3);
       ASSERT_EQ(reference.saved.size(), 2u);
       const ShardSnapshot snapshot = reference.TakeSaved();
       const std::vector<float> start3 = reference.Pull(3, wire::START);
@@ -200,7 +200,7 @@ TEST(Shard, RestoredOnAnyNumberOfServersItGoesOnWithTheSameBits) {
         ASSERT_TRUE(status.ok()) << status.message();
         EXPECT_TRUE(shards.Pull(3, wire::START) == start3);
         EXPECT_TRUE(shards.Pull(3, wire::WEIGHTS) == weights3);
-        if (codec[0] == '1') {
+        if (codec == CodecId::kOneBit) {
           const Chunk& chunk = shards.map().chunks()[0];
           EXPECT_EQ(UnpackFloats(GetState(&shards, chunk, 3, 2)).at(0), 200.0f);
         }

@@ -33,7 +33,7 @@ int CountSent(const Shards& shards, wire::Type type) {
 // --- Contributions.
 
 TEST(Shard, ContributionsInAnyOrderGiveTheSameBits) {
-  for (const char* codec : {"fp32", "int8", "1bit"}) {
+  for (const CodecId codec : {CodecId::kFp32, CodecId::kInt8, CodecId::kOneBit}) {
     for (const int partitions : {1, 3, 9}) {
       Job job = NesterovJob(codec);
       job.experiment.sync.partitions = partitions;
@@ -44,7 +44,7 @@ TEST(Shard, ContributionsInAnyOrderGiveTheSameBits) {
       for (int64_t r = 0; r < kRounds; ++r) reference.RunRound(r);
 
       for (uint64_t seed = 1; seed <= 10; ++seed) {
-        SCOPED_TRACE(std::string(codec) + ", seed " + std::to_string(seed));
+        SCOPED_TRACE(std::string(WordOf(codec)) + ", seed " + std::to_string(seed));
         Rng rng(seed, RngPurpose::kTest);
         Shards shards(job, 1 + static_cast<int>(rng.NextBelow(3)));
         shards.Initialise();
@@ -75,7 +75,7 @@ TEST(Shard, ContributionsInAnyOrderGiveTheSameBits) {
 
 TEST(Shard, ContributionsAreAveragedByTheirSamples) {
   Job job = SmallJob();
-  job.experiment.block.rule = "average";
+  job.experiment.block.rule = BlockRule::kAverage;
   Shards shards(job, 2);
   shards.Initialise();
   const int64_t last = 3;  // 8 samples: slices of 3, 3 and 2
@@ -124,7 +124,7 @@ TEST(Shard, ASecondContributionIsAcknowledgedAndDroppedWhateverItHolds) {
 }
 
 TEST(Shard, AnAcknowledgementNamesWhatItAcknowledges) {
-  const Job job = NesterovJob("1bit");
+  const Job job = NesterovJob(CodecId::kOneBit);
   Shards shards(job, 1);
   shards.Initialise();
   shards.sent.clear();
@@ -144,8 +144,8 @@ TEST(Shard, AnAcknowledgementNamesWhatItAcknowledges) {
 }
 
 TEST(Shard, WrongContributionsAreRefusedAndChangeNothing) {
-  for (const char* codec : {"fp32", "int8", "1bit", "bf16"}) {
-    SCOPED_TRACE(codec);
+  for (const CodecId codec : {CodecId::kFp32, CodecId::kInt8, CodecId::kOneBit, CodecId::kBf16}) {
+    SCOPED_TRACE(WordOf(codec));
     const Job job = NesterovJob(codec);
     Shards reference(job, 2);
     reference.Initialise();
@@ -429,7 +429,7 @@ TEST(Shard, AnAnswerIsNotWrittenToByLaterRounds) {
 
 TEST(Shard, CodedPullsAreTheStartVectorRounded) {
   Job job = NesterovJob();
-  job.experiment.sync.pull_codec = "fp16";
+  job.experiment.sync.pull_codec = CodecId::kFp16;
   Shards coded(job, 2);
   Shards exact(NesterovJob(), 2);
   for (Shards* shards : {&coded, &exact}) {
@@ -437,7 +437,7 @@ TEST(Shard, CodedPullsAreTheStartVectorRounded) {
     shards->RunRound(0);
     shards->RunRound(1);
   }
-  const Codec& fp16 = **FindCodec("fp16");
+  const Codec& fp16 = CodecOf(CodecId::kFp16);
   const std::vector<float> start = exact.Pull(2, wire::START);
   const std::vector<float> got = coded.Pull(2, wire::START);
   const Range statistics = job.spec.layout.segment(Segment::kStatistics);
@@ -458,8 +458,8 @@ TEST(Shard, WeightsThatACodedPullCannotHoldEndTheJobNamingTheTensor) {
   for (const float bad : {65505.0f, -1e9f, std::numeric_limits<float>::infinity(),
                           std::numeric_limits<float>::quiet_NaN()}) {
     Job job = SmallJob();
-    job.experiment.block.rule = "average";
-    job.experiment.sync.pull_codec = "fp16";
+    job.experiment.block.rule = BlockRule::kAverage;
+    job.experiment.sync.pull_codec = CodecId::kFp16;
     Shards shards(job, 2);
     shards.Initialise();
     shards.RunRound(0);
@@ -571,7 +571,7 @@ TEST(Shard, RandomMessagesNeitherCrashItNorStopTheRounds) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(seed);
     Rng rng(seed, RngPurpose::kTest);
-    const Job job = NesterovJob(seed % 2 ? "1bit" : "fp32");
+    const Job job = NesterovJob(seed % 2 ? CodecId::kOneBit : CodecId::kFp32);
     Shards shards(job, 1 + static_cast<int>(seed % 3));
     if (seed % 4) shards.Initialise();
     for (int i = 0; i < 2000; ++i) {

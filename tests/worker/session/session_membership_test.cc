@@ -157,7 +157,7 @@ TEST(Session, ABlockThatCannotBeComputedIsToldToTheCoordinator) {
 
 TEST(Session, ToldToLeaveItGoesOnUntilItsLeasesHaveMovedAndAllIsAcknowledged) {
   SessionSettings settings = SmallSettings();
-  settings.experiment.sync.push_codec = "1bit";
+  settings.experiment.sync.push_codec = CodecId::kOneBit;
   settings.identity = IdentityOf(settings.experiment);
   Script script(settings);
   script.Join();

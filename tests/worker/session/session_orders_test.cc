@@ -18,7 +18,7 @@ using test::SmallSettings;
 
 TEST(Session, ACheckpointsRoundPutsWhatIsCarriedBeforeTheNextBlock) {
   SessionSettings settings = SmallSettings();
-  settings.experiment.sync.push_codec = "1bit";
+  settings.experiment.sync.push_codec = CodecId::kOneBit;
   settings.identity = IdentityOf(settings.experiment);
   Script script(settings);
   script.save_at = {1};

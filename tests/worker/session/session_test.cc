@@ -349,7 +349,7 @@ TEST(Session, RandomMessagesDoNotCrashItNorMakeItAskWithoutEnd) {
     SCOPED_TRACE(seed);
     Rng rng(seed, RngPurpose::kTest);
     SessionSettings settings = SmallSettings(1 + static_cast<int>(seed % 3));
-    if (seed % 2) settings.experiment.sync.push_codec = "1bit";
+    if (seed % 2) settings.experiment.sync.push_codec = CodecId::kOneBit;
     settings.experiment.block.nesterov = seed % 4 < 2;
     settings.identity = IdentityOf(settings.experiment);
     Script script(settings);

@@ -96,15 +96,16 @@ TEST_F(JobMemoryTest, EachSettingCostsWhatItMakesLarger) {
   grows("activations", [](Experiment* x) { x->sync.minibatch = 40; });
   grows("training minibatches", [](Experiment* x) { x->data.prefetch = 6; });
   grows("validation minibatches", [](Experiment* x) { x->evaluation.minibatch = 20; });
-  grows("carried state of partitions", [](Experiment* x) { x->sync.push_codec = "1bit"; });
-  grows("local optimiser", [](Experiment* x) { x->optimiser.type = "adam"; });
+  grows("carried state of partitions",
+        [](Experiment* x) { x->sync.push_codec = CodecId::kOneBit; });
+  grows("local optimiser", [](Experiment* x) { x->optimiser.type = OptimiserType::kAdam; });
   grows("carried state of partitions", [](Experiment* x) {
-    x->optimiser.type = "adam";
+    x->optimiser.type = OptimiserType::kAdam;
     x->block.reset_local_state = false;
   });
   grows("contributions", [](Experiment* x) { x->sync.partitions = 8; });
   grows("versions of the weights", [](Experiment* x) { x->block.nesterov = true; });
-  grows("coded weights", [](Experiment* x) { x->sync.pull_codec = "fp16"; });
+  grows("coded weights", [](Experiment* x) { x->sync.pull_codec = CodecId::kFp16; });
   Experiment twice = e;
   twice.cluster.replicas = 2;
   EXPECT_GT(Part(Memory(twice, 2).server, "versions of another"), 0);
@@ -125,9 +126,9 @@ TEST_F(JobMemoryTest, TheLargestSettingsThatThereAreDoNotOverflow) {
     layers { name: "loss" softmax_cross_entropy {} })")
                   .ok());
   e.sync.partitions = 4096;
-  e.sync.push_codec = "1bit";
+  e.sync.push_codec = CodecId::kOneBit;
   e.block.reset_local_state = false;
-  e.optimiser.type = "adam";
+  e.optimiser.type = OptimiserType::kAdam;
   e.cluster.workers = 1;
   const JobMemory memory = Memory(e);
   const int64_t weights = int64_t{4} * 784 * 2'700'000;

@@ -30,7 +30,7 @@ class OpenedJobTest : public TrainerTest {
 TEST_F(OpenedJobTest, ItsSpecIsWhatTheNetworkAndTheDataAre) {
   for (const bool keeps : {false, true}) {
     Experiment e = Block();
-    e.optimiser.type = "adam";
+    e.optimiser.type = OptimiserType::kAdam;
     e.block.reset_local_state = !keeps;
     const OpenedJob job = OpenJob(e).value();
     const Dataset& train = *job.datasets.train;
@@ -83,11 +83,11 @@ TEST_F(OpenedJobTest, WhatIsNotThereIsNamed) {
   e.data.directory = folder_ + "/nowhere";
   EXPECT_THAT(OpenJob(e).status().message(), HasSubstr("nowhere"));
   e = Block();
-  e.network.device = "abacus";
-  EXPECT_THAT(OpenJob(e).status().message(), HasSubstr("abacus"));
+  e.network.device = {Device::Kind::kCuda, 99};
+  EXPECT_THAT(OpenJob(e).status().message(), HasSubstr("cuda:99"));
   e = Block();
-  e.optimiser.type = "x";
-  EXPECT_FALSE(OpenJob(e).ok());
+  e.schedule.warmup = e.job.epochs;
+  EXPECT_THAT(OpenJob(e).status().message(), HasSubstr("schedule.warmup"));
 }
 
 }  // namespace
@@ -105,16 +105,18 @@ TEST(BindInputsTest, TheSettingThatMakesImageFilesFitIsNamed) {
   const auto backend = MakeCpuBackend(1);
   const auto net = Net::Make(network, 4, backend.get()).value();
   const Field label = {kLabelField, NumberType::kInt32, {}};
-  const auto connect = [&](const std::string& reader, std::vector<int64_t> extents) {
+  const auto connect = [&](DataReader reader, std::vector<int64_t> extents) {
     return BindInputs(reader, {{kImageField, NumberType::kUint8, std::move(extents)}, label}, {},
                       net.get());
   };
-  EXPECT_TRUE(connect("image_folder", {3, 8, 8}).ok());
-  EXPECT_THAT(connect("image_folder", {3, 480, 640}).message(),
+  EXPECT_TRUE(connect(DataReader::kImageFolder, {3, 8, 8}).ok());
+  EXPECT_THAT(connect(DataReader::kImageFolder, {3, 480, 640}).message(),
               testing::EndsWith("; with data.image_size = 3x8x8 all images are resized to fit"));
-  EXPECT_THAT(connect("idx", {3, 9, 8}).message(), testing::Not(testing::HasSubstr("image_size")));
+  EXPECT_THAT(connect(DataReader::kIdx, {3, 9, 8}).message(),
+              testing::Not(testing::HasSubstr("image_size")));
   // Of the right size, and something else is wrong.
-  EXPECT_THAT(BindInputs("image_map", {{kImageField, NumberType::kUint8, {3, 8, 8}}}, {}, net.get())
+  EXPECT_THAT(BindInputs(DataReader::kImageMap, {{kImageField, NumberType::kUint8, {3, 8, 8}}}, {},
+                         net.get())
                   .message(),
               testing::Not(testing::HasSubstr("image_size")));
 }

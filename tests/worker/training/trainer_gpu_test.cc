@@ -28,11 +28,11 @@ class TrainerGpuTest : public TrainerTest, public testing::WithParamInterface<bo
   ~TrainerGpuTest() override { simulated_gpu::Reset(); }
 
   // With crops, flips and the mean or without.
-  static Experiment Large(const std::string& device) {
+  static Experiment Large(Device::Kind device) {
     Experiment e = GetParam() ? Augmented(Block()) : Block();
     e.data.train_images = folder_ + "/many";
     e.data.train_labels = folder_ + "/many-labels";
-    e.network.device = device;
+    e.network.device.kind = device;
     e.network.deterministic = true;
     return e;
   }
@@ -53,8 +53,8 @@ Trained TrainSome(Worker worker) {
 }
 
 TEST_P(TrainerGpuTest, LossesAreTheCpusButForRounding) {
-  const Trained cpu = TrainSome(Worker(Large("cpu")));
-  const Trained gpu = TrainSome(Worker(Large("cuda")));
+  const Trained cpu = TrainSome(Worker(Large(Device::Kind::kCpu)));
+  const Trained gpu = TrainSome(Worker(Large(Device::Kind::kCuda)));
   for (size_t i = 0; i < cpu.blocks.size(); ++i) {
     const double loss = test::LossSum(cpu.blocks[i].metrics);
     EXPECT_NEAR(test::LossSum(gpu.blocks[i].metrics), loss, 1e-4 * loss) << i;
@@ -66,10 +66,10 @@ TEST_P(TrainerGpuTest, LossesAreTheCpusButForRounding) {
 // The step is run, then recorded, then repeated.
 TEST_F(TrainerTest, AGpusChunksAreHandedOnWhileTheStepGoesOn) {
   Experiment e = Gradient();
-  e.network.device = "cuda";
+  e.network.device.kind = Device::Kind::kCuda;
   e.network.deterministic = true;
   e.cluster.chunk_kib = 1;
-  e.sync.push_codec = "1bit";
+  e.sync.push_codec = CodecId::kOneBit;
   Worker at_the_end(e);
   Worker early(e);
   for (int64_t round = 0; round < 4; ++round) {

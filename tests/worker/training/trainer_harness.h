@@ -77,9 +77,9 @@ class TrainerTest : public testing::Test {
     e.sync.partitions = 2;
     e.sync.minibatch = 7;
     e.sync.block = 3;
-    e.optimiser.type = "sgd";
+    e.optimiser.type = OptimiserType::kSgd;
     e.optimiser.weight_decay = 0.01f;
-    e.schedule.type = "poly";
+    e.schedule.type = ScheduleType::kPoly;
     e.schedule.learning_rate = 0.1;
     e.evaluation.minibatch = 8;
     e.cluster.chunk_kib = 2;
@@ -114,7 +114,7 @@ class TrainerTest : public testing::Test {
     const ParameterLayout& layout() const { return trainer->spec().layout; }
     void InstallAll(const std::vector<Payload>& chunks, wire::Vector vector = wire::START) {
       for (const Chunk& chunk : map().chunks()) {
-        trainer->Install({chunk.index, vector, *FindCodec("fp32"), chunks[chunk.index]});
+        trainer->Install({chunk.index, vector, &CodecOf(CodecId::kFp32), chunks[chunk.index]});
       }
     }
     Result<TrainedBlock> TryTrain(int64_t round, int partition, bool save = false) {

@@ -23,7 +23,7 @@ TEST_F(TrainerTest, KnowsTheJob) {
   EXPECT_EQ(worker.trainer->spec().validation_samples, 23);
   EXPECT_EQ(worker.trainer->spec().optimiser_slots, 0);
   Experiment keep = Block();
-  keep.optimiser.type = "adam";
+  keep.optimiser.type = OptimiserType::kAdam;
   keep.block.reset_local_state = false;
   EXPECT_EQ(Worker(keep).trainer->spec().optimiser_slots, 2);
 }
@@ -51,7 +51,7 @@ TEST_F(TrainerTest, AGradientRoundsContributionIsTheNetsGradient) {
 
 // Layers with more numbers than a chunk; where clipping must know all gradients, none comes early.
 TEST_F(TrainerTest, AGradientsChunksAreHandedOnWhileTheStepGoesOn) {
-  for (const char* codec : {"fp32", "1bit"}) {
+  for (const CodecId codec : {CodecId::kFp32, CodecId::kOneBit}) {
     for (const float clip_norm : {0.0f, 0.5f}) {
       Experiment e = Gradient();
       e.cluster.chunk_kib = 1;
@@ -86,9 +86,9 @@ TEST_F(TrainerTest, AGradientsChunksAreHandedOnWhileTheStepGoesOn) {
 // a time constant.
 TEST_F(TrainerTest, ABlocksContributionIsTheSumOfItsSteps) {
   Experiment cntk = Block();
-  cntk.optimiser.type = "momentum";
+  cntk.optimiser.type = OptimiserType::kMomentum;
   cntk.schedule.learning_rate = 0.01;
-  cntk.schedule.per = "sample";
+  cntk.schedule.per = RatePer::kSample;
   cntk.schedule.time_constants = {20};
   for (const Experiment& e : {Block(), cntk}) {
     for (const int64_t round : {int64_t{0}, int64_t{2}, int64_t{4}}) {  // 2: a short one
@@ -100,22 +100,23 @@ TEST_F(TrainerTest, ABlocksContributionIsTheSumOfItsSteps) {
         const std::vector<float> start = weights;
         std::vector<float> velocity(weights.size());
         int steps = 0;
-        WalkThrough(
-            worker, round, partition, &weights, [&](int i, int size, const std::vector<float>& g) {
-              const int64_t position = std::min<int64_t>(plan.first_sample + i * 2 * 7,
-                                                         plan.first_sample + plan.samples.size());
-              const float rate = schedule.RateAt(position, size);
-              const float momentum =
-                  e.optimiser.type == "sgd" ? 0.0f : std::exp(-0.05f * static_cast<float>(size));
-              const Range decayed = worker.layout().segment(Segment::kDecayed);
-              const Range undecayed = worker.layout().segment(Segment::kUndecayed);
-              for (int64_t at = 0; at < undecayed.end; ++at) {
-                const float decay = at < decayed.end ? 0.01f * weights[at] : 0.0f;
-                velocity[at] = momentum * velocity[at] + g[at] + decay;
-                weights[at] -= rate * velocity[at];
-              }
-              ++steps;
-            });
+        WalkThrough(worker, round, partition, &weights,
+                    [&](int i, int size, const std::vector<float>& g) {
+                      const int64_t position = std::min<int64_t>(
+                          plan.first_sample + i * 2 * 7, plan.first_sample + plan.samples.size());
+                      const float rate = schedule.RateAt(position, size);
+                      const float momentum = e.optimiser.type == OptimiserType::kSgd
+                                                 ? 0.0f
+                                                 : std::exp(-0.05f * static_cast<float>(size));
+                      const Range decayed = worker.layout().segment(Segment::kDecayed);
+                      const Range undecayed = worker.layout().segment(Segment::kUndecayed);
+                      for (int64_t at = 0; at < undecayed.end; ++at) {
+                        const float decay = at < decayed.end ? 0.01f * weights[at] : 0.0f;
+                        velocity[at] = momentum * velocity[at] + g[at] + decay;
+                        weights[at] -= rate * velocity[at];
+                      }
+                      ++steps;
+                    });
         const int64_t samples = worker.shape.plan.PartitionSamples(plan, partition).size();
         ASSERT_EQ(steps, (samples + 6) / 7);
         const TrainedBlock block = worker.Train(round, partition);
@@ -130,7 +131,7 @@ TEST_F(TrainerTest, ABlocksContributionIsTheSumOfItsSteps) {
 }
 
 TEST_F(TrainerTest, WhatCodingLosesComesWithTheNextRounds) {
-  for (const char* codec : {"int8", "1bit", "bf16"}) {
+  for (const CodecId codec : {CodecId::kInt8, CodecId::kOneBit, CodecId::kBf16}) {
     Experiment e = Gradient();
     Worker exact(e);
     e.sync.push_codec = codec;
@@ -156,7 +157,7 @@ TEST_F(TrainerTest, WhatCodingLosesComesWithTheNextRounds) {
       double off = 0;
       double lost = 0;
       for (size_t i = 0; i < x.size(); ++i) {
-        ASSERT_NEAR(sent[i] + residual[i], wanted[i], 1e-5) << codec << ", round " << round;
+        ASSERT_NEAR(sent[i] + residual[i], wanted[i], 1e-5) << WordOf(codec) << ", round " << round;
         off += std::abs(sent[i] - wanted[i]);
         lost += std::abs(residual[i]);
       }
@@ -172,7 +173,7 @@ INSTANTIATE_TEST_SUITE_P(Augments, TrainerAugmentationTest, testing::Bool());
 
 TEST_P(TrainerAugmentationTest, OrderAndPrefetchingDoNotMatter) {
   Experiment e = GetParam() ? Augmented(Block()) : Block();
-  e.sync.push_codec = "1bit";
+  e.sync.push_codec = CodecId::kOneBit;
   Worker reference(e);
   std::map<std::pair<int64_t, int>, TrainedBlock> blocks;
   for (int64_t round = 0; round < 4; ++round) {
@@ -207,8 +208,8 @@ TEST_F(TrainerTest, ABlockComputedAgainIsTheSame) {
 
 TEST_F(TrainerTest, WhatIsCarriedMovesToAnotherWorker) {
   Experiment e = Block();
-  e.sync.push_codec = "1bit";
-  e.optimiser.type = "adam";
+  e.sync.push_codec = CodecId::kOneBit;
+  e.optimiser.type = OptimiserType::kAdam;
   e.block.reset_local_state = false;
   Worker stays(e);
   Worker moves(e);
@@ -263,7 +264,7 @@ TEST_F(TrainerTest, ANumberThatIsNotFiniteNamesRoundPartitionAndTensor) {
     worker.on_coded = [&worker](const std::vector<CodedChunk>& chunks) {
       for (const CodedChunk& coded : chunks) {
         const auto n = static_cast<size_t>(worker.map().chunks()[coded.chunk].range.size());
-        EXPECT_TRUE((*FindCodec("fp32"))->Check(coded.payload.bytes, n).ok());
+        EXPECT_TRUE(CodecOf(CodecId::kFp32).Check(coded.payload.bytes, n).ok());
       }
     };
     std::vector<float> weights = worker.InitialWeights();
@@ -286,7 +287,7 @@ TEST_F(TrainerTest, ARunThatDivergesIsNoticedWhateverTheCodec) {
     for (const bool feedback : {true, false}) {
       for (Experiment e : {Block(), Gradient()}) {
         e.network.file = folder_ + "/diverging.pbtxt";
-        e.sync.push_codec = codec->name();
+        e.sync.push_codec = codec->id();
         e.sync.error_feedback = feedback;
         e.schedule.learning_rate = 1000;
         e.job.epochs = 20;
@@ -442,7 +443,7 @@ TEST_F(TrainingStepTest, AChunkIsFinalOnceAndNotBeforeItsFirstTensor) {
   e.optimiser.clip_norm = 1;
   EXPECT_TRUE(ReadyChunks(e, stages, layout, map).empty());
   e.optimiser.clip_norm = 0;
-  e.network.precision = "fp16";
+  e.network.precision = Precision::kFp16;
   EXPECT_TRUE(ReadyChunks(e, stages, layout, map).empty());
 }
 

@@ -1,4 +1,4 @@
-#include "common/settings/command_line_formats.h"
+#include "common/settings/command_line_pages.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,12 +26,12 @@ struct DescribedCommand {
   }
 };
 
-TEST(CommandLineFormats, WordsNameArgumentsOptionsAndValues) {
+TEST(CommandLinePages, WordsNameArgumentsOptionsAndValues) {
   EXPECT_EQ(CompletionWordsOf(DescribedCommand().line),
             "[kumo try]\nFILE\n--help\n--set KEY=VALUE\n--mode MODE a b\n--json\n");
 }
 
-TEST(CommandLineFormats, TheManPageHasEveryRow) {
+TEST(CommandLinePages, TheManPageHasEveryRow) {
   const std::string page = ManPageOf(DescribedCommand().line);
   EXPECT_THAT(
       page,
@@ -42,7 +42,7 @@ TEST(CommandLineFormats, TheManPageHasEveryRow) {
             HasSubstr(".SH EXIT STATUS\n.PP\n0 done.\n"), HasSubstr("\n\\&.SH is no heading\n")));
 }
 
-TEST(CommandLineFormats, HelpIsInTheFormThatWasAskedFor) {
+TEST(CommandLinePages, HelpIsInTheFormThatWasAskedFor) {
   DescribedCommand d;
   const auto asked = [&](const std::string& form) {
     EXPECT_TRUE(d.line.Parse(std::vector<std::string>{form}).ok()) << form;

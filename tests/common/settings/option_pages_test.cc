@@ -1,4 +1,4 @@
-#include "common/settings/resolved_table.h"
+#include "common/settings/option_pages.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -71,6 +71,16 @@ TEST(ResolvedTable, NoLineIsWiderThanTheTerminalAndNoKeyIsLost) {
   }
   EXPECT_THAT(ResolvedTable(experiment, origins, {}), HasSubstr(experiment.network.file))
       << "a file has room for everything";
+}
+
+TEST(OptionsHelp, NamesEveryKeyWithItsRange) {
+  const OptionTable table;
+  const std::string help = OptionsHelp(), markdown = OptionsMarkdown();
+  for (const Option& option : table.options()) {
+    EXPECT_THAT(help, HasSubstr("  " + option.key + " = "));
+    EXPECT_THAT(help, HasSubstr(option.allowed.Text()));
+    EXPECT_THAT(markdown, HasSubstr("| `" + option.name() + "` |"));
+  }
 }
 
 }  // namespace
