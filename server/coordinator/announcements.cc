@@ -16,8 +16,8 @@ std::string WaitsForProcesses(const JobState& job, TimeUs now) {
 std::string WaitsFor(const JobState& job, TimeUs now) {
   const std::string processes = WaitsForProcesses(job, now);
   if (job.phase != Phase::kTraining || !processes.empty()) return processes;
-  return job.members().WaitsForPartitions(now, job.leasing.table(),
-                                          job.progress.Unevaluated(job.settings.partitions));
+  return job.members().WaitsForPartitions(
+      now, job.leasing.table(), job.progress.Unevaluated(job.start.experiment.sync.partitions));
 }
 
 void SendOrders(const JobState& job, const PeerName& to, StepContext* context) {
@@ -56,7 +56,7 @@ wire::JobStatus StatusOf(const JobState& job, TimeUs now) {
   const LeaseTable& leases = job.leasing.table();
   const Generation& generation = job.recovery.generation();
   wire::JobStatus status;
-  status.set_job_name(job.settings.identity.job_name);
+  status.set_job_name(job.start.identity.job_name);
   status.set_generation(generation.number);
   status.set_phase(kPhases[static_cast<int>(job.phase)]);
   status.set_last_checkpoint(job.saving.checkpoints().last());

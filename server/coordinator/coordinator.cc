@@ -15,14 +15,14 @@ constexpr TimeUs kTick = 100 * kMillisecond;
 
 }  // namespace
 
-Coordinator::Coordinator(CoordinatorSettings settings, std::optional<checkpoint::Manifest> restored,
+Coordinator::Coordinator(CoordinatorStart start, std::optional<checkpoint::Manifest> restored,
                          TimeUs now)
-    : job_(std::move(settings), std::move(restored), now), ticked_at_(now - kTick) {}
+    : job_(std::move(start), std::move(restored), now), ticked_at_(now - kTick) {}
 
 void Coordinator::OnSpec(const JobPlan& plan, const ShardMap& map, const JobSpec& spec) {
   job_.plan = plan;
   job_.manifests.OnSpec(map, spec);
-  job_.leasing.SetCarriesState(job_.settings.CarriesState(spec));
+  job_.leasing.SetCarriesState(CarriedArrays(job_.start.experiment, spec) > 0);
   job_.progress.OnSpec(plan, spec, generation().start_version);
 }
 
@@ -83,7 +83,8 @@ void Coordinator::Apply(const std::optional<MemberEvent>& event, StepContext* co
       job_.phase = Phase::kTraining;  // the other processes go on where they are
       job_.clock.Moved(context->now);
       job_.membership.MarkRecovering(0);
-      job_.leasing.AskForClaims(context->now + FromSeconds(job_.settings.cluster.suspect_after_s));
+      job_.leasing.AskForClaims(context->now +
+                                FromSeconds(job_.start.experiment.cluster.suspect_after_s));
       return;
     case MemberEvent::Kind::kServerReplaced:
       Recover(*event, context);
@@ -128,7 +129,8 @@ void Coordinator::TakeOver(int64_t version, const Directive& said, StepContext* 
 // twice, the server fetches its shard from the next server, and all other processes go on.
 void Coordinator::Recover(const MemberEvent& event, StepContext* context) {
   if (job_.phase != Phase::kTraining) return;
-  if (!job_.settings.cluster.KeepsVersionsTwice() || job_.version < 0 || job_.ending.why()) {
+  if (!job_.start.experiment.cluster.KeepsVersionsTwice() || job_.version < 0 ||
+      job_.ending.why()) {
     GoBack(event.why, context);
     return;
   }
@@ -198,7 +200,7 @@ Directive Coordinator::OnVersion(int64_t version, const MetricSums& metrics, Ste
     directive.move = job_.leasing.DirectMove(version + 1, may_move, job_.members(), now);
     job_.ending.Direct(version, *job_.plan, &directive, &job_.saving, &job_.membership, now);
   }
-  if (job_.settings.cluster.KeepsVersionsTwice()) {
+  if (job_.start.experiment.cluster.KeepsVersionsTwice()) {
     directive.state = SuccessorsState(job_, directive, now);
   }
   return directive;
@@ -281,7 +283,7 @@ void Coordinator::TickTraining(StepContext* context) {
   Apply(job_.leasing.SettleClaims(job_.members(), generation().since, job_.OldestOpenRound(), now),
         context);
   if (job_.phase != Phase::kTraining) return;
-  const TimeUs limit = FromSeconds(job_.settings.cluster.stall_timeout_s);
+  const TimeUs limit = FromSeconds(job_.start.experiment.cluster.stall_timeout_s);
   // Without a worker for some partition the open round cannot close.
   const bool no_worker = job_.members().workers.empty() || job_.membership.alone() ||
                          (job_.leasing.table().HasOrphans() && !job_.leasing.collects_claims());
@@ -296,9 +298,10 @@ void Coordinator::TickTraining(StepContext* context) {
   } else {
     // A shard may be a round behind chunk 0. At the end, the last evaluation may be missing.
     const int64_t round = job_.OldestOpenRound();
-    const std::vector<int> missing = job_.plan && round == job_.plan->rounds()
-                                         ? job_.progress.Unevaluated(job_.settings.partitions)
-                                         : job_.members().MissingPartitions(round);
+    const std::vector<int> missing =
+        job_.plan && round == job_.plan->rounds()
+            ? job_.progress.Unevaluated(job_.start.experiment.sync.partitions)
+            : job_.members().MissingPartitions(round);
     Apply(job_.leasing.HelpStragglers(missing, round, job_.members(), job_.clock, now), context);
   }
 }

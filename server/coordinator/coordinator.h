@@ -38,8 +38,7 @@ namespace kumo {
 class Coordinator : public Role {
  public:
   // restored: the manifest of the checkpoint that the job goes on from, if any.
-  Coordinator(CoordinatorSettings settings, std::optional<checkpoint::Manifest> restored,
-              TimeUs now);
+  Coordinator(CoordinatorStart start, std::optional<checkpoint::Manifest> restored, TimeUs now);
 
   const Generation& generation() const override { return job_.recovery.generation(); }
   const SaveOrder& save_order() const override { return job_.saving.checkpoints().order(); }

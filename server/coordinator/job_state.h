@@ -10,7 +10,6 @@
 
 #include "common/job/job_identity.h"
 #include "common/job/job_plan.h"
-#include "common/optimiser/schedule.h"
 #include "common/settings/experiment.h"
 #include "server/coordinator/leasing.h"
 #include "server/coordinator/lifecycle.h"
@@ -21,44 +20,27 @@
 
 namespace kumo {
 
-// The settings that a coordinator may read.
-struct CoordinatorSettings {
+// The experiment, and the state of this process at its start.
+struct CoordinatorStart {
+  Experiment experiment;
   JobIdentity identity;
-  std::string host;         // of this process
+  std::string host = "";    // of this process
   uint32_t generation = 1;  // one that no process of this job has used before
-  bool finished = false;    // the job was done before: only tells the other processes
   // The token that this process has written into output.directory, for other servers to find
   // (output_lock.h); 0: none.
   uint64_t folder = 0;
-  std::string output_directory;
-  Experiment::Cluster cluster;
-  Experiment::CheckpointOptions checkpoint;
-  ScheduleSettings schedule;
-  int partitions = 1;
-  int epochs = 1;
-  int points_per_epoch = 1;       // of the curves
-  bool carries_residual = false;  // each partition, from round to round
-
-  // Whether partitions carry state from round to round, which may be lost with a worker.
-  bool CarriesState(const JobSpec& spec) const {
-    return carries_residual || spec.optimiser_slots > 0;
-  }
+  bool finished = false;  // the job was done before: only tells the other processes
 };
-
-// The coordinator's part of an experiment; the other fields are as handed in.
-CoordinatorSettings CoordinatorSettingsOf(const Experiment& experiment, const JobIdentity& identity,
-                                          const std::string& host, uint32_t generation,
-                                          uint64_t folder = 0, bool finished = false);
 
 struct JobState {
   // restored: the manifest of the checkpoint that the job goes on from, if any.
-  JobState(CoordinatorSettings of, std::optional<checkpoint::Manifest> restored, TimeUs now);
+  JobState(CoordinatorStart of, std::optional<checkpoint::Manifest> restored, TimeUs now);
 
   const MemberTable& members() const { return membership.members(); }
   // A lower bound, since reports are late: no shard has an earlier round open.
   int64_t OldestOpenRound() const;
 
-  CoordinatorSettings settings;
+  CoordinatorStart start;
   std::optional<JobPlan> plan;  // once a worker has brought the job's spec
   Phase phase = Phase::kWaiting;
   int64_t version = -1;  // of chunk 0

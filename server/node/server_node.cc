@@ -22,8 +22,8 @@ std::unique_ptr<Role> MakeRole(const ServerNodeSettings& settings, TimeUs now) {
   const Experiment& experiment = settings.experiment;
   if (settings.index == 0) {
     return std::make_unique<Coordinator>(
-        CoordinatorSettingsOf(experiment, settings.identity, settings.process.host,
-                              settings.generation, settings.folder, settings.finished),
+        CoordinatorStart{experiment, settings.identity, settings.process.host, settings.generation,
+                         settings.folder, settings.finished},
         settings.restored, now);
   }
   return std::make_unique<Follower>(

@@ -77,7 +77,7 @@ struct ServerNodeSettings {
   uint32_t generation = 1;
   std::optional<checkpoint::Manifest> restored;
   bool finished = false;             // the job is done: `restored` was its last checkpoint
-  uint64_t folder = 0;               // server 0: token in output.directory (CoordinatorSettings)
+  uint64_t folder = 0;               // server 0: token in output.directory (CoordinatorStart)
   std::optional<MemoryRoom> memory;  // that this process may take, if it is known
 };
 

@@ -23,8 +23,8 @@ constexpr TimeUs kNow = 1000 * kSecond;
 struct Told {
   Told(int servers, int workers)
       : small(WithServers(servers)),
-        job(CoordinatorSettingsOf(small.experiment, IdentityOf(small.experiment), "here", 1),
-            std::nullopt, kNow) {
+        job(CoordinatorStart{small.experiment, IdentityOf(small.experiment), "here"}, std::nullopt,
+            kNow) {
     for (int s = 1; s < servers; ++s) {
       wire::Hello hello;
       hello.set_role(wire::Hello::SERVER);

@@ -26,8 +26,8 @@ struct Fleet {
     }
     const uint32_t generation = restored ? restored->generation() + 1 : 1;
     coordinator.emplace(
-        CoordinatorSettingsOf(job.experiment, IdentityOf(job.experiment), "here", generation,
-                              /*folder=*/0, finished),
+        CoordinatorStart{job.experiment, IdentityOf(job.experiment), "here", generation,
+                         /*folder=*/0, finished},
         std::move(restored), now);
   }
 
