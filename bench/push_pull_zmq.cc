@@ -8,8 +8,8 @@
 #include <glog/logging.h>
 
 #include "bench/push_pull.h"
+#include "common/base/address.h"
 #include "common/base/buffer.h"
-#include "common/transport/address.h"
 #include "common/transport/zmq_handles.h"
 
 namespace kumo::bench {

@@ -4,12 +4,12 @@
 #include <system_error>
 #include <utility>
 
+#include "common/base/address.h"
 #include "common/base/file.h"
 #include "common/base/process/output_lock.h"
 #include "common/checkpoint/source_folder.h"
 #include "common/settings/installed_experiments.h"
 #include "common/settings/parser.h"
-#include "common/transport/address.h"
 
 namespace kumo {
 

@@ -4,8 +4,8 @@
 
 #include <utility>
 
+#include "common/base/address.h"
 #include "common/base/file.h"
-#include "common/transport/address.h"
 
 namespace kumo {
 

@@ -5,8 +5,8 @@
 #include <random>
 #include <utility>
 
+#include "common/base/address.h"
 #include "common/base/clock.h"
-#include "common/transport/address.h"
 #include "common/transport/key_files.h"
 
 namespace kumo {

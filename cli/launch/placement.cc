@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "common/transport/address.h"
+#include "common/base/address.h"
 
 namespace kumo {
 

@@ -14,7 +14,7 @@
 
 #include <glog/logging.h>
 
-#include "common/transport/address.h"
+#include "common/base/address.h"
 
 namespace kumo {
 namespace {

@@ -5,8 +5,8 @@
 #include <initializer_list>
 #include <set>
 
+#include "common/base/address.h"
 #include "common/settings/parser.h"
-#include "common/transport/address.h"
 
 namespace kumo {
 namespace {

@@ -13,9 +13,9 @@
 #include <span>
 #include <string>
 
+#include "common/base/address.h"
 #include "common/base/clock.h"
 #include "common/base/status.h"
-#include "common/transport/address.h"
 #include "common/transport/backlog_guard.h"
 #include "common/transport/message.h"
 #include "common/transport/pending_connections.h"

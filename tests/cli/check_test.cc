@@ -8,8 +8,8 @@
 #include <fstream>
 
 #include "cli/shell_word.h"
+#include "common/base/address.h"
 #include "common/base/process/output_lock.h"
-#include "common/transport/address.h"
 #include "tests/cli/kumo_runner.h"
 
 namespace kumo {

@@ -14,8 +14,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/base/address.h"
 #include "common/base/rng.h"
-#include "common/transport/address.h"
 #include "tests/multiproc/cluster_of_processes.h"
 
 namespace kumo::multiproc {

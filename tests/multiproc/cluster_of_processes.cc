@@ -14,8 +14,8 @@
 #include <gtest/gtest.h>
 
 #include "cli/launch/child_process.h"
+#include "common/base/address.h"
 #include "common/checkpoint/checkpoint.h"
-#include "common/transport/address.h"
 #include "common/transport/key_files.h"
 #include "common/transport/zmq_transport.h"
 

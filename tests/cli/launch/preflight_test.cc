@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "common/base/address.h"
 #include "common/base/process/output_lock.h"
-#include "common/transport/address.h"
 #include "tests/scratch_directory.h"
 
 namespace kumo {

@@ -12,7 +12,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/transport/address.h"
+#include "common/base/address.h"
 
 namespace kumo {
 namespace {

@@ -1,4 +1,4 @@
-#include "common/transport/address.h"
+#include "common/base/address.h"
 
 #include <arpa/inet.h>
 #include <netdb.h>
