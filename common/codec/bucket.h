@@ -17,10 +17,12 @@
 #include "common/base/vector_loop.h"
 #include "common/codec/kernel.h"
 
+#define KUMO_FORMULA KUMO_ALWAYS_INLINE
+#include "common/codec/formulas.h"
+
 namespace kumo::KUMO_ISA {
 
 constexpr size_t kBucket = kCodecBucket;
-constexpr uint32_t kInfinityBits = 0x7f800000u;
 constexpr float kLargestFloat = __FLT_MAX__;
 
 KUMO_ALWAYS_INLINE uint32_t AbsMaxBits(const float* x, size_t count) {
@@ -31,7 +33,7 @@ KUMO_ALWAYS_INLINE uint32_t AbsMaxBits(const float* x, size_t count) {
         uint32_t most = top;
         KUMO_VECTOR_LOOP
         for (size_t i = begin; i < end; ++i) {
-          const uint32_t magnitude = BitsOf(x[i]) & 0x7fffffffu;
+          const uint32_t magnitude = BitsOf(x[i]) & kMagnitudeBits;
           most = magnitude > most ? magnitude : most;
         }
         top = most;
@@ -52,7 +54,7 @@ KUMO_ALWAYS_INLINE uint32_t AddResidual(const float* x, const float* residual, s
         for (size_t i = begin; i < end; ++i) {
           const float sum = x[i] + residual[i];
           u[i] = sum;
-          const uint32_t magnitude = BitsOf(sum) & 0x7fffffffu;
+          const uint32_t magnitude = BitsOf(sum) & kMagnitudeBits;
           most = magnitude > most ? magnitude : most;
         }
         top = most;
@@ -64,7 +66,7 @@ KUMO_ALWAYS_INLINE uint32_t AddResidual(const float* x, const float* residual, s
 // Infinity and NaN are above any number by their bits.
 inline int64_t FirstAbove(uint32_t most_bits, const float* u, size_t count) {
   for (size_t i = 0; i < count; ++i) {
-    if ((BitsOf(u[i]) & 0x7fffffffu) > most_bits) return static_cast<int64_t>(i);
+    if ((BitsOf(u[i]) & kMagnitudeBits) > most_bits) return static_cast<int64_t>(i);
   }
   return -1;
 }

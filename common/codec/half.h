@@ -1,7 +1,4 @@
-// For kernel sources: what fp16 and bf16 share. A half is a struct with
-//   FromFloat(x): x is finite; rounds to nearest even and saturates
-//   ToFloat(bits), exact
-//   kInfinity: the bits of its infinity
+// Formats of 16 bits for kernel sources: the loops of fp16 and bf16 over a bucket.
 #pragma once
 
 #include <cstdint>

@@ -5,7 +5,7 @@
 
 namespace kumo::KUMO_ISA {
 
-struct Int8 {
+struct Int8 : Int8Formula {
   static constexpr CodecId kId = CodecId::kInt8;
   static constexpr const char* kName = "int8";
   static constexpr const char* kHelp = "8 bits a number, a scale per 512";
@@ -13,19 +13,10 @@ struct Int8 {
   static constexpr float kLargest = kLargestFloat;
   static constexpr size_t Bytes(size_t count) { return 4 + count; }
 
-  // No code, not even -128, decodes to infinity with a scale up to this.
-  static constexpr float kLargestScale = 0x1.fffffep127f / 128.0f;
-  // Buckets below this are sent as zeros (1 / scale would overflow); feedback keeps them.
-  static constexpr float kSmallestAbsMax = 0x1p-100f;
-  // Adding it rounds to an integer, nearest even, that then lies in the low bits.
-  static constexpr float kRound = 0x1.8p23f;
-
   KUMO_ALWAYS_INLINE static void Encode(const float* u, size_t count, uint32_t absmax_bits,
                                         float* residual, unsigned char* out) {
-    const float absmax = FloatOf(absmax_bits);
-    float scale = absmax < kSmallestAbsMax ? 0.0f : absmax / 127.0f;
-    scale = scale < kLargestScale ? scale : kLargestScale;
-    const float inverse = scale > 0.0f ? 1.0f / scale : 0.0f;
+    const float scale = ScaleOf(FloatOf(absmax_bits));
+    const float inverse = InverseOf(scale);
     __builtin_memcpy(out, &scale, 4);
     unsigned char* codes = out + 4;
     if (residual == nullptr) {
@@ -39,16 +30,8 @@ struct Int8 {
     for (size_t i = 0; i < count; ++i) {
       const float shifted = Shifted(u[i], inverse);
       codes[i] = static_cast<unsigned char>(BitsOf(shifted));
-      residual[i] = u[i] - (shifted - kRound) * scale;
+      residual[i] = ErrorOf(u[i], shifted, scale);
     }
-  }
-
-  // kRound + the code of u. The low byte of its bits is the code as int8.
-  KUMO_ALWAYS_INLINE static float Shifted(float u, float inverse) {
-    float code = u * inverse;
-    code = code < 127.0f ? code : 127.0f;
-    code = code > -127.0f ? code : -127.0f;
-    return code + kRound;
   }
 
   KUMO_ALWAYS_INLINE static float Scale(const unsigned char* in) {

@@ -10,7 +10,7 @@
 
 namespace kumo::KUMO_ISA {
 
-struct OneBit {
+struct OneBit : OneBitFormula {
   static constexpr CodecId kId = CodecId::kOneBit;
   static constexpr const char* kName = "1bit";
   static constexpr const char* kHelp = "1 bit a number, two means per 512";
@@ -20,11 +20,6 @@ struct OneBit {
   static constexpr size_t kBucketsAhead = 4;  // a bucket has hardly more than one line
   static constexpr int kVectors = kBucket / kLanes;
   static constexpr size_t Bytes(size_t) { return kWordsAt + kBucket / 8; }
-
-  struct Levels {
-    float low;
-    float high;
-  };
 
   KUMO_ALWAYS_INLINE static void Encode(const float* u, size_t count, uint32_t, float* residual,
                                         unsigned char* out) {
@@ -74,12 +69,8 @@ struct OneBit {
     int ones = 0;
     for (int l = 0; l < kLanes; ++l) ones += __builtin_popcount(words[l]);
     const int zeros = static_cast<int>(count) - ones;
-    if ((BitsOf(below) & kInfinityBits) == kInfinityBits ||
-        (BitsOf(above) & kInfinityBits) == kInfinityBits) {
-      return MeansOfHugeNumbers(u, count, zeros, ones);
-    }
-    return {zeros > 0 ? below / static_cast<float>(zeros) : 0.0f,
-            ones > 0 ? above / static_cast<float>(ones) : 0.0f};
+    if (IsHuge(below) || IsHuge(above)) return MeansOfHugeNumbers(u, count, zeros, ones);
+    return {MeanOf(below, zeros), MeanOf(above, ones)};
   }
 
   // Numbers whose sum, but not their mean, is beyond float32.
@@ -88,8 +79,7 @@ struct OneBit {
     double below = 0.0;
     double above = 0.0;
     for (size_t i = 0; i < count; ++i) (u[i] >= 0.0f ? above : below) += static_cast<double>(u[i]);
-    return {zeros > 0 ? static_cast<float>(below / zeros) : 0.0f,
-            ones > 0 ? static_cast<float>(above / ones) : 0.0f};
+    return {MeanOf(below, zeros), MeanOf(above, ones)};
   }
 
   // Hands each part of the bucket's numbers to use(position, part).

@@ -1,19 +1,31 @@
-// The codecs of common/codec/ with the same rounding and the same order of sums, so the same
-// bits (compiled without contraction of products and sums). 16 threads work on a bucket, each on
-// one of the codecs' 16 lanes: numbers 16 v + lane of the bucket.
+// Codecs on the device: the formulas of common/codec/formulas.h with the CPU's order of sums, so
+// the same bits (compiled without contraction of products and sums).
 //
-// Encode reads x (and what is subtracted) and the residual once, and writes the residual and the
-// packed bytes once: memory bandwidth is the limit.
-#include <cfloat>
-
+// 16 threads work on a bucket, each on one of the codecs' 16 lanes: numbers 16 v + lane of the
+// bucket. Encode reads x (and the array that is subtracted) and the residual once, and writes the
+// residual and the packed bytes once: memory bandwidth is the limit.
 #include "models/backend/cuda/grid.cuh"
+
+#define KUMO_ISA on_device
+#define KUMO_FORMULA __device__ inline
+
+namespace kumo::KUMO_ISA {
+
+KUMO_FORMULA uint32_t BitsOf(float x) { return __float_as_uint(x); }
+KUMO_FORMULA float FloatOf(uint32_t bits) { return __uint_as_float(bits); }
+
+}  // namespace kumo::KUMO_ISA
+
+#include "common/codec/formulas.h"
 
 namespace kumo::cuda {
 namespace {
 
+using on_device::BitsOf;
+using on_device::FloatOf;
+
 constexpr int kLanes = 16;
 constexpr int kVectors = static_cast<int>(Codec::kBucket) / kLanes;
-constexpr uint32_t kInfinityBits = 0x7f800000u;
 
 // The 16 threads of this bucket within their warp.
 __device__ unsigned LanesMask() { return 0xFFFFu << (threadIdx.x % kWarp / kLanes * kLanes); }
@@ -65,46 +77,6 @@ struct Fp32Format {
   __device__ static float Decode(const std::byte* in, int i) { return Get<float>(in + 4 * i); }
 };
 
-struct Binary16 {
-  static constexpr uint32_t kLargest = 0x477fe000u;
-  static constexpr uint32_t kSmallestNormal = 0x38800000u;
-  static constexpr uint32_t kRebias = (127u - 15u) << 23;
-  static constexpr uint32_t kInfinity = 0x7c00u;
-
-  __device__ static uint16_t FromFloat(float x) {
-    const uint32_t bits = __float_as_uint(x);
-    uint32_t magnitude = bits & 0x7fffffffu;
-    magnitude = magnitude < kLargest ? magnitude : kLargest;
-    const uint32_t normal = (magnitude - kRebias + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;
-    const uint32_t subnormal =
-        __float_as_uint(__uint_as_float(magnitude) + 0.5f) - __float_as_uint(0.5f);
-    const uint32_t half = magnitude < kSmallestNormal ? subnormal : normal;
-    return static_cast<uint16_t>(half | ((bits >> 16) & 0x8000u));
-  }
-  __device__ static float ToFloat(uint16_t half) {
-    const uint32_t shifted = (half & 0x7fffu) << 13;
-    const uint32_t normal = shifted + kRebias;
-    const uint32_t subnormal = __float_as_uint(__uint_as_float(shifted + kSmallestNormal) -
-                                               __uint_as_float(kSmallestNormal));
-    uint32_t bits = shifted >= (kInfinity << 13) ? normal + kRebias : normal;
-    bits = shifted < (1u << 23) ? subnormal : bits;
-    return __uint_as_float(bits | ((half & 0x8000u) << 16));
-  }
-};
-
-struct BFloat16 {
-  static constexpr uint32_t kInfinity = 0x7f80u;
-
-  __device__ static uint16_t FromFloat(float x) {
-    const uint32_t bits = __float_as_uint(x);
-    const uint32_t magnitude = bits & 0x7fffffffu;
-    uint32_t half = (magnitude + 0x7fffu + ((magnitude >> 16) & 1u)) >> 16;
-    half = half < kInfinity ? half : kInfinity - 1u;
-    return static_cast<uint16_t>(half | ((bits >> 16) & 0x8000u));
-  }
-  __device__ static float ToFloat(uint16_t half) { return __uint_as_float(uint32_t{half} << 16); }
-};
-
 template <typename Half>
 struct HalfFormat {
   static __host__ __device__ int64_t Bytes(int64_t count) { return 2 * count; }
@@ -122,28 +94,19 @@ struct HalfFormat {
   }
 };
 
-struct Int8Format {
-  static constexpr float kLargestScale = FLT_MAX / 128.0f;
-  static constexpr float kSmallestAbsMax = 0x1p-100f;
-  static constexpr float kRound = 0x1.8p23f;
-
+struct Int8Format : on_device::Int8Formula {
   static __host__ __device__ int64_t Bytes(int64_t count) { return 4 + count; }
   __device__ static void Encode(const LaneOfBucket& b, uint32_t absmax_bits, float* residual,
                                 std::byte* out) {
-    const float absmax = __uint_as_float(absmax_bits);
-    float scale = absmax < kSmallestAbsMax ? 0.0f : absmax / 127.0f;
-    scale = scale < kLargestScale ? scale : kLargestScale;
-    const float inverse = scale > 0.0f ? 1.0f / scale : 0.0f;
+    const float scale = ScaleOf(FloatOf(absmax_bits));
+    const float inverse = InverseOf(scale);
     if (b.lane == 0) Put(scale, out);
     for (int v = 0; v < kVectors; ++v) {
       if (!b.has(v)) continue;
       const int i = kLanes * v + b.lane;
-      float code = b.u[v] * inverse;
-      code = code < 127.0f ? code : 127.0f;
-      code = code > -127.0f ? code : -127.0f;
-      const float shifted = code + kRound;
-      out[4 + i] = static_cast<std::byte>(__float_as_uint(shifted));
-      if (residual != nullptr) residual[i] = b.u[v] - (shifted - kRound) * scale;
+      const float shifted = Shifted(b.u[v], inverse);
+      out[4 + i] = static_cast<std::byte>(BitsOf(shifted));
+      if (residual != nullptr) residual[i] = ErrorOf(b.u[v], shifted, scale);
     }
   }
   __device__ static float Decode(const std::byte* in, int i) {
@@ -151,13 +114,8 @@ struct Int8Format {
   }
 };
 
-struct OneBitFormat {
+struct OneBitFormat : on_device::OneBitFormula {
   static constexpr int kWordsAt = 8;
-
-  struct Levels {
-    float low;
-    float high;
-  };
 
   static __host__ __device__ int64_t Bytes(int64_t) { return kWordsAt + Codec::kBucket / 8; }
   __device__ static void Encode(const LaneOfBucket& b, uint32_t, float* residual, std::byte* out) {
@@ -190,11 +148,9 @@ struct OneBitFormat {
  private:
   // below, above and ones: the bucket's, in lane 0. The result is every lane's.
   __device__ static Levels Means(const LaneOfBucket& b, float below, float above, int ones) {
-    const bool huge = (__float_as_uint(below) & kInfinityBits) == kInfinityBits ||
-                      (__float_as_uint(above) & kInfinityBits) == kInfinityBits;
+    const bool huge = IsHuge(below) || IsHuge(above);
     const int zeros = b.count - ones;
-    Levels levels = {zeros > 0 ? below / static_cast<float>(zeros) : 0.0f,
-                     ones > 0 ? above / static_cast<float>(ones) : 0.0f};
+    Levels levels = {MeanOf(below, zeros), MeanOf(above, ones)};
     if (__shfl_sync(LanesMask(), static_cast<int>(huge), 0, kLanes) != 0) {
       levels = MeansOfHugeNumbers(b, zeros, ones);
     }
@@ -213,8 +169,7 @@ struct OneBitFormat {
         if (kLanes * v + l < b.count) (x >= 0.0f ? above : below) += static_cast<double>(x);
       }
     }
-    return {zeros > 0 ? static_cast<float>(below / zeros) : 0.0f,
-            ones > 0 ? static_cast<float>(above / ones) : 0.0f};
+    return {MeanOf(below, zeros), MeanOf(above, ones)};
   }
 };
 
@@ -257,12 +212,12 @@ __global__ void EncodeKernel(const EncodeJob* jobs, int count, int64_t buckets) 
 #pragma unroll
       for (int v = 0; v < kVectors; ++v) b.u[v] += b.has(v) ? residual[mine + kLanes * v] : 0.0f;
     }
-    const uint32_t most = __float_as_uint(job.most);
+    const uint32_t most = BitsOf(job.most);
     uint32_t top = 0;
     int bad = kVectors;
 #pragma unroll
     for (int v = kVectors - 1; v >= 0; --v) {
-      const uint32_t magnitude = __float_as_uint(b.u[v]) & 0x7fffffffu;
+      const uint32_t magnitude = BitsOf(b.u[v]) & on_device::kMagnitudeBits;
       if (magnitude > most) bad = v;
       top = max(top, magnitude);
     }
@@ -293,9 +248,9 @@ cudaError_t WithFormat(CodecId codec, LaunchFormat launch) {
     case CodecId::kFp32:
       return launch(Fp32Format());
     case CodecId::kFp16:
-      return launch(HalfFormat<Binary16>());
+      return launch(HalfFormat<on_device::Binary16>());
     case CodecId::kBf16:
-      return launch(HalfFormat<BFloat16>());
+      return launch(HalfFormat<on_device::BFloat16>());
     case CodecId::kInt8:
       return launch(Int8Format());
     case CodecId::kOneBit:
