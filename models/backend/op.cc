@@ -1,7 +1,5 @@
 #include "models/backend/op.h"
 
-#include <string>
-
 #include <glog/logging.h>
 
 namespace kumo {
@@ -19,10 +17,6 @@ void UnaryOp::Backward(const Pass& pass, const Gradients& arrays) {
   BackwardArray(pass, arrays.inputs.empty() ? nullptr : arrays.inputs[0],
                 arrays.outputs.empty() ? nullptr : arrays.outputs[0], arrays.grad_outputs[0],
                 arrays.grad_inputs[0]);
-}
-
-Status LacksOp(const char* backend, const char* op) {
-  return InvalidArgument(std::string("network.device=") + backend + " has no " + op);
 }
 
 }  // namespace kumo

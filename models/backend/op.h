@@ -8,8 +8,12 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
+
+#include <glog/logging.h>
 
 #include "common/base/status.h"
+#include "models/losses/losses.h"
 #include "models/ops/ops.h"
 #include "models/tensor.h"
 
@@ -68,8 +72,37 @@ class UnaryOp : public Op {
                              const void* grad_output, void* grad_input) = 0;
 };
 
-// What a backend answers for an op that it has not.
-Status LacksOp(const char* backend, const char* op);
+// Base class of an op whose tensors are a weight and, unless the layer has none, a bias:
+// `class Convolution : public WeightedOp<UnaryOp>`. The one place that binds them.
+template <typename Base>
+class WeightedOp : public Base {
+ public:
+  void Bind(std::span<float* const> weights, std::span<float* const> gradients) override {
+    CHECK_EQ(weights.size(), has_bias_ ? 2u : 1u);
+    weight_ = weights[0];
+    weight_gradient_ = gradients[0];
+    bias_ = has_bias_ ? weights[1] : nullptr;
+    bias_gradient_ = has_bias_ ? gradients[1] : nullptr;
+  }
+
+ protected:
+  explicit WeightedOp(bool has_bias) : has_bias_(has_bias) {}
+
+  // Null before Bind; bias_ and bias_gradient_ are null without a bias.
+  const float* weight_ = nullptr;
+  const float* bias_ = nullptr;
+  float* weight_gradient_ = nullptr;
+  float* bias_gradient_ = nullptr;
+
+ private:
+  bool has_bias_;
+};
+
+// A new op of class T, as a backend's MakeOp returns it.
+template <typename T, typename... Arguments>
+Result<std::unique_ptr<Op>> NewOp(Arguments&&... arguments) {
+  return std::unique_ptr<Op>(std::make_unique<T>(std::forward<Arguments>(arguments)...));
+}
 
 // The end of a net.
 class LossOp {

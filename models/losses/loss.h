@@ -10,7 +10,8 @@
 #include "common/base/status.h"
 #include "common/job/fields.h"
 #include "common/job/metric_list.h"
-#include "models/ops/ops.h"
+#include "models/losses/losses.h"
+#include "models/tensor.h"
 #include "proto/model.pb.h"
 
 namespace kumo {
@@ -39,12 +40,14 @@ struct LossKind {
   Result<LossPlan> (*plan)(const model::Layer& layer, const Shape& scores);
 };
 
+// The losses of a network file that become one op, defined in its plan.cc: `Name`Layers().
+#define KUMO_DECLARE_LOSSES(Name) std::span<const LossKind> Name##Layers();
+KUMO_LOSSES(KUMO_DECLARE_LOSSES)
+#undef KUMO_DECLARE_LOSSES
+
+// All losses, in the order of KUMO_LOSSES.
 std::span<const LossKind> LossKinds();
 // The list's entry of a kind; null when there is none.
 const LossKind* FindLossKind(model::Layer::KindCase kind);
-
-Result<LossPlan> PlanSoftmaxCrossEntropy(const model::Layer& layer, const Shape& scores);
-Result<LossPlan> PlanMeanSquaredError(const model::Layer& layer, const Shape& scores);
-Result<LossPlan> PlanHuber(const model::Layer& layer, const Shape& scores);
 
 }  // namespace kumo

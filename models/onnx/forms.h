@@ -1,41 +1,53 @@
-// The registry's view of the forms: one function each, told about in registry.h.
+// ONNX forms of the ops: what each op becomes in an ONNX graph, and pieces that several forms
+// share.
+//
+// A form is defined in ops/OP/onnx.cc. Pure functions but for the builder; thread-safe as it is.
 #pragma once
 
-#include "models/onnx/registry.h"
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/graph/graph.h"
+#include "models/onnx/builder.h"
 
 namespace kumo {
 
-// convolution_forms.cc
-OnnxValue ConvolutionForm(const ConvolutionSpec& spec, const OnnxNode& node);
-OnnxValue FullyConnectedForm(const FullyConnectedSpec& spec, const OnnxNode& node);
-OnnxValue PoolingForm(const PoolingSpec& spec, const OnnxNode& node);
+// ONNX's operator set of the forms, and the version of its files that goes with it.
+inline constexpr int kOnnxOpset = 17;
+inline constexpr int kOnnxIrVersion = 8;
 
-// normalisation_forms.cc
-OnnxValue BatchNormalisationForm(const BatchNormalisationSpec& spec, const OnnxNode& node);
-OnnxValue GroupNormalisationForm(const GroupNormalisationSpec& spec, const OnnxNode& node);
-OnnxValue L2NormalisationForm(const L2NormalisationSpec& spec, const OnnxNode& node);
+// The node that a form is made from.
+struct OnnxNode {
+  const Node& node;
+  std::vector<OnnxValue> inputs;
+  std::vector<std::string> parameters;  // constants, in the order of the node's
+  OnnxBuilder& builder;
 
-// sequence_forms.cc
-OnnxValue PositionProductForm(const FullyConnectedSpec& spec, const OnnxNode& node);
-OnnxValue PositionNormalisationForm(const PositionNormalisationSpec& spec, const OnnxNode& node);
-OnnxValue EmbeddingForm(const EmbeddingSpec& spec, const OnnxNode& node);
-OnnxValue PositionalEmbeddingForm(const PositionalEmbeddingSpec& spec, const OnnxNode& node);
-OnnxValue AttentionForm(const AttentionSpec& spec, const OnnxNode& node);
-OnnxValue RearrangeForm(const RearrangeSpec& spec, const OnnxNode& node);
+  const OnnxValue& input() const { return inputs[0]; }
+};
 
-// elementwise_forms.cc
-OnnxValue ActivationForm(const ActivationSpec& spec, const OnnxNode& node);
-OnnxValue FlattenForm(const FlattenSpec& spec, const OnnxNode& node);
-OnnxValue DropoutForm(const DropoutSpec& spec, const OnnxNode& node);
-OnnxValue AddForm(const AddSpec& spec, const OnnxNode& node);
-OnnxValue MultiplyForm(const MultiplySpec& spec, const OnnxNode& node);
-OnnxValue ConcatForm(const ConcatSpec& spec, const OnnxNode& node);
+// Adds the op as nodes of ONNX; the result is its output.
+#define KUMO_DECLARE_FORM(Name) OnnxValue OnnxForm(const Name##Spec& spec, const OnnxNode& node);
+KUMO_OPS(KUMO_DECLARE_FORM)
+#undef KUMO_DECLARE_FORM
 
-// What an op applies to its result, where it does.
+// The activation that an op applies to its result (ops/activation/onnx.cc).
 OnnxValue Activated(Activation activation, float slope, const OnnxValue& value,
                     OnnxBuilder* builder);
 
-// Channels, height and width: what ops of planes read. A vector's are n x 1 x 1.
+// Channels, height and width of a shape, which ops of planes read. A vector's are n x 1 x 1.
 std::vector<int64_t> PlaneExtents(const Shape& shape);
+// Channels, and the positions of a shape as one axis behind them.
+std::vector<int64_t> SequenceExtents(const Shape& shape);
+
+// value * factor and value + term, elementwise; the second operand is named.
+OnnxValue Times(const OnnxValue& value, const std::string& factor, OnnxBuilder* builder);
+OnnxValue Plus(const OnnxValue& value, const std::string& term, OnnxBuilder* builder);
+// value * scale + shift of the channel; no shift if its name is empty.
+OnnxValue ScaledByChannel(const OnnxValue& value, const std::string& scale,
+                          const std::string& shift, OnnxBuilder* builder);
+// A value of two axes with the axes swapped.
+OnnxValue Transposed(const OnnxValue& value, OnnxBuilder* builder);
 
 }  // namespace kumo

@@ -2,10 +2,11 @@
 
 #include <set>
 #include <utility>
+#include <variant>
 
 #include <glog/logging.h>
 
-#include "models/onnx/registry.h"
+#include "models/onnx/forms.h"
 
 namespace kumo {
 namespace {
@@ -94,11 +95,6 @@ Result<onnx::ModelProto> ToOnnx(const Graph& graph, std::span<const std::vector<
   }
   std::set<int> written;  // parameters
   for (const Node& node : graph.nodes) {
-    const OnnxForm* const form = FindOnnxForm(node.spec);
-    if (form == nullptr) {
-      return FailedPrecondition("layer " + node.name + ": a " + node.kind +
-                                " has no form in ONNX yet; export safetensors or npz");
-    }
     OnnxNode of = {node, {}, {}, builder};
     for (const int value : node.inputs) of.inputs.push_back(values[value]);
     for (const int parameter : node.parameters) {
@@ -109,7 +105,8 @@ Result<onnx::ModelProto> ToOnnx(const Graph& graph, std::span<const std::vector<
       }
     }
     builder.Begin(node.name);
-    values[node.outputs[0]] = form->write(of);
+    values[node.outputs[0]] =
+        std::visit([&of](const auto& spec) { return OnnxForm(spec, of); }, node.spec);
   }
   for (const Output& output : graph.outputs) {
     builder.Begin(output.name);

@@ -51,7 +51,15 @@ struct LayerKind {
   bool takes_whole_numbers = false;  // and nothing else
 };
 
-// Every layer but the losses, which are in models/losses/loss.h.
+// Inputs of a layer that takes any number of them.
+inline constexpr int kMostInputs = 1000;
+
+// The layers that become one op, defined in the op's plan.cc: `Name`Layers().
+#define KUMO_DECLARE_LAYERS(Name) std::span<const LayerKind> Name##Layers();
+KUMO_OPS(KUMO_DECLARE_LAYERS)
+#undef KUMO_DECLARE_LAYERS
+
+// All layers but the losses (models/losses/loss.h), op by op in the order of KUMO_OPS.
 std::span<const LayerKind> LayerKinds();
 // The list's entry of a kind; null when there is none, or when it is a loss.
 const LayerKind* FindLayerKind(model::Layer::KindCase kind);

@@ -8,7 +8,8 @@
 
 #include <gtest/gtest.h>
 
-#include "models/backend/cpu/ops.h"
+#include "models/backend/cpu/layout.h"
+#include "models/ops/convolution/cpu.h"
 #include "tests/models/layer_on_device.h"
 
 namespace kumo {

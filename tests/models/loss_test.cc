@@ -163,11 +163,18 @@ TEST(DifferenceLossTest, WhatIsNoNumberIsNoneInLossAndGradient) {
 
 TEST(DifferenceLossTest, DeltaIsAPositiveNumber) {
   model::Layer layer;
-  EXPECT_EQ(std::get<DifferenceLossSpec>(PlanHuber(layer, {3})->spec).delta, 1);
+  EXPECT_EQ(std::get<DifferenceLossSpec>(FindLossKind(model::Layer::kHuber)->plan(layer, {3})->spec)
+                .delta,
+            1);
   for (const float bad :
        {-1.0f, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
     layer.mutable_huber()->set_delta(bad);
-    EXPECT_NE(PlanHuber(layer, {3}).status().message().find("delta must be"), std::string::npos);
+    EXPECT_NE(FindLossKind(model::Layer::kHuber)
+                  ->plan(layer, {3})
+                  .status()
+                  .message()
+                  .find("delta must be"),
+              std::string::npos);
   }
 }
 
@@ -408,7 +415,7 @@ TEST(SoftmaxCrossEntropyTest, ItsMetricsAreThoseThatItsFieldsAskFor) {
     model::SoftmaxCrossEntropy& loss = *layer.mutable_softmax_cross_entropy();
     for (const int top : tops) loss.add_top(top);
     loss.set_perplexity(perplexity);
-    return PlanSoftmaxCrossEntropy(layer, {10});
+    return FindLossKind(model::Layer::kSoftmaxCrossEntropy)->plan(layer, {10});
   };
   EXPECT_EQ(plan_of({}, false)->metrics.Names(), "loss, accuracy");
   EXPECT_EQ(plan_of({3, 5}, true)->metrics.Names(),

@@ -1,9 +1,8 @@
 // How many lanes nets have on the CPU, by what their ops need.
-#include "models/backend/cpu/padding.h"
-
 #include <gtest/gtest.h>
 
 #include "models/backend/cpu/cpu_backend.h"
+#include "models/backend/cpu/ops.h"
 
 namespace kumo::cpu {
 namespace {

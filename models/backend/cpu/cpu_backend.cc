@@ -13,8 +13,8 @@
 #include "common/base/buffer.h"
 #include "models/backend/cpu/input_loader.h"
 #include "models/backend/cpu/ops.h"
-#include "models/backend/cpu/padding.h"
 #include "models/backend/host_memory.h"
+#include "models/ops/convolution/cpu.h"
 
 namespace kumo {
 namespace {
@@ -24,15 +24,7 @@ class CpuBackend final : public Backend {
   // elsewhere: where the arrays are; null: in host_.
   CpuBackend(int threads, Isa isa, DeviceMemory* elsewhere)
       : engine_{isa,
-                KUMO_AT_ISA(isa, kConvolution),
                 KUMO_AT_ISA(isa, kElementwise),
-                KUMO_AT_ISA(isa, kPooling),
-                KUMO_AT_ISA(isa, kBatchNormalisation),
-                KUMO_AT_ISA(isa, kGroupNormalisation),
-                KUMO_AT_ISA(isa, kL2Normalisation),
-                KUMO_AT_ISA(isa, kPositionNormalisation),
-                KUMO_AT_ISA(isa, kAttention),
-                KUMO_AT_ISA(isa, kWinograd),
                 ThreadPool(threads - 1),
                 elsewhere != nullptr ? *elsewhere : host_,
                 {},
@@ -161,8 +153,9 @@ class CpuBackend final : public Backend {
         spec);
   }
   void TakeShared() override { engine_.Scratch(); }
-  Result<std::unique_ptr<LossOp>> MakeLoss(const LossSpec& spec, int) override {
-    return std::visit([&](const auto& loss) { return cpu::MakeLoss(engine_, loss); }, spec);
+  Result<std::unique_ptr<LossOp>> MakeLoss(const LossSpec& spec, int max_batch) override {
+    return std::visit([&](const auto& loss) { return cpu::MakeLoss(engine_, loss, max_batch); },
+                      spec);
   }
 
  private:

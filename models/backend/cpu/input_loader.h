@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "models/backend/cpu/ops.h"
+#include "models/backend/cpu/engine.h"
 #include "models/backend/device_queue.h"
 #include "models/backend/input_loader.h"
 

@@ -1,8 +1,10 @@
 #include "models/backend/cuda/engine.h"
 
-#include <cstring>
+#include <string>
+#include <string_view>
 
 namespace kumo::cuda {
+
 Result<std::unique_ptr<Engine>> Engine::Make(const CudaOptions& options) {
   const std::string name = "network.device=cuda:" + std::to_string(options.device);
   const Result<std::vector<std::string>> devices = ListCudaDevices();
@@ -139,10 +141,13 @@ void Engine::ReserveWorkspace(size_t bytes) {
 bool Engine::Fail(const char* library, const char* problem, const char* call, const char* file,
                   int line) {
   if (!failure_.ok()) return false;
-  const char* slash = std::strrchr(file, '/');
+  // An op's file is named together with its folder: "pooling/cuda.cu".
+  const std::string_view path(file);
+  const size_t slash = path.rfind('/');
+  const size_t folder = slash == path.npos || slash == 0 ? path.npos : path.rfind('/', slash - 1);
   failure_ = Internal(std::string(library) + ": " + problem + " in " + call + " (" +
-                      (slash != nullptr ? slash + 1 : file) + ":" + std::to_string(line) + ")" +
-                      (place_ != nullptr ? ", layer " + *place_ : ""));
+                      std::string(path.substr(folder == path.npos ? 0 : folder + 1)) + ":" +
+                      std::to_string(line) + ")" + (place_ != nullptr ? ", layer " + *place_ : ""));
   return false;
 }
 

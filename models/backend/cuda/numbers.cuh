@@ -43,6 +43,24 @@ struct ChannelsAt {
   __device__ int64_t At(int64_t channel) const { return first + channel * step; }
 };
 
+// Row and channel of element i of an array, in the order in which the elements lie.
+template <typename T>
+struct RowAndChannel {
+  int64_t row;  // sample x plane + position
+  int64_t channel;
+
+  __device__ RowAndChannel(const ActivationShape& shape, int64_t i) {
+    if (kChannelsLast<T>) {
+      row = i / shape.channels;
+      channel = i % shape.channels;
+    } else {
+      const int64_t sample = i / (shape.channels * shape.plane);
+      row = sample * shape.plane + i % shape.plane;
+      channel = i / shape.plane % shape.channels;
+    }
+  }
+};
+
 // Neighbouring numbers that are read and written at once: a thread should move 16 bytes.
 template <typename T, int kCount>
 struct alignas(kCount * sizeof(T)) Pack {

@@ -30,7 +30,7 @@ int Flatten(int value, const std::string& name, size_t before, Graph* graph) {
   const Shape shape = graph->values[value].shape;
   Node node;
   node.name = name;
-  node.kind = FlattenSpec::kName;
+  node.kind = "flatten";
   node.spec = FlattenSpec{shape};
   node.inputs = {value};
   node.outputs = {graph->AddValue({shape.size()})};

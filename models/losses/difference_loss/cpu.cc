@@ -10,11 +10,10 @@
 namespace kumo::cpu {
 namespace {
 
-using Spec = DifferenceLossSpec;
-
 class DifferenceLoss final : public LossOp {
  public:
-  DifferenceLoss(const Engine& engine, const Spec& spec) : engine_(engine), spec_(spec) {}
+  DifferenceLoss(const Engine& engine, const DifferenceLossSpec& spec)
+      : engine_(engine), spec_(spec) {}
 
   void Run(int batch, const void* scores, const void* labels, void* grad_scores,
            double* sums) override {
@@ -40,18 +39,18 @@ class DifferenceLoss final : public LossOp {
       if (gradient != nullptr) std::fill(gradient + batch, gradient + lanes, 0.0f);
     }
     const auto count = static_cast<double>(numbers);
-    sums[Spec::kLossSum] += static_cast<double>(spec_.factor) * loss / count;
-    sums[Spec::kAbsoluteSum] += absolute / count;
+    sums[DifferenceLossSpec::kLossSum] += static_cast<double>(spec_.factor) * loss / count;
+    sums[DifferenceLossSpec::kAbsoluteSum] += absolute / count;
   }
 
  private:
   const Engine& engine_;
-  Spec spec_;
+  DifferenceLossSpec spec_;
 };
 
 }  // namespace
 
-std::unique_ptr<LossOp> MakeLoss(const Engine& engine, const DifferenceLossSpec& spec) {
+std::unique_ptr<LossOp> MakeLoss(Engine& engine, const DifferenceLossSpec& spec, int) {
   return std::make_unique<DifferenceLoss>(engine, spec);
 }
 

@@ -7,21 +7,18 @@
 namespace kumo {
 namespace {
 
-using Spec = DifferenceLossSpec;
-
-Result<LossPlan> Plan(const Spec& spec) {
+Result<LossPlan> PlanDifference(const DifferenceLossSpec& spec) {
   LossPlan plan = {{0, spec.scores.extents()}, spec};
   KUMO_ASSIGN_OR_RETURN(
       plan.metrics,
-      MetricList::Make({{"loss", Spec::kLossSum, MetricFormula::kMean, false},
-                        {"mean_absolute_error", Spec::kAbsoluteSum, MetricFormula::kMean, false}}));
+      MetricList::Make({{"loss", DifferenceLossSpec::kLossSum, MetricFormula::kMean, false},
+                        {"mean_absolute_error", DifferenceLossSpec::kAbsoluteSum,
+                         MetricFormula::kMean, false}}));
   return plan;
 }
 
-}  // namespace
-
 Result<LossPlan> PlanMeanSquaredError(const model::Layer&, const Shape& scores) {
-  return Plan({.scores = scores});
+  return PlanDifference({.scores = scores});
 }
 
 Result<LossPlan> PlanHuber(const model::Layer& layer, const Shape& scores) {
@@ -30,9 +27,22 @@ Result<LossPlan> PlanHuber(const model::Layer& layer, const Shape& scores) {
   if (!(delta > 0.0f && std::isfinite(delta))) {
     return InvalidArgument("delta must be more than 0, is " + std::to_string(delta));
   }
-  KUMO_ASSIGN_OR_RETURN(LossPlan plan, Plan({.scores = scores, .factor = 1, .delta = delta}));
+  KUMO_ASSIGN_OR_RETURN(LossPlan plan,
+                        PlanDifference({.scores = scores, .factor = 1, .delta = delta}));
   plan.detail = "delta " + std::to_string(delta).substr(0, 5);
   return plan;
+}
+
+}  // namespace
+
+std::span<const LossKind> DifferenceLossLayers() {
+  static constexpr LossKind kLosses[] = {
+      {model::Layer::kMeanSquaredError, "mean_squared_error",
+       "mse mse_loss l2_loss squared_error square_error linear_regression_output euclidean_loss",
+       PlanMeanSquaredError},
+      {model::Layer::kHuber, "huber", "huber_loss smooth_l1 smooth_l1_loss l1_loss", PlanHuber},
+  };
+  return kLosses;
 }
 
 }  // namespace kumo

@@ -11,8 +11,6 @@
 namespace kumo::cpu {
 namespace {
 
-using Spec = SoftmaxCrossEntropySpec;
-
 class SoftmaxCrossEntropy final : public LossOp {
  public:
   SoftmaxCrossEntropy(const Engine& engine, const SoftmaxCrossEntropySpec& spec)
@@ -79,9 +77,9 @@ class SoftmaxCrossEntropy final : public LossOp {
       exponentials_[c] = std::exp(score[c * stride] - top);
       sum += exponentials_[c];
     }
-    added_[Spec::kLossSum] +=
+    added_[SoftmaxCrossEntropySpec::kLossSum] +=
         static_cast<double>(std::log(sum) - Wanted(score, stride, target, top));
-    added_[Spec::kCorrectSum] += best == label ? 1.0 : 0.0;
+    added_[SoftmaxCrossEntropySpec::kCorrectSum] += best == label ? 1.0 : 0.0;
     if (!top_.empty()) AddTops(score, stride, label);
     if (gradient == nullptr) return;
     const float factor = mean / sum;
@@ -104,7 +102,7 @@ class SoftmaxCrossEntropy final : public LossOp {
       rank += other < own || (other == own && c >= label) ? 0 : 1;
     }
     for (size_t i = 0; i < top_.size(); ++i) {
-      added_[Spec::kTopSum + i] += rank < top_[i] ? 1.0 : 0.0;
+      added_[SoftmaxCrossEntropySpec::kTopSum + i] += rank < top_[i] ? 1.0 : 0.0;
     }
   }
   // sum q (s - top)
@@ -142,7 +140,7 @@ class SoftmaxCrossEntropy final : public LossOp {
 
 }  // namespace
 
-std::unique_ptr<LossOp> MakeLoss(const Engine& engine, const SoftmaxCrossEntropySpec& spec) {
+std::unique_ptr<LossOp> MakeLoss(Engine& engine, const SoftmaxCrossEntropySpec& spec, int) {
   return std::make_unique<SoftmaxCrossEntropy>(engine, spec);
 }
 

@@ -7,11 +7,10 @@
 namespace kumo {
 namespace {
 
-using Spec = SoftmaxCrossEntropySpec;
-
 Status CheckTop(const model::SoftmaxCrossEntropy& layer, int64_t classes) {
-  if (layer.top_size() > Spec::kMostTops) {
-    return InvalidArgument("top: there may be " + std::to_string(Spec::kMostTops) + ", not " +
+  if (layer.top_size() > SoftmaxCrossEntropySpec::kMostTops) {
+    return InvalidArgument("top: there may be " +
+                           std::to_string(SoftmaxCrossEntropySpec::kMostTops) + ", not " +
                            std::to_string(layer.top_size()));
   }
   for (int i = 0; i < layer.top_size(); ++i) {
@@ -27,21 +26,21 @@ Status CheckTop(const model::SoftmaxCrossEntropy& layer, int64_t classes) {
   return OkStatus();
 }
 
-Result<MetricList> MetricsOf(const Spec& spec, bool perplexity) {
-  std::vector<Metric> metrics = {{"loss", Spec::kLossSum, MetricFormula::kMean, false},
-                                 {"accuracy", Spec::kCorrectSum, MetricFormula::kShare, true}};
-  int sum = Spec::kTopSum;
+Result<MetricList> MetricsOf(const SoftmaxCrossEntropySpec& spec, bool perplexity) {
+  std::vector<Metric> metrics = {
+      {"loss", SoftmaxCrossEntropySpec::kLossSum, MetricFormula::kMean, false},
+      {"accuracy", SoftmaxCrossEntropySpec::kCorrectSum, MetricFormula::kShare, true}};
+  int sum = SoftmaxCrossEntropySpec::kTopSum;
   for (const int top : spec.top) {
     metrics.push_back(
         {"top" + std::to_string(top) + "_accuracy", sum++, MetricFormula::kShare, true});
   }
   if (perplexity) {
-    metrics.push_back({"perplexity", Spec::kLossSum, MetricFormula::kExponentialOfMean, false});
+    metrics.push_back({"perplexity", SoftmaxCrossEntropySpec::kLossSum,
+                       MetricFormula::kExponentialOfMean, false});
   }
   return MetricList::Make(std::move(metrics));
 }
-
-}  // namespace
 
 Result<LossPlan> PlanSoftmaxCrossEntropy(const model::Layer& layer, const Shape& scores) {
   const model::SoftmaxCrossEntropy& fields = layer.softmax_cross_entropy();
@@ -51,12 +50,26 @@ Result<LossPlan> PlanSoftmaxCrossEntropy(const model::Layer& layer, const Shape&
                            std::to_string(smoothing));
   }
   KUMO_RETURN_IF_ERROR(CheckTop(fields, scores.channels()));
-  const Spec spec = {scores, smoothing, {fields.top().begin(), fields.top().end()}};
+  const SoftmaxCrossEntropySpec spec = {
+      scores, smoothing, {fields.top().begin(), fields.top().end()}};
   LossPlan plan = {{scores.channels()}, spec};
   KUMO_ASSIGN_OR_RETURN(plan.metrics, MetricsOf(spec, fields.perplexity()));
   plan.label.extents.assign(scores.extents().begin() + 1, scores.extents().end());
   if (smoothing > 0.0f) plan.detail = "smoothing " + std::to_string(smoothing).substr(0, 5);
   return plan;
+}
+
+}  // namespace
+
+std::span<const LossKind> SoftmaxCrossEntropyLayers() {
+  static constexpr LossKind kLosses[] = {
+      {model::Layer::kSoftmaxCrossEntropy, "softmax_cross_entropy",
+       "softmax cross_entropy softmax_output softmax_with_loss cross_entropy_loss nll_loss "
+       "log_softmax "
+       "categorical_cross_entropy sparse_categorical_cross_entropy loss criterion",
+       PlanSoftmaxCrossEntropy},
+  };
+  return kLosses;
 }
 
 }  // namespace kumo

@@ -1,6 +1,8 @@
-#include "models/ops/plans.h"
+#include "models/ops/add/spec.h"
+#include "models/ops/layer.h"
 
 namespace kumo {
+namespace {
 
 Result<LayerPlan> PlanAdd(const LayerInput& input) {
   KUMO_RETURN_IF_ERROR(CheckSameShape(input));
@@ -8,6 +10,16 @@ Result<LayerPlan> PlanAdd(const LayerInput& input) {
   plan.spec = AddSpec{input.shape()};
   plan.output = input.shape();
   return plan;
+}
+
+}  // namespace
+
+std::span<const LayerKind> AddLayers() {
+  static constexpr LayerKind kLayers[] = {
+      {model::Layer::kAdd, "add", "sum plus residual elementwise_add eltwise shortcut", PlanAdd, 2,
+       kMostInputs},
+  };
+  return kLayers;
 }
 
 }  // namespace kumo

@@ -18,6 +18,7 @@
 
 #include "models/backend/cpu/ops.h"
 #include "models/backend/dropout_stream.h"
+#include "models/ops/attention/cpu_kernel.h"
 
 namespace kumo::cpu {
 namespace {
@@ -29,6 +30,7 @@ class Attention final : public FloatOp {
  public:
   Attention(Engine& engine, const AttentionSpec& spec, int max_batch)
       : engine_(engine),
+        kernels_(KUMO_AT_ISA(engine.isa, kAttention)),
         spec_(spec),
         scale_(1.0f / std::sqrt(static_cast<float>(spec.per_head()))),
         weights_(engine.memory, Units(max_batch) * spec.positions * Row(), kWorkspace) {
@@ -55,16 +57,15 @@ class Attention final : public FloatOp {
       ForEachBlock([&](int64_t first, int64_t count) {
         const int64_t seen = Seen(first, count);
         float* const weights = unit.weights + first * Row();
-        engine_.attention.product(Weigh(first, count, queries, keys, scale_, weights));
+        kernels_.product(Weigh(first, count, queries, keys, scale_, weights));
         for (int64_t t = first; t < first + count; ++t) {
           float* const row = unit.weights + t * Row();
           const int64_t own = spec_.causal ? t + 1 : seen;
-          engine_.attention.softmax(own, row);
+          kernels_.softmax(own, row);
           std::fill(row + own * kSampleLanes, row + seen * kSampleLanes, 0.0f);
           if (drops) Drop(unit, t, own);
         }
-        engine_.attention.product(
-            Mean(first, count, drops ? unit.dropped : unit.weights, values, queries));
+        kernels_.product(Mean(first, count, drops ? unit.dropped : unit.weights, values, queries));
       });
       Unpack(unit, queries, output);
     });
@@ -80,7 +81,7 @@ class Attention final : public FloatOp {
       float* const grad_values = unit.packed[1];
       Pack(unit, grad_output, grad);
       ForEachBlock([&](int64_t first, int64_t count) {
-        engine_.attention.product(MeanOverQueries(first, count, used, grad, grad_values));
+        kernels_.product(MeanOverQueries(first, count, used, grad, grad_values));
       });
       Unpack(unit, grad_values, grad_input + 2 * third);
 
@@ -89,15 +90,15 @@ class Attention final : public FloatOp {
       Pack(unit, input + third, keys);
       Pack(unit, input + 2 * third, values);
       ForEachBlock([&](int64_t first, int64_t count) {
-        engine_.attention.product(Weigh(first, count, grad, values, 1, unit.grad_weights));
+        kernels_.product(Weigh(first, count, grad, values, 1, unit.grad_weights));
         if (spec_.dropout > 0) DropGradients(unit, first, count);
         // The weights become the gradients of what they are the softmax of.
         for (int64_t t = first; t < first + count; ++t) {
           float* const row = unit.weights + t * Row();
-          engine_.attention.softmax_backward(Seen(first, count), row,
-                                             unit.grad_weights + (t - first) * Row(), scale_, row);
+          kernels_.softmax_backward(Seen(first, count), row,
+                                    unit.grad_weights + (t - first) * Row(), scale_, row);
         }
-        engine_.attention.product(Mean(first, count, unit.weights, keys, grad));
+        kernels_.product(Mean(first, count, unit.weights, keys, grad));
       });
       Unpack(unit, grad, grad_input);
 
@@ -105,7 +106,7 @@ class Attention final : public FloatOp {
       float* const grad_keys = unit.packed[2];
       Pack(unit, input, queries);
       ForEachBlock([&](int64_t first, int64_t count) {
-        engine_.attention.product(MeanOverQueries(first, count, unit.weights, queries, grad_keys));
+        kernels_.product(MeanOverQueries(first, count, unit.weights, queries, grad_keys));
       });
       Unpack(unit, grad_keys, grad_input + third);
     });
@@ -306,6 +307,7 @@ class Attention final : public FloatOp {
   }
 
   Engine& engine_;
+  const AttentionKernels& kernels_;
   AttentionSpec spec_;
   float scale_;
   DeviceArray<float> weights_;  // of the last Forward, by unit
@@ -314,8 +316,11 @@ class Attention final : public FloatOp {
 
 }  // namespace
 
-std::unique_ptr<Op> MakeOp(Engine& engine, const AttentionSpec& spec, int max_batch) {
-  return std::make_unique<Attention>(engine, spec, max_batch);
+// Any lanes: the op goes over all elements, or copies the samples of a position.
+Padding PaddingOf(const AttentionSpec&) { return Padding::kNone; }
+
+Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const AttentionSpec& spec, int max_batch) {
+  return NewOp<Attention>(engine, spec, max_batch);
 }
 
 }  // namespace kumo::cpu

@@ -2,8 +2,8 @@
 #include <cstdint>
 
 #include "models/backend/cpu/exponential.h"
-#include "models/backend/cpu/kernels.h"
 #include "models/backend/cpu/vector.h"
+#include "models/ops/attention/cpu_kernel.h"
 
 namespace kumo::KUMO_ISA {
 namespace {

@@ -1,8 +1,10 @@
 #include <cstdint>
 
-#include "models/ops/plans.h"
+#include "models/ops/attention/spec.h"
+#include "models/ops/layer.h"
 
 namespace kumo {
+namespace {
 
 Result<LayerPlan> PlanAttention(const LayerInput& input) {
   const model::Attention& settings = input.layer.attention();
@@ -28,6 +30,17 @@ Result<LayerPlan> PlanAttention(const LayerInput& input) {
   if (spec.causal) plan.detail += ", causal";
   if (spec.dropout > 0) plan.detail += ", dropout " + RatioText(spec.dropout);
   return plan;
+}
+
+}  // namespace
+
+std::span<const LayerKind> AttentionLayers() {
+  static constexpr LayerKind kLayers[] = {
+      {model::Layer::kAttention, "attention",
+       "self_attention multi_head_attention multihead_attention scaled_dot_product_attention mha",
+       PlanAttention},
+  };
+  return kLayers;
 }
 
 }  // namespace kumo

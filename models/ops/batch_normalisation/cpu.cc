@@ -6,6 +6,7 @@
 #include <glog/logging.h>
 
 #include "models/backend/cpu/ops.h"
+#include "models/ops/batch_normalisation/cpu_kernel.h"
 
 namespace kumo::cpu {
 namespace {
@@ -14,6 +15,7 @@ class BatchNormalisation final : public FloatOp {
  public:
   BatchNormalisation(Engine& engine, const BatchNormalisationSpec& spec)
       : engine_(engine),
+        kernels_(KUMO_AT_ISA(engine.isa, kBatchNormalisation)),
         spec_(spec),
         mean_(spec.shape.channels()),
         inverse_(spec.shape.channels()) {}
@@ -37,13 +39,13 @@ class BatchNormalisation final : public FloatOp {
       float variance = running_variance_[c];
       mean_[c] = running_mean_[c];
       if (pass.training) {
-        engine_.batch_normalisation.moments(plane, input + c * channel, &mean_[c], &variance);
+        kernels_.moments(plane, input + c * channel, &mean_[c], &variance);
         UpdateRunning(c, mean_[c], variance);
       }
       inverse_[c] = 1.0f / std::sqrt(variance + spec_.epsilon);
       const float factor = scale_[c] * inverse_[c];
-      engine_.batch_normalisation.affine(plane, input + c * channel, factor,
-                                         shift_[c] - factor * mean_[c], output + c * channel);
+      kernels_.affine(plane, input + c * channel, factor, shift_[c] - factor * mean_[c],
+                      output + c * channel);
     });
   }
 
@@ -57,16 +59,15 @@ class BatchNormalisation final : public FloatOp {
     engine_.Parallel(spec_.shape.channels(), [&](int64_t c) {
       float sum_dy = 0;
       float sum_dy_x = 0;
-      engine_.batch_normalisation.sums(plane, input + c * channel, grad_output + c * channel,
-                                       mean_[c], &sum_dy, &sum_dy_x);
+      kernels_.sums(plane, input + c * channel, grad_output + c * channel, mean_[c], &sum_dy,
+                    &sum_dy_x);
       shift_gradient_[c] = sum_dy;
       scale_gradient_[c] = sum_dy_x * inverse_[c];
       if (grad_input == nullptr) return;
       const float a = scale_[c] * inverse_[c];
-      engine_.batch_normalisation.backward(plane, input + c * channel, grad_output + c * channel,
-                                           mean_[c], a,
-                                           -a * inverse_[c] * inverse_[c] * sum_dy_x / count,
-                                           -a * sum_dy / count, grad_input + c * channel);
+      kernels_.backward(plane, input + c * channel, grad_output + c * channel, mean_[c], a,
+                        -a * inverse_[c] * inverse_[c] * sum_dy_x / count, -a * sum_dy / count,
+                        grad_input + c * channel);
     });
   }
 
@@ -81,6 +82,7 @@ class BatchNormalisation final : public FloatOp {
   }
 
   Engine& engine_;
+  const BatchNormalisationKernels& kernels_;
   BatchNormalisationSpec spec_;
   std::vector<float> mean_;     // of the last Forward
   std::vector<float> inverse_;  // 1 / deviation
@@ -94,8 +96,11 @@ class BatchNormalisation final : public FloatOp {
 
 }  // namespace
 
-std::unique_ptr<Op> MakeOp(Engine& engine, const BatchNormalisationSpec& spec, int) {
-  return std::make_unique<BatchNormalisation>(engine, spec);
+// The op works on positions, each by vectors of its samples or several by one vector.
+Padding PaddingOf(const BatchNormalisationSpec&) { return Padding::kFew; }
+
+Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const BatchNormalisationSpec& spec, int) {
+  return NewOp<BatchNormalisation>(engine, spec);
 }
 
 }  // namespace kumo::cpu

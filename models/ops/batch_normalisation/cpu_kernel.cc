@@ -1,8 +1,8 @@
 // Batch normalisation of one channel.
 #include <cstdint>
 
-#include "models/backend/cpu/kernels.h"
 #include "models/backend/cpu/vector.h"
+#include "models/ops/batch_normalisation/cpu_kernel.h"
 
 namespace kumo::KUMO_ISA {
 namespace {

@@ -1,6 +1,8 @@
-#include "models/ops/plans.h"
+#include "models/ops/batch_normalisation/spec.h"
+#include "models/ops/layer.h"
 
 namespace kumo {
+namespace {
 
 Result<LayerPlan> PlanBatchNormalisation(const LayerInput& input) {
   const model::BatchNormalisation& settings = input.layer.batch_normalisation();
@@ -26,6 +28,16 @@ Result<LayerPlan> PlanBatchNormalisation(const LayerInput& input) {
   add("running_mean", Segment::kStatistics, 0);
   add("running_variance", Segment::kStatistics, 1);
   return plan;
+}
+
+}  // namespace
+
+std::span<const LayerKind> BatchNormalisationLayers() {
+  static constexpr LayerKind kLayers[] = {
+      {model::Layer::kBatchNormalisation, "batch_normalisation",
+       "batch_normalization batch_norm batch_norm2d bn", PlanBatchNormalisation},
+  };
+  return kLayers;
 }
 
 }  // namespace kumo

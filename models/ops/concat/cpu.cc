@@ -39,8 +39,11 @@ class ConcatOp final : public Op {
 
 }  // namespace
 
-std::unique_ptr<Op> MakeOp(Engine& engine, const ConcatSpec& spec, int) {
-  return std::make_unique<ConcatOp>(engine, spec);
+// Any lanes: the op goes over all elements, or copies the samples of a position.
+Padding PaddingOf(const ConcatSpec&) { return Padding::kNone; }
+
+Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const ConcatSpec& spec, int) {
+  return NewOp<ConcatOp>(engine, spec);
 }
 
 }  // namespace kumo::cpu

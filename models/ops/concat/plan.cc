@@ -1,6 +1,8 @@
-#include "models/ops/plans.h"
+#include "models/ops/concat/spec.h"
+#include "models/ops/layer.h"
 
 namespace kumo {
+namespace {
 
 Result<LayerPlan> PlanConcat(const LayerInput& input) {
   KUMO_RETURN_IF_ERROR(CheckSamePlane(input));
@@ -9,6 +11,16 @@ Result<LayerPlan> PlanConcat(const LayerInput& input) {
   plan.spec = spec;
   plan.output = spec.output();
   return plan;
+}
+
+}  // namespace
+
+std::span<const LayerKind> ConcatLayers() {
+  static constexpr LayerKind kLayers[] = {
+      {model::Layer::kConcat, "concat", "concatenate cat join concat_layer depth_concat",
+       PlanConcat, 2, kMostInputs},
+  };
+  return kLayers;
 }
 
 }  // namespace kumo

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "models/backend/cpu/ops.h"
+#include "models/ops/convolution/cpu.h"
 
 namespace kumo::cpu {
 namespace {
@@ -65,7 +66,7 @@ ConvolutionWay WayOf(const ConvolutionSpec& spec) {
   return ConvolutionWay::kPlain;
 }
 
-std::unique_ptr<Op> MakeOp(Engine& engine, const ConvolutionSpec& spec, int max_batch) {
+std::unique_ptr<Op> MakeConvolution(Engine& engine, const ConvolutionSpec& spec, int max_batch) {
   const ConvolutionWay way = WayOf(spec);
   if (way == ConvolutionWay::kGrouped) return MakeGroupedConvolution(engine, spec, max_batch);
   if (way == ConvolutionWay::kGathered) return MakeGatheredConvolution(engine, spec, max_batch);
@@ -75,6 +76,15 @@ std::unique_ptr<Op> MakeOp(Engine& engine, const ConvolutionSpec& spec, int max_
   if (spec.pool) return op;
   return std::make_unique<ConvolutionByBatch>(
       spec, std::move(op), MakeGatheredConvolution(engine, spec, std::min(max_batch, kFewSamples)));
+}
+
+// The op works on positions, each by vectors of its samples or several by one vector.
+Padding PaddingOf(const ConvolutionSpec& spec) {
+  return spec.pool ? Padding::kWhole : Padding::kFew;
+}
+
+Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const ConvolutionSpec& spec, int max_batch) {
+  return MakeConvolution(engine, spec, max_batch);
 }
 
 }  // namespace kumo::cpu

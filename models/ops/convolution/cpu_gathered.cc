@@ -15,7 +15,7 @@
 #include <glog/logging.h>
 
 #include "models/backend/cpu/matrix_product.h"
-#include "models/backend/cpu/ops.h"
+#include "models/ops/convolution/cpu.h"
 
 namespace kumo::cpu {
 namespace {
@@ -29,10 +29,11 @@ constexpr int64_t kBlockFloats = 512 << 10;
 constexpr int64_t kLeastColumns = 384;
 constexpr int64_t kMostColumns = 2048;
 
-class GatheredConvolution final : public FloatOp {
+class GatheredConvolution final : public WeightedOp<FloatOp> {
  public:
   GatheredConvolution(Engine& engine, const ConvolutionSpec& spec, int max_batch)
-      : engine_(engine),
+      : WeightedOp(spec.bias),
+        engine_(engine),
         spec_(spec),
         results_(spec.output().plane()),
         sources_(spec.input.plane()),
@@ -46,14 +47,6 @@ class GatheredConvolution final : public FloatOp {
   }
 
   bool reads_input() const override { return true; }
-
-  void Bind(std::span<float* const> weights, std::span<float* const> gradients) override {
-    CHECK_EQ(weights.size(), spec_.bias ? 2u : 1u);
-    weight_ = weights[0];
-    weight_gradient_ = gradients[0];
-    bias_ = spec_.bias ? weights[1] : nullptr;
-    bias_gradient_ = spec_.bias ? gradients[1] : nullptr;
-  }
 
   void ForwardFloats(const Pass& pass, const float* input, float* output) override {
     float* const scratch = engine_.Scratch();
@@ -262,10 +255,6 @@ class GatheredConvolution final : public FloatOp {
   int64_t depth_;                   // rows of the gathered matrix
   std::vector<int64_t> source_of_;  // by result position and tap
   bool one_to_one_ = false;         // result position p reads source position p alone
-  const float* weight_ = nullptr;
-  const float* bias_ = nullptr;
-  float* weight_gradient_ = nullptr;
-  float* bias_gradient_ = nullptr;
 };
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 #include <glog/logging.h>
 
-#include "models/backend/cpu/ops.h"
+#include "models/ops/convolution/cpu.h"
 
 namespace kumo::cpu {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 class GroupedConvolution final : public FloatOp {
  public:
   GroupedConvolution(Engine& engine, const ConvolutionSpec& spec, int max_batch)
-      : engine_(engine), spec_(spec), group_(MakeOp(engine, spec.OfGroup(), max_batch)) {
+      : engine_(engine), spec_(spec), group_(MakeConvolution(engine, spec.OfGroup(), max_batch)) {
     CHECK(!spec.pool) << "what is kept of a pooling would be the last group's alone";
   }
 

@@ -3,8 +3,8 @@
 // channels x taps.
 #include <cstdint>
 
-#include "models/backend/cpu/kernels.h"
 #include "models/backend/cpu/vector.h"
+#include "models/ops/convolution/cpu_kernel.h"
 
 namespace kumo::KUMO_ISA {
 namespace {

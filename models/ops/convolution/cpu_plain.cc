@@ -13,8 +13,9 @@
 
 #include <glog/logging.h>
 
-#include "models/backend/cpu/ops.h"
+#include "models/ops/convolution/cpu.h"
 #include "models/ops/convolution/cpu_tap_product.h"
+#include "models/ops/pooling/cpu_kernel.h"
 
 namespace kumo::cpu {
 namespace {
@@ -43,10 +44,13 @@ TapProduct::Geometry BackwardGeometry(const ConvolutionSpec& spec) {
                        spec.dilation)};
 }
 
-class Convolution final : public FloatOp {
+class Convolution final : public WeightedOp<FloatOp> {
  public:
   Convolution(Engine& engine, const ConvolutionSpec& spec, int max_batch)
-      : engine_(engine),
+      : WeightedOp(spec.bias),
+        engine_(engine),
+        kernels_(KUMO_AT_ISA(engine.isa, kConvolution)),
+        pooling_kernels_(KUMO_AT_ISA(engine.isa, kPooling)),
         spec_(spec),
         out_(spec.output()),
         pool_(spec.pool),
@@ -55,15 +59,15 @@ class Convolution final : public FloatOp {
         taps_(int64_t{spec.kernel_height} * spec.kernel_width),
         forward_(engine, ForwardGeometry(spec)),
         backward_(engine, BackwardGeometry(spec)),
-        grad_blocks_(EvenPieces(spec.outputs, engine.convolution.outer_rows)),
-        tap_blocks_(EvenPieces(spec.input.channels() * taps_, engine.convolution.outer_columns)) {
+        grad_blocks_(EvenPieces(spec.outputs, kernels_.outer_rows)),
+        tap_blocks_(EvenPieces(spec.input.channels() * taps_, kernels_.outer_columns)) {
     const int64_t lanes = WholeLanes(max_batch);
     if (spec.pad > 0) padded_input_ = {engine.memory, padded_.size() * lanes, kWorkspace};
     if (pool_) {
       CHECK(pool_->pad == 0 && pool_->stride == pool_->kernel_height &&
             pool_->stride == pool_->kernel_width && pool_->input == out_);
       const int64_t band = int64_t{pool_->kernel_height} * out_.width() * lanes;
-      band_size_ = engine.convolution.product_rows * band;
+      band_size_ = kernels_.product_rows * band;
       bands_ = {engine.memory, band_size_ * std::ssize(forward_.blocks()), kWorkspace};
       place_ = {engine.memory, pool_->output().size() * lanes, kWorkspace};
       full_grad_ = {engine.memory, out_.size() * lanes, kWorkspace};
@@ -75,14 +79,6 @@ class Convolution final : public FloatOp {
   int64_t bytes() const override {
     return padded_input_.bytes() + bands_.bytes() + full_grad_.bytes() + place_.bytes() +
            forward_.bytes() + backward_.bytes();
-  }
-
-  void Bind(std::span<float* const> weights, std::span<float* const> gradients) override {
-    CHECK_EQ(weights.size(), spec_.bias ? 2u : 1u);
-    weight_ = weights[0];
-    weight_gradient_ = gradients[0];
-    bias_ = spec_.bias ? weights[1] : nullptr;
-    bias_gradient_ = spec_.bias ? gradients[1] : nullptr;
   }
 
   void ForwardFloats(const Pass& pass, const float* input, float* output) override {
@@ -130,8 +126,8 @@ class Convolution final : public FloatOp {
                        band_channel);
       for (int64_t c = channels.begin; c < channels.end; ++c) {
         const int64_t at = (c * pooled.height() + row) * pooled.width() * lanes;
-        engine_.pooling.max(plane, band + (c - channels.begin) * band_channel, output + at,
-                            place_.data() + at);
+        pooling_kernels_.max(plane, band + (c - channels.begin) * band_channel, output + at,
+                             place_.data() + at);
       }
     }
   }
@@ -156,8 +152,8 @@ class Convolution final : public FloatOp {
                              0};
     const int64_t pooled = pool_->output().plane() * lanes;
     engine_.Parallel(out_.channels(), [&](int64_t c) {
-      engine_.pooling.max_backward(plane, place_.data() + c * pooled, grad_output + c * pooled,
-                                   full_grad_.data() + c * out_.plane() * lanes);
+      pooling_kernels_.max_backward(plane, place_.data() + c * pooled, grad_output + c * pooled,
+                                    full_grad_.data() + c * out_.plane() * lanes);
     });
     return full_grad_.data();
   }
@@ -211,12 +207,14 @@ class Convolution final : public FloatOp {
         tile.columns = static_cast<int>(taps.size());
         tile.column_source = offsets;
         tile.gradient = weight_gradient_ + rows.begin * row + taps.begin;
-        engine_.convolution.outer(tile);
+        kernels_.outer(tile);
       }
     });
   }
 
   Engine& engine_;
+  const ConvolutionKernels& kernels_;
+  const PoolingKernels& pooling_kernels_;
   ConvolutionSpec spec_;
   Shape out_;  // before pooling
   std::optional<PoolingSpec> pool_;
@@ -232,10 +230,6 @@ class Convolution final : public FloatOp {
   DeviceArray<float> bands_;    // one per block of channels
   DeviceArray<uint8_t> place_;  // of the maxima
   DeviceArray<float> full_grad_;
-  const float* weight_ = nullptr;
-  const float* bias_ = nullptr;
-  float* weight_gradient_ = nullptr;
-  float* bias_gradient_ = nullptr;
 };
 
 }  // namespace

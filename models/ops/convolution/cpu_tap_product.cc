@@ -45,8 +45,9 @@ AxisTaps BackwardTaps(int64_t input, int64_t output, int kernel, int stride, int
 
 TapProduct::TapProduct(Engine& engine, const Geometry& geometry)
     : engine_(engine),
+      kernels_(KUMO_AT_ISA(engine.isa, kConvolution)),
       geometry_(geometry),
-      blocks_(EvenPieces(geometry.result.channels(), engine.convolution.product_rows)) {
+      blocks_(EvenPieces(geometry.result.channels(), kernels_.product_rows)) {
   const int64_t taps = int64_t{geometry_.kernel_height} * geometry_.kernel_width;
   int64_t floats = 0;
   for (const Range& block : blocks_) {
@@ -55,7 +56,7 @@ TapProduct::TapProduct(Engine& engine, const Geometry& geometry)
   }
   packed_ = {engine.memory, floats, kWorkspace};
   for (int64_t row = 0; row < geometry_.result.height(); ++row) AddRuns(row);
-  tap_weights_.resize(engine.convolution.product_rows + 1);
+  tap_weights_.resize(kernels_.product_rows + 1);
   for (size_t rows = 0; rows < tap_weights_.size(); ++rows) {
     for (const int64_t k : tap_kernel_) {
       tap_weights_[rows].push_back(k * static_cast<int64_t>(rows));
@@ -137,7 +138,7 @@ void TapProduct::RunRows(int64_t block, Range rows, const float* source, const f
         tile.tap_weights = tap_weights_[channels.size()].data() + run.first_tap;
         tile.taps = run.taps;
         tile.result = row_result + run.column * lanes_;
-        engine_.convolution.product(tile);
+        kernels_.product(tile);
       }
     }
   }

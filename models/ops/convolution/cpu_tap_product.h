@@ -12,7 +12,8 @@
 #include <vector>
 
 #include "common/base/buffer.h"
-#include "models/backend/cpu/ops.h"
+#include "models/backend/cpu/engine.h"
+#include "models/ops/convolution/cpu_kernel.h"
 
 namespace kumo::cpu {
 
@@ -65,6 +66,7 @@ class TapProduct {
   void AddRuns(int64_t row);
 
   Engine& engine_;
+  const ConvolutionKernels& kernels_;
   Geometry geometry_;
   std::vector<Range> blocks_;
   std::vector<int64_t> block_weights_;  // where a block's packed weights start

@@ -5,16 +5,17 @@
 
 #include <glog/logging.h>
 
-#include "models/backend/cpu/ops.h"
+#include "models/ops/convolution/cpu.h"
 #include "models/ops/convolution/cpu_winograd_passes.h"
 
 namespace kumo::cpu {
 namespace {
 
-class WinogradConvolution final : public FloatOp {
+class WinogradConvolution final : public WeightedOp<FloatOp> {
  public:
   WinogradConvolution(Engine& engine, const ConvolutionSpec& spec)
-      : engine_(engine),
+      : WeightedOp(spec.bias),
+        engine_(engine),
         spec_(spec),
         out_(spec.output()),
         forward_(engine, out_, spec.input, spec.pad),
@@ -24,14 +25,6 @@ class WinogradConvolution final : public FloatOp {
   }
 
   bool reads_input() const override { return true; }
-
-  void Bind(std::span<float* const> weights, std::span<float* const> gradients) override {
-    CHECK_EQ(weights.size(), spec_.bias ? 2u : 1u);
-    weight_ = weights[0];
-    weight_gradient_ = gradients[0];
-    bias_ = spec_.bias ? weights[1] : nullptr;
-    bias_gradient_ = spec_.bias ? gradients[1] : nullptr;
-  }
 
   void ForwardFloats(const Pass& pass, const float* input, float* output) override {
     const int64_t inputs = spec_.input.channels();
@@ -62,10 +55,6 @@ class WinogradConvolution final : public FloatOp {
   WinogradProduct forward_;
   WinogradProduct backward_;
   WinogradWeightGradient weight_products_;
-  const float* weight_ = nullptr;
-  const float* bias_ = nullptr;
-  float* weight_gradient_ = nullptr;
-  float* bias_gradient_ = nullptr;
 };
 
 }  // namespace

@@ -2,8 +2,8 @@
 // products between them.
 #include <cstdint>
 
-#include "models/backend/cpu/kernels.h"
 #include "models/backend/cpu/vector.h"
+#include "models/ops/convolution/cpu_winograd_kernel.h"
 
 namespace kumo::KUMO_ISA {
 namespace {

@@ -16,6 +16,7 @@ int64_t GradientBlock(const Shape& input, const Shape& output) {
 
 TileColumns::TileColumns(const Engine& engine, const Shape& tiled, int64_t block)
     : engine_(engine),
+      kernels_(KUMO_AT_ISA(engine.isa, kWinograd)),
       rows_((tiled.height() + kTile - 1) / kTile),
       columns_((tiled.width() + kTile - 1) / kTile),
       block_(block) {}
@@ -54,10 +55,11 @@ int64_t TileColumns::matrix_floats(int64_t channels) const {
 
 WinogradProduct::WinogradProduct(Engine& engine, const Shape& result, const Shape& source, int pad)
     : engine_(engine),
+      kernels_(KUMO_AT_ISA(engine.isa, kWinograd)),
       result_{result, 0},
       source_{source, -pad},
       columns_(engine, result, kProductBlock),
-      blocks_(EvenPieces(result.channels(), engine.winograd.product_rows)),
+      blocks_(EvenPieces(result.channels(), kernels_.product_rows)),
       packed_floats_((result.channels() * source.channels() / kSampleLanes + 2) * kSampleLanes) {
   engine.ReserveScratch(TileColumns::kFrequencies *
                         (packed_floats_ + columns_.matrix_floats(source.channels()) +
@@ -71,11 +73,10 @@ void WinogradProduct::Pack(const Weights& weights, float* packed) const {
   engine_.Parallel(std::ssize(blocks_), [&](int64_t b) {
     const Range& rows = blocks_[b];
     for (int64_t s = 0; s < depth; ++s) {
-      engine_.winograd.weights(
-          static_cast<int>(rows.size()),
-          first + rows.begin * weights.result_stride + s * weights.source_stride,
-          weights.result_stride, weights.turned ? -1 : 1, packed_floats_,
-          packed + rows.begin * depth + s * rows.size());
+      kernels_.weights(static_cast<int>(rows.size()),
+                       first + rows.begin * weights.result_stride + s * weights.source_stride,
+                       weights.result_stride, weights.turned ? -1 : 1, packed_floats_,
+                       packed + rows.begin * depth + s * rows.size());
     }
   });
 }
@@ -95,7 +96,7 @@ void WinogradProduct::Mix(int frequency, int64_t columns, const float* packed, c
       tile.rows = static_cast<int>(rows.size());
       tile.weights = packed + frequency * packed_floats_ + rows.begin * tile.depth;
       tile.result = results + rows.begin * strip;
-      engine_.winograd.product(tile);
+      kernels_.product(tile);
     }
   }
 }
@@ -114,8 +115,7 @@ void WinogradProduct::Run(int batch, const Weights& weights, const float* source
   for (const Range& block : columns_.Blocks(batch)) {
     engine_.Parallel(source_channels, [&](int64_t c) {
       columns_.ForEachTile(block, batch, source_, [&](const WinogradTile& tile) {
-        engine_.winograd.patch(tile, source + c * source_.shape.plane() * lanes,
-                               patches + c * strip);
+        kernels_.patch(tile, source + c * source_.shape.plane() * lanes, patches + c * strip);
       });
     });
     engine_.Parallel(TileColumns::kFrequencies, [&](int64_t f) {
@@ -123,8 +123,8 @@ void WinogradProduct::Run(int batch, const Weights& weights, const float* source
     });
     engine_.Parallel(result_.shape.channels(), [&](int64_t c) {
       columns_.ForEachTile(block, batch, result_, [&](const WinogradTile& tile) {
-        engine_.winograd.result(tile, mixed + c * strip, bias == nullptr ? 0.0f : bias[c],
-                                result + c * result_.shape.plane() * lanes);
+        kernels_.result(tile, mixed + c * strip, bias == nullptr ? 0.0f : bias[c],
+                        result + c * result_.shape.plane() * lanes);
       });
     });
   }
@@ -133,11 +133,12 @@ void WinogradProduct::Run(int batch, const Weights& weights, const float* source
 WinogradWeightGradient::WinogradWeightGradient(Engine& engine, const Shape& input,
                                                const Shape& output, int pad)
     : engine_(engine),
+      kernels_(KUMO_AT_ISA(engine.isa, kWinograd)),
       input_{input, -pad},
       output_{output, 0},
       columns_(engine, output, GradientBlock(input, output)),
-      output_pieces_(EvenPieces(output.channels(), engine.winograd.outer_rows)),
-      input_pieces_(EvenPieces(input.channels(), engine.winograd.outer_columns)),
+      output_pieces_(EvenPieces(output.channels(), kernels_.outer_rows)),
+      input_pieces_(EvenPieces(input.channels(), kernels_.outer_columns)),
       sums_floats_((output.channels() * input.channels() / kSampleLanes + 2) * kSampleLanes) {
   engine.ReserveScratch(TileColumns::kFrequencies *
                         (sums_floats_ + columns_.matrix_floats(input.channels()) +
@@ -161,7 +162,7 @@ void WinogradWeightGradient::Add(int frequency, int64_t columns, const float* pa
       tile.columns = static_cast<int>(piece.size());
       tile.source = patches + frequency * columns_.matrix_floats(inputs) + piece.begin * strip;
       tile.sum = sums + frequency * sums_floats_ + rows.begin * inputs + piece.begin;
-      engine_.winograd.outer(tile);
+      kernels_.outer(tile);
     }
   }
 }
@@ -180,14 +181,13 @@ void WinogradWeightGradient::Run(int batch, const float* input, const float* gra
   for (const Range& block : columns_.Blocks(batch)) {
     engine_.Parallel(inputs, [&](int64_t c) {
       columns_.ForEachTile(block, batch, input_, [&](const WinogradTile& tile) {
-        engine_.winograd.patch(tile, input + c * input_.shape.plane() * lanes, patches + c * strip);
+        kernels_.patch(tile, input + c * input_.shape.plane() * lanes, patches + c * strip);
       });
       columns_.ClearRest(block, batch, inputs, patches + c * strip);
     });
     engine_.Parallel(outputs, [&](int64_t c) {
       columns_.ForEachTile(block, batch, output_, [&](const WinogradTile& tile) {
-        engine_.winograd.gradient(tile, grad_output + c * output_.shape.plane() * lanes,
-                                  grads + c * strip);
+        kernels_.gradient(tile, grad_output + c * output_.shape.plane() * lanes, grads + c * strip);
       });
       columns_.ClearRest(block, batch, outputs, grads + c * strip);
     });
@@ -197,8 +197,8 @@ void WinogradWeightGradient::Run(int batch, const float* input, const float* gra
   }
   constexpr int64_t kTaps = 9;
   engine_.Parallel(outputs, [&](int64_t k) {
-    engine_.winograd.weight_gradient(inputs, sums + k * inputs, sums_floats_,
-                                     gradient + k * inputs * kTaps);
+    kernels_.weight_gradient(inputs, sums + k * inputs, sums_floats_,
+                             gradient + k * inputs * kTaps);
   });
 }
 

@@ -18,7 +18,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/backend/cpu/ops.h"
+#include "models/backend/cpu/engine.h"
+#include "models/ops/convolution/cpu_winograd_kernel.h"
 
 namespace kumo::cpu {
 
@@ -37,7 +38,7 @@ class TileColumns {
 
   // Blocks of columns, each a multiple of 16: behind the last tile's there may be some of no tile.
   std::vector<Range> Blocks(int batch) const;
-  int64_t strip_floats() const { return engine_.winograd.strip_floats; }
+  int64_t strip_floats() const { return kernels_.strip_floats; }
   // Floats from a strip to the next, and from a block's matrix of one frequency to that of the
   // next: a little more than these have, so that the numbers of a column, or of a row, do not fight
   // for the same place of a cache.
@@ -71,6 +72,7 @@ class TileColumns {
   static constexpr int64_t kTile = 4;
 
   const Engine& engine_;
+  const WinogradKernels& kernels_;
   int64_t rows_;
   int64_t columns_;
   int64_t block_;
@@ -100,6 +102,7 @@ class WinogradProduct {
            float* mixed) const;
 
   Engine& engine_;
+  const WinogradKernels& kernels_;
   TiledPlane result_;
   TiledPlane source_;
   TileColumns columns_;
@@ -120,6 +123,7 @@ class WinogradWeightGradient {
            float* sums) const;
 
   Engine& engine_;
+  const WinogradKernels& kernels_;
   TiledPlane input_;
   TiledPlane output_;
   TileColumns columns_;

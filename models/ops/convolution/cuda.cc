@@ -19,10 +19,10 @@
 namespace kumo::cuda {
 namespace {
 
-class Convolution final : public UnaryOp {
+class Convolution final : public WeightedOp<UnaryOp> {
  public:
   Convolution(Engine& engine, const ConvolutionSpec& spec, int max_batch)
-      : engine_(engine), spec_(spec) {
+      : WeightedOp(spec.bias), engine_(engine), spec_(spec) {
     if (spec.bias) {
       engine.ReserveWorkspace(ChannelScratch(engine.ShapeOf(spec.output(), max_batch)));
     }
@@ -42,11 +42,7 @@ class Convolution final : public UnaryOp {
   }
 
   void Bind(std::span<float* const> weights, std::span<float* const> gradients) override {
-    CHECK_EQ(weights.size(), spec_.bias ? 2u : 1u);
-    weight_ = weights[0];
-    weight_gradient_ = gradients[0];
-    bias_ = spec_.bias ? weights[1] : nullptr;
-    bias_gradient_ = spec_.bias ? gradients[1] : nullptr;
+    WeightedOp::Bind(weights, gradients);
     copies_ = engine_.channels_last() || !IsAligned(weight_) || !IsAligned(weight_gradient_);
     if (!copies_ || filter_copy_.size() > 0) return;
     const int64_t bytes = filter_size() * (engine_.channels_last() ? 2 : 4);
@@ -122,16 +118,12 @@ class Convolution final : public UnaryOp {
   DeviceArray<std::byte> convolved_;       // before pooling
   DeviceArray<std::byte> grad_convolved_;  // likewise
   std::map<int, ConvolutionPlan> plans_;   // by batch size
-  const float* weight_ = nullptr;
-  const float* bias_ = nullptr;
-  float* weight_gradient_ = nullptr;
-  float* bias_gradient_ = nullptr;
 };
 
 }  // namespace
 
-std::unique_ptr<Op> MakeOp(Engine& engine, const ConvolutionSpec& spec, int max_batch) {
-  return std::make_unique<Convolution>(engine, spec, max_batch);
+Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const ConvolutionSpec& spec, int max_batch) {
+  return NewOp<Convolution>(engine, spec, max_batch);
 }
 
 }  // namespace kumo::cuda

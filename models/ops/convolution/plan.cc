@@ -1,21 +1,25 @@
 #include <cstdint>
 
-#include "models/ops/plans.h"
+#include "models/ops/convolution/spec.h"
+#include "models/ops/layer.h"
 
 namespace kumo {
 namespace {
 
-constexpr int kMostKernel = 64;
+constexpr int kMostConvolutionKernel = 64;
 
 int OrElse(int value, int fallback) { return value == 0 ? fallback : value; }
 
 // The kernel's size, from `kernel` or from the pair.
 Status ReadKernel(const model::Convolution& settings, ConvolutionSpec* spec) {
   const bool pair = settings.kernel_height() != 0 || settings.kernel_width() != 0;
-  if (!pair) KUMO_RETURN_IF_ERROR(CheckRange("kernel", settings.kernel(), 1, kMostKernel));
+  if (!pair)
+    KUMO_RETURN_IF_ERROR(CheckRange("kernel", settings.kernel(), 1, kMostConvolutionKernel));
   if (pair) {
-    KUMO_RETURN_IF_ERROR(CheckRange("kernel_height", settings.kernel_height(), 1, kMostKernel));
-    KUMO_RETURN_IF_ERROR(CheckRange("kernel_width", settings.kernel_width(), 1, kMostKernel));
+    KUMO_RETURN_IF_ERROR(
+        CheckRange("kernel_height", settings.kernel_height(), 1, kMostConvolutionKernel));
+    KUMO_RETURN_IF_ERROR(
+        CheckRange("kernel_width", settings.kernel_width(), 1, kMostConvolutionKernel));
     if (settings.kernel() != 0) {
       return InvalidArgument("kernel must not be set beside kernel_height and kernel_width, is " +
                              std::to_string(settings.kernel()));
@@ -79,8 +83,6 @@ std::string DetailOf(const ConvolutionSpec& spec) {
   return detail;
 }
 
-}  // namespace
-
 Result<LayerPlan> PlanConvolution(const LayerInput& input) {
   const model::Convolution& settings = input.layer.convolution();
   KUMO_ASSIGN_OR_RETURN(const ConvolutionSpec spec, ReadSpec(input));
@@ -103,6 +105,16 @@ Result<LayerPlan> PlanConvolution(const LayerInput& input) {
                                             settings.bias(), ConstantInitialiser(0), fans));
   }
   return plan;
+}
+
+}  // namespace
+
+std::span<const LayerKind> ConvolutionLayers() {
+  static constexpr LayerKind kLayers[] = {
+      {model::Layer::kConvolution, "convolution", "conv conv2d convolution2d conv_2d",
+       PlanConvolution},
+  };
+  return kLayers;
 }
 
 }  // namespace kumo

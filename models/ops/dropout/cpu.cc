@@ -54,8 +54,11 @@ class Dropout final : public FloatOp {
 
 }  // namespace
 
-std::unique_ptr<Op> MakeOp(Engine& engine, const DropoutSpec& spec, int max_batch) {
-  return std::make_unique<Dropout>(engine, spec, max_batch);
+// Any lanes: the op goes over all elements, or copies the samples of a position.
+Padding PaddingOf(const DropoutSpec&) { return Padding::kNone; }
+
+Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const DropoutSpec& spec, int max_batch) {
+  return NewOp<Dropout>(engine, spec, max_batch);
 }
 
 }  // namespace kumo::cpu

@@ -1,6 +1,8 @@
-#include "models/ops/plans.h"
+#include "models/ops/dropout/spec.h"
+#include "models/ops/layer.h"
 
 namespace kumo {
+namespace {
 
 Result<LayerPlan> PlanDropout(const LayerInput& input) {
   const float ratio = input.layer.dropout().ratio();
@@ -11,6 +13,15 @@ Result<LayerPlan> PlanDropout(const LayerInput& input) {
   plan.output = input.shape();
   plan.detail = "ratio " + RatioText(ratio);
   return plan;
+}
+
+}  // namespace
+
+std::span<const LayerKind> DropoutLayers() {
+  static constexpr LayerKind kLayers[] = {
+      {model::Layer::kDropout, "dropout", "drop", PlanDropout},
+  };
+  return kLayers;
 }
 
 }  // namespace kumo

@@ -15,17 +15,12 @@ namespace {
 // lie a multiple of 4 KiB apart, a first-level cache keeps as many.
 constexpr int64_t kChannelsAtOnce = 8;
 
-class Embedding final : public Op {
+class Embedding final : public WeightedOp<Op> {
  public:
-  Embedding(Engine& engine, const EmbeddingSpec& spec) : engine_(engine), spec_(spec) {}
+  Embedding(Engine& engine, const EmbeddingSpec& spec)
+      : WeightedOp(false), engine_(engine), spec_(spec) {}
 
   bool reads_input() const override { return true; }
-
-  void Bind(std::span<float* const> weights, std::span<float* const> gradients) override {
-    CHECK_EQ(weights.size(), 1u);
-    weight_ = weights[0];
-    gradient_ = gradients[0];
-  }
 
   void Forward(const Pass& pass, std::span<const void* const> inputs,
                std::span<void* const> outputs) override {
@@ -49,7 +44,8 @@ class Embedding final : public Op {
     const int64_t lanes = engine_.Lanes(pass.batch);
     engine_.ParallelPieces(spec_.outputs, [&](int64_t begin, int64_t end) {
       for (int64_t w = 0; w < spec_.vocabulary; ++w) {
-        std::fill(gradient_ + w * spec_.outputs + begin, gradient_ + w * spec_.outputs + end, 0.0f);
+        std::fill(weight_gradient_ + w * spec_.outputs + begin,
+                  weight_gradient_ + w * spec_.outputs + end, 0.0f);
       }
       const int64_t channel = spec_.positions * lanes;
       for (int64_t first = begin; first < end; first += kChannelsAtOnce) {
@@ -57,7 +53,7 @@ class Embedding final : public Op {
         for (int64_t p = 0; p < spec_.positions; ++p) {
           const float* const from = Floats(arrays.grad_outputs[0]) + p * lanes;
           for (int64_t n = 0; n < pass.batch; ++n) {
-            float* const to = gradient_ + words[n * spec_.positions + p] * spec_.outputs;
+            float* const to = weight_gradient_ + words[n * spec_.positions + p] * spec_.outputs;
             for (int64_t c = first; c < last; ++c) to[c] += from[c * channel + n];
           }
         }
@@ -68,14 +64,15 @@ class Embedding final : public Op {
  private:
   Engine& engine_;
   EmbeddingSpec spec_;
-  const float* weight_ = nullptr;
-  float* gradient_ = nullptr;
 };
 
 }  // namespace
 
-std::unique_ptr<Op> MakeOp(Engine& engine, const EmbeddingSpec& spec, int) {
-  return std::make_unique<Embedding>(engine, spec);
+// Any lanes: the op goes over all elements, or copies the samples of a position.
+Padding PaddingOf(const EmbeddingSpec&) { return Padding::kNone; }
+
+Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const EmbeddingSpec& spec, int) {
+  return NewOp<Embedding>(engine, spec);
 }
 
 }  // namespace kumo::cpu

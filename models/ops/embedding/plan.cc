@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "models/ops/plans.h"
+#include "models/ops/embedding/spec.h"
+#include "models/ops/layer.h"
 
 namespace kumo {
+namespace {
 
 Result<LayerPlan> PlanEmbedding(const LayerInput& input) {
   const model::Embedding& settings = input.layer.embedding();
@@ -19,6 +21,16 @@ Result<LayerPlan> PlanEmbedding(const LayerInput& input) {
       MakeParameter(input.layer.name(), "weight", {spec.vocabulary, spec.outputs},
                     Segment::kDecayed, settings.weight(), NormalInitialiser(1), {1, spec.outputs}));
   return plan;
+}
+
+}  // namespace
+
+std::span<const LayerKind> EmbeddingLayers() {
+  static constexpr LayerKind kLayers[] = {
+      {model::Layer::kEmbedding, "embedding", "embed token_embedding lookup_table wte",
+       PlanEmbedding, 1, 1, true},
+  };
+  return kLayers;
 }
 
 }  // namespace kumo

@@ -32,8 +32,8 @@ class Flatten final : public UnaryOp {
 
 }  // namespace
 
-std::unique_ptr<Op> MakeOp(Engine& engine, const FlattenSpec& spec, int) {
-  return std::make_unique<Flatten>(engine, spec.shape);
+Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const FlattenSpec& spec, int) {
+  return NewOp<Flatten>(engine, spec.shape);
 }
 
 }  // namespace kumo::cuda

@@ -7,23 +7,17 @@
 
 #include "models/backend/cpu/matrix_product.h"
 #include "models/backend/cpu/ops.h"
+#include "models/ops/convolution/cpu.h"
 
 namespace kumo::cpu {
 namespace {
 
-class FullyConnected final : public FloatOp {
+class FullyConnected final : public WeightedOp<FloatOp> {
  public:
-  FullyConnected(Engine& engine, const FullyConnectedSpec& spec) : engine_(engine), spec_(spec) {}
+  FullyConnected(Engine& engine, const FullyConnectedSpec& spec)
+      : WeightedOp(spec.bias), engine_(engine), spec_(spec) {}
 
   bool reads_input() const override { return true; }
-
-  void Bind(std::span<float* const> weights, std::span<float* const> gradients) override {
-    CHECK_EQ(weights.size(), spec_.bias ? 2u : 1u);
-    weight_ = weights[0];
-    weight_gradient_ = gradients[0];
-    bias_ = spec_.bias ? weights[1] : nullptr;
-    bias_gradient_ = spec_.bias ? gradients[1] : nullptr;
-  }
 
   void ForwardFloats(const Pass& pass, const float* input, float* output) override {
     const int64_t lanes = engine_.Lanes(pass.batch);
@@ -65,16 +59,19 @@ class FullyConnected final : public FloatOp {
 
   Engine& engine_;
   FullyConnectedSpec spec_;
-  const float* weight_ = nullptr;
-  const float* bias_ = nullptr;
-  float* weight_gradient_ = nullptr;
-  float* bias_gradient_ = nullptr;
 };
 
 }  // namespace
 
-std::unique_ptr<Op> MakeOp(Engine& engine, const FullyConnectedSpec& spec, int max_batch) {
-  if (spec.positions == 1) return std::make_unique<FullyConnected>(engine, spec);
+// For each position the rows of whole channels are multiplied. Rows of samples alone need no
+// padding either; but their sums are taken by vectors, and so mnist_* keep the bits that they have
+// always had.
+Padding PaddingOf(const FullyConnectedSpec& spec) {
+  return spec.positions == 1 ? Padding::kFew : Padding::kNone;
+}
+
+Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const FullyConnectedSpec& spec, int max_batch) {
+  if (spec.positions == 1) return NewOp<FullyConnected>(engine, spec);
   ConvolutionSpec per_position;
   per_position.input = {spec.inputs, spec.positions};
   per_position.outputs = static_cast<int>(spec.outputs);

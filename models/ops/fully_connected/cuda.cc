@@ -15,6 +15,7 @@
 
 #include "models/backend/cuda/matrix_product.h"
 #include "models/backend/cuda/ops.h"
+#include "models/ops/activation/cuda.h"
 
 namespace kumo::cuda {
 namespace {
@@ -31,10 +32,10 @@ cudaDataType_t CudaTypeOf(Precision precision) {
   return CUDA_R_32F;
 }
 
-class FullyConnected final : public UnaryOp {
+class FullyConnected final : public WeightedOp<UnaryOp> {
  public:
   FullyConnected(Engine& engine, const FullyConnectedSpec& spec, int max_batch)
-      : engine_(engine), spec_(spec), type_(CudaTypeOf(engine.precision())) {
+      : WeightedOp(spec.bias), engine_(engine), spec_(spec), type_(CudaTypeOf(engine.precision())) {
     const int rows = Rows({max_batch});
     if (spec.bias) engine.ReserveWorkspace(ChannelScratch(engine.ShapeOf({spec.outputs}, rows)));
     CHECK(!spec.activation || spec.activation == Activation::kRelu);
@@ -58,14 +59,6 @@ class FullyConnected final : public UnaryOp {
            moved_inputs_.bytes() + moved_outputs_.bytes();
   }
 
-  void Bind(std::span<float* const> weights, std::span<float* const> gradients) override {
-    CHECK_EQ(weights.size(), spec_.bias ? 2u : 1u);
-    weight_ = weights[0];
-    weight_gradient_ = gradients[0];
-    bias_ = spec_.bias ? weights[1] : nullptr;
-    bias_gradient_ = spec_.bias ? gradients[1] : nullptr;
-  }
-
   void ForwardArray(const Pass& pass, const void* input, void* output) override {
     if (!IsMoved()) return Multiply(pass, input, output);
     Move({pass.batch, spec_.inputs, spec_.positions}, input, moved_inputs_.data());
@@ -76,9 +69,9 @@ class FullyConnected final : public UnaryOp {
   void BackwardArray(const Pass& pass, const void* input, const void* output,
                      const void* grad_output, void* grad_input) override {
     if (spec_.activation) {
-      const ActivationKind kind = {*spec_.activation};
+      const ActivationSpec spec{*spec_.activation, {}};
       KUMO_CUDA(engine_,
-                ActivationBackward(engine_.launch(), engine_.precision(), kind, output, grad_output,
+                ActivationBackward(engine_.launch(), engine_.precision(), spec, output, grad_output,
                                    spec_.outputs * Rows(pass), grad_product_.data()));
       grad_output = grad_product_.data();
     }
@@ -197,16 +190,12 @@ class FullyConnected final : public UnaryOp {
   DeviceArray<float> moved_inputs_;
   DeviceArray<float> moved_outputs_;
   std::map<int, Products> products_;  // by batch size
-  const float* weight_ = nullptr;
-  const float* bias_ = nullptr;
-  float* weight_gradient_ = nullptr;
-  float* bias_gradient_ = nullptr;
 };
 
 }  // namespace
 
-std::unique_ptr<Op> MakeOp(Engine& engine, const FullyConnectedSpec& spec, int max_batch) {
-  return std::make_unique<FullyConnected>(engine, spec, max_batch);
+Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const FullyConnectedSpec& spec, int max_batch) {
+  return NewOp<FullyConnected>(engine, spec, max_batch);
 }
 
 }  // namespace kumo::cuda

@@ -1,8 +1,10 @@
 #include <cstdint>
 
-#include "models/ops/plans.h"
+#include "models/ops/fully_connected/spec.h"
+#include "models/ops/layer.h"
 
 namespace kumo {
+namespace {
 
 Result<LayerPlan> PlanFullyConnected(const LayerInput& input) {
   const model::FullyConnected& settings = input.layer.fully_connected();
@@ -31,6 +33,16 @@ Result<LayerPlan> PlanFullyConnected(const LayerInput& input) {
                                             settings.bias(), ConstantInitialiser(0), fans));
   }
   return plan;
+}
+
+}  // namespace
+
+std::span<const LayerKind> FullyConnectedLayers() {
+  static constexpr LayerKind kLayers[] = {
+      {model::Layer::kFullyConnected, "fully_connected",
+       "dense linear fc inner_product affine gemm mat_mul", PlanFullyConnected},
+  };
+  return kLayers;
 }
 
 }  // namespace kumo

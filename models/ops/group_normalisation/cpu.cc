@@ -7,6 +7,7 @@
 #include <glog/logging.h>
 
 #include "models/backend/cpu/ops.h"
+#include "models/ops/group_normalisation/cpu_kernel.h"
 
 namespace kumo::cpu {
 namespace {
@@ -15,6 +16,7 @@ class GroupNormalisation final : public FloatOp {
  public:
   GroupNormalisation(Engine& engine, const GroupNormalisationSpec& spec, int max_batch)
       : engine_(engine),
+        kernels_(KUMO_AT_ISA(engine.isa, kGroupNormalisation)),
         spec_(spec),
         mean_(engine.memory, spec.groups * WholeLanes(max_batch), kWorkspace),
         inverse_(engine.memory, spec.groups * WholeLanes(max_batch), kWorkspace) {}
@@ -34,9 +36,9 @@ class GroupNormalisation final : public FloatOp {
     ForEachUnit(pass, [&](const SampleRows& rows, int64_t at, int64_t moments, int64_t tensor) {
       float* const mean = mean_.data() + moments;
       float* const inverse = inverse_.data() + moments;
-      engine_.group_normalisation.moments(rows, input + at, spec_.epsilon, mean, inverse);
-      engine_.group_normalisation.normalise(rows, input + at, mean, inverse, scale_ + tensor,
-                                            shift_ + tensor, output + at);
+      kernels_.moments(rows, input + at, spec_.epsilon, mean, inverse);
+      kernels_.normalise(rows, input + at, mean, inverse, scale_ + tensor, shift_ + tensor,
+                         output + at);
     });
   }
 
@@ -45,9 +47,8 @@ class GroupNormalisation final : public FloatOp {
     TensorGradients(WholeLanes(pass.batch), input, grad_output);
     if (grad_input == nullptr) return;
     ForEachUnit(pass, [&](const SampleRows& rows, int64_t at, int64_t moments, int64_t tensor) {
-      engine_.group_normalisation.backward(rows, input + at, grad_output + at,
-                                           mean_.data() + moments, inverse_.data() + moments,
-                                           scale_ + tensor, grad_input + at);
+      kernels_.backward(rows, input + at, grad_output + at, mean_.data() + moments,
+                        inverse_.data() + moments, scale_ + tensor, grad_input + at);
     });
   }
 
@@ -76,15 +77,15 @@ class GroupNormalisation final : public FloatOp {
       const int64_t moments = c / per_group * lanes;
       for (int64_t row = c * plane; row < (c + 1) * plane; row += per_scale()) {
         const int64_t tensor = row / per_scale();
-        engine_.group_normalisation.gradients(per_scale(), lanes, input + row * lanes,
-                                              grad_output + row * lanes, mean_.data() + moments,
-                                              inverse_.data() + moments, &shift_gradient_[tensor],
-                                              &scale_gradient_[tensor]);
+        kernels_.gradients(per_scale(), lanes, input + row * lanes, grad_output + row * lanes,
+                           mean_.data() + moments, inverse_.data() + moments,
+                           &shift_gradient_[tensor], &scale_gradient_[tensor]);
       }
     });
   }
 
   Engine& engine_;
+  const GroupNormalisationKernels& kernels_;
   GroupNormalisationSpec spec_;
   DeviceArray<float> mean_;     // of the last Forward: by group and sample
   DeviceArray<float> inverse_;  // 1 / deviation
@@ -96,8 +97,12 @@ class GroupNormalisation final : public FloatOp {
 
 }  // namespace
 
-std::unique_ptr<Op> MakeOp(Engine& engine, const GroupNormalisationSpec& spec, int max_batch) {
-  return std::make_unique<GroupNormalisation>(engine, spec, max_batch);
+// The op takes 16 samples of a position at a time.
+Padding PaddingOf(const GroupNormalisationSpec&) { return Padding::kWhole; }
+
+Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const GroupNormalisationSpec& spec,
+                                   int max_batch) {
+  return NewOp<GroupNormalisation>(engine, spec, max_batch);
 }
 
 }  // namespace kumo::cpu

@@ -1,8 +1,8 @@
 // Normalisation of samples by themselves, 16 side by side.
 #include <cstdint>
 
-#include "models/backend/cpu/kernels.h"
 #include "models/backend/cpu/vector.h"
+#include "models/ops/group_normalisation/cpu_kernel.h"
 
 namespace kumo::KUMO_ISA {
 namespace {

@@ -1,6 +1,8 @@
-#include "models/ops/plans.h"
+#include "models/ops/group_normalisation/spec.h"
+#include "models/ops/layer.h"
 
 namespace kumo {
+namespace {
 
 Result<LayerPlan> PlanGroupNormalisation(const LayerInput& input) {
   const model::GroupNormalisation& settings = input.layer.group_normalisation();
@@ -32,6 +34,16 @@ Result<LayerPlan> PlanGroupNormalisation(const LayerInput& input) {
   add("scale", 1);
   add("shift", 0);
   return plan;
+}
+
+}  // namespace
+
+std::span<const LayerKind> GroupNormalisationLayers() {
+  static constexpr LayerKind kLayers[] = {
+      {model::Layer::kGroupNormalisation, "group_normalisation",
+       "group_normalization group_norm gn instance_norm instance_norm2d", PlanGroupNormalisation},
+  };
+  return kLayers;
 }
 
 }  // namespace kumo

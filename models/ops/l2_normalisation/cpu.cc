@@ -6,6 +6,7 @@
 #include <glog/logging.h>
 
 #include "models/backend/cpu/ops.h"
+#include "models/ops/l2_normalisation/cpu_kernel.h"
 
 namespace kumo::cpu {
 namespace {
@@ -14,6 +15,7 @@ class L2Normalisation final : public FloatOp {
  public:
   L2Normalisation(Engine& engine, const L2NormalisationSpec& spec, int max_batch)
       : engine_(engine),
+        kernels_(KUMO_AT_ISA(engine.isa, kL2Normalisation)),
         spec_(spec),
         inverse_(engine.memory, spec.shape.plane() * WholeLanes(max_batch), kWorkspace) {}
 
@@ -29,8 +31,8 @@ class L2Normalisation final : public FloatOp {
   void ForwardFloats(const Pass& pass, const float* input, float* output) override {
     const int64_t stride = Stride(pass);
     ForEachBlock(pass, [&](int64_t at) {
-      engine_.l2_normalisation.normalise(spec_.shape.channels(), stride, input + at, spec_.epsilon,
-                                         scale_, inverse_.data() + at, output + at);
+      kernels_.normalise(spec_.shape.channels(), stride, input + at, spec_.epsilon, scale_,
+                         inverse_.data() + at, output + at);
     });
   }
 
@@ -38,14 +40,13 @@ class L2Normalisation final : public FloatOp {
                       float* grad_input) override {
     const int64_t stride = Stride(pass);
     engine_.Parallel(spec_.shape.channels(), [&](int64_t c) {
-      scale_gradient_[c] = engine_.l2_normalisation.gradient(
-          stride, input + c * stride, grad_output + c * stride, inverse_.data());
+      scale_gradient_[c] =
+          kernels_.gradient(stride, input + c * stride, grad_output + c * stride, inverse_.data());
     });
     if (grad_input == nullptr) return;
     ForEachBlock(pass, [&](int64_t at) {
-      engine_.l2_normalisation.backward(spec_.shape.channels(), stride, input + at,
-                                        grad_output + at, inverse_.data() + at, scale_,
-                                        grad_input + at);
+      kernels_.backward(spec_.shape.channels(), stride, input + at, grad_output + at,
+                        inverse_.data() + at, scale_, grad_input + at);
     });
   }
 
@@ -63,6 +64,7 @@ class L2Normalisation final : public FloatOp {
   }
 
   Engine& engine_;
+  const L2NormalisationKernels& kernels_;
   L2NormalisationSpec spec_;
   DeviceArray<float> inverse_;  // of the last Forward: 1 / length, by position and sample
   const float* scale_ = nullptr;
@@ -71,8 +73,11 @@ class L2Normalisation final : public FloatOp {
 
 }  // namespace
 
-std::unique_ptr<Op> MakeOp(Engine& engine, const L2NormalisationSpec& spec, int max_batch) {
-  return std::make_unique<L2Normalisation>(engine, spec, max_batch);
+// The op takes 16 samples of a position at a time.
+Padding PaddingOf(const L2NormalisationSpec&) { return Padding::kWhole; }
+
+Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const L2NormalisationSpec& spec, int max_batch) {
+  return NewOp<L2Normalisation>(engine, spec, max_batch);
 }
 
 }  // namespace kumo::cpu

@@ -1,8 +1,8 @@
 // Vectors of channels to one length, 16 samples side by side.
 #include <cstdint>
 
-#include "models/backend/cpu/kernels.h"
 #include "models/backend/cpu/vector.h"
+#include "models/ops/l2_normalisation/cpu_kernel.h"
 
 namespace kumo::KUMO_ISA {
 namespace {

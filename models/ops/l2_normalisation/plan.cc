@@ -1,8 +1,10 @@
 #include <cmath>
 
-#include "models/ops/plans.h"
+#include "models/ops/l2_normalisation/spec.h"
+#include "models/ops/layer.h"
 
 namespace kumo {
+namespace {
 
 Result<LayerPlan> PlanL2Normalisation(const LayerInput& input) {
   const model::L2Normalisation& settings = input.layer.l2_normalisation();
@@ -22,6 +24,16 @@ Result<LayerPlan> PlanL2Normalisation(const LayerInput& input) {
   plan.parameters.push_back(MakeParameter(input.layer.name(), "scale", {input.shape().channels()},
                                           Segment::kUndecayed, {}, ConstantInitialiser(start), {}));
   return plan;
+}
+
+}  // namespace
+
+std::span<const LayerKind> L2NormalisationLayers() {
+  static constexpr LayerKind kLayers[] = {
+      {model::Layer::kL2Normalisation, "l2_normalisation",
+       "l2_normalization l2_norm l2_normalize normalize", PlanL2Normalisation},
+  };
+  return kLayers;
 }
 
 }  // namespace kumo

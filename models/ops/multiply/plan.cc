@@ -1,6 +1,8 @@
-#include "models/ops/plans.h"
+#include "models/ops/layer.h"
+#include "models/ops/multiply/spec.h"
 
 namespace kumo {
+namespace {
 
 Result<LayerPlan> PlanMultiply(const LayerInput& input) {
   KUMO_RETURN_IF_ERROR(CheckSameShape(input));
@@ -8,6 +10,16 @@ Result<LayerPlan> PlanMultiply(const LayerInput& input) {
   plan.spec = MultiplySpec{input.shape()};
   plan.output = input.shape();
   return plan;
+}
+
+}  // namespace
+
+std::span<const LayerKind> MultiplyLayers() {
+  static constexpr LayerKind kLayers[] = {
+      {model::Layer::kMultiply, "multiply", "mul product times elementwise_mul gate", PlanMultiply,
+       2, 2},
+  };
+  return kLayers;
 }
 
 }  // namespace kumo

@@ -5,6 +5,7 @@
 #include <glog/logging.h>
 
 #include "models/backend/cpu/ops.h"
+#include "models/ops/pooling/cpu_kernel.h"
 
 namespace kumo::cpu {
 namespace {
@@ -26,6 +27,7 @@ class MaxPooling final : public FloatOp {
  public:
   MaxPooling(Engine& engine, const PoolingSpec& spec, int max_batch)
       : engine_(engine),
+        kernels_(KUMO_AT_ISA(engine.isa, kPooling)),
         spec_(spec),
         place_(engine.memory, spec.output().size() * WholeLanes(max_batch), kWorkspace) {
     CHECK_LE(spec.kernel_height * spec.kernel_width, 255)
@@ -39,7 +41,7 @@ class MaxPooling final : public FloatOp {
     const int64_t in = spec_.input.plane() * plane.lanes;
     const int64_t out = spec_.output().plane() * plane.lanes;
     engine_.Parallel(spec_.input.channels(), [&](int64_t c) {
-      engine_.pooling.max(plane, input + c * in, output + c * out, place_.data() + c * out);
+      kernels_.max(plane, input + c * in, output + c * out, place_.data() + c * out);
     });
   }
 
@@ -50,28 +52,29 @@ class MaxPooling final : public FloatOp {
     const int64_t in = spec_.input.plane() * plane.lanes;
     const int64_t out = spec_.output().plane() * plane.lanes;
     engine_.Parallel(spec_.input.channels(), [&](int64_t c) {
-      engine_.pooling.max_backward(plane, place_.data() + c * out, grad_output + c * out,
-                                   grad_input + c * in);
+      kernels_.max_backward(plane, place_.data() + c * out, grad_output + c * out,
+                            grad_input + c * in);
     });
   }
 
  private:
   Engine& engine_;
+  const PoolingKernels& kernels_;
   PoolingSpec spec_;
   DeviceArray<uint8_t> place_;  // which element of the window won
 };
 
 class AveragePooling final : public FloatOp {
  public:
-  AveragePooling(Engine& engine, const PoolingSpec& spec) : engine_(engine), spec_(spec) {}
+  AveragePooling(Engine& engine, const PoolingSpec& spec)
+      : engine_(engine), kernels_(KUMO_AT_ISA(engine.isa, kPooling)), spec_(spec) {}
 
   void ForwardFloats(const Pass& pass, const float* input, float* output) override {
     const PoolPlane plane = PlaneOf(spec_, engine_.Lanes(pass.batch));
     const int64_t in = spec_.input.plane() * plane.lanes;
     const int64_t out = spec_.output().plane() * plane.lanes;
-    engine_.Parallel(spec_.input.channels(), [&](int64_t c) {
-      engine_.pooling.average(plane, input + c * in, output + c * out);
-    });
+    engine_.Parallel(spec_.input.channels(),
+                     [&](int64_t c) { kernels_.average(plane, input + c * in, output + c * out); });
   }
 
   void BackwardFloats(const Pass& pass, const float*, const float*, const float* grad_output,
@@ -81,22 +84,26 @@ class AveragePooling final : public FloatOp {
     const int64_t in = spec_.input.plane() * plane.lanes;
     const int64_t out = spec_.output().plane() * plane.lanes;
     engine_.Parallel(spec_.input.channels(), [&](int64_t c) {
-      engine_.pooling.average_backward(plane, grad_output + c * out, grad_input + c * in);
+      kernels_.average_backward(plane, grad_output + c * out, grad_input + c * in);
     });
   }
 
  private:
   Engine& engine_;
+  const PoolingKernels& kernels_;
   PoolingSpec spec_;
 };
 
 }  // namespace
 
-std::unique_ptr<Op> MakeOp(Engine& engine, const PoolingSpec& spec, int max_batch) {
+// The op works on positions, each by vectors of its samples or several by one vector.
+Padding PaddingOf(const PoolingSpec&) { return Padding::kFew; }
+
+Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const PoolingSpec& spec, int max_batch) {
   if (spec.kind == PoolingSpec::Kind::kMax) {
-    return std::make_unique<MaxPooling>(engine, spec, max_batch);
+    return NewOp<MaxPooling>(engine, spec, max_batch);
   }
-  return std::make_unique<AveragePooling>(engine, spec);
+  return NewOp<AveragePooling>(engine, spec);
 }
 
 }  // namespace kumo::cpu

@@ -1,8 +1,8 @@
 // Pooling of one channel, a vector of samples at a time.
 #include <cstdint>
 
-#include "models/backend/cpu/kernels.h"
 #include "models/backend/cpu/vector.h"
+#include "models/ops/pooling/cpu_kernel.h"
 
 namespace kumo::KUMO_ISA {
 namespace {

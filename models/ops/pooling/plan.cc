@@ -1,13 +1,14 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "models/ops/plans.h"
+#include "models/ops/layer.h"
+#include "models/ops/pooling/spec.h"
 
 namespace kumo {
 namespace {
 
 // A place in the window must fit a byte.
-constexpr int kMostKernel = 15;
+constexpr int kMostPoolingKernel = 15;
 
 // Whether a window lies beyond the padded input in part.
 bool ReachesBeyond(const PoolingSpec& spec) {
@@ -20,7 +21,7 @@ bool ReachesBeyond(const PoolingSpec& spec) {
 }
 
 // A window that is rounded up to has a row and a column of the padded input at the least.
-Status CheckKernel(const PoolingSpec& spec) {
+Status CheckPoolingKernel(const PoolingSpec& spec) {
   const int64_t beyond = spec.ceil ? spec.stride - 1 : 0;
   const int64_t most = std::min(spec.input.height(), spec.input.width()) + 2 * spec.pad + beyond;
   if (spec.kernel_height <= most) return OkStatus();
@@ -34,7 +35,7 @@ Result<LayerPlan> PlanPooling(PoolingSpec::Kind kind, const model::Pooling& sett
                               const LayerInput& input) {
   KUMO_RETURN_IF_ERROR(CheckImage(input));
   const Shape& shape = input.shape();
-  KUMO_RETURN_IF_ERROR(CheckRange("kernel", settings.kernel(), 1, kMostKernel));
+  KUMO_RETURN_IF_ERROR(CheckRange("kernel", settings.kernel(), 1, kMostPoolingKernel));
   KUMO_RETURN_IF_ERROR(CheckRange("stride", settings.stride(), 0, 64));
   KUMO_RETURN_IF_ERROR(CheckRange("pad", settings.pad(), 0, settings.kernel() - 1));
   PoolingSpec spec;
@@ -45,7 +46,7 @@ Result<LayerPlan> PlanPooling(PoolingSpec::Kind kind, const model::Pooling& sett
   spec.stride = settings.stride() == 0 ? kernel : settings.stride();
   spec.pad = settings.pad();
   spec.ceil = settings.ceil_mode();
-  KUMO_RETURN_IF_ERROR(CheckKernel(spec));
+  KUMO_RETURN_IF_ERROR(CheckPoolingKernel(spec));
   // Where nothing is left over there is no difference, and nothing special to be done.
   spec.ceil = spec.ceil && ReachesBeyond(spec);
   // A window that starts in the padding behind the input would hold no number at all.
@@ -65,14 +66,42 @@ Result<LayerPlan> PlanPooling(PoolingSpec::Kind kind, const model::Pooling& sett
   return plan;
 }
 
-}  // namespace
-
 Result<LayerPlan> PlanMaxPooling(const LayerInput& input) {
   return PlanPooling(PoolingSpec::Kind::kMax, input.layer.max_pooling(), input);
 }
 
 Result<LayerPlan> PlanAveragePooling(const LayerInput& input) {
   return PlanPooling(PoolingSpec::Kind::kAverage, input.layer.average_pooling(), input);
+}
+
+Result<LayerPlan> PlanGlobalAveragePooling(const LayerInput& input) {
+  KUMO_RETURN_IF_ERROR(CheckImage(input));
+  const Shape& shape = input.shape();
+  PoolingSpec spec;
+  spec.kind = PoolingSpec::Kind::kAverage;
+  spec.input = shape;
+  spec.kernel_height = static_cast<int>(shape.height());
+  spec.kernel_width = static_cast<int>(shape.width());
+  LayerPlan plan;
+  plan.spec = spec;
+  plan.output = {shape.channels()};
+  return plan;
+}
+
+}  // namespace
+
+std::span<const LayerKind> PoolingLayers() {
+  static constexpr LayerKind kLayers[] = {
+      {model::Layer::kMaxPooling, "max_pooling", "max_pool max_pool2d max_pooling2d pooling pool",
+       PlanMaxPooling},
+      {model::Layer::kAveragePooling, "average_pooling",
+       "avg_pool avg_pool2d avg_pooling average_pooling2d mean_pooling pooling pool",
+       PlanAveragePooling},
+      {model::Layer::kGlobalAveragePooling, "global_average_pooling",
+       "global_avg_pool global_avg_pooling adaptive_avg_pool2d global_pooling gap",
+       PlanGlobalAveragePooling},
+  };
+  return kLayers;
 }
 
 }  // namespace kumo

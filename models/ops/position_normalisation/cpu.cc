@@ -7,6 +7,8 @@
 #include <glog/logging.h>
 
 #include "models/backend/cpu/ops.h"
+#include "models/ops/group_normalisation/cpu_kernel.h"
+#include "models/ops/position_normalisation/cpu_kernel.h"
 
 namespace kumo::cpu {
 namespace {
@@ -15,6 +17,7 @@ class PositionNormalisation final : public FloatOp {
  public:
   PositionNormalisation(Engine& engine, const PositionNormalisationSpec& spec, int max_batch)
       : engine_(engine),
+        kernels_(KUMO_AT_ISA(engine.isa, kPositionNormalisation)),
         spec_(spec),
         mean_(engine.memory, spec.shape.plane() * WholeLanes(max_batch), kWorkspace),
         inverse_(engine.memory, spec.shape.plane() * WholeLanes(max_batch), kWorkspace) {}
@@ -32,10 +35,9 @@ class PositionNormalisation final : public FloatOp {
 
   void ForwardFloats(const Pass& pass, const float* input, float* output) override {
     ForEachPiece(pass, [&](const PositionRows& rows, int64_t at) {
-      engine_.position_normalisation.moments(rows, input + at, spec_.epsilon, mean_.data() + at,
-                                             inverse_.data() + at);
-      engine_.position_normalisation.normalise(rows, input + at, mean_.data() + at,
-                                               inverse_.data() + at, scale_, shift_, output + at);
+      kernels_.moments(rows, input + at, spec_.epsilon, mean_.data() + at, inverse_.data() + at);
+      kernels_.normalise(rows, input + at, mean_.data() + at, inverse_.data() + at, scale_, shift_,
+                         output + at);
     });
   }
 
@@ -44,15 +46,15 @@ class PositionNormalisation final : public FloatOp {
     const int64_t stride = Stride(pass);
     engine_.Parallel(spec_.shape.channels(), [&](int64_t c) {
       float shift = 0;
-      engine_.group_normalisation.gradients(1, stride, input + c * stride, grad_output + c * stride,
-                                            mean_.data(), inverse_.data(), &shift,
-                                            &scale_gradient_[c]);
+      KUMO_AT_ISA(engine_.isa, kGroupNormalisation)
+          .gradients(1, stride, input + c * stride, grad_output + c * stride, mean_.data(),
+                     inverse_.data(), &shift, &scale_gradient_[c]);
       if (shift_gradient_ != nullptr) shift_gradient_[c] = shift;
     });
     if (grad_input == nullptr) return;
     ForEachPiece(pass, [&](const PositionRows& rows, int64_t at) {
-      engine_.position_normalisation.backward(rows, input + at, grad_output + at, mean_.data() + at,
-                                              inverse_.data() + at, scale_, grad_input + at);
+      kernels_.backward(rows, input + at, grad_output + at, mean_.data() + at, inverse_.data() + at,
+                        scale_, grad_input + at);
     });
   }
 
@@ -64,13 +66,14 @@ class PositionNormalisation final : public FloatOp {
   template <typename Body>
   void ForEachPiece(const Pass& pass, const Body& body) {
     const int64_t stride = Stride(pass);
-    const int64_t most = engine_.position_normalisation.position_floats;
+    const int64_t most = kernels_.position_floats;
     engine_.Parallel((stride + most - 1) / most, [&](int64_t i) {
       body({spec_.shape.channels(), stride, std::min(most, stride - i * most)}, i * most);
     });
   }
 
   Engine& engine_;
+  const PositionNormalisationKernels& kernels_;
   PositionNormalisationSpec spec_;
   DeviceArray<float> mean_;     // of the last Forward, by position and sample
   DeviceArray<float> inverse_;  // 1 / deviation
@@ -82,8 +85,16 @@ class PositionNormalisation final : public FloatOp {
 
 }  // namespace
 
-std::unique_ptr<Op> MakeOp(Engine& engine, const PositionNormalisationSpec& spec, int max_batch) {
-  return std::make_unique<PositionNormalisation>(engine, spec, max_batch);
+// The op goes over the rows of whole channels by whole vectors.
+Padding PaddingOf(const PositionNormalisationSpec& spec) {
+  const int64_t positions = spec.shape.plane();
+  if (positions % kSampleLanes == 0) return Padding::kNone;
+  return positions % (kSampleLanes / 4) == 0 ? Padding::kFew : Padding::kWhole;
+}
+
+Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const PositionNormalisationSpec& spec,
+                                   int max_batch) {
+  return NewOp<PositionNormalisation>(engine, spec, max_batch);
 }
 
 }  // namespace kumo::cpu

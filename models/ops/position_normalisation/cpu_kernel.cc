@@ -1,8 +1,8 @@
 // Channels to mean 0 and variance 1 at some positions, with all of these side by side.
 #include <cstdint>
 
-#include "models/backend/cpu/kernels.h"
 #include "models/backend/cpu/vector.h"
+#include "models/ops/position_normalisation/cpu_kernel.h"
 
 namespace kumo::KUMO_ISA {
 namespace {

@@ -10,18 +10,12 @@
 namespace kumo::cpu {
 namespace {
 
-class PositionalEmbedding final : public FloatOp {
+class PositionalEmbedding final : public WeightedOp<FloatOp> {
  public:
   PositionalEmbedding(Engine& engine, const PositionalEmbeddingSpec& spec)
-      : engine_(engine), spec_(spec) {}
+      : WeightedOp(false), engine_(engine), spec_(spec) {}
 
   bool can_run_in_place() const override { return true; }
-
-  void Bind(std::span<float* const> weights, std::span<float* const> gradients) override {
-    CHECK_EQ(weights.size(), 1u);
-    weight_ = weights[0];
-    gradient_ = gradients[0];
-  }
 
   void ForwardFloats(const Pass& pass, const float* input, float* output) override {
     const int64_t lanes = engine_.Lanes(pass.batch);
@@ -35,7 +29,7 @@ class PositionalEmbedding final : public FloatOp {
                       float* grad_input) override {
     const int64_t lanes = engine_.Lanes(pass.batch);
     ForEachRow([&](int64_t row, int64_t weight) {
-      gradient_[weight] = engine_.elementwise.sum(grad_output + row * lanes, lanes);
+      weight_gradient_[weight] = engine_.elementwise.sum(grad_output + row * lanes, lanes);
     });
     if (grad_input == nullptr || grad_input == grad_output) return;
     std::memcpy(grad_input, grad_output,
@@ -56,14 +50,15 @@ class PositionalEmbedding final : public FloatOp {
 
   Engine& engine_;
   PositionalEmbeddingSpec spec_;
-  const float* weight_ = nullptr;
-  float* gradient_ = nullptr;
 };
 
 }  // namespace
 
-std::unique_ptr<Op> MakeOp(Engine& engine, const PositionalEmbeddingSpec& spec, int) {
-  return std::make_unique<PositionalEmbedding>(engine, spec);
+// Any lanes: the op goes over all elements, or copies the samples of a position.
+Padding PaddingOf(const PositionalEmbeddingSpec&) { return Padding::kNone; }
+
+Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const PositionalEmbeddingSpec& spec, int) {
+  return NewOp<PositionalEmbedding>(engine, spec);
 }
 
 }  // namespace kumo::cpu

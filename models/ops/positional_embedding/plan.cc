@@ -1,6 +1,8 @@
-#include "models/ops/plans.h"
+#include "models/ops/layer.h"
+#include "models/ops/positional_embedding/spec.h"
 
 namespace kumo {
+namespace {
 
 Result<LayerPlan> PlanPositionalEmbedding(const LayerInput& input) {
   const model::PositionalEmbedding& settings = input.layer.positional_embedding();
@@ -14,6 +16,16 @@ Result<LayerPlan> PlanPositionalEmbedding(const LayerInput& input) {
       input.layer.name(), "weight", {shape.plane(), shape.channels()}, Segment::kDecayed,
       settings.weight(), NormalInitialiser(1), {1, shape.channels()}));
   return plan;
+}
+
+}  // namespace
+
+std::span<const LayerKind> PositionalEmbeddingLayers() {
+  static constexpr LayerKind kLayers[] = {
+      {model::Layer::kPositionalEmbedding, "positional_embedding",
+       "position_embedding positional_encoding wpe", PlanPositionalEmbedding},
+  };
+  return kLayers;
 }
 
 }  // namespace kumo

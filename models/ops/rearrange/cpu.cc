@@ -48,8 +48,11 @@ class Rearrange final : public FloatOp {
 
 }  // namespace
 
-std::unique_ptr<Op> MakeOp(Engine& engine, const RearrangeSpec& spec, int) {
-  return std::make_unique<Rearrange>(engine, spec);
+// Any lanes: the op goes over all elements, or copies the samples of a position.
+Padding PaddingOf(const RearrangeSpec&) { return Padding::kNone; }
+
+Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const RearrangeSpec& spec, int) {
+  return NewOp<Rearrange>(engine, spec);
 }
 
 }  // namespace kumo::cpu

@@ -1,0 +1,25 @@
+// Squared and Huber losses of the difference between scores and labels.
+#pragma once
+
+#include <limits>
+
+#include "models/tensor.h"
+
+namespace kumo {
+
+// Of d, how far a sample's score is from its label's number: the mean over the sample of
+// factor d^2 / 2 where |d| < delta, and of factor delta (|d| - delta / 2) elsewhere. Labels are as
+// many float32 as scores, in the order of their shape.
+struct DifferenceLossSpec {
+  // As above.
+  static constexpr int kLossSum = 0;
+  static constexpr int kAbsoluteSum = 1;  // of the means of |d|
+
+  Shape scores;
+  float factor = 2;
+  float delta = std::numeric_limits<float>::infinity();
+  static int sums() { return kAbsoluteSum + 1; }
+  float weight = 1;
+};
+
+}  // namespace kumo

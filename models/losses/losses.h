@@ -1,0 +1,21 @@
+// List of losses: the folders of models/losses/ and all that follows from them.
+//
+// The folder of a loss `Xxx` is losses/xxx/, which holds spec.h (XxxSpec), plan.cc (XxxLosses():
+// the losses of a network file that become this one), cpu.cc and cuda.cu (MakeLoss(XxxSpec) of each
+// backend). A new loss needs its folder, an include and its line here.
+#pragma once
+
+#include <variant>
+
+#include "models/losses/difference_loss/spec.h"
+#include "models/losses/softmax_cross_entropy/spec.h"
+
+#define KUMO_LOSSES(X)   \
+  X(SoftmaxCrossEntropy) \
+  X(DifferenceLoss)
+
+namespace kumo {
+
+using LossSpec = std::variant<SoftmaxCrossEntropySpec, DifferenceLossSpec>;
+
+}  // namespace kumo

@@ -1,0 +1,177 @@
+// Softmax and cross-entropy in one pass: loss = log(sum exp(s - max)) - sum q (s - max), gradient =
+// (softmax - q) / batch times the loss scale. q is one-hot, or the label's shares, smoothed if the
+// spec says so. Kernel: one warp for each position of each sample. The sums stay on the device.
+#include <cstdint>
+#include <memory>
+
+#include "models/backend/cuda/numbers.cuh"
+#include "models/backend/cuda/ops.h"
+
+namespace kumo::cuda {
+namespace {
+
+// The k's of the top-k hits that are counted.
+struct TopRanks {
+  int count = 0;
+  int of[SoftmaxCrossEntropySpec::kMostTops] = {};
+};
+struct LabelsOf {  // one of the two is null
+  const int32_t* numbers;
+  const float* shares;
+};
+
+// The largest of the numbers that number_of(class) gives, and the first class that has it, in all
+// lanes.
+template <typename NumberOf>
+__device__ void Largest(const NumberOf& number_of, int classes, int lane, float* top, int* best) {
+  float most = -INFINITY;
+  int first = classes;
+  for (int c = lane; c < classes; c += kWarp) {
+    const float here = number_of(c);
+    if (first == classes || here > most) {
+      most = here;
+      first = c;
+    }
+  }
+  for (int distance = kWarp / 2; distance > 0; distance /= 2) {
+    const float other = __shfl_xor_sync(kAllLanes, most, distance);
+    const int place = __shfl_xor_sync(kAllLanes, first, distance);
+    if (other > most || (other == most && place < first)) {
+      most = other;
+      first = place;
+    }
+  }
+  *top = most;
+  *best = first;
+}
+
+// How many scores are larger than the label's, or may be because they are no numbers; in all lanes.
+template <typename T>
+__device__ int RankOf(const T* scores, const ChannelsAt<T>& at, int classes, int lane, int label) {
+  const float own = ToFloat(scores[at.At(label)]);
+  int rank = 0;
+  for (int c = lane; c < classes; c += kWarp) {
+    const float other = ToFloat(scores[at.At(c)]);
+    rank += other < own || (other == own && c >= label) ? 0 : 1;
+  }
+  for (int distance = kWarp / 2; distance > 0; distance /= 2) {
+    rank += __shfl_xor_sync(kAllLanes, rank, distance);
+  }
+  return rank;
+}
+
+template <typename T>
+__global__ void LossKernel(ActivationShape shape, float smoothing, TopRanks ranks, const T* scores,
+                           LabelsOf labels, float weight, const LossScale* loss_scale,
+                           float* of_positions, T* grad_scores) {
+  const int64_t rows = shape.batch * shape.plane;
+  const int64_t row = FirstOfThread() / kWarp;
+  const int lane = threadIdx.x % kWarp;
+  if (row >= rows) return;  // a whole warp
+  const auto classes = static_cast<int>(shape.channels);
+  const ChannelsAt<T> at(shape, row);
+  float top = 0;
+  int best = 0;
+  Largest([&](int c) { return ToFloat(scores[at.At(c)]); }, classes, lane, &top, &best);
+  float sum = 0;
+  for (int c = lane; c < classes; c += kWarp) sum += expf(ToFloat(scores[at.At(c)]) - top);
+  sum = SumOfWarp(sum);
+  const float kept = 1.0f - smoothing;
+  const float dealt = smoothing / static_cast<float>(classes);
+  float of_all = 0;
+  if (smoothing > 0.0f) {
+    for (int c = lane; c < classes; c += kWarp) of_all += ToFloat(scores[at.At(c)]) - top;
+    of_all = SumOfWarp(of_all);
+  }
+  const float* const shares =
+      labels.shares == nullptr
+          ? nullptr
+          : labels.shares + row / shape.plane * shape.channels * shape.plane + row % shape.plane;
+  int label = 0;
+  float of_shares = 0;
+  if (shares == nullptr) {
+    label = labels.numbers[row];
+  } else {
+    float most = 0;
+    Largest([&](int c) { return shares[c * shape.plane]; }, classes, lane, &most, &label);
+    for (int c = lane; c < classes; c += kWarp) {
+      of_shares += shares[c * shape.plane] * (ToFloat(scores[at.At(c)]) - top);
+    }
+    of_shares = SumOfWarp(of_shares);
+  }
+  const int rank = ranks.count > 0 ? RankOf(scores, at, classes, lane, label) : 0;
+  if (lane == 0) {
+    const float of_label = shares == nullptr ? ToFloat(scores[at.At(label)]) - top : of_shares;
+    of_positions[SoftmaxCrossEntropySpec::kLossSum * rows + row] =
+        logf(sum) - (kept * of_label + dealt * of_all);
+    of_positions[SoftmaxCrossEntropySpec::kCorrectSum * rows + row] = best == label ? 1.0f : 0.0f;
+    for (int i = 0; i < ranks.count; ++i) {
+      of_positions[(SoftmaxCrossEntropySpec::kTopSum + i) * rows + row] =
+          rank < ranks.of[i] ? 1.0f : 0.0f;
+    }
+  }
+  if (grad_scores == nullptr) return;
+  const float mean = loss_scale->scale * weight / static_cast<float>(rows);
+  for (int c = lane; c < classes; c += kWarp) {
+    const float softmax = expf(ToFloat(scores[at.At(c)]) - top) * (mean / sum);
+    const float share = shares != nullptr ? shares[c * shape.plane] : c == label ? 1.0f : 0.0f;
+    Store(softmax - mean * (kept * share + dealt), grad_scores + at.At(c));
+  }
+}
+
+// Sets of_positions, [sums][batch x positions]: the terms that each position adds to the sums of
+// SoftmaxCrossEntropySpec. shape: classes x positions. grad_scores may be null.
+cudaError_t SoftmaxCrossEntropy(const Launch& launch, const ActivationShape& shape, float smoothing,
+                                const TopRanks& top, const void* scores, const LabelsOf& labels,
+                                float weight, const LossScale* loss_scale, float* of_positions,
+                                void* grad_scores) {
+  constexpr int kRows = kThreads / kWarp;
+  return WithNumber(shape.precision, [&](auto number) {
+    using T = decltype(number);
+    return Queue(launch, LossKernel<T>, (shape.batch * shape.plane + kRows - 1) / kRows, shape,
+                 smoothing, top, static_cast<const T*>(scores), labels, weight, loss_scale,
+                 of_positions, static_cast<T*>(grad_scores));
+  });
+}
+
+class SoftmaxCrossEntropyOp final : public LossOp {
+ public:
+  SoftmaxCrossEntropyOp(Engine& engine, const SoftmaxCrossEntropySpec& spec, int max_batch)
+      : engine_(engine),
+        spec_(spec),
+        of_positions_(engine, spec.sums() * max_batch * spec.scores.plane(),
+                      "what positions add to the sums") {
+    for (const int top : spec.top) top_.of[top_.count++] = top;
+  }
+
+  void Run(int batch, const void* scores, const void* labels, void* grad_scores,
+           double* sums) override {
+    const Launch launch = engine_.launch();
+    KUMO_CUDA(engine_,
+              SoftmaxCrossEntropy(launch, engine_.ShapeOf(spec_.scores, batch), spec_.smoothing,
+                                  top_, scores, Labels(labels), spec_.weight, engine_.loss_scale(),
+                                  of_positions_.data(), grad_scores));
+    KUMO_CUDA(engine_, AddLosses(launch, batch, spec_.scores.plane(), spec_.sums(),
+                                 of_positions_.data(), sums));
+  }
+
+ private:
+  LabelsOf Labels(const void* labels) const {
+    if (spec_.shares) return {nullptr, static_cast<const float*>(labels)};
+    return {static_cast<const int32_t*>(labels), nullptr};
+  }
+
+  Engine& engine_;
+  SoftmaxCrossEntropySpec spec_;
+  TopRanks top_;
+  DeviceArray<float> of_positions_;  // [sums][batch x positions]
+};
+
+}  // namespace
+
+std::unique_ptr<LossOp> MakeLoss(Engine& engine, const SoftmaxCrossEntropySpec& spec,
+                                 int max_batch) {
+  return std::make_unique<SoftmaxCrossEntropyOp>(engine, spec, max_batch);
+}
+
+}  // namespace kumo::cuda

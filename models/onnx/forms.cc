@@ -1,0 +1,50 @@
+#include "models/onnx/forms.h"
+
+namespace kumo {
+namespace {
+
+// A constant of a number for each channel, for arrays of these extents.
+std::vector<int64_t> OfChannels(const std::vector<int64_t>& extents) {
+  std::vector<int64_t> shape(extents.size(), 1);
+  shape[0] = extents[0];
+  return shape;
+}
+
+}  // namespace
+
+std::vector<int64_t> PlaneExtents(const Shape& shape) {
+  return {shape.channels(), shape.height(), shape.width()};
+}
+
+// The positions of a shape as one axis, behind the channels.
+std::vector<int64_t> SequenceExtents(const Shape& shape) {
+  return {shape.channels(), shape.plane()};
+}
+
+OnnxValue Times(const OnnxValue& value, const std::string& factor, OnnxBuilder* builder) {
+  return builder->Add("Mul", {value.name, factor}, value.extents);
+}
+
+OnnxValue Plus(const OnnxValue& value, const std::string& term, OnnxBuilder* builder) {
+  return builder->Add("Add", {value.name, term}, value.extents);
+}
+
+OnnxValue Transposed(const OnnxValue& value, OnnxBuilder* builder) {
+  return builder->Add("Transpose", {value.name}, {value.extents[1], value.extents[0]},
+                      {{"perm", std::vector<int64_t>{0, 2, 1}}});
+}
+
+// value * scale + shift of the channel; without a shift where that is "".
+OnnxValue ScaledByChannel(const OnnxValue& value, const std::string& scale,
+                          const std::string& shift, OnnxBuilder* builder) {
+  const auto broadcast = [&](const std::string& tensor) {
+    if (value.extents.size() == 1) return tensor;
+    return builder->Add("Reshape", {tensor, builder->WholeNumbers(OfChannels(value.extents))}, {})
+        .name;
+  };
+  const OnnxValue scaled = builder->Add("Mul", {value.name, broadcast(scale)}, value.extents);
+  if (shift.empty()) return scaled;
+  return builder->Add("Add", {scaled.name, broadcast(shift)}, value.extents);
+}
+
+}  // namespace kumo

@@ -1,0 +1,16 @@
+// Sum of two or more arrays of one shape.
+#pragma once
+
+#include <cstdint>
+
+#include "models/tensor.h"
+
+namespace kumo {
+
+// The sum of its inputs, two or more, from the first on.
+struct AddSpec {
+  Shape shape;
+  bool looks_ahead(int64_t) const { return false; }
+};
+
+}  // namespace kumo

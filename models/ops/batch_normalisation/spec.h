@@ -1,0 +1,21 @@
+// Batch normalisation of each channel.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "models/ops/activation/spec.h"
+#include "models/tensor.h"
+
+namespace kumo {
+
+// Parameters: scale, shift, running mean, running variance, each [channels].
+struct BatchNormalisationSpec {
+  Shape shape;
+  float epsilon = 1e-5f;
+  float momentum = 0.9f;
+  std::optional<Activation> activation;  // of the result; see OpFactory::FusesActivation
+  bool looks_ahead(int64_t) const { return false; }
+};
+
+}  // namespace kumo

@@ -1,0 +1,28 @@
+// Ways to convolve on the CPU: each is an op in a file of its own.
+#pragma once
+
+#include <memory>
+
+#include "models/backend/cpu/engine.h"
+#include "models/backend/op.h"
+#include "models/ops/convolution/spec.h"
+
+namespace kumo::cpu {
+
+// cpu_plain.cc, cpu_grouped.cc, cpu_gathered.cc, cpu_winograd.cc. Only the plain way pools.
+enum class ConvolutionWay { kPlain, kGrouped, kGathered, kMinimal };
+// The way that a spec asks for; minibatches of few samples may go another way (cpu.cc).
+ConvolutionWay WayOf(const ConvolutionSpec& spec);
+std::unique_ptr<Op> MakePlainConvolution(Engine& engine, const ConvolutionSpec& spec,
+                                         int max_batch);
+std::unique_ptr<Op> MakeGroupedConvolution(Engine& engine, const ConvolutionSpec& spec,
+                                           int max_batch);
+std::unique_ptr<Op> MakeGatheredConvolution(Engine& engine, const ConvolutionSpec& spec,
+                                            int max_batch);
+bool PaysByWinograd(const ConvolutionSpec& spec, int batch);
+std::unique_ptr<Op> MakeWinogradConvolution(Engine& engine, const ConvolutionSpec& spec);
+
+// The op of a spec by the ways above.
+std::unique_ptr<Op> MakeConvolution(Engine& engine, const ConvolutionSpec& spec, int max_batch);
+
+}  // namespace kumo::cpu

@@ -1,0 +1,52 @@
+// Convolution of an image, with or without max pooling of the result.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "models/ops/pooling/spec.h"
+#include "models/tensor.h"
+
+namespace kumo {
+
+// Parameters: weight [outputs][channels / groups][kernel_height][kernel_width], bias [outputs].
+struct ConvolutionSpec {
+  Shape input;
+  int outputs = 1;
+  int kernel_height = 1;
+  int kernel_width = 1;
+  int stride = 1;
+  int pad = 0;
+  int dilation = 1;
+  bool bias = true;
+  // Max pooling of the result, in windows that neither overlap nor leave gaps, without padding
+  // and not in ceil mode.
+  std::optional<PoolingSpec> pool = std::nullopt;
+  // As many convolutions side by side: group g makes the g-th part of the outputs of the g-th part
+  // of the input's channels. Divides both numbers. Not with `pool` where it is more than 1.
+  int groups = 1;
+
+  Shape output() const {  // before the pooling
+    const int64_t tall = int64_t{kernel_height - 1} * dilation + 1;
+    const int64_t wide = int64_t{kernel_width - 1} * dilation + 1;
+    return {outputs, (input.height() + 2 * pad - tall) / stride + 1,
+            (input.width() + 2 * pad - wide) / stride + 1};
+  }
+  int64_t channels_per_group() const { return input.channels() / groups; }
+  // One of the groups.
+  ConvolutionSpec OfGroup() const {
+    ConvolutionSpec spec = *this;
+    spec.input = input.WithChannels(channels_per_group());
+    spec.outputs /= groups;
+    spec.groups = 1;
+    return spec;
+  }
+  int64_t products() const {
+    return output().size() * channels_per_group() * kernel_height * kernel_width;
+  }
+  bool looks_ahead(int64_t) const {
+    return kernel_height != 1 || kernel_width != 1 || stride != 1 || pad != 0 || pool.has_value();
+  }
+};
+
+}  // namespace kumo

@@ -1,0 +1,17 @@
+// Dropout: in training a random share of the elements is zeroed.
+#pragma once
+
+#include <cstdint>
+
+#include "models/tensor.h"
+
+namespace kumo {
+
+struct DropoutSpec {
+  Shape shape;
+  float ratio = 0;
+  int layer = 0;  // place in the network file: tells the streams of two layers apart
+  bool looks_ahead(int64_t) const { return false; }
+};
+
+}  // namespace kumo

@@ -1,0 +1,14 @@
+// Flattening, which moves nothing on the CPU: a graph for the CPU has no such op (flattening.cc).
+#include <memory>
+
+#include "models/backend/cpu/ops.h"
+
+namespace kumo::cpu {
+
+Padding PaddingOf(const FlattenSpec&) { return Padding::kNone; }
+
+Result<std::unique_ptr<Op>> MakeOp(Engine&, const FlattenSpec&, int) {
+  return InvalidArgument("network.device=cpu has no flatten");
+}
+
+}  // namespace kumo::cpu

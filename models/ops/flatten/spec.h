@@ -1,0 +1,16 @@
+// Flattening of channels x height x width to one vector.
+#pragma once
+
+#include <cstdint>
+
+#include "models/tensor.h"
+
+namespace kumo {
+
+// Channels x height x width to one long vector in that order.
+struct FlattenSpec {
+  Shape shape;
+  bool looks_ahead(int64_t) const { return true; }
+};
+
+}  // namespace kumo

@@ -1,0 +1,24 @@
+// Fully connected layer: one product of matrices, for each sample or for each position.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "models/ops/activation/spec.h"
+#include "models/tensor.h"
+
+namespace kumo {
+
+// At each of `positions`, of inputs channels outputs ones. Parameters: weight [outputs][inputs],
+// bias [outputs].
+struct FullyConnectedSpec {
+  int64_t inputs = 1;
+  int64_t outputs = 1;
+  bool bias = true;
+  std::optional<Activation> activation;  // of the result; see OpFactory::FusesActivation
+  int64_t positions = 1;
+  int64_t products() const { return inputs * outputs * positions; }
+  bool looks_ahead(int64_t sequence) const { return positions != sequence; }
+};
+
+}  // namespace kumo

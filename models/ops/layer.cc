@@ -1,0 +1,107 @@
+#include "models/ops/layer.h"
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+namespace kumo {
+
+std::span<const LayerKind> LayerKinds() {
+  static const std::vector<LayerKind> kinds = [] {
+    std::vector<LayerKind> all;
+    const auto append = [&all](std::span<const LayerKind> of_op) {
+      all.insert(all.end(), of_op.begin(), of_op.end());
+    };
+#define KUMO_APPEND(Name) append(Name##Layers());
+    KUMO_OPS(KUMO_APPEND)
+#undef KUMO_APPEND
+    return all;
+  }();
+  return kinds;
+}
+
+const LayerKind* FindLayerKind(model::Layer::KindCase kind) {
+  for (const LayerKind& entry : LayerKinds()) {
+    if (entry.kind == kind) return &entry;
+  }
+  return nullptr;
+}
+
+Status CheckRange(const char* field, int64_t value, int64_t low, int64_t high) {
+  if (value >= low && value <= high) return OkStatus();
+  return InvalidArgument(std::string(field) + " must be " + std::to_string(low) + " to " +
+                         std::to_string(high) + ", is " + std::to_string(value));
+}
+
+Status CheckDropout(const char* field, float ratio) {
+  if (ratio >= 0.0f && ratio < 1.0f) return OkStatus();
+  return InvalidArgument(std::string(field) + " must be at least 0 and less than 1, is " +
+                         std::to_string(ratio));
+}
+
+std::string RatioText(float ratio) { return std::to_string(ratio).substr(0, 4); }
+
+Status CheckEpsilon(float epsilon, const char* standard) {
+  if (epsilon >= 0.0f && std::isfinite(epsilon)) return OkStatus();
+  return InvalidArgument(std::string("epsilon must be a positive number, or 0 for ") + standard +
+                         ", is " + std::to_string(epsilon));
+}
+
+Status CheckSameShape(const LayerInput& input) {
+  for (const Shape& shape : input.shapes) {
+    if (shape != input.shape()) {
+      return InvalidArgument("inputs must have one shape, are " + input.shape().ToString() +
+                             " and " + shape.ToString());
+    }
+  }
+  return OkStatus();
+}
+
+Status CheckImage(const LayerInput& input) {
+  if (input.shape().rank() <= 3) return OkStatus();
+  return InvalidArgument("the input must be an image, channels x height x width, is " +
+                         input.shape().ToString());
+}
+
+Status CheckSequence(const LayerInput& input) {
+  if (input.shape().rank() <= 2) return OkStatus();
+  return InvalidArgument("the input must be a sequence, channels x length, is " +
+                         input.shape().ToString());
+}
+
+Status CheckSamePlane(const LayerInput& input) {
+  for (const Shape& shape : input.shapes) {
+    if (shape.WithChannels(1) != input.shape().WithChannels(1)) {
+      return InvalidArgument("inputs must have one height and width, are " +
+                             input.shape().ToString() + " and " + shape.ToString());
+    }
+  }
+  return OkStatus();
+}
+
+Parameter MakeParameter(const std::string& layer, const char* tensor, std::vector<int64_t> shape,
+                        Segment segment, const model::Initialiser& initialiser,
+                        const model::Initialiser& fallback, Fans fans) {
+  const bool given = initialiser.kind_case() != model::Initialiser::KIND_NOT_SET;
+  return {{layer + "." + tensor, std::move(shape), segment}, given ? initialiser : fallback, fans};
+}
+
+model::Initialiser ConstantInitialiser(float value) {
+  model::Initialiser initialiser;
+  initialiser.mutable_constant()->set_value(value);
+  return initialiser;
+}
+
+model::Initialiser NormalInitialiser(float deviation) {
+  model::Initialiser initialiser;
+  initialiser.mutable_normal()->set_deviation(deviation);
+  return initialiser;
+}
+
+model::Initialiser LeCunNormalInitialiser() {
+  model::Initialiser initialiser;
+  initialiser.mutable_lecun_normal();
+  return initialiser;
+}
+
+}  // namespace kumo

@@ -1,0 +1,16 @@
+// Elementwise product of two arrays of one shape.
+#pragma once
+
+#include <cstdint>
+
+#include "models/tensor.h"
+
+namespace kumo {
+
+// The product of its two inputs, number by number.
+struct MultiplySpec {
+  Shape shape;
+  bool looks_ahead(int64_t) const { return false; }
+};
+
+}  // namespace kumo

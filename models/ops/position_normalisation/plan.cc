@@ -1,0 +1,69 @@
+#include "models/ops/group_normalisation/spec.h"
+#include "models/ops/layer.h"
+#include "models/ops/position_normalisation/spec.h"
+
+namespace kumo {
+namespace {
+
+Result<LayerPlan> PlanPerPosition(const LayerInput& input) {
+  const model::LayerNormalisation& settings = input.layer.layer_normalisation();
+  if (input.shape().channels() < 2) {
+    return InvalidArgument("the input must have more than one channel, is " +
+                           input.shape().ToString());
+  }
+  PositionNormalisationSpec spec;
+  spec.shape = input.shape();
+  spec.shift = !settings.no_shift();
+  if (settings.epsilon() > 0.0f) spec.epsilon = settings.epsilon();
+  LayerPlan plan;
+  plan.spec = spec;
+  plan.output = spec.shape;
+  plan.detail = "per position";
+  const auto add = [&](const char* tensor, float start) {
+    plan.parameters.push_back(MakeParameter(input.layer.name(), tensor, {spec.shape.channels()},
+                                            Segment::kUndecayed, {}, ConstantInitialiser(start),
+                                            {}));
+  };
+  add("scale", 1);
+  if (spec.shift) add("shift", 0);
+  return plan;
+}
+
+Result<LayerPlan> PlanLayerNormalisation(const LayerInput& input) {
+  const model::LayerNormalisation& settings = input.layer.layer_normalisation();
+  const Shape& shape = input.shape();
+  KUMO_RETURN_IF_ERROR(CheckEpsilon(settings.epsilon(), "1e-5"));
+  if (settings.per_position()) return PlanPerPosition(input);
+  if (settings.no_shift()) return InvalidArgument("no_shift wants per_position");
+  if (shape.size() < 2) {
+    return InvalidArgument("the input must have more than one number, is " + shape.ToString());
+  }
+  GroupNormalisationSpec spec;
+  spec.shape = shape;
+  spec.elementwise = true;
+  if (settings.epsilon() > 0.0f) spec.epsilon = settings.epsilon();
+
+  LayerPlan plan;
+  plan.spec = spec;
+  plan.output = shape;
+  const auto add = [&](const char* tensor, float start) {
+    plan.parameters.push_back(MakeParameter(input.layer.name(), tensor, shape.extents(),
+                                            Segment::kUndecayed, {}, ConstantInitialiser(start),
+                                            {}));
+  };
+  add("scale", 1);
+  add("shift", 0);
+  return plan;
+}
+
+}  // namespace
+
+std::span<const LayerKind> PositionNormalisationLayers() {
+  static constexpr LayerKind kLayers[] = {
+      {model::Layer::kLayerNormalisation, "layer_normalisation",
+       "layer_normalization layer_norm ln", PlanLayerNormalisation},
+  };
+  return kLayers;
+}
+
+}  // namespace kumo

@@ -1,0 +1,19 @@
+// Layer normalisation of each position.
+#pragma once
+
+#include <cstdint>
+
+#include "models/tensor.h"
+
+namespace kumo {
+
+// At each position the channels to mean 0 and variance 1. Parameters: scale and, where `shift`,
+// shift, each [channels].
+struct PositionNormalisationSpec {
+  Shape shape;
+  float epsilon = 1e-5f;
+  bool shift = true;
+  bool looks_ahead(int64_t) const { return false; }
+};
+
+}  // namespace kumo

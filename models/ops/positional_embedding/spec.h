@@ -1,0 +1,16 @@
+// Positional embedding: a trained vector added to each position.
+#pragma once
+
+#include <cstdint>
+
+#include "models/tensor.h"
+
+namespace kumo {
+
+// A vector of its own added to each position. Parameter: weight [positions][channels].
+struct PositionalEmbeddingSpec {
+  Shape shape;
+  bool looks_ahead(int64_t) const { return false; }
+};
+
+}  // namespace kumo

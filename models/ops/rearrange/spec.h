@@ -1,0 +1,54 @@
+// Rearrangement of elements: reshape, permute and slice.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "models/tensor.h"
+
+namespace kumo {
+
+// Numbers in other places: number (i_0, i_1, ...) of the output is number offset + sum i_a stride_a
+// of the input, counted as people count them, the last axis's next to each other. None is taken
+// twice.
+struct RearrangeSpec {
+  Shape input;
+  Shape output;
+  std::vector<int64_t> strides;  // as many as the output's extents
+  int64_t offset = 0;
+  // Of the output's number i.
+  int64_t SourceOf(int64_t i) const {
+    int64_t source = offset;
+    for (size_t axis = strides.size(); axis-- > 0;) {
+      const int64_t extent = output.extent(static_cast<int>(axis));
+      source += i % extent * strides[axis];
+      i /= extent;
+    }
+    return source;
+  }
+  // Whether all numbers stay where they are, in that order.
+  bool keeps_order() const {
+    if (output.size() != input.size()) return false;
+    int64_t stride = 1;
+    for (size_t axis = strides.size(); axis-- > 0;) {
+      const int64_t extent = output.extent(static_cast<int>(axis));
+      if (extent > 1 && strides[axis] != stride) return false;
+      stride *= extent;
+    }
+    return true;
+  }
+  // False if the last axis, the positions, stays as it is and only the other axes move.
+  bool looks_ahead(int64_t positions) const {
+    if (input.extents().back() != positions || output.extents().back() != positions ||
+        strides.back() != 1 || offset % positions != 0) {
+      return true;
+    }
+    for (size_t axis = 0; axis + 1 < strides.size(); ++axis) {
+      if (strides[axis] % positions != 0) return true;
+    }
+    return false;
+  }
+};
+
+}  // namespace kumo
