@@ -1,4 +1,4 @@
-// Products of matrices by oneDNN, of which this is all that the backend takes.
+// Matrix products of the CPU backend, by oneDNN's sgemm.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ struct Matrix {
   int64_t row;      // floats between rows as they lie in memory
 };
 
-// to[rows][columns] = a . b, over `depth`; or += that. On the caller's thread.
+// to[rows][columns] = a . b, over `depth`; or += the product if `add`. On the caller's thread.
 void MultiplyRows(int64_t rows, int64_t columns, int64_t depth, const Matrix& a, const Matrix& b,
                   bool add, float* to, int64_t to_row);
 
