@@ -1,5 +1,5 @@
-// What an unknown field of a network file was most likely meant to be, by spelling and by what
-// other programs call it: "Dense" is fully_connected here, "units" outputs.
+// Advice for an unknown field of a network file: the likely field, by spelling and by the names in
+// other programs ("Dense" is fully_connected here, "units" is outputs).
 //
 // Pure functions; thread-safe.
 #pragma once
@@ -14,7 +14,7 @@ namespace kumo {
 // "; did you mean fully_connected?", or else "; it has name, fully_connected, ...".
 std::string FieldAdvice(const google::protobuf::Descriptor& message, std::string_view field);
 
-// An error of the text format's parser in plain words: where it is about an unknown field, "Layer
+// An error of the text format's parser in plain words; for an unknown field, "Layer
 // has no field Dense; did you mean fully_connected?".
 std::string Explained(const std::string& error);
 

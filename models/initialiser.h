@@ -1,5 +1,6 @@
-// What a tensor holds before the first step: a pure function of the seed, the tensor's name and its
-// initialiser, so every process and every device starts from the same numbers.
+// Initialisers: the content of a tensor before the first step, as a pure function of the seed, the
+// tensor's name and its initialiser, so that every process and every device starts from the same
+// numbers.
 #pragma once
 
 #include <cstdint>

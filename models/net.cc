@@ -152,8 +152,8 @@ Status Net::CheckShares(const SampleBatch& batch, int place) const {
   return OkStatus();
 }
 
-Status Net::CheckWholeNumbers(const SampleBatch& batch, int place, int64_t below,
-                              const std::string& what) const {
+Status Net::CheckIntegers(const SampleBatch& batch, int place, int64_t below,
+                          const std::string& what) const {
   const std::span<const std::byte> bytes = batch.fields[taken_[place]];
   const int64_t per_sample = fields_[place].numbers();
   for (size_t i = 0; i * sizeof(int32_t) < bytes.size(); ++i) {
@@ -186,13 +186,13 @@ Status Net::Load(const SampleBatch& batch) {
   if (AreShares(fields_[label])) {
     KUMO_RETURN_IF_ERROR(CheckShares(batch, label));
   } else if (classes() > 0) {
-    KUMO_RETURN_IF_ERROR(CheckWholeNumbers(batch, label, classes(), "classes"));
+    KUMO_RETURN_IF_ERROR(CheckIntegers(batch, label, classes(), "classes"));
   }
   std::vector<void*> arrays;
   for (int i = 0; i < label; ++i) {
     const int64_t vocabulary = graph_.values[i].vocabulary;
     if (vocabulary > 0) {
-      KUMO_RETURN_IF_ERROR(CheckWholeNumbers(batch, i, vocabulary, "words"));
+      KUMO_RETURN_IF_ERROR(CheckIntegers(batch, i, vocabulary, "words"));
     }
     arrays.push_back(execution_->input(i));
   }

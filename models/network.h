@@ -1,5 +1,5 @@
-// A network file, read and checked: from text protobuf to a graph with its shapes and tensors.
-// Nothing here touches a device, so `kumo check` and the servers' tools can use it. Values and pure
+// Network file, read and checked: from text protobuf to a graph with its shapes and tensors. No
+// function touches a device, so `kumo check` and the servers' tools can use them. Values and pure
 // functions; thread-safe.
 #pragma once
 
@@ -11,9 +11,9 @@
 
 namespace kumo {
 
-// Reads and checks a text-protobuf file. NotFound or Unavailable when it cannot be read,
-// InvalidArgument "file:line:column: ..." when it is no network, with what an unknown field was
-// most likely meant to be, and "file:line: layer conv2: kernel must be ..." when a field is wrong.
+// Reads and checks a text-protobuf file. NotFound or Unavailable if the file cannot be read.
+// InvalidArgument "file:line:column: ..." if it is no network, with the likely meaning of an
+// unknown field, and "file:line: layer conv2: kernel must be ..." if a field is wrong.
 Result<model::Network> LoadNetwork(const std::string& path);
 
 // The same from memory; `name` stands for the file in messages.

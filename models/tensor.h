@@ -1,5 +1,5 @@
-// The few words that the rooms of models/ share: the shape of an activation, and what names the
-// random streams of one training step. Values.
+// Shape of an activation, and the names of one training step's random streams: the types that all
+// rooms of models/ share. Values.
 #pragma once
 
 #include <algorithm>
@@ -13,13 +13,12 @@ namespace kumo {
 
 // The extents of one sample's numbers: its channels, then the positions that each channel has a
 // number at, of any rank: a vector is {n}, a sequence {channels, length}, an image {channels,
-// height, width}. Extents of 1 at the end say nothing and are left out, so a vector is also an
-// image of one pixel.
+// height, width}. Extents of 1 at the end are left out, so a vector is also an image of one pixel.
 class Shape {
  public:
   Shape() = default;
   Shape(std::initializer_list<int64_t> extents) : Shape(std::vector<int64_t>(extents)) {}
-  // Of no extents: one number.
+  // No extents: one number.
   explicit Shape(std::vector<int64_t> extents) : extents_(std::move(extents)) {
     if (extents_.empty()) extents_.push_back(1);
     while (extents_.size() > 1 && extents_.back() == 1) extents_.pop_back();
@@ -29,7 +28,7 @@ class Shape {
   int rank() const { return static_cast<int>(extents_.size()); }
   int64_t extent(int axis) const { return axis < rank() ? extents_[axis] : 1; }
   int64_t channels() const { return extents_.empty() ? 0 : extents_[0]; }
-  // Of an image.
+  // Height and width of an image.
   int64_t height() const { return extent(1); }
   int64_t width() const { return extent(2); }
   // Positions.
@@ -65,8 +64,8 @@ class Shape {
   std::vector<int64_t> extents_;
 };
 
-// Names the random streams of one training step. Whoever computes partition `partition`'s step
-// `step` of round `round` draws the same numbers.
+// Name of the random streams of one training step. Every worker that computes step `step` of round
+// `round` of partition `partition` draws the same numbers.
 struct StepStreams {
   uint64_t seed = 0;
   uint64_t partition = 0;

@@ -1,11 +1,11 @@
-// A device: several small interfaces, each in a header of its own, and its name.
+// Backend: one device, as several small interfaces with a header each.
 //
-// A worker's vectors (weights, gradients, residuals) are plain arrays in the device's memory, so
-// that a step never leaves it; what goes over the network is coded there. Samples go in, and what
-// comes out are sums. No header here names a library; backend/cpu/ and its twins do.
+// A worker's vectors (weights, gradients, residuals) are plain arrays in the device's memory, so a
+// step never leaves the device; pushes and pulls are coded there. Samples go in, and sums come out.
+// No header of this folder names a library; backend/cpu/ and backend/cuda/ do.
 //
-// A Backend outlives its arrays, ops and loaders, which are those of one net: another one may want
-// another layout. None is thread-safe: one caller at a time.
+// A Backend outlives its arrays, ops and loaders. These belong to one net: another net may need
+// another layout. Not thread-safe: one caller at a time.
 #pragma once
 
 #include <memory>

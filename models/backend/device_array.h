@@ -1,4 +1,4 @@
-// Arrays in a device's memory, and who hands it out.
+// Arrays in a device's memory, and the interface that allocates them.
 #pragma once
 
 #include <cstddef>
@@ -11,24 +11,24 @@ namespace kumo {
 class DeviceMemory {
  public:
   virtual ~DeviceMemory() = default;
-  // Memory that is zero, aligned to 64 bytes at the least, and a CPU's a multiple of that long,
-  // whatever was asked for. Null for 0 bytes, when there is not enough, which is remembered as the
-  // device's failure and names `what`, and when something has failed before.
+  // Allocates zeroed memory, aligned to at least 64 bytes; on the CPU the length is rounded up to a
+  // multiple of 64. Null for 0 bytes, after a failure, and if there is not enough memory: this is
+  // remembered as the device's failure, which names `what`.
   virtual void* Allocate(size_t bytes, const std::string& what) = 0;
-  // Gives memory back that nothing uses any more; null is nothing.
+  // Frees memory that nothing uses any more; null is ignored.
   virtual void Free(void* memory) = 0;
 };
 
-// Numbers in a device's memory, zero at the start, freed before it is gone. Empty where they could
-// not be had. Moved, not copied.
+// Array in a device's memory, zero at the start, freed before the device's memory object. Empty if
+// it could not be allocated. Moved, not copied.
 template <typename T>
 class DeviceArray {
  public:
   DeviceArray() = default;
-  // `what` it is for, as an error is to name it. See DeviceMemory::Allocate.
+  // what: the use of the array, for errors. See DeviceMemory::Allocate.
   DeviceArray(DeviceMemory& memory, int64_t size, const std::string& what)
       : DeviceArray(memory, memory.Allocate(static_cast<size_t>(size) * sizeof(T), what), size) {}
-  // Takes over what was allocated for it; null is an empty array.
+  // Takes ownership of allocated memory; null is an empty array.
   DeviceArray(DeviceMemory& memory, void* allocated, int64_t size)
       : memory_(&memory),
         data_(static_cast<T*>(allocated)),

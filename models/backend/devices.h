@@ -17,7 +17,7 @@ namespace kumo {
 // precision.
 Result<std::unique_ptr<Backend>> MakeBackend(const Experiment::Network& settings);
 
-// Every device of this machine, as people are told: "cpu", "cuda:0 (NVIDIA H100 80GB HBM3, 80 GB)",
+// Every device of this machine, for people: "cpu", "cuda:0 (NVIDIA H100 80GB HBM3, 80 GB)",
 // or why there is no GPU: "no cuda: this machine has no NVIDIA driver". Loads the CUDA module.
 std::vector<std::string> ListDevices();
 

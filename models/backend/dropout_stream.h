@@ -1,5 +1,5 @@
-// The random numbers of what a training step drops: number i of the stream decides number i of the
-// minibatch, counted sample by sample, so it does not depend on how a device lays samples out.
+// Random stream of dropout in a training step: number i of the stream decides element i of the
+// minibatch, counted sample by sample, so the decision does not depend on a device's layout.
 #pragma once
 
 #include <cstdint>

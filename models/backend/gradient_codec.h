@@ -1,4 +1,4 @@
-// Between a device's arenas and packed bytes in the host's memory.
+// Codec of gradients: between a device's arenas and packed bytes in the host's memory.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +16,11 @@ class GradientCodec {
  public:
   virtual ~GradientCodec() = default;
 
-  // `to` becomes n numbers from their code, in host memory, which may change as soon as it returns.
+  // Decodes n numbers to `to`. `code` is in host memory, and may change after the call.
   virtual void Decode(const Codec& codec, std::span<const std::byte> code, int64_t n,
                       float* to) = 0;
-  // Codec::EncodeUpTo of x, or of x - minus where that is not null. `residual` is null where there
-  // is no error feedback.
+  // Codec::EncodeUpTo of x, or of x - minus if `minus` is not null. `residual` is null without
+  // error feedback.
   struct Encoding {
     const Codec* codec = nullptr;
     const float* x = nullptr;
@@ -29,19 +29,18 @@ class GradientCodec {
     int64_t n = 0;
     float most = std::numeric_limits<float>::max();
     std::span<std::byte> code;  // in host memory, EncodedBytes(n) of it
-    int64_t first_bad = -1;     // what EncodeUpTo returns
+    int64_t first_bad = -1;     // the result of EncodeUpTo
   };
-  // A contribution, or chunks of one: codes and first_bad are there after Wait, until which
-  // `encodings` stay where they are. Fastest where codes lie one behind the other in memory of
-  // MakeCode.
+  // Encodes a contribution, or chunks of one. Codes and first_bad are there after Wait; until then
+  // `encodings` must not move. Fastest if codes lie one behind the other in memory of MakeCode.
   virtual void Encode(std::span<Encoding> encodings) = 0;
-  // The same of numbers that the next Repeat's work has made when it comes to Mark(mark), and does
-  // not change any more: they are coded beside what it queues after that. `done` is called when
-  // codes and first_bad are there, by the caller's thread within Repeat, Read or Wait, and never
-  // where the device has failed; no call of this object is made in it. Requires that the work marks
-  // that, and one call for each mark.
+  // Encodes numbers that the next Repeat's work has computed at Mark(mark) and does not change
+  // afterwards; they are coded beside the work behind the mark. `done` is called when codes and
+  // first_bad are there, by the caller's thread within Repeat, Read or Wait, and never if the
+  // device has failed; `done` must not call this object. Requires that the work calls Mark(mark),
+  // and one call of EncodeAt for each mark.
   virtual void EncodeAt(int mark, std::span<Encoding> encodings, std::function<void()> done) = 0;
-  // To be called within Repeat's work: EncodeAt(mark, ...) waits for what was queued so far.
+  // To be called within Repeat's work: EncodeAt(mark, ...) waits for the work queued so far.
   virtual void Mark(int mark) = 0;
   // Host memory that Encode writes into best; at least `bytes` long.
   virtual std::shared_ptr<std::byte> MakeCode(size_t bytes) = 0;

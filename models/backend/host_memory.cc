@@ -9,7 +9,7 @@ void* HostMemory::Allocate(size_t bytes, const std::string& what) {
   void* const memory = TryAllocateAligned(bytes);
   if (memory == nullptr) {
     failure_ = ResourceExhausted(what + " need " + Megabytes(static_cast<int64_t>(bytes)) +
-                                 ", which cannot be had; in use are: " + ledger_.Describe(8));
+                                 ", which could not be allocated; in use: " + ledger_.Describe(8));
     return nullptr;
   }
   ledger_.Add(memory, static_cast<int64_t>(bytes), what);

@@ -1,7 +1,7 @@
-// The CPU's memory as a device's (device_array.h): really taken, or only counted, to know what a
-// network would take before it takes it.
+// Host memory as a device's memory (device_array.h): really allocated, or only counted, to know the
+// memory of a network before it is allocated.
 //
-// One thread at a time. Arrays are freed before their memory is gone.
+// One thread at a time. Arrays are freed before their memory object.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@
 
 namespace kumo {
 
-// An array that cannot be had is null, and a failure that names it.
+// An array that cannot be allocated is null, and becomes a failure that names it.
 class HostMemory final : public DeviceMemory {
  public:
   void* Allocate(size_t bytes, const std::string& what) override;
   void Free(void* memory) override;
 
   const MemoryLedger& ledger() const { return ledger_; }
-  // ResourceExhausted for the first array that could not be had.
+  // ResourceExhausted for the first array that could not be allocated.
   const Status& failure() const { return failure_; }
 
  private:
@@ -28,13 +28,13 @@ class HostMemory final : public DeviceMemory {
   Status failure_;
 };
 
-// Hands out nothing: arrays of it are empty, and what uses them may be made but not run.
+// Allocates nothing: its arrays are empty, and ops with such arrays may be made but not run.
 class CountedMemory final : public DeviceMemory {
  public:
   void* Allocate(size_t bytes, const std::string& what) override;
   void Free(void*) override {}
 
-  // Of all arrays so far.
+  // Sum over all arrays so far.
   int64_t bytes() const { return bytes_; }
 
  private:

@@ -1,5 +1,5 @@
-// What a device's memory is used for: every array that is taken, by whom, so that people can be
-// told before training starts, and when there is no more. One thread at a time.
+// Ledger of a device's memory: every allocated array and its use, to show people before training
+// starts and if the memory is exhausted. One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace kumo {
 class MemoryLedger {
  public:
   void Add(const void* memory, int64_t bytes, const std::string& what);
-  // Returns its bytes: none for memory that was never added.
+  // Returns the bytes of the memory: 0 for memory that was never added.
   int64_t Remove(const void* memory);
 
   int64_t bytes() const { return bytes_; }

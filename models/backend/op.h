@@ -1,8 +1,8 @@
-// The arithmetic of a graph's nodes on a device, and who makes it of specs.
+// Ops: the arithmetic of a graph's nodes on a device, and the factory that makes ops of specs.
 //
-// Activations and their gradients are void*: number type and layout are the device's own (the CPU:
-// samples in the vector lanes, see cpu/layout.h; a GPU: 16 bits, channels last, where
-// network.precision says so), so nobody but the backend looks into them.
+// Activations and their gradients are void*, because number type and layout are the device's own
+// (the CPU: samples in the vector lanes, see cpu/layout.h; a GPU: 16 bits, channels last, if
+// network.precision says so). Only the backend reads them.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@
 
 namespace kumo {
 
-// One minibatch's way through an op.
+// One minibatch's pass through an op.
 struct Pass {
   int batch = 0;  // samples, at most the max_batch the op was made for
   bool training = false;
 };
 
-// One node's arithmetic. What Backward needs from Forward beyond inputs and outputs (masks, the
-// places of maxima) the op keeps itself; so Backward follows the Forward of the same Pass. Arrays
+// Arithmetic of one node. The op itself keeps all that Backward needs from Forward beyond inputs
+// and outputs (masks, places of maxima), so Backward follows the Forward of the same Pass. Arrays
 // are in the order of the node's values.
 class Op {
  public:
@@ -39,8 +39,8 @@ class Op {
                        std::span<void* const> outputs) = 0;
   // Overwrites the parameters' gradients and those of grad_inputs that are not null.
   struct Gradients {
-    std::span<const void* const> inputs;   // as in Forward; empty where reads_input() is false
-    std::span<const void* const> outputs;  // likewise, of reads_output()
+    std::span<const void* const> inputs;   // as in Forward; empty if reads_input() is false
+    std::span<const void* const> outputs;  // as in Forward; empty if reads_output() is false
     std::span<const void* const> grad_outputs;
     std::span<void* const> grad_inputs;
   };
@@ -48,11 +48,11 @@ class Op {
 
   // Whether outputs[0] may be inputs[0], and grad_inputs[0] grad_outputs[0].
   virtual bool can_run_in_place() const { return false; }
-  // Whether Backward reads the outputs: then nobody may overwrite them.
+  // Whether Backward reads the outputs: then they must not be overwritten.
   virtual bool reads_output() const { return false; }
   // Whether Backward reads the inputs.
   virtual bool reads_input() const { return false; }
-  // Whether each input's gradient is the output's, as it is; then Backward is not called.
+  // Whether each input's gradient is the output's gradient, unchanged; then Backward is not called.
   virtual bool passes_gradient() const { return false; }
   // Memory that the op holds, in bytes.
   virtual int64_t bytes() const { return 0; }
@@ -67,7 +67,7 @@ class UnaryOp : public Op {
 
  private:
   virtual void ForwardArray(const Pass& pass, const void* input, void* output) = 0;
-  // input and output are null where the op does not read them, grad_input where nobody needs it.
+  // input and output are null if the op does not read them, grad_input if nobody needs it.
   virtual void BackwardArray(const Pass& pass, const void* input, const void* output,
                              const void* grad_output, void* grad_input) = 0;
 };
@@ -104,7 +104,7 @@ Result<std::unique_ptr<Op>> NewOp(Arguments&&... arguments) {
   return std::unique_ptr<Op>(std::make_unique<T>(std::forward<Arguments>(arguments)...));
 }
 
-// The end of a net.
+// Loss of a net.
 class LossOp {
  public:
   virtual ~LossOp() = default;
@@ -116,27 +116,27 @@ class LossOp {
                    double* sums) = 0;
 };
 
-// The table of a backend's ops.
+// Factory of a backend's ops.
 class OpFactory {
  public:
   virtual ~OpFactory() = default;
 
   // The length of an activation array of `batch` samples.
   virtual int64_t ActivationBytes(const Shape& shape, int batch) const = 0;
-  // The device's layout to host numbers (batch x channels x height x width), which an InputLoader
-  // brings there; for tests and for who wants to look.
+  // The device's layout to host numbers (batch x channels x height x width), the reverse of an
+  // InputLoader; for outputs and tests.
   virtual void StoreOutputs(const Shape& shape, int batch, const void* from, float* to) = 0;
 
-  // Whether specs may name this activation, to be applied to the op's result in the same pass. What
-  // goes with a number, as a leaky ReLU with its slope, stays an op all the same.
+  // Whether specs may name this activation, to be applied to the op's result in the same pass. A
+  // function with a parameter, such as a leaky ReLU with its slope, stays an op.
   virtual bool FusesActivation(Activation activation) const = 0;
   // Whether a ConvolutionSpec like this may have a pooling.
   virtual bool FusesPooling(const ConvolutionSpec& convolution) const = 0;
-  // Whether a FlattenSpec's numbers lie otherwise than a vector's.
+  // Whether a flattened sample's elements lie in another order than before.
   virtual bool FlatteningMoves(const Shape& shape) const = 0;
-  // InvalidArgument where the backend has no such op.
+  // InvalidArgument if the backend has no such op.
   virtual Result<std::unique_ptr<Op>> MakeOp(const OpSpec& spec, int max_batch) = 0;
-  // Takes the memory that ops share, once all of a net's are made: before its first step.
+  // Allocates the memory that ops share, after all ops of a net are made and before its first step.
   virtual void TakeShared() {}
   virtual Result<std::unique_ptr<LossOp>> MakeLoss(const LossSpec& spec, int max_batch) = 0;
 };

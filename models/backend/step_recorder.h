@@ -1,4 +1,4 @@
-// Training steps: what each is done with, and that they are the same work again and again.
+// Recorder of training steps: the parameters of a step, and the repetition of the same work.
 #pragma once
 
 #include <compare>
@@ -10,35 +10,35 @@
 
 namespace kumo {
 
-// What changes from one training step to the next.
+// Parameters of a training step.
 struct StepParameters {
   StepStreams streams;
   const Optimiser* optimiser = nullptr;  // the local one, borrowed while steps run; null: none
-  // The optimiser's, for weights that are decayed and for those that are not.
+  // Of the optimiser, for decayed and for undecayed weights.
   StepInfo decayed;
   StepInfo undecayed;
-  float clip_norm = 0;  // most that the gradients' L2 norm may be; 0: any
+  float clip_norm = 0;  // largest L2 norm of the gradients; 0: no limit
 };
 
 class StepRecorder {
  public:
   virtual ~StepRecorder() = default;
 
-  // Sets what the steps from now on are done with.
+  // Sets the parameters of the following steps.
   virtual void SetStep(const StepParameters& step) = 0;
-  // Does `work`, which queues a step. For the same key it is always the same work on the same
-  // arrays with the same marks, but for what SetStep sets: a device may record it once and then
-  // repeat what it has recorded.
+  // Does `work`, which queues a step. Requires the same work on the same arrays with the same marks
+  // for the same key, but for the parameters of SetStep: a device may record the work once and then
+  // repeat the recording.
   struct StepKey {
     int batch = 0;
     bool optimises = false;
     const void* state =
-        nullptr;  // what else tells works apart: an array that only one of them uses
+        nullptr;  // an array that only this work uses, if the other fields do not identify it
     auto operator<=>(const StepKey&) const = default;
   };
   virtual void Repeat(const StepKey& key, const std::function<void()>& work) = 0;
-  // Failures from now on name this layer, for which ops are called; the name is borrowed until the
-  // next one. Null: no layer.
+  // Names the layer whose ops are called from now on, for failures. The name is borrowed until the
+  // next call. Null: no layer.
   virtual void SetPlace(const std::string* place) = 0;
 };
 

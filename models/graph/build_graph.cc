@@ -211,14 +211,13 @@ class Builder {
   Status CheckNumbers(const LayerKind& kind, const std::vector<int>& inputs) const {
     for (const int input : inputs) {
       const bool whole = graph_.values[input].vocabulary > 0;
-      if (whole == kind.takes_whole_numbers) continue;
+      if (whole == kind.takes_integers) continue;
       if (whole) {
         return InvalidArgument("input " + graph_.inputs[input] +
-                               " gives whole numbers, which only an embedding takes, not " +
-                               kind.name);
+                               " gives integers, which only an embedding takes, not " + kind.name);
       }
       return InvalidArgument(std::string("inputs: ") + kind.name +
-                             " must have an input of whole numbers, as with input { name: "
+                             " must have an input of integers, such as input { name: "
                              "\"tokens\" extents: 64 vocabulary: 256 }");
     }
     return OkStatus();
@@ -285,7 +284,7 @@ class Builder {
     }
     if (!layer.tensors_of().empty()) return InvalidArgument("tensors_of: a loss has no tensors");
     if (graph_.values[inputs[0]].vocabulary > 0) {
-      return InvalidArgument("inputs: a loss must have scores, not whole numbers");
+      return InvalidArgument("inputs: a loss must have scores, not integers");
     }
     const float weight = layer.has_loss_weight() ? layer.loss_weight() : 1.0f;
     if (!(weight >= 0.0f && std::isfinite(weight))) {

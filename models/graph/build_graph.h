@@ -1,4 +1,4 @@
-// From a network file's layers to their graph, checked. Pure; thread-safe.
+// Builder of a graph from a network file's layers, with all checks. Pure; thread-safe.
 #pragma once
 
 #include "common/base/status.h"
@@ -8,7 +8,7 @@
 namespace kumo {
 
 // InvalidArgument "layer conv2: kernel must be 1 to 64, is 0"; *layer_at_fault becomes the index of
-// the layer that an error is about, -1 where it is about no single one.
+// the layer with the error, -1 if no single layer has it.
 Result<Graph> BuildGraph(const model::Network& network, int* layer_at_fault);
 
 }  // namespace kumo

@@ -12,8 +12,7 @@ Status CheckCausal(const Graph& graph) {
       continue;
     }
     return InvalidArgument("network " + graph.name + ": layer " + node.name +
-                           " looks at what comes after a position, so the network cannot go on "
-                           "with a text");
+                           " depends on later positions, so the network cannot continue a text");
   }
   return OkStatus();
 }

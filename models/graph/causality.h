@@ -1,5 +1,5 @@
-// Whether a network of positions can go on with a sequence: no position's values depend on what
-// stands behind it.
+// Causality check: whether a network of positions can continue a sequence, so that no position's
+// values depend on later positions.
 //
 // A pure function; thread-safe.
 #pragma once
@@ -9,9 +9,9 @@
 
 namespace kumo {
 
-// As the network is in use: no dropout, running statistics. Positions are the last axis of every
-// value. InvalidArgument names the first layer that looks at what comes after a position, or mixes
-// positions in a way that is not known not to.
+// Checks a network in use: no dropout, running statistics. Positions are the last axis of every
+// value. InvalidArgument names the first layer whose spec looks_ahead(): a position's result may
+// depend on later positions.
 Status CheckCausal(const Graph& graph);
 
 }  // namespace kumo

@@ -1,8 +1,8 @@
-// A graph on a backend: the ops of its nodes, the memory of their activations for minibatches up to
-// a size, and the two ways through them. The graph is rewritten first (rewrites/), and memory
-// shared as step_plan.h says.
+// Execution of a graph on a backend: the ops of its nodes, the memory of their activations for
+// minibatches up to a size, and the passes forward and backward. The graph is rewritten first
+// (rewrites/), and memory is shared as step_plan.h says.
 //
-// The backend outlives it. One caller at a time; work is queued there, as the backend says.
+// The backend outlives the execution. One caller at a time; work is queued on the backend.
 #pragma once
 
 #include <cstdint>
@@ -23,18 +23,17 @@ namespace kumo {
 
 class Execution {
  public:
-  // The backend's word for an op that it lacks; its failure where memory does not suffice is said
-  // by its Wait.
+  // Returns the backend's error for an op that it lacks. If memory does not suffice, the backend's
+  // Wait returns the failure.
   static Result<std::unique_ptr<Execution>> Make(Graph graph, int max_batch, Backend* backend);
 
-  // From now on labels are a share of each class, or the number of one as at first; see
+  // From now on labels are a share of each class, or again the index of a class; see
   // SoftmaxCrossEntropySpec. Requires losses of classes. As Make.
   Status TakeShares(bool shares);
 
   // Tensors of `layout`, which is the graph's, are views into these vectors from now on.
   void Bind(const ParameterLayout& layout, float* weights, float* gradients);
-  // Where a minibatch's inputs go before Forward: of an input of whole numbers int32, sample after
-  // sample.
+  // Array of a minibatch's input before Forward; of an integer input int32, sample after sample.
   void* input(int i) { return inputs_[i].data(); }
   void Forward(const Pass& pass);
   // The losses of the minibatch that went forward, added to the sums of their metrics. labels: as
@@ -52,13 +51,13 @@ class Execution {
   // Memory on the device, in bytes.
   int64_t bytes() const;
 
-  // Is told the layer of each op, and which way it goes, before the op is queued; null: nobody is.
+  // Called with the layer of each op and its direction before the op is queued; null: no call.
   using Watcher = std::function<void(const std::string& layer, bool backward)>;
   void Watch(Watcher watcher) { watcher_ = std::move(watcher); }
 
  private:
-  // Of a tensor that several nodes use: a node's gradient is made aside, and then added to what the
-  // nodes behind it have made. Never moved, as recorded steps know where it is.
+  // Gradient of a tensor that several nodes use: a node's gradient is computed aside, and then
+  // added to the gradients of the nodes behind it. Never moved, as recorded steps hold its address.
   struct Addition {
     int parameter = 0;
     DeviceArray<float> made;

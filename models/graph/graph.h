@@ -1,8 +1,9 @@
-// A network as a graph: values (arrays of one sample's numbers), the nodes that make them of each
-// other, and the parameters, which belong to the graph, so that several nodes may use the same one.
+// Graph of a network: values (arrays of one sample's numbers), nodes that compute values of other
+// values, and parameters, which belong to the graph, so that several nodes may use the same
+// parameter.
 //
 // Nodes lie in an order in which they can be computed. The first values are the inputs; every other
-// one that a node reads is the output of a node before it. What is not read by anybody is left over
+// value that a node reads is the output of an earlier node. A value without a reader is left over
 // from a rewrite.
 //
 // Values; thread-safe as such.
@@ -32,8 +33,7 @@ struct Parameter {
 
 struct Value {
   Shape shape;
-  // Whole numbers in [0, vocabulary) instead of any numbers, where it is more than 0: only inputs
-  // are such.
+  // If more than 0: the value holds integers in [0, vocabulary). Only inputs do.
   int64_t vocabulary = 0;
 };
 
@@ -62,7 +62,7 @@ struct LossNode {
   std::string detail;  // for people
   LossSpec spec;
   int scores = 0;      // the value that it reads
-  float weight = 1;    // its share of what is trained on; 0: it is measured only
+  float weight = 1;    // its share of the trained loss; 0: it is only measured
   int first_sum = 0;   // of its sums, among the network's
   MetricList metrics;  // of its sums
 };
@@ -78,11 +78,11 @@ struct Graph {
   std::vector<Value> values;
   std::vector<Node> nodes;
   std::vector<Parameter> parameters;
-  // At least one; the last one is what the network is for.
+  // At least one; the last one is the network's purpose.
   std::vector<LossNode> losses;
   Label label;         // that all of them go by
   MetricList metrics;  // of the network's sums
-  // At least one, as the file names them, or what the last loss reads.
+  // At least one: those that the file names, or the value that the last loss reads.
   std::vector<Output> outputs;
 
   const LossNode& loss() const { return losses.back(); }
@@ -95,11 +95,11 @@ struct Graph {
 
   // A new value; its number.
   int AddValue(const Shape& shape);
-  // The only one who reads a value; null where nobody does, or several do, or a loss, or where it
+  // The only node that reads a value; null if no node or several nodes or a loss read it, or if it
   // is an output.
   Node* SoleReader(int value);
   void Remove(const Node* node);
-  // All who read `from` read `to` from now on.
+  // Every reader of `from` reads `to` from now on.
   void Redirect(int from, int to);
 };
 

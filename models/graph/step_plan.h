@@ -1,16 +1,16 @@
-// What a net does in one training step: instructions over arrays, and where these arrays lie.
+// Plan of one training step: instructions over arrays, and the places of these arrays in memory.
 //
-// Arrays are activations of the largest minibatch and their gradients. Each is alive from the
-// instruction that writes it to the last one that reads it, and those that are never alive at the
-// same time share memory. An op that can work in place gets its input's array for its output where
-// nobody reads the input afterwards, and so does its gradient, backwards.
+// Arrays are activations of the largest minibatch and their gradients. An array is alive from the
+// instruction that writes it to the last instruction that reads it. Arrays that are never alive at
+// the same time share memory. An op that can work in place gets its input's array as its output if
+// nobody reads the input afterwards; so does its gradient, backward.
 //
-// Gradients. Instructions backwards are those forward in opposite order; a node that leads to no
-// loss that weighs something has none. A value that several nodes or losses read gets a gradient
-// from each: from the second on they are added (kSum), the one that came first being the first
-// term, so that the bits are those of the graph and of nothing else. Where an op passes its
-// output's gradient on as it is (a sum's inputs), nothing is copied: its inputs share the array,
-// until one of them is to be written, which then gets an array of its own.
+// Gradients. Backward instructions are the forward instructions in opposite order. A node that
+// leads to no loss with a weight has no gradient. A value that several nodes or losses read gets a
+// gradient from each reader: from the second gradient on they are added (kSum) to the first, so
+// that the bits depend on the graph alone. If an op passes its output's gradient on unchanged (a
+// sum to its inputs), nothing is copied: the inputs share the array until one of them is written,
+// which then gets its own array.
 //
 // Pure functions of their arguments; thread-safe.
 #pragma once
@@ -24,7 +24,7 @@
 
 namespace kumo {
 
-// What a plan must know of a node's op; see Op.
+// Properties of a node's op; see Op.
 struct OpTraits {
   bool can_run_in_place = false;
   bool reads_input = false;
@@ -35,8 +35,8 @@ struct OpTraits {
 struct Instruction {
   enum class Kind {
     kForward,   // inputs -> outputs
-    kLoss,      // inputs[0], the scores -> grad_inputs[0], kNone of what weighs nothing
-    kBackward,  // grad_outputs, and what of inputs and outputs the op reads -> grad_inputs
+    kLoss,      // inputs[0], the scores -> grad_inputs[0], kNone without a weight
+    kBackward,  // grad_outputs, and the inputs and outputs that the op reads -> grad_inputs
     kSum,       // inputs[0] + inputs[1] -> outputs[0]
   };
   static constexpr int kNone = -1;  // in grad_inputs: nobody needs it
@@ -54,8 +54,8 @@ struct Instruction {
 struct StepPlan {
   std::vector<Instruction> forward;
   std::vector<Instruction> backward;  // the losses first
-  // Of each array in one piece of memory. The first arrays are the inputs', which are the caller's:
-  // theirs mean nothing.
+  // Of each array in one piece of memory. The first arrays are the inputs', which belong to the
+  // caller: their offsets are unused.
   std::vector<int64_t> offsets;
   int64_t bytes = 0;          // of that piece
   std::vector<int> array_of;  // by value

@@ -1,4 +1,4 @@
-// A graph as a table for people. Pure; thread-safe.
+// Table of a graph for people. Pure; thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace kumo {
 
-// A line for each layer of the file: name, kind, what it reads where that is not the layer before,
-// the output's shape, numbers of parameters, products of one sample forward, and the length of its
-// output, which bytes_of says.
+// A line for each layer of the file: name, kind, the layers that it reads unless it reads the layer
+// before, the output's shape, numbers of parameters, products of one sample forward, and the length
+// of its output, which bytes_of says.
 std::string TableOf(const Graph& graph, const std::function<int64_t(const Shape&)>& bytes_of);
 
 }  // namespace kumo

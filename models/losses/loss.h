@@ -1,5 +1,5 @@
-// What ends a net: scores and labels become a loss. What a new one takes: CONTRIBUTING.md, "A
-// loss".
+// Losses at the end of a network: a LossPlan is made from a layer's settings and the shape of the
+// scores. CONTRIBUTING.md says how to add a loss.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@
 
 namespace kumo {
 
-// What is known of a sample.
+// Label of a sample.
 struct Label {
-  // Whole numbers in [0, classes); 0: any numbers.
+  // Integers in [0, classes); 0: any numbers.
   int64_t classes = 0;
   std::vector<int64_t> extents = {};
 
@@ -29,14 +29,14 @@ struct Label {
 struct LossPlan {
   Label label;
   LossSpec spec;
-  MetricList metrics = {};  // whose sums the op adds up, the loss being the first
+  MetricList metrics = {};  // of the sums that the op adds up; the loss is the first
   std::string detail = {};  // for people
 };
 
 struct LossKind {
   model::Layer::KindCase kind;
   const char* name;  // as in the network file
-  const char* also;  // what others call it, separated by blanks: for advice only
+  const char* also;  // its names in other programs, separated by blanks: for advice only
   Result<LossPlan> (*plan)(const model::Layer& layer, const Shape& scores);
 };
 

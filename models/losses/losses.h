@@ -1,8 +1,8 @@
-// List of losses: the folders of models/losses/ and all that follows from them.
+// List of losses: the folders of models/losses/.
 //
-// The folder of a loss `Xxx` is losses/xxx/, which holds spec.h (XxxSpec), plan.cc (XxxLosses():
-// the losses of a network file that become this one), cpu.cc and cuda.cu (MakeLoss(XxxSpec) of each
-// backend). A new loss needs its folder, an include and its line here.
+// The folder of a loss `Xxx` is losses/xxx/. It holds spec.h (XxxSpec), plan.cc (XxxLayers(): the
+// layers of a network file that become this loss), cpu.cc and cuda.cu (MakeLoss(XxxSpec) of each
+// backend). A new loss needs its folder, and an include and its line here.
 #pragma once
 
 #include <variant>

@@ -77,7 +77,7 @@ std::string OnnxBuilder::Numbers(std::vector<int64_t> extents, const std::vector
   return AddTensor(NewName("Numbers"), extents, numbers);
 }
 
-std::string OnnxBuilder::WholeNumbers(const std::vector<int64_t>& numbers) {
+std::string OnnxBuilder::Integers(const std::vector<int64_t>& numbers) {
   const std::string name = NewName("Numbers");
   const int64_t extents[] = {std::ssize(numbers)};
   Fill<int64_t>(name, onnx::TensorProto::INT64, extents, numbers, graph_.add_initializer());
@@ -90,7 +90,7 @@ OnnxValue OnnxBuilder::WithExtents(const OnnxValue& value, const std::vector<int
   CHECK_EQ(result.size(), value.size()) << layer_;
   std::vector<int64_t> shape = {0};  // as it is: the batch
   shape.insert(shape.end(), extents.begin(), extents.end());
-  return Add("Reshape", {value.name, WholeNumbers(shape)}, extents);
+  return Add("Reshape", {value.name, Integers(shape)}, extents);
 }
 
 }  // namespace kumo

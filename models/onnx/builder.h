@@ -1,5 +1,4 @@
-// An ONNX graph while it is written: nodes, and constants in them. What each op becomes says
-// registry.h.
+// Builder of an ONNX graph: nodes, and constants in them. forms.h has the form of each op.
 //
 // Owned and used by one thread.
 #pragma once
@@ -14,7 +13,7 @@
 
 namespace kumo {
 
-// An array that nodes read: by its name, and its extents, the batch's, which is free, left out.
+// An array that nodes read: its name, and its extents without the free extent of the batch.
 struct OnnxValue {
   std::string name;
   std::vector<int64_t> extents;
@@ -36,7 +35,8 @@ class OnnxBuilder {
   // The graph is borrowed for life.
   explicit OnnxBuilder(onnx::GraphProto* graph) : graph_(*graph) {}
 
-  // From now on what is added belongs to the layer of that name: names begin with it.
+  // Nodes and constants added from now on belong to the layer of that name: their names begin with
+  // it.
   void Begin(const std::string& layer);
 
   // A node of one output of these extents; its output.
@@ -48,9 +48,10 @@ class OnnxBuilder {
   // Constants of the layer's own; their names.
   std::string Numbers(std::vector<int64_t> extents, const std::vector<float>& numbers);
   std::string Number(float number) { return Numbers({}, {number}); }
-  std::string WholeNumbers(const std::vector<int64_t>& numbers);
+  std::string Integers(const std::vector<int64_t>& numbers);
 
-  // The same numbers with other extents, of as many numbers; as it is where it has them.
+  // The same numbers with other extents, of as many numbers; unchanged if the value has these
+  // extents.
   OnnxValue WithExtents(const OnnxValue& value, const std::vector<int64_t>& extents);
 
  private:

@@ -16,7 +16,6 @@ std::vector<int64_t> PlaneExtents(const Shape& shape) {
   return {shape.channels(), shape.height(), shape.width()};
 }
 
-// The positions of a shape as one axis, behind the channels.
 std::vector<int64_t> SequenceExtents(const Shape& shape) {
   return {shape.channels(), shape.plane()};
 }
@@ -34,13 +33,11 @@ OnnxValue Transposed(const OnnxValue& value, OnnxBuilder* builder) {
                       {{"perm", std::vector<int64_t>{0, 2, 1}}});
 }
 
-// value * scale + shift of the channel; without a shift where that is "".
 OnnxValue ScaledByChannel(const OnnxValue& value, const std::string& scale,
                           const std::string& shift, OnnxBuilder* builder) {
   const auto broadcast = [&](const std::string& tensor) {
     if (value.extents.size() == 1) return tensor;
-    return builder->Add("Reshape", {tensor, builder->WholeNumbers(OfChannels(value.extents))}, {})
-        .name;
+    return builder->Add("Reshape", {tensor, builder->Integers(OfChannels(value.extents))}, {}).name;
   };
   const OnnxValue scaled = builder->Add("Mul", {value.name, broadcast(scale)}, value.extents);
   if (shift.empty()) return scaled;

@@ -1,9 +1,10 @@
-// A network and its weights as an ONNX model (opset 17), for whoever runs it without Kumo: as it is
-// in use, without dropout and with running statistics.
+// Export of a network and its weights as an ONNX model (opset 17) for other programs: without
+// dropout and with running statistics.
 //
-// Its input is "input", batch x the network's shape in float32, or, where it takes whole numbers,
-// in int64; of several each has its name. Its outputs are "scores", batch x classes, then positions
-// where there are some, and "probabilities", their softmax. The batch is free.
+// The input is "input", batch x the network's shape in float32, or in int64 if the network takes
+// integers; several inputs have their own names. The outputs are "scores", batch x classes x
+// positions (if there are positions), and "probabilities", the softmax of the scores. The batch
+// size is free.
 //
 // Pure functions; thread-safe.
 #pragma once
@@ -22,17 +23,16 @@
 namespace kumo {
 
 struct OnnxOptions {
-  // Where given, the input is "pixels", bytes of the same shape, of which the model makes its
-  // inputs itself.
+  // If given, the input is "pixels", bytes of the same shape, from which the model computes its
+  // inputs.
   std::optional<PixelFormula> pixels;
   std::string version;  // of Kumo
-  // Texts by name, for whoever asks the file.
+  // Metadata of the file: texts by name.
   std::map<std::string, std::string> metadata;
 };
 
 // tensors: the numbers of each of graph.parameters. The graph is one that no rewrite has fused.
-// FailedPrecondition where a layer has no form in ONNX, or where the file would have 2 GiB, which
-// protobuf cannot have.
+// FailedPrecondition if the file would have 2 GiB, the limit of protobuf.
 Result<onnx::ModelProto> ToOnnx(const Graph& graph, std::span<const std::vector<float>> tensors,
                                 const OnnxOptions& options);
 

@@ -1,10 +1,9 @@
-// What a layer is: given its lines of the network file and the shapes that come in, a LayerPlan
-// says what goes out, which parameters it has, and the spec of its op. The arithmetic belongs to
-// the backends.
+// Layers of network files: a LayerPlan is made from a layer's settings and the shapes of its
+// inputs. It has the output's shape, the parameters, and the spec of the op. The arithmetic belongs
+// to the backends.
 //
-// A new layer is one file here with a PlanXxx function, one line in registry.cc, and, where there
-// is none for it yet, a spec in models/ops/ops.h with an op in each backend. Everything here is a
-// value or a pure function; thread-safe.
+// A layer's plan is in the folder of its op; ops.h has the list. Values and pure functions;
+// thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -29,12 +28,12 @@ struct LayerPlan {
   std::vector<Parameter> parameters;
 };
 
-// What a plan is made from. `layer.kind_case()` is the registry entry's.
+// Input of a plan. `layer.kind_case()` is that of the LayerKind.
 struct LayerInput {
   const model::Layer& layer;
-  std::vector<Shape> shapes;  // of what comes in, as many as LayerKind allows
+  std::vector<Shape> shapes;  // of the inputs, as many as LayerKind allows
   int index;                  // in the network file
-  int64_t vocabulary = 0;     // of what comes in first, where these are whole numbers
+  int64_t vocabulary = 0;     // of the first input, if it holds integers
 
   const Shape& shape() const { return shapes[0]; }
 };
@@ -44,11 +43,11 @@ using PlanLayer = Result<LayerPlan> (*)(const LayerInput& input);
 struct LayerKind {
   model::Layer::KindCase kind;
   const char* name;  // as in the network file
-  const char* also;  // what others call it, separated by blanks: for advice only
+  const char* also;  // its names in other programs, separated by blanks: for advice only
   PlanLayer plan;
   int fewest_inputs = 1;
   int most_inputs = 1;
-  bool takes_whole_numbers = false;  // and nothing else
+  bool takes_integers = false;  // and no other values
 };
 
 // Inputs of a layer that takes any number of them.
@@ -72,13 +71,13 @@ Status CheckDropout(const char* field, float ratio);
 // "0.25"
 std::string RatioText(float ratio);
 
-// A tensor "layer.tensor" that starts as `initialiser` says, or as `fallback` where that is empty.
+// A tensor "layer.tensor" with `initialiser`, or with `fallback` if `initialiser` is empty.
 Parameter MakeParameter(const std::string& layer, const char* tensor, std::vector<int64_t> shape,
                         Segment segment, const model::Initialiser& initialiser,
                         const model::Initialiser& fallback, Fans fans);
 
 // InvalidArgument("epsilon must be a positive number, or 0 for `standard`, is ...") for another
-// one.
+// epsilon.
 Status CheckEpsilon(float epsilon, const char* standard);
 
 // InvalidArgument unless all inputs have the shape of the first, or its height and width.
@@ -98,8 +97,8 @@ model::Initialiser NormalInitialiser(float deviation);
 // Extents of a shape.
 constexpr int kMostRank = 8;
 
-// A number of outputs, and the tensors of a layer with one weight and one bias, are limited to
-// this many numbers: files come from people, and a typo should be an error and not a crash.
+// Largest number of outputs, and of elements in the tensors of a layer with one weight and one
+// bias: files come from people, and a typo should be an error and not a crash.
 constexpr int64_t kMostNumbers = int64_t{1} << 31;
 
 }  // namespace kumo

@@ -1,16 +1,19 @@
-// List of ops: the folders of models/ops/ and all that follows from them.
+// List of ops: the folders of models/ops/. The variant of specs, the layers of network files, both
+// backends' tables, the CPU's padding, causality and the ONNX forms follow from it.
 //
-// The folder of an op `Xxx` is ops/xxx/, which holds
-//   spec.h         XxxSpec: the shapes and settings that the op works with, as a value
-//   plan.cc        XxxLayers(): the layers of a network file that become this op
-//   cpu.cc         cpu::MakeOp(XxxSpec) and cpu::PaddingOf(XxxSpec) (backend/cpu/ops.h)
-//   cpu_kernel.h, cpu_kernel.cc   vector kernels of the CPU op, if it has its own
-//   cuda.cc, or cuda.cu with kernels   cuda::MakeOp(XxxSpec) (backend/cuda/ops.h)
-//   onnx.cc        OnnxForm(XxxSpec) (onnx/forms.h)
-// A missing part is an error of the compiler or the linker. CMake finds the files by their names.
+// The folder of an op `Xxx` is ops/xxx/:
 //
-// A new op needs its folder, an include and its line here. The order is that of the layers in
-// LayerKinds().
+//   spec.h              XxxSpec: the shapes (of one sample) and settings of the op, as a value;
+//                       looks_ahead(n): whether a position of a sequence of n positions may
+//                       depend on later positions
+//   plan.cc             XxxLayers(): the layers of a network file that become this op
+//   cpu.cc              cpu::MakeOp(XxxSpec) and cpu::PaddingOf(XxxSpec) (backend/cpu/ops.h)
+//   cpu_kernel.{h,cc}   vector kernels, if the CPU op has its own
+//   cuda.cu or cuda.cc  cuda::MakeOp(XxxSpec) (backend/cuda/ops.h), with or without own kernels
+//   onnx.cc             OnnxForm(XxxSpec) (onnx/forms.h)
+//
+// A missing part is an error of the compiler or the linker. CMake finds the files by their names. A
+// new op needs its folder, and an include and its line here. The order is that of LayerKinds().
 #pragma once
 
 #include <cstdint>

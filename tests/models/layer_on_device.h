@@ -128,8 +128,7 @@ class LayerOnDevice {
     auto from = x.begin();
     for (const Shape& shape : shapes_) {
       const auto end = from + batch * shape.size();
-      inputs_.push_back(whole_numbers_ ? WholeNumbers({from, end})
-                                       : Load(shape, batch, {from, end}));
+      inputs_.push_back(whole_numbers_ ? Integers({from, end}) : Load(shape, batch, {from, end}));
       from = end;
     }
     output_ = in_place_ ? std::move(inputs_[0]) : Activation(plan_.output, batch);
@@ -220,7 +219,7 @@ class LayerOnDevice {
     LoadActivations(*backend_, shape, batch, from.data(), to.data());
     return to;
   }
-  DeviceArray<std::byte> WholeNumbers(const std::vector<int32_t>& from) {
+  DeviceArray<std::byte> Integers(const std::vector<int32_t>& from) {
     const auto bytes = static_cast<int64_t>(from.size() * sizeof(int32_t));
     DeviceArray<std::byte> to(*backend_, bytes, "whole numbers");
     backend_->Write(from.data(), static_cast<size_t>(bytes), to.data());

@@ -1,5 +1,5 @@
-// The CPU backend: own kernels with the samples in the vector lanes (kernels.h), and oneDNN's
-// matrix product for fully connected layers.
+// CPU backend: own kernels with the samples in the vector lanes (elementwise_kernel.h), and
+// oneDNN's matrix product.
 //
 // A result is the same bits in every process on one kind of CPU for a given number of threads.
 #pragma once
@@ -16,8 +16,8 @@ namespace kumo {
 // that this machine has.
 std::unique_ptr<Backend> MakeCpuBackend(int threads, Isa isa = DetectIsa());
 
-// One whose arrays are `memory`'s, which is borrowed for life: to make a net where it is only
-// counted what that takes (host_memory.h). Nothing may be run on it.
+// A backend whose arrays are in `memory`, which is borrowed for life: to make a net where it is
+// only counted what that takes (host_memory.h). Nothing may be run on it.
 std::unique_ptr<Backend> MakeCpuBackendIn(DeviceMemory* memory);
 
 }  // namespace kumo

@@ -20,7 +20,7 @@
 
 namespace kumo::cpu {
 
-// What the ops' own arrays are told as.
+// Name of the ops' own arrays in the memory ledger.
 inline constexpr char kWorkspace[] = "layers' own arrays";
 
 struct Engine {
@@ -30,16 +30,16 @@ struct Engine {
   DeviceMemory& memory;
   StepParameters step;
   float gradient_factor = 1;  // see ArenaArithmetic::MeasureGradients
-  // One array for all ops, which run one after the other: what is in it holds until an op returns.
-  // It is as long as the op wants it that asks for most when it is made.
+  // One temporary array for all ops, which run one after the other: its content is valid until an
+  // op returns. Its length is the largest that an op has reserved.
   int64_t scratch_floats = 0;
   DeviceArray<float> scratch;
-  Padding padding = Padding::kNone;  // what the ops that were made until now need
+  Padding padding = Padding::kNone;  // the largest that the ops made so far need
   // Floats between two neighbouring positions of a minibatch's activations.
   int64_t Lanes(int batch) const { return LanesOf(padding, batch); }
 
   void ReserveScratch(int64_t floats) { scratch_floats = std::max(scratch_floats, floats); }
-  // Null where there was no memory, which the device says.
+  // Null if there was no memory; the device has the failure.
   float* Scratch() {
     if (scratch.size() < scratch_floats) {
       scratch = DeviceArray<float>(memory, scratch_floats, kWorkspace);
@@ -48,7 +48,7 @@ struct Engine {
   }
 
   int threads() const { return pool.threads() + 1; }
-  // body(i) for i in [0, n) on all threads; i's work must not depend on who does it.
+  // body(i) for i in [0, n) on all threads; the work of i must not depend on the thread.
   template <typename Body>
   void Parallel(int64_t n, const Body& body) {
     if (pool.threads() == 0) {

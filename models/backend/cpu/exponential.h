@@ -1,8 +1,8 @@
-// For kernel sources: the exponential of a vector's lanes, in namespace KUMO_ISA.
+// Exponential of a vector's lanes, for kernel sources, in namespace KUMO_ISA.
 //
-// x = k ln 2 + r with |r| <= ln 2 / 2, exp(r) - 1 by its Taylor polynomial (the first term left
-// out, r^9/9!, is below 2^-33 of r), and exp(x) - 1 = 2^k (exp(r) - 1) + (2^k - 1). For k = 0 that
-// keeps all bits of a small x.
+// x = k ln 2 + r with |r| <= ln 2 / 2, exp(r) - 1 by its Taylor polynomial (the first omitted term,
+// r^9/9!, is below 2^-33 of r), and exp(x) - 1 = 2^k (exp(r) - 1) + (2^k - 1). For k = 0 this keeps
+// all bits of a small x.
 #pragma once
 
 #include "models/backend/cpu/vector.h"

@@ -1,4 +1,5 @@
-// Minibatches into the CPU's layout (layout.h): samples in the vector lanes.
+// Input loader of the CPU: minibatches into the CPU's layout (layout.h), with the samples in the
+// vector lanes.
 #pragma once
 
 #include <memory>

@@ -1,14 +1,14 @@
-// The CPU backend's layout of activations: channel, row, column, sample. The samples of a minibatch
-// lie side by side, so that every kernel works on full vectors whatever the number of channels
+// Layout of activations on the CPU: channel, row, column, sample. The samples of a minibatch lie
+// side by side, so that every kernel works on full vectors whatever the number of channels is
 // (blocked formats pad 20 channels to 32 and 50 to 64), and a fully connected layer is a matrix
 // product without a transposition.
 //
-// How many lanes there are for them is the same for all ops of a network: as many as that op needs
-// which needs most of them (padding.h).
+// The number of lanes for the samples is the same for all ops of a network: the largest that any of
+// the ops needs (PaddingOf, ops.h).
 //
 // Padding lanes hold finite numbers in activations and zeros in gradients, so sums over lanes need
-// no mask. Memory comes in multiples of 64 bytes, so that what goes over a whole array may take
-// whole vectors to its end.
+// no mask. Memory comes in multiples of 64 bytes, so that a pass over a whole array may take whole
+// vectors to its end.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +17,15 @@ namespace kumo::cpu {
 
 constexpr int kSampleLanes = 16;
 
-// What the samples of a position are padded to; from the least.
+// Padding of a position's samples; in increasing order.
 enum class Padding : uint8_t {
   kNone,  // nothing
   kFew,  // whole vectors of 16, but of few samples 4 or 8, and a vector goes over several positions
   kWhole,  // whole vectors of 16
 };
 
-// As many samples leave half of 16 lanes empty: three quarters of what goes through the caches of 4
-// samples would be padding.
+// Up to this many samples leave half of 16 lanes empty: of 4 samples, three quarters of the numbers
+// in the caches would be padding.
 constexpr int kFewSamples = kSampleLanes / 2;
 
 constexpr int64_t WholeLanes(int batch) {

@@ -1,4 +1,5 @@
-// Table of the CPU backend: what ops/*/cpu.cc and losses/*/cpu.cc define for each op and loss.
+// Table of the CPU's ops: the functions that ops/*/cpu.cc and losses/*/cpu.cc define for each op
+// and loss.
 #pragma once
 
 #include <memory>

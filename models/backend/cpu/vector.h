@@ -1,5 +1,5 @@
-// For kernel sources: vectors of the level's own width, and how large a tile of them the registers
-// hold. All in namespace KUMO_ISA (see common/base/isa.h).
+// Vectors of the level's own width, and the size of a tile of them that the registers hold, for
+// kernel sources. All in namespace KUMO_ISA (see common/base/isa.h).
 #pragma once
 
 #include <cstddef>
@@ -53,7 +53,7 @@ KUMO_ALWAYS_INLINE void StoreFirst(Vector vector, int64_t count, float* to) {
 // plus zero would cost an addition (-0 + 0 is 0) and a shuffle in the innermost loops.
 KUMO_ALWAYS_INLINE Vector Broadcast(float value) { return value - Vector{}; }
 
-// Calls body<n>() with how many numbers of a vector a position's lanes are: all, where there are
+// Calls body<n>(), n being the numbers of a vector that belong to one position: all if there are
 // more of them (a multiple of 16), or 4 or 8.
 template <typename Body>
 KUMO_ALWAYS_INLINE void WithLanes(int64_t lanes, const Body& body) {
@@ -79,7 +79,7 @@ KUMO_ALWAYS_INLINE float SumOfVector(SixteenFloats x) {
                      __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15));
 }
 
-// Two masks' worth: where `mask` is all ones `yes`, where it is zero `no`.
+// Lanes of `yes` if the mask's lane is all ones, of `no` if it is zero.
 KUMO_ALWAYS_INLINE Vector Select(IntVector mask, Vector yes, Vector no) { return mask ? yes : no; }
 
 }  // namespace kumo::KUMO_ISA

@@ -1,4 +1,4 @@
-// The sums over a minibatch of what its positions add to the metrics of a loss.
+// Sums over a minibatch of the terms that its positions add to the metrics of a loss.
 #include "models/backend/cuda/grid.cuh"
 
 namespace kumo::cuda {

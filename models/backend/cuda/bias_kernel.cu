@@ -1,4 +1,4 @@
-// Biases of channels: added, and their gradients.
+// Biases of channels: their sum with activations, and their gradients.
 #include "models/backend/cuda/channels.cuh"
 
 namespace kumo::cuda {

@@ -1,12 +1,12 @@
-// Passes over activation arrays whose numbers have constants, or sums, by channel.
+// Passes over activation arrays with constants, or sums, for each channel.
 //
-// A block works on `columns` neighbouring packs of a row's channels where channels are last, so
-// that a thread keeps its channels from row to row; else on one channel. A row is one position of
-// one sample.
+// If channels are last, a block works on `columns` neighbouring packs of a row's channels, so that
+// a thread keeps its channels from row to row; else a block works on one channel. A row is one
+// position of one sample.
 //
-// Sums are added in a fixed order: threads add up to kPerThread numbers in float32, whatever comes
-// after is added in double. Slices of the rows leave partial sums in scratch memory, and a second
-// kernel adds those of a channel.
+// Sums are added in a fixed order: threads add up to kPerThread numbers in float32, and all further
+// additions are in double. Slices of the rows leave partial sums in scratch memory, and a second
+// kernel adds the partial sums of a channel.
 #pragma once
 
 #include <algorithm>

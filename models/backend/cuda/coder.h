@@ -1,10 +1,10 @@
-// How contributions get from the device's arrays into packed bytes in the host's memory: by one
-// kernel for each codec and few copies, in order with everything else, or beside a step from a mark
-// in it on.
+// Coder of contributions: from the device's arrays into packed bytes in the host's memory, by one
+// kernel for each codec and few copies. The coder works in order with everything else, or beside a
+// step from a mark in the step on.
 //
-// Codes lie in the device's memory as they do in the host's, so that those that are neighbours
-// there cross the bus together; in front of them stands where each chunk's first number is that is
-// not finite.
+// Codes lie in the device's memory as in the host's memory, so neighbouring codes cross the bus
+// together. In front of the codes lies the position of each chunk's first number that is not
+// finite.
 //
 // One thread.
 #pragma once

@@ -1,5 +1,5 @@
-// The stream of models/backend/dropout_stream.h: Philox4x32-10 (common/base/rng.h) at any place, so
-// that what it decides need not be kept.
+// Random stream of dropout on the device (models/backend/dropout_stream.h): Philox4x32-10
+// (common/base/rng.h) at any position, so that masks need not be kept.
 #pragma once
 
 #include <cstdint>

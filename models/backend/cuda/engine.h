@@ -1,9 +1,9 @@
-// What the CUDA backend's ops share: one device, one stream, the libraries' handles and workspace,
-// and the first failure.
+// Engine of the CUDA backend: the device, the stream, the libraries' handles, the workspace and the
+// first failure, which all ops share.
 //
-// Everything is queued on the stream and nothing waits. The first call that fails is remembered
-// with the layer it was made for; after it nothing is queued any more, and Wait says what it was.
-// CUDA's own errors stick to the process, so there is nothing to go on with.
+// Everything is queued on the stream and nothing waits. The engine remembers the first call that
+// fails, with the layer of the call; from then on nothing is queued, and Wait returns the failure.
+// CUDA's own errors stay with the process, so the process cannot go on.
 //
 // One thread at a time.
 #pragma once
@@ -34,12 +34,12 @@ using CublasLt = Handle<cublasLtHandle_t, cublasLtDestroy>;
 
 class Engine final : public DeviceMemory {
  public:
-  // FailedPrecondition where there is no such device, naming those that there are.
+  // FailedPrecondition if there is no such device; the message names the devices.
   static Result<std::unique_ptr<Engine>> Make(const CudaOptions& options);
 
   const CudaOptions& options() const { return options_; }
   const std::string& device_name() const { return device_name_; }
-  // Of activations. 16-bit ones have their channels last.
+  // Number type of activations. 16-bit activations have their channels last.
   Precision precision() const { return options_.precision; }
   bool channels_last() const { return precision() != Precision::kFp32; }
   ActivationShape ShapeOf(const Shape& shape, int batch) const {
@@ -60,12 +60,12 @@ class Engine final : public DeviceMemory {
   cublasLtHandle_t cublas() const { return cublas_.get(); }
 
   void* Allocate(size_t bytes, const std::string& what) override;
-  // The same, but where there is not enough null and no failure; and it holds rubbish.
+  // Allocates memory with undefined content; null and no failure if there is not enough.
   void* TryAllocate(size_t bytes, const std::string& what);
   // Waits for what is queued.
   void Free(void* memory) override;
   const MemoryLedger& ledger() const { return ledger_; }
-  // What the device has left; 0 when it does not say.
+  // Free bytes of the device; 0 if it cannot say.
   size_t FreeBytes();
 
   // One workspace for all: ops run one after the other. Grows only before the first step.
@@ -80,7 +80,7 @@ class Engine final : public DeviceMemory {
   LossScale* loss_scale() const { return loss_scale_; }
   void SetStep(const StepBlock& step);
 
-  // For whom calls are made from now on: a layer's name, borrowed until the next one.
+  // Layer whose calls follow: its name, borrowed until the next call.
   void set_place(const std::string* place) { place_ = place; }
 
   bool ok() const { return failure_.ok(); }
@@ -122,8 +122,7 @@ class Engine final : public DeviceMemory {
   Status failure_;
 };
 
-// An array as DeviceArray, but with rubbish in it, and empty without a failure where there is not
-// enough memory.
+// An array with undefined content, empty without a failure if there is not enough memory.
 template <typename T>
 DeviceArray<T> TryArray(Engine& engine, int64_t size, const std::string& what) {
   return {engine, engine.TryAllocate(static_cast<size_t>(size) * sizeof(T), what), size};

@@ -1,4 +1,4 @@
-// The L2 norm of all gradients, and what follows from it for the step under way.
+// L2 norm of all gradients, and the factor of the current step that follows from the norm.
 #include <cfloat>
 
 #include "models/backend/cuda/grid.cuh"

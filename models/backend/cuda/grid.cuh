@@ -1,4 +1,4 @@
-// How kernels over long arrays are laid out on the device.
+// Grid of kernels over long arrays: blocks, threads and sums over them.
 #pragma once
 
 #include <algorithm>

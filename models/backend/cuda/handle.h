@@ -1,5 +1,5 @@
-// One owner for everything that CUDA, cuDNN and cuBLAS make and want destroyed: streams, events,
-// graphs, library handles, descriptors. Moved, not copied.
+// Owner of an object that CUDA, cuDNN or cuBLAS creates and destroys: streams, events, graphs,
+// library handles, descriptors. Moved, not copied.
 #pragma once
 
 #include <utility>
@@ -7,7 +7,7 @@
 namespace kumo::cuda {
 
 // T: a pointer-like type whose empty value is null. destroy: what the library calls it; its status
-// is dropped, as there is nobody left who could use the object.
+// is dropped, as nobody can use the object any more.
 template <typename T, auto destroy>
 class Handle {
  public:

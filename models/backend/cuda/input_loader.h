@@ -1,5 +1,5 @@
-// Minibatches on their way to the GPU, see models/backend/input_loader.h. Everything is borrowed
-// for the loader's life. One thread.
+// Input loader of the GPU (models/backend/input_loader.h). All arguments are borrowed for the
+// loader's life. One thread.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// The CUDA backend's own kernels, for what cuDNN and cuBLAS lack. Each function here queues one
-// kernel or two and returns whether they could be launched; arrays are in device memory.
+// Kernels of the CUDA backend itself; ops keep theirs in ops/*/cuda.cu. Each function queues one
+// kernel or two and returns whether they could be launched. Arrays are in device memory.
 #pragma once
 
 #include <cstddef>
@@ -85,7 +85,7 @@ cudaError_t ScaleGradients(const Launch& launch, const StepBlock* step, int64_t 
                            float* gradients);
 
 // --- codec_kernel.cu. common/codec/codec.h on the device, the same bits; see there.
-// One array to encode: x, or x - minus where that is not null; residual may be null. Where a number
+// One array to encode: x, or x - minus if `minus` is not null; residual may be null. Where a number
 // is not finite or above `most`, *first_bad becomes its position if that is less than what it held;
 // then `out` and the residual are unspecified.
 struct EncodeJob {

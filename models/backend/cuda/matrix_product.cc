@@ -6,7 +6,7 @@
 namespace kumo::cuda {
 namespace {
 
-// What cuBLASLt may use for sums in several parts.
+// Workspace that cuBLASLt may use for sums in several parts.
 constexpr size_t kWorkspace = size_t{32} << 20;
 
 uint32_t Alignment(const void* pointer) {

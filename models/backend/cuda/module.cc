@@ -1,4 +1,4 @@
-// The module's one exported function; see module.h. Part of the module only.
+// Exported function of the module; see module.h. Part of the module only.
 #include "models/backend/cuda/module.h"
 
 extern "C" __attribute__((visibility("default"))) const kumo::CudaModule* kumo_cuda_module() {

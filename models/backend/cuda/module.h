@@ -1,12 +1,12 @@
-// The CUDA backend as a module: a shared library, lib/kumo/backend_cuda.so of the installation,
-// with one function to be found in it by its name. Everything else in it is hidden: it has own
-// copies of the few sources of Kumo's that it calls, and shares glog and the C++ library, which are
-// shared libraries too, with the program.
+// Module of the CUDA backend: a shared library, lib/kumo/backend_cuda.so of the installation, with
+// one function that is found by its name. Everything else in the module is hidden. The module has
+// its own copies of the few sources of Kumo that it calls; it shares glog and the C++ library,
+// which are shared libraries too, with the program.
 //
-// C++ objects pass between the two, so both must have been compiled from the same headers by the
-// same compiler: CudaModule::build says which (cmake/module.cmake), and another one is
-// refused. Once loaded a module stays for good: objects of its classes are about, and CUDA has its
-// own exit handlers.
+// C++ objects pass between the two, so both must be compiled from the same headers by the same
+// compiler. CudaModule::build names these (cmake/module.cmake), and a module of another build is
+// refused. A loaded module stays for good: objects of its classes exist, and CUDA has its own exit
+// handlers.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,7 @@ struct CudaModule {
   Result<std::string> (*pci_bus_id)(int device);
 };
 
-// What the module exports, and its name in there.
+// Exported object of the module, and its name.
 using CudaModuleFunction = const CudaModule* (*)();
 inline constexpr char kCudaModuleFunction[] = "kumo_cuda_module";
 

@@ -1,4 +1,4 @@
-// The CUDA backend of a program: its functions load the module and hand on to it.
+// CUDA backend of a program: functions that load the module and call it.
 #include <dlfcn.h>
 
 #include <filesystem>

@@ -1,6 +1,6 @@
-// The number types of activations, and where a number of one lies: float32 ones are samples x
-// channels x plane, 16-bit ones samples x plane x channels, as tensor cores want them. Arithmetic
-// is in float32; a number is rounded where it is stored.
+// Number types of activations, and the position of an element of each type: float32 arrays are
+// samples x channels x plane, 16-bit arrays are samples x plane x channels, as tensor cores need
+// them. Arithmetic is in float32; a number is rounded when it is stored.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ __device__ inline void Store(float x, __nv_bfloat16* to) { *to = __float2bfloat1
 template <typename T>
 constexpr bool kChannelsLast = sizeof(T) == 2;
 
-// Of number i of a sample as people count them, channels before the plane.
+// Position of element i of a sample, counted with channels before the plane.
 template <typename T>
 __device__ int64_t PlaceOf(const ActivationShape& shape, int64_t i) {
   if (!kChannelsLast<T>) return i;

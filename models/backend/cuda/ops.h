@@ -1,4 +1,5 @@
-// Table of the CUDA backend: what ops/*/cuda.* and losses/*/cuda.* define for each op and loss.
+// Table of the CUDA ops: the functions that ops/*/cuda.* and losses/*/cuda.* define for each op and
+// loss.
 //
 // Activations are laid out as ActivationShape (kernels.h) says. Ops queue their work on the
 // engine's stream; the engine remembers a failure. The engine outlives the ops.

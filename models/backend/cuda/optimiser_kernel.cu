@@ -1,5 +1,5 @@
-// The optimisers of common/optimiser/, one fused pass over the arrays; compiled without
-// contraction of products and sums, so the same bits.
+// Optimisers of common/optimiser/: one fused pass over the arrays, with the CPU's bits (compiled
+// without contraction of products and sums).
 #include "models/backend/cuda/grid.cuh"
 
 #define KUMO_ISA on_device

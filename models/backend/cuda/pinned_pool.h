@@ -1,8 +1,8 @@
-// Host memory that the device reads and writes directly, used again and again: pinning takes longer
-// than most of what it is used for.
+// Pool of pinned host memory, which the device reads and writes directly. Blocks are used again and
+// again, because pinning takes longer than most of their uses.
 //
-// A block goes back to the pool with its last owner, on whatever thread that is (a contribution's
-// code is released by the thread that has sent it). Thread-safe. Blocks may outlive the pool.
+// A block goes back to the pool with its last owner, on any thread (the thread that has sent a
+// contribution releases the contribution's code). Thread-safe. Blocks may outlive the pool.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Images' bytes to activations by the formula of common/job/pixels.h. The host's bits in float32: a
-// difference and a product, which nothing can contract.
+// Bytes of images to activations, by the formula of common/job/pixels.h. The host's bits in
+// float32: the formula is a difference and a product, which nothing can contract.
 #include "models/backend/cuda/numbers.cuh"
 
 namespace kumo::cuda {

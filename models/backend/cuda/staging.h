@@ -1,5 +1,6 @@
-// From the host's memory to the device's without waiting: what is to be copied is put into pinned
-// memory first, so that the caller's may change at once and the copy runs beside what is computed.
+// Staging of copies from the host's memory to the device's, without waiting: data is put into
+// pinned memory first, so that the caller may change its own array at once, and the copy runs
+// beside the computation.
 //
 // One thread.
 #pragma once

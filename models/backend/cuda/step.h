@@ -1,6 +1,6 @@
-// What changes from one training step to the next, and nothing else: the rest of a step is the same
-// work on the same arrays, so that it can be recorded once as a graph and repeated. Both structs
-// live in device memory.
+// Values that change from one training step to the next. The rest of a step is the same work on the
+// same arrays, so that the step can be recorded once as a graph and repeated. Both structs live in
+// device memory.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct StepBlock {
   float gradient_factor = 1;
 };
 
-// What losses are multiplied with; goes on from step to step. Stays 1 but for fp16.
+// Factor of losses, kept from step to step. Stays 1 except for fp16.
 struct LossScale {
   float scale = 1;
   int32_t good_steps = 0;  // since it last changed

@@ -1,4 +1,5 @@
-// The step under way, by a kernel's parameters: no copy from host memory that may change too early.
+// Values of the current step, written by a kernel's parameters: no copy from host memory that may
+// change too early.
 #include "models/backend/cuda/grid.cuh"
 
 namespace kumo::cuda {

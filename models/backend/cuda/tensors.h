@@ -1,4 +1,4 @@
-// cuDNN's descriptors of what layers work on.
+// Descriptors of activations for cuDNN.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ inline cudnnTensorFormat_t FormatOf(const Engine& engine) {
   return engine.channels_last() ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW;
 }
 
-// Of the device's activations.
+// Descriptor of the device's activations.
 inline TensorDescriptor Describe(Engine& engine, const Shape& shape, int batch) {
   TensorDescriptor descriptor;
   KUMO_CUDA(engine, cudnnCreateTensorDescriptor(descriptor.receive()));

@@ -1,4 +1,4 @@
-// Moves numbers between the orders and types that layers, libraries and the host want.
+// Transposition of elements between the orders and number types of layers, libraries and the host.
 #include "models/backend/cuda/numbers.cuh"
 
 namespace kumo::cuda {

@@ -1,5 +1,5 @@
-// Rewrites of a graph to one that gives the same bits with fewer passes over memory: one file each.
-// The last one is for a graph in use alone, and gives other bits.
+// Rewrites of a graph, one file each: the rewritten graph gives the same bits with fewer passes
+// over memory. The last rewrite is only for a graph in use, and gives other bits.
 #pragma once
 
 #include <functional>
@@ -13,23 +13,23 @@ namespace kumo {
 // activation has fewer numbers to work on.
 void PoolBeforeActivation(Graph* graph);
 
-// A convolution pools its own result, where windows neither overlap nor are padded nor reach
-// beyond its border, and the device can.
+// A convolution pools its own result, if the windows neither overlap nor are padded nor reach
+// beyond the border, and the device can do so.
 void PoolInConvolution(const std::function<bool(const ConvolutionSpec&)>& fuses, Graph* graph);
 
-// A fully connected layer or a batch normalisation applies the activation that follows it, where
-// the device can.
+// A fully connected layer or a batch normalisation applies the activation that follows it, if the
+// device can do so.
 void FuseActivation(const std::function<bool(Activation)>& fuses, Graph* graph);
 
-// Flattening is there in front of those who read a sample as one vector, channels before the plane,
-// and only where numbers move for that on the device.
+// Adds a flattening in front of each node that reads a sample as one vector, channels before the
+// plane, if elements move for that on the device.
 void Flattening(const std::function<bool(const Shape&)>& moves, Graph* graph);
 
-// A convolution or a fully connected layer does what the batch normalisation behind it does with
-// running statistics, where nobody else reads its result and both have tensors of their own: with
-// f = scale / sqrt(variance + epsilon) of the channel, its weights become f weight, and its bias,
+// A convolution or a fully connected layer takes over the batch normalisation behind it with its
+// running statistics, if no other node reads its result and both have tensors of their own: with f
+// = scale / sqrt(variance + epsilon) of the channel, its weights become f weight, and its bias,
 // which it then has, f (bias - mean) + shift. Not for training. tensors: the numbers of each of
-// graph->parameters, of which those are left that somebody uses. How many normalisations went.
+// graph->parameters; unused tensors are removed. Returns the number of removed normalisations.
 int FoldBatchNormalisation(Graph* graph, std::vector<std::vector<float>>* tensors);
 
 }  // namespace kumo

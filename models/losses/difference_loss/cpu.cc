@@ -1,5 +1,5 @@
-// The loss of how far scores are from their labels' numbers, and its gradient: factor d / (batch x
-// numbers), with d held within +-delta.
+// Squared and Huber losses and their gradient: factor d / (batch x numbers), with d clamped to
+// +-delta.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Losses of how far numbers are from the labels' ones.
+// Layers mean_squared_error and huber.
 #include <cmath>
 #include <string>
 

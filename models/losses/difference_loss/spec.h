@@ -7,11 +7,10 @@
 
 namespace kumo {
 
-// Of d, how far a sample's score is from its label's number: the mean over the sample of
-// factor d^2 / 2 where |d| < delta, and of factor delta (|d| - delta / 2) elsewhere. Labels are as
-// many float32 as scores, in the order of their shape.
+// With d = score - label: the mean over the sample of factor d^2 / 2 if |d| < delta, else of factor
+// delta (|d| - delta / 2). Labels are as many float32 as scores, in the order of their shape.
 struct DifferenceLossSpec {
-  // As above.
+  // The sums that the op adds up, by their places.
   static constexpr int kLossSum = 0;
   static constexpr int kAbsoluteSum = 1;  // of the means of |d|
 

@@ -1,6 +1,6 @@
-// Softmax and cross-entropy in one: loss = log(sum exp(s - max)) - sum q (s - max), gradient
-// (softmax - q) / batch, where q is one-hot, or the label's shares, or what smoothing makes of
-// these; of each position, with the mean over them.
+// Softmax and cross-entropy in one pass: loss = log(sum exp(s - max)) - sum q (s - max), gradient
+// (softmax - q) / batch. q is one-hot, or the label's shares, smoothed if the spec says so. At each
+// position, with the mean over the positions.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -45,8 +45,7 @@ class SoftmaxCrossEntropy final : public LossOp {
   }
 
  private:
-  // What a position should have. shares: of the classes, positions_ floats apart; null: all is the
-  // label's.
+  // Target of a position. shares: of the classes, positions_ floats apart; null: one-hot.
   struct Target {
     int64_t label = 0;
     const float* shares = nullptr;

@@ -7,7 +7,7 @@
 
 namespace kumo {
 
-// Of each position: scores are classes x positions, labels, in [0, classes), one for each position.
+// Scores are classes x positions; labels are integers in [0, classes), one for each position.
 struct SoftmaxCrossEntropySpec {
   // The sums that the op adds up, by their places.
   static constexpr int kLossSum = 0;
@@ -16,15 +16,16 @@ struct SoftmaxCrossEntropySpec {
   static constexpr int kMostTops = 4;
 
   Shape scores;
-  // The share of each label that is dealt out to all classes evenly, its own among them.
+  // Label smoothing: the share of each label that is spread evenly over all classes, its own
+  // included.
   float smoothing = 0;
-  // How many samples have their label among the so many largest scores is summed up for each. Of
-  // equal scores that of the earlier class is taken to be larger.
+  // The k's of top-k hits, each with a sum of its own. Of two equal scores the earlier class's
+  // counts as larger.
   std::vector<int> top = {};
   int sums() const { return kTopSum + static_cast<int>(top.size()); }
   float weight = 1;  // of the gradient, not of the sums
-  // Labels are a share of each class (float32, in the order of the scores) and not the number of
-  // one. Of those with the largest share the first is the label that the metrics go by.
+  // Labels are a share of each class (float32, in the order of the scores) and not the index of a
+  // class. Metrics use the first class with the largest share as the label.
   bool shares = false;
 };
 

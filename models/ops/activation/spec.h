@@ -21,7 +21,7 @@ constexpr bool IsNonDecreasing(Activation activation) { return !DerivesFromInput
 struct ActivationSpec {
   Activation activation = Activation::kRelu;
   Shape shape;
-  float slope = 0;  // of kLeakyRelu: what numbers below 0 are multiplied by, in (0, 1)
+  float slope = 0;  // of kLeakyRelu, in (0, 1): the factor of numbers below 0
   bool looks_ahead(int64_t) const { return false; }
 };
 

@@ -7,7 +7,8 @@
 
 namespace kumo {
 
-// The sum of its inputs, two or more, from the first on.
+// The inputs are added from the first on.
+
 struct AddSpec {
   Shape shape;
   bool looks_ahead(int64_t) const { return false; }

@@ -1,15 +1,16 @@
-// Attention over a sequence. The heads of all samples are independent of each other: 16 of them,
-// which may be of several heads, are one unit of work. What it computes with is copied to rows of
-// these 16 before, and its results from there.
+// Attention over a sequence. The heads of all samples are independent of each other. One unit of
+// work is 16 pairs of a head and a sample, which may belong to several heads. Operands are copied
+// to rows of these 16 first, and results from such rows.
 //
-// Positions are taken in blocks. Where it is causal, a block of queries looks at the positions up
-// to its own end, and what lies behind a query within the block has weight 0; so no block looks at
-// weights that were not made.
+// Positions are processed in blocks. If the op is causal, a block of queries looks at the positions
+// up to the block's own end, and positions behind a query within the block have weight 0; so no
+// block reads weights that were not computed.
 //
-// Weights that dropout leaves are kept beside those of the softmax: gradients need both.
+// The weights after dropout are kept beside those of the softmax: gradients need both.
 //
-// In the activations the channels of a position lie a multiple of 4 KiB apart where positions and
-// samples are powers of two, and a cache keeps few of such numbers: rows here have another length.
+// In the activations the channels of a position lie a multiple of 4 KiB apart if positions and
+// samples are powers of two, and a cache keeps few of such numbers. So the rows here have another
+// length.
 #include <algorithm>
 #include <array>
 #include <cmath>

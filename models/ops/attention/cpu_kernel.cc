@@ -1,4 +1,4 @@
-// Products and softmax of 16 heads of samples side by side.
+// Products and softmax for 16 pairs of a head and a sample side by side.
 #include <cstdint>
 
 #include "models/backend/cpu/exponential.h"

@@ -136,7 +136,7 @@ struct Spot {
   }
 };
 
-// Of one head of one sample: what comes in, and what goes out.
+// Input and output arrays of one head of one sample.
 template <typename T>
 struct Heads {
   Head<T> queries, keys, values, out;
@@ -148,7 +148,7 @@ struct Heads {
         out(numbers, spot.sample, spot.head, 1, 0) {}
 };
 
-// What dropout multiplies the weight by with which row `row` (Spot) looks at position p.
+// Dropout's factor of the weight with which row `row` (Spot) looks at position p.
 __device__ inline float FactorOf(const AttentionNumbers& numbers, int64_t row, int64_t p) {
   if (numbers.step == nullptr) return 1;
   const DropoutNumbers drawn(numbers.step, numbers.layer);

@@ -15,8 +15,8 @@ OnnxValue HeadsOf(const OnnxValue& all, int64_t heads, int64_t third, OnnxBuilde
   std::vector<int64_t> extents = all.extents;
   extents[0] = heads;
   return builder->Add("Slice",
-                      {all.name, builder->WholeNumbers({third * heads}),
-                       builder->WholeNumbers({(third + 1) * heads}), builder->WholeNumbers({1})},
+                      {all.name, builder->Integers({third * heads}),
+                       builder->Integers({(third + 1) * heads}), builder->Integers({1})},
                       extents);
 }
 

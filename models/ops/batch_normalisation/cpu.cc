@@ -1,4 +1,4 @@
-// Batch normalisation (Ioffe & Szegedy 2015): one channel is one unit of work.
+// Batch normalisation (Ioffe & Szegedy 2015). One channel is one unit of work.
 #include <cmath>
 #include <cstdint>
 #include <memory>

@@ -1,4 +1,4 @@
-// The channels of several arrays in one.
+// Concatenation of channels.
 #include <algorithm>
 #include <cstdint>
 #include <memory>

@@ -8,7 +8,8 @@
 
 namespace kumo {
 
-// The channels of its inputs, one after the other.
+// The channels of the inputs, one input after the other.
+
 struct ConcatSpec {
   std::vector<Shape> inputs;  // of one height and width
 

@@ -1,4 +1,4 @@
-// Which way a convolution is computed.
+// Choice of the way in which a convolution is computed.
 #include <algorithm>
 #include <array>
 #include <cstdint>

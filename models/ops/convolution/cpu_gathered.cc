@@ -1,12 +1,12 @@
-// Convolutions as products of matrices: row (channel, tap) of a gathered matrix has what that tap
-// reads there for each result position and sample, so that the results are
-// weight [outputs][channel, tap] times it. Some positions at a time, so that what was gathered is
-// still in a cache when it is multiplied, and of samples those that there are: their padding is
-// left out.
+// Convolution as a product of matrices. Row (channel, tap) of a gathered matrix holds the numbers
+// that the tap reads for each result position and sample; the results are weight [outputs][channel,
+// tap] times the gathered matrix. A block of positions is gathered and multiplied at a time, so
+// that the gathered numbers are still in a cache. Only the samples are gathered, without their
+// padding.
 //
-// For kernels of 1x1, and products per position, whose rows need not be gathered where nothing pads
-// the samples; for strides, with which the plain way (convolution.cc) reads few of the numbers of a
-// line; and for minibatches that leave most of a vector empty.
+// For kernels of 1x1 and products per position, whose rows need not be gathered if the samples have
+// no padding; for strides, with which the plain way (cpu_plain.cc) reads few of the numbers of a
+// cache line; and for minibatches that leave most of a vector empty.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -23,8 +23,8 @@ namespace {
 // Rows this many floats apart, or a multiple, share one place of a cache: products of such are half
 // as fast.
 constexpr int64_t kCacheStride = 1024;
-// Of the gathered and the result's block together, in floats: about what a second-level cache
-// holds.
+// Size of the gathered block and the result's block together, in floats: about a second-level
+// cache.
 constexpr int64_t kBlockFloats = 512 << 10;
 constexpr int64_t kLeastColumns = 384;
 constexpr int64_t kMostColumns = 2048;
@@ -217,7 +217,7 @@ class GatheredConvolution final : public WeightedOp<FloatOp> {
     }
   }
 
-  // What was gathered is done with: its place is taken by the gradients of it.
+  // The gathered numbers are no longer needed: their gradients take their place.
   void InputGradient(const Block& block, const Rows<const float>& grads, float* scratch,
                      float* grad_input) {
     const bool in_place = one_to_one_ && AsTheyAre(block, sources_);

@@ -1,6 +1,6 @@
-// Convolution in groups of channels: the channels of a group lie side by side in this backend's
-// layout, and so do its filters, so one convolution of a group's shape works on them group by
-// group. Backward needs nothing of it that the Forward of another group has left.
+// Convolution in groups of channels. The channels of a group lie side by side in the CPU's layout,
+// and so do the group's filters; so one convolution of a group's shape works on them group by
+// group. Backward needs nothing that the Forward of another group has left.
 #include <cstdint>
 #include <memory>
 

@@ -1,6 +1,6 @@
-// The tiles that convolutions are made of. Both keep a block of accumulators in registers and read
-// each operand once per tap: the product tile rows x vectors of samples, the outer tile output
-// channels x taps.
+// Tiles of convolutions. Both kinds keep a block of accumulators in registers and read each operand
+// once per tap: the product tile has rows x vectors of samples, the outer tile has output channels
+// x taps.
 #include <cstdint>
 
 #include "models/backend/cpu/vector.h"

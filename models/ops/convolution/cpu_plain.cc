@@ -1,10 +1,11 @@
 // Direct convolution with the samples in the vector lanes, and max pooling in the same pass.
 //
 // Forward: with pooling, a block of channels is convolved into a band of rows that fits the cache
-// and pooled at once, so the full output never reaches memory.
-// Backward: the pooled gradient is spread to a full one; then the weights' gradient (OuterTile,
-// against a zero-padded copy of the input where the convolution pads) and the input's (TapProduct
-// the other way round).
+// and is pooled at once, so the full output never reaches memory.
+//
+// Backward: the pooled gradient is spread to a full gradient. Then follow the weights' gradient
+// (OuterTile, against a zero-padded copy of the input if the convolution pads) and the input's
+// gradient (TapProduct in the other direction).
 #include <cstdint>
 #include <cstring>
 #include <iterator>

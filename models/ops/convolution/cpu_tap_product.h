@@ -1,9 +1,9 @@
-// The sum that a convolution's forward pass and its gradient with respect to the input have in
-// common: each result position is a sum over source channels and over those taps of the kernel
-// whose source position exists. Forward, result and source are output and input; backward they
-// change places, and so do the two channel axes of the weights.
+// Product of weights and positions that a convolution's forward pass and its gradient with respect
+// to the input have in common: each result position is a sum over source channels and over the taps
+// of the kernel whose source position exists. Forward, result and source are output and input;
+// backward they change places, and so do the two channel axes of the weights.
 //
-// Positions next to each other that use the same taps form a run, worked out once; padding, stride
+// Neighbouring positions that use the same taps form a run, which is computed once; padding, stride
 // and dilation only decide which runs there are. Used by one op; not thread-safe, but spreads its
 // own work over the engine's threads.
 #pragma once

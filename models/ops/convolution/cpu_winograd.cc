@@ -1,4 +1,4 @@
-// A convolution by Winograd's minimal filtering, where that takes fewer operations.
+// Convolution by Winograd's minimal filtering, if it takes fewer operations.
 #include <algorithm>
 #include <cstdint>
 #include <memory>

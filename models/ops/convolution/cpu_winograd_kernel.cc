@@ -1,5 +1,5 @@
-// Winograd's transforms, of vectors of samples: additions and a few constants, no shuffles. And the
-// products between them.
+// Winograd's transforms of vectors of samples (additions and a few constants, no shuffles), and the
+// products between the transforms.
 #include <cstdint>
 
 #include "models/backend/cpu/vector.h"

@@ -8,7 +8,7 @@
 namespace kumo {
 
 // Some lanes of one tile of a plane, and where its transform's numbers are in a block of columns
-// (winograd_columns.h).
+// (cpu_winograd_passes.h).
 struct WinogradTile {
   int64_t lanes;   // floats between positions of the plane
   int64_t height;  // of the plane

@@ -1,17 +1,17 @@
-// Convolutions of 3x3 kernels that move by one position, by Winograd's minimal filtering: a tile of
-// 4x4 results is made of 36 products for each channel instead of 144. A tile's patch of 6x6
-// sources is transformed to 36 numbers, its frequencies; at each of these the channels are mixed
-// by a product of matrices; and what comes out is transformed back. All with samples in the vector
-// lanes, so that a transform is a few additions of vectors (winograd_kernel.cc has the formulas).
-// Rounding's part is larger than in a plain sum: convolution_ways_test.cc says how large.
+// Passes of Winograd's minimal filtering for convolutions of 3x3 kernels with stride 1: a tile of
+// 4x4 results takes 36 products for each channel instead of 144. A tile's patch of 6x6 sources is
+// transformed to 36 numbers, its frequencies; at each frequency a product of matrices mixes the
+// channels; the products are transformed back. Samples are in the vector lanes, so that a transform
+// is a few additions of vectors (cpu_winograd_kernel.cc has the formulas). The rounding error is
+// larger than that of a plain sum: convolution_ways_test.cc has its bound.
 //
-// Columns are the lanes of tiles, which are numbered row by row of the plane. Of few samples a
-// tile's columns are 4 or 8 lanes: the transforms, a small part, still work on whole vectors, while
-// the products do not. A block of columns goes all the way at once, so that it stays in the caches.
-// Each of its 36 matrices is [strip of columns][channel][column of the strip].
+// Columns are the lanes of tiles, which are numbered row by row of the plane. For few samples a
+// tile's columns are 4 or 8 lanes: the transforms, a small part, still work on whole vectors, the
+// products do not. A block of columns passes through all steps at once, so that it stays in the
+// caches. Each of its 36 matrices is [strip of columns][channel][column of the strip].
 //
-// Used by one op; not thread-safe, but they spread their own work over the engine's threads. What
-// they need for that is in the engine's scratch.
+// Used by one op; not thread-safe, but the passes spread their own work over the engine's threads.
+// Their temporary arrays are in the engine's scratch.
 #pragma once
 
 #include <algorithm>

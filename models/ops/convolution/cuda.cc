@@ -1,10 +1,10 @@
-// Convolutions by cuDNN, with the max pooling of their output where the net asks for it; biases by
-// our own kernels.
+// Convolution by cuDNN, with max pooling of the output if the spec has it. Biases are added by own
+// kernels.
 //
-// Where activations have 16 bits cuDNN reads a copy of the filter, made anew for each minibatch,
-// that has 16 bits too and its channels last, and leaves such a gradient. So it does in float32
-// where the filter does not lie on 16 bytes, which its kernels may want and a flat vector does not
-// promise.
+// With 16-bit activations, cuDNN reads a 16-bit copy of the filter with channels last, made anew
+// for each minibatch, and writes such a gradient. In float32 cuDNN reads a copy too if the filter
+// is not aligned to 16 bytes: its kernels may need that alignment, and a flat vector does not
+// promise it.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -99,7 +99,7 @@ class Convolution final : public WeightedOp<UnaryOp> {
   static bool IsAligned(const float* filter) {
     return reinterpret_cast<uintptr_t>(filter) % 16 == 0;
   }
-  // What is transposed between a filter, or its gradient, and the copy.
+  // Planes that are transposed between a filter, or its gradient, and the copy.
   Planes Matrices(int64_t rows, int64_t columns) const {
     if (engine_.channels_last()) return {spec_.outputs, rows, columns};
     return {1, 1, filter_size()};

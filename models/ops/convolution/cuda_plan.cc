@@ -8,7 +8,7 @@ namespace {
 constexpr float kOne = 1.0f;
 constexpr float kZero = 0.0f;
 
-// What algorithms may be measured with.
+// Arithmetics with which algorithms may be measured.
 cudnnMathType_t MathOf(const Engine& engine) {
   if (engine.precision() != Precision::kFp32) return CUDNN_TENSOR_OP_MATH;
   return engine.options().tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;

@@ -1,8 +1,8 @@
-// One convolution by cuDNN for one batch size: descriptors, and for forward, the gradient of the
-// input and that of the filter an algorithm. The fastest is found once by measuring all that there
-// are on the arrays of the first pass, so that pass is the one that must not be recorded. Where the
-// same bits are wanted each time, in each process, nothing is measured: cuDNN's own guess is taken,
-// which depends on the shapes and the kind of GPU alone.
+// Plan of one convolution by cuDNN for one batch size: descriptors, and an algorithm for forward,
+// for the gradient of the input and for the gradient of the filter. All algorithms are measured
+// once on the arrays of the first pass, and the fastest is kept; so the first pass must not be
+// recorded. With network.deterministic nothing is measured: cuDNN's own guess is taken, which
+// depends only on the shapes and the kind of GPU.
 //
 // The filter is outputs x channels of a group x kernel, or, with 16-bit activations, outputs x
 // kernel x channels of a group in their number type.

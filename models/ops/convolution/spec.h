@@ -22,8 +22,8 @@ struct ConvolutionSpec {
   // Max pooling of the result, in windows that neither overlap nor leave gaps, without padding
   // and not in ceil mode.
   std::optional<PoolingSpec> pool = std::nullopt;
-  // As many convolutions side by side: group g makes the g-th part of the outputs of the g-th part
-  // of the input's channels. Divides both numbers. Not with `pool` where it is more than 1.
+  // Number of convolutions side by side: group g computes the g-th part of the outputs from the
+  // g-th part of the input's channels. Divides both numbers. 1 if there is a pool.
   int groups = 1;
 
   Shape output() const {  // before the pooling
@@ -33,7 +33,7 @@ struct ConvolutionSpec {
             (input.width() + 2 * pad - wide) / stride + 1};
   }
   int64_t channels_per_group() const { return input.channels() / groups; }
-  // One of the groups.
+  // The convolution of one group.
   ConvolutionSpec OfGroup() const {
     ConvolutionSpec spec = *this;
     spec.input = input.WithChannels(channels_per_group());

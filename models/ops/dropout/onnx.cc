@@ -5,7 +5,6 @@
 
 namespace kumo {
 
-// Which zeroes nothing but while training.
 OnnxValue OnnxForm(const DropoutSpec&, const OnnxNode& node) { return node.input(); }
 
 }  // namespace kumo

@@ -10,7 +10,7 @@ namespace kumo {
 struct DropoutSpec {
   Shape shape;
   float ratio = 0;
-  int layer = 0;  // place in the network file: tells the streams of two layers apart
+  int layer = 0;  // place in the network file, which distinguishes the streams of two layers
   bool looks_ahead(int64_t) const { return false; }
 };
 

@@ -1,5 +1,5 @@
-// Vectors looked up by whole numbers. Channels are dealt out to the threads: each writes its own
-// part of the outputs and of the table's gradient.
+// Embedding: vectors looked up by integers. Each thread has some of the channels, and writes its
+// own part of the outputs and of the table's gradient.
 #include <algorithm>
 #include <cstdint>
 #include <memory>

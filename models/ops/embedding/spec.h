@@ -7,7 +7,7 @@
 
 namespace kumo {
 
-// Whole numbers in [0, vocabulary) to vectors. Parameter: weight [vocabulary][outputs].
+// Integers in [0, vocabulary) to vectors. Parameter: weight [vocabulary][outputs].
 struct EmbeddingSpec {
   int64_t vocabulary = 1;
   int64_t outputs = 1;

@@ -1,4 +1,5 @@
-// Flattening, which moves nothing on the CPU: a graph for the CPU has no such op (flattening.cc).
+// Flattening, which moves nothing on the CPU: the graph for the CPU has no such op
+// (graph/rewrites/flattening.cc).
 #include <memory>
 
 #include "models/backend/cpu/ops.h"

@@ -1,5 +1,5 @@
-// A sample as one vector, channels before the plane: float32 activations are that already, 16-bit
-// ones have their channels last.
+// Flattening of a sample to one vector, channels before the plane. float32 activations have this
+// order already; 16-bit activations have their channels last.
 #include <memory>
 
 #include "models/backend/cuda/ops.h"

@@ -7,7 +7,6 @@
 
 namespace kumo {
 
-// Channels x height x width to one long vector in that order.
 struct FlattenSpec {
   Shape shape;
   bool looks_ahead(int64_t) const { return true; }

@@ -1,5 +1,5 @@
-// Fully connected layers. In the backend's layout activations are [feature][sample], so none of the
-// three products needs a transposed copy. One that works per position is a convolution of 1x1.
+// Fully connected layer. In the CPU's layout activations are [feature][sample], so none of the
+// three products needs a transposed copy. A layer per position is a convolution of 1x1.
 #include <cstdint>
 #include <memory>
 

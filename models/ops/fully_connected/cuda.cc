@@ -1,12 +1,12 @@
-// Fully connected layers. To cuBLAS, which counts columns first, our arrays are transposed:
-// activations are [inputs][batch], the weight [inputs][outputs]. A layer that works per position
-// has positions x batch for batch, where the channels are last; else they are brought there and
-// back.
+// Fully connected layer. cuBLAS counts columns first, so our arrays are transposed for it:
+// activations are [inputs][batch], the weight is [inputs][outputs]. For a layer per position the
+// batch is positions x batch if channels are last; else activations are transposed to that order
+// and back.
 //
 // With 16-bit activations the products read a 16-bit copy of weight and bias, made anew for each
 // minibatch; gradients of both come out in float32. Not every combination of types has a product
-// that also sums the bias's gradient; else our own kernel does. A ReLU may be part of the op: of
-// the product's epilogue in Forward, a pass over the outputs' gradients in Backward.
+// that also sums the bias's gradient; for the others an own kernel does. A ReLU may be part of the
+// op: in the product's epilogue in Forward, as a pass over the outputs' gradients in Backward.
 #include <cstdint>
 #include <map>
 #include <memory>

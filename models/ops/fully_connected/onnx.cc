@@ -16,7 +16,7 @@ OnnxValue PositionProductForm(const FullyConnectedSpec& spec, const OnnxNode& no
       builder.Add("MatMul", {node.parameters[0], input.name}, {spec.outputs, spec.positions});
   if (spec.bias) {
     const OnnxValue bias =
-        builder.Add("Reshape", {node.parameters[1], builder.WholeNumbers({spec.outputs, 1})}, {});
+        builder.Add("Reshape", {node.parameters[1], builder.Integers({spec.outputs, 1})}, {});
     output = builder.Add("Add", {output.name, bias.name}, output.extents);
   }
   if (spec.activation) output = Activated(*spec.activation, 0, output, &builder);

@@ -9,8 +9,8 @@
 
 namespace kumo {
 
-// At each of `positions`, of inputs channels outputs ones. Parameters: weight [outputs][inputs],
-// bias [outputs].
+// `outputs` numbers of `inputs` numbers, at each of `positions`. Parameters: weight
+// [outputs][inputs], bias [outputs].
 struct FullyConnectedSpec {
   int64_t inputs = 1;
   int64_t outputs = 1;

@@ -1,6 +1,6 @@
-// Group normalisation (Wu & He 2018) and layer normalisation (Ba et al. 2016), which is that of one
-// group with a scale for each number. One group of 16 samples is one unit of work; of the scales'
-// gradients one channel is.
+// Group normalisation (Wu & He 2018), and layer normalisation (Ba et al. 2016) as one group with a
+// scale for each element. One group of 16 samples is one unit of work; for the scales' gradients
+// one channel is.
 #include <cstdint>
 #include <memory>
 

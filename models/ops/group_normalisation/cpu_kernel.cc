@@ -1,4 +1,4 @@
-// Normalisation of samples by themselves, 16 side by side.
+// Normalisation of 16 samples side by side, each by its own statistics.
 #include <cstdint>
 
 #include "models/backend/cpu/vector.h"

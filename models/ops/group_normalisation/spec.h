@@ -7,8 +7,8 @@
 
 namespace kumo {
 
-// Of each sample by itself: its channels, in `groups` parts, each to mean 0 and variance 1.
-// Parameters: scale, shift, each [channels], or, where `elementwise`, of the sample's shape.
+// Each of `groups` parts of a sample's channels is normalised to mean 0 and variance 1. Parameters:
+// scale, shift, each [channels], or of the sample's shape if `elementwise`.
 struct GroupNormalisationSpec {
   Shape shape;
   int groups = 1;  // divides the channels

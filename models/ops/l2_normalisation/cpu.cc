@@ -1,5 +1,5 @@
-// L2 normalisation over the channels, with a learned scale for each (ParseNet, Liu et al. 2015;
-// SSD). One row of positions is one unit of work; of the scales' gradients one channel is.
+// L2 normalisation over the channels, with a trained scale for each channel (ParseNet, Liu et al.
+// 2015; SSD). One row of positions is one unit of work; for the scales' gradients one channel is.
 #include <cstdint>
 #include <memory>
 

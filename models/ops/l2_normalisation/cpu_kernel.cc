@@ -1,4 +1,4 @@
-// Vectors of channels to one length, 16 samples side by side.
+// Normalisation of channel vectors to length 1, 16 samples side by side.
 #include <cstdint>
 
 #include "models/backend/cpu/vector.h"

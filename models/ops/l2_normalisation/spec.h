@@ -7,7 +7,7 @@
 
 namespace kumo {
 
-// At each position the channels, as a vector, to length 1. Parameter: scale [channels].
+// Parameter: scale [channels].
 struct L2NormalisationSpec {
   Shape shape;
   float epsilon = 1e-10f;  // added to the square of the length

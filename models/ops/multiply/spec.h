@@ -7,7 +7,6 @@
 
 namespace kumo {
 
-// The product of its two inputs, number by number.
 struct MultiplySpec {
   Shape shape;
   bool looks_ahead(int64_t) const { return false; }

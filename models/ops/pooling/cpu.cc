@@ -1,4 +1,4 @@
-// Max and average pooling: one channel is one unit of work.
+// Max and average pooling. One channel is one unit of work.
 #include <cstdint>
 #include <memory>
 

@@ -31,7 +31,7 @@ struct Spot {
   int row;
   int column;
 
-  // Of number i in memory.
+  // Of element i in memory.
   __device__ static Spot Of(int64_t i, int64_t channels, int height, int width) {
     Spot spot{};
     if (kChannelsLast<T>) {
@@ -67,7 +67,7 @@ struct Part {
         end(origin + kernel > size ? size - origin : kernel) {}
 };
 
-// And the outputs whose windows an input is in.
+// The outputs whose windows an input is in.
 struct Outputs {
   int begin;
   int end;

@@ -1,5 +1,5 @@
-// Max and average pooling by cuDNN, for the pooling ops and for convolutions that pool their
-// output. Not in ceil mode.
+// Max and average pooling by cuDNN, for pooling ops and for convolutions that pool their output.
+// Not in ceil mode.
 #pragma once
 
 #include <map>

@@ -9,8 +9,8 @@
 namespace kumo {
 namespace {
 
-// What must be added behind an axis so that the windows are as many as ours are, rounded up or
-// down; at least `pad`. It is shorter than a window, since windows begin in the input or before it.
+// Padding behind an axis for which ONNX has as many windows as we have, rounded up or down; at
+// least `pad`. The padding is shorter than a window, since windows begin in the input or before it.
 int64_t PadBehind(int64_t windows, int64_t size, int kernel, int stride, int pad) {
   return std::max<int64_t>(pad, (windows - 1) * stride + kernel - size - pad);
 }
@@ -34,7 +34,7 @@ OnnxValue OnnxForm(const PoolingSpec& spec, const OnnxNode& node) {
                               std::vector<int64_t>{spec.kernel_height, spec.kernel_width}};
   const OnnxSetting strides = {"strides", std::vector<int64_t>{spec.stride, spec.stride}};
   const OnnxSetting pads = {"pads", std::vector<int64_t>{pad, pad, below, right}};
-  // What is beyond the input never wins a maximum; of a mean it is told that it does not count.
+  // Padding never wins a maximum; count_include_pad leaves it out of a mean.
   if (!average) return node.builder.Add("MaxPool", {input.name}, extents, {kernel, strides, pads});
   return node.builder.Add("AveragePool", {input.name}, extents,
                           {kernel, strides, pads, {"count_include_pad", int64_t{0}}});

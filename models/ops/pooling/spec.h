@@ -15,7 +15,8 @@ struct PoolingSpec {
   int stride = 1;
   int pad = 0;
   Kind kind = Kind::kMax;
-  // Whether windows reach beyond the padded input, so as to leave nothing of it out.
+  // Whether the last windows may reach beyond the padded input, so that no number of it is left
+  // out.
   bool ceil = false;
 
   Shape output() const {

@@ -1,5 +1,5 @@
-// Layer normalisation of each position by itself (Ba et al. 2016). Some neighbouring positions and
-// their samples are one unit of work; of the parameters' gradients one channel is.
+// Layer normalisation of each position (Ba et al. 2016). Some neighbouring positions and their
+// samples are one unit of work; for the parameters' gradients one channel is.
 #include <algorithm>
 #include <cstdint>
 #include <memory>

@@ -1,4 +1,4 @@
-// Channels to mean 0 and variance 1 at some positions, with all of these side by side.
+// Normalisation of channels to mean 0 and variance 1, at some positions side by side.
 #include <cstdint>
 
 #include "models/backend/cpu/vector.h"

@@ -34,7 +34,7 @@ Result<LayerPlan> PlanLayerNormalisation(const LayerInput& input) {
   const Shape& shape = input.shape();
   KUMO_RETURN_IF_ERROR(CheckEpsilon(settings.epsilon(), "1e-5"));
   if (settings.per_position()) return PlanPerPosition(input);
-  if (settings.no_shift()) return InvalidArgument("no_shift wants per_position");
+  if (settings.no_shift()) return InvalidArgument("no_shift needs per_position");
   if (shape.size() < 2) {
     return InvalidArgument("the input must have more than one number, is " + shape.ToString());
   }

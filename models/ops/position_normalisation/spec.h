@@ -7,8 +7,8 @@
 
 namespace kumo {
 
-// At each position the channels to mean 0 and variance 1. Parameters: scale and, where `shift`,
-// shift, each [channels].
+// The channels at a position are normalised to mean 0 and variance 1. Parameters: scale and, if
+// `shift`, shift, each [channels].
 struct PositionNormalisationSpec {
   Shape shape;
   float epsilon = 1e-5f;

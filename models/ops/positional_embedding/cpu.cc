@@ -1,4 +1,4 @@
-// A learned vector for each position, added.
+// Positional embedding: a trained vector added to each position.
 #include <cstdint>
 #include <cstring>
 #include <memory>

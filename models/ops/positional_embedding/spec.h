@@ -7,7 +7,7 @@
 
 namespace kumo {
 
-// A vector of its own added to each position. Parameter: weight [positions][channels].
+// Parameter: weight [positions][channels].
 struct PositionalEmbeddingSpec {
   Shape shape;
   bool looks_ahead(int64_t) const { return false; }

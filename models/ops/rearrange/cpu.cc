@@ -1,4 +1,4 @@
-// Rows of samples in other places.
+// Rearrangement of rows of samples.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>

@@ -13,7 +13,7 @@ OnnxValue OnnxForm(const RearrangeSpec& spec, const OnnxNode& node) {
   const OnnxValue input = builder.WithExtents(node.input(), {spec.input.size()});
   std::vector<int64_t> places;
   for (int64_t i = 0; i < spec.output.size(); ++i) places.push_back(spec.SourceOf(i));
-  const OnnxValue taken = builder.Add("Gather", {input.name, builder.WholeNumbers(places)},
+  const OnnxValue taken = builder.Add("Gather", {input.name, builder.Integers(places)},
                                       {spec.output.size()}, {{"axis", int64_t{1}}});
   return builder.WithExtents(taken, spec.output.extents());
 }

@@ -9,15 +9,14 @@
 
 namespace kumo {
 
-// Numbers in other places: number (i_0, i_1, ...) of the output is number offset + sum i_a stride_a
-// of the input, counted as people count them, the last axis's next to each other. None is taken
-// twice.
+// Element (i_0, i_1, ...) of the output is element offset + sum i_a stride_a of the input, in
+// row-major order. No element is taken twice.
 struct RearrangeSpec {
   Shape input;
   Shape output;
   std::vector<int64_t> strides;  // as many as the output's extents
   int64_t offset = 0;
-  // Of the output's number i.
+  // The input's element that becomes the output's element i.
   int64_t SourceOf(int64_t i) const {
     int64_t source = offset;
     for (size_t axis = strides.size(); axis-- > 0;) {
@@ -27,7 +26,7 @@ struct RearrangeSpec {
     }
     return source;
   }
-  // Whether all numbers stay where they are, in that order.
+  // Whether all elements keep their places.
   bool keeps_order() const {
     if (output.size() != input.size()) return false;
     int64_t stride = 1;

@@ -182,11 +182,11 @@ TEST(BuildGraphTest, InputsThatCannotBeAreRefused) {
       {"input { extents: 2 }\ninput { extents: 2 name: \"b\" }\n" + rest, "no layer reads input b"},
       {"input { extents: 2 name: \"fc\" }\n" + rest, "layer fc: name must not be used twice"},
       {"input { extents: 2 vocabulary: 5 }\n" + rest,
-       "input image gives whole numbers, which only an embedding takes, not fully_connected"},
+       "input image gives integers, which only an embedding takes, not fully_connected"},
       {"input { extents: 2 vocabulary: 5 }\nlayers { name: \"loss\" softmax_cross_entropy {} }\n",
        "the number of layers must be 2"},
       {"input { extents: 2 }\nlayers { name: \"e\" embedding { outputs: 2 } }\n" + rest,
-       "layer e: inputs: embedding must have an input of whole numbers"},
+       "layer e: inputs: embedding must have an input of integers"},
       {"input { extents: [6, 2, 2] }\nlayers { name: \"a\" attention { heads: 1 } }\n" + rest,
        "layer a: the input must be a sequence, channels x length, is 6x2x2"},
       {"input { extents: [4, 2] }\nlayers { name: \"a\" attention { heads: 1 } }\n" + rest,
@@ -198,7 +198,7 @@ TEST(BuildGraphTest, InputsThatCannotBeAreRefused) {
       {"input { extents: [9, 2] }\nlayers { name: \"a\" layer_normalisation { no_shift: true } "
        "}\n" +
            rest,
-       "no_shift wants per_position"},
+       "no_shift needs per_position"},
       {"input { extents: [1, 9] }\nlayers { name: \"a\" layer_normalisation { per_position: true } "
        "}\n" +
            rest,

@@ -55,12 +55,12 @@ TEST(CausalityTest, WhatMixesPositionsIsNamed) {
         "reshape { extents: [12, 6] }"}) {
     const Status status = Causality(std::string("layers { name: \"x\" ") + layer + " }\n");
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << layer << ": " << status.message();
-    EXPECT_THAT(status.message(), HasSubstr("layer x looks at what comes after")) << layer;
+    EXPECT_THAT(status.message(), HasSubstr("layer x depends on later positions")) << layer;
   }
   const Status both_ways = Causality(
       "layers { name: \"qkv\" fully_connected { per_position: true outputs: 18 } }\n"
       "layers { name: \"x\" attention { heads: 2 } }\n");
-  EXPECT_THAT(both_ways.message(), HasSubstr("layer x looks at what comes after"));
+  EXPECT_THAT(both_ways.message(), HasSubstr("layer x depends on later positions"));
 }
 
 }  // namespace
