@@ -20,7 +20,7 @@ namespace {
 constexpr char kInput[] = "input";  // what stands for the network's input among layers' names
 constexpr int kNoValue = -1;        // the output of a loss
 constexpr int kMostLayers = 10000;
-constexpr int kMostInputs = 16;
+constexpr int kMostNetworkInputs = 16;
 constexpr int64_t kMostNumbersOfSample = int64_t{1} << 28;
 
 Status CheckName(const std::string& name) {
@@ -109,9 +109,9 @@ std::string LabelText(const Label& label) {
          (label.extents.empty() ? "" : " at each of " + extents);
 }
 
-class Builder {
+class GraphBuilder {
  public:
-  explicit Builder(const model::Network& network) : network_(network) {}
+  explicit GraphBuilder(const model::Network& network) : network_(network) {}
 
   Result<Graph> Build(int* layer_at_fault) {
     *layer_at_fault = -1;
@@ -151,7 +151,8 @@ class Builder {
 
   Status AddInputs() {
     if (network_.input().empty()) return InvalidArgument("input must be given");
-    KUMO_RETURN_IF_ERROR(CheckRange("the number of inputs", network_.input_size(), 1, kMostInputs));
+    KUMO_RETURN_IF_ERROR(
+        CheckRange("the number of inputs", network_.input_size(), 1, kMostNetworkInputs));
     for (const model::Input& input : network_.input()) {
       const std::string name = input.name().empty() ? kInput : input.name();
       KUMO_RETURN_IF_ERROR(CheckName(name).WithContext("input"));
@@ -367,7 +368,7 @@ class Builder {
 }  // namespace
 
 Result<Graph> BuildGraph(const model::Network& network, int* layer_at_fault) {
-  return Builder(network).Build(layer_at_fault);
+  return GraphBuilder(network).Build(layer_at_fault);
 }
 
 }  // namespace kumo

@@ -51,7 +51,7 @@ struct LayerKind {
 };
 
 // Inputs of a layer that takes any number of them.
-inline constexpr int kMostInputs = 1000;
+inline constexpr int kAnyNumberOfInputs = 1000;
 
 // The layers that become one op, defined in the op's plan.cc: `Name`Layers().
 #define KUMO_DECLARE_LAYERS(Name) std::span<const LayerKind> Name##Layers();

@@ -16,7 +16,7 @@
 namespace kumo::simulated_gpu {
 namespace {
 
-struct Plan {
+struct ConvolutionPlan {
   cudnnConvolutionStruct convolution;
   Tensor x;
   Tensor w;
@@ -52,18 +52,20 @@ struct Plan {
 };
 
 // Where a group's part of a sample, of the filter or of an output begins.
-int64_t InputOf(const Plan& plan, int64_t n, int64_t group) {
+int64_t InputOf(const ConvolutionPlan& plan, int64_t n, int64_t group) {
   return n * plan.x_sample() + group * (plan.x_sample() / plan.groups());
 }
-int64_t FilterOf(const Plan& plan, int64_t group) { return group * plan.outputs() * plan.taps(); }
-int64_t OutputOf(const Plan& plan, int64_t n, int64_t group) {
+int64_t FilterOf(const ConvolutionPlan& plan, int64_t group) {
+  return group * plan.outputs() * plan.taps();
+}
+int64_t OutputOf(const ConvolutionPlan& plan, int64_t n, int64_t group) {
   return n * plan.y_sample() + group * plan.outputs() * plan.plane();
 }
 
 // Of one group: each(position in the matrix [taps][plane], position in the group's part of the
 // sample or -1 outside of it)
 template <typename Each>
-void ForEachTap(const Plan& plan, Each each) {
+void ForEachTap(const ConvolutionPlan& plan, Each each) {
   const auto [samples, all_channels, height, width] = plan.x.dims;
   const int64_t channels = plan.w.dims[1];
   const auto& of = plan.convolution;
@@ -84,21 +86,21 @@ void ForEachTap(const Plan& plan, Each each) {
   }
 }
 
-std::vector<float> Columns(const Plan& plan, const float* sample) {
+std::vector<float> Columns(const ConvolutionPlan& plan, const float* sample) {
   std::vector<float> columns(static_cast<size_t>(plan.taps() * plan.plane()));
   ForEachTap(plan, [&](int64_t i, int64_t at) { columns[i] = at < 0 ? 0.0f : sample[at]; });
   return columns;
 }
 
 // The filter as a cross-correlation has it; and back.
-std::vector<float> Turned(const Plan& plan, std::vector<float> w) {
+std::vector<float> Turned(const ConvolutionPlan& plan, std::vector<float> w) {
   if (plan.convolution.mode == CUDNN_CROSS_CORRELATION) return w;
   const int64_t window = plan.w.dims[2] * plan.w.dims[3];
   for (auto at = w.begin(); at != w.end(); at += window) std::reverse(at, at + window);
   return w;
 }
 
-std::vector<float> Convolve(const Plan& plan, const void* x, const void* w) {
+std::vector<float> Convolve(const ConvolutionPlan& plan, const void* x, const void* w) {
   const std::vector<float> input = Read(plan.x, x);
   const std::vector<float> filter = Turned(plan, Read(plan.w, w));
   std::vector<float> output(static_cast<size_t>(plan.y.size()));
@@ -112,7 +114,7 @@ std::vector<float> Convolve(const Plan& plan, const void* x, const void* w) {
   return output;
 }
 
-std::vector<float> GradientOfInput(const Plan& plan, const void* w, const void* dy) {
+std::vector<float> GradientOfInput(const ConvolutionPlan& plan, const void* w, const void* dy) {
   const std::vector<float> filter = Turned(plan, Read(plan.w, w));
   const std::vector<float> grad_output = Read(plan.y, dy);
   std::vector<float> grad_input(static_cast<size_t>(plan.x.size()));
@@ -134,7 +136,7 @@ std::vector<float> GradientOfInput(const Plan& plan, const void* w, const void* 
   return grad_input;
 }
 
-std::vector<float> GradientOfFilter(const Plan& plan, const void* x, const void* dy,
+std::vector<float> GradientOfFilter(const ConvolutionPlan& plan, const void* x, const void* dy,
                                     std::span<const int64_t> order) {
   const std::vector<float> input = Read(plan.x, x);
   const std::vector<float> grad_output = Read(plan.y, dy);
@@ -164,7 +166,7 @@ std::vector<int64_t> OrderOfSamples(int64_t samples, bool repeats) {
 
 // --- Algorithms
 
-struct Algorithm {
+struct ConvolutionAlgorithm {
   int number = 0;
   bool repeats = true;
   size_t workspace = 0;
@@ -172,20 +174,20 @@ struct Algorithm {
   bool possible = true;
 };
 
-using Algorithms = std::vector<Algorithm> (*)(const Plan&);
+using Algorithms = std::vector<ConvolutionAlgorithm> (*)(const ConvolutionPlan&);
 
-bool IsThreeByThree(const Plan& plan) {
+bool IsThreeByThree(const ConvolutionPlan& plan) {
   const auto& of = plan.convolution;
   return plan.w.dims[2] == 3 && plan.w.dims[3] == 3 && of.stride[0] == 1 && of.stride[1] == 1 &&
          of.dilation[0] == 1 && of.dilation[1] == 1;
 }
 
-size_t BytesOfColumns(const Plan& plan) {
+size_t BytesOfColumns(const ConvolutionPlan& plan) {
   return static_cast<size_t>(plan.taps() * plan.plane()) * sizeof(float);
 }
 
 // The fastest first.
-std::vector<Algorithm> Forward(const Plan& plan) {
+std::vector<ConvolutionAlgorithm> Forward(const ConvolutionPlan& plan) {
   return {{CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED, true, plan.x.bytes() + plan.y.bytes(),
            true, IsThreeByThree(plan)},
           {CUDNN_CONVOLUTION_FWD_ALGO_GEMM, true, BytesOfColumns(plan)},
@@ -194,13 +196,13 @@ std::vector<Algorithm> Forward(const Plan& plan) {
           {CUDNN_CONVOLUTION_FWD_ALGO_DIRECT, true, 0, false, false}};
 }
 
-std::vector<Algorithm> BackwardData(const Plan& plan) {
+std::vector<ConvolutionAlgorithm> BackwardData(const ConvolutionPlan& plan) {
   return {{CUDNN_CONVOLUTION_BWD_DATA_ALGO_0, false, 0},
           {CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, true, BytesOfColumns(plan), true},
           {CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD, true, 0, false, false}};
 }
 
-std::vector<Algorithm> BackwardFilter(const Plan& plan) {
+std::vector<ConvolutionAlgorithm> BackwardFilter(const ConvolutionPlan& plan) {
   return {{CUDNN_CONVOLUTION_BWD_FILTER_ALGO_3, false, plan.w.bytes()},
           {CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0, false, 0},
           {CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, true, BytesOfColumns(plan), true},
@@ -208,7 +210,7 @@ std::vector<Algorithm> BackwardFilter(const Plan& plan) {
 }
 
 // Tensor cores want their operands rearranged, and so more space.
-size_t WorkspaceOf(const Algorithm& algorithm, cudnnMathType_t math) {
+size_t WorkspaceOf(const ConvolutionAlgorithm& algorithm, cudnnMathType_t math) {
   return algorithm.workspace + (algorithm.tensor_cores && math != CUDNN_FMA_MATH ? 512 : 0);
 }
 
@@ -228,10 +230,10 @@ bool Aligned(const void* x, const void* w, const void* y) {
 
 // Queues `work`, by the algorithm of that number: work(whether it repeats its bits).
 template <typename F>
-cudnnStatus_t Run(Machine& machine, cudnnHandle_t handle, const Plan& plan, Algorithms algorithms,
-                  int number, Workspace workspace, F work) {
+cudnnStatus_t Run(Machine& machine, cudnnHandle_t handle, const ConvolutionPlan& plan,
+                  Algorithms algorithms, int number, Workspace workspace, F work) {
   if (const cudnnStatus_t status = plan.Check(); status != CUDNN_STATUS_SUCCESS) return status;
-  for (const Algorithm& algorithm : algorithms(plan)) {
+  for (const ConvolutionAlgorithm& algorithm : algorithms(plan)) {
     if (algorithm.number != number || !algorithm.possible) continue;
     const size_t needed = WorkspaceOf(algorithm, plan.convolution.math);
     if (needed > workspace.given || (needed > 0 && workspace.memory == nullptr)) {
@@ -247,12 +249,12 @@ cudnnStatus_t Run(Machine& machine, cudnnHandle_t handle, const Plan& plan, Algo
 
 // What there is, the fastest first and what does not fit last.
 template <typename Measured>
-cudnnStatus_t List(const Plan& plan, Algorithms algorithms, size_t workspace, int wanted,
+cudnnStatus_t List(const ConvolutionPlan& plan, Algorithms algorithms, size_t workspace, int wanted,
                    int* count, Measured* found) {
   std::vector<cudnnMathType_t> maths = {CUDNN_FMA_MATH};
   if (plan.convolution.math != CUDNN_FMA_MATH) maths.push_back(plan.convolution.math);
   std::vector<Measured> results;
-  for (const Algorithm& algorithm : algorithms(plan)) {
+  for (const ConvolutionAlgorithm& algorithm : algorithms(plan)) {
     for (const cudnnMathType_t math : maths) {
       if (math != CUDNN_FMA_MATH && !algorithm.tensor_cores) continue;
       Measured result{};
@@ -280,9 +282,9 @@ cudnnStatus_t List(const Plan& plan, Algorithms algorithms, size_t workspace, in
 // plain FMA, and leaves rubbish in the output. Fills `found` with the fastest first and what failed
 // last.
 template <typename Measured>
-cudnnStatus_t Find(Machine& machine, cudnnHandle_t handle, const Plan& plan, Algorithms algorithms,
-                   Workspace workspace, void* output, size_t output_bytes, int wanted, int* count,
-                   Measured* found) {
+cudnnStatus_t Find(Machine& machine, cudnnHandle_t handle, const ConvolutionPlan& plan,
+                   Algorithms algorithms, Workspace workspace, void* output, size_t output_bytes,
+                   int wanted, int* count, Measured* found) {
   if (wanted < 1 || count == nullptr || found == nullptr) return CUDNN_STATUS_BAD_PARAM;
   if (const cudnnStatus_t status = plan.Check(); status != CUDNN_STATUS_SUCCESS) return status;
   CUstream_st* const stream = machine.Find(handle->stream, handle->device);
@@ -294,16 +296,17 @@ cudnnStatus_t Find(Machine& machine, cudnnHandle_t handle, const Plan& plan, Alg
 
 // Guesses without measuring: as if there were room for every algorithm.
 template <typename Measured>
-cudnnStatus_t Guess(const Plan& plan, Algorithms algorithms, int wanted, int* count,
+cudnnStatus_t Guess(const ConvolutionPlan& plan, Algorithms algorithms, int wanted, int* count,
                     Measured* found) {
   if (wanted < 1 || count == nullptr || found == nullptr) return CUDNN_STATUS_BAD_PARAM;
   if (const cudnnStatus_t status = plan.Check(); status != CUDNN_STATUS_SUCCESS) return status;
   return List(plan, algorithms, SIZE_MAX, wanted, count, found);
 }
 
-cudnnStatus_t WorkspaceSize(const Plan& plan, Algorithms algorithms, int number, size_t* bytes) {
+cudnnStatus_t WorkspaceSize(const ConvolutionPlan& plan, Algorithms algorithms, int number,
+                            size_t* bytes) {
   if (const cudnnStatus_t status = plan.Check(); status != CUDNN_STATUS_SUCCESS) return status;
-  for (const Algorithm& algorithm : algorithms(plan)) {
+  for (const ConvolutionAlgorithm& algorithm : algorithms(plan)) {
     if (algorithm.number != number || !algorithm.possible) continue;
     *bytes = WorkspaceOf(algorithm, plan.convolution.math);
     return CUDNN_STATUS_SUCCESS;
@@ -321,8 +324,8 @@ cudnnStatus_t cudnnGetConvolutionForwardWorkspaceSize(
     cudnnConvolutionDescriptor_t convolution, cudnnTensorDescriptor_t y_descriptor,
     cudnnConvolutionFwdAlgo_t algorithm, size_t* bytes) {
   return CudnnCall([&](Machine&) {
-    const Plan plan = {*convolution, x_descriptor->tensor, w_descriptor->tensor,
-                       y_descriptor->tensor};
+    const ConvolutionPlan plan = {*convolution, x_descriptor->tensor, w_descriptor->tensor,
+                                  y_descriptor->tensor};
     return WorkspaceSize(plan, Forward, algorithm, bytes);
   });
 }
@@ -333,8 +336,8 @@ cudnnStatus_t cudnnFindConvolutionForwardAlgorithmEx(
     cudnnTensorDescriptor_t y_descriptor, void* y, int wanted, int* count,
     cudnnConvolutionFwdAlgoPerf_t* found, void* workspace, size_t workspace_bytes) {
   return CudnnCall([&](Machine& machine) {
-    const Plan plan = {*convolution, x_descriptor->tensor, w_descriptor->tensor,
-                       y_descriptor->tensor};
+    const ConvolutionPlan plan = {*convolution, x_descriptor->tensor, w_descriptor->tensor,
+                                  y_descriptor->tensor};
     return Find(machine, handle, plan, Forward, {workspace, workspace_bytes}, y, plan.y.bytes(),
                 wanted, count, found);
   });
@@ -345,8 +348,8 @@ cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(
     cudnnConvolutionDescriptor_t convolution, cudnnTensorDescriptor_t y_descriptor, int wanted,
     int* count, cudnnConvolutionFwdAlgoPerf_t* found) {
   return CudnnCall([&](Machine&) {
-    const Plan plan = {*convolution, x_descriptor->tensor, w_descriptor->tensor,
-                       y_descriptor->tensor};
+    const ConvolutionPlan plan = {*convolution, x_descriptor->tensor, w_descriptor->tensor,
+                                  y_descriptor->tensor};
     return Guess(plan, Forward, wanted, count, found);
   });
 }
@@ -359,8 +362,8 @@ cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void* alpha,
                                       size_t workspace_bytes, const void* beta,
                                       cudnnTensorDescriptor_t y_descriptor, void* y) {
   return CudnnCall([&](Machine& machine) {
-    const Plan plan = {*convolution, x_descriptor->tensor, w_descriptor->tensor,
-                       y_descriptor->tensor};
+    const ConvolutionPlan plan = {*convolution, x_descriptor->tensor, w_descriptor->tensor,
+                                  y_descriptor->tensor};
     if (!Aligned(x, w, y)) return CUDNN_STATUS_BAD_PARAM;
     return Run(
         machine, handle, plan, Forward, algorithm, {workspace, workspace_bytes},
@@ -373,8 +376,8 @@ cudnnStatus_t cudnnGetConvolutionBackwardDataWorkspaceSize(
     cudnnConvolutionDescriptor_t convolution, cudnnTensorDescriptor_t dx_descriptor,
     cudnnConvolutionBwdDataAlgo_t algorithm, size_t* bytes) {
   return CudnnCall([&](Machine&) {
-    const Plan plan = {*convolution, dx_descriptor->tensor, w_descriptor->tensor,
-                       dy_descriptor->tensor};
+    const ConvolutionPlan plan = {*convolution, dx_descriptor->tensor, w_descriptor->tensor,
+                                  dy_descriptor->tensor};
     return WorkspaceSize(plan, BackwardData, algorithm, bytes);
   });
 }
@@ -385,8 +388,8 @@ cudnnStatus_t cudnnFindConvolutionBackwardDataAlgorithmEx(
     cudnnTensorDescriptor_t dx_descriptor, void* dx, int wanted, int* count,
     cudnnConvolutionBwdDataAlgoPerf_t* found, void* workspace, size_t workspace_bytes) {
   return CudnnCall([&](Machine& machine) {
-    const Plan plan = {*convolution, dx_descriptor->tensor, w_descriptor->tensor,
-                       dy_descriptor->tensor};
+    const ConvolutionPlan plan = {*convolution, dx_descriptor->tensor, w_descriptor->tensor,
+                                  dy_descriptor->tensor};
     return Find(machine, handle, plan, BackwardData, {workspace, workspace_bytes}, dx,
                 plan.x.bytes(), wanted, count, found);
   });
@@ -397,8 +400,8 @@ cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithm_v7(
     cudnnConvolutionDescriptor_t convolution, cudnnTensorDescriptor_t dx_descriptor, int wanted,
     int* count, cudnnConvolutionBwdDataAlgoPerf_t* found) {
   return CudnnCall([&](Machine&) {
-    const Plan plan = {*convolution, dx_descriptor->tensor, w_descriptor->tensor,
-                       dy_descriptor->tensor};
+    const ConvolutionPlan plan = {*convolution, dx_descriptor->tensor, w_descriptor->tensor,
+                                  dy_descriptor->tensor};
     return Guess(plan, BackwardData, wanted, count, found);
   });
 }
@@ -411,8 +414,8 @@ cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t handle, const void* alp
                                            size_t workspace_bytes, const void* beta,
                                            cudnnTensorDescriptor_t dx_descriptor, void* dx) {
   return CudnnCall([&](Machine& machine) {
-    const Plan plan = {*convolution, dx_descriptor->tensor, w_descriptor->tensor,
-                       dy_descriptor->tensor};
+    const ConvolutionPlan plan = {*convolution, dx_descriptor->tensor, w_descriptor->tensor,
+                                  dy_descriptor->tensor};
     if (!Aligned(dx, w, dy)) return CUDNN_STATUS_BAD_PARAM;
     return Run(machine, handle, plan, BackwardData, algorithm, {workspace, workspace_bytes},
                [=, scale = Scale(alpha, beta)](bool) {
@@ -426,8 +429,8 @@ cudnnStatus_t cudnnGetConvolutionBackwardFilterWorkspaceSize(
     cudnnConvolutionDescriptor_t convolution, cudnnFilterDescriptor_t dw_descriptor,
     cudnnConvolutionBwdFilterAlgo_t algorithm, size_t* bytes) {
   return CudnnCall([&](Machine&) {
-    const Plan plan = {*convolution, x_descriptor->tensor, dw_descriptor->tensor,
-                       dy_descriptor->tensor};
+    const ConvolutionPlan plan = {*convolution, x_descriptor->tensor, dw_descriptor->tensor,
+                                  dy_descriptor->tensor};
     return WorkspaceSize(plan, BackwardFilter, algorithm, bytes);
   });
 }
@@ -438,8 +441,8 @@ cudnnStatus_t cudnnFindConvolutionBackwardFilterAlgorithmEx(
     cudnnFilterDescriptor_t dw_descriptor, void* dw, int wanted, int* count,
     cudnnConvolutionBwdFilterAlgoPerf_t* found, void* workspace, size_t workspace_bytes) {
   return CudnnCall([&](Machine& machine) {
-    const Plan plan = {*convolution, x_descriptor->tensor, dw_descriptor->tensor,
-                       dy_descriptor->tensor};
+    const ConvolutionPlan plan = {*convolution, x_descriptor->tensor, dw_descriptor->tensor,
+                                  dy_descriptor->tensor};
     return Find(machine, handle, plan, BackwardFilter, {workspace, workspace_bytes}, dw,
                 plan.w.bytes(), wanted, count, found);
   });
@@ -450,8 +453,8 @@ cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithm_v7(
     cudnnConvolutionDescriptor_t convolution, cudnnFilterDescriptor_t dw_descriptor, int wanted,
     int* count, cudnnConvolutionBwdFilterAlgoPerf_t* found) {
   return CudnnCall([&](Machine&) {
-    const Plan plan = {*convolution, x_descriptor->tensor, dw_descriptor->tensor,
-                       dy_descriptor->tensor};
+    const ConvolutionPlan plan = {*convolution, x_descriptor->tensor, dw_descriptor->tensor,
+                                  dy_descriptor->tensor};
     return Guess(plan, BackwardFilter, wanted, count, found);
   });
 }
@@ -462,8 +465,8 @@ cudnnStatus_t cudnnConvolutionBackwardFilter(
     cudnnConvolutionBwdFilterAlgo_t algorithm, void* workspace, size_t workspace_bytes,
     const void* beta, cudnnFilterDescriptor_t dw_descriptor, void* dw) {
   return CudnnCall([&](Machine& machine) {
-    const Plan plan = {*convolution, x_descriptor->tensor, dw_descriptor->tensor,
-                       dy_descriptor->tensor};
+    const ConvolutionPlan plan = {*convolution, x_descriptor->tensor, dw_descriptor->tensor,
+                                  dy_descriptor->tensor};
     if (!Aligned(x, dw, dy)) return CUDNN_STATUS_BAD_PARAM;
     return Run(machine, handle, plan, BackwardFilter, algorithm, {workspace, workspace_bytes},
                [=, scale = Scale(alpha, beta)](bool repeats) {

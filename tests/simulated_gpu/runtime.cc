@@ -17,7 +17,7 @@ using kumo::simulated_gpu::Machine;
 using kumo::simulated_gpu::Node;
 using kumo::simulated_gpu::Runtime;
 using kumo::simulated_gpu::Work;
-using Place = kumo::simulated_gpu::Machine::Place;
+using MachinePlace = kumo::simulated_gpu::Machine::Place;
 
 namespace kumo::simulated_gpu {
 
@@ -44,9 +44,9 @@ Work WaitFor(Machine& machine, const CUevent_st& event) {
   return [&machine, queue = event.queue, end = event.end] { machine.Run(*queue, end); };
 }
 
-bool Fits(cudaMemcpyKind kind, Place from, Place to) {
-  const bool from_device = from == Place::kDevice;
-  const bool to_device = to == Place::kDevice;
+bool Fits(cudaMemcpyKind kind, MachinePlace from, MachinePlace to) {
+  const bool from_device = from == MachinePlace::kDevice;
+  const bool to_device = to == MachinePlace::kDevice;
   switch (kind) {
     case cudaMemcpyHostToHost:
       return !from_device && !to_device;
@@ -65,20 +65,20 @@ bool Fits(cudaMemcpyKind kind, Place from, Place to) {
 cudaError_t Copy(Machine& machine, CUstream_st* stream, void* to, const void* from, size_t bytes,
                  cudaMemcpyKind kind) {
   if (bytes == 0) return cudaSuccess;
-  const Place source = machine.PlaceOf(from, bytes);
-  const Place target = machine.PlaceOf(to, bytes);
-  if (from == nullptr || to == nullptr || source == Place::kOutside || target == Place::kOutside ||
-      !Fits(kind, source, target)) {
+  const MachinePlace source = machine.PlaceOf(from, bytes);
+  const MachinePlace target = machine.PlaceOf(to, bytes);
+  if (from == nullptr || to == nullptr || source == MachinePlace::kOutside ||
+      target == MachinePlace::kOutside || !Fits(kind, source, target)) {
     return cudaErrorInvalidValue;
   }
-  const bool pageable = source == Place::kPageable || target == Place::kPageable;
+  const bool pageable = source == MachinePlace::kPageable || target == MachinePlace::kPageable;
   if (stream->capture && pageable) {
     stream->capture->valid = false;
     return cudaErrorStreamCaptureUnsupported;
   }
   // A source that is not pinned is read before the call returns.
   std::shared_ptr<std::vector<std::byte>> staged;
-  if (source == Place::kPageable) {
+  if (source == MachinePlace::kPageable) {
     const auto* const begin = static_cast<const std::byte*>(from);
     staged = std::make_shared<std::vector<std::byte>>(begin, begin + bytes);
   }
@@ -88,13 +88,13 @@ cudaError_t Copy(Machine& machine, CUstream_st* stream, void* to, const void* fr
     CHECK(machine.PlaceOf(to, bytes) == target) << "a copy's target was freed too early";
     std::memmove(to, staged ? staged->data() : from, bytes);
   });
-  if (error != cudaSuccess || target != Place::kPageable) return error;
+  if (error != cudaSuccess || target != MachinePlace::kPageable) return error;
   return machine.Synchronise(stream);
 }
 
 cudaError_t Fill(Machine& machine, CUstream_st* stream, void* memory, int value, size_t bytes) {
   if (bytes == 0) return cudaSuccess;
-  if (machine.PlaceOf(memory, bytes) != Place::kDevice) return cudaErrorInvalidValue;
+  if (machine.PlaceOf(memory, bytes) != MachinePlace::kDevice) return cudaErrorInvalidValue;
   return machine.Submit(stream, [=] { std::memset(memory, value, bytes); });
 }
 

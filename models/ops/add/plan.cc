@@ -17,7 +17,7 @@ Result<LayerPlan> PlanAdd(const LayerInput& input) {
 std::span<const LayerKind> AddLayers() {
   static constexpr LayerKind kLayers[] = {
       {model::Layer::kAdd, "add", "sum plus residual elementwise_add eltwise shortcut", PlanAdd, 2,
-       kMostInputs},
+       kAnyNumberOfInputs},
   };
   return kLayers;
 }

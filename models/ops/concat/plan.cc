@@ -18,7 +18,7 @@ Result<LayerPlan> PlanConcat(const LayerInput& input) {
 std::span<const LayerKind> ConcatLayers() {
   static constexpr LayerKind kLayers[] = {
       {model::Layer::kConcat, "concat", "concatenate cat join concat_layer depth_concat",
-       PlanConcat, 2, kMostInputs},
+       PlanConcat, 2, kAnyNumberOfInputs},
   };
   return kLayers;
 }
