@@ -26,7 +26,7 @@ done
 
 rooms=(common server worker models data cli)
 packages=(python3-venv iproute2 curl jq)
-[ "$all" = 0 ] || packages+=(clang clang-format clang-tidy libomp-dev debootstrap dpkg-dev file buildah mmdebstrap)
+[ "$all" = 0 ] || packages+=(clang clang-format clang-tidy debootstrap dpkg-dev file buildah mmdebstrap)
 # Only in CI: these packages start servers that answer to the network, and a browser is large.
 [ "${CI:-}" != true ] || packages+=(openssh-server iproute2 prometheus chromium)
 kumo_install_packages "${packages[@]}"

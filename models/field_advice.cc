@@ -10,7 +10,7 @@
 namespace kumo {
 namespace {
 
-// Of fields that are no layer or loss: what others call them, wherever they stand.
+// Names in other programs of fields that are no layer or loss, in any message.
 constexpr KnownName kFieldWords[] = {
     {"layers", "layer"},
     {"input", "input_shape input_dim data shape"},

@@ -99,7 +99,7 @@ Status Net::Connect(const Fields& fields, const PixelFormula& pixels) {
     // By its place: an input may have the same name.
     const bool is_label = taken.size() == graph_.inputs.size();
     if (is_label && AreShares(found)) wanted = found;
-    // Of bytes the formula has a scale for each channel.
+    // Bytes have a formula with a scale for each channel.
     const bool same = found.type == NumberType::kFloat32
                           ? Shape(wanted.extents).Takes(Shape(found.extents))
                           : Shape(wanted.extents) == Shape(found.extents);

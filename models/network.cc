@@ -36,7 +36,7 @@ class FirstError final : public google::protobuf::io::ErrorCollector {
   std::string message_;
 };
 
-// "net.pbtxt:12", where the layer begins; the file's name alone for layer -1.
+// "net.pbtxt:12", the first line of the layer; only the file's name for layer -1.
 std::string Place(const std::string& name,
                   const google::protobuf::TextFormat::ParseInfoTree& places, int layer) {
   if (layer < 0) return name;

@@ -6,7 +6,7 @@
 namespace kumo {
 namespace {
 
-// Of a GPU.
+// Index of a GPU among those of the machine.
 int NumberOf(const Device& device) { return device.number.value_or(0); }
 
 }  // namespace

@@ -86,7 +86,7 @@ Status CheckNumberOfInputs(const LayerKind& kind, int inputs) {
                          std::to_string(inputs));
 }
 
-// The initialiser that a layer names though it has no tensors to start; null where there is none.
+// The initialiser that a layer names although it has no tensors of its own; null if it names none.
 const google::protobuf::FieldDescriptor* InitialiserOf(const model::Layer& layer) {
   using google::protobuf::FieldDescriptor;
   const google::protobuf::Reflection* reflection = layer.GetReflection();

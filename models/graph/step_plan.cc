@@ -162,7 +162,7 @@ class Planner {
   void PassOn(const Node& node) {
     const int passed = gradients_[node.outputs[0]];
     Release(node.outputs[0]);
-    // Whoever is still to take it: nobody writes into it before.
+    // Readers that still need the array: it is not written before they have read it.
     for (const int input : node.inputs) holders_[passed] += needs_gradient_[input] ? 1 : 0;
     for (const int input : node.inputs) {
       if (!needs_gradient_[input]) continue;

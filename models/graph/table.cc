@@ -31,7 +31,7 @@ std::string Short(float number) {
 }
 
 std::string Aligned(const std::vector<Row>& rows) {
-  std::array<size_t, kColumns> widths = {};  // 0: nobody has it
+  std::array<size_t, kColumns> widths = {};  // 0: an empty column
   for (size_t r = 1; r < rows.size(); ++r) {
     for (size_t c = 0; c < kColumns; ++c) {
       if (!rows[r][c].empty())
@@ -51,7 +51,7 @@ std::string Aligned(const std::vector<Row>& rows) {
   return text;
 }
 
-// The names of the layers that a node reads; "" where that is the one before it alone.
+// Names of the layers that a node reads; "" if it reads only the layer before it.
 std::string InputsOf(const std::vector<int>& inputs, int before,
                      const std::map<int, std::string>& names) {
   if (inputs == std::vector<int>{before}) return "";

@@ -76,7 +76,7 @@ void Coder::Start() {
     KUMO_CUDA(engine_, cudaStreamWaitEvent(stream_.get(), part.memory->marked.get(), 0));
     Queue(part, stream_.get());
     KUMO_CUDA(engine_, cudaEventRecord(part.memory->coded.get(), stream_.get()));
-    // What comes after the step is in order with it again.
+    // Work after the step is in order with it again.
     KUMO_CUDA(engine_, cudaStreamWaitEvent(engine_.stream(), part.memory->coded.get(), 0));
     marked_.push_back(std::move(part));
   }
@@ -99,7 +99,7 @@ Status Coder::Wait() {
   return status;
 }
 
-// What has failed is told by Wait.
+// Wait returns a failure.
 void Coder::Deliver(const Part& part) {
   if (!engine_.ok()) return;
   for (size_t i = 0; i < part.encodings.size(); ++i) {
@@ -109,7 +109,7 @@ void Coder::Deliver(const Part& part) {
   if (part.done) part.done();
 }
 
-// The place of each code in the device's memory; the last is where they end.
+// The place of each code in the device's memory, and the end of the last code.
 std::vector<size_t> Coder::Part::LayOut() {
   std::vector<size_t> places;
   size_t end = found_bytes();
@@ -153,7 +153,7 @@ bool Coder::Prepare(Memory* memory, Part* part) {
   if (!engine_.ok()) return false;
   std::fill_n(part->found(), part->encodings.size(), kNone);
   const std::vector<size_t> places = part->LayOut();
-  // What was queued before uses them, too: an array that is replaced waits for that.
+  // Work queued before uses these arrays, too: the replacement of an array waits for it.
   const auto bytes = static_cast<int64_t>(places.back());
   if (memory->packed.size() < bytes) {
     memory->packed = DeviceArray<std::byte>(engine_, bytes, "coded chunks");

@@ -170,7 +170,7 @@ bool Engine::Check(cublasStatus_t code, const char* call, const char* file, int 
 }
 
 Status Engine::Wait() {
-  // A kernel's own failure is seen here; nobody knows whose it was.
+  // A kernel's failure appears here; its layer is unknown.
   place_ = nullptr;
   KUMO_CUDA(*this, cudaStreamSynchronize(stream_.get()));
   return failure_;

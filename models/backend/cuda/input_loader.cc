@@ -27,7 +27,7 @@ class Loader final : public InputLoader {
   }
 
   void Load(const SampleBatch& batch, std::span<void* const> arrays) override {
-    // Bytes go last: so each kind lies where its type may.
+    // Bytes go last, so that each type is aligned.
     size_t next = 0;
     for (const bool bytes : {false, true}) {
       for (size_t f = 0; f < fields_.size(); ++f) {

@@ -12,7 +12,8 @@ namespace {
 
 using Tensors = std::vector<std::vector<float>>;
 
-// Whether the node takes a factor for each of its outputs; and where it says that it has a bias.
+// The node's flag that it has a bias, if the node can take a factor for each of its outputs; else
+// null.
 bool* BiasOf(Node* node) {
   if (auto* const convolution = node->As<ConvolutionSpec>()) {
     return convolution->pool ? nullptr : &convolution->bias;

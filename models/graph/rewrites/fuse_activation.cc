@@ -5,7 +5,7 @@
 namespace kumo {
 namespace {
 
-// The place for it in a spec; null where there is none, or where it is taken.
+// The spec's field for an activation; null if there is none, or if it is set.
 std::optional<Activation>* PlaceFor(OpSpec* spec) {
   return std::visit(
       []<typename Spec>(Spec& op) -> std::optional<Activation>* {

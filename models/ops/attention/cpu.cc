@@ -118,7 +118,7 @@ class Attention final : public FloatOp {
   struct Run {
     int64_t head;
     int64_t sample;  // the first one,
-    int64_t at;      // where its numbers begin in the activations,
+    int64_t at;      // place of its numbers in the activations,
     int64_t lane;    // and in the unit
     int64_t count;
     int64_t padding;  // lanes behind them in the activations, which no sample has
@@ -131,7 +131,7 @@ class Attention final : public FloatOp {
     int64_t lanes;    // floats between positions of the activations
     int64_t channel;  // and between channels
     float* weights;   // [query][key][16]
-    float* dropped;   // likewise: what dropout leaves of them
+    float* dropped;   // weights after dropout, in the same order
     // In the scratch:
     std::array<float*, kPacked> packed;  // [channel of the head][position][16]
     float* grad_weights;                 // [query of a block][key][16]
@@ -144,7 +144,7 @@ class Attention final : public FloatOp {
   // Floats between the rows of weights or of packed channels.
   int64_t Row() const { return (spec_.positions | 1) * kSampleLanes; }
   int64_t PackedFloats() const { return spec_.per_head() * Row(); }
-  // Of a thread, which has one unit at a time.
+  // Scratch of a thread, which has one unit at a time.
   int64_t ScratchFloats() const { return kPacked * PackedFloats() + kBlock * Row(); }
 
   template <typename Body>
@@ -202,7 +202,7 @@ class Attention final : public FloatOp {
       std::fill_n(to + activation + run.count, run.padding, 0.0f);
     });
   }
-  // body(run, where its numbers are in the activations, and where among the packed ones)
+  // body(run, place of its numbers in the activations, place among the packed numbers)
   template <typename Body>
   void ForEachRow(const Unit& unit, const Body& body) const {
     for (int64_t r = 0; r < unit.run_count; ++r) {
@@ -217,7 +217,7 @@ class Attention final : public FloatOp {
   }
 
   float keep() const { return 1.0f / (1.0f - spec_.dropout); }
-  // Of query t, which looks at `own` positions.
+  // Dropout of query t, which looks at `own` positions.
   void Drop(const Unit& unit, int64_t t, int64_t own) const {
     const float* const from = unit.weights + t * Row();
     float* const to = unit.dropped + t * Row();
@@ -234,8 +234,8 @@ class Attention final : public FloatOp {
       }
     }
   }
-  // Of a block of queries. A weight of 0 looks like one that was dropped, and has no gradient
-  // either.
+  // Gradients of a block of queries through dropout. A weight of 0 is treated as dropped; it has no
+  // gradient either.
   void DropGradients(const Unit& unit, int64_t first, int64_t count) const {
     const float* const dropped = unit.dropped + first * Row();
     for (int64_t i = 0; i < count * Row(); ++i) {

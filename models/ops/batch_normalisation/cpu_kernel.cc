@@ -11,14 +11,14 @@ namespace {
 // minibatch has millions of numbers.
 constexpr int64_t kSummed = 64;
 
-// Which lanes of a vector over one or several whole positions are samples.
+// Mask of the lanes that are samples, in a vector over one or several whole positions.
 KUMO_ALWAYS_INLINE IntVector SamplesOf(const NormPlane& plane) {
   IntVector samples;
   for (int l = 0; l < kWidth; ++l) samples[l] = l % plane.lanes < plane.batch ? -1 : 0;
   return samples;
 }
 
-// Sums f(x) over the samples of every position, where a vector has several of these.
+// Sums f(x) over the samples of every position, if a vector covers several positions.
 template <typename F>
 KUMO_ALWAYS_INLINE double SumOverFew(const NormPlane& plane, const float* x, F f) {
   const int64_t n = plane.positions * plane.lanes;

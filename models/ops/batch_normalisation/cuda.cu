@@ -105,7 +105,8 @@ struct Normaliser {
   }
 };
 
-// dy in front of the ReLU: where that let nothing through, which x tells as well as y would, 0.
+// Gradient in front of the ReLU: 0 if the ReLU's input was not positive, which x tells as well as
+// y.
 __device__ float BeforeRelu(const NormNumbers& numbers, const Line& line, float x, float dy) {
   return numbers.relu && !(line.At(x) > 0.0f) ? 0.0f : dy;
 }

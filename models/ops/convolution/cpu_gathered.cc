@@ -126,10 +126,10 @@ class GatheredConvolution final : public WeightedOp<FloatOp> {
     }
     one_to_one_ = taps_ == 1 && results_ == sources_ && spec_.pad == 0;
   }
-  // Of result position p, tap t; -1: outside the plane.
+  // Source position of result position p and tap t; -1: outside the plane.
   int64_t SourceOf(int64_t p, int64_t t) const { return source_of_[p * taps_ + t]; }
 
-  // Columns of a block, where whole positions can be that many.
+  // Columns of a block, in whole positions.
   int64_t Wanted() const {
     return std::clamp(kBlockFloats / (depth_ + spec_.outputs), kLeastColumns, kMostColumns);
   }

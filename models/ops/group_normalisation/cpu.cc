@@ -56,7 +56,7 @@ class GroupNormalisation final : public FloatOp {
   // Rows that have one scale.
   int64_t per_scale() const { return spec_.elementwise ? 1 : spec_.shape.plane(); }
 
-  // body(rows, where they begin, where their moments are, their first scale)
+  // body(rows, their first element, their first moments, their first scale)
   template <typename Body>
   void ForEachUnit(const Pass& pass, const Body& body) {
     const int64_t lanes = WholeLanes(pass.batch);

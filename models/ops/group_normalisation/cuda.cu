@@ -30,7 +30,7 @@ struct GroupNumbers {
 // SumOfBlock, in all threads.
 __device__ double SumForAll(double value) {
   __shared__ double total;
-  value = SumOfBlock(value);  // has waited for whoever still reads the total before
+  value = SumOfBlock(value);  // waits until every thread has read the previous total
   if (threadIdx.x == 0) total = value;
   __syncthreads();
   return total;

@@ -31,7 +31,7 @@ struct Spot {
   int row;
   int column;
 
-  // Of element i in memory.
+  // Place of element i in memory.
   __device__ static Spot Of(int64_t i, int64_t channels, int height, int width) {
     Spot spot{};
     if (kChannelsLast<T>) {

@@ -62,7 +62,7 @@ class PositionNormalisation final : public FloatOp {
   // Floats of one channel.
   int64_t Stride(const Pass& pass) const { return spec_.shape.plane() * engine_.Lanes(pass.batch); }
 
-  // body(the rows of a piece, where it begins in a channel)
+  // body(the rows of a piece, the piece's place in a channel)
   template <typename Body>
   void ForEachPiece(const Pass& pass, const Body& body) {
     const int64_t stride = Stride(pass);
