@@ -79,7 +79,7 @@ TEST(OptionTable, ChoicesAreAllowedAsTheirListsNameThem) {
     }
     EXPECT_EQ(option.allowed.values, allowed) << option.key;
   }
-  EXPECT_EQ(choices, 15);
+  EXPECT_GE(choices, 15);
 }
 
 TEST(OptionTable, ARefusedValueChangesNothing) {
