@@ -24,7 +24,7 @@ int RunExport(const CliEnvironment& environment, std::span<const std::string> ar
   line.AddFlag(
       "pixels",
       "Let the ONNX model take pixels, 0 to 255, and apply data.scale, data.subtract_mean, "
-      "data.mean and data.deviation itself; without, it takes what these make of pixels",
+      "data.mean and data.std itself; without, it takes what these make of pixels",
       &pixels);
   const auto check = [&] {
     return out.empty() ? InvalidArgument("--out PATH is missing: where to write") : OkStatus();

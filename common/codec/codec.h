@@ -3,7 +3,7 @@
 // A codec works on one chunk at a time, in buckets of kBucket numbers counted from the chunk's
 // start (the last may be shorter), so any bucket can be decoded by itself, and a chunk that is cut
 // at a bucket's boundary has the same bytes as the two parts one after the other. Codecs are
-// stateless and thread-safe; what error feedback carries (the residual) belongs to the caller.
+// stateless and thread-safe; the residual of error feedback belongs to the caller.
 // Results do not depend on the instruction set: sums run over 16 fixed lanes in a fixed order.
 //
 // Layout of n encoded numbers, all little-endian, without padding between buckets:
@@ -12,11 +12,11 @@
 //   bf16   n x the upper half of a float32, rounded to nearest even; magnitudes above the largest
 //          finite bf16 become that.
 //   int8   per bucket of m numbers: float32 scale, m x int8 code; number = code * scale.
-//          scale = absmax / 127, at most FLT_MAX / 128, and 0 where absmax < 2^-100; the encoder
+//          scale = absmax / 127, at most FLT_MAX / 128, and 0 if absmax < 2^-100; the encoder
 //          writes codes -127 .. 127 and rounds u / scale to nearest even.
 //   1bit   per bucket 72 bytes, also for a shorter last one: float32 low, float32 high, 16 x uint32
-//          words. Number 16 v + l of the bucket is `high` where bit v of word l is 1, else `low`.
-//          The encoder sets the bit where u >= 0; low and high are the means of u over the zeros
+//          words. Number 16 v + l of the bucket is `high` if bit v of word l is 1, else `low`.
+//          The encoder sets the bit if u >= 0; low and high are the means of u over the zeros
 //          and over the ones, 0 for an empty side. Bits beyond the chunk's end are written as 0 and
 //          ignored.
 #pragma once
@@ -52,30 +52,30 @@ class Codec {
   // u = x + residual; out <- encode(u); residual <- u - decode(out). An empty residual means no
   // error feedback (u = x). Requires out.size() == EncodedBytes(x.size()), a residual that is empty
   // or as long as x, and three arrays that do not overlap. Returns the position of the first number
-  // of u that is not finite or, in magnitude, above `most`; or -1. When it is not -1, out and
+  // of u that is not finite or, in magnitude, above `most`; or -1. If it is not -1, out and
   // residual are unspecified and must not be used.
   [[nodiscard]] virtual int64_t EncodeUpTo(float most, std::span<const float> x,
                                            std::span<float> residual,
                                            std::span<std::byte> out) const = 0;
-  // The same of any finite numbers.
+  // As EncodeUpTo, for numbers of any finite magnitude.
   [[nodiscard]] int64_t Encode(std::span<const float> x, std::span<float> residual,
                                std::span<std::byte> out) const;
-  // The largest magnitude of u that saturation takes nothing from for good: what it cuts off is in
+  // The largest magnitude of u of which saturation loses nothing: the part that it cuts off is in
   // the residual, and fits into the next code. Without a residual it is largest().
   float MostWithoutLoss(bool has_residual) const;
-  // What a number is that is refused for that limit, in words: "infinite or not a number", of fp16
-  // "infinite, not a number or too large for fp16, which ends at 65504".
+  // A number beyond that limit in words: "infinite or not a number"; for fp16 "infinite, not a
+  // number or too large for fp16, which ends at 65504".
   std::string DescribeMisfit() const;
 
-  // Whether bytes from elsewhere are n encoded numbers, every one of them finite. InvalidArgument
-  // says what is wrong: the length, or the bucket that decodes to a number that is not finite.
-  // Reads only the scales where a codec has scales. Whoever gets a contribution asks once, before
-  // it counts: DecodeAdd does not check.
+  // Whether bytes from elsewhere are n encoded numbers, all finite. InvalidArgument names the
+  // error: the length, or the bucket that decodes to a number that is not finite. Reads only the
+  // scales if the codec has scales. The receiver of a contribution calls this once: DecodeAdd does
+  // not check.
   virtual Status Check(std::span<const std::byte> encoded, size_t n) const = 0;
 
   // sum[i] += scale * decoded[first + i] for i < sum.size(), of a chunk of n numbers, each product
-  // and sum rounded to float32. `encoded` may have any alignment and any content (what Check
-  // refuses gives numbers of no meaning), but must be EncodedBytes(n) long; `first` must be a
+  // and sum rounded to float32. `encoded` may have any alignment and any content (bytes that
+  // Check refuses give meaningless numbers), but must be EncodedBytes(n) long; `first` must be a
   // multiple of kBucket.
   virtual void DecodeAdd(std::span<const std::byte> encoded, size_t n, size_t first, float scale,
                          std::span<float> sum) const = 0;
@@ -87,7 +87,7 @@ class Codec {
 
 // Every codec, in the order of their ids.
 std::span<const Codec* const> AllCodecs();
-// The same codecs compiled for one level: for tests and benchmarks that compare levels. Requires
+// The codecs compiled for one level, for tests and benchmarks that compare levels. Requires
 // isa <= DetectIsa().
 std::span<const Codec* const> AllCodecs(Isa isa);
 

@@ -22,7 +22,7 @@ constexpr int kStyle =
     po::command_line_style::long_allow_next | po::command_line_style::allow_short |
     po::command_line_style::allow_dash_for_short | po::command_line_style::short_allow_next;
 
-// Of what was given, in a message about it.
+// Bytes of an argument that a message repeats.
 constexpr size_t kLongestNamed = 200;
 
 }  // namespace
@@ -104,7 +104,7 @@ Status CommandLine::TakePositional(const std::string& value) {
   if (taken_ == positionals_.size()) {
     return InvalidArgument("'" + CutInTheMiddle(value, kLongestNamed) +
                            "' is one argument too many (" + program_ +
-                           " --help says which it takes)");
+                           " --help lists its arguments)");
   }
   positionals_[taken_++].read(value);
   return OkStatus();

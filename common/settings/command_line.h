@@ -1,7 +1,7 @@
-// The command line of one program or one of its commands: `--name value`, `--name=value`, flags,
-// positional arguments. Every row says its unit and default, so `--help` is complete by
-// construction, as are man pages and completion, which are made of the same rows
-// (command_line_pages.h); and an unknown option is refused with the nearest known one.
+// Command line of a program or of one of its commands: `--name value`, `--name=value`, flags,
+// positional arguments. Every row has its unit and default, so `--help`, man pages and completion,
+// which are made from the rows, are complete
+// (command_line_pages.h). An unknown option is refused with the nearest known one.
 //
 // Made by main, used once. The pointers that rows are given are borrowed until Parse returns. Not
 // thread-safe.
@@ -30,9 +30,9 @@ class CommandLine {
     std::string allowed;
     std::vector<std::string> values;  // not empty: only these
     std::function<Status(std::string_view)> read;
-    bool takes_several = false;  // one after the other, as a shell's patterns give them
+    bool takes_several = false;  // several values behind one name, as from a shell's pattern
 
-    // Help, what is allowed, and the default.
+    // Help, allowed values, and the default.
     std::string Explanation() const;
   };
   struct Positional {
@@ -42,18 +42,17 @@ class CommandLine {
     std::function<void(const std::string& text)> read;
   };
 
-  // program: "kumo launch"; about: one or more lines on what it does. --help (and -h) is always
-  // there.
+  // program: "kumo launch"; about: its purpose, one or more lines. --help (and -h) always exist.
   CommandLine(std::string program, std::string about);
 
   // An argument without a name, in the order of these calls.
   void AddPositional(std::string placeholder, std::string help, bool required, std::string* value);
-  // The same, for one that is more than its text.
+  // Likewise, for a value that is parsed from its text.
   void AddPositional(std::string placeholder, std::string help, bool required,
                      std::function<void(const std::string& text)> read);
   void AddFlag(std::string name, std::string help, bool* value);
-  // T: int, double or std::string. *value holds the default, which --help prints; default_text is
-  // printed instead where it is not empty.
+  // T: int, double or std::string. *value holds the default, which --help prints, or
+  // default_text if that is not empty.
   template <typename T>
   void AddOption(std::string name, std::string placeholder, Allowed allowed, std::string help,
                  T* value, std::string default_text = "") {
@@ -65,28 +64,28 @@ class CommandLine {
   // An option that may be given many times; its values come in the order given.
   void AddRepeated(std::string name, std::string placeholder, std::string help,
                    std::vector<std::string>* values);
-  // The same; and arguments without a name that follow, beyond the command's own, are its values.
+  // Likewise; the arguments without a name that follow it, beyond the command's own, are its values
+  // too.
   void AddSeveral(std::string name, std::string placeholder, std::string help,
                   std::vector<std::string>* values);
 
-  // --version, of programs; its answer is main's (common/base/version.h).
+  // --version, of programs; main answers it (common/base/version.h).
   void AddVersion();
 
   // Text printed at the end of the help.
   void AddNote(std::string note);
 
-  // args without the program's name. InvalidArgument (exit code 64) names what is wrong and the
-  // nearest known option. With --help or --version among the args nothing else is checked or
-  // required.
+  // args without the program's name. InvalidArgument (exit code 64) names the error and the nearest
+  // known option. With --help or --version among the args nothing else is checked or required.
   Status Parse(std::span<const std::string> args);
 
-  // After Parse: InvalidArgument, naming it and saying `why`, where one of these was given.
+  // After Parse: InvalidArgument with the name and `why` if one of these options was given.
   Status RefuseGiven(std::initializer_list<std::string_view> names, const std::string& why) const;
 
   bool help_asked() const { return help_format_ != nullptr; }
   bool version_asked() const { return version_asked_; }
-  // What --help prints, in the form that was asked for: `--help=man` is a man page, `--help=words`
-  // what a shell completes.
+  // The help in the form that was asked for: `--help=man` is a man page, `--help=words` the words
+  // that a shell completes.
   std::string Help() const;
 
   const std::string& program() const { return program_; }
@@ -101,7 +100,7 @@ class CommandLine {
   Result<bool> ReadQuestion(const std::string& arg);
   void AddRow(Row row);
   const Row* Find(std::string_view name) const;
-  // given: as it was, with its dashes.
+  // given: with its dashes.
   Status UnknownOption(const std::string& given) const;
   Status NeedsValue(const std::string& given) const;
   Status TakePositional(const std::string& value);

@@ -11,14 +11,14 @@ namespace kumo {
 
 class CommandLine;
 
-// For a person to read.
+// The text of --help.
 std::string HelpOf(const CommandLine& line);
 
 std::string ManPageOf(const CommandLine& line);
 
 // A line "[kumo launch]", then one for each positional argument, "FILE", and for each option,
-// "--name PLACEHOLDER VALUE ...": without a placeholder where it is a flag, and with values where
-// only these are allowed.
+// "--name PLACEHOLDER VALUE ...": without a placeholder for a flag, and with values if only these
+// are allowed.
 std::string CompletionWordsOf(const CommandLine& line);
 
 // A man page of section 1, in groff's man macros. Its texts are plain: no macro and no escape in
@@ -29,9 +29,9 @@ class ManPage {
   ManPage(std::string_view name, std::string_view summary);
 
   void Section(std::string_view title);
-  // Filled, whatever its lines are.
+  // Filled, without its line breaks.
   void Paragraph(std::string_view text);
-  // What is explained, in bold, and what it is, filled and indented.
+  // A term in bold, and its explanation, filled and indented.
   void Item(std::string_view term, std::string_view text);
   // "kumo-check(1)".
   static std::string Reference(std::string_view name);

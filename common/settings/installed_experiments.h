@@ -8,12 +8,12 @@
 
 namespace kumo {
 
-// The experiment file that a person means by `name`: "mnist_lenet" is mnist_lenet.conf of the
-// working directory, or else the installed one, and so with its ending. Anything else is a path,
-// and comes back as it is, whether there is such a file or not.
+// The experiment file of a name, with or without its ending: "mnist_lenet" is mnist_lenet.conf of
+// the working directory, or else the installed one. Any other text is a path, and is returned as it
+// is, whether such a file exists or not.
 std::string FindExperiment(const std::string& name, const std::string& share);
 
-// Their names without ".conf", sorted. None where nothing is installed.
+// The names of the installed experiments without ".conf", sorted; none if nothing is installed.
 std::vector<std::string> InstalledExperiments(const std::string& share);
 
 }  // namespace kumo

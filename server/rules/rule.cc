@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include <glog/logging.h>
+
 #include "server/rules/kernel_table.h"
 
 namespace kumo {
