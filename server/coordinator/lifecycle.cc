@@ -156,6 +156,8 @@ Effects Ending::OnSaveFailed(int64_t version, const std::string& why, int64_t ro
   return Failure(Unavailable("the last checkpoint could not be saved: " + why));
 }
 
+// A checkpoint is complete. If the job was to fail once its state is saved (why_), it fails now,
+// and the message says which round a new start goes on from.
 Effects Ending::OnCommitted(int64_t version, const Status& status, int64_t rounds, Saving* saving,
                             TimeUs now) {
   if (!status.ok()) return OnSaveFailed(version, status.message(), rounds, saving, now);
@@ -192,6 +194,8 @@ std::optional<Effects> Ending::Tick(int64_t version, const Saving& saving, TimeU
       Unavailable("the last checkpoint could not be saved: not all servers have answered"));
 }
 
+// `done` needs three things, in any order: all rounds closed, the last version saved, and the last
+// epoch evaluated. A stopped job needs only the checkpoint: it evaluates after its next start.
 bool Ending::HasEnded(int64_t version, int64_t rounds, bool evaluated,
                       const Checkpoints& checkpoints) {
   const bool done = version == rounds && checkpoints.last() == rounds && evaluated;

@@ -270,6 +270,8 @@ MembershipTracker::MembershipTracker(int servers, const std::string& host,
       members_(servers, host, cluster),
       heard_at_(now) {}
 
+// Why hellos have two halves: between them the coordinator applies the loss of the former process,
+// so that its leases are free before the new process joins and takes some.
 Result<std::optional<MemberEvent>> MembershipTracker::Replace(const PeerName& from,
                                                               const wire::Hello& hello,
                                                               StepContext* context) {
@@ -370,6 +372,8 @@ std::optional<MemberEvent> MembershipTracker::OnHeartbeat(const PeerName& from,
   return EventOf(MemberEvent::Kind::kLeaves, from, *worker);
 }
 
+// A server that is not ready has lost its shard, unless it is recovering: then it may still get the
+// shard from the next server, and says `lost` if it cannot.
 MemberEvent MembershipTracker::OnServerReport(int index, const wire::ServerReport& report,
                                               TimeUs now) {
   ServerMember& server = members_.servers[index];
@@ -410,6 +414,9 @@ std::optional<MemberEvent> MembershipTracker::OnBye(const PeerName& from,
   return gone;
 }
 
+// Two reasons to doubt the silence of others. This process itself was stalled for half the limit:
+// it may not have read their messages. Or it hears none of at least two others: its own connection
+// is down. In both cases the silence starts again when the reason ends.
 void MembershipTracker::Listen(TimeUs passed, TimeUs now) {
   const auto servers = std::count_if(members_.servers.begin(), members_.servers.end(),
                                      [](const auto& server) { return !server.peer.empty(); });

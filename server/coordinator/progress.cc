@@ -60,6 +60,8 @@ void TrainingRate::OnClosed(const RoundPlan& round, TimeUs now) {
   last_at_ = now;
 }
 
+// samples_ / seconds_ with exponential weights. A round that takes longer than the rate predicts
+// counts with its lateness so far, so a standstill shows as a falling rate at once.
 std::optional<double> TrainingRate::SamplesPerSecond(TimeUs now) const {
   if (samples_ <= 0 || seconds_ <= 0) return std::nullopt;
   const double expected = static_cast<double>(last_->samples.size()) * seconds_ / samples_;

@@ -59,6 +59,8 @@ void Checkpoints::SetProgress(int64_t version, const checkpoint::Progress& progr
   if (found != under_way_.end()) found->second.progress = progress;
 }
 
+// Evaluations of older versions are dropped, except of those under way: their manifests still need
+// them.
 void Checkpoints::SetEvaluation(int64_t version, const checkpoint::Evaluation& evaluation) {
   evaluations_[version] = evaluation;
   std::erase_if(evaluations_, [&](const auto& entry) {
@@ -207,6 +209,8 @@ void Manifests::Complete(uint32_t generation, const std::optional<checkpoint::Ma
 
 // --- Saving.
 
+// The last version is always saved, also if the disk is behind. A stop or a move of leases (wanted)
+// insists on a checkpoint too; settings and leaving servers wait until the disk has caught up.
 bool Saving::Direct(const JobPlan& plan, int64_t next, bool wanted, MembershipTracker* membership,
                     TimeUs now) {
   bool save = next == plan.rounds();

@@ -77,6 +77,8 @@ bool FileFetch::TakeSize(const wire::FilePiece& piece, uint64_t bytes) {
   return true;
 }
 
+// Pieces go on in the order of their offsets, since the file is written and its checksum computed
+// in one pass.
 void FileFetch::HandOn(StepContext* context) {
   for (auto next = arrived_.find(handed_on_); next != arrived_.end();
        next = arrived_.find(handed_on_)) {

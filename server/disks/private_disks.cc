@@ -92,6 +92,8 @@ void PrivateDisks::Tick(StepContext* context) {
   if (collection_) collection_->Tick(context);
 }
 
+// Tasks of a generation that is over have no effect: the coordinator does not wait for their
+// answers. Only EvaluationKept is awaited whatever the generation, so evaluations are released.
 void PrivateDisks::Clear(StepContext* context) {
   manifest_fetch_.reset();
   collection_.reset();
@@ -103,6 +105,9 @@ void PrivateDisks::Clear(StepContext* context) {
   HoldBack(context);
 }
 
+// Takes actions out of the context, in order, that need files: commits (server 0 fetches the files
+// first), restores (another server fetches the manifest and its files first), and evaluations
+// behind a commit, whose manifest is not written yet. Everything else passes.
 void PrivateDisks::HoldBack(StepContext* context) {
   ServerActions others;
   for (ServerAction& action : context->actions) {

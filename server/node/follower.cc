@@ -80,6 +80,9 @@ void Follower::OnFromServer0(const wire::Header& header, StepContext* context) {
   }
 }
 
+// Only the first WELCOME counts, and none of a generation older than the newest that was seen: it
+// is a late copy. A disk of its own learns whether the job begins anew, since checkpoints of
+// another job in its folder must not be taken for this one's.
 void Follower::OnWelcome(const wire::Welcome& welcome, StepContext* context) {
   if (generation_.number != 0 || welcome.generation() == 0 || welcome.generation() < newest_)
     return;
@@ -104,6 +107,8 @@ void Follower::Rejoin(uint32_t generation, TimeUs now) {
   next_hello_ = heard_ = now;
 }
 
+// The orders that concern a server, in order of weight: the job failed, the job is over, this
+// server may leave, save a version, take over a lease table.
 void Follower::OnHeartbeatReply(const wire::Header& header, StepContext* context) {
   const wire::Orders& orders = header.orders();
   if (header.has_refusal()) {

@@ -159,6 +159,8 @@ Status ShardHost::OnMessage(const PeerName& from, const Message& message, StepCo
   return Give({from, message, context->now}, context);
 }
 
+// Unavailable means that the message would count if it were leased to its sender. The lease may be
+// on its way from server 0, so the message waits; other errors refuse it.
 Status ShardHost::Give(EarlyContributions::Early arrived, StepContext* context) {
   const wire::Header& header = arrived.message.header;
   const bool leased = IsLeased(role_->leases(), arrived.from, header);

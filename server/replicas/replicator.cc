@@ -49,6 +49,8 @@ void Replicator::Send(int chunk, int64_t number, const Version& version,
   SendWaiting(context);
 }
 
+// Flow control in whole versions: a version goes out if fewer than `window` arrays are on their
+// way, so a chunk with many slots may exceed the window, but never has to wait for itself.
 void Replicator::SendWaiting(StepContext* context) {
   while (!waiting_.empty() && on_their_way_ < static_cast<size_t>(window_)) {
     if (on_their_way_ > 0 && Buggify(RareWay::kReplicaWindowFull)) return;
@@ -79,6 +81,8 @@ bool Replicator::OnAcknowledged(const wire::Header& header, StepContext* context
   return there;
 }
 
+// The interval of a version begins with the first tick after it was sent, doubles with each
+// repetition, and ends at kLastInterval.
 void Replicator::Tick(StepContext* context) {
   for (auto& [key, sent] : sent_) {
     if (sent.waits) continue;

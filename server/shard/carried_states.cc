@@ -53,6 +53,10 @@ Status CarriedStates::Put(const PeerName& from, const Message& message, bool lea
   return OkStatus();
 }
 
+// Three cases. The state is here: answer. A live worker is about to put it (asked.wait): park; a
+// newer request for the same array replaces the parked one, since the partition has moved on.
+// Otherwise the state is lost with its worker; noting that (null) completes a snapshot that waits
+// for it.
 Result<bool> CarriedStates::Asks(const PeerName& from, const wire::Header& asked, int64_t version) {
   if (!Carries(asked)) {
     return InvalidArgument("no state of " + Where(asked) + ", array " +

@@ -70,6 +70,9 @@ const Version* ShardChunk::Find(int64_t version) const {
   return found && found->exists() ? found : nullptr;
 }
 
+// A version that comes from a checkpoint, from another server or from a worker. The coded start is
+// not sent between servers, so it is made again here; that gives the same bytes, since coding a
+// start uses no residual.
 Status ShardChunk::Begin(int64_t version, Version current, Version previous) {
   KUMO_RETURN_IF_ERROR(math_->CodeStart(chunk_, version, &current));
   version_ = version;
@@ -96,6 +99,9 @@ Result<bool> ShardChunk::OnInitialise(const PeerName& from, const Message& messa
   return first;
 }
 
+// The checks come in the order of their cost, and of what they need: the contribution is compared
+// with the plan and decoded for a check only if it would count and is leased. A repeated push of
+// the open round is still `held`: its sender, maybe another worker, keeps its copy too.
 Result<bool> ShardChunk::OnPush(const PeerName& from, const Message& message, bool leased,
                                 bool held, StepContext* context) {
   const wire::Header& header = message.header;
@@ -148,6 +154,8 @@ Result<bool> ShardChunk::OnComputed(const ChunkWork& work) {
   return true;
 }
 
+// Keepers are released before the parked pulls are answered (by the caller): a worker that gets the
+// version has no reason to keep its contribution.
 std::optional<Version> ShardChunk::Publish(StepContext* context) {
   wire::Header header;
   header.set_type(wire::PUSH);
@@ -199,6 +207,8 @@ void ShardChunk::AnswerParked(const Directive& directive, StepContext* context) 
     Answer(pull, version_, directive, context);
 }
 
+// GONE names the oldest version that is here, so that a worker which was left behind (frozen, for
+// example) goes on from there.
 void ShardChunk::Answer(const ParkedPull& pull, int64_t version, const Directive& directive,
                         StepContext* context) const {
   const Version* const asked = Find(version);
