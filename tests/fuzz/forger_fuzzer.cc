@@ -1,4 +1,4 @@
-// A member that lies in all but its name, in a whole job (tests/sim/forger.h): the input says how.
+// A forger (tests/sim/forger.h) in a whole job; the input makes its choices.
 #include <glog/logging.h>
 
 #include "tests/fuzz/fuzzer.h"

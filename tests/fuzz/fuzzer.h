@@ -1,5 +1,5 @@
-// What the fuzz targets share. libFuzzer calls LLVMFuzzerTestOneInput with one input after another,
-// in one thread; a target shows that something is wrong by ending the process (Fail, a sanitizer, a
+// Common parts of the fuzz targets. libFuzzer calls LLVMFuzzerTestOneInput with one input after
+// another, in one thread; a target reports an error by ending the process (Fail, a sanitizer, a
 // CHECK).
 #pragma once
 
@@ -27,7 +27,7 @@ inline void Require(bool holds, std::string_view what) {
   if (!holds) Fail(what);
 }
 
-// A file without a name in any folder, for readers that want a path.
+// A file without a name in any folder, for readers that need a path.
 class InputFile {
  public:
   InputFile() : descriptor_(memfd_create("input", MFD_CLOEXEC)) {

@@ -1,5 +1,5 @@
-// The job that server_node_fuzzer is in the middle of, and how it got there: what arrived at each
-// server in a simulated run of it.
+// Job of server_node_fuzzer, and recordings of simulated runs: the messages that arrived at each
+// server.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@
 
 namespace kumo::fuzz {
 
-// From whom a step's message comes: Step::what below their number.
+// Senders of a step's message: Step::what below their number.
 constexpr const char* kPeers[] = {"worker/worker-0/1", "worker/worker-1/1", "server/0",
                                   "server/1",          "worker/stranger/7", "client/5"};
 constexpr uint8_t kPeerCount = 6;
-// What else happens: Step::what from there on.
+// Other events: Step::what from their number on.
 enum class Event : uint8_t { kTick = kPeerCount, kComputed, kStop, kCount };
 
 struct Arrival {

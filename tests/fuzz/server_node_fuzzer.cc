@@ -1,4 +1,4 @@
-// Frames from anybody to a server in the middle of a job. Where in the middle says the first byte.
+// Frames from any peer to a server in the middle of a job. The first byte chooses the moment.
 #include <algorithm>
 #include <deque>
 #include <memory>
@@ -19,7 +19,7 @@ namespace {
 constexpr size_t kMostActions = 400;     // of one call: an answer or two to each member and request
 constexpr size_t kMostStatus = 200'000;  // bytes
 
-// The node with a driver that does all that it is asked, at once but for the arithmetic.
+// The node with a driver that carries out all actions, at once except for the arithmetic.
 class ServerUnderTest {
  public:
   explicit ServerUnderTest(const ServerCase& one) : framing_(one.framing), node_(one.settings, 0) {
@@ -64,7 +64,7 @@ class ServerUnderTest {
 
  private:
   void Take(ServerActions actions) {
-    Require(actions.size() < kMostActions, "one call has too many consequences");
+    Require(actions.size() < kMostActions, "one call returns too many actions");
     for (ServerAction& action : actions) {
       if (over_) return;
       std::visit([this](auto& one) { Do(one); }, action);
@@ -109,7 +109,7 @@ void Play(std::string_view input) {
   const auto& cases = ServerCases();
   const ServerCase& one = cases[steps.start() % cases.size()];
   ServerUnderTest server(one);
-  // So much of the job is behind it.
+  // Replays so many messages of the job.
   const size_t heard = one.arrivals.size() * (steps.start() / cases.size()) / 64;
   for (size_t i = 0; i < heard && !server.over(); ++i) {
     server.Hear(one.arrivals[i].peer, one.arrivals[i].message);

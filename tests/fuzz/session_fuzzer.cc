@@ -1,5 +1,5 @@
-// Messages from servers to a worker in the middle of a job: answers to what it asked, with other
-// fields, and messages that nobody asked for.
+// Messages from servers to a worker in the middle of a job: answers to its requests with other
+// fields, and messages without a request.
 #include <string>
 #include <utility>
 
@@ -15,7 +15,7 @@
 namespace kumo::fuzz {
 namespace {
 
-// Step::what, by its low bits; the high ones say from which server or to which request.
+// Step::what: the low bits choose the event, the high bits the server or the request.
 enum What : uint8_t { kAnswer, kChanged, kUnasked, kWork, kTick, kLeave, kConnected, kWhats };
 
 const SessionSettings& Settings(int which) {
@@ -32,7 +32,7 @@ const SessionSettings& Settings(int which) {
   return settings[which];
 }
 
-// What the server would say, over which the input's fields go.
+// The answer of an honest server, which the input's fields overwrite.
 Message Changed(Message message, const Step& step) {
   wire::Header fields;
   if (fields.ParseFromArray(step.header.data(), static_cast<int>(step.header.size()))) {
@@ -52,7 +52,7 @@ void Play(std::string_view input) {
   script.Join();
   if (start & 4) {
     script.Order({{start / 8 % 3, 0}, {2, 1}});
-    // So many of its requests are behind it.
+    // Answers so many of its requests first.
     for (int answers = start / 8; answers > 0 && !script.left;) {
       if (script.sent.empty()) {
         if (!script.Work()) break;
@@ -104,7 +104,7 @@ void Play(std::string_view input) {
 }  // namespace
 }  // namespace kumo::fuzz
 
-// What the harness expects of a session ends the process, too.
+// A failed expectation of the harness ends the process, too.
 extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
   FLAGS_minloglevel = google::GLOG_FATAL;
   google::protobuf::SetLogHandler(nullptr);

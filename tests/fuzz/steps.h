@@ -1,11 +1,11 @@
-// An input of a fuzzer as a conversation: what happens to a state machine, one step after the
-// other.
+// Steps: a fuzzer's input as a sequence of events for a state machine.
 //
 //   input = start step*       start: u8, where the conversation begins
 //   step  = what  later  header-length  payload-length  header  payload
 //           u8    u8     u16            u16
 //
-// Lengths are little-endian; what is cut off is as long as it is, so every input is a conversation.
+// Lengths are little-endian; a truncated part is as long as the input has bytes, so every input is
+// valid.
 #pragma once
 
 #include <algorithm>
@@ -68,7 +68,7 @@ inline std::string WrittenStep(uint8_t what, uint8_t later, std::string_view hea
   return bytes.append(header).append(payload);
 }
 
-// A copy, which readers past its end are caught at.
+// A copy, so that a read past its end is caught.
 inline Payload PayloadOf(std::string_view bytes) {
   auto copy = std::make_shared<std::vector<std::byte>>(bytes.size());
   std::transform(bytes.begin(), bytes.end(), copy->begin(),

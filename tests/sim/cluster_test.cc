@@ -1,5 +1,5 @@
-// Whole jobs in the simulation: the same weights whatever the network does and whoever dies. Each
-// job here is about one thing that happens; every_seed_test.cc runs many in which anything does.
+// Whole jobs in the simulation: the weights are the same whatever the network does and whichever
+// processes die. Each job here has one kind of fault; every_seed_test.cc runs many with all kinds.
 #include <cstdint>
 
 #include <gtest/gtest.h>
@@ -192,7 +192,7 @@ TEST(Cluster, AServerThatDiesComesBackAndTheJobGoesOnFromTheLastCheckpoint) {
   EXPECT_GE(went_back, 8);  // some die when all is done
 }
 
-// The next server has kept what it held: no round is closed twice, and no block is computed again.
+// The next server has kept the versions: no round is closed twice, and no block is computed again.
 TEST(Cluster, AServerThatDiesLosesNoRoundWhereVersionsAreKeptTwice) {
   for (const CodecId codec : {CodecId::kFp32, CodecId::kOneBit}) {
     SimSettings settings = SmallJob();
@@ -221,7 +221,7 @@ TEST(Cluster, AServerThatDiesLosesNoRoundWhereVersionsAreKeptTwice) {
   }
 }
 
-// Nothing is lost, and nobody goes back.
+// Nothing is lost, and the job does not go back.
 TEST(Cluster, AWorkerThatIsToldToLeaveHandsItsPartitionsOver) {
   SimSettings settings = SmallJob();
   settings.experiment.job.epochs = 10;
@@ -256,8 +256,8 @@ TEST(Cluster, AServerThatWasFrozenCostsNothingButTheWait) {
   }
 }
 
-// Server 0 and the other server hear the worker's heartbeats and each other, but what it computes
-// does not arrive at one of them.
+// Server 0 and the other server hear the worker's heartbeats and each other, but the worker's
+// contributions do not arrive at one of them.
 TEST(Cluster, AWorkerThatDoesNotReachOneServerIsReplaced) {
   for (const CodecId codec : {CodecId::kFp32, CodecId::kOneBit}) {
     SimSettings settings = SmallJob();
@@ -279,7 +279,7 @@ TEST(Cluster, AWorkerThatDoesNotReachOneServerIsReplaced) {
   }
 }
 
-// Nothing that was learnt is lost with the last worker: what there is is saved before the job ends.
+// Without workers the job saves its last rounds before it ends.
 TEST(Cluster, AJobThatAllWorkersHaveLeftForGoodEndsWithACheckpoint) {
   SimSettings settings = SmallJob();
   settings.experiment.job.epochs = 10;
@@ -350,7 +350,7 @@ TEST(Cluster, AStragglersPartitionIsComputedByWhoIsIdle) {
   ExpectFinished(helped);
   EXPECT_EQ(helped.weights, reference.weights);
   EXPECT_GT(helped.blocks_trained, reference.blocks_trained);
-  // What partitions carry cannot be in two places: there the round waits.
+  // The state of a partition cannot be in two places: then the round waits.
   settings.experiment.sync.push_codec = CodecId::kOneBit;
   const SimResult waits = RunJob(settings);
   ExpectFinished(waits);

@@ -1,4 +1,4 @@
-// How jobs end in the simulation: everybody hears of it, and nobody lingers.
+// The end of jobs in the simulation: every process hears of it, and none lingers.
 #include <cstdint>
 #include <initializer_list>
 
@@ -40,7 +40,7 @@ TEST(TheEnd, NobodyLingersWhateverTheNumberOfServersAndWorkers) {
         EXPECT_EQ(result.status.ok(), stop_at < 0) << result.status.message();
         EXPECT_FALSE(result.rounds.empty());
         EXPECT_THAT(result.left_behind, testing::IsEmpty());
-        // The word and the goodbye: two messages.
+        // The order to leave and the goodbye: two messages.
         EXPECT_LE(result.ended - result.done, 2 * settings.faults.latency)
             << servers << " servers, " << workers << " workers";
       }
@@ -48,8 +48,8 @@ TEST(TheEnd, NobodyLingersWhateverTheNumberOfServersAndWorkers) {
   }
 }
 
-// Server 0 is the only one that can say how the job ended. So it stays until everybody knows,
-// however many of its messages are lost and however late others come.
+// Only server 0 can say how the job ended. So it stays until every process knows, however many of
+// its messages are lost and however late others come.
 class LossyEnd : public testing::TestWithParam<uint64_t> {};  // the first of its seeds
 constexpr uint64_t kSeedsEach = 10;
 
@@ -100,7 +100,7 @@ TEST(TheEnd, AServer0ThatDiesThenComesBackToTheSameEnd) {
   EXPECT_GT(came_too_late, 5);  // to hear anybody
 }
 
-// Who has died without a word is waited for, but not for ever.
+// A process that died is waited for, but not without a limit.
 TEST(TheEnd, AWorkerThatDiedUnnoticedDoesNotKeepTheJobUp) {
   SimSettings settings = JobOf(3, 4);  // one worker more than partitions
   settings.experiment.cluster.suspect_after_s = 600;

@@ -1,5 +1,4 @@
-// A member that lies (forger.h), in jobs drawn at random; tests/fuzz/forger_fuzzer.cc looks for
-// worse.
+// Forgers (forger.h) with random choices; tests/fuzz/forger_fuzzer.cc searches for worse ones.
 #include "tests/sim/forger.h"
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Servers with disks of their own in the simulation: jobs that go on with other numbers of servers,
-// and after disks were lost.
+// Servers with disks of their own in the simulation: jobs that go on with another number of
+// servers, and after the loss of disks.
 #include <set>
 #include <string>
 #include <vector>
@@ -119,7 +119,7 @@ TEST(PrivateDisks, OneThatIsLostWithItsServerCostsNothingWhereVersionsAreKeptTwi
   }
 }
 
-// Server 0's disk has everything, so that of another server is not missed either way.
+// Server 0's disk has every file, so the loss of another server's disk does no harm.
 TEST(PrivateDisks, WithoutReplicasAnotherServersCanBeLost) {
   SimSettings settings = PrivateJob(3);
   Disk disk;
@@ -160,7 +160,8 @@ TEST(PrivateDisks, OfACheckpointThatIsNotWholeTheNextOlderOneIsTaken) {
   EXPECT_EQ(result.weights, reference.weights);
 }
 
-// What arrives must be what the manifest says; damage on the way, or on the other disk, is seen.
+// Fetched files are compared with the manifest: damage on the way, or on the other disk, is
+// noticed.
 TEST(PrivateDisks, ADamagedFileIsNotTaken) {
   SimSettings settings = PrivateJob(2);
   settings.experiment.cluster.replicas = 2;
@@ -180,7 +181,7 @@ TEST(PrivateDisks, ADamagedFileIsNotTaken) {
   EXPECT_EQ(result.weights, Reference().weights);
 }
 
-// A file that is damaged on server 0's disk is got back from the server that wrote it.
+// A file that is damaged on server 0's disk is fetched again from the server that wrote it.
 TEST(PrivateDisks, WhatIsDamagedOnServerZerosIsRepaired) {
   SimSettings settings = PrivateJob(2);
   Disk disk;
@@ -195,7 +196,7 @@ TEST(PrivateDisks, WhatIsDamagedOnServerZerosIsRepaired) {
   EXPECT_EQ(result.weights, Reference().weights);
 }
 
-// A job that starts anew leaves nothing of the former one that a later survey could find.
+// A job that starts anew leaves no checkpoint of the former one for a later survey to find.
 TEST(PrivateDisks, AJobThatStartsAnewSetsEveryServersCheckpointsAside) {
   SimSettings settings = PrivateJob(2);
   settings.experiment.cluster.replicas = 2;

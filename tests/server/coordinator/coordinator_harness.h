@@ -1,4 +1,4 @@
-// A coordinator and the processes around it, as far as it can tell.
+// Fleet: a coordinator under test, and the processes that it believes to exist.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct Fleet {
         std::move(restored), now);
   }
 
-  // One call, and what the coordinator asks for with it.
+  // Makes one call, and takes the actions that it returns.
   template <typename Call>
   auto Do(Call call) {
     StepContext context{now, {}};
@@ -47,7 +47,7 @@ struct Fleet {
     return Do([&](StepContext* context) { return coordinator->OnMessage(from, header, context); });
   }
 
-  // The first worker's hello told what the job is; every server is there.
+  // The first worker's hello brought the spec; every server is there.
   void Learn() {
     const ShardMap map(job.spec.layout, servers, job.experiment.cluster.chunk_kib * 1024);
     coordinator->OnSpec(plan, map, job.spec);
@@ -116,7 +116,7 @@ struct Fleet {
     now += later;
     Do([&](StepContext* context) { return coordinator->Tick(ReplicaStatus(), context); });
   }
-  // Time passes, with signs of life of `alive` alone.
+  // Time passes, with heartbeats of `alive` only.
   void Wait(int seconds, const std::vector<PeerName>& alive = {}) {
     for (int i = 0; i < seconds && !exit; ++i) {
       for (const PeerName& peer : alive) Heartbeat(peer);
@@ -244,7 +244,7 @@ inline std::map<int, int64_t> Leases(const wire::Header& header) {
   return leases;
 }
 
-// What partitions carry: residuals.
+// A job whose partitions carry residuals.
 inline Job Carrying() {
   Job job = SmallJob();
   job.experiment.sync.push_codec = CodecId::kOneBit;

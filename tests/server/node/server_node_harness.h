@@ -1,4 +1,4 @@
-// Servers of a small job, and the messages that they get.
+// Harness: server nodes of a small job, and messages for them.
 #pragma once
 
 #include <algorithm>

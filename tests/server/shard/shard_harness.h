@@ -1,5 +1,5 @@
-// A small job's shards without network or threads: messages go in by hand, and the arithmetic
-// runs when the test says so.
+// Harness: the shards of a small job without network or threads. Tests send the messages and run
+// the arithmetic.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@
 
 namespace kumo::test {
 
-// SmallJob with Nesterov block momentum, which keeps weights apart from what blocks start from:
-// every array that there is.
+// SmallJob with Nesterov block momentum, which keeps weights apart from the start: all kinds of
+// arrays.
 Job NesterovJob(CodecId codec = CodecId::kFp32);
 
-// All shards of a job; versions are kept twice where cluster.replicas says so.
+// All shards of a job; versions are kept twice if cluster.replicas is 2.
 class Shards {
  public:
   Shards(const Job& job, int servers);
@@ -26,20 +26,20 @@ class Shards {
   const Job& job() const { return job_; }
   const ShardMap& map() const { return shards_[0]->map(); }
   Shard& shard(int index) { return *shards_[index]; }
-  // What a server says of its shard.
+  // The report of a server's shard.
   wire::ServerReport Report(int server) const;
   int servers() const { return static_cast<int>(shards_.size()); }
 
-  // To the server that has the chunk (`server` says otherwise). What it makes the shard do is
+  // Sends a message to the server that has the chunk, or to `server`. The shard's actions are
   // appended to `sent`, `saved` and the work that Compute() runs.
   Status Send(const Message& message, const PeerName& from = "worker/w/1", int server = -1,
               bool leased = true);
-  // Runs what there is to compute, in turn or in the order that `rng` draws, until nothing is left.
+  // Runs all work, in order or in an order drawn from `rng`, until none is left.
   void Compute(Rng* rng = nullptr);
   bool HasWork() const { return !work_.empty(); }
 
-  // Where versions are kept twice: a server's next one acknowledges an array, or was replaced by an
-  // empty one.
+  // If versions are kept twice: the next server of a server acknowledges an array, or was replaced
+  // by an empty one.
   void Acknowledge(int server, const wire::Header& replicate);
   void ReplaceHolder(int server);
   void Tick(TimeUs now);
@@ -51,7 +51,7 @@ class Shards {
   // The whole vector at a version that the shards have.
   std::vector<float> Pull(int64_t version, wire::Vector vector);
   Status Restore(const ShardSnapshot& snapshot);
-  // What is in `saved`, merged into one snapshot whose arrays share nothing with the shards.
+  // The snapshots in `saved`, merged into one whose arrays are copies.
   ShardSnapshot TakeSaved();
 
   std::vector<SendAction> sent;
