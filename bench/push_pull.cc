@@ -27,7 +27,7 @@
 #include <glog/logging.h>
 
 #include "common/base/buffer.h"
-#include "common/transport/malloc_tuning.h"
+#include "common/base/process/process_start.h"
 
 namespace kumo::bench {
 

@@ -32,11 +32,11 @@ def url_of(folder):
     """Server 0's, when it trains."""
     for _ in range(400):
         for log in pathlib.Path(folder).glob("kumo-*/logs/server-0.*.log"):
-            found = re.search(r"shows itself at (\S+)", log.read_text())
+            found = re.search(r"serves (\S+)", log.read_text())
             if found and any(pathlib.Path(folder).glob("kumo-*/log.jsonl")):
                 return found[1]
         time.sleep(0.05)
-    raise SystemExit("scrape_cost.py: no server has said where it shows itself")
+    raise SystemExit("scrape_cost.py: no server has logged its HTTP address")
 
 
 class Watcher(threading.Thread):

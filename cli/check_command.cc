@@ -11,8 +11,8 @@
 #include "cli/server_addresses.h"
 #include "cli/settings_json.h"
 #include "cli/shell_word.h"
-#include "common/base/machine_memory.h"
-#include "common/base/process/exit_code.h"
+#include "common/base/memory_budget.h"
+#include "common/base/process/exit_report.h"
 #include "common/settings/experiment_text.h"
 #include "common/settings/option_pages.h"
 
@@ -81,10 +81,10 @@ void PrintJson(const PlannedJob& job, const Preflight& result) {
 }  // namespace
 
 int RunCheck(const CliEnvironment& environment, std::span<const std::string> args) {
-  const LastWords last_words = environment.LastWordsOf("kumo check");
+  const ExitReporter exit_reporter = environment.ExitReporterOf("kumo check");
   JobArguments arguments(environment);
   CommandLine line = MakeCommandLine(&arguments);
-  if (const auto end = ParseOrEnd(environment, last_words, args, &line)) return *end;
+  if (const auto end = ParseOrEnd(environment, exit_reporter, args, &line)) return *end;
   arguments.PassOn();
   const PlannedJob job = PlanJob(environment, arguments);
   Preflight result = PreflightOf(job.loaded);
@@ -100,7 +100,7 @@ int RunCheck(const CliEnvironment& environment, std::span<const std::string> arg
   } else {
     PrintReport(environment, args, job, result);
   }
-  return SayProblems(environment, last_words, result.problems);
+  return SayProblems(environment, exit_reporter, result.problems);
 }
 
 }  // namespace kumo

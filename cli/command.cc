@@ -31,7 +31,7 @@ void Print(const CliEnvironment& environment, std::string_view text, int hanging
   std::fputs(Folded(text, environment.columns, hanging).c_str(), stdout);
 }
 
-std::optional<int> ParseOrEnd(const CliEnvironment& environment, const LastWords& last_words,
+std::optional<int> ParseOrEnd(const CliEnvironment& environment, const ExitReporter& exit_reporter,
                               std::span<const std::string> args, CommandLine* line,
                               const std::function<Status()>& check) {
   Status usage = line->Parse(args);
@@ -41,7 +41,7 @@ std::optional<int> ParseOrEnd(const CliEnvironment& environment, const LastWords
   }
   if (usage.ok()) usage = check();
   if (usage.ok()) return std::nullopt;
-  return last_words.Say(ExitCode::kUsage, usage.message());
+  return exit_reporter.Report(ExitCode::kUsage, usage.message());
 }
 
 void ExperimentArguments::AddTo(CommandLine* line) {

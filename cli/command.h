@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/base/process/last_words.h"
+#include "common/base/process/exit_report.h"
 #include "common/base/status.h"
 #include "common/settings/command_line.h"
 #include "common/settings/config_file.h"
@@ -21,13 +21,13 @@ struct CliEnvironment {
   std::string binary_directory;  // where kumo-server and kumo-worker are
   std::string share;             // Installation::share
   Variables variables;           // of the environment
-  std::string termination_log;   // see LastWords
+  std::string termination_log;   // see ExitReporter
   // Of the terminals behind stdout and stderr; 0 where there is none.
   int columns = 0;
   int error_columns = 0;
 
-  LastWords LastWordsOf(const std::string& program) const {
-    return LastWords(program, termination_log, error_columns);
+  ExitReporter ExitReporterOf(const std::string& program) const {
+    return ExitReporter(program, termination_log, error_columns);
   }
 };
 
@@ -37,7 +37,7 @@ void Print(const CliEnvironment& environment, std::string_view text, int hanging
 // Reads a command's arguments, and asks check (none: all is well) about them unless help was asked
 // for. Not nothing: the command ends here, with that exit code; the help or the error has been
 // said.
-std::optional<int> ParseOrEnd(const CliEnvironment& environment, const LastWords& last_words,
+std::optional<int> ParseOrEnd(const CliEnvironment& environment, const ExitReporter& exit_reporter,
                               std::span<const std::string> args, CommandLine* line,
                               const std::function<Status()>& check = OkStatus);
 

@@ -8,13 +8,13 @@
 namespace kumo {
 
 int RunData(const CliEnvironment& environment, std::span<const std::string> args) {
-  const LastWords last_words = environment.LastWordsOf("kumo data");
+  const ExitReporter exit_reporter = environment.ExitReporterOf("kumo data");
   ChildSpec spec;
   spec.command = {JoinPath(environment.binary_directory, "kumo-data"), "show"};
   spec.command.insert(spec.command.end(), args.begin(), args.end());
   std::fflush(stdout);  // what this process has said comes first
   const Result<ChildEnd> end = RunChild(spec, nullptr);
-  return end.ok() ? end->code : last_words.Say(end.status());
+  return end.ok() ? end->code : exit_reporter.Report(end.status());
 }
 
 }  // namespace kumo

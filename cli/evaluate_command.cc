@@ -5,7 +5,7 @@
 namespace kumo {
 
 int RunEvaluate(const CliEnvironment& environment, std::span<const std::string> args) {
-  const LastWords last_words = environment.LastWordsOf("kumo evaluate");
+  const ExitReporter exit_reporter = environment.ExitReporterOf("kumo evaluate");
   ModelArguments model(environment);
   bool json = false;
   CommandLine line(
@@ -14,11 +14,11 @@ int RunEvaluate(const CliEnvironment& environment, std::span<const std::string> 
       "this machine. Its output and exit code are passed through.");
   model.AddTo(&line);
   line.AddFlag("json", "Print JSON", &json);
-  if (const auto end = ParseOrEnd(environment, last_words, args, &line)) return *end;
+  if (const auto end = ParseOrEnd(environment, exit_reporter, args, &line)) return *end;
   Result<std::vector<std::string>> command = model.Command("--evaluate");
-  if (!command.ok()) return last_words.Say(command.status());
+  if (!command.ok()) return exit_reporter.Report(command.status());
   if (json) command->push_back("--json");
-  return RunWorker(last_words, *std::move(command));
+  return RunWorker(exit_reporter, *std::move(command));
 }
 
 }  // namespace kumo

@@ -5,7 +5,7 @@
 namespace kumo {
 
 int RunExport(const CliEnvironment& environment, std::span<const std::string> args) {
-  const LastWords last_words = environment.LastWordsOf("kumo export");
+  const ExitReporter exit_reporter = environment.ExitReporterOf("kumo export");
   ModelArguments model(environment);
   std::string out, format;
   bool fold = false;
@@ -29,14 +29,14 @@ int RunExport(const CliEnvironment& environment, std::span<const std::string> ar
   const auto check = [&] {
     return out.empty() ? InvalidArgument("--out PATH is missing: where to write") : OkStatus();
   };
-  if (const auto end = ParseOrEnd(environment, last_words, args, &line, check)) return *end;
+  if (const auto end = ParseOrEnd(environment, exit_reporter, args, &line, check)) return *end;
   Result<std::vector<std::string>> command = model.Command();
-  if (!command.ok()) return last_words.Say(command.status());
+  if (!command.ok()) return exit_reporter.Report(command.status());
   command->insert(command->end(), {"--export", out});
   if (!format.empty()) command->insert(command->end(), {"--format", format});
   if (fold) command->push_back("--fold-batch-norm");
   if (pixels) command->push_back("--pixels");
-  return RunWorker(last_words, *std::move(command));
+  return RunWorker(exit_reporter, *std::move(command));
 }
 
 }  // namespace kumo

@@ -1,6 +1,6 @@
 #include "cli/job_arguments.h"
 
-#include "common/checkpoint/source_folder.h"
+#include "common/checkpoint/source_checkpoint.h"
 #include "common/job/shard_map.h"
 #include "common/settings/option_table.h"
 

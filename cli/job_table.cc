@@ -10,11 +10,10 @@
 #include <vector>
 
 #include "cli/text_table.h"
-#include "common/base/human_readable.h"
+#include "common/base/printable.h"
 #include "common/base/terminal.h"
 #include "common/job/metric_list.h"
 #include "common/telemetry/figures.h"
-#include "common/telemetry/metric_figures.h"
 
 namespace kumo {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "cli/command.h"
 #include "common/base/file.h"
-#include "common/base/process/exit_code.h"
+#include "common/base/process/exit_report.h"
 #include "common/job/shard_map.h"
 #include "common/transport/key_files.h"
 
@@ -80,14 +80,14 @@ Status MakeKeys(const CliEnvironment& environment, const Arguments& args) {
 }  // namespace
 
 int RunKeys(const CliEnvironment& environment, std::span<const std::string> args) {
-  const LastWords last_words = environment.LastWordsOf("kumo keys");
+  const ExitReporter exit_reporter = environment.ExitReporterOf("kumo keys");
   Arguments arguments;
   CommandLine line = MakeCommandLine(&arguments);
-  if (const auto end = ParseOrEnd(environment, last_words, args, &line,
+  if (const auto end = ParseOrEnd(environment, exit_reporter, args, &line,
                                   [&] { return CheckArguments(arguments); }))
     return *end;
   const Status status = MakeKeys(environment, arguments);
-  return status.ok() ? 0 : last_words.Say(status);
+  return status.ok() ? 0 : exit_reporter.Report(status);
 }
 
 }  // namespace kumo

@@ -15,8 +15,8 @@
 #include "cli/problems.h"
 #include "cli/server_addresses.h"
 #include "common/base/file.h"
-#include "common/base/machine_memory.h"
-#include "common/base/process/exit_code.h"
+#include "common/base/memory_budget.h"
+#include "common/base/process/exit_report.h"
 #include "common/base/process/logging.h"
 #include "common/base/process/output_lock.h"
 
@@ -140,11 +140,11 @@ Result<Outcome> Launch(const CliEnvironment& environment, const LaunchArguments&
 }  // namespace
 
 int RunLaunch(const CliEnvironment& environment, std::span<const std::string> args) {
-  const LastWords last_words = environment.LastWordsOf("kumo launch");
+  const ExitReporter exit_reporter = environment.ExitReporterOf("kumo launch");
   LaunchArguments arguments(environment);
   CommandLine line = MakeCommandLine(&arguments);
   if (const auto end =
-          ParseOrEnd(environment, last_words, args, &line, [&] { return FindHosts(&arguments); }))
+          ParseOrEnd(environment, exit_reporter, args, &line, [&] { return FindHosts(&arguments); }))
     return *end;
   arguments.quiet |= arguments.job.json;
   arguments.job.PassOn();
@@ -154,11 +154,11 @@ int RunLaunch(const CliEnvironment& environment, std::span<const std::string> ar
   if (preflight.problems.empty()) {
     const Result<Outcome> outcome = Launch(environment, arguments, job, preflight.notes);
     if (outcome.ok()) {
-      return SayEnd(environment, last_words, arguments, job.loaded.experiment, *outcome);
+      return SayEnd(environment, exit_reporter, arguments, job.loaded.experiment, *outcome);
     }
     preflight.problems.push_back(outcome.status());
   }
-  return SayRefusal(environment, last_words, arguments, preflight.problems);
+  return SayRefusal(environment, exit_reporter, arguments, preflight.problems);
 }
 
 }  // namespace kumo

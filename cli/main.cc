@@ -9,8 +9,8 @@
 #include "cli/overview.h"
 #include "common/base/did_you_mean.h"
 #include "common/base/installation.h"
-#include "common/base/process/exit_code.h"
-#include "common/base/process/standard_streams.h"
+#include "common/base/process/exit_report.h"
+#include "common/base/process/process_start.h"
 #include "common/base/terminal.h"
 #include "common/base/version.h"
 
@@ -23,7 +23,7 @@ CliEnvironment FindEnvironment() {
   environment.binary_directory = installation.programs;
   environment.share = installation.share;
   environment.variables = VariablesOf(environ);
-  environment.termination_log = LastWords::DefaultTerminationLog();
+  environment.termination_log = ExitReporter::DefaultTerminationLog();
   const std::string wanted = ValueOf(environment.variables, "COLUMNS");
   environment.columns = TerminalColumns(STDOUT_FILENO, wanted);
   environment.error_columns = TerminalColumns(STDERR_FILENO, wanted);
@@ -32,10 +32,10 @@ CliEnvironment FindEnvironment() {
 
 int Main(const std::vector<std::string>& args) {
   const CliEnvironment environment = FindEnvironment();
-  const LastWords last_words = environment.LastWordsOf("kumo");
+  const ExitReporter exit_reporter = environment.ExitReporterOf("kumo");
   if (args.empty()) {
     PrintOverview(environment, "--help");
-    return last_words.Say(ExitCode::kUsage, "a command is missing");
+    return exit_reporter.Report(ExitCode::kUsage, "a command is missing");
   }
   if (PrintOverview(environment, args[0])) return 0;
   if (args[0] == "--version") {
@@ -47,7 +47,7 @@ int Main(const std::vector<std::string>& args) {
     if (command.name == args[0]) return command.run(environment, {args.begin() + 1, args.end()});
     known.emplace_back(command.name);
   }
-  return last_words.Say(
+  return exit_reporter.Report(
       ExitCode::kUsage,
       "unknown command " + args[0] + DidYouMean(args[0], known) + " (kumo --help lists them)");
 }

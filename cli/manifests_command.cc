@@ -12,7 +12,7 @@
 #include "cli/problems.h"
 #include "common/base/did_you_mean.h"
 #include "common/base/file.h"
-#include "common/base/process/exit_code.h"
+#include "common/base/process/exit_report.h"
 #include "common/job/shard_map.h"
 #include "common/settings/installed_experiments.h"
 
@@ -163,15 +163,15 @@ void PrintNext(const Arguments& args, const LoadedExperiment& loaded) {
 }  // namespace
 
 int RunManifests(const CliEnvironment& environment, std::span<const std::string> args) {
-  const LastWords last_words = environment.LastWordsOf("kumo manifests");
+  const ExitReporter exit_reporter = environment.ExitReporterOf("kumo manifests");
   Arguments arguments;
   CommandLine line = MakeCommandLine(&arguments, environment.share);
   const fs::path source = fs::path(environment.share) / "k8s";
   const std::vector<std::string> known = ComponentsIn(source);
   ClusterRun& run = arguments.run;
-  if (const auto end = ParseOrEnd(environment, last_words, args, &line)) return *end;
+  if (const auto end = ParseOrEnd(environment, exit_reporter, args, &line)) return *end;
   if (known.empty()) {
-    return last_words.Say(FailedPrecondition("no manifests in " + source.string() +
+    return exit_reporter.Report(FailedPrecondition("no manifests in " + source.string() +
                                              ": is Kumo installed as a whole?"));
   }
   Status usage = TakeComponents(arguments.with, known, &run);
@@ -179,16 +179,16 @@ int RunManifests(const CliEnvironment& environment, std::span<const std::string>
   if (usage.ok() && !run.name.empty()) {
     usage = CheckRunName(run.name).WithContext("--run " + run.name);
   }
-  if (!usage.ok()) return last_words.Say(ExitCode::kUsage, usage.message());
+  if (!usage.ok()) return exit_reporter.Report(ExitCode::kUsage, usage.message());
   const LoadedExperiment loaded =
       LoadExperiment(arguments.file, arguments.sets, environment.variables);
   std::vector<Status> problems = PreflightOf(loaded).problems;
-  if (!problems.empty()) return SayProblems(environment, last_words, problems);
+  if (!problems.empty()) return SayProblems(environment, exit_reporter, problems);
   const Experiment& experiment = loaded.experiment;
   if (run.name.empty()) {
     run.name = RunNameOf(experiment.job.name);
     usage = CheckRunName(run.name).WithContext("the run's name " + run.name + " (--run NAME)");
-    if (!usage.ok()) return last_words.Say(ExitCode::kUsage, usage.message());
+    if (!usage.ok()) return exit_reporter.Report(ExitCode::kUsage, usage.message());
   }
   if (run.workers == 0) run.workers = experiment.cluster.workers;
   if (run.servers == 0) {
@@ -202,11 +202,11 @@ int RunManifests(const CliEnvironment& environment, std::span<const std::string>
         arguments.out + " is there already; nothing is overwritten: take another folder (--out)"));
   }
   for (Status& problem : ProblemsInPods(loaded, run)) problems.push_back(std::move(problem));
-  if (!problems.empty()) return SayProblems(environment, last_words, problems);
+  if (!problems.empty()) return SayProblems(environment, exit_reporter, problems);
   const Result<std::string> original = ReadExperimentFile(arguments.file);
-  if (!original.ok()) return last_words.Say(original.status());
+  if (!original.ok()) return exit_reporter.Report(original.status());
   const Status status = Write(source, loaded, LeadingComment(*original), run, arguments.out);
-  if (!status.ok()) return last_words.Say(status);
+  if (!status.ok()) return exit_reporter.Report(status);
   PrintNext(arguments, loaded);
   return 0;
 }

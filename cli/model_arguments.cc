@@ -8,7 +8,7 @@
 #include "cli/launch/child_process.h"
 #include "cli/named_checkpoint.h"
 #include "common/base/file.h"
-#include "common/checkpoint/source_folder.h"
+#include "common/checkpoint/source_checkpoint.h"
 
 namespace kumo {
 
@@ -44,12 +44,12 @@ Result<std::vector<std::string>> ModelArguments::Command(const std::string& opti
   return command;
 }
 
-int RunWorker(const LastWords& last_words, std::vector<std::string> command) {
+int RunWorker(const ExitReporter& exit_reporter, std::vector<std::string> command) {
   ChildSpec spec;
   spec.command = std::move(command);
   std::fflush(stdout);  // what this process has said comes first
   const Result<ChildEnd> end = RunChild(spec, nullptr);
-  return end.ok() ? end->code : last_words.Say(end.status());
+  return end.ok() ? end->code : exit_reporter.Report(end.status());
 }
 
 }  // namespace kumo

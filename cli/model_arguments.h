@@ -27,6 +27,6 @@ struct ModelArguments {
 };
 
 // Starts kumo-worker with these arguments; the exit code, its own or that of a start that failed.
-int RunWorker(const LastWords& last_words, std::vector<std::string> command);
+int RunWorker(const ExitReporter& exit_reporter, std::vector<std::string> command);
 
 }  // namespace kumo

@@ -6,7 +6,7 @@
 
 #include "common/checkpoint/best.h"
 #include "common/checkpoint/checkpoint.h"
-#include "common/checkpoint/source_folder.h"
+#include "common/checkpoint/source_checkpoint.h"
 
 namespace kumo {
 namespace {

@@ -7,7 +7,7 @@
 #include "common/base/address.h"
 #include "common/base/file.h"
 #include "common/base/process/output_lock.h"
-#include "common/checkpoint/source_folder.h"
+#include "common/checkpoint/source_checkpoint.h"
 #include "common/settings/installed_experiments.h"
 #include "common/settings/parser.h"
 

@@ -7,7 +7,7 @@
 #include "cli/command.h"
 #include "cli/new_experiment.h"
 #include "common/base/file.h"
-#include "common/base/process/exit_code.h"
+#include "common/base/process/exit_report.h"
 #include "common/settings/installed_experiments.h"
 
 namespace kumo {
@@ -95,14 +95,14 @@ Status Write(const CliEnvironment& environment, const Arguments& args) {
 }  // namespace
 
 int RunNew(const CliEnvironment& environment, std::span<const std::string> args) {
-  const LastWords last_words = environment.LastWordsOf("kumo new");
+  const ExitReporter exit_reporter = environment.ExitReporterOf("kumo new");
   Arguments arguments;
   CommandLine line = MakeCommandLine(&arguments);
-  if (const auto end = ParseOrEnd(environment, last_words, args, &line,
+  if (const auto end = ParseOrEnd(environment, exit_reporter, args, &line,
                                   [&] { return CheckArguments(arguments); }))
     return *end;
   const Status status = arguments.list ? List(environment) : Write(environment, arguments);
-  return status.ok() ? 0 : last_words.Say(status);
+  return status.ok() ? 0 : exit_reporter.Report(status);
 }
 
 }  // namespace kumo

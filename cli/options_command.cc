@@ -7,7 +7,7 @@
 namespace kumo {
 
 int RunOptions(const CliEnvironment& environment, std::span<const std::string> args) {
-  const LastWords last_words = environment.LastWordsOf("kumo options");
+  const ExitReporter exit_reporter = environment.ExitReporterOf("kumo options");
   bool markdown = false;
   bool json = false;
   bool keys = false;
@@ -17,7 +17,7 @@ int RunOptions(const CliEnvironment& environment, std::span<const std::string> a
   line.AddFlag("json", "Print a JSON array, one object for each setting", &json);
   line.AddFlag("keys", "Print only the keys, one a line, each with the values that it may have",
                &keys);
-  if (const auto end = ParseOrEnd(environment, last_words, args, &line)) return *end;
+  if (const auto end = ParseOrEnd(environment, exit_reporter, args, &line)) return *end;
   if (keys) {
     std::fputs(OptionsKeys().c_str(), stdout);
   } else if (json) {

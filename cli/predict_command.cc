@@ -5,7 +5,7 @@
 namespace kumo {
 
 int RunPredict(const CliEnvironment& environment, std::span<const std::string> args) {
-  const LastWords last_words = environment.LastWordsOf("kumo predict");
+  const ExitReporter exit_reporter = environment.ExitReporterOf("kumo predict");
   ModelArguments model(environment);
   std::vector<std::string> inputs;
   std::string format = "table";
@@ -59,19 +59,19 @@ int RunPredict(const CliEnvironment& environment, std::span<const std::string> a
     }
     return line.RefuseGiven({"tokens", "temperature", "most-likely", "seed"}, "goes with --prompt");
   };
-  if (const auto end = ParseOrEnd(environment, last_words, args, &line, check)) return *end;
+  if (const auto end = ParseOrEnd(environment, exit_reporter, args, &line, check)) return *end;
   Result<std::vector<std::string>> command = model.Command();
-  if (!command.ok()) return last_words.Say(command.status());
+  if (!command.ok()) return exit_reporter.Report(command.status());
   if (!prompt.empty()) {
     command->insert(command->end(), {"--generate", prompt, "--tokens", std::to_string(tokens),
                                      "--temperature", WriteValue(temperature), "--most-likely",
                                      std::to_string(most_likely), "--seed", std::to_string(seed)});
-    return RunWorker(last_words, *std::move(command));
+    return RunWorker(exit_reporter, *std::move(command));
   }
   for (const std::string& input : inputs) command->insert(command->end(), {"--predict", input});
   command->insert(command->end(), {"--format", format, "--top", std::to_string(top)});
   if (!output.empty()) command->insert(command->end(), {"--output", output});
-  return RunWorker(last_words, *std::move(command));
+  return RunWorker(exit_reporter, *std::move(command));
 }
 
 }  // namespace kumo

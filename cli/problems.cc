@@ -24,17 +24,17 @@ ExitCode CodeOf(const std::vector<Status>& problems) {
   return code;
 }
 
-int SayProblems(const CliEnvironment& environment, const LastWords& last_words,
+int SayProblems(const CliEnvironment& environment, const ExitReporter& exit_reporter,
                 const std::vector<Status>& problems) {
   if (problems.empty()) return 0;
   const std::string first = problems.front().message();
-  if (problems.size() == 1) return last_words.Say(CodeOf(problems), first);
+  if (problems.size() == 1) return exit_reporter.Report(CodeOf(problems), first);
   std::fflush(stdout);
   for (const Status& problem : problems) {
     const std::string line = "wrong " + problem.message();
     std::fprintf(stderr, "%s\n", Folded(line, environment.error_columns, 6).c_str());
   }
-  return last_words.Say(CodeOf(problems),
+  return exit_reporter.Report(CodeOf(problems),
                         std::to_string(problems.size()) + " things are wrong, the first: " + first);
 }
 

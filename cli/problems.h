@@ -6,8 +6,7 @@
 
 #include "cli/command.h"
 #include "cli/launch/preflight.h"
-#include "common/base/process/exit_code.h"
-#include "common/base/process/last_words.h"
+#include "common/base/process/exit_report.h"
 #include "common/base/status.h"
 
 namespace kumo {
@@ -20,7 +19,7 @@ Preflight PreflightOf(const LoadedExperiment& loaded);
 ExitCode CodeOf(const std::vector<Status>& problems);
 
 // All of them on stderr, and last words that name the first. Returns what main is to return.
-int SayProblems(const CliEnvironment& environment, const LastWords& last_words,
+int SayProblems(const CliEnvironment& environment, const ExitReporter& exit_reporter,
                 const std::vector<Status>& problems);
 
 std::vector<std::string> MessagesOf(const std::vector<Status>& problems);

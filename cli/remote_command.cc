@@ -14,7 +14,7 @@
 #include "cli/launch/host_list.h"
 #include "cli/launch/remote_process.h"
 #include "common/base/file.h"
-#include "common/base/process/exit_code.h"
+#include "common/base/process/exit_report.h"
 #include "common/base/process/signals.h"
 
 namespace kumo {
@@ -120,17 +120,17 @@ int EndAs(int code) {
 }  // namespace
 
 int RunRemote(const CliEnvironment& environment, std::span<const std::string> args) {
-  const LastWords last_words = environment.LastWordsOf("kumo remote");
+  const ExitReporter exit_reporter = environment.ExitReporterOf("kumo remote");
   const auto dashes = std::ranges::find(args, "--");
   const std::vector<std::string> own(args.begin(), dashes);
   const std::vector<std::string> program(dashes == args.end() ? dashes : dashes + 1, args.end());
   Arguments arguments;
   CommandLine line = MakeCommandLine(&arguments);
-  if (const auto end = ParseOrEnd(environment, last_words, own, &line,
+  if (const auto end = ParseOrEnd(environment, exit_reporter, own, &line,
                                   [&] { return CheckArguments(arguments, program); }))
     return *end;
   const Result<int> code = Run(environment, arguments, program);
-  if (!code.ok()) return last_words.Say(code.status());
+  if (!code.ok()) return exit_reporter.Report(code.status());
   // sshd tells ssh of an exit code, but not of which signal has killed a program.
   return arguments.serve ? *code : EndAs(*code);
 }

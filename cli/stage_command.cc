@@ -15,8 +15,8 @@
 #include "cli/stage/staging.h"
 #include "common/base/clock.h"
 #include "common/base/file.h"
-#include "common/base/human_readable.h"
-#include "common/base/process/exit_code.h"
+#include "common/base/printable.h"
+#include "common/base/process/exit_report.h"
 #include "common/base/process/output_lock.h"
 #include "common/base/process/signals.h"
 #include "common/telemetry/console.h"
@@ -182,14 +182,14 @@ Status Stage(const Arguments& args) {
 }  // namespace
 
 int RunStage(const CliEnvironment& environment, std::span<const std::string> args) {
-  const LastWords last_words = environment.LastWordsOf("kumo stage");
+  const ExitReporter exit_reporter = environment.ExitReporterOf("kumo stage");
   Arguments arguments;
   CommandLine line = MakeCommandLine(&arguments);
-  if (const auto end = ParseOrEnd(environment, last_words, args, &line,
+  if (const auto end = ParseOrEnd(environment, exit_reporter, args, &line,
                                   [&] { return CheckSource(arguments.source); }))
     return *end;
   arguments.options.boot = BootId();
-  return last_words.Say(Stage(arguments));
+  return exit_reporter.Report(Stage(arguments));
 }
 
 }  // namespace kumo

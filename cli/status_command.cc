@@ -6,7 +6,7 @@
 #include "cli/job_table.h"
 #include "cli/named_job.h"
 #include "cli/server_connection.h"
-#include "common/base/process/exit_code.h"
+#include "common/base/process/exit_report.h"
 #include "common/telemetry/job_json.h"
 
 namespace kumo {
@@ -23,7 +23,7 @@ Result<wire::JobStatus> AskStatus(const NamedJob& job, int timeout_ms) {
 }  // namespace
 
 int RunStatus(const CliEnvironment& environment, std::span<const std::string> args) {
-  const LastWords last_words = environment.LastWordsOf("kumo status");
+  const ExitReporter exit_reporter = environment.ExitReporterOf("kumo status");
   NamedJob job(environment);
   bool json = false;
   int timeout_ms = 3000;
@@ -39,7 +39,7 @@ int RunStatus(const CliEnvironment& environment, std::span<const std::string> ar
       "Exit codes: 0 answered, 64 wrong command line, 75 no answer or no job in the folder, 78 no "
       "key in DIR\nor a wrong experiment.");
   if (const auto end =
-          ParseOrEnd(environment, last_words, args, &line, [&] { return job.Check(); })) {
+          ParseOrEnd(environment, exit_reporter, args, &line, [&] { return job.Check(); })) {
     return *end;
   }
   const Result<wire::JobStatus> status = AskStatus(job, timeout_ms);
@@ -48,7 +48,7 @@ int RunStatus(const CliEnvironment& environment, std::span<const std::string> ar
                stdout);
     return 0;
   }
-  return last_words.Say(status.status());
+  return exit_reporter.Report(status.status());
 }
 
 }  // namespace kumo

@@ -12,7 +12,7 @@
 #include "cli/server_connection.h"
 #include "common/base/clock.h"
 #include "common/base/file.h"
-#include "common/base/process/exit_code.h"
+#include "common/base/process/exit_report.h"
 #include "common/base/process/signals.h"
 
 namespace kumo {
@@ -139,14 +139,14 @@ Status Trace(const Arguments& args) {
 }  // namespace
 
 int RunTrace(const CliEnvironment& environment, std::span<const std::string> args) {
-  const LastWords last_words = environment.LastWordsOf("kumo trace");
+  const ExitReporter exit_reporter = environment.ExitReporterOf("kumo trace");
   Arguments arguments(environment);
   CommandLine line = MakeCommandLine(&arguments);
   if (const auto end =
-          ParseOrEnd(environment, last_words, args, &line, [&] { return arguments.job.Check(); })) {
+          ParseOrEnd(environment, exit_reporter, args, &line, [&] { return arguments.job.Check(); })) {
     return *end;
   }
-  return last_words.Say(Trace(arguments));
+  return exit_reporter.Report(Trace(arguments));
 }
 
 }  // namespace kumo

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "common/base/process/last_words.h"
-#include "common/base/process/standard_streams.h"
+#include "common/base/process/exit_report.h"
+#include "common/base/process/process_start.h"
 #include "data/commands.h"
 
 namespace kumo {
@@ -20,8 +20,8 @@ int Run(std::span<const std::string> args) {
   if (command == "digits") return RunDigits(args.subspan(1));
   if (command == "show") return RunShow(args.subspan(1));
   if (IsQuestion(command)) return RunDigits(args);
-  const LastWords last_words("kumo-data", LastWords::DefaultTerminationLog());
-  return last_words.Say(ExitCode::kUsage,
+  const ExitReporter exit_reporter("kumo-data", ExitReporter::DefaultTerminationLog());
+  return exit_reporter.Report(ExitCode::kUsage,
                         (command.empty() ? "no command" : "no command " + command) +
                             "; there are kumo-data digits --out DIR, which draws a data set, and "
                             "kumo-data show FILE (kumo-data --help, kumo data --help)");

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "common/base/file.h"
-#include "common/base/machine_memory.h"
+#include "common/base/memory_budget.h"
 #include "common/settings/option_value.h"
 #include "data/mean_image.h"
 #include "data/readers/image_files.h"

@@ -9,7 +9,7 @@
 
 #include "common/base/installation.h"
 #include "common/base/json.h"
-#include "common/base/process/last_words.h"
+#include "common/base/process/exit_report.h"
 #include "common/base/process/logging.h"
 #include "common/settings/command_line.h"
 #include "common/settings/installed_experiments.h"
@@ -159,18 +159,18 @@ Status Show(const Arguments& arguments) {
 }  // namespace
 
 int RunShow(std::span<const std::string> args) {
-  const LastWords last_words("kumo data", LastWords::DefaultTerminationLog());
+  const ExitReporter exit_reporter("kumo data", ExitReporter::DefaultTerminationLog());
   Arguments arguments;
   CommandLine line = Describe(arguments);
   const Status usage = line.Parse(args);
-  if (!usage.ok()) return last_words.Say(ExitCode::kUsage, usage.message());
+  if (!usage.ok()) return exit_reporter.Report(ExitCode::kUsage, usage.message());
   if (line.help_asked()) {
     std::fputs(line.Help().c_str(), stdout);
     return static_cast<int>(ExitCode::kDone);
   }
   const std::unique_ptr<Logging> logging = Logging::ForCommand("kumo-data");
   const Status shown = Show(arguments);
-  return shown.ok() ? static_cast<int>(ExitCode::kDone) : last_words.Say(shown);
+  return shown.ok() ? static_cast<int>(ExitCode::kDone) : exit_reporter.Report(shown);
 }
 
 }  // namespace kumo

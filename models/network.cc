@@ -8,7 +8,7 @@
 #include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/text_format.h>
 
-#include "common/base/text_file.h"
+#include "common/base/file.h"
 #include "models/field_advice.h"
 #include "models/graph/build_graph.h"
 

@@ -11,26 +11,23 @@
 
 #include "common/base/clock.h"
 #include "common/base/installation.h"
-#include "common/base/machine_memory.h"
-#include "common/base/process/exit_code.h"
-#include "common/base/process/last_words.h"
+#include "common/base/memory_budget.h"
+#include "common/base/process/exit_report.h"
 #include "common/base/process/logging.h"
-#include "common/base/process/out_of_memory.h"
 #include "common/base/process/output_lock.h"
+#include "common/base/process/process_start.h"
 #include "common/base/process/signals.h"
-#include "common/base/process/standard_streams.h"
 #include "common/base/version.h"
 #include "common/checkpoint/checkpoint.h"
 #include "common/checkpoint/continuation.h"
 #include "common/checkpoint/final_model.h"
 #include "common/checkpoint/resume_point.h"
-#include "common/http/shown_process.h"
+#include "common/http/process_view.h"
 #include "common/settings/command_line.h"
 #include "common/settings/experiment_text.h"
 #include "common/settings/installed_experiments.h"
 #include "common/settings/parser.h"
 #include "common/telemetry/console.h"
-#include "common/transport/malloc_tuning.h"
 #include "server/disks/resume.h"
 #include "server/service/server_service.h"
 #include "server/service/survey_service.h"
@@ -224,17 +221,17 @@ int Main(const char* program, const std::vector<std::string>& args) {
     std::fputs(line.Help().c_str(), stdout);
     return 0;
   }
-  const LastWords last_words("kumo-server " + std::to_string(arguments.index),
-                             LastWords::DefaultTerminationLog());
-  EndWhenOutOfMemory(last_words);
-  if (!usage.ok()) return last_words.Say(ExitCode::kUsage, usage.message());
+  const ExitReporter exit_reporter("kumo-server " + std::to_string(arguments.index),
+                                   ExitReporter::DefaultTerminationLog());
+  EndWhenOutOfMemory(exit_reporter);
+  if (!usage.ok()) return exit_reporter.Report(ExitCode::kUsage, usage.message());
   const Result<Experiment> experiment =
       ParseExperiment(arguments.file, arguments.sets, VariablesOf(environ));
   if (!experiment.ok()) {
-    return last_words.Say(ExitCode::kBadConfiguration, experiment.status().message());
+    return exit_reporter.Report(ExitCode::kBadConfiguration, experiment.status().message());
   }
   const Result<std::string> done = Run(arguments, *experiment, program);
-  return done.ok() ? last_words.Leave(*done) : last_words.Say(done.status());
+  return done.ok() ? exit_reporter.ReportDone(*done) : exit_reporter.Report(done.status());
 }
 
 }  // namespace

@@ -15,26 +15,23 @@
 #include "common/base/file.h"
 #include "common/base/installation.h"
 #include "common/base/json.h"
-#include "common/base/process/exit_code.h"
-#include "common/base/process/last_words.h"
+#include "common/base/process/cpu_affinity.h"
+#include "common/base/process/exit_report.h"
 #include "common/base/process/logging.h"
-#include "common/base/process/near_cores.h"
-#include "common/base/process/out_of_memory.h"
+#include "common/base/process/process_start.h"
 #include "common/base/process/signals.h"
-#include "common/base/process/standard_streams.h"
 #include "common/base/terminal.h"
 #include "common/base/version.h"
 #include "common/checkpoint/continuation.h"
-#include "common/checkpoint/origin.h"
 #include "common/checkpoint/resume_point.h"
-#include "common/http/shown_process.h"
+#include "common/checkpoint/source_checkpoint.h"
+#include "common/http/process_view.h"
 #include "common/job/job_identity.h"
 #include "common/job/shard_map.h"
 #include "common/settings/command_line.h"
 #include "common/settings/experiment_text.h"
 #include "common/settings/installed_experiments.h"
 #include "common/settings/parser.h"
-#include "common/transport/malloc_tuning.h"
 #include "models/backend/devices.h"
 #include "worker/inference/evaluation.h"
 #include "worker/inference/model_task.h"
@@ -264,19 +261,20 @@ int Main(const char* program, const std::vector<std::string>& args) {
   // A process that only uses or inspects a model has no worker name.
   const bool takes_part =
       !arguments.use.asked() && arguments.evaluate.empty() && !arguments.check && !arguments.memory;
-  const LastWords last_words(takes_part ? "kumo-worker " + arguments.name : "kumo-worker",
-                             LastWords::DefaultTerminationLog());
-  EndWhenOutOfMemory(last_words);
-  if (!usage.ok()) return last_words.Say(ExitCode::kUsage, usage.message());
+  const ExitReporter exit_reporter(takes_part ? "kumo-worker " + arguments.name : "kumo-worker",
+                                   ExitReporter::DefaultTerminationLog());
+  EndWhenOutOfMemory(exit_reporter);
+  if (!usage.ok()) return exit_reporter.Report(ExitCode::kUsage, usage.message());
   if (arguments.use.asked()) {
     const std::unique_ptr<Logging> logging = Logging::ForCommand(program);
-    return last_words.Say(arguments.use.Run(arguments.file, arguments.sets, VariablesOf(environ)));
+    return exit_reporter.Report(
+        arguments.use.Run(arguments.file, arguments.sets, VariablesOf(environ)));
   }
   if (!arguments.evaluate.empty()) {
     const std::unique_ptr<Logging> logging = Logging::ForCommand(program);
     const Result<std::string> said = EvaluateCheckpoint(
         {arguments.file, arguments.sets, arguments.evaluate, VariablesOf(environ)}, arguments.json);
-    if (!said.ok()) return last_words.Say(said.status());
+    if (!said.ok()) return exit_reporter.Report(said.status());
     constexpr int kHanging = 2;
     const int columns = arguments.json ? 0 : TerminalColumns(STDOUT_FILENO);
     std::fputs(Folded(*said + "\n", columns, kHanging).c_str(), stdout);
@@ -285,8 +283,8 @@ int Main(const char* program, const std::vector<std::string>& args) {
   const Result<Experiment> experiment =
       ParseExperiment(arguments.file, arguments.sets, VariablesOf(environ));
   if (!experiment.ok())
-    return last_words.Say(ExitCode::kBadConfiguration, experiment.status().message());
-  return last_words.Say(Run(arguments, *experiment, program));
+    return exit_reporter.Report(ExitCode::kBadConfiguration, experiment.status().message());
+  return exit_reporter.Report(Run(arguments, *experiment, program));
 }
 
 }  // namespace

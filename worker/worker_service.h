@@ -12,7 +12,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/mutex.h"
-#include "common/base/process/stop_source.h"
+#include "common/base/process/signals.h"
 #include "common/base/status.h"
 #include "common/base/thread_pool.h"
 #include "common/telemetry/wait_notice.h"

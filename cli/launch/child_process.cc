@@ -13,7 +13,7 @@
 #include <fstream>
 
 #include "cli/launch/warning_tail.h"
-#include "common/base/process/parent_death.h"
+#include "common/base/process/process_start.h"
 
 extern char** environ;
 
@@ -189,7 +189,7 @@ std::string WithoutProgram(const std::string& words) {
   return named ? words.substr(colon + 2) : words;
 }
 
-std::string LastWordsOf(const std::string& termination_log, const std::string& output_file,
+std::string ExitReporterOf(const std::string& termination_log, const std::string& output_file,
                         uintmax_t output_start) {
   std::string words = LastLine(termination_log, 0);
   if (words.empty() && !output_file.empty()) {

@@ -49,7 +49,7 @@ std::string WithoutProgram(const std::string& words);
 // Why a process ended, in one line: the termination log that it wrote, else the last line of its
 // output file behind its first `output_start` bytes, which earlier processes wrote (a failed
 // CHECK's line, where there is one), WithoutProgram. "" when neither says anything.
-std::string LastWordsOf(const std::string& termination_log, const std::string& output_file,
+std::string ExitReporterOf(const std::string& termination_log, const std::string& output_file,
                         uintmax_t output_start);
 
 }  // namespace kumo

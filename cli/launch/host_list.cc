@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "common/base/printable.h"
-#include "common/base/text_file.h"
+#include "common/base/file.h"
 #include "common/settings/option_value.h"
 
 namespace kumo {

@@ -6,7 +6,7 @@
 #include "cli/job_result.h"
 #include "cli/problems.h"
 #include "cli/settings_json.h"
-#include "common/base/process/exit_code.h"
+#include "common/base/process/exit_report.h"
 #include "common/base/terminal.h"
 #include "common/settings/option_pages.h"
 
@@ -68,7 +68,7 @@ void SayBeside(const CliEnvironment& environment, const std::string& line) {
   std::fprintf(stderr, "%s%s\n", environment.error_columns > 0 ? kOverBar : "", text.c_str());
 }
 
-int SayRefusal(const CliEnvironment& environment, const LastWords& last_words,
+int SayRefusal(const CliEnvironment& environment, const ExitReporter& exit_reporter,
                const LaunchArguments& args, const std::vector<Status>& problems) {
   if (args.job.json) {
     JsonFields report;
@@ -77,10 +77,10 @@ int SayRefusal(const CliEnvironment& environment, const LastWords& last_words,
     report.Add("problems", ToJsonArray(MessagesOf(problems)));
     std::printf("%s\n", report.object().c_str());
   }
-  return SayProblems(environment, last_words, problems);
+  return SayProblems(environment, exit_reporter, problems);
 }
 
-int SayEnd(const CliEnvironment& environment, const LastWords& last_words,
+int SayEnd(const CliEnvironment& environment, const ExitReporter& exit_reporter,
            const LaunchArguments& args, const Experiment& experiment, Outcome outcome) {
   const std::string& output_directory = experiment.output.directory;
   PosixFileSystem files;
@@ -97,7 +97,7 @@ int SayEnd(const CliEnvironment& environment, const LastWords& last_words,
     Print(environment, DoneLine(result));
   }
   if (outcome.code != 0 && environment.error_columns > 0) std::fputs(kOverBar, stderr);
-  return last_words.Say(static_cast<ExitCode>(outcome.code), outcome.words);
+  return exit_reporter.Report(static_cast<ExitCode>(outcome.code), outcome.words);
 }
 
 }  // namespace kumo

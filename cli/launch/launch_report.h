@@ -23,11 +23,11 @@ void SayStart(const CliEnvironment& environment, const LaunchArguments& args,
 void SayBeside(const CliEnvironment& environment, const std::string& line);
 
 // Why nothing was started. Returns the exit code.
-int SayRefusal(const CliEnvironment& environment, const LastWords& last_words,
+int SayRefusal(const CliEnvironment& environment, const ExitReporter& exit_reporter,
                const LaunchArguments& args, const std::vector<Status>& problems);
 
 // What became of the job. Returns the exit code.
-int SayEnd(const CliEnvironment& environment, const LastWords& last_words,
+int SayEnd(const CliEnvironment& environment, const ExitReporter& exit_reporter,
            const LaunchArguments& args, const Experiment& experiment, Outcome outcome);
 
 }  // namespace kumo

@@ -12,7 +12,7 @@
 
 #include <glog/logging.h>
 
-#include "common/base/process/exit_code.h"
+#include "common/base/process/exit_report.h"
 
 namespace kumo {
 namespace {
@@ -48,7 +48,7 @@ std::string Launcher::OutputFile(const ProcessId& id) const {
   return plan_.log_directory + "/" + id.Name() + ".stderr";
 }
 
-std::string Launcher::LastWordsFile(const ProcessId& id) const {
+std::string Launcher::ExitReporterFile(const ProcessId& id) const {
   return plan_.log_directory + "/" + id.Name() + ".last-words";
 }
 
@@ -93,13 +93,13 @@ void Launcher::Do(const Supervisor::Actions& actions) {
 }
 
 Status Launcher::Start(const ProcessId& id, bool again) {
-  unlink(LastWordsFile(id).c_str());
+  unlink(ExitReporterFile(id).c_str());
   ChildSpec spec;
   spec.command = plan_.commands.at(id);
   if (const auto more = plan_.again.find(id); again && more != plan_.again.end()) {
     spec.command.insert(spec.command.end(), more->second.begin(), more->second.end());
   }
-  spec.environment = {{"KUMO_TERMINATION_LOG", LastWordsFile(id)}};
+  spec.environment = {{"KUMO_TERMINATION_LOG", ExitReporterFile(id)}};
   // Server 0 shows the progress: it has the terminal.
   const bool shown = id == kServer0 && !plan_.quiet;
   (shown ? spec.error_file : spec.output_file) = OutputFile(id);
@@ -141,7 +141,7 @@ void Launcher::Reap() {
     TellWarnings();  // those from before: a short job's are all in one wait
     ProcessEnd end = EndOf(status);
     if (!end.ok())
-      end.last_words = LastWordsOf(LastWordsFile(id), OutputFile(id), output_start_[id]);
+      end.exit_reporter = ExitReporterOf(ExitReporterFile(id), OutputFile(id), output_start_[id]);
     if (const auto host = plan_.hosts.find(id); host != plan_.hosts.end()) end.host = host->second;
     LOG(INFO) << Describe(id, end);
     Do(supervisor_.OnEnd(id, end, clock_->NowUs()));

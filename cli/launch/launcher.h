@@ -58,7 +58,7 @@ class Launcher {
   void Reap();
   void TellWarnings();
   std::string OutputFile(const ProcessId& id) const;
-  std::string LastWordsFile(const ProcessId& id) const;
+  std::string ExitReporterFile(const ProcessId& id) const;
 
   const LaunchPlan plan_;
   const Clock* const clock_;

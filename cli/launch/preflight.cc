@@ -7,8 +7,8 @@
 
 #include "cli/launch/supervisor.h"
 #include "cli/server_addresses.h"
-#include "common/base/human_readable.h"
-#include "common/base/memory_need.h"
+#include "common/base/printable.h"
+#include "common/base/memory_budget.h"
 #include "common/base/process/output_lock.h"
 #include "common/checkpoint/final_model.h"
 #include "common/transport/key_files.h"

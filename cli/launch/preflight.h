@@ -13,7 +13,7 @@
 
 #include "cli/job_arguments.h"
 #include "common/base/file.h"
-#include "common/base/machine_memory.h"
+#include "common/base/memory_budget.h"
 #include "common/base/status.h"
 #include "common/settings/experiment.h"
 

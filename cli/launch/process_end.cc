@@ -1,6 +1,6 @@
 #include "cli/launch/process_end.h"
 
-#include "common/base/process/exit_code.h"
+#include "common/base/process/exit_report.h"
 #include "common/base/process/signals.h"
 
 namespace kumo {
@@ -18,7 +18,7 @@ std::string Describe(const ProcessId& process, const ProcessEnd& end) {
   } else {
     text += " ended with exit code " + ExitCodeText(end.code);
   }
-  return end.last_words.empty() ? text : text + ": " + end.last_words;
+  return end.exit_reporter.empty() ? text : text + ": " + end.exit_reporter;
 }
 
 }  // namespace kumo

@@ -22,7 +22,7 @@ inline constexpr ProcessId kServer0{ProcessId::Role::kServer, 0};
 struct ProcessEnd {
   int code = 0;            // exit code; meaningless when signal is not 0
   int signal = 0;          // that killed it, or 0
-  std::string last_words;  // why, in its own words; may be ""
+  std::string exit_reporter;  // why, in its own words; may be ""
   std::string host{};      // where it ran; "": on this machine
 
   bool ok() const { return code == 0 && signal == 0; }

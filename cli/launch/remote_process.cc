@@ -181,7 +181,7 @@ Result<int> RunOnHost(const RemoteHost& host, const remote::Start& start, StopSo
   }
   close(fds[1]);
   if (*code != kNobodyThere) return *code;
-  const std::string words = log.made() ? LastWordsOf(log.path(), "", 0) : "";
+  const std::string words = log.made() ? ExitReporterOf(log.path(), "", 0) : "";
   return Unavailable("the host " + host.host + " is not reached, or no longer: " +
                      (!words.empty() ? words
                       : told.ok()    ? "ssh ended with 255"

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "common/base/clock.h"
-#include "common/base/process/stop_source.h"
+#include "common/base/process/signals.h"
 #include "common/base/status.h"
 #include "proto/remote.pb.h"
 

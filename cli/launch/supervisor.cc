@@ -7,7 +7,7 @@
 
 #include <glog/logging.h>
 
-#include "common/base/process/exit_code.h"
+#include "common/base/process/exit_report.h"
 #include "common/base/process/signals.h"
 
 namespace kumo {
@@ -81,7 +81,7 @@ Supervisor::Actions Supervisor::OnEnd(const ProcessId& id, const ProcessEnd& end
       }
       break;
     case Phase::kStopping:
-      if (id == kServer0) stop_words_ = end.last_words;
+      if (id == kServer0) stop_words_ = end.exit_reporter;
       if (!end.ok() && !IsUnavailable(end) && !WasAskedToStop(end) && !cause_) {
         cause_ = FailureOf(end, Describe(id, end) + " (while stopping)");
       }

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "cli/launch/child_process.h"
-#include "common/base/process/exit_code.h"
+#include "common/base/process/exit_report.h"
 #include "common/base/process/logging.h"
 
 namespace kumo {

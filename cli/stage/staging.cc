@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "common/base/fnv.h"
-#include "common/base/human_readable.h"
+#include "common/base/printable.h"
 #include "common/base/thread_pool.h"
 
 namespace kumo {

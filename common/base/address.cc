@@ -38,7 +38,7 @@ Result<Address> ParseTcp(std::string_view text) {
   }
   if (host.empty() || host.size() > NI_MAXHOST) return BadAddress(text, "has no host");
   for (const char c : host) {
-    if (std::strchr("/;@ \t\n", c) != nullptr) return BadAddress(text, "has a strange host");
+    if (std::strchr("/;@ \t\n", c) != nullptr) return BadAddress(text, "has an invalid host");
   }
   Address address{Address::Kind::kTcp, std::string(host), 0, ""};
   if (port == "*") return address;
@@ -79,8 +79,8 @@ Result<Resolved> Resolve(const Address& address) {
   const int error = getaddrinfo(host, std::to_string(address.port).c_str(), &hints, &found);
   if (error != 0) {
     return FailedPrecondition("cannot listen on " + address.ToString() + ": host '" + address.host +
-                              "' is not known here (" + gai_strerror(error) +
-                              "); use a name or number of this machine, or * for all");
+                              "' is unknown on this machine (" + gai_strerror(error) +
+                              "); use a name or number of this machine, or * for all interfaces");
   }
   Resolved resolved;
   resolved.length = found->ai_addrlen;
@@ -94,19 +94,21 @@ Status ListenError(const Address& address, int error) {
   switch (error) {
     case EADDRINUSE:
       return Unavailable(where + " is in use; choose another port or stop the process that has it" +
-                         " (ss -ltnp shows which)");
+                         " (ss -ltnp shows it)");
     case EADDRNOTAVAIL:
-      return FailedPrecondition("cannot listen on " + where + ": '" + address.host +
-                                "' is not an address of this machine; use one, or * for all");
+      return FailedPrecondition(
+          "cannot listen on " + where + ": '" + address.host +
+          "' is not an address of this machine; use one, or * for all interfaces");
     case EACCES:
-      return FailedPrecondition("cannot listen on " + where +
-                                ": not permitted; ports below 1024 belong to root, choose another");
+      return FailedPrecondition(
+          "cannot listen on " + where +
+          ": not permitted; ports below 1024 are reserved for root, choose another");
     default:
       return FailedPrecondition("cannot listen on " + where + ": " + std::strerror(error));
   }
 }
 
-// Fills in what the kernel chose for "any": the port, and the number of a name.
+// Fills in the kernel's choice for "any": the port, and the number of a name.
 Address BoundAddress(const Address& asked, int fd) {
   sockaddr_storage bound{};
   socklen_t length = sizeof bound;
@@ -139,8 +141,8 @@ Result<Address> ParseAddress(std::string_view text) {
   const std::string path(text.substr(kIpc.size()));
   if (path.empty() || path == "@") return BadAddress(text, "has no path");
   if (path.size() > kLongestIpcPath) {
-    return BadAddress(text, "is longer than the " + std::to_string(kLongestIpcPath) +
-                                " bytes that a socket's path may have");
+    return BadAddress(text, "is longer than " + std::to_string(kLongestIpcPath) +
+                                " bytes, the limit of a socket's path");
   }
   return Address{Address::Kind::kIpc, "", 0, path};
 }
@@ -149,8 +151,8 @@ Result<Address> ParseHttpAddress(std::string_view text) {
   Result<Address> address = ParseAddress("tcp://" + std::string(text));
   if (text.find("://") != std::string_view::npos || !address.ok()) {
     return InvalidArgument("'" + std::string(text) +
-                           "' is no address to serve HTTP at: give HOST:PORT, as 127.0.0.1:9470, "
-                           "*:9470 for every interface, or port 0 for any free one");
+                           "' is no address for HTTP: use HOST:PORT, such as 127.0.0.1:9470, "
+                           "*:9470 for all interfaces, or port 0 for any free port");
   }
   return address;
 }
@@ -175,14 +177,14 @@ Result<Listener> ListenTcp(const Address& address, bool may_be_open) {
   if (!local && !may_be_open) {
     return FailedPrecondition(
         address.ToString() +
-        " can be reached from other machines, and there are no keys to tell friend from foe: set "
-        "cluster.keys to the folder that kumo keys makes, or cluster.insecure=true on a network "
-        "that you trust, or listen on 127.0.0.1");
+        " can be reached from other machines without keys: set cluster.keys to a folder that "
+        "`kumo keys` made; on a trusted network set cluster.insecure=true; or listen on 127.0.0.1 "
+        "only");
   }
   const int fd =
       socket(resolved.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
   if (fd < 0) return ListenError(address, errno);
-  // A port whose last owner died seconds ago is free: only one that is listened on is in use.
+  // SO_REUSEADDR: a port whose last owner has just died is free; only a listening socket blocks it.
   const int yes = 1;
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   if (local) UseLoopbackCongestionControl(fd);
@@ -214,7 +216,7 @@ Status CheckIpcFree(const Address& address) {
   const int rc = connect(fd, reinterpret_cast<const sockaddr*>(&name), length);
   const int error = errno;
   close(fd);
-  // EAGAIN: somebody listens and is busy.
+  // EAGAIN: a process listens and its backlog is full.
   if (rc == 0 || error == EAGAIN) {
     return Unavailable(where + " is in use; choose another path or stop the process that has it");
   }
@@ -222,7 +224,7 @@ Status CheckIpcFree(const Address& address) {
 }
 
 void UseLoopbackCongestionControl(int fd) {
-  // Reno is in every kernel and open to every user.
+  // Reno is in every kernel and needs no privileges.
   constexpr char kReno[] = "reno";
   (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, kReno, sizeof kReno - 1);
 }

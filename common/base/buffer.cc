@@ -15,8 +15,9 @@ constexpr size_t kHugePage = size_t{2} << 20;
 
 size_t RoundedUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
-// Not from the heap, which looks for an aligned array in gaps that are longer by the alignment: the
-// ones that earlier arrays of the same length have left do not count, so that it grows with each.
+// Mapped, not taken from the heap: the heap looks for an aligned array in gaps longer than array
+// and alignment, so the gaps that earlier arrays of the same length left do not fit, and the heap
+// would grow with each array.
 void* MapHugePages(size_t bytes) {
   const size_t rounded = RoundedUp(bytes, kHugePage);
   const size_t mapped = rounded + kHugePage;
@@ -30,7 +31,7 @@ void* MapHugePages(size_t bytes) {
   if (aligned > first) ::munmap(start, aligned - first);
   const size_t behind = mapped - (aligned - first) - rounded;
   if (behind > 0) ::munmap(static_cast<std::byte*>(memory) + rounded, behind);
-  // This is advice alone: where it is refused the pages are small and nothing else changes.
+  // Advice only: if it is refused, the pages are small and nothing else changes.
   (void)::madvise(memory, rounded, MADV_HUGEPAGE);
   return memory;
 }
@@ -42,7 +43,7 @@ void* AllocateAligned(size_t bytes) {
     if (void* const memory = TryAllocateAligned(bytes)) return memory;
     const std::new_handler handler = std::get_new_handler();
     CHECK(handler != nullptr) << "out of memory: " << bytes << " bytes";
-    LOG(ERROR) << bytes << " bytes of memory cannot be had";
+    LOG(ERROR) << "cannot allocate " << bytes << " bytes of memory";
     handler();
   }
 }

@@ -1,8 +1,7 @@
-// Long arrays of numbers or bytes: 64-byte aligned, zero at the start, on transparent huge pages
-// where they are long enough for it (first touch of 100 MB costs 35 ms on 4 KiB pages, 7 ms on huge
-// ones).
+// Buffer: a long array, 64-byte aligned, zero-initialised, and on transparent huge pages if it is
+// long enough (the first touch of 100 MB costs 35 ms on 4 KiB pages, 7 ms on huge pages).
 //
-// Owned by one, moved not copied. Not thread-safe by itself.
+// Movable, not copyable. Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +12,14 @@
 
 namespace kumo {
 
-// Zeroed memory aligned to 64 bytes, and a multiple of that long whatever was asked for (for
-// lengths of 2 MiB and more to 2 MiB, of huge pages where the kernel has them, and given back to it
-// when it is freed). Never null for bytes > 0: where there is no more, the process's new-handler
-// (std::set_new_handler) is called as `new` calls it, and the process ends.
+// Returns zeroed memory aligned to 64 bytes, its length rounded up to a multiple of 64 bytes (from
+// 2 MiB on to 2 MiB, on huge pages if the kernel has them; such memory goes back to the kernel when
+// freed). Never null for bytes > 0: if memory is short, calls the process's new-handler
+// (std::set_new_handler) like `new`, and ends the process.
 void* AllocateAligned(size_t bytes);
-// The same, but null where there is no more.
+// Like AllocateAligned, but returns null if memory is short.
 void* TryAllocateAligned(size_t bytes);
-// bytes: the same as when it was allocated.
+// bytes: as passed to the allocation.
 void FreeAligned(void* memory, size_t bytes);
 
 template <typename T>

@@ -1,4 +1,4 @@
-// Time, handed in: the protocol core never asks the machine for it.
+// Clock: the time, passed in as an interface; the protocol core never reads the machine's clock.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace kumo {
 
-// Microseconds since an arbitrary start; never goes back.
+// Microseconds since an arbitrary start; monotonic.
 using TimeUs = int64_t;
 constexpr TimeUs kMillisecond = 1000;
 constexpr TimeUs kSecond = 1'000'000;
@@ -28,7 +28,7 @@ class SteadyClock : public Clock {
   TimeUs NowUs() const override;
 };
 
-// The time of day, which may be set: seconds since 1970.
+// The wall clock in seconds since 1970; it may be set and jump.
 double TimeOfDay();
 
 }  // namespace kumo

@@ -7,8 +7,8 @@
 namespace kumo {
 
 uint32_t ExtendCrc32c(uint32_t crc, std::span<const std::byte> bytes) {
-  // ISA-L works on the bare register: both inversions of the standard are the caller's. It takes
-  // lengths as int and its argument, which it does not write to, without const.
+  // ISA-L updates the bare register, so both inversions of the standard are done here. It takes
+  // lengths as int, and its argument, which it does not write, without const.
   constexpr size_t kMostAtOnce = size_t{1} << 30;
   uint32_t state = ~crc;
   while (!bytes.empty()) {

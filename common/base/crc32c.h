@@ -1,6 +1,6 @@
-// CRC-32C (Castagnoli), the checksum of everything that Kumo sends or writes: the one of iSCSI
-// (RFC 3720, appendix B.4), of TFRecord and of ext4. Computed by ISA-L, which picks the machine's
-// fastest instructions.
+// CRC-32C (Castagnoli): the checksum of everything that Kumo sends or writes, as in iSCSI (RFC
+// 3720, appendix B.4), TFRecord and ext4. ISA-L computes it with the machine's fastest
+// instructions.
 //
 // Pure functions; thread-safe.
 #pragma once
@@ -11,15 +11,15 @@
 
 namespace kumo {
 
-// The checksum of A followed by `bytes`, where `crc` is the checksum of A; 0 is the checksum of
-// nothing. So Crc32c(AB) == ExtendCrc32c(Crc32c(A), B).
+// Returns the checksum of A followed by `bytes`, given `crc`, the checksum of A; the checksum of
+// the empty string is 0. So Crc32c(AB) == ExtendCrc32c(Crc32c(A), B).
 uint32_t ExtendCrc32c(uint32_t crc, std::span<const std::byte> bytes);
 
-// The checksum of `bytes`: 0xE3069283 of "123456789".
+// Returns the checksum of `bytes`; that of "123456789" is 0xE3069283.
 inline uint32_t Crc32c(std::span<const std::byte> bytes) { return ExtendCrc32c(0, bytes); }
 
-// TFRecord's mask: a checksum that is itself stored among checksummed bytes is rotated and moved,
-// because the CRC of a string with its own CRC in it tells little.
+// TFRecord's mask for a checksum that is stored among checksummed bytes: the CRC of a string that
+// contains its own CRC is a weak check.
 inline uint32_t MaskCrc32c(uint32_t crc) { return ((crc >> 15) | (crc << 17)) + 0xA282EAD8u; }
 
 }  // namespace kumo

@@ -16,14 +16,14 @@ std::string LowerCase(std::string_view word) {
   return lower;
 }
 
-// What two spellings of one word have in common.
+// The spelling without case, '_' and '-'.
 std::string Bare(std::string_view word) {
   std::string bare = LowerCase(word);
   std::erase_if(bare, [](char c) { return c == '_' || c == '-'; });
   return bare;
 }
 
-// The first of `words`, which is taken off them; "" when there are no more.
+// Removes and returns the first of `words`; "" at the end.
 std::string_view TakeWord(std::string_view* words) {
   words->remove_prefix(std::min(words->find_first_not_of(' '), words->size()));
   const std::string_view word = words->substr(0, words->find(' '));
@@ -31,8 +31,7 @@ std::string_view TakeWord(std::string_view* words) {
   return word;
 }
 
-// The fewest mistakes that make `bare` of the name or of a word that it is also called, where those
-// are no more than `most`.
+// The smallest distance between `bare` and the name or one of its synonyms, if at most `most`.
 int Distance(std::string_view bare, const KnownName& known, int most) {
   int least = EditDistance(bare, Bare(known.name), most);
   std::string_view words = known.also;
@@ -61,7 +60,7 @@ int EditDistance(std::string_view a, std::string_view b, int most) {
     }
     std::swap(before_last, last);
     std::swap(last, row);
-    // What follows builds on one of these two rows and has no fewer mistakes.
+    // Later rows build on one of these two rows and cannot have a smaller distance.
     const auto fewest = [](const std::vector<int>& of) { return *std::ranges::min_element(of); };
     if (fewest(last) > most && fewest(before_last) > most) return most + 1;
   }
@@ -85,7 +84,7 @@ std::string Nearest(std::string_view word, std::span<const std::string> known) {
 std::vector<size_t> Meant(std::string_view word, std::span<const KnownName> known) {
   const std::string bare = Bare(word);
   if (bare.empty() || word.size() > kLongestWord) return {};
-  // A short word is soon turned into any other.
+  // For a short word, few edits reach any other word.
   int least = std::min<int>(2, static_cast<int>(bare.size()) / 4);
   std::vector<size_t> meant;
   for (size_t i = 0; i < known.size(); ++i) {

@@ -1,5 +1,5 @@
-// The known word that a mistyped one, or another word for the same thing, was most likely meant to
-// be.
+// Suggestions for mistyped words: the known word that was most likely meant, by spelling or by
+// synonym.
 //
 // Pure functions; thread-safe.
 #pragma once
@@ -13,29 +13,29 @@
 
 namespace kumo {
 
-// Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b` (optimal
-// string alignment distance), in bytes; some number above `most` as soon as there are more than
-// that.
+// Returns the optimal string alignment distance in bytes: the insertions, deletions, replacements
+// and swaps of neighbours that turn `a` into `b`. Returns some number above `most` if the distance
+// exceeds `most`.
 int EditDistance(std::string_view a, std::string_view b,
                  int most = std::numeric_limits<int>::max());
 
-// The one of `known` that is nearest to `word`, whatever their case, or "" when none is near enough
-// to be worth saying. Words longer than 100 bytes are near to nothing, here and below.
+// Returns the word of `known` nearest to `word`, ignoring case, or "" if none is near enough to
+// suggest. Words longer than 100 bytes have no suggestions, here and below.
 std::string Nearest(std::string_view word, std::span<const std::string> known);
 
-// A name, and other words of the field for it, separated by blanks. They are not accepted in the
-// name's place: whoever writes one is told the name.
+// A name with its synonyms, separated by blanks. Synonyms are not accepted in place of the name;
+// they only lead to the suggestion of the name.
 struct KnownName {
   std::string_view name;
   std::string_view also;
 };
-// Which of `known` are the same word as `word` but for case, '_' and '-', or are also called so;
-// where there are none, those that are nearest by spelling. Ascending.
+// Returns the indices in `known` of the names that equal `word` or have it as a synonym, ignoring
+// case, '_' and '-'; if there are none, the names nearest by spelling. Ascending.
 std::vector<size_t> Meant(std::string_view word, std::span<const KnownName> known);
 
 // "; did you mean block.momentum or optimiser.momentum?", or "" for no names.
 std::string DidYouMean(std::span<const std::string> names);
-// The same for the nearest of `known`.
+// The same text for the word of `known` that is nearest to `word`.
 std::string DidYouMean(std::string_view word, std::span<const std::string> known);
 
 }  // namespace kumo

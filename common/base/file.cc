@@ -11,10 +11,14 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
 namespace kumo {
+
 namespace {
 
 StatusCode CodeOfErrno(int error) {
@@ -35,7 +39,7 @@ StatusCode CodeOfErrno(int error) {
     case ESTALE:
     case ETIMEDOUT:
       return StatusCode::kUnavailable;
-    default:  // EACCES, EPERM, EROFS, ENOTDIR, EISDIR, ENAMETOOLONG, ...: trying again cannot help
+    default:  // EACCES, EPERM, EROFS, ENOTDIR, EISDIR, ENAMETOOLONG, ...: a retry cannot help
       return StatusCode::kFailedPrecondition;
   }
 }
@@ -47,7 +51,7 @@ Status ErrnoStatus(std::string_view what, const std::string& path, std::string_v
                         std::generic_category().message(error);
   rlimit limit{};
   if (error == EMFILE && ::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-    message += "; this process may have " + std::to_string(limit.rlim_cur) + " (ulimit -n)";
+    message += "; the limit of this process is " + std::to_string(limit.rlim_cur) + " (ulimit -n)";
   }
   return Status(CodeOfErrno(error), std::move(message));
 }
@@ -152,7 +156,7 @@ bool IsDirectory(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-// `path` or the nearest thing above it that exists.
+// `path`, or its nearest ancestor that exists.
 std::string NearestExisting(std::string path) {
   struct stat info;
   while (::stat(path.c_str(), &info) != 0 && errno == ENOENT && path != "." && path != "/") {
@@ -172,8 +176,8 @@ Result<std::unique_ptr<WritableFile>> PosixFileSystem::OpenForAppending(const st
 }
 
 Result<std::unique_ptr<ReadableFile>> PosixFileSystem::OpenForReading(const std::string& path) {
-  // The file is opened without blocking, so that a pipe nobody writes to cannot hold us before we
-  // see that it is one.
+  // O_NONBLOCK: opening a pipe without a writer must not block before fstat shows that it is a
+  // pipe.
   FileDescriptor fd = OpenFile(path, O_RDONLY | O_NONBLOCK);
   struct stat info;
   if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0) return ErrnoStatus("open", path);
@@ -205,7 +209,7 @@ Status PosixFileSystem::CreateDirectories(const std::string& path) {
   const std::string above = DirectoryOf(path);
   if (above != path && above != ".") KUMO_RETURN_IF_ERROR(CreateDirectories(above));
   if (::mkdir(path.c_str(), 0755) != 0) {
-    // Somebody may have been faster; a file of that name is an error.
+    // Another process may have been faster; a file of that name is an error.
     if (errno == EEXIST && IsDirectory(path)) return OkStatus();
     return ErrnoStatus("create the folder", path);
   }
@@ -235,7 +239,7 @@ Status PosixFileSystem::RemoveEmptyDirectory(const std::string& path) {
 Status PosixFileSystem::SyncDirectory(const std::string& directory) {
   FileDescriptor fd = OpenFile(directory, O_RDONLY | O_DIRECTORY);
   if (fd.get() < 0) return ErrnoStatus("open the folder", directory);
-  // Some network file systems know no syncing of folders and say EINVAL; they need none.
+  // Some network file systems do not support fsync on folders (EINVAL) and need none.
   if (::fsync(fd.get()) != 0 && errno != EINVAL) return ErrnoStatus("sync the folder", directory);
   return OkStatus();
 }
@@ -253,7 +257,7 @@ Status PosixFileSystem::CheckWritable(const std::string& directory) {
   if (!IsDirectory(nearest)) {
     return FailedPrecondition("cannot write to " + directory + ": " + nearest + " is not a folder");
   }
-  // Only a try tells: permissions do not bind root, and a mount may be read-only.
+  // Permissions alone do not tell: root bypasses them, and a mount may be read-only.
   std::string probe = JoinPath(nearest, ".kumo-probe-XXXXXX");
   FileDescriptor fd(::mkostemp(probe.data(), O_CLOEXEC));
   if (fd.get() < 0) return ErrnoStatus("write to", directory);
@@ -282,9 +286,8 @@ Result<std::string> ReadWholeFile(FileSystem& files, const std::string& path,
                                   uint64_t limit_bytes) {
   KUMO_ASSIGN_OR_RETURN(std::unique_ptr<ReadableFile> file, files.OpenForReading(path));
   if (file->size() > limit_bytes) {
-    return ResourceExhausted(path + " is " + std::to_string(file->size()) +
-                             " bytes long; at most " + std::to_string(limit_bytes) +
-                             " are accepted");
+    return ResourceExhausted(path + " has " + std::to_string(file->size()) + " bytes; at most " +
+                             std::to_string(limit_bytes) + " are allowed");
   }
   std::string text(file->size(), '\0');
   KUMO_RETURN_IF_ERROR(file->Read(0, std::as_writable_bytes(std::span<char>(text))));
@@ -308,13 +311,13 @@ AtomicFile::AtomicFile(FileSystem& files, std::string path, std::unique_ptr<Writ
 AtomicFile::~AtomicFile() {
   if (committed_) return;
   file_.reset();
-  // Best effort: the error that brought us here is the one to report.
+  // Best effort: the earlier error is the one to report.
   (void)files_.RemoveFile(TemporaryName(path_));
 }
 
 Status AtomicFile::Commit() {
   CHECK(!committed_);
-  // Contents first, then the name: after a power cut the name never shows an unfinished file.
+  // Contents before name: after a power failure the name never shows an incomplete file.
   KUMO_RETURN_IF_ERROR(file_->Sync());
   KUMO_RETURN_IF_ERROR(file_->Close());
   KUMO_RETURN_IF_ERROR(files_.Rename(TemporaryName(path_), path_));
@@ -332,6 +335,38 @@ Status WriteFileAtomically(FileSystem& files, const std::string& path,
 Status WriteFileAtomically(FileSystem& files, const std::string& path, std::string_view text) {
   const std::span<const std::byte> parts[] = {AsBytes(text)};
   return WriteFileAtomically(files, path, parts);
+}
+
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+}  // namespace
+
+Result<std::string> ReadTextFile(const std::string& path, uint64_t most_mib) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (std::filesystem::is_directory(status)) return NotFound("is a directory");
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    return InvalidArgument("is a pipe or a device, not a file");
+  }
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return NotFound(std::generic_category().message(errno));
+  std::string text;
+  char buffer[1 << 14];
+  while (file.read(buffer, sizeof(buffer)) || file.gcount() > 0) {
+    text.append(buffer, static_cast<size_t>(file.gcount()));
+    if (text.size() > most_mib << 20) {
+      return InvalidArgument("has more than " + std::to_string(most_mib) + " MiB");
+    }
+  }
+  if (file.bad()) return Unavailable("read error");
+  if (const size_t zero = text.find('\0'); zero != std::string::npos) {
+    return InvalidArgument("is not UTF-8 text: byte " + std::to_string(zero) + " is 0");
+  }
+  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
+  return text;
 }
 
 }  // namespace kumo

@@ -1,10 +1,9 @@
-// The disk, handed in: whoever reads or writes files does it through a FileSystem, so that tests
-// can fill the disk, tear a write or lose what was not synced.
+// File system interface, passed to everything that reads or writes files, so that tests can fill
+// the disk, tear a write or lose unsynced data.
 //
-// Errors name the path and the system's words for what happened. Codes: NotFound (no such file),
+// Error messages name the path and the system's reason. Codes: NotFound (no such file),
 // ResourceExhausted (disk or quota full, too many open files), FailedPrecondition (no permission,
-// read-only, a file where a folder should be), DataLoss (the disk could not give or keep the
-// bytes).
+// read-only, a file in place of a folder), DataLoss (the disk could not read or keep the bytes).
 //
 // A FileSystem is thread-safe; one open file belongs to one thread at a time.
 #pragma once
@@ -21,24 +20,24 @@
 
 namespace kumo {
 
-// A file being written, from its start or its end onwards. Not buffered.
+// A file open for writing, either new or at its end. Unbuffered.
 class WritableFile {
  public:
-  virtual ~WritableFile() = default;  // closes; the bytes may never reach the disk
+  virtual ~WritableFile() = default;  // closes; unsynced bytes may be lost
   // Writes all of `bytes`. After an error an unknown part of them is in the file.
   virtual Status Append(std::span<const std::byte> bytes) = 0;
-  // Returns when the bytes are on the disk. After an error they may never get there: start again.
+  // Returns when the bytes are durable. After an error, write the file anew.
   virtual Status Sync() = 0;
   virtual Status Close() = 0;
 };
 
-// A file being read.
+// A file open for reading.
 class ReadableFile {
  public:
   virtual ~ReadableFile() = default;
   // The file's length in bytes when it was opened.
   virtual uint64_t size() const = 0;
-  // Fills all of `out` from `offset` on, or fails: DataLoss when the file ends before.
+  // Fills `out` from `offset`, or fails; DataLoss if the file is too short.
   virtual Status Read(uint64_t offset, std::span<std::byte> out) = 0;
 };
 
@@ -46,18 +45,18 @@ class FileSystem {
  public:
   virtual ~FileSystem() = default;
 
-  // Writes to a new file, in place of an existing one.
+  // Creates a file for writing, replacing an existing one.
   virtual Result<std::unique_ptr<WritableFile>> Create(const std::string& path) = 0;
-  // Writes behind the end of a file, which is created if need be.
+  // Opens a file for writing at its end, creating it if necessary.
   virtual Result<std::unique_ptr<WritableFile>> OpenForAppending(const std::string& path) = 0;
-  // InvalidArgument for what is not a regular file.
+  // InvalidArgument if the path is no regular file.
   virtual Result<std::unique_ptr<ReadableFile>> OpenForReading(const std::string& path) = 0;
-  // Replaces `to`, if there is one, in one step.
+  // Atomically replaces `to` if it exists.
   virtual Status Rename(const std::string& from, const std::string& to) = 0;
   virtual Status RemoveFile(const std::string& path) = 0;
 
   virtual bool Exists(const std::string& path) = 0;
-  // The folder and those above it; fine when they exist. They are durable when this returns.
+  // Creates the folder and its parents, and makes them durable; ok if they exist.
   virtual Status CreateDirectories(const std::string& path) = 0;
   // Names in a folder, sorted.
   virtual Result<std::vector<std::string>> List(const std::string& directory) = 0;
@@ -65,14 +64,14 @@ class FileSystem {
   // Makes creations, renames and removals in the folder durable.
   virtual Status SyncDirectory(const std::string& directory) = 0;
 
-  // Bytes that may still be written to the disk that holds `path`, or would if it existed.
+  // Free bytes on the disk that holds, or would hold, `path`.
   virtual Result<uint64_t> FreeBytes(const std::string& path) = 0;
-  // Whether files can be created in `directory` or, when it does not exist, whether it could be
-  // created: tries it with a short-lived file in the nearest folder that exists.
+  // Checks that files can be created in `directory`, or that it can be created, by creating a
+  // temporary file in the nearest existing folder.
   virtual Status CheckWritable(const std::string& directory) = 0;
 };
 
-// The machine's own file system. Has no state.
+// The machine's file system. Stateless.
 class PosixFileSystem : public FileSystem {
  public:
   Result<std::unique_ptr<WritableFile>> Create(const std::string& path) override;
@@ -98,12 +97,12 @@ std::string JoinPath(std::string_view directory, std::string_view name);
 // The folder that holds `path`: "." for a bare name.
 std::string DirectoryOf(std::string_view path);
 
-// A whole file. ResourceExhausted when it is longer than limit_bytes: nothing is then allocated.
+// Reads a whole file. ResourceExhausted, without allocation, if it exceeds limit_bytes.
 Result<std::string> ReadWholeFile(FileSystem& files, const std::string& path, uint64_t limit_bytes);
 
-// A file that appears under its name complete and durable, or not at all: written to
-// TemporaryName(path), synced, renamed, and the folder synced. Without Commit the temporary file is
-// removed.
+// Atomic file: appears under its name complete and durable, or not at all. It is written to
+// TemporaryName(path), synced and renamed, and the folder is synced. Without Commit the temporary
+// file is removed.
 class AtomicFile {
  public:
   static Result<std::unique_ptr<AtomicFile>> Create(FileSystem& files, std::string path);
@@ -112,7 +111,7 @@ class AtomicFile {
   AtomicFile& operator=(const AtomicFile&) = delete;
 
   Status Append(std::span<const std::byte> bytes) { return file_->Append(bytes); }
-  // To be called once at most.
+  // Call at most once.
   Status Commit();
 
  private:
@@ -124,12 +123,18 @@ class AtomicFile {
   bool committed_ = false;
 };
 
-// Where an AtomicFile is until it is committed: ".<name>.tmp" in the same folder.
+// The path of an AtomicFile before its commit: ".<name>.tmp" in the same folder.
 std::string TemporaryName(const std::string& path);
 
-// An AtomicFile with `parts`, one behind the other.
+// Writes an AtomicFile with the concatenated `parts`.
 Status WriteFileAtomically(FileSystem& files, const std::string& path,
                            std::span<const std::span<const std::byte>> parts);
 Status WriteFileAtomically(FileSystem& files, const std::string& path, std::string_view text);
+
+// Reads a text that a person wrote (experiment, network) without its byte order mark. Error
+// messages do not contain the path: NotFound if the file cannot be opened or is a folder;
+// InvalidArgument for a pipe or device, for more than `most_mib` MiB (only so much is read), and
+// for text with a zero byte, because a name with a zero byte could address another file.
+Result<std::string> ReadTextFile(const std::string& path, uint64_t most_mib);
 
 }  // namespace kumo

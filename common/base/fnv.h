@@ -1,5 +1,5 @@
-// FNV-1a, 64 bits (Fowler, Noll, Vo): short fingerprints of settings and names. It does not tell
-// bytes apart that somebody has chosen to collide.
+// FNV-1a hash, 64 bits (Fowler, Noll, Vo): short fingerprints of settings and names. Not resistant
+// to chosen collisions.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace kumo {
 
 class Fnv1a {
  public:
-  // Bytes, without their length: add that too where parts could run into each other.
+  // Adds bytes without their length; add the length too if adjacent parts could be confused.
   void Add(std::string_view bytes) {
     for (char c : bytes) AddByte(static_cast<unsigned char>(c));
   }

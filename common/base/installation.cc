@@ -9,7 +9,7 @@ Installation FindInstallation() {
   namespace fs = std::filesystem;
   std::error_code error;
   fs::path program = fs::read_symlink("/proc/self/exe", error);
-  // Without /proc there is only the working directory to go by.
+  // Without /proc, fall back to the working directory.
   if (error) program = fs::current_path(error) / "kumo";
   const fs::path programs = program.parent_path();
   const fs::path root = programs.parent_path();

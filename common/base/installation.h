@@ -1,6 +1,6 @@
-// Where Kumo is installed: one folder with bin/ (the programs), lib/kumo/ (what they load) and
-// share/kumo/ (experiments and networks). It may be moved as a whole, since everything is found
-// from the running program. A build folder is laid out the same way (cmake/install.cmake).
+// Installation layout: one relocatable folder with bin/ (programs), lib/kumo/ (loaded modules) and
+// share/kumo/ (experiments and networks), found from the running program. A build folder has the
+// same layout (cmake/install.cmake).
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 namespace kumo {
 
 struct Installation {
-  std::string programs;     // the folder, absolute, without '/' at its end
-  std::string cuda_module;  // the file that GPUs need (models/backend/cuda/module.h)
-  std::string share;        // a folder as `programs`
+  std::string programs;     // the folder bin/, absolute, without a trailing '/'
+  std::string cuda_module;  // the file of the CUDA backend (models/backend/cuda/module.h)
+  std::string share;        // the folder share/kumo/, likewise
 };
 
-// Of the running program. What is named need not exist.
+// The installation of the running program. The files need not exist.
 Installation FindInstallation();
 
 }  // namespace kumo

@@ -1,12 +1,13 @@
-// Which of the instruction-set levels that the kernels were compiled for this machine runs.
+// Instruction-set levels of the compiled kernels, and the detection of this machine's level.
 //
-// Kernel sources are compiled once per level (cmake/isa.cmake), each into a namespace of its own,
-// kumo::isa_baseline, isa_v3 and isa_v4. Who owns kernels declares them with KUMO_DECLARE_PER_ISA
-// and picks one with KUMO_AT_ISA(DetectIsa(), ...). All levels compute the same bits.
+// Kernel sources are compiled once per level (cmake/isa.cmake), each time into a namespace of its
+// own: kumo::isa_baseline, isa_v3 and isa_v4. The owner of a kernel declares it with
+// KUMO_DECLARE_PER_ISA and selects one with KUMO_AT_ISA(DetectIsa(), ...). All levels compute the
+// same bits.
 //
-// A kernel source includes nothing but <cstddef>, <cstdint> and kernel headers whose every
-// definition lies in namespace KUMO_ISA: an inline function of the standard library compiled for
-// AVX-512 could otherwise be the copy that the linker keeps for the whole program.
+// A kernel source includes only <cstddef>, <cstdint> and kernel headers whose definitions all lie
+// in namespace KUMO_ISA: otherwise the linker could keep a standard inline function compiled for
+// AVX-512 for the whole program.
 #pragma once
 
 namespace kumo {
@@ -43,7 +44,7 @@ inline Isa DetectIsa() {
   extern type name;                      \
   }
 
-// The object called `name` of level `isa`. Use it in namespace kumo.
+// Selects the object `name` of level `isa`. Use it in namespace kumo.
 #if defined(__x86_64__)
 #define KUMO_AT_ISA(isa, name)                \
   ((isa) == ::kumo::Isa::kV4   ? isa_v4::name \

@@ -1,11 +1,11 @@
-// JSON, written: what programs read of a job.
+// JSON writer for machine-readable output.
 //
 //   JsonFields fields;
 //   fields.Add("round", 812).Add("workers", JsonArray().Add("worker-0").Add("worker-1"));
 //   fields.object()   {"round":812,"workers":["worker-0","worker-1"]}
 //
-// Numbers are JSON numbers, whole ones with all digits and others with as many as it takes to read
-// the same bits back. What is not finite becomes null, because JSON has no such numbers.
+// Integers are written with all digits, other numbers with enough digits to restore the same bits.
+// NaN and infinities become null, because JSON cannot represent them.
 //
 // Plain values.
 #pragma once
@@ -20,7 +20,7 @@ namespace kumo {
 class JsonArray;
 class JsonFields;
 
-// A value as JSON. Of text what is not UTF-8 becomes U+FFFD.
+// Returns the JSON text of a value. Bytes that are not UTF-8 become U+FFFD.
 std::string ToJson(std::string_view text);
 inline std::string ToJson(const char* text) { return ToJson(std::string_view(text)); }
 std::string ToJson(double number);
@@ -32,14 +32,14 @@ std::string ToJson(T number) {
 std::string ToJson(const JsonArray& array);
 std::string ToJson(const JsonFields& object);
 
-// The fields of one object, in the order in which they are added. Keys must differ.
+// The fields of one object in the order of insertion. Keys must differ.
 class JsonFields {
  public:
   template <typename T>
   JsonFields& Add(std::string_view key, const T& value) {
     return AddRaw(key, ToJson(value));
   }
-  // Left out where there is no value.
+  // Skips the field if there is no value.
   template <typename T>
   JsonFields& Add(std::string_view key, const std::optional<T>& value) {
     return value ? Add(key, *value) : *this;

@@ -1,6 +1,6 @@
-// For kernel sources: 16 lanes of float32, as one, two or four vectors of the level's own width.
-// Sums over numbers run lane by lane and then over the lanes in a fixed order, so every level
-// computes the same bits.
+// Vector lanes for kernel sources: 16 lanes of float32 as one, two or four vectors of the level's
+// width. Sums run lane by lane, and then over the lanes in a fixed order, so every level computes
+// the same bits.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +38,8 @@ KUMO_ALWAYS_INLINE void StorePart(FloatPart part, float* to) {
   __builtin_memcpy(to, &part, sizeof(part));
 }
 
-// Writes past the caches, to memory that is not read again soon: the line is not fetched first.
-// `to` is aligned to 64 bytes. Whoever hands the memory to another thread fences first.
+// Non-temporal store, past the caches, for memory that is not read again soon: the cache line is
+// not fetched first. `to` is aligned to 64 bytes. Fence before another thread reads the memory.
 KUMO_ALWAYS_INLINE void StreamPart(FloatPart part, float* to) {
 #if defined(__clang__)
   __builtin_nontemporal_store(part, reinterpret_cast<FloatPart*>(to));
@@ -54,7 +54,7 @@ KUMO_ALWAYS_INLINE void StreamPart(FloatPart part, float* to) {
 #endif
 }
 
-// The sum of the lanes: halves added to halves.
+// The sum of the lanes by pairwise halving.
 KUMO_ALWAYS_INLINE float SumOfLanes(const FloatLanes& lanes) {
   alignas(64) float sum[kLanes];
   __builtin_memcpy(sum, lanes.part, sizeof(sum));

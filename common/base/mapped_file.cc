@@ -15,7 +15,7 @@ std::string Cannot(const std::string& path) {
   return "cannot map " + path + ": " + std::generic_category().message(errno);
 }
 
-// Of an open file. It may be closed afterwards.
+// Maps an open file, which may be closed afterwards.
 Result<std::span<const uint8_t>> Map(int fd, const std::string& path) {
   struct stat file {};
   if (::fstat(fd, &file) != 0) return FailedPrecondition(Cannot(path));
@@ -31,7 +31,7 @@ Result<std::span<const uint8_t>> Map(int fd, const std::string& path) {
 }  // namespace
 
 Result<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::string& path) {
-  // Not blocking: a FIFO's other end may never be opened.
+  // O_NONBLOCK: a FIFO's other end may never be opened.
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) {
     return errno == ENOENT ? NotFound(Cannot(path)) : FailedPrecondition(Cannot(path));
@@ -50,7 +50,7 @@ void MappedFile::LetGo(std::span<const uint8_t> part) const {
   const size_t first = (begin + page - 1) / page * page;
   const size_t last = (begin + part.size()) / page * page;
   if (first >= last) return;
-  // Advice only: where it is not taken nothing is lost.
+  // Advice only: nothing is lost if it is refused.
   (void)::madvise(const_cast<uint8_t*>(bytes_.data()) + first, last - first, MADV_DONTNEED);
 }
 

@@ -1,8 +1,8 @@
-// The bytes of a file as the kernel has them in its cache: all processes that map one take the
-// memory once, and the kernel takes it back where it needs it.
+// Memory-mapped file: read-only bytes in the kernel's page cache, shared by all processes that map
+// the file and reclaimed when memory is short.
 //
-// A mapped file must not be made shorter: reading what is then behind its end ends the process. So
-// map what is replaced by renaming, not written again.
+// The file must not be truncated while mapped, because reading past its new end kills the process.
+// Map only files that are replaced by renaming, not rewritten in place.
 //
 // Immutable; thread-safe.
 #pragma once
@@ -18,16 +18,16 @@ namespace kumo {
 
 class MappedFile {
  public:
-  // NotFound or FailedPrecondition where it cannot be opened, InvalidArgument where it is empty or
-  // not a regular file, ResourceExhausted where there is no room for it among the addresses.
+  // NotFound or FailedPrecondition if the file cannot be opened, InvalidArgument if it is empty or
+  // no regular file, ResourceExhausted if the address space is exhausted.
   static Result<std::shared_ptr<const MappedFile>> Open(const std::string& path);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
   std::span<const uint8_t> bytes() const { return bytes_; }
-  // Whoever has passed through a part of bytes() does not count its whole pages as memory of this
-  // process any more. They are there again when they are read.
+  // Drops the whole pages in `part`, a part of bytes(), from this process's resident memory. They
+  // are loaded again when read.
   void LetGo(std::span<const uint8_t> part) const;
 
  private:

@@ -1,14 +1,32 @@
-// A mutex and a condition variable that Clang's thread-safety analysis understands.
+// Mutex and condition variable with annotations for Clang's thread-safety analysis
+// (https://clang.llvm.org/docs/ThreadSafetyAnalysis.html).
 //
-// What a mutex protects says so with KUMO_GUARDED_BY(mutex_); a function that wants the mutex held
-// says KUMO_REQUIRES(mutex_) (common/base/thread_annotations.h).
+// Shared members are marked KUMO_GUARDED_BY(mutex_), functions that require the lock
+// KUMO_REQUIRES(mutex_). Clang refuses accesses without the lock (-Wthread-safety); other compilers
+// ignore the annotations.
 #pragma once
 
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
 
-#include "common/base/thread_annotations.h"
+#if defined(__clang__)
+#define KUMO_THREAD_ANNOTATION(x) __attribute__((x))
+#else
+#define KUMO_THREAD_ANNOTATION(x)
+#endif
+
+// Member annotations: accessed only with the mutex held (PT_: the pointer's target).
+#define KUMO_GUARDED_BY(mutex) KUMO_THREAD_ANNOTATION(guarded_by(mutex))
+#define KUMO_PT_GUARDED_BY(mutex) KUMO_THREAD_ANNOTATION(pt_guarded_by(mutex))
+// Function annotations: the caller holds, or must not hold, the mutex.
+#define KUMO_REQUIRES(mutex) KUMO_THREAD_ANNOTATION(requires_capability(mutex))
+#define KUMO_EXCLUDES(mutex) KUMO_THREAD_ANNOTATION(locks_excluded(mutex))
+// Annotations of functions that lock or unlock the mutex (no argument: the object itself).
+#define KUMO_ACQUIRE(...) KUMO_THREAD_ANNOTATION(acquire_capability(__VA_ARGS__))
+#define KUMO_RELEASE(...) KUMO_THREAD_ANNOTATION(release_capability(__VA_ARGS__))
+#define KUMO_CAPABILITY(name) KUMO_THREAD_ANNOTATION(capability(name))
+#define KUMO_SCOPED_CAPABILITY KUMO_THREAD_ANNOTATION(scoped_lockable)
 
 namespace kumo {
 
@@ -22,7 +40,7 @@ class KUMO_CAPABILITY("mutex") Mutex {
   std::mutex mutex_;
 };
 
-// Holds a mutex for the scope it stands in.
+// Holds a mutex for its scope.
 class KUMO_SCOPED_CAPABILITY MutexLock {
  public:
   explicit MutexLock(Mutex& mutex) KUMO_ACQUIRE(mutex) : mutex_(mutex) { mutex_.Lock(); }
@@ -36,14 +54,14 @@ class KUMO_SCOPED_CAPABILITY MutexLock {
 
 class CondVar {
  public:
-  // Gives the mutex up while it sleeps and holds it again when it returns; may return without a
-  // notification, so call it in a loop over the condition.
+  // Releases the mutex while it sleeps and holds it again when it returns. May wake spuriously:
+  // call it in a loop over the condition.
   void Wait(Mutex& mutex) KUMO_REQUIRES(mutex) {
     std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);
     condition_.wait(lock);
     lock.release();
   }
-  // The same, until `deadline` at the latest: false when it has passed.
+  // Like Wait, but returns false once `deadline` has passed.
   bool WaitUntil(Mutex& mutex, std::chrono::steady_clock::time_point deadline)
       KUMO_REQUIRES(mutex) {
     std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);

@@ -8,8 +8,7 @@
 namespace kumo {
 namespace {
 
-// The finaliser of SplitMix64 (Steele, Lea, Flood 2014): spreads every input bit over all output
-// bits.
+// The finaliser of SplitMix64 (Steele, Lea, Flood 2014): every input bit affects every output bit.
 uint64_t Mix(uint64_t x) {
   x += 0x9E3779B97F4A7C15ull;
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
@@ -32,7 +31,7 @@ std::array<uint32_t, 4> Philox4x32(std::array<uint32_t, 4> counter, std::array<u
 }
 
 Rng::Rng(uint64_t seed, RngPurpose purpose, uint64_t a, uint64_t b, uint64_t c) {
-  // The seed, the purpose and a choose the key; b and c the upper half of the counter.
+  // Seed, purpose and a select the key; b and c are the upper half of the counter.
   const uint64_t key = Mix(Mix(Mix(seed) ^ static_cast<uint64_t>(purpose)) ^ a);
   const uint64_t stream = Mix(Mix(b) ^ c);
   key_ = {static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)};
@@ -63,7 +62,7 @@ uint64_t Rng::NextUint64() {
 
 uint64_t Rng::NextBelow(uint64_t bound) {
   CHECK_GT(bound, 0u);
-  // Values below the threshold would make the low residues likelier: draw again.
+  // Rejection: values below the threshold would make low residues more likely.
   const uint64_t threshold = (0 - bound) % bound;
   while (true) {
     const uint64_t value = NextUint64();

@@ -1,9 +1,9 @@
-// Random numbers that need no state but a position: Philox4x32-10 (Salmon et al., "Parallel random
-// numbers: as easy as 1, 2, 3", SC 2011).
+// Counter-based random numbers: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as
+// 1, 2, 3", SC 2011).
 //
-// A stream is named by what it is for (seed, purpose, and up to three numbers: a partition, a
-// round, a layer ...), so whichever process computes a partition draws the same numbers, on any
-// device. Values; copying a stream copies its position. Not shared between threads.
+// A stream is identified by seed, purpose and up to three numbers (partition, round, layer, ...),
+// so any process and any device draws the same numbers for a partition. A value: a copy keeps the
+// position. Not shared between threads.
 #pragma once
 
 #include <array>
@@ -11,8 +11,7 @@
 
 namespace kumo {
 
-// What a stream of random numbers is for. The numbers are part of the job's mathematics: never
-// renumber them.
+// Purpose of a stream. The values are part of the job's mathematics: never renumber them.
 enum class RngPurpose : uint32_t {
   kInitialWeights = 1,
   kShuffle = 2,
@@ -30,11 +29,11 @@ std::array<uint32_t, 4> Philox4x32(std::array<uint32_t, 4> counter, std::array<u
 
 class Rng {
  public:
-  // a, b and c tell streams of one purpose apart; streams of different arguments are independent.
+  // a, b and c distinguish streams of one purpose; different arguments give independent streams.
   Rng(uint64_t seed, RngPurpose purpose, uint64_t a = 0, uint64_t b = 0, uint64_t c = 0);
 
   uint32_t NextUint32();
-  // The stream's word n, counted from 0, is what NextUint32 gives next.
+  // Sets the position: NextUint32 returns word n of the stream next, counted from 0.
   void MoveTo(uint64_t n);
   uint64_t NextUint64();
   // Uniform in [0, bound), without bias. Requires bound > 0.
@@ -43,14 +42,14 @@ class Rng {
   float NextUniform();
   // Uniform in [low, high).
   float NextUniform(float low, float high) { return low + (high - low) * NextUniform(); }
-  // Normal with mean 0 and deviation 1 (Box-Muller).
+  // Normal with mean 0 and standard deviation 1 (Box-Muller).
   float NextNormal();
 
  private:
   std::array<uint32_t, 2> key_;
   std::array<uint32_t, 4> counter_;
   std::array<uint32_t, 4> block_{};
-  int used_ = 4;  // words of block_ already given out
+  int used_ = 4;  // consumed words of block_
   bool has_spare_normal_ = false;
   float spare_normal_ = 0.0f;
 };

@@ -1,8 +1,8 @@
-// Errors that a peer, a disk or a file can cause, as values.
+// Status and Result: errors that a peer, a disk or a file can cause, as values.
 //
-// A function that can fail for such a reason returns Status, or Result<T> when it also yields a
-// value. The code says what the caller should do; the message says what happened, to what, and
-// what the person can do about it. Our own bugs are CHECKs (glog), never Statuses.
+// A function that can fail for such a reason returns Status, or Result<T> if it also has a value.
+// The code tells the caller how to react; the message says what happened, to which object, and how
+// to mend it. Bugs of Kumo itself are CHECKs (glog), never Statuses.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@ namespace kumo {
 enum class StatusCode {
   kOk = 0,
   kInvalidArgument,     // the bytes or the value are wrong: refuse them
-  kFailedPrecondition,  // stop: a retry cannot help (a configuration or a mismatch)
-  kNotFound,            // the named thing does not exist
-  kUnavailable,         // resend or try again later
+  kFailedPrecondition,  // stop: a retry cannot help (configuration or mismatch)
+  kNotFound,            // the named object does not exist
+  kUnavailable,         // resend or retry later
   kAborted,             // redo the round
   kDataLoss,            // a file or a message is damaged
   kResourceExhausted,   // disk, memory or a bounded queue is full
-  kInternal,            // a library failed in a way that it should not
+  kInternal,            // unexpected failure of a library
 };
 
 // "ok", "invalid argument", ...
@@ -39,7 +39,7 @@ class [[nodiscard]] Status {
   StatusCode code() const { return code_; }
   const std::string& message() const { return message_; }
 
-  // The same error with "context: " in front; an ok status stays ok.
+  // The same error with the prefix "context: "; an ok status stays ok.
   Status WithContext(std::string_view context) const;
 
  private:
@@ -56,10 +56,11 @@ Status Aborted(std::string message);
 Status DataLoss(std::string message);
 Status ResourceExhausted(std::string message);
 Status Internal(std::string message);
-// An error whose code a peer sent: what is no error's code becomes Internal.
+// Returns the error that a peer sent by its code; an unknown code becomes Internal.
 Status ErrorFromPeer(uint32_t code, std::string message);
 
-// A T or the Status that says why there is none. Taking value() of an error is our bug (CHECK).
+// A value of type T, or the Status that explains its absence. Calling value() on an error is a bug
+// (CHECK).
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -94,14 +95,14 @@ class [[nodiscard]] Result {
 
 }  // namespace kumo
 
-// Hands an error on to the caller: KUMO_RETURN_IF_ERROR(file.Sync());
+// Returns an error to the caller: KUMO_RETURN_IF_ERROR(file.Sync());
 #define KUMO_RETURN_IF_ERROR(expression)         \
   do {                                           \
     ::kumo::Status kumo_status_ = (expression);  \
     if (!kumo_status_.ok()) return kumo_status_; \
   } while (false)
 
-// Takes a Result's value or hands its error on: KUMO_ASSIGN_OR_RETURN(auto file, Open(path));
+// Takes a Result's value or returns its error: KUMO_ASSIGN_OR_RETURN(auto file, Open(path));
 #define KUMO_ASSIGN_OR_RETURN(declaration, expression) \
   KUMO_ASSIGN_OR_RETURN_IMPL(KUMO_CONCAT(kumo_result_, __LINE__), declaration, expression)
 #define KUMO_ASSIGN_OR_RETURN_IMPL(result, declaration, expression) \

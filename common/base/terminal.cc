@@ -11,12 +11,12 @@ namespace kumo {
 namespace {
 
 constexpr int kUsualColumns = 80;
-// Below this lines would be all indentation.
+// Below this width, lines would consist of indentation only.
 constexpr int kLeastColumns = 20;
 
 bool BeginsCharacter(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
 
-// Bytes of the first `columns` characters, or of all.
+// Bytes of the first `columns` characters, or of the whole text.
 size_t BytesOf(std::string_view text, int columns) {
   size_t at = 0;
   for (; at < text.size(); ++at) {
@@ -25,8 +25,8 @@ size_t BytesOf(std::string_view text, int columns) {
   return at;
 }
 
-// How much of `line`, which is longer than `columns`, stands on the first line: up to the last
-// blank that fits, behind the blanks that it begins with.
+// Length of the first part of `line`, which exceeds `columns`: up to the last blank that fits after
+// the leading blanks.
 size_t BreakAt(std::string_view line, int columns) {
   const size_t most = BytesOf(line, columns);
   const size_t blank = line.rfind(' ', most);
@@ -78,7 +78,7 @@ std::string Shortened(std::string_view text, int columns) {
   const int length = ColumnsOf(text);
   if (length <= columns) return std::string(text);
   const int kept = std::max(columns - 3, 0);
-  // The end of a path says more than its beginning.
+  // The end of a path is more informative than its start.
   const int head = kept / 3;
   const std::string_view tail = text.substr(BytesOf(text, length - (kept - head)));
   return std::string(text.substr(0, BytesOf(text, head))) + "..." + std::string(tail);

@@ -1,6 +1,6 @@
-// The terminal that a person looks at: how wide it is, and text that fits it.
+// Terminal output: width of the terminal, and text fitted to it.
 //
-// Functions without state; thread-safe.
+// Stateless functions; thread-safe.
 #pragma once
 
 #include <string>
@@ -8,20 +8,20 @@
 
 namespace kumo {
 
-// Columns of the terminal behind a file descriptor; 0 when it is none: a file or a pipe has no
-// limit. `wanted` is what $COLUMNS says, which goes over what the terminal says of itself; "" or
-// nonsense for nothing. A terminal that says nothing has 80.
+// Columns of the terminal behind a file descriptor; 0 for a file or a pipe, which have no limit.
+// `wanted` ($COLUMNS) overrides the terminal's width unless it is "" or invalid. A terminal that
+// reports no width has 80.
 int TerminalColumns(int fd, std::string_view wanted = "");
 
-// `text` with every line that is longer than `columns` broken, at a blank where there is one. What
-// follows begins with the line's own blanks and `hanging` more. A column is a character of UTF-8.
-// With columns = 0 it stays as it is.
+// Folds the lines of `text` that exceed `columns`, at a blank if possible. Continuation lines are
+// indented like the line plus `hanging` blanks. A column is one UTF-8 character. With columns = 0
+// the text is unchanged.
 std::string Folded(std::string_view text, int columns, int hanging = 0);
 
-// Characters of UTF-8.
+// Number of UTF-8 characters.
 int ColumnsOf(std::string_view text);
 
-// `text` in at most `columns` (at least 3), its middle replaced by "..." where it is longer.
+// Fits `text` into `columns` (at least 3) by replacing its middle with "...".
 std::string Shortened(std::string_view text, int columns);
 
 }  // namespace kumo

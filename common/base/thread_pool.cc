@@ -12,13 +12,13 @@ namespace kumo {
 
 struct ThreadPool::Queue {
   Mutex mutex;
-  CondVar changed;  // a task came, or closed became true
-  CondVar drained;  // the last thread left
+  CondVar changed;  // a task was added, or closed became true
+  CondVar drained;  // the last thread ended
   std::deque<std::function<void()>> tasks KUMO_GUARDED_BY(mutex);
   bool closed KUMO_GUARDED_BY(mutex) = false;
-  int alive KUMO_GUARDED_BY(mutex) = 0;  // threads that have not left
+  int alive KUMO_GUARDED_BY(mutex) = 0;  // threads that have not ended
 
-  // What each thread does: tasks until there are none and the queue is closed.
+  // Loop of each thread: runs tasks until the queue is empty and closed.
   void Run() KUMO_EXCLUDES(mutex) {
     while (true) {
       std::function<void()> task;
@@ -39,9 +39,9 @@ struct ThreadPool::Queue {
 
 namespace {
 
-// One ParallelFor: threads draw indices until there are none left. A helper may start after the
-// loop ended (its task was queued behind others); it then finds no index and leaves without
-// touching `body`, which is gone by then.
+// State of one ParallelFor: threads draw indices until none are left. A helper may start after the
+// loop has ended (its task was queued behind others); it then finds no index and returns without
+// touching `body`, which no longer exists.
 class Loop {
  public:
   Loop(int64_t n, const std::function<void(int64_t)>* body) : n_(n), body_(body) {}
@@ -144,7 +144,7 @@ Status ThreadPool::Shutdown(int64_t timeout_ms) {
   }
   if (running == 0) return OkStatus();
   return Unavailable("after " + std::to_string(timeout_ms) + " ms " + std::to_string(running) +
-                     " background task(s) still run and " + std::to_string(dropped.size()) +
+                     " background task(s) are still running and " + std::to_string(dropped.size()) +
                      " queued one(s) were dropped");
 }
 

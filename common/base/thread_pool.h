@@ -1,8 +1,8 @@
-// A fixed number of threads that do the arithmetic and the slow writing, so that the loop thread
-// that owns the protocol state never waits for either.
+// Thread pool for arithmetic and slow writes, so that the loop thread that owns the protocol state
+// never waits for them.
 //
-// Owned by main or by a test; handed down by pointer. Thread-safe, but for Shutdown and the
-// destructor, which one thread calls. Tasks must not throw.
+// Owned by main or a test; passed by pointer. Thread-safe, except that one thread calls Shutdown
+// and the destructor. Tasks must not throw.
 #pragma once
 
 #include <cstdint>
@@ -17,33 +17,33 @@ namespace kumo {
 
 class ThreadPool {
  public:
-  // With 0 threads everything runs inline, in the thread that asks for it. Requires threads >= 0.
+  // With 0 threads, tasks run inline in the calling thread. Requires threads >= 0.
   explicit ThreadPool(int threads);
-  // Runs what was submitted and joins, unless Shutdown did it. No limit: see Shutdown.
+  // Runs the submitted tasks and joins, unless Shutdown was called. Without time limit: see
+  // Shutdown.
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int threads() const { return static_cast<int>(threads_.size()); }
 
-  // Runs `task` later on one of the threads, in the order of submission. False after Shutdown: the
-  // task was not taken. The queue has no bound: callers bound what they have in flight.
+  // Runs `task` later on one of the threads, in the order of submission. Returns false, without
+  // taking the task, after Shutdown. The queue is unbounded: callers bound the tasks in flight.
   bool Submit(std::function<void()> task);
 
-  // body(0) ... body(n - 1), in any order, by the pool's threads and the calling one; returns when
-  // all are done. May be called from inside a task or another ParallelFor. `body` runs on several
-  // threads at once.
+  // Runs body(0) ... body(n - 1) in any order, concurrently on the pool's threads and the calling
+  // thread; returns when all are done. May be nested in a task or another ParallelFor.
   void ParallelFor(int64_t n, const std::function<void(int64_t)>& body);
 
-  // Takes no more tasks and gives those already submitted timeout_ms to end. Unavailable, with the
-  // numbers of running and of dropped tasks, when that was not enough: queued tasks are then
-  // dropped and threads still in a task are abandoned, so the process should end soon.
+  // Stops accepting tasks and waits timeout_ms for the submitted ones. Unavailable, with the
+  // numbers of running and dropped tasks, if time ran out: queued tasks are then dropped and
+  // threads still in a task are abandoned, so the process should end soon.
   Status Shutdown(int64_t timeout_ms);
 
  private:
   struct Queue;
 
-  // Shared with the threads, so that an abandoned one does not touch freed memory.
+  // Shared with the threads, so that an abandoned thread does not touch freed memory.
   std::shared_ptr<Queue> queue_;
   std::vector<std::thread> threads_;
 };

@@ -1,13 +1,12 @@
-// For kernel sources: how a loop over independent elements is marked for the vectoriser, how long
-// arrays are prefetched, and the few bit operations that kernels need. See common/base/isa.h for
-// what a kernel source may include.
+// Loop helpers for kernel sources: vectorisation of loops over independent elements, prefetching of
+// long arrays, and bit casts. common/base/isa.h says what a kernel source may include.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-// In front of a `for`: iteration i touches nothing that another iteration writes. Arrays may be
-// the same array, but must not overlap otherwise.
+// Before a `for`: no iteration accesses memory that another iteration writes. Arrays may be
+// identical, but must not overlap otherwise.
 #if defined(__clang__)
 #define KUMO_VECTOR_LOOP _Pragma("clang loop vectorize(assume_safety)")
 #else
@@ -15,7 +14,7 @@
 #endif
 
 #define KUMO_ALWAYS_INLINE [[gnu::always_inline]] inline
-// Behind a lambda's parameters.
+// After a lambda's parameters.
 #define KUMO_INLINE_LAMBDA __attribute__((always_inline))
 
 namespace kumo::KUMO_ISA {
@@ -23,20 +22,20 @@ namespace kumo::KUMO_ISA {
 KUMO_ALWAYS_INLINE uint32_t BitsOf(float value) { return __builtin_bit_cast(uint32_t, value); }
 KUMO_ALWAYS_INLINE float FloatOf(uint32_t bits) { return __builtin_bit_cast(float, bits); }
 
-// Arrays are asked for kAhead elements before they are needed, in small portions: a whole bucket at
-// once fills the queue of outstanding lines and stalls (measured: a fifth slower).
+// Prefetch distance and block length, in elements. Prefetching a whole bucket at once fills the
+// queue of outstanding cache lines and stalls (measured: 20 % slower).
 constexpr size_t kAhead = 512;
 constexpr size_t kBlock = 64;
 
-// Reading past an array's end this way is harmless.
+// Prefetching past the end of an array is harmless.
 template <typename T>
 KUMO_ALWAYS_INLINE void PrefetchBlock(const T* at) {
   const char* bytes = reinterpret_cast<const char*>(at + kAhead);
   for (size_t line = 0; line < kBlock * sizeof(T); line += 64) __builtin_prefetch(bytes + line);
 }
 
-// Calls body(begin, end) for blocks of kBlock elements and a shorter last one, asking for the
-// arrays `ahead` (as long as count) in time. The body is a KUMO_INLINE_LAMBDA.
+// Calls body(begin, end) for blocks of kBlock elements and a shorter last one, prefetching the
+// arrays `ahead`, which have `count` elements. The body is a KUMO_INLINE_LAMBDA.
 template <typename Body, typename... T>
 KUMO_ALWAYS_INLINE void ForEachBlock(size_t count, Body body, const T*... ahead) {
   size_t begin = 0;

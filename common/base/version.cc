@@ -21,7 +21,7 @@ std::string_view InstructionSet() {
 #if defined(__x86_64__)
   return "x86-64-v2";
 #else
-  return "any machine of this kind";
+  return "any machine of this architecture";
 #endif
 }
 

@@ -1,5 +1,4 @@
-// Which build of Kumo a program is, and what it computes with on this machine: what --version
-// prints.
+// Build information (--version): version, commit and available instruction sets and devices.
 //
 // Stateless; thread-safe.
 #pragma once
@@ -9,13 +8,13 @@
 
 namespace kumo {
 
-// Of the sources: "91feaff", with "-dirty" where they had changes; "unknown" where they were in no
-// repository. In a source file of its own, which each build writes (cmake/commit.cmake).
+// The commit of the sources: "91feaff", with "-dirty" if they were changed; "unknown" outside a
+// repository. Defined in a separate source that each build writes (cmake/commit.cmake).
 extern const std::string_view kCommit;
 extern const std::string_view kVersion;  // "0.2.0"
 
-// Several lines: version, commit, the CPU backend with the instruction set of its kernels, and
-// whether the CUDA backend's module is there. Does not load the module.
+// Several lines: version, commit, CPU backend with the instruction set of its kernels, and the
+// presence of the CUDA module (which is not loaded).
 std::string VersionText(const std::string& program);
 
 }  // namespace kumo

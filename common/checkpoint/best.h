@@ -1,9 +1,9 @@
-// Which checkpoint is the best: what the validation set said of the weights stands in the
-// manifests, and nowhere else, so that whatever a crash leaves, the best one is that of the
-// checkpoints which are there.
+// Best checkpoint: the one with the best validation metric (checkpoint.best). Evaluations are
+// stored only in the manifests, so after any crash the best checkpoint is that of the existing
+// ones.
 //
-// `by` is checkpoint.best: the name of a metric, or "" for no metric. Functions
-// without state.
+// `by` is checkpoint.best: the name of a metric, or "" for none. Stateless
+// functions.
 #pragma once
 
 #include <cstdint>
@@ -19,32 +19,31 @@
 
 namespace kumo {
 
-// The metrics that a manifest's sums are of.
+// The metrics that a manifest's sums belong to.
 MetricList MetricsOf(const checkpoint::Manifest& manifest);
-// More is better: the metric's figure, below zero where less of it is better. None where there is
-// no evaluation yet, where the figure is not finite, and where the job had no such metric.
+// The metric's figure, negated if smaller is better, so that larger scores are better. None without
+// an evaluation, if the figure is not finite, or if the job has no such metric.
 std::optional<double> ScoreOf(const checkpoint::Manifest& manifest, std::string_view by);
-// What the evaluation is told by where there is room for one figure; none where there is no
-// evaluation yet.
+// The one figure that represents the evaluation; none without an evaluation.
 std::optional<MetricFigure> HeadlineOf(const checkpoint::Manifest& manifest);
 // "epoch 7, validation accuracy 0.9931, loss 0.0231".
 std::string DescribeEvaluation(const checkpoint::Manifest& manifest);
 
 struct Contenders {
-  std::optional<checkpoint::Manifest> best;     // of equal ones the earliest
-  std::optional<checkpoint::Manifest> waiting;  // the newest whose evaluation is still to come
+  std::optional<checkpoint::Manifest> best;     // the earliest of equal ones
+  std::optional<checkpoint::Manifest> waiting;  // the newest without its evaluation yet
 };
-// Of the checkpoints `names`, newest first; those whose manifest cannot be read do not count. None
-// by "". One that cannot be read just now is an error: it may be the best.
+// Searches the checkpoints `names`, newest first. Checkpoints with an invalid manifest are ignored;
+// one that cannot be read now is an error, because it may be the best. Finds none by "".
 Result<Contenders> ContendersForBest(FileSystem& files, const std::string& folder,
                                      std::span<const std::string> names, std::string_view by);
 
-// The best checkpoint in a folder. NotFound when none was evaluated, and by "".
+// The best checkpoint in a folder. NotFound if none was evaluated, and by "".
 Result<checkpoint::Manifest> FindBest(FileSystem& files, const std::string& folder,
                                       std::string_view by);
 
-// Writes an evaluation into the manifest of a version, in one step; does nothing where there is
-// none of generation `since` or a later one, and where it says so already. Blocks.
+// Atomically writes an evaluation into the manifest of a version. Does nothing if there is no such
+// checkpoint of generation `since` or later, or if the evaluation is already there. Blocks.
 Status WriteEvaluation(FileSystem& files, const std::string& folder, int64_t version,
                        uint32_t since, const checkpoint::Evaluation& evaluation);
 

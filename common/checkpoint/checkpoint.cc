@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "round-";
 
-// The version that a folder's name says, or -1 when it is not the name of a checkpoint.
+// The version in a folder's name, or -1 if it is no checkpoint's name.
 int64_t VersionOf(const std::string& name) {
   if (name.size() < kPrefix.size() + 12 || name.size() > kPrefix.size() + 18 ||
       !name.starts_with(kPrefix)) {
@@ -47,7 +47,7 @@ Result<uint32_t> ChecksumOfFile(FileSystem& files, const std::string& path, uint
   KUMO_ASSIGN_OR_RETURN(std::unique_ptr<ReadableFile> file, files.OpenForReading(path));
   if (file->size() != bytes) {
     return DataLoss("checkpoint file " + path + " is " + std::to_string(file->size()) +
-                    " bytes long; the manifest says " + std::to_string(bytes));
+                    " bytes long, but the manifest says " + std::to_string(bytes));
   }
   std::vector<std::byte> piece(std::min<uint64_t>(bytes, 256 << 10));
   uint32_t crc32c = 0;
@@ -59,7 +59,7 @@ Result<uint32_t> ChecksumOfFile(FileSystem& files, const std::string& path, uint
   return crc32c;
 }
 
-// Opens a file that a manifest names and compares whose it is.
+// Opens a file of a manifest and checks its identity.
 Result<std::unique_ptr<ShardFileReader>> OpenShardFile(FileSystem& files,
                                                        const std::string& directory,
                                                        const checkpoint::Manifest& manifest,
@@ -72,18 +72,17 @@ Result<std::unique_ptr<ShardFileReader>> OpenShardFile(FileSystem& files,
       header.fingerprint != manifest.fingerprint() || header.version != manifest.version() ||
       header.generation != manifest.generation()) {
     return DataLoss("checkpoint file " + path +
-                    " belongs to another checkpoint than the manifest beside it");
+                    " belongs to another checkpoint than the manifest in its folder");
   }
-  // Servers without a chunk write no file, so a file's place in the manifest is not its shard.
+  // Servers without a chunk write no file, so the index in the manifest may differ from the shard.
   const std::string own_name = ShardFileName(header.shard, header.shards, header.generation);
   if (manifest.files(index).name() != own_name) {
-    return DataLoss("checkpoint file " + path + " is what should be called " + own_name);
+    return DataLoss("checkpoint file " + path + " has the contents of " + own_name);
   }
   return reader;
 }
 
-// NotFound would mean "no such checkpoint"; a file that a manifest names and that is not there is
-// a damaged one.
+// NotFound would mean "no such checkpoint", but a missing file of a manifest is damage.
 Status AsDamage(const Status& status) {
   if (status.code() != StatusCode::kNotFound) return status;
   return DataLoss(status.message());
@@ -95,16 +94,16 @@ Status VerifyFileIn(FileSystem& files, const std::string& directory,
   const std::string path = JoinPath(directory, file.name());
   KUMO_ASSIGN_OR_RETURN(uint32_t crc32c, ChecksumOfFile(files, path, file.bytes()));
   if (crc32c != file.crc32c()) {
-    // The file's own checksums say where; if they do not, it is another file.
+    // The file's own checksums locate the damage; if they match, it is another file.
     KUMO_ASSIGN_OR_RETURN(std::unique_ptr<ShardFileReader> reader,
                           ShardFileReader::Open(files, path));
     KUMO_RETURN_IF_ERROR(reader->Verify());
-    return DataLoss("checkpoint file " + path + " is not the one that the manifest names");
+    return DataLoss("checkpoint file " + path + " is not the file that the manifest lists");
   }
   return OpenShardFile(files, directory, manifest, index).status();
 }
 
-// The manifest goes first: what is left after a power cut in between is no checkpoint.
+// Removes the manifest first: after a power failure in between, the rest is no checkpoint.
 Status RemoveCheckpoint(FileSystem& files, const std::string& folder, const std::string& name) {
   const std::string directory = JoinPath(folder, name);
   if (files.Exists(ManifestPath(folder, name))) {
@@ -232,7 +231,7 @@ Result<std::vector<std::string>> PruneCheckpoints(FileSystem& files, const std::
   std::vector<std::string> checkpoints = complete;
   std::erase_if(checkpoints, later);
   std::vector<std::string> removed;
-  // The newest that verifies stays, however far down it is; while none does, all stay.
+  // The newest checkpoint that verifies stays, wherever it is; until one is found, all stay.
   const auto verified =
       std::find_if(checkpoints.begin(), checkpoints.end(), [&](const std::string& name) {
         return VersionOf(name) == keep.verified || VerifyCheckpoint(files, folder, name).ok();

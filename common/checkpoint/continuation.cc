@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "common/checkpoint/tensor_list.h"
+#include "common/checkpoint/manifest.h"
 #include "common/job/job_plan.h"
 #include "common/job/network_changes.h"
 #include "common/optimiser/optimiser.h"

@@ -32,7 +32,7 @@ bool IsThere(FileSystem& files, const std::string& to, const checkpoint::Manifes
   return there.ok() && there->SerializeAsString() == manifest.SerializeAsString();
 }
 
-// Whether a file is there as the manifest says: an earlier call has copied it.
+// True if a file matches the manifest: an earlier call has copied it.
 bool IsCopied(FileSystem& files, const std::string& to, const checkpoint::Manifest& manifest,
               const checkpoint::File& file) {
   checkpoint::Manifest of_one = manifest;
@@ -41,7 +41,8 @@ bool IsCopied(FileSystem& files, const std::string& to, const checkpoint::Manife
   return VerifyFiles(files, to, of_one).ok();
 }
 
-// What else is in the folder goes, its manifest first: another one's, of the same round.
+// Removes other contents of the folder, first the manifest of another job's model of the same
+// round.
 Status RemoveOthers(FileSystem& files, const std::string& model,
                     const checkpoint::Manifest& manifest) {
   if (files.Exists(JoinPath(model, "MANIFEST"))) {
@@ -65,8 +66,9 @@ Status CheckFinalModelFolder(FileSystem& files, const std::string& to, const std
   for (const std::string& name : names) {
     const Result<checkpoint::Manifest> manifest = ReadManifest(files, to, name);
     if (!manifest.ok() || manifest->job_name() == job) continue;
-    return FailedPrecondition("the model of the job " + manifest->job_name() + " is there (" +
-                              JoinPath(to, name) + "); each job wants a folder of its own");
+    return FailedPrecondition("the folder already has the model of the job " +
+                              manifest->job_name() + " (" + JoinPath(to, name) +
+                              "); use one folder per job");
   }
   return OkStatus();
 }

@@ -1,10 +1,9 @@
-// The model that a job leaves where output.final_model says: a copy of its last checkpoint, in the
-// layout of checkpoint.h, so that whatever reads checkpoints reads it.
+// Final model (output.final_model): a copy of a job's last checkpoint in the layout of
+// checkpoint.h, for all readers of checkpoints.
 //
 //   <to>/round-000000001200/    the checkpoint's files, and as the last one its MANIFEST
 //
-// A folder is for one job: what another job has left in it is not touched. Functions; nothing is
-// kept between two calls.
+// A folder is for one job: another job's model is never overwritten. Stateless functions.
 #pragma once
 
 #include <string>
@@ -14,14 +13,13 @@
 
 namespace kumo {
 
-// Whether the job may leave its model in the folder `to`, which need not be there.
-// FailedPrecondition where another job's is in it, and what CheckWritable says.
+// Checks that the job may put its model into the folder `to`, which need not exist.
+// FailedPrecondition if it holds another job's model; the errors of CheckWritable.
 Status CheckFinalModelFolder(FileSystem& files, const std::string& to, const std::string& job);
 
-// Copies the checkpoint `name` of `folder` to `to` and reads the copy again; one that is there
-// already stays. Returns its path. A copy that was left halfway has no manifest, so it is no
-// checkpoint; the next call goes on with it. The errors of CheckFinalModelFolder, of reading
-// the checkpoint and of writing.
+// Copies the checkpoint `name` of `folder` to `to`, verifies the copy and returns its path; an
+// existing copy stays. An incomplete copy has no manifest and so is no checkpoint; the next call
+// completes it. The errors of CheckFinalModelFolder, of reading the checkpoint and of writing.
 Result<std::string> PutFinalModel(FileSystem& files, const std::string& folder,
                                   const std::string& name, const std::string& to);
 

@@ -1,15 +1,19 @@
-// The manifest: its text form, and what may stand in one.
+#include "common/checkpoint/manifest.h"
 
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/text_format.h>
 
 #include "common/base/crc32c.h"
+#include "common/base/file.h"
 #include "common/checkpoint/checkpoint.h"
 #include "common/job/metric_list.h"
 #include "common/job/protocol.h"
@@ -25,7 +29,7 @@ std::string CrcLine(std::string_view text) {
   return line;
 }
 
-// Keeps the first error for our message; the default would print it.
+// Keeps the first error for our message; the default collector would print it.
 class FirstError : public google::protobuf::io::ErrorCollector {
  public:
   void AddError(int line, int column, const std::string& message) override {
@@ -44,22 +48,22 @@ bool PlainName(const std::string& name) {
          name.find('\0') == std::string::npos;
 }
 
-// What a parsed manifest must fulfil for the folder `name`; "" when it does.
+// Returns the fault of a parsed manifest for the folder `name`; "" if it is valid.
 std::string WrongWith(const checkpoint::Manifest& manifest, const std::string& name) {
   if (manifest.version() < 0 || CheckpointName(manifest.version()) != name ||
       manifest.name() != name) {
-    return "it is that of '" + manifest.name() + "', version " +
-           std::to_string(manifest.version()) + "; a checkpoint's folder keeps its name";
+    return "it belongs to '" + manifest.name() + "', version " +
+           std::to_string(manifest.version()) + "; a checkpoint's folder must not be renamed";
   }
   if (manifest.generation() > kLastGeneration) {
-    return "no job has come to generation " + std::to_string(manifest.generation());
+    return "generation " + std::to_string(manifest.generation()) + " is impossible";
   }
-  if (manifest.files().empty()) return "it names no files";
+  if (manifest.files().empty()) return "it lists no files";
   if (const auto metrics = ParseMetrics(manifest.metrics()); !metrics.ok()) {
     return metrics.status().message();
   }
   for (const checkpoint::File& file : manifest.files()) {
-    if (!PlainName(file.name())) return "'" + file.name() + "' is not a file's name";
+    if (!PlainName(file.name())) return "'" + file.name() + "' is no file name";
   }
   return "";
 }
@@ -72,7 +76,7 @@ checkpoint::SampleSums LossAndAccuracy(int64_t samples, double loss_sum, double 
   return sums;
 }
 
-// Manifests that do not name metrics have two, in fields of their own.
+// Manifests without metric names have two metrics, in fields of their own.
 void NameMetrics(checkpoint::Manifest* manifest) {
   if (!manifest->metrics().empty()) return;
   const auto add = [&](const char* name, checkpoint::Metric::Formula formula) {
@@ -108,7 +112,7 @@ void NameMetrics(checkpoint::Manifest* manifest) {
   *progress.mutable_point() = LossAndAccuracy(said.point_samples(), said.point_loss_sum(),
                                               static_cast<double>(said.point_correct()));
   if (!said.has_last_loss()) return;
-  // The means, as of one sample.
+  // The means count as sums of one sample.
   *progress.mutable_last() = LossAndAccuracy(1, said.last_loss(), said.last_accuracy());
 }
 
@@ -120,10 +124,10 @@ Status WriteManifest(FileSystem& files, const std::string& folder,
   checkpoint::Manifest named = manifest;
   named.set_name(name);
   const std::string wrong = WrongWith(named, name);
-  if (!wrong.empty()) return Internal("no manifest of " + name + " is written: " + wrong);
+  if (!wrong.empty()) return Internal("invalid manifest of " + name + ": " + wrong);
   std::string text;
   google::protobuf::TextFormat::Printer printer;
-  printer.SetUseShortRepeatedPrimitives(true);  // a mean image in one line
+  printer.SetUseShortRepeatedPrimitives(true);  // a mean image on one line
   if (!printer.PrintToString(named, &text)) {
     return Internal("protobuf cannot print the manifest of " + name);
   }
@@ -137,8 +141,7 @@ Result<checkpoint::Manifest> ReadManifest(FileSystem& files, const std::string& 
   const std::string path = JoinPath(JoinPath(folder, name), "MANIFEST");
   KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, files.OpenForReading(path));
   if (file->size() > kManifestLimitBytes) {
-    return DataLoss(path + " is not a manifest: it is " + std::to_string(file->size()) +
-                    " bytes long");
+    return DataLoss(path + " is no manifest: it has " + std::to_string(file->size()) + " bytes");
   }
   std::string text(file->size(), '\0');
   KUMO_RETURN_IF_ERROR(file->Read(0, std::as_writable_bytes(std::span<char>(text))));
@@ -157,12 +160,60 @@ Result<checkpoint::Manifest> ParseManifest(const std::string& text, const std::s
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&error);
   if (!parser.ParseFromString(text, &manifest)) {
-    return DataLoss(path + " is not a manifest that this program reads: " + error.text());
+    return DataLoss(path + " is no manifest that this program can read: " + error.text());
   }
   const std::string wrong = WrongWith(manifest, name);
-  if (!wrong.empty()) return DataLoss(path + " is not this checkpoint's manifest: " + wrong);
+  if (!wrong.empty()) return DataLoss(path + " is not the manifest of this checkpoint: " + wrong);
   NameMetrics(&manifest);
   return manifest;
+}
+
+namespace {
+
+Status Damaged(const checkpoint::Manifest& manifest, const std::string& what) {
+  return DataLoss("checkpoint " + manifest.name() + ": its list of tensors " + what);
+}
+
+}  // namespace
+
+void SetTensors(const ParameterLayout& layout, checkpoint::Manifest* manifest) {
+  manifest->clear_tensors();
+  for (size_t i = 0; i < layout.tensors().size(); ++i) {
+    const TensorSpec& spec = layout.tensors()[i];
+    checkpoint::Tensor* tensor = manifest->add_tensors();
+    tensor->set_name(spec.name);
+    tensor->mutable_shape()->Add(spec.shape.begin(), spec.shape.end());
+    tensor->set_segment(std::string(SegmentName(spec.segment)));
+    tensor->set_begin(layout.tensor(static_cast<int>(i)).begin);
+  }
+}
+
+bool HasTensors(const checkpoint::Manifest& manifest) { return manifest.tensors_size() > 0; }
+
+Result<ParameterLayout> LayoutOf(const checkpoint::Manifest& manifest) {
+  std::vector<TensorSpec> specs;
+  for (const checkpoint::Tensor& tensor : manifest.tensors()) {
+    TensorSpec& spec = specs.emplace_back();
+    spec.name = tensor.name();
+    spec.shape = {tensor.shape().begin(), tensor.shape().end()};
+    int segment = 0;
+    while (segment < kSegments && SegmentName(static_cast<Segment>(segment)) != tensor.segment()) {
+      ++segment;
+    }
+    if (segment == kSegments) return Damaged(manifest, "has a segment '" + tensor.segment() + "'");
+    spec.segment = static_cast<Segment>(segment);
+  }
+  Result<ParameterLayout> layout = ParameterLayout::Make(std::move(specs));
+  if (!layout.ok()) return Damaged(manifest, "is invalid: " + layout.status().message());
+  for (int i = 0; i < manifest.tensors_size(); ++i) {
+    if (layout->tensor(i).begin != manifest.tensors(i).begin()) {
+      return Damaged(manifest, "has " + manifest.tensors(i).name() + " at another position");
+    }
+  }
+  if (layout->fingerprint() != manifest.fingerprint()) {
+    return Damaged(manifest, "belongs to another network than its weights");
+  }
+  return layout;
 }
 
 }  // namespace kumo

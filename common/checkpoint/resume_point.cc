@@ -21,13 +21,13 @@ std::string Folder(const Experiment& experiment) {
 
 std::string Offer(FileSystem& files, const std::string& folder) {
   const Result<VerifiedCheckpoint> good = NewestVerified(files, folder);
-  if (!good.ok()) return std::string("none of the checkpoints is good; ") + kStartAnew;
-  return "the last good one is of round " + std::to_string(good->manifest.version()) +
-         ": go on from it with checkpoint.resume=" + std::to_string(good->manifest.version());
+  if (!good.ok()) return std::string("no checkpoint is valid; ") + kStartAnew;
+  return "the last valid one is of round " + std::to_string(good->manifest.version()) +
+         ": resume from it with checkpoint.resume=" + std::to_string(good->manifest.version());
 }
 
-// Goes on from a checkpoint, with changed settings where that is allowed. The network is compared
-// when a worker has brought its tensors.
+// Resumes from a checkpoint, with changed settings if allowed. The network is compared later, when
+// a worker has sent its tensors.
 Status Take(checkpoint::Manifest manifest, const Experiment& experiment, ResumePoint* point) {
   const auto changes = SettingChanges(manifest.experiment_text(), experiment);
   if (!changes.empty()) {
@@ -37,14 +37,14 @@ Status Take(checkpoint::Manifest manifest, const Experiment& experiment, ResumeP
     const std::string list = " (" + DescribeChanges(changes) + ")";
     if (!continuation.ok()) {
       return FailedPrecondition(
-          what + list + ", and --continue cannot go on with them: " +
+          what + list + ", and --continue cannot continue with them: " +
           continuation.status().message() + "; choose another output.directory (there --from " +
           JoinPath(Folder(experiment), manifest.name()) +
-          " begins with these weights), or start anew with checkpoint.resume=never");
+          " starts from these weights), or start anew with checkpoint.resume=never");
     }
     if (!experiment.checkpoint.continues) {
       return FailedPrecondition(what + list +
-                                "; go on with those of now with kumo launch "
+                                "; continue with the current ones with kumo launch "
                                 "--continue (checkpoint.continue=true), " +
                                 kStartAnew);
     }
@@ -100,8 +100,7 @@ Result<ResumePoint> NewestToResume(FileSystem& files, const Experiment& experime
   for (const std::string& name : names) {
     Result<checkpoint::Manifest> manifest = VerifyCheckpoint(files, folder, name);
     if (!manifest.ok()) {
-      // What may be good, and only cannot be read just now, is not passed over: it would be
-      // deleted.
+      // A checkpoint that merely cannot be read now is not skipped: it would be deleted later.
       const StatusCode code = manifest.status().code();
       if (code == StatusCode::kUnavailable || code == StatusCode::kResourceExhausted) {
         return manifest.status().WithContext("checkpoint " + name);
@@ -114,8 +113,8 @@ Result<ResumePoint> NewestToResume(FileSystem& files, const Experiment& experime
     return point;
   }
   if (names.empty()) return point;
-  return FailedPrecondition("none of the checkpoints in " + folder +
-                            " is good: " + point.skipped.front() + "; " + kStartAnew);
+  return FailedPrecondition("no checkpoint in " + folder + " is valid: " + point.skipped.front() +
+                            "; " + kStartAnew);
 }
 
 Result<ResumePoint> FindCheckpointToResume(FileSystem& files, const Experiment& experiment) {
@@ -124,7 +123,7 @@ Result<ResumePoint> FindCheckpointToResume(FileSystem& files, const Experiment& 
   if (const auto round = RoundToResume(experiment)) return Named(files, experiment, *round);
   KUMO_ASSIGN_OR_RETURN(ResumePoint point, NewestToResume(files, experiment, kAnyVersion));
   if (!point.manifest && resume.kind == ResumeFrom::Kind::kMust) {
-    return FailedPrecondition("checkpoint.resume=must, and there is no checkpoint in " +
+    return FailedPrecondition("checkpoint.resume=must, but there is no checkpoint in " +
                               Folder(experiment));
   }
   return point;

@@ -1,7 +1,7 @@
-// Which checkpoint a run goes on from: what server 0 does, and what `kumo check` says that it
-// would.
+// Resume point: the checkpoint that a run continues from, as server 0 chooses it and `kumo check`
+// predicts it.
 //
-// Functions; they block while they read checkpoints. They only look.
+// Read-only functions; they block while they read checkpoints.
 #pragma once
 
 #include <cstdint>
@@ -17,30 +17,30 @@
 namespace kumo {
 
 struct ResumePoint {
-  // Verified; none: the beginning. Where the settings have changed since, its last continuation is
-  // `continuation`.
+  // Verified; none: start from the initial weights.
   std::optional<checkpoint::Manifest> manifest;
+  // Set if settings have changed since; equals the manifest's last continuation.
   std::optional<checkpoint::Continuation> continuation;
-  std::vector<std::string> skipped;  // newer checkpoints, and what is wrong with each
-  bool named = false;                // by its round: there may be later ones
-  bool finished = false;             // the job is done: that is its last one, as IsFinished says
+  std::vector<std::string> skipped;  // faults of newer checkpoints
+  bool named = false;                // chosen by its round: there may be later checkpoints
+  bool finished = false;             // the job is done: its last checkpoint (IsFinished)
 };
 
-// The round that checkpoint.resume names; none where it says something else.
+// The round in checkpoint.resume; none for other values.
 std::optional<int64_t> RoundToResume(const Experiment& experiment);
 
-// Whether a checkpoint is the end of its job, with nothing left to do: all rounds, and their
-// evaluation. False where its manifest does not say how many samples there are (0.1).
+// True if a checkpoint is the end of its job: all rounds and their evaluation are done. False if
+// its manifest has no number of samples (release 0.1).
 bool IsFinished(const checkpoint::Manifest& manifest, const Experiment& experiment);
 
-// By the checkpoint.resume setting. auto and must take the newest checkpoint that verifies; where
-// there are some but none is good, and where the one that is named is damaged, FailedPrecondition
-// says so and what to do. So it does where one has other settings, which it lists: without
-// checkpoint.continue, and where they cannot change (continuation.h).
+// Chooses by checkpoint.resume: auto and must take the newest checkpoint that verifies.
+// FailedPrecondition, with advice, if all checkpoints or the named one are damaged, and if the
+// checkpoint has other settings (which it lists) without checkpoint.continue or such as cannot
+// change (continuation.h).
 Result<ResumePoint> FindCheckpointToResume(FileSystem& files, const Experiment& experiment);
 
-// The newest good checkpoint of a round up to `newest`; none where there is none at all. Else as
-// above.
+// The newest valid checkpoint of a round up to `newest`; none if there are none. Otherwise like
+// FindCheckpointToResume.
 Result<ResumePoint> NewestToResume(FileSystem& files, const Experiment& experiment, int64_t newest);
 
 }  // namespace kumo

@@ -16,7 +16,7 @@ namespace kumo {
 namespace {
 
 static_assert(std::endian::native == std::endian::little,
-              "arrays of numbers are written as they lie in memory");
+              "arrays of numbers are written in memory order");
 
 constexpr char kFileMagic[] = "KUMOSHRD";
 constexpr char kRecordMagic[] = "KREC";
@@ -26,16 +26,16 @@ constexpr uint32_t kFp32 = 1;  // CodecId::kFp32
 constexpr size_t kHeaderBytes = 72;
 constexpr size_t kRecordBytes = 48;
 constexpr size_t kFooterBytes = 32;
-// A file may hold as many numbers as ParameterLayout allows: so no sum of positions overflows.
+// ParameterLayout's limit on the numbers of a file, so that no sum of positions overflows.
 constexpr int64_t kMostNumbers = int64_t{1} << 36;
 constexpr uint32_t kMostPartitions = 1u << 20;
 constexpr uint32_t kMostSlots = 256;
-// Two checksums run over the same bytes: piece by piece, the second finds them in the cache.
+// Two checksums run over the same bytes: in pieces, so that the second finds them in the cache.
 constexpr size_t kPieceBytes = 256 << 10;
 
-// Fixed-width fields at fixed places; the last four bytes are the masked CRC of those before.
-// Without the mask the CRC of a block that ends with its own CRC would be the same for every block,
-// so no checksum over several blocks could tell them apart.
+// Block of fixed-width fields; its last four bytes are the masked CRC of the bytes before. Without
+// the mask, the CRC of a block that ends with its own CRC would be the same for every block, so a
+// checksum over several blocks could not distinguish them.
 template <size_t kBytes>
 class Block {
  public:
@@ -195,14 +195,14 @@ Result<std::unique_ptr<ShardFileReader>> ShardFileReader::Open(FileSystem& files
 
 Status ShardFileReader::ReadHeader() {
   if (file_->size() < kHeaderBytes + kFooterBytes) {
-    return Damaged(file_->size(), "the file ends too early to be one");
+    return Damaged(file_->size(), "the file is too short");
   }
   Block<kHeaderBytes> block;
   KUMO_RETURN_IF_ERROR(file_->Read(0, block.bytes()));
-  if (!block.HasMagic(kFileMagic)) return Damaged(0, "this is not a checkpoint file");
+  if (!block.HasMagic(kFileMagic)) return Damaged(0, "the file is no checkpoint file");
   if (block.Get<uint32_t>(8) != kFormat) {
-    return Damaged(8, "format " + std::to_string(block.Get<uint32_t>(8)) +
-                          " is not one that this program reads (" + std::to_string(kFormat) + ")");
+    return Damaged(8, "the format is " + std::to_string(block.Get<uint32_t>(8)) +
+                          ", but this program reads format " + std::to_string(kFormat));
   }
   if (block.Get<uint32_t>(12) != kHeaderBytes || !block.Sealed()) {
     return Damaged(0, "the header is damaged");
@@ -230,7 +230,7 @@ Status ShardFileReader::ReadRecordHeaders() {
 
 Status ShardFileReader::ReadRecordHeader(uint64_t offset, uint64_t end) {
   const std::string name = "record " + std::to_string(records_.size());
-  if (end - offset < kRecordBytes) return Damaged(offset, name + " is cut off");
+  if (end - offset < kRecordBytes) return Damaged(offset, name + " is truncated");
   Block<kRecordBytes> block;
   KUMO_RETURN_IF_ERROR(file_->Read(offset, block.bytes()));
   if (!block.HasMagic(kRecordMagic) || !block.Sealed()) {
@@ -243,10 +243,10 @@ Status ShardFileReader::ReadRecordHeader(uint64_t offset, uint64_t end) {
   const auto count = block.Get<int64_t>(32);
   if (!KnownKind(kind) || block.Get<uint32_t>(16) != kFp32 || partition >= kMostPartitions ||
       slot >= kMostSlots) {
-    return Damaged(offset, name + " is of a kind that this program does not know");
+    return Damaged(offset, name + " is of an unknown kind");
   }
   if (count <= 0 || count > kMostNumbers || begin < 0 || begin > kMostNumbers - count) {
-    return Damaged(offset, name + " has impossible positions");
+    return Damaged(offset, name + " has invalid positions");
   }
   if (static_cast<uint64_t>(count) * sizeof(float) > end - offset - kRecordBytes) {
     return Damaged(offset, name + " is longer than the file");
@@ -284,7 +284,7 @@ Status ShardFileReader::CheckNoOverlap() const {
   });
   for (size_t i = 1; i < sorted.size(); ++i) {
     if (key(sorted[i - 1]) == key(sorted[i]) && sorted[i]->range.begin < sorted[i - 1]->range.end) {
-      return Damaged(sorted[i]->offset, DescribeRecord(*sorted[i]) + " is there twice");
+      return Damaged(sorted[i]->offset, DescribeRecord(*sorted[i]) + " occurs twice");
     }
   }
   return OkStatus();
@@ -310,7 +310,7 @@ Status ShardFileReader::ReadNumbers(size_t index, Range wanted, float* out) {
   if (crc32c != record.crc32c) {
     return Damaged(record.offset, "record " + std::to_string(index) + " (" +
                                       DescribeRecord(record) + ") is damaged: its checksum is " +
-                                      Hex(crc32c) + ", it should be " + Hex(record.crc32c));
+                                      Hex(crc32c) + ", expected " + Hex(record.crc32c));
   }
   return OkStatus();
 }

@@ -1,8 +1,9 @@
-// The file in which one server keeps its part of a checkpoint.
+// Shard file: one server's part of a checkpoint.
 //
-// All numbers are little-endian and of fixed width; every CRC is CRC-32C. "Masked" ones are rotated
-// right by 15 bits and increased by 0xA282EAD8, as in TFRecord, because a CRC over bytes that end
-// with their own CRC says nothing about them.
+// All numbers are little-endian and of fixed width; every CRC is CRC-32C. "Masked" CRCs are rotated
+// right by 15 bits and increased by 0xA282EAD8, as in TFRecord, because the CRC of bytes that end
+// with their own CRC is constant.
+//
 //
 //   file   = header record* footer
 //   header = 72 bytes:
@@ -38,8 +39,8 @@
 //     24  u32      CRC of the header and all record headers, in order
 //     28  u32      masked CRC of bytes 0..27
 //
-// Every byte is under a CRC. Records of one (kind, partition, slot) do not overlap. Because records
-// say what they are and where they belong, any number of servers can load what another number
+// Every byte is covered by a CRC. Records of one (kind, partition, slot) do not overlap. Records
+// identify their contents and position, so any number of servers can load what another number
 // wrote.
 #pragma once
 
@@ -55,7 +56,7 @@
 
 namespace kumo {
 
-// Whose state a file holds.
+// Identity of the state in a file.
 struct ShardFileHeader {
   uint64_t job = 0;
   uint64_t experiment_hash = 0;
@@ -68,21 +69,21 @@ struct ShardFileHeader {
   bool operator==(const ShardFileHeader&) const = default;
 };
 
-// What a manifest says about a file.
+// A file's entry in the manifest.
 struct SavedShardFile {
   uint64_t bytes = 0;
   uint32_t crc32c = 0;  // of the whole file
 };
 
 // Writes a file record by record; it appears under its name, durable, when Finish returns. One
-// thread; nothing is buffered but what the system buffers.
+// thread; unbuffered.
 class ShardFileWriter {
  public:
-  // The folder must exist. files: borrowed for life.
+  // The folder must exist. files must outlive the writer.
   static Result<std::unique_ptr<ShardFileWriter>> Create(FileSystem& files, std::string path,
                                                          const ShardFileHeader& header);
-  // Requires numbers that do not overlap others of the same kind, partition and slot. Empty arrays
-  // are left out.
+  // Requires that the numbers overlap no others of the same kind, partition and slot. Skips empty
+  // arrays.
   Status Add(const StateArray& array);
   Result<SavedShardFile> Finish();
 
@@ -97,7 +98,7 @@ class ShardFileWriter {
   uint32_t headers_crc32c_ = 0;
 };
 
-// A whole snapshot. Blocks until it is durable: call it from a background thread.
+// Writes a whole snapshot. Blocks until it is durable: call it from a background thread.
 Result<SavedShardFile> WriteShardFile(FileSystem& files, const std::string& path,
                                       const ShardFileHeader& header, const ShardSnapshot& snapshot);
 
@@ -114,18 +115,18 @@ struct ShardRecord {
 // "weights of [0, 512)", "slot 1 of partition 3 of [512, 700)".
 std::string DescribeRecord(const ShardRecord& record);
 
-// Reads a file; whatever its bytes are, they are refused with a Status (DataLoss; names file,
-// record and offset) or taken, and no allocation is larger than the file. One thread.
+// Reads a file. Any bytes are either accepted or refused with a Status (DataLoss, with file, record
+// and offset); no allocation exceeds the file's length. One thread.
 class ShardFileReader {
  public:
-  // Reads and checks everything but the numbers. files: borrowed during the call.
+  // Reads and checks everything but the numbers. files is not kept.
   static Result<std::unique_ptr<ShardFileReader>> Open(FileSystem& files, const std::string& path);
 
   const ShardFileHeader& header() const { return header_; }
   const std::vector<ShardRecord>& records() const { return records_; }
 
-  // Appends to `arrays` what the file holds for positions in `wanted`, cut to it, in the file's
-  // order. Records are read whole and their CRCs checked; others are not read.
+  // Appends the file's arrays for positions in `wanted`, cut to it, in file order. Reads
+  // overlapping records whole and checks their CRCs; skips others.
   Status ReadOverlapping(Range wanted, std::vector<StateArray>* arrays);
   // Checks the CRCs of all numbers.
   Status Verify();
@@ -138,7 +139,7 @@ class ShardFileReader {
   Status ReadRecordHeader(uint64_t offset, uint64_t end);
   Status ReadFooter(uint64_t offset);
   Status CheckNoOverlap() const;
-  // Reads all numbers of a record, checks them, and copies those of `wanted` to `out`.
+  // Reads and checks all numbers of a record, and copies those in `wanted` to `out`.
   Status ReadNumbers(size_t index, Range wanted, float* out);
   Status Damaged(uint64_t offset, const std::string& what) const;
 

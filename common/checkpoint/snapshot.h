@@ -1,8 +1,7 @@
-// What one shard holds at one version, as a checkpoint keeps it.
+// Snapshot: the state of one shard at one version, as a checkpoint keeps it.
 //
-// The arrays are shared with the shard where nothing will write to them again (weights) and copies
-// where something will (rule slots), so a snapshot may be written from another thread while the
-// training goes on.
+// Arrays that are not written again (weights) are shared with the shard; others (rule slots) are
+// copies. So another thread can write the snapshot while the training continues.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +13,12 @@
 
 namespace kumo {
 
-// Numbers of the checkpoint's file format: never renumber.
+// Numbers of the file format: never renumber.
 enum class StateKind : uint32_t {
-  kStart = 1,           // what the next block starts from
-  kWeights = 2,         // what is evaluated, where the rule keeps it apart
+  kStart = 1,           // the weights that the next block starts from
+  kWeights = 2,         // the evaluated weights, if the rule keeps them apart
   kRuleSlot = 3,        // state of the update rule
-  kPartitionState = 4,  // what a partition carries from round to round
+  kPartitionState = 4,  // carried state of a partition
 };
 
 // One array of a snapshot.
@@ -32,9 +31,9 @@ struct StateArray {
   std::span<const float> numbers;
 };
 
-// Whether an array has numbers of a range of the flat vector.
+// True if an array overlaps a range of the flat vector.
 bool Overlaps(const StateArray& array, Range range);
-// Copies those to `out`, which is of the range's length. Returns how many there are.
+// Copies the overlap to `out`, which has the range's length. Returns the number of copied elements.
 int64_t CopyOverlap(const StateArray& array, Range range, std::span<float> out);
 
 struct ShardSnapshot {

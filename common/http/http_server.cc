@@ -19,9 +19,9 @@
 namespace kumo {
 namespace {
 
-constexpr int kLongestWaitMs = 1000;  // so late are connections found that have had their time
+constexpr int kLongestWaitMs = 1000;  // longest delay in closing late connections
 constexpr int kNice = 10;
-// What a browser may do with what it gets here: show it, with what comes from here too.
+// Browser policy: show only what this server sends.
 constexpr const char* kHeaders[][2] = {
     {MHD_HTTP_HEADER_CONNECTION, "close"},
     {MHD_HTTP_HEADER_CACHE_CONTROL, "no-store"},
@@ -36,7 +36,7 @@ struct HttpServer::Callbacks {
   static MHD_Result Answer(void* self, MHD_Connection* connection, const char* url,
                            const char* method, const char* /*version*/, const char* /*upload*/,
                            size_t* /*upload_size*/, void** /*request*/) {
-    // At once, whatever else the request brings: the connection ends with the answer.
+    // Answer at once, whatever else the request contains: the connection ends with the answer.
     return static_cast<HttpServer*>(self)->Answer(connection, method, url) != 0 ? MHD_YES : MHD_NO;
   }
 
@@ -73,7 +73,7 @@ struct HttpServer::Callbacks {
 Result<std::unique_ptr<HttpServer>> HttpServer::Start(const std::string& address, HttpLimits limits,
                                                       const Clock* clock, Handler handler) {
   KUMO_ASSIGN_OR_RETURN(const Address where, ParseHttpAddress(address));
-  // Whoever reads here changes nothing, so nobody is kept out.
+  // Readers cannot change anything, so all interfaces are allowed.
   KUMO_ASSIGN_OR_RETURN(const Listener listener, ListenTcp(where, /*insecure=*/true));
   std::unique_ptr<HttpServer> server(new HttpServer(limits, clock, std::move(handler)));
   server->address_ = listener.address.ToString().substr(std::strlen("tcp://"));
@@ -91,7 +91,7 @@ Status HttpServer::Listen(int fd) {
     daemon_ = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_USE_ERROR_LOG, 0, nullptr, nullptr, &Callbacks::Answer, this,
         MHD_OPTION_EXTERNAL_LOGGER, &Callbacks::Log, nullptr, MHD_OPTION_LISTEN_SOCKET, fd,
-        // Those that were shut down are still the library's for a moment.
+        // Connections that were shut down stay in the library for a moment.
         MHD_OPTION_CONNECTION_LIMIT, static_cast<unsigned>(2 * limits_.connections),
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, limits_.request_head_bytes,
         MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION, &Callbacks::Notify, this,
@@ -112,7 +112,7 @@ HttpServer::~HttpServer() {
 }
 
 void HttpServer::Serve() {
-  setpriority(PRIO_PROCESS, 0, kNice);  // of this thread alone, on Linux
+  setpriority(PRIO_PROCESS, 0, kNice);  // of this thread only, on Linux
   const int epoll_fd = MHD_get_daemon_info(daemon_, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
   while (!stop_) {
     MHD_UNSIGNED_LONG_LONG due = kLongestWaitMs;
@@ -134,7 +134,7 @@ void HttpServer::EndLateConnections() {
   }
 }
 
-// The library sees the end of the connection when it comes to it next, and closes it.
+// The library notices the shutdown when it next looks at the connection, and closes it.
 void HttpServer::End(Connection* connection) {
   if (connection->ending) return;
   connection->ending = true;

@@ -1,14 +1,12 @@
-// A small HTTP server for reading: GET and HEAD, one request a connection, on one thread of its
-// own.
+// HTTP server for GET and HEAD requests, one request per connection, on a thread of its own.
 //
-// What whoever connects can take from the process is bounded: so many connections, so many bytes of
-// a request's head, so long for a whole request and its answer. Where more connect than there is
-// room for, those go that have been there longest: who sends a request at once is answered at once,
-// however many others send theirs slowly or never. The thread runs at a low priority.
+// Bounds on clients: number of connections, bytes of a request's head, and time for a request with
+// its answer. If there are too many connections, the oldest are closed, so a client that sends its
+// request at once is answered at once, however many others are slow. The thread has a low priority.
 //
-// libmicrohttpd reads and writes; here are the loop around it and the limits that it has not.
+// libmicrohttpd reads and writes; this class adds the loop and the limits that the library lacks.
 //
-// Thread-safety: made and ended by one thread; the handler is called on the server's own.
+// Thread-safety: created and destroyed by one thread; the handler is called on the server's thread.
 #pragma once
 
 #include <atomic>
@@ -30,8 +28,8 @@ namespace kumo {
 
 struct HttpResponse {
   int code = 200;
-  std::string_view content_type = "text/plain; charset=utf-8";  // of a literal
-  // Held until it is sent; shared, so that many answers are one string.
+  std::string_view content_type = "text/plain; charset=utf-8";  // a string literal
+  // Held until it is sent; shared between answers.
   std::shared_ptr<const std::string> body;
   bool gzip = false;  // the body is compressed
 };
@@ -44,28 +42,28 @@ struct HttpLimits {
 
 class HttpServer {
  public:
-  // path: as it was asked for, without what is behind a '?'; decoded, and anything but trusted.
+  // path: as requested, without the query; decoded and untrusted.
   using Handler = std::function<HttpResponse(std::string_view path)>;
 
-  // Listens at "HOST:PORT" ("*:PORT": every interface; port 0: any free one), also where other
-  // machines reach it. clock: borrowed for life; any thread asks it. InvalidArgument: no such
-  // address can be; Unavailable: another process listens there; FailedPrecondition: it is not this
+  // Listens at "HOST:PORT" ("*:PORT": all interfaces; port 0: any free port), also for other
+  // machines. clock must outlive the server; any thread reads it. InvalidArgument: invalid address;
+  // Unavailable: another process listens there; FailedPrecondition: the address is not this
   // machine's.
   static Result<std::unique_ptr<HttpServer>> Start(const std::string& address, HttpLimits limits,
                                                    const Clock* clock, Handler handler);
-  // Ends what is being served.
+  // Aborts the requests in progress.
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  // "127.0.0.1:43211", with the port that is really listened on.
+  // "127.0.0.1:43211", with the actual port.
   const std::string& address() const { return address_; }
 
  private:
   struct Connection {
     int fd;
     TimeUs since;
-    bool ending;  // was shut down
+    bool ending;  // shut down
   };
   struct Callbacks;  // for libmicrohttpd, which speaks C
 
@@ -82,8 +80,8 @@ class HttpServer {
   std::string address_;
   MHD_Daemon* daemon_ = nullptr;
   int wake_fd_ = -1;
-  std::list<Connection> connections_;  // oldest first; the thread's
-  size_t ending_ = 0;                  // of them
+  std::list<Connection> connections_;  // oldest first; used by the server's thread
+  size_t ending_ = 0;                  // number of connections that are shut down
   std::atomic<bool> stop_ = false;
   std::thread thread_;
 };

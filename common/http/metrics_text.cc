@@ -1,21 +1,30 @@
 #include "common/http/metrics_text.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <set>
 #include <sstream>
+#include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>
 
-#include "common/telemetry/metric_figures.h"
+#include "common/telemetry/figures.h"
 
 namespace kumo {
+
 namespace {
 
 using prometheus::ClientMetric;
@@ -23,10 +32,10 @@ using prometheus::MetricFamily;
 using prometheus::MetricType;
 using Labels = std::vector<ClientMetric::Label>;
 
-// The families in the order in which they are named first.
+// The families, in the order of their first use.
 class Families {
  public:
-  // A value that is not known is left out.
+  // An unknown value is left out.
   template <typename T>
   void Gauge(const char* name, const char* help, const std::optional<T>& value,
              Labels labels = {}) {
@@ -103,7 +112,7 @@ void AddProcess(const OwnProcess& process, Families* to) {
             process.started_s);
 }
 
-// "push", of the type PUSH.
+// "push" for the type PUSH.
 std::string TypeName(int type) {
   std::string name = wire::Type_Name(static_cast<wire::Type>(type));
   for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -175,7 +184,7 @@ void AddShard(const wire::JobStatus::Server& server, Families* to) {
             label);
 }
 
-// Two metrics have names of their own besides.
+// Loss and accuracy also have names of their own.
 void AddMetrics(const wire::JobStatus& job, Families* to) {
   const std::vector<MetricFigure> training = FiguresOf(job);
   const std::vector<MetricFigure> validation = ValidationFiguresOf(job);
@@ -234,7 +243,7 @@ void AddJob(const wire::JobStatus& job, const JobCounts& counts, Families* to) {
   for (const auto& worker : job.workers()) {
     leases += worker.report().partitions_size();
     silent += worker.has_silent_seconds() ? 1 : 0;
-    // Two of one name would have Prometheus refuse the whole text.
+    // Prometheus refuses a whole text with two series of one name.
     if (named.insert(worker.name()).second) AddWorker(worker, to);
   }
   to->Gauge("kumo_workers", "Workers that take part.",
@@ -288,6 +297,59 @@ std::string MetricsText(const ProcessTitle& title, const OwnProcess& process,
     if (snapshot->job) AddJob(*snapshot->job, snapshot->counts, &families);
   }
   return families.Text();
+}
+
+namespace {
+
+std::string Contents(const char* path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// The fields of /proc/self/stat from the third on, which is [0]; the name before them may contain
+// any characters.
+std::vector<std::string> StatFields() {
+  const std::string text = Contents("/proc/self/stat");
+  const size_t end = text.rfind(')');
+  if (end == std::string::npos) return {};
+  std::istringstream fields(text.substr(end + 1));
+  return {std::istream_iterator<std::string>(fields), std::istream_iterator<std::string>()};
+}
+
+// The machine's boot time in seconds since 1970.
+std::optional<double> BootTime() {
+  std::istringstream lines(Contents("/proc/stat"));
+  std::string line;
+  while (std::getline(lines, line)) {
+    if (line.starts_with("btime ")) return std::stod(line.substr(6));
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+OwnProcess LookAtOwnProcess() {
+  OwnProcess process;
+  constexpr size_t kUser = 11, kSystem = 12, kStart = 19, kVirtual = 20, kResident = 21;
+  const std::vector<std::string> stat = StatFields();
+  if (stat.size() > kResident) {
+    const auto ticks = static_cast<double>(sysconf(_SC_CLK_TCK));
+    process.cpu_s = (std::stod(stat[kUser]) + std::stod(stat[kSystem])) / ticks;
+    process.virtual_bytes = std::stoll(stat[kVirtual]);
+    process.resident_bytes = std::stoll(stat[kResident]) * sysconf(_SC_PAGESIZE);
+    if (const auto boot = BootTime()) process.started_s = *boot + std::stod(stat[kStart]) / ticks;
+  }
+  std::error_code error;
+  const std::filesystem::directory_iterator fds("/proc/self/fd", error);
+  if (!error) {
+    // Not counting the descriptor of this folder.
+    process.open_fds = std::distance(begin(fds), end(fds)) - 1;
+  }
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+    process.max_fds = static_cast<int64_t>(limit.rlim_cur);
+  }
+  return process;
 }
 
 }  // namespace kumo

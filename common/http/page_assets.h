@@ -1,6 +1,4 @@
-// The files of the page, built into the program (cmake/page_assets.cmake).
-//
-// Constants.
+// Files of the status page, built into the program (cmake/page_assets.cmake). Constants.
 #pragma once
 
 #include <span>
@@ -10,7 +8,7 @@ namespace kumo {
 
 struct PageAsset {
   std::string_view path;          // "/page.js"
-  std::string_view content_type;  // of a literal
+  std::string_view content_type;  // a string literal
   bool gzip;                      // the bytes are compressed
   std::string_view bytes;
 };

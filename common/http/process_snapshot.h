@@ -1,5 +1,5 @@
-// What a process shows of itself over HTTP, at one moment: copied out by its loop, and never
-// changed again, so that whoever reads it disturbs nobody.
+// Snapshot of a process for its HTTP pages: copied by its loop and immutable afterwards, so that
+// readers do not disturb the loop.
 //
 // Plain values.
 #pragma once
@@ -16,9 +16,9 @@
 
 namespace kumo {
 
-// Durations, counted by how long they were.
+// Histogram of durations.
 struct DurationCounts {
-  // Upper limits in seconds, rising; what is longer is counted behind the last.
+  // Upper limits of the buckets in seconds, ascending; the last bucket has no limit.
   static const std::vector<double>& Limits();
 
   std::vector<uint64_t> counts = std::vector<uint64_t>(Limits().size() + 1);
@@ -27,18 +27,18 @@ struct DurationCounts {
   void Add(double seconds);
 };
 
-// Of server 0, since it started.
+// Counters of server 0 since its start.
 struct JobCounts {
   uint64_t rounds = 0;
   uint64_t samples = 0;
-  DurationCounts round_seconds;  // from one round's end to the next one's
-  uint64_t checkpoints = 0;      // whole ones
-  uint64_t went_back = 0;        // to a checkpoint
-  uint64_t lost_workers = 0;     // fell silent, and then were given up
-  uint64_t took_over = 0;        // 1 where this process took the place of a server 0 that died
+  DurationCounts round_seconds;  // between the ends of two rounds
+  uint64_t checkpoints = 0;      // complete ones
+  uint64_t went_back = 0;        // rollbacks to a checkpoint
+  uint64_t lost_workers = 0;     // given up after silence
+  uint64_t took_over = 0;        // 1 if this process replaced a dead server 0
 };
 
-// Files of checkpoints that a server wrote, since it started.
+// Counters of the checkpoint files that a server has written since its start.
 struct FileCounts {
   DurationCounts seconds;  // from the order to the durable file
   uint64_t bytes = 0;
@@ -47,14 +47,14 @@ struct FileCounts {
 
 struct ProcessSnapshot {
   bool ready = false;
-  std::string waits_for;  // where it is not: what for
+  std::string waits_for;  // the reason why it is not ready
 
   TransportCounters traffic;
-  int64_t queue_bytes = 0;                        // that wait to be sent
+  int64_t queue_bytes = 0;                        // waiting to be sent
   uint64_t refused_peers = 0;                     // REFUSED messages sent
-  std::optional<FileCounts> files;                // a server
-  std::optional<wire::JobStatus::Worker> worker;  // a worker: itself
-  // Server 0.
+  std::optional<FileCounts> files;                // of a server
+  std::optional<wire::JobStatus::Worker> worker;  // of a worker
+  // Of server 0.
   std::optional<wire::JobStatus> job;
   JobCounts counts;
   std::shared_ptr<const RunHistory> history;

@@ -2,18 +2,22 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string_view>
 #include <utility>
 
-#include "common/http/own_process.h"
+#include <glog/logging.h>
+
+#include "common/http/metrics_text.h"
 #include "common/http/page_assets.h"
 #include "common/telemetry/job_json.h"
 
 namespace kumo {
+
 namespace {
 
 constexpr std::string_view kJson = "application/json";
 constexpr std::string_view kPrometheus = "text/plain; version=0.0.4; charset=utf-8";
-// Who has asked so lately is taken to be looking.
+// Clients that asked within this time count as watching.
 constexpr TimeUs kLately = 5 * kSecond;
 
 HttpResponse Plain(int code, std::string text) {
@@ -103,10 +107,10 @@ HttpResponse ProcessView::OfServer0(std::string_view path,
     response.gzip = asset.gzip;
     return response;
   }
-  return Plain(404, coordinates ? "here are /, /metrics, /healthz, /readyz, /status.json and "
+  return Plain(404, coordinates ? "available: /, /metrics, /healthz, /readyz, /status.json and "
                                   "/history.json\n"
-                                : "here are /metrics, /healthz and /readyz; the job is shown by "
-                                  "server 0\n");
+                                : "available: /metrics, /healthz and /readyz; server 0 shows the "
+                                  "job\n");
 }
 
 template <typename Make>
@@ -120,6 +124,28 @@ std::shared_ptr<const std::string> ProcessView::Text(
   auto text = std::make_shared<const std::string>(make());
   made_.insert_or_assign(std::string(path), ProcessView::Made{of, now, text});
   return text;
+}
+
+Result<std::unique_ptr<ShownProcess>> ShownProcess::Start(const std::string& address,
+                                                          const std::string& asked_by,
+                                                          ProcessTitle title, const Clock* clock) {
+  if (address.empty()) return std::unique_ptr<ShownProcess>();
+  std::unique_ptr<ShownProcess> shown(new ShownProcess(std::move(title), clock));
+  ProcessView* const view = shown->view();
+  auto server = HttpServer::Start(address, {}, clock,
+                                  [view](std::string_view path) { return view->Answer(path); });
+  if (!server.ok()) return server.status().WithContext(asked_by);
+  shown->server_ = std::move(server).value();
+  LOG(INFO) << "serves http://" << shown->address() << "/";
+  return shown;
+}
+
+std::string ShownProcess::Url(const std::string& host_name) const {
+  std::string where = address();
+  for (const std::string_view every : {"0.0.0.0:", "[::]:"}) {
+    if (where.starts_with(every)) where = host_name + where.substr(every.size() - 1);
+  }
+  return "http://" + where + "/";
 }
 
 }  // namespace kumo

@@ -8,12 +8,11 @@
 
 #include "common/base/json.h"
 #include "common/telemetry/figures.h"
-#include "common/telemetry/metric_figures.h"
 
 namespace kumo {
 namespace {
 
-// As many digits as a curve shows.
+// The digits that a curve can show.
 double Short(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.6g", value);
@@ -74,7 +73,7 @@ void RunHistory::Add(HistoryEvent event) {
   std::deque<HistoryEvent>& kept =
       event.kind == HistoryEvent::Kind::kCheckpoint ? checkpoints_ : others_;
   kept.push_back(std::move(event));
-  if (kept.size() > kEvents) kept.erase(kept.begin() + 1);  // the first tells how it began
+  if (kept.size() > kEvents) kept.erase(kept.begin() + 1);  // keep the first: the start
 }
 
 std::vector<HistoryEvent> RunHistory::events() const {

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "common/base/memory_need.h"
+#include "common/base/memory_budget.h"
 #include "common/job/job_identity.h"
 #include "common/settings/experiment.h"
 

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "common/base/text_file.h"
+#include "common/base/file.h"
 
 namespace kumo {
 namespace {

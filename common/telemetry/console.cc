@@ -9,7 +9,7 @@
 namespace kumo {
 namespace {
 
-// Of what follows in a line that is broken.
+// Indentation of folded lines.
 constexpr int kHanging = 2;
 
 }  // namespace
@@ -30,7 +30,7 @@ void ProgressView::Show(const RoundProgress& progress) {
   if (width == 0) {
     console_->Write(FormatProgressLine(progress) + "\n");
   } else {
-    // One column less: some terminals wrap when the last one is written to.
+    // One column less, because some terminals wrap when the last column is written.
     ShowBar(FormatProgressBar(progress, width - 1));
   }
 }
@@ -55,10 +55,10 @@ void ProgressView::RemoveBar() {
 }
 
 void ProgressView::ShowBar(const std::string& bar) {
-  // Blanks cover what is left of a longer one.
+  // Blanks erase the rest of a longer bar.
   std::string text = bar;
   if (text.size() < bar_.size()) text.resize(bar_.size(), ' ');
-  // The cursor goes back, so that the "^C" which a terminal writes at it is covered too.
+  // The cursor returns to the start, so that the terminal's "^C" there is overwritten too.
   console_->Write("\r" + text + "\r");
   bar_ = bar;
 }

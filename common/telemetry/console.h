@@ -1,5 +1,5 @@
-// Where a person looks: a terminal, on which a progress bar is drawn over itself, or anything else
-// (a pod's log, a file), which gets plain lines.
+// Console output of a job's progress: on a terminal a progress bar that is redrawn in place;
+// elsewhere (a pod's log, a file) plain lines.
 //
 // One thread.
 #pragma once
@@ -15,13 +15,13 @@ namespace kumo {
 class Console {
  public:
   virtual ~Console() = default;
-  // Columns of the terminal now; 0 when it is none.
+  // Current width of the terminal in columns; 0 if it is no terminal.
   virtual int Width() const = 0;
   // Best effort: a closed pipe must not stop the training.
   virtual void Write(std::string_view text) = 0;
 };
 
-// A file descriptor, borrowed: 1 for stdout.
+// Console of a file descriptor, which stays open: 1 for stdout.
 class FdConsole : public Console {
  public:
   explicit FdConsole(int fd) : fd_(fd) {}
@@ -32,28 +32,28 @@ class FdConsole : public Console {
   const int fd_;
 };
 
-// The bar or the lines, and the table of the epochs between them.
+// Progress view: the bar or the lines, interleaved with the rows of the epoch table.
 class ProgressView {
  public:
-  // console: borrowed for life.
+  // console must outlive the view.
   explicit ProgressView(Console* console) : console_(console) {}
-  // A bar is of a job that runs: it goes with the view.
+  // Removes the bar, which belongs to a running job.
   ~ProgressView() { RemoveBar(); }
 
   void Show(const RoundProgress& progress);
-  // The table's header comes with the first row, and the terminal's width then is the table's.
+  // The first row prints the table's header; the terminal's width then fixes the table's.
   void Show(const EpochResult& result);
-  // Any other line, without a line end; broken where it is wider than the terminal.
+  // Prints another line, given without line end, folded at the terminal's width.
   void ShowLine(std::string_view line);
-  // A bar of another kind, without a line end: one that fits the terminal. "" is none.
+  // Draws another bar, given without line end, that fits the terminal. "": no bar.
   void ShowBar(const std::string& bar);
-  // Until the next progress. The cursor is then at a line's start.
+  // Removes the bar until the next progress. The cursor is then at the start of a line.
   void RemoveBar();
 
  private:
   Console* const console_;
-  std::string bar_;                 // as it stands on the terminal; empty when there is none
-  std::optional<int> table_width_;  // none until its header is shown
+  std::string bar_;                 // as drawn; empty: none
+  std::optional<int> table_width_;  // none before the header is printed
 };
 
 }  // namespace kumo

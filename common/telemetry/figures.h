@@ -1,19 +1,23 @@
-// What a job's figures are called, wherever they are seen: by `kumo status` (as text and with
-// --json), in log.jsonl, in TensorBoard and in the table of the epochs. Where ChainerMN has a word
-// for a figure, it is that. docs/formats.md has the same list.
+// Names of a job's figures in all outputs: `kumo status` (text and --json), log.jsonl, TensorBoard
+// and the epoch table. ChainerMN's names are used if it has one. docs/formats.md has the same list.
 //
 // Constants.
 #pragma once
 
 #include <array>
+#include <string>
 #include <string_view>
+#include <vector>
+
+#include "common/job/metric_list.h"
+#include "proto/wire.pb.h"
 
 namespace kumo {
 
 struct Figure {
   std::string_view name;
   std::string_view meaning;
-  // A figure may stand wherever its name may.
+  // A figure converts to its name.
   // NOLINTNEXTLINE(google-explicit-constructor)
   constexpr operator std::string_view() const { return name; }
 };
@@ -62,4 +66,18 @@ inline constexpr std::array kAll = {
 };
 
 }  // namespace figure
+
+// The figure of a metric over training samples: "main/loss".
+inline std::string MainFigure(std::string_view metric) { return "main/" + std::string(metric); }
+// The figure of a metric over the validation set: "validation/main/loss".
+inline std::string ValidationFigure(std::string_view metric) {
+  return "validation/main/" + std::string(metric);
+}
+
+// The training figures of the last round. The status may come from a peer: of repeated names one
+// counts.
+std::vector<MetricFigure> FiguresOf(const wire::JobStatus& status);
+// The validation figures after the last evaluated epoch; repeated names likewise.
+std::vector<MetricFigure> ValidationFiguresOf(const wire::JobStatus& status);
+
 }  // namespace kumo

@@ -4,7 +4,6 @@
 
 #include "common/base/json.h"
 #include "common/telemetry/figures.h"
-#include "common/telemetry/metric_figures.h"
 
 namespace kumo {
 namespace {

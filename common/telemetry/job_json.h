@@ -1,7 +1,7 @@
-// A running job's status as a program reads it: one JSON object, its figures under their names
-// everywhere (common/telemetry/figures.h). What is not known is not in it.
+// JSON status of a running job: one object with figures under their common names
+// (common/telemetry/figures.h). Unknown values are left out.
 //
-// Pure function; thread-safe. The status comes from a peer: whatever its strings hold, it is JSON.
+// Pure function; thread-safe. Safe for any strings in a peer's status.
 #pragma once
 
 #include <string>

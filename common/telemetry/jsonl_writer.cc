@@ -8,10 +8,10 @@ namespace kumo {
 namespace {
 
 constexpr std::string_view kLineStart = "{\"round\":";
-// Ours are a few hundred bytes long; a longer one is not ours.
+// Longer than any line of ours.
 constexpr size_t kLongestLine = 64 << 10;
 
-// The round of a line without its line end, or -1 when the line is damaged.
+// The round of a line without line end, or -1 if the line is damaged.
 int64_t RoundOf(std::string_view line) {
   if (!line.starts_with(kLineStart) || !line.ends_with('}')) return -1;
   int64_t round = -1;
@@ -21,13 +21,13 @@ int64_t RoundOf(std::string_view line) {
   return round;
 }
 
-// Goes through a file's lines in pieces, whatever their lengths, and keeps the whole lines about
-// rounds up to last_round.
+// Scans a file in pieces, with lines of any length, and keeps the complete lines about rounds up to
+// last_round.
 class LineFilter {
  public:
   explicit LineFilter(int64_t last_round) : last_round_(last_round) {}
 
-  // The kept lines that `piece`, the file's next bytes, completes.
+  // The kept lines that are completed by `piece`, the next bytes of the file.
   std::string Next(std::string_view piece) {
     std::string kept;
     for (size_t end; (end = piece.find('\n')) != std::string_view::npos;) {
@@ -52,11 +52,11 @@ class LineFilter {
   }
 
   const int64_t last_round_;
-  std::string line_;  // so far
+  std::string line_;  // incomplete line
   bool too_long_ = false;
 };
 
-// Rewrites the log without what is not to be kept; leaves it alone when that is nothing.
+// Rewrites the log without the lines to remove; leaves it alone if there are none.
 Status DropLines(FileSystem& files, const std::string& path, int64_t last_round) {
   KUMO_ASSIGN_OR_RETURN(std::unique_ptr<ReadableFile> log, files.OpenForReading(path));
   KUMO_ASSIGN_OR_RETURN(std::unique_ptr<AtomicFile> rest, AtomicFile::Create(files, path));

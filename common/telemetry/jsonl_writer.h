@@ -1,7 +1,7 @@
-// A log that programs read: one JSON object a line, each beginning with the round that it is about:
+// JSONL log: one JSON object per line; each line begins with its round:
 //   {"round":812,"kind":"progress","loss":0.1832,...}
 //
-// One thread. Every line is in the system's hands when Write returns.
+// One thread. Write returns when the operating system has the line.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ namespace kumo {
 
 class JsonlWriter {
  public:
-  // Opens a log that goes on after round `last_round`: lines about later rounds and damaged ones (a
-  // crash may leave half a line) are taken out, in one step. -1 starts a new log. files: borrowed
-  // during the call.
+  // Opens a log that continues after round `last_round`: atomically removes lines about later
+  // rounds and damaged lines (a crash may leave half a line). -1 starts a new log. files is not
+  // kept.
   static Result<std::unique_ptr<JsonlWriter>> Open(FileSystem& files, const std::string& path,
                                                    int64_t last_round);
 
   Status Write(int64_t round, const JsonFields& fields);
-  // To the disk.
+  // Makes the lines durable.
   Status Flush() { return file_->Sync(); }
 
  private:

@@ -7,9 +7,8 @@
 #include <string_view>
 #include <utility>
 
-#include "common/base/human_readable.h"
+#include "common/base/printable.h"
 #include "common/telemetry/figures.h"
-#include "common/telemetry/metric_figures.h"
 
 namespace kumo {
 namespace {
@@ -20,7 +19,8 @@ std::string Number(const char* format, double value) {
   return text;
 }
 
-// A part of the line, and how gladly it is given up when there is no room (0 never first).
+// A field of the line, and its priority for removal if there is no room (0: never, then highest
+// first).
 struct Field {
   std::string text;
   int expendable;
@@ -61,7 +61,7 @@ std::vector<Field> Fields(const RoundProgress& p) {
   add("round " + of(p.round, p.rounds), 2);
   add("epoch " + of(p.epoch, p.epochs), 6);
   for (size_t i = 0; i < p.figures.size(); ++i) {
-    constexpr int kExpendable[] = {3, 4};  // of a network's first metrics
+    constexpr int kExpendable[] = {3, 4};  // of the first two metrics
     add(Described(p.figures[i]), i < std::size(kExpendable) ? kExpendable[i] : 13);
   }
   add_number("lr %.4g", p.learning_rate, 8);
@@ -106,10 +106,10 @@ constexpr size_t kGap = 2;  // blanks between columns
 struct Column {
   std::string name;
   std::optional<double> value;
-  size_t expendable = 0;  // how gladly it is given up when there is no room; 0 never
+  size_t expendable = 0;  // priority for removal if there is no room; 0: never
 };
 
-// The pairs of the metrics after the second are expendable.
+// The column pairs after the second metric are expendable.
 std::vector<Column> AllColumns(const EpochResult& result) {
   std::vector<Column> columns = {{std::string(figure::kEpoch), result.epoch}};
   const size_t metrics = result.figures.size();
@@ -128,21 +128,21 @@ std::string WithoutTrailingBlanks(std::string line) {
   return line;
 }
 
-// "validation" over "/main/loss", or nothing over the name.
+// "validation" above "/main/loss"; other names have nothing above.
 std::pair<std::string_view, std::string_view> InTwoLines(std::string_view name) {
   constexpr std::string_view kAbove = "validation";
   if (!name.starts_with(kAbove)) return {"", name};
   return {kAbove, name.substr(kAbove.size())};
 }
 
-// Of one column's cells.
+// Cells of one column.
 size_t CellWidth(std::string_view name, bool in_two_lines) {
   const auto [above, below] = InTwoLines(name);
   const size_t widest = in_two_lines ? std::max(above.size(), below.size()) : name.size();
   return std::max(widest, size_t{10});
 }
 
-// A table's columns, and how their names stand.
+// Columns of a table, and the layout of their names.
 struct Table {
   std::vector<Column> columns;
   bool in_two_lines = false;
@@ -191,7 +191,7 @@ std::string FormatProgressBar(const RoundProgress& progress, int width) {
   const std::string percent = Number("%5.1f%%", 100 * fraction);
   if (width < static_cast<int>(percent.size())) return "";
   std::vector<Field> fields = Fields(progress);
-  // Bar, blank, percent, two blanks, fields.
+  // Layout: bar, blank, percentage, two blanks, fields.
   const auto room_for_bar = [&] {
     const std::string text = Join(fields);
     return width - static_cast<int>(percent.size() + 1 + (text.empty() ? 0 : text.size() + 2));

@@ -1,5 +1,5 @@
-// How far a job is, and how that looks: a line, a bar, a row of the epochs' table. Facts in, text
-// out; who prints it is ProgressView's business (console.h).
+// Progress of a job and its text forms: a line, a bar, or a row of the epoch table. ProgressView
+// (console.h) prints them.
 //
 // Plain values and pure functions; thread-safe.
 #pragma once
@@ -13,13 +13,13 @@
 
 namespace kumo {
 
-// A job at one moment, as its coordinator sees it. What is not known is not there.
+// State of a job at one moment, as its coordinator sees it. Unknown values are absent.
 struct RoundProgress {
   int64_t round = 0;  // closed rounds so far
   int64_t rounds = 0;
-  int64_t samples = 0;  // trained on so far, all epochs together
+  int64_t samples = 0;  // trained so far, all epochs together
   int64_t total_samples = 0;
-  int epoch = 1;  // the one that is being trained, counted from 1
+  int epoch = 1;  // the current one, counted from 1
   int epochs = 1;
   std::vector<MetricFigure> figures;  // of the last round
   std::optional<double> learning_rate;
@@ -35,45 +35,44 @@ struct RoundProgress {
     std::string worker;
     double seconds = 0;
   };
-  std::vector<Silent> silent;  // workers that may be dead, the longest silent one first
+  std::vector<Silent> silent;  // workers that may be dead, longest silence first
   double elapsed_seconds = 0;
   std::optional<double> eta_seconds;
 };
 
-// A point of the curves. Equal runs have equal ones, but for the time.
+// A point of the curves. Equal runs have equal points, except for the time.
 struct CurvePoint {
-  int64_t round = 0;  // closed rounds at it
+  int64_t round = 0;  // closed rounds
   int64_t samples = 0;
-  int epoch = 1;                        // that its last round was in, counted from 1
-  std::vector<MetricFigure> figures;    // of the rounds since the point before
+  int epoch = 1;                        // of its last round, counted from 1
+  std::vector<MetricFigure> figures;    // of the rounds since the previous point
   std::optional<double> learning_rate;  // of its last round
   double elapsed_seconds = 0;
 };
 
-// One epoch's results.
+// Results of one epoch.
 struct EpochResult {
   int epoch = 1;                         // counted from 1
   int64_t round = 0;                     // closed rounds at its end
-  int64_t samples = 0;                   // likewise
+  int64_t samples = 0;                   // trained until its end
   std::vector<MetricFigure> figures;     // of the epoch's training samples
-  std::vector<MetricFigure> validation;  // none when this epoch was not evaluated
+  std::vector<MetricFigure> validation;  // empty if the epoch was not evaluated
   double elapsed_seconds = 0;
 };
 
-// "round 812/9380  epoch 2/20  loss 0.1832  ...  ETA 3 min 20 s", without a line end. What is not
-// known is left out; only the ETA is then "-".
+// "round 812/9380  epoch 2/20  loss 0.1832  ...  ETA 3 min 20 s", without line end. Unknown values
+// are left out, except that an unknown ETA is "-".
 std::string FormatProgressLine(const RoundProgress& progress);
 
-// The same in at most `width` columns: "[>          ]   8.7%  round 812/9380 ..."; bar and percent
-// are those of the samples. What does not fit is left out, the least important first.
+// The same in at most `width` columns: "[>          ]   8.7%  round 812/9380 ..."; bar and
+// percentage count samples. Fields that do not fit are left out, the least important first.
 std::string FormatProgressBar(const RoundProgress& progress, int width);
 
-// ChainerMN's table (chainer.training.extensions.PrintReport): columns of a fixed width, aligned to
-// the left, two blanks apart, numbers with six digits, blank where there is no value. Each metric
-// has two columns. Where the table is wider than `width` (0: no limit), the names of the validation
-// stand in two lines each, so that 80 columns are enough for two metrics; of more, those that do
-// not fit are left out, the last one's first, those of training samples before those of the
-// validation set. `result` says which metrics there are.
+// ChainerMN's table (chainer.training.extensions.PrintReport): left-aligned columns of fixed width,
+// two blanks apart, six digits, blank without a value. Each metric has two columns; `result`
+// defines the metrics. If the table exceeds `width` (0: unlimited), validation names take two
+// lines, so that 80 columns hold two metrics; further columns that do not fit are left out, the
+// last metric's first, and training before validation.
 std::string FormatEpochTableHeader(const EpochResult& result, int width = 0);
 std::string FormatEpochTableRow(const EpochResult& result, int width = 0);
 

@@ -6,11 +6,10 @@
 #include <utility>
 
 #include "common/telemetry/figures.h"
-#include "common/telemetry/metric_figures.h"
 
 namespace kumo {
 
-// What is recorded of a moment: a line of log.jsonl, and what of it TensorBoard draws.
+// A fact to record: a line of log.jsonl, and the scalars that TensorBoard draws of it.
 struct RunRecorder::Facts {
   JsonFields fields;
   std::vector<std::pair<std::string, double>> curves;
@@ -58,12 +57,12 @@ template <typename Writer>
 void RunRecorder::GiveUpOnError(const Status& status, std::unique_ptr<Writer>* writer) {
   if (status.ok()) return;
   if (first_error_.ok()) first_error_ = status;
-  view_.ShowLine("warning: " + status.message() + "; the training goes on without this file");
+  view_.ShowLine("warning: " + status.message() + "; the training continues without this file");
   writer->reset();
 }
 
 void RunRecorder::GoBack(int64_t round, int64_t samples) {
-  // What was given up stays so.
+  // A file that was given up stays closed.
   if (tensorboard_) GiveUpOnError(OpenTensorBoard(samples), &tensorboard_);
   if (jsonl_) GiveUpOnError(OpenJsonl(round), &jsonl_);
 }

@@ -1,14 +1,14 @@
-// The one place where a job's facts become what a person or a program sees: the bar or the lines,
-// the table of the epochs, TensorBoard's curves and the JSONL log.
+// Run recorder: turns a job's facts into all outputs: progress bar or lines, epoch table,
+// TensorBoard curves and JSONL log.
 //
 //   <directory>/events.out.tfevents.*   TensorBoard; its steps are samples
-//   <directory>/log.jsonl               an object for each of the facts
+//   <directory>/log.jsonl               one object per fact
 //
-// The curves' points are where the job's plan says, so equal runs have equal curves. How fast a run
-// is depends on the moment, and is recorded under names of its own.
+// The points of the curves are set by the job's plan, so equal runs have equal curves. Speeds
+// depend on the moment and are recorded under names of their own.
 //
 // Owned by the coordinator's process; one thread. A full disk must not stop the training: a file
-// that cannot be written is given up, which the console is told once, and the rest goes on.
+// that cannot be written is given up with one message on the console, and the rest continues.
 #pragma once
 
 #include <cstdint>
@@ -27,63 +27,63 @@
 namespace kumo {
 
 struct RunRecorderSettings {
-  std::string directory;   // created if need be
+  std::string directory;   // created if necessary
   std::string host;        // for the event file's name
-  double wall_time_s = 0;  // seconds since 1970 when it is opened
+  double wall_time_s = 0;  // at opening, seconds since 1970
   bool tensorboard = true;
   bool jsonl = true;
   std::vector<Hyperparameter> hyperparameters;  // for TensorBoard
-  // Where the run goes on: after so many rounds and samples; -1: a new run.
+  // The rounds and samples after which the run resumes; -1: a new run.
   int64_t resumed_round = -1;
   int64_t resumed_samples = -1;
-  // A resumed_round that says: nobody knows yet where the run goes on, and what is recorded stays
-  // until GoBack() is called.
+  // Value of resumed_round before the resume point is known: all records stay until GoBack() is
+  // called.
   static constexpr int64_t kKeepAll = int64_t{1} << 62;
 };
 
-// A run that goes on from a checkpoint with other settings.
+// A run that resumes from a checkpoint with other settings.
 struct ContinuedRun {
   struct Change {
     std::string setting, then, now;
   };
-  int64_t round = 0;    // closed until then
-  int64_t samples = 0;  // trained until then
-  int epoch = 0;        // that is trained next, counted from 1
+  int64_t round = 0;    // closed so far
+  int64_t samples = 0;  // trained so far
+  int epoch = 0;        // the next one, counted from 1
   std::vector<Change> changes;
-  std::vector<std::string> notes;  // what of the carried state started at zero, in words
+  std::vector<std::string> notes;  // carried states that were reset to zero, in words
 };
 
-// A run that begins with weights of another one.
+// A run that starts from another run's weights.
 struct StartedRun {
-  std::string checkpoint;          // of the other one
+  std::string checkpoint;          // of the other run
   std::vector<std::string> taken;  // tensors
-  std::vector<std::string> left;   // those that are initialised as usual, and why
+  std::vector<std::string> left;   // tensors that are initialised as usual, with reasons
 };
 
 class RunRecorder {
  public:
-  // files, clock and console are borrowed for life.
+  // files, clock and console must outlive the recorder.
   static Result<std::unique_ptr<RunRecorder>> Open(const RunRecorderSettings& settings,
                                                    FileSystem& files, const Clock* clock,
                                                    Console* console);
 
-  // The job has gone back to the end of a round, before which it has trained on so many samples:
-  // what is recorded of later ones counts no more; -1: nothing does.
+  // The job has rolled back to the end of a round with this many trained samples: discards later
+  // records; -1: all records.
   void GoBack(int64_t round, int64_t samples);
-  // Once per interval: shown, and of it recorded how fast the job is.
+  // Called once per interval: shows the progress and records the speed.
   void Record(const RoundProgress& progress);
   void Record(const CurvePoint& point);
-  // At the end of each evaluated epoch.
+  // Called at the end of each evaluated epoch.
   void Record(const EpochResult& result);
-  // The job goes on with other settings.
+  // The job resumes with other settings.
   void Record(const ContinuedRun& run);
   void Record(const StartedRun& run);
   // The job is done.
   void RecordDone();
-  // A line for the person only.
+  // Prints a line that is not recorded.
   void Say(std::string_view line) { view_.ShowLine(line); }
 
-  // Brings the files to the disk. The first error of any file since the start, or ok.
+  // Makes the files durable. Returns the first error of any file since the start, or ok.
   Status Flush();
 
  private:
@@ -94,13 +94,13 @@ class RunRecorder {
         clock_(clock),
         start_us_(clock->NowUs()),
         view_(console) {}
-  // To go on after so many samples, or rounds; -1: a new run.
+  // Open the files of a run that resumes after so many samples or rounds; -1: a new run.
   Status OpenTensorBoard(int64_t samples);
   Status OpenJsonl(int64_t round);
   double WallTime() const;
   struct Facts;
   void Write(int64_t round, int64_t samples, const Facts& facts);
-  // When `status` is an error: remembers it, tells the person, and gives the file up.
+  // After an error: remembers it, prints it, and gives the file up.
   template <typename Writer>
   void GiveUpOnError(const Status& status, std::unique_ptr<Writer>* writer);
 
@@ -109,7 +109,7 @@ class RunRecorder {
   const Clock* const clock_;
   const TimeUs start_us_;
   ProgressView view_;
-  std::unique_ptr<TensorBoardWriter> tensorboard_;  // null: not wanted, or given up
+  std::unique_ptr<TensorBoardWriter> tensorboard_;  // null: disabled or given up
   std::unique_ptr<JsonlWriter> jsonl_;
   Status first_error_;
 };

@@ -18,7 +18,7 @@ void AppendLittleEndian(T value, std::string* out) {
 
 uint32_t MaskedCrc(std::string_view bytes) { return MaskCrc32c(Crc32c(AsBytes(bytes))); }
 
-// The host's name as a part of a file name.
+// The host name as part of a file name.
 std::string FileNamePart(std::string_view host) {
   std::string part;
   for (const char c : host.substr(0, 64)) {
@@ -136,7 +136,7 @@ Status TensorBoardWriter::WriteDone(double wall_time_s) {
   return WriteHParams(wall_time_s, "_hparams_/session_end_info", data);
 }
 
-// What a plugin wants to know of a run is metadata of a summary that is otherwise empty.
+// The plugin reads its data from the metadata of an otherwise empty summary.
 Status TensorBoardWriter::WriteHParams(double wall_time_s, const char* tag,
                                        const tensorboard::HParamsPluginData& data) {
   tensorboard::Event event;

@@ -1,4 +1,4 @@
-// Curves for TensorBoard: an event file with scalars, and the run's hyperparameters for its plugin
+// TensorBoard writer: an event file with scalars, and the run's hyper-parameters for the plugin
 // hparams, which shows them beside the curves' last values.
 //
 // A file is a sequence of TFRecords, each
@@ -7,10 +7,10 @@
 //   u8[n]  data: a kumo.tensorboard.Event
 //   u32    masked CRC-32C of the data
 // (tensorflow/core/lib/io/record_writer.h). The first event names the file's version. The second
-// says from which step on this file is right, so that TensorBoard forgets what the files of an
-// interrupted run say about later steps.
+// one is a session start with the step from which the file is valid, so that TensorBoard drops
+// later steps in the files of an interrupted run.
 //
-// One thread. Every record is in the system's hands when a call returns.
+// One thread. Each call returns when the operating system has the record.
 #pragma once
 
 #include <cstdint>
@@ -43,9 +43,8 @@ struct Hyperparameter {
 
 class TensorBoardWriter {
  public:
-  // Creates `directory` if need be and in it events.out.tfevents.<time>.<host>.<n>, with an n that
-  // makes it new. wall_time_s: seconds since 1970. first_step: of the scalars to come. files:
-  // borrowed during the call.
+  // Creates `directory` if necessary, and in it events.out.tfevents.<time>.<host>.<n> with a new n.
+  // wall_time_s: seconds since 1970. first_step: of the scalars to come. files is not kept.
   static Result<std::unique_ptr<TensorBoardWriter>> Create(FileSystem& files,
                                                            const std::string& directory,
                                                            std::string_view host,
@@ -56,13 +55,13 @@ class TensorBoardWriter {
   Status Write(double wall_time_s, int64_t step, std::initializer_list<Scalar> scalars) {
     return Write(wall_time_s, step, std::span<const Scalar>(scalars.begin(), scalars.size()));
   }
-  // A text, which TensorBoard shows as Markdown.
+  // Writes a text, which TensorBoard shows as Markdown.
   Status WriteText(double wall_time_s, int64_t step, std::string_view tag, std::string_view text);
-  // Readers keep the first that a run's files say.
+  // Readers keep the first set in a run's files.
   Status WriteHyperparameters(double wall_time_s, std::span<const Hyperparameter> hyperparameters);
-  // The run has come to its end.
+  // The run has ended.
   Status WriteDone(double wall_time_s);
-  // To the disk.
+  // Makes the records durable.
   Status Flush() { return file_->Sync(); }
 
  private:
@@ -76,8 +75,8 @@ class TensorBoardWriter {
   std::unique_ptr<WritableFile> file_;
 };
 
-// Removes the event files of earlier runs in a directory: of hyperparameters readers keep the first
-// that any file there says.
+// Removes the event files of earlier runs in a directory, because readers keep the first set of
+// hyper-parameters that they find.
 Status RemoveEventFiles(FileSystem& files, const std::string& directory);
 
 // The TFRecord of `data`.

@@ -5,7 +5,7 @@
 namespace kumo {
 namespace {
 
-// Processes that are started together do not wait so long for each other.
+// Processes that are started together rarely wait longer for each other.
 constexpr TimeUs kFirst = 500 * kMillisecond;
 constexpr TimeUs kBetweenChanges = 2 * kSecond;
 constexpr TimeUs kAgain = 10 * kSecond;

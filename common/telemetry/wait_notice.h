@@ -1,7 +1,7 @@
-// Says whom a process waits for: soon, when that changes, and again while it lasts, ever more
-// rarely.
+// Wait notice: tells a user which process is waited for: soon, on every change, and then at growing
+// intervals.
 //
-// Time is handed in; one thread.
+// Time is passed in; one thread.
 #pragma once
 
 #include <optional>
@@ -13,12 +13,12 @@ namespace kumo {
 
 class WaitNotice {
  public:
-  // What is waited for now, "" for nothing; called often. A line to show when there is something
-  // new to say: "waits for server 1 at tcp://beta:7700", later "(10 s already)".
+  // Called often with the process that is waited for, "" for none. Returns a line to show if there
+  // is news: "waits for server 1 at tcp://beta:7700", later "(10 s already)".
   std::optional<std::string> Update(const std::string& waits_for, TimeUs now);
 
  private:
-  std::optional<TimeUs> since_;  // none: nothing is waited for
+  std::optional<TimeUs> since_;  // none: not waiting
   std::string said_;             // "": nothing yet
   TimeUs said_at_ = 0;
   TimeUs again_after_ = 0;

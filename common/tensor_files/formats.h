@@ -1,4 +1,4 @@
-// The formats' own parts of tensor_file.h, and what they share.
+// Format implementations behind tensor_file.h, and their common parts.
 #pragma once
 
 #include <cstddef>
@@ -19,22 +19,23 @@ Status ReadSafetensors(FileSystem& files, const std::string& path, const RoomFor
 Status WriteNpz(FileSystem& files, const std::string& path, std::span<const NamedTensor> tensors);
 Status ReadNpz(FileSystem& files, const std::string& path, const RoomForTensor& room);
 
-// The numbers that can be read, little-endian.
+// Readable element types, little-endian.
 enum class FileNumbers { kFloat16, kBfloat16, kFloat32, kFloat64 };
 int64_t BytesOf(FileNumbers numbers);
-// to[i] = the i-th of `bytes`. InvalidArgument where one is not finite, or is none in float32.
+// to[i] = the i-th element of `bytes`. InvalidArgument if an element is not finite, also after
+// conversion to float32.
 Status WidenNumbers(FileNumbers numbers, std::span<const std::byte> bytes, std::span<float> to);
 
-// The product of extents; InvalidArgument where one is negative, or there are too many of them, or
-// of numbers.
+// The product of the extents; InvalidArgument if an extent is negative, or if there are too many
+// extents or elements.
 Result<int64_t> NumbersOfShape(std::span<const int64_t> shape);
 
-// Asks `room` for the tensor's numbers, checks that these are as many, and fills them piece by
-// piece: `read` brings the next bytes of the file.
+// Asks `room` for the destination of the tensor's elements, checks its size, and fills it piece by
+// piece; `read` provides the next bytes of the file.
 Status FillRoom(const FileTensor& tensor, FileNumbers numbers, const RoomForTensor& room,
                 const std::function<Status(std::span<std::byte>)>& read, bool* wanted);
 
-// InvalidArgument for a tensor's name that no network has.
+// InvalidArgument if no network can have a tensor of this name.
 Status CheckTensorName(const std::string& name);
 
 }  // namespace kumo

@@ -1,9 +1,9 @@
-// safetensors: 8 bytes, the length of a header; the header, in JSON; then the tensors' numbers, one
-// behind the other:
+// safetensors: the length of a header (8 bytes), the header in JSON, and the elements of the
+// tensors, one tensor after the other:
 //
 //   {"conv1.weight":{"dtype":"F32","shape":[20,1,5,5],"data_offsets":[0,2000]}, ...}
 //
-// Offsets count from the header's end. "__metadata__" may be there as well, with texts.
+// Offsets count from the end of the header. "__metadata__" may contain additional texts.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -20,16 +20,16 @@ namespace kumo {
 namespace {
 
 constexpr uint64_t kLongestHeader = 32 << 20;
-constexpr size_t kAlignment = 8;  // of the numbers, which others map
+constexpr size_t kAlignment = 8;  // of the elements, for programs that map the file
 constexpr char kMetadata[] = "__metadata__";
 
 struct Entry {
   FileTensor tensor;
-  FileNumbers numbers = FileNumbers::kFloat32;  // where it can be read
-  uint64_t begin = 0, end = 0;                  // bytes behind the header
+  FileNumbers numbers = FileNumbers::kFloat32;  // if readable
+  uint64_t begin = 0, end = 0;                  // bytes after the header
 };
 
-// Bytes of one number, and which they are where we can read them.
+// Bytes per element, and the readable types.
 struct NumberKind {
   const char* name;
   int64_t bytes;
@@ -51,8 +51,8 @@ constexpr NumberKind kNumberKinds[] = {
     {"I64", 8, {}},
 };
 
-// Whether the text is one object and nothing else but blanks behind it: what is put around it to
-// parse it then means what it says.
+// True if the text is exactly one JSON object. The text is embedded in another object for parsing,
+// so it must not close that one.
 bool IsOneObject(std::string_view text) {
   if (!text.starts_with('{')) return false;
   int64_t depth = 0;
@@ -72,7 +72,7 @@ bool IsOneObject(std::string_view text) {
   return false;
 }
 
-// Where the tensor lies, and whether that is what its type and shape need.
+// Computes a tensor's location and checks it against its type and shape.
 Result<Entry> EntryOf(const std::string& name, const safetensors::Tensor& said) {
   KUMO_RETURN_IF_ERROR(CheckTensorName(name));
   const auto wrong = [&](const std::string& what) {
@@ -89,38 +89,37 @@ Result<Entry> EntryOf(const std::string& name, const safetensors::Tensor& said) 
   if (said.data_offsets_size() != 2) return wrong("data_offsets must be two numbers");
   entry.begin = said.data_offsets(0);
   entry.end = said.data_offsets(1);
-  if (entry.begin > entry.end) return wrong("its numbers end before they begin");
+  if (entry.begin > entry.end) return wrong("its end is before its begin");
   const auto* const kind = std::ranges::find(kNumberKinds, said.dtype(), &NumberKind::name);
   if (kind == std::end(kNumberKinds)) {
-    entry.tensor.unreadable = "its numbers are of type " + Printable(said.dtype(), 20);
+    entry.tensor.unreadable = "its elements are of type " + Printable(said.dtype(), 20);
     return entry;
   }
   if (entry.end - entry.begin != static_cast<uint64_t>(*size) * kind->bytes) {
-    return wrong(entry.tensor.ShapeText() + " of " + kind->name + " are " +
-                 std::to_string(*size * kind->bytes) + " bytes, data_offsets have " +
+    return wrong(entry.tensor.ShapeText() + " of " + kind->name + " has " +
+                 std::to_string(*size * kind->bytes) + " bytes, but data_offsets have " +
                  std::to_string(entry.end - entry.begin));
   }
   if (kind->numbers) {
     entry.numbers = *kind->numbers;
   } else {
-    entry.tensor.unreadable = std::string("its numbers are of type ") + kind->name;
+    entry.tensor.unreadable = std::string("its elements are of type ") + kind->name;
   }
   return entry;
 }
 
-// In the order in which they lie. DataLoss unless they fill `bytes` without a gap: two that overlap
-// are no two tensors.
+// The tensors in file order. DataLoss unless they fill `bytes` without gaps or overlaps.
 Result<std::vector<Entry>> ParseHeader(const std::string& text, uint64_t bytes) {
-  if (!IsOneObject(text)) return DataLoss("its header is no JSON object");
+  if (!IsOneObject(text)) return DataLoss("the header is no JSON object");
   safetensors::Header header;
   google::protobuf::util::JsonParseOptions options;
-  options.ignore_unknown_fields = true;  // metadata has names of its own
+  options.ignore_unknown_fields = true;  // metadata has other fields
   const auto parsed =
       google::protobuf::util::JsonStringToMessage("{\"tensors\":" + text + "}", &header, options);
   if (!parsed.ok()) {
-    return DataLoss("its header cannot be parsed: " + Printable(std::string(parsed.message())));
+    return DataLoss("the header cannot be parsed: " + Printable(std::string(parsed.message())));
   }
-  if (header.tensors_size() > kMostFileTensors) return DataLoss("it has too many tensors");
+  if (header.tensors_size() > kMostFileTensors) return DataLoss("the file has too many tensors");
   std::vector<Entry> entries;
   for (const auto& [name, tensor] : header.tensors()) {
     if (name == kMetadata) continue;
@@ -134,15 +133,15 @@ Result<std::vector<Entry>> ParseHeader(const std::string& text, uint64_t bytes) 
   for (const Entry& entry : entries) {
     if (entry.begin != at) {
       return DataLoss("tensor " + Printable(entry.tensor.name) + " begins at byte " +
-                      std::to_string(entry.begin) + ", the one before it ends at " +
+                      std::to_string(entry.begin) + ", but the previous one ends at " +
                       std::to_string(at));
     }
     at = entry.end;
   }
   if (at != bytes) {
-    return DataLoss("its tensors end at byte " + std::to_string(at) +
-                    " behind the header, the file has " + std::to_string(bytes) +
-                    "; it is cut off, or something else is behind it");
+    return DataLoss("the tensors end at byte " + std::to_string(at) +
+                    " after the header, but the file has " + std::to_string(bytes) +
+                    "; it is truncated or has extra bytes");
   }
   return entries;
 }
@@ -179,13 +178,13 @@ Status WriteSafetensors(FileSystem& files, const std::string& path,
 Status ReadSafetensors(FileSystem& files, const std::string& path, const RoomForTensor& room) {
   KUMO_ASSIGN_OR_RETURN(const auto file, files.OpenForReading(path));
   uint64_t length = 0;
-  if (file->size() < sizeof(length)) return DataLoss("too short for a safetensors file");
+  if (file->size() < sizeof(length)) return DataLoss("the file is too short for safetensors");
   KUMO_RETURN_IF_ERROR(file->Read(0, std::as_writable_bytes(std::span(&length, 1))));
   const uint64_t rest = file->size() - sizeof(length);
   if (length > std::min(rest, kLongestHeader)) {
-    return DataLoss("its header is to have " + std::to_string(length) + " bytes, the file has " +
-                    std::to_string(rest) + " (and a header at most " +
-                    std::to_string(kLongestHeader) + "): it is cut off, or no safetensors file");
+    return DataLoss("the header should have " + std::to_string(length) +
+                    " bytes, but the file has " + std::to_string(rest) + " (and the limit is " +
+                    std::to_string(kLongestHeader) + "): it is truncated or no safetensors file");
   }
   std::string text(length, ' ');
   KUMO_RETURN_IF_ERROR(file->Read(sizeof(length), std::as_writable_bytes(std::span(text))));

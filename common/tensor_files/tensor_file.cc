@@ -15,14 +15,12 @@
 namespace kumo {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "numbers are written as they lie");
+static_assert(std::endian::native == std::endian::little, "elements are written in memory order");
 
 constexpr int64_t kMostNumbersOfTensor = int64_t{1} << 36;
 constexpr int64_t kPieceNumbers = 64 << 10;
 
-Status NotFinite() {
-  return InvalidArgument("holds a number that is infinite or not a number (in float32)");
-}
+Status NotFinite() { return InvalidArgument("has an element that is not finite (in float32)"); }
 
 }  // namespace
 
@@ -75,7 +73,7 @@ Status WidenNumbers(FileNumbers numbers, std::span<const std::byte> bytes, std::
     for (size_t i = 0; i < to.size(); ++i) {
       double number = 0;
       std::memcpy(&number, bytes.data() + i * sizeof(number), sizeof(number));
-      // Beyond float32 a conversion means nothing.
+      // A conversion of a value beyond float32 is undefined.
       if (!(std::abs(number) <= double{std::numeric_limits<float>::max()})) return NotFinite();
       to[i] = static_cast<float>(number);
     }
@@ -92,15 +90,15 @@ Status WidenNumbers(FileNumbers numbers, std::span<const std::byte> bytes, std::
 
 Result<int64_t> NumbersOfShape(std::span<const int64_t> shape) {
   if (shape.size() > kMostExtents) {
-    return InvalidArgument("has " + std::to_string(shape.size()) + " extents; there may be " +
+    return InvalidArgument("has " + std::to_string(shape.size()) + " extents; the limit is " +
                            std::to_string(kMostExtents));
   }
-  // A product that comes back to 0 is small, whatever the extents before were.
+  // A product that returns to 0 is small, whatever the extents before were.
   int64_t numbers = 1;
   for (const int64_t extent : shape) {
     if (extent < 0 || extent > kMostNumbersOfTensor ||
         (extent > 0 && numbers > kMostNumbersOfTensor / extent)) {
-      return InvalidArgument("has a shape of more than 2^36 numbers, or of fewer than none");
+      return InvalidArgument("the shape is negative or exceeds 2^36 elements");
     }
     numbers *= extent;
   }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr TimeUs kReportInterval = 100 * kMillisecond;
 constexpr TimeUs kLongestOrder = 60 * kSecond;
-// A payload of any job may be so long: 4096 bytes more than a chunk.
+// Fits any job's limit on payloads: a chunk plus 4096 bytes.
 constexpr size_t kMostBytes = 4096;
 
 Payload PayloadOf(const trace::Spans& spans) {
@@ -85,7 +85,7 @@ void TraceAgent::Report(Message report) {
   wire::TraceReport& header = *report.header.mutable_trace_report();
   header.set_trace(trace_);
   header.set_dropped(tracer_->dropped() + unsent_);
-  constexpr size_t kOfASpan = 20;  // about
+  constexpr size_t kOfASpan = 20;  // approximate bytes
   const size_t spans = report.payload.bytes.size() / kOfASpan;
   if (!send_(std::move(report)).ok()) unsent_ += spans;
 }

@@ -1,11 +1,12 @@
-// A process's part in a trace: it records while server 0 wants it to, and reports what it did.
+// Trace agent: a process's part in a trace. It records while server 0 asks for it, and reports the
+// spans.
 //
-// In prose. Server 0 sends a TraceOrder, again and again while a client asks for it. The first
-// one of a trace switches the tracer on; each is answered at once, with the times that tell how far
-// this clock is from server 0's; and each holds for a while only, so that a process that server 0
-// has forgotten switches its tracer off by itself. In between go reports with spans.
+// Protocol. Server 0 sends a TraceOrder repeatedly while a client wants the trace. The first order
+// of a trace switches the tracer on. Each order is answered at once with times that show the offset
+// of this clock from server 0's. An order expires after a while, so a process that server 0 has
+// forgotten switches its tracer off. Reports with spans are sent in between.
 //
-// Belongs to the loop thread of a driver; the state machines know nothing of traces.
+// Owned by the driver's loop thread; the state machines know nothing of traces.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +15,34 @@
 #include "common/base/clock.h"
 #include "common/base/status.h"
 #include "common/trace/tracer.h"
-#include "common/trace/tracing.h"
 #include "common/transport/message.h"
 
 namespace kumo {
 
+// Tracing interface of a driver: it passes in arriving messages and the time, without knowing its
+// process's part in a trace (TraceAgent or server/service/trace_relay.h).
+class Tracing {
+ public:
+  virtual ~Tracing() = default;
+
+  // Called with every arriving message. Returns true, having moved from it, if it belongs to a
+  // trace.
+  virtual bool Takes(const PeerName& from, Message* message, TimeUs now) = 0;
+  // Call at NextDeadline or at any time.
+  virtual void Tick(TimeUs now) = 0;
+  // The maximum of TimeUs while there is no trace.
+  virtual TimeUs NextDeadline() const = 0;
+};
+
 class TraceAgent : public Tracing {
  public:
-  // To server 0. What is not sent is lost, and counted.
+  // Sends a report to server 0. Reports that cannot be sent are lost and counted.
   using Send = std::function<Status(Message report)>;
 
-  // tracer is borrowed for life.
+  // tracer must outlive this object.
   TraceAgent(Tracer* tracer, Send send) : tracer_(tracer), send_(std::move(send)) {}
 
-  // Orders are server 0's alone to give.
+  // Accepts orders from server 0 only.
   bool Takes(const PeerName& from, Message* message, TimeUs now) override;
   void OnOrder(const wire::TraceOrder& order, TimeUs now);
   void Tick(TimeUs now) override;
@@ -39,10 +54,10 @@ class TraceAgent : public Tracing {
 
   Tracer* const tracer_;
   const Send send_;
-  uint32_t trace_ = 0;  // that is recorded; 0: none
-  TimeUs until_ = 0;    // unless another order comes
+  uint32_t trace_ = 0;  // the recorded trace; 0: none
+  TimeUs until_ = 0;    // expiry of the last order
   TimeUs report_at_ = 0;
-  uint64_t unsent_ = 0;  // spans
+  uint64_t unsent_ = 0;  // lost spans
 };
 
 }  // namespace kumo

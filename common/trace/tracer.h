@@ -1,9 +1,9 @@
-// What a process does when, as long as somebody asks: spans of time, for `kumo trace`.
+// Tracer: time spans of a process's activities for `kumo trace`.
 //
-// Off, a span costs the reading of one flag. On, it costs two looks at the clock and a lock; what
-// is not taken in time is dropped, and counted.
+// While off, a span costs one read of a flag. While on, it costs two clock reads and a lock; spans
+// that are not taken in time are dropped and counted.
 //
-// One for a process, handed down by pointer. Thread-safe.
+// One per process, passed by pointer. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@
 
 namespace kumo {
 
-// What a span is about; what is not known is left out.
+// Subject of a span; unknown parts are absent.
 struct TraceSubject {
   std::optional<int64_t> round{};
   std::optional<int> partition{};
@@ -28,23 +28,23 @@ struct TraceSubject {
 
 class Tracer {
  public:
-  // Held at most until they are taken; of 100 bytes each.
+  // Spans that are held until Take, of about 100 bytes each.
   static constexpr size_t kMostSpans = 20'000;
 
-  // clock: borrowed for life.
+  // clock must outlive the tracer.
   explicit Tracer(const Clock* clock) : clock_(clock) {}
 
   bool on() const { return on_.load(std::memory_order_relaxed); }
   void Start();
-  // What was not taken is lost.
+  // Discards the spans that were not taken.
   void Stop();
 
-  // Nothing while it is off. On the calling thread, where `threaded`.
+  // Adds a span while on. threaded: it belongs to the calling thread.
   void Add(trace::Kind kind, TimeUs begin, TimeUs end, const TraceSubject& subject,
            bool threaded = true);
-  // All since the last call.
+  // Returns the spans since the last call.
   std::vector<trace::Span> Take();
-  // Since Start.
+  // Dropped spans since Start.
   uint64_t dropped() const;
 
   TimeUs NowUs() const { return clock_->NowUs(); }
@@ -55,11 +55,11 @@ class Tracer {
   mutable Mutex mutex_;
   std::vector<trace::Span> spans_ KUMO_GUARDED_BY(mutex_);
   uint64_t dropped_ KUMO_GUARDED_BY(mutex_) = 0;
-  // Numbers of threads; there are few, and they live as long as the process.
+  // Thread numbers; threads are few and live as long as the process.
   std::unordered_map<std::thread::id, uint32_t> threads_ KUMO_GUARDED_BY(mutex_);
 };
 
-// A span from here to the end of the scope that it stands in, on this thread.
+// Span from its construction to the end of its scope, on this thread.
 class TraceScope {
  public:
   TraceScope(Tracer* tracer, trace::Kind kind, TraceSubject subject)

@@ -1,10 +1,10 @@
-// Message <-> the frames of one multipart message on the wire: a header frame (protobuf
-// wire::Header) and, where there is a payload, one payload frame behind it. docs/formats.md has the
-// grammar.
+// Framing: conversion between a Message and the frames of a multipart message on the wire: a header
+// frame (protobuf wire::Header) and, if there is a payload, one payload frame. The grammar is in
+// docs/formats.md.
 //
-// Frames come from anybody who can reach the port. Decoding looks at what is there, compares it
-// with what may be there and says what is wrong; it allocates in proportion to the bytes that have
-// really arrived, never to a number that a peer wrote down.
+// Frames come from anyone who can reach the port. Decoding compares the frames with what is allowed
+// and reports what is wrong; it allocates in proportion to the bytes that have arrived, never to a
+// number that a peer sent.
 //
 // Pure functions; thread-safe.
 #pragma once
@@ -13,46 +13,68 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "common/base/status.h"
 #include "common/transport/message.h"
 
 namespace kumo {
 
-// What a process accepts.
+// Limits of the messages that a process accepts.
 struct FramingOptions {
-  // Header.job of everything that is not an introduction (see IsIntroduction).
+  // Header.job of all messages but introductions (see IsIntroduction).
   uint64_t job = 0;
   size_t max_header_bytes = size_t{1} << 20;
-  // The longest payload that any peer has a reason to send: a coded chunk.
+  // The longest legitimate payload: a coded chunk.
   size_t max_payload_bytes = size_t{4} << 20;
 };
 
-// HELLO and STATUS come from processes that may belong to another job or speak another protocol
-// version, REFUSED and STATUS_REPLY go to them: these pass whatever their protocol and job, so that
-// the receiver can answer with the first difference by name instead of with silence. So do PING and
-// PONG, which are about names.
+// True for types that pass whatever their protocol and job. HELLO and STATUS may come from
+// processes of another job or protocol version, and REFUSED and STATUS_REPLY go to them, so that
+// the receiver can name the first difference instead of staying silent. PING and PONG concern only
+// names.
 bool IsIntroduction(wire::Type type);
 
-// CRC32C of a payload as Header.payload_crc32c carries it. 0 on the wire means "not checked", so a
-// payload whose checksum happens to be 0 (one in 2^32) goes unchecked.
+// CRC32C of a payload for Header.payload_crc32c. There 0 means "not checked", so a payload whose
+// checksum happens to be 0 (one in 2^32) is not checked.
 uint32_t PayloadChecksum(std::span<const std::byte> payload);
 
-// Fills in what the wire adds to a header (protocol, job, payload_bytes and, when `checksum` is set
-// and the sender has not already put it there, payload_crc32c) and serialises it into `frame`.
-// ResourceExhausted when the header is longer than the options allow, InvalidArgument when the
-// payload is: peers would drop the message.
+// Completes a header for the wire (protocol, job, payload_bytes and, if `checksum` is set and the
+// sender has not set it, payload_crc32c) and serialises it into `frame`. ResourceExhausted if the
+// header, InvalidArgument if the payload exceeds the options' limit: peers would drop the message.
 Status EncodeHeader(const FramingOptions& options, bool checksum, Message& message,
                     std::string& frame);
 
-// The header of `frame`. InvalidArgument: too long, no protobuf, a text or a list longer than
-// header_limits.h allows, without a type, a payload length that the options forbid;
-// FailedPrecondition: another protocol version or job.
+// Decodes the header in `frame`. InvalidArgument: too long, no protobuf, a field beyond
+// FieldLimits, no type, or a payload length beyond the limit; FailedPrecondition: another protocol
+// version or job.
 Result<wire::Header> DecodeHeader(const FramingOptions& options, std::span<const std::byte> frame);
 
-// Frames as they arrived, header first -> a message whose payload shares the second frame's owner.
-// The errors of DecodeHeader; InvalidArgument for no or too many frames and for a payload whose
-// length is not what the header says; DataLoss for a checksum that does not match.
+// Decodes the frames of a message, header first; the payload shares ownership of the second frame.
+// The errors of DecodeHeader; InvalidArgument for a wrong number of frames, or a payload length
+// that differs from the header's; DataLoss for a wrong checksum.
 Result<Message> DecodeMessage(const FramingOptions& options, std::span<const Payload> frames);
+
+// Limits on the lengths of texts and lists in a header, for all of proto/wire.proto in one table.
+//
+// A header of 1 MiB can expand a hundredfold in memory: an empty message in a list takes two bytes
+// on the wire but sixty or more in memory. So its bytes are scanned and counted before they are
+// parsed. State machines may impose tighter limits; these bound their input.
+//
+// Pure functions; thread-safe.
+struct FieldLimit {
+  // The message (of wire.proto unless another package is named) and the field: "Hello.claims",
+  // "checkpoint.Origin.taken".
+  std::string_view field;
+  int elements = 1;  // of a list or a map
+  int bytes = 0;     // of a text or of each text of a list; 0: no text
+};
+
+// The limits of exactly the texts and lists that a header can contain.
+std::span<const FieldLimit> FieldLimits();
+
+// InvalidArgument, naming the field, if a limit is exceeded, if the bytes are no protobuf, or if a
+// singular message field occurs twice (protobuf would merge their lists).
+Status CheckFieldLimits(std::span<const std::byte> header);
 
 }  // namespace kumo

@@ -16,7 +16,7 @@
 namespace kumo {
 namespace {
 
-// More than the allow list of all processes takes.
+// Larger than the allow list of all processes.
 constexpr uint64_t kLongestFile = 1 << 20;
 constexpr mode_t kSecretMode = 0600;
 constexpr mode_t kAllowListMode = 0644;
@@ -38,20 +38,20 @@ Status CheckMode(const std::string& path, mode_t mode, mode_t forbidden) {
                             path);
 }
 
-// A regular file, or a link to one, with none of the `forbidden` permissions.
+// Reads a regular file, or a link to one, that has none of the `forbidden` permissions.
 Result<std::string> ReadGuarded(const std::string& path, mode_t forbidden) {
-  // Opening a pipe must not wait for whoever writes it.
+  // O_NONBLOCK: opening a pipe must not wait for its writer.
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return SystemError(path, "cannot be opened");
   struct stat info {};
   Status status;
   std::string text;
   if (fstat(fd, &info) != 0) {
-    status = SystemError(path, "cannot be looked at");
+    status = SystemError(path, "cannot be examined");
   } else if (!S_ISREG(info.st_mode)) {
     status = FailedPrecondition(path + " is not a file");
   } else if (static_cast<uint64_t>(info.st_size) > kLongestFile) {
-    status = FailedPrecondition(path + " is longer than any file of keys");
+    status = FailedPrecondition(path + " is too long for a key file");
   } else if (status = CheckMode(path, info.st_mode, forbidden); status.ok()) {
     text.resize(static_cast<size_t>(info.st_size));
     size_t done = 0;
@@ -71,7 +71,7 @@ Result<std::string> ReadGuarded(const std::string& path, mode_t forbidden) {
 
 bool IsThere(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 
-// What a parser says about a file's content.
+// Adds the path to a parser's error.
 Status About(const std::string& path, const Status& status) {
   return FailedPrecondition(path + ": " + status.message());
 }
@@ -86,13 +86,13 @@ Result<KeyPair> ReadSecretKey(const std::string& folder, const KeyHolder& holder
 
 Status NoKey(const std::string& folder, const std::string& files, const std::string& whose) {
   return FailedPrecondition("cluster.keys = " + folder + ": there is no " + files +
-                            ", the key of " + whose + "; kumo keys makes it");
+                            ", the key of " + whose + "; make it with `kumo keys`");
 }
 
-// A new file that appears complete; never in place of one that is there.
+// Creates a file that appears complete; never replaces an existing one.
 Status WriteSecret(const std::string& path, const std::string& text) {
   const std::string temporary = TemporaryName(path);
-  // What an interrupted run has left.
+  // The leftover of an interrupted run.
   unlink(temporary.c_str());
   const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kSecretMode);
   if (fd < 0) return SystemError(temporary, "cannot be created");
@@ -101,7 +101,7 @@ Status WriteSecret(const std::string& path, const std::string& text) {
     status = SystemError(temporary, "cannot be written");
   }
   close(fd);
-  // Unlike a rename, a link does not replace.
+  // Unlike rename, link does not replace.
   if (status.ok() && link(temporary.c_str(), path.c_str()) != 0) {
     status = SystemError(path, "cannot be created");
   }
@@ -116,12 +116,12 @@ Status MakeFolder(const std::string& folder) {
   if (mkdir(folder.c_str(), kFolderMode) == 0) return files.SyncDirectory(above);
   if (errno != EEXIST) return SystemError(folder, "cannot be created");
   struct stat info {};
-  if (stat(folder.c_str(), &info) != 0) return SystemError(folder, "cannot be looked at");
+  if (stat(folder.c_str(), &info) != 0) return SystemError(folder, "cannot be examined");
   if (!S_ISDIR(info.st_mode)) return FailedPrecondition(folder + " is not a folder");
   return CheckMode(folder, info.st_mode, S_IWGRP | S_IWOTH);
 }
 
-// The public key of a holder whose file may be there already; none where it is not.
+// The public key of a holder whose file may exist; none if it does not.
 Result<std::string> PublicKeyOf(const std::string& folder, const KeyHolder& holder) {
   if (!IsThere(JoinPath(folder, holder.FileName()))) return std::string();
   KUMO_ASSIGN_OR_RETURN(const KeyPair keys, ReadSecretKey(folder, holder));
@@ -178,7 +178,7 @@ Result<SharedKeys> ReadWorkerKeys(const std::string& folder, const std::string& 
   }
   return NoKey(folder, shared,
                "worker " + worker_name +
-                   " (a worker with a key of its own is called worker-0, "
+                   " (a worker with a key of its own must be named worker-0, "
                    "worker-1, ...)");
 }
 
@@ -190,7 +190,7 @@ Result<std::vector<KeyHolder>> AddKeys(const std::string& folder,
   if (IsThere(JoinPath(folder, kAllowListFile))) {
     KUMO_ASSIGN_OR_RETURN(list, ReadAllowList(folder));
   }
-  // All that is there is looked at before anything is made.
+  // All existing files are checked before anything is made.
   std::vector<KeyHolder> missing;
   for (const KeyHolder& holder : holders) {
     KUMO_ASSIGN_OR_RETURN(const std::string own, PublicKeyOf(folder, holder));
@@ -198,7 +198,7 @@ Result<std::vector<KeyHolder>> AddKeys(const std::string& folder,
     if (!own.empty() && listed != nullptr) {
       KUMO_RETURN_IF_ERROR(CheckSame(folder, holder, own, listed));
     }
-    // A run that was interrupted has left a key that the list does not know yet.
+    // An interrupted run has left a key that the list does not contain yet.
     if (!own.empty() && listed == nullptr) {
       const Status added = list.Add(holder, own);
       if (!added.ok()) return About(JoinPath(folder, holder.FileName()), added);
@@ -214,8 +214,9 @@ Result<std::vector<KeyHolder>> AddKeys(const std::string& folder,
   PosixFileSystem files;
   const std::string path = JoinPath(folder, kAllowListFile);
   KUMO_RETURN_IF_ERROR(WriteFileAtomically(files, path, list.ToString()));
-  // Whatever the umask allows the group.
-  if (chmod(path.c_str(), kAllowListMode) != 0) return SystemError(path, "cannot be guarded");
+  // Independent of the umask.
+  if (chmod(path.c_str(), kAllowListMode) != 0)
+    return SystemError(path, "cannot be protected (chmod)");
   return missing;
 }
 

@@ -38,7 +38,7 @@ std::optional<int> IndexIn(std::string_view text) {
   return index;
 }
 
-// The 32 bytes of a key; none where that is no Z85.
+// Decodes the 32 bytes of a key; none if it is not Z85.
 std::optional<std::string> KeyBytesOf(const std::string& key) {
   std::string bytes(kKeyBytes, '\0');
   const bool right =
@@ -69,10 +69,11 @@ Result<KeyHolder> ParseHolder(std::string_view role, std::string_view index) {
   if (!known) return InvalidArgument("the role must be server, worker or client");
   const bool any = index == kAnyIndex;
   if (any && holder.role == KeyHolder::Role::kServer) {
-    return InvalidArgument("a server's index must be a number: each server has a key of its own");
+    return InvalidArgument(
+        "a server's index must be a number, because each server has a key of its own");
   }
   if (!any && holder.role == KeyHolder::Role::kClient) {
-    return InvalidArgument("a client's index must be any: all clients have one key");
+    return InvalidArgument("a client's index must be any, because all clients share one key");
   }
   const std::optional<int> number = IndexIn(index);
   if (!any && !number) {
@@ -86,7 +87,7 @@ Result<KeyHolder> ParseHolder(std::string_view role, std::string_view index) {
 
 using OnLine = std::function<Status(const KeyHolder& holder, std::string key)>;
 
-// Calls on_line for every line with a key. No error contains what the line says, which may be a
+// Calls on_line for every line with a key. Errors do not contain the line's content, which may be a
 // secret.
 Status ParseLines(const std::string& text, const OnLine& on_line) {
   size_t number = 0;
@@ -96,7 +97,7 @@ Status ParseLines(const std::string& text, const OnLine& on_line) {
     at = end + 1;
     const std::string where = "line " + std::to_string(++number);
     if (line.find('\0') != std::string_view::npos) {
-      return InvalidArgument(where + " contains a zero byte: this is no text");
+      return InvalidArgument(where + " contains a zero byte: the file is no text");
     }
     const std::vector<std::string_view> words = Words(line);
     if (words.empty() || words[0].starts_with('#')) continue;
@@ -161,7 +162,7 @@ Result<KeyPair> KeyPairOf(const std::string& secret_key) {
   KUMO_RETURN_IF_ERROR(CheckCurve());
   std::array<char, kKeyCharacters + 1> public_key{};
   if (!KeyBytesOf(secret_key) || zmq_curve_public(public_key.data(), secret_key.c_str()) != 0) {
-    return InvalidArgument("this is no secret key");
+    return InvalidArgument("the text is no secret key");
   }
   return KeyPair{public_key.data(), secret_key};
 }
@@ -176,16 +177,16 @@ Result<KeyPair> ParseSecretKey(const std::string& text, const KeyHolder& holder)
   std::optional<KeyPair> found;
   KUMO_RETURN_IF_ERROR(ParseLines(text, [&](const KeyHolder& whose, const std::string& key) {
     if (whose != holder) {
-      return InvalidArgument("this is the key of " + whose.ToString() + ", not of " +
+      return InvalidArgument("the file has the key of " + whose.ToString() + ", not of " +
                              holder.ToString());
     }
-    if (found) return InvalidArgument("a second key");
+    if (found) return InvalidArgument("the file has a second key");
     Result<KeyPair> keys = KeyPairOf(key);
     if (!keys.ok()) return keys.status();
     found = *keys;
     return OkStatus();
   }));
-  if (!found) return InvalidArgument("there is no key in it");
+  if (!found) return InvalidArgument("the file has no key");
   return *found;
 }
 
@@ -199,10 +200,10 @@ Result<AllowList> AllowList::Parse(const std::string& text) {
 
 Status AllowList::Add(const KeyHolder& holder, const std::string& public_key) {
   const std::optional<std::string> bytes = KeyBytesOf(public_key);
-  if (!bytes) return InvalidArgument("the key of " + holder.ToString() + " is no Z85");
+  if (!bytes) return InvalidArgument("the key of " + holder.ToString() + " is not Z85");
   if (Find(holder) != nullptr) return InvalidArgument(holder.ToString() + " has a key already");
   if (const KeyHolder* other = HolderOf(*bytes)) {
-    return InvalidArgument("the key of " + holder.ToString() + " is also that of " +
+    return InvalidArgument("the key of " + holder.ToString() + " is also the key of " +
                            other->ToString());
   }
   entries_[holder] = public_key;

@@ -1,9 +1,8 @@
-// One message between two processes: a protobuf header frame and at most one payload frame.
+// Message between two processes: a protobuf header frame and at most one payload frame.
 //
-// Payload bytes are shared, never copied: a received payload lives in the transport's own buffer, a
-// sent one in the sender's (a chunk of a shard's weights, an encoded contribution), and both are
-// freed when the last reader lets go. Whoever holds a Payload may read it from any thread; nobody
-// may write to it.
+// Payload bytes are shared, never copied: a received payload lies in the transport's buffer, a sent
+// payload in the sender's (a chunk of a shard's weights, a coded contribution); both are freed with
+// their last reference. A Payload may be read from any thread and must not be written.
 #pragma once
 
 #include <cstddef>
@@ -28,11 +27,17 @@ struct Message {
   Payload payload;
 };
 
-// Names a process within a job. Servers are "server/<index>"; a worker is
+// Name of a process within a job: a server "server/<index>", a worker
 // "worker/<name>/<incarnation>", a client (kumo status) "client/<random>".
 using PeerName = std::string;
 
 PeerName ServerPeer(int index);
 PeerName WorkerPeer(const std::string& name, uint64_t incarnation);
+
+// Request window: the messages of one kind in flight from one process to another that carry or
+// request a chunk of `chunk_bytes`: 256 MiB in total, 4 to 2,048 messages. The transport's queue
+// per peer holds several such windows of a few kinds in both directions, and a network holds less
+// in flight.
+int ChunkWindow(int64_t chunk_bytes);
 
 }  // namespace kumo

@@ -5,11 +5,14 @@
 #include <cinttypes>
 #include <cstdio>
 
+#include <glog/logging.h>
+
 namespace kumo {
+
 namespace {
 
 constexpr std::string_view kHexadecimal = "0123456789abcdef";
-// Who wants a name repeats what it says sooner than this.
+// A process that wants a name repeats its messages more often than this.
 constexpr TimeUs kLongestPause = 2 * kSecond;
 
 }  // namespace
@@ -47,7 +50,8 @@ bool PeerNames::Hear(const std::string& routing_id, const PeerName& name, TimeUs
     place.heard = now;
     return true;
   }
-  // A pause is ours, or that of one that wants the name no more: neither is the holder's.
+  // Such a pause is this process's own, or the other process has given up: the holder is not to
+  // blame.
   const bool paused = now - place.other_heard > std::max(silent_us_, kLongestPause);
   if (place.other.empty() || paused) {
     place.other = routing_id;
@@ -100,6 +104,40 @@ void PeerNames::MakeRoom() {
   if (places_.size() < kMostNames) return;
   places_.erase(std::ranges::min_element(
       places_, [](const auto& a, const auto& b) { return a.second.heard < b.second.heard; }));
+}
+
+namespace {
+
+Status NameIsTaken(const PeerName& name) {
+  return FailedPrecondition("another process uses the name " + name +
+                            "; it is free once that process has ended or is silent");
+}
+
+}  // namespace
+
+Status NameDisputes::Hear(const std::string& routing_id, const PeerName& name, TimeUs now) {
+  if (names_.Hear(routing_id, name, now)) return OkStatus();
+  const auto question = names_.Ask(routing_id, name, now);
+  if (!question) return NameIsTaken(name);
+  wire::Header ping;
+  ping.set_type(wire::PING);
+  ping.set_request(question->number);
+  if (send_(question->to, std::move(ping))) return NameIsTaken(name);
+  names_.Replace(routing_id, name, now);
+  return OkStatus();
+}
+
+void NameDisputes::OnPong(const std::string& routing_id, const PeerName& name, uint64_t number) {
+  const auto other = names_.Answer(routing_id, name, number);
+  if (!other) return;
+  LOG_EVERY_T(WARNING, 1) << "refused another process with the name " << name
+                          << ": the first one is alive";
+  wire::Header refused;
+  refused.set_type(wire::REFUSED);
+  const Status taken = NameIsTaken(name);
+  refused.mutable_refusal()->set_code(static_cast<uint32_t>(taken.code()));
+  refused.mutable_refusal()->set_reason(taken.message());
+  (void)send_(*other, std::move(refused));
 }
 
 }  // namespace kumo

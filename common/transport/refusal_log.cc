@@ -16,7 +16,7 @@ std::string RefusalLog::Note(const std::string& what, TimeUs now) {
     return "";
   }
   std::string text = what;
-  if (unsaid_ > 0) text += " (and " + std::to_string(unsaid_) + " others since the last)";
+  if (unsaid_ > 0) text += " (and " + std::to_string(unsaid_) + " more since the last message)";
   next_ = now + kInterval;
   unsaid_ = 0;
   return text;

@@ -1,6 +1,6 @@
-// What is said of messages and connections that were refused: one in a while, however many come.
+// Refusal log: rate-limited log messages about refused messages and connections.
 //
-// A value; one thread. Time is handed in.
+// A value; one thread. Time is passed in.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@ class RefusalLog {
  public:
   static constexpr TimeUs kInterval = kSecond;
 
-  // A message of `from`, which may be anybody's, was refused. What the log is to say of it, with
-  // how many went unsaid before; "" where the last was said less than kInterval ago.
+  // A message of `from`, which may be anyone's, was refused. Returns the text to log, with the
+  // number of suppressed texts; "" if the last text was less than kInterval ago.
   std::string Note(const PeerName& from, const Status& why, TimeUs now);
-  // The same of whatever else was refused: `what` says that.
+  // The same for another refusal, which `what` describes.
   std::string Note(const std::string& what, TimeUs now);
 
  private:

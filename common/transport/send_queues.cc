@@ -7,7 +7,7 @@
 
 namespace kumo {
 
-// Keeps what a frame lives in until ZeroMQ has written it, and counts it as queued until then.
+// Keeps the memory of a frame until ZeroMQ has written it, and counts it as queued until then.
 struct SendQueue::InFlight {
   std::shared_ptr<const void> owner;  // of a payload
   std::string header;                 // or a header's bytes
@@ -15,7 +15,7 @@ struct SendQueue::InFlight {
   int64_t cost = 0;
 };
 
-// Whichever thread closes the frame last calls this.
+// Called by the thread that closes the last reference to the frame.
 void SendQueue::EndFlight(void*, void* hint) {
   const std::unique_ptr<InFlight> flight(static_cast<InFlight*>(hint));
   flight->queued->fetch_sub(flight->cost, std::memory_order_acq_rel);
@@ -52,7 +52,7 @@ int64_t SendQueues::waiting() const {
 }
 
 const SendQueue& SendQueues::Of(const std::string& peer) {
-  // Workers come and go; what is kept of them must not.
+  // Workers come and go: empty queues are removed whenever the table has doubled.
   if (queues_.size() >= sweep_at_) {
     std::erase_if(queues_, [](const auto& entry) { return entry.second.waiting() == 0; });
     sweep_at_ = std::max(kFewest, 2 * queues_.size());

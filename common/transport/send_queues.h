@@ -1,9 +1,12 @@
-// What waits towards each peer: frames that ZeroMQ has, and the kernel has not taken yet, counted
-// in bytes with all that they cost us. ZeroMQ itself would count messages, of which one may be four
-// bytes long and another four million.
+// Send queues: the bytes that wait towards each peer, in frames that ZeroMQ has and the kernel has
+// not taken yet, with their overhead. ZeroMQ itself counts only messages, of which one may have
+// four bytes and another four million.
 //
-// Thread-safety: owned by the transport, whose loop thread makes all the calls; frames may be
-// closed by any thread (an I/O thread, mostly), also when the queues are gone.
+// Each frame carries a shared counter (zmq_msg_init_data's hint), which the frame decrements when
+// ZeroMQ closes it. So the counter may outlive its queue.
+//
+// Thread-safety: owned by the transport, whose loop thread makes all calls; frames may be closed by
+// any thread (mostly an I/O thread), also after the queues are gone.
 #pragma once
 
 #include <atomic>
@@ -22,20 +25,19 @@ namespace kumo {
 
 class SendQueue {
  public:
-  // What a frame costs besides its bytes: ZeroMQ's records of it and ours, and what an allocator
-  // adds.
+  // Overhead of a frame: ZeroMQ's and our records, and the allocator's.
   static constexpr int64_t kFrameCost = 256;
 
   int64_t waiting() const { return bytes_->load(std::memory_order_acquire); }
-  // Whether so many bytes more may wait where `most` may. A message that is longer than the queue
-  // by itself is sent when nothing else waits.
+  // True if `bytes` more may wait with the limit `most`. A message longer than the limit is sent
+  // alone.
   bool Takes(int64_t bytes, int64_t most) const {
     const int64_t before = waiting();
     return before == 0 || before + bytes <= most;
   }
 
-  // A frame of these bytes, which waits from now on until `frame`, and whatever ZeroMQ has made of
-  // it, is closed; the payload's owner is held as long. Requires a frame that is empty.
+  // Makes `frame` a frame of these bytes, which count as waiting until `frame` and all of ZeroMQ's
+  // copies are closed; the payload's owner is held until then. Requires an empty frame.
   void Fill(std::string header, ZmqFrame* frame) const;
   void Fill(Payload payload, ZmqFrame* frame) const;
 
@@ -53,16 +55,15 @@ class SendQueue {
 
 class SendQueues {
  public:
-  // Of a peer's name, or of whatever else the caller tells other ends apart by; good until the next
-  // call.
+  // The queue of a peer name or other key; valid until the next call.
   const SendQueue& Of(const std::string& peer);
-  // How many other ends are kept count of.
+  // Number of queues.
   size_t size() const { return queues_.size(); }
-  // Of all of them together.
+  // Sum over all queues.
   int64_t waiting() const;
 
  private:
-  static constexpr size_t kFewest = 64;  // worth a sweep
+  static constexpr size_t kFewest = 64;  // queues before the first sweep
 
   std::unordered_map<std::string, SendQueue> queues_;
   size_t sweep_at_ = kFewest;

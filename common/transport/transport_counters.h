@@ -1,5 +1,4 @@
-// What a transport has sent and received since the start; bytes are those of header and payload
-// frames.
+// Transport counters: messages and bytes (of header and payload frames) since the start.
 //
 // A plain value.
 #pragma once
@@ -18,10 +17,10 @@ struct TransportCounters {
   uint64_t bytes_sent = 0;
   uint64_t messages_received = 0;
   uint64_t bytes_received = 0;
-  uint64_t messages_refused = 0;  // arrived and dropped: not ours, damaged, too long
+  uint64_t messages_refused = 0;  // arrived and dropped: foreign, damaged, too long
   uint64_t sends_unavailable = 0;
-  uint64_t connections_refused = 0;  // ended without a word, where keys are wanted
-  // By the messages' type. What was refused, and what transports say to each other, is not in it.
+  uint64_t connections_refused = 0;  // ended without a message, if keys are required
+  // By message type, without refused messages and the transport's own (PING, PONG).
   ByType bytes_sent_by_type = {};
   ByType bytes_received_by_type = {};
 

@@ -1,7 +1,5 @@
-// Owners of what the ZeroMQ C API hands out.
-//
-// We use the C API, not cppzmq: it reports by return codes, so no exception can leave the
-// transport, and these three are all the ownership that it needs.
+// Owners of the ZeroMQ C API's handles. The C API is used instead of cppzmq because it reports
+// errors by return codes, so no exception can leave the transport.
 #pragma once
 
 #include <cerrno>
@@ -14,7 +12,7 @@
 namespace kumo {
 
 struct ZmqContextCloser {
-  // Waits until the I/O threads have sent what is queued or the sockets' linger is over.
+  // Waits until the I/O threads have sent the queued messages or the sockets' linger has passed.
   void operator()(void* context) const {
     while (zmq_ctx_term(context) != 0 && errno == EINTR) {
     }
@@ -27,7 +25,7 @@ struct ZmqSocketCloser {
 };
 using ZmqSocket = std::unique_ptr<void, ZmqSocketCloser>;
 
-// One frame. Closed by any thread: ZeroMQ counts references atomically.
+// One frame. Any thread may close it: ZeroMQ counts references atomically.
 class ZmqFrame {
  public:
   ZmqFrame() { zmq_msg_init(&frame_); }

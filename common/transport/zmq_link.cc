@@ -10,12 +10,12 @@
 
 #include <glog/logging.h>
 
-#include "common/transport/connection_security.h"
+#include "common/transport/curve.h"
 
 namespace kumo {
 namespace {
 
-constexpr std::string_view kDomain = "kumo";  // of the authentication that libzmq would ask for
+constexpr std::string_view kDomain = "kumo";  // ZAP domain
 
 Status ZmqError(std::string_view what) {
   return Internal(std::string(what) + ": " + zmq_strerror(zmq_errno()));
@@ -30,8 +30,8 @@ bool UseChecksum(Checksums checksums, bool local) {
   return checksums == Checksums::kAlways || (checksums == Checksums::kNetwork && !local);
 }
 
-// What an honest peer can have sent that we have not read: the queue, a message on its way into it,
-// and what the kernel buffers.
+// The most unread bytes of an honest peer: the queue, a message on its way into it, and the
+// kernel's buffers.
 int64_t LongestBacklog(const ZmqTransportOptions& options) {
   constexpr int64_t kKernelBuffers = int64_t{64} << 20;
   const auto message =
@@ -43,8 +43,8 @@ Result<ZmqSocket> NewSocket(void* context, int type, const ZmqTransportOptions& 
   ZmqSocket socket(zmq_socket(context, type));
   if (socket == nullptr) return ZmqError("cannot create a ZeroMQ socket");
   void* raw = socket.get();
-  // The longest frame that anybody has a reason to send; a longer one ends the connection before
-  // memory is allocated for it.
+  // The longest legitimate frame; a longer one ends the connection before memory is allocated for
+  // it.
   const int64_t longest = static_cast<int64_t>(
       std::max(options.framing.max_header_bytes, options.framing.max_payload_bytes) +
       (options.keys != nullptr ? kCurveFrameOverhead : 0));
@@ -53,14 +53,14 @@ Result<ZmqSocket> NewSocket(void* context, int type, const ZmqTransportOptions& 
   SetInt(raw, ZMQ_RCVHWM, options.receive_queue_messages);
   SetInt(raw, ZMQ_LINGER, options.linger_ms);
   SetInt(raw, ZMQ_HANDSHAKE_IVL, options.handshake_ms);
-  // Any domain has libzmq refuse ZMTP 1 and 2, which only strangers speak: bytes without a greeting
-  // count as ZMTP 1, whose names end the process where the connection is lost meanwhile (an
-  // assertion of libzmq's 4.3.4 and 4.3.5 in process_routing_id_msg). Nobody is asked about the
-  // domain.
+  // Setting a domain makes libzmq refuse ZMTP 1 and 2, which no Kumo process speaks. Reason: bytes
+  // without a greeting count as ZMTP 1, and its peer names crash the process if the connection is
+  // lost meanwhile (an assertion in process_routing_id_msg of libzmq 4.3.4 and 4.3.5). No handler
+  // is asked about the domain.
   CHECK_EQ(zmq_setsockopt(raw, ZMQ_ZAP_DOMAIN, kDomain.data(), kDomain.size()), 0);
-  // A machine that vanished without a word is noticed by TCP: within silent_ms where it owes an
-  // acknowledgement, in a minute where it owes nothing. Not by ZeroMQ's own heartbeats: a ping ends
-  // the process (libzmq asserts !_io_error) where a connection was lost while we did not read it.
+  // TCP detects a machine that vanished: within silent_ms if it owes an acknowledgement, otherwise
+  // within a minute (keep-alive). ZeroMQ's own heartbeats are not used: a ping crashes the process
+  // (libzmq asserts !_io_error) if the connection was lost while we did not read it.
   SetInt(raw, ZMQ_TCP_MAXRT, options.silent_ms);
   SetInt(raw, ZMQ_TCP_KEEPALIVE, 1);
   SetInt(raw, ZMQ_TCP_KEEPALIVE_IDLE, 30);
@@ -75,7 +75,7 @@ ZmqLink::ZmqLink(ZmqSocket socket, PeerName peer, Address address)
     : socket_(std::move(socket)), peer_(std::move(peer)), address_(std::move(address)) {}
 
 ZmqLink::~ZmqLink() {
-  // The monitor must stop before the end that reads it is closed.
+  // Stop the monitor before its reading end is closed.
   if (monitor_ != nullptr) zmq_socket_monitor(socket_.get(), nullptr, 0);
 }
 
@@ -84,10 +84,10 @@ Result<std::unique_ptr<ZmqLink>> ZmqLink::Listen(void* context, const ZmqTranspo
   KUMO_ASSIGN_OR_RETURN(ZmqSocket socket, NewSocket(context, ZMQ_ROUTER, options));
   std::unique_ptr<ZmqLink> link(new ZmqLink(std::move(socket), "", address));
   void* raw = link->socket();
-  // Sending to a name that is not connected, or whose queue is full, is an error, not silence.
+  // Makes sending to an unknown name or a full queue an error instead of silence.
   SetInt(raw, ZMQ_ROUTER_MANDATORY, 1);
-  // A process that comes back before its old connection was found dead is heard at once. Two
-  // processes never share a routing id, as it carries a token of the process.
+  // A process that reconnects before its old connection was found dead is heard at once. Two
+  // processes never share a routing id, because it contains a token of the process.
   SetInt(raw, ZMQ_ROUTER_HANDOVER, 1);
   bool local = true;
   int listening_fd = -1;
@@ -104,7 +104,7 @@ Result<std::unique_ptr<ZmqLink>> ZmqLink::Listen(void* context, const ZmqTranspo
                                        options.keys != nullptr ? kCurveFrameOverhead : 0);
     if (options.keys != nullptr) {
       UseKeysToListen(raw, *options.keys);
-      link->strangers_ = std::make_unique<PendingConnections>(
+      link->pending_ = std::make_unique<PendingConnections>(
           [guard = link->guard_.get()](int fd) { guard->Cut(fd); });
     }
     if (Status watched = link->Watch(context, ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED);
@@ -138,8 +138,8 @@ Result<std::unique_ptr<ZmqLink>> ZmqLink::Connect(void* context, const ZmqTransp
   std::unique_ptr<ZmqLink> link(new ZmqLink(std::move(socket), peer, address));
   void* raw = link->socket();
   zmq_setsockopt(raw, ZMQ_ROUTING_ID, routing_id.data(), routing_id.size());
-  // Queue only for a connection that is there: what was meant for a dead server must not pile up
-  // and flood the next one.
+  // Queue only for existing connections: messages for a dead server must not pile up and flood its
+  // successor.
   SetInt(raw, ZMQ_IMMEDIATE, 1);
   SetInt(raw, ZMQ_CONNECT_TIMEOUT, options.connect_ms);
   SetInt(raw, ZMQ_RECONNECT_IVL, options.reconnect_ms);
@@ -163,8 +163,8 @@ Status ZmqLink::Watch(void* context, int events) {
   const std::string endpoint = "inproc://monitor-of-" + peer_;
   ZmqSocket monitor(zmq_socket(context, ZMQ_PAIR));
   if (monitor == nullptr) return ZmqError("cannot create a ZeroMQ socket");
-  // The queue has no limit, so that the I/O thread can never block on a loop thread that is busy
-  // elsewhere; the events are as rare as connections.
+  // Unlimited queue, so that the I/O thread never blocks on a busy loop thread; events are as rare
+  // as connections.
   SetInt(monitor.get(), ZMQ_RCVHWM, 0);
   SetInt(monitor.get(), ZMQ_LINGER, 0);
   if (zmq_socket_monitor(socket_.get(), endpoint.c_str(), events) != 0) {
@@ -184,7 +184,7 @@ int ZmqLink::Send(const std::string* routing_id, ZmqFrame* header, ZmqFrame* pay
       zmq_send(raw, routing_id->data(), routing_id->size(), ZMQ_DONTWAIT | ZMQ_SNDMORE) < 0) {
     return zmq_errno();
   }
-  // A socket takes either none of a message's frames or all.
+  // A socket takes all frames of a message or none.
   const int more = payload != nullptr ? ZMQ_SNDMORE : 0;
   if (zmq_msg_send(header->get(), raw, ZMQ_DONTWAIT | more) < 0) return zmq_errno();
   if (payload == nullptr) return 0;
@@ -216,10 +216,10 @@ bool ZmqLink::Receive(Arrived* arrived) {
 void ZmqLink::Know(ZmqFrame* frame, Arrived* arrived) {
   if (guard_ == nullptr) return;
   const int fd = zmq_msg_get(frame->get(), ZMQ_SRCFD);
-  // The name was said once, when the connection was made: it is not among what arrived since.
+  // The routing id came when the connection was made; it is not among the bytes received since.
   guard_->Delivered(fd, frame->bytes().size());
   if (!wants_keys()) return;
-  strangers_->Spoke(fd);
+  pending_->Spoke(fd);
   const char* names = zmq_msg_gets(frame->get(), "User-Id");
   arrived->names = names != nullptr ? names : "";
 }
@@ -233,7 +233,7 @@ void ZmqLink::ConnectAgain() {
 }
 
 void ZmqLink::HandleEvents(const std::function<void(const PeerName& peer)>& on_connected) {
-  // An event is a frame of its number (16 bits) and value (32 bits), and a frame of its address.
+  // An event has two frames: its number (16 bits) with its value (32 bits), and its address.
   ConnectAgain();
   while (monitor_ != nullptr) {
     ZmqFrame event;
@@ -251,21 +251,21 @@ void ZmqLink::HandleEvents(const std::function<void(const PeerName& peer)>& on_c
   }
 }
 
-// The value of most events is a connection's descriptor.
+// The value of most events is the descriptor of a connection.
 void ZmqLink::HandleEvent(int event, int value,
                           const std::function<void(const PeerName& peer)>& on_connected) {
   switch (event) {
     case ZMQ_EVENT_ACCEPTED:
       guard_->Accepted(value);
-      if (wants_keys()) strangers_->Accepted(value);
+      if (wants_keys()) pending_->Accepted(value);
       break;
     case ZMQ_EVENT_DISCONNECTED:
       guard_->Closed(value);
-      if (wants_keys()) strangers_->Closed(value);
+      if (wants_keys()) pending_->Closed(value);
       break;
     case ZMQ_EVENT_CONNECTED:
-      // Should the descriptor be gone by now, or be somebody else's, the worst that happens is a
-      // loopback connection with another congestion control.
+      // If the descriptor is closed or reused by now, the worst effect is a loopback connection
+      // with another congestion control.
       if (IsLoopbackConnection(value)) UseLoopbackCongestionControl(value);
       break;
     case ZMQ_EVENT_HANDSHAKE_SUCCEEDED:

@@ -1,7 +1,7 @@
-// One ZeroMQ socket of a transport: the one that listens (a ROUTER), or one that is connected to a
-// peer (a DEALER), with the monitor that tells when its connections are made and lost.
+// ZeroMQ link: one socket of a transport, either the listening one (a ROUTER) or one connected to a
+// peer (a DEALER), with the monitor that reports made and lost connections.
 //
-// One thread. The context outlives it.
+// One thread. The context must outlive it.
 #pragma once
 
 #include <array>
@@ -16,9 +16,8 @@
 #include "common/base/address.h"
 #include "common/base/clock.h"
 #include "common/base/status.h"
-#include "common/transport/backlog_guard.h"
+#include "common/transport/connection_guards.h"
 #include "common/transport/message.h"
-#include "common/transport/pending_connections.h"
 #include "common/transport/transport_options.h"
 #include "common/transport/zmq_handles.h"
 
@@ -26,12 +25,12 @@ namespace kumo {
 
 class ZmqLink {
  public:
-  // Listens. Errors: those of ListenTcp and CheckIpcFree; Internal where ZeroMQ has no socket left.
+  // Listens. The errors of ListenTcp and CheckIpcFree; Internal if ZeroMQ has no free socket.
   static Result<std::unique_ptr<ZmqLink>> Listen(void* context, const ZmqTransportOptions& options,
                                                  const Address& address);
-  // Starts to connect, and to connect again. routing_id: what every connection opens with.
-  // InvalidArgument for an address that cannot be connected to; FailedPrecondition where there are
-  // keys, but none of the peer's.
+  // Connects in the background, and reconnects. routing_id: opens every connection. InvalidArgument
+  // if the address cannot be connected to; FailedPrecondition if there are keys, but none of the
+  // peer.
   static Result<std::unique_ptr<ZmqLink>> Connect(void* context, const ZmqTransportOptions& options,
                                                   const std::string& routing_id,
                                                   const PeerName& peer, const Address& address);
@@ -40,37 +39,37 @@ class ZmqLink {
   ZmqLink& operator=(const ZmqLink&) = delete;
 
   bool listens() const { return peer_.empty(); }
-  const PeerName& peer() const { return peer_; }  // "" of one that listens
-  // Where it listens, with the port that "any free one" became.
+  const PeerName& peer() const { return peer_; }  // "" if it listens
+  // The listening address with the actual port.
   const Address& address() const { return address_; }
-  bool checksum() const { return checksum_; }     // of what leaves here
-  BacklogGuard* guard() { return guard_.get(); }  // of what listens on tcp; else null
-  // Whether who connects here has shown a key.
-  bool wants_keys() const { return strangers_ != nullptr; }
-  // Connections that were closed before they had said a word, of what wants keys.
-  uint64_t strangers_left() const { return wants_keys() ? strangers_->left() : 0; }
+  bool checksum() const { return checksum_; }     // for sent payloads
+  BacklogGuard* guard() { return guard_.get(); }  // if it listens on tcp; otherwise null
+  // True if peers must show a key.
+  bool wants_keys() const { return pending_ != nullptr; }
+  // Number of connections that ended without a message, if keys are required.
+  uint64_t refused_connections() const { return wants_keys() ? pending_->left() : 0; }
 
-  // Sends one message, all of it or nothing. routing_id: the connection, of one that listens.
-  // payload: null where there is none. 0, or errno: EHOSTUNREACH where the connection is gone.
+  // Sends a message completely or not at all. routing_id: the connection, if it listens. payload:
+  // null if there is none. Returns 0 or errno: EHOSTUNREACH if the connection is gone.
   int Send(const std::string* routing_id, ZmqFrame* header, ZmqFrame* payload);
 
   struct Arrived {
     static constexpr size_t kFrames = 2;  // header, payload
 
-    std::string routing_id;  // of the connection that it came by, of one that listens
-    std::string names;  // that the connection's key allows (KeyHolder::Names), where it has one
-    std::array<Payload, kFrames + 1> frames;  // one more, to know of one too many
+    std::string routing_id;  // of the connection, if it listens
+    std::string names;       // that the connection's key allows (KeyHolder::Names); "" without key
+    std::array<Payload, kFrames + 1> frames;  // one more, to detect too many
     size_t count = 0;
-    size_t bytes = 0;  // of all of them
+    size_t bytes = 0;  // of all frames
     std::span<const Payload> all() const { return {frames.data(), count}; }
   };
-  // False when no message is there.
+  // Returns false if there is no message.
   bool Receive(Arrived* arrived);
 
-  // Sees to what has happened to connections; on_connected: the peer can be sent to (again).
+  // Handles the monitor's events. on_connected: the peer can be sent to (again).
   void HandleEvents(const std::function<void(const PeerName& peer)>& on_connected);
 
-  // To wait for: the socket, and what HandleEvents looks at (null where nothing is watched).
+  // To poll: the socket, and the monitor for HandleEvents (null if there is none).
   void* socket() { return socket_.get(); }
   void* monitor() { return monitor_.get(); }
 
@@ -80,9 +79,9 @@ class ZmqLink {
   Status Watch(void* context, int events);
   void HandleEvent(int event, int value,
                    const std::function<void(const PeerName& peer)>& on_connected);
-  // What a frame's connection has shown and said.
+  // Notes the key and the bytes of a frame's connection.
   void Know(ZmqFrame* frame, Arrived* arrived);
-  // Where libzmq has given up, after a handshake that went wrong: another process may be at the
+  // Reconnects after a failed handshake that libzmq does not retry: another process may be at the
   // address later.
   void ConnectAgain();
 
@@ -91,12 +90,12 @@ class ZmqLink {
   const PeerName peer_;
   Address address_;
   bool checksum_ = false;
-  SharedKeys keys_;  // of one that connects; null: none
+  SharedKeys keys_;  // if it connects; null: none
   std::unique_ptr<BacklogGuard> guard_;
-  std::unique_ptr<PendingConnections> strangers_;
+  std::unique_ptr<PendingConnections> pending_;
   SteadyClock clock_;
-  TimeUs again_us_ = 0;                  // the pause before it
-  std::optional<TimeUs> connect_again_;  // when
+  TimeUs again_us_ = 0;                  // pause before ConnectAgain
+  std::optional<TimeUs> connect_again_;  // time of ConnectAgain
 };
 
 }  // namespace kumo

@@ -40,7 +40,7 @@ int ZmqPoller::Wait(TimeUs timeout_us) {
   const int events =
       zmq_poll(items_.data(), static_cast<int>(items_.size()), TimeoutMs(timeout_us));
   if (events >= 0) return events;
-  if (zmq_errno() != EINTR) LOG(ERROR) << "waiting for messages: " << zmq_strerror(zmq_errno());
+  if (zmq_errno() != EINTR) LOG(ERROR) << "cannot wait for messages: " << zmq_strerror(zmq_errno());
   for (auto& item : items_) item.revents = 0;
   return -1;
 }
@@ -49,8 +49,8 @@ void ZmqPoller::ServeDescriptors() {
   if (items_[0].revents != 0) {
     uint64_t wakes = 0;
     (void)!read(wake_fd_, &wakes, sizeof wakes);
-    // The flag is cleared after the read: a Wake in between finds it set, and is served by this
-    // Wait's return.
+    // Clear the flag after the read: a Wake in between finds the flag set, and this return of Wait
+    // serves it.
     wake_pending_.exchange(false);
   }
   const size_t watched = fds_.size();

@@ -1,6 +1,6 @@
-// Waits for ZeroMQ sockets, for other descriptors, and for a word from another thread.
+// Poller for ZeroMQ sockets, other descriptors, and wake-ups from other threads.
 //
-// Thread-safety: one loop thread makes all the calls; only Wake may come from anywhere.
+// Thread-safety: one loop thread makes all calls; any thread may call Wake.
 #pragma once
 
 #include <atomic>
@@ -18,23 +18,24 @@ namespace kumo {
 
 class ZmqPoller {
  public:
-  // Internal where there are no descriptors left.
+  // Internal if there are no free descriptors.
   static Result<std::unique_ptr<ZmqPoller>> Make();
   ~ZmqPoller();
   ZmqPoller(const ZmqPoller&) = delete;
   ZmqPoller& operator=(const ZmqPoller&) = delete;
 
-  // Either is borrowed until the poller ends, or for its last Wait.
+  // Sockets and descriptors must outlive the poller or its last Wait.
   void AddSocket(void* socket) { items_.push_back({socket, 0, ZMQ_POLLIN, 0}); }
   void AddFd(int fd, std::function<void()> on_readable);
 
-  // Waits up to timeout_us (< 0: without limit), which a signal ends early, for something to read.
-  // How many sockets and descriptors have it; -1 where a signal came.
+  // Waits up to timeout_us (< 0: without limit) for readable sockets or descriptors. Returns their
+  // number, or -1 if a signal interrupted the wait.
   int Wait(TimeUs timeout_us);
-  // Calls on_readable of those descriptors that the last Wait found readable. They may add others.
+  // Calls on_readable of the descriptors that the last Wait found readable. The callbacks may add
+  // descriptors.
   void ServeDescriptors();
 
-  // Makes the current or the next Wait return. Any thread may call it; it is cheap when repeated.
+  // Ends the current or the next Wait. Any thread may call it; repeated calls are cheap.
   void Wake();
 
  private:
@@ -47,8 +48,8 @@ class ZmqPoller {
 
   const int wake_fd_;
   std::atomic<bool> wake_pending_{false};
-  std::vector<zmq_pollitem_t> items_;  // that of wake_fd_ is the first
-  std::deque<WatchedFd> fds_;          // does not move what is being called
+  std::vector<zmq_pollitem_t> items_;  // the first is wake_fd_'s
+  std::deque<WatchedFd> fds_;          // a deque: a running callback stays in place
 };
 
 }  // namespace kumo

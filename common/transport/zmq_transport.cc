@@ -11,8 +11,8 @@
 namespace kumo {
 namespace {
 
-// Of what the transport itself says to a connection.
-constexpr int64_t kLongestQueueOfAStranger = 4096;
+// Bound on queued bytes of the transport's own messages to a connection without a name.
+constexpr int64_t kLongestUnnamedQueue = 4096;
 
 bool IsVisibleName(std::string_view name) {
   return !name.empty() && name.size() <= kLongestPeerName &&
@@ -32,7 +32,7 @@ Result<std::unique_ptr<ZmqTransport>> ZmqTransport::Make(ZmqTransportOptions opt
   if (context == nullptr) {
     return Internal(std::string("cannot start ZeroMQ: ") + zmq_strerror(zmq_errno()));
   }
-  // Frames are received without a copy, and closing never waits longer than linger_ms.
+  // Frames are received without a copy, and closing waits at most linger_ms.
   zmq_ctx_set(context.get(), ZMQ_BLOCKY, 0);
   KUMO_ASSIGN_OR_RETURN(std::unique_ptr<ZmqPoller> poller, ZmqPoller::Make());
   std::random_device random;
@@ -117,8 +117,8 @@ Status ZmqTransport::Send(const PeerName& to, Message message) {
   const SendQueue& queue = queues_.Of(to);
   if (!queue.Takes(bytes,
                    introduction ? options_.introduction_queue_bytes : options_.send_queue_bytes)) {
-    return Unsent(to, " does not take what is sent: " + std::to_string(queue.waiting()) +
-                          " bytes wait for it");
+    return Unsent(to, " does not read its messages: " + std::to_string(queue.waiting()) +
+                          " bytes are waiting for it");
   }
   ZmqFrame header, payload;
   queue.Fill(header_frame_, &header);
@@ -126,7 +126,7 @@ Status ZmqTransport::Send(const PeerName& to, Message message) {
   if (has_payload) queue.Fill(std::move(message.payload), &payload);
   if (const int error = link->Send(id, &header, has_payload ? &payload : nullptr); error != 0) {
     LOG_IF(ERROR, error != EAGAIN && error != EHOSTUNREACH && error != EINTR)
-        << "sending to " << Shown(to) << ": " << zmq_strerror(error);
+        << "cannot send to " << Shown(to) << ": " << zmq_strerror(error);
     return Unsent(to, " is not connected");
   }
   counters_.Sent(type, static_cast<uint64_t>(bytes));
@@ -135,7 +135,7 @@ Status ZmqTransport::Send(const PeerName& to, Message message) {
 
 bool ZmqTransport::SendToConnection(const std::string& routing_id, wire::Header header) {
   const SendQueue& queue = queues_.Of(routing_id);
-  if (queue.waiting() > kLongestQueueOfAStranger) return true;
+  if (queue.waiting() > kLongestUnnamedQueue) return true;
   Message message{std::move(header), {}};
   std::string bytes;
   if (!EncodeHeader(options_.framing, false, message, bytes).ok()) return true;
@@ -147,10 +147,10 @@ bool ZmqTransport::SendToConnection(const std::string& routing_id, wire::Header 
 int ZmqTransport::Poll(TimeUs timeout_us, const MessageHandler& on_message) {
   WaitForEvents(timeout_us);
   poller_->ServeDescriptors();
-  // The loop counts, since handlers may connect to more peers.
+  // An index loop, because handlers may connect to more peers.
   for (size_t i = 0; i < links_.size(); ++i) links_[i]->HandleEvents(on_connected_);
   if (keys_ != nullptr) keys_->Serve(clock_.NowUs(), &refusals_);
-  if (router_ != nullptr) counters_.connections_refused = router_->strangers_left();
+  if (router_ != nullptr) counters_.connections_refused = router_->refused_connections();
   return Drain(on_message);
 }
 
@@ -172,12 +172,12 @@ void ZmqTransport::WaitForEvents(TimeUs timeout_us) {
 
 int ZmqTransport::Drain(const MessageHandler& on_message) {
   int handled = 0;
-  // Refused messages count towards the batch too, or a flood of them would keep us here.
+  // Refused messages count towards the batch too; otherwise a flood of them would hold up the loop.
   int taken = 0;
   bool any = true;
   while (any && taken < options_.batch) {
     any = false;
-    // The loop counts, since handlers may connect to more peers.
+    // An index loop, because handlers may connect to more peers.
     for (size_t i = 0; i < links_.size() && taken < options_.batch; ++i) {
       if (!ReceiveOne(links_[i].get(), on_message, &handled)) continue;
       any = true;
@@ -208,10 +208,10 @@ bool ZmqTransport::ReceiveOne(ZmqLink* link, const MessageHandler& on_message, i
 Result<std::optional<Message>> ZmqTransport::Take(ZmqLink* link, const PeerName& from,
                                                   const ZmqLink::Arrived& arrived) {
   if (link->listens() && from.empty()) {
-    return InvalidArgument("a peer that does not say its name");
+    return InvalidArgument("the peer's name is missing or malformed");
   }
   if (link->listens() && (from == options_.name || dealers_.contains(from))) {
-    return InvalidArgument("a stranger that uses the name of a process this one connects to");
+    return InvalidArgument("the name belongs to a process that this one connects to");
   }
   if (link->wants_keys() && !MayUse(arrived.names, from)) {
     return InvalidArgument("its key only allows the name " + Shown(arrived.names));

@@ -1,35 +1,33 @@
-// Messages between processes over ZeroMQ: the real one of the two transports (the other is the
-// simulation's).
+// ZeroMQ transport: messages between processes by name. (The simulation has the other transport.)
 //
-// A process listens on at most one address (Bind: a ROUTER, which a server has) and connects to any
-// number of servers by name (Connect: a DEALER each). Every connection opens with the name of the
-// process that made it, so both ends send by name: to a name that was connected to through its
-// DEALER, to any other through the ROUTER, as long as that process is connected.
+// Connections. A process listens on at most one address (Bind: a ROUTER, used by servers) and
+// connects to any number of servers by name (Connect: one DEALER each). Every connection opens with
+// the name of the process that made it, so both ends send by name: through the DEALER of a
+// connected name, otherwise through the ROUTER while that process is connected.
 //
-// Delivery is at most once, in order per peer and connection. Nothing is kept for a peer that is
-// not there: Send then says Unavailable and the protocol resends when its timer or OnConnected says
-// so. Lost connections come back by themselves, host names being looked up anew each time (by
-// ZeroMQ's I/O thread, at each attempt).
+// Delivery is at most once, in order per peer and connection. Nothing is stored for an absent peer:
+// Send then returns Unavailable, and the protocol resends on its timer or OnConnected. Lost
+// connections are restored automatically; ZeroMQ's I/O thread resolves the host name again at each
+// attempt.
 //
-// Payloads are not copied: the sender's owner is held until the kernel has the bytes (so it may be
-// let go by the I/O thread: its destructor must be safe there), and a received payload lives in the
-// buffer that the I/O thread read it into.
+// Payloads are not copied. The owner of a sent payload is held until the kernel has its bytes, and
+// may be released by the I/O thread: its destructor must be safe there. A received payload stays in
+// the buffer that the I/O thread read it into.
 //
-// Its parts: a socket each (zmq_link.h), what waits towards each peer (send_queues.h), who has
-// which name (name_disputes.h), and what is waited for (zmq_poller.h).
+// Parts: one ZmqLink per socket, SendQueues (back-pressure), NameDisputes (names), ZmqPoller
+// (waiting).
 //
-// What a peer can do to us is bounded: a frame longer than the framing options allow, or bytes that
-// are not ZeroMQ's protocol, end its connection; messages that framing.h refuses are counted,
-// logged with the peer's name at a bounded rate, and dropped. What waits towards a peer is bounded
-// in bytes, with all that it costs us; of what a peer sends, a number of messages is taken ahead,
-// and then TCP's own flow control holds it back. Who talks to us in earnest never meets the bound:
-// requests go in windows (window.h). A name is one process's at a time (peer_names.h): another one
-// under it is refused, by a REFUSED that its protocol hears, while the first answers. With keys
-// (keys.h) who has none that is known is not let in, and who has one is heard under the names that
-// it allows.
+// Bounds on peers. A frame beyond the framing options, or bytes that are not ZMTP, end the
+// connection. Messages that framing.h refuses are counted, logged with the peer's name at a bounded
+// rate, and dropped. Bytes that wait towards a peer are bounded; of a peer's messages a fixed
+// number is read ahead, then TCP's flow control holds the peer back. Kumo's own processes never
+// reach these bounds, because requests go in windows (ChunkWindow). One process at a time has a
+// name (peer_names.h); another process with the name is refused, by a REFUSED message, while the
+// first one answers. With keys (keys.h), peers without a known key cannot connect, and others can
+// use only the names that their key allows.
 //
-// Thread-safety: one loop thread makes all the calls; only Wake may come from anywhere. Needs to
-// outlive nothing: received payloads may live on after it.
+// Thread-safety: one loop thread makes all calls; any thread may call Wake. Received payloads may
+// outlive the transport.
 #pragma once
 
 #include <cstdint>
@@ -44,13 +42,13 @@
 
 #include "common/base/clock.h"
 #include "common/base/status.h"
+#include "common/transport/curve.h"
 #include "common/transport/message.h"
-#include "common/transport/name_disputes.h"
+#include "common/transport/peer_names.h"
 #include "common/transport/refusal_log.h"
 #include "common/transport/send_queues.h"
 #include "common/transport/transport_counters.h"
 #include "common/transport/transport_options.h"
-#include "common/transport/zap_handler.h"
 #include "common/transport/zmq_handles.h"
 #include "common/transport/zmq_link.h"
 #include "common/transport/zmq_poller.h"
@@ -62,49 +60,45 @@ class ZmqTransport {
   using MessageHandler = std::function<void(const PeerName& from, Message message)>;
   using ConnectedHandler = std::function<void(const PeerName& peer)>;
 
-  // InvalidArgument for a bad name; Internal when ZeroMQ cannot start (no descriptors, no memory).
+  // InvalidArgument for an invalid name; Internal if ZeroMQ cannot start (descriptors, memory).
   static Result<std::unique_ptr<ZmqTransport>> Make(ZmqTransportOptions options);
   ~ZmqTransport();
   ZmqTransport(const ZmqTransport&) = delete;
   ZmqTransport& operator=(const ZmqTransport&) = delete;
 
-  // Listens. Errors: those of ParseAddress, ListenTcp and CheckIpcFree; FailedPrecondition when it
+  // Listens. The errors of ParseAddress, ListenTcp and CheckIpcFree; FailedPrecondition if it
   // listens already.
   Status Bind(std::string_view address);
-  // The address at which the transport really listens (with the port that "any free one" became),
-  // or
-  // "".
+  // The address on which the transport listens, with the actual port; "" if it does not listen.
   const std::string& bound_address() const { return bound_address_; }
 
-  // Starts to connect, and to connect again whenever the connection is lost; does not wait for it.
-  // `peer` may not be connected to yet. IPv6 hosts must be numbers.
+  // Connects in the background and reconnects when the connection is lost; does not wait. `peer`
+  // must not be connected to yet. IPv6 hosts must be numbers.
   Status Connect(const PeerName& peer, std::string_view address);
-  // Called from Poll each time a peer of Connect can be sent to (again).
+  // handler: called from Poll each time a peer of Connect can be sent to (again).
   void OnConnected(ConnectedHandler handler) { on_connected_ = std::move(handler); }
 
-  // Hands a message over; fills in its header's protocol, job, payload_bytes and, by `checksums`,
-  // payload_crc32c. Unavailable: the peer is not connected, or does not take what waits for it
-  // already; nothing was sent, try again later. InvalidArgument, ResourceExhausted: the message is
-  // too long for the framing options.
+  // Sends a message; sets its header's protocol, job, payload_bytes and, depending on `checksums`,
+  // payload_crc32c. Unavailable: the peer is not connected or its queue is full; nothing was sent,
+  // retry later. InvalidArgument, ResourceExhausted: the message exceeds the framing options.
   Status Send(const PeerName& to, Message message);
 
-  // Also waits for `fd` to become readable and then calls `on_readable`, which must read it.
-  // `fd` is borrowed until the transport ends.
+  // Also polls `fd`, and calls `on_readable`, which must read it, when it is readable. `fd` must
+  // outlive the transport.
   void AddFd(int fd, std::function<void()> on_readable) {
     poller_->AddFd(fd, std::move(on_readable));
   }
 
   // Waits up to timeout_us (< 0: without limit) for messages, Wake or an AddFd descriptor, handles
-  // what there is, `batch` messages at most, and returns the number of messages. The handlers may
-  // call anything here but Poll. Messages are taken from the sockets in turn, and by ZeroMQ from
-  // the peers of the ROUTER in turn. A signal ends the wait early.
+  // up to `batch` messages and returns their number. The handlers may call all methods but Poll.
+  // Sockets, and the peers of the ROUTER, are served in turn. A signal ends the wait early.
   int Poll(TimeUs timeout_us, const MessageHandler& on_message);
 
-  // Makes the current or the next Poll return. Any thread may call it; it is cheap when repeated.
+  // Ends the current or the next Poll. Any thread may call it; repeated calls are cheap.
   void Wake() { poller_->Wake(); }
 
   const TransportCounters& counters() const { return counters_; }
-  // Bytes that wait towards all peers together.
+  // Bytes that wait towards all peers.
   int64_t waiting_bytes() const { return queues_.waiting(); }
 
  private:
@@ -114,14 +108,14 @@ class ZmqTransport {
   ZmqLink* Add(std::unique_ptr<ZmqLink> link);
   ZmqLink* FindLink(const PeerName& to);
   Status Unsent(const PeerName& to, const std::string& why);
-  // A header from this process itself to a connection of the ROUTER's; nothing where it does not
-  // read what it is sent. False when it is gone.
+  // Sends a header of the transport itself to a connection of the ROUTER, unless its queue is full.
+  // Returns false if the connection is gone.
   bool SendToConnection(const std::string& routing_id, wire::Header header);
   void WaitForEvents(TimeUs timeout_us);
   int Drain(const MessageHandler& on_message);
-  // False when the socket has no message.
+  // Returns false if the socket has no message.
   bool ReceiveOne(ZmqLink* link, const MessageHandler& on_message, int* handled);
-  // A message that arrived. An error refuses it; none where it is for the transport itself.
+  // Checks an arrived message. An error refuses it; none: the transport itself has handled it.
   Result<std::optional<Message>> Take(ZmqLink* link, const PeerName& from,
                                       const ZmqLink::Arrived& arrived);
   bool IsAboutNames(const ZmqLink& link, const std::string& routing_id, const PeerName& from,
@@ -132,7 +126,7 @@ class ZmqTransport {
   ZmqContext context_;  // outlives the sockets below
   const std::unique_ptr<ZmqPoller> poller_;
   std::unique_ptr<ZapHandler> keys_;             // null without keys
-  std::vector<std::unique_ptr<ZmqLink>> links_;  // the ROUTER, once there is one, is first
+  std::vector<std::unique_ptr<ZmqLink>> links_;  // the ROUTER, if there is one, comes first
   std::unordered_map<PeerName, ZmqLink*> dealers_;
   ZmqLink* router_ = nullptr;
   std::string bound_address_;

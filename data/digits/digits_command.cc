@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "common/base/file.h"
-#include "common/base/process/last_words.h"
+#include "common/base/process/exit_report.h"
 #include "common/base/version.h"
 #include "common/settings/command_line.h"
 #include "data/commands.h"
@@ -60,12 +60,12 @@ Status ParseCommand(CommandLine& line, const DigitSetOptions& options,
 }  // namespace
 
 int RunDigits(std::span<const std::string> args) {
-  const LastWords last_words("kumo-data", LastWords::DefaultTerminationLog());
+  const ExitReporter exit_reporter("kumo-data", ExitReporter::DefaultTerminationLog());
   DigitSetOptions options;
   options.threads = 0;
   CommandLine line = Describe(options);
   const Status parsed = ParseCommand(line, options, args);
-  if (!parsed.ok()) return last_words.Say(ExitCode::kUsage, parsed.message());
+  if (!parsed.ok()) return exit_reporter.Report(ExitCode::kUsage, parsed.message());
   if (line.version_asked()) {
     std::cout << VersionText("kumo-data");
     return static_cast<int>(ExitCode::kDone);
@@ -80,7 +80,7 @@ int RunDigits(std::span<const std::string> args) {
   }
   PosixFileSystem files;
   const auto outcome = WriteDigitSet(files, options);
-  if (!outcome.ok()) return last_words.Say(outcome.status());
+  if (!outcome.ok()) return exit_reporter.Report(outcome.status());
   std::cout << JoinPath(options.directory, "mnist") << ": " << options.train << " training and "
             << options.validation << " validation images, seed " << options.seed
             << (outcome.value() == DigitSetOutcome::kAlreadyThere ? " (were there already)" : "")

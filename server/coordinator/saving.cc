@@ -9,8 +9,8 @@
 #include "common/base/printable.h"
 #include "common/checkpoint/checkpoint.h"
 #include "common/checkpoint/continuation.h"
-#include "common/checkpoint/origin.h"
-#include "common/checkpoint/tensor_list.h"
+#include "common/checkpoint/source_checkpoint.h"
+#include "common/checkpoint/manifest.h"
 
 namespace kumo {
 namespace {

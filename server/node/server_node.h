@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "common/base/clock.h"
-#include "common/base/machine_memory.h"
+#include "common/base/memory_budget.h"
 #include "common/base/status.h"
 #include "common/job/job_identity.h"
 #include "common/settings/experiment.h"

@@ -6,7 +6,7 @@
 
 #include "common/checkpoint/continuation.h"
 #include "common/job/server_memory.h"
-#include "common/transport/window.h"
+#include "common/transport/message.h"
 
 namespace kumo {
 namespace {

@@ -20,7 +20,7 @@
 #include <optional>
 #include <string>
 
-#include "common/base/machine_memory.h"
+#include "common/base/memory_budget.h"
 #include "common/job/job_identity.h"
 #include "common/job/job_plan.h"
 #include "common/settings/experiment.h"

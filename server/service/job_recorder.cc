@@ -7,11 +7,11 @@
 #include <glog/logging.h>
 
 #include "common/base/file.h"
-#include "common/base/human_readable.h"
+#include "common/base/printable.h"
 #include "common/checkpoint/best.h"
 #include "common/checkpoint/checkpoint.h"
-#include "common/checkpoint/origin.h"
-#include "common/telemetry/metric_figures.h"
+#include "common/checkpoint/source_checkpoint.h"
+#include "common/telemetry/figures.h"
 
 namespace kumo {
 namespace {

@@ -17,7 +17,6 @@
 #include "common/base/clock.h"
 #include "common/base/status.h"
 #include "common/trace/trace_agent.h"
-#include "common/trace/tracing.h"
 #include "common/transport/message.h"
 
 namespace kumo {

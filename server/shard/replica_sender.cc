@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "common/transport/window.h"
+#include "common/transport/message.h"
 
 namespace kumo {
 

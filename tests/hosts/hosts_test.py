@@ -157,7 +157,7 @@ class Hosts(unittest.TestCase):
             self.assertEqual(started.wait(60), 75, job.said())
         finally:
             self.beta.ip("link", "set", "eth0", "up")
-        self.assertIn(f"{self.beta.address} is not reached", job.said())
+        self.assertIn(f"{self.beta.address} cannot be reached", job.said())
         self.assertFalse(job.output.exists())
         self.assert_nothing_runs()
 

@@ -92,7 +92,7 @@ class Training:
         if self.processes[name].poll() is not None:
             raise AssertionError(f"{name} ended: " + (self.folder / f"{name}.out").read_text())
         for log in (self.folder / "out" / "logs").glob(f"{name}.*.log"):
-            found = re.search(r"shows itself at (http://\S+)", log.read_text())
+            found = re.search(r"serves (http://\S+)", log.read_text())
             if found:
                 return found[1]
         return None

@@ -12,7 +12,7 @@
 
 #include "common/base/file.h"
 #include "common/checkpoint/checkpoint.h"
-#include "common/checkpoint/tensor_list.h"
+#include "common/checkpoint/manifest.h"
 #include "tests/multiproc/cluster_of_processes.h"
 
 namespace kumo::multiproc {

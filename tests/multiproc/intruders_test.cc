@@ -84,8 +84,7 @@ TEST(Intruders, ASecondWorkerOfANameIsRefusedAndTheFirstUndisturbed) {
   job.Start("second", "kumo-worker", {job.experiment_file(), "--name", "worker-1"});
   const Ended second = job.Wait("second");
   EXPECT_EQ(second.code, 78) << second.output;
-  EXPECT_THAT(second.output,
-              HasSubstr("another process takes part under the name worker/worker-1"));
+  EXPECT_THAT(second.output, HasSubstr("another process uses the name worker/worker-1"));
   ExpectDone(&job, {"server-0", "server-1", "worker-0", "worker-1"});
   EXPECT_EQ(job.FinalWeights(), UndisturbedWeights());
 }
@@ -157,7 +156,7 @@ TEST(Intruders, AServerThatWasReplacedWhileItWasFrozenEndsWhenItThaws) {
   job.Signal("server-1", SIGCONT);
   const Ended former = job.Wait("server-1");
   EXPECT_EQ(former.code, 78) << former.output;
-  EXPECT_THAT(former.output, HasSubstr("another process takes part under the name server/1"));
+  EXPECT_THAT(former.output, HasSubstr("another process uses the name server/1"));
   ExpectDone(&job, {"server-0", "successor", "worker-0", "worker-1"});
   EXPECT_EQ(job.FinalWeights(), UndisturbedWeights());
 }

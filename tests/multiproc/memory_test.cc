@@ -128,7 +128,7 @@ TEST(Memory, AServerWithoutRoomForItsPartEndsTheJobNamingWhatItNeeds) {
   const Ended server = job.Wait("server-0");
   EXPECT_EQ(server.code, 78) << server.output;
   EXPECT_THAT(server.output,
-              AllOf(HasSubstr("a server needs"), HasSubstr("limit of address space"),
+              AllOf(HasSubstr("a server needs"), HasSubstr("address space limit"),
                     HasSubstr("versions of the weights (network.file, cluster.servers)")));
   const Ended worker = job.Wait("worker-0");
   EXPECT_EQ(worker.code, 78) << worker.output;

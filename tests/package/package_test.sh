@@ -104,7 +104,7 @@ user_ends 0 "kumo --version" "no module /usr/lib/kumo/backend_cuda.so (package k
 user_ends 0 "kumo-data digits --out . --train 4000 --validation 1000" "4000 training"
 user_ends 0 "kumo new my --from mnist_lenet" "kumo launch my.conf"
 small="--set sync.warmup_samples=0 --set sync.block=5"
-user_ends 0 "kumo check my.conf $small" "all is well"
+user_ends 0 "kumo check my.conf $small" "no problems"
 user_ends 0 "kumo launch my.conf $small --set job.epochs=2" "done: validation accuracy"
 user_ends 0 "kumo evaluate my.conf $small --set job.epochs=2" "validation/main/accuracy"
 echo "== three more epochs, and a new head on what was learnt"

@@ -12,7 +12,7 @@
 
 #include <glog/logging.h>
 
-#include "common/base/process/stop_source.h"
+#include "common/base/process/signals.h"
 #include "common/codec/codec.h"
 #include "common/job/protocol.h"
 #include "common/transport/zmq_transport.h"

@@ -20,7 +20,7 @@
 
 #include "cli/chrome_trace.h"
 #include "cli/server_connection.h"
-#include "common/base/process/stop_source.h"
+#include "common/base/process/signals.h"
 #include "common/checkpoint/checkpoint.h"
 #include "common/checkpoint/resume_point.h"
 #include "data/digits/digit_set.h"

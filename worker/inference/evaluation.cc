@@ -9,7 +9,6 @@
 #include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/telemetry/figures.h"
-#include "common/telemetry/metric_figures.h"
 #include "worker/inference/stored_model.h"
 #include "worker/training/job_memory.h"
 #include "worker/training/opened_job.h"

@@ -5,7 +5,7 @@
 
 #include <glog/logging.h>
 
-#include "common/checkpoint/origin.h"
+#include "common/checkpoint/source_checkpoint.h"
 
 namespace kumo {
 

@@ -6,7 +6,7 @@
 #include <glog/logging.h>
 
 #include "common/job/buggify.h"
-#include "common/transport/window.h"
+#include "common/transport/message.h"
 
 namespace kumo {
 namespace {

@@ -9,11 +9,11 @@
 
 #include "common/base/buffer.h"
 #include "common/base/did_you_mean.h"
+#include "common/base/file.h"
 #include "common/base/printable.h"
-#include "common/base/text_file.h"
 #include "common/checkpoint/checkpoint.h"
-#include "common/checkpoint/source_folder.h"
-#include "common/checkpoint/tensor_list.h"
+#include "common/checkpoint/manifest.h"
+#include "common/checkpoint/source_checkpoint.h"
 #include "common/settings/option_value.h"
 #include "common/tensor_files/tensor_file.h"
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <memory>
 
-#include "common/base/machine_memory.h"
+#include "common/base/memory_budget.h"
 #include "common/job/fields.h"
 #include "common/job/job_identity.h"
 #include "common/job/server_memory.h"

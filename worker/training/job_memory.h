@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "common/base/memory_need.h"
+#include "common/base/memory_budget.h"
 #include "common/base/status.h"
 #include "common/settings/experiment.h"
 #include "proto/model.pb.h"

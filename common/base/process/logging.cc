@@ -14,8 +14,8 @@
 
 namespace kumo {
 
-// glog's own files have a name per severity and start, a symlink each and a header that looks like
-// noise; a sink gives one plain file. glog calls send() under its lock.
+// A sink writes one plain file. glog's own files have a name per severity and start, a symlink and
+// a header each. glog calls send() under its lock.
 class Logging::FileSink : public google::LogSink {
  public:
   FileSink(int fd, std::string prefix) : fd_(fd), prefix_(std::move(prefix)) {}
@@ -29,7 +29,7 @@ class Logging::FileSink : public google::LogSink {
     std::string text = ToString(severity, base_filename, line, time, message, length);
     text.insert(0, prefix_);
     text += '\n';
-    // One write per line, appending: lines of two processes with one file never mix.
+    // One append per line: lines of two processes that share a file never mix.
     const ssize_t written = write(fd_, text.data(), text.size());
     (void)written;  // a full disk must not end the job
   }
@@ -46,7 +46,7 @@ class Logging::CommandSink : public google::LogSink {
   void send(google::LogSeverity severity, const char* /*full_filename*/,
             const char* /*base_filename*/, int /*line*/, const google::LogMessageTime& /*time*/,
             const char* message, size_t length) override {
-    // glog itself says what is fatal, with where and how it came to that.
+    // glog itself prints fatal messages, with location and stack.
     if (severity != google::GLOG_WARNING && severity != google::GLOG_ERROR) return;
     std::string text = severity == google::GLOG_WARNING ? kWarning : "error: ";
     text.append(message, length);
@@ -59,7 +59,7 @@ namespace {
 
 Status CannotLog(const std::string& path, int error) {
   const std::string text =
-      path + ": the log cannot be written: " + std::strerror(error) + "; set output.directory";
+      path + ": cannot write the log: " + std::strerror(error) + "; set output.directory";
   return error == ENOSPC || error == EDQUOT ? ResourceExhausted(text) : FailedPrecondition(text);
 }
 

@@ -1,9 +1,9 @@
-// Where a process's log goes: glog, one file per process, `<directory>/<role>-<rank>.<host>.log`;
-// warnings and errors also to stderr. A command that answers a person has no log: what it warns of
-// it says as it says other things.
+// Logging of a process through glog: one file per process, `<directory>/<role>-<rank>.<host>.log`;
+// warnings and errors also go to stderr. A command for people has no log file and prints its
+// warnings to stderr.
 //
-// glog keeps process-wide state; this wraps its start and end. Made by main once, before other
-// threads; LOG is thread-safe while it lives.
+// glog keeps process-wide state; this class owns its start and end. Created once by main, before
+// other threads; LOG is thread-safe while it exists.
 #pragma once
 
 #include <memory>
@@ -19,27 +19,27 @@ namespace kumo {
 
 struct LogSettings {
   std::string program;    // argv[0]
-  std::string directory;  // "<output>/logs"; created; "" for stderr only
+  std::string directory;  // "<output>/logs", created if necessary; "": stderr only
   std::string role;       // "server", "worker", "launch"
-  std::string rank;       // "0", "worker-3": whatever tells processes of a role apart; may be ""
+  std::string rank;       // distinguishes processes of one role: "0", "worker-3"; may be ""
   bool warnings_to_stderr = true;
 };
 
 class Logging {
  public:
-  // What a command's warnings begin with.
+  // The prefix of a command's warnings.
   static constexpr char kWarning[] = "warning: ";
 
-  // Appends to the file when it exists (a restarted process goes on in it). FailedPrecondition or
-  // ResourceExhausted, naming the path, when it cannot be written; glog is then not started.
+  // Appends to an existing file (of a restarted process). FailedPrecondition or ResourceExhausted,
+  // with the path, if it cannot be written; glog is then not started.
   static Result<std::unique_ptr<Logging>> Start(const LogSettings& settings);
-  // Of a command: to stderr, a line each, as "warning: ..." (kWarning) and "error: ...".
+  // Logging of a command: to stderr, as lines "warning: ..." (kWarning) and "error: ...".
   static std::unique_ptr<Logging> ForCommand(const std::string& program);
-  ~Logging();  // writes out and ends
+  ~Logging();  // flushes and ends
   Logging(const Logging&) = delete;
   Logging& operator=(const Logging&) = delete;
 
-  // "" when there is none.
+  // The path of the log file; "" if there is none.
   const std::string& file() const { return file_; }
 
  private:
@@ -53,7 +53,7 @@ class Logging {
   const std::string file_;
 };
 
-// The machine's name without its domain, with characters that file names do not like replaced.
+// The machine's name without its domain; characters that are invalid in file names are replaced.
 std::string HostName();
 
 }  // namespace kumo

@@ -17,11 +17,11 @@ namespace {
 
 constexpr char kFile[] = ".lock";
 
-// Who only looks has the lock for a moment.
+// Probe holds the lock for a moment only.
 constexpr int kTries = 20;
 constexpr useconds_t kBetweenTriesUs = 10'000;
 
-// kind: LOCK_EX or LOCK_SH. The kernel lets go when the process ends, however it ends.
+// kind: LOCK_EX or LOCK_SH. The kernel releases the lock when the process ends, however it ends.
 Status Lock(int fd, int kind, int tries, const std::string& directory) {
   for (; flock(fd, kind | LOCK_NB) != 0; usleep(kBetweenTriesUs)) {
     if (errno != EWOULDBLOCK) {
@@ -35,7 +35,7 @@ Status Lock(int fd, int kind, int tries, const std::string& directory) {
   return OkStatus();
 }
 
-// In place: others may hold the file open.
+// Written in place, because other processes may have the file open.
 Status WriteHolder(int fd, const std::string& path, const LockHolder& holder) {
   char token[32];
   std::snprintf(token, sizeof(token), "%016" PRIx64 "\n", holder.token);

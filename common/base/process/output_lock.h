@@ -1,6 +1,6 @@
-// One job per output directory: server 0 holds this lock as long as it lives, whatever ends it. In
-// the file is a token of its own, by which other processes see whether they have the same
-// directory, and its address, by which `kumo status DIR` finds it.
+// Output lock: ensures one job per output directory. Server 0 holds the lock until its process
+// ends, however it ends. The lock file contains a token, by which other processes recognise a
+// shared directory, and server 0's address, which `kumo status DIR` reads.
 #pragma once
 
 #include <cstdint>
@@ -12,24 +12,23 @@
 
 namespace kumo {
 
-// What who takes a lock has to say, for other processes to read there.
+// Contents of the lock file, for other processes.
 struct LockHolder {
-  uint64_t token = 0;     // 0: nothing is said
-  std::string address{};  // one line; "": not said
+  uint64_t token = 0;     // 0: none
+  std::string address{};  // one line; "": none
 };
 
 class OutputLock {
  public:
-  // Unavailable, saying so, while another process holds the directory's lock. The directory must
-  // exist. What the holder says is durable on return. ResourceExhausted, DataLoss where it cannot
-  // be written.
+  // Takes the lock of an existing directory and makes `holder` durable. Unavailable if another
+  // process holds it; ResourceExhausted or DataLoss if the file cannot be written.
   static Result<std::unique_ptr<OutputLock>> Take(const std::string& directory,
                                                   const LockHolder& holder = {});
-  // Who took the directory's lock last; nobody where there is none that can be read.
+  // The last holder of the lock; empty if there is no readable lock file.
   static LockHolder ReadHolder(FileSystem& files, const std::string& directory);
-  // Whether Take would get it now. Creates nothing; the directory need not exist.
+  // Checks whether Take would succeed now. Creates nothing; the directory need not exist.
   static Status Probe(const std::string& directory);
-  ~OutputLock();  // lets go
+  ~OutputLock();  // releases the lock
   OutputLock(const OutputLock&) = delete;
   OutputLock& operator=(const OutputLock&) = delete;
 

@@ -16,7 +16,7 @@ namespace {
 std::atomic<int> write_end{-1};
 static_assert(std::atomic<int>::is_always_lock_free, "used in a signal handler");
 
-// Async-signal-safe. A full pipe loses the signal: 64 KiB of unread ones tell no more than one.
+// Async-signal-safe. A full pipe drops the signal: 64 KiB of unread signals say no more than one.
 void Forward(int signal) {
   const int saved_errno = errno;
   const unsigned char byte = static_cast<unsigned char>(signal);
@@ -83,7 +83,7 @@ const char* SignalName(int signal) {
   for (const auto& [number, name] : kNames) {
     if (number == signal) return name;
   }
-  return "a signal";
+  return "unknown signal";
 }
 
 }  // namespace kumo

@@ -1,5 +1,4 @@
-// The page of a job: asks server 0 for its status and history, again and again, and shows both.
-// Whatever comes from there is shown as text, never as markup.
+// Status page of a job: polls server 0 for status and history, and shows both. All of server 0's data are shown as text, never as markup.
 'use strict';
 
 const kEveryMs = 1000;
@@ -42,7 +41,7 @@ function fillTable(table, heads, rows, none) {
 }
 const number = text => ({text, kind: 'number'});
 
-// Vertical lines where something happened.
+// Vertical lines at events.
 const marks = {
   id: 'marks',
   afterDatasetsDraw(chart) {
@@ -74,7 +73,7 @@ function addChart(id, series, options = {}) {
     data: {datasets: series.map(s => ({label: s.label, data: [], borderWidth: s.points ? 0 : 1.5,
                                        showLine: !s.points, pointRadius: s.points ? 3.5 : 0,
                                        pointHitRadius: 6, fill: s.fill || false,
-                                       // Asked each time: points keep a plain colour that they were made with.
+                                       // Functions, because points would keep the colour that they were created with.
                                        borderColor: () => color(s.color),
                                        pointBackgroundColor: () => color(s.color),
                                        backgroundColor: () => color(s.color) + (s.fill ? '66' : '')}))},
@@ -112,7 +111,7 @@ function paint(chart) {
   chart.options.plugins.legend.labels.color = color('quiet');
 }
 
-// A metric's figure under its name; what ends so is a share of samples.
+// The name of a metric's figure; names that end in "accuracy" are shares of samples.
 const metricName = column => column.replace(/^main\//, '').replaceAll('_', ' ');
 const figureOf = name => name.endsWith('accuracy') ? percent : digits(4);
 
@@ -153,13 +152,13 @@ function showHistory(history) {
     paint(chart);
     chart.update('none');
   }
-  const words = {start: 'start', checkpoint: 'checkpoint', went_back: 'went back',
+  const words = {start: 'start', checkpoint: 'checkpoint', went_back: 'rolled back',
                  worker_lost: 'worker lost', failure: 'failure', end: 'end'};
   const rows = history.events.slice(-30).reverse().map(e => [
     number(duration(e.elapsed_time)), number(whole(e.round)), words[e.kind] || e.kind,
     {text: e.text, kind: 'text'}]);
-  fillTable(byId('events'), [number('time'), number('round'), 'what', ''], rows,
-            'nothing yet: checkpoints and faults are listed here');
+  fillTable(byId('events'), [number('time'), number('round'), 'event', ''], rows,
+            'no events yet: checkpoints and faults will be listed here');
   const end = history.events.find(e => e.kind === 'end');
   if (end) ended = end.text;
 }
@@ -173,7 +172,7 @@ function showStatus(status) {
   const part = status.total_samples ? (status.samples || 0) / status.total_samples
                                     : status.rounds ? status.round / status.rounds : 0;
   byId('bar').style.width = (100 * Math.min(1, part)).toFixed(2) + '%';
-  // Those of the network; before it is known, those that most have.
+  // The metrics of the network; before they are known, the usual ones.
   const told = Object.keys(status).filter(key => key.startsWith('main/'));
   const metrics = told.length ? told : ['main/loss', 'main/accuracy'];
   const figures = [
@@ -200,7 +199,7 @@ function showStatus(status) {
   const failed = p => p.failure ? {text: p.failure, kind: 'text bad'} : null;
   const ms = x => number(known(x, digits(3)));
   fillTable(byId('workers'),
-            ['worker', 'host', 'does', 'leases', number('samples/s'), number('compute ms'),
+            ['worker', 'host', 'state', 'leases', number('samples/s'), number('compute ms'),
              number('wait ms'), number('network ms'), number('sent'), number('received')],
             status.workers.map(w => [
               w.name, w.host, failed(w) || silent(w) || {text: w.state || '', kind: 'text'},
@@ -209,12 +208,12 @@ function showStatus(status) {
               ms(w.network_ms), number(bytes(w.bytes_sent)), number(bytes(w.bytes_received))]),
             'no worker has joined yet');
   fillTable(byId('servers'),
-            ['shard', 'host', 'does', number('version'), number('memory'), number('sent'), number('received')],
+            ['shard', 'host', 'state', number('version'), number('memory'), number('sent'), number('received')],
             status.servers.map(s => [
               String(s.index), s.host || '–',
               failed(s) || silent(s) ||
                   {text: s.waits_for ? 'waits for ' + s.waits_for
-                         : s.ready ? 'ready' : s.seen_seconds_ago === undefined ? 'has not joined yet' : 'loads',
+                         : s.ready ? 'ready' : s.seen_seconds_ago === undefined ? 'has not joined yet' : 'loading',
                    kind: 'text'},
               number(whole(s.version)), number(bytes(s.shard_bytes)), number(bytes(s.bytes_sent)),
               number(bytes(s.bytes_received))]),
@@ -228,11 +227,11 @@ function showConnection() {
   const lost = Date.now() - heard > kLostAfterMs;
   box.hidden = !over && !lost;
   if (over) {
-    box.textContent = 'The job has ended' + (ended ? ': ' + ended : '') + '. The page shows its last moment.';
+    box.textContent = 'The job has ended' + (ended ? ': ' + ended : '') + '. The page shows its last state.';
   } else if (lost) {
     const seconds = Math.round((Date.now() - heard) / 1000);
-    box.textContent = `Connection lost ${seconds} s ago: server 0 is away, or the job has ended.` +
-        (last ? ` Last seen: round ${last.round}.` : '') + ' The page goes on by itself when it is back.';
+    box.textContent = `Connection lost ${seconds} s ago: server 0 cannot be reached, or the job has ended.` +
+        (last ? ` Last seen: round ${last.round}.` : '') + ' The page reconnects automatically.';
     byId('phase').textContent = 'connection lost';
     byId('phase').className = 'phase';
   }
@@ -253,7 +252,7 @@ async function turn() {
     showStatus(status);
     showHistory(history);
   } catch (error) {
-    // What is shown stays; showConnection says since when.
+    // The shown data stay; showConnection tells how old they are.
   }
   showConnection();
   setTimeout(turn, kEveryMs);

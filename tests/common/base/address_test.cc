@@ -91,7 +91,7 @@ TEST(AddressTest, ForeignAndUnknownHostsAreNamed) {
   EXPECT_THAT(ListenTcp(Tcp("192.0.2.1", 0), true).status().message(),
               HasSubstr("'192.0.2.1' is not an address of this machine"));
   EXPECT_THAT(ListenTcp(Tcp("no-such-host.invalid", 0), true).status().message(),
-              HasSubstr("'no-such-host.invalid' is not known here"));
+              HasSubstr("'no-such-host.invalid' is unknown on this machine"));
 }
 
 TEST(AddressTest, IpcPathsAreFreeBusyOrNotSockets) {

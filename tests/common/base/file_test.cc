@@ -1,4 +1,3 @@
-#include "common/base/file.h"
 
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -7,13 +6,17 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/base/file.h"
 #include "tests/common/base/memory_file_system.h"
+#include "tests/scratch_directory.h"
 
 namespace kumo {
+
 namespace {
 
 using testing::ElementsAre;
@@ -63,7 +66,7 @@ TEST_F(PosixFileSystemTest, LongerFileThanTheLimitIsRefused) {
   EXPECT_TRUE(ReadWholeFile(files_, In("f"), 5).ok());
   const Status status = ReadWholeFile(files_, In("f"), 4).status();
   EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
-  EXPECT_THAT(status.message(), HasSubstr(In("f") + " is 5 bytes long"));
+  EXPECT_THAT(status.message(), HasSubstr(In("f") + " has 5 bytes"));
 }
 
 TEST_F(PosixFileSystemTest, MissingFileIsNotFoundByName) {
@@ -102,7 +105,7 @@ TEST_F(PosixFileSystemTest, RunningOutOfDescriptorsNamesTheLimit) {
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
   EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
   EXPECT_THAT(status.message(), HasSubstr("Too many open files"));
-  EXPECT_THAT(status.message(), HasSubstr("may have 0 (ulimit -n)"));
+  EXPECT_THAT(status.message(), HasSubstr("limit of this process is 0 (ulimit -n)"));
 }
 
 TEST_F(PosixFileSystemTest, ReadPastTheEndIsDataLoss) {
@@ -189,4 +192,67 @@ TEST(AtomicFileTest, AnyFailureLeavesTheOldFileOrTheNewOne) {
 }
 
 }  // namespace
+
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string Written(const std::string& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+  return path;
+}
+
+TEST(ReadTextFile, ReadsAllOfIt) {
+  const test::ScratchDirectory folder;
+  std::string long_text;
+  for (int i = 0; i < 10000; ++i) long_text += std::to_string(i) + "\n";
+  for (const std::string& text : {std::string(), std::string("a"), long_text}) {
+    const auto read = ReadTextFile(Written(folder / "text", text), 1);
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    EXPECT_EQ(*read, text);
+  }
+}
+
+TEST(ReadTextFile, LeavesAByteOrderMarkOut) {
+  const test::ScratchDirectory folder;
+  EXPECT_EQ(*ReadTextFile(Written(folder / "text", "\xEF\xBB\xBF[job]\n"), 1), "[job]\n");
+  EXPECT_EQ(*ReadTextFile(Written(folder / "text", "\xEF\xBB\xBF"), 1), "");
+}
+
+TEST(ReadTextFile, WhatIsNoFileIsRefusedAtOnce) {
+  const test::ScratchDirectory folder;
+  ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
+  const auto pipe = ReadTextFile(folder / "pipe", 1);
+  EXPECT_EQ(pipe.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(pipe.status().message(), HasSubstr("pipe"));
+  const auto directory = ReadTextFile(folder.path(), 1);
+  EXPECT_EQ(directory.status().code(), StatusCode::kNotFound);
+  EXPECT_THAT(directory.status().message(), HasSubstr("directory"));
+  const auto missing = ReadTextFile(folder / "missing", 1);
+  EXPECT_EQ(missing.status().code(), StatusCode::kNotFound);
+  EXPECT_THAT(missing.status().message(), HasSubstr("No such file"));
+}
+
+TEST(ReadTextFile, AByteZeroIsInNoText) {
+  using namespace std::string_literals;
+  const test::ScratchDirectory folder;
+  for (const std::string& bytes : {"include = a.conf\0b\n"s, "\xFF\xFE[\0j\0o\0b\0]\0"s}) {
+    const auto read = ReadTextFile(Written(folder / "text", bytes), 1);
+    ASSERT_EQ(read.status().code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(read.status().message(),
+                HasSubstr("byte " + std::to_string(bytes.find('\0')) + " is 0"));
+    EXPECT_THAT(read.status().message(), HasSubstr("UTF-8"));
+  }
+}
+
+TEST(ReadTextFile, MoreThanTheLimitIsRefused) {
+  const test::ScratchDirectory folder;
+  EXPECT_TRUE(ReadTextFile(Written(folder / "text", std::string(1 << 20, 'x')), 1).ok());
+  const auto longer = ReadTextFile(Written(folder / "text", std::string((1 << 20) + 1, 'x')), 1);
+  EXPECT_EQ(longer.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(longer.status().message(), HasSubstr("1 MiB"));
+}
+
+}  // namespace
+
 }  // namespace kumo

@@ -145,7 +145,7 @@ TEST(ThreadPoolTest, ShutdownDoesNotWaitForAStuckTaskLongerThanItsLimit) {
     const Status status = pool.Shutdown(1);
     EXPECT_EQ(status.code(), StatusCode::kUnavailable);
     EXPECT_THAT(status.message(),
-                testing::HasSubstr("1 background task(s) still run and 1 queued"));
+                testing::HasSubstr("1 background task(s) are still running and 1 queued"));
   }
   // The abandoned thread outlives its pool without harm.
   steps->Reach(kRelease);

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "common/checkpoint/checkpoint.h"
-#include "common/checkpoint/tensor_list.h"
+#include "common/checkpoint/manifest.h"
 #include "tests/common/base/memory_file_system.h"
 #include "tests/common/job/loss_and_accuracy.h"
 
@@ -254,11 +254,11 @@ TEST(TensorList, SaysWhatTheNetworkIsAndIsRefusedWhereItIsDamaged) {
   EXPECT_THAT(refusal([](auto* m) { m->mutable_tensors(0)->set_segment("odd"); }),
               HasSubstr("a segment 'odd'"));
   EXPECT_THAT(refusal([](auto* m) { m->mutable_tensors(1)->set_begin(1201); }),
-              HasSubstr("a.bias in another place"));
+              HasSubstr("a.bias at another position"));
   EXPECT_THAT(refusal([](auto* m) { m->mutable_tensors(0)->set_name("b.weight"); }),
               HasSubstr("another network"));
   EXPECT_THAT(refusal([](auto* m) { m->mutable_tensors(0)->set_shape(0, -1); }),
-              HasSubstr("is no network's"));
+              HasSubstr("is invalid"));
 }
 
 }  // namespace

@@ -185,7 +185,7 @@ TEST(CheckpointTest, FileOfAnotherVersionGenerationOrShardIsRefused) {
   for (const std::string& other : others) {
     files.Put(PathIn(7, file), other);
     EXPECT_THAT(VerifyCheckpoint(files, kFolder, CheckpointName(7)).status().message(),
-                HasSubstr("is not the one that the manifest names"));
+                HasSubstr("is not the file that the manifest lists"));
     // Without the manifest's checksums: the files' headers tell it.
     const auto manifest = ReadManifest(files, kFolder, CheckpointName(7));
     ASSERT_TRUE(manifest.ok());
@@ -204,13 +204,13 @@ TEST(CheckpointTest, ManifestCannotNameFilesElsewhere) {
     manifest.mutable_files(0)->set_name(name);
     const Status written = WriteManifest(files, kFolder, manifest);
     EXPECT_FALSE(written.ok()) << name;
-    EXPECT_THAT(written.message(), HasSubstr("is not a file's name"));
+    EXPECT_THAT(written.message(), HasSubstr("is no file name"));
   }
   // A manifest moved to another folder.
   files.Put(JoinPath(JoinPath(kFolder, CheckpointName(8)), "MANIFEST"),
             *files.Contents(PathIn(7, "MANIFEST")));
   EXPECT_THAT(ReadManifest(files, kFolder, CheckpointName(8)).status().message(),
-              HasSubstr("it is that of 'round-000000000007', version 7"));
+              HasSubstr("it belongs to 'round-000000000007', version 7"));
 }
 
 TEST(CheckpointTest, LastGoodCheckpointIsOfferedWhenNewerOnesAreDamaged) {

@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/checkpoint/tensor_list.h"
+#include "common/checkpoint/manifest.h"
 #include "common/settings/experiment_text.h"
 #include "tests/common/job/small_job.h"
 

@@ -155,8 +155,8 @@ TEST(FinalModel, OfAnotherJobIsNotTouched) {
   for (const Status& status : {CheckFinalModelFolder(files, kTo, "mine"),
                                PutFinalModel(files, kFolder, kName, kTo).status()}) {
     EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
-    EXPECT_THAT(status.message(), HasSubstr("the model of the job other is there (/models/mine/" +
-                                            kName + "); each job wants"));
+    EXPECT_THAT(status.message(), HasSubstr("the model of the job other (/models/mine/" + kName +
+                                            "); use one folder per job"));
   }
   EXPECT_EQ(FirstNumber(files), 5);
   EXPECT_TRUE(CheckFinalModelFolder(files, "/models/new", "mine").ok());

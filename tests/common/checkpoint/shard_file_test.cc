@@ -256,7 +256,7 @@ TEST(ShardFileTest, OverlappingRecordsAreRefused) {
                                      MakeArray(StateKind::kRuleSlot, 0, 1, {0, 4}),
                                      MakeArray(StateKind::kRuleSlot, 0, 2, second)}};
     ASSERT_TRUE(WriteShardFile(files, kPath, kHeader, snapshot).ok());
-    EXPECT_THAT(ReadAll(files).status().message(), HasSubstr("is there twice"));
+    EXPECT_THAT(ReadAll(files).status().message(), HasSubstr("occurs twice"));
   }
 }
 

@@ -133,7 +133,8 @@ TEST_P(TensorFileTest, ANumberThatIsNotFiniteIsRefusedByName) {
   HeldTensors tensors = Some();
   tensors["conv1.bias"].numbers[2] = std::numeric_limits<float>::quiet_NaN();
   Write(tensors);
-  EXPECT_THAT(Read().status().message(), HasSubstr("conv1.bias: holds a number that is infinite"));
+  EXPECT_THAT(Read().status().message(),
+              HasSubstr("conv1.bias: has an element that is not finite"));
 }
 
 TEST_P(TensorFileTest, NoFileIsNotFound) {
@@ -172,20 +173,21 @@ TEST_P(SafetensorsTest, OffsetsMustFillTheFileWithoutGapOrOverlap) {
             "");
   EXPECT_THAT(
       Refusal("{" + tensor("a", "[2]", "[0,8]") + "," + tensor("b", "[1]", "[4,8]") + "}", 8),
-      HasSubstr("tensor b begins at byte 4, the one before it ends at 8"));
+      HasSubstr("tensor b begins at byte 4, but the previous one ends at 8"));
   EXPECT_THAT(
       Refusal("{" + tensor("a", "[1]", "[0,4]") + "," + tensor("b", "[1]", "[8,12]") + "}", 12),
       HasSubstr("begins at byte 8"));
   EXPECT_THAT(Refusal("{" + tensor("a", "[1]", "[4,8]") + "}", 8), HasSubstr("begins at byte 4"));
   EXPECT_THAT(Refusal("{" + tensor("a", "[1]", "[0,4]") + "}", 5), HasSubstr("the file has 5"));
   EXPECT_THAT(Refusal("{" + tensor("a", "[3]", "[0,12]") + "}", 8), HasSubstr("the file has 8"));
-  EXPECT_THAT(Refusal("{" + tensor("a", "[1]", "[4,0]") + "}", 4), HasSubstr("before they begin"));
-  EXPECT_THAT(Refusal("{" + tensor("a", "[2]", "[0,4]") + "}", 4), HasSubstr("are 8 bytes"));
+  EXPECT_THAT(Refusal("{" + tensor("a", "[1]", "[4,0]") + "}", 4),
+              HasSubstr("end is before its begin"));
+  EXPECT_THAT(Refusal("{" + tensor("a", "[2]", "[0,4]") + "}", 4), HasSubstr("has 8 bytes"));
   EXPECT_THAT(Refusal("{" + tensor("a", "[1]", "[0]") + "}", 4), HasSubstr("two numbers"));
   EXPECT_THAT(Refusal("{" + tensor("a", "[4294967296,4294967296]", "[0,0]") + "}", 0),
-              HasSubstr("2^36 numbers"));
+              HasSubstr("2^36 elements"));
   EXPECT_THAT(Refusal("{" + tensor("a", "[18446744073709551615]", "[0,4]") + "}", 4),
-              HasSubstr("2^36 numbers"));
+              HasSubstr("2^36 elements"));
   EXPECT_THAT(Refusal("{" + tensor("a", "[1]", "[0,18446744073709551615]") + "}", 4),
               HasSubstr("4 bytes"));
 }
@@ -220,7 +222,7 @@ TEST_P(SafetensorsTest, OtherTypesAreWidenedOrNamed) {
   EXPECT_THAT(read->at("b").numbers, ElementsAre(1.0f, -2.0f));
   EXPECT_THAT(read->at("d").numbers, ElementsAre(0.5f, 0.0f));
   EXPECT_EQ(unreadable_,
-            (std::map<std::string, std::string>{{"i", "its numbers are of type I64"}}));
+            (std::map<std::string, std::string>{{"i", "its elements are of type I64"}}));
 }
 
 }  // namespace

@@ -157,7 +157,7 @@ TEST(KeyFilesTest, WhatIsMissingOrWrongIsNamed) {
   EXPECT_THAT(WhyNot(folder, ServerKey(0)),
               AllOf(HasSubstr(folder.File("allow-list") + ": line 8 must have three words")));
   std::filesystem::resize_file(folder.File("allow-list"), 2 << 20);
-  EXPECT_THAT(WhyNot(folder, ServerKey(0)), HasSubstr("longer than any file of keys"));
+  EXPECT_THAT(WhyNot(folder, ServerKey(0)), HasSubstr("too long for a key file"));
   std::filesystem::remove(folder.File("allow-list"));
   EXPECT_THAT(WhyNot(folder, ServerKey(0)), HasSubstr("there is no allow-list"));
   std::filesystem::create_directory(folder.File("allow-list"));

@@ -10,7 +10,7 @@
 #include <gmock/gmock.h>
 
 #include "common/job/protocol.h"
-#include "common/transport/connection_security.h"
+#include "common/transport/curve.h"
 #include "tests/common/transport/intruder.h"
 #include "tests/common/transport/key_folder.h"
 #include "tests/common/transport/loop.h"
@@ -341,7 +341,7 @@ TEST_F(KeyedTransportTest, ASocketFileStaysAsItIs) {
   }
 }
 
-TEST(ConnectionSecurityTest, WhyAHandshakeFailedSaysWhatToLookAt) {
+TEST(CurveTest, WhyAHandshakeFailedSaysWhatToLookAt) {
   const ConnectionKeys keys{WorkerKey(3), {"P", "S"}, {}, "the/folder"};
   const int mismatch = ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH;
   EXPECT_THAT(WhyHandshakeFailed(ZMQ_EVENT_HANDSHAKE_FAILED_AUTH, 400, &keys),
@@ -351,7 +351,7 @@ TEST(ConnectionSecurityTest, WhyAHandshakeFailedSaysWhatToLookAt) {
   EXPECT_THAT(WhyHandshakeFailed(ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL, mismatch, &keys),
               HasSubstr("has no keys"));
   EXPECT_THAT(WhyHandshakeFailed(ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL, 0, &keys),
-              HasSubstr("its key is not the one"));
+              HasSubstr("its key differs from the one"));
 }
 
 }  // namespace

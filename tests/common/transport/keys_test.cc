@@ -80,10 +80,10 @@ TEST(KeysTest, AWrongSecretKeyIsRefusedWithItsLineAndWithoutWhatItSays) {
   const struct {
     std::string text, why;
   } cases[] = {
-      {"", "there is no key in it"},
-      {"# nothing\n\n", "there is no key in it"},
-      {"server 1 " + secret, "line 1: this is the key of server 1, not of server 0"},
-      {"\nserver 0 " + secret + "\nserver 0 " + secret, "line 3: a second key"},
+      {"", "the file has no key"},
+      {"# nothing\n\n", "the file has no key"},
+      {"server 1 " + secret, "line 1: the file has the key of server 1, not of server 0"},
+      {"\nserver 0 " + secret + "\nserver 0 " + secret, "line 3: the file has a second key"},
       {secret, "line 1 must have three words"},
       {"server 0 " + secret + " " + secret, "line 1 must have three words"},
       {secret + " 0 " + secret, "line 1: the role must be"},
@@ -129,7 +129,7 @@ TEST(KeysTest, AWrongAllowListIsRefusedWithItsLine) {
   EXPECT_THAT(WhyNoList("server 0 " + one + "\nserver 0 " + two),
               HasSubstr("line 2: server 0 has a key already"));
   EXPECT_THAT(WhyNoList("server 0 " + one + "\n# \nworker 1 " + one),
-              HasSubstr("line 3: the key of worker 1 is also that of server 0"));
+              HasSubstr("line 3: the key of worker 1 is also the key of server 0"));
   EXPECT_THAT(WhyNoList("server any " + one), HasSubstr("line 1: a server's index"));
   EXPECT_THAT(WhyNoList("client 1 " + one), HasSubstr("line 1: a client's index must be any"));
   for (const char* index : {"-1", "4096", "1e3", "01", "+1", "99999999999999999999"}) {

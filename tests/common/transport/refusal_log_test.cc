@@ -16,7 +16,7 @@ TEST(RefusalLogTest, OneInAWhileIsSaidWithHowManyWentUnsaid) {
   now += RefusalLog::kInterval;
   EXPECT_EQ(log.Note("b", why, now - 1), "");
   EXPECT_EQ(log.Note("b", why, now),
-            "message from 'b' refused: it is too long (and 8 others since the last)");
+            "message from 'b' refused: it is too long (and 8 more since the last message)");
   EXPECT_EQ(log.Note("", why, now + RefusalLog::kInterval),
             "message from '' refused: it is too long");
 }
@@ -26,7 +26,7 @@ TEST(RefusalLogTest, MessagesAndConnectionsAreSaidInTurn) {
   EXPECT_EQ(log.Note("connection from here refused", 0), "connection from here refused");
   EXPECT_EQ(log.Note("a", InvalidArgument("no"), 1), "");
   EXPECT_EQ(log.Note("connection from there refused", RefusalLog::kInterval),
-            "connection from there refused (and 1 others since the last)");
+            "connection from there refused (and 1 more since the last message)");
 }
 
 TEST(RefusalLogTest, ANameOfAnybodysIsShort) {

@@ -228,7 +228,7 @@ TEST_P(ZmqTransportTest, APeerThatDoesNotReadFillsABoundedQueue) {
     if (!status.ok()) break;
   }
   EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status.message();
-  EXPECT_THAT(status.message(), HasSubstr("server/0 does not take what is sent"));
+  EXPECT_THAT(status.message(), HasSubstr("server/0 does not read its messages"));
   // The queue's 8, and what the kernel buffers (up to 4 + 32 MiB where it grows them fully).
   EXPECT_LT(sent, 100);
   // Once it reads, everything accepted arrives, and there is room again.
@@ -258,7 +258,7 @@ TEST_P(ZmqTransportTest, OfAnswersToAnybodyFewWait) {
     status.ok() ? ++sent : ++full;
     if (!status.ok()) usleep(1000);  // the kernel takes what it buffers
   }
-  EXPECT_THAT(status.message(), HasSubstr("worker/a/1 does not take what is sent"));
+  EXPECT_THAT(status.message(), HasSubstr("worker/a/1 does not read its messages"));
   // What waits, and what the kernel buffers: up to 4 + 32 MiB.
   EXPECT_LT(sent, 37 * ((1 << 20) / 60'000));
 }
@@ -282,7 +282,7 @@ TEST_P(ZmqTransportTest, HeadersCountInTheQueueToo) {
     sent += status.ok() ? 1 : 0;
   }
   EXPECT_EQ(status.code(), StatusCode::kUnavailable);
-  EXPECT_THAT(status.message(), HasSubstr("worker/a/1 does not take what is sent"));
+  EXPECT_THAT(status.message(), HasSubstr("worker/a/1 does not read its messages"));
   EXPECT_LT(sent, 6'000) << "the queue's 100, and what the kernel buffers";
 }
 
@@ -345,7 +345,7 @@ TEST_P(ZmqTransportTest, ASecondProcessUnderALiveNameIsRefusedAndTheFirstUndistu
   const wire::Header& refused = second.received[0].second.header;
   EXPECT_EQ(refused.type(), wire::REFUSED);
   EXPECT_EQ(refused.refusal().code(), static_cast<uint32_t>(StatusCode::kFailedPrecondition));
-  EXPECT_THAT(refused.refusal().reason(), HasSubstr("under the name server/1"));
+  EXPECT_THAT(refused.refusal().reason(), HasSubstr("uses the name server/1"));
   EXPECT_EQ(server.received.size(), 1u) << "the second says nothing under the name";
   ASSERT_TRUE(SendSoon(server, "server/1", MakeMessage(3), {&server, &first}));
   EXPECT_TRUE(RunUntil({&server, &first}, [&] { return first.received.size() == 1; }));

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "common/checkpoint/checkpoint.h"
-#include "common/checkpoint/tensor_list.h"
+#include "common/checkpoint/manifest.h"
 #include "tests/server/coordinator/coordinator_harness.h"
 
 namespace kumo {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "common/checkpoint/checkpoint.h"
-#include "common/checkpoint/tensor_list.h"
+#include "common/checkpoint/manifest.h"
 #include "tests/common/job/small_job.h"
 
 namespace kumo {

@@ -5,10 +5,9 @@
 
 #include "common/base/json.h"
 #include "common/checkpoint/checkpoint.h"
-#include "common/checkpoint/tensor_list.h"
+#include "common/checkpoint/manifest.h"
 #include "common/settings/experiment_text.h"
 #include "common/telemetry/figures.h"
-#include "common/telemetry/metric_figures.h"
 #include "tests/worker/training/trainer_harness.h"
 
 namespace kumo {

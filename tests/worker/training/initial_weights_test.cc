@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "common/checkpoint/checkpoint.h"
-#include "common/checkpoint/tensor_list.h"
+#include "common/checkpoint/manifest.h"
 #include "common/tensor_files/tensor_file.h"
 #include "tests/scratch_directory.h"
 

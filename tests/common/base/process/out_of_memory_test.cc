@@ -1,4 +1,4 @@
-#include "common/base/process/out_of_memory.h"
+#include "common/base/process/exit_report.h"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ constexpr size_t kVast = size_t{1} << 62;
 TEST(OutOfMemoryDeathTest, AnArrayThatCannotBeHadEndsTheProcessWithOneLine) {
   EXPECT_EXIT(
       {
-        const LastWords words("kumo-worker a", "");
+        const ExitReporter words("kumo-worker a", "");
         EndWhenOutOfMemory(words);
         Buffer<float> buffer(kVast / sizeof(float));
       },
@@ -25,7 +25,7 @@ TEST(OutOfMemoryDeathTest, AnArrayThatCannotBeHadEndsTheProcessWithOneLine) {
 TEST(OutOfMemoryDeathTest, SoDoesNew) {
   EXPECT_EXIT(
       {
-        const LastWords words("kumo-worker a", "");
+        const ExitReporter words("kumo-worker a", "");
         EndWhenOutOfMemory(words);
         ::operator delete(::operator new(kVast));
       },

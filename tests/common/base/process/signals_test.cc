@@ -94,7 +94,7 @@ TEST(StopSignals, ASignalAtTheVeryEndChangesNothing) {
 
 TEST(SignalName, NamesCommonSignals) {
   EXPECT_STREQ(SignalName(SIGKILL), "SIGKILL");
-  EXPECT_STREQ(SignalName(64), "a signal");
+  EXPECT_STREQ(SignalName(64), "unknown signal");
 }
 
 }  // namespace

@@ -1,0 +1,201 @@
+#include "common/base/memory_budget.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "common/base/printable.h"
+
+namespace kumo {
+
+namespace {
+
+// The number after `name` in a file of lines "NAME NUMBER ..."; with an empty name, the number at
+// the start of the file. Does not use FileSystem, because such files report no length.
+std::optional<uint64_t> NumberIn(const std::string& path, std::string_view name) {
+  std::ifstream file(path);
+  std::string word;
+  if (name.empty()) {
+    uint64_t number = 0;
+    return file >> number ? std::optional(number) : std::nullopt;
+  }
+  while (file >> word) {
+    uint64_t number = 0;
+    if (word == name && file >> number) return number;
+  }
+  return std::nullopt;
+}
+
+// File locations and names of the two control group versions.
+struct GroupVersion {
+  const char* folder;
+  const char* limit;
+  const char* used;
+  const char* droppable;  // reclaimable page cache, in memory.stat
+};
+constexpr GroupVersion kVersion2 = {"/sys/fs/cgroup", "memory.max", "memory.current",
+                                    "inactive_file"};
+constexpr GroupVersion kVersion1 = {"/sys/fs/cgroup/memory", "memory.limit_in_bytes",
+                                    "memory.usage_in_bytes", "total_inactive_file"};
+
+// The remainder of a group's limit; none without a limit.
+std::optional<MemoryRoom> LeftInGroup(const std::string& root, const GroupVersion& version,
+                                      const std::string& name) {
+  const std::string folder = root + version.folder + name;
+  const auto limit = NumberIn(folder + "/" + version.limit, "");
+  const auto used = NumberIn(folder + "/" + version.used, "");
+  if (!limit || !used) return std::nullopt;
+  const uint64_t droppable = NumberIn(folder + "/memory.stat", version.droppable).value_or(0);
+  const uint64_t kept = *used - std::min(droppable, *used);
+  return MemoryRoom{*limit - std::min(kept, *limit),
+                    std::string("the limit of control group ") + (name.empty() ? "/" : name)};
+}
+
+void TakeLess(const std::optional<MemoryRoom>& other, MemoryRoom* room) {
+  if (other && other->bytes < room->bytes) *room = *other;
+}
+
+// Checks the group of that name and its ancestors. In a container the name may not exist: the mount
+// is then the group itself, which the last step checks.
+void LimitByGroups(const std::string& root, const GroupVersion& version, std::string name,
+                   MemoryRoom* room) {
+  while (!name.empty()) {
+    TakeLess(LeftInGroup(root, version, name), room);
+    name.resize(name.rfind('/'));
+  }
+  TakeLess(LeftInGroup(root, version, ""), room);
+}
+
+// Parses /proc/self/cgroup: "0::/user.slice" for version 2, "4:cpu,memory:/user.slice" for
+// version 1.
+void LimitByControlGroups(const std::string& root, MemoryRoom* room) {
+  std::string name2, name1;
+  std::ifstream file(root + "/proc/self/cgroup");
+  for (std::string line; std::getline(file, line);) {
+    const size_t first = line.find(':');
+    const size_t second = first == std::string::npos ? first : line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    std::string name = line.substr(second + 1);
+    if (name == "/" || !name.starts_with('/')) name.clear();
+    if (controllers == ",,") name2 = name;
+    if (controllers.find(",memory,") != std::string::npos) name1 = name;
+  }
+  LimitByGroups(root, kVersion2, name2, room);
+  LimitByGroups(root, kVersion1, name1, room);
+}
+
+}  // namespace
+
+Result<MemoryRoom> RoomOnMachine(const std::string& root) {
+  const auto kib = NumberIn(root + "/proc/meminfo", "MemAvailable:");
+  if (!kib) return NotFound("/proc/meminfo does not say how much memory is available");
+  MemoryRoom room = {*kib * 1024, "the machine's memory"};
+  LimitByControlGroups(root, &room);
+  return room;
+}
+
+Result<MemoryRoom> RoomInProcess(const std::string& root, uint64_t address_space) {
+  KUMO_ASSIGN_OR_RETURN(MemoryRoom room, RoomOnMachine(root));
+  if (address_space == UINT64_MAX) return room;
+  const uint64_t used = NumberIn(root + "/proc/self/status", "VmSize:").value_or(0) * 1024;
+  TakeLess(MemoryRoom{address_space - std::min(used, address_space),
+                      "this process's address space limit (ulimit -v)"},
+           &room);
+  return room;
+}
+
+Result<MemoryRoom> RoomInProcess() {
+  rlimit limit{};
+  const bool limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  return RoomInProcess("", limited ? uint64_t{limit.rlim_cur} : UINT64_MAX);
+}
+
+namespace {
+
+// Only parts above this share are named in an error.
+constexpr size_t kMostNamed = 3;
+constexpr int64_t kWorthNaming = 10;  // a tenth of the whole
+
+int64_t SaturatingSum(int64_t a, int64_t b) {
+  int64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<int64_t>::max() : sum;
+}
+
+std::string Padded(std::string text, size_t width) {
+  text.resize(std::max(text.size(), width), ' ');
+  return text;
+}
+
+std::vector<MemoryNeed::Part> LargestFirst(std::vector<MemoryNeed::Part> parts) {
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+  return parts;
+}
+
+}  // namespace
+
+int64_t SaturatingProduct(std::initializer_list<int64_t> factors) {
+  if (std::find(factors.begin(), factors.end(), 0) != factors.end()) return 0;
+  int64_t product = 1;
+  for (const int64_t factor : factors) {
+    if (__builtin_mul_overflow(product, factor, &product)) {
+      return std::numeric_limits<int64_t>::max();
+    }
+  }
+  return product;
+}
+
+void MemoryNeed::Add(std::string what, std::initializer_list<int64_t> factors,
+                     std::string settings) {
+  const int64_t bytes = SaturatingProduct(factors);
+  if (bytes > 0) parts_.push_back({std::move(what), bytes, std::move(settings)});
+}
+
+int64_t MemoryNeed::bytes() const {
+  int64_t sum = 0;
+  for (const Part& part : parts_) sum = SaturatingSum(sum, part.bytes);
+  return sum;
+}
+
+std::vector<std::string> MemoryNeed::Lines() const {
+  size_t widest = 0;
+  for (const Part& part : parts_) widest = std::max(widest, part.what.size());
+  std::vector<std::string> lines = {whose_ + " needs " + HumanBytes(bytes()) + " (" +
+                                    std::to_string(bytes()) + " bytes):"};
+  constexpr size_t kSizeWidth = 8;  // "1023 MiB"
+  for (const Part& part : LargestFirst(parts_)) {
+    const std::string size = HumanBytes(part.bytes);
+    std::string line = "  " + Padded(part.what, widest) + "  " +
+                       std::string(kSizeWidth - std::min(kSizeWidth, size.size()), ' ') + size;
+    if (!part.settings.empty()) line += "  " + part.settings;
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+std::string MemoryNeed::Largest() const {
+  std::string text;
+  size_t named = 0;
+  for (const Part& part : LargestFirst(parts_)) {
+    if (named++ == kMostNamed || part.bytes < bytes() / kWorthNaming) break;
+    text += (text.empty() ? "" : ", ") + HumanBytes(part.bytes) + " for " + part.what;
+    if (!part.settings.empty()) text += " (" + part.settings + ")";
+  }
+  return text;
+}
+
+Status MemoryNeed::CheckFits(const MemoryRoom& room) const {
+  if (static_cast<uint64_t>(bytes()) <= room.bytes) return OkStatus();
+  return FailedPrecondition(
+      "memory: " + whose_ + " needs " + HumanBytes(bytes()) + ", " + room.limit + " has room for " +
+      HumanBytes(room.bytes) + "; most is " + Largest() +
+      ": lower the named settings, start fewer processes, or use a machine with more memory");
+}
+
+}  // namespace kumo

@@ -1,0 +1,74 @@
+#include "common/checkpoint/source_checkpoint.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/checkpoint/checkpoint.h"
+#include "tests/common/base/memory_file_system.h"
+
+namespace kumo {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(Origin, IsTold) {
+  checkpoint::Origin origin;
+  origin.set_checkpoint("there");
+  origin.set_tensors(3);
+  origin.set_tensors_taken(2);
+  origin.add_left("c: why");
+  EXPECT_THAT(LinesOf(origin),
+              ElementsAre("starts with 2 of 3 tensors from there", "initialised as usual: c: why"));
+}
+
+TEST(Origin, WhatAPeerSendsIsCutToAFewShortPrintableLines) {
+  checkpoint::Origin origin;
+  origin.set_checkpoint("\033[2J" + std::string(100'000, 'x'));
+  for (int i = 0; i < 5000; ++i) origin.add_taken("tensor\n" + std::to_string(i));
+  const checkpoint::Origin excerpt = Excerpt(origin);
+  EXPECT_EQ(excerpt.checkpoint().size(), 300u);
+  EXPECT_EQ(excerpt.checkpoint()[0], '?');
+  ASSERT_EQ(excerpt.taken_size(), 200);
+  EXPECT_EQ(excerpt.taken(0), "tensor?0");
+  EXPECT_EQ(excerpt.taken(199), "and 4801 more");
+  EXPECT_EQ(Excerpt(excerpt).SerializeAsString(), excerpt.SerializeAsString());
+}
+
+void Save(MemoryFileSystem& files, const std::string& folder, int64_t version) {
+  const ShardFileHeader header = {.version = version, .generation = 1, .shard = 0, .shards = 1};
+  const std::vector<float> numbers = {1, 2, 3};
+  const auto saved =
+      SaveShard(files, folder, header, {version, {{StateKind::kStart, 0, 0, 0, nullptr, numbers}}});
+  ASSERT_TRUE(saved.ok());
+  checkpoint::Manifest manifest;
+  manifest.set_generation(1);
+  manifest.set_version(version);
+  checkpoint::File* file = manifest.add_files();
+  file->set_name(ShardFileName(0, 1, 1));
+  file->set_bytes(saved->bytes);
+  file->set_crc32c(saved->crc32c);
+  ASSERT_TRUE(WriteManifest(files, folder, manifest).ok());
+}
+
+TEST(SourceFolder, IsACheckpointsOrTheNewestGoodOneOfAJob) {
+  MemoryFileSystem files;
+  for (const int64_t version : {3, 7, 9}) Save(files, "/out/checkpoints", version);
+  files.Contents("/out/checkpoints/" + CheckpointName(9) + "/" + ShardFileName(0, 1, 1))->at(80) ^=
+      1;
+  const auto found = [&](const std::string& path) {
+    const auto folder = FindCheckpointAt(files, path);
+    return folder.ok() ? folder->path() : folder.status().message();
+  };
+  const std::string newest = "/out/checkpoints/" + CheckpointName(7);
+  for (const char* path : {"/out", "/out/", "/out/./checkpoints", "/out/checkpoints/"}) {
+    EXPECT_EQ(found(path), newest) << path;
+  }
+  const std::string named = "/out/checkpoints/" + CheckpointName(3);
+  EXPECT_EQ(found(named), named);
+  EXPECT_EQ(found(named + "/"), named);
+  EXPECT_THAT(found("/nowhere"), HasSubstr("/nowhere is neither a checkpoint's folder"));
+}
+
+}  // namespace
+}  // namespace kumo
