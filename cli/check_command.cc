@@ -1,16 +1,14 @@
-// kumo check: everything that can be known to be wrong before a start.
+// kumo check: reports every fault that can be found before a start.
 #include <cstdio>
 #include <span>
 #include <string>
 
+#include "cli/arguments/environment.h"
+#include "cli/arguments/settings_json.h"
 #include "cli/command.h"
-#include "cli/job_arguments.h"
+#include "cli/launch/job_arguments.h"
 #include "cli/launch/preflight.h"
-#include "cli/launch/worker_check.h"
-#include "cli/problems.h"
-#include "cli/server_addresses.h"
-#include "cli/settings_json.h"
-#include "cli/shell_word.h"
+#include "cli/launch/server_addresses.h"
 #include "common/base/memory_budget.h"
 #include "common/base/process/exit_report.h"
 #include "common/settings/experiment_text.h"
@@ -19,23 +17,25 @@
 namespace kumo {
 namespace {
 
-constexpr int kHanging = 6;  // as wide as "ok    "
+constexpr int kHanging = 6;  // width of "ok    "
 
 CommandLine MakeCommandLine(JobArguments* args) {
-  CommandLine line(
-      "kumo check",
-      "Tries what kumo launch will try, and starts nothing: the file, the network, the data,\n"
-      "the devices, the programs, the servers' ports, the output folder, disk and memory.\n"
-      "Prints the settings and everything that is wrong.");
+  CommandLine line("kumo check",
+                   "Checks everything that kumo launch needs, without starting anything: the file, "
+                   "the network,\n"
+                   "the data, the devices, the programs, the servers' ports, the output folder, "
+                   "disk and memory.\n"
+                   "Prints the settings and all problems.");
   args->AddTo(&line);
   line.AddFlag("json", "Print one JSON object", &args->json);
   line.AddNote(
-      "Exit codes: 0 all is well, 64 wrong command line, 75 something is in use or full just now, "
-      "78\nsomething is wrong.");
+      "Exit codes: 0 no problems, 64 wrong command line, 75 temporary failure: a port is in use or "
+      "a "
+      "disk\nis full, 78 other problems.");
   return line;
 }
 
-// Everything that kumo launch looks at, and what only a worker knows.
+// Performs the checks of kumo launch and those that only a worker can do.
 void CheckJob(const JobArguments& args, const PlannedJob& job, Preflight* result) {
   const JobSize size = CheckByWorker(args, job, result);
   PosixFileSystem files;
@@ -46,7 +46,7 @@ void CheckJob(const JobArguments& args, const PlannedJob& job, Preflight* result
   if (!one_machine.ok()) result->notes.push_back(one_machine.message());
 }
 
-// args: as they were given, which kumo launch takes as well.
+// args: the arguments of this command, which kumo launch takes as well.
 void PrintReport(const CliEnvironment& environment, std::span<const std::string> args,
                  const PlannedJob& job, const Preflight& result) {
   const auto print = [&](const char* mark, const std::vector<std::string>& lines) {
@@ -57,9 +57,9 @@ void PrintReport(const CliEnvironment& environment, std::span<const std::string>
   print("note  ", result.notes);
   if (!result.problems.empty()) return;
   if (!IsForOneMachine(job.loaded.experiment).ok()) {
-    return Print(environment, "all is well: start kumo-server and kumo-worker on each host\n");
+    return Print(environment, "no problems: start kumo-server and kumo-worker on each host\n");
   }
-  std::string launch = "all is well: kumo launch";
+  std::string launch = "no problems: kumo launch";
   for (const std::string& word : args) launch += " " + ShellWord(word);
   Print(environment, launch + "\n", kHanging);
 }

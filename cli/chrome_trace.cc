@@ -38,13 +38,13 @@ JsonFields Subject(const trace::Span& span) {
   return subject;
 }
 
-// Whether sums and differences of a few such numbers do not overflow: peers may say anything.
+// True if sums and differences of a few such numbers cannot overflow: peers are untrusted.
 bool IsTime(TimeUs time) {
   constexpr TimeUs kMost = TimeUs{1} << 58;
   return -kMost < time && time < kMost;
 }
 
-// Those that overlap each other are drawn by a number of their own, as begin and end.
+// Spans that overlap each other are written as begin and end events with a number of their own.
 void AddSpan(const trace::Span& span, int process, TimeUs offset, int64_t number,
              std::string* json) {
   const TimeUs begin = span.begin_us() - offset;
@@ -119,7 +119,7 @@ std::string ChromeTrace::Json() const {
     for (const trace::Span& span : process.spans)
       AddSpan(span, number, process.offset + first, ++request, &events);
   }
-  // Behind the first event's comma.
+  // Skips the comma before the first event.
   return json + (events.empty() ? "" : events.substr(2)) + "\n]}\n";
 }
 

@@ -1,8 +1,8 @@
-// What the processes of a job did when, as Chrome's tracing and Perfetto show it: one JSON object
-// of the "Trace Event Format", all times by one clock.
+// Chrome trace: the recorded spans of a job's processes as one JSON object in the "Trace Event
+// Format" of Chrome's tracing and Perfetto, on one common clock.
 //
-// A process's clock is compared with server 0's by the order that it answers quickest: the answer
-// was given in the middle between sending and hearing, to half of that time.
+// The offset of a process's clock from server 0's is taken from the order that it answered fastest,
+// assuming that it answered halfway through the round trip; the error is at most half of that time.
 //
 // One thread.
 #pragma once
@@ -20,24 +20,25 @@ namespace kumo {
 
 class ChromeTrace {
  public:
-  // Adds what a process reported. `payload` need not be anything that makes sense.
+  // Adds a process's report. `payload` is untrusted.
   void Add(const wire::TraceReport& report, const void* payload, size_t bytes);
 
-  // Spans of processes of which it is known by which clock they go.
+  // The spans of all processes with a known clock offset.
   std::string Json() const;
 
   size_t processes() const { return processes_.size(); }
   uint64_t spans() const { return spans_; }
-  // That were not kept, sent or passed on.
+  // Number of spans that were not kept, sent or relayed.
   uint64_t lost() const;
-  // Half of the round trip of the worst of the best: how far off times may be between processes.
+  // Upper bound of the clock error between processes: half of the longest of the shortest round
+  // trips.
   TimeUs uncertainty() const;
 
  private:
   struct Process {
     std::vector<trace::Span> spans;
     uint64_t dropped = 0;
-    TimeUs offset = 0;       // its clock less server 0's
+    TimeUs offset = 0;       // its clock minus server 0's
     TimeUs round_trip = -1;  // -1: not measured
   };
 

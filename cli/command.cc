@@ -1,73 +1,97 @@
 #include "cli/command.h"
 
 #include <cstdio>
+#include <vector>
 
-#include "common/base/terminal.h"
-#include "common/settings/installed_experiments.h"
+#include "common/settings/command_line_pages.h"
 
 namespace kumo {
 
 std::span<const Command> Commands() {
   static constexpr Command kCommands[] = {
-      {"new", "write an experiment of your own, made of one that comes with Kumo", RunNew},
-      {"launch", "train: start the processes of this machine and supervise them", RunLaunch},
+      {"new", "create an experiment file from an installed experiment", RunNew},
+      {"launch", "train: start and supervise the processes of a job", RunLaunch},
       {"check", "validate an experiment, its data and this machine before a start", RunCheck},
-      {"data", "show an experiment's data: classes, pixels, samples to look at", RunData},
+      {"data", "show an experiment's data: classes, pixel statistics, sample images", RunData},
       {"evaluate", "compute a checkpoint's validation loss and accuracy", RunEvaluate},
-      {"export", "write a checkpoint as ONNX, safetensors or npz", RunExport},
-      {"predict", "say what a checkpoint's network makes of images", RunPredict},
-      {"status", "ask a running job how it is", RunStatus},
-      {"remote", "run one program on another host, as launch --hosts does", RunRemote},
-      {"manifests", "write what Kubernetes is told of a run, for kubectl apply -k", RunManifests},
+      {"export", "export a checkpoint as ONNX, safetensors or npz", RunExport},
+      {"predict", "classify images, or continue a text, with a checkpoint", RunPredict},
+      {"status", "show the progress of a running job", RunStatus},
+      {"remote", "run a program on another host, as launch --hosts does", RunRemote},
+      {"manifests", "write Kubernetes manifests of a run, for kubectl apply -k", RunManifests},
       {"stage", "copy a data set to a disk of this machine, with checksums", RunStage},
-      {"trace", "record what the processes of a running job do when", RunTrace},
-      {"keys", "make the keys with which a job's connections are encrypted", RunKeys},
-      {"options", "list every setting of an experiment file", RunOptions},
+      {"trace", "record a timeline of a running job (Chrome trace)", RunTrace},
+      {"keys", "make the encryption keys of a job", RunKeys},
+      {"options", "list all settings of an experiment file", RunOptions},
   };
   return kCommands;
 }
 
-void Print(const CliEnvironment& environment, std::string_view text, int hanging) {
-  std::fputs(Folded(text, environment.columns, hanging).c_str(), stdout);
-}
+namespace {
 
-std::optional<int> ParseOrEnd(const CliEnvironment& environment, const ExitReporter& exit_reporter,
-                              std::span<const std::string> args, CommandLine* line,
-                              const std::function<Status()>& check) {
-  Status usage = line->Parse(args);
-  if (usage.ok() && line->help_asked()) {
-    Print(environment, line->Help());
-    return 0;
+constexpr char kAbout[] =
+    "Trains neural networks on several processes or machines: servers hold the weights, workers\n"
+    "train on shares of the data and send their updates. An experiment file defines the network,\n"
+    "the data and the training.";
+constexpr char kExitCodes[] =
+    "0 done, 1 crashed, 64 wrong command line, 75 temporary failure: unavailable or preempted\n"
+    "(start it again), 78 bad configuration (do not restart).";
+
+void PrintHelp() {
+  std::printf("Usage: kumo COMMAND [ARGUMENTS]\n\nCommands:\n");
+  for (const Command& command : Commands()) {
+    std::printf("  %-10s %s\n", std::string(command.name).c_str(),
+                std::string(command.summary).c_str());
   }
-  if (usage.ok()) usage = check();
-  if (usage.ok()) return std::nullopt;
-  return exit_reporter.Report(ExitCode::kUsage, usage.message());
+  std::printf(
+      "\n`kumo COMMAND --help` shows a command's options, `kumo --version` the version.\n"
+      "Exit codes: %s\n",
+      kExitCodes);
 }
 
-void ExperimentArguments::AddTo(CommandLine* line) {
-  line->AddPositional("FILE",
-                      "The experiment file (docs/experiments.md), or the name of one that comes "
-                      "with Kumo: mnist_lenet",
-                      /*required=*/true,
-                      [this](const std::string& text) { file = FindExperiment(text, share); });
-  line->AddRepeated("set", "SECTION.KEY=VALUE",
-                    "Overrides a setting of the file; may be repeated (kumo options lists them)",
-                    &sets);
-  line->AddOption("bin-dir", "DIR", Allowed(), "Where kumo-server and kumo-worker are",
-                  &binary_directory, "beside kumo");
-}
-
-std::vector<std::string> ExperimentArguments::Forward() const {
-  std::vector<std::string> args = {file};
-  for (const std::string& set : sets) {
-    args.push_back("--set");
-    args.push_back(set);
+void PrintManPage() {
+  ManPage page("kumo", "distributed training of neural networks");
+  page.Section("SYNOPSIS");
+  page.Paragraph("kumo COMMAND [ARGUMENTS]");
+  page.Section("DESCRIPTION");
+  page.Paragraph(kAbout);
+  page.Section("COMMANDS");
+  std::string pages;
+  for (const Command& command : Commands()) {
+    page.Item(command.name, command.summary);
+    pages += ManPage::Reference("kumo " + std::string(command.name)) + ", ";
   }
-  return args;
+  page.Section("OPTIONS");
+  page.Item("--help",
+            "Print the commands and exit; kumo COMMAND --help prints a command's options");
+  page.Item("--version", "Print version, commit, backends and instruction set, and exit");
+  page.Section("EXIT STATUS");
+  page.Paragraph(kExitCodes);
+  page.Section("SEE ALSO");
+  page.Paragraph(pages + "kumo-server(1), kumo-worker(1), kumo-data(1)");
+  std::fputs(page.text().c_str(), stdout);
 }
 
-std::string ExperimentArguments::Binary(std::string_view name) const {
-  return binary_directory + "/" + std::string(name);
+void PrintWords(const CliEnvironment& environment) {
+  std::printf("[kumo]\n--help\n--version\n");
+  std::fflush(stdout);
+  const std::vector<std::string> question = {"--help=words"};
+  for (const Command& command : Commands()) command.run(environment, question);
+}
+
+}  // namespace
+
+bool PrintOverview(const CliEnvironment& environment, const std::string& format) {
+  if (format == "--help" || format == "-h" || format == "help") {
+    PrintHelp();
+  } else if (format == "--help=man") {
+    PrintManPage();
+  } else if (format == "--help=words") {
+    PrintWords(environment);
+  } else {
+    return false;
+  }
+  return true;
 }
 
 }  // namespace kumo

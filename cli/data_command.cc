@@ -1,4 +1,4 @@
-// kumo data: kumo-data opens the data; this passes the question on.
+// kumo data: runs kumo-data, which opens the data.
 #include <cstdio>
 
 #include "cli/command.h"
@@ -12,7 +12,7 @@ int RunData(const CliEnvironment& environment, std::span<const std::string> args
   ChildSpec spec;
   spec.command = {JoinPath(environment.binary_directory, "kumo-data"), "show"};
   spec.command.insert(spec.command.end(), args.begin(), args.end());
-  std::fflush(stdout);  // what this process has said comes first
+  std::fflush(stdout);  // this process's output comes first
   const Result<ChildEnd> end = RunChild(spec, nullptr);
   return end.ok() ? end->code : exit_reporter.Report(end.status());
 }

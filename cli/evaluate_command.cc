@@ -1,4 +1,4 @@
-// kumo evaluate: kumo-worker computes the figures; this finds the checkpoint.
+// kumo evaluate: finds the checkpoint; kumo-worker computes the metrics.
 #include "cli/command.h"
 #include "cli/model_arguments.h"
 

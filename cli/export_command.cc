@@ -1,4 +1,4 @@
-// kumo export: kumo-worker writes the file; this finds the checkpoint.
+// kumo export: finds the checkpoint; kumo-worker writes the file.
 #include "cli/command.h"
 #include "cli/model_arguments.h"
 
@@ -10,24 +10,25 @@ int RunExport(const CliEnvironment& environment, std::span<const std::string> ar
   std::string out, format;
   bool fold = false;
   bool pixels = false;
-  CommandLine line("kumo export",
-                   "Writes a checkpoint's weights, or the network with them, to a file of other\n"
-                   "programs': ONNX (the network), safetensors or numpy's npz (weights by name).");
+  CommandLine line(
+      "kumo export",
+      "Exports a checkpoint's weights, or the network with weights, to formats of other\n"
+      "programs: ONNX (network), safetensors or numpy's npz (weights by name).");
   model.AddTo(&line);
-  line.AddOption("out", "PATH", Allowed(), "The file to write", &out, "required");
-  line.AddOption("format", "FORMAT", {.values = {"onnx", "safetensors", "npz"}}, "What to write",
-                 &format, "by the ending of --out");
+  line.AddOption("out", "PATH", Allowed(), "File to write", &out, "required");
+  line.AddOption("format", "FORMAT", {.values = {"onnx", "safetensors", "npz"}}, "File format",
+                 &format, "from the ending of --out");
   line.AddFlag("fold-batch-norm",
-               "Make batch normalisation part of the convolution or the fully connected layer "
-               "before it: the same function but for rounding, with fewer layers",
+               "Fold batch normalisation into the preceding convolution or fully connected layer: "
+               "the same function up to rounding, with fewer layers",
                &fold);
-  line.AddFlag(
-      "pixels",
-      "Let the ONNX model take pixels, 0 to 255, and apply data.scale, data.subtract_mean, "
-      "data.mean and data.std itself; without, it takes what these make of pixels",
-      &pixels);
+  line.AddFlag("pixels",
+               "The ONNX model takes pixels, 0 to 255, and applies data.scale, data.subtract_mean, "
+               "data.mean and data.std itself; otherwise it takes the result of these settings",
+               &pixels);
   const auto check = [&] {
-    return out.empty() ? InvalidArgument("--out PATH is missing: where to write") : OkStatus();
+    return out.empty() ? InvalidArgument("--out PATH is missing: name the file to write")
+                       : OkStatus();
   };
   if (const auto end = ParseOrEnd(environment, exit_reporter, args, &line, check)) return *end;
   Result<std::vector<std::string>> command = model.Command();

@@ -3,19 +3,20 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdarg>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <initializer_list>
 #include <optional>
 #include <vector>
 
-#include "cli/text_table.h"
 #include "common/base/printable.h"
 #include "common/base/terminal.h"
 #include "common/job/metric_list.h"
 #include "common/telemetry/figures.h"
 
 namespace kumo {
+
 namespace {
 
 constexpr size_t kLongestText = 120;
@@ -41,7 +42,7 @@ std::string Mebibytes(uint64_t bytes) {
   return Format("%.2f", static_cast<double>(bytes) / (1 << 20));
 }
 
-// "-" for what is not known.
+// `text`, or "-" if the value is unknown.
 std::string Known(bool known, const std::string& text) { return known ? text : "-"; }
 std::string Known(bool known, double value) { return Known(known, FigureText(value)); }
 std::string Tenths(bool known, double value) { return Known(known, Format("%.1f", value)); }
@@ -60,7 +61,7 @@ std::string SilentFor(double seconds) {
   return Format("silent for %.0f s", std::floor(std::clamp(seconds, 0.0, 1e9)));
 }
 
-// Sorted, with ranges: "0-3 7".
+// The sorted partitions as ranges: "0-3 7".
 std::string Leases(const wire::WorkerReport& report) {
   std::vector<int> partitions(report.partitions().begin(), report.partitions().end());
   std::sort(partitions.begin(), partitions.end());
@@ -86,7 +87,7 @@ std::string Done(const wire::JobStatus& status) {
   return text + "\n";
 }
 
-// Those of the network; before it is known, those that most have.
+// The metrics of the network; before they are known, the usual ones.
 std::string Metrics(const wire::JobStatus& status) {
   const std::vector<MetricFigure> training = FiguresOf(status);
   const std::vector<MetricFigure> validation = ValidationFiguresOf(status);
@@ -140,7 +141,7 @@ std::string StateOf(const wire::JobStatus::Worker& worker) {
 std::string StateOf(const wire::JobStatus::Server& server) {
   const wire::ServerReport& report = server.report();
   if (!report.failure().empty()) return "failed: " + report.failure();
-  if (!server.has_seen_seconds_ago()) return "not here yet";
+  if (!server.has_seen_seconds_ago()) return "not joined yet";
   if (server.has_silent_seconds()) return SilentFor(server.silent_seconds());
   if (!report.waits_for().empty()) return "waits for " + report.waits_for();
   return report.ready() ? "ready" : "starting";
@@ -202,6 +203,56 @@ std::string Servers(const wire::JobStatus& status, int columns) {
 std::string JobTable(const wire::JobStatus& status, int columns) {
   return Folded(Head(status), columns, 2) + "\n" + Workers(status, columns) + "\n" +
          Servers(status, columns);
+}
+
+namespace {
+
+constexpr int kGap = 2;     // blanks between columns
+constexpr int kIndent = 4;  // of continuation lines
+
+struct Place {
+  int width = 0;
+  bool begins_line = false;  // starts a continuation line
+};
+
+std::vector<Place> Places(std::span<const TextColumn> header,
+                          std::span<const std::vector<std::string>> rows, int columns) {
+  std::vector<Place> places;
+  int used = 0;  // columns of the line
+  for (size_t i = 0; i < header.size(); ++i) {
+    Place place{ColumnsOf(header[i].name)};
+    for (const auto& row : rows) place.width = std::max(place.width, ColumnsOf(row[i]));
+    if (columns > 0) place.width = std::min(place.width, std::max(columns - kIndent, 3));
+    place.begins_line = i > 0 && columns > 0 && used + kGap + place.width > columns;
+    used = place.begins_line ? kIndent + place.width : used + (i > 0 ? kGap : 0) + place.width;
+    places.push_back(place);
+  }
+  return places;
+}
+
+}  // namespace
+
+std::string FormatTextTable(std::span<const TextColumn> header,
+                            std::span<const std::vector<std::string>> rows, int columns) {
+  const std::vector<Place> places = Places(header, rows, columns);
+  std::string text;
+  const auto end_line = [&] {
+    text.erase(text.find_last_not_of(' ') + 1);
+    text += '\n';
+  };
+  const auto add_row = [&](const auto& cell_of) {
+    for (size_t i = 0; i < places.size(); ++i) {
+      if (places[i].begins_line) end_line();
+      text.append(places[i].begins_line ? kIndent : i > 0 ? kGap : 0, ' ');
+      const std::string cell = Shortened(cell_of(i), places[i].width);
+      const std::string blanks(places[i].width - ColumnsOf(cell), ' ');
+      text += header[i].right ? blanks + cell : cell + blanks;
+    }
+    end_line();
+  };
+  add_row([&](size_t i) { return header[i].name; });
+  for (const auto& row : rows) add_row([&](size_t i) { return row[i]; });
+  return text;
 }
 
 }  // namespace kumo

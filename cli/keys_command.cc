@@ -1,4 +1,4 @@
-// kumo keys: the keys with which a job's connections are encrypted, and its processes known.
+// kumo keys: makes the keys that encrypt a job's connections and identify its processes.
 #include <algorithm>
 #include <cstdio>
 #include <string>
@@ -23,21 +23,21 @@ struct Arguments {
 CommandLine MakeCommandLine(Arguments* args) {
   CommandLine line(
       "kumo keys",
-      "Makes the keys of a job's servers, workers and clients in the folder DIR, and "
-      "the allow\nlist that says whose they are. What is there already is kept: say it "
-      "again with larger\nnumbers to add to it. cluster.keys = DIR uses them.");
-  line.AddPositional("DIR", "The folder; it is made where it is not there", /*required=*/true,
+      "Makes the keys of a job's servers, workers and clients, and the allow list of "
+      "their public\nkeys, in the folder DIR. Existing keys are kept: run it again with "
+      "larger numbers to add\nkeys. Use them with cluster.keys = DIR.");
+  line.AddPositional("DIR", "Folder of the keys; created if necessary", /*required=*/true,
                      &args->folder);
   line.AddOption("servers", "M", {.min = 1, .max = kMaxServers}, "Keys for servers 0 to M - 1",
                  &args->servers);
   line.AddOption("workers", "N", {.min = 0, .max = kMostKeyHolders},
                  "Keys for the workers named worker-0 to worker-(N - 1)", &args->workers);
-  line.AddFlag("shared-worker-key", "One key for all workers, whatever their names",
+  line.AddFlag("shared-worker-key", "Make one key for all workers, whatever their names",
                &args->shared_worker_key);
   line.AddNote(
-      "Whoever can read a key can speak as its holder: give each host the allow-list and the keys "
+      "The reader of a key can act as its holder: give each host only the allow list and the keys "
       "of its\nown processes. Exit codes: 0 done, 64 wrong command line, 75 the disk is full, 78 "
-      "DIR cannot be\nused, or what is in it is wrong.");
+      "DIR is unusable\nor its contents are invalid.");
   return line;
 }
 
@@ -52,8 +52,8 @@ Status CheckArguments(const Arguments& args) {
   if (args.folder.empty()) return InvalidArgument("DIR is missing");
   if (args.workers > 0 || args.shared_worker_key || HasWorker(args.folder)) return OkStatus();
   return InvalidArgument(
-      "no worker would have a key: say --workers N, for keys of their own, or "
-      "--shared-worker-key, for one that all have");
+      "no worker would have a key: add --workers N for individual keys, or --shared-worker-key for "
+      "one common key");
 }
 
 std::vector<KeyHolder> Holders(const Arguments& args) {
@@ -71,7 +71,7 @@ Status MakeKeys(const CliEnvironment& environment, const Arguments& args) {
     std::printf("%s  the key of %s\n", JoinPath(args.folder, holder.FileName()).c_str(),
                 holder.ToString().c_str());
   }
-  if (made.empty()) std::printf("all of them have keys already: nothing was made\n");
+  if (made.empty()) std::printf("all keys exist already; nothing was made\n");
   Print(environment, "\nkumo launch EXPERIMENT --set cluster.keys=" + args.folder +
                          "\nkumo status JOB --keys " + args.folder + "\n");
   return OkStatus();

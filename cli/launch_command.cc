@@ -1,19 +1,15 @@
-// kumo launch: from an experiment to a running job.
+// kumo launch: starts and supervises a job.
 #include <csignal>
 #include <memory>
 #include <utility>
 
 #include "cli/command.h"
-#include "cli/launch/host_check.h"
-#include "cli/launch/host_list.h"
+#include "cli/launch/hosts.h"
 #include "cli/launch/launch_plan.h"
 #include "cli/launch/launch_report.h"
 #include "cli/launch/launcher.h"
-#include "cli/launch/placement.h"
 #include "cli/launch/preflight.h"
-#include "cli/launch/worker_check.h"
-#include "cli/problems.h"
-#include "cli/server_addresses.h"
+#include "cli/launch/server_addresses.h"
 #include "common/base/file.h"
 #include "common/base/memory_budget.h"
 #include "common/base/process/exit_report.h"
@@ -24,47 +20,47 @@ namespace kumo {
 namespace {
 
 CommandLine MakeCommandLine(LaunchArguments* args) {
-  CommandLine line(
-      "kumo launch",
-      "Trains: starts the servers and workers of an experiment, on this machine or on --hosts, "
-      "shows their\n"
-      "progress, supervises them, and ends when they end. Ctrl-C or SIGTERM saves a checkpoint "
-      "and\n"
-      "stops; a second one kills. Nothing is left running, whatever happens.");
+  CommandLine line("kumo launch",
+                   "Trains: starts the servers and workers of an experiment on this machine or on "
+                   "--hosts, shows "
+                   "their\n"
+                   "progress, supervises them, and ends when they end. Ctrl-C or SIGTERM saves a "
+                   "checkpoint and\n"
+                   "stops the job; a second one kills it. No process is ever left running.");
   args->job.AddTo(&line);
-  line.AddOption(
-      "max-restarts", "N", {.min = 0, .max = 1000000},
-      "How often one process that crashed, was preempted or lost its servers is started again",
-      &args->max_restarts);
+  line.AddOption("max-restarts", "N", {.min = 0, .max = 1000000},
+                 "Restarts of a process that crashed, was preempted or lost its servers",
+                 &args->max_restarts);
   line.AddOption("grace", "SECONDS", {.min = 0, .max = 86400, .min_excluded = true},
-                 "From the request to stop to SIGKILL", &args->grace_s, "checkpoint.grace_s");
+                 "Time from the request to stop to SIGKILL", &args->grace_s, "checkpoint.grace_s");
   line.AddOption("hosts", "LIST", Allowed(),
-                 "Train on these hosts, through ssh: a,b:2 has one worker on a before b gets a "
-                 "second one; node[01-04] is four, as in $SLURM_JOB_NODELIST. All need the same "
-                 "programs, files and working directory",
+                 "Train on these hosts, through ssh: a,b:2 places one worker on a before b gets a "
+                 "second one; node[01-04] means four hosts, as in $SLURM_JOB_NODELIST. All hosts "
+                 "need the same programs, files and working directory",
                  &args->host_list, "this machine");
-  line.AddOption("host-file", "FILE", Allowed(), "The same in a file, as mpirun's: b slots=2",
+  line.AddOption("host-file", "FILE", Allowed(), "Hosts in a file like mpirun's: b slots=2",
                  &args->host_file, "none");
   line.AddOption("port", "PORT", {.min = 1, .max = 65000},
-                 "With --hosts: of each host's first server, where cluster.servers names none",
+                 "With --hosts: port of each host's first server, if cluster.servers is empty",
                  &args->port);
-  line.AddOption("ssh", "COMMAND", Allowed(),
-                 "With --hosts: ssh, and options of it, apart by blanks", &args->ssh);
-  line.AddFlag("no-page", "Serve no page of the job, whatever http.address says", &args->no_page);
+  line.AddOption("ssh", "COMMAND", Allowed(), "With --hosts: ssh with options, separated by blanks",
+                 &args->ssh);
+  line.AddFlag("no-page", "Serve no status page, whatever http.address says", &args->no_page);
   line.AddFlag("quiet", "Print only problems and the last line", &args->quiet);
   line.AddFlag("json", "Print only problems and, at the end, one JSON object", &args->job.json);
   line.AddNote(
-      "Exit codes: 0 done; else the first cause's: 1 crashed, 64 wrong command line, 75 stopped "
-      "or\n"
-      "unavailable (the same command goes on from the last checkpoint), 78 bad configuration.\n"
-      "Logs: <output.directory>/logs; the pids are in its launch.<host>.log.");
+      "Exit codes: 0 done; otherwise that of the first failure: 1 crashed, 64 wrong command line, "
+      "75 "
+      "stopped\n"
+      "or unavailable (the same command resumes from the last checkpoint), 78 bad configuration.\n"
+      "Logs: <output.directory>/logs; launch.<host>.log has the process ids.");
   return line;
 }
 
-// Reads what says which hosts.
+// Reads --hosts or --host-file.
 Status FindHosts(LaunchArguments* args) {
   const bool listed = !args->host_list.empty(), in_file = !args->host_file.empty();
-  if (listed && in_file) return InvalidArgument("--hosts and --host-file: say one of them");
+  if (listed && in_file) return InvalidArgument("--hosts and --host-file exclude each other");
   if (!listed && !in_file) return OkStatus();
   Result<std::vector<Host>> hosts =
       in_file ? ReadHostFile(args->host_file) : ParseHosts(args->host_list);
@@ -73,7 +69,7 @@ Status FindHosts(LaunchArguments* args) {
   return OkStatus();
 }
 
-// The job; on several hosts with addresses there for its servers, where it names none.
+// Plans the job; on several hosts, with picked addresses for its servers if it has none.
 PlannedJob Plan(const CliEnvironment& environment, LaunchArguments* args) {
   PlannedJob job = PlanJob(environment, args->job);
   const Experiment& experiment = job.loaded.experiment;
@@ -83,7 +79,7 @@ PlannedJob Plan(const CliEnvironment& environment, LaunchArguments* args) {
   return PlanJob(environment, args->job);
 }
 
-// What can be seen quickly before anything starts.
+// Performs the fast checks before anything starts.
 Preflight LookAhead(const LaunchArguments& args, const PlannedJob& job) {
   Preflight preflight = PreflightOf(job.loaded);
   if (!preflight.problems.empty()) return preflight;
@@ -102,18 +98,18 @@ Preflight LookAhead(const LaunchArguments& args, const PlannedJob& job) {
   return preflight;
 }
 
-// Server 0 takes the lock for good; a second launch is told before it touches any file.
+// Server 0 takes the lock for good; a second launch fails here before it touches any file.
 Status LockOutput(const std::string& directory) {
   const Status made = PosixFileSystem().CreateDirectories(directory);
   KUMO_RETURN_IF_ERROR(made.WithContext("output.directory = " + directory));
   return OutputLock::Take(directory).status();
 }
 
-// Runs the job; an error is one that kept it from starting.
+// Runs the job; returns an error only if the job could not be started.
 Result<Outcome> Launch(const CliEnvironment& environment, const LaunchArguments& args,
                        const PlannedJob& job, const std::vector<std::string>& notes) {
   const Experiment& experiment = job.loaded.experiment;
-  // Before any process is started, so that no signal is missed.
+  // Created before any process is started, so that no signal is missed.
   StopSignals signals({SIGCHLD});
   KUMO_RETURN_IF_ERROR(LockOutput(experiment.output.directory));
   const std::string log_directory = JoinPath(experiment.output.directory, "logs");
@@ -123,7 +119,7 @@ Result<Outcome> Launch(const CliEnvironment& environment, const LaunchArguments&
   std::vector<std::string> servers = experiment.cluster.servers;
   const int picked = servers.empty() ? job.servers : 0;
   const bool shows = experiment.http.address.empty() && !args.no_page && args.hosts.empty();
-  // Held until the job is over: a server that dies finds its port again.
+  // Held until the job ends: a server that is restarted finds its port free.
   KUMO_ASSIGN_OR_RETURN(const std::vector<ReservedPort> ports,
                         ReservePorts(picked + (shows ? 1 : 0)));
   for (int i = 0; i < picked; ++i) servers.push_back("tcp://" + ports[i].host_and_port());
@@ -143,8 +139,8 @@ int RunLaunch(const CliEnvironment& environment, std::span<const std::string> ar
   const ExitReporter exit_reporter = environment.ExitReporterOf("kumo launch");
   LaunchArguments arguments(environment);
   CommandLine line = MakeCommandLine(&arguments);
-  if (const auto end =
-          ParseOrEnd(environment, exit_reporter, args, &line, [&] { return FindHosts(&arguments); }))
+  if (const auto end = ParseOrEnd(environment, exit_reporter, args, &line,
+                                  [&] { return FindHosts(&arguments); }))
     return *end;
   arguments.quiet |= arguments.job.json;
   arguments.job.PassOn();

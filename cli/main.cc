@@ -1,4 +1,4 @@
-// kumo: what a person types.
+// kumo: the command-line program.
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "cli/overview.h"
 #include "common/base/did_you_mean.h"
 #include "common/base/installation.h"
 #include "common/base/process/exit_report.h"
@@ -35,7 +34,7 @@ int Main(const std::vector<std::string>& args) {
   const ExitReporter exit_reporter = environment.ExitReporterOf("kumo");
   if (args.empty()) {
     PrintOverview(environment, "--help");
-    return exit_reporter.Report(ExitCode::kUsage, "a command is missing");
+    return exit_reporter.Report(ExitCode::kUsage, "the command is missing");
   }
   if (PrintOverview(environment, args[0])) return 0;
   if (args[0] == "--version") {

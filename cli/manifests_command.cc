@@ -1,4 +1,4 @@
-// kumo manifests: what kubectl apply -k takes, for one run of an experiment.
+// kumo manifests: writes the input of kubectl apply -k for one run of an experiment.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/launch/preflight.h"
 #include "cli/manifests/run_manifests.h"
 #include "cli/new_experiment.h"
-#include "cli/problems.h"
 #include "common/base/did_you_mean.h"
 #include "common/base/file.h"
 #include "common/base/process/exit_report.h"
@@ -21,48 +21,49 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A ConfigMap holds 1 MiB, the experiment's text among it.
+// Limit of a ConfigMap is 1 MiB, including the experiment's text.
 constexpr uint64_t kLongestNetwork = 900 << 10;
 
 struct Arguments {
   std::string file;
   std::vector<std::string> sets;
   ClusterRun run{.name = "", .workers = 0, .servers = 0, .components = {}, .image = "kumo:latest"};
-  std::vector<std::string> with;  // as written: names between commas
+  std::vector<std::string> with;  // as given: names separated by commas
   std::string out;
 };
 
 CommandLine MakeCommandLine(Arguments* args, const std::string& share) {
-  CommandLine line("kumo manifests",
-                   "Writes what Kubernetes is told of one run of an experiment into a folder, for "
-                   "`kubectl apply -k`:\nthe experiment, the run's name on every object, how many "
-                   "workers and servers, and the base and\ncomponents that come with Kumo "
-                   "(docs/kubernetes.md).");
-  line.AddPositional("FILE", "The experiment file, or the name of one that comes with Kumo",
+  CommandLine line(
+      "kumo manifests",
+      "Writes the Kubernetes manifests of one run of an experiment into a folder, for "
+      "`kubectl apply -k`:\nthe experiment, the run's name in all objects, the numbers of "
+      "workers and servers, and the base and\ncomponents of this installation "
+      "(docs/kubernetes.md).");
+  line.AddPositional("FILE", "Experiment file, or the name of an installed experiment",
                      /*required=*/true, [args, share](const std::string& text) {
                        args->file = FindExperiment(text, share);
                      });
   line.AddRepeated("set", "SECTION.KEY=VALUE",
-                   "Overrides a setting of the file; may be repeated (kumo options lists them)",
+                   "Override a setting of the file; repeatable (kumo options lists them)",
                    &args->sets);
   line.AddOption("run", "NAME", Allowed(),
-                 "The run's name: small letters, digits and '-'. Runs of one namespace need "
-                 "different ones",
+                 "Name of the run: lower-case letters, digits and '-'; unique in its namespace",
                  &args->run.name, "the job's, with '-' for '_'");
-  line.AddOption("workers", "N", {.min = 1, .max = 4096}, "Pods that compute", &args->run.workers,
-                 "cluster.workers");
-  line.AddOption("servers", "M", {.min = 1, .max = kMaxServers}, "Pods that hold weights",
-                 &args->run.servers, "as many as cluster.servers names, or 1");
+  line.AddOption("workers", "N", {.min = 1, .max = 4096}, "Number of worker pods",
+                 &args->run.workers, "cluster.workers");
+  line.AddOption("servers", "M", {.min = 1, .max = kMaxServers}, "Number of server pods",
+                 &args->run.servers, "from cluster.servers, or 1");
   line.AddRepeated("with", "COMPONENT",
-                   "A component, or several between commas: gpu, spot, ... (docs/kubernetes.md)",
+                   "Component, or several separated by commas: gpu, spot, ... (docs/kubernetes.md)",
                    &args->with);
-  line.AddOption("image", "REFERENCE", Allowed(),
-                 "The image of k8s/Dockerfile, where you have put it", &args->run.image);
-  line.AddOption("out", "DIR", Allowed(), "The folder that is written, which must not be there",
-                 &args->out, "the run's name");
+  line.AddOption("image", "REFERENCE", Allowed(), "Container image, built from k8s/Dockerfile",
+                 &args->run.image);
+  line.AddOption("out", "DIR", Allowed(), "Folder to create; it must not exist", &args->out,
+                 "the run's name");
   line.AddNote(
-      "Exit codes: 0 done, 64 wrong command line, 75 the disk is full, 78 the experiment is wrong "
-      "or cannot\nrun in pods, or DIR is there already (nothing is overwritten).");
+      "Exit codes: 0 done, 64 wrong command line, 75 the disk is full, 78 the experiment is "
+      "invalid "
+      "or cannot\nrun in pods, or DIR exists (nothing is overwritten).");
   return line;
 }
 
@@ -76,8 +77,8 @@ std::vector<std::string> ComponentsIn(const fs::path& base) {
   return names;
 }
 
-// Those that are asked for and those that every run has, each once, in the order in which they are
-// applied: what others change comes first.
+// The requested components and those of every run, without doubles, in the order of application:
+// components that others change come first.
 Status TakeComponents(const std::vector<std::string>& with, const std::vector<std::string>& known,
                       ClusterRun* run) {
   run->components = {"networkpolicy"};
@@ -89,7 +90,7 @@ Status TakeComponents(const std::vector<std::string>& with, const std::vector<st
         std::string all;
         for (const std::string& one : known) all += (all.empty() ? "" : ", ") + one;
         return InvalidArgument("--with: unknown component " + name + DidYouMean(name, known) +
-                               " (there are " + all + ")");
+                               " (available: " + all + ")");
       }
       if (!run->Has(name)) run->components.push_back(name);
     }
@@ -117,7 +118,7 @@ Status CopyFolder(const fs::path& from, const fs::path& to) {
                             error.message());
 }
 
-// All of it beside `out` first, so that there is the whole of a run or nothing.
+// Writes to a temporary folder beside `out` first, so that a run's folder is complete or absent.
 Status Write(const fs::path& source, const LoadedExperiment& loaded, const std::string& about,
              const ClusterRun& run, const std::string& out) {
   PosixFileSystem files;
@@ -154,7 +155,7 @@ void PrintNext(const Arguments& args, const LoadedExperiment& loaded) {
   std::printf("%s  the run %s: %s, %s\n\n", args.out.c_str(), run.c_str(),
               count(args.run.servers, "server").c_str(), count(args.run.workers, "worker").c_str());
   if (loaded.experiment.checkpoint.resume != ResumeFrom()) {
-    std::printf("checkpoint.resume=%s is left out: a pod that comes back goes on\n\n",
+    std::printf("checkpoint.resume=%s is left out: a restarted pod always resumes\n\n",
                 loaded.experiment.checkpoint.resume.ToString().c_str());
   }
   std::printf("kubectl apply -k %s\nkubectl logs -f job/%s-run\n", args.out.c_str(), run.c_str());
@@ -171,8 +172,8 @@ int RunManifests(const CliEnvironment& environment, std::span<const std::string>
   ClusterRun& run = arguments.run;
   if (const auto end = ParseOrEnd(environment, exit_reporter, args, &line)) return *end;
   if (known.empty()) {
-    return exit_reporter.Report(FailedPrecondition("no manifests in " + source.string() +
-                                             ": is Kumo installed as a whole?"));
+    return exit_reporter.Report(
+        FailedPrecondition("no manifests in " + source.string() + "; install Kumo completely"));
   }
   Status usage = TakeComponents(arguments.with, known, &run);
   if (usage.ok()) usage = CheckImage(run.image);
@@ -199,7 +200,7 @@ int RunManifests(const CliEnvironment& environment, std::span<const std::string>
   std::error_code error;
   if (fs::symlink_status(arguments.out, error).type() != fs::file_type::not_found) {
     problems.push_back(FailedPrecondition(
-        arguments.out + " is there already; nothing is overwritten: take another folder (--out)"));
+        arguments.out + " exists; nothing is overwritten: choose another folder with --out"));
   }
   for (Status& problem : ProblemsInPods(loaded, run)) problems.push_back(std::move(problem));
   if (!problems.empty()) return SayProblems(environment, exit_reporter, problems);

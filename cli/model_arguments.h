@@ -1,24 +1,27 @@
-// What evaluate, export and predict have in common: which trained network a person means.
+// Model arguments: the trained network that a user names, for `kumo evaluate`, `export` and
+// `predict`.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "cli/command.h"
+#include "cli/arguments/environment.h"
+#include "common/base/file.h"
 #include "common/base/status.h"
 #include "common/settings/command_line.h"
+#include "common/settings/experiment.h"
 
 namespace kumo {
 
-// An experiment file and a checkpoint of it, as `kumo evaluate` names them; or a checkpoint's
-// folder, or a job's, which says by itself what it is.
+// An experiment file with one of its checkpoints; or a folder of a checkpoint or a job, which needs
+// no experiment file.
 struct ModelArguments {
   explicit ModelArguments(const CliEnvironment& environment)
       : experiment(environment), variables(environment.variables) {}
   void AddTo(CommandLine* line);
 
-  // The beginning of kumo-worker's command line: FILE --set ... OPTION DIR, where `option` takes
-  // the checkpoint's folder. The errors of reading the experiment and of finding the checkpoint.
+  // The start of kumo-worker's command line: FILE --set ... OPTION DIR; `option` takes the
+  // checkpoint's folder. The errors of reading the experiment and of finding the checkpoint.
   Result<std::vector<std::string>> Command(const std::string& option = "--checkpoint") const;
 
   ExperimentArguments experiment;
@@ -26,7 +29,14 @@ struct ModelArguments {
   std::string checkpoint;
 };
 
-// Starts kumo-worker with these arguments; the exit code, its own or that of a start that failed.
+// Runs kumo-worker with these arguments. Returns its exit code, or that of a failed start.
 int RunWorker(const ExitReporter& exit_reporter, std::vector<std::string> command);
+
+// Returns the folder of the checkpoint that `text` names: "latest", "best" (by checkpoint.best),
+// the name or round of a checkpoint in output.directory/checkpoints, or a folder of a checkpoint or
+// with checkpoints (the newest valid one). NotFound lists the existing ones, FailedPrecondition
+// means that there is no best one.
+Result<std::string> FindNamedCheckpoint(FileSystem& files, const Experiment& experiment,
+                                        const std::string& text);
 
 }  // namespace kumo

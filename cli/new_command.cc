@@ -1,4 +1,4 @@
-// kumo new: an experiment and a network of one's own, made of those that there are.
+// kumo new: creates an experiment and a network from an installed experiment.
 #include <cstdint>
 #include <cstdio>
 #include <string>
@@ -23,20 +23,20 @@ struct Arguments {
 };
 
 CommandLine MakeCommandLine(Arguments* args) {
-  CommandLine line("kumo new",
-                   "Writes NAME.conf, an experiment with a comment for every setting, and "
-                   "NAME.pbtxt, its network,\ninto the working directory, for you to edit. What it "
-                   "is made of trains the same.");
-  line.AddPositional("NAME", std::string("What it is called: ") + kNameText, /*required=*/false,
-                     &args->name);
+  CommandLine line(
+      "kumo new",
+      "Creates NAME.conf, an experiment with a comment for every setting, and "
+      "NAME.pbtxt, its network,\nin the working directory, for you to edit. Unedited it "
+      "trains the same as its model.");
+  line.AddPositional("NAME", std::string("Name of the experiment: ") + kNameText,
+                     /*required=*/false, &args->name);
   line.AddOption("from", "FILE", Allowed(),
-                 "The experiment that it is made of: a file, or the name of one that comes with "
-                 "Kumo",
+                 "Experiment to start from: a file, or the name of an installed experiment",
                  &args->from);
-  line.AddFlag("list", "List the experiments that come with Kumo", &args->list);
+  line.AddFlag("list", "List the installed experiments", &args->list);
   line.AddNote(
-      "Exit codes: 0 done, 64 wrong command line, 75 the disk is full, 78 a file of that name is "
-      "there\nalready (none is overwritten), or the experiment it is made of is wrong.");
+      "Exit codes: 0 done, 64 wrong command line, 75 the disk is full, 78 a file of that name "
+      "exists\n(none is overwritten), or the experiment to start from is invalid.");
   return line;
 }
 
@@ -54,7 +54,7 @@ Status List(const CliEnvironment& environment) {
   const std::vector<std::string> names = InstalledExperiments(environment.share);
   if (names.empty()) {
     return FailedPrecondition("no experiments in " + environment.share +
-                              "/experiments: is Kumo installed as a whole?");
+                              "/experiments; install Kumo completely");
   }
   for (const std::string& name : names) {
     KUMO_ASSIGN_OR_RETURN(const std::string text,
@@ -76,8 +76,8 @@ Status Write(const CliEnvironment& environment, const Arguments& args) {
   for (const std::string& file : {experiment_file, network_file}) {
     if (files.Exists(file)) {
       return FailedPrecondition(file +
-                                " is there already; nothing is overwritten: take another "
-                                "name, or move it away");
+                                " exists; nothing is overwritten: choose another name, or move the "
+                                "file away");
     }
   }
   const std::string text = NewExperimentText(args.name, from, args.from, LeadingComment(original));
@@ -86,7 +86,7 @@ Status Write(const CliEnvironment& environment, const Arguments& args) {
     (void)files.RemoveFile(network_file);
     return written;
   }
-  std::printf("%s  the experiment: every setting, with what it does\n%s  its network\n\n",
+  std::printf("%s  the experiment, with a comment for every setting\n%s  its network\n\n",
               experiment_file.c_str(), network_file.c_str());
   std::printf("kumo check %s\nkumo launch %s\n", experiment_file.c_str(), experiment_file.c_str());
   return OkStatus();

@@ -22,7 +22,7 @@ std::string_view TakeLine(std::string_view* text) {
   return line;
 }
 
-// Each line of the text as a comment.
+// The text as a comment.
 std::string Comment(const std::string& text) {
   const std::string folded = Folded(text, kColumns);
   std::string comment;
@@ -33,7 +33,7 @@ std::string Comment(const std::string& text) {
   return comment;
 }
 
-// Whether a setting of the old experiment is one of the new.
+// True if a setting of the source experiment is copied.
 bool IsTakenOver(const Option& option, const LoadedExperiment& from) {
   if (option.key == "job.name" || option.key == "output.directory") return false;
   return option.key == kNetworkFile || from.origins.contains(option.key);
@@ -45,7 +45,7 @@ std::string Value(const Option& option, const std::string& name, const LoadedExp
   return Quoted(option.base == PathBase::kNone ? value : WithoutVariables(value));
 }
 
-// A setting at its default, as a comment; where that is worked out there is no value to show.
+// A setting at its default, as a comment; a computed default has no value to show.
 std::string AtDefault(const Option& option, const Experiment& defaults) {
   const std::string value = Quoted(option.write(defaults));
   return "#" + option.name() + " =" + (value.empty() ? "" : " " + value) + "\n";
@@ -68,15 +68,15 @@ std::string Setting(const Option& option, const std::string& name, const LoadedE
               : AtDefault(option, defaults));
 }
 
-// First what the old experiment says of itself, so that it is the LeadingComment again.
+// Starts with the source's own description, so that it is the LeadingComment again.
 std::string Heading(const std::string& name, const std::string& origin, const std::string& about) {
   const std::string file = name + ".conf";
-  return Comment(about.empty() ? "Made of " + origin + ".\n" : about) + "\n" +
-         Comment("Made of " + origin + " by kumo new; its network is in " + name +
+  return Comment(about.empty() ? "Made from " + origin + ".\n" : about) + "\n" +
+         Comment("Made from " + origin + " by kumo new; its network is in " + name +
                  ".pbtxt.\n\n  kumo check " + file +
-                 "       says what is wrong before anything starts\n  kumo launch " + file +
-                 "      trains; Ctrl-C saves, and the same command goes on\n\nA setting with # in "
-                 "front of it has its default, which is the value that stands there. Lists are "
+                 "       finds problems before anything starts\n  kumo launch " + file +
+                 "      trains; Ctrl-C saves, and the same command resumes\n\nA setting behind # "
+                 "has its default, which is the value shown. Lists are "
                  "separated by commas.\n");
 }
 
@@ -99,7 +99,7 @@ std::string LeadingComment(std::string_view text) {
 std::string TitleOf(std::string_view leading_comment) {
   const std::string_view paragraph = TakeLine(&leading_comment);
   for (size_t i = 0; i + 2 < paragraph.size(); ++i) {
-    // "et al. 2015" and "v1.5" go on; a sentence begins with a capital.
+    // "et al. 2015" and "v1.5" do not end a sentence; a sentence begins with a capital.
     const bool sentence = paragraph[i] == '.' && paragraph[i + 1] == ' ' &&
                           std::isupper(static_cast<unsigned char>(paragraph[i + 2])) != 0;
     if (sentence || (paragraph[i] == ':' && paragraph[i + 1] == ' ')) {

@@ -1,7 +1,7 @@
 #include <cstdio>
 
+#include "cli/arguments/settings_json.h"
 #include "cli/command.h"
-#include "cli/settings_json.h"
 #include "common/settings/option_pages.h"
 
 namespace kumo {
@@ -12,11 +12,10 @@ int RunOptions(const CliEnvironment& environment, std::span<const std::string> a
   bool json = false;
   bool keys = false;
   CommandLine line("kumo options",
-                   "Lists every setting of an experiment file: default, unit, allowed values.");
+                   "Lists all settings of an experiment file: default, unit, allowed values.");
   line.AddFlag("markdown", "Print docs/experiments.md", &markdown);
-  line.AddFlag("json", "Print a JSON array, one object for each setting", &json);
-  line.AddFlag("keys", "Print only the keys, one a line, each with the values that it may have",
-               &keys);
+  line.AddFlag("json", "Print a JSON array with one object per setting", &json);
+  line.AddFlag("keys", "Print only the keys, one per line, each with its possible values", &keys);
   if (const auto end = ParseOrEnd(environment, exit_reporter, args, &line)) return *end;
   if (keys) {
     std::fputs(OptionsKeys().c_str(), stdout);

@@ -1,4 +1,4 @@
-// kumo predict: kumo-worker asks the network; this finds the checkpoint.
+// kumo predict: finds the checkpoint; kumo-worker runs the network.
 #include "cli/command.h"
 #include "cli/model_arguments.h"
 
@@ -17,47 +17,48 @@ int RunPredict(const CliEnvironment& environment, std::span<const std::string> a
   int most_likely = 0;
   int seed = 1;
   CommandLine line("kumo predict",
-                   "Says which classes a checkpoint's network sees in images, with\n"
-                   "probabilities, or what numbers it gives for samples; or, of a\n"
-                   "language model, goes on with a text.");
+                   "Classifies images with a checkpoint's network and prints probabilities, or\n"
+                   "prints its output for samples, or continues a text with a language\n"
+                   "model.");
   model.AddTo(&line);
   line.AddSeveral("input", "PATH",
-                  "Images (JPEG, PNG), or folders or archives (tar, tar.gz, zip) of images. What "
-                  "is of another size or colour than the network's is cut "
-                  "to its proportions, scaled and made grey or coloured. Where the network was "
-                  "trained on CNTK's text format (data.reader = ctf), files of that, whose labels "
-                  "may be missing",
+                  "Images (JPEG, PNG), or folders or archives (tar, tar.gz, zip) of images. Images "
+                  "of other sizes or colours than the network's are cropped "
+                  "to its proportions, scaled and converted to grey or colour. For a network "
+                  "trained on CNTK's text format (data.reader = ctf): files of that format, "
+                  "with or without labels",
                   &inputs);
-  line.AddOption("top", "K", {.min = 1, .max = 1'000'000}, "The likeliest classes of each sample",
+  line.AddOption("top", "K", {.min = 1, .max = 1'000'000}, "Number of classes to print per sample",
                  &top);
-  line.AddOption("output", "NAME", Allowed(), "Which of the outputs that the network's file names",
-                 &output, "the first one");
-  line.AddOption("format", "FORMAT", {.values = {"table", "json", "csv"}}, "What to print",
+  line.AddOption("output", "NAME", Allowed(),
+                 "Output of the network, by its name in the network file", &output,
+                 "the first one");
+  line.AddOption("format", "FORMAT", {.values = {"table", "json", "csv"}}, "Output format",
                  &format);
   line.AddOption("prompt", "TEXT", {.not_empty = true, .lines = true},
-                 "A text that a language model is to go on with", &prompt, "none");
-  line.AddOption("tokens", "N", {.min = 1, .max = 1'000'000}, "With --prompt: tokens to add",
-                 &tokens);
+                 "Text to continue with a language model", &prompt, "none");
+  line.AddOption("tokens", "N", {.min = 1, .max = 1'000'000},
+                 "With --prompt: number of tokens to add", &tokens);
   line.AddOption(
       "temperature", "T", {.min = 0, .max = 100},
-      "With --prompt: scores are divided by it before they become probabilities, so below "
-      "1 the likely is likelier; 0: the likeliest token is taken",
+      "With --prompt: sampling temperature. Values below 1 sharpen the distribution; 0 always "
+      "takes the likeliest token",
       &temperature);
   line.AddOption("most-likely", "K", {.min = 0, .max = 1'000'000},
-                 "With --prompt: tokens are drawn from so many of the likeliest; 0: from all",
+                 "With --prompt: sample from the K likeliest tokens (top-k); 0: from all",
                  &most_likely);
-  line.AddOption("seed", "N", {.min = 0, .max = 2'000'000'000},
-                 "With --prompt: of what is drawn; the same one draws the same", &seed);
+  line.AddOption("seed", "N", {.min = 0, .max = 2'000'000'000}, "With --prompt: sampling seed",
+                 &seed);
   const auto check = [&] {
     if (inputs.empty() == prompt.empty()) {
       return InvalidArgument(
-          "give --input PATH, an image to look at, or --prompt TEXT, one to go on with");
+          "give --input PATH with an image, or --prompt TEXT with a text to continue");
     }
     if (!prompt.empty()) {
       return line.RefuseGiven({"format", "top", "output"},
-                              "goes with --input; what follows a --prompt is printed as it comes");
+                              "requires --input; the continuation of a --prompt is plain text");
     }
-    return line.RefuseGiven({"tokens", "temperature", "most-likely", "seed"}, "goes with --prompt");
+    return line.RefuseGiven({"tokens", "temperature", "most-likely", "seed"}, "requires --prompt");
   };
   if (const auto end = ParseOrEnd(environment, exit_reporter, args, &line, check)) return *end;
   Result<std::vector<std::string>> command = model.Command();

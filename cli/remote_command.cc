@@ -1,4 +1,4 @@
-// kumo remote: one program on another host.
+// kumo remote: runs one program on another host.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "cli/launch/host_list.h"
+#include "cli/launch/hosts.h"
 #include "cli/launch/remote_process.h"
 #include "common/base/file.h"
 #include "common/base/process/exit_report.h"
@@ -30,24 +30,24 @@ struct Arguments {
 
 CommandLine MakeCommandLine(Arguments* args) {
   CommandLine line("kumo remote",
-                   "Runs one program on another host through ssh, as kumo launch --hosts does: "
-                   "what it prints comes\nhere, signals go there, and it is killed when this "
-                   "process or the connection is gone. PROGRAM is a path, or one of Kumo's. It "
+                   "Runs one program on another host through ssh, as kumo launch --hosts does: its "
+                   "output comes\nhere, signals go there, and it is killed when this "
+                   "process or the connection ends. PROGRAM is a path, or one of Kumo's. It "
                    "runs in this\nworking directory, which "
                    "the other host must have, with this environment's KUMO_ variables.\n"
                    "    kumo remote --host beta -- kumo-worker --version");
-  line.AddOption("host", "[USER@]NAME", Allowed(), "The host, as ssh takes it", &args->host);
+  line.AddOption("host", "[USER@]NAME", Allowed(), "Host, as for ssh", &args->host);
   line.AddOption("ssh", "COMMAND", Allowed(),
-                 "ssh, and options of it, apart by blanks: \"ssh -p 2222 -i KEY\"", &args->ssh);
-  line.AddOption("kumo", "PATH", Allowed(), "kumo on the other host", &args->kumo,
-                 "as on this one");
+                 "ssh with options, separated by blanks: \"ssh -p 2222 -i KEY\"", &args->ssh);
+  line.AddOption("kumo", "PATH", Allowed(), "Path of kumo on the other host", &args->kumo,
+                 "as on this host");
   line.AddOption("silence", "SECONDS", {.min = 0.1, .max = kLongestSilenceS},
-                 "The other end kills the program when it has not heard from here for so long",
+                 "Silence of this end after which the other end kills the program",
                  &args->silence_s);
-  line.AddFlag("serve", "The other end, which ssh starts", &args->serve);
+  line.AddFlag("serve", "Be the other end, which ssh starts", &args->serve);
   line.AddNote(
-      "Exit codes: the program's; 64 wrong command line, 75 the host is not reached, or no longer, "
-      "78 it cannot\nbe started there.");
+      "Exit codes: the program's; 64 wrong command line, 75 the host cannot be reached or the "
+      "connection was\nlost, 78 the program cannot be started there.");
   return line;
 }
 
@@ -61,7 +61,7 @@ std::vector<std::string> Words(const std::string& text) {
   return words;
 }
 
-// As a shell finds it; the name itself where it does not.
+// Searches PATH like a shell; returns the name itself if it is not found.
 std::string PathOf(const CliEnvironment& environment, const std::string& program) {
   if (program.find('/') != std::string::npos) return program;
   std::istringstream folders(ValueOf(environment.variables, "PATH"));
@@ -106,7 +106,7 @@ Result<int> Run(const CliEnvironment& environment, const Arguments& args,
   return RunOnHost(host, start, &signals);
 }
 
-// Ends as the program did: whoever waits for this process sees the same.
+// Ends like the program did, so that the parent sees the same status.
 int EndAs(int code) {
   const int signal = code - 128;
   if (signal <= 0 || signal > SIGSYS) return code;
@@ -131,7 +131,7 @@ int RunRemote(const CliEnvironment& environment, std::span<const std::string> ar
     return *end;
   const Result<int> code = Run(environment, arguments, program);
   if (!code.ok()) return exit_reporter.Report(code.status());
-  // sshd tells ssh of an exit code, but not of which signal has killed a program.
+  // sshd passes on an exit code, but not the signal that killed a program.
   return arguments.serve ? *code : EndAs(*code);
 }
 

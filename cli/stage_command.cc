@@ -1,4 +1,4 @@
-// kumo stage: brings a data set from a slow or shared disk to one of this machine.
+// kumo stage: copies a data set from a slow or shared disk to a local disk.
 #include <poll.h>
 #include <unistd.h>
 
@@ -26,7 +26,7 @@ namespace {
 
 constexpr int kMostJobs = 64;
 constexpr int kLockIntervalMs = 200;
-constexpr TimeUs kLineInterval = 10 * kSecond;  // between two lines where there is no terminal
+constexpr TimeUs kLineInterval = 10 * kSecond;  // between progress lines without a terminal
 
 struct Arguments {
   std::string source, destination;
@@ -34,30 +34,30 @@ struct Arguments {
 };
 
 CommandLine MakeCommandLine(Arguments* args) {
-  CommandLine line("kumo stage",
-                   "Copies a data set to a disk of this machine, with checksums. Called again it "
-                   "keeps what is there\nand still what it was, and goes on where it was ended. "
-                   "Several at a time with one DST wait for each other:\none copies, the others "
-                   "find everything there.");
+  CommandLine line(
+      "kumo stage",
+      "Copies a data set to a disk of this machine, with checksums. A repeated call keeps "
+      "intact files and\nresumes where the last call ended. "
+      "Concurrent calls with one DST wait for each other: one copies, the others\n"
+      "find all files there.");
   line.AddPositional("SRC",
-                     std::string("The data set: a folder or a file, as a mounted bucket has it"),
+                     std::string("Data set: a folder or a file, for example of a mounted bucket"),
                      /*required=*/true, &args->source);
-  line.AddPositional(
-      "DST",
-      std::string("The folder that gets it: a new or an empty one, or one that was staged into"),
-      /*required=*/true, &args->destination);
+  line.AddPositional("DST", std::string("Destination folder: new, empty, or staged before"),
+                     /*required=*/true, &args->destination);
   line.AddOption("jobs", "N", {.min = 1, .max = kMostJobs},
-                 "Files at a time: more hide the delays of a network file system",
+                 "Number of files at a time; more hide the latency of a network file system",
                  &args->options.jobs);
-  line.AddFlag("quick", "Keep what was staged by its size and time, without reading it again",
+  line.AddFlag("quick", "Compare staged files by size and time only, without reading them",
                &args->options.quick);
   line.AddNote(
-      "Exit codes: 0 all is there, 64 wrong command line, 75 stopped, the disk is full, or a file "
-      "changed while\nit was copied (run it again), 78 SRC or DST cannot be used.");
+      "Exit codes: 0 all files are staged, 64 wrong command line, 75 stopped, the disk is full, or "
+      "a "
+      "file\nchanged while it was copied (run it again), 78 SRC or DST cannot be used.");
   return line;
 }
 
-// Another's files must not be mixed up with the data set's, nor removed as if they were.
+// Foreign files must be neither mixed with the data set nor removed like staged files.
 Status CheckDestination(FileSystem& files, const Arguments& args) {
   std::error_code error;
   const auto source = std::filesystem::weakly_canonical(args.source, error);
@@ -66,7 +66,7 @@ Status CheckDestination(FileSystem& files, const Arguments& args) {
     return (inner / "").string().starts_with((outer / "").string());
   };
   if (inside(destination, source) || inside(source, destination)) {
-    return FailedPrecondition("SRC and DST are one folder, or one is in the other");
+    return FailedPrecondition("SRC and DST must be different folders, none inside the other");
   }
   if (!std::filesystem::exists(destination, error)) return OkStatus();
   KUMO_ASSIGN_OR_RETURN(const std::vector<std::string> names, files.List(args.destination));
@@ -75,10 +75,10 @@ Status CheckDestination(FileSystem& files, const Arguments& args) {
   }
   if (names.empty()) return OkStatus();
   return FailedPrecondition(args.destination + " has files that were not staged (" + names.front() +
-                            "): take a new folder");
+                            "); choose a new folder");
 }
 
-// Two starts of a machine have two of them; "" where the system has none.
+// Differs between two boots of the machine; "" if the system does not tell.
 std::string BootId() {
   std::string id;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
@@ -87,10 +87,10 @@ std::string BootId() {
 
 Status Stopped(const std::vector<int>& signals) {
   return Aborted(std::string("stopped by ") + SignalName(signals.front()) +
-                 "; called again it goes on where it was");
+                 "; call it again to resume");
 }
 
-// Waits while another one stages into `folder`.
+// Waits while another process stages into `folder`.
 Result<std::unique_ptr<OutputLock>> TakeLock(const std::string& folder, const Arguments& args,
                                              StopSignals* signals) {
   for (bool told = false;;) {
@@ -133,8 +133,8 @@ std::string ResultText(const StagingProgress& progress, const std::string& desti
 Status CheckSource(const std::string& source) {
   if (source.find("://") == std::string::npos) return OkStatus();
   return InvalidArgument(source +
-                         " is an address: SRC is a folder or a file of this machine; mount the "
-                         "bucket, and stage from there");
+                         " is a URL, but SRC must be a folder or file of this machine; mount the "
+                         "bucket and stage from the mount");
 }
 
 Status Stage(const Arguments& args) {
@@ -170,7 +170,7 @@ Status Stage(const Arguments& args) {
   view.RemoveBar();
   const StagingProgress progress = staging->progress();
   for (const std::string& path : progress.damaged) {
-    std::fprintf(stderr, "kumo stage: %s was no longer what had been staged: copied anew\n",
+    std::fprintf(stderr, "kumo stage: %s had changed since it was staged; copied it again\n",
                  JoinPath(args.destination, path).c_str());
   }
   if (!came.empty()) return Stopped(came);

@@ -1,11 +1,10 @@
-// kumo status: one question to server 0 of a running job.
+// kumo status: asks server 0 of a running job for its status.
 #include <cstdio>
 #include <utility>
 
 #include "cli/command.h"
 #include "cli/job_table.h"
-#include "cli/named_job.h"
-#include "cli/server_connection.h"
+#include "cli/running_job.h"
 #include "common/base/process/exit_report.h"
 #include "common/telemetry/job_json.h"
 
@@ -29,15 +28,15 @@ int RunStatus(const CliEnvironment& environment, std::span<const std::string> ar
   int timeout_ms = 3000;
   CommandLine line(
       "kumo status",
-      "Asks server 0 of a running job: round, workers and what they compute, bytes of\n"
+      "Shows the progress of a running job: round, workers and their partitions, traffic of\n"
       "each shard.");
   job.AddTo(&line);
   line.AddFlag("json", "Print JSON", &json);
   line.AddOption("timeout-ms", "MILLISECONDS", {.min = 1, .max = 3600000},
-                 "Limit of waiting for the answer", &timeout_ms);
+                 "Time limit for the answer", &timeout_ms);
   line.AddNote(
       "Exit codes: 0 answered, 64 wrong command line, 75 no answer or no job in the folder, 78 no "
-      "key in DIR\nor a wrong experiment.");
+      "key in DIR\nor an invalid experiment.");
   if (const auto end =
           ParseOrEnd(environment, exit_reporter, args, &line, [&] { return job.Check(); })) {
     return *end;

@@ -1,4 +1,4 @@
-// kumo trace: what the processes of a running job do when.
+// kumo trace: records a timeline of a running job.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -8,8 +8,7 @@
 
 #include "cli/chrome_trace.h"
 #include "cli/command.h"
-#include "cli/named_job.h"
-#include "cli/server_connection.h"
+#include "cli/running_job.h"
 #include "common/base/clock.h"
 #include "common/base/file.h"
 #include "common/base/process/exit_report.h"
@@ -31,25 +30,25 @@ struct Arguments {
 };
 
 CommandLine MakeCommandLine(Arguments* args) {
-  CommandLine line("kumo trace",
-                   "Records what the servers and workers of a running job do, by one clock, and "
-                   "writes it for chrome://tracing\nand ui.perfetto.dev: minibatches, coding, "
-                   "pushes, pulls, waiting, sums, checkpoints, each with its round,\npartition and "
-                   "chunk. Ctrl-C ends it sooner. The job goes on as before.\n"
-                   "    kumo trace my.conf --seconds 20 > trace.json");
+  CommandLine line(
+      "kumo trace",
+      "Records a timeline of the servers and workers of a running job on a common "
+      "clock, for chrome://tracing\nand ui.perfetto.dev: minibatches, coding, "
+      "pushes, pulls, waiting, aggregation, checkpoints, each with its round,\npartition and "
+      "chunk. Ctrl-C ends the recording early. The job is not disturbed.\n"
+      "    kumo trace my.conf --seconds 20 > trace.json");
   args->job.AddTo(&line);
-  line.AddOption("seconds", "SECONDS", {.min = 0, .max = 3600, .min_excluded = true}, "How long",
+  line.AddOption("seconds", "SECONDS", {.min = 0, .max = 3600, .min_excluded = true}, "Duration",
                  &args->seconds);
-  line.AddOption("output", "FILE", Allowed(), "Write it there", &args->output, "standard output");
+  line.AddOption("output", "FILE", Allowed(), "Output file", &args->output, "standard output");
   line.AddNote(
-      "Exit codes: 0 written, 64 wrong command line, 75 no answer, no job in the folder, somebody "
-      "else traces the job,\nor the disk is full, 78 no key in DIR, a wrong experiment or no "
-      "folder "
-      "for FILE.");
+      "Exit codes: 0 written, 64 wrong command line, 75 no answer, no job in the folder, another "
+      "trace is\nrunning, or the disk is full, 78 no key in DIR, an invalid experiment or no "
+      "folder for FILE.");
   return line;
 }
 
-// Listens until the time is over, a signal comes or server 0 refuses.
+// Listens until the time is over, a signal arrives or server 0 refuses.
 Status Record(const std::string& address, double seconds, ServerConnection* connection,
               ChromeTrace* trace) {
   StopSignals signals;
@@ -75,7 +74,7 @@ Status Record(const std::string& address, double seconds, ServerConnection* conn
     connection->Listen(std::min({end - now, wish_at - now, kPoll}), on_message);
     if (!signals.Take().empty()) break;
   }
-  // So that the next one need not wait until this one counts as gone.
+  // Ends the trace, so that the next one need not wait for this one's timeout.
   Message done;
   done.header.set_type(wire::TRACE);
   done.header.mutable_trace_order()->set_valid_us(0);
@@ -84,7 +83,7 @@ Status Record(const std::string& address, double seconds, ServerConnection* conn
   return refused;
 }
 
-// Before the recording, which may take an hour.
+// Checked before the recording, which may take an hour.
 Status CheckFolder(const std::string& output) {
   const std::string folder = DirectoryOf(output);
   std::error_code error;
@@ -97,7 +96,7 @@ Status Write(const Arguments& args, const std::string& json) {
   if (!args.output.empty()) return WriteFileAtomically(files, args.output, json);
   const bool written = std::fwrite(json.data(), 1, json.size(), stdout) == json.size();
   return written && std::fflush(stdout) == 0 ? OkStatus()
-                                             : ResourceExhausted("standard output takes no more");
+                                             : ResourceExhausted("cannot write to standard output");
 }
 
 Status Trace(const Arguments& args) {
@@ -111,12 +110,12 @@ Status Trace(const Arguments& args) {
     job = status.header.job();
   }
   KUMO_ASSIGN_OR_RETURN(const auto connection, ServerConnection::Open(address, job));
-  // Answered when the connection is there.
+  // Answered once the connection exists.
   KUMO_RETURN_IF_ERROR(connection->Ask(wire::STATUS, wire::STATUS_REPLY, kTimeoutMs).status());
   ChromeTrace trace;
   KUMO_RETURN_IF_ERROR(Record(address.address, args.seconds, connection.get(), &trace));
   if (trace.processes() == 0) {
-    return Unavailable(address.address + " has reported nothing: has the job ended?");
+    return Unavailable(address.address + " has sent no reports; has the job ended?");
   }
   KUMO_RETURN_IF_ERROR(Write(args, trace.Json()));
   std::fprintf(stderr, "%s spans of %zu processes; their clocks agree to %s\n",
@@ -125,12 +124,13 @@ Status Trace(const Arguments& args) {
   if (trace.processes() == 1) {
     std::fprintf(
         stderr,
-        "kumo trace: nobody but server 0 was heard: others join within a second or two, so "
-        "--seconds may want to be more\n");
+        "kumo trace: only server 0 has reported; other processes join within a second or two, so "
+        "increase --seconds\n");
   }
   if (trace.lost() > 0) {
     std::fprintf(stderr,
-                 "kumo trace: %s spans or reports are missing: more was done than could be sent\n",
+                 "kumo trace: %s spans or reports are missing, because more was recorded than "
+                 "could be sent\n",
                  std::to_string(trace.lost()).c_str());
   }
   return OkStatus();
@@ -142,8 +142,8 @@ int RunTrace(const CliEnvironment& environment, std::span<const std::string> arg
   const ExitReporter exit_reporter = environment.ExitReporterOf("kumo trace");
   Arguments arguments(environment);
   CommandLine line = MakeCommandLine(&arguments);
-  if (const auto end =
-          ParseOrEnd(environment, exit_reporter, args, &line, [&] { return arguments.job.Check(); })) {
+  if (const auto end = ParseOrEnd(environment, exit_reporter, args, &line,
+                                  [&] { return arguments.job.Check(); })) {
     return *end;
   }
   return exit_reporter.Report(Trace(arguments));

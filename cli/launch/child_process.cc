@@ -7,28 +7,32 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <system_error>
+#include <utility>
 
-#include "cli/launch/warning_tail.h"
 #include "common/base/process/process_start.h"
 
 extern char** environ;
 
 namespace kumo {
+
 namespace {
 
 constexpr std::streamoff kTailBytes = 16384;
 
-// Everything that the child needs, allocated before the fork.
+// The child's needs, allocated before the fork.
 struct Prepared {
   std::vector<std::string> environment;
   std::vector<char*> argv, envp;
   int output_fd = -1;  // -1: inherit
   int error_fd = -1;
-  int input_fd = -1;  // -1: an empty one
+  int input_fd = -1;  // -1: empty
   bool own_group = true;
 };
 
@@ -52,7 +56,7 @@ Prepared Prepare(const ChildSpec& spec) {
   return prepared;
 }
 
-// Our handlers must not run in the child: they would write to the pipe that it shares with us.
+// Our handlers must not run in the child: they would write to the shared pipe.
 void RestoreSignals(const sigset_t& mask) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) {
     struct sigaction action {};
@@ -63,8 +67,8 @@ void RestoreSignals(const sigset_t& mask) {
   sigprocmask(SIG_SETMASK, &mask, nullptr);
 }
 
-// Runs in the child after the fork, so it makes async-signal-safe calls alone. Leaves an errno on
-// `error_fd` when the program cannot be executed; a successful exec closes it.
+// Runs in the child after the fork, so it makes only async-signal-safe calls. Writes an errno to
+// `error_fd` if the program cannot be executed; a successful exec closes it.
 [[noreturn]] void BecomeProgram(const Prepared& prepared, pid_t parent, int error_fd,
                                 const sigset_t& mask) {
   if (prepared.own_group) setpgid(0, 0);
@@ -81,7 +85,7 @@ void RestoreSignals(const sigset_t& mask) {
   _exit(127);
 }
 
-// What is not -1 becomes stdout and stderr.
+// Makes descriptors that are not -1 the stdout and stderr.
 Result<pid_t> Start(const ChildSpec& spec, int output_fd, int error_fd) {
   Prepared prepared = Prepare(spec);
   prepared.output_fd = output_fd;
@@ -104,7 +108,7 @@ Result<pid_t> Start(const ChildSpec& spec, int output_fd, int error_fd) {
   int error = 0;
   ssize_t n = 0;
   if (pid > 0) {
-    if (spec.own_group) setpgid(pid, pid);  // as the child does: whoever is first
+    if (spec.own_group) setpgid(pid, pid);  // in parent and child, as their order is unknown
     do {
       n = read(error_pipe[0], &error, sizeof(error));
     } while (n < 0 && errno == EINTR);
@@ -120,7 +124,7 @@ Result<pid_t> Start(const ChildSpec& spec, int output_fd, int error_fd) {
   return pid;
 }
 
-// -1 for "".
+// -1 for the path "".
 Result<int> OpenForAppending(const std::string& path) {
   if (path.empty()) return -1;
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
@@ -135,9 +139,9 @@ std::string LastLine(const std::string& path, std::streamoff start) {
   file.seekg(std::max<std::streamoff>(start, file.tellg() - kTailBytes));
   std::string line, last;
   while (std::getline(file, line)) {
-    // Behind a failed CHECK glog prints a stack trace, which is not the reason.
+    // glog prints a stack trace after a failed CHECK, which is not the reason.
     if (line.find("Check failed: ") != std::string::npos) return line;
-    // What a process warned of is not why it ended.
+    // A warning is not the reason of the end.
     if (!WarningIn(line).empty()) continue;
     if (line.find_first_not_of(" \t\r") != std::string::npos) last = line;
   }
@@ -189,13 +193,55 @@ std::string WithoutProgram(const std::string& words) {
   return named ? words.substr(colon + 2) : words;
 }
 
-std::string ExitReporterOf(const std::string& termination_log, const std::string& output_file,
-                        uintmax_t output_start) {
+std::string ExitReasonOf(const std::string& termination_log, const std::string& output_file,
+                         uintmax_t output_start) {
   std::string words = LastLine(termination_log, 0);
   if (words.empty() && !output_file.empty()) {
     words = LastLine(output_file, static_cast<std::streamoff>(output_start));
   }
   return WithoutProgram(words).substr(0, 1000);
+}
+
+namespace {
+
+constexpr size_t kMost = 20;
+constexpr size_t kLongestLine = 4096;
+
+}  // namespace
+
+WarningTail::WarningTail(std::string path) : path_(std::move(path)) {
+  std::error_code error;
+  const auto bytes = std::filesystem::file_size(path_, error);
+  if (!error) offset_ = static_cast<long long>(bytes);
+}
+
+std::vector<std::string> WarningTail::Next() {
+  std::vector<std::string> warnings;
+  std::ifstream file(path_, std::ios::binary);
+  file.seekg(offset_);
+  char bytes[4096];
+  while (file.read(bytes, sizeof(bytes)) || file.gcount() > 0) {
+    offset_ += file.gcount();
+    for (const char c : std::string_view(bytes, static_cast<size_t>(file.gcount()))) {
+      if (c != '\n') {
+        if (line_.size() < kLongestLine) line_ += c;
+        continue;
+      }
+      const std::string warning = WarningIn(std::exchange(line_, ""));
+      if (!warning.empty()) warnings.push_back(warning);
+    }
+  }
+  if (warnings.size() > kMost) warnings.erase(warnings.begin(), warnings.end() - kMost);
+  return warnings;
+}
+
+// "W20261122 05:40:29.155170 26773 server_service.cc:107] worker-1 is lost".
+std::string WarningIn(const std::string& line) {
+  const bool severe = line.size() > 1 && (line[0] == 'W' || line[0] == 'E') &&
+                      std::isdigit(static_cast<unsigned char>(line[1])) != 0;
+  const size_t end = line.find("] ");
+  if (!severe || end == std::string::npos) return "";
+  return line.substr(end + 2);
 }
 
 }  // namespace kumo

@@ -1,7 +1,7 @@
-// Starting a program and saying how it ended. Nothing that it starts outlives this process: each
-// child is killed by the kernel when its parent dies.
+// Child processes: starting a program, the reason of its end, and the warnings in its log. The
+// kernel kills each child when this process dies, so no child outlives it.
 //
-// Functions; to be called from a thread that lives as long as the process (see DieWithParent).
+// Functions; call them from a thread that lives as long as the process (see DieWithParent).
 #pragma once
 
 #include <sys/types.h>
@@ -15,41 +15,57 @@
 
 namespace kumo {
 
+// Warning tail: follows the warnings and errors that a process logs to a file. One thread.
+class WarningTail {
+ public:
+  // Skips the existing contents of the file, which need not exist.
+  explicit WarningTail(std::string path);
+
+  // The messages logged since the last call, without glog's prefix (time, thread, source location).
+  // At most the last 20.
+  std::vector<std::string> Next();
+
+ private:
+  const std::string path_;
+  std::string line_;  // incomplete line
+  long long offset_ = 0;
+};
+
+// The message of a glog line with the severity of a warning or error; "" for other lines.
+std::string WarningIn(const std::string& line);
+
 struct ChildSpec {
   std::vector<std::string> command;                              // command[0]: path of the program
   std::vector<std::pair<std::string, std::string>> environment;  // added to this process's
-  std::string output_file;  // stdout and stderr are appended to it; "": this process's own
-  std::string error_file;   // stderr is appended to it instead; "": as stdout
-  int input_fd = -1;        // its stdin, borrowed; -1: an empty one
-  bool own_group = true;    // false: it is of this process's group
+  std::string output_file;  // appended with stdout and stderr; "": this process's streams
+  std::string error_file;   // appended with stderr instead; "": as stdout
+  int input_fd = -1;        // stdin, not closed; -1: empty
+  bool own_group = true;    // false: the process group of this process
 };
 
 struct ChildEnd {
   int code = 0;  // exit code, or 128 + the signal that killed it
 };
 
-// Of what waitpid says of a child that has ended: its exit code, or 128 + the signal that killed
-// it.
+// Converts waitpid's status of an ended child to its exit code, or 128 + the signal that killed it.
 int ExitStatus(int status);
 
-// Starts the program in a process group of its own (Ctrl-C on the terminal reaches only the
-// launcher) where the spec does not say otherwise, with default signal handlers, and SIGKILL at the
-// death of this process. NotFound when the program cannot be executed, Internal when the system
-// refuses.
+// Starts the program with default signal handlers and SIGKILL at the death of this process; by
+// default in a process group of its own, so that Ctrl-C on the terminal reaches only the launcher.
+// NotFound if the program cannot be executed, Internal if the system refuses.
 Result<pid_t> StartChild(const ChildSpec& spec);
 
-// Runs it to its end; stdout and stderr go to this process's own or, where `output` is not null,
-// there.
+// Runs the program to its end; stdout and stderr go to `output`, or to this process's streams if it
+// is null.
 Result<ChildEnd> RunChild(const ChildSpec& spec, std::string* output);
 
-// "kumo-worker worker-3: no network" -> "no network": what a process of ours said, for whoever has
-// named it already.
+// Removes the program's name: "kumo-worker worker-3: no network" -> "no network".
 std::string WithoutProgram(const std::string& words);
 
-// Why a process ended, in one line: the termination log that it wrote, else the last line of its
-// output file behind its first `output_start` bytes, which earlier processes wrote (a failed
-// CHECK's line, where there is one), WithoutProgram. "" when neither says anything.
-std::string ExitReporterOf(const std::string& termination_log, const std::string& output_file,
-                        uintmax_t output_start);
+// The reason of a process's end, in one line without its program's name: its termination log,
+// otherwise the last line of its output file after the first `output_start` bytes, which earlier
+// processes wrote (the line of a failed CHECK, if there is one). "" if neither exists.
+std::string ExitReasonOf(const std::string& termination_log, const std::string& output_file,
+                         uintmax_t output_start);
 
 }  // namespace kumo

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "cli/launch/placement.h"
+#include "cli/launch/hosts.h"
 #include "common/base/file.h"
 #include "common/settings/option_value.h"
 
@@ -47,14 +47,14 @@ Result<LaunchPlan> MakeLaunchPlan(const LaunchArguments& args, const Experiment&
     std::vector<std::string>& command = plan.commands[{ProcessId::Role::kServer, 0}];
     command.insert(command.end(), {"--http", http});
   }
-  // On one machine, too, each has a folder of its own; server 0's is output.directory itself.
+  // Each server has a folder of its own, on one machine too; server 0's is output.directory itself.
   for (int i = 1; i < plan.supervisor.servers && experiment.checkpoint.HasPrivateDisks(); ++i) {
     const std::string disk = "disks/server-" + std::to_string(i);
     std::vector<std::string>& command = plan.commands[{ProcessId::Role::kServer, i}];
     command.insert(command.end(), {"--disk", JoinPath(experiment.output.directory, disk)});
   }
-  // Whatever the run began with, it goes on from the newest checkpoint: its own, as soon as it has
-  // one.
+  // A restarted server 0 resumes from the newest checkpoint, whatever the run started from: by then
+  // it has one of its own.
   plan.again[{ProcessId::Role::kServer, 0}] = {"--set", "checkpoint.resume=auto"};
   const std::vector<std::string>& devices = args.job.devices;
   for (int i = 0; i < plan.supervisor.workers; ++i) {

@@ -1,13 +1,11 @@
-// From what `kumo launch` is told to the processes that it starts.
-//
-// Pure function.
+// Launch plan: converts the arguments of `kumo launch` to the processes to start. Pure functions.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "cli/job_arguments.h"
-#include "cli/launch/host_list.h"
+#include "cli/launch/hosts.h"
+#include "cli/launch/job_arguments.h"
 #include "cli/launch/launcher.h"
 
 namespace kumo {
@@ -18,24 +16,24 @@ struct LaunchArguments {
   double grace_s = 0;  // 0: checkpoint.grace_s
   bool quiet = false;
   bool no_page = false;
-  // Of several hosts.
+  // For several hosts:
   std::string host_list, host_file;
-  std::vector<Host> hosts;  // what these say; empty: this machine
+  std::vector<Host> hosts;  // from one of them; empty: this machine
   std::string ssh = "ssh";
   int port = 7700;  // of a host's first server
 
-  std::string kumo;  // this program
+  std::string kumo;  // path of this program
 
   explicit LaunchArguments(const CliEnvironment& environment)
       : job(environment), kumo(environment.binary_directory + "/kumo") {}
 };
 
-// servers: their addresses. http: where server 0 is to show the job; "": as the experiment says.
-// The errors of Place, of several hosts.
+// servers: their addresses. http: address of server 0's status page; "": as the experiment says.
+// The errors of Place for several hosts.
 Result<LaunchPlan> MakeLaunchPlan(const LaunchArguments& args, const Experiment& experiment,
                                   const std::vector<std::string>& servers, const std::string& http,
                                   const std::string& log_directory);
-// What `kumo launch` runs on another host, behind kumo remote.
+// The command that runs `command` on another host through kumo remote.
 std::vector<std::string> OnHost(const LaunchArguments& args, const std::string& host,
                                 const std::vector<std::string>& command);
 

@@ -1,29 +1,39 @@
 #include "cli/launch/launch_report.h"
 
+#include <cstdint>
 #include <cstdio>
+#include <fstream>
+#include <optional>
 #include <utility>
 
-#include "cli/job_result.h"
-#include "cli/problems.h"
-#include "cli/settings_json.h"
+#include <google/protobuf/struct.pb.h>
+#include <google/protobuf/util/json_util.h>
+
+#include "cli/arguments/settings_json.h"
+#include "cli/launch/preflight.h"
 #include "common/base/process/exit_report.h"
 #include "common/base/terminal.h"
+#include "common/checkpoint/checkpoint.h"
+#include "common/job/metric_list.h"
 #include "common/settings/option_pages.h"
+#include "common/telemetry/figures.h"
 
 namespace kumo {
+
 namespace {
 
-// "Back to the line's start; clear it", where a progress bar may stand.
+// Returns to the start of the line and clears it, because a progress bar may be there.
 constexpr char kOverBar[] = "\r\033[K";
-constexpr int kHanging = 6;  // as wide as "note  "
+constexpr int kHanging = 6;  // width of "note  "
 
-// What was saved, where server 0 did not come to say it.
+// The saved state, if server 0 could not report it.
 std::string HowToGoOn(const std::string& checkpoint, const Experiment& experiment) {
   if (checkpoint.empty()) return "; nothing is saved: the same command starts anew";
   const ResumeFrom::Kind resume = experiment.checkpoint.resume.kind;
-  if (resume != ResumeFrom::Kind::kAuto && resume != ResumeFrom::Kind::kMust)
+  if (resume != ResumeFrom::Kind::kAuto && resume != ResumeFrom::Kind::kMust) {
     return "; the last checkpoint is " + checkpoint;
-  return "; the same command goes on from " + checkpoint;
+  }
+  return "; the same command resumes from " + checkpoint;
 }
 
 void PrintJson(const Outcome& outcome, const std::string& output, const JobResult& result) {
@@ -85,7 +95,7 @@ int SayEnd(const CliEnvironment& environment, const ExitReporter& exit_reporter,
   const std::string& output_directory = experiment.output.directory;
   PosixFileSystem files;
   const JobResult result = ReadJobResult(files, output_directory);
-  // A crash, a machine that is gone: nothing that a person must mend first.
+  // A crash or a lost machine: nothing that a person must mend first.
   const bool failed = outcome.code == static_cast<int>(ExitCode::kCrashed) ||
                       outcome.code == static_cast<int>(ExitCode::kUnavailable);
   const bool says =
@@ -98,6 +108,56 @@ int SayEnd(const CliEnvironment& environment, const ExitReporter& exit_reporter,
   }
   if (outcome.code != 0 && environment.error_columns > 0) std::fputs(kOverBar, stderr);
   return exit_reporter.Report(static_cast<ExitCode>(outcome.code), outcome.words);
+}
+
+namespace {
+
+// A numeric field of the object; none if it is missing.
+std::optional<double> NumberOf(const google::protobuf::Struct& object, const Figure& figure) {
+  const auto field = object.fields().find(std::string(figure.name));
+  if (field == object.fields().end() || !field->second.has_number_value()) return std::nullopt;
+  return field->second.number_value();
+}
+
+std::string Described(const google::protobuf::Struct& figures) {
+  std::string text = "epoch ";
+  if (const auto epoch = NumberOf(figures, figure::kEpoch)) {
+    text += std::to_string(static_cast<int64_t>(*epoch));
+  }
+  const std::pair<const Figure&, const char*> told[] = {
+      {figure::kValidationAccuracy, ", validation accuracy "},
+      {figure::kAccuracy, ", training accuracy "},
+      {figure::kValidationLoss, ", validation loss "},  // for networks without accuracy
+      {figure::kLoss, ", training loss "}};
+  for (const auto& [figure, words] : told) {
+    const auto number = NumberOf(figures, figure);
+    if (number) return text + words + FigureText(*number);
+  }
+  return text;
+}
+
+// Sets figures and description.
+void ReadLastEpoch(const std::string& path, JobResult* result) {
+  std::ifstream log(path);
+  std::string line, last;
+  while (std::getline(log, line)) {
+    if (line.find("\"kind\":\"epoch\"") != std::string::npos) last = line;
+  }
+  google::protobuf::Struct object;
+  if (!google::protobuf::util::JsonStringToMessage(last, &object).ok()) return;
+  result->figures = last;
+  result->description = Described(object);
+}
+
+}  // namespace
+
+JobResult ReadJobResult(FileSystem& files, const std::string& output_directory) {
+  JobResult result;
+  const std::string folder = JoinPath(output_directory, "checkpoints");
+  const Result<std::string> latest = FindLatest(files, folder);
+  if (latest.ok()) result.checkpoint = JoinPath(folder, *latest);
+  ReadLastEpoch(JoinPath(output_directory, "log.jsonl"), &result);
+  return result;
 }
 
 }  // namespace kumo

@@ -1,33 +1,42 @@
-// What `kumo launch` says: at the start, while the job runs beside what server 0 shows, and at the
-// end.
-//
-// Functions without state.
+// Output of `kumo launch` at the start, beside server 0's progress, and at the end. Stateless
+// functions.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "cli/command.h"
+#include "cli/arguments/environment.h"
 #include "cli/launch/launch_plan.h"
 #include "cli/launch/preflight.h"
 #include "cli/launch/supervisor.h"
+#include "common/base/file.h"
 
 namespace kumo {
 
-// The settings, what is most likely not meant, and where everything is.
+// Prints the settings, the notes, and the locations of servers and logs.
 void SayStart(const CliEnvironment& environment, const LaunchArguments& args,
               const LoadedExperiment& loaded, const std::vector<std::string>& notes,
               const std::vector<std::string>& servers, const std::string& log_directory);
 
-// A line between those of server 0, over the progress bar that it may have drawn.
+// Prints a line between those of server 0, over a progress bar.
 void SayBeside(const CliEnvironment& environment, const std::string& line);
 
-// Why nothing was started. Returns the exit code.
+// Reports why nothing was started. Returns the exit code.
 int SayRefusal(const CliEnvironment& environment, const ExitReporter& exit_reporter,
                const LaunchArguments& args, const std::vector<Status>& problems);
 
-// What became of the job. Returns the exit code.
+// Reports the outcome of the job. Returns the exit code.
 int SayEnd(const CliEnvironment& environment, const ExitReporter& exit_reporter,
            const LaunchArguments& args, const Experiment& experiment, Outcome outcome);
+
+// Result of a job, read from its output folder after its processes have ended.
+struct JobResult {
+  std::string checkpoint;   // folder of the newest complete checkpoint; "" if there is none
+  std::string figures;      // JSON object: the line of log.jsonl about the last epoch; "" if none
+  std::string description;  // the same for people: "epoch 5, validation accuracy 0.9938"
+};
+
+// Unreadable parts are left empty: the end of a job does not depend on them.
+JobResult ReadJobResult(FileSystem& files, const std::string& output_directory);
 
 }  // namespace kumo

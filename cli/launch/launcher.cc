@@ -17,7 +17,7 @@
 namespace kumo {
 namespace {
 
-// Also how late a warning of server 0 may be seen.
+// Also the largest delay of a warning of server 0.
 constexpr TimeUs kLongestWait = kSecond;
 
 ProcessEnd EndOf(int status) {
@@ -48,7 +48,7 @@ std::string Launcher::OutputFile(const ProcessId& id) const {
   return plan_.log_directory + "/" + id.Name() + ".stderr";
 }
 
-std::string Launcher::ExitReporterFile(const ProcessId& id) const {
+std::string Launcher::TerminationLog(const ProcessId& id) const {
   return plan_.log_directory + "/" + id.Name() + ".last-words";
 }
 
@@ -59,7 +59,7 @@ Outcome Launcher::Run() {
     for (const int signal : signals_->Take()) {
       if (signal == SIGCHLD) continue;
       LOG(INFO) << "received " << SignalName(signal);
-      TellWarnings();  // those from before
+      TellWarnings();  // those before the signal
       Do(supervisor_.OnStopRequest(signal, clock_->NowUs()));
     }
     Reap();
@@ -86,21 +86,21 @@ void Launcher::Do(const Supervisor::Actions& actions) {
     }
     const Status status = Start(action.process, action.again);
     if (status.ok()) continue;
-    // A program that cannot be executed will not become executable by trying again.
+    // A program that cannot be executed now cannot be executed later either.
     failures[action.process] = {static_cast<int>(ExitCode::kBadConfiguration), 0, status.message()};
   }
   for (const auto& [id, end] : failures) Do(supervisor_.OnEnd(id, end, clock_->NowUs()));
 }
 
 Status Launcher::Start(const ProcessId& id, bool again) {
-  unlink(ExitReporterFile(id).c_str());
+  unlink(TerminationLog(id).c_str());
   ChildSpec spec;
   spec.command = plan_.commands.at(id);
   if (const auto more = plan_.again.find(id); again && more != plan_.again.end()) {
     spec.command.insert(spec.command.end(), more->second.begin(), more->second.end());
   }
-  spec.environment = {{"KUMO_TERMINATION_LOG", ExitReporterFile(id)}};
-  // Server 0 shows the progress: it has the terminal.
+  spec.environment = {{"KUMO_TERMINATION_LOG", TerminationLog(id)}};
+  // Server 0 shows the progress, so it has the terminal.
   const bool shown = id == kServer0 && !plan_.quiet;
   (shown ? spec.error_file : spec.output_file) = OutputFile(id);
   std::error_code error;
@@ -116,7 +116,7 @@ void Launcher::Signal(const ProcessId& id, int signal) {
   for (const auto& [pid, running] : running_) {
     if (running != id) continue;
     LOG(INFO) << "sending " << SignalName(signal) << " to " << id.Name() << ", pid " << pid;
-    // The last resort takes what the process has started along.
+    // The last resort also kills the process's own children.
     kill(signal == SIGKILL ? -pid : pid, signal);
   }
 }
@@ -138,10 +138,9 @@ void Launcher::Reap() {
       continue;
     }
     it = running_.erase(it);
-    TellWarnings();  // those from before: a short job's are all in one wait
+    TellWarnings();  // those before the end: a short job's may all come in one wait
     ProcessEnd end = EndOf(status);
-    if (!end.ok())
-      end.exit_reporter = ExitReporterOf(ExitReporterFile(id), OutputFile(id), output_start_[id]);
+    if (!end.ok()) end.reason = ExitReasonOf(TerminationLog(id), OutputFile(id), output_start_[id]);
     if (const auto host = plan_.hosts.find(id); host != plan_.hosts.end()) end.host = host->second;
     LOG(INFO) << Describe(id, end);
     Do(supervisor_.OnEnd(id, end, clock_->NowUs()));

@@ -14,25 +14,25 @@
 #include <optional>
 #include <system_error>
 
+#include "cli/arguments/environment.h"
 #include "cli/launch/child_process.h"
-#include "cli/shell_word.h"
 #include "common/base/file.h"
 
 namespace kumo {
 namespace {
 
-constexpr size_t kLongestStart = 1 << 20;  // a command line is no longer
+constexpr size_t kLongestStart = 1 << 20;  // longer than any command line
 constexpr size_t kLengthBytes = 4;
 constexpr TimeUs kStartWithin = 20 * kSecond;
-// A few bytes may be late.
+// Tolerated delay of a few bytes.
 constexpr double kAlivePerSilence = 8;
 
-// How often one end writes, and the other one looks.
+// Interval of heartbeats, and of checks for them.
 int AliveIntervalMs(const remote::Start& start) {
   return std::max(1, static_cast<int>(start.silence_s() * 1000 / kAlivePerSilence));
 }
 
-// A file of its own for what ssh itself says, which would be lost among what the program prints.
+// A file for ssh's own messages, which would be lost in the program's output.
 class SshLog {
  public:
   SshLog() {
@@ -54,14 +54,14 @@ class SshLog {
   bool made() const { return made_; }
 
  private:
-  // Where no file can be made its words are in the launcher's log, though not in the message.
+  // Without the file, ssh's messages go to the launcher's log, but not into our error.
   std::string path_ = "/dev/stderr";
   bool made_ = false;
 };
 
 std::vector<std::string> SshCommand(const RemoteHost& host, const std::string& log) {
   std::vector<std::string> command = host.ssh;
-  // No question that nobody would answer, and an end where the other host is silent.
+  // No interactive questions, and an end if the other host is silent.
   for (const char* option : {"BatchMode=yes", "ConnectTimeout=10", "ServerAliveInterval=5",
                              "ServerAliveCountMax=3", "LogLevel=ERROR"}) {
     command.insert(command.end(), {"-o", option});
@@ -71,14 +71,14 @@ std::vector<std::string> SshCommand(const RemoteHost& host, const std::string& l
   return command;
 }
 
-// Its exit status, where it has ended.
+// The exit status of an ended child.
 std::optional<int> EndOf(pid_t pid) {
   int status = 0;
   if (waitpid(pid, &status, WNOHANG) != pid) return std::nullopt;
   return ExitStatus(status);
 }
 
-// A pipe that takes no more is one whose reader has stopped: ssh notices by itself.
+// A full pipe means that the reader has stopped; ssh detects that itself.
 void Tell(int fd, uint8_t byte) {
   const ssize_t written = write(fd, &byte, 1);
   (void)written;
@@ -101,7 +101,7 @@ std::string Encode(const remote::Start& start) {
   return bytes + body;
 }
 
-// Fills `bytes`; false where the other end is gone, or silent for too long.
+// Fills `bytes`; returns false if the other end is gone or silent for too long.
 bool ReadAll(int fd, std::string* bytes) {
   for (size_t at = 0; at < bytes->size();) {
     pollfd readable{fd, POLLIN, 0};
@@ -135,7 +135,7 @@ Result<remote::Start> ReadStart(int fd) {
 Result<pid_t> StartHere(const remote::Start& start) {
   if (chdir(start.directory().c_str()) != 0) {
     return FailedPrecondition("the folder " + start.directory() + ": " + std::strerror(errno) +
-                              "; every host needs the same folders as the one that launches");
+                              "; every host needs the same folders as the launching host");
   }
   ChildSpec spec;
   spec.command.assign(start.command().begin(), start.command().end());
@@ -148,7 +148,7 @@ Result<pid_t> StartHere(const remote::Start& start) {
   return pid.ok() ? pid : FailedPrecondition(pid.status().message());
 }
 
-// Signals that a launcher sends.
+// Signals that the launcher sends.
 bool IsPassedOn(uint8_t signal) {
   return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGKILL;
 }
@@ -181,8 +181,8 @@ Result<int> RunOnHost(const RemoteHost& host, const remote::Start& start, StopSo
   }
   close(fds[1]);
   if (*code != kNobodyThere) return *code;
-  const std::string words = log.made() ? ExitReporterOf(log.path(), "", 0) : "";
-  return Unavailable("the host " + host.host + " is not reached, or no longer: " +
+  const std::string words = log.made() ? ExitReasonOf(log.path(), "", 0) : "";
+  return Unavailable("the host " + host.host + " cannot be reached, or the connection was lost: " +
                      (!words.empty() ? words
                       : told.ok()    ? "ssh ended with 255"
                                      : told.message()));
@@ -208,7 +208,7 @@ Result<int> ServeRemote(int input_fd, StopSource* signals) {
     }
     for (const int signal : signals->Take()) gone |= signal != SIGCHLD;
     if (!gone) continue;
-    kill(-pid, SIGKILL);  // and what it has started
+    kill(-pid, SIGKILL);  // with its children
     waitpid(pid, nullptr, 0);
     return Unavailable("the near side of the connection is gone");
   }

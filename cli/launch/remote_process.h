@@ -1,17 +1,18 @@
-// One program of a job on another host, as if it were a child of this process: what it prints comes
-// here, signals go there, and it ends as it does there. Nothing is left running on either side:
+// Remote process: one program of a job on another host, as if it were a child of this process: its
+// output comes here, signals go there, and it ends with the same status. Nothing is left running on
+// either side:
 //
 //   kumo launch -> kumo remote --host beta -> ssh beta -> kumo remote --serve -> kumo-worker ...
 //                  (NearSide)                             (FarSide)
 //
-// The near side writes to ssh's stdin: the length of a remote::Start (4 bytes, little-endian), the
-// Start, then a byte for each signal (its number), and now and then a byte 0 while it lives. The
-// far side kills the program when that ends, or when nothing has come for
-// Start.silence_s: somebody pulled a cable, and this program may be running elsewhere by now.
-// Stdout and stderr are the program's own. The far side ends with the program's exit code, or 128
-// and the signal that killed it; ssh hands that on, and ends with 255 where it fails itself.
+// Protocol. The near side writes to ssh's stdin: the length of a remote::Start (4 bytes,
+// little-endian), the Start, then one byte per signal (its number), and regularly a byte 0 as
+// heartbeat. The far side kills the program at the end of the stream, or after Start.silence_s
+// without data: the network may have failed, and the program may already run elsewhere. Stdout and
+// stderr are the program's own. The far side ends with the program's exit code, or 128 + the signal
+// that killed it; ssh passes that on, and ends with 255 for its own failures.
 //
-// Functions; each is all that its process does, on its main thread.
+// Functions; each is the main loop of its process, on the main thread.
 #pragma once
 
 #include <string>
@@ -25,22 +26,22 @@
 namespace kumo {
 
 inline constexpr double kLongestSilenceS = 3600;
-inline constexpr int kNobodyThere = 255;  // ssh's own failure
+inline constexpr int kNobodyThere = 255;  // ssh's own failures
 
 struct RemoteHost {
   std::string host;              // "me@beta"
-  std::vector<std::string> ssh;  // the program and its own arguments
-  std::string kumo;              // this program's path there
+  std::vector<std::string> ssh;  // program and arguments
+  std::string kumo;              // path of kumo on the host
 };
 
-// Runs the program to its end; signals that come are handed on. Returns its exit code, or 128 and
-// the signal that killed it. Unavailable, with ssh's words, where the host is not reached or no
-// longer; the errors of starting ssh.
+// Near side: runs the program to its end, passing signals on. Returns its exit code, or 128 + the
+// signal that killed it. Unavailable, with ssh's message, if the host cannot be reached or the
+// connection is lost; the errors of starting ssh.
 Result<int> RunOnHost(const RemoteHost& host, const remote::Start& start, StopSource* signals);
 
-// The other end: input_fd is what the near side writes to. Returns what RunOnHost does.
-// InvalidArgument for nonsense on it, FailedPrecondition where the program cannot be started there;
-// Unavailable where the near side is gone.
+// Far side: input_fd is the stream from the near side. Returns the same as RunOnHost.
+// InvalidArgument for an invalid stream, FailedPrecondition if the program cannot be started;
+// Unavailable if the near side is gone.
 Result<int> ServeRemote(int input_fd, StopSource* signals);
 
 }  // namespace kumo

@@ -11,6 +11,7 @@
 #include "common/base/process/signals.h"
 
 namespace kumo {
+
 namespace {
 
 bool IsHopeless(const ProcessEnd& end) {
@@ -18,7 +19,7 @@ bool IsHopeless(const ProcessEnd& end) {
                              end.code == static_cast<int>(ExitCode::kBadConfiguration));
 }
 
-// Killed by what asks a process to stop, maybe before it could take the signal over.
+// Signals of a request to stop; a process may be killed by them before it installs its handlers.
 bool WasAskedToStop(const ProcessEnd& end) { return end.signal == SIGTERM || end.signal == SIGINT; }
 
 bool IsUnavailable(const ProcessEnd& end) {
@@ -81,14 +82,14 @@ Supervisor::Actions Supervisor::OnEnd(const ProcessId& id, const ProcessEnd& end
       }
       break;
     case Phase::kStopping:
-      if (id == kServer0) stop_words_ = end.exit_reporter;
+      if (id == kServer0) stop_words_ = end.reason;
       if (!end.ok() && !IsUnavailable(end) && !WasAskedToStop(end) && !cause_) {
         cause_ = FailureOf(end, Describe(id, end) + " (while stopping)");
       }
       break;
     case Phase::kLeaving:
       if (end.ok()) break;
-      // Who misses the word that the job is done loses its server instead: no harm.
+      // A process that misses the end of the job loses its servers instead, which is harmless.
       if (IsUnavailable(end) || WasAskedToStop(end)) {
         warnings_.push_back(Describe(id, end) + " (after the job was done)");
       } else if (!cause_) {
@@ -215,7 +216,7 @@ Outcome Supervisor::outcome() const {
   return outcome;
 }
 
-// Server 0's own words, "stopped after round 12, ...", go on behind the signal's name.
+// Server 0's own report, "stopped after round 12, ...", follows the signal's name.
 std::string Supervisor::StopWords() const {
   constexpr std::string_view kStopped = "stopped ";
   std::string words = std::string("stopped by ") + SignalName(stop_signal_);
@@ -255,9 +256,25 @@ bool Supervisor::IsRunning(const ProcessId& id) const {
 bool Supervisor::WorkerIsLeft() const {
   return std::any_of(processes_.begin(), processes_.end(), [](const auto& entry) {
     const bool worker = entry.first.role == ProcessId::Role::kWorker;
-    // One that ended well has seen the end of the job.
+    // A worker that ended well has seen the end of the job.
     return worker && (entry.second.state != State::kEnded || entry.second.end.ok());
   });
+}
+
+std::string ProcessId::Name() const {
+  return (role == Role::kServer ? "server-" : "worker-") + std::to_string(index);
+}
+
+std::string Describe(const ProcessId& process, const ProcessEnd& end) {
+  std::string text = process.Name();
+  if (!end.host.empty()) text += " on " + end.host;
+  if (end.signal != 0) {
+    text += std::string(" was killed by ") + SignalName(end.signal) + " (signal " +
+            std::to_string(end.signal) + ")";
+  } else {
+    text += " ended with exit code " + ExitCodeText(end.code);
+  }
+  return end.reason.empty() ? text : text + ": " + end.reason;
 }
 
 }  // namespace kumo

@@ -1,39 +1,67 @@
-// What `kumo launch` does about the processes that it started, as a state machine: it takes what
-// happened (a process ended, a person wants to stop, time passed) and returns what to do (start,
-// signal). It sees no process, clock or signal itself; Launcher carries its decisions out.
+// Supervisor: the policy of `kumo launch` for the processes that it started, as a state machine.
+// Events (a process ended, a request to stop, time) go in; actions (start, signal) come out. It
+// accesses no process, clock or signal; the Launcher carries out its actions.
 //
-// In prose. A process that crashes, is preempted or loses its servers is started again, after a
-// pause that doubles, a limited number of times: the job goes on (from its last checkpoint, where a
-// server was lost). When a server is gone for good, or no worker is left, the job fails. Exit codes
-// 64 and 78 say that starting again cannot help: they end the job at once. Server 0 knows how the
-// job stands: when it ends well the job is done, and the others get a moment to leave; when it
-// leaves with 75 the job was stopped or has failed. A request to stop goes to server 0 alone, which
-// saves and lets everybody leave; a second one kills. The first cause of a failure is what the
-// launcher reports, whatever the end of the others says after it.
+// Rules.
+// - A process that crashes, is preempted or loses its servers is restarted after a pause that
+//   doubles, a limited number of times; after the loss of a server the job resumes from its last
+//   checkpoint.
+// - If a server is gone for good, or no worker is left, the job fails.
+// - Exit codes 64 and 78 mean that a restart cannot help: they end the job at once.
+// - Server 0 decides the outcome: if it ends well, the job is done, and the other processes get
+//   some time to leave; if it ends with 75, the job was stopped or has failed.
+// - A request to stop goes to server 0 only, which saves and lets all processes leave; a second
+//   request kills.
+// - The launcher reports the first cause of a failure, whatever other processes report later.
 //
 // Used by one thread.
 #pragma once
 
+#include <compare>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "cli/launch/process_end.h"
 #include "common/base/clock.h"
 
 namespace kumo {
+
+// Identity of a process of the job.
+struct ProcessId {
+  enum class Role { kServer, kWorker };
+  Role role = Role::kServer;
+  int index = 0;
+
+  std::string Name() const;  // "server-0", "worker-3"
+  auto operator<=>(const ProcessId&) const = default;
+};
+// Server 0, the coordinator.
+inline constexpr ProcessId kServer0{ProcessId::Role::kServer, 0};
+
+// The end of a process.
+struct ProcessEnd {
+  int code = 0;        // exit code; meaningless if signal is not 0
+  int signal = 0;      // the signal that killed it, or 0
+  std::string reason;  // its own report; may be ""
+  std::string host{};  // "": this machine
+
+  bool ok() const { return code == 0 && signal == 0; }
+};
+
+// "worker-1 ended with exit code 78 (bad configuration): <reason>", or "... was killed by SIGSEGV".
+std::string Describe(const ProcessId& process, const ProcessEnd& end);
 
 struct SupervisorSettings {
   int servers = 1;
   int workers = 1;
   int max_restarts = 3;                        // of one process
-  TimeUs first_pause_us = 500 * kMillisecond;  // before its first restart; then doubling
+  TimeUs first_pause_us = 500 * kMillisecond;  // before the first restart; doubles
   TimeUs longest_pause_us = 10 * kSecond;
   TimeUs grace_us = 25 * kSecond;  // from the request to stop to SIGKILL
-  TimeUs leave_us = 10 * kSecond;  // from the end of server 0 to SIGTERM for who is still there
-  // Requests to stop that come so soon after the first are the same one: `timeout` signals a
-  // process and its group, one right after the other. A person takes longer to press keys twice.
+  TimeUs leave_us = 10 * kSecond;  // from the end of server 0 to SIGTERM for the others
+  // Requests to stop within this time after the first count as the same one: `timeout` signals a
+  // process and its group one right after the other. A person takes longer to press keys twice.
   TimeUs same_request_us = 100 * kMillisecond;
   TimeUs failure_grace_us = 5 * kSecond;  // from SIGTERM to SIGKILL after a failure
 };
@@ -43,16 +71,16 @@ struct SupervisorAction {
   Kind kind = Kind::kStart;
   ProcessId process;
   int signal = 0;
-  bool again = false;  // kStart: it has run before
+  bool again = false;  // kStart: a restart
 };
 
 struct Outcome {
   int code = 0;
-  bool done = false;                  // the job, whatever came of its processes then
+  bool done = false;                  // the job, whatever its processes did afterwards
   bool stopped = false;               // by a person or the machine
   bool explained = false;             // stopped: the words say what was saved
-  std::string words;                  // "" when all went well
-  std::vector<std::string> warnings;  // what went wrong and was made good
+  std::string words;                  // "" if all went well
+  std::vector<std::string> warnings;  // failures that were recovered
 };
 
 class Supervisor {
@@ -61,24 +89,24 @@ class Supervisor {
 
   explicit Supervisor(const SupervisorSettings& settings);
 
-  // Starts the processes; to be called once, at first.
+  // Starts the processes; call it once, first.
   Actions Begin();
   // A process that was started has ended.
   Actions OnEnd(const ProcessId& process, const ProcessEnd& end, TimeUs now);
-  // A person or the machine wants the job to stop.
+  // A person or the machine requests to stop the job.
   Actions OnStopRequest(int signal, TimeUs now);
-  // Time has passed; to be called at NextDeadline(), or whenever.
+  // Time has passed; call it at NextDeadline() or at any time.
   Actions OnTime(TimeUs now);
 
-  // When OnTime has something to do next.
+  // The time of OnTime's next action.
   std::optional<TimeUs> NextDeadline() const;
-  // The job is neither done nor to be stopped nor has it failed.
+  // True if the job is neither done, stopping nor failed.
   bool running() const { return phase_ == Phase::kRunning; }
-  // No process is running and none will be started.
+  // True if no process is running and none will be started.
   bool over() const;
   // Requires over().
   Outcome outcome() const;
-  // What went wrong so far and was made good.
+  // Failures so far that were recovered.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:

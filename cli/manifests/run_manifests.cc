@@ -16,14 +16,14 @@
 namespace kumo {
 namespace {
 
-// Kubernetes' limit is 63 for a pod's name as a host's, 52 for a StatefulSet's; "-server" and
-// "-worker" are added to a run's name, and to those an index and what tells a Job's pods apart.
+// Kubernetes limits pod names to 63 characters and StatefulSet names to 52; a run's name is
+// followed by "-server" or "-worker", an index and a Job's pod suffix.
 constexpr size_t kLongestName = 40;
-// Nodes may have to be found first, and images fetched.
+// Time to find nodes and to pull images.
 constexpr double kJoinTimeoutS = 1800;
-// A log that is read by kubectl has no line that is written over.
+// kubectl logs cannot redraw lines.
 constexpr double kIntervalS = 10;
-// How much longer than checkpoint.grace_s a pod is given before it is killed.
+// Added to checkpoint.grace_s before a pod is killed.
 constexpr int kMarginS = 20;
 constexpr char kPort[] = "7700";
 constexpr char kData[] = "/data";
@@ -36,7 +36,7 @@ std::string BaseName(const std::string& path) {
   return std::filesystem::path(path).filename().string();
 }
 
-// A path below one of the volumes that the servers' pods have.
+// True for paths on a volume of the server pods.
 bool IsOnServersVolume(const std::string& path, const ClusterRun& run) {
   return path.starts_with(kOutput) || (run.Has("final-model") && path.starts_with(kModels));
 }
@@ -51,7 +51,7 @@ std::string ServerAddresses(const ClusterRun& run) {
   return addresses;
 }
 
-// What the run says of settings, whatever the experiment does.
+// Settings that the run decides, whatever the experiment says.
 std::map<std::string, std::string> SettingsOfRun(const LoadedExperiment& loaded,
                                                  const ClusterRun& run) {
   std::map<std::string, std::string> settings = {
@@ -77,8 +77,8 @@ std::map<std::string, std::string> SettingsOfRun(const LoadedExperiment& loaded,
   return settings;
 }
 
-// The pods have one place for unpacked data and one for keys, show themselves at one port; and each
-// start of a pod goes on. The manifests say so themselves.
+// Settings that the manifests decide: pods have fixed places for unpacked data and keys, and a
+// fixed port for their page; and each start of a pod resumes.
 bool IsLeftOut(const std::string& key) {
   return key == "data.cache" || key == "checkpoint.resume" || key == "cluster.keys" ||
          key == "http.address";
@@ -106,9 +106,9 @@ std::string Replace(const std::string& path, const std::string& value) {
   return "      - {op: replace, path: " + path + ", value: " + value + "}\n";
 }
 
-// A StatefulSet's selector cannot change, so that one of an edited experiment is refused whole:
-// kubectl goes on behind a refused ConfigMap, and would else set the number of servers of a run
-// that knows nothing of it.
+// A StatefulSet's selector is immutable, so a StatefulSet of an edited experiment is refused as a
+// whole. Without this, kubectl would continue after the refused ConfigMap and change the number of
+// servers of the unrelated run.
 std::string ExperimentInSelector(const std::string& experiment) {
   Fnv1a hash;
   hash.Add(experiment);
@@ -122,7 +122,7 @@ std::string ExperimentInSelector(const std::string& experiment) {
   return operations;
 }
 
-// What a pod of servers or workers is given.
+// Resources of a server or worker pod.
 std::string PodPatch(std::string_view component, const std::string& kind, int threads,
                      double grace_s, const std::string& more) {
   const int seconds = static_cast<int>(std::ceil(grace_s)) + kMarginS;
@@ -146,8 +146,9 @@ Status CheckRunName(const std::string& name) {
     return OkStatus();
   }
   return InvalidArgument(
-      "must begin with a letter and be small letters, digits and '-' (RFC 1123), at most " +
-      std::to_string(kLongestName) + ", and not end with '-'");
+      "must begin with a letter, contain only lower-case letters, digits and '-' (RFC 1123), have "
+      "at most " +
+      std::to_string(kLongestName) + " characters, and not end with '-'");
 }
 
 std::string RunNameOf(const std::string& text) {
@@ -167,46 +168,45 @@ std::vector<Status> ProblemsInPods(const LoadedExperiment& loaded, const Cluster
        {experiment.data.text, experiment.data.train_images, experiment.data.train_labels,
         experiment.data.validation_images, experiment.data.validation_labels}) {
     if (file.starts_with('/')) {
-      say("the data file " + file + " is a path of this machine: name it relative to " +
+      say("the data file " + file + " is a path of this machine; name it relative to " +
           "data.directory, which is " + kData + " in the pods");
     }
   }
   const std::string& weights = experiment.network.initial_weights;
   if (!weights.empty() && !weights.starts_with(kOutput)) {
-    say("network.initial_weights is " + weights +
-        ", a path of this machine: put them on the volume "
-        "of data or of the servers and name them by their path in the worker's pod");
+    say("network.initial_weights = " + weights +
+        " is a path of this machine; put the weights on the volume "
+        "of data or of the servers and set their path in the worker's pod");
   }
   const std::string& names = experiment.network.initial_names;
   if (!names.empty() && !names.starts_with(kOutput)) {
-    say("network.initial_names is " + names +
-        ", a path of this machine: put it beside network.initial_weights and name it by its path "
-        "in "
-        "the worker's pod");
+    say("network.initial_names = " + names +
+        " is a path of this machine; put the file beside network.initial_weights and set its path "
+        "in the worker's pod");
   }
   const std::string& model = experiment.output.final_model;
   if (!model.empty() && !run.Has("final-model") && !IsOnServersVolume(model, run)) {
-    say("output.final_model is " + model +
-        ", a path of this machine: add --with final-model, which puts the model on the claim "
-        "kumo-models, or --set output.final_model= to leave it with the checkpoints");
+    say("output.final_model = " + model +
+        " is a path of this machine; add --with final-model, which puts the model on the claim "
+        "kumo-models, or leave it with the checkpoints with --set output.final_model=");
   }
   const std::string network = BaseName(experiment.network.file);
   if (!std::all_of(network.begin(), network.end(), [](unsigned char c) {
         return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
       })) {
-    say("network.file is called " + network +
-        ": a ConfigMap takes letters, digits, '-', '_' and '.' only");
+    say("network.file = " + network +
+        " has a name that a ConfigMap cannot have; use letters, digits, '-', '_' and '.' only");
   }
   if (!experiment.network.device.is_cpu() && !run.Has("gpu")) {
-    say("network.device is " + experiment.network.device.ToString() +
-        ", and the workers get no GPU: add --with gpu");
+    say("network.device = " + experiment.network.device.ToString() +
+        ", but the workers get no GPU; add --with gpu");
   }
   if (!experiment.cluster.keys.empty() && !run.Has("keys")) {
-    say("cluster.keys is " + experiment.cluster.keys +
-        ", a folder of this machine: put the keys into Secrets and add --with keys");
+    say("cluster.keys = " + experiment.cluster.keys +
+        " is a folder of this machine; put the keys into Secrets and add --with keys");
   }
   if (run.Has("kueue") && run.Has("workers-statefulset")) {
-    say("kueue is for a Job of workers: leave out kueue or workers-statefulset");
+    say("kueue requires a Job of workers; remove kueue or workers-statefulset");
   }
   return problems;
 }

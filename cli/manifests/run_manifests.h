@@ -1,5 +1,5 @@
-// What Kubernetes is told of one run of an experiment: the files of an overlay over the base and
-// the components that come with Kumo (k8s/).
+// Kubernetes manifests of one run of an experiment: the files of an overlay over the installed base
+// and components (k8s/).
 //
 // Pure functions; thread-safe.
 #pragma once
@@ -14,32 +14,31 @@
 namespace kumo {
 
 struct ClusterRun {
-  std::string name;  // on every object; also that of the folder below the servers' volume
+  std::string name;  // in all objects; also the folder on the servers' volume
   int workers = 1;
   int servers = 1;
-  std::vector<std::string> components;  // names of folders in k8s/components, without doubles
+  std::vector<std::string> components;  // folders in k8s/components, without doubles
   std::string image;                    // "registry/kumo:tag", "...@sha256:..."
 
   bool Has(std::string_view component) const;
 };
 
-// InvalidArgument, saying what it must be, for what cannot be part of objects' names.
+// InvalidArgument, with the rules, if the name cannot be part of object names.
 Status CheckRunName(const std::string& name);
-// The name nearest to `text` that can be one: "mnist_lenet" gives "mnist-lenet". It may still be
-// none.
+// The nearest valid name: "mnist_lenet" gives "mnist-lenet". It may still be invalid.
 std::string RunNameOf(const std::string& text);
 
-// What an experiment says that cannot be so in pods, one error for each; `loaded` has no problems.
+// The settings of an experiment that cannot work in pods, one error each; `loaded` has no problems.
 std::vector<Status> ProblemsInPods(const LoadedExperiment& loaded, const ClusterRun& run);
 
-// The experiment as its pods read it, in one file: what `loaded` sets, but for what the run
-// decides. The job's name stays, so that its hash is that of the experiment anywhere. about: its
+// The experiment file for the pods: the settings of `loaded` except those that the run decides. The
+// job's name stays, so that the experiment's hash is the same everywhere. about: its
 // LeadingComment.
 std::string PodExperimentText(const LoadedExperiment& loaded, const ClusterRun& run,
                               const std::string& about);
 
-// The file kustomization.yaml; experiment.conf, the network's file, base/ and components/ are
-// beside it.
+// The file kustomization.yaml; experiment.conf, the network file, base/ and components/ are beside
+// it.
 std::string KustomizationText(const LoadedExperiment& loaded, const ClusterRun& run);
 
 }  // namespace kumo

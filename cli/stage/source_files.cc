@@ -14,11 +14,11 @@
 namespace kumo {
 namespace {
 
-// Deeper than any data set: a link to a folder above it has led here.
+// Deeper than any data set: reached only through a link to a folder above.
 constexpr int kDeepest = 64;
 constexpr int64_t kNanoseconds = 1'000'000'000;
 
-// By stat, which follows links; st_mode is 0 on an error.
+// stat, which follows links; st_mode is 0 on an error.
 Result<struct stat> Look(const std::string& path) {
   struct stat found = {};
   if (stat(path.c_str(), &found) == 0) return found;
@@ -26,7 +26,7 @@ Result<struct stat> Look(const std::string& path) {
   if (errno == ENOENT || errno == ELOOP) {
     std::error_code error;
     const bool link = std::filesystem::is_symlink(path, error);
-    return link ? FailedPrecondition(message + ": a link that leads nowhere") : NotFound(message);
+    return link ? FailedPrecondition(message + ": a dangling link") : NotFound(message);
   }
   return errno == EIO ? DataLoss(message) : FailedPrecondition(message);
 }
@@ -40,7 +40,7 @@ Status ListFolder(const std::string& folder, const std::string& below, int depth
                   std::vector<SourceFile>* files) {
   if (depth > kDeepest) {
     return FailedPrecondition(Printable(folder) + ": more than " + std::to_string(kDeepest) +
-                              " folders deep: does a link lead to a folder above it?");
+                              " folders deep; check for a link to a folder above it");
   }
   PosixFileSystem disk;
   KUMO_ASSIGN_OR_RETURN(const std::vector<std::string> names, disk.List(folder));
@@ -57,7 +57,7 @@ Status ListFolder(const std::string& folder, const std::string& below, int depth
     } else if (S_ISREG(found.st_mode)) {
       files->push_back(FileOf(found, relative));
     } else {
-      return FailedPrecondition(path + " is neither a file nor a folder: it cannot be staged");
+      return FailedPrecondition(path + " is neither a file nor a folder, so it cannot be staged");
     }
   }
   return OkStatus();
@@ -72,12 +72,12 @@ Result<Source> ListSource(const std::string& source) {
     return Source{folder, {FileOf(found, std::filesystem::path(source).filename())}};
   }
   if (!S_ISDIR(found.st_mode)) {
-    return FailedPrecondition(source + " is neither a file nor a folder: it cannot be staged");
+    return FailedPrecondition(source + " is neither a file nor a folder, so it cannot be staged");
   }
   Source listed{source, {}};
   KUMO_RETURN_IF_ERROR(ListFolder(source, "", 0, &listed.files));
   if (listed.files.empty()) {
-    return FailedPrecondition(source + " has no files in it: is the volume mounted?");
+    return FailedPrecondition(source + " contains no files; check that the volume is mounted");
   }
   std::ranges::sort(listed.files, {}, &SourceFile::path);
   return listed;

@@ -1,6 +1,4 @@
-// What there is to stage.
-//
-// Functions; they block while they read folders.
+// Source files of a staging: the files of a data set. The functions block while they read folders.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +10,7 @@
 namespace kumo {
 
 struct SourceFile {
-  std::string path;         // below the source, as "train/0001.jpg"
+  std::string path;         // relative to the source: "train/0001.jpg"
   uint64_t size = 0;        // bytes
   int64_t modified_ns = 0;  // since 1970
 
@@ -20,22 +18,20 @@ struct SourceFile {
 };
 
 struct Source {
-  std::string folder;             // that the paths are below
-  std::vector<SourceFile> files;  // by path
+  std::string folder;             // root of the paths
+  std::vector<SourceFile> files;  // sorted by path
 };
 
-// The regular files of `source`, a folder or one file, with those that links lead to. Passed over
-// are names that begin with "..", under which Kubernetes keeps the versions of a volume, and what a
-// staging has left there. NotFound where there is nothing; FailedPrecondition, naming it, for what
-// is neither file nor folder, a link that leads nowhere or in a circle, a name with a control
-// character, and a folder without any file.
+// Lists the regular files of `source`, a folder or one file, following links. Skips names that
+// begin with "..", where Kubernetes keeps the versions of a volume, and the folder of an earlier
+// staging. NotFound if there is nothing; FailedPrecondition, naming it, for special files, dangling
+// or circular links, names with control characters, and folders without files.
 Result<Source> ListSource(const std::string& source);
 
-// The file as it is now; the same errors.
+// The current state of a file; the same errors.
 Result<SourceFile> LookAtSourceFile(const std::string& folder, const std::string& path);
 
-// The folder in a staged folder where a staging keeps its record, its lock and what is not whole
-// yet.
+// The folder in the destination with the staging's record, lock and partial files.
 inline constexpr char kStagingFolder[] = ".kumo-stage";
 
 }  // namespace kumo

@@ -1,18 +1,27 @@
 #include "cli/stage/staging.h"
 
+#include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cinttypes>
+#include <cstddef>
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
+#include <span>
+#include <string_view>
 #include <utility>
+#include <vector>
 
+#include "common/base/crc32c.h"
 #include "common/base/fnv.h"
 #include "common/base/printable.h"
 #include "common/base/thread_pool.h"
 
 namespace kumo {
+
 namespace {
 
 constexpr char kRecord[] = "staged";
@@ -24,7 +33,7 @@ std::string OwnFolder(const std::string& destination) {
   return JoinPath(destination, kStagingFolder);
 }
 
-// Whether a folder has a file with so many bytes under that name.
+// True if a folder has a file with this name and size.
 bool HasFile(FileSystem& files, const std::string& path, uint64_t size) {
   const Result<std::unique_ptr<ReadableFile>> file = files.OpenForReading(path);
   return file.ok() && (*file)->size() == size;
@@ -91,20 +100,19 @@ Status Staging::CheckRoom() const {
   }
   KUMO_ASSIGN_OR_RETURN(const uint64_t free, files_->FreeBytes(destination_));
   if (needed <= free) return OkStatus();
-  return ResourceExhausted(destination_ + ": " + HumanBytes(needed) +
-                           " are to be copied, but only " + HumanBytes(free) +
-                           " are free: make room, or take another disk");
+  return ResourceExhausted(destination_ + ": " + HumanBytes(needed) + " must be copied, but only " +
+                           HumanBytes(free) + " are free; free some space, or use another disk");
 }
 
-// What was a file and is a folder now, or the other way round, is in the way of what is copied; the
-// rest of what is gone stays until all is there.
+// A former file that is now a folder, or the reverse, is in the way of the copies; other old files
+// stay until all copies are complete.
 Status Staging::MakeWay() {
   std::set<std::string> files;
   std::set<std::string> folders;
   const auto each_folder = [](const std::string& path, const auto& see) {
     for (size_t slash = path.rfind('/'); slash != path.npos && slash > 0;
          slash = path.rfind('/', slash - 1)) {
-      see(path.substr(0, slash));  // the innermost first
+      see(path.substr(0, slash));  // innermost first
     }
   };
   for (const Task& task : tasks_) {
@@ -126,7 +134,7 @@ Status Staging::MakeWay() {
   }
   if (left.size() == gone_.size()) return OkStatus();
   gone_ = std::move(left);
-  // Who goes on after a stop must not look for files where folders are now.
+  // A later resume must not find files in place of folders.
   return record_.Rewrite();
 }
 
@@ -211,7 +219,8 @@ Status Staging::Copy(const SourceFile& file) {
                                                      DestinationOf(file.path), count));
   KUMO_ASSIGN_OR_RETURN(const SourceFile now, LookAtSourceFile(folder_, file.path));
   if (now != file) {
-    return Unavailable(from + " changed while it was copied: stage again when nobody writes it");
+    return Unavailable(from +
+                       " changed while it was copied; stage again when no process writes it");
   }
   const MutexLock lock(mutex_);
   ++progress_.copied_files;
@@ -235,6 +244,143 @@ Status Staging::CleanUp() {
     KUMO_RETURN_IF_ERROR(files_->RemoveFile(JoinPath(OwnFolder(destination_), name)));
   }
   return record_.Rewrite();
+}
+
+namespace {
+
+// Long pieces for network file systems, which read ahead by megabytes.
+constexpr uint64_t kPiece = uint64_t{4} << 20;
+
+using OnPiece = std::function<Status(std::span<const std::byte> piece)>;
+
+// Passes on a file's bytes [begin, end) in pieces.
+Status ReadPieces(FileSystem& files, const std::string& path, uint64_t begin, uint64_t end,
+                  const OnBytes& on_bytes, const OnPiece& on_piece) {
+  KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, files.OpenForReading(path));
+  std::vector<std::byte> buffer(std::min(kPiece, end - begin));
+  for (uint64_t at = begin; at < end;) {
+    const std::span<std::byte> piece(buffer.data(), std::min(kPiece, end - at));
+    KUMO_RETURN_IF_ERROR(file->Read(at, piece));
+    KUMO_RETURN_IF_ERROR(on_piece(piece));
+    at += piece.size();
+    if (!on_bytes(piece.size())) return Aborted("stopped");
+  }
+  return OkStatus();
+}
+
+// The length of a partial copy; a longer file is of another source.
+Result<uint64_t> LengthOfPart(FileSystem& files, const std::string& part, uint64_t size) {
+  if (!files.Exists(part)) return uint64_t{0};
+  KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, files.OpenForReading(part));
+  if (file->size() <= size) return file->size();
+  KUMO_RETURN_IF_ERROR(files.RemoveFile(part));
+  return uint64_t{0};
+}
+
+}  // namespace
+
+Result<uint32_t> ChecksumOf(FileSystem& files, const std::string& path, uint64_t size,
+                            const OnBytes& on_bytes) {
+  uint32_t crc = 0;
+  const auto add = [&](std::span<const std::byte> piece) {
+    crc = ExtendCrc32c(crc, piece);
+    return OkStatus();
+  };
+  KUMO_RETURN_IF_ERROR(ReadPieces(files, path, 0, size, on_bytes, add));
+  return crc;
+}
+
+Result<uint32_t> CopyFile(FileSystem& files, const std::string& from, uint64_t size,
+                          const std::string& part, const std::string& to, const OnBytes& on_bytes) {
+  KUMO_ASSIGN_OR_RETURN(const uint64_t begin, LengthOfPart(files, part, size));
+  uint32_t crc = 0;
+  if (begin > 0) {
+    KUMO_ASSIGN_OR_RETURN(crc, ChecksumOf(files, part, begin, on_bytes));
+  }
+  KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> copy, files.OpenForAppending(part));
+  const auto append = [&](std::span<const std::byte> piece) {
+    crc = ExtendCrc32c(crc, piece);
+    return copy->Append(piece);
+  };
+  KUMO_RETURN_IF_ERROR(ReadPieces(files, from, begin, size, on_bytes, append));
+  KUMO_RETURN_IF_ERROR(copy->Sync());
+  KUMO_RETURN_IF_ERROR(copy->Close());
+  KUMO_RETURN_IF_ERROR(files.CreateDirectories(DirectoryOf(to)));
+  KUMO_RETURN_IF_ERROR(files.Rename(part, to));
+  return crc;
+}
+
+namespace {
+
+// About ten million files.
+constexpr uint64_t kLongestRecord = uint64_t{1} << 30;
+
+std::string Hex(uint32_t number) {
+  char text[16];
+  std::snprintf(text, sizeof(text), "%08" PRIx32, number);
+  return text;
+}
+
+std::string Line(const StagedFile& file) {
+  const std::string rest = Hex(file.crc32c) + " " + std::to_string(file.source.size) + " " +
+                           std::to_string(file.source.modified_ns) + " " + file.source.path;
+  return Hex(Crc32c(AsBytes(rest))) + " " + rest + "\n";
+}
+
+// Removes a number and the following blank from the start of the text.
+template <typename Number>
+bool TakeNumber(std::string_view* text, int base, Number* number) {
+  const auto parsed = std::from_chars(text->data(), text->data() + text->size(), *number, base);
+  if (parsed.ec != std::errc()) return false;
+  text->remove_prefix(parsed.ptr - text->data());
+  if (!text->starts_with(' ')) return false;
+  text->remove_prefix(1);
+  return true;
+}
+
+std::optional<StagedFile> ParseLine(std::string_view line) {
+  uint32_t crc = 0;
+  StagedFile file;
+  if (!TakeNumber(&line, 16, &crc) || Crc32c(AsBytes(line)) != crc) return std::nullopt;
+  if (!TakeNumber(&line, 16, &file.crc32c) || !TakeNumber(&line, 10, &file.source.size) ||
+      !TakeNumber(&line, 10, &file.source.modified_ns) || line.empty()) {
+    return std::nullopt;
+  }
+  file.source.path = line;
+  return file;
+}
+
+}  // namespace
+
+Result<StageRecord> StageRecord::Open(FileSystem* files, std::string path) {
+  StageRecord record(files, std::move(path));
+  if (!files->Exists(record.path_)) return record;
+  KUMO_ASSIGN_OR_RETURN(const std::string text,
+                        ReadWholeFile(*files, record.path_, kLongestRecord));
+  std::string_view rest = text;
+  for (size_t end; (end = rest.find('\n')) != std::string_view::npos; rest.remove_prefix(end + 1)) {
+    std::optional<StagedFile> file = ParseLine(rest.substr(0, end));
+    if (file) record.staged_[file->source.path] = std::move(*file);
+  }
+  return record;
+}
+
+Status StageRecord::Add(StagedFile file) {
+  // Keeps a torn line apart from the new one.
+  std::string line = Line(file);
+  if (lines_ == nullptr) {
+    KUMO_ASSIGN_OR_RETURN(lines_, files_->OpenForAppending(path_));
+    line.insert(0, "\n");
+  }
+  staged_[file.source.path] = std::move(file);
+  return lines_->Append(AsBytes(line));
+}
+
+Status StageRecord::Rewrite() {
+  lines_.reset();
+  std::string text;
+  for (const auto& [path, file] : staged_) text += Line(file);
+  return WriteFileAtomically(*files_, path_, text);
 }
 
 }  // namespace kumo

@@ -1,58 +1,110 @@
-// Brings a data set into a folder of this machine: what is not there yet, or not as it was.
+// Staging: copies a data set into a folder of this machine, skipping what is already there.
 //
-// A file that was staged and whose source has the same size and time is kept, after its bytes have
-// been read and found to be what they were. All others are copied, a few at a time. Whatever ends
-// it, it goes on where it was: whole files are in the record, and what there is of the others in
-// parts. Files that the source no longer has, and that were staged, are removed.
+// A staged file whose source has the same size and time is kept if its bytes still have the
+// recorded checksum. All other files are copied, a few at a time. An interrupted staging resumes:
+// complete files are in the record, partial copies continue. Staged files that the source no longer
+// has are removed.
 //
-//   <destination>/.kumo-stage/staged        the record (stage_record.h)
-//   <destination>/.kumo-stage/<16 hex>.part what is not whole yet
+//   <destination>/.kumo-stage/staged        the record (StageRecord)
+//   <destination>/.kumo-stage/<16 hex>.part partial copies
 //
-// One Staging at a time for a destination: the caller holds its lock. One thread, but for those
-// that Run has of its own.
+// One Staging at a time per destination: the caller holds its lock. One thread, except for Run's
+// own threads.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "cli/stage/file_copy.h"
 #include "cli/stage/source_files.h"
-#include "cli/stage/stage_record.h"
 #include "common/base/file.h"
 #include "common/base/mutex.h"
 #include "common/base/status.h"
 
 namespace kumo {
 
+// Called with the number of bytes read; returns false to abort.
+using OnBytes = std::function<bool(uint64_t bytes)>;
+
+// The CRC-32C of a file's first `size` bytes. DataLoss if it is shorter; Aborted if `on_bytes`
+// returns false.
+Result<uint32_t> ChecksumOf(FileSystem& files, const std::string& path, uint64_t size,
+                            const OnBytes& on_bytes);
+
+// Copies the first `size` bytes of `from` to `to`, which afterwards is complete and durable, or
+// unchanged. Meanwhile the bytes are in `part`, where an interrupted copy resumes. Returns their
+// CRC-32C, for which the contents of `part` are read again. `on_bytes` and Aborted as above; the
+// errors of reading and writing files. Blocks; thread-safe, if no two calls write one file.
+Result<uint32_t> CopyFile(FileSystem& files, const std::string& from, uint64_t size,
+                          const std::string& part, const std::string& to, const OnBytes& on_bytes);
+
+// A file that was staged.
+struct StagedFile {
+  SourceFile source;    // its state at that time
+  uint32_t crc32c = 0;  // of its bytes
+};
+
+// Staging record: one line per complete file, with its checksum.
+//
+//   <crc32c of the rest of the line> <crc32c of the file> <size> <modified_ns> <path>
+//
+// The checksums have 8 hex digits. Lines are appended when files are complete; the last line of a
+// path counts. A torn or damaged line is ignored: its file is staged again.
+//
+// One thread at a time.
+class StageRecord {
+ public:
+  // files must outlive the record. Reads the existing record, if any. The errors of reading a file.
+  static Result<StageRecord> Open(FileSystem* files, std::string path);
+
+  const std::map<std::string, StagedFile>& files() const { return staged_; }
+
+  // Appends a line. The errors of writing a file.
+  Status Add(StagedFile file);
+  // Removes a file, so that it is staged anew if it appears again; durable with the next Rewrite.
+  void Forget(const std::string& path) { staged_.erase(path); }
+  // Writes one line per file, durably. The errors of writing a file.
+  Status Rewrite();
+
+ private:
+  StageRecord(FileSystem* files, std::string path) : files_(files), path_(std::move(path)) {}
+
+  FileSystem* files_;
+  std::string path_;
+  std::map<std::string, StagedFile> staged_;  // by path
+  std::unique_ptr<WritableFile> lines_;       // opened by the first Add
+};
+
 struct StagingOptions {
-  int jobs = 4;        // files at a time
-  bool quick = false;  // what was staged is kept without reading it
-  // Tells one start of the machine from another: a part from before may have lost bytes.
+  int jobs = 4;        // concurrent files
+  bool quick = false;  // keeps staged files without reading them
+  // Identifies a boot of the machine: partial copies from before a reboot may have lost bytes.
   std::string boot{};
 };
 
 struct StagingProgress {
   uint64_t files = 0, bytes = 0;  // of the source
   uint64_t copied_files = 0, kept_files = 0;
-  uint64_t copied_bytes = 0, read_bytes = 0;  // read_bytes: of those that were kept
+  uint64_t copied_bytes = 0, read_bytes = 0;  // read_bytes: of kept files
   uint64_t removed_files = 0;
-  std::vector<std::string> damaged;  // staged before, but no longer what they were; at most 20
+  std::vector<std::string> damaged;  // staged files whose bytes had changed; at most 20
 };
 
 class Staging {
  public:
-  // files is borrowed for life. Reads the record of `destination`, which must have its
-  // .kumo-stage, and sees what is to be done. The errors of reading files; ResourceExhausted where
-  // the disk has no room for it.
+  // files must outlive this object. Reads the record of `destination`, which must have its
+  // .kumo-stage, and plans the work. The errors of reading files; ResourceExhausted if the disk is
+  // too full.
   static Result<std::unique_ptr<Staging>> Plan(FileSystem* files, Source source,
                                                std::string destination, StagingOptions options);
 
-  // Does it. `tick` is called now and then in the calling thread; false ends it: Aborted. Else the
-  // first error: those of reading and writing files; Unavailable where a file of the source changed
+  // Does the work. Calls `tick` regularly in the calling thread; false aborts (Aborted). Otherwise
+  // the first error: of reading and writing files, or Unavailable if a source file changed
   // meanwhile.
   Status Run(const std::function<bool(const StagingProgress&)>& tick);
 
@@ -61,7 +113,7 @@ class Staging {
  private:
   struct Task {
     SourceFile file;
-    std::optional<uint32_t> crc32c;  // of what was staged: it is kept if it has that still
+    std::optional<uint32_t> crc32c;  // of the staged file: keep it if it still matches
   };
 
   Staging(FileSystem* files, Source source, std::string destination, StagingOptions options,
@@ -70,14 +122,14 @@ class Staging {
   std::string DestinationOf(const std::string& path) const;
   std::string PartOf(const SourceFile& file) const;
   Status CheckRoom() const;
-  // By Run's threads.
+  // Called by Run's threads.
   void Work();
   Status Do(const Task& task);
   Result<bool> Keeps(const Task& task);
   Status Copy(const SourceFile& file);
-  // First: what the source no longer has, where it is in the way.
+  // First step: removes old files that are in the way.
   Status MakeWay() KUMO_REQUIRES(mutex_);
-  // Last: the rest of that, and parts that nobody will go on with.
+  // Last step: removes the other old files and abandoned partial copies.
   Status CleanUp() KUMO_REQUIRES(mutex_);
   Status Remove(const std::string& path) KUMO_REQUIRES(mutex_);
 
@@ -86,8 +138,8 @@ class Staging {
   const std::string destination_;
   const StagingOptions options_;
   std::vector<Task> tasks_;
-  std::vector<std::string> gone_;  // from the source
-  std::atomic<size_t> next_{0};    // of tasks_
+  std::vector<std::string> gone_;  // staged, but no longer in the source
+  std::atomic<size_t> next_{0};    // index into tasks_
   std::atomic<bool> stopping_{false};
 
   mutable Mutex mutex_;

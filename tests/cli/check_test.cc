@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "cli/shell_word.h"
+#include "cli/arguments/environment.h"
 #include "common/base/address.h"
 #include "common/base/process/output_lock.h"
 #include "tests/cli/kumo_runner.h"
@@ -28,7 +28,7 @@ TEST_F(CheckTest, CheckPassesWhenEverythingIsRight) {
   EXPECT_THAT(ended.out,
               AllOf(HasSubstr("sync.block"), HasSubstr("disk:"), HasSubstr("ports:"),
                     HasSubstr("programs in"), HasSubstr("no job is using it"),
-                    HasSubstr("all is well: kumo launch " + experiment_ +
+                    HasSubstr("no problems: kumo launch " + experiment_ +
                               " --set sync.block=9 --workers 2 --set 'data.train_images=a b'")));
   EXPECT_THAT(Read("worker.args"), AllOf(HasSubstr("--check"), HasSubstr("--set sync.block=9")));
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/out")) << "check leaves nothing behind";
@@ -45,7 +45,7 @@ TEST_F(CheckTest, CheckListsEveryProblem) {
   EXPECT_EQ(ended.code, 78);
   EXPECT_THAT(ended.err, AllOf(HasSubstr("wrong data.train_images: no such file"),
                                HasSubstr("is in use"), HasSubstr("output.directory = ")));
-  EXPECT_THAT(ended.last_line, HasSubstr("3 things are wrong"));
+  EXPECT_THAT(ended.last_line, HasSubstr("3 problems"));
 }
 
 TEST_F(CheckTest, CheckListsEveryProblemOfTheFile) {
@@ -112,10 +112,10 @@ TEST_F(CheckTest, WorkersAndServersOfTheCommandLineAreThoseOfLaunch) {
   EXPECT_EQ(check.code, 0) << check.err;
   EXPECT_THAT(check.out,
               AllOf(HasSubstr("cluster.workers"), HasSubstr("--workers"), HasSubstr("3 free ones"),
-                    HasSubstr("note  5 workers for 2 partitions: 3 would wait"),
+                    HasSubstr("note  5 workers for 2 partitions: 3 would be idle"),
                     HasSubstr("note  3 servers for 2 chunks of the network: 1 would")));
   EXPECT_THAT(Run({"launch", experiment_, "--workers", "5"}).out,
-              HasSubstr("note  5 workers for 2 partitions: 3 would wait"));
+              HasSubstr("note  5 workers for 2 partitions: 3 would be idle"));
 }
 
 TEST_F(CheckTest, WhatAWorkerWarnsOfIsANote) {
@@ -150,7 +150,7 @@ TEST_F(CheckTest, AJobOfSeveralHostsIsWellButNotForLaunch) {
   EXPECT_EQ(ended.code, 0) << ended.err;
   EXPECT_THAT(ended.out, AllOf(HasSubstr("note  cluster.servers names tcp://192.0.2.1:5555"),
                                HasSubstr("start kumo-server and kumo-worker on each host"),
-                               Not(HasSubstr("all is well: kumo launch"))));
+                               Not(HasSubstr("no problems: kumo launch"))));
 }
 
 TEST_F(CheckTest, OnlySettingsThatDifferAreShownUnlessAllAreAsked) {

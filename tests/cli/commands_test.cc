@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "cli/arguments/settings_json.h"
 #include "cli/command.h"
-#include "cli/settings_json.h"
 #include "common/base/file.h"
 #include "common/checkpoint/checkpoint.h"
 #include "common/settings/option_pages.h"
@@ -98,9 +98,8 @@ TEST_F(CommandsTest, EvaluateTakesTheBestOneOrTheOneThatIsNamed) {
   EXPECT_THAT(evaluated({"--checkpoint", checkpoints + CheckpointName(20)}),
               HasSubstr(checkpoints + CheckpointName(20)));
   EXPECT_THAT(evaluated({"--checkpoint", "best"}), HasSubstr("checkpoint.best is none"));
-  EXPECT_THAT(
-      evaluated({"--checkpoint", "40"}),
-      HasSubstr("there is no such checkpoint in " + checkpoints.substr(0, checkpoints.size() - 1)));
+  EXPECT_THAT(evaluated({"--checkpoint", "40"}),
+              HasSubstr("no such checkpoint in " + checkpoints.substr(0, checkpoints.size() - 1)));
   EXPECT_THAT(evaluated({"--checkpoint", "40"}), HasSubstr(CheckpointName(30) + ", "));
 }
 
@@ -141,10 +140,9 @@ TEST_F(CommandsTest, WhatPredictCannotUseIsRefused) {
     return ended.last_line;
   };
   EXPECT_THAT(refusal({"--prompt", "a", "--format", "json"}),
-              HasSubstr("--format: goes with --input"));
-  EXPECT_THAT(refusal({"--prompt", "a", "--top", "5"}), HasSubstr("--top: goes with --input"));
-  EXPECT_THAT(refusal({"--input", "a.png", "--seed", "1"}),
-              HasSubstr("--seed: goes with --prompt"));
+              HasSubstr("--format: requires --input"));
+  EXPECT_THAT(refusal({"--prompt", "a", "--top", "5"}), HasSubstr("--top: requires --input"));
+  EXPECT_THAT(refusal({"--input", "a.png", "--seed", "1"}), HasSubstr("--seed: requires --prompt"));
   EXPECT_THAT(refusal({"--prompt", ""}), HasSubstr("must not be empty"));
   EXPECT_THAT(refusal({"--prompt", "a\x1b[2J"}), HasSubstr("control characters"));
 }
@@ -155,13 +153,12 @@ TEST_F(CommandsTest, ExportAndPredictSayWhatIsMissing) {
   EXPECT_THAT(nowhere.last_line, HasSubstr("--out PATH is missing"));
   const Ended nothing = Run({"predict", experiment_});
   EXPECT_EQ(nothing.code, 64);
-  EXPECT_THAT(nothing.last_line,
-              HasSubstr("give --input PATH, an image to look at, or --prompt TEXT"));
+  EXPECT_THAT(nothing.last_line, HasSubstr("give --input PATH with an image, or --prompt TEXT"));
   const Ended untrained = Run({"export", experiment_, "--out", "m.onnx"});
   EXPECT_EQ(untrained.code, 78);
   EXPECT_THAT(untrained.last_line, HasSubstr("train first"));
   const Ended both = Run({"export", folder_, "--checkpoint", "best", "--out", "m.onnx"});
-  EXPECT_THAT(both.last_line, HasSubstr("--checkpoint goes with an experiment file"));
+  EXPECT_THAT(both.last_line, HasSubstr("--checkpoint requires an experiment file"));
 }
 
 TEST_F(CommandsTest, EvaluateHasTheWorkerPrintJson) {

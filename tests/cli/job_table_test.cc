@@ -1,15 +1,16 @@
-#include "cli/job_table.h"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <limits>
 #include <sstream>
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/job_table.h"
 #include "common/base/terminal.h"
 #include "tests/common/job/loss_and_accuracy.h"
 
 namespace kumo {
+
 namespace {
 
 using ::testing::HasSubstr;
@@ -73,7 +74,7 @@ TEST(JobTable, WhoIsSilentIsNotSaidToWork) {
   EXPECT_THAT(JobTable(status, 0), Not(HasSubstr("trains partition 1")));
   status.mutable_servers(0)->clear_silent_seconds();
   status.mutable_servers(0)->clear_seen_seconds_ago();
-  EXPECT_THAT(JobTable(status, 0), HasSubstr("  not here yet\n"));
+  EXPECT_THAT(JobTable(status, 0), HasSubstr("  not joined yet\n"));
 }
 
 TEST(JobTable, WhatAPeerSendsReachesTheTerminalHarmless) {
@@ -104,4 +105,43 @@ TEST(JobTable, AnEmptyAnswerIsNoProblem) {
 }
 
 }  // namespace
+
+namespace {
+
+const std::vector<TextColumn> kHeader = {{"worker", false}, {"samples/s"}, {"state", false}};
+const std::vector<std::vector<std::string>> kRows = {{"worker-10", "5", "trains partition 3"},
+                                                     {"w", "12345", "waits"}};
+
+TEST(TextTable, ColumnsAreAsWideAsTheirWidestCell) {
+  EXPECT_EQ(FormatTextTable(kHeader, kRows, 0),
+            "worker     samples/s  state\n"
+            "worker-10          5  trains partition 3\n"
+            "w              12345  waits\n");
+  EXPECT_EQ(FormatTextTable(kHeader, kRows, 40), FormatTextTable(kHeader, kRows, 0));
+  EXPECT_EQ(FormatTextTable(kHeader, {}, 0), "worker  samples/s  state\n");
+}
+
+TEST(TextTable, WhatDoesNotFitStandsInAFurtherLine) {
+  EXPECT_EQ(FormatTextTable(kHeader, kRows, 39),
+            "worker     samples/s\n"
+            "    state\n"
+            "worker-10          5\n"
+            "    trains partition 3\n"
+            "w              12345\n"
+            "    waits\n");
+}
+
+TEST(TextTable, IsNeverWiderThanTheTerminalAndLosesNoShortCell) {
+  for (int columns = 20; columns < 50; ++columns) {
+    const std::string text = FormatTextTable(kHeader, kRows, columns);
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(ColumnsOf(line), columns) << text;
+    for (const char* cell : {"worker-10", "12345", "waits", "samples/s"}) {
+      EXPECT_NE(text.find(cell), std::string::npos) << text;
+    }
+  }
+}
+
+}  // namespace
+
 }  // namespace kumo

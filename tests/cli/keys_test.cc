@@ -95,7 +95,7 @@ TEST_F(KeysTest, AddressesThatOthersReachNeedKeysOrToBeAllowed) {
   EXPECT_THAT(neither.last_line, AllOf(HasSubstr("cluster.keys"), HasSubstr("cluster.insecure")));
   const Ended keys = Run(With("check", set));
   EXPECT_EQ(keys.code, 0) << keys.err;
-  EXPECT_THAT(keys.out, HasSubstr("that each host has its processes' is not checked"));
+  EXPECT_THAT(keys.out, HasSubstr("the keys on each host are not checked"));
 }
 
 TEST_F(KeysTest, StatusAsksAServerThatHasKeys) {

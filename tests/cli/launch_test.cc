@@ -211,7 +211,7 @@ TEST_F(LaunchTest, AJobThatFailedSaysFromWhereItGoesOn) {
     return Run(Launch({"--max-restarts", "0", "--set", setting})).last_line;
   };
   EXPECT_THAT(last_line("checkpoint.resume=auto"),
-              HasSubstr("(signal 9); the same command goes on from " + checkpoint));
+              HasSubstr("(signal 9); the same command resumes from " + checkpoint));
   EXPECT_THAT(last_line("checkpoint.resume=7"),
               HasSubstr("(signal 9); the last checkpoint is " + checkpoint));
   // A setting is to be mended first.
@@ -295,7 +295,7 @@ TEST_F(LaunchTest, AMissingBinaryIsNamedBeforeAnythingStarts) {
   std::filesystem::remove(folder_ + "/bin/kumo-worker");
   const Ended ended = Run(Launch());
   EXPECT_EQ(ended.code, 78);
-  EXPECT_THAT(ended.last_line, HasSubstr("bin/kumo-worker is not there"));
+  EXPECT_THAT(ended.last_line, HasSubstr("bin/kumo-worker does not exist"));
   EXPECT_TRUE(Starts("server-0").empty());
 }
 

@@ -37,7 +37,7 @@ TEST_F(ManifestsTest, NothingIsOverwritten) {
   std::filesystem::create_directory("there");
   const Ended ended = Run({"manifests", "mnist_lenet", "--out", "there/"}, false);
   EXPECT_EQ(ended.code, 78);
-  EXPECT_THAT(ended.last_line, HasSubstr("there is there already"));
+  EXPECT_THAT(ended.last_line, HasSubstr("there exists"));
   EXPECT_TRUE(std::filesystem::is_empty("there"));
 }
 

@@ -39,7 +39,7 @@ TEST_F(NewTest, NothingIsOverwritten) {
     std::ofstream(there) << "mine";
     const Ended ended = Run({"new", "mine"}, false);
     EXPECT_EQ(ended.code, 78);
-    EXPECT_THAT(ended.last_line, HasSubstr(std::string(there) + " is there already"));
+    EXPECT_THAT(ended.last_line, HasSubstr(std::string(there) + " exists"));
     EXPECT_EQ(Read(there), "mine");
     std::filesystem::remove(there);
     EXPECT_FALSE(std::filesystem::exists("mine.conf"));

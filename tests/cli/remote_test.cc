@@ -105,7 +105,8 @@ TEST_F(RemoteTest, WhatCannotBeStartedIsSaid) {
   EXPECT_THAT(ended.last_line, HasSubstr("nothing: No such file"));
   ended = Run({"remote", "--host", "unreachable", "--ssh", Path("ssh"), "--", "kumo"}, false);
   EXPECT_EQ(ended.code, 75);
-  EXPECT_THAT(ended.last_line, HasSubstr("the host unreachable is not reached, or no longer"));
+  EXPECT_THAT(ended.last_line,
+              HasSubstr("the host unreachable cannot be reached, or the connection was lost"));
   EXPECT_EQ(Run({"remote", "--host", "a,b", "--", "kumo"}, false).code, 64);
   EXPECT_EQ(Run({"remote", "--host", "-oX", "--", "kumo"}, false).code, 64);
   EXPECT_EQ(Run({"remote", "--host", "a"}, false).code, 64);
@@ -157,7 +158,7 @@ TEST_F(LaunchOnHostsTest, WhatFailsIsNamedWithItsHost) {
 TEST_F(LaunchOnHostsTest, AHostThatIsNotReachedOrNotTheSameIsNamedBeforeAnythingStarts) {
   const Ended ended = Run(Launch({"--hosts", "alpha,unreachable"}));
   EXPECT_EQ(ended.code, 75);
-  EXPECT_THAT(ended.last_line, HasSubstr("unreachable is not reached"));
+  EXPECT_THAT(ended.last_line, HasSubstr("unreachable cannot be reached"));
   EXPECT_TRUE(Starts("server-0").empty());
 }
 

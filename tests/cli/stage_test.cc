@@ -44,7 +44,7 @@ TEST_F(StageTest, SaysWhatItDid) {
   ended = Stage({"--jobs", "1"});
   EXPECT_EQ(ended.code, 0);
   EXPECT_THAT(ended.last_line,
-              HasSubstr("set/labels was no longer what had been staged: copied anew"));
+              HasSubstr("set/labels had changed since it was staged; copied it again"));
   EXPECT_EQ(Read("scratch/set/labels"), "0 1 2");
 }
 
@@ -81,8 +81,7 @@ TEST_F(StageTest, StopsWhileItWaits) {
   Signal(SIGTERM);
   const Ended ended = Wait();
   EXPECT_EQ(ended.code, 75);
-  EXPECT_EQ(ended.last_line,
-            "kumo stage: stopped by SIGTERM; called again it goes on where it was");
+  EXPECT_EQ(ended.last_line, "kumo stage: stopped by SIGTERM; call it again to resume");
   close(fd);
 }
 
@@ -95,7 +94,7 @@ TEST_F(StageTest, WhatCannotBeIsRefused) {
   EXPECT_FALSE(fs::exists(folder_ + "/scratch/set/.kumo-stage"));
   ended = Run({"stage", folder_ + "/source", folder_ + "/source/below/copy"}, false);
   EXPECT_EQ(ended.code, 78);
-  EXPECT_THAT(ended.last_line, HasSubstr("one is in the other"));
+  EXPECT_THAT(ended.last_line, HasSubstr("none inside the other"));
   ended = Run({"stage", "s3://bucket/set", folder_ + "/scratch"}, false);
   EXPECT_EQ(ended.code, 64);
   EXPECT_THAT(ended.last_line, HasSubstr("mount the bucket"));

@@ -68,7 +68,8 @@ TEST_F(StatusTest, AJobIsFoundByItsOutputFolderAndByItsExperiment) {
   for (const std::string& job : {out, experiment_}) {
     const Ended ended = Run({"status", job}, false);
     EXPECT_EQ(ended.code, job == out ? 64 : 75);
-    EXPECT_THAT(ended.last_line, HasSubstr(job == out ? "no such folder" : "no job is running"));
+    EXPECT_THAT(ended.last_line,
+                HasSubstr(job == out ? "existing folder or experiment" : "no job is running"));
   }
   std::filesystem::create_directory(out);
   const auto server = Server();
@@ -111,7 +112,7 @@ TEST_F(StatusTest, AnExperimentsAddressAndItsErrorsAreItsOwn) {
 TEST_F(StatusTest, NobodyThereIsUnavailableAndNamesTheAddress) {
   const Ended ended = Run({"status", "tcp://127.0.0.1:1", "--timeout-ms", "200"}, false);
   EXPECT_EQ(ended.code, 75);
-  EXPECT_THAT(ended.last_line, HasSubstr("nothing answers at tcp://127.0.0.1:1 within 200 ms"));
+  EXPECT_THAT(ended.last_line, HasSubstr("no answer from tcp://127.0.0.1:1 within 200 ms"));
 }
 
 TEST_F(StatusTest, AServerThatIsSilentIsUnavailableToo) {
@@ -131,7 +132,7 @@ using TraceTest = StatusTest;
 TEST_F(TraceTest, WithoutAServerThatIsSaid) {
   const Ended ended = Run({"trace", "tcp://127.0.0.1:1", "--seconds", "1"}, false);
   EXPECT_EQ(ended.code, 75);
-  EXPECT_THAT(ended.last_line, HasSubstr("nothing answers at tcp://127.0.0.1:1"));
+  EXPECT_THAT(ended.last_line, HasSubstr("no answer from tcp://127.0.0.1:1"));
   EXPECT_EQ(ended.out, "");
   EXPECT_EQ(Run({"trace", "nowhere"}, false).code, 64);
   EXPECT_EQ(Run({"trace", "tcp://127.0.0.1:1", "--seconds", "0"}, false).code, 64);

@@ -19,7 +19,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/chrome_trace.h"
-#include "cli/server_connection.h"
+#include "cli/running_job.h"
 #include "common/base/process/signals.h"
 #include "common/checkpoint/checkpoint.h"
 #include "common/checkpoint/resume_point.h"

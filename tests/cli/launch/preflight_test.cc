@@ -172,7 +172,7 @@ TEST(NoteIdleProcesses, WorkersBeyondThePartitionsAreCounted) {
   Preflight result;
   NoteIdleProcesses(job, /*chunks=*/0, &result);
   EXPECT_THAT(result.notes,
-              ElementsAre(AllOf(HasSubstr("5 workers for 2 partitions: 3 would wait as spares"),
+              ElementsAre(AllOf(HasSubstr("5 workers for 2 partitions: 3 would be idle spares"),
                                 HasSubstr("--workers 2"))));
 }
 
@@ -222,7 +222,7 @@ TEST(CheckMemory, AllWorkersAndTheServersMustFit) {
       does_not.problems,
       ElementsAre(Says(AllOf(
           HasSubstr(
-              "for 4 workers (300 MiB each; most is 200 MiB for activations (sync.minibatch))"),
+              "for 4 workers (300 MiB each; most of it: 200 MiB for activations (sync.minibatch))"),
           HasSubstr("it has room for 1.21 GiB")))));
   EXPECT_EQ(ExitCodeOf(does_not.problems.front()), ExitCode::kBadConfiguration);
 }

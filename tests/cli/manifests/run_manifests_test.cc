@@ -104,7 +104,7 @@ TEST_F(RunManifestsTest, TheFinalModelGoesToAVolume) {
   const LoadedExperiment here = Load(network + "[output]\nfinal_model = models/mine\n");
   const std::vector<Status> problems = ProblemsInPods(here, run_);
   ASSERT_EQ(problems.size(), 1u);
-  EXPECT_THAT(problems[0].message(), AllOf(HasSubstr("output.final_model is models/mine"),
+  EXPECT_THAT(problems[0].message(), AllOf(HasSubstr("output.final_model = models/mine"),
                                            HasSubstr("--with final-model")));
   const auto in_pods = [&](const LoadedExperiment& loaded) {
     EXPECT_THAT(ProblemsInPods(loaded, run_), IsEmpty());
@@ -124,7 +124,7 @@ TEST_F(RunManifestsTest, ComponentsThatAreMissingOrExcludeEachOtherAreNamed) {
   const std::vector<Status> problems = ProblemsInPods(loaded, run_);
   ASSERT_EQ(problems.size(), 2u);
   EXPECT_THAT(problems[0].message(), HasSubstr("--with gpu"));
-  EXPECT_THAT(problems[1].message(), HasSubstr("leave out kueue"));
+  EXPECT_THAT(problems[1].message(), HasSubstr("remove kueue"));
   run_.components = {"gpu"};
   EXPECT_THAT(ProblemsInPods(loaded, run_), IsEmpty());
 }

@@ -243,8 +243,7 @@ TEST_F(StagingTest, RoomThatIsNotThereIsSaidBeforeAnythingIsCopied) {
   disk.says_ = 1 << 20;
   const auto staging = Plan(&disk);
   EXPECT_EQ(staging.status().code(), StatusCode::kResourceExhausted);
-  EXPECT_THAT(staging.status().message(),
-              HasSubstr("9.00 MiB are to be copied, but only 1.00 MiB"));
+  EXPECT_THAT(staging.status().message(), HasSubstr("9.00 MiB must be copied, but only 1.00 MiB"));
 }
 
 TEST_F(StagingTest, ARecordThatIsTornOrDamagedCostsNoMoreThanItsFiles) {
@@ -301,9 +300,9 @@ TEST_F(SourceFilesTest, WhatCannotBeStagedIsNamed) {
   const auto refusal = [&] { return ListSource(source()).status().message(); };
   EXPECT_THAT(ListSource(folder_ + "/none").status().message(), HasSubstr("/none: No such file"));
   fs::create_directories(folder_ + "/empty");
-  EXPECT_THAT(ListSource(folder_ + "/empty").status().message(), HasSubstr("has no files"));
+  EXPECT_THAT(ListSource(folder_ + "/empty").status().message(), HasSubstr("contains no files"));
   fs::create_symlink("nowhere", source() + "/lost");
-  EXPECT_THAT(refusal(), HasSubstr("lost: No such file or directory: a link that leads nowhere"));
+  EXPECT_THAT(refusal(), HasSubstr("lost: No such file or directory: a dangling link"));
   fs::remove(source() + "/lost");
   ASSERT_EQ(mkfifo((source() + "/pipe").c_str(), 0600), 0);
   EXPECT_THAT(refusal(), HasSubstr("pipe is neither a file nor a folder"));
@@ -312,7 +311,7 @@ TEST_F(SourceFilesTest, WhatCannotBeStagedIsNamed) {
   EXPECT_THAT(refusal(), HasSubstr("a control character"));
   fs::remove(source() + "/a\nb");
   fs::create_directory_symlink("..", source() + "/train/up");
-  EXPECT_THAT(refusal(), HasSubstr("does a link lead to a folder above it?"));
+  EXPECT_THAT(refusal(), HasSubstr("check for a link to a folder above it"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "cli/launch/warning_tail.h"
+#include "cli/launch/child_process.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,13 +1,14 @@
-#include "cli/launch/host_list.h"
+
+#include <fstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-
+#include "cli/launch/hosts.h"
 #include "tests/scratch_directory.h"
 
 namespace kumo {
+
 namespace {
 
 using ::testing::ElementsAre;
@@ -37,9 +38,9 @@ TEST(HostList, NonsenseIsNamed) {
   EXPECT_THAT(refusal("a;reboot"), HasSubstr("a host is NAME"));
   EXPECT_THAT(refusal("a:0"), HasSubstr("number of workers, 1 .. 1024"));
   EXPECT_THAT(refusal("a:x"), HasSubstr("number of workers"));
-  EXPECT_THAT(refusal("a,me@a"), HasSubstr("is named twice"));
+  EXPECT_THAT(refusal("a,me@a"), HasSubstr("occurs twice"));
   EXPECT_THAT(refusal("n[1-"), HasSubstr("']' is missing"));
-  EXPECT_THAT(refusal("n[4-1]"), HasSubstr("the smaller one first"));
+  EXPECT_THAT(refusal("n[4-1]"), HasSubstr("two ascending numbers"));
   EXPECT_THAT(refusal("n[1-99999999]"), HasSubstr("more than 4096 hosts"));
   EXPECT_THAT(refusal(std::string(300, 'a')), HasSubstr("a host is NAME"));
 }
@@ -53,11 +54,45 @@ TEST(HostList, MpirunsFile) {
   EXPECT_THAT(*hosts, ElementsAre(Host{"alpha", 2}, Host{"beta", 1}, Host{"me@gamma", 1}));
 
   std::ofstream(path) << "alpha\nbeta max-slots=2\n";
-  EXPECT_THAT(ReadHostFile(path).status().message(), HasSubstr("hosts:2: \"max-slots=2\": behind"));
+  EXPECT_THAT(ReadHostFile(path).status().message(),
+              HasSubstr("hosts:2: \"max-slots=2\": only slots=N"));
   std::ofstream(path) << "# nobody\n";
-  EXPECT_THAT(ReadHostFile(path).status().message(), HasSubstr("no host is named"));
+  EXPECT_THAT(ReadHostFile(path).status().message(), HasSubstr("the list has no host"));
   EXPECT_THAT(ReadHostFile(folder / "none").status().message(), HasSubstr("none"));
 }
 
 }  // namespace
+
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const std::vector<Host> kHosts = {{"a", 1}, {"me@b", 2}};
+
+TEST(Placement, ServersGoAroundWithPortsOfTheirOwn) {
+  EXPECT_THAT(ServerAddresses(kHosts, 3, 7700),
+              ElementsAre("tcp://a:7700", "tcp://b:7700", "tcp://a:7701"));
+}
+
+TEST(Placement, WorkersAreDealtOutByFreeSlots) {
+  const auto placed = Place(kHosts, ServerAddresses(kHosts, 2, 7700), 5);
+  ASSERT_TRUE(placed.ok());
+  EXPECT_THAT(placed->servers, ElementsAre("a", "me@b"));
+  EXPECT_THAT(placed->binds, ElementsAre("tcp://*:7700", "tcp://*:7700"));
+  EXPECT_THAT(placed->workers, ElementsAre("a", "me@b", "me@b", "a", "me@b"));
+}
+
+TEST(Placement, ServersThatTheExperimentNamesMustBeOnTheseHosts) {
+  const auto placed = Place(kHosts, {"tcp://b:9000"}, 1);
+  ASSERT_TRUE(placed.ok());
+  EXPECT_THAT(placed->servers, ElementsAre("me@b"));
+  EXPECT_THAT(placed->binds, ElementsAre("tcp://*:9000"));
+  EXPECT_THAT(Place(kHosts, {"tcp://c:9000"}, 1).status().message(),
+              HasSubstr("tcp://c:9000, which is none of the hosts"));
+  EXPECT_FALSE(Place(kHosts, {"ipc:///tmp/x"}, 1).ok());
+}
+
+}  // namespace
+
 }  // namespace kumo

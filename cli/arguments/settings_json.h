@@ -1,4 +1,4 @@
-// Settings as JSON, numbers as numbers: what `kumo options`, `kumo check` and programs share.
+// Settings as JSON, with numbers as numbers: for `kumo options`, `kumo check` and programs.
 //
 // Pure functions; thread-safe.
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace kumo {
 
-// A value that is JSON already.
+// A JSON text as a value.
 struct RawJson {
   std::string text;
 };
@@ -18,10 +18,10 @@ inline std::string ToJson(const RawJson& value) { return value.text; }
 
 JsonArray ToJsonArray(const std::vector<std::string>& texts);
 
-// Every setting by its key: {"sync.block":{"value":50,"origin":"default"},...}.
+// All settings by key: {"sync.block":{"value":50,"origin":"default"},...}.
 JsonFields SettingsJson(const Experiment& experiment, const Origins& origins);
 
-// Every row of the option table: key, type, default, unit, allowed values, help.
+// All rows of the option table: key, type, default, unit, allowed values, help.
 JsonArray OptionsJson();
 
 }  // namespace kumo

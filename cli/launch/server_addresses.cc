@@ -1,8 +1,14 @@
-#include "cli/server_addresses.h"
+#include "cli/launch/server_addresses.h"
 
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <utility>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
 
 #include "common/base/address.h"
 #include "common/base/file.h"
@@ -36,11 +42,33 @@ Status IsForOneMachine(const Experiment& experiment) {
     KUMO_ASSIGN_OR_RETURN(const Address address, ParseAddress(text));
     if (address.kind == Address::Kind::kIpc || IsLoopbackHost(address.host)) continue;
     return FailedPrecondition("cluster.servers names " + text +
-                              ", which is not this machine: kumo launch --hosts starts "
-                              "processes on others, and --set cluster.servers= trains on this "
-                              "machine alone");
+                              ", which is not this machine; start processes on other machines with "
+                              "kumo launch --hosts, or train on this machine alone with --set "
+                              "cluster.servers=");
   }
   return OkStatus();
+}
+
+Result<ReservedPort> ReservedPort::Take() {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
+  if (fd < 0) return Unavailable(std::string("a socket for a free port: ") + std::strerror(errno));
+  ReservedPort reserved(fd, 0);
+  const int yes = 1;
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
+      bind(fd, any, length) != 0 || getsockname(fd, any, &length) != 0) {
+    return Unavailable(std::string("a free port of 127.0.0.1: ") + std::strerror(errno));
+  }
+  reserved.port_ = ntohs(address.sin_port);
+  return reserved;
+}
+
+ReservedPort::~ReservedPort() {
+  if (fd_ >= 0) close(fd_);
 }
 
 }  // namespace kumo

@@ -1,4 +1,4 @@
-#include "cli/job_arguments.h"
+#include "cli/launch/job_arguments.h"
 
 #include "common/checkpoint/source_checkpoint.h"
 #include "common/job/shard_map.h"
@@ -8,20 +8,20 @@ namespace kumo {
 
 void JobArguments::AddTo(CommandLine* line) {
   experiment.AddTo(line);
-  line->AddOption("workers", "N", {.min = 1, .max = 4096}, "Worker processes", &workers,
+  line->AddOption("workers", "N", {.min = 1, .max = 4096}, "Number of worker processes", &workers,
                   "cluster.workers");
-  line->AddOption("servers", "M", {.min = 1, .max = kMaxServers}, "Server processes", &servers,
-                  "as many as cluster.servers names, else 1");
+  line->AddOption("servers", "M", {.min = 1, .max = kMaxServers},
+                  "Number of server processes", &servers, "from cluster.servers, or 1");
   line->AddOption("devices", "LIST", OptionTable().Find("network.device")->allowed,
-                  "What worker 0, 1, ... computes on, from the start again when the list ends",
-                  &devices, "network.device");
+                  "Devices of workers 0, 1, ..., repeated from the start of the list", &devices,
+                  "network.device");
   line->AddFlag("continue",
-                "Go on from the last checkpoint also where settings have changed since, from there "
-                "on; the network and the data must be the same",
+                "Resume from the last checkpoint even if settings have changed since; the network "
+                "and the data must be the same",
                 &continues);
   line->AddOption("from", "WEIGHTS", Allowed(),
-                  "Begin with other weights: of another job, the newest in its output folder or a "
-                  "checkpoint's, or those of a file, .safetensors or .npz; by tensors' names, so "
+                  "Initial weights: the newest checkpoint in another job's output folder, a "
+                  "checkpoint's folder, or a file (.safetensors, .npz); matched by tensor name, so "
                   "that a new head is fine (network.initial_weights)",
                   &from, "random weights");
   line->AddFlag("verbose", "Show all settings, not only those that differ from the defaults",
@@ -31,13 +31,14 @@ void JobArguments::AddTo(CommandLine* line) {
 void JobArguments::PassOn() {
   if (continues) experiment.sets.emplace_back("checkpoint.continue=true");
   if (from.empty()) return;
-  // All processes are to mean the same checkpoint, also while that job goes on. What is wrong with
-  // it says who needs it, which a job with checkpoints of its own does not.
+  // Resolves --from once, so that all processes use the same checkpoint even while that job runs.
+  // An error is reported only if the weights are needed, which a job with checkpoints of its own
+  // does not.
   PosixFileSystem files;
   const Result<CheckpointFolder> found = FindCheckpointAt(files, from);
   std::string set = "network.initial_weights=";
   for (const char c : found.ok() ? found->path() : from) {
-    if (c == '$') set += c;  // not a variable
+    if (c == '$') set += c;  // escapes variables
     set += c;
   }
   experiment.sets.push_back(std::move(set));
@@ -54,14 +55,15 @@ PlannedJob PlanJob(const CliEnvironment& environment, const JobArguments& args) 
   const int named = static_cast<int>(cluster.servers.size());
   job.servers = named > 0 ? named : args.servers > 0 ? args.servers : 1;
   if (args.servers != 0 && args.servers != job.servers) {
-    job.loaded.problems.push_back("--servers " + std::to_string(args.servers) +
-                                  ", but cluster.servers names " + std::to_string(named) +
-                                  "; leave one of them out, or --set cluster.servers=");
+    job.loaded.problems.push_back(
+        "--servers " + std::to_string(args.servers) + ", but cluster.servers has " +
+        std::to_string(named) +
+        " addresses; remove one of the two, for example with --set cluster.servers=");
   }
-  // CrossCheck says it where cluster.servers names one.
+  // CrossCheck reports it if cluster.servers is set.
   if (named == 0 && cluster.replicas > job.servers) {
     job.loaded.problems.push_back("cluster.replicas = " + std::to_string(cluster.replicas) +
-                                  ": needs as many servers; start them with --servers " +
+                                  " needs at least as many servers; start them with --servers " +
                                   std::to_string(cluster.replicas));
   }
   return job;

@@ -1,4 +1,4 @@
-#include "cli/job_result.h"
+#include "cli/launch/launch_report.h"
 
 #include <gtest/gtest.h>
 

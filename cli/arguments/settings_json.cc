@@ -1,4 +1,4 @@
-#include "cli/settings_json.h"
+#include "cli/arguments/settings_json.h"
 
 #include <charconv>
 #include <string_view>
@@ -9,7 +9,7 @@
 namespace kumo {
 namespace {
 
-// "a, b" -> a call for each.
+// Calls a function for each element of "a, b".
 template <typename Visit>
 void ForEachElement(std::string_view list, Visit visit) {
   while (!Trimmed(list).empty()) {
@@ -19,7 +19,7 @@ void ForEachElement(std::string_view list, Visit visit) {
   }
 }
 
-// Numbers are written as the shortest decimal, which is JSON's too.
+// Numbers are written as the shortest decimal, which is also valid JSON.
 RawJson ValueJson(OptionType type, const std::string& text) {
   JsonArray array;
   switch (type) {
@@ -85,7 +85,7 @@ JsonArray OptionsJson() {
   for (const Option& option : table.options()) {
     JsonFields row;
     row.Add("key", option.key).Add("type", TypeName(option.type()));
-    // Where the default is worked out, only its description is known.
+    // A computed default has only a description.
     const std::string value = option.write(defaults);
     if (option.default_text.empty()) {
       row.Add("default", ValueJson(option.type(), value));

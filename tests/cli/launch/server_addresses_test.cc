@@ -1,4 +1,4 @@
-#include "cli/launch/reserved_port.h"
+#include "cli/launch/server_addresses.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,4 +1,4 @@
-#include "cli/launch/host_list.h"
+#include "cli/launch/hosts.h"
 
 #include <algorithm>
 #include <charconv>
@@ -7,11 +7,13 @@
 #include <sstream>
 #include <utility>
 
-#include "common/base/printable.h"
+#include "common/base/address.h"
 #include "common/base/file.h"
+#include "common/base/printable.h"
 #include "common/settings/option_value.h"
 
 namespace kumo {
+
 namespace {
 
 constexpr size_t kMostHosts = 4096;
@@ -19,14 +21,14 @@ constexpr int kMostSlots = 1024;
 constexpr uint64_t kMostMib = 1;
 constexpr std::string_view kBlanks = " \t\r\n";
 
-// Whether all of the text is a number up to `most`.
+// True if the whole text is a number up to `most`.
 bool ReadNumber(std::string_view text, int most, int* number) {
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), *number);
   return parsed.ec == std::errc() && parsed.ptr == text.data() + text.size() && *number >= 0 &&
          *number <= most;
 }
 
-// At commas that are not in brackets.
+// Splits at commas outside of brackets.
 std::vector<std::string_view> Split(std::string_view text) {
   std::vector<std::string_view> parts;
   int depth = 0;
@@ -45,7 +47,7 @@ Status Wrong(std::string_view part, const std::string& what) {
   return InvalidArgument("\"" + Printable(part) + "\": " + what);
 }
 
-// A name is part of ssh's command line: one that begins with '-' would be an option of ssh's.
+// A name is part of ssh's command line: a name with a leading '-' would be an option of ssh.
 Status CheckName(std::string_view name) {
   const auto allowed = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
@@ -69,7 +71,7 @@ Status AddName(std::string name, int slots, std::vector<Host>* hosts) {
   return OkStatus();
 }
 
-// "01-04": their width stays, "01" to "04".
+// Expands "01-04", keeping the width: "01" to "04".
 Status AddRange(const std::string& before, std::string_view range, const std::string& behind,
                 int slots, std::vector<Host>* hosts) {
   const size_t dash = range.find('-');
@@ -78,7 +80,7 @@ Status AddRange(const std::string& before, std::string_view range, const std::st
   constexpr int kHighest = 99'999'999;
   int first = 0, last = 0;
   if (!ReadNumber(from, kHighest, &first) || !ReadNumber(to, kHighest, &last) || last < first) {
-    return Wrong(range, "a range is two numbers, the smaller one first: 01-04");
+    return Wrong(range, "a range is two ascending numbers: 01-04");
   }
   for (int i = first; i <= last; ++i) {
     std::string number = std::to_string(i);
@@ -88,7 +90,7 @@ Status AddRange(const std::string& before, std::string_view range, const std::st
   return OkStatus();
 }
 
-// One part of a list: "me@node[01-04,07]:2".
+// Parses one part of a list: "me@node[01-04,07]:2".
 Status AddPart(std::string_view part, std::vector<Host>* hosts) {
   std::string_view name = part;
   int slots = 1;
@@ -96,7 +98,7 @@ Status AddPart(std::string_view part, std::vector<Host>* hosts) {
   if (colon != std::string_view::npos) {
     name = part.substr(0, colon);
     if (!ReadNumber(part.substr(colon + 1), kMostSlots, &slots) || slots == 0) {
-      return Wrong(part, "behind the colon is the number of workers, 1 .. 1024");
+      return Wrong(part, "after the colon comes the number of workers, 1 .. 1024");
     }
   }
   const size_t open = name.find('['), close = name.find(']');
@@ -110,17 +112,17 @@ Status AddPart(std::string_view part, std::vector<Host>* hosts) {
 }
 
 Status CheckAll(const std::vector<Host>& hosts) {
-  if (hosts.empty()) return InvalidArgument("no host is named");
+  if (hosts.empty()) return InvalidArgument("the list has no host");
   std::set<std::string> seen;
   for (const Host& host : hosts) {
     if (!seen.insert(AddressOf(host)).second) {
-      return Wrong(host.name, "is named twice; for more workers on it say " + host.name + ":2");
+      return Wrong(host.name, "occurs twice; for more workers on it write " + host.name + ":2");
     }
   }
   return OkStatus();
 }
 
-// One line of a host file, without its comment.
+// Parses one line of a host file, without its comment.
 Status AddLine(std::string_view line, std::vector<Host>* hosts) {
   const size_t end = std::min(line.find_first_of(kBlanks), line.size());
   Host host{std::string(line.substr(0, end)), 1};
@@ -130,7 +132,7 @@ Status AddLine(std::string_view line, std::vector<Host>* hosts) {
       rest.empty() ||
       (rest.starts_with(kSlots) &&
        ReadNumber(rest.substr(kSlots.size()), kMostSlots, &host.slots) && host.slots > 0);
-  if (!known) return Wrong(rest, "behind a host there may be slots=N, 1 .. 1024");
+  if (!known) return Wrong(rest, "only slots=N, 1 .. 1024, may follow a host");
   return AddName(std::move(host.name), host.slots, hosts);
 }
 
@@ -160,6 +162,43 @@ Result<std::vector<Host>> ReadHostFile(const std::string& path) {
   }
   KUMO_RETURN_IF_ERROR(CheckAll(hosts).WithContext(path));
   return hosts;
+}
+
+std::vector<std::string> ServerAddresses(const std::vector<Host>& hosts, int servers, int port) {
+  std::vector<std::string> addresses;
+  const int count = static_cast<int>(hosts.size());
+  for (int i = 0; i < servers; ++i) {
+    const Address address{Address::Kind::kTcp, AddressOf(hosts[i % count]), port + i / count, ""};
+    addresses.push_back(address.ToString());
+  }
+  return addresses;
+}
+
+Result<HostPlacement> Place(const std::vector<Host>& hosts, const std::vector<std::string>& servers,
+                            int workers) {
+  HostPlacement placement;
+  for (const std::string& text : servers) {
+    KUMO_ASSIGN_OR_RETURN(const Address address, ParseAddress(text));
+    const auto host = std::ranges::find(hosts, address.host, AddressOf);
+    if (address.kind != Address::Kind::kTcp || host == hosts.end()) {
+      return FailedPrecondition("cluster.servers names " + text +
+                                ", which is none of the hosts; add it to them, or let kumo pick "
+                                "addresses with --set cluster.servers=");
+    }
+    placement.servers.push_back(host->name);
+    placement.binds.push_back(Address{Address::Kind::kTcp, "*", address.port, ""}.ToString());
+  }
+  while (static_cast<int>(placement.workers.size()) < workers) {
+    int most = 0;
+    for (const Host& host : hosts) most = std::max(most, host.slots);
+    for (int slot = 0; slot < most; ++slot) {
+      for (const Host& host : hosts) {
+        const bool full = static_cast<int>(placement.workers.size()) == workers;
+        if (slot < host.slots && !full) placement.workers.push_back(host.name);
+      }
+    }
+  }
+  return placement;
 }
 
 }  // namespace kumo

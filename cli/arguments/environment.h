@@ -1,0 +1,73 @@
+// Environment of a command: what main found out about the machine, the output to its terminal, and
+// the arguments that several commands share.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/process/exit_report.h"
+#include "common/base/status.h"
+#include "common/settings/command_line.h"
+#include "common/settings/parser.h"
+#include "common/settings/config_file.h"
+
+namespace kumo {
+
+// Environment of a command, collected by main; no other code reads environment variables.
+struct CliEnvironment {
+  std::string binary_directory;  // folder of kumo-server and kumo-worker
+  std::string share;             // Installation::share
+  Variables variables;           // environment variables
+  std::string termination_log;   // see ExitReporter
+  // Columns of the terminals behind stdout and stderr; 0 if there is none.
+  int columns = 0;
+  int error_columns = 0;
+
+  ExitReporter ExitReporterOf(const std::string& program) const {
+    return ExitReporter(program, termination_log, error_columns);
+  }
+};
+
+// Prints to stdout, folded at the terminal's width; continuation lines are indented by `hanging`.
+void Print(const CliEnvironment& environment, std::string_view text, int hanging = 0);
+
+// Parses a command's arguments, and then calls `check` unless help was requested. Returns an exit
+// code if the command ends here; the help or the error has then been printed.
+std::optional<int> ParseOrEnd(const CliEnvironment& environment, const ExitReporter& exit_reporter,
+                              std::span<const std::string> args, CommandLine* line,
+                              const std::function<Status()>& check = OkStatus);
+
+// Arguments FILE, --set and --bin-dir, which several commands share.
+struct ExperimentArguments {
+  std::string file;  // of an installed experiment, if only its name is given
+  std::vector<std::string> sets;
+  std::string binary_directory;
+  std::string share;
+
+  explicit ExperimentArguments(const CliEnvironment& environment)
+      : binary_directory(environment.binary_directory), share(environment.share) {}
+  void AddTo(CommandLine* line);
+  // The arguments for a started process: FILE --set ...
+  std::vector<std::string> Forward() const;
+  std::string Binary(std::string_view name) const;
+};
+
+// `text` in single quotes for a POSIX shell.
+inline std::string InSingleQuotes(const std::string& text) {
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+// `text` as a word for a POSIX shell, in single quotes only if necessary.
+inline std::string ShellWord(const std::string& text) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/@%";
+  return !text.empty() && text.find_first_not_of(kPlain) == text.npos ? text : InSingleQuotes(text);
+}
+
+}  // namespace kumo

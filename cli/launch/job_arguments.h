@@ -1,0 +1,40 @@
+// Job arguments: the options that `kumo launch` and `kumo check` share, and the planned job. Both
+// use the same plan, so that what is checked is what is started.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/arguments/environment.h"
+#include "common/settings/command_line.h"
+#include "common/settings/parser.h"
+
+namespace kumo {
+
+struct JobArguments {
+  ExperimentArguments experiment;
+  int workers = 0;                   // 0: cluster.workers
+  int servers = 0;                   // 0: the number of addresses in cluster.servers, or 1
+  std::vector<std::string> devices;  // of the workers, in rotation; empty: network.device
+  std::string from;                  // a checkpoint or output folder of another job; "": none
+  bool continues = false;            // also from a checkpoint with other settings
+  bool verbose = false;              // show all settings
+  bool json = false;
+
+  explicit JobArguments(const CliEnvironment& environment) : experiment(environment) {}
+  void AddTo(CommandLine* line);
+  // Call after parsing: converts options that stand for settings to --set, so that all processes
+  // get them.
+  void PassOn();
+};
+
+// A job to start on this machine.
+struct PlannedJob {
+  LoadedExperiment loaded;  // with --workers; empty cluster.servers: pick free ports
+  int servers = 1;          // number of server processes
+};
+
+// Contradictions are added to loaded.problems.
+PlannedJob PlanJob(const CliEnvironment& environment, const JobArguments& args);
+
+}  // namespace kumo
