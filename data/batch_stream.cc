@@ -34,7 +34,7 @@ BatchStream::BatchStream(const Dataset* dataset, const BatchStreamOptions& optio
   CHECK_GE(options.minibatch, 1);
   CHECK_GE(options.prefetch, 0);
   for (int i = 0; i <= pool_.threads(); ++i) samples_.emplace_back(dataset_.fields());
-  // A minibatch never holds more samples than there are.
+  // A minibatch never has more samples than the dataset.
   const int64_t samples = std::min<int64_t>(options.minibatch, dataset_.size());
   ring_.resize(options.prefetch + 1);
   for (Entry& entry : ring_) {
@@ -71,7 +71,7 @@ void BatchStream::Start(int64_t epoch, Range positions) {
 
 Result<Minibatch> BatchStream::Next() {
   if (!failure_.ok()) return failure_;
-  CHECK_GT(open_ranges_, 0) << "Next() wants a range that was started and has not ended";
+  CHECK_GT(open_ranges_, 0) << "Next() requires a range that was started and has not ended";
   if (std::exchange(at_end_, false)) {
     --open_ranges_;
     return Minibatch{};
@@ -101,7 +101,7 @@ void BatchStream::Cancel() {
   {
     MutexLock lock(mutex_);
     work_.clear();
-    // What the thread is reading just now is told by the count and thrown away when it is read.
+    // The batch that the thread is reading now is recognised by cancels_ and discarded.
     ++cancels_;
     taken_ = made_;
   }
@@ -123,7 +123,7 @@ BatchStream::Entry& BatchStream::WaitForEntry() {
   MutexLock lock(mutex_);
   while (taken_ == made_) batch_changed_.Wait(mutex_);
   Entry& entry = ring_[taken_++ % ring_.size()];
-  // Woken for several minibatches at a time: each time may cost the consumer its core.
+  // Woken for several minibatches at a time, because each wake-up may cost the consumer its core.
   if (made_ - taken_ <= options_.prefetch / 2) work_changed_.NotifyOne();
   return entry;
 }
@@ -150,8 +150,8 @@ void BatchStream::Fill(Entry& entry) {
     entry.indices[k] =
         options_.order == BatchOrder::kShuffled ? permutation_->At(position) : position;
   }
-  // Each thread takes the next sample that none has, and reads what it took: when one fails, all
-  // before it were read, so that the first failure is the same one however many threads there are.
+  // Each thread draws the next index and reads that sample. So all samples before a failed one are
+  // read, and the reported failure does not depend on the number of threads.
   std::atomic<int64_t> next = 0;
   std::atomic<bool> failed = false;
   std::vector<std::pair<int64_t, Status>> ends(samples_.size(), {size, OkStatus()});

@@ -1,12 +1,12 @@
-// Minibatches of a range of an epoch's positions, read ahead by a thread of the stream's own.
+// Batch stream: minibatches of a range of an epoch's positions, read ahead by a thread of the
+// stream.
 //
-// The training loop says which positions it will train on (Start), as early as it knows, and takes
-// the minibatches one by one (Next). Ranges queue up: start block r + 1's range while block r still
-// trains, and its first minibatches are ready when block r ends. The thread keeps at most
-// `prefetch` minibatches ready, in buffers that are allocated once; samples of a minibatch are read
-// and transformed by `threads` threads at once. What a batch holds depends on the dataset, the
-// order, the transforms, the epoch and the positions only, never on `prefetch`, on `threads` or on
-// timing.
+// The training loop announces the positions that it will train on (Start) as early as it knows
+// them, and takes the minibatches one by one (Next). Ranges queue up: if block r + 1's range is
+// started while block r still trains, its first minibatches are ready when block r ends. The thread
+// keeps at most `prefetch` minibatches ready, in buffers that are allocated once; `threads` threads
+// read and transform the samples of a minibatch in parallel. The content of a batch depends only on
+// dataset, order, transforms, epoch and positions, never on `prefetch`, `threads` or timing.
 //
 //   BatchStream stream(train, {.order = BatchOrder::kShuffled, .seed = 1, .minibatch = 64});
 //   stream.Start(epoch, plan.PartitionSamples(round, partition));
@@ -16,8 +16,8 @@
 //     ...
 //   }
 //
-// Owned and used by one thread (the consumer): all public methods are called from it. The
-// destructor stops and joins the stream's thread, whatever is still queued.
+// Owned and used by one thread (the consumer), which makes all public calls. The destructor stops
+// and joins the stream's thread, even if work is queued.
 #pragma once
 
 #include <cstdint>
@@ -34,14 +34,14 @@
 #include "common/base/thread_pool.h"
 #include "common/job/fields.h"
 #include "common/job/parameter_layout.h"
-#include "data/dataset.h"
 #include "data/permutation.h"
-#include "data/sample.h"
+#include "data/samples/dataset.h"
+#include "data/samples/sample.h"
 #include "data/transforms/transform.h"
 
 namespace kumo {
 
-// One where the samples lie in memory, else as many as there are cores, up to 8.
+// 1 if the samples are in memory, otherwise the number of cores, at most 8.
 int DefaultReadingThreads(const Dataset& dataset);
 
 enum class BatchOrder {
@@ -54,18 +54,18 @@ struct BatchStreamOptions {
   uint64_t seed = 1;  // of permutations and transforms
   int minibatch = 1;  // samples; at least 1
   int prefetch = 4;   // minibatches ready ahead; 0: no thread, Next() reads them itself
-  int threads = 1;    // that read samples; 0: as many as DefaultReadingThreads says
-  // What is done to each sample; borrowed for the stream's life.
+  int threads = 1;    // reading threads; 0: DefaultReadingThreads
+  // Applied to each sample; must outlive the stream.
   std::span<const std::unique_ptr<const Transform>> transforms{};
 };
 
 // Valid until the next call of Next() or Cancel().
 struct Minibatch {
-  int64_t size = 0;  // samples; 0: no batch, the range has ended
+  int64_t size = 0;  // samples; 0: the range has ended
   int64_t epoch = 0;
-  Range positions;                     // which of the epoch's positions these are
-  std::span<const int64_t> indices{};  // size: the samples, in this order
-  // By the stream's fields, each from a 64-byte boundary on.
+  Range positions;                     // of the epoch
+  std::span<const int64_t> indices{};  // sample numbers, in order
+  // By field, each aligned to 64 bytes.
   std::span<const std::span<const std::byte>> fields{};
 
   SampleBatch samples() const { return {static_cast<int>(size), fields}; }
@@ -73,39 +73,37 @@ struct Minibatch {
 
 class BatchStream {
  public:
-  // The dataset is borrowed for the stream's whole life. Requires minibatch >= 1, prefetch >= 0 and
-  // threads >= 0.
+  // The dataset must outlive the stream. Requires minibatch >= 1, prefetch >= 0 and threads >= 0.
   BatchStream(const Dataset* dataset, const BatchStreamOptions& options);
   ~BatchStream();
   BatchStream(const BatchStream&) = delete;
   BatchStream& operator=(const BatchStream&) = delete;
 
-  // Queues the minibatches of `positions` of `epoch` behind what is queued already: all full but
-  // for the last one, which holds what is left. An empty range has none and just ends. Requires
-  // 0 <= positions.begin <= positions.end <= dataset size.
+  // Queues the minibatches of `positions` of `epoch`: all full, except that the last one holds the
+  // rest. An empty range has none. Requires 0 <= positions.begin <= positions.end <= dataset size.
   void Start(int64_t epoch, Range positions);
 
-  // The next minibatch of the oldest unfinished range, or, once after the last of them, a Minibatch
-  // of size 0; the call after that goes on with the next range. Waits while the minibatch is being
-  // read. Requires a started range that has not ended. An error is the dataset's; it is repeated
-  // until Cancel().
+  // Returns the next minibatch of the oldest unfinished range; after its last one, once, a
+  // Minibatch of size 0; then the next range follows. Waits while the minibatch is read. Requires a
+  // started range that has not ended. Errors are the dataset's; an error is repeated until
+  // Cancel().
   Result<Minibatch> Next();
 
-  // Forgets every started range, entry minibatch and error: the next Start() is the only range.
+  // Discards all started ranges, finished minibatches and errors.
   void Cancel();
 
   const Dataset& dataset() const { return dataset_; }
-  // Of the minibatches' samples: the data set's after the transforms.
+  // Fields of the minibatches' samples, that is, after the transforms.
   const Fields& fields() const { return sample_fields_; }
   int minibatch() const { return options_.minibatch; }
 
  private:
-  struct Work {  // a range of which `positions` is still to be read
+  struct Work {  // a range; `positions` is its unread rest
     int64_t epoch = 0;
     Range positions;
   };
-  // An entry of the ring: one minibatch's arrays. The thread that fills it and the consumer never
-  // have it at once.
+  // Entry of the ring: the arrays of one minibatch. Thread and consumer never use one entry at
+  // once.
   struct Entry {
     std::vector<int64_t> indices;
     std::vector<Buffer<std::byte>> fields;
@@ -115,41 +113,41 @@ class BatchStream {
     bool ends_range = false;
   };
 
-  // Takes the next minibatch off the queued ranges and describes it in `entry`.
+  // Takes the next minibatch off the queue and describes it in `entry`.
   void TakeWork(Entry& entry) KUMO_REQUIRES(mutex_);
   void Fill(Entry& entry);
-  // Sample k of the entry, read into `sample` and transformed.
+  // Reads sample k of the entry into `sample` and transforms it.
   Status FillSample(int64_t k, Sample* sample, Entry& entry) const;
   void PrefetchLoop() KUMO_EXCLUDES(mutex_);
-  // The next minibatch's entry, filled.
+  // The filled entry of the next minibatch.
   Entry& WaitForEntry() KUMO_EXCLUDES(mutex_);
 
   const Dataset& dataset_;
   const BatchStreamOptions options_;
   const Fields sample_fields_;
-  std::vector<Entry> ring_;  // `prefetch` ready ones and the consumer's
-  // Used by whoever fills entries.
+  std::vector<Entry> ring_;  // `prefetch` ready entries and the consumer's
+  // Used by the thread that fills entries.
   std::optional<EpochPermutation> permutation_;
   int64_t permutation_epoch_ = 0;
   std::vector<Sample> samples_;  // by thread
-  ThreadPool pool_;              // one thread less than read: whoever fills is another
-  // Used by the consumer alone.
-  int64_t open_ranges_ = 0;                         // started, their end not yet returned
-  bool at_end_ = false;                             // the batch returned last was its range's last
-  std::vector<std::span<const std::byte>> fields_;  // of the batch returned last
+  ThreadPool pool_;              // one thread less than `threads`: the filling thread reads too
+  // Used by the consumer only.
+  int64_t open_ranges_ = 0;                         // started and not ended
+  bool at_end_ = false;                             // the last batch was the last of its range
+  std::vector<std::span<const std::byte>> fields_;  // of the last batch
   Status failure_;
 
   Mutex mutex_;
-  CondVar work_changed_;   // for the thread: there is work and room for it, or stop
+  CondVar work_changed_;   // for the thread: there are work and a free entry, or stop
   CondVar batch_changed_;  // for the consumer: a batch is ready
   std::deque<Work> work_ KUMO_GUARDED_BY(mutex_);
-  // Minibatches ever made and taken; ring_[i % ring_.size()] holds minibatch i. As at most
-  // `prefetch` are made and not taken, the entry being filled is never the one taken last.
+  // Numbers of minibatches made and taken; ring_[i % ring_.size()] holds minibatch i. Invariant:
+  // made_ - taken_ <= prefetch, so the entry being filled is never the one taken last.
   int64_t made_ KUMO_GUARDED_BY(mutex_) = 0;
   int64_t taken_ KUMO_GUARDED_BY(mutex_) = 0;
   int64_t cancels_ KUMO_GUARDED_BY(mutex_) = 0;
   bool stop_ KUMO_GUARDED_BY(mutex_) = false;
-  std::thread thread_;  // last: it uses all of the above
+  std::thread thread_;  // last member: it uses the members above
 };
 
 }  // namespace kumo

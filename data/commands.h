@@ -1,5 +1,5 @@
-// The commands of kumo-data. Each takes the arguments behind its name and returns the exit code;
-// last words are said.
+// Commands of kumo-data. Each takes the arguments after its name, reports errors and returns the
+// exit code.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@ namespace kumo {
 
 // Draws a data set.
 int RunDigits(std::span<const std::string> args);
-// Shows what an experiment's data are; `kumo data` calls it.
+// Shows an experiment's data (`kumo data`).
 int RunShow(std::span<const std::string> args);
 
 }  // namespace kumo

@@ -9,20 +9,20 @@
 #include <span>
 
 #include "common/base/file.h"
-#include "data/resample.h"
+#include "data/samples/resample.h"
 
 namespace kumo {
 namespace {
 
 constexpr int64_t kGap = 2;          // pixels between images
-constexpr int64_t kSmallSide = 64;   // what is smaller is enlarged to about that
-constexpr int64_t kLargeSide = 256;  // what is larger is made that small
+constexpr int64_t kSmallSide = 64;   // smaller images are enlarged to about this
+constexpr int64_t kLargeSide = 256;  // larger images are reduced to this
 constexpr int kColours = 3;
 
-// Where images go.
+// Layout of the sheet.
 struct Grid {
-  std::vector<int64_t> extents;  // of an image, where large made small
-  int64_t enlarged = 1;          // times
+  std::vector<int64_t> extents;  // of an image, after reduction
+  int64_t enlarged = 1;          // enlargement factor
   int64_t rows = 0;
   int64_t columns = 0;
 
@@ -76,9 +76,8 @@ Result<ContactSheet> DrawContactSheet(const Datasets& sets, uint64_t seed, int c
   const int label = FindField(fields, kLabelField);
   if (image < 0 || label < 0 || fields[image].type != NumberType::kUint8 ||
       dataset.classes() == 0) {
-    return FailedPrecondition(
-        dataset.name() +
-        ": its samples are not images in bytes with labels of classes, to draw them");
+    return FailedPrecondition(dataset.name() +
+                              ": a contact sheet needs images in bytes with class labels");
   }
   const std::vector<int64_t>& extents = fields[image].extents;
   const Grid grid = GridFor(dataset, extents, columns);

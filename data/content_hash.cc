@@ -9,12 +9,12 @@
 namespace kumo {
 namespace {
 
-// Labels, which are small nearly always, count as bytes.
+// Labels, which are nearly always small, count as bytes.
 bool IsOfBytes(const Field& field, const Dataset& dataset) {
   return field.name == kLabelField && field.type == NumberType::kInt32 && dataset.classes() <= 256;
 }
 
-// Samples differ in their extents.
+// For samples of different extents.
 bool IsOfAnySize(const Field& field) { return field.numbers() == 0; }
 
 void AddLowBytes(std::span<const std::byte> numbers, HashedBytes* hashed) {

@@ -1,5 +1,5 @@
-// What tells the contents of two data sets apart: processes that train together, and a job that
-// goes on from a checkpoint, compare it. It is no proof against somebody who wants equal hashes.
+// Content hash of a data set: processes that train together, and a job that resumes from a
+// checkpoint, compare it. Not resistant to chosen collisions.
 //
 // Pure functions; thread-safe.
 #pragma once
@@ -9,27 +9,26 @@
 
 #include "common/base/fnv.h"
 #include "common/base/status.h"
-#include "data/dataset.h"
+#include "data/samples/dataset.h"
 
 namespace kumo {
 
-// The hash of a set's samples as they are used, by the formula of docs/formats.md ("Hashes of
-// data"): the same however the files are packed and wherever the samples lie. Of a set of up to
-// kHashedBytes all samples count; of a larger one, or one of images of any size, kHashedSamples
-// samples, evenly spread. Never 0, which stands for a hash that is not known. The error of
-// Dataset::Read.
+// Hash of the samples as they are used (docs/formats.md, "Hashes of data"), independent of the
+// packing and location of the files. All samples of a set of up to kHashedBytes count; of a larger
+// set, and of images of any size, kHashedSamples evenly spaced samples. Never 0, which means an
+// unknown hash. The errors of Dataset::Read.
 constexpr int64_t kHashedBytes = int64_t{1} << 30;
 constexpr int64_t kHashedSamples = 4096;
 Result<uint64_t> ContentHash(const Dataset& dataset);
 
-// A long array's part of it: the checksums of its pieces of kPiece bytes, in order, however it is
-// cut into calls.
+// A long array's contribution to the hash: the checksums of its pieces of kPiece bytes, independent
+// of how calls split the array.
 class HashedBytes {
  public:
   static constexpr size_t kPiece = size_t{1} << 20;
 
   void Add(std::span<const std::byte> bytes);
-  // Ends the last piece and adds them to `hash`, with the number of bytes.
+  // Ends the last piece and adds all checksums and the number of bytes to `hash`.
   void AddTo(Fnv1a* hash);
 
  private:

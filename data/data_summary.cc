@@ -7,7 +7,7 @@
 namespace kumo {
 namespace {
 
-// Over the pixels of a channel. Of bytes the sums are whole numbers, and exact.
+// Statistics of a channel's pixels. Sums of bytes are integers and exact.
 struct Sums {
   double numbers = 0, squares = 0, count = 0;
 };

@@ -1,4 +1,4 @@
-// kumo-data: makes data sets, and shows them.
+// kumo-data: makes and shows data sets.
 #include <span>
 #include <string>
 #include <vector>
@@ -10,7 +10,7 @@
 namespace kumo {
 namespace {
 
-// Questions about the program itself are answered by the one command that has no other name.
+// Options about the program itself are handled by the command without another name.
 bool IsQuestion(const std::string& word) {
   return word.starts_with("--help") || word == "-h" || word == "--version";
 }
@@ -21,10 +21,11 @@ int Run(std::span<const std::string> args) {
   if (command == "show") return RunShow(args.subspan(1));
   if (IsQuestion(command)) return RunDigits(args);
   const ExitReporter exit_reporter("kumo-data", ExitReporter::DefaultTerminationLog());
-  return exit_reporter.Report(ExitCode::kUsage,
-                        (command.empty() ? "no command" : "no command " + command) +
-                            "; there are kumo-data digits --out DIR, which draws a data set, and "
-                            "kumo-data show FILE (kumo-data --help, kumo data --help)");
+  return exit_reporter.Report(
+      ExitCode::kUsage,
+      (command.empty() ? "the command is missing" : "unknown command " + command) +
+          "; use kumo-data digits --out DIR to draw a data set, or "
+          "kumo-data show FILE to show one (kumo-data --help, kumo data --help)");
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 namespace kumo {
 namespace {
 
-// For the compiler's vectoriser, which CMakeLists.txt lets loose.
+// A loop for the compiler's vectoriser (see the options in CMakeLists.txt).
 void AddImage(const uint8_t* __restrict image, int64_t size, uint64_t* __restrict sums) {
   for (int64_t i = 0; i < size; ++i) sums[i] += image[i];
 }
@@ -16,7 +16,7 @@ Result<std::vector<float>> MeanImage(const Dataset& dataset) {
   const int image = FindField(dataset.fields(), kImageField);
   if (image < 0 || dataset.fields()[image].type != NumberType::kUint8) {
     return FailedPrecondition(dataset.name() +
-                              " has no images in bytes to take the mean of (data.subtract_mean)");
+                              " has no images in bytes, so data.subtract_mean has no mean image");
   }
   const int64_t size = dataset.fields()[image].numbers();
   std::vector<uint64_t> sums(size);

@@ -17,27 +17,25 @@
 namespace kumo {
 namespace {
 
-// Of the machine's memory what all images of a set may take is one of so many: there are two sets,
-// and more processes than one.
+// The images of one set may take this fraction of the machine's memory, as there are two sets and
+// several processes.
 constexpr int64_t kPartsOfMemory = 4;
 
 constexpr char kHowToGetMnist[] =
-    "; data/fetch.sh mnist DIR brings MNIST, `kumo-data digits --out DIR` draws a set like it "
-    "without a network; then --set data.directory=DIR or KUMO_DATA=DIR names it";
+    "; get MNIST with data/fetch.sh mnist DIR, or draw a similar set without a network with "
+    "`kumo-data digits --out DIR`; then set data.directory=DIR or KUMO_DATA=DIR";
 
 constexpr char kHowToGetShakespeare[] =
-    "; data/fetch.sh shakespeare DIR brings it; then --set data.directory=DIR or KUMO_DATA=DIR "
-    "names it";
+    "; get it with data/fetch.sh shakespeare DIR; then set data.directory=DIR or KUMO_DATA=DIR";
 constexpr char kHowToGetCifar[] =
-    "; data/fetch.sh cifar10 DIR brings CIFAR-10 as it is published, and says with which settings "
-    "it "
-    "is read";
+    "; get CIFAR-10 as published with data/fetch.sh cifar10 DIR, which prints the settings "
+    "to read it";
 
-// A setting that names a file.
+// A setting with a file name.
 struct FileSetting {
   std::string key;
   std::string value;
-  // How data of the experiments that come with Kumo are had, for whoever asks for them.
+  // Advice how to get the data of the installed experiments.
   std::string Advice() const {
     if (value.starts_with("mnist/")) return kHowToGetMnist;
     if (value.starts_with("text/tinyshakespeare")) return kHowToGetShakespeare;
@@ -45,14 +43,13 @@ struct FileSetting {
   }
 };
 
-// The files of one set of samples.
+// The files of one set.
 struct SetFiles {
   FileSetting images;
   FileSetting labels;
 };
 
-// Where the file is; with `archives` it may lie inside one. An error names the setting and where
-// the file was looked for.
+// The path of a file; with `archives` it may lie inside one. Errors name the setting and the path.
 Result<std::string> Find(const std::string& directory, const FileSetting& file,
                          bool archives = false) {
   const bool absolute = file.value.starts_with('/');
@@ -60,13 +57,13 @@ Result<std::string> Find(const std::string& directory, const FileSetting& file,
   if (!absolute && directory.empty()) {
     const std::string advice = file.Advice();
     return FailedPrecondition(
-        named + ": data.directory is not set, so that this relative name is nowhere" +
-        (advice.empty() ? "; name its folder with --set data.directory=DIR or KUMO_DATA=DIR"
+        named + ": the name is relative, but data.directory is not set" +
+        (advice.empty() ? "; set its folder with --set data.directory=DIR or KUMO_DATA=DIR"
                         : advice));
   }
   const std::string path = absolute ? file.value : JoinPath(directory, file.value);
   if (PosixFileSystem().Exists(path) || (archives && FindContainer(path).ok())) return path;
-  if (absolute) return NotFound(named + ": there is no such file");
+  if (absolute) return NotFound(named + ": no such file");
   return NotFound(named + ": there is no " + path + " (data.directory = " + directory + ")" +
                   file.Advice());
 }
@@ -104,7 +101,7 @@ SetFiles FilesOf(const Experiment::Data& data, DataPart part) {
           {"data.validation_labels", data.validation_labels}};
 }
 
-// A network cannot take both otherwise.
+// Otherwise a network cannot take both.
 Status CheckSameFields(const Datasets& sets) {
   const Fields validation = FieldsAfter(sets.validation->fields(), sets.validation_transforms);
   for (const Field& field : sets.fields()) {
@@ -112,32 +109,31 @@ Status CheckSameFields(const Datasets& sets) {
     if (other >= 0 && validation[other] == field) continue;
     const std::string theirs = other < 0 ? "none" : "of " + ExtentsText(validation[other].extents);
     return FailedPrecondition("samples of " + sets.train->name() + " have a field \"" + field.name +
-                              "\" of " + ExtentsText(field.extents) + ", those of " +
-                              sets.validation->name() + " " + theirs +
-                              "; name files that belong together");
+                              "\" of " + ExtentsText(field.extents) + ", but those of " +
+                              sets.validation->name() + " " + theirs + "; use matching files");
   }
   return OkStatus();
 }
 
-// Else a class of one would be another class of the other.
+// Otherwise a class number would mean different classes in the two sets.
 Status CheckSameClasses(const Dataset& train, const Dataset& validation) {
   const std::span<const std::string> names = train.class_names();
   const std::span<const std::string> others = validation.class_names();
   const auto [ours, theirs] = std::ranges::mismatch(names, others);
   if (ours == names.end() || theirs == others.end()) return OkStatus();
   return FailedPrecondition("class " + std::to_string(ours - names.begin()) + " is \"" + *ours +
-                            "\" of " + train.name() + ", but \"" + *theirs + "\" of " +
-                            validation.name() + "; give both the same folders");
+                            "\" in " + train.name() + ", but \"" + *theirs + "\" in " +
+                            validation.name() + "; use the same class folders in both");
 }
 
-// A mean image is one of places, which scaling moves.
+// A mean image depends on positions, which scaling moves.
 Status CheckMeanFits(const Datasets& sets) {
   const Fields& before = sets.train->fields();
   const int image = FindField(before, kImageField);
   if (image < 0 || sets.fields()[image].extents == before[image].extents) return OkStatus();
-  return FailedPrecondition("data.subtract_mean = true: images of " + sets.train->name() +
-                            " get another size, " + ExtentsText(sets.fields()[image].extents) +
-                            ", by data.crop_area, so that they have no mean image; set data.mean "
+  return FailedPrecondition("data.subtract_mean = true, but images of " + sets.train->name() +
+                            " are scaled to " + ExtentsText(sets.fields()[image].extents) +
+                            " by data.crop_area and so have no mean image; set data.mean "
                             "instead");
 }
 
@@ -145,13 +141,13 @@ Status CheckChannels(const std::string& key, const std::vector<double>& values, 
                      const std::string& name) {
   if (std::ssize(values) == image.extents[0] && image.type == NumberType::kUint8) return OkStatus();
   const std::string wrong =
-      key + " has " + std::to_string(values.size()) + " values: images of " + name;
+      key + " has " + std::to_string(values.size()) + " values, but images of " + name;
   if (image.type != NumberType::kUint8) {
     return FailedPrecondition(wrong + " are " + NameOf(image.type) +
-                              ", no bytes, and are taken as they are; leave it out");
+                              " and are not converted; remove the setting");
   }
   return FailedPrecondition(wrong + " have " + std::to_string(image.extents[0]) +
-                            " channels; name a value for each");
+                            " channels; give one value per channel");
 }
 
 }  // namespace
@@ -181,7 +177,7 @@ Result<PixelFormula> PixelFormulaFor(const Experiment::Data& data, const Fields&
 
 namespace {
 
-// Who reads a job's two sets, and what is asked of it.
+// The reader of a job's sets and its requests.
 struct Requests {
   const Reader* reader = nullptr;
   ReaderRequest train, validation;
@@ -192,7 +188,7 @@ Result<Requests> RequestsFor(const Experiment::Data& data) {
   requests.reader = &ReaderOf(data.reader);
   if (TraitsOf(data.reader).samples == SampleKind::kTokens && data.text.empty()) {
     return FailedPrecondition("data.reader = " + WriteValue(data.reader) +
-                              ": data.text must name the file");
+                              " requires data.text, the name of the file");
   }
   for (const auto& [part, request] : {std::pair(DataPart::kTraining, &requests.train),
                                       std::pair(DataPart::kValidation, &requests.validation)}) {

@@ -1,28 +1,45 @@
-// Opens the two datasets of a job, as the [data] section of its experiment says.
+// Opening of a job's two datasets, as the [data] section of its experiment specifies.
 #pragma once
 
+#include <memory>
+#include <string>
+
 #include "common/base/status.h"
+#include "common/job/fields.h"
+#include "common/job/pixels.h"
 #include "common/settings/experiment.h"
-#include "data/dataset.h"
+#include "data/samples/dataset.h"
+#include "data/transforms/transform.h"
 
 namespace kumo {
 
-// Opens the training and the validation set that `data` names, both verified in full, and works out
-// the training set's mean image where that is subtracted. Names of files are relative to
-// data.directory unless they begin with '/'. FailedPrecondition where the directory is not set, the
-// reader is unknown, the two sets' image sizes differ or data.crop_pad is too much for them;
-// NotFound where a file is missing, saying which setting names it and where it was looked for, and
-// how MNIST is had where that is asked for; otherwise what the reader says. None of these goes away
-// by itself, except Unavailable.
+// The two data sets of a job with their transforms.
+struct Datasets {
+  std::unique_ptr<Dataset> train;
+  std::unique_ptr<Dataset> validation;
+  // Transforms of the training samples, and of the evaluated samples.
+  Transforms transforms;
+  Transforms validation_transforms;
+  // Fields of both sets' samples after the transforms.
+  Fields fields() const { return FieldsAfter(train->fields(), transforms); }
+  PixelFormula pixels;  // conversion of the transformed bytes to numbers
+};
+
+// Opens the training and the validation set, verifies both in full, and computes the training set's
+// mean image if it is subtracted. File names are relative to data.directory unless they begin with
+// '/'. FailedPrecondition if the directory is not set, the reader is unknown, the sets' image sizes
+// differ or data.crop_pad is too large; NotFound if a file is missing, with its setting, its full
+// path and advice how to get known data sets; otherwise the reader's errors. Only Unavailable is
+// temporary.
 Result<Datasets> OpenDatasets(const Experiment::Data& data);
 
-// What becomes of the bytes of images with these fields, after the transforms: all but the mean
-// image. FailedPrecondition, naming the set by `name`, where there is not a value for each channel.
+// The conversion of transformed image bytes to numbers, without the mean image. FailedPrecondition,
+// with the set's `name`, if a setting does not have one value per channel.
 Result<PixelFormula> PixelFormulaFor(const Experiment::Data& data, const Fields& fields,
                                      const std::string& name);
 
-// What they take into memory, from the files' headers alone; fields are those of minibatches, after
-// the transforms. The same errors, as far as the headers tell.
+// The sets' sizes from the files' headers alone; fields are those of minibatches, after the
+// transforms. The same errors, as far as the headers show them.
 struct ExtentsOfDatasets {
   DatasetExtents train;
   DatasetExtents validation;

@@ -9,9 +9,9 @@
 namespace kumo {
 namespace {
 
-// The mixing steps of MurmurHash3's 64-bit finaliser (Appleby): every bit of the value and the key
-// reaches every bit of the result. The multiplications' upper bits are the well-mixed ones, the
-// last shift brings them down to where the masks cut.
+// The mixing steps of MurmurHash3's 64-bit finaliser (Appleby): every bit of value and key affects
+// every bit of the result. The upper bits of the products are the best mixed; the last shift moves
+// them to where the masks cut.
 uint64_t Hash(uint64_t value, uint64_t key) {
   value ^= key;
   value ^= value >> 33;

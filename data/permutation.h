@@ -1,18 +1,18 @@
-// The order in which an epoch visits the samples: a seeded permutation that keeps no table.
+// Epoch permutation: the order in which an epoch visits the samples, a seeded permutation without a
+// table.
 //
-// Any process works out which sample stands at any position of any epoch from (samples, seed,
-// epoch) alone, so a partition that moves to another worker, or a job that resumes, reads the same
-// samples again, and no shuffle of the whole set is stored, sent or waited for.
+// Any process computes the sample at any position of any epoch from (samples, seed, epoch) alone.
+// So a partition that moves to another worker, or a job that resumes, reads the same samples again,
+// and no shuffle of the whole set is stored or sent.
 //
-// The n positions are seen as part of the numbers of b bits, 2^(b-1) < n <= 2^b. A Feistel network
-// (Luby and Rackoff 1988) of eight half-rounds permutes those numbers: in turn each half of the
-// bits is xored with a keyed hash of the other half, which the same step would undo. A result that
-// is >= n is put through the network again until it is below n ("cycle walking", Black and Rogaway
-// 2002); what is left is a permutation of [0, n). As 2^b < 2n that takes less than two passes on
-// average, about 30 ns.
+// Algorithm. The n positions are embedded in the numbers of b bits, 2^(b-1) < n <= 2^b. A Feistel
+// network (Luby and Rackoff 1988) of eight half-rounds permutes those numbers: alternately, each
+// half of the bits is xored with a keyed hash of the other half, which is its own inverse. A result
+// >= n is permuted again until it is below n ("cycle walking", Black and Rogaway 2002); this yields
+// a permutation of [0, n). As 2^b < 2n, it takes less than two passes on average, about 30 ns.
 //
-// The keys come from Rng(seed, kShuffle, epoch). The permutation is part of a job's mathematics: it
-// never changes. A small value; copyable; const methods are thread-safe.
+// The keys come from Rng(seed, kShuffle, epoch). The permutation is part of a job's mathematics and
+// never changes. A small value; const methods are thread-safe.
 #pragma once
 
 #include <array>

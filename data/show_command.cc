@@ -33,40 +33,39 @@ struct Arguments {
 CommandLine Describe(Arguments& arguments) {
   CommandLine line(
       "kumo data",
-      "Shows an experiment's data: how many samples of which classes, or tokens of a text,\n"
-      "what pixels are like, and, with --sheet, samples as they are trained on, to look at.");
-  line.AddPositional("FILE", "The experiment file, or the name of one that comes with Kumo", true,
+      "Shows an experiment's data: number of samples per class, or tokens of a text, pixel\n"
+      "statistics, and, with --sheet, an image of transformed training samples.");
+  line.AddPositional("FILE", "Experiment file, or the name of an installed experiment", true,
                      [&](const std::string& text) {
                        arguments.file = FindExperiment(text, FindInstallation().share);
                      });
-  line.AddRepeated("set", "SECTION.KEY=VALUE", "Overrides a setting of the file; may be repeated",
+  line.AddRepeated("set", "SECTION.KEY=VALUE", "Override a setting of the file; repeatable",
                    &arguments.sets);
   line.AddOption("sheet", "FILE.png", Allowed(),
-                 "Write an image: a row of training samples for each class, in the order of the "
-                 "table, augmented as in the first epoch",
+                 "Write an image with a row of training samples per class, in the order of the "
+                 "table, transformed as in the first epoch",
                  &arguments.sheet, "none");
-  line.AddOption("columns", "N", {.min = 1, .max = 100}, "Samples of a row of the image",
+  line.AddOption("columns", "N", {.min = 1, .max = 100}, "Samples per row of the image",
                  &arguments.columns);
   line.AddFlag("json", "Print JSON", &arguments.json);
+  line.AddNote("The underlying program kumo-data also draws digits: kumo-data digits --help.");
   line.AddNote(
-      "The program kumo-data, which this calls, draws digits, too: kumo-data digits --help.");
-  line.AddNote(
-      "Exit codes: 0 done; 64 the command line is wrong; 75 try again; 78 the experiment\n"
-      "or its data are wrong.");
+      "Exit codes: 0 done; 64 wrong command line; 75 temporary failure; 78 the experiment\n"
+      "or its data are invalid.");
   return line;
 }
 
-// One of the two sets, and what is in it.
+// One of the two sets, with its summary.
 struct Shown {
   const Dataset& dataset;
-  const Fields fields;  // of samples as the network gets them
+  const Fields fields;  // after the transforms
   DataSummary summary;
 };
 
 std::string ClassName(const Dataset& dataset, int64_t number) {
   const auto names = dataset.class_names();
   if (names.empty()) return std::to_string(number);
-  // A token may be a line's end or a blank.
+  // A token may be a newline or a blank.
   const bool token = FindField(dataset.fields(), kTokensField) >= 0;
   return std::to_string(number) + " " + (token ? ToJson(names[number]) : names[number]);
 }

@@ -10,24 +10,24 @@
 #include <glog/logging.h>
 
 #include "common/base/rng.h"
-#include "data/digits/digit_strokes.h"
 
 namespace kumo {
+
 namespace {
 
 constexpr float kTwoPi = 2.0f * std::numbers::pi_v<float>;
-constexpr int kStepsPerKnot = 5;  // straight pieces between two knots
+constexpr int kStepsPerKnot = 5;  // line segments between two knots
 constexpr int kMaxPoints = 128;   // of all strokes of an image
 constexpr float kCentre = 0.5f * (kDigitSide - 1);
 
 struct Point {
   float x;
   float y;
-  float pressure;  // of the pen: 1 is ordinary
+  float pressure;  // of the pen; 1 is normal
   bool starts_stroke;
 };
 
-// The points of an image's strokes, without allocation.
+// Points of an image's strokes, without allocation.
 struct Drawing {
   std::array<Point, kMaxPoints> points;
   int size = 0;
@@ -39,8 +39,8 @@ using Canvas = std::array<float, kDigitPixels>;
 
 float Clamp(float value, float low, float high) { return std::min(std::max(value, low), high); }
 
-// Follows a stroke's knots as a cubic Hermite spline with Catmull-Rom tangents, which vanish at
-// corners and ends.
+// Follows a stroke's knots as a cubic Hermite spline with Catmull-Rom tangents; tangents are zero
+// at corners and ends.
 void TraceStroke(std::span<const Knot> knots, Drawing& drawing) {
   const int count = static_cast<int>(knots.size());
   const auto tangent = [&](int i, float Knot::*axis) {
@@ -80,7 +80,7 @@ Drawing TraceDigit(int digit, float sloppiness, Rng& rng) {
   return drawing;
 }
 
-// The elastic distortion: a smooth random field, the sum of a few long waves.
+// Elastic distortion: a smooth random field, the sum of a few long waves.
 void Bend(Drawing& drawing, float sloppiness, Rng& rng) {
   for (int wave = 0; wave < 3; ++wave) {
     const float direction = rng.NextUniform(0.0f, kTwoPi);
@@ -98,7 +98,7 @@ void Bend(Drawing& drawing, float sloppiness, Rng& rng) {
   }
 }
 
-// Stretches, slants and turns.
+// Stretch, slant and rotation.
 void Transform(Drawing& drawing, float sloppiness, Rng& rng) {
   const float width = 0.8f * std::exp(0.16f * rng.NextNormal());
   const float slant = 0.22f * rng.NextNormal();
@@ -113,8 +113,7 @@ void Transform(Drawing& drawing, float sloppiness, Rng& rng) {
   }
 }
 
-// Turns the digit's own coordinates into pixels: its longer side takes about 20 of them, in the
-// middle.
+// Converts the digit's coordinates to pixels: its longer side takes about 20 pixels, centred.
 void FitToCanvas(Drawing& drawing, Rng& rng) {
   Point low = drawing.points[0];
   Point high = low;
@@ -134,7 +133,7 @@ void FitToCanvas(Drawing& drawing, Rng& rng) {
   }
 }
 
-// The pen presses harder and softer along its way.
+// Varies the pen's pressure along its path.
 void VaryPressure(Drawing& drawing, Rng& rng) {
   const float depth = 0.25f * rng.NextUniform();
   const float step = rng.NextUniform(0.08f, 0.4f);
@@ -145,8 +144,8 @@ void VaryPressure(Drawing& drawing, Rng& rng) {
   }
 }
 
-// Draws a straight piece of the pen's way: each pixel is as dark as its distance from the piece
-// says, from `radius` on paler over `softness` pixels; pieces overlap without getting darker.
+// Draws a line segment: a pixel's darkness depends on its distance from the segment and fades over
+// `softness` pixels beyond `radius`; overlaps do not get darker.
 void DrawPiece(Point from, Point to, float radius, float softness, Canvas& canvas) {
   const float reach = radius + softness;
   const int first_row = std::max(0, static_cast<int>(std::floor(std::min(from.y, to.y) - reach)));
@@ -181,7 +180,7 @@ void DrawStrokes(Drawing& drawing, Rng& rng, Canvas& canvas) {
   }
 }
 
-// Draws, now and then, a mark that does not belong to the digit.
+// Occasionally draws a stray mark.
 void DrawStrayMark(float sloppiness, Rng& rng, Canvas& canvas) {
   if (rng.NextUniform() > 0.05f * sloppiness) return;
   const Point from{rng.NextUniform(2.0f, 25.0f), rng.NextUniform(2.0f, 25.0f), 1.0f, true};
@@ -191,7 +190,7 @@ void DrawStrayMark(float sloppiness, Rng& rng, Canvas& canvas) {
   DrawPiece(from, to, rng.NextUniform(0.4f, 1.1f), 1.0f, canvas);
 }
 
-// Ink to bytes: an ink of its own darkness, grain where there is ink, a few speckles.
+// Converts ink to bytes with a random darkness, grain in the ink and a few speckles.
 void Develop(const Canvas& canvas, float sloppiness, Rng& rng, std::span<uint8_t> pixels) {
   const float darkness = rng.NextUniform(0.80f, 1.05f);
   const float grain = 0.16f * rng.NextUniform();
@@ -243,6 +242,140 @@ void DrawDigits(uint64_t seed, DigitSplit split, int64_t first, int threads,
   }
   draw(0, labels.size() / threads);
   for (std::thread& helper : helpers) helper.join();
+}
+
+namespace {
+
+constexpr bool kCorner = true;
+
+constexpr Knot kZeroRound[] = {{.55f, .02f}, {.28f, .12f}, {.14f, .48f}, {.24f, .86f}, {.50f, .98f},
+                               {.76f, .86f}, {.86f, .50f}, {.74f, .12f}, {.50f, .02f}};
+constexpr Knot kZeroCrossed[] = {{.66f, .12f}, {.44f, .02f}, {.24f, .22f}, {.20f, .60f},
+                                 {.36f, .95f}, {.62f, .92f}, {.78f, .58f}, {.72f, .20f},
+                                 {.52f, .06f}, {.34f, .10f}};
+constexpr Stroke kZeroStrokes[] = {kZeroRound, kZeroCrossed};
+constexpr DigitStyle kZero[] = {{&kZeroStrokes[0], 1}, {&kZeroStrokes[1], 1}};
+
+constexpr Knot kOneStem[] = {{.50f, .00f, kCorner}, {.50f, .50f}, {.50f, 1.0f, kCorner}};
+constexpr Knot kOneFlag[] = {{.30f, .22f, kCorner}, {.53f, .00f, kCorner}, {.52f, 1.0f, kCorner}};
+constexpr Knot kOneBase[] = {{.28f, 1.0f, kCorner}, {.76f, .99f, kCorner}};
+constexpr Stroke kOneStrokes[] = {kOneStem, kOneFlag, kOneBase};
+// The bare stem is by far the most frequent style.
+constexpr DigitStyle kOne[] = {{&kOneStrokes[0], 1},
+                               {&kOneStrokes[0], 1},
+                               {&kOneStrokes[0], 1},
+                               {&kOneStrokes[1], 1},
+                               {&kOneStrokes[1], 2}};
+
+constexpr Knot kTwoPlain[] = {{.18f, .25f},          {.32f, .05f},         {.60f, .02f},
+                              {.78f, .22f},          {.66f, .50f},         {.40f, .75f},
+                              {.15f, .97f, kCorner}, {.85f, .95f, kCorner}};
+constexpr Knot kTwoLooped[] = {{.20f, .22f}, {.42f, .02f}, {.74f, .14f}, {.72f, .42f},
+                               {.46f, .76f}, {.22f, .95f}, {.12f, .86f}, {.28f, .78f},
+                               {.56f, .90f}, {.88f, .96f}};
+constexpr Stroke kTwoStrokes[] = {kTwoPlain, kTwoLooped};
+constexpr DigitStyle kTwo[] = {{&kTwoStrokes[0], 1}, {&kTwoStrokes[1], 1}};
+
+constexpr Knot kThreeRound[] = {{.20f, .15f},          {.50f, .00f}, {.78f, .18f}, {.66f, .40f},
+                                {.42f, .48f, kCorner}, {.70f, .56f}, {.84f, .76f}, {.62f, .97f},
+                                {.35f, .98f},          {.15f, .85f}};
+constexpr Knot kThreeFlat[] = {{.18f, .04f, kCorner}, {.78f, .04f, kCorner}, {.45f, .42f, kCorner},
+                               {.72f, .50f},          {.82f, .74f},          {.60f, .97f},
+                               {.30f, .98f},          {.14f, .86f}};
+constexpr Stroke kThreeStrokes[] = {kThreeRound, kThreeFlat};
+constexpr DigitStyle kThree[] = {
+    {&kThreeStrokes[0], 1}, {&kThreeStrokes[0], 1}, {&kThreeStrokes[1], 1}};
+
+constexpr Knot kFourOpen[] = {
+    {.25f, .05f, kCorner}, {.20f, .30f}, {.16f, .55f, kCorner}, {.84f, .52f, kCorner}};
+constexpr Knot kFourOpenStem[] = {{.72f, .02f, kCorner}, {.68f, .50f}, {.62f, 1.0f, kCorner}};
+constexpr Knot kFourClosed[] = {
+    {.64f, .00f, kCorner}, {.12f, .62f, kCorner}, {.90f, .60f, kCorner}};
+constexpr Knot kFourClosedStem[] = {{.64f, .00f, kCorner}, {.63f, .50f}, {.62f, 1.0f, kCorner}};
+constexpr Knot kFourRound[] = {
+    {.18f, .05f}, {.16f, .35f}, {.30f, .52f}, {.58f, .48f}, {.76f, .30f}};
+constexpr Knot kFourRoundStem[] = {{.80f, .00f, kCorner}, {.74f, .50f}, {.66f, 1.0f, kCorner}};
+constexpr Stroke kFourStrokes[] = {kFourOpen,       kFourOpenStem, kFourClosed,
+                                   kFourClosedStem, kFourRound,    kFourRoundStem};
+constexpr DigitStyle kFour[] = {
+    {&kFourStrokes[0], 2}, {&kFourStrokes[2], 2}, {&kFourStrokes[4], 2}};
+
+constexpr Knot kFiveOneStroke[] = {
+    {.80f, .04f, kCorner}, {.30f, .04f, kCorner}, {.24f, .44f, kCorner}, {.55f, .38f},
+    {.82f, .60f},          {.72f, .90f},          {.42f, 1.0f},          {.15f, .88f}};
+constexpr Knot kFiveBody[] = {{.32f, .05f, kCorner}, {.25f, .42f, kCorner}, {.55f, .40f},
+                              {.80f, .62f},          {.66f, .92f},          {.38f, .98f},
+                              {.14f, .86f}};
+constexpr Knot kFiveRoof[] = {{.32f, .06f, kCorner}, {.84f, .02f, kCorner}};
+constexpr Stroke kFiveStrokes[] = {kFiveOneStroke, kFiveBody, kFiveRoof};
+constexpr DigitStyle kFive[] = {{&kFiveStrokes[0], 1}, {&kFiveStrokes[1], 2}};
+
+constexpr Knot kSixRound[] = {{.70f, .02f}, {.42f, .20f}, {.22f, .52f}, {.20f, .80f}, {.42f, .99f},
+                              {.70f, .90f}, {.76f, .66f}, {.56f, .52f}, {.34f, .60f}, {.22f, .80f}};
+constexpr Knot kSixSteep[] = {{.48f, .00f}, {.28f, .35f}, {.18f, .72f}, {.38f, .98f},
+                              {.66f, .90f}, {.70f, .68f}, {.46f, .58f}, {.22f, .76f}};
+constexpr Stroke kSixStrokes[] = {kSixRound, kSixSteep};
+constexpr DigitStyle kSix[] = {{&kSixStrokes[0], 1}, {&kSixStrokes[1], 1}};
+
+constexpr Knot kSevenPlain[] = {
+    {.15f, .05f, kCorner}, {.82f, .04f, kCorner}, {.60f, .45f}, {.42f, 1.0f, kCorner}};
+constexpr Knot kSevenBar[] = {{.28f, .50f, kCorner}, {.80f, .46f, kCorner}};
+constexpr Knot kSevenSerif[] = {{.14f, .20f, kCorner},
+                                {.18f, .04f, kCorner},
+                                {.84f, .04f, kCorner},
+                                {.54f, .58f},
+                                {.46f, 1.0f}};
+constexpr Stroke kSevenStrokes[] = {kSevenSerif, kSevenPlain, kSevenBar};
+constexpr DigitStyle kSeven[] = {
+    {&kSevenStrokes[1], 1}, {&kSevenStrokes[1], 1}, {&kSevenStrokes[1], 2}, {&kSevenStrokes[0], 1}};
+
+constexpr Knot kEightOneStroke[] = {{.70f, .12f}, {.44f, .02f}, {.24f, .20f}, {.44f, .44f},
+                                    {.72f, .66f}, {.70f, .92f}, {.42f, .99f}, {.22f, .84f},
+                                    {.30f, .62f}, {.56f, .44f}, {.76f, .22f}, {.66f, .08f}};
+constexpr Knot kEightUpper[] = {{.50f, .47f}, {.26f, .30f}, {.34f, .06f},
+                                {.66f, .06f}, {.74f, .30f}, {.50f, .47f}};
+constexpr Knot kEightLower[] = {{.50f, .47f}, {.20f, .66f}, {.28f, .95f},
+                                {.70f, .96f}, {.80f, .68f}, {.50f, .47f}};
+constexpr Stroke kEightStrokes[] = {kEightOneStroke, kEightUpper, kEightLower};
+constexpr DigitStyle kEight[] = {
+    {&kEightStrokes[0], 1}, {&kEightStrokes[0], 1}, {&kEightStrokes[1], 2}};
+
+constexpr Knot kNineStraight[] = {{.74f, .20f},          {.50f, .02f}, {.24f, .16f},
+                                  {.22f, .40f},          {.46f, .52f}, {.70f, .36f},
+                                  {.77f, .12f, kCorner}, {.73f, .50f}, {.66f, 1.0f, kCorner}};
+constexpr Knot kNineHooked[] = {{.74f, .22f}, {.52f, .02f}, {.24f, .18f},
+                                {.26f, .44f}, {.52f, .50f}, {.75f, .22f, kCorner},
+                                {.76f, .60f}, {.62f, .92f}, {.30f, .96f}};
+constexpr Stroke kNineStrokes[] = {kNineStraight, kNineHooked};
+constexpr DigitStyle kNine[] = {
+    {&kNineStrokes[0], 1}, {&kNineStrokes[0], 1}, {&kNineStrokes[1], 1}};
+
+}  // namespace
+
+std::span<const DigitStyle> DigitStyles(int digit) {
+  switch (digit) {
+    case 0:
+      return kZero;
+    case 1:
+      return kOne;
+    case 2:
+      return kTwo;
+    case 3:
+      return kThree;
+    case 4:
+      return kFour;
+    case 5:
+      return kFive;
+    case 6:
+      return kSix;
+    case 7:
+      return kSeven;
+    case 8:
+      return kEight;
+    case 9:
+      return kNine;
+  }
+  LOG(FATAL) << "no digit: " << digit;
 }
 
 }  // namespace kumo

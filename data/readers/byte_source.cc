@@ -21,12 +21,12 @@ struct ByteSource::State {
   std::string path;
   std::unique_ptr<ReadableFile> file;
   int64_t file_size = 0;
-  int64_t file_offset = 0;  // bytes of the file read into `input`
+  int64_t file_offset = 0;  // bytes read from the file into `input`
   bool compressed = false;
   bool inflating = false;   // `stream` is set up
-  bool member_open = true;  // inside a gzip member: the end of the file would cut it off
+  bool member_open = true;  // inside a gzip member: end of file means truncation
   int64_t offset = 0;
-  z_stream stream{};  // next_in, avail_in: the bytes of `input` not yet used, also of plain files
+  z_stream stream{};  // next_in, avail_in: unread bytes of `input`, for plain files too
   std::array<uint8_t, kInputBytes> input;
 
   ~State() {
@@ -42,10 +42,10 @@ struct ByteSource::State {
 
 Status ByteSource::State::Damaged(const std::string& what) const {
   return DataLoss(path + ": " + what + " at byte " + std::to_string(offset) +
-                  " of the unpacked content; fetch or make the file again");
+                  " of the unpacked content; download or create the file again");
 }
 
-// Reads the next piece of the file into `input`; avail_in stays 0 at its end.
+// Reads the next piece of the file into `input`; avail_in stays 0 at the end.
 Status ByteSource::State::Refill() {
   const int64_t count = std::min<int64_t>(kInputBytes, file_size - file_offset);
   KUMO_RETURN_IF_ERROR(file->Read(static_cast<uint64_t>(file_offset),
@@ -89,7 +89,7 @@ Result<size_t> ByteSource::State::Inflate(std::span<uint8_t> out) {
   while (done < out.size()) {
     if (stream.avail_in == 0) KUMO_RETURN_IF_ERROR(Refill());
     if (stream.avail_in == 0 && !member_open) break;
-    if (!member_open) {  // gzip files may be put one behind the other
+    if (!member_open) {  // gzip members may be concatenated
       inflateReset(&stream);
       member_open = true;
     }
@@ -104,7 +104,7 @@ Result<size_t> ByteSource::State::Inflate(std::span<uint8_t> out) {
     if (code == Z_STREAM_END) {
       member_open = false;
     } else if (file_ended && count == 0) {
-      return Damaged("the gzip stream is cut off (" + std::to_string(file_size) + " bytes)");
+      return Damaged("the gzip stream is truncated (" + std::to_string(file_size) + " bytes)");
     } else if (code != Z_OK && code != Z_BUF_ERROR) {
       return Damaged(std::string("the gzip stream is damaged (") +
                      (stream.msg != nullptr ? stream.msg : "no reason given") + ")");

@@ -1,4 +1,4 @@
-#include "data/readers/cifar.h"
+#include "data/readers/all.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/base/file.h"
-#include "data/memory_dataset.h"
+#include "data/samples/dataset.h"
 
 namespace kumo {
 namespace {
@@ -18,10 +18,10 @@ const std::vector<int64_t> kExtents = {3, 32, 32};
 constexpr int64_t kPixelBytes = 3 * 32 * 32;
 constexpr int64_t kSamplesAtOnce = 1000;
 
-// What a sample's bytes are.
+// Layout of a sample's bytes.
 struct Layout {
   int64_t labels = 1;
-  int64_t label = 0;  // which of them counts
+  int64_t label = 0;  // index of the label that counts
 
   int64_t bytes() const { return labels + kPixelBytes; }
 };
@@ -35,7 +35,7 @@ Layout LayoutFor(int classes) {
 struct CifarFile {
   std::string path;
   std::unique_ptr<ReadableFile> file;
-  int64_t samples = 0;  // that are used
+  int64_t samples = 0;  // used
 };
 
 Result<std::vector<std::string>> ListBatches(const std::string& folder) {
@@ -44,7 +44,8 @@ Result<std::vector<std::string>> ListBatches(const std::string& folder) {
     return !name.starts_with("data_batch_") || !name.ends_with(".bin");
   });
   if (names.empty()) {
-    return InvalidArgument(folder + ": holds no data_batch_*.bin; name the file to read, as " +
+    return InvalidArgument(folder +
+                           ": contains no data_batch_*.bin; name the file to read, such as " +
                            JoinPath(folder, "train.bin"));
   }
   std::ranges::sort(names);
@@ -58,14 +59,14 @@ Result<CifarFile> OpenFile(const std::string& path, const Layout& layout, int cl
   const auto size = static_cast<int64_t>(file.file->size());
   file.samples = size / layout.bytes();
   if (file.samples > 0 && size % layout.bytes() == 0) return file;
-  return InvalidArgument(path + ": its " + std::to_string(size) +
-                         " bytes are no whole samples of " + std::to_string(layout.bytes()) +
-                         " bytes, as those of CIFAR-" + (layout.labels == 2 ? "100" : "10") +
-                         " are (data.classes = " + std::to_string(classes) +
-                         "); correct data.classes, or fetch or unpack the file again");
+  return InvalidArgument(path + ": its " + std::to_string(size) + " bytes are not a multiple of " +
+                         std::to_string(layout.bytes()) + " bytes, the sample size of CIFAR-" +
+                         (layout.labels == 2 ? "100" : "10") +
+                         " (data.classes = " + std::to_string(classes) +
+                         "); correct data.classes, or download or unpack the file again");
 }
 
-// The files, with as many samples of each as the limit leaves; those behind it too are looked at.
+// The files, with the number of used samples of each; files beyond the limit are checked too.
 Result<std::vector<CifarFile>> OpenFiles(const ReaderRequest& request, const Layout& layout) {
   std::vector<std::string> paths = {request.images};
   std::error_code unknown;
@@ -105,7 +106,7 @@ Status ReadSamples(const CifarFile& file, const Layout& layout, int classes,
                                std::to_string(first + i) + " (byte " +
                                std::to_string((first + i) * layout.bytes() + layout.label) +
                                ") is not below data.classes = " + std::to_string(classes) +
-                               "; correct data.classes, or fetch the file again");
+                               "; correct data.classes, or download the file again");
       }
       labels->push_back(label);
       pixels->insert(pixels->end(), sample + layout.labels, sample + layout.bytes());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -15,10 +16,11 @@
 
 #include <glog/logging.h>
 
+#include "common/base/printable.h"
 #include "data/readers/byte_source.h"
-#include "data/readers/ctf_line.h"
 
 namespace kumo {
+
 namespace {
 
 constexpr int kImage = 0;  // fields, and streams
@@ -32,7 +34,7 @@ std::string Text(float number) {
   return text;
 }
 
-// A file's lines, without their ends.
+// Lines of a file, without newlines.
 class Lines {
  public:
   static Result<Lines> Open(const std::string& path) {
@@ -50,8 +52,8 @@ class Lines {
         if (begin_ == text_.size()) return std::optional<std::string_view>();
         ++number_;
         return DataLoss(Where() +
-                        " the last line has no end, so that the file may be cut off; end "
-                        "it with a newline");
+                        " the last line has no newline, so the file may be truncated; "
+                        "end it with a newline");
       }
       std::string_view line = std::string_view(text_).substr(begin_, end - begin_);
       begin_ = end + 1;
@@ -61,7 +63,7 @@ class Lines {
     }
   }
 
-  // "path:line:", of the line that Next returned.
+  // "path:line:" for the line that Next returned.
   std::string Where() const { return source_.path() + ":" + std::to_string(number_) + ":"; }
 
  private:
@@ -85,16 +87,16 @@ class Lines {
 
   ByteSource source_;
   std::string text_;
-  size_t begin_ = 0;  // of what no line was made of yet
+  size_t begin_ = 0;  // start of the bytes without a complete line
   int64_t number_ = 0;
 };
 
-// Of all samples: dense rows, or of each the values that are there.
+// Values of all samples: dense rows, or the present values of each sample.
 struct Rows {
   bool sparse = false;
   std::vector<float> values;
-  std::vector<int64_t> indices;  // of the values in their samples, where these are sparse
-  std::vector<int64_t> ends;     // of the samples among the values, where these are sparse
+  std::vector<int64_t> indices;  // of sparse values in their samples
+  std::vector<int64_t> ends;     // of the samples among sparse values
 };
 
 class CtfDataset final : public Dataset {
@@ -128,7 +130,7 @@ class CtfDataset final : public Dataset {
     return OkStatus();
   }
 
-  // While it is filled, before others see it.
+  // Used while it is filled, before it is shared.
   void Add(const CtfStream& image, std::span<const std::byte> label) {
     rows_.values.insert(rows_.values.end(), image.values.begin(), image.values.end());
     if (rows_.sparse) {
@@ -153,7 +155,7 @@ class CtfFile {
     KUMO_ASSIGN_OR_RETURN(Lines lines, Lines::Open(request.images));
     CtfFile file(request, std::move(lines));
     KUMO_ASSIGN_OR_RETURN(const bool any, file.Next());
-    if (!any) return InvalidArgument(request.images + ": holds no samples");
+    if (!any) return InvalidArgument(request.images + ": contains no samples");
     KUMO_RETURN_IF_ERROR(file.WorkOutFields());
     return file;
   }
@@ -169,7 +171,7 @@ class CtfFile {
     KUMO_RETURN_IF_ERROR(At(ParseCtfLine(*line, &sequence, streams_)));
     if (!sequence.empty() && sequence == sequence_) {
       return At(WrongColumn(
-          1, "sequence " + sequence_ + " goes on; only sequences of one line can be read"));
+          1, "sequence " + sequence_ + " continues; only sequences of one line are supported"));
     }
     sequence_ = sequence;
     for (const CtfStream& stream : streams_) {
@@ -178,10 +180,10 @@ class CtfFile {
     }
     return true;
   }
-  // The next line's text, which is not looked at.
+  // The next line's text, unparsed.
   Result<std::optional<std::string_view>> Pass() { return lines_.Next(); }
 
-  // The line that was read is a sample: its label's bytes, until the next line is read.
+  // Converts the current line to a sample. Returns its label's bytes, valid until the next line.
   Result<std::span<const std::byte>> Check() {
     KUMO_RETURN_IF_ERROR(At(CheckImage()));
     if (request_.label_stream.empty()) return std::as_bytes(std::span(&class_, 1));
@@ -210,16 +212,16 @@ class CtfFile {
     const CtfStream& image = streams_[kImage];
     if (image.values.empty()) {
       return At(WrongColumn(image.column, "|" + image.name +
-                                              " has no values, so that the first line "
-                                              "does not tell whether they are sparse"));
+                                              " has no values, so the first line does not "
+                                              "show whether they are sparse"));
     }
     sparse_ = image.sparse;
     std::vector<int64_t> extents = request_.image_size;
     if (extents.empty()) {
       if (sparse_) {
         return At(WrongColumn(image.column, "|" + image.name +
-                                                " is sparse, which does not tell how many values "
-                                                "there are; set data.image_size"));
+                                                " is sparse, so the number of values is "
+                                                "unknown; set data.image_size"));
       }
       extents = {1, std::ssize(image.values), 1};
     }
@@ -237,11 +239,11 @@ class CtfFile {
   Status CheckImage() const {
     const CtfStream& image = streams_[kImage];
     const int64_t numbers = fields_[kImage].numbers();
-    // Nothing at all is a row of zeros, where they are sparse.
+    // An empty sparse stream is a row of zeros.
     if (!image.values.empty() && image.sparse != sparse_) {
       return WrongColumn(image.columns[0], "|" + image.name + " is " +
                                                (sparse_ ? "sparse" : "dense") +
-                                               " on the first line, and not here");
+                                               " on the first line, but not here");
     }
     if (!sparse_ && std::ssize(image.values) != numbers) {
       return WrongColumn(image.column, "|" + image.name + " has " +
@@ -251,7 +253,7 @@ class CtfFile {
     }
     if (sparse_ && !image.indices.empty() && image.indices.back() >= numbers) {
       return WrongColumn(image.columns.back(),
-                         "place " + std::to_string(image.indices.back()) + " of |" + image.name +
+                         "index " + std::to_string(image.indices.back()) + " of |" + image.name +
                              " is not below " + std::to_string(numbers) +
                              " (data.image_size = " + ExtentsText(fields_[kImage].extents) + ")");
     }
@@ -263,8 +265,8 @@ class CtfFile {
     if (label.sparse) {
       return WrongColumn(label.columns[0],
                          "|" + label.name +
-                             " is sparse; with data.classes = 0 labels are numbers, one "
-                             "after the other");
+                             " is sparse, but with data.classes = 0 labels must be dense "
+                             "numbers");
     }
     const int64_t numbers = fields_[kLabel].numbers();
     if (std::ssize(label.values) == numbers) return OkStatus();
@@ -290,7 +292,7 @@ class CtfFile {
     for (size_t i = 0; i < label.values.size(); ++i) {
       if (label.values[i] == 0) continue;
       if (place >= 0 || label.values[i] != 1) {
-        return WrongColumn(label.columns[i], "|" + label.name + " must be one 1, and else zeros");
+        return WrongColumn(label.columns[i], "|" + label.name + " must be a one-hot vector");
       }
       place = label.sparse ? label.indices[i] : static_cast<int64_t>(i);
       if (place >= classes) return NoClass(label.columns[i], "label " + std::to_string(place));
@@ -300,18 +302,18 @@ class CtfFile {
   }
 
   Status NoClass(int64_t column, const std::string& what) const {
-    return WrongColumn(
-        column, what + " is of no class of data.classes = " + std::to_string(request_.classes) +
-                    "; correct data.classes or the file");
+    return WrongColumn(column,
+                       what + " is no class of data.classes = " + std::to_string(request_.classes) +
+                           "; correct data.classes or the file");
   }
 
   const ReaderRequest& request_;
   Lines lines_;
   std::array<CtfStream, 2> streams_;
-  std::string sequence_;  // of the line before; "": none
+  std::string sequence_;  // of the previous line; "": none
   Fields fields_;
   bool sparse_ = false;
-  int32_t class_ = 0;  // of the line that was read
+  int32_t class_ = 0;  // of the current line
 };
 
 }  // namespace
@@ -345,6 +347,124 @@ Result<std::unique_ptr<Dataset>> OpenCtf(const ReaderRequest& request) {
     KUMO_ASSIGN_OR_RETURN(more, file.Next());
   }
   return std::unique_ptr<Dataset>(std::move(dataset));
+}
+
+namespace {
+
+constexpr std::string_view kBlanks = " \t";
+constexpr size_t kShown = 40;  // bytes of faulty text in a message
+
+std::string Quoted(std::string_view text) { return '"' + Printable(text, kShown) + '"'; }
+
+// A line with a position.
+class Cursor {
+ public:
+  explicit Cursor(std::string_view line) : line_(line) {}
+
+  int64_t column() const { return static_cast<int64_t>(at_) + 1; }
+  bool ended() const { return at_ == line_.size(); }
+  char next() const { return line_[at_]; }
+  void Skip(size_t bytes) { at_ += bytes; }
+  void SkipBlanks() { at_ = std::min(line_.find_first_not_of(kBlanks, at_), line_.size()); }
+  // The text before one of `stops`, which remains.
+  std::string_view Until(std::string_view stops) {
+    const size_t begin = at_;
+    at_ = std::min(line_.find_first_of(stops, at_), line_.size());
+    return line_.substr(begin, at_ - begin);
+  }
+
+ private:
+  const std::string_view line_;
+  size_t at_ = 0;
+};
+
+template <typename Number>
+bool ReadNumber(std::string_view text, Number* number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+// Parses a value, "1.5" or "3:1.5".
+Status AddValue(std::string_view text, int64_t column, CtfStream* stream) {
+  const size_t colon = text.find(':');
+  const bool sparse = colon != std::string_view::npos;
+  if (stream->values.empty()) stream->sparse = sparse;
+  if (sparse != stream->sparse) {
+    return WrongColumn(column, Quoted(text) + " is " + (sparse ? "sparse" : "dense") +
+                                   ", but the values of |" + stream->name + " before it are not");
+  }
+  float value = 0;
+  if (!ReadNumber(sparse ? text.substr(colon + 1) : text, &value) || !std::isfinite(value)) {
+    return WrongColumn(column, Quoted(text) + " is no number");
+  }
+  if (sparse) {
+    int64_t index = 0;
+    if (!ReadNumber(text.substr(0, colon), &index) || index < 0) {
+      return WrongColumn(column, Quoted(text) + " does not begin with an index from 0 on");
+    }
+    if (!stream->indices.empty() && index <= stream->indices.back()) {
+      return WrongColumn(column, "index " + std::to_string(index) + " of |" + stream->name +
+                                     " is not above the previous one");
+    }
+    stream->indices.push_back(index);
+  }
+  stream->values.push_back(value);
+  stream->columns.push_back(column);
+  return OkStatus();
+}
+
+Status ReadStream(Cursor& cursor, CtfStream* stream) {
+  while (true) {
+    cursor.SkipBlanks();
+    if (cursor.ended() || cursor.next() == '|') return OkStatus();
+    const int64_t column = cursor.column();
+    KUMO_RETURN_IF_ERROR(AddValue(cursor.Until(" \t|"), column, stream));
+  }
+}
+
+void Clear(CtfStream* stream) {
+  stream->column = 0;
+  stream->sparse = false;
+  stream->values.clear();
+  stream->indices.clear();
+  stream->columns.clear();
+}
+
+}  // namespace
+
+Status WrongColumn(int64_t column, const std::string& what) {
+  return InvalidArgument(std::to_string(column) + ": " + what);
+}
+
+Status ParseCtfLine(std::string_view line, std::string_view* sequence,
+                    std::span<CtfStream> streams) {
+  for (CtfStream& stream : streams) Clear(&stream);
+  Cursor cursor(line);
+  cursor.SkipBlanks();
+  const int64_t begin = cursor.column();
+  *sequence = cursor.Until(" \t|");
+  uint64_t number = 0;
+  if (!sequence->empty() && !ReadNumber(*sequence, &number)) {
+    return WrongColumn(begin, Quoted(*sequence) + " is no sequence number; streams begin with '|'");
+  }
+  cursor.SkipBlanks();
+  while (!cursor.ended()) {
+    const int64_t column = cursor.column();
+    if (cursor.next() != '|') {
+      return WrongColumn(column, Quoted(cursor.Until("|")) + " belongs to no stream");
+    }
+    cursor.Skip(1);
+    const std::string_view name = cursor.Until(" \t|");
+    const auto stream = std::ranges::find(streams, name, &CtfStream::name);
+    if (stream == streams.end()) {
+      cursor.Until("|");
+      continue;
+    }
+    if (stream->column > 0) return WrongColumn(column, "|" + stream->name + " occurs twice");
+    stream->column = column;
+    KUMO_RETURN_IF_ERROR(ReadStream(cursor, &*stream));
+  }
+  return OkStatus();
 }
 
 }  // namespace kumo

@@ -1,26 +1,57 @@
-// The reader "ctf": CNTK's text format (ctf_line.h), plain or gzip'd, a sample a line.
+// Reader "ctf": CNTK's text format (CTFDeserializer), plain or gzip'd, one sample per line.
 //
-// The stream data.ctf_features becomes the field "image": numbers (float32), dense or sparse, of
-// data.image_size, or 1 x n x 1 where that is empty and the first line has n dense values. The
-// stream data.ctf_labels becomes the label: a class' number, or a 1 in its place among
-// data.classes, dense or sparse; where data.classes is 0 numbers (float32), as many as the first
-// line has. Other streams are passed over, and so are empty lines.
+//   7 |labels 0 1 0 |features 1.5 2 3e-2 |# anything
+//   |labels 1:1 |features 3:1.5 17:0.25
 //
-// Memory grows only with what was read: sparse values stay sparse in it.
+// A line has named streams of numbers. A stream is dense, or sparse if its values have indices
+// ("3:1.5"). The number before the first '|' is a sequence number. A stream with a name that begins
+// with '#' is a comment.
+//
+// The stream data.ctf_features becomes the field "image": float32, dense or sparse, of
+// data.image_size, or 1 x n x 1 if that is empty and the first line has n dense values. The stream
+// data.ctf_labels becomes the label: a class number, or a one-hot vector of data.classes values,
+// dense or sparse; with data.classes = 0 numbers (float32), as many as on the first line. Other
+// streams and empty lines are skipped.
+//
+// Memory is proportional to the bytes read: sparse values stay sparse.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "common/base/status.h"
 #include "data/readers/registry.h"
 
 namespace kumo {
 
-// InvalidArgument, naming file, line and column, for what is no such line, values beyond the
-// image's size, a label that is not below request.classes, or a sequence of several lines. DataLoss
-// where the file is damaged, or its last line has no end.
+// InvalidArgument, with file, line and column, for malformed lines, values beyond the image size,
+// labels not below request.classes, and sequences of several lines. DataLoss if the file is damaged
+// or its last line has no newline.
 Result<std::unique_ptr<Dataset>> OpenCtf(const ReaderRequest& request);
-// The first line is read, the others are counted.
+// Reads the first line and counts the others.
 Result<DatasetExtents> MeasureCtf(const ReaderRequest& request);
+
+// A stream of a line. Pure values.
+struct CtfStream {
+  std::string name;    // to look for
+  int64_t column = 0;  // start on the line, from 1 on; 0: missing
+  bool sparse = false;
+  std::vector<float> values;
+  std::vector<int64_t> indices;  // of sparse values; ascending
+  std::vector<int64_t> columns;  // of the values
+};
+
+// Parses a line into `streams`, by their names, and `sequence`, the text before the first '|'.
+// Other streams are skipped. InvalidArgument with a message "9: what is wrong" that begins with the
+// column, to be prefixed by file and line.
+Status ParseCtfLine(std::string_view line, std::string_view* sequence,
+                    std::span<CtfStream> streams);
+
+// InvalidArgument in that form.
+Status WrongColumn(int64_t column, const std::string& what);
 
 }  // namespace kumo

@@ -1,4 +1,4 @@
-#include "data/readers/idx.h"
+#include "data/readers/all.h"
 
 #include <algorithm>
 #include <array>
@@ -9,9 +9,9 @@
 
 #include <glog/logging.h>
 
-#include "data/memory_dataset.h"
 #include "data/readers/byte_source.h"
 #include "data/readers/unpacked_file.h"
+#include "data/samples/dataset.h"
 
 namespace kumo {
 namespace {
@@ -19,9 +19,9 @@ namespace {
 constexpr uint32_t kImagesMagic = 0x00000803;  // unsigned bytes, three extents
 constexpr uint32_t kLabelsMagic = 0x00000801;  // unsigned bytes, one extent
 constexpr int64_t kMaxSide = 16384;            // pixels; so that products fit 64 bits
-constexpr size_t kGrowthBytes = 64 << 20;      // memory taken before the bytes are seen
+constexpr size_t kGrowthBytes = 64 << 20;      // allocated before the bytes are seen
 constexpr size_t kPieceBytes = 256 << 10;
-// Below it each process' own copy costs less than one more file.
+// Smaller contents are cheaper as private copies than as a shared file.
 constexpr int64_t kWorthSharing = 4 << 20;  // bytes
 
 struct IdxFile {
@@ -56,35 +56,35 @@ uint32_t BigEndian(const uint8_t* bytes) {
 
 Status Truncated(const IdxFile& file, int64_t size) {
   return DataLoss(file.path() + ": truncated: it ends at byte " + std::to_string(size) +
-                  ", its header promises " + std::to_string(file.content_size()) + " bytes (" +
-                  file.ExtentsText() + "); fetch or make the file again");
+                  ", but its header announces " + std::to_string(file.content_size()) + " bytes (" +
+                  file.ExtentsText() + "); download or create the file again");
 }
 
 Status TooLong(const IdxFile& file) {
-  return DataLoss(file.path() + ": it goes on behind byte " + std::to_string(file.content_size()) +
-                  ", where its header (" + file.ExtentsText() +
-                  ") says that it ends; fetch or make the file again");
+  return DataLoss(file.path() + ": continues after byte " + std::to_string(file.content_size()) +
+                  ", its end according to the header (" + file.ExtentsText() +
+                  "); download or create the file again");
 }
 
-// Refuses extents that are no sensible ones, or that the file is too small or too long for.
+// Refuses implausible extents, and extents that do not match the file's size.
 Status CheckExtents(const IdxFile& file) {
   if (file.count() == 0) {
-    return InvalidArgument(file.path() + ": holds no samples (count 0 at byte 4)");
+    return InvalidArgument(file.path() + ": contains no samples (count 0 at byte 4)");
   }
   for (size_t i = 1; i < file.extents.size(); ++i) {
     if (file.extents[i] < 1 || file.extents[i] > kMaxSide) {
       return InvalidArgument(file.path() + ": extent " + std::to_string(file.extents[i]) +
                              " at byte " + std::to_string(4 + 4 * i) + " is not in 1.." +
-                             std::to_string(kMaxSide) + "; the file is damaged or not of images");
+                             std::to_string(kMaxSide) + "; the file is damaged or has no images");
     }
   }
   const int64_t most = file.source.max_content_size();
   if (file.content_size() > most) {
     if (!file.source.compressed()) return Truncated(file, most);
-    return DataLoss(file.path() + ": its header promises " + std::to_string(file.content_size()) +
+    return DataLoss(file.path() + ": its header announces " + std::to_string(file.content_size()) +
                     " bytes (" + file.ExtentsText() + "), which " +
                     std::to_string(file.source.file_size()) +
-                    " bytes of gzip cannot hold; fetch or make the file again");
+                    " bytes of gzip cannot hold; download or create the file again");
   }
   if (!file.source.compressed() && file.content_size() < most) return TooLong(file);
   return OkStatus();
@@ -104,13 +104,13 @@ Result<IdxFile> OpenFile(const std::string& path, uint32_t magic, const std::str
     const bool swapped = found == kImagesMagic || found == kLabelsMagic;
     return InvalidArgument(path + ": magic number " + Hex(found) + " at byte 0 is not IDX " + kind +
                            "' " + Hex(magic) +
-                           (swapped ? "; are the images' and the labels' file names swapped?"
+                           (swapped ? "; check whether the images' and labels' files are swapped"
                                     : "; name an IDX file of unsigned bytes, plain or gzip'd"));
   }
   if (got < static_cast<size_t>(file.header_size)) {
     return DataLoss(path + ": truncated: it ends at byte " + std::to_string(got) +
                     " of the IDX header's " + std::to_string(file.header_size) +
-                    "; fetch or make the file again");
+                    "; download or create the file again");
   }
   for (size_t i = 0; i < ranks; ++i) {
     file.extents.push_back(BigEndian(header.data() + 4 + 4 * i));
@@ -120,8 +120,8 @@ Result<IdxFile> OpenFile(const std::string& path, uint32_t magic, const std::str
   return file;
 }
 
-// Passes on what there is from here to the end. What it holds is verified as far as the format does
-// it (length and, of gzip, the checksum).
+// Passes on the content from here to the end, verified as far as the format allows (length and, for
+// gzip, checksum).
 Status PassOn(IdxFile& file, const Sink& sink) {
   std::vector<uint8_t> piece(kPieceBytes);
   while (file.source.offset() < file.content_size()) {
@@ -131,19 +131,19 @@ Status PassOn(IdxFile& file, const Sink& sink) {
     if (got < out.size()) return Truncated(file, file.source.offset());
     KUMO_RETURN_IF_ERROR(sink(out));
   }
-  // This read also makes zlib verify the checksum, which stands behind the last byte.
+  // This read makes zlib verify the checksum after the last byte.
   uint8_t beyond = 0;
   KUMO_ASSIGN_OR_RETURN(const size_t more, file.source.Read({&beyond, 1}));
   return more > 0 ? TooLong(file) : OkStatus();
 }
 
-// Reads what follows the header and returns its first `keep` bytes; the rest is verified only.
+// Reads the content after the header and returns its first `keep` bytes; verifies the rest.
 Result<std::vector<uint8_t>> ReadContent(IdxFile& file, int64_t keep) {
   std::vector<uint8_t> kept;
-  // A plain file has as many bytes as its header says, or was refused.
+  // A plain file's size was compared with its header.
   if (!file.source.compressed()) kept.reserve(keep);
   while (std::ssize(kept) < keep) {
-    // Doubles what has really come, so a header cannot make us take memory for nothing.
+    // Doubles the bytes received, so that a header cannot make us allocate memory for nothing.
     const size_t have = kept.size();
     kept.resize(have + std::min<size_t>(std::max(have, kGrowthBytes), keep - have));
     const std::span out = std::span(kept).subspan(have);
@@ -154,7 +154,7 @@ Result<std::vector<uint8_t>> ReadContent(IdxFile& file, int64_t keep) {
   return kept;
 }
 
-// The samples of a file that are asked for.
+// The samples that are requested.
 int64_t SamplesOf(const IdxFile& images, int64_t limit) {
   return limit > 0 ? std::min(limit, images.count()) : images.count();
 }
@@ -172,7 +172,7 @@ PackedFile Pixels(const IdxFile& images) {
   return {images.path(), images.count() * images.sample_size};
 }
 
-// None where they cannot be kept, or the file is damaged, which whoever reads it next will say.
+// None if they cannot be kept or the file is damaged, which the next reader reports.
 std::shared_ptr<const MappedFile> SharedPixels(const IdxFile& images, const std::string& cache) {
   auto mapped = MapUnpacked(cache, Pixels(images), [&](const Sink& sink) -> Status {
     KUMO_ASSIGN_OR_RETURN(IdxFile again, OpenFile(images.path(), kImagesMagic, "images"));
@@ -180,7 +180,7 @@ std::shared_ptr<const MappedFile> SharedPixels(const IdxFile& images, const std:
   });
   if (mapped.ok()) return std::move(*mapped);
   LOG(WARNING) << "unpacks " << images.path()
-               << " into memory of its own, other processes too: " << mapped.status().message();
+               << " into private memory in each process: " << mapped.status().message();
   return nullptr;
 }
 
@@ -211,9 +211,9 @@ Result<std::unique_ptr<Dataset>> OpenIdx(const ReaderRequest& request) {
   KUMO_ASSIGN_OR_RETURN(IdxFile images, OpenFile(request.images, kImagesMagic, "images"));
   KUMO_ASSIGN_OR_RETURN(IdxFile labels, OpenFile(request.labels, kLabelsMagic, "labels"));
   if (images.count() != labels.count()) {
-    return InvalidArgument(images.path() + " holds " + std::to_string(images.count()) +
-                           " images, " + labels.path() + " " + std::to_string(labels.count()) +
-                           " labels; name files that belong together");
+    return InvalidArgument(images.path() + " has " + std::to_string(images.count()) +
+                           " images, but " + labels.path() + " has " +
+                           std::to_string(labels.count()) + " labels; use matching files");
   }
   KUMO_ASSIGN_OR_RETURN(const std::vector<uint8_t> bytes, ReadContent(labels, labels.count()));
   KUMO_RETURN_IF_ERROR(CheckLabels(labels, bytes, request.classes));

@@ -9,9 +9,11 @@
 
 #include <glog/logging.h>
 
-#include "data/pixel_kernels.h"
+#include "common/job/fields.h"
+#include "data/samples/pixel_kernels.h"
 
 namespace kumo {
+
 namespace {
 
 constexpr std::array<uint8_t, 3> kJpegStart = {0xff, 0xd8, 0xff};
@@ -25,8 +27,8 @@ bool StartsWith(std::span<const uint8_t> file, std::span<const uint8_t> start) {
 Status CheckSize(const ImageHeader& header) {
   if (header.height * header.width <= kMaxImagePixels) return OkStatus();
   return InvalidArgument(std::to_string(header.height) + " x " + std::to_string(header.width) +
-                         " pixels are more than the " + std::to_string(kMaxImagePixels) +
-                         " that an image may have; make it smaller");
+                         " pixels exceed the limit of " + std::to_string(kMaxImagePixels) +
+                         "; reduce the image");
 }
 
 struct FreePng {
@@ -38,13 +40,13 @@ Status PngDamaged(int code) {
   return DataLoss(std::string("the PNG is damaged (") + spng_strerror(code) + ")");
 }
 
-// A decoder that has read the header.
+// A PNG decoder that has read the header.
 Result<Png> OpenPng(std::span<const uint8_t> file, spng_ihdr* header) {
   Png png(spng_ctx_new(0));
   if (png == nullptr) return ResourceExhausted("no memory to decode a PNG");
-  // Sides whose product is too much are told apart with their numbers by CheckSize.
+  // Sizes with too large a product are reported with their numbers by CheckSize.
   spng_set_image_limits(png.get(), 1 << 30, 1 << 30);
-  // What comments and profiles may take, which are not looked at.
+  // Limits the memory for comments and profiles, which are ignored.
   spng_set_chunk_limits(png.get(), 1 << 20, 4 << 20);
   int code = spng_set_png_buffer(png.get(), file.data(), file.size());
   if (code == 0) code = spng_get_ihdr(png.get(), header);
@@ -52,13 +54,13 @@ Result<Png> OpenPng(std::span<const uint8_t> file, spng_ihdr* header) {
   return png;
 }
 
-// Pixels beside each other into one plane per channel.
+// Splits interleaved pixels into one plane per channel.
 void Separate(std::span<const uint8_t> interleaved, std::span<uint8_t> planes) {
   KUMO_AT_ISA(DetectIsa(), kPixels)
       .separate(interleaved.data(), std::ssize(planes) / kColours, planes.data());
 }
 
-// Y of ITU-R BT.601 in 16 bits of fraction, rounded, as JPEG defines it.
+// Y of ITU-R BT.601 with 16 fraction bits, rounded, as JPEG defines it.
 void ToGrey(std::span<const uint8_t> interleaved, std::span<uint8_t> grey) {
   for (size_t i = 0; i < grey.size(); ++i) {
     const uint8_t* rgb = interleaved.data() + i * kColours;
@@ -73,8 +75,8 @@ void ImageDecoder::CloseJpeg::operator()(void* handle) const { tjDestroy(handle)
 ImageDecoder::ImageDecoder() : jpeg_(tjInitDecompress()) {}
 ImageDecoder::~ImageDecoder() = default;
 
-// After an error the decoder is another one: what it has read of a damaged header it would keep,
-// and find nothing in the next file, which may be whole.
+// Replaces the decoder after an error: it would keep state from a damaged header and fail on the
+// next, intact file.
 Status ImageDecoder::JpegDamaged(const std::string& what) {
   Status status = DataLoss(what + " (" + tjGetErrorStr2(jpeg_.get()) + ")");
   jpeg_.reset(tjInitDecompress());
@@ -90,10 +92,10 @@ Result<ImageHeader> ImageDecoder::ReadHeader(std::span<const uint8_t> file) {
                             &colours) != 0) {
       return JpegDamaged("the JPEG's header is damaged");
     }
-    // One that ends before its image counts as one of tables alone.
+    // A file that ends before its image counts as one of tables only.
     if (width < 1 || height < 1) return DataLoss("the JPEG's header is damaged (no image in it)");
     if (colours == TJCS_CMYK || colours == TJCS_YCCK) {
-      return InvalidArgument("a JPEG in the colours of print (CMYK); convert it to RGB");
+      return InvalidArgument("the JPEG is in CMYK (print colours); convert it to RGB");
     }
     header = {colours == TJCS_GRAY ? 1 : kColours, height, width};
   } else if (StartsWith(file, kPngStart)) {
@@ -103,7 +105,7 @@ Result<ImageHeader> ImageDecoder::ReadHeader(std::span<const uint8_t> file) {
                       png.color_type == SPNG_COLOR_TYPE_GRAYSCALE_ALPHA;
     header = {grey ? 1 : kColours, png.height, png.width};
   } else {
-    return DataLoss("begins like no JPEG and no PNG");
+    return DataLoss("is neither JPEG nor PNG");
   }
   KUMO_RETURN_IF_ERROR(CheckSize(header));
   return header;
@@ -128,8 +130,8 @@ Status ImageDecoder::DecodeJpeg(std::span<const uint8_t> file, const ImageHeader
   const bool grey = channels == 1;
   if (!grey) interleaved_.resize(pixels.size());
   uint8_t* out = grey ? pixels.data() : interleaved_.data();
-  // A warning is damage: what is missing of an image would be grey. The scans of a progressive one
-  // are limited, or a small file could take minutes.
+  // A warning means damage: missing parts would be grey. The number of progressive scans is
+  // limited; otherwise a small file could take minutes.
   const int code =
       tjDecompress2(jpeg_.get(), file.data(), file.size(), out, static_cast<int>(header.width), 0,
                     static_cast<int>(header.height), grey ? TJPF_GRAY : TJPF_RGB,
@@ -146,7 +148,7 @@ Status ImageDecoder::DecodePng(std::span<const uint8_t> file, const ImageHeader&
   interleaved_.resize(kColours * header.height * header.width);
   int code =
       spng_decode_image(png.get(), interleaved_.data(), interleaved_.size(), SPNG_FMT_RGB8, 0);
-  // What follows the pixels tells that the file is whole.
+  // The data after the pixels show that the file is complete.
   if (code == 0) code = spng_decode_chunks(png.get());
   if (code != 0) return PngDamaged(code);
   if (channels == 1) {
@@ -154,6 +156,30 @@ Status ImageDecoder::DecodePng(std::span<const uint8_t> file, const ImageHeader&
   } else {
     Separate(interleaved_, pixels);
   }
+  return OkStatus();
+}
+
+Status ImageMaker::Make(std::span<const uint8_t> file, const ImageTarget& target,
+                        std::span<uint8_t> pixels) {
+  const std::vector<int64_t>& wanted = target.extents;
+  KUMO_ASSIGN_OR_RETURN(const ImageHeader header, decoder_.ReadHeader(file));
+  const bool same =
+      target.shorter_side == 0 && header.height == wanted[1] && header.width == wanted[2];
+  if (!target.scale && (!same || header.channels != wanted[0])) {
+    const std::vector<int64_t> found = {header.channels, header.height, header.width};
+    return FailedPrecondition(
+        "it is " + ExtentsText(found) + ", but the first image is " + ExtentsText(wanted) +
+        "; set data.image_size = " + ExtentsText(wanted) + " to scale all to one size");
+  }
+  const int channels = static_cast<int>(wanted[0]);
+  if (same) return decoder_.DecodeTo(file, header, channels, pixels);
+  KUMO_ASSIGN_OR_RETURN(const std::span<const uint8_t> decoded, decoder_.Decode(file, channels));
+  const Rectangle part =
+      target.shorter_side == 0
+          ? LargestWithin(header.height, header.width, wanted[1], wanted[2])
+          : MiddleOf(header.height, header.width, wanted[1], wanted[2], target.shorter_side);
+  resampler_.Resample(decoded, channels, header.height, header.width, part, wanted[1], wanted[2],
+                      pixels);
   return OkStatus();
 }
 

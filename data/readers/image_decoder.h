@@ -1,7 +1,7 @@
-// JPEG and PNG into pixels.
+// Image decoder: JPEG and PNG to pixels.
 //
-// Whatever the bytes are, decoding takes no more memory than kMaxImagePixels need. Owned and used
-// by one thread, which decodes image after image with the same memory.
+// Decoding takes no more memory than kMaxImagePixels need, whatever the bytes are. Owned and used
+// by one thread; reuses its memory.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,16 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "data/samples/resample.h"
 
 namespace kumo {
 
-// Of an image; a photograph of 8192 x 8192.
+// Limit for one image; a photograph of 8192 x 8192.
 inline constexpr int64_t kMaxImagePixels = int64_t{1} << 26;
 
-// What an image's header says.
+// Contents of an image's header.
 struct ImageHeader {
-  int channels = 0;  // as stored: 1 of grey, 3 of colour; transparency is none
+  int channels = 0;  // as stored: 1 (grey) or 3 (colour); transparency does not count
   int64_t height = 0;
   int64_t width = 0;
 };
@@ -30,16 +31,15 @@ class ImageDecoder {
   ImageDecoder(const ImageDecoder&) = delete;
   ImageDecoder& operator=(const ImageDecoder&) = delete;
 
-  // DataLoss where the bytes begin like no image or the header is damaged, InvalidArgument for
-  // images that cannot be taken: too many pixels, or CMYK.
+  // DataLoss if the format is unknown or the header damaged, InvalidArgument for unsupported
+  // images: too many pixels, or CMYK.
   Result<ImageHeader> ReadHeader(std::span<const uint8_t> file);
 
-  // channels x height x width, the channels in the order red, green, blue; valid until the next
-  // call. `channels` is 1 or 3: grey is Y of ITU-R BT.601, and a grey image has three equal
-  // channels. Errors as ReadHeader's; DataLoss also where a part of the image is missing or
-  // damaged.
+  // Returns channels x height x width in the order red, green, blue; valid until the next call.
+  // `channels` is 1 or 3: grey is Y of ITU-R BT.601, and a grey image gets three equal channels.
+  // The errors of ReadHeader; DataLoss also if a part of the image is missing or damaged.
   Result<std::span<const uint8_t>> Decode(std::span<const uint8_t> file, int channels);
-  // The same, of an image with this header (ReadHeader), to `pixels`. Requires as many.
+  // Decodes an image with this header (ReadHeader) to `pixels`, which has the right size.
   Status DecodeTo(std::span<const uint8_t> file, const ImageHeader& header, int channels,
                   std::span<uint8_t> pixels);
 
@@ -56,6 +56,33 @@ class ImageDecoder {
   std::unique_ptr<void, CloseJpeg> jpeg_;
   std::vector<uint8_t> interleaved_;
   std::vector<uint8_t> pixels_;
+};
+
+// Format of all images of a set.
+struct ImageTarget {
+  // channels, height, width; height and width are 0 if each image keeps its own size.
+  std::vector<int64_t> extents;
+  bool scale = false;  // scale images of other sizes instead of refusing them
+  // For scaled images: 0, or the shorter side for MiddleOf, at least each wanted side.
+  int64_t shorter_side = 0;
+
+  bool of_any_size() const { return extents[1] == 0; }
+};
+
+// Image maker: converts encoded images to the pixels of a set's samples. Owned and used by one
+// thread; reuses its memory.
+class ImageMaker {
+ public:
+  // DataLoss or InvalidArgument if the file is damaged or unsupported (ImageDecoder);
+  // FailedPrecondition if it has another size and target.scale is not set. Requires a target of one
+  // size.
+  Status Make(std::span<const uint8_t> file, const ImageTarget& target, std::span<uint8_t> pixels);
+
+  ImageDecoder& decoder() { return decoder_; }
+
+ private:
+  ImageDecoder decoder_;
+  Resampler resampler_;
 };
 
 }  // namespace kumo

@@ -21,16 +21,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kBlockBytes = 256 << 10;  // read of an archive at a time
+constexpr size_t kBlockBytes = 256 << 10;  // per read of an archive
 constexpr size_t kTarRecord = 512;
 constexpr int64_t kMaxFiles = int64_t{1} << 28;
 
 Status TooLong(const std::string& name) {
-  return InvalidArgument(name + ": longer than " + std::to_string(kMaxImageFileBytes) +
-                         " bytes, which no image of a data set is");
+  return InvalidArgument(name + ": exceeds " + std::to_string(kMaxImageFileBytes) +
+                         " bytes, the limit of an image file");
 }
 
-// An archive, read from its first entry to its last.
+// Sequential reader of an archive.
 class ArchiveWalk {
  public:
   static Result<ArchiveWalk> Open(const std::string& path) {
@@ -39,7 +39,7 @@ class ArchiveWalk {
     if (handle == nullptr) return ResourceExhausted(path + ": no memory to read it");
     archive_read_support_filter_gzip(handle);
     archive_read_support_format_tar(handle);
-    // By the directory at its end alone: without it a zip file is cut off.
+    // Requires the directory at the end: without it a zip file is truncated.
     archive_read_support_format_zip_seekable(handle);
     if (archive_read_open_filename(handle, path.c_str(), kBlockBytes) != ARCHIVE_OK) {
       return walk.Damaged();
@@ -47,14 +47,14 @@ class ArchiveWalk {
     return walk;
   }
 
-  // The next regular file's name; none at the end.
+  // The name of the next regular file; none at the end.
   Result<std::optional<std::string>> Next() {
     for (;;) {
       const int code = archive_read_next_header(handle_.get(), &entry_);
       if (code == ARCHIVE_EOF) return CheckEnd();
       if (code != ARCHIVE_OK && code != ARCHIVE_WARN) return Damaged();
       if (archive_entry_filetype(entry_) != AE_IFREG) continue;
-      // Without a locale only one of the two can be had, as the archive was made.
+      // Without a locale only the form in which the archive was made is available.
       const char* name = archive_entry_pathname(entry_);
       if (name == nullptr) name = archive_entry_pathname_utf8(entry_);
       if (name == nullptr) continue;
@@ -65,8 +65,8 @@ class ArchiveWalk {
     }
   }
 
-  // The content of the file that Next() named, valid until the next call. InvalidArgument where
-  // it is too long; any other error is the archive's.
+  // The content of the file that Next() named, valid until the next call. InvalidArgument if it is
+  // too long; any other error is the archive's.
   Result<std::span<const uint8_t>> Content() {
     if (archive_entry_size(entry_) > kMaxImageFileBytes) return TooLong(path_ + "/" + name_);
     content_.clear();
@@ -89,28 +89,29 @@ class ArchiveWalk {
     return std::span<const uint8_t>(content_);
   }
 
-  // Where the file that Next() named lies.
+  // The location of the file that Next() named.
   Result<ArchivePlace> Place() {
     archive* handle = handle_.get();
     const auto cannot = [this](const std::string& why) {
-      return FailedPrecondition(path_ + ": " + why +
-                                ", so that images cannot be decoded one by one (data.decode = "
-                                "demand, data.crop_area, data.shorter_side); unpack it, or pack it "
-                                "as plain .tar or .zip");
+      return FailedPrecondition(
+          path_ + ": " + why +
+          ", so images cannot be decoded individually (data.decode = "
+          "demand, data.crop_area, data.shorter_side); unpack it, or repack it "
+          "as plain .tar or .zip");
     };
-    if (archive_filter_count(handle) > 1) return cannot("it is packed as a whole");
+    if (archive_filter_count(handle) > 1) return cannot("it is compressed as a whole");
     if (archive_entry_is_encrypted(entry_) != 0) return cannot("it is encrypted");
     if (archive_entry_sparse_count(entry_) > 0) return cannot(name_ + " has holes");
     ArchivePlace place;
     place.size = archive_entry_size(entry_);
     if (place.size > kMaxImageFileBytes) return TooLong(path_ + "/" + name_);
-    // What is read so far: of a file its header alone.
+    // The bytes read so far end with the file's header.
     place.offset = archive_filter_bytes(handle, 0);
     if ((archive_format(handle) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_ZIP) {
       const std::string format = archive_format_name(handle);  // "ZIP 2.0 (deflation)"
       place.deflated = format.ends_with("(deflation)");
       if (!place.deflated && !format.ends_with("(uncompressed)")) {
-        return cannot(name_ + " is packed by another method than deflate, " + format);
+        return cannot(name_ + " is compressed by another method than deflate, " + format);
       }
     }
     return place;
@@ -125,12 +126,13 @@ class ArchiveWalk {
 
   Status Damaged() const {
     const char* reason = archive_error_string(handle_.get());
-    return DataLoss(path_ + ": no whole tar, tar.gz or zip archive (" +
+    return DataLoss(path_ + ": the tar, tar.gz or zip archive is damaged (" +
                     (reason == nullptr ? "no reason given" : reason) +
-                    (name_.empty() ? "" : ", behind " + name_) + "); fetch or make it again");
+                    (name_.empty() ? "" : ", after " + name_) + "); download or create it again");
   }
 
-  // The end of a packed tar is checked by what packs it; that of a plain one is two empty records.
+  // The end of a compressed tar is verified by the compression; that of a plain tar is two empty
+  // records.
   Result<std::optional<std::string>> CheckEnd() const {
     const bool tar =
         (archive_format(handle_.get()) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_TAR;
@@ -145,8 +147,8 @@ class ArchiveWalk {
       }
       if (!whole) {
         return DataLoss(path_ +
-                        ": the empty records at a tar archive's end are missing, so that it "
-                        "is cut off; fetch or make it again");
+                        ": the empty records at the end of the tar archive are missing, so it "
+                        "is truncated; download or create it again");
       }
     }
     return std::optional<std::string>();
@@ -159,7 +161,7 @@ class ArchiveWalk {
   std::vector<uint8_t> content_;
 };
 
-// The name below the folder `inside`; none for what lies elsewhere.
+// The name relative to the folder `inside`; none for files elsewhere.
 std::optional<std::string> Below(const std::string& inside, const std::string& name) {
   if (inside.empty()) return name;
   if (!name.starts_with(inside) || name.size() <= inside.size() + 1 || name[inside.size()] != '/') {
@@ -190,7 +192,7 @@ Result<std::vector<std::string>> ListFolder(const std::string& folder) {
     if (IsImageName(name) && walk->is_regular_file(unknown)) names.push_back(name);
     if (std::ssize(names) > kMaxFiles) return ResourceExhausted(folder + ": too many files");
   }
-  if (error) return Unavailable(folder + ": cannot be listed: " + error.message());
+  if (error) return Unavailable(folder + ": cannot list the folder: " + error.message());
   return names;
 }
 
@@ -211,8 +213,8 @@ Status ReadFolder(const ImageContainer& container, std::span<const std::string> 
   return OkStatus();
 }
 
-// Calls `see` with each of the named files, by their places among the names, while the archive is
-// there; the names that it has not are NotFound.
+// Calls `see` with each of the named files by index in the order of the archive; missing names are
+// NotFound.
 using SeeEntry = std::function<Status(ArchiveWalk& walk, std::span<const int64_t> indices)>;
 Status WalkThrough(const ImageContainer& container, std::span<const std::string> names,
                    const SeeEntry& see,
@@ -231,7 +233,7 @@ Status WalkThrough(const ImageContainer& container, std::span<const std::string>
   }
   for (const auto& [name, indices] : wanted) {
     const Status missing =
-        NotFound(container.Name(std::string(name)) + ": the archive has no such file");
+        NotFound(container.Name(std::string(name)) + ": no such file in the archive");
     for (const int64_t index : indices) KUMO_RETURN_IF_ERROR(see_missing(index, missing));
   }
   return OkStatus();
@@ -288,7 +290,7 @@ Result<ImageContainer> FindContainer(const std::string& path) {
     if (rest == rest.parent_path()) break;
     rest = rest.parent_path();
   }
-  return NotFound(path + ": there is no such folder, and no such archive");
+  return NotFound(path + ": no such folder or archive");
 }
 
 Result<std::vector<std::string>> ListImages(const ImageContainer& container) {
@@ -297,7 +299,7 @@ Result<std::vector<std::string>> ListImages(const ImageContainer& container) {
   std::ranges::sort(names);
   const auto twice = std::ranges::adjacent_find(names);
   if (twice != names.end()) {
-    return InvalidArgument(container.Name(*twice) + ": the archive has it more than once");
+    return InvalidArgument(container.Name(*twice) + ": occurs more than once in the archive");
   }
   return names;
 }

@@ -1,4 +1,4 @@
-#include "data/readers/image_folder.h"
+#include "data/readers/all.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -23,8 +23,8 @@ std::string Listed(const std::vector<std::string>& names) {
   return names.size() > kNamedClasses ? text + ", ..." : text;
 }
 
-// What lies beside the classes' folders and is one that holds no images, for a message; of a folder
-// alone.
+// Lists folders beside the class folders that contain no images, for a message; only for real
+// folders.
 std::string FoldersWithoutImages(const ImageSet& set) {
   std::vector<std::string> names;
   std::error_code error;
@@ -47,24 +47,25 @@ Result<ImageSet> FindSamples(const ReaderRequest& request) {
   KUMO_ASSIGN_OR_RETURN(set.container, FindContainer(request.images));
   KUMO_ASSIGN_OR_RETURN(const std::vector<std::string> files, ListImages(set.container));
   if (files.empty()) {
-    return InvalidArgument(request.images +
-                           ": holds no images (.jpg, .jpeg, .png); name the folder that the "
-                           "classes' folders are in");
+    return InvalidArgument(
+        request.images +
+        ": contains no images (.jpg, .jpeg, .png); name the folder that contains "
+        "the class folders");
   }
   struct Sample {
-    int64_t place;  // among its class' images
+    int64_t place;  // among the images of its class
     int32_t label;
     const std::string* file;
   };
   std::vector<Sample> samples;
-  // A class' files are beside each other, since the list is sorted, but for names that go on with a
-  // byte below '/': hence the search.
+  // The files of a class are adjacent in the sorted list, except for names that continue with a
+  // byte below '/'; hence the search.
   for (const std::string& file : files) {
     const size_t slash = file.find('/');
     if (slash == file.npos) {
       return InvalidArgument(set.container.Name(file) +
-                             ": lies beside the classes' folders; put it into the folder of its "
-                             "class, or name the folder that these are in");
+                             ": lies beside the class folders; move it into the folder of its "
+                             "class, or name the folder that contains the class folders");
     }
     set.class_names.push_back(file.substr(0, slash));
   }
@@ -75,7 +76,7 @@ Result<ImageSet> FindSamples(const ReaderRequest& request) {
     return InvalidArgument(request.images + ": has folders of " +
                            std::to_string(set.class_names.size()) + " classes (" +
                            Listed(set.class_names) +
-                           "), data.classes = " + std::to_string(request.classes) +
+                           "), but data.classes = " + std::to_string(request.classes) +
                            FoldersWithoutImages(set) + "; correct data.classes or the folders");
   }
   std::vector<int64_t> places(set.class_names.size(), 0);

@@ -1,4 +1,4 @@
-#include "data/readers/image_map.h"
+#include "data/readers/all.h"
 
 #include <charconv>
 #include <string>
@@ -19,18 +19,18 @@ struct Line {
   int32_t label = 0;
 };
 
-// What is wrong with it, in the error's words.
+// Parses a line; errors describe the fault only.
 Result<Line> Parse(std::string_view text, int classes) {
   const size_t tab = text.rfind('\t');
   if (tab == text.npos || tab == 0) {
-    return InvalidArgument("is not an image's path, a tab and its class' number");
+    return InvalidArgument("expected an image path, a tab and a class number");
   }
   Line line{text.substr(0, tab)};
   const std::string_view number = text.substr(tab + 1);
   const auto [end, error] = std::from_chars(number.begin(), number.end(), line.label);
   if (error != std::errc() || end != number.end() || line.label < 0) {
     return InvalidArgument("class \"" + std::string(number.substr(0, 40)) +
-                           "\" is not a whole number from 0 on");
+                           "\" is not a non-negative integer");
   }
   if (line.label >= classes) {
     return InvalidArgument("class " + std::to_string(line.label) + " is not below data.classes = " +
@@ -39,23 +39,23 @@ Result<Line> Parse(std::string_view text, int classes) {
   return line;
 }
 
-// Where the images are, as the first one's path tells: an archive, or any folders.
+// The container of the images according to the first path: an archive, or any folders.
 Result<ImageContainer> ContainerOf(const std::string& folder, const std::string& first) {
   const std::string whole = first.starts_with('/') ? first : JoinPath(folder, first);
   const Result<ImageContainer> found = FindContainer(whole);
-  // The path of a plain file leads "into" that file: there is nothing inside.
+  // The path of a plain file leads "into" that file, with nothing inside.
   if (!found.ok() || !found->archive || found->inside.empty()) return ImageContainer{};
   return ImageContainer{found->path, true, ""};
 }
 
-// A path of the file as a name in the container.
+// The container's name for a path of the file.
 Result<std::string> NameIn(const ImageContainer& container, const std::string& folder,
                            const std::string& path) {
   const std::string whole = path.starts_with('/') ? path : JoinPath(folder, path);
   if (!container.archive) return whole;
   if (whole.starts_with(container.path + "/")) return whole.substr(container.path.size() + 1);
   return InvalidArgument("is not in " + container.path +
-                         " like the first image; name images of one archive only");
+                         " like the first image; use images of one archive only");
 }
 
 Result<ImageSet> FindSamples(const ReaderRequest& request) {
@@ -72,7 +72,7 @@ Result<ImageSet> FindSamples(const ReaderRequest& request) {
     const std::string where = request.images + ":" + std::to_string(number) + ": ";
     if (end == std::string_view::npos) {
       return DataLoss(where +
-                      "the last line has no end, so that the file may be cut off; end it "
+                      "the last line has no newline, so the file may be truncated; end it "
                       "with a newline");
     }
     if (text.ends_with('\r')) text.remove_suffix(1);
@@ -89,7 +89,7 @@ Result<ImageSet> FindSamples(const ReaderRequest& request) {
     set.files.push_back(*name);
     set.labels.push_back(line->label);
   }
-  if (set.files.empty()) return InvalidArgument(request.images + ": names no images");
+  if (set.files.empty()) return InvalidArgument(request.images + ": lists no images");
   if (request.limit > 0 && std::ssize(set.files) > request.limit) {
     set.files.resize(request.limit);
     set.labels.resize(request.limit);

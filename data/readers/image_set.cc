@@ -8,11 +8,10 @@
 
 #include <glog/logging.h>
 
-#include "data/memory_dataset.h"
 #include "data/readers/image_decoder.h"
-#include "data/readers/image_maker.h"
 #include "data/readers/images_on_demand.h"
 #include "data/readers/unpacked_file.h"
+#include "data/samples/dataset.h"
 
 namespace kumo {
 namespace {
@@ -25,10 +24,10 @@ int64_t PixelsOf(const Extents& extents) { return extents[0] * extents[1] * exte
 Status InFile(const ImageSet& set, int64_t index, const Status& error) {
   return {error.code(),
           set.container.Name(set.files[index]) + ": " + error.message() +
-              (IsDamage(error) ? "; mend or remove it, or set data.damaged = skip" : "")};
+              (IsDamage(error) ? "; repair or remove it, or set data.damaged = skip" : "")};
 }
 
-// A class of which every image is left out is one that is not learnt.
+// Warns of classes without any valid image, which cannot be learnt.
 void WarnOfEmptyClasses(const ImageSet& set, std::span<const int32_t> labels) {
   std::vector<bool> found(set.class_names.size());
   for (const int32_t label : labels) {
@@ -36,11 +35,11 @@ void WarnOfEmptyClasses(const ImageSet& set, std::span<const int32_t> labels) {
   }
   for (size_t i = 0; i < found.size(); ++i) {
     if (!found[i])
-      LOG(WARNING) << set.name << ": class " << set.class_names[i] << " has no whole image";
+      LOG(WARNING) << set.name << ": class " << set.class_names[i] << " has no valid image";
   }
 }
 
-// Of the first image that is whole.
+// Size and channels of the first valid image.
 Result<ImageTarget> TargetOf(const ImageSet& set, const ReaderRequest& request) {
   if (!request.image_size.empty()) {
     if (request.originals) return ImageTarget{{request.image_size[0], 0, 0}};
@@ -62,12 +61,12 @@ Result<ImageTarget> TargetOf(const ImageSet& set, const ReaderRequest& request) 
     if (!extents.empty()) return ImageTarget{extents, false};
     if (!request.skip_damaged) return InFile(set, i, failed);
   }
-  return DataLoss(set.name + ": not one of its images is whole; " +
+  return DataLoss(set.name + ": all images are damaged; " +
                   InFile(set, std::ssize(set.files) - 1, failed).message());
 }
 
-// The pixels of all images, the whole ones in front, then a byte for each file: 1 where it is
-// whole.
+// Decoded images: the pixels of all images, valid ones first, then one byte per file: 1 if it is
+// valid.
 class Decoded {
  public:
   Decoded(const ImageSet& set, const ImageTarget& target, bool skip_damaged)
@@ -77,7 +76,7 @@ class Decoded {
     return std::ssize(set.files) * (PixelsOf(target.extents) + 1);
   }
 
-  // ResourceExhausted where the process cannot have so much memory.
+  // ResourceExhausted if memory is short.
   Status ReadAll() {
     try {
       content_.resize(ContentSize(set_, target_));
@@ -141,7 +140,7 @@ bool IsWorthSharing(const ImageSet& set, const ReaderRequest& request) {
   return set.container.archive && !request.cache.empty();
 }
 
-// The files in their order and what was made of them.
+// Identifies the files in their order and the conversion.
 PackedFile SharedContent(const ImageSet& set, const ImageTarget& target, bool skip_damaged) {
   std::string part = "images 1 " + ExtentsText(target.extents) + (target.scale ? " scaled" : "") +
                      (skip_damaged ? " skipped" : "") + " " + set.container.inside;
@@ -166,7 +165,7 @@ std::shared_ptr<const MappedFile> SharedPixels(const ImageSet& set, const ImageT
                             });
   if (mapped.ok()) return std::move(*mapped);
   LOG(WARNING) << "decodes " << set.name
-               << " into memory of its own, other processes too: " << mapped.status().message();
+               << " into private memory in each process: " << mapped.status().message();
   return nullptr;
 }
 
@@ -174,8 +173,7 @@ bool FitsIntoMemory(const ImageSet& set, const ImageTarget& target, const Reader
   return PixelsOf(target.extents) <= request.room / std::ssize(set.files);
 }
 
-// The files, where images are to be decoded each time when they are read; null where all are
-// decoded at the start.
+// The files, if images are decoded at each read; null if all are decoded at the start.
 Result<std::unique_ptr<ImageStore>> StoreOf(const ImageSet& set, const ImageTarget& target,
                                             const ReaderRequest& request) {
   std::unique_ptr<ImageStore> none;
@@ -183,8 +181,8 @@ Result<std::unique_ptr<ImageStore>> StoreOf(const ImageSet& set, const ImageTarg
   if (must && request.skip_damaged) {
     return FailedPrecondition(
         set.name +
-        ": data.damaged = skip wants all images decoded at the start, which data.decode = demand, "
-        "data.crop_area and data.shorter_side do not; remove the damaged ones");
+        ": data.damaged = skip requires decoding at the start, which data.decode = demand, "
+        "data.crop_area and data.shorter_side exclude; remove the damaged images");
   }
   if (!must && (request.decode == DecodeImages::kAtStart || request.skip_damaged ||
                 FitsIntoMemory(set, target, request))) {
@@ -207,7 +205,7 @@ Result<DatasetExtents> MeasureImageSet(const ImageSet& set, const ReaderRequest&
   KUMO_ASSIGN_OR_RETURN(const ImageTarget target, TargetOf(set, request));
   KUMO_ASSIGN_OR_RETURN(const auto store, StoreOf(set, target, request));
   if (store != nullptr) {
-    LOG(INFO) << set.name << ": each image is decoded when it is needed";
+    LOG(INFO) << set.name << ": images are decoded at each read";
     const int64_t samples = std::ssize(set.files);
     return DatasetExtents{samples, LabelledImage(target.extents),
                           samples * static_cast<int64_t>(sizeof(int32_t)) + store->bytes()};
@@ -243,11 +241,11 @@ Result<std::unique_ptr<Dataset>> OpenImageSet(ImageSet set, const ReaderRequest&
   for (int64_t i = 0; i < files; ++i) {
     if (whole[i] != 0) labels.push_back(set.labels[i]);
   }
-  if (labels.empty()) return DataLoss(set.name + ": not one of its images is whole");
+  if (labels.empty()) return DataLoss(set.name + ": all images are damaged");
   const int64_t used = std::ssize(labels) * bytes;
   if (std::ssize(labels) < files) {
     LOG(WARNING) << set.name << ": " << files - std::ssize(labels) << " of " << files
-                 << " images are damaged and left out";
+                 << " images are damaged and were skipped";
     WarnOfEmptyClasses(set, labels);
   }
   std::unique_ptr<MemoryDataset> dataset;

@@ -1,5 +1,4 @@
-// Files of images with a label each: what the readers of images have in
-// common.
+// Image set: labelled image files, the common part of the image readers.
 #pragma once
 
 #include <cstdint>
@@ -15,27 +14,27 @@ namespace kumo {
 
 // The samples, in order.
 struct ImageSet {
-  std::string name;  // what messages call it
+  std::string name;  // for messages
   ImageContainer container;
   std::vector<std::string> files;        // in the container; not empty
-  std::vector<int32_t> labels;           // of the files
-  std::vector<std::string> class_names;  // maybe none
+  std::vector<int32_t> labels;           // by file
+  std::vector<std::string> class_names;  // may be empty
 };
 
-// Images are decoded at the start, or each time when they are read, as request.decode says; the
-// samples are the same. Every image has request.image_size or, where that is empty, the size and
-// channels of the first one: another size of image_size's is cut to its proportions and scaled, and
-// is refused where there is no image_size. Damaged images are refused, or left out and counted
-// where request.skip_damaged says so; with request.originals each keeps its own size, and is
-// decoded when it is read. What an archive holds is kept decoded in request.cache, once for all
-// processes of the machine. Every error names the file.
+// Opens the images, decoding them at the start or at each read (request.decode), with equal
+// results. Every image has request.image_size or, if that is empty, the size and channels of the
+// first one; images of other sizes are cropped to the proportions of image_size and scaled, or
+// refused without image_size. Damaged images are refused, or skipped and counted with
+// request.skip_damaged; with request.originals each image keeps its size and is decoded at each
+// read. Decoded images of an archive are kept in request.cache, shared by all processes of the
+// machine. Errors name the file.
 Result<std::unique_ptr<Dataset>> OpenImageSet(ImageSet set, const ReaderRequest& request);
 
-// Whether an error of reading one image says that the image is to blame, not a setting, the memory
-// or a disk that may be read later. An error of the disk itself (EIO) counts as the image's.
+// True if an error of reading an image is the image's fault, and not that of a setting, memory or a
+// disk that may recover. A disk error (EIO) counts as the image's.
 bool IsDamage(const Status& error);
 
-// Counts damaged images as samples.
+// Damaged images count as samples.
 Result<DatasetExtents> MeasureImageSet(const ImageSet& set, const ReaderRequest& request);
 
 }  // namespace kumo

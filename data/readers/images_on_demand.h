@@ -1,6 +1,6 @@
-// A dataset of labelled images that are decoded each time when they are read.
+// Dataset of labelled images that are decoded at each read.
 //
-// Thread-safe: threads that read at once each get a decoder of their own, of those that there are.
+// Thread-safe: concurrent readers take a decoder each from a pool.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,50 @@
 #include <string>
 #include <vector>
 
+#include "common/base/file.h"
 #include "common/base/mutex.h"
-#include "data/dataset.h"
-#include "data/readers/image_maker.h"
+#include "common/base/status.h"
+#include "data/readers/image_decoder.h"
+#include "data/readers/image_files.h"
 #include "data/readers/image_set.h"
-#include "data/readers/image_store.h"
+#include "data/samples/dataset.h"
 
 namespace kumo {
 
+// Image store: random access to the encoded images of a set in a folder, a plain tar or a zip
+// archive; only their locations are in memory. Immutable and thread-safe.
+class ImageStore {
+ public:
+  // Scans an archive once. FailedPrecondition if it must be unpacked from its start (tar in gzip;
+  // zip methods other than deflate, or encrypted). NotFound if an archive lacks a name; DataLoss if
+  // it is damaged.
+  static Result<std::unique_ptr<ImageStore>> Open(const ImageContainer& container,
+                                                  std::vector<std::string> names);
+
+  int64_t size() const { return std::ssize(names_); }
+  const std::string& name(int64_t index) const { return names_[index]; }
+  // Memory in use.
+  int64_t bytes() const;
+  // Reads the file names[index] into `content`. Requires an index in [0, size()). NotFound,
+  // InvalidArgument if it exceeds kMaxImageFileBytes, DataLoss if it is truncated.
+  Status Read(int64_t index, std::vector<uint8_t>* content) const;
+
+ private:
+  ImageStore(ImageContainer container, std::vector<std::string> names)
+      : container_(std::move(container)), names_(std::move(names)) {}
+
+  Status ReadFromArchive(const ArchivePlace& place, std::vector<uint8_t>* content) const;
+
+  const ImageContainer container_;
+  const std::vector<std::string> names_;
+  // For an archive:
+  std::vector<ArchivePlace> places_;  // by name
+  std::unique_ptr<ReadableFile> file_;
+};
+
 class ImagesOnDemand final : public Dataset {
  public:
-  // set: its labels, its names and its container; `store` has its files.
+  // set: labels, names and container; `store` has the files.
   ImagesOnDemand(ImageSet set, std::unique_ptr<ImageStore> store, ImageTarget target, int classes);
 
   int64_t size() const override { return std::ssize(set_.labels); }
@@ -26,12 +59,12 @@ class ImagesOnDemand final : public Dataset {
   int classes() const override { return classes_; }
   std::span<const std::string> class_names() const override { return set_.class_names; }
   const std::string& name() const override { return set_.name; }
-  // DataLoss, InvalidArgument or Unavailable, naming the file, where an image is damaged, of
-  // another size, or gone.
+  // DataLoss, InvalidArgument or Unavailable, with the file, if an image is damaged, of another
+  // size, or missing.
   Status ReadKey(const SampleKey& key, Sample* sample) const override;
 
  private:
-  // One thread's.
+  // Buffers of one reading thread.
   struct Workplace {
     ImageMaker maker;
     std::vector<uint8_t> file;
@@ -39,7 +72,7 @@ class ImagesOnDemand final : public Dataset {
   std::unique_ptr<Workplace> TakeWorkplace() const;
   Status ReadImage(int64_t index, Workplace& workplace, Sample* sample) const;
 
-  const ImageSet set_;  // without its files' names
+  const ImageSet set_;  // without file names
   const std::unique_ptr<const ImageStore> store_;
   const ImageTarget target_;
   const Fields fields_;

@@ -5,12 +5,8 @@
 
 #include <glog/logging.h>
 
-#include "data/readers/cifar.h"
+#include "data/readers/all.h"
 #include "data/readers/ctf.h"
-#include "data/readers/idx.h"
-#include "data/readers/image_folder.h"
-#include "data/readers/image_map.h"
-#include "data/readers/text.h"
 
 namespace kumo {
 namespace {

@@ -1,6 +1,6 @@
 // Registry of dataset readers. A new format is a file beside this one, a line in registry.cc, and a
 // value of DataReader with its word and traits (common/settings/choices.h);
-// tests/data/reader_conformance_test.cc then needs a sample of it.
+// tests/data/readers/reader_conformance_test.cc then requires a sample file of it.
 //
 // Constant data and pure functions; thread-safe.
 #pragma once
@@ -14,53 +14,53 @@
 
 #include "common/base/status.h"
 #include "common/settings/choices.h"
-#include "data/dataset.h"
+#include "data/samples/dataset.h"
 
 namespace kumo {
 
 enum class DataPart { kTraining, kValidation };
 
-// How a text becomes samples (text.h).
+// Conversion of a text to samples.
 struct TextSettings {
   TextTokens tokens = TextTokens::kCharacters;
-  int64_t window = 1;             // tokens of a sample
-  int64_t windows = 0;            // samples of an epoch; 0: as many as lie side by side
-  double validation_share = 0.1;  // of the tokens: the last ones
+  int64_t window = 1;             // tokens per sample
+  int64_t windows = 0;            // samples per epoch; 0: as many as fit side by side
+  double validation_share = 0.1;  // of the tokens, from the end
 };
 
-// One set of samples to open.
+// Request to open one set of samples.
 struct ReaderRequest {
   std::string images;      // paths
-  std::string labels;      // "" for a reader that finds them with the images
-  int classes = 0;         // every label must be below it; 0: labels are numbers (ctf)
-  int64_t limit = 0;       // keep only the first so many samples; 0: all
-  std::string cache = "";  // folder for what packed files hold (unpacked_file.h); "": none
-  std::vector<int64_t> image_size = {};  // that images are made to have; empty: as they are
-  bool skip_damaged = false;             // leave damaged images out
-  DataPart part = DataPart::kTraining;   // of a file that is both sets
+  std::string labels;      // "" for readers that get labels with the images
+  int classes = 0;         // upper bound of the labels; 0: labels are numbers (ctf)
+  int64_t limit = 0;       // number of samples to keep; 0: all
+  std::string cache = "";  // folder for contents of packed files (unpacked_file.h); "": none
+  std::vector<int64_t> image_size = {};  // size of all images; empty: unchanged
+  bool skip_damaged = false;             // skip damaged images
+  DataPart part = DataPart::kTraining;   // for a file with both sets
   TextSettings text = {};
-  // Of images: they keep their own sizes, and what is done to them afterwards gives them one. Wants
-  // image_size, of which the channels count.
+  // Images keep their own sizes, and later transforms unify them. Requires image_size, which gives
+  // the channels.
   bool originals = false;
   DecodeImages decode = DecodeImages::kAuto;
-  int64_t room = INT64_MAX;  // bytes: kAuto decodes what takes more than that on demand
-  // Of CNTK's text format: the names of its streams.
+  int64_t room = INT64_MAX;  // memory limit in bytes above which kAuto decodes on demand
+  // Stream names of CNTK's text format.
   std::string image_stream = "features";
-  std::string label_stream = "labels";  // "": all labels are 0, whatever the lines have
+  std::string label_stream = "labels";  // "": all labels are 0
 };
 
-// A reader never crashes on what a file holds, takes no more memory than the file's size justifies,
-// and refuses a file that is cut off anywhere.
+// A reader never crashes on a file's contents, takes no more memory than the file's size justifies,
+// and refuses a file that is truncated anywhere.
 struct Reader {
-  DataReader id;  // TraitsOf (common/settings/choices.h) says what it reads
+  DataReader id;  // its traits: TraitsOf (common/settings/choices.h)
   Result<std::unique_ptr<Dataset>> (*open)(const ReaderRequest& request);
-  // What `open` would take into memory, from the files' headers alone.
+  // The memory that `open` would take, from the files' headers alone.
   Result<DatasetExtents> (*measure)(const ReaderRequest& request);
 };
 
 std::span<const Reader> Readers();
 
-// Borrowed for ever.
+// The reader's row, which lives as long as the process.
 const Reader& ReaderOf(DataReader id);
 
 }  // namespace kumo

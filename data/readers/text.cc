@@ -1,4 +1,4 @@
-#include "data/readers/text.h"
+#include "data/readers/all.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -20,7 +20,7 @@ constexpr int32_t kBytes = 256;
 constexpr size_t kPiece = 1 << 20;
 constexpr size_t kCodePoints = 0x110000;
 
-// A whole file as tokens.
+// A file as tokens.
 struct Tokens {
   std::vector<int32_t> numbers;
   int vocabulary = 0;
@@ -34,7 +34,7 @@ Fields WindowFields(int64_t window) {
 
 class TextDataset final : public Dataset {
  public:
-  // tokens: more than a window of them. Windows are drawn, or lie side by side.
+  // tokens: more than one window. Windows are drawn at random, or lie side by side.
   TextDataset(std::string name, Tokens tokens, int64_t window, int64_t samples, bool drawn)
       : name_(std::move(name)),
         tokens_(std::move(tokens)),
@@ -105,7 +105,7 @@ Result<Tokens> TokensOfCharacters(const std::string& path, std::string_view text
   using Utf = boost::locale::utf::utf_traits<char>;
   Tokens tokens;
   tokens.numbers.reserve(text.size());
-  std::vector<int32_t> number_of(kCodePoints, -1);  // 0 for those that there are, at first
+  std::vector<int32_t> number_of(kCodePoints, -1);  // first 0 for code points that occur
   for (auto at = text.begin(); at != text.end();) {
     const auto begin = at;
     const boost::locale::utf::code_point point = Utf::decode(at, text.end());
@@ -113,7 +113,7 @@ Result<Tokens> TokensOfCharacters(const std::string& path, std::string_view text
       const auto line = std::count(text.begin(), begin, '\n') + 1;
       return InvalidArgument(path + ":" + std::to_string(line) + ": byte " +
                              std::to_string(begin - text.begin()) +
-                             " of the file is not UTF-8; data.tokens = bytes takes any file");
+                             " of the file is not UTF-8; use data.tokens = bytes for any file");
     }
     tokens.numbers.push_back(static_cast<int32_t>(point));
     number_of[point] = 0;
@@ -127,7 +127,7 @@ Result<Tokens> TokensOfCharacters(const std::string& path, std::string_view text
   return tokens;
 }
 
-// Both parts of the file, and how many samples each gives.
+// Both parts of the file, and their numbers of samples.
 struct Parts {
   int64_t train_tokens = 0;
   int64_t validation_tokens = 0;
@@ -135,7 +135,7 @@ struct Parts {
   int64_t validation_samples = 0;
 };
 
-// As many windows as lie side by side, with a label for the last token.
+// The number of windows side by side, each with a label for its last token.
 int64_t Windows(int64_t tokens, int64_t window) { return (tokens - 1) / window; }
 
 Result<Parts> Split(const ReaderRequest& request, int64_t tokens) {
@@ -144,14 +144,13 @@ Result<Parts> Split(const ReaderRequest& request, int64_t tokens) {
   parts.train_tokens =
       static_cast<int64_t>(static_cast<double>(tokens) * (1.0 - text.validation_share));
   parts.validation_tokens = tokens - parts.train_tokens;
-  for (const auto& [part, what] :
-       {std::pair(parts.train_tokens, "first part, to train on,"),
-        std::pair(parts.validation_tokens, "last part, to evaluate on,")}) {
+  for (const auto& [part, what] : {std::pair(parts.train_tokens, "training part"),
+                                   std::pair(parts.validation_tokens, "validation part")}) {
     if (part > text.window) continue;
     return InvalidArgument(request.images + ": its " + what + " has " + std::to_string(part) +
-                           " tokens, a window wants " + std::to_string(text.window) +
-                           " and one more; make data.window smaller, change "
-                           "data.validation_share, or take a longer text");
+                           " tokens, but a window needs " + std::to_string(text.window) +
+                           " and one more; decrease data.window, change "
+                           "data.validation_share, or use a longer text");
   }
   parts.train_samples = text.windows > 0 ? text.windows : Windows(parts.train_tokens, text.window);
   parts.validation_samples = Windows(parts.validation_tokens, text.window);

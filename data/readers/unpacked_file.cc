@@ -22,7 +22,7 @@
 namespace kumo {
 namespace {
 
-// Held as long as it lives; the kernel lets go when the process ends, however it ends.
+// Lock of the folder; the kernel releases it when the process ends, however it ends.
 class FolderLock {
  public:
   static Result<std::unique_ptr<FolderLock>> Take(const std::string& folder) {
@@ -45,7 +45,7 @@ class FolderLock {
   const int fd_;
 };
 
-// Links resolved, where there is such a file.
+// Resolves links if the file exists.
 std::string WholePath(const std::string& path) {
   std::error_code error;
   const std::filesystem::path whole = std::filesystem::canonical(path, error);
@@ -67,12 +67,12 @@ std::string KeptAs(const std::string& folder, const PackedFile& packed) {
 
 constexpr std::string_view kLineStart = "\nkumo unpacked 2, bytes inode changed part path: ";
 
-// What tells the packed file from what it was before. Its change time is that of its content, its
-// name and its rights, and nobody can set it.
+// Identifies the state of the packed file. Its change time covers content, name and permissions,
+// and cannot be set.
 Result<std::string> LineAbout(const PackedFile& packed) {
   const std::string& path = packed.path;
   struct stat file {};
-  if (::stat(path.c_str(), &file) != 0) return NotFound(path + ": there is no such file");
+  if (::stat(path.c_str(), &file) != 0) return NotFound(path + ": no such file");
   char numbers[120];
   std::snprintf(numbers, sizeof(numbers), "%jd %ju %jd.%09ld ", static_cast<intmax_t>(file.st_size),
                 static_cast<uintmax_t>(file.st_ino), static_cast<intmax_t>(file.st_ctim.tv_sec),
@@ -82,7 +82,7 @@ Result<std::string> LineAbout(const PackedFile& packed) {
   return std::string(kLineStart) + numbers + Hex(part) + " " + WholePath(path) + "\n";
 }
 
-// The path in the line at the end of `kept`; "" where there is no such line.
+// The path in the last line of `kept`; "" if there is no such line.
 std::string PathIn(const MappedFile& kept) {
   const std::span<const uint8_t> tail =
       kept.bytes().last(std::min<size_t>(kept.bytes().size(), PATH_MAX + 200));
@@ -94,14 +94,14 @@ std::string PathIn(const MappedFile& kept) {
              : std::string(text.substr(path, text.size() - path - 1));
 }
 
-// Where somebody else can write, somebody else's content may be.
+// If others can write there, the content may be forged.
 bool IsOurs(const std::string& path) {
   struct stat file {};
   return ::stat(path.c_str(), &file) == 0 && file.st_uid == ::geteuid() &&
          (file.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-// None where there is none, or it is of another file.
+// None if there is no content, or that of another file.
 std::shared_ptr<const MappedFile> Kept(const std::string& name, int64_t content_size,
                                        const std::string& line) {
   if (!IsOurs(name)) return nullptr;
@@ -113,7 +113,7 @@ std::shared_ptr<const MappedFile> Kept(const std::string& name, int64_t content_
   return same ? *mapped : nullptr;
 }
 
-// What was unpacked from files that are gone, as in folders that come and go: nobody asks for it.
+// Removes the contents of packed files that no longer exist.
 void RemoveOrphans(const std::string& folder) {
   PosixFileSystem files;
   const Result<std::vector<std::string>> names = files.List(folder);
@@ -142,16 +142,16 @@ Result<std::shared_ptr<const MappedFile>> MapUnpacked(const std::string& folder,
                                                       const PackedFile& packed,
                                                       const Unpack& unpack) {
   const std::string name = KeptAs(folder, packed);
-  // Of the time before it is read: should it change meanwhile, the next one unpacks it again.
+  // Taken before reading: if the file changes meanwhile, the next process unpacks it again.
   KUMO_ASSIGN_OR_RETURN(const std::string line, LineAbout(packed));
   if (auto kept = Kept(name, packed.content_size, line)) return kept;
   KUMO_RETURN_IF_ERROR(PosixFileSystem().CreateDirectories(folder));
   KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<FolderLock> lock, FolderLock::Take(folder));
-  if (auto kept = Kept(name, packed.content_size, line)) return kept;  // while this one waited
+  if (auto kept = Kept(name, packed.content_size, line)) return kept;  // made while we waited
   RemoveOrphans(folder);
   KUMO_RETURN_IF_ERROR(Keep(name, line, unpack));
   if (auto kept = Kept(name, packed.content_size, line)) return kept;
-  return DataLoss(name + ": is not what was written there");
+  return DataLoss(name + ": the content differs from what was written");
 }
 
 bool CanMapUnpacked(const std::string& folder, const PackedFile& packed) {

@@ -9,11 +9,11 @@ namespace {
 
 constexpr int kColours = 3;
 constexpr int64_t kHalf = kColourOne / 2;
-constexpr int64_t kSixths = 6;  // of the circle of hues
+constexpr int64_t kSixths = 6;  // of the hue circle
 
 uint8_t Level(int64_t value) { return static_cast<uint8_t>(std::clamp<int64_t>(value, 0, 255)); }
 
-// Of red, green, blue; in units of 1/65536 of a level.
+// Weights of red, green and blue in units of 1/65536.
 int64_t GreyOf(int64_t red, int64_t green, int64_t blue) {
   return 19595 * red + 38470 * green + 7471 * blue;
 }
@@ -29,13 +29,13 @@ struct Planes {
   std::span<uint8_t> red, green, blue;
 };
 
-// factor * level + (1 - factor) * other, where `other` is in units of 1/65536.
+// factor * level + (1 - factor) * other; `other` is in units of 1/65536.
 uint8_t Blend(int64_t level, int64_t other, int64_t factor) {
   const int64_t sum = factor * level * kColourOne + (kColourOne - factor) * other;
   return Level((sum + kColourOne * kHalf) >> 32);
 }
 
-// To the nearest whole number.
+// Rounds to the nearest integer.
 int64_t Quotient(int64_t n, int64_t d) {
   const int64_t twice = 2 * n + d;
   const int64_t down = twice >= 0 ? 0 : 2 * d - 1;
@@ -84,7 +84,7 @@ ColourDraw DrawColours(const Experiment::Data& data, const SampleKey& key) {
   for (size_t i = draw.order.size() - 1; i > 0; --i) {
     std::swap(draw.order[i], draw.order[rng.NextBelow(i + 1)]);
   }
-  // One number of the stream each, whatever the range is.
+  // One number of the stream each, whatever the range.
   const auto between = [&rng](int64_t low, int64_t high) {
     const auto values = static_cast<uint64_t>(high - low + 1);
     return low + static_cast<int64_t>((rng.NextUint32() * values) >> 32);
@@ -131,9 +131,8 @@ void ChangeSaturation(int64_t channels, std::span<uint8_t> pixels, int64_t facto
   }
 }
 
-// A hue is a place on a circle of six sixths: in each of them one colour has the most, another the
-// least, and the third one goes from one of these to the other (Smith 1978, "Color gamut transform
-// pairs").
+// The hue is a position on a circle of six sixths: in each sixth one colour is the largest, another
+// the smallest, and the third moves between them (Smith 1978, "Color gamut transform pairs").
 void TurnHue(int64_t channels, std::span<uint8_t> pixels, int64_t turn) {
   if (turn == 0 || channels != kColours) return;
   const Planes planes(pixels);
@@ -151,7 +150,7 @@ void TurnHue(int64_t channels, std::span<uint8_t> pixels, int64_t turn) {
     } else {
       hue = 4 * kColourOne + Quotient((red - green) * kColourOne, range);
     }
-    // Once around more than a turn back can take.
+    // One full turn more than the largest negative turn.
     hue = (hue + kSixths * turn + 2 * kSixths * kColourOne) % (kSixths * kColourOne);
     const int64_t change = (range * (hue % kColourOne) + kHalf) / kColourOne;
     const uint8_t high = Level(most), low = Level(least);

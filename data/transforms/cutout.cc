@@ -38,7 +38,7 @@ class Cutout final : public Transform {
   const std::vector<uint8_t> colour_;  // by channel
 };
 
-// What becomes 0 by data.mean.
+// The value that data.mean maps to 0.
 uint8_t LevelOf(double mean, double scale) {
   return static_cast<uint8_t>(std::lround(std::clamp(mean / scale, 0.0, 255.0)));
 }
@@ -47,7 +47,7 @@ uint8_t LevelOf(double mean, double scale) {
 
 Rectangle DrawSquare(int64_t side, int64_t height, int64_t width, const SampleKey& key) {
   Rng rng = StreamOf(key, TransformStream::kCutout);
-  // Along an axis: the first pixel, and how many.
+  // First pixel and length along an axis.
   const auto place = [&rng, side](int64_t extent) {
     const int64_t begin =
         static_cast<int64_t>(rng.NextBelow(static_cast<uint64_t>(extent))) - side / 2;

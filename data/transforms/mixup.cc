@@ -11,11 +11,11 @@ namespace {
 
 class Mixup final : public Transform {
  public:
-  // alpha: 0: nothing is mixed.
+  // alpha: 0 disables mixing.
   Mixup(double alpha, int64_t samples, int image, int label, int classes)
       : alpha_(alpha), samples_(samples), image_(image), label_(label), classes_(classes) {}
 
-  // A share of each class.
+  // A share per class.
   void Apply(const SampleKey&, Sample* sample) const override {
     int32_t label = 0;
     std::memcpy(&label, sample->field(label_).data(), sizeof label);
@@ -76,8 +76,8 @@ double Uniform(Rng* rng) { return (static_cast<double>(rng->NextUint64() >> 11) 
 
 }  // namespace
 
-// Jöhnk's way (Devroye 1986, chapter IX.3): of two powers of uniform numbers whose sum is at most 1
-// the first's part of that.
+// Jöhnk's algorithm (Devroye 1986, chapter IX.3): the first of two powers of uniform numbers whose
+// sum is at most 1, divided by the sum.
 Mixture DrawMixture(double alpha, int64_t samples, const SampleKey& key) {
   Rng rng = StreamOf(key, TransformStream::kMixup);
   Mixture mixture;
@@ -97,8 +97,8 @@ Result<std::unique_ptr<const Transform>> MakeMixup(const TransformRequest& reque
   if (request.data.mixup == 0 || image < 0) return transform;
   const int label = FindField(request.fields, kLabelField);
   if (label < 0 || request.classes == 0) {
-    return FailedPrecondition("data.mixup: samples of " + request.name +
-                              " have no classes; set it to 0");
+    return FailedPrecondition("data.mixup requires classes, but samples of " + request.name +
+                              " have none; set it to 0");
   }
   transform = std::make_unique<Mixup>(request.training ? request.data.mixup : 0, request.samples,
                                       image, label, request.classes);

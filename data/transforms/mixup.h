@@ -1,6 +1,6 @@
-// Each training image becomes a mean, with random weights, of itself and another one, and its label
-// the two labels with these weights (data.mixup): Zhang et al. 2018, "mixup: Beyond empirical risk
-// minimization". Labels are then a share of each class; those to evaluate on are all of one.
+// Mixup: each training image becomes a random weighted mean of itself and another image, and its
+// label the same mean of both labels (data.mixup): Zhang et al. 2018, "mixup: Beyond empirical risk
+// minimization". Training labels are then a share per class; evaluated labels stay single classes.
 //
 // Values and pure functions; thread-safe.
 #pragma once
@@ -12,11 +12,11 @@
 
 namespace kumo {
 
-// What is mixed into a sample.
+// The draw for a sample.
 struct Mixture {
   int64_t partner = 0;  // any sample of the set
-  // Of the sample itself, of kWhole; the rest is the partner's. From the distribution Beta(alpha,
-  // alpha).
+  // Weight of the sample itself, out of kWhole; the partner has the rest. Distributed as
+  // Beta(alpha, alpha).
   int64_t weight = 0;
 
   static constexpr int64_t kWhole = int64_t{1} << 16;

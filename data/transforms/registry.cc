@@ -2,12 +2,10 @@
 #include <utility>
 
 #include "common/settings/option_value.h"
-#include "data/transforms/centre_crop.h"
 #include "data/transforms/colour_jitter.h"
-#include "data/transforms/crop_and_flip.h"
+#include "data/transforms/crops.h"
 #include "data/transforms/cutout.h"
 #include "data/transforms/mixup.h"
-#include "data/transforms/random_resized_crop.h"
 #include "data/transforms/transform.h"
 
 namespace kumo {
@@ -40,9 +38,9 @@ Result<std::vector<int64_t>> WantedExtents(const TransformRequest& request, cons
   if (request.data.image_size.empty()) return field.extents;
   KUMO_ASSIGN_OR_RETURN(std::vector<int64_t> wanted, ParseImageExtents(request.data.image_size));
   if (wanted[0] == field.extents[0]) return wanted;
-  return FailedPrecondition("data.image_size = " + request.data.image_size + ": images of " +
+  return FailedPrecondition("data.image_size = " + request.data.image_size + ", but images of " +
                             request.name + " have " + std::to_string(field.extents[0]) +
-                            " channels; set it to as many");
+                            " channels; set the same number of channels");
 }
 
 Result<Transforms> MakeTransforms(TransformRequest request) {
@@ -55,14 +53,32 @@ Result<Transforms> MakeTransforms(TransformRequest request) {
     if (transform == nullptr) continue;
     const int image = FindField(fields, kImageField);
     if (image >= 0 && fields[image].type != NumberType::kUint8) {
-      return FailedPrecondition(std::string(kind.name) + " is for images in bytes; those of " +
-                                request.name + " are " + NameOf(fields[image].type) +
-                                "; leave it at its default");
+      return FailedPrecondition(std::string(kind.name) +
+                                " requires images in bytes, but those of " + request.name +
+                                " are " + NameOf(fields[image].type) + "; keep its default");
     }
     transform->ChangeFields(&fields);
     transforms.push_back(std::move(transform));
   }
   return transforms;
+}
+
+Status ReadTransformed(const Dataset& dataset,
+                       std::span<const std::unique_ptr<const Transform>> transforms,
+                       const SampleKey& key, Sample* sample) {
+  sample->Reset(dataset.fields());
+  KUMO_RETURN_IF_ERROR(dataset.ReadKey(key, sample));
+  for (size_t t = 0; t < transforms.size(); ++t) {
+    transforms[t]->Apply(key, sample);
+    const std::optional<int64_t> number = transforms[t]->PartnerOf(key);
+    if (!number) continue;
+    const SampleKey of_partner = {key.seed, key.epoch, *number};
+    Sample& partner = sample->Partner(dataset.fields());
+    KUMO_RETURN_IF_ERROR(dataset.ReadKey(of_partner, &partner));
+    for (size_t p = 0; p <= t; ++p) transforms[p]->Apply(of_partner, &partner);
+    transforms[t]->Mix(key, partner, sample);
+  }
+  return OkStatus();
 }
 
 }  // namespace kumo

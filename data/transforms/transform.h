@@ -1,10 +1,9 @@
-// What is done to a sample between reading it and putting it into a minibatch: the list of
-// transforms. Adding one is one file beside this one and one line in registry.cc.
+// Transforms: operations on a sample between its reading and its minibatch, and the visible list of
+// them. A new transform is one file beside this one and one line in registry.cc.
 //
-// A transform sees all fields of a sample, so that what belongs together moves together. What it
-// draws is named by (seed, epoch, sample) alone: any process draws the same for any sample, whoever
-// reads it in whatever order, on however many threads. Draws are part of a job's mathematics: what
-// is drawn never changes.
+// A transform sees all fields of a sample, so that they change consistently. Its draws depend on
+// (seed, epoch, sample) alone, so any process and thread draws the same for a sample. Draws are
+// part of a job's mathematics and never change.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +18,12 @@
 #include "common/base/status.h"
 #include "common/job/fields.h"
 #include "common/settings/experiment.h"
-#include "data/sample.h"
+#include "data/samples/dataset.h"
+#include "data/samples/sample.h"
 
 namespace kumo {
 
-// Which of a sample's streams a transform draws from. Part of a job's mathematics: never renumber
-// them.
+// Random streams of a sample, by transform. Part of a job's mathematics: never renumber.
 enum class TransformStream : uint64_t {
   kCropAndFlip = 0,
   kRandomResizedCrop = 1,
@@ -41,43 +40,49 @@ class Transform {
 
   // Changes the sample's fields.
   virtual void Apply(const SampleKey& key, Sample* sample) const = 0;
-  // Makes of the fields that samples have before it those that they have after it.
+  // Changes `fields` of samples before the transform to those after it.
   virtual void ChangeFields(Fields* /*fields*/) const {}
 
-  // Another sample that goes into this one, after both went through Apply: none, or its number.
+  // Number of a partner sample to mix in after both went through Apply; none if there is none.
   virtual std::optional<int64_t> PartnerOf(const SampleKey& /*key*/) const { return std::nullopt; }
-  // partner: after this transform's Apply, with which nothing was mixed.
+  // partner: after this transform's Apply, itself unmixed.
   virtual void Mix(const SampleKey& /*key*/, const Sample& /*partner*/, Sample* /*sample*/) const {}
 };
 using Transforms = std::vector<std::unique_ptr<const Transform>>;
-// What samples of `fields` have after them all.
+// The fields after all transforms.
 Fields FieldsAfter(Fields fields, std::span<const std::unique_ptr<const Transform>> transforms);
 
-// What a transform is made from.
+// Parameters for making a transform.
 struct TransformRequest {
   const Experiment::Data& data;
-  const Fields& fields;     // of the samples, after the transforms before this one
+  const Fields& fields;     // of the samples after the previous transforms
   const std::string& name;  // of the data set, for messages
-  bool training = true;     // false: samples to evaluate on
+  bool training = true;     // false: evaluated samples
   int classes = 0;          // of the data set
   int64_t samples = 0;
 };
-// The extents that images are to have for the network: data.image_size, or what `field` has.
-// FailedPrecondition where these differ in their channels.
+// The image extents for the network: data.image_size, or those of `field`. FailedPrecondition if
+// the numbers of channels differ.
 Result<std::vector<int64_t>> WantedExtents(const TransformRequest& request, const Field& field);
 
 struct TransformKind {
   std::string_view name;
-  // Null where the settings ask for nothing. FailedPrecondition where it cannot be done to such
+  // Null if the settings do not request it. FailedPrecondition if it cannot be applied to such
   // samples.
   Result<std::unique_ptr<const Transform>> (*make)(const TransformRequest& request);
 };
 
-// In the order in which they are applied.
+// In the order of application.
 std::span<const TransformKind> TransformKinds();
 
-// All that the settings ask for. FailedPrecondition also where it cannot be done to samples of
-// another type of number.
+// Makes all transforms that the settings request. FailedPrecondition also if the samples have an
+// unsupported element type.
 Result<Transforms> MakeTransforms(TransformRequest request);
+
+// Reads a sample and transforms it as for a minibatch; transforms may read a partner sample.
+// `sample` was made for the dataset's fields. The errors of Dataset::Read.
+Status ReadTransformed(const Dataset& dataset,
+                       std::span<const std::unique_ptr<const Transform>> transforms,
+                       const SampleKey& key, Sample* sample);
 
 }  // namespace kumo

@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "common/job/job_plan.h"
-#include "data/memory_dataset.h"
+#include "data/samples/dataset.h"
 #include "tests/data/pixel_reference.h"
 #include "tests/data/test_files.h"
 

@@ -7,8 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "data/memory_dataset.h"
 #include "data/readers/image_decoder.h"
+#include "data/samples/dataset.h"
 #include "tests/data/test_files.h"
 #include "tests/scratch_directory.h"
 

@@ -7,8 +7,8 @@
 
 #include "common/base/crc32c.h"
 #include "common/base/rng.h"
-#include "data/memory_dataset.h"
 #include "data/readers/registry.h"
+#include "data/samples/dataset.h"
 #include "tests/data/pixel_reference.h"
 #include "tests/data/test_files.h"
 #include "tests/scratch_directory.h"

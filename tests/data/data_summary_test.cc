@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/rng.h"
-#include "data/memory_dataset.h"
+#include "data/samples/dataset.h"
 #include "tests/data/pixel_reference.h"
 
 namespace kumo {

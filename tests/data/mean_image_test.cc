@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "data/memory_dataset.h"
+#include "data/samples/dataset.h"
 #include "tests/data/pixel_reference.h"
 
 namespace kumo {

@@ -8,9 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "data/memory_dataset.h"
-#include "data/transforms/centre_crop.h"
-#include "data/transforms/random_resized_crop.h"
+#include "data/samples/dataset.h"
+#include "data/transforms/crops.h"
 #include "tests/data/image_bytes.h"
 #include "tests/data/pixel_reference.h"
 #include "tests/data/test_files.h"
@@ -86,7 +85,7 @@ TEST_F(OpenDatasetsTest, OnlyWhoReadsArchivesIsLedIntoAFile) {
   EXPECT_EQ(Refusal().code(), StatusCode::kNotFound);
   EXPECT_THAT(Refusal().message(), HasSubstr("data.train_images = mnist/"));
   data_.reader = DataReader::kImageFolder;
-  EXPECT_THAT(Refusal().message(), HasSubstr("no whole tar"));
+  EXPECT_THAT(Refusal().message(), HasSubstr("archive is damaged"));
 }
 
 TEST_F(OpenDatasetsTest, AMissingFileIsNamedWithItsSettingAndWhereItWasLookedFor) {
@@ -96,7 +95,7 @@ TEST_F(OpenDatasetsTest, AMissingFileIsNamedWithItsSettingAndWhereItWasLookedFor
                                      " (data.directory = " + scratch_.path() + ")");
   data_.validation_labels = scratch_ / "none.gz";
   EXPECT_EQ(Refusal().message(),
-            "data.validation_labels = " + scratch_ / "none.gz" + ": there is no such file");
+            "data.validation_labels = " + scratch_ / "none.gz" + ": no such file");
 }
 
 TEST_F(OpenDatasetsTest, HowMnistIsHadIsOnlySaidToWhoAsksForIt) {
@@ -130,7 +129,7 @@ TEST_F(OpenDatasetsTest, BothSetsComeToTheNetworksSize) {
   EXPECT_EQ(measured->train.fields, sets->fields());
   EXPECT_EQ(measured->validation.fields, sets->fields());
   data_.subtract_mean = true;
-  EXPECT_THAT(Refusal().message(), AllOf(HasSubstr("another size, 1x3x3"), HasSubstr("data.mean")));
+  EXPECT_THAT(Refusal().message(), AllOf(HasSubstr("are scaled to 1x3x3"), HasSubstr("data.mean")));
 }
 
 // Photographs of several sizes come to the network's by random parts of themselves, not of what is
@@ -207,12 +206,12 @@ TEST_F(OpenDatasetsTest, AMeanAndADeviationOfEachChannelArePartOfTheFormula) {
 TEST_F(OpenDatasetsTest, AMeanOfOtherChannelsIsRefused) {
   data_.mean = {0.4914, 0.4822, 0.4465};
   EXPECT_EQ(Refusal().code(), StatusCode::kFailedPrecondition);
-  EXPECT_THAT(Refusal().message(), AllOf(HasSubstr("data.mean has 3 values: images of"),
-                                         HasSubstr("have 1 channels; name a value for each")));
+  EXPECT_THAT(Refusal().message(), AllOf(HasSubstr("data.mean has 3 values, but images of"),
+                                         HasSubstr("have 1 channels; give one value per channel")));
   EXPECT_EQ(MeasureDatasets(data_).status().message(), Refusal().message());
   data_.mean = {};
   data_.std_dev = {1, 1};
-  EXPECT_THAT(Refusal().message(), HasSubstr("data.std has 2 values: images of"));
+  EXPECT_THAT(Refusal().message(), HasSubstr("data.std has 2 values, but images of"));
 }
 
 TEST_F(OpenDatasetsTest, APadThatAWindowCouldGetLostInIsRefused) {

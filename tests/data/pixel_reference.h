@@ -10,8 +10,8 @@
 
 #include "common/base/rng.h"
 #include "common/job/pixels.h"
-#include "data/dataset.h"
-#include "data/transforms/crop_and_flip.h"
+#include "data/samples/dataset.h"
+#include "data/transforms/crops.h"
 
 namespace kumo::test {
 

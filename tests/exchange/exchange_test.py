@@ -294,7 +294,7 @@ class ExchangeTest(unittest.TestCase):
             evaluated = json.loads(self.kumo("evaluate", "out.conf", "--json", *setting).stdout)
             self.assertAlmostEqual(sum(losses) / len(losses), evaluated["validation/main/loss"], places=5)
         few = self.kumo("predict", "out.conf", "--input", "train.zip", "--set", "data.shorter_side=11", expect=78)
-        self.assertIn("data.shorter_side = 11 is too little to cut images of 3x12x12 out of others; set it to 0, or 12", few.stderr)
+        self.assertIn("data.shorter_side = 11 is too small to crop images of 3x12x12; set it to 0, or at least to 12", few.stderr)
 
     def test_a_damaged_image_is_named_and_nothing_else_is_said(self):
         (self.folder / "whole.png").write_bytes(png(self.images[0][1]))

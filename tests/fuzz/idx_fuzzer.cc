@@ -1,7 +1,7 @@
 // Images and labels as IDX files, packed or not. The first two bytes say where the labels begin.
 #include <vector>
 
-#include "data/readers/idx.h"
+#include "data/readers/all.h"
 #include "tests/fuzz/fuzzer.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -1,8 +1,8 @@
 // A file of an image, or an archive of images in class folders: the first byte says which.
 #include <algorithm>
 
+#include "data/readers/all.h"
 #include "data/readers/image_decoder.h"
-#include "data/readers/image_folder.h"
 #include "tests/fuzz/fuzzer.h"
 
 namespace {

@@ -11,9 +11,9 @@
 #include "common/base/did_you_mean.h"
 #include "common/settings/option_value.h"
 #include "data/readers/ctf.h"
+#include "data/readers/image_decoder.h"
 #include "data/readers/image_files.h"
-#include "data/readers/image_maker.h"
-#include "data/transforms/centre_crop.h"
+#include "data/transforms/crops.h"
 #include "models/network.h"
 #include "worker/inference/stored_model.h"
 

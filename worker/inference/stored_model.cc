@@ -8,8 +8,8 @@
 
 #include "common/base/printable.h"
 #include "common/checkpoint/checkpoint.h"
-#include "common/checkpoint/source_checkpoint.h"
 #include "common/checkpoint/manifest.h"
+#include "common/checkpoint/source_checkpoint.h"
 #include "common/job/network_changes.h"
 #include "common/settings/experiment_text.h"
 #include "common/settings/parser.h"

@@ -14,7 +14,7 @@
 #include "common/optimiser/optimiser.h"
 #include "common/optimiser/schedule.h"
 #include "common/settings/experiment.h"
-#include "data/dataset.h"
+#include "data/open_datasets.h"
 #include "models/backend/backend.h"
 #include "models/backend/devices.h"
 #include "models/net.h"

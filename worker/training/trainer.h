@@ -26,7 +26,7 @@
 #include "common/optimiser/optimiser.h"
 #include "common/settings/experiment.h"
 #include "data/batch_stream.h"
-#include "data/dataset.h"
+#include "data/open_datasets.h"
 #include "models/backend/step_recorder.h"
 #include "models/net.h"
 #include "worker/session/actions.h"

@@ -9,9 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "data/digits/digit_set.h"
-#include "data/digits/idx_writer.h"
-#include "data/memory_dataset.h"
 #include "data/open_datasets.h"
+#include "data/samples/dataset.h"
 #include "tests/data/pixel_reference.h"
 #include "tests/data/test_files.h"
 #include "tests/scratch_directory.h"

@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "data/memory_dataset.h"
+#include "data/samples/dataset.h"
 #include "tests/data/pixel_reference.h"
 
 namespace kumo {
@@ -126,7 +126,7 @@ TEST_F(MixupTest, WithoutClassesThereIsNothingToMix) {
   const Fields fields = {{kImageField, NumberType::kUint8, {3, 5, 4}},
                          {kLabelField, NumberType::kFloat32, {2}}};
   EXPECT_THAT(MakeMixup({data_, fields, "a set", true, 0, 9}).status().message(),
-              testing::HasSubstr("samples of a set have no classes"));
+              testing::HasSubstr("samples of a set have none"));
   data_.mixup = 0;
   EXPECT_EQ(MakeMixup({data_, fields, "a set", true, 0, 9}).value(), nullptr);
 }

@@ -1,0 +1,82 @@
+// Readers: formats and entry points of those that export no other functions.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "common/base/status.h"
+#include "data/readers/registry.h"
+#include "data/samples/dataset.h"
+
+namespace kumo {
+
+// Reader "cifar": the binary versions of CIFAR-10 and CIFAR-100 (Krizhevsky 2009). A sample is one
+// or two label bytes and 3 x 32 x 32 bytes of red, green and blue.
+//
+//   CIFAR-10    label   pixels                    3073 bytes
+//   CIFAR-100   coarse  fine    pixels            3074 bytes
+//
+// data.classes selects the version: 100 means CIFAR-100's fine labels, 20 its coarse ones, other
+// values CIFAR-10's. A path is a file, or a folder with data_batch_*.bin, read in the order of
+// their names.
+//
+// InvalidArgument, with file and byte, if a file does not consist of whole samples, a label is not
+// below request.classes, or a folder has no such files.
+Result<std::unique_ptr<Dataset>> OpenCifar(const ReaderRequest& request);
+// From the files' sizes.
+Result<DatasetExtents> MeasureCifar(const ReaderRequest& request);
+
+// Reader "idx": the IDX format of MNIST (LeCun, Cortes, Burges): a magic number, the extents, then
+// one byte per element. Header numbers are 32-bit big-endian.
+//
+//   images   00 00 08 03  count  height  width   count * height * width pixels
+//   labels   00 00 08 01  count                  count labels
+//
+// Both files may be gzip'd and are untrusted: extents are checked against the file's size before
+// memory is allocated, a gzip file is unpacked at most one byte past the size in its header, and
+// memory grows only with bytes that exist.
+//
+// Reads and verifies both files completely, even if `limit` keeps only the first samples. Packed
+// images are unpacked once and mapped (unpacked_file.h) if there is a cache and they are large
+// enough. DataLoss if a file is truncated, longer than its header says, or damaged; InvalidArgument
+// if it is not IDX, the counts differ, or a label is not below `classes`. Messages name the file,
+// the position, the value found and the remedy.
+Result<std::unique_ptr<Dataset>> OpenIdx(const ReaderRequest& request);
+// From the images' header, checked against the file's size; the rest is not read.
+Result<DatasetExtents> MeasureIdx(const ReaderRequest& request);
+
+// Reader "image_folder": a folder, perhaps in an archive, with one folder of images per class.
+//
+// Classes are numbered in the order of their names. The samples are the first image of each class,
+// then the second of each, and so on, so that any prefix covers all classes.
+//
+// InvalidArgument if there are no images, images beside the class folders, or a number of classes
+// other than request.classes; otherwise the errors of OpenImageSet.
+Result<std::unique_ptr<Dataset>> OpenImageFolder(const ReaderRequest& request);
+Result<DatasetExtents> MeasureImageFolder(const ReaderRequest& request);
+
+// Reader "image_map": a text file with one line per sample, as for CNTK's ImageReader: image path,
+// tab, class number. Paths are relative to the file's folder; paths into an archive have the form
+// photos.zip@/cat/1.jpg or photos.zip/cat/1.jpg, all in the same archive.
+//
+// InvalidArgument, with file and line, for malformed lines or classes not below request.classes;
+// otherwise the errors of OpenImageSet.
+Result<std::unique_ptr<Dataset>> OpenImageMap(const ReaderRequest& request);
+Result<DatasetExtents> MeasureImageMap(const ReaderRequest& request);
+
+// Reader "text": windows of a text, each with the same text shifted by one token as its labels, for
+// language models.
+//
+// One file is both sets; its last part validates. A token is a byte, or a character (a Unicode code
+// point in UTF-8), numbered by the order of the code points that occur in the file. Training
+// windows begin at random positions, drawn anew for each sample of each epoch; validation windows
+// lie side by side.
+//
+// Functions; thread-safe. The opened set is immutable.
+//
+// InvalidArgument, with line and byte, if the text is not UTF-8, or if it is too short for a
+// window.
+Result<std::unique_ptr<Dataset>> OpenText(const ReaderRequest& request);
+Result<DatasetExtents> MeasureText(const ReaderRequest& request);
+
+}  // namespace kumo

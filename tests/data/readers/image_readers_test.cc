@@ -1,0 +1,294 @@
+// What the readers of images do beyond what every reader must (reader_conformance_test.cc).
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/base/file.h"
+#include "data/content_hash.h"
+#include "data/readers/all.h"
+#include "data/readers/image_files.h"
+#include "data/samples/dataset.h"
+#include "tests/data/image_bytes.h"
+#include "tests/data/pixel_reference.h"
+#include "tests/scratch_directory.h"
+
+namespace kumo {
+namespace {
+
+using test::Bytes;
+using test::NamedFiles;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+const std::vector<int64_t> kExtents = {3, 5, 4};
+constexpr int kClasses = 3;
+constexpr int64_t kImages = 11;
+
+class ImageReadersTest : public testing::Test {
+ protected:
+  ReaderRequest Request(const std::string& path) const {
+    ReaderRequest request;
+    request.images = scratch_ / path;
+    request.classes = kClasses;
+    return request;
+  }
+  static Status Refusal(const ReaderRequest& request) { return OpenImageFolder(request).status(); }
+
+  test::ScratchDirectory scratch_;
+  const NamedFiles files_ = test::ClassFolders(kImages, kClasses, kExtents);
+};
+
+TEST_F(ImageReadersTest, AFolderAndEveryKindOfArchiveAreTheSameSet) {
+  test::WriteFiles(scratch_ / "folder/train", files_);
+  NamedFiles inside;
+  for (const auto& [name, content] : files_) inside.emplace_back("train/" + name, content);
+  inside.emplace_back("test/class0/9.png", files_[0].second);
+  inside.emplace_back("README.md", Bytes{'h', 'i'});
+  std::ranges::reverse(inside);  // the order in the archive is none of the set's
+  test::WriteFile(scratch_ / "set.tar", test::Archive(test::Pack::kTar, inside));
+  test::WriteFile(scratch_ / "set.tar.gz", test::Archive(test::Pack::kTarGz, inside));
+  test::WriteFile(scratch_ / "set.zip", test::Archive(test::Pack::kZip, inside));
+  for (const char* path :
+       {"folder/train", "folder/train/", "set.tar/train", "set.tar.gz/train", "set.zip/train"}) {
+    const auto set = OpenImageFolder(Request(path));
+    ASSERT_TRUE(set.ok()) << path << ": " << set.status().message();
+    EXPECT_EQ((*set)->fields(), LabelledImage(kExtents));
+    EXPECT_THAT((*set)->class_names(), ElementsAre("class0", "class1", "class2"));
+    const test::Contents contents = test::ReadAll(**set);
+    ASSERT_EQ(contents.labels.size(), kImages);
+    for (int64_t i = 0; i < kImages; ++i) {
+      EXPECT_EQ(contents.labels[i], i % kClasses) << path;
+      EXPECT_TRUE(std::ranges::equal(std::span(contents.pixels).subspan(i * 60, 60),
+                                     test::ImagePixels(i, kExtents)))
+          << path << ", image " << i;
+    }
+  }
+}
+
+TEST_F(ImageReadersTest, APlainTarThatIsCutOffAnywhereIsRefused) {
+  const Bytes whole = test::Archive(test::Pack::kTar, files_);
+  for (size_t size = 0; size < whole.size(); size += size % 512 == 511 ? 1 : 37) {
+    test::WriteFile(scratch_ / "set.tar", Bytes(whole.begin(), whole.begin() + size));
+    EXPECT_FALSE(OpenImageFolder(Request("set.tar")).ok()) << size;
+  }
+}
+
+TEST_F(ImageReadersTest, AZipThatIsCutOffAnywhereIsRefused) {
+  const Bytes whole = test::Archive(test::Pack::kZip, files_);
+  for (size_t size = 0; size < whole.size(); size += 11) {
+    test::WriteFile(scratch_ / "set.zip", Bytes(whole.begin(), whole.begin() + size));
+    EXPECT_FALSE(OpenImageFolder(Request("set.zip")).ok()) << size;
+  }
+}
+
+TEST_F(ImageReadersTest, TheCachedSetIsTheDecodedOne) {
+  test::WriteFile(scratch_ / "set.zip", test::Archive(test::Pack::kZip, files_));
+  ReaderRequest request = Request("set.zip");
+  const auto decoded = OpenImageFolder(request);
+  request.cache = scratch_ / "cache";
+  const auto first = OpenImageFolder(request);
+  const auto second = OpenImageFolder(request);
+  request.image_size = {1, 8, 8};  // another content of the same file
+  const auto other = OpenImageFolder(request);
+  ASSERT_TRUE(decoded.ok() && first.ok() && second.ok() && other.ok());
+  EXPECT_EQ(test::ReadAll(**first), test::ReadAll(**decoded));
+  EXPECT_EQ(test::ReadAll(**second), test::ReadAll(**decoded));
+  EXPECT_EQ((*other)->fields(), LabelledImage({1, 8, 8}));
+  const auto kept = std::filesystem::directory_iterator(request.cache);
+  EXPECT_EQ(std::distance(begin(kept), end(kept)), 2);
+  const auto measured = MeasureImageFolder(request);
+  ASSERT_TRUE(measured.ok());
+  EXPECT_EQ(measured->bytes, kImages * 4) << "labels alone: the pixels are mapped";
+}
+
+TEST_F(ImageReadersTest, DamagedImagesAreRefusedByNameOrLeftOut) {
+  NamedFiles files = files_;
+  files[4].second.resize(files[4].second.size() / 2);
+  files[7].second = {'n', 'o', 'n', 'e'};
+  test::WriteFiles(scratch_ / "set", files);
+  test::WriteFile(scratch_ / "set.zip", test::Archive(test::Pack::kZip, files));
+  for (const char* path : {"set", "set.zip"}) {
+    ReaderRequest request = Request(path);
+    EXPECT_EQ(Refusal(request).code(), StatusCode::kDataLoss);
+    EXPECT_THAT(Refusal(request).message(),
+                AllOf(HasSubstr(scratch_ / path), HasSubstr("class1/000"),
+                      HasSubstr("data.damaged = skip")));
+    request.skip_damaged = true;
+    request.cache = scratch_ / "cache";
+    for (int again = 0; again < 2; ++again) {  // the second time from the cache, where it is one
+      const auto set = OpenImageFolder(request);
+      ASSERT_TRUE(set.ok()) << set.status().message();
+      const test::Contents contents = test::ReadAll(**set);
+      EXPECT_THAT(contents.labels, ElementsAre(0, 1, 2, 0, 2, 0, 2, 0, 1));
+      EXPECT_TRUE(
+          std::ranges::equal(std::span(contents.pixels).last(60), test::ImagePixels(10, kExtents)));
+    }
+  }
+}
+
+TEST_F(ImageReadersTest, AClassOfWhichAllIsLeftOutIsNamed) {
+  NamedFiles files = files_;
+  for (auto& file : files) {
+    if (file.first.starts_with("class1/")) file.second.resize(30);
+  }
+  test::WriteFiles(scratch_ / "set", files);
+  ReaderRequest request = Request("set");
+  request.skip_damaged = true;
+  testing::internal::CaptureStderr();
+  ASSERT_TRUE(OpenImageFolder(request).ok());
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(said, HasSubstr("class class1 has no valid image"));
+  EXPECT_THAT(said, Not(HasSubstr("class class0 has no")));
+}
+
+TEST_F(ImageReadersTest, ASetWithoutAWholeImageIsRefused) {
+  NamedFiles files = files_;
+  for (auto& file : files) file.second.resize(30);
+  test::WriteFiles(scratch_ / "set", files);
+  ReaderRequest request = Request("set");
+  request.skip_damaged = true;
+  EXPECT_THAT(Refusal(request).message(), HasSubstr("all images are damaged"));
+  request.image_size = {3, 5, 4};
+  EXPECT_THAT(Refusal(request).message(), HasSubstr("all images are damaged"));
+}
+
+TEST_F(ImageReadersTest, ImagesOfAnotherSizeNeedImageSize) {
+  NamedFiles files = files_;
+  files[5].second = test::Png({1, 20, 8}, Bytes(160, 77));
+  test::WriteFiles(scratch_ / "set", files);
+  ReaderRequest request = Request("set");
+  EXPECT_THAT(Refusal(request).message(), AllOf(HasSubstr("class2/0005.png"), HasSubstr("1x20x8"),
+                                                HasSubstr("data.image_size = 3x5x4")));
+  request.skip_damaged = true;
+  EXPECT_THAT(Refusal(request).message(),
+              AllOf(HasSubstr("data.image_size = 3x5x4"), Not(HasSubstr("skip"))))
+      << "it is not damaged";
+  request.skip_damaged = false;
+  request.image_size = kExtents;
+  const auto set = OpenImageFolder(request);
+  ASSERT_TRUE(set.ok()) << set.status().message();
+  const test::Contents contents = test::ReadAll(**set);
+  EXPECT_TRUE(std::ranges::equal(std::span(contents.pixels).subspan(5 * 60, 60), Bytes(60, 77)))
+      << "what is of one colour stays so";
+  EXPECT_TRUE(
+      std::ranges::equal(std::span(contents.pixels).first(60), test::ImagePixels(0, kExtents)))
+      << "what has the size stays as it is";
+}
+
+TEST_F(ImageReadersTest, ClassesMustBeFoldersAndAsManyAsIsSaid) {
+  test::WriteFiles(scratch_ / "set", files_);
+  ReaderRequest request = Request("set");
+  request.classes = 4;
+  EXPECT_THAT(Refusal(request).message(), AllOf(HasSubstr("3 classes (class0, class1, class2)"),
+                                                HasSubstr("data.classes = 4")));
+  std::filesystem::create_directories(scratch_ / "set/gifs");
+  test::WriteFile(scratch_ / "set/gifs/1.gif", {1, 2, 3});
+  std::filesystem::create_directories(scratch_ / "set/empty");
+  EXPECT_THAT(Refusal(request).message(),
+              HasSubstr("data.classes = 4; no images (.jpg, .jpeg, .png) are in empty, gifs;"));
+  test::WriteFile(scratch_ / "set/lone.jpg", {1, 2, 3});
+  EXPECT_THAT(Refusal(Request("set")).message(), HasSubstr("set/lone.jpg"));
+  EXPECT_THAT(Refusal(Request("nowhere")).message(), HasSubstr("nowhere"));
+  std::filesystem::create_directories(scratch_ / "empty");
+  EXPECT_THAT(Refusal(Request("empty")).message(), HasSubstr("contains no images"));
+  test::WriteFile(scratch_ / "set.tar", test::Archive(test::Pack::kTar, files_));
+  EXPECT_THAT(Refusal(Request("set.tar/nothing")).message(), HasSubstr("contains no images"));
+  test::WriteFile(scratch_ / "text", {'n', 'o', ' ', 'a', 'r'});
+  EXPECT_THAT(Refusal(Request("text")).message(), HasSubstr("archive is damaged"));
+}
+
+TEST_F(ImageReadersTest, JpegIsWithinAFewLevelsOfWhatWasPacked) {
+  Bytes smooth(3 * 16 * 16);
+  for (size_t i = 0; i < smooth.size(); ++i) smooth[i] = static_cast<uint8_t>(40 + i / 8);
+  for (const char* name : {"class0/a.jpg", "class1/b.JPEG", "class2/c.Jpg"}) {
+    test::WriteFile(scratch_ / std::string("set/") + name, test::Jpeg({3, 16, 16}, smooth));
+  }
+  const auto set = OpenImageFolder(Request("set"));
+  ASSERT_TRUE(set.ok()) << set.status().message();
+  const test::Contents contents = test::ReadAll(**set);
+  for (size_t i = 0; i < smooth.size(); ++i) EXPECT_NEAR(contents.pixels[i], smooth[i], 8) << i;
+}
+
+TEST_F(ImageReadersTest, AJpegThatIsCutOffIsDamaged) {
+  const Bytes jpeg = test::Jpeg({3, 16, 16}, Bytes(3 * 16 * 16, 99));
+  for (size_t size = 0; size + 2 < jpeg.size(); ++size) {
+    for (const char* name : {"class0/a.jpg", "class1/b.jpg", "class2/c.jpg"}) {
+      test::WriteFile(scratch_ / std::string("set/") + name,
+                      Bytes(jpeg.begin(), jpeg.begin() + size));
+    }
+    EXPECT_EQ(Refusal(Request("set")).code(), StatusCode::kDataLoss) << size;
+  }
+}
+
+TEST_F(ImageReadersTest, AMapNamesFilesBesideItAndInAnArchive) {
+  test::WriteFiles(scratch_ / "images", files_);
+  test::WriteFile(scratch_ / "set.zip", test::Archive(test::Pack::kZip, files_));
+  const auto map = [&](const std::string& before) {
+    std::string text;
+    for (int64_t i = 0; i < kImages; ++i) {
+      text += before + files_[kImages - 1 - i].first + "\t" + std::to_string(i % kClasses) + "\r\n";
+    }
+    text += before + files_[0].first + "\t2\n";  // the same image once more
+    test::WriteFile(scratch_ / "map.txt", Bytes(text.begin(), text.end()));
+    return OpenImageMap(Request("map.txt"));
+  };
+  for (const std::string& before :
+       {std::string("images/"), scratch_ / "images/", std::string("set.zip/"),
+        std::string("set.zip@/"), scratch_ / "set.zip@/"}) {
+    const auto set = map(before);
+    ASSERT_TRUE(set.ok()) << before << ": " << set.status().message();
+    const test::Contents contents = test::ReadAll(**set);
+    ASSERT_EQ(contents.labels.size(), kImages + 1);
+    for (int64_t i = 0; i < kImages; ++i) {
+      EXPECT_EQ(contents.labels[i], i % kClasses);
+      EXPECT_TRUE(std::ranges::equal(std::span(contents.pixels).subspan(i * 60, 60),
+                                     test::ImagePixels(kImages - 1 - i, kExtents)));
+    }
+    EXPECT_TRUE(
+        std::ranges::equal(std::span(contents.pixels).last(60), test::ImagePixels(0, kExtents)));
+  }
+}
+
+TEST_F(ImageReadersTest, AMapIsRefusedByTheLineThatIsWrong) {
+  test::WriteFiles(scratch_ / "images", files_);
+  const std::string good = "images/" + files_[0].first + "\t1\n";
+  const auto refusal = [&](const std::string& line) {
+    const std::string text = good + line;
+    test::WriteFile(scratch_ / "map.txt", Bytes(text.begin(), text.end()));
+    return OpenImageMap(Request("map.txt")).status().message();
+  };
+  const std::string where = scratch_ / "map.txt:2: ";
+  EXPECT_THAT(refusal("images/x.png 1\n"), HasSubstr(where + "expected an image path, a tab"));
+  EXPECT_THAT(refusal("images/x.png\t-1\n"), HasSubstr(where + "class \"-1\""));
+  EXPECT_THAT(refusal("images/x.png\tcat\n"), HasSubstr(where + "class \"cat\""));
+  EXPECT_THAT(refusal("images/x.png\t3\n"), HasSubstr(where + "class 3 is not below"));
+  EXPECT_THAT(refusal("images/x.png\t2"), HasSubstr(where + "the last line has no newline"));
+  EXPECT_THAT(refusal("images/x.png\t2\n"), HasSubstr("images/x.png"));
+  EXPECT_EQ(refusal("\n"), "") << "empty lines are nothing";
+}
+
+// The numbers that Pillow decodes: its libjpeg-turbo and ours agree.
+TEST(CifarTest, IsReadAsPillowReadsIt) {
+  const char* data = std::getenv("KUMO_DATA");
+  const std::string archive = data == nullptr ? "" : JoinPath(data, "cifar10/cifar10-jpeg.tar.gz");
+  if (!std::filesystem::exists(archive)) GTEST_SKIP() << "KUMO_DATA has no CIFAR-10";
+  ReaderRequest request;
+  request.images = archive + "/test";
+  request.classes = 10;
+  const auto set = OpenImageFolder(request);
+  ASSERT_TRUE(set.ok()) << set.status().message();
+  EXPECT_EQ((*set)->size(), 10000);
+  EXPECT_EQ((*set)->fields(), LabelledImage({3, 32, 32}));
+  EXPECT_EQ((*set)->class_names()[3], "cat");
+  EXPECT_EQ(*ContentHash(**set), 0x0aa024ff8703f11au);
+}
+
+}  // namespace
+}  // namespace kumo
