@@ -1,16 +1,15 @@
-// How near the codecs, the aggregation and the update rules come to what memory allows, on one
-// core.
+// Throughput of codecs, aggregation and update rules relative to the memory limit, on one core.
 //
 //   arithmetic [--numbers N] [--repetitions R] [--json FILE]
 //
 // Two yardsticks run interleaved with everything else, once per repetition: `a += b` over float32
-// arrays (12 bytes a number) and memcpy of a float32 array (8 bytes a number). A row's bytes are
-// those that it must move at the least: each input read once, each output written once, each state
-// array read and written once; the lines that a plain store first fetches are not counted, on
-// either side. Time is the thread's processor time. For additions and updates the table gives the
-// rate as a share of that of a += b (1 is the limit of memory); for codecs as a share of memcpy's
-// rate, and the time over that of a memcpy of the float32 numbers. Shares are taken within a
-// repetition; the table has their median and quartiles.
+// arrays (12 bytes per number) and memcpy of a float32 array (8 bytes per number). The bytes of a
+// row are the minimum traffic: each input read once, each output written once, each state array
+// read and written once; cache lines that a plain store fetches first are not counted on either
+// side. Time is the thread's processor time. For additions and updates the table shows the rate
+// relative to a += b (1 is the memory limit); for codecs the rate relative to memcpy, and the time
+// relative to a memcpy of the float32 numbers. Ratios are taken within a repetition; the table
+// shows median and quartiles.
 #include <sys/utsname.h>
 #include <time.h>
 
@@ -40,8 +39,8 @@ constexpr size_t kChunk = 256 * 1024;  // numbers: 1 MiB of float32
 
 struct Row {
   std::string name;
-  double bytes = 0;    // moved at the least by one run
-  bool codec = false;  // compared with memcpy, else with a += b
+  double bytes = 0;    // minimum traffic of one run
+  bool codec = false;  // compared with memcpy, otherwise with a += b
   std::function<void()> run;
   std::vector<double> seconds;
 };
@@ -56,8 +55,7 @@ Quartiles QuartilesOf(std::vector<double> values) {
   return {values[n / 4], values[n / 2], values[n - 1 - n / 4]};
 }
 
-// Processor time of this thread: on a machine that others use as well, what they take away of the
-// core does not count.
+// Processor time of this thread, so that other users of the machine do not count.
 double ThreadSeconds() {
   timespec now = {};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -100,7 +98,7 @@ class Arena {
   Buffer<std::byte> encoded_[2];
 };
 
-// Calls use(first number, count, where the chunk's encoding starts) for each chunk.
+// Calls use(first number, count, start of the chunk's encoding) for each chunk.
 template <typename Use>
 void ForEachChunk(const Codec& codec, size_t n, Use use) {
   size_t at = 0;
@@ -187,8 +185,8 @@ void AggregateAll(const Codec& codec, const Rule& rule, Arena& arena) {
   });
 }
 
-// Bytes a number that a rule's state and weights take: start or weights read, the next arrays
-// written, each slot both. With Nesterov's weights apart the old start is not read.
+// Bytes per number of a rule's state and weights: start or weights read, the next arrays written,
+// each slot both. With Nesterov's separate weights the old start is not read.
 double RuleBytes(const Rule& rule) {
   return 4.0 + 4.0 + (rule.keeps_weights_apart() ? 4.0 : 0.0) + 8.0 * rule.slots();
 }
@@ -316,7 +314,7 @@ void AddYardsticks(Arena& arena, std::vector<Row>* rows) {
 }
 
 void Measure(int repetitions, std::vector<Row>* rows) {
-  for (int r = -1; r < repetitions; ++r) {  // the first is for warming up
+  for (int r = -1; r < repetitions; ++r) {  // the first one is the warm-up
     for (Row& row : *rows) {
       const double seconds = SecondsOf(row.run);
       if (r >= 0) row.seconds.push_back(seconds);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""How many JPEGs one thread decodes and augments in a second of CPU time, beside torchvision doing the
-same with the same files, in turn: CIFAR's images, moved by up to 4 pixels and mirrored (cifar_resnet20),
+"""Speed of decoding and augmenting JPEGs with one thread, in images per second of CPU time, compared with
+torchvision on the same files, in turn: CIFAR's images, moved by up to 4 pixels and mirrored (cifar_resnet20),
 and photographs of 500 x 375, random parts of which become 224 x 224, mirrored (imagenet_resnet50).
 
   bench/augment_speed.py [--runs N] [--seconds S] [--data DIR] [--bin DIR] [--json FILE]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""(j) What the settings of block mode do to the accuracy: docs/block_momentum.md.
+"""(j) Effect of block mode's settings on the accuracy: docs/block_momentum.md.
 
 LeNet on MNIST at a constant learning rate, for each combination of the lists that are given, each
 with several seeds. Columns: the settings; rounds of the whole job, the warm-up's too; median,

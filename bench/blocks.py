@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""(h) What synchronising costs: two workers and two servers, blocks of 1, 10 and 100 minibatches.
+"""(h) Cost of synchronisation: two workers and two servers, blocks of 1, 10 and 100 minibatches.
 
 LeNet as in scaling.py: 2 partitions, minibatches of 64, 1bit pushes, two workers on the same device
 (or --devices: one after the other), two servers. All blocks run in turn, several times; reported are

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Faults into running jobs: how soon they are found, how soon the training goes on, what is lost.
+"""Fault injection into running jobs: time to detection, time to recovery, and lost work.
 
 LeNet in block mode with 1bit pushes and cluster.recovery=exact trains with several servers and two
 workers while this program plays the scheduler: it starts the processes, disturbs one of them at a
@@ -458,7 +458,7 @@ def parse():
     parser.add_argument("--limit", type=float, default=90, metavar="SECONDS",
                         help="longer than that without going on is hung (default 90)")
     parser.add_argument("--bin", type=pathlib.Path, default=HERE.parent / "build/release/bin",
-                        help="where the programs are (default build/release/bin)")
+                        help="folder of the programs (default build/release/bin)")
     parser.add_argument("--data", default=os.environ.get("KUMO_DATA"),
                         help="a data.directory with MNIST (default $KUMO_DATA, else drawn digits)")
     parser.add_argument("--set", type=setting, action="append", default=[], metavar="KEY=VALUE",

@@ -1,5 +1,5 @@
-// A GPU's codec kernels alone, everything in its memory: what bench/device_codecs cannot see
-// through Backend, whose Encode and Decode also cross the bus.
+// Codec kernel benchmark on a GPU: the kernels alone, with all data in the GPU's memory.
+// bench/device_codecs measures them through Backend, whose Encode and Decode also cross the bus.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@ namespace kumo {
 class CodecKernels {
  public:
   virtual ~CodecKernels() = default;
-  // Queues one encoding of the numbers; before the first Decode of a codec there must be one.
+  // Queues one encoding of the numbers; required before the first Decode of a codec.
   virtual void Encode(const Codec& codec, bool feedback) = 0;
   virtual void Decode(const Codec& codec) = 0;
-  // Until everything queued is done; the first failure.
+  // Waits for the queue; returns the first failure.
   virtual Status Wait() = 0;
 };
 
-// With a copy of the numbers on the device that the calling thread works with (a CUDA backend has
-// been made). FailedPrecondition where Kumo is built without CUDA.
+// Copies the numbers to the device of the calling thread (a CUDA backend must exist).
+// FailedPrecondition if Kumo is built without CUDA.
 Result<std::unique_ptr<CodecKernels>> MakeCodecKernels(std::span<const float> numbers);
 
 }  // namespace kumo

@@ -1,4 +1,4 @@
-// In place of codec_kernels_cuda.cc where Kumo is built without CUDA.
+// Replaces codec_kernels_cuda.cc in builds without CUDA.
 #include "bench/codec_kernels.h"
 
 namespace kumo {

@@ -1,21 +1,20 @@
-// How near a device's codecs come to what its memory allows, as a trainer calls them: through
-// GradientCodec::Encode and GradientCodec::Decode, on arrays in the device's memory.
+// Throughput of a device's codecs relative to its memory, as a trainer calls them: through
+// GradientCodec::Encode and GradientCodec::Decode, on arrays in device memory.
 //
 //   device_codecs [--device cpu|cuda] [--numbers N] [--repetitions R] [--queued K]
 //
-// The yardstick is Backend::Copy of the float32 numbers (8 bytes a number: read and written). Each
-// row runs once per repetition, right behind a copy; a run queues K calls and waits once, so that
-// starting and waiting do not count. "GB/s" is of float32 numbers, 4 bytes each. A row's own bytes
-// are those that it must move in the device's memory at the least: numbers and residual read,
-// residual and code written (decoding: code read, numbers written).
+// The yardstick is Backend::Copy of the float32 numbers (8 bytes per number: read and written).
+// Each row runs once per repetition, right after a copy; a run queues K calls and waits once, so
+// that starting and waiting do not count. "GB/s" counts float32 numbers, 4 bytes each. The bytes of
+// a row are its minimum traffic in device memory: numbers and residual read, residual and code
+// written (decoding: code read, numbers written).
 //
 // On a GPU a call is more than its kernel: Encode also sends the code to pinned host memory, and
-// Decode first brings it from the host's, through pinned memory that the host copies it into. So
-// two more things are timed in the same repetition: what the code's bytes alone take that way ("bus
-// ms": Read into pinned memory, Write), and the kernel alone, with everything in the device's
-// memory
-// ("kernel ms"). "share" is the rate at which the kernel moves the row's bytes, over the copy's
-// rate; on the CPU, which has no kernel of its own, the whole call's.
+// Decode first copies it from host memory through pinned memory. So two more times are measured in
+// the same repetition: the transfer of the code's bytes alone ("bus ms": Read into pinned memory,
+// Write), and the kernel alone with all data in device memory ("kernel ms"). "share" is the rate at
+// which the kernel moves the row's bytes relative to the copy's rate; on the CPU, which has no
+// separate kernel, that of the whole call.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -44,22 +43,22 @@ struct Options {
   int queued = 10;
 };
 
-// Ends the process: a benchmark has nobody to report to.
+// Ends the process: a benchmark has no caller to report errors to.
 void Take(const Status& status) {
   if (status.ok()) return;
   std::cerr << "device_codecs: " << status.message() << '\n';
   std::exit(1);
 }
 
-// One thing that is timed. All times are of one call, in seconds.
+// A timed operation. All times are per call, in seconds.
 struct Row {
   std::string name;
-  double bytes = 0;  // moved in the device's memory at the least
+  double bytes = 0;  // minimum traffic in device memory
   bool encodes = false;
-  std::function<void()> call;    // queues one
-  std::function<void()> bus;     // what of it crosses the bus, alone; null: nothing does
-  std::function<void()> kernel;  // queues its kernel alone; null: there is none
-  std::vector<double> seconds;   // by repetition, as the two below
+  std::function<void()> call;    // queues one call
+  std::function<void()> bus;     // its bus transfer alone; null: none
+  std::function<void()> kernel;  // queues its kernel alone; null: none
+  std::vector<double> seconds;   // by repetition, like the vectors below
   std::vector<double> bus_seconds;
   std::vector<double> kernel_seconds;  // the call, where there is no kernel
   std::vector<double> copy_seconds;    // of the copy right before it

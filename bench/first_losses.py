@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""An experiment's first minibatches on one worker beside PyTorch, from the same weights and with the
-same rates. Two ways:
+"""Losses of an experiment's first minibatches on one worker compared with PyTorch, from the same weights
+and with the same rates. Two ways:
 
   at Kumo's weights   each step's loss and gradient are computed again from the weights that Kumo had
                       then: what Kumo's arithmetic does in one step

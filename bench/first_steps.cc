@@ -1,7 +1,7 @@
-// An experiment's first minibatches on one worker without a job: what bench/first_losses.py
-// compares with PyTorch. Into a new folder it writes, for each step, the weights before it, the
-// minibatch as the network gets it and the gradients, and run.json with the losses and all that
-// describes the run.
+// First steps: an experiment's first minibatches on one worker without a job, for comparison with
+// PyTorch by bench/first_losses.py. For each step it writes to a new folder the weights before the
+// step, the minibatch as the network gets it and the gradients; and run.json with the losses and
+// the description of the run.
 //
 //   first_steps EXPERIMENT DIR STEPS [SECTION.KEY=VALUE ...]
 #include <google/protobuf/util/json_util.h>
@@ -112,7 +112,7 @@ class Run {
                static_cast<std::streamsize>(numbers.size() * sizeof(float)));
   }
 
-  // Tokens as they are, pixels as common/job/pixels.h says.
+  // Token numbers unchanged, pixels by common/job/pixels.h.
   void Record(const Minibatch& batch) {
     const Fields fields = job_.datasets.fields();
     const int place = FindField(fields, kLabelField);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The table at the end of bench/gpu_check.sh: what its steps and benchmarks have left in a folder.
+"""Result table of bench/gpu_check.sh, from the files that its steps and benchmarks left in a folder.
 
   bench/gpu_table.py FOLDER GPU COMMIT     FOLDER: steps.tsv, *.log and *.json
 """

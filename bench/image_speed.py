@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""How many images of an experiment's archive one thread decodes in a second, beside torchvision and
-Pillow: CPU time, in turn. Kumo's is what `kumo data` takes while it decodes both sets out of the
+"""Decoding speed of one thread for an experiment's image archive, compared with torchvision and Pillow:
+CPU time, in turn. Kumo's is what `kumo data` takes while it decodes both sets out of the
 archive, less what it takes when they are decoded already; theirs is decoding alone, from memory.
 
   bench/image_speed.py [--experiment FILE] [--runs N] [--data DIR] [--bin DIR] [--json FILE]

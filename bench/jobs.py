@@ -1,4 +1,4 @@
-"""What the benchmarks share: Kumo's jobs on LeNet, what they logged, and where it was measured."""
+"""Common parts of the benchmarks: Kumo's jobs on LeNet, their logs, and the machine."""
 import argparse
 import json
 import os

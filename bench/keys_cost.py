@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""(n) What keys cost a job: two workers and a server, with cluster.keys and without, in turn.
+"""(n) Cost of encryption keys for a job: two workers and a server, with cluster.keys and without, in turn.
 
 A perceptron 784-W-W-1024-10 (W = 4096: 24 million parameters), minibatches of 64, one thread per
 worker: gradients after every minibatch, which is all that a network can be asked for, and blocks of

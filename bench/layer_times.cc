@@ -16,7 +16,7 @@ struct Times {
   double backward = 0;
 };
 
-// Products a second of one thread, at most, of several tries.
+// Maximum products per second of one thread, best of several tries.
 double MostProducts(bool cpu_time) {
   const YardstickKernels& yardstick = KUMO_AT_ISA(DetectIsa(), kYardstick);
   constexpr int64_t kRounds = 1 << 21;
@@ -37,7 +37,7 @@ void PrintLayerTimes(const Work& work, double seconds, bool cpu_time) {
   Trainer trainer(work, Device());
   trainer.Measure(std::min(0.3, seconds), cpu_time);
   std::map<std::string, Times> times;
-  double* running = nullptr;  // whose time it is since `since`
+  double* running = nullptr;  // the counter that is charged since `since`
   double since = 0;
   const auto turn_to = [&](double* next) {
     const double now = Now(cpu_time);
@@ -74,7 +74,8 @@ void PrintLayerTimes(const Work& work, double seconds, bool cpu_time) {
       }
     };
     share(1, of.forward);
-    share(name == graph.nodes[0].name ? 1 : 2, of.backward);  // nobody needs the input's gradient
+    share(name == graph.nodes[0].name ? 1 : 2,
+          of.backward);  // the input's gradient is not computed
     std::printf("\n");
   };
   for (const Node& node : graph.nodes) {

@@ -1,14 +1,14 @@
-// How long each layer of a network takes on the CPU.
+// Time per layer of a network on the CPU.
 #pragma once
 
 #include "bench/train_work.h"
 
 namespace kumo {
 
-// A table: forward, backward, their share of a step, and the products that a plain convolution or
-// product of matrices would do in that time, as a share of those that the processor can do at most.
-// A layer that pools or activates in the same pass has that time too; one that needs fewer products
-// than the plain way may have more than all of them.
+// A table: forward and backward time, their share of a step, and the products of a plain
+// convolution or matrix product per time, as a share of the processor's maximum. A layer that pools
+// or activates in the same pass includes that time; a layer that needs fewer products than the
+// plain algorithm may exceed 100 %.
 void PrintLayerTimes(const Work& work, double seconds, bool cpu_time);
 
 }  // namespace kumo

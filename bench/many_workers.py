@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Many processes on this machine: how long until the first round is over, and what a worker takes.
+"""Many processes on one machine: time until the end of the first round, and memory per worker.
 
 A network of 7,850 numbers (one layer on MNIST), 150 workers, 2 servers, 200 partitions; round 1 is
 over when server 0 has logged so. Reported are, for each run, the seconds from the start of `kumo launch`

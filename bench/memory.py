@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What processes need of memory, as `kumo check` works it out beforehand, beside what they take.
+"""Memory that `kumo check` predicts for the processes, compared with their actual use.
 
 Jobs of one epoch on this machine's CPU, two workers, each with other settings: MLP and LeNet as they
 come, two servers that keep versions twice, large minibatches, and a network of 20 million weights whose

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""(i) What it is worth to push a gradient's chunks while the rest is still computed.
+"""(i) Gain of pushing a gradient's chunks while the rest is still computed.
 
 LeNet in gradient mode: 2 partitions, minibatches of 64, chunks of 256 KiB, two workers and one
 server. A job that pushes chunks as they become final beside one that pushes all at the end, which

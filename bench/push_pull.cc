@@ -2,9 +2,9 @@
 //
 //   push_pull [--runs=N] [--megabytes=N] [--json=FILE] [--untuned]
 //
-// All servers are started first; then each run measures every contender once, in turn, so that what
-// else the machine does hits all alike. Reported are medians and quartiles, and the medians of the
-// ratios within a run.
+// All servers are started first; then each run measures every contender once, in turn, so that
+// other load on the machine affects all of them alike. Reported are medians and quartiles, and the
+// medians of the ratios within a run.
 #include "bench/push_pull.h"
 
 #include <sys/prctl.h>
@@ -80,7 +80,7 @@ Server StartServer(const Contender& contender, const Model& model) {
   return server;
 }
 
-// Sorted milliseconds of one contender, or ratios of two.
+// Sorted milliseconds of one contender, or ratios between two.
 struct Sample {
   std::vector<double> values;
 

@@ -1,11 +1,10 @@
-// push_pull: what moving a model costs. A worker process pushes a model of float32 chunk by chunk
+// push_pull: the cost of moving a model. A worker process pushes a model of float32 chunk by chunk
 // to a server process, which adds each chunk to its sums; then it pulls the sums and copies them
-// out. One contender is Kumo's transport; the others move the same bytes and do the same
-// arithmetic over a bare ZeroMQ pair and over a raw TCP connection, so the difference is what our
-// layers cost.
+// out. One contender is Kumo's transport; the others move the same bytes and do the same arithmetic
+// over a bare ZeroMQ pair and a raw TCP connection, so the difference is the cost of Kumo's layers.
 //
-// Every contender is a pair: Serve runs in a process of its own, for ever; a PushPullWorker lives
-// in the measuring process.
+// Each contender is a pair: Serve runs for ever in a process of its own; a PushPullWorker runs in
+// the measuring process.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +17,7 @@ namespace kumo::bench {
 
 constexpr size_t kChunkFloats = size_t{1} << 18;  // 1 MiB
 
-// How a model is cut; chunk i is floats [i * kChunkFloats, ...).
+// Layout of the model; chunk i is floats [i * kChunkFloats, ...).
 struct Model {
   size_t floats = 0;
 
@@ -40,10 +39,10 @@ class PushPullWorker {
 
 struct Contender {
   std::string name;
-  // Serves for ever; writes its address as a line into `report_fd` once it listens.
+  // Serves for ever; writes its address as a line to `report_fd` once it listens.
   void (*serve)(const Model& model, int report_fd);
   std::unique_ptr<PushPullWorker> (*connect)(const Model& model, const std::string& address);
-  // What pushing x once does to the weights, in x: +1, or -1 where the server takes a gradient
+  // Change of the weights by one push of x, in units of x: +1, or -1 if the server takes a gradient
   // step.
   int direction = 1;
 };

@@ -1,5 +1,5 @@
-// Kumo's transport as a contender: kumo::ZmqTransport with wire::Headers, as the real server and
-// worker use it, without their state machines.
+// Contender: kumo::ZmqTransport with wire::Headers, as server and worker use it, without their
+// state machines.
 #include <memory>
 
 #include <unistd.h>
@@ -70,7 +70,7 @@ struct KeysOfBoth {
   SharedKeys server, worker;
 };
 
-// Made before the server's process is forked off.
+// Created before the server's process is forked.
 const KeysOfBoth& Keys() {
   static const KeysOfBoth both = [] {
     ConnectionKeys server{ServerKey(0), MakeKeyPair().value(), {}, ""};

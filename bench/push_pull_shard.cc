@@ -1,5 +1,5 @@
-// Kumo's transport with the real shard behind it: the server's work is then a round of synchronous
-// SGD (checking the numbers, the update rule, the next version), not just the adding.
+// Contender: Kumo's transport with a real shard. The server's work is a round of synchronous SGD
+// (checking the numbers, update rule, next version) instead of an addition.
 #include <cstdint>
 #include <memory>
 #include <variant>
@@ -14,7 +14,7 @@
 namespace kumo::bench {
 namespace {
 
-// One partition whose minibatches have one sample: a push is a round, w -= 1 * push.
+// One partition with minibatches of one sample: a push is a round, w -= 1 * push.
 std::unique_ptr<Shard> MakeShard(const Model& model) {
   ShardSettings shard;
   shard.chunk_bytes = kChunkFloats * sizeof(float);

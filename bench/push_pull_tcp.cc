@@ -1,7 +1,7 @@
-// A raw TCP connection as a contender: blocking sockets, one thread at each end, a 16-byte header
-// in front of each chunk. The server receives into one buffer that stays in its cache and adds from
-// there. The worker receives straight to where the numbers belong, which saves it the copying out;
-// the staged variant receives into a buffer and copies out, as the messaging contenders must.
+// Contender: a raw TCP connection with blocking sockets, one thread at each end, and a 16-byte
+// header before each chunk. The server receives into one buffer that stays in its cache and adds
+// from there. The worker receives directly to the numbers' place, without copying; the staged
+// variant receives into a buffer and copies out, like the messaging contenders.
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -47,7 +47,7 @@ void SendAll(int fd, Header header, std::span<float> payload) {
   }
 }
 
-// False when the other end has closed the connection.
+// Returns false if the other end has closed the connection.
 bool ReceiveAll(int fd, void* data, size_t bytes) {
   const ssize_t received = recv(fd, data, bytes, MSG_WAITALL);
   return received == static_cast<ssize_t>(bytes);

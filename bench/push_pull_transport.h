@@ -1,4 +1,4 @@
-// What push_pull's contenders over kumo::ZmqTransport share.
+// Common parts of push_pull's contenders over kumo::ZmqTransport.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ constexpr char kServer[] = "server/0";
 std::unique_ptr<ZmqTransport> MakeTransport(const std::string& name, Checksums checksums,
                                             const SharedKeys& keys = nullptr);
 
-// Sends, waiting where the peer is not connected yet; the benchmark fits into every queue.
+// Sends, waiting until the peer is connected; the benchmark fits into every queue.
 void SendPatiently(ZmqTransport& transport, const PeerName& to, const Message& message,
                    const ZmqTransport::MessageHandler& handler);
 
@@ -25,15 +25,15 @@ Message MakeMessage(wire::Type type, size_t chunk);
 // The payload borrows: the arenas live as long as the process.
 Payload Borrow(std::span<float> numbers);
 
-// A worker's end: sends to the server, counts acknowledgements and copies chunks out.
+// Worker end: sends to the server, counts acknowledgements and copies chunks out.
 class TransportWorker {
  public:
   TransportWorker(const Model& model, std::unique_ptr<ZmqTransport> transport);
   void Connect(const std::string& address);
-  // Where the chunks that arrive from now on are copied to.
+  // Destination of the chunks that arrive from now on.
   void ReceiveInto(std::span<float> weights) { weights_ = weights; }
   void Send(const Message& message) { SendPatiently(*transport_, kServer, message, handler_); }
-  // Returns when so many have come since the last call returned.
+  // Returns when this many have arrived since the last call returned.
   void AwaitReplies(size_t acknowledgements, size_t chunks);
 
  private:

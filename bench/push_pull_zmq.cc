@@ -1,6 +1,6 @@
-// A bare ZeroMQ pair as a contender: DEALER and ROUTER, a 16-byte header frame and a payload frame
-// without copies, nothing else. It has the settings that are best for it: queues without limits,
-// the loopback's congestion control on both ends, the process's allocator tuned.
+// Contender: a bare ZeroMQ pair, DEALER and ROUTER, with a 16-byte header frame and a payload frame
+// without copies. It has its best settings: unlimited queues, the loopback's congestion control on
+// both ends, a tuned allocator.
 #include <cstdint>
 #include <cstring>
 #include <memory>

@@ -1,5 +1,5 @@
-// How many training samples one thread reads, decodes and transforms in a second of CPU time, as a
-// worker's stream of minibatches does it. bench/augment_speed.py runs it beside torchvision.
+// Reading speed: training samples that one thread reads, decodes and transforms per second of CPU
+// time, as in a worker's batch stream. bench/augment_speed.py compares it with torchvision.
 //
 //   reading_speed EXPERIMENT SECONDS [SECTION.KEY=VALUE ...]
 //

@@ -1,4 +1,4 @@
-"""The networks that bench/chaos.py lets a job run in, and what it can do to them.
+"""Simulated networks of bench/chaos.py, and the faults that it can inject into them.
 
 A network knows nodes, named as the processes are ("server-0", "worker-1"). It says under which
 addresses a node finds the servers, where a server listens and how a process is started as a node,

@@ -1,4 +1,4 @@
-// What benchmarks report: where they ran, and medians with their spread.
+// Benchmark reports: the machine, and medians with their spread.
 #pragma once
 
 #include <algorithm>

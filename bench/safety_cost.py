@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What it costs to be ready for faults when nothing fails.
+"""Cost of fault tolerance in a run without faults.
 
 LeNet on two workers and two servers, as in scaling.py, with and without heartbeats every second,
 checkpoints every minute, and each version kept twice (cluster.replicas=2). All contenders run in

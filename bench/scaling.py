@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""(b) Two workers against one, and against PyTorch DDP with two ranks over gloo.
+"""(b) Scaling from one worker to two, compared with PyTorch DDP with two ranks over gloo.
 
 LeNet, minibatches of 64, one thread per worker or rank. Kumo trains two partitions in block mode
 (50 minibatches between two synchronisations, 1bit pushes), once with one worker and once with two:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""(p) What being watched over HTTP costs a job: LeNet on two workers and two servers, blocks of two
+"""(p) Cost of HTTP monitoring for a job: LeNet on two workers and two servers, blocks of two
 minibatches, so that rounds are short. In turn, in one job: nobody asks; /metrics is asked for each second, as
 Prometheus does; /status.json and /history.json are, as an open page does. The one who asks runs on the same
 cores.
@@ -109,7 +109,7 @@ def main():
     if not alone:
         raise SystemExit("scrape_cost.py: too few rounds; ask for more --seconds")
     print(f"{machine()}, {commit()}")
-    print(f"a round while nobody asks: {spread([1000 * each for each in alone], 1)} ms")
+    print(f"round time without requests: {spread([1000 * each for each in alone], 1)} ms")
     for what, found in ratios.items():
         print(f"  {what}: {spread(found, 3)} of it")
     for path, took in watcher.took.items():

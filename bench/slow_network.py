@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""(k) What a slow network leaves of the speed: two workers and a server beside PyTorch DDP, gloo.
+"""(k) Training speed over a slow network: two workers and a server compared with PyTorch DDP, gloo.
 
 A perceptron 784-W-W-1024-10 (W = 4096: 24 million parameters), minibatches of 64, one thread per
 worker or rank, all on a loopback that lets through --rate in all. Kumo exchanges gradients after

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""(l) What many small chunks cost.
+"""(l) Cost of many small chunks.
 
 The perceptron of mnist_mlp (1,796,010 numbers) for a few rounds, in chunks of 64 KiB and of 2 KiB:
 111 and 3,510 of them, each pushed by every partition in every round. The two take turns; reported

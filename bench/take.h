@@ -1,4 +1,4 @@
-// A result's value; the process ends where there is none, since a benchmark has nobody to report
+// Unwraps a result; ends the process on an error, because a benchmark has no caller to report it
 // to.
 #pragma once
 

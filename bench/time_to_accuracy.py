@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""(g) How long LeNet takes to an accuracy on MNIST's validation set, from the start of the process.
+"""(g) Time to a validation accuracy for LeNet on MNIST, from the start of the process.
 
 Kumo runs `kumo launch` on experiments/mnist_lenet_sync.conf (one learner) and mnist_lenet.conf (two
 partitions in block mode, two workers on one device); PyTorch trains as the first of them, eagerly

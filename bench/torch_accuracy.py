@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The accuracy that PyTorch reaches with an experiment's network, images, augmentation, rates and epochs,
+"""PyTorch's accuracy with an experiment's network, images, augmentation, rates and epochs,
 from the same initial weights, as one learner that takes a step with each minibatch: what Kumo's
 run over several partitions is to be held against. A line of JSON an epoch.
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One rank of two of PyTorch DDP over gloo: the other side of bench/scaling.py and
+"""One of two ranks of PyTorch DDP over gloo: the contender in bench/scaling.py and
 bench/slow_network.py. Trains on random samples for so many seconds, minibatches of 64, one thread;
 rank 0 prints the samples per second of both.
 

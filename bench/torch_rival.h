@@ -1,4 +1,4 @@
-// PyTorch's side of train_speed.
+// PyTorch side of train_speed.
 #pragma once
 
 #include <fcntl.h>
@@ -15,21 +15,21 @@
 
 namespace kumo {
 
-// PyTorch: one process, which is asked line by line (train_speed.py --serve). While Kumo's turn
-// lasts it waits for the next line.
+// PyTorch process that answers requests line by line (train_speed.py --serve). During Kumo's turn
+// it waits for the next line.
 class Torch {
  public:
   // arguments: of train_speed.py.
   explicit Torch(const std::string& arguments) {
     const char* python = std::getenv("KUMO_TORCH_PYTHON");
     python_ = python == nullptr ? "python3" : python;
-    // glibc gives memory of PyTorch's tensors back to the system after each step unless it is told
-    // to keep it; LeNet's step then takes a third longer.
+    // By default glibc returns the memory of PyTorch's tensors to the system after each step;
+    // LeNet's step then takes a third longer.
     const std::string command =
         "OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 MALLOC_MMAP_THRESHOLD_=1073741824 "
         "MALLOC_TRIM_THRESHOLD_=4294967296 exec " +
         python_ + " " + KUMO_TRAIN_SPEED_PY + " --serve " + arguments;
-    std::signal(SIGPIPE, SIG_IGN);  // one that has died shows as an end of its answers
+    std::signal(SIGPIPE, SIG_IGN);  // a dead process shows as the end of its answers
     int questions[2];
     int answers[2];
     if (pipe2(questions, O_CLOEXEC) != 0 || pipe2(answers, O_CLOEXEC) != 0) return;
@@ -53,7 +53,7 @@ class Torch {
   Torch(const Torch&) = delete;
   Torch& operator=(const Torch&) = delete;
 
-  // Empty where the Python has no PyTorch.
+  // Empty if the Python has no PyTorch.
   std::string Version() { return Field(Ask("version"), "torch"); }
   const std::string& python() const { return python_; }
 
@@ -69,7 +69,7 @@ class Torch {
     }
     return settings;
   }
-  // Samples per second; 0, and a line that says why, where the setting does not work.
+  // Samples per second; 0, with a message, if the setting does not work.
   double Measure(const std::string& work, const std::string& setting, double seconds) {
     const std::string answer = Ask(work + " " + setting + " " + std::to_string(seconds));
     const std::string key = "\"samples_per_s\": ";

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `kumo trace` costs a job while it records: LeNet on two workers and two servers, short
+"""Cost of `kumo trace` for a job while it records: LeNet on two workers and two servers, short
 blocks, so that there is much to record; the same job without it, in turn.
 
   bench/trace_cost.py [--block MINIBATCHES] [--runs N] [--seconds S] [--data DIR] [--bin DIR] [--json FILE]
@@ -26,7 +26,7 @@ def address_of(folder):
             if found:
                 return found.group(1)
         time.sleep(0.05)
-    raise SystemExit("trace_cost.py: no server has said where it listens")
+    raise SystemExit("trace_cost.py: no server has logged its address")
 
 
 def trace_all_along(arguments, folder, spans):

@@ -1,18 +1,17 @@
-// How fast one worker trains, beside PyTorch on the same work: forward, backward and the
-// optimiser's step on random minibatches, one thread each, the two taking turns so that both see
-// the same machine. PyTorch gets the best of its settings, found first. Prints a table, then JSON.
+// Training speed of one worker compared with PyTorch on the same work: forward, backward and
+// optimiser step on random minibatches, one thread each, in turn so that both see the same machine.
+// PyTorch gets the best of its settings, found first. Prints a table, then JSON.
 //
 //   KUMO_TORCH_PYTHON=/path/to/python train_speed [--work lenet,mlp] [--repeats 7] [--seconds 1]
 //       [--device cpu] [--batch N] [--precision P] [--kumo-only] [--cpu-time] [--layers]
 //
-// --layers: instead, how long each layer takes, and which share of the processor's products that
-// is. Work: lenet, mlp, convnet, resnet20, resnet50, gpt (nanoGPT's CPU configuration), and resnet:
-// a stack of convolutions, batch normalisation and ReLU of ResNet-50's shapes without its
-// shortcuts, in bf16. Batch and precision are the work's own unless they are given.
+// --layers prints the time of each layer instead, and the share of the processor's maximum
+// products. Work: lenet, mlp, convnet, resnet20, resnet50, gpt (nanoGPT's CPU configuration), and
+// resnet: a stack of convolutions, batch normalisation and ReLU with ResNet-50's shapes without its
+// shortcuts, in bf16. Batch and precision default to the work's own.
 //
-// Without a Python that has PyTorch it says so and prints Kumo's figures alone. Pin it to a core
-// (taskset -c 0); on a machine that others use too, --cpu-time measures both sides by the CPU time
-// that they got instead of the wall's.
+// Without a Python that has PyTorch it prints Kumo's figures alone. Pin it to a core (taskset -c
+// 0); on a shared machine, --cpu-time measures both sides by CPU time instead of wall time.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -48,11 +47,11 @@ struct Arguments {
   }
 };
 
-// PyTorch in one of its modes: eager, compiled, or a recorded graph.
+// A mode of PyTorch: eager, compiled, or a recorded graph.
 struct Rival {
-  std::string setting;  // the best one of the mode; begins with the mode's name
+  std::string setting;  // best setting of the mode; begins with the mode's name
   std::vector<double> speeds;
-  std::vector<double> ratios;  // Kumo's speed of the same turn to it
+  std::vector<double> ratios;  // Kumo's speed relative to it, by turn
 };
 
 struct Outcome {
@@ -61,8 +60,8 @@ struct Outcome {
   std::vector<Rival> rivals;
 };
 
-// The best setting of each mode, of three turns: one unlucky turn must not choose PyTorch a bad
-// one.
+// The best setting of each mode over three turns, so that one disturbed turn does not select a bad
+// setting for PyTorch.
 std::vector<Rival> ChooseRivals(const Work& work, Torch& torch, double seconds) {
   std::map<std::string, std::pair<double, std::string>> best;  // by mode
   const std::vector<std::string> settings = torch.Settings(work.name);
@@ -185,7 +184,7 @@ Arguments Parse(int argc, char** argv) {
   return arguments;
 }
 
-// The work that --work names, as the other arguments have it.
+// The work of --work with the other arguments applied.
 std::vector<Work> WorkOf(const Arguments& arguments) {
   std::vector<Work> chosen;
   for (Work work : AllWork()) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""PyTorch's side of bench/train_speed: trains its networks on random data and prints JSON.
+"""PyTorch side of bench/train_speed: trains its networks on random data and prints JSON.
 
 One call times one setting for some seconds: {"samples_per_s": ...}. With --list it prints the
 settings that are worth trying, so that the caller can pick PyTorch's best before comparing. With
@@ -320,7 +320,7 @@ def main():
                         help="of activations; default: the work's own")
     parser.add_argument("--cpu-time", action="store_true", help="by the process's CPU time")
     parser.add_argument("--list", action="store_true")
-    parser.add_argument("--serve", action="store_true", help="do what lines of the input say")
+    parser.add_argument("--serve", action="store_true", help="answer requests on standard input, one per line")
     arguments = parser.parse_args()
     if arguments.serve:
         return serve(arguments)

@@ -133,13 +133,13 @@ double Trainer::Measure(double seconds, bool cpu_time) {
     Step();
     ++steps;
     if (Now(cpu_time) - start >= seconds && steps >= 5) {
-      Take(net_->TakeSums());  // waits for what is queued
+      Take(net_->TakeSums());  // waits for the queue
       return static_cast<double>(steps * work_.batch) / (Now(cpu_time) - start);
     }
   }
 }
 
-// As a worker's minibatches are; PyTorch's lie on the device ready, as numbers.
+// Samples are bytes, as in a worker; PyTorch's are numbers on the device.
 void Trainer::Load(size_t i) {
   const std::span<const std::byte> fields[] = {minibatches_[i][0], minibatches_[i][1]};
   Take(net_->Load({work_.batch, fields}));
@@ -157,7 +157,7 @@ void Trainer::MakeData() {
   }
 }
 
-// Whole numbers below `below`, of each sample.
+// Random integers below `below` for each sample.
 std::vector<std::byte> Trainer::Draw(const Field& field, uint64_t below, Rng* rng) const {
   std::vector<std::byte> bytes;
   for (int64_t i = 0; i < work_.batch * field.numbers(); ++i) {

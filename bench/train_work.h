@@ -1,5 +1,5 @@
-// The work that train_speed times: networks, their minibatches' size and optimiser, and a trainer
-// of one on random minibatches, forward, backward and the optimiser's step, as a worker does it.
+// Workloads of train_speed: networks with minibatch size and optimiser, and a trainer of a network
+// on random minibatches: forward, backward and optimiser step, as in a worker.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace kumo {
 
-// Seconds; of this process's CPU time, where cpu_time.
+// Current time in seconds; with cpu_time, this process's CPU time.
 double Now(bool cpu_time);
 
 struct Work {
@@ -35,7 +35,7 @@ class Trainer {
   Trainer(const Work& work, const Device& device);
 
   void Step();
-  // Samples per second over about `seconds`.
+  // Samples per second, measured over about `seconds`.
   double Measure(double seconds, bool cpu_time);
   Net& net() { return *net_; }
 

@@ -4,14 +4,14 @@
 
 namespace kumo::KUMO_ISA {
 
-// Without software prefetch, which it is no faster with: the processor follows two streams by
+// Without software prefetch, which does not make it faster: the processor prefetches two streams
 // itself.
 static void AddInto(float* a, const float* b, size_t n) {
   KUMO_VECTOR_LOOP
   for (size_t i = 0; i < n; ++i) a[i] += b[i];
 }
 
-// More sums than a processor needs to have two multiply-adds in each of its 5 steps.
+// More sums than needed for two multiply-adds in each of the 5 latency steps.
 constexpr int kSums = 12;
 
 static float MultiplyAdd(int64_t rounds, float factor) {

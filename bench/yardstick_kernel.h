@@ -1,4 +1,5 @@
-// What processor and memory can do at most, compiled per instruction-set level as the kernels are.
+// Yardsticks: the maximum throughput of processor and memory, compiled per instruction-set level
+// like the kernels.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +11,7 @@ namespace kumo {
 
 struct YardstickKernels {
   void (*add_into)(float* a, const float* b, size_t n);  // a += b
-  // Multiplies and adds in registers alone, floats_per_round times a round; the result keeps the
-  // compiler from leaving it out.
+  // Multiply-adds in registers, floats_per_round per round; the result prevents their elimination.
   float (*multiply_add)(int64_t rounds, float factor);
   int floats_per_round;
 };

@@ -12,8 +12,8 @@
 #include "common/base/process/exit_report.h"
 #include "common/base/status.h"
 #include "common/settings/command_line.h"
-#include "common/settings/parser.h"
 #include "common/settings/config_file.h"
+#include "common/settings/parser.h"
 
 namespace kumo {
 

@@ -10,8 +10,8 @@ void JobArguments::AddTo(CommandLine* line) {
   experiment.AddTo(line);
   line->AddOption("workers", "N", {.min = 1, .max = 4096}, "Number of worker processes", &workers,
                   "cluster.workers");
-  line->AddOption("servers", "M", {.min = 1, .max = kMaxServers},
-                  "Number of server processes", &servers, "from cluster.servers, or 1");
+  line->AddOption("servers", "M", {.min = 1, .max = kMaxServers}, "Number of server processes",
+                  &servers, "from cluster.servers, or 1");
   line->AddOption("devices", "LIST", OptionTable().Find("network.device")->allowed,
                   "Devices of workers 0, 1, ..., repeated from the start of the list", &devices,
                   "network.device");

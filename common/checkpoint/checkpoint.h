@@ -85,9 +85,9 @@ Result<ShardSnapshot> ReadSnapshot(FileSystem& files, const std::string& folder,
 
 // The checkpoints that pruning keeps.
 struct Retention {
-  int newest = 1;             // at least 1
+  int newest = 1;         // at least 1
   std::string best = "";  // also the best one, by checkpoint.best
-  int64_t verified = -1;      // a version that is known to verify
+  int64_t verified = -1;  // a version that is known to verify
 };
 
 // Prunes after `committed` has become a checkpoint; returns the names of the deleted folders. Of

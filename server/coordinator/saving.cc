@@ -9,8 +9,8 @@
 #include "common/base/printable.h"
 #include "common/checkpoint/checkpoint.h"
 #include "common/checkpoint/continuation.h"
-#include "common/checkpoint/source_checkpoint.h"
 #include "common/checkpoint/manifest.h"
+#include "common/checkpoint/source_checkpoint.h"
 
 namespace kumo {
 namespace {
