@@ -7,8 +7,17 @@
 #include <glog/logging.h>
 #include <pthread.h>
 
-namespace kumo {
+// Synchronisation. Two threads share the ring: the prefetch thread fills entry made_ % size, the
+// consumer holds entry (taken_ - 1) % size until its next call. The ring has prefetch + 1 entries,
+// and the thread pauses at made_ - taken_ == prefetch, so the two entries always differ, and
+// neither thread holds the mutex while samples are read.
+//
+// Cancellation. Scenario: a lease is lost while the thread fills an entry of the old range. Cancel
+// empties the queue and increments cancels_. When the thread has finished, it finds another count
+// than when it took the work, and does not publish the entry: made_ stays, and the entry is filled
+// again. So Cancel never waits for a read.
 
+namespace kumo {
 namespace {
 
 constexpr int kMostThreads = 8;

@@ -8,6 +8,13 @@
 
 #include "common/base/printable.h"
 
+// Way of a message. Out: Send finds the link of the name, encodes the header, checks the bound of
+// the peer's send queue and hands header and payload to ZeroMQ; their memory is released when the
+// I/O thread has written them. In: Drain reads one message from each socket in turn, so that no
+// peer starves another. Take then checks the connection's name, its key, the framing and the holder
+// of the name, in this order: the cheap checks that bound strangers come first, and a message that
+// is refused must not change the holder of a name.
+
 namespace kumo {
 namespace {
 

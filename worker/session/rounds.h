@@ -2,13 +2,13 @@
 //
 // Algorithm. Let r be the smallest round among the leased partitions.
 // 1. Each chunk that is not installed at version r is pulled. Servers park the pull until version r
-// exists.
+//    exists.
 // 2. For each partition whose next round is r: if version r ends an epoch, the partition's slice of
-// the validation set is evaluated and the result acknowledged. Then its block is trained, and the
-// coded contribution is pushed chunk by chunk, some chunks perhaps while the block is still
-// computed.
+//    the validation set is evaluated and the result acknowledged. Then its block is trained, and
+//    the coded contribution is pushed chunk by chunk, some chunks perhaps while the block is still
+//    computed.
 // 3. If the pull of chunk 0 said that round r ends with a checkpoint, the partition's carried state
-// is put on the servers and acknowledged before its next round.
+//    is put on the servers and acknowledged before its next round.
 //
 // Owned by a Session and called within its step contexts; one thread.
 #pragma once

@@ -131,6 +131,9 @@ void Trainer::StartNextRange(const TrainAction& train) {
   train_->Start(round.epoch, shape_->plan.PartitionSamples(round, next));
 }
 
+// Order of the work on the device: copy of the base weights, the steps of the block, coding of the
+// contribution. All of it is queued; the host waits in TakeSums and Contribution::Finish only.
+// Meanwhile the batch stream reads the data of the next computation.
 Result<TrainedBlock> Trainer::Train(const TrainAction& train,
                                     const Contribution::OnCoded& on_coded) {
   PartitionArrays::Arrays& carried = carried_.Of(train.partition);
