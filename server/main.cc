@@ -157,8 +157,8 @@ Result<std::string> Run(const Arguments& arguments, const Experiment& experiment
       KUMO_ASSIGN_OR_RETURN(const bool aside, SetCheckpointsAside(files, folder));
       if (aside) recorder->Say("starts anew; the checkpoints until now are in " + folder + ".old");
     }
-    for (const std::string& skipped : surveyed.skipped) recorder->Say("passes over " + skipped);
-    for (const std::string& skipped : resume.skipped) recorder->Say("passes over " + skipped);
+    for (const std::string& skipped : surveyed.skipped) recorder->Say("skips " + skipped);
+    for (const std::string& skipped : resume.skipped) recorder->Say("skips " + skipped);
     if (resume.finished) {
       recorder->Say("the job is done already: its last checkpoint is " + settings.restored->name());
     } else if (settings.restored && !may_be_further) {

@@ -156,7 +156,7 @@ void CheckpointSurvey::Advance(StepContext* context) {
 
 void CheckpointSurvey::Skip(const std::string& why, StepContext* context) {
   skipped_.push_back(CheckpointName(current_->first) + ": " + why);
-  LOG(ERROR) << "passes over " << skipped_.back();
+  LOG(ERROR) << "skips " << skipped_.back();
   TryNext(context);
 }
 

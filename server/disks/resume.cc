@@ -81,7 +81,7 @@ Result<std::optional<checkpoint::Manifest>> ChooseCheckpoint(FileSystem& files,
                                                              uint32_t generation, int64_t newest) {
   KeepGeneration(files, experiment, generation);
   KUMO_ASSIGN_OR_RETURN(ResumePoint point, NewestToResume(files, experiment, newest));
-  for (const std::string& skipped : point.skipped) LOG(ERROR) << "passes over " << skipped;
+  for (const std::string& skipped : point.skipped) LOG(ERROR) << "skips " << skipped;
   return std::move(point.manifest);
 }
 

@@ -373,7 +373,7 @@ class ExchangeTest(unittest.TestCase):
         self.assertIn("set data.classes to the number of classes",
                       self.kumo("launch", "numbers.conf", "--set", "network.file=classes.pbtxt", "--set",
                                 "output.directory=classes", expect=78).stderr)
-        self.assertIn("reader image_folder has classes",
+        self.assertIn("labels of reader image_folder are classes",
                       self.kumo("launch", "out.conf", "--set", "data.classes=0", expect=78).stderr)
 
     def test_an_onnx_file_says_what_it_takes(self):

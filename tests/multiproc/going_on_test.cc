@@ -135,8 +135,8 @@ TEST(GoingOn, TheFinalModelIsWhereTheExperimentSaysAndIsPutThereAgain) {
   for (const char* command : {"check", "launch"}) {
     const Ended refused = Kumo(&other, command);
     EXPECT_EQ(refused.code, 78) << refused.output;
-    EXPECT_THAT(refused.output,
-                HasSubstr("output.final_model = " + folder + ": the model of the job"));
+    EXPECT_THAT(refused.output, HasSubstr("output.final_model = " + folder +
+                                          ": the folder already has the model of the job"));
   }
 }
 

@@ -12,6 +12,7 @@
 #include "common/checkpoint/source_checkpoint.h"
 #include "common/job/network_changes.h"
 #include "common/settings/experiment_text.h"
+#include "common/settings/option_table.h"
 #include "common/settings/parser.h"
 #include "data/open_datasets.h"
 #include "models/backend/devices.h"
@@ -168,10 +169,12 @@ namespace {
 constexpr std::string_view kInputs[] = {"data.scale", "data.subtract_mean", "data.mean", "data.std",
                                         "data.tokens"};
 
-bool IsSaid(const std::string& key, const std::vector<std::string>& sets) {
+// Whether --set names the setting, also by its old key.
+bool IsSaid(std::string_view key, const std::vector<std::string>& sets) {
   return std::ranges::any_of(sets, [&](std::string set) {
     std::erase(set, ' ');  // blanks around the key are ignored
-    return set.starts_with(key + "=");
+    const Option* const option = OptionTable::Shared().Find(set.substr(0, set.find('=')));
+    return option != nullptr && option->key == key;
   });
 }
 

@@ -201,7 +201,7 @@ TEST_F(ParserTest, WhereThePageIsIsCheckedBeforeAnythingStarts) {
     const std::string problem = FirstProblem(head + "[http]\naddress = " + address + "\n");
     EXPECT_THAT(problem, HasSubstr(": http.address: ")) << "and the line before it";
     EXPECT_THAT(problem, HasSubstr(address));
-    EXPECT_THAT(problem, HasSubstr("give HOST:PORT"));
+    EXPECT_THAT(problem, HasSubstr("use HOST:PORT"));
   }
 }
 

@@ -44,6 +44,13 @@ TEST(TrainedAsTest, InputsOfOtherSettingsAreRefusedUnlessTheyAreAskedFor) {
   EXPECT_THAT(CheckSameInputs(manifest, now, {"data.mean="}).message(),
               AllOf(HasSubstr("data.scale"), Not(HasSubstr("data.mean"))));
   EXPECT_TRUE(CheckSameInputs(manifest, now, {"data.mean=", "data.scale = 1"}).ok());
+  // A setting is named by its old key, too.
+  Experiment renamed = then;
+  renamed.data.std_dev = {2, 4};
+  EXPECT_THAT(CheckSameInputs(manifest, renamed, {}).message(),
+              HasSubstr("data.std empty -> 2, 4"));
+  EXPECT_TRUE(CheckSameInputs(manifest, renamed, {"data.std=2,4"}).ok());
+  EXPECT_TRUE(CheckSameInputs(manifest, renamed, {"data.deviation = 2,4"}).ok());
 }
 
 TEST(TrainedAsTest, ClassesThatAreCalledOtherwiseAreNamed) {
