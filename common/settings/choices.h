@@ -1,8 +1,8 @@
 // Choices of the settings: enumerations with the words of experiment files, and the devices and
 // checkpoints that are named by a word or a number.
 //
-// The choices of other rooms are beside what they choose: CodecId (common/codec/codec.h),
-// OptimiserType (common/optimiser/optimiser.h), the enumerations of schedules
+// The choices of other rooms are beside what they choose: CodecId (common/codec/kernel.h),
+// OptimiserType (common/optimiser/kernel.h), the enumerations of schedules
 // (common/optimiser/schedule.h), BlockRule (block_rules.h). Values; thread-safe.
 #pragma once
 
