@@ -109,7 +109,7 @@ for preset in asan tsan; do
 done
 
 echo "== each source alone"
-cmake/compile_alone.py build/asan "${rooms[@]}"
+cmake/compile_alone.py build/release "${rooms[@]}"
 
 echo "== clang-tidy"
 cmake/clang_tidy.py --together build/asan build/release "${rooms[@]}"

@@ -2,7 +2,7 @@
 """Compiles each source of a build folder alone, without precompiled headers, so that each is seen to
 include the headers it uses: builds that compile a dozen sources at a time do not notice (together.cmake).
 
-    cmake/compile_alone.py build/asan common server models ...
+    cmake/compile_alone.py build/release common server models ...
 
 Checks syntax and types only. A source that compiled before with the same text, headers, command and
 compiler is left out: its hash is a file below ~/.cache/kumo/compile-alone, which all clones share.
