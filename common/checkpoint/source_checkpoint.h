@@ -1,5 +1,5 @@
-// Source checkpoint: finds the checkpoint in a folder that a user names, either a checkpoint's
-// folder or a job's output (or checkpoints) folder, of which the newest valid one counts.
+// Source checkpoint: the checkpoint in a folder that a user names. The folder is a checkpoint's, or
+// a job's output (or checkpoints) folder, whose newest valid checkpoint is taken.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ struct CheckpointFolder {
   std::string path() const { return JoinPath(parent, name); }
 };
 
-// Verifies whole checkpoints if there are several. NotFound tells where it searched.
+// Verifies whole checkpoints if there are several. NotFound names the folders searched.
 Result<CheckpointFolder> FindCheckpointAt(FileSystem& files, const std::string& path);
 
 // Origin of initial weights that another job trained, for people. Pure functions.

@@ -60,8 +60,8 @@ class Codec {
   // As EncodeUpTo, for numbers of any finite magnitude.
   [[nodiscard]] int64_t Encode(std::span<const float> x, std::span<float> residual,
                                std::span<std::byte> out) const;
-  // The largest magnitude of u of which saturation loses nothing: the part that it cuts off is in
-  // the residual, and fits into the next code. Without a residual it is largest().
+  // The largest magnitude of u that saturation encodes without loss: the excess is kept in the
+  // residual and fits into the next code. Without a residual it is largest().
   float MostWithoutLoss(bool has_residual) const;
   // A number beyond that limit in words: "infinite or not a number"; for fp16 "infinite, not a
   // number or too large for fp16, which ends at 65504".

@@ -21,7 +21,7 @@ const char* NameOf(NumberType type) {
     case NumberType::kUint8:
       return "bytes";
     case NumberType::kInt32:
-      return "whole numbers";
+      return "integers";
     case NumberType::kFloat32:
       return "numbers";
   }

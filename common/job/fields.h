@@ -1,6 +1,4 @@
-// What samples are made of: named fields, as readers, the pipeline and devices see them.
-//
-// Values.
+// Fields of a sample: named arrays, as readers, transforms, batching and devices see them. Values.
 #pragma once
 
 #include <cstddef>
@@ -14,16 +12,16 @@ namespace kumo {
 
 enum class NumberType { kUint8, kInt32, kFloat32 };
 int64_t BytesOf(NumberType type);
-// "bytes", "whole numbers", "numbers"
+// "bytes", "integers", "numbers"
 const char* NameOf(NumberType type);
 
-// What readers call what they read, and networks what they take.
+// Names of the fields that readers fill and networks take.
 inline constexpr char kImageField[] = "image";
 inline constexpr char kLabelField[] = "label";
 inline constexpr char kTokensField[] = "tokens";
 
-// What each sample has under a name. Numbers lie in the order of the extents, the last one's next
-// to each other: an image is channels x height x width. Without extents it is one number.
+// One field: the same name, element type and shape in each sample. Row-major; an image has the
+// extents channels x height x width. No extents: a scalar.
 struct Field {
   std::string name;
   NumberType type = NumberType::kUint8;
@@ -37,16 +35,15 @@ using Fields = std::vector<Field>;
 
 // "3x32x32"; "1" without extents.
 std::string ExtentsText(std::span<const int64_t> extents);
-// Place of the field of that name; -1 where there is none.
+// Index of the field of that name; -1 if there is none.
 int FindField(const Fields& fields, std::string_view name);
 // Bytes of one sample.
 int64_t BytesOf(const Fields& fields);
 
-// A minibatch, borrowed for the call that it is handed to.
+// Minibatch, borrowed for the duration of a call.
 struct SampleBatch {
   int size = 0;  // samples
-  // By field: the samples' numbers, one sample after the other; where a field's numbers begin, any
-  // of its type may lie.
+  // By field: the elements of sample 0, then of sample 1, and so on, aligned for the element type.
   std::span<const std::span<const std::byte>> fields;
 };
 

@@ -1,7 +1,6 @@
-// The metrics of a job: figures with names, each made of a sum over samples. The loss of a network
-// declares them; workers add the sums up, servers add those of all partitions, and whoever shows a
-// figure asks this list what it is called and how it is made. Nothing but the loss knows what a sum
-// is of.
+// Metric list: the named figures of a job, each computed from a sum over samples. The loss of a
+// network declares them. Workers add the sums up over their samples, servers over partitions; every
+// display takes names and formulas from this list. Only the loss knows the meaning of a sum.
 //
 // A value that is cheap to copy; immutable, thread-safe.
 #pragma once
@@ -21,36 +20,35 @@
 
 namespace kumo {
 
-// How a figure is made of a sum over n samples.
+// Formula of a figure, from a sum over n samples.
 enum class MetricFormula {
   kMean = checkpoint::Metric::MEAN,    // sum / n
-  kShare = checkpoint::Metric::SHARE,  // the same, of what is between 0 and 1 in each sample
+  kShare = checkpoint::Metric::SHARE,  // the same; between 0 and 1 for each sample
   kExponentialOfMean = checkpoint::Metric::EXPONENTIAL_OF_MEAN,  // exp(sum / n): a perplexity
 };
 
 struct Metric {
-  // Lower-case letters, digits and underscores, a letter first; not "none", which is the word for
-  // no metric.
+  // Lower-case letters, digits and underscores, a letter first; not "none", which means no metric.
   std::string name;
-  int sum = 0;  // which of the sums; several metrics may be made of one
+  int sum = 0;  // index of the sum; several metrics may share one
   MetricFormula formula = MetricFormula::kMean;
   bool more_is_better = false;
 
   bool operator==(const Metric&) const = default;
 };
 
-// A metric's figure.
+// Name and value of a metric.
 struct MetricFigure {
   std::string name;
   double value = 0;
 
   bool operator==(const MetricFigure&) const = default;
 };
-// "0.9931"; what four places would show as nothing, a small error say, as "2.050e-07".
+// "0.9931"; a figure that four decimals would show as 0 as "2.050e-07".
 std::string FigureText(double figure);
 // "accuracy 0.9931".
 std::string Described(const MetricFigure& figure);
-// The value of the figure of that name; none where there is no such.
+// Value of the figure of that name; none if there is none.
 std::optional<double> FindFigure(std::span<const MetricFigure> figures, std::string_view name);
 
 class MetricList {
@@ -59,31 +57,31 @@ class MetricList {
   static constexpr int kLongestName = 32;
 
   MetricList() : MetricList(std::vector<Metric>(), 0) {}
-  // InvalidArgument, saying which, where there are too many, a name is not one or comes twice, or
-  // sums are numbered with gaps.
+  // InvalidArgument names the metric if there are too many, if a name is invalid or repeated, or if
+  // the indices of sums have gaps.
   static Result<MetricList> Make(std::vector<Metric> metrics);
 
   const std::vector<Metric>& metrics() const { return *metrics_; }
-  // How many sums the metrics are made of.
+  // Number of sums.
   int sums() const { return sums_; }
-  // Null where there is none of that name.
+  // Null if there is no metric of that name.
   const Metric* Find(std::string_view name) const;
-  // "loss, accuracy"; "none".
+  // "loss, accuracy"; "none" if there are none.
   std::string Names() const;
 
-  // The figure of one of the metrics. None over no samples, and where its sum is missing.
+  // Figure of one metric. None if there are no samples, or if its sum is missing.
   static std::optional<double> FigureOf(const Metric& metric, const MetricSums& sums);
-  // All that there are, in the list's order.
+  // All figures that can be computed, in the order of the list.
   std::vector<MetricFigure> FiguresOf(const MetricSums& sums) const;
-  // The one that tells how good a network is where there is room for one: the first of which more
-  // is better, or else the first. None where there is no such figure.
+  // The figure for displays with room for one: the first metric with more_is_better, or else the
+  // first metric. None if it cannot be computed.
   std::optional<MetricFigure> Headline(const MetricSums& sums) const;
-  // InvalidArgument unless these are sums of such metrics over so many samples: the number of sums
-  // fits, and no share lies outside of 0 and 1. The samples follow from the job's plan, since a
-  // worker must not choose the weight of its sums.
+  // InvalidArgument unless `sums` may be the sums of these metrics over `samples` samples: their
+  // number fits, and each share lies between 0 and 1. The caller takes `samples` from the job's
+  // plan, since a worker must not choose the weight of its sums.
   Status Check(const MetricSums& sums, int64_t samples) const;
-  // Sums of these metrics out of sums of others, by the names. Not a number where the others have
-  // no metric that is made of the sum in the same way.
+  // Sums of these metrics, taken by name from the sums of `others`. NaN if `others` has no metric
+  // of that name and formula.
   MetricSums Translate(const MetricList& others, const MetricSums& sums) const;
 
   bool operator==(const MetricList& other) const { return metrics() == other.metrics(); }
@@ -96,7 +94,7 @@ class MetricList {
   int sums_ = 0;
 };
 
-// A list as messages and manifests have it; the errors of MetricList::Make.
+// Conversion from and to messages and manifests. Errors: those of MetricList::Make.
 using MetricMessages = google::protobuf::RepeatedPtrField<checkpoint::Metric>;
 Result<MetricList> ParseMetrics(const MetricMessages& messages);
 void WriteMetrics(const MetricList& metrics, MetricMessages* messages);

@@ -1,6 +1,6 @@
 // Metric sums: the sums over samples that the figures of a job's metrics are made of. Workers add
-// them up over their samples, servers over partitions and rounds; MetricList says what each sum is
-// the sum of.
+// them up over their samples, servers over partitions and rounds; MetricList has the meaning of
+// each sum.
 //
 // A value. Messages and manifests carry it as checkpoint::SampleSums: ReadSums and WriteSums
 // convert at the edges, and nothing else keeps the message.

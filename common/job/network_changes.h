@@ -1,4 +1,4 @@
-// In what two networks differ: layer by layer, for people.
+// Differences of two networks, layer by layer, for people.
 //
 // A pure function; thread-safe.
 #pragma once
@@ -10,13 +10,14 @@
 
 namespace kumo {
 
-// What a network is compared for: a job that begins; training further, where it does not matter how
-// tensors start; or using what was trained, where dropout and losses do nothing either.
+// Purpose of a comparison. kJob: a new job, for which everything counts. kTraining: further
+// training, for which initialisers do not count. kUse: use of trained weights, for which dropout
+// and losses do not count either.
 enum class NetworkUse { kJob, kTraining, kUse };
 
-// Networks as text protobuf (JobSpec::network). Of a layer "layer conv1" with its fields; then
-// inputs and the layers' order. Names of networks and outputs do not count. None where they are the
-// same, or where a text is empty: nobody knows.
+// Networks are text protobufs (JobSpec::network). A change of a layer is named "layer conv1" with
+// its fields; inputs and the order of layers follow. Names of networks and outputs do not count.
+// None if the networks are equal, or if a text is empty (unknown).
 std::vector<SettingChange> NetworkChanges(const std::string& then, const std::string& now,
                                           NetworkUse use);
 

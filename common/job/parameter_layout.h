@@ -1,12 +1,12 @@
-// How a network's tensors lie in the flat parameter vector that weights, gradients and optimiser
-// state share.
+// Parameter layout: the place of each tensor in the flat vector of parameters, which weights,
+// gradients and optimiser state share.
 //
 // The vector has three segments, in this order; tensors keep their order inside a segment:
 //   decayed     weights, trained, with weight decay
 //   undecayed   biases and scales, trained, without weight decay
 //   statistics  batch normalisation's running means and variances: averaged, never quantised
 // A segment starts at a multiple of 16 floats (64 bytes), so every backend can use aligned loads;
-// the few floats between two segments belong to nobody and stay zero.
+// the few floats between two segments belong to no tensor and stay zero.
 #pragma once
 
 #include <array>
@@ -51,7 +51,7 @@ class ParameterLayout {
   static Result<ParameterLayout> Make(std::vector<TensorSpec> tensors);
 
   const std::vector<TensorSpec>& tensors() const { return tensors_; }
-  // Where tensor i lies.
+  // Positions of tensor i.
   Range tensor(int i) const { return ranges_[i]; }
   Range segment(Segment segment) const { return segments_[static_cast<int>(segment)]; }
   // Length of the flat vector in floats, gaps included.
@@ -61,7 +61,7 @@ class ParameterLayout {
   // Hash of names, shapes, segments and order: equal exactly when two networks can be trained
   // together.
   uint64_t fingerprint() const { return fingerprint_; }
-  // The first difference to another network in words, or "" when there is none.
+  // The first difference to another network in words, or "" if there is none.
   std::string FirstDifference(const ParameterLayout& other) const;
 
  private:

@@ -1,11 +1,12 @@
-// How the bytes of an image become a network's inputs, on every device to the same bit.
+// Pixel formula: conversion of the bytes of an image to inputs of a network, with the same bits on
+// every device.
 //
 //   input(c, y, x) = scale(c) * (pixel(c, y, x) - mean(c, y, x))
 //
 // In float32: the difference is rounded, then the product; without a mean it is scale * pixel. The
-// mean is that of the place, so it comes after whatever moved the pixels: CNTK's order. A mean and
-// a deviation of each channel, (scale * pixel - m) / d, are mean = m / scale and scale(c) = scale /
-// d, each rounded once.
+// mean belongs to a position, so it is subtracted after crops and flips, as in CNTK. A mean m and a
+// standard deviation d of each channel, (scale * pixel - m) / d, become mean = m / scale and
+// scale(c) = scale / d, each rounded once.
 //
 // A value.
 #pragma once
@@ -18,7 +19,7 @@ namespace kumo {
 struct PixelFormula {
   float scale = 1.0f;
   std::vector<float> mean{};    // of an image, channels x height x width; empty: none is subtracted
-  std::vector<float> scales{};  // of each channel, in place of `scale`; empty: that is all theirs
+  std::vector<float> scales{};  // of each channel, instead of `scale`; empty: `scale` for all
 
   float scale_of(int64_t channel) const { return scales.empty() ? scale : scales[channel]; }
 };

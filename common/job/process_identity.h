@@ -1,4 +1,4 @@
-// One process, told from every other that has had its place in a job, or its name.
+// Process identity: distinguishes a process from earlier ones with the same name or role.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,12 @@ struct ProcessIdentity {
   std::string host;
   int64_t pid = 0;
   uint64_t incarnation = 0;  // random
-  // When the process was started, by a clock that nobody sets. Two such times can be compared where
-  // their boots are the same.
-  std::string boot;        // what the kernel calls this run of the machine; "": it does not say
-  int64_t started_ms = 0;  // since then
+  // Start of the process, by a monotonic clock. Two starts are comparable if their boots are equal.
+  std::string boot;        // the kernel's boot id; "" if it is not known
+  int64_t started_ms = 0;  // since the boot
 };
 
-// The calling process, as of now. `host`: what its machine is to be called.
+// The calling process. `host`: name of its machine, for people.
 ProcessIdentity ThisProcess(const std::string& host);
 
 }  // namespace kumo

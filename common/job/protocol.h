@@ -1,4 +1,4 @@
-// The protocol's version; docs/formats.md is the grammar.
+// Constants of the protocol, which docs/formats.md describes.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,14 @@ namespace kumo {
 // Raised when processes of two releases could misunderstand each other.
 constexpr uint32_t kProtocolVersion = 5;
 
-// Generations are numbers up to this one. A job comes to a new one with each start and each loss;
-// whatever names a later one is damaged.
+// Largest generation. Each start and each loss raises a job's generation by 1; a message or file
+// with a larger one is damaged.
 constexpr uint32_t kLastGeneration = 0x7fffffff;
 
-// So many checkpoints a server names of those that its disk has.
+// Most checkpoints that a server lists of its disk.
 constexpr int kMostHeldCheckpoints = 16;
 
-// So many missing partitions a server names in its report.
+// Most missing partitions that a server lists in its report.
 constexpr int kMostMissing = 16;
 
 }  // namespace kumo

@@ -1,9 +1,9 @@
-// Which server holds which part of the flat parameter vector.
+// Shard map: the server that holds each part of the flat parameter vector.
 //
 // Each segment of the layout is cut into chunks of at most `chunk_bytes`; chunks are dealt to the
 // servers as contiguous runs of about equal bytes, so chunk 0 always lies on server 0. Chunk
-// boundaries are multiples of Codec::kBucket from the segment's start, so the same buckets, and
-// with them the same bits, come out on any number of servers.
+// boundaries are multiples of Codec::kBucket from the segment's start, so buckets, and with
+// them the bits, are the same on any number of servers.
 //
 // Immutable; thread-safe.
 #pragma once

@@ -74,8 +74,8 @@ class Schedule {
   // InvalidArgument if the stages lack values, or if the warm-up is as long as the job.
   static Result<Schedule> Make(const ScheduleSettings& settings, int64_t samples_per_epoch,
                                int epochs);
-  // The rate for the mean gradient of `step_samples` samples, the first of which comes after
-  // `samples` samples of the whole job.
+  // The rate for the mean gradient of `step_samples` samples, after `samples` samples of the whole
+  // job.
   float RateAt(int64_t samples, int64_t step_samples) const;
   // The momentum of that step; none if the optimiser's own holds.
   std::optional<float> MomentumAt(int64_t samples, int64_t step_samples) const;

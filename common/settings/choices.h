@@ -45,11 +45,11 @@ inline constexpr Choice<DataReader> kDataReaders[] = {
 };
 constexpr std::span<const Choice<DataReader>> ChoicesOf(DataReader) { return kDataReaders; }
 
-// What the samples of a reader are.
+// Kind of a reader's samples.
 enum class SampleKind { kImages, kNumbers, kTokens };
 
-// Traits of a reader: which settings it reads, and what its samples are. data/readers/registry.cc
-// has the functions that read.
+// Traits of a reader: the settings that it reads, and the kind of its samples. Its functions are in
+// data/readers/registry.cc.
 struct ReaderTraits {
   SampleKind samples = SampleKind::kImages;
   bool label_files = false;  // data.train_labels and data.validation_labels name files

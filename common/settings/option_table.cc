@@ -252,8 +252,9 @@ const std::vector<Option>& Rows() {
                "to data.image_size or their own size, as 256 for images of 224x224; 0: no scaling"},
       {KUMO_SETTING(data.crop_pad), .unit = "pixels", .allowed = Between(0, 1024),
        .effect = kResult, .also = "crop random_crop pad padding rand_crop",
-       .help = "Padding on every side of a training image, of which a random window of the image's "
-               "own size is cropped; 0: no crop"},
+       .help =
+           "Padding on every side of a training image; a random window of the image's own size is "
+           "cropped from the padded image; 0: no crop"},
       {KUMO_SETTING(data.pad_value), .allowed = Between(0, 255), .effect = kResult,
        .also = "fill fill_value", .help = "Value of the pixels that data.crop_pad adds"},
       {KUMO_SETTING(data.flip), .effect = kResult,

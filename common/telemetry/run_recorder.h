@@ -94,7 +94,7 @@ class RunRecorder {
         clock_(clock),
         start_us_(clock->NowUs()),
         view_(console) {}
-  // Open the files of a run that resumes after so many samples or rounds; -1: a new run.
+  // Open the files of a run that resumes after `samples` or `round`; -1: a new run.
   Status OpenTensorBoard(int64_t samples);
   Status OpenJsonl(int64_t round);
   double WallTime() const;

@@ -1,6 +1,6 @@
 // Send queues: the bytes that wait towards each peer, in frames that ZeroMQ has and the kernel has
-// not taken yet, with their overhead. ZeroMQ itself counts only messages, of which one may have
-// four bytes and another four million.
+// not taken yet, with their overhead. ZeroMQ itself counts only messages, whose sizes range from 4
+// B to 4 MB.
 //
 // Each frame carries a shared counter (zmq_msg_init_data's hint), which the frame decrements when
 // ZeroMQ closes it. So the counter may outlive its queue.

@@ -21,8 +21,7 @@ KUMO_ALWAYS_INLINE Bytes Upper(Bytes a, Bytes b) {
                                  31);
 }
 
-// Transposes a 16 x 16 block of bytes: four stages, each of which interleaves the bytes of the two
-// halves.
+// Transposes a 16 x 16 block of bytes in four stages; each interleaves the bytes of the two halves.
 KUMO_ALWAYS_INLINE void Transpose(Bytes rows[16]) {
 #pragma GCC unroll 4
   for (int stage = 0; stage < 4; ++stage) {

@@ -199,7 +199,7 @@ TEST_P(InputLoaderTest, SamplesThatDoNotFitTheNetAreRefused) {
   EXPECT_THAT(refusal({{kImageField, NumberType::kUint8, {1, 2, 3}}, label}),
               HasSubstr("\"image\" of 1x3x2, that of the samples is 1x2x3"));
   EXPECT_THAT(refusal({image, {kLabelField, NumberType::kFloat32, {}}}),
-              HasSubstr("takes whole numbers as field \"label\", the samples have numbers"));
+              HasSubstr("takes integers as field \"label\", the samples have numbers"));
 
   ASSERT_TRUE(net->Connect({label, other, image}, {}).ok());
   const std::vector<uint8_t> pixels(30);

@@ -195,7 +195,7 @@ TEST_P(TextNetworkTest, ConnectNamesWhatDoesNotFit) {
   EXPECT_TRUE(net->Connect({tokens, labels}, {}).ok());
   EXPECT_THAT(net->Connect({labels}, {}).message(), HasSubstr("takes a field \"tokens\""));
   EXPECT_THAT(net->Connect({{"tokens", NumberType::kUint8, {length()}}, labels}, {}).message(),
-              HasSubstr("takes whole numbers as field \"tokens\", the samples have bytes"));
+              HasSubstr("takes integers as field \"tokens\", the samples have bytes"));
   EXPECT_THAT(net->Connect({{"tokens", NumberType::kInt32, {8}}, labels}, {}).message(),
               HasSubstr("of " + std::to_string(length()) + ", that of the samples is 8"));
   EXPECT_THAT(net->Connect({tokens, {kLabelField, NumberType::kInt32, {}}}, {}).message(),
