@@ -64,6 +64,16 @@ KUMO_ALWAYS_INLINE void WithLanes(int64_t lanes, const Body& body) {
   if constexpr (kWidth > 4) body.template operator()<4>();
 }
 
+// Calls body<n>() for a size 1 <= n <= kMost that is known at run time only: the sizes of a tile in
+// registers are template arguments.
+template <int kMost, typename Body>
+KUMO_ALWAYS_INLINE void WithSize(int64_t n, const Body& body) {
+  if constexpr (kMost > 1) {
+    if (n < kMost) return WithSize<kMost - 1>(n, body);
+  }
+  body.template operator()<kMost>();
+}
+
 typedef float FourFloats __attribute__((vector_size(16)));
 typedef float EightFloats __attribute__((vector_size(32)));
 typedef float SixteenFloats __attribute__((vector_size(64)));

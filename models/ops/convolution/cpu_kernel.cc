@@ -56,33 +56,14 @@ void ProductRows(const ProductTile& tile) {
   while (left > 0) {
     const int64_t columns = (left + kTileVectors - 1) / kTileVectors;
     const int64_t vectors = (left + columns - 1) / columns;
-    if constexpr (kTileVectors >= 4) {
-      if (vectors == 4) ProductColumn<R, 4>(tile, lane);
-      if (vectors == 3) ProductColumn<R, 3>(tile, lane);
-    }
-    if (vectors == 2) ProductColumn<R, 2>(tile, lane);
-    if (vectors == 1) ProductColumn<R, 1>(tile, lane);
+    WithSize<kTileVectors>(vectors, [&]<int V>() { ProductColumn<R, V>(tile, lane); });
     lane += vectors * kWidth;
     left -= vectors;
   }
 }
 
 void Product(const ProductTile& tile) {
-  static_assert(kTileRows == 6);
-  switch (tile.rows) {
-    case 1:
-      return ProductRows<1>(tile);
-    case 2:
-      return ProductRows<2>(tile);
-    case 3:
-      return ProductRows<3>(tile);
-    case 4:
-      return ProductRows<4>(tile);
-    case 5:
-      return ProductRows<5>(tile);
-    default:
-      return ProductRows<6>(tile);
-  }
+  WithSize<kTileRows>(tile.rows, [&]<int R>() { ProductRows<R>(tile); });
 }
 
 template <int R, int C>
@@ -116,25 +97,10 @@ void OuterBlock(const OuterTile& tile) {
   }
 }
 
-template <int R>
-void OuterRows(const OuterTile& tile) {
-  if constexpr (kOuterColumns >= 5) {
-    if (tile.columns == 5) return OuterBlock<R, 5>(tile);
-    if (tile.columns == 4) return OuterBlock<R, 4>(tile);
-  }
-  if (tile.columns == 3) return OuterBlock<R, 3>(tile);
-  if (tile.columns == 2) return OuterBlock<R, 2>(tile);
-  OuterBlock<R, 1>(tile);
-}
-
 void Outer(const OuterTile& tile) {
-  if constexpr (kOuterRows >= 5) {
-    if (tile.rows == 5) return OuterRows<5>(tile);
-  }
-  if (tile.rows == 4) return OuterRows<4>(tile);
-  if (tile.rows == 3) return OuterRows<3>(tile);
-  if (tile.rows == 2) return OuterRows<2>(tile);
-  OuterRows<1>(tile);
+  WithSize<kOuterRows>(tile.rows, [&]<int R>() {
+    WithSize<kOuterColumns>(tile.columns, [&]<int C>() { OuterBlock<R, C>(tile); });
+  });
 }
 
 }  // namespace

@@ -151,17 +151,28 @@ KUMO_ALWAYS_INLINE void LoadPositions(const WinogradTile& tile, const float* pla
   }
 }
 
-template <bool kInside, int kTaken>
-void PatchLanes(const WinogradTile& tile, const float* plane, float* to) {
+// Of kSize rows or columns, kStep apart, to the kPatch frequencies: a patch of the input or, if
+// kSize is kTile, a tile of the gradient.
+template <int kSize, int kStep>
+KUMO_ALWAYS_INLINE void TransformForward(const Vector* from, Vector* to) {
+  if constexpr (kSize == kPatch) {
+    TransformPatch<kStep>(from, to);
+  } else {
+    TransformGradient<kStep>(from, to);
+  }
+}
+
+template <int kSize, bool kInside, int kTaken>
+void ForwardLanes(const WinogradTile& tile, const float* plane, float* to) {
   for (int64_t l = 0; l < tile.count; l += kWidth) {
     Vector x[kPatch * kPatch];
-    LoadPositions<kPatch, kPatch, kInside, kTaken>(tile, plane, tile.first + l, x);
+    LoadPositions<kSize, kPatch, kInside, kTaken>(tile, plane, tile.first + l, x);
 #pragma GCC unroll 8
-    for (int i = 0; i < kPatch; ++i) TransformPatch<1>(x + i * kPatch, x + i * kPatch);
+    for (int i = 0; i < kSize; ++i) TransformForward<kSize, 1>(x + i * kPatch, x + i * kPatch);
     float* const at = to + ColumnAt(tile, tile.at + l);
 #pragma GCC unroll 8
     for (int j = 0; j < kPatch; ++j) {
-      TransformPatch<kPatch>(x + j, x + j);
+      TransformForward<kSize, kPatch>(x + j, x + j);
 #pragma GCC unroll 8
       for (int i = 0; i < kPatch; ++i) {
         StoreTaken<kTaken>(x[i * kPatch + j], at + (i * kPatch + j) * tile.frequency);
@@ -170,36 +181,11 @@ void PatchLanes(const WinogradTile& tile, const float* plane, float* to) {
   }
 }
 
-void Patch(const WinogradTile& tile, const float* plane, float* to) {
+template <int kSize>
+void Forward(const WinogradTile& tile, const float* plane, float* to) {
   WithLanes(tile.count, [&]<int kTaken>() {
-    if (Inside(tile, kPatch)) return PatchLanes<true, kTaken>(tile, plane, to);
-    PatchLanes<false, kTaken>(tile, plane, to);
-  });
-}
-
-template <bool kInside, int kTaken>
-void GradientLanes(const WinogradTile& tile, const float* plane, float* to) {
-  for (int64_t l = 0; l < tile.count; l += kWidth) {
-    Vector x[kPatch * kPatch];
-    LoadPositions<kTile, kPatch, kInside, kTaken>(tile, plane, tile.first + l, x);
-#pragma GCC unroll 8
-    for (int i = 0; i < kTile; ++i) TransformGradient<1>(x + i * kPatch, x + i * kPatch);
-    float* const at = to + ColumnAt(tile, tile.at + l);
-#pragma GCC unroll 8
-    for (int j = 0; j < kPatch; ++j) {
-      TransformGradient<kPatch>(x + j, x + j);
-#pragma GCC unroll 8
-      for (int i = 0; i < kPatch; ++i) {
-        StoreTaken<kTaken>(x[i * kPatch + j], at + (i * kPatch + j) * tile.frequency);
-      }
-    }
-  }
-}
-
-void Gradient(const WinogradTile& tile, const float* plane, float* to) {
-  WithLanes(tile.count, [&]<int kTaken>() {
-    if (Inside(tile, kTile)) return GradientLanes<true, kTaken>(tile, plane, to);
-    GradientLanes<false, kTaken>(tile, plane, to);
+    if (Inside(tile, kSize)) return ForwardLanes<kSize, true, kTaken>(tile, plane, to);
+    ForwardLanes<kSize, false, kTaken>(tile, plane, to);
   });
 }
 
@@ -301,33 +287,10 @@ void ProductBlock(const WinogradProductTile& tile) {
   }
 }
 
-template <int R>
-void ProductRows(const WinogradProductTile& tile) {
-  const int64_t vectors = tile.columns / kWidth;
-  if constexpr (kTileVectors >= 4) {
-    if (vectors == 4) return ProductBlock<R, 4>(tile);
-    if (vectors == 3) return ProductBlock<R, 3>(tile);
-  }
-  if (vectors == 2) return ProductBlock<R, 2>(tile);
-  ProductBlock<R, 1>(tile);
-}
-
 void Product(const WinogradProductTile& tile) {
-  static_assert(kTileRows == 6);
-  switch (tile.rows) {
-    case 1:
-      return ProductRows<1>(tile);
-    case 2:
-      return ProductRows<2>(tile);
-    case 3:
-      return ProductRows<3>(tile);
-    case 4:
-      return ProductRows<4>(tile);
-    case 5:
-      return ProductRows<5>(tile);
-    default:
-      return ProductRows<6>(tile);
-  }
+  WithSize<kTileRows>(tile.rows, [&]<int R>() {
+    WithSize<kTileVectors>(tile.columns / kWidth, [&]<int V>() { ProductBlock<R, V>(tile); });
+  });
 }
 
 template <int R, int C>
@@ -356,32 +319,17 @@ void OuterBlock(const WinogradOuterTile& tile) {
   }
 }
 
-template <int R>
-void OuterRows(const WinogradOuterTile& tile) {
-  if constexpr (kOuterColumns >= 5) {
-    if (tile.columns == 5) return OuterBlock<R, 5>(tile);
-    if (tile.columns == 4) return OuterBlock<R, 4>(tile);
-  }
-  if (tile.columns == 3) return OuterBlock<R, 3>(tile);
-  if (tile.columns == 2) return OuterBlock<R, 2>(tile);
-  OuterBlock<R, 1>(tile);
-}
-
 void Outer(const WinogradOuterTile& tile) {
-  if constexpr (kOuterRows >= 5) {
-    if (tile.rows == 5) return OuterRows<5>(tile);
-  }
-  if (tile.rows == 4) return OuterRows<4>(tile);
-  if (tile.rows == 3) return OuterRows<3>(tile);
-  if (tile.rows == 2) return OuterRows<2>(tile);
-  OuterRows<1>(tile);
+  WithSize<kOuterRows>(tile.rows, [&]<int R>() {
+    WithSize<kOuterColumns>(tile.columns, [&]<int C>() { OuterBlock<R, C>(tile); });
+  });
 }
 
 }  // namespace
 
 extern const WinogradKernels kWinograd;
-const WinogradKernels kWinograd = {kStrip,         kTileRows, kOuterRows, kOuterColumns,
-                                   Patch,          Result,    Gradient,   Weights,
-                                   WeightGradient, Product,   Outer};
+const WinogradKernels kWinograd = {kStrip,          kTileRows, kOuterRows,     kOuterColumns,
+                                   Forward<kPatch>, Result,    Forward<kTile>, Weights,
+                                   WeightGradient,  Product,   Outer};
 
 }  // namespace kumo::KUMO_ISA
