@@ -31,6 +31,12 @@ packages=(python3-venv iproute2 curl jq)
 [ "${CI:-}" != true ] || packages+=(openssh-server iproute2 prometheus chromium)
 kumo_install_packages "${packages[@]}"
 
+if [ "$all" = 1 ]; then
+  echo "== format"
+  find "${rooms[@]}" bench cmake tests \( -name '*.h' -o -name '*.cc' -o -name '*.cu' -o -name '*.cuh' \) \
+    -print0 | xargs -0 clang-format --dry-run --Werror
+fi
+
 # For tests that read event files with TensorBoard; they are skipped without it.
 get_tensorboard() {
   [ -x build/python/bin/tensorboard ] && return
@@ -94,10 +100,6 @@ if [ "$all" = 0 ]; then
   exit 0
 fi
 kumo_test release -LE 'bench|package'
-
-echo "== format"
-find "${rooms[@]}" bench cmake tests \( -name '*.h' -o -name '*.cc' -o -name '*.cu' -o -name '*.cuh' \) \
-  -print0 | xargs -0 clang-format --dry-run --Werror
 
 # asan: all tests except those of whole processes, and the fuzzers, which belong to that build.
 # tsan: tests with more than one thread.

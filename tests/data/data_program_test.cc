@@ -151,10 +151,10 @@ TEST_F(ShowTest, CountsTheTokensOfAText) {
       "data.validation_share=0.5";
   const auto shown = Show(settings);
   EXPECT_EQ(shown.exit_code, 0) << shown.output;
-  EXPECT_THAT(shown.output,
-              AllOf(HasSubstr("2 samples, integers of 4"),
-                    testing::ContainsRegex("0 \"..?n\" +[0-9] +1"),
-                    testing::ContainsRegex("1 \"a\" +[0-9] +3"), HasSubstr("2 \"b\"")));
+  EXPECT_THAT(
+      shown.output,
+      AllOf(HasSubstr("2 samples, integers of 4"), testing::ContainsRegex("0 \"..?n\" +[0-9] +1"),
+            testing::ContainsRegex("1 \"a\" +[0-9] +3"), HasSubstr("2 \"b\"")));
   const auto sheet = Show(settings + " --sheet x.png");
   EXPECT_EQ(sheet.exit_code, 78);
   EXPECT_THAT(sheet.output,
