@@ -121,8 +121,9 @@ struct SimResult {
   TimeUs ended = 0;                      // server 0 left
   std::vector<std::string> left_behind;  // processes that had not left when server 0 did
   int64_t messages = 0;
-  // Fingerprint of all messages that were sent: when, by whom, to whom, and their numbers and
-  // payloads. Texts do not count.
+  // Fingerprint of all messages that were sent: time, sender, receiver, all fields of the header,
+  // and payload. Of a text for people (a failure, a reason, the processes that are waited for) only
+  // its presence counts, not its words.
   uint64_t messages_hash = 0;
   int64_t blocks_trained = 0;
   uint32_t generation = 0;  // the last

@@ -5,7 +5,8 @@
 // EverySeed.EndsWithTheSameWeights runs the jobs. A failing seed prints the command that repeats
 // it; KUMO_SIM_SEEDS and KUMO_SIM_FIRST_SEED choose how many and which. With
 // KUMO_SIM_PRINT_HASHES=1 each job prints a fingerprint of its messages: two builds that print the
-// same fingerprints behave alike.
+// same fingerprints send the same messages at the same times, apart from the words of texts for
+// people.
 #include <array>
 #include <cstdint>
 #include <cstdio>
