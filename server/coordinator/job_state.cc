@@ -23,10 +23,11 @@ JobState::JobState(CoordinatorStart of, std::optional<checkpoint::Manifest> rest
       shutdown(start.experiment.checkpoint.HasPrivateDisks()
                    ? std::max(FromSeconds(start.experiment.checkpoint.grace_s), Shutdown::kLimit)
                    : Shutdown::kLimit),
-      progress(
-          {start.experiment.schedule, start.experiment.job.epochs,
-           start.experiment.output.points_per_epoch, start.experiment.cluster.KeepsVersionsTwice()},
-          recovery.restored(), now) {
+      progress({.schedule = start.experiment.schedule,
+                .epochs = start.experiment.job.epochs,
+                .points_per_epoch = start.experiment.output.points_per_epoch,
+                .keeps_versions_twice = start.experiment.cluster.KeepsVersionsTwice()},
+               recovery.restored(), now) {
   manifests.StartFrom(recovery.restored());
   if (!start.finished) return;
   phase = Phase::kFinished;

@@ -21,14 +21,21 @@ constexpr size_t kMaxMembers = 4096;
 std::unique_ptr<Role> MakeRole(const ServerNodeSettings& settings, TimeUs now) {
   const Experiment& experiment = settings.experiment;
   if (settings.index == 0) {
-    return std::make_unique<Coordinator>(
-        CoordinatorStart{experiment, settings.identity, settings.process.host, settings.generation,
-                         settings.folder, settings.finished},
-        settings.restored, now);
+    return std::make_unique<Coordinator>(CoordinatorStart{.experiment = experiment,
+                                                          .identity = settings.identity,
+                                                          .host = settings.process.host,
+                                                          .generation = settings.generation,
+                                                          .folder = settings.folder,
+                                                          .finished = settings.finished},
+                                         settings.restored, now);
   }
   return std::make_unique<Follower>(
-      FollowerSettings{settings.index, settings.identity, settings.process, experiment.cluster,
-                       experiment.checkpoint.grace_s, experiment.checkpoint.HasPrivateDisks()},
+      FollowerSettings{.index = settings.index,
+                       .identity = settings.identity,
+                       .process = settings.process,
+                       .cluster = experiment.cluster,
+                       .grace_s = experiment.checkpoint.grace_s,
+                       .private_disk = experiment.checkpoint.HasPrivateDisks()},
       now);
 }
 

@@ -25,10 +25,12 @@ struct Fleet {
       job.experiment.cluster.servers.push_back("ipc://server-" + std::to_string(s));
     }
     const uint32_t generation = restored ? restored->generation() + 1 : 1;
-    coordinator.emplace(
-        CoordinatorStart{job.experiment, IdentityOf(job.experiment), "here", generation,
-                         /*folder=*/0, finished},
-        std::move(restored), now);
+    coordinator.emplace(CoordinatorStart{.experiment = job.experiment,
+                                         .identity = IdentityOf(job.experiment),
+                                         .host = "here",
+                                         .generation = generation,
+                                         .finished = finished},
+                        std::move(restored), now);
   }
 
   // Makes one call, and takes the actions that it returns.

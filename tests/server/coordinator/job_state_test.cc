@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/rng.h"
+#include "server/coordinator/announcements.h"
 #include "tests/common/job/small_job.h"
 
 namespace kumo {
@@ -14,14 +15,17 @@ namespace {
 
 constexpr int kServers = 3;
 
-JobState Make(std::optional<int64_t> restored = std::nullopt, bool finished = false) {
-  Experiment experiment = test::SmallJob().experiment;
+JobState Make(std::optional<int64_t> restored = std::nullopt, bool finished = false,
+              Experiment experiment = test::SmallJob().experiment) {
   for (int s = 0; s < kServers; ++s) {
     experiment.cluster.servers.push_back("ipc://server-" + std::to_string(s));
   }
   std::optional<checkpoint::Manifest> manifest;
   if (restored) manifest.emplace().set_version(*restored);
-  JobState job(CoordinatorStart{experiment, IdentityOf(experiment), "here", 1, 0, finished},
+  JobState job(CoordinatorStart{.experiment = experiment,
+                                .identity = IdentityOf(experiment),
+                                .host = "here",
+                                .finished = finished},
                manifest, 0);
   for (int s = 1; s < kServers; ++s) {
     wire::Hello hello;
@@ -66,6 +70,25 @@ TEST(JobState, AJobBeginsWhereItsCheckpointSaysAndAFinishedOneIsOver) {
   EXPECT_EQ(resumed.version, -1) << "chunk 0 is not there";
   EXPECT_EQ(finished.phase, Phase::kFinished);
   EXPECT_EQ(finished.version, 8);
+}
+
+TEST(JobState, SettingsReachTheParts) {
+  Experiment experiment = test::SmallJob().experiment;
+  experiment.job.epochs = 17;
+  experiment.checkpoint.grace_s = 40;
+  experiment.cluster.stall_timeout_s = 500;
+  experiment.checkpoint.disks = CheckpointDisks::kPrivate;
+  JobState job = Make(std::nullopt, false, experiment);
+  EXPECT_EQ(StatusOf(job, 0).epochs(), 17);
+  // grace_s bounds the save before a failure, and with private disks the wait at the end.
+  const Checkpoints& checkpoints = job.saving.checkpoints();
+  ASSERT_EQ(job.ending.Begin(Unavailable("why"), /*version=*/1, false, checkpoints, 0).save,
+            Effects::Save::kPartial);
+  EXPECT_TRUE(job.ending.Tick(1, job.saving, 40 * kSecond)->failure.ok());
+  EXPECT_FALSE(job.ending.Tick(1, job.saving, 41 * kSecond)->failure.ok());
+  job.shutdown.OnFinished(0);
+  EXPECT_FALSE(job.shutdown.IsOver(job.members(), 40 * kSecond - 1));
+  EXPECT_TRUE(job.shutdown.IsOver(job.members(), 40 * kSecond));
 }
 
 }  // namespace
