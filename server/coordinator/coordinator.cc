@@ -195,8 +195,7 @@ Directive Coordinator::OnVersion(int64_t version, const MetricSums& metrics, Ste
 
   Directive directive;
   if (version < job_.ending.stop().LastOf(job_.plan->rounds())) {
-    const bool may_move =
-        job_.phase == Phase::kTraining && !job_.saving.checkpoints().IsBehind(version + 1);
+    const bool may_move = job_.phase == Phase::kTraining && !job_.saving.checkpoints().IsBehind();
     directive.move = job_.leasing.DirectMove(version + 1, may_move, job_.members(), now);
     job_.ending.Direct(version, *job_.plan, &directive, &job_.saving, &job_.membership, now);
   }

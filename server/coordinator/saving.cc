@@ -15,7 +15,7 @@
 namespace kumo {
 namespace {
 
-constexpr int kMostUnderWay = 2;  // checkpoints
+constexpr size_t kBehind = 2;  // checkpoints under way
 constexpr TimeUs kRetryPause = 5 * kSecond;
 constexpr size_t kLongestFailure = 1000;
 
@@ -47,12 +47,7 @@ void Checkpoints::FailAll() {
   order_.version = -1;
 }
 
-bool Checkpoints::IsBehind(int64_t version) const {
-  if (static_cast<int>(under_way_.size()) < kMostUnderWay) return false;
-  LOG_EVERY_T(WARNING, 60) << "the disk has not finished the last " << under_way_.size()
-                           << " checkpoints: no checkpoint is taken of round " << version;
-  return true;
-}
+bool Checkpoints::IsBehind() const { return under_way_.size() >= kBehind; }
 
 void Checkpoints::SetProgress(int64_t version, const checkpoint::Progress& progress) {
   const auto found = under_way_.find(version);
@@ -209,15 +204,22 @@ void Manifests::Complete(uint32_t generation, const std::optional<checkpoint::Ma
 
 // --- Saving.
 
-// The last version is always saved, also if the disk is behind. A stop or a move of leases (wanted)
-// insists on a checkpoint too; settings and leaving servers wait until the disk has caught up.
+// The last version is always saved, also if the disk is behind, and so is a version at which the
+// job stops or leases move (wanted; no move is decided while the disk is behind). Settings and
+// leaving servers wait until the disk has caught up.
 bool Saving::Direct(const JobPlan& plan, int64_t next, bool wanted, MembershipTracker* membership,
                     TimeUs now) {
   bool save = next == plan.rounds();
-  if (!save && !checkpoints_.IsBehind(next)) {
+  const bool due = IsSaveDue(options_, plan, next, since_, now);
+  if (!save && !checkpoints_.IsBehind()) {
     const bool leaves = membership->LetServersLeaveAt(
         next, [this](int64_t version) { return checkpoints_.Secures(version); });
-    save = leaves || IsSaveDue(options_, plan, next, since_, now);
+    save = leaves || due;
+  }
+  if (due && !save && !wanted) {
+    LOG_EVERY_T(WARNING, 60) << "no checkpoint of round " << next
+                             << ": the disk is still writing earlier ones; save less often "
+                                "(checkpoint.every_...) or use a faster disk";
   }
   if (!save && !wanted) return false;
   checkpoints_.Begin(next);

@@ -10,8 +10,9 @@
 // manifest (CommitAction). (4) The checkpoint is complete (Committed).
 //
 // Invariants:
-// - At most two checkpoints are under way, since their snapshots take memory; while the disk is
-//   behind, no other version than the job's last is saved.
+// - While two checkpoints are under way, the disk is behind: since their snapshots take memory, no
+//   other version is saved than the one that the job stops at or ends with, and a version that is
+//   ordered at once (OrderNow).
 // - When a version has all its files, older versions that are still under way are given up: a
 //   manifest that was written late would pass for the newest.
 // - A failed checkpoint is given up, and training goes on; only the version that the job ends with
@@ -63,8 +64,8 @@ class Checkpoints {
 
   // The job goes back to `last`: drops all checkpoints under way.
   void GoBack(int64_t last);
-  // Two checkpoints are under way already; logs that none is taken of `version`.
-  bool IsBehind(int64_t version) const;
+  // Two or more checkpoints are under way: the disk has not caught up.
+  bool IsBehind() const;
   // The round that makes `version` is to be saved.
   void Begin(int64_t version) { under_way_[version]; }
   // Progress of the job at `version`; without effect unless the version is under way.
