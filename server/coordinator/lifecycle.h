@@ -1,9 +1,19 @@
 // Lifecycle of a job: from the wait for its processes to its end, and back to a checkpoint if
 // something is lost.
 //
-//   kWaiting --(StartGate: all processes are there)--> kTraining --(Ending)--> kFinished, kFailed
-//       ^                                                  |
-//       +------(Recovery: goes back to a checkpoint)-------+
+//   from       to         cause
+//   (start)    kWaiting
+//   (start)    kFinished  the job was done before this process was started (CoordinatorStart)
+//   kWaiting   kTraining  all processes are there (StartGate)
+//   kWaiting   kTraining  this process is a restarted server 0, and the other servers have the
+//   job's
+//                         versions (Recovery::Decide)
+//   kWaiting   kFailed    too few processes came in time, or the job was told to stop (StartGate);
+//                         no checkpoint is good (Recovery::OnChosen); a process reports an error
+//                         that no retry can cure (MemberEvent)
+//   kTraining  kWaiting   something is lost: the job goes back to a checkpoint (Recovery::GoBack)
+//   kTraining  kFinished  the job is done, or has stopped (Ending::HasEnded)
+//   kTraining  kFailed    the job cannot go on (Ending), or a process reports such an error
 //
 // Recovery has the generation and its start, StartGate the processes that the job waits for,
 // StopPoint the version at which it was told to stop, Ending the end and the last checkpoint, and

@@ -65,7 +65,8 @@ std::unique_ptr<Rule> MakeGradientRule(const OptimiserSettings& settings, Isa is
 //          eta = 1 - 1/N on a full block, and 0 for N = 1. The next step starts from s, look-ahead
 //          included, so there is one vector: s is what is evaluated too, as in CNTK.
 // eta = 0, zeta = 1 is plain averaging. The rule has the traits of TraitsOf(settings). Requires
-// settings in the ranges of the option table, and partitions and full_block_samples >= 1.
+// settings in the ranges of the option table, and partitions and full_block_samples >= 1, as
+// JobPlan::Make has checked them.
 std::unique_ptr<Rule> MakeBlockRule(const BlockRuleSettings& settings, int partitions,
                                     int64_t full_block_samples, Isa isa = DetectIsa());
 
