@@ -195,22 +195,21 @@ int Main(const char* program, const std::vector<std::string>& args) {
   CommandLine line("kumo-server",
                    "Holds one shard of a job's weights. Server 0 also coordinates: it leases "
                    "partitions to\nworkers, commits checkpoints and shows the progress.");
-  line.AddPositional("FILE", "The experiment file, or the name of one that comes with Kumo", true,
+  line.AddPositional("FILE", "Experiment file, or the name of an installed experiment", true,
                      [&](const std::string& text) {
                        arguments.file = FindExperiment(text, FindInstallation().share);
                      });
-  line.AddOption("index", "N", Allowed{.min = 0}, "Which of cluster.servers this is",
-                 &arguments.index);
-  line.AddOption("bind", "ADDRESS", Allowed(),
-                 "Where to listen, if not at its address in cluster.servers: tcp://*:7700",
+  line.AddOption("index", "N", Allowed{.min = 0},
+                 "Index of this server in cluster.servers, from 0 on", &arguments.index);
+  line.AddOption("bind", "ADDRESS", Allowed(), "Address to listen at, for example tcp://*:7700",
                  &arguments.bind, "its address in cluster.servers");
   line.AddOption("http", "HOST:PORT", Allowed(),
-                 "Where to show metrics, and server 0 the job's page", &arguments.http,
-                 "server 0 at http.address, others nowhere");
+                 "Address of the metrics and, on server 0, of the job's page", &arguments.http,
+                 "http.address on server 0, none on the others");
   line.AddOption("disk", "DIR", Allowed(),
-                 "Where this server keeps its checkpoints, with checkpoint.disks = private",
+                 "Folder of this server's checkpoints; requires checkpoint.disks = private",
                  &arguments.disk, "output.directory");
-  line.AddRepeated("set", "SECTION.KEY=VALUE", "Overrides a setting of the file", &arguments.sets);
+  line.AddRepeated("set", "SECTION.KEY=VALUE", "Override a setting of the file", &arguments.sets);
   line.AddVersion();
   const Status usage = line.Parse(args);
   if (line.version_asked()) {

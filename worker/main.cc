@@ -231,7 +231,7 @@ int Main(const char* program, const std::vector<std::string>& args) {
                  "name replaces the old one at once",
                  &arguments.name, "HOST-PID");
   line.AddOption("http", "HOST:PORT", Allowed(), "Address of the status page and metrics",
-                 &arguments.http, "nowhere");
+                 &arguments.http, "none");
   line.AddFlag("check", "Read and describe the network and the data, and exit", &arguments.check);
   line.AddOption("evaluate", "DIR", {.not_empty = true}, "Evaluate the checkpoint in DIR, and exit",
                  &arguments.evaluate);
