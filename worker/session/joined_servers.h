@@ -54,8 +54,8 @@ class JoinedServers {
   TimeUs NextDeadline() const;
 
   // The messages of a call that may be sent, stamped with protocol, job and generation. Until a
-  // server has welcomed the worker, only HELLO is sent to it; other requests stay open and are sent
-  // after the welcome.
+  // server has welcomed the worker, only HELLO is sent to it. A request that is dropped here counts
+  // as sent in OpenRequests until the welcome, which sends it again (OpenRequests::Reopen).
   WorkerActions Stamp(WorkerActions actions) const;
 
   bool joined() const { return servers_[0].welcomed; }

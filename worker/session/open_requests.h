@@ -5,10 +5,10 @@
 // answer counts only while the request of its number is open, and only from the server that was
 // asked. A request that is made again after a rollback gets a new number.
 //
-// Retries. Messages are lost only with their connection, and SendAgain repeats the requests of a
-// new connection. The timers cover the other losses and are long, because on a slow network an
-// answer may take seconds to arrive. They are suspended while the server answers other requests for
-// the first time.
+// Retries. Messages are hardly ever lost except with their connection, and SendAgain repeats the
+// requests of a new connection. Timers cover the other losses. Their intervals are long, because on
+// a slow network an answer may take seconds to arrive. The timers of a server's requests stand
+// still while the server answers others of them for the first time.
 //
 // Windows. To bound the queues of both ends, only a limited number of requests per server and kind
 // is in flight; the others wait in order. Kinds have separate windows because a server holds a PULL

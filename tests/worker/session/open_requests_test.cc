@@ -229,8 +229,18 @@ TEST(OpenRequests, NothingIsLostAndNoWindowIsExceeded) {
     constexpr std::array kTypes = {wire::PUSH, wire::PULL, wire::GET_STATE};
     std::map<std::pair<int, wire::Type>, std::deque<uint64_t>> at;  // sent, not answered
     std::set<uint64_t> open;
+    // A server that is not joined gets no request (JoinedServers::Stamp) before Reopen.
+    std::array<bool, 2> joined = {true, true};
+    const auto lose = [&](int server) {
+      for (const wire::Type lost : kTypes) at[{server, lost}].clear();
+    };
+    const auto join = [&](int server) {
+      joined[server] = true;
+      requests.Reopen(server);
+    };
     const auto send = [&] {
       for (const auto* request : requests.Send(0)) {
+        if (!joined[request->server]) continue;
         const wire::Header& asked = request->message.header;
         auto& there = at[{request->server, asked.type()}];
         EXPECT_TRUE(there.empty() || there.back() < asked.request()) << "seed " << seed;
@@ -243,7 +253,7 @@ TEST(OpenRequests, NothingIsLostAndNoWindowIsExceeded) {
       const int server = draw(2);
       const wire::Type type = kTypes[draw(kTypes.size())];
       auto& there = at[{server, type}];
-      const int what = draw(10);
+      const int what = draw(11);
       if (what < 5) {
         open.insert(requests.Add(server, Ask(type, 0, chunk++, 0, 0)));
       } else if (what < 9 && !there.empty()) {
@@ -252,11 +262,20 @@ TEST(OpenRequests, NothingIsLostAndNoWindowIsExceeded) {
         open.erase(*one);
         there.erase(one);
       } else if (what == 9) {
-        for (const wire::Type lost : kTypes) at[{server, lost}].clear();
+        lose(server);
         requests.SendAgain(server);
+      } else if (what == 10 && joined[server]) {
+        lose(server);
+        joined[server] = false;
+      } else if (what == 10) {
+        join(server);
       }
       send();
     }
+    for (const int server : {0, 1}) {
+      if (!joined[server]) join(server);
+    }
+    send();
     for (size_t rest = open.size(); rest > 0; --rest) {
       const auto busy = std::ranges::find_if(at, [](const auto& a) { return !a.second.empty(); });
       ASSERT_NE(busy, at.end()) << "seed " << seed << ": " << rest << " are never sent";
