@@ -3,7 +3,7 @@
 // Kernel sources are compiled once per level (cmake/isa.cmake), each time into a namespace of its
 // own: kumo::isa_baseline, isa_v3 and isa_v4. The owner of a kernel declares it with
 // KUMO_DECLARE_PER_ISA and selects one with KUMO_AT_ISA(DetectIsa(), ...). All levels compute the
-// same bits.
+// same bits, except kernels of layers (models/backend/cpu/elementwise_kernel.h).
 //
 // A kernel source includes only <cstddef>, <cstdint> and kernel headers whose definitions all lie
 // in namespace KUMO_ISA: otherwise the linker could keep a standard inline function compiled for

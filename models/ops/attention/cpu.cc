@@ -317,7 +317,7 @@ class Attention final : public FloatOp {
 
 }  // namespace
 
-// Any lanes: the op goes over all elements, or copies the samples of a position.
+// Any lanes: the samples are copied to rows of 16.
 Padding PaddingOf(const AttentionSpec&) { return Padding::kNone; }
 
 Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const AttentionSpec& spec, int max_batch) {

@@ -39,7 +39,7 @@ class ConcatOp final : public Op {
 
 }  // namespace
 
-// Any lanes: the op goes over all elements, or copies the samples of a position.
+// Any lanes: whole inputs are copied.
 Padding PaddingOf(const ConcatSpec&) { return Padding::kNone; }
 
 Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const ConcatSpec& spec, int) {

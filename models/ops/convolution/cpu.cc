@@ -78,7 +78,8 @@ std::unique_ptr<Op> MakeConvolution(Engine& engine, const ConvolutionSpec& spec,
       spec, std::move(op), MakeGatheredConvolution(engine, spec, std::min(max_batch, kFewSamples)));
 }
 
-// The op works on positions, each by vectors of its samples or several by one vector.
+// With a pool, 16 samples of a position at a time; else each position by vectors of its samples, or
+// several positions by one vector.
 Padding PaddingOf(const ConvolutionSpec& spec) {
   return spec.pool ? Padding::kWhole : Padding::kFew;
 }

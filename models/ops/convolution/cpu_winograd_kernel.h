@@ -45,8 +45,9 @@ struct WinogradOuterTile {
   int64_t sum_row;
 };
 
-// Winograd's minimal filtering F(4x4, 3x3) with the matrices A, B and G of Lavin and Gray 2016,
-// Fast algorithms for convolutional neural networks, appendix.
+// Winograd's minimal filtering F(4x4, 3x3): A' [(G w G') . (B' x B)] A as in Lavin and Gray 2016,
+// Fast algorithms for convolutional neural networks, but with the matrices of other points, which
+// round less; cpu_winograd_kernel.cc has the matrices.
 struct WinogradKernels {
   int64_t strip_floats;
   int product_rows;

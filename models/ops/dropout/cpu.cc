@@ -54,7 +54,7 @@ class Dropout final : public FloatOp {
 
 }  // namespace
 
-// Any lanes: the op goes over all elements, or copies the samples of a position.
+// Any lanes: the op goes over all elements.
 Padding PaddingOf(const DropoutSpec&) { return Padding::kNone; }
 
 Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const DropoutSpec& spec, int max_batch) {

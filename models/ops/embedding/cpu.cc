@@ -68,7 +68,7 @@ class Embedding final : public WeightedOp<Op> {
 
 }  // namespace
 
-// Any lanes: the op goes over all elements, or copies the samples of a position.
+// Any lanes: the samples of a position are written one by one.
 Padding PaddingOf(const EmbeddingSpec&) { return Padding::kNone; }
 
 Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const EmbeddingSpec& spec, int) {

@@ -54,7 +54,7 @@ class PositionalEmbedding final : public WeightedOp<FloatOp> {
 
 }  // namespace
 
-// Any lanes: the op goes over all elements, or copies the samples of a position.
+// Any lanes: the rows of samples are added and summed one by one.
 Padding PaddingOf(const PositionalEmbeddingSpec&) { return Padding::kNone; }
 
 Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const PositionalEmbeddingSpec& spec, int) {

@@ -48,7 +48,7 @@ class Rearrange final : public FloatOp {
 
 }  // namespace
 
-// Any lanes: the op goes over all elements, or copies the samples of a position.
+// Any lanes: rows of samples are copied.
 Padding PaddingOf(const RearrangeSpec&) { return Padding::kNone; }
 
 Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const RearrangeSpec& spec, int) {
