@@ -2,27 +2,17 @@
 
 #include <vector>
 
+#include "models/kind_list.h"
+
 namespace kumo {
 
 std::span<const LossKind> LossKinds() {
-  static const std::vector<LossKind> kinds = [] {
-    std::vector<LossKind> all;
-    const auto append = [&all](std::span<const LossKind> of_loss) {
-      all.insert(all.end(), of_loss.begin(), of_loss.end());
-    };
-#define KUMO_APPEND(Name) append(Name##Layers());
-    KUMO_LOSSES(KUMO_APPEND)
-#undef KUMO_APPEND
-    return all;
-  }();
+#define KUMO_LAYERS(Name) Name##Layers(),
+  static const std::vector<LossKind> kinds = JoinKinds<LossKind>({KUMO_LOSSES(KUMO_LAYERS)});
+#undef KUMO_LAYERS
   return kinds;
 }
 
-const LossKind* FindLossKind(model::Layer::KindCase kind) {
-  for (const LossKind& entry : LossKinds()) {
-    if (entry.kind == kind) return &entry;
-  }
-  return nullptr;
-}
+const LossKind* FindLossKind(model::Layer::KindCase kind) { return FindKind(LossKinds(), kind); }
 
 }  // namespace kumo

@@ -5,8 +5,7 @@
 // backend). A new loss needs its folder, and an include and its line here.
 #pragma once
 
-#include <variant>
-
+#include "models/kind_list.h"
 #include "models/losses/difference_loss/spec.h"
 #include "models/losses/softmax_cross_entropy/spec.h"
 
@@ -16,6 +15,8 @@
 
 namespace kumo {
 
-using LossSpec = std::variant<SoftmaxCrossEntropySpec, DifferenceLossSpec>;
+#define KUMO_SPEC(Name) , Name##Spec
+using LossSpec = VariantOf<void KUMO_LOSSES(KUMO_SPEC)>::type;
+#undef KUMO_SPEC
 
 }  // namespace kumo

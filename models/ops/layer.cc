@@ -4,28 +4,18 @@
 #include <cstdint>
 #include <vector>
 
+#include "models/kind_list.h"
+
 namespace kumo {
 
 std::span<const LayerKind> LayerKinds() {
-  static const std::vector<LayerKind> kinds = [] {
-    std::vector<LayerKind> all;
-    const auto append = [&all](std::span<const LayerKind> of_op) {
-      all.insert(all.end(), of_op.begin(), of_op.end());
-    };
-#define KUMO_APPEND(Name) append(Name##Layers());
-    KUMO_OPS(KUMO_APPEND)
-#undef KUMO_APPEND
-    return all;
-  }();
+#define KUMO_LAYERS(Name) Name##Layers(),
+  static const std::vector<LayerKind> kinds = JoinKinds<LayerKind>({KUMO_OPS(KUMO_LAYERS)});
+#undef KUMO_LAYERS
   return kinds;
 }
 
-const LayerKind* FindLayerKind(model::Layer::KindCase kind) {
-  for (const LayerKind& entry : LayerKinds()) {
-    if (entry.kind == kind) return &entry;
-  }
-  return nullptr;
-}
+const LayerKind* FindLayerKind(model::Layer::KindCase kind) { return FindKind(LayerKinds(), kind); }
 
 Status CheckRange(const char* field, int64_t value, int64_t low, int64_t high) {
   if (value >= low && value <= high) return OkStatus();

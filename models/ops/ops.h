@@ -1,5 +1,4 @@
-// List of ops: the folders of models/ops/. The variant of specs, the layers of network files, both
-// backends' tables, the CPU's padding, causality and the ONNX forms follow from it.
+// List of ops: the folders of models/ops/.
 //
 // The folder of an op `Xxx` is ops/xxx/:
 //
@@ -19,6 +18,7 @@
 #include <cstdint>
 #include <variant>
 
+#include "models/kind_list.h"
 #include "models/ops/activation/spec.h"
 #include "models/ops/add/spec.h"
 #include "models/ops/attention/spec.h"
@@ -58,15 +58,8 @@
 
 namespace kumo {
 
-namespace internal {
-template <typename None, typename... Specs>
-struct VariantOf {
-  using type = std::variant<Specs...>;
-};
-}  // namespace internal
-
 #define KUMO_SPEC(Name) , Name##Spec
-using OpSpec = internal::VariantOf<void KUMO_OPS(KUMO_SPEC)>::type;
+using OpSpec = VariantOf<void KUMO_OPS(KUMO_SPEC)>::type;
 #undef KUMO_SPEC
 
 // Multiplications of one sample's forward pass, each with an addition, in convolutions and matrix
