@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kAlignment = 256;  // what a GPU's allocator gives, and more than a CPU's vectors
 
-int64_t Aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+int64_t RoundUp(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 class Planner {
  public:
@@ -223,12 +223,12 @@ std::vector<int64_t> PlaceArrays(std::span<const Lifetime> arrays, int64_t* tota
       const bool together =
           arrays[other].first <= arrays[i].last && arrays[i].first <= arrays[other].last;
       if (!together) continue;
-      if (at + Aligned(arrays[i].bytes) <= offset) break;
-      at = std::max(at, offset + Aligned(arrays[other].bytes));
+      if (at + RoundUp(arrays[i].bytes) <= offset) break;
+      at = std::max(at, offset + RoundUp(arrays[other].bytes));
     }
     offsets[i] = at;
     placed.emplace(at, i);
-    *total = std::max(*total, at + Aligned(arrays[i].bytes));
+    *total = std::max(*total, at + RoundUp(arrays[i].bytes));
   }
   return offsets;
 }

@@ -30,7 +30,7 @@ std::string Short(float number) {
   return text;
 }
 
-std::string Aligned(const std::vector<Row>& rows) {
+std::string WithAlignedColumns(const std::vector<Row>& rows) {
   std::array<size_t, kColumns> widths = {};  // 0: an empty column
   for (size_t r = 1; r < rows.size(); ++r) {
     for (size_t c = 0; c < kColumns; ++c) {
@@ -92,7 +92,7 @@ std::string TableOf(const Graph& graph, const std::function<int64_t(const Shape&
                     label.classes > 0 ? std::to_string(label.classes) : ExtentsText(label.extents),
                     "0", "", ""});
   }
-  return Aligned(rows);
+  return WithAlignedColumns(rows);
 }
 
 }  // namespace kumo

@@ -39,8 +39,6 @@ struct AttentionNumbers {
   __host__ __device__ int64_t per_head() const { return channels / heads; }
 };
 constexpr int64_t kMostOfHead = 256;  // channels
-// y, with log_sums.
-cudaError_t Attend(const Launch& launch, const AttentionNumbers& numbers, const void* x, void* y);
 
 constexpr int kMostDims = static_cast<int>(kMostOfHead / kWarp);  // of a lane
 
@@ -120,13 +118,13 @@ struct Spread {
 };
 
 // The warp's position, head and sample.
-struct Spot {
+struct WarpPlace {
   int64_t row;  // (sample x heads + head) x positions + position
   int64_t sample;
   int64_t head;
   int64_t position;
 
-  __device__ explicit Spot(const AttentionNumbers& numbers)
+  __device__ explicit WarpPlace(const AttentionNumbers& numbers)
       : row(FirstOfThread() / kWarp),
         sample(row / numbers.positions / numbers.heads),
         head(row / numbers.positions % numbers.heads),
@@ -141,14 +139,14 @@ template <typename T>
 struct Heads {
   Head<T> queries, keys, values, out;
 
-  __device__ Heads(const AttentionNumbers& numbers, const Spot& spot)
-      : queries(numbers, spot.sample, spot.head, 3, 0),
-        keys(numbers, spot.sample, spot.head, 3, 1),
-        values(numbers, spot.sample, spot.head, 3, 2),
-        out(numbers, spot.sample, spot.head, 1, 0) {}
+  __device__ Heads(const AttentionNumbers& numbers, const WarpPlace& place)
+      : queries(numbers, place.sample, place.head, 3, 0),
+        keys(numbers, place.sample, place.head, 3, 1),
+        values(numbers, place.sample, place.head, 3, 2),
+        out(numbers, place.sample, place.head, 1, 0) {}
 };
 
-// Dropout's factor of the weight with which row `row` (Spot) looks at position p.
+// Dropout's factor of the weight with which row `row` (WarpPlace) looks at position p.
 __device__ inline float FactorOf(const AttentionNumbers& numbers, int64_t row, int64_t p) {
   if (numbers.step == nullptr) return 1;
   const DropoutNumbers drawn(numbers.step, numbers.layer);
@@ -162,17 +160,17 @@ __device__ inline int CountFrom(int64_t first, int64_t end) {
 
 template <typename T>
 __global__ void ForwardKernel(AttentionNumbers numbers, const T* x, T* y) {
-  const Spot spot(numbers);
-  if (spot.IsBeyond(numbers)) return;  // a whole warp
+  const WarpPlace place(numbers);
+  if (place.IsBeyond(numbers)) return;  // a whole warp
   const int lane = threadIdx.x % kWarp;
   const int64_t dims = numbers.per_head();
-  const Heads<T> of(numbers, spot);
+  const Heads<T> of(numbers, place);
   Spread query, mean;
-  query.Load(x, of.queries, spot.position, dims, lane);
+  query.Load(x, of.queries, place.position, dims, lane);
   mean.Clear();
   float top = -INFINITY;
   float sum = 0;
-  const int64_t end = numbers.causal ? spot.position + 1 : numbers.positions;
+  const int64_t end = numbers.causal ? place.position + 1 : numbers.positions;
   for (int64_t first = 0; first < end; first += kWarp) {
     const int count = CountFrom(first, end);
     const int64_t own = first + (lane < count ? lane : 0);
@@ -183,73 +181,73 @@ __global__ void ForwardKernel(AttentionNumbers numbers, const T* x, T* y) {
     const float shrink = first == 0 ? 0.0f : expf(top - most);
     sum = sum * shrink + SumOfWarp(weight);
     mean.Scale(shrink);
-    mean.Add(x, of.values, first, count, weight * FactorOf(numbers, spot.row, own), dims, lane);
+    mean.Add(x, of.values, first, count, weight * FactorOf(numbers, place.row, own), dims, lane);
     top = most;
   }
-  mean.StoreTo(y, of.out, spot.position, dims, lane, 1.0f / sum);
-  if (lane == 0) numbers.log_sums[spot.row] = top + logf(sum);
+  mean.StoreTo(y, of.out, place.position, dims, lane, 1.0f / sum);
+  if (lane == 0) numbers.log_sums[place.row] = top + logf(sum);
 }
 
 // With weights w = exp(score - log sum), which dropout multiplies by f, d = dy . value and a = dy .
 // y, the scores' gradients are w (f d - a).
 template <typename T>
 __global__ void QueryKernel(AttentionNumbers numbers, const T* x, const T* y, const T* dy, T* dx) {
-  const Spot spot(numbers);
-  if (spot.IsBeyond(numbers)) return;
+  const WarpPlace place(numbers);
+  if (place.IsBeyond(numbers)) return;
   const int lane = threadIdx.x % kWarp;
   const int64_t dims = numbers.per_head();
-  const Heads<T> of(numbers, spot);
+  const Heads<T> of(numbers, place);
   Spread query, gradient, output, sum;
-  query.Load(x, of.queries, spot.position, dims, lane);
-  gradient.Load(dy, of.out, spot.position, dims, lane);
-  output.Load(y, of.out, spot.position, dims, lane);
+  query.Load(x, of.queries, place.position, dims, lane);
+  gradient.Load(dy, of.out, place.position, dims, lane);
+  output.Load(y, of.out, place.position, dims, lane);
   float along = 0;
   for (int j = 0; j < kMostDims; ++j) along += gradient.at[j] * output.at[j];
   along = SumOfWarp(along);
   sum.Clear();
-  const float log_sum = numbers.log_sums[spot.row];
-  const int64_t end = numbers.causal ? spot.position + 1 : numbers.positions;
+  const float log_sum = numbers.log_sums[place.row];
+  const int64_t end = numbers.causal ? place.position + 1 : numbers.positions;
   for (int64_t first = 0; first < end; first += kWarp) {
     const int count = CountFrom(first, end);
     const int64_t own = first + (lane < count ? lane : 0);
     const float weight = expf(query.Times(x, of.keys, own, dims) * numbers.scale - log_sum);
     const float of_weight =
-        FactorOf(numbers, spot.row, own) * gradient.Times(x, of.values, own, dims);
+        FactorOf(numbers, place.row, own) * gradient.Times(x, of.values, own, dims);
     const float of_score = weight * (of_weight - along);
     sum.Add(x, of.keys, first, count, of_score, dims, lane);
   }
-  sum.StoreTo(dx, of.queries, spot.position, dims, lane, numbers.scale);
-  if (lane == 0) numbers.along[spot.row] = along;
+  sum.StoreTo(dx, of.queries, place.position, dims, lane, numbers.scale);
+  if (lane == 0) numbers.along[place.row] = along;
 }
 
 // After the queries' kernel, which has left `along`.
 template <typename T>
 __global__ void KeyKernel(AttentionNumbers numbers, const T* x, const T* dy, T* dx) {
-  const Spot spot(numbers);
-  if (spot.IsBeyond(numbers)) return;
+  const WarpPlace place(numbers);
+  if (place.IsBeyond(numbers)) return;
   const int lane = threadIdx.x % kWarp;
   const int64_t dims = numbers.per_head();
-  const Heads<T> of(numbers, spot);
+  const Heads<T> of(numbers, place);
   Spread key, value, of_key, of_value;
-  key.Load(x, of.keys, spot.position, dims, lane);
-  value.Load(x, of.values, spot.position, dims, lane);
+  key.Load(x, of.keys, place.position, dims, lane);
+  value.Load(x, of.values, place.position, dims, lane);
   of_key.Clear();
   of_value.Clear();
-  const int64_t rows = spot.row - spot.position;  // of the head's first query
-  for (int64_t first = numbers.causal ? spot.position : 0; first < numbers.positions;
+  const int64_t rows = place.row - place.position;  // of the head's first query
+  for (int64_t first = numbers.causal ? place.position : 0; first < numbers.positions;
        first += kWarp) {
     const int count = CountFrom(first, numbers.positions);
     const int64_t own = first + (lane < count ? lane : 0);
     const float score = key.Times(x, of.queries, own, dims) * numbers.scale;
     const float weight = expf(score - numbers.log_sums[rows + own]);
-    const float factor = FactorOf(numbers, rows + own, spot.position);
+    const float factor = FactorOf(numbers, rows + own, place.position);
     const float of_weight = factor * value.Times(dy, of.out, own, dims);
     const float of_score = weight * (of_weight - numbers.along[rows + own]);
     of_value.Add(dy, of.out, first, count, factor * weight, dims, lane);
     of_key.Add(x, of.queries, first, count, of_score, dims, lane);
   }
-  of_key.StoreTo(dx, of.keys, spot.position, dims, lane, numbers.scale);
-  of_value.StoreTo(dx, of.values, spot.position, dims, lane, 1.0f);
+  of_key.StoreTo(dx, of.keys, place.position, dims, lane, numbers.scale);
+  of_value.StoreTo(dx, of.values, place.position, dims, lane, 1.0f);
 }
 
 int64_t BlocksOf(const AttentionNumbers& numbers) {

@@ -18,7 +18,9 @@ class BatchNormalisation final : public FloatOp {
         kernels_(KUMO_AT_ISA(engine.isa, kBatchNormalisation)),
         spec_(spec),
         mean_(spec.shape.channels()),
-        inverse_(spec.shape.channels()) {}
+        inverse_(spec.shape.channels()) {
+    CHECK(!spec.activation) << "the CPU fuses none";
+  }
 
   bool reads_input() const override { return true; }
 

@@ -241,7 +241,8 @@ class BatchNormalisation final : public UnaryOp {
         mean_(engine, spec.shape.channels(), "batch normalisation's means"),
         inverse_(engine, spec.shape.channels(), "batch normalisation's deviations") {
     engine.ReserveWorkspace(ChannelScratch(engine.ShapeOf(spec.shape, max_batch)));
-    numbers_.relu = spec.activation == Activation::kRelu;
+    CHECK(!spec.activation || spec.activation == Activation::kRelu);
+    numbers_.relu = spec.activation.has_value();
     numbers_.epsilon = spec.epsilon;
     numbers_.momentum = spec.momentum;
     numbers_.mean = mean_.data();

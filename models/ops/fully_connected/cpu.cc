@@ -71,6 +71,7 @@ Padding PaddingOf(const FullyConnectedSpec& spec) {
 }
 
 Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const FullyConnectedSpec& spec, int max_batch) {
+  CHECK(!spec.activation) << "the CPU fuses none";
   if (spec.positions == 1) return NewOp<FullyConnected>(engine, spec);
   ConvolutionSpec per_position;
   per_position.input = {spec.inputs, spec.positions};

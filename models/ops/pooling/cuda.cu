@@ -25,29 +25,29 @@ struct PoolWindows {
 
 // One number of an array of samples x channels x height x width, in either layout.
 template <typename T>
-struct Spot {
+struct PlaneElement {
   int64_t sample;
   int64_t channel;
   int row;
   int column;
 
   // Place of element i in memory.
-  __device__ static Spot Of(int64_t i, int64_t channels, int height, int width) {
-    Spot spot{};
+  __device__ static PlaneElement Of(int64_t i, int64_t channels, int height, int width) {
+    PlaneElement element{};
     if (kChannelsLast<T>) {
-      spot.channel = i % channels;
+      element.channel = i % channels;
       i /= channels;
     }
-    spot.column = static_cast<int>(i % width);
+    element.column = static_cast<int>(i % width);
     i /= width;
-    spot.row = static_cast<int>(i % height);
+    element.row = static_cast<int>(i % height);
     i /= height;
     if (!kChannelsLast<T>) {
-      spot.channel = i % channels;
+      element.channel = i % channels;
       i /= channels;
     }
-    spot.sample = i;
-    return spot;
+    element.sample = i;
+    return element;
   }
   // Where the number at another row and column of a plane of that size is.
   __device__ int64_t At(int y, int x, int64_t channels, int height, int width) const {
@@ -89,7 +89,7 @@ __host__ __device__ inline int64_t OutputsOf(const PoolWindows& w) {
 template <typename T>
 __global__ void MaxKernel(PoolWindows w, const T* x, T* y, uint8_t* place) {
   for (int64_t i = FirstOfThread(); i < OutputsOf(w); i += ThreadsOfGrid()) {
-    const auto out = Spot<T>::Of(i, w.channels, w.out_height, w.out_width);
+    const auto out = PlaneElement<T>::Of(i, w.channels, w.out_height, w.out_width);
     const Part rows(out.row, w.kernel_height, w, w.in_height);
     const Part columns(out.column, w.kernel_width, w, w.in_width);
     float best = -INFINITY;
@@ -111,7 +111,7 @@ __global__ void MaxKernel(PoolWindows w, const T* x, T* y, uint8_t* place) {
 template <typename T>
 __global__ void AverageKernel(PoolWindows w, const T* x, T* y) {
   for (int64_t i = FirstOfThread(); i < OutputsOf(w); i += ThreadsOfGrid()) {
-    const auto out = Spot<T>::Of(i, w.channels, w.out_height, w.out_width);
+    const auto out = PlaneElement<T>::Of(i, w.channels, w.out_height, w.out_width);
     const Part rows(out.row, w.kernel_height, w, w.in_height);
     const Part columns(out.column, w.kernel_width, w, w.in_width);
     float sum = 0;
@@ -146,7 +146,7 @@ struct Even {
 template <typename T, typename Share>
 __global__ void BackwardKernel(PoolWindows w, Share share, const T* dy, T* dx) {
   for (int64_t i = FirstOfThread(); i < InputsOf(w); i += ThreadsOfGrid()) {
-    const auto in = Spot<T>::Of(i, w.channels, w.in_height, w.in_width);
+    const auto in = PlaneElement<T>::Of(i, w.channels, w.in_height, w.in_width);
     const Outputs ys(in.row, w.kernel_height, w, w.out_height);
     const Outputs xs(in.column, w.kernel_width, w, w.out_width);
     float sum = 0;
