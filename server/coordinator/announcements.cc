@@ -62,7 +62,7 @@ wire::JobStatus StatusOf(const JobState& job, TimeUs now) {
   status.set_last_checkpoint(job.saving.checkpoints().last());
   if (!IsOver(job.phase)) status.set_waits_for(WaitsFor(job, now));
   job.progress.Describe(now, std::max(job.version, generation.start_version), job.plan,
-                        leases.TypicalRound(job.members().Takers(leases)), &status);
+                        TypicalRound(leases, job.members().Takers(leases)), &status);
   job.members().Describe(now, leases, &status);
   return status;
 }

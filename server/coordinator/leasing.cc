@@ -31,7 +31,7 @@ Leasing::Leasing(int partitions, const Experiment::Cluster& cluster)
 void Leasing::Begin(const MemberTable& members, int64_t start, TimeUs now) {
   last_move_ = now;
   std::vector<std::pair<std::string, PeerName>> names;
-  for (const LeaseTable::Taker& taker : members.Takers(table_)) {
+  for (const Taker& taker : members.Takers(table_)) {
     names.emplace_back(members.Find(taker.worker)->hello.name(), taker.worker);
   }
   std::sort(names.begin(), names.end());
@@ -43,7 +43,7 @@ void Leasing::Begin(const MemberTable& members, int64_t start, TimeUs now) {
 
 void Leasing::GoBack() {
   table_ = LeaseTable(static_cast<int>(table_.leases().size()));
-  recovery_.Forget();
+  lease_recovery_.Forget();
   move_wanted_ = false;
   move_at_ = -1;
 }
@@ -98,12 +98,12 @@ Effects Leasing::LetGo(const PeerName& worker, const MemberTable& members, int64
 Effects Leasing::LeaseOrphans(const MemberTable& members, int64_t open) {
   if (collects_claims()) return {};
   const auto takers = members.Takers(table_);
-  if (static_cast<int>(takers.size()) >= min_workers_) table_.LeaseOrphans(takers, open);
+  if (static_cast<int>(takers.size()) >= min_workers_) AssignOrphans(takers, open, &table_);
   return Orders();
 }
 
 void Leasing::TakeOver(int64_t version, int64_t move_at, TimeUs now) {
-  recovery_.TakeOver(version);
+  lease_recovery_.TakeOver(version);
   last_move_ = now;
   if (move_at >= 0) move_at_ = move_at;
 }
@@ -111,7 +111,7 @@ void Leasing::TakeOver(int64_t version, int64_t move_at, TimeUs now) {
 Effects Leasing::SettleClaims(const MemberTable& members, uint32_t since, int64_t open,
                               TimeUs now) {
   const int partitions = static_cast<int>(table_.leases().size());
-  const auto claimed = recovery_.Settle(members, partitions, since, carries_state_, now);
+  const auto claimed = lease_recovery_.Settle(members, partitions, since, carries_state_, now);
   if (!claimed) return {};
   table_ = claimed->leases;
   if (!claimed->complete && loss_takes_back()) {
@@ -126,7 +126,7 @@ Effects Leasing::SettleClaims(const MemberTable& members, uint32_t since, int64_
 bool Leasing::DirectMove(int64_t next, bool may, const MemberTable& members, TimeUs now) {
   if (may && move_at_ < 0 && !collects_claims()) {
     const bool uneven =
-        now - last_move_ > kMovePause && table_.Imbalance(members.Takers(table_)) > kWorthMoving;
+        now - last_move_ > kMovePause && Imbalance(table_, members.Takers(table_)) > kWorthMoving;
     if (move_wanted_ || uneven || Buggify(RareWay::kLeasesMove)) {
       move_wanted_ = false;
       last_move_ = now;
@@ -146,22 +146,22 @@ Effects Leasing::OnVersion(int64_t version, bool stops, const MemberTable& membe
     return {};
   }
   if (stops) return {};
-  table_.Spread(members.Takers(table_), version);
+  SpreadLeases(members.Takers(table_), version, &table_);
   return Orders();
 }
 
 // Only if partitions carry no state: otherwise the helper's contribution would differ.
 Effects Leasing::HelpStragglers(const std::vector<int>& missing, int64_t round,
                                 const MemberTable& members, const RoundClock& clock, TimeUs now) {
-  const std::vector<LeaseTable::Taker> takers = members.Takers(table_);
-  const double computing_ms = table_.TypicalRound(takers);
+  const std::vector<Taker> takers = members.Takers(table_);
+  const double computing_ms = TypicalRound(table_, takers);
   if (carries_state_ || computing_ms <= 0) return {};
   // On a slow network rounds are long, and computing blocks twice would make them longer.
   const double expected_ms = std::max(computing_ms, ToSeconds(clock.TypicalRound()) * 1e3);
   const double open_ms = ToSeconds(clock.Standstill(now)) * 1e3;
   const bool straggles = open_ms >= std::max(kLeastStraggling, kStraggling * expected_ms);
   if (!straggles && !Buggify(RareWay::kStragglersHelped)) return {};
-  return table_.Help(missing, round, takers) ? Orders() : Effects();
+  return AssignHelpers(missing, round, takers, &table_) ? Orders() : Effects();
 }
 
 void Leasing::FillIn(const PeerName& to, const MemberTable& members, Phase phase,

@@ -72,7 +72,7 @@ class Leasing {
 
   const LeaseTable& table() const { return table_; }
   // Claims are being collected: there are no orders.
-  bool collects_claims() const { return recovery_.pending(); }
+  bool collects_claims() const { return lease_recovery_.pending(); }
   // The loss of a worker takes the job back, since states of partitions are part of the result.
   bool loss_takes_back() const { return carries_state_ && exact_; }
   // The first worker that was lost since the last round closed, and why; or "".
@@ -89,7 +89,7 @@ class Leasing {
   Effects On(const MemberEvent& event, const MemberTable& members, Phase phase, int64_t open);
 
   // The other servers go on where they are: collects claims until then.
-  void AskForClaims(TimeUs until) { recovery_.AskUntil(until); }
+  void AskForClaims(TimeUs until) { lease_recovery_.AskUntil(until); }
   // Chunk 0 is back at `version`. move_at: the version at which leases were to move; -1: none.
   void TakeOver(int64_t version, int64_t move_at, TimeUs now);
   // Without effect while claims are incomplete and there is time. since: as in LeaseRecovery.
@@ -119,7 +119,7 @@ class Leasing {
   bool exact_;  // cluster.recovery
   bool carries_state_ = false;
   LeaseTable table_;
-  LeaseRecovery recovery_;
+  LeaseRecovery lease_recovery_;
   bool move_wanted_ = false;  // a worker has joined or leaves: move leases at the next chance
   int64_t move_at_ = -1;      // the saved version at which leases move; -1: none
   TimeUs last_move_ = 0;

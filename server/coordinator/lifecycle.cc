@@ -115,7 +115,8 @@ std::optional<Status> StartGate::Tick(const Recovery& recovery, const Membership
   const TimeUs limit = beginning ? join_timeout_ : stall_timeout_;
   const std::string missing = WaitsFor(Phase::kWaiting, recovery, membership, knows_spec, now);
   const bool late = now - since_ > limit;
-  const bool enough = membership.members().ServersAreReady() && membership.Takers() >= min_workers_;
+  const bool enough =
+      membership.members().ServersAreReady() && membership.CountTakers() >= min_workers_;
   if (enough) enough_at_ = now;
   if (knows_spec && (missing.empty() || (beginning && late && enough))) {
     LOG_IF(WARNING, late) << "training begins without " << missing;

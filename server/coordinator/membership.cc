@@ -15,7 +15,6 @@ namespace {
 
 constexpr size_t kMaxWorkers = 4096;
 constexpr size_t kLongestText = 1000;
-constexpr int kMostServers = 64;  // in cluster.servers
 // Time to reconnect after a connection was lost, until both ends have noticed.
 constexpr TimeUs kReconnecting = 5 * kSecond;
 // Missing heartbeats after which a process is called silent.
@@ -58,7 +57,7 @@ wire::WorkerReport Bounded(wire::WorkerReport report) {
   report.set_state(Printable(report.state(), kLongestText));
   report.set_failure(Printable(report.failure(), kLongestText));
   report.clear_partitions();  // the coordinator knows the leases
-  if (report.unheard_size() > kMostServers) report.mutable_unheard()->Truncate(kMostServers);
+  if (report.unheard_size() > kMaxServers) report.mutable_unheard()->Truncate(kMaxServers);
   return report;
 }
 
@@ -118,8 +117,8 @@ const WorkerMember* MemberTable::Find(const PeerName& worker) const {
   return found == workers.end() ? nullptr : &found->second;
 }
 
-std::vector<LeaseTable::Taker> MemberTable::Takers(const LeaseTable& leases) const {
-  std::vector<LeaseTable::Taker> takers;
+std::vector<Taker> MemberTable::Takers(const LeaseTable& leases) const {
+  std::vector<Taker> takers;
   for (const auto& [peer, worker] : workers) {
     if (!worker.MayHoldLeases()) continue;
     takers.push_back({peer, leases.Count(peer) > 0 ? worker.block_ms : 0});
@@ -502,13 +501,13 @@ bool MembershipTracker::LetServersLeaveAt(int64_t version,
 
 std::string MembershipTracker::WaitsFor(TimeUs now, bool loading_counts, int workers) const {
   std::string missing = members_.WaitsForServers(now, loading_counts);
-  if (Takers() >= workers) return missing;
+  const int takers = CountTakers();
+  if (takers >= workers) return missing;
   if (!missing.empty()) missing += ", ";
-  return missing + std::to_string(workers - Takers()) + " of " + std::to_string(workers) +
-         " workers";
+  return missing + std::to_string(workers - takers) + " of " + std::to_string(workers) + " workers";
 }
 
-int MembershipTracker::Takers() const {
+int MembershipTracker::CountTakers() const {
   return static_cast<int>(
       std::count_if(members_.workers.begin(), members_.workers.end(),
                     [](const auto& entry) { return entry.second.MayHoldLeases(); }));

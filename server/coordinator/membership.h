@@ -29,6 +29,7 @@
 #include "common/base/status.h"
 #include "common/settings/experiment.h"
 #include "common/transport/message.h"
+#include "server/coordinator/load_balancer.h"
 #include "server/protocol/actions.h"
 #include "server/protocol/lease_table.h"
 
@@ -97,7 +98,7 @@ class MemberTable {
   // Workers that may hold leases: not told to leave, and reaching all servers. The block time of a
   // worker without a lease counts as unknown, since the worker may have been frozen when it was
   // measured.
-  std::vector<LeaseTable::Taker> Takers(const LeaseTable& leases) const;
+  std::vector<Taker> Takers(const LeaseTable& leases) const;
 
   bool ServersAreReady() const;
   // A lower bound: no earlier round is open on any shard, by the reports and by `version`.
@@ -200,7 +201,7 @@ class MembershipTracker {
   // servers are there and, if `loading_counts`, ready.
   std::string WaitsFor(TimeUs now, bool loading_counts, int workers) const;
   // Number of workers that may hold leases.
-  int Takers() const;
+  int CountTakers() const;
 
  private:
   MemberEvent OnServerReport(int server, const wire::ServerReport& report, TimeUs now);

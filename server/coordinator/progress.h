@@ -231,7 +231,7 @@ class TrainingProgress {
   checkpoint::Progress Snapshot(TimeUs now) const;
   // For a later coordinator; without the fields of other parts.
   wire::CoordinatorState State(TimeUs now) const;
-  // round_ms: LeaseTable::TypicalRound.
+  // round_ms: TypicalRound (load_balancer.h).
   void Describe(TimeUs now, int64_t version, const std::optional<JobPlan>& plan, double round_ms,
                 wire::JobStatus* status) const;
 

@@ -37,12 +37,6 @@ class LeaseTable {
     // pushed in part; or empty.
     PeerName finishes = {};
   };
-  // Taker: a worker that may hold leases.
-  struct Taker {
-    PeerName worker;
-    double block_ms = 0;  // time for one block; 0: not known yet
-  };
-
   // Helper: a worker that computes a straggler's partition too, for one round.
   struct Helper {
     PeerName worker;
@@ -85,20 +79,15 @@ class LeaseTable {
   // Chunk 0 has reached `version`: states that moved at an earlier version have arrived.
   void Settle(int64_t version);
 
-  // Leases orphans to the takers that will be done with them first.
-  void LeaseOrphans(const std::vector<Taker>& takers, int64_t oldest_open);
-  // Moves partitions at version `from`, as few as possible: away from workers that are no takers,
-  // and from slow workers to fast ones until the longest round is as short as it can be. Without
-  // takers, partitions become orphans.
-  void Spread(const std::vector<Taker>& takers, int64_t from);
-  // Gives `missing`, the partitions that a round waits for, to takers that are idle, one to each.
-  // Returns whether there was one.
-  bool Help(const std::vector<int>& missing, int64_t round, const std::vector<Taker>& takers);
-  // Expected time of a round in milliseconds if every taker were as fast as the median; 0 if no
-  // time is known.
-  double TypicalRound(const std::vector<Taker>& takers) const;
-  // The longest round now over the longest round after Spread; 1 if Spread would change nothing.
-  double Imbalance(const std::vector<Taker>& takers) const;
+  // An orphan goes to a worker.
+  void LeaseOrphan(int partition, const PeerName& worker, int64_t oldest_open);
+  // A partition moves at version `from`, with its state, to another worker; "": becomes an orphan.
+  void Move(int partition, const PeerName& to, int64_t from);
+  // A partition that has just moved, and whose state is still on its way, goes to another worker
+  // instead.
+  void MoveOn(int partition, const PeerName& to);
+  // A worker computes a straggler's partition too, in this round.
+  void AddHelper(int partition, const PeerName& worker, int64_t round);
 
  private:
   // Partition, round, worker.
@@ -114,37 +103,5 @@ class LeaseTable {
 
 // Hash of a table, by which a server says which table it has.
 uint64_t HashOf(const wire::LeaseTable& table);
-
-// Load balancer: partitions and expected round time of each taker, while a lease table gives
-// partitions away or moves them.
-class LoadBalancer {
- public:
-  LoadBalancer(const std::vector<LeaseTable::Taker>& takers, const LeaseTable& table);
-
-  bool empty() const { return loads_.empty(); }
-  bool Has(const PeerName& worker) const;
-  // In milliseconds.
-  double LongestRound() const;
-
-  // Gives one partition more to the worker that will be done with it first; returns the worker.
-  // Requires !empty().
-  PeerName Give();
-
-  // Moves one partition away from the worker that the others wait for. Returns false if that would
-  // not make the longest round shorter. Requires !empty().
-  bool Move(PeerName* from, PeerName* to);
-
- private:
-  struct Load {
-    PeerName worker;
-    double block_ms = 1;
-    int64_t partitions = 0;
-    double Round(int64_t more) const { return block_ms * static_cast<double>(partitions + more); }
-  };
-  std::vector<Load>::iterator Slowest();
-  std::vector<Load>::iterator FirstWithOneMore();
-
-  std::vector<Load> loads_;
-};
 
 }  // namespace kumo

@@ -87,7 +87,7 @@ TEST(MemberTable, WhoLeavesOrIsCutOffTakesNoLease) {
   members.workers["worker/b/1"].leaving = true;
   members.workers["worker/c/1"].cut_off = true;
   LeaseTable leases(3);
-  std::vector<LeaseTable::Taker> takers = members.Takers(leases);
+  std::vector<Taker> takers = members.Takers(leases);
   ASSERT_EQ(takers.size(), 1u);
   EXPECT_EQ(takers[0].worker, "worker/a/1");
   EXPECT_EQ(takers[0].block_ms, 0);  // it has none now, and may have been frozen

@@ -9,11 +9,12 @@
 #include <gtest/gtest.h>
 
 #include "common/base/rng.h"
+#include "server/coordinator/load_balancer.h"
 
 namespace kumo {
 namespace {
 
-using Takers = std::vector<LeaseTable::Taker>;
+using Takers = std::vector<Taker>;
 
 std::map<PeerName, int> Counts(const LeaseTable& table) {
   std::map<PeerName, int> counts;
@@ -37,7 +38,7 @@ TEST(LeaseTable, PartitionsOfALostWorkerStartAgainAtTheOldestOpenRound) {
   EXPECT_FALSE(table.Lose("c", 5));
   EXPECT_TRUE(table.Lose("a", 5));
   EXPECT_TRUE(table.HasOrphans());
-  table.LeaseOrphans({{"b", 0}, {"c", 0}}, 5);
+  AssignOrphans({{"b", 0}, {"c", 0}}, 5, &table);
   EXPECT_EQ(Counts(table), (std::map<PeerName, int>{{"b", 2}, {"c", 2}}));
   EXPECT_EQ(table.leases()[0].from, 5);
   EXPECT_TRUE(table.leases()[0].before.empty());
@@ -47,7 +48,7 @@ TEST(LeaseTable, PartitionsOfALostWorkerStartAgainAtTheOldestOpenRound) {
 TEST(LeaseTable, WhatMovesIsHandedOverUntilItsRoundHasClosed) {
   LeaseTable table(4);
   table.Begin({"a"}, 0);
-  table.Spread({{"a", 0}, {"b", 0}}, 8);
+  SpreadLeases({{"a", 0}, {"b", 0}}, 8, &table);
   EXPECT_EQ(Counts(table), (std::map<PeerName, int>{{"a", 2}, {"b", 2}}));
   for (const auto& lease : table.leases()) {
     EXPECT_EQ(lease.from, lease.worker == "b" ? 8 : 0);
@@ -64,7 +65,7 @@ TEST(LeaseTable, WhatMovesIsHandedOverUntilItsRoundHasClosed) {
 TEST(LeaseTable, AGiverThatDiesTakesWhatItHadNotHandedOverAlong) {
   LeaseTable table(2);
   table.Begin({"a"}, 0);
-  table.Spread({{"b", 0}}, 8);
+  SpreadLeases({{"b", 0}}, 8, &table);
   EXPECT_TRUE(table.Lose("a", 7));
   for (const auto& lease : table.leases()) {
     EXPECT_EQ(lease.worker, "b");
@@ -75,52 +76,15 @@ TEST(LeaseTable, AGiverThatDiesTakesWhatItHadNotHandedOverAlong) {
 TEST(LeaseTable, AGiverThatHasHandedOverLeavesNothingBehind) {
   LeaseTable table(2);
   table.Begin({"a"}, 0);
-  table.Spread({}, 8);  // there is nobody else
+  SpreadLeases({}, 8, &table);  // there is nobody else
   EXPECT_TRUE(table.HasOrphans());
   table.HandedOver("a");
   EXPECT_FALSE(table.Lose("a", 7));
-  table.LeaseOrphans({{"b", 0}}, 7);
+  AssignOrphans({{"b", 0}}, 7, &table);
   for (const auto& lease : table.leases()) {
     EXPECT_EQ(lease.worker, "b");
     EXPECT_EQ(lease.from, 8) << "what they carry is there as of that version";
   }
-}
-
-TEST(LeaseTable, FastWorkersGetMore) {
-  LeaseTable table(8);
-  table.Begin({"slow", "fast"}, 0);
-  const Takers takers = {{"fast", 10}, {"slow", 30}};
-  EXPECT_DOUBLE_EQ(table.Imbalance(takers), 120.0 / 60.0);
-  table.Spread(takers, 3);
-  EXPECT_EQ(Counts(table), (std::map<PeerName, int>{{"fast", 6}, {"slow", 2}}));
-  EXPECT_DOUBLE_EQ(table.Imbalance(takers), 1);
-}
-
-TEST(LeaseTable, AWorkerThatHasNotComputedYetCountsLikeTheOthers) {
-  LeaseTable table(6);
-  table.Begin({"a", "b"}, 0);
-  table.Spread({{"a", 20}, {"b", 20}, {"c", 0}}, 3);
-  EXPECT_EQ(Counts(table), (std::map<PeerName, int>{{"a", 2}, {"b", 2}, {"c", 2}}));
-}
-
-TEST(LeaseTable, AStragglersPartitionGoesToOneWhoIsDoneForOneRound) {
-  LeaseTable table(3);
-  table.Begin({"a", "b", "c"}, 0);
-  const Takers takers = {{"a", 10}, {"b", 10}, {"c", 10}};
-  EXPECT_TRUE(table.Help({0}, 7, takers));
-  EXPECT_FALSE(table.Help({0}, 7, takers)) << "once is enough";
-  ASSERT_EQ(table.helpers().size(), 1u);
-  EXPECT_EQ(table.helpers().at(0).worker, "b");
-  EXPECT_EQ(table.helpers().at(0).round, 7);
-  table.Settle(7);
-  EXPECT_EQ(table.helpers().size(), 1u);
-  table.Settle(8);
-  EXPECT_TRUE(table.helpers().empty());
-  EXPECT_FALSE(table.Help({0, 1, 2}, 8, takers)) << "nobody is idle";
-  EXPECT_TRUE(table.Help({0, 1}, 8, takers));
-  EXPECT_EQ(table.helpers().size(), 1u);
-  table.Lose("c", 8);
-  EXPECT_TRUE(table.helpers().empty());
 }
 
 // A helper's order is for one round; it must not stand in for the lease.
@@ -128,13 +92,13 @@ TEST(LeaseTable, WhoGetsAPartitionIsNoHelperOfItAnyMore) {
   for (const bool spread : {false, true}) {
     LeaseTable table(1);
     table.Begin({"a"}, 0);
-    ASSERT_TRUE(table.Help({0}, 7, {{"a", 10}, {"b", 10}}));
+    ASSERT_TRUE(AssignHelpers({0}, 7, {{"a", 10}, {"b", 10}}, &table));
     ASSERT_EQ(table.helpers().size(), 1u);
     if (spread) {
-      table.Spread({{"b", 10}}, 8);
+      SpreadLeases({{"b", 10}}, 8, &table);
     } else {
       table.Lose("a", 6);
-      table.LeaseOrphans({{"b", 10}}, 6);
+      AssignOrphans({{"b", 10}}, 6, &table);
     }
     EXPECT_EQ(table.leases()[0].worker, "b");
     EXPECT_TRUE(table.helpers().empty());
@@ -152,13 +116,6 @@ TEST(LeaseTable, OfTwoClaimsTheLaterLeaseCounts) {
   }
 }
 
-TEST(LeaseTable, ATypicalRoundIsNotAsLongAsTheSlowestWorkers) {
-  LeaseTable table(6);
-  table.Begin({"a", "b", "c"}, 0);
-  EXPECT_DOUBLE_EQ(table.TypicalRound({{"a", 0}, {"b", 0}, {"c", 0}}), 0);
-  EXPECT_DOUBLE_EQ(table.TypicalRound({{"a", 10}, {"b", 12}, {"c", 1000}}), 24);
-}
-
 TEST(LeaseTable, ContributionsAreOfWhomTheyWereLeasedTo) {
   LeaseTable table(3);
   EXPECT_FALSE(table.MayContribute("a", 0, 0)) << "nobody's";
@@ -168,13 +125,13 @@ TEST(LeaseTable, ContributionsAreOfWhomTheyWereLeasedTo) {
   EXPECT_FALSE(table.MayContribute("b", 0, 5));
   for (const int p : {-1, 3}) EXPECT_FALSE(table.MayContribute("a", p, 5));
   // From 8 on it is b's, as a has told; what it pushes of 7 may still be on its way.
-  table.Spread({{"b", 0}}, 8);
+  SpreadLeases({{"b", 0}}, 8, &table);
   EXPECT_TRUE(table.MayContribute("a", 0, 7));
   EXPECT_FALSE(table.MayContribute("a", 0, 8));
   EXPECT_FALSE(table.MayContribute("b", 0, 7));
   EXPECT_TRUE(table.MayContribute("b", 0, 8));
   // A straggler's helper, for its round; both may be first.
-  ASSERT_TRUE(table.Help({2}, 9, {{"c", 10}}));
+  ASSERT_TRUE(AssignHelpers({2}, 9, {{"c", 10}}, &table));
   EXPECT_TRUE(table.MayContribute("c", 2, 9));
   EXPECT_TRUE(table.MayContribute("b", 2, 9));
   EXPECT_FALSE(table.MayContribute("c", 2, 10));
@@ -182,13 +139,13 @@ TEST(LeaseTable, ContributionsAreOfWhomTheyWereLeasedTo) {
   // Who is lost, and comes back, has nothing any more.
   table.Lose("b", 9);
   EXPECT_FALSE(table.MayContribute("b", 1, 9));
-  table.LeaseOrphans({{"c", 0}}, 9);
+  AssignOrphans({{"c", 0}}, 9, &table);
   EXPECT_FALSE(table.MayContribute("b", 1, 9));
   EXPECT_TRUE(table.MayContribute("c", 1, 9));
   // Where everybody leaves what is on its way still counts, and nothing that comes later.
   LeaseTable left(1);
   left.Begin({"a"}, 0);
-  left.Spread({}, 4);
+  SpreadLeases({}, 4, &left);
   EXPECT_TRUE(left.MayContribute("a", 0, 3));
   EXPECT_FALSE(left.MayContribute("a", 0, 4));
   EXPECT_FALSE(left.MayContribute("b", 0, 3));
@@ -198,7 +155,7 @@ TEST(LeaseTable, ContributionsAreOfWhomTheyWereLeasedTo) {
   let_go.LetGo("a", 4);
   EXPECT_TRUE(let_go.HasOrphans());
   EXPECT_TRUE(let_go.MayContribute("a", 0, 4));
-  let_go.LeaseOrphans({{"b", 0}}, 4);
+  AssignOrphans({{"b", 0}}, 4, &let_go);
   EXPECT_TRUE(let_go.MayContribute("a", 0, 4));
   EXPECT_TRUE(let_go.MayContribute("b", 0, 4));
   let_go.Lose("a", 4);
@@ -210,9 +167,9 @@ TEST(LeaseTable, ContributionsAreOfWhomTheyWereLeasedTo) {
 TEST(LeaseTable, WhoHasHelpedContributesUntilTheRoundHasClosedEverywhere) {
   LeaseTable table(2);
   table.Begin({"a", "b"}, 0);
-  ASSERT_TRUE(table.Help({0}, 4, {{"b", 10}}));
+  ASSERT_TRUE(AssignHelpers({0}, 4, {{"b", 10}}, &table));
   table.Settle(5);
-  table.Spread({{"b", 10}}, 5);
+  SpreadLeases({{"b", 10}}, 5, &table);
   const LeaseTable told = LeaseTable::FromWire(table.ToWire());
   for (const LeaseTable* known : {&std::as_const(table), &told}) {
     EXPECT_TRUE(known->MayContribute("b", 0, 4));
@@ -246,11 +203,11 @@ TEST(LeaseTable, AnyHistoryKeepsEveryPartitionWithOneWorker) {
         const PeerName gone = std::next(workers.begin(), rng.NextBelow(workers.size()))->first;
         workers.erase(gone);
         table.Lose(gone, version - 1);
-        table.LeaseOrphans(takers(), version - 1);
+        AssignOrphans(takers(), version - 1, &table);
       }
       if (rng.NextBelow(3) == 0) {
-        table.Spread(takers(), version);
-        EXPECT_DOUBLE_EQ(table.Imbalance(takers()), 1) << "seed " << seed;
+        SpreadLeases(takers(), version, &table);
+        EXPECT_DOUBLE_EQ(Imbalance(table, takers()), 1) << "seed " << seed;
       }
       for (const auto& lease : table.leases()) {
         ASSERT_TRUE(workers.contains(lease.worker)) << "seed " << seed;
@@ -266,59 +223,6 @@ TEST(LeaseTable, AnyHistoryKeepsEveryPartitionWithOneWorker) {
           }
         }
       }
-    }
-  }
-}
-
-using Takers = std::vector<LeaseTable::Taker>;
-
-TEST(LoadBalancer, APartitionGoesToWhoIsDoneWithItFirst) {
-  LeaseTable table(2);
-  table.Begin({"slow", "fast"}, 0);  // one each
-  LoadBalancer balancer(Takers{{"slow", 100}, {"fast", 30}}, table);
-  EXPECT_TRUE(balancer.Has("slow"));
-  EXPECT_FALSE(balancer.Has("other"));
-  EXPECT_DOUBLE_EQ(balancer.LongestRound(), 100);
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(balancer.Give(), "fast") << "120 at most against 200";
-  EXPECT_DOUBLE_EQ(balancer.LongestRound(), 120);
-}
-
-TEST(LoadBalancer, AWorkerOfUnknownSpeedCountsAsTheOthers) {
-  const LeaseTable table(2);
-  LoadBalancer balancer(Takers{{"known", 50}, {"new", 0}}, table);
-  balancer.Give();
-  balancer.Give();
-  EXPECT_DOUBLE_EQ(balancer.LongestRound(), 50) << "one each";
-}
-
-TEST(LoadBalancer, WhereNobodyTakesNothingIsToBeDone) {
-  LeaseTable table(1);
-  table.Begin({"gone"}, 0);
-  const LoadBalancer balancer(Takers(), table);
-  EXPECT_TRUE(balancer.empty());
-  EXPECT_DOUBLE_EQ(balancer.LongestRound(), 0);
-}
-
-// Each move makes the longest round shorter, so that they come to an end, and nothing is lost.
-TEST(LoadBalancer, EachMoveMakesTheLongestRoundShorter) {
-  for (uint64_t seed = 1; seed <= 200; ++seed) {
-    Rng rng(seed, RngPurpose::kTest);
-    Takers takers;
-    std::vector<PeerName> names;
-    for (uint64_t i = 0; i < 1 + rng.NextBelow(6); ++i) {
-      names.push_back("w" + std::to_string(i));
-      takers.push_back({names.back(), static_cast<double>(rng.NextBelow(5))});
-    }
-    LeaseTable table(1 + static_cast<int>(rng.NextBelow(20)));
-    table.Begin({names.front()}, 0);
-    LoadBalancer balancer(takers, table);
-    PeerName from, to;
-    int moves = 0;
-    for (double longest = balancer.LongestRound(); balancer.Move(&from, &to); ++moves) {
-      EXPECT_NE(from, to);
-      EXPECT_LE(balancer.LongestRound(), longest) << "seed " << seed;
-      longest = balancer.LongestRound();
-      ASSERT_LT(moves, 1000) << "seed " << seed;
     }
   }
 }
