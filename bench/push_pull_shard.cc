@@ -16,12 +16,13 @@ namespace {
 
 // One partition with minibatches of one sample: a push is a round, w -= 1 * push.
 std::unique_ptr<Shard> MakeShard(const Model& model) {
-  ShardSettings shard;
-  shard.chunk_bytes = kChunkFloats * sizeof(float);
-  shard.experiment.optimiser.type = OptimiserType::kSgd;
-  shard.experiment.optimiser.weight_decay = 0;
-  shard.experiment.schedule.type = ScheduleType::kConstant;
-  shard.experiment.schedule.learning_rate = 1;
+  static_assert(kChunkFloats * sizeof(float) % 1024 == 0);
+  Experiment experiment;
+  experiment.cluster.chunk_kib = kChunkFloats * sizeof(float) / 1024;
+  experiment.optimiser.type = OptimiserType::kSgd;
+  experiment.optimiser.weight_decay = 0;
+  experiment.schedule.type = ScheduleType::kConstant;
+  experiment.schedule.learning_rate = 1;
   PlanSettings settings;
   settings.mode = SyncMode::kGradient;
   settings.train_samples = 1'000'000;
@@ -32,7 +33,7 @@ std::unique_ptr<Shard> MakeShard(const Model& model) {
   CHECK(layout.ok()) << layout.status().message();
   JobSpec spec;
   spec.layout = *std::move(layout);
-  auto made = Shard::Make(shard, *plan, spec,
+  auto made = Shard::Make({}, experiment, *plan, spec,
                           [](int64_t, const MetricSums&, StepContext*) { return Directive{}; });
   CHECK(made.ok()) << made.status().message();
   return std::move(made).value();

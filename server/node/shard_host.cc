@@ -81,19 +81,12 @@ Status ShardHost::Build(const Generation& generation, StepContext* context) {
   if (memory_) {
     KUMO_RETURN_IF_ERROR(MemoryOfServer(experiment_, *spec_, servers_).CheckFits(*memory_));
   }
-  ShardSettings settings;
-  settings.generation = generation.since;
-  settings.index = index_;
-  settings.servers = servers_;
-  settings.chunk_bytes = experiment_.cluster.chunk_kib * 1024;
-  settings.carried_arrays = CarriedArrays(experiment_, *spec_);
-  settings.replicate = neighbours_.has_value();
-  settings.experiment = experiment_;
+  const ShardPlace place{.generation = generation.since, .index = index_, .servers = servers_};
   const auto observe = [role = role_](int64_t version, const MetricSums& metrics,
                                       StepContext* within) {
     return role->OnVersion(version, metrics, within);
   };
-  KUMO_ASSIGN_OR_RETURN(shard_, Shard::Make(settings, *plan_, *spec_, observe));
+  KUMO_ASSIGN_OR_RETURN(shard_, Shard::Make(place, experiment_, *plan_, *spec_, observe));
   const ShardMap& map = shard_->map();
   LOG(INFO) << "holds " << map.ServerBytes(index_) << " of " << spec_->layout.size() * sizeof(float)
             << " bytes of weights";

@@ -8,33 +8,40 @@
 
 namespace kumo {
 
-Result<std::unique_ptr<Shard>> Shard::Make(const ShardSettings& settings, const JobPlan& plan,
-                                           const JobSpec& spec, VersionObserver observer) {
-  ShardMap map(spec.layout, settings.servers, settings.chunk_bytes);
-  KUMO_ASSIGN_OR_RETURN(RoundMath math, RoundMath::Make(settings.experiment, plan, spec,
-                                                        map.ServerBytes(settings.index)));
-  return std::unique_ptr<Shard>(
-      new Shard(settings, std::move(map), std::move(math), std::move(observer)));
+Result<std::unique_ptr<Shard>> Shard::Make(const ShardPlace& place, const Experiment& experiment,
+                                           const JobPlan& plan, const JobSpec& spec,
+                                           VersionObserver observer) {
+  const int64_t chunk_bytes = experiment.cluster.chunk_kib * 1024;
+  ShardMap map(spec.layout, place.servers, chunk_bytes);
+  KUMO_ASSIGN_OR_RETURN(RoundMath math,
+                        RoundMath::Make(experiment, plan, spec, map.ServerBytes(place.index)));
+  std::optional<ReplicaSender> replica_sender;
+  if (experiment.cluster.KeepsVersionsTwice()) {
+    replica_sender.emplace(place.index, place.servers, chunk_bytes);
+  }
+  return std::unique_ptr<Shard>(new Shard(place, std::move(map), std::move(math),
+                                          CarriedArrays(experiment, spec),
+                                          std::move(replica_sender), std::move(observer)));
 }
 
-Shard::Shard(const ShardSettings& settings, ShardMap map, RoundMath math, VersionObserver observer)
-    : settings_(settings),
+Shard::Shard(const ShardPlace& place, ShardMap map, RoundMath math, int carried_arrays,
+             std::optional<ReplicaSender> replica_sender, VersionObserver observer)
+    : place_(place),
       map_(std::move(map)),
       math_(std::move(math)),
-      directives_(std::move(observer), math_.partitions()) {
-  for (const Chunk& chunk : map_.ServerChunks(settings_.index)) {
-    parts_.push_back({ShardChunk(chunk, &math_),
-                      CarriedStates(chunk, math_.partitions(), settings_.carried_arrays)});
+      directives_(std::move(observer), math_.partitions()),
+      replica_sender_(std::move(replica_sender)) {
+  for (const Chunk& chunk : map_.ServerChunks(place_.index)) {
+    parts_.push_back(
+        {ShardChunk(chunk, &math_), CarriedStates(chunk, math_.partitions(), carried_arrays)});
   }
-  if (settings.replicate)
-    replica_sender_.emplace(settings.index, settings.servers, settings.chunk_bytes);
 }
 
 Result<Shard::Part*> Shard::Find(const wire::Header& header) {
-  const int64_t local = int64_t{header.chunk()} - map_.FirstChunk(settings_.index);
+  const int64_t local = int64_t{header.chunk()} - map_.FirstChunk(place_.index);
   if (local < 0 || local >= static_cast<int64_t>(parts_.size())) {
     return InvalidArgument("chunk " + std::to_string(header.chunk()) + " is not on server " +
-                           std::to_string(settings_.index));
+                           std::to_string(place_.index));
   }
   return &parts_[local];
 }
@@ -120,12 +127,12 @@ Status Shard::OnPush(const PeerName& from, const Message& message, bool leased, 
 void Shard::Compute(ShardChunk* chunk, StepContext* context) {
   std::shared_ptr<ChunkWork> work = chunk->NextWork(/*freeze=*/replica_sender_.has_value());
   if (!work) return;
-  work->generation = settings_.generation;
+  work->generation = place_.generation;
   context->Do(ComputeAction{std::move(work)});
 }
 
 Status Shard::OnComputed(const ChunkWork& work, StepContext* context) {
-  Part* const part = &parts_[work.chunk - map_.FirstChunk(settings_.index)];
+  Part* const part = &parts_[work.chunk - map_.FirstChunk(place_.index)];
   ShardChunk& chunk = part->chunk;
   KUMO_ASSIGN_OR_RETURN(const bool made, chunk.OnComputed(work));
   if (!made) {
@@ -217,7 +224,7 @@ void Shard::HandOutSnapshot(StepContext* context) {
   context->Do(std::move(save));
 }
 
-// --- Second copies.
+// --- Replicas.
 
 // A chunk's version is published when the next server has it and the version before: with one of
 // the two missing there, a restart in this moment could not serve the partitions that compute the
@@ -250,7 +257,7 @@ void Shard::Describe(wire::ServerReport* report) const {
   int64_t oldest = math_.plan().rounds();
   for (const Part& part : parts_) oldest = std::min(oldest, part.chunk.version());
   report->set_version(oldest);
-  report->set_shard_bytes(map_.ServerBytes(settings_.index));
+  report->set_shard_bytes(map_.ServerBytes(place_.index));
   if (oldest < 0) report->set_waits_for("the initial weights");
   if (oldest < 0 || oldest >= math_.plan().rounds()) return;
   std::vector<int> missing;

@@ -20,7 +20,7 @@
 // (carried_states.h), and hands it out as a SaveAction. If versions are kept twice
 // (cluster.replicas), a version is published only when the next server has it (replica_sender.h).
 //
-// Owned by a ServerNode; one thread.
+// Owned by a ShardHost; one thread.
 #pragma once
 
 #include <cstdint>
@@ -48,25 +48,23 @@
 
 namespace kumo {
 
-struct ShardSettings {
-  uint32_t generation = 1;
-  int index = 0;
+// A shard's place in its job.
+struct ShardPlace {
+  uint32_t generation = 1;  // in which the shard is made
+  int index = 0;            // of its server
   int servers = 1;
-  int64_t chunk_bytes = 1 << 20;
-  int carried_arrays = 0;  // arrays per partition that PUT_STATE brings for each trained chunk
-  bool replicate = false;  // keep each version on the next server too
-  Experiment experiment;
 };
 
 class Shard {
  public:
   // observer: of chunk 0, on the server that holds it. Errors name the setting that is wrong.
-  static Result<std::unique_ptr<Shard>> Make(const ShardSettings& settings, const JobPlan& plan,
-                                             const JobSpec& spec, VersionObserver observer);
+  static Result<std::unique_ptr<Shard>> Make(const ShardPlace& place, const Experiment& experiment,
+                                             const JobPlan& plan, const JobSpec& spec,
+                                             VersionObserver observer);
 
   const ShardMap& map() const { return map_; }
   // The generation in which the shard was made.
-  uint32_t generation() const { return settings_.generation; }
+  uint32_t generation() const { return place_.generation; }
   // The newest version of chunk 0 and the directive for the round that starts from it. Requires
   // that chunk 0 is here and has a version.
   std::pair<int64_t, Directive> newest_directive() const { return directives_.newest(); }
@@ -113,7 +111,9 @@ class Shard {
     CarriedStates carried;
   };
 
-  Shard(const ShardSettings& settings, ShardMap map, RoundMath math, VersionObserver observer);
+  // carried_arrays: as CarriedStates.
+  Shard(const ShardPlace& place, ShardMap map, RoundMath math, int carried_arrays,
+        std::optional<ReplicaSender> replica_sender, VersionObserver observer);
   Result<Part*> Find(const wire::Header& header);
 
   Status OnInitialise(const PeerName& from, const Message& message, bool leased, Part* part,
@@ -129,7 +129,7 @@ class Shard {
   void HandOutIfComplete(StepContext* context);
   void HandOutSnapshot(StepContext* context);
 
-  const ShardSettings settings_;
+  const ShardPlace place_;
   const ShardMap map_;
   const RoundMath math_;
   std::vector<Part> parts_;

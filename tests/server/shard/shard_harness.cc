@@ -89,16 +89,11 @@ Message StateMessage(wire::Type type, const Chunk& chunk, int64_t version, int p
 }
 
 Shards::Shards(const Job& job, int servers) : job_(job) {
+  Experiment experiment = job.experiment;
+  experiment.cluster.servers.assign(servers, "ipc://somewhere");
   for (int s = 0; s < servers; ++s) {
-    ShardSettings settings;
-    settings.index = s;
-    settings.servers = servers;
-    settings.chunk_bytes = job.experiment.cluster.chunk_kib * 1024;
-    settings.carried_arrays = CarriedArrays(job.experiment, job.spec);
-    settings.replicate = job.experiment.cluster.replicas > 1;
-    settings.experiment = job.experiment;
     Result<std::unique_ptr<Shard>> shard =
-        Shard::Make(settings, job.plan(), job.spec,
+        Shard::Make({.index = s, .servers = servers}, experiment, job.plan(), job.spec,
                     [this](int64_t version, const MetricSums& metrics, StepContext*) {
                       observed.emplace_back(version, metrics);
                       return directive(version);
