@@ -53,13 +53,4 @@ wire::Header SavedHeader(int64_t version, int attempt, const Result<SavedShardFi
   return header;
 }
 
-std::string Where(const wire::Header& header) {
-  return "partition " + std::to_string(header.partition()) + ", round " +
-         std::to_string(header.round()) + ", chunk " + std::to_string(header.chunk());
-}
-
-Status NotLeased(const wire::Header& header) {
-  return Unavailable(Where(header) + ": not leased to the sender");
-}
-
 }  // namespace kumo

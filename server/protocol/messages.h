@@ -1,10 +1,9 @@
-// Messages and errors that several machines of a server make.
+// Messages that several machines of a server send.
 //
 // Pure functions; thread-safe.
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "common/base/status.h"
 #include "common/checkpoint/shard_file.h"
@@ -28,12 +27,5 @@ SendAction WelcomeTo(const PeerName& to, const Generation& generation);
 
 // SAVED: a server's file of a version is durable, or could not be saved.
 wire::Header SavedHeader(int64_t version, int attempt, const Result<SavedShardFile>& file);
-
-// "partition 3, round 812, chunk 4": the subject of a message, for errors.
-std::string Where(const wire::Header& header);
-
-// Unavailable: the message is not leased to its sender, as far as this server knows. The lease may
-// be on its way from server 0.
-Status NotLeased(const wire::Header& header);
 
 }  // namespace kumo

@@ -6,6 +6,7 @@
 
 #include "common/codec/codec.h"
 #include "server/protocol/messages.h"
+#include "server/shard/subject.h"
 
 namespace kumo {
 
@@ -29,12 +30,12 @@ Status CarriedStates::Put(const PeerName& from, const Message& message, bool lea
   const auto bytes = message.payload.bytes;
   const bool fits = bytes.empty() || bytes.size() == chunk_.range.size() * sizeof(float);
   if (!Carries(header) || !fits) {
-    return InvalidArgument("state of " + Where(header) + ", array " +
+    return InvalidArgument("state of " + SubjectOf(header) + ", array " +
                            std::to_string(header.carried_array()) + ", with " +
                            std::to_string(bytes.size()) + " bytes");
   }
   if (!bytes.empty()) {
-    KUMO_RETURN_IF_ERROR(CheckFloats(bytes, chunk_.range.size()).WithContext(Where(header)));
+    KUMO_RETURN_IF_ERROR(CheckFloats(bytes, chunk_.range.size()).WithContext(SubjectOf(header)));
   }
   // A state of an older version is a late copy. The worker may be one version ahead of a chunk that
   // has not closed its round yet.
@@ -59,7 +60,7 @@ Status CarriedStates::Put(const PeerName& from, const Message& message, bool lea
 // for it.
 Result<bool> CarriedStates::Asks(const PeerName& from, const wire::Header& asked, int64_t version) {
   if (!Carries(asked)) {
-    return InvalidArgument("no state of " + Where(asked) + ", array " +
+    return InvalidArgument("no state of " + SubjectOf(asked) + ", array " +
                            std::to_string(asked.carried_array()));
   }
   const Key key = KeyOf(asked);

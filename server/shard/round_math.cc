@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "server/protocol/messages.h"
 #include "server/rules/aggregate.h"
+#include "server/shard/subject.h"
 
 namespace kumo {
 namespace {
@@ -81,25 +81,25 @@ Result<CodedContribution> RoundMath::Contribution(const Chunk& chunk, const Mess
   CodedContribution contribution;
   contribution.samples = plan_.PartitionSamples(round, header.partition()).size();
   if (header.samples() != contribution.samples) {
-    return InvalidArgument(Where(header) + ": " + std::to_string(header.samples()) +
+    return InvalidArgument(SubjectOf(header) + ": " + std::to_string(header.samples()) +
                            " samples instead of " + std::to_string(contribution.samples));
   }
   if (chunk.index == 0) {
     KUMO_RETURN_IF_ERROR(metrics_.Check(ReadSums(header.metrics()), contribution.samples)
-                             .WithContext(Where(header)));
+                             .WithContext(SubjectOf(header)));
   }
   if (contribution.samples == 0) return contribution;
   const Codec& codec = push_codecs_.For(round, chunk.segment);
   if (header.codec() != static_cast<uint32_t>(codec.id())) {
-    return InvalidArgument(Where(header) + ": codec " + std::to_string(header.codec()) +
+    return InvalidArgument(SubjectOf(header) + ": codec " + std::to_string(header.codec()) +
                            " instead of " + std::string(codec.name()));
   }
   const size_t elements = chunk.range.size();
   if (push.payload.bytes.size() != codec.EncodedBytes(elements)) {
-    return InvalidArgument(Where(header) + ": " + std::to_string(push.payload.bytes.size()) +
+    return InvalidArgument(SubjectOf(header) + ": " + std::to_string(push.payload.bytes.size()) +
                            " bytes instead of " + std::to_string(codec.EncodedBytes(elements)));
   }
-  KUMO_RETURN_IF_ERROR(codec.Check(push.payload.bytes, elements).WithContext(Where(header)));
+  KUMO_RETURN_IF_ERROR(codec.Check(push.payload.bytes, elements).WithContext(SubjectOf(header)));
   contribution.codec = &codec;
   contribution.payload = push.payload;
   return contribution;

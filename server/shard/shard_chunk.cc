@@ -6,6 +6,7 @@
 
 #include "common/job/buggify.h"
 #include "server/protocol/messages.h"
+#include "server/shard/subject.h"
 
 namespace kumo {
 namespace {
@@ -107,10 +108,10 @@ Result<bool> ShardChunk::OnPush(const PeerName& from, const Message& message, bo
   const wire::Header& header = message.header;
   const int partition = header.partition();
   if (partition < 0 || partition >= math_->partitions()) {
-    return InvalidArgument(Where(header) + ": no such partition");
+    return InvalidArgument(SubjectOf(header) + ": no such partition");
   }
   if (header.round() > version_ || header.round() < 0 || header.round() >= math_->plan().rounds()) {
-    return Aborted(Where(header) + ": the open round is " + std::to_string(version_));
+    return Aborted(SubjectOf(header) + ": the open round is " + std::to_string(version_));
   }
   const bool open = header.round() == version_;
   const bool counts = open && !round_.Has(partition);
