@@ -171,10 +171,10 @@ void AggregateAll(const Codec& codec, const Rule& rule, Arena& arena) {
   ForEachChunk(codec, arena.n(), [&](size_t first, size_t count, size_t at) {
     const size_t bytes = codec.EncodedBytes(count);
     const CodedContribution contributions[2] = {
-        {3200, &codec, {nullptr, arena.encoded(0).subspan(at, bytes)}},
-        {3200, &codec, {nullptr, arena.encoded(1).subspan(at, bytes)}}};
+        {3200, &codec, arena.encoded(0).subspan(at, bytes)},
+        {3200, &codec, arena.encoded(1).subspan(at, bytes)}};
     const bool apart = rule.keeps_weights_apart();
-    AggregateAndApply(rule, info, contributions,
+    AggregateAndApply(rule, info, nullptr, contributions,
                       {.n = count,
                        .start = arena.floats(0).data() + first,
                        .next_start = arena.floats(1).data() + first,

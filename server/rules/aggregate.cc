@@ -13,7 +13,7 @@ void AddTile(std::span<const CodedContribution> contributions, size_t n, size_t 
              std::span<float> sum) {
   for (const CodedContribution& contribution : contributions) {
     if (contribution.samples == 0) continue;
-    contribution.codec->DecodeAdd(contribution.payload.bytes, n, first,
+    contribution.codec->DecodeAdd(contribution.bytes, n, first,
                                   static_cast<float>(contribution.samples), sum);
   }
 }
@@ -32,7 +32,7 @@ void Accumulate(std::span<const CodedContribution> contributions, std::span<floa
   }
 }
 
-void AggregateAndApply(const Rule& rule, const RoundInfo& info,
+void AggregateAndApply(const Rule& rule, const RoundInfo& info, const float* earlier,
                        std::span<const CodedContribution> contributions, const RuleArrays& chunk) {
   alignas(64) float sum[kAggregateTile];
   RuleArrays tile = chunk;
@@ -41,8 +41,8 @@ void AggregateAndApply(const Rule& rule, const RoundInfo& info,
       info.samples > 0 ? static_cast<float>(1.0 / static_cast<double>(info.samples)) : 0.0f;
   for (size_t first = 0; first < chunk.n; first += kAggregateTile) {
     tile.n = std::min(kAggregateTile, chunk.n - first);
-    if (chunk.sum != nullptr) {
-      std::memcpy(sum, chunk.sum + first, tile.n * sizeof(float));
+    if (earlier != nullptr) {
+      std::memcpy(sum, earlier + first, tile.n * sizeof(float));
     } else {
       std::memset(sum, 0, tile.n * sizeof(float));
     }
@@ -51,7 +51,7 @@ void AggregateAndApply(const Rule& rule, const RoundInfo& info,
     tile.next_start = chunk.next_start + first;
     tile.weights = Offset(chunk.weights, first);
     tile.next_weights = Offset(chunk.next_weights, first);
-    for (int i = 0; i < RuleArrays::kMostSlots; ++i) tile.slots[i] = Offset(chunk.slots[i], first);
+    for (int i = 0; i < RuleArrays::kMaxSlots; ++i) tile.slots[i] = Offset(chunk.slots[i], first);
     rule.Apply(info, tile);
   }
   if (chunk.stream) FenceStreams();

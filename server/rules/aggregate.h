@@ -3,7 +3,8 @@
 // The chunk is worked through in tiles of kAggregateTile numbers. A tile's contributions are
 // decoded and added in a buffer that stays in the first cache, then the rule makes the next weights
 // from it; the sum is never written to memory. Contributions that are to be added before the last
-// one is there go into a sum array with Accumulate, which AggregateAndApply then takes up.
+// one is there go into a sum array with Accumulate, which AggregateAndApply then takes up
+// (`earlier`).
 //
 // Additions are in the order given, in float32, starting from +0, so however the contributions are
 // spread over calls, the bits are the same. Callers give them in partition order.
@@ -13,10 +14,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "common/codec/codec.h"
-#include "common/transport/message.h"
 #include "server/rules/rule.h"
 
 namespace kumo {
@@ -27,9 +28,10 @@ constexpr size_t kAggregateTile = 1024;  // numbers; a multiple of Codec::kBucke
 // Codec::Check has accepted the bytes. A contribution of 0 samples adds nothing, whatever its
 // bytes.
 struct CodedContribution {
-  int64_t samples = 0;           // its weight in the round's mean
-  const Codec* codec = nullptr;  // null: no data in this round, and no payload
-  Payload payload;               // codec->EncodedBytes(n) bytes
+  int64_t samples = 0;                          // its weight in the round's mean
+  const Codec* codec = nullptr;                 // null: no data in this round, and no payload
+  std::span<const std::byte> bytes = {};        // codec->EncodedBytes(n)
+  std::shared_ptr<const void> owner = nullptr;  // keeps `bytes` alive; null: they outlive this
 };
 
 // sum[i] += samples * decoded[i], for each contribution in turn. `sum` starts as zeros.
@@ -38,10 +40,11 @@ void Accumulate(std::span<const CodedContribution> contributions, std::span<floa
 // From about this size on, a shard's arrays do not stay in the caches between two rounds.
 constexpr int64_t kStreamBytes = int64_t{32} << 20;
 
-// Adds the contributions to chunk.sum, the sum of earlier Accumulate calls or null, and applies the
-// rule to the mean over info.samples samples (those of the sum included). chunk.scale is not read;
-// chunk.stream is for shards whose arrays together exceed kStreamBytes.
-void AggregateAndApply(const Rule& rule, const RoundInfo& info,
+// Adds the contributions to the sum of earlier Accumulate calls, and applies the rule to the mean
+// over info.samples samples (those of the sum included). earlier: chunk.n elements; null: there
+// were no such calls. chunk.sum and chunk.scale are not read; chunk.stream is for shards whose
+// arrays together exceed kStreamBytes.
+void AggregateAndApply(const Rule& rule, const RoundInfo& info, const float* earlier,
                        std::span<const CodedContribution> contributions, const RuleArrays& chunk);
 
 }  // namespace kumo

@@ -1,5 +1,8 @@
 // The arithmetic of the update rules, as plain functions over arrays, compiled per instruction-set
 // level (block_kernel.cc).
+//
+// This header includes no other header of Kumo. Sources of each level include it, and the linker
+// keeps one copy of an inline function: that copy may be of a level that this machine does not run.
 #pragma once
 
 #include <cstddef>
@@ -9,18 +12,16 @@ namespace kumo {
 // The arrays that a rule reads and writes: those of a chunk, or a tile of them. Each has n
 // elements; the `next` arrays overlap no other.
 struct RuleArrays {
-  static constexpr int kMostSlots = 2;
+  static constexpr int kMaxSlots = 2;  // Optimiser::kMaxSlots; rule.h compares the two
 
   size_t n = 0;
-  // Sum over partitions of samples_i * contribution_i. For AggregateAndApply: the sum of those that
-  // were added earlier, or null.
-  const float* sum = nullptr;
-  float scale = 0.0f;  // 1 / samples of the round: mean = scale * sum
+  const float* sum = nullptr;  // over partitions, of samples_i * contribution_i
+  float scale = 0.0f;          // 1 / samples of the round: mean = scale * sum
   const float* start = nullptr;
   float* next_start = nullptr;
   const float* weights = nullptr;  // null, as the next, unless the rule keeps weights apart
   float* next_weights = nullptr;
-  float* slots[kMostSlots] = {};  // the rule's state; null beyond Rule::slots()
+  float* slots[kMaxSlots] = {};  // the rule's state; null beyond Rule::slots()
   // Write the next arrays past the caches if they are 64-byte aligned: a third faster for a shard
   // that is larger than its caches, slower for arrays that are read again at once. FenceStreams
   // must come before another thread reads them (AggregateAndApply calls it).

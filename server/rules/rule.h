@@ -32,7 +32,7 @@ struct RoundInfo {
   int partitions = 1;         // N, those without samples included
 };
 
-static_assert(RuleArrays::kMostSlots == Optimiser::kMaxSlots);
+static_assert(RuleArrays::kMaxSlots == Optimiser::kMaxSlots);
 
 // Orders streamed writes before all that follows.
 void FenceStreams();

@@ -19,7 +19,6 @@ void ChunkWork::Run() {
   }
   RuleArrays arrays;
   arrays.n = elements;
-  arrays.sum = sum_holds_contributions ? sum->data() : nullptr;
   arrays.stream = stream;
   arrays.start = current.start->data();
   arrays.next_start = next.start->data();
@@ -28,7 +27,8 @@ void ChunkWork::Run() {
     arrays.next_weights = next.weights->data();
   }
   for (int i = 0; i < rule->slots(); ++i) arrays.slots[i] = next.slots[i]->data();
-  AggregateAndApply(*rule, info, contributions, arrays);
+  const float* const earlier = sum_holds_contributions ? sum->data() : nullptr;
+  AggregateAndApply(*rule, info, earlier, contributions, arrays);
   if (pull_codec != nullptr) {
     CodedStart coded = EncodeStart(*pull_codec, *next.start);
     next.coded_start = std::move(coded.bytes);

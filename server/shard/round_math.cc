@@ -101,7 +101,8 @@ Result<CodedContribution> RoundMath::Contribution(const Chunk& chunk, const Mess
   }
   KUMO_RETURN_IF_ERROR(codec.Check(push.payload.bytes, elements).WithContext(SubjectOf(header)));
   contribution.codec = &codec;
-  contribution.payload = push.payload;
+  contribution.bytes = push.payload.bytes;
+  contribution.owner = push.payload.owner;
   return contribution;
 }
 

@@ -17,9 +17,6 @@ std::vector<float> Normal(size_t n, uint64_t seed) {
   return numbers;
 }
 
-// Bytes that outlive the payload.
-Payload Borrowed(std::span<const std::byte> bytes) { return {nullptr, bytes}; }
-
 // What k partitions send for a chunk of n numbers, with different codecs and weights.
 struct Round {
   Round(size_t n, size_t k, uint64_t seed) {
@@ -28,8 +25,7 @@ struct Round {
       const Codec* codec = AllCodecs()[rng.NextBelow(AllCodecs().size())];
       bytes.emplace_back(codec->EncodedBytes(n));
       EXPECT_EQ(codec->Encode(Normal(n, seed * 100 + i), {}, bytes.back()), -1);
-      contributions.push_back(
-          {static_cast<int64_t>(rng.NextBelow(5000)), codec, Borrowed(bytes.back())});
+      contributions.push_back({static_cast<int64_t>(rng.NextBelow(5000)), codec, bytes.back()});
       info.samples += contributions.back().samples;
     }
     info.partitions = static_cast<int>(k);
@@ -48,10 +44,9 @@ struct Arrays {
     slots[1] = Normal(n, 4);
     for (float& x : slots[1]) x *= x;
   }
-  RuleArrays chunk(const Rule& rule, const float* sum, bool stream = false) {
+  RuleArrays chunk(const Rule& rule, bool stream = false) {
     const bool apart = rule.keeps_weights_apart();
     return {.n = start.size(),
-            .sum = sum,
             .start = start.data(),
             .next_start = next_start.data(),
             .weights = apart ? weights.data() : nullptr,
@@ -79,7 +74,7 @@ TEST(Aggregate, BitsDoNotDependOnHowContributionsAreSpreadOverCalls) {
     Round round(n, 1 + seed % 7, seed);
     const auto rule = SomeRule(seed);
     Arrays at_once(n);
-    AggregateAndApply(*rule, round.info, round.contributions, at_once.chunk(*rule, nullptr));
+    AggregateAndApply(*rule, round.info, nullptr, round.contributions, at_once.chunk(*rule));
 
     // The same in random groups; the last one goes with the update, and may be empty.
     Rng rng(seed, RngPurpose::kTest, 2);
@@ -91,7 +86,7 @@ TEST(Aggregate, BitsDoNotDependOnHowContributionsAreSpreadOverCalls) {
       rest = rest.subspan(group);
     }
     Arrays grouped(n);
-    AggregateAndApply(*rule, round.info, rest, grouped.chunk(*rule, sum.data(), seed % 2 == 0));
+    AggregateAndApply(*rule, round.info, sum.data(), rest, grouped.chunk(*rule, seed % 2 == 0));
     ASSERT_EQ(at_once, grouped) << "seed " << seed;
   }
 }
@@ -103,7 +98,7 @@ TEST(Aggregate, AddsInTheOrderGivenToTheBit) {
     std::vector<float> expected(n, 0.0f);
     for (const CodedContribution& contribution : round.contributions) {
       std::vector<float> decoded(n);
-      contribution.codec->Decode(contribution.payload.bytes, n, 0, decoded);
+      contribution.codec->Decode(contribution.bytes, n, 0, decoded);
       for (size_t i = 0; i < n; ++i) {
         const volatile float product = static_cast<float>(contribution.samples) * decoded[i];
         expected[i] += product;
@@ -125,11 +120,10 @@ TEST(Aggregate, TakesTheMeanBySamples) {
   std::vector<std::byte> one(4), four(4);
   ASSERT_EQ(fp32.Encode(std::vector<float>{1.0f}, {}, one), -1);
   ASSERT_EQ(fp32.Encode(std::vector<float>{4.0f}, {}, four), -1);
-  const CodedContribution contributions[] = {{200, &fp32, Borrowed(one)},
-                                             {100, &fp32, Borrowed(four)}};
+  const CodedContribution contributions[] = {{200, &fp32, one}, {100, &fp32, four}};
   const float start = 10.0f;
   float next = 0.0f;
-  AggregateAndApply(*MakeAverageRule(), {.samples = 300, .partitions = 2}, contributions,
+  AggregateAndApply(*MakeAverageRule(), {.samples = 300, .partitions = 2}, nullptr, contributions,
                     {.n = 1, .start = &start, .next_start = &next});
   EXPECT_FLOAT_EQ(next, 8.0f);  // 10 - (200 * 1 + 100 * 4) / 300
 }
@@ -141,7 +135,7 @@ TEST(Aggregate, APartitionWithoutSamplesAddsNothingWhateverItsBytes) {
   std::vector<float> with(n, 0.0f);
   Accumulate(round.contributions, with);
   const std::vector<std::byte> nonsense(round.bytes[1].size(), std::byte{0xff});
-  round.contributions[1].payload = Borrowed(nonsense);
+  round.contributions[1].bytes = nonsense;
   std::vector<float> with_nonsense(n, 0.0f);
   Accumulate(round.contributions, with_nonsense);
   EXPECT_EQ(with, with_nonsense);
@@ -152,7 +146,7 @@ TEST(Aggregate, ARoundWithoutSamplesCopiesTheWeights) {
     const auto rule = SomeRule(seed);
     Arrays arrays(1500);
     const Arrays before = arrays;
-    AggregateAndApply(*rule, {.samples = 0}, {}, arrays.chunk(*rule, nullptr));
+    AggregateAndApply(*rule, {.samples = 0}, nullptr, {}, arrays.chunk(*rule));
     EXPECT_EQ(arrays.next_start, before.start);
     EXPECT_EQ(arrays.slots[0], before.slots[0]);
     EXPECT_EQ(arrays.slots[1], before.slots[1]);
@@ -172,13 +166,13 @@ TEST(Aggregate, AChunkCutAtATileGivesTheBitsOfTheWhole) {
   const RoundInfo info = {.samples = 100};
   Arrays whole(n);
   Arrays parts(n);
-  const CodedContribution all = {100, &codec, Borrowed(bytes)};
-  AggregateAndApply(*rule, info, {&all, 1}, whole.chunk(*rule, nullptr));
+  const CodedContribution all = {100, &codec, bytes};
+  AggregateAndApply(*rule, info, nullptr, {&all, 1}, whole.chunk(*rule));
   for (const auto& [first, count] : {std::pair{size_t{0}, cut}, std::pair{cut, n - cut}}) {
     const CodedContribution part = {
         100, &codec,
-        Borrowed(std::span(bytes).subspan(codec.EncodedBytes(first), codec.EncodedBytes(count)))};
-    AggregateAndApply(*rule, info, {&part, 1},
+        std::span(bytes).subspan(codec.EncodedBytes(first), codec.EncodedBytes(count))};
+    AggregateAndApply(*rule, info, nullptr, {&part, 1},
                       {.n = count,
                        .start = parts.start.data() + first,
                        .next_start = parts.next_start.data() + first,

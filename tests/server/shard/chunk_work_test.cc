@@ -24,7 +24,7 @@ CodedContribution Contribution(const Codec& codec, int partition) {
   const FloatArray numbers = RandomArray(100 + partition);
   auto coded = std::make_shared<Buffer<std::byte>>(codec.EncodedBytes(kNumbers));
   EXPECT_EQ(codec.Encode(numbers->span(), {}, coded->span()), -1);
-  return {5 + partition, &codec, {coded, std::as_const(*coded).span()}};
+  return {5 + partition, &codec, std::as_const(*coded).span(), coded};
 }
 
 ChunkWork Closing(const Rule& rule, const FloatArray& start, int samples) {
