@@ -81,7 +81,7 @@ void SayContinuation(const checkpoint::Continuation& continuation, RunRecorder* 
   for (const std::string& line : LinesOf(continuation)) recorder->Say("from now on: " + line);
 }
 
-// Runs the server. Returns the last words about a job that is done; "" on servers other than 0.
+// Runs the server. Returns the last line of output if the job is done; "" on servers other than 0.
 Result<std::string> Run(const Arguments& arguments, const Experiment& experiment,
                         const char* program) {
   KUMO_RETURN_IF_ERROR(CheckArguments(arguments, experiment));

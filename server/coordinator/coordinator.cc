@@ -109,17 +109,17 @@ void Coordinator::Apply(const Effects& effects, StepContext* context) {
 }
 
 // This process was started in the place of a server 0 that died; the other servers had the job's
-// versions, and chunk 0 is back. `said.state` was made with `version`, so it has all sums up to it,
-// and names the decisions about the round that is open now. Those stand: workers know them. Leases
-// come last, since the claims may take the job back, or be incomplete for a while.
-void Coordinator::TakeOver(int64_t version, const Directive& said, StepContext* context) {
+// versions, and chunk 0 is back. `directive.state` was made with `version`, so it has all sums up
+// to it, and names the decisions about the round that is open now. Those stand: workers know them.
+// Leases come last, since the claims may take the job back, or be incomplete for a while.
+void Coordinator::TakeOver(int64_t version, const Directive& directive, StepContext* context) {
   job_.version = version;
   job_.clock.Moved(context->now);
-  job_.progress.TakeOver(version, *said.state, context);
-  job_.manifests.TakeOver(*said.state);
+  job_.progress.TakeOver(version, *directive.state, context);
+  job_.manifests.TakeOver(*directive.state);
   job_.saving.CountFrom(context->now);
-  job_.ending.TakeOver(version, said, job_.plan->rounds(), &job_.saving);
-  job_.leasing.TakeOver(version, said.move ? said.state->move_at() : -1, context->now);
+  job_.ending.TakeOver(version, directive, job_.plan->rounds(), &job_.saving);
+  job_.leasing.TakeOver(version, directive.move ? directive.state->move_at() : -1, context->now);
   Apply(job_.leasing.SettleClaims(job_.members(), generation().since, job_.OldestOpenRound(),
                                   context->now),
         context);
@@ -237,7 +237,7 @@ void Coordinator::On(const CheckpointCommitted& committed, StepContext* context)
   Apply(effects, context);
 }
 
-TimeUs Coordinator::Tick(const ReplicaStatus&, StepContext* context) {
+TimeUs Coordinator::Tick(const ShardStatus&, StepContext* context) {
   if (context->now < ticked_at_ + kTick) return ticked_at_ + kTick;
   // One event at a time: each may change the table in which the next one is looked for.
   if (!IsOver(job_.phase)) {

@@ -48,13 +48,13 @@ class Coordinator : public Role {
                        StepContext* context) override;
   Status OnMessage(const PeerName& from, const wire::Header& header, StepContext* context) override;
   Directive OnVersion(int64_t version, const MetricSums& metrics, StepContext* context) override;
-  void TakeOver(int64_t version, const Directive& said, StepContext* context) override;
+  void TakeOver(int64_t version, const Directive& directive, StepContext* context) override;
   void OnDiskAnswer(const DiskAnswer& answer, StepContext* context) override {
     std::visit([&](const auto& one) { On(one, context); }, answer);
   }
   // Saves at the end of the next round, then stops.
-  void RequestStop(const ReplicaStatus&, StepContext*) override { job_.ending.RequestStop(); }
-  TimeUs Tick(const ReplicaStatus& status, StepContext* context) override;
+  void RequestStop(const ShardStatus&, StepContext*) override { job_.ending.RequestStop(); }
+  TimeUs Tick(const ShardStatus& status, StepContext* context) override;
   bool Knows(const PeerName& p, TimeUs, TimeUs) const override { return job_.members().Knows(p); }
   std::string WaitsForProcesses(TimeUs now) const override {
     return kumo::WaitsForProcesses(job_, now);

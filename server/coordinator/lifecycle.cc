@@ -204,11 +204,12 @@ bool Ending::HasEnded(int64_t version, int64_t rounds, bool evaluated,
   return done || stop_.IsReachedBy(checkpoints.last());
 }
 
-void Ending::TakeOver(int64_t version, const Directive& said, int64_t rounds, Saving* saving) {
-  if (said.stop || said.state->stop_at() == version) stop_.StopAt(said.state->stop_at());
+void Ending::TakeOver(int64_t version, const Directive& directive, int64_t rounds, Saving* saving) {
+  if (directive.stop || directive.state->stop_at() == version)
+    stop_.StopAt(directive.state->stop_at());
   // Files that the other servers have saved of it are of a generation that is over.
   const int64_t last = stop_.LastOf(rounds);
-  const bool was_ordered = last == version || (said.save && last == version + 1);
+  const bool was_ordered = last == version || (directive.save && last == version + 1);
   if (was_ordered && saving->checkpoints().last() < last) saving->OrderLater(last, SaveLimit(last));
 }
 

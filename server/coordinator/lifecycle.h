@@ -189,7 +189,7 @@ class Ending {
 
   // The job goes on from the directive of a former coordinator for the round that starts from
   // `version`.
-  void TakeOver(int64_t version, const Directive& said, int64_t rounds, Saving* saving);
+  void TakeOver(int64_t version, const Directive& directive, int64_t rounds, Saving* saving);
   // A server's snapshots are lost, and those of the others are of a generation that is over.
   void LoseSnapshots(int64_t rounds, Saving* saving);
   void GoBack() { stop_.Forget(); }

@@ -387,11 +387,11 @@ MemberEvent MembershipTracker::OnServerReport(int index, const wire::ServerRepor
   if (!report.failure().empty()) {
     event.failure = ErrorFromPeer(report.failure_code(), event.who + ": " + report.failure());
   } else if (report.ready()) {
-    LOG_IF(INFO, server.recovering) << event.who << " has its part of the weights again";
+    LOG_IF(INFO, server.recovering) << event.who << " has its shard again";
     server.recovering = false;
   } else if (report.lost() || !server.recovering) {
     event.kind = MemberEvent::Kind::kServerLost;
-    event.why = event.who + " has lost its part of the weights";
+    event.why = event.who + " has lost its shard";
   }
   return event;
 }

@@ -147,15 +147,15 @@ void Follower::LeaveJob(Status status, StepContext* context) const {
 }
 
 // Leaves when the next round has been saved, or after checkpoint.grace_s.
-void Follower::RequestStop(const ReplicaStatus& status, StepContext* context) {
+void Follower::RequestStop(const ShardStatus& status, StepContext* context) {
   if (status.ready) {
     leave_by_ = context->now + FromSeconds(settings_.grace_s);
   } else {
-    context->Do(ExitAction{Unavailable("was told to leave before it had its part of the weights")});
+    context->Do(ExitAction{Unavailable("was told to leave before it had its shard")});
   }
 }
 
-TimeUs Follower::Tick(const ReplicaStatus& status, StepContext* context) {
+TimeUs Follower::Tick(const ShardStatus& status, StepContext* context) {
   const TimeUs now = context->now;
   // Server 0 may be started again, and the job goes on: wait for it, but not without a limit.
   const double limit =
@@ -184,7 +184,7 @@ TimeUs Follower::Tick(const ReplicaStatus& status, StepContext* context) {
   return next;
 }
 
-void Follower::SendHello(const ReplicaStatus& status, StepContext* context) {
+void Follower::SendHello(const ShardStatus& status, StepContext* context) {
   next_hello_ = context->now + kResend;
   hello_ = {};
   hello_.header.set_type(wire::HELLO);
@@ -193,7 +193,7 @@ void Follower::SendHello(const ReplicaStatus& status, StepContext* context) {
   hello->set_role(wire::Hello::SERVER);
   hello->set_server_index(settings_.index);
   hello->set_since(status.ready ? generation_.since : 0);
-  hello->set_holds_replica(status.replica);
+  hello->set_holds_replica(status.holds_replica);
   context->Do(JoinAction{{Server0(), hello_}});
 }
 

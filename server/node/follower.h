@@ -44,8 +44,8 @@ class Follower : public Role {
   Result<bool> OnHello(const PeerName& from, const wire::Hello& hello,
                        StepContext* context) override;
   Status OnMessage(const PeerName& from, const wire::Header& header, StepContext* context) override;
-  void RequestStop(const ReplicaStatus& status, StepContext* context) override;
-  TimeUs Tick(const ReplicaStatus& status, StepContext* context) override;
+  void RequestStop(const ShardStatus& status, StepContext* context) override;
+  TimeUs Tick(const ShardStatus& status, StepContext* context) override;
   // True until the peer has been silent for twice cluster.suspect_after_s.
   bool Knows(const PeerName& peer, TimeUs seen, TimeUs now) const override;
   std::string WaitsForProcesses(TimeUs now) const override;
@@ -67,7 +67,7 @@ class Follower : public Role {
   void OnHeartbeatReply(const wire::Header& header, StepContext* context);
   void OnOwn(const wire::Header& header, StepContext* context);
   void Rejoin(uint32_t generation, TimeUs now);
-  void SendHello(const ReplicaStatus& status, StepContext* context);
+  void SendHello(const ShardStatus& status, StepContext* context);
   void OnAskFolder(const wire::Header& header, StepContext* context);
   // The job is over: says goodbye to server 0, which waits for it, and leaves.
   void LeaveJob(Status status, StepContext* context) const;

@@ -116,7 +116,7 @@ ServerActions ServerNode::OnMessage(const PeerName& from, const Message& message
     (void)role_->OnMessage(from, header, &context);
     const bool ours = header.generation() == generation_.number;
     // The orders may confirm leases.
-    if (ours && header.has_orders()) shard_host_->TryEarly(&context);
+    if (ours && header.has_orders()) shard_host_->TryUnconfirmed(&context);
     if (disks_) disks_->OnFromServer0(message, ours, &context);
   } else {
     OnFromMember(from, message, &context);
@@ -258,7 +258,7 @@ ServerActions ServerNode::Tick(TimeUs now) {
     if (!Buggify(RareWay::kReportSkipped)) Report(&context);
   }
   role_due_ = role_->Tick(shard_host_->status(), &context);
-  shard_host_->TryEarly(&context);
+  shard_host_->TryUnconfirmed(&context);
   return Done(std::move(context));
 }
 

@@ -69,7 +69,7 @@ void ShardHost::Enter(const Generation& former, const Generation& generation,
     return;
   }
   shard_.reset();
-  early_.Clear();
+  unconfirmed_.Clear();
   ready_ = lost_ = false;
   if (!neighbours_) return;
   neighbours_->StopFetching();
@@ -93,7 +93,7 @@ Status ShardHost::Build(const Generation& generation, StepContext* context) {
   if (generation.since != generation.number && neighbours_) {
     // The job has not gone back: the next server has the versions of this shard.
     neighbours_->Fetch(map.ServerChunks(index_), context);
-    TakeWhatWasFetched(context);
+    AdoptFetched(context);
     return OkStatus();
   }
   ready_ = generation.restore.empty();
@@ -121,11 +121,11 @@ void ShardHost::OnFromNeighbour(const PeerName& from, const Message& message,
     return;
   }
   neighbours_->OnMessage(from, message, shard_->map(), context);
-  TakeWhatWasFetched(context);
+  AdoptFetched(context);
 }
 
 // The fetch from the next server is over: the shard is ready, or lost.
-void ShardHost::TakeWhatWasFetched(StepContext* context) {
+void ShardHost::AdoptFetched(StepContext* context) {
   const ReplicaFetch* const fetched = neighbours_ ? neighbours_->fetched() : nullptr;
   if (!fetched) return;
   const Status status = fetched->lost() ? DataLoss("the next server has not kept all chunks")
@@ -138,8 +138,8 @@ void ShardHost::TakeWhatWasFetched(StepContext* context) {
     return;
   }
   if (shard_->map().chunks().front().server == index_) {
-    const auto [version, said] = shard_->newest_directive();
-    role_->TakeOver(version, said, context);
+    const auto [version, directive] = shard_->newest_directive();
+    role_->TakeOver(version, directive, context);
   }
   wire::ServerReport report;
   shard_->Describe(&report);
@@ -149,12 +149,12 @@ void ShardHost::TakeWhatWasFetched(StepContext* context) {
 
 Status ShardHost::OnMessage(const PeerName& from, const Message& message, StepContext* context) {
   if (!shard_ || !ready_) return OkStatus();
-  return Give({from, message, context->now}, context);
+  return Deliver({from, message, context->now}, context);
 }
 
 // Unavailable means that the message would count if it were leased to its sender. The lease may be
 // on its way from server 0, so the message waits; other errors refuse it.
-Status ShardHost::Give(EarlyContributions::Early arrived, StepContext* context) {
+Status ShardHost::Deliver(UnconfirmedContributions::Entry arrived, StepContext* context) {
   const wire::Header& header = arrived.message.header;
   const bool leased = IsLeased(role_->leases(), arrived.from, header);
   // The coordinator must know the origin of the weights before the shard makes version 0, since its
@@ -166,15 +166,16 @@ Status ShardHost::Give(EarlyContributions::Early arrived, StepContext* context) 
                       ? role_->OnMessage(arrived.from, header, context)
                       : shard_->OnMessage(arrived.from, arrived.message, leased, context);
   if (status.code() != StatusCode::kUnavailable) return status;
-  early_.Keep(std::move(arrived));
+  unconfirmed_.Keep(std::move(arrived));
   return OkStatus();
 }
 
-void ShardHost::TryEarly(StepContext* context) {
-  for (EarlyContributions::Early& early : early_.TakeDue(context->now)) {
-    const Status status = Give(std::move(early), context);
+void ShardHost::TryUnconfirmed(StepContext* context) {
+  for (UnconfirmedContributions::Entry& entry : unconfirmed_.TakeDue(context->now)) {
+    const Status status = Deliver(std::move(entry), context);
     if (status.ok()) continue;
-    LOG_EVERY_T(WARNING, 1) << "refused an early message: " << status.message();
+    LOG_EVERY_T(WARNING, 1) << "refused a message whose lease was confirmed late: "
+                            << status.message();
   }
 }
 
@@ -202,22 +203,22 @@ ShardFileHeader ShardHost::FileHeader(const JobIdentity& identity, const Generat
 }
 
 void ShardHost::Forget(const PeerName& peer) {
-  early_.Forget(peer);
+  unconfirmed_.Forget(peer);
   if (shard_) shard_->Forget(peer);
 }
 
 void ShardHost::Tick(StepContext* context) {
   if (neighbours_) neighbours_->Tick(context);
-  TakeWhatWasFetched(context);
+  AdoptFetched(context);
   if (shard_) shard_->Tick(context);
 }
 
 bool ShardHost::busy() const {
-  return !early_.empty() || (neighbours_ && neighbours_->fetching()) ||
+  return !unconfirmed_.empty() || (neighbours_ && neighbours_->fetching()) ||
          (shard_ && shard_->replicating());
 }
 
-ReplicaStatus ShardHost::status() const {
+ShardStatus ShardHost::status() const {
   return {ready_, neighbours_ && shard_ && neighbours_->HoldsReplica(shard_->map())};
 }
 

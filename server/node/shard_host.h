@@ -11,7 +11,8 @@
 // have them: then the job goes back.
 //
 // Messages count only if they are leased to their sender, by the role's lease table. A worker's
-// message may arrive before the table that confirms its lease; it waits in EarlyContributions.
+// message may arrive before the table that confirms its lease; it waits in
+// UnconfirmedContributions.
 //
 // Owned by a ServerNode; one thread.
 #pragma once
@@ -25,7 +26,7 @@
 #include "common/job/job_plan.h"
 #include "common/settings/experiment.h"
 #include "common/transport/message.h"
-#include "server/node/early_contributions.h"
+#include "server/node/unconfirmed_contributions.h"
 #include "server/protocol/actions.h"
 #include "server/protocol/role.h"
 #include "server/replicas/neighbours.h"
@@ -59,8 +60,8 @@ class ShardHost {
   // A message of a member for the shard, or an evaluation, which is leased likewise. Dropped while
   // the shard is not ready.
   Status OnMessage(const PeerName& from, const Message& message, StepContext* context);
-  // Delivers early messages whose lease is now confirmed.
-  void TryEarly(StepContext* context);
+  // Delivers messages whose lease is now confirmed.
+  void TryUnconfirmed(StepContext* context);
   Status OnComputed(const ChunkWork& work, StepContext* context);
   // As Shard::SaveNow. A server that is not ready saves nothing, without an error.
   Status SaveNow(const SaveOrder& order, StepContext* context);
@@ -77,13 +78,13 @@ class ShardHost {
   bool LacksPart() const { return lost_ || (neighbours_ && neighbours_->fetching()); }
   bool ready() const { return ready_; }
   bool lost() const { return lost_; }
-  ReplicaStatus status() const;
+  ShardStatus status() const;
   // Fills in the shard's part of a report.
   void Describe(wire::ServerReport* report) const;
 
  private:
-  void TakeWhatWasFetched(StepContext* context);
-  Status Give(EarlyContributions::Early arrived, StepContext* context);
+  void AdoptFetched(StepContext* context);
+  Status Deliver(UnconfirmedContributions::Entry arrived, StepContext* context);
 
   const int index_, servers_;
   const Experiment experiment_;
@@ -92,7 +93,7 @@ class ShardHost {
   std::optional<JobSpec> spec_;
   std::optional<JobPlan> plan_;
   std::unique_ptr<Shard> shard_;
-  EarlyContributions early_;
+  UnconfirmedContributions unconfirmed_;
   bool ready_ = false;                    // the shard has its versions
   bool lost_ = false;                     // no server has kept its versions
   std::optional<Neighbours> neighbours_;  // if versions are kept twice

@@ -19,10 +19,10 @@
 
 namespace kumo {
 
-// Replica status: what a server holds, for the hello that tells the other servers.
-struct ReplicaStatus {
-  bool ready = false;    // the shard that the generation starts from
-  bool replica = false;  // versions of all chunks of the server before it
+// Shard status: versions that a server holds.
+struct ShardStatus {
+  bool ready = false;          // of its own shard: those that the generation starts from
+  bool holds_replica = false;  // of all chunks of the server before it
 };
 
 class Role {
@@ -49,17 +49,17 @@ class Role {
   // Chunk 0, which is on this server, has reached `version`. metrics: of the round that made it.
   // Returns the directive for the round that starts from it.
   virtual Directive OnVersion(int64_t version, const MetricSums& metrics, StepContext* context) = 0;
-  // Chunk 0 is back on this server at `version`. said: the former coordinator's directive for the
+  // Chunk 0 is back on this server at `version`. directive: the former coordinator's, for the
   // round that starts from it.
-  virtual void TakeOver(int64_t version, const Directive& said, StepContext* context) = 0;
+  virtual void TakeOver(int64_t version, const Directive& directive, StepContext* context) = 0;
 
   // The disk's answer to an action of a coordinator.
   virtual void OnDiskAnswer(const DiskAnswer& answer, StepContext* context) = 0;
 
   // SIGTERM or a first Ctrl-C.
-  virtual void RequestStop(const ReplicaStatus& status, StepContext* context) = 0;
+  virtual void RequestStop(const ShardStatus& status, StepContext* context) = 0;
   // Returns when the next tick is due.
-  virtual TimeUs Tick(const ReplicaStatus& status, StepContext* context) = 0;
+  virtual TimeUs Tick(const ShardStatus& status, StepContext* context) = 0;
 
   // Whether a member that was last heard at `seen` still takes part.
   virtual bool Knows(const PeerName& peer, TimeUs seen, TimeUs now) const = 0;

@@ -1,5 +1,5 @@
 // Version of a chunk: the arrays that one round makes, and the one list of them that rounds,
-// snapshots, checkpoints and second copies share.
+// snapshots, checkpoints and replicas share.
 //
 // Arrays are shared, never copied, between the shard, messages on their way, snapshots that are
 // being written and work under way. Any thread may read an array that it shares. Only the work that

@@ -1,4 +1,4 @@
-// Neighbours: a server's part in the second copies (cluster.replicas): it keeps the versions of the
+// Neighbours: a server's part in the replicas (cluster.replicas): it keeps the versions of the
 // server before it, and after a restart fetches its own versions from the server after it.
 //
 // Owned by a ShardHost; one thread.

@@ -1,4 +1,4 @@
-// Replica sender: sends the second copies of a shard's versions to the next server
+// Replica sender: sends a shard's versions to the next server, which keeps them
 // (cluster.replicas), and knows what that server lacks after it was started again. The Replicator
 // delivers them.
 //

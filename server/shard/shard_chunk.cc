@@ -11,8 +11,8 @@
 namespace kumo {
 namespace {
 
-// Early contributions that are worth a pass over the running sum.
-constexpr int kEagerContributions = 4;
+// Waiting contributions that are worth a pass over the running sum.
+constexpr int kWorthAPass = 4;
 
 }  // namespace
 
@@ -23,15 +23,15 @@ void OpenRound::Add(int partition, CodedContribution contribution) {
 }
 
 // Contributions that come next in partition order; 0 if they are too few for a pass of their own.
-int OpenRound::Ready() const {
+int OpenRound::CountReady() const {
   int ready = 0;
   while (added_ + ready < partitions() && arrived_[added_ + ready]) ++ready;
   const bool closes = added_ + ready == partitions();
-  return closes || ready >= kEagerContributions ? ready : 0;
+  return closes || ready >= kWorthAPass ? ready : 0;
 }
 
 void OpenRound::MoveInto(ChunkWork* work) {
-  const int ready = Ready();
+  const int ready = CountReady();
   const bool closes = added_ + ready == partitions();
   for (int i = 0; i < ready; ++i) {
     auto& arrived = arrived_[added_ + i];

@@ -38,9 +38,9 @@
 namespace kumo {
 
 // Open round: the contributions to a chunk's round, one per partition, and the peers that keep a
-// copy of theirs. An early contribution waits, still coded. Early ones are added to a running sum
-// only when several are there: so most rounds are one pass over memory, and the memory of those
-// that wait is bounded.
+// copy of theirs. A contribution waits, still coded. Waiting ones are added to a running sum only
+// if several come next in partition order: so most rounds are one pass over memory, and the memory
+// of those that wait is bounded.
 class OpenRound {
  public:
   explicit OpenRound(int partitions) : arrived_(partitions) {}
@@ -58,7 +58,7 @@ class OpenRound {
   }
 
   // The contributions that come next in partition order are there, and are worth a pass.
-  bool ready() const { return Ready() > 0; }
+  bool ready() const { return CountReady() > 0; }
   // Moves them into `work`, whose elements are set, with the running sum. Requires ready(), and
   // that the work before has run.
   void MoveInto(ChunkWork* work);
@@ -73,7 +73,7 @@ class OpenRound {
   Keepers Close();
 
  private:
-  int Ready() const;
+  int CountReady() const;
   int partitions() const { return static_cast<int>(arrived_.size()); }
 
   std::vector<std::optional<CodedContribution>> arrived_;  // by partition

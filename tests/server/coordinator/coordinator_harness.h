@@ -111,12 +111,12 @@ struct Fleet {
   }
   void RequestStop() {
     StepContext context{now, {}};
-    coordinator->RequestStop(ReplicaStatus(), &context);
+    coordinator->RequestStop(ShardStatus(), &context);
     Take(std::move(context.actions));
   }
   void Tick(TimeUs later = 100 * kMillisecond) {
     now += later;
-    Do([&](StepContext* context) { return coordinator->Tick(ReplicaStatus(), context); });
+    Do([&](StepContext* context) { return coordinator->Tick(ShardStatus(), context); });
   }
   // Time passes, with heartbeats of `alive` only.
   void Wait(int seconds, const std::vector<PeerName>& alive = {}) {

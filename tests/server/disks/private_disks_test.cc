@@ -34,8 +34,8 @@ class SomeRole : public Role {
   void OnDiskAnswer(const DiskAnswer& answer, StepContext*) override {
     committed = std::get<CheckpointCommitted>(answer);
   }
-  void RequestStop(const ReplicaStatus&, StepContext*) override {}
-  TimeUs Tick(const ReplicaStatus&, StepContext* context) override { return context->now; }
+  void RequestStop(const ShardStatus&, StepContext*) override {}
+  TimeUs Tick(const ShardStatus&, StepContext* context) override { return context->now; }
   bool Knows(const PeerName&, TimeUs, TimeUs) const override { return true; }
   std::string WaitsForProcesses(TimeUs) const override { return ""; }
   wire::JobStatus Describe(TimeUs) const override { return {}; }

@@ -211,7 +211,7 @@ TEST(ServerNode, AFollowerCountsWhatComesFromWhomServer0HasNamed) {
   const Chunk& chunk = map.ServerChunks(1).front();
   TimeUs now = kSecond;
   const auto acknowledged = [&](const PeerName& from, const Message& message) {
-    now += EarlyContributions::kInterval;
+    now += UnconfirmedContributions::kInterval;
     return Find(Sends(node.OnMessage(from, Stamped(job, message), now)), wire::ACK) != nullptr;
   };
 
@@ -223,7 +223,7 @@ TEST(ServerNode, AFollowerCountsWhatComesFromWhomServer0HasNamed) {
   table.Begin({holder}, 0);
   Message orders = Plain(job, wire::HEARTBEAT_REPLY);
   *orders.header.mutable_orders()->mutable_lease_table() = table.ToWire();
-  now += EarlyContributions::kInterval;
+  now += UnconfirmedContributions::kInterval;
   const auto sent = Sends(node.OnMessage(ServerPeer(0), orders, now));
   ASSERT_EQ(sent.size(), 2u);
   EXPECT_EQ(sent[0].to, holder) << "and then the other's, which does not count any more";

@@ -71,7 +71,7 @@ TEST(OpenRound, ContributionsAreMovedOnInPartitionOrderEachOnce) {
   }
 }
 
-TEST(OpenRound, AFewEarlyContributionsAreNotWorthAPass) {
+TEST(OpenRound, AFewWaitingContributionsAreNotWorthAPass) {
   OpenRound round(9);
   for (int p = 0; p < 3; ++p) {
     round.Add(p, Of(p));

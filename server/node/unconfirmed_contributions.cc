@@ -1,4 +1,4 @@
-#include "server/node/early_contributions.h"
+#include "server/node/unconfirmed_contributions.h"
 
 #include <algorithm>
 #include <utility>
@@ -8,32 +8,32 @@
 namespace kumo {
 namespace {
 
-size_t BytesOf(const EarlyContributions::Early& early) {
-  return early.message.payload.bytes.size() + early.message.header.SpaceUsedLong() + sizeof early;
+size_t BytesOf(const UnconfirmedContributions::Entry& entry) {
+  return entry.message.payload.bytes.size() + entry.message.header.SpaceUsedLong() + sizeof entry;
 }
 
 }  // namespace
 
-EarlyContributions::Key EarlyContributions::KeyOf(const Early& early) {
-  const wire::Header& header = early.message.header;
-  return {early.from,         header.type(),  header.chunk(),
+UnconfirmedContributions::Key UnconfirmedContributions::KeyOf(const Entry& entry) {
+  const wire::Header& header = entry.message.header;
+  return {entry.from,         header.type(),  header.chunk(),
           header.partition(), header.round(), header.carried_array()};
 }
 
-void EarlyContributions::Keep(Early early) {
-  const Key key = KeyOf(early);
+void UnconfirmedContributions::Keep(Entry entry) {
+  const Key key = KeyOf(entry);
   if (const auto found = waiting_.find(key); found != waiting_.end()) {
-    early.since = std::min(early.since, found->second.since);
-    bytes_[early.from] -= BytesOf(found->second);
+    entry.since = std::min(entry.since, found->second.since);
+    bytes_[entry.from] -= BytesOf(found->second);
     all_bytes_ -= BytesOf(found->second);
   }
-  bytes_[early.from] += BytesOf(early);
-  all_bytes_ += BytesOf(early);
-  waiting_.insert_or_assign(key, std::move(early));
+  bytes_[entry.from] += BytesOf(entry);
+  all_bytes_ += BytesOf(entry);
+  waiting_.insert_or_assign(key, std::move(entry));
   while (all_bytes_ > kMostBytes) MakeRoom();
 }
 
-void EarlyContributions::MakeRoom() {
+void UnconfirmedContributions::MakeRoom() {
   const auto most = std::ranges::max_element(
       bytes_, [](const auto& a, const auto& b) { return a.second < b.second; });
   const auto first = waiting_.lower_bound({most->first, {}, {}, {}, {}, {}});
@@ -43,16 +43,16 @@ void EarlyContributions::MakeRoom() {
   waiting_.erase(first);
 }
 
-std::vector<EarlyContributions::Early> EarlyContributions::TakeDue(TimeUs now) {
-  std::vector<Early> due;
+std::vector<UnconfirmedContributions::Entry> UnconfirmedContributions::TakeDue(TimeUs now) {
+  std::vector<Entry> due;
   if (empty() || now < tried_at_ + kInterval) return due;
-  for (auto& [key, early] : std::exchange(waiting_, {})) {
-    if (now - early.since <= kPatience) {
-      due.push_back(std::move(early));
+  for (auto& [key, entry] : std::exchange(waiting_, {})) {
+    if (now - entry.since <= kPatience) {
+      due.push_back(std::move(entry));
       continue;
     }
-    const wire::Header& header = early.message.header;
-    LOG_EVERY_T(WARNING, 1) << "drops a " << wire::Type_Name(header.type()) << " of " << early.from
+    const wire::Header& header = entry.message.header;
+    LOG_EVERY_T(WARNING, 1) << "drops a " << wire::Type_Name(header.type()) << " of " << entry.from
                             << ": partition " << header.partition() << " of round "
                             << header.round() << " is not leased to it";
   }
@@ -61,7 +61,7 @@ std::vector<EarlyContributions::Early> EarlyContributions::TakeDue(TimeUs now) {
   return due;
 }
 
-void EarlyContributions::Forget(const PeerName& peer) {
+void UnconfirmedContributions::Forget(const PeerName& peer) {
   std::erase_if(waiting_, [&](const auto& entry) { return entry.second.from == peer; });
   if (const auto found = bytes_.find(peer); found != bytes_.end()) {
     all_bytes_ -= found->second;
@@ -69,7 +69,7 @@ void EarlyContributions::Forget(const PeerName& peer) {
   }
 }
 
-void EarlyContributions::Clear() {
+void UnconfirmedContributions::Clear() {
   waiting_.clear();
   bytes_.clear();
   all_bytes_ = 0;
