@@ -9,15 +9,10 @@
 #include "server/protocol/messages.h"
 
 namespace kumo {
-namespace {
-
-constexpr TimeUs kTick = 100 * kMillisecond;
-
-}  // namespace
 
 Coordinator::Coordinator(CoordinatorStart start, std::optional<checkpoint::Manifest> restored,
                          TimeUs now)
-    : job_(std::move(start), std::move(restored), now), ticked_at_(now - kTick) {}
+    : job_(std::move(start), std::move(restored), now), ticked_at_(now - kServerTick) {}
 
 void Coordinator::OnSpec(const JobPlan& plan, const ShardMap& map, const JobSpec& spec) {
   job_.plan = plan;
@@ -238,7 +233,7 @@ void Coordinator::On(const CheckpointCommitted& committed, StepContext* context)
 }
 
 TimeUs Coordinator::Tick(const ShardStatus&, StepContext* context) {
-  if (context->now < ticked_at_ + kTick) return ticked_at_ + kTick;
+  if (context->now < ticked_at_ + kServerTick) return ticked_at_ + kServerTick;
   // One event at a time: each may change the table in which the next one is looked for.
   if (!IsOver(job_.phase)) {
     job_.membership.Listen(context->now - ticked_at_, context->now);
@@ -259,7 +254,7 @@ TimeUs Coordinator::Tick(const ShardStatus&, StepContext* context) {
         SendOrdersToAll(job_, context);
       }
   }
-  return ticked_at_ + kTick;
+  return ticked_at_ + kServerTick;
 }
 
 void Coordinator::TickWaiting(StepContext* context) {

@@ -32,9 +32,7 @@ JobState::JobState(CoordinatorStart of, std::optional<checkpoint::Manifest> rest
   if (!start.finished) return;
   phase = Phase::kFinished;
   version = recovery.generation().start_version;
-  const int workers =
-      std::max(start.experiment.cluster.workers, start.experiment.cluster.min_workers);
-  shutdown.WaitFor(workers + start.identity.servers - 1,
+  shutdown.WaitFor(start_gate.workers() + start.identity.servers - 1,
                    now + FromSeconds(start.experiment.cluster.suspect_after_s));
 }
 

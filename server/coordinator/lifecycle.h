@@ -98,6 +98,8 @@ class StartGate {
  public:
   StartGate(const Experiment::Cluster& cluster, TimeUs now);
 
+  // The workers that a new job waits for.
+  int workers() const { return workers_; }
   // The wait begins.
   void Begin(TimeUs now) { since_ = enough_at_ = now; }
   // The processes that the job waits for, in any phase; "" if all that it needs are there.

@@ -18,8 +18,6 @@
 namespace kumo {
 namespace {
 
-constexpr TimeUs kTick = 100 * kMillisecond;
-
 // Carries out the actions of a survey. Nothing else goes on, so the disk may block.
 class SurveyDriver {
  public:
@@ -84,7 +82,7 @@ Result<SurveyedDisks> SurveyDisks(const ServerNodeSettings& settings, const std:
     if (stopped) return Unavailable("stopped while it asked the other servers for checkpoints");
     const TimeUs now = clock->NowUs();
     if (now >= next_tick) {
-      next_tick = now + kTick;
+      next_tick = now + kServerTick;
       driver.Perform(survey.Tick(now));
       const std::string waits = survey.WaitsFor();
       const auto notice = wait_notice.Update(
