@@ -1,11 +1,9 @@
 #include "server/node/server_node.h"
 
 #include <algorithm>
-#include <cstddef>
 
 #include <glog/logging.h>
 
-#include "common/base/printable.h"
 #include "common/job/buggify.h"
 #include "common/job/protocol.h"
 #include "server/coordinator/coordinator.h"
@@ -14,9 +12,6 @@
 
 namespace kumo {
 namespace {
-
-constexpr TimeUs kTick = 100 * kMillisecond;
-constexpr size_t kMaxMembers = 4096;
 
 std::unique_ptr<Role> MakeRole(const ServerNodeSettings& settings, TimeUs now) {
   const Experiment& experiment = settings.experiment;
@@ -41,52 +36,6 @@ std::unique_ptr<Role> MakeRole(const ServerNodeSettings& settings, TimeUs now) {
 
 }  // namespace
 
-// --- Peers.
-
-Status Peers::Check(const PeerName& from, const wire::Hello& hello) const {
-  const int index = hello.server_index();
-  const bool own_name = hello.role() == wire::Hello::WORKER
-                            ? from == WorkerPeer(hello.name(), hello.incarnation())
-                            : index > 0 && from == ServerPeer(index);
-  if (!own_name) {
-    return FailedPrecondition("the name " + Printable(from) + " belongs to another process");
-  }
-  if (members_.size() >= kMaxMembers && !Has(from)) {
-    return ResourceExhausted("this server has " + std::to_string(kMaxMembers) +
-                             " members already, the most that it admits");
-  }
-  return OkStatus();
-}
-
-std::vector<PeerName> Peers::RemoveUnless(
-    const std::function<bool(const PeerName& peer, TimeUs seen)>& stays) {
-  std::vector<PeerName> removed;
-  std::erase_if(members_, [&](const auto& member) {
-    if (stays(member.first, member.second)) return false;
-    removed.push_back(member.first);
-    return true;
-  });
-  return removed;
-}
-
-void Peers::LetWait(const PeerName& peer, bool worker) {
-  if (waiting_.size() < kMaxMembers) waiting_[peer] = worker;
-}
-
-std::vector<PeerName> Peers::TakeWaiting(bool workers, TimeUs now) {
-  std::vector<PeerName> welcome;
-  std::erase_if(waiting_, [&](const auto& entry) {
-    const auto& [peer, worker] = entry;
-    if (worker && !workers) return false;
-    Saw(peer, now);
-    welcome.push_back(peer);
-    return true;
-  });
-  return welcome;
-}
-
-// --- The node.
-
 ServerNode::ServerNode(ServerNodeSettings settings, TimeUs now)
     : settings_(std::move(settings)),
       role_(MakeRole(settings_, now)),
@@ -94,8 +43,9 @@ ServerNode::ServerNode(ServerNodeSettings settings, TimeUs now)
                                               settings_.experiment, role_.get(), settings_.memory)),
       generation_(role_->generation()),
       // The coordinator gets a report of its own server's shard at each of its ticks.
-      report_interval_(
-          settings_.index == 0 ? kTick : FromSeconds(settings_.experiment.cluster.heartbeat_s)) {
+      report_interval_(settings_.index == 0
+                           ? kServerTick
+                           : FromSeconds(settings_.experiment.cluster.heartbeat_s)) {
   if (!settings_.experiment.checkpoint.HasPrivateDisks()) return;
   disks_.emplace(settings_.index, settings_.identity.servers, settings_.experiment, role_.get());
 }
@@ -132,14 +82,14 @@ void ServerNode::OnHello(const PeerName& from, const Message& message, StepConte
   if (status.ok()) status = peers_.Check(from, hello);
   if (status.ok() && worker && !shard_host_->spec()) {
     status = shard_host_->LearnSpec(hello.spec(), settings_.restored);
-    FollowRole(context);
+    FollowRoleAndReport(context);
   }
   if (!status.ok()) {
     context->Do(Refusal(from, status));
     return;
   }
   const Result<bool> joins = role_->OnHello(from, hello, context);
-  FollowRole(context);
+  FollowRoleAndReport(context);
   if (!joins.ok()) {
     context->Do(Refusal(from, joins.status(), worker ? 0 : hello.incarnation()));
   } else if (!*joins) {
@@ -264,8 +214,9 @@ ServerActions ServerNode::Tick(TimeUs now) {
 
 TimeUs ServerNode::NextDeadline() const {
   const TimeUs next = std::min(role_due_, next_report_);
-  return shard_host_->busy() || (disks_ && disks_->busy()) ? std::min(next, ticked_at_ + kTick)
-                                                           : next;
+  return shard_host_->busy() || (disks_ && disks_->busy())
+             ? std::min(next, ticked_at_ + kServerTick)
+             : next;
 }
 
 void ServerNode::SetTraffic(uint64_t bytes_sent, uint64_t bytes_received) {
@@ -303,7 +254,7 @@ void ServerNode::Fail(const Status& status, StepContext* context) {
 // The last steps of every call. The role comes first, since it may enter another generation, whose
 // number the headers carry; then the private disks, which hold actions back that wait for files.
 ServerActions ServerNode::Done(StepContext context) {
-  FollowRole(&context);
+  FollowRoleAndReport(&context);
   if (disks_) disks_->HoldBack(&context);
   for (ServerAction& action : context.actions) {
     auto* send = std::get_if<SendAction>(&action);
@@ -323,15 +274,15 @@ ServerActions ServerNode::Done(StepContext context) {
 
 // Reports a shard that has become ready, or is lost, at once; the role may then enter another
 // generation.
-void ServerNode::FollowRole(StepContext* context) {
-  EnterRolesGeneration(context);
+void ServerNode::FollowRoleAndReport(StepContext* context) {
+  FollowRole(context);
   if (reported_ == std::pair(shard_host_->ready(), shard_host_->lost())) return;
   Report(context);
-  EnterRolesGeneration(context);
+  FollowRole(context);
 }
 
 // Enters the role's generation, builds the shard, saves what the role orders, and welcomes peers.
-void ServerNode::EnterRolesGeneration(StepContext* context) {
+void ServerNode::FollowRole(StepContext* context) {
   const Generation former = std::exchange(generation_, role_->generation());
   if (generation_.number != former.number) {
     shard_host_->Enter(former, generation_, context);

@@ -1,4 +1,4 @@
-#include "server/node/server_node.h"
+#include "server/node/peers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
