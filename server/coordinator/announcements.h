@@ -44,8 +44,8 @@ std::shared_ptr<const wire::CoordinatorState> SuccessorsState(const JobState& jo
 // Owned by the Coordinator; one thread.
 class StatusReplies {
  public:
-  // For how long the reply of a job with so many workers is repeated. A worker takes a few
-  // microseconds, so questions cost half a percent of a core.
+  // Time for which the reply of a job with this number of workers is repeated. Describing a worker
+  // takes a few microseconds, so replies cost at most half a percent of a core.
   static TimeUs Interval(int workers);
   // Of the 1 MiB that a header may have.
   static constexpr size_t kMostBytes = 900'000;

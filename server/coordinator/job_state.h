@@ -16,6 +16,7 @@
 #include "server/coordinator/membership.h"
 #include "server/coordinator/phase.h"
 #include "server/coordinator/progress.h"
+#include "server/coordinator/round_clock.h"
 #include "server/coordinator/saving.h"
 
 namespace kumo {

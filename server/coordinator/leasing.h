@@ -23,7 +23,7 @@
 #include "common/transport/message.h"
 #include "server/coordinator/membership.h"
 #include "server/coordinator/phase.h"
-#include "server/coordinator/progress.h"
+#include "server/coordinator/round_clock.h"
 #include "server/protocol/lease_table.h"
 
 namespace kumo {

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <cstdlib>
-#include <iterator>
 #include <string>
 
 #include "common/settings/option_value.h"
@@ -13,8 +11,6 @@
 namespace kumo {
 namespace {
 
-// Rounds whose durations the clock keeps.
-constexpr size_t kRoundTimes = 9;
 // Time constant of the rate's weights.
 constexpr double kMemorySeconds = 60;
 
@@ -29,21 +25,7 @@ void AddFigures(const std::vector<MetricFigure>& figures,
 
 }  // namespace
 
-// --- Round clock and rate.
-
-void RoundClock::OnClosed(TimeUs now) {
-  round_times_.push_back(Standstill(now));
-  if (round_times_.size() > kRoundTimes) round_times_.pop_front();
-  Moved(now);
-}
-
-TimeUs RoundClock::TypicalRound() const {
-  if (round_times_.size() < kRoundTimes) return 0;
-  std::vector<TimeUs> times(round_times_.begin(), round_times_.end());
-  const auto quarter = times.begin() + std::ssize(times) / 4;
-  std::nth_element(times.begin(), quarter, times.end());
-  return *quarter;
-}
+// --- Rate.
 
 bool TrainingRate::AreAlike(const RoundPlan& a, const RoundPlan& b) {
   return a.mode == b.mode && a.full_precision == b.full_precision;

@@ -3,7 +3,7 @@
 //
 // TrainingProgress is the whole. Its parts: EpochLedger has the sums behind the curves,
 // HeldEvaluations the evaluations that a later coordinator would not know of yet, TrainingRate the
-// rate from which the remaining time follows. RoundClock tells whether the job stands still.
+// rate from which the remaining time follows.
 //
 // Invariants:
 // - The sums of a resumed job's points and epochs are those of an uninterrupted one: a checkpoint,
@@ -14,7 +14,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <optional>
 #include <utility>
@@ -33,26 +32,6 @@
 #include "server/protocol/lease_table.h"
 
 namespace kumo {
-
-// Round clock: when the job last moved, and the durations of its last rounds.
-//
-// Owned by the Coordinator; one thread.
-class RoundClock {
- public:
-  // Something other than a round's end: training begins or goes on, an evaluation has come.
-  void Moved(TimeUs now) { moved_at_ = now; }
-  // A round has closed.
-  void OnClosed(TimeUs now);
-
-  // Time since the job last moved.
-  TimeUs Standstill(TimeUs now) const { return now - moved_at_; }
-  // First quartile of the durations of the last rounds; 0 while there are too few.
-  TimeUs TypicalRound() const;
-
- private:
-  TimeUs moved_at_ = 0;
-  std::deque<TimeUs> round_times_;  // durations of the last rounds
-};
 
 // Training rate: samples per second, from the ends of rounds.
 //

@@ -20,8 +20,7 @@ Payload BytesOf(const FloatArray& array) {
 }
 
 Status CheckFloats(std::span<const std::byte> bytes, size_t elements) {
-  KUMO_ASSIGN_OR_RETURN(const Codec* fp32, FindCodec(static_cast<uint32_t>(CodecId::kFp32)));
-  return fp32->Check(bytes, elements);
+  return CodecOf(CodecId::kFp32).Check(bytes, elements);
 }
 
 std::vector<VersionArray> ArraysOf(const Version& version) {

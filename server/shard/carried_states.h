@@ -39,8 +39,9 @@ class CarriedStates {
   Status Put(const PeerName& from, const Message& message, bool leased, int64_t version, bool held,
              StepContext* context);
   // A request for a state. Returns true if it is to be answered now (Answer), false if it is parked
-  // until the state is put. If nobody is about to put a state of the chunk's version, the state was
-  // lost with its worker: the partition goes on without it, and no snapshot waits for it.
+  // until the state is put. A state of the chunk's version that no worker is about to put was lost
+  // with its worker: the answer is empty, and no snapshot waits for the state. A state of another
+  // version that is not here is answered as empty, too, and changes nothing.
   Result<bool> Asks(const PeerName& from, const wire::Header& asked, int64_t version);
   // Sends a state, or an empty payload if there is none.
   void Answer(const PeerName& to, const wire::Header& asked, StepContext* context) const;
