@@ -1,17 +1,15 @@
-// Worker monitor: observes the messages that a worker sends and receives, for its HTTP page, its
-// Prometheus metrics and its trace. Training does not depend on it.
+// Worker monitor: observes the messages that a worker sends, for its HTTP page and its Prometheus
+// metrics. Training does not depend on it.
 //
 // Owned by the driver, on its loop thread.
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <utility>
 
 #include "common/base/clock.h"
 #include "common/http/process_view.h"
-#include "common/trace/tracer.h"
 #include "common/transport/transport_counters.h"
 #include "proto/wire.pb.h"
 
@@ -25,8 +23,8 @@ class WorkerMonitor {
     worker_.set_name(name);
   }
 
-  // Called in each turn of the loop; returns true if a snapshot is due.
-  bool SnapshotIsDue(TimeUs now) {
+  // One iteration of the loop. Returns whether a snapshot is due.
+  bool OnLoop(TimeUs now) {
     if (view_ == nullptr) return false;
     view_->Turned(now);
     return view_->SnapshotIsDue(now);
@@ -53,27 +51,6 @@ class WorkerMonitor {
   ProcessView* const view_;
   wire::JobStatus::Worker worker_;
   bool joined_ = false;
-};
-
-// Durations of a worker's requests for a trace: from the first sending of a PUSH or a PULL to its
-// answer.
-class RequestSpans {
- public:
-  // tracer must outlive this object.
-  explicit RequestSpans(Tracer* tracer) : tracer_(tracer) {}
-
-  void OnSent(int server, const wire::Header& header, TimeUs now);
-  void OnArrived(int server, const wire::Header& header, TimeUs now);
-
- private:
-  struct Open {
-    trace::Kind kind = trace::KIND_UNSPECIFIED;
-    TimeUs begin = 0;
-    TraceSubject subject;
-  };
-
-  Tracer* const tracer_;
-  std::map<std::pair<int, uint64_t>, Open> open_;  // by server and request
 };
 
 }  // namespace kumo

@@ -87,7 +87,7 @@ Status WorkerService::Run() {
       LOG_IF(WARNING, waits.has_value()) << waits.value_or("");
     }
     if (left_) break;
-    if (monitor_.SnapshotIsDue(now)) {
+    if (monitor_.OnLoop(now)) {
       monitor_.Publish(session_.WaitsForProcesses(), transport_->counters(),
                        transport_->waiting_bytes(), now);
     }

@@ -19,6 +19,7 @@
 #include "common/trace/trace_agent.h"
 #include "common/trace/tracer.h"
 #include "common/transport/zmq_transport.h"
+#include "worker/request_spans.h"
 #include "worker/session/session.h"
 #include "worker/training/trainer.h"
 #include "worker/worker_monitor.h"

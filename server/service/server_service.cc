@@ -76,7 +76,7 @@ ServerService::ServerService(ServerNodeSettings settings, FileSystem* files, con
       stops_(stops),
       transport_(std::move(transport)),
       recorder_(std::move(recorder), settings.experiment.output, settings.restored),
-      watch_(view),
+      monitor_(view),
       node_(settings, clock->NowUs()),
       tracer_(clock),
       disk_(files, settings.experiment),
@@ -125,8 +125,8 @@ Status ServerService::Run() {
       if (waits) recorder_.SayWaitsFor(*waits);
     }
     if (recorder_.ProgressIsDue(now)) recorder_.ShowProgress(node_.Describe(now), now);
-    if (watch_.Step(now)) {
-      watch_.Publish(StatusOfJob(now), transport_->counters(), transport_->waiting_bytes(), now);
+    if (monitor_.OnLoop(now)) {
+      monitor_.Publish(StatusOfJob(now), transport_->counters(), transport_->waiting_bytes(), now);
     }
     if (exit_) break;
     tracing_->Tick(now);
@@ -143,7 +143,7 @@ Status ServerService::Run() {
     const wire::JobStatus status = node_.Describe(clock_->NowUs());
     if (status.last_checkpoint() >= 0) LeaveModel(status.last_checkpoint());
     recorder_.SayEnd(exit_->ok(), status, disk_, model_);
-    watch_.PublishEnd(status, transport_->counters(), *exit_, clock_->NowUs());
+    monitor_.PublishEnd(status, transport_->counters(), *exit_, clock_->NowUs());
   }
   return *exit_;
 }
@@ -190,7 +190,7 @@ std::optional<wire::JobStatus> ServerService::StatusOfJob(TimeUs now) const {
 
 void ServerService::Perform(ServerActions actions) {
   for (ServerAction& action : actions) {
-    watch_.See(action, clock_->NowUs());
+    monitor_.See(action, clock_->NowUs());
     std::visit([this](auto& one) { Do(std::move(one)); }, action);
   }
 }
@@ -225,7 +225,7 @@ void ServerService::Do(SaveAction save) {
     const TraceScope scope(&tracer_, trace::CHECKPOINT, {.round = header.version});
     Complete([this, generation = header.generation, version = header.version,
               attempt = save.attempt, asked, file = disk_.Save(save)](TimeUs now) {
-      watch_.OnSaved(file, now - asked);
+      monitor_.OnSaved(file, now - asked);
       return node_.OnSaved(generation, version, attempt, file, now);
     });
   });
@@ -260,7 +260,7 @@ void ServerService::Do(CommitAction commit) {
   OnDisk([this, manifest = std::move(commit.manifest)] {
     Complete([this, generation = manifest.generation(), version = manifest.version(),
               status = disk_.Commit(manifest)](TimeUs now) {
-      watch_.OnCommitted(version, status, now);
+      monitor_.OnCommitted(version, status, now);
       return node_.OnDiskAnswer(generation, CheckpointCommitted{version, status}, now);
     });
   });

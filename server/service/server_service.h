@@ -28,7 +28,7 @@
 #include "server/disks/disk.h"
 #include "server/node/server_node.h"
 #include "server/service/job_recorder.h"
-#include "server/service/server_watch.h"
+#include "server/service/server_monitor.h"
 
 namespace kumo {
 
@@ -100,7 +100,7 @@ class ServerService {
   StopSource* const stops_;
   std::unique_ptr<ZmqTransport> transport_;
   JobRecorder recorder_;
-  ServerWatch watch_;
+  ServerMonitor monitor_;
   ServerNode node_;
 
   std::optional<Status> exit_;

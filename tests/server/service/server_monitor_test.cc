@@ -1,4 +1,4 @@
-#include "server/service/server_watch.h"
+#include "server/service/server_monitor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -36,22 +36,22 @@ wire::JobStatus Job(const std::vector<std::string>& workers,
   return job;
 }
 
-class ServerWatchTest : public testing::Test {
+class ServerMonitorTest : public testing::Test {
  protected:
   std::string Shown(const char* path, const wire::JobStatus& job = Job({}), TimeUs now = 0) {
-    watch_.Publish(job, {}, 0, now);
+    monitor_.Publish(job, {}, 0, now);
     return *view_.Answer(path).body;
   }
 
   SteadyClock clock_;
   ProcessView view_{{"kumo-server", "server-0", "1", "abc"}, &clock_};
-  ServerWatch watch_{&view_};
+  ServerMonitor monitor_{&view_};
 };
 
-TEST_F(ServerWatchTest, RoundsAreCountedAndTimedFromOnesEndToTheNexts) {
-  watch_.See(Round(0, 100, 50), 1 * kSecond);
-  watch_.See(Round(1, 100, 40), 2 * kSecond);
-  watch_.See(Round(2, 100, 30), 5 * kSecond);
+TEST_F(ServerMonitorTest, RoundsAreCountedAndTimedFromOnesEndToTheNexts) {
+  monitor_.See(Round(0, 100, 50), 1 * kSecond);
+  monitor_.See(Round(1, 100, 40), 2 * kSecond);
+  monitor_.See(Round(2, 100, 30), 5 * kSecond);
   EXPECT_THAT(
       Shown("/metrics"),
       AllOf(HasSubstr("kumo_rounds_total 3\n"), HasSubstr("kumo_samples_total 300\n"),
@@ -59,17 +59,18 @@ TEST_F(ServerWatchTest, RoundsAreCountedAndTimedFromOnesEndToTheNexts) {
             HasSubstr("kumo_round_seconds_bucket{le=\"1\"} 1\n")));
 }
 
-TEST_F(ServerWatchTest, TheWayBackToACheckpointIsNoRoundsTime) {
-  watch_.See(Round(7, 10, 1), 1 * kSecond);
-  watch_.See(WentBackAction{.version = 5, .samples = 60, .why = "worker-1 was lost"}, 2 * kSecond);
-  watch_.See(Round(5, 10, 1), 60 * kSecond);
+TEST_F(ServerMonitorTest, TheWayBackToACheckpointIsNoRoundsTime) {
+  monitor_.See(Round(7, 10, 1), 1 * kSecond);
+  monitor_.See(WentBackAction{.version = 5, .samples = 60, .why = "worker-1 was lost"},
+               2 * kSecond);
+  monitor_.See(Round(5, 10, 1), 60 * kSecond);
   EXPECT_THAT(Shown("/metrics"), AllOf(HasSubstr("kumo_rollbacks_total 1\n"),
                                        HasSubstr("kumo_round_seconds_count 0\n")));
   EXPECT_THAT(Shown("/history.json"),
               HasSubstr("\"round\":5,\"text\":\"worker-1 was lost: goes on from round 5\""));
 }
 
-TEST_F(ServerWatchTest, AWorkerIsLostWhereItWasSilentAndIsGone) {
+TEST_F(ServerMonitorTest, AWorkerIsLostWhereItWasSilentAndIsGone) {
   Shown("/metrics", Job({"a", "b"}, {"c"}));
   Shown("/metrics", Job({"a", "c"}, {"b"}));  // c speaks again, b has fallen silent
   EXPECT_THAT(Shown("/metrics", Job({"c"})), HasSubstr("kumo_lost_workers_total 1\n"))
@@ -79,11 +80,11 @@ TEST_F(ServerWatchTest, AWorkerIsLostWhereItWasSilentAndIsGone) {
                     Not(HasSubstr("\"a was lost\"")), Not(HasSubstr("\"c was lost\""))));
 }
 
-TEST_F(ServerWatchTest, CheckpointsAreMarkedAndThoseThatCouldNotBeWrittenNamed) {
-  watch_.OnSaved(SavedShardFile{.bytes = 1000}, 2 * kSecond);
-  watch_.OnSaved(Unavailable("the disk is full"), 9 * kSecond);
-  watch_.OnCommitted(40, OkStatus(), kSecond);
-  watch_.OnCommitted(50, Unavailable("the disk is full"), 2 * kSecond);
+TEST_F(ServerMonitorTest, CheckpointsAreMarkedAndThoseThatCouldNotBeWrittenNamed) {
+  monitor_.OnSaved(SavedShardFile{.bytes = 1000}, 2 * kSecond);
+  monitor_.OnSaved(Unavailable("the disk is full"), 9 * kSecond);
+  monitor_.OnCommitted(40, OkStatus(), kSecond);
+  monitor_.OnCommitted(50, Unavailable("the disk is full"), 2 * kSecond);
   EXPECT_THAT(Shown("/metrics"), AllOf(HasSubstr("kumo_checkpoints_total 1\n"),
                                        HasSubstr("kumo_checkpoint_file_bytes_total 1000\n"),
                                        HasSubstr("kumo_checkpoint_file_seconds_sum 2\n"),
@@ -94,10 +95,10 @@ TEST_F(ServerWatchTest, CheckpointsAreMarkedAndThoseThatCouldNotBeWrittenNamed) 
                     HasSubstr("\"round\":50,\"text\":\"no checkpoint: the disk is full\"")));
 }
 
-TEST_F(ServerWatchTest, APointOfTheCurvesIsAllRoundsSinceTheLastAndThereIsNoneBeforeARound) {
+TEST_F(ServerMonitorTest, APointOfTheCurvesIsAllRoundsSinceTheLastAndThereIsNoneBeforeARound) {
   EXPECT_THAT(Shown("/history.json", Job({"a"}), 0), Not(HasSubstr("main/loss")));
-  watch_.See(Round(0, 100, 50), kSecond / 2);
-  watch_.See(Round(1, 300, 50), kSecond);
+  monitor_.See(Round(0, 100, 50), kSecond / 2);
+  monitor_.See(Round(1, 300, 50), kSecond);
   wire::JobStatus job = Job({"a"});
   job.set_round(2);
   job.set_elapsed_seconds(31);  // earlier runs included
@@ -106,47 +107,47 @@ TEST_F(ServerWatchTest, APointOfTheCurvesIsAllRoundsSinceTheLastAndThereIsNoneBe
                              HasSubstr("\"samples_per_second\":[200]")));
 }
 
-TEST_F(ServerWatchTest, ValidationsAreThoseOfEpochsThatWereValidated) {
+TEST_F(ServerMonitorTest, ValidationsAreThoseOfEpochsThatWereValidated) {
   EpochEvaluatedAction epoch;
   epoch.epoch = 0;
-  watch_.See(epoch, kSecond);  // this one was not
+  monitor_.See(epoch, kSecond);  // this one was not
   epoch.epoch = 1;
   epoch.metrics = test::LossAndAccuracy();
   epoch.validation = test::SumsOf(200, 50, 190);
-  watch_.See(epoch, 2 * kSecond);
+  monitor_.See(epoch, 2 * kSecond);
   EXPECT_THAT(Shown("/history.json"),
               HasSubstr("\"evaluations\":{\"elapsed_time\":[2],\"epoch\":[2],"
                         "\"validation/main/loss\":[0.25],\"validation/main/accuracy\":[0.95]}"));
 }
 
-TEST_F(ServerWatchTest, AnotherServerIsReadyByItsOwnReport) {
+TEST_F(ServerMonitorTest, AnotherServerIsReadyByItsOwnReport) {
   const auto ready = [this] {
-    watch_.Publish(std::nullopt, {}, 0, 0);
+    monitor_.Publish(std::nullopt, {}, 0, 0);
     return view_.Answer("/readyz");
   };
   EXPECT_EQ(*ready().body, "waits for server 0\n");
   SendAction heartbeat;
   heartbeat.message.header.set_type(wire::HEARTBEAT);
   heartbeat.message.header.mutable_server_report()->set_waits_for("a worker's initial weights");
-  watch_.See(heartbeat, 0);
+  monitor_.See(heartbeat, 0);
   EXPECT_EQ(*ready().body, "waits for a worker's initial weights\n");
   heartbeat.message.header.mutable_server_report()->set_ready(true);
-  watch_.See(heartbeat, 0);
+  monitor_.See(heartbeat, 0);
   EXPECT_EQ(ready().code, 200);
 }
 
-TEST_F(ServerWatchTest, WhoIsToldThatItMayNotTakePartIsCounted) {
+TEST_F(ServerMonitorTest, WhoIsToldThatItMayNotTakePartIsCounted) {
   SendAction refused;
   refused.message.header.set_type(wire::REFUSED);
-  watch_.See(refused, 0);
-  watch_.See(refused, 0);
+  monitor_.See(refused, 0);
+  monitor_.See(refused, 0);
   EXPECT_THAT(Shown("/metrics"), HasSubstr("kumo_refused_peers_total 2\n"));
 }
 
-TEST_F(ServerWatchTest, ItsLastSnapshotSaysHowTheJobEnded) {
+TEST_F(ServerMonitorTest, ItsLastSnapshotSaysHowTheJobEnded) {
   wire::JobStatus job = Job({});
   job.set_phase("failed");
-  watch_.PublishEnd(job, {}, Unavailable("server 1 did not come back"), kSecond);
+  monitor_.PublishEnd(job, {}, Unavailable("server 1 did not come back"), kSecond);
   EXPECT_THAT(*view_.Answer("/history.json").body,
               AllOf(HasSubstr("\"kind\":\"end\""), HasSubstr("server 1 did not come back")));
   EXPECT_THAT(*view_.Answer("/metrics").body, HasSubstr("kumo_job_phase{phase=\"failed\"} 1\n"));

@@ -1,4 +1,6 @@
-#include "worker/worker_monitor.h"
+#include "worker/request_spans.h"
+
+#include <cstddef>
 
 namespace kumo {
 namespace {

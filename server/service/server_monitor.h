@@ -1,4 +1,4 @@
-// Server watch: the figures that a server shows over HTTP. It sees each action that the service
+// Server monitor: the figures that a server shows over HTTP. It sees each action that the service
 // carries out, counts, and publishes a snapshot once a second.
 //
 // The job does not depend on it; without a view it does nothing. Owned by the driver, on its loop
@@ -22,13 +22,13 @@
 
 namespace kumo {
 
-class ServerWatch {
+class ServerMonitor {
  public:
   // view: receives the snapshots; borrowed for life; null: there are none.
-  explicit ServerWatch(ProcessView* view) : view_(view) {}
+  explicit ServerMonitor(ProcessView* view) : view_(view) {}
 
   // One iteration of the loop. Returns whether a snapshot is due.
-  bool Step(TimeUs now);
+  bool OnLoop(TimeUs now);
   // An action is about to be carried out.
   void See(const ServerAction& action, TimeUs now);
   // A file of a checkpoint has been written, or failed, `took` after the request.

@@ -1,4 +1,4 @@
-#include "server/service/server_watch.h"
+#include "server/service/server_monitor.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -16,19 +16,19 @@ constexpr TimeUs kLookAtTheEnd = 1500 * kMillisecond;
 
 }  // namespace
 
-bool ServerWatch::Step(TimeUs now) {
+bool ServerMonitor::OnLoop(TimeUs now) {
   if (view_ == nullptr) return false;
   view_->Turned(now);
   return view_->SnapshotIsDue(now);
 }
 
-void ServerWatch::See(const ServerAction& action, TimeUs now) {
+void ServerMonitor::See(const ServerAction& action, TimeUs now) {
   if (view_ == nullptr) return;
   now_ = now;
   std::visit([this](const auto& one) { Note(one); }, action);
 }
 
-void ServerWatch::Note(const SendAction& send) {
+void ServerMonitor::Note(const SendAction& send) {
   const wire::Header& header = send.message.header;
   if (header.type() == wire::REFUSED) ++refused_peers_;
   if (header.type() == wire::HEARTBEAT && header.has_server_report()) {
@@ -36,7 +36,7 @@ void ServerWatch::Note(const SendAction& send) {
   }
 }
 
-void ServerWatch::Note(const RoundClosedAction& round) {
+void ServerMonitor::Note(const RoundClosedAction& round) {
   ++counts_.rounds;
   counts_.samples += static_cast<uint64_t>(std::max<int64_t>(0, round.sums.samples));
   if (round_closed_at_) counts_.round_seconds.Add(ToSeconds(now_ - *round_closed_at_));
@@ -46,7 +46,7 @@ void ServerWatch::Note(const RoundClosedAction& round) {
   point_.sums.Add(round.sums);
 }
 
-void ServerWatch::Note(const WentBackAction& back) {
+void ServerMonitor::Note(const WentBackAction& back) {
   ++counts_.went_back;
   round_closed_at_.reset();
   round_ = std::max<int64_t>(0, back.version);
@@ -54,24 +54,24 @@ void ServerWatch::Note(const WentBackAction& back) {
            back.why + (back.version < 0 ? "" : ": goes on from round " + std::to_string(round_)));
 }
 
-void ServerWatch::Note(const WentOnAction& on) {
+void ServerMonitor::Note(const WentOnAction& on) {
   ++counts_.took_over;
   round_ = on.version;
   AddEvent(HistoryEvent::Kind::kFailure, round_, "a new server 0 has taken over");
 }
 
-void ServerWatch::Note(const EpochEvaluatedAction& epoch) {
+void ServerMonitor::Note(const EpochEvaluatedAction& epoch) {
   if (epoch.validation.samples == 0) return;
   history_.SetMetrics(epoch.metrics);
   history_.Add(HistoryEvaluation{ElapsedSeconds(), epoch.epoch + 1,
                                  epoch.metrics.FiguresOf(epoch.validation)});
 }
 
-void ServerWatch::Note(const StartedFromAction& started) {
+void ServerMonitor::Note(const StartedFromAction& started) {
   AddEvent(HistoryEvent::Kind::kStart, 0, "begins with weights of " + started.origin.checkpoint());
 }
 
-void ServerWatch::OnSaved(const Result<SavedShardFile>& file, TimeUs took) {
+void ServerMonitor::OnSaved(const Result<SavedShardFile>& file, TimeUs took) {
   if (!file.ok()) {
     ++files_.failures;
     return;
@@ -80,7 +80,7 @@ void ServerWatch::OnSaved(const Result<SavedShardFile>& file, TimeUs took) {
   files_.bytes += file->bytes;
 }
 
-void ServerWatch::OnCommitted(int64_t version, const Status& status, TimeUs now) {
+void ServerMonitor::OnCommitted(int64_t version, const Status& status, TimeUs now) {
   now_ = now;
   if (!status.ok()) {
     AddEvent(HistoryEvent::Kind::kFailure, version, "no checkpoint: " + status.message());
@@ -91,12 +91,12 @@ void ServerWatch::OnCommitted(int64_t version, const Status& status, TimeUs now)
            "checkpoint of round " + std::to_string(version));
 }
 
-void ServerWatch::AddEvent(HistoryEvent::Kind kind, int64_t round, std::string text) {
+void ServerMonitor::AddEvent(HistoryEvent::Kind kind, int64_t round, std::string text) {
   if (view_ == nullptr) return;
   history_.Add(HistoryEvent{kind, ElapsedSeconds(), round, std::move(text)});
 }
 
-void ServerWatch::CountLost(const wire::JobStatus& job) {
+void ServerMonitor::CountLost(const wire::JobStatus& job) {
   std::set<std::string> silent;
   for (const auto& worker : job.workers()) {
     silent_.erase(worker.name());
@@ -109,7 +109,7 @@ void ServerWatch::CountLost(const wire::JobStatus& job) {
   silent_ = std::move(silent);
 }
 
-void ServerWatch::AddPoint(const wire::JobStatus& job, TimeUs now) {
+void ServerMonitor::AddPoint(const wire::JobStatus& job, TimeUs now) {
   elapsed_s_ = job.elapsed_seconds();
   elapsed_at_ = now_ = now;
   round_ = job.round();
@@ -133,8 +133,8 @@ void ServerWatch::AddPoint(const wire::JobStatus& job, TimeUs now) {
   point_since_ = now;
 }
 
-void ServerWatch::Publish(const std::optional<wire::JobStatus>& job,
-                          const TransportCounters& traffic, int64_t queue_bytes, TimeUs now) {
+void ServerMonitor::Publish(const std::optional<wire::JobStatus>& job,
+                            const TransportCounters& traffic, int64_t queue_bytes, TimeUs now) {
   if (view_ == nullptr) return;
   ProcessSnapshot snapshot;
   snapshot.traffic = traffic;
@@ -155,8 +155,8 @@ void ServerWatch::Publish(const std::optional<wire::JobStatus>& job,
   view_->Publish(std::move(snapshot), now);
 }
 
-void ServerWatch::PublishEnd(const wire::JobStatus& job, const TransportCounters& traffic,
-                             const Status& end, TimeUs now) {
+void ServerMonitor::PublishEnd(const wire::JobStatus& job, const TransportCounters& traffic,
+                               const Status& end, TimeUs now) {
   if (view_ == nullptr) return;
   now_ = now;
   AddEvent(HistoryEvent::Kind::kEnd, job.round(), end.ok() ? "done" : end.message());
