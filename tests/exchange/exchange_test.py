@@ -380,8 +380,8 @@ class ExchangeTest(unittest.TestCase):
         for which, sets, wanted in (
                 ("mean.conf", ["data.scale=0.5"], "0.5 * (pixel - mean image of the training set)"),
                 ("out.conf", ["data.mean=0.5,0.25,0.5", "data.deviation=2,2,4", "data.scale=0.5"],
-                 "(0.5 * pixel - mean) / deviation; mean of each channel: 0.5, 0.25, 0.5; "
-                 "deviation of each channel: 2, 2, 4")):
+                 "(0.5 * pixel - mean) / standard deviation; mean of each channel: 0.5, 0.25, 0.5; "
+                 "standard deviation of each channel: 2, 2, 4")):
             more = [word for one in sets for word in ("--set", one)]
             self.kumo("export", which, "--out", "said.onnx", *more)
             self.assertIn(wanted.encode(), (self.folder / "said.onnx").read_bytes())

@@ -64,8 +64,8 @@ std::string InputFormula(const Experiment::Data& settings) {
     channels += "; mean of each channel: " + WriteValue(settings.mean);
   }
   if (!settings.std_dev.empty()) {
-    formula = "(" + formula + ") / deviation";
-    channels += "; deviation of each channel: " + WriteValue(settings.std_dev);
+    formula = "(" + formula + ") / standard deviation";
+    channels += "; standard deviation of each channel: " + WriteValue(settings.std_dev);
   }
   return formula + channels;
 }

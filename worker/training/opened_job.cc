@@ -19,16 +19,18 @@ Status ConnectData(const Experiment& experiment, const OpenedJob& job) {
           .WithContext(file + ", " + data.name()));
   if (job.net->classes() < data.classes() &&
       TraitsOf(experiment.data.reader).samples == SampleKind::kTokens) {
-    return FailedPrecondition(file + " has " + std::to_string(job.net->classes()) +
-                              " outputs, but " + data.name() + " has " +
-                              std::to_string(data.classes()) +
-                              "; set the input's vocabulary, and the outputs of the layer "
-                              "before the loss, to that number");
+    const std::string tokens = std::to_string(data.classes());
+    return FailedPrecondition(file + ": the network has " + std::to_string(job.net->classes()) +
+                              " outputs, but " + data.name() + " has " + tokens +
+                              " different tokens; set the vocabulary of the input and the outputs "
+                              "of the last layer to " +
+                              tokens);
   }
   if (job.net->classes() < data.classes()) {
-    return FailedPrecondition(file + " has " + std::to_string(job.net->classes()) +
+    const std::string outputs = std::to_string(job.net->classes());
+    return FailedPrecondition(file + ": the network has " + outputs +
                               " outputs, but data.classes = " + std::to_string(data.classes()) +
-                              "; make them equal");
+                              "; set data.classes = " + outputs + " or change the last layer");
   }
   return OkStatus();
 }
@@ -36,10 +38,10 @@ Status ConnectData(const Experiment& experiment, const OpenedJob& job) {
 Status CheckBest(const Experiment& experiment, const MetricList& metrics) {
   const std::string& best = experiment.checkpoint.best;
   if (best.empty() || metrics.Find(best) != nullptr) return OkStatus();
-  return InvalidArgument(
-      "checkpoint.best = " + best + " is no metric of " + experiment.network.file + ", which has " +
-      metrics.Names() +
-      "; set it to one of these or to none, or declare the metric in the loss (docs/networks.md)");
+  return InvalidArgument("checkpoint.best = " + best + ", but the metrics of " +
+                         experiment.network.file + " are " + metrics.Names() +
+                         "; set checkpoint.best to one of these metrics or to none, or declare " +
+                         best + " in the loss (docs/networks.md)");
 }
 
 Result<JobSpec> SpecOf(const Experiment& experiment, const model::Network& network,
