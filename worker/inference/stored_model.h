@@ -85,23 +85,24 @@ class RunningModel {
   std::vector<std::byte> labels_;  // zeros
 };
 
-// Checks that a checkpoint is used as it was trained. An experiment file may have changed since the
-// training, or a --set may be missing now; the results would then be silently wrong. All are pure
-// and thread-safe.
-
-// FailedPrecondition if the network (text protobuf) has the same tensors as the checkpoint's but
-// computes something else; the message names the layers. Ok if `sets` ("section.key=value" from the
-// command line) override network.file.
+// The following three functions check that a checkpoint is used as it was trained. An experiment
+// file may have changed since the training, or a --set may be missing now; the results would then
+// be silently wrong. Pure; thread-safe.
+//
+// CheckSameNetwork: FailedPrecondition if the network (text protobuf) has the same tensors as the
+// checkpoint's but computes something else; the message names the layers. Ok if `sets`
+// ("section.key=value" from the command line) override network.file.
 Status CheckSameNetwork(const checkpoint::Manifest& manifest, const std::string& network,
                         const std::vector<std::string>& sets);
 
-// FailedPrecondition, with the former value, if a setting that `sets` do not override (data.scale,
-// data.mean, ...) would change the inputs.
+// CheckSameInputs: FailedPrecondition, with the former value, if a setting that `sets` do not
+// override (data.scale, data.mean, ...) would change the inputs.
 Status CheckSameInputs(const checkpoint::Manifest& manifest, const Experiment& experiment,
                        const std::vector<std::string>& sets);
 
-// FailedPrecondition if the data name a class differently from the checkpoint, for example because
-// an image folder has a new class or a text has other characters. Ok if one of them has no names.
+// CheckSameClasses: FailedPrecondition if the data name a class differently from the checkpoint,
+// for example because an image folder has a new class or a text has other characters. Ok if one of
+// them has no names.
 Status CheckSameClasses(const checkpoint::Manifest& manifest, std::span<const std::string> names);
 
 }  // namespace kumo

@@ -49,7 +49,7 @@ struct AdoptAction {
   std::vector<CarriedArray> arrays;
 };
 // Trains the partition's block of a round from the base weights; calls OnCoded with the chunks that
-// are coded early, then OnTrained.
+// are coded before the end of the block, then OnTrained.
 struct TrainAction {
   int partition = 0;
   RoundPlan round;

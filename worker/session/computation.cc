@@ -66,7 +66,7 @@ void Computation::Push(int chunk, Payload payload, const MetricSums* metrics,
   context->Ask(ServerOf(chunk), std::move(header), std::move(payload));
 }
 
-void Computation::PushEarly(std::vector<CodedChunk> chunks, WorkerStepContext* context) {
+void Computation::PushFinished(std::vector<CodedChunk> chunks, WorkerStepContext* context) {
   for (CodedChunk& coded : chunks) {
     CHECK_GT(coded.chunk, 0) << "the block's metrics go with chunk 0";
     Push(coded.chunk, std::move(coded.payload), nullptr, context);

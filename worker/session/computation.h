@@ -44,7 +44,7 @@ class Computation {
   void SendInitial(InitialWeights weights, WorkerStepContext* context);
   // Pushes finished chunks of the current block. Requires that chunk 0 is not among them, because
   // its message carries the block's metrics.
-  void PushEarly(std::vector<CodedChunk> chunks, WorkerStepContext* context);
+  void PushFinished(std::vector<CodedChunk> chunks, WorkerStepContext* context);
   // Pushes the chunks of the block that are not pushed yet.
   void PushRest(TrainedBlock* block, WorkerStepContext* context);
   // Stores the partition's carried state after the block on the servers.

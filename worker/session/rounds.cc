@@ -156,7 +156,7 @@ Lease* Rounds::LeaseOfBlock() {
 void Rounds::OnCoded(std::vector<CodedChunk> chunks, bool leaving, WorkerStepContext* context) {
   if (LeaseOfBlock() == nullptr) return;
   if (leaving && !computation_.HalfPushed()) return;
-  computation_.PushEarly(std::move(chunks), context);
+  computation_.PushFinished(std::move(chunks), context);
 }
 
 void Rounds::OnTrained(TrainedBlock block, WorkerStepContext* context) {

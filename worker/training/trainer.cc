@@ -132,7 +132,7 @@ void Trainer::StartNextRange(const TrainAction& train) {
 }
 
 // Order of the work on the device: copy of the base weights, the steps of the block, coding of the
-// contribution. All of it is queued; the host waits in TakeSums and Contribution::Finish only.
+// contribution. All of it is queued; the host waits in Net::TakeSums and Contribution::Finish only.
 // Meanwhile the batch stream reads the data of the next computation.
 Result<TrainedBlock> Trainer::Train(const TrainAction& train,
                                     const Contribution::OnCoded& on_coded) {
@@ -205,7 +205,7 @@ Result<MetricSums> Trainer::Minibatches(const TrainAction& train,
     });
     metrics.samples += size;
   }
-  KUMO_RETURN_IF_ERROR(TakeSums(&metrics));
+  KUMO_ASSIGN_OR_RETURN(metrics.sums, net_->TakeSums());
   return metrics;
 }
 
@@ -253,13 +253,8 @@ Result<MetricSums> Trainer::EvaluateRange(Range samples, float* weights) {
     metrics.samples += size;
   }
   KUMO_RETURN_IF_ERROR(net_->Bind(spec_.layout, weights_.data(), gradients_.data()));
-  KUMO_RETURN_IF_ERROR(TakeSums(&metrics));
+  KUMO_ASSIGN_OR_RETURN(metrics.sums, net_->TakeSums());
   return metrics;
-}
-
-Status Trainer::TakeSums(MetricSums* metrics) {
-  KUMO_ASSIGN_OR_RETURN(metrics->sums, net_->TakeSums());
-  return OkStatus();
 }
 
 StepParameters ParametersOf(const Experiment& experiment, const OpenedJob& job,

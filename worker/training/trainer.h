@@ -75,7 +75,6 @@ class Trainer {
 
  private:
   Trainer(const Experiment& experiment, const Clock* clock, OpenedJob job);
-  Status TakeSums(MetricSums* metrics);  // waits for the sums of the net
 
   // `count` consecutive vectors of the layout; `what` names them in an out-of-memory message.
   DeviceArray<float> MakeVectors(int count, const std::string& what) const;
