@@ -67,7 +67,7 @@ TEST(PieceWriter, PiecesOutOfTheirOrderAreRefusedAndANewBeginningCounts) {
   EXPECT_TRUE(files.Exists(PathOf(SomeFile().name())));
 }
 
-TEST(HeldFiles, ReadsAPieceAndNothingThatIsNotACheckpoints) {
+TEST(DiskFiles, ReadsAPieceAndNothingThatIsNotACheckpoints) {
   MemoryFileSystem files;
   ASSERT_TRUE(files.CreateDirectories(JoinPath(kFolder, CheckpointName(7))).ok());
   files.Put(PathOf(SomeFile().name()), kBytes);
@@ -96,7 +96,7 @@ TEST(HeldFiles, ReadsAPieceAndNothingThatIsNotACheckpoints) {
   EXPECT_FALSE(ReadPiece(files, kFolder, &piece).ok());
 }
 
-TEST(HeldFiles, ListsCheckpointsWithThoseFilesThatAreThere) {
+TEST(DiskFiles, ListsCheckpointsWithThoseFilesThatAreThere) {
   MemoryFileSystem files;
   EXPECT_EQ(HeldCheckpoints(files, kFolder).checkpoints_size(), 0);
   for (int64_t version = 1; version <= 20; ++version) {

@@ -12,7 +12,7 @@ wire::JobStatus::Worker* Add(wire::JobStatus* status, const char* name) {
   return worker;
 }
 
-TEST(JobProgress, OfAJobThatKnowsNothingNothingIsMadeUp) {
+TEST(ProgressOf, OfAJobThatKnowsNothingNothingIsMadeUp) {
   wire::JobStatus status;
   Add(&status, "worker-0");
   Add(&status, "worker-1");
@@ -26,7 +26,7 @@ TEST(JobProgress, OfAJobThatKnowsNothingNothingIsMadeUp) {
   EXPECT_EQ(progress.workers, 2);
 }
 
-TEST(JobProgress, TimesAreMeansOverTheWorkersThatKnowThem) {
+TEST(ProgressOf, TimesAreMeansOverTheWorkersThatKnowThem) {
   wire::JobStatus status;
   Add(&status, "worker-0")->mutable_report()->set_compute_ms(10);
   Add(&status, "worker-1");
@@ -40,7 +40,7 @@ TEST(JobProgress, TimesAreMeansOverTheWorkersThatKnowThem) {
   EXPECT_EQ(progress.slowest, "worker-2");
 }
 
-TEST(JobProgress, WhoIsSilentLongestComesFirst) {
+TEST(ProgressOf, WhoIsSilentLongestComesFirst) {
   wire::JobStatus status;
   Add(&status, "worker-0")->set_silent_seconds(4);
   Add(&status, "worker-1");

@@ -12,7 +12,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-TEST(TrainedAsTest, AnotherNetworkIsNamed) {
+TEST(StoredModelTest, AnotherNetworkIsNamed) {
   checkpoint::Manifest manifest;
   EXPECT_TRUE(CheckSameNetwork(manifest, "layers { name: \"a\" tanh {} }", {}).ok());
   manifest.set_network("layers { name: \"a\" relu {} }");
@@ -23,7 +23,7 @@ TEST(TrainedAsTest, AnotherNetworkIsNamed) {
       CheckSameNetwork(manifest, "layers { name: \"a\" tanh {} }", {"network.file = x"}).ok());
 }
 
-TEST(TrainedAsTest, InputsOfOtherSettingsAreRefusedUnlessTheyAreAskedFor) {
+TEST(StoredModelTest, InputsOfOtherSettingsAreRefusedUnlessTheyAreAskedFor) {
   Experiment then;
   then.data.mean = {0.5, 0.25};
   then.data.scale = 0.25;
@@ -53,7 +53,7 @@ TEST(TrainedAsTest, InputsOfOtherSettingsAreRefusedUnlessTheyAreAskedFor) {
   EXPECT_TRUE(CheckSameInputs(manifest, renamed, {"data.deviation = 2,4"}).ok());
 }
 
-TEST(TrainedAsTest, ClassesThatAreCalledOtherwiseAreNamed) {
+TEST(StoredModelTest, ClassesThatAreCalledOtherwiseAreNamed) {
   checkpoint::Manifest manifest;
   const std::vector<std::string> names = {"bird", "cat", "dog"};
   EXPECT_TRUE(CheckSameClasses(manifest, names).ok());

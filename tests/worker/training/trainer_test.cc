@@ -391,9 +391,7 @@ TEST_F(TrainerTest, WhatDoesNotFitTogetherIsRefusedByName) {
 
 namespace {
 
-using TrainingStepTest = TrainerTest;
-
-TEST_F(TrainingStepTest, ItsPlaceInTheJobSaysRateAndStreams) {
+TEST_F(TrainerTest, ItsPlaceInTheJobSaysRateAndStreams) {
   const Experiment e = Block();
   const OpenedJob job = OpenJob(e).value();
   TrainAction train;
@@ -420,7 +418,7 @@ TEST_F(TrainingStepTest, ItsPlaceInTheJobSaysRateAndStreams) {
             job.schedule->RateAt(84, 7));
 }
 
-TEST_F(TrainingStepTest, AChunkIsFinalOnceAndNotBeforeItsFirstTensor) {
+TEST_F(TrainerTest, AChunkIsFinalOnceAndNotBeforeItsFirstTensor) {
   Experiment e = Gradient();
   const OpenedJob job = OpenJob(e).value();
   const ParameterLayout& layout = job.spec.layout;
