@@ -1,8 +1,8 @@
 // Harness: a small job in the simulation, and the values by which its runs are compared.
 #pragma once
 
+#include <bit>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -44,13 +44,29 @@ inline SimResult RunJob(SimSettings settings, Disk* disk = nullptr) {
   return Cluster(std::move(settings), disk).Run();
 }
 
-// A job's curve, to the bit.
-using Point = std::tuple<int64_t, int64_t, int64_t, double, double, std::optional<double>>;
+// Bits of floating-point numbers: tests compare these, since == takes 0 for -0, and NaN for no NaN.
+inline std::vector<uint32_t> Bits(const std::vector<float>& numbers) {
+  std::vector<uint32_t> bits;
+  for (const float x : numbers) bits.push_back(std::bit_cast<uint32_t>(x));
+  return bits;
+}
+inline std::vector<uint64_t> Bits(const std::vector<double>& numbers) {
+  std::vector<uint64_t> bits;
+  for (const double x : numbers) bits.push_back(std::bit_cast<uint64_t>(x));
+  return bits;
+}
+inline bool SameBits(const MetricSums& a, const MetricSums& b) {
+  return a.samples == b.samples && Bits(a.sums) == Bits(b.sums);
+}
+
+// A job's curve: version, samples, and samples, metric sums and learning rate of each point.
+// Floating point numbers are given by their bits.
+using Point = std::tuple<int64_t, int64_t, int64_t, std::vector<uint64_t>, uint64_t>;
 inline std::vector<Point> Curve(const SimResult& result) {
   std::vector<Point> curve;
   for (const CurvePointAction& point : result.points) {
-    curve.emplace_back(point.version, point.samples, point.train.samples,
-                       test::LossSum(point.train), test::Correct(point.train), point.learning_rate);
+    curve.emplace_back(point.version, point.samples, point.train.samples, Bits(point.train.sums),
+                       std::bit_cast<uint64_t>(point.learning_rate.value_or(-1)));
   }
   return curve;
 }

@@ -91,7 +91,7 @@ TEST(TheEnd, AServer0ThatDiesThenComesBackToTheSameEnd) {
         EXPECT_TRUE(result.status.ok()) << at << ": " << result.status.message();
         EXPECT_THAT(result.violations, testing::IsEmpty());
         EXPECT_THAT(result.left_behind, testing::IsEmpty()) << at;
-        EXPECT_EQ(result.weights, reference.weights) << at;
+        EXPECT_EQ(Bits(result.weights), Bits(reference.weights)) << at;
         EXPECT_EQ(result.epochs.size(), reference.epochs.size()) << at;
         came_too_late += result.done <= at && result.ended > at;
       }
