@@ -28,7 +28,7 @@
 #include "common/settings/installed_experiments.h"
 #include "common/settings/parser.h"
 #include "common/telemetry/console.h"
-#include "server/disks/resume.h"
+#include "server/disks/generation_file.h"
 #include "server/service/server_service.h"
 #include "server/service/survey_service.h"
 

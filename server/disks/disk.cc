@@ -9,7 +9,8 @@
 #include "common/checkpoint/checkpoint.h"
 #include "common/checkpoint/continuation.h"
 #include "common/checkpoint/final_model.h"
-#include "server/disks/resume.h"
+#include "common/checkpoint/resume_point.h"
+#include "server/disks/generation_file.h"
 
 namespace kumo {
 
@@ -34,10 +35,13 @@ Result<ShardSnapshot> Disk::Restore(const RestoreAction& restore) {
 }
 
 Result<std::optional<checkpoint::Manifest>> Disk::Choose(const ChooseCheckpointAction& choose) {
-  auto chosen = ChooseCheckpoint(*files_, experiment_, choose.generation, choose.newest);
+  KeepGeneration(*files_, experiment_, choose.generation);
+  committed_ = -1;
+  KUMO_ASSIGN_OR_RETURN(ResumePoint point, NewestToResume(*files_, experiment_, choose.newest));
+  for (const std::string& skipped : point.skipped) LOG(ERROR) << "skips " << skipped;
   // Later rounds are trained and saved again.
-  committed_ = chosen.ok() && *chosen ? (*chosen)->version() : -1;
-  return chosen;
+  if (point.manifest) committed_ = point.manifest->version();
+  return std::move(point.manifest);
 }
 
 void Disk::Reserve(const ReserveGenerationAction& reserve) {
@@ -104,6 +108,28 @@ void Disk::KeepManifest(const KeepManifestAction& keep) {
   if (!keep.prune) return;
   committed_ = keep.manifest.version();
   Prune(committed_);
+}
+
+std::optional<SurveySettings> Disk::NeededSurvey(const JobIdentity& identity) const {
+  if (!experiment_.checkpoint.HasPrivateDisks() || identity.servers < 2 ||
+      experiment_.checkpoint.resume.never()) {
+    return std::nullopt;
+  }
+  SurveySettings settings;
+  settings.identity = identity;
+  settings.piece_bytes = static_cast<uint64_t>(experiment_.cluster.chunk_kib) * 1024;
+  settings.join_timeout = FromSeconds(experiment_.cluster.join_timeout_s);
+  settings.only = RoundToResume(experiment_);
+  if (settings.only) {
+    const bool good = VerifyCheckpoint(*files_, folder_, CheckpointName(*settings.only)).ok();
+    return good ? std::nullopt : std::optional(settings);
+  }
+  const auto names = ListCheckpoints(*files_, folder_);
+  const auto newest = NewestVerified(*files_, folder_);
+  if (newest.ok()) settings.newer_than = newest->manifest.version();
+  const bool damaged = newest.ok() ? !newest->refused.empty() : names.ok() && !names->empty();
+  if (HasGeneration(*files_, experiment_) && !damaged) return std::nullopt;
+  return settings;
 }
 
 void Disk::Enter(const EnterGenerationAction& enter) {

@@ -12,8 +12,10 @@
 #include "common/base/file.h"
 #include "common/base/status.h"
 #include "common/checkpoint/snapshot.h"
+#include "common/job/job_identity.h"
 #include "common/settings/experiment.h"
 #include "proto/checkpoint.pb.h"
+#include "server/disks/checkpoint_survey.h"
 #include "server/disks/disk_files.h"
 #include "server/protocol/actions.h"
 
@@ -34,7 +36,12 @@ class Disk {
   // checkpoint.keep.
   Status Commit(checkpoint::Manifest manifest);
   void KeepEvaluation(const KeepEvaluationAction& keep);
-  // For servers with disks of their own. Answer fills in the rest of a FILE or a CHECKPOINTS.
+  // For servers with disks of their own.
+  // Settings of a survey of the other servers' disks, for server 0 at its start; nullopt if none is
+  // needed: a single server, a shared disk, a job that starts anew, or a disk that has lost
+  // nothing.
+  std::optional<SurveySettings> NeededSurvey(const JobIdentity& identity) const;
+  // Answer fills in the rest of a FILE or a CHECKPOINTS.
   void Answer(Message* reply);
   Result<std::vector<int>> Check(const CheckFilesAction& check);
   Status Write(const WritePieceAction& write) { return pieces_.Write(write); }

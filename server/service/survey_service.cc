@@ -12,7 +12,6 @@
 #include "common/telemetry/wait_notice.h"
 #include "common/transport/zmq_transport.h"
 #include "server/disks/disk.h"
-#include "server/disks/resume.h"
 #include "server/service/server_service.h"
 
 namespace kumo {
@@ -62,7 +61,8 @@ class SurveyDriver {
 Result<SurveyedDisks> SurveyDisks(const ServerNodeSettings& settings, const std::string& address,
                                   FileSystem* files, const Clock* clock, StopSource* stops,
                                   Console* console) {
-  const auto needed = SurveyNeeded(*files, settings.experiment, settings.identity);
+  Disk disk(files, settings.experiment);
+  const auto needed = disk.NeededSurvey(settings.identity);
   if (!needed) return SurveyedDisks();
   KUMO_ASSIGN_OR_RETURN(ZmqTransportOptions options, TransportOptions(settings));
   KUMO_ASSIGN_OR_RETURN(std::unique_ptr<ZmqTransport> transport,
@@ -70,7 +70,6 @@ Result<SurveyedDisks> SurveyDisks(const ServerNodeSettings& settings, const std:
   KUMO_RETURN_IF_ERROR(transport->Bind(address));
   bool stopped = false;
   transport->AddFd(stops->fd(), [&] { stopped = !stops->Take().empty() || stopped; });
-  Disk disk(files, settings.experiment);
   CheckpointSurvey survey(*needed, clock->NowUs());
   SurveyDriver driver(&survey, &disk, transport.get(), clock);
   WaitNotice wait_notice;

@@ -24,7 +24,7 @@
 #include "common/checkpoint/checkpoint.h"
 #include "common/checkpoint/resume_point.h"
 #include "data/digits/digit_set.h"
-#include "server/disks/resume.h"
+#include "server/disks/generation_file.h"
 #include "server/service/server_service.h"
 #include "tests/scratch_directory.h"
 #include "tests/services/liar.h"

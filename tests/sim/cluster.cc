@@ -15,7 +15,7 @@
 
 #include "common/checkpoint/checkpoint.h"
 #include "common/checkpoint/resume_point.h"
-#include "server/disks/resume.h"
+#include "server/disks/generation_file.h"
 #include "tests/common/job/loss_and_accuracy.h"
 #include "tests/sim/processes.h"
 
@@ -123,8 +123,7 @@ void Cluster::StartServer(int index) {
   if (HasPrivateDisks()) {
     server->disk = std::make_unique<kumo::Disk>(OwnFiles(index), settings_.experiment);
     server->files = disk_->own[index];
-    const auto survey =
-        SurveyNeeded(*OwnFiles(index), settings_.experiment, IdentityOf(settings_.experiment));
+    const auto survey = server->disk->NeededSurvey(IdentityOf(settings_.experiment));
     if (index == 0 && survey) server->survey = std::make_unique<CheckpointSurvey>(*survey, now_);
   }
   if (!server->survey) StartNode(server);

@@ -156,8 +156,12 @@ TEST(Disk, AJobThatGoesBackFindsTheNewestCheckpointUpToAVersion) {
   const auto chosen = disk.Choose({.generation = 9, .newest = 5});
   ASSERT_TRUE(chosen.ok() && chosen->has_value());
   EXPECT_EQ((*chosen)->version(), 4);
+  EXPECT_EQ(*files.Contents("/out/generation"), "9\n");
   disk.Reserve({.generation = 11});
   EXPECT_EQ(*files.Contents("/out/generation"), "11\n");
+  // A disk that cannot be written still can be read.
+  files.FailFrom(files.operations());
+  EXPECT_EQ((*disk.Choose({.generation = 12, .newest = 100}))->version(), 6);
 }
 
 TEST(Disk, AFullDiskIsSaid) {

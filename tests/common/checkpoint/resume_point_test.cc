@@ -1,8 +1,9 @@
+#include "common/checkpoint/resume_point.h"
+
 #include <cstdint>
-
-#include "server/disks/resume.h"
-
 #include <cstdio>
+#include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
@@ -10,7 +11,6 @@
 
 #include "common/base/crc32c.h"
 #include "common/checkpoint/checkpoint.h"
-#include "common/checkpoint/resume_point.h"
 #include "common/settings/experiment_text.h"
 #include "tests/common/base/memory_file_system.h"
 
@@ -264,9 +264,9 @@ TEST(FindCheckpointToResume, OtherSettingsAreRefusedWithAWordOfContinueAndTakenW
     EXPECT_EQ(found->manifest->continuations(0).samples(), 300);
   }
   // A job that goes back to it does the same.
-  const auto chosen = ChooseCheckpoint(files, experiment, 2, 100);
-  ASSERT_TRUE(chosen.ok()) << chosen.status().message();
-  EXPECT_EQ((*chosen)->continuations_size(), 1);
+  const auto newest = NewestToResume(files, experiment, 100);
+  ASSERT_TRUE(newest.ok()) << newest.status().message();
+  EXPECT_EQ(newest->manifest->continuations_size(), 1);
   // What cannot change is refused with the word and without it.
   experiment.sync.minibatch = 99;
   for (const bool continues : {true, false}) {
@@ -313,44 +313,22 @@ TEST(FindCheckpointToResume, LooksOnlyAndChangesNothing) {
   EXPECT_EQ(files.operations(), operations);
 }
 
-TEST(ReserveGeneration, IsAboveAllThatWereReservedBefore) {
+TEST(NewestToResume, TakesTheNewestGoodOneUpToARound) {
   MemoryFileSystem files;
   const Experiment experiment = SomeExperiment("auto");
   ASSERT_TRUE(files.CreateDirectories("/out").ok());
-  EXPECT_EQ(*ReserveGeneration(files, experiment, 0), 1u);
-  EXPECT_EQ(*ReserveGeneration(files, experiment, 0), 2u);
-  EXPECT_EQ(*ReserveGeneration(files, experiment, 7), 8u);
-  ASSERT_TRUE(ChooseCheckpoint(files, experiment, 9, 100).ok());
-  EXPECT_EQ(*ReserveGeneration(files, experiment, 3), 10u);
-  *files.Contents("/out/generation") = "rubbish";
-  EXPECT_EQ(*ReserveGeneration(files, experiment, 3), 4u);
-}
-
-TEST(ReserveGeneration, ANumberThatNoJobComesToIsNotCountedOn) {
-  MemoryFileSystem files;
-  files.Put("/out/generation", "4294967295\n");
-  const auto reserved = ReserveGeneration(files, SomeExperiment("auto"), 6);
-  ASSERT_TRUE(reserved.ok());
-  EXPECT_EQ(*reserved, 7u);
-}
-
-TEST(ChooseCheckpoint, TakesTheNewestGoodOneUpToARound) {
-  MemoryFileSystem files;
-  const Experiment experiment = SomeExperiment("auto");
-  ASSERT_TRUE(files.CreateDirectories("/out").ok());
-  EXPECT_FALSE(*ChooseCheckpoint(files, experiment, 2, 100));
-  for (const int64_t version : {3, 7, 20}) Save(files, version);
-  const auto chosen = [&](int64_t newest) {
-    return (*ChooseCheckpoint(files, experiment, 2, newest))->version();
+  const auto newest = [&](int64_t round) {
+    const auto point = NewestToResume(files, experiment, round);
+    EXPECT_TRUE(point.ok()) << point.status().message();
+    return point.ok() && point->manifest ? point->manifest->version() : -1;
   };
-  EXPECT_EQ(chosen(100), 20);
-  EXPECT_EQ(chosen(19), 7);
-  EXPECT_FALSE(*ChooseCheckpoint(files, experiment, 2, 2));
+  EXPECT_EQ(newest(100), -1);
+  for (const int64_t version : {3, 7, 20}) Save(files, version);
+  EXPECT_EQ(newest(100), 20);
+  EXPECT_EQ(newest(19), 7);
+  EXPECT_EQ(newest(2), -1);
   Damage(files, 20);
-  EXPECT_EQ(chosen(100), 7);
-  // A disk that cannot be written still can be read.
-  files.FailFrom(files.operations());
-  EXPECT_EQ(chosen(100), 7);
+  EXPECT_EQ(newest(100), 7);
 }
 
 }  // namespace

@@ -1,0 +1,59 @@
+#include "server/disks/generation_file.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <glog/logging.h>
+
+#include "common/job/protocol.h"
+
+namespace kumo {
+namespace {
+
+std::string GenerationFile(const Experiment& experiment) {
+  return JoinPath(experiment.output.directory, "generation");
+}
+
+std::optional<uint32_t> ParseNumber(std::string_view text) {
+  uint32_t number = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+Status WriteGeneration(FileSystem& files, const Experiment& experiment, uint32_t generation) {
+  return WriteFileAtomically(files, GenerationFile(experiment), std::to_string(generation) + "\n");
+}
+
+}  // namespace
+
+bool HasGeneration(FileSystem& files, const Experiment& experiment) {
+  return files.Exists(GenerationFile(experiment));
+}
+
+uint32_t LastGeneration(FileSystem& files, const Experiment& experiment) {
+  constexpr uint64_t kLongest = 64;
+  const Result<std::string> text = ReadWholeFile(files, GenerationFile(experiment), kLongest);
+  if (!text.ok()) return 0;
+  const uint32_t number = ParseNumber(text->substr(0, text->find('\n'))).value_or(0);
+  return number < kLastGeneration ? number : 0;
+}
+
+Result<uint32_t> ReserveGeneration(FileSystem& files, const Experiment& experiment,
+                                   uint32_t at_least) {
+  const uint32_t generation = std::max(LastGeneration(files, experiment), at_least) + 1;
+  KUMO_RETURN_IF_ERROR(WriteGeneration(files, experiment, generation));
+  return generation;
+}
+
+void KeepGeneration(FileSystem& files, const Experiment& experiment, uint32_t generation) {
+  if (Status status = WriteGeneration(files, experiment, generation); !status.ok()) {
+    LOG(WARNING) << status.message()
+                 << "; if server 0 is started again, it may use this generation a second time";
+  }
+}
+
+}  // namespace kumo
