@@ -1,7 +1,5 @@
 // kumo-server: holds one shard of a job's weights; server 0 also coordinates.
 #include <algorithm>
-#include <cinttypes>
-#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <string>

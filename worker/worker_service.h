@@ -4,10 +4,8 @@
 // exchange work through two queues: computations, in order, and their completions.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "common/base/clock.h"

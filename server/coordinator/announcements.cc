@@ -1,7 +1,6 @@
 #include "server/coordinator/announcements.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "common/job/buggify.h"

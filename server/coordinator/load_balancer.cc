@@ -1,7 +1,6 @@
 #include "server/coordinator/load_balancer.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <set>
 
 #include <glog/logging.h>

@@ -19,7 +19,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "common/base/clock.h"
 #include "common/base/memory_budget.h"

@@ -19,7 +19,6 @@
 
 #include <memory>
 #include <optional>
-#include <string>
 
 #include "common/base/memory_budget.h"
 #include "common/job/job_identity.h"

@@ -12,7 +12,6 @@
 #include <map>
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "common/base/clock.h"
 #include "common/transport/message.h"

@@ -7,12 +7,9 @@
 // chunk's aggregation and update are one pass over memory.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
-#include <string>
 #include <string_view>
 
 #include "common/base/isa.h"

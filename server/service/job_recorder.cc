@@ -1,7 +1,6 @@
 #include "server/service/job_recorder.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <utility>
 
 #include <glog/logging.h>

@@ -1,7 +1,6 @@
 #include "server/service/server_monitor.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <utility>
 #include <variant>

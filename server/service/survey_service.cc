@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <deque>
 #include <memory>
-#include <optional>
 #include <utility>
 #include <variant>
 

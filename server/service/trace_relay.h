@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <functional>
 #include <set>
-#include <string>
 
 #include "common/base/clock.h"
 #include "common/base/status.h"

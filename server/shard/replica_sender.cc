@@ -1,7 +1,6 @@
 #include "server/shard/replica_sender.h"
 
 #include <cstdint>
-#include <utility>
 
 #include "common/transport/message.h"
 

@@ -5,7 +5,6 @@
 // Immutable; thread-safe. Owned by a Shard.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>

@@ -18,7 +18,6 @@
 // Owned by a Shard; one thread.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>

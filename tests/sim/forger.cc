@@ -1,6 +1,5 @@
 #include "tests/sim/forger.h"
 
-#include <algorithm>
 #include <limits>
 #include <memory>
 #include <string>

@@ -8,7 +8,6 @@
 // One run of a simulated job; one thread.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <set>
 #include <span>

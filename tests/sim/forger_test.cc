@@ -2,7 +2,6 @@
 #include "tests/sim/forger.h"
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>

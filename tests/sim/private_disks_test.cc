@@ -1,6 +1,5 @@
 // Servers with disks of their own in the simulation: jobs that go on with another number of
 // servers, and after the loss of disks.
-#include <set>
 #include <string>
 #include <vector>
 

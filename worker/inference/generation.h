@@ -1,7 +1,6 @@
 // Text generation with a language model's checkpoint (`kumo predict --prompt`).
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>

@@ -1,7 +1,6 @@
 #include "worker/inference/model_export.h"
 
 #include <optional>
-#include <utility>
 
 #include "common/base/json.h"
 #include "common/base/version.h"

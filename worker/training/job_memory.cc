@@ -1,6 +1,5 @@
 #include "worker/training/job_memory.h"
 
-#include <cstddef>
 #include <memory>
 
 #include "common/base/memory_budget.h"

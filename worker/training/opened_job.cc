@@ -1,7 +1,6 @@
 #include "worker/training/opened_job.h"
 
 #include <string>
-#include <utility>
 
 #include "data/content_hash.h"
 #include "data/open_datasets.h"

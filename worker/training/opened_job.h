@@ -6,7 +6,6 @@
 
 #include <memory>
 #include <optional>
-#include <string>
 
 #include "common/base/status.h"
 #include "common/job/fields.h"

@@ -1,7 +1,6 @@
 #include "worker/training/partition_arrays.h"
 
 #include <memory>
-#include <span>
 #include <utility>
 #include <vector>
 

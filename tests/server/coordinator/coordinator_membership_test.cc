@@ -1,6 +1,5 @@
 #include "server/coordinator/coordinator.h"
 
-#include <algorithm>
 #include <set>
 
 #include <gmock/gmock.h>

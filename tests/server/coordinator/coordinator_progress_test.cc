@@ -1,6 +1,4 @@
 // What a coordinator tells of its job: how far it is, how fast, and the points of its curves.
-#include <cmath>
-#include <string>
 #include <vector>
 
 #include <gmock/gmock.h>

@@ -1,7 +1,5 @@
 #include "server/coordinator/coordinator.h"
 
-#include <algorithm>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,9 +1,6 @@
 #include "server/coordinator/coordinator.h"
 
-#include <algorithm>
-#include <cmath>
 #include <limits>
-#include <set>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

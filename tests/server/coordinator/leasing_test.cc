@@ -1,6 +1,5 @@
 #include "server/coordinator/leasing.h"
 
-#include <algorithm>
 #include <map>
 #include <set>
 #include <string>

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/common/job/loss_and_accuracy.h"

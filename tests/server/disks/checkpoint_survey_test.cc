@@ -1,6 +1,5 @@
 #include "server/disks/checkpoint_survey.h"
 
-#include <string>
 #include <vector>
 
 #include <gmock/gmock.h>

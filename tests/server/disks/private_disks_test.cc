@@ -1,6 +1,5 @@
 #include "server/disks/private_disks.h"
 
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>

@@ -1,9 +1,7 @@
 #include "server/node/server_node.h"
 
 #include <limits>
-#include <map>
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/common/job/loss_and_accuracy.h"

@@ -1,7 +1,6 @@
 #include "server/node/server_node.h"
 
 #include <algorithm>
-#include <map>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

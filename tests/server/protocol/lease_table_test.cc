@@ -2,10 +2,8 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
 #include <vector>
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "common/base/rng.h"

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
-#include <set>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>

@@ -1,6 +1,5 @@
 #include "server/service/job_recorder.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace kumo {

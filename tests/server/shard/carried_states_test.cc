@@ -1,7 +1,6 @@
 #include "server/shard/carried_states.h"
 
 #include <algorithm>
-#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>

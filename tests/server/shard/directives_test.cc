@@ -1,6 +1,5 @@
 #include "server/shard/directives.h"
 
-#include <memory>
 #include <utility>
 #include <vector>
 

@@ -1,8 +1,5 @@
 #include "server/shard/shard.h"
 
-#include <algorithm>
-#include <limits>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,8 +1,5 @@
 #include "worker/session/session.h"
 
-#include <algorithm>
-#include <set>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,7 +1,5 @@
 #include "worker/training/job_memory.h"
 
-#include <limits>
-
 #include "models/backend/host_memory.h"
 #include "models/net.h"
 #include "models/network.h"

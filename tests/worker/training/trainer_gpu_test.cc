@@ -2,7 +2,6 @@
 // hands on early is what it has in the end.
 #include <cstdint>
 #include <map>
-#include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
